@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# The host daemon and the programs beside it. Everything that is not a main program goes into libcore.a; a program links what it uses.
+
+PROTOS := $(sort $(wildcard proto/*.proto))
+GENERATED_HEADERS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.h)
+PROTO_OBJS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.o)
+
+CORE_LIB_DIRS := util topo conf wire cache host pipeline runtime metrics ctl
+CORE_SRCS := $(sort $(foreach d,$(CORE_LIB_DIRS),$(wildcard core/$(d)/*.c)))
+CORE_OBJS := $(CORE_SRCS:%.c=$(O)/%.o)
+
+$(O)/libcore.a: $(CORE_OBJS) $(PROTO_OBJS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# $(call program,NAME,FOLDER,LIBS)
+define program
+programs: $(O)/bin/$(1)
+$(O)/bin/$(1): $(patsubst %.c,$(O)/%.o,$(sort $(wildcard core/$(2)/*.c))) $(O)/libcore.a
+	$$(call say,LD,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$$(CC) -pie -o $$@ $$(filter %.o,$$^) $(O)/libcore.a $$(ALL_LDFLAGS) $(3)
+endef
+
+$(if $(wildcard core/daemon/*.c),$(eval $(call program,nri-rpd,daemon,$$(LIBS_DAEMON))))
+$(if $(wildcard core/nri-rpctl/*.c),$(eval $(call program,nri-rpctl,nri-rpctl,$$(LIBS_CTL))))
+$(if $(wildcard core/nri-rp-sim/*.c),$(eval $(call program,nri-rp-sim,nri-rp-sim,$$(LIBS_SIM))))
+$(if $(wildcard core/nri-rp-modcheck/*.c),$(eval $(call program,nri-rp-modcheck,nri-rp-modcheck,$$(LIBS_DAEMON))))

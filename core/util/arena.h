@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that dies together: everything a request or a configuration needs. Allocation is a pointer bump; reset keeps the first
+ * block. An arena has a limit, so that hostile input ends in -ENOMEM and not in swap.
+ */
+#ifndef UTIL_ARENA_H
+#define UTIL_ARENA_H
+
+#include <stddef.h>
+
+struct arena;
+
+struct arena *arena_new(size_t block_size, size_t limit);
+struct arena *arena_free(struct arena *a); /* returns NULL; NULL is fine */
+void arena_reset(struct arena *a);
+size_t arena_used(const struct arena *a);
+size_t arena_held(const struct arena *a);
+
+/* Zeroed and aligned for anything; NULL when the limit or the memory ends. */
+void *arena_alloc(struct arena *a, size_t size);
+void *arena_array(struct arena *a, size_t n, size_t size);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_strndup(struct arena *a, const char *s, size_t n);
+void *arena_memdup(struct arena *a, const void *data, size_t n);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define arena_zero(a, type) ((type *)arena_alloc((a), sizeof(type)))
+
+static inline void cleanup_arena(struct arena **a)
+{
+	*a = arena_free(*a);
+}
+#define _arena_ __attribute__((cleanup(cleanup_arena)))
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files under a root: "/" on a node, a recorded or made-up tree in tests and simulations. Paths are relative to the root
+ * ("sys/devices/system/cpu/online"); a leading slash is dropped. Symbolic links are resolved within the root.
+ */
+#ifndef UTIL_FS_H
+#define UTIL_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <nri-rp/set.h>
+
+#include "core/util/err.h"
+
+struct fs_root {
+	int fd;
+	bool real; /* it is "/" */
+	char *path;
+};
+
+int fs_root_open(struct fs_root *root, const char *path, struct err *err);
+void fs_root_close(struct fs_root *root);
+
+/* Opens a directory below the root for a run of look-ups; use its fd with fs_read_at. -errno or the fd. */
+int fs_open_dir(const struct fs_root *root, const char *path);
+/* At most size-1 bytes, NUL-terminated, one trailing newline removed. Length, or -errno; -EFBIG when there is more. */
+ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size);
+ssize_t fs_read(const struct fs_root *root, const char *path, char *buf, size_t size);
+/* The whole file up to limit, malloc'd and NUL-terminated. */
+int fs_read_all(const struct fs_root *root, const char *path, size_t limit, char **ret, size_t *ret_len);
+int fs_read_i64(const struct fs_root *root, const char *path, int64_t *ret);
+int fs_read_i64_at(int dirfd, const char *path, int64_t *ret);
+/* A list file ("0-3,8"). */
+int fs_read_ids(const struct fs_root *root, const char *path, uint32_t max, struct rp_idset *ret);
+int fs_read_ids_at(int dirfd, const char *path, uint32_t max, struct rp_idset *ret);
+bool fs_exists(const struct fs_root *root, const char *path);
+int fs_write(const struct fs_root *root, const char *path, const char *text);
+/* Where a link points to, as it is written there. */
+ssize_t fs_readlink(const struct fs_root *root, const char *path, char *buf, size_t size);
+/* The canonical path below the root, links resolved within it. */
+int fs_realpath(const struct fs_root *root, const char *path, char *buf, size_t size);
+
+/* Entries of a directory but "." and "..", in natural order. A non-zero result of fn ends the walk and is returned. */
+int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *name, void *arg), void *arg);
+
+/* Whole-file replacement on the real system: temporary file, optional fsync, rename. */
+int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err);
+/* mkdir -p. */
+int fs_mkdirs(const char *path, mode_t mode, struct err *err);
+
+#endif

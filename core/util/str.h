@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text: comparison, numbers, quantities, UTF-8. Parsers take the whole text or fail with -EINVAL (-ERANGE: too large). */
+#ifndef UTIL_STR_H
+#define UTIL_STR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline bool str_eq(const char *a, const char *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+bool str_has_prefix(const char *s, const char *prefix);
+bool str_has_suffix(const char *s, const char *suffix);
+/* malloc'd; NULL when out of memory. */
+char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *str_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+/* Natural order: runs of digits compare as numbers ("c2" < "c10"). */
+int str_cmp_natural(const char *a, const char *b);
+/* The candidate closest to word, for "did you mean"; NULL when none is close. */
+const char *str_closest(const char *word, const char *const *candidates, unsigned n);
+/* Shell glob (*, ?, [..]) over the whole text. */
+bool str_glob(const char *pattern, const char *s);
+
+int str_to_i64(const char *s, int64_t *ret);
+int str_to_u64(const char *s, uint64_t *ret);
+int str_to_double(const char *s, double *ret);
+/* Go's ParseBool and YAML's booleans. */
+int str_to_bool(const char *s, bool *ret);
+/* Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" → bytes, rounded up. */
+int str_to_milli(const char *s, int64_t *ret);
+int str_to_bytes(const char *s, int64_t *ret);
+/* "300ms", "30s", "1m30s", "2h" → milliseconds. */
+int str_to_ms(const char *s, int64_t *ret);
+/* "2.4GHz", "800M", "1200000" (kHz) → kHz. */
+int str_to_khz(const char *s, int64_t *ret);
+
+bool utf8_valid(const char *s, size_t n);
+/* Length of the longest prefix of at most max bytes that does not cut a character. */
+size_t utf8_cut(const char *s, size_t max);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rp.host.cache/1: pods and containers, and the transaction through which they are changed.
+ *
+ * Getters show the state as it will be when the running transaction commits: what the module has staged is already there. Setters
+ * take the transaction that the callback was given; outside of a callback there is none and nothing can be changed.
+ */
+#ifndef NRI_RP_CACHE_H
+#define NRI_RP_CACHE_H
+
+#include <nri-rp/policy.h>
+#include <nri-rp/set.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RP_HOST_CACHE_1 "nri-rp.host.cache/1"
+
+#define RP_QOS_GUARANTEED 0u
+#define RP_QOS_BURSTABLE 1u
+#define RP_QOS_BEST_EFFORT 2u
+
+#define RP_STATE_CREATING 0u
+#define RP_STATE_CREATED 1u
+#define RP_STATE_RUNNING 2u
+#define RP_STATE_PAUSED 3u
+#define RP_STATE_EXITED 4u /* holds nothing any more; waits for its removal */
+
+#define RP_CTR_ESTIMATED_MEM 0x1u /* mem_request was estimated from oom_score_adj */
+#define RP_CTR_PRESERVE_CPU 0x2u /* annotation: leave its CPUs alone */
+#define RP_CTR_PRESERVE_MEM 0x4u
+#define RP_CTR_INIT 0x8u     /* known to be an init container (not always known) */
+#define RP_CTR_RESTORED 0x10u /* was there before this daemon's start */
+#define RP_CTR_DEGRADED 0x20u
+
+#define RP_NOT_SET INT64_MIN /* an amount nobody has set */
+
+struct rp_ctr_info {
+	uint32_t size;
+	uint32_t state;
+	uint32_t qos;
+	uint32_t flags;
+	rp_ctr ctr;
+	rp_pod pod;
+	const char *id, *name, *pod_name, *pod_namespace;
+	uint64_t created_ns;		/* wall clock */
+	int64_t cpu_request, cpu_limit; /* milli-CPU; 0: none */
+	int64_t mem_request, mem_limit; /* bytes; 0: none */
+	/* What is decided, by this policy or before it; empty: nothing. */
+	struct rp_ids cpus, mems;
+	struct rp_ids exclusive; /* the part of cpus that is its own */
+	int64_t shares, quota, period; /* RP_NOT_SET: not decided by us */
+};
+
+struct rp_pod_info {
+	uint32_t size;
+	uint32_t qos;
+	rp_pod pod;
+	const char *id, *name, *pod_namespace, *uid, *runtime_handler, *cgroup_parent;
+};
+
+/* Orders of list(). */
+#define RP_ORDER_CREATED 0u /* by creation */
+#define RP_ORDER_SYNC 1u    /* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places */
+
+/* Where an annotation was found. */
+#define RP_SCOPE_CONTAINER 1u
+#define RP_SCOPE_POD 2u
+#define RP_SCOPE_UNSCOPED 3u
+
+/* Fields of set_int(), with their units. Fields marked * only take effect while a container is being created. */
+#define RP_F_SHARES 1u	     /* 2 … 262144 */
+#define RP_F_QUOTA 2u	     /* microseconds; -1: unlimited */
+#define RP_F_PERIOD 3u	     /* microseconds */
+#define RP_F_MEMORY_LIMIT 4u /* bytes */
+#define RP_F_SCHED_POLICY 5u /* * Linux SCHED_ number */
+#define RP_F_SCHED_PRIORITY 6u /* * */
+#define RP_F_NICE 7u	     /* * */
+#define RP_F_IO_CLASS 8u     /* * Linux IOPRIO_CLASS_ number */
+#define RP_F_IO_PRIORITY 9u  /* * */
+#define RP_F_OOM_SCORE_ADJ 10u /* * */
+#define RP_F_SCHED_FLAGS 11u /* * Linux SCHED_FLAG_ bits */
+#define RP_F_SCHED_RUNTIME 12u /* * nanoseconds */
+#define RP_F_SCHED_DEADLINE 13u /* * nanoseconds */
+#define RP_F_SCHED_PERIOD 14u /* * nanoseconds */
+#define RP_F_MEMPOLICY_MODE 15u /* * Linux MPOL_ number */
+
+/* Fields of set_text(). */
+#define RP_F_RDT_CLASS 100u	/* "" clears */
+#define RP_F_BLOCKIO_CLASS 101u
+#define RP_F_CPU_CLASS 102u	/* not known to runtimes: for controllers */
+#define RP_F_MEMPOLICY_NODES 103u /* * node list, with RP_F_MEMPOLICY_MODE */
+#define RP_F_MEMPOLICY_FLAGS 104u /* * comma list: static, relative, numa-balancing */
+
+/* Fields of set_pair(), all *. */
+#define RP_F_ENV 200u
+#define RP_F_ANNOTATION 201u
+#define RP_F_UNIFIED 202u /* a cgroup v2 file and its content */
+
+#define RP_PRIVATE_MAX 4096u	/* bytes of set_private */
+#define RP_ANNOTATION_MAX 65536u /* longer ones are cut off from lookups with a warning */
+
+struct rp_mount_info {
+	uint32_t size;
+	uint32_t read_only;
+	const char *source, *destination, *type;
+};
+
+struct rp_device_info {
+	uint32_t size;
+	uint32_t writable;
+	const char *path, *type; /* type: c, b, u, p */
+	int64_t major, minor;
+};
+
+struct rp_host_cache {
+	uint32_t size;
+	uint32_t pad;
+
+	/* ---- reading ---- */
+
+	/* Live containers (not EXITED), in an order; returns how many there are, writes at most cap. */
+	uint32_t (*list)(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap);
+	int32_t (*get_ctr)(void *ctx, rp_ctr ctr, struct rp_ctr_info *out);
+	int32_t (*get_pod)(void *ctx, rp_pod pod, struct rp_pod_info *out);
+	/* The effective annotation of a container: KEY/container.NAME, then KEY/pod, then KEY, all on its pod; for each the canonical
+	 * spelling, then its aliases. NULL: none. ret_scope may be NULL. */
+	const char *(*annotation)(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope);
+	/* Plain look-ups; NULL: none. */
+	const char *(*pod_annotation)(void *ctx, rp_pod pod, const char *key);
+	const char *(*pod_label)(void *ctx, rp_pod pod, const char *key);
+	const char *(*ctr_label)(void *ctx, rp_ctr ctr, const char *key);
+	const char *(*ctr_annotation)(void *ctx, rp_ctr ctr, const char *key);
+	/* Only known while the container is being created, and for those that existed, after Synchronize: -RP_ENOENT elsewhere and past
+	 * the last one. */
+	const char *(*env)(void *ctx, rp_ctr ctr, const char *name);
+	int32_t (*mount)(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out);
+	int32_t (*device)(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out);
+	/* Decided values, by the fields of set_int and set_text. -RP_ENOENT: not set. */
+	int32_t (*get_int)(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret);
+	const char *(*get_text)(void *ctx, rp_ctr ctr, uint32_t field);
+	/* What this policy kept with the container. -RP_ENOENT: nothing (also when another policy decided last). */
+	int32_t (*get_private)(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size);
+	/* An extended resource's request and limit from the resources annotation. -RP_ENOENT: none. */
+	int32_t (*extended)(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request, int64_t *ret_limit);
+
+	/* ---- staging ---- */
+
+	int32_t (*set_cpus)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
+	int32_t (*set_mems)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids mems);
+	/* The part of its CPUs that nobody else may use. The host enforces it. */
+	int32_t (*set_exclusive)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
+	int32_t (*set_int)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value);
+	int32_t (*set_text)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value);
+	int32_t (*set_pair)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key, const char *value);
+	/* Kept with the container over restarts, for this policy alone. */
+	int32_t (*set_private)(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size);
+	/* It runs, but not as it should: shown in status with the reason and retried by the policy. NULL: all is well again. */
+	int32_t (*set_degraded)(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason);
+	/* A KEY="value" line of the data file that the container can read (RP_DATA_DIR/resources.sh). */
+	int32_t (*set_data)(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value);
+};
+
+#define RP_DATA_DIR "/.nri-resource-policy"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rp.controller/1: what a controller module does.
+ *
+ * A controller carries out what was decided and cannot be said to the runtime: cache ways, block I/O, frequencies. Hooks run on the
+ * main thread and must not block: they put the work into the host's worker (work.h) and report with report() when it is done.
+ * pre_create alone is in-band: it may stage values (cache.h) of the container being created and may refuse it.
+ *
+ * How failures count is up to rp.conf, per controller: `required` (its failure fails the request, or the start), `optional` (the
+ * same for requests, but a failing start only disables it), `relaxed` (default: logged and shown in status).
+ */
+#ifndef NRI_RP_CONTROLLER_H
+#define NRI_RP_CONTROLLER_H
+
+#include <nri-rp/policy.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RP_CONTROLLER_1 "nri-rp.controller/1"
+
+/* Results that report() takes and status shows. */
+#define RP_APPLY_PENDING 0u
+#define RP_APPLY_DONE 1u
+#define RP_APPLY_PARTIAL 2u
+#define RP_APPLY_FAILED 3u
+
+/* What changed, a mask for post_update. */
+#define RP_CHANGED_CPUS 0x01u
+#define RP_CHANGED_MEMS 0x02u
+#define RP_CHANGED_CPU_SHARE 0x04u	/* shares, quota, period */
+#define RP_CHANGED_MEMORY 0x08u		/* limits */
+#define RP_CHANGED_CLASS 0x10u		/* RDT, block I/O or CPU class */
+
+struct rp_controller {
+	uint32_t size;
+	uint32_t pad;
+	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
+	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
+	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
+	/* After the first commit(). -RP_ENOTSUP: this machine has nothing to control. */
+	int32_t (*start)(struct rp_instance *inst);
+	void (*stop)(struct rp_instance *inst);
+	/* Hooks, each optional, in the order of `controllers:` in rp.conf. */
+	int32_t (*pre_create)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+	int32_t (*post_start)(struct rp_instance *inst, rp_ctr ctr);
+	int32_t (*post_update)(struct rp_instance *inst, rp_ctr ctr, uint32_t changed);
+	int32_t (*post_stop)(struct rp_instance *inst, rp_ctr ctr);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

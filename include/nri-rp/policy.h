@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rp.policy/1: what a policy module does.
+ *
+ * A policy decides where containers run. It owns no truth: containers, their requests and what was decided for them live in the
+ * host's cache (cache.h) and survive restarts there; a policy's own tables are an index over it that sync() can rebuild.
+ *
+ * Life of an instance:
+ *
+ *   create ─▶ prepare ─▶ commit ─▶ sync ─▶ { allocate | update | release | event }* ─▶ destroy
+ *                └─▶ abort            ▲                    │
+ *                                     └── prepare/commit ◀─┘   (reload)
+ *
+ * Every callback that gets a transaction stages its decisions with the setters of cache.h, for the container in question and for
+ * any other one. When it returns 0 the host checks the invariants (below) and makes all of it true at once; when it returns an
+ * error, or an invariant does not hold, nothing has happened and rolled_back() follows.
+ *
+ * Invariants the host checks: CPU sets lie within the online CPUs; sets given with set_exclusive overlap nobody else's CPUs;
+ * no live container that has been given CPUs ends up with none; memory nodes are online and have memory; containers marked
+ * immovable keep what they have.
+ *
+ * The same calls serve trials (`nri-rpctl try`, `plan`, reloads): those run in a forked child whose transactions are never
+ * committed. A policy needs no code for it.
+ */
+#ifndef NRI_RP_POLICY_H
+#define NRI_RP_POLICY_H
+
+#include <nri-rp/config.h>
+#include <nri-rp/module.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RP_POLICY_1 "nri-rp.policy/1"
+
+/* rolled_back(): "my tables may be wrong now, call sync()". */
+#define RP_RESYNC 1
+
+#define RP_EVENT_STARTED 1u	 /* object = the container that has started */
+#define RP_EVENT_TOPOLOGY 2u	 /* CPUs or memory nodes came or went: the topology service shows the new machine */
+#define RP_EVENT_TIMER 3u	 /* cookie = that of arm() (host.h) */
+#define RP_EVENT_REBALANCE 4u	 /* a good moment to move containers, if it pays */
+
+struct rp_event {
+	uint32_t size;
+	uint32_t type;
+	uint64_t object;
+	uint64_t cookie;
+};
+
+struct rp_plan; /* a checked configuration, the module's own */
+typedef uint64_t rp_txn;
+
+struct rp_policy {
+	uint32_t size;
+	uint32_t pad;
+	/* Checks a configuration and builds whatever the policy needs from it, without changing anything that is in force.
+	 * Errors about a key go through config.h's fail_at(). `cfg` stays valid until abort() or the next commit(). */
+	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
+	/* Puts a prepared configuration in force; the plan is the policy's again. Cannot fail. sync() follows. */
+	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
+	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
+	/* Rebuilds all tables from the cache: keeps every recorded assignment that is still right, re-places what is not, places what
+	 * has none, in the order in which the cache lists containers for sync. A container that cannot be placed is marked with
+	 * set_degraded, which is no error of sync. */
+	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
+	/* Places a container that is being created. */
+	int32_t (*allocate)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+	/* Its requirements have changed (in-place resize): get_ctr() shows the new ones. On an error it keeps what it has. */
+	int32_t (*update)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+	/* It is gone. Must accept containers that were never placed; may be called twice. */
+	int32_t (*release)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+	/* Optional. */
+	int32_t (*event)(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev);
+	/* The transaction was dropped, with everything the last callback staged. Return 0 when the tables are right again, or
+	 * RP_RESYNC for a sync() of everything. Optional: absent means RP_RESYNC. */
+	int32_t (*rolled_back)(struct rp_instance *inst);
+};
+
+/* nri-rp.zones/1, optional: the policy's view of the machine, for NodeResourceTopology and `nri-rpctl zones`. */
+#define RP_ZONES_1 "nri-rp.zones/1"
+
+struct rp_zone_sink {
+	uint32_t size;
+	uint32_t pad;
+	void *ctx;
+	/* Begins a zone; `parent` is the name of an earlier one or "". The calls below are about the zone begun last. */
+	void (*zone)(void *ctx, const char *name, const char *type, const char *parent);
+	/* CPU in milli-CPU, memory in bytes. */
+	void (*resource)(void *ctx, const char *name, int64_t capacity, int64_t allocatable, int64_t available);
+	void (*attribute)(void *ctx, const char *name, const char *value);
+	/* Distance to another zone, as the kernel counts it (10 = local). */
+	void (*cost)(void *ctx, const char *other, int64_t value);
+};
+
+struct rp_zones {
+	uint32_t size;
+	uint32_t pad;
+	int32_t (*zones)(struct rp_instance *inst, const struct rp_zone_sink *sink);
+};
+
+/* nri-rp.metrics/1, optional, for any kind of module. */
+#define RP_METRICS_1 "nri-rp.metrics/1"
+
+struct rp_metric_sink {
+	uint32_t size;
+	uint32_t pad;
+	void *ctx;
+	/* `name` without prefix, as Prometheus writes it; `labels` as in {a="b",c="d"} without the braces, or "". */
+	void (*gauge)(void *ctx, const char *name, const char *help, const char *labels, double value);
+	void (*counter)(void *ctx, const char *name, const char *help, const char *labels, double value);
+};
+
+struct rp_metrics {
+	uint32_t size;
+	uint32_t pad;
+	int32_t (*collect)(struct rp_instance *inst, const struct rp_metric_sink *sink);
+};
+
+/* nri-rp.state/1, optional: what cannot live with a container. At most RP_STATE_MAX bytes, kept with each commit. */
+#define RP_STATE_1 "nri-rp.state/1"
+#define RP_STATE_MAX 65536u
+
+struct rp_state {
+	uint32_t size;
+	uint32_t pad;
+	/* The bytes to keep; unchanged bytes cost a comparison. */
+	int32_t (*save)(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size);
+	/* What was saved last, before the first sync(). An error means "not mine": the state is dropped. */
+	int32_t (*load)(struct rp_instance *inst, const void *data, uint32_t size);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sets of small ids: CPUs (0 … 8191) and memory nodes (0 … 1023).
+ *
+ * Two shapes, one meaning:
+ *   struct rp_ids    a read-only view of words that somebody else owns. This is what crosses the ABI.
+ *   struct rp_idset  storage in the caller's hands, as large as the largest set; an operation costs what its operands
+ *                    really use (nw words), not what the storage could hold.
+ *
+ * Id n is bit n % 64 of word n / 64; words beyond nw count as zero. Nothing here allocates or can fail but for parsing.
+ * The textual form is the kernel's list format: "0-3,8", the empty set is "".
+ */
+#ifndef NRI_RP_SET_H
+#define NRI_RP_SET_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RP_CPUS_MAX 8192u		/* ids of CPUs are below this */
+#define RP_NODES_MAX 1024u		/* ids of memory nodes are below this */
+#define RP_IDSET_WORDS (RP_CPUS_MAX / 64u)
+#define RP_IDSET_NONE UINT32_MAX	/* "no such id" of first, last and next */
+#define RP_IDSET_TEXT_MAX 32768u	/* holds the text of any set, with its NUL */
+
+struct rp_ids {
+	const uint64_t *w;
+	uint32_t nw;
+	uint32_t pad;
+};
+
+struct rp_idset {
+	uint32_t nw; /* words in use; w[nw …] is not initialised */
+	uint32_t pad;
+	uint64_t w[RP_IDSET_WORDS];
+};
+
+/* Visit the members of a view in ascending order: RP_IDS_EACH(cpu, ids) { … } */
+#define RP_IDS_EACH(id, ids)                                                                       \
+	for (uint32_t id = rp_ids_first(ids); id != RP_IDSET_NONE; id = rp_ids_next(ids, id))
+
+static inline struct rp_ids rp_ids_of(const struct rp_idset *set)
+{
+	struct rp_ids v = {set->w, set->nw, 0};
+	return v;
+}
+
+static inline struct rp_ids rp_ids_none(void)
+{
+	struct rp_ids v = {NULL, 0, 0};
+	return v;
+}
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t rp_ids_word(struct rp_ids v, uint32_t i)
+{
+	return i < v.nw ? v.w[i] : 0;
+}
+
+static inline int rp_ids_has(struct rp_ids v, uint32_t id)
+{
+	return (int)(rp_ids_word(v, id / 64) >> (id % 64) & 1);
+}
+
+static inline uint32_t rp_ids_count(struct rp_ids v)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < v.nw; i++)
+		n += (uint32_t)__builtin_popcountll(v.w[i]);
+	return n;
+}
+
+static inline int rp_ids_empty(struct rp_ids v)
+{
+	for (uint32_t i = 0; i < v.nw; i++)
+		if (v.w[i])
+			return 0;
+	return 1;
+}
+
+/* The smallest member above `id`; RP_IDSET_NONE when there is none. */
+static inline uint32_t rp_ids_next(struct rp_ids v, uint32_t id)
+{
+	uint32_t i = (id + 1) / 64, bit = (id + 1) % 64;
+	if (i >= v.nw)
+		return RP_IDSET_NONE;
+	uint64_t w = v.w[i] >> bit << bit;
+	while (!w) {
+		if (++i >= v.nw)
+			return RP_IDSET_NONE;
+		w = v.w[i];
+	}
+	return i * 64 + (uint32_t)__builtin_ctzll(w);
+}
+
+static inline uint32_t rp_ids_first(struct rp_ids v)
+{
+	return rp_ids_next(v, UINT32_MAX);
+}
+
+static inline uint32_t rp_ids_last(struct rp_ids v)
+{
+	for (uint32_t i = v.nw; i-- > 0;)
+		if (v.w[i])
+			return i * 64 + 63 - (uint32_t)__builtin_clzll(v.w[i]);
+	return RP_IDSET_NONE;
+}
+
+static inline int rp_ids_equal(struct rp_ids a, struct rp_ids b)
+{
+	uint32_t n = a.nw > b.nw ? a.nw : b.nw;
+	for (uint32_t i = 0; i < n; i++)
+		if (rp_ids_word(a, i) != rp_ids_word(b, i))
+			return 0;
+	return 1;
+}
+
+/* Is every member of a in b? The empty set is in every set. */
+static inline int rp_ids_subset(struct rp_ids a, struct rp_ids b)
+{
+	for (uint32_t i = 0; i < a.nw; i++)
+		if (a.w[i] & ~rp_ids_word(b, i))
+			return 0;
+	return 1;
+}
+
+static inline int rp_ids_overlap(struct rp_ids a, struct rp_ids b)
+{
+	uint32_t n = a.nw < b.nw ? a.nw : b.nw;
+	for (uint32_t i = 0; i < n; i++)
+		if (a.w[i] & b.w[i])
+			return 1;
+	return 0;
+}
+
+static inline uint32_t rp_ids_count_and(struct rp_ids a, struct rp_ids b)
+{
+	uint32_t n = a.nw < b.nw ? a.nw : b.nw, count = 0;
+	for (uint32_t i = 0; i < n; i++)
+		count += (uint32_t)__builtin_popcountll(a.w[i] & b.w[i]);
+	return count;
+}
+
+/* ---- changes; the destination may be one of the operands --------------------------------------------------------- */
+
+static inline void rp_idset_clear(struct rp_idset *dst)
+{
+	dst->nw = 0;
+	dst->pad = 0;
+}
+
+static inline void rp_idset_trim(struct rp_idset *dst)
+{
+	while (dst->nw && !dst->w[dst->nw - 1])
+		dst->nw--;
+}
+
+static inline void rp_idset_copy(struct rp_idset *dst, struct rp_ids src)
+{
+	uint32_t n = src.nw < RP_IDSET_WORDS ? src.nw : RP_IDSET_WORDS;
+	if (n)
+		memmove(dst->w, src.w, n * sizeof dst->w[0]);
+	dst->nw = n;
+	dst->pad = 0;
+	rp_idset_trim(dst);
+}
+
+/* Ids of RP_CPUS_MAX and above are ignored. */
+static inline void rp_idset_add(struct rp_idset *dst, uint32_t id)
+{
+	uint32_t i = id / 64;
+	if (i >= RP_IDSET_WORDS)
+		return;
+	while (dst->nw <= i)
+		dst->w[dst->nw++] = 0;
+	dst->w[i] |= UINT64_C(1) << (id % 64);
+}
+
+static inline void rp_idset_del(struct rp_idset *dst, uint32_t id)
+{
+	if (id / 64 >= dst->nw)
+		return;
+	dst->w[id / 64] &= ~(UINT64_C(1) << (id % 64));
+	rp_idset_trim(dst);
+}
+
+/* Adds first … last, both included. */
+static inline void rp_idset_add_range(struct rp_idset *dst, uint32_t first, uint32_t last)
+{
+	for (uint32_t id = first; id <= last && id < RP_CPUS_MAX; id++)
+		rp_idset_add(dst, id);
+}
+
+static inline void rp_idset_or(struct rp_idset *dst, struct rp_ids a, struct rp_ids b)
+{
+	uint32_t n = a.nw > b.nw ? a.nw : b.nw;
+	if (n > RP_IDSET_WORDS)
+		n = RP_IDSET_WORDS;
+	for (uint32_t i = 0; i < n; i++)
+		dst->w[i] = rp_ids_word(a, i) | rp_ids_word(b, i);
+	dst->nw = n;
+	dst->pad = 0;
+	rp_idset_trim(dst);
+}
+
+static inline void rp_idset_and(struct rp_idset *dst, struct rp_ids a, struct rp_ids b)
+{
+	uint32_t n = a.nw < b.nw ? a.nw : b.nw;
+	if (n > RP_IDSET_WORDS)
+		n = RP_IDSET_WORDS;
+	for (uint32_t i = 0; i < n; i++)
+		dst->w[i] = a.w[i] & b.w[i];
+	dst->nw = n;
+	dst->pad = 0;
+	rp_idset_trim(dst);
+}
+
+/* a without b */
+static inline void rp_idset_andnot(struct rp_idset *dst, struct rp_ids a, struct rp_ids b)
+{
+	uint32_t n = a.nw < RP_IDSET_WORDS ? a.nw : RP_IDSET_WORDS;
+	for (uint32_t i = 0; i < n; i++)
+		dst->w[i] = a.w[i] & ~rp_ids_word(b, i);
+	dst->nw = n;
+	dst->pad = 0;
+	rp_idset_trim(dst);
+}
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Writes the list form, always NUL-terminated when size > 0. Returns the length the whole text has, as snprintf does:
+ * a result of `size` or more means it was cut.
+ */
+static inline uint32_t rp_ids_format(struct rp_ids v, char *buf, uint32_t size)
+{
+	uint32_t len = 0, id = rp_ids_first(v);
+	if (size)
+		buf[0] = '\0';
+	while (id != RP_IDSET_NONE) {
+		uint32_t end = id;
+		while (rp_ids_has(v, end + 1))
+			end++;
+		char item[32];
+		int n = end == id ? snprintf(item, sizeof item, "%s%u", len ? "," : "", id)
+				  : snprintf(item, sizeof item, "%s%u-%u", len ? "," : "", id, end);
+		if (len + (uint32_t)n < size)
+			memcpy(buf + len, item, (size_t)n + 1);
+		len += (uint32_t)n;
+		id = rp_ids_next(v, end);
+	}
+	return len;
+}
+
+static inline int rp_idset_parse_number(const char **text, uint32_t max, uint32_t *ret)
+{
+	const char *p = *text;
+	uint32_t n = 0;
+	if (*p < '0' || *p > '9')
+		return -1;
+	for (; *p >= '0' && *p <= '9'; p++) {
+		n = n * 10 + (uint32_t)(*p - '0');
+		if (n >= max)
+			return -1;
+	}
+	*text = p;
+	*ret = n;
+	return 0;
+}
+
+/*
+ * Reads the list form; one newline at the end and blanks around items are allowed, the empty text is the empty set.
+ * Every id has to be below `max` (RP_CPUS_MAX or RP_NODES_MAX). Returns 0, or -1 with dst undefined.
+ */
+static inline int rp_idset_parse(struct rp_idset *dst, const char *text, uint32_t max)
+{
+	const char *p = text;
+	rp_idset_clear(dst);
+	if (max > RP_CPUS_MAX)
+		max = RP_CPUS_MAX;
+	while (*p == ' ' || *p == '\t')
+		p++;
+	if (*p == '\n')
+		p++;
+	if (!*p)
+		return 0;
+	for (;;) {
+		uint32_t first, last;
+		while (*p == ' ' || *p == '\t')
+			p++;
+		if (rp_idset_parse_number(&p, max, &first))
+			return -1;
+		last = first;
+		if (*p == '-') {
+			p++;
+			if (rp_idset_parse_number(&p, max, &last) || last < first)
+				return -1;
+		}
+		rp_idset_add_range(dst, first, last);
+		while (*p == ' ' || *p == '\t')
+			p++;
+		if (*p == '\n' && !p[1])
+			p++;
+		if (!*p)
+			return 0;
+		if (*p++ != ',')
+			return -1;
+	}
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
