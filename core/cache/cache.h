@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cache: every pod and container of the node, what each asks for, what was decided for it, and what the runtime is known to have.
+ *
+ *   struct pod, struct ctr   facts, set at insertion and refreshed by the runtime
+ *   struct decision          what we decided; changed only through a transaction (txn.h), so that a failed request leaves no trace
+ *   struct values (acked)    what the runtime has acknowledged; the difference to the decision is what an update has to say
+ *
+ * Objects are found by the runtime's id, by name and by handle (rp_pod, rp_ctr: slot and generation; the handle of a removed object
+ * never comes back). Everything is owned by the cache; pointers are good until the object is removed. Nothing here does I/O: the store
+ * (store.h) is driven by the pipeline.
+ */
+#ifndef CACHE_CACHE_H
+#define CACHE_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <nri-rp/cache.h>
+#include <uthash.h>
+
+#include "core/cache/kvs.h"
+#include "core/util/arena.h"
+#include "core/util/err.h"
+#include "core/util/intern.h"
+
+#define CACHE_ID_MAX 256u	/* bytes of an id or a name that the runtime may give */
+#define CACHE_PATH_MAX 4096u
+#define CACHE_PODS_MAX 65536u
+#define CACHE_CTRS_MAX 65536u
+
+/* ---- what a front end tells (borrowed text, for the call) ---------------------------------------------------------- */
+
+/* Resource values; RP_NOT_SET and NULL where the runtime said nothing. */
+struct values {
+	int64_t shares, quota, period, mem_limit;
+	struct iset *cpus, *mems; /* references; NULL: not set */
+};
+
+struct res_desc {
+	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: absent */
+	const char *cpus, *mems;		  /* list form; NULL or "": absent */
+};
+
+struct pod_desc {
+	const char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;
+	const struct kv *labels, *annotations;
+	uint32_t n_labels, n_annotations;
+};
+
+struct ctr_desc {
+	const char *id, *pod_id, *name, *cgroups_path;
+	uint32_t state; /* RP_STATE_… */
+	uint32_t pid;
+	uint64_t created_ns; /* 0: unknown */
+	int64_t oom_score_adj; /* RP_NOT_SET: unknown */
+	struct res_desc res;
+	const struct kv *labels, *annotations;
+	uint32_t n_labels, n_annotations;
+	/* only looked at during the request */
+	const char *const *env; /* KEY=value */
+	uint32_t n_env;
+	const struct rp_mount_info *mounts;
+	uint32_t n_mounts;
+	const struct rp_device_info *devices;
+	uint32_t n_devices;
+};
+
+/* ---- objects ------------------------------------------------------------------------------------------------------- */
+
+/* Immutable counted bytes with a NUL behind them: classes, private data, reasons. NULL: not set. */
+struct blob {
+	uint32_t refs, len;
+	char data[];
+};
+
+struct blob *blob_new(const void *data, uint32_t len);
+struct blob *blob_str(const char *s);
+struct blob *blob_ref(struct blob *b);
+struct blob *blob_unref(struct blob *b); /* returns NULL */
+static inline const char *blob_text(const struct blob *b)
+{
+	return b ? b->data : NULL;
+}
+bool blob_equal(const struct blob *a, const struct blob *b);
+
+struct needs {
+	int64_t cpu_request, cpu_limit; /* milli-CPU, 0: none */
+	int64_t mem_request, mem_limit; /* bytes, 0: none */
+};
+
+struct decision {
+	struct iset *cpus, *mems, *exclusive; /* references; NULL: not decided */
+	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: not decided */
+	struct blob *rdt_class, *blockio_class, *cpu_class;
+	struct blob *private_data; /* of the policy that decided */
+	struct blob *degraded;	   /* why it does not run as it should */
+	struct blob *data;	   /* lines of the exported data file */
+	struct needs needs;	   /* the requirements it was made for */
+	uint32_t state;		   /* RP_STATE_… */
+	uint32_t policy;	   /* number of the policy that decided (cache_policy_number) */
+};
+
+struct pod {
+	rp_pod handle;
+	char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;
+	uint32_t qos;
+	bool stored; /* the store has it as it is */
+	bool stopped;
+	struct kvs labels, annotations;
+	uint64_t seq; /* order of arrival */
+	struct ctr *ctrs;
+	UT_hash_handle hh;
+};
+
+struct stage; /* txn.h */
+
+struct ctr {
+	rp_ctr handle;
+	struct pod *pod;
+	char *id, *name, *cgroups_path;
+	char *full_name; /* namespace/pod/name */
+	uint32_t flags; /* RP_CTR_… */
+	uint32_t pid;
+	bool stored;	 /* its facts */
+	bool decision_stored;
+	bool in_updates; /* waits in the unsolicited queue */
+	int64_t oom_score_adj;
+	uint64_t created_ns, seq;
+	struct needs wanted; /* as the runtime asked for last */
+	struct values requested; /* the runtime's own values at creation or from its last update, ours not among them */
+	struct values acked;
+	struct decision cur;
+	struct stage *stage; /* in the running transaction */
+	char *trail;	     /* explanation of the last decision */
+	const struct ctr_desc *desc; /* while its request is handled */
+	struct kvs labels, annotations;
+	struct ctr *next, *prev;	 /* all containers, by seq */
+	struct ctr *pod_next, *pod_prev; /* of its pod */
+	UT_hash_handle hh;
+	UT_hash_handle hh_name;
+};
+
+/* ---- the cache ----------------------------------------------------------------------------------------------------- */
+
+struct cache;
+
+struct cache *cache_new(uint64_t memory_total);
+struct cache *cache_free(struct cache *c);
+struct intern *cache_sets(struct cache *c);
+/* MemTotal, for what is derived from oom_score_adj. */
+void cache_set_memory_total(struct cache *c, uint64_t bytes);
+
+/*
+ * Inserts, or refreshes what is known by that id. -EINVAL: the description breaks a limit or lacks an id; -ENOSPC: too many.
+ * A new container starts in desc->state with nothing decided; its needs are derived. Its pod has to be there (-ENOENT).
+ */
+int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret, struct err *err);
+int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err);
+/* With all its containers. */
+void cache_del_pod(struct cache *c, struct pod *pod);
+void cache_del_ctr(struct cache *c, struct ctr *ctr);
+
+struct pod *cache_pod(struct cache *c, const char *id);
+struct ctr *cache_ctr(struct cache *c, const char *id);
+/* The newest container of that name that has not exited. */
+struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name);
+/* By id, unique id prefix, namespace/pod/name or pod/name, for people. NULL and a reason when none or several match. */
+struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err);
+struct pod *cache_pod_of(struct cache *c, rp_pod handle);
+struct ctr *cache_ctr_of(struct cache *c, rp_ctr handle);
+struct pod *cache_pods(struct cache *c); /* uthash list, by insertion */
+struct ctr *cache_ctrs(struct cache *c); /* list through next, by creation */
+unsigned cache_n_pods(const struct cache *c);
+unsigned cache_n_ctrs(const struct cache *c);
+
+static inline bool ctr_live(uint32_t state)
+{
+	return state != RP_STATE_EXITED;
+}
+
+/* The number of a policy's name in decisions: small, stable while the process lives; 0: none. Names come back by cache_policy_name. */
+uint32_t cache_policy_number(struct cache *c, const char *name);
+const char *cache_policy_name(const struct cache *c, uint32_t number);
+
+/* ---- values -------------------------------------------------------------------------------------------------------- */
+
+#define VALUES_NONE {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL}
+
+/* Overlays what is present (not RP_NOT_SET, and not 0 for an update: runtimes write 0 for "unchanged") onto v. A list that does not
+ * parse is left out: -EINVAL, the rest is taken. */
+int values_overlay(struct cache *c, struct values *v, const struct res_desc *res, bool zero_is_absent);
+void values_fini(struct cache *c, struct values *v);
+void values_copy(struct values *dst, const struct values *src);
+
+#define DIFF_CPUS 0x01u
+#define DIFF_MEMS 0x02u
+#define DIFF_SHARES 0x04u
+#define DIFF_QUOTA 0x08u
+#define DIFF_PERIOD 0x10u
+#define DIFF_MEM_LIMIT 0x20u
+/* What the decision wants otherwise than the runtime has it. */
+uint32_t ctr_diff(const struct ctr *ctr);
+/* The runtime has these fields of the decision now. */
+void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A transaction: what a request is going to change. Decisions are staged on copies; txn_check tries them against the invariants,
+ * txn_commit makes them the containers' own, txn_rollback forgets them. There is at most one transaction at a time.
+ *
+ * Costs follow the containers touched: per CPU the cache counts how many different sets in use contain it and who owns it
+ * exclusively, so that no check ever looks at the containers that a request leaves alone.
+ */
+#ifndef CACHE_TXN_H
+#define CACHE_TXN_H
+
+#include "core/cache/cache.h"
+
+struct txn;
+
+/* Creation-only values of the container under creation, in order of staging. */
+struct extra {
+	uint32_t field;	 /* RP_F_… */
+	int64_t number;	 /* of set_int fields */
+	const char *key; /* of set_pair fields */
+	const char *text; /* of set_text and set_pair fields */
+};
+#define TXN_EXTRAS_MAX 256u
+
+struct stage {
+	struct ctr *ctr;
+	struct decision next;
+	struct stage *link; /* touched containers, in order of first touch */
+	bool counted;
+};
+
+struct txn *txn_begin(struct cache *c);
+uint64_t txn_id(const struct txn *t);
+/* The running one, NULL when there is none or the id is another's. */
+struct txn *txn_of(struct cache *c, uint64_t id);
+/* The container's staged decision, a copy of the current one at first. NULL: out of memory. */
+struct decision *txn_stage(struct txn *t, struct ctr *ctr);
+/* As it will be: the staged decision if there is one. */
+const struct decision *txn_view(const struct ctr *ctr);
+/* The container being created by this transaction, if any: extras are its. */
+void txn_set_created(struct txn *t, struct ctr *ctr);
+struct ctr *txn_created(const struct txn *t);
+int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text);
+const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n);
+const struct stage *txn_touched(const struct txn *t); /* through ->link */
+unsigned txn_n_touched(const struct txn *t);
+
+/* Puts a set or a blob into a staged field, with its references. */
+void txn_put_set(struct cache *c, struct iset **field, struct iset *set); /* takes over the reference */
+void txn_put_blob(struct blob **field, struct blob *blob);		   /* takes over the reference */
+
+struct invariants {
+	struct rp_ids online, mem_nodes;
+};
+
+/* 0, or -EINVAL with the broken invariant, the containers and the CPUs named. May be called again after more was staged. */
+int txn_check(struct txn *t, const struct invariants *inv, struct err *err);
+/* A changed container, from before to after; `changed` are DIFF_… bits of decided values and TXN_CHANGED_… */
+#define TXN_CHANGED_CLASS 0x100u
+#define TXN_CHANGED_OTHER 0x200u
+uint32_t txn_changed(const struct stage *s);
+/* The stages stay readable (holding the former decisions) until txn_end. */
+void txn_commit(struct txn *t);
+void txn_rollback(struct txn *t);
+/* Ends it; an open one is rolled back. */
+void txn_end(struct txn *t);
+
+#endif
