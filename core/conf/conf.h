@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rp.conf: text in, one checked tree out.
+ *
+ * Sources are read in order: rp.conf, then rp.conf.d/ *.conf in byte order, then what the node agent pushed. A source is a YAML stream; each
+ * document of it is either plain (core keys, and one section a module) or a whole custom resource (`kind` and `spec`), which is
+ * rewritten to the plain form. Documents merge in order: maps member by member, everything else replaces; a null takes a key back. The
+ * result is checked against the core's table and those of the modules, and every problem is reported with its place. Loading
+ * has no effect on anything but the new `struct conf`.
+ *
+ * Everything of a configuration lives in its own arena until conf_free. Strings in the tree are UTF-8 without NUL.
+ */
+#ifndef CONF_CONF_H
+#define CONF_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <nri-rp/config.h>
+
+#include "core/util/buf.h"
+#include "core/util/err.h"
+#include "core/util/log.h"
+
+#define CONF_DEFAULT_PATH "/etc/nri-rp/rp.conf"
+
+/* Limits. Beyond them a source is refused with a clear error. */
+#define CONF_FILE_MAX (1u << 20) /* bytes of one source */
+#define CONF_TOTAL_MAX (4u << 20) /* bytes of all sources */
+#define CONF_SOURCES_MAX 64u /* rp.conf and its drop-ins */
+#define CONF_DEPTH_MAX 32u /* nesting */
+#define CONF_NODES_MAX 20000u /* of all sources, after the expansion of aliases */
+#define CONF_MEMBERS_MAX 4096u /* of one map */
+#define CONF_ERRORS_MAX 64u /* problems that are kept; the rest is counted */
+#define CONF_PROBLEM_TEXT_MAX 512u /* bytes of one problem's text */
+
+struct conf;
+
+/* ---- problems ---------------------------------------------------------------------------------------------------- */
+
+struct conf_problem {
+	bool warning; /* the configuration can be used all the same */
+	unsigned line, column; /* from 1; 0: no place */
+	unsigned source; /* position of the source in reading order */
+	unsigned seq;
+	char *text; /* one line, place included: `rp.conf:12:5: balloons.pinCPU: expected …` */
+};
+
+struct conf_errors {
+	struct conf_problem items[CONF_ERRORS_MAX];
+	unsigned n_items;
+	unsigned n_errors, n_warnings; /* all, kept or not */
+};
+
+void conf_errors_init(struct conf_errors *errs);
+void conf_errors_fini(struct conf_errors *errs);
+/* By source, line and column; what has no place comes first. conf_load leaves them sorted. */
+void conf_errors_sort(struct conf_errors *errs);
+/* One line a problem, warnings marked, and how many more there are. */
+void conf_errors_print(const struct conf_errors *errs, struct buf *out);
+/* The first error in err (with the number of further ones): what a reload's reply has room for. Returns code. */
+int conf_errors_to_err(const struct conf_errors *errs, int code, struct err *err);
+
+/* ---- the modules' side ------------------------------------------------------------------------------------------- */
+
+enum conf_found {
+	CONF_NO_MODULE, /* not installed: its section is taken unchecked, with a warning */
+	CONF_NO_SCHEMA, /* installed, but has no table: its section is taken unchecked */
+	CONF_SCHEMA,
+};
+
+/*
+ * Where tables come from. `begin` is called once before the others with the directories of `modules.path` as the sources give it; it may
+ * be NULL. What they return has to live until conf_load returns, no longer: the configuration keeps copies.
+ */
+struct conf_schemas {
+	void *ctx;
+	void (*begin)(void *ctx, const char *const *path, unsigned n_path);
+	enum conf_found (*find)(void *ctx, const char *module, const struct rp_schema **ret_schema);
+	/* The policy module whose section is the spec of custom resources of this kind, or NULL. */
+	const char *(*of_kind)(void *ctx, const char *kind);
+};
+
+/* Is this table well-formed? Loading says so too; this is for module checkers. -EINVAL with err. */
+int conf_schema_check(const struct rp_schema *schema, struct err *err);
+/* The table of everything that is not a module's section. */
+const struct rp_schema *conf_core_schema(void);
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Reads `path` and the drop-ins of the directory `<path>.d`. Places name files as `path` does. `schemas` may be NULL: no
+ * modules. 0 with *ret (errs may hold warnings), -EINVAL when something in it is wrong, another -errno when it cannot be read;
+ * errs then holds at least one error.
+ */
+int conf_load(const char *path, const struct conf_schemas *schemas, struct conf **ret,
+	      struct conf_errors *errs);
+
+struct conf_source {
+	const char *name; /* for places: a file's path, "agent" */
+	const char *text;
+	size_t len;
+	/* From the node agent: its sections replace whole sections of the sources before, as far as `agent.accept` allows. */
+	bool pushed;
+};
+
+/* conf_load in two halves, for what does not lie in files. conf_read_files gives what conf_load would parse. */
+int conf_parse(const struct conf_source *sources, unsigned n_sources,
+	       const struct conf_schemas *schemas, struct conf **ret, struct conf_errors *errs);
+
+struct conf_files {
+	struct conf_source *sources; /* owned, as are their names and texts */
+	unsigned n_sources;
+};
+int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors *errs);
+void conf_files_fini(struct conf_files *files);
+
+struct conf *conf_free(struct conf *conf); /* returns NULL; NULL is fine */
+
+/* ---- the core's keys, typed, defaults filled in ------------------------------------------------------------------ */
+
+enum conf_mode { CONF_RELAXED, CONF_OPTIONAL, CONF_REQUIRED, CONF_DISABLED };
+
+struct conf_controller {
+	const char *name; /* the module */
+	enum conf_mode mode;
+	rp_cfg node; /* where it is listed */
+};
+
+struct conf_strings {
+	const char *const *items;
+	unsigned n;
+};
+
+enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
+
+struct conf_core {
+	const char *policy;
+	rp_cfg policy_node; /* NULL: the default */
+	const struct conf_controller *controllers;
+	unsigned n_controllers;
+	struct conf_strings module_path;
+	struct {
+		const char *frontend, *socket, *name;
+		unsigned index; /* 0 … 99 */
+	} runtime;
+	const char *cache_dir;
+	const char *control_socket;
+	struct {
+		const char *
+			listen; /* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint when metrics.listen is not set */
+		bool prometheus; /* serve /metrics */
+		struct conf_strings enabled, polled; /* globs of metric groups */
+		uint32_t report_period_ms;
+	} metrics;
+	struct {
+		enum log_level level;
+		struct conf_strings debug; /* sources, as log_set_debug takes them */
+		bool source;
+	} log;
+	enum conf_on_policy_error on_policy_error;
+	bool reset_on_switch;
+	struct {
+		bool accept_all; /* there is no agent.accept */
+		struct conf_strings accept;
+		bool node_resource_topology, pod_resource_api;
+	} agent;
+	bool strict; /* unknown keys are errors, not warnings */
+};
+
+const struct conf_core *conf_core(const struct conf *conf);
+
+/* ---- the tree ---------------------------------------------------------------------------------------------------- */
+
+rp_cfg conf_root(const struct conf *conf);
+/* A module's section; NULL when there is none (or it is null). */
+rp_cfg conf_section(const struct conf *conf, const char *module);
+
+/* The getters of nri-rp.host.config/1, without the context; see there. */
+uint32_t conf_kind(rp_cfg node);
+/* At each map the rest of the path is first tried as one key, so that keys with dots can be reached. */
+rp_cfg conf_get(rp_cfg node, const char *path);
+uint32_t conf_count(rp_cfg node);
+rp_cfg conf_item(rp_cfg node, uint32_t i);
+const char *conf_key(rp_cfg node, uint32_t i);
+const char *conf_text(rp_cfg node, const char *fallback);
+/* `fallback` also when the scalar is no such value, which only happens where no table row checked it. AMOUNT: milli of a quantity. */
+int64_t conf_value(rp_cfg node, uint32_t type, int64_t fallback);
+double conf_number(rp_cfg node, double fallback);
+
+#define CONF_PLACE_MAX 512u /* holds any place, cut if need be */
+/* "rp.conf:12:5"; "" for NULL. Returns buf. */
+const char *conf_where(rp_cfg node, char *buf, size_t size);
+/* "balloons.balloonTypes[2].maxCPUs", as it is written in the file, but for a custom resource's `spec`, which is the module's name. */
+const char *conf_path(rp_cfg node, char *buf, size_t size);
+/* Both, what goes before a message about the node: "rp.conf:12:5: balloons.balloonTypes[2].maxCPUs". */
+const char *conf_place(rp_cfg node, char *buf, size_t size);
+
+/* ---- for people and tools ---------------------------------------------------------------------------------------- */
+
+#define CONF_SHOW_ORIGIN 0x1u /* "# rp.conf:12" after each key */
+#define CONF_SHOW_DEFAULTS 0x2u /* also keys that are not set, marked "# default" */
+
+/* The configuration in force as YAML that loads to the same. 0 or -ENOMEM. */
+int conf_show(const struct conf *conf, unsigned flags, struct buf *out);
+
+enum conf_format { CONF_TEXT, CONF_MDOC };
+/* A table's keys with type, default and meaning: for a terminal, or as the list of a manual page. 0, -EINVAL or -ENOMEM. */
+int conf_schema_help(const struct rp_schema *schema, enum conf_format format, struct buf *out);
+
+struct conf_named_schema {
+	const char *module;
+	const struct rp_schema *schema;
+};
+/* A JSON schema (2020-12) of a whole rp.conf with sections of these modules. */
+int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out);
+
+/* ---- differences ------------------------------------------------------------------------------------------------- */
+
+struct conf_change {
+	const char *
+		path; /* of the key in the merged tree; a list whose length changed is one change */
+	rp_cfg before, after; /* NULL: not set */
+	bool restart; /* takes effect after a restart of nri-rpd only */
+};
+
+/*
+ * Calls fn for each key whose value differs, in the order of the tables, then of the tree; setting a key to what it was by default is no
+ * change. A non-zero result of fn ends it and is returned.
+ */
+int conf_diff(const struct conf *before, const struct conf *after,
+	      int (*fn)(const struct conf_change *change, void *arg), void *arg);
+
+#endif
