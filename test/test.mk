@@ -7,7 +7,7 @@ UNIT_BINS := $(patsubst test/unit/%.c,$(O)/test/%,$(filter test/unit/%,$(UNIT_SR
 $(O)/test/t_%: $(O)/test/unit/t_%.o $(O)/libcore.a $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -pie -o $@ $< $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) -lcmocka -ljansson $(LIBS_DAEMON)
+	$(Q)$(CC) -pie -o $@ $< $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) -lcmocka $(LIBS_DAEMON)
 
 unit-bins: $(UNIT_BINS)
 

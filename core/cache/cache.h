@@ -157,6 +157,8 @@ void cache_set_memory_total(struct cache *c, uint64_t bytes);
  */
 int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret, struct err *err);
 int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err);
+/* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested) and its pod's annotations. */
+void cache_derive(struct cache *c, struct ctr *ctr);
 /* With all its containers. */
 void cache_del_pod(struct cache *c, struct pod *pod);
 void cache_del_ctr(struct cache *c, struct ctr *ctr);

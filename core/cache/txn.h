@@ -31,6 +31,7 @@ struct stage {
 
 struct txn *txn_begin(struct cache *c);
 uint64_t txn_id(const struct txn *t);
+struct cache *txn_cache(const struct txn *t);
 /* The running one, NULL when there is none or the id is another's. */
 struct txn *txn_of(struct cache *c, uint64_t id);
 /* The container's staged decision, a copy of the current one at first. NULL: out of memory. */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share and nobody else needs. */
+#ifndef CACHE_INTERNAL_H
+#define CACHE_INTERNAL_H
+
+#include "core/cache/cache.h"
+
+#define POLICY_NAMES_MAX 64u
+
+struct slot {
+	void *object;
+	uint32_t generation;
+	uint32_t next_free;
+};
+
+struct slots {
+	struct slot *slot;
+	uint32_t n, cap, free; /* free: 1 + index of the first free one */
+};
+
+struct stage;
+
+struct cache {
+	uint64_t memory_total;
+	struct intern *sets;
+	struct pod *pods;
+	struct ctr *by_id, *by_name;
+	struct ctr *ctrs; /* utlist, by seq */
+	struct slots pod_slots, ctr_slots;
+	uint64_t seq;
+	char *policies[POLICY_NAMES_MAX];
+	uint32_t n_policies;
+
+	struct txn *txn;
+	uint64_t txn_ids;
+	struct stage *spare_stages;
+	/* per CPU: how many different sets in use contain it; which container (slot + 1) has it exclusively */
+	uint32_t *cpu_sets, *cpu_owner;
+};
+
+void decision_fini(struct cache *c, struct decision *d);
+void decision_copy(struct decision *dst, const struct decision *src);
+/* Takes a decision into the per-CPU counts, or out of them. */
+void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What must hold for the node whatever a policy says. A transaction is tried on the per-CPU counts of the cache: the touched containers'
+ * former decisions are taken out, the staged ones put in, each is looked at, and the counts are put back (txn_commit does it again for
+ * good). The work is that of the touched containers' sets, each different set looked at once.
+ */
+#include "core/cache/internal.h"
+#include "core/cache/txn.h"
+
+static const struct ctr *owner(struct cache *c, uint32_t cpu)
+{
+	uint32_t slot = c->cpu_owner[cpu];
+	return slot ? c->ctr_slots.slot[slot - 1].object : NULL;
+}
+
+static int outside(const struct ctr *ctr, const char *what, struct rp_ids has, struct rp_ids allowed,
+		   const char *why, struct err *err)
+{
+	struct rp_idset bad;
+	char text[64];
+	rp_idset_andnot(&bad, has, allowed);
+	(void)rp_ids_format(rp_ids_of(&bad), text, sizeof text);
+	return err_set(err, -EINVAL, "container %s was given %s %s, which %s", ctr->full_name, what, text, why);
+}
+
+/* What can be said of one container alone. */
+static int check_alone(const struct stage *s, const struct invariants *inv, struct err *err)
+{
+	const struct decision *d = &s->next, *was = &s->ctr->cur;
+	if (d->cpus && d->cpus != was->cpus && !rp_ids_subset(d->cpus->ids, inv->online))
+		return outside(s->ctr, "CPUs", d->cpus->ids, inv->online, "are not online", err);
+	if (d->mems && d->mems != was->mems && !rp_ids_subset(d->mems->ids, inv->mem_nodes))
+		return outside(s->ctr, "memory nodes", d->mems->ids, inv->mem_nodes, "have no memory", err);
+	if (d->exclusive && (!d->cpus || !rp_ids_subset(d->exclusive->ids, d->cpus->ids)))
+		return err_set(err, -EINVAL, "container %s was given exclusive CPUs %s that are not among its CPUs %s",
+			       s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
+	if (d->cpus && !d->cpus->count)
+		return err_set(err, -EINVAL, "container %s was left without any CPU", s->ctr->full_name);
+	if (was->cpus && was->cpus->count && !d->cpus)
+		return err_set(err, -EINVAL, "container %s lost its CPUs, which would let it run everywhere",
+			       s->ctr->full_name);
+	if ((s->ctr->flags & RP_CTR_PRESERVE_CPU) && d->cpus != was->cpus)
+		return err_set(err, -EINVAL, "container %s is to be left alone by annotation, but was given CPUs %s",
+			       s->ctr->full_name, d->cpus ? d->cpus->text : "");
+	return 0;
+}
+
+static int overlap(struct cache *c, const struct ctr *ctr, const struct decision *d, uint32_t cpu,
+		   struct err *err)
+{
+	const struct ctr *other = owner(c, cpu);
+	if (other && other != ctr)
+		return err_set(err, -EINVAL, "container %s was given CPU %u, which belongs to container %s alone",
+			       ctr->full_name, cpu, other->full_name);
+	return err_set(err, -EINVAL, "container %s was given CPU %u of %s alone, but others run there too",
+		       ctr->full_name, cpu, d->exclusive->text);
+}
+
+/* Its own exclusive CPUs: nobody else owns them, no other set in use contains them. */
+static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d, struct err *err)
+{
+	RP_IDS_EACH(cpu, d->exclusive->ids) {
+		if (c->cpu_owner[cpu] != (uint32_t)ctr->handle || c->cpu_sets[cpu] != 1 || d->cpus->users != 1)
+			return overlap(c, ctr, d, cpu, err);
+	}
+	return 0;
+}
+
+/* The others' exclusive CPUs are not in its set. */
+static int check_shared(struct cache *c, const struct ctr *ctr, const struct decision *d, struct err *err)
+{
+	RP_IDS_EACH(cpu, d->cpus->ids) {
+		if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != (uint32_t)ctr->handle)
+			return overlap(c, ctr, d, cpu, err);
+	}
+	return 0;
+}
+
+static int check_together(struct cache *c, const struct stage *first, struct err *err)
+{
+	const struct iset *last = NULL;
+	for (const struct stage *s = first; s; s = s->link) {
+		const struct decision *d = &s->next;
+		int r = 0;
+		if (!ctr_live(d->state) || !d->cpus)
+			continue;
+		if (d->exclusive && d->exclusive->count)
+			r = check_exclusive(c, s->ctr, d, err);
+		if (!r && d->cpus != last)
+			r = check_shared(c, s->ctr, d, err);
+		if (r)
+			return r;
+		last = d->exclusive ? NULL : d->cpus;
+	}
+	return 0;
+}
+
+static void swap_counts(struct cache *c, const struct stage *first, bool in)
+{
+	for (const struct stage *s = first; s; s = s->link)
+		count_decision(c, s->ctr, in ? &s->ctr->cur : &s->next, false);
+	for (const struct stage *s = first; s; s = s->link)
+		count_decision(c, s->ctr, in ? &s->next : &s->ctr->cur, true);
+}
+
+int txn_check(struct txn *t, const struct invariants *inv, struct err *err)
+{
+	const struct stage *first = txn_touched(t);
+	for (const struct stage *s = first; s; s = s->link) {
+		int r = ctr_live(s->next.state) ? check_alone(s, inv, err) : 0;
+		if (r)
+			return r;
+	}
+	if (!first)
+		return 0;
+	struct cache *c = txn_cache(t);
+	swap_counts(c, first, true);
+	int r = check_together(c, first, err);
+	swap_counts(c, first, false);
+	return r;
+}

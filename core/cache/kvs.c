@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cache/kvs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/util/cleanup.h"
+
+struct ranked {
+	const struct kv *kv;
+	uint32_t index;
+};
+
+static int ranked_cmp(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+	int c = strcmp(x->kv->key, y->kv->key);
+	if (c)
+		return c;
+	return x->index < y->index ? -1 : 1;
+}
+
+const char *kvs_after(const char *text)
+{
+	return text + strlen(text) + 1;
+}
+
+static uint32_t pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
+{
+	uint32_t left_out = 0;
+	char *p = s->data;
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + 1 < n && !strcmp(sorted[i].kv->key, sorted[i + 1].kv->key))
+			continue;
+		size_t key = strlen(sorted[i].kv->key) + 1, value = strlen(sorted[i].kv->value) + 1;
+		if (key > KVS_VALUE_MAX || value > KVS_VALUE_MAX ||
+		    (size_t)(p - s->data) + key + value > KVS_TOTAL_MAX) {
+			left_out++;
+			continue;
+		}
+		memcpy(p, sorted[i].kv->key, key);
+		memcpy(p + key, sorted[i].kv->value, value);
+		p += key + value;
+		s->n++;
+	}
+	s->size = (uint32_t)(p - s->data);
+	return left_out;
+}
+
+int kvs_init(struct kvs *s, const struct kv *pairs, uint32_t n)
+{
+	*s = (struct kvs){0};
+	if (!n)
+		return 0;
+	size_t total = 0;
+	_free_ struct ranked *sorted = calloc(n, sizeof *sorted);
+	if (!sorted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		sorted[i] = (struct ranked){&pairs[i], i};
+		total += strlen(pairs[i].key) + strlen(pairs[i].value) + 2;
+	}
+	qsort(sorted, n, sizeof *sorted, ranked_cmp);
+	s->data = malloc(total < KVS_TOTAL_MAX ? total : KVS_TOTAL_MAX);
+	if (!s->data)
+		return -ENOMEM;
+	return (int)pack(s, sorted, n);
+}
+
+void kvs_fini(struct kvs *s)
+{
+	free(s->data);
+	*s = (struct kvs){0};
+}
+
+const char *kvs_get(const struct kvs *s, const char *key)
+{
+	KVS_EACH(k, v, s) {
+		int c = strcmp(k, key);
+		if (c == 0)
+			return v;
+		if (c > 0)
+			break;
+	}
+	return NULL;
+}

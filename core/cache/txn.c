@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cache/txn.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/cache/internal.h"
+#include "core/util/str.h"
+
+#define EXTRAS_ARENA (256u * 1024u)
+
+struct txn {
+	struct cache *cache;
+	uint64_t id;
+	struct stage *first, *last;
+	unsigned n;
+	bool committed;
+	struct ctr *created;
+	struct arena *arena; /* extras and their text; made when first needed */
+	struct extra *extras;
+	uint32_t n_extras;
+};
+
+/* ---- decisions ----------------------------------------------------------------------------------------------------- */
+
+void txn_put_set(struct cache *c, struct iset **field, struct iset *set)
+{
+	struct iset *old = *field;
+	*field = set;
+	if (old)
+		intern_unref(c->sets, old);
+}
+
+void txn_put_blob(struct blob **field, struct blob *blob)
+{
+	struct blob *old = *field;
+	*field = blob;
+	blob_unref(old);
+}
+
+void decision_copy(struct decision *dst, const struct decision *src)
+{
+	*dst = *src;
+	intern_ref(dst->cpus);
+	intern_ref(dst->mems);
+	intern_ref(dst->exclusive);
+	blob_ref(dst->rdt_class);
+	blob_ref(dst->blockio_class);
+	blob_ref(dst->cpu_class);
+	blob_ref(dst->private_data);
+	blob_ref(dst->degraded);
+	blob_ref(dst->data);
+}
+
+void decision_fini(struct cache *c, struct decision *d)
+{
+	txn_put_set(c, &d->cpus, NULL);
+	txn_put_set(c, &d->mems, NULL);
+	txn_put_set(c, &d->exclusive, NULL);
+	txn_put_blob(&d->rdt_class, NULL);
+	txn_put_blob(&d->blockio_class, NULL);
+	txn_put_blob(&d->cpu_class, NULL);
+	txn_put_blob(&d->private_data, NULL);
+	txn_put_blob(&d->degraded, NULL);
+	txn_put_blob(&d->data, NULL);
+}
+
+/* ---- counts -------------------------------------------------------------------------------------------------------- */
+
+void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in)
+{
+	uint32_t self = (uint32_t)ctr->handle;
+	if (!ctr_live(d->state))
+		return;
+	if (d->cpus && (in ? d->cpus->users++ == 0 : --d->cpus->users == 0))
+		RP_IDS_EACH(cpu, d->cpus->ids)
+			c->cpu_sets[cpu] += in ? 1u : -1u;
+	if (!d->exclusive)
+		return;
+	RP_IDS_EACH(cpu, d->exclusive->ids) {
+		if (in && !c->cpu_owner[cpu])
+			c->cpu_owner[cpu] = self;
+		else if (!in && c->cpu_owner[cpu] == self)
+			c->cpu_owner[cpu] = 0;
+	}
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------- */
+
+struct txn *txn_begin(struct cache *c)
+{
+	assert(!c->txn);
+	struct txn *t = calloc(1, sizeof *t);
+	if (!t)
+		return NULL;
+	t->cache = c;
+	t->id = ++c->txn_ids;
+	c->txn = t;
+	return t;
+}
+
+uint64_t txn_id(const struct txn *t)
+{
+	return t->id;
+}
+
+struct cache *txn_cache(const struct txn *t)
+{
+	return t->cache;
+}
+
+struct txn *txn_of(struct cache *c, uint64_t id)
+{
+	return c->txn && !c->txn->committed && c->txn->id == id ? c->txn : NULL;
+}
+
+struct decision *txn_stage(struct txn *t, struct ctr *ctr)
+{
+	struct cache *c = t->cache;
+	if (ctr->stage)
+		return &ctr->stage->next;
+	struct stage *s = c->spare_stages;
+	if (s)
+		c->spare_stages = s->link;
+	else
+		s = malloc(sizeof *s);
+	if (!s)
+		return NULL;
+	s->ctr = ctr;
+	s->link = NULL;
+	s->counted = false;
+	decision_copy(&s->next, &ctr->cur);
+	if (t->last)
+		t->last->link = s;
+	else
+		t->first = s;
+	t->last = s;
+	t->n++;
+	ctr->stage = s;
+	return &s->next;
+}
+
+const struct decision *txn_view(const struct ctr *ctr)
+{
+	return ctr->stage ? &ctr->stage->next : &ctr->cur;
+}
+
+void txn_set_created(struct txn *t, struct ctr *ctr)
+{
+	t->created = ctr;
+}
+
+struct ctr *txn_created(const struct txn *t)
+{
+	return t->created;
+}
+
+/* The extra that a new one of these replaces: the same field, and for pairs the same key. */
+static struct extra *extra_of(struct txn *t, uint32_t field, const char *key)
+{
+	for (uint32_t i = 0; i < t->n_extras; i++)
+		if (t->extras[i].field == field && (!key || str_eq(t->extras[i].key, key)))
+			return &t->extras[i];
+	return NULL;
+}
+
+int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text)
+{
+	if (!t->arena)
+		t->arena = arena_new(4096, EXTRAS_ARENA);
+	if (t->arena && !t->extras)
+		t->extras = arena_array(t->arena, TXN_EXTRAS_MAX, sizeof *t->extras);
+	if (!t->extras)
+		return -ENOMEM;
+	struct extra *e = extra_of(t, field, key);
+	if (!e && t->n_extras == TXN_EXTRAS_MAX)
+		return -E2BIG;
+	struct extra made = {field, number, key ? arena_strdup(t->arena, key) : NULL,
+			     text ? arena_strdup(t->arena, text) : NULL};
+	if ((key && !made.key) || (text && !made.text))
+		return -E2BIG;
+	if (!e)
+		e = &t->extras[t->n_extras++];
+	*e = made;
+	return 0;
+}
+
+const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n)
+{
+	*ret_n = t->n_extras;
+	return t->extras;
+}
+
+const struct stage *txn_touched(const struct txn *t)
+{
+	return t->first;
+}
+
+unsigned txn_n_touched(const struct txn *t)
+{
+	return t->n;
+}
+
+uint32_t txn_changed(const struct stage *s)
+{
+	const struct decision *a = &s->ctr->cur, *b = &s->next;
+	return (a->cpus != b->cpus ? DIFF_CPUS : 0u) | (a->mems != b->mems ? DIFF_MEMS : 0u) |
+	       (a->shares != b->shares ? DIFF_SHARES : 0u) | (a->quota != b->quota ? DIFF_QUOTA : 0u) |
+	       (a->period != b->period ? DIFF_PERIOD : 0u) |
+	       (a->mem_limit != b->mem_limit ? DIFF_MEM_LIMIT : 0u) |
+	       (!blob_equal(a->rdt_class, b->rdt_class) ||
+				!blob_equal(a->blockio_class, b->blockio_class) ||
+				!blob_equal(a->cpu_class, b->cpu_class)
+			? TXN_CHANGED_CLASS
+			: 0u) |
+	       (a->exclusive != b->exclusive || a->state != b->state || a->policy != b->policy ||
+				!blob_equal(a->private_data, b->private_data) ||
+				!blob_equal(a->degraded, b->degraded) || !blob_equal(a->data, b->data) ||
+				memcmp(&a->needs, &b->needs, sizeof a->needs) != 0
+			? TXN_CHANGED_OTHER
+			: 0u);
+}
+
+void txn_commit(struct txn *t)
+{
+	struct cache *c = t->cache;
+	assert(!t->committed);
+	for (struct stage *s = t->first; s; s = s->link) {
+		struct decision before = s->ctr->cur;
+		if (txn_changed(s))
+			s->ctr->decision_stored = false;
+		count_decision(c, s->ctr, &before, false);
+		count_decision(c, s->ctr, &s->next, true);
+		s->ctr->cur = s->next;
+		s->next = before;
+		s->ctr->stage = NULL;
+	}
+	/* owners last: a CPU that changed hands was still its former owner's while that one had not been visited */
+	for (struct stage *s = t->first; s; s = s->link)
+		if (s->ctr->cur.exclusive && ctr_live(s->ctr->cur.state))
+			RP_IDS_EACH(cpu, s->ctr->cur.exclusive->ids)
+				c->cpu_owner[cpu] = (uint32_t)s->ctr->handle;
+	t->committed = true;
+}
+
+static void drop_stages(struct txn *t)
+{
+	struct cache *c = t->cache;
+	for (struct stage *s = t->first, *next; s; s = next) {
+		next = s->link;
+		if (!t->committed)
+			s->ctr->stage = NULL;
+		decision_fini(c, &s->next);
+		s->link = c->spare_stages;
+		c->spare_stages = s;
+	}
+	t->first = t->last = NULL;
+	t->n = 0;
+}
+
+void txn_rollback(struct txn *t)
+{
+	assert(!t->committed);
+	drop_stages(t);
+	t->n_extras = 0;
+}
+
+void txn_end(struct txn *t)
+{
+	if (!t)
+		return;
+	drop_stages(t);
+	arena_free(t->arena);
+	t->cache->txn = NULL;
+	free(t);
+}
