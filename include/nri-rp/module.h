@@ -129,6 +129,11 @@ struct rp_elf_note {
 
 #define RP_MODULE_SYMBOL "rp_module_1"
 
+/* The oldest minor of a host that the module can work with; define it before including this header when it is not 0. */
+#ifndef RP_MIN_HOST_MINOR
+#define RP_MIN_HOST_MINOR 0u
+#endif
+
 /*
  * Defines the module. In one source file, at file scope:
  *
@@ -137,14 +142,14 @@ struct rp_elf_note {
  * name, version and kinds have to be literals, since the note repeats them.
  */
 #define RP_MODULE_DEFINE(name_, version_, kinds_, ...)                                             \
-	__attribute__((section(".note.nri-rp,\"a\",%note//"), used, aligned(4)))                   \
+	__attribute__((section(".note.nri-rp"), used, aligned(4)))                                \
 	static const struct rp_elf_note rp_module_note = {                                         \
 		sizeof RP_NOTE_OWNER, sizeof(struct rp_note), RP_NOTE_TYPE, RP_NOTE_OWNER,         \
-		{RP_ABI_MAJOR, RP_ABI_MINOR, 0, (kinds_), name_, version_}};                       \
+		{RP_ABI_MAJOR, RP_ABI_MINOR, RP_MIN_HOST_MINOR, (kinds_), name_, version_}};       \
 	__attribute__((visibility("default"))) extern const struct rp_module rp_module_1;          \
 	const struct rp_module rp_module_1 = {.size = sizeof(struct rp_module),                    \
 					      .abi_minor = RP_ABI_MINOR,                           \
-					      .min_host_minor = 0,                                 \
+					      .min_host_minor = RP_MIN_HOST_MINOR,                 \
 					      .kinds = (kinds_),                                   \
 					      .name = name_,                                       \
 					      .version = version_,                                 \
