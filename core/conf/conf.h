@@ -2,7 +2,7 @@
 /*
  * rp.conf: text in, one checked tree out.
  *
- * Sources are read in order: rp.conf, then rp.conf.d/ *.conf in byte order, then what the node agent pushed. A source is a YAML stream; each
+ * Sources are read in order: rp.conf, then the files *.conf in rp.conf.d in byte order, then what the node agent pushed. A source is a YAML stream; each
  * document of it is either plain (core keys, and one section a module) or a whole custom resource (`kind` and `spec`), which is
  * rewritten to the plain form. Documents merge in order: maps member by member, everything else replaces; a null takes a key back. The
  * result is checked against the core's table and those of the modules, and every problem is reported with its place. Loading
@@ -44,9 +44,11 @@ struct conf_problem {
 	unsigned line, column; /* from 1; 0: no place */
 	unsigned source; /* position of the source in reading order */
 	unsigned seq;
-	char *text; /* one line, place included: `rp.conf:12:5: balloons.pinCPU: expected …` */
+	/* One line, place included: `rp.conf:12:5: balloons.pinCPU: expected true or false, found "maybe"` */
+	char text[CONF_PROBLEM_TEXT_MAX];
 };
 
+/* Some 34 KiB, nothing to free. */
 struct conf_errors {
 	struct conf_problem items[CONF_ERRORS_MAX];
 	unsigned n_items;
@@ -54,7 +56,6 @@ struct conf_errors {
 };
 
 void conf_errors_init(struct conf_errors *errs);
-void conf_errors_fini(struct conf_errors *errs);
 /* By source, line and column; what has no place comes first. conf_load leaves them sorted. */
 void conf_errors_sort(struct conf_errors *errs);
 /* One line a problem, warnings marked, and how many more there are. */
