@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host as a module uses it: its services looked up once, and its text functions with formats.
+ *
+ * Messages are cut at MODHOST_TEXT_MAX bytes, never in the middle of a UTF-8 character.
+ */
+#ifndef MODULES_LIB_HOST_H
+#define MODULES_LIB_HOST_H
+
+#include <nri-rp/cache.h>
+#include <nri-rp/config.h>
+#include <nri-rp/host.h>
+#include <nri-rp/module.h>
+#include <nri-rp/topology.h>
+
+#define MODHOST_TEXT_MAX 1000
+
+struct modhost {
+	const struct rp_host *host;
+	void *ctx; /* first argument of every function below */
+	/* Never NULL after modhost_init when they were asked for in `need`. */
+	const struct rp_host_topology *topology;
+	const struct rp_host_cache *cache;
+	const struct rp_host_config *config;
+	const struct rp_host_explain *explain;
+	const struct rp_host_timer *timer;
+	const struct rp_host_work *work;
+};
+
+#define MODHOST_TOPOLOGY 0x01u
+#define MODHOST_CACHE 0x02u
+#define MODHOST_CONFIG 0x04u
+#define MODHOST_EXPLAIN 0x08u
+#define MODHOST_TIMER 0x10u
+#define MODHOST_WORK 0x20u
+/* What no policy can do without. */
+#define MODHOST_POLICY (MODHOST_TOPOLOGY | MODHOST_CACHE | MODHOST_CONFIG)
+
+/* Looks all services up. -RP_ENOTSUP, with a message that names it, when one of `need` is missing or too old. */
+int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t need);
+
+/* return modhost_fail(h, -RP_ENOSPC, "…", …); */
+int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same with the place of a configuration node in front; without a node it is modhost_fail. */
+int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* For the container's trail; nothing happens on a host that keeps none. */
+void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* A set of CPUs of the machine (RP_CPUS_…, RP_NODES_…), copied; empty when the host does not know it. */
+void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret);
+
+/* "true", "1" and their like, as Kubernetes reads booleans. 0, or -RP_EINVAL with *ret untouched. */
+int32_t modhost_parse_bool(const char *text, int *ret);
+
+/* The list form of a set for messages, cut with "…" when it is longer than the buffer. Returns buf. */
+const char *modhost_set_text(struct rp_ids ids, char *buf, uint32_t size);
+
+#endif
