@@ -10,6 +10,7 @@
 
 struct arena;
 
+/* limit: the most bytes it may hold; 0: no limit. */
 struct arena *arena_new(size_t block_size, size_t limit);
 struct arena *arena_free(struct arena *a); /* returns NULL; NULL is fine */
 void arena_reset(struct arena *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A streaming JSON writer. Commas and nesting are its business; invalid UTF-8 in strings becomes U+FFFD. */
+/* A streaming JSON writer. Commas and nesting are its business; invalid UTF-8 in strings becomes U+FFFD. Errors are in out->failed. */
 #ifndef UTIL_JSON_H
 #define UTIL_JSON_H
 
@@ -15,6 +15,7 @@ struct json {
 	unsigned depth;
 	bool fresh[JSON_DEPTH_MAX]; /* nothing written yet at this depth */
 	bool after_key;
+	unsigned n_too_deep; /* open scopes beyond the limit: out->failed is -E2BIG */
 };
 
 void json_init(struct json *j, struct buf *out);

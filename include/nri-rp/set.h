@@ -285,7 +285,7 @@ static inline int rp_idset_parse(struct rp_idset *dst, const char *text, uint32_
 		max = RP_CPUS_MAX;
 	while (*p == ' ' || *p == '\t')
 		p++;
-	if (*p == '\n')
+	if (*p == '\n' && !p[1])
 		p++;
 	if (!*p)
 		return 0;

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/util/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/util/loop.h"
+#include "core/util/str.h"
+
+#define LOG_LINE_MAX 4096
+#define LOG_PROGRAM_MAX 32
+
+/*
+ * Written at start and at a reload, read by the worker's thread as well and by forked children: no locks. The debugged sources are
+ * kept as hashes, so that a reader meets an old one or a new one but never half a name.
+ */
+static struct {
+	char program[LOG_PROGRAM_MAX];
+	bool journal;
+	_Atomic(int) level;
+	atomic_uint n_sources;
+	_Atomic(uint64_t) sources[LOG_SOURCES_MAX];
+} sink = {.level = LOG_INFO};
+
+static const char *const level_names[] = {
+	[LOG_ERROR] = "error", [LOG_WARNING] = "warning", [LOG_NOTICE] = "notice",
+	[LOG_INFO] = "info",   [LOG_DEBUG] = "debug",
+};
+
+/* systemd says in JOURNAL_STREAM which device and inode it made stderr; children may have pointed stderr elsewhere since. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	uintmax_t dev, ino;
+	struct stat st;
+	if (!stream || sscanf(stream, "%" SCNuMAX ":%" SCNuMAX, &dev, &ino) != 2)
+		return false;
+	return fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+void log_init(const char *program)
+{
+	(void)snprintf(sink.program, sizeof sink.program, "%s", program);
+	sink.journal = stderr_is_journal();
+}
+
+void log_set_level(enum log_level level)
+{
+	atomic_store_explicit(&sink.level, (int)level, memory_order_relaxed);
+}
+
+enum log_level log_get_level(void)
+{
+	return (enum log_level)atomic_load_explicit(&sink.level, memory_order_relaxed);
+}
+
+int log_level_from_name(const char *name, enum log_level *ret)
+{
+	for (int i = LOG_ERROR; i <= LOG_DEBUG; i++)
+		if (str_eq(name, level_names[i])) {
+			*ret = (enum log_level)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+const char *log_level_name(enum log_level level)
+{
+	return level >= LOG_ERROR && level <= LOG_DEBUG ? level_names[level] : "unknown";
+}
+
+static uint64_t source_hash(const char *s)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+	return h;
+}
+
+int log_set_debug(const char *const *sources, unsigned n_sources)
+{
+	if (n_sources > LOG_SOURCES_MAX)
+		return -E2BIG;
+	atomic_store(&sink.n_sources, 0);
+	for (unsigned i = 0; i < n_sources; i++)
+		atomic_store(&sink.sources[i], source_hash(sources[i]));
+	atomic_store(&sink.n_sources, n_sources);
+	return 0;
+}
+
+bool log_wants(const char *source, enum log_level level)
+{
+	if (level <= log_get_level())
+		return true;
+	unsigned n = atomic_load_explicit(&sink.n_sources, memory_order_acquire);
+	if (!n)
+		return false;
+	uint64_t hash = source_hash(source), any = source_hash("*");
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t wanted = atomic_load_explicit(&sink.sources[i], memory_order_relaxed);
+		if (wanted == hash || wanted == any)
+			return true;
+	}
+	return false;
+}
+
+/* ISO 8601 in UTC. By hand, since the C library's conversion takes a lock that a forked child could find held. */
+static int format_time(char *buf, size_t size)
+{
+	uint64_t ms = clock_wall_ns() / 1000000u, s = ms / 1000u;
+	unsigned days = (unsigned)(s / 86400u), of_day = (unsigned)(s % 86400u);
+	/* Years begin in March here, so that the leap day is the last one; 719468 days lie between then and 1970. */
+	unsigned n = days + 719468u, era = n / 146097u, of_era = n % 146097u;
+	unsigned year = (of_era - of_era / 1460u + of_era / 36524u - of_era / 146096u) / 365u;
+	unsigned of_year = of_era - (365u * year + year / 4u - year / 100u);
+	unsigned month = (5u * of_year + 2u) / 153u;
+	unsigned day = of_year - (153u * month + 2u) / 5u + 1u;
+	year += era * 400u + (month >= 10u);
+	month = month < 10u ? month + 3u : month - 9u;
+	return snprintf(buf, size, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", year, month, day,
+			of_day / 3600u, of_day / 60u % 60u, of_day % 60u, (unsigned)(ms % 1000u));
+}
+
+/* Copies text, with control characters and what is not UTF-8 escaped. Stops where the next piece would not fit. */
+static size_t escape(char *out, size_t size, const char *text)
+{
+	size_t len = 0, left = strlen(text);
+	while (left && (text[left - 1] == '\n' || text[left - 1] == '\r'))
+		left--;
+	while (left) {
+		char piece[8];
+		size_t n = utf8_char(text, left), n_piece = n;
+		unsigned char c = (unsigned char)text[0];
+		if (!n || c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)text[1] < 0xa0)) {
+			n = 1;
+			n_piece =
+				(size_t)(c == '\n'   ? snprintf(piece, sizeof piece, "\\n")
+					 : c == '\t' ? snprintf(piece, sizeof piece, "\\t")
+						     : snprintf(piece, sizeof piece, "\\x%02x", c));
+		} else {
+			memcpy(piece, text, n);
+		}
+		if (len + n_piece > size)
+			break;
+		memcpy(out + len, piece, n_piece);
+		len += n_piece;
+		text += n;
+		left -= n;
+	}
+	return len;
+}
+
+void log_vwrite(const char *source, enum log_level level, const char *fmt, va_list ap)
+{
+	if (!log_wants(source, level))
+		return;
+	int saved = errno;
+	char text[LOG_LINE_MAX], line[LOG_LINE_MAX + 8];
+	int n = vsnprintf(text, sizeof text, fmt, ap);
+	size_t len = 0, room = LOG_LINE_MAX;
+	if (sink.journal) {
+		len = (size_t)snprintf(line, room, "<%d>", (int)level);
+	} else {
+		len = (size_t)format_time(line, room);
+		len += (size_t)snprintf(line + len, room - len, " %s%s%s: ", sink.program,
+					sink.program[0] ? " " : "", log_level_name(level));
+	}
+	n = n < 0 ? 0 : n;
+	len += (size_t)snprintf(line + len, 64, "%.60s: ", source);
+	size_t escaped = escape(line + len, room - len, n ? text : "");
+	len += escaped;
+	if ((size_t)n >= sizeof text || len + 8 > room) {
+		memcpy(line + len, "...", 3);
+		len += 3;
+	}
+	line[len++] = '\n';
+	ssize_t written = write(STDERR_FILENO, line, len);
+	(void)written; /* there is nowhere left to tell it */
+	errno = saved;
+}
+
+void log_write(const char *source, enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	log_vwrite(source, level, fmt, ap);
+	va_end(ap);
+}
+
+bool log_allowed(struct log_limit *limit, const char *source)
+{
+	uint64_t now = clock_ms();
+	if (!limit->since_ms || now - limit->since_ms >= limit->interval_ms) {
+		if (limit->dropped)
+			log_write(source, LOG_NOTICE, "%u messages like the next were left out",
+				  limit->dropped);
+		limit->since_ms = now ? now : 1;
+		limit->passed = limit->dropped = 0;
+	}
+	if (limit->passed < limit->burst) {
+		limit->passed++;
+		return true;
+	}
+	limit->dropped++;
+	return false;
+}
