@@ -7,8 +7,8 @@
  *	exclude-cpuset:0-3      all online CPUs but these
  *	cgroup:PATH  /PATH      the CPUs of a cgroup
  */
-#ifndef MODULES_LIB_AMOUNT_H
-#define MODULES_LIB_AMOUNT_H
+#ifndef NRI_RP_LIB_AMOUNT_H
+#define NRI_RP_LIB_AMOUNT_H
 
 #include "modules/lib/host.h"
 
@@ -21,7 +21,7 @@ enum amount_kind {
 
 struct amount {
 	enum amount_kind kind;
-	int64_t mcpu;	      /* of a QUANTITY; at least 0 */
+	int64_t mcpu; /* of a QUANTITY; at least 0 */
 	struct rp_idset cpus; /* of CPUS and EXCEPT */
 };
 
@@ -34,7 +34,7 @@ struct amount {
 /* Reads a node, NULL included. Errors name the node's place. Cgroup files are read through the host: for prepare(), not for requests. */
 int32_t amount_read(const struct modhost *h, rp_cfg node, uint32_t takes, struct amount *ret);
 
-/* Whole CPUs of a quantity, rounded up; for sets how many CPUs they have. */
+/* Whole CPUs of a quantity, rounded up (more than RP_CPUS_MAX: one more than that); of CPUS how many they are; else 0. */
 uint32_t amount_count(const struct amount *a);
 
 /* The CPUs among `from` that the amount names: all for NONE and QUANTITY. */

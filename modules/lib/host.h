@@ -4,8 +4,8 @@
  *
  * Messages are cut at MODHOST_TEXT_MAX bytes, never in the middle of a UTF-8 character.
  */
-#ifndef MODULES_LIB_HOST_H
-#define MODULES_LIB_HOST_H
+#ifndef NRI_RP_LIB_HOST_H
+#define NRI_RP_LIB_HOST_H
 
 #include <nri-rp/cache.h>
 #include <nri-rp/config.h>

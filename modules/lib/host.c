@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "modules/lib/host.h"
+
+/* vsnprintf that does not cut a character in two. */
+__attribute__((format(printf, 2, 0))) static void format_text(char *buf, const char *fmt,
+							      va_list ap)
+{
+	int n = vsnprintf(buf, MODHOST_TEXT_MAX, fmt, ap);
+	if (n < 0)
+		buf[0] = '\0';
+	if (n < MODHOST_TEXT_MAX)
+		return;
+	size_t end = MODHOST_TEXT_MAX - 1;
+	while (end && ((unsigned char)buf[end - 1] & 0xC0u) == 0x80u)
+		end--;
+	if (end && (unsigned char)buf[end - 1] >= 0xC0u)
+		end--;
+	buf[end] = '\0';
+}
+
+static const void *find(const struct modhost *h, const char *id)
+{
+	return h->host->service(h->ctx, id);
+}
+
+int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t need)
+{
+	*h = (struct modhost){.host = host, .ctx = host->ctx};
+	h->topology = find(h, RP_HOST_TOPOLOGY_1);
+	h->cache = find(h, RP_HOST_CACHE_1);
+	h->config = find(h, RP_HOST_CONFIG_1);
+	h->explain = find(h, RP_HOST_EXPLAIN_1);
+	h->timer = find(h, RP_HOST_TIMER_1);
+	h->work = find(h, RP_HOST_WORK_1);
+	/* The last member that minor 0 has: a shorter struct is no service at all. */
+	if (!RP_HAS(h->topology, memory))
+		h->topology = NULL;
+	if (!RP_HAS(h->cache, set_data))
+		h->cache = NULL;
+	if (!RP_HAS(h->config, where))
+		h->config = NULL;
+	if (!RP_HAS(h->explain, decided_by))
+		h->explain = NULL;
+	if (!RP_HAS(h->timer, now_ms))
+		h->timer = NULL;
+	if (!RP_HAS(h->work, cgroup_dir))
+		h->work = NULL;
+	const struct {
+		uint32_t bit;
+		const void *service;
+		const char *id;
+	} wanted[] = {
+		{MODHOST_TOPOLOGY, h->topology, RP_HOST_TOPOLOGY_1},
+		{MODHOST_CACHE, h->cache, RP_HOST_CACHE_1},
+		{MODHOST_CONFIG, h->config, RP_HOST_CONFIG_1},
+		{MODHOST_EXPLAIN, h->explain, RP_HOST_EXPLAIN_1},
+		{MODHOST_TIMER, h->timer, RP_HOST_TIMER_1},
+		{MODHOST_WORK, h->work, RP_HOST_WORK_1},
+	};
+	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+		if ((need & wanted[i].bit) && !wanted[i].service)
+			return modhost_fail(h, -RP_ENOTSUP, "the host has no usable service %s",
+					    wanted[i].id);
+	return 0;
+}
+
+int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
+{
+	char text[MODHOST_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	return h->host->fail(h->ctx, code, text);
+}
+
+int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
+{
+	char text[MODHOST_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	if (!node || !h->config)
+		return h->host->fail(h->ctx, code, text);
+	return h->config->fail_at(h->ctx, node, code, text);
+}
+
+void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
+{
+	char text[MODHOST_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	h->host->log(h->ctx, level, object, text);
+}
+
+void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
+{
+	if (!h->explain)
+		return;
+	char text[MODHOST_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	h->explain->note(h->ctx, ctr, text);
+}
+
+void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)
+{
+	if (!h->explain)
+		return;
+	char text[MODHOST_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	format_text(text, fmt, ap);
+	va_end(ap);
+	h->explain->decided_by(h->ctx, ctr, node, text);
+}
+
+void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret)
+{
+	struct rp_ids ids;
+	rp_idset_clear(ret);
+	if (h->topology->set(h->ctx, which, &ids) == 0)
+		rp_idset_copy(ret, ids);
+}
+
+int32_t modhost_parse_bool(const char *text, int *ret)
+{
+	static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+	static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
+	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
+		if (strcmp(text, yes[i]) != 0 && strcmp(text, no[i]) != 0)
+			continue;
+		*ret = strcmp(text, yes[i]) == 0;
+		return 0;
+	}
+	return -RP_EINVAL;
+}
+
+const char *modhost_set_text(struct rp_ids ids, char *buf, uint32_t size)
+{
+	static const char more[] = "…";
+	if (rp_ids_format(ids, buf, size) < size || size < sizeof more)
+		return buf;
+	/* rp_ids_format leaves whole items, but not necessarily room for the mark. */
+	size_t end = strlen(buf);
+	if (end > size - sizeof more)
+		end = size - sizeof more;
+	memcpy(buf + end, more, sizeof more);
+	return buf;
+}
