@@ -149,16 +149,16 @@ struct rp_host_cache {
 
 	int32_t (*set_cpus)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
 	int32_t (*set_mems)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids mems);
-	/* The part of its CPUs that nobody else may use. The host enforces it. */
+	/* The part of its CPUs that nobody else may use. The host enforces it. The empty set: none, as without a call. */
 	int32_t (*set_exclusive)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
 	int32_t (*set_int)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value);
 	int32_t (*set_text)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value);
 	int32_t (*set_pair)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key, const char *value);
-	/* Kept with the container over restarts, for this policy alone. */
+	/* Kept with the container over restarts, for this policy alone. Size 0 forgets it. */
 	int32_t (*set_private)(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size);
 	/* It runs, but not as it should: shown in status with the reason and retried by the policy. NULL: all is well again. */
 	int32_t (*set_degraded)(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason);
-	/* A KEY="value" line of the data file that the container can read (RP_DATA_DIR/resources.sh). */
+	/* A KEY="value" line of the data file that the container can read (RP_DATA_DIR/resources.sh). NULL or "" takes it out. */
 	int32_t (*set_data)(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value);
 };
 

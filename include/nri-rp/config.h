@@ -26,7 +26,7 @@ extern "C" {
 #define RP_T_CPU 6u	 /* Kubernetes CPU quantity: 2, 750m, 1.5 */
 #define RP_T_BYTES 7u	 /* Kubernetes memory quantity: 512Mi, 1G */
 #define RP_T_DURATION 8u /* 30s, 1m30s, 250ms */
-#define RP_T_AMOUNT 9u	 /* a CPU quantity, or cpuset:LIST, or exclude-cpuset:LIST, or cgroup:PATH */
+#define RP_T_AMOUNT 9u	 /* a CPU quantity, or cpuset:LIST, or exclude-cpuset:LIST, or cgroup:PATH; a bare list with - or , in it, or /PATH */
 #define RP_T_CPULIST 10u /* 0-3,8 */
 #define RP_T_MAP 11u
 #define RP_T_LIST 12u
@@ -88,7 +88,7 @@ struct rp_host_config {
 	/* The scalar as text; `fallback` when node is NULL or no scalar. */
 	const char *(*text)(void *ctx, rp_cfg node, const char *fallback);
 	/* The scalar as the type its table row gives: BOOL 0 or 1, INT, CPU in milli, BYTES, DURATION in ms, FREQ in kHz (min, base and turbo
-	 * are negative: RP_FREQ_…). `fallback` when node is NULL. */
+	 * are negative: RP_FREQ_…). `fallback` when node is NULL or does not read as that type. */
 	int64_t (*value)(void *ctx, rp_cfg node, uint32_t type, int64_t fallback);
 	double (*number)(void *ctx, rp_cfg node, double fallback);
 	/* fail() with the place of the node before the text: "rp.conf:12:5: balloons.balloonTypes[2].maxCPUs: TEXT". */
