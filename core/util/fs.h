@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <nri-rp/set.h>
@@ -17,6 +18,7 @@
 struct fs_root {
 	int fd;
 	bool real; /* it is "/" */
+	bool walk; /* the kernel has no openat2: links are resolved step by step */
 	char *path;
 };
 
@@ -25,7 +27,8 @@ void fs_root_close(struct fs_root *root);
 
 /* Opens a directory below the root for a run of look-ups; use its fd with fs_read_at. -errno or the fd. */
 int fs_open_dir(const struct fs_root *root, const char *path);
-/* At most size-1 bytes, NUL-terminated, one trailing newline removed. Length, or -errno; -EFBIG when there is more. */
+/* At most size-1 bytes, NUL-terminated, one trailing newline removed. Length, or -errno; -EFBIG when there is more.
+ * Made for sysfs, where one read gives all: procfs files of many records (mounts, cpuinfo) want fs_read_all. */
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size);
 ssize_t fs_read(const struct fs_root *root, const char *path, char *buf, size_t size);
 /* The whole file up to limit, malloc'd and NUL-terminated. */
@@ -36,8 +39,9 @@ int fs_read_i64_at(int dirfd, const char *path, int64_t *ret);
 int fs_read_ids(const struct fs_root *root, const char *path, uint32_t max, struct rp_idset *ret);
 int fs_read_ids_at(int dirfd, const char *path, uint32_t max, struct rp_idset *ret);
 bool fs_exists(const struct fs_root *root, const char *path);
+/* To a file that is there, in one write. */
 int fs_write(const struct fs_root *root, const char *path, const char *text);
-/* Where a link points to, as it is written there. */
+/* Where a link points to, as it is written there; -ENAMETOOLONG when buf is too small. */
 ssize_t fs_readlink(const struct fs_root *root, const char *path, char *buf, size_t size);
 /* The canonical path below the root, links resolved within it. */
 int fs_realpath(const struct fs_root *root, const char *path, char *buf, size_t size);
