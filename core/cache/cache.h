@@ -132,7 +132,8 @@ struct ctr {
 	struct values acked;
 	struct decision cur;
 	struct stage *stage; /* in the running transaction */
-	char *trail;	     /* explanation of the last decision */
+	char *trail;	     /* explanation of the last decision: lines */
+	uint64_t trail_txn;  /* that it belongs to */
 	const struct ctr_desc *desc; /* while its request is handled */
 	struct kvs labels, annotations;
 	struct ctr *next, *prev;	 /* all containers, by seq */
@@ -184,6 +185,9 @@ static inline bool ctr_live(uint32_t state)
 /* The number of a policy's name in decisions: small, stable while the process lives; 0: none. Names come back by cache_policy_name. */
 uint32_t cache_policy_number(struct cache *c, const char *name);
 const char *cache_policy_name(const struct cache *c, uint32_t number);
+
+/* The id of the running transaction, 0: none. */
+uint64_t cache_running_txn(const struct cache *c);
 
 /* ---- values -------------------------------------------------------------------------------------------------------- */
 

@@ -109,6 +109,11 @@ struct cache *txn_cache(const struct txn *t)
 	return t->cache;
 }
 
+uint64_t cache_running_txn(const struct cache *c)
+{
+	return c->txn && !c->txn->committed ? c->txn->id : 0;
+}
+
 struct txn *txn_of(struct cache *c, uint64_t id)
 {
 	return c->txn && !c->txn->committed && c->txn->id == id ? c->txn : NULL;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/host/cgroup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/util/str.h"
+
+#define CGROUP_MOUNT "sys/fs/cgroup"
+
+/* "a-b-c.slice" → "a.slice/a-b.slice/a-b-c.slice" */
+static int expand_slice(const char *slice, size_t len, char *buf, size_t size)
+{
+	static const char suffix[] = ".slice";
+	size_t used = 0, stem = len - (sizeof suffix - 1);
+	if (len < sizeof suffix || strncmp(slice + stem, suffix, sizeof suffix - 1) != 0)
+		return -EINVAL;
+	for (size_t i = 1; i <= stem; i++) {
+		if (i < stem && slice[i] != '-')
+			continue;
+		int n = snprintf(buf + used, size - used, "%s%.*s%s", used ? "/" : "", (int)i, slice, suffix);
+		if (n < 0 || (size_t)n >= size - used)
+			return -E2BIG;
+		used += (size_t)n;
+	}
+	return (int)used;
+}
+
+int cgroup_relative(const char *path, char *buf, size_t size)
+{
+	if (strstr(path, "/../") || str_has_suffix(path, "/.."))
+		return -EINVAL;
+	if (*path == '/') {
+		int n = snprintf(buf, size, "%s", path + 1);
+		return n < 0 || (size_t)n >= size ? -E2BIG : 0;
+	}
+	const char *prefix = strchr(path, ':'), *name = prefix ? strchr(prefix + 1, ':') : NULL;
+	if (!name || strchr(path, '/'))
+		return -EINVAL;
+	int used = expand_slice(path, (size_t)(prefix - path), buf, size);
+	if (used < 0)
+		return used;
+	int n = snprintf(buf + used, size - (size_t)used, "/%.*s-%s.scope", (int)(name - prefix - 1), prefix + 1,
+			 name + 1);
+	return n < 0 || (size_t)n >= size - (size_t)used ? -E2BIG : 0;
+}
+
+int cgroup_dir_of(const struct fs_root *root, const struct ctr *ctr, const char *controller, char *buf, size_t size)
+{
+	char rel[CACHE_PATH_MAX];
+	int r = cgroup_relative(ctr->cgroups_path, rel, sizeof rel);
+	if (r)
+		return r;
+	bool unified = fs_exists(root, CGROUP_MOUNT "/cgroup.controllers");
+	int n = unified || !*controller ? snprintf(buf, size, CGROUP_MOUNT "/%s", rel)
+					: snprintf(buf, size, CGROUP_MOUNT "/%s/%s", controller, rel);
+	if (n < 0 || (size_t)n >= size)
+		return -E2BIG;
+	return fs_exists(root, buf) ? 0 : -ENOENT;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a container's cgroup is. The runtime's cgroups_path comes in two forms:
+ *   cgroupfs  /kubepods/burstable/podUID/ID
+ *   systemd   kubepods-burstable-podUID.slice:cri-containerd:ID  →  kubepods.slice/kubepods-burstable.slice/…/cri-containerd-ID.scope
+ */
+#ifndef HOST_CGROUP_H
+#define HOST_CGROUP_H
+
+#include "core/cache/cache.h"
+#include "core/util/fs.h"
+
+/* Relative to the cgroup mount: no leading slash. -EINVAL: neither form; -E2BIG. */
+int cgroup_relative(const char *cgroups_path, char *buf, size_t size);
+/* The directory below the root, for a v1 controller ("cpuset") or "" on v2; a v1 controller on a v2 machine means the unified tree.
+ * -ENOENT: it is not there. */
+int cgroup_dir_of(const struct fs_root *root, const struct ctr *ctr, const char *controller, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/host/instance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cache/txn.h"
+#include "core/host/services.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "module"
+
+/* ---- what a module gets --------------------------------------------------------------------------------------------- */
+
+static const void *host_service(void *ctx, const char *id)
+{
+	static const struct {
+		const char *id;
+		const void *service;
+	} services[] = {
+		{RP_HOST_CACHE_1, &host_cache_service},	    {RP_HOST_TOPOLOGY_1, &host_topology_service},
+		{RP_HOST_CONFIG_1, &host_config_service},   {RP_HOST_EXPLAIN_1, &host_explain_service},
+		{RP_HOST_TIMER_1, &host_timer_service},	    {RP_HOST_WORK_1, &host_work_service},
+	};
+	(void)ctx;
+	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
+		if (str_eq(services[i].id, id))
+			return services[i].service;
+	return NULL;
+}
+
+static void host_log(void *ctx, uint32_t level, uint64_t object, const char *text)
+{
+	struct instance *i = ctx;
+	const struct ctr *ctr = object ? cache_ctr_of(i->env->cache, object) : NULL;
+	if (level < LOG_ERROR || level > LOG_DEBUG)
+		level = LOG_DEBUG;
+	if (!log_wants(i->module->name, (enum log_level)level))
+		return;
+	if (ctr)
+		log_write(i->module->name, (enum log_level)level, "%s: %s", ctr->full_name, text);
+	else
+		log_write(i->module->name, (enum log_level)level, "%s", text);
+}
+
+static int32_t host_fail(void *ctx, int32_t code, const char *text)
+{
+	struct instance *i = ctx;
+	(void)err_set(&i->failed, code, "%.*s", (int)utf8_cut(text, ERR_TEXT_MAX - 1), text);
+	return code;
+}
+
+void host_copy_out(void *out, const void *full, uint32_t full_size)
+{
+	uint32_t size, known;
+	memcpy(&size, out, sizeof size);
+	known = size < full_size ? size : full_size;
+	if (known > sizeof size)
+		memcpy((char *)out + sizeof size, (const char *)full + sizeof size, known - sizeof size);
+	if (size > full_size)
+		memset((char *)out + full_size, 0, size - full_size);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------------------------------- */
+
+static void enter(struct instance *i, enum crumb_call call, const char *object)
+{
+	i->failed = (struct err)ERR_INIT;
+	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, call, object);
+}
+
+/* Leaves the module and turns its result into ours. */
+static int leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
+{
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	if (result >= 0)
+		return 0;
+	if (i->failed.text[0])
+		return err_set(err, result, "%s", i->failed.text);
+	return err_errno(err, result, "module %s failed in %s without saying why", i->module->name,
+			 crumb_call_name(call));
+}
+
+static bool lacks(uint32_t size, size_t end)
+{
+	return size < end;
+}
+
+#define HAS(service, field) RP_HAS(service, field) && (service)->field
+
+static int check_services(struct instance *i, struct err *err)
+{
+	const struct rp_policy *p = i->policy;
+	const struct rp_controller *c = i->controller;
+	uint32_t kinds = i->module->kinds;
+	if ((kinds & RP_KIND_POLICY) &&
+	    (!p || lacks(p->size, offsetof(struct rp_policy, event)) || !p->prepare || !p->commit ||
+	     !p->abort || !p->sync || !p->allocate || !p->update || !p->release))
+		return err_set(err, -EBADMSG, "module %s calls itself a policy but lacks parts of %s",
+			       i->module->name, RP_POLICY_1);
+	if ((kinds & RP_KIND_CONTROLLER) &&
+	    (!c || lacks(c->size, offsetof(struct rp_controller, pre_create)) || !c->prepare ||
+	     !c->commit || !c->abort || !c->start || !c->stop))
+		return err_set(err, -EBADMSG, "module %s calls itself a controller but lacks parts of %s",
+			       i->module->name, RP_CONTROLLER_1);
+	return 0;
+}
+
+static const void *module_service(struct instance *i, const char *id)
+{
+	enter(i, CRUMB_SERVICE, id);
+	const void *service = i->module->abi->service ? i->module->abi->service(i->inst, id) : NULL;
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	return service;
+}
+
+int instance_new(struct host_env *env, struct module *m, struct instance **ret, struct err *err)
+{
+	struct instance *i = calloc(1, sizeof *i);
+	if (!i)
+		return err_errno(err, -ENOMEM, "module %s", m->name);
+	i->env = env;
+	i->module = m;
+	i->number = cache_policy_number(env->cache, m->name);
+	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i, host_service, host_log, host_fail};
+	enter(i, CRUMB_CREATE, NULL);
+	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
+	if (r) {
+		instance_drop_timers(i);
+		free(i);
+		return r;
+	}
+	if (m->kinds & RP_KIND_POLICY)
+		i->policy = module_service(i, RP_POLICY_1);
+	if (m->kinds & RP_KIND_CONTROLLER)
+		i->controller = module_service(i, RP_CONTROLLER_1);
+	i->zones = module_service(i, RP_ZONES_1);
+	i->metrics = module_service(i, RP_METRICS_1);
+	i->state = module_service(i, RP_STATE_1);
+	r = check_services(i, err);
+	if (r) {
+		instance_free(i);
+		return r;
+	}
+	*ret = i;
+	return 0;
+}
+
+void instance_finish(struct instance *i)
+{
+	enter(i, CRUMB_DESTROY, NULL);
+	i->module->abi->destroy(i->inst);
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	free(i);
+}
+
+struct instance *instance_free(struct instance *i)
+{
+	if (!i)
+		return NULL;
+	i->closing = true;
+	instance_drop_timers(i);
+	if (!i->jobs)
+		instance_finish(i);
+	return NULL;
+}
+
+struct module *instance_module(const struct instance *i)
+{
+	return i->module;
+}
+
+const char *instance_name(const struct instance *i)
+{
+	return i->module->name;
+}
+
+bool instance_is_policy(const struct instance *i)
+{
+	return i->policy != NULL;
+}
+
+bool instance_is_controller(const struct instance *i)
+{
+	return i->controller != NULL;
+}
+
+bool instance_handles_events(const struct instance *i)
+{
+	return HAS(i->policy, event);
+}
+
+unsigned instance_jobs(const struct instance *i)
+{
+	return i->jobs;
+}
+
+uint32_t instance_number(const struct instance *i)
+{
+	return i->number;
+}
+
+/* ---- configuration -------------------------------------------------------------------------------------------------- */
+
+int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err)
+{
+	*ret_plan = NULL;
+	enter(i, CRUMB_PREPARE, NULL);
+	int32_t r = i->policy ? i->policy->prepare(i->inst, cfg, ret_plan)
+			      : i->controller->prepare(i->inst, cfg, ret_plan);
+	return leave(i, CRUMB_PREPARE, r, err);
+}
+
+void instance_commit(struct instance *i, struct rp_plan *plan)
+{
+	enter(i, CRUMB_COMMIT, NULL);
+	if (i->policy)
+		i->policy->commit(i->inst, plan);
+	else
+		i->controller->commit(i->inst, plan);
+	(void)leave(i, CRUMB_COMMIT, 0, NULL);
+}
+
+void instance_abort(struct instance *i, struct rp_plan *plan)
+{
+	enter(i, CRUMB_ABORT, NULL);
+	if (i->policy)
+		i->policy->abort(i->inst, plan);
+	else
+		i->controller->abort(i->inst, plan);
+	(void)leave(i, CRUMB_ABORT, 0, NULL);
+}
+
+/* ---- policies ------------------------------------------------------------------------------------------------------- */
+
+static rp_txn running_txn(struct instance *i)
+{
+	return cache_running_txn(i->env->cache);
+}
+
+int instance_sync(struct instance *i, struct err *err)
+{
+	enter(i, CRUMB_SYNC, NULL);
+	return leave(i, CRUMB_SYNC, i->policy->sync(i->inst, running_txn(i)), err);
+}
+
+int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	enter(i, CRUMB_ALLOCATE, ctr->full_name);
+	return leave(i, CRUMB_ALLOCATE, i->policy->allocate(i->inst, running_txn(i), ctr->handle), err);
+}
+
+int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	enter(i, CRUMB_UPDATE, ctr->full_name);
+	return leave(i, CRUMB_UPDATE, i->policy->update(i->inst, running_txn(i), ctr->handle), err);
+}
+
+int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	enter(i, CRUMB_RELEASE, ctr->full_name);
+	return leave(i, CRUMB_RELEASE, i->policy->release(i->inst, running_txn(i), ctr->handle), err);
+}
+
+int instance_event(struct instance *i, const struct rp_event *ev, struct err *err)
+{
+	if (!instance_handles_events(i))
+		return 0;
+	const struct ctr *ctr = cache_ctr_of(i->env->cache, ev->object);
+	enter(i, CRUMB_EVENT, ctr ? ctr->full_name : NULL);
+	return leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
+}
+
+int instance_rolled_back(struct instance *i)
+{
+	if (!(HAS(i->policy, rolled_back)))
+		return RP_RESYNC;
+	enter(i, CRUMB_ROLLED_BACK, NULL);
+	int32_t r = i->policy->rolled_back(i->inst);
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	return r ? RP_RESYNC : 0;
+}
+
+int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err)
+{
+	if (!(HAS(i->zones, zones)))
+		return 0;
+	enter(i, CRUMB_ZONES, NULL);
+	return leave(i, CRUMB_ZONES, i->zones->zones(i->inst, sink), err);
+}
+
+int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err)
+{
+	if (!(HAS(i->metrics, collect)))
+		return 0;
+	enter(i, CRUMB_METRICS, NULL);
+	return leave(i, CRUMB_METRICS, i->metrics->collect(i->inst, sink), err);
+}
+
+int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)
+{
+	*ret = NULL;
+	*ret_size = 0;
+	if (!(HAS(i->state, save)))
+		return 0;
+	enter(i, CRUMB_STATE_SAVE, NULL);
+	int r = leave(i, CRUMB_STATE_SAVE, i->state->save(i->inst, ret, ret_size), err);
+	if (!r && *ret_size > RP_STATE_MAX)
+		return err_set(err, -E2BIG, "module %s wants to keep %u bytes of state, the limit is %u",
+			       i->module->name, *ret_size, RP_STATE_MAX);
+	return r;
+}
+
+int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err)
+{
+	if (!(HAS(i->state, load)))
+		return 0;
+	enter(i, CRUMB_STATE_LOAD, NULL);
+	return leave(i, CRUMB_STATE_LOAD, i->state->load(i->inst, data, size), err);
+}
+
+/* ---- controllers ---------------------------------------------------------------------------------------------------- */
+
+int instance_start(struct instance *i, struct err *err)
+{
+	enter(i, CRUMB_START, NULL);
+	return leave(i, CRUMB_START, i->controller->start(i->inst), err);
+}
+
+void instance_stop(struct instance *i)
+{
+	enter(i, CRUMB_STOP, NULL);
+	i->controller->stop(i->inst);
+	(void)leave(i, CRUMB_STOP, 0, NULL);
+}
+
+int instance_pre_create(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->controller, pre_create)))
+		return 0;
+	enter(i, CRUMB_PRE_CREATE, ctr->full_name);
+	return leave(i, CRUMB_PRE_CREATE,
+		     i->controller->pre_create(i->inst, running_txn(i), ctr->handle), err);
+}
+
+int instance_post_start(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->controller, post_start)))
+		return 0;
+	enter(i, CRUMB_POST_START, ctr->full_name);
+	return leave(i, CRUMB_POST_START, i->controller->post_start(i->inst, ctr->handle), err);
+}
+
+int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, struct err *err)
+{
+	if (!(HAS(i->controller, post_update)))
+		return 0;
+	enter(i, CRUMB_POST_UPDATE, ctr->full_name);
+	return leave(i, CRUMB_POST_UPDATE, i->controller->post_update(i->inst, ctr->handle, changed), err);
+}
+
+int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->controller, post_stop)))
+		return 0;
+	enter(i, CRUMB_POST_STOP, ctr->full_name);
+	return leave(i, CRUMB_POST_STOP, i->controller->post_stop(i->inst, ctr->handle), err);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A running module: one instance of it, the host services it was given, and guarded calls into it. Every call is made under a breadcrumb,
+ * its error text is collected, and what it returns is judged by the rules of <nri-rp/module.h>.
+ */
+#ifndef HOST_INSTANCE_H
+#define HOST_INSTANCE_H
+
+#include <stdbool.h>
+
+#include <nri-rp/controller.h>
+#include <nri-rp/host.h>
+#include <nri-rp/policy.h>
+
+#include "core/cache/cache.h"
+#include "core/conf/conf.h"
+#include "core/host/crumb.h"
+#include "core/host/loader.h"
+#include "core/topo/topo.h"
+#include "core/util/fs.h"
+#include "core/util/loop.h"
+
+struct instance;
+
+/* What instances work on. Its members may be exchanged between calls (a new snapshot of the machine, say). */
+struct host_env {
+	struct loop *loop;
+	struct worker *worker;
+	struct crumb *crumb;
+	struct cache *cache;
+	struct topo *topo;
+	const struct fs_root *root;
+	bool trial; /* a forked child: no timers, no work, nothing leaves it */
+	/* An instance's timer has gone off; a controller reports. */
+	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
+	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text, void *arg);
+	void *arg;
+};
+
+/* Creates an instance. The environment and the module have to outlive it. */
+int instance_new(struct host_env *env, struct module *m, struct instance **ret, struct err *err);
+/* Frees it at once, or, while its jobs are under way, when the last of them is done. Returns NULL; NULL is fine. */
+struct instance *instance_free(struct instance *i);
+struct module *instance_module(const struct instance *i);
+const char *instance_name(const struct instance *i);
+bool instance_is_policy(const struct instance *i);
+bool instance_is_controller(const struct instance *i);
+bool instance_handles_events(const struct instance *i);
+unsigned instance_jobs(const struct instance *i);
+/* This instance's number in decisions (cache_policy_number). */
+uint32_t instance_number(const struct instance *i);
+
+/* ---- configuration: policies and controllers alike ---- */
+
+int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err);
+void instance_commit(struct instance *i, struct rp_plan *plan);
+void instance_abort(struct instance *i, struct rp_plan *plan);
+
+/* ---- policies; the running transaction of the cache is theirs ---- */
+
+int instance_sync(struct instance *i, struct err *err);
+int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err);
+int instance_update(struct instance *i, struct ctr *ctr, struct err *err);
+int instance_release(struct instance *i, struct ctr *ctr, struct err *err);
+int instance_event(struct instance *i, const struct rp_event *ev, struct err *err);
+/* RP_RESYNC or 0. */
+int instance_rolled_back(struct instance *i);
+/* Optional services: 0 without doing anything when the module does not have them. */
+int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err);
+int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err);
+int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
+int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
+
+/* ---- controllers ---- */
+
+int instance_start(struct instance *i, struct err *err);
+void instance_stop(struct instance *i);
+int instance_pre_create(struct instance *i, struct ctr *ctr, struct err *err);
+int instance_post_start(struct instance *i, struct ctr *ctr, struct err *err);
+int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, struct err *err);
+int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err);
+
+#endif

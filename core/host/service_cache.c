@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp.host.cache/1: getters over the cache, setters into its running transaction. */
+#include <stdlib.h>
+
+#include <utlist.h>
+
+#include "core/cache/derive.h"
+#include "core/cache/txn.h"
+#include "core/host/services.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define TEXT_MAX 4096u
+#define DATA_MAX 16384u
+
+/* ---- reading -------------------------------------------------------------------------------------------------------- */
+
+static struct ctr *ctr_of(void *ctx, rp_ctr handle)
+{
+	return cache_ctr_of(((struct instance *)ctx)->env->cache, handle);
+}
+
+static struct pod *pod_of(void *ctx, rp_pod handle)
+{
+	return cache_pod_of(((struct instance *)ctx)->env->cache, handle);
+}
+
+static int sync_cmp(const void *a, const void *b)
+{
+	const struct ctr *x = *(struct ctr *const *)a, *y = *(struct ctr *const *)b;
+	if (x->pod->qos != y->pod->qos)
+		return x->pod->qos < y->pod->qos ? -1 : 1;
+	if (x->created_ns != y->created_ns)
+		return x->created_ns < y->created_ns ? -1 : 1;
+	return strcmp(x->id, y->id);
+}
+
+static uint32_t list_created(struct cache *c, rp_ctr *ret, uint32_t cap)
+{
+	uint32_t n = 0;
+	struct ctr *ctr;
+	DL_FOREACH(cache_ctrs(c), ctr) {
+		if (!ctr_live(txn_view(ctr)->state))
+			continue;
+		if (n < cap)
+			ret[n] = ctr->handle;
+		n++;
+	}
+	return n;
+}
+
+static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
+{
+	struct cache *c = ((struct instance *)ctx)->env->cache;
+	uint32_t n = list_created(c, ret, cap);
+	if (order != RP_ORDER_SYNC || n > cap || n < 2)
+		return n;
+	_free_ struct ctr **sorted = calloc(n, sizeof *sorted);
+	if (!sorted)
+		return n;
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = cache_ctr_of(c, ret[i]);
+	qsort(sorted, n, sizeof *sorted, sync_cmp);
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = sorted[i]->handle;
+	return n;
+}
+
+static struct rp_ids ids_of(const struct iset *s)
+{
+	return s ? s->ids : rp_ids_none();
+}
+
+static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	const struct decision *d = txn_view(ctr);
+	struct rp_ctr_info full = {
+		.state = d->state,
+		.qos = ctr->pod->qos,
+		.flags = ctr->flags | (d->degraded ? RP_CTR_DEGRADED : 0u),
+		.ctr = ctr->handle,
+		.pod = ctr->pod->handle,
+		.id = ctr->id,
+		.name = ctr->name,
+		.pod_name = ctr->pod->name,
+		.pod_namespace = ctr->pod->ns,
+		.created_ns = ctr->created_ns,
+		.cpu_request = d->needs.cpu_request,
+		.cpu_limit = d->needs.cpu_limit,
+		.mem_request = d->needs.mem_request,
+		.mem_limit = d->needs.mem_limit,
+		.cpus = ids_of(d->cpus),
+		.mems = ids_of(d->mems),
+		.exclusive = ids_of(d->exclusive),
+		.shares = d->shares,
+		.quota = d->quota,
+		.period = d->period,
+	};
+	host_copy_out(out, &full, sizeof full);
+	return 0;
+}
+
+static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	if (!pod)
+		return -RP_ESTALE;
+	struct rp_pod_info full = {
+		.qos = pod->qos,
+		.pod = pod->handle,
+		.id = pod->id,
+		.name = pod->name,
+		.pod_namespace = pod->ns,
+		.uid = pod->uid,
+		.runtime_handler = pod->runtime_handler,
+		.cgroup_parent = pod->cgroup_parent,
+	};
+	host_copy_out(out, &full, sizeof full);
+	return 0;
+}
+
+static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_t *ret_scope)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr ? annotation_effective(ctr->pod, ctr->name, key, ret_scope) : NULL;
+}
+
+static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	return pod ? kvs_get(&pod->annotations, key) : NULL;
+}
+
+static const char *pod_label(void *ctx, rp_pod handle, const char *key)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	return pod ? kvs_get(&pod->labels, key) : NULL;
+}
+
+static const char *ctr_label(void *ctx, rp_ctr handle, const char *key)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr ? kvs_get(&ctr->labels, key) : NULL;
+}
+
+static const char *ctr_annotation(void *ctx, rp_ctr handle, const char *key)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr ? kvs_get(&ctr->annotations, key) : NULL;
+}
+
+static const char *env(void *ctx, rp_ctr handle, const char *name)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	size_t len = strlen(name);
+	for (uint32_t i = 0; ctr && ctr->desc && i < ctr->desc->n_env; i++) {
+		const char *item = ctr->desc->env[i];
+		if (!strncmp(item, name, len) && item[len] == '=')
+			return item + len + 1;
+	}
+	return NULL;
+}
+
+static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_info *out)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	if (!ctr->desc || index >= ctr->desc->n_mounts)
+		return -RP_ENOENT;
+	host_copy_out(out, &ctr->desc->mounts[index], sizeof *out);
+	return 0;
+}
+
+static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device_info *out)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	if (!ctr->desc || index >= ctr->desc->n_devices)
+		return -RP_ENOENT;
+	host_copy_out(out, &ctr->desc->devices[index], sizeof *out);
+	return 0;
+}
+
+/* The decision's member of a number field; NULL: it is a creation-only one. */
+static int64_t *number_of(struct decision *d, uint32_t field)
+{
+	switch (field) {
+	case RP_F_SHARES:
+		return &d->shares;
+	case RP_F_QUOTA:
+		return &d->quota;
+	case RP_F_PERIOD:
+		return &d->period;
+	case RP_F_MEMORY_LIMIT:
+		return &d->mem_limit;
+	default:
+		return NULL;
+	}
+}
+
+static struct blob **text_of(struct decision *d, uint32_t field)
+{
+	switch (field) {
+	case RP_F_RDT_CLASS:
+		return &d->rdt_class;
+	case RP_F_BLOCKIO_CLASS:
+		return &d->blockio_class;
+	case RP_F_CPU_CLASS:
+		return &d->cpu_class;
+	default:
+		return NULL;
+	}
+}
+
+static int32_t get_int(void *ctx, rp_ctr handle, uint32_t field, int64_t *ret)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	struct decision d = *txn_view(ctr);
+	const int64_t *number = number_of(&d, field);
+	if (!number || *number == RP_NOT_SET)
+		return -RP_ENOENT;
+	*ret = *number;
+	return 0;
+}
+
+static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return NULL;
+	struct decision d = *txn_view(ctr);
+	struct blob **text = text_of(&d, field);
+	return text ? blob_text(*text) : NULL;
+}
+
+static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t *ret_size)
+{
+	const struct instance *i = ctx;
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	const struct decision *d = txn_view(ctr);
+	if (!d->private_data || d->policy != i->number)
+		return -RP_ENOENT;
+	*ret = d->private_data->data;
+	*ret_size = d->private_data->len;
+	return 0;
+}
+
+static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t *ret_request,
+			int64_t *ret_limit)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	return resources_annotation_extended(ctr->pod, ctr->name, resource, ret_request, ret_limit);
+}
+
+/* ---- staging -------------------------------------------------------------------------------------------------------- */
+
+/* The staged decision, or NULL and why not in *ret. */
+static struct decision *stage(struct instance *i, rp_txn id, rp_ctr handle, struct ctr **ret_ctr,
+			      int32_t *ret)
+{
+	struct cache *c = i->env->cache;
+	struct txn *t = txn_of(c, id);
+	struct ctr *ctr = cache_ctr_of(c, handle);
+	if (!t || !ctr) {
+		*ret = t ? -RP_ESTALE : -RP_EINVAL;
+		return NULL;
+	}
+	struct decision *d = txn_stage(t, ctr);
+	if (!d)
+		*ret = -RP_ENOMEM;
+	else if (i->policy)
+		d->policy = i->number;
+	if (ret_ctr)
+		*ret_ctr = ctr;
+	return d;
+}
+
+static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_ids ids,
+		       size_t member, uint32_t max)
+{
+	int32_t r = 0;
+	uint32_t last = ids.nw > RP_IDSET_WORDS ? UINT32_MAX : rp_ids_last(ids);
+	if (last != RP_IDSET_NONE && last >= max)
+		return -RP_E2BIG;
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct iset **field = (struct iset **)((char *)d + member);
+	struct iset *set = intern_get(cache_sets(i->env->cache), ids);
+	if (!set)
+		return -RP_ENOMEM;
+	if (member == offsetof(struct decision, exclusive) && !set->count)
+		set = intern_unref(cache_sets(i->env->cache), set);
+	txn_put_set(i->env->cache, field, set);
+	return 0;
+}
+
+static int32_t set_cpus(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
+{
+	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, cpus), RP_CPUS_MAX);
+}
+
+static int32_t set_mems(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids mems)
+{
+	return set_ids(ctx, id, handle, mems, offsetof(struct decision, mems), RP_NODES_MAX);
+}
+
+static int32_t set_exclusive(void *ctx, rp_txn id, rp_ctr handle, struct rp_ids cpus)
+{
+	return set_ids(ctx, id, handle, cpus, offsetof(struct decision, exclusive), RP_CPUS_MAX);
+}
+
+static bool in_range(uint32_t field, int64_t value)
+{
+	switch (field) {
+	case RP_F_SHARES:
+		return value >= 2 && value <= 262144;
+	case RP_F_QUOTA:
+		return value == -1 || value >= 1000;
+	case RP_F_PERIOD:
+		return value >= 1000 && value <= 1000000;
+	case RP_F_MEMORY_LIMIT:
+		return value > 0;
+	case RP_F_NICE:
+		return value >= -20 && value <= 19;
+	case RP_F_OOM_SCORE_ADJ:
+		return value >= -1000 && value <= 1000;
+	case RP_F_IO_CLASS:
+		return value >= 0 && value <= 3;
+	case RP_F_IO_PRIORITY:
+		return value >= 0 && value <= 7;
+	default:
+		return value >= 0;
+	}
+}
+
+/* Creation-only values belong to the container that the transaction creates. */
+static int32_t add_extra(struct instance *i, rp_txn id, rp_ctr handle, uint32_t field, int64_t number,
+			 const char *key, const char *text)
+{
+	struct txn *t = txn_of(i->env->cache, id);
+	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
+	if (!t || !ctr)
+		return t ? -RP_ESTALE : -RP_EINVAL;
+	if (txn_created(t) != ctr)
+		return -RP_ENOTSUP;
+	return txn_add_extra(t, field, number, key, text);
+}
+
+static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int64_t value)
+{
+	struct instance *i = ctx;
+	int32_t r = 0;
+	struct decision probe;
+	if (!in_range(field, value))
+		return -RP_EINVAL;
+	if (!number_of(&probe, field)) {
+		if (field < RP_F_SCHED_POLICY || field > RP_F_MEMPOLICY_MODE)
+			return -RP_ENOTSUP;
+		return add_extra(i, id, handle, field, value, NULL, NULL);
+	}
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	*number_of(d, field) = value;
+	return 0;
+}
+
+static bool good_text(const char *text, size_t max)
+{
+	size_t len = strnlen(text, max + 1);
+	return len <= max && utf8_valid(text, len);
+}
+
+static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *value)
+{
+	struct instance *i = ctx;
+	int32_t r = 0;
+	struct decision probe;
+	if (!good_text(value, TEXT_MAX))
+		return -RP_EINVAL;
+	if (!text_of(&probe, field)) {
+		if (field != RP_F_MEMPOLICY_NODES && field != RP_F_MEMPOLICY_FLAGS)
+			return -RP_ENOTSUP;
+		return add_extra(i, id, handle, field, 0, NULL, value);
+	}
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct blob *blob = blob_str(value);
+	if (!blob)
+		return -RP_ENOMEM;
+	txn_put_blob(text_of(d, field), blob);
+	return 0;
+}
+
+static int32_t set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *key,
+			const char *value)
+{
+	if (field < RP_F_ENV || field > RP_F_UNIFIED)
+		return -RP_ENOTSUP;
+	if (!*key || !good_text(key, TEXT_MAX) || !good_text(value, RP_ANNOTATION_MAX))
+		return -RP_EINVAL;
+	return add_extra(ctx, id, handle, field, 0, key, value);
+}
+
+static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data, uint32_t size)
+{
+	struct instance *i = ctx;
+	int32_t r = 0;
+	if (size > RP_PRIVATE_MAX)
+		return -RP_E2BIG;
+	struct decision *d = stage(i, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct blob *old = d->private_data;
+	if (old && old->len == size && (!size || !memcmp(old->data, data, size)))
+		return 0;
+	struct blob *blob = size ? blob_new(data, size) : NULL;
+	if (size && !blob)
+		return -RP_ENOMEM;
+	txn_put_blob(&d->private_data, blob);
+	return 0;
+}
+
+static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *reason)
+{
+	int32_t r = 0;
+	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	struct blob *blob = reason ? blob_new(reason, (uint32_t)utf8_cut(reason, ERR_TEXT_MAX)) : NULL;
+	if (reason && !blob)
+		return -RP_ENOMEM;
+	txn_put_blob(&d->degraded, blob);
+	return 0;
+}
+
+/* One KEY="value" line more, or instead of the line of that key. */
+static int32_t put_line(struct decision *d, const char *key, const char *value)
+{
+	size_t key_len = strlen(key), size = d->data ? d->data->len : 0;
+	_free_ char *text = malloc(size + key_len + 2 * strlen(value) + 5);
+	char *p = text;
+	if (!text)
+		return -RP_ENOMEM;
+	for (const char *line = d->data ? d->data->data : "", *end; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		if (!strncmp(line, key, key_len) && line[key_len] == '=')
+			continue;
+		memcpy(p, line, (size_t)(end - line) + 1);
+		p += end - line + 1;
+	}
+	p += sprintf(p, "%s=\"", key);
+	for (const char *v = value; *v; v++) {
+		if (strchr("\"\\$`", *v))
+			*p++ = '\\';
+		*p++ = *v;
+	}
+	memcpy(p, "\"\n", 3);
+	struct blob *blob = blob_str(text);
+	if (!blob)
+		return -RP_ENOMEM;
+	txn_put_blob(&d->data, blob);
+	return 0;
+}
+
+static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, const char *value)
+{
+	int32_t r = 0;
+	for (const char *k = key; *k; k++)
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", *k))
+			return -RP_EINVAL;
+	if (!*key || !good_text(key, 64) || !good_text(value, TEXT_MAX) || strchr(value, '\n'))
+		return -RP_EINVAL;
+	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	if (!d)
+		return r;
+	if (d->data && d->data->len > DATA_MAX)
+		return -RP_E2BIG;
+	return put_line(d, key, value);
+}
+
+const struct rp_host_cache host_cache_service = {
+	.size = sizeof host_cache_service,
+	.list = list,
+	.get_ctr = get_ctr,
+	.get_pod = get_pod,
+	.annotation = annotation,
+	.pod_annotation = pod_annotation,
+	.pod_label = pod_label,
+	.ctr_label = ctr_label,
+	.ctr_annotation = ctr_annotation,
+	.env = env,
+	.mount = mount,
+	.device = device,
+	.get_int = get_int,
+	.get_text = get_text,
+	.get_private = get_private,
+	.extended = extended,
+	.set_cpus = set_cpus,
+	.set_mems = set_mems,
+	.set_exclusive = set_exclusive,
+	.set_int = set_int,
+	.set_text = set_text,
+	.set_pair = set_pair,
+	.set_private = set_private,
+	.set_degraded = set_degraded,
+	.set_data = set_data,
+};

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp.host.explain/1, nri-rp.host.timer/1 and nri-rp.host.work/1. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cache/txn.h"
+#include "core/host/cgroup.h"
+#include "core/host/services.h"
+#include "core/util/log.h"
+
+#define LOG_SOURCE "module"
+
+/* ---- explanations --------------------------------------------------------------------------------------------------- */
+
+static const char cut_mark[] = "(more was noted than is kept)\n";
+
+static void note(void *ctx, rp_ctr handle, const char *text)
+{
+	struct instance *i = ctx;
+	struct cache *c = i->env->cache;
+	struct ctr *ctr = cache_ctr_of(c, handle);
+	if (!ctr)
+		return;
+	rp_txn txn = cache_running_txn(c);
+	size_t len = strlen(text), had = ctr->trail && ctr->trail_txn == txn ? strlen(ctr->trail) : 0;
+	if (had + len + 2 + sizeof cut_mark > RP_TRAIL_MAX) {
+		if (had < sizeof cut_mark || strcmp(ctr->trail + had - sizeof cut_mark + 1, cut_mark) == 0)
+			return;
+		text = "(more was noted than is kept)";
+		len = sizeof cut_mark - 2;
+	}
+	char *grown = realloc(ctr->trail, had + len + 2);
+	if (!grown)
+		return;
+	memcpy(grown + had, text, len);
+	memcpy(grown + had + len, "\n", 2);
+	ctr->trail = grown;
+	ctr->trail_txn = txn;
+}
+
+static void decided_by(void *ctx, rp_ctr handle, rp_cfg node, const char *text)
+{
+	char line[RP_TRAIL_MAX], place[CONF_PLACE_MAX];
+	(void)snprintf(line, sizeof line, "%s: %s", node ? conf_place(node, place, sizeof place) : "default", text);
+	note(ctx, handle, line);
+}
+
+const struct rp_host_explain host_explain_service = {
+	.size = sizeof host_explain_service,
+	.note = note,
+	.decided_by = decided_by,
+};
+
+/* ---- timers --------------------------------------------------------------------------------------------------------- */
+
+struct instance_timer {
+	struct instance *instance;
+	uint64_t cookie;
+	struct loop_timer *timer;
+	struct instance_timer *next;
+};
+
+static void timer_fired(void *arg)
+{
+	struct instance_timer *t = arg;
+	struct host_env *env = t->instance->env;
+	if (env->timer)
+		env->timer(t->instance, t->cookie, env->arg);
+}
+
+static struct instance_timer *timer_of(struct instance *i, uint64_t cookie)
+{
+	for (struct instance_timer *t = i->timers; t; t = t->next)
+		if (t->cookie == cookie)
+			return t;
+	if (i->n_timers == RP_TIMERS_MAX)
+		return NULL;
+	struct instance_timer *t = calloc(1, sizeof *t);
+	if (!t)
+		return NULL;
+	t->instance = i;
+	t->cookie = cookie;
+	t->timer = loop_timer_new(i->env->loop, timer_fired, t);
+	if (!t->timer) {
+		free(t);
+		return NULL;
+	}
+	t->next = i->timers;
+	i->timers = t;
+	i->n_timers++;
+	return t;
+}
+
+static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
+{
+	struct instance *i = ctx;
+	if (i->env->trial)
+		return 0;
+	struct instance_timer *t = timer_of(i, cookie);
+	if (!t)
+		return -RP_E2BIG;
+	if (!delay_ms) {
+		loop_timer_disarm(t->timer);
+		return 0;
+	}
+	return loop_timer_arm(t->timer, delay_ms);
+}
+
+static uint64_t now_ms(void *ctx)
+{
+	(void)ctx;
+	return clock_ms();
+}
+
+void instance_drop_timers(struct instance *i)
+{
+	while (i->timers) {
+		struct instance_timer *t = i->timers;
+		i->timers = t->next;
+		loop_timer_free(t->timer);
+		free(t);
+	}
+	i->n_timers = 0;
+}
+
+const struct rp_host_timer host_timer_service = {
+	.size = sizeof host_timer_service,
+	.arm = arm,
+	.now_ms = now_ms,
+};
+
+/* ---- work ----------------------------------------------------------------------------------------------------------- */
+
+struct job {
+	struct instance *instance;
+	int32_t (*run)(void *arg);
+	void (*done)(void *arg, int32_t result);
+	void *arg;
+};
+
+static int job_run(void *arg)
+{
+	struct job *j = arg;
+	crumb_enter(j->instance->env->crumb, CRUMB_WORKER, j->instance->module->name, CRUMB_WORK, NULL);
+	int r = j->run(j->arg);
+	crumb_leave(j->instance->env->crumb, CRUMB_WORKER);
+	return r;
+}
+
+static void job_done(void *arg, int result)
+{
+	struct job *j = arg;
+	struct instance *i = j->instance;
+	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, CRUMB_WORK_DONE, NULL);
+	if (j->done)
+		j->done(j->arg, result);
+	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	free(j);
+	if (--i->jobs == 0 && i->closing)
+		instance_finish(i);
+}
+
+static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result), void *arg)
+{
+	struct instance *i = ctx;
+	if (i->env->trial || !i->env->worker)
+		return -RP_ENOTSUP;
+	struct job *j = malloc(sizeof *j);
+	if (!j)
+		return -RP_ENOMEM;
+	*j = (struct job){i, run, done, arg};
+	int r = worker_submit(i->env->worker, job_run, job_done, j);
+	if (r) {
+		free(j);
+		return r;
+	}
+	i->jobs++;
+	return 0;
+}
+
+static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	return (int32_t)fs_read(((struct instance *)ctx)->env->root, path, buf, cap);
+}
+
+static int32_t write_file(void *ctx, const char *path, const char *text)
+{
+	return fs_write(((struct instance *)ctx)->env->root, path, text);
+}
+
+static void report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
+{
+	struct instance *i = ctx;
+	if (i->env->reported)
+		i->env->reported(i, ctr, result, text, i->env->arg);
+}
+
+static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char *buf, uint32_t cap)
+{
+	struct instance *i = ctx;
+	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	return cgroup_dir_of(i->env->root, ctr, controller, buf, cap);
+}
+
+const struct rp_host_work host_work_service = {
+	.size = sizeof host_work_service,
+	.submit = submit,
+	.read_file = read_file,
+	.write_file = write_file,
+	.report = report,
+	.cgroup_dir = cgroup_dir,
+};

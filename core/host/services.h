@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's side of the module ABI, between the files of this folder. */
+#ifndef HOST_SERVICES_H
+#define HOST_SERVICES_H
+
+#include <nri-rp/cache.h>
+#include <nri-rp/host.h>
+#include <nri-rp/topology.h>
+
+#include "core/host/instance.h"
+
+struct instance_timer;
+
+struct instance {
+	struct host_env *env;
+	struct module *module;
+	struct rp_instance *inst;
+	const struct rp_policy *policy;
+	const struct rp_controller *controller;
+	const struct rp_zones *zones;
+	const struct rp_metrics *metrics;
+	const struct rp_state *state;
+	struct rp_host host;
+	struct err failed; /* what the running callback said */
+	char where[CONF_PLACE_MAX]; /* the last answer of where() */
+	uint32_t number;
+	unsigned jobs;
+	bool closing; /* freed, but for jobs under way */
+	struct instance_timer *timers;
+	unsigned n_timers;
+};
+
+extern const struct rp_host_cache host_cache_service;
+extern const struct rp_host_topology host_topology_service;
+extern const struct rp_host_config host_config_service;
+extern const struct rp_host_explain host_explain_service;
+extern const struct rp_host_timer host_timer_service;
+extern const struct rp_host_work host_work_service;
+
+void instance_drop_timers(struct instance *i);
+/* The last job of an instance that was freed has ended. */
+void instance_finish(struct instance *i);
+
+/* Fills a caller's out-struct as far as both sides know it: its size member stays what the caller said, the rest of it is zeroed. */
+void host_copy_out(void *out, const void *full, uint32_t full_size);
+
+#endif
