@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ttrpc client for programs without a loop: calls wait for their answers. Plain ttrpc, no multiplexer. */
+/*
+ * A ttrpc client for programs without a loop: calls wait for their answers. Plain ttrpc, no
+ * multiplexer.
+ */
 #ifndef WIRE_CLIENT_H
 #define WIRE_CLIENT_H
 
@@ -23,8 +26,9 @@ struct ttrpc_client {
 void ttrpc_client_init(struct ttrpc_client *c, int fd);
 void ttrpc_client_fini(struct ttrpc_client *c);
 /*
- * The payload is valid until the next call. timeout_ms 0: waits for ever. -EREMOTEIO: an error status, its code in c->code, its text in err;
- * -ETIMEDOUT; -ECONNRESET; -EBADMSG; -EMSGSIZE; -ENOMEM. After any but -EREMOTEIO and -EMSGSIZE the connection is of no more use.
+ * The payload is valid until the next call. timeout_ms 0: waits for ever. -EREMOTEIO: an error
+ * status, its code in c->code, its text in err; -ETIMEDOUT; -ECONNRESET; -EBADMSG; -EMSGSIZE;
+ * -ENOMEM. After any but -EREMOTEIO and -EMSGSIZE the connection is of no more use.
  */
 int ttrpc_client_call(struct ttrpc_client *c, const char *service, const char *method,
 		      const ProtobufCMessage *msg, unsigned timeout_ms, const uint8_t **ret_payload,

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NRI's multiplexer: frames of {connection id, length, payload} carry two byte streams over one socket. Bytes in, bytes out; the socket is
- * the trunk's business.
+ * NRI's multiplexer: frames of {connection id, length, payload} carry two byte streams over one
+ * socket. Bytes in, bytes out; the socket is the trunk's business.
  *
- * Receiving: frames may be cut anywhere and messages may span frames, so payloads are appended to one input buffer a connection.
- * Sending: a Go reader takes one frame a read into a buffer of 4096 bytes and drops the connection when a frame does not fit. So each
- * message starts a frame, at most 4096 bytes of it are in that one, and all the rest is in a second.
+ * Receiving: frames may be cut anywhere and messages may span frames, so payloads are appended to
+ * one input buffer a connection. Sending: a Go reader takes one frame a read into a buffer of 4096
+ * bytes and drops the connection when a frame does not fit. So each message starts a frame, at most
+ * 4096 bytes of it are in that one, and all the rest is in a second.
  */
 #ifndef WIRE_MUX_H
 #define WIRE_MUX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/util/buf.h"
 #include "core/util/err.h"
@@ -35,19 +38,22 @@ struct mux_rx {
 /* The buffers are the caller's, who takes messages off their fronts. */
 void mux_rx_init(struct mux_rx *rx, struct buf *plugin, struct buf *runtime, uint32_t frame_max);
 /*
- * Takes all n bytes. Frames of other connections are dropped. -EMSGSIZE: a frame over the limit; -ENOMEM. After an error the stream
- * cannot be followed any longer.
+ * Takes bytes up to the end of a frame and says how many (more than 0); rx->conn has got them. So
+ * whoever deals with a connection's messages after each call sees the messages of both in the order
+ * they came. Frames of other connections are dropped. -EMSGSIZE: a frame over the limit; -ENOMEM.
+ * After an error the stream cannot be followed any longer.
  */
-int mux_rx_feed(struct mux_rx *rx, const void *data, size_t n, struct err *err);
+ssize_t mux_rx_feed(struct mux_rx *rx, const uint8_t *data, size_t n, struct err *err);
 /* Is a frame half received? */
-static inline int mux_rx_partial(const struct mux_rx *rx)
+static inline bool mux_rx_partial(const struct mux_rx *rx)
 {
 	return rx->n_head || rx->left;
 }
 
 /*
- * One message of n bytes in at most two frames: write it to where mux_begin says (NULL: out of memory), then mux_end makes frames of
- * it. n must not be 0; first_max (MUX_FIRST_FRAME_MAX, but for imitations of old runtimes) is the same in both.
+ * One message of n bytes in at most two frames: write it to where mux_begin says (NULL: out of
+ * memory), then mux_end makes frames of it. n must not be 0; first_max (MUX_FIRST_FRAME_MAX, but
+ * for imitations of old runtimes) is the same in both.
  */
 uint8_t *mux_begin(struct buf *out, size_t n, size_t first_max);
 void mux_end(struct buf *out, uint32_t conn, size_t n, size_t first_max);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ttrpc messages: a header of ten bytes and an envelope (proto/ttrpc.proto). The envelope is read and written by hand, so that a payload
- * of megabytes is neither copied nor allocated on its way; what is inside of it is protobuf-c's.
+ * ttrpc messages: a header of ten bytes and an envelope (proto/ttrpc.proto). The envelope is read
+ * and written by hand, so that a payload of megabytes is neither copied nor allocated on its way;
+ * what is inside of it is protobuf-c's.
  */
 #ifndef WIRE_TTRPC_H
 #define WIRE_TTRPC_H
@@ -55,7 +56,10 @@ struct ttrpc_request {
 	size_t payload_len;
 	int64_t timeout_ns; /* 0: none given */
 };
-/* -EBADMSG: not a Request; -ENAMETOOLONG: a name over the limit. Repeated scalars: the last wins; unknown fields are skipped. */
+/*
+ * -EBADMSG: not a Request; -ENAMETOOLONG: a name over the limit. Repeated scalars: the last wins;
+ * unknown fields are skipped.
+ */
 int ttrpc_request_decode(const uint8_t *data, size_t n, struct ttrpc_request *ret, struct err *err);
 
 struct ttrpc_response {
@@ -68,7 +72,10 @@ struct ttrpc_response {
 int ttrpc_response_decode(const uint8_t *data, size_t n, struct ttrpc_response *ret,
 			  struct err *err);
 
-/* The envelopes' sizes, and their encoding into as many bytes. A NULL payload is an empty message; a NULL text none. */
+/*
+ * The envelopes' sizes, and their encoding into as many bytes. A NULL payload is an empty message;
+ * a NULL text none.
+ */
 struct ttrpc_out {
 	const char *service, *method; /* request */
 	int64_t timeout_ns;
@@ -80,7 +87,10 @@ struct ttrpc_out {
 };
 size_t ttrpc_request_size(struct ttrpc_out *out);
 void ttrpc_request_encode(const struct ttrpc_out *out, uint8_t *data);
-/* With a code other than TTRPC_OK the payload is left out. The text is cut at TTRPC_TEXT_MAX, never inside a character. */
+/*
+ * With a code other than TTRPC_OK the payload is left out. The text is cut at TTRPC_TEXT_MAX, never
+ * inside a character.
+ */
 size_t ttrpc_response_size(struct ttrpc_out *out);
 void ttrpc_response_encode(const struct ttrpc_out *out, uint8_t *data);
 
