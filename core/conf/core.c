@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of the core: one row each, and the typed struct that the daemon reads. */
+#include "core/conf/internal.h"
+
+#include <stdlib.h>
+
+#include "core/util/str.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define FRONTENDS "nri"
+#define LEVELS "error|warning|notice|info|debug"
+#define ON_POLICY_ERROR "reject|unmanaged"
+#define TRACING "|otlp-http|otlp-grpc"
+#define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
+
+#define ROW(path_, type_, fallback_, ...)                                                          \
+	{                                                                                          \
+		.path = (path_), .type = (type_), .fallback = (fallback_), __VA_ARGS__             \
+	}
+
+static const struct rp_key rows[] = {
+	ROW("policy", RP_T_STRING, "none", .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Policy module in force."),
+	ROW("controllers", RP_T_ANY, "[]",
+	    .doc = "Controller modules in use: a list of names, or a map of names to required, "
+		   "optional, relaxed or disabled. A name "
+		   "in a list is relaxed."),
+	ROW("onPolicyError", RP_T_ENUM, "reject", .choices = ON_POLICY_ERROR,
+	    .doc = "What becomes of a container that the policy cannot place: reject refuses it, "
+		   "unmanaged lets it run on the shared CPUs."),
+	ROW("resetOnSwitch", RP_T_BOOL, "false",
+	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
+		   "right."),
+	ROW("strict", RP_T_BOOL, "true",
+	    .doc = "Unknown keys are errors; false makes them warnings."),
+	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
+	ROW("modules.path", RP_T_LIST, "[/usr/lib/nri-rp/modules, /usr/local/lib/nri-rp/modules]",
+	    .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Directories that are searched for modules, in this order."),
+	ROW("modules.path[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "One directory."),
+	ROW("runtime", RP_T_MAP, NULL, .doc = "The container runtime."),
+	ROW("runtime.frontend", RP_T_ENUM, "nri", .choices = FRONTENDS, .flags = RP_KEY_RESTART,
+	    .doc = "How it is reached."),
+	ROW("runtime.socket", RP_T_STRING, "/var/run/nri/nri.sock",
+	    .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART, .doc = "The runtime's NRI socket."),
+	ROW("runtime.name", RP_T_STRING, "nri-rp", .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART,
+	    .doc = "Name to register with."),
+	ROW("runtime.index", RP_T_INT, "90", .max = 99, .flags = RP_KEY_RESTART,
+	    .doc = "Place among the runtime's plugins; lower ones are asked first."),
+	ROW("cache", RP_T_MAP, NULL, .doc = "The state on disk."),
+	ROW("cache.dir", RP_T_STRING, "/var/lib/nri-rp", .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART,
+	    .doc = "Its directory."),
+	ROW("control", RP_T_MAP, NULL,
+	    .doc = "The control socket, and the controllers' parts of a custom resource."),
+	ROW("control.socket", RP_T_STRING, "/run/nri-rp/control.sock",
+	    .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART,
+	    .doc = "Path of the socket that nri-rpctl and the node agent talk to."),
+	ROW("control.cpu", RP_T_MAP, NULL, .doc = "As the section cpu, whose own keys win."),
+	ROW("control.rdt", RP_T_MAP, NULL, .doc = "As the section rdt, whose own keys win."),
+	ROW("control.blockio", RP_T_MAP, NULL, .doc = "As the section blkio, whose own keys win."),
+	ROW("metrics", RP_T_MAP, NULL, .doc = "The HTTP server for metrics and health."),
+	ROW("metrics.listen", RP_T_STRING, "127.0.0.1:8891",
+	    .doc = "Address and port, or unix:PATH; an empty text switches the server off."),
+	ROW("log", RP_T_MAP, NULL, .doc = "The log on standard error."),
+	ROW("log.level", RP_T_ENUM, "info", .choices = LEVELS,
+	    .doc = "The least important level that is logged."),
+	ROW("log.debug", RP_T_LIST, "[]",
+	    .doc = "Sources whose debug messages are logged whatever the level: SOURCE, SOURCE:on "
+		   "or SOURCE:off, several with commas in "
+		   "between; * is all of them."),
+	ROW("log.debug[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "One or more sources."),
+	ROW("log.source", RP_T_BOOL, "false", .doc = "Put the source in front of each message."),
+	ROW("log.klog", RP_T_MAP, NULL, .doc = "Taken from custom resources and left alone."),
+	ROW("agent", RP_T_MAP, NULL, .doc = "The node agent."),
+	ROW("agent.accept", RP_T_LIST, NULL,
+	    .doc = "Sections and keys that the agent may set; without it all sections of modules, "
+		   "and policy, controllers, log, agent, "
+		   "instrumentation, onPolicyError and resetOnSwitch. An empty list is none."),
+	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
+	ROW("agent.nodeResourceTopology", RP_T_BOOL, "true",
+	    .doc = "Publish NodeResourceTopology objects."),
+	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
+	    .doc = "Ask the kubelet for the devices of pods."),
+	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, as custom resources have it."),
+	ROW("instrumentation.httpEndpoint", RP_T_STRING, NULL,
+	    .doc = "As metrics.listen, which wins."),
+	ROW("instrumentation.prometheusExport", RP_T_BOOL, "true",
+	    .doc = "Serve metrics for Prometheus."),
+	ROW("instrumentation.metricsExporter", RP_T_ENUM, NULL, .choices = EXPORTERS,
+	    .doc = "Only prometheus has an effect."),
+	ROW("instrumentation.reportPeriod", RP_T_DURATION, "30s",
+	    .doc = "How often polled metrics are taken, 1s to 24h."),
+	ROW("instrumentation.metrics", RP_T_MAP, NULL, .doc = "Which metrics."),
+	ROW("instrumentation.metrics.enabled", RP_T_LIST, "[policy, buildinfo]",
+	    .doc = "Globs of metrics: a group, a subsystem, or GROUP/SUBSYSTEM."),
+	ROW("instrumentation.metrics.enabled[]", RP_T_STRING, NULL, .doc = "One glob."),
+	ROW("instrumentation.metrics.polled", RP_T_LIST, "[]",
+	    .doc = "Globs of metrics that are taken by the clock."),
+	ROW("instrumentation.metrics.polled[]", RP_T_STRING, NULL, .doc = "One glob."),
+	ROW("instrumentation.samplingRatePerMillion", RP_T_INT, NULL, .max = 1000000,
+	    .doc = "Has no effect: there is no tracing."),
+	ROW("instrumentation.tracingCollector", RP_T_STRING, NULL,
+	    .doc = "Has no effect: there is no tracing."),
+	ROW("instrumentation.logExporter", RP_T_ENUM, NULL, .choices = TRACING,
+	    .doc = "Has no effect: logs go to standard error."),
+	ROW("instrumentation.logExportPeriod", RP_T_DURATION, NULL,
+	    .doc = "Has no effect: logs go to standard error."),
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof schema,
+	.keys = rows,
+	.n_keys = COUNT(rows),
+	.key_size = sizeof rows[0],
+};
+
+static const char *const module_path_default[] = {"/usr/lib/nri-rp/modules",
+						  "/usr/local/lib/nri-rp/modules"};
+static const char *const enabled_default[] = {"policy", "buildinfo"};
+
+#define REPORT_PERIOD_MIN_MS 1000
+#define REPORT_PERIOD_MAX_MS (24 * 3600 * 1000)
+
+const struct rp_schema *conf_core_schema(void)
+{
+	return &schema;
+}
+
+bool core_key(const char *key)
+{
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (str_eq(rows[i].path, key))
+			return true;
+	return false;
+}
+
+const char *core_default(const char *path)
+{
+	for (size_t i = 0; i < COUNT(rows); i++)
+		if (str_eq(rows[i].path, path) && rows[i].fallback)
+			return rows[i].fallback;
+	return "";
+}
+
+/* ---- scalars and lists ------------------------------------------------------------------------------------------- */
+
+static const char *get_text(const struct conf *conf, const char *path)
+{
+	return conf_text(conf_get(conf->root, path), core_default(path));
+}
+
+static bool get_bool(const struct conf *conf, const char *path)
+{
+	bool fallback = false;
+	(void)str_to_bool(core_default(path), &fallback);
+	return conf_value(conf_get(conf->root, path), RP_T_BOOL, fallback);
+}
+
+static int get_strings(struct arena *arena, rp_cfg list, const char *const *fallback,
+		       unsigned n_fallback, struct conf_strings *ret)
+{
+	*ret = (struct conf_strings){fallback, n_fallback};
+	if (!node_is(list, RP_NODE_LIST))
+		return 0;
+	const char **items = arena_array(arena, list->n, sizeof *items);
+	if (!items)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < list->n; i++)
+		items[i] = conf_text(list->members[i].node, "");
+	*ret = (struct conf_strings){items, list->n};
+	return 0;
+}
+
+int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret)
+{
+	return get_strings(arena, conf_get(root, "modules.path"), module_path_default,
+			   COUNT(module_path_default), ret);
+}
+
+/* ---- policy and controllers -------------------------------------------------------------------------------------- */
+
+static int check_module_name(struct conf_errors *errs, rp_cfg node, const char *name)
+{
+	char found[CONF_PLACE_MAX];
+	if (name && module_name_valid(name))
+		return 0;
+	return problem_node(errs, node, NULL, "expected the name of a module, found %s",
+			    node_found(node, found, sizeof found));
+}
+
+static void fill_policy(struct conf_loader *l, struct conf_core *core)
+{
+	core->policy_node = node_set(l->conf->root, "policy");
+	core->policy = get_text(l->conf, "policy");
+	if (node_is(core->policy_node, RP_NODE_SCALAR))
+		(void)check_module_name(l->errs, core->policy_node, core->policy);
+}
+
+static int read_mode(struct conf_errors *errs, rp_cfg node, enum conf_mode *ret)
+{
+	static const char *const words[] = {[CONF_RELAXED] = "relaxed",
+					    [CONF_OPTIONAL] = "optional",
+					    [CONF_REQUIRED] = "required",
+					    [CONF_DISABLED] = "disabled"};
+	char found[CONF_PLACE_MAX];
+	*ret = CONF_RELAXED;
+	if (node_is(node, RP_NODE_NULL))
+		return 0;
+	for (unsigned i = 0; i < COUNT(words); i++) {
+		if (!str_eq(conf_text(node, ""), words[i]))
+			continue;
+		*ret = (enum conf_mode)i;
+		return 0;
+	}
+	return problem_node(errs, node, NULL,
+			    "expected required, optional, relaxed or disabled, found %s",
+			    node_found(node, found, sizeof found));
+}
+
+/* One member of `controllers`, in either form. */
+static void add_controller(struct conf_loader *l, struct conf_core *core,
+			   struct conf_controller *list, const struct conf_member *m)
+{
+	struct conf_controller c = {.name = m->key ? m->key : conf_text(m->node, NULL),
+				    .node = m->node};
+	if (check_module_name(l->errs, m->node, c.name) < 0 ||
+	    (m->key && read_mode(l->errs, m->node, &c.mode) < 0))
+		return;
+	for (unsigned i = 0; i < core->n_controllers; i++)
+		if (str_eq(list[i].name, c.name)) {
+			(void)problem_node(l->errs, m->node, NULL, "%s is listed twice", c.name);
+			return;
+		}
+	list[core->n_controllers++] = c;
+}
+
+static int fill_controllers(struct conf_loader *l, struct conf_core *core)
+{
+	const struct rp_cfg_node *node = node_set(l->conf->root, "controllers");
+	char found[CONF_PLACE_MAX];
+	if (!node)
+		return 0;
+	if (node->kind == RP_NODE_SCALAR) {
+		(void)problem_node(l->errs, node, NULL,
+				   "expected a list of names or a map of names to modes, found %s",
+				   node_found(node, found, sizeof found));
+		return 0;
+	}
+	if (node->n > CONF_CONTROLLERS_MAX) {
+		(void)problem_node(l->errs, node, NULL, "more than %u controllers",
+				   CONF_CONTROLLERS_MAX);
+		return 0;
+	}
+	struct conf_controller *list = arena_array(l->arena, node->n, sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	core->controllers = list;
+	for (uint32_t i = 0; i < node->n; i++)
+		add_controller(l, core, list, &node->members[i]);
+	return 0;
+}
+
+/* ---- log --------------------------------------------------------------------------------------------------------- */
+
+struct sources {
+	const char *names[LOG_SOURCES_MAX];
+	bool on[LOG_SOURCES_MAX];
+	unsigned n;
+};
+
+static int set_source(struct conf_loader *l, rp_cfg item, const char *name, bool on,
+		      struct sources *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (str_eq(s->names[i], name)) {
+			s->on[i] = on;
+			return 0;
+		}
+	if (s->n == LOG_SOURCES_MAX)
+		return problem_node(l->errs, item, NULL, "more than %u sources", LOG_SOURCES_MAX);
+	s->names[s->n] = name;
+	s->on[s->n++] = on;
+	return 0;
+}
+
+/* "cache:on, topo": the text is the caller's to cut up. */
+static int read_sources(struct conf_loader *l, rp_cfg item, char *text, struct sources *s)
+{
+	char *rest = NULL;
+	for (char *word = strtok_r(text, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
+		char *state = strchr(word, ':');
+		bool on = true;
+		if (state)
+			*state++ = '\0';
+		if (!word[0] || (state && str_to_bool(state, &on) < 0))
+			return problem_node(
+				l->errs, item, NULL,
+				"expected SOURCE, SOURCE:on or SOURCE:off, found \"%s%s%s\"", word,
+				state ? ":" : "", state ? state : "");
+		int rc = set_source(l, item, str_eq(word, "all") ? "*" : word, on, s);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* What is on; a source that is off beside "all" cannot be told to the log. */
+static int collect_sources(struct conf_loader *l, rp_cfg list, const struct sources *s,
+			   struct conf_strings *ret)
+{
+	const char **names = arena_array(l->arena, LOG_SOURCES_MAX, sizeof *names);
+	if (!names)
+		return -ENOMEM;
+	unsigned n = 0, n_off = 0;
+	bool all = false;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->on[i])
+			names[n++] = s->names[i];
+		else
+			n_off++;
+		all |= s->on[i] && str_eq(s->names[i], "*");
+	}
+	if (all && n_off)
+		warning_node(l->errs, list, NULL,
+			     "all sources are on, :off has no effect beside that");
+	*ret = (struct conf_strings){names, n};
+	return 0;
+}
+
+static int fill_log(struct conf_loader *l, struct conf_core *core)
+{
+	const struct conf *conf = l->conf;
+	core->log.level = LOG_INFO;
+	(void)log_level_from_name(get_text(conf, "log.level"), &core->log.level);
+	core->log.source = get_bool(conf, "log.source");
+	rp_cfg list = conf_get(conf->root, "log.debug");
+	struct sources sources = {.n = 0};
+	for (uint32_t i = 0; node_is(list, RP_NODE_LIST) && i < list->n; i++) {
+		rp_cfg item = list->members[i].node;
+		char *text = arena_strdup(l->arena, conf_text(item, ""));
+		if (!text)
+			return -ENOMEM;
+		if (read_sources(l, item, text, &sources) < 0)
+			return 0;
+	}
+	return collect_sources(l, list, &sources, &core->log.debug);
+}
+
+/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+
+static void warn_without_effect(const struct conf_loader *l)
+{
+	static const char *const paths[] = {"samplingRatePerMillion", "tracingCollector",
+					    "logExporter"};
+	rp_cfg map = node_child(l->conf->root, "instrumentation");
+	for (size_t i = 0; i < COUNT(paths); i++) {
+		rp_cfg node = node_child(map, paths[i]);
+		const char *text = conf_text(node, "");
+		if (text[0] && !str_eq(text, "0"))
+			warning_node(l->errs, node, NULL,
+				     "has no effect: nri-rp sends nothing to collectors");
+	}
+}
+
+static int fill_metrics(struct conf_loader *l, struct conf_core *core)
+{
+	const struct conf *conf = l->conf;
+	rp_cfg map = node_child(conf->root, "instrumentation");
+	core->metrics.listen = conf_text(
+		conf_get(conf->root, "metrics.listen"),
+		conf_text(node_child(map, "httpEndpoint"), core_default("metrics.listen")));
+	core->metrics.prometheus = get_bool(conf, "instrumentation.prometheusExport");
+	rp_cfg exporter = node_child(map, "metricsExporter");
+	const char *name = conf_text(exporter, "");
+	if (name[0] && !str_eq(name, "prometheus")) {
+		if (conf_value(node_child(map, "prometheusExport"), RP_T_BOOL, 0))
+			(void)problem_node(l->errs, exporter, NULL,
+					   "%s cannot be used together with prometheusExport",
+					   name);
+		else
+			warning_node(l->errs, exporter, NULL,
+				     "has no effect: nri-rp sends nothing to collectors");
+	}
+	warn_without_effect(l);
+	rp_cfg period = node_child(map, "reportPeriod");
+	int64_t ms = conf_value(period, RP_T_DURATION, 30 * 1000);
+	if (ms < REPORT_PERIOD_MIN_MS || ms > REPORT_PERIOD_MAX_MS)
+		(void)problem_node(l->errs, period, NULL,
+				   "expected a duration from 1s to 24h, found \"%s\"",
+				   conf_text(period, ""));
+	core->metrics.report_period_ms = (uint32_t)ms;
+	int rc = get_strings(conf->arena, conf_get(map, "metrics.enabled"), enabled_default,
+			     COUNT(enabled_default), &core->metrics.enabled);
+	if (rc < 0)
+		return rc;
+	return get_strings(conf->arena, conf_get(map, "metrics.polled"), NULL, 0,
+			   &core->metrics.polled);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static int fill_agent(const struct conf *conf, struct conf_core *core)
+{
+	rp_cfg accept = conf_get(conf->root, "agent.accept");
+	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
+	core->agent.node_resource_topology = get_bool(conf, "agent.nodeResourceTopology");
+	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
+	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
+}
+
+int core_fill(struct conf_loader *l)
+{
+	struct conf *conf = l->conf;
+	struct conf_core *core = &conf->core;
+	fill_policy(l, core);
+	core->on_policy_error =
+		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
+	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
+	core->strict = get_bool(conf, "strict");
+	core->runtime.frontend = get_text(conf, "runtime.frontend");
+	core->runtime.socket = get_text(conf, "runtime.socket");
+	core->runtime.name = get_text(conf, "runtime.name");
+	core->runtime.index =
+		(unsigned)conf_value(conf_get(conf->root, "runtime.index"), RP_T_INT, 90);
+	core->cache_dir = get_text(conf, "cache.dir");
+	core->control_socket = get_text(conf, "control.socket");
+	int rc = core_module_path(conf->arena, conf->root, &core->module_path);
+	if (rc == 0)
+		rc = fill_controllers(l, core);
+	if (rc == 0)
+		rc = fill_log(l, core);
+	if (rc == 0)
+		rc = fill_metrics(l, core);
+	return rc < 0 ? rc : fill_agent(conf, core);
+}
