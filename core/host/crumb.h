@@ -100,6 +100,13 @@ struct crumb;
  * not ours is renamed to PATH.bad and a new one is made: crumb_message() says so.
  */
 int crumb_open(const char *path, struct crumb **ret, struct err *err);
+/* The same at a given time, for tests. */
+struct crumb_now {
+	char boot_id[40];
+	uint64_t wall_ns, boot_ms;
+};
+int crumb_open_at(const char *path, const struct crumb_now *now, struct crumb **ret,
+		  struct err *err);
 /* A proper end: clears the crumb. Returns NULL; NULL is fine. */
 struct crumb *crumb_close(struct crumb *c);
 /* What opening found, a sentence for the log ("the last nri-rpd (pid 12) died inside module x, allocate of …"); NULL: nothing. */
@@ -124,8 +131,8 @@ unsigned crumb_deaths(const struct crumb *c, const char *name);
 /* An operator's word that it may run again; NULL: all. -ENOENT: nothing is held against it. */
 int crumb_clear(struct crumb *c, const char *name);
 
-/* In a forked child: lets go of the file; from now on `live` is written instead (NULL: nothing is). */
-void crumb_child(struct crumb *c, struct crumb_live *live);
+/* In a forked child: lets go of the file; records become a private copy, calls are written to `live` (NULL: nowhere). -ENOMEM. */
+int crumb_child(struct crumb *c, struct crumb_live *live);
 /* The call that is running according to a live part, blaming as above; NULL: none. */
 const struct crumb_slot *crumb_running(const struct crumb_live *live);
 static inline unsigned crumb_slot_call(const struct crumb_slot *s)

@@ -20,13 +20,17 @@
 #define NOTE_SEGMENT_MAX 65536u /* bytes of one PT_NOTE segment or note section */
 #define NOTE_HEADERS_MAX 512u /* program headers, section headers */
 #define NOTE_DYNAMIC_MAX 1024u /* entries of the dynamic section */
-#define NOTE_SYMBOLS_MAX 1048576u /* dynamic symbols */
+#define NOTE_SYMBOLS_MAX 65536u /* dynamic symbols */
 #define NOTE_COMPILER_CTORS 1u /* what the compiler's start files put into .init_array */
 
 struct build_id {
 	uint32_t size; /* 0: the file has none */
 	uint8_t bytes[NOTE_BUILD_ID_MAX];
 };
+
+/* A hash over bytes, to tell two builds apart; not for anything an attacker could gain by. */
+#define NOTE_HASH_INIT UINT64_C(0xcbf29ce484222325)
+uint64_t note_hash(uint64_t hash, const void *data, size_t size);
 
 bool build_id_equal(const struct build_id *a, const struct build_id *b);
 
@@ -35,6 +39,8 @@ struct note_facts {
 	struct rp_note
 		note; /* of our major when there are several; name and version are NUL-terminated text */
 	struct build_id build_id;
+	uint64_t
+		notes_hash; /* over the bytes of all PT_NOTE segments, in order: the same in the file and in its image */
 	uint32_t n_constructors; /* entries of .init_array */
 	uint32_t
 		n_exports; /* defined global symbols; counted when there is a hash table to count by */
@@ -47,7 +53,7 @@ struct note_facts {
 /*
  * Both fill *ret when the file is a shared object for this machine with one readable note of nri-rp, of whatever version. `label`
  * is how errors call it (its path). -ENOEXEC: no shared object for this machine; -ENOMSG: no note; -EBADMSG: damaged or
- * contradictory; -EPROTONOSUPPORT: the note's own layout is older than the first release; or what reading gave.
+ * contradictory; -EFBIG: over a limit; or what reading gave.
  */
 int note_parse(const void *image, size_t size, const char *label, struct note_facts *ret,
 	       struct err *err);

@@ -24,7 +24,6 @@ struct trial;
 struct watchdog;
 
 #define TRIAL_KEEP_FDS_MAX 16u
-#define TRIAL_RUNNING_MAX 4u /* at the same time, by trial_start */
 
 struct trial_limits {
 	uint32_t time_ms; /* until SIGKILL */
@@ -60,6 +59,7 @@ struct trial_result {
 	const uint8_t *data; /* what the function wrote to out; for DONE and REFUSED */
 	size_t size;
 	uint64_t took_us;
+	void *memory; /* what data is in */
 };
 
 /* Runs in the child. Writes its answer to out; a negative result is a refusal and comes with err filled. */
@@ -80,7 +80,7 @@ struct trial_spec {
 
 /*
  * Starts it and returns; done is called once from the loop, never from within trial_start. The result is valid during done, the trial is
- * freed after it. ret may be NULL. -EAGAIN: TRIAL_RUNNING_MAX are running.
+ * freed after it. ret may be NULL.
  */
 int trial_start(const struct trial_spec *spec,
 		void (*done)(void *arg, const struct trial_result *res), void *done_arg,

@@ -9,7 +9,7 @@
  * was slow outside of modules, is no module's fault.
  *
  * The handler runs on the thread that made the watchdog, which has to be the one that calls modules. It writes one line to
- * stderr and _exits with WATCHDOG_EXIT; the breadcrumb stays, marked as a hang.
+ * stderr and _exits with WATCHDOG_EXIT; the breadcrumb stays, marked as a hang. One watchdog a process at a time.
  */
 #ifndef HOST_WATCHDOG_H
 #define HOST_WATCHDOG_H
@@ -25,7 +25,6 @@
 struct crumb;
 struct watchdog;
 
-/* One a process: -EBUSY for a second one. */
 int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err);
 struct watchdog *watchdog_free(struct watchdog *w); /* returns NULL; NULL is fine */
 /* Around everything that has to be answered in time: a request, an event, a reload. Not nested. Both take NULL. */
