@@ -256,8 +256,10 @@ struct loop *loop_new(void)
 	sigemptyset(&loop->blocked);
 	pthread_mutex_init(&loop->lock, NULL);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (loop->wake_fd < 0)
+		return loop_free(loop); /* libevent would end the program for want of files */
 	loop->base = base_new();
-	if (!loop->base || loop->wake_fd < 0)
+	if (!loop->base)
 		return loop_free(loop);
 	event_assign(&loop->deferral, loop->base, -1, 0, on_deferral, loop);
 	event_assign(&loop->wake, loop->base, loop->wake_fd, EV_READ | EV_PERSIST, on_wake, loop);
