@@ -20,8 +20,11 @@ struct hotplug;
  * A root that is not the real one has no events: its watcher only reports hotplug_trigger(). -errno when the socket cannot be
  * had; the caller may go on without.
  */
-int hotplug_new(struct loop *loop, const struct fs_root *root, void (*fn)(void *arg), void *arg, struct hotplug **ret,
-		struct err *err);
+int hotplug_new(struct loop *loop, const struct fs_root *root, void (*fn)(void *arg), void *arg,
+		struct hotplug **ret, struct err *err);
+/* The same on a datagram socket of the caller's that carries uevents, the watcher's from then on (also on failure); -1: none. */
+int hotplug_new_on(struct loop *loop, int fd, void (*fn)(void *arg), void *arg,
+		   struct hotplug **ret, struct err *err);
 struct hotplug *hotplug_free(struct hotplug *h); /* NULL is fine; returns NULL */
 /* As if an event had come: for simulations, and for SIGHUP. */
 void hotplug_trigger(struct hotplug *h);

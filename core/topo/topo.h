@@ -7,7 +7,7 @@
  * Only cpu/online (or, without it, cpu/present) has to be there and every file that says which CPUs and nodes there are has to make
  * sense. All else has a default; what was missing where it should not, or was contradictory, is told by topo_note().
  *
- * Frequencies, EPP and capacity are the exception to "read once": they are read when topo_cpu() is first asked for them, a CPU
+ * Frequencies and EPP are the exception to "read once": they are read when topo_cpu() is first asked for them, a CPU
  * at a time, through the root that the snapshot keeps open. So a snapshot is for one thread.
  *
  * Out-structs: the caller sets ->size to what it knows. That much is filled, bytes beyond what is known here are zeroed, and
@@ -69,12 +69,13 @@ uint32_t topo_n_caches(const struct topo *t);
 int topo_cache(const struct topo *t, uint32_t index, struct rp_cache_info *out);
 uint64_t topo_memory(const struct topo *t);
 /*
- * Online CPUs and nodes near a device: "/sys/devices/…", any link under /sys that leads there, or a device number ("8:0" block, else
- * character; "b8:0"; "c1:3"). Devices without a place of their own count as where those are that they are made of
- * (md, dm: slaves; vfio: the group's devices). The two sets agree with each other, ret_cpus may be empty for a memory-only
- * node. Reads files each time. -ENOENT: not known; -EINVAL: not a path or device number.
+ * Online CPUs and nodes near a device: "/sys/devices/…", any path under /sys that leads there, or a device number ("8:0": block, else
+ * character; "b8:0"; "c1:3"). A device made of others (md, dm, a vfio group) is where these are. When only CPUs are told the nodes
+ * are theirs; when only a node is, the CPUs are the node's, or the closest ones to a memory-only node. Reads files each time.
+ * -ENOENT: not known; -EINVAL: neither path nor device number.
  */
-int topo_device_near(const struct topo *t, const char *device, struct rp_idset *ret_cpus, struct rp_idset *ret_nodes);
+int topo_device_near(const struct topo *t, const char *device, struct rp_idset *ret_cpus,
+		     struct rp_idset *ret_nodes);
 
 /* ---- for the host alone ------------------------------------------------------------------------------------------- */
 
@@ -95,13 +96,13 @@ const char *topo_note(const struct topo *t, uint32_t index); /* NULL beyond the 
 size_t topo_size(const struct topo *t);
 
 struct topo_change {
-	struct rp_idset cpus_on, cpus_off;   /* came online, went offline */
+	struct rp_idset cpus_on, cpus_off; /* came online, went offline */
 	struct rp_idset nodes_on, nodes_off; /* the same for nodes */
-	struct rp_idset nodes_resized;	     /* online in both, other amount or kind of memory */
-	bool cpus_moved;		     /* a CPU online in both has other ids, units or kind; or isolated, nohz_full changed */
-	bool distances;			     /* of nodes online in both */
+	struct rp_idset nodes_resized; /* online in both, other amount or kind of memory */
+	bool cpus_moved; /* a CPU online in both has other ids, units or kind; or isolated, nohz_full changed */
+	bool distances; /* of nodes online in both */
 };
-/* True when anything that the getters tell is different (but for frequencies). */
+/* True when anything that the getters tell is different (but for frequencies and notes). */
 bool topo_diff(const struct topo *old, const struct topo *now, struct topo_change *ret);
 
 /* A table for people: sets, packages, dies, nodes, caches, cores, CPUs. 0 or -ENOMEM. */
