@@ -140,7 +140,7 @@ int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32
 int memalloc_release(struct memalloc *m, uint64_t id);
 void memalloc_reset(struct memalloc *m); /* releases all */
 
-/* Others that the last successful placing has moved (or, after memalloc_offer(), would move); valid until the next call. */
+/* Others that the last call has moved, none after an offer; valid until the next call. */
 uint32_t memalloc_moves(const struct memalloc *m, const struct memalloc_move **ret);
 /* One sentence on the last error, without newline; valid until the next call. */
 const char *memalloc_why(const struct memalloc *m);
