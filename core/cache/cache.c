@@ -471,7 +471,7 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 	return ctr;
 }
 
-static void link_name(struct cache *c, struct ctr *ctr)
+void cache_claim_name(struct cache *c, struct ctr *ctr)
 {
 	struct ctr *old = NULL;
 	size_t len = strlen(ctr->full_name);
@@ -505,7 +505,7 @@ int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret
 	cache_derive(c, ctr);
 	ctr->cur.needs = ctr->wanted;
 	HASH_ADD_KEYPTR(hh, c->by_id, ctr->id, strlen(ctr->id), ctr);
-	link_name(c, ctr);
+	cache_claim_name(c, ctr);
 	DL_APPEND(c->ctrs, ctr);
 	DL_APPEND2(pod->ctrs, ctr, pod_prev, pod_next);
 	*ret = ctr;

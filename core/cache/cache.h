@@ -106,6 +106,7 @@ struct pod {
 	char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;
 	uint32_t qos;
 	bool stored; /* the store has it as it is */
+	uint32_t sync_mark; /* the last Synchronize that listed it */
 	bool stopped;
 	struct kvs labels, annotations;
 	uint64_t seq; /* order of arrival */
@@ -122,6 +123,7 @@ struct ctr {
 	char *full_name; /* namespace/pod/name */
 	uint32_t flags; /* RP_CTR_… */
 	uint32_t pid;
+	uint32_t sync_mark;
 	bool stored;	 /* its facts */
 	bool decision_stored;
 	bool in_updates; /* waits in the unsolicited queue */
@@ -168,6 +170,8 @@ struct pod *cache_pod(struct cache *c, const char *id);
 struct ctr *cache_ctr(struct cache *c, const char *id);
 /* The newest container of that name that has not exited. */
 struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name);
+/* This container is the one that its name means from now on. */
+void cache_claim_name(struct cache *c, struct ctr *ctr);
 /* By id, unique id prefix, namespace/pod/name or pod/name, for people. NULL and a reason when none or several match. */
 struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err);
 struct pod *cache_pod_of(struct cache *c, rp_pod handle);

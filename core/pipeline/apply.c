@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Putting a configuration in force. The same function runs in the trial child, where nothing is committed and the moves are reported, and
+ * then in the daemon:
+ *
+ *   prepare   policy and controllers check it; nothing has changed yet, an error ends here
+ *   commit    the policy takes it over (a switch: the new instance does), and places every container in one transaction
+ *   check     invariants; an error takes the policy back to the former configuration
+ *   take over controllers, the configuration itself
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/pipeline/apply.h"
+#include "core/pipeline/internal.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "config"
+
+/* ---- the policy ------------------------------------------------------------------------------------------------------ */
+
+struct placing {
+	struct instance *policy;
+	bool switching, reset;
+	bool later; /* the first configuration of a process: the runtime's list comes first */
+};
+
+int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset, struct err *err)
+{
+	struct ctr *ctr;
+	struct invariants inv = decide_invariants(p);
+	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
+		if (!ctr_live(ctr->cur.state))
+			continue;
+		struct decision *d = txn_stage(p->txn, ctr);
+		if (!d)
+			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+		txn_put_set(p->env.cache, &d->exclusive, NULL);
+		txn_put_blob(&d->private_data, NULL);
+		txn_put_blob(&d->degraded, NULL);
+		txn_put_blob(&d->data, NULL);
+		d->policy = instance_number(policy);
+		if (!reset || !d->cpus)
+			continue;
+		txn_put_set(p->env.cache, &d->cpus, intern_get(cache_sets(p->env.cache), inv.online));
+		if (d->mems)
+			txn_put_set(p->env.cache, &d->mems, intern_get(cache_sets(p->env.cache), inv.mem_nodes));
+	}
+	return 0;
+}
+
+static int place_all(struct pipeline *p, const struct placing *a, struct err *err)
+{
+	int r = a->switching ? apply_forget_former(p, a->policy, a->reset, err) : 0;
+	if (!r)
+		r = instance_sync(a->policy, err);
+	return r ? r : decide_check(p, err);
+}
+
+static void log_moves(struct pipeline *p)
+{
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		const struct iset *was = s->next.cpus, *now = s->ctr->cur.cpus;
+		if (was == now || !now)
+			continue;
+		p->stats.moved++;
+		log_info("%s: CPUs %s → %s", s->ctr->full_name, was ? was->text : "-", now->text);
+		pipeline_event(p, EV_MOVED, "%s: CPUs %s → %s", s->ctr->full_name, was ? was->text : "-", now->text);
+	}
+}
+
+static char *text_of(const struct iset *s)
+{
+	return strdup(s ? s->text : "");
+}
+
+static Trial__Move *move_of(const struct stage *s)
+{
+	const struct decision *was = &s->ctr->cur, *now = &s->next;
+	Trial__Move *m = malloc(sizeof *m);
+	if (!m)
+		return NULL;
+	trial__move__init(m);
+	m->ctr = strdup(s->ctr->full_name);
+	m->from_cpus = text_of(was->cpus);
+	m->to_cpus = text_of(now->cpus);
+	m->from_mems = text_of(was->mems);
+	m->to_mems = text_of(now->mems);
+	m->note = strdup(now->degraded ? now->degraded->data : "");
+	return m;
+}
+
+/* What the open transaction would move. The child that calls this ends soon: nothing is freed. */
+static int report_moves(struct pipeline *p, Trial__Report *report)
+{
+	report->moves = calloc(txn_n_touched(p->txn) + 1, sizeof *report->moves);
+	if (!report->moves)
+		return -ENOMEM;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		if (s->next.cpus == s->ctr->cur.cpus && s->next.mems == s->ctr->cur.mems)
+			continue;
+		Trial__Move *m = move_of(s);
+		if (!m || !m->ctr || !m->from_cpus || !m->to_cpus || !m->from_mems || !m->to_mems || !m->note)
+			return -ENOMEM;
+		report->moves[report->n_moves++] = m;
+	}
+	return 0;
+}
+
+/* In a transaction of its own. A trial reports and leaves everything as it was. */
+static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__Report *report, struct err *err)
+{
+	p->txn = txn_begin(p->env.cache);
+	if (!p->txn)
+		return err_errno(err, -ENOMEM, "transaction");
+	int r = place_all(p, a, err);
+	if (r || report) {
+		if (!r)
+			r = report_moves(p, report);
+		decide_end(p);
+		return r;
+	}
+	txn_commit(p->txn);
+	persist_txn(p);
+	log_moves(p);
+	decide_queue(p);
+	decide_hooks(p, NULL);
+	decide_end(p);
+	p->sync_failed = false;
+	return 0;
+}
+
+/* The policy is back where it was: same tree, same containers. */
+static void back_to_former(struct pipeline *p)
+{
+	struct err err = ERR_INIT;
+	struct rp_plan *plan;
+	const struct placing again = {.policy = p->policy};
+	int r = p->conf ? instance_prepare(p->policy, conf_section(p->conf, instance_name(p->policy)), &plan, &err) : -EINVAL;
+	if (!r) {
+		instance_commit(p->policy, plan);
+		r = place_and_commit(p, &again, NULL, &err);
+	}
+	if (r)
+		log_error("policy %s cannot go back to its former configuration: %s", instance_name(p->policy), err.text);
+}
+
+/* ---- controllers ----------------------------------------------------------------------------------------------------- */
+
+static struct controller *controller_of(struct pipeline *p, const char *name)
+{
+	for (unsigned i = 0; i < p->n_controllers; i++)
+		if (str_eq(p->controllers[i].name, name))
+			return &p->controllers[i];
+	return NULL;
+}
+
+static int open_controller(struct pipeline *p, struct controller *c, struct err *err)
+{
+	struct module *m;
+	int r = loader_open(p->loader, c->name, &m, err);
+	if (!r && !(m->kinds & RP_KIND_CONTROLLER))
+		r = err_set(err, -EINVAL, "module %s is no controller", c->name);
+	return r ? r : instance_new(&p->env, m, &c->instance, err);
+}
+
+static int prepare_controller(struct pipeline *p, struct conf *conf, const struct conf_controller *wanted, struct err *err)
+{
+	struct controller *c = controller_of(p, wanted->name);
+	struct err why = ERR_INIT;
+	int r = 0;
+	if (!c) {
+		if (p->n_controllers == CONTROLLERS_MAX)
+			return err_set(err, -EINVAL, "more than %u controllers", CONTROLLERS_MAX);
+		c = &p->controllers[p->n_controllers++];
+		*c = (struct controller){.mode = wanted->mode};
+		(void)snprintf(c->name, sizeof c->name, "%s", wanted->name);
+	}
+	c->keep = true;
+	c->plan = NULL;
+	c->error[0] = '\0';
+	if (!c->instance)
+		r = open_controller(p, c, &why);
+	if (!r)
+		r = instance_prepare(c->instance, conf_section(conf, c->name), &c->plan, &why);
+	if (!r)
+		return 0;
+	if (wanted->mode == CONF_REQUIRED || r == -EINVAL)
+		return err_set(err, r, "controller %s: %s", c->name, why.text);
+	(void)snprintf(c->error, sizeof c->error, "%s", why.text);
+	log_warning("controller %s is disabled: %s", c->name, why.text);
+	return 0;
+}
+
+static void forget_controller(struct pipeline *p, unsigned i)
+{
+	struct controller *c = &p->controllers[i];
+	if (c->running)
+		instance_stop(c->instance);
+	instance_free(c->instance);
+	memmove(c, c + 1, (--p->n_controllers - i) * sizeof *c);
+}
+
+static void abort_controllers(struct pipeline *p, unsigned n_before)
+{
+	for (unsigned i = p->n_controllers; i-- > 0;) {
+		struct controller *c = &p->controllers[i];
+		if (c->plan)
+			instance_abort(c->instance, c->plan);
+		c->plan = NULL;
+		if (i >= n_before)
+			forget_controller(p, i);
+	}
+}
+
+static int prepare_controllers(struct pipeline *p, struct conf *conf, struct err *err)
+{
+	const struct conf_core *core = conf_core(conf);
+	unsigned before = p->n_controllers;
+	for (unsigned i = 0; i < p->n_controllers; i++)
+		p->controllers[i].keep = false;
+	for (unsigned i = 0; i < core->n_controllers; i++) {
+		if (core->controllers[i].mode == CONF_DISABLED)
+			continue;
+		int r = prepare_controller(p, conf, &core->controllers[i], err);
+		if (r) {
+			abort_controllers(p, before);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static void take_over_controllers(struct pipeline *p, struct conf *conf)
+{
+	const struct conf_core *core = conf_core(conf);
+	for (unsigned i = p->n_controllers; i-- > 0;)
+		if (!p->controllers[i].keep)
+			forget_controller(p, i);
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct controller *c = &p->controllers[i];
+		struct err err = ERR_INIT;
+		for (unsigned j = 0; j < core->n_controllers; j++)
+			if (str_eq(core->controllers[j].name, c->name))
+				c->mode = core->controllers[j].mode;
+		if (!c->plan)
+			continue;
+		instance_commit(c->instance, c->plan);
+		c->plan = NULL;
+		if (!c->running && instance_start(c->instance, &err)) {
+			(void)snprintf(c->error, sizeof c->error, "%s", err.text);
+			log_warning("controller %s does not start: %s", c->name, err.text);
+			continue;
+		}
+		c->running = true;
+	}
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+
+static int open_policy(struct pipeline *p, const char *name, struct instance **ret, struct err *err)
+{
+	struct module *m;
+	int r = loader_open(p->loader, name, &m, err);
+	if (!r && !(m->kinds & RP_KIND_POLICY))
+		r = err_set(err, -EINVAL, "module %s is no policy", name);
+	return r ? r : instance_new(&p->env, m, ret, err);
+}
+
+static void load_state(struct pipeline *p, struct instance *policy)
+{
+	struct err err = ERR_INIT;
+	const char *version;
+	size_t len;
+	const void *state = store_blob(p->store, instance_name(policy), &version, &len);
+	if (state && instance_load(policy, state, (uint32_t)len, &err))
+		log_warning("policy %s does not take its saved state: %s; starting without it", instance_name(policy), err.text);
+}
+
+static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
+{
+	const char *name = conf_core(conf)->policy;
+	bool same = p->policy && str_eq(instance_name(p->policy), name);
+	struct placing a = {
+		.policy = p->policy,
+		.switching = !same && (p->conf || p->other_policy),
+		.reset = conf_core(conf)->reset_on_switch,
+		.later = !p->conf && !report,
+	};
+	struct rp_plan *plan;
+	int r = same ? 0 : open_policy(p, name, &a.policy, err);
+	if (r)
+		return r;
+	r = instance_prepare(a.policy, conf_section(conf, name), &plan, err);
+	if (r) {
+		if (!same)
+			instance_free(a.policy);
+		return r;
+	}
+	instance_commit(a.policy, plan);
+	if (!same)
+		load_state(p, a.policy);
+	struct instance *former = p->policy;
+	p->policy = a.policy;
+	r = a.later ? 0 : place_and_commit(p, &a, report, err);
+	if (r) {
+		p->policy = former;
+		if (same)
+			back_to_former(p);
+		else
+			instance_free(a.policy);
+		return r;
+	}
+	if (!same)
+		instance_free(former);
+	return 0;
+}
+
+int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
+{
+	unsigned before = p->n_controllers;
+	int r = prepare_controllers(p, conf, err);
+	if (r)
+		return r;
+	r = put_policy(p, conf, report, err);
+	if (r) {
+		abort_controllers(p, before);
+		return r;
+	}
+	if (report)
+		return 0; /* the child ends here */
+	take_over_controllers(p, conf);
+	conf_free(p->conf);
+	p->conf = conf;
+	p->conf_generation++;
+	return 0;
+}
+
+static int topology_event(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct rp_event ev = {sizeof ev, RP_EVENT_TOPOLOGY, 0, 0};
+	(void)arg;
+	return instance_event(p->policy, &ev, err);
+}
+
+int apply_topology(struct pipeline *p, struct err *err)
+{
+	if (!p->policy)
+		return 0;
+	int r = decide(p, topology_event, NULL, err);
+	if (r)
+		return r;
+	log_moves(p);
+	decide_queue(p);
+	decide_hooks(p, NULL);
+	decide_end(p);
+	return 0;
+}

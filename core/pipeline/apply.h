@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PIPELINE_APPLY_H
+#define PIPELINE_APPLY_H
+
+#include "core/pipeline/pipeline.h"
+#include "proto/trial.pb-c.h"
+
+/* Puts a configuration in force, all of it or nothing. With a report this is a trial: nothing is committed, the moves are reported
+ * (allocated like the message's other members), and the process is expected to end. Takes over conf when it succeeds. */
+int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err);
+/* In the running transaction: another policy decided so far. What was its own goes; what the containers have stays until the new one
+ * says otherwise, or with `reset` becomes the whole machine. */
+int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset, struct err *err);
+/* The machine has changed: the policy looks at it. */
+int apply_topology(struct pipeline *p, struct err *err);
+
+#endif

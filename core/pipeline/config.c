@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configurations: reading, trying, putting in force.
+ *
+ * A reload reads the file in a forked child first, modules and all: what crashes, hangs or refuses there has done no harm. Only then does the
+ * daemon do the same. At the start there is nothing to protect but the daemon's own life: a module that dies in the trial, or has died
+ * three times in ten minutes, is left out, and the last configuration known good is used, or the policy none: safe mode.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/pipeline/apply.h"
+#include "core/pipeline/internal.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "config"
+#define SAFE_POLICY "none"
+
+/* ---- schemas: what the loader knows ---------------------------------------------------------------------------------- */
+
+static void schemas_begin(void *ctx, const char *const *path, unsigned n_path)
+{
+	struct pipeline *p = ctx;
+	struct err err = ERR_INIT;
+	if (p->cfg.n_module_dirs || !n_path)
+		return;
+	if (loader_set_paths(p->loader, path, n_path, &err))
+		log_warning("modules.path: %s", err.text);
+}
+
+static enum conf_found schemas_find(void *ctx, const char *module, const struct rp_schema **ret)
+{
+	struct pipeline *p = ctx;
+	struct err err = ERR_INIT;
+	struct module *m;
+	*ret = NULL;
+	int r = loader_open(p->loader, module, &m, &err);
+	if (r == -ENOENT || r == -EINVAL)
+		return CONF_NO_MODULE;
+	if (r || module_schema(p->loader, m, ret, &err)) {
+		log_warning("%s; its section is not checked", err.text);
+		return CONF_NO_SCHEMA;
+	}
+	return *ret ? CONF_SCHEMA : CONF_NO_SCHEMA;
+}
+
+struct kind_search {
+	struct pipeline *p;
+	const char *kind;
+	const char *found;
+};
+
+static int match_kind(const struct loader_item *item, void *arg)
+{
+	struct kind_search *s = arg;
+	const struct rp_schema *schema;
+	if (item->err || item->hidden || !item->facts || !(item->facts->note.kinds & RP_KIND_POLICY))
+		return 0;
+	if (schemas_find(s->p, item->name, &schema) != CONF_SCHEMA || !schema->cr_kind || !str_eq(schema->cr_kind, s->kind))
+		return 0;
+	struct module *m = loader_get(s->p->loader, item->name);
+	s->found = m ? m->name : NULL;
+	return s->found != NULL;
+}
+
+static const char *schemas_of_kind(void *ctx, const char *kind)
+{
+	struct kind_search s = {ctx, kind, NULL};
+	struct pipeline *p = ctx;
+	(void)loader_list(p->loader, match_kind, &s);
+	return s.found;
+}
+
+/* Problems go to the log; the first one to err. */
+static int read_config(struct pipeline *p, const char *path, struct conf **ret, struct buf *ret_warnings, struct err *err)
+{
+	const struct conf_schemas schemas = {p, schemas_begin, schemas_find, schemas_of_kind};
+	struct conf_errors errs;
+	conf_errors_init(&errs);
+	int r = conf_load(path, &schemas, ret, &errs);
+	for (unsigned i = 0; ret_warnings && i < errs.n_items; i++)
+		(void)buf_printf(ret_warnings, "%s\n", errs.items[i].text);
+	if (r)
+		(void)conf_errors_to_err(&errs, r, err);
+	conf_errors_fini(&errs);
+	return r;
+}
+
+/* ---- after it is in force -------------------------------------------------------------------------------------------- */
+
+static void remember(struct pipeline *p)
+{
+	struct buf text = BUF_INIT;
+	const char *policy = instance_name(p->policy);
+	(void)store_put_note(p->store, STORE_NOTE_POLICY, policy, strlen(policy));
+	if (!p->safe_mode_reason[0] && conf_show(p->conf, 0, &text) == 0)
+		(void)store_put_note(p->store, STORE_NOTE_CONFIG, buf_text(&text), buf_len(&text));
+	buf_fini(&text);
+	persist_later(p);
+}
+
+static void take_core(struct pipeline *p)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	if (!p->cfg.fixed_log_level)
+		log_set_level(core->log.level);
+	(void)log_set_debug(core->log.debug.items, core->log.debug.n);
+	if (p->cfg.configured)
+		p->cfg.configured(p->conf, p->cfg.arg);
+}
+
+static void in_force(struct pipeline *p)
+{
+	p->config_error[0] = '\0';
+	remember(p);
+	take_core(p);
+}
+
+/* ---- trials ---------------------------------------------------------------------------------------------------------- */
+
+struct trial_job {
+	struct pipeline *p;
+	const char *path; /* NULL: the configuration is there already */
+	struct conf *conf;
+};
+
+static int add_change(const struct conf_change *change, void *arg)
+{
+	struct buf *out = arg;
+	return buf_printf(out, "%s: %s → %s%s\n", change->path, conf_text(change->before, "(not set)"),
+			  conf_text(change->after, "(not set)"), change->restart ? " (after a restart)" : "");
+}
+
+static int needs_restart(const struct conf_change *change, void *arg)
+{
+	(void)arg;
+	return change->restart;
+}
+
+/* In the child. What it allocates dies with it. */
+static int try_config(void *arg, struct buf *out, struct err *err)
+{
+	struct trial_job *job = arg;
+	struct pipeline *p = job->p;
+	struct buf warnings = BUF_INIT, changes = BUF_INIT;
+	Trial__Report report = TRIAL__REPORT__INIT;
+	struct conf *conf = job->conf;
+	int r;
+	p->env.trial = true;
+	p->env.worker = NULL;
+	p->store = store_abandon(p->store);
+	r = conf ? 0 : read_config(p, job->path, &conf, &warnings, err);
+	if (!r)
+		r = apply_config(p, conf, &report, err);
+	if (!r && p->conf) {
+		(void)conf_diff(p->conf, conf, add_change, &changes);
+		report.restart_needed = conf_diff(p->conf, conf, needs_restart, NULL) != 0;
+	}
+	report.warnings = strdup(buf_text(&warnings));
+	report.changes = strdup(buf_text(&changes));
+	if (!report.warnings || !report.changes)
+		return -ENOMEM;
+	uint8_t *room = buf_reserve(out, trial__report__get_packed_size(&report));
+	if (!room)
+		return -ENOMEM;
+	buf_commit(out, trial__report__pack(&report, room));
+	return r;
+}
+
+static struct trial_spec trial_of(struct pipeline *p, struct trial_job *job)
+{
+	return (struct trial_spec){
+		.what = "the configuration was tried",
+		.fn = try_config,
+		.arg = job,
+		.limits = TRIAL_LIMITS_DEFAULT,
+		.loop = p->env.loop,
+		.crumb = p->env.crumb,
+		.watchdog = p->watchdog,
+	};
+}
+
+/* ---- reload and plan ------------------------------------------------------------------------------------------------- */
+
+struct reload {
+	struct pipeline *p;
+	char *path;
+	bool plan; /* nothing is put in force */
+	struct trial_job job;
+	struct reload_waiter *waiters;
+	uint64_t began_us;
+	struct trial *trial;
+};
+
+static void answer(struct reload *r, struct reload_result *res)
+{
+	res->took_us = clock_us() - r->began_us;
+	for (struct reload_waiter *w = r->waiters, *next; w; w = next) {
+		next = w->next;
+		if (w->done)
+			w->done(res, w->arg);
+		free(w);
+	}
+	r->waiters = NULL;
+}
+
+/* The daemon does what the child has shown to work. */
+static int put_in_force(struct pipeline *p, struct err *err)
+{
+	struct conf *conf;
+	watchdog_begin(p->watchdog);
+	int r = read_config(p, p->config_path, &conf, NULL, err);
+	if (!r) {
+		r = apply_config(p, conf, NULL, err);
+		if (r)
+			conf_free(conf);
+	}
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+static struct move *moves_of(const Trial__Report *report)
+{
+	struct move *moves = calloc(report->n_moves + 1, sizeof *moves);
+	for (size_t i = 0; moves && i < report->n_moves; i++) {
+		const Trial__Move *m = report->moves[i];
+		moves[i] = (struct move){m->ctr, m->from_cpus, m->to_cpus, m->from_mems, m->to_mems, m->note};
+	}
+	return moves;
+}
+
+static void conclude(struct reload *r, struct reload_result *res)
+{
+	struct pipeline *p = r->p;
+	if (!r->plan && !res->code) {
+		p->safe_mode_reason[0] = '\0';
+		res->code = put_in_force(p, &res->err);
+	}
+	if (r->plan)
+		return;
+	p->stats.reloads++;
+	if (!res->code) {
+		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", conf_core(p->conf)->policy);
+		in_force(p);
+		log_notice("configuration reloaded: policy %s, %u containers moved", instance_name(p->policy), res->n_moves);
+		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved", instance_name(p->policy), res->n_moves);
+		return;
+	}
+	p->stats.reloads_refused++;
+	(void)snprintf(p->config_error, sizeof p->config_error, "%s", res->err.text);
+	log_error("configuration refused, the one before stays in force: %s", res->err.text);
+	pipeline_event(p, EV_CONFIG, "refused: %s", res->err.text);
+}
+
+static void reload_free(struct reload *r)
+{
+	if (!r)
+		return;
+	while (r->waiters) {
+		struct reload_waiter *w = r->waiters;
+		r->waiters = w->next;
+		free(w);
+	}
+	free(r->path);
+	free(r);
+}
+
+static void start_again(struct pipeline *p)
+{
+	struct reload_waiter *again = p->reload_again;
+	p->reload_again = NULL;
+	while (again) {
+		struct reload_waiter *w = again;
+		again = w->next;
+		pipeline_reload(p, w->done, w->arg);
+		free(w);
+	}
+}
+
+static void tried(void *arg, const struct trial_result *t)
+{
+	struct reload *r = arg;
+	struct pipeline *p = r->p;
+	struct reload_result res = {.code = t->outcome == TRIAL_DONE ? 0 : t->code ? t->code : -EINVAL, .err = t->err};
+	Trial__Report *report = t->size ? trial__report__unpack(NULL, t->size, t->data) : NULL;
+	_free_ struct move *moves = report ? moves_of(report) : NULL;
+	if (t->outcome == TRIAL_REFUSED && t->code < 0)
+		res.code = t->code;
+	if (report && moves) {
+		res.warnings = report->warnings;
+		res.changes = report->changes;
+		res.restart_needed = report->restart_needed;
+		res.moves = moves;
+		res.n_moves = (unsigned)report->n_moves;
+	} else if (!res.code) {
+		res.code = err_set(&res.err, -EPROTO, "the trial of the configuration sent no report");
+	}
+	if (!res.warnings)
+		res.warnings = res.changes = "";
+	conclude(r, &res);
+	answer(r, &res);
+	if (report)
+		trial__report__free_unpacked(report, NULL);
+	if (p->reload == r)
+		p->reload = NULL;
+	reload_free(r);
+	start_again(p);
+}
+
+static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
+{
+	struct reload_waiter *w = malloc(sizeof *w);
+	if (!w)
+		return -ENOMEM;
+	*w = (struct reload_waiter){done, arg, *list};
+	*list = w;
+	return 0;
+}
+
+static int begin(struct pipeline *p, const char *path, bool plan, reload_done done, void *arg, struct err *err)
+{
+	struct reload *r = calloc(1, sizeof *r);
+	if (!r || !(r->path = strdup(path)) || add_waiter(&r->waiters, done, arg)) {
+		reload_free(r);
+		return err_errno(err, -ENOMEM, "reload");
+	}
+	r->p = p;
+	r->plan = plan;
+	r->began_us = clock_us();
+	r->job = (struct trial_job){p, r->path, NULL};
+	struct trial_spec spec = trial_of(p, &r->job);
+	int e = trial_start(&spec, tried, r, &r->trial, err);
+	if (e) {
+		reload_free(r);
+		return e;
+	}
+	if (!plan)
+		p->reload = r;
+	return 0;
+}
+
+void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
+{
+	struct reload_result res = {.warnings = "", .changes = ""};
+	if (p->hotplug)
+		hotplug_trigger(p->hotplug);
+	if (p->reload) {
+		if (add_waiter(&p->reload_again, done, arg) == 0)
+			return;
+		res.code = err_errno(&res.err, -ENOMEM, "reload");
+	} else {
+		res.code = begin(p, p->config_path, false, done, arg, &res.err);
+	}
+	if (!res.code)
+		return;
+	log_error("the configuration cannot be tried: %s", res.err.text);
+	if (done)
+		done(&res, arg);
+}
+
+int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg, struct err *err)
+{
+	return begin(p, path, true, done, arg, err);
+}
+
+/* ---- the first one --------------------------------------------------------------------------------------------------- */
+
+static int safe_config(struct pipeline *p, const char *name, const char *text, struct conf **ret, struct err *err)
+{
+	const struct conf_schemas schemas = {p, schemas_begin, schemas_find, schemas_of_kind};
+	const struct conf_source source = {.name = name, .text = text, .len = strlen(text)};
+	struct conf_errors errs;
+	conf_errors_init(&errs);
+	int r = conf_parse(&source, 1, &schemas, ret, &errs);
+	if (r)
+		(void)conf_errors_to_err(&errs, r, err);
+	conf_errors_fini(&errs);
+	return r;
+}
+
+/* 0: tried and good. */
+static int try_first(struct pipeline *p, struct conf *conf, bool *ret_module_fault, struct err *err)
+{
+	struct trial_job job = {p, NULL, conf};
+	struct trial_spec spec = trial_of(p, &job);
+	struct trial_result t;
+	int r = trial_run(&spec, &t, err);
+	if (r)
+		return r;
+	*ret_module_fault = t.outcome != TRIAL_DONE && t.outcome != TRIAL_REFUSED;
+	if (t.outcome != TRIAL_DONE) {
+		*err = t.err;
+		r = t.outcome == TRIAL_REFUSED && t.code < 0 ? t.code : -ECANCELED;
+	}
+	trial_result_fini(&t);
+	return r;
+}
+
+static int try_and_apply(struct pipeline *p, struct conf *conf, bool *ret_module_fault, struct err *err)
+{
+	int r = try_first(p, conf, ret_module_fault, err);
+	if (!r)
+		r = apply_config(p, conf, NULL, err);
+	if (r == -ECANCELED)
+		*ret_module_fault = true;
+	return r;
+}
+
+/* The last configuration known good, if it is another one; else the policy that does nothing. */
+static int safe_mode(struct pipeline *p, const struct err *why, struct err *err)
+{
+	size_t len;
+	bool fault = false;
+	struct conf *conf;
+	struct err again = ERR_INIT;
+	const char *last = store_note(p->store, STORE_NOTE_CONFIG, &len);
+	(void)snprintf(p->safe_mode_reason, sizeof p->safe_mode_reason, "%s", why->text);
+	log_error("safe mode: %s", why->text);
+	if (last && safe_config(p, "last known good configuration", last, &conf, &again) == 0) {
+		if (try_and_apply(p, conf, &fault, &again) == 0) {
+			log_notice("running with the last configuration known good");
+			return 0;
+		}
+		conf_free(conf);
+	}
+	int r = safe_config(p, "safe mode", "policy: " SAFE_POLICY "\n", &conf, err);
+	if (!r) {
+		r = apply_config(p, conf, NULL, err);
+		if (r)
+			conf_free(conf);
+	}
+	if (!r)
+		log_notice("running with policy " SAFE_POLICY ": containers keep what they have");
+	return r;
+}
+
+int config_first(struct pipeline *p, struct err *err)
+{
+	struct buf warnings = BUF_INIT;
+	struct conf *conf;
+	bool fault = false;
+	size_t len;
+	int r = read_config(p, p->config_path, &conf, &warnings, err);
+	for (char *line = strtok((char *)(uintptr_t)buf_text(&warnings), "\n"); line && !r; line = strtok(NULL, "\n"))
+		log_warning("%s", line);
+	buf_fini(&warnings);
+	if (r)
+		return r;
+	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
+	const char *policy = conf_core(conf)->policy;
+	(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
+	p->other_policy = former && !str_eq(former, policy);
+	r = try_and_apply(p, conf, &fault, err);
+	if (r) {
+		struct err why = *err;
+		conf_free(conf);
+		if (!fault)
+			return r;
+		*err = (struct err)ERR_INIT;
+		r = safe_mode(p, &why, err);
+		if (r)
+			return r;
+		p->other_policy = former && !str_eq(former, instance_name(p->policy));
+	}
+	in_force(p);
+	return 0;
+}
+
+void config_fini(struct pipeline *p)
+{
+	if (p->reload)
+		trial_cancel(p->reload->trial);
+	reload_free(p->reload);
+	while (p->reload_again) {
+		struct reload_waiter *w = p->reload_again;
+		p->reload_again = w->next;
+		free(w);
+	}
+	for (unsigned i = p->n_controllers; i-- > 0;) {
+		if (p->controllers[i].running)
+			instance_stop(p->controllers[i].instance);
+		instance_free(p->controllers[i].instance);
+	}
+	p->n_controllers = 0;
+	p->policy = instance_free(p->policy);
+	p->conf = conf_free(p->conf);
+}
+
+const struct conf *pipeline_conf(const struct pipeline *p)
+{
+	return p->conf;
+}
+
+uint64_t pipeline_conf_generation(const struct pipeline *p)
+{
+	return p->conf_generation;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share. */
+#ifndef PIPELINE_INTERNAL_H
+#define PIPELINE_INTERNAL_H
+
+#include "core/pipeline/pipeline.h"
+#include "core/topo/hotplug.h"
+
+#define CONTROLLERS_MAX 32u
+#define PERSIST_DELAY_MS 100u
+
+struct controller {
+	struct instance *instance; /* NULL: could not be made */
+	struct rp_plan *plan;	   /* while a configuration is put in force */
+	char name[RP_NAME_MAX];
+	enum conf_mode mode;
+	bool running;
+	bool keep; /* the new configuration still has it */
+	char error[ERR_TEXT_MAX];
+	unsigned results[RP_APPLY_FAILED + 1];
+};
+
+struct updates {
+	rp_ctr *waiting; /* in order; ctr->in_updates says who is there */
+	uint32_t n, cap;
+	struct update_item *batch;
+	uint32_t n_batch, cap_batch;
+	bool outstanding;
+	bool single; /* after a failure: one by one, to find out who */
+	uint32_t single_left;
+	uint32_t backoff_ms;
+	struct loop_timer *retry;
+};
+
+struct reload; /* config.c */
+struct reload_waiter {
+	reload_done done;
+	void *arg;
+	struct reload_waiter *next;
+};
+
+struct pipeline {
+	struct pipeline_config cfg;
+	char *config_path, *state_dir;
+	struct host_env env; /* cache, topo, loop, worker, crumb … */
+	struct fs_root root;
+	struct worker *disk; /* syncs and clean-ups */
+	struct watchdog *watchdog;
+	struct loader *loader;
+	struct store *store;
+	char store_state[ERR_TEXT_MAX];
+	struct hotplug *hotplug;
+
+	struct conf *conf;
+	uint64_t conf_generation;
+	char config_error[ERR_TEXT_MAX]; /* of the last reload; "" when it was accepted */
+	struct instance *policy;
+	char configured_policy[RP_NAME_MAX];
+	char safe_mode_reason[ERR_TEXT_MAX]; /* "": not in safe mode */
+	struct controller controllers[CONTROLLERS_MAX];
+	unsigned n_controllers;
+	struct reload *reload; /* being tried */
+	struct reload_waiter *reload_again; /* came meanwhile */
+
+	/* the running request */
+	enum request request;
+	uint64_t request_ns;
+	struct txn *txn;
+	struct reply_update *reply_updates;
+	uint32_t cap_reply_updates;
+
+	struct updates updates;
+	struct loop_timer *persist_timer;
+	struct runtime_state runtime;
+	struct pipeline_stats stats;
+	uint64_t started_ns;
+	bool other_policy; /* the restored decisions are those of another policy than the configured one */
+	bool sync_failed;
+	bool warned_kubelet;
+	uint32_t sync_mark;
+
+	struct event events[EVENTS_MAX];
+	uint64_t last_event;
+	void (*on_event)(void *arg);
+	void *on_event_arg;
+};
+
+/* ---- decide.c ---- */
+
+/*
+ * Runs fn in a transaction, checks what it staged, and commits. The transaction stays readable (decide_touched) until decide_end. On an
+ * error everything is as before, the policy included.
+ */
+int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg, struct err *err);
+const struct stage *decide_touched(const struct pipeline *p);
+void decide_end(struct pipeline *p);
+/* Checks only: for trials. */
+int decide_check(struct pipeline *p, struct err *err);
+struct invariants decide_invariants(const struct pipeline *p);
+/* Fills the reply's updates with what the touched containers need, but for `skip`. */
+void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip, bool with_skip);
+/* Puts what the touched containers need into the unsolicited queue instead. */
+void decide_queue(struct pipeline *p);
+/* Runs the out-of-band hooks for the touched containers. */
+void decide_hooks(struct pipeline *p, const struct ctr *skip);
+/* Gives up what a container holds, whatever the policy says about it. Leaves the transaction for decide_reply/decide_queue. */
+void decide_release(struct pipeline *p, struct ctr *ctr);
+
+/* ---- updates.c ---- */
+int updates_init(struct pipeline *p);
+void updates_fini(struct pipeline *p);
+void updates_add(struct pipeline *p, struct ctr *ctr);
+
+/* ---- persist.c ---- */
+/* Notes what the transaction changed; before a reply when live containers are among it, later otherwise. */
+void persist_txn(struct pipeline *p);
+void persist_now(struct pipeline *p);
+void persist_later(struct pipeline *p);
+void persist_timer(void *arg);
+
+/* ---- config.c ---- */
+int config_first(struct pipeline *p, struct err *err);
+void config_fini(struct pipeline *p);
+
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the store is told. What was answered to the runtime has to survive kill -9, so a transaction that decided anything about a live
+ * container is written before the reply leaves (no sync: the page cache survives the process). Everything else, which the runtime would
+ * tell again at the next Synchronize, is written a little later in one go.
+ */
+#include "core/pipeline/internal.h"
+#include "core/util/log.h"
+
+#define LOG_SOURCE "store"
+
+void persist_now(struct pipeline *p)
+{
+	static struct log_limit limit = LOG_LIMIT(3, 60000);
+	struct err err = ERR_INIT;
+	if (p->env.trial || !store_pending(p->store))
+		return;
+	if (store_commit(p->store, &err) == 0)
+		return;
+	p->stats.store_errors++;
+	if (log_allowed(&limit, LOG_SOURCE))
+		log_warning("the state could not be written: %s; a restart may not know the latest placements", err.text);
+	(void)loop_timer_arm(p->persist_timer, 5000);
+}
+
+void persist_timer(void *arg)
+{
+	persist_now(arg);
+}
+
+void persist_later(struct pipeline *p)
+{
+	if (!p->env.trial && !loop_timer_armed(p->persist_timer))
+		(void)loop_timer_arm(p->persist_timer, PERSIST_DELAY_MS);
+}
+
+void persist_txn(struct pipeline *p)
+{
+	bool live = false;
+	if (p->env.trial)
+		return;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		if (s->ctr->decision_stored && s->ctr->stored)
+			continue;
+		store_put_ctr(p->store, s->ctr);
+		live = live || ctr_live(s->ctr->cur.state);
+	}
+	if (live)
+		persist_now(p);
+	else
+		persist_later(p);
+}

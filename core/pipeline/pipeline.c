@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pipeline/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/pipeline/apply.h"
+#include "core/pipeline/internal.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "pipeline"
+#define BOOT_ID "proc/sys/kernel/random/boot_id"
+
+/* ---- what modules and the machine tell -------------------------------------------------------------------------------- */
+
+struct timer_event {
+	struct instance *instance;
+	uint64_t cookie;
+};
+
+static int deliver_timer(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct timer_event *t = arg;
+	const struct rp_event ev = {sizeof ev, RP_EVENT_TIMER, 0, t->cookie};
+	(void)p;
+	return instance_event(t->instance, &ev, err);
+}
+
+static void on_timer(struct instance *i, uint64_t cookie, void *arg)
+{
+	struct pipeline *p = arg;
+	struct timer_event t = {i, cookie};
+	struct err err = ERR_INIT;
+	if (i != p->policy)
+		return;
+	watchdog_begin(p->watchdog);
+	if (decide(p, deliver_timer, &t, &err))
+		log_warning("policy %s: timer %llu: %s", instance_name(i), (unsigned long long)cookie, err.text);
+	decide_queue(p);
+	decide_hooks(p, NULL);
+	decide_end(p);
+	watchdog_end(p->watchdog);
+}
+
+static void on_reported(struct instance *i, rp_ctr handle, uint32_t result, const char *text, void *arg)
+{
+	struct pipeline *p = arg;
+	const struct ctr *ctr = cache_ctr_of(p->env.cache, handle);
+	if (result > RP_APPLY_FAILED)
+		return;
+	for (unsigned c = 0; c < p->n_controllers; c++)
+		if (p->controllers[c].instance == i)
+			p->controllers[c].results[result]++;
+	if (result >= RP_APPLY_PARTIAL) {
+		log_warning("%s: controller %s: %s", ctr ? ctr->full_name : "-", instance_name(i), text);
+		pipeline_event(p, EV_DEGRADED, "%s: controller %s: %s", ctr ? ctr->full_name : "-", instance_name(i), text);
+	}
+}
+
+static void describe_change(struct pipeline *p, const struct topo_change *c)
+{
+	char on[256], off[256];
+	(void)rp_ids_format(rp_ids_of(&c->cpus_on), on, sizeof on);
+	(void)rp_ids_format(rp_ids_of(&c->cpus_off), off, sizeof off);
+	log_notice("the machine has changed: CPUs online %s, offline %s", *on ? on : "-", *off ? off : "-");
+	pipeline_event(p, EV_MACHINE, "CPUs came online: %s, went offline: %s", *on ? on : "-", *off ? off : "-");
+}
+
+static void machine_changed(void *arg)
+{
+	struct pipeline *p = arg;
+	struct topo *now, *old = p->env.topo;
+	struct topo_change change;
+	struct err err = ERR_INIT;
+	if (topo_reread(old, &now, &err)) {
+		log_error("the machine cannot be read anew: %s", err.text);
+		return;
+	}
+	if (!topo_diff(old, now, &change)) {
+		topo_unref(now);
+		return;
+	}
+	describe_change(p, &change);
+	p->env.topo = now;
+	watchdog_begin(p->watchdog);
+	if (apply_topology(p, &err)) {
+		log_error("policy %s does not get along with the changed machine: %s", instance_name(p->policy), err.text);
+		pipeline_event(p, EV_DEGRADED, "changed machine: %s", err.text);
+	}
+	watchdog_end(p->watchdog);
+	topo_unref(old);
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------------- */
+
+static const char *const store_outcomes[] = {
+	[STORE_FRESH] = "fresh",	  [STORE_FOUND] = "restored",	 [STORE_RESET] = "reset",
+	[STORE_OTHER_BOOT] = "other boot", [STORE_NEWER] = "newer format", [STORE_DAMAGED] = "damaged",
+	[STORE_UNSAFE] = "unsafe",
+};
+
+static int open_store(struct pipeline *p, struct err *err)
+{
+	char boot_id[64];
+	struct store_opening opening;
+	struct store_counts counts;
+	struct fs_root real;
+	int r = fs_root_open(&real, "/", err);
+	if (r)
+		return r;
+	ssize_t n = fs_read(&real, BOOT_ID, boot_id, sizeof boot_id);
+	fs_root_close(&real);
+	if (n < 0)
+		return err_errno(err, (int)n, "/" BOOT_ID);
+	const struct store_params params = {.dir = p->state_dir, .boot_id = boot_id, .reset = p->cfg.reset_cache};
+	r = store_open(&params, &p->store, &opening, err);
+	if (r)
+		return r;
+	(void)snprintf(p->store_state, sizeof p->store_state, "%s", store_outcomes[opening.outcome]);
+	if (opening.why[0])
+		log_notice("%s", opening.why);
+	r = store_restore(p->store, p->env.cache, &counts, err);
+	if (!r && counts.ctrs)
+		log_info("restored %u pods and %u containers", counts.pods, counts.ctrs);
+	return r;
+}
+
+/* The state directory has to be known before the configuration is read, as that needs the modules, and those the breadcrumb. */
+static int open_crumb(struct pipeline *p, struct err *err)
+{
+	char path[CACHE_PATH_MAX];
+	int r = fs_mkdirs(p->state_dir, 0710, err);
+	if (r)
+		return r;
+	if (snprintf(path, sizeof path, "%s/breadcrumb", p->state_dir) >= (int)sizeof path)
+		return err_set(err, -ENAMETOOLONG, "state directory %s: the path is too long", p->state_dir);
+	r = crumb_open(path, &p->env.crumb, err);
+	if (r)
+		return r;
+	const char *message = crumb_message(p->env.crumb);
+	if (message) {
+		log_error("%s", message);
+		pipeline_event(p, EV_MODULE, "%s", message);
+	}
+	return watchdog_new(p->env.crumb, p->cfg.hang_limit_ms ? p->cfg.hang_limit_ms : WATCHDOG_LIMIT_MS, &p->watchdog, err);
+}
+
+static int open_machine(struct pipeline *p, struct err *err)
+{
+	int r = fs_root_open(&p->root, p->cfg.host_root, err);
+	if (r)
+		return r;
+	p->env.root = &p->root;
+	r = topo_read(&p->root, &p->env.topo, err);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < topo_n_notes(p->env.topo); i++)
+		log_info("machine: %s", topo_note(p->env.topo, i));
+	p->env.cache = cache_new(topo_memory(p->env.topo));
+	p->env.worker = worker_new(p->env.loop, "modules");
+	p->disk = worker_new(p->env.loop, "disk");
+	p->persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
+	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || updates_init(p))
+		return err_errno(err, -ENOMEM, "start");
+	return 0;
+}
+
+static int open_modules(struct pipeline *p, struct err *err)
+{
+	static const char *const defaults[] = {NRI_RP_MODULEDIR, "/usr/local/lib/nri-rp/modules"};
+	unsigned n = p->cfg.n_module_dirs;
+	return loader_new(n ? p->cfg.module_dirs : defaults, n ? n : 2, loader_default_flags(), p->env.crumb, &p->loader, err);
+}
+
+int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
+{
+	struct pipeline *p = calloc(1, sizeof *p);
+	struct err soft = ERR_INIT;
+	if (!p)
+		return err_errno(err, -ENOMEM, "start");
+	p->cfg = *config;
+	p->root.fd = -1;
+	p->env.loop = config->loop;
+	p->env.timer = on_timer;
+	p->env.reported = on_reported;
+	p->env.arg = p;
+	p->started_ns = clock_wall_ns();
+	p->config_path = strdup(config->config_path);
+	p->state_dir = strdup(config->state_dir);
+	int r = p->config_path && p->state_dir ? open_machine(p, err) : err_errno(err, -ENOMEM, "start");
+	if (!r)
+		r = open_store(p, err);
+	if (!r)
+		r = open_crumb(p, err);
+	if (!r)
+		r = open_modules(p, err);
+	if (!r)
+		r = config_first(p, err);
+	if (r) {
+		pipeline_free(p);
+		return r;
+	}
+	if (hotplug_new(p->env.loop, &p->root, machine_changed, p, &p->hotplug, &soft))
+		log_warning("CPUs that come or go will not be noticed: %s", soft.text);
+	*ret = p;
+	return 0;
+}
+
+struct pipeline *pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return NULL;
+	p->hotplug = hotplug_free(p->hotplug);
+	config_fini(p);
+	p->env.worker = worker_free(p->env.worker);
+	if (p->store && p->persist_timer) {
+		persist_now(p);
+		(void)store_sync(p->store);
+	}
+	p->disk = worker_free(p->disk);
+	updates_fini(p);
+	loop_timer_free(p->persist_timer);
+	free(p->reply_updates);
+	p->store = store_close(p->store);
+	p->loader = loader_free(p->loader);
+	p->env.cache = cache_free(p->env.cache);
+	p->env.topo = topo_unref(p->env.topo);
+	p->watchdog = watchdog_free(p->watchdog);
+	p->env.crumb = crumb_close(p->env.crumb);
+	if (p->root.fd >= 0)
+		fs_root_close(&p->root);
+	free(p->config_path);
+	free(p->state_dir);
+	free(p);
+	return NULL;
+}
+
+/* ---- looking at it ----------------------------------------------------------------------------------------------------- */
+
+struct runtime_state *pipeline_runtime(struct pipeline *p)
+{
+	return &p->runtime;
+}
+
+static unsigned n_degraded(const struct pipeline *p)
+{
+	unsigned n = 0;
+	const struct ctr *ctr;
+	DL_FOREACH(cache_ctrs(p->env.cache), ctr)
+		n += ctr_live(ctr->cur.state) && ctr->cur.degraded;
+	return n;
+}
+
+static unsigned n_deaths(const struct pipeline *p)
+{
+	unsigned n = 0;
+	while (crumb_history(p->env.crumb, n))
+		n++;
+	return n;
+}
+
+void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
+{
+	*ret = (struct pipeline_status){
+		.policy = p->policy ? instance_name(p->policy) : "",
+		.configured_policy = p->configured_policy,
+		.safe_mode = p->safe_mode_reason[0] != '\0',
+		.safe_mode_reason = p->safe_mode_reason,
+		.config_path = p->config_path,
+		.config_generation = p->conf_generation,
+		.config_ok = p->config_error[0] == '\0',
+		.config_error = p->config_error,
+		.started_ns = p->started_ns,
+		.n_pods = cache_n_pods(p->env.cache),
+		.n_ctrs = cache_n_ctrs(p->env.cache),
+		.n_degraded = n_degraded(p),
+		.n_updates_waiting = updates_waiting(p),
+		.n_module_deaths = n_deaths(p),
+		.store_state = p->store_state,
+	};
+	ret->degraded = ret->safe_mode || !ret->config_ok || ret->n_degraded || p->sync_failed || !p->runtime.synchronized;
+	for (unsigned i = 0; i < p->n_controllers; i++)
+		ret->degraded = ret->degraded || !p->controllers[i].running;
+}
+
+unsigned pipeline_n_controllers(const struct pipeline *p)
+{
+	return p->n_controllers;
+}
+
+void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret)
+{
+	static const char *const modes[] = {
+		[CONF_RELAXED] = "relaxed",
+		[CONF_OPTIONAL] = "optional",
+		[CONF_REQUIRED] = "required",
+		[CONF_DISABLED] = "disabled",
+	};
+	const struct controller *c = &p->controllers[i];
+	*ret = (struct controller_status){
+		.name = c->name,
+		.mode = modes[c->mode],
+		.running = c->running,
+		.error = c->error,
+		.pending = c->results[RP_APPLY_PENDING],
+		.done = c->results[RP_APPLY_DONE],
+		.partial = c->results[RP_APPLY_PARTIAL],
+		.failed = c->results[RP_APPLY_FAILED],
+	};
+}
+
+const struct pipeline_stats *pipeline_stats(const struct pipeline *p)
+{
+	return &p->stats;
+}
+
+struct cache *pipeline_cache(struct pipeline *p)
+{
+	return p->env.cache;
+}
+
+struct topo *pipeline_topo(struct pipeline *p)
+{
+	return p->env.topo;
+}
+
+struct store *pipeline_store(struct pipeline *p)
+{
+	return p->store;
+}
+
+struct loader *pipeline_loader(struct pipeline *p)
+{
+	return p->loader;
+}
+
+struct crumb *pipeline_crumb(struct pipeline *p)
+{
+	return p->env.crumb;
+}
+
+const struct fs_root *pipeline_root(struct pipeline *p)
+{
+	return &p->root;
+}
+
+struct instance *pipeline_policy(struct pipeline *p)
+{
+	return p->policy;
+}
+
+int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg)
+{
+	int r = p->policy ? fn(p->policy, arg) : 0;
+	for (unsigned i = 0; i < p->n_controllers && !r; i++)
+		if (p->controllers[i].instance)
+			r = fn(p->controllers[i].instance, arg);
+	return r;
+}

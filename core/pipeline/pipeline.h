@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The resource manager: one request or event at a time, through policy and controllers, to a reply.
+ *
+ *   request.c     what the runtime asks: pods and containers come, change and go
+ *   sync.c        the runtime's whole truth after a connection: compare and keep
+ *   decide.c      one transaction through policy, controllers and invariants; what follows a failure
+ *   updates.c     what has to be said to the runtime without being asked
+ *   config.c      configurations: first, reload, policy switch; each tried in a forked child before
+ *   persist.c     what the store is told, and when
+ *   events.c      what happened, for people: a bounded list
+ *
+ * A request works like this: the front end describes pod and container (borrowed text), gets a reply that points into the cache, encodes
+ * it, and says reply_sent(): that acknowledges the values, runs the out-of-band hooks and lets deferred persistence happen.
+ * Between the two calls nothing else may be asked of the pipeline.
+ */
+#ifndef PIPELINE_PIPELINE_H
+#define PIPELINE_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/cache/cache.h"
+#include "core/cache/store.h"
+#include "core/cache/txn.h"
+#include "core/conf/conf.h"
+#include "core/host/host.h"
+#include "core/host/instance.h"
+#include "core/topo/topo.h"
+#include "core/util/buf.h"
+#include "core/util/err.h"
+#include "core/util/loop.h"
+
+struct pipeline;
+
+/* ---- replies -------------------------------------------------------------------------------------------------------- */
+
+struct reply_update {
+	struct ctr *ctr;
+	uint32_t fields; /* DIFF_…: members of ctr->cur to send */
+};
+
+struct reply {
+	struct ctr *created;	/* whose adjustment this is; NULL: none */
+	uint32_t created_fields; /* DIFF_… of its decision */
+	const struct extra *extras; /* its creation-only values */
+	uint32_t n_extras;
+	bool data_dir; /* it gets the data directory mounted: source in data_path */
+	char data_path[CACHE_PATH_MAX];
+	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs first. */
+	struct reply_update *updates;
+	uint32_t n_updates;
+};
+
+/* ---- what the runtime asks (request.c, sync.c) --------------------------------------------------------------------------- */
+
+enum request {
+	REQ_CONFIGURE,
+	REQ_SYNCHRONIZE,
+	REQ_RUN_POD,
+	REQ_UPDATE_POD,
+	REQ_STOP_POD,
+	REQ_REMOVE_POD,
+	REQ_CREATE,
+	REQ_POST_CREATE,
+	REQ_START,
+	REQ_POST_START,
+	REQ_UPDATE,
+	REQ_POST_UPDATE,
+	REQ_STOP,
+	REQ_REMOVE,
+	REQ_OTHER,
+	N_REQUESTS
+};
+const char *request_name(enum request r); /* "CreateContainer" */
+
+/*
+ * Each begins with request_begin and ends with reply_sent (reply_dropped when the reply could not be delivered: its changes go to the
+ * unsolicited queue). An error comes with the sentence that the runtime passes on to people; nothing has changed then. Pods and
+ * containers that are not known are adopted from the request.
+ */
+void request_begin(struct pipeline *p, enum request r);
+int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
+void request_stop_pod(struct pipeline *p, const struct pod_desc *pod);
+void request_remove_pod(struct pipeline *p, const struct pod_desc *pod);
+int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr, struct reply *ret, struct err *err);
+void request_start(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
+/* PostStart, PostCreate, PostUpdate: what they tell of the container's state. */
+void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
+int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr, const struct res_desc *res,
+		   struct reply *ret, struct err *err);
+void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr, struct reply *ret);
+void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
+void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods, const struct ctr_desc *ctrs, uint32_t n_ctrs,
+		  struct reply *ret);
+/* `failed`: the request was answered with an error. */
+void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
+void reply_dropped(struct pipeline *p, struct reply *reply);
+
+/* ---- unsolicited updates (updates.c) ------------------------------------------------------------------------------------ */
+
+#define UPDATE_BATCH_MAX 2048u
+
+struct update_item {
+	rp_ctr ctr;
+	char *id; /* the runtime's */
+	uint32_t fields;
+	struct values values; /* what is sent; stays as it is while it is under way */
+};
+
+/* The next batch, one at a time: NULL when nothing waits or one is outstanding. The front end sends it and answers with one of the
+ * two below. */
+struct update_item *updates_next(struct pipeline *p, uint32_t *ret_n);
+void updates_acked(struct pipeline *p);
+/* Somebody in the batch failed, the runtime does not say who: they are sent again one by one, later and later. `retry_now`: the
+ * connection ended, nothing is known. */
+void updates_failed(struct pipeline *p, bool connection_lost, const char *reason);
+unsigned updates_waiting(const struct pipeline *p);
+bool updates_outstanding(const struct pipeline *p);
+
+/* ---- the runtime's connection, as the front end tells it ------------------------------------------------------------------- */
+
+struct runtime_state {
+	bool connected, synchronized;
+	char name[64], version[64], nri_version[64];
+	uint64_t connected_ns, synchronized_ns, request_timeout_ms;
+	uint64_t connects, disconnects;
+	char last_error[ERR_TEXT_MAX]; /* why it is not connected */
+};
+struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
+
+/* ---- life --------------------------------------------------------------------------------------------------------------- */
+
+struct pipeline_config {
+	struct loop *loop;
+	const char *config_path;
+	const char *host_root;	 /* "/" */
+	const char *state_dir;	 /* NULL: from the configuration */
+	const char *const *module_dirs; /* instead of modules.path */
+	unsigned n_module_dirs;
+	bool reset_cache;
+	bool fixed_log_level; /* the command line's stays */
+	uint32_t hang_limit_ms; /* of a module call; 0: WATCHDOG_LIMIT_MS */
+	/* Something waits for updates_next. Called from anywhere but within updates_*. */
+	void (*updates_ready)(void *arg);
+	/* A configuration has come into force (the first one included): take what concerns you from conf_core(). */
+	void (*configured)(const struct conf *conf, void *arg);
+	/* The first or a new synchronisation is through. */
+	void (*synchronized)(void *arg);
+	void *arg;
+};
+
+/* Reads configuration and machine, opens the store, loads the policy and the controllers. Nothing leaves the process yet. Errors
+ * are for people; -EINVAL means the configuration (exit status 78). */
+int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
+/* Stops the controllers, writes what is not written, closes. Returns NULL. */
+struct pipeline *pipeline_free(struct pipeline *p);
+
+/* ---- configurations (config.c) ------------------------------------------------------------------------------------------- */
+
+#define RELOAD_TEXT_MAX 65536u
+
+struct move {
+	const char *ctr; /* namespace/pod/container */
+	const char *from_cpus, *to_cpus, *from_mems, *to_mems;
+	const char *note; /* "", or why it is degraded */
+};
+
+struct reload_result {
+	int code;	  /* 0: in force; -EINVAL: refused, the old one stays in force; another: failed */
+	struct err err;
+	const char *warnings; /* lines, "" */
+	const char *changes;  /* keys that changed, lines */
+	bool restart_needed;  /* some of them only count after a restart */
+	const struct move *moves; /* containers that are moved */
+	unsigned n_moves;
+	uint64_t took_us;
+};
+typedef void (*reload_done)(const struct reload_result *res, void *arg);
+
+/* Reads the configuration again, tries it in a child, puts it in force. done (may be NULL) is called once, later; the outcome is logged
+ * in any case. Reloads that come meanwhile are served by one that follows. */
+void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
+/* The same up to the list of moves for another file; nothing is put in force. */
+int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg, struct err *err);
+const struct conf *pipeline_conf(const struct pipeline *p);
+uint64_t pipeline_conf_generation(const struct pipeline *p);
+
+/* ---- for status, metrics and the control socket ---------------------------------------------------------------------------- */
+
+struct pipeline_status {
+	const char *policy;	 /* in force; "none" in safe mode */
+	const char *configured_policy;
+	bool safe_mode;
+	const char *safe_mode_reason; /* "" */
+	const char *config_path;
+	uint64_t config_generation;
+	bool config_ok; /* the last reload was accepted */
+	const char *config_error;
+	uint64_t started_ns; /* wall clock */
+	unsigned n_pods, n_ctrs, n_degraded, n_updates_waiting, n_module_deaths;
+	const char *store_state; /* "restored", "fresh", or why it was set aside */
+	bool degraded; /* any of the above is not as it should be */
+};
+void pipeline_status(const struct pipeline *p, struct pipeline_status *ret);
+
+struct controller_status {
+	const char *name, *mode;
+	bool running;
+	const char *error; /* why not */
+	unsigned pending, done, partial, failed; /* containers */
+};
+unsigned pipeline_n_controllers(const struct pipeline *p);
+void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret);
+
+#define HISTOGRAM_BUCKETS 12
+struct request_stats {
+	uint64_t n, failed;
+	uint64_t total_ns, max_ns;
+	uint64_t bucket[HISTOGRAM_BUCKETS]; /* of histogram_le_us[], the last is the rest */
+};
+extern const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1];
+
+struct pipeline_stats {
+	struct request_stats requests[N_REQUESTS];
+	uint64_t policy_errors, invariant_breaks, resyncs, updates_sent, updates_failed, updates_in_replies, moved,
+		unmanaged, reloads, reloads_refused, store_errors, adopted;
+};
+const struct pipeline_stats *pipeline_stats(const struct pipeline *p);
+
+struct cache *pipeline_cache(struct pipeline *p);
+struct topo *pipeline_topo(struct pipeline *p);
+struct store *pipeline_store(struct pipeline *p);
+struct loader *pipeline_loader(struct pipeline *p);
+struct crumb *pipeline_crumb(struct pipeline *p);
+const struct fs_root *pipeline_root(struct pipeline *p);
+struct instance *pipeline_policy(struct pipeline *p); /* NULL: none is loaded */
+/* Every running instance, the policy first; for metrics. */
+int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg);
+
+/* ---- events (events.c) --------------------------------------------------------------------------------------------------- */
+
+#define EVENTS_MAX 512u
+#define EVENT_TEXT_MAX 224u
+
+enum event_kind {
+	EV_RUNTIME,   /* connected, lost, synchronised */
+	EV_CONFIG,    /* reloads */
+	EV_CREATED,   /* a container was placed */
+	EV_REFUSED,   /* … or refused */
+	EV_MOVED,     /* its CPUs or memory nodes changed */
+	EV_RELEASED,
+	EV_DEGRADED,
+	EV_UPDATE_FAILED,
+	EV_MODULE,    /* errors and deaths of modules */
+	EV_MACHINE,   /* CPUs came or went */
+	N_EVENT_KINDS
+};
+const char *event_kind_name(enum event_kind k);
+
+struct event {
+	uint64_t seq; /* from 1 */
+	uint64_t wall_ns;
+	enum event_kind kind;
+	char text[EVENT_TEXT_MAX];
+};
+void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The first event after seq that is still there; NULL: none yet. */
+const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq);
+uint64_t pipeline_last_event(const struct pipeline *p);
+/* Calls fn (once) when an event comes; for those who follow. */
+void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the runtime asks, one function a request. */
+#include <string.h>
+
+#include "core/cache/derive.h"
+#include "core/pipeline/internal.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "request"
+
+const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1] = {10, 25, 50, 100, 250, 500, 1000, 5000, 25000, 100000, 1000000};
+
+static const char *const request_names[N_REQUESTS] = {
+	[REQ_CONFIGURE] = "Configure",
+	[REQ_SYNCHRONIZE] = "Synchronize",
+	[REQ_RUN_POD] = "RunPodSandbox",
+	[REQ_UPDATE_POD] = "UpdatePodSandbox",
+	[REQ_STOP_POD] = "StopPodSandbox",
+	[REQ_REMOVE_POD] = "RemovePodSandbox",
+	[REQ_CREATE] = "CreateContainer",
+	[REQ_POST_CREATE] = "PostCreateContainer",
+	[REQ_START] = "StartContainer",
+	[REQ_POST_START] = "PostStartContainer",
+	[REQ_UPDATE] = "UpdateContainer",
+	[REQ_POST_UPDATE] = "PostUpdateContainer",
+	[REQ_STOP] = "StopContainer",
+	[REQ_REMOVE] = "RemoveContainer",
+	[REQ_OTHER] = "other",
+};
+
+const char *request_name(enum request r)
+{
+	return r < N_REQUESTS ? request_names[r] : "?";
+}
+
+/* ---- begin and end -------------------------------------------------------------------------------------------------- */
+
+void request_begin(struct pipeline *p, enum request r)
+{
+	p->request = r;
+	p->request_ns = clock_ns();
+	watchdog_begin(p->watchdog);
+}
+
+static void count(struct pipeline *p, bool failed)
+{
+	struct request_stats *s = &p->stats.requests[p->request];
+	uint64_t took = clock_ns() - p->request_ns;
+	unsigned b = 0;
+	while (b < HISTOGRAM_BUCKETS - 1 && took > (uint64_t)histogram_le_us[b] * 1000)
+		b++;
+	s->n++;
+	s->failed += failed;
+	s->total_ns += took;
+	s->bucket[b]++;
+	if (took > s->max_ns)
+		s->max_ns = took;
+	uint64_t half = p->runtime.request_timeout_ms ? p->runtime.request_timeout_ms * 500000 : 1000000000u;
+	if (took > half)
+		log_warning("%s took %llu ms, more than half of what the runtime allows", request_name(p->request),
+			    (unsigned long long)(took / 1000000));
+}
+
+static void ack_reply(struct pipeline *p, const struct reply *reply)
+{
+	if (reply->created)
+		ctr_ack(p->env.cache, reply->created, reply->created_fields);
+	for (uint32_t i = 0; i < reply->n_updates; i++) {
+		ctr_ack(p->env.cache, reply->updates[i].ctr, reply->updates[i].fields);
+		store_put_ctr(p->store, reply->updates[i].ctr);
+	}
+	p->stats.updates_in_replies += reply->n_updates;
+	if (reply->created || reply->n_updates)
+		persist_later(p);
+}
+
+void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
+{
+	if (reply && !failed)
+		ack_reply(p, reply);
+	if (p->txn) {
+		decide_hooks(p, reply ? reply->created : NULL);
+		decide_end(p);
+	}
+	watchdog_end(p->watchdog);
+	count(p, failed);
+}
+
+void reply_dropped(struct pipeline *p, struct reply *reply)
+{
+	for (uint32_t i = 0; i < reply->n_updates; i++)
+		updates_add(p, reply->updates[i].ctr);
+	if (reply->created)
+		updates_add(p, reply->created);
+	reply->n_updates = 0;
+	reply->created = NULL;
+	reply_sent(p, reply, true);
+}
+
+/* ---- pods ----------------------------------------------------------------------------------------------------------- */
+
+int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err *err)
+{
+	struct pod *pod;
+	int r = cache_put_pod(p->env.cache, desc, &pod, err);
+	if (r)
+		return r;
+	store_put_pod(p->store, pod);
+	persist_later(p);
+	return 0;
+}
+
+/* Releases what a pod's containers still hold; nobody waits for the changes. */
+static void release_pod(struct pipeline *p, struct pod *pod)
+{
+	for (struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
+		if (!ctr_live(ctr->cur.state))
+			continue;
+		decide_release(p, ctr);
+		decide_queue(p);
+		decide_hooks(p, NULL);
+		decide_end(p);
+		pipeline_event(p, EV_RELEASED, "%s: its pod ended", ctr->full_name);
+	}
+}
+
+void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	if (!pod)
+		return;
+	release_pod(p, pod);
+	pod->stopped = true;
+}
+
+static void post_stop(struct pipeline *p, struct ctr *ctr)
+{
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct err err = ERR_INIT;
+		struct controller *c = &p->controllers[i];
+		if (c->running && instance_post_stop(c->instance, ctr, &err))
+			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
+	}
+}
+
+static void remove_ctr(struct pipeline *p, struct ctr *ctr)
+{
+	store_del_ctr(p->store, ctr);
+	cache_del_ctr(p->env.cache, ctr);
+}
+
+void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	if (!pod)
+		return;
+	release_pod(p, pod);
+	while (pod->ctrs)
+		remove_ctr(p, pod->ctrs);
+	store_del_pod(p->store, pod);
+	cache_del_pod(p->env.cache, pod);
+	persist_later(p);
+}
+
+/* ---- creation ------------------------------------------------------------------------------------------------------- */
+
+/* The pod and container of a request, adopted if they are not known. */
+static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const struct ctr_desc *desc, struct ctr **ret, struct err *err)
+{
+	struct pod *pod = cache_pod(p->env.cache, pod_desc->id);
+	if (!pod) {
+		int r = cache_put_pod(p->env.cache, pod_desc, &pod, err);
+		if (r)
+			return r;
+		store_put_pod(p->store, pod);
+		p->stats.adopted++;
+	}
+	return cache_put_ctr(p->env.cache, desc, ret, err);
+}
+
+struct creation {
+	struct ctr *ctr, *replaced;
+};
+
+static int place(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct creation *c = arg;
+	struct decision *d;
+	int r = 0;
+	if (c->replaced) {
+		r = p->policy ? instance_release(p->policy, c->replaced, err) : 0;
+		d = r ? NULL : txn_stage(p->txn, c->replaced);
+		if (!d)
+			return r ? r : -ENOMEM;
+		d->state = RP_STATE_EXITED;
+	}
+	d = txn_stage(p->txn, c->ctr);
+	if (!d)
+		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
+	txn_set_created(p->txn, c->ctr);
+	if (p->policy)
+		r = instance_allocate(p->policy, c->ctr, err);
+	for (unsigned i = 0; !r && i < p->n_controllers; i++) {
+		struct controller *ctl = &p->controllers[i];
+		struct err why = ERR_INIT;
+		if (!ctl->running || !instance_pre_create(ctl->instance, c->ctr, &why))
+			continue;
+		if (ctl->mode != CONF_RELAXED)
+			return err_set(err, why.code, "controller %s: %s", ctl->name, why.text);
+		log_warning("%s: controller %s: %s", c->ctr->full_name, ctl->name, why.text);
+	}
+	d->state = RP_STATE_CREATED;
+	return r;
+}
+
+static void describe_created(struct pipeline *p, const struct ctr *ctr)
+{
+	const struct decision *d = &ctr->cur;
+	const char *cpus = d->cpus ? d->cpus->text : "not pinned", *mems = d->mems ? d->mems->text : "not pinned";
+	log_info("%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus, d->exclusive ? " (exclusive)" : "", mems);
+	pipeline_event(p, EV_CREATED, "%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus,
+		       d->exclusive ? " (exclusive)" : "", mems);
+}
+
+static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
+{
+	struct creation *c = arg;
+	struct decision *d = txn_stage(p->txn, c->ctr);
+	struct blob *reason = blob_str(err->text);
+	if (!d || !reason) {
+		blob_unref(reason);
+		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
+	}
+	txn_put_blob(&d->degraded, reason);
+	d->state = RP_STATE_CREATED;
+	return 0;
+}
+
+static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
+{
+	(void)err_prefix(err, "container %s", ctr->full_name);
+	log_notice("refused: %s", err->text);
+	pipeline_event(p, EV_REFUSED, "%s", err->text);
+	remove_ctr(p, ctr);
+}
+
+/* The same name with another id: the runtime has lost the older one without a word. */
+static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	char name[3 * CACHE_ID_MAX + 3];
+	if (snprintf(name, sizeof name, "%s/%s/%s", pod->ns, pod->name, desc->name) >= (int)sizeof name)
+		return NULL;
+	struct ctr *old = cache_ctr_by_name(p->env.cache, name);
+	return old && ctr_live(old->cur.state) && !str_eq(old->id, desc->id) ? old : NULL;
+}
+
+int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc, struct reply *ret, struct err *err)
+{
+	struct creation c = {.replaced = replaced_by(p, pod, desc)};
+	*ret = (struct reply){0};
+	int r = adopt(p, pod, desc, &c.ctr, err);
+	if (r)
+		return r;
+	c.ctr->desc = desc;
+	r = decide(p, place, &c, err);
+	if (r && pipeline_conf(p) && conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED) {
+		struct err why = *err;
+		log_warning("%s: runs unmanaged: %s", c.ctr->full_name, why.text);
+		p->stats.unmanaged++;
+		r = decide(p, run_unmanaged, &c, &why);
+		if (!r)
+			pipeline_event(p, EV_DEGRADED, "%s runs unmanaged: %s", c.ctr->full_name, why.text);
+	}
+	c.ctr->desc = NULL;
+	if (r) {
+		refused(p, c.ctr, err);
+		return r;
+	}
+	ret->created = c.ctr;
+	ret->created_fields = ctr_diff(c.ctr);
+	ret->extras = txn_extras(p->txn, &ret->n_extras);
+	decide_reply(p, ret, c.ctr, false);
+	describe_created(p, c.ctr);
+	return 0;
+}
+
+/* ---- the rest of its life ------------------------------------------------------------------------------------------- */
+
+/* Facts that later requests carry: state, pid, times. */
+static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc, uint32_t state)
+{
+	if (desc->pid)
+		ctr->pid = desc->pid;
+	if (desc->created_ns && desc->created_ns != ctr->created_ns) {
+		ctr->created_ns = desc->created_ns;
+		ctr->stored = false;
+	}
+	if (ctr_live(ctr->cur.state) && ctr->cur.state != state) {
+		ctr->cur.state = state;
+		ctr->decision_stored = false;
+	}
+	if (!ctr->stored || !ctr->decision_stored) {
+		store_put_ctr(p->store, ctr);
+		persist_later(p);
+	}
+}
+
+static int started(struct pipeline *p, void *arg, struct err *err)
+{
+	const struct ctr *ctr = arg;
+	struct rp_event ev = {sizeof ev, RP_EVENT_STARTED, ctr->handle, 0};
+	return instance_event(p->policy, &ev, err);
+}
+
+static void post_start(struct pipeline *p, struct ctr *ctr)
+{
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct err err = ERR_INIT;
+		struct controller *c = &p->controllers[i];
+		if (c->running && instance_post_start(c->instance, ctr, &err))
+			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
+	}
+}
+
+/* An unknown container that lives: it came to be while nobody listened, and is placed now. */
+static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	struct err err = ERR_INIT;
+	struct creation c = {.replaced = replaced_by(p, pod, desc)};
+	struct ctr_desc living = *desc;
+	if (living.state == RP_STATE_CREATING)
+		living.state = RP_STATE_RUNNING;
+	if (!*pod->name || adopt(p, pod, &living, &c.ctr, &err)) {
+		log_warning("container %s is not known and cannot be taken over: %s", desc->id,
+			    err.code ? err.text : "the runtime does not tell its pod");
+		return NULL;
+	}
+	if (decide(p, place, &c, &err)) {
+		log_error("%s: was not known and cannot be placed: %s", c.ctr->full_name, err.text);
+		pipeline_event(p, EV_DEGRADED, "%s: %s", c.ctr->full_name, err.text);
+		return c.ctr;
+	}
+	c.ctr->cur.state = living.state;
+	decide_queue(p);
+	decide_end(p);
+	return c.ctr;
+}
+
+void request_start(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	struct err err = ERR_INIT;
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	if (!ctr) {
+		(void)adopt_running(p, pod, desc);
+		return;
+	}
+	refresh(p, ctr, desc, RP_STATE_RUNNING);
+	if (p->policy && instance_handles_events(p->policy)) {
+		if (decide(p, started, ctr, &err))
+			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy), err.text);
+		decide_queue(p);
+	}
+	post_start(p, ctr);
+}
+
+void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	(void)pod;
+	if (ctr && desc->state != RP_STATE_CREATING && desc->state != RP_STATE_EXITED)
+		refresh(p, ctr, desc, desc->state);
+}
+
+static bool needs_equal(const struct needs *a, const struct needs *b)
+{
+	return a->cpu_request == b->cpu_request && a->cpu_limit == b->cpu_limit && a->mem_request == b->mem_request &&
+	       a->mem_limit == b->mem_limit;
+}
+
+static int resize(struct pipeline *p, void *arg, struct err *err)
+{
+	struct ctr *ctr = arg;
+	struct decision *d = txn_stage(p->txn, ctr);
+	if (!d)
+		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	if (needs_equal(&d->needs, &ctr->wanted))
+		return 0;
+	d->needs = ctr->wanted;
+	return p->policy ? instance_update(p->policy, ctr, err) : 0;
+}
+
+int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc, const struct res_desc *res,
+		   struct reply *ret, struct err *err)
+{
+	*ret = (struct reply){0};
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	if (!ctr)
+		ctr = adopt_running(p, pod, desc);
+	if (!ctr || !ctr_live(ctr->cur.state))
+		return 0;
+	if (res->cpus && *res->cpus && ctr->cur.cpus && !p->warned_kubelet) {
+		p->warned_kubelet = true;
+		log_warning("%s: the kubelet sets CPUs %s itself; set its cpuManagerPolicy to none (said once)", ctr->full_name,
+			    res->cpus);
+	}
+	struct cache *c = p->env.cache;
+	struct needs had = ctr->wanted;
+	struct values requested, acked;
+	bool estimated;
+	values_copy(&requested, &ctr->requested);
+	values_copy(&acked, &ctr->acked);
+	(void)values_overlay(c, &ctr->requested, res, true);
+	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, topo_memory(p->env.topo), &ctr->wanted, &estimated);
+	int r = decide(p, resize, ctr, err);
+	if (r) {
+		values_fini(c, &ctr->requested);
+		ctr->requested = requested;
+		values_fini(c, &acked);
+		ctr->wanted = had;
+		(void)err_prefix(err, "container %s", ctr->full_name);
+		pipeline_event(p, EV_REFUSED, "resize of %s", err->text);
+		return r;
+	}
+	values_fini(c, &requested);
+	values_fini(c, &acked);
+	ctr->stored = false;
+	/* the runtime is about to have what was asked for; ours goes over it where it differs */
+	(void)values_overlay(c, &ctr->acked, res, true);
+	decide_reply(p, ret, ctr, true);
+	return 0;
+}
+
+void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc, struct reply *ret)
+{
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	(void)pod;
+	*ret = (struct reply){0};
+	if (!ctr || !ctr_live(ctr->cur.state))
+		return;
+	decide_release(p, ctr);
+	decide_reply(p, ret, ctr, false);
+	post_stop(p, ctr);
+	pipeline_event(p, EV_RELEASED, "%s", ctr->full_name);
+}
+
+void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+{
+	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
+	(void)pod;
+	if (!ctr)
+		return;
+	if (ctr_live(ctr->cur.state)) {
+		decide_release(p, ctr);
+		decide_queue(p);
+		decide_hooks(p, NULL);
+		decide_end(p);
+		post_stop(p, ctr);
+	}
+	remove_ctr(p, ctr);
+	persist_later(p);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Synchronize: the runtime's list replaces what the cache believes. What is known and still there keeps its decision, and only what the
+ * runtime has otherwise is said; what is new is placed; what is not listed is gone.
+ */
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/cache/derive.h"
+#include "core/pipeline/apply.h"
+#include "core/pipeline/internal.h"
+#include "core/util/log.h"
+
+#define LOG_SOURCE "sync"
+
+static void take_pods(struct pipeline *p, const struct pod_desc *pods, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct err err = ERR_INIT;
+		struct pod *pod;
+		if (cache_put_pod(p->env.cache, &pods[i], &pod, &err)) {
+			log_warning("a pod of the runtime is left out: %s", err.text);
+			continue;
+		}
+		pod->sync_mark = p->sync_mark;
+		store_put_pod(p->store, pod);
+	}
+}
+
+static bool number_changed(int64_t reported, int64_t known)
+{
+	return reported != RP_NOT_SET && reported != 0 && reported != known;
+}
+
+/*
+ * A container we know: what the runtime reports is what it has. Shares, quota or limit that are neither what we knew nor what we set were
+ * changed by the kubelet while we were away: a resize that we have not seen.
+ */
+static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *d)
+{
+	const struct values was = ctr->acked;
+	struct res_desc resized = d->res;
+	resized.cpus = resized.mems = NULL;
+	bool changed = number_changed(d->res.shares, was.shares) || number_changed(d->res.quota, was.quota) ||
+		       number_changed(d->res.mem_limit, was.mem_limit);
+	(void)values_overlay(p->env.cache, &ctr->acked, &d->res, true);
+	if (changed) {
+		(void)values_overlay(p->env.cache, &ctr->requested, &resized, true);
+		cache_derive(p->env.cache, ctr);
+	}
+	if (ctr_live(ctr->cur.state) && ctr_live(d->state))
+		ctr->cur.state = d->state == RP_STATE_CREATING ? RP_STATE_CREATED : d->state;
+}
+
+static void take_ctrs(struct pipeline *p, const struct ctr_desc *ctrs, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct err err = ERR_INIT;
+		struct ctr_desc d = ctrs[i];
+		struct ctr *known = cache_ctr(p->env.cache, d.id), *ctr;
+		if (d.state == RP_STATE_CREATING)
+			d.state = RP_STATE_RUNNING;
+		if (cache_put_ctr(p->env.cache, &d, &ctr, &err)) {
+			log_warning("a container of the runtime is left out: %s", err.text);
+			continue;
+		}
+		if (known)
+			take_known(p, ctr, &d);
+		ctr->sync_mark = p->sync_mark;
+		ctr->desc = &ctrs[i];
+	}
+}
+
+static void drop_unlisted(struct pipeline *p)
+{
+	struct ctr *ctr, *next;
+	DL_FOREACH_SAFE(cache_ctrs(p->env.cache), ctr, next) {
+		if (ctr->sync_mark == p->sync_mark)
+			continue;
+		log_debug("%s is gone", ctr->full_name);
+		store_del_ctr(p->store, ctr);
+		cache_del_ctr(p->env.cache, ctr);
+	}
+	for (struct pod *pod = cache_pods(p->env.cache), *after; pod; pod = after) {
+		after = pod->hh.next;
+		if (pod->sync_mark == p->sync_mark)
+			continue;
+		store_del_pod(p->store, pod);
+		cache_del_pod(p->env.cache, pod);
+	}
+}
+
+/* Of two living containers with one name the newer counts: later creation, else created rather than running, else seen later. */
+static bool newer(const struct ctr *a, const struct ctr *b)
+{
+	if (a->created_ns != b->created_ns)
+		return a->created_ns > b->created_ns;
+	if (a->cur.state != b->cur.state)
+		return a->cur.state == RP_STATE_CREATED;
+	return a->seq > b->seq;
+}
+
+static void settle_names(struct pipeline *p)
+{
+	struct ctr *ctr;
+	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
+		struct ctr *named = cache_ctr_by_name(p->env.cache, ctr->full_name);
+		if (!named || named == ctr || !ctr_live(ctr->cur.state) || !ctr_live(named->cur.state))
+			continue;
+		struct ctr *winner = newer(ctr, named) ? ctr : named, *loser = winner == ctr ? named : ctr;
+		log_notice("%s: container %s has been replaced by %s", ctr->full_name, loser->id, winner->id);
+		cache_claim_name(p->env.cache, winner);
+		/* nobody holds anything in its name yet: the policy is about to look at everything anew */
+		struct txn *t = txn_begin(p->env.cache);
+		struct decision *d = t ? txn_stage(t, loser) : NULL;
+		if (d) {
+			d->state = RP_STATE_EXITED;
+			txn_put_set(p->env.cache, &d->exclusive, NULL);
+			txn_commit(t);
+			store_put_ctr(p->store, loser);
+		}
+		txn_end(t);
+	}
+}
+
+static int synchronize(struct pipeline *p, void *arg, struct err *err)
+{
+	struct ctr *ctr;
+	(void)arg;
+	if (p->other_policy && p->policy) {
+		int r = apply_forget_former(p, p->policy, conf_core(p->conf)->reset_on_switch, err);
+		if (r)
+			return r;
+	}
+	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
+		if (!ctr_live(ctr->cur.state) || !memcmp(&ctr->cur.needs, &ctr->wanted, sizeof ctr->wanted))
+			continue;
+		struct decision *d = txn_stage(p->txn, ctr);
+		if (!d)
+			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+		d->needs = ctr->wanted;
+	}
+	return p->policy ? instance_sync(p->policy, err) : 0;
+}
+
+/* What is decided for containers that the transaction did not touch may still be something else than what the runtime has. */
+static void stage_differing(struct pipeline *p)
+{
+	struct ctr *ctr;
+	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
+		if (ctr_live(ctr->cur.state) && !ctr->in_updates && ctr_diff(ctr))
+			updates_add(p, ctr);
+	}
+}
+
+void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods, const struct ctr_desc *ctrs, uint32_t n_ctrs,
+		  struct reply *ret)
+{
+	struct err err = ERR_INIT;
+	struct ctr *ctr;
+	*ret = (struct reply){0};
+	p->sync_mark++;
+	take_pods(p, pods, n_pods);
+	take_ctrs(p, ctrs, n_ctrs);
+	drop_unlisted(p);
+	settle_names(p);
+	int r = decide(p, synchronize, NULL, &err);
+	p->sync_failed = r != 0;
+	if (!r)
+		p->other_policy = false;
+	if (r) {
+		log_error("policy %s cannot place the containers of the runtime: %s; they keep what they have",
+			  p->policy ? instance_name(p->policy) : "-", err.text);
+		pipeline_event(p, EV_DEGRADED, "synchronisation: %s", err.text);
+	}
+	decide_reply(p, ret, NULL, false);
+	p->runtime.synchronized = true;
+	p->runtime.synchronized_ns = clock_wall_ns();
+	DL_FOREACH(cache_ctrs(p->env.cache), ctr)
+		ctr->desc = NULL;
+	if (!ret->n_updates)
+		stage_differing(p);
+	persist_now(p);
+	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates", p->runtime.name, p->runtime.version,
+		   cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache), ret->n_updates);
+	pipeline_event(p, EV_RUNTIME, "synchronized: %u pods, %u containers, %u updates", cache_n_pods(p->env.cache),
+		       cache_n_ctrs(p->env.cache), ret->n_updates);
+	if (p->cfg.synchronized)
+		p->cfg.synchronized(p->cfg.arg);
+}
