@@ -153,7 +153,7 @@ static int check_section(struct conf_loader *l, const struct check *c, const str
 	bool map = node_is(m->node, RP_NODE_MAP) || node_is(m->node, RP_NODE_NULL);
 	if (module->schema) {
 		check_node(c, &module->schema->root, m->node);
-	} else if (!map && module->found == CONF_NO_MODULE) {
+	} else if (!map && (module->found == CONF_NO_MODULE || !l->schemas)) {
 		unknown_key(c, core, m);
 	} else if (!map) {
 		char found[CONF_PLACE_MAX];

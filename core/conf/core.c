@@ -61,8 +61,9 @@ static const struct rp_key rows[] = {
 	ROW("control.rdt", RP_T_MAP, NULL, .doc = "As the section rdt, whose own keys win."),
 	ROW("control.blockio", RP_T_MAP, NULL, .doc = "As the section blkio, whose own keys win."),
 	ROW("metrics", RP_T_MAP, NULL, .doc = "The HTTP server for metrics and health."),
-	ROW("metrics.listen", RP_T_STRING, "127.0.0.1:8891",
-	    .doc = "Address and port, or unix:PATH; an empty text switches the server off."),
+	ROW("metrics.listen", RP_T_STRING, NULL,
+	    .doc = "Address and port, or unix:PATH; an empty text switches the server off. Without "
+		   "it, instrumentation.httpEndpoint holds."),
 	ROW("log", RP_T_MAP, NULL, .doc = "The log on standard error."),
 	ROW("log.level", RP_T_ENUM, "info", .choices = LEVELS,
 	    .doc = "The least important level that is logged."),
@@ -85,8 +86,8 @@ static const struct rp_key rows[] = {
 	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
 	    .doc = "Ask the kubelet for the devices of pods."),
 	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, as custom resources have it."),
-	ROW("instrumentation.httpEndpoint", RP_T_STRING, NULL,
-	    .doc = "As metrics.listen, which wins."),
+	ROW("instrumentation.httpEndpoint", RP_T_STRING, "127.0.0.1:8891",
+	    .doc = "What holds where metrics.listen is not set."),
 	ROW("instrumentation.prometheusExport", RP_T_BOOL, "true",
 	    .doc = "Serve metrics for Prometheus."),
 	ROW("instrumentation.metricsExporter", RP_T_ENUM, NULL, .choices = EXPORTERS,
@@ -369,9 +370,9 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 {
 	const struct conf *conf = l->conf;
 	rp_cfg map = node_child(conf->root, "instrumentation");
-	core->metrics.listen = conf_text(
-		conf_get(conf->root, "metrics.listen"),
-		conf_text(node_child(map, "httpEndpoint"), core_default("metrics.listen")));
+	core->metrics.listen = conf_text(conf_get(conf->root, "metrics.listen"),
+					 conf_text(node_child(map, "httpEndpoint"),
+						   core_default("instrumentation.httpEndpoint")));
 	core->metrics.prometheus = get_bool(conf, "instrumentation.prometheusExport");
 	rp_cfg exporter = node_child(map, "metricsExporter");
 	const char *name = conf_text(exporter, "");

@@ -92,6 +92,11 @@ struct conf_docs {
 	unsigned n_nodes;
 };
 
+/* The character at s, of which n bytes are left (at least one); its length, or 0 when it is not UTF-8. */
+unsigned char_decode(const char *s, size_t n, uint32_t *ret);
+bool char_breaks(uint32_t c);	 /* ends a line */
+bool char_printable(uint32_t c); /* YAML allows it unescaped */
+
 /* Appends the documents of one source. 0, maybe with problems; -EINVAL with problems when the rest of the source is lost; -ENOMEM. */
 int yaml_read(struct arena *arena, const struct conf_source *source, const struct conf_file *file,
 	      struct conf_docs *docs, struct conf_errors *errs);
@@ -102,6 +107,8 @@ int yaml_read(struct arena *arena, const struct conf_source *source, const struc
 bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs);
 /* "an integer of at least 0": what is expected. Returns buf. */
 const char *value_expected(const struct rp_key *key, char *buf, size_t size);
+/* The same of a text, without words; quotes do not matter. */
+bool value_fits(const char *text, const struct rp_key *key);
 /* The values the scalars give under the type are the same. */
 bool value_equal(const char *a, const char *b, uint32_t type);
 
@@ -192,5 +199,11 @@ int core_fill(struct conf_loader *l);
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret);
 /* The default of a core key as the table gives it; "" when there is none. */
 const char *core_default(const char *path);
+
+/* ---- show.c ------------------------------------------------------------------------------------------------------ */
+
+/* A list without maps in it, on one line. */
+bool show_is_flat(rp_cfg list);
+void show_flow(struct buf *out, rp_cfg node);
 
 #endif

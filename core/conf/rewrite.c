@@ -34,7 +34,7 @@ static bool one_of(const char *s, const char *const *list, size_t n)
 
 /* ---- merging ----------------------------------------------------------------------------------------------------- */
 
-/* src over dst. Depth is bounded by the documents'. */
+/* src over dst; a null takes away what dst has. Depth is bounded by the documents'. */
 static int merge(struct arena *arena, struct rp_cfg_node *dst, const struct rp_cfg_node *src)
 {
 	for (uint32_t i = 0; i < src->n; i++) {
@@ -45,6 +45,8 @@ static int merge(struct arena *arena, struct rp_cfg_node *dst, const struct rp_c
 			rc = node_append(arena, dst, from->key, from->node);
 		else if (node_is(to->node, RP_NODE_MAP) && node_is(from->node, RP_NODE_MAP))
 			rc = merge(arena, to->node, from->node);
+		else if (node_is(from->node, RP_NODE_NULL))
+			node_remove(dst, to);
 		else
 			to->node = from->node;
 		if (rc < 0)

@@ -152,6 +152,11 @@ static int check_text(const char *s, const struct rp_key *key)
 	}
 }
 
+bool value_fits(const char *text, const struct rp_key *key)
+{
+	return check_text(text, key) == 0;
+}
+
 static bool must_be_plain(uint32_t type)
 {
 	return type == RP_T_BOOL || type == RP_T_INT || type == RP_T_NUMBER;

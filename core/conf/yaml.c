@@ -38,26 +38,25 @@ struct reader {
 
 /* ---- characters -------------------------------------------------------------------------------------------------- */
 
-/* The character at s, of which n bytes are left; its length, or 0 when it is not UTF-8. */
-static unsigned decode(const uint8_t *s, size_t n, uint32_t *ret)
+unsigned char_decode(const char *s, size_t n, uint32_t *ret)
 {
-	unsigned len = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (len > n || !utf8_valid((const char *)s, len))
+	const uint8_t *u = (const uint8_t *)s;
+	unsigned len = u[0] < 0x80 ? 1 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+	if (len > n || !utf8_valid(s, len))
 		return 0;
-	uint32_t c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+	uint32_t c = len == 1 ? u[0] : u[0] & (0x7fu >> len);
 	for (unsigned i = 1; i < len; i++)
-		c = c << 6 | (s[i] & 0x3fu);
+		c = c << 6 | (u[i] & 0x3fu);
 	*ret = c;
 	return len;
 }
 
-static bool is_break(uint32_t c)
+bool char_breaks(uint32_t c)
 {
 	return c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-/* What YAML allows unescaped. */
-static bool printable(uint32_t c)
+bool char_printable(uint32_t c)
 {
 	if (c < 0xa0)
 		return c == '\t' || c == '\n' || c == '\r' || c == 0x85 || (c >= 0x20 && c < 0x7f);
@@ -66,7 +65,7 @@ static bool printable(uint32_t c)
 
 static int check_bytes(const struct reader *r)
 {
-	const uint8_t *s = (const uint8_t *)r->source->text;
+	const char *s = r->source->text;
 	size_t n = r->source->len;
 	if (n > CONF_FILE_MAX)
 		return problem_at(r->errs, r->file, 0, 0, "larger than %u bytes", CONF_FILE_MAX);
@@ -78,18 +77,18 @@ static int check_bytes(const struct reader *r)
 	unsigned line = 1, column = 1;
 	for (size_t i = 0; i < n;) {
 		uint32_t c;
-		unsigned len = decode(s + i, n - i, &c);
+		unsigned len = char_decode(s + i, n - i, &c);
 		if (!len)
 			return problem_at(r->errs, r->file, line, column,
-					  "byte 0x%02x is not valid UTF-8", s[i]);
+					  "byte 0x%02x is not valid UTF-8", (uint8_t)s[i]);
 		if (!c)
 			return problem_at(r->errs, r->file, line, column,
 					  "a NUL byte; this is no text file");
-		if (!printable(c))
+		if (!char_printable(c))
 			return problem_at(r->errs, r->file, line, column,
 					  "character U+%04X is not allowed", c);
 		column++;
-		if (is_break(c) && !(c == '\r' && i + 1 < n && s[i + 1] == '\n')) {
+		if (char_breaks(c) && !(c == '\r' && i + 1 < n && s[i + 1] == '\n')) {
 			line++;
 			column = 1;
 		}
@@ -218,6 +217,8 @@ static int read_key(struct reader *r, const yaml_event_t *e)
 	bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	if (!text[0])
 		return fail(r, &e->start_mark, "an empty key");
+	if (strlen(text) > CONF_KEY_MAX)
+		return fail(r, &e->start_mark, "a key of more than %u bytes", CONF_KEY_MAX);
 	if (strlen(text) != e->data.scalar.length || has_control(text))
 		return fail(r, &e->start_mark, "a control character in a key");
 	if (plain && str_eq(text, "<<"))
