@@ -22,7 +22,8 @@ int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 /* For evhttp alone. */
 struct event_base *loop_base(struct loop *loop);
-/* After fork(): the child's loop handle is dead, this only lets go of what it shares with the parent. */
+/* After fork(): the child's loop handle is dead, this only lets go of what it shares with the parent and unblocks
+ * the loop's signals. Posts and jobs are refused with -ESHUTDOWN from here on; leave with _exit(). */
 void loop_abandon(struct loop *loop);
 
 #define LOOP_READ 1u
@@ -37,6 +38,7 @@ void loop_timer_disarm(struct loop_timer *t);
 bool loop_timer_armed(const struct loop_timer *t);
 struct loop_timer *loop_timer_free(struct loop_timer *t);
 
+/* The signal is blocked in the process as long as this lives, and read from a signalfd: make it before any thread, once a signal. */
 struct loop_signal *loop_signal_new(struct loop *loop, int signo, void (*fn)(int signo, void *arg), void *arg);
 struct loop_signal *loop_signal_free(struct loop_signal *s);
 

@@ -297,6 +297,7 @@ static const struct row bad_quantities[] = {
 	{"1e 3", -EINVAL, 0},
 	{"inf", -EINVAL, 0},
 	{"1e9999999", -ERANGE, 0},
+	{"1e1000000", -ERANGE, 0},
 	{"1e-9999999", -ERANGE, 0},
 	{"1e99999999999999999999", -ERANGE, 0},
 	{"16Ei", -ERANGE, 0},
