@@ -121,7 +121,10 @@ void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const 
 	va_start(ap, fmt);
 	format_text(text, fmt, ap);
 	va_end(ap);
-	h->explain->decided_by(h->ctx, ctr, node, text);
+	if (node)
+		h->explain->decided_by(h->ctx, ctr, node, text);
+	else
+		h->explain->note(h->ctx, ctr, text);
 }
 
 void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret)

@@ -48,7 +48,7 @@ int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, cons
 void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* For the container's trail; nothing happens on a host that keeps none. */
+/* For the container's trail; nothing happens on a host that keeps none. What no configuration decided (NULL) is a plain note. */
 void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)

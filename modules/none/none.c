@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy that does nothing: containers stay wherever they are. Controllers still work. It is what the daemon falls back to when
+ * another policy cannot be used, so it must not be able to fail.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <nri-rp/policy.h>
+
+struct rp_plan {
+	int nothing;
+};
+
+struct rp_instance {
+	struct rp_plan plan;
+};
+
+/* The keys that all policies have, so that switching to none needs no other change of the section. */
+static const struct rp_key keys[] = {
+	{.path = "availableResources", .type = RP_T_MAP, .doc = "Accepted and not used."},
+	{.path = "availableResources.cpu", .type = RP_T_ANY, .doc = "Accepted and not used."},
+	{.path = "reservedResources", .type = RP_T_MAP, .doc = "Accepted and not used."},
+	{.path = "reservedResources.cpu", .type = RP_T_ANY, .doc = "Accepted and not used."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.flags = RP_SCHEMA_FOLD_CASE,
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static int32_t none_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	(void)cfg;
+	*ret_plan = &inst->plan;
+	return 0;
+}
+
+static void none_take(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	(void)plan;
+}
+
+static int32_t none_sync(struct rp_instance *inst, rp_txn txn)
+{
+	(void)inst;
+	(void)txn;
+	return 0;
+}
+
+static int32_t none_container(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	(void)inst;
+	(void)txn;
+	(void)ctr;
+	return 0;
+}
+
+static int32_t none_rolled_back(struct rp_instance *inst)
+{
+	(void)inst;
+	return 0;
+}
+
+static const struct rp_policy policy = {
+	.size = sizeof(struct rp_policy),
+	.prepare = none_prepare,
+	.commit = none_take,
+	.abort = none_take,
+	.sync = none_sync,
+	.allocate = none_container,
+	.update = none_container,
+	.release = none_container,
+	.rolled_back = none_rolled_back,
+};
+
+static int32_t none_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	*ret_inst = inst;
+	return 0;
+}
+
+static void none_destroy(struct rp_instance *inst)
+{
+	free(inst);
+}
+
+static const void *none_service(struct rp_instance *inst, const char *id)
+{
+	(void)inst;
+	if (strcmp(id, RP_POLICY_1) == 0)
+		return &policy;
+	return strcmp(id, RP_SCHEMA_1) == 0 ? &schema : NULL;
+}
+
+RP_MODULE_DEFINE("none", "1.0", RP_KIND_POLICY, .summary = "leaves all containers where they are",
+		 .licence = "Apache-2.0", .create = none_create, .destroy = none_destroy,
+		 .service = none_service);

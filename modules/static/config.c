@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <strings.h>
+
+#include "modules/static/static.h"
+
+static const struct rp_key keys[] = {
+	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
+	{.path = "availableResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "CPUs that containers may use, as a set; by default all but those isolated by the "
+		"kernel."},
+	{.path = "reservedResources",
+	 .type = RP_T_MAP,
+	 .doc = "What no container gets for itself."},
+	{.path = "reservedResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "CPUs that no container gets exclusively: a set, or a quantity that is rounded up "
+		"to whole CPUs. At least one is needed."},
+	{.path = "relaxedIsolation",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Exclusive containers prefer CPUs isolated by the kernel, as with the annotation "
+		"prefer-isolated-cpus."},
+	{.path = "rdt",
+	 .type = RP_T_ENUM,
+	 .choices = "auto|true|false",
+	 .fallback = "auto",
+	 .doc = "Accepted for older configurations and not used."},
+	{.path = "cpuManagerPolicyOptions",
+	 .type = RP_T_MAP,
+	 .doc = "Options of the kubelet's static CPU manager policy, by their names there."},
+	{.path = "cpuManagerPolicyOptions.*", .type = RP_T_ANY, .doc = "A boolean."},
+	{.path = "topologyManagerPolicy",
+	 .type = RP_T_ENUM,
+	 .choices = "none|best-effort|restricted|single-numa-node",
+	 .fallback = "none",
+	 .doc = "How strictly exclusive CPUs keep to the fewest NUMA nodes."},
+	{.path = "topologyManagerScope",
+	 .type = RP_T_ENUM,
+	 .choices = "container|pod",
+	 .fallback = "container",
+	 .doc = "Containers are aligned one by one; pod is not supported."},
+	{.path = "cpuAllocator",
+	 .type = RP_T_ENUM,
+	 .choices = "kubelet|common",
+	 .fallback = "kubelet",
+	 .doc = "Which CPUs are chosen: those the kubelet would, or those the other policies "
+		"would."},
+	{.path = "disableCPUQuota",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Containers with exclusive CPUs run without CPU quota."},
+	{.path = "pinMemory",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Containers with exclusive CPUs get their memory from the NUMA nodes of these."},
+};
+
+const struct rp_schema static_schema = {
+	.size = sizeof(struct rp_schema),
+	.flags = RP_SCHEMA_FOLD_CASE,
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static const struct {
+	uint32_t bit;
+	const char *name;
+} options[] = {
+	{OPT_FULL_PCPUS_ONLY, "full-pcpus-only"},
+	{OPT_STRICT_RESERVATION, "strict-cpu-reservation"},
+	{OPT_DISTRIBUTE_NUMA, "distribute-cpus-across-numa"},
+	{OPT_ALIGN_CACHE, "prefer-align-cpus-by-uncorecache"},
+	{OPT_ALIGN_SOCKET, "align-by-socket"},
+	{OPT_DISTRIBUTE_CORES, "distribute-cpus-across-cores"},
+};
+#define N_OPTIONS (sizeof options / sizeof options[0])
+
+static const struct {
+	uint32_t a, b;
+} forbidden[] = {
+	{OPT_FULL_PCPUS_ONLY, OPT_DISTRIBUTE_CORES},
+	{OPT_DISTRIBUTE_NUMA, OPT_DISTRIBUTE_CORES},
+	{OPT_ALIGN_CACHE, OPT_DISTRIBUTE_CORES},
+	{OPT_ALIGN_CACHE, OPT_DISTRIBUTE_NUMA},
+};
+
+/* What the common allocator knows to do. */
+#define COMMON_OPTIONS (OPT_FULL_PCPUS_ONLY | OPT_STRICT_RESERVATION)
+
+static const char *const hint_policies[] = {
+	[HINT_NONE] = "none",
+	[HINT_BEST_EFFORT] = "best-effort",
+	[HINT_RESTRICTED] = "restricted",
+	[HINT_SINGLE_NODE] = "single-numa-node",
+};
+
+const char *option_name(uint32_t bit)
+{
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (options[i].bit == bit)
+			return options[i].name;
+	return "?";
+}
+
+const char *hint_policy_name(enum hint_policy policy)
+{
+	return hint_policies[policy];
+}
+
+static rp_cfg get(const struct modhost *h, rp_cfg section, const char *path)
+{
+	return h->config->get(h->ctx, section, path);
+}
+
+static int get_bool(const struct modhost *h, rp_cfg section, const char *path)
+{
+	return h->config->value(h->ctx, get(h, section, path), RP_T_BOOL, 0) == 1;
+}
+
+static int32_t read_option(const struct modhost *h, rp_cfg map, uint32_t at, uint32_t *bits)
+{
+	const char *name = h->config->key(h->ctx, map, at);
+	rp_cfg node = h->config->item(h->ctx, map, at);
+	for (size_t i = 0; i < N_OPTIONS; i++) {
+		if (strcasecmp(name, options[i].name) != 0)
+			continue;
+		const char *text = h->config->text(h->ctx, node, "");
+		int on = 0;
+		if (modhost_parse_bool(text, &on))
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "bad value for option \"%s\": \"%s\" is neither "
+					       "true nor false",
+					       options[i].name, text);
+		if (on)
+			*bits |= options[i].bit;
+		return 0;
+	}
+	return modhost_fail_at(h, node, -RP_EINVAL, "unknown CPU Manager Policy option: \"%s\"",
+			       name);
+}
+
+static int32_t read_options(const struct modhost *h, struct settings *s)
+{
+	rp_cfg map = s->options_at;
+	uint32_t n = h->config->count(h->ctx, map);
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t r = read_option(h, map, i, &s->options);
+		if (r)
+			return r;
+	}
+	for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++)
+		if ((s->options & forbidden[i].a) && (s->options & forbidden[i].b))
+			return modhost_fail_at(h, map, -RP_EINVAL,
+					       "static policy options %s and %s can not be used "
+					       "at the same time",
+					       option_name(forbidden[i].a),
+					       option_name(forbidden[i].b));
+	for (size_t i = 0; s->common_allocator && i < N_OPTIONS; i++)
+		if (s->options & options[i].bit & ~COMMON_OPTIONS)
+			return modhost_fail_at(h, map, -RP_EINVAL,
+					       "option %s can not be used with cpuAllocator common",
+					       options[i].name);
+	return 0;
+}
+
+static int32_t read_topology_manager(const struct modhost *h, struct settings *s)
+{
+	s->hints_at = get(h, s->section, "topologyManagerPolicy");
+	const char *name = h->config->text(h->ctx, s->hints_at, "none");
+	for (size_t i = 0; i < sizeof hint_policies / sizeof hint_policies[0]; i++)
+		if (strcmp(name, hint_policies[i]) == 0)
+			s->hints = (enum hint_policy)i;
+	rp_cfg scope = get(h, s->section, "topologyManagerScope");
+	if (strcmp(h->config->text(h->ctx, scope, "container"), "container") != 0)
+		return modhost_fail_at(h, scope, -RP_EINVAL,
+				       "topologyManagerScope pod is not supported");
+	if (s->hints == HINT_SINGLE_NODE && (s->options & OPT_ALIGN_SOCKET))
+		return modhost_fail_at(h, s->hints_at, -RP_EINVAL,
+				       "topologyManagerPolicy single-numa-node and option "
+				       "align-by-socket can not be used at the same time");
+	return 0;
+}
+
+static int32_t read_amounts(const struct modhost *h, struct settings *s)
+{
+	int32_t r = amount_read(h, get(h, s->section, "availableResources.cpu"),
+				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &s->available);
+	if (r)
+		return r;
+	rp_cfg reserved = get(h, s->section, "reservedResources.cpu");
+	r = amount_read(h, reserved, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY, &s->reserved);
+	if (r)
+		return r;
+	if (amount_count(&s->reserved) == 0)
+		return modhost_fail_at(h, reserved ? reserved : s->section, -RP_EINVAL,
+				       "static policy cannot start without reserved CPUs");
+	return 0;
+}
+
+int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret)
+{
+	struct settings s = {.section = section};
+	s.relaxed_at = get(h, section, "relaxedIsolation");
+	s.relaxed_isolation = get_bool(h, section, "relaxedIsolation");
+	s.disable_quota = get_bool(h, section, "disableCPUQuota");
+	s.pin_memory = get_bool(h, section, "pinMemory");
+	s.options_at = get(h, section, "cpuManagerPolicyOptions");
+	const char *allocator = h->config->text(h->ctx, get(h, section, "cpuAllocator"), "kubelet");
+	s.common_allocator = strcmp(allocator, "common") == 0;
+	int32_t r = read_options(h, &s);
+	if (!r)
+		r = read_topology_manager(h, &s);
+	if (!r)
+		r = read_amounts(h, &s);
+	if (!r)
+		*ret = s;
+	return r;
+}
+
+int32_t settings_check(const struct modhost *h, const struct settings *s, const struct machine *m)
+{
+	uint32_t n_nodes = m->level[MACHINE_NODE].n_units;
+	if ((s->options & OPT_ALIGN_SOCKET) && m->level[MACHINE_PACKAGE].n_units > n_nodes)
+		return modhost_fail_at(h, s->options_at, -RP_EINVAL,
+				       "option align-by-socket can not be used on a machine with "
+				       "more sockets than NUMA nodes");
+	if (s->hints != HINT_NONE && n_nodes > HINT_NODES_MAX)
+		return modhost_fail_at(h, s->hints_at, -RP_EINVAL,
+				       "topologyManagerPolicy %s can not be used with more than "
+				       "%u NUMA nodes",
+				       hint_policy_name(s->hints), HINT_NODES_MAX);
+	if ((s->options & OPT_FULL_PCPUS_ONLY) && m->hybrid && m->threads == 1)
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "option full-pcpus-only has no effect here: the machine has cores "
+			    "with and without sibling threads");
+	return 0;
+}

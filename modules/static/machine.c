@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "modules/static/machine.h"
+
+static const uint32_t host_level[MACHINE_N_LEVELS] = {
+	[MACHINE_PACKAGE] = RP_LEVEL_PACKAGE,
+	[MACHINE_NODE] = RP_LEVEL_NODE,
+	[MACHINE_CACHE] = RP_LEVEL_LLC,
+	[MACHINE_CORE] = RP_LEVEL_CORE,
+};
+
+struct machine *machine_free(struct machine *m)
+{
+	if (!m)
+		return NULL;
+	for (int l = 0; l < MACHINE_N_LEVELS; l++) {
+		free(m->level[l].units);
+		free(m->level[l].unit_of);
+		free(m->level[l].cpus);
+	}
+	free(m->ranks);
+	free(m->place[0]);
+	free(m->place[1]);
+	free(m);
+	return NULL;
+}
+
+/* Puts a CPU into the unit; CPUs come in ascending order, so that units do too. */
+static void add_cpu(struct machine_level_units *lv, uint32_t *of_host_unit, uint32_t host_unit,
+		    uint32_t cpu)
+{
+	if (of_host_unit[host_unit] == MACHINE_NOWHERE) {
+		lv->units[lv->n_units] = (struct machine_unit){.n_cpus = 0};
+		of_host_unit[host_unit] = lv->n_units++;
+	}
+	lv->unit_of[cpu] = of_host_unit[host_unit];
+	lv->units[lv->unit_of[cpu]].n_cpus++;
+}
+
+/* Where the host puts a CPU. A level it does not have is one unit, or for cores one for each CPU; a CPU outside of all caches has none. */
+static uint32_t host_unit(const struct modhost *h, enum machine_level level, uint32_t cpu)
+{
+	struct rp_cpu_info info = {.size = sizeof info};
+	if (h->topology->cpu(h->ctx, cpu, &info) == 0 &&
+	    info.unit[host_level[level]] != RP_IDSET_NONE)
+		return info.unit[host_level[level]];
+	if (level == MACHINE_CACHE)
+		return MACHINE_NOWHERE;
+	return level == MACHINE_CORE ? cpu : 0;
+}
+
+static uint32_t unit_id(const struct modhost *h, enum machine_level level, uint32_t unit)
+{
+	struct rp_unit_info info = {.size = sizeof info};
+	if (h->topology->unit(h->ctx, host_level[level], unit, &info))
+		return unit;
+	return info.id;
+}
+
+/* Gives each unit its part of one long list. */
+static void fill_lists(struct machine_level_units *lv, const struct machine *m)
+{
+	uint32_t *at = lv->cpus;
+	for (uint32_t i = 0; i < lv->n_units; i++) {
+		lv->units[i].cpus = at;
+		at += lv->units[i].n_cpus;
+		lv->units[i].n_cpus = 0;
+	}
+	RP_IDS_EACH (cpu, rp_ids_of(&m->online)) {
+		if (lv->unit_of[cpu] == MACHINE_NOWHERE)
+			continue;
+		struct machine_unit *u = &lv->units[lv->unit_of[cpu]];
+		lv->cpus[(u->cpus - lv->cpus) + u->n_cpus++] = cpu;
+	}
+}
+
+static int32_t read_level(const struct modhost *h, struct machine *m, enum machine_level level)
+{
+	struct machine_level_units *lv = &m->level[level];
+	uint32_t *of_host_unit = malloc(RP_CPUS_MAX * sizeof *of_host_unit);
+	lv->units = calloc(m->n_cpus, sizeof *lv->units);
+	lv->cpus = calloc(m->n_cpus, sizeof *lv->cpus);
+	lv->unit_of = malloc(m->cpu_end * sizeof *lv->unit_of);
+	if (!of_host_unit || !lv->units || !lv->cpus || !lv->unit_of) {
+		free(of_host_unit);
+		return -RP_ENOMEM;
+	}
+	for (uint32_t i = 0; i < RP_CPUS_MAX; i++)
+		of_host_unit[i] = MACHINE_NOWHERE;
+	for (uint32_t i = 0; i < m->cpu_end; i++)
+		lv->unit_of[i] = MACHINE_NOWHERE;
+	RP_IDS_EACH (cpu, rp_ids_of(&m->online)) {
+		uint32_t unit = host_unit(h, level, cpu);
+		if (unit < RP_CPUS_MAX)
+			add_cpu(lv, of_host_unit, unit, cpu);
+	}
+	for (uint32_t i = 0; i < RP_CPUS_MAX; i++)
+		if (of_host_unit[i] != MACHINE_NOWHERE)
+			lv->units[of_host_unit[i]].id = unit_id(h, level, i);
+	free(of_host_unit);
+	fill_lists(lv, m);
+	return 0;
+}
+
+static int is_hybrid(const struct modhost *h, const struct machine *m)
+{
+	unsigned kinds = 0;
+	RP_IDS_EACH (cpu, rp_ids_of(&m->online)) {
+		struct rp_cpu_info info = {.size = sizeof info};
+		if (h->topology->cpu(h->ctx, cpu, &info) == 0)
+			kinds |= info.kind == RP_CORE_EFFICIENT ? 2u : 1u;
+	}
+	return kinds == 3;
+}
+
+static int32_t read_machine(const struct modhost *h, struct machine *m)
+{
+	for (int l = 0; l < MACHINE_N_LEVELS; l++)
+		if (read_level(h, m, (enum machine_level)l))
+			return -RP_ENOMEM;
+	/* The kernel numbers cores only within their package. */
+	struct machine_level_units *cores = &m->level[MACHINE_CORE];
+	for (uint32_t i = 0; i < cores->n_units; i++)
+		cores->units[i].id = cores->units[i].cpus[0];
+	m->threads = m->n_cpus / cores->n_units;
+	m->hybrid = is_hybrid(h, m);
+	m->ranks = calloc(m->n_cpus, sizeof *m->ranks);
+	m->place[0] = calloc(m->level[MACHINE_PACKAGE].n_units, sizeof *m->place[0]);
+	m->place[1] = calloc(m->level[MACHINE_NODE].n_units, sizeof *m->place[1]);
+	return m->ranks && m->place[0] && m->place[1] ? 0 : -RP_ENOMEM;
+}
+
+int32_t machine_new(const struct modhost *h, struct machine **ret)
+{
+	struct machine *m = calloc(1, sizeof *m);
+	if (!m)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	modhost_set(h, RP_CPUS_ONLINE, &m->online);
+	modhost_set(h, RP_CPUS_ISOLATED, &m->isolated);
+	rp_idset_and(&m->isolated, rp_ids_of(&m->isolated), rp_ids_of(&m->online));
+	m->n_cpus = rp_ids_count(rp_ids_of(&m->online));
+	if (!m->n_cpus) {
+		machine_free(m);
+		return modhost_fail(h, -RP_EINVAL, "the machine has no online CPUs");
+	}
+	m->cpu_end = rp_ids_last(rp_ids_of(&m->online)) + 1;
+	if (read_machine(h, m)) {
+		machine_free(m);
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	}
+	*ret = m;
+	return 0;
+}
+
+uint32_t machine_count_free(const struct machine_unit *u, struct rp_ids free)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < u->n_cpus; i++)
+		n += (uint32_t)rp_ids_has(free, u->cpus[i]);
+	return n;
+}
+
+void machine_add_free(const struct machine_unit *u, struct rp_ids free, struct rp_idset *ret)
+{
+	for (uint32_t i = 0; i < u->n_cpus; i++)
+		if (rp_ids_has(free, u->cpus[i]))
+			rp_idset_add(ret, u->cpus[i]);
+}
+
+void machine_whole_cores(const struct machine *m, struct rp_ids from, struct rp_idset *ret)
+{
+	struct rp_idset whole;
+	rp_idset_clear(&whole);
+	const struct machine_level_units *cores = &m->level[MACHINE_CORE];
+	for (uint32_t i = 0; i < cores->n_units; i++)
+		if (machine_count_free(&cores->units[i], from) == cores->units[i].n_cpus)
+			machine_add_free(&cores->units[i], from, &whole);
+	rp_idset_copy(ret, rp_ids_of(&whole));
+}
+
+void machine_with_siblings(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret)
+{
+	struct rp_idset all;
+	rp_idset_clear(&all);
+	RP_IDS_EACH (cpu, cpus) {
+		const struct machine_unit *core = machine_unit_of(m, MACHINE_CORE, cpu);
+		for (uint32_t i = 0; core && i < core->n_cpus; i++)
+			rp_idset_add(&all, core->cpus[i]);
+	}
+	rp_idset_copy(ret, rp_ids_of(&all));
+}
+
+void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	RP_IDS_EACH (cpu, cpus) {
+		const struct machine_unit *node = machine_unit_of(m, MACHINE_NODE, cpu);
+		if (node)
+			rp_idset_add(ret, node->id);
+	}
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "modules/static/static.h"
+
+#define ISOLATED_KEY "prefer-isolated-cpus.resource-policy.nri.io"
+#define SET_TEXT_MAX 128u
+
+/* Writes the reason and gives -RP_ENOSPC. */
+__attribute__((format(printf, 2, 3))) static int32_t refuse(struct placing *p, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(p->text, sizeof p->text, fmt, ap);
+	va_end(ap);
+	return -RP_ENOSPC;
+}
+
+static int32_t refuse_count(struct placing *p, uint32_t available)
+{
+	return refuse(p,
+		      "not enough cpus available to satisfy request: requested=%lld, available=%u",
+		      (long long)p->n, available);
+}
+
+int64_t place_wanted(const struct rp_ctr_info *info)
+{
+	if (info->qos != RP_QOS_GUARANTEED || info->cpu_request <= 0 || info->cpu_request % 1000)
+		return 0;
+	return info->cpu_request / 1000;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+static int32_t check_alignment(const struct rp_plan *plan, struct placing *p)
+{
+	uint32_t g = plan->machine->threads;
+	if (!(plan->settings.options & OPT_FULL_PCPUS_ONLY) || p->n % g == 0)
+		return 0;
+	return refuse(p, "SMT Alignment Error: requested %lld cpus not multiple cpus per core = %u",
+		      (long long)p->n, g);
+}
+
+/* Leaves the cores of which all threads are there and none is reserved. */
+static void keep_whole_cores(const struct rp_plan *plan, struct rp_idset *cpus)
+{
+	struct rp_idset reserved;
+	machine_with_siblings(plan->machine, rp_ids_of(&plan->reserved), &reserved);
+	rp_idset_andnot(cpus, rp_ids_of(cpus), rp_ids_of(&reserved));
+	machine_whole_cores(plan->machine, rp_ids_of(cpus), cpus);
+}
+
+/* `own` CPUs of a container that is resized count as free. */
+static int32_t check_whole_cores(const struct rp_plan *plan, struct placing *p,
+				 struct rp_ids candidates, struct rp_ids own, struct rp_idset *ret)
+{
+	rp_idset_or(ret, candidates, own);
+	keep_whole_cores(plan, ret);
+	/* What it has it keeps, whole cores or not. */
+	rp_idset_or(ret, rp_ids_of(ret), own);
+	uint32_t n_free = rp_ids_count(rp_ids_of(ret));
+	if (p->n <= n_free)
+		return 0;
+	return refuse(p,
+		      "SMT Alignment Error: not enough free physical CPUs: available physical "
+		      "CPUs = %u, requested CPUs = %lld, CPUs per core = %u",
+		      n_free, (long long)p->n, plan->machine->threads);
+}
+
+/* Somebody has to be left to run the containers that share. */
+static int32_t check_shared_left(const struct rp_instance *inst, struct placing *p)
+{
+	struct rp_idset shared;
+	plan_shared(inst->plan, &inst->ledger, &shared);
+	if (!rp_ids_overlap(rp_ids_of(&shared), rp_ids_of(&p->cpus)) ||
+	    !rp_ids_subset(rp_ids_of(&shared), rp_ids_of(&p->cpus)))
+		return 0;
+	return refuse(p, SHARED_LEFT_TEXT);
+}
+
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
+
+/* Takes n of the candidates, from the nodes that the topology manager policy wants. */
+static int32_t take(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p)
+{
+	uint32_t n = (uint32_t)p->n;
+	p->hint[0] = '\0';
+	if (plan->settings.hints == HINT_NONE)
+		return plan_take(plan, candidates, n, &p->cpus);
+	struct hint hint;
+	if (hint_find(plan->machine, plan->settings.hints,
+		      !!(plan->settings.options & OPT_ALIGN_SOCKET), candidates, n, &hint))
+		return refuse(p, "Resources cannot be allocated with Topology locality");
+	char nodes[SET_TEXT_MAX];
+	(void)snprintf(p->hint, sizeof p->hint, "topology manager, %s: %s NUMA nodes %s",
+		       hint_policy_name(plan->settings.hints),
+		       hint.preferred ? "preferred" : "not preferred",
+		       modhost_set_text(rp_ids_of(&hint.nodes), nodes, sizeof nodes));
+	uint32_t n_near = rp_ids_count(rp_ids_of(&hint.cpus));
+	struct rp_idset near, rest;
+	int32_t r = plan_take(plan, rp_ids_of(&hint.cpus), n_near < n ? n_near : n, &near);
+	if (!r) {
+		rp_idset_andnot(&rest, candidates, rp_ids_of(&near));
+		r = plan_take(plan, rp_ids_of(&rest), n_near < n ? n - n_near : 0, &rest);
+	}
+	if (!r)
+		rp_idset_or(&p->cpus, rp_ids_of(&near), rp_ids_of(&rest));
+	return r;
+}
+
+/* Why the container should get isolated CPUs; NULL: it need not. */
+static const char *isolation_reason(struct rp_instance *inst, struct placing *p)
+{
+	const struct modhost *h = &inst->h;
+	if (inst->plan->settings.relaxed_isolation)
+		return "relaxedIsolation";
+	const char *text = h->cache->annotation(h->ctx, p->ctr, ISOLATED_KEY, NULL);
+	int prefer = 0;
+	if (text && modhost_parse_bool(text, &prefer))
+		modhost_log(h, RP_LOG_WARNING, p->ctr,
+			    "annotation " ISOLATED_KEY ": \"%.64s\" is neither true nor false, "
+			    "ignoring it",
+			    text);
+	if (prefer)
+		return "annotation " ISOLATED_KEY;
+	return p->n == 1 ? "a single CPU" : NULL;
+}
+
+static int take_isolated(struct rp_instance *inst, struct placing *p)
+{
+	const struct rp_plan *plan = inst->plan;
+	struct rp_idset iso;
+	plan_free_isolated(plan, &inst->ledger, &iso);
+	if (plan->settings.options & OPT_FULL_PCPUS_ONLY)
+		keep_whole_cores(plan, &iso);
+	if (rp_ids_empty(rp_ids_of(&iso)))
+		return 0;
+	const char *reason = isolation_reason(inst, p);
+	if (!reason || p->n > rp_ids_count(rp_ids_of(&iso)) || take(plan, rp_ids_of(&iso), p))
+		return 0;
+	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
+	(void)snprintf(p->text, sizeof p->text, "isolated CPUs %s of the free %s: %s",
+		       modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
+		       modhost_set_text(rp_ids_of(&iso), from, sizeof from), reason);
+	p->decided_at = plan->settings.relaxed_isolation ? plan->settings.relaxed_at : NULL;
+	return 1;
+}
+
+static const char *rule_name(const struct settings *s)
+{
+	if (s->common_allocator)
+		return "the common allocator";
+	if (s->options & OPT_DISTRIBUTE_NUMA)
+		return "distribute-cpus-across-numa";
+	if (s->options & OPT_DISTRIBUTE_CORES)
+		return "distribute-cpus-across-cores";
+	if (s->options & OPT_ALIGN_CACHE)
+		return "packing into caches";
+	return "packing";
+}
+
+static void describe(const struct rp_plan *plan, struct placing *p, struct rp_ids candidates)
+{
+	char cpus[SET_TEXT_MAX], from[SET_TEXT_MAX];
+	(void)snprintf(p->text, sizeof p->text, "CPUs %s by %s, of the candidates %s",
+		       modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus),
+		       rule_name(&plan->settings), modhost_set_text(candidates, from, sizeof from));
+	p->decided_at =
+		plan->settings.options ? plan->settings.options_at : plan->settings.hints_at;
+}
+
+/* Free CPUs that may be given away: shared but not reserved, and the isolated ones when those are too few. */
+static void assignable(const struct rp_instance *inst, int64_t n, struct rp_idset *ret)
+{
+	plan_shared(inst->plan, &inst->ledger, ret);
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->reserved));
+	struct rp_idset enough, iso;
+	rp_idset_copy(&enough, rp_ids_of(ret));
+	if (inst->plan->settings.options & OPT_FULL_PCPUS_ONLY)
+		keep_whole_cores(inst->plan, &enough);
+	if (n <= rp_ids_count(rp_ids_of(&enough)))
+		return;
+	plan_free_isolated(inst->plan, &inst->ledger, &iso);
+	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&iso));
+}
+
+int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placing *p)
+{
+	const struct rp_plan *plan = inst->plan;
+	*p = (struct placing){.ctr = ctr, .n = n};
+	if (check_alignment(plan, p))
+		return -RP_ENOSPC;
+	if (take_isolated(inst, p))
+		return 0;
+	struct rp_idset candidates;
+	assignable(inst, n, &candidates);
+	if ((plan->settings.options & OPT_FULL_PCPUS_ONLY) &&
+	    check_whole_cores(plan, p, rp_ids_of(&candidates), rp_ids_none(), &candidates))
+		return -RP_ENOSPC;
+	uint32_t n_free = rp_ids_count(rp_ids_of(&candidates));
+	if (n > n_free)
+		return refuse_count(p, n_free);
+	if (take(plan, rp_ids_of(&candidates), p) || check_shared_left(inst, p))
+		return -RP_ENOSPC;
+	describe(plan, p, rp_ids_of(&candidates));
+	return 0;
+}
+
+static int32_t grow(struct rp_instance *inst, struct rp_ids own, struct placing *p)
+{
+	const struct rp_plan *plan = inst->plan;
+	uint32_t n_own = rp_ids_count(own);
+	struct rp_idset candidates;
+	plan_shared(plan, &inst->ledger, &candidates);
+	rp_idset_andnot(&candidates, rp_ids_of(&candidates), rp_ids_of(&plan->reserved));
+	if (plan->settings.options & OPT_FULL_PCPUS_ONLY) {
+		if (check_whole_cores(plan, p, rp_ids_of(&candidates), own, &candidates))
+			return -RP_ENOSPC;
+		rp_idset_andnot(&candidates, rp_ids_of(&candidates), own);
+	}
+	uint32_t n_free = n_own + rp_ids_count(rp_ids_of(&candidates));
+	if (p->n > n_free)
+		return refuse_count(p, n_free);
+	uint32_t more = (uint32_t)p->n - n_own;
+	if (kubelet_grow(plan->machine, own, rp_ids_of(&candidates), more, &p->cpus) ||
+	    check_shared_left(inst, p))
+		return -RP_ENOSPC;
+	char cpus[SET_TEXT_MAX], had[SET_TEXT_MAX];
+	(void)snprintf(p->text, sizeof p->text, "CPUs %s: grown by the %u nearest to its own %s",
+		       modhost_set_text(rp_ids_of(&p->cpus), cpus, sizeof cpus), more,
+		       modhost_set_text(own, had, sizeof had));
+	return 0;
+}
+
+int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
+		     struct placing *p)
+{
+	*p = (struct placing){.ctr = ctr, .n = n};
+	uint32_t n_own = rp_ids_count(own);
+	if (n == n_own) {
+		rp_idset_copy(&p->cpus, own);
+		(void)snprintf(p->text, sizeof p->text, "keeps its CPUs");
+		return 0;
+	}
+	if (check_alignment(inst->plan, p))
+		return -RP_ENOSPC;
+	if (n > n_own)
+		return grow(inst, own, p);
+	int32_t r = plan_take(inst->plan, own, (uint32_t)n, &p->cpus);
+	if (!r)
+		describe(inst->plan, p, own);
+	return r;
+}
+
+/* ---- explaining -------------------------------------------------------------------------------------------------- */
+
+void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
+		   const struct placing *p)
+{
+	const struct modhost *h = &inst->h;
+	modhost_note(h, info->ctr, "Guaranteed pod, request of %lld whole CPUs: exclusive CPUs",
+		     (long long)p->n);
+	if (p->hint[0])
+		modhost_note(h, info->ctr, "%s", p->hint);
+	modhost_decided_by(h, info->ctr, p->decided_at, "%s", p->text);
+}
+
+void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	const struct modhost *h = &inst->h;
+	if (info->qos != RP_QOS_GUARANTEED)
+		modhost_note(h, info->ctr, "the pod is not Guaranteed: shared CPUs");
+	else if (info->cpu_request <= 0)
+		modhost_note(h, info->ctr, "no CPU request: shared CPUs");
+	else
+		modhost_note(h, info->ctr,
+			     "request of %lldm is no whole number of CPUs: shared CPUs",
+			     (long long)info->cpu_request);
+	uint32_t strict = inst->plan->settings.options & OPT_STRICT_RESERVATION;
+	modhost_decided_by(h, info->ctr, strict ? inst->plan->settings.options_at : NULL,
+			   "all available CPUs but those of exclusive containers%s",
+			   strict ? " and the reserved ones (strict-cpu-reservation)" : "");
+}

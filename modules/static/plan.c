@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "modules/static/static.h"
+
+#define SET_TEXT_MAX 256u
+
+struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (!p)
+		return NULL;
+	machine_free(p->machine);
+	cpualloc_free(p->common);
+	free(p);
+	return NULL;
+}
+
+int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret)
+{
+	if (!p->common)
+		return kubelet_take(p->machine, p->settings.options, free, n, ret);
+	struct rp_idset from;
+	rp_idset_copy(&from, free);
+	return cpualloc_allocate(p->common, &from, n, CPUALLOC_HIGH, CPUALLOC_PLAIN, ret);
+}
+
+static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at, int hotplug)
+{
+	struct rp_idset missing;
+	rp_idset_andnot(&missing, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
+	if (!rp_ids_empty(rp_ids_of(&missing)) && !hotplug) {
+		char text[SET_TEXT_MAX];
+		return modhost_fail_at(h, at, -RP_EINVAL, "some reserved CPUs (%s) are unavailable",
+				       modhost_set_text(rp_ids_of(&missing), text, sizeof text));
+	}
+	rp_idset_and(&p->reserved, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
+	return 0;
+}
+
+static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,
+			     const struct rp_idset *keep, int hotplug)
+{
+	uint32_t n_all = rp_ids_count(rp_ids_of(&p->all));
+	uint32_t n = amount_count(&p->settings.reserved);
+	if (hotplug && n > n_all)
+		n = n_all;
+	if (keep && rp_ids_count(rp_ids_of(keep)) == n &&
+	    rp_ids_subset(rp_ids_of(keep), rp_ids_of(&p->all))) {
+		p->reserved = *keep;
+		return 0;
+	}
+	if (plan_take(p, rp_ids_of(&p->all), n, &p->reserved) == 0)
+		return 0;
+	return modhost_fail_at(h, at, -RP_EINVAL,
+			       "%u reserved CPUs are asked for and only %u are available", n,
+			       n_all);
+}
+
+int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
+		     int hotplug)
+{
+	rp_cfg at = h->config->get(h->ctx, p->settings.section, "reservedResources.cpu");
+	int32_t r = p->settings.reserved.kind == AMOUNT_QUANTITY
+			    ? reserve_count(h, p, at, keep, hotplug)
+			    : reserve_set(h, p, at, hotplug);
+	if (r)
+		return r;
+	if ((p->settings.options & OPT_STRICT_RESERVATION) &&
+	    rp_ids_equal(rp_ids_of(&p->reserved), rp_ids_of(&p->all)))
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "all available CPUs are reserved and strict-cpu-reservation is on: "
+			    "no container can be placed");
+	return 0;
+}
+
+static int32_t plan_fill(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
+			 int hotplug)
+{
+	int32_t r = machine_new(h, &p->machine);
+	if (!r)
+		r = settings_check(h, &p->settings, p->machine);
+	if (r)
+		return r;
+	if (p->settings.common_allocator && cpualloc_new(h->topology, h->ctx, &p->common))
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	rp_idset_copy(&p->iso, rp_ids_of(&p->machine->isolated));
+	rp_idset_andnot(&p->all, rp_ids_of(&p->machine->online), rp_ids_of(&p->iso));
+	amount_pick(&p->settings.available, rp_ids_of(&p->all), &p->all);
+	return plan_reserve(h, p, keep, hotplug);
+}
+
+int32_t plan_new(const struct modhost *h, const struct settings *s, const struct rp_idset *keep,
+		 int hotplug, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->settings = *s;
+	int32_t r = plan_fill(h, p, keep, hotplug);
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
+			  const struct rp_plan *old, const struct ledger *l)
+{
+	char text[SET_TEXT_MAX];
+	struct rp_ids taken = rp_ids_of(&l->taken);
+	struct rp_idset bad;
+	rp_idset_andnot(&bad, rp_ids_of(&p->reserved), rp_ids_of(&old->reserved));
+	rp_idset_and(&bad, rp_ids_of(&bad), taken);
+	if (!rp_ids_empty(rp_ids_of(&bad)))
+		return modhost_fail_at(
+			h, h->config->get(h->ctx, p->settings.section, "reservedResources.cpu"),
+			-RP_EBUSY, "some reserved CPUs (%s) belong to containers exclusively",
+			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	rp_idset_andnot(&bad, taken, rp_ids_of(&p->all));
+	rp_idset_andnot(&bad, rp_ids_of(&bad), rp_ids_of(&p->iso));
+	if (!rp_ids_empty(rp_ids_of(&bad)))
+		return modhost_fail_at(
+			h, h->config->get(h->ctx, p->settings.section, "availableResources.cpu"),
+			-RP_EBUSY,
+			"some CPUs that belong to containers exclusively (%s) would be unavailable",
+			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	struct rp_idset was, shared;
+	plan_shared(old, l, &was);
+	plan_shared(p, l, &shared);
+	if (rp_ids_empty(rp_ids_of(&shared)) && !rp_ids_empty(rp_ids_of(&was)))
+		return modhost_fail_at(h, p->settings.section, -RP_EBUSY, "this " SHARED_LEFT_TEXT);
+	return 0;
+}
+
+void plan_shared(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret)
+{
+	rp_idset_andnot(ret, rp_ids_of(&p->all), rp_ids_of(&l->taken));
+	if (p->settings.options & OPT_STRICT_RESERVATION)
+		rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&p->reserved));
+}
+
+void plan_free_isolated(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret)
+{
+	rp_idset_andnot(ret, rp_ids_of(&p->iso), rp_ids_of(&l->taken));
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/static/static.h"
+
+#define QUOTA_PERIOD_US 100000
+#define QUOTA_MIN_US 1000
+
+/*
+ * Kept with every exclusive container: that its set is this policy's doing, and what has to be taken back when it shares again. Written and
+ * read on one machine only.
+ */
+struct record {
+	uint32_t version;
+	uint32_t flags;
+};
+#define RECORD_VERSION 1u
+#define RECORD_MEMORY 0x1u /* memory pinned */
+#define RECORD_QUOTA 0x2u /* quota lifted */
+
+static int read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
+{
+	const struct modhost *h = &inst->h;
+	const void *data;
+	uint32_t size;
+	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
+		return 0;
+	memcpy(ret, data, sizeof *ret);
+	return ret->version == RECORD_VERSION;
+}
+
+int stage_is_ours(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct record rec;
+	return read_record(inst, ctr, &rec);
+}
+
+/* ---- quota and memory ---------------------------------------------------------------------------------------------- */
+
+/* What the kubelet would set for the container's limit. */
+static int32_t restore_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	const struct modhost *h = &inst->h;
+	int64_t quota = info->cpu_limit * (QUOTA_PERIOD_US / 1000);
+	if (info->cpu_limit <= 0)
+		quota = -1;
+	else if (quota < QUOTA_MIN_US)
+		quota = QUOTA_MIN_US;
+	int32_t r = h->cache->set_int(h->ctx, txn, info->ctr, RP_F_PERIOD, QUOTA_PERIOD_US);
+	return r ? r : h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, quota);
+}
+
+static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			   int lift, uint32_t was)
+{
+	const struct modhost *h = &inst->h;
+	if (lift)
+		return h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, -1);
+	return was & RECORD_QUOTA ? restore_quota(inst, txn, info) : 0;
+}
+
+/* Nodes of the CPUs that have memory. Empty when none has, which pins nothing. */
+static void memory_nodes_of(struct rp_instance *inst, struct rp_ids cpus, struct rp_idset *ret)
+{
+	struct rp_idset nodes, with_memory;
+	machine_nodes_of(inst->plan->machine, cpus, &nodes);
+	modhost_set(&inst->h, RP_NODES_MEMORY, &with_memory);
+	rp_idset_and(ret, rp_ids_of(&nodes), rp_ids_of(&with_memory));
+}
+
+static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			    const struct rp_idset *nodes, uint32_t was)
+{
+	const struct modhost *h = &inst->h;
+	if (!rp_ids_empty(rp_ids_of(nodes)))
+		return h->cache->set_mems(h->ctx, txn, info->ctr, rp_ids_of(nodes));
+	if (!(was & RECORD_MEMORY))
+		return 0;
+	/* The empty set would mean "as it is" to the runtime. */
+	struct rp_idset all;
+	modhost_set(h, RP_NODES_MEMORY, &all);
+	return h->cache->set_mems(h->ctx, txn, info->ctr, rp_ids_of(&all));
+}
+
+/* ---- data for the container ----------------------------------------------------------------------------------------- */
+
+static int32_t stage_data_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *key,
+			      struct rp_ids cpus)
+{
+	const struct modhost *h = &inst->h;
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(cpus, text, sizeof text);
+	return h->cache->set_data(h->ctx, txn, ctr, key, text);
+}
+
+static int32_t stage_data(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
+			  struct rp_ids exclusive)
+{
+	struct rp_idset isolated, ordinary;
+	rp_idset_and(&isolated, exclusive, rp_ids_of(&inst->plan->iso));
+	rp_idset_andnot(&ordinary, exclusive, rp_ids_of(&inst->plan->iso));
+	int32_t r = stage_data_set(inst, txn, ctr, "SHARED_CPUS", shared);
+	if (!r)
+		r = stage_data_set(inst, txn, ctr, "ISOLATED_CPUS", rp_ids_of(&isolated));
+	if (!r)
+		r = stage_data_set(inst, txn, ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary));
+	return r;
+}
+
+/* ---- one container ---------------------------------------------------------------------------------------------------- */
+
+/* Text for status when an exclusive set is kept although the configuration would not give it any more; NULL: all is well. */
+static const char *blemish_of(const struct rp_instance *inst, struct rp_ids cpus)
+{
+	if (rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
+		return "some of its exclusive CPUs are reserved by now";
+	return NULL;
+}
+
+static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids cpus,
+			  struct rp_ids exclusive)
+{
+	const struct modhost *h = &inst->h;
+	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, cpus);
+	return r ? r : h->cache->set_exclusive(h->ctx, txn, ctr, exclusive);
+}
+
+int32_t stage_degraded(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *reason)
+{
+	return inst->h.cache->set_degraded(inst->h.ctx, txn, ctr, reason);
+}
+
+int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			struct rp_ids cpus)
+{
+	const struct modhost *h = &inst->h;
+	const struct settings *s = &inst->plan->settings;
+	struct record was = {0}, rec = {.version = RECORD_VERSION};
+	(void)read_record(inst, info->ctr, &was);
+	struct rp_idset nodes;
+	rp_idset_clear(&nodes);
+	if (s->pin_memory && !(info->flags & RP_CTR_PRESERVE_MEM))
+		memory_nodes_of(inst, cpus, &nodes);
+	rec.flags = (s->disable_quota ? RECORD_QUOTA : 0) |
+		    (rp_ids_empty(rp_ids_of(&nodes)) ? 0 : RECORD_MEMORY);
+	const char *blemish = blemish_of(inst, cpus);
+	if (blemish)
+		modhost_log(h, RP_LOG_WARNING, info->ctr, "%s", blemish);
+	int32_t r = stage_sets(inst, txn, info->ctr, cpus, cpus);
+	if (!r)
+		r = stage_degraded(inst, txn, info->ctr, blemish);
+	if (!r)
+		r = stage_memory(inst, txn, info, &nodes, was.flags);
+	if (!r)
+		r = stage_quota(inst, txn, info, s->disable_quota, was.flags);
+	if (!r)
+		r = stage_data(inst, txn, info->ctr, rp_ids_none(), cpus);
+	return r ? r : h->cache->set_private(h->ctx, txn, info->ctr, &rec, sizeof rec);
+}
+
+int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     struct rp_ids shared)
+{
+	const struct modhost *h = &inst->h;
+	struct record was;
+	int32_t r = stage_sets(inst, txn, info->ctr, shared, rp_ids_none());
+	if (!r)
+		r = stage_data(inst, txn, info->ctr, shared, rp_ids_none());
+	if (r || !read_record(inst, info->ctr, &was))
+		return r;
+	struct rp_idset none;
+	rp_idset_clear(&none);
+	r = stage_memory(inst, txn, info, &none, was.flags);
+	if (!r)
+		r = stage_quota(inst, txn, info, 0, was.flags);
+	return r ? r : h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);
+}
+
+/* ---- all that share --------------------------------------------------------------------------------------------------- */
+
+static int32_t make_room(struct rp_instance *inst, uint32_t n)
+{
+	if (n <= inst->ctrs_cap)
+		return 0;
+	uint32_t cap = n + n / 2 + 16;
+	rp_ctr *ctrs = realloc(inst->ctrs, cap * sizeof *ctrs);
+	if (ctrs)
+		inst->ctrs = ctrs;
+	struct sync_entry *entries = realloc(inst->entries, cap * sizeof *entries);
+	if (entries)
+		inst->entries = entries;
+	if (!ctrs || !entries)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	inst->ctrs_cap = cap;
+	return 0;
+}
+
+int32_t stage_list(struct rp_instance *inst, uint32_t order)
+{
+	const struct modhost *h = &inst->h;
+	uint32_t n = h->cache->list(h->ctx, order, inst->ctrs, inst->ctrs_cap);
+	if (n <= inst->ctrs_cap)
+		return (int32_t)n;
+	int32_t r = make_room(inst, n);
+	if (r)
+		return r;
+	n = h->cache->list(h->ctx, order, inst->ctrs, inst->ctrs_cap);
+	return (int32_t)(n < inst->ctrs_cap ? n : inst->ctrs_cap);
+}
+
+int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared, rp_ctr except)
+{
+	const struct modhost *h = &inst->h;
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(shared, text, sizeof text);
+	int32_t n = stage_list(inst, RP_ORDER_CREATED);
+	for (int32_t i = 0; i < n; i++) {
+		rp_ctr ctr = inst->ctrs[i];
+		struct rp_ctr_info info = {.size = sizeof info};
+		if (ctr == except)
+			continue;
+		int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
+		if (!r && !rp_ids_empty(info.exclusive))
+			continue;
+		if (!r && (info.flags & RP_CTR_PRESERVE_CPU))
+			continue;
+		if (!r)
+			r = h->cache->set_cpus(h->ctx, txn, ctr, shared);
+		if (!r)
+			r = h->cache->set_data(h->ctx, txn, ctr, "SHARED_CPUS", text);
+		if (r)
+			return r;
+	}
+	return n < 0 ? n : 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The callbacks of the static policy. What the policy does is told in static.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/static/static.h"
+
+/* ---- configuration ----------------------------------------------------------------------------------------------- */
+
+static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	struct settings s;
+	int32_t r = settings_read(&inst->h, cfg, &s);
+	if (r)
+		return r;
+	const struct rp_plan *old = inst->plan;
+	struct rp_plan *p;
+	r = plan_new(&inst->h, &s, old ? &old->reserved : &inst->remembered, 0, &p);
+	if (r)
+		return r;
+	if (old)
+		r = plan_check_owners(&inst->h, p, old, &inst->ledger);
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	*ret_plan = p;
+	return 0;
+}
+
+static void static_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	plan_free(inst->plan);
+	inst->plan = plan;
+}
+
+static void static_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	plan_free(plan);
+}
+
+/* ---- containers -------------------------------------------------------------------------------------------------- */
+
+static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
+{
+	*ret = (struct rp_ctr_info){.size = sizeof *ret};
+	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
+}
+
+/* Every callback that places begins here. */
+static int32_t begin(struct rp_instance *inst)
+{
+	ledger_begin(&inst->ledger);
+	return inst->plan ? 0 : modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
+}
+
+/* Moves the containers that share when the CPUs for that are others than before. */
+static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_idset *before,
+		      rp_ctr except)
+{
+	struct rp_idset now;
+	plan_shared(inst->plan, &inst->ledger, &now);
+	if (rp_ids_equal(rp_ids_of(before), rp_ids_of(&now)) || rp_ids_empty(rp_ids_of(&now)))
+		return 0;
+	return stage_sharers(inst, txn, rp_ids_of(&now), except);
+}
+
+static int32_t share(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	struct rp_idset shared;
+	plan_shared(inst->plan, &inst->ledger, &shared);
+	if (rp_ids_empty(rp_ids_of(&shared)))
+		return modhost_fail(&inst->h, -RP_ENOSPC, SHARED_EMPTY_TEXT);
+	place_explain_shared(inst, info);
+	int32_t r = stage_shared(inst, txn, info, rp_ids_of(&shared));
+	return r ? r : stage_degraded(inst, txn, info->ctr, NULL);
+}
+
+static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const struct placing *p)
+{
+	struct rp_idset had;
+	(void)ledger_release(&inst->ledger, info->ctr, &had);
+	ledger_give(&inst->ledger, rp_ids_of(&p->cpus), info->ctr);
+	place_explain(inst, info, p);
+	return stage_exclusive(inst, txn, info, rp_ids_of(&p->cpus));
+}
+
+/* Places a container that has `own` CPUs (none when it is new) by what it asks for now. */
+static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     const struct rp_idset *own)
+{
+	struct placing p;
+	int64_t n = place_wanted(info);
+	int has = !rp_ids_empty(rp_ids_of(own));
+	if (!n) {
+		struct rp_idset had;
+		(void)ledger_release(&inst->ledger, info->ctr, &had);
+		return share(inst, txn, info);
+	}
+	if (has ? place_resize(inst, info->ctr, rp_ids_of(own), n, &p)
+		: place_find(inst, info->ctr, n, &p)) {
+		inst->counters.refused++;
+		inst->waiting = 1;
+		return modhost_fail(&inst->h, -RP_ENOSPC, "%s", p.text);
+	}
+	inst->counters.placed++;
+	return give(inst, txn, info, &p);
+}
+
+static int32_t static_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct rp_ctr_info info;
+	struct rp_idset before, own;
+	int32_t r = begin(inst);
+	if (!r)
+		r = get_info(inst, ctr, &info);
+	if (r)
+		return r;
+	if (info.flags & RP_CTR_PRESERVE_CPU) {
+		modhost_note(&inst->h, ctr, "annotated to keep its CPUs: left alone");
+		return 0;
+	}
+	plan_shared(inst->plan, &inst->ledger, &before);
+	uint32_t n_own = ledger_owned(&inst->ledger, ctr, &own);
+	r = place(inst, txn, &info, &own);
+	if (!r && n_own > place_wanted(&info))
+		r = sync_retry(inst, txn, ctr);
+	return r ? r : follow(inst, txn, &before, ctr);
+}
+
+/* A lost reply makes the runtime ask again: what was given then is kept, as in an update that changes nothing. */
+static int32_t static_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return static_update(inst, txn, ctr);
+}
+
+static int32_t static_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct rp_idset before, had;
+	int32_t r = begin(inst);
+	if (r)
+		return 0; /* nothing was ever given */
+	plan_shared(inst->plan, &inst->ledger, &before);
+	if (!ledger_release(&inst->ledger, ctr, &had))
+		return 0;
+	r = sync_retry(inst, txn, ctr);
+	return r ? r : follow(inst, txn, &before, ctr);
+}
+
+static int32_t static_sync(struct rp_instance *inst, rp_txn txn)
+{
+	int32_t r = begin(inst);
+	return r ? r : sync_all(inst, txn);
+}
+
+static int32_t static_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	if (ev->type != RP_EVENT_TOPOLOGY || !inst->plan)
+		return 0;
+	struct rp_plan *p;
+	int32_t r = plan_new(&inst->h, &inst->plan->settings, &inst->plan->reserved, 1, &p);
+	if (r)
+		return r;
+	static_commit(inst, p);
+	return static_sync(inst, txn);
+}
+
+static int32_t static_rolled_back(struct rp_instance *inst)
+{
+	ledger_undo(&inst->ledger);
+	inst->waiting = 1; /* perhaps */
+	return 0;
+}
+
+static const struct rp_policy static_policy = {
+	.size = sizeof(struct rp_policy),
+	.prepare = static_prepare,
+	.commit = static_commit,
+	.abort = static_abort,
+	.sync = static_sync,
+	.allocate = static_allocate,
+	.update = static_update,
+	.release = static_release,
+	.event = static_event,
+	.rolled_back = static_rolled_back,
+};
+
+/* ---- the module -------------------------------------------------------------------------------------------------- */
+
+static void static_destroy(struct rp_instance *inst)
+{
+	plan_free(inst->plan);
+	free(inst->ctrs);
+	free(inst->entries);
+	free(inst->saved);
+	free(inst);
+}
+
+static int32_t static_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
+	if (r) {
+		static_destroy(inst);
+		return r;
+	}
+	*ret_inst = inst;
+	return 0;
+}
+
+static const void *static_service(struct rp_instance *inst, const char *id)
+{
+	static const struct {
+		const char *id;
+		const void *service;
+	} services[] = {
+		{RP_POLICY_1, &static_policy}, {RP_SCHEMA_1, &static_schema},
+		{RP_ZONES_1, &static_zones},   {RP_METRICS_1, &static_metrics},
+		{RP_STATE_1, &static_state},
+	};
+	(void)inst;
+	for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)
+		if (strcmp(id, services[i].id) == 0)
+			return services[i].service;
+	return NULL;
+}
+
+RP_MODULE_DEFINE(
+	"static", "1.0", RP_KIND_POLICY,
+	.summary = "exclusive CPUs for Guaranteed pods, as the kubelet's static CPU manager",
+	.licence = "Apache-2.0", .create = static_create, .destroy = static_destroy,
+	.service = static_service);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The static policy: containers of Guaranteed pods that ask for whole CPUs get them for themselves, all others share the rest.
+ *
+ *	ALL       available ∩ online, without the CPUs that the kernel isolates
+ *	ISO       the isolated ones
+ *	RESERVED  a part of ALL that nobody gets exclusively
+ *	DEFAULT   where everybody else runs: ALL without what is given away (and, with strict-cpu-reservation, without RESERVED)
+ *
+ * The only state is who owns which CPU (ledger.h). DEFAULT is derived from it and never stored, so the two cannot disagree; the owners
+ * in turn can be read back from the host's cache. A configuration and the machine as it is now make a `struct rp_plan`:
+ *
+ *	config.c   section → settings          plan.c     settings + machine → sets; refusals of a reload
+ *	machine.c  the topology as lists       kubelet.c, distribute.c, hints.c   which CPUs
+ *	place.c    what one container gets     stage.c    into the transaction
+ *	sync.c     everything at once          report.c   zones, metrics, saved state
+ *	static.c   the callbacks
+ */
+#ifndef STATIC_STATIC_H
+#define STATIC_STATIC_H
+
+#include <nri-rp/policy.h>
+
+#include "modules/lib/amount.h"
+#include "modules/lib/cpualloc.h"
+#include "modules/lib/host.h"
+#include "modules/static/hints.h"
+#include "modules/static/kubelet.h"
+#include "modules/static/ledger.h"
+#include "modules/static/machine.h"
+
+/* ---- configuration (config.c) ------------------------------------------------------------------------------------ */
+
+struct settings {
+	struct amount available, reserved;
+	uint32_t options; /* OPT_… */
+	enum hint_policy hints;
+	int common_allocator; /* that of the other policies instead of the kubelet's */
+	int relaxed_isolation, disable_quota, pin_memory;
+	/* For explanations; NULL where the key is not there. */
+	rp_cfg section, options_at, hints_at, relaxed_at;
+};
+
+extern const struct rp_schema static_schema;
+int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret);
+/* Settings that depend on the machine. */
+int32_t settings_check(const struct modhost *h, const struct settings *s, const struct machine *m);
+/* Name of an option bit. */
+const char *option_name(uint32_t bit);
+const char *hint_policy_name(enum hint_policy policy);
+
+/* ---- a configuration on a machine (plan.c) ------------------------------------------------------------------------ */
+
+struct rp_plan {
+	struct settings settings;
+	struct machine *machine;
+	struct cpualloc *common; /* NULL: the kubelet's allocator is used */
+	struct rp_idset all, iso, reserved;
+};
+
+/*
+ * `keep` is an earlier RESERVED, or NULL: a reservation that is a quantity stays there if it still can. The machine is read anew.
+ * `hotplug`: what worked once has to go on with the CPUs that are left, a smaller RESERVED is no error.
+ */
+int32_t plan_new(const struct modhost *h, const struct settings *s, const struct rp_idset *keep,
+		 int hotplug, struct rp_plan **ret);
+struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+/* Chooses RESERVED again with another set to keep. */
+int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
+		     int hotplug);
+#define SHARED_LEFT_TEXT "would leave fewer than 1 shared CPUs"
+#define SHARED_EMPTY_TEXT "shared pool is empty"
+/* -RP_EBUSY when after `old` owners of CPUs would lose some or get into the reserved ones, or nothing would be left to share. */
+int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
+			  const struct rp_plan *old, const struct ledger *l);
+/* n of the free CPUs by the configured allocator: 0 or -RP_ENOSPC. */
+int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret);
+
+/* DEFAULT, and the isolated CPUs that nobody has. */
+void plan_shared(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret);
+void plan_free_isolated(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret);
+
+/* ---- the instance (static.c) -------------------------------------------------------------------------------------- */
+
+struct sync_entry {
+	rp_ctr ctr;
+	int64_t n_wanted; /* exclusive CPUs; 0: shared */
+	int kept; /* has what it wants */
+};
+
+struct counters {
+	uint64_t placed, refused;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force; NULL before the first commit */
+	struct ledger ledger;
+	/* Perhaps some container waits for exclusive CPUs. Only ever too true: a look at all of them clears it. */
+	int waiting;
+	int synced;
+	struct counters counters;
+	/* Scratch for walks over all containers. */
+	rp_ctr *ctrs;
+	struct sync_entry *entries;
+	uint32_t ctrs_cap;
+	/* RESERVED of the daemon's former run, until the first configuration; what save() hands out. */
+	struct rp_idset remembered;
+	uint8_t *saved;
+};
+
+/* ---- what one container gets (place.c) ----------------------------------------------------------------------------- */
+
+#define PLACE_TEXT_MAX 320u
+
+/* The CPUs found for a container and the rule that found them; or why there are none. */
+struct placing {
+	rp_ctr ctr;
+	int64_t n;
+	struct rp_idset cpus;
+	char text[PLACE_TEXT_MAX];
+	char hint[PLACE_TEXT_MAX]; /* what the topology manager had to say; "" */
+	rp_cfg decided_at;
+};
+
+/* How many exclusive CPUs it is entitled to; 0: it shares. */
+int64_t place_wanted(const struct rp_ctr_info *info);
+/* 0, or -RP_ENOSPC with the reason in p->text. Nothing is changed. */
+int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placing *p);
+/* The same for a container that owns CPUs already. */
+int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
+		     struct placing *p);
+/* Notes for `nri-rpctl explain`. */
+void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
+		   const struct placing *p);
+void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *info);
+
+/* ---- into the transaction (stage.c) --------------------------------------------------------------------------------- */
+
+int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			struct rp_ids cpus);
+int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     struct rp_ids shared);
+/* Why it does not have what it should; NULL: all is well. stage_exclusive does it by itself. */
+int32_t stage_degraded(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *reason);
+/* Moves everybody who shares, but for one container, to the shared CPUs. */
+int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared, rp_ctr except);
+/* Was this exclusive set given by this policy? */
+int stage_is_ours(struct rp_instance *inst, rp_ctr ctr);
+/* The live containers in inst->ctrs; how many, or -RP_ENOMEM. */
+int32_t stage_list(struct rp_instance *inst, uint32_t order);
+
+/* ---- everything at once (sync.c) -------------------------------------------------------------------------------------- */
+
+int32_t sync_all(struct rp_instance *inst, rp_txn txn);
+/* After CPUs came free: places those who had to share for want of them. */
+int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
+
+/* ---- reports (report.c) ----------------------------------------------------------------------------------------------- */
+
+extern const struct rp_zones static_zones;
+extern const struct rp_metrics static_metrics;
+extern const struct rp_state static_state;
+
+#endif
