@@ -26,6 +26,7 @@ struct call {
 struct rpc {
 	struct rpc_config config;
 	bool closed;
+	bool failed; /* a peer that cannot be answered is not listened to */
 
 	rpc_handler handler;
 	void *handler_arg;
@@ -52,8 +53,10 @@ struct rpc *rpc_new(const struct rpc_config *config)
 		rpc->config.send_max = TTRPC_MESSAGE_MAX;
 	if (!rpc->config.first_max)
 		rpc->config.first_max = MUX_FIRST_FRAME_MAX;
-	if (!rpc->config.out_max)
-		rpc->config.out_max = SIZE_MAX;
+	if (!rpc->config.calls_out_max)
+		rpc->config.calls_out_max = SIZE_MAX;
+	if (!rpc->config.answers_out_max)
+		rpc->config.answers_out_max = SIZE_MAX;
 	rpc->next_stream = config->first_stream ? config->first_stream : 1;
 	return rpc;
 }
@@ -112,8 +115,15 @@ static int send_message(struct rpc *rpc, enum ttrpc_type type, uint32_t stream,
 	return 0;
 }
 
+static int fail(struct rpc *rpc, int error)
+{
+	rpc->failed = true;
+	rpc->config.failed(error, rpc->config.arg);
+	return error;
+}
+
 /*
- * A peer without its answer waits until it gives us up: if there is no memory even for that, the
+ * A peer without its answer waits until it gives us up: if there is no way to give it one, the
  * connection has to go.
  */
 static int send_response(struct rpc *rpc, uint32_t stream, struct ttrpc_out *out)
@@ -129,10 +139,10 @@ static int send_response(struct rpc *rpc, uint32_t stream, struct ttrpc_out *out
 		size = ttrpc_response_size(out);
 		r = -EMSGSIZE;
 	}
-	if (send_message(rpc, TTRPC_RESPONSE, stream, out, size)) {
-		rpc->config.failed(-ENOMEM, rpc->config.arg);
-		return -ENOMEM;
-	}
+	if (buf_len(rpc->config.out) > rpc->config.answers_out_max)
+		return fail(rpc, -ENOBUFS);
+	if (send_message(rpc, TTRPC_RESPONSE, stream, out, size))
+		return fail(rpc, -ENOMEM);
 	return r;
 }
 
@@ -296,7 +306,7 @@ int rpc_call(struct rpc *rpc, const char *service, const char *method, const Pro
 		return -ENOTCONN;
 	if (rpc->next_stream > UINT32_MAX)
 		return -EOVERFLOW;
-	if (buf_len(rpc->config.out) > rpc->config.out_max)
+	if (buf_len(rpc->config.out) > rpc->config.calls_out_max)
 		return -ENOBUFS;
 	if (timeout_ms > INT64_MAX / 1000000)
 		timeout_ms = INT64_MAX / 1000000;
@@ -430,8 +440,7 @@ static void take_message(struct rpc *rpc, const struct ttrpc_header *h, const ui
 
 int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err)
 {
-	while (!rpc->closed && buf_len(in) >= TTRPC_HEADER_SIZE &&
-	       buf_len(rpc->config.out) <= rpc->config.out_max) {
+	while (!rpc->closed && !rpc->failed && buf_len(in) >= TTRPC_HEADER_SIZE) {
 		struct ttrpc_header h;
 		ttrpc_header_decode(buf_bytes(in), &h);
 		if (h.length > rpc->config.recv_max)

@@ -48,7 +48,7 @@ void rpc_serve(struct rpc *rpc, rpc_handler handler, void *arg);
 /*
  * Both end the handle whatever they return. msg NULL is an empty message. 0: on its way; -EMSGSIZE:
  * over the limit, RESOURCE_EXHAUSTED was answered instead; -ENOTCONN: the connection has ended;
- * -ENOMEM: the connection is being closed for it.
+ * -ENOMEM, or -ENOBUFS when the peer does not take its answers: the connection is being closed.
  */
 int rpc_reply(struct rpc_request *req, const ProtobufCMessage *msg);
 int rpc_reply_error(struct rpc_request *req, enum ttrpc_code code, const char *fmt, ...)
@@ -87,10 +87,11 @@ struct rpc_config {
 	uint32_t conn; /* multiplexer connection; 0: no multiplexer */
 	size_t first_max; /* see mux.h; 0: MUX_FIRST_FRAME_MAX */
 	uint32_t first_stream; /* of our calls, odd; 0: 1 */
-	size_t out_max; /* no input is taken and no call made while out holds more; 0: no limit */
+	/* While out holds more, calls are refused, answers are reason to end it all; 0: no limit. */
+	size_t calls_out_max, answers_out_max;
 	struct buf *out; /* messages are appended here … */
 	void (*output)(void *arg); /* … and this says so, or that a deadline has changed */
-	void (*failed)(int error, void *arg); /* the connection can't go on */
+	void (*failed)(int error, void *arg); /* -ENOMEM, -ENOBUFS: it can't go on */
 	void *arg;
 };
 struct rpc *rpc_new(const struct rpc_config *config);
@@ -100,8 +101,8 @@ struct rpc *rpc_new(const struct rpc_config *config);
  */
 struct rpc *rpc_free(struct rpc *rpc);
 /*
- * Takes the whole messages off in's front, until out holds out_max. -EMSGSIZE: one over the limit,
- * the stream can't be followed.
+ * Takes the whole messages off in's front. -EMSGSIZE: one over the limit, the stream can't be
+ * followed.
  */
 int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err);
 /* Answers what is pending with code, for a friendly end. */

@@ -84,8 +84,7 @@ static void end(struct trunk *t, const struct err *err)
 
 static void set_events(struct trunk *t)
 {
-	size_t unsent = buf_len(&t->out);
-	unsigned events = (unsent <= TRUNK_OUT_MAX ? LOOP_READ : 0u) | (unsent ? LOOP_WRITE : 0u);
+	unsigned events = LOOP_READ | (buf_len(&t->out) ? LOOP_WRITE : 0u);
 	if (events != t->events && loop_io_set(t->io, events) == 0)
 		t->events = events;
 }
@@ -118,7 +117,12 @@ static void break_off(struct trunk *t, int error)
 {
 	if (t->broken.code || t->closed)
 		return;
-	(void)err_errno(&t->broken, error, "writing to the connection failed");
+	if (error == -ENOBUFS)
+		(void)err_set(&t->broken, error,
+			      "the peer does not take its answers, %zu bytes wait",
+			      buf_len(&t->out));
+	else
+		(void)err_errno(&t->broken, error, "writing to the connection failed");
 	(void)loop_timer_arm(t->timer, 0);
 }
 
@@ -202,8 +206,6 @@ static int read_some(struct trunk *t, struct err *err)
 {
 	uint8_t chunk[CHUNK_SIZE];
 	for (unsigned i = 0; i < READS_MAX && !t->closed; i++) {
-		if (buf_len(&t->out) > TRUNK_OUT_MAX)
-			return 0;
 		ssize_t n = recv(t->fd, chunk, sizeof chunk, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return 0;
@@ -225,30 +227,14 @@ static int read_some(struct trunk *t, struct err *err)
 	return 0;
 }
 
-/* What arrived before so much output waited that no more was taken. */
-static int resume(struct trunk *t, struct err *err)
-{
-	for (unsigned i = 0; i < t->n_rpcs && !t->closed; i++) {
-		int r = buf_len(&t->in[i]) ? feed_rpc(t, i, clock_ns(), err) : 0;
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
 static void on_io(unsigned events, void *arg)
 {
 	struct trunk *t = arg;
 	struct err err = ERR_INIT;
-	int r = 0;
 	enter(t);
-	if (events & LOOP_WRITE) {
+	if (events & LOOP_WRITE)
 		flush(t);
-		r = resume(t, &err);
-	}
-	if (!r && !t->closed && (events & LOOP_READ))
-		r = read_some(t, &err);
-	if (r)
+	if (events & LOOP_READ && read_some(t, &err))
 		end(t, &err);
 	if (!t->closed) {
 		set_events(t);
@@ -279,11 +265,14 @@ static void on_timer(void *arg)
 static int add_rpc(struct trunk *t, uint32_t conn)
 {
 	const struct trunk_config *c = &t->config;
+	/* On top of the largest call, which may wait as well. */
+	size_t answers_out_max = (size_t)TRUNK_ANSWERS_OUT_MAX + c->send_max;
 	t->rpc[t->n_rpcs] = rpc_new(&(struct rpc_config){.recv_max = c->recv_max,
 							 .send_max = c->send_max,
 							 .conn = conn,
 							 .first_max = c->first_max,
-							 .out_max = TRUNK_OUT_MAX,
+							 .calls_out_max = TRUNK_CALLS_OUT_MAX,
+							 .answers_out_max = answers_out_max,
 							 .out = &t->out,
 							 .output = on_output,
 							 .failed = on_failed,
@@ -319,6 +308,8 @@ int trunk_new(struct loop *loop, int fd, const struct trunk_config *config, stru
 	t->fd = fd;
 	if (!t->config.recv_max)
 		t->config.recv_max = config->mux ? MUX_RECV_MAX : TTRPC_MESSAGE_MAX;
+	if (!t->config.send_max)
+		t->config.send_max = TTRPC_MESSAGE_MAX;
 	mux_rx_init(&t->rx, &t->in[0], &t->in[1], t->config.recv_max + TTRPC_HEADER_SIZE);
 	int r = set_up(t, loop);
 	if (r) {

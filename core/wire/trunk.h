@@ -5,8 +5,9 @@
  * up to the user: call on one connection, serve the other.
  *
  * Output is written at once; what the socket does not take waits in a buffer. Reading goes on
- * meanwhile, as two peers that send large messages to each other would wait for ever otherwise,
- * until TRUNK_OUT_MAX bytes wait.
+ * meanwhile, as two peers that send large messages to each other would wait for ever otherwise. So
+ * that a peer which asks but does not listen costs no end of memory, the connection ends when too
+ * much waits for it.
  */
 #ifndef WIRE_TRUNK_H
 #define WIRE_TRUNK_H
@@ -20,7 +21,9 @@
 #include "core/wire/mux.h"
 #include "core/wire/rpc.h"
 
-#define TRUNK_OUT_MAX (16u << 20)
+/* Unsent bytes above which calls are refused, and above which an answer more is the end. */
+#define TRUNK_CALLS_OUT_MAX (16u << 20)
+#define TRUNK_ANSWERS_OUT_MAX (64u << 20)
 /* Buffers that a large message has grown are given back down to this. */
 #define TRUNK_KEEP (256u << 10)
 
@@ -35,8 +38,8 @@ struct trunk_config {
 	size_t first_max;
 	/*
 	 * The connection has ended, not through trunk_free: err->code is -ECONNRESET when the peer
-	 * closed it, -EMSGSIZE or -EBADMSG when it broke the protocol, else what the system said.
-	 * Calls have ended before. The one thing left to do is trunk_free, here or later.
+	 * closed it, -EMSGSIZE when it broke the protocol, -ENOBUFS when it did not take its
+	 * answers, else what the system said. Calls have ended before. The one thing left to do is trunk_free, here or later.
 	 */
 	void (*closed)(struct trunk *trunk, const struct err *err, void *arg);
 	void *arg;
