@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cache/store_internal.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/loop.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "store"
+
+/* The room a new file starts with; it grows when that was not enough. */
+#define ROOM_BASE ((size_t)512 << 10)
+#define ROOM_PER_OBJECT ((size_t)3 << 10)
+
+/* ---- opening and closing ------------------------------------------------------------------------------------------- */
+
+static void tell(struct store_opening *o, enum store_outcome outcome, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void tell(struct store_opening *o, enum store_outcome outcome, const char *fmt, ...)
+{
+	va_list ap;
+	o->outcome = outcome;
+	va_start(ap, fmt);
+	(void)vsnprintf(o->why, sizeof o->why, fmt, ap);
+	va_end(ap);
+}
+
+static void set_aside(struct store *s, enum store_outcome outcome, const char *why,
+		      struct store_opening *ret)
+{
+	bool bad = outcome != STORE_RESET && outcome != STORE_OTHER_BOOT;
+	char name[64];
+	int r = store_dir_set_aside(&s->dir, bad, name);
+	if (r)
+		tell(ret, outcome, "the stored state in %s is not used: %s; it cannot be renamed: %s",
+		     s->dir.path, why, strerrordesc_np(-r));
+	else
+		tell(ret, outcome, "the stored state in %s is not used: %s; it is called %s now",
+		     s->dir.path, why, name);
+}
+
+static void look(struct store *s, bool reset, struct store_opening *ret)
+{
+	char path[STORE_PATH_MAX];
+	struct err err = ERR_INIT;
+	struct probe_result probe;
+	int r = store_dir_check(&s->dir, &err);
+	*ret = (struct store_opening){.outcome = STORE_FRESH};
+	if (r == -ENOENT)
+		return;
+	if (reset) {
+		set_aside(s, STORE_RESET, "a reset was asked for", ret);
+		return;
+	}
+	if (r) {
+		set_aside(s, STORE_UNSAFE, err.text, ret);
+		return;
+	}
+	store_dir_path(&s->dir, STORE_FILE, path);
+	store_probe(path, s->boot_id, s->dir.lock_fd, &probe);
+	s->found = probe.outcome == STORE_FOUND;
+	if (!s->found)
+		set_aside(s, probe.outcome, probe.why, ret);
+	else if (probe.n_bad)
+		tell(ret, STORE_FOUND, "found %u records in %s, %u of them damaged", probe.n_records,
+		     path, probe.n_bad);
+	else
+		tell(ret, STORE_FOUND, "found %u records in %s", probe.n_records, path);
+}
+
+int store_open(const struct store_params *params, struct store **ret,
+	       struct store_opening *ret_opening, struct err *err)
+{
+	char stale[STORE_PATH_MAX];
+	struct store *s = calloc(1, sizeof *s);
+	if (!s)
+		return err_set(err, -ENOMEM, "out of memory");
+	s->dir.fd = s->dir.lock_fd = -1;
+	s->write = params->write;
+	s->boot_id = strdup(params->boot_id);
+	int r = store_file_init(&s->file, params->size_max);
+	if (r || !s->boot_id) {
+		free(s->boot_id);
+		free(s);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	r = store_dir_open(&s->dir, params->dir, err);
+	if (r) {
+		(void)store_close(s);
+		return r;
+	}
+	store_dir_path(&s->dir, STORE_FILE_NEW, stale);
+	(void)unlink(stale);
+	look(s, params->reset, ret_opening);
+	*ret = s;
+	return 0;
+}
+
+static void free_kept(struct kept *k)
+{
+	free(k->name);
+	free(k->version);
+	free(k->data);
+}
+
+static void free_store(struct store *s)
+{
+	for (uint32_t i = 0; i < s->n_kept; i++)
+		free_kept(&s->kept[i]);
+	free(s->kept);
+	free(s->changes);
+	store_dir_close(&s->dir);
+	free(s->boot_id);
+	free(s);
+}
+
+struct store *store_close(struct store *s)
+{
+	if (!s)
+		return NULL;
+	store_file_fini(&s->file);
+	free_store(s);
+	return NULL;
+}
+
+struct store *store_abandon(struct store *s)
+{
+	if (!s)
+		return NULL;
+	/* the lock may have been held by a thread that is not here, and closing writes nothing */
+	if (s->file.env)
+		mdb_env_close(s->file.env);
+	if (s->file.fd >= 0)
+		(void)close(s->file.fd);
+	free_store(s);
+	return NULL;
+}
+
+/* ---- notes of changes ---------------------------------------------------------------------------------------------- */
+
+static void note(struct store *s, struct change change)
+{
+	if (!s->file.env)
+		return; /* everything gets written anyway */
+	if (s->n_changes == s->cap_changes) {
+		uint32_t cap = s->cap_changes ? s->cap_changes * 2 : 32;
+		struct change *grown = realloc(s->changes, cap * sizeof *grown);
+		if (!grown) {
+			s->lost_track = true;
+			return;
+		}
+		s->changes = grown;
+		s->cap_changes = cap;
+	}
+	s->changes[s->n_changes++] = change;
+}
+
+static void note_put(struct store *s, enum change_what what, uint64_t handle)
+{
+	const struct change *last = s->n_changes ? &s->changes[s->n_changes - 1] : NULL;
+	if (last && last->what == what && last->handle == handle)
+		return;
+	note(s, (struct change){.what = what, .handle = handle});
+}
+
+static void note_del(struct store *s, enum record_kind kind, uint64_t number)
+{
+	note(s, (struct change){.what = CHANGE_DEL, .kind = kind, .number = number});
+}
+
+void store_put_pod(struct store *s, const struct pod *pod)
+{
+	note_put(s, CHANGE_POD, pod->handle);
+}
+
+void store_put_ctr(struct store *s, const struct ctr *ctr)
+{
+	note_put(s, CHANGE_CTR, ctr->handle);
+}
+
+void store_del_ctr(struct store *s, const struct ctr *ctr)
+{
+	note_del(s, RECORD_FACTS, ctr->seq);
+	note_del(s, RECORD_DECISION, ctr->seq);
+}
+
+void store_del_pod(struct store *s, const struct pod *pod)
+{
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
+		store_del_ctr(s, ctr);
+	note_del(s, RECORD_POD, pod->seq);
+}
+
+/* ---- blobs and notes ----------------------------------------------------------------------------------------------- */
+
+static struct kept *find_kept(const struct store *s, enum record_kind kind, const char *name)
+{
+	for (uint32_t i = 0; i < s->n_kept; i++)
+		if (s->kept[i].kind == kind && str_eq(s->kept[i].name, name))
+			return &s->kept[i];
+	return NULL;
+}
+
+static bool same(const struct kept *k, const char *version, const void *data, size_t len)
+{
+	return k && (len ? k->data && k->len == len && str_eq(k->version, version) &&
+				      !memcmp(k->data, data, len)
+			 : !k->data);
+}
+
+static struct kept *new_kept(struct store *s, enum record_kind kind, const char *name)
+{
+	struct kept *grown = realloc(s->kept, (s->n_kept + 1) * sizeof *grown);
+	char *copy = strdup(name);
+	if (grown)
+		s->kept = grown;
+	if (!grown || !copy) {
+		free(copy);
+		return NULL;
+	}
+	s->kept[s->n_kept] = (struct kept){.kind = kind, .name = copy, .stored = true};
+	return &s->kept[s->n_kept++];
+}
+
+int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,
+	       const void *data, size_t len)
+{
+	size_t name_len = strlen(name);
+	struct kept *k = find_kept(s, kind, name);
+	if (!name_len || name_len > STORE_NAME_MAX || strlen(version) > STORE_NAME_MAX ||
+	    len > STORE_BLOB_MAX || (!k && len && s->n_kept == STORE_BLOBS_MAX))
+		return -E2BIG;
+	if (same(k, version, data, len) || (!k && !len))
+		return 0;
+	_free_ char *new_version = strdup(version);
+	_free_ char *new_data = len ? malloc(len + 1) : NULL;
+	if (!new_version || (len && !new_data))
+		return -ENOMEM;
+	if (!k)
+		k = new_kept(s, kind, name);
+	if (!k)
+		return -ENOMEM;
+	if (len) {
+		memcpy(new_data, data, len);
+		new_data[len] = '\0';
+	}
+	free(k->data);
+	free(k->version);
+	k->data = TAKE(new_data);
+	k->version = TAKE(new_version);
+	k->len = len;
+	k->stored = false;
+	return 0;
+}
+
+int store_put_blob(struct store *s, const char *module, const char *version, const void *data,
+		   size_t len)
+{
+	return store_keep(s, RECORD_BLOB, module, version, data, data ? len : 0);
+}
+
+int store_put_note(struct store *s, const char *name, const void *data, size_t len)
+{
+	return store_keep(s, RECORD_NOTE, name, "", data, data ? len : 0);
+}
+
+const void *store_blob(const struct store *s, const char *module, const char **ret_version,
+		       size_t *ret_len)
+{
+	const struct kept *k = find_kept(s, RECORD_BLOB, module);
+	if (!k || !k->data)
+		return NULL;
+	*ret_version = k->version;
+	*ret_len = k->len;
+	return k->data;
+}
+
+const void *store_note(const struct store *s, const char *name, size_t *ret_len)
+{
+	const struct kept *k = find_kept(s, RECORD_NOTE, name);
+	if (!k || !k->data)
+		return NULL;
+	*ret_len = k->len;
+	return k->data;
+}
+
+static bool kept_dirty(const struct store *s)
+{
+	for (uint32_t i = 0; i < s->n_kept; i++)
+		if (!s->kept[i].stored)
+			return true;
+	return false;
+}
+
+/* What was removed has to be remembered until the file knows. */
+static void settle_kept(struct store *s)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < s->n_kept; i++) {
+		if (!s->kept[i].data) {
+			free_kept(&s->kept[i]);
+			continue;
+		}
+		s->kept[n] = s->kept[i];
+		s->kept[n++].stored = true;
+	}
+	s->n_kept = n;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------- */
+
+/* One commit; the first LMDB error stays. */
+struct batch {
+	struct store *s;
+	bool whole; /* the file is new: everything, in the order of keys */
+	int rc;
+	uint32_t n;
+};
+
+static void put(struct batch *b, const struct record_key *key, const struct record *r)
+{
+	if (b->rc)
+		return;
+	size_t size = record_size(r);
+	if (size > RECORD_MAX) {
+		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is left out",
+			    key->bytes[0], size);
+		return;
+	}
+	b->rc = store_file_put(&b->s->file, key, r, b->whole);
+	b->n++;
+}
+
+static void put_pod(struct batch *b, const struct pod *pod)
+{
+	struct record_key key;
+	struct record r;
+	record_key_number(&key, RECORD_POD, pod->seq);
+	record_of_pod(&r, pod);
+	put(b, &key, &r);
+}
+
+static void put_facts(struct batch *b, const struct ctr *ctr)
+{
+	struct record_key key;
+	struct record r;
+	record_key_number(&key, RECORD_FACTS, ctr->seq);
+	record_of_facts(&r, ctr);
+	put(b, &key, &r);
+}
+
+static void put_decision(struct batch *b, const struct ctr *ctr)
+{
+	struct record_key key;
+	struct record r;
+	record_key_number(&key, RECORD_DECISION, ctr->seq);
+	record_of_decision(&r, ctr, cache_policy_name(b->s->cache, ctr->cur.policy));
+	put(b, &key, &r);
+}
+
+static void del(struct batch *b, const struct record_key *key)
+{
+	if (!b->rc)
+		b->rc = store_file_del(&b->s->file, key);
+	b->n++;
+}
+
+static void put_meta(struct batch *b)
+{
+	struct record_key key = {1, {RECORD_META}};
+	struct record r;
+	record_of_meta(&r, b->s->boot_id);
+	put(b, &key, &r);
+}
+
+static void put_kept(struct batch *b, enum record_kind kind)
+{
+	for (uint32_t i = 0; i < b->s->n_kept; i++) {
+		const struct kept *k = &b->s->kept[i];
+		struct record_key key;
+		struct record r;
+		if (k->kind != kind || (k->stored && !b->whole))
+			continue;
+		record_key_name(&key, kind, k->name);
+		record_of_blob(&r, k->version, k->data, k->len);
+		if (k->data)
+			put(b, &key, &r);
+		else
+			del(b, &key);
+	}
+}
+
+static void write_everything(struct batch *b)
+{
+	struct cache *c = b->s->cache;
+	put_kept(b, RECORD_BLOB);
+	for (const struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
+		put_facts(b, ctr);
+	for (const struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
+		put_decision(b, ctr);
+	put_meta(b);
+	put_kept(b, RECORD_NOTE);
+	for (const struct pod *pod = cache_pods(c); pod; pod = pod->hh.next)
+		put_pod(b, pod);
+}
+
+static void write_change(struct batch *b, const struct change *change)
+{
+	struct record_key key;
+	const struct pod *pod;
+	const struct ctr *ctr;
+	switch (change->what) {
+	case CHANGE_POD:
+		pod = cache_pod_of(b->s->cache, change->handle);
+		if (pod)
+			put_pod(b, pod);
+		break;
+	case CHANGE_CTR:
+		ctr = cache_ctr_of(b->s->cache, change->handle);
+		if (ctr && !ctr->stored)
+			put_facts(b, ctr);
+		if (ctr && !ctr->decision_stored)
+			put_decision(b, ctr);
+		break;
+	case CHANGE_DEL:
+		record_key_number(&key, change->kind, change->number);
+		del(b, &key);
+		break;
+	}
+}
+
+/* LMDB's result; *ret_n counts what was written. */
+static int write_batch(struct store *s, bool whole, uint32_t *ret_n)
+{
+	struct batch b = {.s = s, .whole = whole};
+	struct record_key key = {1, {RECORD_META}};
+	struct record echo;
+	b.rc = store_file_begin(&s->file);
+	if (b.rc)
+		return b.rc;
+	if (whole) {
+		write_everything(&b);
+	} else {
+		for (uint32_t i = 0; i < s->n_changes; i++)
+			write_change(&b, &s->changes[i]);
+		put_kept(&b, RECORD_BLOB);
+		put_kept(&b, RECORD_NOTE);
+	}
+	*ret_n = b.n;
+	if (b.rc || !b.n) {
+		store_file_abort(&s->file);
+		return b.rc;
+	}
+	record_of_meta(&echo, s->boot_id);
+	return store_file_commit(&s->file, &key, &echo);
+}
+
+static void mark_change(struct store *s, const struct change *change)
+{
+	struct pod *pod;
+	struct ctr *ctr;
+	if (change->what == CHANGE_POD) {
+		pod = cache_pod_of(s->cache, change->handle);
+		if (pod)
+			pod->stored = true;
+	} else if (change->what == CHANGE_CTR) {
+		ctr = cache_ctr_of(s->cache, change->handle);
+		if (ctr)
+			ctr->stored = ctr->decision_stored = true;
+	}
+}
+
+static void mark_stored(struct store *s, bool whole)
+{
+	for (uint32_t i = 0; i < s->n_changes; i++)
+		mark_change(s, &s->changes[i]);
+	if (whole) {
+		for (struct pod *pod = cache_pods(s->cache); pod; pod = pod->hh.next)
+			pod->stored = true;
+		for (struct ctr *ctr = cache_ctrs(s->cache); ctr; ctr = ctr->next)
+			ctr->stored = ctr->decision_stored = true;
+	}
+	settle_kept(s);
+}
+
+static size_t room_wanted(const struct store *s)
+{
+	size_t size = ROOM_BASE;
+	size += ((size_t)cache_n_pods(s->cache) + cache_n_ctrs(s->cache)) * ROOM_PER_OBJECT;
+	for (uint32_t i = 0; i < s->n_kept; i++)
+		size += s->kept[i].len;
+	return size;
+}
+
+static int create_file(struct store *s, struct err *err)
+{
+	char path[STORE_PATH_MAX];
+	store_dir_path(&s->dir, STORE_FILE_NEW, path);
+	s->published = false;
+	return store_file_create(&s->file, path, room_wanted(s), s->write, err);
+}
+
+static int write_growing(struct store *s, bool whole, struct err *err)
+{
+	uint32_t n = 0;
+	for (;;) {
+		int rc = write_batch(s, whole, &n);
+		if (!rc) {
+			s->stats.records += n;
+			return 0;
+		}
+		if (rc != MDB_MAP_FULL)
+			return store_file_error(rc, err, "cannot write the state");
+		int r = store_file_grow(&s->file, err);
+		if (r)
+			return r;
+	}
+}
+
+/* After an error the file is given up: the next commit writes all there is to a new one. */
+static int write_records(struct store *s, struct err *err)
+{
+	if (s->lost_track)
+		store_file_close(&s->file);
+	s->lost_track = false;
+	bool whole = !s->file.env;
+	int r = whole ? create_file(s, err) : 0;
+	if (!r)
+		r = write_growing(s, whole, err);
+	if (r)
+		store_file_close(&s->file);
+	else
+		mark_stored(s, whole);
+	s->n_changes = 0;
+	return r;
+}
+
+static int publish(struct store *s, struct err *err)
+{
+	if (renameat(s->dir.fd, STORE_FILE_NEW, s->dir.fd, STORE_FILE) < 0)
+		return err_errno(err, -errno, "cannot rename %s/" STORE_FILE_NEW " to " STORE_FILE,
+				 s->dir.path);
+	s->published = true;
+	store_trim(s);
+	return 0;
+}
+
+bool store_pending(const struct store *s)
+{
+	return !s->file.env || !s->published || s->n_changes || s->lost_track || kept_dirty(s);
+}
+
+int store_commit(struct store *s, struct err *err)
+{
+	assert(s->cache); /* or what is to be restored would be written over */
+	if (!store_pending(s))
+		return 0;
+	uint64_t start = clock_ns();
+	int r = write_records(s, err);
+	if (!r && !s->published)
+		r = publish(s, err);
+	s->stats.last_duration_ns = clock_ns() - start;
+	if (r) {
+		s->stats.failures++;
+		return r;
+	}
+	s->stats.commits++;
+	s->stats.last_commit_ns = clock_wall_ns();
+	return 0;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------------------------ */
+
+int store_sync(struct store *s)
+{
+	(void)pthread_mutex_lock(&s->file.sync_lock);
+	_close_ int fd = s->file.fd >= 0 ? fcntl(s->file.fd, F_DUPFD_CLOEXEC, 0) : -1;
+	bool none = s->file.fd < 0;
+	(void)pthread_mutex_unlock(&s->file.sync_lock);
+	if (none)
+		return 0;
+	if (fd < 0 || fdatasync(fd) < 0 || fsync(s->dir.fd) < 0)
+		return -errno;
+	return 0;
+}
+
+void store_trim(struct store *s)
+{
+	char path[STORE_PATH_MAX];
+	if (!s->file.env || !s->published)
+		return;
+	store_dir_path(&s->dir, STORE_FILE, path);
+	if (store_file_reopen(&s->file, path))
+		store_file_close(&s->file); /* and the next commit makes a new one */
+}
+
+void store_stats(const struct store *s, struct store_stats *ret)
+{
+	MDB_envinfo info;
+	MDB_stat stat;
+	struct stat st;
+	*ret = s->stats;
+	ret->mapped = s->file.mapped;
+	if (!s->file.env || mdb_env_info(s->file.env, &info) || mdb_env_stat(s->file.env, &stat))
+		return;
+	ret->used_bytes = (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize;
+	if (!fstat(s->file.fd, &st))
+		ret->file_bytes = (uint64_t)st.st_size;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LMDB. A commit writes changed pages to where no page in use is, and then one of two meta pages, in turns; the one with the higher
+ * transaction number counts. Dying in between is dying before or after the commit, as long as a meta page is written as a whole:
+ *
+ * - through write(2) it is;
+ * - through the map it is a row of plain stores, and the compiler is free to put the transaction number before the root of the tree.
+ *   (gcc does: in Debian's liblmdb 0.9.24 the root comes after it.) Dying exactly there leaves a meta page that counts, but has the
+ *   root that was in that page before: that of the last commit but one. So in this mode every commit is followed by an echo, another
+ *   one that changes nothing. Then the last commit but one has the same records as the last, and the root of either will do. As
+ *   pages are used again two commits after they were given up at the earliest, that tree is still all there.
+ *
+ * Nothing is locked here: the process has one writer, no readers beside it, and the directory to itself (store_dir.c).
+ */
+#include "core/cache/store_internal.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "core/util/cleanup.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+
+#define FILE_MODE 0600
+#define SIZE_STEP ((size_t)1 << 20)
+#define FLAGS_BOTH (MDB_NOSUBDIR | MDB_NOLOCK)
+#define FLAGS_WRITE (FLAGS_BOTH | MDB_NOSYNC | MDB_NOMETASYNC | MDB_NOMEMINIT)
+
+int store_file_error(int rc, struct err *err, const char *what)
+{
+	int code = rc > 0 ? -rc : rc == MDB_MAP_FULL ? -ENOSPC : -EIO;
+	return err_set(err, code, "%s: %s", what, mdb_strerror(rc));
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+int store_reader_open(struct store_reader *r, const char *path)
+{
+	MDB_dbi dbi;
+	*r = (struct store_reader){0};
+	int rc = mdb_env_create(&r->env);
+	if (!rc)
+		rc = mdb_env_open(r->env, path, FLAGS_BOTH | MDB_RDONLY, 0);
+	if (!rc)
+		rc = mdb_txn_begin(r->env, NULL, MDB_RDONLY, &r->txn);
+	if (!rc)
+		rc = mdb_dbi_open(r->txn, NULL, 0, &dbi);
+	if (!rc)
+		rc = mdb_cursor_open(r->txn, dbi, &r->cursor);
+	if (rc)
+		store_reader_close(r);
+	return rc;
+}
+
+static int compare_keys(const MDB_val *a, const MDB_val *b)
+{
+	size_t n = a->mv_size < b->mv_size ? a->mv_size : b->mv_size;
+	int c = n ? memcmp(a->mv_data, b->mv_data, n) : 0;
+	if (c)
+		return c;
+	return a->mv_size < b->mv_size ? -1 : a->mv_size > b->mv_size;
+}
+
+int store_reader_next(struct store_reader *r, MDB_val *ret_key, MDB_val *ret_value)
+{
+	MDB_val key, value;
+	int rc = mdb_cursor_get(r->cursor, &key, &value, r->n ? MDB_NEXT : MDB_FIRST);
+	if (rc)
+		return rc;
+	/* in a damaged tree a branch may lead back to where the walk has been */
+	if (r->n && compare_keys(&key, &r->last) <= 0)
+		return MDB_CORRUPTED;
+	if (++r->n > STORE_RECORDS_MAX)
+		return MDB_CORRUPTED;
+	r->last = *ret_key = key;
+	*ret_value = value;
+	return 0;
+}
+
+int store_reader_get(struct store_reader *r, const struct record_key *key, MDB_val *ret_value)
+{
+	MDB_val k = {key->len, (void *)key->bytes};
+	return mdb_get(r->txn, mdb_cursor_dbi(r->cursor), &k, ret_value);
+}
+
+void store_reader_close(struct store_reader *r)
+{
+	if (r->cursor)
+		mdb_cursor_close(r->cursor);
+	if (r->txn)
+		mdb_txn_abort(r->txn);
+	if (r->env)
+		mdb_env_close(r->env);
+	*r = (struct store_reader){0};
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------- */
+
+int store_file_init(struct store_file *f, size_t size_max)
+{
+	*f = (struct store_file){.fd = -1, .size_max = size_max ? size_max : STORE_SIZE_MAX};
+	return -pthread_mutex_init(&f->sync_lock, NULL);
+}
+
+void store_file_fini(struct store_file *f)
+{
+	store_file_close(f);
+	(void)pthread_mutex_destroy(&f->sync_lock);
+}
+
+static void set_fd(struct store_file *f, int fd)
+{
+	(void)pthread_mutex_lock(&f->sync_lock);
+	int old = f->fd;
+	f->fd = fd;
+	(void)pthread_mutex_unlock(&f->sync_lock);
+	if (old >= 0)
+		(void)close(old);
+}
+
+/*
+ * Do blocks that were allocated stay writable when the disk is full? Where a write goes to a new place (btrfs, ZFS …), or nobody
+ * knows, a page of a map could turn out not to be, and the process would die of it.
+ */
+static bool keeps_blocks(int fd)
+{
+	struct statfs fs;
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((unsigned long)fs.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* With write(2) it is enough to know early that the disk is full, so a file system that cannot tell is as good. */
+static int allocate(const struct store_file *f, size_t size)
+{
+	int rc = fallocate(f->fd, 0, 0, (off_t)size) < 0 ? errno : 0;
+	if (!f->mapped && (rc == EOPNOTSUPP || rc == ENOSYS))
+		return 0;
+	return rc;
+}
+
+static int open_env(struct store_file *f, const char *path)
+{
+	int rc = mdb_env_create(&f->env);
+	if (!rc)
+		rc = mdb_env_set_mapsize(f->env, f->size);
+	if (!rc)
+		rc = mdb_env_open(f->env, path, FLAGS_WRITE | (f->mapped ? MDB_WRITEMAP : 0u),
+				  FILE_MODE);
+	return rc;
+}
+
+int store_file_create(struct store_file *f, const char *path, size_t size, int write,
+		      struct err *err)
+{
+	(void)unlink(path);
+	_close_ int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (fd < 0)
+		return err_errno(err, -errno, "cannot make %s", path);
+	size = (size + SIZE_STEP - 1) / SIZE_STEP * SIZE_STEP;
+	f->size = size < f->size_max ? size : f->size_max;
+	f->mapped = write == STORE_WRITE_MAP || (write == STORE_WRITE_AUTO && keeps_blocks(fd));
+	set_fd(f, take_fd(&fd));
+	int rc = open_env(f, path);
+	if (!rc)
+		rc = allocate(f, f->size);
+	if (!rc)
+		return 0;
+	store_file_close(f);
+	(void)unlink(path);
+	return store_file_error(rc, err, path);
+}
+
+int store_file_reopen(struct store_file *f, const char *path)
+{
+	mdb_env_close(f->env);
+	f->env = NULL;
+	return open_env(f, path);
+}
+
+void store_file_close(struct store_file *f)
+{
+	store_file_abort(f);
+	if (f->env)
+		mdb_env_close(f->env);
+	f->env = NULL;
+	set_fd(f, -1);
+}
+
+int store_file_grow(struct store_file *f, struct err *err)
+{
+	size_t size = f->size_max - f->size < f->size ? f->size_max : f->size * 2;
+	if (size == f->size)
+		return err_set(err, -ENOSPC, "the store has reached its limit of %zu bytes", f->size_max);
+	int rc = allocate(f, size);
+	if (!rc)
+		rc = mdb_env_set_mapsize(f->env, size);
+	if (rc)
+		return store_file_error(rc, err, "the store cannot grow");
+	f->size = size;
+	return 0;
+}
+
+int store_file_begin(struct store_file *f)
+{
+	int rc = mdb_txn_begin(f->env, NULL, 0, &f->txn);
+	if (!rc)
+		rc = mdb_dbi_open(f->txn, NULL, 0, &f->dbi);
+	return rc;
+}
+
+int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
+		   bool append)
+{
+	MDB_val k = {key->len, (void *)key->bytes}, v = {record_size(r), NULL};
+	int rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE | (append ? MDB_APPEND : 0u));
+	if (rc == MDB_KEYEXIST) /* not the largest so far */
+		rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE);
+	if (!rc)
+		record_write(r, key, v.mv_data);
+	return rc;
+}
+
+int store_file_del(struct store_file *f, const struct record_key *key)
+{
+	MDB_val k = {key->len, (void *)key->bytes};
+	int rc = mdb_del(f->txn, f->dbi, &k, NULL);
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+void store_file_abort(struct store_file *f)
+{
+	if (f->txn)
+		mdb_txn_abort(f->txn);
+	f->txn = NULL;
+}
+
+static int commit_txn(struct store_file *f)
+{
+	MDB_txn *txn = f->txn;
+	f->txn = NULL; /* gone, whatever the result */
+	return mdb_txn_commit(txn);
+}
+
+int store_file_commit(struct store_file *f, const struct record_key *key, const struct record *echo)
+{
+	int rc = commit_txn(f);
+	if (rc || !f->mapped)
+		return rc;
+	rc = store_file_begin(f);
+	if (!rc)
+		rc = store_file_put(f, key, echo, false);
+	if (!rc)
+		return commit_txn(f);
+	store_file_abort(f);
+	return rc;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the store share:
+ *
+ *   store_dir.c      the directory: its modes, the lock, what is set aside
+ *   store_file.c     LMDB: reading a file of an earlier run, writing our own
+ *   store_probe.c    is an earlier file usable? asked in a child that may die of it
+ *   store_restore.c  records to cache
+ *   store.c          what is to be written, and commits
+ */
+#ifndef CACHE_STORE_INTERNAL_H
+#define CACHE_STORE_INTERNAL_H
+
+#include <lmdb.h>
+#include <pthread.h>
+
+#include "core/cache/store.h"
+#include "core/cache/store_codec.h"
+
+/* All that a cache and the limits above can have. */
+#define STORE_RECORDS_MAX (1u + CACHE_PODS_MAX + 2u * CACHE_CTRS_MAX + STORE_BLOBS_MAX)
+
+/* ---- store_dir.c --------------------------------------------------------------------------------------------------- */
+
+struct store_dir {
+	char *path;
+	int fd, lock_fd;
+};
+
+#define STORE_FILE "store.mdb"
+#define STORE_FILE_NEW "store.new"
+#define STORE_FILE_OLD "store.old"
+#define STORE_FILE_BAD "store.bad."
+#define STORE_FILE_LOCK "lock"
+#define STORE_PATH_MAX 4096u
+
+/* Opened, its modes put right, locked. */
+int store_dir_open(struct store_dir *d, const char *path, struct err *err);
+void store_dir_close(struct store_dir *d);
+void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX]);
+/* Is there a store file? -ENOENT; -EPERM and the reason when it must not be used. */
+int store_dir_check(const struct store_dir *d, struct err *err);
+/* Renames the file to store.old, or to store.bad.TIME; ret_name is what it is called now. */
+int store_dir_set_aside(const struct store_dir *d, bool bad, char ret_name[64]);
+
+/* ---- store_file.c -------------------------------------------------------------------------------------------------- */
+
+/* A file of an earlier run. Its bytes may be anything: see store_probe. */
+struct store_reader {
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_cursor *cursor;
+	MDB_val last; /* key */
+	uint32_t n;
+};
+
+/* Errors are positive errno or LMDB's negative ones, for mdb_strerror. */
+int store_reader_open(struct store_reader *r, const char *path);
+/* The next record; MDB_NOTFOUND after the last, MDB_CORRUPTED when there are too many or they are out of order. */
+int store_reader_next(struct store_reader *r, MDB_val *ret_key, MDB_val *ret_value);
+int store_reader_get(struct store_reader *r, const struct record_key *key, MDB_val *ret_value);
+void store_reader_close(struct store_reader *r);
+
+/* The file of this run. */
+struct store_file {
+	MDB_env *env; /* NULL: there is none */
+	MDB_dbi dbi;
+	MDB_txn *txn; /* while writing */
+	size_t size, size_max;
+	bool mapped;
+	pthread_mutex_t sync_lock; /* held while fd changes and while it is taken for a sync */
+	int fd;
+};
+
+int store_file_init(struct store_file *f, size_t size_max);
+void store_file_fini(struct store_file *f);
+/* An empty one at path, with room for size bytes at first. */
+int store_file_create(struct store_file *f, const char *path, size_t size, int write, struct err *err);
+void store_file_close(struct store_file *f);
+/* More room, after MDB_MAP_FULL. */
+int store_file_grow(struct store_file *f, struct err *err);
+int store_file_begin(struct store_file *f);
+int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
+		   bool append);
+int store_file_del(struct store_file *f, const struct record_key *key);
+void store_file_abort(struct store_file *f);
+/* `echo` is the record to be written twice, see there. */
+int store_file_commit(struct store_file *f, const struct record_key *key, const struct record *echo);
+/* The same file, now at path, with nothing of it in memory. */
+int store_file_reopen(struct store_file *f, const char *path);
+/* For people and callers: fills err, returns -errno. */
+int store_file_error(int rc, struct err *err, const char *what);
+
+/* ---- store_probe.c ------------------------------------------------------------------------------------------------- */
+
+struct probe_result {
+	uint32_t outcome; /* STORE_FOUND, STORE_OTHER_BOOT, STORE_NEWER, STORE_DAMAGED */
+	uint32_t n_records, n_bad;
+	char why[256];
+};
+
+/* Reads all of the file as store_restore will. What is wrong with it may crash or hang the caller. */
+void store_check_file(const char *path, const char *boot_id, struct probe_result *ret);
+/* The same in a child. */
+void store_probe(const char *path, const char *boot_id, int lock_fd, struct probe_result *ret);
+
+/* ---- store.c ------------------------------------------------------------------------------------------------------- */
+
+enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_DEL };
+
+struct change {
+	enum change_what what;
+	uint64_t handle;       /* CHANGE_POD, CHANGE_CTR */
+	enum record_kind kind; /* CHANGE_DEL */
+	uint64_t number;
+};
+
+struct kept {
+	enum record_kind kind; /* RECORD_BLOB, RECORD_NOTE */
+	char *name, *version;
+	void *data; /* NULL: to be removed from the file */
+	size_t len;
+	bool stored;
+};
+
+struct store {
+	struct store_dir dir;
+	struct store_file file;
+	struct cache *cache;
+	char *boot_id;
+	int write;	/* of the parameters */
+	bool found;	/* there is an earlier file, not restored yet */
+	bool published; /* ours has its name */
+	bool lost_track; /* a change could not be noted */
+	struct change *changes;
+	uint32_t n_changes, cap_changes;
+	struct kept *kept;
+	uint32_t n_kept;
+	struct store_stats stats;
+};
+
+/* Puts a blob or a note in its place; takes over data (malloc'd). */
+int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,
+	       const void *data, size_t len);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cache/store_internal.h"
+
+#include "core/cache/txn.h"
+#include "core/util/log.h"
+
+#define LOG_SOURCE "store"
+#define ARENA_BLOCK 16384u
+#define WARNINGS 20u /* then they are only counted */
+
+/* A record in the file's map. */
+struct found {
+	uint64_t number;
+	const uint8_t *message;
+	size_t len;
+};
+
+struct found_list {
+	struct found *at;
+	uint32_t n, cap;
+};
+
+struct restore {
+	struct store *s;
+	struct cache *cache;
+	struct arena *arena; /* for one record at a time */
+	struct found_list pods, facts, decisions;
+	struct stored_decision decision; /* large */
+	struct store_counts counts;
+};
+
+static void warn_bad(struct restore *r, const char *what, uint64_t number, const char *why)
+{
+	r->counts.bad++;
+	if (r->counts.bad <= WARNINGS)
+		log_warning("the stored %s number %llu is left out: %s", what,
+			    (unsigned long long)number, why);
+}
+
+static int remember(struct found_list *list, uint64_t number, const uint8_t *message, size_t len)
+{
+	if (list->n == list->cap) {
+		uint32_t cap = list->cap ? list->cap * 2 : 256;
+		struct found *grown = realloc(list->at, cap * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		list->at = grown;
+		list->cap = cap;
+	}
+	list->at[list->n++] = (struct found){number, message, len};
+	return 0;
+}
+
+/* ---- objects ------------------------------------------------------------------------------------------------------- */
+
+static int restore_blob(struct restore *r, enum record_kind kind, const MDB_val *key,
+			const uint8_t *message, size_t len)
+{
+	struct stored_blob b;
+	struct err err = ERR_INIT;
+	char name[STORE_NAME_MAX + 1];
+	memcpy(name, (const char *)key->mv_data + 1, key->mv_size - 1);
+	name[key->mv_size - 1] = '\0';
+	arena_reset(r->arena);
+	int res = record_decode_blob(r->arena, message, len, &b, &err);
+	if (!res)
+		res = store_keep(r->s, kind, name, b.version, b.data, b.len);
+	if (res == -ENOMEM)
+		return res;
+	if (res)
+		warn_bad(r, name, 0, err_text(&err, res));
+	else
+		r->counts.blobs++;
+	return 0;
+}
+
+static int restore_pod(struct restore *r, const struct found *f)
+{
+	struct stored_pod p;
+	struct pod *pod;
+	struct err err = ERR_INIT;
+	arena_reset(r->arena);
+	int res = record_decode_pod(r->arena, f->message, f->len, &p, &err);
+	if (!res && cache_pod(r->cache, p.desc.id))
+		res = err_set(&err, -EEXIST, "pod %s is there already", p.desc.id);
+	if (!res)
+		res = cache_put_pod(r->cache, &p.desc, &pod, &err);
+	if (res == -ENOMEM)
+		return res;
+	if (res) {
+		warn_bad(r, "pod", f->number, err.text);
+		return 0;
+	}
+	pod->stopped = p.stopped;
+	r->counts.pods++;
+	return 0;
+}
+
+static int take_set(struct cache *c, struct iset **field, const struct stored_set *set)
+{
+	struct iset *made = set->present ? intern_get(cache_sets(c), rp_ids_of(&set->ids)) : NULL;
+	txn_put_set(c, field, made);
+	return set->present && !made ? -ENOMEM : 0;
+}
+
+static int take_blob(struct blob **field, const struct stored_bytes *b)
+{
+	struct blob *made = b->data ? blob_new(b->data, b->len) : NULL;
+	txn_put_blob(field, made);
+	return b->data && !made ? -ENOMEM : 0;
+}
+
+static int fill_acked(struct cache *c, struct values *v, const struct stored_values *from)
+{
+	v->shares = from->shares;
+	v->quota = from->quota;
+	v->period = from->period;
+	v->mem_limit = from->mem_limit;
+	int r = take_set(c, &v->cpus, &from->cpus);
+	return r ? r : take_set(c, &v->mems, &from->mems);
+}
+
+static int fill_decision(struct cache *c, struct decision *d, const struct stored_decision *from)
+{
+	d->shares = from->decided.shares;
+	d->quota = from->decided.quota;
+	d->period = from->decided.period;
+	d->mem_limit = from->decided.mem_limit;
+	d->needs = from->needs;
+	d->state = from->state;
+	d->policy = *from->policy ? cache_policy_number(c, from->policy) : 0;
+	int r = take_set(c, &d->cpus, &from->decided.cpus);
+	if (!r)
+		r = take_set(c, &d->mems, &from->decided.mems);
+	if (!r)
+		r = take_set(c, &d->exclusive, &from->exclusive);
+	if (!r)
+		r = take_blob(&d->rdt_class, &from->rdt_class);
+	if (!r)
+		r = take_blob(&d->blockio_class, &from->blockio_class);
+	if (!r)
+		r = take_blob(&d->cpu_class, &from->cpu_class);
+	if (!r)
+		r = take_blob(&d->private_data, &from->private_data);
+	if (!r)
+		r = take_blob(&d->degraded, &from->degraded);
+	if (!r)
+		r = take_blob(&d->data, &from->data);
+	return r;
+}
+
+/* Through a transaction, so that the cache's counts of who has which CPU are right. */
+static int apply_decision(struct restore *r, struct ctr *ctr, const struct stored_decision *from)
+{
+	struct txn *t = txn_begin(r->cache);
+	struct decision *d = t ? txn_stage(t, ctr) : NULL;
+	int res = d ? fill_decision(r->cache, d, from) : -ENOMEM;
+	if (!res)
+		txn_commit(t);
+	txn_end(t);
+	if (!res)
+		res = fill_acked(r->cache, &ctr->acked, &from->acked);
+	ctr->pid = from->pid;
+	if (from->degraded.data)
+		ctr->flags |= RP_CTR_DEGRADED;
+	return res;
+}
+
+static int restore_decision(struct restore *r, struct ctr *ctr, const struct found *f)
+{
+	struct err err = ERR_INIT;
+	arena_reset(r->arena);
+	int res = record_decode_decision(r->arena, f->message, f->len, &r->decision, &err);
+	if (res == -EINVAL) {
+		warn_bad(r, "decision", f->number, err.text);
+		return 0;
+	}
+	if (!res)
+		res = apply_decision(r, ctr, &r->decision);
+	if (!res)
+		r->counts.decisions++;
+	return res;
+}
+
+static int restore_ctr(struct restore *r, const struct found *f, struct ctr **ret)
+{
+	struct stored_facts s;
+	struct err err = ERR_INIT;
+	arena_reset(r->arena);
+	int res = record_decode_facts(r->arena, f->message, f->len, &s, &err);
+	if (!res && cache_ctr(r->cache, s.desc.id))
+		res = err_set(&err, -EEXIST, "container %s is there already", s.desc.id);
+	if (!res) {
+		s.desc.state = RP_STATE_RUNNING; /* if there is no decision to tell */
+		res = cache_put_ctr(r->cache, &s.desc, ret, &err);
+	}
+	if (res == -ENOMEM)
+		return res;
+	if (res) {
+		warn_bad(r, "container", f->number, err.text);
+		*ret = NULL;
+		return 0;
+	}
+	(*ret)->wanted = s.wanted;
+	(*ret)->flags = s.flags | RP_CTR_RESTORED;
+	r->counts.ctrs++;
+	return 0;
+}
+
+/* Both lists are in ascending order. */
+static int restore_ctrs(struct restore *r)
+{
+	const struct found_list *decisions = &r->decisions;
+	uint32_t d = 0;
+	for (uint32_t i = 0; i < r->facts.n; i++) {
+		const struct found *f = &r->facts.at[i];
+		struct ctr *ctr = NULL;
+		int res = restore_ctr(r, f, &ctr);
+		while (!res && d < decisions->n && decisions->at[d].number < f->number)
+			warn_bad(r, "decision", decisions->at[d++].number, "its container is not there");
+		if (!res && d < decisions->n && decisions->at[d].number == f->number)
+			res = ctr ? restore_decision(r, ctr, &decisions->at[d++]) : (d++, 0);
+		if (res)
+			return res;
+	}
+	for (; d < decisions->n; d++)
+		warn_bad(r, "decision", decisions->at[d].number, "its container is not there");
+	return 0;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------------ */
+
+static int sort_record(struct restore *r, const MDB_val *key, const MDB_val *value)
+{
+	const uint8_t *message;
+	size_t len;
+	if (record_open(key->mv_data, key->mv_size, value->mv_data, value->mv_size, &message, &len)) {
+		warn_bad(r, "record", r->counts.bad + 1u, "its checksum is wrong");
+		return 0;
+	}
+	switch (*(const uint8_t *)key->mv_data) {
+	case RECORD_POD:
+		return remember(&r->pods, record_key_get_number(key->mv_data), message, len);
+	case RECORD_FACTS:
+		return remember(&r->facts, record_key_get_number(key->mv_data), message, len);
+	case RECORD_DECISION:
+		return remember(&r->decisions, record_key_get_number(key->mv_data), message, len);
+	case RECORD_BLOB:
+		return restore_blob(r, RECORD_BLOB, key, message, len);
+	case RECORD_NOTE:
+		return restore_blob(r, RECORD_NOTE, key, message, len);
+	default:
+		return 0;
+	}
+}
+
+static int read_file(struct restore *r, struct store_reader *reader, struct err *err)
+{
+	MDB_val key, value;
+	int rc, res = 0;
+	while (!res && !(rc = store_reader_next(reader, &key, &value)))
+		res = sort_record(r, &key, &value);
+	if (!res && rc != MDB_NOTFOUND)
+		return store_file_error(rc, err, "cannot read the stored state");
+	for (uint32_t i = 0; !res && i < r->pods.n; i++)
+		res = restore_pod(r, &r->pods.at[i]);
+	if (!res)
+		res = restore_ctrs(r);
+	return res ? err_set(err, res, "cannot restore the stored state: out of memory") : 0;
+}
+
+int store_restore(struct store *s, struct cache *cache, struct store_counts *ret, struct err *err)
+{
+	struct store_reader reader;
+	char path[STORE_PATH_MAX];
+	struct restore r = {.s = s, .cache = cache};
+	s->cache = cache;
+	*ret = (struct store_counts){0};
+	if (!s->found)
+		return 0;
+	s->found = false;
+	store_dir_path(&s->dir, STORE_FILE, path);
+	r.arena = arena_new(ARENA_BLOCK, RECORD_ARENA_LIMIT);
+	if (!r.arena)
+		return err_set(err, -ENOMEM, "out of memory");
+	int res = store_reader_open(&reader, path);
+	if (res) {
+		res = store_file_error(res, err, "cannot read the stored state");
+	} else {
+		res = read_file(&r, &reader, err);
+		store_reader_close(&reader);
+	}
+	arena_free(r.arena);
+	free(r.pods.at);
+	free(r.facts.at);
+	free(r.decisions.at);
+	*ret = r.counts;
+	if (r.counts.bad > WARNINGS)
+		log_warning("%u stored records are left out", r.counts.bad);
+	return res;
+}
