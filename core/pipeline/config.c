@@ -85,7 +85,6 @@ static int read_config(struct pipeline *p, const char *path, struct conf **ret, 
 		(void)buf_printf(ret_warnings, "%s\n", errs.items[i].text);
 	if (r)
 		(void)conf_errors_to_err(&errs, r, err);
-	conf_errors_fini(&errs);
 	return r;
 }
 
@@ -377,7 +376,6 @@ static int safe_config(struct pipeline *p, const char *name, const char *text, s
 	int r = conf_parse(&source, 1, &schemas, ret, &errs);
 	if (r)
 		(void)conf_errors_to_err(&errs, r, err);
-	conf_errors_fini(&errs);
 	return r;
 }
 

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Only what was decided is set: a field that is merely repeated would be claimed from other plugins. */
+#include "core/runtime/internal.h"
+#include "core/util/str.h"
+
+/* protobuf-c has no const in its structs; what is packed is only read. */
+static char *borrow(const char *text)
+{
+	return (char *)(uintptr_t)text;
+}
+
+/* A zeroed message of a type from the arena, initialised. */
+#define NEW(arena, type, prefix)                                                                   \
+	__extension__({                                                                            \
+		type *m_ = arena_zero(arena, type);                                                \
+		if (m_)                                                                            \
+			prefix##__init(m_);                                                        \
+		m_;                                                                                \
+	})
+
+/* The wrapper types all have the one member `value`. */
+#define WRAP(arena, type, prefix, v)                                                               \
+	__extension__({                                                                            \
+		type *w_ = NEW(arena, type, prefix);                                               \
+		if (w_)                                                                            \
+			w_->value = (v);                                                           \
+		w_;                                                                                \
+	})
+
+static bool add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields, const struct values *v)
+{
+	Nri__LinuxCPU *cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
+	bool ok = cpu != NULL;
+	if (ok && (fields & DIFF_SHARES))
+		ok = (cpu->shares = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)v->shares)) != NULL;
+	if (ok && (fields & DIFF_QUOTA))
+		ok = (cpu->quota = WRAP(a, Nri__OptionalInt64, nri__optional_int64, v->quota)) != NULL;
+	if (ok && (fields & DIFF_PERIOD))
+		ok = (cpu->period = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)v->period)) != NULL;
+	if (!ok)
+		return false;
+	if (fields & DIFF_CPUS)
+		cpu->cpus = borrow(v->cpus->text);
+	if (fields & DIFF_MEMS)
+		cpu->mems = borrow(v->mems->text);
+	res->cpu = cpu;
+	return true;
+}
+
+static Nri__LinuxResources *resources(struct arena *a, uint32_t fields, const struct values *v)
+{
+	Nri__LinuxResources *res = NEW(a, Nri__LinuxResources, nri__linux_resources);
+	if (!res || ((fields & ~DIFF_MEM_LIMIT) && !add_cpu(a, res, fields, v)))
+		return NULL;
+	if (!(fields & DIFF_MEM_LIMIT))
+		return res;
+	res->memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
+	if (!res->memory)
+		return NULL;
+	res->memory->limit = WRAP(a, Nri__OptionalInt64, nri__optional_int64, v->mem_limit);
+	return res->memory->limit ? res : NULL;
+}
+
+static struct values decided(const struct ctr *ctr)
+{
+	const struct decision *d = &ctr->cur;
+	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
+}
+
+static Nri__ContainerUpdate *update(struct arena *a, const char *id, uint32_t fields, const struct values *v, bool ignore_failure)
+{
+	Nri__ContainerUpdate *u = NEW(a, Nri__ContainerUpdate, nri__container_update);
+	if (!u)
+		return NULL;
+	u->container_id = borrow(id);
+	u->ignore_failure = ignore_failure;
+	u->lnx = NEW(a, Nri__LinuxContainerUpdate, nri__linux_container_update);
+	if (!u->lnx)
+		return NULL;
+	u->lnx->resources = resources(a, fields, v);
+	return u->lnx->resources ? u : NULL;
+}
+
+Nri__ContainerUpdate **encode_updates(struct arena *a, const struct reply *reply)
+{
+	Nri__ContainerUpdate **list = arena_array(a, reply->n_updates + 1, sizeof(void *));
+	for (uint32_t i = 0; list && i < reply->n_updates; i++) {
+		const struct values v = decided(reply->updates[i].ctr);
+		list[i] = update(a, reply->updates[i].ctr->id, reply->updates[i].fields, &v, true);
+		if (!list[i])
+			return NULL;
+	}
+	return list;
+}
+
+/* Without ignore_failure: that is the only way to learn that something failed. */
+Nri__ContainerUpdate **encode_batch(struct arena *a, const struct update_item *items, uint32_t n)
+{
+	Nri__ContainerUpdate **list = arena_array(a, n + 1, sizeof(void *));
+	for (uint32_t i = 0; list && i < n; i++) {
+		list[i] = update(a, items[i].id, items[i].fields, &items[i].values, false);
+		if (!list[i])
+			return NULL;
+	}
+	return list;
+}
+
+/* ---- creation-only values --------------------------------------------------------------------------------------------- */
+
+struct target {
+	struct arena *arena;
+	const struct reply *reply;
+	Nri__ContainerAdjustment *adj;
+	Nri__LinuxContainerAdjustment *lnx;
+};
+
+static int add_env(struct target *t, const struct extra *e)
+{
+	Nri__KeyValue *kv = NEW(t->arena, Nri__KeyValue, nri__key_value);
+	if (!t->adj->env)
+		t->adj->env = arena_array(t->arena, t->reply->n_extras, sizeof(void *));
+	if (!kv || !t->adj->env)
+		return -ENOMEM;
+	kv->key = borrow(e->key);
+	kv->value = borrow(e->text);
+	t->adj->env[t->adj->n_env++] = kv;
+	return 0;
+}
+
+static int add_annotation(struct target *t, const struct extra *e)
+{
+	Nri__ContainerAdjustment__AnnotationsEntry *kv =
+		NEW(t->arena, Nri__ContainerAdjustment__AnnotationsEntry, nri__container_adjustment__annotations_entry);
+	if (!t->adj->annotations)
+		t->adj->annotations = arena_array(t->arena, t->reply->n_extras, sizeof(void *));
+	if (!kv || !t->adj->annotations)
+		return -ENOMEM;
+	kv->key = borrow(e->key);
+	kv->value = borrow(e->text);
+	t->adj->annotations[t->adj->n_annotations++] = kv;
+	return 0;
+}
+
+static int add_unified(struct target *t, const struct extra *e)
+{
+	Nri__LinuxResources__UnifiedEntry *kv =
+		NEW(t->arena, Nri__LinuxResources__UnifiedEntry, nri__linux_resources__unified_entry);
+	Nri__LinuxResources *res = t->lnx->resources;
+	if (!res)
+		res = t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
+	if (res && !res->unified)
+		res->unified = arena_array(t->arena, t->reply->n_extras, sizeof(void *));
+	if (!kv || !res || !res->unified)
+		return -ENOMEM;
+	kv->key = borrow(e->key);
+	kv->value = borrow(e->text);
+	res->unified[res->n_unified++] = kv;
+	return 0;
+}
+
+/* Linux numbers policies from 0 (OTHER), NRI from 1; the kernel's SCHED_ISO was never merged, so 4 is not used. */
+static Nri__LinuxSchedulerPolicy sched_policy(int64_t linux_number)
+{
+	static const Nri__LinuxSchedulerPolicy by_number[] = {
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_OTHER, NRI__LINUX_SCHEDULER_POLICY__SCHED_FIFO,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_RR,	  NRI__LINUX_SCHEDULER_POLICY__SCHED_BATCH,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_ISO,	  NRI__LINUX_SCHEDULER_POLICY__SCHED_IDLE,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_DEADLINE,
+	};
+	return linux_number >= 0 && linux_number < 7 ? by_number[linux_number] : NRI__LINUX_SCHEDULER_POLICY__SCHED_NONE;
+}
+
+#define SCHED_FLAGS 7
+
+static int add_sched_flags(struct target *t, Nri__LinuxScheduler *s, int64_t bits)
+{
+	s->flags = arena_array(t->arena, SCHED_FLAGS, sizeof *s->flags);
+	if (!s->flags)
+		return -ENOMEM;
+	for (unsigned bit = 0; bit < SCHED_FLAGS; bit++)
+		if (bits >> bit & 1)
+			s->flags[s->n_flags++] = (Nri__LinuxSchedulerFlag)bit;
+	return 0;
+}
+
+static int add_sched(struct target *t, const struct extra *e)
+{
+	Nri__LinuxScheduler *s = t->lnx->scheduler;
+	if (!s)
+		s = t->lnx->scheduler = NEW(t->arena, Nri__LinuxScheduler, nri__linux_scheduler);
+	if (!s)
+		return -ENOMEM;
+	switch (e->field) {
+	case RP_F_SCHED_POLICY:
+		s->policy = sched_policy(e->number);
+		return 0;
+	case RP_F_SCHED_PRIORITY:
+		s->priority = (int32_t)e->number;
+		return 0;
+	case RP_F_NICE:
+		s->nice = (int32_t)e->number;
+		return 0;
+	case RP_F_SCHED_RUNTIME:
+		s->runtime = (uint64_t)e->number;
+		return 0;
+	case RP_F_SCHED_DEADLINE:
+		s->deadline = (uint64_t)e->number;
+		return 0;
+	case RP_F_SCHED_PERIOD:
+		s->period = (uint64_t)e->number;
+		return 0;
+	default:
+		return add_sched_flags(t, s, e->number);
+	}
+}
+
+static int add_io(struct target *t, const struct extra *e)
+{
+	Nri__LinuxIOPriority *io = t->lnx->io_priority;
+	if (!io)
+		io = t->lnx->io_priority = NEW(t->arena, Nri__LinuxIOPriority, nri__linux_iopriority);
+	if (!io)
+		return -ENOMEM;
+	if (e->field == RP_F_IO_CLASS)
+		io->class_ = (Nri__IOPrioClass)e->number;
+	else
+		io->priority = (int32_t)e->number;
+	return 0;
+}
+
+static int add_oom(struct target *t, const struct extra *e)
+{
+	t->lnx->oom_score_adj = WRAP(t->arena, Nri__OptionalInt, nri__optional_int, e->number);
+	return t->lnx->oom_score_adj ? 0 : -ENOMEM;
+}
+
+static int add_mempolicy_flags(struct target *t, Nri__LinuxMemoryPolicy *m, const char *text)
+{
+	static const char *const names[] = {"static", "relative", "numa-balancing"};
+	m->flags = arena_array(t->arena, 3, sizeof *m->flags);
+	if (!m->flags)
+		return -ENOMEM;
+	for (unsigned i = 0; i < 3; i++)
+		if (strstr(text, names[i]))
+			m->flags[m->n_flags++] = (Nri__MpolFlag)i;
+	return 0;
+}
+
+static int add_mempolicy(struct target *t, const struct extra *e)
+{
+	Nri__LinuxMemoryPolicy *m = t->lnx->memory_policy;
+	if (!m)
+		m = t->lnx->memory_policy = NEW(t->arena, Nri__LinuxMemoryPolicy, nri__linux_memory_policy);
+	if (!m)
+		return -ENOMEM;
+	if (e->field == RP_F_MEMPOLICY_MODE)
+		m->mode = (Nri__MpolMode)e->number;
+	else if (e->field == RP_F_MEMPOLICY_NODES)
+		m->nodes = borrow(e->text);
+	else
+		return add_mempolicy_flags(t, m, e->text);
+	return 0;
+}
+
+static int add_extra(struct target *t, const struct extra *e)
+{
+	switch (e->field) {
+	case RP_F_ENV:
+		return add_env(t, e);
+	case RP_F_ANNOTATION:
+		return add_annotation(t, e);
+	case RP_F_UNIFIED:
+		return add_unified(t, e);
+	case RP_F_IO_CLASS:
+	case RP_F_IO_PRIORITY:
+		return add_io(t, e);
+	case RP_F_OOM_SCORE_ADJ:
+		return add_oom(t, e);
+	case RP_F_MEMPOLICY_MODE:
+	case RP_F_MEMPOLICY_NODES:
+	case RP_F_MEMPOLICY_FLAGS:
+		return add_mempolicy(t, e);
+	default:
+		return add_sched(t, e);
+	}
+}
+
+static int add_class(struct target *t, const struct blob *class, bool rdt)
+{
+	if (!class)
+		return 0;
+	Nri__LinuxResources *res = t->lnx->resources;
+	if (!res)
+		res = t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
+	Nri__OptionalString *value =
+		WRAP(t->arena, Nri__OptionalString, nri__optional_string, borrow(class->data));
+	if (!res || !value)
+		return -ENOMEM;
+	if (rdt)
+		res->rdt_class = value;
+	else
+		res->blockio_class = value;
+	return 0;
+}
+
+static int add_data_dir(struct target *t)
+{
+	static const char *const options[] = {"bind", "ro", "rslave", NULL};
+	Nri__Mount *m = NEW(t->arena, Nri__Mount, nri__mount);
+	t->adj->mounts = arena_array(t->arena, 1, sizeof(void *));
+	if (!m || !t->adj->mounts)
+		return -ENOMEM;
+	m->destination = borrow(RP_DATA_DIR);
+	m->type = borrow("bind");
+	m->source = borrow(t->reply->data_path);
+	m->options = arena_array(t->arena, 3, sizeof *m->options);
+	if (!m->options)
+		return -ENOMEM;
+	for (const char *const *o = options; *o; o++)
+		m->options[m->n_options++] = borrow(*o);
+	t->adj->mounts[t->adj->n_mounts++] = m;
+	return 0;
+}
+
+Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply, bool *ret_empty)
+{
+	const struct decision *d = &reply->created->cur;
+	struct target t = {.arena = a, .reply = reply, .adj = NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
+	*ret_empty = !reply->created_fields && !reply->n_extras && !d->rdt_class && !d->blockio_class && !reply->data_dir;
+	if (!t.adj || *ret_empty)
+		return t.adj;
+	t.lnx = t.adj->lnx = NEW(a, Nri__LinuxContainerAdjustment, nri__linux_container_adjustment);
+	if (!t.lnx)
+		return NULL;
+	if (reply->created_fields) {
+		const struct values v = decided(reply->created);
+		t.lnx->resources = resources(a, reply->created_fields, &v);
+		if (!t.lnx->resources)
+			return NULL;
+	}
+	if (add_class(&t, d->rdt_class, true) || add_class(&t, d->blockio_class, false))
+		return NULL;
+	for (uint32_t i = 0; i < reply->n_extras; i++)
+		if (add_extra(&t, &reply->extras[i]))
+			return NULL;
+	if (reply->data_dir && add_data_dir(&t))
+		return NULL;
+	return t.adj;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "core/runtime/internal.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "nri"
+
+/* ---- the request at hand --------------------------------------------------------------------------------------------- */
+
+struct call {
+	struct nri *nri;
+	struct pipeline *pipeline;
+	struct rpc_request *req;
+	enum request kind;
+	struct pod_desc pod;
+	struct ctr_desc ctr;
+	struct res_desc res;
+};
+
+static ProtobufCAllocator request_allocator(struct nri *nri)
+{
+	return pb_arena(nri->arena);
+}
+
+static void answer_error(struct call *c, struct reply *reply, const struct err *err)
+{
+	(void)rpc_reply_error(c->req, TTRPC_UNKNOWN, "%s", err->text);
+	reply_sent(c->pipeline, reply, true);
+}
+
+static void answer(struct call *c, struct reply *reply, const ProtobufCMessage *msg)
+{
+	int r = rpc_reply(c->req, msg);
+	if (!r || !reply) {
+		reply_sent(c->pipeline, reply, false);
+		return;
+	}
+	log_warning("the reply to %s could not be sent: %s", request_name(c->kind), strerror(-r));
+	reply_dropped(c->pipeline, reply);
+}
+
+static void answer_empty(struct call *c)
+{
+	answer(c, NULL, NULL);
+}
+
+static void out_of_memory(struct call *c, struct reply *reply)
+{
+	(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+	if (reply)
+		reply_dropped(c->pipeline, reply);
+	else
+		reply_sent(c->pipeline, NULL, true);
+}
+
+/* ---- what each asks --------------------------------------------------------------------------------------------------- */
+
+static void do_run_pod(struct call *c)
+{
+	struct err err = ERR_INIT;
+	if (request_run_pod(c->pipeline, &c->pod, &err))
+		answer_error(c, NULL, &err);
+	else
+		answer_empty(c);
+}
+
+static void do_stop_pod(struct call *c)
+{
+	request_stop_pod(c->pipeline, &c->pod);
+	answer_empty(c);
+}
+
+static void do_remove_pod(struct call *c)
+{
+	request_remove_pod(c->pipeline, &c->pod);
+	answer_empty(c);
+}
+
+static void do_create(struct call *c)
+{
+	struct err err = ERR_INIT;
+	struct reply reply;
+	Nri__CreateContainerResponse out = NRI__CREATE_CONTAINER_RESPONSE__INIT;
+	bool empty;
+	if (request_create(c->pipeline, &c->pod, &c->ctr, &reply, &err)) {
+		answer_error(c, NULL, &err);
+		return;
+	}
+	out.adjust = encode_adjustment(c->nri->arena, &reply, &empty);
+	out.update = encode_updates(c->nri->arena, &reply);
+	out.n_update = reply.n_updates;
+	if (!out.adjust || !out.update) {
+		out_of_memory(c, &reply);
+		return;
+	}
+	if (empty)
+		out.adjust = NULL;
+	answer(c, &reply, &out.base);
+}
+
+static void do_start(struct call *c)
+{
+	request_start(c->pipeline, &c->pod, &c->ctr);
+	answer_empty(c);
+}
+
+static void do_note(struct call *c)
+{
+	request_note(c->pipeline, &c->pod, &c->ctr);
+	answer_empty(c);
+}
+
+static void do_update(struct call *c)
+{
+	struct err err = ERR_INIT;
+	struct reply reply;
+	Nri__UpdateContainerResponse out = NRI__UPDATE_CONTAINER_RESPONSE__INIT;
+	if (request_update(c->pipeline, &c->pod, &c->ctr, &c->res, &reply, &err)) {
+		answer_error(c, NULL, &err);
+		return;
+	}
+	out.update = encode_updates(c->nri->arena, &reply);
+	out.n_update = reply.n_updates;
+	if (out.update)
+		answer(c, &reply, &out.base);
+	else
+		out_of_memory(c, &reply);
+}
+
+static void do_stop(struct call *c)
+{
+	struct reply reply;
+	Nri__StopContainerResponse out = NRI__STOP_CONTAINER_RESPONSE__INIT;
+	request_stop(c->pipeline, &c->pod, &c->ctr, &reply);
+	out.update = encode_updates(c->nri->arena, &reply);
+	out.n_update = reply.n_updates;
+	if (out.update)
+		answer(c, &reply, &out.base);
+	else
+		out_of_memory(c, &reply);
+}
+
+static void do_remove(struct call *c)
+{
+	request_remove(c->pipeline, &c->pod, &c->ctr);
+	answer_empty(c);
+}
+
+/* ---- decoding: which message, then the same for all ------------------------------------------------------------------------ */
+
+struct nri_event {
+	const char *method;
+	enum request kind;
+	Nri__Event event; /* in StateChange */
+	const ProtobufCMessageDescriptor *message;
+	void (*handle)(struct call *c);
+};
+
+static const struct nri_event events[] = {
+	{"CreateContainer", REQ_CREATE, NRI__EVENT__CREATE_CONTAINER, &nri__create_container_request__descriptor, do_create},
+	{"StartContainer", REQ_START, NRI__EVENT__START_CONTAINER, &nri__start_container_request__descriptor, do_start},
+	{"StopContainer", REQ_STOP, NRI__EVENT__STOP_CONTAINER, &nri__stop_container_request__descriptor, do_stop},
+	{"RemoveContainer", REQ_REMOVE, NRI__EVENT__REMOVE_CONTAINER, &nri__remove_container_request__descriptor, do_remove},
+	{"UpdateContainer", REQ_UPDATE, NRI__EVENT__UPDATE_CONTAINER, &nri__update_container_request__descriptor, do_update},
+	{"RunPodSandbox", REQ_RUN_POD, NRI__EVENT__RUN_POD_SANDBOX, &nri__run_pod_sandbox_request__descriptor, do_run_pod},
+	{"StopPodSandbox", REQ_STOP_POD, NRI__EVENT__STOP_POD_SANDBOX, &nri__stop_pod_sandbox_request__descriptor, do_stop_pod},
+	{"RemovePodSandbox", REQ_REMOVE_POD, NRI__EVENT__REMOVE_POD_SANDBOX, &nri__remove_pod_sandbox_request__descriptor,
+	 do_remove_pod},
+	{"PostCreateContainer", REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER, &nri__post_create_container_request__descriptor,
+	 do_note},
+	{"PostStartContainer", REQ_POST_START, NRI__EVENT__POST_START_CONTAINER, &nri__post_start_container_request__descriptor,
+	 do_note},
+	{"PostUpdateContainer", REQ_POST_UPDATE, NRI__EVENT__POST_UPDATE_CONTAINER,
+	 &nri__post_update_container_request__descriptor, do_note},
+	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX, &nri__update_pod_sandbox_request__descriptor,
+	 answer_empty},
+	{"PostUpdatePodSandbox", REQ_OTHER, NRI__EVENT__POST_UPDATE_POD_SANDBOX,
+	 &nri__post_update_pod_sandbox_request__descriptor, answer_empty},
+	{"ValidateContainerAdjustment", REQ_OTHER, NRI__EVENT__VALIDATE_CONTAINER_ADJUSTMENT,
+	 &nri__validate_container_adjustment_request__descriptor, answer_empty},
+};
+
+/* The messages of events have the pod as field 1 and, those of containers, the container as field 2, behind the same base. */
+struct pod_request {
+	ProtobufCMessage base;
+	Nri__PodSandbox *pod;
+};
+struct ctr_request {
+	ProtobufCMessage base;
+	Nri__PodSandbox *pod;
+	Nri__Container *container;
+};
+_Static_assert(offsetof(Nri__CreateContainerRequest, container) == offsetof(struct ctr_request, container), "layout");
+_Static_assert(offsetof(Nri__StopContainerRequest, container) == offsetof(struct ctr_request, container), "layout");
+_Static_assert(offsetof(Nri__UpdateContainerRequest, container) == offsetof(struct ctr_request, container), "layout");
+_Static_assert(offsetof(Nri__RunPodSandboxRequest, pod) == offsetof(struct pod_request, pod), "layout");
+_Static_assert(offsetof(Nri__UpdatePodSandboxRequest, pod) == offsetof(struct pod_request, pod), "layout");
+
+static const struct nri_event *event_of_method(const char *method)
+{
+	for (unsigned i = 0; i < sizeof events / sizeof *events; i++)
+		if (str_eq(events[i].method, method))
+			return &events[i];
+	return NULL;
+}
+
+static const struct nri_event *event_of_number(Nri__Event number)
+{
+	for (unsigned i = 0; i < sizeof events / sizeof *events; i++)
+		if (events[i].event == number)
+			return &events[i];
+	return NULL;
+}
+
+static void dispatch(struct call *c, const struct nri_event *e, const Nri__PodSandbox *pod, const Nri__Container *ctr)
+{
+	struct arena *a = c->nri->arena;
+	c->kind = e->kind;
+	request_begin(c->pipeline, e->kind);
+	log_debug("%s %s %s", e->method, pod ? pod->id : "", ctr ? ctr->id : "");
+	if (decode_pod(a, pod, &c->pod) || decode_ctr(a, ctr, &c->ctr)) {
+		out_of_memory(c, NULL);
+		return;
+	}
+	if (ctr && !*c->ctr.pod_id)
+		c->ctr.pod_id = c->pod.id;
+	e->handle(c);
+}
+
+static void undecodable(struct call *c, const char *method)
+{
+	log_error("the runtime's %s request makes no sense (%zu bytes)", method, c->req->payload_len);
+	(void)rpc_reply_error(c->req, TTRPC_INVALID_ARGUMENT, "nri-rp: cannot decode the %s request", method);
+}
+
+static void handle_event(struct call *c, const struct nri_event *e)
+{
+	ProtobufCAllocator alloc = request_allocator(c->nri);
+	const ProtobufCMessage *m = protobuf_c_message_unpack(e->message, &alloc, c->req->payload_len, c->req->payload);
+	if (!m) {
+		undecodable(c, e->method);
+		return;
+	}
+	bool has_ctr = e->message->n_fields > 1 && str_eq(e->message->fields[1].name, "container");
+	if (e->kind == REQ_UPDATE)
+		decode_resources(((const Nri__UpdateContainerRequest *)m)->linux_resources, &c->res);
+	dispatch(c, e, ((const struct pod_request *)m)->pod, has_ctr ? ((const struct ctr_request *)m)->container : NULL);
+}
+
+static void handle_state_change(struct call *c)
+{
+	ProtobufCAllocator alloc = request_allocator(c->nri);
+	const Nri__StateChangeEvent *m = nri__state_change_event__unpack(&alloc, c->req->payload_len, c->req->payload);
+	if (!m) {
+		undecodable(c, "StateChange");
+		return;
+	}
+	const struct nri_event *e = event_of_number(m->event);
+	/* those with an answer of their own never come this way */
+	bool answered = e && (e->kind == REQ_CREATE || e->kind == REQ_UPDATE || e->kind == REQ_STOP);
+	if (!e || answered)
+		(void)rpc_reply(c->req, NULL);
+	else
+		dispatch(c, e, m->pod, m->container);
+}
+
+/* ---- Configure and Synchronize ---------------------------------------------------------------------------------------------- */
+
+static void handle_configure(struct call *c)
+{
+	ProtobufCAllocator alloc = request_allocator(c->nri);
+	const Nri__ConfigureRequest *m = nri__configure_request__unpack(&alloc, c->req->payload_len, c->req->payload);
+	Nri__ConfigureResponse out = NRI__CONFIGURE_RESPONSE__INIT;
+	struct runtime_state *state = pipeline_runtime(c->pipeline);
+	if (!m) {
+		undecodable(c, "Configure");
+		return;
+	}
+	request_begin(c->pipeline, c->kind = REQ_CONFIGURE);
+	(void)snprintf(state->name, sizeof state->name, "%s", m->runtime_name);
+	(void)snprintf(state->version, sizeof state->version, "%s", m->runtime_version);
+	(void)snprintf(state->nri_version, sizeof state->nri_version, "%s", m->nri_version);
+	state->request_timeout_ms = m->request_timeout > 0 ? (uint64_t)m->request_timeout : 0;
+	c->nri->configured = true;
+	log_info("runtime %s %s, NRI %s", m->runtime_name, m->runtime_version, *m->nri_version ? m->nri_version : "before 0.12");
+	out.events = NRI_EVENTS;
+	answer(c, NULL, &out.base);
+}
+
+void nri_sync_reset(struct sync_parts *s)
+{
+	arena_free(s->arena);
+	free(s->pods);
+	free(s->ctrs);
+	*s = (struct sync_parts){0};
+}
+
+static int grow(void *list, uint32_t n, size_t more, uint32_t *cap)
+{
+	if (n + more > NRI_SYNC_OBJECTS_MAX)
+		return -E2BIG;
+	if (n + more <= *cap)
+		return 0;
+	uint32_t wanted = (uint32_t)(n + more) * 2;
+	void *grown = realloc(*(void **)list, wanted * sizeof(void *));
+	if (!grown)
+		return -ENOMEM;
+	*(void **)list = grown;
+	*cap = wanted;
+	return 0;
+}
+
+static int collect(struct sync_parts *s, const Nri__SynchronizeRequest *m)
+{
+	int r = grow(&s->pods, s->n_pods, m->n_pods, &s->cap_pods);
+	if (!r)
+		r = grow(&s->ctrs, s->n_ctrs, m->n_containers, &s->cap_ctrs);
+	for (size_t i = 0; !r && i < m->n_pods; i++)
+		s->pods[s->n_pods++] = m->pods[i];
+	for (size_t i = 0; !r && i < m->n_containers; i++)
+		s->ctrs[s->n_ctrs++] = m->containers[i];
+	return r;
+}
+
+static int describe(struct sync_parts *s, struct pod_desc **ret_pods, struct ctr_desc **ret_ctrs)
+{
+	struct pod_desc *pods = arena_array(s->arena, s->n_pods + 1, sizeof *pods);
+	struct ctr_desc *ctrs = arena_array(s->arena, s->n_ctrs + 1, sizeof *ctrs);
+	int r = pods && ctrs ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !r && i < s->n_pods; i++)
+		r = decode_pod(s->arena, s->pods[i], &pods[i]);
+	for (uint32_t i = 0; !r && i < s->n_ctrs; i++)
+		r = decode_ctr(s->arena, s->ctrs[i], &ctrs[i]);
+	*ret_pods = pods;
+	*ret_ctrs = ctrs;
+	return r;
+}
+
+static void synchronize(struct call *c)
+{
+	struct sync_parts *s = &c->nri->sync;
+	Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
+	struct pod_desc *pods;
+	struct ctr_desc *ctrs;
+	struct reply reply;
+	request_begin(c->pipeline, c->kind = REQ_SYNCHRONIZE);
+	if (describe(s, &pods, &ctrs)) {
+		out_of_memory(c, NULL);
+		return;
+	}
+	request_sync(c->pipeline, pods, s->n_pods, ctrs, s->n_ctrs, &reply);
+	out.update = encode_updates(s->arena, &reply);
+	out.n_update = reply.n_updates;
+	if (out.update)
+		answer(c, &reply, &out.base);
+	else
+		out_of_memory(c, &reply);
+}
+
+/* containerd 1.7 keeps a plugin connected whose answer came too late, and never calls it again: only a new connection helps. */
+static void check_lateness(struct call *c, uint64_t received_ns)
+{
+	uint64_t limit = pipeline_runtime(c->pipeline)->request_timeout_ms;
+	uint64_t took = (clock_ns() - received_ns) / 1000000;
+	if (took > (limit ? limit : 2000))
+		c->nri->close_soon = true;
+}
+
+static void handle_synchronize(struct call *c)
+{
+	struct sync_parts *s = &c->nri->sync;
+	uint64_t received_ns = c->req->received_ns;
+	if (!s->arena)
+		s->arena = arena_new(64 << 10, NRI_REQUEST_ARENA);
+	if (!s->arena) {
+		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+		return;
+	}
+	ProtobufCAllocator alloc = pb_arena(s->arena);
+	const Nri__SynchronizeRequest *m = nri__synchronize_request__unpack(&alloc, c->req->payload_len, c->req->payload);
+	if (!m) {
+		undecodable(c, "Synchronize");
+		nri_sync_reset(s);
+		return;
+	}
+	if (collect(s, m)) {
+		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: more than %u pods or containers", NRI_SYNC_OBJECTS_MAX);
+		nri_sync_reset(s);
+		return;
+	}
+	if (m->more) {
+		Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
+		out.more = true;
+		(void)rpc_reply(c->req, &out.base);
+		return;
+	}
+	synchronize(c);
+	nri_sync_reset(s);
+	check_lateness(c, received_ns);
+}
+
+/* ---- entry ------------------------------------------------------------------------------------------------------------------- */
+
+void nri_handle(struct rpc_request *req, void *arg)
+{
+	struct nri *nri = arg;
+	struct call c = {.nri = nri, .pipeline = nri->cfg.pipeline, .req = req};
+	const struct nri_event *e;
+	if (!str_eq(req->service, NRI_PLUGIN_SERVICE))
+		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "service %s", req->service);
+	else if ((e = event_of_method(req->method)))
+		handle_event(&c, e);
+	else if (str_eq(req->method, "StateChange"))
+		handle_state_change(&c);
+	else if (str_eq(req->method, "Configure"))
+		handle_configure(&c);
+	else if (str_eq(req->method, "Synchronize"))
+		handle_synchronize(&c);
+	else if (str_eq(req->method, "Shutdown"))
+		(void)rpc_reply(req, NULL);
+	else
+		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
+	arena_reset(nri->arena);
+	if (nri->close_soon)
+		nri_restart(nri, "the answer to Synchronize came too late for the runtime");
+	else
+		nri_kick(nri);
+}

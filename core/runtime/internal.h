@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share. */
+#ifndef RUNTIME_INTERNAL_H
+#define RUNTIME_INTERNAL_H
+
+#include "core/runtime/nri.h"
+#include "core/util/arena.h"
+#include "core/wire/mux.h"
+#include "core/wire/rpc.h"
+#include "core/wire/trunk.h"
+#include "proto/nri.pb-c.h"
+
+#define NRI_PLUGIN_SERVICE "nri.pkg.api.v1alpha1.Plugin"
+#define NRI_RUNTIME_SERVICE "nri.pkg.api.v1alpha1.Runtime"
+#define NRI_VERSION "v0.12.2"
+#define NRI_REQUEST_ARENA (256u << 20) /* what one decoded request may take */
+#define NRI_SYNC_OBJECTS_MAX 131072u
+
+/* RunPodSandbox, StopPodSandbox, RemovePodSandbox, CreateContainer, StartContainer, UpdateContainer, StopContainer, RemoveContainer:
+ * every release since 0.2 knows them. */
+#define NRI_EVENTS 0x6af
+
+/* A Synchronize under collection: its parts' messages live in their own arena. */
+struct sync_parts {
+	struct arena *arena;
+	Nri__PodSandbox **pods;
+	Nri__Container **ctrs;
+	uint32_t n_pods, cap_pods, n_ctrs, cap_ctrs;
+};
+
+struct nri {
+	struct nri_config cfg;
+	char *socket, *name;
+	struct trunk *trunk;
+	struct rpc *rpc; /* the end that we call and the one that we serve */
+	struct loop_timer *reconnect;
+	uint64_t backoff_ms;
+	uint32_t jitter;
+	bool configured, close_soon;
+	uint64_t connected_ms;
+	struct arena *arena; /* of the request being handled */
+	struct sync_parts sync;
+};
+
+void nri_handle(struct rpc_request *req, void *arg);
+void nri_sync_reset(struct sync_parts *s);
+/* Ends the connection and starts over. */
+void nri_restart(struct nri *nri, const char *why);
+void nri_kick(struct nri *nri);
+
+/* decode.c: descriptions that point into the message; -ENOMEM */
+int decode_pod(struct arena *a, const Nri__PodSandbox *m, struct pod_desc *ret);
+int decode_ctr(struct arena *a, const Nri__Container *m, struct ctr_desc *ret);
+void decode_resources(const Nri__LinuxResources *m, struct res_desc *ret);
+uint32_t decode_state(Nri__ContainerState state);
+
+/* encode.c: NULL: out of memory */
+Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply, bool *ret_empty);
+Nri__ContainerUpdate **encode_updates(struct arena *a, const struct reply *reply);
+Nri__ContainerUpdate **encode_batch(struct arena *a, const struct update_item *items, uint32_t n);
+
+#endif
