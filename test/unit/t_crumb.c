@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The breadcrumb. Deaths are real: a child enters a call and ends there. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/host/crumb.h"
+#include "core/util/cleanup.h"
+
+static char dir[64], path[96], bad[112];
+static const char mod_a[RP_NAME_MAX] = "alpha", mod_b[RP_NAME_MAX] = "beta";
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/t_crumb-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	(void)snprintf(path, sizeof path, "%s/breadcrumb", dir);
+	(void)snprintf(bad, sizeof bad, "%s.bad", path);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	(void)unlink(bad);
+	return rmdir(dir);
+}
+
+static struct crumb *open_at(const char *boot, uint64_t minutes)
+{
+	struct crumb_now now = {.wall_ns = minutes * 60000000000u, .boot_ms = minutes * 60000};
+	struct crumb *c = NULL;
+	struct err err = ERR_INIT;
+	(void)snprintf(now.boot_id, sizeof now.boot_id, "%s", boot);
+	int r = crumb_open_at(path, &now, &c, &err);
+	if (r < 0)
+		fail_msg("%s", err.text);
+	return c;
+}
+
+/* A process that opens the crumb, enters a call and ends. */
+static void die_at(const char *boot, uint64_t minutes, const char module[RP_NAME_MAX],
+		   enum crumb_lane lane)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct crumb *c = open_at(boot, minutes);
+		crumb_enter(c, lane, module, CRUMB_ALLOCATE, "c1");
+		_exit(3);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+}
+
+static void test_clean(void **state)
+{
+	(void)state;
+	struct crumb *c = NULL;
+	struct err err = ERR_INIT;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(crumb_open(path, &c, &err), 0);
+		assert_null(crumb_message(c));
+		assert_null(crumb_last(c));
+		assert_null(crumb_history(c, 0));
+		assert_null(crumb_running(crumb_live(c)));
+		crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_SYNC, NULL);
+		c = crumb_close(c); /* a proper end in the middle of a call, as SIGTERM may be */
+	}
+	assert_null(crumb_close(NULL));
+}
+
+static void test_slots(void **state)
+{
+	(void)state;
+	struct crumb *c = open_at("b", 1);
+	struct crumb_live *live = crumb_live(c);
+	crumb_enter(c, CRUMB_WORKER, mod_b, CRUMB_WORK, NULL);
+	assert_ptr_equal(crumb_running(live), &live->lane[CRUMB_WORKER]);
+	crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_ALLOCATE, "c1");
+	const struct crumb_slot *s = crumb_running(live);
+	assert_ptr_equal(s, &live->lane[CRUMB_LOOP]);
+	assert_string_equal(s->module, "alpha");
+	assert_string_equal(s->object, "c1");
+	assert_int_equal(crumb_slot_call(s), CRUMB_ALLOCATE);
+	uint64_t first = s->state;
+	crumb_leave(c, CRUMB_LOOP);
+	assert_int_equal(crumb_slot_call(s), CRUMB_NONE);
+	char longer[200];
+	memset(longer, 'x', sizeof longer - 1);
+	longer[199] = '\0';
+	crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_ALLOCATE, longer);
+	assert_int_equal(strlen(s->object), CRUMB_OBJECT_MAX - 1);
+	assert_int_not_equal(s->state, first); /* another call, though the same */
+	crumb_leave(c, CRUMB_LOOP);
+	crumb_leave(c, CRUMB_WORKER);
+	assert_null(crumb_running(live));
+	(void)crumb_close(c);
+	/* Without a crumb, nothing happens. */
+	crumb_enter(NULL, CRUMB_LOOP, mod_a, CRUMB_SYNC, NULL);
+	crumb_leave(NULL, CRUMB_LOOP);
+	crumb_seen(NULL, "alpha", &(struct build_id){0});
+	assert_null(crumb_live(NULL));
+	assert_null(crumb_running(NULL));
+	assert_null(crumb_message(NULL));
+	assert_null(crumb_last(NULL));
+	assert_null(crumb_history(NULL, 0));
+	assert_false(crumb_quarantined(NULL, "alpha"));
+	assert_int_equal(crumb_deaths(NULL, "alpha"), 0);
+	assert_int_equal(crumb_clear(NULL, "alpha"), -ENOENT);
+	assert_int_equal(crumb_child(NULL, NULL), 0);
+}
+
+static void test_call_names(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CRUMB_N_CALLS; i++)
+		assert_non_null(crumb_call_name(i));
+	assert_string_equal(crumb_call_name(CRUMB_ALLOCATE), "allocate");
+	assert_string_equal(crumb_call_name(CRUMB_CALCULATE), "calculate");
+	assert_string_equal(crumb_call_name(CRUMB_N_CALLS), "?");
+}
+
+static void test_death(void **state)
+{
+	(void)state;
+	die_at("b", 1, mod_a, CRUMB_LOOP);
+	struct crumb *c = open_at("b", 2);
+	const struct crumb_death *d = crumb_last(c);
+	assert_non_null(d);
+	assert_string_equal(d->module, "alpha");
+	assert_string_equal(d->object, "c1");
+	assert_string_equal(d->boot_id, "b");
+	assert_int_equal(d->call, CRUMB_ALLOCATE);
+	assert_int_equal(d->cause, CRUMB_DIED);
+	assert_int_equal(d->counted, 1);
+	assert_int_equal(d->boot_ms, 120000);
+	assert_int_equal(d->wall_ns, 120000000000u);
+	assert_ptr_equal(crumb_history(c, 0), d);
+	assert_null(crumb_history(c, 1));
+	assert_int_equal(crumb_deaths(c, "alpha"), 1);
+	assert_int_equal(crumb_deaths(c, "beta"), 0);
+	assert_non_null(strstr(crumb_message(c), "died inside module \"alpha\", in allocate of "
+						 "\"c1\"; 1 of 3 deaths within ten minutes"));
+	(void)crumb_close(c);
+	c = open_at("b", 3); /* told once */
+	assert_null(crumb_last(c));
+	assert_null(crumb_message(c));
+	assert_non_null(crumb_history(c, 0));
+	(void)crumb_close(c);
+}
+
+static void test_signals(void **state)
+{
+	(void)state;
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGKILL};
+	for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			struct crumb *c = open_at("b", 100 * (i + 1));
+			(void)signal(signals[i], SIG_DFL);
+			crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_RELEASE, NULL);
+			(void)raise(signals[i]);
+			_exit(0);
+		}
+		int status;
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+		struct crumb *c = open_at("b", 100 * (i + 1) + 1);
+		assert_int_equal(crumb_last(c)->call, CRUMB_RELEASE);
+		assert_int_equal(crumb_last(c)->pid, pid);
+		assert_string_equal(crumb_last(c)->object, "");
+		(void)crumb_close(c);
+	}
+}
+
+static void test_quarantine(void **state)
+{
+	(void)state;
+	struct build_id build = {2, {1, 2}}, other = {2, {1, 3}};
+	struct crumb *c = open_at("b", 0);
+	crumb_seen(c, "alpha", &build);
+	(void)crumb_close(c);
+	for (unsigned i = 0; i < CRUMB_DEATHS; i++) {
+		c = open_at("b", 10 + i);
+		assert_false(crumb_quarantined(c, "alpha"));
+		(void)crumb_close(c);
+		die_at("b", 10 + i, mod_a, CRUMB_LOOP);
+	}
+	c = open_at("b", 13);
+	assert_true(crumb_quarantined(c, "alpha"));
+	assert_false(crumb_quarantined(c, "beta"));
+	assert_non_null(
+		strstr(crumb_message(c), "it is quarantined (3 deaths within ten minutes)"));
+	assert_true(build_id_equal(&crumb_last(c)->build_id, &build));
+	crumb_seen(c, "alpha", &build); /* the same build: no change */
+	assert_true(crumb_quarantined(c, "alpha"));
+	(void)crumb_close(c);
+	/* It stays, over time and boots … */
+	c = open_at("other boot", 5);
+	assert_true(crumb_quarantined(c, "alpha"));
+	assert_int_equal(crumb_deaths(c, "alpha"), 0);
+	/* … until somebody clears it. */
+	assert_int_equal(crumb_clear(c, "beta"), -ENOENT);
+	assert_int_equal(crumb_clear(c, "alpha"), 0);
+	assert_false(crumb_quarantined(c, "alpha"));
+	assert_int_equal(crumb_clear(c, "alpha"), -ENOENT);
+	assert_int_equal(crumb_clear(c, NULL), -ENOENT);
+	(void)crumb_close(c);
+	/* One more death is the first again. */
+	die_at("b", 14, mod_a, CRUMB_LOOP);
+	c = open_at("b", 14);
+	assert_int_equal(crumb_deaths(c, "alpha"), 1);
+	assert_false(crumb_quarantined(c, "alpha"));
+	(void)crumb_close(c);
+	/* Another build starts anew. */
+	die_at("b", 14, mod_a, CRUMB_LOOP);
+	die_at("b", 14, mod_a, CRUMB_LOOP);
+	c = open_at("b", 15);
+	assert_true(crumb_quarantined(c, "alpha"));
+	crumb_seen(c, "alpha", &other);
+	assert_false(crumb_quarantined(c, "alpha"));
+	assert_int_equal(crumb_deaths(c, "alpha"), 0);
+	assert_non_null(crumb_history(c, 5)); /* but is not forgotten */
+	assert_null(crumb_history(c, 6));
+	(void)crumb_close(c);
+}
+
+static void test_slow_deaths(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 6; i++)
+		die_at("b", 10 + i * 6, mod_a, CRUMB_LOOP); /* two in any ten minutes */
+	struct crumb *c = open_at("b", 46);
+	assert_false(crumb_quarantined(c, "alpha"));
+	assert_int_equal(crumb_deaths(c, "alpha"), 2);
+	assert_int_equal(crumb_clear(c, NULL), 0);
+	assert_int_equal(crumb_deaths(c, "alpha"), 0);
+	(void)crumb_close(c);
+}
+
+/* The power went: no module's fault. */
+static void test_other_boot(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		char boot[8];
+		(void)snprintf(boot, sizeof boot, "b%u", i);
+		die_at(boot, 1, mod_a, CRUMB_LOOP);
+	}
+	struct crumb *c = open_at("b9", 1);
+	assert_int_equal(crumb_last(c)->counted, 0);
+	assert_string_equal(crumb_last(c)->boot_id, "b4");
+	assert_non_null(strstr(crumb_message(c), "does not count"));
+	assert_false(crumb_quarantined(c, "alpha"));
+	(void)crumb_close(c);
+}
+
+static void test_blame(void **state)
+{
+	(void)state;
+	die_at("b", 1, mod_b, CRUMB_WORKER);
+	struct crumb *c = open_at("b", 1);
+	assert_string_equal(crumb_last(c)->module, "beta");
+	(void)crumb_close(c);
+	pid_t pid = fork();
+	if (pid == 0) {
+		c = open_at("b", 1);
+		crumb_enter(c, CRUMB_WORKER, mod_b, CRUMB_WORK, NULL);
+		crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_ZONES, NULL);
+		crumb_live(c)->cause = CRUMB_HUNG;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	c = open_at("b", 1);
+	assert_string_equal(crumb_last(c)->module, "alpha");
+	assert_int_equal(crumb_last(c)->cause, CRUMB_HUNG);
+	assert_non_null(strstr(crumb_message(c), "hung inside module \"alpha\", in zones"));
+	(void)crumb_close(c);
+}
+
+static void test_history_bounded(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CRUMB_HISTORY_MAX + 3; i++)
+		die_at("b", 20 * (i + 1), i % 2 ? mod_a : mod_b, CRUMB_LOOP);
+	struct crumb *c = open_at("b", 20 * (CRUMB_HISTORY_MAX + 4));
+	for (unsigned i = 0; i < CRUMB_HISTORY_MAX; i++)
+		assert_int_equal(crumb_history(c, i)->boot_ms,
+				 (uint64_t)(CRUMB_HISTORY_MAX + 4 - i) * 20 * 60000);
+	assert_null(crumb_history(c, CRUMB_HISTORY_MAX));
+	(void)crumb_close(c);
+}
+
+/* More modules than rows: the ones nothing is held against make room. */
+static void test_many_modules(void **state)
+{
+	(void)state;
+	struct build_id build = {1, {7}};
+	for (unsigned i = 0; i < CRUMB_DEATHS; i++)
+		die_at("b", 1, mod_a, CRUMB_LOOP);
+	struct crumb *c = open_at("b", 1);
+	assert_true(crumb_quarantined(c, "alpha"));
+	for (unsigned i = 0; i < 3 * CRUMB_MODULES_MAX; i++) {
+		char name[RP_NAME_MAX];
+		(void)snprintf(name, sizeof name, "m%u", i);
+		crumb_seen(c, name, &build);
+	}
+	assert_true(crumb_quarantined(c, "alpha"));
+	(void)crumb_close(c);
+}
+
+static void test_lock(void **state)
+{
+	(void)state;
+	struct crumb *c = open_at("b", 1), *second = NULL;
+	struct err err = ERR_INIT;
+	assert_int_equal(crumb_open(path, &second, &err), -EBUSY);
+	assert_non_null(strstr(err.text, "in use by another process"));
+	assert_null(second);
+	(void)crumb_close(c);
+}
+
+/* A child that let go neither clears the crumb nor dies for its parent, and may look records up. */
+static void test_child(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CRUMB_DEATHS; i++)
+		die_at("b", 1, mod_a, CRUMB_LOOP);
+	struct crumb *c = open_at("b", 1);
+	struct crumb_live *page =
+		mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	for (int with_page = 0; with_page < 2; with_page++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			int r = crumb_child(c, with_page ? page : NULL);
+			bool quarantined = crumb_quarantined(c, "alpha");
+			(void)crumb_clear(c, NULL);
+			crumb_enter(c, CRUMB_LOOP, mod_b, CRUMB_PREPARE, "x");
+			if (with_page)
+				_exit(r == 0 && quarantined ? 0 : 1);
+			c = crumb_close(c);
+			_exit(r == 0 && quarantined && !c ? 0 : 1);
+		}
+		int status;
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_string_equal(crumb_running(page)->module, "beta");
+	assert_null(crumb_running(crumb_live(c)));
+	assert_true(crumb_quarantined(c, "alpha"));
+	(void)crumb_close(c);
+	c = open_at("b", 2);
+	assert_null(crumb_last(c));
+	(void)crumb_close(c);
+	assert_int_equal(munmap(page, sizeof *page), 0);
+}
+
+/* ---- files that are not as they should be ------------------------------------------------------------------------ */
+
+static void flip(off_t at, uint8_t mask)
+{
+	_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	uint8_t b;
+	assert_int_equal(pread(fd, &b, 1, at), 1);
+	b ^= mask;
+	assert_int_equal(pwrite(fd, &b, 1, at), 1);
+}
+
+static void expect_set_aside(const char *why)
+{
+	struct crumb *c = open_at("b", 2);
+	if (!crumb_message(c) || !strstr(crumb_message(c), why))
+		fail_msg("\"%s\", expected \"%s\"", crumb_message(c) ? crumb_message(c) : "", why);
+	assert_null(crumb_history(c, 0));
+	(void)crumb_close(c);
+	assert_int_equal(access(bad, F_OK), 0);
+	assert_int_equal(unlink(bad), 0);
+	c = open_at("b", 2);
+	assert_null(crumb_message(c));
+	(void)crumb_close(c);
+}
+
+static void test_foreign(void **state)
+{
+	(void)state;
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fputs("not yours", f);
+	assert_int_equal(fclose(f), 0);
+	expect_set_aside("wrong size");
+	die_at("b", 1, mod_a, CRUMB_LOOP);
+	assert_int_equal(truncate(path, 100), 0);
+	expect_set_aside("wrong size");
+	flip(0, 1);
+	expect_set_aside("not a breadcrumb file");
+	flip(8, 2);
+	expect_set_aside("another version");
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	flip(st.st_size - 1, 1);
+	expect_set_aside("records are damaged");
+	/* Empty is new. */
+	assert_int_equal(truncate(path, 0), 0);
+	struct crumb *c = open_at("b", 2);
+	assert_null(crumb_message(c));
+	(void)crumb_close(c);
+}
+
+/* Records with a right checksum and a wrong content: somebody made them. */
+static void forge(size_t from_end, size_t size)
+{
+	struct stat st;
+	char junk[256];
+	memset(junk, 'x', sizeof junk);
+	_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pwrite(fd, junk, size, st.st_size - (off_t)from_end), size);
+	/* The records are what is behind the checksum; where that is, follows from the sum itself being right before the change. */
+	_free_ uint8_t *all = malloc((size_t)st.st_size);
+	assert_int_equal(pread(fd, all, (size_t)st.st_size, 0), st.st_size);
+	size_t sum_at = 8 + 8 + 40 + 8 + sizeof(struct crumb_live);
+	uint64_t sum = note_hash(NOTE_HASH_INIT, all + sum_at + 8, (size_t)st.st_size - sum_at - 8);
+	assert_int_equal(pwrite(fd, &sum, sizeof sum, (off_t)sum_at), sizeof sum);
+}
+
+static void test_forged(void **state)
+{
+	(void)state;
+	size_t history = CRUMB_HISTORY_MAX * sizeof(struct crumb_death);
+	(void)crumb_close(open_at("b", 1));
+	forge(sizeof(struct crumb_death), RP_NAME_MAX);
+	expect_set_aside("history is malformed");
+	forge(history + 72, RP_NAME_MAX); /* the last row of the modules */
+	expect_set_aside("list of modules is malformed");
+}
+
+/* What a dying module wrote over the live part is shown as text or not at all. */
+static void test_scribbled(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct crumb *c = open_at("b", 1);
+		crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_SYNC, "c\n\033[1m");
+		memset(crumb_live(c)->lane[CRUMB_LOOP].module, 0xee, RP_NAME_MAX);
+		crumb_live(c)->lane[CRUMB_LOOP].state |= 0xff;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	struct crumb *c = open_at("b", 1);
+	assert_string_equal(crumb_last(c)->module, "???????????????????????????????");
+	assert_string_equal(crumb_last(c)->object, "c??[1m");
+	assert_non_null(strstr(crumb_message(c), "in ? of"));
+	(void)crumb_close(c);
+	pid = fork();
+	if (pid == 0) {
+		c = open_at("b", 1);
+		crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_SYNC, NULL);
+		crumb_live(c)->lane[CRUMB_LOOP].module[0] = '\0';
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	c = open_at("b", 1);
+	assert_null(crumb_last(c));
+	(void)crumb_close(c);
+}
+
+static void test_unusable(void **state)
+{
+	(void)state;
+	struct crumb *c = NULL;
+	struct err err = ERR_INIT;
+	assert_int_equal(crumb_open("/tmp/no/such/dir/breadcrumb", &c, &err), -ENOENT);
+	assert_int_equal(crumb_open(dir, &c, &err), -EISDIR);
+	assert_int_equal(symlink("elsewhere", path), 0);
+	assert_int_equal(crumb_open(path, &c, &err), -ELOOP);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(crumb_open(path, &c, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "not a regular file"));
+	assert_int_equal(unlink(path), 0);
+	/* It cannot be set aside: something is in the way. */
+	(void)crumb_close(open_at("b", 1));
+	flip(0, 1);
+	assert_int_equal(mkdir(bad, 0700), 0);
+	assert_true(crumb_open(path, &c, &err) < 0);
+	assert_non_null(strstr(err.text, "cannot rename damaged breadcrumb file"));
+	assert_int_equal(rmdir(bad), 0);
+	assert_null(c);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_clean),	    TEST(test_slots),	     TEST(test_call_names),
+		TEST(test_death),	    TEST(test_signals),	     TEST(test_quarantine),
+		TEST(test_slow_deaths),	    TEST(test_other_boot),   TEST(test_blame),
+		TEST(test_history_bounded), TEST(test_many_modules), TEST(test_lock),
+		TEST(test_child),	    TEST(test_foreign),	     TEST(test_forged),
+		TEST(test_scribbled),	    TEST(test_unusable),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
