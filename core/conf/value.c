@@ -18,8 +18,10 @@ static int to_bool(const char *s, int64_t *ret)
 	return rc;
 }
 
-static int not_negative(int rc, int64_t v, int64_t *ret)
+static int to_amount(const char *s, int (*parse)(const char *s, int64_t *ret), int64_t *ret)
 {
+	int64_t v;
+	int rc = parse(s, &v);
 	if (rc == 0 && v < 0)
 		return -EINVAL;
 	if (rc == 0)
@@ -45,7 +47,6 @@ static int to_freq(const char *s, int64_t *ret)
 /* The types that are a whole number once read. */
 static int to_integer(const char *s, uint32_t type, int64_t *ret)
 {
-	int64_t v = 0;
 	switch (type) {
 	case RP_T_BOOL:
 		return to_bool(s, ret);
@@ -53,11 +54,11 @@ static int to_integer(const char *s, uint32_t type, int64_t *ret)
 		return str_to_i64(s, ret);
 	case RP_T_CPU:
 	case RP_T_AMOUNT:
-		return not_negative(str_to_milli(s, &v), v, ret);
+		return to_amount(s, str_to_milli, ret);
 	case RP_T_BYTES:
-		return not_negative(str_to_bytes(s, &v), v, ret);
+		return to_amount(s, str_to_bytes, ret);
 	case RP_T_DURATION:
-		return not_negative(str_to_ms(s, &v), v, ret);
+		return to_amount(s, str_to_ms, ret);
 	case RP_T_FREQ:
 		return to_freq(s, ret);
 	default:
@@ -121,13 +122,14 @@ static int check_range(const char *s, const struct rp_key *key)
 static int check_choice(const char *s, const char *choices)
 {
 	size_t len = strlen(s);
-	for (const char *at = choices; at; at = strchr(at, '|')) {
-		if (*at == '|')
-			at++;
-		if (strcspn(at, "|") == len && memcmp(at, s, len) == 0)
+	for (const char *at = choices;; at++) {
+		size_t n = strcspn(at, "|");
+		if (n == len && memcmp(at, s, len) == 0)
 			return 0;
+		at += n;
+		if (!*at)
+			return -EINVAL;
 	}
-	return -EINVAL;
 }
 
 static int check_text(const char *s, const struct rp_key *key)
@@ -164,23 +166,19 @@ static bool must_be_plain(uint32_t type)
 
 bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs)
 {
+	const char *why = "";
+	if (node_is(node, RP_NODE_SCALAR)) {
+		int rc = check_text(node->text, key);
+		bool misquoted = node->quoted && must_be_plain(key->type);
+		if (rc == 0 && !misquoted)
+			return true;
+		why = rc == -ERANGE ? ", which is out of range" : rc == 0 ? " in quotes" : "";
+	}
 	char expected[CONF_PROBLEM_TEXT_MAX], found[CONF_PLACE_MAX];
-	value_expected(key, expected, sizeof expected);
-	node_found(node, found, sizeof found);
-	if (!node_is(node, RP_NODE_SCALAR)) {
-		(void)problem_node(errs, node, NULL, "expected %s, found %s", expected, found);
-		return false;
-	}
-	int rc = check_text(node->text, key);
-	if (rc == 0 && node->quoted && must_be_plain(key->type)) {
-		(void)problem_node(errs, node, NULL, "expected %s, found %s in quotes", expected,
-				   found);
-		return false;
-	}
-	if (rc < 0)
-		(void)problem_node(errs, node, NULL, "expected %s, found %s%s", expected, found,
-				   rc == -ERANGE ? ", which is out of range" : "");
-	return rc == 0;
+	(void)problem_node(errs, node, NULL, "expected %s, found %s%s",
+			   value_expected(key, expected, sizeof expected),
+			   node_found(node, found, sizeof found), why);
+	return false;
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
