@@ -275,7 +275,7 @@ static void load_state(struct pipeline *p, struct instance *policy)
 	struct err err = ERR_INIT;
 	const char *version;
 	size_t len;
-	const void *state = store_blob(p->store, instance_name(policy), &version, &len);
+	const void *state = p->store ? store_blob(p->store, instance_name(policy), &version, &len) : NULL;
 	if (state && instance_load(policy, state, (uint32_t)len, &err))
 		log_warning("policy %s does not take its saved state: %s; starting without it", instance_name(policy), err.text);
 }

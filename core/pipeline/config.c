@@ -467,6 +467,18 @@ int config_first(struct pipeline *p, struct err *err)
 	return 0;
 }
 
+int config_check(struct pipeline *p, struct buf *report, struct err *err)
+{
+	struct conf *conf;
+	bool fault;
+	int r = read_config(p, p->config_path, &conf, report, err);
+	if (r)
+		return r;
+	r = try_first(p, conf, &fault, err);
+	conf_free(conf);
+	return r;
+}
+
 void config_fini(struct pipeline *p)
 {
 	if (p->reload)

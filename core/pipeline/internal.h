@@ -120,6 +120,8 @@ void persist_timer(void *arg);
 
 /* ---- config.c ---- */
 int config_first(struct pipeline *p, struct err *err);
+/* Reads and tries it, in a child; problems and warnings go to report. */
+int config_check(struct pipeline *p, struct buf *report, struct err *err);
 void config_fini(struct pipeline *p);
 
 

@@ -175,12 +175,11 @@ static int open_modules(struct pipeline *p, struct err *err)
 	return loader_new(n ? p->cfg.module_dirs : defaults, n ? n : 2, loader_default_flags(), p->env.crumb, &p->loader, err);
 }
 
-int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
+static struct pipeline *new_bare(const struct pipeline_config *config)
 {
 	struct pipeline *p = calloc(1, sizeof *p);
-	struct err soft = ERR_INIT;
 	if (!p)
-		return err_errno(err, -ENOMEM, "start");
+		return NULL;
 	p->cfg = *config;
 	p->root.fd = -1;
 	p->env.loop = config->loop;
@@ -190,7 +189,29 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	p->started_ns = clock_wall_ns();
 	p->config_path = strdup(config->config_path);
 	p->state_dir = strdup(config->state_dir);
-	int r = p->config_path && p->state_dir ? open_machine(p, err) : err_errno(err, -ENOMEM, "start");
+	return p->config_path && p->state_dir ? p : pipeline_free(p);
+}
+
+int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err)
+{
+	struct pipeline_config with_loop = *config;
+	with_loop.loop = loop_new();
+	struct pipeline *p = with_loop.loop ? new_bare(&with_loop) : NULL;
+	int r = p ? open_machine(p, err) : err_errno(err, -ENOMEM, "check");
+	if (!r)
+		r = open_modules(p, err);
+	if (!r)
+		r = config_check(p, report, err);
+	pipeline_free(p);
+	loop_free(with_loop.loop);
+	return r;
+}
+
+int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err)
+{
+	struct err soft = ERR_INIT;
+	struct pipeline *p = new_bare(config);
+	int r = p ? open_machine(p, err) : err_errno(err, -ENOMEM, "start");
 	if (!r)
 		r = open_store(p, err);
 	if (!r)

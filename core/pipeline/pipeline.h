@@ -156,6 +156,12 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 /* Stops the controllers, writes what is not written, closes. Returns NULL. */
 struct pipeline *pipeline_free(struct pipeline *p);
 
+/*
+ * Checks a configuration as a start would, modules, machine and all, without a state directory. Problems and warnings go to report as
+ * lines. 0: good; -EINVAL: not; another: it could not be tried.
+ */
+int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err);
+
 /* ---- configurations (config.c) ------------------------------------------------------------------------------------------- */
 
 #define RELOAD_TEXT_MAX 65536u

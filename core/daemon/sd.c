@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/daemon/sd.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/util/str.h"
+
+struct sd {
+	int fd; /* -1: not under systemd */
+	struct sockaddr_un address;
+	socklen_t address_len;
+	struct loop_timer *watchdog;
+	uint64_t interval_ms;
+};
+
+static void send_text(struct sd *sd, const char *text)
+{
+	if (sd->fd >= 0)
+		(void)sendto(sd->fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&sd->address,
+			     sd->address_len); /* systemd gone: nobody to tell */
+}
+
+static void feed(void *arg)
+{
+	struct sd *sd = arg;
+	send_text(sd, "WATCHDOG=1");
+	(void)loop_timer_arm(sd->watchdog, sd->interval_ms);
+}
+
+static int open_socket(struct sd *sd, const char *path)
+{
+	size_t len = strlen(path);
+	if (len < 2 || len >= sizeof sd->address.sun_path || (*path != '/' && *path != '@'))
+		return -1;
+	sd->address.sun_family = AF_UNIX;
+	memcpy(sd->address.sun_path, path, len);
+	if (*path == '@')
+		sd->address.sun_path[0] = '\0';
+	sd->address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static void start_watchdog(struct sd *sd, struct loop *loop)
+{
+	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	int64_t interval_us, for_pid;
+	if (!usec || str_to_i64(usec, &interval_us) || interval_us < 2000)
+		return;
+	if (pid && (str_to_i64(pid, &for_pid) || for_pid != getpid()))
+		return;
+	sd->interval_ms = (uint64_t)interval_us / 2000;
+	sd->watchdog = loop_timer_new(loop, feed, sd);
+	if (sd->watchdog)
+		feed(sd);
+}
+
+struct sd *sd_new(struct loop *loop)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sd *sd = calloc(1, sizeof *sd);
+	if (!sd)
+		return NULL;
+	sd->fd = path ? open_socket(sd, path) : -1;
+	if (sd->fd >= 0)
+		start_watchdog(sd, loop);
+	return sd;
+}
+
+struct sd *sd_free(struct sd *sd)
+{
+	if (!sd)
+		return NULL;
+	loop_timer_free(sd->watchdog);
+	if (sd->fd >= 0)
+		(void)close(sd->fd);
+	free(sd);
+	return NULL;
+}
+
+void sd_ready(struct sd *sd, const char *status)
+{
+	char text[512];
+	(void)snprintf(text, sizeof text, "READY=1\nSTATUS=%s", status);
+	send_text(sd, text);
+}
+
+void sd_status(struct sd *sd, const char *fmt, ...)
+{
+	char text[512] = "STATUS=";
+	size_t used = strlen(text);
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text + used, sizeof text - used, fmt, ap);
+	va_end(ap);
+	send_text(sd, text);
+}
+
+void sd_reloading(struct sd *sd)
+{
+	char text[96];
+	(void)snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_us());
+	send_text(sd, text);
+}
+
+void sd_stopping(struct sd *sd)
+{
+	send_text(sd, "STOPPING=1\nSTATUS=stopping");
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * systemd's notification protocol: one documented datagram to $NOTIFY_SOCKET, by hand, as its library would bring compression and
+ * encryption into a root daemon. Without the variable everything here does nothing.
+ */
+#ifndef DAEMON_SD_H
+#define DAEMON_SD_H
+
+#include "core/util/loop.h"
+
+struct sd;
+
+/* Starts to feed the watchdog, when the unit has one: as long as the loop turns. NULL only when out of memory. */
+struct sd *sd_new(struct loop *loop);
+struct sd *sd_free(struct sd *sd);
+void sd_ready(struct sd *sd, const char *status);
+void sd_status(struct sd *sd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void sd_reloading(struct sd *sd);
+void sd_stopping(struct sd *sd);
+
+#endif
