@@ -144,20 +144,22 @@ static struct text text_of(char *buf, size_t size)
 	return (struct text){buf, size, 0};
 }
 
+#define PIECE_MAX (2 * CONF_PLACE_MAX) /* bytes that one text_add can add */
+
 __attribute__((format(printf, 2, 3))) static void text_add(struct text *t, const char *fmt, ...)
 {
 	if (t->len + 1 >= t->size)
 		return;
+	/* Four bytes more than are used, so that utf8_cut sees the whole character where it cuts. */
+	char piece[PIECE_MAX + 5];
 	va_list ap;
 	va_start(ap, fmt);
-	int n = vsnprintf(t->buf + t->len, t->size - t->len, fmt, ap);
+	int n = vsnprintf(piece, sizeof piece, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return;
-	t->len += (size_t)n;
-	if (t->len < t->size)
-		return;
-	t->len = utf8_cut(t->buf, t->size - 1);
+	size_t room = t->size - t->len - 1;
+	size_t len = n < 0 ? 0 : utf8_cut(piece, room < PIECE_MAX ? room : PIECE_MAX);
+	memcpy(t->buf + t->len, piece, len);
+	t->len += len;
 	t->buf[t->len] = '\0';
 }
 
