@@ -220,7 +220,6 @@ static int read_cache(struct caches *s, uint32_t cpu, uint32_t index, struct mod
 	else if (read_sharers(s, cpu, index, &sharers))
 		return 0;
 	bool is_private = rp_ids_equal(rp_ids_of(&sharers), core);
-	rp_idset_or(&s->seen[index], rp_ids_of(&s->seen[index]), rp_ids_of(&sharers));
 	if (!is_private || !model->known) {
 		if (read_shape(s, cpu, index, &shape))
 			return 0;
@@ -228,6 +227,8 @@ static int read_cache(struct caches *s, uint32_t cpu, uint32_t index, struct mod
 		if (is_private)
 			*model = shape;
 	}
+	/* Only now: where a file of the first CPU's is faulty, the next one may tell. */
+	rp_idset_or(&s->seen[index], rp_ids_of(&s->seen[index]), rp_ids_of(&sharers));
 	struct topo_cache c = {
 		.bytes = shape.bytes,
 		.level = shape.level,

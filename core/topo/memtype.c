@@ -130,9 +130,10 @@ static void types_of_sizes(struct topo *t)
 	}
 	for (uint32_t i = 0; i < t->n_nodes; i++) {
 		struct topo_node *node = &t->nodes[i];
-		if (node->type == UNTOLD)
-			node->type = n && node->memory / RP_NODES_MAX < sum / n ? RP_MEM_HBM
-										: RP_MEM_PMEM;
+		if (node->type != UNTOLD)
+			continue;
+		bool small = n && node->memory && node->memory / RP_NODES_MAX < sum / n;
+		node->type = small ? RP_MEM_HBM : RP_MEM_PMEM;
 	}
 }
 
