@@ -156,12 +156,13 @@ static uint32_t take_span(struct job *j, const struct span *s, const uint64_t *m
 static void take_packages(struct job *j)
 {
 	const struct cpualloc *a = j->a;
-	const uint64_t *wanted = preferred_cpus(a, j->prefer);
+	enum cpualloc_prio wanted = j->flags & CPUALLOC_PLAIN_RULES ? CPUALLOC_NONE : j->prefer;
+	const uint64_t *mask = wanted == CPUALLOC_NONE ? a->online : a->prio[wanted];
 	for (uint32_t i = 0; i < a->n_packages && j->n; i++) {
 		uint32_t p = a->package_order[j->prefer][i];
-		if (a->package_size[j->prefer][p] <= j->n &&
-		    span_within(&a->packages[p].cpus, wanted, j->left))
-			(void)take_span(j, &a->packages[p].cpus, wanted);
+		const struct span *s = &a->packages[p].cpus;
+		if (a->package_size[wanted][p] <= j->n && span_within(s, mask, j->left))
+			(void)take_span(j, s, mask);
 	}
 }
 
@@ -273,7 +274,7 @@ static void take_threads(struct job *j)
 		if (j->prefer != CPUALLOC_NONE)
 			count_prios(a, s, j->left, have);
 		uint64_t key =
-			cpualloc_prio_key(j->prefer, j->n, have, j->flags & CPUALLOC_PLAIN_COMPARE);
+			cpualloc_prio_key(j->prefer, j->n, have, j->flags & CPUALLOC_PLAIN_RULES);
 		key |= (uint64_t)(FIELD_MAX - span_count(s, j->got)) << (3 * FIELD_BITS + 2);
 		h[n++] = (struct rank){key, p, p};
 	}
@@ -493,7 +494,7 @@ static int begin(struct job *j, struct cpualloc *a, const struct rp_idset *from,
 		 bool spare, uint32_t prefer, uint32_t flags)
 {
 	uint32_t have = 0, n_words = from->nw < a->n_words ? from->nw : a->n_words;
-	if (prefer >= N_PRIOS || flags & ~(CPUALLOC_DEFAULT | CPUALLOC_PLAIN_COMPARE))
+	if (prefer >= N_PRIOS || flags & ~(CPUALLOC_DEFAULT | CPUALLOC_PLAIN_RULES))
 		return -RP_EINVAL;
 	for (uint32_t w = 0; w < n_words; w++)
 		have += count_bits(a->left[w] = from->w[w] & a->online[w]);

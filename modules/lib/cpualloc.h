@@ -32,14 +32,18 @@ enum cpualloc_prio {
 #define CPUALLOC_IDLE_CLUSTERS 0x2u /* machines with two kinds of cores only */
 #define CPUALLOC_CACHE_GROUPS 0x4u /* for two CPUs or more */
 #define CPUALLOC_IDLE_CORES 0x8u
-/* Packages of the last step: only as the older generation of policies compares them. Without it a package that has just enough
- * CPUs of the wanted priority is preferred for high and low, and normal ones stand in for high ones where there are none. */
-#define CPUALLOC_PLAIN_COMPARE 0x10u
+/*
+ * Not a step but the rules of an older generation of policies. A package is taken as a whole or not at all; without this flag its CPUs
+ * of the preferred priority are what has to be idle and is taken. And single threads come from the package with most CPUs of the
+ * preferred priority or lower, whereas without it one with just enough is best, and normal CPUs stand in for high ones where
+ * there are none.
+ */
+#define CPUALLOC_PLAIN_RULES 0x10u
 
 #define CPUALLOC_DEFAULT                                                                           \
 	(CPUALLOC_IDLE_PACKAGES | CPUALLOC_IDLE_CLUSTERS | CPUALLOC_CACHE_GROUPS |                 \
 	 CPUALLOC_IDLE_CORES)
-#define CPUALLOC_PLAIN (CPUALLOC_IDLE_PACKAGES | CPUALLOC_IDLE_CORES | CPUALLOC_PLAIN_COMPARE)
+#define CPUALLOC_PLAIN (CPUALLOC_IDLE_PACKAGES | CPUALLOC_IDLE_CORES | CPUALLOC_PLAIN_RULES)
 
 /* ---- the machine -------------------------------------------------------------------------------------------------- */
 

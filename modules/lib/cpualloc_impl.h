@@ -97,12 +97,6 @@ static inline bool span_within(const struct span *s, const uint64_t *mask, const
 	return true;
 }
 
-/* The CPUs of a preference; all of them when there is none. */
-static inline const uint64_t *preferred_cpus(const struct cpualloc *a, enum cpualloc_prio prefer)
-{
-	return prefer == CPUALLOC_NONE ? a->online : a->prio[prefer];
-}
-
 /* How a set with so many CPUs of each priority compares, as a number: smaller is better. n: CPUs wanted, 0 when more of the preferred
  * ones are just better. */
 uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t have[3],
