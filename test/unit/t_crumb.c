@@ -19,6 +19,7 @@
 
 #include "core/host/crumb.h"
 #include "core/util/cleanup.h"
+#include "test/unit/coverage_exit.h"
 
 static char dir[64], path[96], bad[112];
 static const char mod_a[RP_NAME_MAX] = "alpha", mod_b[RP_NAME_MAX] = "beta";

@@ -19,6 +19,7 @@
 #include "core/host/watchdog.h"
 #include "core/util/cleanup.h"
 #include "core/util/loop.h"
+#include "test/unit/coverage_exit.h"
 
 #define LIMIT_MS 60u
 #define FAR_MS (5 * LIMIT_MS)
