@@ -5,11 +5,12 @@ static void set_owner(struct ledger *l, uint32_t cpu, rp_ctr ctr)
 {
 	if (cpu >= RP_CPUS_MAX)
 		return;
-	if (!rp_ids_has(rp_ids_of(&l->touched), cpu)) {
-		rp_idset_add(&l->touched, cpu);
-		l->before[cpu] = l->owner[cpu];
-	}
+	rp_ctr was = l->owner[cpu];
 	l->owner[cpu] = ctr;
+	if (!rp_ids_has(rp_ids_of(&l->touched), cpu)) {
+		l->before[cpu] = was;
+		rp_idset_add(&l->touched, cpu);
+	}
 	if (ctr)
 		rp_idset_add(&l->taken, cpu);
 	else

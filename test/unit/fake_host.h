@@ -33,18 +33,20 @@ struct fake_host;
 /* Counts of 0 mean 1 where nothing else is said. CPUs are numbered package, die, node, core, thread. */
 struct fake_machine {
 	uint32_t packages, dies, nodes, cores, threads; /* each in one of the level before */
-	bool siblings;	  /* first threads of all cores first, then all second ones; otherwise threads of a core are neighbours */
-	uint32_t e_cores; /* single-threaded efficient cores a node, after its `cores` performance cores */
+	bool siblings; /* first threads of all cores first, then all second ones; otherwise threads of a core are neighbours */
+	uint32_t
+		e_cores; /* single-threaded efficient cores a node, after its `cores` performance cores */
 	uint32_t l3_cores; /* cores that share an L3; 0: one L3 a package */
 	uint32_t l2_cores; /* cores that share an L2 (efficient ones by four) */
 	uint32_t memory_nodes; /* further nodes without CPUs */
-	uint64_t node_memory;  /* bytes; 0: 2 GiB */
-	bool no_numa;	       /* one node for everything, whatever `nodes` says about numbering */
+	uint64_t node_memory; /* bytes; 0: 2 GiB */
+	bool no_numa; /* one node for everything, whatever `nodes` says about numbering */
 	const char *isolated, *offline; /* list form; NULL: none */
 };
 
 struct fake_host *fake_host_new(const struct fake_machine *m);
-struct fake_host *fake_host_free(struct fake_host *f); /* destroys the module's instance too; returns NULL */
+struct fake_host *fake_host_free(
+	struct fake_host *f); /* destroys the module's instance too; returns NULL */
 
 /* The host as the module sees it. A service whose name is in `hide` (one string, NULL: none) is not offered. */
 const struct rp_host *fake_rp_host(struct fake_host *f);
@@ -58,7 +60,8 @@ int32_t fake_set_offline(struct fake_host *f, const char *cpus);
 /* Changes a CPU's description (frequencies, kind, …); NULL: no such CPU. */
 struct rp_cpu_info *fake_cpu_info(struct fake_host *f, uint32_t cpu);
 struct rp_node_info *fake_node_info(struct fake_host *f, uint32_t node);
-void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to, uint32_t distance); /* and back */
+void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to,
+		       uint32_t distance); /* and back */
 /* A file for read_file. */
 void fake_file(struct fake_host *f, const char *path, const char *content);
 const char *fake_written(struct fake_host *f, const char *path); /* by write_file; NULL: nothing */
@@ -74,7 +77,8 @@ struct fake_ctr {
 	const char *name; /* also names its pod, "pod-NAME", unless that is given */
 	const char *pod_name, *pod_namespace;
 	uint32_t qos, flags, state; /* state: RP_STATE_CREATING, unless given */
-	int64_t cpu_request, cpu_limit, mem_request, mem_limit; /* cpu_limit 0 of Guaranteed ones: the request */
+	int64_t cpu_request, cpu_limit, mem_request,
+		mem_limit; /* cpu_limit 0 of Guaranteed ones: the request */
 	const char *annotations; /* of the pod: "key=value;key=value" */
 	const char *labels;
 };
@@ -94,14 +98,15 @@ const char *fake_mems(struct fake_host *f, rp_ctr ctr);
 const char *fake_exclusive(struct fake_host *f, rp_ctr ctr);
 struct rp_ids fake_cpu_ids(struct fake_host *f, rp_ctr ctr);
 struct rp_ids fake_exclusive_ids(struct fake_host *f, rp_ctr ctr);
-int64_t fake_int(struct fake_host *f, rp_ctr ctr, uint32_t field);	     /* RP_NOT_SET: not decided */
-const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field);	     /* NULL: not decided */
-const char *fake_data(struct fake_host *f, rp_ctr ctr, const char *key);     /* NULL: no such line */
+int64_t fake_int(struct fake_host *f, rp_ctr ctr, uint32_t field); /* RP_NOT_SET: not decided */
+const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field); /* NULL: not decided */
+const char *fake_data(struct fake_host *f, rp_ctr ctr, const char *key); /* NULL: no such line */
 const char *fake_pair(struct fake_host *f, rp_ctr ctr, uint32_t field, const char *key);
-const char *fake_degraded(struct fake_host *f, rp_ctr ctr);		     /* the reason; NULL: all is well */
-const char *fake_trail(struct fake_host *f, rp_ctr ctr);		     /* notes, one a line */
+const char *fake_degraded(struct fake_host *f, rp_ctr ctr); /* the reason; NULL: all is well */
+const char *fake_trail(struct fake_host *f, rp_ctr ctr); /* notes, one a line */
 /* Pretends that something else decided this earlier: sets as lists, NULL: nothing. */
-void fake_decide(struct fake_host *f, rp_ctr ctr, const char *cpus, const char *exclusive, const char *mems);
+void fake_decide(struct fake_host *f, rp_ctr ctr, const char *cpus, const char *exclusive,
+		 const char *mems);
 /* How many containers the last transaction changed. */
 uint32_t fake_n_changed(const struct fake_host *f);
 
@@ -121,8 +126,8 @@ int32_t fake_configure(struct fake_host *f, const char *text); /* prepare, commi
 int32_t fake_prepare_only(struct fake_host *f, const char *text); /* prepare and abort */
 int32_t fake_sync(struct fake_host *f);
 int32_t fake_allocate(struct fake_host *f, rp_ctr ctr); /* a failed one is removed from the cache */
-int32_t fake_update(struct fake_host *f, rp_ctr ctr);	/* failed: the requirements are as before */
-int32_t fake_release(struct fake_host *f, rp_ctr ctr);	/* and removes it from the cache */
+int32_t fake_update(struct fake_host *f, rp_ctr ctr); /* failed: the requirements are as before */
+int32_t fake_release(struct fake_host *f, rp_ctr ctr); /* and removes it from the cache */
 int32_t fake_event(struct fake_host *f, const struct rp_event *ev);
 /* Allocates in a transaction that is dropped whatever comes out. */
 int32_t fake_try(struct fake_host *f, rp_ctr ctr);

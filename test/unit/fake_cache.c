@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "test/unit/fake_impl.h"
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static void values_init(struct fake_values *v)
+{
+	memset(v, 0, sizeof *v);
+	for (uint32_t i = 0; i < FAKE_N_INTS; i++)
+		v->ints[i] = RP_NOT_SET;
+}
+
+static void values_fini(struct fake_values *v)
+{
+	for (uint32_t i = 0; i < FAKE_N_TEXTS; i++)
+		free(v->texts[i]);
+	for (uint32_t i = 0; i < v->n_pairs; i++) {
+		free(v->pairs[i].key);
+		free(v->pairs[i].value);
+	}
+	free(v->pairs);
+	free(v->private_data);
+	free(v->degraded);
+	values_init(v);
+}
+
+static void values_copy(struct fake_values *dst, const struct fake_values *src)
+{
+	*dst = *src;
+	dst->pairs = NULL;
+	for (uint32_t i = 0; i < FAKE_N_TEXTS; i++)
+		dst->texts[i] = fake_strdup(src->texts[i]);
+	if (src->n_pairs)
+		dst->pairs = fake_grow(NULL, src->n_pairs, sizeof *dst->pairs);
+	for (uint32_t i = 0; i < src->n_pairs; i++)
+		dst->pairs[i] =
+			(struct fake_pair){src->pairs[i].field, fake_strdup(src->pairs[i].key),
+					   fake_strdup(src->pairs[i].value)};
+	dst->degraded = fake_strdup(src->degraded);
+	dst->private_data = NULL;
+	if (src->private_size) {
+		dst->private_data = fake_alloc(src->private_size);
+		memcpy(dst->private_data, src->private_data, src->private_size);
+	}
+}
+
+static struct fake_pair *find_pair(struct fake_values *v, uint32_t field, const char *key)
+{
+	for (uint32_t i = 0; i < v->n_pairs; i++)
+		if (v->pairs[i].field == field && strcmp(v->pairs[i].key, key) == 0)
+			return &v->pairs[i];
+	return NULL;
+}
+
+static void put_pair(struct fake_values *v, uint32_t field, const char *key, const char *value)
+{
+	struct fake_pair *p = find_pair(v, field, key);
+	if (p && !*value) {
+		free(p->key);
+		free(p->value);
+		*p = v->pairs[--v->n_pairs];
+		return;
+	}
+	if (!*value)
+		return;
+	if (!p) {
+		v->pairs = fake_grow(v->pairs, v->n_pairs + 1, sizeof *v->pairs);
+		p = &v->pairs[v->n_pairs++];
+		*p = (struct fake_pair){field, fake_strdup(key), NULL};
+	}
+	free(p->value);
+	p->value = fake_strdup(value);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_values(const struct fake_values *a, const struct fake_values *b)
+{
+	bool same = rp_ids_equal(rp_ids_of(&a->cpus), rp_ids_of(&b->cpus)) &&
+		    rp_ids_equal(rp_ids_of(&a->mems), rp_ids_of(&b->mems)) &&
+		    rp_ids_equal(rp_ids_of(&a->exclusive), rp_ids_of(&b->exclusive)) &&
+		    memcmp(a->ints, b->ints, sizeof a->ints) == 0 &&
+		    same_text(a->degraded, b->degraded);
+	for (uint32_t i = 0; i < FAKE_N_TEXTS; i++)
+		same = same && same_text(a->texts[i], b->texts[i]);
+	return same;
+}
+
+/* ---- containers -------------------------------------------------------------------------------------------------- */
+
+static struct fake_container *find(struct fake_host *f, rp_ctr ctr)
+{
+	return ctr && ctr <= f->n_ctrs && f->ctrs[ctr - 1]->live ? f->ctrs[ctr - 1] : NULL;
+}
+
+struct fake_container *fake_container(struct fake_host *f, rp_ctr ctr)
+{
+	struct fake_container *c = find(f, ctr);
+	if (!c)
+		fake_die("no container %llu", (unsigned long long)ctr);
+	return c;
+}
+
+rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc)
+{
+	struct fake_container *c = fake_alloc(sizeof *c);
+	struct fake_out pod = {0};
+	fake_print(&pod, "pod-%s", desc->name);
+	c->live = true;
+	c->name = fake_strdup(desc->name);
+	c->pod_name = fake_strdup(desc->pod_name ? desc->pod_name : fake_out_text(&pod));
+	c->pod_namespace = fake_strdup(desc->pod_namespace ? desc->pod_namespace : "default");
+	c->annotations = fake_strdup(desc->annotations);
+	c->labels = fake_strdup(desc->labels);
+	c->qos = desc->qos;
+	c->flags = desc->flags;
+	c->state = desc->state;
+	c->cpu_request = desc->cpu_request;
+	c->cpu_limit = desc->cpu_limit;
+	if (!c->cpu_limit && c->qos == RP_QOS_GUARANTEED)
+		c->cpu_limit = c->cpu_request;
+	c->mem_request = desc->mem_request;
+	c->mem_limit = desc->mem_limit;
+	values_init(&c->now);
+	values_init(&c->before);
+	fake_out_fini(&pod);
+	f->ctrs = fake_grow(f->ctrs, f->n_ctrs + 1, sizeof(struct fake_container *));
+	f->ctrs[f->n_ctrs++] = c;
+	return f->n_ctrs;
+}
+
+rp_ctr fake_ctr_named(struct fake_host *f, const char *name)
+{
+	for (uint32_t i = f->n_ctrs; i-- > 0;)
+		if (f->ctrs[i]->live && strcmp(f->ctrs[i]->name, name) == 0)
+			return i + 1;
+	return 0;
+}
+
+void fake_request(struct fake_host *f, rp_ctr ctr, int64_t cpu_request, int64_t cpu_limit)
+{
+	struct fake_container *c = fake_container(f, ctr);
+	c->old_request = c->cpu_request;
+	c->old_limit = c->cpu_limit;
+	c->cpu_request = cpu_request;
+	c->cpu_limit = cpu_limit;
+}
+
+void fake_forget(struct fake_host *f, rp_ctr ctr)
+{
+	struct fake_container *c = fake_container(f, ctr);
+	c->live = false;
+	values_fini(&c->now);
+}
+
+uint32_t fake_n_ctrs(struct fake_host *f)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < f->n_ctrs; i++)
+		n += f->ctrs[i]->live;
+	return n;
+}
+
+void fake_decide(struct fake_host *f, rp_ctr ctr, const char *cpus, const char *exclusive,
+		 const char *mems)
+{
+	struct fake_values *v = &fake_container(f, ctr)->now;
+	fake_parse_set(&v->cpus, cpus);
+	fake_parse_set(&v->exclusive, exclusive);
+	fake_parse_set(&v->mems, mems);
+}
+
+void fake_cache_fini(struct fake_host *f)
+{
+	for (uint32_t i = 0; i < f->n_ctrs; i++) {
+		struct fake_container *c = f->ctrs[i];
+		values_fini(&c->now);
+		values_fini(&c->before);
+		fake_out_fini(&c->trail);
+		free(c->name);
+		free(c->pod_name);
+		free(c->pod_namespace);
+		free(c->annotations);
+		free(c->labels);
+		free(c);
+	}
+	free(f->ctrs);
+	free(f->annotation);
+}
+
+/* ---- answers for tests ------------------------------------------------------------------------------------------- */
+
+const char *fake_cpus(struct fake_host *f, rp_ctr ctr)
+{
+	return fake_answer(f, fake_cpu_ids(f, ctr));
+}
+
+const char *fake_mems(struct fake_host *f, rp_ctr ctr)
+{
+	return fake_answer(f, rp_ids_of(&fake_container(f, ctr)->now.mems));
+}
+
+const char *fake_exclusive(struct fake_host *f, rp_ctr ctr)
+{
+	return fake_answer(f, fake_exclusive_ids(f, ctr));
+}
+
+struct rp_ids fake_cpu_ids(struct fake_host *f, rp_ctr ctr)
+{
+	return rp_ids_of(&fake_container(f, ctr)->now.cpus);
+}
+
+struct rp_ids fake_exclusive_ids(struct fake_host *f, rp_ctr ctr)
+{
+	return rp_ids_of(&fake_container(f, ctr)->now.exclusive);
+}
+
+int64_t fake_int(struct fake_host *f, rp_ctr ctr, uint32_t field)
+{
+	return field < FAKE_N_INTS ? fake_container(f, ctr)->now.ints[field] : RP_NOT_SET;
+}
+
+const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field)
+{
+	uint32_t i = field - RP_F_RDT_CLASS;
+	return i < FAKE_N_TEXTS ? fake_container(f, ctr)->now.texts[i] : NULL;
+}
+
+const char *fake_pair(struct fake_host *f, rp_ctr ctr, uint32_t field, const char *key)
+{
+	const struct fake_pair *p = find_pair(&fake_container(f, ctr)->now, field, key);
+	return p ? p->value : NULL;
+}
+
+const char *fake_data(struct fake_host *f, rp_ctr ctr, const char *key)
+{
+	return fake_pair(f, ctr, FAKE_DATA, key);
+}
+
+const char *fake_degraded(struct fake_host *f, rp_ctr ctr)
+{
+	return fake_container(f, ctr)->now.degraded;
+}
+
+const char *fake_trail(struct fake_host *f, rp_ctr ctr)
+{
+	return fake_out_text(&fake_container(f, ctr)->trail);
+}
+
+/* ---- transactions ------------------------------------------------------------------------------------------------ */
+
+void fake_begin(struct fake_host *f)
+{
+	f->txn = ++f->last_txn;
+	f->n_changed = 0;
+	fake_out_clear(&f->error);
+}
+
+static int32_t broken(struct fake_host *f, const struct fake_container *c, const char *what,
+		      struct rp_ids ids)
+{
+	fake_out_clear(&f->error);
+	fake_print(&f->error, "invariant: %s: %s (%s)", c->name, what, fake_answer(f, ids));
+	return -RP_EINVAL;
+}
+
+static int32_t check_touched(struct fake_host *f, struct fake_container *c)
+{
+	struct rp_ids cpus = rp_ids_of(&c->now.cpus), mems = rp_ids_of(&c->now.mems);
+	struct rp_ids was = rp_ids_of(&c->before.cpus);
+	if (!rp_ids_subset(cpus, rp_ids_of(&f->topology.sets[RP_CPUS_ONLINE])))
+		return broken(f, c, "CPUs that are not online", cpus);
+	if (!rp_ids_subset(mems, rp_ids_of(&f->topology.sets[RP_NODES_MEMORY])))
+		return broken(f, c, "nodes without memory", mems);
+	if (!rp_ids_subset(rp_ids_of(&c->now.exclusive), cpus))
+		return broken(f, c, "exclusive CPUs that it does not run on",
+			      rp_ids_of(&c->now.exclusive));
+	if (rp_ids_empty(cpus) && !rp_ids_empty(was))
+		return broken(f, c, "nothing left of its CPUs", was);
+	if ((c->flags & RP_CTR_PRESERVE_CPU) && !rp_ids_equal(cpus, was))
+		return broken(f, c, "moved although it must not be", cpus);
+	return 0;
+}
+
+static int32_t check_invariants(struct fake_host *f)
+{
+	struct rp_idset exclusive, foreign;
+	rp_idset_clear(&exclusive);
+	for (uint32_t i = 0; i < f->n_ctrs; i++) {
+		struct fake_container *c = f->ctrs[i];
+		if (!c->live)
+			continue;
+		int32_t r = c->touched ? check_touched(f, c) : 0;
+		if (r)
+			return r;
+		if (rp_ids_overlap(rp_ids_of(&exclusive), rp_ids_of(&c->now.exclusive)))
+			return broken(f, c, "exclusive CPUs of two", rp_ids_of(&c->now.exclusive));
+		rp_idset_or(&exclusive, rp_ids_of(&exclusive), rp_ids_of(&c->now.exclusive));
+	}
+	for (uint32_t i = 0; i < f->n_ctrs; i++) {
+		struct fake_container *c = f->ctrs[i];
+		rp_idset_andnot(&foreign, rp_ids_of(&exclusive), rp_ids_of(&c->now.exclusive));
+		if (c->live && rp_ids_overlap(rp_ids_of(&c->now.cpus), rp_ids_of(&foreign)))
+			return broken(f, c, "runs on CPUs that are exclusively another's",
+				      rp_ids_of(&c->now.cpus));
+	}
+	return 0;
+}
+
+int32_t fake_end(struct fake_host *f, bool keep)
+{
+	int32_t r = keep ? check_invariants(f) : 0;
+	for (uint32_t i = 0; i < f->n_ctrs; i++) {
+		struct fake_container *c = f->ctrs[i];
+		if (!c->touched)
+			continue;
+		c->touched = false;
+		if (!keep || r) {
+			values_fini(&c->now);
+			c->now = c->before;
+			values_init(&c->before);
+			continue;
+		}
+		f->n_changed += !same_values(&c->now, &c->before);
+		values_fini(&c->before);
+	}
+	f->txn = 0;
+	return r;
+}
+
+/* ---- the service: reading ---------------------------------------------------------------------------------------- */
+
+static int sync_before(const struct fake_container *a, const struct fake_container *b)
+{
+	return a->qos < b->qos; /* handles ascend with the time of creation */
+}
+
+static uint32_t cache_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
+{
+	struct fake_host *f = ctx;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < f->n_ctrs; i++) {
+		if (!f->ctrs[i]->live || f->ctrs[i]->state == RP_STATE_EXITED)
+			continue;
+		if (n < cap)
+			ret[n] = i + 1;
+		n++;
+	}
+	for (uint32_t i = 1; order == RP_ORDER_SYNC && i < n && i < cap; i++)
+		for (uint32_t k = i; k && sync_before(f->ctrs[ret[k] - 1], f->ctrs[ret[k - 1] - 1]);
+		     k--) {
+			rp_ctr swap = ret[k];
+			ret[k] = ret[k - 1];
+			ret[k - 1] = swap;
+		}
+	return n;
+}
+
+static int32_t cache_get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *out)
+{
+	int32_t r = fake_call(ctx);
+	const struct fake_container *c = find(ctx, ctr);
+	if (r || !c)
+		return r ? r : -RP_ESTALE;
+	struct rp_ctr_info info = {
+		.size = out->size,
+		.state = c->state,
+		.qos = c->qos,
+		.flags = c->flags | (c->now.degraded ? RP_CTR_DEGRADED : 0),
+		.ctr = ctr,
+		.pod = ctr, /* a pod each */
+		.id = c->name,
+		.name = c->name,
+		.pod_name = c->pod_name,
+		.pod_namespace = c->pod_namespace,
+		.created_ns = ctr,
+		.cpu_request = c->cpu_request,
+		.cpu_limit = c->cpu_limit,
+		.mem_request = c->mem_request,
+		.mem_limit = c->mem_limit,
+		.cpus = rp_ids_of(&c->now.cpus),
+		.mems = rp_ids_of(&c->now.mems),
+		.exclusive = rp_ids_of(&c->now.exclusive),
+		.shares = c->now.ints[RP_F_SHARES],
+		.quota = c->now.ints[RP_F_QUOTA],
+		.period = c->now.ints[RP_F_PERIOD],
+	};
+	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
+	return 0;
+}
+
+static int32_t cache_get_pod(void *ctx, rp_pod pod, struct rp_pod_info *out)
+{
+	int32_t r = fake_call(ctx);
+	const struct fake_container *c = find(ctx, pod);
+	if (r || !c)
+		return r ? r : -RP_ESTALE;
+	struct rp_pod_info info = {
+		.size = out->size,
+		.qos = c->qos,
+		.pod = pod,
+		.id = c->pod_name,
+		.name = c->pod_name,
+		.pod_namespace = c->pod_namespace,
+		.uid = c->pod_name,
+		.runtime_handler = "",
+		.cgroup_parent = "",
+	};
+	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
+	return 0;
+}
+
+/* The value of KEY in "key=value;key=value". */
+static const char *look_up(struct fake_host *f, const char *list, const char *key)
+{
+	size_t len = strlen(key);
+	for (const char *p = list; p && *p; p += strcspn(p, ";"), p += *p == ';') {
+		if (strncmp(p, key, len) != 0 || p[len] != '=')
+			continue;
+		size_t n = strcspn(p + len + 1, ";");
+		free(f->annotation);
+		f->annotation = fake_alloc(n + 1);
+		memcpy(f->annotation, p + len + 1, n);
+		return f->annotation;
+	}
+	return NULL;
+}
+
+static const char *cache_annotation(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope)
+{
+	const struct fake_container *c = find(ctx, ctr);
+	const char *value = NULL;
+	for (uint32_t scope = RP_SCOPE_CONTAINER; c && !value && scope <= RP_SCOPE_UNSCOPED;
+	     scope++) {
+		struct fake_out full = {0};
+		if (scope == RP_SCOPE_CONTAINER)
+			fake_print(&full, "%s/container.%s", key, c->name);
+		else
+			fake_print(&full, "%s%s", key, scope == RP_SCOPE_POD ? "/pod" : "");
+		value = look_up(ctx, c->annotations, fake_out_text(&full));
+		fake_out_fini(&full);
+		if (value && ret_scope)
+			*ret_scope = scope;
+	}
+	return value;
+}
+
+static const char *cache_pod_annotation(void *ctx, rp_pod pod, const char *key)
+{
+	const struct fake_container *c = find(ctx, pod);
+	return c ? look_up(ctx, c->annotations, key) : NULL;
+}
+
+static const char *cache_label(void *ctx, uint64_t object, const char *key)
+{
+	const struct fake_container *c = find(ctx, object);
+	return c ? look_up(ctx, c->labels, key) : NULL;
+}
+
+static const char *cache_nothing(void *ctx, rp_ctr ctr, const char *key)
+{
+	(void)ctx;
+	(void)ctr;
+	(void)key;
+	return NULL;
+}
+
+static int32_t cache_mount(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out)
+{
+	(void)ctx;
+	(void)ctr;
+	(void)index;
+	(void)out;
+	return -RP_ENOENT;
+}
+
+static int32_t cache_device(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out)
+{
+	(void)ctx;
+	(void)ctr;
+	(void)index;
+	(void)out;
+	return -RP_ENOENT;
+}
+
+static int32_t cache_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
+{
+	int32_t r = fake_call(ctx);
+	const struct fake_container *c = find(ctx, ctr);
+	if (r || !c)
+		return r ? r : -RP_ESTALE;
+	if (!field || field >= FAKE_N_INTS)
+		return -RP_EINVAL;
+	if (c->now.ints[field] == RP_NOT_SET)
+		return -RP_ENOENT;
+	*ret = c->now.ints[field];
+	return 0;
+}
+
+static const char *cache_get_text(void *ctx, rp_ctr ctr, uint32_t field)
+{
+	return find(ctx, ctr) ? fake_text(ctx, ctr, field) : NULL;
+}
+
+static int32_t cache_get_private(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size)
+{
+	struct fake_host *f = ctx;
+	int32_t r = fake_call(ctx);
+	const struct fake_container *c = find(ctx, ctr);
+	if (r || !c)
+		return r ? r : -RP_ESTALE;
+	if (!c->now.private_size || strcmp(c->now.private_of, f->module->name) != 0)
+		return -RP_ENOENT;
+	*ret = c->now.private_data;
+	*ret_size = c->now.private_size;
+	return 0;
+}
+
+static int32_t cache_extended(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
+			      int64_t *ret_limit)
+{
+	(void)ctx;
+	(void)ctr;
+	(void)resource;
+	(void)ret_request;
+	(void)ret_limit;
+	return -RP_ENOENT;
+}
+
+/* ---- the service: staging ---------------------------------------------------------------------------------------- */
+
+/* The container's values to be changed, or NULL with *ret_r. */
+static struct fake_values *stage(void *ctx, rp_txn txn, rp_ctr ctr, int32_t *ret_r)
+{
+	struct fake_host *f = ctx;
+	struct fake_container *c = find(f, ctr);
+	*ret_r = fake_call(f);
+	if (*ret_r)
+		return NULL;
+	if (!c || !txn || txn != f->txn) {
+		*ret_r = c ? -RP_EINVAL : -RP_ESTALE;
+		return NULL;
+	}
+	if (!c->touched) {
+		values_copy(&c->before, &c->now);
+		c->touched = true;
+	}
+	return &c->now;
+}
+
+static int32_t cache_set_cpus(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v)
+		rp_idset_copy(&v->cpus, cpus);
+	return r;
+}
+
+static int32_t cache_set_mems(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids mems)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v)
+		rp_idset_copy(&v->mems, mems);
+	return r;
+}
+
+static int32_t cache_set_exclusive(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v)
+		rp_idset_copy(&v->exclusive, cpus);
+	return r;
+}
+
+static int32_t cache_set_int(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v && field && field < FAKE_N_INTS)
+		v->ints[field] = value;
+	else if (v)
+		r = -RP_EINVAL;
+	return r;
+}
+
+static int32_t cache_set_text(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value)
+{
+	int32_t r;
+	uint32_t i = field - RP_F_RDT_CLASS;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (!v)
+		return r;
+	if (i >= FAKE_N_TEXTS)
+		return -RP_EINVAL;
+	free(v->texts[i]);
+	v->texts[i] = *value ? fake_strdup(value) : NULL;
+	return 0;
+}
+
+static int32_t cache_set_pair(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key,
+			      const char *value)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v)
+		put_pair(v, field, key, value);
+	return r;
+}
+
+static int32_t cache_set_private(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size)
+{
+	int32_t r;
+	struct fake_host *f = ctx;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (!v)
+		return r;
+	if (size > RP_PRIVATE_MAX)
+		return -RP_E2BIG;
+	free(v->private_data);
+	v->private_data = NULL;
+	v->private_size = size;
+	(void)snprintf(v->private_of, sizeof v->private_of, "%s", f->module->name);
+	if (size) {
+		v->private_data = fake_alloc(size);
+		memcpy(v->private_data, data, size);
+	}
+	return 0;
+}
+
+static int32_t cache_set_degraded(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (!v)
+		return r;
+	free(v->degraded);
+	v->degraded = fake_strdup(reason);
+	return 0;
+}
+
+static int32_t cache_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v)
+		put_pair(v, FAKE_DATA, key, value ? value : "");
+	return r;
+}
+
+const struct rp_host_cache fake_cache_service = {
+	.size = sizeof(struct rp_host_cache),
+	.list = cache_list,
+	.get_ctr = cache_get_ctr,
+	.get_pod = cache_get_pod,
+	.annotation = cache_annotation,
+	.pod_annotation = cache_pod_annotation,
+	.pod_label = cache_label,
+	.ctr_label = cache_nothing,
+	.ctr_annotation = cache_nothing,
+	.env = cache_nothing,
+	.mount = cache_mount,
+	.device = cache_device,
+	.get_int = cache_get_int,
+	.get_text = cache_get_text,
+	.get_private = cache_get_private,
+	.extended = cache_extended,
+	.set_cpus = cache_set_cpus,
+	.set_mems = cache_set_mems,
+	.set_exclusive = cache_set_exclusive,
+	.set_int = cache_set_int,
+	.set_text = cache_set_text,
+	.set_pair = cache_set_pair,
+	.set_private = cache_set_private,
+	.set_degraded = cache_set_degraded,
+	.set_data = cache_set_data,
+};
