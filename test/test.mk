@@ -24,3 +24,45 @@ unit-bins: $(UNIT_BINS)
 FUZZ_SRCS := $(sort $(wildcard test/fuzz/fuzz_*.c))
 FUZZ_BINS := $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz/%)
 .PHONY: unit-bins
+
+# A fuzz target with libFuzzer: make fuzz builds them all under $(O)/fuzz with clang and runs each for FUZZ_RUNS inputs. With any
+# compiler, $(O)/fuzz-replay/NAME runs a target over files, by a plain driver.
+FUZZ_RUNS ?= 100000
+
+$(O)/fuzz-bin/%: $(O)/test/fuzz/%.o $(O)/libcore.a $(O)/libnri-rp-module.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -pie -o $@ $< $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) -fsanitize=fuzzer $(LIBS_DAEMON)
+
+$(O)/fuzz-replay/%: $(O)/test/fuzz/%.o $(O)/test/fuzz/replay.o $(O)/libcore.a $(O)/libnri-rp-module.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) $(LIBS_DAEMON)
+
+fuzz-bins: $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz-bin/%)
+replay-bins: $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz-replay/%)
+
+test-programs: programs modules unit-bins replay-bins test-modules
+test-modules:
+
+check: test-programs ## run every test; ends with "N passed, N failed"
+	$(Q)test/run --build $(O) $(TESTFLAGS)
+
+check-unit: unit-bins ## run the unit tests only
+	$(Q)test/run --build $(O) --only unit $(TESTFLAGS)
+
+fuzz: ## run each fuzz target for FUZZ_RUNS inputs (clang)
+	$(Q)$(MAKE) --no-print-directory O=$(O)/fuzz CC=$(CLANG) SANITIZE=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-bins
+	$(Q)test/fuzz/run $(O)/fuzz/fuzz-bin $(FUZZ_RUNS)
+
+coverage: ## lines covered by the unit and scenario tests, a folder a line
+	$(Q)$(MAKE) --no-print-directory O=$(O)/coverage COVERAGE=1 CFLAGS='-O0 -g' test-programs
+	$(Q)test/coverage $(O)/coverage
+
+lint: ## clang-format, clang-tidy, cppcheck, gcc -fanalyzer, mandoc, shellcheck
+	$(Q)test/lint
+
+format: ## clang-format everything
+	$(Q)git ls-files '*.c' '*.h' | xargs $(CLANG)-format -i
+
+.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz coverage lint format

@@ -62,6 +62,15 @@ static void count(struct pipeline *p, bool failed)
 			    (unsigned long long)(took / 1000000));
 }
 
+static void describe_created(struct pipeline *p, const struct ctr *ctr)
+{
+	const struct decision *d = &ctr->cur;
+	const char *cpus = d->cpus ? d->cpus->text : "not pinned", *mems = d->mems ? d->mems->text : "not pinned";
+	log_info("%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus, d->exclusive ? " (exclusive)" : "", mems);
+	pipeline_event(p, EV_CREATED, "%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus,
+		       d->exclusive ? " (exclusive)" : "", mems);
+}
+
 static void ack_reply(struct pipeline *p, const struct reply *reply)
 {
 	if (reply->created)
@@ -79,6 +88,8 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 {
 	if (reply && !failed)
 		ack_reply(p, reply);
+	if (reply && reply->created && !failed)
+		describe_created(p, reply->created);
 	if (p->txn) {
 		decide_hooks(p, reply ? reply->created : NULL);
 		decide_end(p);
@@ -214,15 +225,6 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	return r;
 }
 
-static void describe_created(struct pipeline *p, const struct ctr *ctr)
-{
-	const struct decision *d = &ctr->cur;
-	const char *cpus = d->cpus ? d->cpus->text : "not pinned", *mems = d->mems ? d->mems->text : "not pinned";
-	log_info("%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus, d->exclusive ? " (exclusive)" : "", mems);
-	pipeline_event(p, EV_CREATED, "%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus,
-		       d->exclusive ? " (exclusive)" : "", mems);
-}
-
 static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;
@@ -281,7 +283,6 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	ret->created_fields = ctr_diff(c.ctr);
 	ret->extras = txn_extras(p->txn, &ret->n_extras);
 	decide_reply(p, ret, c.ctr, false);
-	describe_created(p, c.ctr);
 	return 0;
 }
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree is the architecture: includes point down, modules see only the public headers."""
+import pathlib
+import re
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
+
+# Who may include whom, each its own folder besides.
+BELOW = {'util': [], 'topo': ['util'], 'conf': ['util'], 'wire': ['util']}
+BELOW['cache'] = ['util', 'topo', 'conf']
+BELOW['host'] = BELOW['cache'] + ['cache']
+BELOW['pipeline'] = BELOW['host'] + ['host']
+BELOW['runtime'] = BELOW['pipeline'] + ['pipeline', 'wire']
+BELOW['metrics'] = BELOW['pipeline'] + ['pipeline']
+BELOW['ctl'] = BELOW['pipeline'] + ['pipeline', 'wire']
+BELOW['daemon'] = [folder for folder in BELOW]
+PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf'], 'nri-rp-sim': ['util', 'wire', 'conf'],
+            'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host']}
+ALLOWED = {**BELOW, **PROGRAMS}
+
+
+def includes(path):
+    return [(kind, name) for kind, name in INCLUDE.findall(path.read_text(errors='replace'))]
+
+
+def sources(*folders):
+    return sorted(p for f in folders for p in (TOP / f).rglob('*') if p.suffix in ('.c', '.h'))
+
+
+def core_violations(paths):
+    bad = []
+    for path in paths:
+        folder = path.relative_to(TOP / 'core').parts[0]
+        for kind, name in includes(path):
+            parts = name.split('/')
+            if parts[0] == 'modules':
+                bad.append('%s includes %s: core knows no module' % (path, name))
+            if parts[0] == 'core' and parts[1] != folder and parts[1] not in ALLOWED[folder]:
+                bad.append('%s includes %s: the arrow points up' % (path, name))
+    return bad
+
+
+def module_violations(paths):
+    bad = []
+    for path in paths:
+        for kind, name in includes(path):
+            if name.startswith('core/') or name.startswith('proto/'):
+                bad.append('%s includes %s: a module sees only <nri-rp/…>, modules/lib and libc' % (path, name))
+    return bad
+
+
+def test_every_core_folder_has_a_place():
+    folders = {p.name for p in (TOP / 'core').iterdir() if p.is_dir() and any(p.glob('*.c'))}
+    assert folders <= set(ALLOWED), folders - set(ALLOWED)
+
+
+def test_core_includes_point_down():
+    paths = sources('core')
+    assert len(paths) > 50
+    assert core_violations(paths) == []
+
+
+def test_modules_include_no_core():
+    paths = sources('modules', 'include')
+    assert len(paths) > 10
+    assert module_violations(paths) == []
+
+
+def test_the_checks_can_fail(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), 'TOP', tmp_path)
+    (tmp_path / 'core/util').mkdir(parents=True)
+    (tmp_path / 'modules/x').mkdir(parents=True)
+    (tmp_path / 'core/util/a.c').write_text('#include "core/cache/cache.h"\n')
+    (tmp_path / 'modules/x/b.c').write_text('#include "core/util/err.h"\n')
+    assert len(core_violations(sources('core'))) == 1
+    assert len(module_violations(sources('modules'))) == 1
+
+
+def test_sources_are_of_a_size_to_read():
+    long = [(p, n) for p in sources('core', 'modules', 'include', 'test') if (n := len(p.read_text().splitlines())) > 900]
+    assert long == []
+
+
+def test_sources_name_their_licence():
+    assert [p for p in sources('core', 'modules', 'include', 'test') if 'SPDX-License-Identifier: Apache-2.0' not in p.read_text()[:200]] == []
