@@ -22,9 +22,9 @@ install: all $(O)/nri-rpd.service $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a 
 	$(INSTALL) -m 755 $(wildcard $(O)/bin/*) $(DESTDIR)$(BINDIR)
 	$(INSTALL) -m 644 $(wildcard $(O)/modules/*.so) $(DESTDIR)$(MODULEDIR)
 	$(INSTALL) -m 644 include/nri-rp/*.h $(DESTDIR)$(PREFIX)/include/nri-rp
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/include/nri-rp/lib
-	$(INSTALL) -m 644 modules/lib/*.h $(DESTDIR)$(PREFIX)/include/nri-rp/lib
-	$(INSTALL) -m 644 $(O)/libnri-rp-module.a packaging/module.mk $(DESTDIR)$(PREFIX)/lib/nri-rp
+	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/nri-rp/include/modules/lib
+	$(INSTALL) -m 644 modules/lib/*.h $(DESTDIR)$(PREFIX)/share/nri-rp/include/modules/lib
+	$(INSTALL) -m 644 $(O)/libnri-rp-module.a packaging/author/module.mk $(DESTDIR)$(PREFIX)/lib/nri-rp
 	$(INSTALL) -m 644 $(O)/nri-rp-module.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	$(INSTALL) -m 644 modules/template/* $(DESTDIR)$(PREFIX)/share/nri-rp/template
 	$(INSTALL) -m 644 $(O)/nri-rpd.service $(DESTDIR)$(UNITDIR)
