@@ -208,23 +208,25 @@ static int check_trust(const char *path, struct err *err)
 	return r < 0 ? r : check_dirs(path, err);
 }
 
+/* -errno of a look-up; a file where a directory should be is as good as nothing. */
+static int lookup_errno(void)
+{
+	return errno == ENOTDIR ? -ENOENT : -errno;
+}
+
 /* DIR/NAME.so, with DIR resolved. -ENOENT: there is no such directory or file. */
 static int locate(const char *dir, const char *name, char ret_path[PATH_MAX], struct err *err)
 {
 	char real[PATH_MAX];
 	struct stat st;
-	if (!realpath(dir, real)) {
-		int r = -errno;
-		if (r == -ENOTDIR)
-			r = -ENOENT;
-		return err_errno(err, r, "cannot look for modules in %s", dir);
-	}
+	if (!realpath(dir, real))
+		return err_errno(err, lookup_errno(), "cannot look for modules in %s", dir);
 	int n = snprintf(ret_path, PATH_MAX, "%s/%s" SUFFIX, str_eq(real, "/") ? "" : real, name);
 	if (n < 0 || n >= PATH_MAX)
 		return err_errno(err, -ENAMETOOLONG, "cannot look for modules in %s", dir);
-	return lstat(ret_path, &st) < 0
-		       ? err_errno(err, -errno, "cannot look for module file %s", ret_path)
-		       : 0;
+	if (lstat(ret_path, &st) < 0)
+		return err_errno(err, lookup_errno(), "cannot look for module file %s", ret_path);
+	return 0;
 }
 
 /* ---- directories ------------------------------------------------------------------------------------------------- */

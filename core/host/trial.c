@@ -167,7 +167,8 @@ static void send_result(int fd, int code, const struct err *err, const struct bu
 	if (f.data_size > output_max)
 		return;
 	send_bytes(fd, text, f.text_size);
-	send_bytes(fd, buf_bytes(out), f.data_size);
+	if (f.data_size)
+		send_bytes(fd, buf_bytes(out), f.data_size);
 }
 
 _Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)

@@ -331,7 +331,8 @@ static int look_at_limits(void *arg, struct buf *out, struct err *err)
 	if (getrlimit(RLIMIT_CORE, &core) < 0 || getrlimit(RLIMIT_AS, &as) < 0)
 		return -errno;
 	int priority = getpriority(PRIO_PROCESS, 0);
-	void *p = malloc((size_t)256 << 20);
+	void *volatile p =
+		malloc((size_t)256 << 20); /* volatile: a pair of malloc and free may be left out */
 	(void)buf_printf(out, "core %llu, nice %d, 256 MiB %s", (unsigned long long)core.rlim_cur,
 			 priority, p ? "given" : "refused");
 	free(p);
