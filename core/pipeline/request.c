@@ -241,7 +241,7 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 
 static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
-	(void)err_prefix(err, "container %s", ctr->full_name);
+	(void)err_prefix(err, "container %s: ", ctr->full_name);
 	log_notice("refused: %s", err->text);
 	pipeline_event(p, EV_REFUSED, "%s", err->text);
 	remove_ctr(p, ctr);
@@ -419,7 +419,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		ctr->requested = requested;
 		values_fini(c, &acked);
 		ctr->wanted = had;
-		(void)err_prefix(err, "container %s", ctr->full_name);
+		(void)err_prefix(err, "container %s: ", ctr->full_name);
 		pipeline_event(p, EV_REFUSED, "resize of %s", err->text);
 		return r;
 	}
