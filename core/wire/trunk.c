@@ -89,24 +89,23 @@ static void set_events(struct trunk *t)
 		t->events = events;
 }
 
+/*
+ * A timer that is armed stays: most calls are answered long before, and moving it twice a call costs
+ * more than a look in vain at the time of the first.
+ */
 static void set_timer(struct trunk *t)
 {
-	if (t->broken.code)
-		return;
 	uint64_t first = 0;
 	for (unsigned i = 0; i < t->n_rpcs; i++) {
 		uint64_t deadline = rpc_deadline_ms(t->rpc[i]);
 		if (deadline && (!first || deadline < first))
 			first = deadline;
 	}
-	if (first == t->timer_ms)
+	if (!first || (t->timer_ms && t->timer_ms <= first) || t->broken.code)
 		return;
 	t->timer_ms = first;
 	uint64_t now = clock_ms();
-	if (first)
-		(void)loop_timer_arm(t->timer, first > now ? first - now : 0);
-	else
-		loop_timer_disarm(t->timer);
+	(void)loop_timer_arm(t->timer, first > now ? first - now : 0);
 }
 
 /*

@@ -74,7 +74,7 @@ static size_t bytes_left(const struct reader *r)
 static int read_varint(struct reader *r, uint64_t *ret)
 {
 	uint64_t v = 0;
-	for (unsigned shift = 0; shift < 64; shift += 7) {
+	for (unsigned shift = 0;; shift += 7) {
 		if (r->at == r->end)
 			return -EBADMSG;
 		uint8_t byte = *r->at++;
@@ -86,7 +86,6 @@ static int read_varint(struct reader *r, uint64_t *ret)
 			return 0;
 		}
 	}
-	return -EBADMSG;
 }
 
 static int skip(struct reader *r, uint64_t n)
