@@ -127,6 +127,8 @@ struct ctr {
 	bool stored;	 /* its facts */
 	bool decision_stored;
 	bool in_updates; /* waits in the unsolicited queue */
+	bool to_verify;	 /* waits for a look at its cgroup */
+	uint8_t verify_tries;
 	int64_t oom_score_adj;
 	uint64_t created_ns, seq;
 	struct needs wanted; /* as the runtime asked for last */

@@ -45,10 +45,10 @@ int cgroup_relative(const char *path, char *buf, size_t size)
 	return n < 0 || (size_t)n >= size - (size_t)used ? -E2BIG : 0;
 }
 
-int cgroup_dir_of(const struct fs_root *root, const struct ctr *ctr, const char *controller, char *buf, size_t size)
+int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller, char *buf, size_t size)
 {
 	char rel[CACHE_PATH_MAX];
-	int r = cgroup_relative(ctr->cgroups_path, rel, sizeof rel);
+	int r = cgroup_relative(cgroups_path, rel, sizeof rel);
 	if (r)
 		return r;
 	bool unified = fs_exists(root, CGROUP_MOUNT "/cgroup.controllers");

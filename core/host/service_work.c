@@ -201,7 +201,7 @@ static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	if (!ctr)
 		return -RP_ESTALE;
-	return cgroup_dir_of(i->env->root, ctr, controller, buf, cap);
+	return cgroup_dir_of(i->env->root, ctr->cgroups_path, controller, buf, cap);
 }
 
 const struct rp_host_work host_work_service = {

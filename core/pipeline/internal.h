@@ -70,6 +70,10 @@ struct pipeline {
 	uint32_t cap_reply_updates;
 
 	struct updates updates;
+	rp_ctr *to_verify;
+	uint32_t n_to_verify;
+	bool verifying;
+	struct loop_timer *verify_timer;
 	struct loop_timer *persist_timer;
 	struct runtime_state runtime;
 	struct pipeline_stats stats;
@@ -110,6 +114,12 @@ void decide_release(struct pipeline *p, struct ctr *ctr);
 int updates_init(struct pipeline *p);
 void updates_fini(struct pipeline *p);
 void updates_add(struct pipeline *p, struct ctr *ctr);
+
+/* ---- verify.c ---- */
+int verify_init(struct pipeline *p);
+void verify_fini(struct pipeline *p); /* the worker has ended before */
+/* Somebody ought to look whether the kernel has what the runtime was told. */
+void verify_later(struct pipeline *p, struct ctr *ctr);
 
 /* ---- persist.c ---- */
 /* Notes what the transaction changed; before a reply when live containers are among it, later otherwise. */

@@ -163,7 +163,8 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->env.worker = worker_new(p->env.loop, "modules");
 	p->disk = worker_new(p->env.loop, "disk");
 	p->persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
-	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || updates_init(p))
+	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || updates_init(p) ||
+	    verify_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -243,6 +244,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	}
 	p->disk = worker_free(p->disk);
 	updates_fini(p);
+	verify_fini(p);
 	loop_timer_free(p->persist_timer);
 	free(p->reply_updates);
 	p->store = store_close(p->store);

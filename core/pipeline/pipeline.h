@@ -7,6 +7,7 @@
  *   decide.c      one transaction through policy, controllers and invariants; what follows a failure
  *   updates.c     what has to be said to the runtime without being asked
  *   config.c      configurations: first, reload, policy switch; each tried in a forked child before
+ *   verify.c      whether the kernel has what the runtime was told
  *   persist.c     what the store is told, and when
  *   events.c      what happened, for people: a bounded list
  *

@@ -78,6 +78,7 @@ static void ack_reply(struct pipeline *p, const struct reply *reply)
 	for (uint32_t i = 0; i < reply->n_updates; i++) {
 		ctr_ack(p->env.cache, reply->updates[i].ctr, reply->updates[i].fields);
 		store_put_ctr(p->store, reply->updates[i].ctr);
+		verify_later(p, reply->updates[i].ctr);
 	}
 	p->stats.updates_in_replies += reply->n_updates;
 	if (reply->created || reply->n_updates)
