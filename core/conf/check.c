@@ -140,6 +140,12 @@ static void check_node(const struct check *c, const struct schema_node *s, rp_cf
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+/* Custom resources carry switched-off and empty sections for controllers that need not be here. */
+static bool does_something(rp_cfg section)
+{
+	return conf_count(section) && conf_value(node_child(section, "enable"), RP_T_BOOL, 1);
+}
+
 static int check_section(struct conf_loader *l, const struct check *c, const struct conf_member *m)
 {
 	const struct schema_node *core = &l->conf->schema->root;
@@ -159,11 +165,11 @@ static int check_section(struct conf_loader *l, const struct check *c, const str
 		char found[CONF_PLACE_MAX];
 		(void)problem_node(c->errs, m->node, NULL, "expected a map, found %s",
 				   node_found(m->node, found, sizeof found));
-	} else if (module->found == CONF_NO_MODULE) {
+	} else if (module->found == CONF_NO_MODULE && does_something(m->node)) {
 		const char *close = suggest(core, m->key, true);
-		warning_node(c->errs, m->node, NULL,
-			     "no module of this name is installed, not checked%s%s%s",
-			     close ? "; did you mean " : "", close ? close : "", close ? "?" : "");
+		warning_node(l->errs, m->node, NULL, "no module %s is installed, not checked%s%s%s",
+			     m->key, close ? "; did you mean " : "", close ? close : "",
+			     close ? "?" : "");
 	}
 	return 0;
 }

@@ -290,17 +290,16 @@ static int set_source(struct conf_loader *l, rp_cfg item, const char *name, bool
 /* "cache:on, topo": the text is the caller's to cut up. */
 static int read_sources(struct conf_loader *l, rp_cfg item, char *text, struct sources *s)
 {
-	char *rest = NULL;
+	char *rest = NULL, found[CONF_PLACE_MAX];
 	for (char *word = strtok_r(text, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
 		char *state = strchr(word, ':');
 		bool on = true;
 		if (state)
 			*state++ = '\0';
 		if (!word[0] || (state && str_to_bool(state, &on) < 0))
-			return problem_node(
-				l->errs, item, NULL,
-				"expected SOURCE, SOURCE:on or SOURCE:off, found \"%s%s%s\"", word,
-				state ? ":" : "", state ? state : "");
+			return problem_node(l->errs, item, NULL,
+					    "expected SOURCE, SOURCE:on or SOURCE:off, found %s",
+					    node_found(item, found, sizeof found));
 		int rc = set_source(l, item, str_eq(word, "all") ? "*" : word, on, s);
 		if (rc < 0)
 			return rc;
@@ -379,19 +378,19 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 	if (name[0] && !str_eq(name, "prometheus")) {
 		if (conf_value(node_child(map, "prometheusExport"), RP_T_BOOL, 0))
 			(void)problem_node(l->errs, exporter, NULL,
-					   "%s cannot be used together with prometheusExport",
-					   name);
+					   "cannot be used together with prometheusExport");
 		else
 			warning_node(l->errs, exporter, NULL,
 				     "has no effect: nri-rp sends nothing to collectors");
 	}
 	warn_without_effect(l);
+	char found[CONF_PLACE_MAX];
 	rp_cfg period = node_child(map, "reportPeriod");
 	int64_t ms = conf_value(period, RP_T_DURATION, 30 * 1000);
 	if (ms < REPORT_PERIOD_MIN_MS || ms > REPORT_PERIOD_MAX_MS)
 		(void)problem_node(l->errs, period, NULL,
-				   "expected a duration from 1s to 24h, found \"%s\"",
-				   conf_text(period, ""));
+				   "expected a duration from 1s to 24h, found %s",
+				   node_found(period, found, sizeof found));
 	core->metrics.report_period_ms = (uint32_t)ms;
 	int rc = get_strings(conf->arena, conf_get(map, "metrics.enabled"), enabled_default,
 			     COUNT(enabled_default), &core->metrics.enabled);

@@ -159,8 +159,11 @@ static int diff_sections(struct diff *d, const struct conf *before, const struct
 		const struct schema_tree *tree = conf_schema_of(after, key);
 		if (!tree)
 			tree = conf_schema_of(before, key);
-		struct pair roots = {.before = before->root, .after = after->root};
-		int rc = diff_member(d, &roots, key, tree ? &tree->root : NULL);
+		struct pair section = {.before = node_set(before->root, key),
+				       .after = node_set(after->root, key),
+				       .schema = tree ? &tree->root : NULL,
+				       .named = tree != NULL};
+		int rc = diff_below(d, &section, "%s", key);
 		if (rc)
 			return rc;
 	}

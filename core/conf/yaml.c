@@ -205,6 +205,12 @@ static int add_anchor(struct reader *r, const yaml_char_t *name, struct rp_cfg_n
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
+static int refuse_tag(const struct reader *r, const yaml_mark_t *mark, const char *tag)
+{
+	return fail(r, mark, "tags are not supported, found %.*s",
+		    (int)utf8_cut(tag, CONF_FOUND_MAX), tag);
+}
+
 static bool tag_fits(const yaml_char_t *tag, const char *wanted)
 {
 	return !tag || str_eq((const char *)tag, wanted);
@@ -241,7 +247,7 @@ static int read_scalar(struct reader *r, const yaml_event_t *e)
 	const char *text = (const char *)e->data.scalar.value,
 		   *tag = (const char *)e->data.scalar.tag;
 	if (tag && !str_eq(tag, "!") && !str_eq(tag, YAML_STR_TAG))
-		return fail(r, &e->start_mark, "tags are not supported, found %.60s", tag);
+		return refuse_tag(r, &e->start_mark, tag);
 	if (key_is_next(r))
 		return read_key(r, e);
 	if (strlen(text) != e->data.scalar.length)
@@ -272,8 +278,7 @@ static int read_start(struct reader *r, const yaml_event_t *e)
 		return fail(r, &e->start_mark, "a key has to be a word, found %s",
 			    map ? "a map" : "a list");
 	if (!tag_fits(tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG))
-		return fail(r, &e->start_mark, "tags are not supported, found %.60s",
-			    (const char *)tag);
+		return refuse_tag(r, &e->start_mark, (const char *)tag);
 	if (r->depth == CONF_DEPTH_MAX)
 		return fail(r, &e->start_mark, "nested deeper than %u levels", CONF_DEPTH_MAX);
 	struct rp_cfg_node *node;

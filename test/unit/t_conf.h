@@ -105,6 +105,8 @@ static const struct {
 	{"fold", &fold_schema},
 	{"rdt", &rdt_schema},
 	{"broken", &broken_schema},
+	{"cpu", NULL},
+	{"blkio", NULL},
 	{"none", NULL},
 	{"bare", NULL},
 };
