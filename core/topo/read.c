@@ -265,17 +265,17 @@ static int read_all(struct reader *r)
 	return rc;
 }
 
-static int read_generation(const struct fs_root *root, uint64_t generation, struct topo **ret,
-			   struct err *err)
+int topo_read_within(const struct fs_root *root, size_t memory_max, uint64_t generation,
+		     struct topo **ret, struct err *err)
 {
 	_topo_ struct topo *t = calloc(1, sizeof *t);
-	_arena_ struct arena *scratch = arena_new(SCRATCH_BLOCK, TOPO_MEMORY_MAX);
+	_arena_ struct arena *scratch = arena_new(SCRATCH_BLOCK, memory_max);
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot read the topology");
 	t->n_refs = 1;
 	t->root.fd = -1;
 	t->generation = generation;
-	t->arena = arena_new(ARENA_BLOCK, TOPO_MEMORY_MAX);
+	t->arena = arena_new(ARENA_BLOCK, memory_max);
 	if (!t->arena || !scratch)
 		return err_errno(err, -ENOMEM, "cannot read the topology");
 	int rc = keep_root(t, root, err);
@@ -291,10 +291,10 @@ static int read_generation(const struct fs_root *root, uint64_t generation, stru
 
 int topo_read(const struct fs_root *root, struct topo **ret, struct err *err)
 {
-	return read_generation(root, 1, ret, err);
+	return topo_read_within(root, TOPO_MEMORY_MAX, 1, ret, err);
 }
 
 int topo_reread(const struct topo *old, struct topo **ret, struct err *err)
 {
-	return read_generation(&old->root, old->generation + 1, ret, err);
+	return topo_read_within(&old->root, TOPO_MEMORY_MAX, old->generation + 1, ret, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core/topo: sets, packages to threads, kinds, caches, frequencies, getters. */
+#include "core/topo/impl.h"
 #include "test/unit/t_topo_tree.h"
 
 #define check(condition) assert_true(condition)
@@ -679,6 +680,49 @@ static void test_reread(void **state)
 	topo_unref(now);
 }
 
+/* Every place where memory can end gives a sentence, and nothing is left behind. */
+static void test_out_of_memory(void **state)
+{
+	const struct tree *tree = *state;
+	struct topo *t = NULL;
+	size_t limit = 64;
+	unsigned n_failed = 0;
+	tree_put(tree, "sys/devices/cpu_core/cpus", "0-7\n");
+	tree_put(tree, NODE "/online", "0-4\n");
+	tree_node(tree, 4, "", 5, "20 20 20 20 10");
+	tree_put(tree, "sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-3\n");
+	for (;; limit += 64, n_failed++) {
+		struct err err = ERR_INIT;
+		int rc = topo_read_within(&tree->root, limit, 1, &t, &err);
+		if (!rc)
+			break;
+		assert_int_equal(rc, -ENOMEM);
+		assert_null(t);
+		assert_true(err.text[0]);
+		assert_true(limit < 1 << 20);
+	}
+	assert_true(n_failed > 100);
+	topo_check(t);
+	topo_unref(t);
+}
+
+/* More caches and models than fit in the first of anything. */
+static void test_many_cores(void **state)
+{
+	const struct tree *tree = *state;
+	tree_del(tree, "sys");
+	tree_machine(tree, &(struct machine){2, 2, 1, 16, 2, 1, 4});
+	struct topo *t = tree_read(tree);
+	topo_check(t);
+	assert_int_equal(topo_n_notes(t), 0);
+	assert_int_equal(topo_n_caches(t), 64 * 3 + 16);
+	assert_int_equal(topo_n_units(t, RP_LEVEL_DIE), 4);
+	assert_int_equal(topo_n_units(t, RP_LEVEL_L3), 16);
+	assert_ids(unit_of(t, RP_LEVEL_L3, 15).cpus, "120-127");
+	assert_true(topo_size(t) < 64 << 10);
+	topo_unref(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -711,6 +755,8 @@ int main(void)
 		tree_test(test_frequencies_are_lazy),
 		tree_test(test_references),
 		tree_test(test_reread),
+		tree_test(test_out_of_memory),
+		tree_test(test_many_cores),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

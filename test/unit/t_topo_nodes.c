@@ -292,6 +292,17 @@ static void test_types_by_tier(void **state)
 	t = tree_read_noted(tree, "memory_tier7/nodelist: cannot be read");
 	assert_int_equal(node_of(t, 2).type, RP_MEM_PMEM);
 	topo_unref(t);
+	/* HBM with CPUs: the others are compared with the slower one. */
+	put_tier(tree, 7, "2");
+	tree_node(tree, 1, "1", 1048576, "20 10 20 20 20 20");
+	tree_node(tree, 0, "0", 1048576, "10 20 20 20 20 20");
+	t = tree_read(tree);
+	assert_int_equal(node_of(t, 1).type, RP_MEM_DRAM);
+	assert_int_equal(node_of(t, 2).type, RP_MEM_CXL);
+	topo_unref(t);
+	tree_node(tree, 0, "0-1", 1048576, "10 20 20 20 20 20");
+	tree_node(tree, 1, "", 1048576, "20 10 20 20 20 20");
+	put_tier(tree, 7, "two");
 	tree_del(tree, TIERS "/memory_tier4");
 	t = tree_read_noted(tree, "memory_tier7/nodelist: cannot be read");
 	assert_int_equal(node_of(t, 1).type, RP_MEM_PMEM); /* no DRAM tier to compare with */
