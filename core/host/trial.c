@@ -476,7 +476,7 @@ int trial_start(const struct trial_spec *spec,
 		void (*done)(void *arg, const struct trial_result *res), void *done_arg,
 		struct trial **ret, struct err *err)
 {
-	struct trial *t;
+	struct trial *t = NULL;
 	int r = make(spec, &t, err);
 	if (r < 0)
 		return r;
@@ -523,7 +523,7 @@ static void wait_for(struct trial *t)
 
 int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct err *err)
 {
-	struct trial *t;
+	struct trial *t = NULL;
 	int r = make(spec, &t, err);
 	if (r < 0)
 		return r;

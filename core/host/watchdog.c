@@ -69,9 +69,10 @@ static void add_number(struct line *l, uint32_t n)
 {
 	char digits[11], *p = digits + sizeof digits - 1;
 	*p = '\0';
-	do
+	do {
 		*--p = (char)('0' + n % 10);
-	while (n /= 10);
+		n /= 10;
+	} while (n);
 	add(l, p);
 }
 

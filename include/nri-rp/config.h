@@ -62,7 +62,8 @@ struct rp_schema {
 	const char *cr_kind; /* kind of the custom resource whose spec this section is ("BalloonsPolicy"), or NULL */
 };
 
-/* A static schema is asked for before any instance exists: rp_module.service(NULL, RP_SCHEMA_1) must answer. */
+/* A schema is asked for before any instance exists: rp_module.service(NULL, RP_SCHEMA_1) must answer. The table, its rows and their
+ * texts have to be static data of the module; the host refuses pointers to anywhere else. */
 
 /* ---- nri-rp.host.config/1: host side ------------------------------------------------------------------------------ */
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -643,6 +644,40 @@ static void test_names(void **state)
 	assert_false(build_id_equal(&a, &c));
 }
 
+/* ---- reading that goes wrong ------------------------------------------------------------------------------------- */
+
+/* What the next pread does instead of reading: a negative errno, or 0 bytes; 1: nothing out of the ordinary. */
+static int next_pread = 1;
+
+ssize_t pread(int fd, void *buf, size_t size, off_t at)
+{
+	int what = next_pread;
+	next_pread = 1;
+	if (what == 1)
+		return syscall(SYS_pread64, fd, buf, size, at);
+	errno = -what;
+	return what < 0 ? -1 : 0;
+}
+
+static void test_reading(void **state)
+{
+	(void)state;
+	struct note_facts f;
+	char path[] = "/tmp/t_note-XXXXXX";
+	_close_ int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(write(fd, &good, sizeof good), sizeof good);
+	next_pread = -EINTR;
+	assert_int_equal(note_read(fd, "x.so", &f, &last), 0);
+	next_pread = -EIO;
+	assert_int_equal(note_read(fd, "x.so", &f, &last), -EIO);
+	assert_string_equal(last.text, "cannot read module file x.so: Input/output error");
+	next_pread = 0; /* somebody truncates it meanwhile */
+	assert_int_equal(note_read(fd, "x.so", &f, &last), -EBADMSG);
+	assert_non_null(strstr(last.text, "it got shorter while it was read"));
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static int read_path(const char *path, struct note_facts *f)
@@ -738,6 +773,7 @@ int main(void)
 		cmocka_unit_test_setup(test_facts, setup),
 		cmocka_unit_test_setup(test_check, setup),
 		cmocka_unit_test_setup(test_names, setup),
+		cmocka_unit_test_setup(test_reading, setup),
 		cmocka_unit_test_setup(test_compiled, setup),
 		cmocka_unit_test_setup(test_files, setup),
 		cmocka_unit_test_setup(test_unreadable, setup),

@@ -80,6 +80,13 @@ static int in_child(void (*fn)(struct crumb *c, struct watchdog *w))
 	return status;
 }
 
+/* On a busy machine, a request may also be complained about: only what is asked for has to be there. */
+static void has_said(const char *text)
+{
+	if (!strstr(said, text))
+		fail_msg("\"%s\", expected \"%s\"", said, text);
+}
+
 static void hang(struct crumb *c, struct watchdog *w)
 {
 	watchdog_begin(w);
@@ -95,9 +102,9 @@ static void test_hang(void **state)
 	int status = in_child(hang);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), WATCHDOG_EXIT);
-	assert_string_equal(said, "nri-rp: module \"slow\" hangs in allocate of \"c1\": no answer "
-				  "within 60 ms; ending the process before the "
-				  "runtime drops it\n");
+	has_said("nri-rp: module \"slow\" hangs in allocate of \"c1\": no answer "
+		 "within 60 ms; ending the process before the "
+		 "runtime drops it\n");
 	struct crumb *c = NULL;
 	assert_int_equal(crumb_open(path, &c, NULL), 0);
 	assert_int_equal(crumb_last(c)->cause, CRUMB_HUNG);
@@ -129,9 +136,9 @@ static void test_hang_late(void **state)
 	(void)unsetenv("JOURNAL_STREAM");
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), WATCHDOG_EXIT);
-	assert_string_equal(said, "<3>a request has taken more than 60 ms, outside of any module\n"
-				  "<3>module \"slow\" hangs in release: no answer within 60 ms; "
-				  "ending the process before the runtime drops it\n");
+	has_said("<3>a request has taken more than 60 ms, outside of any module\n");
+	has_said("<3>module \"slow\" hangs in release: no answer within 60 ms; ending the process "
+		 "before the runtime drops it\n");
 }
 
 /* A long request of many short calls is nobody's hang; a slow host is complained about, once a request. */
@@ -186,7 +193,7 @@ static void test_in_time(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(in_time), 0);
-	assert_string_equal(said, "");
+	assert_null(strstr(said, "hangs"));
 }
 
 static void no_crumb(struct crumb *c, struct watchdog *w)
@@ -236,7 +243,7 @@ static void test_others(void **state)
 	assert_int_equal(count("outside of any module"), 1);
 	assert_int_equal(in_child(foreign_signal), 0);
 	assert_int_equal(in_child(forked), 0);
-	assert_string_equal(said, "");
+	assert_null(strstr(said, "hangs"));
 	watchdog_begin(NULL);
 	watchdog_end(NULL);
 	watchdog_child(NULL);
