@@ -172,6 +172,8 @@ int64_t memalloc_move_users(struct memalloc *m, struct zone *from, struct zone *
 {
 	uint32_t kept = 0, i = 0;
 	int64_t moved = 0;
+	if (!from->n_users)
+		return 0;
 	if (memalloc_reserve_users(to, from->n_users) || memalloc_reserve_journal(m, from->n_users))
 		return -RP_ENOMEM;
 	for (; i < from->n_users && from->users[i]->is.priority <= priority && moved < bytes; i++) {
