@@ -14,7 +14,10 @@
 
 /* The room a new file starts with; it grows when that was not enough. */
 #define ROOM_BASE ((size_t)512 << 10)
-#define ROOM_PER_OBJECT ((size_t)3 << 10)
+#define ROOM_PER_OBJECT ((size_t)3 << 9)
+#define PROBE_SECONDS 5u
+#define CHUNK                                                                                      \
+	256u /* records of a new file between commits: LMDB keeps the memory of changed pages for good */
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------- */
 
@@ -37,7 +40,8 @@ static void set_aside(struct store *s, enum store_outcome outcome, const char *w
 	char name[64];
 	int r = store_dir_set_aside(&s->dir, bad, name);
 	if (r)
-		tell(ret, outcome, "the stored state in %s is not used: %s; it cannot be renamed: %s",
+		tell(ret, outcome,
+		     "the stored state in %s is not used: %s; it cannot be renamed: %s",
 		     s->dir.path, why, strerrordesc_np(-r));
 	else
 		tell(ret, outcome, "the stored state in %s is not used: %s; it is called %s now",
@@ -62,13 +66,13 @@ static void look(struct store *s, bool reset, struct store_opening *ret)
 		return;
 	}
 	store_dir_path(&s->dir, STORE_FILE, path);
-	store_probe(path, s->boot_id, s->dir.lock_fd, &probe);
+	store_probe(path, s->boot_id, s->dir.lock_fd, PROBE_SECONDS, &probe);
 	s->found = probe.outcome == STORE_FOUND;
 	if (!s->found)
 		set_aside(s, probe.outcome, probe.why, ret);
 	else if (probe.n_bad)
-		tell(ret, STORE_FOUND, "found %u records in %s, %u of them damaged", probe.n_records,
-		     path, probe.n_bad);
+		tell(ret, STORE_FOUND, "found %u records in %s, %u of them damaged",
+		     probe.n_records, path, probe.n_bad);
 	else
 		tell(ret, STORE_FOUND, "found %u records in %s", probe.n_records, path);
 }
@@ -209,7 +213,7 @@ static struct kept *find_kept(const struct store *s, enum record_kind kind, cons
 static bool same(const struct kept *k, const char *version, const void *data, size_t len)
 {
 	return k && (len ? k->data && k->len == len && str_eq(k->version, version) &&
-				      !memcmp(k->data, data, len)
+				     !memcmp(k->data, data, len)
 			 : !k->data);
 }
 
@@ -328,12 +332,15 @@ static void put(struct batch *b, const struct record_key *key, const struct reco
 		return;
 	size_t size = record_size(r);
 	if (size > RECORD_MAX) {
-		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is left out",
+		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is "
+			    "left out",
 			    key->bytes[0], size);
 		return;
 	}
 	b->rc = store_file_put(&b->s->file, key, r, b->whole);
 	b->n++;
+	if (!b->rc && b->whole && b->n % CHUNK == 0)
+		b->rc = store_file_turn(&b->s->file);
 }
 
 static void put_pod(struct batch *b, const struct pod *pod)
@@ -591,11 +598,7 @@ int store_sync(struct store *s)
 
 void store_trim(struct store *s)
 {
-	char path[STORE_PATH_MAX];
-	if (!s->file.env || !s->published)
-		return;
-	store_dir_path(&s->dir, STORE_FILE, path);
-	if (store_file_reopen(&s->file, path))
+	if (s->file.env && store_file_remap(&s->file))
 		store_file_close(&s->file); /* and the next commit makes a new one */
 }
 

@@ -32,28 +32,28 @@
 #define STORE_FORMAT 1u
 #define STORE_BAD_KEEP 3u
 #define STORE_SIZE_MAX ((size_t)4 << 30) /* bytes of the file */
-#define STORE_NAME_MAX 128u		 /* bytes of a module's or a note's name, or a version */
-#define STORE_BLOB_MAX (4u << 20)	 /* bytes of a blob or a note */
+#define STORE_NAME_MAX 128u /* bytes of a module's or a note's name, or a version */
+#define STORE_BLOB_MAX (4u << 20) /* bytes of a blob or a note */
 #define STORE_BLOBS_MAX 256u
 
 struct store;
 
 struct store_params {
-	const char *dir;     /* made when missing, mode 0710 */
+	const char *dir; /* made when missing, mode 0710 */
 	const char *boot_id; /* of the running system */
-	bool reset;	     /* what is there is of no interest */
-	size_t size_max;     /* of the file; 0: STORE_SIZE_MAX */
+	bool reset; /* what is there is of no interest */
+	size_t size_max; /* of the file; 0: STORE_SIZE_MAX */
 	enum { STORE_WRITE_AUTO, STORE_WRITE_MAP, STORE_WRITE_PLAIN } write;
 };
 
 enum store_outcome {
-	STORE_FRESH,	  /* there was nothing */
-	STORE_FOUND,	  /* there is something to restore */
-	STORE_RESET,	  /* moved to store.old, as asked for */
+	STORE_FRESH, /* there was nothing */
+	STORE_FOUND, /* there is something to restore */
+	STORE_RESET, /* moved to store.old, as asked for */
 	STORE_OTHER_BOOT, /* moved to store.old */
-	STORE_NEWER,	  /* set aside: of a format that a later version writes */
-	STORE_DAMAGED,	  /* set aside: damaged, or not a store */
-	STORE_UNSAFE,	  /* set aside: a link, somebody else's, or writable by others */
+	STORE_NEWER, /* set aside: of a format that a later version writes */
+	STORE_DAMAGED, /* set aside: damaged, or not a store */
+	STORE_UNSAFE, /* set aside: a link, somebody else's, or writable by others */
 };
 
 struct store_opening {
@@ -65,7 +65,8 @@ struct store_opening {
  * Locks the directory and looks at what is there. Fails only when another instance has the lock (-EBUSY, its pid in err) or the
  * directory cannot be used; everything else is an outcome.
  */
-int store_open(const struct store_params *params, struct store **ret, struct store_opening *ret_opening, struct err *err);
+int store_open(const struct store_params *params, struct store **ret,
+	       struct store_opening *ret_opening, struct err *err);
 struct store *store_close(struct store *s); /* returns NULL; NULL is fine; commits nothing */
 /* In a child after fork(): lets go of file, map and lock without touching what the parent has. Returns NULL. */
 struct store *store_abandon(struct store *s);
@@ -98,10 +99,12 @@ void store_del_ctr(struct store *s, const struct ctr *ctr);
  */
 #define STORE_NOTE_POLICY "policy"
 #define STORE_NOTE_CONFIG "config"
-int store_put_blob(struct store *s, const char *module, const char *version, const void *data, size_t len);
+int store_put_blob(struct store *s, const char *module, const char *version, const void *data,
+		   size_t len);
 int store_put_note(struct store *s, const char *name, const void *data, size_t len);
 /* The bytes, with a NUL behind them; NULL: none. Good until the next put of that name. */
-const void *store_blob(const struct store *s, const char *module, const char **ret_version, size_t *ret_len);
+const void *store_blob(const struct store *s, const char *module, const char **ret_version,
+		       size_t *ret_len);
 const void *store_note(const struct store *s, const char *name, size_t *ret_len);
 
 /*
@@ -119,12 +122,12 @@ void store_trim(struct store *s);
 
 struct store_stats {
 	uint64_t commits, failures; /* since store_open */
-	uint64_t records;	    /* written or removed */
-	uint64_t file_bytes;	    /* of the file */
-	uint64_t used_bytes;	    /* of these, in use or free for use again */
-	uint64_t last_commit_ns;    /* wall clock; 0: none yet */
-	uint64_t last_duration_ns;  /* what the last commit took */
-	bool mapped;		    /* written through a map */
+	uint64_t records; /* written or removed */
+	uint64_t file_bytes; /* of the file */
+	uint64_t used_bytes; /* of these, in use or free for use again */
+	uint64_t last_commit_ns; /* wall clock; 0: none yet */
+	uint64_t last_duration_ns; /* what the last commit took */
+	bool mapped; /* written through a map */
 };
 void store_stats(const struct store *s, struct store_stats *ret);
 

@@ -280,30 +280,26 @@ static int check_id(const char *what, const char *s, struct err *err)
 	return check_text(what, s, CACHE_ID_MAX, err);
 }
 
-/* "key NUL value NUL …" to pairs that point into it. */
-static int split_pairs(struct arena *a, ProtobufCBinaryData b, const struct kv **ret,
-		       uint32_t *ret_n, struct err *err)
+/* "key NUL value NUL …", keys in ascending order: as the cache has it, so it can be taken as it is. */
+static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
 {
-	uint32_t n_nul = 0;
-	const char *p = (const char *)b.data, *end = p + b.len;
+	char *p = (char *)b.data, *end = p + b.len, *last = NULL;
+	struct kvs s = {.size = (uint32_t)b.len, .data = p};
+	*ret = (struct kvs){0};
 	if (!b.len)
 		return 0;
-	if (b.len > KVS_TOTAL_MAX)
-		return err_set(err, -EINVAL, "labels or annotations of %zu bytes", b.len);
-	for (size_t i = 0; i < b.len; i++)
-		n_nul += !b.data[i];
-	if (end[-1] || n_nul % 2)
-		return err_set(err, -EINVAL, "labels or annotations end in the middle");
-	struct kv *pairs = arena_array(a, n_nul / 2, sizeof *pairs);
-	if (!pairs)
-		return err_set(err, -ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < n_nul / 2; i++) {
-		pairs[i].key = p;
-		pairs[i].value = kvs_after(p);
-		p = kvs_after(pairs[i].value);
+	if (b.len > KVS_TOTAL_MAX || end[-1])
+		return err_set(err, -EINVAL,
+			       "%zu bytes of labels or annotations that do not end well", b.len);
+	while (p < end) {
+		const char *value = kvs_after(p), *next = value < end ? kvs_after(value) : NULL;
+		if (!next || next - p > 2 * KVS_VALUE_MAX || (last && strcmp(last, p) >= 0))
+			return err_set(err, -EINVAL, "labels or annotations in no order");
+		s.n++;
+		last = p;
+		p = (char *)next;
 	}
-	*ret = pairs;
-	*ret_n = n_nul / 2;
+	*ret = s;
 	return 0;
 }
 
@@ -407,9 +403,9 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 	if (!r)
 		r = check_text("cgroup parent", d->cgroup_parent, CACHE_PATH_MAX, err);
 	if (!r)
-		r = split_pairs(a, m->labels, &d->labels, &d->n_labels, err);
+		r = read_kvs(m->labels, &p.labels, err);
 	if (!r)
-		r = split_pairs(a, m->annotations, &d->annotations, &d->n_annotations, err);
+		r = read_kvs(m->annotations, &p.annotations, err);
 	if (!r)
 		*ret = p;
 	return r;
@@ -448,9 +444,9 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 	if (!r)
 		r = check_text("cgroups path", d->cgroups_path, CACHE_PATH_MAX, err);
 	if (!r)
-		r = split_pairs(a, m->labels, &d->labels, &d->n_labels, err);
+		r = read_kvs(m->labels, &f.labels, err);
 	if (!r)
-		r = split_pairs(a, m->annotations, &d->annotations, &d->n_annotations, err);
+		r = read_kvs(m->annotations, &f.annotations, err);
 	if (!r)
 		r = read_requested(m->requested, &d->res, err);
 	if (!r)
@@ -488,7 +484,8 @@ static int check_decision(const struct stored_decision *d, struct err *err)
 		return err_set(err, -EINVAL, "a state of %u", d->state);
 	if (!rp_ids_subset(rp_ids_of(&d->exclusive.ids), rp_ids_of(&v->cpus.ids)))
 		return err_set(err, -EINVAL, "exclusive CPUs that are not its own");
-	if ((v->shares != RP_NOT_SET && v->shares < 0) || (v->quota != RP_NOT_SET && v->quota < -1) ||
+	if ((v->shares != RP_NOT_SET && v->shares < 0) ||
+	    (v->quota != RP_NOT_SET && v->quota < -1) ||
 	    (v->period != RP_NOT_SET && v->period < 0) ||
 	    (v->mem_limit != RP_NOT_SET && v->mem_limit < -1))
 		return err_set(err, -EINVAL, "a decided value is negative");

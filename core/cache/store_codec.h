@@ -23,7 +23,7 @@ enum record_kind {
 	RECORD_POD = 'p',
 };
 
-#define RECORD_SUM 4u	  /* bytes in front of the message */
+#define RECORD_SUM 4u /* bytes in front of the message */
 #define RECORD_TEXT_MAX (1u << 20) /* a class, a reason, the lines of a data file */
 /* The largest value: a pod whose labels and annotations fill their limits, or a blob; with room for the rest. */
 #define RECORD_MAX (STORE_BLOB_MAX + 65536u)
@@ -78,12 +78,14 @@ struct stored_meta {
 };
 
 struct stored_pod {
-	struct pod_desc desc;
+	struct pod_desc desc; /* without labels and annotations */
+	struct kvs labels, annotations;
 	bool stopped;
 };
 
 struct stored_facts {
-	struct ctr_desc desc; /* without state and pid */
+	struct ctr_desc desc; /* without labels, annotations, state and pid */
+	struct kvs labels, annotations;
 	uint32_t flags;
 	struct needs wanted;
 };

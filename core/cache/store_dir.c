@@ -14,6 +14,8 @@
 #define LOG_SOURCE "store"
 #define DIR_MODE 0710
 #define FILE_MODE 0600
+#define LOCK_TRIES 25u
+#define LOCK_PAUSE_US 10000u
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 
 void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX])
@@ -37,14 +39,19 @@ static int check_modes(const struct store_dir *d, struct err *err)
 	if (fstat(d->fd, &st) < 0)
 		return err_errno(err, -errno, "cannot look at the state directory %s", d->path);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return err_set(err, -EPERM, "the state directory %s belongs to user %u; it has to be ours or root's",
-			       d->path, st.st_uid);
+		return err_set(
+			err, -EPERM,
+			"the state directory %s belongs to user %u; it has to be ours or root's",
+			d->path, st.st_uid);
 	if (st.st_mode & OTHERS_WRITE) {
 		if (fchmod(d->fd, DIR_MODE) < 0)
-			return err_errno(err, -errno, "others may write to the state directory %s, and that cannot be changed",
+			return err_errno(err, -errno,
+					 "others may write to the state directory %s, and that "
+					 "cannot be changed",
 					 d->path);
-		log_warning("others could write to the state directory %s (mode %04o); it is %04o now",
-			    d->path, st.st_mode & 07777u, DIR_MODE);
+		log_warning(
+			"others could write to the state directory %s (mode %04o); it is %04o now",
+			d->path, st.st_mode & 07777u, DIR_MODE);
 	} else if (st.st_mode & 0777 & ~(mode_t)DIR_MODE) {
 		log_info("the state directory %s has mode %04o, %04o would do", d->path,
 			 st.st_mode & 07777u, DIR_MODE);
@@ -64,6 +71,17 @@ static int lock_holder(int fd)
 	return str_to_i64(text, &pid) || pid < 1 || pid > INT32_MAX ? 0 : (int)pid;
 }
 
+/* A predecessor that was killed may have left a child that has its lock until it notices. */
+static int lock_patiently(int fd)
+{
+	for (unsigned i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+			return -errno;
+		(void)usleep(LOCK_PAUSE_US);
+	}
+	return 0;
+}
+
 static int take_lock(struct store_dir *d, struct err *err)
 {
 	char pid[32];
@@ -72,15 +90,19 @@ static int take_lock(struct store_dir *d, struct err *err)
 				FILE_MODE);
 	if (fd < 0)
 		return err_errno(err, -errno, "cannot open %s/" STORE_FILE_LOCK, d->path);
-	int r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	int r = lock_patiently(fd);
 	if (r && r != -EWOULDBLOCK)
 		return err_errno(err, r, "cannot lock %s/" STORE_FILE_LOCK, d->path);
 	if (r) {
 		int holder = lock_holder(fd);
 		if (holder)
-			return err_set(err, -EBUSY, "another instance (pid %d) uses the state directory %s; stop it, or give this one a directory of its own",
+			return err_set(err, -EBUSY,
+				       "another instance (pid %d) uses the state directory %s; "
+				       "stop it, or give this one a directory of its own",
 				       holder, d->path);
-		return err_set(err, -EBUSY, "another instance uses the state directory %s; stop it, or give this one a directory of its own",
+		return err_set(err, -EBUSY,
+			       "another instance uses the state directory %s; stop it, or give "
+			       "this one a directory of its own",
 			       d->path);
 	}
 	/* for the message above alone, so a full disk does not matter */
@@ -104,7 +126,9 @@ int store_dir_open(struct store_dir *d, const char *path, struct err *err)
 		return err_set(err, -ENOMEM, "out of memory");
 	d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (d->fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-		r = err_set(err, -ENOTDIR, "the state directory %s is a link or a file; it has to be a directory", d->path);
+		r = err_set(err, -ENOTDIR,
+			    "the state directory %s is a link or a file; it has to be a directory",
+			    d->path);
 	else if (d->fd < 0)
 		r = err_errno(err, -errno, "cannot open the state directory %s", d->path);
 	if (!r)
@@ -138,7 +162,8 @@ int store_dir_check(const struct store_dir *d, struct err *err)
 	if (st.st_uid != geteuid())
 		return err_set(err, -EPERM, "it belongs to user %u", st.st_uid);
 	if (st.st_mode & OTHERS_WRITE)
-		return err_set(err, -EPERM, "others may write to it (mode %04o)", st.st_mode & 07777u);
+		return err_set(err, -EPERM, "others may write to it (mode %04o)",
+			       st.st_mode & 07777u);
 	return 0;
 }
 
@@ -184,7 +209,8 @@ int store_dir_set_aside(const struct store_dir *d, bool bad, char ret_name[64])
 	if (bad) {
 		drop_oldest(d);
 		do {
-			(void)snprintf(ret_name, 64, STORE_FILE_BAD "%llu", (unsigned long long)now++);
+			(void)snprintf(ret_name, 64, STORE_FILE_BAD "%llu",
+				       (unsigned long long)now++);
 		} while (taken(d, ret_name));
 	}
 	return renameat(d->fd, STORE_FILE, d->fd, ret_name) < 0 ? -errno : 0;

@@ -150,17 +150,6 @@ static int allocate(const struct store_file *f, size_t size)
 	return rc;
 }
 
-static int open_env(struct store_file *f, const char *path)
-{
-	int rc = mdb_env_create(&f->env);
-	if (!rc)
-		rc = mdb_env_set_mapsize(f->env, f->size);
-	if (!rc)
-		rc = mdb_env_open(f->env, path, FLAGS_WRITE | (f->mapped ? MDB_WRITEMAP : 0u),
-				  FILE_MODE);
-	return rc;
-}
-
 int store_file_create(struct store_file *f, const char *path, size_t size, int write,
 		      struct err *err)
 {
@@ -172,7 +161,12 @@ int store_file_create(struct store_file *f, const char *path, size_t size, int w
 	f->size = size < f->size_max ? size : f->size_max;
 	f->mapped = write == STORE_WRITE_MAP || (write == STORE_WRITE_AUTO && keeps_blocks(fd));
 	set_fd(f, take_fd(&fd));
-	int rc = open_env(f, path);
+	int rc = mdb_env_create(&f->env);
+	if (!rc)
+		rc = mdb_env_set_mapsize(f->env, f->size);
+	if (!rc)
+		rc = mdb_env_open(f->env, path, FLAGS_WRITE | (f->mapped ? MDB_WRITEMAP : 0u),
+				  FILE_MODE);
 	if (!rc)
 		rc = allocate(f, f->size);
 	if (!rc)
@@ -180,13 +174,6 @@ int store_file_create(struct store_file *f, const char *path, size_t size, int w
 	store_file_close(f);
 	(void)unlink(path);
 	return store_file_error(rc, err, path);
-}
-
-int store_file_reopen(struct store_file *f, const char *path)
-{
-	mdb_env_close(f->env);
-	f->env = NULL;
-	return open_env(f, path);
 }
 
 void store_file_close(struct store_file *f)
@@ -202,7 +189,8 @@ int store_file_grow(struct store_file *f, struct err *err)
 {
 	size_t size = f->size_max - f->size < f->size ? f->size_max : f->size * 2;
 	if (size == f->size)
-		return err_set(err, -ENOSPC, "the store has reached its limit of %zu bytes", f->size_max);
+		return err_set(err, -ENOSPC, "the store has reached its limit of %zu bytes",
+			       f->size_max);
 	int rc = allocate(f, size);
 	if (!rc)
 		rc = mdb_env_set_mapsize(f->env, size);
@@ -253,6 +241,12 @@ static int commit_txn(struct store_file *f)
 	return mdb_txn_commit(txn);
 }
 
+int store_file_turn(struct store_file *f)
+{
+	int rc = commit_txn(f);
+	return rc ? rc : store_file_begin(f);
+}
+
 int store_file_commit(struct store_file *f, const struct record_key *key, const struct record *echo)
 {
 	int rc = commit_txn(f);
@@ -265,4 +259,9 @@ int store_file_commit(struct store_file *f, const struct record_key *key, const 
 		return commit_txn(f);
 	store_file_abort(f);
 	return rc;
+}
+
+int store_file_remap(struct store_file *f)
+{
+	return mdb_env_set_mapsize(f->env, f->size);
 }

@@ -75,7 +75,8 @@ struct store_file {
 int store_file_init(struct store_file *f, size_t size_max);
 void store_file_fini(struct store_file *f);
 /* An empty one at path, with room for size bytes at first. */
-int store_file_create(struct store_file *f, const char *path, size_t size, int write, struct err *err);
+int store_file_create(struct store_file *f, const char *path, size_t size, int write,
+		      struct err *err);
 void store_file_close(struct store_file *f);
 /* More room, after MDB_MAP_FULL. */
 int store_file_grow(struct store_file *f, struct err *err);
@@ -85,9 +86,12 @@ int store_file_put(struct store_file *f, const struct record_key *key, const str
 int store_file_del(struct store_file *f, const struct record_key *key);
 void store_file_abort(struct store_file *f);
 /* `echo` is the record to be written twice, see there. */
-int store_file_commit(struct store_file *f, const struct record_key *key, const struct record *echo);
-/* The same file, now at path, with nothing of it in memory. */
-int store_file_reopen(struct store_file *f, const char *path);
+int store_file_commit(struct store_file *f, const struct record_key *key,
+		      const struct record *echo);
+/* Commits and begins again, without an echo: for a file that nobody would read if this were the end of it. */
+int store_file_turn(struct store_file *f);
+/* Nothing of the map is resident afterwards. */
+int store_file_remap(struct store_file *f);
 /* For people and callers: fills err, returns -errno. */
 int store_file_error(int rc, struct err *err, const char *what);
 
@@ -101,8 +105,9 @@ struct probe_result {
 
 /* Reads all of the file as store_restore will. What is wrong with it may crash or hang the caller. */
 void store_check_file(const char *path, const char *boot_id, struct probe_result *ret);
-/* The same in a child. */
-void store_probe(const char *path, const char *boot_id, int lock_fd, struct probe_result *ret);
+/* The same in a child, which gets so many seconds. */
+void store_probe(const char *path, const char *boot_id, int lock_fd, unsigned seconds,
+		 struct probe_result *ret);
 
 /* ---- store.c ------------------------------------------------------------------------------------------------------- */
 
@@ -110,7 +115,7 @@ enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_DEL };
 
 struct change {
 	enum change_what what;
-	uint64_t handle;       /* CHANGE_POD, CHANGE_CTR */
+	uint64_t handle; /* CHANGE_POD, CHANGE_CTR */
 	enum record_kind kind; /* CHANGE_DEL */
 	uint64_t number;
 };
@@ -128,8 +133,8 @@ struct store {
 	struct store_file file;
 	struct cache *cache;
 	char *boot_id;
-	int write;	/* of the parameters */
-	bool found;	/* there is an earlier file, not restored yet */
+	int write; /* of the parameters */
+	bool found; /* there is an earlier file, not restored yet */
 	bool published; /* ours has its name */
 	bool lost_track; /* a change could not be noted */
 	struct change *changes;

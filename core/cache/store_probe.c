@@ -12,7 +12,6 @@
 
 #include "core/util/cleanup.h"
 
-#define PROBE_SECONDS 5u
 #define PROBE_ARENA 4096u
 
 static void conclude(struct probe_result *ret, enum store_outcome outcome, const char *fmt, ...)
@@ -47,7 +46,9 @@ static void check_meta(struct store_reader *reader, const char *boot_id, struct 
 		return;
 	}
 	if (meta.format > STORE_FORMAT)
-		conclude(ret, STORE_NEWER, "it is of format %u, written by version %.64s; this one knows formats up to %u",
+		conclude(ret, STORE_NEWER,
+			 "it is of format %u, written by version %.64s; this one knows formats up "
+			 "to %u",
 			 meta.format, *meta.version ? meta.version : "(unknown)", STORE_FORMAT);
 	else if (strcmp(meta.boot_id, boot_id) != 0)
 		conclude(ret, STORE_OTHER_BOOT, "it is of another boot");
@@ -63,11 +64,13 @@ static void walk(struct store_reader *reader, struct probe_result *ret)
 	int rc;
 	while (!(rc = store_reader_next(reader, &key, &value))) {
 		ret->n_records++;
-		if (record_open(key.mv_data, key.mv_size, value.mv_data, value.mv_size, &message, &len))
+		if (record_open(key.mv_data, key.mv_size, value.mv_data, value.mv_size, &message,
+				&len))
 			ret->n_bad++;
 	}
 	if (rc != MDB_NOTFOUND)
-		conclude(ret, STORE_DAMAGED, "%s after %u records", mdb_strerror(rc), ret->n_records);
+		conclude(ret, STORE_DAMAGED, "%s after %u records", mdb_strerror(rc),
+			 ret->n_records);
 }
 
 void store_check_file(const char *path, const char *boot_id, struct probe_result *ret)
@@ -76,7 +79,8 @@ void store_check_file(const char *path, const char *boot_id, struct probe_result
 	*ret = (struct probe_result){0};
 	int rc = store_reader_open(&reader, path);
 	if (rc) {
-		conclude(ret, STORE_DAMAGED, "it cannot be opened as a store: %s", mdb_strerror(rc));
+		conclude(ret, STORE_DAMAGED, "it cannot be opened as a store: %s",
+			 mdb_strerror(rc));
 		return;
 	}
 	check_meta(&reader, boot_id, ret);
@@ -86,11 +90,13 @@ void store_check_file(const char *path, const char *boot_id, struct probe_result
 }
 
 /* Whatever happens to it, it happens quietly and not for long. */
-static void calm_child(void)
+static void calm_child(pid_t parent, unsigned seconds)
 {
 	static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
 	sigset_t none;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	for (unsigned i = 0; i < sizeof fatal / sizeof *fatal; i++)
 		(void)signal(fatal[i], SIG_DFL);
@@ -100,20 +106,22 @@ static void calm_child(void)
 	_close_ int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0)
 		(void)dup2(null, STDERR_FILENO);
-	(void)alarm(PROBE_SECONDS);
+	(void)alarm(seconds);
 }
 
-static void child_died(int status, struct probe_result *ret)
+static void child_died(int status, unsigned seconds, struct probe_result *ret)
 {
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		conclude(ret, STORE_DAMAGED, "reading it takes more than %u s", PROBE_SECONDS);
+		conclude(ret, STORE_DAMAGED, "reading it takes more than %u s", seconds);
 	else if (WIFSIGNALED(status))
-		conclude(ret, STORE_DAMAGED, "reading it ends in %s", sigdescr_np(WTERMSIG(status)));
+		conclude(ret, STORE_DAMAGED, "reading it ends in %s",
+			 sigdescr_np(WTERMSIG(status)));
 	else
 		conclude(ret, STORE_DAMAGED, "reading it fails");
 }
 
-void store_probe(const char *path, const char *boot_id, int lock_fd, struct probe_result *ret)
+void store_probe(const char *path, const char *boot_id, int lock_fd, unsigned seconds,
+		 struct probe_result *ret)
 {
 	int ends[2], status = 0;
 	*ret = (struct probe_result){0};
@@ -121,10 +129,10 @@ void store_probe(const char *path, const char *boot_id, int lock_fd, struct prob
 		conclude(ret, STORE_DAMAGED, "it cannot be checked: %s", strerrordesc_np(errno));
 		return;
 	}
-	pid_t pid = fork();
+	pid_t self = getpid(), pid = fork();
 	if (pid == 0) {
 		(void)close(lock_fd);
-		calm_child();
+		calm_child(self, seconds);
 		store_check_file(path, boot_id, ret);
 		_exit(write(ends[1], ret, sizeof *ret) == sizeof *ret ? 0 : 1);
 	}
@@ -141,5 +149,5 @@ void store_probe(const char *path, const char *boot_id, int lock_fd, struct prob
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (n != sizeof *ret || !WIFEXITED(status) || WEXITSTATUS(status))
-		child_died(status, ret);
+		child_died(status, seconds, ret);
 }

@@ -74,6 +74,19 @@ static int restore_blob(struct restore *r, enum record_kind kind, const MDB_val 
 	return 0;
 }
 
+static int take_kvs(struct kvs *field, const struct kvs *from)
+{
+	if (!from->n)
+		return 0;
+	char *data = malloc(from->size);
+	if (!data)
+		return -ENOMEM;
+	memcpy(data, from->data, from->size);
+	kvs_fini(field);
+	*field = (struct kvs){from->n, from->size, data};
+	return 0;
+}
+
 static int restore_pod(struct restore *r, const struct found *f)
 {
 	struct stored_pod p;
@@ -85,6 +98,10 @@ static int restore_pod(struct restore *r, const struct found *f)
 		res = err_set(&err, -EEXIST, "pod %s is there already", p.desc.id);
 	if (!res)
 		res = cache_put_pod(r->cache, &p.desc, &pod, &err);
+	if (!res)
+		res = take_kvs(&pod->labels, &p.labels);
+	if (!res)
+		res = take_kvs(&pod->annotations, &p.annotations);
 	if (res == -ENOMEM)
 		return res;
 	if (res) {
@@ -201,10 +218,13 @@ static int restore_ctr(struct restore *r, const struct found *f, struct ctr **re
 		*ret = NULL;
 		return 0;
 	}
+	res = take_kvs(&(*ret)->labels, &s.labels);
+	if (!res)
+		res = take_kvs(&(*ret)->annotations, &s.annotations);
 	(*ret)->wanted = s.wanted;
 	(*ret)->flags = s.flags | RP_CTR_RESTORED;
 	r->counts.ctrs++;
-	return 0;
+	return res;
 }
 
 /* Both lists are in ascending order. */
@@ -217,7 +237,8 @@ static int restore_ctrs(struct restore *r)
 		struct ctr *ctr = NULL;
 		int res = restore_ctr(r, f, &ctr);
 		while (!res && d < decisions->n && decisions->at[d].number < f->number)
-			warn_bad(r, "decision", decisions->at[d++].number, "its container is not there");
+			warn_bad(r, "decision", decisions->at[d++].number,
+				 "its container is not there");
 		if (!res && d < decisions->n && decisions->at[d].number == f->number)
 			res = ctr ? restore_decision(r, ctr, &decisions->at[d++]) : (d++, 0);
 		if (res)
@@ -234,7 +255,8 @@ static int sort_record(struct restore *r, const MDB_val *key, const MDB_val *val
 {
 	const uint8_t *message;
 	size_t len;
-	if (record_open(key->mv_data, key->mv_size, value->mv_data, value->mv_size, &message, &len)) {
+	if (record_open(key->mv_data, key->mv_size, value->mv_data, value->mv_size, &message,
+			&len)) {
 		warn_bad(r, "record", r->counts.bad + 1u, "its checksum is wrong");
 		return 0;
 	}

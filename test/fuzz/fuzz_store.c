@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records of the store. The first byte says which kind, the rest is a message; a message that is taken has to be within the cache's
+ * limits, and is fed on to record_open as a whole value too.
+ */
+#include <assert.h>
+
+#include "core/cache/store_codec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_kvs(const struct kvs *s)
+{
+	uint32_t n = 0, size = 0;
+	KVS_EACH(k, v, s)
+	{
+		size += (uint32_t)(strlen(k) + strlen(v) + 2);
+		n++;
+		assert(kvs_get(s, k) == v);
+	}
+	assert(n == s->n && size == s->size && size <= KVS_TOTAL_MAX);
+}
+
+static void check_set(const struct stored_set *s, uint32_t max)
+{
+	uint32_t last = rp_ids_last(rp_ids_of(&s->ids));
+	assert(last == RP_IDSET_NONE || last < max);
+	assert(s->present || last == RP_IDSET_NONE);
+}
+
+static void check_values(const struct stored_values *v)
+{
+	check_set(&v->cpus, RP_CPUS_MAX);
+	check_set(&v->mems, RP_NODES_MAX);
+}
+
+static void try_pod(struct arena *a, const uint8_t *data, size_t size)
+{
+	struct stored_pod p;
+	if (record_decode_pod(a, data, size, &p, NULL))
+		return;
+	assert(*p.desc.id && strlen(p.desc.id) <= CACHE_ID_MAX);
+	assert(strlen(p.desc.cgroup_parent) <= CACHE_PATH_MAX);
+	check_kvs(&p.labels);
+	check_kvs(&p.annotations);
+}
+
+static void try_facts(struct arena *a, const uint8_t *data, size_t size)
+{
+	struct stored_facts f;
+	if (record_decode_facts(a, data, size, &f, NULL))
+		return;
+	assert(*f.desc.id && strlen(f.desc.id) <= CACHE_ID_MAX);
+	assert(*f.desc.pod_id && strlen(f.desc.pod_id) <= CACHE_ID_MAX);
+	assert(f.wanted.cpu_request >= 0 && f.wanted.mem_limit >= 0);
+	check_kvs(&f.labels);
+	check_kvs(&f.annotations);
+}
+
+static void try_decision(struct arena *a, const uint8_t *data, size_t size)
+{
+	static struct stored_decision d;
+	if (record_decode_decision(a, data, size, &d, NULL))
+		return;
+	assert(d.state <= RP_STATE_EXITED && strlen(d.policy) <= STORE_NAME_MAX);
+	assert(!d.private_data.data || d.private_data.len <= RP_PRIVATE_MAX);
+	check_values(&d.decided);
+	check_values(&d.acked);
+	assert(rp_ids_subset(rp_ids_of(&d.exclusive.ids), rp_ids_of(&d.decided.cpus.ids)));
+}
+
+static void try_others(struct arena *a, uint8_t kind, const uint8_t *data, size_t size)
+{
+	struct stored_meta m;
+	struct stored_blob b;
+	const uint8_t *message;
+	size_t len, key = size < 20 ? size : 20;
+	if (kind == 3 && !record_decode_meta(a, data, size, &m, NULL))
+		assert(*m.boot_id && m.version);
+	else if (kind == 4 && !record_decode_blob(a, data, size, &b, NULL))
+		assert(b.data && b.len <= size);
+	else if (kind == 5 && !record_open(data, key, data + key, size - key, &message, &len))
+		assert(message + len == data + size && record_key_valid(data, key));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+	struct arena *a = arena_new(4096, RECORD_ARENA_LIMIT);
+	uint8_t kind = data[0] % 6;
+	if (kind == 0)
+		try_pod(a, data + 1, size - 1);
+	else if (kind == 1)
+		try_facts(a, data + 1, size - 1);
+	else if (kind == 2)
+		try_decision(a, data + 1, size - 1);
+	else
+		try_others(a, kind, data + 1, size - 1);
+	arena_free(a);
+	return 0;
+}

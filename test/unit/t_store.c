@@ -1,0 +1,888 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "t_store.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof *p);
+	place_init(p);
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	place_fini(*state);
+	free(*state);
+	return 0;
+}
+
+static const int modes[] = {STORE_WRITE_MAP, STORE_WRITE_PLAIN};
+
+static void write_file(const struct place *p, const char *name, const char *text, mode_t mode)
+{
+	char path[512];
+	FILE *f = fopen(place_path(p, name, path), "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+/* A store with a few containers, closed again. */
+static struct cache *make_store(const struct place *p, int mode, unsigned n_pods)
+{
+	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .write = mode};
+	struct store *s = open_with(&params, STORE_FRESH);
+	struct cache *c = new_cache();
+	struct store_counts n = restore(s, c);
+	assert_int_equal(n.ctrs, 0);
+	fill(c, n_pods, 2);
+	commit(s);
+	(void)store_close(s);
+	return c;
+}
+
+/* ---- the directory ------------------------------------------------------------------------------------------------- */
+
+static void directory_is_made(void **state)
+{
+	struct place *p = *state;
+	struct stat st;
+	struct store *s = open_at(p, STORE_FRESH);
+	assert_int_equal(stat(p->dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0710);
+	assert_true(place_has(p, "lock"));
+	assert_false(place_has(p, "store.mdb"));
+	assert_null(store_close(s));
+	assert_null(store_close(NULL));
+	assert_null(store_abandon(NULL));
+}
+
+static void directory_is_closed_to_others(void **state)
+{
+	struct place *p = *state;
+	struct stat st;
+	assert_int_equal(mkdir(p->dir, 0700), 0);
+	assert_int_equal(chmod(p->dir, 01777), 0);
+	(void)store_close(open_at(p, STORE_FRESH));
+	assert_int_equal(stat(p->dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0710);
+	assert_int_equal(chmod(p->dir, 0755), 0); /* more than needed, but harmless */
+	(void)store_close(open_at(p, STORE_FRESH));
+	assert_int_equal(stat(p->dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+}
+
+static void refuse(const struct place *p, const char *dir, int code, const char *why)
+{
+	struct store *s = NULL;
+	struct store_opening opening;
+	struct err err = ERR_INIT;
+	struct store_params params = {.dir = dir, .boot_id = BOOT};
+	(void)p;
+	assert_int_equal(store_open(&params, &s, &opening, &err), code);
+	assert_null(s);
+	if (!strstr(err.text, why))
+		fail_msg("\"%s\" does not mention \"%s\"", err.text, why);
+}
+
+static void directory_that_is_none(void **state)
+{
+	struct place *p = *state;
+	char other[256], slashes[512];
+	_free_ char *endless = malloc(5000);
+	(void)snprintf(other, sizeof other, "%s/other", p->top);
+	assert_int_equal(mkdir(other, 0700), 0);
+	assert_int_equal(symlink(other, p->dir), 0);
+	refuse(p, p->dir, -ENOTDIR, "is a link");
+	(void)snprintf(slashes, sizeof slashes, "%s//", p->dir);
+	refuse(p, slashes, -ENOTDIR, "is a link");
+	assert_int_equal(unlink(p->dir), 0);
+	assert_int_equal(rmdir(other), 0);
+	int fd = creat(p->dir, 0600);
+	assert_true(fd >= 0);
+	(void)close(fd);
+	refuse(p, p->dir, -ENOTDIR, "Not a directory");
+	assert_int_equal(unlink(p->dir), 0);
+	memset(endless, 'a', 5000);
+	endless[0] = '/';
+	endless[4999] = '\0';
+	refuse(p, endless, -ENAMETOOLONG, "too long");
+	refuse(p, "/proc/nri-rp", -ENOENT, "/proc/nri-rp");
+}
+
+static void directory_of_somebody_else(void **state)
+{
+	struct place *p = *state;
+	if (geteuid())
+		skip();
+	assert_int_equal(mkdir(p->dir, 0710), 0);
+	assert_int_equal(chown(p->dir, 12345, 0), 0);
+	refuse(p, p->dir, -EPERM, "belongs to user 12345");
+}
+
+static void lock_that_is_none(void **state)
+{
+	struct place *p = *state;
+	char lock[512];
+	assert_int_equal(mkdir(p->dir, 0710), 0);
+	assert_int_equal(symlink("/dev/null", place_path(p, "lock", lock)), 0);
+	refuse(p, p->dir, -ELOOP, "lock");
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(mkdir(lock, 0700), 0);
+	refuse(p, p->dir, -EISDIR, "lock");
+	assert_int_equal(rmdir(lock), 0);
+}
+
+static void second_instance(void **state)
+{
+	struct place *p = *state;
+	char pid[64];
+	struct store *s = open_at(p, STORE_FRESH);
+	(void)snprintf(pid, sizeof pid, "(pid %d)", (int)getpid());
+	refuse(p, p->dir, -EBUSY, pid);
+	write_file(p, "lock", "", 0600);
+	refuse(p, p->dir, -EBUSY, "another instance uses");
+	write_file(p, "lock", "99999999999999\n", 0600);
+	refuse(p, p->dir, -EBUSY, "another instance uses");
+	(void)store_close(s);
+	(void)store_close(open_at(p, STORE_FRESH));
+}
+
+/* ---- there and back ------------------------------------------------------------------------------------------------ */
+
+static void round_trip(void **state)
+{
+	struct place *p = *state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct cache *c = make_store(p, modes[i], 40);
+		expect_restored(p, c);
+		expect_restored(p, c); /* reading changes nothing */
+		(void)cache_free(c);
+		place_empty(p->dir);
+	}
+}
+
+static void restored_ones_are_marked(void **state)
+{
+	struct place *p = *state;
+	struct cache *old = make_store(p, STORE_WRITE_AUTO, 3), *c = new_cache();
+	struct store *s = open_at(p, STORE_FOUND);
+	struct store_counts n = restore(s, c);
+	assert_int_equal(n.pods, 3);
+	assert_int_equal(n.ctrs, 6);
+	assert_int_equal(n.decisions, 6);
+	for (struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
+		assert_true(ctr->flags & RP_CTR_RESTORED);
+	/* a second time there is nothing left to restore */
+	struct store_counts again = restore(s, c);
+	assert_int_equal(again.pods, 0);
+	(void)store_close(s);
+	(void)cache_free(c);
+	(void)cache_free(old);
+}
+
+static void empty_store(void **state)
+{
+	struct place *p = *state;
+	struct cache *c = make_store(p, STORE_WRITE_AUTO, 0);
+	expect_restored(p, c);
+	(void)cache_free(c);
+}
+
+static void order_survives_generations(void **state)
+{
+	struct place *p = *state;
+	struct cache *c = make_store(p, STORE_WRITE_AUTO, 5);
+	for (unsigned generation = 1; generation < 6; generation++) {
+		struct cache *next = new_cache();
+		struct store *s = open_at(p, STORE_FOUND);
+		(void)restore(s, next);
+		same_cache(c, next);
+		struct ctr *first = cache_ctrs(next);
+		store_del_ctr(s, first);
+		cache_del_ctr(next, first);
+		struct pod *pod = add_pod(next, 100 + generation);
+		struct ctr *ctr = add_ctr(next, pod, 200 + generation);
+		store_put_pod(s, pod);
+		store_put_ctr(s, ctr);
+		commit(s);
+		(void)store_close(s);
+		(void)cache_free(c);
+		c = next;
+	}
+	expect_restored(p, c);
+	(void)cache_free(c);
+}
+
+/* ---- commits ------------------------------------------------------------------------------------------------------- */
+
+struct running {
+	struct store *store;
+	struct cache *cache;
+};
+
+static struct running run(const struct place *p, int mode, unsigned n_pods)
+{
+	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .write = mode};
+	struct running r = {open_with(&params, STORE_FRESH), new_cache()};
+	(void)restore(r.store, r.cache);
+	fill(r.cache, n_pods, 2);
+	commit(r.store);
+	assert_false(store_pending(r.store));
+	return r;
+}
+
+/* What the file has now, whether the process lives or not. */
+static void stop(struct running *r, const struct place *p)
+{
+	(void)store_close(r->store);
+	expect_restored(p, r->cache);
+	(void)cache_free(r->cache);
+}
+
+static uint64_t n_records(const struct running *r)
+{
+	struct store_stats stats;
+	store_stats(r->store, &stats);
+	return stats.records;
+}
+
+static void changes(void **state)
+{
+	struct place *p = *state;
+	for (unsigned m = 0; m < 2; m++) {
+		struct running r = run(p, modes[m], 10);
+		struct ctr *a = cache_ctrs(r.cache), *b = a->next->next;
+		uint64_t before = n_records(&r);
+		decide(r.cache, a, 1, 7);
+		assert_false(a->decision_stored);
+		store_put_ctr(r.store, a);
+		store_put_ctr(r.store, a);
+		assert_true(store_pending(r.store));
+		commit(r.store);
+		assert_true(a->decision_stored);
+		assert_true(n_records(&r) - before == 1); /* the decision, not the facts */
+
+		store_put_ctr(r.store, b); /* is stored as it is */
+		commit(r.store);
+		assert_true(n_records(&r) - before == 1);
+
+		a->stored = b->decision_stored = false;
+		b->wanted.cpu_request = 12345;
+		b->stored = false;
+		store_put_ctr(r.store, a);
+		store_put_ctr(r.store, b);
+		struct pod *pod = cache_pods(r.cache);
+		pod->stopped = !pod->stopped;
+		pod->stored = false;
+		store_put_pod(r.store, pod);
+		commit(r.store);
+		assert_true(a->stored && b->stored && b->decision_stored && pod->stored);
+		assert_true(n_records(&r) - before == 5);
+		stop(&r, p);
+		place_empty(p->dir);
+	}
+}
+
+static void removals(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 10);
+	struct ctr *ctr = cache_ctrs(r.cache);
+	struct pod *pod = cache_pods(r.cache)->hh.next;
+	store_put_ctr(r.store, ctr);
+	store_del_ctr(r.store, ctr);
+	cache_del_ctr(r.cache, ctr);
+	store_del_pod(r.store, pod);
+	cache_del_pod(r.cache, pod);
+	/* one that came and went between two commits */
+	pod = add_pod(r.cache, 50);
+	ctr = add_ctr(r.cache, pod, 50);
+	store_put_pod(r.store, pod);
+	store_put_ctr(r.store, ctr);
+	store_del_pod(r.store, pod);
+	cache_del_pod(r.cache, pod);
+	/* and one that came back under its id */
+	pod = add_pod(r.cache, 50);
+	ctr = add_ctr(r.cache, pod, 50);
+	store_put_pod(r.store, pod);
+	store_put_ctr(r.store, ctr);
+	commit(r.store);
+	stop(&r, p);
+}
+
+static void nothing_to_commit(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 1);
+	struct store_stats before, after;
+	store_stats(r.store, &before);
+	commit(r.store);
+	store_stats(r.store, &after);
+	assert_true(before.commits == 1 && after.commits == 1);
+	assert_true(after.last_commit_ns > UINT64_C(1600000000000000000));
+	assert_true(after.last_duration_ns > 0);
+	assert_true(after.used_bytes > 0 && after.used_bytes <= after.file_bytes);
+	stop(&r, p);
+}
+
+static void many_changes(void **state)
+{
+	struct place *p = *state;
+	for (unsigned m = 0; m < 2; m++) {
+		struct running r = run(p, modes[m], 600);
+		for (unsigned round = 1; round < 4; round++) {
+			unsigned i = 0;
+			for (struct ctr *ctr = cache_ctrs(r.cache); ctr; ctr = ctr->next) {
+				decide(r.cache, ctr, i++, round);
+				store_put_ctr(r.store, ctr);
+			}
+			commit(r.store);
+		}
+		store_trim(r.store);
+		assert_false(store_pending(r.store));
+		stop(&r, p);
+		place_empty(p->dir);
+	}
+}
+
+static void churn_does_not_grow_the_file(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 20);
+	struct store_stats stats;
+	uint64_t settled = 0;
+	for (unsigned i = 0; i < 3000; i++) {
+		struct pod *pod = cache_pods(r.cache);
+		store_del_pod(r.store, pod);
+		cache_del_pod(r.cache, pod);
+		pod = add_pod(r.cache, 100 + i);
+		store_put_pod(r.store, pod);
+		for (unsigned k = 0; k < 2; k++)
+			store_put_ctr(r.store, add_ctr(r.cache, pod, 1000 + i * 2 + k));
+		commit(r.store);
+		store_stats(r.store, &stats);
+		if (i == 500)
+			settled = stats.used_bytes;
+	}
+	assert_true(stats.used_bytes <= settled + (64 << 10));
+	stop(&r, p);
+}
+
+/* ---- blobs and notes ----------------------------------------------------------------------------------------------- */
+
+static void expect_blob(const struct store *s, const char *name, const char *version,
+			const char *text)
+{
+	const char *got_version = NULL;
+	size_t len = 0;
+	const char *data = store_blob(s, name, &got_version, &len);
+	assert_non_null(data);
+	assert_string_equal(got_version, version);
+	assert_string_equal(data, text);
+	assert_int_equal(len, strlen(text));
+}
+
+static void blobs(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 1);
+	const char *version;
+	size_t len;
+	assert_null(store_blob(r.store, "balloons", &version, &len));
+	assert_null(store_note(r.store, "policy", &len));
+	assert_int_equal(store_put_blob(r.store, "balloons", "1.0", "abc", 3), 0);
+	assert_int_equal(store_put_blob(r.store, "static", "2", "xyz", 3), 0);
+	assert_int_equal(store_put_note(r.store, STORE_NOTE_POLICY, "balloons", 8), 0);
+	expect_blob(r.store, "balloons", "1.0", "abc");
+	assert_true(store_pending(r.store));
+	commit(r.store);
+	assert_int_equal(store_put_blob(r.store, "balloons", "1.0", "abc", 3), 0);
+	assert_false(store_pending(r.store)); /* the same */
+	assert_int_equal(store_put_blob(r.store, "balloons", "1.1", "abc", 3), 0);
+	assert_true(store_pending(r.store));
+	assert_int_equal(store_put_blob(r.store, "static", "2", NULL, 17), 0);
+	assert_int_equal(store_put_blob(r.store, "unknown", "", NULL, 0), 0);
+	assert_null(store_blob(r.store, "static", &version, &len));
+	commit(r.store);
+	assert_null(store_blob(r.store, "static", &version, &len));
+	assert_int_equal(store_put_note(r.store, "balloons", "a note of a module's name", 25), 0);
+	commit(r.store);
+	(void)store_close(r.store);
+
+	struct cache *c = new_cache();
+	struct store *s = open_at(p, STORE_FOUND);
+	struct store_counts n = restore(s, c);
+	assert_int_equal(n.blobs, 3);
+	expect_blob(s, "balloons", "1.1", "abc");
+	assert_null(store_blob(s, "static", &version, &len));
+	assert_string_equal(store_note(s, STORE_NOTE_POLICY, &len), "balloons");
+	assert_int_equal(len, 8);
+	assert_string_equal(store_note(s, "balloons", &len), "a note of a module's name");
+	/* they go into the new file as well */
+	commit(s);
+	(void)store_close(s);
+	s = open_at(p, STORE_FOUND);
+	(void)cache_free(c);
+	c = new_cache();
+	n = restore(s, c);
+	assert_int_equal(n.blobs, 3);
+	(void)store_close(s);
+	(void)cache_free(c);
+	(void)cache_free(r.cache);
+}
+
+static void blob_limits(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 0);
+	char name[STORE_NAME_MAX + 2];
+	_free_ char *large = calloc(1, STORE_BLOB_MAX + 1);
+	memset(name, 'n', sizeof name);
+	name[sizeof name - 1] = '\0';
+	assert_int_equal(store_put_blob(r.store, name, "1", "x", 1), -E2BIG);
+	assert_int_equal(store_put_blob(r.store, "", "1", "x", 1), -E2BIG);
+	assert_int_equal(store_put_blob(r.store, "a", name, "x", 1), -E2BIG);
+	assert_int_equal(store_put_note(r.store, "a", large, STORE_BLOB_MAX + 1), -E2BIG);
+	assert_int_equal(store_put_note(r.store, "a", large, STORE_BLOB_MAX), 0);
+	name[STORE_NAME_MAX] = '\0';
+	assert_int_equal(store_put_note(r.store, name, "x", 1), 0);
+	commit(r.store); /* grows for it */
+	for (unsigned i = 2; i < STORE_BLOBS_MAX; i++) {
+		(void)snprintf(name, sizeof name, "n%u", i);
+		assert_int_equal(store_put_note(r.store, name, "x", 1), 0);
+	}
+	assert_int_equal(store_put_note(r.store, "more", "x", 1), -E2BIG);
+	assert_int_equal(store_put_note(r.store, "n2", "y", 1), 0);
+	commit(r.store);
+	stop(&r, p);
+}
+
+/* ---- room ---------------------------------------------------------------------------------------------------------- */
+
+static void file_grows(void **state)
+{
+	struct place *p = *state;
+	for (unsigned m = 0; m < 2; m++) {
+		struct running r = run(p, modes[m], 0);
+		struct store_stats before, after;
+		store_stats(r.store, &before);
+		fill(r.cache, 1500, 2);
+		for (struct pod *pod = cache_pods(r.cache); pod; pod = pod->hh.next)
+			store_put_pod(r.store, pod);
+		for (struct ctr *ctr = cache_ctrs(r.cache); ctr; ctr = ctr->next)
+			store_put_ctr(r.store, ctr);
+		commit(r.store);
+		store_stats(r.store, &after);
+		assert_true(after.file_bytes > before.file_bytes);
+		assert_int_equal(after.mapped, modes[m] == STORE_WRITE_MAP);
+		assert_true(after.used_bytes > before.file_bytes);
+		assert_int_equal(after.failures, 0);
+		stop(&r, p);
+		place_empty(p->dir);
+	}
+}
+
+static void limit_of_the_file(void **state)
+{
+	struct place *p = *state;
+	for (unsigned m = 0; m < 2; m++) {
+		struct store_params params = {
+			.dir = p->dir, .boot_id = BOOT, .write = modes[m], .size_max = 256 << 10};
+		struct running r = {open_with(&params, STORE_FRESH), new_cache()};
+		struct err err = ERR_INIT;
+		struct store_stats stats;
+		(void)restore(r.store, r.cache);
+		fill(r.cache, 10, 2);
+		commit(r.store);
+		struct pod *first_new = NULL;
+		for (unsigned i = 100; i < 1100; i++) {
+			struct pod *pod = add_pod(r.cache, i);
+			first_new = first_new ? first_new : pod;
+			store_put_pod(r.store, pod);
+			store_put_ctr(r.store, add_ctr(r.cache, pod, i));
+		}
+		assert_int_equal(store_commit(r.store, &err), -ENOSPC);
+		assert_non_null(strstr(err.text, "limit of 262144 bytes"));
+		assert_false(first_new->stored);
+		assert_true(store_pending(r.store));
+		assert_int_equal(store_commit(r.store, &err), -ENOSPC);
+		store_stats(r.store, &stats);
+		assert_int_equal(stats.failures, 2);
+		/* what was committed before is still there */
+		struct probe_result probe;
+		char path[512];
+		store_check_file(place_path(p, "store.mdb", path), BOOT, &probe);
+		assert_int_equal(probe.outcome, STORE_FOUND);
+		assert_int_equal(probe.n_records, 1 + 10 + 20 + 20);
+		assert_int_equal(probe.n_bad, 0);
+		/* and with fewer of them all is well again */
+		while (cache_n_pods(r.cache) > 50) {
+			struct pod *pod = cache_pods(r.cache);
+			store_del_pod(r.store, pod);
+			cache_del_pod(r.cache, pod);
+		}
+		commit(r.store);
+		stop(&r, p);
+		place_empty(p->dir);
+	}
+}
+
+/* In a mount namespace of its own; what is returned becomes the exit code. 77: not permitted here. */
+static int on_small_disk(const struct place *p, int mode)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", p->top, "tmpfs", 0, "size=8m") < 0)
+		return 77;
+	struct running r = run(p, mode, 20);
+	struct err err = ERR_INIT;
+	char path[512], ballast[512];
+	(void)snprintf(ballast, sizeof ballast, "%s/ballast", p->top);
+	int fd = creat(ballast, 0600);
+	static const char zeros[4096];
+	while (write(fd, zeros, sizeof zeros) == sizeof zeros)
+		;
+	/* a few changes need no more room; a lot do */
+	for (unsigned i = 0; i < 500; i++) {
+		struct ctr *ctr = cache_ctrs(r.cache);
+		decide(r.cache, ctr, 0, i);
+		store_put_ctr(r.store, ctr);
+		commit(r.store);
+	}
+	for (unsigned i = 100; i < 1600; i++) {
+		struct pod *pod = add_pod(r.cache, i);
+		store_put_pod(r.store, pod);
+		store_put_ctr(r.store, add_ctr(r.cache, pod, i));
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		int res = store_commit(r.store, &err);
+		if (res != -ENOSPC)
+			fail_msg("%d: %s", res, err.text);
+		assert_true(store_pending(r.store));
+	}
+	struct probe_result probe;
+	store_check_file(place_path(p, "store.mdb", path), BOOT, &probe);
+	assert_int_equal(probe.outcome, STORE_FOUND);
+	assert_int_equal(probe.n_records, 1 + 20 + 40 + 40);
+	/* room again */
+	(void)close(fd);
+	assert_int_equal(unlink(ballast), 0);
+	commit(r.store);
+	assert_false(store_pending(r.store));
+	stop(&r, p);
+	/* a start with a full disk: what is there is read, and nothing can be written */
+	fd = creat(ballast, 0600);
+	while (write(fd, zeros, sizeof zeros) == sizeof zeros)
+		;
+	struct cache *c = new_cache();
+	struct store *s = open_at(p, STORE_FOUND);
+	struct store_counts n = restore(s, c);
+	assert_int_equal(n.ctrs, 1540);
+	assert_int_equal(store_commit(s, &err), -ENOSPC);
+	(void)store_close(s);
+	(void)cache_free(c);
+	(void)close(fd);
+	return 0;
+}
+
+static void full_disk(void **state)
+{
+	struct place *p = *state;
+	for (unsigned m = 0; m < 2; m++) {
+		int status;
+		pid_t pid = fork();
+		if (pid == 0) {
+			(void)setenv("CMOCKA_TEST_ABORT", "1", 1);
+			_exit(on_small_disk(p, modes[m]));
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		if (WEXITSTATUS(status) == 77)
+			skip();
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+}
+
+static void rename_fails(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_at(p, STORE_FRESH);
+	struct cache *c = new_cache();
+	struct err err = ERR_INIT;
+	char path[512];
+	(void)restore(s, c);
+	fill(c, 3, 2);
+	assert_int_equal(mkdir(place_path(p, "store.mdb", path), 0700), 0);
+	assert_int_equal(store_commit(s, &err), -EISDIR);
+	assert_non_null(strstr(err.text, "store.new"));
+	assert_true(store_pending(s));
+	decide(c, cache_ctrs(c), 0, 3);
+	store_put_ctr(s, cache_ctrs(c));
+	assert_int_equal(store_commit(s, &err), -EISDIR);
+	assert_int_equal(rmdir(path), 0);
+	commit(s);
+	assert_false(store_pending(s));
+	(void)store_close(s);
+	expect_restored(p, c);
+	(void)cache_free(c);
+}
+
+static void directory_disappears(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_at(p, STORE_FRESH);
+	struct cache *c = new_cache();
+	struct err err = ERR_INIT;
+	(void)restore(s, c);
+	place_empty(p->dir);
+	assert_int_equal(rmdir(p->dir), 0);
+	assert_int_equal(store_commit(s, &err), -ENOENT);
+	assert_int_equal(store_sync(s), 0); /* there is nothing to sync */
+	assert_true(store_pending(s));
+	(void)store_close(s);
+	(void)cache_free(c);
+}
+
+static void lost_track(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 5);
+	/* as if memory had not sufficed to note this change */
+	decide(r.cache, cache_ctrs(r.cache), 0, 9);
+	r.store->lost_track = true;
+	assert_true(store_pending(r.store));
+	commit(r.store);
+	assert_false(store_pending(r.store));
+	stop(&r, p);
+}
+
+static void oversized_record(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 1);
+	struct ctr *ctr = cache_ctrs(r.cache);
+	_free_ char *large = calloc(1, RECORD_MAX);
+	struct txn *t = txn_begin(r.cache);
+	txn_put_blob(&txn_stage(t, ctr)->data, blob_new(large, RECORD_MAX));
+	txn_commit(t);
+	txn_end(t);
+	store_put_ctr(r.store, ctr);
+	commit(r.store); /* the others matter more */
+	(void)store_close(r.store);
+	(void)cache_free(r.cache);
+}
+
+/* ---- what is not used ---------------------------------------------------------------------------------------------- */
+
+static void reset(void **state)
+{
+	struct place *p = *state;
+	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .reset = true};
+	(void)cache_free(make_store(p, STORE_WRITE_AUTO, 2));
+	(void)store_close(open_with(&params, STORE_RESET));
+	assert_true(place_has(p, "store.old"));
+	assert_false(place_has(p, "store.mdb"));
+	(void)store_close(open_with(&params, STORE_FRESH));
+	(void)cache_free(make_store(p, STORE_WRITE_AUTO, 2));
+	(void)store_close(open_with(&params, STORE_RESET)); /* over the former one */
+	(void)store_close(open_at(p, STORE_FRESH));
+}
+
+static void another_boot(void **state)
+{
+	struct place *p = *state;
+	struct store_params params = {.dir = p->dir, .boot_id = "another"};
+	struct store_counts n;
+	(void)cache_free(make_store(p, STORE_WRITE_AUTO, 2));
+	struct store *s = open_with(&params, STORE_OTHER_BOOT);
+	struct cache *c = new_cache();
+	n = restore(s, c);
+	assert_int_equal(n.ctrs, 0);
+	assert_true(place_has(p, "store.old"));
+	(void)store_close(s);
+	(void)cache_free(c);
+}
+
+static unsigned count_bad(const struct place *p)
+{
+	unsigned n = 0;
+	DIR *d = opendir(p->dir);
+	for (struct dirent *e; d && (e = readdir(d));)
+		n += !strncmp(e->d_name, "store.bad.", 10);
+	(void)closedir(d);
+	return n;
+}
+
+static void bad_ones_are_few(void **state)
+{
+	struct place *p = *state;
+	(void)store_close(open_at(p, STORE_FRESH));
+	write_file(p, "store.bad.999", "the oldest", 0600);
+	for (unsigned i = 1; i < 8; i++) {
+		write_file(p, "store.mdb", "not a store", 0600);
+		(void)store_close(open_at(p, STORE_DAMAGED));
+		assert_int_equal(count_bad(p), i < STORE_BAD_KEEP ? i + 1 : STORE_BAD_KEEP);
+		assert_int_equal(place_has(p, "store.bad.999"), i < STORE_BAD_KEEP);
+	}
+}
+
+static void unsafe_files(void **state)
+{
+	struct place *p = *state;
+	char path[512];
+	(void)store_close(open_at(p, STORE_FRESH));
+	(void)place_path(p, "store.mdb", path);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	(void)store_close(open_at(p, STORE_UNSAFE));
+	assert_int_equal(mkdir(path, 0700), 0);
+	(void)store_close(open_at(p, STORE_UNSAFE));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	(void)store_close(open_at(p, STORE_UNSAFE));
+	write_file(p, "store.mdb", "", 0620);
+	(void)store_close(open_at(p, STORE_UNSAFE));
+	if (!geteuid()) {
+		write_file(p, "store.mdb", "", 0600);
+		assert_int_equal(chown(path, 12345, 0), 0);
+		(void)store_close(open_at(p, STORE_UNSAFE));
+	}
+	write_file(p, "store.mdb", "", 0600);
+	(void)store_close(open_at(p, STORE_DAMAGED));
+}
+
+static void stale_new_file(void **state)
+{
+	struct place *p = *state;
+	struct cache *c = make_store(p, STORE_WRITE_AUTO, 3);
+	write_file(p, "store.new", "half of somethi", 0600);
+	(void)store_close(open_at(p, STORE_FOUND));
+	assert_false(place_has(p, "store.new"));
+	expect_restored(p, c);
+	(void)cache_free(c);
+}
+
+static void cannot_be_renamed(void **state)
+{
+	struct place *p = *state;
+	struct store_opening opening;
+	struct store *s;
+	char path[512];
+	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .reset = true};
+	(void)cache_free(make_store(p, STORE_WRITE_AUTO, 1));
+	assert_int_equal(mkdir(place_path(p, "store.old", path), 0700), 0);
+	assert_int_equal(store_open(&params, &s, &opening, NULL), 0);
+	assert_int_equal(opening.outcome, STORE_RESET);
+	assert_non_null(strstr(opening.why, "cannot be renamed"));
+	struct cache *c = new_cache();
+	struct store_counts n = restore(s, c);
+	assert_int_equal(n.ctrs, 0);
+	commit(s);
+	(void)store_close(s);
+	expect_restored(p, c);
+	(void)cache_free(c);
+}
+
+/* ---- threads and children ------------------------------------------------------------------------------------------ */
+
+static void *sync_often(void *arg)
+{
+	for (unsigned i = 0; i < 50; i++)
+		if (store_sync(arg))
+			return arg;
+	return NULL;
+}
+
+static void sync_beside_commits(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 5);
+	pthread_t thread;
+	void *failed = NULL;
+	assert_int_equal(pthread_create(&thread, NULL, sync_often, r.store), 0);
+	for (unsigned i = 0; i < 300; i++) {
+		decide(r.cache, cache_ctrs(r.cache), 0, i);
+		store_put_ctr(r.store, cache_ctrs(r.cache));
+		r.store->lost_track = i % 50 == 49; /* a new file now and then */
+		commit(r.store);
+	}
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	stop(&r, p);
+}
+
+static void child_lets_go(void **state)
+{
+	struct place *p = *state;
+	for (unsigned m = 0; m < 2; m++) {
+		struct running r = run(p, modes[m], 5);
+		int status, ready[2];
+		char c;
+		assert_int_equal(pipe(ready), 0);
+		pid_t pid = fork();
+		if (pid == 0) {
+			(void)store_abandon(r.store);
+			(void)cache_free(r.cache);
+			if (write(ready[1], "x", 1) != 1)
+				_exit(1);
+			for (;;)
+				(void)pause();
+		}
+		assert_int_equal(read(ready[0], &c, 1), 1);
+		decide(r.cache, cache_ctrs(r.cache), 0, 77);
+		store_put_ctr(r.store, cache_ctrs(r.cache));
+		commit(r.store);
+		/* the child, still there, holds no lock */
+		stop(&r, p);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		(void)close(ready[0]);
+		(void)close(ready[1]);
+		place_empty(p->dir);
+	}
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(directory_is_made),
+		T(directory_is_closed_to_others),
+		T(directory_that_is_none),
+		T(directory_of_somebody_else),
+		T(lock_that_is_none),
+		T(second_instance),
+		T(round_trip),
+		T(restored_ones_are_marked),
+		T(empty_store),
+		T(order_survives_generations),
+		T(changes),
+		T(removals),
+		T(nothing_to_commit),
+		T(many_changes),
+		T(churn_does_not_grow_the_file),
+		T(blobs),
+		T(blob_limits),
+		T(file_grows),
+		T(limit_of_the_file),
+		T(full_disk),
+		T(rename_fails),
+		T(directory_disappears),
+		T(lost_track),
+		T(oversized_record),
+		T(reset),
+		T(another_boot),
+		T(bad_ones_are_few),
+		T(unsafe_files),
+		T(stale_new_file),
+		T(cannot_be_renamed),
+		T(sync_beside_commits),
+		T(child_lets_go),
+	};
+	log_init("t_store");
+	log_set_level(LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
