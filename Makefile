@@ -24,7 +24,7 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wvla -Wformat=
 CFLAGS ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 -Ulinux -D_GNU_SOURCE -DNRI_RP_VERSION='"$(VERSION)"' -DNRI_RP_MODULEDIR='"$(MODULEDIR)"' $(CFLAGS) $(WARN) $(if $(WERROR),-Werror) \
 	-fstack-protector-strong -fvisibility=hidden -fno-strict-aliasing -fno-common \
-	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined -DSANITIZED,$(if $(COVERAGE),--coverage -O0,-D_FORTIFY_SOURCE=2))
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined -DSANITIZED,$(if $(COVERAGE),--coverage -O0 -DINSTRUMENTED,-D_FORTIFY_SOURCE=2))
 ALL_CPPFLAGS := -I. -Iinclude -I$(O)/gen
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(if $(COVERAGE),--coverage)
 MODULE_LDFLAGS := -shared -fPIC $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,noexecstack $(ALL_LDFLAGS)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests. Unit tests are programs of cmocka, one a file test/unit/t_*.c; the rest is driven by pytest.
 
-UNIT_SRCS := $(sort $(wildcard test/unit/t_*.c) $(wildcard modules/*/t_*.c))
-UNIT_BINS := $(patsubst test/unit/%.c,$(O)/test/%,$(filter test/unit/%,$(UNIT_SRCS)))
+include test/modules/modules.mk
+
+UNIT_SRCS := $(sort $(wildcard test/unit/t_*.c))
+UNIT_BINS := $(UNIT_SRCS:test/unit/%.c=$(O)/test/%)
 
 $(O)/test/t_%: $(O)/test/unit/t_%.o $(O)/libcore.a $(O)/libnri-rp-module.a
 	$(call say,LD,$@)

@@ -27,7 +27,7 @@ static inline size_t buf_len(const struct buf *b)
 
 static inline const uint8_t *buf_bytes(const struct buf *b)
 {
-	return b->data + b->start;
+	return b->data ? b->data + b->start : NULL;
 }
 
 /* Room for n more bytes; returns where to write them, NULL when out of memory. buf_commit(n) makes them live. */

@@ -46,6 +46,7 @@ struct loop_io {
 
 struct loop_timer {
 	struct event event;
+	uint64_t due_ms;
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -236,8 +237,7 @@ static struct event_base *base_new(void)
 	struct event_config *config = event_config_new();
 	if (!config)
 		return NULL;
-	/* Without these a timer's start is when the loop woke up, in steps of the kernel's tick: it could fire early. */
-	event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
+	/* Not PRECISE_TIMER: it costs a system call (timerfd_settime) every turn. The coarse clock can be a tick early: on_timer waits. */
 	event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME);
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 	struct event_base *base = event_base_new_with_config(config);
@@ -373,11 +373,21 @@ struct loop_io *loop_io_free(struct loop_io *io)
 
 /* ---- timers ------------------------------------------------------------------------------------------------------- */
 
+static int add_timer(struct loop_timer *t, uint64_t delay_ms)
+{
+	struct timeval tv = {.tv_sec = (time_t)(delay_ms / 1000),
+			     .tv_usec = (suseconds_t)(delay_ms % 1000 * 1000)};
+	return event_add(&t->event, &tv) < 0 ? -ENOMEM : 0;
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_timer *t = arg;
+	uint64_t now_ms = clock_ms();
 	(void)fd;
 	(void)what;
+	if (now_ms < t->due_ms && add_timer(t, t->due_ms - now_ms) == 0)
+		return;
 	t->fn(t->arg);
 }
 
@@ -394,9 +404,8 @@ struct loop_timer *loop_timer_new(struct loop *loop, void (*fn)(void *arg), void
 
 int loop_timer_arm(struct loop_timer *t, uint64_t delay_ms)
 {
-	struct timeval tv = {.tv_sec = (time_t)(delay_ms / 1000),
-			     .tv_usec = (suseconds_t)(delay_ms % 1000 * 1000)};
-	return event_add(&t->event, &tv) < 0 ? -ENOMEM : 0;
+	t->due_ms = clock_ms() + delay_ms;
+	return add_timer(t, delay_ms);
 }
 
 void loop_timer_disarm(struct loop_timer *t)
