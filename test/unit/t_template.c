@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/unit/fake_host.h"
+
+extern const struct rp_module rp_module_1;
+
+static const struct fake_machine n4c16 = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
+
+static struct fake_host *start(const char *config)
+{
+	struct fake_host *f = fake_host_new(&n4c16);
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	assert_int_equal(fake_configure(f, config), 0);
+	return f;
+}
+
+static rp_ctr create(struct fake_host *f, const char *name, const char *ns, uint32_t flags)
+{
+	rp_ctr c =
+		fake_ctr(f, &(struct fake_ctr){.name = name, .pod_namespace = ns, .flags = flags});
+	assert_int_equal(fake_allocate(f, c), 0);
+	return c;
+}
+
+static void test_placement(void **state)
+{
+	(void)state;
+	struct fake_host *f = start("{availableResources: {cpu: \"cpuset:2-15\"}, "
+				    "reservedResources: {cpu: 1500m}}");
+	rp_ctr sys = create(f, "sys", "kube-system", 0), app = create(f, "app", "default", 0);
+	assert_string_equal(fake_cpus(f, sys), "2-3");
+	assert_string_equal(fake_cpus(f, app), "4-15");
+	assert_string_equal(fake_trail(f, sys), "namespace kube-system: reserved CPUs\n");
+	assert_string_equal(fake_cpus(f, create(f, "keep", "default", RP_CTR_PRESERVE_CPU)), "");
+	assert_int_equal(fake_update(f, app), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	assert_int_equal(fake_restart(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0,15\"}}"), 0);
+	assert_string_equal(fake_cpus(f, sys), "0,15");
+	assert_string_equal(fake_cpus(f, app), "1-14");
+	assert_int_equal(fake_release(f, sys), 0);
+	assert_int_equal(fake_set_offline(f, ""), 0);
+	fake_host_free(f);
+}
+
+static void test_unpinned(void **state)
+{
+	(void)state;
+	struct fake_host *f = start("{reservedResources: {cpu: 1}, pinCPU: false}");
+	assert_string_equal(fake_cpus(f, create(f, "app", "default", 0)), "");
+	fake_host_free(f);
+}
+
+static const struct {
+	const char *config, *error;
+} bad[] = {
+	{"{reservedResources: {cpu: 17}}", "not enough available CPUs to reserve"},
+	{"{reservedResources: {cpu: 0}}", "not enough available CPUs to reserve"},
+	{"{reservedResources: {cpu: \"cpuset:3,16\"}}", "not enough available CPUs to reserve"},
+	{"{reservedResources: {cpu: 16}}", "nothing is left for other containers"},
+	{"{reservedResources: {cpu: much}}", "expected a quantity"},
+	{"{reservedResources: {cpu: 1}, availableResources: {cpu: 3}}",
+	 "a quantity can not be used here"},
+};
+
+static void test_bad_configs(void **state)
+{
+	(void)state;
+	struct fake_host *f = start("{reservedResources: {cpu: 1}}");
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		assert_int_equal(fake_configure(f, bad[i].config), -RP_EINVAL);
+		assert_non_null(strstr(fake_error(f), bad[i].error));
+	}
+	assert_int_equal(fake_prepare_only(f, "{reservedResources: {cpu: 2}}"), 0);
+	assert_string_equal(fake_cpus(f, create(f, "app", "default", 0)), "1-15");
+	fake_host_free(f);
+}
+
+static void test_faults(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1;; n++) {
+		struct fake_host *f = start("{reservedResources: {cpu: 1}}");
+		create(f, "app", "default", 0);
+		rp_ctr c = fake_ctr(f, &(struct fake_ctr){.name = "c"});
+		fake_fail_after(f, n, RP_ENOMEM);
+		int32_t r = fake_allocate(f, c);
+		if (!r)
+			r = fake_sync(f);
+		uint32_t calls = fake_n_calls(f);
+		assert_int_equal(r, calls < n ? 0 : -RP_ENOMEM);
+		fake_host_free(f);
+		if (calls < n)
+			break;
+	}
+}
+
+static void test_module(void **state)
+{
+	(void)state;
+	const struct rp_schema *s = rp_module_1.service(NULL, RP_SCHEMA_1);
+	assert_string_equal(s->cr_kind, "TemplatePolicy");
+	assert_null(rp_module_1.service(NULL, RP_ZONES_1));
+	struct fake_host *f = fake_host_new(&n4c16);
+	fake_hide_service(f, RP_HOST_CACHE_1);
+	assert_int_equal(fake_policy_open(f, &rp_module_1), -RP_ENOTSUP);
+	fake_host_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_placement),   cmocka_unit_test(test_unpinned),
+		cmocka_unit_test(test_bad_configs), cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_module),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
