@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cache/derive.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SHARES_MIN 2
@@ -83,73 +82,81 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 
 /* ---- annotations --------------------------------------------------------------------------------------------------- */
 
-#define KEY_MAX 512
+#define SPELLINGS 4u
+#define NO_RANK UINT32_MAX
+
+/* The rest of text behind prefix, or NULL. */
+static const char *after(const char *text, const char *prefix, size_t len)
+{
+	return strncmp(text, prefix, len) == 0 ? text + len : NULL;
+}
+
+static const char *after_domain(const char *text, uint32_t *ret_alias)
+{
+	const char *rest = after(text, ANNOTATION_DOMAIN, sizeof ANNOTATION_DOMAIN - 1);
+	*ret_alias = 0;
+	if (rest)
+		return rest;
+	*ret_alias = 2;
+	return after(text, ANNOTATION_ALIAS_DOMAIN, sizeof ANNOTATION_ALIAS_DOMAIN - 1);
+}
 
 /*
- * The spellings of a key: KEY.DOMAIN, and for the predecessor's domain KEY.DOMAIN and DOMAIN/KEY. Each may carry a suffix that says for
- * whom it is; a key with a domain of its own is taken as it stands.
+ * What is behind the name in one of its spellings, in order of preference: STEM.DOMAIN, DOMAIN/STEM, and both with the predecessor's
+ * domain. A key of somebody else's domain is taken as it stands.
  */
-static const char *lookup(const struct pod *pod, const char *stem, bool ours, const char *suffix)
+static const char *behind_name(const char *key, const char *stem, size_t len, bool ours, uint32_t *ret_spelling)
 {
-	char key[KEY_MAX];
-	static const char *const formats[] = {
-		"%1$s." ANNOTATION_DOMAIN "%2$s",
-		ANNOTATION_DOMAIN "/%1$s%2$s",
-		"%1$s." ANNOTATION_ALIAS_DOMAIN "%2$s",
-		ANNOTATION_ALIAS_DOMAIN "/%1$s%2$s",
-	};
-	if (!ours) {
-		if (snprintf(key, sizeof key, "%s%s", stem, suffix) >= (int)sizeof key)
-			return NULL;
-		return kvs_get(&pod->annotations, key);
-	}
-	for (unsigned i = 0; i < sizeof formats / sizeof *formats; i++) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		int n = snprintf(key, sizeof key, formats[i], stem, suffix);
-#pragma GCC diagnostic pop
-		const char *value = n < (int)sizeof key ? kvs_get(&pod->annotations, key) : NULL;
-		if (value)
-			return value;
-	}
-	return NULL;
+	const char *rest = after(key, stem, len);
+	*ret_spelling = 0;
+	if (!ours)
+		return rest;
+	if (rest && *rest == '.')
+		return after_domain(rest + 1, ret_spelling);
+	rest = after_domain(key, ret_spelling);
+	(*ret_spelling)++;
+	return rest && *rest == '/' ? after(rest + 1, stem, len) : NULL;
 }
 
-/* The key without our domain; *ret_ours is false for a key of somebody else's domain. */
-static void stem_of(const char *key, char *stem, size_t size, bool *ret_ours)
+static uint32_t scope_of(const char *suffix, const char *ctr_name)
 {
-	size_t n = strlen(key), domain = strlen(ANNOTATION_DOMAIN);
+	static const char container[] = "/container.";
+	const char *name = after(suffix, container, sizeof container - 1);
+	if (!*suffix)
+		return RP_SCOPE_UNSCOPED;
+	if (name)
+		return strcmp(name, ctr_name) == 0 ? RP_SCOPE_CONTAINER : 0;
+	return strcmp(suffix, "/pod") == 0 ? RP_SCOPE_POD : 0;
+}
+
+/* The length of the key without our domain; *ret_ours is false for a key of somebody else's. */
+static size_t stem_of(const char *key, bool *ret_ours)
+{
+	size_t n = strlen(key), domain = sizeof ANNOTATION_DOMAIN - 1;
 	*ret_ours = true;
-	if (n > domain + 1 && !strcmp(key + n - domain, ANNOTATION_DOMAIN) && key[n - domain - 1] == '.')
-		n -= domain + 1;
-	else if (strchr(key, '/'))
-		*ret_ours = false;
-	if (n >= size)
-		n = size - 1;
-	memcpy(stem, key, n);
-	stem[n] = '\0';
+	if (n > domain + 1 && key[n - domain - 1] == '.' && strcmp(key + n - domain, ANNOTATION_DOMAIN) == 0)
+		return n - domain - 1;
+	*ret_ours = strchr(key, '/') == NULL;
+	return n;
 }
 
-const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,
-				 uint32_t *ret_scope)
+const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key, uint32_t *ret_scope)
 {
-	char stem[KEY_MAX], suffix[KEY_MAX];
 	bool ours;
-	if (!pod->annotations.n)
-		return NULL;
-	stem_of(key, stem, sizeof stem, &ours);
-	for (uint32_t scope = RP_SCOPE_CONTAINER; scope <= RP_SCOPE_UNSCOPED; scope++) {
-		suffix[0] = '\0';
-		if (scope == RP_SCOPE_CONTAINER)
-			(void)snprintf(suffix, sizeof suffix, "/container.%s", ctr_name);
-		else if (scope == RP_SCOPE_POD)
-			(void)snprintf(suffix, sizeof suffix, "/pod");
-		const char *value = lookup(pod, stem, ours, suffix);
-		if (!value)
+	size_t len = stem_of(key, &ours);
+	uint32_t best = NO_RANK;
+	const char *found = NULL;
+	KVS_EACH(k, v, &pod->annotations) {
+		uint32_t spelling;
+		const char *suffix = behind_name(k, key, len, ours, &spelling);
+		uint32_t scope = suffix ? scope_of(suffix, ctr_name) : 0;
+		uint32_t rank = scope ? scope * SPELLINGS + spelling : NO_RANK;
+		if (rank >= best)
 			continue;
-		if (ret_scope)
-			*ret_scope = scope;
-		return value;
+		best = rank;
+		found = v;
 	}
-	return NULL;
+	if (found && ret_scope)
+		*ret_scope = best / SPELLINGS;
+	return found;
 }

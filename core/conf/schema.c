@@ -134,6 +134,12 @@ static int copy_text(struct arena *arena, const char **text)
 	return *text ? 0 : -ENOMEM;
 }
 
+/* What goes into messages, pages and JSON. */
+static bool is_text(const char *s)
+{
+	return !s || utf8_valid(s, strlen(s));
+}
+
 static int add_row(struct arena *arena, struct schema_tree *tree, struct rp_key row,
 		   struct err *err)
 {
@@ -146,6 +152,10 @@ static int add_row(struct arena *arena, struct schema_tree *tree, struct rp_key 
 		return err_set(err, -EINVAL, "key table: \"%s\" has no choices", row.path);
 	if (row.type == RP_T_INT && row.min > row.max)
 		return err_set(err, -EINVAL, "key table: the range of \"%s\" is empty", row.path);
+	if (!is_text(row.path) || !is_text(row.choices) || !is_text(row.fallback) ||
+	    !is_text(row.doc))
+		return err_set(err, -EINVAL, "key table: \"%s\" has texts that are not UTF-8",
+			       is_text(row.path) ? row.path : "?");
 	struct schema_node *node = NULL;
 	int rc = reach(arena, tree, row.path, &node, err);
 	if (rc < 0)

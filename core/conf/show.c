@@ -48,8 +48,6 @@ static void add_quoted(struct buf *out, const char *s)
 	for (size_t left = strlen(s); left;) {
 		uint32_t c = 0;
 		unsigned len = char_decode(s, left, &c);
-		if (!len)
-			len = 1;
 		add_char(out, s, len, c);
 		s += len;
 		left -= len;

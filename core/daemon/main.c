@@ -149,36 +149,47 @@ static void on_orphaned(void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------- */
 
-/* Where the state is has to be known before the rest of the configuration can be read with its modules. */
-static int state_dir(const struct options *o, char *ret, size_t size)
+struct dirs {
+	char state[CACHE_PATH_MAX], run[CACHE_PATH_MAX];
+};
+
+static void parent_of(const char *path, char *ret, size_t size)
 {
-	struct conf *conf;
+	const char *slash = strrchr(path, '/');
+	int len = slash > path ? (int)(slash - path) : slash ? 1 : 0;
+	(void)snprintf(ret, size, "%.*s", len, len ? path : ".");
+	if (!len)
+		(void)snprintf(ret, size, ".");
+}
+
+/* Where the state and the breadcrumb are has to be known before the configuration can be read with its modules. */
+static int find_dirs(const struct options *o, struct dirs *ret)
+{
+	struct conf *conf = NULL;
 	struct conf_errors errs;
 	struct buf text = BUF_INIT;
-	if (o->state_dir) {
-		(void)snprintf(ret, size, "%s", o->state_dir);
-		return 0;
-	}
 	conf_errors_init(&errs);
-	int r = conf_load(o->config, NULL, &conf, &errs);
-	if (r == 0) {
-		(void)snprintf(ret, size, "%s", conf_core(conf)->cache_dir);
-		conf_free(conf);
-	} else {
+	int r = o->state_dir && o->control_socket ? 0 : conf_load(o->config, NULL, &conf, &errs);
+	if (r) {
 		conf_errors_print(&errs, &text);
 		fprintf(stderr, "%s", buf_text(&text));
 		buf_fini(&text);
+		return r;
 	}
-	return r;
+	(void)snprintf(ret->state, sizeof ret->state, "%s", o->state_dir ? o->state_dir : conf_core(conf)->cache_dir);
+	parent_of(o->control_socket ? o->control_socket : conf_core(conf)->control_socket, ret->run, sizeof ret->run);
+	conf_free(conf);
+	return 0;
 }
 
-static struct pipeline_config pipeline_config_of(struct daemon *d, const char *dir)
+static struct pipeline_config pipeline_config_of(struct daemon *d, const struct dirs *dirs)
 {
 	return (struct pipeline_config){
 		.loop = d->loop,
 		.config_path = d->options.config,
 		.host_root = d->options.host_root,
-		.state_dir = dir,
+		.state_dir = dirs->state,
+		.run_dir = dirs->run,
 		.module_dirs = d->options.module_dirs,
 		.n_module_dirs = d->options.n_module_dirs,
 		.reset_cache = d->options.reset_cache,
@@ -245,17 +256,15 @@ static void start_onlookers(struct daemon *d)
 		log_error("no metrics: %s", err.text);
 }
 
-static int start(struct daemon *d, const char *dir, struct err *err)
+static int start(struct daemon *d, const struct dirs *dirs, struct err *err)
 {
-	const struct pipeline_config config = pipeline_config_of(d, dir);
 	d->loop = loop_new();
 	d->sd = d->loop ? sd_new(d->loop) : NULL;
 	d->ready_anyway = d->loop ? loop_timer_new(d->loop, ready_anyway, d) : NULL;
 	if (!d->sd || !d->ready_anyway || start_signals(d))
 		return err_errno(err, -ENOMEM, "start");
-	struct pipeline_config with_loop = config;
-	with_loop.loop = d->loop;
-	int r = pipeline_new(&with_loop, &d->pipeline, err);
+	const struct pipeline_config config = pipeline_config_of(d, dirs);
+	int r = pipeline_new(&config, &d->pipeline, err);
 	if (!r)
 		r = start_front_end(d, err);
 	if (r)
@@ -283,7 +292,8 @@ static int check_config(struct daemon *d)
 {
 	struct buf report = BUF_INIT;
 	struct err err = ERR_INIT;
-	const struct pipeline_config config = pipeline_config_of(d, "");
+	const struct dirs none = {"", ""};
+	const struct pipeline_config config = pipeline_config_of(d, &none);
 	int r = pipeline_check(&config, &report, &err);
 	fputs(buf_text(&report), stdout);
 	if (r && err.text[0] && !strstr(buf_text(&report), err.text))
@@ -298,7 +308,7 @@ int main(int argc, char **argv)
 {
 	struct daemon d = {0};
 	struct err err = ERR_INIT;
-	char dir[CACHE_PATH_MAX];
+	struct dirs dirs;
 	enum log_level level;
 	log_init("nri-rpd");
 	switch (options_parse(argc, argv, &d.options)) {
@@ -314,10 +324,10 @@ int main(int argc, char **argv)
 		log_set_level(level);
 	if (d.options.check_config)
 		return check_config(&d);
-	if (state_dir(&d.options, dir, sizeof dir))
+	if (find_dirs(&d.options, &dirs))
 		return EXIT_CONFIG;
 	log_info("nri-rpd %s", NRI_RP_VERSION);
-	int r = start(&d, dir, &err);
+	int r = start(&d, &dirs, &err);
 	if (r) {
 		log_error("%s", err_text(&err, r));
 		stop(&d);

@@ -128,15 +128,14 @@ static int open_store(struct pipeline *p, struct err *err)
 	return r;
 }
 
-/* The state directory has to be known before the configuration is read, as that needs the modules, and those the breadcrumb. */
 static int open_crumb(struct pipeline *p, struct err *err)
 {
 	char path[CACHE_PATH_MAX];
-	int r = fs_mkdirs(p->state_dir, 0710, err);
+	int r = fs_mkdirs(p->cfg.run_dir, 0750, err);
 	if (r)
 		return r;
-	if (snprintf(path, sizeof path, "%s/breadcrumb", p->state_dir) >= (int)sizeof path)
-		return err_set(err, -ENAMETOOLONG, "state directory %s: the path is too long", p->state_dir);
+	if (snprintf(path, sizeof path, "%s/breadcrumb", p->cfg.run_dir) >= (int)sizeof path)
+		return err_set(err, -ENAMETOOLONG, "directory %s: the path is too long", p->cfg.run_dir);
 	r = crumb_open(path, &p->env.crumb, err);
 	if (r)
 		return r;

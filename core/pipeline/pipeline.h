@@ -136,7 +136,8 @@ struct pipeline_config {
 	struct loop *loop;
 	const char *config_path;
 	const char *host_root;	 /* "/" */
-	const char *state_dir;	 /* NULL: from the configuration */
+	const char *state_dir;	 /* survives reboots: placements */
+	const char *run_dir;	 /* survives restarts, best on a tmpfs: the breadcrumb, written with each call of a module */
 	const char *const *module_dirs; /* instead of modules.path */
 	unsigned n_module_dirs;
 	bool reset_cache;
