@@ -48,10 +48,14 @@ extern "C" {
 #define RP_MEM_PMEM 1u
 #define RP_MEM_HBM 2u
 #define RP_MEM_CXL 3u
-#define RP_MEM_NONE 4u /* a node without memory */
+#define RP_MEM_NONE 4u /* a node with neither memory nor CPUs */
 
 #define RP_EPP_UNKNOWN 0xffffffffu
 
+/*
+ * Frequencies and EPP are read when somebody first asks for those of the CPU. Who does not need them sets size to
+ * offsetof(struct rp_cpu_info, base_khz), and costs nobody the reading.
+ */
 struct rp_cpu_info {
 	uint32_t size;
 	uint32_t cpu;
