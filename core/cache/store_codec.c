@@ -283,11 +283,11 @@ static int check_id(const char *what, const char *s, struct err *err)
 /* "key NUL value NUL …", keys in ascending order: as the cache has it, so it can be taken as it is. */
 static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
 {
-	char *p = (char *)b.data, *end = p + b.len, *last = NULL;
-	struct kvs s = {.size = (uint32_t)b.len, .data = p};
 	*ret = (struct kvs){0};
 	if (!b.len)
 		return 0;
+	char *p = (char *)b.data, *end = p + b.len, *last = NULL;
+	struct kvs s = {.size = (uint32_t)b.len, .data = p};
 	if (b.len > KVS_TOTAL_MAX || end[-1])
 		return err_set(err, -EINVAL,
 			       "%zu bytes of labels or annotations that do not end well", b.len);

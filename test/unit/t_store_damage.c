@@ -184,8 +184,7 @@ static void foreign(void **state)
 	struct damage *d = *state;
 	static const char *const texts[] = {
 		"{\"Version\":\"1\",\"Pods\":{}}",
-		"\x7f"
-		"ELF and so on",
+		"\177ELF and so on",
 		"\n",
 	};
 	struct store_counts n;
