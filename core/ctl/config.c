@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configurations: what takes a trial is answered when the trial is over. */
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/ctl/internal.h"
+
+/* ---- the outcome ------------------------------------------------------------------------------ */
+
+static void put_lines(struct json *j, const char *key, const char *text)
+{
+	struct buf line = BUF_INIT;
+	json_key(j, key);
+	json_arr(j);
+	for (size_t n; text && *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		buf_reset(&line);
+		if (n && buf_add(&line, text, n) == 0)
+			json_str(j, buf_text(&line));
+	}
+	json_end_arr(j);
+	buf_fini(&line);
+}
+
+static void put_moves(struct json *j, const struct reload_result *res)
+{
+	json_key(j, "moves");
+	json_arr(j);
+	for (unsigned i = 0; i < res->n_moves; i++) {
+		const struct move *m = &res->moves[i];
+		json_obj(j);
+		json_kstr(j, "container", m->ctr);
+		json_kstr(j, "from_cpus", m->from_cpus);
+		json_kstr(j, "to_cpus", m->to_cpus);
+		json_kstr(j, "from_mems", m->from_mems);
+		json_kstr(j, "to_mems", m->to_mems);
+		put_text(j, "note", m->note);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+static int exit_of(int code)
+{
+	if (!code)
+		return CTL_OK;
+	return code == -EINVAL ? CTL_CONFIG : CTL_FAILED;
+}
+
+static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
+			const struct reload_result *res)
+{
+	static const char *const refused[] = {"failed", "refused"};
+	struct json j;
+	json_init(&j, out);
+	json_obj(&j);
+	json_kstr(&j, "outcome",
+		  res->code ? refused[res->code == -EINVAL]
+		  : plan    ? "accepted"
+			    : "in force");
+	put_text(&j, "error", res->code ? err_text(&res->err, res->code) : NULL);
+	put_lines(&j, "problems", res->warnings);
+	put_lines(&j, "changes", res->changes);
+	json_kbool(&j, "restart_needed", res->restart_needed);
+	put_moves(&j, res);
+	json_kuint(&j, "took_us", res->took_us);
+	json_kuint(&j, "generation", pipeline_conf_generation(p));
+	json_end_obj(&j);
+}
+
+static void done(const struct reload_result *res, void *arg)
+{
+	struct job *job = arg;
+	struct buf out = BUF_INIT;
+	if (job->ctl)
+		put_outcome(&out, job->ctl->pipeline, job->plan, res);
+	job_end(job, &out, exit_of(res->code));
+	buf_fini(&out);
+}
+
+/* ---- commands --------------------------------------------------------------------------------- */
+
+enum call_result run_reload(struct call *call)
+{
+	struct job *job = job_new(call, &call->ctl->jobs);
+	if (!job)
+		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+	pipeline_reload(call->p, done, job);
+	return CALL_LATER;
+}
+
+static enum call_result try_file(struct call *call, const char *path)
+{
+	struct ctl *ctl = call->ctl;
+	struct err err = ERR_INIT;
+	if (path[0] != '/')
+		return call_fail(call, CTL_USAGE, "%s: an absolute path is needed", path);
+	if (ctl->n_plans >= CTL_PLANS_MAX)
+		return call_fail(call, CTL_FAILED, "%u configurations are being tried already",
+				 ctl->n_plans);
+	struct job *job = job_new(call, &ctl->jobs);
+	if (!job)
+		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+	job->plan = true;
+	ctl->n_plans++;
+	int r = pipeline_plan(call->p, path, done, job, &err);
+	if (!r)
+		return CALL_LATER;
+	job_drop(job, &ctl->jobs);
+	return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
+}
+
+enum call_result run_plan(struct call *call)
+{
+	return try_file(call, call->req->args[0]);
+}
+
+enum call_result run_config_check(struct call *call)
+{
+	struct pipeline_status s;
+	pipeline_status(call->p, &s);
+	return try_file(call, call->req->n_args ? call->req->args[0] : s.config_path);
+}
+
+enum call_result run_config_show(struct call *call)
+{
+	struct pipeline_status s;
+	struct buf text = BUF_INIT;
+	unsigned flags = (call->req->flags & CTL_FLAG_ORIGIN ? CONF_SHOW_ORIGIN : 0) |
+			 (call->req->flags & CTL_FLAG_DEFAULTS ? CONF_SHOW_DEFAULTS : 0);
+	pipeline_status(call->p, &s);
+	int r = conf_show(pipeline_conf(call->p), flags, &text);
+	if (r) {
+		buf_fini(&text);
+		return call_fail(call, CTL_FAILED, "out of memory");
+	}
+	json_obj(&call->j);
+	json_kstr(&call->j, "path", s.config_path);
+	json_kuint(&call->j, "generation", s.config_generation);
+	json_kstr(&call->j, "yaml", buf_text(&text));
+	json_end_obj(&call->j);
+	buf_fini(&text);
+	return CALL_DONE;
+}

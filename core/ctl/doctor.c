@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The usual faults, each with what to do about it. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/ctl/internal.h"
+#include "core/ctl/kubelet.h"
+#include "core/util/fs.h"
+#include "core/util/str.h"
+#include "core/wire/sock.h"
+
+#define NAMED_MAX 3u /* containers that a finding names */
+
+enum verdict { FINE, NOTE, WARNING, ERROR };
+
+struct doctor {
+	struct json *j;
+	struct pipeline *p;
+	struct ctl *ctl;
+	const char *check;
+	enum verdict worst;
+	unsigned n; /* findings of the running check */
+};
+
+__attribute__((format(printf, 4, 5))) static void finding(struct doctor *d, enum verdict verdict,
+							  const char *hint, const char *fmt, ...)
+{
+	static const char *const names[] = {"ok", "note", "warning", "error"};
+	char text[2 * ERR_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	json_obj(d->j);
+	json_kstr(d->j, "check", d->check);
+	json_kstr(d->j, "verdict", names[verdict]);
+	json_kstr(d->j, "text", text);
+	json_kstr(d->j, "hint", hint);
+	json_end_obj(d->j);
+	if (verdict > d->worst)
+		d->worst = verdict;
+	d->n++;
+}
+
+/* ---- the runtime ------------------------------------------------------------------------------ */
+
+static const char nri_hint[] = "containerd: [plugins.\"io.containerd.nri.v1.nri\"] disable = false "
+			       "(the default from 2.0 on); CRI-O: "
+			       "[crio.nri] enable_nri = true; then restart the runtime";
+
+static void check_nri_socket(struct doctor *d)
+{
+	const char *path = conf_core(pipeline_conf(d->p))->runtime.socket;
+	struct stat st;
+	struct err err = ERR_INIT;
+	if (stat(path, &st) < 0) {
+		finding(d, ERROR, nri_hint, "there is no NRI socket at %s: %s", path,
+			strerror(errno));
+		return;
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		finding(d, ERROR, "see runtime.socket in rp.conf", "%s is not a socket", path);
+		return;
+	}
+	if (wire_check_folder(path, &err))
+		finding(d, WARNING, NULL, "%s", err.text);
+	finding(d, ERROR, nri_hint, "the NRI socket %s is there, but nobody takes us in", path);
+}
+
+static void check_runtime(struct doctor *d)
+{
+	const struct runtime_state *rt = pipeline_runtime(d->p);
+	if (!rt->connected) {
+		finding(d, ERROR, "is it running? systemctl status containerd",
+			"the runtime is not connected: %s",
+			rt->last_error[0] ? rt->last_error : "no attempt has ended yet");
+		check_nri_socket(d);
+		return;
+	}
+	if (!rt->synchronized)
+		finding(d, WARNING,
+			"this is a matter of a second; if it lasts, restart the runtime",
+			"the runtime is connected and has not told its containers yet");
+	if (rt->disconnects)
+		finding(d, NOTE, NULL, "the connection was lost %llu times%s%s",
+			(unsigned long long)rt->disconnects,
+			rt->last_error[0] ? ", the last time: " : "", rt->last_error);
+	finding(d, FINE, NULL, "%s %s is connected", rt->name, rt->version);
+}
+
+static void check_requests(struct doctor *d)
+{
+	const struct pipeline_stats *st = pipeline_stats(d->p);
+	const struct runtime_state *rt = pipeline_runtime(d->p);
+	uint64_t limit_ns = rt->request_timeout_ms * 1000000, n = 0;
+	for (unsigned r = 0; r < N_REQUESTS; r++) {
+		const struct request_stats *s = &st->requests[r];
+		n += s->n;
+		if (limit_ns && s->max_ns > limit_ns / 2)
+			finding(d, WARNING,
+				"a runtime drops plugins that are late: is the machine overloaded?",
+				"%s took %llu ms once, the runtime waits %llu ms", request_name(r),
+				(unsigned long long)(s->max_ns / 1000000),
+				(unsigned long long)rt->request_timeout_ms);
+	}
+	if (st->unmanaged)
+		finding(d, WARNING, "see onPolicyError in rp.conf",
+			"%llu containers were started unmanaged, as the policy could not place "
+			"them",
+			(unsigned long long)st->unmanaged);
+	if (st->invariant_breaks)
+		finding(d, WARNING,
+			"this is a fault of the policy module: please report it with the log",
+			"%llu decisions of the policy broke a rule and were dropped",
+			(unsigned long long)st->invariant_breaks);
+	finding(d, FINE, NULL, "%llu requests were answered", (unsigned long long)n);
+}
+
+static void check_updates(struct doctor *d)
+{
+	const struct pipeline_stats *st = pipeline_stats(d->p);
+	unsigned waiting = updates_waiting(d->p);
+	if (st->updates_failed)
+		finding(d, waiting ? ERROR : WARNING, "nri-rpctl events has the reasons",
+			"the runtime failed %llu updates, %u containers wait for theirs",
+			(unsigned long long)st->updates_failed, waiting);
+	else if (waiting)
+		finding(d, NOTE, NULL, "%u containers wait for an update", waiting);
+	else
+		finding(d, FINE, NULL, "all containers have what was decided");
+}
+
+/* ---- ourselves -------------------------------------------------------------------------------- */
+
+static void check_config(struct doctor *d)
+{
+	struct pipeline_status s;
+	pipeline_status(d->p, &s);
+	if (s.safe_mode)
+		finding(d, ERROR,
+			"mend the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload",
+			"safe mode, policy %s instead of %s: %s", s.policy, s.configured_policy,
+			s.safe_mode_reason);
+	if (!s.config_ok)
+		finding(d, ERROR, "nri-rpctl config check shows what is wrong",
+			"the last reload was refused, the configuration before it is in force: %s",
+			s.config_error);
+	if (!d->n)
+		finding(d, FINE, NULL, "%s is in force, policy %s", s.config_path, s.policy);
+}
+
+static int check_module(const struct loader_item *item, void *arg)
+{
+	struct doctor *d = arg;
+	if (item->hidden)
+		return 0;
+	if (item->quarantined)
+		finding(d, ERROR,
+			"nri-rpctl modules clear NAME lets it run again; so does another build of "
+			"it",
+			"module %s died %u times in a short time and is not loaded", item->name,
+			CRUMB_DEATHS);
+	else if (item->err)
+		finding(d, WARNING, NULL, "%s", err_text(item->err, item->err->code));
+	return 0;
+}
+
+static int check_stale(struct instance *i, void *arg)
+{
+	struct doctor *d = arg;
+	const struct module *m = instance_module(i);
+	int stale = module_stale(pipeline_loader(d->p), m);
+	if (stale == MODULE_CHANGED)
+		finding(d, WARNING,
+			"systemctl restart nri-rpd takes the new one; containers stay where they "
+			"are",
+			"module %s on disk is another build than the one that runs", m->name);
+	else if (stale == MODULE_GONE)
+		finding(d, WARNING, "the next start will not find it: reinstall the package",
+			"module %s is in use, but its file is gone", m->name);
+	return 0;
+}
+
+static void check_modules(struct doctor *d)
+{
+	const struct crumb_death *last = crumb_history(pipeline_crumb(d->p), 0);
+	(void)loader_list(pipeline_loader(d->p), check_module, d);
+	(void)pipeline_each_instance(d->p, check_stale, d);
+	if (last)
+		finding(d, WARNING, "nri-rpctl modules has the list",
+			"the daemon %s inside module %s, in %s of %s",
+			last->cause == CRUMB_HUNG ? "was ended for hanging" : "died", last->module,
+			crumb_call_name(last->call),
+			last->object[0] ? last->object : "nothing in particular");
+	if (!d->n)
+		finding(d, FINE, NULL, "modules are sound");
+}
+
+static void check_controllers(struct doctor *d)
+{
+	for (unsigned i = 0; i < pipeline_n_controllers(d->p); i++) {
+		struct controller_status c;
+		pipeline_controller(d->p, i, &c);
+		if (!c.running)
+			finding(d, WARNING, NULL, "controller %s (%s) does not run: %s", c.name,
+				c.mode, c.error);
+		else if (c.failed || c.partial)
+			finding(d, WARNING, "nri-rpctl events has the reasons",
+				"controller %s failed for %u containers, and did not do all for %u",
+				c.name, c.failed, c.partial);
+	}
+	if (!d->n)
+		finding(d, FINE, NULL, "%u controllers run", pipeline_n_controllers(d->p));
+}
+
+static void check_store(struct doctor *d)
+{
+	struct pipeline_status s;
+	struct store_stats st;
+	pipeline_status(d->p, &s);
+	store_stats(pipeline_store(d->p), &st);
+	if (st.failures)
+		finding(d, st.commits ? WARNING : ERROR,
+			"is the disk full? df -h, and see cache.dir in rp.conf",
+			"%llu commits to the store failed, %llu did not",
+			(unsigned long long)st.failures, (unsigned long long)st.commits);
+	if (store_pending(pipeline_store(d->p)) && st.failures)
+		finding(d, WARNING, NULL,
+			"not all of the state is in the store: a restart now may move containers");
+	if (!str_eq(s.store_state, "fresh") && !str_eq(s.store_state, "restored"))
+		finding(d, NOTE, NULL, "at the start the store was: %s", s.store_state);
+	if (!d->n)
+		finding(d, FINE, NULL, "the store is %s, %llu commits", s.store_state,
+			(unsigned long long)st.commits);
+}
+
+static void check_containers(struct doctor *d)
+{
+	const struct ctr *ctr = cache_ctrs(pipeline_cache(d->p));
+	unsigned n = 0;
+	for (; ctr; ctr = ctr->next) {
+		if (!ctr_live(ctr->cur.state) || !ctr->cur.degraded)
+			continue;
+		if (++n <= NAMED_MAX)
+			finding(d, WARNING, "nri-rpctl explain CONTAINER", "%s: %s", ctr->full_name,
+				ctr->cur.degraded->data);
+	}
+	if (n > NAMED_MAX)
+		finding(d, WARNING, "nri-rpctl containers",
+			"and %u more that do not run as they should", n - NAMED_MAX);
+	if (!n)
+		finding(d, FINE, NULL, "%u containers run as they should",
+			cache_n_ctrs(pipeline_cache(d->p)));
+}
+
+static void check_socket(struct doctor *d)
+{
+	struct err err = ERR_INIT;
+	if (wire_check_folder(d->ctl->path, &err))
+		finding(d, WARNING, NULL, "control socket: %s", err.text);
+	else
+		finding(d, FINE, NULL, "control socket %s, %u of %u clients", d->ctl->path,
+			d->ctl->n_clients, CTL_CLIENTS_MAX);
+}
+
+/* ---- the node --------------------------------------------------------------------------------- */
+
+static void check_kubelet(struct doctor *d)
+{
+	const struct fs_root *root = pipeline_root(d->p);
+	struct pipeline_status s;
+	char policy[64];
+	pipeline_status(d->p, &s);
+	if (kubelet_policy(root, KUBELET_CPU_STATE, policy, sizeof policy) &&
+	    str_eq(policy, "static") && !str_eq(s.policy, "none"))
+		finding(d, ERROR,
+			"kubelet: cpuManagerPolicy: none, remove "
+			"/var/lib/kubelet/cpu_manager_state",
+			"the kubelet's CPU manager (static) and policy %s both set the CPUs of "
+			"containers",
+			s.policy);
+	if (kubelet_policy(root, KUBELET_MEMORY_STATE, policy, sizeof policy) &&
+	    str_eq(policy, "Static") && !str_eq(s.policy, "none"))
+		finding(d, ERROR,
+			"kubelet: memoryManagerPolicy: None, remove "
+			"/var/lib/kubelet/memory_manager_state",
+			"the kubelet's memory manager (Static) and policy %s both set memory nodes",
+			s.policy);
+	if (!d->n)
+		finding(d, FINE, NULL, "no manager of the kubelet is in the way");
+}
+
+static const char *cgroup_driver(struct cache *cache)
+{
+	for (const struct pod *pod = cache_pods(cache); pod; pod = pod->hh.next)
+		if (pod->cgroup_parent && pod->cgroup_parent[0])
+			return str_has_suffix(pod->cgroup_parent, ".slice") ? "systemd"
+									    : "cgroupfs";
+	return "not seen yet";
+}
+
+static void check_cgroup(struct doctor *d)
+{
+	const struct fs_root *root = pipeline_root(d->p);
+	const char *driver = cgroup_driver(pipeline_cache(d->p));
+	char controllers[1024];
+	ssize_t n =
+		fs_read(root, "sys/fs/cgroup/cgroup.controllers", controllers, sizeof controllers);
+	if (n >= 0) {
+		if (!strstr(controllers, "cpuset"))
+			finding(d, ERROR,
+				"the kernel lacks CONFIG_CPUSETS, or cgroup_disable=cpuset was "
+				"given",
+				"cgroup v2 without the controller cpuset: containers cannot be "
+				"confined");
+		else
+			finding(d, FINE, NULL, "cgroup v2, driver %s", driver);
+		return;
+	}
+	if (fs_exists(root, "sys/fs/cgroup/cpuset"))
+		finding(d, FINE, NULL, "cgroup v1, driver %s", driver);
+	else
+		finding(d, NOTE, NULL, "no cgroup file system is to be seen, driver %s", driver);
+}
+
+static void check_machine(struct doctor *d)
+{
+	struct topo *topo = pipeline_topo(d->p);
+	struct rp_idset off;
+	char text[256];
+	for (uint32_t i = 0; i < topo_n_notes(topo); i++)
+		finding(d, NOTE, NULL, "%s", topo_note(topo, i));
+	rp_idset_andnot(&off, topo_ids(topo, RP_CPUS_PRESENT), topo_ids(topo, RP_CPUS_ONLINE));
+	if (!rp_ids_empty(rp_ids_of(&off))) {
+		(void)rp_ids_format(rp_ids_of(&off), text, sizeof text);
+		finding(d, NOTE, NULL, "CPUs that are offline: %s", text);
+	}
+	finding(d, FINE, NULL, "%u CPUs, %u memory nodes",
+		rp_ids_count(topo_ids(topo, RP_CPUS_ONLINE)),
+		rp_ids_count(topo_ids(topo, RP_NODES_MEMORY)));
+}
+
+/* ---- all of them ------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *name;
+	void (*run)(struct doctor *d);
+} checks[] = {
+	{"runtime", check_runtime},	  {"requests", check_requests},
+	{"updates", check_updates},	  {"configuration", check_config},
+	{"modules", check_modules},	  {"controllers", check_controllers},
+	{"store", check_store},		  {"containers", check_containers},
+	{"control socket", check_socket}, {"kubelet", check_kubelet},
+	{"cgroup", check_cgroup},	  {"machine", check_machine},
+};
+
+enum call_result run_doctor(struct call *call)
+{
+	struct doctor d = {.j = &call->j, .p = call->p, .ctl = call->ctl};
+	json_arr(&call->j);
+	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+		d.check = checks[i].name;
+		d.n = 0;
+		checks[i].run(&d);
+	}
+	json_end_arr(&call->j);
+	call->exit = d.worst == ERROR ? CTL_DEGRADED : CTL_OK;
+	return CALL_DONE;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The socket, its clients, and answers of any length. */
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "core/ctl/internal.h"
+#include "core/util/cleanup.h"
+#include "core/util/fs.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+#include "core/wire/sock.h"
+
+#define LOG_SOURCE "control"
+#define SOCKET_MODE 0600
+#define FOLDER_MODE 0755
+#define ACCEPT_PAUSE_MS 1000u
+#define ACCEPTS_MAX 16u /* a turn of the loop */
+
+/* ---- answers ---------------------------------------------------------------------------------- */
+
+static void send_piece(struct rpc_request *rpc, const uint8_t *data, size_t len, int exit,
+		       uint64_t rest)
+{
+	Control__Response res = CONTROL__RESPONSE__INIT;
+	res.json.data = (uint8_t *)(uintptr_t)data;
+	res.json.len = len;
+	res.exit = exit;
+	res.rest = rest;
+	(void)rpc_reply(rpc, &res.base);
+}
+
+void server_answer(struct client *client, struct rpc_request *rpc, struct buf *out, int exit)
+{
+	size_t len = buf_len(out);
+	if (out->failed) {
+		(void)rpc_reply_error(rpc, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+		return;
+	}
+	if (len > CTL_DOCUMENT_MAX) {
+		(void)rpc_reply_error(rpc, TTRPC_RESOURCE_EXHAUSTED,
+				      "the document has %zu bytes, at most %u are sent", len,
+				      CTL_DOCUMENT_MAX);
+		return;
+	}
+	if (len <= CTL_PIECE_MAX || !client) {
+		send_piece(rpc, buf_bytes(out), len < CTL_PIECE_MAX ? len : CTL_PIECE_MAX, exit, 0);
+		return;
+	}
+	buf_fini(&client->rest);
+	client->rest = *out;
+	*out = (struct buf)BUF_INIT;
+	client->rest_id = ++client->ctl->last_rest;
+	send_piece(rpc, buf_bytes(&client->rest), CTL_PIECE_MAX, exit, client->rest_id);
+	buf_consume(&client->rest, CTL_PIECE_MAX);
+}
+
+void server_more(struct client *client, struct rpc_request *rpc, uint64_t rest)
+{
+	size_t left = buf_len(&client->rest), n = left < CTL_PIECE_MAX ? left : CTL_PIECE_MAX;
+	if (!rest || rest != client->rest_id) {
+		(void)rpc_reply_error(rpc, TTRPC_NOT_FOUND, "there is no more of that document");
+		return;
+	}
+	if (n == left)
+		client->rest_id = 0;
+	send_piece(rpc, buf_bytes(&client->rest), n, 0, client->rest_id);
+	buf_consume(&client->rest, n);
+	if (!client->rest_id)
+		buf_fini(&client->rest);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------- */
+
+struct job *job_new(struct call *call, struct job **list)
+{
+	struct ctl *ctl = call->ctl;
+	struct job *job = ctl->n_jobs < CTL_JOBS_MAX ? calloc(1, sizeof *job) : NULL;
+	if (!job)
+		return NULL;
+	*job = (struct job){.ctl = ctl, .client = call->client, .rpc = call->rpc};
+	DL_APPEND(*list, job);
+	ctl->n_jobs++;
+	return job;
+}
+
+/* Its request is answered, its place is free; what may still come of it has nobody to go to. */
+static void job_detach(struct job *job, struct job **list)
+{
+	DL_DELETE(*list, job);
+	job->ctl->n_jobs--;
+	job->ctl->n_plans -= job->plan;
+	job->ctl = NULL;
+	job->timer = loop_timer_free(job->timer);
+}
+
+void job_end(struct job *job, struct buf *out, int exit)
+{
+	if (job->ctl) {
+		if (out)
+			server_answer(job->client, job->rpc, out, exit);
+		else
+			(void)rpc_reply_error(job->rpc, TTRPC_UNAVAILABLE, "nri-rpd is stopping");
+		job_detach(job, job->timer ? &job->ctl->waits : &job->ctl->jobs);
+	}
+	free(job);
+}
+
+void job_drop(struct job *job, struct job **list)
+{
+	job_detach(job, list);
+	free(job);
+}
+
+static void abandon_jobs(struct ctl *ctl)
+{
+	while (ctl->waits)
+		job_end(ctl->waits, NULL, 0);
+	/* The pipeline still holds these, and calls their ends. */
+	while (ctl->jobs) {
+		struct job *job = ctl->jobs;
+		(void)rpc_reply_error(job->rpc, TTRPC_UNAVAILABLE, "nri-rpd is stopping");
+		job_detach(job, &ctl->jobs);
+	}
+}
+
+static void forget_client(struct job *list, const struct client *client)
+{
+	struct job *job;
+	DL_FOREACH (list, job)
+		if (job->client == client)
+			job->client = NULL;
+}
+
+/* ---- clients ---------------------------------------------------------------------------------- */
+
+static void client_free(struct client *client)
+{
+	struct ctl *ctl = client->ctl;
+	forget_client(ctl->jobs, client);
+	forget_client(ctl->waits, client);
+	DL_DELETE(ctl->clients, client);
+	ctl->n_clients--;
+	trunk_free(client->trunk);
+	buf_fini(&client->rest);
+	free(client);
+}
+
+static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
+{
+	(void)trunk;
+	if (err->code != -ECONNRESET)
+		log_info("a client is let go: %s", err->text);
+	client_free(arg);
+}
+
+static void on_request(struct rpc_request *rpc, void *arg)
+{
+	command_serve(arg, rpc);
+}
+
+static int client_new(struct ctl *ctl, int fd, struct err *err)
+{
+	struct client *client = calloc(1, sizeof *client);
+	if (!client) {
+		(void)close(fd);
+		return err_errno(err, -ENOMEM, "a client is turned away");
+	}
+	client->ctl = ctl;
+	const struct trunk_config config = {
+		.recv_max = CTL_REQUEST_MAX, .closed = on_closed, .arg = client};
+	int r = trunk_new(ctl->loop, fd, &config, &client->trunk, err);
+	if (r) {
+		free(client);
+		return r;
+	}
+	rpc_serve(trunk_rpc(client->trunk, 0), on_request, client);
+	DL_APPEND(ctl->clients, client);
+	ctl->n_clients++;
+	return 0;
+}
+
+static int admit(const struct ctl *ctl, int fd, struct err *err)
+{
+	struct ucred peer;
+	int r = wire_peer(fd, &peer);
+	if (r)
+		return err_errno(err, r, "a client is turned away: its user is not known");
+	if (peer.uid != 0 && peer.uid != geteuid())
+		return err_set(err, -EPERM, "a client is turned away: process %d of user %u",
+			       peer.pid, peer.uid);
+	if (ctl->n_clients >= CTL_CLIENTS_MAX)
+		return err_set(err, -EBUSY, "a client is turned away: %u are connected",
+			       ctl->n_clients);
+	return 0;
+}
+
+static void resume(void *arg)
+{
+	struct ctl *ctl = arg;
+	if (ctl->io)
+		(void)loop_io_set(ctl->io, LOOP_READ);
+}
+
+static void on_connection(unsigned events, void *arg)
+{
+	struct ctl *ctl = arg;
+	(void)events;
+	for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
+		struct err err = ERR_INIT;
+		int fd = wire_accept(ctl->fd);
+		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
+			/* The connection stays in the queue and would wake us at once. */
+			(void)loop_io_set(ctl->io, 0);
+			(void)loop_timer_arm(ctl->pause, ACCEPT_PAUSE_MS);
+			(void)err_errno(&err, fd, "a client has to wait");
+		}
+		if (fd >= 0 && admit(ctl, fd, &err))
+			(void)close(fd);
+		else if (fd >= 0)
+			(void)client_new(ctl, fd, &err);
+		if (err.code && log_allowed(&ctl->turned_away, LOG_SOURCE))
+			log_warning("%s", err.text);
+		if (fd < 0)
+			return;
+	}
+}
+
+/* ---- the socket ------------------------------------------------------------------------------- */
+
+static int make_folder(const char *path, struct err *err)
+{
+	_free_ char *copy = strdup(path);
+	struct err insecure = ERR_INIT;
+	if (!copy)
+		return err_errno(err, -ENOMEM, "control socket %s", path);
+	int r = fs_mkdirs(dirname(copy), FOLDER_MODE, err);
+	if (r)
+		return err_prefix(err, "control socket %s", path);
+	if (wire_check_folder(path, &insecure))
+		log_warning("control socket: %s", insecure.text);
+	return 0;
+}
+
+static void close_socket(struct ctl *ctl)
+{
+	struct stat st;
+	ctl->io = loop_io_free(ctl->io);
+	if (ctl->fd < 0)
+		return;
+	(void)close(ctl->fd);
+	ctl->fd = -1;
+	if (lstat(ctl->path, &st) == 0 && st.st_dev == ctl->dev && st.st_ino == ctl->ino)
+		(void)unlink(ctl->path);
+}
+
+static int open_socket(struct ctl *ctl, const char *path, int *ret_fd, struct stat *ret_st,
+		       struct loop_io **ret_io, struct err *err)
+{
+	int r = make_folder(path, err);
+	if (r)
+		return r;
+	_close_ int fd = wire_listen_unix(path, SOCKET_MODE, err);
+	if (fd < 0)
+		return err_prefix(err, "control socket");
+	struct loop_io *io = loop_io_new(ctl->loop, fd, LOOP_READ, on_connection, ctl);
+	if (!io || lstat(path, ret_st) < 0) {
+		r = io ? -errno : -ENOMEM;
+		loop_io_free(io);
+		(void)unlink(path);
+		return err_errno(err, r, "control socket %s", path);
+	}
+	*ret_io = io;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err)
+{
+	struct stat st = {0};
+	struct loop_io *io = NULL;
+	int fd = -1;
+	if (str_eq(ctl->path, socket))
+		return 0;
+	_free_ char *path = strdup(socket);
+	if (!path)
+		return err_errno(err, -ENOMEM, "control socket %s", socket);
+	int r = *socket ? open_socket(ctl, socket, &fd, &st, &io, err) : 0;
+	if (r)
+		return r;
+	close_socket(ctl);
+	free(ctl->path);
+	ctl->path = TAKE(path);
+	ctl->fd = fd;
+	ctl->io = io;
+	ctl->dev = st.st_dev;
+	ctl->ino = st.st_ino;
+	if (*socket)
+		log_info("control socket: %s", socket);
+	return 0;
+}
+
+int ctl_new(struct loop *loop, struct pipeline *pipeline, const char *socket, struct ctl **ret,
+	    struct err *err)
+{
+	struct ctl *ctl = calloc(1, sizeof *ctl);
+	if (!ctl)
+		return err_errno(err, -ENOMEM, "control socket");
+	ctl->loop = loop;
+	ctl->pipeline = pipeline;
+	ctl->fd = -1;
+	ctl->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
+	ctl->path = strdup("");
+	ctl->pause = loop_timer_new(loop, resume, ctl);
+	int r = ctl->path && ctl->pause ? events_init(ctl) : -ENOMEM;
+	if (r)
+		(void)err_errno(err, r, "control socket");
+	else
+		r = ctl_set_socket(ctl, socket, err);
+	if (r) {
+		ctl_free(ctl);
+		return r;
+	}
+	*ret = ctl;
+	return 0;
+}
+
+struct ctl *ctl_free(struct ctl *ctl)
+{
+	if (!ctl)
+		return NULL;
+	events_fini(ctl);
+	close_socket(ctl);
+	abandon_jobs(ctl);
+	while (ctl->clients)
+		client_free(ctl->clients);
+	loop_timer_free(ctl->pause);
+	free(ctl->path);
+	free(ctl);
+	return NULL;
+}

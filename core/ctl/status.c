@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the daemon is, and why it is not well if it is not. */
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/ctl/internal.h"
+#include "core/util/cleanup.h"
+
+/* ---- reasons ---------------------------------------------------------------------------------- */
+
+static void put_reasons(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	const struct runtime_state *rt = pipeline_runtime(p);
+	char text[2 * ERR_TEXT_MAX];
+	json_key(j, "reasons");
+	json_arr(j);
+	if (s->safe_mode) {
+		(void)snprintf(text, sizeof text, "safe mode: %s", s->safe_mode_reason);
+		json_str(j, text);
+	}
+	if (!s->config_ok) {
+		(void)snprintf(text, sizeof text, "the last reload was refused: %s",
+			       s->config_error);
+		json_str(j, text);
+	}
+	if (!rt->connected) {
+		(void)snprintf(text, sizeof text, "the runtime is not connected: %s",
+			       rt->last_error);
+		json_str(j, text);
+	} else if (!rt->synchronized) {
+		json_str(j, "the runtime has not told its containers yet");
+	}
+	if (s->n_degraded) {
+		(void)snprintf(text, sizeof text, "%u containers do not run as they should",
+			       s->n_degraded);
+		json_str(j, text);
+	}
+	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
+		struct controller_status c;
+		pipeline_controller(p, i, &c);
+		if (c.running)
+			continue;
+		(void)snprintf(text, sizeof text, "controller %s does not run: %s", c.name,
+			       c.error);
+		json_str(j, text);
+	}
+	json_end_arr(j);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------ */
+
+static void put_policy(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	const struct instance *policy = pipeline_policy(p);
+	json_key(j, "policy");
+	json_obj(j);
+	put_text(j, "name", s->policy);
+	put_text(j, "version", policy ? instance_module(policy)->version : NULL);
+	put_text(j, "configured", s->configured_policy);
+	json_kbool(j, "safe_mode", s->safe_mode);
+	put_text(j, "safe_mode_reason", s->safe_mode_reason);
+	json_end_obj(j);
+	json_key(j, "config");
+	json_obj(j);
+	json_kstr(j, "path", s->config_path);
+	json_kuint(j, "generation", s->config_generation);
+	json_kbool(j, "ok", s->config_ok);
+	put_text(j, "error", s->config_error);
+	json_end_obj(j);
+}
+
+static void put_runtime(struct json *j, struct pipeline *p)
+{
+	const struct runtime_state *rt = pipeline_runtime(p);
+	json_key(j, "runtime");
+	json_obj(j);
+	json_kbool(j, "connected", rt->connected);
+	json_kbool(j, "synchronized", rt->synchronized);
+	put_text(j, "name", rt->name);
+	put_text(j, "version", rt->version);
+	put_text(j, "nri_version", rt->nri_version);
+	put_time(j, "connected_at", rt->connected_ns);
+	put_time(j, "synchronized_at", rt->synchronized_ns);
+	json_kuint(j, "request_timeout_ms", rt->request_timeout_ms);
+	json_kuint(j, "connects", rt->connects);
+	json_kuint(j, "disconnects", rt->disconnects);
+	put_text(j, "error", rt->connected ? NULL : rt->last_error);
+	json_end_obj(j);
+}
+
+static void put_counts(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	const struct pipeline_stats *st = pipeline_stats(p);
+	json_kuint(j, "pods", s->n_pods);
+	json_kuint(j, "containers", s->n_ctrs);
+	json_kuint(j, "degraded_containers", s->n_degraded);
+	json_kuint(j, "module_deaths", s->n_module_deaths);
+	json_key(j, "updates");
+	json_obj(j);
+	json_kuint(j, "waiting", s->n_updates_waiting);
+	json_kbool(j, "outstanding", updates_outstanding(p));
+	json_kuint(j, "sent", st->updates_sent);
+	json_kuint(j, "failed", st->updates_failed);
+	json_kuint(j, "in_replies", st->updates_in_replies);
+	json_end_obj(j);
+	json_key(j, "counts");
+	json_obj(j);
+	json_kuint(j, "policy_errors", st->policy_errors);
+	json_kuint(j, "invariant_breaks", st->invariant_breaks);
+	json_kuint(j, "resyncs", st->resyncs);
+	json_kuint(j, "moved", st->moved);
+	json_kuint(j, "unmanaged", st->unmanaged);
+	json_kuint(j, "adopted", st->adopted);
+	json_kuint(j, "reloads", st->reloads);
+	json_kuint(j, "reloads_refused", st->reloads_refused);
+	json_kuint(j, "store_errors", st->store_errors);
+	json_end_obj(j);
+}
+
+static void put_requests(struct json *j, struct pipeline *p)
+{
+	const struct pipeline_stats *st = pipeline_stats(p);
+	json_key(j, "requests");
+	json_arr(j);
+	for (unsigned r = 0; r < N_REQUESTS; r++) {
+		const struct request_stats *s = &st->requests[r];
+		if (!s->n)
+			continue;
+		json_obj(j);
+		json_kstr(j, "name", request_name(r));
+		json_kuint(j, "count", s->n);
+		json_kuint(j, "failed", s->failed);
+		json_kuint(j, "mean_us", s->total_ns / s->n / 1000);
+		json_kuint(j, "max_us", s->max_ns / 1000);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+static void put_controllers(struct json *j, struct pipeline *p)
+{
+	json_key(j, "controllers");
+	json_arr(j);
+	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
+		struct controller_status c;
+		pipeline_controller(p, i, &c);
+		json_obj(j);
+		json_kstr(j, "name", c.name);
+		json_kstr(j, "mode", c.mode);
+		json_kbool(j, "running", c.running);
+		put_text(j, "error", c.error);
+		json_kuint(j, "pending", c.pending);
+		json_kuint(j, "done", c.done);
+		json_kuint(j, "partial", c.partial);
+		json_kuint(j, "failed", c.failed);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+static void put_store(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	struct store_stats st;
+	store_stats(pipeline_store(p), &st);
+	json_key(j, "store");
+	json_obj(j);
+	json_kstr(j, "state", s->store_state);
+	json_kuint(j, "commits", st.commits);
+	json_kuint(j, "failures", st.failures);
+	json_kuint(j, "records", st.records);
+	json_kuint(j, "file_bytes", st.file_bytes);
+	json_kuint(j, "used_bytes", st.used_bytes);
+	put_time(j, "last_commit", st.last_commit_ns);
+	json_kuint(j, "last_duration_us", st.last_duration_ns / 1000);
+	json_end_obj(j);
+}
+
+static void put_machine(struct json *j, struct pipeline *p)
+{
+	struct topo *topo = pipeline_topo(p);
+	json_key(j, "machine");
+	json_obj(j);
+	json_kuint(j, "packages", topo_n_units(topo, RP_LEVEL_PACKAGE));
+	json_kuint(j, "nodes", topo_n_units(topo, RP_LEVEL_NODE));
+	json_kuint(j, "cores", topo_n_units(topo, RP_LEVEL_CORE));
+	json_kuint(j, "cpus", topo_n_units(topo, RP_LEVEL_THREAD));
+	json_kuint(j, "memory", topo_memory(topo));
+	json_end_obj(j);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+/* "VmRSS:      1234 kB" */
+static uint64_t status_kib(const char *text, const char *name)
+{
+	unsigned long long kib = 0;
+	const char *line = strstr(text, name);
+	if (line)
+		(void)sscanf(line + strlen(name), ": %llu", &kib);
+	return kib;
+}
+
+static void put_process(struct json *j)
+{
+	char text[4096];
+	size_t n = 0;
+	_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	if (f)
+		n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	json_kuint(j, "resident", status_kib(text, "VmRSS") * 1024);
+	json_kuint(j, "resident_peak", status_kib(text, "VmHWM") * 1024);
+	json_kuint(j, "resident_anonymous", status_kib(text, "RssAnon") * 1024);
+	json_kuint(j, "resident_files", status_kib(text, "RssFile") * 1024);
+	json_kuint(j, "resident_shared", status_kib(text, "RssShmem") * 1024);
+}
+
+static void put_memory(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+{
+	const struct mallinfo2 heap = mallinfo2();
+	struct store_stats st;
+	store_stats(pipeline_store(p), &st);
+	json_key(j, "memory");
+	json_obj(j);
+	put_process(j);
+	json_kuint(j, "heap_used", heap.uordblks + heap.hblkhd);
+	json_kuint(j, "heap_free", heap.fordblks);
+	json_kuint(j, "machine", topo_size(pipeline_topo(p)));
+	json_kuint(j, "sets", intern_count(cache_sets(pipeline_cache(p))));
+	json_kuint(j, "store_file", st.file_bytes);
+	json_kuint(j, "containers", s->n_ctrs);
+	json_end_obj(j);
+}
+
+/* ---- the command ------------------------------------------------------------------------------ */
+
+enum call_result run_status(struct call *call)
+{
+	struct json *j = &call->j;
+	struct pipeline_status s;
+	pipeline_status(call->p, &s);
+	json_obj(j);
+	json_kstr(j, "version", NRI_RP_VERSION);
+	json_kint(j, "pid", getpid());
+	put_time(j, "started", s.started_ns);
+	put_time(j, "now", clock_wall_ns());
+	json_kbool(j, "degraded", s.degraded);
+	put_reasons(j, call->p, &s);
+	put_policy(j, call->p, &s);
+	put_runtime(j, call->p);
+	put_machine(j, call->p);
+	put_counts(j, call->p, &s);
+	put_requests(j, call->p);
+	put_controllers(j, call->p);
+	put_store(j, call->p, &s);
+	if (call->req->flags & CTL_FLAG_MEMORY)
+		put_memory(j, call->p, &s);
+	json_end_obj(j);
+	call->exit = s.degraded ? CTL_DEGRADED : CTL_OK;
+	return CALL_DONE;
+}
