@@ -32,6 +32,7 @@
 #define CONF_DEPTH_MAX 32u /* nesting */
 #define CONF_NODES_MAX 20000u /* of all sources, after the expansion of aliases */
 #define CONF_MEMBERS_MAX 4096u /* of one map */
+#define CONF_SECTIONS_MAX 256u /* keys at the top level */
 #define CONF_KEY_MAX 256u /* bytes of a key */
 #define CONF_ERRORS_MAX 64u /* problems that are kept; the rest is counted */
 #define CONF_PROBLEM_TEXT_MAX 512u /* bytes of one problem's text */

@@ -94,7 +94,7 @@ struct conf_docs {
 
 /* The character at s, of which n bytes are left (at least one); its length, or 0 when it is not UTF-8. */
 unsigned char_decode(const char *s, size_t n, uint32_t *ret);
-bool char_breaks(uint32_t c);	 /* ends a line */
+bool char_breaks(uint32_t c); /* ends a line */
 bool char_printable(uint32_t c); /* YAML allows it unescaped */
 
 /* Appends the documents of one source. 0, maybe with problems; -EINVAL with problems when the rest of the source is lost; -ENOMEM. */
@@ -117,7 +117,7 @@ bool value_equal(const char *a, const char *b, uint32_t type);
 /* A table as a tree: one node a key, `any` for "*", `elem` for "[]". */
 struct schema_node {
 	struct rp_key key; /* path is the last segment; type is never 0 */
-	bool declared;	   /* it has a row; else its children imply it */
+	bool declared; /* it has a row; else its children imply it */
 	struct schema_node *first, *next; /* named children in the order of the table */
 	struct schema_node *any, *elem;
 };
@@ -176,7 +176,7 @@ const struct schema_tree *conf_schema_of(const struct conf *conf, const char *mo
 
 /* ---- rewrite.c --------------------------------------------------------------------------------------------------- */
 
-/* Documents into conf->root. 0 or -ENOMEM; problems are only reported. */
+/* Documents into conf->root. 0, maybe with problems; -EINVAL with one that leaves nothing to go on with; -ENOMEM. */
 int rewrite_merge(struct conf_loader *l, struct conf_docs *docs);
 
 /* ---- check.c ----------------------------------------------------------------------------------------------------- */

@@ -327,15 +327,27 @@ static int read_resources(struct conf_loader *l, struct conf_docs *docs)
 	return 0;
 }
 
+static int check_width(struct conf_loader *l, const struct rp_cfg_node *top, rp_cfg where)
+{
+	if (top->n <= CONF_SECTIONS_MAX)
+		return 0;
+	return problem_node(l->errs, where, NULL, "more than %u keys at the top level",
+			    CONF_SECTIONS_MAX);
+}
+
 static int merge_docs(struct conf_loader *l, const struct conf_docs *docs, bool pushed,
 		      const char *policy, struct rp_cfg_node *into)
 {
 	for (struct conf_doc *doc = docs->first; doc; doc = doc->next) {
 		if (doc->pushed != pushed)
 			continue;
-		int rc = plain_form(l, doc->root, policy);
+		int rc = check_width(l, doc->root, doc->root);
+		if (rc == 0)
+			rc = plain_form(l, doc->root, policy);
 		if (rc == 0)
 			rc = merge(l->arena, into, doc->root);
+		if (rc == 0)
+			rc = check_width(l, into, doc->root);
 		if (rc < 0)
 			return rc;
 	}

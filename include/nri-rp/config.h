@@ -33,13 +33,14 @@ extern "C" {
 #define RP_T_ANY 13u	 /* not checked below here: the module does it in prepare() */
 #define RP_T_FREQ 14u	 /* 2.4GHz, 800MHz, a bare number in kHz, or min, base, turbo */
 
-#define RP_KEY_REQUIRED 0x1u
+#define RP_KEY_REQUIRED 0x1u /* wherever the map that holds it is there */
 #define RP_KEY_RESTART 0x2u /* a change needs a restart of nri-rpd; everything else is taken over by a reload */
 #define RP_KEY_NON_EMPTY 0x4u
 
 /*
  * One key. `path` is relative to the section: "pinCPU", "reservedResources.cpu", "balloonTypes[].name" (each element),
  * "cpuManagerPolicyOptions.*" (any key of a map). Parents come before children. Members that a type does not use are 0 or NULL.
+ * A map or list without rows for what is in it takes anything. An INT of at least N has max INT64_MAX, of at most N min INT64_MIN.
  */
 struct rp_key {
 	const char *path;

@@ -36,7 +36,7 @@ static const struct rp_key types_rows[] = {
 	{.path = "duration", .type = RP_T_DURATION, .fallback = "30s"},
 	{.path = "amount", .type = RP_T_AMOUNT},
 	{.path = "cpulist", .type = RP_T_CPULIST, .fallback = "0-3"},
-	{.path = "cpus", .type = RP_T_CPULIST, .flags = RP_KEY_NON_EMPTY},
+	{.path = "cpus", .type = RP_T_CPULIST, .flags = RP_KEY_NON_EMPTY, .fallback = "all"},
 	{.path = "freq", .type = RP_T_FREQ, .fallback = "turbo"},
 	{.path = "any", .type = RP_T_ANY, .fallback = "as bool"},
 	{.path = "map", .type = RP_T_MAP, .flags = RP_KEY_NON_EMPTY, .doc = "Free."},

@@ -771,6 +771,21 @@ static void test_long_problem(void **state)
 	assert_true(utf8_valid(last.errs.items[0].text, len));
 }
 
+static void test_sections(void **state)
+{
+	(void)state;
+	struct buf b = BUF_INIT;
+	for (unsigned i = 0; i < CONF_SECTIONS_MAX; i++)
+		(void)buf_printf(&b, "bare-%u:\n", i);
+	good(buf_text(&b));
+	(void)buf_add_str(&b, "one-more:\n");
+	bad(buf_text(&b), "rp.conf:1:1: more than 256 keys at the top level\n");
+	buf_consume(&b, strlen("bare-0:\n"));
+	(void)buf_add_str(&b, "---\nbare-0:\n");
+	bad(buf_text(&b), "rp.conf:258:1: more than 256 keys at the top level\n");
+	buf_fini(&b);
+}
+
 /* Whatever allocation fails: an error, nothing lost, nothing half done. */
 static void test_out_of_memory(void **state)
 {
@@ -788,7 +803,7 @@ static void test_out_of_memory(void **state)
 		source_of("agent", "agent: {podResourceAPI: true}\nbare: {y: 1}\n")};
 	sources[1].pushed = true;
 	unsigned n_failed = 0;
-	for (size_t limit = 1; limit < 1 << 20; limit += limit < 4096 ? 512 : 48) {
+	for (size_t limit = 1; limit < 1 << 20; limit += 16) {
 		forget();
 		conf_errors_init(&last.errs);
 		last.rc =
@@ -834,6 +849,7 @@ int main(void)
 		cmocka_unit_test(test_many_problems),
 		cmocka_unit_test(test_errors_before_warnings),
 		cmocka_unit_test(test_long_problem),
+		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

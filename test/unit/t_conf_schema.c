@@ -426,6 +426,9 @@ static void test_tables(void **state)
 	check_rows(KEY("a[]", RP_T_BOOL), KEY("a.b", RP_T_BOOL),
 		   "key table: the parent of \"a.b\" is no map");
 	check_rows(KEY("a.*", RP_T_BOOL), KEY("a.b", RP_T_BOOL), "");
+	check_row(KEY("a", RP_T_STRING, .fallback = "\xff"),
+		  "key table: \"a\" has texts that are not UTF-8");
+	check_row(KEY("a\xff", RP_T_STRING), "key table: \"?\" has texts that are not UTF-8");
 	check_table(NULL, 0, "");
 	check_table(NULL, 1, "key table: not filled in");
 	check_table(types_rows, CONF_SCHEMA_KEYS_MAX + 1, "key table: more than 4096 rows");

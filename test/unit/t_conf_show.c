@@ -107,6 +107,7 @@ static void test_show_defaults(void **state)
 				     "  bytes: 1Gi  # default\n"
 				     "  duration: 30s  # default\n"
 				     "  cpulist: 0-3  # default\n"
+				     "  # cpus: all  # default\n"
 				     "  freq: turbo  # default\n"
 				     "  # any: as bool  # default\n"
 				     "  list: [a, b]  # default\n"));
@@ -199,7 +200,9 @@ static void test_diff_defaults(void **state)
 	differ("types: {bool: false, list: [b, a], ints: []}", "",
 	       "types.bool: \"false\" -> nothing\ntypes.list: a list -> nothing\ntypes.ints: a "
 	       "list -> nothing\n");
-	differ("types: {options: {}, bool: ~}", "types:", "");
+	differ("types: {cpus: 0-3}", "types: {}", "types.cpus: \"0-3\" -> nothing\n");
+	differ("types: {options: {}, bool: ~}", "types: {bool: ~}", "");
+	differ("types: {options: {}, bool: ~}", "types: {int: ~, bool: ~, options: ~}", "");
 	differ("log: {debug: []}\nruntime: {index: 90}\ncontrollers: []\n", "", "");
 	differ("", "types: {list: [{a: b}]}", "types.list: nothing -> a list\n");
 }
