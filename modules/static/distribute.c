@@ -221,7 +221,7 @@ static void find_split(struct search *s)
 		struct positions p;
 		first_combination(&p, k);
 		do {
-			s->steps += k;
+			s->steps += s->n_nodes;
 			try_nodes(s, &p);
 		} while (!is_perfect(s) && s->steps <= DISTRIBUTE_STEPS &&
 			 next_combination(&p, s->n_nodes));

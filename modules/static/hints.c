@@ -6,6 +6,7 @@
  * a node is left out whenever the nodes below it can still do without.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "modules/static/hints.h"
 
@@ -18,8 +19,10 @@ struct search {
 	/* most[i][k]: free CPUs of the best k of the first i nodes */
 	uint32_t most[HINT_NODES_MAX + 1][HINT_NODES_MAX + 1];
 	uint32_t packages; /* how many packages the set has to touch; 0: any */
-	uint32_t steps;
+	uint32_t steps; /* while that matters */
 	uint32_t chosen[HINT_NODES_MAX], n_chosen;
+	uint32_t in_package[HINT_NODES_MAX],
+		n_touched; /* chosen nodes by package; packages that have any */
 };
 
 static int cmp_nodes(const void *pa, const void *pb)
@@ -34,17 +37,28 @@ static int cmp_down(const void *pa, const void *pb)
 	return *a < *b ? 1 : -(*a > *b);
 }
 
+/* With more packages than nodes nobody asks for them (settings_check). */
+static uint32_t package_of(const struct machine *m, const struct machine_unit *node)
+{
+	uint32_t p = m->level[MACHINE_PACKAGE].unit_of[node->cpus[0]];
+	return p < HINT_NODES_MAX ? p : HINT_NODES_MAX - 1;
+}
+
 static void init_search(struct search *s, const struct machine *m, struct rp_ids free)
 {
 	const struct machine_level_units *nodes = &m->level[MACHINE_NODE];
 	s->m = m;
 	s->n_nodes = nodes->n_units;
+	s->steps = 0;
+	s->n_chosen = 0;
+	s->n_touched = 0;
+	memset(s->in_package, 0, sizeof s->in_package);
 	for (uint32_t i = 0; i < s->n_nodes; i++)
 		s->node[i] = &nodes->units[i];
 	qsort(s->node, s->n_nodes, sizeof(s->node[0]), cmp_nodes);
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
 		s->n_free[i] = machine_count_free(s->node[i], free);
-		s->package[i] = m->level[MACHINE_PACKAGE].unit_of[s->node[i]->cpus[0]];
+		s->package[i] = package_of(m, s->node[i]);
 	}
 	for (uint32_t i = 0; i <= s->n_nodes; i++)
 		s->most[i][0] = 0;
@@ -57,43 +71,43 @@ static void init_search(struct search *s, const struct machine *m, struct rp_ids
 	}
 }
 
-static uint32_t touched_packages(const struct search *s)
+static void push(struct search *s, uint32_t node)
 {
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < s->n_chosen; i++) {
-		uint32_t j = 0;
-		while (s->package[s->chosen[j]] != s->package[s->chosen[i]])
-			j++;
-		n += j == i;
-	}
-	return n;
+	s->chosen[s->n_chosen++] = node;
+	s->n_touched += s->in_package[s->package[node]]++ == 0;
+}
+
+static void pop(struct search *s)
+{
+	uint32_t node = s->chosen[--s->n_chosen];
+	s->n_touched -= --s->in_package[s->package[node]] == 0;
 }
 
 /* Chooses k of the first i nodes that have `need` free CPUs together. */
 static int choose(struct search *s, uint32_t i, uint32_t k, uint32_t need)
 {
-	if (s->packages && touched_packages(s) > s->packages)
-		return 0;
 	if (!k)
-		return !need && (!s->packages || touched_packages(s) == s->packages);
-	if (i < k || s->most[i][k] < need || s->steps >= HINT_STEPS)
+		return !need && (!s->packages || s->n_touched == s->packages);
+	if (i < k || s->most[i][k] < need)
 		return 0;
-	s->steps++;
+	if (s->packages && (s->n_touched > s->packages || s->n_touched + k < s->packages ||
+			    s->steps++ >= HINT_STEPS))
+		return 0;
 	if (choose(s, i - 1, k, need))
 		return 1;
 	uint32_t has = s->n_free[i - 1];
-	s->chosen[s->n_chosen++] = i - 1;
+	push(s, i - 1);
 	if (choose(s, i - 1, k - 1, need > has ? need - has : 0))
 		return 1;
-	s->n_chosen--;
+	pop(s);
 	return 0;
 }
 
 static int find_of_size(struct search *s, uint32_t k, uint32_t n, uint32_t packages)
 {
 	s->packages = packages;
-	s->steps = 0;
-	s->n_chosen = 0;
+	while (s->n_chosen)
+		pop(s);
 	return choose(s, s->n_nodes, k, n);
 }
 

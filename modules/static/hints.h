@@ -14,7 +14,7 @@ enum hint_policy {
 
 #define HINT_NODES_MAX 64u
 /* With align-by-socket the search for a set of nodes may have to turn back; it gives up after so many steps. */
-#define HINT_STEPS 100000u
+#define HINT_STEPS 20000u
 
 struct hint {
 	int preferred;
