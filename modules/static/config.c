@@ -30,7 +30,7 @@ static const struct rp_key keys[] = {
 	{.path = "cpuManagerPolicyOptions",
 	 .type = RP_T_MAP,
 	 .doc = "Options of the kubelet's static CPU manager policy, by their names there."},
-	{.path = "cpuManagerPolicyOptions.*", .type = RP_T_ANY, .doc = "A boolean."},
+	{.path = "cpuManagerPolicyOptions.*", .type = RP_T_ANY, .doc = "true or false, as a string too."},
 	{.path = "topologyManagerPolicy",
 	 .type = RP_T_ENUM,
 	 .choices = "none|best-effort|restricted|single-numa-node",
