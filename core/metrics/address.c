@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/metrics/address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/metrics/metrics.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+#include "core/wire/sock.h"
+
+#define UNIX_MODE 0660
+#define BACKLOG 16
+
+static int bad(const char *text, struct err *err)
+{
+	return err_set(
+		err, -EINVAL,
+		"metrics.listen: %.*s: expected an address and a port (127.0.0.1:8891, [::1]:8891, "
+		":8891), unix:PATH, or nothing",
+		(int)METRICS_LISTEN_MAX, text);
+}
+
+static bool host_valid(const char *host)
+{
+	struct in6_addr any;
+	return !*host || inet_pton(AF_INET, host, &any) == 1 ||
+	       inet_pton(AF_INET6, host, &any) == 1;
+}
+
+int address_parse(const char *text, struct address *ret, struct err *err)
+{
+	struct address a = {.path = NULL};
+	const char *colon = strrchr(text, ':'), *host = text;
+	uint64_t port;
+	if (strnlen(text, METRICS_LISTEN_MAX) == METRICS_LISTEN_MAX)
+		return bad(text, err);
+	if (str_has_prefix(text, "unix:")) {
+		a.path = text + strlen("unix:");
+		if (a.path[0] != '/')
+			return bad(text, err);
+		*ret = a;
+		return 0;
+	}
+	if (!colon || str_to_u64(colon + 1, &port) || port > UINT16_MAX)
+		return bad(text, err);
+	size_t n = (size_t)(colon - text);
+	bool brackets = n >= 2 && text[0] == '[' && colon[-1] == ']';
+	if (brackets) {
+		host++;
+		n -= 2;
+	}
+	if (n >= sizeof a.host || (!brackets && memchr(host, ':', n)))
+		return bad(text, err);
+	memcpy(a.host, host, n);
+	if (str_eq(a.host, "localhost"))
+		(void)snprintf(a.host, sizeof a.host, "127.0.0.1");
+	if (!host_valid(a.host) || (brackets && !*a.host))
+		return bad(text, err);
+	a.port = (uint16_t)port;
+	*ret = a;
+	return 0;
+}
+
+static socklen_t fill4(const struct address *a, struct sockaddr_in *sa)
+{
+	*sa = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
+	sa->sin_addr.s_addr = htonl(INADDR_ANY);
+	if (*a->host)
+		(void)inet_pton(AF_INET, a->host, &sa->sin_addr);
+	return sizeof *sa;
+}
+
+static socklen_t fill6(const struct address *a, struct sockaddr_in6 *sa)
+{
+	*sa = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
+	sa->sin6_addr = in6addr_any;
+	if (*a->host)
+		(void)inet_pton(AF_INET6, a->host, &sa->sin6_addr);
+	return sizeof *sa;
+}
+
+static int listen_tcp(int family, const struct sockaddr *sa, socklen_t len)
+{
+	const int on = 1, off = 0;
+	_close_ int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+	    (family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0) ||
+	    bind(fd, sa, len) < 0 || listen(fd, BACKLOG) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+int address_listen(const struct address *a, struct err *err)
+{
+	struct sockaddr_in sa4;
+	struct sockaddr_in6 sa6;
+	int fd = -EAFNOSUPPORT;
+	if (a->path) {
+		fd = wire_listen_unix(a->path, UNIX_MODE, err);
+		return fd >= 0 ? fd : err_prefix(err, "metrics");
+	}
+	bool v6 = strchr(a->host, ':') != NULL;
+	if (v6 || !*a->host) {
+		socklen_t len = fill6(a, &sa6);
+		fd = listen_tcp(AF_INET6, (const struct sockaddr *)&sa6, len);
+	}
+	/* All addresses of a kernel without IPv6. */
+	if (!v6 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) {
+		socklen_t len = fill4(a, &sa4);
+		fd = listen_tcp(AF_INET, (const struct sockaddr *)&sa4, len);
+	}
+	return fd >= 0 ? fd
+		       : err_errno(err, fd, "metrics: listening on %s port %u failed",
+				   *a->host ? a->host : "all addresses,", a->port);
+}

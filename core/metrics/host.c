@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon itself. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/metrics/collect.h"
+#include "core/util/cleanup.h"
+
+struct row {
+	const char *name, *help;
+	enum expo_type type;
+	double value;
+};
+
+static void add_rows(struct expo *e, const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		expo_add(e, expo_family(e, rows[i].name, rows[i].type, rows[i].help), "", "",
+			 rows[i].value);
+}
+#define ADD_ROWS(e, rows) add_rows(e, rows, sizeof(rows) / sizeof(rows)[0])
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+static void add_histogram(struct expo *e, struct family *f, const char *event,
+			  const struct request_stats *s)
+{
+	uint64_t below = 0;
+	char labels[128];
+	for (unsigned b = 0; b < HISTOGRAM_BUCKETS; b++) {
+		below += s->bucket[b];
+		if (b < HISTOGRAM_BUCKETS - 1)
+			(void)snprintf(labels, sizeof labels, "event=\"%s\",le=\"%.6g\"", event,
+				       histogram_le_us[b] / 1e6);
+		else
+			(void)snprintf(labels, sizeof labels, "event=\"%s\",le=\"+Inf\"", event);
+		expo_add(e, f, "_bucket", labels, (double)below);
+	}
+	(void)snprintf(labels, sizeof labels, "event=\"%s\"", event);
+	expo_add(e, f, "_sum", labels, (double)s->total_ns / 1e9);
+	expo_add(e, f, "_count", labels, (double)s->n);
+}
+
+static void collect_requests(struct expo *e, const struct pipeline_stats *st)
+{
+	struct family *n = expo_family(e, "nri_rp_requests_total", EXPO_COUNTER,
+				       "Requests of the runtime, by event.");
+	struct family *failed = expo_family(e, "nri_rp_requests_failed_total", EXPO_COUNTER,
+					    "Requests that were answered with an error, by event.");
+	struct family *max = expo_family(e, "nri_rp_request_duration_max_seconds", EXPO_GAUGE,
+					 "The longest request since the start, by event.");
+	struct family *f =
+		expo_family(e, "nri_rp_request_duration_seconds", EXPO_HISTOGRAM,
+			    "Time from a request of the runtime to its answer, by event.");
+	for (unsigned r = 0; r < N_REQUESTS; r++) {
+		const struct request_stats *s = &st->requests[r];
+		char labels[64];
+		(void)snprintf(labels, sizeof labels, "event=\"%s\"", request_name(r));
+		expo_add(e, n, "", labels, (double)s->n);
+		expo_add(e, failed, "", labels, (double)s->failed);
+		if (!s->n)
+			continue;
+		expo_add(e, max, "", labels, (double)s->max_ns / 1e9);
+		add_histogram(e, f, request_name(r), s);
+	}
+}
+
+static void collect_stats(struct expo *e, struct pipeline *p)
+{
+	const struct pipeline_stats *st = pipeline_stats(p);
+	const struct row rows[] = {
+		{"nri_rp_policy_errors_total", "Callbacks of the policy that failed.", EXPO_COUNTER,
+		 (double)st->policy_errors},
+		{"nri_rp_invariant_breaks_total",
+		 "Decisions of the policy that were dropped as they broke a rule.", EXPO_COUNTER,
+		 (double)st->invariant_breaks},
+		{"nri_rp_policy_resyncs_total",
+		 "Times the policy rebuilt its tables from the cache.", EXPO_COUNTER,
+		 (double)st->resyncs},
+		{"nri_rp_updates_sent_total", "Container updates sent unasked.", EXPO_COUNTER,
+		 (double)st->updates_sent},
+		{"nri_rp_updates_failed_total", "Container updates that the runtime failed.",
+		 EXPO_COUNTER, (double)st->updates_failed},
+		{"nri_rp_updates_in_replies_total", "Container updates sent in replies.",
+		 EXPO_COUNTER, (double)st->updates_in_replies},
+		{"nri_rp_updates_waiting", "Containers that wait for an update.", EXPO_GAUGE,
+		 updates_waiting(p)},
+		{"nri_rp_updates_outstanding",
+		 "1 while the runtime is applying a batch of updates.", EXPO_GAUGE,
+		 updates_outstanding(p)},
+		{"nri_rp_containers_moved_total", "Containers whose CPUs or memory nodes changed.",
+		 EXPO_COUNTER, (double)st->moved},
+		{"nri_rp_containers_unmanaged_total",
+		 "Containers that run unmanaged, as the policy could not place them.", EXPO_COUNTER,
+		 (double)st->unmanaged},
+		{"nri_rp_containers_adopted_total",
+		 "Containers that were first heard of in a later request.", EXPO_COUNTER,
+		 (double)st->adopted},
+		{"nri_rp_reloads_total", "Configurations that were reloaded or refused.",
+		 EXPO_COUNTER, (double)st->reloads},
+		{"nri_rp_reloads_refused_total", "Configurations that were refused.", EXPO_COUNTER,
+		 (double)st->reloads_refused},
+		{"nri_rp_store_errors_total",
+		 "Commits to the store that failed, as requests saw it.", EXPO_COUNTER,
+		 (double)st->store_errors},
+		{"nri_rp_events_total", "Events that nri-rpctl events shows or has shown.",
+		 EXPO_COUNTER, (double)pipeline_last_event(p)},
+	};
+	ADD_ROWS(e, rows);
+	collect_requests(e, st);
+}
+
+/* ---- state ------------------------------------------------------------------------------------ */
+
+static void collect_state(struct expo *e, struct pipeline *p)
+{
+	struct pipeline_status s;
+	pipeline_status(p, &s);
+	const struct row rows[] = {
+		{"nri_rp_config_generation", "Number of the configuration in force.", EXPO_GAUGE,
+		 (double)s.config_generation},
+		{"nri_rp_config_ok", "0 when the last reload was refused.", EXPO_GAUGE,
+		 s.config_ok},
+		{"nri_rp_safe_mode", "1 when the configured policy could not be used.", EXPO_GAUGE,
+		 s.safe_mode},
+		{"nri_rp_degraded",
+		 "1 when anything is not as it should be: nri-rpctl status says what.", EXPO_GAUGE,
+		 s.degraded},
+		{"nri_rp_pods", "Pods in the cache.", EXPO_GAUGE, s.n_pods},
+		{"nri_rp_containers", "Containers in the cache.", EXPO_GAUGE, s.n_ctrs},
+		{"nri_rp_containers_degraded", "Containers that do not run as they should.",
+		 EXPO_GAUGE, s.n_degraded},
+		{"nri_rp_module_deaths",
+		 "Deaths of the daemon inside of a module that are on record.", EXPO_GAUGE,
+		 s.n_module_deaths},
+	};
+	const struct instance *policy = pipeline_policy(p);
+	struct buf labels = BUF_INIT;
+	expo_label(&labels, "policy", s.policy);
+	expo_label(&labels, "version", policy ? instance_module(policy)->version : "");
+	expo_label(&labels, "configured", s.configured_policy);
+	expo_add(e,
+		 expo_family(e, "nri_rp_policy_info", EXPO_GAUGE,
+			     "The policy in force and the configured one."),
+		 "", buf_text(&labels), 1);
+	buf_fini(&labels);
+	ADD_ROWS(e, rows);
+}
+
+static void collect_runtime(struct expo *e, struct pipeline *p)
+{
+	const struct runtime_state *rt = pipeline_runtime(p);
+	const struct row rows[] = {
+		{"nri_rp_runtime_connected", "1 while the runtime is connected.", EXPO_GAUGE,
+		 rt->connected},
+		{"nri_rp_runtime_synchronized", "1 when the runtime has told its containers.",
+		 EXPO_GAUGE, rt->synchronized},
+		{"nri_rp_runtime_connects_total", "Connections to the runtime that were made.",
+		 EXPO_COUNTER, (double)rt->connects},
+		{"nri_rp_runtime_disconnects_total", "Connections to the runtime that were lost.",
+		 EXPO_COUNTER, (double)rt->disconnects},
+	};
+	ADD_ROWS(e, rows);
+	if (!rt->connected)
+		return;
+	struct buf labels = BUF_INIT;
+	expo_label(&labels, "name", rt->name);
+	expo_label(&labels, "version", rt->version);
+	expo_label(&labels, "nri_version", rt->nri_version);
+	expo_add(
+		e,
+		expo_family(e, "nri_rp_runtime_info", EXPO_GAUGE, "The runtime that is connected."),
+		"", buf_text(&labels), 1);
+	buf_fini(&labels);
+}
+
+static void collect_controllers(struct expo *e, struct pipeline *p)
+{
+	struct family *running = expo_family(e, "nri_rp_controller_running", EXPO_GAUGE,
+					     "1 when the controller runs.");
+	struct family *results = expo_family(e, "nri_rp_controller_results_total", EXPO_COUNTER,
+					     "What became of containers' settings, by controller.");
+	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
+		struct controller_status c;
+		pipeline_controller(p, i, &c);
+		const struct {
+			const char *name;
+			unsigned n;
+		} by_result[] = {{"done", c.done}, {"partial", c.partial}, {"failed", c.failed}};
+		char labels[128];
+		(void)snprintf(labels, sizeof labels, "controller=\"%s\",mode=\"%s\"", c.name,
+			       c.mode);
+		expo_add(e, running, "", labels, c.running);
+		for (size_t r = 0; r < sizeof by_result / sizeof by_result[0]; r++) {
+			(void)snprintf(labels, sizeof labels, "controller=\"%s\",result=\"%s\"",
+				       c.name, by_result[r].name);
+			expo_add(e, results, "", labels, by_result[r].n);
+		}
+	}
+}
+
+static void collect_store(struct expo *e, struct pipeline *p)
+{
+	struct store_stats st;
+	store_stats(pipeline_store(p), &st);
+	const struct row rows[] = {
+		{"nri_rp_store_commits_total", "Commits to the store.", EXPO_COUNTER,
+		 (double)st.commits},
+		{"nri_rp_store_commit_failures_total", "Commits to the store that failed.",
+		 EXPO_COUNTER, (double)st.failures},
+		{"nri_rp_store_records_total", "Records written to the store or removed from it.",
+		 EXPO_COUNTER, (double)st.records},
+		{"nri_rp_store_file_bytes", "Size of the store's file.", EXPO_GAUGE,
+		 (double)st.file_bytes},
+		{"nri_rp_store_used_bytes", "Bytes of the store's file that are or were in use.",
+		 EXPO_GAUGE, (double)st.used_bytes},
+		{"nri_rp_store_last_commit_timestamp_seconds", "When the last commit was made.",
+		 EXPO_GAUGE, (double)st.last_commit_ns / 1e9},
+		{"nri_rp_store_last_commit_duration_seconds", "How long the last commit took.",
+		 EXPO_GAUGE, (double)st.last_duration_ns / 1e9},
+	};
+	ADD_ROWS(e, rows);
+}
+
+void collect_host(struct expo *e, struct pipeline *p)
+{
+	collect_state(e, p);
+	collect_runtime(e, p);
+	collect_stats(e, p);
+	collect_controllers(e, p);
+	collect_store(e, p);
+}
+
+/* ---- the process ------------------------------------------------------------------------------ */
+
+static unsigned open_files(void)
+{
+	unsigned n = 0;
+	_closedir_ DIR *d = opendir("/proc/self/fd");
+	while (d && readdir(d))
+		n++;
+	return n > 3 ? n - 3 : 0; /* ".", "..", and the one that reads */
+}
+
+/* Fields 22 (start), 23 (virtual size) and 24 (resident pages) of /proc/self/stat. */
+static bool read_stat(unsigned long long *start, unsigned long long *size, long long *pages)
+{
+	char text[1024];
+	_fclose_ FILE *f = fopen("/proc/self/stat", "re");
+	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+	text[n] = '\0';
+	/* The name of the program may have blanks and brackets in it. */
+	const char *s = strrchr(text, ')');
+	return s && sscanf(s + 1,
+			   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			   "%*d %*d %llu %llu %lld",
+			   start, size, pages) == 3;
+}
+
+static double boot_time(void)
+{
+	struct timespec wall, up;
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	(void)clock_gettime(CLOCK_BOOTTIME, &up);
+	return (double)(wall.tv_sec - up.tv_sec) + (double)(wall.tv_nsec - up.tv_nsec) / 1e9;
+}
+
+void collect_process(struct expo *e)
+{
+	unsigned long long start, size;
+	long long pages;
+	struct rusage ru;
+	struct rlimit files;
+	if (getrusage(RUSAGE_SELF, &ru) == 0)
+		expo_counter(e, "process_cpu_seconds_total", "CPU time used by the process.",
+			     (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
+				     (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
+	if (read_stat(&start, &size, &pages)) {
+		expo_gauge(e, "process_start_time_seconds", "When the process started.",
+			   boot_time() + (double)start / (double)sysconf(_SC_CLK_TCK));
+		expo_gauge(e, "process_virtual_memory_bytes", "Address space of the process.",
+			   (double)size);
+		expo_gauge(e, "process_resident_memory_bytes", "Resident memory of the process.",
+			   (double)pages * (double)sysconf(_SC_PAGESIZE));
+	}
+	expo_gauge(e, "process_open_fds", "Files the process has open.", open_files());
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+		expo_gauge(e, "process_max_fds", "Files the process may have open.",
+			   (double)files.rlim_cur);
+}
