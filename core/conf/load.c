@@ -101,8 +101,10 @@ static int add_drop_ins(struct conf_files *files, const char *dir, struct conf_e
 		rc = problem_at(errs, &file, 0, 0, "more than %u files", CONF_SOURCES_MAX - 1);
 	for (int i = 0; i < n; i++) {
 		_free_ char *path = rc == 0 ? str_printf("%s/%s", dir, names[i]->d_name) : NULL;
-		if (rc == 0)
-			rc = path ? add_file(files, path, errs) : -ENOMEM;
+		if (path)
+			rc = add_file(files, path, errs);
+		else if (rc == 0)
+			rc = file_problem(errs, dir, -ENOMEM, "cannot read the directory");
 		free(names[i]);
 	}
 	free(names);
@@ -282,7 +284,7 @@ int conf_parse(const struct conf_source *sources, unsigned n_sources,
 int conf_load(const char *path, const struct conf_schemas *schemas, struct conf **ret,
 	      struct conf_errors *errs)
 {
-	struct conf_files files;
+	struct conf_files files = {NULL, 0};
 	int rc = conf_read_files(path, &files, errs);
 	if (rc < 0)
 		return rc;
