@@ -276,24 +276,37 @@ static int sort_record(struct restore *r, const MDB_val *key, const MDB_val *val
 	}
 }
 
-static int read_file(struct restore *r, struct store_reader *reader, struct err *err)
+/* The file was read to its end before, by the probe. If that cannot be done again, what was read is restored. */
+static int collect(struct restore *r, struct store_reader *reader)
 {
 	MDB_val key, value;
 	int rc, res = 0;
-	while (!res && !(rc = store_reader_next(reader, &key, &value)))
+	while (!(rc = store_reader_next(reader, &key, &value)) && !res)
 		res = sort_record(r, &key, &value);
-	if (!res && rc != MDB_NOTFOUND)
-		return store_file_error(rc, err, "cannot read the stored state");
+	if (rc && rc != MDB_NOTFOUND)
+		log_warning("the stored state cannot be read to its end: %s", mdb_strerror(rc));
+	return res;
+}
+
+static int read_file(struct restore *r, const char *path)
+{
+	struct store_reader reader;
+	int rc = store_reader_open(&reader, path);
+	if (rc) {
+		log_warning("the stored state cannot be read: %s", mdb_strerror(rc));
+		return 0;
+	}
+	int res = collect(r, &reader);
 	for (uint32_t i = 0; !res && i < r->pods.n; i++)
 		res = restore_pod(r, &r->pods.at[i]);
 	if (!res)
 		res = restore_ctrs(r);
-	return res ? err_set(err, res, "cannot restore the stored state: out of memory") : 0;
+	store_reader_close(&reader);
+	return res;
 }
 
 int store_restore(struct store *s, struct cache *cache, struct store_counts *ret, struct err *err)
 {
-	struct store_reader reader;
 	char path[STORE_PATH_MAX];
 	struct restore r = {.s = s, .cache = cache};
 	s->cache = cache;
@@ -303,15 +316,7 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
 	s->found = false;
 	store_dir_path(&s->dir, STORE_FILE, path);
 	r.arena = arena_new(ARENA_BLOCK, RECORD_ARENA_LIMIT);
-	if (!r.arena)
-		return err_set(err, -ENOMEM, "out of memory");
-	int res = store_reader_open(&reader, path);
-	if (res) {
-		res = store_file_error(res, err, "cannot read the stored state");
-	} else {
-		res = read_file(&r, &reader, err);
-		store_reader_close(&reader);
-	}
+	int res = r.arena ? read_file(&r, path) : -ENOMEM;
 	arena_free(r.arena);
 	free(r.pods.at);
 	free(r.facts.at);
@@ -319,5 +324,5 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
 	*ret = r.counts;
 	if (r.counts.bad > WARNINGS)
 		log_warning("%u stored records are left out", r.counts.bad);
-	return res;
+	return res ? err_set(err, res, "cannot restore the stored state: out of memory") : 0;
 }

@@ -360,4 +360,54 @@ UNUSED static void expect_restored(const struct place *p, struct cache *want)
 	(void)cache_free(c);
 }
 
+/* ---- a store at work ----------------------------------------------------------------------------------------------- */
+
+UNUSED static int place_setup(void **state)
+{
+	struct place *p = calloc(1, sizeof *p);
+	place_init(p);
+	*state = p;
+	return 0;
+}
+
+UNUSED static int place_teardown(void **state)
+{
+	place_fini(*state);
+	free(*state);
+	return 0;
+}
+
+UNUSED static const int modes[] = {STORE_WRITE_MAP, STORE_WRITE_PLAIN};
+
+struct running {
+	struct store *store;
+	struct cache *cache;
+};
+
+UNUSED static struct running run(const struct place *p, int mode, unsigned n_pods)
+{
+	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .write = mode};
+	struct running r = {open_with(&params, STORE_FRESH), new_cache()};
+	(void)restore(r.store, r.cache);
+	fill(r.cache, n_pods, 2);
+	commit(r.store);
+	assert_false(store_pending(r.store));
+	return r;
+}
+
+/* What the file has now, whether the process lives or not. */
+UNUSED static void stop(struct running *r, const struct place *p)
+{
+	(void)store_close(r->store);
+	expect_restored(p, r->cache);
+	(void)cache_free(r->cache);
+}
+
+UNUSED static uint64_t n_records(const struct running *r)
+{
+	struct store_stats stats;
+	store_stats(r->store, &stats);
+	return stats.records;
+}
+
 #endif

@@ -247,30 +247,40 @@ static RpStore__Meta good_meta(void)
 	return m;
 }
 
+/* By the check as such, and by all that stands on it. */
+static void expect_outcome(struct damage *d, enum store_outcome want)
+{
+	struct probe_result r;
+	struct store_counts n;
+	char path[512];
+	store_check_file(place_path(&d->place, "store.mdb", path), BOOT, &r);
+	assert_int_equal(r.outcome, want);
+	assert_int_equal(survive(d, &n), want);
+}
+
 static void heads(void **state)
 {
 	struct damage *d = *state;
 	RpStore__Meta m = good_meta();
 	struct forged f = {"m", 1, &m.base, false};
-	struct store_counts n;
 	forge(d, &f, 1);
-	assert_int_equal(survive(d, &n), STORE_FOUND);
+	expect_outcome(d, STORE_FOUND);
 	forge(d, &f, 0);
-	assert_int_equal(survive(d, &n), STORE_DAMAGED);
+	expect_outcome(d, STORE_DAMAGED);
 	f.bad_sum = true;
 	forge(d, &f, 1);
-	assert_int_equal(survive(d, &n), STORE_DAMAGED);
+	expect_outcome(d, STORE_DAMAGED);
 	f.bad_sum = false;
 	m.format = 0;
 	forge(d, &f, 1);
-	assert_int_equal(survive(d, &n), STORE_DAMAGED);
+	expect_outcome(d, STORE_DAMAGED);
 	m.format = STORE_FORMAT;
 	m.boot_id = (char *)"";
 	forge(d, &f, 1);
-	assert_int_equal(survive(d, &n), STORE_DAMAGED);
+	expect_outcome(d, STORE_DAMAGED);
 	m.boot_id = (char *)"other";
 	forge(d, &f, 1);
-	assert_int_equal(survive(d, &n), STORE_OTHER_BOOT);
+	expect_outcome(d, STORE_OTHER_BOOT);
 }
 
 static void newer(void **state)
@@ -278,13 +288,17 @@ static void newer(void **state)
 	struct damage *d = *state;
 	struct store_params params = {.dir = d->place.dir, .boot_id = BOOT};
 	struct store_opening opening;
+	struct probe_result r;
 	struct store *s;
+	char path[512];
 	RpStore__Meta m = good_meta();
 	struct forged f = {"m", 1, &m.base, false};
 	m.format = STORE_FORMAT + 1;
 	m.version = (char *)"9.9";
 	m.boot_id = (char *)"another boot, which matters less";
 	forge(d, &f, 1);
+	store_check_file(place_path(&d->place, "store.mdb", path), BOOT, &r);
+	assert_int_equal(r.outcome, STORE_NEWER);
 	assert_int_equal(store_open(&params, &s, &opening, NULL), 0);
 	assert_int_equal(opening.outcome, STORE_NEWER);
 	assert_non_null(strstr(opening.why, "written by version 9.9"));
@@ -357,6 +371,54 @@ static void odd_records(void **state)
 	assert_int_equal(cache_ctr(c, "undecided")->cur.state, RP_STATE_RUNNING);
 	(void)store_close(s);
 	(void)cache_free(c);
+}
+
+static void keys_out_of_order(void **state)
+{
+	struct damage *d = *state;
+	RpStore__Meta meta = good_meta();
+	RpStore__Blob blob = RP_STORE__BLOB__INIT;
+	struct probe_result r;
+	struct stat st;
+	char path[512];
+	blob.data = some_bytes("blob");
+	const struct forged records[] = {{"bmodule", 7, &blob.base, false},
+					 {"m", 1, &meta.base, false},
+					 {"nnote", 5, &blob.base, false}};
+	forge(d, records, 3);
+	int fd = open(place_path(&d->place, "store.mdb", path), O_RDWR);
+	assert_int_equal(fstat(fd, &st), 0);
+	uint8_t *bytes = malloc((size_t)st.st_size);
+	assert_int_equal(pread(fd, bytes, (size_t)st.st_size, 0), st.st_size);
+	uint8_t *key = memmem(bytes, (size_t)st.st_size, "bmodule", 7);
+	assert_non_null(key);
+	key[0] = 'z';
+	assert_int_equal(pwrite(fd, bytes, (size_t)st.st_size, 0), st.st_size);
+	(void)close(fd);
+	store_check_file(path, BOOT, &r);
+	assert_int_equal(r.outcome, STORE_DAMAGED);
+	free(bytes);
+}
+
+/* Between the probe and the restoration. */
+static void changed_behind_our_back(void **state)
+{
+	struct damage *d = *state;
+	char path[512];
+	for (unsigned i = 0; i < 2; i++) {
+		write_bytes(d, d->bytes, d->len);
+		struct store *s = open_at(&d->place, STORE_FOUND);
+		if (i)
+			write_bytes(d, "something else", 14);
+		else
+			(void)unlink(place_path(&d->place, "store.mdb", path));
+		struct cache *c = new_cache();
+		struct store_counts n = restore(s, c);
+		assert_int_equal(n.ctrs + n.bad, 0);
+		commit(s);
+		(void)store_close(s);
+		(void)cache_free(c);
+	}
 }
 
 static void many_bad_records(void **state)
@@ -495,6 +557,8 @@ int main(void)
 		T(newer),
 		T(odd_records),
 		T(many_bad_records),
+		T(keys_out_of_order),
+		T(changed_behind_our_back),
 		T(torn_meta_page),
 		T(torn_meta_page_without_echo),
 		T(probe_in_process),
