@@ -475,8 +475,8 @@ static void test_caches_without_ids(void **state)
 	topo_unref(t);
 }
 
-/* A second-level cache shared by two cores, one of which is offline: the other cores' is not taken to be private. */
-static void test_shared_l2_half_offline(void **state)
+/* Caches shared by two cores, one of which is offline: those of the other cores are not taken to be private. */
+static void test_shared_half_offline(void **state)
 {
 	const struct tree *tree = *state;
 	tree_del(tree, "sys");
@@ -484,10 +484,31 @@ static void test_shared_l2_half_offline(void **state)
 	tree_put(tree, CPU "/online", "0-1,4-7\n");
 	for (unsigned cpu = 0; cpu < 2; cpu++)
 		tree_put_cpu(tree, cpu, "cache/index2/shared_cpu_list", "0-1");
+	for (unsigned cpu = 4; cpu < 8; cpu++)
+		tree_put_cpu(tree, cpu, "cache/index0/shared_cpu_list", "4-7");
 	struct topo *t = tree_read(tree);
 	topo_check(t);
+	assert_ids(cache_of(t, 1).cpus, "4-7");
 	assert_int_equal(topo_n_units(t, RP_LEVEL_L2), 2);
 	assert_ids(unit_of(t, RP_LEVEL_L2, 1).cpus, "4-7");
+	topo_unref(t);
+}
+
+/* A level of two caches: the one for data makes the units. */
+static void test_split_level(void **state)
+{
+	const struct tree *tree = *state;
+	for (unsigned cpu = 0; cpu < 16; cpu++) {
+		char g[32];
+		tree_cache(tree, cpu, 2, 2, "Data", 256, cpu / 2, tree_group(g, cpu, 2));
+		tree_cache(tree, cpu, 4, 2, "Instruction", 1024, 50 + cpu / 8,
+			   tree_group(g, cpu, 8));
+	}
+	struct topo *t = tree_read(tree);
+	topo_check(t);
+	assert_int_equal(topo_n_units(t, RP_LEVEL_L2), 8);
+	assert_ids(unit_of(t, RP_LEVEL_L2, 1).cpus, "2-3");
+	assert_int_equal(unit_of(t, RP_LEVEL_L2, 1).id, 1);
 	topo_unref(t);
 }
 
@@ -746,7 +767,8 @@ int main(void)
 		tree_test(test_caches),
 		tree_test(test_caches_of_kinds),
 		tree_test(test_caches_without_ids),
-		tree_test(test_shared_l2_half_offline),
+		tree_test(test_shared_half_offline),
+		tree_test(test_split_level),
 		tree_test(test_faulty_caches),
 		tree_test(test_overlapping_caches),
 		tree_test(test_unlistable_caches),

@@ -299,6 +299,7 @@ static void test_types_by_tier(void **state)
 	t = tree_read(tree);
 	assert_int_equal(node_of(t, 1).type, RP_MEM_DRAM);
 	assert_int_equal(node_of(t, 2).type, RP_MEM_CXL);
+	assert_int_equal(node_of(t, 4).type, RP_MEM_PMEM);
 	topo_unref(t);
 	tree_node(tree, 0, "0-1", 1048576, "10 20 20 20 20 20");
 	tree_node(tree, 1, "", 1048576, "20 10 20 20 20 20");
