@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rpd beside a real containerd: what is decided is what the kernel does."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import grpc
+import pytest
+
+import containerd
+from containerd import wait_for
+
+BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', pathlib.Path(__file__).resolve().parents[2] / 'build'))
+ONLINE = sorted(os.sched_getaffinity(0))
+
+needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
+
+
+def cpus(text):
+    out = set()
+    for item in filter(None, text.strip().split(',')):
+        first, _, last = item.partition('-')
+        out |= set(range(int(first), int(last or first) + 1))
+    return out
+
+
+class Daemon:
+    def __init__(self, runtime, folder):
+        self.runtime, self.dir = runtime, folder
+        self.conf, self.log = folder / 'rp.conf', folder / 'nri-rpd.log'
+        self.process = None
+
+    def configure(self, policy, section='{}'):
+        self.conf.write_text('policy: %s\n%s: %s\n' % (policy, policy, section))
+
+    def start(self):
+        mark = self.log.stat().st_size if self.log.exists() else 0
+        with open(self.log, 'ab') as log:
+            self.process = subprocess.Popen(
+                [str(BUILD / 'bin/nri-rpd'), '--config', str(self.conf), '--nri-socket', str(self.runtime.nri_socket), '--state-dir',
+                 str(self.dir / 'state'), '--control-socket', str(self.dir / 'ctl.sock'), '--module-dir', str(BUILD / 'modules')],
+                stdout=log, stderr=log)
+        self.wait_log(r'synchronized with', mark)
+        return self
+
+    def tail(self, mark):
+        return self.log.read_text(errors='replace')[mark:]
+
+    def mark(self):
+        return self.log.stat().st_size
+
+    def wait_log(self, pattern, mark, seconds=15):
+        def seen():
+            assert self.process.poll() is None, 'nri-rpd ended:\n' + self.tail(mark)
+            return re.search(pattern, self.tail(mark))
+        return wait_for('%s in the log' % pattern, seen, seconds)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(10) == 0, self.tail(0)
+
+    def reload(self):
+        mark = self.mark()
+        self.process.send_signal(signal.SIGHUP)
+        return self.wait_log(r'configuration (reloaded|refused)', mark).group(1)
+
+
+@pytest.fixture(params=list(containerd.SUITES), scope='module')
+def runtime(request):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir='/tmp'))
+    try:
+        rt = containerd.Containerd(request.param, folder)
+        rt.start()
+        rt.load_images()
+    except containerd.Unavailable as why:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(why))
+    yield rt
+    rt.down()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def daemon(runtime):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-d-', dir='/tmp'))
+    d = Daemon(runtime, folder)
+    d.configure('static', '{reservedResources: {cpu: "cpuset:%d"}}' % ONLINE[0])
+    d.start()
+    yield d
+    if d.process.poll() is None:
+        d.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def pods(runtime):
+    made = []
+
+    def run(*args, **kwargs):
+        made.append(runtime.run_pod(*args, **kwargs))
+        return made[-1]
+    yield run
+    for pod in made:
+        pod.remove()
+
+
+@needs_two_cpus
+def test_pinned_at_creation_freed_at_deletion(daemon, pods):
+    shared = pods('shared', 'besteffort').run('c')
+    assert cpus(shared.allowed()) == set(ONLINE)
+    pinned = pods('pinned').run('c', 1000)
+    assert len(cpus(pinned.allowed())) == 1
+    assert not cpus(pinned.allowed()) & {ONLINE[0]}
+    assert cpus(shared.allowed()) == set(ONLINE) - cpus(pinned.allowed())
+    pinned.remove()
+    wait_for('the shared container has all CPUs again', lambda: cpus(shared.allowed()) == set(ONLINE))
+
+
+@needs_two_cpus
+def test_killed_daemon_moves_nothing(daemon, pods):
+    shared, pinned = pods('shared', 'burstable').run('c', 100), pods('pinned').run('c', 1000)
+    before = shared.allowed(), pinned.allowed()
+    daemon.kill()
+    assert (shared.allowed(), pinned.allowed()) == before
+    mark = daemon.mark()
+    daemon.start()
+    assert ' 0 updates' in daemon.tail(mark)
+    assert (shared.allowed(), pinned.allowed()) == before
+    pinned.remove()
+    wait_for('the CPU is shared again', lambda: cpus(shared.allowed()) == set(ONLINE))
+
+
+@needs_two_cpus
+@pytest.mark.parametrize('sig', [signal.SIGTERM, signal.SIGKILL])
+def test_restarted_runtime_moves_nothing(daemon, runtime, pods, sig):
+    shared, pinned = pods('shared', 'besteffort').run('c'), pods('pinned').run('c', 1000)
+    before, mark = (shared.allowed(), pinned.allowed()), daemon.mark()
+    runtime.restart(sig)
+    daemon.wait_log(r'synchronized with .* 0 updates', mark)
+    assert (shared.allowed(), pinned.allowed()) == before
+    assert cpus(pods('later', 'besteffort').run('c').allowed()) == cpus(shared.allowed())
+
+
+@needs_two_cpus
+def test_policies_are_switched_live(daemon, pods):
+    daemon.configure('none')
+    assert daemon.reload() == 'reloaded'
+    shared, pinned = pods('shared', 'besteffort').run('c'), pods('pinned').run('c', 1000)
+    assert cpus(pinned.allowed()) == cpus(shared.allowed()) == set(ONLINE)
+    daemon.configure('static', '{reservedResources: {cpu: "cpuset:%d"}}' % ONLINE[0])
+    assert daemon.reload() == 'reloaded'
+    wait_for('the guaranteed container is pinned', lambda: len(cpus(pinned.allowed())) == 1)
+    wait_for('the shared one is off it', lambda: cpus(shared.allowed()) == set(ONLINE) - cpus(pinned.allowed()))
+    before = shared.allowed(), pinned.allowed()
+    daemon.configure('none')
+    assert daemon.reload() == 'reloaded'
+    assert (shared.allowed(), pinned.allowed()) == before
+
+
+def test_a_bad_configuration_changes_nothing(daemon, pods):
+    shared = pods('shared', 'besteffort').run('c')
+    before = shared.allowed()
+    daemon.configure('static', '{reservedResources: {cpu: "cpuset:900"}}')
+    assert daemon.reload() == 'refused'
+    daemon.configure('no-such-policy')
+    assert daemon.reload() == 'refused'
+    assert shared.allowed() == before
+
+
+def test_the_impossible_is_refused_with_a_text(daemon, pods):
+    with pytest.raises(grpc.RpcError) as e:
+        pods('greedy').run('c', 1000 * (len(ONLINE) + 1))
+    assert 'default/greedy/c: not enough cpus available' in e.value.details()
+    assert cpus(pods('modest', 'besteffort').run('c').allowed()) == set(ONLINE)
+
+
+@needs_two_cpus
+def test_resizing_in_place(daemon, pods):
+    pod = pods('pinned')
+    pinned = pod.run('c', 1000)
+    before = pinned.allowed()
+    with pytest.raises(grpc.RpcError) as e:
+        pinned.update(1000 * (len(ONLINE) + 1))
+    assert 'not enough cpus' in e.value.details()
+    assert pinned.allowed() == before
+    pinned.update(1500)
+    assert cpus(pinned.allowed()) == set(ONLINE)
+
+
+def test_a_second_daemon_is_refused(daemon):
+    done = subprocess.run([str(BUILD / 'bin/nri-rpd'), '--config', str(daemon.conf), '--nri-socket', str(daemon.runtime.nri_socket),
+                           '--state-dir', str(daemon.dir / 'state'), '--control-socket', str(daemon.dir / 'other.sock'),
+                           '--module-dir', str(BUILD / 'modules')], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1
+    assert str(daemon.process.pid) in done.stderr
