@@ -114,7 +114,7 @@ static int find_of_size(struct search *s, uint32_t k, uint32_t n, uint32_t packa
 /* The fewest nodes that could hold n CPUs on an empty machine; 0: all together could not. */
 static uint32_t fewest_nodes(const struct search *s, uint32_t n)
 {
-	uint32_t size[HINT_NODES_MAX], sum = 0;
+	uint32_t size[HINT_NODES_MAX] = {0}, sum = 0;
 	for (uint32_t i = 0; i < s->n_nodes; i++)
 		size[i] = s->node[i]->n_cpus;
 	qsort(size, s->n_nodes, sizeof size[0], cmp_down);
