@@ -114,7 +114,7 @@ static void put_cpu(struct tree *t, unsigned cpu)
 			else
 				(void)snprintf(text, sizeof text, k == 3 ? "%uK" : "%u",
 					       k == 1	? level
-					       : k == 3 ? 32 << i
+					       : k == 3 ? 32u << i
 							: cpu / 2);
 			put(t, path, "%s\n", text);
 		}
@@ -208,7 +208,7 @@ static void edit(const struct tree *t, const struct file *f, unsigned how, const
 		char target[256];
 		(void)snprintf(target, sizeof target, "%.*s", (int)(n < 200 ? n : 200),
 			       (const char *)data);
-		(void)symlinkat(target[0] ? target : ".", t->root.fd, f->path);
+		check(symlinkat(target[0] ? target : ".", t->root.fd, f->path) == 0);
 	}
 }
 
