@@ -447,7 +447,19 @@ static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *rea
 	return 0;
 }
 
-/* One KEY="value" line more, or instead of the line of that key. */
+static char *append_line(char *p, const char *key, const char *value)
+{
+	p += sprintf(p, "%s=\"", key);
+	for (const char *v = value; *v; v++) {
+		if (strchr("\"\\$`", *v))
+			*p++ = '\\';
+		*p++ = *v;
+	}
+	memcpy(p, "\"\n", 3);
+	return p + 2;
+}
+
+/* One KEY="value" line more, or instead of the line of that key; without a value that line goes. */
 static int32_t put_line(struct decision *d, const char *key, const char *value)
 {
 	size_t key_len = strlen(key), size = d->data ? d->data->len : 0;
@@ -462,15 +474,11 @@ static int32_t put_line(struct decision *d, const char *key, const char *value)
 		memcpy(p, line, (size_t)(end - line) + 1);
 		p += end - line + 1;
 	}
-	p += sprintf(p, "%s=\"", key);
-	for (const char *v = value; *v; v++) {
-		if (strchr("\"\\$`", *v))
-			*p++ = '\\';
-		*p++ = *v;
-	}
-	memcpy(p, "\"\n", 3);
-	struct blob *blob = blob_str(text);
-	if (!blob)
+	*p = '\0';
+	if (*value)
+		p = append_line(p, key, value);
+	struct blob *blob = p > text ? blob_new(text, (uint32_t)(p - text)) : NULL;
+	if (p > text && !blob)
 		return -RP_ENOMEM;
 	txn_put_blob(&d->data, blob);
 	return 0;
@@ -479,6 +487,8 @@ static int32_t put_line(struct decision *d, const char *key, const char *value)
 static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, const char *value)
 {
 	int32_t r = 0;
+	if (!value)
+		value = "";
 	for (const char *k = key; *k; k++)
 		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", *k))
 			return -RP_EINVAL;

@@ -15,6 +15,7 @@ import containerd
 from containerd import wait_for
 
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', pathlib.Path(__file__).resolve().parents[2] / 'build'))
+SCRATCH = os.environ.get('NRI_RP_TEST_DIR', '/tmp')  # short, as socket paths are
 ONLINE = sorted(os.sched_getaffinity(0))
 
 needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
@@ -75,7 +76,7 @@ class Daemon:
 
 @pytest.fixture(params=list(containerd.SUITES), scope='module')
 def runtime(request):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir='/tmp'))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir=SCRATCH))
     try:
         rt = containerd.Containerd(request.param, folder)
         rt.start()
@@ -90,7 +91,7 @@ def runtime(request):
 
 @pytest.fixture
 def daemon(runtime):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-d-', dir='/tmp'))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-d-', dir=SCRATCH))
     d = Daemon(runtime, folder)
     d.configure('static', '{reservedResources: {cpu: "cpuset:%d"}}' % ONLINE[0])
     d.start()
