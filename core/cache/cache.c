@@ -122,7 +122,8 @@ static void overlay_number(int64_t *field, int64_t value, bool zero_is_absent)
 		*field = value;
 }
 
-int values_overlay(struct cache *c, struct values *v, const struct res_desc *res, bool zero_is_absent)
+int values_overlay(struct cache *c, struct values *v, const struct res_desc *res,
+		   bool zero_is_absent)
 {
 	overlay_number(&v->shares, res->shares, zero_is_absent);
 	overlay_number(&v->quota, res->quota, zero_is_absent);
@@ -265,7 +266,8 @@ const char *cache_policy_name(const struct cache *c, uint32_t number)
 static int check_text(const char *what, const char *text, size_t max, struct err *err)
 {
 	if (strlen(text) > max)
-		return err_set(err, -EINVAL, "the runtime's %s is longer than %zu bytes", what, max);
+		return err_set(err, -EINVAL, "the runtime's %s is longer than %zu bytes", what,
+			       max);
 	return 0;
 }
 
@@ -313,7 +315,8 @@ static int put_kvs(struct kvs *field, const struct kv *pairs, uint32_t n)
 
 static int fill_pod(struct pod *pod, const struct pod_desc *d)
 {
-	bool bare = !*d->name && pod->name && *pod->name; /* containerd, when its sandbox is gone: only an id */
+	bool bare = !*d->name && pod->name &&
+		    *pod->name; /* containerd, when its sandbox is gone: only an id */
 	if (bare)
 		return 0;
 	int r = put_text(&pod->name, d->name);
@@ -408,7 +411,8 @@ void cache_derive(struct cache *c, struct ctr *ctr)
 			     &ctr->wanted, &estimated);
 	const char *cpu = annotation_effective(ctr->pod, ctr->name, "cpu.preserve", NULL);
 	const char *mem = annotation_effective(ctr->pod, ctr->name, "memory.preserve", NULL);
-	ctr->flags &= ~(RP_CTR_ESTIMATED_MEM | RP_CTR_INIT | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
+	ctr->flags &=
+		~(RP_CTR_ESTIMATED_MEM | RP_CTR_INIT | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
 	ctr->flags |= (estimated ? RP_CTR_ESTIMATED_MEM : 0u) | (init ? RP_CTR_INIT : 0u) |
 		      (cpu && str_eq(cpu, "true") ? RP_CTR_PRESERVE_CPU : 0u) |
 		      (mem && str_eq(mem, "true") ? RP_CTR_PRESERVE_MEM : 0u);
@@ -494,8 +498,8 @@ int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret
 	}
 	struct pod *pod = cache_pod(c, desc->pod_id);
 	if (!pod)
-		return err_set(err, -ENOENT, "container %s (%s): its pod %s is not known", desc->name, desc->id,
-			       desc->pod_id);
+		return err_set(err, -ENOENT, "container %s (%s): its pod %s is not known",
+			       desc->name, desc->id, desc->pod_id);
 	if (c->ctr_slots.n >= CACHE_CTRS_MAX)
 		return err_set(err, -ENOSPC, "more than %u containers", CACHE_CTRS_MAX);
 	ctr = new_ctr(c, pod, desc);
@@ -553,8 +557,8 @@ struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name)
 static bool matches(const struct ctr *ctr, const char *text)
 {
 	const char *pod_name = strchr(ctr->full_name, '/') + 1;
-	return str_has_prefix(ctr->id, text) || str_eq(ctr->full_name, text) || str_eq(pod_name, text) ||
-	       str_eq(ctr->name, text);
+	return str_has_prefix(ctr->id, text) || str_eq(ctr->full_name, text) ||
+	       str_eq(pod_name, text) || str_eq(ctr->name, text);
 }
 
 struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err)
@@ -565,7 +569,7 @@ struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err)
 		found = cache_ctr_by_name(c, text);
 	if (found)
 		return found;
-	DL_FOREACH(c->ctrs, ctr) {
+	DL_FOREACH (c->ctrs, ctr) {
 		if (*text && matches(ctr, text)) {
 			found = ctr;
 			n++;
@@ -574,8 +578,10 @@ struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err)
 	if (n == 1)
 		return found;
 	if (n)
-		(void)err_set(err, -EINVAL, "\"%s\" names %u containers; say NAMESPACE/POD/CONTAINER or more of the id",
-			      text, n);
+		(void)err_set(
+			err, -EINVAL,
+			"\"%s\" names %u containers; say NAMESPACE/POD/CONTAINER or more of the id",
+			text, n);
 	else
 		(void)err_set(err, -ENOENT, "no container is called \"%s\"", text);
 	return NULL;

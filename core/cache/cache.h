@@ -24,7 +24,7 @@
 #include "core/util/err.h"
 #include "core/util/intern.h"
 
-#define CACHE_ID_MAX 256u	/* bytes of an id or a name that the runtime may give */
+#define CACHE_ID_MAX 256u /* bytes of an id or a name that the runtime may give */
 #define CACHE_PATH_MAX 4096u
 #define CACHE_PODS_MAX 65536u
 #define CACHE_CTRS_MAX 65536u
@@ -39,7 +39,7 @@ struct values {
 
 struct res_desc {
 	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: absent */
-	const char *cpus, *mems;		  /* list form; NULL or "": absent */
+	const char *cpus, *mems; /* list form; NULL or "": absent */
 };
 
 struct pod_desc {
@@ -94,11 +94,11 @@ struct decision {
 	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: not decided */
 	struct blob *rdt_class, *blockio_class, *cpu_class;
 	struct blob *private_data; /* of the policy that decided */
-	struct blob *degraded;	   /* why it does not run as it should */
-	struct blob *data;	   /* lines of the exported data file */
-	struct needs needs;	   /* the requirements it was made for */
-	uint32_t state;		   /* RP_STATE_… */
-	uint32_t policy;	   /* number of the policy that decided (cache_policy_number) */
+	struct blob *degraded; /* why it does not run as it should */
+	struct blob *data; /* lines of the exported data file */
+	struct needs needs; /* the requirements it was made for */
+	uint32_t state; /* RP_STATE_… */
+	uint32_t policy; /* number of the policy that decided (cache_policy_number) */
 };
 
 struct pod {
@@ -124,23 +124,24 @@ struct ctr {
 	uint32_t flags; /* RP_CTR_… */
 	uint32_t pid;
 	uint32_t sync_mark;
-	bool stored;	 /* its facts */
+	bool stored; /* its facts */
 	bool decision_stored;
 	bool in_updates; /* waits in the unsolicited queue */
-	bool to_verify;	 /* waits for a look at its cgroup */
+	bool to_verify; /* waits for a look at its cgroup */
 	uint8_t verify_tries;
 	int64_t oom_score_adj;
 	uint64_t created_ns, seq;
 	struct needs wanted; /* as the runtime asked for last */
-	struct values requested; /* the runtime's own values at creation or from its last update, ours not among them */
+	struct values
+		requested; /* the runtime's own values at creation or from its last update, ours not among them */
 	struct values acked;
 	struct decision cur;
 	struct stage *stage; /* in the running transaction */
-	char *trail;	     /* explanation of the last decision: lines */
-	uint64_t trail_txn;  /* that it belongs to */
+	char *trail; /* explanation of the last decision: lines */
+	uint64_t trail_txn; /* that it belongs to */
 	const struct ctr_desc *desc; /* while its request is handled */
 	struct kvs labels, annotations;
-	struct ctr *next, *prev;	 /* all containers, by seq */
+	struct ctr *next, *prev; /* all containers, by seq */
 	struct ctr *pod_next, *pod_prev; /* of its pod */
 	UT_hash_handle hh;
 	UT_hash_handle hh_name;
@@ -197,11 +198,15 @@ uint64_t cache_running_txn(const struct cache *c);
 
 /* ---- values -------------------------------------------------------------------------------------------------------- */
 
-#define VALUES_NONE {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL}
+#define VALUES_NONE                                                                                \
+	{                                                                                          \
+		RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL                         \
+	}
 
 /* Overlays what is present (not RP_NOT_SET, and not 0 for an update: runtimes write 0 for "unchanged") onto v. A list that does not
  * parse is left out: -EINVAL, the rest is taken. */
-int values_overlay(struct cache *c, struct values *v, const struct res_desc *res, bool zero_is_absent);
+int values_overlay(struct cache *c, struct values *v, const struct res_desc *res,
+		   bool zero_is_absent);
 void values_fini(struct cache *c, struct values *v);
 void values_copy(struct values *dst, const struct values *src);
 

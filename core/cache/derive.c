@@ -68,8 +68,10 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 		*ret = n;
 		return;
 	}
-	if (res->quota != RP_NOT_SET && res->period != RP_NOT_SET && res->quota > 0 && res->period > 0)
-		n.cpu_limit = (int64_t)(((__int128)res->quota * 1000 + res->period / 2) / res->period);
+	if (res->quota != RP_NOT_SET && res->period != RP_NOT_SET && res->quota > 0 &&
+	    res->period > 0)
+		n.cpu_limit =
+			(int64_t)(((__int128)res->quota * 1000 + res->period / 2) / res->period);
 	if (qos == RP_QOS_BURSTABLE) {
 		int64_t request = derive_mem_request(oom_score_adj, capacity);
 		if (request && (!n.mem_limit || request < n.mem_limit)) {
@@ -105,7 +107,8 @@ static const char *after_domain(const char *text, uint32_t *ret_alias)
  * What is behind the name in one of its spellings, in order of preference: STEM.DOMAIN, DOMAIN/STEM, and both with the predecessor's
  * domain. A key of somebody else's domain is taken as it stands.
  */
-static const char *behind_name(const char *key, const char *stem, size_t len, bool ours, uint32_t *ret_spelling)
+static const char *behind_name(const char *key, const char *stem, size_t len, bool ours,
+			       uint32_t *ret_spelling)
 {
 	const char *rest = after(key, stem, len);
 	*ret_spelling = 0;
@@ -134,19 +137,22 @@ static size_t stem_of(const char *key, bool *ret_ours)
 {
 	size_t n = strlen(key), domain = sizeof ANNOTATION_DOMAIN - 1;
 	*ret_ours = true;
-	if (n > domain + 1 && key[n - domain - 1] == '.' && strcmp(key + n - domain, ANNOTATION_DOMAIN) == 0)
+	if (n > domain + 1 && key[n - domain - 1] == '.' &&
+	    strcmp(key + n - domain, ANNOTATION_DOMAIN) == 0)
 		return n - domain - 1;
 	*ret_ours = strchr(key, '/') == NULL;
 	return n;
 }
 
-const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key, uint32_t *ret_scope)
+const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,
+				 uint32_t *ret_scope)
 {
 	bool ours;
 	size_t len = stem_of(key, &ours);
 	uint32_t best = NO_RANK;
 	const char *found = NULL;
-	KVS_EACH(k, v, &pod->annotations) {
+	KVS_EACH(k, v, &pod->annotations)
+	{
 		uint32_t spelling;
 		const char *suffix = behind_name(k, key, len, ours, &spelling);
 		uint32_t scope = suffix ? scope_of(suffix, ctr_name) : 0;

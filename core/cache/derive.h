@@ -18,18 +18,22 @@ int64_t derive_mcpu_to_shares(int64_t mcpu);
 /* Smallest memory request with this oom_score_adj; 0 when it tells nothing. */
 int64_t derive_mem_request(int64_t oom_score_adj, uint64_t capacity);
 /* Requirements of a container of class `qos` with the runtime's resource values. */
-void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj, uint64_t capacity, struct needs *ret, bool *ret_estimated);
+void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj, uint64_t capacity,
+		  struct needs *ret, bool *ret_estimated);
 
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 #define ANNOTATION_ALIAS_DOMAIN "cri-resource-manager.intel.com"
 
 /* KEY/container.NAME, KEY/pod, KEY; for each the canonical spelling, then its aliases. Keys may come with or without the domain
  * ("prefer-isolated-cpus" is taken to mean "prefer-isolated-cpus.resource-policy.nri.io"). */
-const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key, uint32_t *ret_scope);
+const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,
+				 uint32_t *ret_scope);
 
 /* The annotation noderesource.dev/resources (or intel.com/resources): what a webhook wrote down of the pod's requirements. Returns 0 when
  * it has the container (*ret is filled), -ENOENT when not, -EINVAL with a reason when it does not parse. */
-int resources_annotation(const struct pod *pod, const char *ctr_name, struct needs *ret, bool *ret_init, struct err *err);
-int resources_annotation_extended(const struct pod *pod, const char *ctr_name, const char *resource, int64_t *ret_request, int64_t *ret_limit);
+int resources_annotation(const struct pod *pod, const char *ctr_name, struct needs *ret,
+			 bool *ret_init, struct err *err);
+int resources_annotation_extended(const struct pod *pod, const char *ctr_name, const char *resource,
+				  int64_t *ret_request, int64_t *ret_limit);
 
 #endif

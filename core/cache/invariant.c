@@ -13,14 +13,15 @@ static const struct ctr *owner(struct cache *c, uint32_t cpu)
 	return slot ? c->ctr_slots.slot[slot - 1].object : NULL;
 }
 
-static int outside(const struct ctr *ctr, const char *what, struct rp_ids has, struct rp_ids allowed,
-		   const char *why, struct err *err)
+static int outside(const struct ctr *ctr, const char *what, struct rp_ids has,
+		   struct rp_ids allowed, const char *why, struct err *err)
 {
 	struct rp_idset bad;
 	char text[64];
 	rp_idset_andnot(&bad, has, allowed);
 	(void)rp_ids_format(rp_ids_of(&bad), text, sizeof text);
-	return err_set(err, -EINVAL, "container %s was given %s %s, which %s", ctr->full_name, what, text, why);
+	return err_set(err, -EINVAL, "container %s was given %s %s, which %s", ctr->full_name, what,
+		       text, why);
 }
 
 /* What can be said of one container alone. */
@@ -30,18 +31,25 @@ static int check_alone(const struct stage *s, const struct invariants *inv, stru
 	if (d->cpus && d->cpus != was->cpus && !rp_ids_subset(d->cpus->ids, inv->online))
 		return outside(s->ctr, "CPUs", d->cpus->ids, inv->online, "are not online", err);
 	if (d->mems && d->mems != was->mems && !rp_ids_subset(d->mems->ids, inv->mem_nodes))
-		return outside(s->ctr, "memory nodes", d->mems->ids, inv->mem_nodes, "have no memory", err);
+		return outside(s->ctr, "memory nodes", d->mems->ids, inv->mem_nodes,
+			       "have no memory", err);
 	if (d->exclusive && (!d->cpus || !rp_ids_subset(d->exclusive->ids, d->cpus->ids)))
-		return err_set(err, -EINVAL, "container %s was given exclusive CPUs %s that are not among its CPUs %s",
-			       s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
+		return err_set(
+			err, -EINVAL,
+			"container %s was given exclusive CPUs %s that are not among its CPUs %s",
+			s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
 	if (d->cpus && !d->cpus->count)
-		return err_set(err, -EINVAL, "container %s was left without any CPU", s->ctr->full_name);
+		return err_set(err, -EINVAL, "container %s was left without any CPU",
+			       s->ctr->full_name);
 	if (was->cpus && was->cpus->count && !d->cpus)
-		return err_set(err, -EINVAL, "container %s lost its CPUs, which would let it run everywhere",
+		return err_set(err, -EINVAL,
+			       "container %s lost its CPUs, which would let it run everywhere",
 			       s->ctr->full_name);
 	if ((s->ctr->flags & RP_CTR_PRESERVE_CPU) && d->cpus != was->cpus)
-		return err_set(err, -EINVAL, "container %s is to be left alone by annotation, but was given CPUs %s",
-			       s->ctr->full_name, d->cpus ? d->cpus->text : "");
+		return err_set(
+			err, -EINVAL,
+			"container %s is to be left alone by annotation, but was given CPUs %s",
+			s->ctr->full_name, d->cpus ? d->cpus->text : "");
 	return 0;
 }
 
@@ -50,26 +58,31 @@ static int overlap(struct cache *c, const struct ctr *ctr, const struct decision
 {
 	const struct ctr *other = owner(c, cpu);
 	if (other && other != ctr)
-		return err_set(err, -EINVAL, "container %s was given CPU %u, which belongs to container %s alone",
+		return err_set(err, -EINVAL,
+			       "container %s was given CPU %u, which belongs to container %s alone",
 			       ctr->full_name, cpu, other->full_name);
-	return err_set(err, -EINVAL, "container %s was given CPU %u of %s alone, but others run there too",
+	return err_set(err, -EINVAL,
+		       "container %s was given CPU %u of %s alone, but others run there too",
 		       ctr->full_name, cpu, d->exclusive->text);
 }
 
 /* Its own exclusive CPUs: nobody else owns them, no other set in use contains them. */
-static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d, struct err *err)
+static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d,
+			   struct err *err)
 {
-	RP_IDS_EACH(cpu, d->exclusive->ids) {
-		if (c->cpu_owner[cpu] != (uint32_t)ctr->handle || c->cpu_sets[cpu] != 1 || d->cpus->users != 1)
+	RP_IDS_EACH (cpu, d->exclusive->ids) {
+		if (c->cpu_owner[cpu] != (uint32_t)ctr->handle || c->cpu_sets[cpu] != 1 ||
+		    d->cpus->users != 1)
 			return overlap(c, ctr, d, cpu, err);
 	}
 	return 0;
 }
 
 /* The others' exclusive CPUs are not in its set. */
-static int check_shared(struct cache *c, const struct ctr *ctr, const struct decision *d, struct err *err)
+static int check_shared(struct cache *c, const struct ctr *ctr, const struct decision *d,
+			struct err *err)
 {
-	RP_IDS_EACH(cpu, d->cpus->ids) {
+	RP_IDS_EACH (cpu, d->cpus->ids) {
 		if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != (uint32_t)ctr->handle)
 			return overlap(c, ctr, d, cpu, err);
 	}

@@ -76,7 +76,8 @@ void kvs_fini(struct kvs *s)
 
 const char *kvs_get(const struct kvs *s, const char *key)
 {
-	KVS_EACH(k, v, s) {
+	KVS_EACH(k, v, s)
+	{
 		int c = strcmp(k, key);
 		if (c == 0)
 			return v;

@@ -17,8 +17,8 @@ static void decref(json_t **j)
 #define _json_ __attribute__((cleanup(decref)))
 
 /* The container's entry, borrowed from *ret_doc. */
-static json_t *entry_of(const struct pod *pod, const char *ctr_name, json_t **ret_doc, bool *ret_init,
-			struct err *err)
+static json_t *entry_of(const struct pod *pod, const char *ctr_name, json_t **ret_doc,
+			bool *ret_init, struct err *err)
 {
 	for (unsigned i = 0; i < sizeof annotation_keys / sizeof *annotation_keys; i++) {
 		const char *text = kvs_get(&pod->annotations, annotation_keys[i]);
@@ -28,8 +28,9 @@ static json_t *entry_of(const struct pod *pod, const char *ctr_name, json_t **re
 		json_t *doc = json_loads(text, JSON_REJECT_DUPLICATES, &where);
 		if (!json_is_object(doc)) {
 			json_decref(doc);
-			err_set(err, -EINVAL, "pod %s/%s: annotation %s does not parse: %s", pod->ns, pod->name,
-				annotation_keys[i], doc ? "not an object" : where.text);
+			err_set(err, -EINVAL, "pod %s/%s: annotation %s does not parse: %s",
+				pod->ns, pod->name, annotation_keys[i],
+				doc ? "not an object" : where.text);
 			continue;
 		}
 		json_t *entry = json_object_get(json_object_get(doc, "containers"), ctr_name);
@@ -56,7 +57,8 @@ static int quantity(const json_t *list, const char *name, bool milli, int64_t *r
 	if (!q)
 		return -ENOENT;
 	if (json_is_integer(q)) {
-		(void)snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(q));
+		(void)snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT,
+			       json_integer_value(q));
 		text = number;
 	}
 	if (!text)
@@ -65,8 +67,8 @@ static int quantity(const json_t *list, const char *name, bool milli, int64_t *r
 	return r == 0 && *ret < 0 ? -EINVAL : r;
 }
 
-int resources_annotation(const struct pod *pod, const char *ctr_name, struct needs *ret, bool *ret_init,
-			 struct err *err)
+int resources_annotation(const struct pod *pod, const char *ctr_name, struct needs *ret,
+			 bool *ret_init, struct err *err)
 {
 	_json_ json_t *doc = NULL;
 	struct err parse = ERR_INIT;
@@ -76,7 +78,8 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 	json_t *entry = entry_of(pod, ctr_name, &doc, ret_init, &parse);
 	if (!entry)
 		return parse.code ? err_set(err, parse.code, "%s", parse.text) : -ENOENT;
-	const json_t *requests = json_object_get(entry, "requests"), *limits = json_object_get(entry, "limits");
+	const json_t *requests = json_object_get(entry, "requests"),
+		     *limits = json_object_get(entry, "limits");
 	struct {
 		const json_t *list;
 		const char *name;
@@ -89,7 +92,9 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
 		int r = quantity(fields[i].list, fields[i].name, fields[i].milli, fields[i].value);
 		if (r && r != -ENOENT)
-			return err_set(err, -EINVAL, "pod %s/%s: resources annotation: %s of container %s is no quantity",
+			return err_set(err, -EINVAL,
+				       "pod %s/%s: resources annotation: %s of container %s is no "
+				       "quantity",
 				       pod->ns, pod->name, fields[i].name, ctr_name);
 	}
 	/* the API server's defaulting: a missing request equals the limit */

@@ -73,11 +73,11 @@ void count_decision(struct cache *c, const struct ctr *ctr, const struct decisio
 	if (!ctr_live(d->state))
 		return;
 	if (d->cpus && (in ? d->cpus->users++ == 0 : --d->cpus->users == 0))
-		RP_IDS_EACH(cpu, d->cpus->ids)
+		RP_IDS_EACH (cpu, d->cpus->ids)
 			c->cpu_sets[cpu] += in ? 1u : -1u;
 	if (!d->exclusive)
 		return;
-	RP_IDS_EACH(cpu, d->exclusive->ids) {
+	RP_IDS_EACH (cpu, d->exclusive->ids) {
 		if (in && !c->cpu_owner[cpu])
 			c->cpu_owner[cpu] = self;
 		else if (!in && c->cpu_owner[cpu] == self)
@@ -210,7 +210,8 @@ uint32_t txn_changed(const struct stage *s)
 {
 	const struct decision *a = &s->ctr->cur, *b = &s->next;
 	return (a->cpus != b->cpus ? DIFF_CPUS : 0u) | (a->mems != b->mems ? DIFF_MEMS : 0u) |
-	       (a->shares != b->shares ? DIFF_SHARES : 0u) | (a->quota != b->quota ? DIFF_QUOTA : 0u) |
+	       (a->shares != b->shares ? DIFF_SHARES : 0u) |
+	       (a->quota != b->quota ? DIFF_QUOTA : 0u) |
 	       (a->period != b->period ? DIFF_PERIOD : 0u) |
 	       (a->mem_limit != b->mem_limit ? DIFF_MEM_LIMIT : 0u) |
 	       (!blob_equal(a->rdt_class, b->rdt_class) ||
@@ -220,7 +221,8 @@ uint32_t txn_changed(const struct stage *s)
 			: 0u) |
 	       (a->exclusive != b->exclusive || a->state != b->state || a->policy != b->policy ||
 				!blob_equal(a->private_data, b->private_data) ||
-				!blob_equal(a->degraded, b->degraded) || !blob_equal(a->data, b->data) ||
+				!blob_equal(a->degraded, b->degraded) ||
+				!blob_equal(a->data, b->data) ||
 				memcmp(&a->needs, &b->needs, sizeof a->needs) != 0
 			? TXN_CHANGED_OTHER
 			: 0u);
@@ -243,7 +245,7 @@ void txn_commit(struct txn *t)
 	/* owners last: a CPU that changed hands was still its former owner's while that one had not been visited */
 	for (struct stage *s = t->first; s; s = s->link)
 		if (s->ctr->cur.exclusive && ctr_live(s->ctr->cur.state))
-			RP_IDS_EACH(cpu, s->ctr->cur.exclusive->ids)
+			RP_IDS_EACH (cpu, s->ctr->cur.exclusive->ids)
 				c->cpu_owner[cpu] = (uint32_t)s->ctr->handle;
 	t->committed = true;
 }

@@ -15,8 +15,8 @@ struct txn;
 
 /* Creation-only values of the container under creation, in order of staging. */
 struct extra {
-	uint32_t field;	 /* RP_F_… */
-	int64_t number;	 /* of set_int fields */
+	uint32_t field; /* RP_F_… */
+	int64_t number; /* of set_int fields */
 	const char *key; /* of set_pair fields */
 	const char *text; /* of set_text and set_pair fields */
 };
@@ -47,8 +47,9 @@ const struct stage *txn_touched(const struct txn *t); /* through ->link */
 unsigned txn_n_touched(const struct txn *t);
 
 /* Puts a set or a blob into a staged field, with its references. */
-void txn_put_set(struct cache *c, struct iset **field, struct iset *set); /* takes over the reference */
-void txn_put_blob(struct blob **field, struct blob *blob);		   /* takes over the reference */
+void txn_put_set(struct cache *c, struct iset **field,
+		 struct iset *set); /* takes over the reference */
+void txn_put_blob(struct blob **field, struct blob *blob); /* takes over the reference */
 
 struct invariants {
 	struct rp_ids online, mem_nodes;

@@ -76,11 +76,16 @@ static void on_configured(const struct conf *conf, void *arg)
 	const struct conf_core *core = conf_core(conf);
 	struct err err = ERR_INIT;
 	if (d->nri)
-		(void)nri_set_runtime(d->nri, d->options.nri_socket ? d->options.nri_socket : core->runtime.socket,
+		(void)nri_set_runtime(d->nri,
+				      d->options.nri_socket ? d->options.nri_socket
+							    : core->runtime.socket,
 				      core->runtime.name, core->runtime.index);
-	if (d->metrics && metrics_set_listen(d->metrics, core->metrics.prometheus ? core->metrics.listen : "", &err))
+	if (d->metrics &&
+	    metrics_set_listen(d->metrics, core->metrics.prometheus ? core->metrics.listen : "",
+			       &err))
 		log_warning("%s", err.text);
-	if (d->ctl && !d->options.control_socket && ctl_set_socket(d->ctl, core->control_socket, &err))
+	if (d->ctl && !d->options.control_socket &&
+	    ctl_set_socket(d->ctl, core->control_socket, &err))
 		log_warning("%s", err.text);
 }
 
@@ -110,12 +115,14 @@ static void dump_state(struct daemon *d)
 	struct pipeline_status s;
 	const struct ctr *ctr;
 	pipeline_status(d->pipeline, &s);
-	log_notice("state: policy %s, %u pods, %u containers, %u updates waiting%s", s.policy, s.n_pods, s.n_ctrs,
-		   s.n_updates_waiting, s.degraded ? ", degraded" : "");
+	log_notice("state: policy %s, %u pods, %u containers, %u updates waiting%s", s.policy,
+		   s.n_pods, s.n_ctrs, s.n_updates_waiting, s.degraded ? ", degraded" : "");
 	for (ctr = cache_ctrs(pipeline_cache(d->pipeline)); ctr; ctr = ctr->next)
 		log_notice("state: %s %s: CPUs %s, memory nodes %s%s%s", ctr->full_name, ctr->id,
-			   ctr->cur.cpus ? ctr->cur.cpus->text : "-", ctr->cur.mems ? ctr->cur.mems->text : "-",
-			   ctr->cur.degraded ? ", degraded: " : "", ctr->cur.degraded ? ctr->cur.degraded->data : "");
+			   ctr->cur.cpus ? ctr->cur.cpus->text : "-",
+			   ctr->cur.mems ? ctr->cur.mems->text : "-",
+			   ctr->cur.degraded ? ", degraded: " : "",
+			   ctr->cur.degraded ? ctr->cur.degraded->data : "");
 }
 
 static void on_signal(int signo, void *arg)
@@ -176,8 +183,10 @@ static int find_dirs(const struct options *o, struct dirs *ret)
 		buf_fini(&text);
 		return r;
 	}
-	(void)snprintf(ret->state, sizeof ret->state, "%s", o->state_dir ? o->state_dir : conf_core(conf)->cache_dir);
-	parent_of(o->control_socket ? o->control_socket : conf_core(conf)->control_socket, ret->run, sizeof ret->run);
+	(void)snprintf(ret->state, sizeof ret->state, "%s",
+		       o->state_dir ? o->state_dir : conf_core(conf)->cache_dir);
+	parent_of(o->control_socket ? o->control_socket : conf_core(conf)->control_socket, ret->run,
+		  sizeof ret->run);
 	conf_free(conf);
 	return 0;
 }
@@ -248,11 +257,13 @@ static int start_front_end(struct daemon *d, struct err *err)
 static void start_onlookers(struct daemon *d)
 {
 	const struct conf_core *core = conf_core(pipeline_conf(d->pipeline));
-	const char *socket = d->options.control_socket ? d->options.control_socket : core->control_socket;
+	const char *socket =
+		d->options.control_socket ? d->options.control_socket : core->control_socket;
 	struct err err = ERR_INIT;
 	if (ctl_new(d->loop, d->pipeline, socket, &d->ctl, &err))
 		log_error("no control socket: %s", err.text);
-	if (metrics_new(d->loop, d->pipeline, core->metrics.prometheus ? core->metrics.listen : "", &d->metrics, &err))
+	if (metrics_new(d->loop, d->pipeline, core->metrics.prometheus ? core->metrics.listen : "",
+			&d->metrics, &err))
 		log_error("no metrics: %s", err.text);
 }
 

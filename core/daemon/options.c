@@ -10,21 +10,49 @@
 #include "core/conf/conf.h"
 #include "core/util/log.h"
 
-enum { OPT_CONFIG = 256, OPT_HOST_ROOT, OPT_STATE_DIR, OPT_NRI_SOCKET, OPT_CONTROL_SOCKET, OPT_MODULE_DIR, OPT_CHECK, OPT_RESET, OPT_LOG_LEVEL, OPT_VERSION, OPT_HELP };
+enum {
+	OPT_CONFIG = 256,
+	OPT_HOST_ROOT,
+	OPT_STATE_DIR,
+	OPT_NRI_SOCKET,
+	OPT_CONTROL_SOCKET,
+	OPT_MODULE_DIR,
+	OPT_CHECK,
+	OPT_RESET,
+	OPT_LOG_LEVEL,
+	OPT_VERSION,
+	OPT_HELP
+};
 
 static const struct {
 	struct option option;
 	const char *argument, *help;
 } table[] = {
-	{{"config", required_argument, NULL, OPT_CONFIG}, "FILE", "configuration, default " CONF_DEFAULT_PATH},
-	{{"host-root", required_argument, NULL, OPT_HOST_ROOT}, "DIR", "where /sys and /proc of the machine are, default /"},
+	{{"config", required_argument, NULL, OPT_CONFIG},
+	 "FILE",
+	 "configuration, default " CONF_DEFAULT_PATH},
+	{{"host-root", required_argument, NULL, OPT_HOST_ROOT},
+	 "DIR",
+	 "where /sys and /proc of the machine are, default /"},
 	{{"state-dir", required_argument, NULL, OPT_STATE_DIR}, "DIR", "instead of cache.dir"},
-	{{"nri-socket", required_argument, NULL, OPT_NRI_SOCKET}, "PATH", "instead of runtime.socket"},
-	{{"control-socket", required_argument, NULL, OPT_CONTROL_SOCKET}, "PATH", "instead of control.socket"},
-	{{"module-dir", required_argument, NULL, OPT_MODULE_DIR}, "DIR", "instead of modules.path; may be given several times"},
-	{{"check-config", no_argument, NULL, OPT_CHECK}, NULL, "check the configuration, modules and all, and exit"},
-	{{"reset-cache", no_argument, NULL, OPT_RESET}, NULL, "forget every placement of earlier runs"},
-	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL}, "LEVEL", "error, warning, notice, info or debug, instead of log.level"},
+	{{"nri-socket", required_argument, NULL, OPT_NRI_SOCKET},
+	 "PATH",
+	 "instead of runtime.socket"},
+	{{"control-socket", required_argument, NULL, OPT_CONTROL_SOCKET},
+	 "PATH",
+	 "instead of control.socket"},
+	{{"module-dir", required_argument, NULL, OPT_MODULE_DIR},
+	 "DIR",
+	 "instead of modules.path; may be given several times"},
+	{{"check-config", no_argument, NULL, OPT_CHECK},
+	 NULL,
+	 "check the configuration, modules and all, and exit"},
+	{{"reset-cache", no_argument, NULL, OPT_RESET},
+	 NULL,
+	 "forget every placement of earlier runs"},
+	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
+	 "LEVEL",
+	 "error, warning, notice, info or debug, instead of log.level"},
 	{{"version", no_argument, NULL, OPT_VERSION}, NULL, "print the version and exit"},
 	{{"help", no_argument, NULL, OPT_HELP}, NULL, "print this and exit"},
 };
@@ -33,15 +61,18 @@ static const struct {
 static void help(void)
 {
 	printf("Usage: nri-rpd [OPTION]…\n"
-	       "Places the containers of this node on CPUs and memory nodes, as a plugin of the container runtime.\n"
+	       "Places the containers of this node on CPUs and memory nodes, as a plugin of the "
+	       "container runtime.\n"
 	       "Runs in the foreground; SIGHUP reloads the configuration, SIGTERM stops.\n\n");
 	for (unsigned i = 0; i < N_OPTIONS; i++) {
 		char left[40];
-		(void)snprintf(left, sizeof left, "--%s%s%s", table[i].option.name, table[i].argument ? " " : "",
+		(void)snprintf(left, sizeof left, "--%s%s%s", table[i].option.name,
+			       table[i].argument ? " " : "",
 			       table[i].argument ? table[i].argument : "");
 		printf("  %-24s %s\n", left, table[i].help);
 	}
-	printf("\nExit status: 0 stopped as asked, 1 failed, 2 wrong usage, 78 wrong configuration.\n"
+	printf("\nExit status: 0 stopped as asked, 1 failed, 2 wrong usage, 78 wrong "
+	       "configuration.\n"
 	       "See nri-rpd(8), rp.conf(5), nri-rpctl(1).\n");
 }
 
@@ -87,7 +118,8 @@ static enum options_result check(const struct options *o)
 	enum log_level level;
 	if (!o->log_level || log_level_from_name(o->log_level, &level) == 0)
 		return OPTIONS_RUN;
-	fprintf(stderr, "nri-rpd: --log-level %s: expected error, warning, notice, info or debug\n", o->log_level);
+	fprintf(stderr, "nri-rpd: --log-level %s: expected error, warning, notice, info or debug\n",
+		o->log_level);
 	return OPTIONS_WRONG;
 }
 
@@ -104,7 +136,8 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 			return OPTIONS_DONE;
 		}
 		if (opt == OPT_VERSION) {
-			printf("nri-rpd %s (module ABI %u.%u)\n", NRI_RP_VERSION, RP_ABI_MAJOR, RP_ABI_MINOR);
+			printf("nri-rpd %s (module ABI %u.%u)\n", NRI_RP_VERSION, RP_ABI_MAJOR,
+			       RP_ABI_MINOR);
 			return OPTIONS_DONE;
 		}
 		if (take(&o, opt)) {
@@ -113,7 +146,8 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "nri-rpd: unexpected argument \"%s\". Try 'nri-rpd --help'.\n", argv[optind]);
+		fprintf(stderr, "nri-rpd: unexpected argument \"%s\". Try 'nri-rpd --help'.\n",
+			argv[optind]);
 		return OPTIONS_WRONG;
 	}
 	*ret = o;

@@ -23,7 +23,8 @@ struct sd {
 static void send_text(struct sd *sd, const char *text)
 {
 	if (sd->fd >= 0)
-		(void)sendto(sd->fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&sd->address,
+		(void)sendto(sd->fd, text, strlen(text), MSG_NOSIGNAL,
+			     (const struct sockaddr *)&sd->address,
 			     sd->address_len); /* systemd gone: nobody to tell */
 }
 
@@ -105,7 +106,8 @@ void sd_status(struct sd *sd, const char *fmt, ...)
 void sd_reloading(struct sd *sd)
 {
 	char text[96];
-	(void)snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_us());
+	(void)snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		       (unsigned long long)clock_us());
 	send_text(sd, text);
 }
 

@@ -18,7 +18,8 @@ static int expand_slice(const char *slice, size_t len, char *buf, size_t size)
 	for (size_t i = 1; i <= stem; i++) {
 		if (i < stem && slice[i] != '-')
 			continue;
-		int n = snprintf(buf + used, size - used, "%s%.*s%s", used ? "/" : "", (int)i, slice, suffix);
+		int n = snprintf(buf + used, size - used, "%s%.*s%s", used ? "/" : "", (int)i,
+				 slice, suffix);
 		if (n < 0 || (size_t)n >= size - used)
 			return -E2BIG;
 		used += (size_t)n;
@@ -40,20 +41,22 @@ int cgroup_relative(const char *path, char *buf, size_t size)
 	int used = expand_slice(path, (size_t)(prefix - path), buf, size);
 	if (used < 0)
 		return used;
-	int n = snprintf(buf + used, size - (size_t)used, "/%.*s-%s.scope", (int)(name - prefix - 1), prefix + 1,
-			 name + 1);
+	int n = snprintf(buf + used, size - (size_t)used, "/%.*s-%s.scope",
+			 (int)(name - prefix - 1), prefix + 1, name + 1);
 	return n < 0 || (size_t)n >= size - (size_t)used ? -E2BIG : 0;
 }
 
-int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller, char *buf, size_t size)
+int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller,
+		  char *buf, size_t size)
 {
 	char rel[CACHE_PATH_MAX];
 	int r = cgroup_relative(cgroups_path, rel, sizeof rel);
 	if (r)
 		return r;
 	bool unified = fs_exists(root, CGROUP_MOUNT "/cgroup.controllers");
-	int n = unified || !*controller ? snprintf(buf, size, CGROUP_MOUNT "/%s", rel)
-					: snprintf(buf, size, CGROUP_MOUNT "/%s/%s", controller, rel);
+	int n = unified || !*controller
+			? snprintf(buf, size, CGROUP_MOUNT "/%s", rel)
+			: snprintf(buf, size, CGROUP_MOUNT "/%s/%s", controller, rel);
 	if (n < 0 || (size_t)n >= size)
 		return -E2BIG;
 	return fs_exists(root, buf) ? 0 : -ENOENT;

@@ -14,6 +14,7 @@
 int cgroup_relative(const char *cgroups_path, char *buf, size_t size);
 /* The directory below the root, for a v1 controller ("cpuset") or "" on v2; a v1 controller on a v2 machine means the unified tree.
  * -ENOENT: it is not there. Any thread. */
-int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller, char *buf, size_t size);
+int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller,
+		  char *buf, size_t size);
 
 #endif

@@ -33,7 +33,8 @@ struct host_env {
 	bool trial; /* a forked child: no timers, no work, nothing leaves it */
 	/* An instance's timer has gone off; a controller reports. */
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
-	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text, void *arg);
+	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
+			 void *arg);
 	void *arg;
 };
 

@@ -39,7 +39,7 @@ static uint32_t list_created(struct cache *c, rp_ctr *ret, uint32_t cap)
 {
 	uint32_t n = 0;
 	struct ctr *ctr;
-	DL_FOREACH(cache_ctrs(c), ctr) {
+	DL_FOREACH (cache_ctrs(c), ctr) {
 		if (!ctr_live(txn_view(ctr)->state))
 			continue;
 		if (n < cap)
@@ -346,8 +346,8 @@ static bool in_range(uint32_t field, int64_t value)
 }
 
 /* Creation-only values belong to the container that the transaction creates. */
-static int32_t add_extra(struct instance *i, rp_txn id, rp_ctr handle, uint32_t field, int64_t number,
-			 const char *key, const char *text)
+static int32_t add_extra(struct instance *i, rp_txn id, rp_ctr handle, uint32_t field,
+			 int64_t number, const char *key, const char *text)
 {
 	struct txn *t = txn_of(i->env->cache, id);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
@@ -440,7 +440,8 @@ static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *rea
 	struct decision *d = stage(ctx, id, handle, NULL, &r);
 	if (!d)
 		return r;
-	struct blob *blob = reason ? blob_new(reason, (uint32_t)utf8_cut(reason, ERR_TEXT_MAX)) : NULL;
+	struct blob *blob =
+		reason ? blob_new(reason, (uint32_t)utf8_cut(reason, ERR_TEXT_MAX)) : NULL;
 	if (reason && !blob)
 		return -RP_ENOMEM;
 	txn_put_blob(&d->degraded, blob);

@@ -22,9 +22,11 @@ static void note(void *ctx, rp_ctr handle, const char *text)
 	if (!ctr)
 		return;
 	rp_txn txn = cache_running_txn(c);
-	size_t len = strlen(text), had = ctr->trail && ctr->trail_txn == txn ? strlen(ctr->trail) : 0;
+	size_t len = strlen(text),
+	       had = ctr->trail && ctr->trail_txn == txn ? strlen(ctr->trail) : 0;
 	if (had + len + 2 + sizeof cut_mark > RP_TRAIL_MAX) {
-		if (had < sizeof cut_mark || strcmp(ctr->trail + had - sizeof cut_mark + 1, cut_mark) == 0)
+		if (had < sizeof cut_mark ||
+		    strcmp(ctr->trail + had - sizeof cut_mark + 1, cut_mark) == 0)
 			return;
 		text = "(more was noted than is kept)";
 		len = sizeof cut_mark - 2;
@@ -41,7 +43,8 @@ static void note(void *ctx, rp_ctr handle, const char *text)
 static void decided_by(void *ctx, rp_ctr handle, rp_cfg node, const char *text)
 {
 	char line[RP_TRAIL_MAX], place[CONF_PLACE_MAX];
-	(void)snprintf(line, sizeof line, "%s: %s", node ? conf_place(node, place, sizeof place) : "default", text);
+	(void)snprintf(line, sizeof line, "%s: %s",
+		       node ? conf_place(node, place, sizeof place) : "default", text);
 	note(ctx, handle, line);
 }
 
@@ -141,7 +144,8 @@ struct job {
 static int job_run(void *arg)
 {
 	struct job *j = arg;
-	crumb_enter(j->instance->env->crumb, CRUMB_WORKER, j->instance->module->name, CRUMB_WORK, NULL);
+	crumb_enter(j->instance->env->crumb, CRUMB_WORKER, j->instance->module->name, CRUMB_WORK,
+		    NULL);
 	int r = j->run(j->arg);
 	crumb_leave(j->instance->env->crumb, CRUMB_WORKER);
 	return r;
@@ -160,7 +164,8 @@ static void job_done(void *arg, int result)
 		instance_finish(i);
 }
 
-static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result), void *arg)
+static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
+		      void *arg)
 {
 	struct instance *i = ctx;
 	if (i->env->trial || !i->env->worker)

@@ -28,11 +28,12 @@ struct placing {
 	bool later; /* the first configuration of a process: the runtime's list comes first */
 };
 
-int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset, struct err *err)
+int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset,
+			struct err *err)
 {
 	struct ctr *ctr;
 	struct invariants inv = decide_invariants(p);
-	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		if (!ctr_live(ctr->cur.state))
 			continue;
 		struct decision *d = txn_stage(p->txn, ctr);
@@ -45,9 +46,11 @@ int apply_forget_former(struct pipeline *p, const struct instance *policy, bool 
 		d->policy = instance_number(policy);
 		if (!reset || !d->cpus)
 			continue;
-		txn_put_set(p->env.cache, &d->cpus, intern_get(cache_sets(p->env.cache), inv.online));
+		txn_put_set(p->env.cache, &d->cpus,
+			    intern_get(cache_sets(p->env.cache), inv.online));
 		if (d->mems)
-			txn_put_set(p->env.cache, &d->mems, intern_get(cache_sets(p->env.cache), inv.mem_nodes));
+			txn_put_set(p->env.cache, &d->mems,
+				    intern_get(cache_sets(p->env.cache), inv.mem_nodes));
 	}
 	return 0;
 }
@@ -68,7 +71,8 @@ static void log_moves(struct pipeline *p)
 			continue;
 		p->stats.moved++;
 		log_info("%s: CPUs %s → %s", s->ctr->full_name, was ? was->text : "-", now->text);
-		pipeline_event(p, EV_MOVED, "%s: CPUs %s → %s", s->ctr->full_name, was ? was->text : "-", now->text);
+		pipeline_event(p, EV_MOVED, "%s: CPUs %s → %s", s->ctr->full_name,
+			       was ? was->text : "-", now->text);
 	}
 }
 
@@ -103,7 +107,8 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 		if (s->next.cpus == s->ctr->cur.cpus && s->next.mems == s->ctr->cur.mems)
 			continue;
 		Trial__Move *m = move_of(s);
-		if (!m || !m->ctr || !m->from_cpus || !m->to_cpus || !m->from_mems || !m->to_mems || !m->note)
+		if (!m || !m->ctr || !m->from_cpus || !m->to_cpus || !m->from_mems || !m->to_mems ||
+		    !m->note)
 			return -ENOMEM;
 		report->moves[report->n_moves++] = m;
 	}
@@ -111,7 +116,8 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 }
 
 /* In a transaction of its own. A trial reports and leaves everything as it was. */
-static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__Report *report, struct err *err)
+static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__Report *report,
+			    struct err *err)
 {
 	p->txn = txn_begin(p->env.cache);
 	if (!p->txn)
@@ -139,13 +145,17 @@ static void back_to_former(struct pipeline *p)
 	struct err err = ERR_INIT;
 	struct rp_plan *plan;
 	const struct placing again = {.policy = p->policy};
-	int r = p->conf ? instance_prepare(p->policy, conf_section(p->conf, instance_name(p->policy)), &plan, &err) : -EINVAL;
+	int r = p->conf ? instance_prepare(p->policy,
+					   conf_section(p->conf, instance_name(p->policy)), &plan,
+					   &err)
+			: -EINVAL;
 	if (!r) {
 		instance_commit(p->policy, plan);
 		r = place_and_commit(p, &again, NULL, &err);
 	}
 	if (r)
-		log_error("policy %s cannot go back to its former configuration: %s", instance_name(p->policy), err.text);
+		log_error("policy %s cannot go back to its former configuration: %s",
+			  instance_name(p->policy), err.text);
 }
 
 /* ---- controllers ----------------------------------------------------------------------------------------------------- */
@@ -167,7 +177,8 @@ static int open_controller(struct pipeline *p, struct controller *c, struct err 
 	return r ? r : instance_new(&p->env, m, &c->instance, err);
 }
 
-static int prepare_controller(struct pipeline *p, struct conf *conf, const struct conf_controller *wanted, struct err *err)
+static int prepare_controller(struct pipeline *p, struct conf *conf,
+			      const struct conf_controller *wanted, struct err *err)
 {
 	struct controller *c = controller_of(p, wanted->name);
 	struct err why = ERR_INIT;
@@ -275,9 +286,11 @@ static void load_state(struct pipeline *p, struct instance *policy)
 	struct err err = ERR_INIT;
 	const char *version;
 	size_t len;
-	const void *state = p->store ? store_blob(p->store, instance_name(policy), &version, &len) : NULL;
+	const void *state =
+		p->store ? store_blob(p->store, instance_name(policy), &version, &len) : NULL;
 	if (state && instance_load(policy, state, (uint32_t)len, &err))
-		log_warning("policy %s does not take its saved state: %s; starting without it", instance_name(policy), err.text);
+		log_warning("policy %s does not take its saved state: %s; starting without it",
+			    instance_name(policy), err.text);
 }
 
 static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)

@@ -10,7 +10,8 @@
 int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err);
 /* In the running transaction: another policy decided so far. What was its own goes; what the containers have stays until the new one
  * says otherwise, or with `reset` becomes the whole machine. */
-int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset, struct err *err);
+int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset,
+			struct err *err);
 /* The machine has changed: the policy looks at it. */
 int apply_topology(struct pipeline *p, struct err *err);
 

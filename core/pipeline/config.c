@@ -57,9 +57,11 @@ static int match_kind(const struct loader_item *item, void *arg)
 {
 	struct kind_search *s = arg;
 	const struct rp_schema *schema;
-	if (item->err || item->hidden || !item->facts || !(item->facts->note.kinds & RP_KIND_POLICY))
+	if (item->err || item->hidden || !item->facts ||
+	    !(item->facts->note.kinds & RP_KIND_POLICY))
 		return 0;
-	if (schemas_find(s->p, item->name, &schema) != CONF_SCHEMA || !schema->cr_kind || !str_eq(schema->cr_kind, s->kind))
+	if (schemas_find(s->p, item->name, &schema) != CONF_SCHEMA || !schema->cr_kind ||
+	    !str_eq(schema->cr_kind, s->kind))
 		return 0;
 	struct module *m = loader_get(s->p->loader, item->name);
 	s->found = m ? m->name : NULL;
@@ -75,7 +77,8 @@ static const char *schemas_of_kind(void *ctx, const char *kind)
 }
 
 /* Problems go to the log; the first one to err. */
-static int read_config(struct pipeline *p, const char *path, struct conf **ret, struct buf *ret_warnings, struct err *err)
+static int read_config(struct pipeline *p, const char *path, struct conf **ret,
+		       struct buf *ret_warnings, struct err *err)
 {
 	const struct conf_schemas schemas = {p, schemas_begin, schemas_find, schemas_of_kind};
 	struct conf_errors errs;
@@ -129,8 +132,9 @@ struct trial_job {
 static int add_change(const struct conf_change *change, void *arg)
 {
 	struct buf *out = arg;
-	return buf_printf(out, "%s: %s → %s%s\n", change->path, conf_text(change->before, "(not set)"),
-			  conf_text(change->after, "(not set)"), change->restart ? " (after a restart)" : "");
+	return buf_printf(
+		out, "%s: %s → %s%s\n", change->path, conf_text(change->before, "(not set)"),
+		conf_text(change->after, "(not set)"), change->restart ? " (after a restart)" : "");
 }
 
 static int needs_restart(const struct conf_change *change, void *arg)
@@ -226,7 +230,8 @@ static struct move *moves_of(const Trial__Report *report)
 	struct move *moves = calloc(report->n_moves + 1, sizeof *moves);
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];
-		moves[i] = (struct move){m->ctr, m->from_cpus, m->to_cpus, m->from_mems, m->to_mems, m->note};
+		moves[i] = (struct move){m->ctr,       m->from_cpus, m->to_cpus,
+					 m->from_mems, m->to_mems,   m->note};
 	}
 	return moves;
 }
@@ -242,10 +247,13 @@ static void conclude(struct reload *r, struct reload_result *res)
 		return;
 	p->stats.reloads++;
 	if (!res->code) {
-		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", conf_core(p->conf)->policy);
+		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s",
+			       conf_core(p->conf)->policy);
 		in_force(p);
-		log_notice("configuration reloaded: policy %s, %u containers moved", instance_name(p->policy), res->n_moves);
-		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved", instance_name(p->policy), res->n_moves);
+		log_notice("configuration reloaded: policy %s, %u containers moved",
+			   instance_name(p->policy), res->n_moves);
+		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved",
+			       instance_name(p->policy), res->n_moves);
 		return;
 	}
 	p->stats.reloads_refused++;
@@ -283,7 +291,10 @@ static void tried(void *arg, const struct trial_result *t)
 {
 	struct reload *r = arg;
 	struct pipeline *p = r->p;
-	struct reload_result res = {.code = t->outcome == TRIAL_DONE ? 0 : t->code ? t->code : -EINVAL, .err = t->err};
+	struct reload_result res = {.code = t->outcome == TRIAL_DONE ? 0
+					    : t->code		     ? t->code
+								     : -EINVAL,
+				    .err = t->err};
 	Trial__Report *report = t->size ? trial__report__unpack(NULL, t->size, t->data) : NULL;
 	_free_ struct move *moves = report ? moves_of(report) : NULL;
 	if (t->outcome == TRIAL_REFUSED && t->code < 0)
@@ -295,7 +306,8 @@ static void tried(void *arg, const struct trial_result *t)
 		res.moves = moves;
 		res.n_moves = (unsigned)report->n_moves;
 	} else if (!res.code) {
-		res.code = err_set(&res.err, -EPROTO, "the trial of the configuration sent no report");
+		res.code =
+			err_set(&res.err, -EPROTO, "the trial of the configuration sent no report");
 	}
 	if (!res.warnings)
 		res.warnings = res.changes = "";
@@ -319,7 +331,8 @@ static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
 	return 0;
 }
 
-static int begin(struct pipeline *p, const char *path, bool plan, reload_done done, void *arg, struct err *err)
+static int begin(struct pipeline *p, const char *path, bool plan, reload_done done, void *arg,
+		 struct err *err)
 {
 	struct reload *r = calloc(1, sizeof *r);
 	if (!r || !(r->path = strdup(path)) || add_waiter(&r->waiters, done, arg)) {
@@ -360,14 +373,16 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 		done(&res, arg);
 }
 
-int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg, struct err *err)
+int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
+		  struct err *err)
 {
 	return begin(p, path, true, done, arg, err);
 }
 
 /* ---- the first one --------------------------------------------------------------------------------------------------- */
 
-static int safe_config(struct pipeline *p, const char *name, const char *text, struct conf **ret, struct err *err)
+static int safe_config(struct pipeline *p, const char *name, const char *text, struct conf **ret,
+		       struct err *err)
 {
 	const struct conf_schemas schemas = {p, schemas_begin, schemas_find, schemas_of_kind};
 	const struct conf_source source = {.name = name, .text = text, .len = strlen(text)};
@@ -397,7 +412,8 @@ static int try_first(struct pipeline *p, struct conf *conf, bool *ret_module_fau
 	return r;
 }
 
-static int try_and_apply(struct pipeline *p, struct conf *conf, bool *ret_module_fault, struct err *err)
+static int try_and_apply(struct pipeline *p, struct conf *conf, bool *ret_module_fault,
+			 struct err *err)
 {
 	int r = try_first(p, conf, ret_module_fault, err);
 	if (!r)
@@ -442,7 +458,8 @@ int config_first(struct pipeline *p, struct err *err)
 	bool fault = false;
 	size_t len;
 	int r = read_config(p, p->config_path, &conf, &warnings, err);
-	for (char *line = strtok((char *)(uintptr_t)buf_text(&warnings), "\n"); line && !r; line = strtok(NULL, "\n"))
+	for (char *line = strtok((char *)(uintptr_t)buf_text(&warnings), "\n"); line && !r;
+	     line = strtok(NULL, "\n"))
 		log_warning("%s", line);
 	buf_fini(&warnings);
 	if (r)

@@ -9,7 +9,8 @@
 
 struct invariants decide_invariants(const struct pipeline *p)
 {
-	return (struct invariants){topo_ids(p->env.topo, RP_CPUS_ONLINE), topo_ids(p->env.topo, RP_NODES_MEMORY)};
+	return (struct invariants){topo_ids(p->env.topo, RP_CPUS_ONLINE),
+				   topo_ids(p->env.topo, RP_NODES_MEMORY)};
 }
 
 int decide_check(struct pipeline *p, struct err *err)
@@ -21,7 +22,8 @@ int decide_check(struct pipeline *p, struct err *err)
 	static struct log_limit limit = LOG_LIMIT(10, 60000);
 	p->stats.invariant_breaks++;
 	if (log_allowed(&limit, LOG_SOURCE))
-		log_error("module %s misbehaves: %s", p->policy ? instance_name(p->policy) : "?", err_text(err, r));
+		log_error("module %s misbehaves: %s", p->policy ? instance_name(p->policy) : "?",
+			  err_text(err, r));
 	return r;
 }
 
@@ -62,8 +64,8 @@ static void resync(struct pipeline *p)
 		decide_end(p);
 	}
 	p->sync_failed = true;
-	log_error("policy %s cannot bring its state in line with the containers: %s", instance_name(p->policy),
-		  err.text);
+	log_error("policy %s cannot bring its state in line with the containers: %s",
+		  instance_name(p->policy), err.text);
 }
 
 static void undo(struct pipeline *p)
@@ -73,7 +75,8 @@ static void undo(struct pipeline *p)
 		resync(p);
 }
 
-int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg, struct err *err)
+int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg,
+	   struct err *err)
 {
 	int r = begin(p, err);
 	if (r)
@@ -127,7 +130,8 @@ static bool loses_cpus(const struct ctr *ctr)
 
 static int update_cmp(const void *a, const void *b)
 {
-	const struct ctr *x = ((const struct reply_update *)a)->ctr, *y = ((const struct reply_update *)b)->ctr;
+	const struct ctr *x = ((const struct reply_update *)a)->ctr,
+			 *y = ((const struct reply_update *)b)->ctr;
 	bool lx = loses_cpus(x), ly = loses_cpus(y);
 	if (lx != ly)
 		return lx ? -1 : 1;
@@ -157,7 +161,8 @@ void decide_queue(struct pipeline *p)
 
 static uint32_t hook_mask(uint32_t changed)
 {
-	return (changed & DIFF_CPUS ? RP_CHANGED_CPUS : 0u) | (changed & DIFF_MEMS ? RP_CHANGED_MEMS : 0u) |
+	return (changed & DIFF_CPUS ? RP_CHANGED_CPUS : 0u) |
+	       (changed & DIFF_MEMS ? RP_CHANGED_MEMS : 0u) |
 	       (changed & (DIFF_SHARES | DIFF_QUOTA | DIFF_PERIOD) ? RP_CHANGED_CPU_SHARE : 0u) |
 	       (changed & DIFF_MEM_LIMIT ? RP_CHANGED_MEMORY : 0u) |
 	       (changed & TXN_CHANGED_CLASS ? RP_CHANGED_CLASS : 0u);

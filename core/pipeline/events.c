@@ -6,10 +6,11 @@
 #include "core/util/str.h"
 
 static const char *const kind_names[N_EVENT_KINDS] = {
-	[EV_RUNTIME] = "runtime",   [EV_CONFIG] = "config",	[EV_CREATED] = "created",
-	[EV_REFUSED] = "refused",   [EV_MOVED] = "moved",	[EV_RELEASED] = "released",
-	[EV_DEGRADED] = "degraded", [EV_UPDATE_FAILED] = "update-failed", [EV_MODULE] = "module",
-	[EV_MACHINE] = "machine",
+	[EV_RUNTIME] = "runtime",   [EV_CONFIG] = "config",
+	[EV_CREATED] = "created",   [EV_REFUSED] = "refused",
+	[EV_MOVED] = "moved",	    [EV_RELEASED] = "released",
+	[EV_DEGRADED] = "degraded", [EV_UPDATE_FAILED] = "update-failed",
+	[EV_MODULE] = "module",	    [EV_MACHINE] = "machine",
 };
 
 const char *event_kind_name(enum event_kind k)

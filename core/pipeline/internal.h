@@ -11,7 +11,7 @@
 
 struct controller {
 	struct instance *instance; /* NULL: could not be made */
-	struct rp_plan *plan;	   /* while a configuration is put in force */
+	struct rp_plan *plan; /* while a configuration is put in force */
 	char name[RP_NAME_MAX];
 	enum conf_mode mode;
 	bool running;
@@ -95,7 +95,8 @@ struct pipeline {
  * Runs fn in a transaction, checks what it staged, and commits. The transaction stays readable (decide_touched) until decide_end. On an
  * error everything is as before, the policy included.
  */
-int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg, struct err *err);
+int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg,
+	   struct err *err);
 const struct stage *decide_touched(const struct pipeline *p);
 void decide_end(struct pipeline *p);
 /* Checks only: for trials. */
@@ -133,6 +134,5 @@ int config_first(struct pipeline *p, struct err *err);
 /* Reads and tries it, in a child; problems and warnings go to report. */
 int config_check(struct pipeline *p, struct buf *report, struct err *err);
 void config_fini(struct pipeline *p);
-
 
 #endif

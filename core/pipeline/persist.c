@@ -19,7 +19,9 @@ void persist_now(struct pipeline *p)
 		return;
 	p->stats.store_errors++;
 	if (log_allowed(&limit, LOG_SOURCE))
-		log_warning("the state could not be written: %s; a restart may not know the latest placements", err.text);
+		log_warning("the state could not be written: %s; a restart may not know the latest "
+			    "placements",
+			    err.text);
 	(void)loop_timer_arm(p->persist_timer, 5000);
 }
 

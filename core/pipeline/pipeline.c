@@ -38,14 +38,16 @@ static void on_timer(struct instance *i, uint64_t cookie, void *arg)
 		return;
 	watchdog_begin(p->watchdog);
 	if (decide(p, deliver_timer, &t, &err))
-		log_warning("policy %s: timer %llu: %s", instance_name(i), (unsigned long long)cookie, err.text);
+		log_warning("policy %s: timer %llu: %s", instance_name(i),
+			    (unsigned long long)cookie, err.text);
 	decide_queue(p);
 	decide_hooks(p, NULL);
 	decide_end(p);
 	watchdog_end(p->watchdog);
 }
 
-static void on_reported(struct instance *i, rp_ctr handle, uint32_t result, const char *text, void *arg)
+static void on_reported(struct instance *i, rp_ctr handle, uint32_t result, const char *text,
+			void *arg)
 {
 	struct pipeline *p = arg;
 	const struct ctr *ctr = cache_ctr_of(p->env.cache, handle);
@@ -55,8 +57,10 @@ static void on_reported(struct instance *i, rp_ctr handle, uint32_t result, cons
 		if (p->controllers[c].instance == i)
 			p->controllers[c].results[result]++;
 	if (result >= RP_APPLY_PARTIAL) {
-		log_warning("%s: controller %s: %s", ctr ? ctr->full_name : "-", instance_name(i), text);
-		pipeline_event(p, EV_DEGRADED, "%s: controller %s: %s", ctr ? ctr->full_name : "-", instance_name(i), text);
+		log_warning("%s: controller %s: %s", ctr ? ctr->full_name : "-", instance_name(i),
+			    text);
+		pipeline_event(p, EV_DEGRADED, "%s: controller %s: %s", ctr ? ctr->full_name : "-",
+			       instance_name(i), text);
 	}
 }
 
@@ -65,8 +69,10 @@ static void describe_change(struct pipeline *p, const struct topo_change *c)
 	char on[256], off[256];
 	(void)rp_ids_format(rp_ids_of(&c->cpus_on), on, sizeof on);
 	(void)rp_ids_format(rp_ids_of(&c->cpus_off), off, sizeof off);
-	log_notice("the machine has changed: CPUs online %s, offline %s", *on ? on : "-", *off ? off : "-");
-	pipeline_event(p, EV_MACHINE, "CPUs came online: %s, went offline: %s", *on ? on : "-", *off ? off : "-");
+	log_notice("the machine has changed: CPUs online %s, offline %s", *on ? on : "-",
+		   *off ? off : "-");
+	pipeline_event(p, EV_MACHINE, "CPUs came online: %s, went offline: %s", *on ? on : "-",
+		       *off ? off : "-");
 }
 
 static void machine_changed(void *arg)
@@ -87,7 +93,8 @@ static void machine_changed(void *arg)
 	p->env.topo = now;
 	watchdog_begin(p->watchdog);
 	if (apply_topology(p, &err)) {
-		log_error("policy %s does not get along with the changed machine: %s", instance_name(p->policy), err.text);
+		log_error("policy %s does not get along with the changed machine: %s",
+			  instance_name(p->policy), err.text);
 		pipeline_event(p, EV_DEGRADED, "changed machine: %s", err.text);
 	}
 	watchdog_end(p->watchdog);
@@ -97,8 +104,9 @@ static void machine_changed(void *arg)
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
 static const char *const store_outcomes[] = {
-	[STORE_FRESH] = "fresh",	  [STORE_FOUND] = "restored",	 [STORE_RESET] = "reset",
-	[STORE_OTHER_BOOT] = "other boot", [STORE_NEWER] = "newer format", [STORE_DAMAGED] = "damaged",
+	[STORE_FRESH] = "fresh",	[STORE_FOUND] = "restored",
+	[STORE_RESET] = "reset",	[STORE_OTHER_BOOT] = "other boot",
+	[STORE_NEWER] = "newer format", [STORE_DAMAGED] = "damaged",
 	[STORE_UNSAFE] = "unsafe",
 };
 
@@ -115,11 +123,13 @@ static int open_store(struct pipeline *p, struct err *err)
 	fs_root_close(&real);
 	if (n < 0)
 		return err_errno(err, (int)n, "/" BOOT_ID);
-	const struct store_params params = {.dir = p->state_dir, .boot_id = boot_id, .reset = p->cfg.reset_cache};
+	const struct store_params params = {
+		.dir = p->state_dir, .boot_id = boot_id, .reset = p->cfg.reset_cache};
 	r = store_open(&params, &p->store, &opening, err);
 	if (r)
 		return r;
-	(void)snprintf(p->store_state, sizeof p->store_state, "%s", store_outcomes[opening.outcome]);
+	(void)snprintf(p->store_state, sizeof p->store_state, "%s",
+		       store_outcomes[opening.outcome]);
 	if (opening.why[0])
 		log_notice("%s", opening.why);
 	r = store_restore(p->store, p->env.cache, &counts, err);
@@ -135,7 +145,8 @@ static int open_crumb(struct pipeline *p, struct err *err)
 	if (r)
 		return r;
 	if (snprintf(path, sizeof path, "%s/breadcrumb", p->cfg.run_dir) >= (int)sizeof path)
-		return err_set(err, -ENAMETOOLONG, "directory %s: the path is too long", p->cfg.run_dir);
+		return err_set(err, -ENAMETOOLONG, "directory %s: the path is too long",
+			       p->cfg.run_dir);
 	r = crumb_open(path, &p->env.crumb, err);
 	if (r)
 		return r;
@@ -144,7 +155,9 @@ static int open_crumb(struct pipeline *p, struct err *err)
 		log_error("%s", message);
 		pipeline_event(p, EV_MODULE, "%s", message);
 	}
-	return watchdog_new(p->env.crumb, p->cfg.hang_limit_ms ? p->cfg.hang_limit_ms : WATCHDOG_LIMIT_MS, &p->watchdog, err);
+	return watchdog_new(p->env.crumb,
+			    p->cfg.hang_limit_ms ? p->cfg.hang_limit_ms : WATCHDOG_LIMIT_MS,
+			    &p->watchdog, err);
 }
 
 static int open_machine(struct pipeline *p, struct err *err)
@@ -172,7 +185,8 @@ static int open_modules(struct pipeline *p, struct err *err)
 {
 	static const char *const defaults[] = {NRI_RP_MODULEDIR, "/usr/local/lib/nri-rp/modules"};
 	unsigned n = p->cfg.n_module_dirs;
-	return loader_new(n ? p->cfg.module_dirs : defaults, n ? n : 2, loader_default_flags(), p->env.crumb, &p->loader, err);
+	return loader_new(n ? p->cfg.module_dirs : defaults, n ? n : 2, loader_default_flags(),
+			  p->env.crumb, &p->loader, err);
 }
 
 static struct pipeline *new_bare(const struct pipeline_config *config)
@@ -271,7 +285,7 @@ static unsigned n_degraded(const struct pipeline *p)
 {
 	unsigned n = 0;
 	const struct ctr *ctr;
-	DL_FOREACH(cache_ctrs(p->env.cache), ctr)
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
 		n += ctr_live(ctr->cur.state) && ctr->cur.degraded;
 	return n;
 }
@@ -303,7 +317,8 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 		.n_module_deaths = n_deaths(p),
 		.store_state = p->store_state,
 	};
-	ret->degraded = ret->safe_mode || !ret->config_ok || ret->n_degraded || p->sync_failed || !p->runtime.synchronized;
+	ret->degraded = ret->safe_mode || !ret->config_ok || ret->n_degraded || p->sync_failed ||
+			!p->runtime.synchronized;
 	for (unsigned i = 0; i < p->n_controllers; i++)
 		ret->degraded = ret->degraded || !p->controllers[i].running;
 }

@@ -42,7 +42,7 @@ struct reply_update {
 };
 
 struct reply {
-	struct ctr *created;	/* whose adjustment this is; NULL: none */
+	struct ctr *created; /* whose adjustment this is; NULL: none */
 	uint32_t created_fields; /* DIFF_… of its decision */
 	const struct extra *extras; /* its creation-only values */
 	uint32_t n_extras;
@@ -84,16 +84,18 @@ void request_begin(struct pipeline *p, enum request r);
 int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
 void request_stop_pod(struct pipeline *p, const struct pod_desc *pod);
 void request_remove_pod(struct pipeline *p, const struct pod_desc *pod);
-int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr, struct reply *ret, struct err *err);
+int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
+		   struct reply *ret, struct err *err);
 void request_start(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
 /* PostStart, PostCreate, PostUpdate: what they tell of the container's state. */
 void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr, const struct res_desc *res,
-		   struct reply *ret, struct err *err);
-void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr, struct reply *ret);
-void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods, const struct ctr_desc *ctrs, uint32_t n_ctrs,
+int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
+		   const struct res_desc *res, struct reply *ret, struct err *err);
+void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		  struct reply *ret);
+void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
+void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods,
+		  const struct ctr_desc *ctrs, uint32_t n_ctrs, struct reply *ret);
 /* `failed`: the request was answered with an error. */
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
 void reply_dropped(struct pipeline *p, struct reply *reply);
@@ -135,9 +137,10 @@ struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fil
 struct pipeline_config {
 	struct loop *loop;
 	const char *config_path;
-	const char *host_root;	 /* "/" */
-	const char *state_dir;	 /* survives reboots: placements */
-	const char *run_dir;	 /* survives restarts, best on a tmpfs: the breadcrumb, written with each call of a module */
+	const char *host_root; /* "/" */
+	const char *state_dir; /* survives reboots: placements */
+	const char *
+		run_dir; /* survives restarts, best on a tmpfs: the breadcrumb, written with each call of a module */
 	const char *const *module_dirs; /* instead of modules.path */
 	unsigned n_module_dirs;
 	bool reset_cache;
@@ -175,11 +178,11 @@ struct move {
 };
 
 struct reload_result {
-	int code;	  /* 0: in force; -EINVAL: refused, the old one stays in force; another: failed */
+	int code; /* 0: in force; -EINVAL: refused, the old one stays in force; another: failed */
 	struct err err;
 	const char *warnings; /* lines, "" */
-	const char *changes;  /* keys that changed, lines */
-	bool restart_needed;  /* some of them only count after a restart */
+	const char *changes; /* keys that changed, lines */
+	bool restart_needed; /* some of them only count after a restart */
 	const struct move *moves; /* containers that are moved */
 	unsigned n_moves;
 	uint64_t took_us;
@@ -190,14 +193,15 @@ typedef void (*reload_done)(const struct reload_result *res, void *arg);
  * in any case. Reloads that come meanwhile are served by one that follows. */
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
 /* The same up to the list of moves for another file; nothing is put in force. */
-int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg, struct err *err);
+int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
+		  struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
 
 /* ---- for status, metrics and the control socket ---------------------------------------------------------------------------- */
 
 struct pipeline_status {
-	const char *policy;	 /* in force; "none" in safe mode */
+	const char *policy; /* in force; "none" in safe mode */
 	const char *configured_policy;
 	bool safe_mode;
 	const char *safe_mode_reason; /* "" */
@@ -231,8 +235,9 @@ extern const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1];
 
 struct pipeline_stats {
 	struct request_stats requests[N_REQUESTS];
-	uint64_t policy_errors, invariant_breaks, resyncs, updates_sent, updates_failed, updates_in_replies, moved,
-		unmanaged, reloads, reloads_refused, store_errors, adopted;
+	uint64_t policy_errors, invariant_breaks, resyncs, updates_sent, updates_failed,
+		updates_in_replies, moved, unmanaged, reloads, reloads_refused, store_errors,
+		adopted;
 };
 const struct pipeline_stats *pipeline_stats(const struct pipeline *p);
 
@@ -252,16 +257,16 @@ int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, voi
 #define EVENT_TEXT_MAX 224u
 
 enum event_kind {
-	EV_RUNTIME,   /* connected, lost, synchronised */
-	EV_CONFIG,    /* reloads */
-	EV_CREATED,   /* a container was placed */
-	EV_REFUSED,   /* … or refused */
-	EV_MOVED,     /* its CPUs or memory nodes changed */
+	EV_RUNTIME, /* connected, lost, synchronised */
+	EV_CONFIG, /* reloads */
+	EV_CREATED, /* a container was placed */
+	EV_REFUSED, /* … or refused */
+	EV_MOVED, /* its CPUs or memory nodes changed */
 	EV_RELEASED,
 	EV_DEGRADED,
 	EV_UPDATE_FAILED,
-	EV_MODULE,    /* errors and deaths of modules */
-	EV_MACHINE,   /* CPUs came or went */
+	EV_MODULE, /* errors and deaths of modules */
+	EV_MACHINE, /* CPUs came or went */
 	N_EVENT_KINDS
 };
 const char *event_kind_name(enum event_kind k);
@@ -272,7 +277,8 @@ struct event {
 	enum event_kind kind;
 	char text[EVENT_TEXT_MAX];
 };
-void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* The first event after seq that is still there; NULL: none yet. */
 const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq);
 uint64_t pipeline_last_event(const struct pipeline *p);

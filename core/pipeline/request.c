@@ -9,7 +9,8 @@
 
 #define LOG_SOURCE "request"
 
-const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1] = {10, 25, 50, 100, 250, 500, 1000, 5000, 25000, 100000, 1000000};
+const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1] = {10,   25,   50,    100,    250,    500,
+							 1000, 5000, 25000, 100000, 1000000};
 
 static const char *const request_names[N_REQUESTS] = {
 	[REQ_CONFIGURE] = "Configure",
@@ -56,17 +57,20 @@ static void count(struct pipeline *p, bool failed)
 	s->bucket[b]++;
 	if (took > s->max_ns)
 		s->max_ns = took;
-	uint64_t half = p->runtime.request_timeout_ms ? p->runtime.request_timeout_ms * 500000 : 1000000000u;
+	uint64_t half = p->runtime.request_timeout_ms ? p->runtime.request_timeout_ms * 500000
+						      : 1000000000u;
 	if (took > half)
-		log_warning("%s took %llu ms, more than half of what the runtime allows", request_name(p->request),
-			    (unsigned long long)(took / 1000000));
+		log_warning("%s took %llu ms, more than half of what the runtime allows",
+			    request_name(p->request), (unsigned long long)(took / 1000000));
 }
 
 static void describe_created(struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
-	const char *cpus = d->cpus ? d->cpus->text : "not pinned", *mems = d->mems ? d->mems->text : "not pinned";
-	log_info("%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus, d->exclusive ? " (exclusive)" : "", mems);
+	const char *cpus = d->cpus ? d->cpus->text : "not pinned",
+		   *mems = d->mems ? d->mems->text : "not pinned";
+	log_info("%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus,
+		 d->exclusive ? " (exclusive)" : "", mems);
 	pipeline_event(p, EV_CREATED, "%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus,
 		       d->exclusive ? " (exclusive)" : "", mems);
 }
@@ -178,7 +182,8 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 /* ---- creation ------------------------------------------------------------------------------------------------------- */
 
 /* The pod and container of a request, adopted if they are not known. */
-static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const struct ctr_desc *desc, struct ctr **ret, struct err *err)
+static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const struct ctr_desc *desc,
+		 struct ctr **ret, struct err *err)
 {
 	struct pod *pod = cache_pod(p->env.cache, pod_desc->id);
 	if (!pod) {
@@ -249,16 +254,19 @@ static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 }
 
 /* The same name with another id: the runtime has lost the older one without a word. */
-static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod,
+			       const struct ctr_desc *desc)
 {
 	char name[3 * CACHE_ID_MAX + 3];
-	if (snprintf(name, sizeof name, "%s/%s/%s", pod->ns, pod->name, desc->name) >= (int)sizeof name)
+	if (snprintf(name, sizeof name, "%s/%s/%s", pod->ns, pod->name, desc->name) >=
+	    (int)sizeof name)
 		return NULL;
 	struct ctr *old = cache_ctr_by_name(p->env.cache, name);
 	return old && ctr_live(old->cur.state) && !str_eq(old->id, desc->id) ? old : NULL;
 }
 
-int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc, struct reply *ret, struct err *err)
+int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
+		   struct reply *ret, struct err *err)
 {
 	struct creation c = {.replaced = replaced_by(p, pod, desc)};
 	*ret = (struct reply){0};
@@ -267,13 +275,15 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 		return r;
 	c.ctr->desc = desc;
 	r = decide(p, place, &c, err);
-	if (r && pipeline_conf(p) && conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED) {
+	if (r && pipeline_conf(p) &&
+	    conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED) {
 		struct err why = *err;
 		log_warning("%s: runs unmanaged: %s", c.ctr->full_name, why.text);
 		p->stats.unmanaged++;
 		r = decide(p, run_unmanaged, &c, &why);
 		if (!r)
-			pipeline_event(p, EV_DEGRADED, "%s runs unmanaged: %s", c.ctr->full_name, why.text);
+			pipeline_event(p, EV_DEGRADED, "%s runs unmanaged: %s", c.ctr->full_name,
+				       why.text);
 	}
 	c.ctr->desc = NULL;
 	if (r) {
@@ -290,7 +300,8 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 /* ---- the rest of its life ------------------------------------------------------------------------------------------- */
 
 /* Facts that later requests carry: state, pid, times. */
-static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc, uint32_t state)
+static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc,
+		    uint32_t state)
 {
 	if (desc->pid)
 		ctr->pid = desc->pid;
@@ -326,7 +337,8 @@ static void post_start(struct pipeline *p, struct ctr *ctr)
 }
 
 /* An unknown container that lives: it came to be while nobody listened, and is placed now. */
-static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
+static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
+				 const struct ctr_desc *desc)
 {
 	struct err err = ERR_INIT;
 	struct creation c = {.replaced = replaced_by(p, pod, desc)};
@@ -360,7 +372,8 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 	refresh(p, ctr, desc, RP_STATE_RUNNING);
 	if (p->policy && instance_handles_events(p->policy)) {
 		if (decide(p, started, ctr, &err))
-			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy), err.text);
+			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
+				    err.text);
 		decide_queue(p);
 	}
 	post_start(p, ctr);
@@ -376,8 +389,8 @@ void request_note(struct pipeline *p, const struct pod_desc *pod, const struct c
 
 static bool needs_equal(const struct needs *a, const struct needs *b)
 {
-	return a->cpu_request == b->cpu_request && a->cpu_limit == b->cpu_limit && a->mem_request == b->mem_request &&
-	       a->mem_limit == b->mem_limit;
+	return a->cpu_request == b->cpu_request && a->cpu_limit == b->cpu_limit &&
+	       a->mem_request == b->mem_request && a->mem_limit == b->mem_limit;
 }
 
 static int resize(struct pipeline *p, void *arg, struct err *err)
@@ -392,8 +405,8 @@ static int resize(struct pipeline *p, void *arg, struct err *err)
 	return p->policy ? instance_update(p->policy, ctr, err) : 0;
 }
 
-int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc, const struct res_desc *res,
-		   struct reply *ret, struct err *err)
+int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
+		   const struct res_desc *res, struct reply *ret, struct err *err)
 {
 	*ret = (struct reply){0};
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
@@ -403,8 +416,9 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		return 0;
 	if (res->cpus && *res->cpus && ctr->cur.cpus && !p->warned_kubelet) {
 		p->warned_kubelet = true;
-		log_warning("%s: the kubelet sets CPUs %s itself; set its cpuManagerPolicy to none (said once)", ctr->full_name,
-			    res->cpus);
+		log_warning("%s: the kubelet sets CPUs %s itself; set its cpuManagerPolicy to none "
+			    "(said once)",
+			    ctr->full_name, res->cpus);
 	}
 	struct cache *c = p->env.cache;
 	struct needs had = ctr->wanted;
@@ -413,7 +427,8 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	values_copy(&requested, &ctr->requested);
 	values_copy(&acked, &ctr->acked);
 	(void)values_overlay(c, &ctr->requested, res, true);
-	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, topo_memory(p->env.topo), &ctr->wanted, &estimated);
+	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, topo_memory(p->env.topo),
+		     &ctr->wanted, &estimated);
 	int r = decide(p, resize, ctr, err);
 	if (r) {
 		values_fini(c, &ctr->requested);
@@ -433,7 +448,8 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	return 0;
 }
 
-void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc, struct reply *ret)
+void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
+		  struct reply *ret)
 {
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
 	(void)pod;

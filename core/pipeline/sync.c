@@ -42,7 +42,8 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 	const struct values was = ctr->acked;
 	struct res_desc resized = d->res;
 	resized.cpus = resized.mems = NULL;
-	bool changed = number_changed(d->res.shares, was.shares) || number_changed(d->res.quota, was.quota) ||
+	bool changed = number_changed(d->res.shares, was.shares) ||
+		       number_changed(d->res.quota, was.quota) ||
 		       number_changed(d->res.mem_limit, was.mem_limit);
 	(void)values_overlay(p->env.cache, &ctr->acked, &d->res, true);
 	if (changed) {
@@ -75,7 +76,8 @@ static void take_ctrs(struct pipeline *p, const struct ctr_desc *ctrs, uint32_t 
 static void drop_unlisted(struct pipeline *p)
 {
 	struct ctr *ctr, *next;
-	DL_FOREACH_SAFE(cache_ctrs(p->env.cache), ctr, next) {
+	DL_FOREACH_SAFE(cache_ctrs(p->env.cache), ctr, next)
+	{
 		if (ctr->sync_mark == p->sync_mark)
 			continue;
 		log_debug("%s is gone", ctr->full_name);
@@ -104,12 +106,15 @@ static bool newer(const struct ctr *a, const struct ctr *b)
 static void settle_names(struct pipeline *p)
 {
 	struct ctr *ctr;
-	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		struct ctr *named = cache_ctr_by_name(p->env.cache, ctr->full_name);
-		if (!named || named == ctr || !ctr_live(ctr->cur.state) || !ctr_live(named->cur.state))
+		if (!named || named == ctr || !ctr_live(ctr->cur.state) ||
+		    !ctr_live(named->cur.state))
 			continue;
-		struct ctr *winner = newer(ctr, named) ? ctr : named, *loser = winner == ctr ? named : ctr;
-		log_notice("%s: container %s has been replaced by %s", ctr->full_name, loser->id, winner->id);
+		struct ctr *winner = newer(ctr, named) ? ctr : named,
+			   *loser = winner == ctr ? named : ctr;
+		log_notice("%s: container %s has been replaced by %s", ctr->full_name, loser->id,
+			   winner->id);
 		cache_claim_name(p->env.cache, winner);
 		/* nobody holds anything in its name yet: the policy is about to look at everything anew */
 		struct txn *t = txn_begin(p->env.cache);
@@ -133,8 +138,9 @@ static int synchronize(struct pipeline *p, void *arg, struct err *err)
 		if (r)
 			return r;
 	}
-	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
-		if (!ctr_live(ctr->cur.state) || !memcmp(&ctr->cur.needs, &ctr->wanted, sizeof ctr->wanted))
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (!ctr_live(ctr->cur.state) ||
+		    !memcmp(&ctr->cur.needs, &ctr->wanted, sizeof ctr->wanted))
 			continue;
 		struct decision *d = txn_stage(p->txn, ctr);
 		if (!d)
@@ -148,14 +154,14 @@ static int synchronize(struct pipeline *p, void *arg, struct err *err)
 static void stage_differing(struct pipeline *p)
 {
 	struct ctr *ctr;
-	DL_FOREACH(cache_ctrs(p->env.cache), ctr) {
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		if (ctr_live(ctr->cur.state) && !ctr->in_updates && ctr_diff(ctr))
 			updates_add(p, ctr);
 	}
 }
 
-void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods, const struct ctr_desc *ctrs, uint32_t n_ctrs,
-		  struct reply *ret)
+void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods,
+		  const struct ctr_desc *ctrs, uint32_t n_ctrs, struct reply *ret)
 {
 	struct err err = ERR_INIT;
 	struct ctr *ctr;
@@ -170,22 +176,24 @@ void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_po
 	if (!r)
 		p->other_policy = false;
 	if (r) {
-		log_error("policy %s cannot place the containers of the runtime: %s; they keep what they have",
+		log_error("policy %s cannot place the containers of the runtime: %s; they keep "
+			  "what they have",
 			  p->policy ? instance_name(p->policy) : "-", err.text);
 		pipeline_event(p, EV_DEGRADED, "synchronisation: %s", err.text);
 	}
 	decide_reply(p, ret, NULL, false);
 	p->runtime.synchronized = true;
 	p->runtime.synchronized_ns = clock_wall_ns();
-	DL_FOREACH(cache_ctrs(p->env.cache), ctr)
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
 		ctr->desc = NULL;
 	if (!ret->n_updates)
 		stage_differing(p);
 	persist_now(p);
-	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates", p->runtime.name, p->runtime.version,
-		   cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache), ret->n_updates);
-	pipeline_event(p, EV_RUNTIME, "synchronized: %u pods, %u containers, %u updates", cache_n_pods(p->env.cache),
-		       cache_n_ctrs(p->env.cache), ret->n_updates);
+	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates", p->runtime.name,
+		   p->runtime.version, cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache),
+		   ret->n_updates);
+	pipeline_event(p, EV_RUNTIME, "synchronized: %u pods, %u containers, %u updates",
+		       cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache), ret->n_updates);
 	if (p->cfg.synchronized)
 		p->cfg.synchronized(p->cfg.arg);
 }

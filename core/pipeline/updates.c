@@ -63,7 +63,8 @@ void updates_add(struct pipeline *p, struct ctr *ctr)
 		uint32_t cap = u->cap ? u->cap * 2 : 64;
 		rp_ctr *grown = realloc(u->waiting, cap * sizeof *grown);
 		if (!grown) {
-			log_error("%s: out of memory, its update waits for the next change", ctr->full_name);
+			log_error("%s: out of memory, its update waits for the next change",
+				  ctr->full_name);
 			return;
 		}
 		u->waiting = grown;
@@ -208,8 +209,10 @@ void updates_failed(struct pipeline *p, bool connection_lost, const char *reason
 			continue;
 		updates_add(p, ctr);
 		if (alone && !connection_lost) {
-			log_warning("%s: the runtime did not take CPUs %s: %s, retrying", ctr->full_name,
-				    u->batch[i].values.cpus ? u->batch[i].values.cpus->text : "-", reason);
+			log_warning("%s: the runtime did not take CPUs %s: %s, retrying",
+				    ctr->full_name,
+				    u->batch[i].values.cpus ? u->batch[i].values.cpus->text : "-",
+				    reason);
 			pipeline_event(p, EV_UPDATE_FAILED, "%s: %s", ctr->full_name, reason);
 		}
 	}

@@ -48,10 +48,12 @@ static int read_cpusets(void *arg)
 	struct rp_idset found;
 	for (uint32_t i = 0; i < job->n; i++) {
 		struct check *c = &job->checks[i];
-		if (cgroup_dir_of(job->root, c->cgroups_path, "cpuset", path, sizeof path - sizeof "/cpuset.cpus"))
+		if (cgroup_dir_of(job->root, c->cgroups_path, "cpuset", path,
+				  sizeof path - sizeof "/cpuset.cpus"))
 			continue;
 		strcat(path, "/cpuset.cpus");
-		if (fs_read_ids(job->root, path, RP_CPUS_MAX, &found) || rp_ids_equal(rp_ids_of(&found), c->expected->ids))
+		if (fs_read_ids(job->root, path, RP_CPUS_MAX, &found) ||
+		    rp_ids_equal(rp_ids_of(&found), c->expected->ids))
 			continue;
 		c->found = malloc(sizeof *c->found);
 		if (c->found)
@@ -69,12 +71,14 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 		ctr->verify_tries++;
 	if (ctr->verify_tries > VERIFY_TRIES_MAX) {
 		if (ctr->verify_tries == VERIFY_TRIES_MAX + 1)
-			pipeline_event(p, EV_DEGRADED, "%s: somebody keeps its CPUs at %s instead of %s", ctr->full_name, found->text,
-				       c->expected->text);
+			pipeline_event(p, EV_DEGRADED,
+				       "%s: somebody keeps its CPUs at %s instead of %s",
+				       ctr->full_name, found->text, c->expected->text);
 		intern_unref(cache_sets(p->env.cache), found);
 		return;
 	}
-	log_warning("%s: has CPUs %s instead of %s, telling the runtime again", ctr->full_name, found->text, c->expected->text);
+	log_warning("%s: has CPUs %s instead of %s, telling the runtime again", ctr->full_name,
+		    found->text, c->expected->text);
 	txn_put_set(p->env.cache, &ctr->acked.cpus, found);
 	updates_add(p, ctr);
 }
@@ -87,7 +91,8 @@ static void verified(void *arg, int result)
 	p->verifying = false;
 	for (uint32_t i = 0; i < job->n; i++) {
 		struct ctr *ctr = cache_ctr_of(p->env.cache, job->checks[i].ctr);
-		if (!ctr || ctr->acked.cpus != job->checks[i].expected || ctr->cur.state != RP_STATE_RUNNING)
+		if (!ctr || ctr->acked.cpus != job->checks[i].expected ||
+		    ctr->cur.state != RP_STATE_RUNNING)
 			continue; /* changed meanwhile */
 		if (job->checks[i].found)
 			say_again(p, ctr, &job->checks[i]);
@@ -120,7 +125,8 @@ static void start_job(void *arg)
 			continue;
 		char *path = strdup(ctr->cgroups_path);
 		if (path)
-			checks[job->n++] = (struct check){ctr->handle, path, intern_ref(ctr->acked.cpus), NULL};
+			checks[job->n++] = (struct check){ctr->handle, path,
+							  intern_ref(ctr->acked.cpus), NULL};
 	}
 	p->n_to_verify = 0;
 	p->verifying = worker_submit(p->disk, read_cpusets, verified, job) == 0;

@@ -61,7 +61,9 @@ int decode_pod(struct arena *a, const Nri__PodSandbox *m, struct pod_desc *ret)
 	if (m->lnx)
 		ret->cgroup_parent = m->lnx->cgroup_parent;
 	int r = DECODE_MAP(a, m->labels, m->n_labels, &ret->labels, &ret->n_labels);
-	return r ? r : DECODE_MAP(a, m->annotations, m->n_annotations, &ret->annotations, &ret->n_annotations);
+	return r ? r
+		 : DECODE_MAP(a, m->annotations, m->n_annotations, &ret->annotations,
+			      &ret->n_annotations);
 }
 
 static int decode_mounts(struct arena *a, const Nri__Container *m, struct ctr_desc *ret)
@@ -71,7 +73,8 @@ static int decode_mounts(struct arena *a, const Nri__Container *m, struct ctr_de
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_mounts; i++) {
 		const Nri__Mount *from = m->mounts[i];
-		mounts[i] = (struct rp_mount_info){sizeof mounts[i], 0, from->source, from->destination, from->type};
+		mounts[i] = (struct rp_mount_info){sizeof mounts[i], 0, from->source,
+						   from->destination, from->type};
 		for (size_t o = 0; o < from->n_options; o++)
 			if (strcmp(from->options[o], "ro") == 0)
 				mounts[i].read_only = 1;
@@ -86,7 +89,8 @@ static bool rule_covers(const Nri__LinuxDeviceCgroup *rule, const Nri__LinuxDevi
 	bool any_type = !*rule->type || strcmp(rule->type, "a") == 0;
 	if (!any_type && strcmp(rule->type, dev->type) != 0)
 		return false;
-	return (!rule->major || rule->major->value == dev->major) && (!rule->minor || rule->minor->value == dev->minor);
+	return (!rule->major || rule->major->value == dev->major) &&
+	       (!rule->minor || rule->minor->value == dev->minor);
 }
 
 /* As the kernel reads the rules of a device cgroup: the last one that covers the device decides. Without rules: writable. */
@@ -107,9 +111,10 @@ static int decode_devices(struct arena *a, const Nri__LinuxContainer *m, struct 
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_devices; i++) {
 		const Nri__LinuxDevice *from = m->devices[i];
-		devices[i] = (struct rp_device_info){sizeof devices[i], device_writable(m->resources, from),
-						     from->path,	from->type,
-						     from->major,	from->minor};
+		devices[i] = (struct rp_device_info){
+			sizeof devices[i], device_writable(m->resources, from),
+			from->path,	   from->type,
+			from->major,	   from->minor};
 	}
 	ret->devices = devices;
 	ret->n_devices = (uint32_t)m->n_devices;
@@ -118,7 +123,11 @@ static int decode_devices(struct arena *a, const Nri__LinuxContainer *m, struct 
 
 int decode_ctr(struct arena *a, const Nri__Container *m, struct ctr_desc *ret)
 {
-	*ret = (struct ctr_desc){.id = "", .pod_id = "", .name = "", .cgroups_path = "", .oom_score_adj = RP_NOT_SET};
+	*ret = (struct ctr_desc){.id = "",
+				 .pod_id = "",
+				 .name = "",
+				 .cgroups_path = "",
+				 .oom_score_adj = RP_NOT_SET};
 	decode_resources(m && m->lnx ? m->lnx->resources : NULL, &ret->res);
 	if (!m)
 		return 0;
@@ -137,7 +146,8 @@ int decode_ctr(struct arena *a, const Nri__Container *m, struct ctr_desc *ret)
 	}
 	int r = DECODE_MAP(a, m->labels, m->n_labels, &ret->labels, &ret->n_labels);
 	if (!r)
-		r = DECODE_MAP(a, m->annotations, m->n_annotations, &ret->annotations, &ret->n_annotations);
+		r = DECODE_MAP(a, m->annotations, m->n_annotations, &ret->annotations,
+			       &ret->n_annotations);
 	if (!r)
 		r = decode_mounts(a, m, ret);
 	if (!r && m->lnx)

@@ -27,16 +27,20 @@ static char *borrow(const char *text)
 		w_;                                                                                \
 	})
 
-static bool add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields, const struct values *v)
+static bool add_cpu(struct arena *a, Nri__LinuxResources *res, uint32_t fields,
+		    const struct values *v)
 {
 	Nri__LinuxCPU *cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
 	bool ok = cpu != NULL;
 	if (ok && (fields & DIFF_SHARES))
-		ok = (cpu->shares = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)v->shares)) != NULL;
+		ok = (cpu->shares = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64,
+					 (uint64_t)v->shares)) != NULL;
 	if (ok && (fields & DIFF_QUOTA))
-		ok = (cpu->quota = WRAP(a, Nri__OptionalInt64, nri__optional_int64, v->quota)) != NULL;
+		ok = (cpu->quota = WRAP(a, Nri__OptionalInt64, nri__optional_int64, v->quota)) !=
+		     NULL;
 	if (ok && (fields & DIFF_PERIOD))
-		ok = (cpu->period = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64, (uint64_t)v->period)) != NULL;
+		ok = (cpu->period = WRAP(a, Nri__OptionalUInt64, nri__optional_uint64,
+					 (uint64_t)v->period)) != NULL;
 	if (!ok)
 		return false;
 	if (fields & DIFF_CPUS)
@@ -67,7 +71,8 @@ static struct values decided(const struct ctr *ctr)
 	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
 }
 
-static Nri__ContainerUpdate *update(struct arena *a, const char *id, uint32_t fields, const struct values *v, bool ignore_failure)
+static Nri__ContainerUpdate *update(struct arena *a, const char *id, uint32_t fields,
+				    const struct values *v, bool ignore_failure)
 {
 	Nri__ContainerUpdate *u = NEW(a, Nri__ContainerUpdate, nri__container_update);
 	if (!u)
@@ -130,7 +135,8 @@ static int add_env(struct target *t, const struct extra *e)
 static int add_annotation(struct target *t, const struct extra *e)
 {
 	Nri__ContainerAdjustment__AnnotationsEntry *kv =
-		NEW(t->arena, Nri__ContainerAdjustment__AnnotationsEntry, nri__container_adjustment__annotations_entry);
+		NEW(t->arena, Nri__ContainerAdjustment__AnnotationsEntry,
+		    nri__container_adjustment__annotations_entry);
 	if (!t->adj->annotations)
 		t->adj->annotations = arena_array(t->arena, t->reply->n_extras, sizeof(void *));
 	if (!kv || !t->adj->annotations)
@@ -143,8 +149,8 @@ static int add_annotation(struct target *t, const struct extra *e)
 
 static int add_unified(struct target *t, const struct extra *e)
 {
-	Nri__LinuxResources__UnifiedEntry *kv =
-		NEW(t->arena, Nri__LinuxResources__UnifiedEntry, nri__linux_resources__unified_entry);
+	Nri__LinuxResources__UnifiedEntry *kv = NEW(t->arena, Nri__LinuxResources__UnifiedEntry,
+						    nri__linux_resources__unified_entry);
 	Nri__LinuxResources *res = t->lnx->resources;
 	if (!res)
 		res = t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
@@ -162,12 +168,16 @@ static int add_unified(struct target *t, const struct extra *e)
 static Nri__LinuxSchedulerPolicy sched_policy(int64_t linux_number)
 {
 	static const Nri__LinuxSchedulerPolicy by_number[] = {
-		NRI__LINUX_SCHEDULER_POLICY__SCHED_OTHER, NRI__LINUX_SCHEDULER_POLICY__SCHED_FIFO,
-		NRI__LINUX_SCHEDULER_POLICY__SCHED_RR,	  NRI__LINUX_SCHEDULER_POLICY__SCHED_BATCH,
-		NRI__LINUX_SCHEDULER_POLICY__SCHED_ISO,	  NRI__LINUX_SCHEDULER_POLICY__SCHED_IDLE,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_OTHER,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_FIFO,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_RR,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_BATCH,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_ISO,
+		NRI__LINUX_SCHEDULER_POLICY__SCHED_IDLE,
 		NRI__LINUX_SCHEDULER_POLICY__SCHED_DEADLINE,
 	};
-	return linux_number >= 0 && linux_number < 7 ? by_number[linux_number] : NRI__LINUX_SCHEDULER_POLICY__SCHED_NONE;
+	return linux_number >= 0 && linux_number < 7 ? by_number[linux_number]
+						     : NRI__LINUX_SCHEDULER_POLICY__SCHED_NONE;
 }
 
 #define SCHED_FLAGS 7
@@ -218,7 +228,8 @@ static int add_io(struct target *t, const struct extra *e)
 {
 	Nri__LinuxIOPriority *io = t->lnx->io_priority;
 	if (!io)
-		io = t->lnx->io_priority = NEW(t->arena, Nri__LinuxIOPriority, nri__linux_iopriority);
+		io = t->lnx->io_priority =
+			NEW(t->arena, Nri__LinuxIOPriority, nri__linux_iopriority);
 	if (!io)
 		return -ENOMEM;
 	if (e->field == RP_F_IO_CLASS)
@@ -250,7 +261,8 @@ static int add_mempolicy(struct target *t, const struct extra *e)
 {
 	Nri__LinuxMemoryPolicy *m = t->lnx->memory_policy;
 	if (!m)
-		m = t->lnx->memory_policy = NEW(t->arena, Nri__LinuxMemoryPolicy, nri__linux_memory_policy);
+		m = t->lnx->memory_policy =
+			NEW(t->arena, Nri__LinuxMemoryPolicy, nri__linux_memory_policy);
 	if (!m)
 		return -ENOMEM;
 	if (e->field == RP_F_MEMPOLICY_MODE)
@@ -322,11 +334,15 @@ static int add_data_dir(struct target *t)
 	return 0;
 }
 
-Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply, bool *ret_empty)
+Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
+					    bool *ret_empty)
 {
 	const struct decision *d = &reply->created->cur;
-	struct target t = {.arena = a, .reply = reply, .adj = NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
-	*ret_empty = !reply->created_fields && !reply->n_extras && !d->rdt_class && !d->blockio_class && !reply->data_dir;
+	struct target t = {.arena = a,
+			   .reply = reply,
+			   .adj = NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
+	*ret_empty = !reply->created_fields && !reply->n_extras && !d->rdt_class &&
+		     !d->blockio_class && !reply->data_dir;
 	if (!t.adj || *ret_empty)
 		return t.adj;
 	t.lnx = t.adj->lnx = NEW(a, Nri__LinuxContainerAdjustment, nri__linux_container_adjustment);

@@ -160,23 +160,30 @@ struct nri_event {
 };
 
 static const struct nri_event events[] = {
-	{"CreateContainer", REQ_CREATE, NRI__EVENT__CREATE_CONTAINER, &nri__create_container_request__descriptor, do_create},
-	{"StartContainer", REQ_START, NRI__EVENT__START_CONTAINER, &nri__start_container_request__descriptor, do_start},
-	{"StopContainer", REQ_STOP, NRI__EVENT__STOP_CONTAINER, &nri__stop_container_request__descriptor, do_stop},
-	{"RemoveContainer", REQ_REMOVE, NRI__EVENT__REMOVE_CONTAINER, &nri__remove_container_request__descriptor, do_remove},
-	{"UpdateContainer", REQ_UPDATE, NRI__EVENT__UPDATE_CONTAINER, &nri__update_container_request__descriptor, do_update},
-	{"RunPodSandbox", REQ_RUN_POD, NRI__EVENT__RUN_POD_SANDBOX, &nri__run_pod_sandbox_request__descriptor, do_run_pod},
-	{"StopPodSandbox", REQ_STOP_POD, NRI__EVENT__STOP_POD_SANDBOX, &nri__stop_pod_sandbox_request__descriptor, do_stop_pod},
-	{"RemovePodSandbox", REQ_REMOVE_POD, NRI__EVENT__REMOVE_POD_SANDBOX, &nri__remove_pod_sandbox_request__descriptor,
-	 do_remove_pod},
-	{"PostCreateContainer", REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER, &nri__post_create_container_request__descriptor,
-	 do_note},
-	{"PostStartContainer", REQ_POST_START, NRI__EVENT__POST_START_CONTAINER, &nri__post_start_container_request__descriptor,
-	 do_note},
+	{"CreateContainer", REQ_CREATE, NRI__EVENT__CREATE_CONTAINER,
+	 &nri__create_container_request__descriptor, do_create},
+	{"StartContainer", REQ_START, NRI__EVENT__START_CONTAINER,
+	 &nri__start_container_request__descriptor, do_start},
+	{"StopContainer", REQ_STOP, NRI__EVENT__STOP_CONTAINER,
+	 &nri__stop_container_request__descriptor, do_stop},
+	{"RemoveContainer", REQ_REMOVE, NRI__EVENT__REMOVE_CONTAINER,
+	 &nri__remove_container_request__descriptor, do_remove},
+	{"UpdateContainer", REQ_UPDATE, NRI__EVENT__UPDATE_CONTAINER,
+	 &nri__update_container_request__descriptor, do_update},
+	{"RunPodSandbox", REQ_RUN_POD, NRI__EVENT__RUN_POD_SANDBOX,
+	 &nri__run_pod_sandbox_request__descriptor, do_run_pod},
+	{"StopPodSandbox", REQ_STOP_POD, NRI__EVENT__STOP_POD_SANDBOX,
+	 &nri__stop_pod_sandbox_request__descriptor, do_stop_pod},
+	{"RemovePodSandbox", REQ_REMOVE_POD, NRI__EVENT__REMOVE_POD_SANDBOX,
+	 &nri__remove_pod_sandbox_request__descriptor, do_remove_pod},
+	{"PostCreateContainer", REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER,
+	 &nri__post_create_container_request__descriptor, do_note},
+	{"PostStartContainer", REQ_POST_START, NRI__EVENT__POST_START_CONTAINER,
+	 &nri__post_start_container_request__descriptor, do_note},
 	{"PostUpdateContainer", REQ_POST_UPDATE, NRI__EVENT__POST_UPDATE_CONTAINER,
 	 &nri__post_update_container_request__descriptor, do_note},
-	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX, &nri__update_pod_sandbox_request__descriptor,
-	 answer_empty},
+	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX,
+	 &nri__update_pod_sandbox_request__descriptor, answer_empty},
 	{"PostUpdatePodSandbox", REQ_OTHER, NRI__EVENT__POST_UPDATE_POD_SANDBOX,
 	 &nri__post_update_pod_sandbox_request__descriptor, answer_empty},
 	{"ValidateContainerAdjustment", REQ_OTHER, NRI__EVENT__VALIDATE_CONTAINER_ADJUSTMENT,
@@ -193,11 +200,19 @@ struct ctr_request {
 	Nri__PodSandbox *pod;
 	Nri__Container *container;
 };
-_Static_assert(offsetof(Nri__CreateContainerRequest, container) == offsetof(struct ctr_request, container), "layout");
-_Static_assert(offsetof(Nri__StopContainerRequest, container) == offsetof(struct ctr_request, container), "layout");
-_Static_assert(offsetof(Nri__UpdateContainerRequest, container) == offsetof(struct ctr_request, container), "layout");
-_Static_assert(offsetof(Nri__RunPodSandboxRequest, pod) == offsetof(struct pod_request, pod), "layout");
-_Static_assert(offsetof(Nri__UpdatePodSandboxRequest, pod) == offsetof(struct pod_request, pod), "layout");
+_Static_assert(offsetof(Nri__CreateContainerRequest, container) ==
+		       offsetof(struct ctr_request, container),
+	       "layout");
+_Static_assert(offsetof(Nri__StopContainerRequest, container) ==
+		       offsetof(struct ctr_request, container),
+	       "layout");
+_Static_assert(offsetof(Nri__UpdateContainerRequest, container) ==
+		       offsetof(struct ctr_request, container),
+	       "layout");
+_Static_assert(offsetof(Nri__RunPodSandboxRequest, pod) == offsetof(struct pod_request, pod),
+	       "layout");
+_Static_assert(offsetof(Nri__UpdatePodSandboxRequest, pod) == offsetof(struct pod_request, pod),
+	       "layout");
 
 static const struct nri_event *event_of_method(const char *method)
 {
@@ -215,7 +230,8 @@ static const struct nri_event *event_of_number(Nri__Event number)
 	return NULL;
 }
 
-static void dispatch(struct call *c, const struct nri_event *e, const Nri__PodSandbox *pod, const Nri__Container *ctr)
+static void dispatch(struct call *c, const struct nri_event *e, const Nri__PodSandbox *pod,
+		     const Nri__Container *ctr)
 {
 	struct arena *a = c->nri->arena;
 	c->kind = e->kind;
@@ -232,35 +248,42 @@ static void dispatch(struct call *c, const struct nri_event *e, const Nri__PodSa
 
 static void undecodable(struct call *c, const char *method)
 {
-	log_error("the runtime's %s request makes no sense (%zu bytes)", method, c->req->payload_len);
-	(void)rpc_reply_error(c->req, TTRPC_INVALID_ARGUMENT, "nri-rp: cannot decode the %s request", method);
+	log_error("the runtime's %s request makes no sense (%zu bytes)", method,
+		  c->req->payload_len);
+	(void)rpc_reply_error(c->req, TTRPC_INVALID_ARGUMENT,
+			      "nri-rp: cannot decode the %s request", method);
 }
 
 static void handle_event(struct call *c, const struct nri_event *e)
 {
 	ProtobufCAllocator alloc = request_allocator(c->nri);
-	const ProtobufCMessage *m = protobuf_c_message_unpack(e->message, &alloc, c->req->payload_len, c->req->payload);
+	const ProtobufCMessage *m =
+		protobuf_c_message_unpack(e->message, &alloc, c->req->payload_len, c->req->payload);
 	if (!m) {
 		undecodable(c, e->method);
 		return;
 	}
 	bool has_ctr = e->message->n_fields > 1 && str_eq(e->message->fields[1].name, "container");
 	if (e->kind == REQ_UPDATE)
-		decode_resources(((const Nri__UpdateContainerRequest *)m)->linux_resources, &c->res);
-	dispatch(c, e, ((const struct pod_request *)m)->pod, has_ctr ? ((const struct ctr_request *)m)->container : NULL);
+		decode_resources(((const Nri__UpdateContainerRequest *)m)->linux_resources,
+				 &c->res);
+	dispatch(c, e, ((const struct pod_request *)m)->pod,
+		 has_ctr ? ((const struct ctr_request *)m)->container : NULL);
 }
 
 static void handle_state_change(struct call *c)
 {
 	ProtobufCAllocator alloc = request_allocator(c->nri);
-	const Nri__StateChangeEvent *m = nri__state_change_event__unpack(&alloc, c->req->payload_len, c->req->payload);
+	const Nri__StateChangeEvent *m =
+		nri__state_change_event__unpack(&alloc, c->req->payload_len, c->req->payload);
 	if (!m) {
 		undecodable(c, "StateChange");
 		return;
 	}
 	const struct nri_event *e = event_of_number(m->event);
 	/* those with an answer of their own never come this way */
-	bool answered = e && (e->kind == REQ_CREATE || e->kind == REQ_UPDATE || e->kind == REQ_STOP);
+	bool answered =
+		e && (e->kind == REQ_CREATE || e->kind == REQ_UPDATE || e->kind == REQ_STOP);
 	if (!e || answered)
 		(void)rpc_reply(c->req, NULL);
 	else
@@ -272,7 +295,8 @@ static void handle_state_change(struct call *c)
 static void handle_configure(struct call *c)
 {
 	ProtobufCAllocator alloc = request_allocator(c->nri);
-	const Nri__ConfigureRequest *m = nri__configure_request__unpack(&alloc, c->req->payload_len, c->req->payload);
+	const Nri__ConfigureRequest *m =
+		nri__configure_request__unpack(&alloc, c->req->payload_len, c->req->payload);
 	Nri__ConfigureResponse out = NRI__CONFIGURE_RESPONSE__INIT;
 	struct runtime_state *state = pipeline_runtime(c->pipeline);
 	if (!m) {
@@ -285,7 +309,8 @@ static void handle_configure(struct call *c)
 	(void)snprintf(state->nri_version, sizeof state->nri_version, "%s", m->nri_version);
 	state->request_timeout_ms = m->request_timeout > 0 ? (uint64_t)m->request_timeout : 0;
 	c->nri->configured = true;
-	log_info("runtime %s %s, NRI %s", m->runtime_name, m->runtime_version, *m->nri_version ? m->nri_version : "before 0.12");
+	log_info("runtime %s %s, NRI %s", m->runtime_name, m->runtime_version,
+		 *m->nri_version ? m->nri_version : "before 0.12");
 	out.events = NRI_EVENTS;
 	answer(c, NULL, &out.base);
 }
@@ -380,14 +405,17 @@ static void handle_synchronize(struct call *c)
 		return;
 	}
 	ProtobufCAllocator alloc = pb_arena(s->arena);
-	const Nri__SynchronizeRequest *m = nri__synchronize_request__unpack(&alloc, c->req->payload_len, c->req->payload);
+	const Nri__SynchronizeRequest *m =
+		nri__synchronize_request__unpack(&alloc, c->req->payload_len, c->req->payload);
 	if (!m) {
 		undecodable(c, "Synchronize");
 		nri_sync_reset(s);
 		return;
 	}
 	if (collect(s, m)) {
-		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: more than %u pods or containers", NRI_SYNC_OBJECTS_MAX);
+		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED,
+				      "nri-rp: more than %u pods or containers",
+				      NRI_SYNC_OBJECTS_MAX);
 		nri_sync_reset(s);
 		return;
 	}

@@ -55,7 +55,8 @@ void decode_resources(const Nri__LinuxResources *m, struct res_desc *ret);
 uint32_t decode_state(Nri__ContainerState state);
 
 /* encode.c: NULL: out of memory */
-Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply, bool *ret_empty);
+Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
+					    bool *ret_empty);
 Nri__ContainerUpdate **encode_updates(struct arena *a, const struct reply *reply);
 Nri__ContainerUpdate **encode_batch(struct arena *a, const struct update_item *items, uint32_t n);
 

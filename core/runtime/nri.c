@@ -24,7 +24,9 @@ static void updates_answered(const struct rpc_result *result, void *arg)
 	if (result->error == 0)
 		updates_acked(nri->cfg.pipeline);
 	else
-		updates_failed(nri->cfg.pipeline, result->error == -ECONNRESET || result->error == -ECANCELED, result->text);
+		updates_failed(nri->cfg.pipeline,
+			       result->error == -ECONNRESET || result->error == -ECANCELED,
+			       result->text);
 	nri_kick(nri);
 }
 
@@ -32,7 +34,8 @@ void nri_kick(struct nri *nri)
 {
 	struct pipeline *p = nri->cfg.pipeline;
 	uint32_t n;
-	if (!nri->trunk || !pipeline_runtime(p)->synchronized || rpc_n_pending(nri->rpc) || updates_outstanding(p))
+	if (!nri->trunk || !pipeline_runtime(p)->synchronized || rpc_n_pending(nri->rpc) ||
+	    updates_outstanding(p))
 		return;
 	const struct update_item *batch = updates_next(p, &n);
 	if (!batch)
@@ -41,8 +44,9 @@ void nri_kick(struct nri *nri)
 	struct arena *a = arena_new(4096, NRI_REQUEST_ARENA);
 	out.update = a ? encode_batch(a, batch, n) : NULL;
 	out.n_update = n;
-	int r = out.update ? rpc_call(trunk_rpc(nri->trunk, MUX_CONN_RUNTIME), NRI_RUNTIME_SERVICE, "UpdateContainers", &out.base,
-				      UPDATE_TIMEOUT_MS, updates_answered, nri)
+	int r = out.update ? rpc_call(trunk_rpc(nri->trunk, MUX_CONN_RUNTIME), NRI_RUNTIME_SERVICE,
+				      "UpdateContainers", &out.base, UPDATE_TIMEOUT_MS,
+				      updates_answered, nri)
 			   : -ENOMEM;
 	arena_free(a);
 	if (r) {
@@ -69,7 +73,8 @@ static void schedule(struct nri *nri)
 	/* a little jitter, so that the plugins of a node do not all come at once; a linear congruence is random enough */
 	nri->jitter = nri->jitter * 1103515245u + 12345u;
 	uint64_t delay = nri->backoff_ms + nri->jitter / 65536u % (nri->backoff_ms / 4 + 1);
-	nri->backoff_ms = nri->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : nri->backoff_ms * 2;
+	nri->backoff_ms =
+		nri->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : nri->backoff_ms * 2;
 	(void)loop_timer_arm(nri->reconnect, delay);
 }
 
@@ -89,7 +94,9 @@ static void lost(struct nri *nri, const char *why, bool loud)
 	(void)snprintf(s->last_error, sizeof s->last_error, "%s", why);
 	if (loud) {
 		s->disconnects++;
-		log_error("connection to the runtime lost: %s; containers created meanwhile are not managed; connecting again", why);
+		log_error("connection to the runtime lost: %s; containers created meanwhile are "
+			  "not managed; connecting again",
+			  why);
 		pipeline_event(nri->cfg.pipeline, EV_RUNTIME, "connection lost: %s", why);
 	} else if (news) {
 		log_notice("waiting for the runtime: %s", why);
@@ -125,7 +132,8 @@ static void registered(const struct rpc_result *result, void *arg)
 	}
 	if (result->error == -ECONNRESET || result->error == -ECANCELED)
 		return; /* closed() tells */
-	log_error("the runtime does not register %02u-%s: %s", nri->cfg.index, nri->name, result->text);
+	log_error("the runtime does not register %02u-%s: %s", nri->cfg.index, nri->name,
+		  result->text);
 	lost(nri, result->text, true);
 }
 
@@ -144,8 +152,8 @@ static int start(struct nri *nri, int fd, struct err *err)
 	out.plugin_name = nri->name;
 	out.plugin_idx = index;
 	out.nri_version = version;
-	r = rpc_call(trunk_rpc(nri->trunk, MUX_CONN_RUNTIME), NRI_RUNTIME_SERVICE, "RegisterPlugin", &out.base, REGISTER_TIMEOUT_MS,
-		     registered, nri);
+	r = rpc_call(trunk_rpc(nri->trunk, MUX_CONN_RUNTIME), NRI_RUNTIME_SERVICE, "RegisterPlugin",
+		     &out.base, REGISTER_TIMEOUT_MS, registered, nri);
 	if (r)
 		return err_errno(err, r, "registering");
 	struct runtime_state *s = pipeline_runtime(nri->cfg.pipeline);
@@ -171,7 +179,8 @@ static void try_connect(void *arg)
 	struct err err = ERR_INIT;
 	if (nri->trunk)
 		return;
-	int r = nri->cfg.inherited_fd >= 0 ? start(nri, nri->cfg.inherited_fd, &err) : dial(nri, &err);
+	int r = nri->cfg.inherited_fd >= 0 ? start(nri, nri->cfg.inherited_fd, &err)
+					   : dial(nri, &err);
 	if (r)
 		lost(nri, err_text(&err, r), false);
 }

@@ -10,10 +10,13 @@
 struct buf {
 	uint8_t *data;
 	size_t start, end, cap; /* live bytes: data[start … end-1] */
-	int failed;		/* sticky -ENOMEM of the adders */
+	int failed; /* sticky -ENOMEM of the adders */
 };
 
-#define BUF_INIT {NULL, 0, 0, 0, 0}
+#define BUF_INIT                                                                                   \
+	{                                                                                          \
+		NULL, 0, 0, 0, 0                                                                   \
+	}
 
 void buf_fini(struct buf *b);
 void buf_reset(struct buf *b); /* empties it, keeps the memory */

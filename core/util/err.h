@@ -17,11 +17,15 @@ struct err {
 	char text[ERR_TEXT_MAX];
 };
 
-#define ERR_INIT {0, ""}
+#define ERR_INIT                                                                                   \
+	{                                                                                          \
+		0, ""                                                                              \
+	}
 
 /* Fills e and returns code: return err_set(e, -EINVAL, "…", …). */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-int err_vset(struct err *e, int code, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
+int err_vset(struct err *e, int code, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
 /* The same with ": " and the text of errno `-code` appended. */
 int err_errno(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Puts text in front of what is there; returns the code that is there. */

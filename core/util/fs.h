@@ -32,7 +32,8 @@ int fs_open_dir(const struct fs_root *root, const char *path);
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size);
 ssize_t fs_read(const struct fs_root *root, const char *path, char *buf, size_t size);
 /* The whole file up to limit, malloc'd and NUL-terminated. */
-int fs_read_all(const struct fs_root *root, const char *path, size_t limit, char **ret, size_t *ret_len);
+int fs_read_all(const struct fs_root *root, const char *path, size_t limit, char **ret,
+		size_t *ret_len);
 int fs_read_i64(const struct fs_root *root, const char *path, int64_t *ret);
 int fs_read_i64_at(int dirfd, const char *path, int64_t *ret);
 /* A list file ("0-3,8"). */
@@ -47,10 +48,12 @@ ssize_t fs_readlink(const struct fs_root *root, const char *path, char *buf, siz
 int fs_realpath(const struct fs_root *root, const char *path, char *buf, size_t size);
 
 /* Entries of a directory but "." and "..", in natural order. A non-zero result of fn ends the walk and is returned. */
-int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *name, void *arg), void *arg);
+int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *name, void *arg),
+	    void *arg);
 
 /* Whole-file replacement on the real system: temporary file, optional fsync, rename. */
-int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err);
+int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool sync,
+	       struct err *err);
 /* mkdir -p. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *err);
 

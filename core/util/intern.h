@@ -12,13 +12,13 @@ struct intern;
 
 struct iset {
 	uint32_t refs;
-	uint32_t count;	    /* members */
+	uint32_t count; /* members */
 	uint32_t text_len;
 	uint32_t hash;
-	const char *text;   /* list form */
+	const char *text; /* list form */
 	struct rp_ids ids;
-	uint64_t users;	    /* for the owner of the table: containers that have it */
-	void *next;	    /* within the table */
+	uint64_t users; /* for the owner of the table: containers that have it */
+	void *next; /* within the table */
 };
 
 struct intern *intern_new(void);
@@ -26,7 +26,7 @@ struct intern *intern_free(struct intern *t); /* all sets have to be released */
 unsigned intern_count(const struct intern *t);
 /* A reference, NULL when out of memory. The empty set is a set like others. */
 struct iset *intern_get(struct intern *t, struct rp_ids ids);
-struct iset *intern_ref(struct iset *s);			 /* NULL gives NULL */
+struct iset *intern_ref(struct iset *s); /* NULL gives NULL */
 struct iset *intern_unref(struct intern *t, struct iset *s); /* returns NULL */
 
 #endif

@@ -15,15 +15,18 @@ enum log_level { LOG_ERROR = 3, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG };
 void log_init(const char *program);
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
-int log_level_from_name(const char *name, enum log_level *ret); /* error, warning, notice, info, debug */
+int log_level_from_name(const char *name,
+			enum log_level *ret); /* error, warning, notice, info, debug */
 const char *log_level_name(enum log_level level);
 /* Sources whose debug messages pass whatever the level: names, "*" for all. Replaces the set before; at most LOG_SOURCES_MAX. */
 #define LOG_SOURCES_MAX 64
 int log_set_debug(const char *const *sources, unsigned n_sources);
 bool log_wants(const char *source, enum log_level level);
 
-void log_write(const char *source, enum log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void log_vwrite(const char *source, enum log_level level, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
+void log_write(const char *source, enum log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void log_vwrite(const char *source, enum log_level level, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
 
 /* Each file that logs has: #define LOG_SOURCE "cache" before these are used. */
 #define log_error(...) log_write(LOG_SOURCE, LOG_ERROR, __VA_ARGS__)
@@ -45,7 +48,10 @@ struct log_limit {
 	uint64_t since_ms;
 	unsigned burst, interval_ms, passed, dropped;
 };
-#define LOG_LIMIT(burst_, interval_ms_) {.burst = (burst_), .interval_ms = (interval_ms_)}
+#define LOG_LIMIT(burst_, interval_ms_)                                                            \
+	{                                                                                          \
+		.burst = (burst_), .interval_ms = (interval_ms_)                                   \
+	}
 bool log_allowed(struct log_limit *limit, const char *source);
 
 #endif

@@ -28,9 +28,10 @@ void loop_abandon(struct loop *loop);
 
 #define LOOP_READ 1u
 #define LOOP_WRITE 2u
-struct loop_io *loop_io_new(struct loop *loop, int fd, unsigned events, void (*fn)(unsigned events, void *arg), void *arg);
+struct loop_io *loop_io_new(struct loop *loop, int fd, unsigned events,
+			    void (*fn)(unsigned events, void *arg), void *arg);
 int loop_io_set(struct loop_io *io, unsigned events); /* 0: none for now */
-struct loop_io *loop_io_free(struct loop_io *io);     /* does not close the fd */
+struct loop_io *loop_io_free(struct loop_io *io); /* does not close the fd */
 
 struct loop_timer *loop_timer_new(struct loop *loop, void (*fn)(void *arg), void *arg);
 int loop_timer_arm(struct loop_timer *t, uint64_t delay_ms); /* once; again moves it */
@@ -39,7 +40,8 @@ bool loop_timer_armed(const struct loop_timer *t);
 struct loop_timer *loop_timer_free(struct loop_timer *t);
 
 /* The signal is blocked in the process as long as this lives, and read from a signalfd: make it before any thread, once a signal. */
-struct loop_signal *loop_signal_new(struct loop *loop, int signo, void (*fn)(int signo, void *arg), void *arg);
+struct loop_signal *loop_signal_new(struct loop *loop, int signo, void (*fn)(int signo, void *arg),
+				    void *arg);
 struct loop_signal *loop_signal_free(struct loop_signal *s);
 
 /* Runs fn soon on the loop's thread, in order of posting. [any thread] */
@@ -55,7 +57,8 @@ uint64_t clock_wall_ns(void);
 /* One thread that runs jobs in order; done is posted back to the loop. The thread starts with the first job. */
 struct worker;
 struct worker *worker_new(struct loop *loop, const char *name);
-int worker_submit(struct worker *w, int (*run)(void *arg), void (*done)(void *arg, int result), void *arg);
+int worker_submit(struct worker *w, int (*run)(void *arg), void (*done)(void *arg, int result),
+		  void *arg);
 unsigned worker_pending(const struct worker *w);
 /* Waits for the jobs that are there, runs their done functions, ends the thread. */
 struct worker *worker_free(struct worker *w);

@@ -30,7 +30,7 @@ extern "C" {
 #define RP_CTR_ESTIMATED_MEM 0x1u /* mem_request was estimated from oom_score_adj */
 #define RP_CTR_PRESERVE_CPU 0x2u /* annotation: leave its CPUs alone */
 #define RP_CTR_PRESERVE_MEM 0x4u
-#define RP_CTR_INIT 0x8u     /* known to be an init container (not always known) */
+#define RP_CTR_INIT 0x8u /* known to be an init container (not always known) */
 #define RP_CTR_RESTORED 0x10u /* was there before this daemon's start */
 #define RP_CTR_DEGRADED 0x20u
 
@@ -44,7 +44,7 @@ struct rp_ctr_info {
 	rp_ctr ctr;
 	rp_pod pod;
 	const char *id, *name, *pod_name, *pod_namespace;
-	uint64_t created_ns;		/* wall clock */
+	uint64_t created_ns; /* wall clock */
 	int64_t cpu_request, cpu_limit; /* milli-CPU; 0: none */
 	int64_t mem_request, mem_limit; /* bytes; 0: none */
 	/* What is decided, by this policy or before it; empty: nothing. */
@@ -62,7 +62,8 @@ struct rp_pod_info {
 
 /* Orders of list(). */
 #define RP_ORDER_CREATED 0u /* by creation */
-#define RP_ORDER_SYNC 1u    /* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places */
+#define RP_ORDER_SYNC                                                                              \
+	1u /* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places */
 
 /* Where an annotation was found. */
 #define RP_SCOPE_CONTAINER 1u
@@ -70,15 +71,15 @@ struct rp_pod_info {
 #define RP_SCOPE_UNSCOPED 3u
 
 /* Fields of set_int(), with their units. Fields marked * only take effect while a container is being created. */
-#define RP_F_SHARES 1u	     /* 2 … 262144 */
-#define RP_F_QUOTA 2u	     /* microseconds; -1: unlimited */
-#define RP_F_PERIOD 3u	     /* microseconds */
+#define RP_F_SHARES 1u /* 2 … 262144 */
+#define RP_F_QUOTA 2u /* microseconds; -1: unlimited */
+#define RP_F_PERIOD 3u /* microseconds */
 #define RP_F_MEMORY_LIMIT 4u /* bytes */
 #define RP_F_SCHED_POLICY 5u /* * Linux SCHED_ number */
 #define RP_F_SCHED_PRIORITY 6u /* * */
-#define RP_F_NICE 7u	     /* * */
-#define RP_F_IO_CLASS 8u     /* * Linux IOPRIO_CLASS_ number */
-#define RP_F_IO_PRIORITY 9u  /* * */
+#define RP_F_NICE 7u /* * */
+#define RP_F_IO_CLASS 8u /* * Linux IOPRIO_CLASS_ number */
+#define RP_F_IO_PRIORITY 9u /* * */
 #define RP_F_OOM_SCORE_ADJ 10u /* * */
 #define RP_F_SCHED_FLAGS 11u /* * Linux SCHED_FLAG_ bits */
 #define RP_F_SCHED_RUNTIME 12u /* * nanoseconds */
@@ -87,9 +88,9 @@ struct rp_pod_info {
 #define RP_F_MEMPOLICY_MODE 15u /* * Linux MPOL_ number */
 
 /* Fields of set_text(). */
-#define RP_F_RDT_CLASS 100u	/* "" clears */
+#define RP_F_RDT_CLASS 100u /* "" clears */
 #define RP_F_BLOCKIO_CLASS 101u
-#define RP_F_CPU_CLASS 102u	/* not known to runtimes: for controllers */
+#define RP_F_CPU_CLASS 102u /* not known to runtimes: for controllers */
 #define RP_F_MEMPOLICY_NODES 103u /* * node list, with RP_F_MEMPOLICY_MODE */
 #define RP_F_MEMPOLICY_FLAGS 104u /* * comma list: static, relative, numa-balancing */
 
@@ -98,7 +99,7 @@ struct rp_pod_info {
 #define RP_F_ANNOTATION 201u
 #define RP_F_UNIFIED 202u /* a cgroup v2 file and its content */
 
-#define RP_PRIVATE_MAX 4096u	/* bytes of set_private */
+#define RP_PRIVATE_MAX 4096u /* bytes of set_private */
 #define RP_ANNOTATION_MAX 65536u /* longer ones are cut off from lookups with a warning */
 
 struct rp_mount_info {
@@ -143,7 +144,8 @@ struct rp_host_cache {
 	/* What this policy kept with the container. -RP_ENOENT: nothing (also when another policy decided last). */
 	int32_t (*get_private)(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size);
 	/* An extended resource's request and limit from the resources annotation. -RP_ENOENT: none. */
-	int32_t (*extended)(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request, int64_t *ret_limit);
+	int32_t (*extended)(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
+			    int64_t *ret_limit);
 
 	/* ---- staging ---- */
 
@@ -153,7 +155,8 @@ struct rp_host_cache {
 	int32_t (*set_exclusive)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
 	int32_t (*set_int)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value);
 	int32_t (*set_text)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value);
-	int32_t (*set_pair)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key, const char *value);
+	int32_t (*set_pair)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key,
+			    const char *value);
 	/* Kept with the container over restarts, for this policy alone. Size 0 forgets it. */
 	int32_t (*set_private)(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size);
 	/* It runs, but not as it should: shown in status with the reason and retried by the policy. NULL: all is well again. */

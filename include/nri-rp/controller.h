@@ -29,9 +29,9 @@ extern "C" {
 /* What changed, a mask for post_update. */
 #define RP_CHANGED_CPUS 0x01u
 #define RP_CHANGED_MEMS 0x02u
-#define RP_CHANGED_CPU_SHARE 0x04u	/* shares, quota, period */
-#define RP_CHANGED_MEMORY 0x08u		/* limits */
-#define RP_CHANGED_CLASS 0x10u		/* RDT, block I/O or CPU class */
+#define RP_CHANGED_CPU_SHARE 0x04u /* shares, quota, period */
+#define RP_CHANGED_MEMORY 0x08u /* limits */
+#define RP_CHANGED_CLASS 0x10u /* RDT, block I/O or CPU class */
 
 struct rp_controller {
 	uint32_t size;

@@ -50,7 +50,8 @@ struct rp_host_work {
 	uint32_t pad;
 	/* run [worker] may use nothing of the host but what its argument carries and the functions marked [any]; its result goes to
 	 * done [main]. destroy() is called only when no job is left. */
-	int32_t (*submit)(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result), void *arg);
+	int32_t (*submit)(void *ctx, int32_t (*run)(void *arg),
+			  void (*done)(void *arg, int32_t result), void *arg);
 	/* [any] A file below the host's root (/sys, /proc), for real or simulated machines alike. Reading: at most cap bytes, NUL-terminated,
 	 * returns the length. Both give -errno. */
 	int32_t (*read_file)(void *ctx, const char *path, char *buf, uint32_t cap);
@@ -58,7 +59,8 @@ struct rp_host_work {
 	/* What became of a container's settings, for status and metrics; the text says why when it is not RP_APPLY_DONE. */
 	void (*report)(void *ctx, rp_ctr ctr, uint32_t result, const char *text);
 	/* Directory of the container's cgroup below the root, for a cgroup v1 controller or "" on v2. -RP_ENOENT: not known (yet). */
-	int32_t (*cgroup_dir)(void *ctx, rp_ctr ctr, const char *controller, char *buf, uint32_t cap);
+	int32_t (*cgroup_dir)(void *ctx, rp_ctr ctr, const char *controller, char *buf,
+			      uint32_t cap);
 };
 
 #ifdef __cplusplus

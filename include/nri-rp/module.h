@@ -44,15 +44,15 @@ extern "C" {
 	((p) && (p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
 
 /* Error codes that cross the border, negated (return -RP_EINVAL). The values are Linux errno numbers. */
-#define RP_ENOENT 2	/* there is no such thing (annotation, key, private data) */
-#define RP_EAGAIN 11	/* not now; try again later */
+#define RP_ENOENT 2 /* there is no such thing (annotation, key, private data) */
+#define RP_EAGAIN 11 /* not now; try again later */
 #define RP_ENOMEM 12
-#define RP_EBUSY 16	/* somebody else holds what would be needed */
-#define RP_EINVAL 22	/* malformed: a configuration, an annotation, an argument */
-#define RP_ENOSPC 28	/* cannot be placed: not enough of something */
-#define RP_E2BIG 7	/* over a limit of the host */
-#define RP_ENOTSUP 95	/* not supported by this host or on this machine */
-#define RP_ESTALE 116	/* the id names an object that is gone */
+#define RP_EBUSY 16 /* somebody else holds what would be needed */
+#define RP_EINVAL 22 /* malformed: a configuration, an annotation, an argument */
+#define RP_ENOSPC 28 /* cannot be placed: not enough of something */
+#define RP_E2BIG 7 /* over a limit of the host */
+#define RP_ENOTSUP 95 /* not supported by this host or on this machine */
+#define RP_ESTALE 116 /* the id names an object that is gone */
 
 /* Kinds, a bit mask: what a module can be used as. */
 #define RP_KIND_POLICY 0x1u
@@ -88,7 +88,7 @@ struct rp_host {
 
 struct rp_module {
 	uint32_t size;
-	uint32_t abi_minor;	 /* of the headers it was built with */
+	uint32_t abi_minor; /* of the headers it was built with */
 	uint32_t min_host_minor; /* an older host refuses to load it */
 	uint32_t kinds;
 	const char *name; /* file name without .so: [a-z0-9][a-z0-9-]*, at most 31 bytes */
@@ -142,9 +142,12 @@ struct rp_elf_note {
  * name, version and kinds have to be literals, since the note repeats them.
  */
 #define RP_MODULE_DEFINE(name_, version_, kinds_, ...)                                             \
-	__attribute__((section(".note.nri-rp"), used, aligned(4)))                                \
-	static const struct rp_elf_note rp_module_note = {                                         \
-		sizeof RP_NOTE_OWNER, sizeof(struct rp_note), RP_NOTE_TYPE, RP_NOTE_OWNER,         \
+	__attribute__((section(".note.nri-rp"), used,                                              \
+		       aligned(4))) static const struct rp_elf_note rp_module_note = {             \
+		sizeof RP_NOTE_OWNER,                                                              \
+		sizeof(struct rp_note),                                                            \
+		RP_NOTE_TYPE,                                                                      \
+		RP_NOTE_OWNER,                                                                     \
 		{RP_ABI_MAJOR, RP_ABI_MINOR, RP_MIN_HOST_MINOR, (kinds_), name_, version_}};       \
 	__attribute__((visibility("default"))) extern const struct rp_module rp_module_1;          \
 	const struct rp_module rp_module_1 = {.size = sizeof(struct rp_module),                    \

@@ -37,10 +37,11 @@ extern "C" {
 /* rolled_back(): "my tables may be wrong now, call sync()". */
 #define RP_RESYNC 1
 
-#define RP_EVENT_STARTED 1u	 /* object = the container that has started */
-#define RP_EVENT_TOPOLOGY 2u	 /* CPUs or memory nodes came or went: the topology service shows the new machine */
-#define RP_EVENT_TIMER 3u	 /* cookie = that of arm() (host.h) */
-#define RP_EVENT_REBALANCE 4u	 /* a good moment to move containers, if it pays */
+#define RP_EVENT_STARTED 1u /* object = the container that has started */
+#define RP_EVENT_TOPOLOGY                                                                          \
+	2u /* CPUs or memory nodes came or went: the topology service shows the new machine */
+#define RP_EVENT_TIMER 3u /* cookie = that of arm() (host.h) */
+#define RP_EVENT_REBALANCE 4u /* a good moment to move containers, if it pays */
 
 struct rp_event {
 	uint32_t size;
@@ -88,7 +89,8 @@ struct rp_zone_sink {
 	/* Begins a zone; `parent` is the name of an earlier one or "". The calls below are about the zone begun last. */
 	void (*zone)(void *ctx, const char *name, const char *type, const char *parent);
 	/* CPU in milli-CPU, memory in bytes. */
-	void (*resource)(void *ctx, const char *name, int64_t capacity, int64_t allocatable, int64_t available);
+	void (*resource)(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
+			 int64_t available);
 	void (*attribute)(void *ctx, const char *name, const char *value);
 	/* Distance to another zone, as the kernel counts it (10 = local). */
 	void (*cost)(void *ctx, const char *other, int64_t value);
@@ -108,8 +110,10 @@ struct rp_metric_sink {
 	uint32_t pad;
 	void *ctx;
 	/* `name` without prefix, as Prometheus writes it; `labels` as in {a="b",c="d"} without the braces, or "". */
-	void (*gauge)(void *ctx, const char *name, const char *help, const char *labels, double value);
-	void (*counter)(void *ctx, const char *name, const char *help, const char *labels, double value);
+	void (*gauge)(void *ctx, const char *name, const char *help, const char *labels,
+		      double value);
+	void (*counter)(void *ctx, const char *name, const char *help, const char *labels,
+			double value);
 };
 
 struct rp_metrics {

@@ -21,11 +21,11 @@
 extern "C" {
 #endif
 
-#define RP_CPUS_MAX 8192u		/* ids of CPUs are below this */
-#define RP_NODES_MAX 1024u		/* ids of memory nodes are below this */
+#define RP_CPUS_MAX 8192u /* ids of CPUs are below this */
+#define RP_NODES_MAX 1024u /* ids of memory nodes are below this */
 #define RP_IDSET_WORDS (RP_CPUS_MAX / 64u)
-#define RP_IDSET_NONE UINT32_MAX	/* "no such id" of first, last and next */
-#define RP_IDSET_TEXT_MAX 32768u	/* holds the text of any set, with its NUL */
+#define RP_IDSET_NONE UINT32_MAX /* "no such id" of first, last and next */
+#define RP_IDSET_TEXT_MAX 32768u /* holds the text of any set, with its NUL */
 
 struct rp_ids {
 	const uint64_t *w;

@@ -29,7 +29,12 @@ static int teardown(void **state)
 
 static struct pod_desc pod_desc(const char *id, const char *name, const char *parent)
 {
-	return (struct pod_desc){.id = id, .name = name, .uid = "u", .ns = "default", .runtime_handler = "", .cgroup_parent = parent};
+	return (struct pod_desc){.id = id,
+				 .name = name,
+				 .uid = "u",
+				 .ns = "default",
+				 .runtime_handler = "",
+				 .cgroup_parent = parent};
 }
 
 static struct ctr_desc ctr_desc(const char *id, const char *pod, const char *name)
@@ -71,7 +76,8 @@ static void test_kvs_sorts_and_keeps_the_last(void **state)
 	(void)state;
 	assert_int_equal(kvs_init(&s, pairs, 4), 0);
 	assert_int_equal(s.n, 3);
-	KVS_EACH(k, v, &s) {
+	KVS_EACH(k, v, &s)
+	{
 		strcat(seen, k);
 		strcat(seen, v);
 	}
@@ -163,7 +169,8 @@ static void test_memory_request_from_oom_score(void **state)
 	assert_int_equal(derive_mem_request(500, UINT64_MAX), 0);
 }
 
-static struct needs needs_of(uint32_t qos, int64_t shares, int64_t quota, int64_t period, int64_t limit, int64_t adj)
+static struct needs needs_of(uint32_t qos, int64_t shares, int64_t quota, int64_t period,
+			     int64_t limit, int64_t adj)
 {
 	const struct values v = {shares, quota, period, limit, NULL, NULL};
 	struct needs n;
@@ -223,11 +230,15 @@ static void test_annotation_scopes_and_spellings(void **state)
 	uint32_t scope;
 	for (unsigned i = 0; i < n; i++)
 		pairs[i] = (struct kv){order[i].key, order[i].key};
-	for (unsigned first = 0; first < n; first++) { /* the ones before are taken away one by one */
+	for (unsigned first = 0; first < n;
+	     first++) { /* the ones before are taken away one by one */
 		const struct pod *pod = annotated(*state, pairs + first, n - first);
-		assert_string_equal(annotation_effective(pod, "c", "cpu.preserve", &scope), order[first].key);
+		assert_string_equal(annotation_effective(pod, "c", "cpu.preserve", &scope),
+				    order[first].key);
 		assert_int_equal(scope, order[first].scope);
-		assert_string_equal(annotation_effective(pod, "c", "cpu.preserve.resource-policy.nri.io", NULL), order[first].key);
+		assert_string_equal(
+			annotation_effective(pod, "c", "cpu.preserve.resource-policy.nri.io", NULL),
+			order[first].key);
 	}
 }
 
@@ -247,10 +258,13 @@ static void test_annotation_of_others(void **state)
 
 static void test_resources_annotation(void **state)
 {
-	const struct kv pairs[] = {{"noderesource.dev/resources",
-				    "{\"containers\": {\"a\": {\"requests\": {\"cpu\": \"500m\", \"memory\": \"1Mi\", \"x.io/d\": 2},"
-				    "\"limits\": {\"cpu\": 2, \"x.io/e\": \"3\"}}, \"bad\": {\"requests\": {\"cpu\": \"-1\"}}},"
-				    "\"initContainers\": {\"i\": {\"limits\": {\"cpu\": \"1\"}}}}"}};
+	const struct kv pairs[] = {
+		{"noderesource.dev/resources",
+		 "{\"containers\": {\"a\": {\"requests\": {\"cpu\": \"500m\", \"memory\": \"1Mi\", "
+		 "\"x.io/d\": 2},"
+		 "\"limits\": {\"cpu\": 2, \"x.io/e\": \"3\"}}, \"bad\": {\"requests\": {\"cpu\": "
+		 "\"-1\"}}},"
+		 "\"initContainers\": {\"i\": {\"limits\": {\"cpu\": \"1\"}}}}"}};
 	const struct pod *pod = annotated(*state, pairs, 1);
 	struct needs n;
 	struct err err = ERR_INIT;
@@ -272,15 +286,22 @@ static void test_resources_annotation(void **state)
 	assert_int_equal(resources_annotation_extended(pod, "a", "x.io/e", &request, &limit), 0);
 	assert_int_equal(request, 3);
 	assert_int_equal(limit, 3);
-	assert_int_equal(resources_annotation_extended(pod, "a", "none", &request, &limit), -ENOENT);
-	assert_int_equal(resources_annotation_extended(pod, "none", "x.io/d", &request, &limit), -ENOENT);
+	assert_int_equal(resources_annotation_extended(pod, "a", "none", &request, &limit),
+			 -ENOENT);
+	assert_int_equal(resources_annotation_extended(pod, "none", "x.io/d", &request, &limit),
+			 -ENOENT);
 }
 
 static void test_resources_annotation_garbage(void **state)
 {
-	static const char *const garbage[] = {"", "[]", "{", "{\"containers\": 1}", "{\"containers\": {\"a\": []}}",
-					      "{\"containers\": {\"a\": {\"requests\": {\"cpu\": {}}}}}",
-					      "{\"containers\": {}, \"containers\": {}}"};
+	static const char *const garbage[] = {
+		"",
+		"[]",
+		"{",
+		"{\"containers\": 1}",
+		"{\"containers\": {\"a\": []}}",
+		"{\"containers\": {\"a\": {\"requests\": {\"cpu\": {}}}}}",
+		"{\"containers\": {}, \"containers\": {}}"};
 	for (unsigned i = 0; i < sizeof garbage / sizeof *garbage; i++) {
 		const struct kv pair = {"noderesource.dev/resources", garbage[i]};
 		struct needs n;
@@ -294,7 +315,8 @@ static void test_resources_annotation_garbage(void **state)
 
 static void test_annotated_needs_and_flags(void **state)
 {
-	const struct kv pairs[] = {{"noderesource.dev/resources", "{\"containers\": {\"a\": {\"requests\": {\"cpu\": \"3\"}}}}"},
+	const struct kv pairs[] = {{"noderesource.dev/resources",
+				    "{\"containers\": {\"a\": {\"requests\": {\"cpu\": \"3\"}}}}"},
 				   {"cpu.preserve.resource-policy.nri.io", "true"},
 				   {"memory.preserve.resource-policy.nri.io/container.a", "yes"}};
 	(void)annotated(*state, pairs, 3);
@@ -359,7 +381,8 @@ static void test_refresh_keeps_what_is_not_told(void **state)
 {
 	struct cache *c = *state;
 	const struct kv label = {"k", "v"};
-	struct pod_desc d = pod_desc("p", "web", "/kubepods/besteffort/p"), bare = pod_desc("p", "", "");
+	struct pod_desc d = pod_desc("p", "web", "/kubepods/besteffort/p"),
+			bare = pod_desc("p", "", "");
 	struct pod *pod, *again;
 	d.labels = &label;
 	d.n_labels = 1;
@@ -470,7 +493,8 @@ static void test_differences_and_acknowledgement(void **state)
 	d->quota = -1;
 	d->period = 100000;
 	d->mem_limit = 4096;
-	const uint32_t all = DIFF_CPUS | DIFF_MEMS | DIFF_SHARES | DIFF_QUOTA | DIFF_PERIOD | DIFF_MEM_LIMIT;
+	const uint32_t all =
+		DIFF_CPUS | DIFF_MEMS | DIFF_SHARES | DIFF_QUOTA | DIFF_PERIOD | DIFF_MEM_LIMIT;
 	assert_int_equal(ctr_diff(ctr), all);
 	txn_commit(t);
 	txn_end(t);
@@ -508,18 +532,21 @@ int main(void)
 		cmocka_unit_test(test_shares_and_back),
 		cmocka_unit_test(test_memory_request_from_oom_score),
 		cmocka_unit_test(test_needs_by_class),
-		cmocka_unit_test_setup_teardown(test_annotation_scopes_and_spellings, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_annotation_scopes_and_spellings, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_annotation_of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_resources_annotation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_resources_annotation_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_annotated_needs_and_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_look_ups_and_removal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_move_to_the_newer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refresh_keeps_what_is_not_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refresh_keeps_what_is_not_told, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_limits_and_missing_things, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_policy_numbers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_values_overlay, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_differences_and_acknowledgement, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_differences_and_acknowledgement, setup,
+						teardown),
 		cmocka_unit_test(test_blobs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

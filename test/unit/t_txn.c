@@ -32,19 +32,25 @@ static int setup(void **state)
 {
 	(void)state;
 	cache = cache_new(1 << 30);
-	const struct pod_desc pd = {.id = "p", .name = "p", .uid = "", .ns = "n", .runtime_handler = "", .cgroup_parent = ""};
+	const struct pod_desc pd = {.id = "p",
+				    .name = "p",
+				    .uid = "",
+				    .ns = "n",
+				    .runtime_handler = "",
+				    .cgroup_parent = ""};
 	struct pod *pod;
 	assert_int_equal(cache_put_pod(cache, &pd, &pod, NULL), 0);
 	for (uint32_t i = 0; i < N_CTRS; i++) {
 		char id[16];
 		(void)snprintf(id, sizeof id, "c%u", i);
-		const struct ctr_desc d = {.id = id,
-					   .pod_id = "p",
-					   .name = id,
-					   .cgroups_path = "",
-					   .state = RP_STATE_RUNNING,
-					   .oom_score_adj = RP_NOT_SET,
-					   .res = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL}};
+		const struct ctr_desc d = {
+			.id = id,
+			.pod_id = "p",
+			.name = id,
+			.cgroups_path = "",
+			.state = RP_STATE_RUNNING,
+			.oom_score_adj = RP_NOT_SET,
+			.res = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL}};
 		assert_int_equal(cache_put_ctr(cache, &d, &ctrs[i], NULL), 0);
 	}
 	assert_int_equal(rp_idset_parse(&online, "0-13", RP_CPUS_MAX), 0);
@@ -223,10 +229,12 @@ static void test_what_changed(void **state)
 	txn_put_blob(&d->rdt_class, blob_str("gold"));
 	txn_put_blob(&d->private_data, blob_str("x"));
 	txn_put_blob(&d->degraded, blob_str("why"));
-	assert_int_equal(txn_changed(txn_touched(t)), DIFF_SHARES | TXN_CHANGED_CLASS | TXN_CHANGED_OTHER);
+	assert_int_equal(txn_changed(txn_touched(t)),
+			 DIFF_SHARES | TXN_CHANGED_CLASS | TXN_CHANGED_OTHER);
 	txn_commit(t);
 	/* the stage holds the former decision now */
-	assert_int_equal(txn_changed(txn_touched(t)), DIFF_SHARES | TXN_CHANGED_CLASS | TXN_CHANGED_OTHER);
+	assert_int_equal(txn_changed(txn_touched(t)),
+			 DIFF_SHARES | TXN_CHANGED_CLASS | TXN_CHANGED_OTHER);
 	txn_end(t);
 	assert_string_equal(ctrs[0]->cur.rdt_class->data, "gold");
 }
@@ -253,7 +261,8 @@ static bool model_accepts(const struct model *m, const bool *touched, const stru
 	for (uint32_t i = 0; i < N_CTRS; i++) {
 		if (!m[i].live)
 			continue;
-		if (touched[i] && ((m[i].cpus & ~0x3fffu && m[i].cpus != before[i].cpus) || (m[i].exclusive & ~m[i].cpus)))
+		if (touched[i] && ((m[i].cpus & ~0x3fffu && m[i].cpus != before[i].cpus) ||
+				   (m[i].exclusive & ~m[i].cpus)))
 			return false;
 		if (touched[i] && before[i].cpus && !m[i].cpus)
 			return false;
@@ -274,12 +283,15 @@ static void stage_random(struct txn *t, struct model *next, bool *touched)
 		uint32_t what = random_below(10);
 		next[i].live = what != 0;
 		next[i].exclusive = what < 4 ? 3u << random_below(13) : 0;
-		next[i].cpus = what < 4 ? next[i].exclusive | (random_below(4) ? 0 : 1u << random_below(14)) : shared;
+		next[i].cpus = what < 4 ? next[i].exclusive |
+						  (random_below(4) ? 0 : 1u << random_below(14))
+					: shared;
 		if (what == 9)
 			next[i].cpus = 1u << random_below(16);
 		d->state = next[i].live ? RP_STATE_RUNNING : RP_STATE_EXITED;
 		txn_put_set(cache, &d->cpus, next[i].cpus ? set_of_mask(next[i].cpus) : NULL);
-		txn_put_set(cache, &d->exclusive, next[i].exclusive ? set_of_mask(next[i].exclusive) : NULL);
+		txn_put_set(cache, &d->exclusive,
+			    next[i].exclusive ? set_of_mask(next[i].exclusive) : NULL);
 	}
 }
 
@@ -310,7 +322,8 @@ static void test_random_transactions(void **state)
 		struct err err = ERR_INIT;
 		bool good = check(t, &err) == 0;
 		if (good != model_accepts(next, touched, now))
-			fail_msg("step %u: cache says %s, model the contrary", step, good ? "good" : err.text);
+			fail_msg("step %u: cache says %s, model the contrary", step,
+				 good ? "good" : err.text);
 		if (random_below(8) == 0) {
 			txn_rollback(t);
 		} else if (good) {
@@ -331,8 +344,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_each_invariant, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory_nodes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cpus_change_hands_in_one_transaction, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_exited_containers_hold_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cpus_change_hands_in_one_transaction, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_exited_containers_hold_nothing, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_extras_belong_to_the_created, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ids_of_transactions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_changed, setup, teardown),
