@@ -149,8 +149,8 @@ struct store *store_abandon(struct store *s)
 
 static void note(struct store *s, struct change change)
 {
-	if (!s->file.env)
-		return; /* everything gets written anyway */
+	if (!s || !s->file.env)
+		return; /* everything gets written anyway, or nothing */
 	if (s->n_changes == s->cap_changes) {
 		uint32_t cap = s->cap_changes ? s->cap_changes * 2 : 32;
 		struct change *grown = realloc(s->changes, cap * sizeof *grown);
@@ -166,7 +166,7 @@ static void note(struct store *s, struct change change)
 
 static void note_put(struct store *s, enum change_what what, uint64_t handle)
 {
-	const struct change *last = s->n_changes ? &s->changes[s->n_changes - 1] : NULL;
+	const struct change *last = s && s->n_changes ? &s->changes[s->n_changes - 1] : NULL;
 	if (last && last->what == what && last->handle == handle)
 		return;
 	note(s, (struct change){.what = what, .handle = handle});
@@ -265,18 +265,18 @@ int store_keep(struct store *s, enum record_kind kind, const char *name, const c
 int store_put_blob(struct store *s, const char *module, const char *version, const void *data,
 		   size_t len)
 {
-	return store_keep(s, RECORD_BLOB, module, version, data, data ? len : 0);
+	return s ? store_keep(s, RECORD_BLOB, module, version, data, data ? len : 0) : 0;
 }
 
 int store_put_note(struct store *s, const char *name, const void *data, size_t len)
 {
-	return store_keep(s, RECORD_NOTE, name, "", data, data ? len : 0);
+	return s ? store_keep(s, RECORD_NOTE, name, "", data, data ? len : 0) : 0;
 }
 
 const void *store_blob(const struct store *s, const char *module, const char **ret_version,
 		       size_t *ret_len)
 {
-	const struct kept *k = find_kept(s, RECORD_BLOB, module);
+	const struct kept *k = s ? find_kept(s, RECORD_BLOB, module) : NULL;
 	if (!k || !k->data)
 		return NULL;
 	*ret_version = k->version;
@@ -286,7 +286,7 @@ const void *store_blob(const struct store *s, const char *module, const char **r
 
 const void *store_note(const struct store *s, const char *name, size_t *ret_len)
 {
-	const struct kept *k = find_kept(s, RECORD_NOTE, name);
+	const struct kept *k = s ? find_kept(s, RECORD_NOTE, name) : NULL;
 	if (!k || !k->data)
 		return NULL;
 	*ret_len = k->len;
@@ -559,14 +559,15 @@ static int publish(struct store *s, struct err *err)
 
 bool store_pending(const struct store *s)
 {
-	return !s->file.env || !s->published || s->n_changes || s->lost_track || kept_dirty(s);
+	return s &&
+	       (!s->file.env || !s->published || s->n_changes || s->lost_track || kept_dirty(s));
 }
 
 int store_commit(struct store *s, struct err *err)
 {
-	assert(s->cache); /* or what is to be restored would be written over */
 	if (!store_pending(s))
 		return 0;
+	assert(s->cache); /* or what is to be restored would be written over */
 	uint64_t start = clock_ns();
 	int r = write_records(s, err);
 	if (!r && !s->published)
@@ -585,6 +586,8 @@ int store_commit(struct store *s, struct err *err)
 
 int store_sync(struct store *s)
 {
+	if (!s)
+		return 0;
 	(void)pthread_mutex_lock(&s->file.sync_lock);
 	_close_ int fd = s->file.fd >= 0 ? fcntl(s->file.fd, F_DUPFD_CLOEXEC, 0) : -1;
 	bool none = s->file.fd < 0;
@@ -598,7 +601,7 @@ int store_sync(struct store *s)
 
 void store_trim(struct store *s)
 {
-	if (s->file.env && store_file_remap(&s->file))
+	if (s && s->file.env && store_file_remap(&s->file))
 		store_file_close(&s->file); /* and the next commit makes a new one */
 }
 
@@ -607,7 +610,9 @@ void store_stats(const struct store *s, struct store_stats *ret)
 	MDB_envinfo info;
 	MDB_stat stat;
 	struct stat st;
-	*ret = s->stats;
+	*ret = s ? s->stats : (struct store_stats){0};
+	if (!s)
+		return;
 	ret->mapped = s->file.mapped;
 	if (!s->file.env || mdb_env_info(s->file.env, &info) || mdb_env_stat(s->file.env, &stat))
 		return;

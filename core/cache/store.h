@@ -17,7 +17,8 @@
  * map whose blocks are allocated beforehand, on file systems that keep that promise, and through write(2) on others; either way a
  * full disk is an error of store_commit.
  *
- * Loop thread only, but for store_sync.
+ * Loop thread only, but for store_sync. Where there is no store (NULL, as in a child that let go of it) nothing is kept, nothing is
+ * there, and that is no error; this holds for all but store_open and store_restore.
  */
 #ifndef CACHE_STORE_H
 #define CACHE_STORE_H

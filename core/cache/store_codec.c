@@ -293,7 +293,8 @@ static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
 			       "%zu bytes of labels or annotations that do not end well", b.len);
 	while (p < end) {
 		const char *value = kvs_after(p), *next = value < end ? kvs_after(value) : NULL;
-		if (!next || next - p > 2 * KVS_VALUE_MAX || (last && strcmp(last, p) >= 0))
+		if (!next || (size_t)(next - p) > (size_t)2 * KVS_VALUE_MAX ||
+		    (last && strcmp(last, p) >= 0))
 			return err_set(err, -EINVAL, "labels or annotations in no order");
 		s.n++;
 		last = p;

@@ -119,6 +119,31 @@ static void lock_that_is_none(void **state)
 	assert_int_equal(rmdir(lock), 0);
 }
 
+static void no_store_at_all(void **state)
+{
+	struct cache *c = new_cache();
+	struct store_stats stats;
+	const char *version;
+	size_t len;
+	(void)state;
+	fill(c, 1, 1);
+	store_put_pod(NULL, cache_pods(c));
+	store_put_ctr(NULL, cache_ctrs(c));
+	store_del_ctr(NULL, cache_ctrs(c));
+	store_del_pod(NULL, cache_pods(c));
+	assert_int_equal(store_put_blob(NULL, "static", "1", "x", 1), 0);
+	assert_int_equal(store_put_note(NULL, "policy", "x", 1), 0);
+	assert_null(store_blob(NULL, "static", &version, &len));
+	assert_null(store_note(NULL, "policy", &len));
+	assert_false(store_pending(NULL));
+	assert_int_equal(store_commit(NULL, NULL), 0);
+	assert_int_equal(store_sync(NULL), 0);
+	store_trim(NULL);
+	store_stats(NULL, &stats);
+	assert_int_equal(stats.commits, 0);
+	(void)cache_free(c);
+}
+
 static void second_instance(void **state)
 {
 	struct place *p = *state;
@@ -591,6 +616,7 @@ int main(void)
 		T(directory_of_somebody_else),
 		T(lock_that_is_none),
 		T(second_instance),
+		T(no_store_at_all),
 		T(round_trip),
 		T(restored_ones_are_marked),
 		T(empty_store),
