@@ -149,6 +149,7 @@ struct conf_core {
 		unsigned index; /* 0 … 99 */
 	} runtime;
 	const char *cache_dir;
+	bool export_data;
 	const char *control_socket;
 	struct {
 		const char *

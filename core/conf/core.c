@@ -52,6 +52,8 @@ static const struct rp_key rows[] = {
 	ROW("cache", RP_T_MAP, NULL, .doc = "The state on disk."),
 	ROW("cache.dir", RP_T_STRING, "/var/lib/nri-rp", .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART,
 	    .doc = "Its directory."),
+	ROW("cache.exportData", RP_T_BOOL, "false",
+	    .doc = "Mount a file with what the policy says of a container into it, at /.nri-resource-policy/resources.sh."),
 	ROW("control", RP_T_MAP, NULL,
 	    .doc = "The control socket, and the controllers' parts of a custom resource."),
 	ROW("control.socket", RP_T_STRING, "/run/nri-rp/control.sock",
@@ -426,6 +428,7 @@ int core_fill(struct conf_loader *l)
 	core->runtime.index =
 		(unsigned)conf_value(conf_get(conf->root, "runtime.index"), RP_T_INT, 90);
 	core->cache_dir = get_text(conf, "cache.dir");
+	core->export_data = get_bool(conf, "cache.exportData");
 	core->control_socket = get_text(conf, "control.socket");
 	int rc = core_module_path(conf->arena, conf->root, &core->module_path);
 	if (rc == 0)

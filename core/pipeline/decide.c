@@ -180,6 +180,7 @@ static void post_update(struct pipeline *p, struct ctr *ctr, uint32_t mask)
 
 void decide_hooks(struct pipeline *p, const struct ctr *skip)
 {
+	export_touched(p, skip);
 	if (!p->n_controllers)
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {

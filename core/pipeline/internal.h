@@ -116,6 +116,15 @@ int updates_init(struct pipeline *p);
 void updates_fini(struct pipeline *p);
 void updates_add(struct pipeline *p, struct ctr *ctr);
 
+/* ---- export.c ---- */
+/* Makes the data directory of a new container part of the reply. */
+void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *reply);
+/* Writes the files of those whose data the transaction changed. */
+void export_touched(struct pipeline *p, const struct ctr *skip);
+void export_removed(struct pipeline *p, const struct ctr *ctr);
+/* Removes what is left of containers that are gone. */
+void export_clean(struct pipeline *p);
+
 /* ---- verify.c ---- */
 int verify_init(struct pipeline *p);
 void verify_fini(struct pipeline *p); /* the worker has ended before */

@@ -9,6 +9,7 @@
  *   config.c      configurations: first, reload, policy switch; each tried in a forked child before
  *   verify.c      whether the kernel has what the runtime was told
  *   persist.c     what the store is told, and when
+ *   export.c      the data files that containers can read
  *   events.c      what happened, for people: a bounded list
  *
  * A request works like this: the front end describes pod and container (borrowed text), gets a reply that points into the cache, encodes

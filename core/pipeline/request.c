@@ -162,6 +162,7 @@ static void post_stop(struct pipeline *p, struct ctr *ctr)
 
 static void remove_ctr(struct pipeline *p, struct ctr *ctr)
 {
+	export_removed(p, ctr);
 	store_del_ctr(p->store, ctr);
 	cache_del_ctr(p->env.cache, ctr);
 }
@@ -294,6 +295,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	ret->created_fields = ctr_diff(c.ctr);
 	ret->extras = txn_extras(p->txn, &ret->n_extras);
 	decide_reply(p, ret, c.ctr, false);
+	export_created(p, c.ctr, ret);
 	return 0;
 }
 

@@ -189,6 +189,7 @@ void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_po
 	if (!ret->n_updates)
 		stage_differing(p);
 	persist_now(p);
+	export_clean(p);
 	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates", p->runtime.name,
 		   p->runtime.version, cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache),
 		   ret->n_updates);
