@@ -129,6 +129,7 @@ int instance_new(struct host_env *env, struct module *m, struct instance **ret, 
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	if (r) {
 		instance_drop_timers(i);
+		instance_drop_fragments(i);
 		free(i);
 		return r;
 	}
@@ -153,6 +154,7 @@ void instance_finish(struct instance *i)
 	enter(i, CRUMB_DESTROY, NULL);
 	i->module->abi->destroy(i->inst);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	instance_drop_fragments(i);
 	free(i);
 }
 

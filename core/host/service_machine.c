@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nri-rp.host.topology/1 and nri-rp.host.config/1: thin covers over the snapshot and the configuration tree. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
+#include "core/cache/txn.h"
+#include "core/conf/fragment.h"
 #include "core/host/services.h"
+#include "core/util/str.h"
 
 static struct topo *topo_of(void *ctx)
 {
@@ -54,7 +62,8 @@ static int32_t t_cache(void *ctx, uint32_t index, struct rp_cache_info *out)
 	return topo_cache(topo_of(ctx), index, out);
 }
 
-static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus, struct rp_idset *ret_nodes)
+static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus,
+			struct rp_idset *ret_nodes)
 {
 	return topo_device_near(topo_of(ctx), path, ret_cpus, ret_nodes);
 }
@@ -62,6 +71,63 @@ static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus, 
 static uint64_t t_memory(void *ctx)
 {
 	return topo_memory(topo_of(ctx));
+}
+
+#define DEVICE_NUMBER_MAX 32u
+
+/* What the kernel knows without asking anybody is enough: a hanging server must not hang the daemon. */
+static int stat_quick(const struct fs_root *root, const char *path, struct statx *ret)
+{
+	char real[PATH_MAX];
+	const int flags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
+	if (root->real)
+		return statx(AT_FDCWD, path, flags, STATX_TYPE, ret) ? -errno : 0;
+	int r = fs_realpath(root, path, real, sizeof real);
+	if (r)
+		return r;
+	return statx(root->fd, real[0] ? real : ".", flags, STATX_TYPE, ret) ? -errno : 0;
+}
+
+/* "block/8:0" of a path. */
+static int number_of_path(const struct fs_root *root, const char *path, char *ret, size_t size)
+{
+	struct statx st;
+	int r = stat_quick(root, path, &st);
+	if (r)
+		return r;
+	bool chr = S_ISCHR(st.stx_mode), node = chr || S_ISBLK(st.stx_mode);
+	unsigned major = node ? st.stx_rdev_major : st.stx_dev_major;
+	unsigned minor = node ? st.stx_rdev_minor : st.stx_dev_minor;
+	if (!major)
+		return -ENOENT;
+	(void)snprintf(ret, size, "%s/%u:%u", chr ? "char" : "block", major, minor);
+	return 0;
+}
+
+static int number_of_text(const char *text, char *ret, size_t size)
+{
+	unsigned major, minor;
+	char rest;
+	if ((text[0] != 'b' && text[0] != 'c') || text[1] < '0' || text[1] > '9' ||
+	    sscanf(text + 1, "%7u:%7u%c", &major, &minor, &rest) != 2)
+		return -EINVAL;
+	(void)snprintf(ret, size, "%s/%u:%u", text[0] == 'c' ? "char" : "block", major, minor);
+	return 0;
+}
+
+static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
+{
+	const struct fs_root *root = ((struct instance *)ctx)->env->root;
+	char number[DEVICE_NUMBER_MAX], link[DEVICE_NUMBER_MAX + sizeof "sys/dev/"], real[PATH_MAX];
+	int r = what[0] == '/' ? number_of_path(root, what, number, sizeof number)
+			       : number_of_text(what, number, sizeof number);
+	if (r)
+		return r == -EINVAL ? -RP_EINVAL : -RP_ENOENT;
+	(void)snprintf(link, sizeof link, "sys/dev/%s", number);
+	if (fs_realpath(root, link, real, sizeof real) || !str_has_prefix(real, "sys/devices/"))
+		return -RP_ENOENT;
+	int n = snprintf(buf, cap, "/%s", real);
+	return n < 0 || (uint32_t)n >= cap ? -RP_E2BIG : n;
 }
 
 const struct rp_host_topology host_topology_service = {
@@ -77,6 +143,7 @@ const struct rp_host_topology host_topology_service = {
 	.cache = t_cache,
 	.device = t_device,
 	.memory = t_memory,
+	.device_path = t_device_path,
 };
 
 static uint32_t c_kind(void *ctx, rp_cfg node)
@@ -142,6 +209,37 @@ static const char *c_where(void *ctx, rp_cfg node)
 	return conf_where(node, i->where, sizeof i->where);
 }
 
+void instance_drop_fragments(struct instance *i)
+{
+	while (i->fragments) {
+		struct fragment *f = i->fragments;
+		i->fragments = f->next;
+		fragment_free(f);
+	}
+}
+
+static rp_cfg c_parse(void *ctx, const char *text, int32_t *ret_code)
+{
+	struct instance *i = ctx;
+	uint64_t txn = cache_running_txn(i->env->cache);
+	struct fragment *f;
+	rp_cfg root = NULL;
+	if (txn != i->fragments_txn)
+		instance_drop_fragments(i);
+	i->fragments_txn = txn;
+	struct err err = ERR_INIT;
+	int r = fragment_parse(text, &f, &root, &err);
+	if (ret_code)
+		*ret_code = r;
+	if (r) {
+		i->failed = err;
+		return NULL;
+	}
+	f->next = i->fragments;
+	i->fragments = f;
+	return root;
+}
+
 const struct rp_host_config host_config_service = {
 	.size = sizeof host_config_service,
 	.kind = c_kind,
@@ -154,4 +252,5 @@ const struct rp_host_config host_config_service = {
 	.number = c_number,
 	.fail_at = c_fail_at,
 	.where = c_where,
+	.parse = c_parse,
 };

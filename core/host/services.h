@@ -28,6 +28,8 @@ struct instance {
 	bool closing; /* freed, but for jobs under way */
 	struct instance_timer *timers;
 	unsigned n_timers;
+	struct fragment *fragments; /* parsed in the transaction fragments_txn; freed when the next one parses something */
+	uint64_t fragments_txn;
 };
 
 extern const struct rp_host_cache host_cache_service;
@@ -38,6 +40,7 @@ extern const struct rp_host_timer host_timer_service;
 extern const struct rp_host_work host_work_service;
 
 void instance_drop_timers(struct instance *i);
+void instance_drop_fragments(struct instance *i);
 /* The last job of an instance that was freed has ended. */
 void instance_finish(struct instance *i);
 

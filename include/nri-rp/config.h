@@ -97,6 +97,12 @@ struct rp_host_config {
 	int32_t (*fail_at)(void *ctx, rp_cfg node, int32_t code, const char *text);
 	/* The place, "rp.conf:12:5". */
 	const char *(*where)(void *ctx, rp_cfg node);
+	/*
+	 * Reads text that is no configuration but looks like one: the YAML or JSON of an annotation, a map at the top. The tree takes all
+	 * getters and is valid until the callback returns. NULL when the text is empty, and when it is malformed or over a limit of
+	 * the host; then fail() has been called with what is wrong and where, and *ret_code (may be NULL) is negative, 0 otherwise.
+	 */
+	rp_cfg (*parse)(void *ctx, const char *text, int32_t *ret_code);
 };
 
 #define RP_FREQ_MIN (-1)

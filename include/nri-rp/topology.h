@@ -115,6 +115,12 @@ struct rp_host_topology {
 	int32_t (*device)(void *ctx, const char *sysfs_path, struct rp_idset *ret_cpus, struct rp_idset *ret_nodes);
 	/* MemTotal of the machine in bytes. */
 	uint64_t (*memory)(void *ctx);
+	/*
+	 * The device behind a path of the host ("/dev/sda": that one; any other file or folder: the one its file system is on), or of a device
+	 * number ("b8:0", "c1:3"), as its path under /sys/devices, for device(). Does not ask the servers of network file systems. Returns
+	 * the length of the path. -RP_ENOENT: there is no such thing or it is on no device; -RP_E2BIG: buf is too small.
+	 */
+	int32_t (*device_path)(void *ctx, const char *what, char *buf, uint32_t cap);
 };
 
 #ifdef __cplusplus

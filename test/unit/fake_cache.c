@@ -117,6 +117,8 @@ rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc)
 	c->pod_namespace = fake_strdup(desc->pod_namespace ? desc->pod_namespace : "default");
 	c->annotations = fake_strdup(desc->annotations);
 	c->labels = fake_strdup(desc->labels);
+	c->mounts = fake_strdup(desc->mounts);
+	c->devices = fake_strdup(desc->devices);
 	c->qos = desc->qos;
 	c->flags = desc->flags;
 	c->state = desc->state;
@@ -187,10 +189,14 @@ void fake_cache_fini(struct fake_host *f)
 		free(c->pod_namespace);
 		free(c->annotations);
 		free(c->labels);
+		free(c->mounts);
+		free(c->devices);
 		free(c);
 	}
 	free(f->ctrs);
 	free(f->annotation);
+	for (size_t i = 0; i < sizeof f->fields / sizeof f->fields[0]; i++)
+		free(f->fields[i]);
 }
 
 /* ---- answers for tests ------------------------------------------------------------------------------------------- */
@@ -361,6 +367,21 @@ static uint32_t cache_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 	return n;
 }
 
+/* A pod's number is that of the first container it ever had. */
+static rp_pod pod_of(const struct fake_host *f, const struct fake_container *c)
+{
+	for (uint32_t i = 0; i < f->n_ctrs; i++)
+		if (strcmp(f->ctrs[i]->pod_name, c->pod_name) == 0 &&
+		    strcmp(f->ctrs[i]->pod_namespace, c->pod_namespace) == 0)
+			return i + 1;
+	return 0;
+}
+
+static const struct fake_container *first_of(const struct fake_host *f, rp_pod pod)
+{
+	return pod && pod <= f->n_ctrs ? f->ctrs[pod - 1] : NULL;
+}
+
 static int32_t cache_get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *out)
 {
 	int32_t r = fake_call(ctx);
@@ -373,7 +394,7 @@ static int32_t cache_get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *out)
 		.qos = c->qos,
 		.flags = c->flags | (c->now.degraded ? RP_CTR_DEGRADED : 0),
 		.ctr = ctr,
-		.pod = ctr, /* a pod each */
+		.pod = pod_of(ctx, c),
 		.id = c->name,
 		.name = c->name,
 		.pod_name = c->pod_name,
@@ -397,7 +418,7 @@ static int32_t cache_get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *out)
 static int32_t cache_get_pod(void *ctx, rp_pod pod, struct rp_pod_info *out)
 {
 	int32_t r = fake_call(ctx);
-	const struct fake_container *c = find(ctx, pod);
+	const struct fake_container *c = first_of(ctx, pod);
 	if (r || !c)
 		return r ? r : -RP_ESTALE;
 	struct rp_pod_info info = {
@@ -452,13 +473,19 @@ static const char *cache_annotation(void *ctx, rp_ctr ctr, const char *key, uint
 
 static const char *cache_pod_annotation(void *ctx, rp_pod pod, const char *key)
 {
-	const struct fake_container *c = find(ctx, pod);
+	const struct fake_container *c = first_of(ctx, pod);
 	return c ? look_up(ctx, c->annotations, key) : NULL;
 }
 
-static const char *cache_label(void *ctx, uint64_t object, const char *key)
+static const char *cache_pod_label(void *ctx, rp_pod pod, const char *key)
 {
-	const struct fake_container *c = find(ctx, object);
+	const struct fake_container *c = first_of(ctx, pod);
+	return c ? look_up(ctx, c->labels, key) : NULL;
+}
+
+static const char *cache_ctr_label(void *ctx, rp_ctr ctr, const char *key)
+{
+	const struct fake_container *c = find(ctx, ctr);
 	return c ? look_up(ctx, c->labels, key) : NULL;
 }
 
@@ -470,22 +497,53 @@ static const char *cache_nothing(void *ctx, rp_ctr ctr, const char *key)
 	return NULL;
 }
 
+/* Splits the n-th item of "A:B:…;A:B:…" into at most 4 fields, which live until the next call. */
+static uint32_t split_item(struct fake_host *f, const char *list, uint32_t n,
+			   const char *ret[static 4])
+{
+	const char *p = list;
+	while (p && *p && n--) {
+		p += strcspn(p, ";");
+		p += *p == ';';
+	}
+	size_t len = p ? strcspn(p, ";") : 0;
+	uint32_t n_fields = 0;
+	for (const char *end = p ? p + len : NULL; len && p <= end && n_fields < 4; n_fields++) {
+		size_t field = strcspn(p, ":;");
+		free(f->fields[n_fields]);
+		f->fields[n_fields] = fake_alloc(field + 1);
+		memcpy(f->fields[n_fields], p, field);
+		ret[n_fields] = f->fields[n_fields];
+		p += field + 1;
+	}
+	return n_fields;
+}
+
 static int32_t cache_mount(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out)
 {
-	(void)ctx;
-	(void)ctr;
-	(void)index;
-	(void)out;
-	return -RP_ENOENT;
+	const struct fake_container *c = find(ctx, ctr);
+	const char *field[4];
+	uint32_t n = c ? split_item(ctx, c->mounts, index, field) : 0;
+	if (n < 2)
+		return -RP_ENOENT;
+	struct rp_mount_info info = {out->size, n > 2, field[0], field[1], "bind"};
+	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
+	return 0;
 }
 
 static int32_t cache_device(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out)
 {
-	(void)ctx;
-	(void)ctr;
-	(void)index;
-	(void)out;
-	return -RP_ENOENT;
+	const struct fake_container *c = find(ctx, ctr);
+	const char *field[4];
+	uint32_t n = c ? split_item(ctx, c->devices, index, field) : 0;
+	if (n < 3)
+		return -RP_ENOENT;
+	struct rp_device_info info = {.size = out->size, .writable = n == 3, .path = field[0]};
+	info.type = field[1][0] == 'c' ? "c" : "b";
+	info.major = atoi(field[1] + 1);
+	info.minor = atoi(field[2]);
+	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
+	return 0;
 }
 
 static int32_t cache_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
@@ -662,8 +720,8 @@ const struct rp_host_cache fake_cache_service = {
 	.get_pod = cache_get_pod,
 	.annotation = cache_annotation,
 	.pod_annotation = cache_pod_annotation,
-	.pod_label = cache_label,
-	.ctr_label = cache_nothing,
+	.pod_label = cache_pod_label,
+	.ctr_label = cache_ctr_label,
 	.ctr_annotation = cache_nothing,
 	.env = cache_nothing,
 	.mount = cache_mount,

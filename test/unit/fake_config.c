@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/conf/fragment.h"
 #include "core/util/str.h"
 #include "test/unit/fake_impl.h"
 
@@ -219,6 +220,50 @@ static const char *cfg_where(void *ctx, rp_cfg node)
 	return node ? node->path : "";
 }
 
+/* A real tree, copied. */
+static struct rp_cfg_node *copy_node(struct fake_host *f, rp_cfg from, const char *path)
+{
+	struct rp_cfg_node *n = fake_alloc(sizeof *n);
+	n->path = fake_strdup(path);
+	n->next = f->cfg_nodes;
+	f->cfg_nodes = n;
+	n->kind = conf_kind(from);
+	n->text = fake_strdup(conf_text(from, NULL));
+	for (uint32_t i = 0; i < conf_count(from); i++) {
+		struct fake_out below = {0};
+		const char *key = conf_key(from, i);
+		if (n->kind == RP_NODE_MAP)
+			fake_print(&below, "%s%s%s", path, path[0] ? "." : "", key);
+		else
+			fake_print(&below, "%s[%u]", path, i);
+		add_item(n, n->kind == RP_NODE_MAP ? fake_strdup(key) : NULL,
+			 copy_node(f, conf_item(from, i), fake_out_text(&below)));
+		fake_out_fini(&below);
+	}
+	return n;
+}
+
+static rp_cfg cfg_parse(void *ctx, const char *text, int32_t *ret_code)
+{
+	struct fake_host *f = ctx;
+	struct fragment *fragment;
+	struct err err = ERR_INIT;
+	rp_cfg root, copy = NULL;
+	int32_t r = fake_call(f);
+	if (!r)
+		r = fragment_parse(text, &fragment, &root, &err);
+	if (ret_code)
+		*ret_code = r;
+	if (r) {
+		(void)cfg_fail_at(f, NULL, r, err.text);
+		return NULL;
+	}
+	if (root)
+		copy = copy_node(f, root, "");
+	fragment_free(fragment);
+	return copy;
+}
+
 const struct rp_host_config fake_config_service = {
 	.size = sizeof(struct rp_host_config),
 	.kind = cfg_kind,
@@ -231,4 +276,5 @@ const struct rp_host_config fake_config_service = {
 	.number = cfg_number,
 	.fail_at = cfg_fail_at,
 	.where = cfg_where,
+	.parse = cfg_parse,
 };

@@ -336,6 +336,11 @@ struct fake_host *fake_host_free(struct fake_host *f)
 		free(f->files[i].content);
 	}
 	free(f->files);
+	for (uint32_t i = 0; i < f->n_devices; i++) {
+		free(f->devices[i].what);
+		free(f->devices[i].path);
+	}
+	free(f->devices);
 	free(f->timers);
 	free(f->jobs);
 	free(f->config_text);

@@ -62,6 +62,9 @@ struct rp_cpu_info *fake_cpu_info(struct fake_host *f, uint32_t cpu);
 struct rp_node_info *fake_node_info(struct fake_host *f, uint32_t node);
 void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to,
 		       uint32_t distance); /* and back */
+/* A device: a path of the host or "b8:0", where sysfs has it, and what is near it (list form; NULL: nothing). */
+void fake_device(struct fake_host *f, const char *what, const char *sysfs_path, const char *cpus,
+		 const char *nodes);
 /* A file for read_file. */
 void fake_file(struct fake_host *f, const char *path, const char *content);
 const char *fake_written(struct fake_host *f, const char *path); /* by write_file; NULL: nothing */
@@ -81,6 +84,8 @@ struct fake_ctr {
 		mem_limit; /* cpu_limit 0 of Guaranteed ones: the request */
 	const char *annotations; /* of the pod: "key=value;key=value" */
 	const char *labels;
+	const char *mounts; /* "SOURCE:DESTINATION[:ro];…" */
+	const char *devices; /* "PATH:b8:0;…"; a field more: without write access */
 };
 
 rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc);

@@ -94,7 +94,7 @@ struct fake_container {
 	bool live;
 	bool touched; /* in the running transaction */
 	struct fake_values now, before;
-	char *name, *pod_name, *pod_namespace, *annotations, *labels;
+	char *name, *pod_name, *pod_namespace, *annotations, *labels, *mounts, *devices;
 	uint32_t qos, flags, state;
 	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
 	int64_t old_request, old_limit; /* before fake_request */
@@ -105,6 +105,11 @@ struct fake_container {
 struct fake_file {
 	char *path, *content;
 	bool written;
+};
+
+struct fake_device {
+	char *what, *path; /* a path of the host or a device number, and its place in sysfs */
+	struct rp_idset cpus, nodes;
 };
 
 struct fake_timer {
@@ -124,8 +129,11 @@ struct fake_host {
 	struct fake_container **ctrs; /* handle - 1 */
 	uint32_t n_ctrs;
 	char *annotation; /* what a getter returned last */
+	char *fields[4]; /* of a mount or device */
 	struct fake_file *files;
 	uint32_t n_files;
+	struct fake_device *devices;
+	uint32_t n_devices;
 	struct fake_timer *timers;
 	uint32_t n_timers;
 	uint64_t now_ms;

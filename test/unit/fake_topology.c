@@ -348,14 +348,42 @@ static int32_t topo_cache(void *ctx, uint32_t index, struct rp_cache_info *out)
 	return 0;
 }
 
+void fake_device(struct fake_host *f, const char *what, const char *sysfs_path, const char *cpus,
+		 const char *nodes)
+{
+	f->devices = fake_grow(f->devices, f->n_devices + 1, sizeof *f->devices);
+	struct fake_device *d = &f->devices[f->n_devices++];
+	*d = (struct fake_device){.what = fake_strdup(what), .path = fake_strdup(sysfs_path)};
+	fake_parse_set(&d->cpus, cpus);
+	fake_parse_set(&d->nodes, nodes);
+}
+
+static const struct fake_device *find_device(const struct fake_host *f, const char *what)
+{
+	for (uint32_t i = 0; i < f->n_devices; i++)
+		if (strcmp(f->devices[i].what, what) == 0 || strcmp(f->devices[i].path, what) == 0)
+			return &f->devices[i];
+	return NULL;
+}
+
 static int32_t topo_device(void *ctx, const char *path, struct rp_idset *ret_cpus,
 			   struct rp_idset *ret_nodes)
 {
-	(void)ctx;
-	(void)path;
-	(void)ret_cpus;
-	(void)ret_nodes;
-	return -RP_ENOENT;
+	const struct fake_device *d = find_device(ctx, path);
+	if (!d || rp_ids_empty(rp_ids_of(&d->nodes)))
+		return -RP_ENOENT;
+	rp_idset_copy(ret_cpus, rp_ids_of(&d->cpus));
+	rp_idset_copy(ret_nodes, rp_ids_of(&d->nodes));
+	return 0;
+}
+
+static int32_t topo_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
+{
+	const struct fake_device *d = find_device(ctx, what);
+	if (!d)
+		return -RP_ENOENT;
+	int n = snprintf(buf, cap, "%s", d->path);
+	return (uint32_t)n < cap ? n : -RP_E2BIG;
 }
 
 static uint64_t topo_memory(void *ctx)
@@ -379,4 +407,5 @@ const struct rp_host_topology fake_topology_service = {
 	.cache = topo_cache,
 	.device = topo_device,
 	.memory = topo_memory,
+	.device_path = topo_device_path,
 };
