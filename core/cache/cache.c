@@ -289,8 +289,8 @@ static int check_pod(const struct pod_desc *d, struct err *err)
 	return r;
 }
 
-/* Replaces *field unless it is that text already. */
-static int put_text(char **field, const char *text)
+/* Replaces *field, and says so in *changed, unless it is that text already. */
+static int put_text(char **field, const char *text, bool *changed)
 {
 	if (*field && str_eq(*field, text))
 		return 0;
@@ -299,39 +299,40 @@ static int put_text(char **field, const char *text)
 		return -ENOMEM;
 	free(*field);
 	*field = copy;
+	*changed = true;
 	return 0;
 }
 
-static int put_kvs(struct kvs *field, const struct kv *pairs, uint32_t n)
+/* Labels and annotations are what they were when the runtime made the pod or container: told once, they stay. */
+static int put_kvs(struct kvs *field, const struct kv *pairs, uint32_t n, bool *changed)
 {
-	struct kvs fresh;
-	int r = kvs_init(&fresh, pairs, n);
-	if (r < 0)
-		return r;
-	kvs_fini(field);
-	*field = fresh;
-	return 0;
+	if (!n || field->n)
+		return 0;
+	int r = kvs_init(field, pairs, n);
+	*changed = true;
+	return r < 0 ? r : 0;
 }
 
 static int fill_pod(struct pod *pod, const struct pod_desc *d)
 {
-	bool bare = !*d->name && pod->name &&
-		    *pod->name; /* containerd, when its sandbox is gone: only an id */
-	if (bare)
-		return 0;
-	int r = put_text(&pod->name, d->name);
+	bool changed = false;
+	if (!*d->name && pod->name && *pod->name)
+		return 0; /* containerd, when its sandbox is gone: only an id */
+	int r = put_text(&pod->name, d->name, &changed);
 	if (!r)
-		r = put_text(&pod->uid, d->uid);
+		r = put_text(&pod->uid, d->uid, &changed);
 	if (!r)
-		r = put_text(&pod->ns, d->ns);
+		r = put_text(&pod->ns, d->ns, &changed);
 	if (!r)
-		r = put_text(&pod->runtime_handler, d->runtime_handler);
+		r = put_text(&pod->runtime_handler, d->runtime_handler, &changed);
 	if (!r)
-		r = put_text(&pod->cgroup_parent, d->cgroup_parent);
-	if (!r && (d->n_labels || !pod->labels.n))
-		r = put_kvs(&pod->labels, d->labels, d->n_labels);
-	if (!r && (d->n_annotations || !pod->annotations.n))
-		r = put_kvs(&pod->annotations, d->annotations, d->n_annotations);
+		r = put_text(&pod->cgroup_parent, d->cgroup_parent, &changed);
+	if (!r)
+		r = put_kvs(&pod->labels, d->labels, d->n_labels, &changed);
+	if (!r)
+		r = put_kvs(&pod->annotations, d->annotations, d->n_annotations, &changed);
+	if (!changed)
+		return r;
 	pod->qos = derive_qos(pod->cgroup_parent ? pod->cgroup_parent : "");
 	pod->stored = false;
 	return r;
@@ -355,6 +356,7 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	int r = check_pod(desc, err);
 	if (r)
 		return r;
+	bool fresh = true;
 	struct pod *pod = cache_pod(c, desc->id);
 	if (pod) {
 		r = fill_pod(pod, desc);
@@ -364,7 +366,7 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	if (c->pod_slots.n >= CACHE_PODS_MAX)
 		return err_set(err, -ENOSPC, "more than %u pods", CACHE_PODS_MAX);
 	pod = calloc(1, sizeof *pod);
-	if (!pod || put_text(&pod->id, desc->id) || fill_pod(pod, desc) ||
+	if (!pod || put_text(&pod->id, desc->id, &fresh) || fill_pod(pod, desc) ||
 	    !(pod->handle = slots_add(&c->pod_slots, pod))) {
 		if (pod)
 			free_pod(pod);
@@ -418,20 +420,31 @@ void cache_derive(struct cache *c, struct ctr *ctr)
 		      (mem && str_eq(mem, "true") ? RP_CTR_PRESERVE_MEM : 0u);
 }
 
+static void put_number(uint64_t *field, uint64_t value, bool *changed)
+{
+	if (!value || *field == value)
+		return;
+	*field = value;
+	*changed = true;
+}
+
 static int fill_ctr(struct ctr *ctr, const struct ctr_desc *d)
 {
-	int r = put_text(&ctr->cgroups_path, d->cgroups_path);
-	if (!r && (d->n_labels || !ctr->labels.n))
-		r = put_kvs(&ctr->labels, d->labels, d->n_labels);
-	if (!r && (d->n_annotations || !ctr->annotations.n))
-		r = put_kvs(&ctr->annotations, d->annotations, d->n_annotations);
-	if (d->created_ns)
-		ctr->created_ns = d->created_ns;
+	bool changed = false;
+	int r = put_text(&ctr->cgroups_path, d->cgroups_path, &changed);
+	if (!r)
+		r = put_kvs(&ctr->labels, d->labels, d->n_labels, &changed);
+	if (!r)
+		r = put_kvs(&ctr->annotations, d->annotations, d->n_annotations, &changed);
+	put_number(&ctr->created_ns, d->created_ns, &changed);
 	if (d->pid)
 		ctr->pid = d->pid;
-	if (d->oom_score_adj != RP_NOT_SET)
+	if (d->oom_score_adj != RP_NOT_SET && d->oom_score_adj != ctr->oom_score_adj) {
 		ctr->oom_score_adj = d->oom_score_adj;
-	ctr->stored = false;
+		changed = true;
+	}
+	if (changed)
+		ctr->stored = false;
 	return r;
 }
 
@@ -452,6 +465,7 @@ static void free_ctr(struct cache *c, struct ctr *ctr)
 
 static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_desc *d)
 {
+	bool fresh = true;
 	struct ctr *ctr = calloc(1, sizeof *ctr);
 	if (!ctr)
 		return NULL;
@@ -465,7 +479,7 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 				     .mem_limit = RP_NOT_SET,
 				     .state = d->state};
 	ctr->full_name = str_printf("%s/%s/%s", pod->ns, pod->name, d->name);
-	if (!ctr->full_name || put_text(&ctr->id, d->id) || put_text(&ctr->name, d->name) ||
+	if (!ctr->full_name || put_text(&ctr->id, d->id, &fresh) || put_text(&ctr->name, d->name, &fresh) ||
 	    fill_ctr(ctr, d) || values_overlay(c, &ctr->requested, &d->res, false) == -ENOMEM ||
 	    !(ctr->handle = slots_add(&c->ctr_slots, ctr))) {
 		free_ctr(c, ctr);

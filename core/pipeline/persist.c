@@ -44,8 +44,8 @@ void persist_txn(struct pipeline *p)
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		if (s->ctr->decision_stored && s->ctr->stored)
 			continue;
+		live = live || (ctr_live(s->ctr->cur.state) && !s->ctr->decision_stored);
 		store_put_ctr(p->store, s->ctr);
-		live = live || ctr_live(s->ctr->cur.state);
 	}
 	if (live)
 		persist_now(p);

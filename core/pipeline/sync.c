@@ -24,7 +24,8 @@ static void take_pods(struct pipeline *p, const struct pod_desc *pods, uint32_t 
 			continue;
 		}
 		pod->sync_mark = p->sync_mark;
-		store_put_pod(p->store, pod);
+		if (!pod->stored)
+			store_put_pod(p->store, pod);
 	}
 }
 
@@ -188,7 +189,7 @@ void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_po
 		ctr->desc = NULL;
 	if (!ret->n_updates)
 		stage_differing(p);
-	persist_now(p);
+	persist_later(p);
 	export_clean(p);
 	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates", p->runtime.name,
 		   p->runtime.version, cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache),
