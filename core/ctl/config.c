@@ -94,8 +94,6 @@ static enum call_result try_file(struct call *call, const char *path)
 {
 	struct ctl *ctl = call->ctl;
 	struct err err = ERR_INIT;
-	if (path[0] != '/')
-		return call_fail(call, CTL_USAGE, "%s: an absolute path is needed", path);
 	if (ctl->n_plans >= CTL_PLANS_MAX)
 		return call_fail(call, CTL_FAILED, "%u configurations are being tried already",
 				 ctl->n_plans);
@@ -111,16 +109,26 @@ static enum call_result try_file(struct call *call, const char *path)
 	return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
 }
 
+/* One that comes from a client, whose working directory is another. */
+static enum call_result try_given(struct call *call, const char *path)
+{
+	if (path[0] != '/')
+		return call_fail(call, CTL_USAGE, "%s: an absolute path is needed", path);
+	return try_file(call, path);
+}
+
 enum call_result run_plan(struct call *call)
 {
-	return try_file(call, call->req->args[0]);
+	return try_given(call, call->req->args[0]);
 }
 
 enum call_result run_config_check(struct call *call)
 {
 	struct pipeline_status s;
+	if (call->req->n_args)
+		return try_given(call, call->req->args[0]);
 	pipeline_status(call->p, &s);
-	return try_file(call, call->req->n_args ? call->req->args[0] : s.config_path);
+	return try_file(call, s.config_path);
 }
 
 enum call_result run_config_show(struct call *call)

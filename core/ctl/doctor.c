@@ -211,7 +211,8 @@ static void check_controllers(struct doctor *d)
 				c.name, c.failed, c.partial);
 	}
 	if (!d->n)
-		finding(d, FINE, NULL, "%u controllers run", pipeline_n_controllers(d->p));
+		finding(d, FINE, NULL,
+			pipeline_n_controllers(d->p) ? "all of them run" : "none is configured");
 }
 
 static void check_store(struct doctor *d)
@@ -260,8 +261,8 @@ static void check_socket(struct doctor *d)
 	if (wire_check_folder(d->ctl->path, &err))
 		finding(d, WARNING, NULL, "control socket: %s", err.text);
 	else
-		finding(d, FINE, NULL, "control socket %s, %u of %u clients", d->ctl->path,
-			d->ctl->n_clients, CTL_CLIENTS_MAX);
+		finding(d, FINE, NULL, "%s, %u of %u clients", d->ctl->path, d->ctl->n_clients,
+			CTL_CLIENTS_MAX);
 }
 
 /* ---- the node --------------------------------------------------------------------------------- */

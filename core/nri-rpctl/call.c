@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking the daemon. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/nri-rpctl/cli.h"
+#include "core/wire/client.h"
+#include "core/wire/sock.h"
+#include "proto/control.pb-c.h"
+
+struct link {
+	int fd;
+	struct ttrpc_client client;
+};
+
+int link_open(const char *socket, struct link **ret, struct err *err)
+{
+	struct link *l = malloc(sizeof *l);
+	if (!l)
+		return err_errno(err, -ENOMEM, "connecting");
+	l->fd = wire_connect_unix(socket, err);
+	if (l->fd < 0) {
+		int r = l->fd;
+		free(l);
+		return r;
+	}
+	ttrpc_client_init(&l->client, l->fd);
+	*ret = l;
+	return 0;
+}
+
+struct link *link_close(struct link *l)
+{
+	if (!l)
+		return NULL;
+	ttrpc_client_fini(&l->client);
+	(void)close(l->fd);
+	free(l);
+	return NULL;
+}
+
+void answer_fini(struct answer *a)
+{
+	json_decref(a->doc);
+	buf_fini(&a->text);
+	*a = (struct answer){.text = BUF_INIT};
+}
+
+/* One answer: its piece of the document is added; *ret_rest: where the next one is. */
+static int call_once(struct link *l, const char *method, const Control__Request *req,
+		     unsigned timeout_ms, struct answer *a, bool first, uint64_t *ret_rest,
+		     struct err *err)
+{
+	const uint8_t *data;
+	size_t len;
+	int r = ttrpc_client_call(&l->client, CTL_SERVICE, method, &req->base, timeout_ms, &data,
+				  &len, err);
+	if (r)
+		return r;
+	Control__Response *res = control__response__unpack(NULL, len, data);
+	if (!res)
+		return err_set(err, -EBADMSG, "the daemon's answer does not decode");
+	r = buf_add(&a->text, res->json.data, res->json.len);
+	if (first)
+		a->exit = res->exit;
+	*ret_rest = res->rest;
+	control__response__free_unpacked(res, NULL);
+	if (r || buf_len(&a->text) > CTL_DOCUMENT_MAX)
+		return err_set(err, -ENOMEM, "no memory for the daemon's answer");
+	return 0;
+}
+
+int link_call(struct link *l, const struct request *req, struct answer *ret, struct err *err)
+{
+	Control__Request m = CONTROL__REQUEST__INIT, more = CONTROL__REQUEST__INIT;
+	struct answer a = {.text = BUF_INIT};
+	unsigned timeout_ms = req->timeout_ms ? req->timeout_ms : WAIT_MS;
+	uint64_t rest = 0;
+	json_error_t why;
+	m.args = (char **)(uintptr_t)req->args;
+	m.n_args = req->n_args;
+	m.after = req->after;
+	m.wait_ms = req->wait_ms;
+	m.flags = req->flags;
+	int r = call_once(l, req->method, &m, timeout_ms, &a, true, &rest, err);
+	while (!r && rest) {
+		more.rest = rest;
+		r = call_once(l, "More", &more, WAIT_MS, &a, false, &rest, err);
+	}
+	if (!r) {
+		a.doc = json_loadb((const char *)buf_bytes(&a.text), buf_len(&a.text), 0, &why);
+		if (!a.doc)
+			r = err_set(err, -EBADMSG, "the daemon's answer is no JSON: %s", why.text);
+	}
+	if (r) {
+		answer_fini(&a);
+		return r;
+	}
+	*ret = a;
+	return 0;
+}
+
+int tell_no_link(const struct cli *cli, int r, const struct err *err)
+{
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		fprintf(stderr,
+			"nri-rpctl: nri-rpd is not running: nobody listens on %s\n"
+			"Try `systemctl status nri-rpd` or `nri-rpctl doctor`.\n",
+			cli->socket);
+		return CTL_NOT_RUNNING;
+	}
+	fprintf(stderr, "nri-rpctl: %s%s\n", err_text(err, r),
+		r == -EACCES || r == -EPERM ? "; this takes root" : "");
+	return CTL_FAILED;
+}
+
+int ask(struct cli *cli, const struct request *req, struct answer *ret)
+{
+	struct err err = ERR_INIT;
+	struct link *l = NULL;
+	int r = link_open(cli->socket, &l, &err);
+	if (r)
+		return tell_no_link(cli, r, &err);
+	r = link_call(l, req, ret, &err);
+	link_close(l);
+	if (r) {
+		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+		return CTL_FAILED;
+	}
+	if (cli->json) {
+		(void)buf_add(&cli->out.buf, buf_bytes(&ret->text), buf_len(&ret->text));
+		(void)buf_add_str(&cli->out.buf, "\n");
+		int exit = ret->exit;
+		answer_fini(ret);
+		return exit;
+	}
+	const char *error = json_string_value(json_object_get(ret->doc, "error"));
+	if (error && json_object_size(ret->doc) == 1) {
+		char *clean = text_clean(&cli->out.term, error);
+		fprintf(stderr, "nri-rpctl: %s\n", clean ? clean : "out of memory");
+		free(clean);
+		int exit = ret->exit ? ret->exit : CTL_FAILED;
+		answer_fini(ret);
+		return exit;
+	}
+	return -1;
+}

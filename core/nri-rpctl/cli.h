@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rpctl: what its files share. */
+#ifndef RPCTL_CLI_H
+#define RPCTL_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/ctl/protocol.h"
+#include "core/nri-rpctl/out.h"
+#include "core/util/err.h"
+
+#define WAIT_MS 10000u /* for an answer */
+#define WAIT_TRIAL_MS 60000u /* for one that takes a trial, maybe behind another */
+
+/* Options of commands, a bit each. */
+#define OPT_MEMORY 0x01u
+#define OPT_FOLLOW 0x02u
+#define OPT_SINCE 0x04u
+#define OPT_ORIGIN 0x08u
+#define OPT_DEFAULTS 0x10u
+#define OPT_TABLE 0x20u
+#define OPT_LOCAL 0x40u
+#define OPT_WIDE 0x80u
+
+struct cli {
+	const char *socket;
+	bool json;
+	unsigned options; /* OPT_… that were given */
+	const char *since;
+	const char *config; /* --config, for what needs no daemon */
+	const char *const *module_dirs;
+	unsigned n_module_dirs;
+	const char *const *args;
+	unsigned n_args;
+	struct out out;
+};
+
+/* ---- call.c ---- */
+
+struct request {
+	const char *method;
+	const char *const *args;
+	unsigned n_args;
+	uint64_t after;
+	uint32_t wait_ms, flags;
+	unsigned timeout_ms; /* 0: WAIT_MS */
+};
+
+struct answer {
+	struct buf text; /* the document */
+	json_t *doc;
+	int exit;
+};
+
+/* A connection to the daemon. */
+struct link;
+/* -ENOENT, -ECONNREFUSED: no daemon is running. */
+int link_open(const char *socket, struct link **ret, struct err *err);
+struct link *link_close(struct link *l);
+int link_call(struct link *l, const struct request *req, struct answer *ret, struct err *err);
+void answer_fini(struct answer *a);
+/* Opens, calls, closes. What went wrong is printed; the result is the exit status, -1 when *ret is to be shown. */
+int ask(struct cli *cli, const struct request *req, struct answer *ret);
+/* Prints why there is no connection; the exit status for it. */
+int tell_no_link(const struct cli *cli, int r, const struct err *err);
+
+/* ---- json ---- */
+
+static inline const char *js(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+	return s ? s : "";
+}
+
+static inline int64_t ji(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static inline bool jb(const json_t *o, const char *key)
+{
+	return json_is_true(json_object_get(o, key));
+}
+
+/* ---- commands: exit statuses ---- */
+
+int cmd_status(struct cli *cli);
+int cmd_pods(struct cli *cli);
+int cmd_containers(struct cli *cli);
+int cmd_zones(struct cli *cli);
+int cmd_topology(struct cli *cli);
+int cmd_explain(struct cli *cli);
+int cmd_events(struct cli *cli);
+int cmd_reload(struct cli *cli);
+int cmd_plan(struct cli *cli);
+int cmd_config_check(struct cli *cli);
+int cmd_config_show(struct cli *cli);
+int cmd_config_schema(struct cli *cli);
+int cmd_modules(struct cli *cli);
+int cmd_modules_clear(struct cli *cli);
+int cmd_log_level(struct cli *cli);
+int cmd_log_debug(struct cli *cli);
+int cmd_doctor(struct cli *cli);
+int cmd_version(struct cli *cli);
+
+/* ---- renderers: a document to text ---- */
+
+void show_status(struct out *o, const json_t *doc);
+void show_pods(struct out *o, const json_t *doc);
+void show_containers(struct out *o, const json_t *doc, bool wide);
+void show_explain(struct out *o, const json_t *doc);
+void show_zones(struct out *o, const json_t *doc);
+void show_topology_table(struct out *o, const json_t *doc);
+void show_topology_map(struct out *o, const json_t *doc);
+void show_event(struct out *o, const json_t *event);
+void show_outcome(struct out *o, const json_t *doc, const char *verb);
+void show_modules(struct out *o, const json_t *doc);
+void show_log(struct out *o, const json_t *doc);
+void show_findings(struct out *o, const json_t *doc);
+
+/* ---- without a daemon (local.c, local_doctor.c) ---- */
+
+int local_check(struct cli *cli, const char *path);
+int local_show(struct cli *cli, const char *path);
+/* A list of findings like that of Doctor. NULL: no memory. */
+json_t *local_findings(const struct cli *cli, int link_error, const struct err *err);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One function a command: ask, show, exit status. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <nri-rp/module.h>
+
+#include "core/nri-rpctl/cli.h"
+#include "core/util/loop.h"
+#include "core/util/str.h"
+
+#define EVENTS_WAIT_MS 25000u
+#define RECONNECT_MS 1000u
+
+static struct request plain(const struct cli *cli, const char *method)
+{
+	return (struct request){.method = method, .args = cli->args, .n_args = cli->n_args};
+}
+
+/* ---- looking ---------------------------------------------------------------------------------- */
+
+int cmd_status(struct cli *cli)
+{
+	struct answer a;
+	struct request req = plain(cli, "Status");
+	req.flags = cli->options & OPT_MEMORY ? CTL_FLAG_MEMORY : 0;
+	int r = ask(cli, &req, &a);
+	if (r >= 0)
+		return r;
+	show_status(&cli->out, a.doc);
+	r = a.exit;
+	answer_fini(&a);
+	return r;
+}
+
+static int show_with(struct cli *cli, const char *method,
+		     void (*show)(struct out *o, const json_t *doc))
+{
+	struct answer a;
+	struct request req = plain(cli, method);
+	int r = ask(cli, &req, &a);
+	if (r >= 0)
+		return r;
+	show(&cli->out, a.doc);
+	r = a.exit;
+	answer_fini(&a);
+	return r;
+}
+
+int cmd_pods(struct cli *cli)
+{
+	return show_with(cli, "Pods", show_pods);
+}
+
+static void show_narrow(struct out *o, const json_t *doc)
+{
+	show_containers(o, doc, false);
+}
+
+static void show_wide(struct out *o, const json_t *doc)
+{
+	show_containers(o, doc, true);
+}
+
+int cmd_containers(struct cli *cli)
+{
+	return show_with(cli, "Containers", cli->options & OPT_WIDE ? show_wide : show_narrow);
+}
+
+int cmd_zones(struct cli *cli)
+{
+	return show_with(cli, "Zones", show_zones);
+}
+
+int cmd_topology(struct cli *cli)
+{
+	return show_with(cli, "Topology",
+			 cli->options & OPT_TABLE ? show_topology_table : show_topology_map);
+}
+
+int cmd_explain(struct cli *cli)
+{
+	return show_with(cli, "Explain", show_explain);
+}
+
+int cmd_modules(struct cli *cli)
+{
+	return show_with(cli, "Modules", show_modules);
+}
+
+static void show_cleared(struct out *o, const json_t *doc)
+{
+	out_put(o, "Module ");
+	out_text(o, js(doc, "cleared"));
+	out_put(o, " may be loaded again: `nri-rpctl reload` does so.\n");
+}
+
+int cmd_modules_clear(struct cli *cli)
+{
+	return show_with(cli, "ModulesClear", show_cleared);
+}
+
+int cmd_log_level(struct cli *cli)
+{
+	return show_with(cli, "LogLevel", show_log);
+}
+
+int cmd_log_debug(struct cli *cli)
+{
+	return show_with(cli, "LogDebug", show_log);
+}
+
+int cmd_version(struct cli *cli)
+{
+	struct answer a;
+	struct request req = {.method = "Version"};
+	struct err err = ERR_INIT;
+	struct link *l = NULL;
+	int r = link_open(cli->socket, &l, &err);
+	if (!r)
+		r = link_call(l, &req, &a, &err);
+	link_close(l);
+	if (cli->json) {
+		out_printf(&cli->out, "{\"nri-rpctl\":\"%s\",\"nri-rpd\":", NRI_RP_VERSION);
+		if (r)
+			out_put(&cli->out, "null");
+		else
+			(void)buf_add(&cli->out.buf, buf_bytes(&a.text), buf_len(&a.text));
+		out_put(&cli->out, "}\n");
+	} else {
+		out_printf(&cli->out, "nri-rpctl %s\n", NRI_RP_VERSION);
+		if (!r)
+			out_printf(&cli->out, "nri-rpd %s (module ABI %s)\n", js(a.doc, "version"),
+				   js(a.doc, "module_abi"));
+	}
+	if (!r)
+		answer_fini(&a);
+	return CTL_OK;
+}
+
+/* ---- configurations --------------------------------------------------------------------------- */
+
+static int show_trial(struct cli *cli, struct request *req, const char *verb)
+{
+	struct answer a;
+	req->timeout_ms = WAIT_TRIAL_MS;
+	int r = ask(cli, req, &a);
+	if (r >= 0)
+		return r;
+	show_outcome(&cli->out, a.doc, verb);
+	r = a.exit;
+	answer_fini(&a);
+	return r;
+}
+
+int cmd_reload(struct cli *cli)
+{
+	struct request req = plain(cli, "Reload");
+	return show_trial(cli, &req, "In force");
+}
+
+/* The daemon's working directory is another one. */
+static int absolute(const char *path, char ret[PATH_MAX])
+{
+	if (realpath(path, ret))
+		return 0;
+	fprintf(stderr, "nri-rpctl: %s: %s\n", path, strerror(errno));
+	return -1;
+}
+
+int cmd_plan(struct cli *cli)
+{
+	char path[PATH_MAX];
+	const char *args[] = {path};
+	struct request req = {.method = "Plan", .args = args, .n_args = 1};
+	if (absolute(cli->args[0], path))
+		return CTL_FAILED;
+	return show_trial(cli, &req, "Would be accepted");
+}
+
+/* Is anybody there to ask? */
+static bool running(const struct cli *cli)
+{
+	struct link *l = NULL;
+	int r = link_open(cli->socket, &l, NULL);
+	link_close(l);
+	return r != -ENOENT && r != -ECONNREFUSED;
+}
+
+int cmd_config_check(struct cli *cli)
+{
+	char path[PATH_MAX];
+	const char *args[] = {path}, *file = cli->n_args ? cli->args[0] : cli->config;
+	struct request req = {.method = "ConfigCheck", .args = args, .n_args = file != NULL};
+	if (file && absolute(file, path))
+		return CTL_FAILED;
+	if (cli->options & OPT_LOCAL || !running(cli))
+		return local_check(cli, file);
+	return show_trial(cli, &req, "Good");
+}
+
+static void show_yaml(struct out *o, const json_t *doc)
+{
+	out_lines(o, js(doc, "yaml"));
+}
+
+int cmd_config_show(struct cli *cli)
+{
+	struct answer a;
+	struct request req = {.method = "ConfigShow"};
+	if (cli->config || cli->options & OPT_LOCAL)
+		return local_show(cli, cli->config);
+	req.flags = (cli->options & OPT_ORIGIN ? CTL_FLAG_ORIGIN : 0) |
+		    (cli->options & OPT_DEFAULTS ? CTL_FLAG_DEFAULTS : 0);
+	int r = ask(cli, &req, &a);
+	if (r >= 0)
+		return r;
+	show_yaml(&cli->out, a.doc);
+	r = a.exit;
+	answer_fini(&a);
+	return r;
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+/* A number of an event, or how long ago: "10m". */
+static int parse_since(const struct cli *cli, uint64_t *ret_after, int64_t *ret_time)
+{
+	int64_t ms;
+	*ret_after = 0;
+	*ret_time = 0;
+	if (!cli->since || str_to_u64(cli->since, ret_after) == 0)
+		return 0;
+	if (str_to_ms(cli->since, &ms)) {
+		fprintf(stderr,
+			"nri-rpctl: --since %s: expected the number of an event, or a time like "
+			"10m\n",
+			cli->since);
+		return -1;
+	}
+	*ret_time = (int64_t)(clock_wall_ns() / 1000000000u) - ms / 1000;
+	return 0;
+}
+
+static void show_events(struct cli *cli, const struct answer *a, int64_t from)
+{
+	const json_t *e;
+	size_t i;
+	json_array_foreach(json_object_get(a->doc, "events"), i, e)
+	{
+		if (from && time_parse(js(e, "time")) < from)
+			continue;
+		if (!cli->json) {
+			show_event(&cli->out, e);
+			continue;
+		}
+		char *line = json_dumps(e, JSON_COMPACT);
+		if (line)
+			(void)buf_printf(&cli->out.buf, "%s\n", line);
+		free(line);
+	}
+}
+
+/* What comes, until the link breaks. */
+static int follow(struct cli *cli, struct link *l, struct request *req, int64_t from,
+		  struct err *err)
+{
+	for (;;) {
+		struct answer a;
+		int r = link_call(l, req, &a, err);
+		if (r)
+			return r;
+		show_events(cli, &a, from);
+		req->after = (uint64_t)ji(a.doc, "last");
+		req->wait_ms = EVENTS_WAIT_MS;
+		answer_fini(&a);
+		r = out_flush(&cli->out);
+		if (r)
+			return r;
+	}
+}
+
+static int follow_for_ever(struct cli *cli, struct request *req, int64_t from)
+{
+	for (bool first = true;; first = false) {
+		struct err err = ERR_INIT;
+		struct link *l = NULL;
+		int r = link_open(cli->socket, &l, &err);
+		if (r && first)
+			return tell_no_link(cli, r, &err);
+		if (!r) {
+			r = follow(cli, l, req, from, &err);
+			link_close(l);
+			if (r != -ECONNRESET && r != -EREMOTEIO)
+				return CTL_FAILED;
+			fprintf(stderr, "nri-rpctl: nri-rpd is gone, waiting for its return\n");
+		}
+		const struct timespec pause = {RECONNECT_MS / 1000, RECONNECT_MS % 1000 * 1000000};
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+int cmd_events(struct cli *cli)
+{
+	struct answer a;
+	struct request req = {.method = "Events", .timeout_ms = EVENTS_WAIT_MS + WAIT_MS};
+	struct err err = ERR_INIT;
+	struct link *l = NULL;
+	int64_t from;
+	if (parse_since(cli, &req.after, &from))
+		return CTL_USAGE;
+	if (cli->options & OPT_FOLLOW)
+		return follow_for_ever(cli, &req, from);
+	int r = link_open(cli->socket, &l, &err);
+	if (r)
+		return tell_no_link(cli, r, &err);
+	r = link_call(l, &req, &a, &err);
+	link_close(l);
+	if (r) {
+		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+		return CTL_FAILED;
+	}
+	show_events(cli, &a, from);
+	answer_fini(&a);
+	return CTL_OK;
+}
+
+/* ---- doctor ----------------------------------------------------------------------------------- */
+
+int cmd_doctor(struct cli *cli)
+{
+	struct answer a = {.text = BUF_INIT};
+	struct request req = {.method = "Doctor"};
+	struct err err = ERR_INIT;
+	struct link *l = NULL;
+	int r = link_open(cli->socket, &l, &err);
+	if (!r)
+		r = link_call(l, &req, &a, &err);
+	link_close(l);
+	json_t *findings = local_findings(cli, r, &err);
+	if (findings && !r)
+		(void)json_array_extend(findings, a.doc);
+	if (cli->json) {
+		char *text = json_dumps(findings, JSON_COMPACT);
+		(void)buf_printf(&cli->out.buf, "%s\n", text ? text : "[]");
+		free(text);
+	} else {
+		show_findings(&cli->out, findings);
+	}
+	json_decref(findings);
+	int exit = r ? (r == -ENOENT || r == -ECONNREFUSED ? CTL_NOT_RUNNING : CTL_FAILED) : a.exit;
+	answer_fini(&a);
+	return exit;
+}

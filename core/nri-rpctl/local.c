@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configurations without a daemon: the same reader and the installed modules' tables. No policy sees them here. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/conf/conf.h"
+#include "core/host/loader.h"
+#include "core/nri-rpctl/cli.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+struct local {
+	const struct cli *cli;
+	struct loader *loader;
+	const char *found_kind; /* while searching */
+	const char *kind;
+	struct conf_named_schema schemas[LOADER_MODULES_MAX];
+	unsigned n_schemas;
+};
+
+/* ---- modules ---------------------------------------------------------------------------------- */
+
+static int open_loader(struct local *l, struct err *err)
+{
+	static const char *const defaults[] = {NRI_RP_MODULEDIR, "/usr/local/lib/nri-rp/modules"};
+	unsigned n = l->cli->n_module_dirs;
+	return loader_new(n ? l->cli->module_dirs : defaults, n ? n : 2, loader_default_flags(),
+			  NULL, &l->loader, err);
+}
+
+static void begin(void *ctx, const char *const *path, unsigned n_path)
+{
+	struct local *l = ctx;
+	struct err err = ERR_INIT;
+	if (!l->cli->n_module_dirs && n_path && loader_set_paths(l->loader, path, n_path, &err))
+		fprintf(stderr, "nri-rpctl: modules.path: %s\n", err.text);
+}
+
+static enum conf_found find(void *ctx, const char *module, const struct rp_schema **ret)
+{
+	struct local *l = ctx;
+	struct err err = ERR_INIT;
+	struct module *m;
+	*ret = NULL;
+	int r = loader_open(l->loader, module, &m, &err);
+	if (r == -ENOENT || r == -EINVAL)
+		return CONF_NO_MODULE;
+	if (r || module_schema(l->loader, m, ret, &err)) {
+		fprintf(stderr, "nri-rpctl: %s; its section is not checked\n", err.text);
+		return CONF_NO_SCHEMA;
+	}
+	return *ret ? CONF_SCHEMA : CONF_NO_SCHEMA;
+}
+
+static bool usable(const struct loader_item *item)
+{
+	return !item->err && !item->hidden && item->facts;
+}
+
+static int match_kind(const struct loader_item *item, void *arg)
+{
+	struct local *l = arg;
+	const struct rp_schema *schema;
+	if (!usable(item) || !(item->facts->note.kinds & RP_KIND_POLICY))
+		return 0;
+	if (find(l, item->name, &schema) != CONF_SCHEMA || !schema->cr_kind ||
+	    !str_eq(schema->cr_kind, l->kind))
+		return 0;
+	const struct module *m = loader_get(l->loader, item->name);
+	l->found_kind = m ? m->name : NULL;
+	return 1;
+}
+
+static const char *of_kind(void *ctx, const char *kind)
+{
+	struct local *l = ctx;
+	l->kind = kind;
+	l->found_kind = NULL;
+	(void)loader_list(l->loader, match_kind, l);
+	return l->found_kind;
+}
+
+/* ---- check and show --------------------------------------------------------------------------- */
+
+static int load(struct local *l, const char *path, struct conf **ret, struct conf_errors *errs)
+{
+	const struct conf_schemas schemas = {l, begin, find, of_kind};
+	struct err err = ERR_INIT;
+	conf_errors_init(errs);
+	int r = open_loader(l, &err);
+	if (r) {
+		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+		return r;
+	}
+	return conf_load(path, &schemas, ret, errs);
+}
+
+static void put_problems(json_t *doc, const struct conf_errors *errs)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < errs->n_items; i++)
+		(void)json_array_append_new(list, json_string(errs->items[i].text));
+	(void)json_object_set_new(doc, "problems", list);
+}
+
+static int print_doc(struct cli *cli, json_t *doc)
+{
+	char *text = json_dumps(doc, JSON_COMPACT);
+	(void)buf_printf(&cli->out.buf, "%s\n", text ? text : "{}");
+	int r = text ? 0 : -ENOMEM;
+	free(text);
+	return r;
+}
+
+static void print_problems(struct cli *cli, const struct conf_errors *errs)
+{
+	for (unsigned i = 0; i < errs->n_items; i++) {
+		const struct conf_problem *p = &errs->items[i];
+		out_styled(&cli->out, p->warning ? YELLOW : RED,
+			   p->warning ? "warning: " : "error: ");
+		out_wrap(&cli->out, p->text, p->warning ? 9 : 7, 4);
+		out_put(&cli->out, "\n");
+	}
+	if (errs->n_errors + errs->n_warnings > errs->n_items)
+		out_printf(&cli->out, "and %u more\n",
+			   errs->n_errors + errs->n_warnings - errs->n_items);
+}
+
+static int status_of(int r)
+{
+	if (!r)
+		return CTL_OK;
+	return r == -EINVAL ? CTL_CONFIG : CTL_FAILED;
+}
+
+int local_check(struct cli *cli, const char *path)
+{
+	_free_ struct local *l = calloc(1, sizeof *l);
+	_free_ struct conf_errors *errs = malloc(sizeof *errs);
+	struct conf *conf = NULL;
+	if (!l || !errs)
+		return CTL_FAILED;
+	l->cli = cli;
+	path = path ? path : CONF_DEFAULT_PATH;
+	int r = load(l, path, &conf, errs);
+	if (cli->json) {
+		json_t *doc = json_pack("{s:s, s:s, s:b}", "outcome", r ? "refused" : "accepted",
+					"path", path, "local", 1);
+		put_problems(doc, errs);
+		(void)print_doc(cli, doc);
+		json_decref(doc);
+	} else {
+		print_problems(cli, errs);
+		if (!r)
+			out_styled(&cli->out, GREEN, "Good");
+		if (!r)
+			out_printf(&cli->out,
+				   ": %s; the policy itself was not asked, as nri-rpd is not "
+				   "involved\n",
+				   path);
+	}
+	conf_free(conf);
+	loader_free(l->loader);
+	return status_of(r);
+}
+
+int local_show(struct cli *cli, const char *path)
+{
+	_free_ struct local *l = calloc(1, sizeof *l);
+	_free_ struct conf_errors *errs = malloc(sizeof *errs);
+	struct conf *conf = NULL;
+	struct buf text = BUF_INIT;
+	if (!l || !errs)
+		return CTL_FAILED;
+	l->cli = cli;
+	path = path ? path : CONF_DEFAULT_PATH;
+	int r = load(l, path, &conf, errs);
+	if (r) {
+		print_problems(cli, errs);
+	} else {
+		r = conf_show(conf,
+			      (cli->options & OPT_ORIGIN ? CONF_SHOW_ORIGIN : 0) |
+				      (cli->options & OPT_DEFAULTS ? CONF_SHOW_DEFAULTS : 0),
+			      &text);
+		if (cli->json) {
+			json_t *doc =
+				json_pack("{s:s, s:s}", "path", path, "yaml", buf_text(&text));
+			(void)print_doc(cli, doc);
+			json_decref(doc);
+		} else {
+			out_lines(&cli->out, buf_text(&text));
+		}
+	}
+	buf_fini(&text);
+	conf_free(conf);
+	loader_free(l->loader);
+	return status_of(r);
+}
+
+/* ---- schema ----------------------------------------------------------------------------------- */
+
+static int add_schema(const struct loader_item *item, void *arg)
+{
+	struct local *l = arg;
+	const struct rp_schema *schema;
+	if (!usable(item) || l->n_schemas == LOADER_MODULES_MAX)
+		return 0;
+	if (find(l, item->name, &schema) != CONF_SCHEMA)
+		return 0;
+	const struct module *m = loader_get(l->loader, item->name);
+	l->schemas[l->n_schemas++] = (struct conf_named_schema){m->name, schema};
+	return 0;
+}
+
+static void print_help(struct cli *cli, const char *name, const struct rp_schema *schema)
+{
+	struct buf text = BUF_INIT;
+	if (conf_schema_help(schema, CONF_TEXT, &text) == 0) {
+		out_heading(&cli->out, name);
+		out_lines(&cli->out, buf_text(&text));
+		out_put(&cli->out, "\n");
+	}
+	buf_fini(&text);
+}
+
+/* With names of modules, or `core`: their keys for people. Without: a JSON schema of everything. */
+int cmd_config_schema(struct cli *cli)
+{
+	_free_ struct local *l = calloc(1, sizeof *l);
+	struct err err = ERR_INIT;
+	int exit = CTL_OK;
+	if (!l)
+		return CTL_FAILED;
+	l->cli = cli;
+	int r = open_loader(l, &err);
+	if (r) {
+		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+		return CTL_FAILED;
+	}
+	(void)loader_list(l->loader, add_schema, l);
+	if (!cli->n_args) {
+		r = conf_json_schema(l->schemas, l->n_schemas, &cli->out.buf);
+		(void)buf_add_str(&cli->out.buf, "\n");
+		exit = r ? CTL_FAILED : CTL_OK;
+	}
+	for (unsigned a = 0; a < cli->n_args; a++) {
+		bool found = str_eq(cli->args[a], "core");
+		if (found)
+			print_help(cli, "core", conf_core_schema());
+		for (unsigned i = 0; i < l->n_schemas; i++)
+			if (str_eq(l->schemas[i].module, cli->args[a])) {
+				print_help(cli, cli->args[a], l->schemas[i].schema);
+				found = true;
+			}
+		if (!found) {
+			fprintf(stderr,
+				"nri-rpctl: no module %s with a table of keys is installed\n",
+				cli->args[a]);
+			exit = CTL_FAILED;
+		}
+	}
+	loader_free(l->loader);
+	return exit;
+}

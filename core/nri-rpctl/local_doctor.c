@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be found out without the daemon's help, above all why there is no daemon. */
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/conf/conf.h"
+#include "core/nri-rpctl/cli.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define NRI_SOCKET "/var/run/nri/nri.sock"
+
+__attribute__((format(printf, 5, 6))) static void finding(json_t *list, const char *check,
+							  const char *verdict, const char *hint,
+							  const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	_free_ char *text = str_vprintf(fmt, ap);
+	va_end(ap);
+	(void)json_array_append_new(list,
+				    json_pack("{s:s, s:s, s:s, s:s?}", "check", check, "verdict",
+					      verdict, "text", text ? text : "?", "hint", hint));
+}
+
+static void look_at_socket(json_t *list, const char *path)
+{
+	_free_ char *copy = strdup(path);
+	const char *folder = copy ? dirname(copy) : "?";
+	struct stat st;
+	if (stat(folder, &st) < 0) {
+		finding(list, "control socket", "error", "systemctl start nri-rpd",
+			"the folder %s of the control socket: %s", folder, strerror(errno));
+		return;
+	}
+	if (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX))
+		finding(list, "control socket", "warning", "chmod go-w, it should be root's alone",
+			"%s can be written by others (mode %04o)", folder, st.st_mode & 07777u);
+	if (lstat(path, &st) < 0)
+		finding(list, "control socket", "error",
+			"systemctl start nri-rpd; another place: nri-rpctl --socket PATH, or "
+			"NRI_RP_SOCKET",
+			"%s: %s", path, strerror(errno));
+	else if (!S_ISSOCK(st.st_mode))
+		finding(list, "control socket", "error", "remove it and restart nri-rpd",
+			"%s is not a socket", path);
+	else
+		finding(list, "control socket", "error",
+			"the daemon died: systemctl status nri-rpd, journalctl -u nri-rpd",
+			"%s is there, but nobody listens on it", path);
+}
+
+static void look_at_nri(json_t *list)
+{
+	struct stat st;
+	if (stat(NRI_SOCKET, &st) == 0)
+		finding(list, "runtime", "ok", NULL, "the runtime offers NRI at " NRI_SOCKET);
+	else
+		finding(list, "runtime", "warning",
+			"containerd: [plugins.\"io.containerd.nri.v1.nri\"] disable = false; "
+			"CRI-O: [crio.nri] "
+			"enable_nri = true; then restart the runtime",
+			NRI_SOCKET ": %s", strerror(errno));
+}
+
+static void look_at_config(json_t *list, const char *path)
+{
+	_free_ struct conf_errors *errs = malloc(sizeof *errs);
+	struct conf *conf = NULL;
+	if (!errs)
+		return;
+	conf_errors_init(errs);
+	int r = conf_load(path, NULL, &conf, errs);
+	conf_free(conf);
+	if (r == 0)
+		finding(list, "configuration", "ok", NULL, "%s can be read", path);
+	else
+		finding(list, "configuration", "error", "nri-rpctl config check", "%s",
+			errs->n_items ? errs->items[0].text : strerror(-r));
+}
+
+json_t *local_findings(const struct cli *cli, int link_error, const struct err *err)
+{
+	json_t *list = json_array();
+	if (!list)
+		return NULL;
+	if (!link_error) {
+		finding(list, "daemon", "ok", NULL, "nri-rpd answers at %s", cli->socket);
+		return list;
+	}
+	if (link_error == -EACCES || link_error == -EPERM) {
+		finding(list, "daemon", "error", "run it as root", "%s", err_text(err, link_error));
+		return list;
+	}
+	finding(list, "daemon", "error", "systemctl status nri-rpd, journalctl -u nri-rpd",
+		"nri-rpd does not answer: %s", err_text(err, link_error));
+	look_at_socket(list, cli->socket);
+	look_at_config(list, cli->config ? cli->config : CONF_DEFAULT_PATH);
+	look_at_nri(list);
+	return list;
+}

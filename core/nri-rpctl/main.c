@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rpctl: the operator's command line. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/nri-rpctl/cli.h"
+#include "core/util/str.h"
+
+#define MODULE_DIRS_MAX 16u
+
+struct option {
+	const char *name, *argument;
+	unsigned bit; /* of a command; 0: of all */
+	const char *help;
+};
+
+enum {
+	GLOBAL_SOCKET,
+	GLOBAL_JSON,
+	GLOBAL_CONFIG,
+	GLOBAL_MODULE_DIR,
+	GLOBAL_VERSION,
+	GLOBAL_HELP,
+	N_GLOBAL
+};
+
+static const struct option globals[N_GLOBAL] = {
+	[GLOBAL_SOCKET] = {"socket", "PATH", 0,
+			   "control socket, default " CTL_DEFAULT_SOCKET " or $NRI_RP_SOCKET"},
+	[GLOBAL_JSON] = {"json", NULL, 0, "print the JSON document instead of text"},
+	[GLOBAL_CONFIG] = {"config", "FILE", 0,
+			   "for config and doctor: this file instead of the daemon's"},
+	[GLOBAL_MODULE_DIR] = {"module-dir", "DIR", 0,
+			       "for config without a daemon: where modules are"},
+	[GLOBAL_VERSION] = {"version", NULL, 0, "print the versions and exit"},
+	[GLOBAL_HELP] = {"help", NULL, 0, "print this, or what there is to a command, and exit"},
+};
+
+static const struct option options[] = {
+	{"memory", NULL, OPT_MEMORY, "also what the daemon's memory is used for"},
+	{"wide", NULL, OPT_WIDE, "all columns, however wide the terminal is"},
+	{"follow", NULL, OPT_FOLLOW, "wait for more"},
+	{"since", "N|TIME", OPT_SINCE, "events after number N, or of the last TIME (10m, 2h)"},
+	{"table", NULL, OPT_TABLE, "a line a CPU instead of a map"},
+	{"origin", NULL, OPT_ORIGIN, "where each key was set"},
+	{"defaults", NULL, OPT_DEFAULTS, "also keys that are not set"},
+	{"local", NULL, OPT_LOCAL, "do not ask the daemon"},
+};
+#define N_OPTIONS (sizeof options / sizeof options[0])
+
+struct command {
+	const char *name, *sub; /* two words, or one */
+	const char *arguments;
+	unsigned min_args, max_args;
+	unsigned options;
+	int (*run)(struct cli *cli);
+	const char *help;
+};
+
+static const struct command commands[] = {
+	{"status", NULL, "", 0, 0, OPT_MEMORY, cmd_status,
+	 "is all well? what runs, since when, how fast"},
+	{"pods", NULL, "[NAME]", 0, 1, 0, cmd_pods, "pods, or those whose name matches"},
+	{"containers", NULL, "[NAME]", 0, 1, OPT_WIDE, cmd_containers,
+	 "containers and where they are"},
+	{"topology", NULL, "", 0, 0, OPT_TABLE, cmd_topology,
+	 "a map of the machine: who runs on which CPU"},
+	{"zones", NULL, "", 0, 0, 0, cmd_zones, "how the policy divides the machine"},
+	{"explain", NULL, "CONTAINER", 1, 1, 0, cmd_explain, "why a container is where it is"},
+	{"events", NULL, "", 0, 0, OPT_FOLLOW | OPT_SINCE, cmd_events, "what happened lately"},
+	{"reload", NULL, "", 0, 0, 0, cmd_reload,
+	 "read the configuration again; waits for the outcome"},
+	{"plan", NULL, "FILE", 1, 1, 0, cmd_plan, "who would move if this were the configuration"},
+	{"config", "check", "[FILE]", 0, 1, OPT_LOCAL, cmd_config_check, "check a configuration"},
+	{"config", "show", "", 0, 0, OPT_ORIGIN | OPT_DEFAULTS | OPT_LOCAL, cmd_config_show,
+	 "the configuration in force"},
+	{"config", "schema", "[MODULE]...", 0, 16, 0, cmd_config_schema,
+	 "keys of modules (or core), or a JSON schema of all"},
+	{"modules", NULL, "", 0, 0, 0, cmd_modules, "installed modules and their state"},
+	{"modules", "clear", "NAME", 1, 1, 0, cmd_modules_clear,
+	 "let a module run again after it died"},
+	{"log", "level", "[LEVEL]", 0, 1, 0, cmd_log_level, "log level, until the next reload"},
+	{"log", "debug", "[SOURCE]...", 0, 16, 0, cmd_log_debug,
+	 "sources whose debug messages are logged, or off"},
+	{"doctor", NULL, "", 0, 0, 0, cmd_doctor, "look for the usual faults"},
+	{"version", NULL, "", 0, 0, 0, cmd_version, "versions of this program and of the daemon"},
+};
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+struct line {
+	struct cli cli;
+	const char *words[32];
+	unsigned n_words;
+	const char *module_dirs[MODULE_DIRS_MAX];
+	bool help, version;
+};
+
+/* ---- help ------------------------------------------------------------------------------------- */
+
+static void print_option(const struct option *o)
+{
+	char left[48];
+	(void)snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "",
+		       o->argument ? o->argument : "");
+	printf("  %-20s %s\n", left, o->help);
+}
+
+static void print_command(const struct command *c)
+{
+	char left[64];
+	(void)snprintf(left, sizeof left, "%s%s%s%s%s", c->name, c->sub ? " " : "",
+		       c->sub ? c->sub : "", *c->arguments ? " " : "", c->arguments);
+	printf("  %-28s %s\n", left, c->help);
+}
+
+static void help_all(void)
+{
+	printf("Usage: nri-rpctl [OPTION]... COMMAND\nShows and controls nri-rpd, the resource "
+	       "policy daemon of this node.\n\n");
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		print_command(&commands[i]);
+	printf("\n");
+	for (size_t i = 0; i < N_GLOBAL; i++)
+		print_option(&globals[i]);
+	printf("\nExit status: 0 all is well, 1 failed, 2 wrong usage, 3 nri-rpd is not running, 4 "
+	       "degraded,\n"
+	       "78 wrong configuration. See nri-rpctl(1).\n");
+}
+
+static void help_command(const struct command *c)
+{
+	printf("Usage: nri-rpctl %s%s%s%s%s%s\n%c%s.\n", c->name, c->sub ? " " : "",
+	       c->sub ? c->sub : "", c->options ? " [OPTION]..." : "", *c->arguments ? " " : "",
+	       c->arguments,
+	       c->help[0] >= 'a' && c->help[0] <= 'z' ? c->help[0] - 'a' + 'A' : c->help[0],
+	       c->help + 1);
+	if (c->options)
+		printf("\n");
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (c->options & options[i].bit)
+			print_option(&options[i]);
+}
+
+/* ---- the command line ------------------------------------------------------------------------- */
+
+static int wrong(const char *what, const char *word, const char *closest)
+{
+	fprintf(stderr, "nri-rpctl: %s%s%s%s", what, word ? " \"" : "", word ? word : "",
+		word ? "\"" : "");
+	if (closest)
+		fprintf(stderr, "; did you mean \"%s%s\"?", word && word[0] == '-' ? "--" : "",
+			closest);
+	fprintf(stderr, "\nTry `nri-rpctl --help`.\n");
+	return -1;
+}
+
+static const char *closest_option(const char *word)
+{
+	const char *names[N_GLOBAL + N_OPTIONS];
+	for (size_t i = 0; i < N_GLOBAL; i++)
+		names[i] = globals[i].name;
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		names[N_GLOBAL + i] = options[i].name;
+	return str_closest(word, names, N_GLOBAL + N_OPTIONS);
+}
+
+static int take_global(struct line *l, unsigned which, const char *value)
+{
+	switch (which) {
+	case GLOBAL_SOCKET:
+		l->cli.socket = value;
+		return 0;
+	case GLOBAL_JSON:
+		l->cli.json = true;
+		return 0;
+	case GLOBAL_CONFIG:
+		l->cli.config = value;
+		return 0;
+	case GLOBAL_MODULE_DIR:
+		if (l->cli.n_module_dirs == MODULE_DIRS_MAX)
+			return wrong("too many --module-dir", NULL, NULL);
+		l->module_dirs[l->cli.n_module_dirs++] = value;
+		return 0;
+	case GLOBAL_VERSION:
+		l->version = true;
+		return 0;
+	default:
+		l->help = true;
+		return 0;
+	}
+}
+
+/* The option of that name, its "=value" cut off. */
+static const struct option *find_option(const char *name, size_t len)
+{
+	for (size_t i = 0; i < N_GLOBAL; i++)
+		if (strlen(globals[i].name) == len && strncmp(globals[i].name, name, len) == 0)
+			return &globals[i];
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (strlen(options[i].name) == len && strncmp(options[i].name, name, len) == 0)
+			return &options[i];
+	return NULL;
+}
+
+/* argv[*at] is "--…". */
+static int take_option(struct line *l, int argc, char **argv, int *at)
+{
+	const char *name = argv[*at] + 2, *value = strchr(name, '=');
+	size_t len = value ? (size_t)(value++ - name) : strlen(name);
+	const struct option *o = find_option(name, len);
+	if (!o)
+		return wrong("unknown option", argv[*at], closest_option(name));
+	if (!o->argument && value)
+		return wrong("this option takes no value:", argv[*at], NULL);
+	if (o->argument && !value) {
+		if (*at + 1 >= argc)
+			return wrong("this option needs a value:", argv[*at], NULL);
+		value = argv[++*at];
+	}
+	if (!o->bit)
+		return take_global(l, (unsigned)(o - globals), value);
+	l->cli.options |= o->bit;
+	if (o->bit == OPT_SINCE)
+		l->cli.since = value;
+	return 0;
+}
+
+static int parse(struct line *l, int argc, char **argv)
+{
+	bool words_only = false;
+	for (int i = 1; i < argc; i++) {
+		const char *arg = argv[i];
+		if (!words_only && str_eq(arg, "--")) {
+			words_only = true;
+			continue;
+		}
+		if (!words_only && str_eq(arg, "-h")) {
+			l->help = true;
+			continue;
+		}
+		if (!words_only && str_has_prefix(arg, "--")) {
+			if (take_option(l, argc, argv, &i))
+				return -1;
+			continue;
+		}
+		if (!words_only && arg[0] == '-' && arg[1])
+			return wrong("unknown option", arg, NULL);
+		if (l->n_words == sizeof l->words / sizeof l->words[0])
+			return wrong("too many arguments", NULL, NULL);
+		l->words[l->n_words++] = arg;
+	}
+	return 0;
+}
+
+static int unknown_command(const char *first, const char *second)
+{
+	const char *names[N_COMMANDS], *known = NULL;
+	unsigned n = 0;
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		bool same = str_eq(commands[i].name, first);
+		known = same ? commands[i].name : known;
+		if (!same && !second)
+			names[n++] = commands[i].name;
+	}
+	if (!known) {
+		n = 0;
+		for (size_t i = 0; i < N_COMMANDS; i++)
+			names[n++] = commands[i].name;
+		return wrong("unknown command", first, str_closest(first, names, n));
+	}
+	n = 0;
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (str_eq(commands[i].name, first) && commands[i].sub)
+			names[n++] = commands[i].sub;
+	fprintf(stderr, "nri-rpctl: %s is followed by one of:", first);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(stderr, " %s", names[i]);
+	if (second && str_closest(second, names, n))
+		fprintf(stderr, "; did you mean \"%s\"?", str_closest(second, names, n));
+	fprintf(stderr, "\n");
+	return -1;
+}
+
+/* By one word or two; the words used are counted. */
+static const struct command *find_command(const struct line *l, unsigned *ret_used)
+{
+	const struct command *single = NULL;
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		const struct command *c = &commands[i];
+		if (!str_eq(c->name, l->words[0]))
+			continue;
+		if (!c->sub) {
+			single = c;
+		} else if (l->n_words > 1 && str_eq(c->sub, l->words[1])) {
+			*ret_used = 2;
+			return c;
+		}
+	}
+	*ret_used = 1;
+	return single;
+}
+
+static bool has_subs(const char *name)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (commands[i].sub && str_eq(commands[i].name, name))
+			return true;
+	return false;
+}
+
+static int check(const struct line *l, const struct command *c)
+{
+	unsigned strange = l->cli.options & ~c->options, n = l->cli.n_args;
+	for (size_t i = 0; i < N_OPTIONS; i++)
+		if (strange & options[i].bit)
+			return wrong("this command takes no", options[i].name, NULL);
+	if (n >= c->min_args && n <= c->max_args)
+		return 0;
+	if (n && !c->sub && !c->max_args && has_subs(c->name))
+		return unknown_command(c->name, l->cli.args[0]);
+	fprintf(stderr, "nri-rpctl: usage: nri-rpctl %s%s%s%s%s\n", c->name, c->sub ? " " : "",
+		c->sub ? c->sub : "", *c->arguments ? " " : "", c->arguments);
+	return -1;
+}
+
+static int run(struct line *l)
+{
+	unsigned used = 0;
+	const struct command *c = find_command(l, &used);
+	if (!c) {
+		(void)unknown_command(l->words[0], l->n_words > 1 ? l->words[1] : NULL);
+		return CTL_USAGE;
+	}
+	if (l->help) {
+		help_command(c);
+		return CTL_OK;
+	}
+	struct term term;
+	l->cli.args = l->words + used;
+	l->cli.n_args = l->n_words - used;
+	l->cli.module_dirs = l->module_dirs;
+	if (check(l, c))
+		return CTL_USAGE;
+	term_init(&term, STDOUT_FILENO);
+	out_init(&l->cli.out, &term);
+	int exit = c->run(&l->cli);
+	if (out_flush(&l->cli.out) && exit == CTL_OK)
+		exit = CTL_FAILED;
+	out_fini(&l->cli.out);
+	return exit;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const version_words[] = {"version"};
+	struct line l = {.cli = {.socket = getenv("NRI_RP_SOCKET")}};
+	if (!l.cli.socket || !*l.cli.socket)
+		l.cli.socket = CTL_DEFAULT_SOCKET;
+	(void)signal(SIGPIPE, SIG_DFL);
+	if (parse(&l, argc, argv))
+		return CTL_USAGE;
+	if (l.n_words && str_eq(l.words[0], "help")) {
+		l.help = true;
+		memmove(l.words, l.words + 1, --l.n_words * sizeof l.words[0]);
+	}
+	if (l.version && !l.help) {
+		l.words[0] = version_words[0];
+		l.n_words = 1;
+	}
+	if (!l.n_words) {
+		if (l.help) {
+			help_all();
+			return CTL_OK;
+		}
+		(void)wrong("a command is needed", NULL, NULL);
+		return CTL_USAGE;
+	}
+	return run(&l);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nri-rpctl/cli.h"
+#include "core/util/str.h"
+
+#define ID_LENGTH 13u
+
+/* ---- pods ------------------------------------------------------------------------------------- */
+
+static const char *amount_cpu(int64_t milli, char buf[UNIT_MAX])
+{
+	return milli ? unit_cpu(milli, buf) : "-";
+}
+
+static const char *amount_bytes(int64_t bytes, char buf[UNIT_MAX])
+{
+	return bytes ? unit_bytes((uint64_t)bytes, buf) : "-";
+}
+
+/* The beginning, as other tools show it; explain takes it for the whole. */
+static void add_id(struct table *t, const json_t *o)
+{
+	char text[ID_LENGTH + 1];
+	(void)snprintf(text, sizeof text, "%s", js(o, "id"));
+	table_add(t, DIM, text);
+}
+
+void show_pods(struct out *o, const json_t *doc)
+{
+	static const struct column columns[] = {
+		{.title = "Namespace", .flex = true, .drop = 3},
+		{.title = "Pod", .flex = true},
+		{.title = "QoS"},
+		{.title = "Containers", .right = true},
+		{.title = "CPU", .right = true},
+		{.title = "Memory", .right = true},
+		{.title = "State"},
+		{.title = "ID", .drop = 9},
+	};
+	const json_t *p;
+	size_t i;
+	struct table *t = table_new(&o->term, columns, 8);
+	json_array_foreach(doc, i, p)
+	{
+		char text[UNIT_MAX];
+		int64_t n = ji(p, "containers"), live = ji(p, "live"), degraded = ji(p, "degraded");
+		table_add(t, PLAIN, js(p, "namespace"));
+		table_add(t, PLAIN, js(p, "name"));
+		table_add(t, PLAIN, js(p, "qos"));
+		if (live == n)
+			(void)snprintf(text, sizeof text, "%" PRId64, n);
+		else
+			(void)snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, live, n);
+		table_add(t, PLAIN, text);
+		table_add(t, PLAIN, amount_cpu(ji(p, "cpu_request_milli"), text));
+		table_add(t, PLAIN, amount_bytes(ji(p, "memory_request"), text));
+		if (jb(p, "stopped"))
+			table_add(t, DIM, "stopped");
+		else if (degraded)
+			table_add(t, YELLOW, "degraded");
+		else
+			table_add(t, GREEN, "running");
+		add_id(t, p);
+	}
+	if (!table_rows(t))
+		out_put(o, "No pods.\n");
+	table_end(t, o);
+}
+
+/* ---- containers ------------------------------------------------------------------------------- */
+
+static enum style state_style(const char *state)
+{
+	if (str_eq(state, "running"))
+		return GREEN;
+	return str_eq(state, "exited") ? DIM : PLAIN;
+}
+
+/* "2-3" of its own, "4-7" shared, "2-3 + 4-7" both. */
+static const char *own_part(const json_t *c)
+{
+	const char *exclusive = js(c, "exclusive");
+	if (!*exclusive)
+		return "shared";
+	return str_eq(exclusive, js(c, "cpus")) ? "exclusive" : exclusive;
+}
+
+static void add_container(struct table *t, const json_t *c)
+{
+	char text[UNIT_MAX];
+	const char *state = js(c, "state"), *cpus = js(c, "cpus");
+	const json_t *wanted = json_object_get(c, "wanted");
+	bool confined = *cpus != '\0';
+	bool exclusive = *js(c, "exclusive");
+	table_add(t, PLAIN, js(c, "full_name"));
+	table_add(t, state_style(state), state);
+	table_add(t, PLAIN, js(c, "qos"));
+	table_add(t, PLAIN, confined ? cpus : "any");
+	table_add(t, exclusive ? CYAN : DIM, confined ? own_part(c) : "");
+	table_add(t, PLAIN, *js(c, "mems") ? js(c, "mems") : "any");
+	table_add(t, PLAIN, amount_cpu(ji(wanted, "cpu_request_milli"), text));
+	table_add(t, PLAIN, amount_bytes(ji(wanted, "memory_request"), text));
+	add_id(t, c);
+}
+
+void show_containers(struct out *o, const json_t *doc, bool wide)
+{
+	static const struct column columns[] = {
+		{.title = "Container", .flex = true},
+		{.title = "State", .drop = 6},
+		{.title = "QoS", .drop = 5},
+		{.title = "CPUs", .flex = true},
+		{.title = "Use", .flex = true, .drop = 2},
+		{.title = "Mems", .flex = true},
+		{.title = "CPU", .right = true},
+		{.title = "Memory", .right = true, .drop = 3},
+		{.title = "ID", .drop = 9},
+	};
+	const json_t *c;
+	size_t i;
+	struct term term = o->term;
+	if (wide)
+		term.width = 0;
+	struct table *t = table_new(&term, columns, 9);
+	json_array_foreach(doc, i, c) add_container(t, c);
+	if (!table_rows(t))
+		out_put(o, "No containers.\n");
+	table_end(t, o);
+	json_array_foreach(doc, i, c)
+	{
+		const char *degraded = js(c, "degraded");
+		if (!*degraded)
+			continue;
+		out_styled(o, YELLOW, "! ");
+		out_text(o, js(c, "full_name"));
+		out_put(o, ": ");
+		out_wrap(o, degraded, 4 + text_width(js(c, "full_name")), 4);
+		out_put(o, "\n");
+	}
+}
+
+/* ---- explain ---------------------------------------------------------------------------------- */
+
+static void show_identity(struct out *o, const json_t *c)
+{
+	char text[256];
+	out_heading(o, js(c, "full_name"));
+	(void)snprintf(text, sizeof text, "%s, %s", js(c, "state"), js(c, "qos"));
+	out_field(o, "State", text);
+	out_field(o, "ID", js(c, "id"));
+	if (*js(c, "cgroup"))
+		out_field(o, "Cgroup", js(c, "cgroup"));
+	if (*js(c, "degraded")) {
+		out_styled(o, YELLOW, "Degraded      ");
+		out_wrap(o, js(c, "degraded"), 14, 14);
+		out_put(o, "\n");
+	}
+}
+
+static void show_needs(struct out *o, const json_t *c)
+{
+	const json_t *w = json_object_get(c, "wanted"), *flag;
+	char a[UNIT_MAX], b[UNIT_MAX], text[160];
+	bool estimated = false;
+	size_t i;
+	json_array_foreach(json_object_get(c, "flags"), i, flag) estimated =
+		estimated || str_eq(json_string_value(flag), "memory-estimated");
+	(void)snprintf(text, sizeof text, "request %s, limit %s",
+		       amount_cpu(ji(w, "cpu_request_milli"), a),
+		       amount_cpu(ji(w, "cpu_limit_milli"), b));
+	out_field(o, "CPU", text);
+	(void)snprintf(text, sizeof text, "request %s%s, limit %s",
+		       amount_bytes(ji(w, "memory_request"), a),
+		       estimated ? " (estimated from its OOM score)" : "",
+		       amount_bytes(ji(w, "memory_limit"), b));
+	out_field(o, "Memory", text);
+}
+
+static void show_placement(struct out *o, const json_t *c)
+{
+	static const struct {
+		const char *key, *name;
+	} classes[] = {{"rdt_class", "RDT class"},
+		       {"blockio_class", "Block I/O"},
+		       {"cpu_class", "CPU class"}};
+	struct buf text = BUF_INIT;
+	const char *cpus = js(c, "cpus"), *exclusive = js(c, "exclusive"), *mems = js(c, "mems");
+	(void)buf_add_str(&text, *cpus ? cpus : "any");
+	if (*cpus && (!*exclusive || str_eq(cpus, exclusive)))
+		(void)buf_printf(&text, ", %s", *exclusive ? "exclusive" : "shared");
+	else if (*cpus)
+		(void)buf_printf(&text, ", of them exclusive %s", exclusive);
+	out_field(o, "CPUs", buf_text(&text));
+	out_field(o, "Memory nodes", *mems ? mems : "any");
+	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+		if (*js(c, classes[i].key))
+			out_field(o, classes[i].name, js(c, classes[i].key));
+	buf_reset(&text);
+	const char *policy = js(c, "policy"), *at = js(c, "configured_at"),
+		   *section = js(c, "section");
+	(void)buf_printf(&text, "%s%s%s%s%s%s", *policy ? policy : "nobody",
+			 *at ? ", chosen at " : "", at, *section ? ", configured at " : "", section,
+			 jb(c, "update_waits") ? "; an update waits to be sent" : "");
+	out_field(o, "Decided by", buf_text(&text));
+	buf_fini(&text);
+}
+
+static void add_value(struct table *t, const char *name, const json_t *v)
+{
+	char text[UNIT_MAX];
+	if (json_is_string(v)) {
+		table_add(t, PLAIN, json_string_value(v));
+		return;
+	}
+	if (!json_is_integer(v)) {
+		table_add(t, DIM, "-");
+		return;
+	}
+	int64_t n = json_integer_value(v);
+	if (str_eq(name, "memory_limit"))
+		table_add(t, PLAIN, unit_bytes((uint64_t)n, text));
+	else {
+		(void)snprintf(text, sizeof text, "%" PRId64, n);
+		table_add(t, PLAIN, text);
+	}
+}
+
+static void show_values(struct out *o, const json_t *c)
+{
+	static const struct column columns[] = {
+		{.title = "Value"},
+		{.title = "Decided", .flex = true},
+		{.title = "Asked for", .flex = true},
+		{.title = "In force", .flex = true},
+	};
+	const json_t *v;
+	size_t i;
+	struct table *t = table_new(&o->term, columns, 4);
+	json_array_foreach(json_object_get(c, "values"), i, v)
+	{
+		const char *name = js(v, "name");
+		const json_t *decided = json_object_get(v, "decided"),
+			     *asked = json_object_get(v, "asked");
+		const json_t *in_force = json_object_get(v, "in_force");
+		if (json_is_null(decided) && json_is_null(asked) && json_is_null(in_force))
+			continue;
+		table_add(t, PLAIN, name);
+		add_value(t, name, decided);
+		add_value(t, name, asked);
+		add_value(t, name, in_force);
+	}
+	if (table_rows(t))
+		out_put(o, "\n");
+	table_end(t, o);
+}
+
+static void show_trail(struct out *o, const json_t *c)
+{
+	const json_t *line;
+	size_t i;
+	out_put(o, "\n");
+	out_heading(o, "Why");
+	if (*js(c, "remark")) {
+		out_put(o, "  ");
+		out_wrap(o, js(c, "remark"), 2, 4);
+		out_put(o, "\n");
+	}
+	json_array_foreach(json_object_get(c, "trail"), i, line)
+	{
+		out_put(o, "  ");
+		out_wrap(o, json_string_value(line), 2, 4);
+		out_put(o, "\n");
+	}
+}
+
+static void show_annotations(struct out *o, json_t *annotations)
+{
+	const char *key;
+	json_t *value;
+	if (!json_object_size(annotations))
+		return;
+	out_put(o, "\n");
+	out_heading(o, "Annotations of the pod");
+	json_object_foreach(annotations, key, value)
+	{
+		char *line = str_printf("%s: %s", key, json_string_value(value));
+		out_put(o, "  ");
+		out_wrap(o, line ? line : key, 2, 4);
+		out_put(o, "\n");
+		free(line);
+	}
+}
+
+void show_explain(struct out *o, const json_t *c)
+{
+	show_identity(o, c);
+	out_put(o, "\n");
+	out_heading(o, "Needs");
+	show_needs(o, c);
+	out_put(o, "\n");
+	out_heading(o, "Placement");
+	show_placement(o, c);
+	show_values(o, c);
+	show_trail(o, c);
+	show_annotations(o, json_object_get(c, "annotations"));
+}

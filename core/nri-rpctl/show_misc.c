@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events, outcomes of configurations, modules, log levels, findings. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nri-rpctl/cli.h"
+#include "core/util/str.h"
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+#define KIND_WIDTH 13u
+
+void show_event(struct out *o, const json_t *e)
+{
+	static const struct {
+		const char *kind;
+		enum style style;
+	} styles[] = {
+		{"runtime", BLUE},	{"config", MAGENTA}, {"created", GREEN},
+		{"refused", RED},	{"moved", CYAN},     {"degraded", YELLOW},
+		{"update-failed", RED}, {"module", RED},     {"machine", BLUE},
+	};
+	const char *kind = js(e, "kind");
+	enum style style = DIM;
+	char when[UNIT_MAX], number[UNIT_MAX];
+	for (size_t i = 0; i < sizeof styles / sizeof styles[0]; i++)
+		if (str_eq(styles[i].kind, kind))
+			style = styles[i].style;
+	(void)snprintf(number, sizeof number, "%6" PRId64 "  ", ji(e, "seq"));
+	out_styled(o, DIM, number);
+	out_text(o, unit_time(js(e, "time"), when));
+	out_put(o, "  ");
+	out_styled(o, style, kind);
+	unsigned width = text_width(kind), column = text_width(number) + text_width(when) + 2;
+	out_pad(o, width < KIND_WIDTH ? KIND_WIDTH - width + 2 : 2);
+	column += (width < KIND_WIDTH ? KIND_WIDTH : width) + 2;
+	out_wrap(o, js(e, "text"), column, column);
+	out_put(o, "\n");
+}
+
+/* ---- configurations --------------------------------------------------------------------------- */
+
+static void show_lines(struct out *o, const json_t *lines, const char *title, enum style style)
+{
+	const json_t *line;
+	size_t i;
+	if (!json_array_size(lines))
+		return;
+	if (title)
+		out_heading(o, title);
+	json_array_foreach(lines, i, line)
+	{
+		out_put(o, "  ");
+		if (style != PLAIN)
+			out_style(o, style);
+		out_wrap(o, json_string_value(line), 2, 4);
+		if (style != PLAIN)
+			out_style(o, PLAIN);
+		out_put(o, "\n");
+	}
+}
+
+static void show_moves(struct out *o, const json_t *moves)
+{
+	static const struct column columns[] = {
+		{.title = "Container", .flex = true},
+		{.title = "CPUs", .flex = true},
+		{.title = "→ CPUs", .flex = true},
+		{.title = "Mems", .flex = true, .drop = 2},
+		{.title = "→ Mems", .flex = true, .drop = 2},
+		{.title = "Note", .flex = true, .drop = 3},
+	};
+	static const struct column ascii[] = {
+		{.title = "Container", .flex = true},
+		{.title = "CPUs", .flex = true},
+		{.title = "-> CPUs", .flex = true},
+		{.title = "Mems", .flex = true, .drop = 2},
+		{.title = "-> Mems", .flex = true, .drop = 2},
+		{.title = "Note", .flex = true, .drop = 3},
+	};
+	static const char *const keys[] = {"container", "from_cpus", "to_cpus",
+					   "from_mems", "to_mems",   "note"};
+	const json_t *m;
+	size_t i;
+	struct table *t = table_new(&o->term, o->term.utf8 ? columns : ascii, 6);
+	json_array_foreach(moves, i, m) for (size_t k = 0; k < 6; k++)
+		table_add(t, k == 5 ? YELLOW : PLAIN, js(m, keys[k]));
+	if (table_rows(t))
+		out_put(o, "\n");
+	table_end(t, o);
+}
+
+static void show_refusal(struct out *o, const json_t *doc)
+{
+	const json_t *problems = json_object_get(doc, "problems");
+	out_styled(o, RED, str_eq(js(doc, "outcome"), "refused") ? "Refused" : "Failed");
+	out_put(o, json_array_size(problems) ? ":\n" : ": ");
+	if (json_array_size(problems))
+		show_lines(o, problems, NULL, PLAIN);
+	/* The first problem again, as a rule. */
+	const char *error = js(doc, "error"),
+		   *first = json_string_value(json_array_get(problems, 0));
+	if (first && strncmp(error, first, strlen(first)) == 0)
+		return;
+	if (first)
+		out_put(o, "  ");
+	out_wrap(o, error, 9, 2);
+	out_put(o, "\n");
+}
+
+void show_outcome(struct out *o, const json_t *doc, const char *verb)
+{
+	const json_t *moves = json_object_get(doc, "moves");
+	const char *outcome = js(doc, "outcome");
+	char a[UNIT_MAX], b[UNIT_MAX];
+	if (str_eq(outcome, "refused") || str_eq(outcome, "failed")) {
+		show_refusal(o, doc);
+		return;
+	}
+	out_styled(o, GREEN, verb);
+	if (str_eq(outcome, "in force"))
+		out_printf(o, ", generation %" PRId64, ji(doc, "generation"));
+	out_printf(o, "; %s%s (%s)\n",
+		   unit_count(json_array_size(moves), "container", "containers", a),
+		   str_eq(outcome, "in force") ? " moved" : " would move",
+		   unit_us((uint64_t)ji(doc, "took_us"), b));
+	show_lines(o, json_object_get(doc, "problems"), "Warnings", YELLOW);
+	show_lines(o, json_object_get(doc, "changes"), "Changes", PLAIN);
+	if (jb(doc, "restart_needed"))
+		out_styled(o, YELLOW, "Some of it only takes effect after a restart of nri-rpd.\n");
+	show_moves(o, moves);
+}
+
+/* ---- modules ---------------------------------------------------------------------------------- */
+
+static const char *module_state(const json_t *m, enum style *ret_style)
+{
+	const char *stale = js(m, "stale");
+	*ret_style = YELLOW;
+	if (jb(m, "quarantined")) {
+		*ret_style = RED;
+		return "quarantined";
+	}
+	if (jb(m, "hidden"))
+		return "hidden";
+	if (*js(m, "error"))
+		return "unusable";
+	if (str_eq(stale, "changed"))
+		return jb(m, "in_use") ? "in use, replaced on disk" : "loaded, replaced on disk";
+	if (str_eq(stale, "gone"))
+		return jb(m, "in_use") ? "in use, file gone" : "loaded, file gone";
+	*ret_style = jb(m, "in_use") ? GREEN : PLAIN;
+	if (jb(m, "in_use"))
+		return "in use";
+	return jb(m, "loaded") ? "loaded" : "installed";
+}
+
+static void add_kinds(struct table *t, const json_t *kinds)
+{
+	struct buf text = BUF_INIT;
+	const json_t *kind;
+	size_t i;
+	json_array_foreach(kinds, i, kind)(void)
+		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(kind));
+	table_add(t, PLAIN, buf_text(&text));
+	buf_fini(&text);
+}
+
+static void show_deaths(struct out *o, const json_t *deaths)
+{
+	const json_t *d;
+	size_t i;
+	if (!json_array_size(deaths))
+		return;
+	out_put(o, "\n");
+	out_heading(o, "The daemon ended inside a module");
+	json_array_foreach(deaths, i, d)
+	{
+		char when[UNIT_MAX];
+		const char *object = js(d, "object");
+		out_put(o, "  ");
+		out_text(o, unit_time(js(d, "time"), when));
+		out_put(o, "  ");
+		out_text(o, js(d, "module"));
+		out_printf(o, " %s in ", js(d, "cause"));
+		out_text(o, js(d, "call"));
+		if (*object)
+			out_put(o, " of ");
+		out_text(o, object);
+		out_put(o, "\n");
+	}
+}
+
+void show_modules(struct out *o, const json_t *doc)
+{
+	static const struct column columns[] = {
+		{.title = "Module"},
+		{.title = "Version"},
+		{.title = "ABI", .drop = 2},
+		{.title = "Kind"},
+		{.title = "State"},
+		{.title = "Deaths", .right = true, .drop = 3},
+		{.title = "Path", .flex = true, .drop = 1},
+	};
+	const json_t *list = json_object_get(doc, "modules"), *m;
+	size_t i;
+	struct table *t = table_new(&o->term, columns, 7);
+	json_array_foreach(list, i, m)
+	{
+		enum style style;
+		char deaths[UNIT_MAX];
+		const char *state = module_state(m, &style);
+		(void)snprintf(deaths, sizeof deaths, "%" PRId64, ji(m, "deaths"));
+		table_add(t, BOLD, js(m, "name"));
+		table_add(t, PLAIN, js(m, "version"));
+		table_add(t, PLAIN, js(m, "abi"));
+		add_kinds(t, json_object_get(m, "kinds"));
+		table_add(t, style, state);
+		table_add(t, ji(m, "deaths") ? RED : DIM, deaths);
+		table_add(t, DIM, js(m, "path"));
+	}
+	if (!table_rows(t))
+		out_put(o, "No modules are installed.\n");
+	table_end(t, o);
+	json_array_foreach(list, i, m)
+	{
+		if (!*js(m, "error"))
+			continue;
+		out_styled(o, YELLOW, "! ");
+		out_wrap(o, js(m, "error"), 2, 4);
+		out_put(o, "\n");
+	}
+	show_deaths(o, json_object_get(doc, "deaths"));
+}
+
+/* ---- log -------------------------------------------------------------------------------------- */
+
+void show_log(struct out *o, const json_t *doc)
+{
+	struct buf text = BUF_INIT;
+	const json_t *name;
+	size_t i;
+	json_array_foreach(json_object_get(doc, "debug"), i, name)(void)
+		buf_printf(&text, "%s%s", i ? ", " : "", json_string_value(name));
+	out_field(o, "Level", js(doc, "level"));
+	out_field(o, "Debugged", buf_len(&text) ? buf_text(&text) : "nothing");
+	buf_fini(&text);
+}
+
+/* ---- doctor ----------------------------------------------------------------------------------- */
+
+#define CHECK_WIDTH 14u
+
+void show_findings(struct out *o, const json_t *doc)
+{
+	static const struct {
+		const char *verdict, *mark;
+		enum style style;
+	} looks[] = {{"ok", "✓", GREEN},
+		     {"note", "•", BLUE},
+		     {"warning", "!", YELLOW},
+		     {"error", "✗", RED}};
+	const json_t *f;
+	size_t i;
+	json_array_foreach(doc, i, f)
+	{
+		const char *check = js(f, "check"), *hint = js(f, "hint");
+		unsigned width = text_width(check);
+		for (size_t l = 0; l < sizeof looks / sizeof looks[0]; l++)
+			if (str_eq(looks[l].verdict, js(f, "verdict")))
+				out_styled(o, looks[l].style, looks[l].mark);
+		out_put(o, " ");
+		out_text(o, check);
+		out_pad(o, width < CHECK_WIDTH ? CHECK_WIDTH - width + 2 : 2);
+		out_wrap(o, js(f, "text"), CHECK_WIDTH + 4, CHECK_WIDTH + 4);
+		out_put(o, "\n");
+		if (!*hint)
+			continue;
+		out_pad(o, CHECK_WIDTH + 4);
+		out_style(o, DIM);
+		out_put(o, "→ ");
+		out_wrap(o, hint, CHECK_WIDTH + 6, CHECK_WIDTH + 6);
+		if (o->term.colour)
+			out_style(o, PLAIN);
+		out_put(o, "\n");
+	}
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nri-rpctl/cli.h"
+#include "core/util/str.h"
+
+static const char *count(const json_t *o, const char *key, const char *one, const char *many,
+			 char buf[UNIT_MAX])
+{
+	return unit_count((uint64_t)ji(o, key), one, many, buf);
+}
+
+static int64_t since(const json_t *doc, const char *time)
+{
+	int64_t then = time_parse(time);
+	return then ? time_parse(js(doc, "now")) - then : 0;
+}
+
+__attribute__((format(printf, 3, 4))) static void field(struct out *o, const char *name,
+							const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	char *value = str_vprintf(fmt, ap);
+	va_end(ap);
+	out_field(o, name, value ? value : "?");
+	free(value);
+}
+
+static void show_head(struct out *o, const json_t *doc)
+{
+	char age[UNIT_MAX];
+	size_t i;
+	const json_t *reason;
+	bool degraded = jb(doc, "degraded");
+	out_style(o, BOLD);
+	out_printf(o, "nri-rpd %s", js(doc, "version"));
+	out_style(o, PLAIN);
+	out_put(o, "  ");
+	out_styled(o, degraded ? YELLOW : GREEN, degraded ? "degraded" : "healthy");
+	out_printf(o, ", up %s, pid %lld\n", unit_age(since(doc, js(doc, "started")), age),
+		   (long long)ji(doc, "pid"));
+	json_array_foreach(json_object_get(doc, "reasons"), i, reason)
+	{
+		out_styled(o, YELLOW, "  ! ");
+		out_wrap(o, json_string_value(reason), 4, 4);
+		out_put(o, "\n");
+	}
+	out_put(o, "\n");
+}
+
+static void show_policy(struct out *o, const json_t *doc)
+{
+	const json_t *policy = json_object_get(doc, "policy"),
+		     *config = json_object_get(doc, "config");
+	const char *name = js(policy, "name"), *configured = js(policy, "configured");
+	if (str_eq(name, configured))
+		field(o, "Policy", "%s %s", name, js(policy, "version"));
+	else
+		field(o, "Policy", "%s %s, configured is %s", *name ? name : "-",
+		      js(policy, "version"), configured);
+	field(o, "Configuration", "%s, generation %lld%s", js(config, "path"),
+	      (long long)ji(config, "generation"),
+	      jb(config, "ok") ? "" : ", the file was refused since");
+}
+
+static void show_runtime(struct out *o, const json_t *doc)
+{
+	const json_t *rt = json_object_get(doc, "runtime");
+	char age[UNIT_MAX];
+	if (!jb(rt, "connected")) {
+		field(o, "Runtime", "not connected");
+		return;
+	}
+	const char *nri = js(rt, "nri_version");
+	field(o, "Runtime", "%s %s%s%s%s, connected for %s%s", js(rt, "name"), js(rt, "version"),
+	      *nri ? " (NRI " : "", nri, *nri ? ")" : "",
+	      unit_age(since(doc, js(rt, "connected_at")), age),
+	      jb(rt, "synchronized") ? "" : ", not synchronized yet");
+}
+
+static void show_machine(struct out *o, const json_t *doc)
+{
+	const json_t *m = json_object_get(doc, "machine");
+	char a[UNIT_MAX], b[UNIT_MAX], c[UNIT_MAX], d[UNIT_MAX], e[UNIT_MAX];
+	field(o, "Machine", "%s, %s, %s, %s, %s", count(m, "packages", "package", "packages", a),
+	      count(m, "nodes", "memory node", "memory nodes", b),
+	      count(m, "cores", "core", "cores", c), count(m, "cpus", "CPU", "CPUs", d),
+	      unit_bytes((uint64_t)ji(m, "memory"), e));
+}
+
+static void show_counts(struct out *o, const json_t *doc)
+{
+	const json_t *u = json_object_get(doc, "updates");
+	char a[UNIT_MAX], b[UNIT_MAX];
+	int64_t degraded = ji(doc, "degraded_containers"), failed = ji(u, "failed");
+	int64_t waiting = ji(u, "waiting");
+	struct buf text = BUF_INIT;
+	(void)buf_printf(&text, "%s in %s", count(doc, "containers", "container", "containers", a),
+			 count(doc, "pods", "pod", "pods", b));
+	if (degraded)
+		(void)buf_printf(&text, ", %lld degraded", (long long)degraded);
+	out_field(o, "Containers", buf_text(&text));
+	buf_reset(&text);
+	(void)buf_printf(&text, "%lld in replies, %lld unasked", (long long)ji(u, "in_replies"),
+			 (long long)ji(u, "sent"));
+	if (failed)
+		(void)buf_printf(&text, ", %lld failed", (long long)failed);
+	if (waiting)
+		(void)buf_printf(&text, ", %lld waiting", (long long)waiting);
+	out_field(o, "Updates", buf_text(&text));
+	buf_fini(&text);
+}
+
+static void show_controllers(struct out *o, const json_t *doc)
+{
+	const json_t *list = json_object_get(doc, "controllers"), *c;
+	size_t i;
+	struct buf text = BUF_INIT;
+	json_array_foreach(list, i, c)(void)
+		buf_printf(&text, "%s%s%s", i ? ", " : "", js(c, "name"),
+			   jb(c, "running") ? "" : " (does not run)");
+	out_field(o, "Controllers", buf_len(&text) ? buf_text(&text) : "none");
+	buf_fini(&text);
+}
+
+static void show_store(struct out *o, const json_t *doc)
+{
+	const json_t *s = json_object_get(doc, "store");
+	char a[UNIT_MAX], b[UNIT_MAX], took[UNIT_MAX];
+	struct buf text = BUF_INIT;
+	(void)buf_printf(&text, "%s, %s, %s", js(s, "state"),
+			 count(s, "commits", "commit", "commits", a),
+			 unit_bytes((uint64_t)ji(s, "used_bytes"), b));
+	if (ji(s, "commits"))
+		(void)buf_printf(&text, ", the last one took %s",
+				 unit_us((uint64_t)ji(s, "last_duration_us"), took));
+	if (ji(s, "failures"))
+		(void)buf_printf(&text, ", %lld failed", (long long)ji(s, "failures"));
+	out_field(o, "Store", buf_text(&text));
+	buf_fini(&text);
+}
+
+static void show_requests(struct out *o, const json_t *doc)
+{
+	static const struct column columns[] = {{.title = "Request"},
+						{.title = "Count", .right = true},
+						{.title = "Failed", .right = true},
+						{.title = "Mean", .right = true},
+						{.title = "Longest", .right = true}};
+	const json_t *r;
+	size_t i;
+	struct table *t = table_new(&o->term, columns, 5);
+	json_array_foreach(json_object_get(doc, "requests"), i, r)
+	{
+		char text[UNIT_MAX];
+		int64_t failed = ji(r, "failed");
+		table_add(t, PLAIN, js(r, "name"));
+		(void)snprintf(text, sizeof text, "%lld", (long long)ji(r, "count"));
+		table_add(t, PLAIN, text);
+		(void)snprintf(text, sizeof text, "%lld", (long long)failed);
+		table_add(t, failed ? YELLOW : PLAIN, text);
+		table_add(t, PLAIN, unit_us((uint64_t)ji(r, "mean_us"), text));
+		table_add(t, PLAIN, unit_us((uint64_t)ji(r, "max_us"), text));
+	}
+	if (table_rows(t))
+		out_put(o, "\n");
+	table_end(t, o);
+}
+
+static void show_memory(struct out *o, const json_t *m)
+{
+	static const struct {
+		const char *key, *name;
+	} rows[] = {{"resident", "Resident"},
+		    {"resident_peak", "  peak"},
+		    {"resident_anonymous", "  anonymous"},
+		    {"resident_files", "  files"},
+		    {"resident_shared", "  shared"},
+		    {"heap_used", "Heap in use"},
+		    {"heap_free", "Heap free"},
+		    {"machine", "Machine"},
+		    {"store_file", "Store file"}};
+	char text[UNIT_MAX];
+	if (!m)
+		return;
+	out_put(o, "\n");
+	out_heading(o, "Memory");
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		out_field(o, rows[i].name, unit_bytes((uint64_t)ji(m, rows[i].key), text));
+	field(o, "Sets", "%lld different sets of CPUs and nodes for %lld containers",
+	      (long long)ji(m, "sets"), (long long)ji(m, "containers"));
+}
+
+void show_status(struct out *o, const json_t *doc)
+{
+	show_head(o, doc);
+	show_policy(o, doc);
+	show_runtime(o, doc);
+	show_machine(o, doc);
+	show_counts(o, doc);
+	show_controllers(o, doc);
+	show_store(o, doc);
+	show_requests(o, doc);
+	show_memory(o, json_object_get(doc, "memory"));
+}
