@@ -7,6 +7,8 @@
 
 #include "core/util/cleanup.h"
 
+#define SMALL 32u
+
 struct ranked {
 	const struct kv *kv;
 	uint32_t index;
@@ -48,20 +50,37 @@ static uint32_t pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
 	return left_out;
 }
 
+/* Insertion sort: maps are small, and mostly come in order. */
+static void sort(struct ranked *r, uint32_t n)
+{
+	if (n > SMALL) {
+		qsort(r, n, sizeof *r, ranked_cmp);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		struct ranked x = r[i];
+		uint32_t k = i;
+		for (; k > 0 && ranked_cmp(&r[k - 1], &x) > 0; k--)
+			r[k] = r[k - 1];
+		r[k] = x;
+	}
+}
+
 int kvs_init(struct kvs *s, const struct kv *pairs, uint32_t n)
 {
+	struct ranked few[SMALL], *sorted = few;
+	_free_ struct ranked *many = NULL;
+	size_t total = 0;
 	*s = (struct kvs){0};
 	if (!n)
 		return 0;
-	size_t total = 0;
-	_free_ struct ranked *sorted = calloc(n, sizeof *sorted);
-	if (!sorted)
+	if (n > SMALL && !(sorted = many = calloc(n, sizeof *many)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		sorted[i] = (struct ranked){&pairs[i], i};
 		total += strlen(pairs[i].key) + strlen(pairs[i].value) + 2;
 	}
-	qsort(sorted, n, sizeof *sorted, ranked_cmp);
+	sort(sorted, n);
 	s->data = malloc(total < KVS_TOTAL_MAX ? total : KVS_TOTAL_MAX);
 	if (!s->data)
 		return -ENOMEM;

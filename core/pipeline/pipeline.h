@@ -47,6 +47,7 @@ struct reply {
 	uint32_t created_fields; /* DIFF_… of its decision */
 	const struct extra *extras; /* its creation-only values */
 	uint32_t n_extras;
+	uint32_t taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
 	bool data_dir; /* it gets the data directory mounted: source in data_path */
 	char data_path[CACHE_PATH_MAX];
 	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs first. */
@@ -95,8 +96,13 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		  struct reply *ret);
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods,
-		  const struct ctr_desc *ctrs, uint32_t n_ctrs, struct reply *ret);
+/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides. `keep`: the description stays until
+ * then. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
+void sync_begin(struct pipeline *p);
+void sync_pod(struct pipeline *p, const struct pod_desc *pod);
+void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, bool keep);
+void sync_end(struct pipeline *p, struct reply *ret);
+void sync_abandon(struct pipeline *p);
 /* `failed`: the request was answered with an error. */
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
 void reply_dropped(struct pipeline *p, struct reply *reply);
@@ -223,6 +229,13 @@ struct controller_status {
 	const char *error; /* why not */
 	unsigned pending, done, partial, failed; /* containers */
 };
+/* What the controller said last of a container: one of RP_APPLY_…, with the reason; NULL: nothing. */
+struct controller_result {
+	uint32_t result;
+	const char *text;
+};
+bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
+				struct controller_result *ret);
 unsigned pipeline_n_controllers(const struct pipeline *p);
 void pipeline_controller(const struct pipeline *p, unsigned i, struct controller_status *ret);
 

@@ -14,19 +14,22 @@
 
 #define LOG_SOURCE "sync"
 
-static void take_pods(struct pipeline *p, const struct pod_desc *pods, uint32_t n)
+void sync_begin(struct pipeline *p)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct err err = ERR_INIT;
-		struct pod *pod;
-		if (cache_put_pod(p->env.cache, &pods[i], &pod, &err)) {
-			log_warning("a pod of the runtime is left out: %s", err.text);
-			continue;
-		}
-		pod->sync_mark = p->sync_mark;
-		if (!pod->stored)
-			store_put_pod(p->store, pod);
+	p->sync_mark++;
+}
+
+void sync_pod(struct pipeline *p, const struct pod_desc *desc)
+{
+	struct err err = ERR_INIT;
+	struct pod *pod;
+	if (cache_put_pod(p->env.cache, desc, &pod, &err)) {
+		log_warning("a pod of the runtime is left out: %s", err.text);
+		return;
 	}
+	pod->sync_mark = p->sync_mark;
+	if (!pod->stored)
+		store_put_pod(p->store, pod);
 }
 
 static bool number_changed(int64_t reported, int64_t known)
@@ -55,23 +58,33 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 		ctr->cur.state = d->state == RP_STATE_CREATING ? RP_STATE_CREATED : d->state;
 }
 
-static void take_ctrs(struct pipeline *p, const struct ctr_desc *ctrs, uint32_t n)
+void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, bool keep)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		struct err err = ERR_INIT;
-		struct ctr_desc d = ctrs[i];
-		struct ctr *known = cache_ctr(p->env.cache, d.id), *ctr;
-		if (d.state == RP_STATE_CREATING)
-			d.state = RP_STATE_RUNNING;
-		if (cache_put_ctr(p->env.cache, &d, &ctr, &err)) {
-			log_warning("a container of the runtime is left out: %s", err.text);
-			continue;
-		}
-		if (known)
-			take_known(p, ctr, &d);
-		ctr->sync_mark = p->sync_mark;
-		ctr->desc = &ctrs[i];
+	struct err err = ERR_INIT;
+	struct ctr_desc d = *desc;
+	struct ctr *known = cache_ctr(p->env.cache, d.id), *ctr;
+	if (d.state == RP_STATE_CREATING)
+		d.state = RP_STATE_RUNNING;
+	if (cache_put_ctr(p->env.cache, &d, &ctr, &err)) {
+		log_warning("a container of the runtime is left out: %s", err.text);
+		return;
 	}
+	if (known)
+		take_known(p, ctr, &d);
+	ctr->sync_mark = p->sync_mark;
+	ctr->desc = keep ? desc : NULL;
+}
+
+static void let_go(struct pipeline *p)
+{
+	struct ctr *ctr;
+	DL_FOREACH(cache_ctrs(p->env.cache), ctr)
+		ctr->desc = NULL;
+}
+
+void sync_abandon(struct pipeline *p)
+{
+	let_go(p);
 }
 
 static void drop_unlisted(struct pipeline *p)
@@ -161,15 +174,10 @@ static void stage_differing(struct pipeline *p)
 	}
 }
 
-void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_pods,
-		  const struct ctr_desc *ctrs, uint32_t n_ctrs, struct reply *ret)
+void sync_end(struct pipeline *p, struct reply *ret)
 {
 	struct err err = ERR_INIT;
-	struct ctr *ctr;
 	*ret = (struct reply){0};
-	p->sync_mark++;
-	take_pods(p, pods, n_pods);
-	take_ctrs(p, ctrs, n_ctrs);
 	drop_unlisted(p);
 	settle_names(p);
 	int r = decide(p, synchronize, NULL, &err);
@@ -185,8 +193,7 @@ void request_sync(struct pipeline *p, const struct pod_desc *pods, uint32_t n_po
 	decide_reply(p, ret, NULL, false);
 	p->runtime.synchronized = true;
 	p->runtime.synchronized_ns = clock_wall_ns();
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		ctr->desc = NULL;
+	let_go(p);
 	if (!ret->n_updates)
 		stage_differing(p);
 	persist_later(p);

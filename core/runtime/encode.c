@@ -341,8 +341,11 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 	struct target t = {.arena = a,
 			   .reply = reply,
 			   .adj = NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
-	*ret_empty = !reply->created_fields && !reply->n_extras && !d->rdt_class &&
-		     !d->blockio_class && !reply->data_dir;
+	const struct blob *rdt = reply->taken & RP_TAKES_RDT_CLASS ? NULL : d->rdt_class,
+			  *blockio =
+				  reply->taken & RP_TAKES_BLOCKIO_CLASS ? NULL : d->blockio_class;
+	*ret_empty =
+		!reply->created_fields && !reply->n_extras && !rdt && !blockio && !reply->data_dir;
 	if (!t.adj || *ret_empty)
 		return t.adj;
 	t.lnx = t.adj->lnx = NEW(a, Nri__LinuxContainerAdjustment, nri__linux_container_adjustment);
@@ -354,7 +357,7 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 		if (!t.lnx->resources)
 			return NULL;
 	}
-	if (add_class(&t, d->rdt_class, true) || add_class(&t, d->blockio_class, false))
+	if (add_class(&t, rdt, true) || add_class(&t, blockio, false))
 		return NULL;
 	for (uint32_t i = 0; i < reply->n_extras; i++)
 		if (add_extra(&t, &reply->extras[i]))

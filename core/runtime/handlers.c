@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/runtime/internal.h"
+#include "core/runtime/sync.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
 #include "core/util/str.h"
@@ -317,67 +318,28 @@ static void handle_configure(struct call *c)
 
 void nri_sync_reset(struct sync_parts *s)
 {
-	arena_free(s->arena);
-	free(s->pods);
-	free(s->ctrs);
+	arena_free(s->kept);
+	buf_fini(&s->bytes);
 	*s = (struct sync_parts){0};
 }
 
-static int grow(void *list, uint32_t n, size_t more, uint32_t *cap)
-{
-	if (n + more > NRI_SYNC_OBJECTS_MAX)
-		return -E2BIG;
-	if (n + more <= *cap)
-		return 0;
-	uint32_t wanted = (uint32_t)(n + more) * 2;
-	void *grown = realloc(*(void **)list, wanted * sizeof(void *));
-	if (!grown)
-		return -ENOMEM;
-	*(void **)list = grown;
-	*cap = wanted;
-	return 0;
-}
-
-static int collect(struct sync_parts *s, const Nri__SynchronizeRequest *m)
-{
-	int r = grow(&s->pods, s->n_pods, m->n_pods, &s->cap_pods);
-	if (!r)
-		r = grow(&s->ctrs, s->n_ctrs, m->n_containers, &s->cap_ctrs);
-	for (size_t i = 0; !r && i < m->n_pods; i++)
-		s->pods[s->n_pods++] = m->pods[i];
-	for (size_t i = 0; !r && i < m->n_containers; i++)
-		s->ctrs[s->n_ctrs++] = m->containers[i];
-	return r;
-}
-
-static int describe(struct sync_parts *s, struct pod_desc **ret_pods, struct ctr_desc **ret_ctrs)
-{
-	struct pod_desc *pods = arena_array(s->arena, s->n_pods + 1, sizeof *pods);
-	struct ctr_desc *ctrs = arena_array(s->arena, s->n_ctrs + 1, sizeof *ctrs);
-	int r = pods && ctrs ? 0 : -ENOMEM;
-	for (uint32_t i = 0; !r && i < s->n_pods; i++)
-		r = decode_pod(s->arena, s->pods[i], &pods[i]);
-	for (uint32_t i = 0; !r && i < s->n_ctrs; i++)
-		r = decode_ctr(s->arena, s->ctrs[i], &ctrs[i]);
-	*ret_pods = pods;
-	*ret_ctrs = ctrs;
-	return r;
-}
-
-static void synchronize(struct call *c)
+static void synchronize(struct call *c, const uint8_t *data, size_t len)
 {
 	struct sync_parts *s = &c->nri->sync;
 	Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
-	struct pod_desc *pods;
-	struct ctr_desc *ctrs;
 	struct reply reply;
 	request_begin(c->pipeline, c->kind = REQ_SYNCHRONIZE);
-	if (describe(s, &pods, &ctrs)) {
-		out_of_memory(c, NULL);
+	s->kept = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
+	int r = s->kept ? sync_feed(c->pipeline, c->nri->arena, s->kept, data, len) : -ENOMEM;
+	if (r) {
+		sync_abandon(c->pipeline);
+		undecodable(c, "Synchronize");
+		reply_sent(c->pipeline, NULL, true);
 		return;
 	}
-	request_sync(c->pipeline, pods, s->n_pods, ctrs, s->n_ctrs, &reply);
-	out.update = encode_updates(s->arena, &reply);
+	sync_end(c->pipeline, &reply);
+	arena_reset(c->nri->arena);
+	out.update = encode_updates(c->nri->arena, &reply);
 	out.n_update = reply.n_updates;
 	if (out.update)
 		answer(c, &reply, &out.base);
@@ -397,36 +359,39 @@ static void check_lateness(struct call *c, uint64_t received_ns)
 static void handle_synchronize(struct call *c)
 {
 	struct sync_parts *s = &c->nri->sync;
-	uint64_t received_ns = c->req->received_ns;
-	if (!s->arena)
-		s->arena = arena_new(64 << 10, NRI_REQUEST_ARENA);
-	if (!s->arena) {
-		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
-		return;
-	}
-	ProtobufCAllocator alloc = pb_arena(s->arena);
-	const Nri__SynchronizeRequest *m =
-		nri__synchronize_request__unpack(&alloc, c->req->payload_len, c->req->payload);
-	if (!m) {
+	struct rpc_request *req = c->req;
+	uint64_t received_ns = req->received_ns;
+	uint32_t objects;
+	bool more;
+	if (sync_look(req->payload, req->payload_len, &more, &objects)) {
 		undecodable(c, "Synchronize");
 		nri_sync_reset(s);
 		return;
 	}
-	if (collect(s, m)) {
-		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED,
-				      "nri-rp: more than %u pods or containers",
-				      NRI_SYNC_OBJECTS_MAX);
+	s->objects += objects;
+	if (s->objects > NRI_SYNC_OBJECTS_MAX || buf_len(&s->bytes) + req->payload_len > NRI_SYNC_BYTES_MAX) {
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: more than %u pods and containers or %u MiB",
+				      NRI_SYNC_OBJECTS_MAX, NRI_SYNC_BYTES_MAX >> 20);
 		nri_sync_reset(s);
 		return;
 	}
-	if (m->more) {
-		Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
-		out.more = true;
-		(void)rpc_reply(c->req, &out.base);
+	if ((more || buf_len(&s->bytes)) && buf_add(&s->bytes, req->payload, req->payload_len)) {
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+		nri_sync_reset(s);
 		return;
 	}
-	synchronize(c);
+	if (more) {
+		Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
+		out.more = true;
+		(void)rpc_reply(req, &out.base);
+		return;
+	}
+	if (buf_len(&s->bytes))
+		synchronize(c, buf_bytes(&s->bytes), buf_len(&s->bytes));
+	else
+		synchronize(c, req->payload, req->payload_len);
 	nri_sync_reset(s);
+	nri_give_back(c->nri);
 	check_lateness(c, received_ns);
 }
 

@@ -14,18 +14,19 @@
 #define NRI_RUNTIME_SERVICE "nri.pkg.api.v1alpha1.Runtime"
 #define NRI_VERSION "v0.12.2"
 #define NRI_REQUEST_ARENA (256u << 20) /* what one decoded request may take */
-#define NRI_SYNC_OBJECTS_MAX 131072u
+#define NRI_SYNC_OBJECTS_MAX 131072u /* pods and containers of one Synchronize, all parts together … */
+#define NRI_SYNC_BYTES_MAX (512u << 20) /* … and their bytes */
+#define ARENA_BLOCK (64u << 10)
 
 /* RunPodSandbox, StopPodSandbox, RemovePodSandbox, CreateContainer, StartContainer, UpdateContainer, StopContainer, RemoveContainer:
  * every release since 0.2 knows them. */
 #define NRI_EVENTS 0x6af
 
-/* A Synchronize under collection: its parts' messages live in their own arena. */
+/* A Synchronize under way. */
 struct sync_parts {
-	struct arena *arena;
-	Nri__PodSandbox **pods;
-	Nri__Container **ctrs;
-	uint32_t n_pods, cap_pods, n_ctrs, cap_ctrs;
+	struct buf bytes; /* its parts so far */
+	uint32_t objects;
+	struct arena *kept;
 };
 
 struct nri {
@@ -47,6 +48,8 @@ void nri_sync_reset(struct sync_parts *s);
 /* Ends the connection and starts over. */
 void nri_restart(struct nri *nri, const char *why);
 void nri_kick(struct nri *nri);
+/* Soon: gives the memory that a large message took back to the system. */
+void nri_give_back(struct nri *nri);
 
 /* decode.c: descriptions that point into the message; -ENOMEM */
 int decode_pod(struct arena *a, const Nri__PodSandbox *m, struct pod_desc *ret);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #define STABLE_MS 5000u /* a connection that lived so long starts the back-off anew */
 #define REGISTER_TIMEOUT_MS 5000u
 #define UPDATE_TIMEOUT_MS 10000u
-#define ARENA_BLOCK (64u << 10)
 
 /* ---- unsolicited updates ---------------------------------------------------------------------------------------------- */
 
@@ -64,6 +64,17 @@ void nri_updates_ready(struct nri *nri)
 {
 	if (nri)
 		(void)loop_defer(nri->cfg.loop, kick_later, nri);
+}
+
+static void give_back(void *arg)
+{
+	(void)arg;
+	(void)malloc_trim(0);
+}
+
+void nri_give_back(struct nri *nri)
+{
+	(void)loop_defer(nri->cfg.loop, give_back, NULL);
 }
 
 /* ---- connecting ------------------------------------------------------------------------------------------------------- */

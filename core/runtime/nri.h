@@ -4,6 +4,7 @@
  *
  *   nri.c         connecting, registering, coming back for ever; the queue of unsolicited updates
  *   handlers.c    the runtime's calls, in both forms (own methods and StateChange)
+ *   sync.c        the parts of Synchronize, an object at a time
  *   decode.c      messages into descriptions that point into them
  *   encode.c      replies into messages that point into the cache
  *
