@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/util/cleanup.h"
 #include "core/util/str.h"
 
 #define CGROUP_MOUNT "sys/fs/cgroup"
+#define CGROUP_FILE_MAX 65536u
 
 /* "a-b-c.slice" → "a.slice/a-b.slice/a-b-c.slice" */
 static int expand_slice(const char *slice, size_t len, char *buf, size_t size)
@@ -44,6 +46,58 @@ int cgroup_relative(const char *path, char *buf, size_t size)
 	int n = snprintf(buf + used, size - (size_t)used, "/%.*s-%s.scope",
 			 (int)(name - prefix - 1), prefix + 1, name + 1);
 	return n < 0 || (size_t)n >= size - (size_t)used ? -E2BIG : 0;
+}
+
+/* "ID:CONTROLLERS:PATH" of a line; NULL when it is not the hierarchy's. */
+static char *path_of_line(char *line, const char *controller, bool unified)
+{
+	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+	if (!path)
+		return NULL;
+	*path++ = '\0';
+	list++;
+	if (unified || !*controller)
+		return *list ? NULL : path;
+	for (char *item, *rest = list; (item = strsep(&rest, ","));)
+		if (str_eq(item, controller))
+			return path;
+	return NULL;
+}
+
+static int dir_of_process(const struct fs_root *root, uint32_t pid, const char *controller,
+			  char *buf, size_t size)
+{
+	char path[64];
+	_free_ char *text = NULL;
+	size_t len;
+	(void)snprintf(path, sizeof path, "proc/%u/cgroup", pid);
+	int r = fs_read_all(root, path, CGROUP_FILE_MAX, &text, &len);
+	if (r)
+		return r;
+	bool unified = fs_exists(root, CGROUP_MOUNT "/cgroup.controllers");
+	for (char *line, *rest = text; (line = strsep(&rest, "\n"));) {
+		const char *dir = path_of_line(line, controller, unified);
+		if (!dir)
+			continue;
+		if (*dir != '/' || !dir[1] || strstr(dir, "/../") || str_has_suffix(dir, "/.."))
+			return -ENOENT;
+		int n = unified || !*controller
+				? snprintf(buf, size, CGROUP_MOUNT "%s", dir)
+				: snprintf(buf, size, CGROUP_MOUNT "/%s%s", controller, dir);
+		if (n < 0 || (size_t)n >= size)
+			return -E2BIG;
+		return fs_exists(root, buf) ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+int cgroup_find_dir(const struct fs_root *root, const char *cgroups_path, uint32_t pid,
+		    const char *controller, char *buf, size_t size)
+{
+	int r = cgroup_dir_of(root, cgroups_path, controller, buf, size);
+	if (r == 0 || r == -E2BIG || !pid)
+		return r;
+	return dir_of_process(root, pid, controller, buf, size) == 0 ? 0 : r;
 }
 
 int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller,

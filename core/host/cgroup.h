@@ -17,4 +17,11 @@ int cgroup_relative(const char *cgroups_path, char *buf, size_t size);
 int cgroup_dir_of(const struct fs_root *root, const char *cgroups_path, const char *controller,
 		  char *buf, size_t size);
 
+/*
+ * The same, and when nothing is there the directory that the process is in, as /proc tells, unless it is the root or no container's own.
+ * pid 0: not known.
+ */
+int cgroup_find_dir(const struct fs_root *root, const char *cgroups_path, uint32_t pid,
+		    const char *controller, char *buf, size_t size);
+
 #endif

@@ -20,9 +20,12 @@ static const void *host_service(void *ctx, const char *id)
 		const char *id;
 		const void *service;
 	} services[] = {
-		{RP_HOST_CACHE_1, &host_cache_service},	    {RP_HOST_TOPOLOGY_1, &host_topology_service},
-		{RP_HOST_CONFIG_1, &host_config_service},   {RP_HOST_EXPLAIN_1, &host_explain_service},
-		{RP_HOST_TIMER_1, &host_timer_service},	    {RP_HOST_WORK_1, &host_work_service},
+		{RP_HOST_CACHE_1, &host_cache_service},
+		{RP_HOST_TOPOLOGY_1, &host_topology_service},
+		{RP_HOST_CONFIG_1, &host_config_service},
+		{RP_HOST_EXPLAIN_1, &host_explain_service},
+		{RP_HOST_TIMER_1, &host_timer_service},
+		{RP_HOST_WORK_1, &host_work_service},
 	};
 	(void)ctx;
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
@@ -58,7 +61,8 @@ void host_copy_out(void *out, const void *full, uint32_t full_size)
 	memcpy(&size, out, sizeof size);
 	known = size < full_size ? size : full_size;
 	if (known > sizeof size)
-		memcpy((char *)out + sizeof size, (const char *)full + sizeof size, known - sizeof size);
+		memcpy((char *)out + sizeof size, (const char *)full + sizeof size,
+		       known - sizeof size);
 	if (size > full_size)
 		memset((char *)out + full_size, 0, size - full_size);
 }
@@ -98,12 +102,14 @@ static int check_services(struct instance *i, struct err *err)
 	if ((kinds & RP_KIND_POLICY) &&
 	    (!p || lacks(p->size, offsetof(struct rp_policy, event)) || !p->prepare || !p->commit ||
 	     !p->abort || !p->sync || !p->allocate || !p->update || !p->release))
-		return err_set(err, -EBADMSG, "module %s calls itself a policy but lacks parts of %s",
+		return err_set(err, -EBADMSG,
+			       "module %s calls itself a policy but lacks parts of %s",
 			       i->module->name, RP_POLICY_1);
 	if ((kinds & RP_KIND_CONTROLLER) &&
 	    (!c || lacks(c->size, offsetof(struct rp_controller, pre_create)) || !c->prepare ||
 	     !c->commit || !c->abort || !c->start || !c->stop))
-		return err_set(err, -EBADMSG, "module %s calls itself a controller but lacks parts of %s",
+		return err_set(err, -EBADMSG,
+			       "module %s calls itself a controller but lacks parts of %s",
 			       i->module->name, RP_CONTROLLER_1);
 	return 0;
 }
@@ -124,7 +130,8 @@ int instance_new(struct host_env *env, struct module *m, struct instance **ret, 
 	i->env = env;
 	i->module = m;
 	i->number = cache_policy_number(env->cache, m->name);
-	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i, host_service, host_log, host_fail};
+	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i,
+				   host_service,   host_log,	 host_fail};
 	enter(i, CRUMB_CREATE, NULL);
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	if (r) {
@@ -251,7 +258,8 @@ int instance_sync(struct instance *i, struct err *err)
 int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	enter(i, CRUMB_ALLOCATE, ctr->full_name);
-	return leave(i, CRUMB_ALLOCATE, i->policy->allocate(i->inst, running_txn(i), ctr->handle), err);
+	return leave(i, CRUMB_ALLOCATE, i->policy->allocate(i->inst, running_txn(i), ctr->handle),
+		     err);
 }
 
 int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
@@ -263,7 +271,8 @@ int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	enter(i, CRUMB_RELEASE, ctr->full_name);
-	return leave(i, CRUMB_RELEASE, i->policy->release(i->inst, running_txn(i), ctr->handle), err);
+	return leave(i, CRUMB_RELEASE, i->policy->release(i->inst, running_txn(i), ctr->handle),
+		     err);
 }
 
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err)
@@ -310,7 +319,8 @@ int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, stru
 	enter(i, CRUMB_STATE_SAVE, NULL);
 	int r = leave(i, CRUMB_STATE_SAVE, i->state->save(i->inst, ret, ret_size), err);
 	if (!r && *ret_size > RP_STATE_MAX)
-		return err_set(err, -E2BIG, "module %s wants to keep %u bytes of state, the limit is %u",
+		return err_set(err, -E2BIG,
+			       "module %s wants to keep %u bytes of state, the limit is %u",
 			       i->module->name, *ret_size, RP_STATE_MAX);
 	return r;
 }
@@ -360,7 +370,8 @@ int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, 
 	if (!(HAS(i->controller, post_update)))
 		return 0;
 	enter(i, CRUMB_POST_UPDATE, ctr->full_name);
-	return leave(i, CRUMB_POST_UPDATE, i->controller->post_update(i->inst, ctr->handle, changed), err);
+	return leave(i, CRUMB_POST_UPDATE,
+		     i->controller->post_update(i->inst, ctr->handle, changed), err);
 }
 
 int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err)
@@ -369,4 +380,27 @@ int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err)
 		return 0;
 	enter(i, CRUMB_POST_STOP, ctr->full_name);
 	return leave(i, CRUMB_POST_STOP, i->controller->post_stop(i->inst, ctr->handle), err);
+}
+
+uint32_t instance_takes(const struct instance *i)
+{
+	return RP_HAS(i->controller, takes) ? i->controller->takes : 0;
+}
+
+void instance_controller_sync(struct instance *i)
+{
+	if (!(HAS(i->controller, sync)))
+		return;
+	enter(i, CRUMB_SYNC, NULL);
+	i->controller->sync(i->inst);
+	(void)leave(i, CRUMB_SYNC, 0, NULL);
+}
+
+void instance_controller_timer(struct instance *i, uint64_t cookie)
+{
+	if (!(HAS(i->controller, timer)))
+		return;
+	enter(i, CRUMB_EVENT, NULL);
+	i->controller->timer(i->inst, cookie);
+	(void)leave(i, CRUMB_EVENT, 0, NULL);
 }

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nri-rp.host.explain/1, nri-rp.host.timer/1 and nri-rp.host.work/1. */
+#include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/cache/txn.h"
 #include "core/host/cgroup.h"
 #include "core/host/services.h"
+#include "core/util/cleanup.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "module"
@@ -209,6 +215,78 @@ static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char
 	return cgroup_dir_of(i->env->root, ctr->cgroups_path, controller, buf, cap);
 }
 
+/* "PID PATH" */
+static int32_t cgroup_ref(void *ctx, rp_ctr handle, char *buf, uint32_t cap)
+{
+	struct instance *i = ctx;
+	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
+	if (!ctr)
+		return -RP_ESTALE;
+	int n = snprintf(buf, cap, "%u %s", ctr->pid, ctr->cgroups_path);
+	return n < 0 || (uint32_t)n >= cap ? -RP_E2BIG : 0;
+}
+
+static int32_t cgroup_find(void *ctx, const char *ref, const char *controller, char *buf,
+			   uint32_t cap)
+{
+	char *path;
+	unsigned long pid = strtoul(ref, &path, 10);
+	if (*path != ' ' || pid > INT32_MAX)
+		return -RP_EINVAL;
+	return cgroup_find_dir(((struct instance *)ctx)->env->root, path + 1, (uint32_t)pid,
+			       controller, buf, cap);
+}
+
+struct listing {
+	int dir;
+	int32_t (*each)(void *arg, const char *name, uint32_t kind);
+	void *arg;
+};
+
+static int list_entry(const char *name, void *arg)
+{
+	const struct listing *l = arg;
+	struct stat st;
+	if (fstatat(l->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0; /* gone meanwhile */
+	return l->each(l->arg, name,
+		       S_ISDIR(st.st_mode)   ? RP_FILE_DIR
+		       : S_ISLNK(st.st_mode) ? RP_FILE_LINK
+					     : RP_FILE_OTHER);
+}
+
+static int32_t list_dir(void *ctx, const char *path,
+			int32_t (*each)(void *arg, const char *name, uint32_t kind), void *arg)
+{
+	const struct fs_root *root = ((struct instance *)ctx)->env->root;
+	_close_ int fd = fs_open_dir(root, path);
+	if (fd < 0)
+		return fd;
+	struct listing l = {fd, each, arg};
+	return fs_list(root, path, list_entry, &l);
+}
+
+static int32_t make_dir(void *ctx, const char *path)
+{
+	return fs_mkdir(((struct instance *)ctx)->env->root, path, 0755);
+}
+
+static int32_t remove_dir(void *ctx, const char *path)
+{
+	return fs_rmdir(((struct instance *)ctx)->env->root, path);
+}
+
+/* The process ids of another root are not those of this kernel. */
+static int64_t move_pages(void *ctx, int32_t pid, uint64_t n, void **pages, const int32_t *nodes,
+			  int32_t *status)
+{
+	if (!((struct instance *)ctx)->env->root->real)
+		return -RP_ENOTSUP;
+	long r = syscall(SYS_move_pages, (pid_t)pid, (unsigned long)n, pages, nodes, status,
+			 MPOL_MF_MOVE);
+	return r < 0 ? -errno : r;
+}
+
 const struct rp_host_work host_work_service = {
 	.size = sizeof host_work_service,
 	.submit = submit,
@@ -216,4 +294,10 @@ const struct rp_host_work host_work_service = {
 	.write_file = write_file,
 	.report = report,
 	.cgroup_dir = cgroup_dir,
+	.cgroup_ref = cgroup_ref,
+	.cgroup_find = cgroup_find,
+	.list_dir = list_dir,
+	.make_dir = make_dir,
+	.remove_dir = remove_dir,
+	.move_pages = move_pages,
 };

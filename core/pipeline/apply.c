@@ -174,7 +174,10 @@ static int open_controller(struct pipeline *p, struct controller *c, struct err 
 	int r = loader_open(p->loader, c->name, &m, err);
 	if (!r && !(m->kinds & RP_KIND_CONTROLLER))
 		r = err_set(err, -EINVAL, "module %s is no controller", c->name);
-	return r ? r : instance_new(&p->env, m, &c->instance, err);
+	r = r ? r : instance_new(&p->env, m, &c->instance, err);
+	if (!r)
+		persist_load(p, c->instance);
+	return r;
 }
 
 static int prepare_controller(struct pipeline *p, struct conf *conf,
@@ -209,9 +212,7 @@ static int prepare_controller(struct pipeline *p, struct conf *conf,
 static void forget_controller(struct pipeline *p, unsigned i)
 {
 	struct controller *c = &p->controllers[i];
-	if (c->running)
-		instance_stop(c->instance);
-	instance_free(c->instance);
+	controller_fini(c);
 	memmove(c, c + 1, (--p->n_controllers - i) * sizeof *c);
 }
 
@@ -268,6 +269,7 @@ static void take_over_controllers(struct pipeline *p, struct conf *conf)
 		}
 		c->running = true;
 	}
+	controllers_sync(p);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------- */
@@ -279,18 +281,6 @@ static int open_policy(struct pipeline *p, const char *name, struct instance **r
 	if (!r && !(m->kinds & RP_KIND_POLICY))
 		r = err_set(err, -EINVAL, "module %s is no policy", name);
 	return r ? r : instance_new(&p->env, m, ret, err);
-}
-
-static void load_state(struct pipeline *p, struct instance *policy)
-{
-	struct err err = ERR_INIT;
-	const char *version;
-	size_t len;
-	const void *state =
-		p->store ? store_blob(p->store, instance_name(policy), &version, &len) : NULL;
-	if (state && instance_load(policy, state, (uint32_t)len, &err))
-		log_warning("policy %s does not take its saved state: %s; starting without it",
-			    instance_name(policy), err.text);
 }
 
 static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
@@ -315,7 +305,7 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	}
 	instance_commit(a.policy, plan);
 	if (!same)
-		load_state(p, a.policy);
+		persist_load(p, a.policy);
 	struct instance *former = p->policy;
 	p->policy = a.policy;
 	r = a.later ? 0 : place_and_commit(p, &a, report, err);
@@ -346,6 +336,7 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	if (report)
 		return 0; /* the child ends here */
 	take_over_controllers(p, conf);
+	persist_now(p); /* what they own from now on */
 	conf_free(p->conf);
 	p->conf = conf;
 	p->conf_generation++;

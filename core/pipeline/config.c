@@ -507,9 +507,7 @@ void config_fini(struct pipeline *p)
 		free(w);
 	}
 	for (unsigned i = p->n_controllers; i-- > 0;) {
-		if (p->controllers[i].running)
-			instance_stop(p->controllers[i].instance);
-		instance_free(p->controllers[i].instance);
+		controller_fini(&p->controllers[i]);
 	}
 	p->n_controllers = 0;
 	p->policy = instance_free(p->policy);

@@ -17,7 +17,8 @@ struct controller {
 	bool running;
 	bool keep; /* the new configuration still has it */
 	char error[ERR_TEXT_MAX];
-	unsigned results[RP_APPLY_FAILED + 1];
+	struct applied *applied; /* controllers.c: what it said of containers */
+	unsigned results[RP_APPLY_FAILED + 1]; /* containers */
 };
 
 struct updates {
@@ -125,6 +126,19 @@ void export_removed(struct pipeline *p, const struct ctr *ctr);
 /* Removes what is left of containers that are gone. */
 void export_clean(struct pipeline *p);
 
+/* ---- controllers.c ---- */
+/* Tells the running controllers that list or machine may have changed. */
+void controllers_sync(struct pipeline *p);
+void controllers_post_start(struct pipeline *p, struct ctr *ctr);
+void controllers_post_stop(struct pipeline *p, struct ctr *ctr);
+uint32_t controllers_take(const struct pipeline *p); /* RP_TAKES_… */
+void controllers_timer(struct pipeline *p, struct instance *i, uint64_t cookie);
+void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr ctr, uint32_t result,
+			  const char *text);
+/* Forgets what they said of a container that is gone, or of all (0). */
+void controllers_forget(struct pipeline *p, rp_ctr ctr);
+void controller_fini(struct controller *c);
+
 /* ---- verify.c ---- */
 int verify_init(struct pipeline *p);
 void verify_fini(struct pipeline *p); /* the worker has ended before */
@@ -137,6 +151,8 @@ void persist_txn(struct pipeline *p);
 void persist_now(struct pipeline *p);
 void persist_later(struct pipeline *p);
 void persist_timer(void *arg);
+/* The module's saved state is given back to it. */
+void persist_load(struct pipeline *p, struct instance *i);
 
 /* ---- config.c ---- */
 int config_first(struct pipeline *p, struct err *err);

@@ -9,11 +9,42 @@
 
 #define LOG_SOURCE "store"
 
+void persist_load(struct pipeline *p, struct instance *i)
+{
+	struct err err = ERR_INIT;
+	const char *version;
+	size_t len;
+	const void *state =
+		p->store ? store_blob(p->store, instance_name(i), &version, &len) : NULL;
+	if (state && instance_load(i, state, (uint32_t)len, &err))
+		log_warning("module %s does not take its saved state: %s; starting without it",
+			    instance_name(i), err.text);
+}
+
+static int save_state(struct instance *i, void *arg)
+{
+	struct pipeline *p = arg;
+	struct err err = ERR_INIT;
+	const void *data;
+	uint32_t size;
+	int r = instance_save(i, &data, &size, &err);
+	if (!r && data)
+		r = store_put_blob(p->store, instance_name(i), instance_module(i)->version, data,
+				   size);
+	if (r)
+		log_warning("the state of module %s is not kept: %s", instance_name(i),
+			    err.code ? err.text : "no memory");
+	return 0;
+}
+
 void persist_now(struct pipeline *p)
 {
 	static struct log_limit limit = LOG_LIMIT(3, 60000);
 	struct err err = ERR_INIT;
-	if (p->env.trial || !store_pending(p->store))
+	if (p->env.trial)
+		return;
+	(void)pipeline_each_instance(p, save_state, p);
+	if (!store_pending(p->store))
 		return;
 	if (store_commit(p->store, &err) == 0)
 		return;

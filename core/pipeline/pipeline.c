@@ -34,8 +34,10 @@ static void on_timer(struct instance *i, uint64_t cookie, void *arg)
 	struct pipeline *p = arg;
 	struct timer_event t = {i, cookie};
 	struct err err = ERR_INIT;
-	if (i != p->policy)
+	if (i != p->policy) {
+		controllers_timer(p, i, cookie);
 		return;
+	}
 	watchdog_begin(p->watchdog);
 	if (decide(p, deliver_timer, &t, &err))
 		log_warning("policy %s: timer %llu: %s", instance_name(i),
@@ -46,22 +48,10 @@ static void on_timer(struct instance *i, uint64_t cookie, void *arg)
 	watchdog_end(p->watchdog);
 }
 
-static void on_reported(struct instance *i, rp_ctr handle, uint32_t result, const char *text,
+static void on_reported(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			void *arg)
 {
-	struct pipeline *p = arg;
-	const struct ctr *ctr = cache_ctr_of(p->env.cache, handle);
-	if (result > RP_APPLY_FAILED)
-		return;
-	for (unsigned c = 0; c < p->n_controllers; c++)
-		if (p->controllers[c].instance == i)
-			p->controllers[c].results[result]++;
-	if (result >= RP_APPLY_PARTIAL) {
-		log_warning("%s: controller %s: %s", ctr ? ctr->full_name : "-", instance_name(i),
-			    text);
-		pipeline_event(p, EV_DEGRADED, "%s: controller %s: %s", ctr ? ctr->full_name : "-",
-			       instance_name(i), text);
-	}
+	controllers_reported(arg, i, ctr, result, text);
 }
 
 static void describe_change(struct pipeline *p, const struct topo_change *c)
@@ -97,6 +87,7 @@ static void machine_changed(void *arg)
 			  instance_name(p->policy), err.text);
 		pipeline_event(p, EV_DEGRADED, "changed machine: %s", err.text);
 	}
+	controllers_sync(p);
 	watchdog_end(p->watchdog);
 	topo_unref(old);
 }

@@ -99,6 +99,8 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 		decide_hooks(p, reply ? reply->created : NULL);
 		decide_end(p);
 	}
+	if (p->request == REQ_SYNCHRONIZE)
+		controllers_sync(p);
 	watchdog_end(p->watchdog);
 	count(p, failed);
 }
@@ -137,6 +139,7 @@ static void release_pod(struct pipeline *p, struct pod *pod)
 		decide_queue(p);
 		decide_hooks(p, NULL);
 		decide_end(p);
+		controllers_post_stop(p, ctr);
 		pipeline_event(p, EV_RELEASED, "%s: its pod ended", ctr->full_name);
 	}
 }
@@ -150,19 +153,10 @@ void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
 	pod->stopped = true;
 }
 
-static void post_stop(struct pipeline *p, struct ctr *ctr)
-{
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct err err = ERR_INIT;
-		struct controller *c = &p->controllers[i];
-		if (c->running && instance_post_stop(c->instance, ctr, &err))
-			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
-	}
-}
-
 static void remove_ctr(struct pipeline *p, struct ctr *ctr)
 {
 	export_removed(p, ctr);
+	controllers_forget(p, ctr->handle);
 	store_del_ctr(p->store, ctr);
 	cache_del_ctr(p->env.cache, ctr);
 }
@@ -293,6 +287,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	}
 	ret->created = c.ctr;
 	ret->created_fields = ctr_diff(c.ctr);
+	ret->taken = controllers_take(p);
 	ret->extras = txn_extras(p->txn, &ret->n_extras);
 	decide_reply(p, ret, c.ctr, false);
 	export_created(p, c.ctr, ret);
@@ -328,16 +323,6 @@ static int started(struct pipeline *p, void *arg, struct err *err)
 	return instance_event(p->policy, &ev, err);
 }
 
-static void post_start(struct pipeline *p, struct ctr *ctr)
-{
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct err err = ERR_INIT;
-		struct controller *c = &p->controllers[i];
-		if (c->running && instance_post_start(c->instance, ctr, &err))
-			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
-	}
-}
-
 /* An unknown container that lives: it came to be while nobody listened, and is placed now. */
 static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 				 const struct ctr_desc *desc)
@@ -368,7 +353,9 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 	struct err err = ERR_INIT;
 	struct ctr *ctr = cache_ctr(p->env.cache, desc->id);
 	if (!ctr) {
-		(void)adopt_running(p, pod, desc);
+		ctr = adopt_running(p, pod, desc);
+		if (ctr)
+			controllers_post_start(p, ctr);
 		return;
 	}
 	refresh(p, ctr, desc, RP_STATE_RUNNING);
@@ -378,7 +365,7 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 				    err.text);
 		decide_queue(p);
 	}
-	post_start(p, ctr);
+	controllers_post_start(p, ctr);
 }
 
 void request_note(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)
@@ -460,7 +447,7 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 		return;
 	decide_release(p, ctr);
 	decide_reply(p, ret, ctr, false);
-	post_stop(p, ctr);
+	controllers_post_stop(p, ctr);
 	pipeline_event(p, EV_RELEASED, "%s", ctr->full_name);
 }
 
@@ -475,7 +462,7 @@ void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct
 		decide_queue(p);
 		decide_hooks(p, NULL);
 		decide_end(p);
-		post_stop(p, ctr);
+		controllers_post_stop(p, ctr);
 	}
 	remove_ctr(p, ctr);
 	persist_later(p);

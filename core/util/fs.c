@@ -312,6 +312,47 @@ int fs_write(const struct fs_root *root, const char *path, const char *text)
 	return (size_t)n == len ? 0 : -EIO;
 }
 
+/* The directory that holds the last part of path, and that part. */
+static int open_parent(const struct fs_root *root, const char *path, char name[NAME_MAX + 1])
+{
+	char parent[PATH_MAX];
+	size_t len = strlen(path);
+	while (len && path[len - 1] == '/')
+		len--;
+	size_t start = len;
+	while (start && path[start - 1] != '/')
+		start--;
+	if (start == len)
+		return -EINVAL;
+	if (len - start > NAME_MAX || start >= sizeof parent)
+		return -ENAMETOOLONG;
+	memcpy(name, path + start, len - start);
+	name[len - start] = '\0';
+	if (str_eq(name, ".") || str_eq(name, ".."))
+		return -EINVAL;
+	memcpy(parent, path, start);
+	parent[start] = '\0';
+	return open_below(root, parent, O_PATH | O_DIRECTORY);
+}
+
+int fs_mkdir(const struct fs_root *root, const char *path, mode_t mode)
+{
+	char name[NAME_MAX + 1];
+	_close_ int fd = open_parent(root, path, name);
+	if (fd < 0)
+		return fd;
+	return mkdirat(fd, name, mode) < 0 ? -errno : 0;
+}
+
+int fs_rmdir(const struct fs_root *root, const char *path)
+{
+	char name[NAME_MAX + 1];
+	_close_ int fd = open_parent(root, path, name);
+	if (fd < 0)
+		return fd;
+	return unlinkat(fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
 ssize_t fs_readlink(const struct fs_root *root, const char *path, char *buf, size_t size)
 {
 	_close_ int fd = open_below(root, path, O_PATH | O_NOFOLLOW);

@@ -42,6 +42,9 @@ int fs_read_ids_at(int dirfd, const char *path, uint32_t max, struct rp_idset *r
 bool fs_exists(const struct fs_root *root, const char *path);
 /* To a file that is there, in one write. */
 int fs_write(const struct fs_root *root, const char *path, const char *text);
+/* One directory, whose parent is there. */
+int fs_mkdir(const struct fs_root *root, const char *path, mode_t mode);
+int fs_rmdir(const struct fs_root *root, const char *path);
 /* Where a link points to, as it is written there; -ENAMETOOLONG when buf is too small. */
 ssize_t fs_readlink(const struct fs_root *root, const char *path, char *buf, size_t size);
 /* The canonical path below the root, links resolved within it. */

@@ -33,6 +33,10 @@ extern "C" {
 #define RP_CHANGED_MEMORY 0x08u /* limits */
 #define RP_CHANGED_CLASS 0x10u /* RDT, block I/O or CPU class */
 
+/* Classes that a controller gives containers itself, a mask: while it runs the runtime is not told of them. */
+#define RP_TAKES_RDT_CLASS 0x01u
+#define RP_TAKES_BLOCKIO_CLASS 0x02u
+
 struct rp_controller {
 	uint32_t size;
 	uint32_t pad;
@@ -47,6 +51,13 @@ struct rp_controller {
 	int32_t (*post_start)(struct rp_instance *inst, rp_ctr ctr);
 	int32_t (*post_update)(struct rp_instance *inst, rp_ctr ctr, uint32_t changed);
 	int32_t (*post_stop)(struct rp_instance *inst, rp_ctr ctr);
+	uint32_t takes; /* RP_TAKES_… */
+	uint32_t pad2;
+	/* Containers or machine may be others than before, and no hook has told so: after a Synchronize, after a commit() with containers
+	 * there, when CPUs or nodes came or went. list() of cache.h has them all. */
+	void (*sync)(struct rp_instance *inst);
+	/* A timer of nri-rp.host.timer/1 has gone off. */
+	void (*timer)(struct rp_instance *inst, uint64_t cookie);
 };
 
 #ifdef __cplusplus

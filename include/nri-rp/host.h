@@ -28,7 +28,7 @@ struct rp_host_explain {
 	void (*decided_by)(void *ctx, rp_ctr ctr, rp_cfg node, const char *text);
 };
 
-/* nri-rp.host.timer/1: an RP_EVENT_TIMER with `cookie` after delay_ms; arming a cookie again moves it, 0 ms cancels it. */
+/* nri-rp.host.timer/1: an RP_EVENT_TIMER with `cookie` (a controller: its timer()) after delay_ms; arming a cookie again moves it, 0 ms cancels it. */
 #define RP_HOST_TIMER_1 "nri-rp.host.timer/1"
 #define RP_TIMERS_MAX 1024u
 
@@ -44,6 +44,12 @@ struct rp_host_timer {
  * the reply to the runtime has left.
  */
 #define RP_HOST_WORK_1 "nri-rp.host.work/1"
+#define RP_CGROUP_REF_MAX 4352u /* bytes of a text of cgroup_ref() */
+
+/* Kinds of list_dir(). */
+#define RP_FILE_OTHER 0u
+#define RP_FILE_DIR 1u
+#define RP_FILE_LINK 2u
 
 struct rp_host_work {
 	uint32_t size;
@@ -61,6 +67,20 @@ struct rp_host_work {
 	/* Directory of the container's cgroup below the root, for a cgroup v1 controller or "" on v2. -RP_ENOENT: not known (yet). */
 	int32_t (*cgroup_dir)(void *ctx, rp_ctr ctr, const char *controller, char *buf,
 			      uint32_t cap);
+	/* The same in two steps: a text that stands for the container's cgroup, and [any] where that is now. A cgroup that is not where the
+	 * runtime said is looked for by the container's process. */
+	int32_t (*cgroup_ref)(void *ctx, rp_ctr ctr, char *buf, uint32_t cap);
+	int32_t (*cgroup_find)(void *ctx, const char *ref, const char *controller, char *buf,
+			       uint32_t cap);
+	/* [any] Entries of a directory in natural order; `each` ends the walk by a result other than 0, which is returned. */
+	int32_t (*list_dir)(void *ctx, const char *path,
+			    int32_t (*each)(void *arg, const char *name, uint32_t kind), void *arg);
+	/* [any] One directory: cgroups, resctrl groups. -errno. */
+	int32_t (*make_dir)(void *ctx, const char *path);
+	int32_t (*remove_dir)(void *ctx, const char *path);
+	/* [any] move_pages(2), for processes of a real machine: nodes NULL asks where the pages are. -RP_ENOTSUP below another root. */
+	int64_t (*move_pages)(void *ctx, int32_t pid, uint64_t n, void **pages,
+			      const int32_t *nodes, int32_t *status);
 };
 
 #ifdef __cplusplus
