@@ -61,8 +61,8 @@ coverage: ## lines covered by the unit and scenario tests, a folder a line
 	$(Q)$(MAKE) --no-print-directory O=$(O)/coverage COVERAGE=1 CFLAGS='-O0 -g' test-programs
 	$(Q)test/coverage $(O)/coverage
 
-lint: ## clang-format, clang-tidy, cppcheck, gcc -fanalyzer, mandoc, shellcheck
-	$(Q)test/lint
+lint: $(GENERATED_HEADERS) ## clang-format, clang-tidy, cppcheck, gcc -fanalyzer, mandoc, shellcheck
+	$(Q)test/lint --build $(O) $(LINTFLAGS) -- $(ALL_CFLAGS) $(ALL_CPPFLAGS)
 
 format: ## clang-format everything
 	$(Q)git ls-files '*.c' '*.h' | xargs $(CLANG)-format -i
