@@ -21,7 +21,7 @@ int64_t derive_shares_to_mcpu(int64_t shares)
 {
 	if (shares <= SHARES_MIN || shares > SHARES_MAX)
 		return shares > SHARES_MAX ? derive_shares_to_mcpu(SHARES_MAX) : 0;
-	return (shares * 1000 + 512) / 1024;
+	return (shares * 1000 + 1023) / 1024;
 }
 
 int64_t derive_mcpu_to_shares(int64_t mcpu)

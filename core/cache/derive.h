@@ -3,7 +3,7 @@
  * Values the runtime does not tell but that can be computed back: QoS class, CPU and memory requests, effective annotations.
  *
  *   shares = max(2, min(262144, mcpu * 1024 / 1000))     2 means "no request"
- *   mcpu   = round(shares * 1000 / 1024)                 exact for multiples of 125m, else at most 1m off
+ *   mcpu   = ceil(shares * 1000 / 1024)                  the inverse: exact for every request above 2m
  *   adj    = 1000 - 1000 * request / capacity            the kubelet's oom_score_adj of Burstable containers, 3 … 999
  */
 #ifndef CACHE_DERIVE_H

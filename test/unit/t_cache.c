@@ -139,12 +139,8 @@ static void test_shares_and_back(void **state)
 	assert_int_equal(derive_mcpu_to_shares(1), 2);
 	assert_int_equal(derive_mcpu_to_shares(700), 716);
 	assert_int_equal(derive_mcpu_to_shares(INT64_MAX), 262144);
-	for (int64_t m = 125; m < 256000; m += 125)
+	for (int64_t m = 3; m < 256000; m++)
 		assert_int_equal(derive_shares_to_mcpu(derive_mcpu_to_shares(m)), m);
-	for (int64_t m = 3; m < 20000; m++) {
-		int64_t back = derive_shares_to_mcpu(derive_mcpu_to_shares(m));
-		assert_in_range(back, m - 1, m);
-	}
 }
 
 /* The table a naive reading of the kubelet's formula gives: the smallest request with that adj. */
