@@ -68,3 +68,21 @@ format: ## clang-format everything
 	$(Q)git ls-files '*.c' '*.h' | xargs $(CLANG)-format -i
 
 .PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz coverage lint format
+
+# What nri-rpd costs beside a plugin that does nothing, on a simulated machine of 128 CPUs.
+BENCH_LIVE ?= 10,1000
+BENCH_CYCLES ?= 1000
+BENCH_POLICIES ?= none static
+BENCH_MACHINE ?= n4c128
+
+$(O)/bench/noop: $(O)/test/bench/noop.o $(O)/libcore.a
+$(O)/bench/bench: $(O)/test/bench/main.o $(O)/test/bench/play.o $(O)/test/bench/target.o $(O)/libcore.a
+$(O)/bench/noop $(O)/bench/bench:
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
+
+bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugin that does nothing
+	$(Q)test/bench/run $(O) $(BENCH_MACHINE) $(BENCH_LIVE) $(BENCH_CYCLES) $(BENCH_POLICIES)
+
+.PHONY: bench

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a plugin costs: a runtime that plays containers against a program and takes the time. Driver and target share one CPU, so that
+ * a round trip is their work and no wake-up of another CPU; compare targets of one run, not runs.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/util/loop.h"
+#include "core/wire/rpc.h"
+#include "core/wire/trunk.h"
+#include "proto/nri.pb-c.h"
+
+#define LIVE_MAX 20000u
+
+enum kind { RUN_POD, CREATE, START, STOP, STOP_POD, REMOVE, REMOVE_POD, N_KINDS };
+
+struct samples {
+	uint32_t *ns;
+	unsigned n, cap;
+};
+
+struct bench {
+	struct loop *loop;
+	struct trunk *trunk;
+	struct rpc *plugin;
+	int listen_fd;
+	struct loop_io *listener;
+	char dir[64], socket[96];
+	pid_t pid;
+	uint64_t exec_ns, registered_ns, t0_ns;
+	bool done, failed;
+	struct samples samples[N_KINDS];
+	unsigned updates; /* that the plugin asked for */
+	char (*cpus)[64]; /* of container i, as the plugin said last */
+};
+
+struct result {
+	double p50_us[N_KINDS], p99_us[N_KINDS];
+	double cycle_us, cpu_us, start_ms, sync_ms, rss_kib, rss_start_kib;
+	unsigned updates, restart_updates;
+	double wakeups;
+};
+
+/* ---- target.c: the program under test ---- */
+int bench_start(struct bench *b, const char *command, const char *root, const char *config);
+void bench_stop(struct bench *b);
+double bench_cpu_us(const struct bench *b);
+double bench_rss_kib(const struct bench *b);
+uint64_t bench_wakeups(const struct bench *b);
+
+/* ---- play.c: what the runtime says ---- */
+/* Asks and waits; the time goes to the samples of kind (N_KINDS: nowhere). */
+int bench_ask(struct bench *b, enum kind kind, const char *method, const ProtobufCMessage *msg);
+int bench_configure(struct bench *b);
+int bench_synchronize(struct bench *b, unsigned n);
+int bench_create(struct bench *b, unsigned i);
+int bench_delete(struct bench *b, unsigned i);
+
+#endif
