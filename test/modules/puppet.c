@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A policy that does what it is told: the script of an annotation for each call about a container ("t/do", "t/update", "t/release",
+ * "t/start", "t/sync"), and keys of its section for the calls about none. A script is a run of `;`-separated statements:
+ *
+ *   cpus LIST, mems LIST, excl LIST          set_cpus …
+ *   int FIELD VALUE, text FIELD VALUE        set_int, set_text, by number
+ *   pair FIELD KEY VALUE, data KEY VALUE     set_pair, set_data
+ *   private TEXT, degraded TEXT, note TEXT
+ *   on NAME                                  what follows is about the container of that name
+ *   arm COOKIE MS                            a timer
+ *   work RESULT                              a job whose done() logs
+ *   fail CODE TEXT, quiet CODE               ends the call with an error, with or without a word
+ *   crash, hang, exit
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nri-rp/cache.h>
+#include <nri-rp/config.h>
+#include <nri-rp/host.h>
+#include <nri-rp/policy.h>
+
+#define SCRIPT_MAX 2048
+
+struct rp_plan {
+	char sync[SCRIPT_MAX], timer[SCRIPT_MAX], topology[SCRIPT_MAX];
+	int64_t resync, load;
+};
+
+struct rp_instance {
+	const struct rp_host *host;
+	const struct rp_host_cache *cache;
+	const struct rp_host_config *config;
+	const struct rp_host_explain *explain;
+	const struct rp_host_timer *timer;
+	const struct rp_host_work *work;
+	struct rp_plan plan;
+	char state[64];
+};
+
+static int32_t job(void *arg)
+{
+	return (int32_t)(intptr_t)arg;
+}
+
+static void wait_for_ever(void)
+{
+	static volatile int for_ever = 1;
+	while (for_ever)
+		;
+}
+
+static rp_ctr named(struct rp_instance *inst, const char *name)
+{
+	rp_ctr all[256];
+	uint32_t n = inst->cache->list(inst->host->ctx, RP_ORDER_CREATED, all, 256);
+	for (uint32_t i = 0; i < n && i < 256; i++) {
+		struct rp_ctr_info info = {.size = sizeof info};
+		if (inst->cache->get_ctr(inst->host->ctx, all[i], &info) == 0 &&
+		    strcmp(info.name, name) == 0)
+			return all[i];
+	}
+	return 0;
+}
+
+static int32_t set_ids(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *verb,
+		       const char *list)
+{
+	struct rp_idset set;
+	void *ctx = inst->host->ctx;
+	if (rp_idset_parse(&set, list, RP_CPUS_MAX))
+		return inst->host->fail(ctx, -RP_EINVAL, "puppet: no list");
+	if (*verb == 'c')
+		return inst->cache->set_cpus(ctx, txn, ctr, rp_ids_of(&set));
+	if (*verb == 'm')
+		return inst->cache->set_mems(ctx, txn, ctr, rp_ids_of(&set));
+	return inst->cache->set_exclusive(ctx, txn, ctr, rp_ids_of(&set));
+}
+
+static int32_t dangerous(struct rp_instance *inst, const char *verb, char *rest)
+{
+	char *text = NULL;
+	long code = strtol(rest, &text, 10);
+	if (strcmp(verb, "crash") == 0)
+		*(volatile int *)16 = 1;
+	if (strcmp(verb, "hang") == 0)
+		wait_for_ever();
+	if (strcmp(verb, "exit") == 0)
+		exit(3);
+	if (strcmp(verb, "quiet") == 0)
+		return (int32_t)-code;
+	if (strcmp(verb, "fail") == 0)
+		return inst->host->fail(inst->host->ctx, (int32_t)-code,
+					*text == ' ' ? text + 1 : text);
+	return inst->host->fail(inst->host->ctx, -RP_EINVAL, "puppet: no such statement");
+}
+
+static int32_t statement(struct rp_instance *inst, rp_txn txn, rp_ctr *ctr, const char *verb,
+			 char *rest)
+{
+	const struct rp_host_cache *c = inst->cache;
+	void *ctx = inst->host->ctx;
+	char key[64] = "";
+	char *end = NULL;
+	uint32_t field = (uint32_t)strtoul(rest, &end, 10);
+	const char *value = *end == ' ' ? end + 1 : end;
+	int n = 0;
+	if (strcmp(verb, "cpus") == 0 || strcmp(verb, "mems") == 0 || strcmp(verb, "excl") == 0)
+		return set_ids(inst, txn, *ctr, verb, rest);
+	if (strcmp(verb, "int") == 0)
+		return c->set_int(ctx, txn, *ctr, field, strtoll(value, NULL, 10));
+	if (strcmp(verb, "text") == 0)
+		return c->set_text(ctx, txn, *ctr, field, value);
+	if (strcmp(verb, "private") == 0)
+		return c->set_private(ctx, txn, *ctr, rest, (uint32_t)strlen(rest));
+	if (strcmp(verb, "degraded") == 0)
+		return c->set_degraded(ctx, txn, *ctr, *rest ? rest : NULL);
+	if (strcmp(verb, "arm") == 0)
+		return inst->timer->arm(ctx, field, strtoull(value, NULL, 10));
+	if (strcmp(verb, "work") == 0)
+		return inst->work->submit(ctx, job, NULL, (void *)(intptr_t)field);
+	if (strcmp(verb, "on") == 0) {
+		*ctr = named(inst, rest);
+		return 0;
+	}
+	if (strcmp(verb, "note") == 0) {
+		inst->explain->note(ctx, *ctr, rest);
+		return 0;
+	}
+	if (strcmp(verb, "pair") == 0 && sscanf(value, "%63s %n", key, &n) == 1)
+		return c->set_pair(ctx, txn, *ctr, field, key, value + n);
+	if (strcmp(verb, "data") == 0 && sscanf(rest, "%63s %n", key, &n) == 1)
+		return c->set_data(ctx, txn, *ctr, key, rest + n);
+	return dangerous(inst, verb, rest);
+}
+
+static int32_t run(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *script)
+{
+	char text[SCRIPT_MAX], *saved = NULL;
+	int32_t r = 0;
+	if (!script)
+		return 0;
+	snprintf(text, sizeof text, "%s", script);
+	for (char *s = strtok_r(text, ";", &saved); s && r >= 0; s = strtok_r(NULL, ";", &saved)) {
+		s += strspn(s, " ");
+		size_t len = strcspn(s, " ");
+		char *rest = s + len + (s[len] == ' ');
+		s[len] = '\0';
+		if (*s)
+			r = statement(inst, txn, &ctr, s, rest);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int32_t run_key(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *key)
+{
+	return run(inst, txn, ctr, inst->cache->annotation(inst->host->ctx, ctr, key, NULL));
+}
+
+static void take(struct rp_instance *inst, rp_cfg cfg, const char *key, char ret[SCRIPT_MAX])
+{
+	void *ctx = inst->host->ctx;
+	snprintf(ret, SCRIPT_MAX, "%s",
+		 inst->config->text(ctx, inst->config->get(ctx, cfg, key), ""));
+}
+
+static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	const struct rp_host_config *c = inst->config;
+	void *ctx = inst->host->ctx;
+	rp_cfg script = c->get(ctx, cfg, "prepare");
+	const char *text = c->text(ctx, script, "");
+	if (strcmp(text, "fail_at") == 0)
+		return c->fail_at(ctx, script, -RP_EINVAL, "does not please");
+	int32_t r = run(inst, 0, 0, text);
+	struct rp_plan *plan = r ? NULL : calloc(1, sizeof *plan);
+	if (!plan)
+		return r ? r : -RP_ENOMEM;
+	take(inst, cfg, "sync", plan->sync);
+	take(inst, cfg, "timer", plan->timer);
+	take(inst, cfg, "topology", plan->topology);
+	plan->resync = c->value(ctx, c->get(ctx, cfg, "resync"), RP_T_INT, 0);
+	*ret_plan = plan;
+	return 0;
+}
+
+static void commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	inst->plan = *plan;
+	free(plan);
+}
+
+static void forget(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	free(plan);
+}
+
+static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
+{
+	rp_ctr all[256];
+	void *ctx = inst->host->ctx;
+	uint32_t n = inst->cache->list(ctx, RP_ORDER_SYNC, all, 256);
+	int32_t r = 0;
+	for (uint32_t i = 0; i < n && i < 256 && !r; i++) {
+		const char *script = inst->cache->annotation(ctx, all[i], "t/sync", NULL);
+		r = run(inst, txn, all[i],
+			script ? script : inst->cache->annotation(ctx, all[i], "t/do", NULL));
+	}
+	return r ? r : run(inst, txn, 0, inst->plan.sync);
+}
+
+static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return run_key(inst, txn, ctr, "t/do");
+}
+
+static int32_t update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return run_key(inst, txn, ctr, "t/update");
+}
+
+static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return run_key(inst, txn, ctr, "t/release");
+}
+
+static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	if (ev->type == RP_EVENT_STARTED)
+		return run_key(inst, txn, ev->object, "t/start");
+	if (ev->type == RP_EVENT_TOPOLOGY)
+		return run(inst, txn, 0, inst->plan.topology);
+	return run(inst, txn, 0, inst->plan.timer);
+}
+
+static int32_t rolled_back(struct rp_instance *inst)
+{
+	return inst->plan.resync ? RP_RESYNC : 0;
+}
+
+static int32_t save(struct rp_instance *inst, const void **ret, uint32_t *ret_size)
+{
+	*ret = inst->state;
+	*ret_size =
+		(uint32_t)snprintf(inst->state, sizeof inst->state, "state of %s", inst->plan.sync);
+	if (*ret_size >= sizeof inst->state)
+		*ret_size = sizeof inst->state - 1;
+	return 0;
+}
+
+static int32_t load(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	inst->host->log(inst->host->ctx, RP_LOG_NOTICE, 0, "loaded");
+	return size >= 8 && memcmp(data, "state of", 8) == 0 ? 0 : -RP_EINVAL;
+}
+
+static int32_t create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return -RP_ENOMEM;
+	inst->host = host;
+	inst->cache = host->service(host->ctx, RP_HOST_CACHE_1);
+	inst->config = host->service(host->ctx, RP_HOST_CONFIG_1);
+	inst->explain = host->service(host->ctx, RP_HOST_EXPLAIN_1);
+	inst->timer = host->service(host->ctx, RP_HOST_TIMER_1);
+	inst->work = host->service(host->ctx, RP_HOST_WORK_1);
+	*ret_inst = inst;
+	return 0;
+}
+
+static void destroy(struct rp_instance *inst)
+{
+	free(inst);
+}
+
+static const struct rp_policy policy = {
+	.size = sizeof policy,
+	.prepare = prepare,
+	.commit = commit,
+	.abort = forget,
+	.sync = sync_all,
+	.allocate = allocate,
+	.update = update,
+	.release = release,
+	.event = event,
+	.rolled_back = rolled_back,
+};
+static const struct rp_state state = {.size = sizeof state, .save = save, .load = load};
+
+static const void *service(struct rp_instance *inst, const char *id)
+{
+	if (!inst)
+		return NULL;
+	if (strcmp(id, RP_POLICY_1) == 0)
+		return &policy;
+	return strcmp(id, RP_STATE_1) == 0 ? &state : NULL;
+}
+
+/* The same under two names, for switches from one to the other. */
+#ifndef PUPPET_NAME
+#define PUPPET_NAME "puppet"
+#endif
+RP_MODULE_DEFINE(PUPPET_NAME, "1.0", RP_KIND_POLICY, .summary = "Does what it is told",
+		 .create = create, .destroy = destroy, .service = service);
