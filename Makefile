@@ -85,7 +85,7 @@ $(O)/pic/%.o: %.c $(O)/flags
 # A module sees the public headers and modules/lib, nothing of core/.
 MODULE_CPPFLAGS := -Iinclude -I.
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -type f -name '*.d' 2>/dev/null)
 
 help: ## this list
 	@printf 'Targets:\n'; grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort -u | sed -E 's/^([a-z-]+):.*## */  \1\t/' | expand -t 18

@@ -1,40 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-# make install: programs, modules, headers, manual pages, unit, sample configuration. DESTDIR and PREFIX are honoured.
+# make install: what a node needs (install-node) and what a module's author needs (install-dev). DESTDIR and PREFIX are honoured.
 
-BINDIR := $(PREFIX)/bin
-MANDIR := $(PREFIX)/share/man
-UNITDIR ?= /lib/systemd/system
+BINDIR ?= $(PREFIX)/bin
+LIBDIR := $(PREFIX)/lib/nri-rp
+DATADIR := $(PREFIX)/share/nri-rp
+MANDIR ?= $(PREFIX)/share/man
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
+CONFDIR := $(SYSCONFDIR)/nri-rp
 INSTALL ?= install
-MANS := $(sort $(wildcard man/*.[1-8]) $(wildcard modules/*/*.[1-8]))
 
-$(O)/nri-rpd.service: packaging/systemd/nri-rpd.service.in
+DEV_MANS := $(wildcard man/nri-rp-mod*.[1-8] man/nri-rp-template.7 modules/template/*.[1-8])
+NODE_MANS := $(filter-out $(DEV_MANS),$(sort $(wildcard man/*.[1-8] modules/*/*.[1-8])))
+DEV_PROGRAMS := $(if $(wildcard core/nri-rp-modcheck/*.c),$(O)/bin/nri-rp-modcheck)
+DEV_HEADERS := $(filter-out %_impl.h,$(wildcard modules/lib/*.h))
+SAMPLES := $(sort $(wildcard conf/samples/* modules/*/*.conf))
+
+$(O)/nri-rpd.service: packaging/systemd/nri-rpd.service.in Makefile
 	@mkdir -p $(@D)
 	$(Q)sed 's|@bindir@|$(BINDIR)|g' $< > $@
 
-$(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in
+$(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in Makefile
 	@mkdir -p $(@D)
 	$(Q)sed 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g' $< > $@
 
-install: all $(O)/nri-rpd.service $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a ## install into DESTDIR/PREFIX
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MODULEDIR) $(DESTDIR)$(PREFIX)/include/nri-rp $(DESTDIR)$(PREFIX)/lib/nri-rp \
-		$(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/nri-rp/template $(DESTDIR)$(UNITDIR) \
-		$(DESTDIR)$(SYSCONFDIR)/nri-rp/rp.conf.d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	$(INSTALL) -m 755 $(wildcard $(O)/bin/*) $(DESTDIR)$(BINDIR)
-	$(INSTALL) -m 644 $(wildcard $(O)/modules/*.so) $(DESTDIR)$(MODULEDIR)
-	$(INSTALL) -m 644 include/nri-rp/*.h $(DESTDIR)$(PREFIX)/include/nri-rp
-	$(INSTALL) -d $(DESTDIR)$(PREFIX)/share/nri-rp/include/modules/lib
-	$(INSTALL) -m 644 modules/lib/*.h $(DESTDIR)$(PREFIX)/share/nri-rp/include/modules/lib
-	$(INSTALL) -m 644 $(O)/libnri-rp-module.a packaging/author/module.mk $(DESTDIR)$(PREFIX)/lib/nri-rp
-	$(INSTALL) -m 644 $(O)/nri-rp-module.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(INSTALL) -m 644 modules/template/* $(DESTDIR)$(PREFIX)/share/nri-rp/template
-	$(INSTALL) -m 644 $(O)/nri-rpd.service $(DESTDIR)$(UNITDIR)
-	$(INSTALL) -m 644 packaging/completion/nri-rpctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/nri-rpctl
-	test -e $(DESTDIR)$(SYSCONFDIR)/nri-rp/rp.conf || $(INSTALL) -m 644 conf/rp.conf $(DESTDIR)$(SYSCONFDIR)/nri-rp
-	for page in $(MANS); do $(INSTALL) -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; done
+# $(call put,MODE,FILES,FOLDER); nothing where there are no files
+put = $(if $(strip $(2)),$(Q)$(INSTALL) -d $(DESTDIR)$(3) && $(INSTALL) -m $(1) $(2) $(DESTDIR)$(3))
+put_pages = $(Q)for page in $(1); do \
+		$(INSTALL) -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page\#\#*.}/$${page\#\#*/} || exit 1; done
+
+# The shell expands what has been built: make may have looked into the folders before.
+install-node: all $(O)/nri-rpd.service
+	$(call put,755,$$(ls $(O)/bin/nri-rp* | grep -v /nri-rp-modcheck$$),$(BINDIR))
+	$(call put,644,$$(ls $(O)/modules/*.so | grep -v /template.so$$),$(MODULEDIR))
+	$(call put,644,$(O)/nri-rpd.service,$(UNITDIR))
+	$(call put,644,$(SAMPLES),$(DATADIR)/samples)
+	$(call put,644,$(sort $(wildcard conf/machines/*)),$(DATADIR)/machines)
+	$(call put,644,$(sort $(wildcard conf/demo/*)),$(DATADIR)/demo)
+	$(if $(wildcard packaging/completion/nri-rpctl.bash),$(Q)$(INSTALL) -D -m 644 packaging/completion/nri-rpctl.bash \
+		$(DESTDIR)$(COMPLETIONDIR)/nri-rpctl)
+	$(call put_pages,$(NODE_MANS))
+	$(Q)$(INSTALL) -d $(DESTDIR)$(CONFDIR)/rp.conf.d
+	$(Q)test -e $(DESTDIR)$(CONFDIR)/rp.conf || $(INSTALL) -m 644 conf/rp.conf $(DESTDIR)$(CONFDIR)
+
+install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
+	$(call put,755,$(DEV_PROGRAMS),$(BINDIR))
+	$(call put,644,include/nri-rp/*.h,$(PREFIX)/include/nri-rp)
+	$(call put,644,$(DEV_HEADERS) modules/lib/README,$(DATADIR)/include/modules/lib)
+	$(call put,644,$(O)/libnri-rp-module.a packaging/author/module.mk,$(LIBDIR))
+	$(call put,644,$(O)/nri-rp-module.pc,$(PREFIX)/lib/pkgconfig)
+	$(call put,644,$(wildcard modules/template/*.c modules/template/*.h),$(DATADIR)/template)
+	$(Q)$(INSTALL) -m 644 packaging/author/template.mk $(DESTDIR)$(DATADIR)/template/Makefile
+	$(call put_pages,$(DEV_MANS))
+
+install: install-node install-dev ## install into DESTDIR/PREFIX
 
 deps: ## install the packages that building needs
 	$(Q)packaging/deps build
 deps-check: ## install the packages that testing needs
 	$(Q)packaging/deps check
 
-.PHONY: install deps deps-check
+.PHONY: install install-node install-dev deps deps-check

@@ -5,19 +5,24 @@
 #   SOURCES := mine.c
 #   include $(shell pkg-config --variable=makefile nri-rp-module)
 #
-# gives $(MODULE).so, `make check` (runs nri-rp-modcheck when it is installed) and `make install`.
+# gives $(MODULE).so, `make check` (all that nri-rp-modcheck knows to try) and `make install`. The module's name in its source has
+# to be $(MODULE) too. With PKG_CONFIG='pkg-config --define-prefix' the installed tree may lie anywhere.
 
+PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
-MODULE_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -Wall -Wextra $(CFLAGS) $(shell pkg-config --cflags nri-rp-module)
+MODULE_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -Wall -Wextra $(CFLAGS) $(shell $(PKG_CONFIG) --cflags nri-rp-module)
 MODULE_LDFLAGS := -shared -Wl,-z,defs,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
-MODULE_LIB := $(shell pkg-config --variable=libdir nri-rp-module)/libnri-rp-module.a
-MODULE_DIR := $(shell pkg-config --variable=moduledir nri-rp-module)
+MODULE_LIB := $(shell $(PKG_CONFIG) --libs nri-rp-module)
+MODULE_DIR := $(shell $(PKG_CONFIG) --variable=moduledir nri-rp-module)
+MODCHECK ?= $(shell $(PKG_CONFIG) --variable=modcheck nri-rp-module)
 
-$(MODULE).so: $(SOURCES)
-	$(CC) $(MODULE_CFLAGS) -o $@ $(SOURCES) $(MODULE_LIB) $(MODULE_LDFLAGS)
+all: $(MODULE).so
+
+$(MODULE).so: $(SOURCES) $(HEADERS) $(MAKEFILE_LIST)
+	$(CC) $(MODULE_CFLAGS) -o $@ $(SOURCES) $(MODULE_LDFLAGS) $(MODULE_LIB)
 
 check: $(MODULE).so
-	nri-rp-modcheck $(CURDIR)/$(MODULE).so
+	$(MODCHECK) $(CURDIR)/$(MODULE).so
 
 install: $(MODULE).so
 	install -D -m 644 $(MODULE).so $(DESTDIR)$(MODULE_DIR)/$(MODULE).so
@@ -25,4 +30,4 @@ install: $(MODULE).so
 clean:
 	rm -f $(MODULE).so
 
-.PHONY: check install clean
+.PHONY: all check install clean

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# make deb: nri-rp_VERSION_ARCH.deb for nodes, nri-rp-dev_VERSION_ARCH.deb for authors of modules, below $(O).
+
+DEB := $(O)/deb
+DEB_ARCH = $(shell dpkg --print-architecture)
+
+deb: all ## Debian packages: nri-rp for nodes, nri-rp-dev for authors of modules
+	$(Q)packaging/deps deb
+	$(Q)rm -rf $(DEB)
+	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp PREFIX=/usr SYSCONFDIR=/etc UNITDIR=/lib/systemd/system \
+		install-node
+	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp-dev PREFIX=/usr install-dev
+	$(Q)packaging/debian/build $(DEB) $(VERSION) $(DEB_ARCH)
+
+.PHONY: deb
