@@ -165,6 +165,7 @@ struct conf_core {
 	} log;
 	enum conf_on_policy_error on_policy_error;
 	bool reset_on_switch;
+	uint64_t rebalance_ms; /* 0: never */
 	struct {
 		bool accept_all; /* there is no agent.accept */
 		struct conf_strings accept;

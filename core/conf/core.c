@@ -32,6 +32,8 @@ static const struct rp_key rows[] = {
 	ROW("resetOnSwitch", RP_T_BOOL, "false",
 	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
 		   "right."),
+	ROW("rebalanceInterval", RP_T_DURATION, "0s",
+	    .doc = "How often the policy is asked to rebalance; 0s is never."),
 	ROW("strict", RP_T_BOOL, "true",
 	    .doc = "Unknown keys are errors; false makes them warnings."),
 	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
@@ -420,6 +422,7 @@ int core_fill(struct conf_loader *l)
 	fill_policy(l, core);
 	core->on_policy_error =
 		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
+	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"), RP_T_DURATION, 0);
 	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
 	core->strict = get_bool(conf, "strict");
 	core->runtime.frontend = get_text(conf, "runtime.frontend");

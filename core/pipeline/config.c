@@ -118,6 +118,7 @@ static void in_force(struct pipeline *p)
 {
 	p->config_error[0] = '\0';
 	remember(p);
+	pipeline_arm_rebalance(p);
 	take_core(p);
 }
 

@@ -76,6 +76,7 @@ struct pipeline {
 	bool verifying;
 	struct loop_timer *verify_timer;
 	struct loop_timer *persist_timer;
+	struct loop_timer *rebalance_timer;
 	struct runtime_state runtime;
 	struct pipeline_stats stats;
 	uint64_t started_ns;
@@ -89,6 +90,10 @@ struct pipeline {
 	void (*on_event)(void *arg);
 	void *on_event_arg;
 };
+
+/* ---- pipeline.c ---- */
+/* As the configuration in force says. */
+void pipeline_arm_rebalance(struct pipeline *p);
 
 /* ---- decide.c ---- */
 
