@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of balloons. */
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+
+static const char out_of_memory[] = "out of memory";
+
+void balloon_name(const struct balloon *b, char *buf, size_t size)
+{
+	(void)snprintf(buf, size, "%s[%u]", b->type->name, b->instance);
+}
+
+struct balloon *balloon_alloc(const struct type *t, uint32_t instance)
+{
+	struct balloon *b = calloc(1, sizeof *b);
+	if (!b)
+		return NULL;
+	b->type = t;
+	b->instance = instance;
+	return b;
+}
+
+int32_t balloon_add_part(struct balloon *b, struct balloon *part)
+{
+	struct balloon **grown = realloc(b->parts, (b->n_parts + 1u) * sizeof(struct balloon *));
+	if (!grown)
+		return -RP_ENOMEM;
+	b->parts = grown;
+	b->parts[b->n_parts++] = part;
+	part->whole = b;
+	return 0;
+}
+
+/* ---- sizes --------------------------------------------------------------------------------------------------------- */
+
+int64_t balloon_avail(const struct balloon *b)
+{
+	return 1000 * (int64_t)rp_ids_count(rp_ids_of(&b->cpus));
+}
+
+static int64_t max_cpus(const struct balloon *b, int64_t n_free)
+{
+	int64_t n = rp_ids_count(rp_ids_of(&b->cpus)) + n_free;
+	for (uint32_t i = 0; i < b->n_parts; i++) {
+		/* All parts are of one size, but for what their limits make of it. */
+		int64_t part = max_cpus(b->parts[i], n_free) * b->n_parts;
+		n = part < n ? part : n;
+	}
+	if (b->type->max_cpus < 0)
+		return 0;
+	return b->type->max_cpus && b->type->max_cpus < n ? b->type->max_cpus : n;
+}
+
+int64_t balloon_max_avail(const struct state *s, const struct balloon *b)
+{
+	return 1000 * max_cpus(b, rp_ids_count(rp_ids_of(&s->free)));
+}
+
+/* ---- resize -------------------------------------------------------------------------------------------------------- */
+
+static int64_t wanted_cpus(const struct type *t, int64_t mcpu)
+{
+	int64_t n = mcpu / 1000 + (mcpu % 1000 > 0);
+	if (t->max_cpus > 0 && n > t->max_cpus)
+		n = t->max_cpus;
+	if (t->max_cpus < 0)
+		n = 0;
+	return n < t->min_cpus ? t->min_cpus : n;
+}
+
+static int32_t move_cpus(struct state *s, struct balloon *b, int64_t delta)
+{
+	struct rp_idset moved;
+	int32_t r = delta > 0 ? resize_grow(s, b, (uint32_t)delta, &moved)
+			      : resize_shrink(s, b, (uint32_t)-delta, &moved);
+	if (r)
+		return r;
+	state_save(s, b);
+	state_save_free(s);
+	if (delta > 0) {
+		rp_idset_or(&b->cpus, rp_ids_of(&b->cpus), rp_ids_of(&moved));
+		rp_idset_andnot(&s->free, rp_ids_of(&s->free), rp_ids_of(&moved));
+	} else {
+		rp_idset_andnot(&b->cpus, rp_ids_of(&b->cpus), rp_ids_of(&moved));
+		rp_idset_or(&s->free, rp_ids_of(&s->free), rp_ids_of(&moved));
+	}
+	return 0;
+}
+
+static int32_t resize_parts(struct state *s, struct balloon *b, int64_t mcpu, const char **why)
+{
+	if (mcpu < 1000 * b->type->min_cpus)
+		mcpu = 1000 * b->type->min_cpus;
+	int64_t each = mcpu / b->n_parts + (mcpu % b->n_parts > 0);
+	struct rp_idset all;
+	rp_idset_clear(&all);
+	for (uint32_t i = 0; i < b->n_parts; i++) {
+		int32_t r = balloon_resize(s, b->parts[i], each, why);
+		if (r)
+			return r;
+		rp_idset_or(&all, rp_ids_of(&all), rp_ids_of(&b->parts[i]->cpus));
+	}
+	if (rp_ids_equal(rp_ids_of(&all), rp_ids_of(&b->cpus)))
+		return 0;
+	state_save(s, b);
+	rp_idset_copy(&b->cpus, rp_ids_of(&all));
+	return 0;
+}
+
+int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const char **why)
+{
+	if (b->n_parts)
+		return resize_parts(s, b, mcpu, why);
+	int64_t delta = wanted_cpus(b->type, mcpu) - rp_ids_count(rp_ids_of(&b->cpus));
+	int32_t r = delta ? move_cpus(s, b, delta) : 0;
+	if (r)
+		*why = r == -RP_ENOMEM ? out_of_memory : "not enough free CPUs";
+	return r;
+}
+
+/* ---- create -------------------------------------------------------------------------------------------------------- */
+
+static bool instance_used(const struct state *s, const struct type *t, uint32_t instance)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == t && s->list[i]->instance == instance)
+			return true;
+	return false;
+}
+
+uint32_t balloon_free_instance(const struct state *s, const struct type *t)
+{
+	uint32_t instance = 0;
+	while (instance_used(s, t, instance))
+		instance++;
+	return instance;
+}
+
+/* Balloons of a type below b, itself included. */
+static uint32_t count_in(const struct balloon *b, const struct type *t)
+{
+	uint32_t n = b->type == t;
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		n += count_in(b->parts[i], t);
+	return n;
+}
+
+static uint32_t count_all(const struct state *s, const struct type *t)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		n += count_in(s->list[i], t);
+	return n;
+}
+
+/* Balloons of a type and of all types that it may have components of. */
+static uint32_t count_family(const struct state *s, const struct type *t)
+{
+	uint32_t n = count_all(s, t);
+	for (uint32_t i = 0; i < t->parts.n; i++)
+		n += count_family(s, &s->plan->types[t->parts.list[i]]);
+	return n;
+}
+
+static struct balloon *make(struct state *s, const struct type *t, const char **why);
+
+static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, const char **why)
+{
+	struct balloon *part = make(s, &s->plan->types[type], why);
+	if (!part)
+		return -RP_ENOSPC;
+	if (!balloon_add_part(b, part))
+		return 0;
+	*why = out_of_memory;
+	balloon_free(part);
+	return -RP_ENOMEM;
+}
+
+static int32_t make_parts(struct state *s, struct balloon *b, const char **why)
+{
+	const struct type *t = b->type;
+	uint32_t fewest = UINT32_MAX, best = 0;
+	for (uint32_t i = 0; i < t->parts.n; i++) {
+		if (!t->balance_parts) {
+			int32_t r = make_part(s, b, t->parts.list[i], why);
+			if (r)
+				return r;
+			continue;
+		}
+		uint32_t n = count_family(s, &s->plan->types[t->parts.list[i]]);
+		if (n < fewest)
+			best = t->parts.list[i];
+		fewest = n < fewest ? n : fewest;
+	}
+	return t->parts.n && t->balance_parts ? make_part(s, b, best, why) : 0;
+}
+
+/* A balloon of its smallest size with all its parts, in no list. NULL: not possible. */
+static struct balloon *make(struct state *s, const struct type *t, const char **why)
+{
+	if (t->max_balloons && count_all(s, t) >= (uint64_t)t->max_balloons) {
+		*why = "there are maxBalloons of them";
+		return NULL;
+	}
+	uint32_t mark = state_mark(s);
+	struct balloon *b = balloon_alloc(t, balloon_free_instance(s, t));
+	if (!b) {
+		*why = out_of_memory;
+		return NULL;
+	}
+	if (!make_parts(s, b, why) && !balloon_resize(s, b, 1000 * t->min_cpus, why))
+		return b;
+	state_undo_to(s, mark);
+	return balloon_free(b);
+}
+
+int32_t balloon_create(struct state *s, const struct type *t, struct balloon **ret,
+		       const char **why)
+{
+	uint32_t mark = state_mark(s);
+	struct balloon *b = make(s, t, why);
+	if (!b)
+		return 1;
+	if (state_add_balloon(s, b)) {
+		state_undo_to(s, mark);
+		balloon_free(b);
+		return -RP_ENOMEM;
+	}
+	/* A balloon without CPUs has to be looked at as well. */
+	b->dirty = true;
+	*ret = b;
+	return 0;
+}
+
+static int32_t precreate_type(struct state *s, const struct type *t)
+{
+	for (int64_t n = state_count(s, t); n < t->min_balloons; n++) {
+		struct balloon *b;
+		const char *why = out_of_memory;
+		int32_t r = balloon_create(s, t, &b, &why);
+		if (r)
+			return modhost_fail_at(s->h, t->at, r < 0 ? r : -RP_EINVAL,
+					       "balloon type %s: can not create the first %lld "
+					       "balloons: %s",
+					       t->name, (long long)t->min_balloons, why);
+	}
+	return 0;
+}
+
+int32_t balloon_precreate(struct state *s)
+{
+	static const enum cpualloc_prio order[] = {CPUALLOC_HIGH, CPUALLOC_NORMAL, CPUALLOC_LOW,
+						   CPUALLOC_NONE};
+	for (uint32_t i = 0; i < 4; i++) {
+		for (uint32_t k = 0; k < s->plan->n_types; k++) {
+			const struct type *t = &s->plan->types[k];
+			int32_t r = t->priority == order[i] ? precreate_type(s, t) : 0;
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* ---- delete -------------------------------------------------------------------------------------------------------- */
+
+/* Its CPUs, and those of its parts, are free. */
+static void drain(struct state *s, struct balloon *b)
+{
+	state_save(s, b);
+	rp_idset_or(&s->free, rp_ids_of(&s->free), rp_ids_of(&b->cpus));
+	rp_idset_clear(&b->cpus);
+	rp_idset_clear(&b->shared);
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		drain(s, b->parts[i]);
+}
+
+void balloon_delete(struct state *s, struct balloon *b)
+{
+	state_save_free(s);
+	drain(s, b);
+	state_remove_balloon(s, b);
+}
+
+int32_t balloon_emptied(struct state *s, struct balloon *b)
+{
+	const char *why = "";
+	if (state_count(s, b->type) > (uint64_t)b->type->min_balloons) {
+		balloon_delete(s, b);
+		return 0;
+	}
+	int32_t r = balloon_resize(s, b, 0, &why);
+	if (r)
+		modhost_log(s->h, RP_LOG_WARNING, 0, "%s[%u] can not be shrunk: %s", b->type->name,
+			    b->instance, why);
+	return r == -RP_ENOMEM ? r : 0;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The balloons policy: containers run in balloons, disjoint sets of CPUs that grow and shrink with what their containers ask for.
+ *
+ * A configuration on the machine as it is makes a `struct rp_plan`; what is placed where under it is a `struct state`. A state can always be
+ * made anew from a plan and an image of the one before (image.c), which is what a reload, a reconnect and a restart do alike.
+ *
+ *	keys.c, config.c   section → types              plan.c     types + machine → plan; built-ins, hints, checks
+ *	match.c            globs, expressions, groups   tree.c     the machine as a tree
+ *	resize.c           which CPUs come and go       state.c    balloons, members, undo
+ *	balloon.c          create, resize, delete       choose.c   which type, which balloon
+ *	pin.c              into the transaction         image.c    everything as bytes, and back
+ *	sync.c             everything at once           report.c   zones, metrics, explanations
+ *	outside.c          CPU classes, interrupts      balloons.c the callbacks
+ */
+#ifndef BALLOONS_BALLOONS_H
+#define BALLOONS_BALLOONS_H
+
+#include <stdbool.h>
+
+#include <nri-rp/policy.h>
+
+#include "modules/balloons/match.h"
+#include "modules/balloons/pool.h"
+#include "modules/balloons/tree.h"
+#include "modules/lib/amount.h"
+#include "modules/lib/cpualloc.h"
+#include "modules/lib/cpuclass.h"
+#include "modules/lib/host.h"
+#include "modules/lib/irq.h"
+#include "modules/lib/memalloc.h"
+
+#define ANNOTATION_DOMAIN "resource-policy.nri.io"
+
+/* ---- configuration ------------------------------------------------------------------------------------------------- */
+
+/* What CPUs can be near to, or far from. */
+enum device_kind {
+	DEVICE_PATH,
+	DEVICE_RESERVED,
+	DEVICE_ISOLATED,
+	DEVICE_PERFORMANCE,
+	DEVICE_EFFICIENT,
+	DEVICE_LOAD, /* CPUs that a load class makes slow; they change with the balloons */
+};
+
+struct device {
+	enum device_kind kind;
+	uint32_t load; /* of a LOAD: the class */
+	const char *path; /* of a PATH */
+	struct rp_idset cpus; /* not of a LOAD */
+};
+
+struct load_class {
+	const char *name;
+	enum tree_level level; /* CORE or L2 */
+	bool in_balloon; /* CPUs of one balloon should not load each other either */
+};
+
+struct sched_field {
+	uint32_t field; /* RP_F_… */
+	int64_t value;
+};
+#define SCHED_FIELDS_MAX 9u
+
+struct sched_class {
+	const char *name;
+	struct sched_field fields[SCHED_FIELDS_MAX];
+	uint32_t n_fields;
+};
+
+enum irq_mode { IRQ_NORMAL, IRQ_SINK, IRQ_ISOLATE };
+
+struct indexes {
+	uint32_t *list;
+	uint32_t n;
+};
+
+struct type {
+	const char *name;
+	uint32_t index;
+	rp_cfg at; /* NULL: built in */
+	struct texts namespaces;
+	struct exprs match;
+	const char *group_by; /* "": none */
+	int64_t min_cpus, max_cpus, min_balloons,
+		max_balloons; /* max 0: no limit; max_cpus < 0: nothing fits */
+	bool prefer_new, spread_pods, per_namespace, balancing, spread_cores, hide_threads;
+	bool pin_memory, show_containers, prefer_isolated, balance_parts;
+	enum cpualloc_prio priority;
+	const char *core_type; /* "", "performance", "efficient" */
+	struct texts close_paths, irq_claim;
+	enum irq_mode irq_mode;
+	struct indexes loads;
+	struct indexes close, far; /* devices */
+	bool overloads_itself; /* one of its load classes counts within a balloon */
+	int share; /* enum tree_level, or -1 */
+	uint32_t memory_types; /* MEMALLOC_…; 0: any near */
+	const char *cpu_class_name;
+	uint32_t cpu_class; /* CPUCLASS_NONE: none */
+	int sched; /* index, or -1 */
+	struct texts part_names;
+	struct indexes parts; /* types; some: it is composite */
+};
+
+struct rp_plan {
+	struct pool pool;
+	rp_cfg section;
+	struct amount available, reserved;
+	bool pin_cpu, pin_memory, balancing, spread_cores, show_containers;
+	struct texts reserved_namespaces, controllable;
+	struct exprs preserve;
+	struct type *types;
+	uint32_t n_types;
+	struct type *reserved_type, *default_type;
+	struct load_class *loads;
+	uint32_t n_loads;
+	struct sched_class *scheds;
+	uint32_t n_scheds;
+	struct cpuclass_defs classes;
+	uint32_t idle_class;
+	bool uses_irq;
+	/* From the machine. */
+	struct machine *machine;
+	struct cpualloc *alloc;
+	struct rp_idset allowed, reserved_cpus,
+		sharable; /* sharable: what balloons may share when idle */
+	struct device *devices;
+	uint32_t n_devices;
+	uint32_t idle_at_start; /* CPUs left when the first balloons were made */
+};
+
+extern const struct rp_schema balloons_schema;
+/* Section → plan without its machine part. Errors name the place. */
+int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p);
+/* `hotplug`: CPUs have gone away under a configuration that was fine; what is missing is no error. */
+int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret);
+struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+struct type *plan_type(const struct rp_plan *p, const char *name); /* or NULL */
+
+/* ---- state --------------------------------------------------------------------------------------------------------- */
+
+struct balloon;
+
+/* A container in a balloon. */
+struct member {
+	rp_ctr ctr;
+	rp_pod pod;
+	struct balloon *balloon;
+	uint32_t index; /* in its balloon */
+	uint32_t memory_types;
+	int64_t request, mem_limit;
+	struct member *pod_next, *pod_prev;
+	const char *space, *group; /* tags of its balloon; NULL: not kept */
+	uint32_t qos;
+	bool hide_threads, pin_memory, preserve_memory;
+	bool fresh; /* what depends on its request has to be set */
+};
+
+/* A text that members of a balloon have in common, and how many of them do. */
+struct tag {
+	char *text;
+	uint32_t n;
+	uint64_t emptied; /* operation that made it 0 */
+};
+
+struct tags {
+	struct tag **list;
+	uint32_t n;
+};
+
+struct balloon {
+	const struct type *type;
+	uint32_t instance;
+	uint32_t n_parts;
+	struct balloon **parts; /* of a composite one */
+	struct balloon *whole; /* whose part this is, or NULL */
+	struct rp_idset cpus, shared;
+	memalloc_mask nodes; /* where its members' memory was placed last */
+	struct member **members;
+	uint32_t n_members, cap_members;
+	int64_t request; /* of all members, milli-CPU */
+	struct tags spaces, groups;
+	bool dirty; /* its members have to be pinned anew */
+};
+
+/* Handles to pointers. */
+struct table {
+	struct table_slot {
+		uint64_t key;
+		void *value;
+	} * slots;
+	uint32_t n_slots, n;
+};
+void *table_get(const struct table *t, uint64_t key);
+int32_t table_put(struct table *t, uint64_t key, void *value); /* replaces; -RP_ENOMEM */
+void table_del(struct table *t, uint64_t key);
+
+struct undo;
+
+struct state {
+	const struct modhost *h;
+	const struct rp_plan *plan;
+	struct rp_idset free;
+	struct balloon **list;
+	uint32_t n, cap;
+	struct table by_ctr; /* struct member */
+	struct table by_pod; /* its first member here */
+	struct memalloc *memory; /* NULL: nobody's is pinned */
+	struct rp_idset *load_cpus; /* of each load class */
+	/* What the running operation did. */
+	struct undo *undo;
+	uint32_t n_undo, cap_undo;
+	uint64_t *words; /* sets as they were */
+	uint32_t n_words, cap_words;
+	uint64_t operation;
+	bool failed_undo; /* memory ran out: what was done cannot be taken back, all has to be rebuilt */
+	bool sets_changed; /* some balloon's CPUs */
+	bool image_stale;
+};
+
+int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct state **ret);
+struct state *state_free(struct state *s); /* returns NULL */
+/* An operation begins: what came before is final. */
+void state_begin(struct state *s);
+/* Takes everything back since state_begin, or since a mark. False: that was not possible. */
+uint32_t state_mark(const struct state *s);
+void state_undo_to(struct state *s, uint32_t mark);
+bool state_undo(struct state *s);
+/* Before CPUs, shared CPUs or nodes of a balloon change. */
+void state_save(struct state *s, struct balloon *b);
+void state_save_free(struct state *s);
+
+int32_t state_add_balloon(struct state *s, struct balloon *b);
+void state_remove_balloon(struct state *s, struct balloon *b); /* freed with the next operation */
+struct balloon *balloon_free(struct balloon *b); /* with its parts; returns NULL */
+uint32_t state_count(const struct state *s,
+		     const struct type *t); /* top-level balloons of the type */
+
+struct member *state_member(const struct state *s, rp_ctr ctr);
+/* m is the state's from now on, also when it fails. */
+int32_t state_join(struct state *s, struct balloon *b, struct member *m, const char *space,
+		   const char *group);
+void state_leave(struct state *s, struct member *m);
+int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit);
+const struct tag *tags_find(const struct tags *tags, const char *text); /* with members, or NULL */
+
+/* ---- balloons (balloon.c) ------------------------------------------------------------------------------------------ */
+
+int64_t balloon_avail(const struct balloon *b); /* milli-CPU it has */
+int64_t balloon_max_avail(const struct state *s, const struct balloon *b); /* it could have now */
+/* 0; 1: not applicable, *why says why; or -RP_ENOMEM. The balloon is in the list then. */
+int32_t balloon_create(struct state *s, const struct type *t, struct balloon **ret,
+		       const char **why);
+/* Gives it the CPUs for so much, within its limits. 0; or -RP_ENOSPC or -RP_ENOMEM with the reason, some parts may be resized then. */
+int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const char **why);
+void balloon_delete(struct state *s, struct balloon *b);
+/* The balloons that the configuration wants to be there from the start. */
+int32_t balloon_precreate(struct state *s);
+/* The balloon without members: shrinks it, and deletes it unless it is one of minBalloons. */
+int32_t balloon_emptied(struct state *s, struct balloon *b);
+void balloon_name(const struct balloon *b, char *buf, size_t size);
+#define BALLOON_NAME_MAX 160u
+/* A bare one, for image.c. */
+struct balloon *balloon_alloc(const struct type *t, uint32_t instance);
+int32_t balloon_add_part(struct balloon *b, struct balloon *part);
+uint32_t balloon_free_instance(const struct state *s, const struct type *t);
+
+/* resize.c: n CPUs of the free ones for a balloon, or n of its own to give up. 0, -RP_ENOSPC or -RP_ENOMEM. */
+int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
+int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
+
+/* ---- instance ------------------------------------------------------------------------------------------------------ */
+
+struct image {
+	uint8_t *data;
+	uint32_t size, cap;
+};
+
+struct counters {
+	uint64_t placed, refused, resized;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force; NULL before the first commit */
+	struct state *state;
+	struct image image; /* of the state, for save() */
+	struct image before; /* of the one that sync() is to restore */
+	struct cpuclass *classes;
+	struct irq *irq;
+	bool outside_ready; /* they were told the present configuration */
+	struct counters counters;
+	rp_ctr *ctrs; /* live containers as listed last; those to be placed come to the front */
+	uint32_t cap_ctrs;
+	rp_ctr *waiting; /* containers without a place; perhaps more than there still are */
+	uint32_t n_waiting, cap_waiting;
+	bool in_sync; /* the running operation is one */
+};
+
+/* ---- choosing (choose.c) ------------------------------------------------------------------------------------------- */
+
+#define CHOOSE_TEXT_MAX 512u
+
+struct choice {
+	const struct type *type;
+	struct balloon *balloon;
+	const char *method;
+	bool created;
+	char group[MATCH_VALUE_MAX];
+	char text[CHOOSE_TEXT_MAX]; /* why the type */
+	char error[CHOOSE_TEXT_MAX];
+	rp_cfg decided_at;
+};
+
+/* Leaves the sentence in c->error and returns code. */
+int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Whether the policy leaves the container alone entirely. */
+bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info);
+/* 0, or -RP_EINVAL, as all of these with c->error. */
+int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
+/* 0, or -RP_ENOSPC. May create a balloon. */
+int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
+/* Puts the container in a balloon, that is made large enough. */
+int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
+struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     const struct type *t);
+
+/* ---- into the transaction (pin.c) ---------------------------------------------------------------------------------- */
+
+/* Pins `m` (NULL: nobody in particular) and the members of all balloons whose sets have changed. */
+int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
+int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t);
+/* Kept with a container: where it was. */
+struct record {
+	uint32_t instance;
+	const char *type;
+};
+int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m);
+bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
+/* CPUs its members may use. */
+void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
+
+/* ---- all at once (sync.c, image.c) --------------------------------------------------------------------------------- */
+
+int32_t sync_all(struct rp_instance *inst, rp_txn txn);
+/* After room was made: places those that wait. */
+int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
+int32_t image_write(const struct state *s, struct image *image);
+/* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */
+int32_t image_restore(struct state *s, const struct image *image);
+bool image_valid(const void *data, uint32_t size);
+
+/* ---- out of band (outside.c) --------------------------------------------------------------------------------------- */
+
+/* Hands CPU classes and interrupts to the worker as they follow from the state. */
+void outside_follow(struct rp_instance *inst);
+
+/* ---- reports (report.c) -------------------------------------------------------------------------------------------- */
+
+extern const struct rp_zones balloons_zones;
+extern const struct rp_metrics balloons_metrics;
+extern const struct rp_state balloons_state;
+void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info,
+		   const struct choice *c);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which type of balloon a container gets, and which balloon of that type. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "modules/balloons/balloons.h"
+
+static const char *annotation(struct rp_instance *inst, rp_ctr ctr, const char *key)
+{
+	return inst->h.cache->annotation(inst->h.ctx, ctr, key, NULL);
+}
+
+bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	if (info->flags & RP_CTR_PRESERVE_CPU) {
+		modhost_note(&inst->h, info->ctr, "annotated to keep its CPUs: left alone");
+		return true;
+	}
+	int32_t i = match_any(&inst->h, &inst->plan->preserve, info);
+	if (i >= 0)
+		modhost_note(&inst->h, info->ctr, "preserve.matchExpressions[%d]: left alone", i);
+	return i >= 0;
+}
+
+int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(c->error, sizeof c->error, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+/* ---- type ---------------------------------------------------------------------------------------------------------- */
+
+static bool takes(struct rp_instance *inst, const struct type *t, const struct rp_ctr_info *info,
+		  struct choice *c)
+{
+	int32_t i = match_any(&inst->h, &t->match, info);
+	if (i >= 0) {
+		(void)snprintf(c->text, sizeof c->text, "balloon type %s: matchExpressions[%d]",
+			       t->name, i);
+		return true;
+	}
+	if (!glob_any(&t->namespaces, info->pod_namespace))
+		return false;
+	(void)snprintf(c->text, sizeof c->text, "balloon type %s takes namespace %s", t->name,
+		       info->pod_namespace);
+	return true;
+}
+
+int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+{
+	const struct rp_plan *p = inst->plan;
+	const char *name = annotation(inst, info->ctr, "balloon.balloons." ANNOTATION_DOMAIN);
+	c->type = NULL;
+	if (name) {
+		c->type = plan_type(p, name);
+		if (!c->type)
+			return choose_fail(c, -RP_EINVAL, "no balloon for annotation \"%s\"", name);
+		(void)snprintf(c->text, sizeof c->text, "balloon type %s by annotation", name);
+	}
+	for (uint32_t i = 0; !c->type && i < p->n_types; i++)
+		if (takes(inst, &p->types[i], info, c))
+			c->type = &p->types[i];
+	if (!c->type) {
+		c->type = p->default_type;
+		(void)snprintf(c->text, sizeof c->text, "no balloon type takes it: %s",
+			       c->type->name);
+	}
+	c->decided_at = c->type->at;
+	return 0;
+}
+
+/* ---- balloon ------------------------------------------------------------------------------------------------------- */
+
+/* The best candidate so far: most room, then fewest members, then first in the list. */
+struct search {
+	struct rp_instance *inst;
+	const struct rp_ctr_info *info;
+	const struct type *type;
+	struct balloon *best;
+	int64_t room;
+	uint32_t at;
+};
+
+static void consider(struct search *q, struct balloon *b, uint32_t at, bool inflate)
+{
+	int64_t room =
+		(inflate ? balloon_max_avail(q->inst->state, b) : balloon_avail(b)) - b->request;
+	if (room < q->info->cpu_request)
+		return;
+	/* Even one that asks for nothing needs a CPU to run on. */
+	if (rp_ids_empty(rp_ids_of(&b->cpus)) && balloon_max_avail(q->inst->state, b) < 1000)
+		return;
+	if (q->best && room <= q->room) {
+		if (room < q->room || b->n_members > q->best->n_members)
+			return;
+		if (b->n_members == q->best->n_members && at > q->at)
+			return;
+	}
+	q->best = b;
+	q->room = room;
+	q->at = at;
+}
+
+static bool has_group(const struct balloon *b, const void *arg)
+{
+	return tags_find(&b->groups, arg) != NULL;
+}
+
+static bool has_space(const struct balloon *b, const void *arg)
+{
+	return tags_find(&b->spaces, arg) != NULL;
+}
+
+static bool has_pod(const struct balloon *b, const void *arg)
+{
+	for (const struct member *m = arg; m; m = m->pod_next)
+		if (m->balloon == b)
+			return true;
+	return false;
+}
+
+static struct balloon *best_of(struct search *q, bool inflate,
+			       bool (*has)(const struct balloon *b, const void *arg),
+			       const void *arg)
+{
+	const struct state *s = q->inst->state;
+	q->best = NULL;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == q->type && (!has || has(s->list[i], arg)))
+			consider(q, s->list[i], i, inflate);
+	return q->best;
+}
+
+static struct balloon *same_group(struct search *q, const char *group)
+{
+	return *q->type->group_by ? best_of(q, true, has_group, group) : NULL;
+}
+
+static struct balloon *same_pod(struct search *q)
+{
+	const struct member *m = table_get(&q->inst->state->by_pod, q->info->pod);
+	return m && !q->type->spread_pods ? best_of(q, true, has_pod, m) : NULL;
+}
+
+static struct balloon *empty_one(struct search *q)
+{
+	const struct state *s = q->inst->state;
+	for (uint32_t i = 0; i < s->n; i++) {
+		q->best = NULL;
+		if (s->list[i]->type == q->type && !s->list[i]->n_members)
+			consider(q, s->list[i], i, true);
+		if (q->best)
+			return q->best;
+	}
+	return NULL;
+}
+
+static struct balloon *new_one(struct search *q, struct choice *c)
+{
+	struct state *s = q->inst->state;
+	struct balloon *b = empty_one(q);
+	if (b)
+		return b;
+	int64_t n_free = rp_ids_count(rp_ids_of(&s->free));
+	uint32_t mark = state_mark(s);
+	const char *why = "there are no free CPUs";
+	if (!n_free || n_free < q->type->min_cpus || balloon_create(s, q->type, &b, &why)) {
+		modhost_note(&q->inst->h, q->info->ctr, "no new balloon: %s", why);
+		return NULL;
+	}
+	if (balloon_max_avail(s, b) < q->info->cpu_request || balloon_max_avail(s, b) < 1000) {
+		state_undo_to(s, mark);
+		modhost_note(&q->inst->h, q->info->ctr,
+			     "no new balloon: it could not grow to what the container asks for");
+		return NULL;
+	}
+	c->created = true;
+	return b;
+}
+
+static struct balloon *method(struct search *q, struct choice *c, const char *name,
+			      struct balloon *found)
+{
+	(void)q;
+	if (found)
+		c->method = name;
+	return found;
+}
+
+static struct balloon *find_balloon(struct search *q, struct choice *c, bool grouped)
+{
+	const struct type *t = q->type;
+	struct balloon *b = NULL;
+	if (grouped)
+		b = method(q, c, "same group", same_group(q, c->group));
+	if (!b)
+		b = method(q, c, "same pod", same_pod(q));
+	if (!b && t->per_namespace)
+		b = method(q, c, "same namespace",
+			   best_of(q, true, has_space, q->info->pod_namespace));
+	if (!b && (t->per_namespace || t->prefer_new))
+		b = method(q, c, "a new one", new_one(q, c));
+	if (!b)
+		b = method(q, c, "enough room", best_of(q, false, NULL, NULL));
+	if (!b)
+		b = method(q, c, "can be inflated", best_of(q, true, NULL, NULL));
+	if (!b && !t->per_namespace && !t->prefer_new)
+		b = method(q, c, "a new one", new_one(q, c));
+	return b;
+}
+
+int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+{
+	struct search q = {.inst = inst, .info = info, .type = c->type};
+	bool grouped = false;
+	c->created = false;
+	c->group[0] = '\0';
+	if (*c->type->group_by) {
+		grouped =
+			match_expand(&inst->h, info, c->type->group_by, c->group, sizeof c->group);
+		if (!grouped)
+			modhost_note(&inst->h, info->ctr, "groupBy names what it does not have");
+	}
+	c->balloon = find_balloon(&q, c, grouped);
+	if (!c->balloon)
+		return choose_fail(c, -RP_ENOSPC,
+				   "no suitable balloon instance available (type %s, %lld mCPU)",
+				   c->type->name, (long long)info->cpu_request);
+	return 0;
+}
+
+/* ---- joining ------------------------------------------------------------------------------------------------------- */
+
+/* Kinds of memory from a list as "DRAM, hbm"; 0: malformed. */
+static uint32_t parse_memory_types(const char *text)
+{
+	static const char *const names[] = {"dram", "pmem", "hbm"};
+	uint32_t types = 0;
+	for (;;) {
+		while (*text == ' ' || *text == '\t')
+			text++;
+		size_t n = strcspn(text, ","), len = n;
+		while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+			len--;
+		uint32_t kind = 0;
+		while (kind < 3 &&
+		       (strlen(names[kind]) != len || strncasecmp(names[kind], text, len) != 0))
+			kind++;
+		if (kind == 3)
+			return 0;
+		types |= 1u << kind;
+		if (!text[n])
+			return types;
+		text += n + 1;
+	}
+}
+
+static void read_annotations(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     struct member *m)
+{
+	int hide;
+	const char *text = annotation(inst, info->ctr, "hide-hyperthreads." ANNOTATION_DOMAIN);
+	if (text && modhost_parse_bool(text, &hide) == 0)
+		m->hide_threads = hide;
+	else if (text)
+		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr,
+			    "annotation hide-hyperthreads: \"%.40s\" is ignored", text);
+	text = annotation(inst, info->ctr, "memory-type." ANNOTATION_DOMAIN);
+	uint32_t types = text ? parse_memory_types(text) : 0;
+	if (types)
+		m->memory_types = types;
+	else if (text && *text)
+		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr,
+			    "annotation memory-type: \"%.40s\" is ignored", text);
+}
+
+struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     const struct type *t)
+{
+	struct member *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
+	m->ctr = info->ctr;
+	m->pod = info->pod;
+	m->fresh = true;
+	m->request = info->cpu_request;
+	m->mem_limit = info->mem_limit;
+	m->qos = info->qos;
+	m->hide_threads = t->hide_threads;
+	m->pin_memory = t->pin_memory;
+	m->preserve_memory = info->flags & RP_CTR_PRESERVE_MEM;
+	m->memory_types = t->memory_types;
+	read_annotations(inst, info, m);
+	return m;
+}
+
+int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+{
+	struct state *s = inst->state;
+	struct balloon *b = c->balloon;
+	const struct type *t = b->type;
+	const char *why = "";
+	int64_t want = b->request + info->cpu_request;
+	if (want < 1)
+		want = 1;
+	if (balloon_avail(b) < want) {
+		int32_t r = balloon_resize(s, b, want, &why);
+		if (!r && balloon_avail(b) < want) {
+			r = -RP_ENOSPC;
+			why = "its components can not grow evenly";
+		}
+		if (r)
+			return choose_fail(c, r, "%s[%u] can not be inflated to %lldm: %s", t->name,
+					   b->instance, (long long)want, why);
+		inst->counters.resized++;
+	}
+	struct member *m = choose_member(inst, info, t);
+	if (!m || state_join(s, b, m, t->per_namespace ? info->pod_namespace : NULL,
+			     *t->group_by ? c->group : NULL))
+		return choose_fail(c, -RP_ENOMEM, "out of memory");
+	return 0;
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A section as it is written: types, classes, and what can be said about them without knowing the machine. */
+#include <string.h>
+#include <strings.h>
+
+#include "modules/balloons/balloons.h"
+
+static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
+{
+	return h->config->get(h->ctx, node, path);
+}
+
+static const char *get_text(const struct modhost *h, rp_cfg node, const char *path)
+{
+	return h->config->text(h->ctx, get(h, node, path), "");
+}
+
+static bool get_bool(const struct modhost *h, rp_cfg node, const char *path, bool fallback)
+{
+	return h->config->value(h->ctx, get(h, node, path), RP_T_BOOL, fallback) == 1;
+}
+
+static int64_t get_int(const struct modhost *h, rp_cfg node, const char *path, int64_t fallback)
+{
+	return h->config->value(h->ctx, get(h, node, path), RP_T_INT, fallback);
+}
+
+static int32_t no_memory(const struct modhost *h)
+{
+	return modhost_fail(h, -RP_ENOMEM, "out of memory");
+}
+
+/* `room` further elements stay free behind the list. */
+static int32_t get_texts(const struct modhost *h, struct pool *pool, rp_cfg list, uint32_t room,
+			 struct texts *ret)
+{
+	ret->n = h->config->count(h->ctx, list);
+	ret->list = pool_alloc(pool, (size_t)ret->n + room, sizeof *ret->list);
+	if (!ret->list)
+		return no_memory(h);
+	for (uint32_t i = 0; i < ret->n; i++)
+		ret->list[i] = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
+	return 0;
+}
+
+/* Position of a word in a list that NULL ends, or -1. */
+static int word(const char *const *words, const char *text)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcasecmp(words[i], text) == 0)
+			return i;
+	return -1;
+}
+
+/* ---- scheduling classes -------------------------------------------------------------------------------------------- */
+
+static const char *const sched_policies[] = {"none", "other", "fifo",	  "rr", "batch",
+					     "iso",  "idle",  "deadline", NULL};
+/* Linux's numbers; none is nothing to set. */
+static const int64_t sched_policy_values[] = {-1, 0, 1, 2, 3, 4, 5, 6};
+static const char *const sched_flags[] = {"reset-on-fork",  "reclaim",	   "dl-overrun",
+					  "keep-policy",    "keep-params", "util-clamp-min",
+					  "util-clamp-max", NULL};
+static const char *const io_classes[] = {"none", "rt", "be", "idle", NULL};
+
+static void add_field(struct sched_class *c, uint32_t field, int64_t value)
+{
+	c->fields[c->n_fields++] = (struct sched_field){field, value};
+}
+
+static int32_t read_sched_flags(const struct modhost *h, rp_cfg list, struct sched_class *c)
+{
+	int64_t bits = 0;
+	uint32_t n = h->config->count(h->ctx, list);
+	for (uint32_t i = 0; i < n; i++) {
+		rp_cfg node = h->config->item(h->ctx, list, i);
+		const char *name = h->config->text(h->ctx, node, "");
+		int bit = word(sched_flags, name);
+		if (bit < 0)
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "scheduling class %s: unknown flag \"%s\"", c->name,
+					       name);
+		bits |= INT64_C(1) << bit;
+	}
+	if (n)
+		add_field(c, RP_F_SCHED_FLAGS, bits);
+	return 0;
+}
+
+static int32_t read_sched(const struct modhost *h, rp_cfg node, struct sched_class *c)
+{
+	static const struct {
+		const char *key;
+		uint32_t field;
+	} numbers[] = {
+		{"priority", RP_F_SCHED_PRIORITY}, {"nice", RP_F_NICE},
+		{"runtime", RP_F_SCHED_RUNTIME},   {"deadline", RP_F_SCHED_DEADLINE},
+		{"period", RP_F_SCHED_PERIOD},	   {"ioPriority", RP_F_IO_PRIORITY},
+	};
+	c->name = get_text(h, node, "name");
+	int policy = word(sched_policies, get_text(h, node, "policy"));
+	if (policy > 0)
+		add_field(c, RP_F_SCHED_POLICY, sched_policy_values[policy]);
+	int io = word(io_classes, get_text(h, node, "ioClass"));
+	if (io > 0)
+		add_field(c, RP_F_IO_CLASS, io);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		if (get(h, node, numbers[i].key))
+			add_field(c, numbers[i].field, get_int(h, node, numbers[i].key, 0));
+	return read_sched_flags(h, get(h, node, "flags"), c);
+}
+
+static int32_t read_scheds(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg list = get(h, p->section, "schedulingClasses");
+	p->n_scheds = h->config->count(h->ctx, list);
+	p->scheds = pool_alloc(&p->pool, p->n_scheds, sizeof *p->scheds);
+	if (!p->scheds)
+		return no_memory(h);
+	for (uint32_t i = 0; i < p->n_scheds; i++) {
+		rp_cfg node = h->config->item(h->ctx, list, i);
+		int32_t r = read_sched(h, node, &p->scheds[i]);
+		if (r)
+			return r;
+		for (uint32_t k = 0; k < i; k++)
+			if (strcmp(p->scheds[k].name, p->scheds[i].name) == 0)
+				return modhost_fail_at(h, node, -RP_EINVAL,
+						       "two scheduling classes are named \"%s\"",
+						       p->scheds[i].name);
+	}
+	return 0;
+}
+
+static int32_t read_loads(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg list = get(h, p->section, "loadClasses");
+	p->n_loads = h->config->count(h->ctx, list);
+	p->loads = pool_alloc(&p->pool, p->n_loads, sizeof *p->loads);
+	if (!p->loads)
+		return no_memory(h);
+	for (uint32_t i = 0; i < p->n_loads; i++) {
+		rp_cfg node = h->config->item(h->ctx, list, i);
+		struct load_class *c = &p->loads[i];
+		c->name = get_text(h, node, "name");
+		c->level = strcmp(get_text(h, node, "level"), "core") == 0 ? TREE_CORE : TREE_L2;
+		c->in_balloon = get_bool(h, node, "overloadsLevelInBalloon", false);
+		if (!*c->name)
+			return modhost_fail_at(h, node, -RP_EINVAL, "a load class needs a name");
+		for (uint32_t k = 0; k < i; k++)
+			if (strcmp(p->loads[k].name, c->name) == 0)
+				return modhost_fail_at(h, node, -RP_EINVAL,
+						       "two load classes are named \"%s\"",
+						       c->name);
+	}
+	return 0;
+}
+
+/* ---- types --------------------------------------------------------------------------------------------------------- */
+
+static int32_t read_memory_types(const struct modhost *h, struct type *t)
+{
+	static const char *const names[] = {"dram", "pmem", "hbm", NULL};
+	rp_cfg list = get(h, t->at, "memoryTypes");
+	uint32_t n = h->config->count(h->ctx, list);
+	for (uint32_t i = 0; i < n; i++) {
+		rp_cfg node = h->config->item(h->ctx, list, i);
+		const char *name = h->config->text(h->ctx, node, "");
+		int kind = word(names, name);
+		if (kind < 0)
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "balloon type %s: unknown memory type \"%s\"",
+					       t->name, name);
+		t->memory_types |= 1u << kind;
+	}
+	return 0;
+}
+
+static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struct type *t)
+{
+	rp_cfg list = get(h, t->at, "loads");
+	uint32_t n = h->config->count(h->ctx, list);
+	t->loads.list = pool_alloc(&p->pool, n, sizeof *t->loads.list);
+	if (!t->loads.list)
+		return no_memory(h);
+	for (uint32_t i = 0; i < n; i++) {
+		rp_cfg node = h->config->item(h->ctx, list, i);
+		const char *name = h->config->text(h->ctx, node, "");
+		uint32_t k = 0, seen = 0;
+		while (k < p->n_loads && strcmp(p->loads[k].name, name) != 0)
+			k++;
+		if (k == p->n_loads)
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "balloon type %s: there is no load class \"%s\"",
+					       t->name, name);
+		while (seen < t->loads.n && t->loads.list[seen] != k)
+			seen++;
+		if (seen == t->loads.n)
+			t->loads.list[t->loads.n++] = k;
+		t->overloads_itself = t->overloads_itself || p->loads[k].in_balloon;
+	}
+	return 0;
+}
+
+static void read_sizes(const struct modhost *h, struct type *t)
+{
+	t->min_cpus = get_int(h, t->at, "minCPUs", 0);
+	t->max_cpus = get_int(h, t->at, "maxCPUs", 0);
+	t->min_balloons = get_int(h, t->at, "minBalloons", 0);
+	t->max_balloons = get_int(h, t->at, "maxBalloons", 0);
+}
+
+static void read_preferences(const struct modhost *h, const struct rp_plan *p, struct type *t)
+{
+	static const char *const priorities[] = {"high", "normal", "low", "none", NULL};
+	static const char *const levels[] = {"system",	"package", "die",    "numa",
+					     "l2cache", "core",	   "thread", NULL};
+	rp_cfg at = t->at;
+	t->group_by = get_text(h, at, "groupBy");
+	t->prefer_new = get_bool(h, at, "preferNewBalloons", false);
+	t->spread_pods = get_bool(h, at, "preferSpreadingPods", false);
+	t->per_namespace = get_bool(h, at, "preferPerNamespaceBalloon", false);
+	t->hide_threads = get_bool(h, at, "hideHyperthreads", false);
+	t->prefer_isolated = get_bool(h, at, "preferIsolCpus", false);
+	t->balancing = get_bool(h, at, "allocatorTopologyBalancing", p->balancing);
+	t->spread_cores = get_bool(h, at, "preferSpreadOnPhysicalCores", p->spread_cores);
+	t->pin_memory = get_bool(h, at, "pinMemory", p->pin_memory);
+	t->show_containers = get_bool(h, at, "showContainersInNrt", p->show_containers);
+	const char *priority = h->config->text(h->ctx, get(h, at, "allocatorPriority"), "high");
+	int prio = word(priorities, priority);
+	t->priority = prio < 0 ? CPUALLOC_NONE : (enum cpualloc_prio)prio;
+	t->share = word(levels, get_text(h, at, "shareIdleCPUsInSame"));
+	t->core_type = get_text(h, at, "preferCoreType");
+	t->cpu_class_name = get_text(h, at, "cpuClass");
+	const char *mode = get_text(h, at, "irqMode");
+	t->irq_mode = strcmp(mode, "sink") == 0	     ? IRQ_SINK
+		      : strcmp(mode, "isolate") == 0 ? IRQ_ISOLATE
+						     : IRQ_NORMAL;
+	t->balance_parts = strcmp(get_text(h, at, "componentCreation"), "balance-balloons") == 0;
+}
+
+static int32_t read_parts(const struct modhost *h, struct rp_plan *p, struct type *t)
+{
+	rp_cfg list = get(h, t->at, "components");
+	uint32_t n = h->config->count(h->ctx, list);
+	t->part_names = (struct texts){pool_alloc(&p->pool, n, sizeof *t->part_names.list), n};
+	t->parts.list = pool_alloc(&p->pool, n, sizeof *t->parts.list);
+	if (!t->part_names.list || !t->parts.list)
+		return no_memory(h);
+	for (uint32_t i = 0; i < n; i++)
+		t->part_names.list[i] =
+			get_text(h, h->config->item(h->ctx, list, i), "balloonType");
+	if (!n && *get_text(h, t->at, "componentCreation"))
+		return modhost_fail_at(h, get(h, t->at, "componentCreation"), -RP_EINVAL,
+				       "balloon type %s: componentCreation without components",
+				       t->name);
+	return 0;
+}
+
+static int32_t check_composite(const struct modhost *h, const struct type *t)
+{
+	static const char *const forbidden[] = {"cpuClass",
+						"preferSpreadOnPhysicalCores",
+						"allocatorTopologyBalancing",
+						"preferCloseToDevices",
+						"preferIsolCpus",
+						"preferCoreType"};
+	for (size_t i = 0; t->part_names.n && i < sizeof forbidden / sizeof forbidden[0]; i++) {
+		rp_cfg node = get(h, t->at, forbidden[i]);
+		bool list = h->config->kind(h->ctx, node) == RP_NODE_LIST;
+		if (node && (list ? h->config->count(h->ctx, node) > 0
+				  : *h->config->text(h->ctx, node, "") != '\0'))
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "balloon type %s has components: %s belongs to "
+					       "these",
+					       t->name, forbidden[i]);
+	}
+	return 0;
+}
+
+static int32_t check_type(const struct modhost *h, const struct type *t)
+{
+	if (!*t->name)
+		return modhost_fail_at(h, t->at, -RP_EINVAL, "a balloon type needs a name");
+	if (t->min_cpus < 0 && t->max_cpus >= 0)
+		return modhost_fail_at(h, get(h, t->at, "minCPUs"), -RP_EINVAL,
+				       "balloon type %s: minCPUs is negative", t->name);
+	if (t->max_cpus > 0 && t->min_cpus > t->max_cpus)
+		return modhost_fail_at(h, get(h, t->at, "minCPUs"), -RP_EINVAL,
+				       "balloon type %s: minCPUs %lld is more than maxCPUs %lld",
+				       t->name, (long long)t->min_cpus, (long long)t->max_cpus);
+	if (t->max_cpus < 0 && t->min_cpus > 0)
+		return modhost_fail_at(h, get(h, t->at, "minCPUs"), -RP_EINVAL,
+				       "balloon type %s: minCPUs %lld, but maxCPUs forbids any",
+				       t->name, (long long)t->min_cpus);
+	if (t->max_balloons && t->min_balloons > t->max_balloons)
+		return modhost_fail_at(
+			h, get(h, t->at, "minBalloons"), -RP_EINVAL,
+			"balloon type %s: minBalloons %lld is more than maxBalloons %lld", t->name,
+			(long long)t->min_balloons, (long long)t->max_balloons);
+	const char *wrong = match_check_text(t->group_by);
+	if (wrong)
+		return modhost_fail_at(h, get(h, t->at, "groupBy"), -RP_EINVAL,
+				       "balloon type %s: bad groupBy \"%s\": %s", t->name,
+				       t->group_by, wrong);
+	return check_composite(h, t);
+}
+
+static int32_t find_sched(const struct modhost *h, const struct rp_plan *p, struct type *t)
+{
+	const char *name = get_text(h, t->at, "schedulingClass");
+	t->sched = -1;
+	for (uint32_t i = 0; i < p->n_scheds; i++)
+		if (strcmp(p->scheds[i].name, name) == 0)
+			t->sched = (int)i;
+	if (*name && t->sched < 0)
+		return modhost_fail_at(h, get(h, t->at, "schedulingClass"), -RP_EINVAL,
+				       "balloon type %s: there is no scheduling class \"%s\"",
+				       t->name, name);
+	return 0;
+}
+
+static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, struct type *t)
+{
+	char what[BALLOON_NAME_MAX];
+	t->at = at;
+	t->name = get_text(h, at, "name");
+	read_sizes(h, t);
+	read_preferences(h, p, t);
+	(void)snprintf(what, sizeof what, "balloon type %s", t->name);
+	/* For the namespaces that the reserved type gets besides. */
+	int32_t r = get_texts(h, &p->pool, get(h, at, "namespaces"), 1 + p->reserved_namespaces.n,
+			      &t->namespaces);
+	if (!r)
+		r = match_read(h, &p->pool, get(h, at, "matchExpressions"), what, &t->match);
+	if (!r)
+		r = get_texts(h, &p->pool, get(h, at, "preferCloseToDevices"), 0, &t->close_paths);
+	if (!r)
+		r = get_texts(h, &p->pool, get(h, at, "irqClaim"), 0, &t->irq_claim);
+	if (!r)
+		r = read_memory_types(h, t);
+	if (!r)
+		r = read_type_loads(h, p, t);
+	if (!r)
+		r = find_sched(h, p, t);
+	if (!r)
+		r = read_parts(h, p, t);
+	return r ? r : check_type(h, t);
+}
+
+static int32_t read_types(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg list = get(h, p->section, "balloonTypes");
+	uint32_t n = h->config->count(h->ctx, list);
+	/* The first and the last place are for the built-in types. */
+	p->types = pool_alloc(&p->pool, (size_t)n + 2, sizeof *p->types);
+	if (!p->types)
+		return no_memory(h);
+	p->types++;
+	p->n_types = n;
+	for (uint32_t i = 0; i < n; i++) {
+		rp_cfg at = h->config->item(h->ctx, list, i);
+		int32_t r = read_type(h, p, at, &p->types[i]);
+		if (r)
+			return r;
+		for (uint32_t k = 0; k < i; k++)
+			if (strcmp(p->types[k].name, p->types[i].name) == 0)
+				return modhost_fail_at(h, at, -RP_EINVAL,
+						       "two balloon types are named \"%s\"",
+						       p->types[i].name);
+	}
+	return 0;
+}
+
+/* ---- the section --------------------------------------------------------------------------------------------------- */
+
+static int32_t read_controllable(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg list = get(h, p->section, "controllableInterrupts");
+	int32_t r = get_texts(h, &p->pool, list, 0, &p->controllable);
+	for (uint32_t i = 0; !r && i < p->controllable.n; i++) {
+		if (!glob_valid(p->controllable.list[i]))
+			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
+					    "\"%s\" is not a well-formed glob",
+					    p->controllable.list[i]);
+		/* "*" is everything here, slashes or not. */
+		if (!r && strcmp(p->controllable.list[i], "*") == 0) {
+			p->controllable.n = 0;
+			break;
+		}
+	}
+	return r;
+}
+
+static int32_t read_amounts(const struct modhost *h, struct rp_plan *p)
+{
+	int32_t r = amount_read(h, get(h, p->section, "availableResources.cpu"),
+				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
+	if (!r)
+		r = amount_read(h, get(h, p->section, "reservedResources.cpu"), AMOUNT_TAKES_ANY,
+				&p->reserved);
+	return r;
+}
+
+static int32_t read_reserved_namespaces(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg list = get(h, p->section, "reservedPoolNamespaces");
+	return get_texts(h, &p->pool, list, 0, &p->reserved_namespaces);
+}
+
+static void find_class(const struct modhost *h, const struct rp_plan *p, const char *name,
+		       const char *of, uint32_t *ret)
+{
+	*ret = cpuclass_find(&p->classes, *name ? name : "default");
+	if (*name && *ret == CPUCLASS_NONE)
+		modhost_log(h, RP_LOG_WARNING, 0, "%s: there is no CPU class \"%s\"", of, name);
+}
+
+static void find_classes(const struct modhost *h, struct rp_plan *p)
+{
+	find_class(h, p, get_text(h, p->section, "idleCPUClass"), "idleCPUClass", &p->idle_class);
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		struct type *t = &p->types[i];
+		find_class(h, p, t->cpu_class_name, t->name, &t->cpu_class);
+	}
+	if (p->idle_class != CPUCLASS_NONE && p->classes.list[p->idle_class].turbo_priority > 0)
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "idle CPUs compete for turbo: class %s has a turboPriority",
+			    p->classes.list[p->idle_class].name);
+}
+
+int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
+{
+	p->section = section;
+	p->pin_cpu = get_bool(h, section, "pinCPU", true);
+	p->pin_memory = get_bool(h, section, "pinMemory", true);
+	p->balancing = get_bool(h, section, "allocatorTopologyBalancing", false);
+	p->spread_cores = get_bool(h, section, "preferSpreadOnPhysicalCores", false);
+	p->show_containers = get_bool(h, section, "showContainersInNrt", false);
+	int32_t r = read_amounts(h, p);
+	if (!r)
+		r = read_reserved_namespaces(h, p);
+	if (!r)
+		r = match_read(h, &p->pool, get(h, section, "preserve.matchExpressions"),
+			       "preserve", &p->preserve);
+	if (!r)
+		r = read_controllable(h, p);
+	if (!r)
+		r = cpuclass_read(h, section, &p->classes);
+	if (!r)
+		r = read_loads(h, p);
+	if (!r)
+		r = read_scheds(h, p);
+	if (!r)
+		r = read_types(h, p);
+	if (!r)
+		find_classes(h, p);
+	return r;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All balloons as bytes, for the daemon's next run and for the next configuration. Written and read on one machine only:
+ *
+ *	u32 version
+ *	balloons: u16 length of the type's name, its bytes, u32 instance, u16 parts, u16 runs of CPUs, u16 first and u16 last of each; then
+ *	its parts in the same form
+ */
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+
+#define IMAGE_VERSION 1u
+#define IMAGE_DEPTH_MAX 32u
+
+/* ---- writing ------------------------------------------------------------------------------------------------------- */
+
+static int32_t put(struct image *im, const void *data, size_t n)
+{
+	if (im->cap - im->size < n) {
+		size_t cap = (im->size + n) * 2 + 256;
+		uint8_t *grown = realloc(im->data, cap);
+		if (!grown)
+			return -RP_ENOMEM;
+		im->data = grown;
+		im->cap = (uint32_t)cap;
+	}
+	memcpy(im->data + im->size, data, n);
+	im->size += (uint32_t)n;
+	return 0;
+}
+
+static int32_t put16(struct image *im, uint32_t n)
+{
+	uint16_t v = (uint16_t)n;
+	return put(im, &v, sizeof v);
+}
+
+/* Calls f with each run of CPUs. How many there are. */
+static uint32_t put_runs(struct image *im, struct rp_ids cpus, int32_t *ret)
+{
+	uint32_t n = 0;
+	for (uint32_t id = rp_ids_first(cpus); id != RP_IDSET_NONE; n++) {
+		uint32_t end = id;
+		while (rp_ids_has(cpus, end + 1))
+			end++;
+		if (im && !*ret)
+			*ret = put16(im, id);
+		if (im && !*ret)
+			*ret = put16(im, end);
+		id = rp_ids_next(cpus, end);
+	}
+	return n;
+}
+
+static int32_t put_balloon(struct image *im, const struct balloon *b)
+{
+	size_t n = strlen(b->type->name);
+	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
+		return 0;
+	int32_t r = put16(im, (uint32_t)n);
+	if (!r)
+		r = put(im, b->type->name, n);
+	if (!r)
+		r = put(im, &b->instance, sizeof b->instance);
+	if (!r)
+		r = put16(im, b->n_parts);
+	if (!r)
+		r = put16(im, put_runs(NULL, rp_ids_of(&b->cpus), &r));
+	if (!r)
+		(void)put_runs(im, rp_ids_of(&b->cpus), &r);
+	for (uint32_t i = 0; !r && i < b->n_parts; i++)
+		r = put_balloon(im, b->parts[i]);
+	return r;
+}
+
+int32_t image_write(const struct state *s, struct image *im)
+{
+	uint32_t version = IMAGE_VERSION;
+	im->size = 0;
+	int32_t r = put(im, &version, sizeof version);
+	for (uint32_t i = 0; !r && i < s->n; i++) {
+		uint32_t size = im->size;
+		r = put_balloon(im, s->list[i]);
+		/* What is left out is found again by nobody: its containers are placed anew after a restart. */
+		if (im->size > RP_STATE_MAX)
+			im->size = size;
+	}
+	return r;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------- */
+
+struct reader {
+	const uint8_t *at, *end;
+};
+
+static bool take(struct reader *r, void *ret, size_t n)
+{
+	if ((size_t)(r->end - r->at) < n)
+		return false;
+	memcpy(ret, r->at, n);
+	r->at += n;
+	return true;
+}
+
+struct head {
+	const char *name;
+	uint16_t name_len, n_parts, n_runs;
+	uint32_t instance;
+	struct rp_idset cpus;
+};
+
+static bool take_head(struct reader *r, struct head *ret)
+{
+	rp_idset_clear(&ret->cpus);
+	if (!take(r, &ret->name_len, 2) || r->end - r->at < ret->name_len)
+		return false;
+	ret->name = (const char *)r->at;
+	r->at += ret->name_len;
+	if (!take(r, &ret->instance, 4) || !take(r, &ret->n_parts, 2) || !take(r, &ret->n_runs, 2))
+		return false;
+	for (uint32_t i = 0; i < ret->n_runs; i++) {
+		uint16_t first, last;
+		if (!take(r, &first, 2) || !take(r, &last, 2) || first > last ||
+		    last >= RP_CPUS_MAX)
+			return false;
+		rp_idset_add_range(&ret->cpus, first, last);
+	}
+	return true;
+}
+
+static bool skip_balloon(struct reader *r, uint32_t depth)
+{
+	struct head head;
+	if (depth > IMAGE_DEPTH_MAX || !take_head(r, &head))
+		return false;
+	for (uint32_t i = 0; i < head.n_parts; i++)
+		if (!skip_balloon(r, depth + 1))
+			return false;
+	return true;
+}
+
+static bool open_image(struct reader *r, const void *data, uint32_t size)
+{
+	uint32_t version;
+	*r = (struct reader){data, (const uint8_t *)data + size};
+	return size && take(r, &version, sizeof version) && version == IMAGE_VERSION;
+}
+
+bool image_valid(const void *data, uint32_t size)
+{
+	struct reader r;
+	if (!open_image(&r, data, size))
+		return false;
+	while (r.at < r.end)
+		if (!skip_balloon(&r, 0))
+			return false;
+	return true;
+}
+
+static const struct type *type_of(const struct rp_plan *p, const struct head *head)
+{
+	for (uint32_t i = 0; i < p->n_types; i++)
+		if (strlen(p->types[i].name) == head->name_len &&
+		    memcmp(p->types[i].name, head->name, head->name_len) == 0)
+			return &p->types[i];
+	return NULL;
+}
+
+/* Could a balloon of this type have this part in this place? */
+static bool part_fits(const struct type *t, const struct type *part, uint32_t place)
+{
+	if (!t->balance_parts)
+		return t->parts.list[place] == part->index;
+	for (uint32_t i = 0; i < t->parts.n; i++)
+		if (t->parts.list[i] == part->index)
+			return true;
+	return false;
+}
+
+/* Reads a balloon with CPUs out of `free`. The reader is behind it in any case. *ret is NULL when it is not possible any more. */
+static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_idset *free,
+			    struct balloon **ret)
+{
+	struct head head;
+	*ret = NULL;
+	if (!take_head(r, &head))
+		return -RP_EINVAL;
+	const struct type *t = type_of(s->plan, &head);
+	uint32_t n_parts = t && t->balance_parts ? t->parts.n > 0 : t ? t->parts.n : 0;
+	bool fits = t && head.n_parts == n_parts &&
+		    rp_ids_subset(rp_ids_of(&head.cpus), rp_ids_of(free));
+	struct balloon *b = fits ? balloon_alloc(t, head.instance) : NULL;
+	int32_t result = fits && !b ? -RP_ENOMEM : 0;
+	if (b)
+		rp_idset_copy(&b->cpus, rp_ids_of(&head.cpus));
+	for (uint32_t i = 0; !result && i < head.n_parts; i++) {
+		struct balloon *part;
+		result = read_balloon(s, r, free, &part);
+		fits = fits && part && part_fits(t, part->type, i);
+		if (fits && !result && !balloon_add_part(b, part))
+			continue;
+		balloon_free(part);
+	}
+	if (fits && !result && !n_parts)
+		rp_idset_andnot(free, rp_ids_of(free), rp_ids_of(&b->cpus));
+	if (result || !fits || b->n_parts != n_parts)
+		b = balloon_free(b);
+	*ret = b;
+	return result;
+}
+
+static bool is_welcome(const struct state *s, const struct balloon *b)
+{
+	const struct type *t = b->type;
+	if (t->max_balloons && state_count(s, t) >= (uint64_t)t->max_balloons)
+		return false;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == t && s->list[i]->instance == b->instance)
+			return false;
+	return true;
+}
+
+int32_t image_restore(struct state *s, const struct image *im)
+{
+	struct reader r;
+	if (!image_valid(im->data, im->size) || !open_image(&r, im->data, im->size))
+		return 0;
+	while (r.at < r.end) {
+		struct balloon *b;
+		struct rp_idset free;
+		rp_idset_copy(&free, rp_ids_of(&s->free));
+		int32_t result = read_balloon(s, &r, &free, &b);
+		if (result)
+			return result;
+		if (!b)
+			continue;
+		if (!is_welcome(s, b)) {
+			balloon_free(b);
+			continue;
+		}
+		if (state_add_balloon(s, b)) {
+			balloon_free(b);
+			return -RP_ENOMEM;
+		}
+		state_save_free(s);
+		rp_idset_copy(&s->free, rp_ids_of(&free));
+		b->dirty = true;
+	}
+	return 0;
+}

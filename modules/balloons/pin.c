@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From balloons to what containers get. Only what an operation has changed is looked at. */
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+
+struct pin {
+	struct rp_instance *inst;
+	rp_txn txn;
+	const struct balloon *balloon;
+	struct rp_idset cpus, one_per_core;
+	bool has_one_per_core;
+	bool nodes_changed;
+};
+
+void pin_pinnable(const struct balloon *b, struct rp_idset *ret)
+{
+	rp_idset_or(ret, rp_ids_of(&b->cpus), rp_ids_of(&b->shared));
+}
+
+/* ---- idle CPUs ----------------------------------------------------------------------------------------------------- */
+
+static void share_idle(struct state *s, struct balloon *b, struct rp_ids idle)
+{
+	struct rp_idset shared;
+	rp_idset_clear(&shared);
+	machine_surround(s->plan->machine, (enum tree_level)b->type->share, rp_ids_of(&b->cpus),
+			 &shared);
+	rp_idset_and(&shared, rp_ids_of(&shared), idle);
+	if (rp_ids_equal(rp_ids_of(&shared), rp_ids_of(&b->shared)))
+		return;
+	state_save(s, b);
+	rp_idset_copy(&b->shared, rp_ids_of(&shared));
+}
+
+static void share_all(struct state *s)
+{
+	struct rp_idset idle;
+	rp_idset_and(&idle, rp_ids_of(&s->free), rp_ids_of(&s->plan->sharable));
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type->share >= 0)
+			share_idle(s, s->list[i], rp_ids_of(&idle));
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------- */
+
+static int32_t set_mems(const struct pin *p, rp_ctr ctr, memalloc_mask zone)
+{
+	const struct modhost *h = &p->inst->h;
+	struct rp_idset nodes;
+	memalloc_ids(p->inst->state->memory, zone, &nodes);
+	return rp_ids_empty(rp_ids_of(&nodes))
+		       ? 0
+		       : h->cache->set_mems(h->ctx, p->txn, ctr, rp_ids_of(&nodes));
+}
+
+static int32_t set_moved(const struct pin *p)
+{
+	const struct memalloc_move *moves;
+	uint32_t n = memalloc_moves(p->inst->state->memory, &moves);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct member *m = state_member(p->inst->state, moves[i].id);
+		int32_t r = m && !m->preserve_memory ? set_mems(p, m->ctr, moves[i].zone) : 0;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* Counts what it has, and leaves it there. */
+static int32_t preserve_memory(const struct pin *p, const struct member *m)
+{
+	const struct modhost *h = &p->inst->h;
+	struct memalloc *mem = p->inst->state->memory;
+	struct rp_ctr_info info = {.size = sizeof info};
+	memalloc_mask zone;
+	if (memalloc_zone(mem, m->ctr, &zone) == 0)
+		return 0;
+	int32_t r = h->cache->get_ctr(h->ctx, m->ctr, &info);
+	if (r)
+		return r;
+	struct memalloc_request req = {
+		.id = m->ctr,
+		.size = m->mem_limit,
+		.nodes = memalloc_mask_of(mem, info.mems),
+		.priority = MEMALLOC_PRIO_PRESERVED,
+	};
+	if (!req.nodes)
+		return 0;
+	if (memalloc_allocate(mem, &req, &zone) == 0)
+		return set_moved(p);
+	modhost_log(h, RP_LOG_WARNING, m->ctr, "its memory can not be accounted for: %s",
+		    memalloc_why(mem));
+	return 0;
+}
+
+static int32_t place_memory(const struct pin *p, const struct member *m)
+{
+	static const uint32_t priorities[] = {MEMALLOC_PRIO_GUARANTEED, MEMALLOC_PRIO_BURSTABLE,
+					      MEMALLOC_PRIO_BEST_EFFORT};
+	struct memalloc *mem = p->inst->state->memory;
+	memalloc_mask zone;
+	bool known = memalloc_zone(mem, m->ctr, &zone) == 0;
+	if (known && !p->nodes_changed && !m->fresh)
+		return 0;
+	struct memalloc_request req = {
+		.id = m->ctr,
+		.size = m->mem_limit,
+		.nodes = p->balloon->nodes,
+		.types = m->memory_types,
+		.priority = priorities[m->qos < 3 ? m->qos : 2],
+	};
+	int r = !req.nodes ? -RP_EINVAL
+		: known	   ? memalloc_replace(mem, &req, &zone)
+			   : memalloc_allocate(mem, &req, &zone);
+	if (!r) {
+		r = set_moved(p);
+		return r ? r : set_mems(p, m->ctr, zone);
+	}
+	modhost_log(&p->inst->h, RP_LOG_WARNING, m->ctr, "no memory for it near its CPUs: %s",
+		    req.nodes ? memalloc_why(mem) : "they are near none");
+	return known ? 0 : set_mems(p, m->ctr, req.nodes & memalloc_with_memory(mem));
+}
+
+/* ---- one container ------------------------------------------------------------------------------------------------- */
+
+static struct rp_ids visible(struct pin *p, const struct member *m)
+{
+	if (!m->hide_threads)
+		return rp_ids_of(&p->cpus);
+	if (!p->has_one_per_core)
+		machine_one_per_core(p->inst->plan->machine, rp_ids_of(&p->cpus), &p->one_per_core);
+	p->has_one_per_core = true;
+	return rp_ids_of(&p->one_per_core);
+}
+
+static int32_t set_shares(const struct pin *p, const struct member *m)
+{
+	const struct modhost *h = &p->inst->h;
+	if (m->request <= 0)
+		return 0;
+	int64_t shares = m->request > 256000 ? 262144 : m->request * 1024 / 1000;
+	return h->cache->set_int(h->ctx, p->txn, m->ctr, RP_F_SHARES, shares < 2 ? 2 : shares);
+}
+
+static int32_t pin_member(struct pin *p, struct member *m)
+{
+	const struct modhost *h = &p->inst->h;
+	int32_t r = 0;
+	if (p->inst->plan->pin_cpu) {
+		struct rp_ids cpus = visible(p, m);
+		if (!rp_ids_empty(cpus))
+			r = h->cache->set_cpus(h->ctx, p->txn, m->ctr, cpus);
+		if (!r && m->fresh)
+			r = set_shares(p, m);
+	}
+	if (!r && m->pin_memory && p->inst->state->memory)
+		r = m->preserve_memory ? preserve_memory(p, m) : place_memory(p, m);
+	m->fresh = false;
+	return r;
+}
+
+/* ---- balloons ------------------------------------------------------------------------------------------------------ */
+
+static void begin_balloon(struct pin *p, struct balloon *b)
+{
+	struct state *s = p->inst->state;
+	const struct machine *m = s->plan->machine;
+	struct rp_idset nodes;
+	p->balloon = b;
+	p->has_one_per_core = p->nodes_changed = false;
+	pin_pinnable(b, &p->cpus);
+	if (!s->memory || (!b->dirty && b->nodes))
+		return;
+	rp_idset_clear(&nodes);
+	RP_IDS_EACH (cpu, rp_ids_of(&p->cpus))
+		rp_idset_add(&nodes, m->node_of[cpu]);
+	memalloc_mask mask = memalloc_mask_of(s->memory, rp_ids_of(&nodes));
+	if (mask == b->nodes)
+		return;
+	state_save(s, b);
+	b->nodes = mask;
+	p->nodes_changed = true;
+}
+
+static int32_t pin_all(struct pin *p, struct balloon *b)
+{
+	int32_t r = 0;
+	begin_balloon(p, b);
+	for (uint32_t i = 0; !r && i < b->n_members; i++)
+		r = pin_member(p, b->members[i]);
+	b->dirty = false;
+	return r;
+}
+
+int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m)
+{
+	struct state *s = inst->state;
+	struct pin p = {.inst = inst, .txn = txn};
+	int32_t r = 0;
+	if (s->sets_changed)
+		share_all(s);
+	if (m && !m->balloon->dirty) {
+		begin_balloon(&p, m->balloon);
+		r = pin_member(&p, m);
+	}
+	for (uint32_t i = 0; !r && i < s->n; i++)
+		if (s->list[i]->dirty)
+			r = pin_all(&p, s->list[i]);
+	return r;
+}
+
+/* ---- once ---------------------------------------------------------------------------------------------------------- */
+
+int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t)
+{
+	const struct modhost *h = &inst->h;
+	const struct rp_plan *p = inst->plan;
+	int at = t->sched;
+	const char *name =
+		h->cache->annotation(h->ctx, ctr, "scheduling-class." ANNOTATION_DOMAIN, NULL);
+	for (uint32_t i = 0; name && i < p->n_scheds; i++)
+		if (strcmp(p->scheds[i].name, name) == 0)
+			at = (int)i;
+	if (name && (at < 0 || strcmp(p->scheds[at].name, name) != 0)) {
+		modhost_note(h, ctr, "there is no scheduling class \"%.60s\"", name);
+		return 0;
+	}
+	int32_t r = 0;
+	for (uint32_t i = 0; at >= 0 && !r && i < p->scheds[at].n_fields; i++)
+		r = h->cache->set_int(h->ctx, txn, ctr, p->scheds[at].fields[i].field,
+				      p->scheds[at].fields[i].value);
+	return r;
+}
+
+/* ---- where a container was, for a restart -------------------------------------------------------------------------- */
+
+#define RECORD_VERSION 1u
+#define RECORD_NAME_MAX 1024u
+
+int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
+{
+	const struct modhost *h = &inst->h;
+	char data[8 + RECORD_NAME_MAX];
+	uint32_t version = RECORD_VERSION;
+	size_t n = strlen(m->balloon->type->name) + 1;
+	if (n > RECORD_NAME_MAX)
+		return 0;
+	memcpy(data, &version, 4);
+	memcpy(data + 4, &m->balloon->instance, 4);
+	memcpy(data + 8, m->balloon->type->name, n);
+	return h->cache->set_private(h->ctx, txn, m->ctr, data, (uint32_t)(8 + n));
+}
+
+bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
+{
+	const struct modhost *h = &inst->h;
+	const void *data;
+	uint32_t size, version;
+	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size < 9)
+		return false;
+	const char *bytes = data;
+	memcpy(&version, bytes, 4);
+	memcpy(&ret->instance, bytes + 4, 4);
+	ret->type = bytes + 8;
+	return version == RECORD_VERSION && !bytes[size - 1];
+}

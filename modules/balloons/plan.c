@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a configuration means on this machine: built-in types, reserved CPUs, the devices that types like and avoid. */
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+
+static int32_t no_memory(const struct modhost *h)
+{
+	return modhost_fail(h, -RP_ENOMEM, "out of memory");
+}
+
+struct type *plan_type(const struct rp_plan *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_types; i++)
+		if (strcmp(p->types[i].name, name) == 0)
+			return &p->types[i];
+	return NULL;
+}
+
+/* ---- built-in types ------------------------------------------------------------------------------------------------ */
+
+static void built_in(const struct rp_plan *p, struct type *t, const char *name)
+{
+	*t = (struct type){
+		.name = name,
+		.group_by = "",
+		.core_type = "",
+		.cpu_class_name = "",
+		.min_balloons = 1,
+		.priority = CPUALLOC_LOW,
+		.balancing = p->balancing,
+		.spread_cores = p->spread_cores,
+		.pin_memory = p->pin_memory,
+		.show_containers = p->show_containers,
+		.share = -1,
+		.sched = -1,
+		.cpu_class = cpuclass_find(&p->classes, "default"),
+	};
+}
+
+static int32_t reserve_namespaces(const struct modhost *h, struct rp_plan *p)
+{
+	struct texts *to = &p->reserved_type->namespaces;
+	if (!to->list)
+		to->list = pool_alloc(&p->pool, 1u + p->reserved_namespaces.n, sizeof *to->list);
+	if (!to->list)
+		return no_memory(h);
+	to->list[to->n++] = "kube-system";
+	for (uint32_t i = 0; i < p->reserved_namespaces.n; i++)
+		to->list[to->n++] = p->reserved_namespaces.list[i];
+	return 0;
+}
+
+static int32_t add_built_in(const struct modhost *h, struct rp_plan *p)
+{
+	/* config_read() left a place before the first type and one behind the last. */
+	if (!plan_type(p, "reserved")) {
+		p->types--;
+		p->n_types++;
+		built_in(p, p->types, "reserved");
+	}
+	if (!plan_type(p, "default")) {
+		struct type *t = &p->types[p->n_types++];
+		built_in(p, t, "default");
+		t->max_balloons = 1;
+	}
+	for (uint32_t i = 0; i < p->n_types; i++)
+		p->types[i].index = i;
+	p->reserved_type = plan_type(p, "reserved");
+	p->default_type = plan_type(p, "default");
+	p->reserved_type->min_balloons = p->reserved_type->max_balloons = 1;
+	return reserve_namespaces(h, p);
+}
+
+/* ---- available and reserved CPUs ----------------------------------------------------------------------------------- */
+
+static int32_t reserve_quantity(const struct modhost *h, struct rp_plan *p, rp_cfg at)
+{
+	struct type *t = p->reserved_type;
+	int64_t n = amount_count(&p->reserved);
+	if (t->min_cpus == 0)
+		t->min_cpus = n;
+	if (t->min_cpus != n)
+		return modhost_fail_at(h, at, -RP_EINVAL,
+				       "reservedResources.cpu asks for %lld CPUs, but minCPUs of "
+				       "balloon type reserved is %lld",
+				       (long long)n, (long long)t->min_cpus);
+	if (t->max_cpus && t->max_cpus < n)
+		return modhost_fail_at(h, at, -RP_EINVAL,
+				       "reservedResources.cpu asks for %lld CPUs, but maxCPUs of "
+				       "balloon type reserved is %lld",
+				       (long long)n, (long long)t->max_cpus);
+	return 0;
+}
+
+static int32_t reserve_cpus(const struct modhost *h, struct rp_plan *p, rp_cfg at, bool hotplug)
+{
+	struct type *t = p->reserved_type;
+	struct rp_ids allowed = rp_ids_of(&p->allowed);
+	if (p->reserved.kind == AMOUNT_CPUS && !hotplug &&
+	    !rp_ids_subset(rp_ids_of(&p->reserved.cpus), allowed)) {
+		char text[256];
+		struct rp_idset missing;
+		rp_idset_andnot(&missing, rp_ids_of(&p->reserved.cpus), allowed);
+		return modhost_fail_at(h, at, -RP_EINVAL,
+				       "reserved CPUs %s are not among the available ones",
+				       modhost_set_text(rp_ids_of(&missing), text, sizeof text));
+	}
+	amount_pick(&p->reserved, allowed, &p->reserved_cpus);
+	int64_t n = rp_ids_count(rp_ids_of(&p->reserved_cpus));
+	/* Without maxCPUs it begins with none and takes them when it needs them. */
+	if (t->min_cpus == 0 && t->max_cpus > 0)
+		t->min_cpus = n < t->max_cpus ? n : t->max_cpus;
+	t->priority = CPUALLOC_NORMAL;
+	return 0;
+}
+
+static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p, bool hotplug)
+{
+	rp_cfg at = h->config->get(h->ctx, p->section, "reservedResources.cpu");
+	amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->allowed);
+	rp_idset_andnot(&p->sharable, rp_ids_of(&p->allowed), rp_ids_of(&p->machine->isolated));
+	rp_idset_clear(&p->reserved_cpus);
+	if (rp_ids_empty(rp_ids_of(&p->allowed)))
+		return modhost_fail_at(h,
+				       h->config->get(h->ctx, p->section, "availableResources.cpu"),
+				       -RP_EINVAL, "none of the available CPUs is online");
+	if (p->reserved.kind == AMOUNT_NONE)
+		return 0;
+	if (p->reserved.kind == AMOUNT_QUANTITY)
+		return reserve_quantity(h, p, at);
+	return reserve_cpus(h, p, at, hotplug);
+}
+
+/* ---- components ---------------------------------------------------------------------------------------------------- */
+
+static int32_t resolve_parts(const struct modhost *h, struct rp_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		struct type *t = &p->types[i];
+		for (uint32_t k = 0; k < t->part_names.n; k++) {
+			const struct type *part = plan_type(p, t->part_names.list[k]);
+			if (!part)
+				return modhost_fail_at(h, t->at, -RP_EINVAL,
+						       "balloon type %s: there is no balloon type "
+						       "\"%s\" for a component",
+						       t->name, t->part_names.list[k]);
+			t->parts.list[t->parts.n++] = part->index;
+		}
+	}
+	return 0;
+}
+
+/* Is `what` reachable from the components of t? */
+static bool reaches(const struct rp_plan *p, const struct type *t, uint32_t what, uint8_t *seen)
+{
+	for (uint32_t i = 0; i < t->parts.n; i++) {
+		uint32_t part = t->parts.list[i];
+		if (part == what)
+			return true;
+		if (seen[part])
+			continue;
+		seen[part] = 1;
+		if (reaches(p, &p->types[part], what, seen))
+			return true;
+	}
+	return false;
+}
+
+static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
+{
+	uint8_t *seen = pool_alloc(&p->pool, p->n_types, 1);
+	if (!seen)
+		return no_memory(h);
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		memset(seen, 0, p->n_types);
+		if (reaches(p, &p->types[i], i, seen))
+			return modhost_fail_at(h, p->types[i].at, -RP_EINVAL,
+					       "balloon type %s is a component of itself",
+					       p->types[i].name);
+	}
+	return 0;
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------------- */
+
+#define POD_RESOURCE "podresourceapi:"
+
+static uint32_t count_devices(const struct rp_plan *p)
+{
+	uint32_t n = 4 + p->n_loads;
+	for (uint32_t i = 0; i < p->n_types; i++)
+		n += p->types[i].close_paths.n;
+	return n;
+}
+
+static uint32_t device_of_kind(struct rp_plan *p, enum device_kind kind, struct rp_ids cpus)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i].kind == kind)
+			return i;
+	struct device *d = &p->devices[p->n_devices];
+	*d = (struct device){.kind = kind};
+	rp_idset_copy(&d->cpus, cpus);
+	return p->n_devices++;
+}
+
+static uint32_t device_of_load(struct rp_plan *p, uint32_t load)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i].kind == DEVICE_LOAD && p->devices[i].load == load)
+			return i;
+	p->devices[p->n_devices] = (struct device){.kind = DEVICE_LOAD, .load = load};
+	return p->n_devices++;
+}
+
+static uint32_t device_of_path(const struct modhost *h, struct rp_plan *p, const char *path)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i].kind == DEVICE_PATH && strcmp(p->devices[i].path, path) == 0)
+			return i;
+	struct device *d = &p->devices[p->n_devices];
+	*d = (struct device){.kind = DEVICE_PATH, .path = path};
+	struct rp_idset nodes;
+	if (h->topology->device(h->ctx, path, &d->cpus, &nodes)) {
+		rp_idset_clear(&d->cpus);
+		modhost_log(h, RP_LOG_ERROR, 0, "%s: the CPUs near this device are not known",
+			    path);
+	}
+	return p->n_devices++;
+}
+
+static void add_index(struct indexes *to, uint32_t index)
+{
+	for (uint32_t i = 0; i < to->n; i++)
+		if (to->list[i] == index)
+			return;
+	to->list[to->n++] = index;
+}
+
+static bool has_index(const struct indexes *in, uint32_t index)
+{
+	for (uint32_t i = 0; i < in->n; i++)
+		if (in->list[i] == index)
+			return true;
+	return false;
+}
+
+static void like_devices(const struct modhost *h, struct rp_plan *p, struct type *t)
+{
+	const struct machine *m = p->machine;
+	if (t == p->reserved_type && !rp_ids_empty(rp_ids_of(&p->reserved_cpus)))
+		add_index(&t->close,
+			  device_of_kind(p, DEVICE_RESERVED, rp_ids_of(&p->reserved_cpus)));
+	for (uint32_t i = 0; i < t->close_paths.n; i++) {
+		const char *path = t->close_paths.list[i];
+		if (strncmp(path, POD_RESOURCE, sizeof POD_RESOURCE - 1) != 0) {
+			add_index(&t->close, device_of_path(h, p, path));
+			continue;
+		}
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "balloon type %s: %s has no effect, this host does not know devices "
+			    "of pods",
+			    t->name, path);
+	}
+	if (t->prefer_isolated)
+		add_index(&t->close, device_of_kind(p, DEVICE_ISOLATED, rp_ids_of(&m->isolated)));
+	if (strcmp(t->core_type, "performance") == 0)
+		add_index(&t->close, device_of_kind(p, DEVICE_PERFORMANCE,
+						    cpualloc_prio_cpus(p->alloc, CPUALLOC_HIGH)));
+	if (strcmp(t->core_type, "efficient") == 0)
+		add_index(&t->close, device_of_kind(p, DEVICE_EFFICIENT,
+						    cpualloc_prio_cpus(p->alloc, CPUALLOC_LOW)));
+	if (t->prefer_isolated && t->share >= 0)
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "balloon type %s: preferIsolCpus with shareIdleCPUsInSame: its "
+			    "containers may also run on CPUs that are not isolated",
+			    t->name);
+}
+
+/* What any type likes others avoid. */
+static int32_t avoid_devices(const struct modhost *h, struct rp_plan *p)
+{
+	struct indexes avoid = {pool_alloc(&p->pool, p->n_devices + 1u, sizeof *avoid.list), 0};
+	if (!avoid.list)
+		return no_memory(h);
+	struct rp_ids isolated = rp_ids_of(&p->machine->isolated);
+	if (!rp_ids_empty(isolated))
+		add_index(&avoid, device_of_kind(p, DEVICE_ISOLATED, isolated));
+	for (uint32_t i = 0; i < p->n_types; i++)
+		for (uint32_t k = 0; k < p->types[i].close.n; k++)
+			add_index(&avoid, p->types[i].close.list[k]);
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		struct type *t = &p->types[i];
+		for (uint32_t k = 0; k < avoid.n; k++)
+			if (!has_index(&t->close, avoid.list[k]))
+				add_index(&t->far, avoid.list[k]);
+		for (uint32_t k = 0; k < t->loads.n; k++)
+			add_index(&t->far, device_of_load(p, t->loads.list[k]));
+	}
+	return 0;
+}
+
+static int32_t find_devices(const struct modhost *h, struct rp_plan *p)
+{
+	uint32_t n = count_devices(p);
+	p->devices = pool_alloc(&p->pool, n, sizeof *p->devices);
+	if (!p->devices)
+		return no_memory(h);
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		struct type *t = &p->types[i];
+		t->close.list = pool_alloc(&p->pool, n, sizeof *t->close.list);
+		t->far.list = pool_alloc(&p->pool, n, sizeof *t->far.list);
+		if (!t->close.list || !t->far.list)
+			return no_memory(h);
+		like_devices(h, p, t);
+	}
+	return avoid_devices(h, p);
+}
+
+/* ---- interrupts ---------------------------------------------------------------------------------------------------- */
+
+struct irq_check {
+	const struct modhost *h;
+	const struct rp_plan *p;
+};
+
+static int32_t check_interrupt(void *arg, uint32_t number, const char *description)
+{
+	const struct irq_check *c = arg;
+	if (!c->p->controllable.n || glob_any(&c->p->controllable, description))
+		return 0;
+	for (uint32_t i = 0; i < c->p->n_types; i++) {
+		const struct type *t = &c->p->types[i];
+		if (glob_any(&t->irq_claim, description))
+			return modhost_fail_at(c->h, t->at, -RP_EINVAL,
+					       "balloon type %s: irqClaim names the denied "
+					       "interrupt %u (%s)",
+					       t->name, number, description);
+	}
+	return 0;
+}
+
+static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
+{
+	bool claims = false;
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		claims = claims || p->types[i].irq_claim.n;
+		p->uses_irq = p->uses_irq || p->types[i].irq_claim.n ||
+			      p->types[i].irq_mode != IRQ_NORMAL;
+	}
+	if (!claims)
+		return 0;
+	struct irq_check c = {h, p};
+	int32_t r = irq_each(h, check_interrupt, &c);
+	if (r && r != -RP_EINVAL)
+		return modhost_fail(h, r, "the table of interrupts can not be read");
+	return r;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------- */
+
+static int32_t try_first_balloons(const struct modhost *h, struct rp_plan *p)
+{
+	struct state *s;
+	int32_t r = state_new(h, p, &s);
+	if (r)
+		return r;
+	r = balloon_precreate(s);
+	p->idle_at_start = rp_ids_count(rp_ids_of(&s->free));
+	state_free(s);
+	return r;
+}
+
+static int32_t new_allocator(const struct modhost *h, struct rp_plan *p)
+{
+	int32_t r = cpualloc_new(h->topology, h->ctx, &p->alloc);
+	return r ? modhost_fail(h, r, "the machine's CPUs can not be described") : 0;
+}
+
+int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return no_memory(h);
+	int32_t r = config_read(h, section, p);
+	if (!r)
+		r = add_built_in(h, p);
+	if (!r)
+		r = resolve_parts(h, p);
+	if (!r)
+		r = check_circles(h, p);
+	if (!r)
+		r = machine_new(h, &p->machine);
+	if (!r)
+		r = new_allocator(h, p);
+	if (!r)
+		r = divide_cpus(h, p, hotplug);
+	if (!r)
+		r = find_devices(h, p);
+	if (!r && !hotplug)
+		r = check_interrupts(h, p);
+	if (!r && !hotplug)
+		r = try_first_balloons(h, p);
+	if (r)
+		plan_free(p);
+	else
+		*ret = p;
+	return r;
+}
+
+struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (!p)
+		return NULL;
+	machine_free(p->machine);
+	cpualloc_free(p->alloc);
+	pool_fini(&p->pool);
+	free(p);
+	return NULL;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+
+/* ---- explanations -------------------------------------------------------------------------------------------------- */
+
+void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info, const struct choice *c)
+{
+	const struct modhost *h = &inst->h;
+	const struct balloon *b = c->balloon;
+	char cpus[200];
+	if (!h->explain)
+		return;
+	modhost_decided_by(h, info->ctr, c->decided_at, "%s", c->text);
+	modhost_note(h, info->ctr, "%s[%u]: %s; CPUs %s; %lldm of %lldm requested", b->type->name,
+		     b->instance, c->method,
+		     modhost_set_text(rp_ids_of(&b->cpus), cpus, sizeof cpus),
+		     (long long)b->request, (long long)balloon_avail(b));
+}
+
+/* ---- text that grows ----------------------------------------------------------------------------------------------- */
+
+struct out {
+	char *text;
+	size_t len, cap;
+	bool failed;
+};
+
+static void put(struct out *o, const char *text)
+{
+	size_t n = strlen(text);
+	if (o->failed)
+		return;
+	if (o->cap - o->len < n + 1) {
+		size_t cap = (o->len + n + 1) * 2;
+		char *grown = realloc(o->text, cap);
+		if (!grown) {
+			o->failed = true;
+			return;
+		}
+		o->text = grown;
+		o->cap = cap;
+	}
+	memcpy(o->text + o->len, text, n + 1);
+	o->len += n;
+}
+
+static void put_set(struct out *o, struct rp_ids ids)
+{
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(ids, text, sizeof text);
+	put(o, text);
+}
+
+static void clear(struct out *o)
+{
+	o->len = 0;
+	put(o, "");
+}
+
+static const char *text_of(const struct out *o)
+{
+	return o->failed || !o->text ? "" : o->text;
+}
+
+/* ---- zones --------------------------------------------------------------------------------------------------------- */
+
+static void attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids)
+{
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(ids, text, sizeof text);
+	if (text[0])
+		sink->attribute(sink->ctx, name, text);
+}
+
+static void put_parts(struct out *o, const struct balloon *b)
+{
+	put(o, "{");
+	if (!b->n_parts)
+		put_set(o, rp_ids_of(&b->cpus));
+	for (uint32_t i = 0; i < b->n_parts; i++) {
+		if (i)
+			put(o, ", ");
+		put_parts(o, b->parts[i]);
+	}
+	put(o, "}");
+}
+
+static void container_zone(struct rp_instance *inst, const struct rp_zone_sink *sink,
+			   const struct member *m, const char *parent)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	char name[1024];
+	if (h->cache->get_ctr(h->ctx, m->ctr, &info))
+		return;
+	(void)snprintf(name, sizeof name, "%s/%s/%s", info.pod_namespace, info.pod_name, info.name);
+	struct rp_ids all = rp_ids_of(&inst->plan->machine->online);
+	int64_t cpus = 1000 * (int64_t)rp_ids_count(rp_ids_empty(info.cpus) ? all : info.cpus);
+	int64_t capacity = info.cpu_limit > 0 && info.cpu_limit < cpus ? info.cpu_limit : cpus;
+	sink->zone(sink->ctx, name, "allocation for container", parent);
+	sink->resource(sink->ctx, "cpu", capacity, info.cpu_request, 0);
+	attribute(sink, "cpuset", info.cpus);
+	attribute(sink, "memory set", info.mems);
+}
+
+static void balloon_zone(struct rp_instance *inst, const struct rp_zone_sink *sink,
+			 const struct balloon *b, struct out *o)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct type *t = b->type;
+	char name[BALLOON_NAME_MAX], excess[32];
+	balloon_name(b, name, sizeof name);
+	int64_t start = p->idle_at_start + (t->min_balloons > 0 ? t->min_cpus : 0);
+	int64_t most = t->max_cpus == 0 || t->max_cpus > start ? start : t->max_cpus;
+	sink->zone(sink->ctx, name, "balloon", "");
+	sink->resource(sink->ctx, "cpu",
+		       1000 * (int64_t)rp_ids_count(rp_ids_of(&p->machine->online)),
+		       most > 0 ? 1000 * most : 0, balloon_max_avail(inst->state, b) - b->request);
+	attribute(sink, "cpuset", rp_ids_of(&b->cpus));
+	attribute(sink, "shared cpuset", rp_ids_of(&b->shared));
+	(void)snprintf(excess, sizeof excess, "%lldm", (long long)(balloon_avail(b) - b->request));
+	sink->attribute(sink->ctx, "excess cpus", excess);
+	clear(o);
+	put_parts(o, b);
+	if (b->n_parts && !o->failed)
+		sink->attribute(sink->ctx, "component cpusets", text_of(o));
+	for (uint32_t i = 0; t->show_containers && i < b->n_members; i++)
+		container_zone(inst, sink, b->members[i], name);
+}
+
+static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+{
+	struct out o = {0};
+	for (uint32_t i = 0; inst->state && i < inst->state->n; i++)
+		balloon_zone(inst, sink, inst->state->list[i], &o);
+	free(o.text);
+	return 0;
+}
+
+const struct rp_zones balloons_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
+
+/* ---- metrics ------------------------------------------------------------------------------------------------------- */
+
+static void label(struct out *o, const char *name, const char *value)
+{
+	put(o, o->len ? "," : "");
+	put(o, name);
+	put(o, "=\"");
+	for (; *value; value++) {
+		char c[3] = {*value, 0, 0};
+		if (*value == '"' || *value == '\\') {
+			c[0] = '\\';
+			c[1] = *value;
+		}
+		put(o, *value == '\n' ? "\\n" : c);
+	}
+	put(o, "\"");
+}
+
+static void label_number(struct out *o, const char *name, int64_t value)
+{
+	char text[24];
+	(void)snprintf(text, sizeof text, "%lld", (long long)value);
+	label(o, name, text);
+}
+
+/* name="0-3",name_count="4" */
+static void label_set(struct out *o, const char *name, const char *count, struct rp_ids ids)
+{
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(ids, text, sizeof text);
+	label(o, name, text);
+	label_number(o, count, rp_ids_count(ids));
+}
+
+static void label_units(struct out *o, const struct machine *m, enum tree_level level,
+			const char *name, const char *count, struct rp_ids cpus)
+{
+	struct out list = {0};
+	uint32_t n = 0, last = UINT32_MAX;
+	struct rp_idset seen;
+	rp_idset_clear(&seen);
+	clear(&list);
+	RP_IDS_EACH (cpu, cpus) {
+		uint32_t at = m->at[level][cpu], first = m->plain.nodes[at].first;
+		char unit[64];
+		if (at == last || rp_ids_has(rp_ids_of(&seen), first))
+			continue;
+		last = at;
+		rp_idset_add(&seen, first);
+		machine_name(m, level, cpu, unit, sizeof unit);
+		put(&list, n++ ? "," : "");
+		put(&list, unit);
+	}
+	label(o, name, text_of(&list));
+	label_number(o, count, n);
+	free(list.text);
+}
+
+static int text_cmp(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void label_groups(struct out *o, const struct balloon *b)
+{
+	struct out list = {0};
+	const char **texts = calloc(b->groups.n + 1u, sizeof *texts);
+	uint32_t n = 0;
+	clear(&list);
+	for (uint32_t i = 0; texts && i < b->groups.n; i++)
+		if (b->groups.list[i]->n)
+			texts[n++] = b->groups.list[i]->text;
+	if (n)
+		qsort(texts, n, sizeof *texts, text_cmp);
+	for (uint32_t i = 0; i < n; i++) {
+		put(&list, i ? "," : "");
+		put(&list, texts[i]);
+	}
+	label(o, "groups", text_of(&list));
+	free(texts);
+	free(list.text);
+}
+
+static void label_containers(struct out *o, struct rp_instance *inst, const struct balloon *b)
+{
+	const struct modhost *h = &inst->h;
+	struct out list = {0};
+	char **names = calloc(b->n_members + 1u, sizeof *names);
+	uint32_t n = 0;
+	clear(&list);
+	for (uint32_t i = 0; names && i < b->n_members; i++) {
+		struct rp_ctr_info info = {.size = sizeof info};
+		if (h->cache->get_ctr(h->ctx, b->members[i]->ctr, &info))
+			continue;
+		size_t size =
+			strlen(info.pod_namespace) + strlen(info.pod_name) + strlen(info.name) + 3;
+		names[n] = malloc(size);
+		if (names[n])
+			(void)snprintf(names[n++], size, "%s/%s/%s", info.pod_namespace,
+				       info.pod_name, info.name);
+	}
+	if (n)
+		qsort(names, n, sizeof *names, text_cmp);
+	for (uint32_t i = 0; i < n; i++) {
+		put(&list, i ? "," : "");
+		put(&list, names[i]);
+		free(names[i]);
+	}
+	label(o, "containers", text_of(&list));
+	free(names);
+	free(list.text);
+}
+
+static void balloon_labels(struct rp_instance *inst, const struct balloon *b, struct out *o)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct machine *m = p->machine;
+	struct rp_ids cpus = rp_ids_of(&b->cpus);
+	struct rp_idset allowed, mems;
+	char name[BALLOON_NAME_MAX];
+	balloon_name(b, name, sizeof name);
+	pin_pinnable(b, &allowed);
+	rp_idset_clear(&mems);
+	if (inst->state->memory)
+		memalloc_ids(inst->state->memory, b->nodes, &mems);
+	o->len = 0;
+	label(o, "balloon", name);
+	label(o, "balloon_type", b->type->name);
+	label(o, "cpu_class",
+	      b->type->cpu_class == CPUCLASS_NONE ? b->type->cpu_class_name
+						  : p->classes.list[b->type->cpu_class].name);
+	label_number(o, "cpus_min", b->type->min_cpus);
+	label_number(o, "cpus_max", b->type->max_cpus);
+	label_groups(o, b);
+	label_set(o, "cpus", "cpus_count", cpus);
+	label_units(o, m, TREE_NUMA, "numas", "numas_count", cpus);
+	label_units(o, m, TREE_DIE, "dies", "dies_count", cpus);
+	label_units(o, m, TREE_PACKAGE, "packages", "packages_count", cpus);
+	label_set(o, "sharedidlecpus", "sharedidlecpus_count", rp_ids_of(&b->shared));
+	label_set(o, "cpus_allowed", "cpus_allowed_count", rp_ids_of(&allowed));
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(rp_ids_of(&mems), text, sizeof text);
+	label(o, "mems", text);
+	label_containers(o, inst, b);
+	label_number(o, "tot_req_millicpu", b->request);
+}
+
+static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	struct cpuclass_stats c;
+	struct irq_stats q;
+	cpuclass_stats(inst->classes, &c);
+	irq_stats(inst->irq, &q);
+	const struct {
+		const char *name, *help;
+		uint64_t value;
+	} counters[] = {
+		{"policy_balloons_placements_total", "Containers placed.", inst->counters.placed},
+		{"policy_balloons_refusals_total", "Containers and resizes refused.",
+		 inst->counters.refused},
+		{"policy_balloons_cpuclass_writes_total", "Settings of CPUs written.", c.writes},
+		{"policy_balloons_cpuclass_failures_total",
+		 "Settings of CPUs that could not be written.", c.failures},
+		{"policy_balloons_irq_writes_total", "Affinities of interrupts written.", q.writes},
+		{"policy_balloons_irq_failures_total",
+		 "Affinities of interrupts that could not be written.", q.failures},
+	};
+	for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
+		sink->counter(sink->ctx, counters[i].name, counters[i].help, "",
+			      (double)counters[i].value);
+}
+
+static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	struct out o = {0};
+	for (uint32_t i = 0; inst->state && i < inst->state->n; i++) {
+		const struct balloon *b = inst->state->list[i];
+		balloon_labels(inst, b, &o);
+		if (o.failed)
+			break;
+		sink->gauge(sink->ctx, "policy_balloons_cores", "CPUs of a balloon.", text_of(&o),
+			    rp_ids_count(rp_ids_of(&b->cpus)));
+	}
+	free(o.text);
+	outside_metrics(inst, sink);
+	return 0;
+}
+
+const struct rp_metrics balloons_metrics = {
+	.size = sizeof(struct rp_metrics),
+	.collect = report_metrics,
+};
+
+/* ---- saved state --------------------------------------------------------------------------------------------------- */
+
+static int32_t state_save_image(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+{
+	struct state *s = inst->state;
+	if (s && s->image_stale) {
+		if (image_write(s, &inst->image))
+			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		s->image_stale = false;
+	}
+	const struct image *im = s ? &inst->image : &inst->before;
+	*ret_data = im->data ? (const void *)im->data : "";
+	*ret_size = im->size;
+	return 0;
+}
+
+static int32_t state_load_image(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	if (!image_valid(data, size))
+		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
+	uint8_t *copy = malloc(size);
+	if (!copy)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	memcpy(copy, data, size);
+	free(inst->before.data);
+	inst->before = (struct image){copy, size, size};
+	return 0;
+}
+
+const struct rp_state balloons_state = {
+	.size = sizeof(struct rp_state),
+	.save = state_save_image,
+	.load = state_load_image,
+};

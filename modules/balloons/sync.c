@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything at once: the balloons that were there and still fit come back, containers that were in them and still belong there join
+ * them, and the rest is placed as if it were created now. A container that cannot be placed keeps what it has and waits.
+ */
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+
+static int32_t no_memory(struct rp_instance *inst)
+{
+	return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+}
+
+static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
+{
+	*ret = (struct rp_ctr_info){.size = sizeof *ret};
+	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
+}
+
+/* The live containers in inst->ctrs; how many, or -RP_ENOMEM. */
+static int32_t list(struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	uint32_t n = h->cache->list(h->ctx, RP_ORDER_SYNC, inst->ctrs, inst->cap_ctrs);
+	if (n <= inst->cap_ctrs)
+		return (int32_t)n;
+	rp_ctr *grown = realloc(inst->ctrs, n * sizeof *grown);
+	if (!grown)
+		return no_memory(inst);
+	inst->ctrs = grown;
+	inst->cap_ctrs = n;
+	return (int32_t)h->cache->list(h->ctx, RP_ORDER_SYNC, inst->ctrs, n);
+}
+
+/* ---- those that stay ----------------------------------------------------------------------------------------------- */
+
+static struct balloon *find_balloon(const struct state *s, const struct type *t, uint32_t instance)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == t && s->list[i]->instance == instance)
+			return s->list[i];
+	return NULL;
+}
+
+/* 1: it is in its balloon again; 0: it has to be placed. */
+static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+{
+	struct record rec;
+	const struct type *t = c->type;
+	if (!pin_read_record(inst, info->ctr, &rec) || strcmp(rec.type, t->name) != 0)
+		return 0;
+	struct balloon *b = find_balloon(inst->state, t, rec.instance);
+	if (!b)
+		return 0;
+	c->group[0] = '\0';
+	if (*t->group_by)
+		(void)match_expand(&inst->h, info, t->group_by, c->group, sizeof c->group);
+	struct member *m = choose_member(inst, info, t);
+	if (!m || state_join(inst->state, b, m, t->per_namespace ? info->pod_namespace : NULL,
+			     *t->group_by ? c->group : NULL))
+		return no_memory(inst);
+	return 1;
+}
+
+static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+			      const struct choice *c)
+{
+	const struct modhost *h = &inst->h;
+	if (inst->n_waiting == inst->cap_waiting) {
+		uint32_t cap = inst->cap_waiting * 2 + 16;
+		rp_ctr *grown = realloc(inst->waiting, cap * sizeof *grown);
+		if (!grown)
+			return no_memory(inst);
+		inst->waiting = grown;
+		inst->cap_waiting = cap;
+	}
+	inst->waiting[inst->n_waiting++] = ctr;
+	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it keeps what it has: %s", c->error);
+	return h->cache->set_degraded(h->ctx, txn, ctr, c->error);
+}
+
+/* Puts those that can stay where they were; the others are the first of inst->ctrs then. How many, or an error. */
+static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choice *c)
+{
+	int32_t n_left = 0;
+	for (int32_t i = 0; i < n; i++) {
+		struct rp_ctr_info info;
+		rp_ctr ctr = inst->ctrs[i];
+		int32_t r = get_info(inst, ctr, &info);
+		if (r)
+			return r;
+		if (choose_untouched(inst, &info))
+			continue;
+		if (choose_type(inst, &info, c))
+			r = wait_for_place(inst, txn, ctr, c);
+		else if ((r = rejoin(inst, &info, c)) == 0)
+			inst->ctrs[n_left++] = ctr;
+		if (r < 0)
+			return r;
+	}
+	return n_left;
+}
+
+/* ---- the balloons that were there ---------------------------------------------------------------------------------- */
+
+/* Sends members away until the rest has a chance. Those that came last go first. */
+static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
+{
+	struct state *s = inst->state;
+	const char *why = "";
+	while (b->n_members) {
+		int64_t want = b->request > 0 ? b->request : 1;
+		uint32_t mark = state_mark(s);
+		int32_t r = balloon_max_avail(s, b) < want ? -RP_ENOSPC
+							   : balloon_resize(s, b, want, &why);
+		if (!r && balloon_avail(b) >= want)
+			return n_left;
+		if (r == -RP_ENOMEM)
+			return no_memory(inst);
+		state_undo_to(s, mark);
+		struct member *last = b->members[b->n_members - 1];
+		inst->ctrs[n_left++] = last->ctr;
+		state_leave(s, last);
+	}
+	return n_left;
+}
+
+/* Sizes are as if the containers had just come, or as if those that have gone had just left. */
+static int32_t settle(struct rp_instance *inst, int32_t n_left)
+{
+	struct state *s = inst->state;
+	int32_t r = 0;
+	for (uint32_t i = s->n; i-- > 0 && !r;)
+		if (!s->list[i]->n_members)
+			r = balloon_emptied(s, s->list[i]);
+	/* Those that shrink make room for those that grow. */
+	for (int grow = 0; grow < 2 && !r; grow++) {
+		for (uint32_t i = 0; i < s->n && n_left >= 0; i++) {
+			struct balloon *b = s->list[i];
+			int64_t limit =
+				b->type->max_cpus > 0 ? 1000 * b->type->max_cpus : INT64_MAX;
+			bool grows = balloon_avail(b) < b->request && balloon_avail(b) < limit;
+			if (b->n_members && grows == grow)
+				n_left = fit(inst, b, n_left);
+		}
+		if (n_left < 0)
+			return n_left;
+	}
+	for (uint32_t i = s->n; i-- > 0 && !r;)
+		if (!s->list[i]->n_members)
+			r = balloon_emptied(s, s->list[i]);
+	return r ? no_memory(inst) : n_left;
+}
+
+/* ---- those that are placed ----------------------------------------------------------------------------------------- */
+
+static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct choice *c)
+{
+	struct rp_ctr_info info;
+	uint32_t mark = state_mark(inst->state);
+	int32_t r = get_info(inst, ctr, &info);
+	if (r)
+		return r;
+	r = choose_type(inst, &info, c);
+	if (!r)
+		r = choose_balloon(inst, &info, c);
+	if (!r)
+		r = choose_join(inst, &info, c);
+	if (!r) {
+		report_placed(inst, &info, c);
+		return 0;
+	}
+	state_undo_to(inst->state, mark);
+	return wait_for_place(inst, txn, ctr, c);
+}
+
+static int32_t record_all(struct rp_instance *inst, rp_txn txn)
+{
+	const struct modhost *h = &inst->h;
+	int32_t r = 0;
+	for (uint32_t i = 0; i < inst->state->n; i++) {
+		const struct balloon *b = inst->state->list[i];
+		for (uint32_t k = 0; !r && k < b->n_members; k++) {
+			r = pin_record(inst, txn, b->members[k]);
+			if (!r)
+				r = h->cache->set_degraded(h->ctx, txn, b->members[k]->ctr, NULL);
+		}
+	}
+	return r;
+}
+
+/* A state with the containers that stay, and the others in inst->ctrs: how many, or an error. */
+static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct choice *c)
+{
+	inst->n_waiting = 0;
+	inst->state = state_free(inst->state);
+	int32_t n = state_new(&inst->h, inst->plan, &inst->state);
+	if (!n && restore && image_restore(inst->state, &inst->before))
+		n = no_memory(inst);
+	if (!n)
+		n = list(inst);
+	if (n >= 0)
+		n = keep(inst, txn, n, c);
+	return n < 0 ? n : settle(inst, n);
+}
+
+int32_t sync_all(struct rp_instance *inst, rp_txn txn)
+{
+	struct choice c;
+	if (inst->state && image_write(inst->state, &inst->before))
+		return no_memory(inst);
+	int32_t n = begin(inst, txn, true, &c);
+	if (n < 0)
+		return n;
+	if (balloon_precreate(inst->state)) {
+		modhost_log(&inst->h, RP_LOG_WARNING, 0,
+			    "what is there leaves no room for minBalloons: all is placed anew");
+		n = begin(inst, txn, false, &c);
+		if (n >= 0 && balloon_precreate(inst->state))
+			modhost_log(&inst->h, RP_LOG_ERROR, 0,
+				    "some of minBalloons can not be made");
+	}
+	int32_t r = n < 0 ? n : 0;
+	for (int32_t i = 0; !r && i < n; i++)
+		r = place(inst, txn, inst->ctrs[i], &c);
+	if (!r)
+		r = record_all(inst, txn);
+	for (uint32_t i = 0; i < inst->state->n; i++)
+		inst->state->list[i]->dirty = true;
+	return r ? r : pin_changed(inst, txn, NULL);
+}
+
+int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
+{
+	const struct modhost *h = &inst->h;
+	struct choice c;
+	uint32_t n = inst->n_waiting;
+	int32_t r = 0;
+	inst->n_waiting = 0;
+	for (uint32_t i = 0; i < n && !r; i++) {
+		struct rp_ctr_info info;
+		rp_ctr ctr = inst->waiting[i];
+		uint32_t mark = state_mark(inst->state);
+		if (get_info(inst, ctr, &info) || info.state == RP_STATE_EXITED)
+			continue;
+		/* It stays in the list until the next time, as the transaction may yet be dropped. */
+		inst->waiting[inst->n_waiting++] = ctr;
+		if (state_member(inst->state, ctr)) {
+			inst->n_waiting--;
+			continue;
+		}
+		if (choose_type(inst, &info, &c) || choose_balloon(inst, &info, &c) ||
+		    choose_join(inst, &info, &c)) {
+			state_undo_to(inst->state, mark);
+			continue;
+		}
+		struct member *m = state_member(inst->state, ctr);
+		m->balloon->dirty = true;
+		r = pin_record(inst, txn, m);
+		if (!r)
+			r = h->cache->set_degraded(h->ctx, txn, ctr, NULL);
+	}
+	return r;
+}

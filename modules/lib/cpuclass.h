@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU classes: frequencies, governor, energy preference and C-states of CPUs, uncore frequencies of dies, by the class that each CPU is in.
+ *
+ * A policy says which class CPUs have (cpuclass_use) and, at the end of an operation, cpuclass_commit(). That hands what has changed to
+ * the host's worker, which writes sysfs, reads back what the kernel made of it, and remembers what was there before: a property
+ * that a CPU's class does not have gets back the value it had before we first changed it. Nothing blocks, and
+ * nothing is read or written while a request is answered. What cannot be written is logged once and tried again with the next change.
+ */
+#ifndef NRI_RP_LIB_CPUCLASS_H
+#define NRI_RP_LIB_CPUCLASS_H
+
+#include <stdbool.h>
+
+#include "modules/lib/host.h"
+
+#define CPUCLASS_NONE UINT32_MAX
+#define CPUCLASS_MAX 64u
+#define CPUCLASS_CSTATES_MAX 16u
+#define CPUCLASS_NAME_MAX 64u
+
+/* One class. Frequencies in kHz or RP_FREQ_…; 0: left alone. Texts are borrowed from the configuration until the next configure. */
+struct cpuclass_def {
+	const char *name;
+	int64_t min_khz, max_khz, uncore_min_khz, uncore_max_khz;
+	const char *governor; /* "": left alone */
+	int64_t epp; /* 0: left alone */
+	const char *disabled_cstates[CPUCLASS_CSTATES_MAX];
+	uint32_t n_disabled_cstates;
+	int64_t turbo_priority;
+	/* Speed Select: -1 unset. */
+	int32_t pct_high; /* 1 high, 0 low */
+	int32_t clos;
+	int64_t pct_min_khz, pct_max_khz;
+	bool publish;
+};
+
+struct cpuclass_defs {
+	struct cpuclass_def list[CPUCLASS_MAX];
+	uint32_t n;
+	bool turbo_system; /* turbo is given out for the whole system, not for each package */
+};
+
+/* Rows for a policy's schema: `cpuClasses` and `turboDomain`. */
+#define CPUCLASS_KEYS                                                                              \
+	{.path = "cpuClasses",                                                                     \
+	 .type = RP_T_LIST,                                                                        \
+	 .doc = "Classes of CPUs: frequencies, governor, energy preference, C-states."},           \
+		{.path = "cpuClasses[]", .type = RP_T_MAP, .doc = "A class."},                     \
+		{.path = "cpuClasses[].name",                                                      \
+		 .type = RP_T_STRING,                                                              \
+		 .flags = RP_KEY_REQUIRED,                                                         \
+		 .doc = "Its name, unique."},                                                      \
+		{.path = "cpuClasses[].minFreq",                                                   \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Lowest core frequency."},                                                 \
+		{.path = "cpuClasses[].maxFreq",                                                   \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Highest core frequency."},                                                \
+		{.path = "cpuClasses[].energyPerformancePreference",                               \
+		 .type = RP_T_INT,                                                                 \
+		 .max = 255,                                                                       \
+		 .fallback = "0",                                                                  \
+		 .doc = "1, performance, to 255, power saving; 0 leaves it alone."},               \
+		{.path = "cpuClasses[].uncoreMinFreq",                                             \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Lowest uncore frequency of dies with CPUs of the class."},                \
+		{.path = "cpuClasses[].uncoreMaxFreq",                                             \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Highest uncore frequency of dies with CPUs of the class."},               \
+		{.path = "cpuClasses[].freqGovernor",                                              \
+		 .type = RP_T_STRING,                                                              \
+		 .doc = "Frequency governor."},                                                    \
+		{.path = "cpuClasses[].disabledCstates",                                           \
+		 .type = RP_T_LIST,                                                                \
+		 .doc = "Names of idle states that are off."},                                     \
+		{.path = "cpuClasses[].disabledCstates[]",                                         \
+		 .type = RP_T_STRING,                                                              \
+		 .doc = "As in cpuidle/state*/name."},                                             \
+		{.path = "cpuClasses[].turboPriority",                                             \
+		 .type = RP_T_INT,                                                                 \
+		 .max = INT32_MAX,                                                                 \
+		 .fallback = "0",                                                                  \
+		 .doc = "Of the classes in use in a turbo domain only those of the highest "       \
+			"priority get "                                                            \
+			"turbo."},                                                                 \
+		{.path = "cpuClasses[].pctPriority",                                               \
+		 .type = RP_T_ENUM,                                                                \
+		 .choices = "|high|low",                                                           \
+		 .doc = "Priority core turbo, set up by the policy."},                             \
+		{.path = "cpuClasses[].sstClosID",                                                 \
+		 .type = RP_T_INT,                                                                 \
+		 .min = 0,                                                                         \
+		 .max = 3,                                                                         \
+		 .doc = "Class of service of Speed Select that was set up by somebody else."},     \
+		{.path = "cpuClasses[].pctMinFreq",                                                \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Lowest frequency of the class of service."},                              \
+		{.path = "cpuClasses[].pctMaxFreq",                                                \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Highest frequency of the class of service."},                             \
+		{.path = "cpuClasses[].publishExtendedResource",                                   \
+		 .type = RP_T_BOOL,                                                                \
+		 .fallback = "false",                                                              \
+		 .doc = "Free CPUs of the class become an extended resource of the node."},        \
+	{                                                                                          \
+		.path = "turboDomain", .type = RP_T_ENUM, .choices = "|package|system",            \
+		.fallback = "package", .doc = "Where classes compete for turbo."                   \
+	}
+
+/* Reads and checks `cpuClasses` and `turboDomain` of a section. For prepare(): it looks for the uncore driver. */
+int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret);
+/* Index of a class by name, or CPUCLASS_NONE. */
+uint32_t cpuclass_find(const struct cpuclass_defs *defs, const char *name);
+
+struct cpuclass;
+
+/* NULL: out of memory. Without a worker on the host all calls do nothing. */
+struct cpuclass *cpuclass_new(const struct modhost *h);
+struct cpuclass *cpuclass_free(struct cpuclass *c); /* returns NULL */
+/*
+ * New definitions; copied, but for the texts. `from` and `allowed`: the CPUs that may be touched. All CPUs are in no class until
+ * cpuclass_use() says otherwise. The topology is read anew.
+ */
+int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
+			   struct rp_ids allowed);
+/* Puts CPUs in a class (CPUCLASS_NONE: none). */
+void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus);
+/* The class of a CPU. */
+uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu);
+/* Has the worker make it so. */
+void cpuclass_commit(struct cpuclass *c);
+
+struct cpuclass_stats {
+	uint64_t writes, failures, differing; /* differing: the kernel made something else of it */
+};
+void cpuclass_stats(const struct cpuclass *c, struct cpuclass_stats *ret);
+
+#endif

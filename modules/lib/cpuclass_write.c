@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's part: from classes to files. Every file is read before it is written, so nothing is written that is there already. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "modules/lib/cpuclass_impl.h"
+
+#define CPU_DIR "/sys/devices/system/cpu"
+#define UNCORE_DIR CPU_DIR "/intel_uncore_frequency"
+#define VALUE_MAX 64u
+#define CSTATES_SEEN_MAX 32u
+
+/* A file as it was before we first changed it. */
+struct before {
+	bool taken;
+	char text[VALUE_MAX];
+};
+
+struct cpu_known {
+	struct before min, max, governor, epp;
+	struct before cstates[CSTATES_SEEN_MAX];
+};
+
+struct die_known {
+	uint32_t package, die;
+	struct before min, max;
+};
+
+struct cpuclass_back {
+	const struct rp_host_work *work;
+	void *ctx;
+	struct cpu_known *cpus[RP_CPUS_MAX];
+	struct die_known *dies;
+	uint32_t n_dies;
+	bool cstates; /* some class has switched some off */
+};
+
+struct cpuclass_back *cpuclass_back_new(const struct modhost *h)
+{
+	struct cpuclass_back *b = calloc(1, sizeof *b);
+	if (!b)
+		return NULL;
+	b->work = h->work;
+	b->ctx = h->ctx;
+	return b;
+}
+
+void cpuclass_back_free(struct cpuclass_back *b)
+{
+	for (uint32_t i = 0; b && i < RP_CPUS_MAX; i++)
+		free(b->cpus[i]);
+	if (b)
+		free(b->dies);
+	free(b);
+}
+
+/* ---- files --------------------------------------------------------------------------------------------------------- */
+
+/* Without the newline. */
+static int32_t read_value(const struct cpuclass_back *b, const char *path, char text[VALUE_MAX])
+{
+	int32_t n = b->work->read_file(b->ctx, path, text, VALUE_MAX);
+	if (n < 0)
+		return n;
+	text[strcspn(text, "\n")] = '\0';
+	return 0;
+}
+
+static int64_t read_number(const struct cpuclass_back *b, const char *path)
+{
+	char text[VALUE_MAX];
+	if (read_value(b, path, text))
+		return 0;
+	long long n = strtoll(text, NULL, 10);
+	return n > 0 ? n : 0;
+}
+
+static void complain(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
+		     const char *verb, const char *value, const char *result)
+{
+	if (!job->messages[what][0])
+		(void)snprintf(job->messages[what], sizeof job->messages[what], "%s: %s %s: %s",
+			       path, verb, value, result);
+}
+
+/* Energy preferences are written as numbers; those that have a name are read back as such. */
+static bool same_value(enum cpuclass_what what, const char *wrote, const char *has)
+{
+	if (strcmp(wrote, has) == 0)
+		return true;
+	return what == WHAT_EPP && (*has < '0' || *has > '9');
+}
+
+static int32_t write_value(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
+			   const char *text)
+{
+	const struct cpuclass_back *b = job->back;
+	char has[VALUE_MAX];
+	int32_t r = b->work->write_file(b->ctx, path, text);
+	if (r) {
+		job->failures++;
+		complain(job, what, path, "writing", text, strerror(-r));
+		return r;
+	}
+	job->writes++;
+	if (read_value(b, path, has) == 0 && !same_value(what, text, has)) {
+		job->differing++;
+		complain(job, what, path, "the kernel was given", text, has);
+	}
+	return 0;
+}
+
+/*
+ * Writes a value, "" for "as it was before us". -EBUSY: to be tried again; other failures are final. A file that is not there is
+ * no property of this machine.
+ */
+static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
+			 const char *text, struct before *before)
+{
+	char has[VALUE_MAX];
+	bool restore = !*text;
+	if (restore && !before->taken)
+		return 0;
+	int32_t r = read_value(job->back, path, has);
+	if (r) {
+		if (!restore)
+			complain(job, what, path, "setting it to", text, strerror(-r));
+		return 0;
+	}
+	if (!before->taken) {
+		(void)snprintf(before->text, sizeof before->text, "%s", has);
+		before->taken = true;
+	}
+	if (restore)
+		text = before->text;
+	r = strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
+	if (!r && restore)
+		before->taken = false;
+	return r == -EBUSY || r == -EAGAIN || r == -EINTR ? -EBUSY : 0;
+}
+
+/* ---- frequencies --------------------------------------------------------------------------------------------------- */
+
+static int64_t resolve(const struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
+		       int64_t wanted)
+{
+	char path[160];
+	if (wanted >= 0)
+		return wanted;
+	bool base = wanted == RP_FREQ_BASE || (wanted == RP_FREQ_TURBO && !cpu->turbo);
+	const char *file = wanted == RP_FREQ_MIN ? "cpuinfo_min_freq" : "cpuinfo_max_freq";
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/base_frequency", cpu->cpu);
+	int64_t n = base ? read_number(job->back, path) : 0;
+	if (n)
+		return n;
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/%s", cpu->cpu, file);
+	return read_number(job->back, path);
+}
+
+static void number_text(int64_t n, char text[VALUE_MAX])
+{
+	text[0] = '\0';
+	if (n > 0)
+		(void)snprintf(text, VALUE_MAX, "%lld", (long long)n);
+}
+
+/* The kernel refuses a lowest frequency above the highest: what gives room comes first. */
+static int32_t set_frequencies(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
+			       const struct cpuclass_def *d, struct cpu_known *known)
+{
+	char min_path[160], max_path[160], min[VALUE_MAX], max[VALUE_MAX];
+	number_text(d ? resolve(job, cpu, d->min_khz) : 0, min);
+	number_text(d ? resolve(job, cpu, d->max_khz) : 0, max);
+	if (!*min && !*max && !known->min.taken && !known->max.taken)
+		return 0;
+	(void)snprintf(min_path, sizeof min_path, CPU_DIR "/cpu%u/cpufreq/scaling_min_freq",
+		       cpu->cpu);
+	(void)snprintf(max_path, sizeof max_path, CPU_DIR "/cpu%u/cpufreq/scaling_max_freq",
+		       cpu->cpu);
+	int64_t to = strtoll(*max ? max : known->max.taken ? known->max.text : "0", NULL, 10);
+	bool raise = to > read_number(job->back, max_path);
+	int32_t r = 0, r2;
+	if (raise)
+		r = set_value(job, WHAT_MAX, max_path, max, &known->max);
+	r2 = set_value(job, WHAT_MIN, min_path, min, &known->min);
+	if (!raise)
+		r = set_value(job, WHAT_MAX, max_path, max, &known->max);
+	return r ? r : r2;
+}
+
+static int32_t set_text(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
+			enum cpuclass_what what, const char *file, const char *text,
+			struct before *before)
+{
+	char path[160];
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/%s", cpu->cpu, file);
+	return set_value(job, what, path, text, before);
+}
+
+/* ---- idle states --------------------------------------------------------------------------------------------------- */
+
+static bool is_disabled(const struct cpuclass_def *d, const char *name)
+{
+	for (uint32_t i = 0; d && i < d->n_disabled_cstates; i++)
+		if (strcasecmp(d->disabled_cstates[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
+			   const struct cpuclass_def *d, struct cpu_known *known)
+{
+	int32_t result = 0;
+	if (!job->back->cstates)
+		return 0;
+	for (uint32_t i = 0; i < CSTATES_SEEN_MAX; i++) {
+		char path[160], name[VALUE_MAX];
+		(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpuidle/state%u/name", cpu->cpu,
+			       i);
+		if (read_value(job->back, path, name))
+			break;
+		bool off = is_disabled(d, name);
+		(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpuidle/state%u/disable",
+			       cpu->cpu, i);
+		/* A class with a list has its say about all states, one without leaves them as they were. */
+		const char *text = d && d->n_disabled_cstates ? (off ? "1" : "0") : "";
+		int32_t r = set_value(job, WHAT_CSTATE, path, text, &known->cstates[i]);
+		result = r ? r : result;
+	}
+	return result;
+}
+
+/* ---- one CPU ------------------------------------------------------------------------------------------------------- */
+
+static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
+{
+	struct cpuclass_back *b = job->back;
+	const struct cpuclass_def *d =
+		cpu->class == CPUCLASS_NONE ? NULL : &job->rules->defs.list[cpu->class];
+	char epp[VALUE_MAX];
+	if (!b->cpus[cpu->cpu] && !d)
+		return;
+	if (!b->cpus[cpu->cpu])
+		b->cpus[cpu->cpu] = calloc(1, sizeof(struct cpu_known));
+	struct cpu_known *known = b->cpus[cpu->cpu];
+	if (!known) {
+		cpu->again = true;
+		return;
+	}
+	int32_t r = set_frequencies(job, cpu, d, known);
+	if (set_text(job, cpu, WHAT_GOVERNOR, "scaling_governor", d ? d->governor : "",
+		     &known->governor))
+		r = -EBUSY;
+	number_text(d ? d->epp : 0, epp);
+	if (set_text(job, cpu, WHAT_EPP, "energy_performance_preference", epp, &known->epp))
+		r = -EBUSY;
+	if (set_cstates(job, cpu, d, known))
+		r = -EBUSY;
+	cpu->again = r != 0;
+}
+
+/* ---- uncore -------------------------------------------------------------------------------------------------------- */
+
+static struct die_known *die_known(struct cpuclass_back *b, const struct cpuclass_die *d)
+{
+	for (uint32_t i = 0; i < b->n_dies; i++)
+		if (b->dies[i].package == d->package && b->dies[i].die == d->die)
+			return &b->dies[i];
+	struct die_known *grown = realloc(b->dies, (b->n_dies + 1u) * sizeof *grown);
+	if (!grown)
+		return NULL;
+	b->dies = grown;
+	b->dies[b->n_dies] = (struct die_known){.package = d->package, .die = d->die};
+	return &b->dies[b->n_dies++];
+}
+
+/* The highest value that any class on the die wants, within the hardware's limits. */
+static int64_t uncore_wish(const struct cpuclass_job *job, const struct cpuclass_die *d, bool max,
+			   int64_t low, int64_t high)
+{
+	int64_t n = 0;
+	for (uint32_t i = 0; i < job->rules->defs.n; i++) {
+		const struct cpuclass_def *c = &job->rules->defs.list[i];
+		int64_t wants = max ? c->uncore_max_khz : c->uncore_min_khz;
+		if (wants == RP_FREQ_MIN)
+			wants = low;
+		else if (wants < 0)
+			wants = high;
+		if ((d->classes >> i & 1) && wants > n)
+			n = wants;
+	}
+	if (n && low && n < low)
+		n = low;
+	return n && high && n > high ? high : n;
+}
+
+static void set_die(struct cpuclass_job *job, const struct cpuclass_die *d)
+{
+	char dir[96], path[160], max_path[160], min[VALUE_MAX], max[VALUE_MAX];
+	struct die_known *known = die_known(job->back, d);
+	(void)snprintf(dir, sizeof dir, UNCORE_DIR "/package_%02u_die_%02u", d->package, d->die);
+	if (!known)
+		return;
+	bool wanted = false;
+	for (uint32_t i = 0; i < job->rules->defs.n; i++)
+		wanted = wanted || job->rules->defs.list[i].uncore_min_khz ||
+			 job->rules->defs.list[i].uncore_max_khz;
+	if (!wanted && !known->min.taken && !known->max.taken)
+		return;
+	(void)snprintf(path, sizeof path, "%s/initial_min_freq_khz", dir);
+	int64_t low = read_number(job->back, path);
+	(void)snprintf(path, sizeof path, "%s/initial_max_freq_khz", dir);
+	int64_t high = read_number(job->back, path);
+	number_text(uncore_wish(job, d, false, low, high), min);
+	number_text(uncore_wish(job, d, true, low, high), max);
+	(void)snprintf(path, sizeof path, "%s/min_freq_khz", dir);
+	(void)snprintf(max_path, sizeof max_path, "%s/max_freq_khz", dir);
+	int64_t to = strtoll(*max ? max : known->max.taken ? known->max.text : "0", NULL, 10);
+	bool raise = to > read_number(job->back, max_path);
+	if (raise)
+		(void)set_value(job, WHAT_UNCORE, max_path, max, &known->max);
+	(void)set_value(job, WHAT_UNCORE, path, min, &known->min);
+	if (!raise)
+		(void)set_value(job, WHAT_UNCORE, max_path, max, &known->max);
+}
+
+int32_t cpuclass_run(void *arg)
+{
+	struct cpuclass_job *job = arg;
+	for (uint32_t i = 0; i < job->rules->defs.n; i++)
+		job->back->cstates =
+			job->back->cstates || job->rules->defs.list[i].n_disabled_cstates;
+	for (uint32_t i = 0; i < job->n_cpus; i++)
+		set_cpu(job, &job->cpus[i]);
+	for (uint32_t i = 0; i < job->n_dies; i++)
+		set_die(job, &job->dies[i]);
+	return 0;
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/lib/irq.h"
+
+#define TABLE "/proc/interrupts"
+#define TABLE_FIRST (256u << 10)
+#define TABLE_MAX (64u << 20)
+#define NUMBER_MAX 65536u /* numbers of interrupts are below this */
+
+/* ---- the table ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t count_words(const char *line, size_t len)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; i < len; i++)
+		n += !isspace((unsigned char)line[i]) &&
+		     (i == 0 || isspace((unsigned char)line[i - 1]));
+	return n;
+}
+
+/* The next word of a line; false: there is none. */
+static bool next_word(const char **line, const char *end, const char **word, size_t *n)
+{
+	while (*line < end && isspace((unsigned char)**line))
+		(*line)++;
+	*word = *line;
+	while (*line < end && !isspace((unsigned char)**line))
+		(*line)++;
+	*n = (size_t)(*line - *word);
+	return *n > 0;
+}
+
+static bool is_number(const char *word, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (word[i] < '0' || word[i] > '9')
+			return false;
+	return n > 0;
+}
+
+int32_t irq_parse_line(const char *line, size_t len, uint32_t n_cpus, uint32_t *ret_number,
+		       char description[IRQ_TEXT_MAX])
+{
+	const char *end = line + len, *word;
+	size_t n, used = 0;
+	uint32_t number = 0;
+	if (!next_word(&line, end, &word, &n) || word[n - 1] != ':' || !is_number(word, n - 1) ||
+	    n > 6)
+		return -RP_ENOENT;
+	for (size_t i = 0; i + 1 < n; i++)
+		number = number * 10 + (uint32_t)(word[i] - '0');
+	if (number >= NUMBER_MAX)
+		return -RP_ENOENT;
+	for (uint32_t i = 0; i < n_cpus; i++)
+		if (!next_word(&line, end, &word, &n) || !is_number(word, n))
+			return -RP_ENOENT;
+	description[0] = '\0';
+	while (next_word(&line, end, &word, &n)) {
+		if (used + (used > 0) + n >= IRQ_TEXT_MAX)
+			break;
+		if (used)
+			description[used++] = ' ';
+		memcpy(description + used, word, n);
+		used += n;
+		description[used] = '\0';
+	}
+	*ret_number = number;
+	return 0;
+}
+
+/* The whole table, NUL-terminated; NULL with *ret an error. */
+static char *read_table(const struct rp_host_work *work, void *ctx, int32_t *ret)
+{
+	for (uint32_t cap = TABLE_FIRST; cap <= TABLE_MAX; cap *= 2) {
+		char *text = malloc(cap);
+		*ret = text ? work->read_file(ctx, TABLE, text, cap) : -RP_ENOMEM;
+		if (*ret >= 0 && (uint32_t)*ret < cap - 1)
+			return text;
+		free(text);
+		if (*ret < 0 && *ret != -EFBIG && *ret != -EOVERFLOW)
+			return NULL;
+	}
+	*ret = -RP_E2BIG;
+	return NULL;
+}
+
+typedef int32_t (*irq_found)(void *arg, uint32_t number, const char *description);
+
+static int32_t each_line(const char *text, irq_found found, void *arg)
+{
+	uint32_t n_cpus = 0, number;
+	char description[IRQ_TEXT_MAX];
+	bool head = true;
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		int32_t r = 0;
+		if (head)
+			n_cpus = count_words(text, len);
+		else if (irq_parse_line(text, len, n_cpus, &number, description) == 0)
+			r = found(arg, number, description);
+		if (r)
+			return r;
+		head = false;
+		text += len + (text[len] == '\n');
+	}
+	return 0;
+}
+
+int32_t irq_each(const struct modhost *h, irq_found found, void *arg)
+{
+	int32_t r = -RP_ENOTSUP;
+	char *text = h->work ? read_table(h->work, h->ctx, &r) : NULL;
+	if (!text)
+		return r;
+	r = each_line(text, found, arg);
+	free(text);
+	return r;
+}
+
+/* ---- what is wanted ------------------------------------------------------------------------------------------------ */
+
+struct order_claim {
+	char **patterns;
+	uint32_t n;
+	struct rp_idset cpus;
+};
+
+/* A wish with everything in it its own. */
+struct order {
+	uint32_t refs;
+	bool active;
+	struct order_claim *claims;
+	uint32_t n_claims;
+	char **controllable;
+	uint32_t n_controllable;
+	struct rp_idset sink, isolate, allowed;
+};
+
+static void free_texts(char **texts, uint32_t n)
+{
+	for (uint32_t i = 0; texts && i < n; i++)
+		free(texts[i]);
+	free(texts);
+}
+
+static struct order *order_unref(struct order *o)
+{
+	if (!o || --o->refs)
+		return NULL;
+	for (uint32_t i = 0; i < o->n_claims; i++)
+		free_texts(o->claims[i].patterns, o->claims[i].n);
+	free(o->claims);
+	free_texts(o->controllable, o->n_controllable);
+	free(o);
+	return NULL;
+}
+
+static char **copy_texts(const struct irq_patterns *from)
+{
+	char **texts = calloc(from->n + 1u, sizeof *texts);
+	for (uint32_t i = 0; texts && i < from->n; i++) {
+		texts[i] = strdup(from->list[i]);
+		if (texts[i])
+			continue;
+		free_texts(texts, i);
+		return NULL;
+	}
+	return texts;
+}
+
+static struct order *order_new(const struct irq_wish *w)
+{
+	struct order *o = calloc(1, sizeof *o);
+	if (!o)
+		return NULL;
+	o->refs = 1;
+	o->active = w->active;
+	rp_idset_copy(&o->sink, w->sink);
+	rp_idset_copy(&o->isolate, w->isolate);
+	rp_idset_copy(&o->allowed, w->allowed);
+	o->claims = calloc(w->n_claims + 1u, sizeof *o->claims);
+	o->controllable = copy_texts(&w->controllable);
+	o->n_controllable = o->controllable ? w->controllable.n : 0;
+	bool ok = o->claims && o->controllable;
+	for (uint32_t i = 0; ok && i < w->n_claims; i++) {
+		struct order_claim *c = &o->claims[i];
+		rp_idset_copy(&c->cpus, w->claims[i].cpus);
+		c->patterns = copy_texts(&w->claims[i].patterns);
+		ok = c->patterns != NULL;
+		c->n = ok ? w->claims[i].patterns.n : 0;
+		o->n_claims = i + 1;
+	}
+	return ok ? o : order_unref(o);
+}
+
+static bool same_texts(const struct irq_patterns *a, char *const *b, uint32_t n)
+{
+	bool same = a->n == n;
+	for (uint32_t i = 0; same && i < n; i++)
+		same = strcmp(a->list[i], b[i]) == 0;
+	return same;
+}
+
+static bool same_order(const struct order *o, const struct irq_wish *w)
+{
+	bool same = o->active == w->active && o->n_claims == w->n_claims &&
+		    rp_ids_equal(rp_ids_of(&o->sink), w->sink) &&
+		    rp_ids_equal(rp_ids_of(&o->isolate), w->isolate) &&
+		    rp_ids_equal(rp_ids_of(&o->allowed), w->allowed) &&
+		    same_texts(&w->controllable, o->controllable, o->n_controllable);
+	for (uint32_t i = 0; same && i < o->n_claims; i++)
+		same = rp_ids_equal(rp_ids_of(&o->claims[i].cpus), w->claims[i].cpus) &&
+		       same_texts(&w->claims[i].patterns, o->claims[i].patterns, o->claims[i].n);
+	return same;
+}
+
+/* ---- the worker ---------------------------------------------------------------------------------------------------- */
+
+/* An interrupt that we moved, or that cannot be moved. */
+struct known {
+	uint32_t number;
+	bool stuck;
+	char *before; /* its affinity before us; NULL: not moved */
+};
+
+struct back {
+	const struct rp_host_work *work;
+	void *ctx;
+	irq_glob glob;
+	struct known *known;
+	uint32_t n_known, cap_known;
+};
+
+struct irq {
+	struct modhost h;
+	struct back back; /* the worker's */
+	struct order *last;
+	bool used, complained;
+	struct irq_stats stats;
+};
+
+struct job {
+	struct irq *owner;
+	struct order *order;
+	uint64_t writes, failures;
+	int32_t error; /* of the table */
+	char message[256];
+};
+
+static struct known *known_of(struct back *b, uint32_t number)
+{
+	for (uint32_t i = 0; i < b->n_known; i++)
+		if (b->known[i].number == number)
+			return &b->known[i];
+	if (b->n_known == b->cap_known) {
+		uint32_t cap = b->cap_known * 2 + 32;
+		struct known *grown = realloc(b->known, cap * sizeof *grown);
+		if (!grown)
+			return NULL;
+		b->known = grown;
+		b->cap_known = cap;
+	}
+	b->known[b->n_known] = (struct known){.number = number};
+	return &b->known[b->n_known++];
+}
+
+static bool matches(const struct back *b, char *const *patterns, uint32_t n, uint32_t number,
+		    const char *description)
+{
+	char digits[16];
+	(void)snprintf(digits, sizeof digits, "%u", number);
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(patterns[i], digits) == 0 || b->glob(patterns[i], description))
+			return true;
+	return false;
+}
+
+/* Where an interrupt should be that is on `now`; false: it may stay. */
+static bool target(const struct job *j, uint32_t number, const char *description, struct rp_ids now,
+		   struct rp_idset *ret)
+{
+	const struct order *o = j->order;
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < o->n_claims; i++) {
+		const struct order_claim *c = &o->claims[i];
+		if (matches(&j->owner->back, c->patterns, c->n, number, description))
+			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
+	}
+	if (!rp_ids_empty(rp_ids_of(ret)))
+		return true;
+	if (!rp_ids_empty(rp_ids_of(&o->sink))) {
+		rp_idset_copy(ret, rp_ids_of(&o->sink));
+		return true;
+	}
+	if (!rp_ids_overlap(now, rp_ids_of(&o->allowed)))
+		return false;
+	if (rp_ids_empty(rp_ids_of(&o->isolate))) {
+		rp_idset_copy(ret, rp_ids_of(&o->allowed));
+		return true;
+	}
+	rp_idset_or(ret, now, rp_ids_of(&o->allowed));
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&o->isolate));
+	return true;
+}
+
+static void path_of(uint32_t number, char path[64])
+{
+	(void)snprintf(path, 64, "/proc/irq/%u/smp_affinity_list", number);
+}
+
+/* Kernel-managed interrupts and the like are not asked again. */
+static bool is_final(int32_t error)
+{
+	return error == -EPERM || error == -EACCES || error == -EIO || error == -EROFS;
+}
+
+static int32_t write_affinity(struct job *j, struct known *k, const char *text)
+{
+	const struct back *b = &j->owner->back;
+	char path[64];
+	path_of(k->number, path);
+	int32_t r = b->work->write_file(b->ctx, path, text);
+	if (!r) {
+		j->writes++;
+		return 0;
+	}
+	k->stuck = is_final(r);
+	j->failures++;
+	if (!j->message[0])
+		(void)snprintf(j->message, sizeof j->message, "%s: writing %.100s: %s", path, text,
+			       strerror(-r));
+	return r;
+}
+
+static void read_back(struct job *j, const struct known *k, struct rp_ids wanted)
+{
+	const struct back *b = &j->owner->back;
+	char path[64], text[4096];
+	struct rp_idset has;
+	path_of(k->number, path);
+	if (b->work->read_file(b->ctx, path, text, sizeof text) < 0 ||
+	    rp_idset_parse(&has, text, RP_CPUS_MAX) || rp_ids_equal(rp_ids_of(&has), wanted))
+		return;
+	j->failures++;
+	if (!j->message[0])
+		(void)snprintf(j->message, sizeof j->message, "%s: the kernel made %.100s of it",
+			       path, text);
+}
+
+static int32_t move(void *arg, uint32_t number, const char *description)
+{
+	struct job *j = arg;
+	struct back *b = &j->owner->back;
+	const struct order *o = j->order;
+	char path[64], text[4096], wanted[RP_IDSET_TEXT_MAX];
+	struct rp_idset now, to;
+	if (o->n_controllable &&
+	    !matches(b, o->controllable, o->n_controllable, number, description))
+		return 0;
+	path_of(number, path);
+	if (b->work->read_file(b->ctx, path, text, sizeof text) < 0 ||
+	    rp_idset_parse(&now, text, RP_CPUS_MAX))
+		return 0;
+	if (!target(j, number, description, rp_ids_of(&now), &to) || rp_ids_empty(rp_ids_of(&to)) ||
+	    rp_ids_equal(rp_ids_of(&to), rp_ids_of(&now)))
+		return 0;
+	struct known *k = known_of(b, number);
+	if (!k || k->stuck)
+		return 0;
+	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
+	if (write_affinity(j, k, wanted))
+		return 0;
+	if (!k->before) {
+		text[strcspn(text, "\n")] = '\0';
+		k->before = strdup(text);
+	}
+	read_back(j, k, rp_ids_of(&to));
+	return 0;
+}
+
+static void restore_all(struct job *j)
+{
+	struct back *b = &j->owner->back;
+	for (uint32_t i = 0; i < b->n_known; i++) {
+		struct known *k = &b->known[i];
+		if (!k->before || k->stuck || write_affinity(j, k, k->before))
+			continue;
+		free(k->before);
+		k->before = NULL;
+	}
+}
+
+static int32_t job_run(void *arg)
+{
+	struct job *j = arg;
+	const struct back *b = &j->owner->back;
+	if (!j->order->active) {
+		restore_all(j);
+		return 0;
+	}
+	char *text = read_table(b->work, b->ctx, &j->error);
+	if (text)
+		(void)each_line(text, move, j);
+	else
+		(void)snprintf(j->message, sizeof j->message, TABLE ": %s", strerror(-j->error));
+	free(text);
+	return 0;
+}
+
+/* ---- the host's main thread ---------------------------------------------------------------------------------------- */
+
+static void job_done(void *arg, int32_t result)
+{
+	struct job *j = arg;
+	struct irq *q = j->owner;
+	(void)result;
+	q->stats.writes += j->writes;
+	q->stats.failures += j->failures;
+	if (j->message[0] && !q->complained)
+		modhost_log(&q->h, RP_LOG_WARNING, 0, "%s (further ones are not logged)",
+			    j->message);
+	q->complained = q->complained || j->message[0];
+	order_unref(j->order);
+	free(j);
+}
+
+struct irq *irq_new(const struct modhost *h, irq_glob glob)
+{
+	struct irq *q = calloc(1, sizeof *q);
+	if (!q)
+		return NULL;
+	q->h = *h;
+	q->back = (struct back){.work = h->work, .ctx = h->ctx, .glob = glob};
+	return q;
+}
+
+struct irq *irq_free(struct irq *q)
+{
+	if (!q)
+		return NULL;
+	order_unref(q->last);
+	for (uint32_t i = 0; i < q->back.n_known; i++)
+		free(q->back.known[i].before);
+	free(q->back.known);
+	free(q);
+	return NULL;
+}
+
+void irq_commit(struct irq *q, const struct irq_wish *w)
+{
+	q->used = q->used || w->active;
+	if (!q->used || !q->h.work || (q->last && same_order(q->last, w)))
+		return;
+	struct order *o = order_new(w);
+	struct job *j = o ? calloc(1, sizeof *j) : NULL;
+	if (!j) {
+		order_unref(o);
+		return;
+	}
+	j->owner = q;
+	j->order = o;
+	o->refs++;
+	order_unref(q->last);
+	q->last = o;
+	if (!q->h.work->submit(q->h.ctx, job_run, job_done, j))
+		return;
+	(void)order_unref(q->last);
+	q->last = order_unref(j->order);
+	free(j);
+}
+
+void irq_stats(const struct irq *q, struct irq_stats *ret)
+{
+	*ret = q->stats;
+}

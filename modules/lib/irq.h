@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Affinity of interrupts: keeps them on the CPUs of those who claim them, on sinks, or off isolated CPUs.
+ *
+ * A policy describes the wanted state; irq_commit() gives it to the host's worker, which reads /proc/interrupts and the present affinities,
+ * writes those that should change and reads them back. An interrupt that the kernel does not let move is left alone from then on.
+ * When rules are gone the affinity that an interrupt had before we first changed it is put back.
+ */
+#ifndef NRI_RP_LIB_IRQ_H
+#define NRI_RP_LIB_IRQ_H
+
+#include <stdbool.h>
+
+#include "modules/lib/host.h"
+
+#define IRQ_TEXT_MAX 256u /* of a pattern or a description; what is longer is cut off */
+
+/* A list of patterns; each the number of an interrupt or a glob over its description ("PCI-MSI 524289-edge eth0-rx-1"). */
+struct irq_patterns {
+	const char *const *list;
+	uint32_t n;
+};
+
+typedef bool (*irq_glob)(const char *glob, const char *text);
+
+struct irq_claim {
+	struct irq_patterns patterns;
+	struct rp_ids cpus; /* empty: as if it were not there */
+};
+
+/* What is wanted. Nothing of it is kept beyond the call. */
+struct irq_wish {
+	bool active; /* false: nobody has rules (any more) */
+	const struct irq_claim *claims;
+	uint32_t n_claims;
+	struct rp_ids sink, isolate, allowed;
+	struct irq_patterns controllable; /* globs; none: all */
+};
+
+struct irq;
+
+/* `glob` is called on the worker too. NULL: out of memory. Without a worker on the host nothing is done. */
+struct irq *irq_new(const struct modhost *h, irq_glob glob);
+struct irq *irq_free(struct irq *q); /* returns NULL */
+/* Wishes that equal the one before cost a comparison. */
+void irq_commit(struct irq *q, const struct irq_wish *wish);
+
+/*
+ * For prepare(): calls `found` with each numbered interrupt until it returns other than 0, and returns that. -errno when
+ * the table cannot be read.
+ */
+int32_t irq_each(const struct modhost *h,
+		 int32_t (*found)(void *arg, uint32_t number, const char *description), void *arg);
+
+/* One line of /proc/interrupts below its head, which names n_cpus CPUs. 0 with number and description, or -RP_ENOENT: none of ours. */
+int32_t irq_parse_line(const char *line, size_t len, uint32_t n_cpus, uint32_t *ret_number,
+		       char description[IRQ_TEXT_MAX]);
+
+struct irq_stats {
+	uint64_t writes, failures;
+};
+void irq_stats(const struct irq *q, struct irq_stats *ret);
+
+#endif
