@@ -41,11 +41,21 @@ static void put_moves(struct json *j, const struct reload_result *res)
 	json_end_arr(j);
 }
 
+/* The configuration is at fault, and not the attempt to try it. */
+static bool is_refusal(int code)
+{
+	static const int ours[] = {-ENOMEM, -EAGAIN, -EPROTO, -EIO, -EMFILE, -ENFILE, -ESHUTDOWN};
+	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+		if (code == ours[i])
+			return false;
+	return code != 0;
+}
+
 static int exit_of(int code)
 {
 	if (!code)
 		return CTL_OK;
-	return code == -EINVAL ? CTL_CONFIG : CTL_FAILED;
+	return is_refusal(code) ? CTL_CONFIG : CTL_FAILED;
 }
 
 static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
@@ -56,7 +66,7 @@ static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
 	json_init(&j, out);
 	json_obj(&j);
 	json_kstr(&j, "outcome",
-		  res->code ? refused[res->code == -EINVAL]
+		  res->code ? refused[is_refusal(res->code)]
 		  : plan    ? "accepted"
 			    : "in force");
 	put_text(&j, "error", res->code ? err_text(&res->err, res->code) : NULL);

@@ -233,6 +233,32 @@ static void put_section(struct json *j, const struct pipeline *p, const struct i
 		 conf_where(conf_core(pipeline_conf(p))->policy_node, where, sizeof where));
 }
 
+/* What controllers said of it last. */
+static void put_controllers(struct json *j, const struct pipeline *p, const struct ctr *ctr)
+{
+	static const char *const names[] = {
+		[RP_APPLY_PENDING] = "pending",
+		[RP_APPLY_DONE] = "done",
+		[RP_APPLY_PARTIAL] = "partial",
+		[RP_APPLY_FAILED] = "failed",
+	};
+	json_key(j, "controllers");
+	json_arr(j);
+	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
+		struct controller_status status;
+		struct controller_result res;
+		if (!pipeline_controller_result(p, i, ctr, &res) || res.result > RP_APPLY_FAILED)
+			continue;
+		pipeline_controller(p, i, &status);
+		json_obj(j);
+		json_kstr(j, "name", status.name);
+		json_kstr(j, "result", names[res.result]);
+		put_text(j, "text", res.text);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
 enum call_result run_explain(struct call *call)
 {
 	struct err err = ERR_INIT;
@@ -248,6 +274,7 @@ enum call_result run_explain(struct call *call)
 	put_amount(j, "oom_score_adj", ctr->oom_score_adj);
 	put_text(j, "cgroup", ctr->cgroups_path);
 	put_values(j, ctr);
+	put_controllers(j, call->p, ctr);
 	json_kbool(j, "update_waits", ctr->in_updates);
 	put_annotations(j, ctr);
 	put_text(j, "policy_in_force", policy ? instance_name(policy) : NULL);

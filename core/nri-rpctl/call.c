@@ -73,7 +73,7 @@ static int call_once(struct link *l, const char *method, const Control__Request 
 	return 0;
 }
 
-int link_call(struct link *l, const struct request *req, struct answer *ret, struct err *err)
+int link_call(struct link *l, const struct question *req, struct answer *ret, struct err *err)
 {
 	Control__Request m = CONTROL__REQUEST__INIT, more = CONTROL__REQUEST__INIT;
 	struct answer a = {.text = BUF_INIT};
@@ -117,7 +117,7 @@ int tell_no_link(const struct cli *cli, int r, const struct err *err)
 	return CTL_FAILED;
 }
 
-int ask(struct cli *cli, const struct request *req, struct answer *ret)
+int ask(struct cli *cli, const struct question *req, struct answer *ret)
 {
 	struct err err = ERR_INIT;
 	struct link *l = NULL;

@@ -38,7 +38,7 @@ struct cli {
 
 /* ---- call.c ---- */
 
-struct request {
+struct question {
 	const char *method;
 	const char *const *args;
 	unsigned n_args;
@@ -58,10 +58,10 @@ struct link;
 /* -ENOENT, -ECONNREFUSED: no daemon is running. */
 int link_open(const char *socket, struct link **ret, struct err *err);
 struct link *link_close(struct link *l);
-int link_call(struct link *l, const struct request *req, struct answer *ret, struct err *err);
+int link_call(struct link *l, const struct question *req, struct answer *ret, struct err *err);
 void answer_fini(struct answer *a);
 /* Opens, calls, closes. What went wrong is printed; the result is the exit status, -1 when *ret is to be shown. */
-int ask(struct cli *cli, const struct request *req, struct answer *ret);
+int ask(struct cli *cli, const struct question *req, struct answer *ret);
 /* Prints why there is no connection; the exit status for it. */
 int tell_no_link(const struct cli *cli, int r, const struct err *err);
 

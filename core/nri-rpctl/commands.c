@@ -16,9 +16,9 @@
 #define EVENTS_WAIT_MS 25000u
 #define RECONNECT_MS 1000u
 
-static struct request plain(const struct cli *cli, const char *method)
+static struct question plain(const struct cli *cli, const char *method)
 {
-	return (struct request){.method = method, .args = cli->args, .n_args = cli->n_args};
+	return (struct question){.method = method, .args = cli->args, .n_args = cli->n_args};
 }
 
 /* ---- looking ---------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static struct request plain(const struct cli *cli, const char *method)
 int cmd_status(struct cli *cli)
 {
 	struct answer a;
-	struct request req = plain(cli, "Status");
+	struct question req = plain(cli, "Status");
 	req.flags = cli->options & OPT_MEMORY ? CTL_FLAG_MEMORY : 0;
 	int r = ask(cli, &req, &a);
 	if (r >= 0)
@@ -41,7 +41,7 @@ static int show_with(struct cli *cli, const char *method,
 		     void (*show)(struct out *o, const json_t *doc))
 {
 	struct answer a;
-	struct request req = plain(cli, method);
+	struct question req = plain(cli, method);
 	int r = ask(cli, &req, &a);
 	if (r >= 0)
 		return r;
@@ -117,7 +117,7 @@ int cmd_log_debug(struct cli *cli)
 int cmd_version(struct cli *cli)
 {
 	struct answer a;
-	struct request req = {.method = "Version"};
+	struct question req = {.method = "Version"};
 	struct err err = ERR_INIT;
 	struct link *l = NULL;
 	int r = link_open(cli->socket, &l, &err);
@@ -144,7 +144,7 @@ int cmd_version(struct cli *cli)
 
 /* ---- configurations --------------------------------------------------------------------------- */
 
-static int show_trial(struct cli *cli, struct request *req, const char *verb)
+static int show_trial(struct cli *cli, struct question *req, const char *verb)
 {
 	struct answer a;
 	req->timeout_ms = WAIT_TRIAL_MS;
@@ -159,7 +159,7 @@ static int show_trial(struct cli *cli, struct request *req, const char *verb)
 
 int cmd_reload(struct cli *cli)
 {
-	struct request req = plain(cli, "Reload");
+	struct question req = plain(cli, "Reload");
 	return show_trial(cli, &req, "In force");
 }
 
@@ -176,7 +176,7 @@ int cmd_plan(struct cli *cli)
 {
 	char path[PATH_MAX];
 	const char *args[] = {path};
-	struct request req = {.method = "Plan", .args = args, .n_args = 1};
+	struct question req = {.method = "Plan", .args = args, .n_args = 1};
 	if (absolute(cli->args[0], path))
 		return CTL_FAILED;
 	return show_trial(cli, &req, "Would be accepted");
@@ -195,7 +195,7 @@ int cmd_config_check(struct cli *cli)
 {
 	char path[PATH_MAX];
 	const char *args[] = {path}, *file = cli->n_args ? cli->args[0] : cli->config;
-	struct request req = {.method = "ConfigCheck", .args = args, .n_args = file != NULL};
+	struct question req = {.method = "ConfigCheck", .args = args, .n_args = file != NULL};
 	if (file && absolute(file, path))
 		return CTL_FAILED;
 	if (cli->options & OPT_LOCAL || !running(cli))
@@ -211,7 +211,7 @@ static void show_yaml(struct out *o, const json_t *doc)
 int cmd_config_show(struct cli *cli)
 {
 	struct answer a;
-	struct request req = {.method = "ConfigShow"};
+	struct question req = {.method = "ConfigShow"};
 	if (cli->config || cli->options & OPT_LOCAL)
 		return local_show(cli, cli->config);
 	req.flags = (cli->options & OPT_ORIGIN ? CTL_FLAG_ORIGIN : 0) |
@@ -266,7 +266,7 @@ static void show_events(struct cli *cli, const struct answer *a, int64_t from)
 }
 
 /* What comes, until the link breaks. */
-static int follow(struct cli *cli, struct link *l, struct request *req, int64_t from,
+static int follow(struct cli *cli, struct link *l, struct question *req, int64_t from,
 		  struct err *err)
 {
 	for (;;) {
@@ -284,7 +284,7 @@ static int follow(struct cli *cli, struct link *l, struct request *req, int64_t 
 	}
 }
 
-static int follow_for_ever(struct cli *cli, struct request *req, int64_t from)
+static int follow_for_ever(struct cli *cli, struct question *req, int64_t from)
 {
 	for (bool first = true;; first = false) {
 		struct err err = ERR_INIT;
@@ -307,7 +307,7 @@ static int follow_for_ever(struct cli *cli, struct request *req, int64_t from)
 int cmd_events(struct cli *cli)
 {
 	struct answer a;
-	struct request req = {.method = "Events", .timeout_ms = EVENTS_WAIT_MS + WAIT_MS};
+	struct question req = {.method = "Events", .timeout_ms = EVENTS_WAIT_MS + WAIT_MS};
 	struct err err = ERR_INIT;
 	struct link *l = NULL;
 	int64_t from;
@@ -334,7 +334,7 @@ int cmd_events(struct cli *cli)
 int cmd_doctor(struct cli *cli)
 {
 	struct answer a = {.text = BUF_INIT};
-	struct request req = {.method = "Doctor"};
+	struct question req = {.method = "Doctor"};
 	struct err err = ERR_INIT;
 	struct link *l = NULL;
 	int r = link_open(cli->socket, &l, &err);

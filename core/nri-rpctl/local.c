@@ -224,42 +224,49 @@ static void print_help(struct cli *cli, const char *name, const struct rp_schema
 	buf_fini(&text);
 }
 
+/* Some keys for people. */
+static bool print_keys(struct cli *cli, const struct local *l, const char *name)
+{
+	if (str_eq(name, "core")) {
+		print_help(cli, name, conf_core_schema());
+		return true;
+	}
+	for (unsigned i = 0; i < l->n_schemas; i++)
+		if (str_eq(l->schemas[i].module, name)) {
+			print_help(cli, name, l->schemas[i].schema);
+			return true;
+		}
+	return false;
+}
+
 /* With names of modules, or `core`: their keys for people. Without: a JSON schema of everything. */
 int cmd_config_schema(struct cli *cli)
 {
 	_free_ struct local *l = calloc(1, sizeof *l);
-	struct err err = ERR_INIT;
-	int exit = CTL_OK;
-	if (!l)
+	_free_ struct conf_errors *errs = malloc(sizeof *errs);
+	struct conf *conf = NULL;
+	int exit = CTL_OK, r;
+	if (!l || !errs)
 		return CTL_FAILED;
 	l->cli = cli;
-	int r = open_loader(l, &err);
-	if (r) {
-		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+	/* For its modules.path; whatever else is in it, or wrong with it, does not matter here. */
+	if (load(l, cli->config ? cli->config : CONF_DEFAULT_PATH, &conf, errs) == 0)
+		conf_free(conf);
+	if (!l->loader)
 		return CTL_FAILED;
-	}
 	(void)loader_list(l->loader, add_schema, l);
 	if (!cli->n_args) {
 		r = conf_json_schema(l->schemas, l->n_schemas, &cli->out.buf);
 		(void)buf_add_str(&cli->out.buf, "\n");
 		exit = r ? CTL_FAILED : CTL_OK;
 	}
-	for (unsigned a = 0; a < cli->n_args; a++) {
-		bool found = str_eq(cli->args[a], "core");
-		if (found)
-			print_help(cli, "core", conf_core_schema());
-		for (unsigned i = 0; i < l->n_schemas; i++)
-			if (str_eq(l->schemas[i].module, cli->args[a])) {
-				print_help(cli, cli->args[a], l->schemas[i].schema);
-				found = true;
-			}
-		if (!found) {
+	for (unsigned a = 0; a < cli->n_args; a++)
+		if (!print_keys(cli, l, cli->args[a])) {
 			fprintf(stderr,
 				"nri-rpctl: no module %s with a table of keys is installed\n",
 				cli->args[a]);
 			exit = CTL_FAILED;
 		}
-	}
 	loader_free(l->loader);
 	return exit;
 }

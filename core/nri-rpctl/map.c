@@ -343,13 +343,19 @@ static void draw_head(const struct map *m)
 	} sets[] = {{"isolated", "isolated"},
 		    {"nohz_full", "nohz_full"},
 		    {"efficient", "efficient cores"}};
-	char memory[UNIT_MAX];
+	static const struct {
+		const char *key, *one, *many;
+	} counts[] = {{"n_packages", "package", "packages"},
+		      {"n_nodes", "memory node", "memory nodes"},
+		      {"n_cores", "core", "cores"},
+		      {"n_cpus", "CPU", "CPUs"}};
+	char text[UNIT_MAX];
 	struct rp_idset online, off;
-	out_printf(m->o,
-		   "%" PRId64 " packages, %" PRId64 " nodes, %" PRId64 " cores, %" PRId64
-		   " CPUs, %s",
-		   ji(m->doc, "n_packages"), ji(m->doc, "n_nodes"), ji(m->doc, "n_cores"),
-		   ji(m->doc, "n_cpus"), unit_bytes((uint64_t)ji(m->doc, "memory"), memory));
+	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+		out_printf(m->o, "%s, ",
+			   unit_count((uint64_t)ji(m->doc, counts[i].key), counts[i].one,
+				      counts[i].many, text));
+	out_put(m->o, unit_bytes((uint64_t)ji(m->doc, "memory"), text));
 	if (*js(m->doc, "policy"))
 		out_printf(m->o, "; policy %s", js(m->doc, "policy"));
 	out_put(m->o, "\n");
@@ -358,10 +364,10 @@ static void draw_head(const struct map *m)
 			out_printf(m->o, "%s: %s\n", sets[i].name, js(m->doc, sets[i].key));
 	if (rp_idset_parse(&online, js(m->doc, "online"), RP_CPUS_MAX) == 0 &&
 	    rp_idset_parse(&off, js(m->doc, "present"), RP_CPUS_MAX) == 0) {
-		char text[256];
+		char list[256];
 		rp_idset_andnot(&off, rp_ids_of(&off), rp_ids_of(&online));
-		if (rp_ids_format(rp_ids_of(&off), text, sizeof text))
-			out_printf(m->o, "offline: %s\n", text);
+		if (rp_ids_format(rp_ids_of(&off), list, sizeof list))
+			out_printf(m->o, "offline: %s\n", list);
 	}
 	out_put(m->o, "\n");
 }

@@ -208,6 +208,24 @@ static void show_placement(struct out *o, const json_t *c)
 	buf_fini(&text);
 }
 
+static void show_controllers(struct out *o, const json_t *c)
+{
+	const json_t *r;
+	size_t i;
+	json_array_foreach(json_object_get(c, "controllers"), i, r)
+	{
+		const char *result = js(r, "result"), *text = js(r, "text");
+		bool bad = str_eq(result, "partial") || str_eq(result, "failed");
+		char *line = str_printf("%s%s%s", result, *text ? ": " : "", text);
+		out_field(o, js(r, "name"), NULL);
+		out_style(o, bad ? YELLOW : PLAIN);
+		out_wrap(o, line ? line : result, 14, 14);
+		out_style(o, PLAIN);
+		out_put(o, "\n");
+		free(line);
+	}
+}
+
 static void add_value(struct table *t, const char *name, const json_t *v)
 {
 	char text[UNIT_MAX];
@@ -303,6 +321,7 @@ void show_explain(struct out *o, const json_t *c)
 	out_put(o, "\n");
 	out_heading(o, "Placement");
 	show_placement(o, c);
+	show_controllers(o, c);
 	show_values(o, c);
 	show_trail(o, c);
 	show_annotations(o, json_object_get(c, "annotations"));

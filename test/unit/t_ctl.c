@@ -1,0 +1,915 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control socket from outside: who gets in, what is refused, and the documents of a real pipeline. */
+#include <poll.h>
+
+#include "core/nri-rpctl/call.c"
+#include "core/nri-rpctl/term.c"
+
+#include "t_ctl_fixture.h"
+
+#include "coverage_exit.h"
+
+#define STATIC "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}}\n"
+#define NONE "policy: none\n"
+
+static struct fixture fx;
+
+static int setup(void **state)
+{
+	(void)state;
+	fixture_init(&fx, "modules");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fixture_fini(&fx);
+	return 0;
+}
+
+static const char *text_of(const json_t *o, const char *path)
+{
+	char copy[128], *rest = copy;
+	const json_t *at = o;
+	(void)snprintf(copy, sizeof copy, "%s", path);
+	for (char *key; (key = strsep(&rest, "."));) {
+		uint64_t index;
+		at = str_to_u64(key, &index) == 0 ? json_array_get(at, index)
+						  : json_object_get(at, key);
+	}
+	return json_is_string(at) ? json_string_value(at) : "(no text)";
+}
+
+#define assert_text(o, path, text) assert_string_equal(text_of(o, path), text)
+
+/* ---- looking ------------------------------------------------------------------------------------------------------- */
+
+static void test_status(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	json_t *doc = fixture_get(&fx, "Status", NULL, CTL_DEGRADED);
+	assert_true(jb(doc, "degraded"));
+	assert_non_null(strstr(text_of(doc, "reasons.0"), "the runtime is not connected"));
+	assert_false(jb(json_object_get(doc, "runtime"), "connected"));
+	json_decref(doc);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "a", 2000, NULL, 0), 0);
+	doc = fixture_get(&fx, "Status", NULL, CTL_OK);
+	assert_false(jb(doc, "degraded"));
+	assert_int_equal(json_array_size(json_object_get(doc, "reasons")), 0);
+	assert_text(doc, "version", NRI_RP_VERSION);
+	assert_text(doc, "policy.name", "static");
+	assert_text(doc, "policy.configured", "static");
+	assert_text(doc, "runtime.name", "containerd");
+	assert_text(doc, "config.path", fx.config);
+	assert_int_equal(ji(doc, "containers"), 1);
+	assert_int_equal(ji(json_object_get(doc, "machine"), "cpus"), 8);
+	assert_null(json_object_get(doc, "memory"));
+	bool created = false;
+	size_t i;
+	const json_t *r;
+	json_array_foreach(json_object_get(doc, "requests"), i, r) created =
+		created || (str_eq(js(r, "name"), "CreateContainer") && ji(r, "count") == 1);
+	assert_true(created);
+	json_decref(doc);
+}
+
+static void test_status_memory(void **state)
+{
+	int exit;
+	(void)state;
+	fixture_start(&fx, NONE);
+	const struct question req = {.method = "Status", .flags = CTL_FLAG_MEMORY};
+	json_t *doc = fixture_ask(&fx, &req, &exit);
+	const json_t *m = json_object_get(doc, "memory");
+	assert_true(ji(m, "resident") > 100000);
+	assert_true(ji(m, "resident_peak") >= ji(m, "resident"));
+	assert_true(ji(m, "machine") > 0);
+	json_decref(doc);
+}
+
+static void test_status_refused(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	fixture_write(fx.config, "policy: [1]\n");
+	json_decref(fixture_get(&fx, "Reload", NULL, CTL_CONFIG));
+	json_t *doc = fixture_get(&fx, "Status", NULL, CTL_DEGRADED);
+	assert_non_null(strstr(text_of(doc, "reasons.0"), "the last reload was refused"));
+	assert_false(jb(json_object_get(doc, "config"), "ok"));
+	json_decref(doc);
+	doc = fixture_get(&fx, "Doctor", NULL, CTL_DEGRADED);
+	json_decref(doc);
+}
+
+static void test_pods_and_containers(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "web", 2000, NULL, 0), 0);
+	assert_int_equal(fixture_create(&fx, "batch", 0, NULL, 0), 0);
+	json_t *doc = fixture_get(&fx, "Pods", NULL, CTL_OK);
+	assert_int_equal(json_array_size(doc), 2);
+	assert_text(doc, "0.name", "web");
+	assert_text(doc, "0.qos", "Guaranteed");
+	assert_text(doc, "1.qos", "BestEffort");
+	assert_int_equal(ji(json_array_get(doc, 0), "cpu_request_milli"), 2000);
+	json_decref(doc);
+	doc = fixture_get(&fx, "Pods", "default/b*", CTL_OK);
+	assert_int_equal(json_array_size(doc), 1);
+	assert_text(doc, "0.name", "batch");
+	json_decref(doc);
+	doc = fixture_get(&fx, "Containers", NULL, CTL_OK);
+	assert_int_equal(json_array_size(doc), 2);
+	assert_text(doc, "0.full_name", "default/web/c0");
+	assert_text(doc, "0.exclusive", text_of(doc, "0.cpus"));
+	assert_text(doc, "0.state", "running");
+	assert_text(doc, "0.policy", "static");
+	assert_text(doc, "1.exclusive", "(no text)");
+	json_decref(doc);
+	doc = fixture_get(&fx, "Containers", "eb/c", CTL_OK);
+	assert_int_equal(json_array_size(doc), 1);
+	json_decref(doc);
+	doc = fixture_get(&fx, "Containers", "nothing", CTL_OK);
+	assert_int_equal(json_array_size(doc), 0);
+	json_decref(doc);
+}
+
+static void test_explain(void **state)
+{
+	const struct kv annotations[] = {
+		{"prefer-isolated-cpus.resource-policy.nri.io/pod", "true"},
+		{"somebody.else/key", "x"}};
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "web", 2000, annotations, 2), 0);
+	json_t *doc = fixture_get(&fx, "Explain", "web/c0", CTL_OK);
+	assert_text(doc, "full_name", "default/web/c0");
+	assert_text(doc, "policy", "static");
+	assert_true(json_array_size(json_object_get(doc, "trail")) > 0);
+	assert_text(doc, "remark", "(no text)");
+	assert_text(doc, "values.0.name", "cpus");
+	assert_text(doc, "values.0.decided", text_of(doc, "cpus"));
+	assert_int_equal(json_object_size(json_object_get(doc, "annotations")), 1);
+	assert_non_null(strstr(text_of(doc, "configured_at"), "rp.conf:1:1"));
+	assert_non_null(strstr(text_of(doc, "section"), "rp.conf:2:"));
+	json_decref(doc);
+	doc = fixture_get(&fx, "Explain", "0000cafe", CTL_OK);
+	json_decref(doc);
+	doc = fixture_get(&fx, "Explain", "who", CTL_FAILED);
+	assert_non_null(strstr(js(doc, "error"), "who"));
+	json_decref(doc);
+	fixture_stop(&fx, "0000cafe");
+	doc = fixture_get(&fx, "Explain", "0000cafe", CTL_OK);
+	assert_non_null(strstr(js(doc, "remark"), "exited"));
+	json_decref(doc);
+}
+
+static void test_explain_without_policy(void **state)
+{
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "web", 1000, NULL, 0), 0);
+	json_t *doc = fixture_get(&fx, "Explain", "web/c0", CTL_OK);
+	assert_true(strlen(js(doc, "remark")) > 0);
+	assert_int_equal(json_array_size(json_object_get(doc, "trail")), 0);
+	json_decref(doc);
+}
+
+static void test_zones(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	json_t *doc = fixture_get(&fx, "Zones", NULL, CTL_OK);
+	assert_int_equal(json_array_size(doc), 2);
+	assert_text(doc, "0.name", "NUMA node #0");
+	assert_text(doc, "0.parent", "");
+	assert_text(doc, "0.resources.0.name", "cpu");
+	const json_t *cpu = json_array_get(json_object_get(json_array_get(doc, 0), "resources"), 0);
+	assert_int_equal(ji(cpu, "capacity"), 4000);
+	assert_int_equal(ji(cpu, "allocatable"), 3000);
+	assert_text(doc, "0.attributes.0.value", "0-3");
+	assert_int_equal(json_array_size(json_object_get(json_array_get(doc, 0), "costs")), 2);
+	json_decref(doc);
+}
+
+static void test_zones_none(void **state)
+{
+	(void)state;
+	fixture_start(&fx, NONE);
+	json_t *doc = fixture_get(&fx, "Zones", NULL, CTL_OK);
+	assert_int_equal(json_array_size(doc), 0);
+	json_decref(doc);
+}
+
+static void test_topology(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "own", 2000, NULL, 0), 0);
+	assert_int_equal(fixture_create(&fx, "more", 1000, NULL, 0), 0);
+	assert_int_equal(fixture_create(&fx, "one", 0, NULL, 0), 0);
+	assert_int_equal(fixture_create(&fx, "two", 0, NULL, 0), 0);
+	json_t *doc = fixture_get(&fx, "Topology", NULL, CTL_OK);
+	assert_int_equal(json_array_size(json_object_get(doc, "cpus")), 8);
+	assert_int_equal(json_array_size(json_object_get(doc, "nodes")), 2);
+	assert_text(doc, "online", "0-7");
+	assert_text(doc, "present", "0-8");
+	const json_t *groups = json_object_get(doc, "groups");
+	assert_int_equal(json_array_size(groups), 3);
+	assert_true(jb(json_array_get(groups, 0), "exclusive"));
+	assert_true(jb(json_array_get(groups, 1), "exclusive"));
+	assert_false(jb(json_array_get(groups, 2), "exclusive"));
+	assert_text(groups, "2.containers.0", "default/one/c0");
+	assert_text(groups, "2.containers.1", "default/two/c0");
+	json_decref(doc);
+}
+
+static void test_topology_unconfined(void **state)
+{
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "one", 0, NULL, 0), 0);
+	assert_int_equal(fixture_create(&fx, "two", 0, NULL, 0), 0);
+	fixture_stop(&fx, "two/c0");
+	json_t *doc = fixture_get(&fx, "Topology", NULL, CTL_OK);
+	assert_int_equal(ji(doc, "unconfined"), 1);
+	assert_int_equal(json_array_size(json_object_get(doc, "groups")), 0);
+	json_decref(doc);
+}
+
+static void test_modules(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	json_t *doc = fixture_get(&fx, "Modules", NULL, CTL_OK);
+	const json_t *m;
+	size_t i;
+	unsigned n_in_use = 0;
+	json_array_foreach(json_object_get(doc, "modules"), i, m)
+	{
+		n_in_use += jb(m, "in_use");
+		assert_int_equal(jb(m, "in_use"), str_eq(js(m, "name"), "static"));
+		assert_text(m, "kinds.0", "policy");
+	}
+	assert_int_equal(n_in_use, 1);
+	json_decref(doc);
+	doc = fixture_get(&fx, "ModulesClear", "static", CTL_FAILED);
+	assert_string_equal(js(doc, "error"), "nothing is held against module static");
+	json_decref(doc);
+	json_decref(fixture_get(&fx, "ModulesClear", "No Name", CTL_USAGE));
+}
+
+static void test_log(void **state)
+{
+	const char *const sources[] = {"cache,topo", "nri"};
+	const char *const many[] = {"ok", "not ok!"};
+	struct question req = {.method = "LogDebug", .args = sources, .n_args = 2};
+	int exit;
+	(void)state;
+	fixture_start(&fx, "policy: none\nlog: {debug: [conf]}\n");
+	json_t *doc = fixture_get(&fx, "LogLevel", NULL, CTL_OK);
+	assert_text(doc, "level", "error");
+	assert_text(doc, "debug.0", "conf");
+	json_decref(doc);
+	doc = fixture_get(&fx, "LogLevel", "warning", CTL_OK);
+	assert_text(doc, "level", "warning");
+	assert_int_equal(log_get_level(), LOG_WARNING);
+	json_decref(doc);
+	log_set_level(LOG_ERROR);
+	json_decref(fixture_get(&fx, "LogLevel", "loud", CTL_USAGE));
+	doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(exit, 0);
+	assert_int_equal(json_array_size(json_object_get(doc, "debug")), 3);
+	assert_text(doc, "debug.2", "nri");
+	assert_true(log_wants("topo", LOG_DEBUG));
+	assert_false(log_wants("conf", LOG_DEBUG));
+	json_decref(doc);
+	req.args = many;
+	doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(exit, CTL_USAGE);
+	json_decref(doc);
+	doc = fixture_get(&fx, "LogDebug", "off", CTL_OK);
+	assert_int_equal(json_array_size(json_object_get(doc, "debug")), 0);
+	assert_false(log_wants("topo", LOG_DEBUG));
+	json_decref(doc);
+	doc = fixture_get(&fx, "LogDebug", NULL, CTL_OK);
+	assert_int_equal(json_array_size(json_object_get(doc, "debug")), 0);
+	json_decref(doc);
+	char longer[600];
+	memset(longer, 'x', sizeof longer - 1);
+	longer[sizeof longer - 1] = '\0';
+	json_decref(fixture_get(&fx, "LogDebug", longer, CTL_USAGE));
+	char names[300] = "";
+	for (unsigned i = 0; i < LOG_SOURCES_MAX + 1; i++)
+		strcat(names, "a,");
+	json_decref(fixture_get(&fx, "LogDebug", names, CTL_USAGE));
+}
+
+static void test_version(void **state)
+{
+	(void)state;
+	fixture_start(&fx, NONE);
+	json_t *doc = fixture_get(&fx, "Version", NULL, CTL_OK);
+	assert_text(doc, "version", NRI_RP_VERSION);
+	assert_int_equal(ji(doc, "pid"), getpid());
+	json_decref(doc);
+}
+
+/* ---- configurations -------------------------------------------------------------------------------------------------- */
+
+static void test_reload(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "batch", 0, NULL, 0), 0);
+	fixture_write(fx.config,
+		      "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:1\"}}\n"
+		      "log: {level: error}\n");
+	json_t *doc = fixture_get(&fx, "Reload", NULL, CTL_OK);
+	assert_text(doc, "outcome", "in force");
+	assert_true(json_array_size(json_object_get(doc, "changes")) >= 1);
+	assert_true(ji(doc, "took_us") > 0);
+	json_decref(doc);
+	doc = fixture_get(&fx, "ConfigShow", NULL, CTL_OK);
+	assert_non_null(strstr(js(doc, "yaml"), "cpuset:1"));
+	json_decref(doc);
+}
+
+static void test_reload_refused(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_write(fx.config, "policy: static\npolcy: x\n");
+	json_t *doc = fixture_get(&fx, "Reload", NULL, CTL_CONFIG);
+	assert_text(doc, "outcome", "refused");
+	assert_non_null(strstr(js(doc, "error"), "polcy"));
+	json_decref(doc);
+}
+
+static void test_plan(void **state)
+{
+	char path[128];
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "own", 2000, NULL, 0), 0);
+	assert_int_equal(fixture_create(&fx, "batch", 0, NULL, 0), 0);
+	(void)snprintf(path, sizeof path, "%s/plan.conf", fx.dir);
+	fixture_write(path, "policy: none\n");
+	json_t *doc = fixture_get(&fx, "Plan", path, CTL_OK);
+	assert_text(doc, "outcome", "accepted");
+	assert_true(json_array_size(json_object_get(doc, "changes")) >= 1);
+	json_decref(doc);
+	doc = fixture_get(&fx, "ConfigCheck", path, CTL_OK);
+	json_decref(doc);
+	fixture_write(path, "policy: nothing-of-that-name\n");
+	doc = fixture_get(&fx, "ConfigCheck", path, CTL_CONFIG);
+	assert_non_null(strstr(js(doc, "error"), "nothing-of-that-name"));
+	json_decref(doc);
+	json_decref(fixture_get(&fx, "Plan", "relative.conf", CTL_USAGE));
+	json_decref(fixture_get(&fx, "ConfigCheck", "relative.conf", CTL_USAGE));
+	(void)unlink(path);
+	doc = fixture_get(&fx, "Status", NULL, CTL_OK);
+	assert_text(doc, "policy.name", "static");
+	json_decref(doc);
+}
+
+static void test_config_check_own(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_write(fx.config, "policy: none\n");
+	json_t *doc = fixture_get(&fx, "ConfigCheck", NULL, CTL_OK);
+	assert_text(doc, "outcome", "accepted");
+	json_decref(doc);
+	doc = fixture_get(&fx, "ConfigShow", NULL, CTL_OK);
+	assert_non_null(strstr(js(doc, "yaml"), "policy: static"));
+	json_decref(doc);
+}
+
+static void test_config_show(void **state)
+{
+	int exit;
+	(void)state;
+	fixture_start(&fx, NONE);
+	const struct question req = {.method = "ConfigShow",
+				     .flags = CTL_FLAG_ORIGIN | CTL_FLAG_DEFAULTS};
+	json_t *doc = fixture_ask(&fx, &req, &exit);
+	assert_non_null(strstr(js(doc, "yaml"), "rp.conf:1"));
+	assert_non_null(strstr(js(doc, "yaml"), "default"));
+	json_decref(doc);
+}
+
+/* Requests of one connection, all of them in one piece: the server sees the last before the first can be answered. */
+static int send_at_once(const struct fixture *f, const char *method, const Control__Request *m,
+			unsigned n_times, struct link **ret, struct err *err)
+{
+	struct ttrpc_out out = {.service = CTL_SERVICE, .method = method, .payload = &m->base};
+	struct buf all = BUF_INIT;
+	size_t n = ttrpc_request_size(&out);
+	int r = link_open(f->socket, ret, err);
+	for (unsigned i = 0; !r && i < n_times; i++) {
+		const struct ttrpc_header h = {(uint32_t)n, 2 * i + 1, TTRPC_REQUEST, 0};
+		uint8_t *to = buf_reserve(&all, n + TTRPC_HEADER_SIZE);
+		ttrpc_header_encode(to, &h);
+		ttrpc_request_encode(&out, to + TTRPC_HEADER_SIZE);
+		buf_commit(&all, n + TTRPC_HEADER_SIZE);
+	}
+	if (!r && write((*ret)->fd, buf_bytes(&all), buf_len(&all)) != (ssize_t)buf_len(&all))
+		r = -EPIPE;
+	buf_fini(&all);
+	return r;
+}
+
+/* How often the text is in what comes; ends with n_answers of them. */
+static unsigned count_answers(struct link *l, unsigned n_answers, const char *text)
+{
+	struct buf in = BUF_INIT;
+	unsigned n = 0;
+	while (n < n_answers) {
+		struct pollfd p = {.fd = l->fd, .events = POLLIN};
+		uint8_t *to = buf_reserve(&in, 4096);
+		(void)poll(&p, 1, 20000);
+		ssize_t got = read(l->fd, to, 4096);
+		if (got <= 0)
+			break;
+		buf_commit(&in, (size_t)got);
+		n = 0;
+		for (size_t at = 0; at + TTRPC_HEADER_SIZE <= buf_len(&in); n++) {
+			struct ttrpc_header h;
+			ttrpc_header_decode(buf_bytes(&in) + at, &h);
+			at += TTRPC_HEADER_SIZE + h.length;
+			if (at > buf_len(&in))
+				break;
+		}
+	}
+	n = 0;
+	for (const uint8_t *at = buf_bytes(&in), *end = at + buf_len(&in);
+	     (at = memmem(at, (size_t)(end - at), text, strlen(text))); at++)
+		n++;
+	buf_fini(&in);
+	return n;
+}
+
+static void three_plans(struct asking *a)
+{
+	Control__Request m = CONTROL__REQUEST__INIT;
+	char *args[] = {a->f->config};
+	struct link *l;
+	m.args = args;
+	m.n_args = 1;
+	a->result = send_at_once(a->f, "Plan", &m, 3, &l, &a->err);
+	if (a->result)
+		return;
+	if (count_answers(l, 3, "are being tried already") != 1)
+		a->result = -EPROTO;
+	link_close(l);
+}
+
+static void test_plans_are_bounded(void **state)
+{
+	struct asking a = {.f = &fx, .fn = three_plans};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_write(fx.config, "policy: static\nstatic: {reservedResources: {cpu: 1}}\n");
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+}
+
+/* ---- events ---------------------------------------------------------------------------------------------------------- */
+
+static void test_events(void **state)
+{
+	struct question req = {.method = "Events"};
+	int exit;
+	(void)state;
+	fixture_start(&fx, NONE);
+	uint64_t before = pipeline_last_event(fx.pipeline);
+	pipeline_event(fx.pipeline, EV_MACHINE, "something %d", 1);
+	pipeline_event(fx.pipeline, EV_CONFIG, "something %d", 2);
+	req.after = before;
+	json_t *doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(json_array_size(json_object_get(doc, "events")), 2);
+	assert_text(doc, "events.0.kind", "machine");
+	assert_text(doc, "events.1.text", "something 2");
+	assert_int_equal(ji(doc, "last"), before + 2);
+	assert_int_equal(ji(doc, "missed"), 0);
+	json_decref(doc);
+	/* A number of an earlier daemon's. */
+	req.after = 100000;
+	doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(json_array_size(json_object_get(doc, "events")), before + 2);
+	json_decref(doc);
+	/* More than are kept. */
+	for (unsigned i = 0; i < EVENTS_MAX + 10; i++)
+		pipeline_event(fx.pipeline, EV_MACHINE, "%u", i);
+	req.after = before;
+	doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(json_array_size(json_object_get(doc, "events")), EVENTS_MAX);
+	assert_int_equal(ji(doc, "missed"), 12);
+	json_decref(doc);
+}
+
+static void make_event(void *arg)
+{
+	pipeline_event(((struct fixture *)arg)->pipeline, EV_MACHINE, "late");
+	pipeline_event(((struct fixture *)arg)->pipeline, EV_MACHINE, "later");
+}
+
+static void test_events_wait(void **state)
+{
+	struct question req = {.method = "Events", .wait_ms = 20000};
+	int exit;
+	(void)state;
+	fixture_start(&fx, NONE);
+	struct loop_timer *t = loop_timer_new(fx.loop, make_event, &fx);
+	(void)loop_timer_arm(t, 50);
+	req.after = pipeline_last_event(fx.pipeline);
+	json_t *doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(json_array_size(json_object_get(doc, "events")), 2);
+	assert_text(doc, "events.0.text", "late");
+	json_decref(doc);
+	/* Nothing comes. */
+	req.after = pipeline_last_event(fx.pipeline);
+	req.wait_ms = 30;
+	doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(json_array_size(json_object_get(doc, "events")), 0);
+	assert_int_equal(exit, 0);
+	json_decref(doc);
+	loop_timer_free(t);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------------------------------- */
+
+static int call_raw(const char *socket, const char *service, const char *method,
+		    const ProtobufCMessage *msg, struct ttrpc_client *c, struct err *err)
+{
+	const uint8_t *data;
+	size_t len;
+	int fd = wire_connect_unix(socket, err);
+	if (fd < 0)
+		return fd;
+	ttrpc_client_init(c, fd);
+	int r = ttrpc_client_call(c, service, method, msg, 10000, &data, &len, err);
+	ttrpc_client_fini(c);
+	(void)close(fd);
+	return r;
+}
+
+static void wrong_calls(struct asking *a)
+{
+	static char text[CTL_ARG_MAX + 2], huge[CTL_REQUEST_MAX];
+	char a_arg[] = "a", b_arg[] = "b", bad_arg[] = "\xff";
+	char *two[] = {a_arg, b_arg}, *bad[] = {bad_arg}, *large[] = {text}, *largest[] = {huge};
+	const struct {
+		const char *service, *method;
+		char **args;
+		size_t n_args;
+		int code;
+		const char *text;
+	} cases[] = {
+		{"other", "Status", NULL, 0, TTRPC_UNIMPLEMENTED, "no such command"},
+		{CTL_SERVICE, "Stutas", NULL, 0, TTRPC_UNIMPLEMENTED, "no such command"},
+		{CTL_SERVICE, "Status", two, 1, TTRPC_INVALID_ARGUMENT, "takes 0 to 0 arguments"},
+		{CTL_SERVICE, "Explain", NULL, 0, TTRPC_INVALID_ARGUMENT, "takes 1 to 1"},
+		{CTL_SERVICE, "Explain", two, 2, TTRPC_INVALID_ARGUMENT, "takes 1 to 1"},
+		{CTL_SERVICE, "Explain", bad, 1, TTRPC_INVALID_ARGUMENT, "not UTF-8"},
+		{CTL_SERVICE, "Explain", large, 1, TTRPC_INVALID_ARGUMENT, "at most 4096"},
+		{CTL_SERVICE, "More", NULL, 0, TTRPC_NOT_FOUND, "no more"},
+	};
+	memset(text, 'x', sizeof text - 1);
+	memset(huge, 'x', sizeof huge - 1);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		Control__Request m = CONTROL__REQUEST__INIT;
+		struct ttrpc_client c;
+		m.args = cases[i].args;
+		m.n_args = cases[i].n_args;
+		int r = call_raw(a->f->socket, cases[i].service, cases[i].method, &m.base, &c,
+				 &a->err);
+		if (r != -EREMOTEIO || c.code != cases[i].code ||
+		    !strstr(a->err.text, cases[i].text)) {
+			a->result = (int)i + 1;
+			return;
+		}
+	}
+	/* Over the size of a message: the connection ends. */
+	Control__Request m = CONTROL__REQUEST__INIT;
+	struct ttrpc_client c;
+	m.args = largest;
+	m.n_args = 1;
+	a->result = call_raw(a->f->socket, CTL_SERVICE, "Explain", &m.base, &c, &a->err);
+	if (a->result == -ECONNRESET || a->result == -EREMOTEIO)
+		a->result = 0;
+}
+
+static void test_wrong_calls(void **state)
+{
+	struct asking a = {.f = &fx, .fn = wrong_calls};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_run(&a);
+	if (a.result)
+		fail_msg("case %d: %s", a.result, a.err.text);
+	/* It goes on for others. */
+	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+}
+
+static void test_long_document(void **state)
+{
+	int exit;
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_connect(&fx);
+	for (unsigned i = 0; i < 2500; i++) {
+		char name[64];
+		(void)snprintf(name, sizeof name, "a-pod-whose-name-is-not-that-short-%u", i);
+		assert_int_equal(fixture_create(&fx, name, 0, NULL, 0), 0);
+	}
+	const struct question req = {.method = "Containers"};
+	json_t *doc = fixture_ask(&fx, &req, &exit);
+	assert_int_equal(json_array_size(doc), 2500);
+	char *text = json_dumps(doc, JSON_COMPACT);
+	assert_true(strlen(text) > CTL_PIECE_MAX);
+	free(text);
+	json_decref(doc);
+}
+
+static void many_clients(struct asking *a)
+{
+	int fds[CTL_CLIENTS_MAX + 1];
+	char byte;
+	for (unsigned i = 0; i <= CTL_CLIENTS_MAX; i++)
+		fds[i] = wire_connect_unix(a->f->socket, &a->err);
+	struct pollfd p = {.fd = fds[CTL_CLIENTS_MAX], .events = POLLIN};
+	(void)poll(&p, 1, 10000);
+	a->result = recv(p.fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -EPROTO;
+	/* Those before are still there. */
+	if (recv(fds[0], &byte, 1, MSG_DONTWAIT) != -1)
+		a->result = -ECONNRESET;
+	for (unsigned i = 0; i <= CTL_CLIENTS_MAX; i++)
+		(void)close(fds[i]);
+}
+
+static void test_clients_are_bounded(void **state)
+{
+	struct asking a = {.f = &fx, .fn = many_clients};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+}
+
+static void wait_too_much(struct asking *a)
+{
+	Control__Request m = CONTROL__REQUEST__INIT;
+	struct link *l;
+	m.after = 1000;
+	m.wait_ms = 5000;
+	a->result = send_at_once(a->f, "Events", &m, CTL_JOBS_MAX + 1, &l, &a->err);
+	if (a->result)
+		return;
+	if (count_answers(l, 1, "too many are waiting") != 1)
+		a->result = -EPROTO;
+	link_close(l);
+}
+
+static void test_waits_are_bounded(void **state)
+{
+	struct asking a = {.f = &fx, .fn = wait_too_much};
+	(void)state;
+	fixture_start(&fx, NONE);
+	/* So that `after` is neither behind nor ahead of it. */
+	while (pipeline_last_event(fx.pipeline) < 1000)
+		pipeline_event(fx.pipeline, EV_MACHINE, "x");
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+}
+
+/* ---- the socket ------------------------------------------------------------------------------------------------------ */
+
+static void test_set_socket(void **state)
+{
+	struct err err = ERR_INIT;
+	struct stat st;
+	char other[128], file[128], first[96];
+	(void)state;
+	fixture_start(&fx, NONE);
+	assert_int_equal(stat(fx.socket, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(ctl_set_socket(fx.ctl, fx.socket, &err), 0);
+	(void)snprintf(file, sizeof file, "%s/file", fx.dir);
+	fixture_write(file, "x");
+	assert_int_equal(ctl_set_socket(fx.ctl, file, &err), -EEXIST);
+	assert_int_equal(stat(fx.socket, &st), 0);
+	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+	(void)snprintf(other, sizeof other, "%s/file/sub/c.sock", fx.dir);
+	assert_true(ctl_set_socket(fx.ctl, other, &err) < 0);
+	(void)snprintf(other, sizeof other, "%s/new/folder/c.sock", fx.dir);
+	assert_int_equal(ctl_set_socket(fx.ctl, other, &err), 0);
+	assert_int_equal(stat(fx.socket, &st), -1);
+	strcpy(first, fx.socket);
+	strcpy(fx.socket, other);
+	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+	assert_int_equal(ctl_set_socket(fx.ctl, "", &err), 0);
+	assert_int_equal(stat(other, &st), -1);
+	assert_int_equal(ctl_set_socket(fx.ctl, first, &err), 0);
+}
+
+static void test_second_daemon(void **state)
+{
+	struct err err = ERR_INIT;
+	struct ctl *second = NULL;
+	struct stat st;
+	(void)state;
+	fixture_start(&fx, NONE);
+	assert_int_equal(ctl_new(fx.loop, fx.pipeline, fx.socket, &second, &err), -EADDRINUSE);
+	assert_null(second);
+	/* A socket that somebody else has put there meanwhile is not ours to remove. */
+	assert_int_equal(unlink(fx.socket), 0);
+	int fd = wire_listen_unix(fx.socket, 0600, &err);
+	assert_true(fd >= 0);
+	fx.ctl = ctl_free(fx.ctl);
+	assert_int_equal(stat(fx.socket, &st), 0);
+	(void)close(fd);
+}
+
+static void as_nobody(struct asking *a)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+		struct err err = ERR_INIT;
+		if (setuid(65534))
+			_exit(9);
+		int fd = wire_connect_unix(a->f->socket, &err);
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		(void)poll(&p, 1, 10000);
+		_exit(fd >= 0 && recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : 1);
+	}
+	int status = -1;
+	(void)waitpid(pid, &status, 0);
+	a->result = status;
+}
+
+static void test_others_are_turned_away(void **state)
+{
+	struct asking a = {.f = &fx, .fn = as_nobody};
+	(void)state;
+	fixture_start(&fx, NONE);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(fx.socket, 0666), 0);
+	assert_int_equal(chmod(fx.run, 0755), 0);
+	assert_int_equal(chmod(fx.dir, 0755), 0);
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+}
+
+static void stop_all(void *arg)
+{
+	struct fixture *f = arg;
+	f->ctl = ctl_free(f->ctl);
+}
+
+static void test_end_with_waiting(void **state)
+{
+	struct asking a = {
+		.f = &fx, .req = {.method = "Events", .wait_ms = 20000}, .err = ERR_INIT};
+	(void)state;
+	fixture_start(&fx, NONE);
+	a.req.after = pipeline_last_event(fx.pipeline);
+	struct loop_timer *t = loop_timer_new(fx.loop, stop_all, &fx);
+	(void)loop_timer_arm(t, 50);
+	fixture_run(&a);
+	assert_int_equal(a.result, -EREMOTEIO);
+	assert_string_equal(a.err.text, "nri-rpd is stopping");
+	loop_timer_free(t);
+}
+
+static void stop_loop(void *arg)
+{
+	loop_stop(((struct fixture *)arg)->loop);
+}
+
+static struct loop_timer *polling;
+
+/* The trial is a child: as soon as it is there. */
+static void stop_within_trial(void *arg)
+{
+	siginfo_t info;
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		stop_all(arg);
+	else
+		(void)loop_timer_arm(polling, 1);
+}
+
+/* The trial's end comes when the control socket is gone. */
+static void test_end_with_reload(void **state)
+{
+	struct asking a = {.f = &fx, .req = {.method = "Reload"}, .err = ERR_INIT};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_write(fx.config, STATIC);
+	polling = loop_timer_new(fx.loop, stop_within_trial, &fx);
+	(void)loop_timer_arm(polling, 1);
+	fixture_run(&a);
+	loop_timer_free(polling);
+	/* As the clock has it; nearly always it is refused. */
+	if (a.result) {
+		assert_int_equal(a.result, -EREMOTEIO);
+		assert_string_equal(a.err.text, "nri-rpd is stopping");
+	}
+	answer_fini(&a.answer);
+	struct loop_timer *t = loop_timer_new(fx.loop, stop_loop, &fx);
+	(void)loop_timer_arm(t, 1500);
+	assert_int_equal(loop_run(fx.loop), 0);
+	loop_timer_free(t);
+	assert_string_equal(conf_core(pipeline_conf(fx.pipeline))->policy, "static");
+}
+
+/* A client that does not wait for its answer. */
+static void ask_and_go(struct asking *a)
+{
+	const Control__Request m = CONTROL__REQUEST__INIT;
+	uint8_t message[256];
+	for (unsigned i = 0; i < 2; i++) {
+		struct ttrpc_out out = {.service = CTL_SERVICE,
+					.method = i ? "Reload" : "Events",
+					.payload = &m.base};
+		size_t n = ttrpc_request_size(&out);
+		const struct ttrpc_header h = {(uint32_t)n, 1, TTRPC_REQUEST, 0};
+		int fd = wire_connect_unix(a->f->socket, &a->err);
+		ttrpc_header_encode(message, &h);
+		ttrpc_request_encode(&out, message + TTRPC_HEADER_SIZE);
+		if (write(fd, message, n + TTRPC_HEADER_SIZE) < 0)
+			a->result = -errno;
+		(void)usleep(5000);
+		(void)close(fd);
+	}
+}
+
+static void test_clients_that_go(void **state)
+{
+	struct asking a = {.f = &fx, .fn = ask_and_go};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_write(fx.config, STATIC);
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+	/* Behind the reload. */
+	fixture_write(fx.config, NONE);
+	json_decref(fixture_get(&fx, "Reload", NULL, CTL_OK));
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_status),
+		TEST(test_status_memory),
+		TEST(test_status_refused),
+		TEST(test_pods_and_containers),
+		TEST(test_explain),
+		TEST(test_explain_without_policy),
+		TEST(test_zones),
+		TEST(test_zones_none),
+		TEST(test_topology),
+		TEST(test_topology_unconfined),
+		TEST(test_modules),
+		TEST(test_log),
+		TEST(test_version),
+		TEST(test_reload),
+		TEST(test_reload_refused),
+		TEST(test_plan),
+		TEST(test_config_check_own),
+		TEST(test_config_show),
+		TEST(test_plans_are_bounded),
+		TEST(test_events),
+		TEST(test_events_wait),
+		TEST(test_wrong_calls),
+		TEST(test_long_document),
+		TEST(test_clients_are_bounded),
+		TEST(test_waits_are_bounded),
+		TEST(test_set_socket),
+		TEST(test_second_daemon),
+		TEST(test_others_are_turned_away),
+		TEST(test_end_with_waiting),
+		TEST(test_end_with_reload),
+		TEST(test_clients_that_go),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
