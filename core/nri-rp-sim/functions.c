@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What expectations can ask. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-sim/expect_internal.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define ARGS_MAX 24u
+
+struct call {
+	struct parser *p;
+	const struct function *f;
+	struct value *args;
+	unsigned n;
+	struct value *ret;
+};
+
+struct function {
+	const char *name;
+	unsigned min, max; /* arguments */
+	int (*run)(struct call *c);
+	int detail; /* for functions that share their code */
+};
+
+/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+
+static int wrong(const struct call *c, const char *expected)
+{
+	return err_set(c->p->err, -EINVAL, "%s: %s: expected %s", c->p->whole, c->f->name,
+		       expected);
+}
+
+static int need_ctr(const struct call *c)
+{
+	return c->args[0].kind == V_CTR ? 0 : wrong(c, "a container");
+}
+
+static int all_sets(const struct call *c)
+{
+	int r = 0;
+	for (unsigned i = 0; !r && i < c->n; i++)
+		r = value_to_set(c->p, &c->args[i]);
+	return r;
+}
+
+/* ---- of containers ------------------------------------------------------------------------------------------------ */
+
+static int f_cpus(struct call *c)
+{
+	int r = need_ctr(c);
+	if (r)
+		return r;
+	c->ret->kind = V_SET;
+	if (c->f->detail)
+		model_mems(c->p->s, c->args[0].ctr, &c->ret->set);
+	else
+		model_cpus(c->p->s, c->args[0].ctr, &c->ret->set);
+	return 0;
+}
+
+enum { N_SHARES, N_QUOTA, N_PERIOD, N_MEMORY_LIMIT, N_OOM, N_UPDATES, N_MOVES, N_PINNED, N_ALIVE };
+
+static int64_t number_of(const struct sim_ctr *t, int which)
+{
+	switch (which) {
+	case N_SHARES:
+		return t->res.shares;
+	case N_QUOTA:
+		return t->res.quota;
+	case N_PERIOD:
+		return t->res.period;
+	case N_MEMORY_LIMIT:
+		return t->res.memory_limit;
+	case N_OOM:
+		return t->oom_score_adj;
+	case N_UPDATES:
+		return (int64_t)t->n_updates;
+	case N_MOVES:
+		return (int64_t)t->n_moves;
+	case N_PINNED:
+		return *t->res.cpus != '\0';
+	default:
+		return t->state != CTR_EXITED;
+	}
+}
+
+static int f_number(struct call *c)
+{
+	int r = need_ctr(c);
+	if (r)
+		return r;
+	int64_t number = number_of(c->args[0].ctr, c->f->detail);
+	value_number(c->ret, number == SIM_NOT_SET ? -1 : number);
+	return 0;
+}
+
+enum { T_QOS, T_STATE, T_RDT, T_BLOCKIO, T_ENV, T_ANNOTATION, T_UNIFIED };
+
+static const char *text_of(const struct sim_ctr *t, int which, const char *key)
+{
+	static const char *const maps[] = {
+		[T_ENV] = "env", [T_ANNOTATION] = "annotations", [T_UNIFIED] = "unified"};
+	switch (which) {
+	case T_QOS:
+		return kubelet_qos_name(t->pod->qos);
+	case T_STATE:
+		return model_state_name(t->state);
+	case T_RDT:
+		return json_string_value(json_object_get(t->given, "rdt"));
+	case T_BLOCKIO:
+		return json_string_value(json_object_get(t->given, "blockio"));
+	default:
+		return json_string_value(
+			json_object_get(json_object_get(t->given, maps[which]), key));
+	}
+}
+
+static int f_text(struct call *c)
+{
+	int r = need_ctr(c);
+	if (r)
+		return r;
+	if (c->n == 2 && c->args[1].kind != V_TEXT)
+		return wrong(c, "a text in quotes");
+	const char *text =
+		text_of(c->args[0].ctr, c->f->detail, c->n == 2 ? c->args[1].text : NULL);
+	value_text(c->ret, text ? text : "", text ? strlen(text) : 0);
+	return 0;
+}
+
+/* ---- of sets ------------------------------------------------------------------------------------------------------ */
+
+static int f_count(struct call *c)
+{
+	int r = all_sets(c);
+	if (!r)
+		value_number(c->ret, rp_ids_count(rp_ids_of(&c->args[0].set)));
+	return r;
+}
+
+static int f_disjoint(struct call *c)
+{
+	int r = all_sets(c);
+	bool apart = true;
+	for (unsigned i = 0; !r && i < c->n; i++)
+		for (unsigned k = 0; k < i; k++)
+			apart &= !rp_ids_overlap(rp_ids_of(&c->args[i].set),
+						 rp_ids_of(&c->args[k].set));
+	if (!r)
+		value_number(c->ret, apart);
+	return r;
+}
+
+static int f_union(struct call *c)
+{
+	int r = all_sets(c);
+	if (r)
+		return r;
+	c->ret->kind = V_SET;
+	rp_idset_clear(&c->ret->set);
+	for (unsigned i = 0; i < c->n; i++)
+		rp_idset_or(&c->ret->set, rp_ids_of(&c->ret->set), rp_ids_of(&c->args[i].set));
+	return 0;
+}
+
+/* The units that the CPUs are in. */
+static int f_units(struct call *c)
+{
+	int r = all_sets(c);
+	if (r)
+		return r;
+	c->ret->kind = V_SET;
+	view_units(&c->p->s->view, (enum view_level)c->f->detail, rp_ids_of(&c->args[0].set),
+		   &c->ret->set);
+	return 0;
+}
+
+/* The CPUs that the units have. */
+static int f_unit_cpus(struct call *c)
+{
+	int r = all_sets(c);
+	if (r)
+		return r;
+	c->ret->kind = V_SET;
+	view_cpus(&c->p->s->view, (enum view_level)c->f->detail, rp_ids_of(&c->args[0].set),
+		  &c->ret->set);
+	return 0;
+}
+
+static const struct function functions[] = {
+	{"cpus", 1, 1, f_cpus, 0},
+	{"mems", 1, 1, f_cpus, 1},
+	{"shares", 1, 1, f_number, N_SHARES},
+	{"quota", 1, 1, f_number, N_QUOTA},
+	{"period", 1, 1, f_number, N_PERIOD},
+	{"memory_limit", 1, 1, f_number, N_MEMORY_LIMIT},
+	{"oom_score_adj", 1, 1, f_number, N_OOM},
+	{"updates", 1, 1, f_number, N_UPDATES},
+	{"moves", 1, 1, f_number, N_MOVES},
+	{"pinned", 1, 1, f_number, N_PINNED},
+	{"alive", 1, 1, f_number, N_ALIVE},
+	{"qos", 1, 1, f_text, T_QOS},
+	{"state", 1, 1, f_text, T_STATE},
+	{"rdt", 1, 1, f_text, T_RDT},
+	{"blockio", 1, 1, f_text, T_BLOCKIO},
+	{"env", 2, 2, f_text, T_ENV},
+	{"annotation", 2, 2, f_text, T_ANNOTATION},
+	{"unified", 2, 2, f_text, T_UNIFIED},
+	{"count", 1, 1, f_count, 0},
+	{"disjoint", 2, ARGS_MAX, f_disjoint, 0},
+	{"union", 1, ARGS_MAX, f_union, 0},
+	{"cores", 1, 1, f_units, VIEW_CORE},
+	{"l3s", 1, 1, f_units, VIEW_L3},
+	{"nodes", 1, 1, f_units, VIEW_NODE},
+	{"dies", 1, 1, f_units, VIEW_DIE},
+	{"packages", 1, 1, f_units, VIEW_PACKAGE},
+	{"core", 1, 1, f_unit_cpus, VIEW_CORE},
+	{"l3", 1, 1, f_unit_cpus, VIEW_L3},
+	{"node", 1, 1, f_unit_cpus, VIEW_NODE},
+	{"die", 1, 1, f_unit_cpus, VIEW_DIE},
+	{"package", 1, 1, f_unit_cpus, VIEW_PACKAGE},
+};
+#define N_FUNCTIONS (sizeof functions / sizeof functions[0])
+
+/* ---- names -------------------------------------------------------------------------------------------------------- */
+
+static bool machine_value(const struct sim *s, const char *name, struct value *v)
+{
+	const struct {
+		const char *name;
+		const struct rp_idset *set;
+	} sets[] = {{"online", &s->view.online},
+		    {"present", &s->view.present},
+		    {"isolated", &s->view.isolated},
+		    {"memory", &s->view.memory}};
+	for (unsigned i = 0; i < sizeof sets / sizeof *sets; i++) {
+		if (!str_eq(sets[i].name, name))
+			continue;
+		v->kind = V_SET;
+		rp_idset_copy(&v->set, rp_ids_of(sets[i].set));
+		return true;
+	}
+	const struct {
+		const char *name;
+		uint64_t number;
+	} numbers[] = {{"unsolicited", s->n_unsolicited}, {"needless", s->n_needless}};
+	for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		if (!str_eq(numbers[i].name, name))
+			continue;
+		value_number(v, (int64_t)numbers[i].number);
+		return true;
+	}
+	return false;
+}
+
+static const struct function *function_named(const char *name)
+{
+	for (unsigned i = 0; i < N_FUNCTIONS; i++)
+		if (str_eq(functions[i].name, name))
+			return &functions[i];
+	return NULL;
+}
+
+static int unknown_function(const struct parser *p, const char *name)
+{
+	const char *names[N_FUNCTIONS];
+	for (unsigned i = 0; i < N_FUNCTIONS; i++)
+		names[i] = functions[i].name;
+	const char *close = str_closest(name, names, N_FUNCTIONS);
+	return err_set(p->err, -EINVAL, "%s: no function is called \"%s\"%s%s%s", p->whole, name,
+		       close ? ", did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+}
+
+static int parse_args(struct parser *p, struct value *args, unsigned *ret_n)
+{
+	unsigned n = 0;
+	parser_advance(p); /* the "(" */
+	while (p->word != W_CLOSE) {
+		if (n == ARGS_MAX)
+			return parser_wrong(p, "fewer arguments");
+		int r = parser_expression(p, &args[n++]);
+		if (r)
+			return r;
+		if (p->word == W_COMMA)
+			parser_advance(p);
+		else if (p->word != W_CLOSE)
+			return parser_wrong(p, "\",\" or \")\"");
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static void explain(const struct call *c, const char *begin, const char *end)
+{
+	if (!c->p->why)
+		return;
+	buf_printf(c->p->why, "  %.*s is ", (int)(end - begin), begin);
+	value_add_to(c->ret, c->p->why);
+	buf_add_str(c->p->why, "\n");
+}
+
+static int call(struct parser *p, const char *name, const char *begin, struct value *v)
+{
+	_free_ struct value *args = calloc(ARGS_MAX, sizeof *args);
+	struct call c = {.p = p, .f = function_named(name), .args = args, .ret = v};
+	if (!c.f)
+		return unknown_function(p, name);
+	if (!args)
+		return err_errno(p->err, -ENOMEM, "expectation");
+	int r = parse_args(p, args, &c.n);
+	if (r)
+		return r;
+	if (c.n < c.f->min || c.n > c.f->max)
+		return err_set(p->err, -EINVAL, "%s: %s takes %u to %u arguments", p->whole, name,
+			       c.f->min, c.f->max);
+	r = c.f->run(&c);
+	if (!r)
+		explain(&c, begin, p->next);
+	parser_advance(p);
+	return r;
+}
+
+int function_parse(struct parser *p, struct value *v)
+{
+	char name[256];
+	const char *begin = p->at;
+	if (p->len >= sizeof name)
+		return parser_wrong(p, "a shorter name");
+	(void)snprintf(name, sizeof name, "%.*s", (int)p->len, p->text);
+	parser_advance(p);
+	if (p->word == W_OPEN)
+		return call(p, name, begin, v);
+	if (machine_value(p->s, name, v))
+		return 0;
+	if (str_eq(name, "true") || str_eq(name, "false")) {
+		value_number(v, *name == 't');
+		return 0;
+	}
+	v->kind = V_CTR;
+	v->ctr = model_find_ctr(p->s, name);
+	if (!v->ctr)
+		return err_set(p->err, -ENOENT, "%s: no container is called \"%s\"", p->whole,
+			       name);
+	return 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kubelet's arithmetic: what requests and limits become on their way to the runtime. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-sim/sim.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define SHARES_MIN 2
+#define SHARES_MAX 262144
+#define QUOTA_MIN 1000
+
+typedef int (*parser)(const char *s, int64_t *ret);
+
+/* One side of "1/2", where "-" and nothing are nothing. */
+static int parse_side(const char *text, parser parse, int64_t *ret)
+{
+	*ret = 0;
+	if (!*text || str_eq(text, "-"))
+		return 0;
+	int r = parse(text, ret);
+	return r ? r : *ret < 0 ? -EINVAL : 0;
+}
+
+/* "2": request and limit; "500m/2": request/limit; "500m/-": a request without limit. */
+static int parse_short(const char *text, parser parse, int64_t *request, int64_t *limit)
+{
+	_free_ char *copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	char *slash = strchr(copy, '/');
+	if (slash)
+		*slash = '\0';
+	int r = parse_side(copy, parse, request);
+	if (r || !slash) {
+		*limit = *request;
+		return r;
+	}
+	r = parse_side(slash + 1, parse, limit);
+	if (!r && !*request)
+		*request = *limit;
+	return r;
+}
+
+static int read_short(const json_t *spec, const char *key, parser parse, int64_t *request,
+		      int64_t *limit, struct err *err)
+{
+	char buf[ARG_NUMBER_MAX];
+	const json_t *node = json_object_get(spec, key);
+	const char *text = arg_scalar(node, buf);
+	if (!node)
+		return 0;
+	if (!text || parse_short(text, parse, request, limit))
+		return err_set(err, -EINVAL, "%s: expected REQUEST/LIMIT, or one amount for both",
+			       key);
+	return 0;
+}
+
+static int read_long(const json_t *spec, const char *key, int64_t *cpu, int64_t *memory,
+		     struct err *err)
+{
+	const json_t *map;
+	int r = arg_map(spec, key, &map, err);
+	if (!r && map)
+		r = arg_check(map, "cpu memory", key, err);
+	if (!r)
+		r = arg_amount(map, "cpu", ARG_MILLI, *cpu, cpu, err);
+	return r ? r : arg_amount(map, "memory", ARG_BYTES, *memory, memory, err);
+}
+
+int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err)
+{
+	struct wants w = *ret;
+	int r = read_short(spec, "cpu", str_to_milli, &w.cpu_request, &w.cpu_limit, err);
+	if (!r)
+		r = read_short(spec, "memory", str_to_bytes, &w.memory_request, &w.memory_limit,
+			       err);
+	if (!r)
+		r = read_long(spec, "limits", &w.cpu_limit, &w.memory_limit, err);
+	if (!r)
+		r = read_long(spec, "requests", &w.cpu_request, &w.memory_request, err);
+	if (r)
+		return r;
+	/* the API server's default */
+	if (!w.cpu_request)
+		w.cpu_request = w.cpu_limit;
+	if (!w.memory_request)
+		w.memory_request = w.memory_limit;
+	*ret = w;
+	return 0;
+}
+
+enum qos kubelet_qos(const struct wants *wants, size_t n)
+{
+	bool any = false, all = n > 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct wants *w = &wants[i];
+		any |= w->cpu_request || w->cpu_limit || w->memory_request || w->memory_limit;
+		all &= w->cpu_limit && w->cpu_request == w->cpu_limit && w->memory_limit &&
+		       w->memory_request == w->memory_limit;
+	}
+	if (!any)
+		return QOS_BEST_EFFORT;
+	return all ? QOS_GUARANTEED : QOS_BURSTABLE;
+}
+
+const char *kubelet_qos_name(enum qos qos)
+{
+	static const char *const names[] = {"guaranteed", "burstable", "besteffort"};
+	return names[qos];
+}
+
+int64_t kubelet_shares(const struct wants *w)
+{
+	if (w->cpu_request >= INT64_C(1000) * SHARES_MAX / 1024)
+		return SHARES_MAX;
+	int64_t shares = w->cpu_request * 1024 / 1000;
+	return shares < SHARES_MIN ? SHARES_MIN : shares;
+}
+
+int64_t kubelet_quota(const struct wants *w)
+{
+	if (!w->cpu_limit)
+		return 0;
+	int64_t quota = w->cpu_limit * (KUBELET_PERIOD / 1000);
+	return quota < QUOTA_MIN ? QUOTA_MIN : quota;
+}
+
+int64_t kubelet_oom_score_adj(const struct wants *w, enum qos qos, bool critical, int64_t capacity)
+{
+	if (qos == QOS_GUARANTEED || critical)
+		return -997;
+	if (qos == QOS_BEST_EFFORT || capacity <= 0)
+		return 1000;
+	int64_t adj = 1000 - (int64_t)((__int128)1000 * w->memory_request / capacity);
+	if (adj < 3)
+		return 3;
+	return adj > 999 ? 999 : adj;
+}
+
+char *kubelet_cgroup_parent(enum sim_cgroups driver, enum qos qos, const char *uid)
+{
+	static const char *const slash[] = {"", "burstable/", "besteffort/"};
+	static const char *const dash[] = {"", "-burstable", "-besteffort"};
+	if (driver == CGROUPS_FS)
+		return str_printf("/kubepods/%spod%s", slash[qos], uid);
+	_free_ char *escaped = strdup(uid);
+	if (!escaped)
+		return NULL;
+	for (char *p = escaped; *p; p++)
+		if (*p == '-')
+			*p = '_';
+	return str_printf("kubepods%s-pod%s.slice", dash[qos], escaped);
+}
+
+char *kubelet_cgroups_path(enum sim_cgroups driver, enum sim_runtime runtime, const char *parent,
+			   const char *id)
+{
+	if (driver == CGROUPS_FS)
+		return str_printf("%s/%s", parent, id);
+	return str_printf("%s:%s:%s", parent, runtime == RUNTIME_CRIO ? "crio" : "cri-containerd",
+			  id);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-sim/lifecycle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-sim/apply.h"
+#include "core/nri-rp-sim/conn.h"
+#include "core/util/str.h"
+
+/* ---- events whose answers carry nothing --------------------------------------------------------------------------- */
+
+/* Runtimes only log an error of these, but no plugin should give one. */
+static void tell(struct sim *s, Nri__Event event, const struct sim_pod *pod,
+		 const struct sim_ctr *ctr)
+{
+	struct conn_answer a;
+	conn_event(s, event, pod, ctr, NULL, &a);
+	if (a.error == -EREMOTEIO)
+		sim_problem(s, "the plugin fails when it is told of %s: %s",
+			    ctr ? ctr->name : pod->name, a.text);
+	conn_answer_fini(&a);
+}
+
+/* ---- containers end ----------------------------------------------------------------------------------------------- */
+
+static void ask_stop(struct sim *s, struct sim_ctr *c)
+{
+	struct conn_answer a;
+	conn_event(s, NRI__EVENT__STOP_CONTAINER, c->pod, c, NULL, &a);
+	c->stop_sent = true;
+	Nri__StopContainerResponse *m =
+		a.error ? NULL
+			: nri__stop_container_response__unpack(NULL, a.payload_len, a.payload);
+	if (a.error == -EREMOTEIO)
+		sim_problem(s, "StopContainer of %s fails: %s", c->name, a.text);
+	else if (!a.error && !m)
+		sim_problem(s, "StopContainer: undecodable answer");
+	struct err err = ERR_INIT;
+	if (m && !check_message(s, &m->base, "the answer to StopContainer") &&
+	    !check_claims(s, m->update, m->n_update, &err))
+		(void)apply_updates(s, m->update, m->n_update, "stop");
+	nri__stop_container_response__free_unpacked(m, NULL);
+	conn_answer_fini(&a);
+}
+
+/* containerd tells before it signals the process, CRI-O when that is gone; each tells once. */
+static void stop(struct sim *s, struct sim_ctr *c, bool by_itself)
+{
+	if (c->state == CTR_EXITED)
+		return;
+	if (s->runtime == RUNTIME_CONTAINERD && !by_itself)
+		ask_stop(s, c);
+	c->state = CTR_EXITED;
+	c->finished_ns = (int64_t)clock_wall_ns();
+	if (!c->stop_sent)
+		ask_stop(s, c);
+}
+
+void lifecycle_exit(struct sim *s, struct sim_ctr *c, int exit_code)
+{
+	c->exit_code = exit_code;
+	stop(s, c, true);
+}
+
+void lifecycle_remove(struct sim *s, struct sim_ctr *c)
+{
+	stop(s, c, false);
+	tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
+	model_free_ctr(s, c);
+}
+
+/* A creation that has failed: containerd cleans up in public, CRI-O in silence. */
+static void give_up(struct sim *s, struct sim_ctr *c)
+{
+	if (s->runtime == RUNTIME_CONTAINERD) {
+		ask_stop(s, c);
+		tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
+	}
+	model_free_ctr(s, c);
+}
+
+/* ---- containers begin --------------------------------------------------------------------------------------------- */
+
+static int refused(const struct conn_answer *a, struct err *err)
+{
+	return err_set(err, -EPERM, "%s",
+		       a->text && *a->text ? a->text : "refused without a reason");
+}
+
+/* A plugin that is lost on the way is as if there had been none. */
+static int ask_create(struct sim *s, struct sim_ctr *c, struct err *err)
+{
+	struct conn_answer a;
+	conn_event(s, NRI__EVENT__CREATE_CONTAINER, c->pod, c, NULL, &a);
+	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	if (!a.error) {
+		Nri__CreateContainerResponse *m =
+			nri__create_container_response__unpack(NULL, a.payload_len, a.payload);
+		if (m)
+			r = apply_creation(s, c, m, err);
+		else
+			sim_problem(s, "CreateContainer: undecodable answer");
+		nri__create_container_response__free_unpacked(m, NULL);
+	}
+	conn_answer_fini(&a);
+	return r;
+}
+
+static int start(struct sim *s, struct sim_ctr *c, struct err *err)
+{
+	struct conn_answer a;
+	conn_event(s, NRI__EVENT__START_CONTAINER, c->pod, c, NULL, &a);
+	int r = a.error == -EREMOTEIO && s->runtime == RUNTIME_CONTAINERD ? refused(&a, err) : 0;
+	conn_answer_fini(&a);
+	if (r)
+		return r;
+	c->state = CTR_RUNNING;
+	c->started_ns = (int64_t)clock_wall_ns();
+	tell(s, NRI__EVENT__POST_START_CONTAINER, c->pod, c);
+	return 0;
+}
+
+static int begin(struct sim *s, struct sim_ctr *c, struct err *err)
+{
+	c->state = CTR_CREATING;
+	int r = ask_create(s, c, err);
+	if (!r) {
+		c->state = CTR_CREATED;
+		c->created_ns = (int64_t)clock_wall_ns();
+		tell(s, NRI__EVENT__POST_CREATE_CONTAINER, c->pod, c);
+		r = start(s, c, err);
+	}
+	if (r)
+		give_up(s, c);
+	return r;
+}
+
+static int create_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, json_t *list,
+		      struct err *err)
+{
+	struct sim_ctr *c;
+	int r = model_new_ctr(s, pod, spec, &c, err);
+	if (r)
+		return r;
+	r = begin(s, c, err);
+	if (r)
+		return r;
+	(void)json_array_append_new(list, model_describe(s, c));
+	if (c->init)
+		lifecycle_exit(s, c, 0);
+	return 0;
+}
+
+/* Init containers go first, one by one to their ends. */
+static int create_ctrs(struct sim *s, struct sim_pod *pod, const json_t *spec, json_t *result,
+		       struct err *err)
+{
+	const json_t *containers = json_object_get(spec, "containers");
+	json_t *list = json_array(), *c;
+	size_t i;
+	int r = 0;
+	for (int init = 1; init >= 0; init--) {
+		json_array_foreach(containers, i, c)
+		{
+			bool first = json_is_true(json_object_get(c, "init"));
+			if (!r && first == (bool)init)
+				r = create_ctr(s, pod, c, list, err);
+		}
+	}
+	(void)json_object_set_new(result, "containers", list);
+	return r;
+}
+
+/* ---- pods --------------------------------------------------------------------------------------------------------- */
+
+static int run_pod(struct sim *s, struct sim_pod *pod, struct err *err)
+{
+	struct conn_answer a;
+	conn_event(s, NRI__EVENT__RUN_POD_SANDBOX, pod, NULL, NULL, &a);
+	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	conn_answer_fini(&a);
+	if (!r)
+		return 0;
+	tell(s, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL);
+	tell(s, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
+	model_free_pod(s, pod);
+	return r;
+}
+
+static struct sim_pod *existing(const struct sim *s, const json_t *spec)
+{
+	const char *name = json_string_value(json_object_get(spec, "pod"));
+	const char *ns = json_string_value(json_object_get(spec, "namespace"));
+	for (struct sim_pod *p = s->last_pod; name && p; p = p->prev)
+		if (!p->stopped && str_eq(p->name, name) && str_eq(p->ns, ns ? ns : "default"))
+			return p;
+	return NULL;
+}
+
+int lifecycle_create(struct sim *s, const json_t *spec, json_t *result, struct err *err)
+{
+	struct sim_pod *pod = existing(s, spec);
+	int r = 0;
+	if (!pod) {
+		r = model_new_pod(s, spec, &pod, err);
+		if (!r)
+			r = run_pod(s, pod, err);
+	}
+	return r ? r : create_ctrs(s, pod, spec, result, err);
+}
+
+int lifecycle_adopt(struct sim *s, const json_t *spec, struct err *err)
+{
+	struct sim_pod *pod;
+	json_t *c;
+	size_t i;
+	int r = model_new_pod(s, spec, &pod, err);
+	if (r)
+		return r;
+	json_array_foreach(json_object_get(spec, "containers"), i, c)
+	{
+		struct sim_ctr *ctr;
+		r = model_new_ctr(s, pod, c, &ctr, err);
+		if (!r)
+			r = check_sets(s, ctr->res.cpus, ctr->res.mems, err);
+		if (r)
+			return r;
+		if (ctr->state == CTR_CREATING)
+			ctr->state = CTR_RUNNING;
+		ctr->created_ns = ctr->started_ns = (int64_t)clock_wall_ns();
+	}
+	return 0;
+}
+
+int lifecycle_delete(struct sim *s, struct sim_pod *pod, struct err *err)
+{
+	struct conn_answer a;
+	for (struct sim_ctr *c = s->ctrs; c; c = c->next)
+		if (c->pod == pod)
+			stop(s, c, false);
+	conn_event(s, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, NULL, &a);
+	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	if (r)
+		sim_problem(s, "StopPodSandbox of %s fails: %s", pod->name, a.text);
+	conn_answer_fini(&a);
+	if (r && s->runtime == RUNTIME_CRIO)
+		return r;
+	pod->stopped = true;
+	for (struct sim_ctr *c = s->ctrs, *next; c; c = next) {
+		next = c->next;
+		if (c->pod == pod)
+			lifecycle_remove(s, c);
+	}
+	tell(s, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL);
+	model_free_pod(s, pod);
+	return 0;
+}
+
+/* ---- changes ------------------------------------------------------------------------------------------------------ */
+
+static int ask_resize(struct sim *s, struct sim_ctr *c, const struct resources *wanted,
+		      struct err *err)
+{
+	struct conn_answer a;
+	Nri__UpdateContainerResponse *m = NULL;
+	conn_event(s, NRI__EVENT__UPDATE_CONTAINER, c->pod, c, wanted, &a);
+	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
+	if (!r)
+		m = nri__update_container_response__unpack(NULL, a.error ? 0 : a.payload_len,
+							   a.payload);
+	if (!r && !m)
+		sim_problem(s, "UpdateContainer: undecodable answer");
+	if (m)
+		r = apply_resize(s, c, wanted, m, err);
+	nri__update_container_response__free_unpacked(m, NULL);
+	conn_answer_fini(&a);
+	return r;
+}
+
+int lifecycle_resize(struct sim *s, struct sim_ctr *c, const json_t *spec, struct err *err)
+{
+	struct wants wants = c->wants;
+	static char none[] = "";
+	int r = arg_check(spec, "container cpu memory requests limits", "update", err);
+	if (!r)
+		r = kubelet_wants(spec, &wants, err);
+	if (r)
+		return r;
+	int64_t quota = kubelet_quota(&wants);
+	const struct resources wanted = {
+		.shares = kubelet_shares(&wants),
+		.quota = quota ? quota : SIM_NOT_SET,
+		.period = KUBELET_PERIOD,
+		.memory_limit = wants.memory_limit ? wants.memory_limit : SIM_NOT_SET,
+		.cpus = none,
+		.mems = none,
+	};
+	r = ask_resize(s, c, &wanted, err);
+	if (r)
+		return r;
+	c->wants = wants;
+	tell(s, NRI__EVENT__POST_UPDATE_CONTAINER, c->pod, c);
+	return 0;
+}
+
+int lifecycle_replace(struct sim *s, struct sim_ctr *c, struct err *err)
+{
+	_json_ json_t *spec = json_deep_copy(c->spec);
+	static const char *const past[] = {"cpus", "mems", "state"};
+	struct sim_pod *pod = c->pod;
+	struct sim_ctr *next;
+	for (unsigned i = 0; i < sizeof past / sizeof *past; i++)
+		(void)json_object_del(spec, past[i]);
+	int r = spec ? model_new_ctr(s, pod, spec, &next, err)
+		     : err_errno(err, -ENOMEM, "container");
+	if (r)
+		return r;
+	model_free_ctr(s, c);
+	return begin(s, next, err);
+}

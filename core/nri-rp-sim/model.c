@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pods and containers as the runtime knows them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-sim/sim.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define FIRST_PID 10000u
+
+static const char pod_keys[] =
+	"pod namespace uid labels annotations containers critical handler cgroupParent";
+static const char ctr_keys[] =
+	"name cpu memory requests limits init image args env mounts devices labels annotations "
+	"hugepages cpus mems state";
+
+/* ---- names and numbers -------------------------------------------------------------------------------------------- */
+
+uint64_t model_hash(const struct sim *s, uint64_t n)
+{
+	uint64_t x =
+		s->options.seed * UINT64_C(0x9e3779b97f4a7c15) + n * UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 30;
+	x *= UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 27;
+	x *= UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+static char *new_id(struct sim *s)
+{
+	uint64_t n = ++s->n_ids * 8;
+	return str_printf("%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64, model_hash(s, n),
+			  model_hash(s, n + 1), model_hash(s, n + 2), model_hash(s, n + 3));
+}
+
+static char *new_uid(struct sim *s)
+{
+	uint64_t n = ++s->n_ids * 8, a = model_hash(s, n + 4), b = model_hash(s, n + 5);
+	return str_printf("%08x-%04x-4%03x-%04x-%012" PRIx64, (unsigned)(a >> 32),
+			  (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
+			  (unsigned)(b >> 48 & 0x3fff) | 0x8000u, b & UINT64_C(0xffffffffffff));
+}
+
+const char *model_name(const struct sim_ctr *ctr, char buf[MODEL_NAME_MAX])
+{
+	bool common = str_eq(ctr->pod->ns, "default");
+	(void)snprintf(buf, MODEL_NAME_MAX, "%s%s%s/%s", common ? "" : ctr->pod->ns,
+		       common ? "" : "/", ctr->pod->name, ctr->name);
+	return buf;
+}
+
+const char *model_state_name(enum ctr_state state)
+{
+	static const char *const names[] = {"creating", "created", "running", "exited"};
+	return names[state];
+}
+
+/* ---- finding ------------------------------------------------------------------------------------------------------ */
+
+struct sim_pod *model_find_pod(const struct sim *s, const char *name)
+{
+	const char *slash = strchr(name, '/');
+	for (struct sim_pod *p = s->last_pod; p; p = p->prev) {
+		size_t n = slash ? (size_t)(slash - name) : 0;
+		if (!slash && str_eq(p->name, name))
+			return p;
+		if (slash && strlen(p->ns) == n && strncmp(p->ns, name, n) == 0 &&
+		    str_eq(p->name, slash + 1))
+			return p;
+	}
+	return NULL;
+}
+
+struct sim_ctr *model_ctr_of_id(const struct sim *s, const char *id)
+{
+	for (struct sim_ctr *c = s->ctrs; c; c = c->next)
+		if (str_eq(c->id, id))
+			return c;
+	return NULL;
+}
+
+static bool has_name(const struct sim_ctr *c, const char *name)
+{
+	size_t len = strlen(name), own = strlen(c->name);
+	if (str_eq(c->name, name))
+		return true;
+	if (len <= own + 1 || name[len - own - 1] != '/' || !str_eq(name + len - own, c->name))
+		return false;
+	size_t rest = len - own - 1, pod = strlen(c->pod->name), ns = strlen(c->pod->ns);
+	if (rest < pod || strncmp(name + rest - pod, c->pod->name, pod) != 0)
+		return false;
+	return rest == pod ||
+	       (rest == ns + 1 + pod && name[ns] == '/' && strncmp(name, c->pod->ns, ns) == 0);
+}
+
+/* The latest of those alive, else the latest at all. */
+struct sim_ctr *model_find_ctr(const struct sim *s, const char *name)
+{
+	struct sim_ctr *found = NULL;
+	for (struct sim_ctr *c = s->last_ctr; c; c = c->prev) {
+		if (!has_name(c, name) && !str_eq(c->id, name))
+			continue;
+		if (c->state != CTR_EXITED)
+			return c;
+		if (!found)
+			found = c;
+	}
+	return found;
+}
+
+/* ---- pods --------------------------------------------------------------------------------------------------------- */
+
+static int pod_wants(const json_t *spec, enum qos *ret, struct err *err)
+{
+	const json_t *list;
+	int r = arg_list(spec, "containers", &list, err);
+	size_t n = json_array_size(list);
+	_free_ struct wants *wants = calloc(n + 1, sizeof *wants);
+	if (!wants)
+		return err_errno(err, -ENOMEM, "pod");
+	for (size_t i = 0; !r && i < n; i++)
+		r = kubelet_wants(json_array_get(list, i), &wants[i], err);
+	if (!r)
+		*ret = kubelet_qos(wants, n);
+	return r;
+}
+
+static json_t *own_map(const json_t *map)
+{
+	return map ? json_deep_copy(map) : json_object();
+}
+
+static int fill_pod(struct sim *s, const json_t *spec, struct sim_pod *p, struct err *err)
+{
+	const char *name, *ns, *uid, *handler, *parent;
+	const json_t *labels, *annotations;
+	int r = arg_check(spec, pod_keys, "pod", err);
+	if (!r)
+		r = arg_text(spec, "pod", NULL, &name, err);
+	if (!r)
+		r = arg_text(spec, "namespace", "default", &ns, err);
+	if (!r)
+		r = arg_text(spec, "uid", NULL, &uid, err);
+	if (!r)
+		r = arg_text(spec, "handler", "", &handler, err);
+	if (!r)
+		r = arg_text(spec, "cgroupParent", NULL, &parent, err);
+	if (!r)
+		r = arg_map(spec, "labels", &labels, err);
+	if (!r)
+		r = arg_map(spec, "annotations", &annotations, err);
+	if (!r)
+		r = arg_bool(spec, "critical", false, &p->critical, err);
+	if (!r)
+		r = pod_wants(spec, &p->qos, err);
+	if (r)
+		return r;
+	if (!name)
+		return err_set(err, -EINVAL, "pod: it needs a name: pod: NAME");
+	p->id = new_id(s);
+	p->uid = uid ? strdup(uid) : new_uid(s);
+	p->name = strdup(name);
+	p->ns = strdup(ns);
+	p->handler = strdup(handler);
+	p->labels = own_map(labels);
+	p->annotations = own_map(annotations);
+	p->cgroup_parent = parent   ? strdup(parent)
+			   : p->uid ? kubelet_cgroup_parent(s->cgroups, p->qos, p->uid)
+				    : NULL;
+	p->pid = FIRST_PID + s->next_pid++;
+	bool complete = p->id && p->uid && p->name && p->ns && p->handler && p->labels &&
+			p->annotations && p->cgroup_parent;
+	return complete ? 0 : err_errno(err, -ENOMEM, "pod");
+}
+
+static void free_pod(struct sim_pod *p)
+{
+	free(p->id);
+	free(p->uid);
+	free(p->name);
+	free(p->ns);
+	free(p->handler);
+	free(p->cgroup_parent);
+	json_decref(p->labels);
+	json_decref(p->annotations);
+	free(p);
+}
+
+int model_new_pod(struct sim *s, const json_t *spec, struct sim_pod **ret, struct err *err)
+{
+	struct sim_pod *p = calloc(1, sizeof *p);
+	int r = p ? fill_pod(s, spec, p, err) : err_errno(err, -ENOMEM, "pod");
+	if (r) {
+		if (p)
+			free_pod(p);
+		return r;
+	}
+	p->prev = s->last_pod;
+	if (p->prev)
+		p->prev->next = p;
+	else
+		s->pods = p;
+	s->last_pod = p;
+	*ret = p;
+	return 0;
+}
+
+void model_free_pod(struct sim *s, struct sim_pod *p)
+{
+	for (struct sim_ctr *c = s->ctrs, *next; c; c = next) {
+		next = c->next;
+		if (c->pod == p)
+			model_free_ctr(s, c);
+	}
+	if (p->prev)
+		p->prev->next = p->next;
+	else
+		s->pods = p->next;
+	if (p->next)
+		p->next->prev = p->prev;
+	else
+		s->last_pod = p->prev;
+	free_pod(p);
+}
+
+/* ---- containers --------------------------------------------------------------------------------------------------- */
+
+static int fill_resources(const struct sim_ctr *c, const json_t *spec, struct resources *res,
+			  struct err *err)
+{
+	char cpus[ARG_NUMBER_MAX], mems[ARG_NUMBER_MAX];
+	const char *cpus_text = arg_scalar(json_object_get(spec, "cpus"), cpus);
+	const char *mems_text = arg_scalar(json_object_get(spec, "mems"), mems);
+	int64_t quota = kubelet_quota(&c->wants);
+	res->shares = kubelet_shares(&c->wants);
+	res->quota = quota ? quota : SIM_NOT_SET;
+	res->period = KUBELET_PERIOD;
+	res->memory_limit = c->wants.memory_limit ? c->wants.memory_limit : SIM_NOT_SET;
+	res->cpus = strdup(cpus_text ? cpus_text : "");
+	res->mems = strdup(mems_text ? mems_text : "");
+	return res->cpus && res->mems ? 0 : err_errno(err, -ENOMEM, "container");
+}
+
+static int read_state(const json_t *spec, enum ctr_state *ret, struct err *err)
+{
+	const char *state;
+	int r = arg_text(spec, "state", "creating", &state, err);
+	if (r)
+		return r;
+	for (unsigned i = CTR_CREATING; i <= CTR_EXITED; i++)
+		if (str_eq(state, model_state_name((enum ctr_state)i))) {
+			*ret = (enum ctr_state)i;
+			return 0;
+		}
+	return err_set(err, -EINVAL, "state: expected created, running or exited");
+}
+
+static int fill_ctr(struct sim *s, const json_t *spec, struct sim_ctr *c, struct err *err)
+{
+	const char *name;
+	int r = arg_check(spec, ctr_keys, "container", err);
+	if (!r)
+		r = arg_text(spec, "name", NULL, &name, err);
+	if (!r)
+		r = arg_bool(spec, "init", false, &c->init, err);
+	if (!r)
+		r = read_state(spec, &c->state, err);
+	if (!r)
+		r = kubelet_wants(spec, &c->wants, err);
+	if (r)
+		return r;
+	if (!name)
+		return err_set(err, -EINVAL, "container: it needs a name");
+	c->id = new_id(s);
+	c->name = strdup(name);
+	c->spec = json_deep_copy(spec);
+	c->given = json_object();
+	c->pid = FIRST_PID + s->next_pid++;
+	if (!c->id || !c->name || !c->spec || !c->given)
+		return err_errno(err, -ENOMEM, "container");
+	c->cgroups_path =
+		kubelet_cgroups_path(s->cgroups, s->runtime, c->pod->cgroup_parent, c->id);
+	c->oom_score_adj = kubelet_oom_score_adj(&c->wants, c->pod->qos, c->pod->critical,
+						 s->view.total_memory);
+	if (!c->cgroups_path)
+		return err_errno(err, -ENOMEM, "container");
+	return fill_resources(c, spec, &c->res, err);
+}
+
+static void free_ctr(struct sim_ctr *c)
+{
+	free(c->id);
+	free(c->name);
+	free(c->cgroups_path);
+	free(c->res.cpus);
+	free(c->res.mems);
+	json_decref(c->spec);
+	json_decref(c->given);
+	free(c);
+}
+
+int model_new_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, struct sim_ctr **ret,
+		  struct err *err)
+{
+	struct sim_ctr *c = calloc(1, sizeof *c);
+	if (c)
+		c->pod = pod;
+	int r = c ? fill_ctr(s, spec, c, err) : err_errno(err, -ENOMEM, "container");
+	if (r) {
+		if (c)
+			free_ctr(c);
+		return r;
+	}
+	c->prev = s->last_ctr;
+	if (c->prev)
+		c->prev->next = c;
+	else
+		s->ctrs = c;
+	s->last_ctr = c;
+	*ret = c;
+	return 0;
+}
+
+void model_free_ctr(struct sim *s, struct sim_ctr *c)
+{
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		s->ctrs = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	else
+		s->last_ctr = c->prev;
+	free_ctr(c);
+}
+
+/* ---- what it may use ---------------------------------------------------------------------------------------------- */
+
+static void effective(const char *text, uint32_t max, const struct rp_idset *all,
+		      struct rp_idset *ret)
+{
+	if (!*text || rp_idset_parse(ret, text, max))
+		rp_idset_copy(ret, rp_ids_of(all));
+}
+
+void model_cpus(const struct sim *s, const struct sim_ctr *c, struct rp_idset *ret)
+{
+	effective(c->res.cpus, RP_CPUS_MAX, &s->view.online, ret);
+}
+
+void model_mems(const struct sim *s, const struct sim_ctr *c, struct rp_idset *ret)
+{
+	effective(c->res.mems, RP_NODES_MAX, &s->view.memory, ret);
+}
+
+static void put_set(json_t *to, const char *key, const struct rp_idset *set)
+{
+	_free_ char *text = malloc(RP_IDSET_TEXT_MAX);
+	if (!text)
+		return;
+	(void)rp_ids_format(rp_ids_of(set), text, RP_IDSET_TEXT_MAX);
+	put_text(to, key, text);
+}
+
+json_t *model_describe(const struct sim *s, const struct sim_ctr *c)
+{
+	json_t *to = json_object();
+	struct rp_idset set;
+	char name[MODEL_NAME_MAX];
+	put_text(to, "name", model_name(c, name));
+	put_text(to, "id", c->id);
+	put_text(to, "pod", c->pod->name);
+	put_text(to, "namespace", c->pod->ns);
+	put_text(to, "container", c->name);
+	put_text(to, "state", model_state_name(c->state));
+	put_text(to, "qos", kubelet_qos_name(c->pod->qos));
+	put_bool(to, "pinned", *c->res.cpus);
+	put_bool(to, "pinnedMemory", *c->res.mems);
+	model_cpus(s, c, &set);
+	put_set(to, "cpus", &set);
+	model_mems(s, c, &set);
+	put_set(to, "mems", &set);
+	const struct {
+		const char *key;
+		int64_t value;
+	} numbers[] = {{"shares", c->res.shares},
+		       {"quota", c->res.quota},
+		       {"period", c->res.period},
+		       {"memoryLimit", c->res.memory_limit}};
+	for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (numbers[i].value != SIM_NOT_SET)
+			put_int(to, numbers[i].key, numbers[i].value);
+	put_int(to, "oomScoreAdj", c->oom_score_adj);
+	put_text(to, "cgroupsPath", c->cgroups_path);
+	put_int(to, "updates", (int64_t)c->n_updates);
+	put_int(to, "moves", (int64_t)c->n_moves);
+	(void)json_object_set(to, "given", c->given);
+	return to;
+}

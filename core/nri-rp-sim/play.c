@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenario files: each document is a node of its own with a list of steps. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-sim/daemon.h"
+#include "core/nri-rp-sim/map.h"
+#include "core/nri-rp-sim/serve.h"
+#include "core/nri-rp-sim/show.h"
+#include "core/nri-rp-sim/steps.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define LOG_LINES 15u
+#define WHERE_MAX 300
+
+static const char head_keys[] = "name about machine nri runtime cgroups syncParts requestTimeout "
+				"registrationTimeout config existing steps";
+
+struct player {
+	const struct sim_options *options;
+	const struct doc *doc;
+	struct sim *s;
+	struct map_style style;
+	json_t *places; /* at the last map */
+	json_t *results; /* of all scenarios, for --json */
+	unsigned n_passed, n_failed;
+};
+
+/* ---- telling ------------------------------------------------------------------------------------------------------ */
+
+static void draw(struct player *p, FILE *to)
+{
+	struct buf text = BUF_INIT;
+	map_draw(p->s, p->style, p->places, &text);
+	(void)fprintf(to, "\n%s\n", buf_text(&text));
+	buf_fini(&text);
+	json_decref(p->places);
+	p->places = map_remember(p->s);
+}
+
+/* "create: web, db": what a step is about. */
+static void title(const char *name, const json_t *args, char *buf, size_t size)
+{
+	_free_ char *text = json_dumps(args, JSON_ENCODE_ANY | JSON_COMPACT);
+	const char *pod = json_string_value(json_object_get(args, "pod"));
+	const char *ctr = json_string_value(json_object_get(args, "container"));
+	if (json_is_string(args))
+		(void)snprintf(buf, size, "%s: %s", name, json_string_value(args));
+	else if (pod || ctr)
+		(void)snprintf(buf, size, "%s: %s", name, pod ? pod : ctr);
+	else if (json_is_true(args))
+		(void)snprintf(buf, size, "%s", name);
+	else
+		(void)snprintf(buf, size, "%s: %s", name, text ? text : "");
+	buf[utf8_cut(buf, size - 1)] = '\0';
+}
+
+static bool changes_places(const char *name)
+{
+	static const char *const quiet[] = {"expect", "log", "wait", "settle", "note", "show"};
+	for (unsigned i = 0; i < sizeof quiet / sizeof *quiet; i++)
+		if (str_eq(quiet[i], name))
+			return false;
+	return true;
+}
+
+static void tell_note(const struct player *p, const char *text)
+{
+	if (p->style.colour)
+		printf("\n\x1b[1m%s\x1b[0m\n", text);
+	else
+		printf("\n%s\n", text);
+}
+
+/* What has been seen of a step, before and after it. */
+static void tell_step(struct player *p, const char *name, const json_t *args)
+{
+	char text[160];
+	if (!p->options->verbose)
+		return;
+	if (str_eq(name, "note")) {
+		tell_note(p, json_string_value(args) ? json_string_value(args) : "");
+	} else {
+		title(name, args, text, sizeof text);
+		printf("--- %s\n", text);
+	}
+	(void)fflush(stdout);
+}
+
+static void tell_result(struct player *p, const char *name, const json_t *args)
+{
+	if (!p->options->verbose)
+		return;
+	if (str_eq(name, "show"))
+		show_control(p->s, args);
+	else if (changes_places(name))
+		draw(p, stdout);
+	(void)fflush(stdout);
+}
+
+/* ---- one scenario ------------------------------------------------------------------------------------------------- */
+
+static int new_problems(struct player *p, struct err *err)
+{
+	struct sim *s = p->s;
+	if (!json_array_size(s->problems))
+		return 0;
+	(void)err_set(err, -EPROTO, "nri-rpd does what a runtime would not take: %s",
+		      json_string_value(json_array_get(s->problems, 0)));
+	(void)json_array_clear(s->problems);
+	return -EPROTO;
+}
+
+static int play_step(struct player *p, const json_t *step, struct err *err)
+{
+	const char *name = step_name(step);
+	_json_ json_t *result = json_object();
+	if (!name)
+		return err_set(err, -EINVAL, "a step is one word with its argument");
+	const json_t *args = json_object_get(step, name);
+	tell_step(p, name, args);
+	int r = step_run(p->s, name, args, result, err);
+	if (!r)
+		r = new_problems(p, err);
+	if (!r)
+		tell_result(p, name, args);
+	else
+		(void)err_prefix(err, "%s: ", name);
+	return r;
+}
+
+static int begin(struct player *p, const json_t *scenario, struct err *err)
+{
+	_json_ json_t *result = json_object();
+	const json_t *config, *existing, *steps;
+	int r = arg_check(scenario, head_keys, "scenario", err);
+	if (!r)
+		r = arg_list(scenario, "existing", &existing, err);
+	if (!r)
+		r = arg_list(scenario, "steps", &steps, err);
+	if (!r)
+		r = arg_map(scenario, "config", &config, err);
+	if (!r)
+		r = sim_setup(p->s, scenario, err);
+	if (!r && !config)
+		r = err_set(err, -EINVAL,
+			    "a scenario needs a configuration for nri-rpd: config: {policy: …}");
+	if (!r)
+		r = step_run(p->s, "write-config", config, result, err);
+	if (!r && existing)
+		r = step_run(p->s, "existing", existing, result, err);
+	if (!r)
+		r = step_run(p->s, "start", NULL, result, err);
+	return r ? r : new_problems(p, err);
+}
+
+static int end(struct player *p, struct err *err)
+{
+	_json_ json_t *result = json_object();
+	int r = daemon_running(p->s) ? step_run(p->s, "stop", NULL, result, err) : 0;
+	return r ? r : new_problems(p, err);
+}
+
+static int play_steps(struct player *p, const json_t *scenario, const json_t **ret_where,
+		      struct err *err)
+{
+	json_t *step;
+	size_t i;
+	*ret_where = scenario;
+	int r = begin(p, scenario, err);
+	if (!r && p->options->verbose)
+		draw(p, stdout);
+	json_array_foreach(json_object_get(scenario, "steps"), i, step)
+	{
+		if (r)
+			break;
+		*ret_where = step;
+		r = play_step(p, step, err);
+	}
+	if (r)
+		return r;
+	*ret_where = scenario;
+	return end(p, err);
+}
+
+static void tell_failure(struct player *p, const char *name, const json_t *where,
+			 const struct err *err)
+{
+	char place[WHERE_MAX];
+	_free_ char *tail = p->s ? daemon_log_tail(p->s, LOG_LINES) : NULL;
+	printf("FAILED %s\n%s: %s\n", name, doc_where(p->doc, where, place, sizeof place),
+	       err->text);
+	if (p->s && p->s->view.arena)
+		draw(p, stdout);
+	if (tail && *tail)
+		printf("the end of nri-rpd's log:\n%s\n", tail);
+	if (p->s && p->options->keep)
+		printf("kept: %s\n", p->s->work);
+}
+
+static void note_result(struct player *p, const char *name, const struct err *err, uint64_t took_ms)
+{
+	json_t *to = json_object();
+	put_text(to, "scenario", name);
+	put_text(to, "file", p->doc->name);
+	put_bool(to, "passed", err->code == 0);
+	if (err->code)
+		put_text(to, "error", err->text);
+	put_int(to, "took_ms", (int64_t)took_ms);
+	(void)json_array_append_new(p->results, to);
+}
+
+static void play_scenario(struct player *p, const json_t *scenario)
+{
+	struct err err = ERR_INIT;
+	const json_t *where = scenario;
+	const char *name = json_string_value(json_object_get(scenario, "name"));
+	uint64_t start = clock_ms();
+	name = name ? name : p->doc->name;
+	int r = sim_new(p->options, &p->s, &err);
+	if (!r)
+		r = play_steps(p, scenario, &where, &err);
+	if (r && !err.code)
+		(void)err_errno(&err, r, "failed");
+	uint64_t took = clock_ms() - start;
+	note_result(p, name, &err, took);
+	if (r)
+		p->n_failed++;
+	else
+		p->n_passed++;
+	if (!p->options->json && r)
+		tell_failure(p, name, where, &err);
+	else if (!p->options->json)
+		printf("ok     %-56s %5.1f s\n", name, (double)took / 1000);
+	(void)fflush(stdout);
+	json_decref(p->places);
+	p->places = NULL;
+	p->s = sim_free(p->s);
+}
+
+/* ---- files -------------------------------------------------------------------------------------------------------- */
+
+static void play_file(struct player *p, const char *path)
+{
+	struct doc doc;
+	struct err err = ERR_INIT;
+	json_t *scenario;
+	size_t i;
+	if (doc_read(path, &doc, &err)) {
+		printf("FAILED %s: %s\n", path, err.text);
+		p->n_failed++;
+		return;
+	}
+	p->doc = &doc;
+	json_array_foreach(doc.documents, i, scenario)
+	{
+		play_scenario(p, scenario);
+	}
+	doc_fini(&doc);
+}
+
+int play(const struct sim_options *options, char *const *files, int n_files)
+{
+	struct player p = {
+		.options = options, .style = map_style_of_terminal(), .results = json_array()};
+	for (int i = 0; i < n_files; i++)
+		play_file(&p, files[i]);
+	if (options->json) {
+		_free_ char *text = json_dumps(p.results, JSON_INDENT(1));
+		(void)puts(text ? text : "[]");
+	} else {
+		printf("%u passed, %u failed\n", p.n_passed, p.n_failed);
+	}
+	json_decref(p.results);
+	return p.n_failed || !p.n_passed ? 1 : 0;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A simulated node: a container runtime with its pods, the kubelet's arithmetic in front of it, a machine below it, and a real nri-rpd
+ * that is connected to it by NRI over a unix socket.
+ *
+ *   machine.c tree.c shipped.c  machines, as files below sys/ and proc/
+ *   view.c                      the same read back: what is online, what is near what
+ *   doc.c                       YAML and JSON
+ *   release.c                   what each release of NRI can do
+ *   kubelet.c                   from requests and limits to shares, quota and the rest
+ *   model.c                     pods and containers
+ *   messages.c                  the model as messages
+ *   tap.c frames.c              between the socket and core/wire: is what the plugin sends fit for a Go peer?
+ *   conn.c sync.c               the socket, registration, synchronisation, requests, updates nobody asked for
+ *   apply.c check.c             what the plugin answers, judged and taken over
+ *   daemon.c                    nri-rpd: start, stop, kill, its log
+ *   lifecycle.c                 pods come, change and go: which requests that makes, and what follows an error
+ *   steps.c                     what a scenario or a test can ask for
+ *   expect.c                    the language of expectations
+ *   map.c                       who sits where, for people
+ *   play.c serve.c              a scenario file; commands on stdin
+ *
+ * Everything runs on one thread. A step waits by running the loop (sim_wait) until its request has been answered; callbacks
+ * note what has happened and never wait.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "core/nri-rp-sim/machine.h"
+#include "core/nri-rp-sim/release.h"
+#include "core/nri-rp-sim/view.h"
+#include "core/util/err.h"
+#include "core/util/loop.h"
+
+#define SIM_NOT_SET INT64_MIN
+#define SIM_MODULE_DIRS_MAX 8u
+
+struct conn;
+struct daemon;
+
+enum sim_runtime { RUNTIME_CONTAINERD, RUNTIME_CRIO };
+enum sim_cgroups { CGROUPS_SYSTEMD, CGROUPS_FS };
+
+struct sim_options {
+	const char *machine; /* NULL: the scenario says, or n4c16 */
+	const char *
+		daemon; /* command with {config} and the like; NULL: the nri-rpd beside this program */
+	const char *module_dirs[SIM_MODULE_DIRS_MAX];
+	unsigned n_module_dirs;
+	const char *work; /* a folder to work in that is kept; NULL: a temporary one */
+	const char *nri, *runtime, *cgroups; /* names, NULL: the scenario says */
+	unsigned sync_parts; /* pods and containers a Synchronize message; 0: all */
+	uint64_t seed;
+	uint64_t settle_ms; /* how long an expectation may take to come true */
+	bool verbose, json, keep;
+};
+
+/* ---- the model ---------------------------------------------------------------------------------------------------- */
+
+enum qos { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT };
+
+/* What a container asks for; 0: nothing. */
+struct wants {
+	int64_t cpu_request, cpu_limit; /* milli */
+	int64_t memory_request, memory_limit; /* bytes */
+};
+
+/* What the container runs with, as in the OCI specification. */
+struct resources {
+	int64_t shares, quota, period, memory_limit; /* SIM_NOT_SET */
+	char *cpus, *mems; /* lists; "": all there are */
+};
+
+enum ctr_state { CTR_CREATING, CTR_CREATED, CTR_RUNNING, CTR_EXITED };
+
+struct sim_ctr {
+	struct sim_ctr *prev, *next; /* of the node, in the order of creation */
+	struct sim_pod *pod;
+	char *id, *name;
+	enum ctr_state state;
+	bool init;
+	bool stop_sent; /* StopContainer comes once */
+	bool failing; /* updates of it fail, as if the kernel refused them */
+	struct wants wants;
+	struct resources res;
+	int64_t oom_score_adj;
+	char *cgroups_path;
+	json_t *spec; /* args, env, mounts, devices, annotations, labels … as described and adjusted */
+	json_t *given; /* what the plugin adjusted beside resources: for expectations */
+	int64_t created_ns, started_ns, finished_ns;
+	int exit_code;
+	uint32_t pid;
+	uint64_t n_updates,
+		n_moves; /* updates of it; those that changed its CPUs or memory nodes */
+};
+
+struct sim_pod {
+	struct sim_pod *prev, *next;
+	char *id, *name, *ns, *uid, *handler, *cgroup_parent;
+	json_t *labels, *annotations;
+	enum qos qos;
+	bool critical, stopped;
+	uint32_t pid;
+};
+
+/* ---- the node ----------------------------------------------------------------------------------------------------- */
+
+struct sim {
+	struct sim_options options;
+	struct loop *loop;
+	struct loop_timer *wait_timer;
+	bool wait_over;
+
+	char work[PATH_MAX], root[PATH_MAX], socket[PATH_MAX], state[PATH_MAX], control[PATH_MAX];
+	char config[PATH_MAX], log[PATH_MAX];
+	bool remove_work;
+
+	json_t *machine; /* its description; NULL: a recorded tree */
+	struct view view;
+	const struct nri_release *release;
+	enum sim_runtime runtime;
+	enum sim_cgroups cgroups;
+	unsigned sync_parts;
+	uint64_t request_timeout_ms, registration_timeout_ms;
+
+	struct sim_pod *pods, *last_pod;
+	struct sim_ctr *ctrs, *last_ctr;
+	uint64_t n_ids; /* made so far */
+	uint32_t next_pid;
+
+	struct conn *conn; /* NULL: the runtime does not listen */
+	struct daemon *daemon;
+	uint64_t n_active_before; /* plugins of earlier runs of the runtime */
+	bool busy; /* a request is under way: NRI's lock is taken */
+
+	json_t *updates; /* what was applied to containers, since the last time somebody asked */
+	json_t *problems; /* what the plugin did that a runtime would not take, since then */
+	uint64_t n_updates, n_needless, n_problems, n_unsolicited, n_synchronizations;
+	void (*on_event)(json_t *event, void *arg); /* takes the reference */
+	void *on_event_arg;
+};
+
+int sim_new(const struct sim_options *options, struct sim **ret, struct err *err);
+struct sim *sim_free(struct sim *s); /* returns NULL; NULL is fine */
+
+/* The setting up of a node: machine, release … from a scenario's head; the options win over it. Writes the machine's tree. */
+int sim_setup(struct sim *s, const json_t *head, struct err *err);
+/* Runs the loop until over() says so: 0, or -ETIMEDOUT. */
+int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, uint64_t timeout_ms);
+/* Has sim_wait look again; for callbacks. */
+void sim_wake(struct sim *s);
+/* Something the plugin should not have done. */
+void sim_problem(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Tells whoever watches: an object with the key "event" and what is in details, whose reference is taken. */
+void sim_event(struct sim *s, const char *what, json_t *details);
+/* Reads the tree anew, after CPUs went or came. */
+int sim_look(struct sim *s, struct err *err);
+
+/* ---- model.c ------------------------------------------------------------------------------------------------------ */
+
+struct sim_pod *model_find_pod(const struct sim *s, const char *name); /* NAME or NAMESPACE/NAME */
+/* ID, CONTAINER if there is but one of that name, POD/CONTAINER or NAMESPACE/POD/CONTAINER; those that have not exited go first. */
+struct sim_ctr *model_find_ctr(const struct sim *s, const char *name);
+struct sim_ctr *model_ctr_of_id(const struct sim *s, const char *id);
+/* From {pod, namespace, uid, labels, annotations, …}; without its containers. */
+int model_new_pod(struct sim *s, const json_t *spec, struct sim_pod **ret, struct err *err);
+int model_new_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, struct sim_ctr **ret,
+		  struct err *err);
+void model_free_pod(struct sim *s, struct sim_pod *pod); /* and its containers */
+void model_free_ctr(struct sim *s, struct sim_ctr *ctr);
+/* "namespace/pod/container"; "pod/container" where that says it. Returns buf. */
+#define MODEL_NAME_MAX 512
+const char *model_name(const struct sim_ctr *ctr, char buf[MODEL_NAME_MAX]);
+/* The sets it may use: all that are online when none are set. */
+void model_cpus(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
+void model_mems(const struct sim *s, const struct sim_ctr *ctr, struct rp_idset *ret);
+/* For results. */
+json_t *model_describe(const struct sim *s, const struct sim_ctr *ctr);
+const char *model_state_name(enum ctr_state state);
+/* A stable number from the seed: the n-th of a purpose. */
+uint64_t model_hash(const struct sim *s, uint64_t n);
+
+/* ---- kubelet.c ---------------------------------------------------------------------------------------------------- */
+
+/* {cpu, memory, requests, limits}; what is not there keeps what ret says. */
+int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err);
+/* Over all containers of a pod. */
+enum qos kubelet_qos(const struct wants *wants, size_t n);
+const char *kubelet_qos_name(enum qos qos);
+int64_t kubelet_shares(const struct wants *w);
+int64_t kubelet_quota(const struct wants *w); /* 0: none */
+int64_t kubelet_oom_score_adj(const struct wants *w, enum qos qos, bool critical, int64_t capacity);
+#define KUBELET_PERIOD 100000
+/* malloc'd; NULL when out of memory */
+char *kubelet_cgroup_parent(enum sim_cgroups driver, enum qos qos, const char *uid);
+char *kubelet_cgroups_path(enum sim_cgroups driver, enum sim_runtime runtime, const char *parent,
+			   const char *id);
+
+#endif

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-sim/steps.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-sim/conn.h"
+#include "core/nri-rp-sim/daemon.h"
+#include "core/nri-rp-sim/expect.h"
+#include "core/nri-rp-sim/lifecycle.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define QUIET_MS 200
+#define WAIT_MAX_MS 600000
+
+/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+
+/* One thing or a list of them: fn for each. */
+static int each(const json_t *args,
+		int (*fn)(struct sim *s, const json_t *arg, json_t *result, struct err *err),
+		struct sim *s, json_t *result, struct err *err)
+{
+	json_t *item;
+	size_t i;
+	int r = 0;
+	if (!json_is_array(args))
+		return fn(s, args, result, err);
+	json_array_foreach(args, i, item)
+	{
+		if (!r)
+			r = fn(s, item, result, err);
+	}
+	return r;
+}
+
+static int find_ctr(struct sim *s, const json_t *name, struct sim_ctr **ret, struct err *err)
+{
+	if (!json_is_string(name))
+		return err_set(err, -EINVAL, "expected the name of a container");
+	*ret = model_find_ctr(s, json_string_value(name));
+	return *ret ? 0
+		    : err_set(err, -ENOENT, "no container is called \"%s\"",
+			      json_string_value(name));
+}
+
+static int read_ms(const json_t *arg, int64_t otherwise, int64_t *ret, struct err *err)
+{
+	_json_ json_t *map = json_object();
+	/* a bare number is milliseconds */
+	if (json_is_integer(arg)) {
+		*ret = json_integer_value(arg);
+		if (*ret < 0 || *ret > WAIT_MAX_MS)
+			return err_set(err, -ERANGE, "expected 0 to %d ms", WAIT_MAX_MS);
+		return 0;
+	}
+	if (json_is_string(arg))
+		(void)json_object_set(map, "time", (json_t *)(uintptr_t)arg);
+	return arg_amount(map, "time", ARG_MS, otherwise, ret, err);
+}
+
+/* ---- pods --------------------------------------------------------------------------------------------------------- */
+
+static int create_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return lifecycle_create(s, args, result, err);
+}
+
+static int step_create(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, create_one, s, result, err);
+}
+
+static int matches(const char *text, const json_t *expected, struct err *err)
+{
+	const char *pattern = json_string_value(expected);
+	regex_t regex;
+	if (!expected)
+		return 0;
+	if (!pattern || regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB))
+		return err_set(err, -EINVAL, "error: expected a regular expression");
+	int r = regexec(&regex, text, 0, NULL, 0);
+	regfree(&regex);
+	return r ? err_set(err, -EPROTO, "refused, but with \"%s\"", text) : 0;
+}
+
+static int step_reject(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	_json_ json_t *spec = json_copy((json_t *)(uintptr_t)args);
+	struct err why = ERR_INIT;
+	if (!json_is_object(spec))
+		return err_set(err, -EINVAL, "reject: expected a pod");
+	const json_t *expected = json_object_get(args, "error");
+	(void)json_object_del(spec, "error");
+	int r = lifecycle_create(s, spec, result, &why);
+	const char *name = json_string_value(json_object_get(spec, "pod"));
+	struct sim_pod *pod = name ? model_find_pod(s, name) : NULL;
+	if (pod)
+		(void)lifecycle_delete(s, pod, NULL);
+	if (!r)
+		return err_set(err, -EPROTO, "%s was accepted", name);
+	if (r != -EPERM)
+		return err_set(err, r, "%s", why.text);
+	put_text(result, "error", why.text);
+	return matches(why.text, expected, err);
+}
+
+static int adopt_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)result;
+	return lifecycle_adopt(s, args, err);
+}
+
+static int step_existing(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, adopt_one, s, result, err);
+}
+
+static int delete_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	const char *name = json_string_value(args);
+	struct sim_pod *pod = name ? model_find_pod(s, name) : NULL;
+	(void)result;
+	if (!pod)
+		return err_set(err, -ENOENT, "no pod is called \"%s\"", name ? name : "?");
+	return lifecycle_delete(s, pod, err);
+}
+
+static int step_delete(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, delete_one, s, result, err);
+}
+
+static int exit_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct sim_ctr *c;
+	int r = find_ctr(s, args, &c, err);
+	(void)result;
+	if (!r)
+		lifecycle_exit(s, c, 0);
+	return r;
+}
+
+static int step_exit(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, exit_one, s, result, err);
+}
+
+static int remove_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct sim_ctr *c;
+	int r = find_ctr(s, args, &c, err);
+	(void)result;
+	if (!r)
+		lifecycle_remove(s, c);
+	return r;
+}
+
+static int step_remove(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, remove_one, s, result, err);
+}
+
+static int replace_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct sim_ctr *c;
+	int r = find_ctr(s, args, &c, err);
+	(void)result;
+	return r ? r : lifecycle_replace(s, c, err);
+}
+
+static int step_replace(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, replace_one, s, result, err);
+}
+
+static int resize_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct sim_ctr *c;
+	int r = find_ctr(s, json_object_get(args, "container"), &c, err);
+	(void)result;
+	return r ? r : lifecycle_resize(s, c, args, err);
+}
+
+static int step_update(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	return each(args, resize_one, s, result, err);
+}
+
+static int step_reject_update(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	_json_ json_t *spec = json_copy((json_t *)(uintptr_t)args);
+	struct err why = ERR_INIT;
+	(void)json_object_del(spec, "error");
+	int r = resize_one(s, spec, result, &why);
+	if (!r)
+		return err_set(err, -EPROTO, "the update was accepted");
+	if (r != -EPERM)
+		return err_set(err, r, "%s", why.text);
+	put_text(result, "error", why.text);
+	return matches(why.text, json_object_get(args, "error"), err);
+}
+
+/* ---- the runtime's and the machine's faults ----------------------------------------------------------------------- */
+
+static int fail_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct sim_ctr *c;
+	int r = find_ctr(s, args, &c, err);
+	(void)result;
+	if (!r)
+		c->failing = true;
+	return r;
+}
+
+static int step_fail_updates(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	for (struct sim_ctr *c = s->ctrs; c; c = c->next)
+		c->failing = false;
+	return each(args, fail_one, s, result, err);
+}
+
+/* An event alone, whether it makes sense now or not. */
+static int step_tell(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	static const struct {
+		const char *name;
+		Nri__Event event;
+	} events[] = {{"StartContainer", NRI__EVENT__START_CONTAINER},
+		      {"PostStartContainer", NRI__EVENT__POST_START_CONTAINER},
+		      {"StopContainer", NRI__EVENT__STOP_CONTAINER},
+		      {"RemoveContainer", NRI__EVENT__REMOVE_CONTAINER},
+		      {"CreateContainer", NRI__EVENT__CREATE_CONTAINER}};
+	struct sim_ctr *c;
+	const char *name;
+	int r = arg_check(args, "event container", "tell", err);
+	if (!r)
+		r = arg_text(args, "event", "", &name, err);
+	if (!r)
+		r = find_ctr(s, json_object_get(args, "container"), &c, err);
+	for (unsigned i = 0; !r && i < sizeof events / sizeof *events; i++) {
+		struct conn_answer a;
+		if (!str_eq(events[i].name, name))
+			continue;
+		conn_event(s, events[i].event, c->pod, c, NULL, &a);
+		put_int(result, "error", a.error);
+		put_text(result, "text", a.text ? a.text : "");
+		conn_answer_fini(&a);
+		return 0;
+	}
+	return r ? r : err_set(err, -EINVAL, "tell: no such event: %s", name);
+}
+
+static int change_online(struct sim *s, const json_t *args, bool online, struct err *err)
+{
+	char buf[ARG_NUMBER_MAX], text[RP_IDSET_TEXT_MAX];
+	const char *list = arg_scalar(args, buf);
+	struct rp_idset cpus, offline;
+	struct machine m;
+	if (!s->machine)
+		return err_set(err, -ENOTSUP, "the machine is a recorded one");
+	if (!list || rp_idset_parse(&cpus, list, RP_CPUS_MAX))
+		return err_set(err, -EINVAL, "expected CPUs as in 0-3,8");
+	int r = machine_from(s->machine, &m, err);
+	if (r)
+		return r;
+	rp_idset_copy(&offline, rp_ids_of(&m.offline));
+	machine_fini(&m);
+	if (online)
+		rp_idset_andnot(&offline, rp_ids_of(&offline), rp_ids_of(&cpus));
+	else
+		rp_idset_or(&offline, rp_ids_of(&offline), rp_ids_of(&cpus));
+	(void)rp_ids_format(rp_ids_of(&offline), text, sizeof text);
+	put_text(s->machine, "offline", text);
+	r = machine_from(s->machine, &m, err);
+	if (r)
+		return r;
+	r = machine_write(&m, s->root, err);
+	machine_fini(&m);
+	return r ? r : sim_look(s, err);
+}
+
+static int step_offline(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)result;
+	return change_online(s, args, false, err);
+}
+
+static int step_online(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)result;
+	return change_online(s, args, true, err);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------ */
+
+struct hopes {
+	const json_t *list;
+	const char *failed; /* the first that does not hold */
+	struct err err;
+};
+
+static bool all_hold(struct sim *s, void *arg)
+{
+	struct hopes *h = arg;
+	for (size_t i = 0; i < json_array_size(h->list); i++) {
+		const char *text = json_string_value(json_array_get(h->list, i));
+		bool holds = false;
+		h->failed = text ? text : "(not a text)";
+		h->err = (struct err)ERR_INIT;
+		if (!text || expect_holds(s, text, &holds, NULL, &h->err) || !holds)
+			return false;
+	}
+	h->failed = NULL;
+	return true;
+}
+
+/* What plugins do by themselves may take a moment. */
+static int step_expect(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	_json_ json_t *list = json_is_array(args) ? json_incref((json_t *)(uintptr_t)args)
+						  : json_pack("[O]", args);
+	struct hopes h = {.list = list, .err = ERR_INIT};
+	struct buf why = BUF_INIT;
+	bool holds;
+	(void)result;
+	if (all_hold(s, &h) || h.err.code == -EINVAL ||
+	    sim_wait(s, all_hold, &h, s->options.settle_ms) == 0) {
+		if (h.err.code == -EINVAL)
+			return err_set(err, -EINVAL, "%s", h.err.text);
+		return 0;
+	}
+	(void)expect_holds(s, h.failed, &holds, &why, &h.err);
+	int r = err_set(err, -EPROTO, "does not hold: %s%s%s\n%s", h.failed,
+			h.err.text[0] ? ": " : "", h.err.text, buf_text(&why));
+	buf_fini(&why);
+	return r;
+}
+
+static int step_wait(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	int64_t ms;
+	int r = read_ms(args, 0, &ms, err);
+	(void)result;
+	if (!r)
+		(void)sim_wait(s, NULL, NULL, (uint64_t)ms);
+	return r;
+}
+
+struct quiet {
+	uint64_t n_seen, since_ms, length_ms;
+};
+
+static bool is_quiet(struct sim *s, void *arg)
+{
+	struct quiet *q = arg;
+	if (q->n_seen != s->n_updates) {
+		q->n_seen = s->n_updates;
+		q->since_ms = clock_ms();
+	}
+	return clock_ms() - q->since_ms >= q->length_ms;
+}
+
+/* Until no update has come for a while. */
+static int step_settle(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	int64_t ms;
+	int r = read_ms(args, QUIET_MS, &ms, err);
+	struct quiet q = {s->n_updates, clock_ms(), (uint64_t)ms};
+	(void)result;
+	while (!r && !is_quiet(s, &q))
+		(void)sim_wait(s, is_quiet, &q, q.length_ms + 5);
+	return r;
+}
+
+static int step_containers(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	json_t *list = json_array();
+	(void)args;
+	(void)err;
+	for (const struct sim_ctr *c = s->ctrs; c; c = c->next)
+		(void)json_array_append_new(list, model_describe(s, c));
+	(void)json_object_set_new(result, "containers", list);
+	return 0;
+}
+
+static int step_container(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct sim_ctr *c;
+	int r = find_ctr(s, args, &c, err);
+	if (!r)
+		(void)json_object_set_new(result, "container", model_describe(s, c));
+	return r;
+}
+
+/* And forgets them. */
+static int step_updates(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)args;
+	(void)err;
+	(void)json_object_set_new(result, "updates", s->updates);
+	s->updates = json_array();
+	return s->updates ? 0 : err_errno(err, -ENOMEM, "updates");
+}
+
+static int step_problems(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)args;
+	(void)json_object_set_new(result, "problems", s->problems);
+	s->problems = json_array();
+	return s->problems ? 0 : err_errno(err, -ENOMEM, "problems");
+}
+
+static int step_status(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	char text[64];
+	(void)args;
+	(void)err;
+	put_int(result, "pid", daemon_pid(s));
+	put_bool(result, "connected", conn_state(s) == CONN_ACTIVE);
+	put_text(result, "lastExit", daemon_status_text(daemon_last_status(s), text, sizeof text));
+	put_int(result, "synchronizations", (int64_t)s->n_synchronizations);
+	put_int(result, "updates", (int64_t)s->n_updates);
+	put_int(result, "needless", (int64_t)s->n_needless);
+	put_int(result, "unsolicited", (int64_t)s->n_unsolicited);
+	put_int(result, "problems", (int64_t)s->n_problems);
+	put_text(result, "work", s->work);
+	put_text(result, "root", s->root);
+	put_text(result, "config", s->config);
+	put_text(result, "log", s->log);
+	put_text(result, "state", s->state);
+	put_text(result, "control", s->control);
+	put_text(result, "socket", s->socket);
+	return 0;
+}
+
+static int evaluate(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct buf why = BUF_INIT;
+	bool holds;
+	const char *text = json_string_value(args);
+	int r = text ? expect_holds(s, text, &holds, &why, err)
+		     : err_set(err, -EINVAL, "evaluate: expected an expression");
+	if (!r) {
+		put_bool(result, "holds", holds);
+		put_text(result, "why", buf_text(&why));
+	}
+	buf_fini(&why);
+	return r;
+}
+
+static int step_note(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)s;
+	(void)args;
+	(void)result;
+	(void)err;
+	return 0;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------------------- */
+
+static const struct step {
+	const char *name;
+	int (*run)(struct sim *s, const json_t *args, json_t *result, struct err *err);
+} steps[] = {
+	{"create", step_create},
+	{"reject", step_reject},
+	{"existing", step_existing},
+	{"delete", step_delete},
+	{"exit", step_exit},
+	{"remove", step_remove},
+	{"replace", step_replace},
+	{"update", step_update},
+	{"reject-update", step_reject_update},
+	{"fail-updates", step_fail_updates},
+	{"tell", step_tell},
+	{"offline", step_offline},
+	{"online", step_online},
+	{"start", step_start},
+	{"stop", step_stop},
+	{"kill", step_kill},
+	{"restart", step_restart},
+	{"signal", step_signal},
+	{"exited", step_exited},
+	{"connected", step_connected},
+	{"runtime-stop", step_runtime_stop},
+	{"runtime-start", step_runtime_start},
+	{"runtime-restart", step_runtime_restart},
+	{"write-config", step_write_config},
+	{"reload", step_reload},
+	{"config", step_config},
+	{"badconfig", step_badconfig},
+	{"control", step_control},
+	{"expect", step_expect},
+	{"evaluate", evaluate},
+	{"log", step_log},
+	{"wait", step_wait},
+	{"settle", step_settle},
+	{"containers", step_containers},
+	{"container", step_container},
+	{"updates", step_updates},
+	{"problems", step_problems},
+	{"status", step_status},
+	{"note", step_note},
+	{"show", step_note},
+};
+#define N_STEPS (sizeof steps / sizeof steps[0])
+
+int step_run(struct sim *s, const char *name, const json_t *args, json_t *result, struct err *err)
+{
+	const char *names[N_STEPS];
+	for (unsigned i = 0; i < N_STEPS; i++) {
+		names[i] = steps[i].name;
+		if (str_eq(steps[i].name, name))
+			return steps[i].run(s, args, result, err);
+	}
+	const char *close = str_closest(name, names, N_STEPS);
+	return err_set(err, -EINVAL, "no step is called \"%s\"%s%s%s", name,
+		       close ? ", did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+}
+
+const char *step_name(const json_t *step)
+{
+	if (!json_is_object(step) || json_object_size(step) != 1)
+		return NULL;
+	return json_object_iter_key(json_object_iter((json_t *)(uintptr_t)step));
+}

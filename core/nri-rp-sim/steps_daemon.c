@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps that concern nri-rpd, its configuration, and the runtime's process. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/nri-rp-sim/conn.h"
+#include "core/nri-rp-sim/daemon.h"
+#include "core/nri-rp-sim/steps.h"
+#include "core/util/cleanup.h"
+#include "core/util/fs.h"
+#include "core/util/str.h"
+
+#define START_MS 10000
+#define EXIT_MS 10000
+#define RELOAD_MS 20000
+#define LOG_LINES 12u
+
+/* ---- the process -------------------------------------------------------------------------------------------------- */
+
+struct starting {
+	uint64_t after;
+};
+
+static bool up_or_dead(struct sim *s, void *arg)
+{
+	const struct starting *w = arg;
+	return !daemon_running(s) || (conn_state(s) == CONN_ACTIVE && conn_n_active(s) > w->after);
+}
+
+static int not_up(struct sim *s, struct err *err)
+{
+	char status[64];
+	_free_ char *tail = daemon_log_tail(s, LOG_LINES);
+	if (!daemon_running(s))
+		return err_set(err, -ECHILD, "nri-rpd has ended with %s; its last words:\n%s",
+			       daemon_status_text(daemon_last_status(s), status, sizeof status),
+			       tail ? tail : "");
+	return err_set(err, -ETIMEDOUT, "nri-rpd has not been synchronized; its last words:\n%s",
+		       tail ? tail : "");
+}
+
+/* {wait: false} does not wait for the synchronisation, nor start the runtime. */
+int step_start(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	bool wait;
+	uint64_t start = clock_us();
+	struct starting w = {conn_n_active(s)};
+	int r = arg_bool(args, "wait", true, &wait, err);
+	if (!r && wait)
+		r = conn_listen(s, err);
+	if (!r)
+		r = daemon_start(s, err);
+	if (r || !wait)
+		return r;
+	(void)sim_wait(s, up_or_dead, &w, START_MS);
+	put_int(result, "took_us", (int64_t)(clock_us() - start));
+	return daemon_running(s) && conn_n_active(s) > w.after ? 0 : not_up(s, err);
+}
+
+static void put_status(json_t *result, int status)
+{
+	char text[64];
+	put_text(result, "status", daemon_status_text(status, text, sizeof text));
+	if (status >= 0 && WIFEXITED(status))
+		put_int(result, "exit", WEXITSTATUS(status));
+	if (status >= 0 && WIFSIGNALED(status))
+		put_int(result, "signal", WTERMSIG(status));
+}
+
+static int end(struct sim *s, int signo, json_t *result, struct err *err)
+{
+	int status = -1;
+	int r = daemon_signal(s, signo, err);
+	if (!r)
+		r = daemon_wait_exit(s, EXIT_MS, &status, err);
+	if (r)
+		return r;
+	put_status(result, status);
+	conn_drop(s, "nri-rpd has been ended");
+	return 0;
+}
+
+int step_stop(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)args;
+	int r = end(s, SIGTERM, result, err);
+	int status = daemon_last_status(s);
+	if (!r && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+		char text[64];
+		_free_ char *tail = daemon_log_tail(s, LOG_LINES);
+		sim_problem(s, "stopped, nri-rpd ends with %s: %.600s",
+			    daemon_status_text(status, text, sizeof text), tail ? tail : "");
+	}
+	return r;
+}
+
+int step_kill(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)args;
+	return end(s, SIGKILL, result, err);
+}
+
+int step_restart(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	int r = step_stop(s, args, result, err);
+	return r ? r : step_start(s, NULL, result, err);
+}
+
+int step_signal(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	static const struct {
+		const char *name;
+		int signo;
+	} signals[] = {{"HUP", SIGHUP},	  {"TERM", SIGTERM}, {"KILL", SIGKILL}, {"USR1", SIGUSR1},
+		       {"USR2", SIGUSR2}, {"STOP", SIGSTOP}, {"CONT", SIGCONT}};
+	const char *name = json_string_value(args);
+	(void)result;
+	for (unsigned i = 0; name && i < sizeof signals / sizeof *signals; i++)
+		if (str_eq(signals[i].name, name))
+			return daemon_signal(s, signals[i].signo, err);
+	return err_set(err, -EINVAL, "signal: expected HUP, TERM, KILL, USR1, USR2, STOP or CONT");
+}
+
+/* Waits for its end; an argument is the exit status it has to have, or "signal N". */
+int step_exited(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	int status;
+	char text[64], wanted[64], number[ARG_NUMBER_MAX];
+	int r = daemon_wait_exit(s, EXIT_MS, &status, err);
+	if (r)
+		return r;
+	put_status(result, status);
+	conn_drop(s, "nri-rpd has ended");
+	const char *expected =
+		json_is_boolean(args) || json_is_object(args) ? NULL : arg_scalar(args, number);
+	if (!expected)
+		return 0;
+	bool is_signal = str_has_prefix(expected, "signal");
+	(void)snprintf(wanted, sizeof wanted, "%s%s", is_signal ? "" : "exit status ", expected);
+	(void)daemon_status_text(status, text, sizeof text);
+	return str_eq(text, wanted)
+		       ? 0
+		       : err_set(err, -EPROTO, "nri-rpd has ended with %s, not %s", text, wanted);
+}
+
+/* ---- the runtime's process ---------------------------------------------------------------------------------------- */
+
+int step_runtime_stop(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)args;
+	(void)result;
+	(void)err;
+	conn_close(s);
+	return 0;
+}
+
+int step_runtime_start(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct conn_faults faults;
+	uint64_t after = conn_n_active(s);
+	(void)result;
+	int r = arg_bool(args, "configureFirst", false, &faults.configure_first, err);
+	if (!r)
+		r = conn_listen(s, err);
+	if (r)
+		return r;
+	conn_set_faults(s, &faults);
+	return daemon_running(s) ? conn_wait_active(s, after, START_MS, err) : 0;
+}
+
+int step_runtime_restart(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	int r = step_runtime_stop(s, args, result, err);
+	return r ? r : step_runtime_start(s, args, result, err);
+}
+
+/* Waits until nri-rpd is connected and synchronized. */
+int step_connected(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct starting w = {0};
+	(void)args;
+	(void)result;
+	(void)sim_wait(s, up_or_dead, &w, START_MS);
+	return daemon_running(s) && conn_state(s) == CONN_ACTIVE ? 0 : not_up(s, err);
+}
+
+/* ---- configurations ----------------------------------------------------------------------------------------------- */
+
+/* A text is written as it is. A map gets no metrics server unless it says so, as there may be many simulations at a time. */
+int step_write_config(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct buf text = BUF_INIT;
+	_json_ json_t *map = json_is_object(args) ? json_copy((json_t *)(uintptr_t)args) : NULL;
+	(void)result;
+	if (map && !json_object_get(map, "metrics"))
+		(void)json_object_set_new(map, "metrics", json_pack("{ss}", "listen", ""));
+	if (!map && !json_is_string(args))
+		return err_set(err, -EINVAL, "config: expected a map");
+	int r = map ? doc_write_yaml(map, &text) : buf_add_str(&text, json_string_value(args));
+	if (!r)
+		r = buf_add_str(&text, "\n");
+	if (!r)
+		r = fs_replace(s->config, buf_bytes(&text), buf_len(&text), 0644, false, err);
+	else
+		(void)err_errno(err, r, "config");
+	buf_fini(&text);
+	return r;
+}
+
+static int reload_by_signal(struct sim *s, json_t *result, bool *ret_refused, struct err *err)
+{
+	uint64_t from = daemon_log_end(s);
+	int r = daemon_signal(s, SIGHUP, err);
+	if (!r)
+		r = daemon_wait_log(
+			s, "configuration (reloaded|refused)|configuration cannot be tried", from,
+			RELOAD_MS, err);
+	if (r)
+		return r;
+	_free_ char *log = daemon_read_log(s, from);
+	const char *why = log ? strstr(log, "stays in force: ") : NULL;
+	*ret_refused = log && !strstr(log, "configuration reloaded");
+	if (why)
+		put_text(result, "error", why + strlen("stays in force: "));
+	return 0;
+}
+
+static int reload_by_control(struct sim *s, json_t *result, bool *ret_refused, struct err *err)
+{
+	json_t *document;
+	int exit_status;
+	int r = control_ask(s, "Reload", NULL, RELOAD_MS, &document, &exit_status, err);
+	if (r)
+		return r;
+	const char *why = json_string_value(json_object_get(document, "error"));
+	*ret_refused = exit_status != 0;
+	if (why)
+		put_text(result, "error", why);
+	(void)json_object_set_new(result, "document", document);
+	return 0;
+}
+
+/* By the control socket; by SIGHUP when nobody listens there, or when args say so. */
+static int reload(struct sim *s, const char *how, json_t *result, bool *ret_refused,
+		  struct err *err)
+{
+	struct err why = ERR_INIT;
+	if (!daemon_running(s))
+		return err_set(err, -ESRCH, "nri-rpd does not run");
+	if (str_eq(how, "signal"))
+		return reload_by_signal(s, result, ret_refused, err);
+	int r = reload_by_control(s, result, ret_refused, &why);
+	if ((r == -ENOENT || r == -ECONNREFUSED) && !str_eq(how, "control"))
+		return reload_by_signal(s, result, ret_refused, err);
+	return r ? err_set(err, r, "%s", why.text) : 0;
+}
+
+/* What came of it is in the result: a refusal is no error here. */
+int step_reload(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	bool refused = false;
+	const char *how = json_string_value(args);
+	int r = reload(s, how ? how : "", result, &refused, err);
+	if (!r)
+		put_bool(result, "accepted", !refused);
+	return r;
+}
+
+int step_config(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	bool refused = false;
+	int r = step_write_config(s, args, result, err);
+	if (r || !daemon_running(s))
+		return r;
+	r = reload(s, "", result, &refused, err);
+	if (r || !refused)
+		return r;
+	const char *why = json_string_value(json_object_get(result, "error"));
+	return err_set(err, -EPERM, "the configuration was refused: %s", why ? why : "");
+}
+
+int step_badconfig(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	bool refused = false;
+	int r = step_write_config(s, args, result, err);
+	if (!r)
+		r = reload(s, "", result, &refused, err);
+	if (r || refused)
+		return r;
+	return err_set(err, -EPROTO, "the configuration was accepted");
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------ */
+
+/* {method, args}: the document and the exit status nri-rpctl would have. */
+int step_control(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	const char *method;
+	const json_t *list;
+	json_t *document;
+	int exit_status;
+	int r = arg_check(args, "method args", "control", err);
+	if (!r)
+		r = arg_text(args, "method", "Status", &method, err);
+	if (!r)
+		r = arg_list(args, "args", &list, err);
+	if (!r)
+		r = control_ask(s, method, list, RELOAD_MS, &document, &exit_status, err);
+	if (r)
+		return r;
+	put_int(result, "exit", exit_status);
+	(void)json_object_set_new(result, "document", document);
+	return 0;
+}
+
+/* A line that the log has, or gets in a moment. */
+int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	const char *regex = json_string_value(args);
+	(void)result;
+	if (!regex)
+		return err_set(err, -EINVAL, "log: expected a regular expression");
+	return daemon_wait_log(s, regex, 0, s->options.settle_ms, err);
+}

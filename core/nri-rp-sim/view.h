@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the runtime and the kernel know of a machine, read back from its tree, made up or recorded. */
+#ifndef SIM_VIEW_H
+#define SIM_VIEW_H
+
+#include <stdint.h>
+
+#include <nri-rp/set.h>
+
+#include "core/util/arena.h"
+#include "core/util/err.h"
+
+#define VIEW_NONE UINT32_MAX
+
+enum view_level { VIEW_CORE, VIEW_L3, VIEW_NODE, VIEW_DIE, VIEW_PACKAGE, VIEW_LEVELS };
+
+struct view_cpu {
+	uint32_t id;
+	/* By level, counted over the machine in the order of first CPUs, but for nodes, which have their own numbers. */
+	uint32_t unit[VIEW_LEVELS];
+};
+
+struct view_node {
+	uint32_t id;
+	int64_t memory; /* bytes */
+};
+
+struct view {
+	struct arena *arena;
+	struct rp_idset present, online, isolated;
+	struct rp_idset nodes, memory; /* memory nodes, and those that have some */
+	uint32_t n_cpus; /* online */
+	struct view_cpu *cpus;
+	uint32_t *index_of; /* by id up to the last online; VIEW_NONE */
+	uint32_t n_ids;
+	uint32_t n_nodes;
+	struct view_node *node;
+	uint32_t n_units[VIEW_LEVELS];
+	int64_t total_memory;
+};
+
+int view_read(const char *root, struct view *ret, struct err *err);
+void view_fini(struct view *v);
+/* NULL: not online. */
+const struct view_cpu *view_cpu(const struct view *v, uint32_t id);
+/* The units of a level that the CPUs are in. */
+void view_units(const struct view *v, enum view_level level, struct rp_ids cpus,
+		struct rp_idset *ret);
+/* The CPUs of the units. */
+void view_cpus(const struct view *v, enum view_level level, struct rp_ids units,
+	       struct rp_idset *ret);
+
+#endif
