@@ -296,7 +296,9 @@ static void tried(void *arg, const struct trial_result *t)
 					    : t->code		     ? t->code
 								     : -EINVAL,
 				    .err = t->err};
-	Trial__Report *report = t->size ? trial__report__unpack(NULL, t->size, t->data) : NULL;
+	/* a report without anything to report takes no bytes */
+	bool reported = t->outcome == TRIAL_DONE || t->outcome == TRIAL_REFUSED;
+	Trial__Report *report = reported ? trial__report__unpack(NULL, t->size, t->data) : NULL;
 	_free_ struct move *moves = report ? moves_of(report) : NULL;
 	if (t->outcome == TRIAL_REFUSED && t->code < 0)
 		res.code = t->code;
@@ -474,7 +476,7 @@ int config_first(struct pipeline *p, struct err *err)
 		struct err why = *err;
 		conf_free(conf);
 		if (!fault)
-			return r;
+			return r == -ENOMEM ? r : -EINVAL; /* whatever it was: the configuration asked for it */
 		*err = (struct err)ERR_INIT;
 		r = safe_mode(p, &why, err);
 		if (r)

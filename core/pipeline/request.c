@@ -240,9 +240,16 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 	return 0;
 }
 
+/* What people read in the pod's event says which container it is about. */
+static void name_container(struct err *err, const struct ctr *ctr)
+{
+	if (!strstr(err->text, ctr->full_name))
+		(void)err_prefix(err, "container %s: ", ctr->full_name);
+}
+
 static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
-	(void)err_prefix(err, "container %s: ", ctr->full_name);
+	name_container(err, ctr);
 	log_notice("refused: %s", err->text);
 	pipeline_event(p, EV_REFUSED, "%s", err->text);
 	remove_ctr(p, ctr);
@@ -424,7 +431,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		ctr->requested = requested;
 		values_fini(c, &acked);
 		ctr->wanted = had;
-		(void)err_prefix(err, "container %s: ", ctr->full_name);
+		name_container(err, ctr);
 		pipeline_event(p, EV_REFUSED, "resize of %s", err->text);
 		return r;
 	}
