@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "modules/lib/ctl_queue.h"
+
+#define BUCKETS_MIN 64u
+
+/* An item that waits. Slots of a bucket are chained by index. */
+struct slot {
+	struct ctl_item *item; /* NULL: replaced or forgotten */
+	uint32_t link; /* next in the bucket, +1; 0: none */
+};
+
+struct ctl_queue {
+	const struct modhost *h;
+	struct ctl_ops ops;
+	void *arg;
+	struct slot *slots; /* first … n: what waits, in order */
+	uint32_t first, n, cap, n_waiting;
+	uint32_t *buckets; /* index of a slot, +1 */
+	uint32_t n_buckets; /* power of two */
+	struct ctl_item *batch; /* what the worker has */
+};
+
+struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *ops, void *arg)
+{
+	struct ctl_queue *q = calloc(1, sizeof *q);
+	if (!q)
+		return NULL;
+	q->h = h;
+	q->ops = *ops;
+	q->arg = arg;
+	return q;
+}
+
+struct ctl_queue *ctl_queue_free(struct ctl_queue *q)
+{
+	if (!q)
+		return NULL;
+	ctl_queue_clear(q);
+	free(q->slots);
+	free(q->buckets);
+	free(q);
+	return NULL;
+}
+
+void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)
+{
+	va_list ap;
+	item->result = result;
+	va_start(ap, fmt);
+	int n = vsnprintf(item->text, sizeof item->text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		item->text[0] = '\0';
+}
+
+/* ---- what waits ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t *bucket_of(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	uint64_t mixed = (ctr ^ (uint64_t)kind << 56) * UINT64_C(0x9E3779B97F4A7C15);
+	return &q->buckets[mixed >> 32 & (q->n_buckets - 1)];
+}
+
+static void link_slot(struct ctl_queue *q, uint32_t i)
+{
+	const struct ctl_item *item = q->slots[i].item;
+	if (!item || !item->ctr)
+		return;
+	uint32_t *bucket = bucket_of(q, item->ctr, item->kind);
+	q->slots[i].link = *bucket;
+	*bucket = i + 1;
+}
+
+/* Room for one more: what has been taken out is moved over, the table of buckets is made anew. */
+static int make_room(struct ctl_queue *q)
+{
+	if (q->n < q->cap)
+		return 0;
+	uint32_t cap = q->n_waiting < q->cap / 2 ? q->cap : q->cap ? q->cap * 2 : BUCKETS_MIN;
+	struct slot *slots = calloc(cap, sizeof *slots);
+	uint32_t *buckets = calloc(cap, sizeof *buckets), n = 0;
+	if (!slots || !buckets) {
+		free(slots);
+		free(buckets);
+		return -RP_ENOMEM;
+	}
+	for (uint32_t i = q->first; i < q->n; i++)
+		if (q->slots[i].item)
+			slots[n++].item = q->slots[i].item;
+	free(q->slots);
+	free(q->buckets);
+	q->slots = slots;
+	q->buckets = buckets;
+	q->n_buckets = q->cap = cap;
+	q->first = 0;
+	q->n = n;
+	for (uint32_t i = 0; i < n; i++)
+		link_slot(q, i);
+	return 0;
+}
+
+static void drop_slot(struct ctl_queue *q, uint32_t i)
+{
+	struct ctl_item *item = q->slots[i].item;
+	q->slots[i].item = NULL;
+	q->n_waiting--;
+	q->ops.done(q->arg, item, 0);
+}
+
+static void drop_waiting(struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	if (!q->n_buckets || !ctr)
+		return;
+	for (uint32_t i = *bucket_of(q, ctr, kind); i; i = q->slots[i - 1].link) {
+		const struct ctl_item *item = q->slots[i - 1].item;
+		if (item && item->ctr == ctr && item->kind == kind) {
+			drop_slot(q, i - 1);
+			return;
+		}
+	}
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------------------------------- */
+
+static int32_t run_batch(void *arg)
+{
+	struct ctl_queue *q = arg;
+	for (struct ctl_item *item = q->batch; item; item = item->next)
+		q->ops.run(q->arg, item);
+	return 0;
+}
+
+static void submit(struct ctl_queue *q);
+
+static void batch_done(void *arg, int32_t result)
+{
+	struct ctl_queue *q = arg;
+	struct ctl_item *item = q->batch, *next;
+	(void)result;
+	q->batch = NULL;
+	for (; item; item = next) {
+		next = item->next;
+		if (item->ctr)
+			q->h->work->report(q->h->ctx, item->ctr, item->result, item->text);
+		q->ops.done(q->arg, item, 1);
+	}
+	submit(q);
+}
+
+static void submit(struct ctl_queue *q)
+{
+	struct ctl_item **end = &q->batch;
+	if (q->batch || !q->n_waiting)
+		return;
+	for (uint32_t taken = 0; q->first < q->n && taken < CTL_BATCH; q->first++) {
+		struct ctl_item *item = q->slots[q->first].item;
+		if (!item)
+			continue;
+		q->slots[q->first].item = NULL;
+		q->n_waiting--;
+		item->next = NULL;
+		*end = item;
+		end = &item->next;
+		taken++;
+	}
+	if (q->h->work->submit(q->h->ctx, run_batch, batch_done, q) == 0)
+		return;
+	struct ctl_item *item = q->batch;
+	q->batch = NULL;
+	for (struct ctl_item *next; item; item = next) {
+		next = item->next;
+		q->ops.done(q->arg, item, 0);
+	}
+}
+
+void ctl_queue_add(struct ctl_queue *q, struct ctl_item *item)
+{
+	drop_waiting(q, item->ctr, item->kind);
+	if (make_room(q)) {
+		if (item->ctr)
+			q->h->work->report(q->h->ctx, item->ctr, RP_APPLY_FAILED, "out of memory");
+		q->ops.done(q->arg, item, 0);
+		return;
+	}
+	if (item->ctr)
+		q->h->work->report(q->h->ctx, item->ctr, RP_APPLY_PENDING, "");
+	q->slots[q->n].item = item;
+	link_slot(q, q->n++);
+	q->n_waiting++;
+	submit(q);
+}
+
+void ctl_queue_clear(struct ctl_queue *q)
+{
+	for (uint32_t i = q->first; i < q->n; i++)
+		if (q->slots[i].item)
+			drop_slot(q, i);
+	q->first = q->n = 0;
+	if (q->n_buckets)
+		memset(q->buckets, 0, q->n_buckets * sizeof *q->buckets);
+}
+
+void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr)
+{
+	for (uint32_t kind = 0; kind < CTL_KINDS; kind++)
+		drop_waiting(q, ctr, kind);
+}
+
+uint32_t ctl_queue_waiting(const struct ctl_queue *q)
+{
+	return q->n_waiting;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All tasks of a container into a group. Tasks are moved one by one, and until then their children are born where they are themselves:
+ * so the cgroup is read again until a pass finds nobody new.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "modules/rdt/rdt.h"
+
+#define PASSES_MAX 16u
+
+/* ---- who was seen ----------------------------------------------------------------------------------------------------- */
+
+struct tids {
+	uint32_t *slots; /* 0: free */
+	uint32_t n, cap; /* cap: power of two */
+};
+
+static uint32_t *slot_of(const struct tids *t, uint32_t tid)
+{
+	uint32_t i = tid * 2654435761u & (t->cap - 1);
+	while (t->slots[i] && t->slots[i] != tid)
+		i = (i + 1) & (t->cap - 1);
+	return &t->slots[i];
+}
+
+/* 1: it is new; 0: it was there. */
+static int32_t tids_add(struct tids *t, uint32_t tid)
+{
+	if (t->n * 2 >= t->cap) {
+		struct tids grown = {.n = t->n, .cap = t->cap ? t->cap * 2 : 256};
+		grown.slots = calloc(grown.cap, sizeof *grown.slots);
+		if (!grown.slots)
+			return -RP_ENOMEM;
+		for (uint32_t i = 0; i < t->cap; i++)
+			if (t->slots[i])
+				*slot_of(&grown, t->slots[i]) = t->slots[i];
+		free(t->slots);
+		*t = grown;
+	}
+	uint32_t *slot = slot_of(t, tid);
+	if (*slot)
+		return 0;
+	*slot = tid;
+	t->n++;
+	return 1;
+}
+
+/* ---- moving ----------------------------------------------------------------------------------------------------------- */
+
+struct mover {
+	struct rdt_groups *g;
+	const char *tasks, *monitor_tasks; /* files; NULL: no monitoring group */
+	struct tids seen;
+	uint32_t n_new, n_moved, n_failed, n_unmonitored;
+	int32_t why;
+};
+
+static int32_t move_one(void *arg, uint32_t tid)
+{
+	struct mover *m = arg;
+	char text[16];
+	int32_t r = tids_add(&m->seen, tid);
+	if (r <= 0)
+		return r;
+	m->n_new++;
+	(void)snprintf(text, sizeof text, "%u\n", tid);
+	const struct modhost *h = m->g->h;
+	r = h->work->write_file(h->ctx, m->tasks, text);
+	if (r == -ESRCH)
+		return 0; /* it has ended */
+	if (r) {
+		m->n_failed++;
+		m->why = r;
+		return 0;
+	}
+	m->n_moved++;
+	if (m->monitor_tasks) {
+		r = h->work->write_file(h->ctx, m->monitor_tasks, text);
+		m->n_unmonitored += r && r != -ESRCH;
+	}
+	return 0;
+}
+
+static int32_t move_all(struct mover *m, const char *cgroup)
+{
+	for (unsigned pass = 0; pass < PASSES_MAX; pass++) {
+		m->n_new = 0;
+		int32_t r = ctl_each_thread(m->g->h, cgroup, move_one, m);
+		if (r)
+			return r;
+		if (!m->n_new)
+			return 0;
+	}
+	return -RP_EAGAIN;
+}
+
+static int32_t find_cgroup(const struct rdt_groups *g, const struct rdt_assign *a, char *buf,
+			   uint32_t cap)
+{
+	static const char *const controllers[] = {"cpuset", "memory", "cpu", "pids"};
+	int32_t r = -RP_ENOENT;
+	for (unsigned i = 0; r == -RP_ENOENT && i < sizeof controllers / sizeof *controllers; i++)
+		r = g->h->work->cgroup_find(g->h->ctx, a->ref, controllers[i], buf, cap);
+	return r;
+}
+
+static void judge(struct rdt_assign *a, const struct mover *m, int32_t r)
+{
+	struct ctl_item *item = &a->item;
+	a->n_moved = m->n_moved;
+	if (r && r != -RP_EAGAIN && !m->n_moved)
+		ctl_say(item, r == -ENOENT ? RP_APPLY_DONE : RP_APPLY_FAILED,
+			"its tasks cannot be listed: %s", ctl_why(r));
+	else if (m->n_failed)
+		ctl_say(item, m->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
+			"%u of %u tasks cannot be moved: %s", m->n_failed, m->n_failed + m->n_moved,
+			ctl_why(m->why));
+	else if (r)
+		ctl_say(item, RP_APPLY_PARTIAL, "it makes tasks faster than they can be moved");
+	else if (m->n_unmonitored)
+		ctl_say(item, RP_APPLY_DONE, "%u tasks are not monitored", m->n_unmonitored);
+	else
+		ctl_say(item, RP_APPLY_DONE, "%s", "");
+}
+
+/* ---- monitoring groups ------------------------------------------------------------------------------------------------ */
+
+static int32_t monitor_dir(const struct rdt_groups *g, const char *class, const char *name,
+			   char *buf, size_t size)
+{
+	char dir[CTL_PATH_MAX];
+	int32_t r = rdt_group_dir(g, class, dir, sizeof dir);
+	return r ? r : ctl_format(buf, size, "%s/mon_groups/%s%s", dir, RDT_PREFIX, name);
+}
+
+static void drop_monitor(struct rdt_groups *g, const char *class, const char *name)
+{
+	char dir[CTL_PATH_MAX];
+	if (*name && monitor_dir(g, class, name, dir, sizeof dir) == 0)
+		(void)g->h->work->remove_dir(g->h->ctx, dir); /* gone with its class, mostly */
+}
+
+/* Makes it; false: without monitoring then. RMIDs are scarce. */
+static bool make_monitor(struct rdt_groups *g, const struct rdt_assign *a, const char *class,
+			 char *tasks, size_t size)
+{
+	char dir[CTL_PATH_MAX];
+	if (!a->monitor[0] || monitor_dir(g, class, a->monitor, dir, sizeof dir) ||
+	    ctl_format(tasks, size, "%s/tasks", dir))
+		return false;
+	int32_t r = g->h->work->make_dir(g->h->ctx, dir);
+	return r == 0 || r == -EEXIST;
+}
+
+/* ---- a container ------------------------------------------------------------------------------------------------------ */
+
+static bool is_there(const struct rdt_groups *g, const char *class)
+{
+	char dir[CTL_PATH_MAX], path[CTL_PATH_MAX], text[2];
+	if (rdt_group_dir(g, class, dir, sizeof dir) ||
+	    ctl_format(path, sizeof path, "%s/tasks", dir))
+		return false;
+	return g->h->work->read_file(g->h->ctx, path, text, sizeof text) != -ENOENT;
+}
+
+/* The class in fact: one whose group is missing leaves its containers to the root group. Returns why, NULL when all is well. */
+static const char *usable_class(const struct rdt_groups *g, const struct rdt_assign *a,
+				const char **ret_class)
+{
+	*ret_class = a->class;
+	if (!a->known) {
+		*ret_class = "";
+		return "there is no such RDT class";
+	}
+	if (!a->class[0])
+		return NULL;
+	if (g->discovery) {
+		if (is_there(g, a->class))
+			return NULL;
+		*ret_class = "";
+		return a->mild ? NULL : "there is no such group";
+	}
+	const struct rdt_group *group = rdt_group_of(g, a->class);
+	if (group && group->there && group->right)
+		return NULL;
+	if (!group || !group->there)
+		*ret_class = "";
+	return group ? group->why : "its group has not been made";
+}
+
+void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
+{
+	char cgroup[CTL_PATH_MAX], dir[CTL_PATH_MAX], tasks[CTL_PATH_MAX], mon[CTL_PATH_MAX];
+	const char *class;
+	if (a->gone) {
+		drop_monitor(g, a->former, a->monitor);
+		ctl_say(&a->item, RP_APPLY_DONE, "%s", "");
+		return;
+	}
+	const char *lacks = usable_class(g, a, &class);
+	int32_t r = find_cgroup(g, a, cgroup, sizeof cgroup);
+	if (r) {
+		ctl_say(&a->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+		return;
+	}
+	if (rdt_group_dir(g, class, dir, sizeof dir) ||
+	    ctl_format(tasks, sizeof tasks, "%s/tasks", dir)) {
+		ctl_say(&a->item, RP_APPLY_FAILED, "the path of its group is too long");
+		return;
+	}
+	bool monitored = make_monitor(g, a, class, mon, sizeof mon);
+	struct mover m = {.g = g, .tasks = tasks, .monitor_tasks = monitored ? mon : NULL};
+	r = move_all(&m, cgroup);
+	free(m.seen.slots);
+	judge(a, &m, r);
+	if (strcmp(a->former, class) != 0)
+		drop_monitor(g, a->former, a->monitor);
+	if (lacks)
+		ctl_say(&a->item, strcmp(class, a->class) == 0 ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
+			"class %s: %s%s", a->class, lacks,
+			strcmp(class, a->class) == 0 ? "" : "; it is in the root group");
+	else if (a->item.result == RP_APPLY_DONE && a->monitor[0] && !monitored)
+		ctl_say(&a->item, RP_APPLY_DONE, "not monitored: no monitoring group can be made");
+}

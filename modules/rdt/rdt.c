@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module: which class a container has, what to do when. Everything that touches resctrl is an item for the worker. */
+#include <stdlib.h>
+
+#include <nri-rp/controller.h>
+#include <uthash.h>
+
+#include "modules/rdt/rdt.h"
+
+#define CLASS_KEY "rdtclass.resource-policy.nri.io"
+#define QOS_CLASS "/PodQos" /* an annotation's way of saying "that of its QoS class" */
+#define STATE_HEAD "rdt 1\n"
+
+struct rp_plan {
+	struct rdt_config config;
+	struct rdt_machine machine;
+};
+
+/* What was done for a container last. */
+struct known {
+	rp_ctr ctr;
+	char class[RDT_NAME_MAX], monitor[RDT_NAME_MAX];
+	bool stale; /* the configuration has changed since */
+	UT_hash_handle hh;
+};
+
+enum { KIND_ASSIGN, KIND_SETUP, KIND_READ };
+
+struct setup_item {
+	struct ctl_item item;
+	struct rdt_setup setup;
+	bool last; /* the one behind the containers: what has become free can be used now */
+	bool sweep_monitors;
+	struct rdt_names monitors;
+};
+
+struct read_item {
+	struct ctl_item item;
+	struct rdt_readings readings;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force */
+	struct ctl_queue *queue;
+	struct known *known;
+	struct rdt_names owned; /* groups of no class any more that are still there */
+	char *state; /* last saved */
+	bool running, reading;
+	struct rdt_readings readings;
+	uint64_t n_moved, n_setup_failures;
+	struct rdt_groups groups; /* the worker's alone */
+};
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+
+static struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (p)
+		rdt_config_fini(&p->config);
+	free(p);
+	return NULL;
+}
+
+static int32_t rdt_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	int32_t r = rdt_config_read(&inst->h, cfg, &p->config);
+	if (!r && p->config.enable)
+		r = rdt_machine_read(&inst->h, &p->machine);
+	if (!r && p->config.enable)
+		r = rdt_resolve(&inst->h, &p->config, &p->machine);
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	*ret_plan = p;
+	return 0;
+}
+
+static void rdt_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	plan_free(plan);
+}
+
+static void setup_free(struct setup_item *s)
+{
+	for (uint32_t i = 0; s->setup.want && i < s->setup.n_want; i++)
+		free(s->setup.want[i].schemata);
+	free(s->setup.want);
+	rdt_names_fini(&s->setup.owned);
+	rdt_names_fini(&s->monitors);
+	free(s);
+}
+
+static int32_t fill_setup(const struct rp_instance *inst, struct setup_item *s)
+{
+	const struct rdt_config *c = &inst->plan->config;
+	s->setup.want = calloc(c->n_classes + 1, sizeof *s->setup.want);
+	if (!s->setup.want)
+		return -RP_ENOMEM;
+	for (; s->setup.n_want < c->n_classes; s->setup.n_want++) {
+		struct rdt_want *w = &s->setup.want[s->setup.n_want];
+		memcpy(w->name, c->classes[s->setup.n_want].name, sizeof w->name);
+		w->schemata = strdup(c->classes[s->setup.n_want].schemata);
+		if (!w->schemata)
+			return -RP_ENOMEM;
+	}
+	for (uint32_t i = 0; i < inst->owned.n; i++)
+		if (rdt_names_add(&s->setup.owned, inst->owned.list[i]))
+			return -RP_ENOMEM;
+	for (struct known *k = inst->known; s->last && k; k = k->hh.next)
+		if (rdt_names_add(&s->monitors, k->monitor))
+			return -RP_ENOMEM;
+	s->setup.force = c->force;
+	s->setup.discovery = c->discovery;
+	memcpy(s->setup.root, inst->plan->machine.root, sizeof s->setup.root);
+	return 0;
+}
+
+static void queue_setup(struct rp_instance *inst, bool last)
+{
+	struct setup_item *s = calloc(1, sizeof *s);
+	if (s) {
+		s->item.kind = KIND_SETUP;
+		s->last = last;
+		s->sweep_monitors = last;
+	}
+	if (!s || fill_setup(inst, s)) {
+		if (s)
+			setup_free(s);
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "the groups are not set up: out of memory");
+		return;
+	}
+	ctl_queue_add(inst->queue, &s->item);
+}
+
+/* Groups of classes that are gone belong to the record until they are gone, too. */
+static void keep_record(struct rp_instance *inst, const struct rdt_config *former)
+{
+	const struct rdt_config *c = &inst->plan->config;
+	for (uint32_t i = 0; i < former->n_classes; i++)
+		if (former->classes[i].name[0] && !rdt_config_class(c, former->classes[i].name))
+			(void)rdt_names_add(&inst->owned, former->classes[i].name);
+}
+
+static void rdt_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	struct rp_plan *former = inst->plan;
+	inst->plan = plan;
+	if (former && former->config.enable)
+		keep_record(inst, &former->config);
+	plan_free(former);
+	for (struct known *k = inst->known; k; k = k->hh.next)
+		k->stale = true;
+	if (plan->config.enable)
+		queue_setup(inst, false);
+}
+
+/* ---- containers ------------------------------------------------------------------------------------------------------- */
+
+static const char *const qos_names[] = {"Guaranteed", "Burstable", "BestEffort"};
+
+struct choice {
+	char class[RDT_NAME_MAX];
+	const char *source; /* for people */
+	bool known, mild;
+};
+
+static void choose(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *ret)
+{
+	const struct modhost *h = &inst->h;
+	const struct rdt_config *c = &inst->plan->config;
+	const char *class = h->cache->get_text(h->ctx, info->ctr, RP_F_RDT_CLASS);
+	*ret = (struct choice){.source = "decided by the policy"};
+	if (!class || !*class) {
+		class = h->cache->annotation(h->ctx, info->ctr, CLASS_KEY, NULL);
+		ret->source = "from annotation " CLASS_KEY;
+	}
+	if ((!class && c->qos_default) || (class && strcmp(class, QOS_CLASS) == 0)) {
+		class = qos_names[info->qos <= RP_QOS_BEST_EFFORT ? info->qos : 0];
+		ret->source = "by its QoS class";
+		ret->mild = true;
+		if (!c->discovery && !rdt_config_class(c, class))
+			class = "";
+	}
+	if (!class) {
+		class = "";
+		ret->source = "by default";
+	}
+	ret->known = rdt_is_root(class) || (c->discovery ? !strchr(class, '/') && class[0] != '.'
+							 : rdt_config_class(c, class) != NULL);
+	ret->known = ret->known && strlen(class) < sizeof ret->class;
+	(void)snprintf(ret->class, sizeof ret->class, "%s", rdt_is_root(class) ? "" : class);
+}
+
+static struct known *find_known(const struct rp_instance *inst, rp_ctr ctr)
+{
+	struct known *k;
+	HASH_FIND(hh, inst->known, &ctr, sizeof ctr, k);
+	return k;
+}
+
+static struct known *make_known(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct known *k = find_known(inst, ctr);
+	if (k)
+		return k;
+	k = calloc(1, sizeof *k);
+	if (!k)
+		return NULL;
+	k->ctr = ctr;
+	HASH_ADD(hh, inst->known, ctr, sizeof k->ctr, k);
+	return k;
+}
+
+static void drop_known(struct rp_instance *inst, struct known *k)
+{
+	HASH_DEL(inst->known, k);
+	free(k);
+}
+
+static void assign_free(struct rdt_assign *a)
+{
+	free(a->ref);
+	free(a);
+}
+
+static struct rdt_assign *new_assign(struct rp_instance *inst, rp_ctr ctr)
+{
+	char ref[RP_CGROUP_REF_MAX];
+	struct rdt_assign *a = calloc(1, sizeof *a);
+	if (!a)
+		return NULL;
+	a->item.ctr = ctr;
+	a->item.kind = KIND_ASSIGN;
+	if (inst->h.work->cgroup_ref(inst->h.ctx, ctr, ref, sizeof ref) == 0)
+		a->ref = strdup(ref);
+	if (!a->ref) {
+		assign_free(a);
+		return NULL;
+	}
+	return a;
+}
+
+/* `all`: also when it is where it ought to be already. */
+static int32_t assign(struct rp_instance *inst, rp_ctr ctr, bool all)
+{
+	const struct modhost *h = &inst->h;
+	const struct rdt_config *c = &inst->plan->config;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct choice choice;
+	if (!c->enable || h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_EXITED ||
+	    info.state == RP_STATE_CREATING)
+		return 0;
+	choose(inst, &info, &choice);
+	bool monitored = c->monitoring == RDT_MONITOR_CONTAINERS && inst->plan->machine.monitors;
+	const struct known *was = find_known(inst, ctr);
+	if (!all && was && !was->stale && strcmp(was->class, choice.class) == 0)
+		return 0;
+	if (!choice.class[0] && choice.known && !was && !monitored && !inst->owned.n) {
+		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* nothing of ours to undo */
+		return 0;
+	}
+	struct rdt_assign *a = new_assign(inst, ctr);
+	struct known *k = a ? make_known(inst, ctr) : NULL;
+	if (!k) {
+		if (a)
+			assign_free(a);
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	}
+	memcpy(a->class, choice.class, sizeof a->class);
+	memcpy(a->former, was ? was->class : choice.class, sizeof a->former);
+	a->known = choice.known;
+	a->mild = choice.mild;
+	if (monitored)
+		(void)snprintf(a->monitor, sizeof a->monitor, "%s", info.id);
+	memcpy(k->class, choice.class, sizeof k->class);
+	memcpy(k->monitor, a->monitor, sizeof k->monitor);
+	k->stale = false;
+	ctl_queue_add(inst->queue, &a->item);
+	return 0;
+}
+
+static int32_t rdt_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct choice choice;
+	(void)txn;
+	if (!inst->plan->config.enable || h->cache->get_ctr(h->ctx, ctr, &info))
+		return 0;
+	choose(inst, &info, &choice);
+	if (!choice.known)
+		return modhost_fail(h, -RP_EINVAL, "there is no RDT class \"%s\" (%s)",
+				    choice.class, choice.source);
+	if (choice.class[0])
+		modhost_note(h, ctr, "RDT class %s, %s", choice.class, choice.source);
+	return 0;
+}
+
+static int32_t rdt_post_start(struct rp_instance *inst, rp_ctr ctr)
+{
+	return assign(inst, ctr, true);
+}
+
+static int32_t rdt_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
+{
+	return changed & RP_CHANGED_CLASS ? assign(inst, ctr, false) : 0;
+}
+
+static int32_t rdt_post_stop(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct known *k = find_known(inst, ctr);
+	ctl_queue_forget(inst->queue, ctr);
+	if (!k)
+		return 0;
+	struct rdt_assign *a = k->monitor[0] ? calloc(1, sizeof *a) : NULL;
+	if (a) {
+		a->item.kind = KIND_ASSIGN;
+		a->gone = true;
+		memcpy(a->former, k->class, sizeof a->former);
+		memcpy(a->monitor, k->monitor, sizeof a->monitor);
+		ctl_queue_add(inst->queue, &a->item);
+	}
+	drop_known(inst, k);
+	return 0;
+}
+
+static void assign_all(struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	struct known *k, *next;
+	struct rp_ctr_info info = {.size = sizeof info};
+	HASH_ITER (hh, inst->known, k, next)
+		if (h->cache->get_ctr(h->ctx, k->ctr, &info) || info.state == RP_STATE_EXITED)
+			(void)rdt_post_stop(inst, k->ctr);
+	uint32_t n = h->cache->list(h->ctx, RP_ORDER_CREATED, NULL, 0);
+	rp_ctr *list = calloc(n + 1, sizeof *list);
+	if (!list) {
+		modhost_log(h, RP_LOG_ERROR, 0, "containers keep their classes: out of memory");
+		return;
+	}
+	n = h->cache->list(h->ctx, RP_ORDER_CREATED, list, n);
+	for (uint32_t i = 0; i < n; i++)
+		(void)assign(inst, list[i], false);
+	free(list);
+}
+
+static void rdt_sync(struct rp_instance *inst)
+{
+	if (!inst->plan || !inst->plan->config.enable)
+		return;
+	assign_all(inst);
+	queue_setup(inst, true);
+}
+
+/* ---- work ------------------------------------------------------------------------------------------------------------- */
+
+static void run_item(void *arg, struct ctl_item *item)
+{
+	struct rp_instance *inst = arg;
+	struct setup_item *s = (struct setup_item *)(void *)item;
+	switch (item->kind) {
+	case KIND_ASSIGN:
+		rdt_assign_run(&inst->groups, (struct rdt_assign *)(void *)item);
+		break;
+	case KIND_SETUP:
+		rdt_groups_set_up(&inst->groups, &s->setup);
+		if (s->sweep_monitors)
+			rdt_monitor_sweep(&inst->groups, &s->monitors);
+		break;
+	default:
+		rdt_monitor_read(&inst->groups, &((struct read_item *)(void *)item)->readings);
+	}
+}
+
+static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
+{
+	bool again = ran && s->last && s->setup.n_made && inst->running;
+	if (ran) {
+		rdt_names_fini(&inst->owned);
+		inst->owned = s->setup.owned;
+		s->setup.owned = (struct rdt_names){0};
+		inst->n_setup_failures += s->setup.n_failed;
+		if (s->setup.text[0] && (s->last || s->setup.n_failed))
+			modhost_log(&inst->h, RP_LOG_WARNING, 0, "%s", s->setup.text);
+	}
+	setup_free(s);
+	if (!again)
+		return;
+	/* classes that had no group before have one now */
+	for (struct known *k = inst->known; k; k = k->hh.next)
+		k->stale = true;
+	assign_all(inst);
+}
+
+static void item_done(void *arg, struct ctl_item *item, int ran)
+{
+	struct rp_instance *inst = arg;
+	struct rdt_assign *a = (struct rdt_assign *)(void *)item;
+	struct read_item *read = (struct read_item *)(void *)item;
+	switch (item->kind) {
+	case KIND_ASSIGN:
+		inst->n_moved += ran ? a->n_moved : 0;
+		assign_free(a);
+		break;
+	case KIND_SETUP:
+		setup_done(inst, (struct setup_item *)(void *)item, ran);
+		break;
+	default:
+		if (ran) {
+			free(inst->readings.list);
+			inst->readings = read->readings;
+		} else {
+			free(read->readings.list);
+		}
+		inst->reading = false;
+		free(read);
+	}
+}
+
+static int32_t rdt_start(struct rp_instance *inst)
+{
+	inst->running = true;
+	return 0;
+}
+
+static void rdt_stop(struct rp_instance *inst)
+{
+	inst->running = false;
+	ctl_queue_clear(inst->queue);
+}
+
+/* ---- metrics ---------------------------------------------------------------------------------------------------------- */
+
+/* Label values as the exposition format wants them. */
+static void quote(const char *text, char *buf, size_t size)
+{
+	size_t n = 0;
+	for (; *text && n + 3 < size; text++) {
+		if (*text == '"' || *text == '\\')
+			buf[n++] = '\\';
+		buf[n++] = *text;
+	}
+	buf[n] = '\0';
+}
+
+static void put_reading(const struct rp_metric_sink *sink, const struct rdt_reading *v)
+{
+	char class[2 * RDT_NAME_MAX], monitor[2 * RDT_NAME_MAX], labels[5 * RDT_NAME_MAX];
+	quote(v->class[0] ? v->class : RDT_ROOT_CLASS, class, sizeof class);
+	quote(v->monitor, monitor, sizeof monitor);
+	(void)snprintf(labels, sizeof labels,
+		       "rdt_class=\"%s\",rdt_mon_group=\"%s\",cache_id=\"%u\"", class, monitor,
+		       v->cache_id);
+	if (v->has[0])
+		sink->gauge(sink->ctx, "l3_llc_occupancy_bytes", "Cache in use.", labels,
+			    (double)v->value[0]);
+	if (v->has[1])
+		sink->counter(sink->ctx, "l3_mbm_local_bytes_total",
+			      "Memory traffic with the local node.", labels, (double)v->value[1]);
+	if (v->has[2])
+		sink->counter(sink->ctx, "l3_mbm_bytes_total", "Memory traffic.", labels,
+			      (double)v->value[2]);
+}
+
+/* The figures are those of the time of the last scrape: a scrape has the next ones read, and nothing happens between scrapes. */
+static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	for (uint32_t i = 0; i < inst->readings.n; i++)
+		put_reading(sink, &inst->readings.list[i]);
+	sink->counter(sink->ctx, "tasks_moved_total", "Tasks put into a group.", "",
+		      (double)inst->n_moved);
+	sink->counter(sink->ctx, "setup_failures_total", "Groups that could not be set up.", "",
+		      (double)inst->n_setup_failures);
+	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
+		    ctl_queue_waiting(inst->queue));
+	if (!inst->running || inst->reading || !inst->plan->config.enable ||
+	    !inst->plan->machine.monitors || inst->plan->config.monitoring == RDT_MONITOR_OFF)
+		return 0;
+	struct read_item *r = calloc(1, sizeof *r);
+	if (!r)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	r->item.kind = KIND_READ;
+	inst->reading = true;
+	ctl_queue_add(inst->queue, &r->item);
+	return 0;
+}
+
+/* ---- state: the record of what is ours -------------------------------------------------------------------------------- */
+
+static void append_name(char *text, size_t *len, const char *name)
+{
+	if (*name)
+		*len += (size_t)snprintf(text + *len, RDT_NAME_MAX + 2, "%s\n", name);
+}
+
+static int32_t rdt_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+{
+	const struct rdt_config *c = inst->plan ? &inst->plan->config : NULL;
+	uint32_t n_classes = c && c->enable && !c->discovery ? c->n_classes : 0;
+	size_t len = sizeof STATE_HEAD - 1;
+	char *text = malloc(len + (size_t)(n_classes + inst->owned.n) * (RDT_NAME_MAX + 2) + 1);
+	if (!text)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	memcpy(text, STATE_HEAD, len + 1);
+	for (uint32_t i = 0; i < n_classes; i++)
+		append_name(text, &len, c->classes[i].name);
+	for (uint32_t i = 0; i < inst->owned.n; i++)
+		append_name(text, &len, inst->owned.list[i]);
+	free(inst->state);
+	inst->state = text;
+	*ret_data = text;
+	*ret_size = (uint32_t)len;
+	return 0;
+}
+
+static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	const size_t head = sizeof STATE_HEAD - 1;
+	if (size < head || memcmp(data, STATE_HEAD, head) != 0)
+		return modhost_fail(&inst->h, -RP_EINVAL, "it is no record of groups");
+	const char *at = (const char *)data + head, *end = (const char *)data + size;
+	while (at < end) {
+		const char *line = memchr(at, '\n', (size_t)(end - at));
+		char name[RDT_NAME_MAX];
+		if (!line || line == at || (size_t)(line - at) >= sizeof name ||
+		    memchr(at, '/', (size_t)(line - at)))
+			return modhost_fail(&inst->h, -RP_EINVAL, "the record is damaged");
+		memcpy(name, at, (size_t)(line - at));
+		name[line - at] = '\0';
+		if (rdt_names_add(&inst->owned, name))
+			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		at = line + 1;
+	}
+	return 0;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------------- */
+
+#define SHARES(prefix, what)                                                                       \
+	{.path = prefix "l2Allocation",                                                            \
+	 .type = RP_T_ANY,                                                                         \
+	 .doc = what " of the second level cache: 50%, or a map from cache ids."},                 \
+		{.path = prefix "l3Allocation",                                                    \
+		 .type = RP_T_ANY,                                                                 \
+		 .doc = what " of the third level cache: 50%, or a map from cache ids."},          \
+	{                                                                                          \
+		.path = prefix "mbAllocation", .type = RP_T_ANY,                                   \
+		.doc = what " of the memory bandwidth: [50%, 1500MBps], or a map from cache ids."  \
+	}
+
+static const struct rp_key keys[] = {
+	{.path = "enable",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Give containers their classes. Without options and partitions the groups that "
+		"there are get used and never written."},
+	{.path = "usePodQoSAsDefaultClass",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Without another class a container has that of its QoS class: Guaranteed, "
+		"Burstable, BestEffort."},
+	{.path = "force",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Remove groups of classes that are gone even if they have tasks or no record."},
+	{.path = "monitoring",
+	 .type = RP_T_ENUM,
+	 .choices = "off|classes|containers",
+	 .fallback = "classes",
+	 .doc = "What cache use and memory traffic are counted for."},
+	{.path = "options", .type = RP_T_MAP, .doc = "What the machine may lack."},
+	{.path = "options.l2", .type = RP_T_MAP, .doc = "Second level cache."},
+	{.path = "options.l2.optional",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Shares that the machine cannot give are no error."},
+	{.path = "options.l3", .type = RP_T_MAP, .doc = "Third level cache."},
+	{.path = "options.l3.optional",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Shares that the machine cannot give are no error."},
+	{.path = "options.mb", .type = RP_T_MAP, .doc = "Memory bandwidth."},
+	{.path = "options.mb.optional",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Shares that the machine cannot give are no error."},
+	{.path = "partitions", .type = RP_T_MAP, .doc = "Exclusive parts of caches, by name."},
+	{.path = "partitions.*", .type = RP_T_MAP, .doc = "A partition."},
+	SHARES("partitions.*.", "Its share"),
+	{.path = "partitions.*.classes", .type = RP_T_MAP, .doc = "Its classes, by name."},
+	{.path = "partitions.*.classes.*", .type = RP_T_MAP, .doc = "A class."},
+	SHARES("partitions.*.classes.*.", "The class's share of the partition's"),
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static const struct rp_controller controller = {
+	.size = sizeof(struct rp_controller),
+	.prepare = rdt_prepare,
+	.commit = rdt_commit,
+	.abort = rdt_abort,
+	.start = rdt_start,
+	.stop = rdt_stop,
+	.pre_create = rdt_pre_create,
+	.post_start = rdt_post_start,
+	.post_update = rdt_post_update,
+	.post_stop = rdt_post_stop,
+	.takes = RP_TAKES_RDT_CLASS,
+	.sync = rdt_sync,
+};
+
+static const struct rp_metrics metrics = {
+	.size = sizeof(struct rp_metrics),
+	.collect = rdt_collect,
+};
+
+static const struct rp_state state = {
+	.size = sizeof(struct rp_state),
+	.save = rdt_save,
+	.load = rdt_load,
+};
+
+static void rdt_destroy(struct rp_instance *inst)
+{
+	struct known *k, *next;
+	inst->queue = ctl_queue_free(inst->queue);
+	HASH_ITER (hh, inst->known, k, next)
+		drop_known(inst, k);
+	plan_free(inst->plan);
+	rdt_names_fini(&inst->owned);
+	rdt_groups_fini(&inst->groups);
+	free(inst->readings.list);
+	free(inst->state);
+	free(inst);
+}
+
+static int32_t rdt_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	static const struct ctl_ops ops = {run_item, item_done};
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	int32_t r = modhost_init(&inst->h, host, MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK);
+	if (!r && !RP_HAS(inst->h.work, remove_dir))
+		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot make directories");
+	if (!r) {
+		inst->groups.h = &inst->h;
+		inst->queue = ctl_queue_new(&inst->h, &ops, inst);
+		if (!inst->queue)
+			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	}
+	if (r) {
+		free(inst);
+		return r;
+	}
+	*ret_inst = inst;
+	return 0;
+}
+
+static const void *rdt_service(struct rp_instance *inst, const char *id)
+{
+	static const struct {
+		const char *id;
+		const void *service;
+	} services[] = {
+		{RP_CONTROLLER_1, &controller},
+		{RP_SCHEMA_1, &schema},
+		{RP_METRICS_1, &metrics},
+		{RP_STATE_1, &state},
+	};
+	(void)inst;
+	for (unsigned i = 0; i < sizeof services / sizeof services[0]; i++)
+		if (strcmp(services[i].id, id) == 0)
+			return services[i].service;
+	return NULL;
+}
+
+RP_MODULE_DEFINE("rdt", "1.0", RP_KIND_CONTROLLER,
+		 .summary = "cache ways and memory bandwidth by resctrl", .licence = "Apache-2.0",
+		 .create = rdt_create, .destroy = rdt_destroy, .service = rdt_service);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fake host for controllers: containers, configuration and log are fake_host's, files are real ones in a folder of the test, where
+ * resctrl behaves as the kernel's does (new groups have their files, a task is in one group, a removed group's tasks go to the root
+ * group) and every change can be made to fail.
+ *
+ *	struct ctl_host *t = ctl_host_new();
+ *	ctl_put(t, "/proc/mounts", "…");
+ *	ctl_open(t, &rp_module_1);
+ *	assert_int_equal(ctl_configure(t, "{…}"), 0);
+ *	rp_ctr c = ctl_ctr(t, &(struct fake_ctr){.name = "c0"}, "10,11");
+ *	ctl_start(t, c); ctl_work(t);
+ */
+#ifndef TEST_UNIT_CTL_HOST_H
+#define TEST_UNIT_CTL_HOST_H
+
+#include <nri-rp/controller.h>
+
+#include "test/unit/fake_host.h"
+
+struct ctl_host;
+
+struct ctl_host *ctl_host_new(void);
+struct ctl_host *ctl_host_free(struct ctl_host *t); /* removes the folder; returns NULL */
+struct fake_host *ctl_fake(struct ctl_host *t);
+const struct rp_host *ctl_rp_host(struct ctl_host *t);
+
+/* ---- files ---- */
+
+void ctl_put(struct ctl_host *t, const char *path, const char *content); /* with its folders */
+void ctl_remove(struct ctl_host *t, const char *path); /* with what is below */
+bool ctl_there(struct ctl_host *t, const char *path);
+const char *ctl_get(struct ctl_host *t,
+		    const char *path); /* "" when not there; good until asked eight more times */
+/* A machine with resctrl: 2 L3 of 20 ways, 16 classes, bandwidth, monitoring. cdp: L3CODE and L3DATA. */
+void ctl_resctrl(struct ctl_host *t, bool cdp);
+/* Cgroup v1 instead of v2: a folder a controller. */
+void ctl_cgroup_v1(struct ctl_host *t);
+/* The folder of a container's cgroup. */
+const char *ctl_cgroup(struct ctl_host *t, rp_ctr ctr, const char *controller);
+
+/* ---- what goes wrong ---- */
+
+/* Changes (writes, mkdir, rmdir) of paths with this in them fail with -code; NULL: none. */
+void ctl_fail(struct ctl_host *t, const char *path_part, int32_t code);
+/* Only the n-th change from now on fails, whatever it is of; 0: none. */
+void ctl_fail_nth(struct ctl_host *t, uint32_t n, int32_t code);
+uint32_t ctl_n_changes(const struct ctl_host *t);
+/* Every change, one a line: "write PATH TEXT", "mkdir PATH", "rmdir PATH"; since ctl_changes_clear. */
+const char *ctl_changes(const struct ctl_host *t);
+void ctl_changes_clear(struct ctl_host *t);
+/* When the tasks of this cgroup are read the n-th time, these are there as well: children born meanwhile. */
+void ctl_fork_at(struct ctl_host *t, const char *cgroup, uint32_t n, const char *tids);
+/* No more than this many groups can be made. */
+void ctl_limit_groups(struct ctl_host *t, uint32_t n);
+
+/* ---- the controller ---- */
+
+int32_t ctl_open(struct ctl_host *t, const struct rp_module *module);
+void ctl_close(struct ctl_host *t);
+struct rp_instance *ctl_instance(struct ctl_host *t);
+/* prepare and commit, the first time also start. */
+int32_t ctl_configure(struct ctl_host *t, const char *text);
+/* A running container with these threads in its cgroup, told to nobody. */
+rp_ctr ctl_ctr(struct ctl_host *t, const struct fake_ctr *desc, const char *tids);
+int32_t ctl_pre_create(struct ctl_host *t, rp_ctr ctr);
+int32_t ctl_start(struct ctl_host *t, rp_ctr ctr);
+int32_t ctl_update(struct ctl_host *t, rp_ctr ctr, uint32_t changed);
+int32_t ctl_stop(struct ctl_host *t, rp_ctr ctr); /* and removes it */
+void ctl_sync(struct ctl_host *t);
+void ctl_timer(struct ctl_host *t, uint64_t cookie);
+/* A policy decides this class for it. */
+void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *value);
+/* Runs all jobs, those that come of them as well. */
+uint32_t ctl_work(struct ctl_host *t);
+/* A new instance with the state of the old one, as after a restart. */
+int32_t ctl_restart(struct ctl_host *t, const char *config);
+/* The last report on a container, as "1 TEXT"; "" for none. */
+const char *ctl_report(struct ctl_host *t, rp_ctr ctr);
+const char *ctl_metrics(struct ctl_host *t);
+
+#endif
