@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/pipeline/internal.h"
 #include "core/util/str.h"
@@ -20,6 +21,7 @@ const char *event_kind_name(enum event_kind k)
 
 void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...)
 {
+	char text[2 * EVENT_TEXT_MAX]; /* longer than what is kept: a cut has to see what it cuts */
 	va_list ap;
 	if (p->env.trial)
 		return;
@@ -28,9 +30,11 @@ void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, .
 	e->wall_ns = clock_wall_ns();
 	e->kind = kind;
 	va_start(ap, fmt);
-	(void)vsnprintf(e->text, sizeof e->text, fmt, ap);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	e->text[utf8_cut(e->text, sizeof e->text - 1)] = '\0';
+	size_t len = utf8_cut(text, sizeof e->text - 1);
+	memcpy(e->text, text, len);
+	e->text[len] = '\0';
 	if (p->on_event)
 		p->on_event(p->on_event_arg);
 }

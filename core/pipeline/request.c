@@ -290,6 +290,8 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	c.ctr->desc = NULL;
 	if (r) {
 		refused(p, c.ctr, err);
+		if (c.replaced)
+			cache_claim_name(p->env.cache, c.replaced);
 		return r;
 	}
 	ret->created = c.ctr;

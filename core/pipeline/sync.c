@@ -164,7 +164,8 @@ static int synchronize(struct pipeline *p, void *arg, struct err *err)
 	return p->policy ? instance_sync(p->policy, err) : 0;
 }
 
-/* What is decided for containers that the transaction did not touch may still be something else than what the runtime has. */
+/* What is decided for containers that the transaction did not touch may still be something else than what the runtime has. Those in the
+ * reply are queued, too: nothing is left to be said of them when it has been sent. */
 static void stage_differing(struct pipeline *p)
 {
 	struct ctr *ctr;
@@ -194,8 +195,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	p->runtime.synchronized = true;
 	p->runtime.synchronized_ns = clock_wall_ns();
 	let_go(p);
-	if (!ret->n_updates)
-		stage_differing(p);
+	stage_differing(p);
 	persist_later(p);
 	export_clean(p);
 	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates", p->runtime.name,

@@ -2,7 +2,7 @@
 # Modules with one thing wrong each, for tests of the host. They are built without instrumentation, whatever the rest is built with, since
 # instrumented ones have constructors.
 
-TEST_MODULE_NAMES := good constructor crash hang overlap old newer undefined misnamed no-symbol wrong-major longer \
+TEST_MODULE_NAMES := good puppet puppet2 hand constructor crash hang overlap old newer undefined misnamed no-symbol wrong-major longer \
 	$(foreach n,1 2 3 4 5 6 7 8 9 10,struct-$(n)) $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12 13,schema-$(n))
 TEST_MODULES := $(TEST_MODULE_NAMES:%=$(O)/test/modules/%.so) $(O)/test/modules/garbage.so $(O)/test/modules/rebuilt/good.so
 TEST_MODULE_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-override-init -Wno-initializer-overrides -Wno-unknown-warning-option \
@@ -33,5 +33,5 @@ $(O)/test/modules/%.so: test/modules/%.c $(TEST_MODULE_HEADERS)
 	$(call build_test_module,$(TEST_MODULE_COMPLETE))
 
 test-modules: $(TEST_MODULES)
-$(O)/test/t_loader $(O)/test/t_note: | $(TEST_MODULES)
+$(O)/test/t_loader $(O)/test/t_note $(O)/test/t_pipeline $(O)/test/t_pipeline_config $(O)/test/t_pipeline_updates $(O)/test/t_nri_front: | $(TEST_MODULES)
 .PHONY: test-modules
