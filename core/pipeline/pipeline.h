@@ -48,7 +48,6 @@ struct reply {
 	const struct extra *extras; /* its creation-only values */
 	uint32_t n_extras;
 	uint32_t taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
-	uint32_t taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
 	bool data_dir; /* it gets the data directory mounted: source in data_path */
 	char data_path[CACHE_PATH_MAX];
 	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs first. */
@@ -230,13 +229,6 @@ struct controller_status {
 	const char *error; /* why not */
 	unsigned pending, done, partial, failed; /* containers */
 };
-/* What the controller said last of a container: one of RP_APPLY_…, with the reason; NULL: nothing. */
-struct controller_result {
-	uint32_t result;
-	const char *text;
-};
-bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
-				struct controller_result *ret);
 /* What the controller said last of a container: one of RP_APPLY_…, with the reason; false: nothing. */
 struct controller_result {
 	uint32_t result;
