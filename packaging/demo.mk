@@ -2,3 +2,21 @@
 # The quick start, and what the simulator needs beside core.mk: the machines inside it.
 
 $(O)/core/nri-rp-sim/shipped.o: $(wildcard conf/machines/*.yaml)
+
+# From a bare system to a story: each line of progress says what takes the time.
+demo: ## install what is missing, build, and play a story on a simulated node
+	@mkdir -p $(O)
+	@echo '== 1/3 packages that building needs'
+	$(Q)$(MAKE) --no-print-directory O=$(O) deps
+	@echo '== 2/3 building into $(O)'
+	$(Q)$(MAKE) --no-print-directory O=$(O) -j$$(nproc) programs modules > $(O)/demo.log 2>&1 || { tail -30 $(O)/demo.log; exit 1; }
+	@echo '== 3/3 a real nri-rpd on a simulated node'
+	$(Q)$(O)/bin/nri-rp-sim play -v $(wildcard conf/demo/*.yaml)
+	@printf '%s\n' '' 'What to look at next:' \
+		'  conf/demo/story.yaml                   what was just played; change it and play it again:' \
+		'  $(O)/bin/nri-rp-sim play -v conf/demo/story.yaml' \
+		'  $(O)/bin/nri-rp-sim machines           other machines to play on: --machine server-2s' \
+		'  conf/rp.conf                           the configuration of a real node, every key explained' \
+		'  make help                              what else there is; README.md says how to install it'
+
+.PHONY: demo

@@ -409,8 +409,8 @@ void conn_ask(struct sim *s, const char *method, const ProtobufCMessage *msg,
 	if (r) {
 		ret->error = r;
 		sim_problem(s, "%s could not be sent: %s", method, strerror(-r));
-	} else {
-		(void)sim_wait(s, is_done, &q, UINT64_MAX);
+	} else if (sim_wait(s, is_done, &q, UINT64_MAX)) {
+		conn_drop(s, "interrupted"); /* which ends the call */
 	}
 	s->busy = false;
 	ret->took_us = clock_us() - start;

@@ -13,6 +13,7 @@
 #include "core/util/str.h"
 
 #define ARG_KEYS_MAX 48u
+#define BLOCK_INDENT_MAX 40u
 
 /* ---- YAML --------------------------------------------------------------------------------------------------------- */
 
@@ -165,6 +166,15 @@ static bool looks_like_decimal(const char *s)
 	return str_to_double(s, &value) == 0 && !s[strspn(s, "0123456789.-")];
 }
 
+static void write_key(const char *key, struct buf *out)
+{
+	_json_ json_t *name = json_string(key);
+	_free_ char *text = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+	bool plain =
+		*key && !key[strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")];
+	buf_printf(out, "%s: ", plain || !text ? key : text);
+}
+
 static int write_text(const json_t *node, struct buf *out)
 {
 	if (json_is_string(node) && looks_like_decimal(json_string_value(node)))
@@ -173,35 +183,59 @@ static int write_text(const json_t *node, struct buf *out)
 	return text ? buf_add_str(out, text) : -ENOMEM;
 }
 
-/* The flow style of YAML is JSON but for the numbers above. */
-int doc_write_yaml(const json_t *node, struct buf *out)
+/* Flow style, which is JSON but for the numbers above. */
+static void write_flow(const json_t *node, struct buf *out)
 {
-	const char *key;
+	const char *key, *comma = "";
 	json_t *value;
 	size_t i;
-	const char *comma = "";
 	if (json_is_object(node)) {
 		buf_add_str(out, "{");
 		json_object_foreach((json_t *)(uintptr_t)node, key, value)
 		{
-			_json_ json_t *name = json_string(key);
-			_free_ char *text = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
-			buf_printf(out, "%s%s: ", comma, text ? text : "");
-			doc_write_yaml(value, out);
+			buf_add_str(out, comma);
+			write_key(key, out);
+			write_flow(value, out);
 			comma = ", ";
 		}
-		return buf_add_str(out, "}");
+		buf_add_str(out, "}");
+	} else if (json_is_array(node)) {
+		buf_add_str(out, "[");
+		json_array_foreach(node, i, value)
+		{
+			buf_add_str(out, comma);
+			write_flow(value, out);
+			comma = ", ";
+		}
+		buf_add_str(out, "]");
+	} else {
+		write_text(node, out);
 	}
-	if (!json_is_array(node))
-		return write_text(node, out);
-	buf_add_str(out, "[");
-	json_array_foreach(node, i, value)
+}
+
+/* A line a key, as people write it: messages name lines. */
+static void write_block(const json_t *map, unsigned indent, struct buf *out)
+{
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)map, key, value)
 	{
-		buf_add_str(out, comma);
-		doc_write_yaml(value, out);
-		comma = ", ";
+		buf_printf(out, "%*s", (int)indent, "");
+		write_key(key, out);
+		if (json_object_size(value) && indent < BLOCK_INDENT_MAX) {
+			buf_add_str(out, "\n");
+			write_block(value, indent + 2, out);
+		} else {
+			write_flow(value, out);
+			buf_add_str(out, "\n");
+		}
 	}
-	return buf_add_str(out, "]");
+}
+
+int doc_write_yaml(const json_t *map, struct buf *out)
+{
+	write_block(map, 0, out);
+	return out->failed;
 }
 
 /* ---- getters ------------------------------------------------------------------------------------------------------ */

@@ -36,8 +36,8 @@ void doc_fini(struct doc *doc);
 /* "file:12", or "file" for what has no place of its own. Returns buf. */
 const char *doc_where(const struct doc *doc, const json_t *node, char *buf, size_t size);
 
-/* The value as a file that nri-rp's YAML reader takes. */
-int doc_write_yaml(const json_t *node, struct buf *out);
+/* A map as a file that nri-rp's YAML reader takes. */
+int doc_write_yaml(const json_t *map, struct buf *out);
 
 /* ---- getters ------------------------------------------------------------------------------------------------------ */
 

@@ -10,7 +10,8 @@
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 
-#define GROUPS_MAX 52u /* letters */
+#define GROUPS_MAX 128u
+#define LETTERS 52u
 #define WIDTH_USUAL 100u
 #define DETAIL_CPUS_MAX 512u /* above, a node is told in numbers */
 #define NOBODY 255u
@@ -19,7 +20,7 @@
 
 struct group {
 	struct rp_idset cpus;
-	unsigned n; /* containers */
+	unsigned letter; /* of its oldest container */
 };
 
 struct map {
@@ -67,6 +68,7 @@ static void add_letter(struct map *m, unsigned who)
 
 /* ---- who is where ------------------------------------------------------------------------------------------------- */
 
+/* The index of a group, REST when there is none. */
 static unsigned group_of(const struct map *m, struct rp_ids cpus)
 {
 	for (unsigned i = 0; i < m->n_groups; i++)
@@ -84,17 +86,16 @@ static void make_groups(struct map *m)
 		model_cpus(m->s, c, &cpus);
 		unsigned g = group_of(m, rp_ids_of(&cpus));
 		if (g == REST && m->n_groups < GROUPS_MAX) {
-			g = m->n_groups++;
-			rp_idset_copy(&m->groups[g].cpus, rp_ids_of(&cpus));
+			m->groups[m->n_groups].letter = c->number % LETTERS;
+			rp_idset_copy(&m->groups[m->n_groups++].cpus, rp_ids_of(&cpus));
 		}
-		if (g != REST)
-			m->groups[g].n++;
 	}
 	for (uint32_t i = 0; i < m->s->view.n_cpus; i++) {
 		m->who[i] = NOBODY;
 		for (unsigned g = 0; g < m->n_groups; g++)
 			if (rp_ids_has(rp_ids_of(&m->groups[g].cpus), m->s->view.cpus[i].id))
-				m->who[i] = (uint8_t)(m->who[i] == NOBODY ? g : SEVERAL);
+				m->who[i] = (uint8_t)(m->who[i] == NOBODY ? m->groups[g].letter
+									  : SEVERAL);
 	}
 }
 
@@ -221,7 +222,7 @@ static void place_text(const struct sim *s, const struct sim_ctr *c, char *buf, 
 	char mems[64];
 	model_mems(s, c, set);
 	(void)rp_ids_format(rp_ids_of(set), mems, sizeof mems);
-	(void)snprintf(buf, size, "CPUs %-12s memory %s", cpus, mems);
+	(void)snprintf(buf, size, "CPUs %s, memory %s", cpus, mems);
 }
 
 static void add_container(struct map *m, const struct sim_ctr *c, const json_t *before)
@@ -230,9 +231,10 @@ static void add_container(struct map *m, const struct sim_ctr *c, const json_t *
 	char name[MODEL_NAME_MAX], place[256];
 	model_cpus(m->s, c, &cpus);
 	buf_add_str(m->out, "  ");
-	add_letter(m, group_of(m, rp_ids_of(&cpus)));
+	unsigned g = group_of(m, rp_ids_of(&cpus));
+	add_letter(m, g == REST ? REST : m->groups[g].letter);
 	place_text(m->s, c, place, sizeof place);
-	buf_printf(m->out, "  %-22s %-11s %s", model_name(c, name), kubelet_qos_name(c->pod->qos),
+	buf_printf(m->out, "  %-22s %-10s  %s", model_name(c, name), kubelet_qos_name(c->pod->qos),
 		   place);
 	const char *was = json_string_value(json_object_get(before, c->id));
 	if (before && !was)

@@ -315,6 +315,7 @@ int model_new_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, struct
 			free_ctr(c);
 		return r;
 	}
+	c->number = s->n_ctrs_made++;
 	c->prev = s->last_ctr;
 	if (c->prev)
 		c->prev->next = c;

@@ -14,6 +14,7 @@
 
 #define LOG_LINES 15u
 #define WHERE_MAX 300
+#define TITLE_MAX 160
 
 static const char head_keys[] = "name about machine nri runtime cgroups syncParts requestTimeout "
 				"registrationTimeout config existing steps";
@@ -26,6 +27,7 @@ struct player {
 	json_t *places; /* at the last map */
 	json_t *results; /* of all scenarios, for --json */
 	unsigned n_passed, n_failed;
+	bool interrupted;
 };
 
 /* ---- telling ------------------------------------------------------------------------------------------------------ */
@@ -40,17 +42,35 @@ static void draw(struct player *p, FILE *to)
 	p->places = map_remember(p->s);
 }
 
-/* "create: web, db": what a step is about. */
+static void join(const json_t *list, char *buf, size_t size)
+{
+	json_t *item;
+	size_t i, used = 0;
+	buf[0] = '\0';
+	json_array_foreach(list, i, item)
+	{
+		const char *text = json_string_value(item);
+		if (text && used < size)
+			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? "; " : "",
+						 text);
+	}
+}
+
+/* "create: web": what a step is about. */
 static void title(const char *name, const json_t *args, char *buf, size_t size)
 {
 	_free_ char *text = json_dumps(args, JSON_ENCODE_ANY | JSON_COMPACT);
 	const char *pod = json_string_value(json_object_get(args, "pod"));
 	const char *ctr = json_string_value(json_object_get(args, "container"));
+	char list[TITLE_MAX];
+	join(args, list, sizeof list);
 	if (json_is_string(args))
 		(void)snprintf(buf, size, "%s: %s", name, json_string_value(args));
+	else if (*list)
+		(void)snprintf(buf, size, "%s: %s", name, list);
 	else if (pod || ctr)
 		(void)snprintf(buf, size, "%s: %s", name, pod ? pod : ctr);
-	else if (json_is_true(args))
+	else if (json_is_true(args) || json_is_null(args))
 		(void)snprintf(buf, size, "%s", name);
 	else
 		(void)snprintf(buf, size, "%s: %s", name, text ? text : "");
@@ -59,7 +79,8 @@ static void title(const char *name, const json_t *args, char *buf, size_t size)
 
 static bool changes_places(const char *name)
 {
-	static const char *const quiet[] = {"expect", "log", "wait", "settle", "note", "show"};
+	static const char *const quiet[] = {"expect", "log",  "wait", "settle",
+					    "note",   "show", "kill", "write-config"};
 	for (unsigned i = 0; i < sizeof quiet / sizeof *quiet; i++)
 		if (str_eq(quiet[i], name))
 			return false;
@@ -74,15 +95,27 @@ static void tell_note(const struct player *p, const char *text)
 		printf("\n%s\n", text);
 }
 
+/* When what nri-rpd does of its own accord has been done, too. */
+static void tell_places(struct player *p)
+{
+	_json_ json_t *result = json_object();
+	(void)step_run(p->s, "settle", NULL, result, NULL);
+	_json_ json_t *now = map_remember(p->s);
+	if (json_equal(now, p->places))
+		printf("    nobody has moved\n");
+	else
+		draw(p, stdout);
+}
+
 /* What has been seen of a step, before and after it. */
 static void tell_step(struct player *p, const char *name, const json_t *args)
 {
-	char text[160];
+	char text[TITLE_MAX + 40];
 	if (!p->options->verbose)
 		return;
 	if (str_eq(name, "note")) {
 		tell_note(p, json_string_value(args) ? json_string_value(args) : "");
-	} else {
+	} else if (!str_eq(name, "show")) {
 		title(name, args, text, sizeof text);
 		printf("--- %s\n", text);
 	}
@@ -96,7 +129,7 @@ static void tell_result(struct player *p, const char *name, const json_t *args)
 	if (str_eq(name, "show"))
 		show_control(p->s, args);
 	else if (changes_places(name))
-		draw(p, stdout);
+		tell_places(p);
 	(void)fflush(stdout);
 }
 
@@ -237,6 +270,7 @@ static void play_scenario(struct player *p, const json_t *scenario)
 	(void)fflush(stdout);
 	json_decref(p->places);
 	p->places = NULL;
+	p->interrupted = p->s && p->s->interrupted;
 	p->s = sim_free(p->s);
 }
 
@@ -256,7 +290,8 @@ static void play_file(struct player *p, const char *path)
 	p->doc = &doc;
 	json_array_foreach(doc.documents, i, scenario)
 	{
-		play_scenario(p, scenario);
+		if (!p->interrupted)
+			play_scenario(p, scenario);
 	}
 	doc_fini(&doc);
 }
@@ -265,7 +300,7 @@ int play(const struct sim_options *options, char *const *files, int n_files)
 {
 	struct player p = {
 		.options = options, .style = map_style_of_terminal(), .results = json_array()};
-	for (int i = 0; i < n_files; i++)
+	for (int i = 0; i < n_files && !p.interrupted; i++)
 		play_file(&p, files[i]);
 	if (options->json) {
 		_free_ char *text = json_dumps(p.results, JSON_INDENT(1));

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/nri-rp-sim/map.h"
@@ -54,9 +55,18 @@ static void on_input(unsigned events, void *arg)
 		buf_commit(&v->line, (size_t)n);
 	if (n <= 0 || buf_len(&v->line) > LINE_MAX_BYTES) {
 		v->ended = true;
-		(void)loop_io_set(v->in, 0);
+		if (v->in)
+			(void)loop_io_set(v->in, 0);
 	}
 	sim_wake(v->s);
+}
+
+/* A loop waits for pipes and sockets; what is in a file is there at once. */
+static int read_file(struct server *v)
+{
+	while (!v->ended)
+		on_input(LOOP_READ, v);
+	return v->line.failed;
 }
 
 static bool has_line(struct sim *s, void *arg)
@@ -116,13 +126,22 @@ static void command(struct server *v, const char *text, size_t len)
 	say(result);
 }
 
-static int attend(struct server *v, struct err *err)
+static int listen_to_input(struct server *v, struct err *err)
 {
+	struct stat st;
+	if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
+		return read_file(v) ? err_errno(err, -ENOMEM, "serve") : 0;
 	int flags = fcntl(STDIN_FILENO, F_GETFL);
 	(void)fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK);
 	v->in = loop_io_new(v->s->loop, STDIN_FILENO, LOOP_READ, on_input, v);
-	if (!v->in)
-		return err_errno(err, -ENOMEM, "serve");
+	return v->in ? 0 : err_errno(err, -EIO, "cannot wait for standard input");
+}
+
+static int attend(struct server *v, struct err *err)
+{
+	int r = listen_to_input(v, err);
+	if (r)
+		return r;
 	for (;;) {
 		(void)sim_wait(v->s, has_line, v, UINT64_MAX);
 		const uint8_t *end = buf_len(&v->line)

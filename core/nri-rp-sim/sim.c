@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,15 @@ static void wait_is_over(void *arg)
 	loop_stop(s->loop);
 }
 
+/* Whoever waits gives up, and everything is cleaned up on the way out. */
+static void on_interrupt(int signo, void *arg)
+{
+	struct sim *s = arg;
+	(void)signo;
+	s->interrupted = true;
+	loop_stop(s->loop);
+}
+
 void sim_wake(struct sim *s)
 {
 	loop_stop(s->loop);
@@ -43,9 +53,10 @@ int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, u
 	if (timeout_ms != UINT64_MAX)
 		r = loop_timer_arm(s->wait_timer, timeout_ms);
 	while (!r && !(over && over(s, arg))) {
-		if (s->wait_over)
-			return -ETIMEDOUT;
-		r = loop_run(s->loop);
+		if (s->wait_over || s->interrupted)
+			r = s->interrupted ? -EINTR : -ETIMEDOUT;
+		else
+			r = loop_run(s->loop);
 	}
 	loop_timer_disarm(s->wait_timer);
 	return r;
@@ -141,10 +152,13 @@ int sim_new(const struct sim_options *options, struct sim **ret, struct err *err
 	s->registration_timeout_ms = REGISTRATION_TIMEOUT_MS;
 	s->loop = loop_new();
 	s->wait_timer = s->loop ? loop_timer_new(s->loop, wait_is_over, s) : NULL;
+	s->interrupts[0] = s->loop ? loop_signal_new(s->loop, SIGINT, on_interrupt, s) : NULL;
+	s->interrupts[1] = s->loop ? loop_signal_new(s->loop, SIGTERM, on_interrupt, s) : NULL;
 	s->updates = json_array();
 	s->problems = json_array();
-	int r = s->wait_timer && s->updates && s->problems ? 0
-							   : err_errno(err, -ENOMEM, "simulation");
+	int r = s->wait_timer && s->interrupts[0] && s->interrupts[1] && s->updates && s->problems
+			? 0
+			: err_errno(err, -ENOMEM, "simulation");
 	if (!r)
 		r = make_work(s, err);
 	if (!r)
@@ -171,6 +185,9 @@ struct sim *sim_free(struct sim *s)
 	json_decref(s->updates);
 	json_decref(s->problems);
 	loop_timer_free(s->wait_timer);
+	for (unsigned i = 0; i < 2; i++)
+		if (s->interrupts[i])
+			loop_signal_free(s->interrupts[i]);
 	loop_free(s->loop);
 	if (s->remove_work)
 		remove_tree(AT_FDCWD, s->work, 0);

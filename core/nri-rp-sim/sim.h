@@ -96,6 +96,7 @@ struct sim_ctr {
 	int64_t created_ns, started_ns, finished_ns;
 	int exit_code;
 	uint32_t pid;
+	unsigned number; /* counted from the first one of the node */
 	uint64_t n_updates,
 		n_moves; /* updates of it; those that changed its CPUs or memory nodes */
 };
@@ -116,6 +117,8 @@ struct sim {
 	struct loop *loop;
 	struct loop_timer *wait_timer;
 	bool wait_over;
+	struct loop_signal *interrupts[2];
+	bool interrupted; /* by the user: nothing waits any longer */
 
 	char work[PATH_MAX], root[PATH_MAX], socket[PATH_MAX], state[PATH_MAX], control[PATH_MAX];
 	char config[PATH_MAX], log[PATH_MAX];
@@ -133,6 +136,7 @@ struct sim {
 	struct sim_ctr *ctrs, *last_ctr;
 	uint64_t n_ids; /* made so far */
 	uint32_t next_pid;
+	unsigned n_ctrs_made;
 
 	struct conn *conn; /* NULL: the runtime does not listen */
 	struct daemon *daemon;
@@ -151,7 +155,7 @@ struct sim *sim_free(struct sim *s); /* returns NULL; NULL is fine */
 
 /* The setting up of a node: machine, release … from a scenario's head; the options win over it. Writes the machine's tree. */
 int sim_setup(struct sim *s, const json_t *head, struct err *err);
-/* Runs the loop until over() says so: 0, or -ETIMEDOUT. */
+/* Runs the loop until over() says so: 0, -ETIMEDOUT, or -EINTR once the user has had enough. UINT64_MAX: no limit. */
 int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, uint64_t timeout_ms);
 /* Has sim_wait look again; for callbacks. */
 void sim_wake(struct sim *s);

@@ -200,8 +200,6 @@ int step_write_config(struct sim *s, const json_t *args, json_t *result, struct 
 		return err_set(err, -EINVAL, "config: expected a map");
 	int r = map ? doc_write_yaml(map, &text) : buf_add_str(&text, json_string_value(args));
 	if (!r)
-		r = buf_add_str(&text, "\n");
-	if (!r)
 		r = fs_replace(s->config, buf_bytes(&text), buf_len(&text), 0644, false, err);
 	else
 		(void)err_errno(err, r, "config");
