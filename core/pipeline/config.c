@@ -240,14 +240,13 @@ static struct move *moves_of(const Trial__Report *report)
 static void conclude(struct reload *r, struct reload_result *res)
 {
 	struct pipeline *p = r->p;
-	if (!r->plan && !res->code) {
-		p->safe_mode_reason[0] = '\0';
+	if (!r->plan && !res->code)
 		res->code = put_in_force(p, &res->err);
-	}
 	if (r->plan)
 		return;
 	p->stats.reloads++;
 	if (!res->code) {
+		p->safe_mode_reason[0] = '\0';
 		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s",
 			       conf_core(p->conf)->policy);
 		in_force(p);

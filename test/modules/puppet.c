@@ -11,6 +11,7 @@
  *   arm COOKIE MS                            a timer
  *   work RESULT                              a job whose done() logs
  *   fail CODE TEXT, quiet CODE               ends the call with an error, with or without a word
+ *   once PATH                                an error if the file is there; makes it
  *   crash, hang, exit
  */
 #include <stdio.h>
@@ -83,6 +84,13 @@ static int32_t dangerous(struct rp_instance *inst, const char *verb, char *rest)
 {
 	char *text = NULL;
 	long code = strtol(rest, &text, 10);
+	if (strcmp(verb, "once") == 0) {
+		FILE *f = fopen(rest, "wx");
+		if (!f)
+			return inst->host->fail(inst->host->ctx, -RP_EBUSY, "not twice");
+		fclose(f);
+		return 0;
+	}
 	if (strcmp(verb, "crash") == 0)
 		*(volatile int *)16 = 1;
 	if (strcmp(verb, "hang") == 0)

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configurations: the first one, reloads, plans and switches of the policy; modules that refuse, crash, hang or leave; safe mode. */
+#include "test/unit/t_world.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+/* ---- reloads: wait for the answer and keep what it said ------------------------------------------------------------------ */
+
+struct answer {
+	unsigned n;
+	int code;
+	char text[ERR_TEXT_MAX], warnings[2048], changes[2048], moves[2048];
+	bool restart_needed;
+	unsigned n_moves;
+};
+
+static void answered(const struct reload_result *res, void *arg)
+{
+	struct answer *a = arg;
+	a->n++;
+	a->code = res->code;
+	a->restart_needed = res->restart_needed;
+	a->n_moves = res->n_moves;
+	(void)snprintf(a->text, sizeof a->text, "%s", res->err.text);
+	(void)snprintf(a->warnings, sizeof a->warnings, "%s", res->warnings);
+	(void)snprintf(a->changes, sizeof a->changes, "%s", res->changes);
+	a->moves[0] = '\0';
+	for (unsigned i = 0; i < res->n_moves; i++) {
+		const struct move *m = &res->moves[i];
+		size_t used = strlen(a->moves);
+		(void)snprintf(a->moves + used, sizeof a->moves - used, "%s: %s>%s %s>%s %s\n",
+			       m->ctr, m->from_cpus, m->to_cpus, m->from_mems, m->to_mems, m->note);
+	}
+}
+
+static bool is_answered(struct world *w, void *arg)
+{
+	(void)w;
+	return ((struct answer *)arg)->n > 0;
+}
+
+static struct answer reload(struct world *w, const char *conf)
+{
+	struct answer a = {0};
+	world_configure(w, conf);
+	pipeline_reload(w->p, answered, &a);
+	world_until(w, is_answered, &a);
+	assert_int_equal(a.n, 1);
+	return a;
+}
+
+static void says(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' does not tell '%s'", text, part);
+}
+
+static struct pipeline_status status_of(struct world *w)
+{
+	struct pipeline_status status;
+	pipeline_status(w->p, &status);
+	return status;
+}
+
+static void is_refused(struct world *w, const char *conf, int code, const char *part)
+{
+	uint64_t generation = pipeline_conf_generation(w->p),
+		 refused = pipeline_stats(w->p)->reloads_refused;
+	struct answer a = reload(w, conf);
+	says(a.text, part);
+	assert_true(a.code < 0);
+	if (code)
+		assert_int_equal(a.code, code);
+	assert_int_equal(pipeline_conf_generation(w->p), generation);
+	assert_int_equal(pipeline_stats(w->p)->reloads_refused, refused + 1);
+	struct pipeline_status status = status_of(w);
+	assert_false(status.config_ok);
+	says(status.config_error, part);
+	assert_true(status.degraded);
+	assert_string_equal(status.policy, "puppet");
+}
+
+static void test_reload(void **state)
+{
+	struct world *w = *state;
+	box_run(w, &(struct box){
+			   .name = "a", .alloc = "cpus 0-3; mems 0", .sync = "cpus 4-5; mems 0-1"});
+	box_run(w, &(struct box){.name = "b", .alloc = "cpus 6"});
+	struct answer a = reload(
+		w, PUPPET
+		"puppet: {sync: ''}\nlog: {level: debug}\ncache: {dir: /elsewhere}\nfoo: {x: 1}\n");
+	assert_int_equal(a.code, 0);
+	assert_string_equal(a.moves, "default/a/c: 0-3>4-5 0>0-1 \n");
+	says(a.changes, "log.level");
+	says(a.changes, "(after a restart)");
+	says(a.warnings, "foo");
+	assert_true(a.restart_needed);
+	assert_string_equal(box_cpus(w, "a"), "4-5");
+	assert_string_equal(box_acked(w, "a"), "0-3");
+	assert_int_equal(updates_waiting(w->p), 1);
+	assert_int_equal(pipeline_conf_generation(w->p), 2);
+	assert_int_equal(pipeline_stats(w->p)->reloads, 1);
+	assert_int_equal(pipeline_stats(w->p)->moved, 1);
+	assert_int_equal(w->n_configured, 2);
+	assert_true(world_told(w, "reloaded: policy puppet, 1 containers moved"));
+	assert_true(status_of(w).config_ok);
+}
+
+static void test_reload_refused(void **state)
+{
+	struct world *w = *state;
+	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
+	is_refused(w, "policy: [\n", -EINVAL, "rp.conf");
+	is_refused(w, "policy: nowhere\n", 0, "nowhere");
+	is_refused(w, "policy: hand\n", -EINVAL, "no policy");
+	is_refused(w, PUPPET "puppet: {prepare: fail_at}\n", -EINVAL,
+		   "rp.conf:2:10: puppet.prepare: does not please");
+	is_refused(w, PUPPET "puppet: {prepare: 'fail 28 too small'}\n", -ENOSPC, "too small");
+	is_refused(w, PUPPET "puppet: {sync: 'fail 22 cannot place'}\n", -EINVAL, "cannot place");
+	is_refused(w, PUPPET "puppet: {sync: 'on c; cpus 77'}\n", -EINVAL, "not online");
+	/* and after all that it still takes a good one */
+	assert_int_equal(reload(w, PUPPET).code, 0);
+	assert_true(status_of(w).config_ok);
+}
+
+static void test_reload_survives_modules(void **state)
+{
+	struct world *w = *state;
+	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
+	is_refused(w, PUPPET "puppet: {prepare: crash}\n", 0, "puppet");
+	is_refused(w, PUPPET "puppet: {sync: exit}\n", 0, "exit");
+	is_refused(w, PUPPET "puppet: {sync: hang}\n", 0, "puppet");
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+	assert_int_equal(status_of(w).n_module_deaths, 0);
+}
+
+/* What worked in the trial fails in the daemon: the policy goes back to what it had. */
+static void test_reload_fails_late(void **state)
+{
+	struct world *w = *state;
+	char conf[256];
+	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
+	(void)snprintf(conf, sizeof conf, PUPPET "puppet: {prepare: 'once %s/first'}\n",
+		       w->tree.dir);
+	is_refused(w, conf, -RP_EBUSY, "not twice");
+	(void)snprintf(conf, sizeof conf, PUPPET "puppet: {sync: 'on c; cpus 9; once %s/second'}\n",
+		       w->tree.dir);
+	is_refused(w, conf, -RP_EBUSY, "not twice");
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+	(void)snprintf(conf, sizeof conf, "policy: puppet2\npuppet2: {sync: 'once %s/third'}\n",
+		       w->tree.dir);
+	is_refused(w, conf, -RP_EBUSY, "not twice");
+	assert_int_equal(box_create(w, &(struct box){.name = "b", .alloc = "cpus 8"}), 0);
+}
+
+static void test_switch(void **state)
+{
+	struct world *w = *state;
+	box_run(w, &(struct box){.name = "a",
+				 .alloc = "cpus 0-3; excl 0-3; private mine",
+				 .sync = "note kept"});
+	box_run(w, &(struct box){.name = "b", .alloc = "degraded not well", .sync = "note kept"});
+	struct answer a = reload(w, "policy: puppet2\n");
+	assert_int_equal(a.code, 0);
+	assert_int_equal(a.n_moves, 0);
+	assert_string_equal(status_of(w).policy, "puppet2");
+	const struct ctr *ctr = box_ctr(w, "a");
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+	assert_null(ctr->cur.exclusive);
+	assert_null(ctr->cur.private_data);
+	assert_null(box_ctr(w, "b")->cur.degraded);
+	a = reload(w, PUPPET "resetOnSwitch: true\n");
+	assert_string_equal(a.moves, "default/a/c: 0-3>0-15 > \n");
+	assert_string_equal(box_cpus(w, "a"), "0-15");
+	assert_string_equal(box_cpus(w, "b"), "-");
+}
+
+static void test_reloads_at_once(void **state)
+{
+	struct world *w = *state;
+	struct answer first = {0}, second = {0}, third = {0};
+	world_configure(w, PUPPET "log: {level: debug}\n");
+	pipeline_reload(w->p, answered, &first);
+	pipeline_reload(w->p, answered, &second);
+	pipeline_reload(w->p, NULL, NULL);
+	pipeline_reload(w->p, answered, &third);
+	world_until(w, is_answered, &first);
+	world_until(w, is_answered, &second);
+	world_until(w, is_answered, &third);
+	assert_int_equal(first.code, 0);
+	assert_int_equal(second.code, 0);
+	assert_int_equal(third.code, 0);
+	assert_int_equal(first.n + second.n + third.n, 3);
+}
+
+static void test_plan(void **state)
+{
+	struct world *w = *state;
+	struct answer a = {0};
+	char path[128];
+	tree_path(&w->tree, "other.conf", path, sizeof path);
+	tree_put(&w->tree, "other.conf", PUPPET "puppet: {sync: 'on c; cpus 7; degraded tight'}\n");
+	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
+	assert_int_equal(pipeline_plan(w->p, path, answered, &a, &w->err), 0);
+	world_until(w, is_answered, &a);
+	assert_int_equal(a.code, 0);
+	assert_string_equal(a.moves, "default/a/c: 0-3>7 > tight\n");
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+	assert_int_equal(pipeline_conf_generation(w->p), 1);
+	assert_int_equal(pipeline_stats(w->p)->reloads, 0);
+	a = (struct answer){0};
+	tree_put(&w->tree, "other.conf", PUPPET "puppet: {prepare: crash}\n");
+	assert_int_equal(pipeline_plan(w->p, path, answered, &a, &w->err), 0);
+	world_until(w, is_answered, &a);
+	assert_true(a.code < 0);
+	says(a.text, "puppet");
+	assert_true(status_of(w).config_ok);
+}
+
+/* Whoever waits for an answer that will not come is told so, or forgotten, but not later. */
+static void test_stop_while_trying(void **state)
+{
+	struct world *w = *state;
+	struct answer a = {0}, b = {0}, c = {0};
+	world_configure(w, PUPPET "puppet: {sync: hang}\n");
+	pipeline_reload(w->p, answered, &a);
+	pipeline_reload(w->p, answered, &b);
+	assert_int_equal(pipeline_plan(w->p, w->conf, answered, &c, &w->err), 0);
+	world_stop(w);
+	unsigned n = a.n + b.n + c.n;
+	struct loop_timer *t = loop_timer_new(w->loop, world_check_again, w);
+	assert_int_equal(loop_timer_arm(t, 50), 0);
+	assert_int_equal(loop_run(w->loop), 0);
+	loop_timer_free(t);
+	assert_int_equal(a.n + b.n + c.n, n);
+}
+
+/* ---- the first one ----------------------------------------------------------------------------------------------------- */
+
+static void does_not_start(struct world *w, const char *conf, int code, const char *part)
+{
+	world_configure(w, conf);
+	assert_int_equal(world_start(w), code);
+	says(w->err.text, part);
+}
+
+static void test_first_is_wrong(void **state)
+{
+	struct world *w = *state;
+	assert_true(world_start(w) < 0); /* there is none */
+	does_not_start(w, "policy: {}\n", -EINVAL, "rp.conf");
+	does_not_start(w, "policy: nowhere\n", -EINVAL, "nowhere");
+	does_not_start(w, "policy: hand\n", -EINVAL, "no policy");
+	does_not_start(w, PUPPET "puppet: {prepare: fail_at}\n", -EINVAL, "does not please");
+	does_not_start(w, PUPPET "controllers: [puppet]\n", -EINVAL, "no controller");
+}
+
+static void in_safe_mode(struct world *w, const char *conf, const char *policy, const char *part)
+{
+	world_configure(w, conf);
+	world_must_start(w);
+	struct pipeline_status status = status_of(w);
+	assert_true(status.safe_mode);
+	assert_true(status.degraded);
+	assert_string_equal(status.policy, policy);
+	says(status.safe_mode_reason, part);
+}
+
+static void test_safe_mode(void **state)
+{
+	struct world *w = *state;
+	in_safe_mode(w, PUPPET "puppet: {prepare: crash}\n", "none", "puppet");
+	assert_string_equal(status_of(w).configured_policy, "puppet");
+	/* it works, and a good configuration ends it */
+	assert_int_equal(box_create(w, &(struct box){.name = "a", .alloc = "cpus 0-3"}), 0);
+	assert_string_equal(box_cpus(w, "a"), "-");
+	struct answer a = reload(w, PUPPET "puppet: {prepare: crash}\n");
+	assert_true(a.code < 0);
+	assert_true(status_of(w).safe_mode);
+	char conf[256];
+	(void)snprintf(conf, sizeof conf, PUPPET "puppet: {prepare: 'once %s/x'}\n", w->tree.dir);
+	a = reload(w, conf);
+	assert_int_equal(a.code, -RP_EBUSY);
+	assert_true(status_of(w).safe_mode);
+	assert_string_equal(status_of(w).policy, "none");
+	a = reload(w, PUPPET);
+	assert_int_equal(a.code, 0);
+	assert_false(status_of(w).safe_mode);
+	assert_string_equal(status_of(w).policy, "puppet");
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+}
+
+static void test_last_known_good(void **state)
+{
+	struct world *w = *state;
+	world_configure(w, PUPPET "puppet: {timer: 'on c; cpus 5'}\n");
+	world_must_start(w);
+	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
+	world_stop(w);
+	in_safe_mode(w, "policy: puppet2\npuppet2: {sync: exit}\n", "puppet", "exit");
+	assert_string_equal(status_of(w).configured_policy, "puppet2");
+	assert_string_equal(conf_text(conf_get(conf_root(pipeline_conf(w->p)), "puppet.timer"), ""),
+			    "on c; cpus 5");
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+}
+
+static void die_in_module(struct world *w)
+{
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct reply reply;
+		struct pipeline_config config = world_config(w);
+		config.loop = loop_new();
+		log_set_level(LOG_ERROR);
+		if (pipeline_new(&config, &w->p, &w->err))
+			_exit(9);
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)box_begin(w, &(struct box){.name = "x", .alloc = "crash"}, &reply);
+		_exit(8);
+	}
+	int status = 0;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status))
+		assert_int_not_equal(WEXITSTATUS(status), 9);
+}
+
+/* Three deaths inside of it within ten minutes: it is left out. */
+static void test_quarantine(void **state)
+{
+	struct world *w = *state;
+	world_configure(w, PUPPET);
+	for (unsigned i = 0; i < 3; i++)
+		die_in_module(w);
+	in_safe_mode(w, PUPPET, "none", "puppet");
+	assert_true(status_of(w).n_module_deaths >= 3);
+	assert_true(world_told(w, "puppet"));
+	assert_true(crumb_quarantined(pipeline_crumb(w->p), "puppet"));
+	/* the operator gives it another chance */
+	assert_int_equal(crumb_clear(pipeline_crumb(w->p), "puppet"), 0);
+	assert_int_equal(reload(w, PUPPET).code, 0);
+	assert_string_equal(status_of(w).policy, "puppet");
+}
+
+static void test_other_policy_after_restart(void **state)
+{
+	struct world *w = *state;
+	world_configure(w, PUPPET);
+	world_must_start(w);
+	box_run(w, &(struct box){
+			   .name = "a", .alloc = "cpus 0-3; excl 0-3", .sync = "note as it was"});
+	world_stop(w);
+	world_configure(w, "policy: puppet2\n");
+	world_must_start(w);
+	assert_true(w->p->other_policy);
+	struct box b = {.name = "a", .state = RP_STATE_RUNNING, .res.cpus = "0-3"};
+	assert_int_equal(boxes_sync(w, &b, 1), 0);
+	assert_false(w->p->other_policy);
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+	assert_null(box_ctr(w, "a")->cur.exclusive);
+}
+
+/* ---- checking ---------------------------------------------------------------------------------------------------------- */
+
+static int check(struct world *w, const char *conf, char *ret, size_t size)
+{
+	struct buf report = BUF_INIT;
+	struct pipeline_config config = world_config(w);
+	config.state_dir = config.run_dir = "";
+	w->err = (struct err)ERR_INIT;
+	world_configure(w, conf);
+	int r = pipeline_check(&config, &report, &w->err);
+	(void)snprintf(ret, size, "%s", buf_text(&report));
+	buf_fini(&report);
+	return r;
+}
+
+static void test_check(void **state)
+{
+	struct world *w = *state;
+	char report[2048];
+	assert_int_equal(check(w, PUPPET "nonsense: {x: 1}\n", report, sizeof report), 0);
+	says(report, "nonsense");
+	assert_int_equal(check(w, "policy: 1: 2\n", report, sizeof report), -EINVAL);
+	says(report, "rp.conf");
+	assert_int_equal(check(w, PUPPET "puppet: {prepare: fail_at}\n", report, sizeof report),
+			 -EINVAL);
+	says(w->err.text, "does not please");
+	assert_true(check(w, PUPPET "puppet: {prepare: crash}\n", report, sizeof report) < 0);
+	says(w->err.text, "crashed");
+	struct stat st;
+	assert_int_equal(stat(w->state, &st), -1);
+	struct pipeline_config config = world_config(w);
+	config.host_root = "/nowhere/at/all";
+	struct buf none = BUF_INIT;
+	assert_true(pipeline_check(&config, &none, &w->err) < 0);
+	buf_fini(&none);
+}
+
+/* ---- controllers ------------------------------------------------------------------------------------------------------- */
+
+static struct controller_status hand(struct world *w)
+{
+	struct controller_status status;
+	assert_int_equal(pipeline_n_controllers(w->p), 1);
+	pipeline_controller(w->p, 0, &status);
+	assert_string_equal(status.name, "hand");
+	return status;
+}
+
+#define HAND PUPPET "controllers: [hand]\n"
+
+static void test_controller(void **state)
+{
+	struct world *w = *state;
+	world_configure(w, HAND "hand: {env: shaken, report: '1 done', armMs: 10}\n");
+	world_must_start(w);
+	assert_true(hand(w).running);
+	assert_string_equal(hand(w).mode, "relaxed");
+	struct reply reply;
+	struct box b = {.name = "a", .alloc = "cpus 0-3"};
+	assert_int_equal(box_begin(w, &b, &reply), 0);
+	assert_int_equal(reply.n_extras, 1);
+	assert_string_equal(reply.extras[0].key, "HAND");
+	assert_string_equal(reply.extras[0].text, "shaken");
+	reply_sent(w->p, &reply, false);
+	box_start(w, &b);
+	assert_int_equal(hand(w).done, 1);
+	struct controller_result res;
+	assert_true(pipeline_controller_result(w->p, 0, box_ctr(w, "a"), &res));
+	assert_int_equal(res.result, RP_APPLY_DONE);
+	world_until(w, world_is_told, (void *)(uintptr_t) "timer of the hand");
+	/* gone with the next configuration */
+	assert_int_equal(reload(w, PUPPET).code, 0);
+	assert_int_equal(pipeline_n_controllers(w->p), 0);
+}
+
+static void test_controller_refuses(void **state)
+{
+	struct world *w = *state;
+	world_configure(w, HAND "hand: {preCreate: '16 busy', postStart: '22 no', postUpdate: '22 "
+				"no', postStop: '22 no', report: '3 broken'}\n");
+	world_must_start(w);
+	struct box b = {.name = "a", .alloc = "cpus 0-3", .start = "cpus 0-1"};
+	box_run(w, &b); /* relaxed: nothing of it matters */
+	assert_int_equal(hand(w).failed, 1);
+	assert_true(world_told(w, "broken"));
+	struct box_desc d;
+	struct reply reply;
+	box_describe(&b, &d);
+	request_begin(w->p, REQ_STOP);
+	request_stop(w->p, &d.pod, &d.ctr, &reply);
+	reply_sent(w->p, &reply, false);
+	assert_int_equal(reload(w, PUPPET "controllers: {hand: optional}\nhand: "
+					  "{preCreate: '16 busy'}\n")
+				 .code,
+			 0);
+	assert_string_equal(hand(w).mode, "optional");
+	assert_int_equal(box_create(w, &(struct box){.name = "b"}), -RP_EBUSY);
+	assert_string_equal(w->err.text, "container default/b/c: controller hand: busy");
+}
+
+static void test_controller_does_not_start(void **state)
+{
+	struct world *w = *state;
+	world_configure(w, HAND "hand: {start: '95 nothing to control here'}\n");
+	world_must_start(w);
+	assert_false(hand(w).running);
+	assert_string_equal(hand(w).error, "nothing to control here");
+	assert_true(status_of(w).degraded);
+	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
+	assert_int_equal(reload(w, HAND "hand: {prepare: '95 still not'}\n").code, 0);
+	assert_string_equal(hand(w).error, "still not");
+	assert_int_equal(reload(w, HAND "hand: {prepare: '22 wrong'}\n").code, -EINVAL);
+	assert_int_equal(reload(w, PUPPET "controllers: {hand: required}\nhand: "
+					  "{prepare: '95 not at all'}\n")
+				 .code,
+			 -RP_ENOTSUP);
+	assert_int_equal(reload(w, PUPPET "controllers: {hand: disabled}\n").code, 0);
+	assert_int_equal(pipeline_n_controllers(w->p), 0);
+	/* one that is not there is only fatal where it is required */
+	assert_true(reload(w, PUPPET "controllers: {foot: required}\n").code < 0);
+	assert_int_equal(reload(w, HAND).code, 0);
+	assert_true(hand(w).running);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		world_test(test_reload),
+		world_test(test_reload_refused),
+		world_test(test_reload_survives_modules),
+		world_test(test_reload_fails_late),
+		world_test(test_switch),
+		world_test(test_reloads_at_once),
+		world_test(test_plan),
+		world_test(test_stop_while_trying),
+		bare_test(test_first_is_wrong),
+		bare_test(test_safe_mode),
+		bare_test(test_last_known_good),
+		bare_test(test_quarantine),
+		bare_test(test_other_policy_after_restart),
+		bare_test(test_check),
+		bare_test(test_controller),
+		bare_test(test_controller_refuses),
+		bare_test(test_controller_does_not_start),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
