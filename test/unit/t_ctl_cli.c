@@ -1,0 +1,781 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rpctl as people run it: the program itself, against a daemon's control socket that is real, and against one that answers whatever
+ * a test likes.
+ */
+#include "core/nri-rpctl/call.c"
+#include "core/nri-rpctl/term.c"
+
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+
+#include "core/wire/trunk.h"
+#include "t_ctl_fixture.h"
+
+#include "coverage_exit.h"
+
+#define STATIC "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}}\n"
+#define NONE "policy: none\n"
+#define ARGS_MAX 12u
+
+extern char **environ;
+
+static struct fixture fx;
+static char program[PATH_MAX], modules[PATH_MAX];
+
+/* ---- running it ------------------------------------------------------------------------------------------------------ */
+
+struct run {
+	const char *args[ARGS_MAX];
+	unsigned columns; /* 0: no terminal */
+	const char *const *environment; /* NAME=VALUE …, NULL */
+	unsigned kill_after_ms; /* 0: wait for its end */
+	int status;
+	struct buf out, err;
+};
+
+static void child(const struct run *r, const int *out, const int *err, int slave)
+{
+	const char *argv[ARGS_MAX + 2] = {program};
+	for (unsigned i = 0; i < ARGS_MAX; i++)
+		argv[i + 1] = r->args[i];
+	(void)setenv("NRI_RP_SOCKET", fx.socket, 1);
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	(void)setenv("TERM", "xterm", 1);
+	(void)setenv("NO_COLOR", "1", 1);
+	(void)setenv("TZ", "UTC", 1);
+	(void)unsetenv("COLUMNS");
+	for (unsigned i = 0; r->environment && r->environment[i]; i++)
+		(void)putenv((char *)(uintptr_t)r->environment[i]);
+	(void)dup2(r->columns ? slave : out[1], STDOUT_FILENO);
+	(void)dup2(err[1], STDERR_FILENO);
+	(void)execve(program, (char **)(uintptr_t)argv, environ);
+	_exit(127);
+}
+
+static bool take(int fd, struct buf *into)
+{
+	uint8_t *to = buf_reserve(into, 65536);
+	ssize_t n = read(fd, to, 65536);
+	if (n <= 0)
+		return false;
+	buf_commit(into, (size_t)n);
+	return true;
+}
+
+static void collect(struct run *r, int out, int err)
+{
+	uint64_t end = clock_ms() + (r->kill_after_ms ? r->kill_after_ms : 20000);
+	struct pollfd p[] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
+	for (uint64_t now; (p[0].fd >= 0 || p[1].fd >= 0) && (now = clock_ms()) < end;) {
+		if (poll(p, 2, (int)(end - now)) <= 0)
+			continue;
+		if (p[0].revents && !take(out, &r->out))
+			p[0].fd = -1;
+		if (p[1].revents && !take(err, &r->err))
+			p[1].fd = -1;
+	}
+}
+
+static void run_it(struct asking *a)
+{
+	struct run *r = a->arg;
+	int out[2], err[2], master = -1, slave = -1;
+	const struct winsize size = {.ws_row = 50, .ws_col = (unsigned short)r->columns};
+	if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) ||
+	    (r->columns && openpty(&master, &slave, NULL, NULL, &size))) {
+		a->result = -errno;
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		child(r, out, err, slave);
+	(void)close(out[1]);
+	(void)close(err[1]);
+	if (slave >= 0)
+		(void)close(slave);
+	collect(r, r->columns ? master : out[0], err[0]);
+	if (r->kill_after_ms)
+		(void)kill(pid, SIGTERM);
+	(void)waitpid(pid, &r->status, 0);
+	(void)close(out[0]);
+	(void)close(err[0]);
+	if (master >= 0)
+		(void)close(master);
+}
+
+static void run_fini(struct run *r)
+{
+	buf_fini(&r->out);
+	buf_fini(&r->err);
+}
+
+/* Runs it to its end; the exit status has to be this one. */
+static void run(struct run *r, int exit)
+{
+	struct asking a = {.f = &fx, .fn = run_it, .arg = r};
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+	if (r->kill_after_ms)
+		return;
+	if (!WIFEXITED(r->status) || WEXITSTATUS(r->status) != exit)
+		fail_msg("%s %s: status %x instead of %d\n%s%s", r->args[0] ? r->args[0] : "",
+			 r->args[1] ? r->args[1] : "", r->status, exit, buf_text(&r->out),
+			 buf_text(&r->err));
+}
+
+static void assert_has(struct buf *b, const char *words)
+{
+	if (!strstr(buf_text(b), words))
+		fail_msg("no \"%s\" in:\n%s", words, buf_text(b));
+}
+
+/* Runs and looks for words in what it prints; in stderr when they begin with '@'. NULL ends both lists. */
+static void expect(int exit, const char *const *args, const char *const *words)
+{
+	struct run r = {.columns = 0};
+	for (unsigned i = 0; args[i]; i++)
+		r.args[i] = args[i];
+	run(&r, exit);
+	for (; *words; words++)
+		assert_has(**words == '@' ? &r.err : &r.out, *words + (**words == '@'));
+	run_fini(&r);
+}
+#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- a daemon of our own --------------------------------------------------------------------------------------------- */
+
+struct canned {
+	const char *method, *json;
+	int exit;
+	enum ttrpc_code code; /* not 0: an error with json as its text */
+};
+
+static struct {
+	const struct canned *answers;
+	struct trunk *trunk[64];
+	unsigned n_trunks;
+	int fd;
+	struct loop_io *io;
+	bool garbage; /* what is no Response */
+} fake;
+
+static void serve(struct rpc_request *req, void *arg)
+{
+	static const ProtobufCMessage *const nothing = NULL;
+	(void)arg;
+	for (const struct canned *c = fake.answers; c->method; c++) {
+		Control__Response res = CONTROL__RESPONSE__INIT;
+		if (!str_eq(c->method, req->method))
+			continue;
+		if (c->code) {
+			(void)rpc_reply_error(req, c->code, "%s", c->json);
+			return;
+		}
+		res.json.data = (uint8_t *)(uintptr_t)c->json;
+		res.json.len = strlen(c->json);
+		res.exit = c->exit;
+		(void)rpc_reply(req, &res.base);
+		return;
+	}
+	(void)rpc_reply(req, nothing);
+}
+
+static void ignore_closed(struct trunk *t, const struct err *err, void *arg)
+{
+	(void)t;
+	(void)err;
+	(void)arg;
+}
+
+static void fake_accept(unsigned events, void *arg)
+{
+	const struct trunk_config config = {.closed = ignore_closed};
+	struct err err = ERR_INIT;
+	(void)events;
+	(void)arg;
+	int fd = wire_accept(fake.fd);
+	assert_true(fd >= 0 && fake.n_trunks < 64);
+	assert_int_equal(trunk_new(fx.loop, fd, &config, &fake.trunk[fake.n_trunks], &err), 0);
+	rpc_serve(trunk_rpc(fake.trunk[fake.n_trunks++], 0), serve, NULL);
+}
+
+static void fake_start(const struct canned *answers)
+{
+	struct err err = ERR_INIT;
+	fake.answers = answers;
+	fake.n_trunks = 0;
+	(void)mkdir(fx.run, 0750);
+	fake.fd = wire_listen_unix(fx.socket, 0600, &err);
+	assert_true(fake.fd >= 0);
+	fake.io = loop_io_new(fx.loop, fake.fd, LOOP_READ, fake_accept, NULL);
+}
+
+static void fake_stop(void)
+{
+	while (fake.n_trunks)
+		trunk_free(fake.trunk[--fake.n_trunks]);
+	fake.io = loop_io_free(fake.io);
+	if (fake.fd >= 0)
+		(void)close(fake.fd);
+	fake.fd = -1;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fixture_init(&fx, "modules");
+	strcpy(modules, fx.modules);
+	(void)snprintf(program, sizeof program, "%.4000s/../bin/nri-rpctl", fx.modules);
+	fake.fd = -1;
+	return access(program, X_OK);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_stop();
+	fixture_fini(&fx);
+	return 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------------ */
+
+static void test_usage(void **state)
+{
+	(void)state;
+	expect(2, ARGS("stauts"), WORDS("@unknown command \"stauts\"; did you mean \"status\"?"));
+	expect(2, ARGS("xyzzy"), WORDS("@unknown command \"xyzzy\"\n"));
+	expect(2, ARGS("config"), WORDS("@config is followed by one of: check show schema\n"));
+	expect(2, ARGS("config", "chek"), WORDS("@did you mean \"check\"?"));
+	expect(2, ARGS("modules", "claer", "x"),
+	       WORDS("@modules is followed by one of: clear; did you mean \"clear\"?"));
+	expect(2, ARGS("explain"), WORDS("@usage: nri-rpctl explain CONTAINER"));
+	expect(2, ARGS("status", "now"), WORDS("@usage: nri-rpctl status"));
+	expect(2, ARGS("--josn", "status"),
+	       WORDS("@unknown option \"--josn\"; did you mean \"--json\"?"));
+	expect(2, ARGS("-x"), WORDS("@unknown option \"-x\""));
+	expect(2, ARGS("--json=1", "status"), WORDS("@takes no value"));
+	expect(2, ARGS("status", "--socket"), WORDS("@needs a value"));
+	expect(2, ARGS("status", "--follow"), WORDS("@this command takes no \"follow\""));
+	expect(2, ARGS("events", "--since", "soon"),
+	       WORDS("@--since soon: expected the number of an event"));
+	expect(2, ARGS("--json"), WORDS("@a command is needed"));
+	expect(3, ARGS("--", "status"), WORDS("@nri-rpd is not running"));
+	const char *many[40];
+	for (unsigned i = 0; i < 9; i++)
+		many[i] = "log";
+	many[9] = NULL;
+	expect(2, many, WORDS("@log is followed by"));
+}
+
+static void test_help(void **state)
+{
+	(void)state;
+	expect(0, ARGS("--help"),
+	       WORDS("Usage: nri-rpctl", "  status  ", "--socket PATH", "78 wrong"));
+	expect(0, ARGS("help"), WORDS("  doctor  "));
+	expect(0, ARGS("-h"), WORDS("  doctor  "));
+	expect(0, ARGS("help", "events"),
+	       WORDS("Usage: nri-rpctl events [OPTION]...", "--follow", "--since N|TIME"));
+	expect(0, ARGS("config", "show", "--help"),
+	       WORDS("Usage: nri-rpctl config show", "--origin"));
+	expect(0, ARGS("explain", "-h"), WORDS("nri-rpctl explain CONTAINER\nWhy a container"));
+	expect(2, ARGS("help", "evnets"), WORDS("@did you mean \"events\"?"));
+}
+
+static void test_not_running(void **state)
+{
+	(void)state;
+	expect(3, ARGS("status"),
+	       WORDS("@nri-rpd is not running: nobody listens on ", "@nri-rpctl doctor"));
+	expect(3, ARGS("events"), WORDS("@is not running"));
+	expect(3, ARGS("events", "--follow"), WORDS("@is not running"));
+	expect(3, ARGS("--socket", "/nowhere/else", "status"),
+	       WORDS("@nobody listens on /nowhere/else"));
+	expect(0, ARGS("version"), WORDS("nri-rpctl " NRI_RP_VERSION "\n"));
+	expect(0, ARGS("--version"), WORDS("nri-rpctl " NRI_RP_VERSION "\n"));
+	expect(0, ARGS("--version", "--json"),
+	       WORDS("{\"nri-rpctl\":\"" NRI_RP_VERSION "\",\"nri-rpd\":null}\n"));
+	char longest[200] = "/";
+	memset(longest + 1, 'x', 150);
+	expect(1, ARGS("--socket", longest, "status"), WORDS("@at most"));
+}
+
+static void test_not_allowed(void **state)
+{
+	(void)state;
+	if (geteuid() == 0) {
+		/* Root may do everything; the socket is a folder to it. */
+		expect(3, ARGS("--socket", "/tmp", "status"), WORDS("@nri-rpctl: "));
+		return;
+	}
+	fixture_start(&fx, NONE);
+	assert_int_equal(chmod(fx.socket, 0), 0);
+	expect(1, ARGS("status"), WORDS("@this takes root"));
+}
+
+static void test_doctor_without_daemon(void **state)
+{
+	char path[128];
+	struct err err = ERR_INIT;
+	(void)state;
+	(void)snprintf(path, sizeof path, "%s/no.conf", fx.dir);
+	const char *const doctor[] = {"doctor", "--config", path, NULL};
+	expect(3, doctor, WORDS("nri-rpd does not answer", "the folder ", "no.conf", "nri.sock"));
+	assert_int_equal(mkdir(fx.run, 0750), 0);
+	expect(3, doctor, WORDS("✗ control socket  ", "systemctl start nri-rpd"));
+	fixture_write(fx.socket, "x");
+	expect(3, doctor, WORDS("is not a socket"));
+	(void)unlink(fx.socket);
+	int fd = wire_listen_unix(fx.socket, 0600, &err);
+	(void)close(fd);
+	assert_int_equal(chmod(fx.run, 0777), 0);
+	fixture_write(path, NONE);
+	expect(3, doctor,
+	       WORDS("is there, but nobody listens on it", "can be written by others",
+		     "no.conf can be read"));
+	expect(3, ARGS("doctor", "--json"), WORDS("[{\"check\":\"daemon\",\"verdict\":\"error\""));
+}
+
+/* ---- with a real daemon ---------------------------------------------------------------------------------------------- */
+
+static void test_commands(void **state)
+{
+	char plan[128];
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "own", 2000, NULL, 0), 0);
+	assert_int_equal(fixture_create(&fx, "batch", 0, NULL, 0), 0);
+	expect(0, ARGS("status"),
+	       WORDS("healthy, up ", "Policy        static 1.0\n", "containerd v2.0.0 (NRI 0.11)",
+		     "2 containers in 2 pods", "CreateContainer      2       0"));
+	expect(0, ARGS("status", "--memory"), WORDS("Memory\nResident  ", "different sets"));
+	expect(0, ARGS("pods"),
+	       WORDS("Namespace  Pod", "default    own    Guaranteed", "2  64 MiB  running"));
+	expect(0, ARGS("pods", "nothing"), WORDS("No pods.\n"));
+	expect(0, ARGS("containers"), WORDS("default/own/c0", "exclusive", "shared"));
+	expect(0, ARGS("containers", "nothing"), WORDS("No containers.\n"));
+	expect(0, ARGS("containers", "--wide", "own"), WORDS("0000cafe"));
+	expect(0, ARGS("explain", "own/c0"),
+	       WORDS("default/own/c0\nState         running, Guaranteed\n",
+		     "CPU           request 2, limit 2\n", ", exclusive\n",
+		     "Decided by    static, chosen at ", "Value", "memory_limit", "\nWhy\n"));
+	expect(1, ARGS("explain", "nobody"), WORDS("@nobody"));
+	expect(1, ARGS("explain", "nobody", "--json"), WORDS("{\"error\":\""));
+	expect(0, ARGS("zones"), WORDS("NUMA node #0  numa node", "cpuset 0-3"));
+	expect(0, ARGS("zones", "--json"),
+	       WORDS("[{\"name\":\"NUMA node #0\",\"type\":\"numa "
+		     "node\",\"parent\":\"\",\"resources\":"));
+	expect(0, ARGS("topology"),
+	       WORDS("2 packages, 2 memory nodes, 4 cores, 8 CPUs, 2 GiB; policy static\n",
+		     "offline: 8\n", "package 0\n  node 0  DRAM 1 GiB, 4 CPUs: ", "A  exclusive",
+		     "a  shared"));
+	expect(0, ARGS("topology", "--table"),
+	       WORDS("CPU  Package", "performance  exclusive  default/own/c0\n"));
+	expect(0, ARGS("events"), WORDS("created        default/own/c0: CPUs "));
+	expect(0, ARGS("events", "--since", "1h", "--json"), WORDS("\"kind\":\"created\""));
+	expect(0, ARGS("events", "--since=100000"), WORDS("synchronized"));
+	expect(0, ARGS("modules"), WORDS("static    1.0      1.0  policy", "in use"));
+	expect(1, ARGS("modules", "clear", "static"),
+	       WORDS("@nothing is held against module static"));
+	expect(0, ARGS("log", "level"), WORDS("Level         error\nDebugged      nothing\n"));
+	expect(0, ARGS("log", "debug", "cache", "topo"), WORDS("Debugged      cache, topo\n"));
+	expect(0, ARGS("log", "debug", "off"), WORDS("nothing"));
+	expect(2, ARGS("log", "level", "loud"), WORDS("@\"loud\" is no level"));
+	expect(0, ARGS("doctor"),
+	       WORDS("✓ daemon ", "✓ runtime         containerd v2.0.0 is connected\n"));
+	expect(0, ARGS("version"), WORDS("nri-rpd " NRI_RP_VERSION " (module ABI 1."));
+	expect(0, ARGS("version", "--json"), WORDS("\"nri-rpd\":{\"version\":"));
+	expect(0, ARGS("config", "show"), WORDS("policy: static\n"));
+	expect(0, ARGS("config", "show", "--origin", "--json"),
+	       WORDS("\"yaml\":\"policy: static", "# "));
+	(void)snprintf(plan, sizeof plan, "%s/plan.conf", fx.dir);
+	fixture_write(plan, "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}, "
+			    "availableResources: {cpu: \"cpuset:0-6\"}}\n");
+	expect(0, ARGS("plan", plan),
+	       WORDS("Would be accepted; ", "Changes\n", "default/batch/c0"));
+	expect(1, ARGS("plan", "/no/such/file"), WORDS("@/no/such/file: No such file"));
+	expect(0, ARGS("config", "check", plan), WORDS("Good; "));
+	fixture_write(plan, "policy: static\npolcy: x\nzzz: 3\n");
+	expect(78, ARGS("config", "check", plan),
+	       WORDS("Refused:\n", "polcy: unknown key, did you mean policy?\n",
+		     "zzz: unknown key"));
+	expect(1, ARGS("config", "check", "/no/such/file"), WORDS("@No such file"));
+	fixture_write(fx.config,
+		      "policy: static\nstatic: {reservedResources: {cpu: \"cpuset:0\"}, "
+		      "availableResources: {cpu: \"cpuset:0-6\"}}\nlog: {level: error}\n");
+	expect(0, ARGS("reload"), WORDS("In force, generation 2; "));
+	fixture_write(fx.config, "policy: 7\n - 8");
+	expect(78, ARGS("reload"), WORDS("Refused"));
+	expect(4, ARGS("status"),
+	       WORDS("degraded, up", "  ! the last reload was refused",
+		     "the file was refused since"));
+}
+
+static void test_status_disconnected(void **state)
+{
+	(void)state;
+	fixture_start(&fx, NONE);
+	expect(4, ARGS("status"), WORDS("degraded", "Runtime       not connected\n"));
+	pipeline_runtime(fx.pipeline)->connected = true;
+	expect(4, ARGS("status"), WORDS(", not synchronized yet"));
+}
+
+static void test_terminal_output(void **state)
+{
+	static const char *const colour[] = {"NO_COLOR=", NULL};
+	static const char *const ascii[] = {"LC_ALL=C", NULL};
+	(void)state;
+	fixture_start(&fx, STATIC);
+	fixture_connect(&fx);
+	assert_int_equal(fixture_create(&fx, "own", 2000, NULL, 0), 0);
+	assert_int_equal(
+		fixture_create(&fx, "a-name-that-will-not-fit-into-fourty-columns", 0, NULL, 0), 0);
+	struct run r = {.args = {"containers"}, .columns = 40};
+	run(&r, 0);
+	assert_has(&r.out, "…");
+	assert_null(strstr(buf_text(&r.out), "\033["));
+	for (const char *line = buf_text(&r.out); *line; line += strcspn(line, "\n") + 1) {
+		char copy[512];
+		(void)snprintf(copy, sizeof copy, "%.*s", (int)strcspn(line, "\r\n"), line);
+		assert_in_range(text_width(copy), 0, 40);
+	}
+	run_fini(&r);
+	struct run coloured = {.args = {"topology"}, .columns = 100, .environment = colour};
+	run(&coloured, 0);
+	assert_has(&coloured.out, "\033[32mA\033[0m");
+	run_fini(&coloured);
+	struct run plain = {.args = {"doctor"}, .columns = 100, .environment = ascii};
+	run(&plain, 0);
+	assert_has(&plain.out, "+ daemon ");
+	run_fini(&plain);
+	struct run map = {.args = {"topology"}, .columns = 40, .environment = ascii};
+	run(&map, 0);
+	assert_has(&map.out, " | ");
+	run_fini(&map);
+}
+
+static void late_event(void *arg)
+{
+	pipeline_event(((struct fixture *)arg)->pipeline, EV_MACHINE, "something late");
+}
+
+static void test_follow(void **state)
+{
+	struct run r = {.args = {"events", "--follow", "--since", "1"}, .kill_after_ms = 1500};
+	(void)state;
+	fixture_start(&fx, NONE);
+	pipeline_event(fx.pipeline, EV_CONFIG, "something early");
+	pipeline_event(fx.pipeline, EV_CONFIG, "something then");
+	struct loop_timer *t = loop_timer_new(fx.loop, late_event, &fx);
+	(void)loop_timer_arm(t, 500);
+	run(&r, 0);
+	assert_has(&r.out, "machine        something late\n");
+	assert_has(&r.out, "something then\n");
+	loop_timer_free(t);
+	run_fini(&r);
+}
+
+static void go_away(void *arg)
+{
+	struct fixture *f = arg;
+	f->ctl = ctl_free(f->ctl);
+}
+
+static void test_follow_over_a_restart(void **state)
+{
+	struct run r = {.args = {"events", "--follow", "--json"}, .kill_after_ms = 1200};
+	(void)state;
+	fixture_start(&fx, NONE);
+	struct loop_timer *t = loop_timer_new(fx.loop, go_away, &fx);
+	(void)loop_timer_arm(t, 400);
+	run(&r, 0);
+	assert_has(&r.err, "nri-rpd is gone, waiting for its return");
+	loop_timer_free(t);
+	run_fini(&r);
+}
+
+/* ---- configurations without a daemon --------------------------------------------------------------------------------- */
+
+static void test_local(void **state)
+{
+	(void)state;
+	fixture_write(fx.config, STATIC);
+	const char *const dir = modules;
+	expect(0, ARGS("config", "check", fx.config, "--module-dir", dir),
+	       WORDS("Good: ", "nri-rpd is not involved"));
+	expect(0, ARGS("config", "check", "--config", fx.config, "--module-dir", dir, "--json"),
+	       WORDS("\"outcome\":\"accepted\"", "\"problems\":[]"));
+	expect(0, ARGS("config", "show", "--config", fx.config, "--module-dir", dir, "--origin"),
+	       WORDS("policy: static", "rp.conf:1"));
+	expect(0, ARGS("config", "show", "--config", fx.config, "--module-dir", dir, "--json"),
+	       WORDS("\"yaml\":\"policy"));
+	fixture_write(fx.config,
+		      "policy: static\nstatic: {reservedResource: {cpu: 1}}\nstrict: true\n");
+	expect(78, ARGS("config", "check", fx.config, "--module-dir", dir),
+	       WORDS("error: ", "static.reservedResource: unknown key"));
+	expect(78, ARGS("config", "check", fx.config, "--module-dir", dir, "--json"),
+	       WORDS("\"outcome\":\"refused\"", "unknown key"));
+	expect(78, ARGS("config", "show", "--config", fx.config, "--module-dir", dir),
+	       WORDS("unknown key"));
+	fixture_write(fx.config, "policy: static\nnobody: {a: 1}\n");
+	expect(0, ARGS("config", "check", fx.config, "--module-dir", dir),
+	       WORDS("warning: ", "nobody", "Good: "));
+	expect(1, ARGS("config", "check", "/no/such/file"), WORDS("@No such file"));
+	/* The directory is the configuration's own. */
+	char text[PATH_MAX + 100];
+	(void)snprintf(text, sizeof text,
+		       "policy: static\nmodules: {path: [%s]}\nstatic: {reservedResource: 1}\n",
+		       dir);
+	fixture_write(fx.config, text);
+	expect(78, ARGS("config", "check", fx.config), WORDS("unknown key"));
+	expect(0, ARGS("config", "schema", "--config", fx.config, "static", "core"),
+	       WORDS("static\n", "reservedResources.cpu\n", "core\n", "control.socket\n"));
+}
+
+static void test_local_kinds(void **state)
+{
+	char faulty[PATH_MAX];
+	(void)state;
+	(void)snprintf(faulty, sizeof faulty, "%.4000s/../test/modules", modules);
+	fixture_write(fx.config,
+		      "apiVersion: config.nri/v1alpha1\nkind: GoodPolicy\nmetadata: {name: x}\n"
+		      "spec: {reservedResources: {cpu: 1}}\n");
+	expect(0, ARGS("config", "show", "--config", fx.config, "--module-dir", faulty),
+	       WORDS("policy: good\n"));
+	fixture_write(fx.config,
+		      "apiVersion: config.nri/v1alpha1\nkind: NobodysPolicy\nspec: {}\n");
+	expect(78, ARGS("config", "check", fx.config, "--module-dir", faulty),
+	       WORDS("NobodysPolicy"));
+	/* Modules that are there and cannot be loaded. */
+	fixture_write(fx.config,
+		      "policy: good\ngood: {reservedResources: {cpu: 1}}\nundefined: {x: 1}\n");
+	expect(0, ARGS("config", "check", fx.config, "--module-dir", faulty),
+	       WORDS("@its section is not checked"));
+}
+
+static void test_schema(void **state)
+{
+	(void)state;
+	expect(0, ARGS("config", "schema", "--module-dir", modules),
+	       WORDS("\"$schema\":\"https://json-schema.org/draft/2020-12/schema\"",
+		     "\"static\":{"));
+	expect(0, ARGS("config", "schema", "none", "--module-dir", modules),
+	       WORDS("none\n", "availableResources\n"));
+	expect(1, ARGS("config", "schema", "nobody", "--module-dir", modules),
+	       WORDS("@no module nobody"));
+}
+
+/* ---- with answers that no daemon of ours gives ----------------------------------------------------------------------- */
+
+static void test_strange_answers(void **state)
+{
+	static const struct canned answers[] = {
+		{"Status", "refused for a reason", 0, TTRPC_UNAVAILABLE},
+		{"Pods", "no JSON", 0, 0},
+		{"Containers", "{\"error\":\"a \\u001b[31mbad\\u001b[0m thing\"}", 0, 0},
+		{"Events", "not now", 0, TTRPC_INTERNAL},
+		{"Doctor", "not now", 0, TTRPC_INTERNAL},
+		{NULL, NULL, 0, 0},
+	};
+	(void)state;
+	fake_start(answers);
+	expect(1, ARGS("status"), WORDS("@nri-rpctl: refused for a reason\n"));
+	expect(1, ARGS("pods"), WORDS("@the daemon's answer is no JSON"));
+	expect(1, ARGS("containers"), WORDS("@nri-rpctl: a ?[31mbad?[0m thing\n"));
+	expect(1, ARGS("events"), WORDS("@not now"));
+	expect(1, ARGS("doctor"), WORDS("does not answer: not now"));
+	/* An answer of nothing. */
+	expect(1, ARGS("zones"), WORDS("@is no JSON"));
+}
+
+static void test_hostile_documents(void **state)
+{
+	static const struct canned answers[] = {
+		{"Containers",
+		 "[{\"full_name\":\"a/\\u001b]0;title\\u0007/"
+		 "c\",\"state\":\"running\",\"qos\":\"x\",\"cpus\":\"0\","
+		 "\"degraded\":\"why\\nnot\",\"wanted\":{\"cpu_request_milli\":1500,\"memory_"
+		 "request\":1}},"
+		 "{\"full_name\":\"b\",\"state\":\"exited\",\"cpus\":\"0-3\",\"exclusive\":\"1\"},{"
+		 "}]",
+		 0, 0},
+		{"Status", "{}", 4, 0},
+		{"Pods", "[{\"containers\":3,\"live\":1,\"stopped\":true},{\"degraded\":1}]", 0, 0},
+		{"Explain",
+		 "{\"values\":[{\"name\":\"x\",\"decided\":null,\"asked\":null,\"in_force\":null},"
+		 "{\"name\":\"memory_limit\",\"decided\":1024,\"asked\":1.5,\"in_force\":\"s\"}],"
+		 "\"cpus\":\"0-3\",\"exclusive\":\"1\",\"degraded\":\"it is bad\",\"remark\":\"so "
+		 "it is\","
+		 "\"rdt_class\":\"gold\",\"flags\":[\"memory-estimated\"],\"trail\":[\"t1\",\"t2\"]"
+		 ","
+		 "\"update_waits\":true,\"section\":\"s:1\",\"configured_at\":\"c:2\","
+		 "\"controllers\":[{\"name\":\"rdt\",\"result\":\"failed\",\"text\":\"no room\"},"
+		 "{\"name\":\"cpu\",\"result\":\"done\"}],"
+		 "\"annotations\":{\"k\\u001b\":\"v\"}}",
+		 0, 0},
+		{"Zones",
+		 "[{\"name\":\"a\",\"parent\":\"a\"},{\"name\":\"b\",\"parent\":\"nobody\"},"
+		 "{\"name\":\"c\",\"type\":\"t\",\"parent\":\"b\",\"resources\":[{\"name\":\"cpu\","
+		 "\"available\":-5,"
+		 "\"allocatable\":1000},{\"name\":\"memory\",\"available\":-1,\"allocatable\":2048}"
+		 "]}]",
+		 0, 0},
+		{"Modules",
+		 "{\"modules\":[{\"name\":\"a\",\"quarantined\":true,\"deaths\":3},{\"name\":\"b\","
+		 "\"hidden\":true},"
+		 "{\"name\":\"c\",\"error\":\"is "
+		 "broken\"},{\"name\":\"d\",\"stale\":\"changed\",\"in_use\":true},"
+		 "{\"name\":\"e\",\"stale\":\"gone\"},{\"name\":\"f\",\"loaded\":true},"
+		 "{\"name\":\"g\",\"kinds\":[\"policy\",\"controller\"]},{\"name\":\"h\",\"stale\":"
+		 "\"changed\"},"
+		 "{\"name\":\"i\",\"stale\":\"gone\",\"in_use\":true}],"
+		 "\"deaths\":[{\"module\":\"a\",\"cause\":\"hung\",\"call\":\"allocate\","
+		 "\"object\":\"x/y/z\","
+		 "\"time\":\"2026-01-31T12:00:00.000Z\"},{\"module\":\"a\",\"cause\":\"died\","
+		 "\"call\":\"sync\"}]}",
+		 0, 0},
+		{"ModulesClear", "{\"cleared\":\"a\"}", 0, 0},
+		{"Reload",
+		 "{\"outcome\":\"in "
+		 "force\",\"generation\":3,\"took_us\":1500,\"problems\":[\"w1\"],\"changes\":["
+		 "\"c1\"],"
+		 "\"restart_needed\":true,\"moves\":[{\"container\":\"d/p/"
+		 "c\",\"from_cpus\":\"0\",\"to_cpus\":\"1\",\"note\":\"n\"}]}",
+		 0, 0},
+		{"Plan",
+		 "{\"outcome\":\"failed\",\"error\":\"of another kind\",\"problems\":[\"first\"]}",
+		 1, 0},
+		{"Events",
+		 "{\"events\":[{\"seq\":1,\"time\":\"2026-01-31T12:00:00Z\",\"kind\":\"a-kind-of-"
+		 "another-version\","
+		 "\"text\":\"x\\u009by\"}],\"last\":1}",
+		 0, 0},
+		{"Doctor",
+		 "[{\"check\":\"a check with a long "
+		 "name\",\"verdict\":\"note\",\"text\":\"t\",\"hint\":\"do it\"},"
+		 "{\"check\":\"b\",\"verdict\":\"strange\",\"text\":\"t\"}]",
+		 4, 0},
+		{"LogLevel", "[]", 0, 0},
+		{"ConfigShow", "{\"yaml\":\"a: 1\\n  b: \\\"\\u001b\\\"\\n\"}", 0, 0},
+		{NULL, NULL, 0, 0},
+	};
+	(void)state;
+	fixture_write(fx.config, NONE);
+	fake_start(answers);
+	expect(0, ARGS("containers"),
+	       WORDS("a/?]0;title?/c", "1.5", "1 B", "! a/?]0;title?/c: why?not\n"));
+	expect(4, ARGS("status"), WORDS("healthy", "not connected"));
+	expect(0, ARGS("pods"), WORDS("1/3", "stopped", "degraded"));
+	expect(0, ARGS("explain", "x"),
+	       WORDS("Degraded      it is bad\n", "0-3, of them exclusive 1\n",
+		     "estimated from its OOM score", "RDT class     gold\n",
+		     "rdt           failed: no room\n", "cpu           done\n", "1 KiB",
+		     "an update waits to be sent", "  so it is\n  t1\n  t2\n", "k?: v"));
+	expect(0, ARGS("zones"), WORDS("  c", "-5m of 1", "0 B of 2 KiB"));
+	expect(0, ARGS("modules"),
+	       WORDS("quarantined", "hidden", "unusable", "in use, replaced on disk",
+		     "loaded, file gone", "policy, controller", "! is broken\n",
+		     "a hung in allocate of x/y/z\n", "in use, file gone",
+		     "loaded, replaced on disk"));
+	expect(0, ARGS("modules", "clear", "a"), WORDS("Module a may be loaded again"));
+	expect(0, ARGS("reload"),
+	       WORDS("In force, generation 3; 1 container moved (1.5 ms)\n", "Warnings\n  w1\n",
+		     "Changes\n  c1\n", "after a restart of nri-rpd", "d/p/c", "→ CPUs"));
+	expect(1, ARGS("plan", fx.config), WORDS("Failed:\n  first\n  of another kind\n"));
+	expect(0, ARGS("events"), WORDS("Jan 31 12:00:00  a-kind-of-another-version  x?y\n"));
+	expect(4, ARGS("doctor"), WORDS("• a check with a long name  t\n", "→ do it\n"));
+	expect(0, ARGS("log", "level"), WORDS("Debugged      nothing\n"));
+	expect(0, ARGS("config", "show"), WORDS("a: 1\n  b: \"?\"\n"));
+}
+
+/* Machines as maps: many caches, many groups, memory-only nodes, thousands of CPUs. */
+static char *machine(unsigned n_cpus, unsigned per_node, unsigned per_cache, unsigned n_groups)
+{
+	struct buf b = BUF_INIT;
+	(void)buf_printf(
+		&b,
+		"{\"n_packages\":1,\"n_nodes\":2,\"n_cores\":%u,\"n_cpus\":%u,\"memory\":1024,"
+		"\"isolated\":\"1\",\"online\":\"0-%u\",\"present\":\"0-%u\",\"unconfined\":2,"
+		"\"cpus\":[",
+		n_cpus / 2, n_cpus, n_cpus - 1, n_cpus);
+	for (unsigned i = 0; i < n_cpus; i++)
+		(void)buf_printf(&b,
+				 "%s{\"cpu\":%u,\"package\":0,\"node\":%u,\"cache_unit\":%u,\"core_"
+				 "unit\":%u}",
+				 i ? "," : "", i, i / per_node, i / per_cache, i / 2);
+	(void)buf_add_str(
+		&b,
+		"],\"nodes\":[{\"node\":0,\"type\":\"DRAM\",\"memory\":1073741824,\"cpus\":\"0\"},"
+		"{\"node\":9,\"type\":\"CXL\",\"memory\":1073741824,\"package\":0,\"cpus\":\"\"}],"
+		"\"groups\":[");
+	for (unsigned i = 0; i < n_groups; i++)
+		(void)buf_printf(&b,
+				 "%s{\"exclusive\":%s,\"cpus\":\"%u\",\"containers\":[\"c%u\"]}",
+				 i ? "," : "", i + 1 < n_groups ? "true" : "false", i, i);
+	(void)buf_add_str(&b, ",{\"exclusive\":false,\"cpus\":\"not a set\",\"containers\":"
+			      "[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]}]}");
+	char *text = strdup(buf_text(&b));
+	buf_fini(&b);
+	return text;
+}
+
+static void show_machine(const char *json, const char *const *args, const char *const *words)
+{
+	const struct canned answers[] = {{"Topology", json, 0, 0}, {NULL, NULL, 0, 0}};
+	fake_start(answers);
+	expect(0, args, words);
+	fake_stop();
+}
+
+static void test_maps(void **state)
+{
+	(void)state;
+	char *json = machine(16, 8, 4, 3);
+	show_machine(json, ARGS("topology"),
+		     WORDS("isolated: 1\n", "offline: 16\n", "cache 0    0 A  1 B │  2 a  3 ·\n",
+			   "cache 3   12 ·", "memory node 9  CXL 1 GiB, near package 0\n",
+			   "2 containers may run on any CPU", "1, 2, 3", ", …\n",
+			   "8 CPUs: 2 exclusive, 1 shared, 5 free", "8 CPUs: 8 free"));
+	show_machine(json, ARGS("topology", "--table"),
+		     WORDS("exclusive  c0\n", "free       -\n", "shared     c2\n"));
+	free(json);
+	json = machine(128, 64, 64, 60);
+	show_machine(json, ARGS("topology"), WORDS("  0 AA   1 AB", " 58 CG  59 aa", "  · "));
+	free(json);
+	json = machine(1024, 512, 512, 2);
+	show_machine(json, ARGS("topology"),
+		     WORDS("  node 0  DRAM 1 GiB, 512 CPUs: 1 exclusive, 1 shared, 510 free\n"
+			   "    A 0   a 1   free 2-511\n"));
+	free(json);
+	show_machine("{}", ARGS("topology"), WORDS("0 packages"));
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_usage),
+		TEST(test_help),
+		TEST(test_not_running),
+		TEST(test_not_allowed),
+		TEST(test_doctor_without_daemon),
+		TEST(test_commands),
+		TEST(test_status_disconnected),
+		TEST(test_terminal_output),
+		TEST(test_follow),
+		TEST(test_follow_over_a_restart),
+		TEST(test_local),
+		TEST(test_local_kinds),
+		TEST(test_schema),
+		TEST(test_strange_answers),
+		TEST(test_hostile_documents),
+		TEST(test_maps),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
