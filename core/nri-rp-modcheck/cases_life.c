@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instances: made and freed, configured and not, in every legal order, and nothing is left behind. */
+#include <dirent.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/util/cleanup.h"
+
+#define ROUNDS 1000u
+#define WARM_UP 100u
+#define LEAK_BYTES 8 /* a round; less is noise of the allocator */
+
+/* ---- the balance --------------------------------------------------------------------------------------------------- */
+
+struct balance {
+	size_t bytes;
+	unsigned fds, threads;
+};
+
+static unsigned count_entries(const char *path)
+{
+	unsigned n = 0;
+	_closedir_ DIR *dir = opendir(path);
+	while (dir && readdir(dir))
+		n++;
+	return n;
+}
+
+static struct balance balance_now(void)
+{
+	return (struct balance){mallinfo2().uordblks, count_entries("/proc/self/fd"),
+				count_entries("/proc/self/task")};
+}
+
+static int balance_check(struct balance before, unsigned rounds, const char *what, struct err *err)
+{
+	struct balance now = balance_now();
+	if (now.fds != before.fds)
+		return err_set(err, -EMFILE, "%s: %d file descriptors are left", what,
+			       (int)(now.fds - before.fds));
+	if (now.threads != before.threads)
+		return err_set(err, -EAGAIN, "%s: %d threads are left", what,
+			       (int)(now.threads - before.threads));
+#ifndef SANITIZED
+	if (now.bytes > before.bytes + (size_t)rounds * LEAK_BYTES)
+		return err_set(err, -ENOMEM, "%s: some %zu bytes are left each time", what,
+			       (now.bytes - before.bytes) / rounds);
+#endif
+	(void)rounds;
+	return 0;
+}
+
+/* fn, again and again on one rig. */
+static int repeat(struct rig *r, unsigned rounds, int (*fn)(struct rig *r, struct err *err),
+		  const char *what, struct err *err)
+{
+	struct balance before = {0};
+	for (unsigned i = 0; i < rounds + WARM_UP; i++) {
+		if (i == WARM_UP)
+			before = balance_now();
+		int bad = fn(r, err);
+		if (bad)
+			return err_prefix(err, "%s, round %u: ", what, i + 1);
+	}
+	return balance_check(before, rounds, what, err);
+}
+
+/* ---- policies and controllers alike -------------------------------------------------------------------------------- */
+
+static int once_created(struct rig *r, struct err *err)
+{
+	int bad = rig_create(r, err);
+	rig_destroy(r);
+	return bad == RIG_REFUSED ? err->code : bad;
+}
+
+static int create_destroy(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	int bad = rig_open(&r, c, c->module, err);
+	return bad ? bad : repeat(&r, ROUNDS, once_created, "create, destroy", err);
+}
+
+static int prepare(struct rig *r, struct rp_plan **ret, struct err *err)
+{
+	return instance_prepare(r->instance, conf_section(r->check->conf, r->check->o->name), ret,
+				err);
+}
+
+static int once_prepared(struct rig *r, struct err *err)
+{
+	struct rp_plan *plan;
+	int bad = prepare(r, &plan, err);
+	if (!bad)
+		instance_abort(r->instance, plan);
+	return bad;
+}
+
+static int prepare_abort(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_create(&r, err);
+	return bad ? bad : repeat(&r, ROUNDS, once_prepared, "prepare, abort", err);
+}
+
+static int once_committed(struct rig *r, struct err *err)
+{
+	struct rp_plan *plan;
+	int bad = rig_create(r, err);
+	bad = bad ? bad : prepare(r, &plan, err);
+	if (!bad)
+		instance_commit(r->instance, plan);
+	rig_destroy(r);
+	return bad;
+}
+
+static int commit_destroy(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	int bad = rig_open(&r, c, c->module, err);
+	return bad ? bad
+		   : repeat(&r, ROUNDS, once_committed, "create, prepare, commit, destroy", err);
+}
+
+/* ---- policies ------------------------------------------------------------------------------------------------------ */
+
+static int populate(struct rig *r, struct churn *churn, struct err *err)
+{
+	churn_init(churn, r, r->check->seed);
+	churn->still = true;
+	return churn_run(churn, 60, err);
+}
+
+static int unchanged(struct rig *r, struct buf *before, const char *what, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf after = BUF_INIT;
+	char where[700];
+	rig_describe(r, &after);
+	if (text_differs(before, &after, where, sizeof where))
+		return err_set(err, -EINVAL, "%s has moved containers: %s", what, where);
+	return rig_check(r, err);
+}
+
+static int commit_again(struct rig *r, struct err *err)
+{
+	struct rp_plan *plan;
+	int bad = prepare(r, &plan, err);
+	if (bad)
+		return bad;
+	instance_commit(r->instance, plan);
+	return rig_sync(r, err);
+}
+
+/* One plan is prepared while another configuration is in force, and dropped: requests in between go by the latter. */
+static int aborted_between(struct rig *r, struct churn *churn, struct err *err)
+{
+	struct rp_plan *plan;
+	int bad = prepare(r, &plan, err);
+	if (bad)
+		return bad;
+	instance_abort(r->instance, plan);
+	return churn_run(churn, 20, err);
+}
+
+/* An instance beside it, as a trial makes one: it places all containers, and nothing of that is kept. */
+static int second_instance(struct rig *r, struct err *err)
+{
+	struct instance *mine = r->instance;
+	r->instance = NULL;
+	int bad = rig_create(r, err);
+	bad = bad ? bad : commit_again(r, err);
+	rig_destroy(r);
+	r->instance = mine;
+	return bad;
+}
+
+static int orders(struct check *c, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf before = BUF_INIT;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_create(&r, err);
+	bad = bad ? bad : once_prepared(&r, err);
+	bad = bad ? bad : commit_again(&r, err);
+	bad = bad ? bad : populate(&r, &churn, err);
+	bad = bad ? bad : aborted_between(&r, &churn, err);
+	if (bad)
+		return bad;
+	rig_describe(&r, &before);
+	bad = second_instance(&r, err);
+	bad = bad ? bad : unchanged(&r, &before, "another instance", err);
+	bad = bad ? bad : commit_again(&r, err);
+	bad = bad ? bad : unchanged(&r, &before, "prepare, commit, sync", err);
+	bad = bad ? bad : rig_sync(&r, err);
+	bad = bad ? bad : unchanged(&r, &before, "sync", err);
+	return bad ? bad : churn_run(&churn, 60, err);
+}
+
+static int release_twice(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	struct wish w;
+	struct ctr *ctr;
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_start(&r, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, &r, c->seed);
+	for (unsigned i = 0; i < 20; i++) {
+		churn_wish(&churn, &w);
+		bad = rig_add(&r, &w, &ctr, err);
+		if (bad == RIG_REFUSED)
+			continue;
+		bad = bad ? bad : rig_release(&r, ctr, err);
+		bad = bad ? bad : rig_remove(&r, ctr, err);
+		if (bad)
+			return err_prefix(err, "released twice: ");
+	}
+	return 0;
+}
+
+/* Containers that were there before: as after the first start of the daemon on a node that is in use. */
+static int release_unplaced(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_start(&r, err);
+	for (unsigned i = 0; !bad && i < 8; i++) {
+		char id[32];
+		struct pod *pod;
+		struct ctr *ctr;
+		(void)snprintf(id, sizeof id, "early%u", i);
+		const struct pod_desc pd = {.id = id,
+					    .name = id,
+					    .uid = id,
+					    .ns = "default",
+					    .runtime_handler = "",
+					    .cgroup_parent = "/kubepods/p"};
+		const struct ctr_desc cd = {.id = id,
+					    .pod_id = id,
+					    .name = id,
+					    .cgroups_path = "",
+					    .state = RP_STATE_RUNNING,
+					    .oom_score_adj = RP_NOT_SET,
+					    .res = {1024, 100000, 100000, RP_NOT_SET, NULL, NULL}};
+		bad = cache_put_pod(r.env.cache, &pd, &pod, err);
+		bad = bad ? bad : cache_put_ctr(r.env.cache, &cd, &ctr, err);
+		if (!bad && i % 2)
+			bad = rig_sync(&r, err);
+		bad = bad ? bad : rig_remove(&r, ctr, err);
+	}
+	return bad;
+}
+
+static int reloads(struct check *c, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf before = BUF_INIT;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_start(&r, err);
+	bad = bad ? bad : populate(&r, &churn, err);
+	if (bad)
+		return bad;
+	rig_describe(&r, &before);
+	bad = repeat(&r, 200, rig_reload, "reload", err);
+	return bad ? bad : unchanged(&r, &before, "a reload of the same configuration", err);
+}
+
+static int filled_and_emptied(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	struct balance before = {0};
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_start(&r, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, &r, c->seed);
+	churn.still = true;
+	for (unsigned i = 0; i < 120; i++) {
+		if (i == 20)
+			before = balance_now();
+		bad = churn_run(&churn, 40, err);
+		bad = bad ? bad : churn_empty(&churn, err);
+		if (bad)
+			return bad;
+	}
+	return balance_check(before, 4000, "containers created and removed", err);
+}
+
+static int restarts(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_start(&r, err);
+	bad = bad ? bad : populate(&r, &churn, err);
+	return bad ? bad : repeat(&r, 200, rig_restart, "restart with containers", err);
+}
+
+static const struct check_case cases[] = {
+	{"lifecycle/create-destroy", 0, CASE_SMALL, create_destroy,
+	 "1,000 instances made and freed leave no memory, descriptors or threads"},
+	{"lifecycle/prepare-abort", 0, CASE_SMALL, prepare_abort,
+	 "1,000 configurations prepared and dropped leave nothing"},
+	{"lifecycle/commit-destroy", 0, CASE_SMALL, commit_destroy,
+	 "1,000 instances freed with a configuration in force and no sync() leave nothing"},
+	{"lifecycle/orders", RP_KIND_POLICY, CASE_SMALL, orders,
+	 "prepare, abort, commit, sync in every order, a second instance beside: nobody is moved"},
+	{"lifecycle/release-twice", RP_KIND_POLICY, CASE_SMALL, release_twice,
+	 "a container may be released twice"},
+	{"lifecycle/release-unplaced", RP_KIND_POLICY, CASE_SMALL, release_unplaced,
+	 "a container that was never placed may be released"},
+	{"lifecycle/reloads", RP_KIND_POLICY, CASE_SMALL, reloads,
+	 "200 reloads of the same configuration move nobody and leave nothing"},
+	{"lifecycle/containers", RP_KIND_POLICY, CASE_SMALL, filled_and_emptied,
+	 "containers that come and go leave no memory, descriptors or threads"},
+	{"lifecycle/restarts", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, restarts,
+	 "200 instances freed with containers placed leave nothing"},
+};
+
+const struct check_group life_cases = {cases, sizeof cases / sizeof *cases};

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a policy puts containers: what must hold, comes back, and is the same again. */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/util/cleanup.h"
+
+#define MANY 2000u
+#define SOME 600u
+#define TIME_CTRS 500u
+#define TIME_SAMPLES 1000u
+#define TIME_P99_NS 500000u
+
+static int begin(struct check *c, struct rig *r, struct churn *churn, struct err *err)
+{
+	int bad = rig_open(r, c, c->module, err);
+	bad = bad ? bad : rig_start(r, err);
+	if (!bad)
+		churn_init(churn, r, c->seed);
+	return bad;
+}
+
+static int invariants(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = begin(c, &r, &churn, err);
+	if (bad)
+		return bad;
+	r.log = c->o->reproduce ? c->out : NULL;
+	bad = churn_run(&churn, MANY, err);
+	bad = bad ? bad : churn_empty(&churn, err);
+	if (!bad)
+		check_note(c, "%u containers, %u given CPUs, %u requests refused", churn.seq,
+			   churn.n_placed, r.n_refused);
+	return bad;
+}
+
+static int probe_fresh(struct check *c, struct buf *out, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_start(&r, err);
+	return bad ? bad : churn_probe(&r, out, err);
+}
+
+static int comes_back(struct check *c, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf fresh = BUF_INIT, used = BUF_INIT;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	char where[700];
+	int bad = probe_fresh(c, &fresh, err);
+	bad = bad ? bad : begin(c, &r, &churn, err);
+	bad = bad ? bad : churn_run(&churn, SOME, err);
+	bad = bad ? bad : churn_empty(&churn, err);
+	bad = bad ? bad : churn_probe(&r, &used, err);
+	if (!bad && text_differs(&fresh, &used, where, sizeof where))
+		return err_set(err, -EINVAL,
+			       "with all containers gone, new ones are placed otherwise than by a "
+			       "fresh instance: %s",
+			       where);
+	return bad;
+}
+
+/* Runs it all and writes down every decision. */
+static int record(struct check *c, bool dry, bool still, struct buf *out, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = machine_make(c->machine, err);
+	bad = bad ? bad : begin(c, &r, &churn, err);
+	if (bad)
+		return bad;
+	r.log = out;
+	r.dry = dry;
+	churn.still = still;
+	return churn_run(&churn, SOME, err);
+}
+
+/* Memory that the next run gets has other addresses and other contents. */
+static void stir(void *keep[static 64])
+{
+	(void)mallopt(M_PERTURB, 0x5a);
+	for (unsigned i = 0; i < 64; i++)
+		keep[i] = malloc(24 + i * 40);
+	for (unsigned i = 0; i < 64; i += 3) {
+		free(keep[i]);
+		keep[i] = NULL;
+	}
+}
+
+static int same_twice(struct check *c, bool dry, const char *what, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf first = BUF_INIT, second = BUF_INIT;
+	void *stirred[64];
+	char where[700];
+	int bad = record(c, false, dry, &first, err);
+	stir(stirred);
+	bad = bad ? bad : record(c, dry, dry, &second, err);
+	for (unsigned i = 0; i < 64; i++)
+		free(stirred[i]);
+	if (!bad && text_differs(&first, &second, where, sizeof where))
+		return err_set(err, -EINVAL, "%s: %s", what, where);
+	return bad;
+}
+
+static int determinism(struct check *c, struct err *err)
+{
+	return same_twice(c, false, "the same requests were decided otherwise the second time",
+			  err);
+}
+
+static int dry_run(struct check *c, struct err *err)
+{
+	return same_twice(c, true, "requests that were tried and dropped have changed later ones",
+			  err);
+}
+
+static int restart(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = begin(c, &r, &churn, err);
+	if (bad)
+		return bad;
+	churn.restart_every = 100;
+	bad = churn_run(&churn, MANY, err);
+	return bad ? bad : churn_empty(&churn, err);
+}
+
+/* ---- explanations -------------------------------------------------------------------------------------------------- */
+
+static int has_trail(struct churn *churn, struct ctr *ctr, struct err *err)
+{
+	(void)churn;
+	if (!ctr->cur.cpus || (ctr->trail && *ctr->trail))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "container %s was given CPUs %s, and nothing was noted about why (%s)",
+		       ctr->full_name, ctr->cur.cpus->text, "nri-rp.host.explain/1");
+}
+
+static int explain(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = begin(c, &r, &churn, err);
+	if (bad)
+		return bad;
+	churn.placed = has_trail;
+	churn.still = true;
+	bad = churn_run(&churn, SOME, err);
+	if (!bad && !churn.n_placed)
+		return check_skip(c, "no container was given CPUs");
+	return bad;
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------------- */
+
+static int cmp_ns(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void small_wish(struct churn *churn, struct wish *w)
+{
+	churn_wish(churn, w);
+	w->n_annotations = 0;
+	w->qos = RP_QOS_BURSTABLE;
+	w->cpu_request = 100;
+	w->cpu_limit = w->mem_limit = 0;
+	w->mem_request = 1 << 20;
+}
+
+static int fill(struct rig *r, struct churn *churn, struct err *err)
+{
+	for (unsigned i = 0; i < TIME_CTRS; i++) {
+		struct wish w;
+		struct ctr *ctr;
+		small_wish(churn, &w);
+		int bad = rig_add(r, &w, &ctr, err);
+		if (bad)
+			return bad;
+	}
+	return 0;
+}
+
+static int sample(struct rig *r, struct churn *churn, uint64_t ns[static TIME_SAMPLES],
+		  struct err *err)
+{
+	for (unsigned i = 0; i < TIME_SAMPLES; i++) {
+		struct wish w;
+		struct ctr *ctr;
+		churn_wish(churn, &w);
+		int bad = rig_add(r, &w, &ctr, err);
+		ns[i] = r->last_allocate_ns;
+		bad = bad ? bad : rig_remove(r, ctr, err);
+		if (bad < 0)
+			return bad;
+	}
+	qsort(ns, TIME_SAMPLES, sizeof *ns, cmp_ns);
+	return 0;
+}
+
+static int timing(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	uint64_t ns[TIME_SAMPLES];
+	int bad = begin(c, &r, &churn, err);
+	bad = bad ? bad : fill(&r, &churn, err);
+	if (bad == RIG_REFUSED)
+		return check_skip(c, "%u small containers do not fit: %s", TIME_CTRS, err->text);
+	bad = bad ? bad : sample(&r, &churn, ns, err);
+	if (bad)
+		return bad;
+	uint64_t p99 = ns[TIME_SAMPLES * 99 / 100];
+	check_note(c, "allocate at %u containers: p50 %.1f us, p99 %.1f us (mark: %.1f us)",
+		   TIME_CTRS, (double)ns[TIME_SAMPLES / 2] / 1e3, (double)p99 / 1e3,
+		   TIME_P99_NS / 1e3);
+	if (c->o->strict_time && p99 > TIME_P99_NS)
+		return err_set(err, -ETIME, "allocate takes %.1f us (p99)", (double)p99 / 1e3);
+	return 0;
+}
+
+static const struct check_case cases[] = {
+	{"placement/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW, invariants,
+	 "2,000 random requests; after each: CPUs online, exclusive ones unshared, no empty set, "
+	 "memory nodes with memory; reloads and sync() move nobody"},
+	{"placement/returns", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, comes_back,
+	 "when all containers are gone, new ones are placed as by a fresh instance"},
+	{"placement/determinism", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, determinism,
+	 "the same requests give the same decisions, byte for byte"},
+	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW, restart,
+	 "a new instance leaves all containers where they are, after each 100th of 2,000 requests"},
+	{"placement/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
+	 "requests that are tried in a dropped transaction first change nothing later"},
+	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST, explain,
+	 "something is noted about every container that is given CPUs"},
+	{"placement/time", RP_KIND_POLICY, CASE_LARGEST | CASE_SLOW, timing,
+	 "p99 of allocate() at 500 containers (fails only with --strict-time)"},
+};
+
+const struct check_group place_cases = {cases, sizeof cases / sizeof *cases};

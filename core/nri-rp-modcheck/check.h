@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rp-modcheck: proves a module without a cluster. The module runs against the daemon's own host side (core/host, core/cache) on made-up
+ * machines; each case is a forked child (core/host/trial.h), so that a crash or a hang is a result like others.
+ *
+ *   machines    trees with the files below sys/ and proc/
+ *   config      the smallest configuration that the module's table allows, or the user's
+ *   rig         a node: one instance, a cache, a machine; requests as the daemon makes them, and what has to hold after each
+ *   churn       random requests on a rig, the same for the same seed
+ *   shim        the host's services with a twist: faults, absent services, longer structs, watched rules
+ *   cases_…     the cases, tables of struct check_case
+ *   report      TAP and JSON
+ */
+#ifndef MODCHECK_CHECK_H
+#define MODCHECK_CHECK_H
+
+#include <limits.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <nri-rp/set.h>
+
+#include "core/conf/conf.h"
+#include "core/host/loader.h"
+#include "core/util/buf.h"
+#include "core/util/err.h"
+
+#define CHECK_MACHINES_MAX 64u
+#define CHECK_DIR_MAX 512u /* bytes of the path of our folder */
+#define CHECK_SEEDS 3u /* runs of a random case */
+#define CHECK_CONFIG_MAX (1u << 20) /* bytes of a --config file */
+
+struct options {
+	char dir[PATH_MAX], name[RP_NAME_MAX]; /* the module: its folder and name */
+	char path[PATH_MAX];
+	const char *machines, *config;
+	uint64_t seed;
+	bool reproduce; /* `seed` alone, with every request noted */
+	bool json, list, strict_time, has_cases;
+	regex_t cases;
+};
+
+struct machine {
+	char name[64];
+	char root[CHECK_DIR_MAX + 72];
+	const struct machine_shape *shape; /* NULL: a copy of a folder of --machines */
+	char source[PATH_MAX];
+	char *online; /* the list of its CPUs */
+	uint32_t n_cpus;
+	bool made;
+};
+
+struct machines {
+	char dir[CHECK_DIR_MAX]; /* ours, removed at the end */
+	struct machine items[CHECK_MACHINES_MAX];
+	unsigned n;
+};
+
+/* A case as it runs, in its own process. */
+struct check {
+	const struct options *o;
+	struct machine *machine;
+	uint64_t seed;
+	struct buf *out; /* lines for people, shown as diagnostics */
+	struct loader *loader; /* NULL for cases about the file alone */
+	struct module *module;
+	const struct rp_schema *schema; /* NULL: it has none */
+	struct conf *conf;
+};
+
+#define CASE_MACHINES 0x1u /* once for each machine */
+#define CASE_SEEDS 0x2u /* once for each seed */
+#define CASE_LARGEST 0x4u /* on the largest machine */
+#define CASE_FILE 0x8u /* about the file alone: nothing is loaded before */
+#define CASE_NO_CONFIG 0x10u /* needs no configuration */
+#define CASE_SLOW 0x20u /* may take 30 s instead of 10 s */
+#define CASE_SMALL 0x40u /* on one machine of a middle size */
+#define CASE_GATE 0x80u /* when it fails nothing after it makes sense; runs whatever --cases says */
+
+/* fn gives 0 (passed), CHECK_SKIPPED (check_skip said why), or a negative errno with the reason in err. */
+#define CHECK_SKIPPED 1
+struct check_case {
+	const char *name; /* "group/case" */
+	uint32_t kinds; /* of modules that it is for; 0: all */
+	uint32_t flags; /* CASE_… */
+	int (*fn)(struct check *c, struct err *err);
+	const char *about; /* what has to be so */
+};
+
+struct check_group {
+	const struct check_case *cases;
+	unsigned n;
+};
+extern const struct check_group static_cases, life_cases, place_cases;
+
+void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Notes why, returns CHECK_SKIPPED. */
+int check_skip(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- machines.c ---- */
+
+int machines_init(struct machines *m, const char *folder, struct err *err);
+void machines_fini(struct machines *m);
+/* Writes its tree if that is not there yet, and puts all its CPUs online. */
+int machine_make(struct machine *m, struct err *err);
+int machine_set_online(const struct machine *m, struct rp_ids cpus, struct err *err);
+/* The one with the most CPUs, and the one in the middle. */
+struct machine *machines_largest(struct machines *m);
+struct machine *machines_middle(struct machines *m);
+
+/* ---- config.c ---- */
+
+/* The module's section, checked against its table: that of --config, or the required keys alone. */
+int config_load(const struct check *c, struct conf **ret, struct err *err);
+/* The section's text with something more in it, as lines "key: value". */
+int config_load_with(const struct check *c, const char *more, struct conf **ret, struct err *err);
+
+/* ---- report.c ---- */
+
+enum verdict { VERDICT_PASSED, VERDICT_FAILED, VERDICT_SKIPPED };
+
+struct report {
+	bool json;
+	unsigned n, count[3];
+	struct buf out;
+	struct json *writer;
+};
+
+void report_begin(struct report *r, const struct options *o, unsigned planned);
+void report_case(struct report *r, const char *name, enum verdict verdict, const char *reason,
+		 const char *notes, uint64_t took_us);
+/* Returns the exit status. */
+int report_end(struct report *r);
+
+#endif

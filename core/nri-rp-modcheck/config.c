@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A configuration for the module: the user's, or the keys that its table cannot do without, each with the plainest value. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/conf/fragment.h"
+#include "core/nri-rp-modcheck/check.h"
+#include "core/util/cleanup.h"
+#include "core/util/fs.h"
+#include "core/util/str.h"
+
+#define NEST_MAX 8u
+
+/* ---- from the table ------------------------------------------------------------------------------------------------ */
+
+/* The part of a row's path behind its parent's, NULL when the parent is another one. */
+static const char *leaf_of(const struct rp_key *key, const char *parent)
+{
+	size_t len = strlen(parent);
+	const char *rest = key->path;
+	if (len && (strncmp(rest, parent, len) != 0 || rest[len] != '.'))
+		return NULL;
+	rest += len ? len + 1 : 0;
+	return strpbrk(rest, ".[*") ? NULL : rest;
+}
+
+static const struct rp_key *row_of(const struct rp_schema *schema, const char *path)
+{
+	for (uint32_t i = 0; i < schema->n_keys; i++)
+		if (str_eq(schema->keys[i].path, path))
+			return &schema->keys[i];
+	return NULL;
+}
+
+static int64_t plain_int(const struct rp_key *key)
+{
+	if (!key->min && !key->max)
+		return 1;
+	if (key->min > 1)
+		return key->min;
+	return key->max < 1 ? key->max : 1;
+}
+
+static void put_members(const struct rp_schema *schema, const char *parent, unsigned depth,
+			struct buf *out);
+
+static void put_list(const struct rp_schema *schema, const struct rp_key *key, unsigned depth,
+		     struct buf *out);
+
+static void put_value(const struct rp_schema *schema, const struct rp_key *key, unsigned depth,
+		      struct buf *out)
+{
+	static const char *const plain[] = {
+		[RP_T_BOOL] = "true",	 [RP_T_NUMBER] = "1",  [RP_T_STRING] = "x",
+		[RP_T_CPU] = "1",	 [RP_T_BYTES] = "1Gi", [RP_T_DURATION] = "10s",
+		[RP_T_AMOUNT] = "1",	 [RP_T_CPULIST] = "0", [RP_T_ANY] = "{}",
+		[RP_T_FREQ] = "1000000",
+	};
+	switch (key->type) {
+	case RP_T_INT:
+		(void)buf_printf(out, "%lld", (long long)plain_int(key));
+		return;
+	case RP_T_ENUM:
+		(void)buf_printf(out, "\"%.*s\"", (int)strcspn(key->choices, "|"), key->choices);
+		return;
+	case RP_T_MAP:
+		put_members(schema, key->path, depth, out);
+		return;
+	case RP_T_LIST:
+		put_list(schema, key, depth, out);
+		return;
+	default:
+		(void)buf_add_str(out, key->type < sizeof plain / sizeof *plain && plain[key->type]
+					       ? plain[key->type]
+					       : "{}");
+	}
+}
+
+static void put_list(const struct rp_schema *schema, const struct rp_key *key, unsigned depth,
+		     struct buf *out)
+{
+	_free_ char *path = str_printf("%s[]", key->path);
+	const struct rp_key *item = path ? row_of(schema, path) : NULL;
+	(void)buf_add_str(out, "[");
+	if ((key->flags & RP_KEY_NON_EMPTY) && depth < NEST_MAX && path) {
+		if (item)
+			put_value(schema, item, depth + 1, out);
+		else
+			put_members(schema, path, depth + 1, out);
+	}
+	(void)buf_add_str(out, "]");
+}
+
+static void put_members(const struct rp_schema *schema, const char *parent, unsigned depth,
+			struct buf *out)
+{
+	const char *between = "";
+	(void)buf_add_str(out, "{");
+	for (uint32_t i = 0; depth < NEST_MAX && i < schema->n_keys; i++) {
+		const struct rp_key *key = &schema->keys[i];
+		const char *leaf = leaf_of(key, parent);
+		if (!leaf || !(key->flags & RP_KEY_REQUIRED))
+			continue;
+		(void)buf_printf(out, "%s%s: ", between, leaf);
+		put_value(schema, key, depth + 1, out);
+		between = ", ";
+	}
+	(void)buf_add_str(out, "}");
+}
+
+/* Most policies cannot start when nothing is reserved, whatever their tables say. */
+static bool is_reserve(const struct rp_schema *schema, const struct rp_key *key)
+{
+	return str_eq(key->path, "reservedResources") && key->type == RP_T_MAP &&
+	       row_of(schema, "reservedResources.cpu");
+}
+
+static void put_required(const struct check *c, struct buf *out)
+{
+	for (uint32_t i = 0; c->schema && i < c->schema->n_keys; i++) {
+		const struct rp_key *key = &c->schema->keys[i];
+		if (is_reserve(c->schema, key)) {
+			(void)buf_add_str(out, "  reservedResources: {cpu: 1}\n");
+		} else if ((key->flags & RP_KEY_REQUIRED) && leaf_of(key, "")) {
+			(void)buf_printf(out, "  %s: ", key->path);
+			put_value(c->schema, key, 1, out);
+			(void)buf_add_str(out, "\n");
+		}
+	}
+}
+
+/* ---- from a file --------------------------------------------------------------------------------------------------- */
+
+static int read_text(const char *path, char **ret, struct err *err)
+{
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_free_ char *text = malloc(CONF_FILE_MAX + 1);
+	size_t len = 0;
+	if (fd < 0 || !text)
+		return err_errno(err, fd < 0 ? -errno : -ENOMEM, "%s", path);
+	while (len <= CHECK_CONFIG_MAX) {
+		ssize_t n = read(fd, text + len, CHECK_CONFIG_MAX + 1 - len);
+		if (n < 0)
+			return err_errno(err, -errno, "%s", path);
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	if (len > CHECK_CONFIG_MAX)
+		return err_set(err, -EFBIG, "%s: more than %u bytes", path, CHECK_CONFIG_MAX);
+	text[len] = '\0';
+	*ret = TAKE(text);
+	return 0;
+}
+
+/* A whole rp.conf has the module's name at its top; anything else is taken for the section alone. */
+static bool is_whole(const struct check *c, const char *text)
+{
+	struct fragment *f = NULL;
+	rp_cfg root = NULL;
+	if (fragment_parse(text, &f, &root, NULL) || !root)
+		return false;
+	bool whole = false;
+	for (uint32_t i = 0; i < conf_count(root); i++)
+		whole = whole || str_eq(conf_key(root, i), c->o->name);
+	fragment_free(f);
+	return whole;
+}
+
+static int put_file(const struct check *c, const char *more, struct buf *out, struct err *err)
+{
+	_free_ char *text = NULL;
+	int r = read_text(c->o->config, &text, err);
+	if (r)
+		return r;
+	if (is_whole(c, text)) {
+		buf_reset(out);
+		return *more ? err_set(err, -ENOTSUP, "%s is a whole rp.conf", c->o->config)
+			     : buf_add_str(out, text);
+	}
+	for (const char *p = text; *p;) {
+		size_t n = strcspn(p, "\n");
+		(void)buf_printf(out, "  %.*s\n", (int)n, p);
+		p += n + (p[n] == '\n');
+	}
+	return out->failed;
+}
+
+/* ---- loading ------------------------------------------------------------------------------------------------------- */
+
+static enum conf_found find_schema(void *ctx, const char *module, const struct rp_schema **ret)
+{
+	const struct check *c = ctx;
+	if (!str_eq(module, c->o->name))
+		return CONF_NO_MODULE;
+	if (!c->schema)
+		return CONF_NO_SCHEMA;
+	*ret = c->schema;
+	return CONF_SCHEMA;
+}
+
+static int put_text(const struct check *c, const char *more, struct buf *out, struct err *err)
+{
+	const char *name = c->o->name;
+	int r = 0;
+	if (c->module->kinds & RP_KIND_POLICY)
+		(void)buf_printf(out, "policy: %s\n%s:\n", name, name);
+	else
+		(void)buf_printf(out, "controllers: [%s]\n%s:\n", name, name);
+	if (c->o->config)
+		r = put_file(c, more, out, err);
+	else
+		put_required(c, out);
+	(void)buf_add_str(out, more);
+	return r ? r : out->failed;
+}
+
+int config_load_with(const struct check *c, const char *more, struct conf **ret, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf text = BUF_INIT;
+	int r = put_text(c, more, &text, err);
+	if (r)
+		return r;
+	_free_ struct conf_errors *errs = malloc(sizeof *errs);
+	if (!errs)
+		return err_errno(err, -ENOMEM, "configuration");
+	conf_errors_init(errs);
+	const struct conf_schemas schemas = {.ctx = (void *)(uintptr_t)c, .find = find_schema};
+	const struct conf_source source = {.name = c->o->config ? c->o->config : "rp.conf",
+					   .text = buf_text(&text),
+					   .len = buf_len(&text)};
+	r = conf_parse(&source, 1, &schemas, ret, errs);
+	return r ? conf_errors_to_err(errs, r, err) : 0;
+}
+
+int config_load(const struct check *c, struct conf **ret, struct err *err)
+{
+	return config_load_with(c, "", ret, err);
+}

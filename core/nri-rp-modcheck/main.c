@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp-modcheck: options, the list of what to run, and each case in a child. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/host/crumb.h"
+#include "core/host/trial.h"
+#include "core/nri-rp-modcheck/check.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define EXIT_USAGE 2
+#define FAST_MS 10000u
+#define SLOW_MS 30000u
+#define OUTPUT_MAX (8u << 20)
+#define WRITTEN_SHOWN 4000u /* bytes of what a module wrote to its standard output */
+#define LOG_SILENT ((enum log_level)0)
+
+static const struct check_group *const groups[] = {&static_cases, &life_cases, &place_cases};
+#define N_GROUPS (sizeof groups / sizeof *groups)
+
+/* ---- for cases ----------------------------------------------------------------------------------------------------- */
+
+void check_note(struct check *c, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)buf_vprintf(c->out, fmt, ap);
+	va_end(ap);
+	(void)buf_add_str(c->out, "\n");
+}
+
+int check_skip(struct check *c, const char *fmt, ...)
+{
+	va_list ap;
+	buf_reset(c->out);
+	va_start(ap, fmt);
+	(void)buf_vprintf(c->out, fmt, ap);
+	va_end(ap);
+	return CHECK_SKIPPED;
+}
+
+/* ---- one case ------------------------------------------------------------------------------------------------------ */
+
+struct run {
+	const struct options *o;
+	struct machines machines;
+	struct report report;
+	struct crumb *crumb;
+	uint32_t kinds; /* of the module; 0 until it could be loaded */
+	char closed[256]; /* the gate that failed: nothing behind it makes sense */
+	unsigned planned;
+	bool counting; /* only to know how many there will be */
+};
+
+struct job {
+	struct run *run;
+	const struct check_case *what;
+	struct check check;
+	int written; /* what goes to stdout and stderr */
+};
+
+static int load(struct job *j, struct err *err)
+{
+	struct check *c = &j->check;
+	const char *dir = c->o->dir;
+	int r = loader_new(&dir, 1, loader_default_flags(), j->run->crumb, &c->loader, err);
+	r = r ? r : loader_open(c->loader, c->o->name, &c->module, err);
+	r = r ? r : module_schema(c->loader, c->module, &c->schema, err);
+	if (!r && !(j->what->flags & CASE_NO_CONFIG))
+		r = config_load(c, &c->conf, err);
+	return r;
+}
+
+static int run_child(void *arg, struct buf *out, struct err *err)
+{
+	struct job *j = arg;
+	j->check.out = out;
+	log_set_level(LOG_SILENT);
+	if (dup2(j->written, STDOUT_FILENO) < 0 || dup2(j->written, STDERR_FILENO) < 0)
+		return err_errno(err, -errno, "standard output");
+	int r = j->what->flags & CASE_FILE ? 0 : load(j, err);
+	r = r ? r : j->what->fn(&j->check, err);
+	/* positive results of a rig are refusals that a case did not expect */
+	if (r > 0 && r != CHECK_SKIPPED)
+		r = -EPROTO;
+	(void)fflush(NULL);
+	j->check.conf = conf_free(j->check.conf);
+	j->check.loader = loader_free(j->check.loader);
+	return r;
+}
+
+/* A rule of the border, and the first thing to look at when it crashed. */
+static void read_written(const struct job *j, struct buf *ret)
+{
+	char text[WRITTEN_SHOWN];
+	ssize_t n = pread(j->written, text, sizeof text, 0);
+	if (n > 0)
+		(void)buf_printf(ret, "written to standard output or error: %.*s", (int)n, text);
+}
+
+static void judge(struct job *j, const char *name, const struct trial_result *res)
+{
+	_cleanup_(buf_fini) struct buf notes = BUF_INIT, written = BUF_INIT;
+	struct run *run = j->run;
+	bool done = res->outcome == TRIAL_DONE;
+	read_written(j, &written);
+	if (res->data)
+		(void)buf_add(&notes, res->data, res->size);
+	if (done && res->code == CHECK_SKIPPED) {
+		report_case(&run->report, name, VERDICT_SKIPPED, buf_text(&notes), "",
+			    res->took_us);
+		return;
+	}
+	if (done && !buf_len(&written)) {
+		report_case(&run->report, name, VERDICT_PASSED, "", buf_text(&notes), res->took_us);
+		return;
+	}
+	if (buf_len(&written) && !done)
+		(void)buf_printf(&notes, "%s", buf_text(&written));
+	report_case(&run->report, name, VERDICT_FAILED, done ? buf_text(&written) : res->err.text,
+		    buf_text(&notes), res->took_us);
+	if (j->what->flags & CASE_GATE)
+		(void)snprintf(run->closed, sizeof run->closed, "%s", name);
+}
+
+static int run_case(struct run *run, const struct check_case *what, const char *name,
+		    struct machine *machine, uint64_t seed)
+{
+	struct err err = ERR_INIT;
+	struct trial_result res;
+	int r = machine ? machine_make(machine, &err) : 0;
+	_close_ int written = memfd_create("written", MFD_CLOEXEC);
+	struct job job = {run, what, {.o = run->o, .machine = machine, .seed = seed}, written};
+	uint32_t ms = what->flags & CASE_SLOW ? SLOW_MS : FAST_MS;
+	struct trial_spec spec = {.what = name,
+				  .fn = run_child,
+				  .arg = &job,
+				  .limits = {ms, ms / 1000, UINT64_C(1) << 30, OUTPUT_MAX, 0},
+				  .crumb = run->crumb,
+				  .keep_fds = {written},
+				  .n_keep_fds = 1};
+	(void)fflush(NULL); /* or the child writes it again */
+	r = r ? r : written < 0 ? -errno : trial_run(&spec, &res, &err);
+	if (r) {
+		(void)fprintf(stderr, "nri-rp-modcheck: %s: %s\n", name, err_text(&err, r));
+		return r;
+	}
+	judge(&job, name, &res);
+	trial_result_fini(&res);
+	return 0;
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------------- */
+
+static int offer(struct run *run, const struct check_case *what, struct machine *machine,
+		 bool seeded, uint64_t seed)
+{
+	char name[256], number[32] = "";
+	bool gate = what->flags & CASE_GATE;
+	if (seeded)
+		(void)snprintf(number, sizeof number, " seed %llu", (unsigned long long)seed);
+	(void)snprintf(name, sizeof name, "%s%s%s%s", what->name,
+		       machine && !(what->flags & CASE_SMALL) ? " " : "",
+		       machine && !(what->flags & CASE_SMALL) ? machine->name : "", number);
+	if (!gate && run->o->has_cases && regexec(&run->o->cases, name, 0, NULL, 0) != 0)
+		return 0;
+	if (run->counting) {
+		run->planned++;
+		return 0;
+	}
+	if (run->closed[0] && !(what->flags & CASE_FILE)) {
+		char why[288];
+		(void)snprintf(why, sizeof why, "%s failed", run->closed);
+		report_case(&run->report, name, VERDICT_SKIPPED, why, "", 0);
+		return 0;
+	}
+	return run_case(run, what, name, machine, seed);
+}
+
+static int offer_seeds(struct run *run, const struct check_case *what, struct machine *machine)
+{
+	bool seeded = what->flags & CASE_SEEDS;
+	unsigned n = seeded && !run->o->reproduce ? CHECK_SEEDS : 1;
+	int r = 0;
+	for (unsigned i = 0; !r && i < n; i++)
+		r = offer(run, what, machine, seeded, run->o->seed + i);
+	return r;
+}
+
+static int offer_machines(struct run *run, const struct check_case *what)
+{
+	struct machines *m = &run->machines;
+	int r = 0;
+	if (what->kinds && run->kinds && !(what->kinds & run->kinds))
+		return 0;
+	if (what->flags & CASE_LARGEST)
+		return offer_seeds(run, what, machines_largest(m));
+	if (what->flags & CASE_SMALL)
+		return offer_seeds(run, what, machines_middle(m));
+	if (!(what->flags & CASE_MACHINES))
+		return offer_seeds(run, what, NULL);
+	for (unsigned i = 0; !r && i < m->n; i++)
+		r = offer_seeds(run, what, &m->items[i]);
+	return r;
+}
+
+static int run_all(struct run *run)
+{
+	int r = 0;
+	for (unsigned g = 0; g < N_GROUPS; g++)
+		for (unsigned i = 0; !r && i < groups[g]->n; i++)
+			r = offer_machines(run, &groups[g]->cases[i]);
+	return r;
+}
+
+static void list_all(void)
+{
+	for (unsigned g = 0; g < N_GROUPS; g++)
+		for (unsigned i = 0; i < groups[g]->n; i++)
+			printf("%-26s %s\n", groups[g]->cases[i].name, groups[g]->cases[i].about);
+}
+
+/* What the file says it is decides which cases there are; a file that says nothing gets those of policies. */
+static uint32_t kinds_of(const char *path)
+{
+	struct note_facts facts;
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || note_read(fd, path, &facts, NULL))
+		return RP_KIND_POLICY;
+	return facts.note.kinds;
+}
+
+static int check_module(const struct options *o)
+{
+	struct err err = ERR_INIT;
+	char path[CHECK_DIR_MAX + 8];
+	struct run run = {.o = o, .kinds = kinds_of(o->path)};
+	int status = 1, r = machines_init(&run.machines, o->machines, &err);
+	(void)snprintf(path, sizeof path, "%s/crumb", run.machines.dir);
+	r = r ? r : crumb_open(path, &run.crumb, &err);
+	if (r) {
+		(void)fprintf(stderr, "nri-rp-modcheck: %s\n", err_text(&err, r));
+	} else {
+		run.counting = true;
+		(void)run_all(&run);
+		run.counting = false;
+		report_begin(&run.report, o, run.planned);
+		r = run_all(&run);
+		status = report_end(&run.report);
+	}
+	crumb_close(run.crumb);
+	machines_fini(&run.machines);
+	return r ? 1 : status;
+}
+
+/* ---- options ------------------------------------------------------------------------------------------------------- */
+
+enum {
+	OPT_MACHINES = 256,
+	OPT_SEED,
+	OPT_CASES,
+	OPT_REPRODUCE,
+	OPT_CONFIG,
+	OPT_STRICT,
+	OPT_JSON,
+	OPT_LIST,
+	OPT_VERSION,
+	OPT_HELP
+};
+
+static const struct {
+	struct option option;
+	const char *argument, *help;
+} table[] = {
+	{{"machines", required_argument, NULL, OPT_MACHINES},
+	 "DIR",
+	 "recorded machines instead of made-up ones: folders with sys/ and proc/"},
+	{{"seed", required_argument, NULL, OPT_SEED}, "N", "first seed of random cases, default 1"},
+	{{"cases", required_argument, NULL, OPT_CASES},
+	 "RE",
+	 "only cases whose name has a match of this extended regular expression"},
+	{{"reproduce", required_argument, NULL, OPT_REPRODUCE},
+	 "SEED",
+	 "this seed alone, with every request shown"},
+	{{"config", required_argument, NULL, OPT_CONFIG},
+	 "FILE",
+	 "the module's section of rp.conf, or a whole rp.conf"},
+	{{"strict-time", no_argument, NULL, OPT_STRICT}, NULL, "slow is wrong"},
+	{{"json", no_argument, NULL, OPT_JSON}, NULL, "one JSON document instead of TAP"},
+	{{"list", no_argument, NULL, OPT_LIST}, NULL, "list the cases and exit"},
+	{{"version", no_argument, NULL, OPT_VERSION}, NULL, "print the version and exit"},
+	{{"help", no_argument, NULL, OPT_HELP}, NULL, "print this and exit"},
+};
+#define N_OPTIONS (sizeof table / sizeof *table)
+
+static void help(void)
+{
+	printf("Usage: nri-rp-modcheck [OPTION]… MODULE.so\n"
+	       "Proves a module of nri-rp without a cluster.\n\n");
+	for (unsigned i = 0; i < N_OPTIONS; i++) {
+		char left[40];
+		(void)snprintf(left, sizeof left, "--%s%s%s", table[i].option.name,
+			       table[i].argument ? " " : "",
+			       table[i].argument ? table[i].argument : "");
+		printf("  %-20s %s\n", left, table[i].help);
+	}
+	printf("\nExit status: 0 all passed, 1 something failed, 2 wrong usage.\n"
+	       "See nri-rp-modcheck(1), nri-rp-module(7).\n");
+}
+
+static int __attribute__((format(printf, 1, 2))) usage(const char *fmt, ...)
+{
+	va_list ap;
+	(void)fprintf(stderr, "nri-rp-modcheck: ");
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "\nTry nri-rp-modcheck --help.\n");
+	return EXIT_USAGE;
+}
+
+/* 0, or an exit status + 1. */
+static int take(struct options *o, int opt)
+{
+	switch (opt) {
+	case OPT_MACHINES:
+		o->machines = optarg;
+		return 0;
+	case OPT_REPRODUCE:
+		o->reproduce = true;
+		/* fallthrough */
+	case OPT_SEED:
+		return str_to_u64(optarg, &o->seed) ? 1 + usage("%s is no seed", optarg) : 0;
+	case OPT_CASES:
+		o->has_cases = true;
+		return regcomp(&o->cases, optarg, REG_EXTENDED | REG_NOSUB)
+			       ? 1 + usage("%s is no regular expression", optarg)
+			       : 0;
+	case OPT_CONFIG:
+		o->config = optarg;
+		return 0;
+	case OPT_STRICT:
+		o->strict_time = true;
+		return 0;
+	case OPT_JSON:
+		o->json = true;
+		return 0;
+	case OPT_LIST:
+		list_all();
+		return 1;
+	case OPT_VERSION:
+		puts("nri-rp-modcheck " NRI_RP_VERSION);
+		return 1;
+	case OPT_HELP:
+		help();
+		return 1;
+	default:
+		return 1 + usage("wrong option");
+	}
+}
+
+static int take_module(struct options *o, const char *path)
+{
+	if (!realpath(path, o->path))
+		return usage("%s: no such file", path);
+	char *slash = strrchr(o->path, '/');
+	size_t len = strlen(slash + 1);
+	if (!str_has_suffix(slash, ".so") || len < 4 || len - 3 >= sizeof o->name)
+		return usage("%s: a module is called NAME.so", path);
+	(void)snprintf(o->dir, sizeof o->dir, "%.*s", slash == o->path ? 1 : (int)(slash - o->path),
+		       o->path);
+	(void)snprintf(o->name, sizeof o->name, "%.*s", (int)(len - 3), slash + 1);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.seed = 1};
+	struct option options[N_OPTIONS + 1] = {{0}};
+	int opt, r = 0;
+	for (unsigned i = 0; i < N_OPTIONS; i++)
+		options[i] = table[i].option;
+	opterr = 0;
+	while (!r && (opt = getopt_long(argc, argv, "", options, NULL)) != -1)
+		r = take(&o, opt);
+	if (!r && optind != argc - 1)
+		r = 1 + usage(optind < argc ? "one module at a time" : "which module?");
+	if (!r)
+		r = take_module(&o, argv[optind]);
+	else
+		r--;
+	if (!r && o.path[0] && optind == argc - 1)
+		r = check_module(&o);
+	if (o.has_cases)
+		regfree(&o.cases);
+	return r;
+}
