@@ -218,7 +218,7 @@ void instance_drop_fragments(struct instance *i)
 	}
 }
 
-static rp_cfg c_parse(void *ctx, const char *text, int32_t *ret_code)
+static rp_cfg c_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
 {
 	struct instance *i = ctx;
 	uint64_t txn = cache_running_txn(i->env->cache);
@@ -232,7 +232,7 @@ static rp_cfg c_parse(void *ctx, const char *text, int32_t *ret_code)
 	if (ret_code)
 		*ret_code = r;
 	if (r) {
-		i->failed = err;
+		(void)err_set(&i->failed, r, "%s: %s", what, err.text);
 		return NULL;
 	}
 	f->next = i->fragments;

@@ -100,9 +100,10 @@ struct rp_host_config {
 	/*
 	 * Reads text that is no configuration but looks like one: the YAML or JSON of an annotation, a map at the top. The tree takes all
 	 * getters and is valid until the callback returns. NULL when the text is empty, and when it is malformed or over a limit of
-	 * the host; then fail() has been called with what is wrong and where, and *ret_code (may be NULL) is negative, 0 otherwise.
+	 * the host; then fail() has been called with `what` ("annotation x"), what is wrong and where, and *ret_code (may be NULL)
+	 * is negative, 0 otherwise.
 	 */
-	rp_cfg (*parse)(void *ctx, const char *text, int32_t *ret_code);
+	rp_cfg (*parse)(void *ctx, const char *what, const char *text, int32_t *ret_code);
 };
 
 #define RP_FREQ_MIN (-1)

@@ -126,6 +126,7 @@ int32_t irq_each(const struct modhost *h, irq_found found, void *arg)
 struct order_claim {
 	char **patterns;
 	uint32_t n;
+	bool strict;
 	struct rp_idset cpus;
 };
 
@@ -133,8 +134,8 @@ struct order_claim {
 struct order {
 	uint32_t refs;
 	bool active;
-	struct order_claim *claims;
-	uint32_t n_claims;
+	struct order_claim *claims, *masks;
+	uint32_t n_claims, n_masks;
 	char **controllable;
 	uint32_t n_controllable;
 	struct rp_idset sink, isolate, allowed;
@@ -147,13 +148,19 @@ static void free_texts(char **texts, uint32_t n)
 	free(texts);
 }
 
+static void free_claims(struct order_claim *claims, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		free_texts(claims[i].patterns, claims[i].n);
+	free(claims);
+}
+
 static struct order *order_unref(struct order *o)
 {
 	if (!o || --o->refs)
 		return NULL;
-	for (uint32_t i = 0; i < o->n_claims; i++)
-		free_texts(o->claims[i].patterns, o->claims[i].n);
-	free(o->claims);
+	free_claims(o->claims, o->n_claims);
+	free_claims(o->masks, o->n_masks);
 	free_texts(o->controllable, o->n_controllable);
 	free(o);
 	return NULL;
@@ -172,6 +179,31 @@ static char **copy_texts(const struct irq_patterns *from)
 	return texts;
 }
 
+static bool copy_claim(const struct irq_claim *from, struct order_claim *ret)
+{
+	ret->n = from->patterns.n;
+	rp_idset_copy(&ret->cpus, from->cpus);
+	ret->patterns = copy_texts(&from->patterns);
+	return ret->patterns != NULL;
+}
+
+static bool copy_claims(const struct irq_wish *w, struct order *o)
+{
+	o->claims = calloc(w->n_claims + 1u, sizeof *o->claims);
+	o->masks = calloc(w->n_masks + 1u, sizeof *o->masks);
+	if (!o->claims || !o->masks)
+		return false;
+	for (; o->n_claims < w->n_claims; o->n_claims++)
+		if (!copy_claim(&w->claims[o->n_claims], &o->claims[o->n_claims]))
+			return false;
+	for (; o->n_masks < w->n_masks; o->n_masks++) {
+		o->masks[o->n_masks].strict = w->masks[o->n_masks].strict;
+		if (!copy_claim(&w->masks[o->n_masks].of, &o->masks[o->n_masks]))
+			return false;
+	}
+	return true;
+}
+
 static struct order *order_new(const struct irq_wish *w)
 {
 	struct order *o = calloc(1, sizeof *o);
@@ -182,19 +214,9 @@ static struct order *order_new(const struct irq_wish *w)
 	rp_idset_copy(&o->sink, w->sink);
 	rp_idset_copy(&o->isolate, w->isolate);
 	rp_idset_copy(&o->allowed, w->allowed);
-	o->claims = calloc(w->n_claims + 1u, sizeof *o->claims);
 	o->controllable = copy_texts(&w->controllable);
 	o->n_controllable = o->controllable ? w->controllable.n : 0;
-	bool ok = o->claims && o->controllable;
-	for (uint32_t i = 0; ok && i < w->n_claims; i++) {
-		struct order_claim *c = &o->claims[i];
-		rp_idset_copy(&c->cpus, w->claims[i].cpus);
-		c->patterns = copy_texts(&w->claims[i].patterns);
-		ok = c->patterns != NULL;
-		c->n = ok ? w->claims[i].patterns.n : 0;
-		o->n_claims = i + 1;
-	}
-	return ok ? o : order_unref(o);
+	return o->controllable && copy_claims(w, o) ? o : order_unref(o);
 }
 
 static bool same_texts(const struct irq_patterns *a, char *const *b, uint32_t n)
@@ -205,16 +227,24 @@ static bool same_texts(const struct irq_patterns *a, char *const *b, uint32_t n)
 	return same;
 }
 
+static bool same_claim(const struct order_claim *a, const struct irq_claim *b)
+{
+	return rp_ids_equal(rp_ids_of(&a->cpus), b->cpus) &&
+	       same_texts(&b->patterns, a->patterns, a->n);
+}
+
 static bool same_order(const struct order *o, const struct irq_wish *w)
 {
 	bool same = o->active == w->active && o->n_claims == w->n_claims &&
-		    rp_ids_equal(rp_ids_of(&o->sink), w->sink) &&
+		    o->n_masks == w->n_masks && rp_ids_equal(rp_ids_of(&o->sink), w->sink) &&
 		    rp_ids_equal(rp_ids_of(&o->isolate), w->isolate) &&
 		    rp_ids_equal(rp_ids_of(&o->allowed), w->allowed) &&
 		    same_texts(&w->controllable, o->controllable, o->n_controllable);
 	for (uint32_t i = 0; same && i < o->n_claims; i++)
-		same = rp_ids_equal(rp_ids_of(&o->claims[i].cpus), w->claims[i].cpus) &&
-		       same_texts(&w->claims[i].patterns, o->claims[i].patterns, o->claims[i].n);
+		same = same_claim(&o->claims[i], &w->claims[i]);
+	for (uint32_t i = 0; same && i < o->n_masks; i++)
+		same = o->masks[i].strict == w->masks[i].strict &&
+		       same_claim(&o->masks[i], &w->masks[i].of);
 	return same;
 }
 
@@ -279,6 +309,32 @@ static bool matches(const struct back *b, char *const *patterns, uint32_t n, uin
 	return false;
 }
 
+/* Takes masked CPUs away from those that claim an interrupt, or from the allowed ones when nobody does. False: no mask is about it. */
+static bool mask(const struct job *j, uint32_t number, const char *description,
+		 struct rp_idset *claimed)
+{
+	const struct order *o = j->order;
+	struct rp_idset to;
+	bool any = false;
+	rp_idset_copy(&to, rp_ids_of(&o->allowed));
+	if (!rp_ids_empty(rp_ids_of(claimed)))
+		rp_idset_and(&to, rp_ids_of(&to), rp_ids_of(claimed));
+	for (uint32_t i = 0; i < o->n_masks; i++) {
+		const struct order_claim *m = &o->masks[i];
+		struct rp_idset off;
+		if (!matches(&j->owner->back, m->patterns, m->n, number, description))
+			continue;
+		any = true;
+		rp_idset_copy(&off, rp_ids_of(&m->cpus));
+		if (!m->strict)
+			rp_idset_andnot(&off, rp_ids_of(&off), rp_ids_of(claimed));
+		rp_idset_andnot(&to, rp_ids_of(&to), rp_ids_of(&off));
+	}
+	if (any)
+		rp_idset_copy(claimed, rp_ids_of(&to));
+	return any;
+}
+
 /* Where an interrupt should be that is on `now`; false: it may stay. */
 static bool target(const struct job *j, uint32_t number, const char *description, struct rp_ids now,
 		   struct rp_idset *ret)
@@ -290,7 +346,7 @@ static bool target(const struct job *j, uint32_t number, const char *description
 		if (matches(&j->owner->back, c->patterns, c->n, number, description))
 			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
 	}
-	if (!rp_ids_empty(rp_ids_of(ret)))
+	if (mask(j, number, description, ret) || !rp_ids_empty(rp_ids_of(ret)))
 		return true;
 	if (!rp_ids_empty(rp_ids_of(&o->sink))) {
 		rp_idset_copy(ret, rp_ids_of(&o->sink));

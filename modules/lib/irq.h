@@ -28,6 +28,12 @@ struct irq_claim {
 	struct rp_ids cpus; /* empty: as if it were not there */
 };
 
+/* The CPUs that interrupts are kept off. */
+struct irq_mask {
+	struct irq_claim of;
+	bool strict; /* even if these CPUs are claimed for the interrupt */
+};
+
 /* What is wanted. Nothing of it is kept beyond the call. */
 struct irq_wish {
 	bool active; /* false: nobody has rules (any more) */
@@ -35,6 +41,8 @@ struct irq_wish {
 	uint32_t n_claims;
 	struct rp_ids sink, isolate, allowed;
 	struct irq_patterns controllable; /* globs; none: all */
+	const struct irq_mask *masks;
+	uint32_t n_masks;
 };
 
 struct irq;

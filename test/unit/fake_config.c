@@ -243,7 +243,7 @@ static struct rp_cfg_node *copy_node(struct fake_host *f, rp_cfg from, const cha
 	return n;
 }
 
-static rp_cfg cfg_parse(void *ctx, const char *text, int32_t *ret_code)
+static rp_cfg cfg_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
 {
 	struct fake_host *f = ctx;
 	struct fragment *fragment;
@@ -255,7 +255,8 @@ static rp_cfg cfg_parse(void *ctx, const char *text, int32_t *ret_code)
 	if (ret_code)
 		*ret_code = r;
 	if (r) {
-		(void)cfg_fail_at(f, NULL, r, err.text);
+		fake_out_clear(&f->error);
+		fake_print(&f->error, "%s: %s", what, err.text);
 		return NULL;
 	}
 	if (root)

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/topology-aware/ta.h"
+
+#define SCHED_KEY "scheduling-class" TA_DOMAIN
+#define CLASS_KEY "cpu-class" TA_DOMAIN
+
+/* ---- scheduling classes ----------------------------------------------------------------------------------------------- */
+
+static int32_t find_sched(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	const struct settings *s = &inst->plan->settings;
+	const struct modhost *h = &inst->h;
+	const char *name = h->cache->annotation(h->ctx, info->ctr, SCHED_KEY, NULL);
+	for (uint32_t i = 0; name && i < s->n_sched; i++)
+		if (strcmp(s->sched[i].name, name) == 0)
+			return (int32_t)i;
+	if (name)
+		modhost_log(h, RP_LOG_WARNING, info->ctr,
+			    "annotation " SCHED_KEY ": there is no scheduling class \"%.64s\"",
+			    name);
+	for (uint32_t i = 0; !name && i < s->n_sched_ns; i++)
+		if (strcmp(s->sched_ns[i].namespace, info->pod_namespace) == 0)
+			return s->sched_ns[i].class;
+	return name || info->qos >= N_QOS ? NO_SCHED : s->sched_qos[info->qos];
+}
+
+/* A field that the runtime does not take is left out, the container goes on. */
+int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct request *r)
+{
+	const struct modhost *h = &inst->h;
+	if (r->sched == NO_SCHED || r->info.state != RP_STATE_CREATING)
+		return 0;
+	const struct sched_class *c = &inst->plan->settings.sched[r->sched];
+	for (uint32_t field = 0; field <= RP_F_SCHED_PERIOD; field++) {
+		if (!(c->has & SCHED_HAS(field)))
+			continue;
+		int32_t e = h->cache->set_int(h->ctx, txn, r->info.ctr, field, c->value[field]);
+		if (e == -RP_ENOMEM)
+			return e;
+		if (e)
+			modhost_log(h, RP_LOG_WARNING, r->info.ctr,
+				    "scheduling class %s: a value of %lld is not taken", c->name,
+				    (long long)c->value[field]);
+	}
+	modhost_note(h, r->info.ctr, "scheduling class %s", c->name);
+	return 0;
+}
+
+/* ---- CPU classes ---------------------------------------------------------------------------------------------------------- */
+
+static int32_t find_class(struct rp_instance *inst, struct request *r)
+{
+	const struct settings *s = &inst->plan->settings;
+	const struct modhost *h = &inst->h;
+	uint32_t scope = 0;
+	const char *name = h->cache->annotation(h->ctx, r->info.ctr, CLASS_KEY, &scope);
+	bool own = name && scope == RP_SCOPE_CONTAINER;
+	if (r->info.qos != RP_QOS_GUARANTEED)
+		return own ? modhost_fail(h, -RP_EINVAL,
+					  "CPU class \"%.64s\" is invalid for non-Guaranteed QoS "
+					  "class",
+					  name)
+			   : 0;
+	if (!name) {
+		r->class = r->full ? s->exclusive_class : CPUCLASS_NONE;
+		return 0;
+	}
+	uint32_t class = s->classes ? cpuclass_find(s->classes, name) : CPUCLASS_NONE;
+	if (!r->full)
+		return own ? modhost_fail(h, -RP_EINVAL,
+					  "CPU class \"%.64s\" is invalid without exclusive CPUs",
+					  name)
+			   : 0;
+	if (class == CPUCLASS_NONE)
+		return modhost_fail(h, -RP_EINVAL, "there is no CPU class \"%.64s\"", name);
+	r->class = class;
+	return 0;
+}
+
+int32_t classes_of(struct rp_instance *inst, struct request *r)
+{
+	r->sched = find_sched(inst, &r->info);
+	return find_class(inst, r);
+}
+
+int32_t classes_configure(struct rp_instance *inst)
+{
+	static const struct cpuclass_defs none;
+	const struct settings *s = &inst->plan->settings;
+	if (!s->classes && !inst->classes)
+		return 0;
+	if (!inst->classes)
+		inst->classes = cpuclass_new(&inst->h);
+	if (!inst->classes)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	inst->ledger.classes_changed = true;
+	return cpuclass_configure(inst->classes, s->classes ? s->classes : &none,
+				  rp_ids_of(&inst->plan->allowed));
+}
+
+void classes_apply(struct rp_instance *inst)
+{
+	const struct rp_plan *p = inst->plan;
+	if (!inst->classes || !inst->ledger.classes_changed)
+		return;
+	inst->ledger.classes_changed = false;
+	cpuclass_use(inst->classes, p->settings.shared_class, rp_ids_of(&p->allowed));
+	cpuclass_use(inst->classes, p->settings.reserved_class, rp_ids_of(&p->reserved));
+	for (uint32_t i = 0; p->settings.pin_cpu && i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
+			if (g->exclusive && g->class != CPUCLASS_NONE)
+				cpuclass_use(inst->classes, g->class, cpus_ids(g->exclusive));
+	cpuclass_commit(inst->classes);
+}

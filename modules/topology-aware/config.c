@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "modules/topology-aware/ta.h"
+
+/* From linux/ioprio.h, which not all kernels' headers have with all of it. */
+enum { IO_NONE, IO_RT, IO_BE, IO_IDLE };
+
+#define LEVELS "system|package|die|numa|l3cache"
+#define PRIORITIES "high|normal|low|none"
+
+static const struct rp_key keys[] = {
+	{.path = "pinCPU",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Containers are confined to the CPUs chosen for them and get CPU shares."},
+	{.path = "pinMemory",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Containers are confined to the memory nodes chosen for them."},
+	{.path = "preferIsolatedCPUs",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Exclusive CPUs are taken from those that the kernel isolates, if there are "
+		"enough."},
+	{.path = "preferSharedCPUs",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Guaranteed containers share CPUs too, unless annotated otherwise."},
+	{.path = "colocatePods",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Containers of a pod are placed next to each other."},
+	{.path = "colocateNamespaces",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Containers of a namespace are placed next to each other."},
+	{.path = "reservedPoolNamespaces",
+	 .type = RP_T_LIST,
+	 .doc = "Namespaces whose containers run on the reserved CPUs, besides kube-system."},
+	{.path = "reservedPoolNamespaces[]", .type = RP_T_STRING, .doc = "A name or a pattern."},
+	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
+	{.path = "availableResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "CPUs that containers may use, as a set; by default all."},
+	{.path = "availableResources.memory",
+	 .type = RP_T_ANY,
+	 .doc = "Accepted for older configurations and not used."},
+	{.path = "reservedResources",
+	 .type = RP_T_MAP,
+	 .flags = RP_KEY_REQUIRED,
+	 .doc = "What is kept for the system's own containers."},
+	{.path = "reservedResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "CPUs that no ordinary container runs on: a set, or a quantity that is rounded "
+		"up to whole CPUs. At least one is needed."},
+	{.path = "reservedResources.memory",
+	 .type = RP_T_ANY,
+	 .doc = "Accepted for older configurations and not used."},
+	{.path = "defaultCPUPriority",
+	 .type = RP_T_STRING,
+	 .fallback = "none",
+	 .doc = "Which kind of CPUs containers prefer: high, normal, low, or none for any."},
+	{.path = "unlimitedBurstable",
+	 .type = RP_T_ENUM,
+	 .choices = LEVELS,
+	 .fallback = "package",
+	 .doc = "The part of the machine that Burstable containers without CPU limit should get "
+		"to share."},
+	{.path = "bestEffortOverflow",
+	 .type = RP_T_ENUM,
+	 .choices = "reserved|refuse",
+	 .fallback = "reserved",
+	 .doc = "Where containers that ask for nothing run while exclusive containers have all "
+		"other CPUs."},
+	{.path = "testHints",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Topology hints may be given by the annotation test.topologyhints, as if devices "
+		"had given them."},
+	{.path = "schedulingClasses", .type = RP_T_LIST, .doc = "Classes of kernel scheduling."},
+	{.path = "schedulingClasses[]", .type = RP_T_MAP, .doc = "A class."},
+	{.path = "schedulingClasses[].name",
+	 .type = RP_T_STRING,
+	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
+	 .doc = "Its name; of two of one name the first one counts."},
+	{.path = "schedulingClasses[].policy",
+	 .type = RP_T_ENUM,
+	 .choices = "|none|other|fifo|rr|batch|iso|idle|deadline",
+	 .doc = "Scheduling policy of the kernel."},
+	{.path = "schedulingClasses[].priority",
+	 .type = RP_T_INT,
+	 .min = 0,
+	 .max = 99,
+	 .doc = "Priority within the policy, for fifo and rr."},
+	{.path = "schedulingClasses[].flags",
+	 .type = RP_T_LIST,
+	 .doc = "Flags of sched_setattr(2)."},
+	{.path = "schedulingClasses[].flags[]",
+	 .type = RP_T_ENUM,
+	 .choices = "reset-on-fork|reclaim|dl-overrun|keep-policy|keep-params|util-clamp-min|util-"
+		    "clamp-max",
+	 .doc = "A flag."},
+	{.path = "schedulingClasses[].nice",
+	 .type = RP_T_INT,
+	 .min = -20,
+	 .max = 19,
+	 .doc = "Nice value, for other and batch."},
+	{.path = "schedulingClasses[].runtime",
+	 .type = RP_T_INT,
+	 .max = INT64_MAX / 1000,
+	 .doc = "Of deadline, in microseconds."},
+	{.path = "schedulingClasses[].deadline",
+	 .type = RP_T_INT,
+	 .max = INT64_MAX / 1000,
+	 .doc = "Of deadline, in microseconds."},
+	{.path = "schedulingClasses[].period",
+	 .type = RP_T_INT,
+	 .max = INT64_MAX / 1000,
+	 .doc = "Of deadline, in microseconds."},
+	{.path = "schedulingClasses[].ioClass",
+	 .type = RP_T_ENUM,
+	 .choices = "|none|rt|be|idle",
+	 .doc = "I/O scheduling class."},
+	{.path = "schedulingClasses[].ioPriority",
+	 .type = RP_T_INT,
+	 .min = 0,
+	 .max = 7,
+	 .doc = "Priority within the I/O class; 0 is the highest."},
+	{.path = "namespaceSchedulingClasses",
+	 .type = RP_T_MAP,
+	 .doc = "Scheduling classes of the containers of namespaces."},
+	{.path = "namespaceSchedulingClasses.*",
+	 .type = RP_T_STRING,
+	 .doc = "A class for the namespace that the key names."},
+	{.path = "podQoSSchedulingClasses",
+	 .type = RP_T_MAP,
+	 .doc = "Scheduling classes of the other containers, by QoS class of the pod."},
+	{.path = "podQoSSchedulingClasses.*",
+	 .type = RP_T_STRING,
+	 .doc = "A class for besteffort, burstable or guaranteed pods."},
+	CPUCLASS_KEYS,
+	{.path = "sharedPoolCPUClass",
+	 .type = RP_T_STRING,
+	 .doc = "CPU class of shared CPUs; needed when there are CPU classes."},
+	{.path = "reservedPoolCPUClass",
+	 .type = RP_T_STRING,
+	 .doc = "CPU class of the reserved CPUs; by default that of shared ones."},
+	{.path = "defaultExclusiveCPUClass",
+	 .type = RP_T_STRING,
+	 .doc = "CPU class of exclusive CPUs of containers that are not annotated."},
+	{.path = "controllableInterrupts",
+	 .type = RP_T_LIST,
+	 .fallback = "[\"*\"]",
+	 .doc = "Interrupts whose affinity containers may ask to change, by description."},
+	{.path = "controllableInterrupts[]", .type = RP_T_STRING, .doc = "A pattern."},
+};
+
+const struct rp_schema ta_schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+	.cr_kind = "TopologyAwarePolicy",
+};
+
+/* ---- words -------------------------------------------------------------------------------------------------------- */
+
+struct word {
+	const char *name;
+	int64_t value;
+};
+#define N_WORDS(table) (sizeof(table) / sizeof(table)[0])
+
+static const struct word prios[] = {
+	{"high", CPUALLOC_HIGH},
+	{"normal", CPUALLOC_NORMAL},
+	{"low", CPUALLOC_LOW},
+	{"none", CPUALLOC_NONE},
+};
+static const struct word levels[] = {
+	{"system", RP_LEVEL_SYSTEM}, {"package", RP_LEVEL_PACKAGE}, {"die", RP_LEVEL_DIE},
+	{"numa", RP_LEVEL_NODE},     {"l3cache", RP_LEVEL_L3},	    {"l2cache", RP_LEVEL_L2},
+	{"core", RP_LEVEL_CORE},     {"thread", RP_LEVEL_THREAD},
+};
+static const struct word sched_policies[] = {
+	{"other", SCHED_OTHER}, {"fifo", SCHED_FIFO}, {"rr", SCHED_RR},
+	{"batch", SCHED_BATCH}, {"iso", 4},	      {"idle", SCHED_IDLE},
+	{"deadline", 6},
+};
+static const struct word sched_flags[] = {
+	{"reset-on-fork", 0x01},  {"reclaim", 0x02},	 {"dl-overrun", 0x04},
+	{"keep-policy", 0x08},	  {"keep-params", 0x10}, {"util-clamp-min", 0x20},
+	{"util-clamp-max", 0x40},
+};
+static const struct word io_classes[] = {
+	{"none", IO_NONE}, {"rt", IO_RT}, {"be", IO_BE}, {"idle", IO_IDLE}};
+static const struct word qos_classes[] = {{"guaranteed", RP_QOS_GUARANTEED},
+					  {"burstable", RP_QOS_BURSTABLE},
+					  {"besteffort", RP_QOS_BEST_EFFORT}};
+
+static const struct word *find_word(const struct word *table, size_t n, const char *text)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcasecmp(table[i].name, text) == 0)
+			return &table[i];
+	return NULL;
+}
+
+int32_t prio_parse(const char *text, enum cpualloc_prio *ret)
+{
+	const struct word *w = find_word(prios, N_WORDS(prios), text);
+	if (!w)
+		return -RP_EINVAL;
+	*ret = (enum cpualloc_prio)w->value;
+	return 0;
+}
+
+const char *prio_name(enum cpualloc_prio prio)
+{
+	return prio < N_WORDS(prios) ? prios[prio].name : "?";
+}
+
+uint32_t level_parse(const char *text)
+{
+	const struct word *w = find_word(levels, N_WORDS(levels), text);
+	return w ? (uint32_t)w->value : 0;
+}
+
+const char *level_name(uint32_t level)
+{
+	for (size_t i = 0; i < N_WORDS(levels); i++)
+		if (levels[i].value == level)
+			return levels[i].name;
+	return "?";
+}
+
+bool strings_match(const struct strings *patterns, const char *text)
+{
+	for (uint32_t i = 0; i < patterns->n; i++) {
+		if (!glob_valid(patterns->items[i]))
+			return false;
+		if (glob_match(patterns->items[i], text))
+			return true;
+	}
+	return false;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------ */
+
+static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
+{
+	return h->config->get(h->ctx, node, path);
+}
+
+static bool get_bool(const struct modhost *h, rp_cfg section, const char *path, bool fallback)
+{
+	return h->config->value(h->ctx, get(h, section, path), RP_T_BOOL, fallback) == 1;
+}
+
+static const char *get_text(const struct modhost *h, rp_cfg node, const char *path,
+			    const char *fallback)
+{
+	return h->config->text(h->ctx, get(h, node, path), fallback);
+}
+
+static int32_t out_of_memory(const struct modhost *h)
+{
+	return modhost_fail(h, -RP_ENOMEM, "out of memory");
+}
+
+/* The texts stay the configuration's. */
+static int32_t read_strings(const struct modhost *h, rp_cfg list, struct strings *ret)
+{
+	uint32_t n = h->config->count(h->ctx, list);
+	if (!n)
+		return 0;
+	ret->items = calloc(n, sizeof *ret->items);
+	if (!ret->items)
+		return out_of_memory(h);
+	for (uint32_t i = 0; i < n; i++)
+		ret->items[i] = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
+	ret->n = n;
+	return 0;
+}
+
+/* ---- scheduling classes --------------------------------------------------------------------------------------------- */
+
+static void set_field(struct sched_class *c, uint32_t field, int64_t value)
+{
+	c->has |= SCHED_HAS(field);
+	c->value[field] = value;
+}
+
+static void read_sched_word(const struct modhost *h, rp_cfg node, const char *key,
+			    const struct word *table, size_t n, struct sched_class *c,
+			    uint32_t field)
+{
+	const struct word *w = find_word(table, n, get_text(h, node, key, ""));
+	if (w)
+		set_field(c, field, w->value);
+}
+
+static void read_sched_number(const struct modhost *h, rp_cfg node, const char *key, int64_t factor,
+			      struct sched_class *c, uint32_t field)
+{
+	rp_cfg at = get(h, node, key);
+	if (at)
+		set_field(c, field, h->config->value(h->ctx, at, RP_T_INT, 0) * factor);
+}
+
+/* The kernel and the runtimes count nanoseconds. */
+#define NS_PER_US 1000
+
+static void read_sched_class(const struct modhost *h, rp_cfg node, struct sched_class *c)
+{
+	rp_cfg flags = get(h, node, "flags");
+	int64_t bits = 0;
+	c->name = get_text(h, node, "name", "");
+	read_sched_word(h, node, "policy", sched_policies, N_WORDS(sched_policies), c,
+			RP_F_SCHED_POLICY);
+	read_sched_word(h, node, "ioClass", io_classes, N_WORDS(io_classes), c, RP_F_IO_CLASS);
+	read_sched_number(h, node, "priority", 1, c, RP_F_SCHED_PRIORITY);
+	read_sched_number(h, node, "nice", 1, c, RP_F_NICE);
+	read_sched_number(h, node, "runtime", NS_PER_US, c, RP_F_SCHED_RUNTIME);
+	read_sched_number(h, node, "deadline", NS_PER_US, c, RP_F_SCHED_DEADLINE);
+	read_sched_number(h, node, "period", NS_PER_US, c, RP_F_SCHED_PERIOD);
+	read_sched_number(h, node, "ioPriority", 1, c, RP_F_IO_PRIORITY);
+	for (uint32_t i = 0; i < h->config->count(h->ctx, flags); i++) {
+		const char *text = h->config->text(h->ctx, h->config->item(h->ctx, flags, i), "");
+		const struct word *w = find_word(sched_flags, N_WORDS(sched_flags), text);
+		bits |= w ? w->value : 0;
+	}
+	if (bits)
+		set_field(c, RP_F_SCHED_FLAGS, bits);
+}
+
+static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_cfg node,
+			  int32_t *ret)
+{
+	const char *name = h->config->text(h->ctx, node, "");
+	for (uint32_t i = 0; i < s->n_sched; i++) {
+		if (strcmp(s->sched[i].name, name) == 0) {
+			*ret = (int32_t)i;
+			return 0;
+		}
+	}
+	return modhost_fail_at(h, node, -RP_EINVAL, "there is no scheduling class \"%s\"", name);
+}
+
+static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
+{
+	rp_cfg map = get(h, s->section, "namespaceSchedulingClasses");
+	uint32_t n = h->config->count(h->ctx, map);
+	if (n && !(s->sched_ns = calloc(n, sizeof *s->sched_ns)))
+		return out_of_memory(h);
+	for (; s->n_sched_ns < n; s->n_sched_ns++) {
+		struct sched_rule *rule = &s->sched_ns[s->n_sched_ns];
+		rule->namespace = h->config->key(h->ctx, map, s->n_sched_ns);
+		int32_t r =
+			find_sched(h, s, h->config->item(h->ctx, map, s->n_sched_ns), &rule->class);
+		if (r)
+			return r;
+	}
+	map = get(h, s->section, "podQoSSchedulingClasses");
+	n = h->config->count(h->ctx, map);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *key = h->config->key(h->ctx, map, i);
+		const struct word *w = find_word(qos_classes, N_WORDS(qos_classes), key);
+		rp_cfg node = h->config->item(h->ctx, map, i);
+		if (!w)
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "unknown QoS class \"%s\": expected besteffort, "
+					       "burstable or guaranteed",
+					       key);
+		int32_t r = find_sched(h, s, node, &s->sched_qos[w->value]);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int32_t read_sched(const struct modhost *h, struct settings *s)
+{
+	rp_cfg list = get(h, s->section, "schedulingClasses");
+	uint32_t n = h->config->count(h->ctx, list);
+	for (uint32_t i = 0; i < N_QOS; i++)
+		s->sched_qos[i] = NO_SCHED;
+	if (n && !(s->sched = calloc(n, sizeof *s->sched)))
+		return out_of_memory(h);
+	for (; s->n_sched < n; s->n_sched++)
+		read_sched_class(h, h->config->item(h->ctx, list, s->n_sched),
+				 &s->sched[s->n_sched]);
+	return read_sched_rules(h, s);
+}
+
+/* ---- CPU classes ---------------------------------------------------------------------------------------------------- */
+
+static int32_t find_class(const struct modhost *h, const struct settings *s, const char *key,
+			  uint32_t fallback, uint32_t *ret)
+{
+	rp_cfg at = get(h, s->section, key);
+	const char *name = h->config->text(h->ctx, at, "");
+	*ret = fallback;
+	if (!name[0])
+		return 0;
+	*ret = s->classes ? cpuclass_find(s->classes, name) : CPUCLASS_NONE;
+	return *ret != CPUCLASS_NONE
+		       ? 0
+		       : modhost_fail_at(h, at, -RP_EINVAL, "there is no CPU class \"%s\"", name);
+}
+
+static int32_t read_classes(const struct modhost *h, struct settings *s)
+{
+	if (h->config->count(h->ctx, get(h, s->section, "cpuClasses"))) {
+		s->classes = calloc(1, sizeof *s->classes);
+		if (!s->classes)
+			return out_of_memory(h);
+		int32_t r = cpuclass_read(h, s->section, s->classes);
+		if (r)
+			return r;
+	}
+	int32_t r = find_class(h, s, "sharedPoolCPUClass", CPUCLASS_NONE, &s->shared_class);
+	if (!r && s->classes && s->shared_class == CPUCLASS_NONE)
+		return modhost_fail_at(h, get(h, s->section, "cpuClasses"), -RP_EINVAL,
+				       "sharedPoolCPUClass has to name one of them");
+	if (!r)
+		r = find_class(h, s, "reservedPoolCPUClass", s->shared_class, &s->reserved_class);
+	return r ? r
+		 : find_class(h, s, "defaultExclusiveCPUClass", CPUCLASS_NONE, &s->exclusive_class);
+}
+
+/* ---- the rest --------------------------------------------------------------------------------------------------------- */
+
+static int32_t read_amounts(const struct modhost *h, struct settings *s)
+{
+	rp_cfg available = get(h, s->section, "availableResources.cpu");
+	int32_t r =
+		amount_read(h, available, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &s->available);
+	if (r)
+		return r;
+	rp_cfg reserved = get(h, s->section, "reservedResources.cpu");
+	r = amount_read(h, reserved, AMOUNT_TAKES_ANY, &s->reserved);
+	if (r)
+		return r;
+	if (s->reserved.kind == AMOUNT_NONE ||
+	    (s->reserved.kind == AMOUNT_QUANTITY && !s->reserved.mcpu))
+		return modhost_fail_at(h, reserved ? reserved : s->section, -RP_EINVAL,
+				       "cannot start without CPU reservation: "
+				       "reservedResources.cpu has to name or count at least one "
+				       "CPU");
+	return 0;
+}
+
+static int32_t read_patterns(const struct modhost *h, struct settings *s)
+{
+	static const char *const all[] = {"*"};
+	s->namespaces_at = get(h, s->section, "reservedPoolNamespaces");
+	int32_t r = read_strings(h, s->namespaces_at, &s->reserved_namespaces);
+	for (uint32_t i = 0; !r && i < s->reserved_namespaces.n; i++)
+		if (!glob_valid(s->reserved_namespaces.items[i]))
+			modhost_log(h, RP_LOG_WARNING, 0,
+				    "reservedPoolNamespaces: \"%s\" is no valid pattern; it and "
+				    "those after it match nothing",
+				    s->reserved_namespaces.items[i]);
+	rp_cfg list = get(h, s->section, "controllableInterrupts");
+	if (!r)
+		r = read_strings(h, list, &s->interrupts);
+	for (uint32_t i = 0; !r && i < s->interrupts.n; i++)
+		if (!glob_valid(s->interrupts.items[i]))
+			return modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
+					       "\"%s\" is no valid pattern",
+					       s->interrupts.items[i]);
+	if (r || list)
+		return r;
+	s->interrupts.items = calloc(1, sizeof *s->interrupts.items);
+	if (!s->interrupts.items)
+		return out_of_memory(h);
+	s->interrupts.items[0] = all[0];
+	s->interrupts.n = 1;
+	return 0;
+}
+
+static void read_simple(const struct modhost *h, struct settings *s)
+{
+	rp_cfg c = s->section;
+	s->isolated_at = get(h, c, "preferIsolatedCPUs");
+	s->shared_at = get(h, c, "preferSharedCPUs");
+	s->level_at = get(h, c, "unlimitedBurstable");
+	s->prio_at = get(h, c, "defaultCPUPriority");
+	s->overflow_at = get(h, c, "bestEffortOverflow");
+	s->pods_at = get(h, c, "colocatePods");
+	s->ns_at = get(h, c, "colocateNamespaces");
+	s->pin_cpu = get_bool(h, c, "pinCPU", true);
+	s->pin_memory = get_bool(h, c, "pinMemory", true);
+	s->prefer_isolated = get_bool(h, c, "preferIsolatedCPUs", true);
+	s->prefer_shared = get_bool(h, c, "preferSharedCPUs", false);
+	s->colocate_pods = get_bool(h, c, "colocatePods", false);
+	s->colocate_namespaces = get_bool(h, c, "colocateNamespaces", false);
+	s->test_hints = get_bool(h, c, "testHints", true);
+	s->burstable_level = level_parse(get_text(h, c, "unlimitedBurstable", "package"));
+	s->overflow = strcmp(get_text(h, c, "bestEffortOverflow", "reserved"), "refuse") == 0
+			      ? OVERFLOW_REFUSE
+			      : OVERFLOW_RESERVED;
+	s->prio = CPUALLOC_NONE;
+	const char *prio = get_text(h, c, "defaultCPUPriority", "none");
+	if (prio[0] && prio_parse(prio, &s->prio))
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "defaultCPUPriority: \"%s\" is none of " PRIORITIES "; none is used",
+			    prio);
+}
+
+int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret)
+{
+	struct settings s = {.section = section};
+	read_simple(h, &s);
+	int32_t r = read_patterns(h, &s);
+	if (!r)
+		r = read_amounts(h, &s);
+	if (!r)
+		r = read_sched(h, &s);
+	if (!r)
+		r = read_classes(h, &s);
+	if (r) {
+		settings_fini(&s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void settings_fini(struct settings *s)
+{
+	free(s->reserved_namespaces.items);
+	free(s->interrupts.items);
+	free(s->sched);
+	free(s->sched_ns);
+	free(s->classes);
+	*s = (struct settings){0};
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Patterns come from pods, so matching one must not take longer than looking at every character once for every character of the pattern.
+ * It is enough to remember the last star: what an earlier one could still take, the last one has been offered already.
+ */
+#include "modules/topology-aware/ta.h"
+
+/* The end of a class that begins behind the '['; NULL: it has none. An empty class, as in "[]", is none. */
+static const char *class_end(const char *p)
+{
+	bool first = true;
+	if (*p == '^' || *p == '!')
+		p++;
+	for (; *p && (*p != ']' || first); p++, first = false) {
+		if (*p == '\\' && !*++p)
+			return NULL;
+		if (p[1] != '-' || !p[2] || p[2] == ']')
+			continue;
+		p += 2;
+		if (*p == '\\' && !*++p)
+			return NULL;
+	}
+	return *p ? p : NULL;
+}
+
+bool glob_valid(const char *p)
+{
+	for (; *p; p++) {
+		if (*p == '\\' && !*++p)
+			return false;
+		if (*p != '[')
+			continue;
+		p = class_end(p + 1);
+		if (!p)
+			return false;
+	}
+	return true;
+}
+
+/* p is behind the '['. */
+static bool class_has(const char *p, const char *end, unsigned char c)
+{
+	bool negated = *p == '^' || *p == '!', found = false;
+	if (negated)
+		p++;
+	while (p < end) {
+		if (*p == '\\')
+			p++;
+		unsigned char low = (unsigned char)*p++, high = low;
+		if (p + 1 < end && *p == '-') {
+			p++;
+			if (*p == '\\')
+				p++;
+			high = (unsigned char)*p++;
+		}
+		found |= low <= c && c <= high;
+	}
+	return found != negated;
+}
+
+/* Matches one character; the pattern behind what did it, or NULL. */
+static const char *match_one(const char *p, char c)
+{
+	switch (*p) {
+	case '\0':
+		return NULL;
+	case '?':
+		return c != '/' ? p + 1 : NULL;
+	case '\\':
+		return p[1] == c ? p + 2 : NULL;
+	case '[': {
+		const char *end = class_end(p + 1);
+		return c != '/' && class_has(p + 1, end, (unsigned char)c) ? end + 1 : NULL;
+	}
+	default:
+		return *p == c ? p + 1 : NULL;
+	}
+}
+
+bool glob_match(const char *p, const char *text)
+{
+	const char *star = NULL, *resume = NULL;
+	if (!glob_valid(p))
+		return false;
+	while (*text) {
+		if (*p == '*') {
+			star = ++p;
+			resume = text;
+			continue;
+		}
+		const char *next = match_one(p, *text);
+		if (next) {
+			p = next;
+			text++;
+			continue;
+		}
+		if (!star || *resume == '/')
+			return false;
+		p = star;
+		text = ++resume;
+	}
+	while (*p == '*')
+		p++;
+	return !*p;
+}

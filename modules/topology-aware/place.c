@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One container into one pool: the pool, its exclusive CPUs, its part of the shared ones, its memory. Nothing is changed before all of it
+ * has been found.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "modules/topology-aware/ta.h"
+
+struct placing {
+	struct rp_instance *inst;
+	const struct request *r;
+	enum grant_type type;
+	uint32_t pool;
+	uint32_t flags;
+	struct rp_idset exclusive;
+	struct memalloc_offer offer;
+	const char *reason; /* of MISPLACED and OVERFLOW */
+};
+
+static const struct pool *pool_of(const struct placing *l)
+{
+	return &l->inst->plan->pools[l->pool];
+}
+
+/* ---- exclusive CPUs ------------------------------------------------------------------------------------------------------ */
+
+/* Some near each device of the kubelet's, as many near each. */
+static bool pick_by_hints(const struct placing *l, const struct rp_idset *from, uint32_t n,
+			  struct rp_idset *ret)
+{
+	const struct rp_plan *p = l->inst->plan;
+	uint32_t k = 0;
+	for (const struct hint *h = l->r->hints ? l->r->hints->first : NULL; h; h = h->next)
+		k += h->pod_resource && h->cpus;
+	if (!l->r->pick_by_hints || !k || k > n)
+		return false;
+	uint32_t each = k < n && n % k == 0 ? n / k : 1;
+	struct rp_idset left, near, got;
+	rp_idset_copy(&left, rp_ids_of(from));
+	rp_idset_clear(ret);
+	for (const struct hint *h = l->r->hints->first; h; h = h->next) {
+		if (!h->pod_resource || !h->cpus)
+			continue;
+		rp_idset_and(&near, rp_ids_of(&left), cpus_ids(h->cpus));
+		if (cpualloc_allocate(p->cpus, &near, each, l->r->prio, CPUALLOC_DEFAULT, &got))
+			return false;
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&got));
+		rp_idset_andnot(&left, rp_ids_of(&left), rp_ids_of(&got));
+	}
+	if (cpualloc_allocate(p->cpus, &left, n - k * each, l->r->prio, CPUALLOC_DEFAULT, &got))
+		return false;
+	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&got));
+	return true;
+}
+
+static int32_t take_from(struct placing *l, const uint64_t *set)
+{
+	const struct rp_plan *p = l->inst->plan;
+	uint32_t n = (uint32_t)l->r->full;
+	struct rp_idset from;
+	rp_idset_copy(&from, plan_ids(p, set));
+	if (pick_by_hints(l, &from, n, &l->exclusive))
+		return 0;
+	return cpualloc_allocate(p->cpus, &from, n, l->r->prio, CPUALLOC_DEFAULT, &l->exclusive);
+}
+
+static int32_t take_exclusive(struct placing *l)
+{
+	const struct modhost *h = &l->inst->h;
+	struct rp_plan *p = l->inst->plan;
+	const struct pool *pool = pool_of(l);
+	int64_t room = ledger_room(p, l->pool, true);
+	long long n = l->r->full;
+	uint32_t n_sliceable;
+	if (l->r->isolate && pool->n_isolated >= l->r->full) {
+		if (take_from(l, pool->isolated) == 0)
+			return 0;
+		return modhost_fail(h, -RP_ENOSPC, "%s: can't take %lld isolated CPUs", pool->name,
+				    n);
+	}
+	if (l->r->strict_isolated)
+		return modhost_fail(h, -RP_ENOSPC,
+				    "%s has %u free isolated CPUs, less than the %lld requested",
+				    pool->name, pool->n_isolated, n);
+	if (room < 1000 * l->r->full)
+		return modhost_fail(h, -RP_ENOSPC,
+				    "%s: can't slice %lld exclusive CPUs off its shared ones, of "
+				    "which %lldm are available",
+				    pool->name, n, (long long)(room > 0 ? room : 0));
+	const uint64_t *slice = ledger_sliceable(p, l->pool, &n_sliceable);
+	if (n_sliceable >= l->r->full && take_from(l, slice) == 0)
+		return 0;
+	return modhost_fail(h, -RP_ENOSPC,
+			    "%s: can't take %lld exclusive CPUs: %lldm are available, but only %u "
+			    "whole CPUs, as containers have parts of the others",
+			    pool->name, n, (long long)room, n_sliceable);
+}
+
+/* ---- checks --------------------------------------------------------------------------------------------------------------- */
+
+/* The amount of shared CPUs; exclusive ones are on their way out of the pool. */
+static int32_t check_fraction(struct placing *l)
+{
+	const struct rp_plan *p = l->inst->plan;
+	if (!l->r->fraction || l->type != GRANT_NORMAL)
+		return 0;
+	struct rp_idset sliced;
+	rp_idset_and(&sliced, rp_ids_of(&l->exclusive), plan_ids(p, pool_of(l)->sharable));
+	int64_t room =
+		ledger_room(p, l->pool, true) - 1000 * (int64_t)rp_ids_count(rp_ids_of(&sliced));
+	if (room >= l->r->fraction)
+		return 0;
+	return modhost_fail(&l->inst->h, -RP_ENOSPC,
+			    "%s: not enough shared CPUs for %lldm: %lldm are available",
+			    pool_of(l)->name, (long long)l->r->fraction,
+			    (long long)(room > 0 ? room : 0));
+}
+
+static int32_t violates(const struct placing *l, const char *what, struct rp_ids set,
+			const struct hint *hint)
+{
+	char text[TA_TEXT_MAX];
+	if (!hint)
+		return 0;
+	return modhost_fail(&l->inst->h, -RP_ENOSPC, "%s: granted %s %s fail strict hint %.64s",
+			    pool_of(l)->name, what, modhost_set_text(set, text, sizeof text),
+			    hint->provider);
+}
+
+static int32_t check_hints(const struct placing *l)
+{
+	const struct rp_plan *p = l->inst->plan;
+	const struct hints *hints = l->r->hints;
+	struct rp_idset shared, nodes;
+	if (!hints || !l->r->strict_hints || l->type == GRANT_PRESERVE)
+		return 0;
+	struct rp_ids exclusive = rp_ids_of(&l->exclusive);
+	int32_t r = violates(l, "exclusive CPUs", exclusive, hints_violated(p, hints, exclusive));
+	if (!r && l->r->fraction && l->type == GRANT_RESERVED) {
+		struct rp_ids reserved = plan_ids(p, pool_of(l)->reserved);
+		r = violates(l, "reserved CPUs", reserved, hints_violated(p, hints, reserved));
+	}
+	if (!r && l->r->fraction && l->type == GRANT_NORMAL) {
+		rp_idset_andnot(&shared, plan_ids(p, pool_of(l)->sharable), exclusive);
+		r = violates(l, "shared CPUs", rp_ids_of(&shared),
+			     hints_violated(p, hints, rp_ids_of(&shared)));
+	}
+	if (r || l->r->mem_preserve)
+		return r;
+	memalloc_ids(p->mem, l->offer.zone, &nodes);
+	return violates(l, "memory nodes", rp_ids_of(&nodes),
+			hints_memory_violated(p, hints, l->offer.zone));
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+
+/* The nodes of the kubelet's devices, if they are exactly what would do. */
+static void narrow_by_hints(const struct placing *l, struct memalloc_request *req)
+{
+	const struct rp_plan *p = l->inst->plan;
+	memalloc_mask nodes = 0;
+	for (const struct hint *h = l->r->hints ? l->r->hints->first : NULL; h; h = h->next)
+		if (h->pod_resource)
+			nodes |= memalloc_mask_of(p->mem, cpus_ids(h->nodes));
+	if (l->r->pick_by_hints && nodes && !(nodes & ~req->nodes) &&
+	    memalloc_types(p->mem, nodes) == req->types)
+		req->nodes = nodes;
+}
+
+static int32_t find_memory(struct placing *l)
+{
+	const struct rp_plan *p = l->inst->plan;
+	struct memalloc_request req;
+	if (!memory_request(p, l->r, l->pool, &req))
+		return modhost_fail(&l->inst->h, -RP_ENOSPC,
+				    "%s: failed to get offer: it has no memory of these types",
+				    pool_of(l)->name);
+	struct memalloc_request near = req;
+	narrow_by_hints(l, &near);
+	if (near.nodes != req.nodes && memalloc_offer(p->mem, &near, &l->offer) == 0)
+		return 0;
+	int r = memalloc_offer(p->mem, &req, &l->offer);
+	return r ? modhost_fail(&l->inst->h, r, "%s: failed to get offer: %s", pool_of(l)->name,
+				memalloc_why(p->mem))
+		 : 0;
+}
+
+/* ---- the pool ---------------------------------------------------------------------------------------------------------------- */
+
+static int32_t choose_pool(struct placing *l)
+{
+	struct rp_instance *inst = l->inst;
+	struct request r = *l->r;
+	struct scoring s;
+	int32_t e = affinity_weigh(inst, &r);
+	if (e)
+		return e;
+	score_pools(inst, &r, &s);
+	if (r.pool_hint != NO_POOL && r.pool_hint != s.best.pool) {
+		struct score hinted;
+		score_pool(inst, &r, r.pool_hint, &hinted);
+		if (score_sufficient(&hinted)) {
+			s.second = s.best;
+			s.best = hinted;
+			s.rule = "it was there before";
+		}
+	}
+	l->pool = s.best.pool;
+	report_choice(inst, &r, &s);
+	return 0;
+}
+
+/* No CPU is left to share: those who ask for nothing go where the kubelet would have them. */
+static int32_t overflow(struct placing *l)
+{
+	const struct rp_plan *p = l->inst->plan;
+	if (p->settings.overflow == OVERFLOW_REFUSE || !p->pools[p->root].n_reserved)
+		return modhost_fail(
+			&l->inst->h, -RP_ENOSPC,
+			"no shared CPUs are left: all belong to containers exclusively");
+	l->type = GRANT_RESERVED;
+	l->pool = p->root;
+	l->flags |= GRANT_OVERFLOW;
+	l->reason = "no shared CPUs are left, it runs on the reserved ones";
+	l->inst->counters.overflowed++;
+	modhost_decided_by(&l->inst->h, l->r->info.ctr, p->settings.overflow_at,
+			   "no shared CPUs are left: overflow to the reserved ones");
+	return 0;
+}
+
+static int32_t find_pool(struct placing *l)
+{
+	struct rp_plan *p = l->inst->plan;
+	const struct request *r = l->r;
+	l->pool = p->root;
+	if (l->type == GRANT_PRESERVE)
+		return 0;
+	if (l->type == GRANT_RESERVED) {
+		if (p->pools[p->root].n_reserved && ledger_reserved_room(p, p->root) >= r->fraction)
+			return 0;
+		modhost_log(&l->inst->h, RP_LOG_WARNING, r->info.ctr,
+			    "not enough reserved CPUs for %lldm: it shares ordinary ones",
+			    (long long)r->fraction);
+		modhost_note(&l->inst->h, r->info.ctr,
+			     "not enough reserved CPUs: shared CPUs of %s", p->pools[p->root].name);
+		l->type = GRANT_NORMAL;
+	} else {
+		int32_t e = choose_pool(l);
+		if (e)
+			return e;
+	}
+	return !r->full && !r->fraction && !pool_of(l)->n_sharable ? overflow(l) : 0;
+}
+
+/* ---- into the ledger ------------------------------------------------------------------------------------------------------------ */
+
+static struct grant *make_grant(const struct placing *l)
+{
+	const struct request *r = l->r;
+	int32_t e = 0;
+	struct grant *g = grant_new(l->inst, &r->info);
+	if (!g)
+		return NULL;
+	g->pool = l->pool;
+	g->type = (uint8_t)l->type;
+	g->exclusive = cpus_new(rp_ids_of(&l->exclusive), &e);
+	g->portion = l->type == GRANT_PRESERVE ? 0 : r->fraction;
+	g->shares_mcpu = g->portion ? g->portion : 1000 * (int64_t)cpus_count(g->exclusive);
+	g->flags = (uint16_t)(l->flags | GRANT_MEMORY | (r->hide_threads ? GRANT_HIDE_THREADS : 0) |
+			      (r->mem_preserve ? GRANT_PRESERVE_MEM : 0) |
+			      (r->cold_ms ? GRANT_COLD : 0));
+	if (l->type == GRANT_NORMAL && !g->portion && !g->exclusive)
+		g->flags |= GRANT_ZERO;
+	g->mem_types = l->offer.request.types;
+	g->mem_size = r->mem_size;
+	g->cold_ms = r->cold_ms;
+	g->needs = r->needs;
+	g->hints = hints_ref(r->hints);
+	if (g->exclusive) {
+		g->class = r->class;
+		g->irq = irq_ask_ref(r->irq);
+	}
+	g->reason = l->reason ? strdup(l->reason) : NULL;
+	return e || (l->reason && !g->reason) ? grant_free(l->inst, g) : g;
+}
+
+static int32_t commit(const struct placing *l, struct grant **ret)
+{
+	struct rp_instance *inst = l->inst;
+	memalloc_mask zone;
+	int32_t r = ledger_reserve(inst, 1);
+	if (r)
+		return r;
+	struct grant *g = make_grant(l);
+	if (!g)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	r = memalloc_commit(inst->plan->mem, &l->offer, &zone);
+	if (r) {
+		grant_free(inst, g);
+		return modhost_fail(&inst->h, r, "%s: %s", pool_of(l)->name,
+				    memalloc_why(inst->plan->mem));
+	}
+	ledger_add(inst, g);
+	r = stage_note_moves(inst);
+	if (r)
+		return r;
+	inst->counters.placed++;
+	report_grant(inst, l->r, g);
+	*ret = g;
+	return 0;
+}
+
+int32_t place(struct rp_instance *inst, const struct request *r, struct grant **ret)
+{
+	struct placing l = {.inst = inst, .r = r, .type = r->type};
+	rp_idset_clear(&l.exclusive);
+	modhost_decided_by(&inst->h, r->info.ctr, r->decided_at, "%s", r->why);
+	int32_t e = find_pool(&l);
+	if (!e && r->full)
+		e = take_exclusive(&l);
+	if (!e)
+		e = check_fraction(&l);
+	if (!e)
+		e = find_memory(&l);
+	if (!e)
+		e = check_hints(&l);
+	return e ? e : commit(&l, ret);
+}
+
+int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const char *reason,
+		     struct grant **ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct request modest = *r;
+	struct placing l = {.inst = inst, .r = &modest, .reason = reason};
+	rp_idset_clear(&l.exclusive);
+	modest.full = modest.fraction = 0;
+	modest.cold_ms = 0;
+	l.pool = p->root;
+	l.type = p->pools[p->root].n_sharable ? GRANT_NORMAL : GRANT_RESERVED;
+	l.flags = GRANT_MISPLACED;
+	int32_t e = find_memory(&l);
+	if (e) {
+		/* What it uses cannot be accounted for, but it is there all the same. */
+		modest.mem_size = 0;
+		modest.mem_types = p->mem_types;
+		e = find_memory(&l);
+	}
+	inst->counters.misplaced++;
+	return e ? e : commit(&l, ret);
+}
+
+/* ---- resizing ---------------------------------------------------------------------------------------------------------------------- */
+
+void place_release(struct rp_instance *inst, struct grant *g)
+{
+	ledger_remove(inst, g);
+	if (g->flags & GRANT_MEMORY)
+		(void)memalloc_release(inst->plan->mem, g->ctr);
+}
+
+/* It wants less than it has and cannot have exactly that: it keeps its CPUs, and only its weight is less. */
+static int32_t keep_and_lower(struct rp_instance *inst, const struct request *r,
+			      const struct grant *old, memalloc_mask zone, struct grant **ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct memalloc_request req;
+	if (!memory_request(p, r, p->root, &req))
+		return -RP_ENOSPC;
+	req.nodes = zone;
+	req.types = memalloc_types(p->mem, zone);
+	struct grant *g = grant_copy(inst, old);
+	if (!g)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	int32_t e = memalloc_allocate(p->mem, &req, &zone);
+	if (!e)
+		e = ledger_reserve(inst, 1);
+	if (e) {
+		grant_free(inst, g);
+		return e;
+	}
+	g->needs = r->needs;
+	g->mem_size = r->mem_size;
+	g->shares_mcpu = r->info.cpu_request;
+	g->flags |= GRANT_ODD_SHARES;
+	ledger_add(inst, g);
+	modhost_note(&inst->h, g->ctr,
+		     "fits nowhere as it is now: it keeps its CPUs and gets "
+		     "lower shares");
+	*ret = g;
+	return stage_note_moves(inst);
+}
+
+int32_t place_again(struct rp_instance *inst, struct request *r, struct grant *old,
+		    struct grant **ret)
+{
+	memalloc_mask zone = 0;
+	bool shrinks = r->info.cpu_request < old->needs.cpu_request;
+	if (memalloc_zone(inst->plan->mem, old->ctr, &zone))
+		zone = tree_memory(&inst->plan->pools[inst->plan->root], MEMALLOC_ALL_TYPES);
+	int32_t e = ledger_reserve(inst, 2);
+	if (e)
+		return e;
+	r->pool_hint = old->type == GRANT_NORMAL ? old->pool : NO_POOL;
+	place_release(inst, old);
+	e = place(inst, r, ret);
+	if (e != -RP_ENOSPC || !shrinks)
+		return e;
+	int32_t kept = keep_and_lower(inst, r, old, zone, ret);
+	return kept == -RP_ENOSPC ? e : kept;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A configuration on a machine: which CPUs may be used, which are reserved, and an empty tree over them. */
+#include <stdlib.h>
+
+#include "modules/topology-aware/ta.h"
+
+struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (!p)
+		return NULL;
+	cpualloc_free(p->cpus);
+	memalloc_free(p->mem);
+	tree_free(p);
+	free(p->thread_of);
+	free(p->node_of);
+	free(p->groups);
+	free(p->room);
+	free(p->affinity);
+	free(p->weight);
+	if (p->owns_settings)
+		settings_fini(&p->settings);
+	free(p);
+	return NULL;
+}
+
+/* ---- the machine ----------------------------------------------------------------------------------------------------- */
+
+static int32_t read_cpus(const struct modhost *h, struct rp_plan *p)
+{
+	struct rp_idset present;
+	modhost_set(h, RP_CPUS_ONLINE, &p->online);
+	modhost_set(h, RP_CPUS_PRESENT, &present);
+	modhost_set(h, RP_CPUS_ISOLATED, &p->isolated);
+	rp_idset_or(&present, rp_ids_of(&present), rp_ids_of(&p->online));
+	if (rp_ids_empty(rp_ids_of(&p->online)))
+		return modhost_fail(h, -RP_EINVAL, "the host knows of no online CPU");
+	p->n_words = present.nw;
+	uint32_t n = p->n_words * 64;
+	p->thread_of = malloc(n * sizeof *p->thread_of);
+	p->node_of = malloc(n * sizeof *p->node_of);
+	if (!p->thread_of || !p->node_of)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	for (uint32_t cpu = 0; cpu < n; cpu++) {
+		struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
+		struct rp_unit_info core = {.size = sizeof core};
+		p->thread_of[cpu] = p->node_of[cpu] = RP_IDSET_NONE;
+		if (!rp_ids_has(rp_ids_of(&p->online), cpu) || h->topology->cpu(h->ctx, cpu, &info))
+			continue;
+		p->node_of[cpu] = info.node_id;
+		p->thread_of[cpu] = cpu;
+		if (h->topology->unit(h->ctx, RP_LEVEL_CORE, info.unit[RP_LEVEL_CORE], &core) == 0)
+			p->thread_of[cpu] = rp_ids_first(core.cpus);
+	}
+	return 0;
+}
+
+/* Movable memory alone cannot start a container: where it is the kind that cold starts begin with, there are none. */
+static bool cold_start_possible(const struct modhost *h, const struct rp_plan *p)
+{
+	struct rp_idset nodes, normal, movable;
+	memalloc_ids(p->mem, memalloc_of_types(p->mem, MEMALLOC_PMEM), &nodes);
+	modhost_set(h, RP_NODES_NORMAL, &normal);
+	rp_idset_andnot(&movable, rp_ids_of(&nodes), rp_ids_of(&normal));
+	return rp_ids_empty(rp_ids_of(&movable));
+}
+
+/* On hybrid machines the kind of a core counts, elsewhere what sets CPUs apart. */
+static void read_priorities(const struct modhost *h, struct rp_plan *p)
+{
+	struct rp_idset efficient;
+	modhost_set(h, RP_CPUS_EFFICIENT, &efficient);
+	for (uint32_t i = 0; i < 3; i++)
+		rp_idset_copy(&p->prio_cpus[i], cpualloc_prio_cpus(p->cpus, (enum cpualloc_prio)i));
+	if (rp_ids_empty(rp_ids_of(&efficient)))
+		return;
+	rp_idset_copy(&p->prio_cpus[CPUALLOC_LOW], rp_ids_of(&efficient));
+	modhost_set(h, RP_CPUS_PERFORMANCE, &p->prio_cpus[CPUALLOC_HIGH]);
+}
+
+static int32_t read_machine(const struct modhost *h, struct rp_plan *p)
+{
+	char why[TA_TEXT_MAX];
+	int32_t r = read_cpus(h, p);
+	if (r)
+		return r;
+	r = cpualloc_new(h->topology, h->ctx, &p->cpus);
+	if (r)
+		return modhost_fail(h, r, "the CPUs of the machine cannot be told apart");
+	r = memalloc_new(h->topology, h->ctx, &p->mem, why, sizeof why);
+	if (r)
+		return modhost_fail(h, r, "%s", why);
+	p->mem_types = memalloc_all_types(p->mem);
+	p->cold_start = cold_start_possible(h, p);
+	r = tree_build(h, p);
+	if (r)
+		return r;
+	p->burstable_level = tree_level(p, p->settings.burstable_level);
+	p->groups = calloc(p->n_mem_groups, sizeof *p->groups);
+	p->room = calloc(p->n_pools, sizeof *p->room);
+	p->affinity = calloc(p->n_pools, sizeof *p->affinity);
+	p->weight = calloc(p->n_pools, sizeof *p->weight);
+	read_priorities(h, p);
+	return p->groups && p->room && p->affinity && p->weight
+		       ? 0
+		       : modhost_fail(h, -RP_ENOMEM, "out of memory");
+}
+
+/* ---- CPUs of the configuration ---------------------------------------------------------------------------------------- */
+
+static void and_words(uint64_t *dst, const uint64_t *a, struct rp_ids b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		dst[i] = a[i] & rp_ids_word(b, i);
+}
+
+static uint32_t count_words(const struct rp_plan *p, const uint64_t *w)
+{
+	return rp_ids_count(plan_ids(p, w));
+}
+
+/* A single isolated CPU may be the reserved one; it is not given away then. */
+static void fill_pools(struct rp_plan *p)
+{
+	struct rp_idset isolated, sharable;
+	rp_idset_andnot(&isolated, rp_ids_of(&p->isolated), rp_ids_of(&p->reserved));
+	rp_idset_andnot(&sharable, rp_ids_of(&p->allowed), rp_ids_of(&p->isolated));
+	rp_idset_andnot(&sharable, rp_ids_of(&sharable), rp_ids_of(&p->reserved));
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		struct pool *pool = &p->pools[i];
+		and_words(pool->cap_isolated, pool->cpus, rp_ids_of(&isolated), p->n_words);
+		and_words(pool->cap_sharable, pool->cpus, rp_ids_of(&sharable), p->n_words);
+		and_words(pool->reserved, pool->cpus, rp_ids_of(&p->reserved), p->n_words);
+		memcpy(pool->isolated, pool->cap_isolated, p->n_words * sizeof(uint64_t));
+		memcpy(pool->sharable, pool->cap_sharable, p->n_words * sizeof(uint64_t));
+		pool->n_cap_sharable = pool->n_sharable = count_words(p, pool->sharable);
+		pool->n_isolated = count_words(p, pool->isolated);
+		pool->n_reserved = count_words(p, pool->reserved);
+		pool->generation++;
+	}
+}
+
+static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,
+			     const struct rp_idset *keep, bool hotplug)
+{
+	uint32_t n = amount_count(&p->settings.reserved);
+	struct rp_idset from;
+	rp_idset_andnot(&from, rp_ids_of(&p->allowed), rp_ids_of(&p->isolated));
+	uint32_t n_from = rp_ids_count(rp_ids_of(&from));
+	if (hotplug && n > n_from)
+		n = n_from;
+	if (keep && rp_ids_count(rp_ids_of(keep)) == n &&
+	    rp_ids_subset(rp_ids_of(keep), rp_ids_of(&from))) {
+		p->reserved = *keep;
+		return 0;
+	}
+	int r = cpualloc_allocate(p->cpus, &from, n, CPUALLOC_NORMAL, CPUALLOC_DEFAULT,
+				  &p->reserved);
+	return r ? modhost_fail_at(h, at, -RP_EINVAL,
+				   "%u CPUs are to be reserved and only %u are available", n,
+				   n_from)
+		 : 0;
+}
+
+static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at, bool hotplug)
+{
+	char text[TA_TEXT_MAX];
+	struct rp_idset wanted, bad, isolated;
+	const struct amount *a = &p->settings.reserved;
+	rp_idset_copy(&wanted, rp_ids_of(&a->cpus));
+	if (a->kind == AMOUNT_EXCEPT)
+		rp_idset_andnot(&wanted, rp_ids_of(&p->allowed), rp_ids_of(&a->cpus));
+	rp_idset_andnot(&bad, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
+	if (!rp_ids_empty(rp_ids_of(&bad)) && !hotplug)
+		return modhost_fail_at(h, at, -RP_EINVAL,
+				       "CPUs %s are to be reserved but are not available",
+				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	rp_idset_and(&p->reserved, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
+	rp_idset_and(&isolated, rp_ids_of(&p->reserved), rp_ids_of(&p->isolated));
+	if (!rp_ids_empty(rp_ids_of(&isolated)) && rp_ids_count(rp_ids_of(&p->reserved)) > 1)
+		return modhost_fail_at(
+			h, at, -RP_EINVAL,
+			"CPUs %s are isolated by the kernel: either one isolated CPU "
+			"can be reserved or any number of others",
+			modhost_set_text(rp_ids_of(&isolated), text, sizeof text));
+	return 0;
+}
+
+int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
+		     bool hotplug)
+{
+	rp_cfg at = h->config->get(h->ctx, p->settings.section, "reservedResources.cpu");
+	int32_t r = p->settings.reserved.kind == AMOUNT_QUANTITY
+			    ? reserve_count(h, p, at, keep, hotplug)
+			    : reserve_set(h, p, at, hotplug);
+	if (!r && rp_ids_empty(rp_ids_of(&p->reserved)) && !hotplug)
+		r = modhost_fail_at(
+			h, at, -RP_EINVAL,
+			"cannot start without CPU reservation: no CPU is left to reserve");
+	if (!r)
+		fill_pools(p);
+	return r;
+}
+
+int32_t plan_new(const struct modhost *h, const struct settings *s, const struct rp_idset *keep,
+		 bool hotplug, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->settings = *s;
+	int32_t r = read_machine(h, p);
+	if (!r) {
+		amount_pick(&s->available, rp_ids_of(&p->online), &p->allowed);
+		rp_idset_and(&p->isolated, rp_ids_of(&p->isolated), rp_ids_of(&p->allowed));
+		r = plan_reserve(h, p, keep, hotplug);
+	}
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	p->owns_settings = true;
+	*ret = p;
+	return 0;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others see: a zone for each pool, metrics, the reasons of a placement, and the one thing that cannot live with a container. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "modules/topology-aware/ta.h"
+
+/* ---- reasons --------------------------------------------------------------------------------------------------------------- */
+
+#define NOTE_MAX 320u
+
+static void describe(const struct rp_plan *p, const struct request *r, const struct score *s,
+		     char text[static NOTE_MAX])
+{
+	int n = snprintf(text, NOTE_MAX, "%s: %lldm left", p->pools[s->pool].name,
+			 (long long)s->shared);
+	if (r->isolate && n > 0 && (size_t)n < NOTE_MAX)
+		n += snprintf(text + n, NOTE_MAX - (size_t)n, ", %lld isolated CPUs left",
+			      (long long)s->isolated);
+	if (r->weighted && n > 0 && (size_t)n < NOTE_MAX)
+		n += snprintf(text + n, NOTE_MAX - (size_t)n, ", affinity %g",
+			      p->affinity[s->pool]);
+	if (r->hints && n > 0 && (size_t)n < NOTE_MAX)
+		n += snprintf(text + n, NOTE_MAX - (size_t)n, ", hints %g", s->hint_all);
+	if (!s->memory->offers && n > 0 && (size_t)n < NOTE_MAX)
+		(void)snprintf(text + n, NOTE_MAX - (size_t)n, ", no memory");
+}
+
+void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s)
+{
+	const struct modhost *h = &inst->h;
+	char text[NOTE_MAX];
+	if (!h->explain)
+		return;
+	describe(inst->plan, r, &s->best, text);
+	if (s->second.pool == NO_POOL) {
+		modhost_note(h, r->info.ctr, "only pool: %s", text);
+		return;
+	}
+	modhost_note(h, r->info.ctr, "best of %u pools: %s", inst->plan->n_pools, text);
+	describe(inst->plan, r, &s->second, text);
+	modhost_note(h, r->info.ctr, "before %s; by: %s", text, s->rule);
+}
+
+void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g)
+{
+	static const char *const kinds[N_GRANT_TYPES] = {"shared", "reserved", "untouched"};
+	const struct modhost *h = &inst->h;
+	char text[TA_TEXT_MAX];
+	if (!h->explain)
+		return;
+	if (!g->exclusive)
+		modhost_note(h, g->ctr, "%s: %lldm of its %s CPUs", inst->plan->pools[g->pool].name,
+			     (long long)g->portion, kinds[g->type]);
+	else
+		modhost_note(h, g->ctr, "%s: exclusive CPUs %s, priority %s%s",
+			     inst->plan->pools[g->pool].name,
+			     modhost_set_text(cpus_ids(g->exclusive), text, sizeof text),
+			     prio_name(r->prio),
+			     g->portion ? ", and a part of its shared ones" : "");
+}
+
+/* ---- zones ------------------------------------------------------------------------------------------------------------------- */
+
+static void attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids,
+		      bool always)
+{
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(ids, text, sizeof text);
+	if (text[0] || always)
+		sink->attribute(sink->ctx, name, text);
+}
+
+/* Between NUMA nodes, for pools that are one each. */
+static void report_costs(struct rp_instance *inst, const struct rp_zone_sink *sink,
+			 const struct pool *pool)
+{
+	const struct modhost *h = &inst->h;
+	const struct rp_plan *p = inst->plan;
+	if (pool->level != RP_LEVEL_NODE)
+		return;
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		const struct pool *other = &p->pools[i];
+		uint32_t d = other->level == RP_LEVEL_NODE
+				     ? h->topology->distance(h->ctx, pool->id, other->id)
+				     : 0;
+		if (d)
+			sink->cost(sink->ctx, other->name, d);
+	}
+}
+
+static void report_zone(struct rp_instance *inst, const struct rp_zone_sink *sink, uint32_t id)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct pool *pool = &p->pools[id];
+	memalloc_mask mask = tree_memory(pool, MEMALLOC_ALL_TYPES);
+	struct rp_idset nodes;
+	int64_t cpus = 1000 * ((int64_t)pool->n_cap_sharable + pool->n_reserved);
+	int64_t room = ledger_room(p, id, true), memory = memalloc_capacity(p->mem, mask);
+	memalloc_ids(p->mem, mask, &nodes);
+	sink->zone(sink->ctx, pool->name, tree_kind(pool),
+		   pool->parent == NO_POOL ? "" : p->pools[pool->parent].name);
+	sink->resource(sink->ctx, "cpu", cpus, cpus, room > 0 ? room : 0);
+	sink->resource(sink->ctx, "memory", memory, memory, memalloc_available(p->mem, mask));
+	attribute(sink, "memory set", rp_ids_of(&nodes), true);
+	attribute(sink, "shared cpuset", plan_ids(p, pool->sharable), true);
+	attribute(sink, "reserved cpuset", plan_ids(p, pool->reserved), false);
+	if (pool->n_isolated)
+		attribute(sink, "isolated cpuset", plan_ids(p, pool->cap_isolated), false);
+	report_costs(inst, sink, pool);
+}
+
+/* Parents come first, as the sink wants them. */
+static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+{
+	for (uint32_t i = inst->plan ? inst->plan->n_pools : 0; i-- > 0;)
+		report_zone(inst, sink, i);
+	return 0;
+}
+
+const struct rp_zones ta_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
+
+/* ---- metrics ------------------------------------------------------------------------------------------------------------------ */
+
+#define LABELS_MAX (2 * RP_IDSET_TEXT_MAX + 256)
+
+/* What is measured of a pool. */
+enum {
+	CPU_CAPACITY,
+	CPU_SHARED,
+	CPU_ASSIGNED,
+	CPU_AVAILABLE,
+	MEM_CAPACITY,
+	MEM_ASSIGNED,
+	MEM_AVAILABLE,
+	CONTAINERS,
+	SHARED_CONTAINERS,
+	N_MEASURES
+};
+
+static const struct {
+	const char *name, *help;
+	bool with_cpus, with_mems;
+} measures[N_MEASURES] = {
+	[CPU_CAPACITY] = {"policy_topologyaware_zone_cpu_capacity", "CPUs of the pool.", true,
+			  true},
+	[CPU_SHARED] = {"policy_topologyaware_zone_cpu_shared_capacity",
+			"CPUs of the pool that are shared or reserved now.", false, false},
+	[CPU_ASSIGNED] = {"policy_topologyaware_zone_cpu_shared_assigned",
+			  "CPUs promised to containers that share in this pool.", false, false},
+	[CPU_AVAILABLE] = {"policy_topologyaware_zone_cpu_shared_available",
+			   "Shared CPUs that can still be promised.", false, false},
+	[MEM_CAPACITY] = {"policy_topologyaware_zone_mem_capacity",
+			  "Bytes of memory near the pool.", false, true},
+	[MEM_ASSIGNED] = {"policy_topologyaware_zone_mem_assigned",
+			  "Bytes of it promised to containers.", false, true},
+	[MEM_AVAILABLE] = {"policy_topologyaware_zone_mem_available",
+			   "Bytes of it that can still be promised.", false, true},
+	[CONTAINERS] = {"policy_topologyaware_zone_container_count",
+			"Containers placed in this pool.", false, false},
+	[SHARED_CONTAINERS] = {"policy_topologyaware_zone_shared_container_count",
+			       "Containers of the pool that were promised a part of shared CPUs.",
+			       false, false},
+};
+
+static uint32_t count_sharers(const struct pool *pool)
+{
+	uint32_t n = 0;
+	for (const struct grant *g = pool->grants; g; g = g->pool_next)
+		n += g->portion != 0;
+	return n;
+}
+
+static double measure(const struct rp_plan *p, uint32_t id, uint32_t what)
+{
+	const struct pool *pool = &p->pools[id];
+	memalloc_mask mask = tree_memory(pool, MEMALLOC_ALL_TYPES);
+	switch (what) {
+	case CPU_CAPACITY:
+		return pool->n_cpus;
+	case CPU_SHARED:
+		return pool->n_sharable + pool->n_reserved;
+	case CPU_ASSIGNED:
+		return (double)(pool->shared_own + pool->reserved_own) / 1000;
+	case CPU_AVAILABLE:
+		return (double)ledger_room(p, id, true) / 1000;
+	case MEM_CAPACITY:
+		return (double)memalloc_capacity(p->mem, mask);
+	case MEM_ASSIGNED:
+		return (double)memalloc_usage(p->mem, mask);
+	case MEM_AVAILABLE:
+		return (double)memalloc_available(p->mem, mask);
+	case CONTAINERS:
+		return pool->n_grants[GRANT_NORMAL] + pool->n_grants[GRANT_RESERVED] +
+		       pool->n_grants[GRANT_PRESERVE];
+	default:
+		return count_sharers(pool);
+	}
+}
+
+static void measure_pool(const struct rp_plan *p, const struct rp_metric_sink *sink, uint32_t what,
+			 uint32_t id, char *labels)
+{
+	const struct pool *pool = &p->pools[id];
+	char *end = labels + LABELS_MAX;
+	struct rp_idset nodes;
+	char *at = labels + snprintf(labels, LABELS_MAX, "zone=\"%s\"", pool->name);
+	if (measures[what].with_cpus) {
+		at += snprintf(at, (size_t)(end - at), ",cpus=\"");
+		at += rp_ids_format(plan_ids(p, pool->cpus), at, (uint32_t)(end - at));
+		at += snprintf(at, (size_t)(end - at), "\"");
+	}
+	if (measures[what].with_mems) {
+		memalloc_ids(p->mem, tree_memory(pool, MEMALLOC_ALL_TYPES), &nodes);
+		at += snprintf(at, (size_t)(end - at), ",mems=\"");
+		at += rp_ids_format(rp_ids_of(&nodes), at, (uint32_t)(end - at));
+		(void)snprintf(at, (size_t)(end - at), "\"");
+	}
+	sink->gauge(sink->ctx, measures[what].name, measures[what].help, labels,
+		    measure(p, id, what));
+}
+
+static uint32_t count_flag(const struct rp_plan *p, uint32_t flag)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
+			n += (g->flags & flag) != 0;
+	return n;
+}
+
+static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	const struct rp_plan *p = inst->plan;
+	if (!p)
+		return 0;
+	char *labels = malloc(LABELS_MAX);
+	if (!labels)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	for (uint32_t what = 0; what < N_MEASURES; what++)
+		for (uint32_t i = 0; i < p->n_pools; i++)
+			measure_pool(p, sink, what, i, labels);
+	free(labels);
+	sink->gauge(sink->ctx, "policy_topologyaware_overflow_containers",
+		    "Containers on the reserved CPUs for want of shared ones.", "",
+		    count_flag(p, GRANT_OVERFLOW));
+	sink->gauge(sink->ctx, "policy_topologyaware_misplaced_containers",
+		    "Running containers that could not be placed as they ask for.", "",
+		    count_flag(p, GRANT_MISPLACED));
+	sink->counter(sink->ctx, "policy_topologyaware_placements_total", "Containers placed.", "",
+		      (double)inst->counters.placed);
+	sink->counter(sink->ctx, "policy_topologyaware_refusals_total",
+		      "Containers and resizes refused.", "", (double)inst->counters.refused);
+	sink->counter(sink->ctx, "policy_topologyaware_resizes_total", "Resizes asked for.", "",
+		      (double)inst->counters.resized);
+	return 0;
+}
+
+const struct rp_metrics ta_metrics = {.size = sizeof(struct rp_metrics), .collect = report_metrics};
+
+/* ---- saved state ---------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * RESERVED: a quantity is turned into CPUs by what the machine looks like, and CPUs come and go. After a restart the same ones shall be
+ * reserved. The words of the set follow; read and written on one machine only.
+ */
+struct saved_head {
+	uint32_t version, n_words;
+};
+#define SAVED_VERSION 1u
+
+static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+{
+	const struct rp_idset *set = inst->plan ? &inst->plan->reserved : &inst->remembered;
+	struct saved_head head = {SAVED_VERSION, set->nw};
+	size_t n = set->nw * sizeof set->w[0];
+	uint8_t *p = realloc(inst->saved, sizeof head + n);
+	if (!p)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	inst->saved = p;
+	memcpy(p, &head, sizeof head);
+	memcpy(p + sizeof head, set->w, n);
+	*ret_data = p;
+	*ret_size = (uint32_t)(sizeof head + n);
+	return 0;
+}
+
+static int32_t state_load(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	struct saved_head head;
+	if (size < sizeof head)
+		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is too short");
+	memcpy(&head, data, sizeof head);
+	if (head.version != SAVED_VERSION || head.n_words > RP_IDSET_WORDS ||
+	    size != sizeof head + (uint64_t)head.n_words * sizeof inst->remembered.w[0])
+		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
+	memcpy(inst->remembered.w, (const uint8_t *)data + sizeof head, size - sizeof head);
+	inst->remembered.nw = head.n_words;
+	return inst->plan && !inst->ledger.n_grants
+		       ? plan_reserve(&inst->h, inst->plan, &inst->remembered, false)
+		       : 0;
+}
+
+const struct rp_state ta_state = {
+	.size = sizeof(struct rp_state),
+	.save = state_save,
+	.load = state_load,
+};

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which pool is best. Two pools are compared by rules, one after the other; the first that tells them apart decides. The best one is found in one
+ * walk: the rules are no order that could be sorted by, and need not be.
+ */
+#include "modules/topology-aware/ta.h"
+
+struct compare {
+	const struct rp_plan *p;
+	const struct request *r;
+	const char *rule;
+};
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+
+bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
+		    struct memalloc_request *ret)
+{
+	static const uint32_t priorities[N_QOS] = {
+		[RP_QOS_GUARANTEED] = MEMALLOC_PRIO_GUARANTEED,
+		[RP_QOS_BURSTABLE] = MEMALLOC_PRIO_BURSTABLE,
+		[RP_QOS_BEST_EFFORT] = MEMALLOC_PRIO_BEST_EFFORT,
+	};
+	*ret = (struct memalloc_request){
+		.id = r->info.ctr,
+		.size = r->mem_size,
+		.types = r->mem_types,
+		.priority = r->info.qos < N_QOS ? priorities[r->info.qos] : 0,
+	};
+	ret->nodes = tree_memory(&p->pools[pool], r->mem_types);
+	if (r->mem_preserve) {
+		ret->nodes = tree_memory(&p->pools[p->root], MEMALLOC_ALL_TYPES);
+		ret->types = memalloc_types(p->mem, ret->nodes);
+	}
+	return ret->nodes != 0;
+}
+
+static const struct memory_group *memory_of(const struct rp_plan *p, const struct request *r,
+					    uint32_t pool)
+{
+	struct memory_group *g = &p->groups[r->mem_preserve ? 0 : p->pools[pool].mem_group];
+	struct memalloc_request req;
+	struct memalloc_offer offer;
+	if (g->known)
+		return g;
+	*g = (struct memory_group){.known = true};
+	g->capacity = memalloc_capacity(p->mem, tree_memory(&p->pools[pool], r->mem_types));
+	if (!memory_request(p, r, pool, &req) || memalloc_offer(p->mem, &req, &offer))
+		return g;
+	g->offers = true;
+	g->zone = offer.zone;
+	g->exact = memalloc_types(p->mem, offer.zone) == req.types;
+	return g;
+}
+
+/* ---- one pool ------------------------------------------------------------------------------------------------------------- */
+
+void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, struct score *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct pool *pool = &p->pools[id];
+	int64_t part = r->fraction || r->full ? r->fraction : 1;
+	*ret = (struct score){.pool = id, .memory = memory_of(p, r, id)};
+	ret->isolated = r->isolate ? (int64_t)pool->n_isolated - r->full : 0;
+	bool sliced = r->full && !(r->isolate && ret->isolated >= 0);
+	ret->shared = p->room[id] - (sliced ? 1000 * r->full : 0) - part;
+	ret->empty = r->zero && !pool->n_sharable;
+	if (sliced) {
+		uint32_t n;
+		(void)ledger_sliceable(p, id, &n);
+		int64_t whole = 1000 * ((int64_t)n - r->full);
+		if (whole < ret->shared)
+			ret->shared = whole;
+	}
+	if (r->hints)
+		hints_score(p, id, r->hints, &ret->hint_all, &ret->hint_some);
+}
+
+bool score_sufficient(const struct score *s)
+{
+	return s->memory->offers && !s->empty && s->isolated >= 0 && s->shared >= 0;
+}
+
+/* ---- two pools; 1: the first wins, -1: the second, 0: as good as each other ------------------------------------------------- */
+
+static int by_number(int64_t a, int64_t b)
+{
+	return a > b ? 1 : a < b ? -1 : 0;
+}
+
+static int by_bool(bool a, bool b)
+{
+	return (int)a - (int)b;
+}
+
+static int by_id(const struct score *a, const struct score *b)
+{
+	return a->pool < b->pool ? 1 : -1;
+}
+
+static int by_depth(const struct compare *c, const struct score *a, const struct score *b)
+{
+	return by_number(c->p->pools[a->pool].depth, c->p->pools[b->pool].depth);
+}
+
+static bool worse(const struct score *a, const struct score *b)
+{
+	return (a->isolated < 0 && b->isolated >= 0) || (a->shared < 0 && b->shared >= 0) ||
+	       (a->empty && !b->empty) || (!a->memory->offers && b->memory->offers);
+}
+
+static int rule_sufficient(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "enough CPU and memory";
+	return worse(b, a) ? 1 : worse(a, b) ? -1 : 0;
+}
+
+static int rule_affinity(struct compare *c, const struct score *a, const struct score *b)
+{
+	double x = c->r->weighted ? c->p->affinity[a->pool] : 0;
+	double y = c->r->weighted ? c->p->affinity[b->pool] : 0;
+	c->rule = "affinity to other containers";
+	return x > y ? 1 : x < y ? -1 : 0;
+}
+
+static int rule_hints(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "topology hints";
+	if (!c->r->hints)
+		return 0;
+	if (a->hint_all != b->hint_all)
+		return a->hint_all > b->hint_all ? 1 : -1;
+	if (a->hint_all == 0 && a->hint_some != b->hint_some)
+		return a->hint_some > b->hint_some ? 1 : -1;
+	if (a->hint_all == 0 && a->hint_some == 0)
+		return 0;
+	int r = by_depth(c, a, b);
+	return r ? r : by_id(a, b);
+}
+
+static int rule_types(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "memory of the types asked for";
+	return by_bool(a->memory->exact, b->memory->exact);
+}
+
+static int rule_memory_burst(struct compare *c, const struct score *a, const struct score *b)
+{
+	int64_t limit = c->r->info.mem_limit;
+	c->rule = "memory to grow";
+	if (c->r->mem_size == limit)
+		return 0;
+	if (!limit)
+		return by_number(a->memory->capacity, b->memory->capacity);
+	return by_bool(a->memory->capacity >= limit, b->memory->capacity >= limit);
+}
+
+static int rule_burst(struct compare *c, const struct score *a, const struct score *b)
+{
+	int64_t limit = c->r->info.cpu_limit;
+	int64_t x = c->p->room[a->pool], y = c->p->room[b->pool];
+	if (c->r->info.qos != RP_QOS_BURSTABLE || c->r->type != GRANT_NORMAL)
+		return 0;
+	c->rule = "CPU to burst up to the limit";
+	if (limit > 0)
+		return by_bool(x >= limit, y >= limit);
+	uint32_t target = c->r->level, la = c->p->pools[a->pool].level,
+		 lb = c->p->pools[b->pool].level;
+	c->rule = "the level for unlimited Burstable containers";
+	if ((la == target) != (lb == target))
+		return la == target ? 1 : -1;
+	int r = la == target ? by_number(x, y) : by_bool(la > target, lb > target);
+	return r ? r : by_id(a, b);
+}
+
+static int rule_tight(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "fewer memory nodes";
+	if (!a->memory->offers || !b->memory->offers)
+		return 0;
+	return by_number(__builtin_popcountll(b->memory->zone),
+			 __builtin_popcountll(a->memory->zone));
+}
+
+static bool has_types(const struct compare *c, const struct score *s)
+{
+	const struct pool *pool = &c->p->pools[s->pool];
+	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
+		if (c->r->mem_types & UINT32_C(1) << t && !pool->mem[t])
+			return false;
+	return true;
+}
+
+static int rule_has_types(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "all memory types near";
+	if (c->r->mem_preserve || !c->r->mem_types || a->memory == b->memory)
+		return 0;
+	return by_bool(has_types(c, a), has_types(c, b));
+}
+
+/* What of a kind of CPUs would be left. */
+static int64_t prio_left(const struct compare *c, const struct score *s, enum cpualloc_prio prio)
+{
+	int64_t part = c->r->fraction || c->r->full ? c->r->fraction : 1;
+	return 1000 * (int64_t)rp_ids_count_and(rp_ids_of(&c->p->prio_cpus[prio]),
+						plan_ids(c->p, c->p->pools[s->pool].sharable)) -
+	       1000 * c->r->full - part;
+}
+
+static int rule_priority(struct compare *c, const struct score *a, const struct score *b)
+{
+	enum cpualloc_prio prio = c->r->prio;
+	c->rule = "CPUs of the wanted priority";
+	if (prio != CPUALLOC_LOW && prio != CPUALLOC_HIGH)
+		return 0;
+	return by_bool(prio_left(c, a, prio) >= 0, prio_left(c, b, prio) >= 0);
+}
+
+static int rule_depth(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "deeper in the tree";
+	return by_depth(c, a, b);
+}
+
+static int rule_isolated(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "more isolated CPUs left";
+	if (!c->r->isolate || (a->isolated <= 0 && b->isolated <= 0))
+		return 0;
+	int r = by_number(a->isolated, b->isolated);
+	return r ? r : by_id(a, b);
+}
+
+static int rule_normal_priority(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "CPUs of the wanted priority";
+	if (c->r->prio != CPUALLOC_NORMAL)
+		return 0;
+	return by_bool(prio_left(c, a, CPUALLOC_NORMAL) >= 0,
+		       prio_left(c, b, CPUALLOC_NORMAL) >= 0);
+}
+
+static int rule_exclusive_room(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "more shared CPUs left";
+	if (!c->r->full || (a->shared <= 0 && b->shared <= 0))
+		return 0;
+	int r = by_number(a->shared, b->shared);
+	return r ? r : by_id(a, b);
+}
+
+static int rule_company(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "fewer containers";
+	return by_number(c->p->pools[b->pool].n_grants[GRANT_NORMAL],
+			 c->p->pools[a->pool].n_grants[GRANT_NORMAL]);
+}
+
+static int rule_room(struct compare *c, const struct score *a, const struct score *b)
+{
+	c->rule = "more shared CPUs left";
+	return by_number(a->shared, b->shared);
+}
+
+static int compare(struct compare *c, const struct score *a, const struct score *b)
+{
+	static int (*const rules[])(struct compare *, const struct score *,
+				    const struct score *) = {
+		rule_sufficient,     rule_affinity, rule_hints,	   rule_types,
+		rule_memory_burst,   rule_burst,    rule_tight,	   rule_has_types,
+		rule_priority,	     rule_depth,    rule_isolated, rule_normal_priority,
+		rule_exclusive_room, rule_company,  rule_room,
+	};
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+		int r = rules[i](c, a, b);
+		if (r)
+			return r;
+	}
+	c->rule = "lower in number";
+	return by_id(a, b);
+}
+
+/* ---- all pools -------------------------------------------------------------------------------------------------------------- */
+
+void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret)
+{
+	struct rp_plan *p = inst->plan;
+	struct compare c = {.p = p, .r = r};
+	for (uint32_t i = 0; i < p->n_mem_groups; i++)
+		p->groups[i].known = false;
+	ledger_rooms(p);
+	if (r->full)
+		ledger_slices(p);
+	score_pool(inst, r, 0, &ret->best);
+	ret->second.pool = NO_POOL;
+	ret->rule = "";
+	for (uint32_t i = 1; i < p->n_pools; i++) {
+		struct score s;
+		score_pool(inst, r, i, &s);
+		if (compare(&c, &s, &ret->best) > 0) {
+			ret->second = ret->best;
+			ret->best = s;
+		} else if (ret->second.pool == NO_POOL || compare(&c, &s, &ret->second) > 0) {
+			ret->second = s;
+		}
+	}
+	if (ret->second.pool != NO_POOL) {
+		(void)compare(&c, &ret->best, &ret->second);
+		ret->rule = c.rule;
+	}
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the ledger into the transaction: only what is different from what containers have. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "modules/topology-aware/ta.h"
+
+#define SHARES_MIN 2
+#define SHARES_MAX 262144
+#define DATA_VALUE_MAX 4096u /* the host takes no more */
+
+static int64_t shares_of(int64_t mcpu)
+{
+	if (mcpu > (int64_t)SHARES_MAX * 1000 / 1024)
+		return SHARES_MAX;
+	int64_t shares = mcpu * 1024 / 1000;
+	return shares < SHARES_MIN ? SHARES_MIN : shares;
+}
+
+/* ---- CPUs of a grant -------------------------------------------------------------------------------------------------- */
+
+static bool shares_cpus(const struct grant *g)
+{
+	return g->type == GRANT_NORMAL && (g->portion > 0 || !g->exclusive);
+}
+
+/* Of each core only one thread. */
+static void hide_threads(const struct rp_plan *p, struct rp_idset *cpus)
+{
+	struct rp_idset cores, kept;
+	rp_idset_clear(&cores);
+	rp_idset_clear(&kept);
+	RP_IDS_EACH (cpu, rp_ids_of(cpus)) {
+		if (rp_ids_has(rp_ids_of(&cores), p->thread_of[cpu]))
+			continue;
+		rp_idset_add(&cores, p->thread_of[cpu]);
+		rp_idset_add(&kept, cpu);
+	}
+	rp_idset_copy(cpus, rp_ids_of(&kept));
+}
+
+void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret)
+{
+	const struct pool *pool = &p->pools[g->pool];
+	if (g->type == GRANT_RESERVED)
+		rp_idset_copy(ret, plan_ids(p, pool->reserved));
+	else if (shares_cpus(g))
+		rp_idset_or(ret, plan_ids(p, pool->sharable), cpus_ids(g->exclusive));
+	else
+		rp_idset_copy(ret, cpus_ids(g->exclusive));
+	if (g->flags & GRANT_HIDE_THREADS)
+		hide_threads(p, ret);
+}
+
+/* ---- pieces -------------------------------------------------------------------------------------------------------------- */
+
+static int32_t stage_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids cpus,
+			 struct rp_ids exclusive)
+{
+	const struct modhost *h = &inst->h;
+	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, cpus);
+	return r ? r : h->cache->set_exclusive(h->ctx, txn, ctr, exclusive);
+}
+
+static int32_t data_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *key,
+			struct rp_ids ids, bool fresh)
+{
+	const struct modhost *h = &inst->h;
+	char text[DATA_VALUE_MAX + 1];
+	if (fresh && rp_ids_empty(ids))
+		return 0;
+	if (rp_ids_format(ids, text, sizeof text) >= sizeof text) {
+		modhost_log(h, RP_LOG_WARNING, ctr, "%s is too long for the container's data file",
+			    key);
+		text[0] = '\0';
+	}
+	return h->cache->set_data(h->ctx, txn, ctr, key, text);
+}
+
+static int32_t data_shared(struct rp_instance *inst, rp_txn txn, const struct grant *g, bool fresh)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset shared;
+	rp_idset_clear(&shared);
+	if (g->type == GRANT_NORMAL && g->portion > 0)
+		rp_idset_copy(&shared, plan_ids(p, p->pools[g->pool].sharable));
+	return data_set(inst, txn, g->ctr, "SHARED_CPUS", rp_ids_of(&shared), fresh);
+}
+
+static int32_t data_cpus(struct rp_instance *inst, rp_txn txn, const struct grant *g, bool fresh)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset isolated, ordinary;
+	rp_idset_and(&isolated, cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
+	rp_idset_andnot(&ordinary, cpus_ids(g->exclusive), rp_ids_of(&p->isolated));
+	int32_t r = data_shared(inst, txn, g, fresh);
+	if (!r)
+		r = data_set(inst, txn, g->ctr, "ISOLATED_CPUS", rp_ids_of(&isolated), fresh);
+	return r ? r : data_set(inst, txn, g->ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary), fresh);
+}
+
+static int32_t data_mems(struct rp_instance *inst, rp_txn txn, const struct grant *g,
+			 memalloc_mask zone, bool fresh)
+{
+	static const struct {
+		const char *key;
+		uint32_t types;
+	} lines[] = {{"ALL_MEMS", MEMALLOC_ALL_TYPES},
+		     {"DRAM_MEMS", MEMALLOC_DRAM},
+		     {"PMEM_MEMS", MEMALLOC_PMEM},
+		     {"HBM_MEMS", MEMALLOC_HBM}};
+	const struct memalloc *m = inst->plan->mem;
+	int32_t r = 0;
+	for (size_t i = 0; !r && i < sizeof lines / sizeof lines[0]; i++) {
+		struct rp_idset nodes;
+		memalloc_ids(m, zone & memalloc_of_types(m, lines[i].types), &nodes);
+		r = data_set(inst, txn, g->ctr, lines[i].key, rp_ids_of(&nodes), fresh);
+	}
+	return r;
+}
+
+/* ---- one container ---------------------------------------------------------------------------------------------------------- */
+
+/* What a container should have. Unset numbers and empty sets: as it is. */
+struct wanted {
+	struct rp_idset cpus, exclusive, mems;
+	int64_t shares;
+	memalloc_mask zone;
+};
+
+static void want_cpus(const struct rp_plan *p, const struct grant *g,
+		      const struct rp_ctr_info *info, struct wanted *w)
+{
+	rp_idset_clear(&w->cpus);
+	rp_idset_clear(&w->exclusive);
+	w->shares = RP_NOT_SET;
+	if (g->type == GRANT_PRESERVE)
+		return;
+	if (p->settings.pin_cpu) {
+		stage_cpus(p, g, &w->cpus);
+		rp_idset_and(&w->exclusive, rp_ids_of(&w->cpus), cpus_ids(g->exclusive));
+		w->shares = shares_of(g->shares_mcpu);
+		return;
+	}
+	/* Nothing can take a cpuset away again but all CPUs. */
+	if (!rp_ids_empty(info->cpus))
+		rp_idset_copy(&w->cpus, rp_ids_of(&p->online));
+	if (info->shares != RP_NOT_SET)
+		w->shares = shares_of(info->cpu_request);
+}
+
+static void want_memory(const struct rp_plan *p, const struct grant *g,
+			const struct rp_ctr_info *info, struct wanted *w)
+{
+	w->zone = 0;
+	rp_idset_clear(&w->mems);
+	(void)memalloc_zone(p->mem, g->ctr, &w->zone);
+	if (g->flags & GRANT_PRESERVE_MEM)
+		return;
+	if (p->settings.pin_memory)
+		memalloc_ids(p->mem, w->zone, &w->mems);
+	else if (!rp_ids_empty(info->mems))
+		memalloc_ids(p->mem, memalloc_with_memory(p->mem), &w->mems);
+}
+
+static int32_t stage_reason(struct rp_instance *inst, rp_txn txn, const struct grant *g,
+			    const struct rp_ctr_info *info)
+{
+	const struct modhost *h = &inst->h;
+	if (!g->reason && !(info->flags & RP_CTR_DEGRADED))
+		return 0;
+	return h->cache->set_degraded(h->ctx, txn, g->ctr, g->reason);
+}
+
+static int32_t stage_wanted(struct rp_instance *inst, rp_txn txn, const struct grant *g,
+			    const struct rp_ctr_info *info, const struct wanted *w)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ids cpus = rp_ids_of(&w->cpus), mems = rp_ids_of(&w->mems);
+	int32_t r = 0;
+	if (!rp_ids_empty(cpus) && (!rp_ids_equal(cpus, info->cpus) ||
+				    !rp_ids_equal(rp_ids_of(&w->exclusive), info->exclusive)))
+		r = stage_set(inst, txn, g->ctr, cpus, rp_ids_of(&w->exclusive));
+	if (!r && w->shares != RP_NOT_SET && w->shares != info->shares)
+		r = h->cache->set_int(h->ctx, txn, g->ctr, RP_F_SHARES, w->shares);
+	if (!r && !rp_ids_empty(mems) && !rp_ids_equal(mems, info->mems))
+		r = h->cache->set_mems(h->ctx, txn, g->ctr, mems);
+	return r;
+}
+
+int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g)
+{
+	const struct modhost *h = &inst->h;
+	const struct rp_plan *p = inst->plan;
+	struct rp_ctr_info info;
+	struct wanted w;
+	struct record_bytes rec;
+	int32_t r = ta_get_ctr(inst, g->ctr, &info);
+	if (r)
+		return r;
+	want_cpus(p, g, &info, &w);
+	want_memory(p, g, &info, &w);
+	record_make(inst, g, &rec);
+	bool fresh = info.state == RP_STATE_CREATING, kept = record_is_kept(inst, g->ctr, &rec);
+	bool same = kept && (rp_ids_empty(rp_ids_of(&w.cpus)) ||
+			     rp_ids_equal(rp_ids_of(&w.cpus), info.cpus));
+	r = stage_wanted(inst, txn, g, &info, &w);
+	if (!r)
+		r = stage_reason(inst, txn, g, &info);
+	if (!r && !same)
+		r = data_cpus(inst, txn, g, fresh);
+	if (!r && !same)
+		r = data_mems(inst, txn, g, w.zone, fresh);
+	if (!r && !kept)
+		r = h->cache->set_private(h->ctx, txn, g->ctr, rec.data, rec.size);
+	return r;
+}
+
+/* ---- the others --------------------------------------------------------------------------------------------------------------- */
+
+static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct grant *g)
+{
+	struct rp_idset cpus, exclusive;
+	stage_cpus(inst->plan, g, &cpus);
+	rp_idset_and(&exclusive, rp_ids_of(&cpus), cpus_ids(g->exclusive));
+	int32_t r = stage_set(inst, txn, g->ctr, rp_ids_of(&cpus), rp_ids_of(&exclusive));
+	return r || g->portion <= 0 ? r : data_shared(inst, txn, g, false);
+}
+
+static int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
+{
+	const struct rp_plan *p = inst->plan;
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		if (!p->pools[i].changed || !p->settings.pin_cpu)
+			continue;
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next) {
+			int32_t r =
+				g->ctr != except && shares_cpus(g) ? stage_sharer(inst, txn, g) : 0;
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+int32_t stage_others(struct rp_instance *inst, rp_txn txn, rp_ctr except)
+{
+	int32_t r = stage_sharers(inst, txn, except);
+	for (uint32_t i = 0; !r && i < inst->n_moved; i++) {
+		const struct grant *g = ledger_find(inst, inst->moved[i]);
+		if (!g || g->ctr == except)
+			continue;
+		modhost_log(&inst->h, RP_LOG_INFO, g->ctr,
+			    "its memory makes room for another one's");
+		r = stage_grant(inst, txn, g);
+	}
+	inst->n_moved = 0;
+	return r;
+}
+
+int32_t stage_note_moves(struct rp_instance *inst)
+{
+	const struct memalloc_move *moves;
+	uint32_t n = memalloc_moves(inst->plan->mem, &moves);
+	if (inst->n_moved + n > inst->cap_moved) {
+		uint32_t cap = (inst->n_moved + n) * 2;
+		rp_ctr *moved = realloc(inst->moved, cap * sizeof *moved);
+		if (!moved)
+			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		inst->moved = moved;
+		inst->cap_moved = cap;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		inst->moved[inst->n_moved++] = moves[i].id;
+	return 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything at once, over an empty ledger: what was granted earlier and still fits is reinstated as it was, then the rest is placed, those with most
+ * rights first. Containers that ask for nothing come last in the first round: all others leave them a CPU.
+ *
+ * One that runs and cannot be placed is not left where it is, as its CPUs may be another one's by now: it runs on what is left and is
+ * tried again whenever something comes free.
+ */
+#include <stdlib.h>
+
+#include "modules/topology-aware/ta.h"
+
+/* ---- reinstating -------------------------------------------------------------------------------------------------------- */
+
+static bool same_needs(const struct needs *a, const struct rp_ctr_info *info)
+{
+	return a->cpu_request == info->cpu_request && a->cpu_limit == info->cpu_limit &&
+	       a->mem_request == info->mem_request && a->mem_limit == info->mem_limit;
+}
+
+static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
+{
+	const struct pool *pool = &p->pools[rec->pool];
+	struct rp_idset isolated, sliced;
+	rp_idset_and(&isolated, rp_ids_of(&rec->exclusive), rp_ids_of(&p->isolated));
+	rp_idset_andnot(&sliced, rp_ids_of(&rec->exclusive), rp_ids_of(&p->isolated));
+	switch (rec->type) {
+	case GRANT_RESERVED:
+		return pool->n_reserved &&
+		       (!rec->portion || ledger_reserved_room(p, rec->pool) >= rec->portion);
+	case GRANT_NORMAL:
+		if (rec->flags & GRANT_ZERO)
+			return pool->n_sharable > 0;
+		return rp_ids_subset(rp_ids_of(&isolated), plan_ids(p, pool->isolated)) &&
+		       rp_ids_subset(rp_ids_of(&sliced), plan_ids(p, pool->sharable)) &&
+		       ledger_room(p, rec->pool, false) >=
+			       1000 * (int64_t)rp_ids_count(rp_ids_of(&sliced)) + rec->portion;
+	default:
+		return true;
+	}
+}
+
+/* Would the container still be of this sort? Preferences do not matter, rights do. */
+static bool sort_fits(const struct request *r, const struct record *rec)
+{
+	if (rec->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
+		return false;
+	if ((r->type == GRANT_PRESERVE) != (rec->type == GRANT_PRESERVE) ||
+	    r->mem_preserve != ((rec->flags & GRANT_PRESERVE_MEM) != 0))
+		return false;
+	return rec->type == GRANT_NORMAL || r->type == rec->type;
+}
+
+static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
+			      const struct record *rec)
+{
+	int32_t e = 0;
+	struct grant *g = grant_new(inst, &r->info);
+	if (!g)
+		return NULL;
+	g->pool = rec->pool;
+	g->type = (uint8_t)rec->type;
+	g->exclusive = cpus_new(rp_ids_of(&rec->exclusive), &e);
+	g->portion = rec->portion;
+	g->shares_mcpu = rec->shares_mcpu;
+	g->flags = (uint16_t)((rec->flags & ~GRANT_HIDE_THREADS) |
+			      (r->hide_threads ? GRANT_HIDE_THREADS : 0));
+	g->mem_types = rec->mem_types;
+	g->mem_size = rec->mem_size;
+	g->cold_ms = rec->cold_ms;
+	g->cold_until = rec->cold_until;
+	g->needs = rec->needs;
+	g->hints = hints_ref(rec->hints);
+	if (g->exclusive) {
+		g->class = r->class;
+		g->irq = irq_ask_ref(r->irq);
+	}
+	return e ? grant_free(inst, g) : g;
+}
+
+/* 1: it has what it had; 0: it has to be placed. */
+static int32_t reinstate(struct rp_instance *inst, const struct request *r,
+			 const struct record *rec)
+{
+	const struct rp_plan *p = inst->plan;
+	struct memalloc_request req;
+	memalloc_mask zone;
+	if (rec->pool == NO_POOL || !same_needs(&rec->needs, &r->info) || !sort_fits(r, rec) ||
+	    !cpus_fit(p, rec) || !rec->zone || !memory_request(p, r, p->root, &req))
+		return 0;
+	req.size = rec->mem_size;
+	req.nodes = rec->zone;
+	req.types = memalloc_types(p->mem, rec->zone);
+	int32_t e = ledger_reserve(inst, 1);
+	if (e)
+		return e;
+	struct grant *g = grant_of(inst, r, rec);
+	if (!g)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	if (memalloc_allocate(p->mem, &req, &zone)) {
+		grant_free(inst, g);
+		return 0;
+	}
+	ledger_add(inst, g);
+	return 1;
+}
+
+static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
+{
+	struct rp_ctr_info info;
+	struct record rec;
+	struct request r;
+	int32_t e = record_read(inst, ctr, &rec);
+	if (e == -RP_ENOENT)
+		return 0;
+	if (e)
+		return modhost_fail(&inst->h, e, "out of memory");
+	if (((rec.flags & GRANT_ZERO) != 0) != zero || ta_get_ctr(inst, ctr, &info) ||
+	    request_read(inst, &info, rec.hints, &r)) {
+		hints_unref(rec.hints);
+		return 0;
+	}
+	e = reinstate(inst, &r, &rec);
+	request_fini(&r);
+	hints_unref(rec.hints);
+	return e < 0 ? e : 0;
+}
+
+/* ---- placing -------------------------------------------------------------------------------------------------------------- */
+
+/* The text of the host is that of the refusal; it is not to be had back, so status gets a short one of our own. */
+#define MISPLACED_TEXT "it cannot be placed as it asks for; the log says why"
+
+static int32_t place_misfit(struct rp_instance *inst, const struct request *r, struct grant **ret)
+{
+	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
+		    "it cannot be placed (request %lldm) and runs on what is left",
+		    (long long)r->info.cpu_request);
+	return place_anyhow(inst, r, MISPLACED_TEXT, ret);
+}
+
+/* An annotation that would refuse a new container does not end one that runs. */
+static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *info,
+			   struct hints *hints, struct request *ret)
+{
+	if (request_read(inst, info, hints, ret) == 0)
+		return;
+	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "one of its annotations is not valid");
+	*ret = (struct request){
+		.info = *info,
+		.type = info->flags & RP_CTR_PRESERVE_CPU ? GRANT_PRESERVE : GRANT_NORMAL,
+		.fraction = info->cpu_request,
+		.prio = inst->plan->settings.prio,
+		.level = inst->plan->burstable_level,
+		.mem_types = inst->plan->mem_types,
+		.mem_preserve = (info->flags & RP_CTR_PRESERVE_MEM) != 0,
+		.class = CPUCLASS_NONE,
+		.sched = NO_SCHED,
+		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};
+	ret->zero = !ret->fraction;
+}
+
+static int32_t place_one(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct rp_ctr_info info;
+	struct record rec = {.pool = NO_POOL};
+	struct request r;
+	struct grant *g;
+	if (ledger_find(inst, ctr))
+		return 0;
+	int32_t e = ta_get_ctr(inst, ctr, &info);
+	if (e)
+		return e;
+	if (record_read(inst, ctr, &rec))
+		rec = (struct record){.pool = NO_POOL};
+	read_leniently(inst, &info, rec.hints, &r);
+	hints_unref(rec.hints);
+	r.pool_hint = rec.type == GRANT_NORMAL ? rec.pool : NO_POOL;
+	if (info.state != RP_STATE_CREATING && r.cold_ms && info.state == RP_STATE_RUNNING &&
+	    !rec.cold_ms)
+		r.cold_ms = 0; /* it has started long ago */
+	e = place(inst, &r, &g);
+	if (e && e != -RP_ENOMEM)
+		e = place_misfit(inst, &r, &g);
+	request_fini(&r);
+	return e;
+}
+
+static int32_t stage_all(struct rp_instance *inst, rp_txn txn, int32_t n)
+{
+	int32_t r = 0;
+	for (int32_t i = 0; !r && i < n; i++) {
+		const struct grant *g = ledger_find(inst, inst->ctrs[i]);
+		r = g ? stage_grant(inst, txn, g) : 0;
+	}
+	inst->n_moved = 0;
+	return r;
+}
+
+int32_t sync_all(struct rp_instance *inst, rp_txn txn)
+{
+	inst->resync = true;
+	if (inst->memory_begun)
+		memalloc_keep(inst->plan->mem);
+	inst->memory_begun = false;
+	ledger_clear(inst);
+	memalloc_reset(inst->plan->mem);
+	int32_t n = ta_list(inst, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	for (uint32_t zero = 0; zero < 2; zero++)
+		for (int32_t i = 0; !r && i < n; i++)
+			r = reinstate_one(inst, inst->ctrs[i], zero == 1);
+	/* Placing looks at containers by lists of its own. */
+	rp_ctr *order = r || !n ? NULL : malloc((size_t)n * sizeof *order);
+	if (!r && n && !order)
+		r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	if (order)
+		memcpy(order, inst->ctrs, (size_t)n * sizeof *order);
+	for (int32_t i = 0; !r && i < n; i++)
+		r = place_one(inst, order[i]);
+	if (order)
+		memcpy(inst->ctrs, order, (size_t)n * sizeof *order);
+	free(order);
+	if (!r)
+		r = stage_all(inst, txn, n);
+	if (!r)
+		cold_arm(inst);
+	return r;
+}
+
+/* ---- trying again ------------------------------------------------------------------------------------------------------------- */
+
+/* A better place for one that has something else than it asks for; where there is none everything stays. */
+static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
+{
+	struct rp_ctr_info info;
+	struct request r;
+	struct scoring s;
+	struct grant *g;
+	int32_t e = ta_get_ctr(inst, old->ctr, &info);
+	if (e)
+		return 0;
+	read_leniently(inst, &info, old->hints, &r);
+	e = r.type == GRANT_NORMAL ? affinity_weigh(inst, &r) : 0;
+	if (!e && r.type == GRANT_NORMAL) {
+		score_pools(inst, &r, &s);
+		if (!score_sufficient(&s.best))
+			e = -RP_ENOSPC;
+	}
+	if (!e)
+		e = ledger_reserve(inst, 2);
+	if (e) {
+		request_fini(&r);
+		return e == -RP_ENOMEM ? e : 0;
+	}
+	place_release(inst, old);
+	e = place(inst, &r, &g);
+	if (e && e != -RP_ENOMEM)
+		e = place_anyhow(inst, &r, old->reason, &g);
+	if (!e)
+		e = stage_grant(inst, txn, g);
+	request_fini(&r);
+	return e;
+}
+
+int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
+{
+	if (!inst->ledger.n_waiting)
+		return 0;
+	int32_t n = ta_list(inst, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	rp_ctr *order = r || !n ? NULL : malloc((size_t)n * sizeof *order);
+	if (!order)
+		return r;
+	memcpy(order, inst->ctrs, (size_t)n * sizeof *order);
+	for (int32_t i = 0; !r && i < n; i++) {
+		struct grant *g = ledger_find(inst, order[i]);
+		if (g && g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
+			r = retry(inst, txn, g);
+	}
+	free(order);
+	return r;
+}
