@@ -652,7 +652,7 @@ static int32_t rdt_create(const struct rp_host *host, struct rp_instance **ret_i
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
 	int32_t r = modhost_init(&inst->h, host, MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK);
-	if (!r && !RP_HAS(inst->h.work, remove_dir))
+	if (!r && (!RP_HAS(inst->h.work, remove_dir) || !inst->h.work->remove_dir))
 		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot make directories");
 	if (!r) {
 		inst->groups.h = &inst->h;

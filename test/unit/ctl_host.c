@@ -565,6 +565,7 @@ void ctl_close(struct ctl_host *t)
 	(void)ctl_work(t);
 	t->module->destroy(t->inst);
 	t->controller = NULL;
+	t->fake->module = NULL;
 	t->started = false;
 }
 
