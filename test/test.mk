@@ -47,7 +47,10 @@ replay-bins: $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz-replay/%)
 test-programs: programs modules unit-bins replay-bins test-modules
 test-modules:
 
-check: test-programs ## run every test; ends with "N passed, N failed"
+# As many jobs as there are CPUs, unless -j says otherwise.
+check: ## install what is missing and run every test; ends with "N passed, N failed"
+	$(Q)packaging/deps check
+	$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) test-programs
 	$(Q)test/run --build $(O) $(TESTFLAGS)
 
 check-unit: unit-bins ## run the unit tests only
