@@ -41,12 +41,13 @@ int64_t balloon_avail(const struct balloon *b)
 
 static int64_t max_cpus(const struct balloon *b, int64_t n_free)
 {
-	int64_t n = rp_ids_count(rp_ids_of(&b->cpus)) + n_free;
+	int64_t own = rp_ids_count(rp_ids_of(&b->cpus)), n = own + n_free;
 	for (uint32_t i = 0; i < b->n_parts; i++) {
 		/* All parts are of one size, but for what their limits make of it. */
 		int64_t part = max_cpus(b->parts[i], n_free) * b->n_parts;
 		n = part < n ? part : n;
 	}
+	n = n < own ? own : n;
 	if (b->type->max_cpus < 0)
 		return 0;
 	return b->type->max_cpus && b->type->max_cpus < n ? b->type->max_cpus : n;

@@ -13,6 +13,7 @@ struct seat {
 };
 
 #define KEYS 8u
+#define KEY_CPU 7u
 
 /* The keys that have to be the same for two CPUs to be below one node of the depths, outermost first. */
 static uint32_t seat_key(const struct seat *s, uint32_t i)
@@ -49,6 +50,12 @@ static bool same_node(const struct seat *a, const struct seat *b, const struct d
 	return true;
 }
 
+/* Threads are in the order of their cores. */
+static uint32_t seat_number(const struct seat *s, uint32_t key)
+{
+	return key == KEY_CPU ? s->core * RP_CPUS_MAX + s->cpu : seat_key(s, key);
+}
+
 /* Adds the nodes below seats first … end - 1; their parent is the node added last at the depth above. */
 static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, uint32_t end,
 		      uint32_t parent, uint32_t depth, const struct depth *depths,
@@ -63,7 +70,7 @@ static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, 
 		struct tree_node *n = &t->nodes[index];
 		*n = (struct tree_node){.first = i, .end = last, .parent = parent, .depth = depth};
 		n->group = depth < n_named ? index : t->nodes[parent].group;
-		n->number = depth ? seat_key(&seats[i], depths[depth].number) : 0;
+		n->number = depth ? seat_number(&seats[i], depths[depth].number) : 0;
 		add_nodes(t, seats, i, last, index, depth + 1, depths, n_depths, n_named);
 		t->nodes[index].skip = t->n_nodes;
 		i = last;
@@ -163,7 +170,7 @@ static int32_t build_trees(struct machine *m, struct seat *seats, uint32_t n)
 		seats[i].class = class[seats[i].cpu];
 	free(class);
 	if (!r)
-		r = tree_init(&m->spread, seats, n, spread_depths, TREE_DEPTH_MAX, TREE_L2 + 1);
+		r = tree_init(&m->spread, seats, n, spread_depths, TREE_DEPTH_MAX, TREE_L2);
 	return r ? r : index_cpus(m, seats, n);
 }
 
@@ -284,7 +291,10 @@ static int compare_order(const struct tree_node *a, const struct tree_node *b)
 {
 	if (a->group != b->group)
 		return a->group < b->group ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	/* A core that is in several classes. */
+	return a < b ? -1 : a > b;
 }
 
 struct wish {
