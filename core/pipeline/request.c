@@ -2,6 +2,8 @@
 /* What the runtime asks, one function a request. */
 #include <string.h>
 
+#include <utlist.h>
+
 #include "core/cache/derive.h"
 #include "core/pipeline/internal.h"
 #include "core/util/log.h"
@@ -226,15 +228,33 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	return r;
 }
 
+/* All CPUs that are nobody's own: where a container goes that the policy could not place. NULL: out of memory. */
+static struct iset *unowned_cpus(struct pipeline *p)
+{
+	struct rp_idset cpus;
+	const struct ctr *ctr;
+	rp_idset_copy(&cpus, topo_ids(p->env.topo, RP_CPUS_ONLINE));
+	rp_idset_andnot(&cpus, rp_ids_of(&cpus), topo_ids(p->env.topo, RP_CPUS_ISOLATED));
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		if (ctr_live(ctr->cur.state) && ctr->cur.exclusive)
+			rp_idset_andnot(&cpus, rp_ids_of(&cpus), ctr->cur.exclusive->ids);
+	return intern_get(cache_sets(p->env.cache), rp_ids_of(&cpus));
+}
+
 static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;
 	struct decision *d = txn_stage(p->txn, c->ctr);
 	struct blob *reason = blob_str(err->text);
-	if (!d || !reason) {
+	struct iset *cpus = unowned_cpus(p);
+	if (!d || !reason || !cpus) {
 		blob_unref(reason);
+		intern_unref(cache_sets(p->env.cache), cpus);
 		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
 	}
+	if (cpus->count && !(c->ctr->flags & RP_CTR_PRESERVE_CPU))
+		txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
+	intern_unref(cache_sets(p->env.cache), cpus);
 	txn_put_blob(&d->degraded, reason);
 	d->state = RP_STATE_CREATED;
 	return 0;

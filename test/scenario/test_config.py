@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations, live: switches of the policy, and refusals that change nothing."""
+import os
+import pathlib
+import time
+
+import pytest
+
+from simnode import STATIC, SimError, ctr
+
+NONE = {'policy': 'none'}
+TEMPLATE = {'policy': 'template', 'template': {'reservedResources': {'cpu': 'cpuset:0-1'}}}
+ONLINE = set(range(16))
+
+
+def three_pods(node):
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('b', ctr('b0', '4', '64Mi'))
+    node.create('s', ctr('s0', '500m/1'))
+
+
+def test_none_leaves_containers_alone(make_node):
+    node = make_node(NONE)
+    three_pods(node)
+    assert all(not c['pinned'] and not c['pinnedMemory'] for c in node.containers().values())
+    node.update('s0', cpu='1/2')
+    node.delete('a')
+    node.restart()
+    assert node.updates() == []
+
+
+def test_template_splits_by_namespace(make_node):
+    node = make_node(TEMPLATE)
+    node.create('dns', ctr('d', '100m/-'), namespace='kube-system')
+    node.create('web', ctr('w', '2', '64Mi'))
+    assert node.cpus('kube-system/dns/d') == {0, 1}
+    assert node.cpus('w') == ONLINE - {0, 1}
+
+
+def test_switch_back_and_forth(make_node):
+    node = make_node(NONE)
+    three_pods(node)
+    node.config(STATIC)
+    node.expect('cpus(a0) == 2-3', 'cpus(b0) == 4-7', 'cpus(s0) == online - union(a0, b0)')
+    node.config(TEMPLATE)
+    node.expect('cpus(a0) == cpus(b0) == cpus(s0) == 2-15')
+    node.config(STATIC)
+    node.expect('count(cpus(a0)) == 2', 'count(cpus(b0)) == 4', 'disjoint(a0, b0, s0)')
+    before = node.places()
+    node.config(NONE)
+    node.settle()
+    assert node.places() == before, 'none does not take back what others gave'
+    assert node.status()['synchronizations'] == 1, 'without a new connection'
+    assert node.status()['needless'] == 0
+
+
+def test_switch_and_create_at_once(make_node):
+    """Requests that come right behind a reload find the new policy."""
+    node = make_node(NONE)
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.config(STATIC)
+    node.create('b', ctr('b0', '2', '64Mi'))
+    node.expect('disjoint(a0, b0)', 'count(cpus(a0)) == 2')
+
+
+def test_reload_that_changes_nothing_moves_nobody(node):
+    three_pods(node)
+    node.updates()
+    for how in ('signal', 'control'):
+        assert node.reload(how)['accepted']
+    node.settle()
+    assert node.updates() == []
+
+
+def test_unrelated_changes_move_nobody(node):
+    three_pods(node)
+    before = node.places()
+    node.config({**STATIC, 'log': {'level': 'debug'}})
+    node.settle()
+    assert node.places() == before
+    node.create('more', ctr('m', '100m/-'))
+    node.log(' debug: ')
+
+
+@pytest.mark.parametrize('bad, why', [
+    ('policy: [', 'rp.conf:'),
+    ({'policy': 'no-such-policy'}, 'no-such-policy'),
+    ({'policy': 'static', 'static': {}}, 'reserved'),
+    ({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:99'}}}, ''),
+    ({'policy': 'static', 'static': {'reservedResources': {'cpu': '1'}, 'topologyManagerPolicy': 'maybe'}}, 'expected'),
+    ({'policy': 'static', 'static': {'reservedResources': {'cpu': '1'}, 'relaxedIsolatoin': True}}, 'relaxedIsolation'),
+    ({'policy': 'template', 'template': {'reservedResources': {'cpu': '16'}}}, ''),
+    ({'policy': 'none', 'controllers': {'no-such-controller': 'required'}}, 'no-such-controller'),
+], ids=str)
+@pytest.mark.parametrize('how', ['control', 'signal'])
+def test_refused_reload_leaves_all_untouched(node, bad, why, how):
+    three_pods(node)
+    before, pid = node.places(), node.status()['pid']
+    node.updates()
+    node.run('write-config', bad)
+    answer = node.reload(how)
+    assert not answer['accepted']
+    assert why in answer['error']
+    node.create('c', ctr('c0', '2', '64Mi'))  # by the rules of before
+    node.expect('count(cpus(c0)) == 2', 'disjoint(a0, b0, c0, s0)')
+    node.delete('c')
+    node.settle()
+    assert node.places() == before
+    assert node.status()['pid'] == pid
+    node.run('write-config', STATIC)
+    assert node.reload(how)['accepted']
+
+
+def test_reload_that_cannot_place_everybody_is_refused(node):
+    """The trial places every container before anything is put in force."""
+    node.create('a', ctr('a0', '12', '64Mi'))
+    before = node.places()
+    node.badconfig({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0-15'}}})
+    assert node.places() == before
+
+
+def test_missing_and_unreadable_file(node):
+    os.rename(node.paths['config'], node.paths['config'] + '.away')
+    assert not node.reload()['accepted']
+    os.rename(node.paths['config'] + '.away', node.paths['config'])
+    assert node.reload()['accepted']
+
+
+def test_drop_ins(make_node):
+    node = make_node(STATIC, start=False)
+    folder = pathlib.Path(node.paths['config'] + '.d')
+    folder.mkdir()
+    (folder / '50-more.conf').write_text('static: {reservedResources: {cpu: cpuset:0-3}}\n')
+    node.start()
+    node.create('a', ctr('a0', '4', '64Mi'))
+    node.expect('disjoint(a0, 0-3)')
+    (folder / '50-more.conf').unlink()
+    assert node.reload()['accepted']
+    node.delete('a')
+    node.create('b', ctr('b0', '15', '64Mi'))
+
+
+def test_custom_resource_document(make_node):
+    """The specification of the policy's custom resource can be pasted as it is."""
+    node = make_node({'policy': 'static', 'static': {'ReservedResources': {'CPU': 'cpuset:0'}}})
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.expect('count(cpus(a0)) == 2')
+
+
+def test_wrong_configuration_at_start(make_node):
+    with pytest.raises(SimError, match='exit status 78'):
+        make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'many'}}})
+
+
+def test_many_reloads_at_once(node):
+    three_pods(node)
+    before = node.places()
+    for _ in range(10):
+        node.signal('HUP')
+    node.create('c', ctr('c0', '100m/-'))
+    deadline = time.monotonic() + 10
+    while not node.reload()['accepted'] and time.monotonic() < deadline:
+        pass
+    node.settle()
+    assert {name: place for name, place in node.places().items() if name != 'c/c0'} == before
+
+
+def test_unmanaged_instead_of_refused(make_node):
+    node = make_node({**STATIC, 'onPolicyError': 'unmanaged'})
+    node.create('a', ctr('a0', '12', '64Mi'))
+    node.create('b', ctr('b0', '8', '64Mi'))
+    node.expect('cpus(b0) == online - cpus(a0)')
+    node.log('runs unmanaged')
+    node.delete('a')
+    node.create('c', ctr('c0', '2', '64Mi'))
+    node.expect('disjoint(b0, c0)')
