@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers behind a real daemon: what reaches the files of the machine, and what status says of it."""
+import os
+import pathlib
+import threading
+import time
+
+import pytest
+
+from simnode import STATIC, ctr
+
+RDT = {'rdt': {'partitions': {'p': {'l3Allocation': '100%', 'classes': {'gold': {'l3Allocation': '80%'}, 'bronze': {'l3Allocation': '20%'}}}}}}
+CLASS_KEY = 'rdtclass.resource-policy.nri.io'
+
+
+def put(node, path, text):
+    file = pathlib.Path(node.paths['root']) / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def get(node, path):
+    return (pathlib.Path(node.paths['root']) / path).read_text()
+
+
+def add_resctrl(node, groups=('gold', 'bronze')):
+    """Two L3 of 20 ways. A folder of files makes no groups of its own: they are there before."""
+    root = 'sys/fs/resctrl/'
+    put(node, 'proc/mounts', 'resctrl /sys/fs/resctrl resctrl rw 0 0\n')
+    for name, text in {'cbm_mask': 'fffff', 'min_cbm_bits': '1', 'num_closids': '16'}.items():
+        put(node, root + 'info/L3/' + name, text + '\n')
+    for group in ('', *('nri-rp.%s/' % g for g in groups)):
+        put(node, root + group + 'schemata', 'L3:0=fffff;1=fffff\n')
+        put(node, root + group + 'tasks', '')
+
+
+def cgroup_of(node, name):
+    """Where systemd has a container's cgroup."""
+    unit, prefix, ident = node.container(name)['cgroupsPath'].split(':')
+    parts = unit.removesuffix('.slice').split('-')
+    slices = ['-'.join(parts[:i + 1]) + '.slice' for i in range(len(parts))]
+    return 'sys/fs/cgroup/%s/%s-%s.scope' % ('/'.join(slices), prefix, ident)
+
+
+def add_cgroup(node, name, files):
+    put(node, 'sys/fs/cgroup/cgroup.controllers', 'cpu io memory\n')
+    for file, text in files.items():
+        put(node, '%s/%s' % (cgroup_of(node, name), file), text)
+
+
+def eventually(what, seconds=20):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, 'has not come true'
+        time.sleep(0.02)
+
+
+def status_of(node, controller):
+    return next(c for c in node.control('status')['controllers'] if c['name'] == controller)
+
+
+@pytest.fixture
+def make(make_node):
+    def make(config, prepare=lambda node: None, **kwargs):
+        node = make_node({**STATIC, **config}, start=False, **kwargs)
+        prepare(node)
+        node.start()
+        return node
+    return make
+
+
+# ---- rdt ----
+
+def test_rdt_missing_is_said(make):
+    node = make({'controllers': ['rdt'], **RDT})
+    assert 'no resctrl file system is mounted' in status_of(node, 'rdt')['error']
+    node.create('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'gold'})
+
+
+def test_rdt_missing_and_required(make_node):
+    node = make_node({**STATIC, 'controllers': {'rdt': 'required'}, **RDT}, start=False)
+    node.start(wait=False)
+    assert node.exited()['exit'] != 0
+    assert 'no resctrl file system is mounted' in node.read_log()
+
+
+def test_rdt_groups_and_tasks(make):
+    node = make({'controllers': ['rdt'], **RDT}, add_resctrl)
+    eventually(lambda: 'ffff;1=ffff' in get(node, 'sys/fs/resctrl/nri-rp.gold/schemata'))
+    node.create('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'gold'})
+    eventually(lambda: status_of(node, 'rdt')['failed'] == 1)  # this runtime makes no cgroups
+    add_cgroup(node, 'p/c', {'cgroup.threads': '4711\n'})
+    node.config({**STATIC, 'controllers': ['rdt'], **RDT})
+    eventually(lambda: status_of(node, 'rdt')['done'] == 1)
+    assert status_of(node, 'rdt')['failed'] == 0
+    assert get(node, 'sys/fs/resctrl/nri-rp.gold/tasks') == '4711\n'
+    assert 'rdt' not in node.container('p/c')['given']
+
+
+def test_rdt_class_survives_restart(make):
+    node = make({'controllers': ['rdt'], **RDT}, add_resctrl)
+    node.create('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'bronze'})
+    add_cgroup(node, 'p/c', {'cgroup.threads': '4711\n'})
+    node.kill()
+    node.start()
+    eventually(lambda: get(node, 'sys/fs/resctrl/nri-rp.bronze/tasks') == '4711\n')
+    # a class that is gone when the daemon comes back: its group, known to be ours, is tried to be removed
+    put(node, 'sys/fs/resctrl/nri-rp.stranger/tasks', '')
+    node.check()
+
+
+def test_rdt_unknown_class_is_refused_when_wanted(make):
+    node = make({'controllers': {'rdt': 'optional'}, **RDT}, add_resctrl)
+    assert 'no RDT class "silver"' in node.reject('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'silver'})
+
+
+def test_slow_resctrl_delays_nobody(make):
+    """A write that does not return: requests are answered all the same, and the tasks move when it does."""
+    def slow(node):
+        add_resctrl(node)
+        tasks = pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks'
+        tasks.unlink()
+        os.mkfifo(tasks)
+
+    node = make({'controllers': ['rdt'], **RDT}, slow)
+    node.existing('old', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'gold'})
+    add_cgroup(node, 'old/c', {'cgroup.threads': '1\n2\n3\n'})
+    node.runtime_restart()
+    for i in range(20):
+        node.create('p%d' % i, ctr('c', '100m/200m'), annotations={CLASS_KEY: 'bronze'})
+    assert status_of(node, 'rdt')['pending'] == 21
+    seen = []
+
+    def drain():
+        with open(pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks') as fifo:
+            seen.extend(fifo.read().split())
+
+    readers = [threading.Thread(target=drain, daemon=True)]
+    readers[0].start()
+    while len(seen) < 3:
+        readers[-1].join(20)
+        assert not readers[-1].is_alive()
+        if len(seen) < 3:
+            readers.append(threading.Thread(target=drain, daemon=True))
+            readers[-1].start()
+    assert seen == ['1', '2', '3']
+    eventually(lambda: status_of(node, 'rdt')['pending'] == 0)

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who stays where he is when nri-rpd or the runtime goes away and comes back."""
+import os
+import random
+import subprocess
+import threading
+import time
+
+import pytest
+
+from simnode import BUILD, STATIC, SimError, ctr
+
+KILL_ROUNDS = int(os.environ.get('KILL_ROUNDS', 30))
+
+
+def busy(node):
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('b', ctr('b0', '4', '64Mi'), ctr('b1', '1', '64Mi'))
+    node.create('s', ctr('s0', '500m/1'), ctr('s1'))
+    node.delete('a')
+    node.create('c', ctr('c0', '3', '64Mi'))
+
+
+@pytest.mark.parametrize('how', ['restart', 'kill', 'runtime_restart', 'runtime_crash'])
+def test_nothing_moves(node, how):
+    busy(node)
+    before = node.places()
+    node.updates()
+    if how == 'kill':
+        node.kill()
+        node.start()
+    elif how == 'runtime_crash':
+        node.runtime_stop()
+        time.sleep(0.3)
+        node.runtime_start()
+    else:
+        getattr(node, how)()
+    node.settle()
+    assert node.places() == before
+    assert node.updates() == []
+    node.create('d', ctr('d0', '2', '64Mi'))
+    node.expect('disjoint(b0, b1, c0, d0, s0)', 'cpus(s0) == cpus(s1)')
+
+
+def test_changes_while_away(node):
+    busy(node)
+    kept = node.cpus('b0')
+    node.stop()
+    node.delete('c')
+    node.existing('new', ctr('n0', '2', '64Mi'))
+    node.existing('more', ctr('n1', '100m/-'))
+    node.start()
+    node.expect('count(cpus(n0)) == 2', 'disjoint(b0, b1, n0, s0)', 'cpus(s0) == cpus(n1) == online - union(b0, b1, n0)')
+    assert node.cpus('b0') == kept
+
+
+def test_changes_while_the_runtime_is_away(node):
+    busy(node)
+    node.runtime_stop()
+    node.existing('new', ctr('n0', '2', '64Mi'))
+    node.run('remove', 'b1')
+    node.runtime_start()
+    node.expect('count(cpus(n0)) == 2', 'disjoint(b0, c0, n0, s0)', 'cpus(s0) == online - union(b0, c0, n0)')
+
+
+def test_started_before_the_runtime(make_node):
+    node = make_node(STATIC, start=False)
+    node.start(wait=False)
+    node.log('waiting for the runtime')
+    node.existing('a', ctr('a0', '2', '64Mi'))
+    node.runtime_start()
+    node.expect('cpus(a0) == 2-3')
+
+
+def test_existing_containers_are_placed(make_node):
+    existing = [{'pod': 'p%d' % i, 'containers': [ctr('c', '1', '64Mi')]} for i in range(4)]
+    existing.append({'pod': 's', 'containers': [ctr('s0', '1/2')]})
+    node = make_node(STATIC, existing=existing)
+    node.expect('disjoint(p0/c, p1/c, p2/c, p3/c, s0)', 'count(cpus(p0/c)) == 1', 'count(cpus(s0)) == 12')
+
+
+def test_existing_placement_is_kept_without_a_state(make_node):
+    """A lost state directory: what the runtime tells is what was decided before."""
+    node = make_node(STATIC)
+    busy(node)
+    node.stop()
+    for name in os.listdir(node.paths['state']):
+        os.unlink(os.path.join(node.paths['state'], name))
+    node.start()
+    node.expect('disjoint(b0, b1, c0, s0)', 'count(cpus(b0)) == 4', 'count(cpus(c0)) == 3')
+
+
+def test_damaged_state_does_not_stop_the_start(node):
+    busy(node)
+    node.stop()
+    for name in os.listdir(node.paths['state']):
+        path = os.path.join(node.paths['state'], name)
+        if os.path.isfile(path) and os.path.getsize(path) > 4096:
+            with open(path, 'r+b') as f:
+                f.write(os.urandom(4096))
+    node.start()
+    node.expect('disjoint(b0, b1, c0, s0)', 'count(cpus(b0)) == 4')
+
+
+@pytest.mark.parametrize('parts', [1, 2, 7])
+def test_synchronize_in_parts(make_node, parts):
+    existing = [{'pod': 'p%d' % i, 'containers': [ctr('c', '1', '64Mi'), ctr('s', '100m/-')]} for i in range(10)]
+    existing += [{'pod': 'g%d' % i, 'containers': [ctr('g', '1', '64Mi')]} for i in range(3)]
+    node = make_node(STATIC, existing=existing, syncParts=parts)
+    node.expect('disjoint(g0/g, g1/g, g2/g, p0/s)', 'count(cpus(p0/c)) == 13')
+    before = node.places()
+    node.restart()
+    node.runtime_restart()
+    assert node.places() == before
+
+
+def test_synchronize_larger_than_a_message(make_node):
+    """Over 4 MiB the runtime cuts it by itself."""
+    existing = [{'pod': 'p%d' % i, 'annotations': {'blob': 'x' * 20000}, 'containers': [ctr('c', '10m/-')]} for i in range(300)]
+    node = make_node(STATIC, existing=existing)
+    node.create('g', ctr('g0', '2', '64Mi'))
+    node.expect('disjoint(g0, p0/c)', 'cpus(p0/c) == cpus(p299/c)')
+    node.restart()
+    node.expect('moves(g0) == 0')
+
+
+def test_replaced_container(node):
+    """A runtime that has crashed makes a container again, under a new id, and never says what became of the old one."""
+    busy(node)
+    before, old = node.cpus('b0'), node.container('b0')['id']
+    node.replace('b0')
+    assert node.container('b0')['id'] != old
+    node.expect('count(cpus(b0)) == 4', 'disjoint(b0, b1, c0, s0)', 'cpus(s0) == online - union(b0, b1, c0)')
+    assert node.cpus('b0') == before
+    node.restart()
+    node.expect('moves(b0) == 0')
+
+
+@pytest.mark.parametrize('event', ['StartContainer', 'StopContainer', 'RemoveContainer'])
+def test_unknown_containers(node, event):
+    """Some runtimes let containers slip in beside the synchronisation."""
+    busy(node)
+    node.existing('ghost', ctr('boo', '2', '64Mi'))
+    assert node.tell(event, 'boo')['error'] == 0
+    if event == 'StartContainer':
+        node.expect('count(cpus(boo)) == 2', 'disjoint(boo, b0, b1, c0, s0)')
+    node.delete('ghost')
+    node.expect('cpus(s0) == online - union(b0, b1, c0)')
+
+
+def test_single_instance(node):
+    busy(node)
+    p = node.paths
+    second = subprocess.run([str(BUILD / 'bin' / 'nri-rpd'), '--config', p['config'], '--nri-socket', p['socket'], '--host-root', p['root'],
+                             '--state-dir', p['state'], '--control-socket', p['work'] + '/second.sock', '--module-dir',
+                             str(BUILD / 'modules')], capture_output=True, text=True, timeout=30)
+    assert second.returncode not in (0, 78)
+    assert 'another' in second.stderr or 'already' in second.stderr
+    node.create('d', ctr('d0', '2', '64Mi'))
+    node.expect('disjoint(b0, c0, d0)')
+
+
+def test_stops_when_asked(node):
+    busy(node)
+    for signo in ('TERM',):
+        node.signal(signo)
+        assert node.exited()['exit'] == 0
+    node.start()
+
+
+def test_reset_cache(make_node):
+    node = make_node(STATIC)
+    busy(node)
+    node.stop()
+    before = node.cpus('b0')
+    node.start()
+    assert node.cpus('b0') == before
+
+
+# ---- kill -9 at any moment ----------------------------------------------------------------------------------------------
+
+
+class Churn:
+    """Pods come and go while nri-rpd is killed; remembers what has been answered."""
+
+    def __init__(self, node, seed):
+        self.node, self.rng, self.n, self.exclusive, self.shared = node, random.Random(seed), 0, {}, set()
+
+    def step(self):
+        self.n += 1
+        used = sum(size for size, _ in self.exclusive.values())
+        kind = self.rng.choice(['exclusive', 'shared', 'delete', 'delete', 'resize'])
+        if kind == 'exclusive' and used < 11:
+            name, size = 'x%d' % self.n, self.rng.randint(1, min(3, 12 - used))
+            made = self.node.create(name, ctr('c', str(size), '64Mi'))[0]
+            self.exclusive[name] = (size, made['cpus'] if made['pinned'] else None)
+        elif kind == 'shared':
+            self.node.create('s%d' % self.n, ctr('c', '100m/-'))
+            self.shared.add('s%d' % self.n)
+        elif kind == 'resize' and self.shared:
+            self.node.update(self.rng.choice(sorted(self.shared)) + '/c', cpu='%dm/-' % self.rng.randint(100, 900))
+        else:
+            pods = sorted(self.shared | set(self.exclusive))
+            if pods:
+                name = self.rng.choice(pods)
+                self.node.delete(name)
+                self.exclusive.pop(name, None)
+                self.shared.discard(name)
+
+    def verify(self):
+        places, taken = self.node.places(), {}
+        for name, (size, answered) in self.exclusive.items():
+            cpus = places[name + '/c'][0]
+            assert answered in (None, cpus), '%s had %s and has %s' % (name, answered, cpus)
+            self.exclusive[name] = (size, cpus)
+        names = ['%s/c' % name for name in self.exclusive]
+        self.node.expect(*['count(cpus(%s)) == %d' % (n + '/c', size) for n, (size, _) in self.exclusive.items()])
+        if len(names) > 1:
+            self.node.expect('disjoint(%s)' % ', '.join(names))
+        for name in sorted(self.shared)[:2]:
+            if names:
+                self.node.expect('cpus(%s/c) == online - union(%s)' % (name, ', '.join(names)))
+        return taken
+
+
+def test_kill_churn(make_node):
+    node = make_node(STATIC)
+    churn = Churn(node, 7)
+    for _ in range(KILL_ROUNDS):
+        for _ in range(churn.rng.randint(0, 3)):
+            churn.step()
+        pid = node.status()['pid']
+        killer = threading.Timer(churn.rng.uniform(0, 0.004), os.kill, (pid, 9))
+        killer.start()
+        for _ in range(churn.rng.randint(1, 3)):
+            churn.step()
+        killer.join()
+        assert node.exited().get('signal') == 9
+        node.start()
+        settle_unmanaged(node, churn)
+        churn.verify()
+    assert KILL_ROUNDS < 20 or churn.exclusive or churn.shared
+
+
+def settle_unmanaged(node, churn):
+    """Those created while nobody answered are placed at the synchronisation; the others are as they were."""
+    for name, (size, answered) in churn.exclusive.items():
+        if answered is None:
+            node.expect('count(cpus(%s/c)) == %d' % (name, size))
+
+
+def test_kill_during_reload(make_node):
+    rng = random.Random(3)
+    node = make_node(STATIC)
+    busy(node)
+    before = node.places()
+    for _ in range(5):
+        killer = threading.Timer(rng.uniform(0, 0.02), os.kill, (node.status()['pid'], 9))
+        killer.start()
+        try:
+            node.reload('control')
+        except SimError:
+            pass
+        killer.join()
+        node.exited()
+        node.start()
+        assert node.places() == before
