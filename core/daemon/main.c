@@ -92,6 +92,8 @@ static void on_configured(const struct conf *conf, void *arg)
 static void reloaded(const struct reload_result *res, void *arg)
 {
 	struct daemon *d = arg;
+	if (res->code == -ESHUTDOWN)
+		return;
 	if (res->code)
 		sd_ready(d->sd, "running; the last reload was refused, see the log");
 	else

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/util/cleanup.h"
@@ -197,18 +199,14 @@ struct reload {
 	struct reload_waiter *waiters;
 	uint64_t began_us;
 	struct trial *trial;
+	struct reload *prev, *next; /* under way */
 };
 
-static void answer(struct reload *r, struct reload_result *res)
+static void tell_all(const struct reload_waiter *w, const struct reload_result *res)
 {
-	res->took_us = clock_us() - r->began_us;
-	for (struct reload_waiter *w = r->waiters, *next; w; w = next) {
-		next = w->next;
+	for (; w; w = w->next)
 		if (w->done)
 			w->done(res, w->arg);
-		free(w);
-	}
-	r->waiters = NULL;
 }
 
 /* The daemon does what the child has shown to work. */
@@ -262,15 +260,20 @@ static void conclude(struct reload *r, struct reload_result *res)
 	pipeline_event(p, EV_CONFIG, "refused: %s", res->err.text);
 }
 
+static void waiters_free(struct reload_waiter *w)
+{
+	while (w) {
+		struct reload_waiter *next = w->next;
+		free(w);
+		w = next;
+	}
+}
+
 static void reload_free(struct reload *r)
 {
 	if (!r)
 		return;
-	while (r->waiters) {
-		struct reload_waiter *w = r->waiters;
-		r->waiters = w->next;
-		free(w);
-	}
+	waiters_free(r->waiters);
 	free(r->path);
 	free(r);
 }
@@ -314,9 +317,11 @@ static void tried(void *arg, const struct trial_result *t)
 	if (!res.warnings)
 		res.warnings = res.changes = "";
 	conclude(r, &res);
-	answer(r, &res);
+	res.took_us = clock_us() - r->began_us;
+	tell_all(r->waiters, &res);
 	if (report)
 		trial__report__free_unpacked(report, NULL);
+	DL_DELETE(p->reloads, r);
 	if (p->reload == r)
 		p->reload = NULL;
 	reload_free(r);
@@ -351,6 +356,7 @@ static int begin(struct pipeline *p, const char *path, bool plan, reload_done do
 		reload_free(r);
 		return e;
 	}
+	DL_APPEND(p->reloads, r);
 	if (!plan)
 		p->reload = r;
 	return 0;
@@ -475,7 +481,9 @@ int config_first(struct pipeline *p, struct err *err)
 		struct err why = *err;
 		conf_free(conf);
 		if (!fault)
-			return r == -ENOMEM ? r : -EINVAL; /* whatever it was: the configuration asked for it */
+			return r == -ENOMEM
+				       ? r
+				       : -EINVAL; /* whatever it was: the configuration asked for it */
 		*err = (struct err)ERR_INIT;
 		r = safe_mode(p, &why, err);
 		if (r)
@@ -500,14 +508,19 @@ int config_check(struct pipeline *p, struct buf *report, struct err *err)
 
 void config_fini(struct pipeline *p)
 {
-	if (p->reload)
-		trial_cancel(p->reload->trial);
-	reload_free(p->reload);
-	while (p->reload_again) {
-		struct reload_waiter *w = p->reload_again;
-		p->reload_again = w->next;
-		free(w);
+	struct reload_result stopping = {.warnings = "", .changes = ""};
+	stopping.code = err_set(&stopping.err, -ESHUTDOWN, "nri-rpd is stopping");
+	while (p->reloads) {
+		struct reload *r = p->reloads;
+		DL_DELETE(p->reloads, r);
+		trial_cancel(r->trial);
+		tell_all(r->waiters, &stopping);
+		reload_free(r);
 	}
+	p->reload = NULL;
+	tell_all(p->reload_again, &stopping);
+	waiters_free(p->reload_again);
+	p->reload_again = NULL;
 	for (unsigned i = p->n_controllers; i-- > 0;) {
 		controller_fini(&p->controllers[i]);
 	}

@@ -60,7 +60,8 @@ struct pipeline {
 	char safe_mode_reason[ERR_TEXT_MAX]; /* "": not in safe mode */
 	struct controller controllers[CONTROLLERS_MAX];
 	unsigned n_controllers;
-	struct reload *reload; /* being tried */
+	struct reload *reloads; /* being tried, plans among them … */
+	struct reload *reload; /* … and the one that is meant */
 	struct reload_waiter *reload_again; /* came meanwhile */
 
 	/* the running request */

@@ -185,7 +185,7 @@ struct move {
 };
 
 struct reload_result {
-	int code; /* 0: in force; -EINVAL: refused, the old one stays in force; another: failed */
+	int code; /* 0: in force; -EINVAL: refused, the old one stays in force; -ESHUTDOWN: the pipeline ends; another: failed */
 	struct err err;
 	const char *warnings; /* lines, "" */
 	const char *changes; /* keys that changed, lines */

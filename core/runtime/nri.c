@@ -233,6 +233,8 @@ struct nri *nri_free(struct nri *nri)
 
 int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsigned index)
 {
+	if (nri->cfg.inherited_fd >= 0)
+		return 0; /* the runtime has chosen them, there is no other connection to be had */
 	if (str_eq(nri->socket, socket) && str_eq(nri->name, name) && nri->cfg.index == index)
 		return 0;
 	char *new_socket = strdup(socket), *new_name = strdup(name);

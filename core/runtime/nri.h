@@ -39,7 +39,7 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err);
 struct nri *nri_free(struct nri *nri);
 /* The pipeline has updates to send. */
 void nri_updates_ready(struct nri *nri);
-/* Another socket, name or index: connects anew if one of them is different. */
+/* Another socket, name or index: connects anew if one of them is different. Of no effect on a connection that was inherited. */
 int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsigned index);
 
 #endif
