@@ -379,7 +379,7 @@ static void test_commands(void **state)
 	expect(0, ARGS("events"), WORDS("created        default/own/c0: CPUs "));
 	expect(0, ARGS("events", "--since", "1h", "--json"), WORDS("\"kind\":\"created\""));
 	expect(0, ARGS("events", "--since=100000"), WORDS("synchronized"));
-	expect(0, ARGS("modules"), WORDS("static    1.0      1.0  policy", "in use"));
+	expect(0, ARGS("modules"), WORDS("static ", "policy", "in use", "installed"));
 	expect(1, ARGS("modules", "clear", "static"),
 	       WORDS("@nothing is held against module static"));
 	expect(0, ARGS("log", "level"), WORDS("Level         error\nDebugged      nothing\n"));
@@ -539,9 +539,14 @@ static void test_local(void **state)
 
 static void test_local_kinds(void **state)
 {
-	char faulty[PATH_MAX];
+	char faulty[128], command[2 * PATH_MAX + 256];
 	(void)state;
-	(void)snprintf(faulty, sizeof faulty, "%.4000s/../test/modules", modules);
+	(void)snprintf(faulty, sizeof faulty, "%s/faulty", fx.dir);
+	(void)snprintf(command, sizeof command,
+		       "mkdir %s && cp %.4000s/../test/modules/good.so "
+		       "%.4000s/../test/modules/undefined.so %s",
+		       faulty, modules, modules, faulty);
+	assert_int_equal(system(command), 0);
 	fixture_write(fx.config,
 		      "apiVersion: config.nri/v1alpha1\nkind: GoodPolicy\nmetadata: {name: x}\n"
 		      "spec: {reservedResources: {cpu: 1}}\n");

@@ -313,7 +313,7 @@ static void test_quarantine(void **state)
 	doc = fixture_get(&fx, "ModulesClear", "crash", CTL_OK);
 	assert_string_equal(js(doc, "cleared"), "crash");
 	json_decref(doc);
-	assert_finding(CTL_OK, "modules", "warning", "constructor");
+	assert_finding(CTL_OK, "modules", "warning", "misnamed");
 }
 
 static void test_safe_mode(void **state)
