@@ -196,7 +196,8 @@ static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 
 static int32_t write_file(void *ctx, const char *path, const char *text)
 {
-	return fs_write(((struct instance *)ctx)->env->root, path, text);
+	const struct host_env *env = ((struct instance *)ctx)->env;
+	return env->trial ? -RP_ENOTSUP : fs_write(env->root, path, text);
 }
 
 static void report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
@@ -268,12 +269,14 @@ static int32_t list_dir(void *ctx, const char *path,
 
 static int32_t make_dir(void *ctx, const char *path)
 {
-	return fs_mkdir(((struct instance *)ctx)->env->root, path, 0755);
+	const struct host_env *env = ((struct instance *)ctx)->env;
+	return env->trial ? -RP_ENOTSUP : fs_mkdir(env->root, path, 0755);
 }
 
 static int32_t remove_dir(void *ctx, const char *path)
 {
-	return fs_rmdir(((struct instance *)ctx)->env->root, path);
+	const struct host_env *env = ((struct instance *)ctx)->env;
+	return env->trial ? -RP_ENOTSUP : fs_rmdir(env->root, path);
 }
 
 /* The process ids of another root are not those of this kernel. */
