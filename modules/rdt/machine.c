@@ -24,9 +24,9 @@ static bool has_option(const char *options, const char *name)
 /* The first line of type resctrl: "DEVICE MOUNTPOINT TYPE OPTIONS 0 0". */
 static int32_t find_mount(const struct modhost *h, struct rdt_machine *m)
 {
-	char *text;
+	char *text = NULL;
 	int32_t r = ctl_read(h, "/proc/mounts", &text), found = -RP_ENOENT;
-	if (r < 0)
+	if (r < 0 && r != -RP_ENOENT)
 		return modhost_fail(h, r, "/proc/mounts: %s", ctl_why(r));
 	for (char *line, *rest = text; found == -RP_ENOENT && (line = strsep(&rest, "\n"));) {
 		(void)strsep(&line, " ");

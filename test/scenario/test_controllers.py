@@ -57,7 +57,7 @@ def eventually(what, seconds=20):
 
 
 def status_of(node, controller):
-    return next(c for c in node.control('status')['controllers'] if c['name'] == controller)
+    return next(c for c in node.control('Status')['controllers'] if c['name'] == controller)
 
 
 @pytest.fixture

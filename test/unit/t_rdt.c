@@ -385,7 +385,7 @@ static void test_machines(void **state)
 	ctl_put(t, "/proc/mounts", "proc /proc proc rw 0 0\nbroken\n");
 	refused(t, -RP_ENOTSUP, "no resctrl file system is mounted");
 	ctl_remove(t, "/proc/mounts");
-	refused(t, -RP_ENOENT, "/proc/mounts");
+	refused(t, -RP_ENOTSUP, "no resctrl file system is mounted");
 	ctl_resctrl(t, false);
 	ctl_put(t, R "info/L3/cbm_mask", "0\n");
 	refused(t, -RP_ENOTSUP, "makes no sense");
