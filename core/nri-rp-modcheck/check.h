@@ -62,6 +62,7 @@ struct check {
 	const struct options *o;
 	struct machine *machine;
 	uint64_t seed;
+	struct crumb *crumb;
 	struct buf *out; /* lines for people, shown as diagnostics */
 	struct loader *loader; /* NULL for cases about the file alone */
 	struct module *module;
@@ -92,7 +93,8 @@ struct check_group {
 	const struct check_case *cases;
 	unsigned n;
 };
-extern const struct check_group static_cases, life_cases, place_cases;
+extern const struct check_group static_cases, abi_cases, life_cases, place_cases, fault_cases,
+	report_cases, controller_cases;
 
 void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Notes why, returns CHECK_SKIPPED. */

@@ -24,7 +24,9 @@
 #define WRITTEN_SHOWN 4000u /* bytes of what a module wrote to its standard output */
 #define LOG_SILENT ((enum log_level)0)
 
-static const struct check_group *const groups[] = {&static_cases, &life_cases, &place_cases};
+static const struct check_group *const groups[] = {&static_cases,    &abi_cases,   &life_cases,
+						   &place_cases,     &fault_cases, &report_cases,
+						   &controller_cases};
 #define N_GROUPS (sizeof groups / sizeof *groups)
 
 /* ---- for cases ----------------------------------------------------------------------------------------------------- */
@@ -139,9 +141,12 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 	struct trial_result res;
 	int r = machine ? machine_make(machine, &err) : 0;
 	_close_ int written = memfd_create("written", MFD_CLOEXEC);
-	struct job job = {run, what, {.o = run->o, .machine = machine, .seed = seed}, written};
+	struct job job = {run,
+			  what,
+			  {.o = run->o, .machine = machine, .seed = seed, .crumb = run->crumb},
+			  written};
 	uint32_t ms = what->flags & CASE_SLOW ? SLOW_MS : FAST_MS;
-	struct trial_spec spec = {.what = name,
+	struct trial_spec spec = {.what = "the case ran",
 				  .fn = run_child,
 				  .arg = &job,
 				  .limits = {ms, ms / 1000, UINT64_C(1) << 30, OUTPUT_MAX, 0},

@@ -9,6 +9,7 @@
 
 #include "core/cache/derive.h"
 #include "core/cache/txn.h"
+#include "core/host/services.h"
 #include "core/util/str.h"
 
 /* ---- results ------------------------------------------------------------------------------------------------------- */
@@ -214,13 +215,14 @@ static int resync(struct rig *r, struct err *err)
 static int undo(struct rig *r, struct err *err)
 {
 	end(r);
-	if (instance_rolled_back(r->instance) == RP_RESYNC)
-		return resync(r, err);
-	return 0;
+	if (!instance_is_policy(r->instance) || instance_rolled_back(r->instance) != RP_RESYNC)
+		return 0;
+	int bad = resync(r, err);
+	return bad && r->faulty ? resync(r, err) : bad;
 }
 
 /* One request: 0, RIG_REFUSED, or an error that no module may make. */
-static int decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, struct err *err)
+int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, struct err *err)
 {
 	struct err again = ERR_INIT;
 	int bad = begin(r, err);
@@ -283,7 +285,7 @@ static int64_t oom_score_adj_of(const struct rig *r, const struct wish *w)
 	return adj < 3 ? 3 : adj > 999 ? 999 : adj;
 }
 
-static int put_wish(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
+int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
 {
 	char parent[160], path[256];
 	struct pod *pod;
@@ -309,7 +311,7 @@ static int put_wish(struct rig *r, const struct wish *w, struct ctr **ret, struc
 	return bad ? bad : cache_put_ctr(r->env.cache, &cd, ret, err);
 }
 
-static void drop(struct rig *r, struct ctr *ctr)
+void rig_drop(struct rig *r, struct ctr *ctr)
 {
 	struct pod *pod = ctr->pod;
 	cache_del_ctr(r->env.cache, ctr);
@@ -334,14 +336,14 @@ static int call_allocate(struct rig *r, struct ctr *ctr, struct err *err)
 int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
 {
 	struct ctr *ctr;
-	int bad = put_wish(r, w, &ctr, err);
+	int bad = rig_put(r, w, &ctr, err);
 	if (bad)
 		return bad;
 	if (r->dry)
 		bad = rehearse(r, call_allocate, ctr, err);
-	bad = bad ? bad : decide(r, call_allocate, ctr, "allocate", err);
+	bad = bad ? bad : rig_decide(r, call_allocate, ctr, "allocate", err);
 	if (bad) {
-		drop(r, ctr);
+		rig_drop(r, ctr);
 		return bad;
 	}
 	ctr->cur.state = RP_STATE_RUNNING;
@@ -369,18 +371,17 @@ int rig_resize(struct rig *r, struct ctr *ctr, const struct wish *w, struct err 
 		     &ctr->wanted, &estimated);
 	values_fini(r->env.cache, &requested);
 	int bad = r->dry ? rehearse(r, call_resize, ctr, err) : 0;
-	bad = bad ? bad : decide(r, call_resize, ctr, "update", err);
+	bad = bad ? bad : rig_decide(r, call_resize, ctr, "update", err);
 	if (bad)
 		ctr->wanted = had;
 	return bad;
 }
 
-static int call_release(struct rig *r, struct ctr *ctr, struct err *err)
+static int stage_exited(struct rig *r, struct ctr *ctr)
 {
-	int bad = instance_release(r->instance, ctr, err);
-	struct decision *d = bad ? NULL : txn_stage(r->txn, ctr);
+	struct decision *d = txn_stage(r->txn, ctr);
 	if (!d)
-		return bad ? bad : -ENOMEM;
+		return -ENOMEM;
 	d->state = RP_STATE_EXITED;
 	txn_put_set(r->env.cache, &d->exclusive, NULL);
 	txn_put_blob(&d->private_data, NULL);
@@ -388,9 +389,24 @@ static int call_release(struct rig *r, struct ctr *ctr, struct err *err)
 	return 0;
 }
 
+static int call_release(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	int bad = instance_release(r->instance, ctr, err);
+	return bad ? bad : stage_exited(r, ctr);
+}
+
+/* What the daemon does when a policy would not let go of a container. */
+static int call_force(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	int bad = stage_exited(r, ctr);
+	return bad ? bad : instance_sync(r->instance, err);
+}
+
 int rig_release(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	int bad = decide(r, call_release, ctr, "release", err);
+	int bad = rig_decide(r, call_release, ctr, "release", err);
+	if (bad == RIG_REFUSED && r->faulty)
+		bad = rig_decide(r, call_force, ctr, "sync without the container", err);
 	return bad == RIG_REFUSED ? err_prefix(err, "release() must not fail: ") : bad;
 }
 
@@ -398,7 +414,7 @@ int rig_remove(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	int bad = rig_release(r, ctr, err);
 	if (!bad)
-		drop(r, ctr);
+		rig_drop(r, ctr);
 	return bad;
 }
 
@@ -406,7 +422,9 @@ int rig_remove(struct rig *r, struct ctr *ctr, struct err *err)
 
 int rig_sync(struct rig *r, struct err *err)
 {
-	int bad = decide(r, call_sync, NULL, "sync", err);
+	int bad = rig_decide(r, call_sync, NULL, "sync", err);
+	if (bad == RIG_REFUSED && r->faulty)
+		bad = rig_decide(r, call_sync, NULL, "sync once more", err);
 	return bad == RIG_REFUSED ? err_prefix(err, "sync() must not fail: ") : bad;
 }
 
@@ -433,8 +451,8 @@ static int call_rebalance(struct rig *r, struct ctr *ctr, struct err *err)
 
 int rig_event(struct rig *r, uint32_t type, struct ctr *ctr, struct err *err)
 {
-	return decide(r, type == RP_EVENT_STARTED ? call_started : call_rebalance, ctr,
-		      type == RP_EVENT_STARTED ? "event (started)" : "event (rebalance)", err);
+	return rig_decide(r, type == RP_EVENT_STARTED ? call_started : call_rebalance, ctr,
+			  type == RP_EVENT_STARTED ? "event (started)" : "event (rebalance)", err);
 }
 
 int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
@@ -449,7 +467,7 @@ int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 	r->lost_cpus = !instance_handles_events(r->instance);
 	if (!r->lost_cpus) {
 		r->lost_cpus = true;
-		bad = decide(r, call_topology, NULL, "event (topology)", err);
+		bad = rig_decide(r, call_topology, NULL, "event (topology)", err);
 		r->lost_cpus = bad == RIG_REFUSED;
 	}
 	topo_unref(old);
@@ -469,6 +487,7 @@ int rig_open(struct rig *r, struct check *c, struct module *m, struct err *err)
 		return bad;
 	r->open = true;
 	r->env.root = &r->root;
+	r->env.crumb = c->crumb;
 	r->env.loop = loop_new();
 	bad = r->env.loop ? topo_read(&r->root, &r->env.topo, err) : -ENOMEM;
 	if (!bad) {
@@ -488,11 +507,19 @@ void rig_close(struct rig *r)
 	if (r->txn)
 		end(r);
 	r->instance = instance_free(r->instance);
+	r->env.worker = r->env.worker ? worker_free(r->env.worker) : NULL;
 	r->conf = conf_free(r->conf);
 	r->env.cache = r->env.cache ? cache_free(r->env.cache) : NULL;
 	r->env.topo = topo_unref(r->env.topo);
 	r->env.loop = r->env.loop ? loop_free(r->env.loop) : NULL;
 	fs_root_close(&r->root);
+}
+
+int rig_wipe(struct rig *r, struct err *err)
+{
+	r->env.cache = cache_free(r->env.cache);
+	r->env.cache = cache_new(topo_memory(r->env.topo));
+	return r->env.cache ? 0 : err_errno(err, -ENOMEM, "cache");
 }
 
 int rig_create(struct rig *r, struct err *err)
@@ -501,7 +528,7 @@ int rig_create(struct rig *r, struct err *err)
 	return bad == -EBADMSG || !bad ? bad : rig_known_code(bad, "create", err);
 }
 
-static int put_in_force(struct rig *r, struct conf *conf, struct err *err)
+int rig_commit(struct rig *r, struct conf *conf, struct err *err)
 {
 	struct rp_plan *plan;
 	int bad = instance_prepare(r->instance, conf_section(conf, r->check->o->name), &plan, err);
@@ -513,7 +540,7 @@ static int put_in_force(struct rig *r, struct conf *conf, struct err *err)
 
 int rig_configure(struct rig *r, struct err *err)
 {
-	int bad = put_in_force(r, r->check->conf, err);
+	int bad = rig_commit(r, r->check->conf, err);
 	return bad ? bad : rig_sync(r, err);
 }
 
@@ -523,7 +550,7 @@ int rig_reload(struct rig *r, struct err *err)
 	int bad = config_load(r->check, &conf, err);
 	if (bad)
 		return bad;
-	bad = put_in_force(r, conf, err);
+	bad = rig_commit(r, conf, err);
 	if (bad) {
 		conf_free(conf);
 		return bad == RIG_REFUSED ? err_prefix(err, "a reload of the same configuration "
@@ -549,6 +576,11 @@ int rig_start(struct rig *r, struct err *err)
 	return bad ? bad : no_refusal(rig_configure(r, err), "prepare()", err);
 }
 
+struct rp_instance *rig_instance(const struct rig *r)
+{
+	return r->instance->inst;
+}
+
 void rig_destroy(struct rig *r)
 {
 	r->instance = instance_free(r->instance);
@@ -569,7 +601,7 @@ int rig_restart(struct rig *r, struct err *err)
 	rig_destroy(r);
 	bad = no_refusal(rig_create(r, err), "create()", err);
 	if (!bad)
-		bad = no_refusal(put_in_force(r, r->conf ? r->conf : r->check->conf, err),
+		bad = no_refusal(rig_commit(r, r->conf ? r->conf : r->check->conf, err),
 				 "prepare()", err);
 	if (!bad && size && instance_load(r->instance, copy, size, err))
 		bad = err_prefix(err, "load() of its own state failed: ");

@@ -25,6 +25,7 @@ struct rig {
 	bool dry; /* try each placement first, and drop it */
 	bool lost_cpus; /* the policy has refused a change of the machine: sets may have CPUs that are gone */
 	uint64_t last_allocate_ns;
+	bool faulty; /* calls are made to fail: sync() and release() may do so too, once */
 	unsigned n_refused;
 };
 
@@ -55,6 +56,17 @@ int rig_start(struct rig *r, struct err *err);
 int rig_restart(struct rig *r, struct err *err);
 void rig_destroy(struct rig *r);
 
+/* prepare and commit alone. */
+int rig_commit(struct rig *r, struct conf *conf, struct err *err);
+/* Forgets all containers; the instance is gone before. */
+int rig_wipe(struct rig *r, struct err *err);
+
+/* One request in one transaction: fn, the invariants, commit; or all of it undone. */
+int rig_decide(struct rig *r, int (*fn)(struct rig *r, struct ctr *ctr, struct err *err),
+	       struct ctr *ctr, const char *what, struct err *err);
+/* Makes a container as the runtime tells of it, with nothing decided. */
+int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err);
+void rig_drop(struct rig *r, struct ctr *ctr);
 int rig_sync(struct rig *r, struct err *err);
 int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err);
 int rig_resize(struct rig *r, struct ctr *ctr, const struct wish *w, struct err *err);
@@ -71,6 +83,8 @@ int rig_check(struct rig *r, struct err *err);
 void rig_log(struct rig *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct rp_ids rig_online(const struct rig *r);
 
+/* The module's own pointer. */
+struct rp_instance *rig_instance(const struct rig *r);
 /* May a module give this result? Fills err when not. */
 int rig_known_code(int code, const char *what, struct err *err);
 /* Where two texts of lines part, for people: "line 3: A … instead of B". False: they are equal. */

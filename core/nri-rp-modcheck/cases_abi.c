@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Older and newer hosts, missing services, the module's own services, its table, and the rules of the border. */
+#include <string.h>
+
+#include "core/conf/conf.h"
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/shim.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define REQUESTS 200u
+
+/* ---- configuration ------------------------------------------------------------------------------------------------- */
+
+static int config(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_create(&r, err);
+	bad = bad ? bad : rig_commit(&r, c->conf, err);
+	if (bad == RIG_REFUSED)
+		return err_set(err, err->code, "%s%s", err->text,
+			       c->o->config ? "" : "; give it a configuration with --config FILE");
+	return bad;
+}
+
+static int unknown_keys(struct check *c, struct err *err)
+{
+	struct conf *conf = NULL;
+	struct err refused = ERR_INIT;
+	if (!c->schema)
+		return check_skip(c, "the module has no table of keys (" RP_SCHEMA_1 ")");
+	int r = config_load_with(c, "  noSuchKeyAtAll: 1\n", &conf, &refused);
+	conf_free(conf);
+	if (r == -ENOTSUP)
+		return check_skip(c, "%s", refused.text);
+	if (!r)
+		return err_set(err, -EINVAL, "a key that is not in the table was accepted");
+	if (!strstr(refused.text, "noSuchKeyAtAll"))
+		return err_set(err, -EINVAL, "an unknown key is refused for another reason: %s",
+			       refused.text);
+	return 0;
+}
+
+static int table(struct check *c, struct err *err)
+{
+	if (!c->schema)
+		return check_skip(c, "the module has no table of keys (" RP_SCHEMA_1 ")");
+	int r = conf_schema_check(c->schema, err);
+	for (uint32_t i = 0; !r && i < c->schema->n_keys; i++) {
+		const struct rp_key *key = &c->schema->keys[i];
+		if (!key->doc || !*key->doc)
+			check_note(c, "%s: no sentence of documentation", key->path);
+	}
+	return r;
+}
+
+/* A section that is not there is a configuration like others: everything by default, or refused with a reason. */
+static int no_section(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct rp_plan *plan;
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_create(&r, err);
+	if (bad)
+		return bad;
+	bad = instance_prepare(r.instance, NULL, &plan, err);
+	if (!bad) {
+		instance_abort(r.instance, plan);
+		return 0;
+	}
+	bad = rig_known_code(bad, "prepare", err);
+	if (bad == RIG_REFUSED && strstr(err->text, "without saying why"))
+		return err->code;
+	return bad == RIG_REFUSED ? 0 : bad;
+}
+
+/* ---- the module's services ----------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *id;
+	uint32_t least; /* what its first release has */
+} known[] = {
+	{RP_POLICY_1, offsetof(struct rp_policy, event)},
+	{RP_CONTROLLER_1, offsetof(struct rp_controller, pre_create)},
+	{RP_ZONES_1, sizeof(struct rp_zones)},
+	{RP_METRICS_1, sizeof(struct rp_metrics)},
+	{RP_STATE_1, sizeof(struct rp_state)},
+	{RP_SCHEMA_1, sizeof(struct rp_schema)},
+};
+
+static int check_service(const struct rp_module *abi, struct rp_instance *inst, unsigned i,
+			 struct err *err)
+{
+	const void *a = abi->service(inst, known[i].id), *b = abi->service(inst, known[i].id);
+	uint32_t size = 0;
+	if (a != b)
+		return err_set(err, -EINVAL, "service(\"%s\") gives another struct each time",
+			       known[i].id);
+	if (a)
+		memcpy(&size, a, sizeof size);
+	if (a && (size < known[i].least || size > 4096))
+		return err_set(err, -EBADMSG, "%s has size %u, at least %u is needed", known[i].id,
+			       size, known[i].least);
+	return 0;
+}
+
+static int services(struct check *c, struct err *err)
+{
+	static const char *const others[] = {"",  "nri-rp.policy",	  "nri-rp.policy/99",
+					     "x", "nri-rp.controller/99", "com.example.nothing/1"};
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	const struct rp_module *abi = c->module->abi;
+	struct rp_instance *inst;
+	int bad = rig_open(&r, c, c->module, err);
+	bad = bad ? bad : rig_create(&r, err);
+	if (bad)
+		return bad;
+	inst = rig_instance(&r);
+	for (unsigned i = 0; !bad && i < sizeof known / sizeof *known; i++)
+		bad = check_service(abi, inst, i, err);
+	for (unsigned i = 0; !bad && i < sizeof others / sizeof *others; i++)
+		if (abi->service(inst, others[i]))
+			bad = err_set(err, -EINVAL, "service(\"%s\") gives something", others[i]);
+	if (!bad && abi->service(NULL, RP_SCHEMA_1) != abi->service(inst, RP_SCHEMA_1))
+		bad = err_set(err, -EINVAL, "%s is another one without an instance", RP_SCHEMA_1);
+	return bad;
+}
+
+/* ---- hosts --------------------------------------------------------------------------------------------------------- */
+
+/* Requests as long as there is somebody to make them of; a refusal to live on such a host is fine. */
+static int live(struct check *c, struct shim *s, bool *ret_lives, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	*ret_lives = false;
+	int bad = rig_open(&r, c, &s->module, err);
+	bad = bad ? bad : rig_create(&r, err);
+	bad = bad ? bad : rig_commit(&r, c->conf, err);
+	if (bad)
+		return bad == RIG_REFUSED ? 0 : bad;
+	*ret_lives = true;
+	if (!instance_is_policy(r.instance))
+		return 0;
+	bad = rig_sync(&r, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, &r, c->seed);
+	bad = churn_run(&churn, REQUESTS, err);
+	return bad ? bad : churn_empty(&churn, err);
+}
+
+static int missing_one(struct check *c, uint32_t withheld, const char *name, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	bool lives = false;
+	int bad = shim_init(&s, c->module);
+	if (bad)
+		return bad;
+	s.withheld = withheld;
+	bad = live(c, &s, &lives, err);
+	bad = bad ? bad : shim_check(&s, err);
+	if (bad)
+		return err_prefix(err, "on a host without %s: ", name);
+	if (!lives)
+		check_note(c, "does not work without %s, and says so", name);
+	return 0;
+}
+
+static int missing(struct check *c, struct err *err)
+{
+	int r = missing_one(c, UINT32_MAX, "any service", err);
+	for (unsigned i = 0; !r && i < SHIM_SERVICES; i++) {
+		r = machine_make(c->machine, err);
+		r = r ? r : missing_one(c, 1u << i, shim_services[i], err);
+	}
+	return r;
+}
+
+static int lives_well(struct check *c, struct shim *s, struct err *err)
+{
+	bool lives = false;
+	int bad = live(c, s, &lives, err);
+	bad = bad ? bad : shim_check(s, err);
+	if (!bad && !lives)
+		return err->code;
+	return bad;
+}
+
+static int longer(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	int bad = shim_init(&s, c->module);
+	s.longer = true;
+	bad = bad ? bad : lives_well(c, &s, err);
+	return bad ? err_prefix(err, "on a host of a later minor: ") : 0;
+}
+
+static int rules(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	int bad = shim_init(&s, c->module);
+	bad = bad ? bad : lives_well(c, &s, err);
+	if (!bad)
+		check_note(c, "%llu calls of the host", (unsigned long long)s.n_calls);
+	return bad;
+}
+
+static const struct check_case cases[] = {
+	{"abi/config", 0, CASE_SMALL | CASE_GATE, config,
+	 "the smallest configuration, or that of --config, is accepted"},
+	{"abi/table", 0, 0, table, "the table of keys is well-formed"},
+	{"abi/unknown-keys", 0, 0, unknown_keys, "a key that is not in the table is refused"},
+	{"abi/no-section", 0, CASE_SMALL, no_section,
+	 "without a section it works by default, or says what it needs"},
+	{"abi/services", 0, CASE_SMALL, services,
+	 "unknown services give NULL, known ones structs of their size"},
+	{"abi/missing-services", 0, CASE_SMALL | CASE_SLOW, missing,
+	 "without a service of the host it works, or refuses with a reason"},
+	{"abi/longer-structs", 0, CASE_SMALL, longer,
+	 "a host of a later minor, with longer structs, is no problem"},
+	{"abi/rules", 0, CASE_SMALL, rules,
+	 "host functions on the host's thread only, sizes set, messages of one line"},
+};
+
+const struct check_group abi_cases = {cases, sizeof cases / sizeof *cases};

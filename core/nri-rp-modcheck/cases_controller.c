@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Controllers on a machine that has none of the files they would like to write. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cache/txn.h"
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/shim.h"
+#include "core/util/cleanup.h"
+
+#define CTRS 16u
+#define ROUNDS 20u
+#define JOBS_MS 5000u
+
+static int open_rig(struct rig *r, struct check *c, struct module *m, struct err *err)
+{
+	int bad = rig_open(r, c, m, err);
+	if (bad)
+		return bad;
+	r->env.worker = worker_new(r->env.loop, "modcheck");
+	return r->env.worker ? 0 : err_errno(err, -ENOMEM, "worker");
+}
+
+/* ---- jobs ---------------------------------------------------------------------------------------------------------- */
+
+struct wait {
+	struct rig *rig;
+	struct loop_timer *timer;
+	uint64_t end_ms;
+};
+
+static void look(void *arg)
+{
+	struct wait *w = arg;
+	if (instance_jobs(w->rig->instance) && clock_ms() < w->end_ms)
+		(void)loop_timer_arm(w->timer, 1);
+	else
+		loop_stop(w->rig->env.loop);
+}
+
+/* Lets the loop run until the worker has done what it was given. */
+static int finish_jobs(struct rig *r, struct err *err)
+{
+	struct wait w = {r, NULL, clock_ms() + JOBS_MS};
+	w.timer = loop_timer_new(r->env.loop, look, &w);
+	if (!w.timer || loop_timer_arm(w.timer, 1))
+		return err_errno(err, -ENOMEM, "timer");
+	(void)loop_run(r->env.loop);
+	loop_timer_free(w.timer);
+	if (instance_jobs(r->instance))
+		return err_set(err, -ETIME, "%u jobs were not done within %u ms",
+			       instance_jobs(r->instance), JOBS_MS);
+	return 0;
+}
+
+/* ---- hooks --------------------------------------------------------------------------------------------------------- */
+
+static int call_pre_create(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	struct decision *d = txn_stage(r->txn, ctr);
+	if (!d)
+		return -ENOMEM;
+	txn_set_created(r->txn, ctr);
+	int bad = instance_pre_create(r->instance, ctr, err);
+	if (!bad)
+		d->state = RP_STATE_CREATED;
+	return bad;
+}
+
+/* A hook may fail, by a code that it may give. */
+static int allowed(int result, const char *what, struct err *err)
+{
+	int bad = result ? rig_known_code(result, what, err) : 0;
+	return bad == RIG_REFUSED ? 0 : bad;
+}
+
+static int life_of(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
+{
+	struct ctr *ctr;
+	int bad = rig_put(r, w, &ctr, err);
+	if (bad)
+		return bad;
+	bad = rig_decide(r, call_pre_create, ctr, "pre_create", err);
+	if (bad) {
+		rig_drop(r, ctr);
+		*ret = NULL;
+		return bad == RIG_REFUSED ? 0 : bad;
+	}
+	*ret = ctr;
+	bad = allowed(instance_post_start(r->instance, ctr, err), "post_start", err);
+	for (uint32_t changed = 1; !bad && changed <= RP_CHANGED_CLASS; changed <<= 1)
+		bad = allowed(instance_post_update(r->instance, ctr, changed, err), "post_update",
+			      err);
+	return bad;
+}
+
+static int end_of(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	int bad = allowed(instance_post_stop(r->instance, ctr, err), "post_stop", err);
+	rig_drop(r, ctr);
+	return bad;
+}
+
+static int hooks(struct rig *r, struct churn *churn, struct err *err)
+{
+	struct ctr *ctrs[CTRS] = {NULL};
+	int bad = 0;
+	for (unsigned i = 0; !bad && i < CTRS; i++) {
+		struct wish w;
+		churn_wish(churn, &w);
+		bad = life_of(r, &w, &ctrs[i], err);
+	}
+	if (bad)
+		return bad;
+	instance_controller_sync(r->instance);
+	instance_controller_timer(r->instance, 0);
+	bad = finish_jobs(r, err);
+	bad = bad ? bad : rig_commit(r, r->check->conf, err);
+	for (unsigned i = 0; i < CTRS; i++)
+		if (ctrs[i]) {
+			int worse = end_of(r, ctrs[i], err);
+			bad = bad ? bad : worse;
+		}
+	return bad ? bad : finish_jobs(r, err);
+}
+
+/* One life of an instance. */
+static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struct err *err)
+{
+	int bad = rig_create(r, err);
+	bad = bad ? bad : rig_commit(r, r->check->conf, err);
+	if (bad)
+		return bad == RIG_REFUSED ? err->code : bad;
+	int started = instance_start(r->instance, err);
+	bad = allowed(started, "start", err);
+	*ret_started = !started;
+	if (!started) {
+		bad = hooks(r, churn, err);
+		instance_stop(r->instance);
+	}
+	bad = bad ? bad : finish_jobs(r, err);
+	rig_destroy(r);
+	return bad;
+}
+
+static int absent_files(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	bool started = false;
+	int bad = shim_init(&s, c->module);
+	bad = bad ? bad : open_rig(&r, c, &s.module, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, &r, c->seed);
+	for (unsigned i = 0; !bad && i < ROUNDS; i++)
+		bad = run_once(&r, &churn, &started, err);
+	bad = bad ? bad : shim_check(&s, err);
+	if (!bad && !started)
+		check_note(c, "start() refuses such a machine: %s", err->text);
+	return bad;
+}
+
+/* Hooks fail at every point where the host can say no. */
+static int faults(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	bool started;
+	uint64_t n = 0;
+	int bad = shim_init(&s, c->module);
+	bad = bad ? bad : open_rig(&r, c, &s.module, err);
+	if (bad)
+		return bad;
+	s.fail_code = -RP_ENOMEM;
+	do {
+		churn_init(&churn, &r, c->seed);
+		s.n_calls = 0;
+		s.fired = false;
+		s.fail_at = ++n;
+		bad = run_once(&r, &churn, &started, err);
+		if (bad < 0 && s.fired && !r.txn && rig_known_code(bad, "", NULL) == RIG_REFUSED)
+			bad = 0; /* it refused to be made, configured or reloaded */
+		rig_destroy(&r);
+		bad = bad ? bad : rig_wipe(&r, err);
+	} while (!bad && s.fired && n < 500);
+	if (!bad)
+		check_note(c, "%llu calls", (unsigned long long)n - 1);
+	return bad;
+}
+
+static const struct check_case cases[] = {
+	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES, absent_files,
+	 "start, all hooks, reload, stop where nothing is there to control: no crash, no job left"},
+	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW, faults,
+	 "each call of the host fails once with ENOMEM"},
+};
+
+const struct check_group controller_cases = {cases, sizeof cases / sizeof *cases};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a module tells of itself: zones, metrics, its saved state. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define ZONES_MAX 1024u
+#define NAME_MAX_BYTES 128u
+
+static int populated(struct check *c, struct rig *r, struct churn *churn, struct err *err)
+{
+	int bad = rig_open(r, c, c->module, err);
+	bad = bad ? bad : rig_start(r, err);
+	if (bad)
+		return bad;
+	churn_init(churn, r, c->seed);
+	churn->still = true;
+	return churn_run(churn, 100, err);
+}
+
+/* ---- zones --------------------------------------------------------------------------------------------------------- */
+
+struct zones {
+	char names[ZONES_MAX][NAME_MAX_BYTES];
+	unsigned n;
+	char wrong[256];
+};
+
+static void __attribute__((format(printf, 2, 3))) wrong(struct zones *z, const char *fmt, ...)
+{
+	va_list ap;
+	if (z->wrong[0])
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(z->wrong, sizeof z->wrong, fmt, ap);
+	va_end(ap);
+}
+
+static bool has_zone(const struct zones *z, const char *name)
+{
+	for (unsigned i = 0; i < z->n; i++)
+		if (str_eq(z->names[i], name))
+			return true;
+	return false;
+}
+
+static void zone(void *ctx, const char *name, const char *type, const char *parent)
+{
+	struct zones *z = ctx;
+	if (!*name || !*type || strlen(name) >= NAME_MAX_BYTES)
+		wrong(z, "a zone with name \"%.64s\" and type \"%.64s\"", name, type);
+	else if (has_zone(z, name))
+		wrong(z, "two zones %s", name);
+	else if (*parent && !has_zone(z, parent))
+		wrong(z, "zone %s comes before its parent %s", name, parent);
+	else if (z->n == ZONES_MAX)
+		wrong(z, "more than %u zones", ZONES_MAX);
+	else
+		(void)snprintf(z->names[z->n++], NAME_MAX_BYTES, "%s", name);
+}
+
+static void resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
+		     int64_t available)
+{
+	struct zones *z = ctx;
+	if (!z->n || !*name)
+		wrong(z, "resource \"%s\" before any zone", name);
+	if (allocatable < 0 || capacity < allocatable || available > allocatable)
+		wrong(z, "%s of zone %s: capacity %lld, allocatable %lld, available %lld", name,
+		      z->n ? z->names[z->n - 1] : "-", (long long)capacity, (long long)allocatable,
+		      (long long)available);
+}
+
+static void attribute(void *ctx, const char *name, const char *value)
+{
+	struct zones *z = ctx;
+	if (!z->n || !*name || !value)
+		wrong(z, "attribute \"%s\" without zone, name or value", name);
+}
+
+static void cost(void *ctx, const char *other, int64_t value)
+{
+	struct zones *z = ctx;
+	if (!z->n || !*other || value < 0)
+		wrong(z, "cost %lld to zone \"%s\"", (long long)value, other);
+}
+
+static int check_zones(struct rig *r, struct check *c, struct err *err)
+{
+	_free_ struct zones *z = calloc(1, sizeof *z);
+	if (!z)
+		return err_errno(err, -ENOMEM, "zones");
+	const struct rp_zone_sink sink = {.size = sizeof sink,
+					  .ctx = z,
+					  .zone = zone,
+					  .resource = resource,
+					  .attribute = attribute,
+					  .cost = cost};
+	int bad = instance_zones(r->instance, &sink, err);
+	if (!bad && z->wrong[0])
+		bad = err_set(err, -EINVAL, "%s", z->wrong);
+	if (!bad && !z->n)
+		return check_skip(c, "it has no zones");
+	if (!bad)
+		check_note(c, "%u zones", z->n);
+	return bad;
+}
+
+static int zones(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = populated(c, &r, &churn, err);
+	return bad ? bad : check_zones(&r, c, err);
+}
+
+/* ---- metrics ------------------------------------------------------------------------------------------------------- */
+
+struct metrics {
+	unsigned n;
+	char wrong[256];
+};
+
+static bool metric_name(const char *name)
+{
+	if (!isalpha((unsigned char)*name) && *name != '_')
+		return false;
+	while (isalnum((unsigned char)*name) || *name == '_' || *name == ':')
+		name++;
+	return !*name;
+}
+
+static void metric(void *ctx, const char *name, const char *help, const char *labels, double value)
+{
+	struct metrics *m = ctx;
+	m->n++;
+	(void)value;
+	if (!m->wrong[0] && (!metric_name(name) || !*help || strchr(help, '\n')))
+		(void)snprintf(m->wrong, sizeof m->wrong, "metric \"%.64s\" (%.64s)", name, help);
+	if (!m->wrong[0] && *labels &&
+	    (!strchr(labels, '=') || strchr(labels, '\n') || *labels == '{'))
+		(void)snprintf(m->wrong, sizeof m->wrong, "labels of metric %.64s: %.64s", name,
+			       labels);
+}
+
+static int metrics(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	struct metrics m = {0};
+	const struct rp_metric_sink sink = {
+		.size = sizeof sink, .ctx = &m, .gauge = metric, .counter = metric};
+	int bad = populated(c, &r, &churn, err);
+	bad = bad ? bad : instance_collect(r.instance, &sink, err);
+	if (bad)
+		return bad;
+	if (m.wrong[0])
+		return err_set(err, -EINVAL, "%s: not as Prometheus writes it", m.wrong);
+	if (!m.n)
+		return check_skip(c, "it has no metrics");
+	check_note(c, "%u values", m.n);
+	return 0;
+}
+
+/* ---- state --------------------------------------------------------------------------------------------------------- */
+
+/* Bytes that it did not write are refused or taken, but do no harm. */
+static int load_garbage(struct rig *r, const uint8_t *state, uint32_t size, struct err *err)
+{
+	struct err ignored = ERR_INIT;
+	_free_ uint8_t *copy = malloc(size);
+	if (!copy)
+		return err_errno(err, -ENOMEM, "state");
+	for (uint32_t n = 0; n < size; n += 1 + size / 64) {
+		memcpy(copy, state, size);
+		copy[n] ^= 0xff;
+		(void)instance_load(r->instance, copy, size, &ignored);
+		(void)instance_load(r->instance, copy, n, &ignored);
+	}
+	return rig_sync(r, err);
+}
+
+static int state(struct check *c, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	const void *data;
+	uint32_t size;
+	int bad = populated(c, &r, &churn, err);
+	bad = bad ? bad : instance_save(r.instance, &data, &size, err);
+	if (bad || !size)
+		return bad ? bad : check_skip(c, "it keeps no state");
+	check_note(c, "%u bytes", size);
+	_free_ uint8_t *copy = malloc(size);
+	if (!copy)
+		return err_errno(err, -ENOMEM, "state");
+	memcpy(copy, data, size);
+	bad = rig_restart(&r, err);
+	return bad ? bad : load_garbage(&r, copy, size, err);
+}
+
+static const struct check_case cases[] = {
+	{"report/zones", RP_KIND_POLICY, CASE_MACHINES, zones,
+	 "zones have names, parents before children, and amounts that make sense"},
+	{"report/metrics", RP_KIND_POLICY, CASE_SMALL, metrics,
+	 "metrics are named and labelled as Prometheus wants it"},
+	{"report/state", RP_KIND_POLICY, CASE_SMALL, state,
+	 "saved state is taken back, and damaged state does no harm"},
+};
+
+const struct check_group report_cases = {cases, sizeof cases / sizeof *cases};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Covers of nri-rp.host.cache/1. */
+#include "core/host/services.h"
+#include "core/nri-rp-modcheck/shim.h"
+
+static uint32_t c_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
+{
+	(void)shim_enter(ctx, "list");
+	return host_cache_service.list(ctx, order, ret, cap);
+}
+
+static int32_t c_get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *out)
+{
+	int32_t r = shim_try(ctx, "get_ctr");
+	shim_out(ctx, "get_ctr", out, sizeof *out);
+	return r ? r : host_cache_service.get_ctr(ctx, ctr, out);
+}
+
+static int32_t c_get_pod(void *ctx, rp_pod pod, struct rp_pod_info *out)
+{
+	int32_t r = shim_try(ctx, "get_pod");
+	shim_out(ctx, "get_pod", out, sizeof *out);
+	return r ? r : host_cache_service.get_pod(ctx, pod, out);
+}
+
+static const char *c_annotation(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope)
+{
+	shim_asked(shim_enter(ctx, "annotation"), key);
+	return host_cache_service.annotation(ctx, ctr, key, ret_scope);
+}
+
+static const char *c_pod_annotation(void *ctx, rp_pod pod, const char *key)
+{
+	shim_asked(shim_enter(ctx, "pod_annotation"), key);
+	return host_cache_service.pod_annotation(ctx, pod, key);
+}
+
+static const char *c_pod_label(void *ctx, rp_pod pod, const char *key)
+{
+	(void)shim_enter(ctx, "pod_label");
+	return host_cache_service.pod_label(ctx, pod, key);
+}
+
+static const char *c_ctr_label(void *ctx, rp_ctr ctr, const char *key)
+{
+	(void)shim_enter(ctx, "ctr_label");
+	return host_cache_service.ctr_label(ctx, ctr, key);
+}
+
+static const char *c_ctr_annotation(void *ctx, rp_ctr ctr, const char *key)
+{
+	(void)shim_enter(ctx, "ctr_annotation");
+	return host_cache_service.ctr_annotation(ctx, ctr, key);
+}
+
+static const char *c_env(void *ctx, rp_ctr ctr, const char *name)
+{
+	(void)shim_enter(ctx, "env");
+	return host_cache_service.env(ctx, ctr, name);
+}
+
+static int32_t c_mount(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out)
+{
+	int32_t r = shim_try(ctx, "mount");
+	shim_out(ctx, "mount", out, sizeof *out);
+	return r ? r : host_cache_service.mount(ctx, ctr, index, out);
+}
+
+static int32_t c_device(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out)
+{
+	int32_t r = shim_try(ctx, "device");
+	shim_out(ctx, "device", out, sizeof *out);
+	return r ? r : host_cache_service.device(ctx, ctr, index, out);
+}
+
+static int32_t c_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
+{
+	int32_t r = shim_try(ctx, "get_int");
+	return r ? r : host_cache_service.get_int(ctx, ctr, field, ret);
+}
+
+static const char *c_get_text(void *ctx, rp_ctr ctr, uint32_t field)
+{
+	(void)shim_enter(ctx, "get_text");
+	return host_cache_service.get_text(ctx, ctr, field);
+}
+
+static int32_t c_get_private(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size)
+{
+	int32_t r = shim_try(ctx, "get_private");
+	return r ? r : host_cache_service.get_private(ctx, ctr, ret, ret_size);
+}
+
+static int32_t c_extended(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
+			  int64_t *ret_limit)
+{
+	int32_t r = shim_try(ctx, "extended");
+	return r ? r : host_cache_service.extended(ctx, ctr, resource, ret_request, ret_limit);
+}
+
+static int32_t c_set_cpus(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
+{
+	int32_t r = shim_try(ctx, "set_cpus");
+	return r ? r : host_cache_service.set_cpus(ctx, txn, ctr, ids);
+}
+
+static int32_t c_set_mems(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
+{
+	int32_t r = shim_try(ctx, "set_mems");
+	return r ? r : host_cache_service.set_mems(ctx, txn, ctr, ids);
+}
+
+static int32_t c_set_exclusive(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
+{
+	int32_t r = shim_try(ctx, "set_exclusive");
+	return r ? r : host_cache_service.set_exclusive(ctx, txn, ctr, ids);
+}
+
+static int32_t c_set_int(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value)
+{
+	int32_t r = shim_try(ctx, "set_int");
+	return r ? r : host_cache_service.set_int(ctx, txn, ctr, field, value);
+}
+
+static int32_t c_set_text(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value)
+{
+	int32_t r = shim_try(ctx, "set_text");
+	return r ? r : host_cache_service.set_text(ctx, txn, ctr, field, value);
+}
+
+static int32_t c_set_pair(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key,
+			  const char *value)
+{
+	int32_t r = shim_try(ctx, "set_pair");
+	return r ? r : host_cache_service.set_pair(ctx, txn, ctr, field, key, value);
+}
+
+static int32_t c_set_private(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size)
+{
+	int32_t r = shim_try(ctx, "set_private");
+	return r ? r : host_cache_service.set_private(ctx, txn, ctr, data, size);
+}
+
+static int32_t c_set_degraded(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason)
+{
+	int32_t r = shim_try(ctx, "set_degraded");
+	return r ? r : host_cache_service.set_degraded(ctx, txn, ctr, reason);
+}
+
+static int32_t c_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value)
+{
+	int32_t r = shim_try(ctx, "set_data");
+	return r ? r : host_cache_service.set_data(ctx, txn, ctr, key, value);
+}
+
+const struct rp_host_cache shim_cache = {
+	.size = sizeof shim_cache,
+	.list = c_list,
+	.get_ctr = c_get_ctr,
+	.get_pod = c_get_pod,
+	.annotation = c_annotation,
+	.pod_annotation = c_pod_annotation,
+	.pod_label = c_pod_label,
+	.ctr_label = c_ctr_label,
+	.ctr_annotation = c_ctr_annotation,
+	.env = c_env,
+	.mount = c_mount,
+	.device = c_device,
+	.get_int = c_get_int,
+	.get_text = c_get_text,
+	.get_private = c_get_private,
+	.extended = c_extended,
+	.set_cpus = c_set_cpus,
+	.set_mems = c_set_mems,
+	.set_exclusive = c_set_exclusive,
+	.set_int = c_set_int,
+	.set_text = c_set_text,
+	.set_pair = c_set_pair,
+	.set_private = c_set_private,
+	.set_degraded = c_set_degraded,
+	.set_data = c_set_data,
+};

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Covers of the other services. What is marked [any] may come from the worker's thread and is left alone. */
+#include <string.h>
+
+#include "core/host/services.h"
+#include "core/nri-rp-modcheck/shim.h"
+
+static uint64_t t_generation(void *ctx)
+{
+	(void)shim_enter(ctx, "generation");
+	return host_topology_service.generation(ctx);
+}
+
+static int32_t t_set(void *ctx, uint32_t which, struct rp_ids *ret)
+{
+	int32_t r = shim_try(ctx, "set");
+	return r ? r : host_topology_service.set(ctx, which, ret);
+}
+
+static int32_t t_cpu(void *ctx, uint32_t cpu, struct rp_cpu_info *out)
+{
+	int32_t r = shim_try(ctx, "cpu");
+	shim_out(ctx, "cpu", out, sizeof *out);
+	return r ? r : host_topology_service.cpu(ctx, cpu, out);
+}
+
+static uint32_t t_n_units(void *ctx, uint32_t level)
+{
+	(void)shim_enter(ctx, "n_units");
+	return host_topology_service.n_units(ctx, level);
+}
+
+static int32_t t_unit(void *ctx, uint32_t level, uint32_t index, struct rp_unit_info *out)
+{
+	int32_t r = shim_try(ctx, "unit");
+	shim_out(ctx, "unit", out, sizeof *out);
+	return r ? r : host_topology_service.unit(ctx, level, index, out);
+}
+
+static int32_t t_node(void *ctx, uint32_t node, struct rp_node_info *out)
+{
+	int32_t r = shim_try(ctx, "node");
+	shim_out(ctx, "node", out, sizeof *out);
+	return r ? r : host_topology_service.node(ctx, node, out);
+}
+
+static uint32_t t_distance(void *ctx, uint32_t from, uint32_t to)
+{
+	(void)shim_enter(ctx, "distance");
+	return host_topology_service.distance(ctx, from, to);
+}
+
+static uint32_t t_n_caches(void *ctx)
+{
+	(void)shim_enter(ctx, "n_caches");
+	return host_topology_service.n_caches(ctx);
+}
+
+static int32_t t_cache(void *ctx, uint32_t index, struct rp_cache_info *out)
+{
+	int32_t r = shim_try(ctx, "cache");
+	shim_out(ctx, "cache", out, sizeof *out);
+	return r ? r : host_topology_service.cache(ctx, index, out);
+}
+
+static int32_t t_device(void *ctx, const char *path, struct rp_idset *ret_cpus,
+			struct rp_idset *ret_nodes)
+{
+	int32_t r = shim_try(ctx, "device");
+	return r ? r : host_topology_service.device(ctx, path, ret_cpus, ret_nodes);
+}
+
+static uint64_t t_memory(void *ctx)
+{
+	(void)shim_enter(ctx, "memory");
+	return host_topology_service.memory(ctx);
+}
+
+static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
+{
+	int32_t r = shim_try(ctx, "device_path");
+	return r ? r : host_topology_service.device_path(ctx, what, buf, cap);
+}
+
+const struct rp_host_topology shim_topology = {
+	.size = sizeof shim_topology,
+	.generation = t_generation,
+	.set = t_set,
+	.cpu = t_cpu,
+	.n_units = t_n_units,
+	.unit = t_unit,
+	.node = t_node,
+	.distance = t_distance,
+	.n_caches = t_n_caches,
+	.cache = t_cache,
+	.device = t_device,
+	.memory = t_memory,
+	.device_path = t_device_path,
+};
+
+static uint32_t g_kind(void *ctx, rp_cfg node)
+{
+	(void)shim_enter(ctx, "kind");
+	return host_config_service.kind(ctx, node);
+}
+
+static rp_cfg g_get(void *ctx, rp_cfg node, const char *path)
+{
+	(void)shim_enter(ctx, "get");
+	return host_config_service.get(ctx, node, path);
+}
+
+static uint32_t g_count(void *ctx, rp_cfg node)
+{
+	(void)shim_enter(ctx, "count");
+	return host_config_service.count(ctx, node);
+}
+
+static rp_cfg g_item(void *ctx, rp_cfg node, uint32_t i)
+{
+	(void)shim_enter(ctx, "item");
+	return host_config_service.item(ctx, node, i);
+}
+
+static const char *g_key(void *ctx, rp_cfg node, uint32_t i)
+{
+	(void)shim_enter(ctx, "key");
+	return host_config_service.key(ctx, node, i);
+}
+
+static const char *g_text(void *ctx, rp_cfg node, const char *fallback)
+{
+	(void)shim_enter(ctx, "text");
+	return host_config_service.text(ctx, node, fallback);
+}
+
+static int64_t g_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback)
+{
+	(void)shim_enter(ctx, "value");
+	return host_config_service.value(ctx, node, type, fallback);
+}
+
+static double g_number(void *ctx, rp_cfg node, double fallback)
+{
+	(void)shim_enter(ctx, "number");
+	return host_config_service.number(ctx, node, fallback);
+}
+
+static int32_t g_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
+{
+	(void)shim_enter(ctx, "fail_at");
+	return host_config_service.fail_at(ctx, node, code, text);
+}
+
+static const char *g_where(void *ctx, rp_cfg node)
+{
+	(void)shim_enter(ctx, "where");
+	return host_config_service.where(ctx, node);
+}
+
+static rp_cfg g_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
+{
+	int32_t r = shim_try(ctx, "parse");
+	if (r && ret_code)
+		*ret_code = r;
+	return r ? NULL : host_config_service.parse(ctx, what, text, ret_code);
+}
+
+const struct rp_host_config shim_config = {
+	.size = sizeof shim_config,
+	.kind = g_kind,
+	.get = g_get,
+	.count = g_count,
+	.item = g_item,
+	.key = g_key,
+	.text = g_text,
+	.value = g_value,
+	.number = g_number,
+	.fail_at = g_fail_at,
+	.where = g_where,
+	.parse = g_parse,
+};
+
+static void e_note(void *ctx, rp_ctr ctr, const char *text)
+{
+	struct shim *s = shim_enter(ctx, "note");
+	if (!text || strchr(text, '\n'))
+		shim_broken(s, "note() of something that is not one line");
+	host_explain_service.note(ctx, ctr, text ? text : "");
+}
+
+static void e_decided_by(void *ctx, rp_ctr ctr, rp_cfg node, const char *text)
+{
+	(void)shim_enter(ctx, "decided_by");
+	host_explain_service.decided_by(ctx, ctr, node, text);
+}
+
+const struct rp_host_explain shim_explain = {
+	.size = sizeof shim_explain,
+	.note = e_note,
+	.decided_by = e_decided_by,
+};
+
+static int32_t m_arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
+{
+	int32_t r = shim_try(ctx, "arm");
+	return r ? r : host_timer_service.arm(ctx, cookie, delay_ms);
+}
+
+static uint64_t m_now_ms(void *ctx)
+{
+	(void)shim_enter(ctx, "now_ms");
+	return host_timer_service.now_ms(ctx);
+}
+
+const struct rp_host_timer shim_timer = {
+	.size = sizeof shim_timer,
+	.arm = m_arm,
+	.now_ms = m_now_ms,
+};
+
+static int32_t w_submit(void *ctx, int32_t (*run)(void *arg),
+			void (*done)(void *arg, int32_t result), void *arg)
+{
+	int32_t r = shim_try(ctx, "submit");
+	return r ? r : host_work_service.submit(ctx, run, done, arg);
+}
+
+static void w_report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
+{
+	struct shim *s = shim_enter(ctx, "report");
+	if (result > RP_APPLY_FAILED)
+		shim_broken(s, "report() of result %u, which there is not", result);
+	if (!text)
+		shim_broken(s, "report() without a text");
+	host_work_service.report(ctx, ctr, result, text ? text : "");
+}
+
+static int32_t w_cgroup_dir(void *ctx, rp_ctr ctr, const char *controller, char *buf, uint32_t cap)
+{
+	int32_t r = shim_try(ctx, "cgroup_dir");
+	return r ? r : host_work_service.cgroup_dir(ctx, ctr, controller, buf, cap);
+}
+
+static int32_t w_cgroup_ref(void *ctx, rp_ctr ctr, char *buf, uint32_t cap)
+{
+	int32_t r = shim_try(ctx, "cgroup_ref");
+	return r ? r : host_work_service.cgroup_ref(ctx, ctr, buf, cap);
+}
+
+const struct rp_host_work shim_work = {
+	.size = sizeof shim_work,
+	.submit = w_submit,
+	.report = w_report,
+	.cgroup_dir = w_cgroup_dir,
+	.cgroup_ref = w_cgroup_ref,
+};
