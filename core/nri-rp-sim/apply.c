@@ -351,7 +351,7 @@ static int resize_self(struct sim *s, struct sim_ctr *c, const struct resources 
 		if (!str_eq(u->container_id, c->id) || !u->lnx || !u->lnx->resources)
 			continue;
 		check_ignored(s, u->lnx->resources, true, c->name);
-		json_decref(record(s, u, c, "update"));
+		json_decref(record(s, u, c, "resize"));
 		r = set_resources(&next, u->lnx->resources, false);
 	}
 	if (r) {
@@ -378,8 +378,6 @@ int apply_resize(struct sim *s, struct sim_ctr *ctr, const struct resources *wan
 	if (r)
 		return err_set(err, r, "the plugin's answer cannot be decoded");
 	r = check_claims(s, m->update, m->n_update, err);
-	if (!r)
-		r = resize_self(s, ctr, wanted, m, err);
 	if (r)
 		return r;
 	unsigned failed = 0;
@@ -388,5 +386,5 @@ int apply_resize(struct sim *s, struct sim_ctr *ctr, const struct resources *wan
 			failed += apply_updates(s, &m->update[i], 1, "update");
 	if (failed && s->runtime == RUNTIME_CRIO)
 		return err_set(err, -EIO, "%u updates of containers failed", failed);
-	return 0;
+	return resize_self(s, ctr, wanted, m, err);
 }

@@ -12,7 +12,7 @@
 /* Updates of other containers, then the adjustment. An error fails the creation. */
 int apply_creation(struct sim *s, struct sim_ctr *ctr, const Nri__CreateContainerResponse *m,
 		   struct err *err);
-/* The kubelet's request with the plugin's own update over it, and updates of others. An error fails the update. */
+/* Updates of others, then the kubelet's request with the plugin's update of the container over it. An error fails the update. */
 int apply_resize(struct sim *s, struct sim_ctr *ctr, const struct resources *wanted,
 		 const Nri__UpdateContainerResponse *m, struct err *err);
 /* A list of updates; via is for the record. The number that failed and may not. */

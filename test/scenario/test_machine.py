@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that change, large ones, recorded ones."""
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from simnode import BUILD, STATIC, SimError, ctr
+
+SIM = BUILD / 'bin' / 'nri-rp-sim'
+
+
+def pods(node):
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('b', ctr('b0', '4', '64Mi'))
+    node.create('s', ctr('s0', '500m/1'))
+
+
+def test_shared_cpu_goes_offline_and_comes_back(node):
+    pods(node)
+    before = node.places()
+    node.offline('15')
+    node.signal('HUP')
+    node.log('the machine has changed')
+    node.settle()
+    node.create('t', ctr('t0', '100m/-'))
+    node.expect('cpus(t0) == online - union(a0, b0)', 'cpus(s0) == cpus(t0)', 'moves(a0) == 0', 'moves(b0) == 0')
+    node.delete('t')
+    node.online('15')
+    node.signal('HUP')
+    node.expect('cpus(s0) == online - union(a0, b0)')
+    assert node.places() == before
+
+
+def test_exclusive_cpu_goes_offline(node):
+    pods(node)
+    node.offline('5')
+    node.signal('HUP')
+    node.log('the machine has changed')
+    node.settle()
+    node.create('t', ctr('t0', '2', '64Mi'))
+    node.expect('disjoint(a0, b0, t0, s0)', 'not 5 in cpus(b0)', 'moves(a0) == 0')
+    node.restart()
+    node.expect('disjoint(a0, b0, t0, s0)')
+
+
+def test_offline_while_away(node):
+    pods(node)
+    node.stop()
+    node.offline('4-5')
+    node.start()
+    node.create('t', ctr('t0', '2', '64Mi'))
+    node.expect('disjoint(a0, b0, t0, s0)', 'disjoint(b0, 4-5)')
+
+
+@pytest.mark.parametrize('machine', [
+    {'base': 'n4c16', 'offline': '1,3,5,7'},
+    {'base': 'n4c16', 'isolated': '8-15'},
+    {'base': 'laptop', 'offline': '8-15'},
+    {'packages': 1, 'cores': 1, 'threads': 1, 'memory': '1Gi'},
+    {'packages': 4, 'nodes': 1, 'cores': 3, 'threads': 4, 'numbering': 'far', 'caches': {'l3': 0}},
+], ids=str)
+def test_odd_machines(make_node, machine):
+    node = make_node(STATIC, machine=machine)
+    node.create('s', ctr('s0', '1/2'))
+    node.expect('cpus(s0) in online')
+    try:
+        node.create('a', ctr('a0', '2', '64Mi'))
+        node.expect('count(cpus(a0)) == 2', 'disjoint(a0, s0)')
+    except SimError as e:
+        assert machine.get('cores') == 1, e
+    node.restart()
+
+
+def test_4096_cpus(make_node):
+    node = make_node(STATIC, machine='c4096')
+    node.create('s', ctr('s0', '1/2'))
+    node.create('a', ctr('a0', '512', '1Gi'), ctr('a1', '1000', '1Gi'), ctr('a2', '3', '1Gi'))
+    node.expect('count(cpus(a0)) == 512', 'count(packages(a0)) == 1', 'count(cpus(a1)) == 1000', 'disjoint(a0, a1, a2, s0)',
+                'union(a0, a1, a2, s0) == online')
+    node.restart()
+    node.expect('moves(a0) == 0', 'moves(a1) == 0')
+    assert '4096' in node.map() or 'CPUs:' in node.map()
+
+
+def test_recorded_tree(make_node, tmp_path):
+    subprocess.run([SIM, 'machine', 'n4c16', tmp_path / 'tree'], check=True)
+    node = make_node(STATIC, machine=str(tmp_path / 'tree'))
+    node.create('a', ctr('a0', '4', '64Mi'))
+    node.expect('count(cores(a0)) == 2', 'count(nodes(a0)) == 1')
+    with pytest.raises(SimError, match='recorded'):
+        node.offline('3')
+
+
+def test_machine_cannot_be_read(make_node, tmp_path):
+    subprocess.run([SIM, 'machine', 'n4c16', tmp_path / 'tree'], check=True)
+    for name in ('online', 'present'):
+        (tmp_path / 'tree/sys/devices/system/cpu' / name).unlink()
+    with pytest.raises(SimError, match='online'):
+        make_node(STATIC, machine=str(tmp_path / 'tree'))
+
+
+def test_tree_vanishes_under_a_running_daemon(make_node, tmp_path):
+    subprocess.run([SIM, 'machine', 'n4c16', tmp_path / 'tree'], check=True)
+    node = make_node(STATIC, machine=str(tmp_path / 'tree'))
+    pods(node)
+    shutil.move(tmp_path / 'tree/sys', tmp_path / 'away')
+    node.signal('HUP')
+    node.log('cannot be read')
+    node.create('t', ctr('t0', '2', '64Mi'))
+    node.expect('disjoint(a0, b0, t0, s0)')
+    shutil.move(tmp_path / 'away', tmp_path / 'tree/sys')
+    assert pathlib.Path(node.paths['root']).exists()

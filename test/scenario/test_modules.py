@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules that misbehave: each of test/modules has one thing wrong."""
+import shutil
+import time
+
+import pytest
+
+from simnode import BUILD, TEST_MODULES, SimError, ctr
+
+
+@pytest.fixture
+def with_module(make_node, tmp_path):
+    """A node with one bad module beside the good ones."""
+
+    def make(name, *more, **options):
+        folder = tmp_path / 'modules'
+        folder.mkdir()
+        for module in (name, *more):
+            shutil.copy(TEST_MODULES / ('%s.so' % module), folder)
+        return make_node({'policy': name}, module_dirs=[folder, BUILD / 'modules'], **options)
+
+    return make
+
+
+def test_crash(with_module):
+    node = with_module('crash')
+    for death in range(3):
+        node.create('p%d' % death, ctr('c', '1', '64Mi'))
+        ended = node.exited()
+        assert ended.get('signal') == 11 or ended.get('exit'), ended
+        assert not node.container('p%d/c' % death)['pinned'], 'the runtime goes on without'
+        node.start()
+    node.log('safe mode')
+    node.create('q', ctr('c', '1', '64Mi'))
+    status = node.control('Status')
+    assert status['policy'] != 'crash' or 'none' in str(status), status
+    node.config({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    node.expect('count(cpus(q/c)) == 1', 'count(cpus(p0/c)) == 1')
+
+
+def test_hang(with_module):
+    node = with_module('hang')
+    start = time.monotonic()
+    node.create('p', ctr('c', '1', '64Mi'))
+    took = time.monotonic() - start
+    assert node.exited()['exit'] == 70
+    assert took < 2, 'before the runtime drops the plugin'
+    node.start()
+
+
+def test_overlap_is_refused(with_module):
+    node = with_module('overlap')
+    node.create('p', ctr('c', '1', '64Mi'))
+    assert node.cpus('c') == {0}
+    before = node.places()
+    error = node.reject('q', ctr('d', '1', '64Mi'))
+    assert 'CPU' in error
+    assert node.places() == before
+    assert node.status()['pid'], 'a broken promise is no reason to die'
+    node.delete('p')
+    node.create('q', ctr('d', '1', '64Mi'))
+    assert node.cpus('d') == {0}
+
+
+@pytest.mark.parametrize('name, words', [
+    ('wrong-major', ['1', '2']),
+    ('newer', ['999']),
+    ('old', []),
+    ('undefined', ['no_such_function']),
+    ('misnamed', ['other']),
+    ('no-symbol', []),
+    ('garbage', []),
+    ('constructor', []),
+    ('struct-6', []),
+])
+def test_refused_at_start(with_module, name, words):
+    if name == 'old':
+        with_module(name).create('p', ctr('c', '1', '64Mi'))
+        return
+    with pytest.raises(SimError, match='exit status 78') as e:
+        with_module(name)
+    for word in [name, *words]:
+        assert word in str(e.value)
+
+
+@pytest.mark.parametrize('name', ['wrong-major', 'garbage', 'undefined', 'struct-6', 'constructor'])
+def test_refused_at_reload(with_module, name):
+    node = with_module('good', name, start=False)
+    node.run('write-config', {'policy': 'good', 'good': {'reservedResources': {'cpu': '1'}}})
+    node.start()
+    node.create('p', ctr('c', '1', '64Mi'))
+    assert name in node.badconfig({'policy': name})
+    node.create('q', ctr('c', '1', '64Mi'))
+
+
+def test_crash_in_a_trial_is_harmless(make_node):
+    """The trial of a reload runs in a child: the module dies there, nri-rpd does not."""
+    static = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
+    node = make_node(static, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    node.create('a', ctr('a0', '2', '64Mi'))
+    pid, before = node.status()['pid'], node.places()
+    node.run('write-config', {'policy': 'crash'})
+    node.reload()
+    node.settle()
+    assert node.status()['pid'] == pid
+    assert node.places() == before
+
+
+def test_module_that_others_could_have_written(with_module, tmp_path):
+    node = with_module('good', start=False)
+    (tmp_path / 'modules' / 'good.so').chmod(0o666)
+    node.run('write-config', {'policy': 'good', 'good': {'reservedResources': {'cpu': '1'}}})
+    with pytest.raises(SimError, match='exit status 78'):
+        node.start()

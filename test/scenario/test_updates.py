@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resizes, and updates that nobody asked for: how many, in which order, and what happens when they fail."""
+import pytest
+
+from simnode import STATIC, cpuset, ctr
+
+NONE = {'policy': 'none'}
+
+
+def pods(node):
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('b', ctr('b0', '4', '64Mi'))
+    node.create('s', ctr('s0', '500m/1'), ctr('s1', '500m/1'))
+
+
+def replay(before, updates, exclusive):
+    """What goes wrong on the way: an exclusive container's CPU that is somebody else's for a moment."""
+    now = {name: cpuset(cpus) for name, (cpus, _) in before.items()}
+    for u in updates:
+        name, gets = u['container'], cpuset(u.get('cpus', ''))
+        for other, cpus in now.items():
+            taken = (gets - now[name]) & cpus
+            if taken and other != name and exclusive & {name, other}:
+                return '%s gets %s while %s has them' % (name, sorted(taken), other)
+        if gets:
+            now[name] = gets
+    return ''
+
+
+# ---- resizes ------------------------------------------------------------------------------------------------------------
+
+
+def test_shared_containers_stay_shared(node):
+    pods(node)
+    before = node.places()
+    node.update('s0', cpu='2/3', memory='64Mi/64Mi')
+    c = node.container('s0')
+    assert (c['shares'], c['quota'], c['memoryLimit']) == (2048, 300000, 64 << 20)
+    assert node.places() == before
+
+
+def test_exclusive_grows_and_shrinks(node):
+    pods(node)
+    had = node.cpus('b0')
+    node.update('b0', cpu='6')
+    assert node.cpus('b0') > had
+    node.expect('count(cpus(b0)) == 6', 'disjoint(a0, b0, s0)', 'cpus(s0) == cpus(s1) == online - union(a0, b0)')
+    node.update('b0', cpu='3')
+    node.expect('count(cpus(b0)) == 3', 'cpus(s0) == online - union(a0, b0)')
+    node.restart()
+    node.expect('count(cpus(b0)) == 3')
+    assert node.status()['needless'] == 0
+
+
+def test_refused_resize_changes_nothing(node):
+    pods(node)
+    before = node.places()
+    node.updates()
+    assert 'b0' in node.reject_update('b0', cpu='15', error='not enough')
+    assert node.container('b0')['shares'] == 4096
+    node.settle()
+    assert node.places() == before
+    assert node.updates() == []
+    node.update('b0', cpu='5')
+
+
+def test_resize_that_says_nothing_new(node):
+    pods(node)
+    node.updates()
+    node.update('b0', cpu='4')
+    node.settle()
+    assert node.updates() == []
+
+
+def test_resize_of_a_container_that_is_gone(node):
+    pods(node)
+    node.exit('b0')
+    node.update('b0', cpu='8')
+    node.expect('cpus(s0) == online - cpus(a0)')
+
+
+# ---- updates that nobody asked for ----------------------------------------------------------------------------------------
+
+
+def test_losers_go_first(make_node):
+    node = make_node(NONE)
+    pods(node)
+    before = node.places()
+    node.updates()
+    node.config(STATIC)
+    node.expect('disjoint(a0, b0, s0)')
+    updates = node.updates()
+    assert len(updates) == 4
+    assert [u['container'] for u in updates if u.get('needless')] == []
+    # everybody has all CPUs to begin with: those who only lose come before, or as, those who are alone afterwards
+    now = {name: cpuset(cpus) for name, (cpus, _) in before.items()}
+    for u in updates:
+        now[u['container']] &= cpuset(u['cpus'])
+        assert now[u['container']] == cpuset(u['cpus'])
+
+
+def test_growing_takes_before_it_gives(node):
+    node.create('s', ctr('s0', '500m/1'), ctr('s1', '500m/1'))
+    node.create('b', ctr('b0', '2', '64Mi'))
+    for cpu in ('4', '7', '8', '12'):
+        before = node.places()
+        node.updates()
+        node.update('b0', cpu=cpu)
+        assert replay(before, node.updates(), {'b/b0'}) == ''
+        node.expect('count(cpus(b0)) == %s' % cpu, 'disjoint(b0, s0)')
+
+
+def test_replay_can_fail():
+    before = {'a': ('0-1', '0'), 'b': ('2-3', '0')}
+    a, b = {'container': 'a', 'cpus': '0-2'}, {'container': 'b', 'cpus': '3'}
+    assert replay(before, [a, b], {'a'}) and replay(before, [a, b], {'b'})
+    assert replay(before, [b, a], {'a', 'b'}) == ''
+
+
+def test_one_batch_for_one_cause(make_node):
+    node = make_node(NONE, existing=[{'pod': 'p%d' % i, 'containers': [ctr('c', '100m/-')]} for i in range(50)])
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.config(STATIC)
+    node.expect('disjoint(a0, p0/c)')
+    node.settle()
+    status = node.status()
+    assert status['unsolicited'] == 1
+    assert status['updates'] == 51
+    assert status['needless'] == 0
+
+
+def test_coalesced(make_node):
+    """Whatever happens while the runtime does not listen is one update for each container in the end."""
+    node = make_node(NONE)
+    pods(node)
+    node.config(STATIC)
+    node.config(NONE)
+    node.config(STATIC)
+    node.expect('disjoint(a0, b0, s0)')
+    node.settle()
+    assert node.status()['needless'] == 0
+    assert node.status()['updates'] <= 8
+
+
+@pytest.mark.parametrize('runtime', ['containerd', 'cri-o'])
+def test_failing_updates_are_tried_again(make_node, runtime):
+    node = make_node(NONE, runtime=runtime)
+    pods(node)
+    node.fail_updates('s0')
+    node.config(STATIC)
+    node.expect('cpus(a0) == 2-3', 'cpus(s1) == online - union(a0, b0)')  # one bad apple does not spoil the others
+    assert node.container('s0')['moves'] == 0
+    node.log('s/s0.*retrying')
+    node.fail_updates()
+    node.expect('cpus(s0) == online - union(a0, b0)')
+
+
+def test_update_of_a_container_that_went_away(make_node):
+    node = make_node(NONE)
+    pods(node)
+    node.fail_updates('s0')
+    node.config(STATIC)
+    node.log('s/s0.*retrying')
+    node.delete('s')
+    node.settle(700)
+    assert node.status()['connected']
+    assert not [u for u in node.updates() if u.get('unknown')]
+
+
+def test_requests_and_updates_at_once(make_node):
+    """Updates wait for NRI's lock while a request is under way, and never make it wait."""
+    node = make_node(NONE, existing=[{'pod': 'p%d' % i, 'containers': [ctr('c', '100m/-')]} for i in range(200)])
+    for i in range(6):
+        node.run('write-config', STATIC if i % 2 == 0 else NONE)
+        node.signal('HUP')
+        for k in range(5):
+            node.create('g%d-%d' % (i, k), ctr('c', '1', '64Mi'))
+            node.delete('g%d-%d' % (i, k))
+    node.settle(500)
+    assert node.status()['problems'] == 0
+    node.run('write-config', STATIC)
+    assert node.reload()['accepted']
+    node.create('last', ctr('l', '2', '64Mi'))
+    node.expect('disjoint(l, p0/c)', 'cpus(p0/c) == cpus(p199/c)')
