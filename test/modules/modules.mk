@@ -2,7 +2,7 @@
 # Modules with one thing wrong each, for tests of the host. They are built without instrumentation, whatever the rest is built with, since
 # instrumented ones have constructors.
 
-TEST_MODULE_NAMES := good puppet puppet2 hand constructor crash hang overlap old newer undefined misnamed no-symbol wrong-major longer \
+TEST_MODULE_NAMES := good puppet puppet2 hand shorter constructor crash hang overlap old newer undefined misnamed no-symbol wrong-major longer \
 	$(foreach n,1 2 3 4 5 6 7 8 9 10,struct-$(n)) $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12 13,schema-$(n))
 TEST_MODULES := $(TEST_MODULE_NAMES:%=$(O)/test/modules/%.so) $(O)/test/modules/garbage.so $(O)/test/modules/rebuilt/good.so
 TEST_MODULE_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-override-init -Wno-initializer-overrides -Wno-unknown-warning-option \

@@ -162,6 +162,7 @@ static void start_plugin(struct runtime *r, int fd)
 	assert_int_equal(nri_new(&config, &r->nri, &err), 0);
 	r->w->p->cfg.updates_ready = kick;
 	r->w->p->cfg.synchronized = NULL;
+	r->w->p->cfg.configured = NULL;
 	r->w->p->cfg.arg = r;
 }
 
