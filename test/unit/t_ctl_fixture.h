@@ -28,7 +28,7 @@
 
 struct fixture {
 	struct tree tree;
-	char dir[64];
+	char dir[32];
 	char socket[96], config[96], state[96], run[96];
 	char modules[PATH_MAX];
 	struct loop *loop;
