@@ -66,10 +66,11 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 	ret->shared = p->room[id] - (sliced ? 1000 * r->full : 0) - part;
 	ret->empty = r->zero && !pool->n_sharable;
 	if (sliced) {
+		/* Amounts are no whole CPUs: promises of parts can leave less than it seems. */
 		uint32_t n;
 		(void)ledger_sliceable(p, id, &n);
 		int64_t whole = 1000 * ((int64_t)n - r->full);
-		if (whole < ret->shared)
+		if (whole < 0 && whole < ret->shared)
 			ret->shared = whole;
 	}
 	if (r->hints)
