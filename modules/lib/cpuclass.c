@@ -2,6 +2,7 @@
 /* What classes say, and which CPUs are in them: all of it on the host's main thread. cpuclass_write.c is the worker's part. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "modules/lib/cpuclass_impl.h"
 
@@ -25,6 +26,20 @@ static int64_t get_value(const struct modhost *h, rp_cfg node, const char *path,
 	return h->config->value(h->ctx, get(h, node, path), type, fallback);
 }
 
+/* kHz or RP_FREQ_…; 0 when the key is not there. */
+static int64_t get_freq(const struct modhost *h, rp_cfg node, const char *path)
+{
+	static const struct {
+		const char *word;
+		int64_t value;
+	} words[] = {{"min", RP_FREQ_MIN}, {"base", RP_FREQ_BASE}, {"turbo", RP_FREQ_TURBO}};
+	const char *text = get_text(h, node, path);
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (strcasecmp(words[i].word, text) == 0)
+			return words[i].value;
+	return get_value(h, node, path, RP_T_FREQ, 0);
+}
+
 static int32_t read_cstates(const struct modhost *h, rp_cfg node, struct cpuclass_def *d)
 {
 	rp_cfg list = get(h, node, "disabledCstates");
@@ -44,17 +59,17 @@ static int32_t read_class(const struct modhost *h, rp_cfg node, struct cpuclass_
 	const char *pct = get_text(h, node, "pctPriority");
 	*d = (struct cpuclass_def){
 		.name = get_text(h, node, "name"),
-		.min_khz = get_value(h, node, "minFreq", RP_T_FREQ, 0),
-		.max_khz = get_value(h, node, "maxFreq", RP_T_FREQ, 0),
-		.uncore_min_khz = get_value(h, node, "uncoreMinFreq", RP_T_FREQ, 0),
-		.uncore_max_khz = get_value(h, node, "uncoreMaxFreq", RP_T_FREQ, 0),
+		.min_khz = get_freq(h, node, "minFreq"),
+		.max_khz = get_freq(h, node, "maxFreq"),
+		.uncore_min_khz = get_freq(h, node, "uncoreMinFreq"),
+		.uncore_max_khz = get_freq(h, node, "uncoreMaxFreq"),
 		.governor = get_text(h, node, "freqGovernor"),
 		.epp = get_value(h, node, "energyPerformancePreference", RP_T_INT, 0),
 		.turbo_priority = get_value(h, node, "turboPriority", RP_T_INT, 0),
 		.pct_high = !*pct ? -1 : strcmp(pct, "high") == 0,
 		.clos = (int32_t)get_value(h, node, "sstClosID", RP_T_INT, -1),
-		.pct_min_khz = get_value(h, node, "pctMinFreq", RP_T_FREQ, 0),
-		.pct_max_khz = get_value(h, node, "pctMaxFreq", RP_T_FREQ, 0),
+		.pct_min_khz = get_freq(h, node, "pctMinFreq"),
+		.pct_max_khz = get_freq(h, node, "pctMaxFreq"),
 		.publish = get_value(h, node, "publishExtendedResource", RP_T_BOOL, 0) == 1,
 	};
 	if (!*d->name || strlen(d->name) >= CPUCLASS_NAME_MAX)

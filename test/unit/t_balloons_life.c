@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lasts: restarts, reloads, refusals, dropped transactions, CPUs that come and go. */
+#include "test/unit/t_balloons.h"
+
+#define RESERVED "reservedResources: {cpu: 1000m}, "
+#define TYPES                                                                                      \
+	"balloonTypes: [{name: a, preferNewBalloons: true, maxCPUs: 4}, {name: p0}, "              \
+	"{name: c, components: [{balloonType: p0}, {balloonType: a}]}, "                           \
+	"{name: s, shareIdleCPUsInSame: package, minBalloons: 1, minCPUs: 1}, "                    \
+	"{name: e, components: [{balloonType: p0}, {balloonType: a}], componentCreation: "         \
+	"balance-balloons}]"
+
+static struct fake_host *populate(const char *config, rp_ctr *c, int n)
+{
+	static const char *const types[] = {"a", "c", "s", "a", "e", NULL, "p0"};
+	struct fake_host *f = start(&n4c16, config);
+	for (int i = 0; i < n; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof name, "c%d", i);
+		c[i] = create(f, name, types[i % 7], i % 3 ? 1000 : 300);
+	}
+	return f;
+}
+
+static void remember(struct fake_host *f, const rp_ctr *c, int n, char (*ret)[256])
+{
+	for (int i = 0; i < n; i++)
+		(void)snprintf(ret[i], sizeof ret[i], "%s %s", fake_cpus(f, c[i]),
+			       fake_mems(f, c[i]));
+}
+
+static void compare(struct fake_host *f, const rp_ctr *c, int n, char (*want)[256])
+{
+	char now[16][256];
+	remember(f, c, n, now);
+	for (int i = 0; i < n; i++)
+		assert_string_equal(now[i], want[i]);
+}
+
+static void test_restart(void **state)
+{
+	(void)state;
+	rp_ctr c[7];
+	char want[7][256];
+	struct fake_host *f = populate("{" RESERVED TYPES "}", c, 7);
+	assert_int_equal(fake_release(f, c[3]), 0);
+	remember(f, c, 3, want);
+	remember(f, c + 4, 3, want + 4);
+	assert_int_equal(fake_restart(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	compare(f, c, 3, want);
+	compare(f, c + 4, 3, want + 4);
+	/* It goes on as if nothing had been. */
+	create(f, "more", "a", 1000);
+	assert_int_equal(fake_sync(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	fake_host_free(f);
+}
+
+static void test_reload(void **state)
+{
+	(void)state;
+	rp_ctr c[7];
+	char want[7][256];
+	struct fake_host *f = populate("{" RESERVED TYPES "}", c, 7);
+	remember(f, c, 7, want);
+	assert_int_equal(fake_configure(f, "{" RESERVED TYPES "}"), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	/* Classes, order of types and such move nobody. */
+	assert_int_equal(
+		fake_configure(f, "{" RESERVED "allocatorTopologyBalancing: true, "
+				  "cpuClasses: [{name: x, maxFreq: 1GHz}], idleCPUClass: x, " TYPES
+				  "}"),
+		0);
+	assert_int_equal(fake_n_changed(f), 0);
+	compare(f, c, 7, want);
+	/* One that is refused, all the more. */
+	assert_true(fake_configure(f, "{balloonTypes: [{name: a}, {name: a}]}") < 0);
+	compare(f, c, 7, want);
+	/* A type less: its containers go to the default one; others stay. */
+	struct rp_idset all;
+	assert_int_equal(
+		fake_configure(
+			f, "{" RESERVED
+			   "balloonTypes: [{name: p0}, {name: s, shareIdleCPUsInSame: package}]}"),
+		0);
+	assert_string_equal(fake_degraded(f, c[0]), "no balloon for annotation \"a\"");
+	assert_null(fake_degraded(f, c[6]));
+	rp_idset_copy(&all, fake_cpu_ids(f, c[6]));
+	assert_int_equal(fake_configure(f, "{" RESERVED TYPES "}"), 0);
+	assert_null(fake_degraded(f, c[0]));
+	assert_true(rp_ids_equal(rp_ids_of(&all), fake_cpu_ids(f, c[6])));
+	fake_host_free(f);
+}
+
+/* Smaller limits: those that came last are placed elsewhere. */
+static void test_reload_with_limits(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a}]}");
+	rp_ctr one = create(f, "one", "a", 2000), two = create(f, "two", "a", 2000);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, one)), 4);
+	assert_int_equal(fake_configure(f, "{balloonTypes: [{name: a, maxCPUs: 2}]}"), 0);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, one)), 2);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, two)), 2);
+	assert_false(rp_ids_overlap(fake_cpu_ids(f, one), fake_cpu_ids(f, two)));
+	/* Fewer CPUs: those that have lost theirs move. */
+	assert_int_equal(fake_configure(f, "{availableResources: {cpu: \"cpuset:4-7\"}, "
+					   "balloonTypes: [{name: a, maxCPUs: 2}]}"),
+			 0);
+	assert_true(rp_ids_first(fake_cpu_ids(f, one)) >= 4);
+	assert_true(rp_ids_first(fake_cpu_ids(f, two)) >= 4);
+	/* What is there leaves no room for minBalloons. */
+	assert_int_equal(fake_configure(f,
+					"{availableResources: {cpu: \"cpuset:4-7\"}, "
+					"balloonTypes: [{name: a, maxCPUs: 2}, {name: b, minCPUs: "
+					"2, minBalloons: 1}]}"),
+			 0);
+	assert_non_null(strstr(fake_log(f), "leaves no room for minBalloons"));
+	assert_true((fake_degraded(f, one) != NULL) + (fake_degraded(f, two) != NULL) == 1);
+	rp_ctr waits = fake_degraded(f, one) ? one : two, runs = waits == one ? two : one;
+	/* Room is made: it is placed. */
+	assert_int_equal(fake_release(f, runs), 0);
+	assert_null(fake_degraded(f, waits));
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, waits)), 2);
+	assert_int_equal(fake_release(f, waits), 0);
+	fake_host_free(f);
+}
+
+/* Whatever fails in between, nothing has happened. */
+static void test_failures(void **state)
+{
+	(void)state;
+	rp_ctr c[7];
+	char want[7][256];
+	struct fake_host *f = populate("{" RESERVED TYPES "}", c, 7);
+	remember(f, c, 7, want);
+	uint32_t n_failed = 0;
+	for (uint32_t at = 1;; at++) {
+		rp_ctr x = add(f, "x", "s", 1500);
+		fake_fail_after(f, at, RP_EINVAL);
+		int32_t r = fake_allocate(f, x);
+		fake_fail_after(f, 0, 0);
+		if (!r) {
+			/* That one works; others may be elsewhere after it has gone. */
+			assert_int_equal(fake_release(f, x), 0);
+			remember(f, c, 7, want);
+			break;
+		}
+		n_failed++;
+		compare(f, c, 7, want);
+	}
+	assert_true(n_failed > 3);
+	for (int i = 0; i < 3; i++) {
+		rp_ctr x = add(f, "try", "a", 3000);
+		assert_int_equal(fake_try(f, x), 0);
+		fake_forget(f, x);
+		compare(f, c, 7, want);
+	}
+	/* The tables are as they were, too. */
+	assert_int_equal(fake_sync(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	fake_host_free(f);
+}
+
+static void test_refusals_leave_nothing(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
+					    "minCPUs: 2}]}");
+	rp_ctr c = create(f, "c", "a", 14000);
+	char zones[4096];
+	(void)snprintf(zones, sizeof zones, "%s", fake_zones(f));
+	for (int i = 0; i < 3; i++) {
+		refuse(f, "big", "a", 3000, "no suitable balloon");
+		assert_string_equal(fake_zones(f), zones);
+	}
+	expect(f, create(f, "fits", "a", 2000), "14-15");
+	expect(f, c, "0-13");
+	fake_host_free(f);
+}
+
+static void test_churn(void **state)
+{
+	(void)state;
+	static const char *const types[] = {"a", "c", "s", "e", NULL, "p0", "reserved"};
+	struct fake_host *f = start(&n4c16, "{" RESERVED TYPES "}");
+	rp_ctr live[24] = {0};
+	uint32_t seed = 1;
+	for (int i = 0; i < 1500; i++) {
+		seed = seed * 1103515245 + 12345;
+		uint32_t at = (seed >> 16) % 24, what = (seed >> 8) % 16;
+		char name[16];
+		(void)snprintf(name, sizeof name, "x%u", at);
+		if (!live[at]) {
+			rp_ctr x = add(f, name, types[what % 7], 125 * ((seed >> 4) % 20));
+			if (!fake_allocate(f, x))
+				live[at] = x;
+		} else if (what < 4) {
+			fake_request(f, live[at], 125 * ((seed >> 4) % 24), 0);
+			(void)fake_update(f, live[at]);
+		} else {
+			assert_int_equal(fake_release(f, live[at]), 0);
+			live[at] = 0;
+		}
+		for (uint32_t k = 0; k < 24; k++)
+			assert_true(!live[k] || !rp_ids_empty(fake_cpu_ids(f, live[k])));
+		if (i % 100 == 0) {
+			assert_int_equal(fake_restart(f), 0);
+			assert_int_equal(fake_n_changed(f), 0);
+		}
+	}
+	fake_host_free(f);
+}
+
+static void test_hotplug(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{reservedResources: {cpu: \"cpuset:0\"}, balloonTypes: "
+			      "[{name: a, preferNewBalloons: true}]}");
+	rp_ctr a = create(f, "a", "a", 2000), b = create(f, "b", "a", 2000);
+	expect(f, a, "2-3");
+	expect(f, b, "4-5");
+	assert_int_equal(fake_set_offline(f, "0,3"), 0);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, a)), 2);
+	assert_false(rp_ids_has(fake_cpu_ids(f, a), 3));
+	expect(f, b, "4-5");
+	assert_int_equal(fake_set_offline(f, ""), 0);
+	expect(f, b, "4-5");
+	struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_STARTED, .object = a};
+	assert_int_equal(fake_event(f, &ev), 0);
+	fake_host_free(f);
+}
+
+static void test_saved_state(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{" RESERVED TYPES "}");
+	const struct rp_state *s = fake_module_service(f, RP_STATE_1);
+	const void *data;
+	uint32_t size;
+	create(f, "c", "c", 3000);
+	assert_int_equal(s->save(fake_instance(f), &data, &size), 0);
+	uint8_t *copy = malloc(size);
+	memcpy(copy, data, size);
+	/* Cut off anywhere, or with any byte changed, it is refused or does no harm. */
+	uint32_t refused = 0;
+	for (uint32_t n = 0; n < size; n++)
+		refused += s->load(fake_instance(f), copy, n) != 0;
+	assert_true(refused > size / 2);
+	for (uint32_t i = 0; i < size; i++) {
+		copy[i] ^= 0x41;
+		if (s->load(fake_instance(f), copy, size) == 0)
+			assert_int_equal(fake_sync(f), 0);
+		copy[i] ^= 0x41;
+	}
+	assert_int_equal(s->load(fake_instance(f), copy, size), 0);
+	free(copy);
+	fake_host_free(f);
+}
+
+static void test_reports(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{" RESERVED "showContainersInNrt: true, balloonTypes: "
+					    "[{name: s, shareIdleCPUsInSame: numa, maxCPUs: 3}]}");
+	create(f, "c", "s", 1500);
+	const char *zones = fake_zones(f);
+	assert_non_null(strstr(zones, "s[0]"));
+	assert_non_null(strstr(zones, "excess cpus"));
+	assert_non_null(strstr(zones, "500m"));
+	assert_non_null(strstr(zones, "shared cpuset"));
+	assert_non_null(strstr(zones, "default/pod-c/c"));
+	const char *metrics = fake_metrics(f);
+	assert_non_null(strstr(metrics, "balloon=\"s[0]\",balloon_type=\"s\""));
+	assert_non_null(strstr(metrics, "cpus=\"2-3\",cpus_count=\"2\",numas=\"p0d0n0\""));
+	assert_non_null(
+		strstr(metrics, "containers=\"default/pod-c/c\",tot_req_millicpu=\"1500\""));
+	fake_host_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_reload_with_limits),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_refusals_leave_nothing),
+		cmocka_unit_test(test_churn),
+		cmocka_unit_test(test_hotplug),
+		cmocka_unit_test(test_saved_state),
+		cmocka_unit_test(test_reports),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU classes and interrupts, as files of a fake machine. */
+#include "test/unit/t_balloons.h"
+
+#include "modules/lib/irq.h"
+
+#define CPU "/sys/devices/system/cpu/"
+
+static void put(struct fake_host *f, const char *value, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void put(struct fake_host *f, const char *value, const char *fmt, ...)
+{
+	char path[200];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(path, sizeof path, fmt, ap);
+	va_end(ap);
+	fake_file(f, path, value);
+}
+
+static struct fake_host *machine(void)
+{
+	struct fake_host *f = fake_host_new(&n4c16);
+	for (unsigned i = 0; i < 16; i++) {
+		put(f, "800000\n", CPU "cpu%u/cpufreq/scaling_min_freq", i);
+		put(f, "3500000\n", CPU "cpu%u/cpufreq/scaling_max_freq", i);
+		put(f, "800000\n", CPU "cpu%u/cpufreq/cpuinfo_min_freq", i);
+		put(f, "3500000\n", CPU "cpu%u/cpufreq/cpuinfo_max_freq", i);
+		put(f, "2400000\n", CPU "cpu%u/cpufreq/base_frequency", i);
+		put(f, "powersave\n", CPU "cpu%u/cpufreq/scaling_governor", i);
+		put(f, "balance_performance\n", CPU "cpu%u/cpufreq/energy_performance_preference",
+		    i);
+		put(f, "POLL\n", CPU "cpu%u/cpuidle/state0/name", i);
+		put(f, "0\n", CPU "cpu%u/cpuidle/state0/disable", i);
+		put(f, "C6\n", CPU "cpu%u/cpuidle/state1/name", i);
+		put(f, "0\n", CPU "cpu%u/cpuidle/state1/disable", i);
+	}
+	for (unsigned p = 0; p < 2; p++) {
+		put(f, "800000\n", CPU "intel_uncore_frequency/package_%02u_die_00/min_freq_khz",
+		    p);
+		put(f, "2200000\n", CPU "intel_uncore_frequency/package_%02u_die_00/max_freq_khz",
+		    p);
+		put(f, "800000\n",
+		    CPU "intel_uncore_frequency/package_%02u_die_00/initial_min_freq_khz", p);
+		put(f, "2200000\n",
+		    CPU "intel_uncore_frequency/package_%02u_die_00/initial_max_freq_khz", p);
+	}
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	return f;
+}
+
+/* What a file has; "-" when nobody has written it. */
+static const char *has(struct fake_host *f, unsigned cpu, const char *file)
+{
+	char path[200];
+	(void)snprintf(path, sizeof path, CPU "cpu%u/%s", cpu, file);
+	const char *text = fake_written(f, path);
+	return text ? text : "-";
+}
+
+static void test_classes(void **state)
+{
+	(void)state;
+	struct fake_host *f = machine();
+	assert_int_equal(
+		fake_configure(
+			f, "{reservedResources: {cpu: 1}, availableResources: {cpu: "
+			   "\"cpuset:0-14\"}, cpuClasses: [{name: fast, minFreq: 2GHz, "
+			   "maxFreq: 3GHz, freqGovernor: performance, "
+			   "energyPerformancePreference: 1, disabledCstates: [C6], uncoreMinFreq: "
+			   "1GHz, uncoreMaxFreq: 9GHz}, {name: idle, maxFreq: 1200MHz}], "
+			   "idleCPUClass: idle, balloonTypes: [{name: a, cpuClass: fast}]}"),
+		0);
+	/* Nothing is written before the worker runs. */
+	assert_string_equal(has(f, 1, "cpufreq/scaling_max_freq"), "-");
+	assert_true(fake_run_work(f) > 0);
+	assert_string_equal(has(f, 1, "cpufreq/scaling_max_freq"), "1200000");
+	assert_string_equal(has(f, 1, "cpufreq/scaling_min_freq"), "-");
+	assert_string_equal(has(f, 14, "cpufreq/scaling_max_freq"), "-"); /* reserved: no class */
+	assert_string_equal(has(f, 15, "cpufreq/scaling_max_freq"), "-"); /* not available */
+	rp_ctr a = create(f, "a", "a", 2000);
+	expect(f, a, "12-13");
+	assert_int_equal(fake_run_work(f), 1);
+	for (unsigned i = 12; i < 14; i++) {
+		assert_string_equal(has(f, i, "cpufreq/scaling_max_freq"), "3000000");
+		assert_string_equal(has(f, i, "cpufreq/scaling_min_freq"), "2000000");
+		assert_string_equal(has(f, i, "cpufreq/scaling_governor"), "performance");
+		assert_string_equal(has(f, i, "cpufreq/energy_performance_preference"), "1");
+		assert_string_equal(has(f, i, "cpuidle/state0/disable"), "-");
+		assert_string_equal(has(f, i, "cpuidle/state1/disable"), "1");
+	}
+	assert_string_equal(
+		fake_written(f, CPU "intel_uncore_frequency/package_01_die_00/min_freq_khz"),
+		"1000000");
+	assert_null(fake_written(f, CPU "intel_uncore_frequency/package_00_die_00/min_freq_khz"));
+	/* No change, no job. */
+	create(f, "b", "a", 0);
+	assert_int_equal(fake_run_work(f), 0);
+	/* What the idle class does not have is as it was before. */
+	assert_int_equal(fake_release(f, fake_ctr_named(f, "b")), 0);
+	assert_int_equal(fake_release(f, a), 0);
+	assert_int_equal(fake_run_work(f), 1);
+	assert_string_equal(has(f, 12, "cpufreq/scaling_max_freq"), "1200000");
+	assert_string_equal(has(f, 12, "cpufreq/scaling_min_freq"), "800000");
+	assert_string_equal(has(f, 12, "cpufreq/scaling_governor"), "powersave");
+	assert_string_equal(has(f, 12, "cpufreq/energy_performance_preference"),
+			    "balance_performance");
+	assert_string_equal(has(f, 12, "cpuidle/state1/disable"), "0");
+	assert_string_equal(
+		fake_written(f, CPU "intel_uncore_frequency/package_01_die_00/min_freq_khz"),
+		"800000");
+	/* Without classes everything is. */
+	assert_int_equal(fake_configure(f, "{}"), 0);
+	assert_int_equal(fake_run_work(f), 1);
+	assert_string_equal(has(f, 12, "cpufreq/scaling_max_freq"), "3500000");
+	assert_non_null(strstr(fake_metrics(f), "policy_balloons_cpuclass_failures_total"));
+	fake_host_free(f);
+}
+
+static void test_turbo(void **state)
+{
+	(void)state;
+	struct fake_host *f = machine();
+	assert_int_equal(
+		fake_configure(f,
+			       "{allocatorTopologyBalancing: false, cpuClasses: [{name: t1, "
+			       "maxFreq: turbo, turboPriority: 1}, {name: t2, minFreq: min, "
+			       "maxFreq: turbo, turboPriority: 2}, {name: b, maxFreq: base}], "
+			       "balloonTypes: [{name: t1, cpuClass: t1}, {name: t2, cpuClass: t2}, "
+			       "{name: b, cpuClass: b}]}"),
+		0);
+	rp_ctr one = create(f, "one", "t1", 2000), base = create(f, "base", "b", 2000);
+	fake_run_work(f);
+	expect(f, one, "0-1");
+	expect(f, base, "2-3");
+	assert_string_equal(has(f, 0, "cpufreq/scaling_max_freq"), "-"); /* it has that already */
+	assert_string_equal(has(f, 2, "cpufreq/scaling_max_freq"), "2400000");
+	rp_ctr two = create(f, "two", "t2", 2000);
+	fake_run_work(f);
+	assert_string_equal(has(f, 0, "cpufreq/scaling_max_freq"), "2400000");
+	assert_int_equal(fake_release(f, two), 0);
+	fake_run_work(f);
+	assert_string_equal(has(f, 0, "cpufreq/scaling_max_freq"), "3500000");
+	fake_host_free(f);
+}
+
+/* ---- interrupts ------------------------------------------------------------------------------------------------------ */
+
+static struct fake_host *with_interrupts(void)
+{
+	struct fake_host *f = fake_host_new(&n4c16);
+	fake_file(
+		f, "/proc/interrupts",
+		"       CPU0  CPU1\n   8:  0 0  IO-APIC   8-edge  rtc0\n  40:  1 2  PCI-MSI 1-edge "
+		" eth0-rx\n  41:  1 2  PCI-MSI 2-edge  eth0-tx\n NMI:  0 0  Non-maskable\n");
+	fake_file(f, "/proc/irq/8/smp_affinity_list", "0-15\n");
+	fake_file(f, "/proc/irq/40/smp_affinity_list", "0-15\n");
+	fake_file(f, "/proc/irq/41/smp_affinity_list", "0\n");
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	return f;
+}
+
+static void test_interrupts(void **state)
+{
+	(void)state;
+	struct fake_host *f = with_interrupts();
+	assert_int_equal(
+		fake_configure(f, "{reservedResources: {cpu: 1}, balloonTypes: [{name: rx, "
+				  "irqClaim: [\"*eth0-rx\", 41]}, {name: iso, irqMode: isolate}, "
+				  "{name: sink, irqMode: sink}]}"),
+		0);
+	fake_run_work(f);
+	assert_null(fake_written(f, "/proc/irq/8/smp_affinity_list"));
+	rp_ctr rx = create(f, "rx", "rx", 2000), iso = create(f, "iso", "iso", 2000);
+	fake_run_work(f);
+	assert_string_equal(fake_written(f, "/proc/irq/40/smp_affinity_list"), fake_cpus(f, rx));
+	assert_string_equal(fake_written(f, "/proc/irq/41/smp_affinity_list"), fake_cpus(f, rx));
+	expect(f, iso, "4-5");
+	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), "0-3,6-15");
+	rp_ctr sink = create(f, "sink", "sink", 1000);
+	fake_run_work(f);
+	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), fake_cpus(f, sink));
+	assert_int_equal(fake_release(f, sink), 0);
+	assert_int_equal(fake_release(f, iso), 0);
+	fake_run_work(f);
+	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), "0-15");
+	assert_int_equal(fake_run_work(f), 0);
+	/* Nobody claims anything any more. */
+	assert_int_equal(fake_configure(f, "{}"), 0);
+	fake_run_work(f);
+	assert_string_equal(fake_written(f, "/proc/irq/41/smp_affinity_list"), "0");
+	fake_host_free(f);
+}
+
+static void test_controllable(void **state)
+{
+	(void)state;
+	struct fake_host *f = with_interrupts();
+	assert_int_equal(fake_configure(f, "{controllableInterrupts: [\"*rtc*\"], balloonTypes: "
+					   "[{name: sink, irqMode: sink}]}"),
+			 0);
+	rp_ctr sink = create(f, "sink", "sink", 1000);
+	fake_run_work(f);
+	assert_string_equal(fake_written(f, "/proc/irq/8/smp_affinity_list"), fake_cpus(f, sink));
+	assert_null(fake_written(f, "/proc/irq/40/smp_affinity_list"));
+	fake_host_free(f);
+}
+
+static void test_lines(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line;
+		uint32_t n_cpus;
+		int32_t r;
+		uint32_t number;
+		const char *description;
+	} lines[] = {
+		{" 1:  5  6  a  b", 2, 0, 1, "a b"},  {"1: 5 6", 2, 0, 1, ""},
+		{"NMI: 1 2 x", 2, -RP_ENOENT, 0, ""}, {"1: 5", 2, -RP_ENOENT, 0, ""},
+		{"1: 5 x y", 2, -RP_ENOENT, 0, ""},   {"", 2, -RP_ENOENT, 0, ""},
+		{":", 0, -RP_ENOENT, 0, ""},	      {"1234567: 1", 1, -RP_ENOENT, 0, ""},
+		{"99999: 1", 1, -RP_ENOENT, 0, ""},   {"7 1 1", 1, -RP_ENOENT, 0, ""},
+	};
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		char description[IRQ_TEXT_MAX] = "";
+		uint32_t number = 0;
+		int32_t r = irq_parse_line(lines[i].line, strlen(lines[i].line), lines[i].n_cpus,
+					   &number, description);
+		assert_int_equal(r, lines[i].r);
+		assert_int_equal(number, lines[i].number);
+		assert_string_equal(r ? "" : description, lines[i].description);
+	}
+	char word[600], description[IRQ_TEXT_MAX];
+	uint32_t number;
+	(void)snprintf(word, sizeof word, "3: 1 short %0500d", 7);
+	assert_int_equal(irq_parse_line(word, strlen(word), 1, &number, description), 0);
+	assert_string_equal(description, "short");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_classes),	   cmocka_unit_test(test_turbo),
+		cmocka_unit_test(test_interrupts), cmocka_unit_test(test_controllable),
+		cmocka_unit_test(test_lines),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
