@@ -42,6 +42,15 @@ def wait_for(what, fn, seconds=10.0):
         time.sleep(0.02)
 
 
+def cpus(text):
+    """The numbers in a list as the kernel writes it."""
+    out = set()
+    for item in filter(None, text.strip().split(',')):
+        first, _, last = item.partition('-')
+        out |= set(range(int(first), int(last or first) + 1))
+    return out
+
+
 # ---- packages ----------------------------------------------------------------------------------------------------------
 
 def archive():
@@ -202,6 +211,8 @@ class Containerd:
     def __init__(self, release, folder, systemd=False):
         if os.geteuid():
             raise Unavailable('only root can run containers')
+        if not os.path.exists('/etc/hosts'):
+            raise Unavailable('there is no /etc/hosts, which pods on the network of the host get')
         runc = shutil.which('runc')
         if not runc:
             raise Unavailable('runc is not installed')
@@ -357,6 +368,11 @@ class Container:
         """What the kernel lets it run on, as a list: Cpus or Mems."""
         status = pathlib.Path('/proc/%d/status' % self.pid()).read_text()
         return re.search(r'^%s_allowed_list:\s*(\S*)' % what, status, re.M).group(1)
+
+    def cgroup_file(self, name):
+        """A file of its cgroup, with cgroup v2."""
+        path = re.search(r'^0::(.*)$', pathlib.Path('/proc/%d/cgroup' % self.pid()).read_text(), re.M).group(1)
+        return pathlib.Path('/sys/fs/cgroup' + path, name).read_text().strip()
 
     def update(self, mcpu):
         pb = self.runtime.pb

@@ -12,21 +12,13 @@ import grpc
 import pytest
 
 import containerd
-from containerd import wait_for
+from containerd import cpus, wait_for
 
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', pathlib.Path(__file__).resolve().parents[2] / 'build'))
 SCRATCH = os.environ.get('NRI_RP_TEST_DIR', '/tmp')  # short, as socket paths are
 ONLINE = sorted(os.sched_getaffinity(0))
 
 needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
-
-
-def cpus(text):
-    out = set()
-    for item in filter(None, text.strip().split(',')):
-        first, _, last = item.partition('-')
-        out |= set(range(int(first), int(last or first) + 1))
-    return out
 
 
 class Daemon:

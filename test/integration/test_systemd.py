@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rpd as a service: the shipped unit, with systemd as process 1 and a containerd that makes its cgroups through it.
+
+The unit gets a name, programs, state and sockets of its own, so that it may run beside an installed one.
+"""
+import glob
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import grpc
+import pytest
+
+import containerd
+from containerd import cpus, wait_for
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
+UNIT_IN = TOP / 'packaging/systemd/nri-rpd.service.in'
+NAME = 'nri-rp-it-%d' % os.getpid()
+ONLINE = sorted(os.sched_getaffinity(0))
+STATIC = '{reservedResources: {cpu: "cpuset:%d"}, pinMemory: true}' % ONLINE[0]
+MAX_EXPOSURE = 35  # of 100
+
+under_systemd = pytest.mark.skipif(not os.path.isdir('/run/systemd/system') or os.geteuid() != 0,
+                                   reason='needs root and systemd as process 1')
+needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
+needs_analyze = pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='systemd-analyze is not installed')
+
+
+def run(*args, **kwargs):
+    return subprocess.run([str(a) for a in args], capture_output=True, text=True, **kwargs)
+
+
+def nodes():
+    """CPUs by NUMA node."""
+    found = glob.glob('/sys/devices/system/node/node[0-9]*')
+    return {int(re.search(r'\d+$', f).group()): cpus(pathlib.Path(f, 'cpulist').read_text()) for f in found}
+
+
+def unit_text(folder, state):
+    text = UNIT_IN.read_text().replace('@bindir@', str(folder / 'bin')).replace('/etc/default/nri-rp', str(folder / 'env'))
+    assert 'Directory=nri-rp\n' in text
+    return text.replace('Directory=nri-rp\n', 'Directory=%s\n' % state)
+
+
+# ---- the text of the unit --------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def unit_file(tmp_path):
+    path = tmp_path / 'nri-rpd.service'
+    text = UNIT_IN.read_text().replace('@bindir@/nri-rpd ', '/bin/true ').replace('@bindir@/nri-rpctl ', '/bin/true ')
+    path.write_text(re.sub(r'^Documentation=.*\n', '', text, flags=re.M))
+    return path
+
+
+@needs_analyze
+def test_unit_is_well_formed(unit_file):
+    done = run('systemd-analyze', 'verify', unit_file)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if 'nri-rp' in line]) == (0, [])
+
+
+@needs_analyze
+def test_unit_is_narrow(unit_file):
+    done = run('systemd-analyze', 'security', '--offline=1', '--threshold=%d' % MAX_EXPOSURE, '--no-pager', unit_file)
+    if 'nrecognized option' in done.stderr:
+        pytest.skip('systemd-analyze is too old')
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- the service ----------------------------------------------------------------------------------------------------------
+
+class Service:
+    def __init__(self, runtime):
+        self.runtime = runtime
+        self.dir = pathlib.Path('/var/lib/%s-programs' % NAME)  # not below what the unit hides
+        self.unit, self.conf = pathlib.Path('/run/systemd/system/%s.service' % NAME), self.dir / 'rp.conf'
+        self.dropins = pathlib.Path(str(self.unit) + '.d')
+        self.began = time.time()
+
+    def install(self):
+        for sub in ('bin', 'modules'):
+            (self.dir / sub).mkdir(parents=True, exist_ok=True)
+        for program in ('nri-rpd', 'nri-rpctl'):
+            shutil.copy(BUILD / 'bin' / program, self.dir / 'bin')
+        for module in [*(BUILD / 'modules').glob('*.so'), BUILD / 'test/modules/hang.so']:
+            shutil.copy(module, self.dir / 'modules')
+        socket = '/run/%s/control.sock' % NAME
+        options = ['--config', self.conf, '--nri-socket', self.runtime.nri_socket, '--control-socket', socket, '--state-dir',
+                   '/var/lib/' + NAME, '--module-dir', self.dir / 'modules']
+        (self.dir / 'env').write_text('NRI_RPD_OPTIONS=%s\nNRI_RP_SOCKET=%s\n' % (' '.join(map(str, options)), socket))
+        self.unit.parent.mkdir(parents=True, exist_ok=True)
+        self.unit.write_text(unit_text(self.dir, NAME))
+        self.systemctl('daemon-reload')
+
+    def remove(self):
+        run('systemctl', 'stop', NAME)
+        self.unit.unlink(missing_ok=True)
+        for folder in (self.dropins, self.dir, '/var/lib/' + NAME, '/run/' + NAME):
+            shutil.rmtree(folder, ignore_errors=True)
+        run('systemctl', 'daemon-reload')
+        run('systemctl', 'reset-failed', NAME)
+
+    def configure(self, policy, section='{}'):
+        self.conf.write_text('policy: %s\nmetrics: {listen: ""}\n%s: %s\n' % (policy, policy, section))
+
+    def override(self, text):
+        self.dropins.mkdir(exist_ok=True)
+        (self.dropins / 'test.conf').write_text('[Service]\n' + text)
+        self.systemctl('daemon-reload')
+
+    def systemctl(self, *args):
+        done = run('systemctl', *args)
+        assert done.returncode == 0, done.stderr + self.journal_text()
+        return done.stdout.strip()
+
+    def show(self, prop):
+        return self.systemctl('show', '-P', prop, NAME)
+
+    def pid(self):
+        return int(self.show('MainPID'))
+
+    def start(self):
+        self.systemctl('start', NAME)
+
+    def journal(self):
+        done = run('journalctl', '--no-pager', '-o', 'json', '-u', NAME, '--since', '@%d' % self.began)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def journal_text(self):
+        return '\n'.join(str(e.get('MESSAGE')) for e in self.journal())
+
+    def wait(self, what, fn, seconds=30.0):
+        try:
+            return wait_for(what, fn, seconds)
+        except AssertionError as e:
+            raise AssertionError('%s\n%s' % (e, self.journal_text())) from None
+
+    def wait_journal(self, pattern, seconds=30.0):
+        return self.wait('%s in the journal' % pattern, lambda: re.search(pattern, self.journal_text()), seconds)
+
+    def synchronized(self, pid):
+        """The journal's entry for the synchronization of that process."""
+        def seen():
+            return next((e for e in self.journal() if e.get('_PID') == str(pid) and 'synchronized with' in str(e['MESSAGE'])), None)
+        return self.wait('%d is synchronized' % pid, seen)
+
+    def restarted(self, before, seconds=30.0):
+        """Waits for another main process that is synchronized; the entry that says so."""
+        return self.synchronized(self.wait('another main process', lambda: self.pid() not in (0, before) and self.pid(), seconds))
+
+    def figures(self, what, entry):
+        at = int(entry['__MONOTONIC_TIMESTAMP'])
+        print('%s: synchronized %.0f ms after the start of the process, %.0f ms after the end of the last one' % (
+            what, (at - int(self.show('ExecMainStartTimestampMonotonic'))) / 1000,
+            (at - int(self.show('ActiveExitTimestampMonotonic'))) / 1000))
+
+
+@pytest.fixture(scope='module')
+def runtime():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-sd-', dir=os.environ.get('NRI_RP_TEST_DIR', '/run')))
+    try:
+        rt = containerd.Containerd('2', folder, systemd=True)
+        rt.start()
+        rt.load_images()
+    except containerd.Unavailable as why:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(why))
+    yield rt
+    rt.down()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def idle(runtime):
+    """Installed, not started."""
+    s = Service(runtime)
+    s.dir.mkdir(parents=True, exist_ok=True)
+    s.configure('static', STATIC)
+    s.install()
+    yield s
+    s.remove()
+
+
+@pytest.fixture
+def service(idle):
+    idle.start()
+    return idle
+
+
+@pytest.fixture
+def pods(runtime):
+    made = []
+
+    def run_pod(*args, **kwargs):
+        made.append(runtime.run_pod(*args, **kwargs))
+        return made[-1]
+    yield run_pod
+    for pod in made:
+        pod.remove()
+
+
+def in_force(container):
+    return container.allowed(), container.allowed('Mems'), container.cgroup_file('cpuset.cpus'), container.cgroup_file('cpuset.mems')
+
+
+@under_systemd
+def test_ready_after_the_first_synchronization(idle, runtime):
+    runtime.stop()
+    try:
+        idle.systemctl('start', '--no-block', NAME)
+        idle.wait('it waits', lambda: 'connecting' in idle.show('StatusText'))
+        assert idle.show('ActiveState') == 'activating'
+    finally:
+        runtime.start()
+    idle.wait('ready', lambda: idle.show('ActiveState') == 'active')
+    assert idle.show('StatusText').startswith('connected to containerd')
+    idle.synchronized(idle.pid())
+
+
+@under_systemd
+@needs_two_cpus
+def test_pins_on_every_node(service, pods):
+    by_node = nodes()
+    sizes = [len(c - {ONLINE[0]}) for c in by_node.values()]
+    made = [pods('p%d' % i).run('c', 1000 * n) for i, n in enumerate(sorted(sizes, reverse=True)) if n]
+    if len(by_node) == 1:  # one pool is all there is, and somebody has to stay on it
+        assert cpus(made[0].allowed()) == set(ONLINE[1:])
+    for c in made:
+        own = cpus(c.allowed())
+        assert cpus(c.cgroup_file('cpuset.cpus')) == own
+        assert cpus(c.allowed('Mems')) == {n for n, of in by_node.items() if of & own}
+        assert cpus(c.cgroup_file('cpuset.mems')) == cpus(c.allowed('Mems'))
+    taken = [cpus(c.allowed()) for c in made]
+    assert sum(map(len, taken)) == len(set().union(*taken)) == len(ONLINE) - 1
+    for node, of in by_node.items():
+        assert any(own <= of for own in taken), 'nobody has node %d to itself' % node
+
+
+@under_systemd
+@needs_two_cpus
+def test_systemd_reloading_keeps_pins(service, pods):
+    shared, pinned = pods('shared', 'burstable').run('c', 100), pods('pinned').run('c', 1000)
+    before = in_force(shared), in_force(pinned)
+    for c in (shared, pinned):
+        known = service.systemctl('show', '-P', 'AllowedCPUs', 'cri-containerd-%s.scope' % c.id)
+        if cpus(known.replace(' ', ',')) != cpus(c.allowed()):
+            pytest.skip('this runc tells systemd of other CPUs than it pins to (before 1.1.6, with more than 8 CPUs)')
+    for verb in ('daemon-reload', 'daemon-reexec'):
+        service.systemctl(verb)
+        assert (in_force(shared), in_force(pinned)) == before, verb
+    more = pods('more').run('c', 1000)
+    if len(ONLINE) > 2:
+        assert cpus(shared.allowed()) == set(ONLINE) - cpus(pinned.allowed()) - cpus(more.allowed())
+    assert in_force(pinned) == before[1]
+
+
+@under_systemd
+@needs_two_cpus
+def test_reload_tells_its_outcome(service, pods):
+    pinned, pid = pods('pinned').run('c', 1000), service.pid()
+    before = in_force(pinned)
+    service.systemctl('reload', NAME)
+    service.configure('static', '{reservedResources: {cpu: "cpuset:%d"}, pinMemory: perhaps}' % ONLINE[0])
+    done = run('systemctl', 'reload', NAME)
+    assert done.returncode != 0
+    assert NAME in done.stderr
+    service.wait_journal(r'rp\.conf:3.*pinMemory.*perhaps')
+    assert (service.pid(), service.show('ActiveState')) == (pid, 'active')
+    service.configure('static', STATIC)
+    service.systemctl('reload', NAME)
+    assert (service.pid(), in_force(pinned)) == (pid, before)
+
+
+@under_systemd
+@needs_two_cpus
+def test_restart_moves_nothing(service, pods):
+    made = [pods('shared', 'burstable').run('c', 100), pods('pinned').run('c', 1000), pods('best', 'besteffort').run('c')]
+    before, pid = list(map(in_force, made)), service.pid()
+    service.systemctl('restart', NAME)
+    entry = service.synchronized(service.pid())
+    assert service.pid() != pid
+    assert '3 containers, 0 updates' in entry['MESSAGE']
+    assert list(map(in_force, made)) == before
+    service.figures('restart', entry)
+
+
+@under_systemd
+@needs_two_cpus
+@pytest.mark.parametrize('sig', [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_comes_back_whatever_ended_it(service, pods, sig):
+    made = [pods('shared', 'burstable').run('c', 100), pods('pinned').run('c', 1000)]
+    before, pid = list(map(in_force, made)), service.pid()
+    os.kill(pid, sig)
+    entry = service.restarted(pid)
+    assert '2 containers, 0 updates' in entry['MESSAGE']
+    assert list(map(in_force, made)) == before
+    assert service.show('NRestarts') == '1'
+    service.figures(sig.name, entry)
+
+
+@under_systemd
+def test_is_never_given_up_on(service):
+    for n in range(8):
+        pid = service.pid()
+        os.kill(pid, signal.SIGKILL)
+        service.restarted(pid)
+    assert service.show('NRestarts') == '8'
+
+
+@under_systemd
+@needs_two_cpus
+def test_a_daemon_that_stands_still_is_replaced(idle, pods):
+    idle.override('WatchdogSec=5s\n')
+    idle.start()
+    pinned, pid = pods('pinned').run('c', 1000), idle.pid()
+    before = in_force(pinned)
+    os.kill(pid, signal.SIGSTOP)
+    entry = idle.restarted(pid, 60)
+    assert '1 containers, 0 updates' in entry['MESSAGE']
+    assert in_force(pinned) == before
+    assert idle.wait_journal('Watchdog timeout')
+
+
+@under_systemd
+def test_a_module_that_hangs_ends_in_safe_mode(idle, pods):
+    idle.configure('hang')
+    idle.start()
+    made = []
+    for n in range(3):
+        pid = idle.pid()
+        made.append(pods('unlucky%d' % n, 'besteffort').run('c'))
+        idle.restarted(pid)
+        assert len(re.findall('status=70', idle.journal_text())) == n + 1
+    idle.wait_journal('safe mode')
+    made.append(pods('lucky', 'besteffort').run('c'))
+    assert [cpus(c.allowed()) for c in made] == [set(ONLINE)] * 4
+    assert idle.show('ActiveState') == 'active'
+    idle.configure('static', STATIC)
+    idle.systemctl('reload', NAME)
+    assert cpus(pods('pinned').run('c', 1000).allowed()) < set(ONLINE)
+
+
+@under_systemd
+def test_a_bad_configuration_is_not_tried_again(idle):
+    idle.configure('static', '{reservedResources: {cpu: "cpuset:9000"}}')
+    assert run('systemctl', 'start', NAME).returncode != 0
+    assert (idle.show('ActiveState'), idle.show('ExecMainStatus')) == ('failed', '78')
+    time.sleep(0.5)
+    assert (idle.show('ActiveState'), idle.show('NRestarts')) == ('failed', '0')
+    idle.wait_journal('9000')
+    idle.configure('static', STATIC)
+    idle.start()
+    assert idle.show('ActiveState') == 'active'
+
+
+@under_systemd
+def test_stopping_is_clean(service):
+    service.systemctl('stop', NAME)
+    assert (service.show('ActiveState'), service.show('Result')) == ('inactive', 'success')
+    assert oct(os.stat('/var/lib/' + NAME).st_mode & 0o777) == '0o710'
+
+
+@under_systemd
+def test_refusals_reach_the_runtime(service, pods):
+    with pytest.raises(grpc.RpcError) as e:
+        pods('greedy').run('c', 1000 * (len(ONLINE) + 1))
+    assert 'not enough cpus' in e.value.details()
