@@ -201,7 +201,7 @@ static int32_t choose_pool(struct placing *l)
 	if (r.pool_hint != NO_POOL && r.pool_hint != s.best.pool) {
 		struct score hinted;
 		score_pool(inst, &r, r.pool_hint, &hinted);
-		if (score_sufficient(&hinted)) {
+		if (score_sufficient(&r, &hinted)) {
 			s.second = s.best;
 			s.best = hinted;
 			s.rule = "it was there before";

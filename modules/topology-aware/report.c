@@ -271,7 +271,12 @@ struct saved_head {
 
 static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
-	const struct rp_idset *set = inst->plan ? &inst->plan->reserved : &inst->remembered;
+	struct rp_idset none;
+	const struct rp_idset *set = &inst->remembered;
+	rp_idset_clear(&none);
+	if (inst->plan)
+		set = inst->plan->settings.reserved.kind == AMOUNT_QUANTITY ? &inst->plan->reserved
+									    : &none;
 	struct saved_head head = {SAVED_VERSION, set->nw};
 	size_t n = set->nw * sizeof set->w[0];
 	uint8_t *p = realloc(inst->saved, sizeof head + n);

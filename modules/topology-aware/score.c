@@ -77,9 +77,11 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 		hints_score(p, id, r->hints, &ret->hint_all, &ret->hint_some);
 }
 
-bool score_sufficient(const struct score *s)
+/* Without isolated CPUs ordinary ones do, where nothing else is demanded. */
+bool score_sufficient(const struct request *r, const struct score *s)
 {
-	return s->memory->offers && !s->empty && s->isolated >= 0 && s->shared >= 0;
+	return s->memory->offers && !s->empty && s->shared >= 0 &&
+	       (s->isolated >= 0 || !r->strict_isolated);
 }
 
 /* ---- two pools; 1: the first wins, -1: the second, 0: as good as each other ------------------------------------------------- */

@@ -243,7 +243,7 @@ static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 	e = r.type == GRANT_NORMAL ? affinity_weigh(inst, &r) : 0;
 	if (!e && r.type == GRANT_NORMAL) {
 		score_pools(inst, &r, &s);
-		if (!score_sufficient(&s.best))
+		if (!score_sufficient(&r, &s.best))
 			e = -RP_ENOSPC;
 	}
 	if (!e)

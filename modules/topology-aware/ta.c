@@ -12,7 +12,10 @@ static int32_t ta_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *
 	int32_t r = settings_read(&inst->h, cfg, &s);
 	if (r)
 		return r;
-	const struct rp_idset *keep = inst->plan ? &inst->plan->reserved : &inst->remembered;
+	const struct rp_idset *keep = &inst->remembered;
+	if (inst->plan)
+		keep = inst->plan->settings.reserved.kind == AMOUNT_QUANTITY ? &inst->plan->reserved
+									     : NULL;
 	r = plan_new(&inst->h, &s, keep, false, ret_plan);
 	if (r)
 		settings_fini(&s);

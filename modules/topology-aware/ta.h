@@ -434,7 +434,7 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 /* One of them, after score_pools(). */
 void score_pool(struct rp_instance *inst, const struct request *r, uint32_t pool,
 		struct score *ret);
-bool score_sufficient(const struct score *s);
+bool score_sufficient(const struct request *r, const struct score *s);
 /* What the memory allocator is asked for; false: the pool has none of the types. */
 bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
 		    struct memalloc_request *ret);
