@@ -13,6 +13,7 @@
 #include "core/host/services.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
+#include "core/util/str.h"
 
 #define LOG_SOURCE "module"
 
@@ -41,6 +42,8 @@ static void note(void *ctx, rp_ctr handle, const char *text)
 	if (!grown)
 		return;
 	memcpy(grown + had, text, len);
+	grown[had + len] = '\0';
+	str_one_line(grown + had); /* annotations are quoted in it */
 	memcpy(grown + had + len, "\n", 2);
 	ctr->trail = grown;
 	ctr->trail_txn = txn;
@@ -290,6 +293,11 @@ static int64_t move_pages(void *ctx, int32_t pid, uint64_t n, void **pages, cons
 	return r < 0 ? -errno : r;
 }
 
+static int32_t read_link(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	return (int32_t)fs_readlink(((struct instance *)ctx)->env->root, path, buf, cap);
+}
+
 const struct rp_host_work host_work_service = {
 	.size = sizeof host_work_service,
 	.submit = submit,
@@ -303,4 +311,5 @@ const struct rp_host_work host_work_service = {
 	.make_dir = make_dir,
 	.remove_dir = remove_dir,
 	.move_pages = move_pages,
+	.read_link = read_link,
 };

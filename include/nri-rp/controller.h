@@ -51,7 +51,7 @@ struct rp_controller {
 	int32_t (*post_start)(struct rp_instance *inst, rp_ctr ctr);
 	int32_t (*post_update)(struct rp_instance *inst, rp_ctr ctr, uint32_t changed);
 	int32_t (*post_stop)(struct rp_instance *inst, rp_ctr ctr);
-	uint32_t takes; /* RP_TAKES_… */
+	uint32_t takes; /* RP_TAKES_…; may be another one after each commit() */
 	uint32_t pad2;
 	/* Containers or machine may be others than before, and no hook has told so: after a Synchronize, after a commit() with containers
 	 * there, when CPUs or nodes came or went. list() of cache.h has them all. */

@@ -81,6 +81,8 @@ struct rp_host_work {
 	/* [any] move_pages(2), for processes of a real machine: nodes NULL asks where the pages are. -RP_ENOTSUP below another root. */
 	int64_t (*move_pages)(void *ctx, int32_t pid, uint64_t n, void **pages,
 			      const int32_t *nodes, int32_t *status);
+	/* [any] Where a symbolic link points to, as it is written there. The length; -errno (-RP_EINVAL: it is no link). */
+	int32_t (*read_link)(void *ctx, const char *path, char *buf, uint32_t cap);
 };
 
 #ifdef __cplusplus

@@ -113,6 +113,15 @@ void ctl_remove(struct ctl_host *t, const char *path)
 	remove_tree(real_path(path, real));
 }
 
+void ctl_link(struct ctl_host *t, const char *path, const char *target)
+{
+	char real[PATH_MAX];
+	current = t;
+	make_dirs((char *)(uintptr_t)real_path(path, real));
+	if (symlink(target, real) < 0)
+		fake_die("%s: %s", real, strerror(errno));
+}
+
 bool ctl_there(struct ctl_host *t, const char *path)
 {
 	char real[PATH_MAX];
@@ -484,6 +493,19 @@ static int64_t work_move_pages(void *ctx, int32_t pid, uint64_t n, void **pages,
 	return -RP_ENOTSUP;
 }
 
+static int32_t work_read_link(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	char real[PATH_MAX];
+	(void)ctx;
+	ssize_t n = readlink(real_path(path, real), buf, cap);
+	if (n < 0)
+		return -errno;
+	if ((uint32_t)n >= cap)
+		return -ENAMETOOLONG;
+	buf[n] = '\0';
+	return (int32_t)n;
+}
+
 static const struct rp_host_work work_service = {
 	.size = sizeof(struct rp_host_work),
 	.submit = work_submit,
@@ -497,6 +519,7 @@ static const struct rp_host_work work_service = {
 	.make_dir = work_mkdir,
 	.remove_dir = work_rmdir,
 	.move_pages = work_move_pages,
+	.read_link = work_read_link,
 };
 
 static const void *host_service(void *ctx, const char *id)

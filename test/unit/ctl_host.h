@@ -28,6 +28,7 @@ const struct rp_host *ctl_rp_host(struct ctl_host *t);
 /* ---- files ---- */
 
 void ctl_put(struct ctl_host *t, const char *path, const char *content); /* with its folders */
+void ctl_link(struct ctl_host *t, const char *path, const char *target);
 void ctl_remove(struct ctl_host *t, const char *path); /* with what is below */
 bool ctl_there(struct ctl_host *t, const char *path);
 const char *ctl_get(struct ctl_host *t,

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section. Keys are those of the class files of the runtimes, in any case. */
+#include <stdlib.h>
+
+#include "modules/blkio/blkio.h"
+
+static const char *const rate_keys[] = {"throttleReadBps", "throttleWriteBps", "throttleReadIOPS",
+					"throttleWriteIOPS"};
+
+static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
+{
+	return h->config->get(h->ctx, node, key);
+}
+
+static int32_t read_devices(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
+{
+	uint32_t n = h->config->count(h->ctx, node);
+	e->devices = calloc(n + 1, sizeof *e->devices);
+	if (!e->devices)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	for (; e->n_devices < n; e->n_devices++) {
+		rp_cfg item = h->config->item(h->ctx, node, e->n_devices);
+		const char *pattern = h->config->text(h->ctx, item, "");
+		if (*pattern != '/')
+			return modhost_fail_at(h, item, -RP_EINVAL,
+					       "expected the path of a device or a pattern of such "
+					       "(/dev/sd[a-z]), found \"%s\"",
+					       pattern);
+		e->devices[e->n_devices] = strdup(pattern);
+		if (!e->devices[e->n_devices])
+			return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static int32_t read_weight(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
+{
+	if (!node)
+		return 0;
+	int64_t weight = h->config->value(h->ctx, node, RP_T_BYTES, 0);
+	if (weight < BLKIO_WEIGHT_MIN || weight > BLKIO_WEIGHT_MAX)
+		return modhost_fail_at(h, node, -RP_EINVAL, "expected a weight from %u to %u",
+				       BLKIO_WEIGHT_MIN, BLKIO_WEIGHT_MAX);
+	e->weight = (uint32_t)weight;
+	return 0;
+}
+
+static int32_t read_entry(const struct modhost *h, rp_cfg node, struct blkio_entry *e)
+{
+	int32_t r = read_devices(h, get(h, node, "devices"), e);
+	if (!r)
+		r = read_weight(h, get(h, node, "weight"), e);
+	for (unsigned i = 0; !r && i < BLKIO_N_RATES; i++) {
+		rp_cfg rate = get(h, node, rate_keys[i]);
+		int64_t v = h->config->value(h->ctx, rate, RP_T_BYTES, -1);
+		e->rate[i] = rate && v > 0 ? (uint64_t)v : BLKIO_NOT_SET; /* 0: no limit */
+		if (rate && !e->n_devices)
+			r = modhost_fail_at(h, rate, -RP_EINVAL,
+					    "an entry without devices has a weight alone: devices "
+					    "not listed");
+	}
+	return r;
+}
+
+static int32_t read_class(const struct modhost *h, rp_cfg list, uint32_t i, struct blkio_class *c)
+{
+	rp_cfg node = h->config->item(h->ctx, list, i);
+	const char *name = h->config->key(h->ctx, list, i);
+	uint32_t n = h->config->count(h->ctx, node);
+	if (!*name || strlen(name) >= sizeof c->name)
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "the name of a class has 1 to %zu bytes",
+				       sizeof c->name - 1);
+	(void)snprintf(c->name, sizeof c->name, "%s", name);
+	c->entries = calloc(n + 1, sizeof *c->entries);
+	if (!c->entries)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	int32_t r = 0;
+	for (; !r && c->n < n; c->n++)
+		r = read_entry(h, h->config->item(h->ctx, node, c->n), &c->entries[c->n]);
+	return r;
+}
+
+int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct blkio_config **ret)
+{
+	rp_cfg list = get(h, cfg, "classes");
+	uint32_t n = h->config->count(h->ctx, list);
+	struct blkio_config *c = calloc(1, sizeof *c);
+	if (n > BLKIO_CLASSES_MAX) {
+		free(c);
+		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u classes",
+				       BLKIO_CLASSES_MAX);
+	}
+	if (c)
+		c->classes = calloc(n + 1, sizeof *c->classes);
+	if (!c || !c->classes) {
+		free(c);
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	}
+	c->refs = 1;
+	c->enable = h->config->value(h->ctx, get(h, cfg, "enable"), RP_T_BOOL, 1);
+	c->qos_default =
+		h->config->value(h->ctx, get(h, cfg, "usePodQoSAsDefaultClass"), RP_T_BOOL, 0);
+	c->forward = !list;
+	int32_t r = 0;
+	for (; !r && c->n_classes < n; c->n_classes++)
+		r = read_class(h, list, c->n_classes, &c->classes[c->n_classes]);
+	if (r)
+		blkio_config_unref(c);
+	else
+		*ret = c;
+	return r;
+}
+
+static void entry_fini(struct blkio_entry *e)
+{
+	for (uint32_t i = 0; i < e->n_devices; i++)
+		free(e->devices[i]);
+	free(e->devices);
+}
+
+void blkio_config_unref(struct blkio_config *c)
+{
+	if (!c || --c->refs)
+		return;
+	for (uint32_t i = 0; i < c->n_classes; i++) {
+		for (uint32_t k = 0; k < c->classes[i].n; k++)
+			entry_fini(&c->classes[i].entries[k]);
+		free(c->classes[i].entries);
+	}
+	free(c->classes);
+	free(c);
+}
+
+const struct blkio_class *blkio_config_class(const struct blkio_config *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->n_classes; i++)
+		if (strcmp(c->classes[i].name, name) == 0)
+			return &c->classes[i];
+	return NULL;
+}
