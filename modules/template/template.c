@@ -60,7 +60,8 @@ static const struct rp_schema schema = {
 /* A configuration that has been checked, with all that follows from it. The name is given, the contents are yours. */
 struct rp_plan {
 	int pin_cpu;
-	struct rp_idset reserved, shared;
+	struct amount available, reserved_cpu; /* as configured … */
+	struct rp_idset reserved, shared; /* … and on the machine as it is */
 };
 
 /* Your module's memory. There can be several instances at a time: a trial of a new configuration has its own. */
@@ -71,27 +72,32 @@ struct rp_instance {
 
 /* ---- taking a configuration into use ------------------------------------------------------------------------------- */
 
-/* Splits the available CPUs. Errors are one sentence for people, and name the place in rp.conf when a key is to blame. */
-static int32_t split_cpus(const struct modhost *h, rp_cfg cfg, struct rp_plan *plan)
+/* Splits the CPUs that are online. CPUs come and go: this is done anew whenever they do. */
+static void split_cpus(const struct modhost *h, struct rp_plan *plan)
 {
-	struct amount available, reserved;
-	rp_cfg reserved_node = h->config->get(h->ctx, cfg, "reservedResources.cpu");
-	int32_t r = amount_read(h, h->config->get(h->ctx, cfg, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &available);
-	if (!r)
-		r = amount_read(h, reserved_node, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY,
-				&reserved);
-	if (r)
-		return r;
 	struct rp_idset online, usable;
 	modhost_set(h, RP_CPUS_ONLINE, &online);
-	amount_pick(&available, rp_ids_of(&online), &usable);
-	amount_pick(&reserved, rp_ids_of(&usable), &plan->reserved);
-	while (reserved.kind == AMOUNT_QUANTITY &&
-	       rp_ids_count(rp_ids_of(&plan->reserved)) > amount_count(&reserved))
+	amount_pick(&plan->available, rp_ids_of(&online), &usable);
+	amount_pick(&plan->reserved_cpu, rp_ids_of(&usable), &plan->reserved);
+	while (plan->reserved_cpu.kind == AMOUNT_QUANTITY &&
+	       rp_ids_count(rp_ids_of(&plan->reserved)) > amount_count(&plan->reserved_cpu))
 		rp_idset_del(&plan->reserved, rp_ids_last(rp_ids_of(&plan->reserved)));
 	rp_idset_andnot(&plan->shared, rp_ids_of(&usable), rp_ids_of(&plan->reserved));
-	if (rp_ids_count(rp_ids_of(&plan->reserved)) < amount_count(&reserved) ||
+}
+
+/* Errors are one sentence for people, and name the place in rp.conf when a key is to blame. */
+static int32_t read_cpus(const struct modhost *h, rp_cfg cfg, struct rp_plan *plan)
+{
+	rp_cfg reserved_node = h->config->get(h->ctx, cfg, "reservedResources.cpu");
+	int32_t r = amount_read(h, h->config->get(h->ctx, cfg, "availableResources.cpu"),
+				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &plan->available);
+	if (!r)
+		r = amount_read(h, reserved_node, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY,
+				&plan->reserved_cpu);
+	if (r)
+		return r;
+	split_cpus(h, plan);
+	if (rp_ids_count(rp_ids_of(&plan->reserved)) < amount_count(&plan->reserved_cpu) ||
 	    rp_ids_empty(rp_ids_of(&plan->reserved)))
 		return modhost_fail_at(h, reserved_node, -RP_EINVAL,
 				       "not enough available CPUs to reserve");
@@ -110,7 +116,7 @@ static int32_t template_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	rp_cfg pin_cpu = h->config->get(h->ctx, cfg, "pinCPU");
 	plan->pin_cpu = h->config->value(h->ctx, pin_cpu, RP_T_BOOL, 1) != 0;
-	int32_t r = split_cpus(h, cfg, plan);
+	int32_t r = read_cpus(h, cfg, plan);
 	if (r) {
 		free(plan);
 		return r;
@@ -146,6 +152,9 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		return 0; /* to stage nothing is fine */
 	int system = strcmp(info.pod_namespace, "kube-system") == 0;
 	struct rp_ids cpus = rp_ids_of(system ? &inst->plan->reserved : &inst->plan->shared);
+	if (rp_ids_empty(cpus))
+		return modhost_fail(h, -RP_ENOSPC, "all CPUs for namespace %s are offline",
+				    info.pod_namespace);
 	/* `nri-rpctl explain` shows this. */
 	modhost_note(h, ctr, "namespace %s: %s CPUs", info.pod_namespace,
 		     system ? "reserved" : "shared");
@@ -166,6 +175,15 @@ static int32_t template_sync(struct rp_instance *inst, rp_txn txn)
 		r = place(inst, txn, ctrs[i]);
 	free(ctrs);
 	return r;
+}
+
+/* The machine has changed: everybody is looked at anew. An error here leaves all as it was. */
+static int32_t template_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	if (ev->type != RP_EVENT_TOPOLOGY || !inst->plan)
+		return 0;
+	split_cpus(&inst->h, inst->plan);
+	return template_sync(inst, txn);
 }
 
 /* Nobody gets anything back when a container goes, since nothing was its own. A policy with exclusive CPUs would free them here. */
@@ -193,6 +211,7 @@ static const struct rp_policy policy = {
 	.allocate = place,
 	.update = place, /* an in-place resize changes nothing for us, so the answer is the same */
 	.release = template_release,
+	.event = template_event,
 	.rolled_back = template_rolled_back,
 };
 

@@ -50,6 +50,24 @@ static void test_placement(void **state)
 	fake_host_free(f);
 }
 
+static void test_hotplug(void **state)
+{
+	(void)state;
+	struct fake_host *f = start("{reservedResources: {cpu: 1}}");
+	rp_ctr sys = create(f, "sys", "kube-system", 0), app = create(f, "app", "default", 0);
+	assert_int_equal(fake_set_offline(f, "0,8-15"), 0);
+	assert_string_equal(fake_cpus(f, sys), "1");
+	assert_string_equal(fake_cpus(f, app), "2-7");
+	assert_string_equal(fake_cpus(f, create(f, "late", "default", 0)), "2-7");
+	assert_int_equal(fake_set_offline(f, ""), 0);
+	assert_string_equal(fake_cpus(f, sys), "0");
+	assert_string_equal(fake_cpus(f, app), "1-15");
+	/* nothing is left for the others: all stays as it was, and new ones are refused */
+	assert_int_equal(fake_set_offline(f, "1-15"), -RP_ENOSPC);
+	assert_string_equal(fake_cpus(f, app), "1-15");
+	fake_host_free(f);
+}
+
 static void test_unpinned(void **state)
 {
 	(void)state;
@@ -117,9 +135,9 @@ static void test_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_placement),   cmocka_unit_test(test_unpinned),
-		cmocka_unit_test(test_bad_configs), cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_module),
+		cmocka_unit_test(test_placement), cmocka_unit_test(test_unpinned),
+		cmocka_unit_test(test_hotplug),	  cmocka_unit_test(test_bad_configs),
+		cmocka_unit_test(test_faults),	  cmocka_unit_test(test_module),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
