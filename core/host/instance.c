@@ -52,6 +52,7 @@ static int32_t host_fail(void *ctx, int32_t code, const char *text)
 {
 	struct instance *i = ctx;
 	(void)err_set(&i->failed, code, "%.*s", (int)utf8_cut(text, ERR_TEXT_MAX - 1), text);
+	str_one_line(i->failed.text); /* annotations are quoted in it */
 	return code;
 }
 

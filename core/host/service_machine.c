@@ -198,9 +198,10 @@ static int32_t c_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
 {
 	struct instance *i = ctx;
 	char place[CONF_PLACE_MAX];
-	if (!node)
-		return err_set(&i->failed, code, "%s: %s", i->module->name, text);
-	return err_set(&i->failed, code, "%s: %s", conf_place(node, place, sizeof place), text);
+	(void)err_set(&i->failed, code, "%s: %s",
+		      node ? conf_place(node, place, sizeof place) : i->module->name, text);
+	str_one_line(i->failed.text);
+	return code;
 }
 
 static const char *c_where(void *ctx, rp_cfg node)

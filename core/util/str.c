@@ -59,6 +59,13 @@ static int cmp_numbers(const char **a, const char **b)
 	return memcmp(p, q, n);
 }
 
+void str_one_line(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			*s = ' ';
+}
+
 int str_cmp_natural(const char *a, const char *b)
 {
 	const char *p = a, *q = b;

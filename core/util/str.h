@@ -23,6 +23,8 @@ char *str_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 
 int str_cmp_natural(const char *a, const char *b);
 /* The candidate closest to word, for "did you mean"; NULL when none is close. */
 const char *str_closest(const char *word, const char *const *candidates, unsigned n);
+/* Makes control characters blanks: text of strangers as one line. */
+void str_one_line(char *s);
 /* Shell glob (*, ?, [..]) over the whole text. */
 bool str_glob(const char *pattern, const char *s);
 

@@ -520,6 +520,16 @@ static void test_utf8_cut(void **state)
 	assert_int_equal(utf8_cut("", 5), 0);
 }
 
+static void test_one_line(void **state)
+{
+	char text[] = "a\tb\nc\x1b[0m\x7f\xc3\xa4 ", empty[] = "";
+	(void)state;
+	str_one_line(text);
+	assert_string_equal(text, "a b c [0m \xc3\xa4 ");
+	str_one_line(empty);
+	assert_string_equal(empty, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -530,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_milli),	      cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_durations),     cmocka_unit_test(test_frequencies),
 		cmocka_unit_test(test_utf8_valid),    cmocka_unit_test(test_utf8_cut),
+		cmocka_unit_test(test_one_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
