@@ -56,7 +56,7 @@ void shim_fini(struct shim *s);
 struct shim *shim_of(void *ctx);
 /* Every covered call: notes the thread. */
 struct shim *shim_enter(void *ctx, const char *name);
-/* The same for a call that can fail; a negative result is what it has to give. */
+/* The same for a call that can fail on a healthy node too (no memory, an object gone); a negative result is what it has to give. */
 int32_t shim_try(void *ctx, const char *name);
 /* Out-structs have to say how large they are. */
 void shim_out(void *ctx, const char *name, const void *out, uint32_t known);

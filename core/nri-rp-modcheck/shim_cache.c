@@ -61,22 +61,22 @@ static const char *c_env(void *ctx, rp_ctr ctr, const char *name)
 
 static int32_t c_mount(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out)
 {
-	int32_t r = shim_try(ctx, "mount");
+	(void)shim_enter(ctx, "mount");
 	shim_out(ctx, "mount", out, sizeof *out);
-	return r ? r : host_cache_service.mount(ctx, ctr, index, out);
+	return host_cache_service.mount(ctx, ctr, index, out);
 }
 
 static int32_t c_device(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out)
 {
-	int32_t r = shim_try(ctx, "device");
+	(void)shim_enter(ctx, "device");
 	shim_out(ctx, "device", out, sizeof *out);
-	return r ? r : host_cache_service.device(ctx, ctr, index, out);
+	return host_cache_service.device(ctx, ctr, index, out);
 }
 
 static int32_t c_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
 {
-	int32_t r = shim_try(ctx, "get_int");
-	return r ? r : host_cache_service.get_int(ctx, ctr, field, ret);
+	(void)shim_enter(ctx, "get_int");
+	return host_cache_service.get_int(ctx, ctr, field, ret);
 }
 
 static const char *c_get_text(void *ctx, rp_ctr ctr, uint32_t field)
@@ -87,15 +87,15 @@ static const char *c_get_text(void *ctx, rp_ctr ctr, uint32_t field)
 
 static int32_t c_get_private(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size)
 {
-	int32_t r = shim_try(ctx, "get_private");
-	return r ? r : host_cache_service.get_private(ctx, ctr, ret, ret_size);
+	(void)shim_enter(ctx, "get_private");
+	return host_cache_service.get_private(ctx, ctr, ret, ret_size);
 }
 
 static int32_t c_extended(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
 			  int64_t *ret_limit)
 {
-	int32_t r = shim_try(ctx, "extended");
-	return r ? r : host_cache_service.extended(ctx, ctr, resource, ret_request, ret_limit);
+	(void)shim_enter(ctx, "extended");
+	return host_cache_service.extended(ctx, ctr, resource, ret_request, ret_limit);
 }
 
 static int32_t c_set_cpus(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
