@@ -686,6 +686,14 @@ void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *valu
 	(void)fake_end(t->fake, true);
 }
 
+void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t value)
+{
+	fake_begin(t->fake);
+	if (fake_cache_service.set_int(t->fake, t->fake->txn, ctr, field, value))
+		fake_die("no such field");
+	(void)fake_end(t->fake, true);
+}
+
 uint32_t ctl_work(struct ctl_host *t)
 {
 	uint32_t n = 0;

@@ -72,6 +72,7 @@ void ctl_sync(struct ctl_host *t);
 void ctl_timer(struct ctl_host *t, uint64_t cookie);
 /* A policy decides this class for it. */
 void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *value);
+void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t value);
 /* Runs all jobs, those that come of them as well. */
 uint32_t ctl_work(struct ctl_host *t);
 /* A new instance with the state of the old one, as after a restart. */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/memory/memory.h"
+
+/* Numbers count, not how they are written; v1 shows "no limit" as the largest number of pages. */
+static bool same(const char *is, const char *want)
+{
+	uint64_t a, b;
+	if (strcmp(is, want) == 0)
+		return true;
+	if (ctl_number(is, 10, &a, NULL))
+		return false;
+	if (strcmp(want, "-1") == 0)
+		return a >= (uint64_t)INT64_MAX / MEMORY_PAGE * MEMORY_PAGE;
+	return ctl_number(want, 10, &b, NULL) == 0 && a == b / MEMORY_PAGE * MEMORY_PAGE;
+}
+
+static int32_t read_value(const struct modhost *h, const char *path, char *buf, uint32_t cap)
+{
+	int32_t n = h->work->read_file(h->ctx, path, buf, cap);
+	if (n >= 0)
+		buf[strcspn(buf, "\n")] = '\0';
+	return n;
+}
+
+/* 0, or -errno with a sentence in `why`. */
+static int32_t put(const struct modhost *h, struct memory_item *item, const char *dir,
+		   const struct memory_value *v, char why[CTL_TEXT_MAX])
+{
+	char path[CTL_PATH_MAX], is[128];
+	int32_t r = ctl_format(path, sizeof path, "%s/%s", dir, v->file);
+	if (!r)
+		r = read_value(h, path, is, sizeof is);
+	if (r >= 0 && same(is, v->text))
+		return 0;
+	if (r >= 0) {
+		item->n_writes++;
+		r = h->work->write_file(h->ctx, path, v->text);
+	}
+	if (r < 0) {
+		(void)ctl_format(why, CTL_TEXT_MAX, "%s: %s", v->file, ctl_why(r));
+		return r;
+	}
+	if (read_value(h, path, is, sizeof is) >= 0 && !same(is, v->text)) {
+		(void)ctl_format(why, CTL_TEXT_MAX, "%s: the kernel has made %s of %s", v->file, is,
+				 v->text);
+		return -RP_EINVAL;
+	}
+	return 0;
+}
+
+void memory_apply(const struct modhost *h, struct memory_item *item)
+{
+	char dir[CTL_PATH_MAX], why[CTL_TEXT_MAX] = "";
+	uint32_t n_failed = 0;
+	int32_t r = h->work->cgroup_find(h->ctx, item->ref, "memory", dir, sizeof dir);
+	if (item->values.why[0]) {
+		ctl_say(&item->item, RP_APPLY_FAILED, "%s", item->values.why);
+		return;
+	}
+	if (r) {
+		ctl_say(&item->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+		return;
+	}
+	for (uint32_t i = 0; i < item->values.n; i++) {
+		char reason[CTL_TEXT_MAX];
+		if (!put(h, item, dir, &item->values.list[i], reason))
+			continue;
+		if (!n_failed++)
+			memcpy(why, reason, sizeof why);
+	}
+	ctl_say(&item->item,
+		!n_failed		    ? RP_APPLY_DONE
+		: n_failed < item->values.n ? RP_APPLY_PARTIAL
+					    : RP_APPLY_FAILED,
+		"%s", why);
+}

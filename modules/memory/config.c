@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "modules/memory/memory.h"
+
+static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
+{
+	return h->config->get(h->ctx, node, key);
+}
+
+static int32_t read_class(const struct modhost *h, rp_cfg node, struct memory_config *c)
+{
+	struct memory_class *k = &c->classes[c->n_classes];
+	rp_cfg name = get(h, node, "name"), ratio = get(h, node, "swapLimitRatio");
+	const char *text = h->config->text(h->ctx, name, "");
+	if (!*text || strlen(text) >= sizeof k->name)
+		return modhost_fail_at(h, name ? name : node, -RP_EINVAL,
+				       "the name of a class has 1 to %zu bytes",
+				       sizeof k->name - 1);
+	for (uint32_t i = 0; i < c->n_classes; i++)
+		if (strcmp(c->classes[i].name, text) == 0)
+			return modhost_fail_at(h, name, -RP_EINVAL, "there is a class %s already",
+					       text);
+	(void)snprintf(k->name, sizeof k->name, "%s", text);
+	k->swap_ratio = h->config->number(h->ctx, ratio, 0);
+	if (!(k->swap_ratio >= 0 && k->swap_ratio < 1))
+		return modhost_fail_at(h, ratio, -RP_EINVAL,
+				       "expected a part of the limit, from 0 to less than 1");
+	c->n_classes++;
+	return 0;
+}
+
+static int32_t read_file(const struct modhost *h, rp_cfg node, struct memory_config *c)
+{
+	const char *name = h->config->text(h->ctx, node, "");
+	if (strncmp(name, "memory.", 7) != 0 || strchr(name, '/') ||
+	    strlen(name) >= MEMORY_FILE_MAX)
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "expected a file of the memory controller (memory.high), "
+				       "found \"%s\"",
+				       name);
+	(void)snprintf(c->files[c->n_files++], MEMORY_FILE_MAX, "%s", name);
+	return 0;
+}
+
+void memory_config_free(struct memory_config *c)
+{
+	if (c)
+		free(c->classes);
+	free(c);
+}
+
+int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_config **ret)
+{
+	rp_cfg classes = get(h, cfg, "classes"), files = get(h, cfg, "unifiedAnnotations");
+	uint32_t n = h->config->count(h->ctx, classes), n_files = h->config->count(h->ctx, files);
+	if (n > MEMORY_CLASSES_MAX || n_files > MEMORY_FILES_MAX - 2)
+		return modhost_fail_at(h, n > MEMORY_CLASSES_MAX ? classes : files, -RP_EINVAL,
+				       "that are too many");
+	struct memory_config *c = calloc(1, sizeof *c);
+	if (c)
+		c->classes = calloc(n + 1, sizeof *c->classes);
+	if (!c || !c->classes) {
+		free(c);
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	}
+	c->enable = h->config->value(h->ctx, get(h, cfg, "enable"), RP_T_BOOL, 1);
+	c->qos_default =
+		h->config->value(h->ctx, get(h, cfg, "usePodQoSAsDefaultClass"), RP_T_BOOL, 0);
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = read_class(h, h->config->item(h->ctx, classes, i), c);
+	for (uint32_t i = 0; !r && i < n_files; i++)
+		r = read_file(h, h->config->item(h->ctx, files, i), c);
+	if (r)
+		memory_config_free(c);
+	else
+		*ret = c;
+	return r;
+}

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+MEMORY_SRCS := $(sort $(wildcard modules/memory/*.c))
+$(eval $(call module,memory,$(MEMORY_SRCS)))
+
+MEMORY_OBJS := $(MEMORY_SRCS:%.c=$(O)/pic/%.o)
+$(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_memory*.c)): $$(FAKE_HOST_OBJS) $(O)/test/unit/ctl_host.o $(MEMORY_OBJS)

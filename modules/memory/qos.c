@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+
+#include "modules/memory/memory.h"
+
+#define DOMAIN "memory-qos.nri.io"
+
+/* Files that an annotation may want to set: who names one that is not allowed gets to know. */
+static const char *const known_files[] = {"memory.min",	      "memory.low",	  "memory.high",
+					  "memory.max",	      "memory.swap.high", "memory.swap.max",
+					  "memory.zswap.max", "memory.oom.group"};
+
+/* KEY/CONTAINER as the older plugin had it, else by the common rules. */
+static const char *annotation(const struct modhost *h, const struct rp_ctr_info *info,
+			      const char *what)
+{
+	char key[2 * CTL_CLASS_MAX + 512];
+	if (ctl_format(key, sizeof key, "%s." DOMAIN "/%s", what, info->name) == 0) {
+		const char *own = h->cache->pod_annotation(h->ctx, info->pod, key);
+		if (own)
+			return own;
+	}
+	if (ctl_format(key, sizeof key, "%s." DOMAIN, what))
+		return NULL;
+	return h->cache->annotation(h->ctx, info->ctr, key, NULL);
+}
+
+__attribute__((format(printf, 2, 3))) static int32_t refuse(struct memory_values *v,
+							    const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(v->why, sizeof v->why, fmt, ap);
+	va_end(ap);
+	return -RP_EINVAL;
+}
+
+static bool has(const struct memory_values *v, const char *file)
+{
+	for (uint32_t i = 0; i < v->n; i++)
+		if (strcmp(v->list[i].file, file) == 0)
+			return true;
+	return false;
+}
+
+static void add(struct memory_values *v, const char *file, const char *text)
+{
+	if (has(v, file))
+		return;
+	struct memory_value *to = &v->list[v->n++];
+	(void)ctl_format(to->file, sizeof to->file, "%s", file);
+	(void)ctl_format(to->text, sizeof to->text, "%s", text);
+}
+
+static bool is_allowed(const struct memory_config *c, const char *file)
+{
+	for (uint32_t i = 0; i < c->n_files; i++)
+		if (strcmp(c->files[i], file) == 0)
+			return true;
+	return false;
+}
+
+static int32_t add_annotated(const struct modhost *h, const struct memory_config *c,
+			     const struct rp_ctr_info *info, struct memory_values *v)
+{
+	for (unsigned i = 0; i < sizeof known_files / sizeof *known_files; i++)
+		if (!is_allowed(c, known_files[i]) && annotation(h, info, known_files[i]))
+			return refuse(v,
+				      "its pod has an annotation for %s, which is not among "
+				      "memory.unifiedAnnotations",
+				      known_files[i]);
+	for (uint32_t i = 0; i < c->n_files; i++) {
+		const char *text = annotation(h, info, c->files[i]);
+		if (!text)
+			continue;
+		if (!*text || strlen(text) >= MEMORY_VALUE_MAX || strpbrk(text, "\n\r"))
+			return refuse(v, "the annotation for %s is no value of it", c->files[i]);
+		add(v, c->files[i], text);
+	}
+	return 0;
+}
+
+static const struct memory_class *find_class(const struct memory_config *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->n_classes; i++)
+		if (strcmp(c->classes[i].name, name) == 0)
+			return &c->classes[i];
+	return NULL;
+}
+
+static int64_t limit_of(const struct modhost *h, const struct rp_ctr_info *info)
+{
+	int64_t limit;
+	if (h->cache->get_int(h->ctx, info->ctr, RP_F_MEMORY_LIMIT, &limit) == 0 && limit > 0)
+		return limit;
+	return info->mem_limit;
+}
+
+static int32_t add_class(const struct modhost *h, const struct memory_config *c,
+			 const struct rp_ctr_info *info, bool v1, struct memory_values *v)
+{
+	const char *name = annotation(h, info, "class");
+	bool asked = name != NULL;
+	char text[MEMORY_VALUE_MAX];
+	if (!name && c->qos_default)
+		name = ctl_qos_name(info->qos);
+	const struct memory_class *k = name && *name ? find_class(c, name) : NULL;
+	if (asked && *name && !k)
+		return refuse(v, "there is no memory class \"%s\"", name);
+	if (!k)
+		return 0;
+	memcpy(v->class, k->name, sizeof v->class);
+	int64_t limit = limit_of(h, info);
+	if (!(k->swap_ratio > 0))
+		return 0;
+	if (limit <= 0 && !asked)
+		return 0;
+	if (limit <= 0)
+		return refuse(v, "memory class %s is a part of the memory limit, and it has none",
+			      k->name);
+	int64_t high = (int64_t)((double)limit * (1 - k->swap_ratio));
+	(void)snprintf(text, sizeof text, "%lld", (long long)(high / MEMORY_PAGE * MEMORY_PAGE));
+	add(v, v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);
+	add(v, v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", v1 ? "-1" : "max");
+	return 0;
+}
+
+int32_t memory_values_of(const struct modhost *h, const struct memory_config *c, rp_ctr ctr,
+			 bool v1, struct memory_values *ret)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	*ret = (struct memory_values){0};
+	int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
+	if (!r)
+		r = add_annotated(h, c, &info, ret);
+	return r ? r : add_class(h, c, &info, v1, ret);
+}
