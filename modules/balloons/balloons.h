@@ -175,6 +175,7 @@ struct balloon {
 	uint32_t n_parts;
 	struct balloon **parts; /* of a composite one */
 	struct balloon *whole; /* whose part this is, or NULL */
+	struct balloon *next; /* of those that an undo has taken out */
 	struct rp_idset cpus, shared;
 	memalloc_mask nodes; /* where its members' memory was placed last */
 	struct member **members;
@@ -211,6 +212,7 @@ struct state {
 	/* What the running operation did. */
 	struct undo *undo;
 	uint32_t n_undo, cap_undo;
+	struct balloon *undone;
 	uint64_t *words; /* sets as they were */
 	uint32_t n_words, cap_words;
 	uint64_t operation;

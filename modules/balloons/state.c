@@ -119,7 +119,8 @@ static bool keep_words(struct state *s, const struct rp_idset *set)
 		s->words = grown;
 		s->cap_words = cap;
 	}
-	memcpy(s->words + s->n_words, set->w, set->nw * sizeof set->w[0]);
+	if (set->nw)
+		memcpy(s->words + s->n_words, set->w, set->nw * sizeof set->w[0]);
 	s->n_words += set->nw;
 	return true;
 }
@@ -156,7 +157,7 @@ void state_save_free(struct state *s)
 
 static void restore_set(const struct state *s, uint32_t word, uint32_t n, struct rp_idset *set)
 {
-	struct rp_ids was = {s->words + word, n, 0};
+	struct rp_ids was = {n ? s->words + word : NULL, n, 0};
 	rp_idset_copy(set, was);
 }
 
@@ -477,8 +478,10 @@ static void undo_one(struct state *s, const struct undo *u)
 		restore_set(s, u->word, u->n_cpus, &s->free);
 		break;
 	case UNDO_ADD:
+		/* What was done before it was added, with its CPUs, is still to be taken back. */
 		(void)take_balloon(s, u->balloon);
-		balloon_free(u->balloon);
+		u->balloon->next = s->undone;
+		s->undone = u->balloon;
 		break;
 	case UNDO_REMOVE:
 		insert_balloon(s, u->balloon, u->at);
@@ -502,6 +505,11 @@ void state_undo_to(struct state *s, uint32_t mark)
 {
 	while (s->n_undo > mark)
 		undo_one(s, &s->undo[--s->n_undo]);
+	while (s->undone) {
+		struct balloon *next = s->undone->next;
+		balloon_free(s->undone);
+		s->undone = next;
+	}
 	s->image_stale = true;
 }
 

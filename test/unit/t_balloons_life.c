@@ -90,6 +90,7 @@ static void test_reload(void **state)
 	assert_int_equal(fake_configure(f, "{" RESERVED TYPES "}"), 0);
 	assert_null(fake_degraded(f, c[0]));
 	assert_true(rp_ids_equal(rp_ids_of(&all), fake_cpu_ids(f, c[6])));
+	(void)fake_run_work(f);
 	fake_host_free(f);
 }
 
