@@ -229,35 +229,45 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 
 /* ---- trying again ------------------------------------------------------------------------------------------------------------- */
 
+/* As it was, after an attempt that came to nothing. */
+static int32_t put_back(struct rp_instance *inst, const struct request *r, struct grant *g,
+			memalloc_mask zone)
+{
+	const struct memalloc *m = inst->plan->mem;
+	struct memalloc_request req;
+	(void)memory_request(inst->plan, r, inst->plan->root, &req);
+	req.size = g->mem_size;
+	req.nodes = zone;
+	req.types = memalloc_types(m, zone);
+	if (zone && memalloc_allocate(inst->plan->mem, &req, &zone))
+		g->flags &= (uint16_t)~GRANT_MEMORY;
+	ledger_add(inst, g);
+	return stage_note_moves(inst);
+}
+
 /* A better place for one that has something else than it asks for; where there is none everything stays. */
 static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 {
 	struct rp_ctr_info info;
 	struct request r;
-	struct scoring s;
 	struct grant *g;
-	int32_t e = ta_get_ctr(inst, old->ctr, &info);
-	if (e)
-		return 0;
+	memalloc_mask zone = 0;
+	int32_t e = ledger_reserve(inst, 3);
+	if (e || ta_get_ctr(inst, old->ctr, &info))
+		return e;
+	struct grant *back = grant_copy(inst, old);
+	if (!back)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 	read_leniently(inst, &info, old->hints, &r);
-	e = r.type == GRANT_NORMAL ? affinity_weigh(inst, &r) : 0;
-	if (!e && r.type == GRANT_NORMAL) {
-		score_pools(inst, &r, &s);
-		if (!score_sufficient(&r, &s.best))
-			e = -RP_ENOSPC;
-	}
-	if (!e)
-		e = ledger_reserve(inst, 2);
-	if (e) {
-		request_fini(&r);
-		return e == -RP_ENOMEM ? e : 0;
-	}
+	(void)memalloc_zone(inst->plan->mem, old->ctr, &zone);
 	place_release(inst, old);
 	e = place(inst, &r, &g);
-	if (e && e != -RP_ENOMEM)
-		e = place_anyhow(inst, &r, old->reason, &g);
 	if (!e)
 		e = stage_grant(inst, txn, g);
+	else if (e != -RP_ENOMEM)
+		e = put_back(inst, &r, back, zone);
+	if (!back->in)
+		grant_free(inst, back);
 	request_fini(&r);
 	return e;
 }
