@@ -34,7 +34,11 @@ FUZZ_RUNS ?= 100000
 $(O)/fuzz-bin/%: $(O)/test/fuzz/%.o $(O)/libcore.a $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -pie -o $@ $< $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) -fsanitize=fuzzer $(LIBS_DAEMON)
+	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) -fsanitize=fuzzer $(LIBS_DAEMON)
+
+# The whole daemon with one policy linked in.
+SESSION_OBJS := $(patsubst %.c,$(O)/pic/%.o,$(sort $(wildcard modules/static/*.c)))
+$(O)/fuzz-bin/fuzz_session $(O)/fuzz-replay/fuzz_session: $(SESSION_OBJS)
 
 $(O)/fuzz-replay/%: $(O)/test/fuzz/%.o $(O)/test/fuzz/replay.o $(O)/libcore.a $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
@@ -89,3 +93,18 @@ bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugi
 	$(Q)test/bench/run $(O) $(BENCH_MACHINE) $(BENCH_LIVE) $(BENCH_CYCLES) $(BENCH_POLICIES)
 
 .PHONY: bench
+
+# Mutations of a session, a configuration and a store: some in `make check`, many with `make mutate MUTATIONS=100000`.
+MUTATIONS ?= 300
+$(O)/test/mutate/mutate: $(O)/test/mutate/mutate.o $(O)/test/mutate/record.o $(O)/test/fuzz/fuzz_session.o $(SESSION_OBJS) \
+		$(O)/libcore.a $(O)/libnri-rp-module.a
+	$(call say,LD,$@)
+	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) $(LIBS_DAEMON)
+
+test-programs: $(O)/test/mutate/mutate
+
+mutate: ## mutate what the daemon reads, MUTATIONS of each kind, in a sanitized build
+	$(Q)$(MAKE) --no-print-directory O=$(O)/sanitized SANITIZE=address,undefined $(O)/sanitized/test/mutate/mutate
+	$(Q)$(O)/sanitized/test/mutate/mutate -o $(O)/sanitized $(MUTATIONS)
+
+.PHONY: mutate
