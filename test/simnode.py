@@ -19,6 +19,7 @@ TOP = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
 TEST_MODULES = BUILD / 'test' / 'modules'
 ANSWER_S = 60
+SANITIZED = b'__asan_init' in (BUILD / 'bin' / 'nri-rpd').read_bytes() if (BUILD / 'bin' / 'nri-rpd').exists() else False
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
 
 
