@@ -683,7 +683,8 @@ void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *valu
 	fake_begin(t->fake);
 	if (fake_cache_service.set_text(t->fake, t->fake->txn, ctr, field, value))
 		fake_die("no class can be set");
-	(void)fake_end(t->fake, true);
+	if (fake_end(t->fake, true))
+		fake_die("%s", fake_error(t->fake));
 }
 
 void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t value)
@@ -691,7 +692,8 @@ void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t valu
 	fake_begin(t->fake);
 	if (fake_cache_service.set_int(t->fake, t->fake->txn, ctr, field, value))
 		fake_die("no such field");
-	(void)fake_end(t->fake, true);
+	if (fake_end(t->fake, true))
+		fake_die("%s", fake_error(t->fake));
 }
 
 uint32_t ctl_work(struct ctl_host *t)

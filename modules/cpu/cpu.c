@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cpu.so: frequencies, governor and idle states of the CPUs that containers run on, by the CPU class of the container.
+ *
+ * A CPU has the class of the container that it belongs to exclusively, else of the oldest one that may run on it and has a class. What
+ * classes write and how is modules/lib/cpuclass.h's; here it is only found out which CPUs have which class. Containers without a class
+ * cost a look-up.
+ */
+#include <stdlib.h>
+
+#include <nri-rp/controller.h>
+
+#include "modules/lib/cpuclass.h"
+#include "modules/lib/ctl_table.h"
+
+#define CLASS_KEY "cpuclass.resource-policy.nri.io"
+
+struct rp_plan {
+	struct cpuclass_defs defs;
+	bool enable;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force */
+	struct cpuclass *classes;
+	struct ctl_table with_class; /* containers that have one */
+	struct rp_idset taken, shared; /* while CPUs are given out */
+};
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+
+static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
+{
+	return h->config->get(h->ctx, node, key);
+}
+
+static int64_t freq(const struct modhost *h, rp_cfg node, const char *key)
+{
+	return h->config->value(h->ctx, get(h, node, key), RP_T_FREQ, 0);
+}
+
+static int32_t read_old_class(const struct modhost *h, rp_cfg list, uint32_t i,
+			      struct cpuclass_defs *defs)
+{
+	rp_cfg node = h->config->item(h->ctx, list, i), states = get(h, node, "disabledCstates");
+	const char *name = h->config->key(h->ctx, list, i);
+	uint32_t n_states = h->config->count(h->ctx, states);
+	if (!*name || strlen(name) >= CPUCLASS_NAME_MAX ||
+	    cpuclass_find(defs, name) != CPUCLASS_NONE)
+		return modhost_fail_at(
+			h, node, -RP_EINVAL,
+			"the name of a CPU class has 1 to %u bytes and is given once",
+			CPUCLASS_NAME_MAX - 1);
+	if (defs->n == CPUCLASS_MAX || n_states > CPUCLASS_CSTATES_MAX)
+		return modhost_fail_at(h, node, -RP_EINVAL, "too many classes or idle states");
+	struct cpuclass_def *d = &defs->list[defs->n++];
+	*d = (struct cpuclass_def){
+		.name = name,
+		.min_khz = freq(h, node, "minFreq"),
+		.max_khz = freq(h, node, "maxFreq"),
+		.uncore_min_khz = freq(h, node, "uncoreMinFreq"),
+		.uncore_max_khz = freq(h, node, "uncoreMaxFreq"),
+		.governor = h->config->text(h->ctx, get(h, node, "freqGovernor"), ""),
+		.epp = h->config->value(h->ctx, get(h, node, "energyPerformancePreference"),
+					RP_T_INT, 0),
+		.pct_high = -1,
+		.clos = -1,
+		.n_disabled_cstates = n_states,
+	};
+	for (uint32_t s = 0; s < n_states; s++)
+		d->disabled_cstates[s] =
+			h->config->text(h->ctx, h->config->item(h->ctx, states, s), "");
+	if (d->min_khz > 0 && d->max_khz > 0 && d->min_khz > d->max_khz)
+		return modhost_fail_at(h, node, -RP_EINVAL, "minFreq is higher than maxFreq");
+	return 0;
+}
+
+static int32_t cpu_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	const struct modhost *h = &inst->h;
+	rp_cfg old = get(h, cfg, "classes");
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->enable = h->config->value(h->ctx, get(h, cfg, "enable"), RP_T_BOOL, 1);
+	int32_t r = cpuclass_read(h, cfg, &p->defs);
+	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, old); i++)
+		r = read_old_class(h, old, i, &p->defs);
+	if (r)
+		free(p);
+	else
+		*ret_plan = p;
+	return r;
+}
+
+static void cpu_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	free(plan);
+}
+
+/* ---- which CPUs have which class --------------------------------------------------------------------------------------- */
+
+static const struct ctl_entry *class_entry(const struct rp_instance *inst, rp_ctr ctr)
+{
+	return ctl_table_find(&inst->with_class, ctr);
+}
+
+/* Exclusive CPUs first, then shared ones: the first to come gets a CPU. */
+static void give(struct rp_instance *inst, uint32_t class, struct rp_ids cpus)
+{
+	rp_idset_andnot(&inst->shared, cpus, rp_ids_of(&inst->taken));
+	cpuclass_use(inst->classes, class, rp_ids_of(&inst->shared));
+	rp_idset_or(&inst->taken, rp_ids_of(&inst->taken), rp_ids_of(&inst->shared));
+}
+
+struct round {
+	struct rp_instance *inst;
+	bool exclusive;
+};
+
+static void give_to(void *arg, rp_ctr ctr)
+{
+	const struct round *round = arg;
+	struct rp_instance *inst = round->inst;
+	const struct ctl_entry *e = class_entry(inst, ctr);
+	struct rp_ctr_info info = {.size = sizeof info};
+	if (!e || inst->h.cache->get_ctr(inst->h.ctx, ctr, &info))
+		return;
+	uint32_t class = cpuclass_find(&inst->plan->defs, e->class);
+	if (class != CPUCLASS_NONE)
+		give(inst, class, round->exclusive ? info.exclusive : info.cpus);
+}
+
+/* All of it anew: cpuclass writes only what differs. */
+static void give_out(struct rp_instance *inst)
+{
+	struct round round = {inst, true};
+	struct rp_idset online;
+	rp_idset_clear(&inst->taken);
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	cpuclass_use(inst->classes, CPUCLASS_NONE, rp_ids_of(&online));
+	int32_t r = ctl_each_container(&inst->h, give_to, &round);
+	round.exclusive = false;
+	if (!r)
+		r = ctl_each_container(&inst->h, give_to, &round);
+	if (r)
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPUs lose their classes: out of memory");
+	cpuclass_commit(inst->classes);
+}
+
+/* ---- containers ------------------------------------------------------------------------------------------------------- */
+
+/* Whether anything about classes has changed by it. */
+static bool take_class(struct rp_instance *inst, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	const char *source;
+	if (h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_EXITED ||
+	    info.state == RP_STATE_CREATING)
+		return false;
+	const char *class = ctl_class_of(h, ctr, RP_F_CPU_CLASS, CLASS_KEY, &source);
+	if (!class || !*class) {
+		bool had = class_entry(inst, ctr) != NULL;
+		ctl_table_del(&inst->with_class, ctr);
+		return had;
+	}
+	if (cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE) {
+		char why[2 * CTL_CLASS_MAX];
+		(void)snprintf(why, sizeof why, "there is no CPU class %.*s", CTL_CLASS_MAX, class);
+		h->work->report(h->ctx, ctr, RP_APPLY_FAILED, why);
+		bool had = class_entry(inst, ctr) != NULL;
+		ctl_table_del(&inst->with_class, ctr);
+		return had;
+	}
+	struct ctl_entry *e = ctl_table_put(&inst->with_class, ctr);
+	if (!e) {
+		h->work->report(h->ctx, ctr, RP_APPLY_FAILED, "out of memory");
+		return false;
+	}
+	(void)snprintf(e->class, sizeof e->class, "%s", class);
+	h->work->report(h->ctx, ctr, RP_APPLY_DONE, "");
+	return true;
+}
+
+static int32_t cpu_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const char *source;
+	(void)txn;
+	if (!inst->plan->enable)
+		return 0;
+	const char *class = ctl_class_of(&inst->h, ctr, RP_F_CPU_CLASS, CLASS_KEY, &source);
+	if (!class || !*class)
+		return 0;
+	if (cpuclass_find(&inst->plan->defs, class) == CPUCLASS_NONE)
+		return modhost_fail(&inst->h, -RP_EINVAL, "there is no CPU class \"%s\" (%s)",
+				    class, source);
+	modhost_note(&inst->h, ctr, "CPU class %s, %s", class, source);
+	return 0;
+}
+
+static int32_t cpu_post_start(struct rp_instance *inst, rp_ctr ctr)
+{
+	if (inst->plan->enable && take_class(inst, ctr))
+		give_out(inst);
+	return 0;
+}
+
+static int32_t cpu_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
+{
+	if (changed & (RP_CHANGED_CLASS | RP_CHANGED_CPUS))
+		return cpu_post_start(inst, ctr);
+	return 0;
+}
+
+static int32_t cpu_post_stop(struct rp_instance *inst, rp_ctr ctr)
+{
+	if (!class_entry(inst, ctr))
+		return 0;
+	ctl_table_del(&inst->with_class, ctr);
+	give_out(inst);
+	return 0;
+}
+
+static void take_one(void *arg, rp_ctr ctr)
+{
+	(void)take_class(arg, ctr);
+}
+
+static void cpu_sync(struct rp_instance *inst)
+{
+	struct rp_idset online;
+	if (!inst->plan || !inst->plan->enable)
+		return;
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	int32_t r = cpuclass_configure(inst->classes, &inst->plan->defs, rp_ids_of(&online));
+	ctl_table_sweep(&inst->with_class, &inst->h);
+	if (!r)
+		r = ctl_each_container(&inst->h, take_one, inst);
+	if (r)
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes are not followed: %s",
+			    r == -RP_ENOMEM ? "out of memory" : "they cannot be configured");
+	else
+		give_out(inst);
+}
+
+static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	struct rp_idset online;
+	struct rp_plan *former = inst->plan;
+	inst->plan = plan;
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	if (plan->enable && cpuclass_configure(inst->classes, &plan->defs, rp_ids_of(&online)))
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
+	free(former); /* its texts were the former configuration's */
+}
+
+static int32_t cpu_start(struct rp_instance *inst)
+{
+	(void)inst;
+	return 0;
+}
+
+static void cpu_stop(struct rp_instance *inst)
+{
+	(void)inst;
+}
+
+static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	struct cpuclass_stats s;
+	cpuclass_stats(inst->classes, &s);
+	sink->gauge(sink->ctx, "containers", "Containers with a CPU class.", "",
+		    inst->with_class.n);
+	sink->counter(sink->ctx, "writes_total", "Writes of frequencies and idle states.", "",
+		      (double)s.writes);
+	sink->counter(sink->ctx, "write_failures_total", "Writes that failed.", "",
+		      (double)s.failures);
+	sink->counter(sink->ctx, "writes_differing_total",
+		      "Writes of which the kernel has made something else.", "",
+		      (double)s.differing);
+	return 0;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------------- */
+
+static const struct rp_key keys[] = {
+	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},
+	CPUCLASS_KEYS,
+	{.path = "classes",
+	 .type = RP_T_MAP,
+	 .doc = "The older form of cpuClasses: a map by name."},
+	{.path = "classes.*", .type = RP_T_MAP, .doc = "A class."},
+	{.path = "classes.*.minFreq", .type = RP_T_FREQ, .doc = "Lowest core frequency."},
+	{.path = "classes.*.maxFreq", .type = RP_T_FREQ, .doc = "Highest core frequency."},
+	{.path = "classes.*.uncoreMinFreq", .type = RP_T_FREQ, .doc = "Lowest uncore frequency."},
+	{.path = "classes.*.uncoreMaxFreq", .type = RP_T_FREQ, .doc = "Highest uncore frequency."},
+	{.path = "classes.*.energyPerformancePreference",
+	 .type = RP_T_INT,
+	 .max = 255,
+	 .fallback = "0",
+	 .doc = "1, performance, to 255, power saving; 0 leaves it alone."},
+	{.path = "classes.*.freqGovernor", .type = RP_T_STRING, .doc = "Frequency governor."},
+	{.path = "classes.*.disabledCstates",
+	 .type = RP_T_LIST,
+	 .doc = "Names of idle states that are off."},
+	{.path = "classes.*.disabledCstates[]",
+	 .type = RP_T_STRING,
+	 .doc = "As in cpuidle/state*/name."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static const struct rp_controller controller = {
+	.size = sizeof(struct rp_controller),
+	.prepare = cpu_prepare,
+	.commit = cpu_commit,
+	.abort = cpu_abort,
+	.start = cpu_start,
+	.stop = cpu_stop,
+	.pre_create = cpu_pre_create,
+	.post_start = cpu_post_start,
+	.post_update = cpu_post_update,
+	.post_stop = cpu_post_stop,
+	.sync = cpu_sync,
+};
+
+static const struct rp_metrics metrics = {
+	.size = sizeof(struct rp_metrics),
+	.collect = cpu_collect,
+};
+
+static void cpu_destroy(struct rp_instance *inst)
+{
+	inst->classes = cpuclass_free(inst->classes);
+	ctl_table_fini(&inst->with_class);
+	free(inst->plan);
+	free(inst);
+}
+
+static int32_t cpu_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY | MODHOST_WORK);
+	if (!r) {
+		inst->classes = cpuclass_new(&inst->h);
+		if (!inst->classes)
+			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	}
+	if (r) {
+		free(inst);
+		return r;
+	}
+	*ret_inst = inst;
+	return 0;
+}
+
+static const void *cpu_service(struct rp_instance *inst, const char *id)
+{
+	(void)inst;
+	if (strcmp(id, RP_SCHEMA_1) == 0)
+		return &schema;
+	if (strcmp(id, RP_CONTROLLER_1) == 0)
+		return &controller;
+	return strcmp(id, RP_METRICS_1) == 0 ? &metrics : NULL;
+}
+
+RP_MODULE_DEFINE("cpu", "1.0", RP_KIND_CONTROLLER,
+		 .summary = "frequencies and idle states of containers' CPUs",
+		 .licence = "Apache-2.0", .create = cpu_create, .destroy = cpu_destroy,
+		 .service = cpu_service);

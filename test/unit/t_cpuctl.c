@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu.so: which CPU has which class, when it gets and loses it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "test/unit/ctl_host.h"
+
+extern const struct rp_module rp_module_1;
+
+#define FREQ(cpu, file) "/sys/devices/system/cpu/cpu" #cpu "/cpufreq/scaling_" file
+#define CONFIG "{classes: {fast: {minFreq: 3000000}, slow: {maxFreq: 1000000}}}"
+
+static int setup(void **state)
+{
+	struct ctl_host *t = ctl_host_new();
+	for (unsigned cpu = 0; cpu < 16; cpu++) {
+		static const struct {
+			const char *file, *text;
+		} files[] = {
+			{"cpuinfo_min_freq", "800000\n"},  {"cpuinfo_max_freq", "3800000\n"},
+			{"base_frequency", "2400000\n"},   {"scaling_min_freq", "800000\n"},
+			{"scaling_max_freq", "3800000\n"}, {"scaling_governor", "powersave\n"}};
+		for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
+			char path[128];
+			(void)snprintf(path, sizeof path,
+				       "/sys/devices/system/cpu/cpu%u/cpufreq/%s", cpu,
+				       files[i].file);
+			ctl_put(t, path, files[i].text);
+		}
+	}
+	assert_int_equal(ctl_open(t, &rp_module_1), 0);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	ctl_host_free(*state);
+	return 0;
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+static rp_ctr make(struct ctl_host *t, const char *name, const char *cpus, const char *exclusive,
+		   const char *class)
+{
+	rp_ctr c = ctl_ctr(t, &(struct fake_ctr){.name = name}, "");
+	fake_decide(ctl_fake(t), c, cpus, exclusive, NULL);
+	if (class)
+		ctl_decide(t, c, RP_F_CPU_CLASS, class);
+	return c;
+}
+
+static void test_configurations(void **state)
+{
+	struct ctl_host *t = *state;
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{"{classes: {a: {minFreq: 2000000, maxFreq: 1000000}}}", "higher than maxFreq"},
+		{"{classes: {\"\": {}}}", "1 to 63 bytes"},
+		{"{cpuClasses: [{name: a}], classes: {a: {}}}", "given once"},
+		{"{classes: {a: {disabledCstates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "
+		 "15, 16, 17]}}}",
+		 "too many"},
+	};
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(ctl_configure(t, bad[i].text), -RP_EINVAL);
+		has(fake_error(ctl_fake(t)), bad[i].why);
+	}
+	assert_int_equal(ctl_configure(t, "{}"), 0);
+	assert_int_equal(ctl_configure(t, "{classes: {a: {disabledCstates: [C6]}}}"), 0);
+}
+
+static void test_classes(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	/* the oldest on shared CPUs, exclusive ones before all */
+	rp_ctr shared = make(t, "s", "0-1,4-5", NULL, "slow"),
+	       other = make(t, "o", "4-7", NULL, "fast"), own = make(t, "x", "2,3", "2,3", "fast"),
+	       none = make(t, "n", "8-9", NULL, NULL);
+	assert_int_equal(ctl_pre_create(t, shared), 0);
+	has(fake_trail(ctl_fake(t), shared), "CPU class slow, decided by the policy");
+	assert_int_equal(ctl_pre_create(t, none), 0);
+	const rp_ctr all[] = {shared, other, own, none};
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(ctl_start(t, all[i]), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, shared), "1");
+	assert_string_equal(ctl_report(t, none), "");
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
+	assert_string_equal(ctl_get(t, FREQ(4, "max_freq")), "1000000");
+	assert_string_equal(ctl_get(t, FREQ(2, "min_freq")), "3000000");
+	assert_string_equal(ctl_get(t, FREQ(2, "max_freq")), "3800000");
+	assert_string_equal(ctl_get(t, FREQ(6, "min_freq")), "3000000");
+	assert_string_equal(ctl_get(t, FREQ(8, "min_freq")), "800000");
+	/* who leaves gives way; what a CPU was like comes back */
+	assert_int_equal(ctl_stop(t, shared), 0);
+	assert_int_equal(ctl_stop(t, none), 0);
+	ctl_sync(t);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "3800000");
+	assert_string_equal(ctl_get(t, FREQ(4, "min_freq")), "3000000");
+	/* other CPUs, no class */
+	fake_decide(ctl_fake(t), other, "12", NULL, NULL);
+	assert_int_equal(ctl_update(t, other, RP_CHANGED_CPUS), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(12, "min_freq")), "3000000");
+	assert_string_equal(ctl_get(t, FREQ(6, "min_freq")), "800000");
+	ctl_decide(t, other, RP_F_CPU_CLASS, "");
+	assert_int_equal(ctl_update(t, other, RP_CHANGED_CLASS), 0);
+	assert_int_equal(ctl_update(t, other, RP_CHANGED_MEMORY), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(12, "min_freq")), "800000");
+	has(ctl_metrics(t), "containers{} 1\n");
+	has(ctl_metrics(t), "write_failures_total{} 0\n");
+}
+
+static void test_unknown(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "0", NULL, "medium");
+	assert_int_equal(ctl_pre_create(t, c), -RP_EINVAL);
+	has(fake_error(ctl_fake(t)), "there is no CPU class \"medium\"");
+	assert_int_equal(ctl_start(t, c), 0);
+	assert_string_equal(ctl_report(t, c), "3 there is no CPU class medium");
+	/* a class that goes with a reload */
+	ctl_decide(t, c, RP_F_CPU_CLASS, "slow");
+	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
+	assert_int_equal(ctl_configure(t, "{classes: {fast: {minFreq: 3000000}}}"), 0);
+	ctl_sync(t);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "3 there is no CPU class slow");
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "3800000");
+}
+
+static void test_switched_off(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, "{enable: false, classes: {fast: {minFreq: 3000000}}}"),
+			 0);
+	rp_ctr c = make(t, "c", "0", NULL, "fast");
+	assert_int_equal(ctl_pre_create(t, c), 0);
+	assert_int_equal(ctl_start(t, c), 0);
+	ctl_sync(t);
+	assert_int_equal(ctl_stop(t, c), 0);
+	assert_int_equal(ctl_work(t), 0);
+	struct rp_instance *inst;
+	fake_hide_service(ctl_fake(t), RP_HOST_TOPOLOGY_1);
+	assert_int_equal(rp_module_1.create(fake_rp_host(ctl_fake(t)), &inst), -RP_ENOTSUP);
+	assert_null(rp_module_1.service(NULL, "nri-rp.unknown/1"));
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_configurations),
+		TEST(test_classes),
+		TEST(test_unknown),
+		TEST(test_switched_off),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
