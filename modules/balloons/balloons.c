@@ -88,11 +88,13 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,
 	struct state *s = inst->state;
 	struct balloon *b = m->balloon;
 	const char *why = "";
-	if (m->request == info->cpu_request && m->mem_limit == info->mem_limit)
+	int64_t was = m->request;
+	if (was == info->cpu_request && m->mem_limit == info->mem_limit)
 		return 0;
 	int32_t r = state_set_request(s, m, info->cpu_request, info->mem_limit);
 	int64_t want = b->request > 0 ? b->request : 1;
-	if (!r)
+	/* As if it had left, or as if another one had joined. */
+	if (!r && (info->cpu_request < was || balloon_avail(b) < want))
 		r = balloon_resize(s, b, want, &why);
 	if (!r && balloon_avail(b) < want) {
 		r = -RP_ENOSPC;

@@ -181,6 +181,7 @@ struct balloon {
 	struct member **members;
 	uint32_t n_members, cap_members;
 	int64_t request; /* of all members, milli-CPU */
+	int64_t request_before; /* of one from an image: when that was written */
 	struct tags spaces, groups;
 	bool dirty; /* its members have to be pinned anew */
 };

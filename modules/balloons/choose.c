@@ -86,15 +86,23 @@ struct search {
 	uint32_t at;
 };
 
-static void consider(struct search *q, struct balloon *b, uint32_t at, bool inflate)
+/* What a balloon may do to have room, and what the best one has most of. */
+enum how {
+	AS_IT_IS, /* room in the CPUs that it has */
+	INFLATED, /* room in the CPUs that it could have */
+	SAME, /* may be inflated, but the one with most room as it is comes first */
+};
+
+static void consider(struct search *q, struct balloon *b, uint32_t at, enum how how)
 {
-	int64_t room =
-		(inflate ? balloon_max_avail(q->inst->state, b) : balloon_avail(b)) - b->request;
-	if (room < q->info->cpu_request)
+	int64_t max = balloon_max_avail(q->inst->state, b);
+	int64_t now = balloon_avail(b) - b->request;
+	if ((how == AS_IT_IS ? now : max - b->request) < q->info->cpu_request)
 		return;
 	/* Even one that asks for nothing needs a CPU to run on. */
-	if (rp_ids_empty(rp_ids_of(&b->cpus)) && balloon_max_avail(q->inst->state, b) < 1000)
+	if (rp_ids_empty(rp_ids_of(&b->cpus)) && max < 1000)
 		return;
+	int64_t room = how == INFLATED ? max - b->request : now;
 	if (q->best && room <= q->room) {
 		if (room < q->room || b->n_members > q->best->n_members)
 			return;
@@ -124,7 +132,7 @@ static bool has_pod(const struct balloon *b, const void *arg)
 	return false;
 }
 
-static struct balloon *best_of(struct search *q, bool inflate,
+static struct balloon *best_of(struct search *q, enum how how,
 			       bool (*has)(const struct balloon *b, const void *arg),
 			       const void *arg)
 {
@@ -132,19 +140,19 @@ static struct balloon *best_of(struct search *q, bool inflate,
 	q->best = NULL;
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->list[i]->type == q->type && (!has || has(s->list[i], arg)))
-			consider(q, s->list[i], i, inflate);
+			consider(q, s->list[i], i, how);
 	return q->best;
 }
 
 static struct balloon *same_group(struct search *q, const char *group)
 {
-	return *q->type->group_by ? best_of(q, true, has_group, group) : NULL;
+	return *q->type->group_by ? best_of(q, SAME, has_group, group) : NULL;
 }
 
 static struct balloon *same_pod(struct search *q)
 {
 	const struct member *m = table_get(&q->inst->state->by_pod, q->info->pod);
-	return m && !q->type->spread_pods ? best_of(q, true, has_pod, m) : NULL;
+	return m && !q->type->spread_pods ? best_of(q, SAME, has_pod, m) : NULL;
 }
 
 static struct balloon *empty_one(struct search *q)
@@ -153,7 +161,7 @@ static struct balloon *empty_one(struct search *q)
 	for (uint32_t i = 0; i < s->n; i++) {
 		q->best = NULL;
 		if (s->list[i]->type == q->type && !s->list[i]->n_members)
-			consider(q, s->list[i], i, true);
+			consider(q, s->list[i], i, INFLATED);
 		if (q->best)
 			return q->best;
 	}
@@ -202,13 +210,13 @@ static struct balloon *find_balloon(struct search *q, struct choice *c, bool gro
 		b = method(q, c, "same pod", same_pod(q));
 	if (!b && t->per_namespace)
 		b = method(q, c, "same namespace",
-			   best_of(q, true, has_space, q->info->pod_namespace));
+			   best_of(q, SAME, has_space, q->info->pod_namespace));
 	if (!b && (t->per_namespace || t->prefer_new))
 		b = method(q, c, "a new one", new_one(q, c));
 	if (!b)
-		b = method(q, c, "enough room", best_of(q, false, NULL, NULL));
+		b = method(q, c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
 	if (!b)
-		b = method(q, c, "can be inflated", best_of(q, true, NULL, NULL));
+		b = method(q, c, "can be inflated", best_of(q, INFLATED, NULL, NULL));
 	if (!b && !t->per_namespace && !t->prefer_new)
 		b = method(q, c, "a new one", new_one(q, c));
 	return b;

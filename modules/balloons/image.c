@@ -3,7 +3,7 @@
  * All balloons as bytes, for the daemon's next run and for the next configuration. Written and read on one machine only:
  *
  *	u32 version
- *	balloons: u16 length of the type's name, its bytes, u32 instance, u16 parts, u16 runs of CPUs, u16 first and u16 last of each; then
+ *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request, u16 parts, u16 runs of CPUs, u16 first and u16 last of each; then
  *	its parts in the same form
  */
 #include <string.h>
@@ -64,6 +64,8 @@ static int32_t put_balloon(struct image *im, const struct balloon *b)
 	if (!r)
 		r = put(im, &b->instance, sizeof b->instance);
 	if (!r)
+		r = put(im, &b->request, sizeof b->request);
+	if (!r)
 		r = put16(im, b->n_parts);
 	if (!r)
 		r = put16(im, put_runs(NULL, rp_ids_of(&b->cpus), &r));
@@ -108,6 +110,7 @@ struct head {
 	const char *name;
 	uint16_t name_len, n_parts, n_runs;
 	uint32_t instance;
+	int64_t request;
 	struct rp_idset cpus;
 };
 
@@ -118,7 +121,8 @@ static bool take_head(struct reader *r, struct head *ret)
 		return false;
 	ret->name = (const char *)r->at;
 	r->at += ret->name_len;
-	if (!take(r, &ret->instance, 4) || !take(r, &ret->n_parts, 2) || !take(r, &ret->n_runs, 2))
+	if (!take(r, &ret->instance, 4) || !take(r, &ret->request, 8) ||
+	    !take(r, &ret->n_parts, 2) || !take(r, &ret->n_runs, 2))
 		return false;
 	for (uint32_t i = 0; i < ret->n_runs; i++) {
 		uint16_t first, last;
@@ -193,8 +197,10 @@ static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_i
 		    rp_ids_subset(rp_ids_of(&head.cpus), rp_ids_of(free));
 	struct balloon *b = fits ? balloon_alloc(t, head.instance) : NULL;
 	int32_t result = fits && !b ? -RP_ENOMEM : 0;
-	if (b)
+	if (b) {
 		rp_idset_copy(&b->cpus, rp_ids_of(&head.cpus));
+		b->request_before = head.request;
+	}
 	for (uint32_t i = 0; !result && i < head.n_parts; i++) {
 		struct balloon *part;
 		result = read_balloon(s, r, free, &part);

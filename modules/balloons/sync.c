@@ -104,11 +104,22 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choi
 
 /* ---- the balloons that were there ---------------------------------------------------------------------------------- */
 
+/* Is its size what it should be? That follows from its history: only its limits and its members can have made a difference. */
+static bool is_settled(const struct balloon *b)
+{
+	const struct type *t = b->type;
+	int64_t avail = balloon_avail(b);
+	return b->request == b->request_before && avail >= b->request && avail >= 1000 &&
+	       avail >= 1000 * t->min_cpus && (!t->max_cpus || avail <= 1000 * t->max_cpus);
+}
+
 /* Sends members away until the rest has a chance. Those that came last go first. */
 static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 {
 	struct state *s = inst->state;
 	const char *why = "";
+	if (is_settled(b))
+		return n_left;
 	while (b->n_members) {
 		int64_t want = b->request > 0 ? b->request : 1;
 		uint32_t mark = state_mark(s);

@@ -109,6 +109,7 @@ static void test_accepted(void **state)
 		if (fake_configure(f, configs[i]))
 			fail_msg("%s: %s", configs[i], fake_error(f));
 	assert_non_null(strstr(fake_log(f), "Speed Select"));
+	(void)fake_run_work(f);
 	fake_host_free(f);
 }
 
@@ -125,6 +126,7 @@ static void test_denied_interrupt(void **state)
 	assert_int_equal(fake_configure(f, "{controllableInterrupts: [\"*rtc*\"], balloonTypes: "
 					   "[{name: a, irqClaim: [\"*rtc*\", 40]}]}"),
 			 0);
+	(void)fake_run_work(f);
 	fake_host_free(f);
 }
 
