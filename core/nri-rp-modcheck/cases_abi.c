@@ -18,8 +18,9 @@ static int config(struct check *c, struct err *err)
 	int bad = rig_open(&r, c, c->module, err);
 	bad = bad ? bad : rig_create(&r, err);
 	bad = bad ? bad : rig_commit(&r, c->conf, err);
+	const struct err why = *err;
 	if (bad == RIG_REFUSED)
-		return err_set(err, err->code, "%s%s", err->text,
+		return err_set(err, why.code, "%s%s", why.text,
 			       c->o->config ? "" : "; give it a configuration with --config FILE");
 	return bad;
 }

@@ -59,10 +59,11 @@ static int comes_back(struct check *c, struct err *err)
 	bad = bad ? bad : churn_empty(&churn, err);
 	bad = bad ? bad : churn_probe(&r, &used, err);
 	if (!bad && text_differs(&fresh, &used, where, sizeof where))
-		return err_set(err, -EINVAL,
-			       "with all containers gone, new ones are placed otherwise than by a "
-			       "fresh instance: %s",
-			       where);
+		return err_set(
+			err, -EINVAL,
+			"with all containers gone, new ones are given something else than by a "
+			"fresh instance: %s",
+			where);
 	return bad;
 }
 

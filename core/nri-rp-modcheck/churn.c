@@ -255,6 +255,20 @@ int churn_empty(struct churn *c, struct err *err)
 
 /* ---- the probe ----------------------------------------------------------------------------------------------------- */
 
+static unsigned size_of(const struct iset *s)
+{
+	return s ? s->count : 0;
+}
+
+/* How much, not which: CPUs that a pool has kept may be others than at first. */
+static void put_amounts(const struct ctr *ctr, struct buf *out)
+{
+	(void)buf_printf(out, "%s: %u CPUs, %u exclusive, %s memory nodes, %s\n", ctr->name,
+			 size_of(ctr->cur.cpus), size_of(ctr->cur.exclusive),
+			 ctr->cur.mems ? "some" : "no",
+			 ctr->cur.degraded ? ctr->cur.degraded->data : "well");
+}
+
 int churn_probe(struct rig *r, struct buf *out, struct err *err)
 {
 	static const struct wish wishes[] = {
@@ -285,10 +299,11 @@ int churn_probe(struct rig *r, struct buf *out, struct err *err)
 		bad = rig_add(r, &w, &placed[n], err);
 		n += !bad;
 		if (bad == RIG_REFUSED)
-			(void)buf_printf(out, "  %s refused\n", w.id);
+			(void)buf_printf(out, "%s: refused\n", w.id);
 		bad = settle(bad);
 	}
-	rig_describe(r, out);
+	for (unsigned i = 0; i < n; i++)
+		put_amounts(placed[i], out);
 	while (!bad && n)
 		bad = rig_remove(r, placed[--n], err);
 	return bad;

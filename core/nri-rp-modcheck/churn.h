@@ -28,7 +28,7 @@ void churn_wish(struct churn *c, struct wish *ret);
 int churn_run(struct churn *c, unsigned requests, struct err *err);
 /* All CPUs online, all containers gone. */
 int churn_empty(struct churn *c, struct err *err);
-/* Fixed requests, whose outcome tells two rigs apart: placed, described in out, and removed again. */
+/* Fixed requests, placed and removed again; what each was given is written to out. */
 int churn_probe(struct rig *r, struct buf *out, struct err *err);
 
 #endif

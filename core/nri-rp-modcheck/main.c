@@ -94,6 +94,9 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 	/* positive results of a rig are refusals that a case did not expect */
 	if (r > 0 && r != CHECK_SKIPPED)
 		r = -EPROTO;
+	/* a controller may find nothing to control, at whatever point */
+	if (r == -RP_ENOTSUP && j->run->kinds == RP_KIND_CONTROLLER)
+		r = check_skip(&j->check, "%s", err->text);
 	(void)fflush(NULL);
 	j->check.conf = conf_free(j->check.conf);
 	j->check.loader = loader_free(j->check.loader);

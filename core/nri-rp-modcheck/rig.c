@@ -69,7 +69,8 @@ static int check_cpus(struct rig *r, const struct ctr *ctr, struct err *err)
 	if (d->cpus && !rp_ids_overlap(d->cpus->ids, online))
 		return err_set(err, -EINVAL, "I3: container %s has no CPU online: %s",
 			       ctr->full_name, d->cpus->text);
-	if (d->cpus && !r->lost_cpus && !rp_ids_subset(d->cpus->ids, online))
+	/* who could not be placed anew keeps what it has */
+	if (d->cpus && !r->lost_cpus && !d->degraded && !rp_ids_subset(d->cpus->ids, online))
 		return err_set(err, -EINVAL, "I1: container %s has CPUs %s, not all of them online",
 			       ctr->full_name, d->cpus->text);
 	if (d->mems && !rp_ids_subset(d->mems->ids, topo_ids(r->env.topo, RP_NODES_MEMORY)))
