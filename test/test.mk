@@ -21,6 +21,8 @@ $(O)/test/topo_table: $(O)/test/unit/topo_table.o $(O)/libcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
+$(O)/test/t_daemon_options: $(O)/core/daemon/options.o $(O)/core/daemon/sd.o
+
 unit-bins: $(UNIT_BINS)
 
 FUZZ_SRCS := $(sort $(wildcard test/fuzz/fuzz_*.c))
