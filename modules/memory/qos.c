@@ -10,19 +10,23 @@ static const char *const known_files[] = {"memory.min",	      "memory.low",	  "m
 					  "memory.max",	      "memory.swap.high", "memory.swap.max",
 					  "memory.zswap.max", "memory.oom.group"};
 
-/* KEY/CONTAINER as the older plugin had it, else by the common rules. */
+/* On the pod, for the container alone (in the older plugin's notation or the common one) or for all of them. */
 static const char *annotation(const struct modhost *h, const struct rp_ctr_info *info,
 			      const char *what)
 {
-	char key[2 * CTL_CLASS_MAX + 512];
-	if (ctl_format(key, sizeof key, "%s." DOMAIN "/%s", what, info->name) == 0) {
-		const char *own = h->cache->pod_annotation(h->ctx, info->pod, key);
-		if (own)
-			return own;
+	for (unsigned i = 0; i < 4; i++) {
+		char key[1024];
+		int n = i < 2 ? snprintf(key, sizeof key, "%s." DOMAIN "/%s%s", what,
+					 i ? "container." : "", info->name)
+			      : snprintf(key, sizeof key, "%s." DOMAIN "%s", what,
+					 i == 2 ? "/pod" : "");
+		if (n < 0 || (size_t)n >= sizeof key)
+			continue;
+		const char *text = h->cache->pod_annotation(h->ctx, info->pod, key);
+		if (text)
+			return text;
 	}
-	if (ctl_format(key, sizeof key, "%s." DOMAIN, what))
-		return NULL;
-	return h->cache->annotation(h->ctx, info->ctr, key, NULL);
+	return NULL;
 }
 
 __attribute__((format(printf, 2, 3))) static int32_t refuse(struct memory_values *v,

@@ -146,3 +146,69 @@ def test_slow_resctrl_delays_nobody(make):
             readers[-1].start()
     assert seen == ['1', '2', '3']
     eventually(lambda: status_of(node, 'rdt')['pending'] == 0)
+
+
+# ---- blkio ----
+
+BLKIO_KEY = 'blockioclass.resource-policy.nri.io'
+BLKIO = {'blkio': {'classes': {'slow': [{'weight': 50}, {'devices': ['/dev/sd*'], 'throttleReadBps': '1M'}]}}}
+
+
+def add_disks(node):
+    put(node, 'sys/fs/cgroup/cgroup.controllers', 'cpu io memory\n')
+    put(node, 'sys/block/sda/dev', '8:0\n')
+    put(node, 'sys/block/sda/queue/scheduler', 'none [bfq]\n')
+
+
+def test_blkio_throttles(make):
+    node = make({'controllers': ['blkio'], **BLKIO}, add_disks)
+    node.create('p', ctr('c', '1', '64Mi'), annotations={BLKIO_KEY: 'slow'})
+    eventually(lambda: status_of(node, 'blkio')['failed'] == 1)  # this runtime makes no cgroups
+    add_cgroup(node, 'p/c', {'io.max': '', 'io.weight': 'default 100\n'})
+    node.config({**STATIC, 'controllers': ['blkio'], **BLKIO})
+    eventually(lambda: status_of(node, 'blkio')['done'] == 1)
+    assert get(node, cgroup_of(node, 'p/c') + '/io.max') == '8:0 rbps=1000000 wbps=max riops=max wiops=max'
+    assert get(node, cgroup_of(node, 'p/c') + '/io.weight') == 'default 405'
+
+
+def test_custom_resource_only_forwards(make):
+    """control.blockio of a custom resource has no classes: names go to the runtime, whose file has them."""
+    node = make({'controllers': ['blkio'], 'control': {'blockio': {'enable': True, 'usePodQoSAsDefaultClass': True}}}, add_disks)
+    node.create('p', ctr('c', '1', '64Mi'), annotations={BLKIO_KEY: 'theirs'})
+    node.create('q', ctr('c', '1', '64Mi'))
+    assert node.container('p/c')['given']['blockio'] == 'theirs'
+    assert node.container('q/c')['given']['blockio'] == 'Guaranteed'
+
+
+# ---- memory ----
+
+MEMORY_KEY = 'class.memory-qos.nri.io'
+MEMORY = {'memory': {'classes': [{'name': 'bronze', 'swapLimitRatio': 0.5}], 'unifiedAnnotations': ['memory.low']}}
+
+
+def test_memory_high_comes_with_the_creation(make):
+    node = make({'controllers': ['memory'], **MEMORY}, add_disks)
+    created = node.create('p', ctr('c', '1', '64Mi'), annotations={MEMORY_KEY: 'bronze', 'memory.low.memory-qos.nri.io': '4096'})
+    assert created[0]['given']['unified'] == {'memory.high': '33554432', 'memory.swap.max': 'max', 'memory.low': '4096'}
+    node.allow('controller memory')
+
+
+def test_memory_class_without_limit_is_refused_when_wanted(make):
+    node = make({'controllers': {'memory': 'optional'}, **MEMORY}, add_disks)
+    assert 'it has none' in node.reject('p', ctr('c', '1'), annotations={MEMORY_KEY: 'bronze'})
+
+
+# ---- cpu ----
+
+def test_cpu_class(make):
+    def add_class(node):
+        for cpu in range(16):
+            for file, text in {'cpuinfo_min_freq': '800000', 'cpuinfo_max_freq': '3800000', 'scaling_min_freq': '800000', 'scaling_max_freq': '3800000'}.items():
+                put(node, 'sys/devices/system/cpu/cpu%d/cpufreq/%s' % (cpu, file), text + '\n')
+
+    node = make({'controllers': ['cpu'], 'cpu': {'classes': {'fast': {'minFreq': 3000000}}}}, add_class)
+    node.create('p', ctr('c', '2', '64Mi'), annotations={'cpuclass.resource-policy.nri.io': 'fast'})
+    cpu = min(node.cpus('p/c'))
+    eventually(lambda: get(node, 'sys/devices/system/cpu/cpu%d/cpufreq/scaling_min_freq' % cpu).strip() == '3000000')
+    node.delete('p')
+    eventually(lambda: get(node, 'sys/devices/system/cpu/cpu%d/cpufreq/scaling_min_freq' % cpu).strip() == '800000')

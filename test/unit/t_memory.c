@@ -129,13 +129,15 @@ static void test_annotations(void **state)
 	struct ctl_host *t = *state;
 	assert_int_equal(ctl_configure(t, CONFIG), 0);
 	/* what is set directly wins over the class; a container's own annotation over its pod's */
-	rp_ctr c = make(t, "c",
-			"class.memory-qos.nri.io=bronze;memory.high.memory-qos.nri.io=1Mi;"
-			"memory.high.memory-qos.nri.io/c=4096;memory.low.memory-qos.nri.io=77",
-			MIB);
+	rp_ctr c = make(
+		t, "c",
+		"class.memory-qos.nri.io=bronze;memory.high.memory-qos.nri.io=1Mi;"
+		"memory.high.memory-qos.nri.io/c=4096;memory.low.memory-qos.nri.io/pod=77;"
+		"memory.swap.max.memory-qos.nri.io/container.c=8192;memory.low.memory-qos.nri.io=5",
+		MIB);
 	assert_int_equal(ctl_pre_create(t, c), 0);
 	assert_string_equal(staged(t, c, "memory.high"), "4096");
-	assert_string_equal(staged(t, c, "memory.swap.max"), "max");
+	assert_string_equal(staged(t, c, "memory.swap.max"), "8192");
 	assert_string_equal(staged(t, c, "memory.low"), "77");
 	/* the kernel counts whole pages */
 	put_own(t, c, "memory.low", "0\n");
