@@ -16,11 +16,12 @@ DEV_PROGRAMS := $(if $(wildcard core/nri-rp-modcheck/*.c),$(O)/bin/nri-rp-modche
 DEV_HEADERS := $(filter-out %_impl.h,$(wildcard modules/lib/*.h))
 SAMPLES := $(sort $(wildcard conf/samples/* modules/*/*.conf))
 
-$(O)/nri-rpd.service: packaging/systemd/nri-rpd.service.in Makefile
+# Made anew each time, as folders may be others than last time.
+$(O)/nri-rpd.service: packaging/systemd/nri-rpd.service.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@bindir@|$(BINDIR)|g' $< > $@
 
-$(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in Makefile
+$(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g' $< > $@
 
