@@ -290,7 +290,9 @@ static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_i
 		       size_t member, uint32_t max)
 {
 	int32_t r = 0;
-	uint32_t last = ids.nw > RP_IDSET_WORDS ? UINT32_MAX : rp_ids_last(ids);
+	if (ids.nw > RP_IDSET_WORDS)
+		return -RP_E2BIG;
+	uint32_t last = rp_ids_last(ids);
 	if (last != RP_IDSET_NONE && last >= max)
 		return -RP_E2BIG;
 	struct decision *d = stage(i, id, handle, NULL, &r);
