@@ -114,7 +114,9 @@ static struct span trim(struct span a)
 static int check_field(struct span line)
 {
 	const char *colon = memchr(line.s, ':', line.n);
-	struct span name = {line.s, colon ? (size_t)(colon - line.s) : 0};
+	if (!colon)
+		return 400;
+	struct span name = {line.s, (size_t)(colon - line.s)};
 	if (!is_token(name))
 		return 400;
 	struct span value = trim((struct span){colon + 1, line.n - name.n - 1});

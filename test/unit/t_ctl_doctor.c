@@ -349,8 +349,8 @@ static void test_stale(void **state)
 	(void)state;
 	strcpy(from, fx.modules);
 	(void)snprintf(fx.modules, sizeof fx.modules, "%s/modules", fx.dir);
-	(void)snprintf(command, sizeof command, "mkdir %.80s && cp %.2000s/good.so %.80s", fx.modules, from,
-		       fx.modules);
+	(void)snprintf(command, sizeof command, "mkdir %.80s && cp %.2000s/good.so %.80s",
+		       fx.modules, from, fx.modules);
 	assert_int_equal(system(command), 0);
 	fixture_start(&fx, GOOD);
 	fixture_connect(&fx);
