@@ -15,7 +15,8 @@ BELOW['runtime'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['metrics'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['ctl'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['daemon'] = [folder for folder in BELOW]
-PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf'], 'nri-rp-sim': ['util', 'wire', 'conf'],
+# nri-rpctl speaks the control socket's protocol, and lists and checks modules by itself where no daemon runs.
+PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf'],
             'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host']}
 ALLOWED = {**BELOW, **PROGRAMS}
 
