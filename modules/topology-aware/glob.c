@@ -26,13 +26,14 @@ static const char *class_end(const char *p)
 bool glob_valid(const char *p)
 {
 	for (; *p; p++) {
-		if (*p == '\\' && !*++p)
-			return false;
-		if (*p != '[')
-			continue;
-		p = class_end(p + 1);
-		if (!p)
-			return false;
+		if (*p == '\\') {
+			if (!*++p)
+				return false;
+		} else if (*p == '[') {
+			p = class_end(p + 1);
+			if (!p)
+				return false;
+		}
 	}
 	return true;
 }
