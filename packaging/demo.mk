@@ -19,4 +19,9 @@ demo: ## install what is missing, build, and play a story on a simulated node
 		'  conf/rp.conf                           the configuration of a real node, every key explained' \
 		'  make help                              what else there is; README.md says how to install it'
 
+
+# Its tests need all of it but main().
+SIM_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-sim/*.c))))
+$(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_sim_*.c)): $(SIM_OBJS)
+
 .PHONY: demo

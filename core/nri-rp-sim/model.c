@@ -341,10 +341,14 @@ void model_free_ctr(struct sim *s, struct sim_ctr *c)
 
 /* ---- what it may use ---------------------------------------------------------------------------------------------- */
 
+/* As the kernel has it: what is offline does not count, and nobody has nothing. */
 static void effective(const char *text, uint32_t max, const struct rp_idset *all,
 		      struct rp_idset *ret)
 {
 	if (!*text || rp_idset_parse(ret, text, max))
+		rp_idset_clear(ret);
+	rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(all));
+	if (rp_ids_empty(rp_ids_of(ret)))
 		rp_idset_copy(ret, rp_ids_of(all));
 }
 
