@@ -143,6 +143,7 @@ static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr
 	const char *why = "";
 	if (begin(inst))
 		return 0; /* nothing was ever given */
+	sync_forget(inst, ctr);
 	struct member *m = state_member(inst->state, ctr);
 	if (!m)
 		return 0;

@@ -350,6 +350,8 @@ void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After room was made: places those that wait. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
+/* It does not wait any more. */
+void sync_forget(struct rp_instance *inst, rp_ctr ctr);
 int32_t image_write(const struct state *s, struct image *image);
 /* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */
 int32_t image_restore(struct state *s, const struct image *image);

@@ -63,6 +63,21 @@ static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, 
 	return 1;
 }
 
+/* It keeps its CPUs, as far as they are on line; one that has lost them all may run wherever others may. */
+static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info;
+	struct rp_idset left;
+	int32_t r = get_info(inst, ctr, &info);
+	if (r || rp_ids_empty(info.cpus))
+		return r;
+	rp_idset_and(&left, info.cpus, rp_ids_of(&inst->plan->machine->online));
+	return h->cache->set_cpus(
+		h->ctx, txn, ctr,
+		rp_ids_of(rp_ids_empty(rp_ids_of(&left)) ? &inst->plan->allowed : &left));
+}
+
 static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 			      const struct choice *c)
 {
@@ -77,7 +92,15 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	}
 	inst->waiting[inst->n_waiting++] = ctr;
 	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it keeps what it has: %s", c->error);
-	return h->cache->set_degraded(h->ctx, txn, ctr, c->error);
+	int32_t r = keep_cpus(inst, txn, ctr);
+	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, c->error);
+}
+
+void sync_forget(struct rp_instance *inst, rp_ctr ctr)
+{
+	for (uint32_t i = inst->n_waiting; i-- > 0;)
+		if (inst->waiting[i] == ctr)
+			inst->waiting[i] = inst->waiting[--inst->n_waiting];
 }
 
 /* Puts those that can stay where they were; the others are the first of inst->ctrs then. How many, or an error. */
