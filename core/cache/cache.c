@@ -479,8 +479,9 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 				     .mem_limit = RP_NOT_SET,
 				     .state = d->state};
 	ctr->full_name = str_printf("%s/%s/%s", pod->ns, pod->name, d->name);
-	if (!ctr->full_name || put_text(&ctr->id, d->id, &fresh) || put_text(&ctr->name, d->name, &fresh) ||
-	    fill_ctr(ctr, d) || values_overlay(c, &ctr->requested, &d->res, false) == -ENOMEM ||
+	if (!ctr->full_name || put_text(&ctr->id, d->id, &fresh) ||
+	    put_text(&ctr->name, d->name, &fresh) || fill_ctr(ctr, d) ||
+	    values_overlay(c, &ctr->requested, &d->res, false) == -ENOMEM ||
 	    !(ctr->handle = slots_add(&c->ctr_slots, ctr))) {
 		free_ctr(c, ctr);
 		return NULL;

@@ -24,7 +24,8 @@ void kvs_fini(struct kvs *s);
 const char *kvs_get(const struct kvs *s, const char *key);
 
 #define KVS_EACH(k, v, s)                                                                          \
-	for (const char *k = (s)->data, *v = k ? kvs_after(k) : NULL, *kvs_end_ = k ? k + (s)->size : NULL; \
+	for (const char *k = (s)->data, *v = k ? kvs_after(k) : NULL,                              \
+			*kvs_end_ = k ? k + (s)->size : NULL;                                      \
 	     k && k < kvs_end_; k = kvs_after(v), v = k < kvs_end_ ? kvs_after(k) : NULL)
 
 const char *kvs_after(const char *text);

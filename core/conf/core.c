@@ -55,7 +55,8 @@ static const struct rp_key rows[] = {
 	ROW("cache.dir", RP_T_STRING, "/var/lib/nri-rp", .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART,
 	    .doc = "Its directory."),
 	ROW("cache.exportData", RP_T_BOOL, "false",
-	    .doc = "Mount a file with what the policy says of a container into it, at /.nri-resource-policy/resources.sh."),
+	    .doc = "Mount a file with what the policy says of a container into it, at "
+		   "/.nri-resource-policy/resources.sh."),
 	ROW("control", RP_T_MAP, NULL,
 	    .doc = "The control socket, and the controllers' parts of a custom resource."),
 	ROW("control.socket", RP_T_STRING, "/run/nri-rp/control.sock",
@@ -422,7 +423,8 @@ int core_fill(struct conf_loader *l)
 	fill_policy(l, core);
 	core->on_policy_error =
 		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
-	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"), RP_T_DURATION, 0);
+	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"),
+						  RP_T_DURATION, 0);
 	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
 	core->strict = get_bool(conf, "strict");
 	core->runtime.frontend = get_text(conf, "runtime.frontend");

@@ -28,7 +28,8 @@ struct instance {
 	bool closing; /* freed, but for jobs under way */
 	struct instance_timer *timers;
 	unsigned n_timers;
-	struct fragment *fragments; /* parsed in the transaction fragments_txn; freed when the next one parses something */
+	struct fragment *
+		fragments; /* parsed in the transaction fragments_txn; freed when the next one parses something */
 	uint64_t fragments_txn;
 };
 

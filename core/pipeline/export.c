@@ -46,9 +46,12 @@ static int run_job(void *arg)
 	if (!path)
 		return -ENOMEM;
 	if (job->data)
-		return fs_replace(path, job->data->data, job->data->len, FILE_MODE, false, &job->err);
+		return fs_replace(path, job->data->data, job->data->len, FILE_MODE, false,
+				  &job->err);
 	(void)unlink(path);
-	return rmdir(job->dir) < 0 && errno != ENOENT ? err_errno(&job->err, -errno, "removing %s", job->dir) : 0;
+	return rmdir(job->dir) < 0 && errno != ENOENT
+		       ? err_errno(&job->err, -errno, "removing %s", job->dir)
+		       : 0;
 }
 
 static void job_done(void *arg, int result)
@@ -68,7 +71,8 @@ static void submit(struct pipeline *p, const char *id, struct blob *data)
 	if (!job)
 		return;
 	job->dir = dir_of(p, id);
-	job->data = data ? blob_new(data->data, data->len) : NULL; /* a copy: counts of references are the loop's */
+	job->data = data ? blob_new(data->data, data->len)
+			 : NULL; /* a copy: counts of references are the loop's */
 	if (!job->dir || (data && !job->data) || worker_submit(p->disk, run_job, job_done, job))
 		job_done(job, -ENOMEM);
 }
@@ -80,7 +84,8 @@ void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *rep
 	_free_ char *dir = dir_of(p, ctr->id);
 	struct err err = ERR_INIT;
 	if (!dir || fs_mkdirs(dir, DIR_MODE, &err)) {
-		log_warning("%s: gets no data file: %s", ctr->full_name, dir ? err.text : "its id is no file name");
+		log_warning("%s: gets no data file: %s", ctr->full_name,
+			    dir ? err.text : "its id is no file name");
 		return;
 	}
 	(void)snprintf(reply->data_path, sizeof reply->data_path, "%s", dir);
@@ -93,7 +98,8 @@ void export_touched(struct pipeline *p, const struct ctr *skip)
 	if (!enabled(p))
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link)
-		if (s->ctr != skip && ctr_live(s->ctr->cur.state) && s->ctr->cur.data && !blob_equal(s->ctr->cur.data, s->next.data))
+		if (s->ctr != skip && ctr_live(s->ctr->cur.state) && s->ctr->cur.data &&
+		    !blob_equal(s->ctr->cur.data, s->next.data))
 			submit(p, s->ctr->id, s->ctr->cur.data);
 }
 

@@ -197,8 +197,8 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->disk = worker_new(p->env.loop, "disk");
 	p->persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
 	p->rebalance_timer = loop_timer_new(p->env.loop, on_rebalance, p);
-	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->rebalance_timer || updates_init(p) ||
-	    verify_init(p))
+	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer ||
+	    !p->rebalance_timer || updates_init(p) || verify_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }

@@ -47,7 +47,8 @@ struct reply {
 	uint32_t created_fields; /* DIFF_… of its decision */
 	const struct extra *extras; /* its creation-only values */
 	uint32_t n_extras;
-	uint32_t taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
+	uint32_t
+		taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
 	bool data_dir; /* it gets the data directory mounted: source in data_path */
 	char data_path[CACHE_PATH_MAX];
 	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs first. */

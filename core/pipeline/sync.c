@@ -78,7 +78,7 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, bool keep)
 static void let_go(struct pipeline *p)
 {
 	struct ctr *ctr;
-	DL_FOREACH(cache_ctrs(p->env.cache), ctr)
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
 		ctr->desc = NULL;
 }
 

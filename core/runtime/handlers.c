@@ -369,8 +369,10 @@ static void handle_synchronize(struct call *c)
 		return;
 	}
 	s->objects += objects;
-	if (s->objects > NRI_SYNC_OBJECTS_MAX || buf_len(&s->bytes) + req->payload_len > NRI_SYNC_BYTES_MAX) {
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: more than %u pods and containers or %u MiB",
+	if (s->objects > NRI_SYNC_OBJECTS_MAX ||
+	    buf_len(&s->bytes) + req->payload_len > NRI_SYNC_BYTES_MAX) {
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
+				      "nri-rp: more than %u pods and containers or %u MiB",
 				      NRI_SYNC_OBJECTS_MAX, NRI_SYNC_BYTES_MAX >> 20);
 		nri_sync_reset(s);
 		return;

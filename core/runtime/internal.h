@@ -14,7 +14,8 @@
 #define NRI_RUNTIME_SERVICE "nri.pkg.api.v1alpha1.Runtime"
 #define NRI_VERSION "v0.12.2"
 #define NRI_REQUEST_ARENA (256u << 20) /* what one decoded request may take */
-#define NRI_SYNC_OBJECTS_MAX 131072u /* pods and containers of one Synchronize, all parts together … */
+#define NRI_SYNC_OBJECTS_MAX                                                                       \
+	131072u /* pods and containers of one Synchronize, all parts together … */
 #define NRI_SYNC_BYTES_MAX (512u << 20) /* … and their bytes */
 #define ARENA_BLOCK (64u << 10)
 

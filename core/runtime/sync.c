@@ -84,7 +84,8 @@ int sync_look(const uint8_t *data, size_t len, bool *ret_more, uint32_t *ret_obj
 	while ((r = next_field(&p, end, &f)) > 0) {
 		if (f.number == FIELD_MORE && f.wire == WIRE_VARINT)
 			*ret_more = f.value != 0;
-		else if ((f.number == FIELD_PODS || f.number == FIELD_CONTAINERS) && f.wire == WIRE_LEN)
+		else if ((f.number == FIELD_PODS || f.number == FIELD_CONTAINERS) &&
+			 f.wire == WIRE_LEN)
 			(*ret_objects)++;
 	}
 	return r;
@@ -152,7 +153,8 @@ static int feed_all(struct feed *s, uint32_t number, const uint8_t *data, size_t
 	return r;
 }
 
-int sync_feed(struct pipeline *p, struct arena *scratch, struct arena *kept, const uint8_t *data, size_t len)
+int sync_feed(struct pipeline *p, struct arena *scratch, struct arena *kept, const uint8_t *data,
+	      size_t len)
 {
 	struct feed s = {p, scratch, kept};
 	sync_begin(p);

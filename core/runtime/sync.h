@@ -9,6 +9,7 @@ int sync_look(const uint8_t *data, size_t len, bool *ret_more, uint32_t *ret_obj
 /* Begins the pipeline's synchronisation and tells it every pod, then every container, of packed requests put behind one another. What
  * has to stay until its end is put into kept. -EBADMSG: something does not unpack (or memory ran out); the synchronisation has to be
  * abandoned. */
-int sync_feed(struct pipeline *p, struct arena *scratch, struct arena *kept, const uint8_t *data, size_t len);
+int sync_feed(struct pipeline *p, struct arena *scratch, struct arena *kept, const uint8_t *data,
+	      size_t len);
 
 #endif

@@ -19,22 +19,24 @@ extern "C" {
 #define RP_SCHEMA_1 "nri-rp.config-schema/1"
 
 #define RP_T_BOOL 1u
-#define RP_T_INT 2u	 /* min … max */
-#define RP_T_NUMBER 3u	 /* a decimal number */
+#define RP_T_INT 2u /* min … max */
+#define RP_T_NUMBER 3u /* a decimal number */
 #define RP_T_STRING 4u
-#define RP_T_ENUM 5u	 /* one of `choices`, separated by '|' */
-#define RP_T_CPU 6u	 /* Kubernetes CPU quantity: 2, 750m, 1.5 */
-#define RP_T_BYTES 7u	 /* Kubernetes memory quantity: 512Mi, 1G */
+#define RP_T_ENUM 5u /* one of `choices`, separated by '|' */
+#define RP_T_CPU 6u /* Kubernetes CPU quantity: 2, 750m, 1.5 */
+#define RP_T_BYTES 7u /* Kubernetes memory quantity: 512Mi, 1G */
 #define RP_T_DURATION 8u /* 30s, 1m30s, 250ms */
-#define RP_T_AMOUNT 9u	 /* a CPU quantity, or cpuset:LIST, or exclude-cpuset:LIST, or cgroup:PATH; a bare list with - or , in it, or /PATH */
+#define RP_T_AMOUNT                                                                                \
+	9u /* a CPU quantity, or cpuset:LIST, or exclude-cpuset:LIST, or cgroup:PATH; a bare list with - or , in it, or /PATH */
 #define RP_T_CPULIST 10u /* 0-3,8 */
 #define RP_T_MAP 11u
 #define RP_T_LIST 12u
-#define RP_T_ANY 13u	 /* not checked below here: the module does it in prepare() */
-#define RP_T_FREQ 14u	 /* 2.4GHz, 800MHz, a bare number in kHz, or min, base, turbo */
+#define RP_T_ANY 13u /* not checked below here: the module does it in prepare() */
+#define RP_T_FREQ 14u /* 2.4GHz, 800MHz, a bare number in kHz, or min, base, turbo */
 
 #define RP_KEY_REQUIRED 0x1u /* wherever the map that holds it is there */
-#define RP_KEY_RESTART 0x2u /* a change needs a restart of nri-rpd; everything else is taken over by a reload */
+#define RP_KEY_RESTART                                                                             \
+	0x2u /* a change needs a restart of nri-rpd; everything else is taken over by a reload */
 #define RP_KEY_NON_EMPTY 0x4u
 
 /*
@@ -46,10 +48,10 @@ struct rp_key {
 	const char *path;
 	uint32_t type;
 	uint32_t flags;
-	int64_t min, max;     /* of an INT; both 0: any */
-	const char *choices;  /* of an ENUM */
+	int64_t min, max; /* of an INT; both 0: any */
+	const char *choices; /* of an ENUM */
 	const char *fallback; /* the default as it would be written, for people; NULL: none */
-	const char *doc;      /* one sentence */
+	const char *doc; /* one sentence */
 };
 
 #define RP_SCHEMA_FOLD_CASE 0x1u /* keys match without regard to ASCII case */
@@ -59,8 +61,9 @@ struct rp_schema {
 	uint32_t flags;
 	const struct rp_key *keys;
 	uint32_t n_keys;
-	uint32_t key_size;   /* sizeof(struct rp_key) at the module's build */
-	const char *cr_kind; /* kind of the custom resource whose spec this section is ("BalloonsPolicy"), or NULL */
+	uint32_t key_size; /* sizeof(struct rp_key) at the module's build */
+	const char *
+		cr_kind; /* kind of the custom resource whose spec this section is ("BalloonsPolicy"), or NULL */
 };
 
 /* A schema is asked for before any instance exists: rp_module.service(NULL, RP_SCHEMA_1) must answer. The table, its rows and their
@@ -70,7 +73,8 @@ struct rp_schema {
 
 #define RP_HOST_CONFIG_1 "nri-rp.host.config/1"
 
-typedef const struct rp_cfg_node *rp_cfg; /* NULL is a key that is not there: every getter takes it */
+typedef const struct rp_cfg_node
+	*rp_cfg; /* NULL is a key that is not there: every getter takes it */
 
 #define RP_NODE_NULL 0u
 #define RP_NODE_SCALAR 1u
@@ -86,7 +90,8 @@ struct rp_host_config {
 	/* Members of a list or a map, in the order of the file. */
 	uint32_t (*count)(void *ctx, rp_cfg node);
 	rp_cfg (*item)(void *ctx, rp_cfg node, uint32_t i);
-	const char *(*key)(void *ctx, rp_cfg node, uint32_t i); /* of a map's i-th member, as canonically written */
+	const char *(*key)(void *ctx, rp_cfg node,
+			   uint32_t i); /* of a map's i-th member, as canonically written */
 	/* The scalar as text; `fallback` when node is NULL or no scalar. */
 	const char *(*text)(void *ctx, rp_cfg node, const char *fallback);
 	/* The scalar as the type its table row gives: BOOL 0 or 1, INT, CPU in milli, BYTES, DURATION in ms, FREQ in kHz (min, base and turbo

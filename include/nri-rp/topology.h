@@ -60,27 +60,30 @@ struct rp_cpu_info {
 	uint32_t size;
 	uint32_t cpu;
 	uint32_t package_id, die_id, cluster_id, core_id, node_id; /* the kernel's numbers */
-	uint32_t kind;				  /* RP_CORE_PERFORMANCE or RP_CORE_EFFICIENT */
-	uint32_t unit[RP_N_LEVELS];	  /* by level: index of the unit it is in; RP_IDSET_NONE when there is none */
-	uint64_t base_khz, min_khz, max_khz;  /* 0: unknown */
-	uint32_t epp;			  /* 0 performance … 255 power; RP_EPP_UNKNOWN */
-	uint32_t capacity;		  /* relative performance, 1024 at most; 0: unknown */
+	uint32_t kind; /* RP_CORE_PERFORMANCE or RP_CORE_EFFICIENT */
+	uint32_t unit
+		[RP_N_LEVELS]; /* by level: index of the unit it is in; RP_IDSET_NONE when there is none */
+	uint64_t base_khz, min_khz, max_khz; /* 0: unknown */
+	uint32_t epp; /* 0 performance … 255 power; RP_EPP_UNKNOWN */
+	uint32_t capacity; /* relative performance, 1024 at most; 0: unknown */
 };
 
 struct rp_unit_info {
 	uint32_t size;
-	uint32_t id; /* the kernel's number (core_id, node number, cache id …); only unique within the parent for some levels */
+	uint32_t
+		id; /* the kernel's number (core_id, node number, cache id …); only unique within the parent for some levels */
 	struct rp_ids cpus; /* online CPUs */
 };
 
 struct rp_node_info {
 	uint32_t size;
 	uint32_t id;
-	uint32_t type;	 /* RP_MEM_… */
+	uint32_t type; /* RP_MEM_… */
 	uint32_t normal; /* 1: memory that is not only movable */
 	uint64_t memory; /* bytes */
 	struct rp_ids cpus;
-	uint32_t package_id, die_id; /* of its CPUs; for a memory-only node those of the closest node with CPUs */
+	uint32_t package_id,
+		die_id; /* of its CPUs; for a memory-only node those of the closest node with CPUs */
 };
 
 #define RP_CACHE_DATA 1u
@@ -112,7 +115,8 @@ struct rp_host_topology {
 	uint32_t (*n_caches)(void *ctx);
 	int32_t (*cache)(void *ctx, uint32_t index, struct rp_cache_info *out);
 	/* CPUs and nodes near a device, given its path under /sys/devices or its device number. -RP_ENOENT: not known. */
-	int32_t (*device)(void *ctx, const char *sysfs_path, struct rp_idset *ret_cpus, struct rp_idset *ret_nodes);
+	int32_t (*device)(void *ctx, const char *sysfs_path, struct rp_idset *ret_cpus,
+			  struct rp_idset *ret_nodes);
 	/* MemTotal of the machine in bytes. */
 	uint64_t (*memory)(void *ctx);
 	/*
