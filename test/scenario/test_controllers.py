@@ -90,6 +90,8 @@ def test_rdt_groups_and_tasks(make):
     eventually(lambda: 'ffff;1=ffff' in get(node, 'sys/fs/resctrl/nri-rp.gold/schemata'))
     node.create('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'gold'})
     eventually(lambda: status_of(node, 'rdt')['failed'] == 1)  # this runtime makes no cgroups
+    told = node.ctl('explain', 'p/c')['controllers']
+    assert [(c['name'], c['result']) for c in told] == [('rdt', 'failed')] and 'cgroup is not found' in told[0]['text']
     add_cgroup(node, 'p/c', {'cgroup.threads': '4711\n'})
     node.config({**STATIC, 'controllers': ['rdt'], **RDT})
     eventually(lambda: status_of(node, 'rdt')['done'] == 1)
