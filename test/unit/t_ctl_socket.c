@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control socket from outside: who gets in, how much may be asked, and what its end means for those who wait. */
+/* The control socket itself: its place, who is turned away, how it ends. */
 #include <poll.h>
 
 #include "core/nri-rpctl/call.c"
@@ -28,228 +28,180 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Requests of one connection, all of them in one piece: the server sees the last before the first can be answered. */
-static int send_at_once(const struct fixture *f, const char *method, const Control__Request *m,
-			unsigned n_times, struct link **ret, struct err *err)
-{
-	struct ttrpc_out out = {.service = CTL_SERVICE, .method = method, .payload = &m->base};
-	struct buf all = BUF_INIT;
-	size_t n = ttrpc_request_size(&out);
-	int r = link_open(f->socket, ret, err);
-	for (unsigned i = 0; !r && i < n_times; i++) {
-		const struct ttrpc_header h = {(uint32_t)n, 2 * i + 1, TTRPC_REQUEST, 0};
-		uint8_t *to = buf_reserve(&all, n + TTRPC_HEADER_SIZE);
-		ttrpc_header_encode(to, &h);
-		ttrpc_request_encode(&out, to + TTRPC_HEADER_SIZE);
-		buf_commit(&all, n + TTRPC_HEADER_SIZE);
-	}
-	if (!r && write((*ret)->fd, buf_bytes(&all), buf_len(&all)) != (ssize_t)buf_len(&all))
-		r = -EPIPE;
-	buf_fini(&all);
-	return r;
-}
+/* ---- the socket ------------------------------------------------------------------------------------------------------ */
 
-/* How often the text is in what comes; ends with n_answers of them. */
-static unsigned count_answers(struct link *l, unsigned n_answers, const char *text)
+static void test_set_socket(void **state)
 {
-	struct buf in = BUF_INIT;
-	unsigned n = 0;
-	while (n < n_answers) {
-		struct pollfd p = {.fd = l->fd, .events = POLLIN};
-		uint8_t *to = buf_reserve(&in, 4096);
-		(void)poll(&p, 1, 20000);
-		ssize_t got = read(l->fd, to, 4096);
-		if (got <= 0)
-			break;
-		buf_commit(&in, (size_t)got);
-		n = 0;
-		for (size_t at = 0; at + TTRPC_HEADER_SIZE <= buf_len(&in); n++) {
-			struct ttrpc_header h;
-			ttrpc_header_decode(buf_bytes(&in) + at, &h);
-			at += TTRPC_HEADER_SIZE + h.length;
-			if (at > buf_len(&in))
-				break;
-		}
-	}
-	n = 0;
-	for (const uint8_t *at = buf_bytes(&in), *end = at + buf_len(&in);
-	     (at = memmem(at, (size_t)(end - at), text, strlen(text))); at++)
-		n++;
-	buf_fini(&in);
-	return n;
-}
-
-static void three_plans(struct asking *a)
-{
-	Control__Request m = CONTROL__REQUEST__INIT;
-	char *args[] = {a->f->config};
-	struct link *l;
-	m.args = args;
-	m.n_args = 1;
-	a->result = send_at_once(a->f, "Plan", &m, 3, &l, &a->err);
-	if (a->result)
-		return;
-	if (count_answers(l, 3, "are being tried already") != 1)
-		a->result = -EPROTO;
-	link_close(l);
-}
-
-static void test_plans_are_bounded(void **state)
-{
-	struct asking a = {.f = &fx, .fn = three_plans};
+	struct err err = ERR_INIT;
+	struct stat st;
+	char other[128], file[128], first[96];
 	(void)state;
 	fixture_start(&fx, NONE);
-	fixture_write(fx.config, "policy: static\nstatic: {reservedResources: {cpu: 1}}\n");
-	fixture_run(&a);
-	assert_int_equal(a.result, 0);
+	assert_int_equal(stat(fx.socket, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(ctl_set_socket(fx.ctl, fx.socket, &err), 0);
+	(void)snprintf(file, sizeof file, "%s/file", fx.dir);
+	fixture_write(file, "x");
+	assert_int_equal(ctl_set_socket(fx.ctl, file, &err), -EEXIST);
+	assert_int_equal(stat(fx.socket, &st), 0);
+	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+	(void)snprintf(other, sizeof other, "%s/file/sub/c.sock", fx.dir);
+	assert_true(ctl_set_socket(fx.ctl, other, &err) < 0);
+	(void)snprintf(other, sizeof other, "%s/new/folder/c.sock", fx.dir);
+	assert_int_equal(ctl_set_socket(fx.ctl, other, &err), 0);
+	assert_int_equal(stat(fx.socket, &st), -1);
+	strcpy(first, fx.socket);
+	strcpy(fx.socket, other);
+	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+	assert_int_equal(ctl_set_socket(fx.ctl, "", &err), 0);
+	assert_int_equal(stat(other, &st), -1);
+	assert_int_equal(ctl_set_socket(fx.ctl, first, &err), 0);
 }
 
-/* ---- limits ---------------------------------------------------------------------------------------------------------- */
-
-static int call_raw(const char *socket, const char *service, const char *method,
-		    const ProtobufCMessage *msg, struct ttrpc_client *c, struct err *err)
+static void test_second_daemon(void **state)
 {
-	const uint8_t *data;
-	size_t len;
-	int fd = wire_connect_unix(socket, err);
-	if (fd < 0)
-		return fd;
-	ttrpc_client_init(c, fd);
-	int r = ttrpc_client_call(c, service, method, msg, 10000, &data, &len, err);
-	ttrpc_client_fini(c);
+	struct err err = ERR_INIT;
+	struct ctl *second = NULL;
+	struct stat st;
+	(void)state;
+	fixture_start(&fx, NONE);
+	assert_int_equal(ctl_new(fx.loop, fx.pipeline, fx.socket, &second, &err), -EADDRINUSE);
+	assert_null(second);
+	/* A socket that somebody else has put there meanwhile is not ours to remove. */
+	assert_int_equal(unlink(fx.socket), 0);
+	int fd = wire_listen_unix(fx.socket, 0600, &err);
+	assert_true(fd >= 0);
+	fx.ctl = ctl_free(fx.ctl);
+	assert_int_equal(stat(fx.socket, &st), 0);
 	(void)close(fd);
-	return r;
 }
 
-static void wrong_calls(struct asking *a)
+static void as_nobody(struct asking *a)
 {
-	static char text[CTL_ARG_MAX + 2], huge[CTL_REQUEST_MAX];
-	char a_arg[] = "a", b_arg[] = "b", bad_arg[] = "\xff";
-	char *two[] = {a_arg, b_arg}, *bad[] = {bad_arg}, *large[] = {text}, *largest[] = {huge};
-	const struct {
-		const char *service, *method;
-		char **args;
-		size_t n_args;
-		int code;
-		const char *text;
-	} cases[] = {
-		{"other", "Status", NULL, 0, TTRPC_UNIMPLEMENTED, "no such command"},
-		{CTL_SERVICE, "Stutas", NULL, 0, TTRPC_UNIMPLEMENTED, "no such command"},
-		{CTL_SERVICE, "Status", two, 1, TTRPC_INVALID_ARGUMENT, "takes 0 to 0 arguments"},
-		{CTL_SERVICE, "Explain", NULL, 0, TTRPC_INVALID_ARGUMENT, "takes 1 to 1"},
-		{CTL_SERVICE, "Explain", two, 2, TTRPC_INVALID_ARGUMENT, "takes 1 to 1"},
-		{CTL_SERVICE, "Explain", bad, 1, TTRPC_INVALID_ARGUMENT, "not UTF-8"},
-		{CTL_SERVICE, "Explain", large, 1, TTRPC_INVALID_ARGUMENT, "at most 4096"},
-		{CTL_SERVICE, "More", NULL, 0, TTRPC_NOT_FOUND, "no more"},
-	};
-	memset(text, 'x', sizeof text - 1);
-	memset(huge, 'x', sizeof huge - 1);
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		Control__Request m = CONTROL__REQUEST__INIT;
-		struct ttrpc_client c;
-		m.args = cases[i].args;
-		m.n_args = cases[i].n_args;
-		int r = call_raw(a->f->socket, cases[i].service, cases[i].method, &m.base, &c,
-				 &a->err);
-		if (r != -EREMOTEIO || c.code != cases[i].code ||
-		    !strstr(a->err.text, cases[i].text)) {
-			a->result = (int)i + 1;
-			return;
-		}
+	pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+		struct err err = ERR_INIT;
+		if (setuid(65534))
+			_exit(9);
+		int fd = wire_connect_unix(a->f->socket, &err);
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		(void)poll(&p, 1, 10000);
+		_exit(fd >= 0 && recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : 1);
 	}
-	/* Over the size of a message: the connection ends. */
-	Control__Request m = CONTROL__REQUEST__INIT;
-	struct ttrpc_client c;
-	m.args = largest;
-	m.n_args = 1;
-	a->result = call_raw(a->f->socket, CTL_SERVICE, "Explain", &m.base, &c, &a->err);
-	if (a->result == -ECONNRESET || a->result == -EREMOTEIO)
-		a->result = 0;
+	int status = -1;
+	(void)waitpid(pid, &status, 0);
+	a->result = status;
 }
 
-static void test_wrong_calls(void **state)
+static void test_others_are_turned_away(void **state)
 {
-	struct asking a = {.f = &fx, .fn = wrong_calls};
+	struct asking a = {.f = &fx, .fn = as_nobody};
 	(void)state;
 	fixture_start(&fx, NONE);
-	fixture_run(&a);
-	if (a.result)
-		fail_msg("case %d: %s", a.result, a.err.text);
-	/* It goes on for others. */
-	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
-}
-
-static void test_long_document(void **state)
-{
-	int exit;
-	(void)state;
-	fixture_start(&fx, NONE);
-	fixture_connect(&fx);
-	for (unsigned i = 0; i < 2500; i++) {
-		char name[64];
-		(void)snprintf(name, sizeof name, "a-pod-whose-name-is-not-that-short-%u", i);
-		assert_int_equal(fixture_create(&fx, name, 0, NULL, 0), 0);
-	}
-	const struct question req = {.method = "Containers"};
-	json_t *doc = fixture_ask(&fx, &req, &exit);
-	assert_int_equal(json_array_size(doc), 2500);
-	char *text = json_dumps(doc, JSON_COMPACT);
-	assert_true(strlen(text) > CTL_PIECE_MAX);
-	free(text);
-	json_decref(doc);
-}
-
-static void many_clients(struct asking *a)
-{
-	int fds[CTL_CLIENTS_MAX + 1];
-	char byte;
-	for (unsigned i = 0; i <= CTL_CLIENTS_MAX; i++)
-		fds[i] = wire_connect_unix(a->f->socket, &a->err);
-	struct pollfd p = {.fd = fds[CTL_CLIENTS_MAX], .events = POLLIN};
-	(void)poll(&p, 1, 10000);
-	a->result = recv(p.fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -EPROTO;
-	/* Those before are still there. */
-	if (recv(fds[0], &byte, 1, MSG_DONTWAIT) != -1)
-		a->result = -ECONNRESET;
-	for (unsigned i = 0; i <= CTL_CLIENTS_MAX; i++)
-		(void)close(fds[i]);
-}
-
-static void test_clients_are_bounded(void **state)
-{
-	struct asking a = {.f = &fx, .fn = many_clients};
-	(void)state;
-	fixture_start(&fx, NONE);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(fx.socket, 0666), 0);
+	assert_int_equal(chmod(fx.run, 0755), 0);
+	assert_int_equal(chmod(fx.dir, 0755), 0);
 	fixture_run(&a);
 	assert_int_equal(a.result, 0);
-	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
 }
 
-static void wait_too_much(struct asking *a)
+static void stop_all(void *arg)
 {
-	Control__Request m = CONTROL__REQUEST__INIT;
-	struct link *l;
-	m.after = 1000;
-	m.wait_ms = 5000;
-	a->result = send_at_once(a->f, "Events", &m, CTL_JOBS_MAX + 1, &l, &a->err);
-	if (a->result)
-		return;
-	if (count_answers(l, 1, "too many are waiting") != 1)
-		a->result = -EPROTO;
-	link_close(l);
+	struct fixture *f = arg;
+	f->ctl = ctl_free(f->ctl);
 }
 
-static void test_waits_are_bounded(void **state)
+static void test_end_with_waiting(void **state)
 {
-	struct asking a = {.f = &fx, .fn = wait_too_much};
+	struct asking a = {
+		.f = &fx, .req = {.method = "Events", .wait_ms = 20000}, .err = ERR_INIT};
 	(void)state;
 	fixture_start(&fx, NONE);
-	/* So that `after` is neither behind nor ahead of it. */
-	while (pipeline_last_event(fx.pipeline) < 1000)
-		pipeline_event(fx.pipeline, EV_MACHINE, "x");
+	a.req.after = pipeline_last_event(fx.pipeline);
+	struct loop_timer *t = loop_timer_new(fx.loop, stop_all, &fx);
+	(void)loop_timer_arm(t, 50);
+	fixture_run(&a);
+	assert_int_equal(a.result, -EREMOTEIO);
+	assert_string_equal(a.err.text, "nri-rpd is stopping");
+	loop_timer_free(t);
+}
+
+static void stop_loop(void *arg)
+{
+	loop_stop(((struct fixture *)arg)->loop);
+}
+
+static struct loop_timer *polling;
+
+/* The trial is a child: as soon as it is there. */
+static void stop_within_trial(void *arg)
+{
+	siginfo_t info;
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		stop_all(arg);
+	else
+		(void)loop_timer_arm(polling, 1);
+}
+
+/* The trial's end comes when the control socket is gone. */
+static void test_end_with_reload(void **state)
+{
+	struct asking a = {.f = &fx, .req = {.method = "Reload"}, .err = ERR_INIT};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_write(fx.config, STATIC);
+	polling = loop_timer_new(fx.loop, stop_within_trial, &fx);
+	(void)loop_timer_arm(polling, 1);
+	fixture_run(&a);
+	loop_timer_free(polling);
+	/* As the clock has it; nearly always it is refused. */
+	if (a.result) {
+		assert_int_equal(a.result, -EREMOTEIO);
+		assert_string_equal(a.err.text, "nri-rpd is stopping");
+	}
+	answer_fini(&a.answer);
+	struct loop_timer *t = loop_timer_new(fx.loop, stop_loop, &fx);
+	(void)loop_timer_arm(t, 1500);
+	assert_int_equal(loop_run(fx.loop), 0);
+	loop_timer_free(t);
+	assert_string_equal(conf_core(pipeline_conf(fx.pipeline))->policy, "static");
+}
+
+/* A client that does not wait for its answer. */
+static void ask_and_go(struct asking *a)
+{
+	const Control__Request m = CONTROL__REQUEST__INIT;
+	uint8_t message[256];
+	for (unsigned i = 0; i < 2; i++) {
+		struct ttrpc_out out = {.service = CTL_SERVICE,
+					.method = i ? "Reload" : "Events",
+					.payload = &m.base};
+		size_t n = ttrpc_request_size(&out);
+		const struct ttrpc_header h = {(uint32_t)n, 1, TTRPC_REQUEST, 0};
+		int fd = wire_connect_unix(a->f->socket, &a->err);
+		ttrpc_header_encode(message, &h);
+		ttrpc_request_encode(&out, message + TTRPC_HEADER_SIZE);
+		if (write(fd, message, n + TTRPC_HEADER_SIZE) < 0)
+			a->result = -errno;
+		(void)usleep(5000);
+		(void)close(fd);
+	}
+}
+
+static void test_clients_that_go(void **state)
+{
+	struct asking a = {.f = &fx, .fn = ask_and_go};
+	(void)state;
+	fixture_start(&fx, NONE);
+	fixture_write(fx.config, STATIC);
 	fixture_run(&a);
 	assert_int_equal(a.result, 0);
-	json_decref(fixture_get(&fx, "Version", NULL, CTL_OK));
+	/* Behind the reload. */
+	fixture_write(fx.config, NONE);
+	json_decref(fixture_get(&fx, "Reload", NULL, CTL_OK));
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -257,9 +209,12 @@ static void test_waits_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_plans_are_bounded), TEST(test_wrong_calls),
-		TEST(test_long_document),     TEST(test_clients_are_bounded),
-		TEST(test_waits_are_bounded),
+		TEST(test_set_socket),
+		TEST(test_second_daemon),
+		TEST(test_others_are_turned_away),
+		TEST(test_end_with_waiting),
+		TEST(test_end_with_reload),
+		TEST(test_clients_that_go),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
