@@ -110,10 +110,12 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	e = old ? place_again(inst, &r, old, &g) : place(inst, &r, &g);
 	if (e)
 		inst->counters.refused++;
-	else
-		e = stage_result(inst, txn, &r, g);
-	if (!e && old)
+	else if (old)
 		e = sync_retry(inst, txn);
+	/* What others got now may be a part of what it shares, or it was one of those that were tried again. */
+	g = e ? NULL : ledger_find(inst, info->ctr);
+	if (g)
+		e = stage_result(inst, txn, &r, g);
 	request_fini(&r);
 	return e ? e : stage_others(inst, txn, info->ctr);
 }
