@@ -161,7 +161,8 @@ static int missing_one(struct check *c, uint32_t withheld, const char *name, str
 		return bad;
 	s.withheld = withheld;
 	bad = live(c, &s, &lives, err);
-	bad = bad ? bad : shim_check(&s, err);
+	/* what broke a rule explains what came of it */
+	bad = s.broken[0] ? shim_check(&s, err) : bad;
 	if (bad)
 		return err_prefix(err, "on a host without %s: ", name);
 	if (!lives)
@@ -183,7 +184,7 @@ static int lives_well(struct check *c, struct shim *s, struct err *err)
 {
 	bool lives = false;
 	int bad = live(c, s, &lives, err);
-	bad = bad ? bad : shim_check(s, err);
+	bad = s->broken[0] ? shim_check(s, err) : bad;
 	if (!bad && !lives)
 		return err->code;
 	return bad;

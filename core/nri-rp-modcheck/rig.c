@@ -541,7 +541,8 @@ int rig_commit(struct rig *r, struct conf *conf, struct err *err)
 
 int rig_configure(struct rig *r, struct err *err)
 {
-	int bad = rig_commit(r, r->check->conf, err);
+	int bad = r->conf ? 0 : config_load(r->check, &r->conf, err);
+	bad = bad ? bad : rig_commit(r, r->conf, err);
 	return bad ? bad : rig_sync(r, err);
 }
 

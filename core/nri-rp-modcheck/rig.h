@@ -18,7 +18,7 @@ struct rig {
 	struct host_env env;
 	struct fs_root root;
 	struct instance *instance;
-	struct conf *conf; /* in force; NULL: the check's */
+	struct conf *conf; /* in force; NULL: none yet, or the check's */
 	struct txn *txn;
 	struct buf *log; /* NULL: nothing is written down */
 	bool open;

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rp-modcheck: in-tree modules pass, modules with one thing wrong fail in the case that is about it."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
+PROGRAM = BUILD / 'bin' / 'nri-rp-modcheck'
+INSTRUMENTED = 'fsanitize' in (BUILD / 'flags').read_text() or '--coverage' in (BUILD / 'flags').read_text()
+# One machine and one seed of each random case.
+BRIEF = r'^(static|abi|lifecycle|faults|controller)/|report/(metrics|state)|two-sockets( seed 1)?$|explain'
+
+# What is wrong, and the case that has to say so, in what words.
+CONDUCT = {
+    1: ('lifecycle/create-destroy', 'bytes are left each time'),
+    2: ('lifecycle/create-destroy', '1000 file descriptors are left'),
+    3: ('lifecycle/orders', 'written to standard output or error: placed'),
+    4: ('placement/determinism two-sockets seed 1', 'decided otherwise the second time'),
+    5: ('lifecycle/release-unplaced', 'release() must not fail: it is mine'),
+    6: ('placement/restart two-sockets seed 1', 'changes what was right'),
+    7: ('faults/enomem', 'call 1 of the host, get_ctr(), fails with Cannot allocate memory'),
+    8: ('abi/longer-structs', 'crashed (SIGSEGV) in create'),
+    9: ('abi/missing-services', 'crashed (SIGSEGV) in allocate'),
+    10: ('static/symbols', 'pthread_create, which starts a thread'),
+    11: ('abi/rules', '.size has to be set'),
+    12: ('placement/dry-run two-sockets seed 1', 'tried and dropped have changed later ones'),
+    13: ('faults/annotations', 'crashed (SIGABRT) in allocate'),
+    14: ('abi/services', 'service("nri-rp.policy/99") gives something'),
+    15: ('placement/invariants two-sockets seed 1', 'I1: container'),
+    16: ('placement/explain large', 'nothing was noted about why'),
+    17: ('placement/returns two-sockets seed 1', 'given something else than by a fresh instance'),
+    18: ('lifecycle/orders', 'none of the RP_E codes'),
+    19: ('lifecycle/prepare-abort', 'bytes are left each time'),
+}
+
+
+def module(name):
+    in_tree = BUILD / 'modules' / (name + '.so')
+    return in_tree if in_tree.exists() else BUILD / 'test' / 'modules' / (name + '.so')
+
+
+def run(*args, timeout=300):
+    return subprocess.run([str(PROGRAM), *map(str, args)], capture_output=True, text=True, timeout=timeout)
+
+
+def cases(path, *args):
+    done = run('--json', *args, path)
+    assert done.stderr == ''
+    doc = json.loads(done.stdout)
+    found = {c['name']: c for c in doc['cases']}
+    assert len(found) == len(doc['cases'])
+    for verdict in ('passed', 'failed', 'skipped'):
+        assert doc[verdict] == sum(c['result'] == verdict for c in found.values())
+    assert done.returncode == (1 if doc['failed'] else 0)
+    return found
+
+
+def failed(found):
+    return {n: c['reason'] for n, c in found.items() if c['result'] == 'failed'}
+
+
+@pytest.mark.parametrize('name', ['none', 'static', 'template', 'topology-aware', 'good', 'conduct-0'])
+def test_sound_modules_pass(name):
+    found = cases(module(name), '--cases', BRIEF)
+    assert failed(found) == {}
+    assert sum(c['result'] == 'passed' for c in found.values()) > 25
+
+
+@pytest.mark.parametrize('name', ['memory', 'blkio'])
+def test_controllers_pass(name):
+    found = cases(module(name), '--cases', BRIEF)
+    assert failed(found) == {}
+    assert found['controller/faults']['result'] == 'passed'
+    assert not any(n.startswith('placement') for n in found)
+
+
+@pytest.mark.parametrize('n', sorted(CONDUCT))
+def test_bad_conduct_is_noticed(n):
+    case, text = CONDUCT[n]
+    if INSTRUMENTED and case in ('static/symbols', 'lifecycle/create-destroy', 'lifecycle/prepare-abort'):
+        pytest.skip('not looked at in instrumented builds')
+    found = cases(module('conduct-%d' % n), '--cases', '^%s$' % case)
+    assert text in failed(found)[case]
+
+
+@pytest.mark.parametrize('name,case,text', [
+    ('constructor', 'static/constructors', 'before the host could check'),
+    ('garbage', 'static/note', 'not an ELF file'),
+    ('no-symbol', 'static/exports', 'rp_module_1'),
+    ('wrong-major', 'static/note', 'ABI'),
+    ('misnamed', 'static/note', 'misnamed.so, its note says other'),
+    ('newer', 'static/load', 'needs'),
+    ('undefined', 'static/load', 'no_such_function'),
+    ('struct-3', 'static/load', 'kinds'),
+    ('struct-7', 'static/load', 'create'),
+    ('schema-1', 'static/load', ''),
+    ('crash', 'lifecycle/orders', 'module "crash" crashed (SIGSEGV) in allocate of "default/pod-c0/c0"'),
+    ('overlap', 'placement/invariants small seed 1', 'which belongs to container'),
+])
+def test_bad_modules_fail_where_expected(name, case, text):
+    if INSTRUMENTED and case == 'static/constructors':
+        pytest.skip('not looked at in instrumented builds')
+    found = cases(module(name), '--cases', '^(static/.*|%s)$' % case)
+    assert text in failed(found)[case]
+
+
+def test_a_hang_ends():
+    found = cases(module('hang'), '--cases', '^lifecycle/release-twice$')
+    assert 'did not come to an end within 10000 ms in allocate' in failed(found)['lifecycle/release-twice']
+
+
+def test_nothing_runs_behind_a_module_that_does_not_load():
+    found = cases(module('undefined'))
+    assert set(failed(found)) == {'static/load'}
+    assert found['lifecycle/orders'] == {'name': 'lifecycle/orders', 'result': 'skipped', 'reason': 'static/load failed',
+                                         'took_us': 0}
+
+
+def test_tap():
+    done = run('--cases', '^(static|lifecycle/o)', module('static'))
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert lines[0] == 'TAP version 13'
+    results = [line for line in lines if re.match(r'(not )?ok ', line)]
+    assert lines[1] == '1..%d' % len(results)
+    assert [int(re.match(r'ok (\d+) - \w+/', line).group(1)) for line in results] == list(range(1, len(results) + 1))
+    assert all(line.startswith('#') for line in lines[2:] if line not in results)
+
+
+def test_reproduce_shows_the_same_requests():
+    args = ['--reproduce', 7, '--cases', 'invariants small', module('static')]
+    first, second = run(*args), run(*args)
+    assert first.stdout == second.stdout
+    assert 'placement/invariants small seed 7' in first.stdout
+    assert first.stdout.count('# create default/c') > 500
+    other = run('--reproduce', 8, *args[2:])
+    assert other.stdout != first.stdout
+
+
+def test_recorded_machines(tmp_path):
+    cpus = tmp_path / 'machines/mine/sys/devices/system/cpu'
+    for cpu in range(3):
+        topology = cpus / ('cpu%d' % cpu) / 'topology'
+        topology.mkdir(parents=True)
+        for name, text in [('physical_package_id', '0'), ('core_id', str(cpu)), ('core_cpus_list', str(cpu))]:
+            (topology / name).write_text(text + '\n')
+    for name in ('online', 'present', 'possible'):
+        (cpus / name).write_text('0-2\n')
+    (tmp_path / 'machines/no-machine').mkdir()
+    found = cases(module('static'), '--machines', tmp_path / 'machines', '--cases', 'placement/(invariants|restart)')
+    assert failed(found) == {}
+    assert {n.split()[1] for n in found if n.startswith('placement')} == {'mine'}
+    assert (cpus / 'online').read_text() == '0-2\n'
+    done = run('--machines', tmp_path / 'machines/no-machine', module('static'))
+    assert done.returncode == 1 and 'no folder with' in done.stderr
+
+
+def test_configuration(tmp_path):
+    section, whole, bad = tmp_path / 'section', tmp_path / 'whole', tmp_path / 'bad'
+    section.write_text('# all of them\nreservedResources:\n  cpu: 2\n')
+    whole.write_text('policy: static\nstatic:\n  reservedResources: {cpu: 3}\n')
+    bad.write_text('reservedResources: {cpu: 1}\nreservedResource: {}\n')
+    for path in (section, whole):
+        assert failed(cases(module('static'), '--config', path, '--cases', 'abi/|small seed 1')) == {}
+    found = cases(module('static'), '--config', bad, '--cases', 'lifecycle/orders')
+    assert re.search(r'bad:4:\d+: .*reservedResource', failed(found)['abi/config'])
+    assert found['lifecycle/orders']['reason'] == 'abi/config failed'
+    found = cases(module('static'), '--config', tmp_path / 'none', '--cases', 'lifecycle/orders')
+    assert 'No such file' in failed(found)['abi/config']
+
+
+@pytest.mark.parametrize('args', [[], ['--no-such-option', 'x.so'], ['/no/such/module.so'], [__file__], ['a.so', 'b.so'],
+                                  ['--cases', '(', 'x.so'], ['--seed', 'many', 'x.so']])
+def test_wrong_usage(args):
+    done = run(*args)
+    assert done.returncode == 2
+    assert done.stderr.startswith('nri-rp-modcheck: ') and done.stdout == ''
+
+
+def test_help_list_version():
+    listed = run('--list')
+    assert listed.returncode == 0
+    names = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert len(names) == len(set(names)) > 35
+    assert {n.split('/')[0] for n in names} == {'static', 'abi', 'lifecycle', 'placement', 'faults', 'report', 'controller'}
+    page = (TOP / 'man/nri-rp-modcheck.1').read_text()
+    assert [n for n in names if n not in page] == []
+    help_text = run('--help').stdout
+    for option in re.findall(r'--[a-z-]+', help_text):
+        assert option[2:].replace('-', r'\-') in page or option[2:] in page
+    assert run('--version').stdout.startswith('nri-rp-modcheck ')
+
+
+def test_leaves_nothing_behind(tmp_path):
+    env = dict(os.environ, TMPDIR=str(tmp_path))
+    done = subprocess.run([str(PROGRAM), '--cases', 'small seed 1', str(module('crash'))], capture_output=True, text=True, env=env,
+                          timeout=300)
+    assert done.returncode == 1
+    assert list(tmp_path.iterdir()) == []
