@@ -777,16 +777,17 @@ static void test_late_answer(void **state)
 	struct objects o;
 	describe(&o, "a", "cpus 0-3");
 	pipeline_runtime(r->w->p)->request_timeout_ms = 1;
-	Nri__PodSandbox *pods[2000];
-	Nri__Container *ctrs[2000];
-	for (unsigned i = 0; i < 2000; i++) {
+	enum { MANY = 40000 }; /* nobody takes these in a millisecond */
+	static Nri__PodSandbox *pods[MANY];
+	static Nri__Container *ctrs[MANY];
+	for (unsigned i = 0; i < MANY; i++) {
 		pods[i] = &o.pod;
 		ctrs[i] = &o.ctr;
 	}
 	Nri__SynchronizeRequest m = NRI__SYNCHRONIZE_REQUEST__INIT;
 	m.pods = pods;
 	m.containers = ctrs;
-	m.n_pods = m.n_containers = 2000;
+	m.n_pods = m.n_containers = MANY;
 	struct answer ans = call(r, "Synchronize", &m.base);
 	buf_fini(&ans.payload);
 	world_until(r->w, connected_again, r);
