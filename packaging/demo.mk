@@ -8,7 +8,7 @@ demo: ## install what is missing, build, and play a story on a simulated node
 	@mkdir -p $(O)
 	@echo '== 1/3 packages that building needs'
 	$(Q)$(MAKE) --no-print-directory O=$(O) deps
-	@echo '== 2/3 building into $(O)'
+	@echo '== 2/3 building into $(O), which takes half a minute (what it does: $(O)/demo.log)'
 	$(Q)$(MAKE) --no-print-directory O=$(O) -j$$(nproc) programs modules > $(O)/demo.log 2>&1 || { tail -30 $(O)/demo.log; exit 1; }
 	@echo '== 3/3 a real nri-rpd on a simulated node'
 	$(Q)$(O)/bin/nri-rp-sim play -v $(wildcard conf/demo/*.yaml)

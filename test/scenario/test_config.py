@@ -54,6 +54,23 @@ def test_switch_back_and_forth(make_node):
     assert node.status()['needless'] == 0
 
 
+@pytest.mark.parametrize('other', ['topology-aware', 'balloons'])
+def test_switch_to_another_real_policy(make_node, other):
+    node = make_node(STATIC)
+    three_pods(node)
+    before = node.places()
+    node.config({'policy': other, other: {'reservedResources': {'cpu': '750m'}}})
+    node.create('d', ctr('d0', '1', '64Mi'))
+    node.settle()
+    there = node.places()
+    node.restart()
+    assert node.places() == there, 'and a restart moves nobody'
+    node.delete('d')
+    node.config(STATIC)
+    node.expect('count(cpus(a0)) == 2', 'count(cpus(b0)) == 4', 'disjoint(a0, b0, s0)')
+    assert set(before) == set(node.places())
+
+
 def test_switch_and_create_at_once(make_node):
     """Requests that come right behind a reload find the new policy."""
     node = make_node(NONE)

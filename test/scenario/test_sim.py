@@ -102,6 +102,13 @@ def test_play(options):
         assert '[aa]' in out and 'nobody has moved' in out and 'nobody is left but the old one' in out
 
 
+@pytest.mark.skipif(not (BUILD / 'modules/topology-aware.so').exists(), reason='the story ends with topology-aware')
+def test_demo():
+    out = sim('play', '-v', HERE.parents[1] / 'conf/demo/story.yaml')
+    assert out.endswith('1 passed, 0 failed\n')
+    assert 'exclusive CPUs' in out and 'healthy' in out
+
+
 def test_play_json(scenario):
     path = scenario('steps:\n- create: {pod: a, containers: [{name: c}]}\n- expect: count(cpus(c)) == 3\n')
     results = json.loads(sim('play', '--json', '--settle', '50ms', path, code=1))
