@@ -268,7 +268,7 @@ static void record_store(struct buf *ret)
 	struct store_params params;
 	struct store_opening opening;
 	struct store_counts counts;
-	struct store *s;
+	struct store *s = NULL;
 	struct err err = ERR_INIT;
 	struct fs_root root;
 	char *data;
@@ -318,7 +318,7 @@ static void try_store(const struct buf *recorded)
 	struct store_params params;
 	struct store_opening opening;
 	struct store_counts counts = {0};
-	struct store *s;
+	struct store *s = NULL;
 	struct err err = ERR_INIT;
 	struct buf bytes = BUF_INIT;
 	char path[128];
