@@ -16,7 +16,8 @@ static int refuse(struct err *err, int code, const struct conf_errors *errs)
 		return err_errno(err, code, "it cannot be read");
 	const struct conf_problem *p = &errs->items[0];
 	const char *text = strstr(p->text, ": ");
-	return err_set(err, code, "line %u, column %u: %s", p->line, p->column, text ? text + 2 : p->text);
+	return err_set(err, code, "line %u, column %u: %s", p->line, p->column,
+		       text ? text + 2 : p->text);
 }
 
 static int parse(struct fragment *f, const struct conf_source *source, rp_cfg *ret_root,
@@ -50,7 +51,8 @@ int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, st
 	struct fragment *f = calloc(1, sizeof *f);
 	if (f)
 		f->arena = arena_new(FRAGMENT_BLOCK, FRAGMENT_MEMORY_MAX);
-	int r = f && f->arena ? parse(f, &source, ret_root, err) : err_errno(err, -ENOMEM, "it cannot be read");
+	int r = f && f->arena ? parse(f, &source, ret_root, err)
+			      : err_errno(err, -ENOMEM, "it cannot be read");
 	if (r) {
 		fragment_free(f);
 		return r;
