@@ -398,6 +398,75 @@ static void wrong_calls(void **state)
 	end(&p);
 }
 
+/* ---- claims ------------------------------------------------------------------------------------------------------- */
+
+/* Each field of two updates of one container, claimed by both. */
+static void fields_claimed_twice(void **state)
+{
+	struct sim *s = sim_made("{}");
+	Nri__OptionalUInt64 number = NRI__OPTIONAL_UINT64__INIT;
+	Nri__OptionalInt64 quota = NRI__OPTIONAL_INT64__INIT;
+	Nri__LinuxMemory limit = NRI__LINUX_MEMORY__INIT;
+	static const char *const fields[] = {"CPUs of",	     "memory nodes of", "CPU shares of",
+					     "CPU quota of", "CPU period of",	"memory limit of"};
+	(void)state;
+	limit.limit = &quota;
+	for (unsigned i = 0; i < sizeof fields / sizeof *fields; i++) {
+		struct update x, y;
+		struct err err = ERR_INIT;
+		const char *cpus = i == 0 ? "1" : "", *mems = i == 1 ? "1" : "";
+		Nri__ContainerUpdate *list[] = {make_update(&x, "c", cpus, mems),
+						make_update(&y, "c", cpus, mems)};
+		x.c.shares = y.c.shares = i == 2 ? &number : NULL;
+		x.c.quota = y.c.quota = i == 3 ? &quota : NULL;
+		x.c.period = y.c.period = i == 4 ? &number : NULL;
+		x.r.memory = y.r.memory = i == 5 ? &limit : NULL;
+		assert_int_equal(check_claims(s, list, 2, &err), -EINVAL);
+		assert_true(sim_has_problem(s, fields[i]));
+		y.u.container_id = writable("d");
+		assert_int_equal(check_claims(s, list, 2, &err), 0);
+		assert_int_equal(json_array_size(s->problems), 0);
+	}
+	struct update x, y;
+	Nri__ContainerUpdate *apart[] = {make_update(&x, "c", "1", ""),
+					 make_update(&y, "c", "", "1")};
+	assert_int_equal(check_claims(s, apart, 2, NULL), 0);
+	assert_true(sim_has_problem(s, "two updates of container c"));
+	sim_free(s);
+}
+
+static void keys_claimed_twice(void **state)
+{
+	struct sim *s = sim_made("{}");
+	struct err err = ERR_INIT;
+	Nri__LinuxDevice device[2] = {NRI__LINUX_DEVICE__INIT, NRI__LINUX_DEVICE__INIT};
+	Nri__LinuxDevice *devices[] = {&device[0], &device[1]};
+	Nri__HugepageLimit page[2] = {NRI__HUGEPAGE_LIMIT__INIT, NRI__HUGEPAGE_LIMIT__INIT};
+	Nri__HugepageLimit *pages[] = {&page[0], &page[1]};
+	Nri__LinuxResources r = NRI__LINUX_RESOURCES__INIT;
+	Nri__LinuxContainerAdjustment l = NRI__LINUX_CONTAINER_ADJUSTMENT__INIT;
+	Nri__ContainerAdjustment a = NRI__CONTAINER_ADJUSTMENT__INIT;
+	(void)state;
+	a.lnx = &l;
+	assert_int_equal(check_adjustment(s, &a, &err), 0);
+	l.resources = &r;
+	r.hugepage_limits = pages;
+	r.n_hugepage_limits = 2;
+	page[0].page_size = page[1].page_size = writable("2MB");
+	assert_int_equal(check_adjustment(s, &a, &err), -EINVAL);
+	assert_true(sim_has_problem(s, "hugepage limit \"2MB\""));
+	page[1].page_size = writable("1GB");
+	assert_int_equal(check_adjustment(s, &a, &err), 0);
+	l.devices = devices;
+	l.n_devices = 2;
+	device[0].path = device[1].path = writable("/dev/x");
+	assert_int_equal(check_adjustment(s, &a, &err), -EINVAL);
+	assert_true(sim_has_problem(s, "device \"/dev/x\""));
+	device[1].path = writable("-/dev/x"); /* removed and set anew */
+	assert_int_equal(check_adjustment(s, &a, &err), 0);
+	sim_free(s);
+}
+
 /* ---- creations ---------------------------------------------------------------------------------------------------- */
 
 static const char create_c[] =
@@ -866,6 +935,8 @@ int main(void)
 		cmocka_unit_test(late_synchronisation),
 		cmocka_unit_test(split_synchronisation),
 		cmocka_unit_test(wrong_calls),
+		cmocka_unit_test(fields_claimed_twice),
+		cmocka_unit_test(keys_claimed_twice),
 		cmocka_unit_test(refused_creations),
 		cmocka_unit_test(errors_are_refusals),
 		cmocka_unit_test(refused_pod),
