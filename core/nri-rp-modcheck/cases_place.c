@@ -220,10 +220,9 @@ static int timing(struct check *c, struct err *err)
 	bad = bad ? bad : sample(&r, &churn, ns, err);
 	if (bad)
 		return bad;
-	uint64_t p99 = ns[TIME_SAMPLES * 99 / 100];
+	uint64_t p50 = ns[TIME_SAMPLES / 2], p99 = ns[TIME_SAMPLES * 99 / 100];
 	check_note(c, "allocate at %u containers: p50 %.1f us, p99 %.1f us (mark: %.1f us)",
-		   TIME_CTRS, (double)ns[TIME_SAMPLES / 2] / 1e3, (double)p99 / 1e3,
-		   TIME_P99_NS / 1e3);
+		   TIME_CTRS, (double)p50 / 1e3, (double)p99 / 1e3, TIME_P99_NS / 1e3);
 	if (c->o->strict_time && p99 > TIME_P99_NS)
 		return err_set(err, -ETIME, "allocate takes %.1f us (p99)", (double)p99 / 1e3);
 	return 0;

@@ -23,7 +23,7 @@ static int facts_of(struct check *c, struct note_facts *ret, struct err *err)
 
 static int note(struct check *c, struct err *err)
 {
-	struct note_facts f;
+	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
 	r = r ? r : note_check(&f, c->o->path, loader_default_flags(), err);
 	if (r)
@@ -38,7 +38,7 @@ static int note(struct check *c, struct err *err)
 
 static int exports(struct check *c, struct err *err)
 {
-	struct note_facts f;
+	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
 	if (r)
 		return r;
@@ -55,7 +55,7 @@ static int exports(struct check *c, struct err *err)
 
 static int memory(struct check *c, struct err *err)
 {
-	struct note_facts f;
+	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
 	if (r)
 		return r;
@@ -68,7 +68,7 @@ static int memory(struct check *c, struct err *err)
 
 static int constructors(struct check *c, struct err *err)
 {
-	struct note_facts f;
+	struct note_facts f = {.n_exports = 0};
 	int r = facts_of(c, &f, err);
 	if (r)
 		return r;

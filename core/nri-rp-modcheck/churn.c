@@ -22,7 +22,7 @@ static uint64_t next(struct churn *c)
 
 uint64_t churn_random(struct churn *c, uint64_t below)
 {
-	return next(c) % below;
+	return below ? next(c) % below : 0;
 }
 
 void churn_init(struct churn *c, struct rig *r, uint64_t seed)

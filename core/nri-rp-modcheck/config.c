@@ -174,7 +174,7 @@ static int put_file(const struct check *c, const char *more, struct buf *out, st
 {
 	_free_ char *text = NULL;
 	int r = read_text(c->o->config, &text, err);
-	if (r)
+	if (r || !text)
 		return r;
 	if (is_whole(c, text)) {
 		buf_reset(out);

@@ -436,7 +436,7 @@ static int cmp_cpus(const void *a, const void *b)
 
 struct machine *machines_middle(struct machines *m)
 {
-	struct machine *sorted[CHECK_MACHINES_MAX];
+	struct machine *sorted[CHECK_MACHINES_MAX] = {NULL};
 	for (unsigned i = 0; i < m->n; i++)
 		sorted[i] = &m->items[i];
 	qsort(sorted, m->n, sizeof *sorted, cmp_cpus);

@@ -141,7 +141,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 		    struct machine *machine, uint64_t seed)
 {
 	struct err err = ERR_INIT;
-	struct trial_result res;
+	struct trial_result res = {.code = 0};
 	int r = machine ? machine_make(machine, &err) : 0;
 	_close_ int written = memfd_create("written", MFD_CLOEXEC);
 	struct job job = {run,

@@ -87,7 +87,7 @@ static int check_cpus(struct rig *r, const struct ctr *ctr, struct err *err)
 /* Pair by pair, so that nothing is believed of the counts that the cache keeps. */
 static int check_exclusive(struct rig *r, const struct ctr *ctr, struct err *err)
 {
-	const struct ctr *other;
+	const struct ctr *other = NULL;
 	if (!ctr->cur.exclusive)
 		return 0;
 	DL_FOREACH (cache_ctrs(r->env.cache), other) {
@@ -105,7 +105,7 @@ static int check_exclusive(struct rig *r, const struct ctr *ctr, struct err *err
 
 int rig_check(struct rig *r, struct err *err)
 {
-	const struct ctr *ctr;
+	const struct ctr *ctr = NULL;
 	DL_FOREACH (cache_ctrs(r->env.cache), ctr) {
 		if (!ctr_live(ctr->cur.state))
 			continue;
@@ -150,7 +150,7 @@ static void describe(const struct ctr *ctr, struct buf *out)
 
 void rig_describe(struct rig *r, struct buf *out)
 {
-	const struct ctr *ctr;
+	const struct ctr *ctr = NULL;
 	DL_FOREACH (cache_ctrs(r->env.cache), ctr) {
 		if (ctr_live(ctr->cur.state))
 			describe(ctr, out);

@@ -98,7 +98,7 @@ static const void *service(void *ctx, const char *id)
 	struct shim *s = shim_enter(ctx, "service");
 	for (unsigned i = 0; i < SHIM_SERVICES; i++)
 		if (str_eq(shim_services[i], id))
-			return s->withheld & 1u << i ? NULL : s->services[i];
+			return (s->withheld & 1u << i) ? NULL : s->services[i];
 	return NULL;
 }
 
