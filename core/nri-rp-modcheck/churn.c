@@ -169,8 +169,7 @@ static int op_hotplug(struct churn *c, struct err *err)
 	return rig_set_online(c->rig, rp_ids_of(&c->online), err);
 }
 
-/* Whoever could not be placed well may be placed anew at such an occasion. */
-static bool all_well(struct churn *c)
+bool churn_all_well(const struct churn *c)
 {
 	for (unsigned i = 0; i < c->n_live; i++)
 		if (c->live[i]->cur.degraded)
@@ -184,7 +183,7 @@ static int op_still(struct churn *c, int (*fn)(struct rig *r, struct err *err), 
 {
 	_cleanup_(buf_fini) struct buf before = BUF_INIT, after = BUF_INIT;
 	char where[700];
-	bool well = all_well(c);
+	bool well = churn_all_well(c);
 	rig_log(c->rig, "%s", what);
 	rig_describe(c->rig, &before);
 	int r = fn(c->rig, err);

@@ -26,6 +26,8 @@ uint64_t churn_random(struct churn *c, uint64_t below);
 /* What the next container is to be like. */
 void churn_wish(struct churn *c, struct wish *ret);
 int churn_run(struct churn *c, unsigned requests, struct err *err);
+/* Nobody is degraded: whoever is may be placed anew at any occasion, and others then move. */
+bool churn_all_well(const struct churn *c);
 /* All CPUs online, all containers gone. */
 int churn_empty(struct churn *c, struct err *err);
 /* Fixed requests, placed and removed again; what each was given is written to out. */
