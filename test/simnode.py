@@ -184,8 +184,9 @@ class Node:
     def reload(self, how=None):
         return self.run('reload', how)
 
-    def log(self, regex):
-        return self.run('log', regex)
+    def log(self, regex, within='5s'):
+        """A line of the log, which may take a while to come."""
+        return self.run('log', {'regex': regex, 'within': within})
 
     def read_log(self):
         return pathlib.Path(self.paths['log']).read_text(errors='replace')
@@ -269,6 +270,16 @@ class Node:
 
     def mems(self, name):
         return cpuset(self.container(name)['mems'])
+
+    def cgroup(self, name):
+        """Where the container's cgroup would be below the machine's tree; this runtime makes none."""
+        path = self.container(name)['cgroupsPath']
+        if ':' not in path:
+            return pathlib.Path(self.paths['root'] + '/sys/fs/cgroup' + path)
+        unit, prefix, ident = path.split(':')
+        parts = unit.removesuffix('.slice').split('-')
+        slices = ['-'.join(parts[:i + 1]) + '.slice' for i in range(len(parts))]
+        return pathlib.Path(self.paths['root'], 'sys/fs/cgroup', *slices, '%s-%s.scope' % (prefix, ident))
 
     def places(self):
         """Where everybody who has not exited is: {name: (cpus, mems)}."""

@@ -313,12 +313,21 @@ int step_control(struct sim *s, const json_t *args, json_t *result, struct err *
 	return 0;
 }
 
-/* A line that the log has, or gets in a moment. */
+/* A line that the log has, or gets in a moment: REGEX, or {regex, within: TIME}. */
 int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	const char *regex = json_string_value(args);
+	int64_t within = (int64_t)s->options.settle_ms;
+	int r = 0;
 	(void)result;
-	if (!regex)
-		return err_set(err, -EINVAL, "log: expected a regular expression");
-	return daemon_wait_log(s, regex, 0, s->options.settle_ms, err);
+	if (json_is_object(args)) {
+		r = arg_check(args, "regex within", "log", err);
+		if (!r)
+			r = arg_text(args, "regex", NULL, &regex, err);
+		if (!r)
+			r = arg_amount(args, "within", ARG_MS, within, &within, err);
+	}
+	if (!r && !regex)
+		r = err_set(err, -EINVAL, "log: expected a regular expression");
+	return r ? r : daemon_wait_log(s, regex, 0, (uint64_t)within, err);
 }

@@ -155,6 +155,21 @@ def test_failing_updates_are_tried_again(make_node, runtime):
     node.expect('cpus(s0) == online - union(a0, b0)')
 
 
+@pytest.mark.parametrize('cgroups', ['systemd', 'cgroupfs'])
+def test_updates_that_were_lost_are_sent_again(make_node, cgroups):
+    """Runtimes keep to themselves when an update in an answer fails: nri-rpd looks at the cgroup a while later."""
+    node = make_node(STATIC, cgroups=cgroups)
+    node.create('s', ctr('s0', '500m/1'), ctr('s1', '500m/1'))
+    for name, cpus in (('s0', '0-15'), ('s1', '0-1,4-15')):
+        node.cgroup(name).mkdir(parents=True)
+        (node.cgroup(name) / 'cpuset.cpus').write_text(cpus + '\n')
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.updates()
+    node.log('s/s0: has CPUs 0-15 instead of 0-1,4-15', within='10s')
+    node.settle()
+    assert [(u['container'], u['cpus'], u['via']) for u in node.updates()] == [('s/s0', '0-1,4-15', 'unsolicited')]
+
+
 def test_update_of_a_container_that_went_away(make_node):
     node = make_node(NONE)
     pods(node)
