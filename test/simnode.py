@@ -19,6 +19,7 @@ TOP = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
 TEST_MODULES = BUILD / 'test' / 'modules'
 ANSWER_S = 60
+SETTLE = '8s'  # how long an expectation may take to come true on a busy machine
 SANITIZED = b'__asan_init' in (BUILD / 'bin' / 'nri-rpd').read_bytes() if (BUILD / 'bin' / 'nri-rpd').exists() else False
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
 
@@ -53,7 +54,7 @@ def ctr(name, cpu=None, memory=None, **more):
 class Node:
     def __init__(self, config=None, machine='n4c16', existing=(), start=True, module_dirs=(), daemon=None, options=(), **head):
         self.events, self.allowed, self._next_id, self._buffer = [], [], 0, b''
-        command = [str(BUILD / 'bin' / 'nri-rp-sim'), 'serve', *options]
+        command = [str(BUILD / 'bin' / 'nri-rp-sim'), 'serve', '--settle', SETTLE, *options]
         for folder in module_dirs:
             command += ['--module-dir', str(folder)]
         if daemon:

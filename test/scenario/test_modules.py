@@ -39,12 +39,11 @@ def test_crash(with_module):
 
 
 def test_hang(with_module):
-    node = with_module('hang')
+    node = with_module('hang', requestTimeout='30s')
     start = time.monotonic()
     node.create('p', ctr('c', '1', '64Mi'))
-    took = time.monotonic() - start
+    assert time.monotonic() - start < 20, 'it gives up long before this runtime would, and before a real one on a machine that is not busy'
     assert node.exited()['exit'] == 70
-    assert took < 2, 'before the runtime drops the plugin'
     node.start()
 
 

@@ -237,12 +237,12 @@ def test_work_folder_is_kept(tmp_path):
 
 def test_a_stopped_daemon_is_late(make_node):
     """What a frozen plugin looks like to a runtime: late, dropped, and the container is created without it."""
-    node = make_node(STATIC, requestTimeout='300ms')
+    node = make_node(STATIC, requestTimeout='1s')
     node.create('a', ctr('a0', '1', '64Mi'))
     node.signal('STOP')
     node.create('b', ctr('b0', '1', '64Mi'))
     assert not node.container('b0')['pinned']
-    assert 'was not answered within 300 ms' in node.problems()[0]
+    assert 'was not answered within 1000 ms' in node.problems()[0]
     node.signal('CONT')
     node.connected()
     node.expect('count(cpus(b0)) == 1', 'disjoint(a0, b0)')

@@ -349,7 +349,7 @@ static void garbled_configuration(void **state)
 
 static void late_synchronisation(void **state)
 {
-	struct plugin p = node("{\"requestTimeout\": \"100ms\"}");
+	struct plugin p = node("{\"requestTimeout\": \"500ms\"}");
 	(void)state;
 	p.silent = true;
 	start_plugin(&p);
@@ -619,13 +619,13 @@ static void garbled_answers(void **state)
 
 static void late_answer(void **state)
 {
-	struct plugin p = node("{\"requestTimeout\": \"100ms\"}");
+	struct plugin p = node("{\"requestTimeout\": \"500ms\"}");
 	(void)state;
 	p.events = 1 << (NRI__EVENT__CREATE_CONTAINER - 1);
 	start_active(&p);
 	p.silent = true;
 	assert_step(p.s, create_c); /* the runtime goes on without */
-	expect_lost(&p, "CreateContainer was not answered within 100 ms");
+	expect_lost(&p, "CreateContainer was not answered within 500 ms");
 	assert_non_null(model_find_ctr(p.s, "c"));
 	end(&p);
 }
