@@ -131,10 +131,12 @@ class Node:
     def abandon(self):
         if self.sim.poll() is None:
             print(self.tail())
-        self.sim.kill()
-        self.sim.wait()
-        self.sim.stdin.close()
-        self.sim.stdout.close()
+            self.sim.terminate()  # so that it cleans up
+        try:
+            self.sim.communicate(timeout=ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self.sim.kill()
+            self.sim.communicate()
 
     def tail(self, lines=40):
         try:

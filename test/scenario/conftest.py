@@ -21,10 +21,19 @@ def in_memory():
         os.environ['TMPDIR'] = shm
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With a failure come the ends of the logs."""
+    report = (yield).get_result()
+    if report.failed:
+        for node in getattr(item, 'nodes', []):
+            report.sections.append(('nri-rpd', node.tail(60)))
+
+
 @pytest.fixture
-def make_node():
+def make_node(request):
     """Nodes that are closed, and with that checked, when the test has passed."""
-    nodes = []
+    nodes = request.node.nodes = []
 
     def make(*args, **kwargs):
         nodes.append(Node(*args, **kwargs))
