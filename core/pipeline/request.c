@@ -107,17 +107,6 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 	count(p, failed);
 }
 
-void reply_dropped(struct pipeline *p, struct reply *reply)
-{
-	for (uint32_t i = 0; i < reply->n_updates; i++)
-		updates_add(p, reply->updates[i].ctr);
-	if (reply->created)
-		updates_add(p, reply->created);
-	reply->n_updates = 0;
-	reply->created = NULL;
-	reply_sent(p, reply, true);
-}
-
 /* ---- pods ----------------------------------------------------------------------------------------------------------- */
 
 int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err *err)
@@ -131,16 +120,22 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 	return 0;
 }
 
+/* Releases a container when there is no reply for what that changes. */
+static void release_queued(struct pipeline *p, struct ctr *ctr)
+{
+	decide_release(p, ctr);
+	decide_queue(p);
+	decide_hooks(p, NULL);
+	decide_end(p);
+}
+
 /* Releases what a pod's containers still hold; nobody waits for the changes. */
 static void release_pod(struct pipeline *p, struct pod *pod)
 {
 	for (struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
 		if (!ctr_live(ctr->cur.state))
 			continue;
-		decide_release(p, ctr);
-		decide_queue(p);
-		decide_hooks(p, NULL);
-		decide_end(p);
+		release_queued(p, ctr);
 		controllers_post_stop(p, ctr);
 		pipeline_event(p, EV_RELEASED, "%s: its pod ended", ctr->full_name);
 	}
@@ -323,6 +318,24 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	return 0;
 }
 
+void reply_dropped(struct pipeline *p, struct reply *reply)
+{
+	struct ctr *created = reply->created;
+	for (uint32_t i = 0; i < reply->n_updates; i++)
+		updates_add(p, reply->updates[i].ctr);
+	reply->n_updates = 0;
+	reply->created = NULL;
+	reply_sent(p, reply, true);
+	if (!created)
+		return;
+	/* the runtime has refused it, or made it without us: then the next Synchronize tells of it */
+	watchdog_begin(p->watchdog);
+	release_queued(p, created);
+	watchdog_end(p->watchdog);
+	remove_ctr(p, created);
+	persist_later(p);
+}
+
 /* ---- the rest of its life ------------------------------------------------------------------------------------------- */
 
 /* Facts that later requests carry: state, pid, times. */
@@ -367,6 +380,8 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 		return NULL;
 	}
 	if (decide(p, place, &c, &err)) {
+		if (c.replaced)
+			release_queued(p, c.replaced); /* gone, whatever becomes of its successor */
 		log_error("%s: was not known and cannot be placed: %s", c.ctr->full_name, err.text);
 		pipeline_event(p, EV_DEGRADED, "%s: %s", c.ctr->full_name, err.text);
 		return c.ctr;
@@ -487,10 +502,7 @@ void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct
 	if (!ctr)
 		return;
 	if (ctr_live(ctr->cur.state)) {
-		decide_release(p, ctr);
-		decide_queue(p);
-		decide_hooks(p, NULL);
-		decide_end(p);
+		release_queued(p, ctr);
 		controllers_post_stop(p, ctr);
 	}
 	remove_ctr(p, ctr);
