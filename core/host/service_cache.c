@@ -472,6 +472,8 @@ static int32_t put_line(struct decision *d, const char *key, const char *value)
 		return -RP_ENOMEM;
 	for (const char *line = d->data ? d->data->data : "", *end; *line; line = end + 1) {
 		end = strchr(line, '\n');
+		if (!end)
+			break; /* no line of ours: from a damaged store */
 		if (!strncmp(line, key, key_len) && line[key_len] == '=')
 			continue;
 		memcpy(p, line, (size_t)(end - line) + 1);

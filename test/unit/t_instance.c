@@ -677,6 +677,11 @@ static void test_data(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(C.set_data(p->i, t, h, bad[i], "x"), -RP_EINVAL);
 	assert_int_equal(C.set_data(p->i, t, h, "A", "x\ny"), -RP_EINVAL);
+	/* what a damaged store has left there is no line */
+	struct decision *d = txn_stage(p->txn, p->ctr);
+	txn_put_blob(&d->data, blob_str("no newline"));
+	assert_int_equal(C.set_data(p->i, t, h, "A", "1"), 0);
+	assert_string_equal(txn_view(p->ctr)->data->data, "A=\"1\"\n");
 	char key[2] = "A";
 	int32_t r = 0;
 	for (; *key <= 'Z' && !r; ++*key)
