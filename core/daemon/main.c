@@ -80,9 +80,7 @@ static void on_configured(const struct conf *conf, void *arg)
 				      d->options.nri_socket ? d->options.nri_socket
 							    : core->runtime.socket,
 				      core->runtime.name, core->runtime.index);
-	if (d->metrics &&
-	    metrics_set_listen(d->metrics, core->metrics.prometheus ? core->metrics.listen : "",
-			       &err))
+	if (d->metrics && metrics_set_listen(d->metrics, core->metrics.listen, &err))
 		log_warning("%s", err.text);
 	if (d->ctl && !d->options.control_socket &&
 	    ctl_set_socket(d->ctl, core->control_socket, &err))
@@ -264,8 +262,7 @@ static void start_onlookers(struct daemon *d)
 	struct err err = ERR_INIT;
 	if (ctl_new(d->loop, d->pipeline, socket, &d->ctl, &err))
 		log_error("no control socket: %s", err.text);
-	if (metrics_new(d->loop, d->pipeline, core->metrics.prometheus ? core->metrics.listen : "",
-			&d->metrics, &err))
+	if (metrics_new(d->loop, d->pipeline, core->metrics.listen, &d->metrics, &err))
 		log_error("no metrics: %s", err.text);
 }
 
