@@ -598,80 +598,81 @@ static void test_strange_answers(void **state)
 	expect(1, ARGS("zones"), WORDS("@is no JSON"));
 }
 
+/* Documents of a daemon that means ill, or of another version. */
+static const struct canned hostile[] = {
+	{"Containers",
+	 "[{\"full_name\":\"a/\\u001b]0;title\\u0007/"
+	 "c\",\"state\":\"running\",\"qos\":\"x\",\"cpus\":\"0\","
+	 "\"degraded\":\"why\\nnot\",\"wanted\":{\"cpu_request_milli\":1500,\"memory_"
+	 "request\":1}},"
+	 "{\"full_name\":\"b\",\"state\":\"exited\",\"cpus\":\"0-3\",\"exclusive\":\"1\"},{"
+	 "}]",
+	 0, 0},
+	{"Status", "{}", 4, 0},
+	{"Pods", "[{\"containers\":3,\"live\":1,\"stopped\":true},{\"degraded\":1}]", 0, 0},
+	{"Explain",
+	 "{\"values\":[{\"name\":\"x\",\"decided\":null,\"asked\":null,\"in_force\":null},"
+	 "{\"name\":\"memory_limit\",\"decided\":1024,\"asked\":1.5,\"in_force\":\"s\"}],"
+	 "\"cpus\":\"0-3\",\"exclusive\":\"1\",\"degraded\":\"it is bad\",\"remark\":\"so "
+	 "it is\","
+	 "\"rdt_class\":\"gold\",\"flags\":[\"memory-estimated\"],\"trail\":[\"t1\",\"t2\"]"
+	 ","
+	 "\"update_waits\":true,\"section\":\"s:1\",\"configured_at\":\"c:2\","
+	 "\"controllers\":[{\"name\":\"rdt\",\"result\":\"failed\",\"text\":\"no room\"},"
+	 "{\"name\":\"cpu\",\"result\":\"done\"}],"
+	 "\"annotations\":{\"k\\u001b\":\"v\"}}",
+	 0, 0},
+	{"Zones",
+	 "[{\"name\":\"a\",\"parent\":\"a\"},{\"name\":\"b\",\"parent\":\"nobody\"},"
+	 "{\"name\":\"c\",\"type\":\"t\",\"parent\":\"b\",\"resources\":[{\"name\":\"cpu\","
+	 "\"available\":-5,"
+	 "\"allocatable\":1000},{\"name\":\"memory\",\"available\":-1,\"allocatable\":2048}"
+	 "]}]",
+	 0, 0},
+	{"Modules",
+	 "{\"modules\":[{\"name\":\"a\",\"quarantined\":true,\"deaths\":3},{\"name\":\"b\","
+	 "\"hidden\":true},"
+	 "{\"name\":\"c\",\"error\":\"is "
+	 "broken\"},{\"name\":\"d\",\"stale\":\"changed\",\"in_use\":true},"
+	 "{\"name\":\"e\",\"stale\":\"gone\"},{\"name\":\"f\",\"loaded\":true},"
+	 "{\"name\":\"g\",\"kinds\":[\"policy\",\"controller\"]},{\"name\":\"h\",\"stale\":"
+	 "\"changed\"},"
+	 "{\"name\":\"i\",\"stale\":\"gone\",\"in_use\":true}],"
+	 "\"deaths\":[{\"module\":\"a\",\"cause\":\"hung\",\"call\":\"allocate\","
+	 "\"object\":\"x/y/z\","
+	 "\"time\":\"2026-01-31T12:00:00.000Z\"},{\"module\":\"a\",\"cause\":\"died\","
+	 "\"call\":\"sync\"}]}",
+	 0, 0},
+	{"ModulesClear", "{\"cleared\":\"a\"}", 0, 0},
+	{"Reload",
+	 "{\"outcome\":\"in "
+	 "force\",\"generation\":3,\"took_us\":1500,\"problems\":[\"w1\"],\"changes\":["
+	 "\"c1\"],"
+	 "\"restart_needed\":true,\"moves\":[{\"container\":\"d/p/"
+	 "c\",\"from_cpus\":\"0\",\"to_cpus\":\"1\",\"note\":\"n\"}]}",
+	 0, 0},
+	{"Plan", "{\"outcome\":\"failed\",\"error\":\"of another kind\",\"problems\":[\"first\"]}",
+	 1, 0},
+	{"Events",
+	 "{\"events\":[{\"seq\":1,\"time\":\"2026-01-31T12:00:00Z\",\"kind\":\"a-kind-of-"
+	 "another-version\","
+	 "\"text\":\"x\\u009by\"}],\"last\":1}",
+	 0, 0},
+	{"Doctor",
+	 "[{\"check\":\"a check with a long "
+	 "name\",\"verdict\":\"note\",\"text\":\"t\",\"hint\":\"do it\"},"
+	 "{\"check\":\"b\",\"verdict\":\"strange\",\"text\":\"t\"}]",
+	 4, 0},
+	{"LogLevel", "[]", 0, 0},
+	{"ConfigShow", "{\"yaml\":\"a: 1\\n  b: \\\"\\u001b\\\"\\n\"}", 0, 0},
+	{NULL, NULL, 0, 0},
+};
+
 static void test_hostile_documents(void **state)
 {
-	static const struct canned answers[] = {
-		{"Containers",
-		 "[{\"full_name\":\"a/\\u001b]0;title\\u0007/"
-		 "c\",\"state\":\"running\",\"qos\":\"x\",\"cpus\":\"0\","
-		 "\"degraded\":\"why\\nnot\",\"wanted\":{\"cpu_request_milli\":1500,\"memory_"
-		 "request\":1}},"
-		 "{\"full_name\":\"b\",\"state\":\"exited\",\"cpus\":\"0-3\",\"exclusive\":\"1\"},{"
-		 "}]",
-		 0, 0},
-		{"Status", "{}", 4, 0},
-		{"Pods", "[{\"containers\":3,\"live\":1,\"stopped\":true},{\"degraded\":1}]", 0, 0},
-		{"Explain",
-		 "{\"values\":[{\"name\":\"x\",\"decided\":null,\"asked\":null,\"in_force\":null},"
-		 "{\"name\":\"memory_limit\",\"decided\":1024,\"asked\":1.5,\"in_force\":\"s\"}],"
-		 "\"cpus\":\"0-3\",\"exclusive\":\"1\",\"degraded\":\"it is bad\",\"remark\":\"so "
-		 "it is\","
-		 "\"rdt_class\":\"gold\",\"flags\":[\"memory-estimated\"],\"trail\":[\"t1\",\"t2\"]"
-		 ","
-		 "\"update_waits\":true,\"section\":\"s:1\",\"configured_at\":\"c:2\","
-		 "\"controllers\":[{\"name\":\"rdt\",\"result\":\"failed\",\"text\":\"no room\"},"
-		 "{\"name\":\"cpu\",\"result\":\"done\"}],"
-		 "\"annotations\":{\"k\\u001b\":\"v\"}}",
-		 0, 0},
-		{"Zones",
-		 "[{\"name\":\"a\",\"parent\":\"a\"},{\"name\":\"b\",\"parent\":\"nobody\"},"
-		 "{\"name\":\"c\",\"type\":\"t\",\"parent\":\"b\",\"resources\":[{\"name\":\"cpu\","
-		 "\"available\":-5,"
-		 "\"allocatable\":1000},{\"name\":\"memory\",\"available\":-1,\"allocatable\":2048}"
-		 "]}]",
-		 0, 0},
-		{"Modules",
-		 "{\"modules\":[{\"name\":\"a\",\"quarantined\":true,\"deaths\":3},{\"name\":\"b\","
-		 "\"hidden\":true},"
-		 "{\"name\":\"c\",\"error\":\"is "
-		 "broken\"},{\"name\":\"d\",\"stale\":\"changed\",\"in_use\":true},"
-		 "{\"name\":\"e\",\"stale\":\"gone\"},{\"name\":\"f\",\"loaded\":true},"
-		 "{\"name\":\"g\",\"kinds\":[\"policy\",\"controller\"]},{\"name\":\"h\",\"stale\":"
-		 "\"changed\"},"
-		 "{\"name\":\"i\",\"stale\":\"gone\",\"in_use\":true}],"
-		 "\"deaths\":[{\"module\":\"a\",\"cause\":\"hung\",\"call\":\"allocate\","
-		 "\"object\":\"x/y/z\","
-		 "\"time\":\"2026-01-31T12:00:00.000Z\"},{\"module\":\"a\",\"cause\":\"died\","
-		 "\"call\":\"sync\"}]}",
-		 0, 0},
-		{"ModulesClear", "{\"cleared\":\"a\"}", 0, 0},
-		{"Reload",
-		 "{\"outcome\":\"in "
-		 "force\",\"generation\":3,\"took_us\":1500,\"problems\":[\"w1\"],\"changes\":["
-		 "\"c1\"],"
-		 "\"restart_needed\":true,\"moves\":[{\"container\":\"d/p/"
-		 "c\",\"from_cpus\":\"0\",\"to_cpus\":\"1\",\"note\":\"n\"}]}",
-		 0, 0},
-		{"Plan",
-		 "{\"outcome\":\"failed\",\"error\":\"of another kind\",\"problems\":[\"first\"]}",
-		 1, 0},
-		{"Events",
-		 "{\"events\":[{\"seq\":1,\"time\":\"2026-01-31T12:00:00Z\",\"kind\":\"a-kind-of-"
-		 "another-version\","
-		 "\"text\":\"x\\u009by\"}],\"last\":1}",
-		 0, 0},
-		{"Doctor",
-		 "[{\"check\":\"a check with a long "
-		 "name\",\"verdict\":\"note\",\"text\":\"t\",\"hint\":\"do it\"},"
-		 "{\"check\":\"b\",\"verdict\":\"strange\",\"text\":\"t\"}]",
-		 4, 0},
-		{"LogLevel", "[]", 0, 0},
-		{"ConfigShow", "{\"yaml\":\"a: 1\\n  b: \\\"\\u001b\\\"\\n\"}", 0, 0},
-		{NULL, NULL, 0, 0},
-	};
 	(void)state;
 	fixture_write(fx.config, NONE);
-	fake_start(answers);
+	fake_start(hostile);
 	expect(0, ARGS("containers"),
 	       WORDS("a/?]0;title?/c", "1.5", "1 B", "! a/?]0;title?/c: why?not\n"));
 	expect(4, ARGS("status"), WORDS("healthy", "not connected"));
