@@ -11,7 +11,7 @@
 
 #define ROUNDS 1000u
 #define WARM_UP 100u
-/* In half of the rounds; less is what the allocator keeps at hand. One block a round is more: it takes 32 bytes at least. */
+/* In half of the rounds; less is a table that grew. One block a round is more: it takes 32 bytes at least. */
 #define LEAK_NOISE 12288u
 
 /* ---- the balance --------------------------------------------------------------------------------------------------- */
