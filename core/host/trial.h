@@ -27,7 +27,8 @@ struct watchdog;
 
 struct trial_limits {
 	uint32_t time_ms; /* until SIGKILL */
-	uint32_t cpu_s; /* RLIMIT_CPU */
+	uint32_t
+		cpu_s; /* RLIMIT_CPU; more than time_ms, which is to be the answer for one thread */
 	uint64_t
 		memory_max; /* bytes of address space beyond what the parent has; not in instrumented builds */
 	size_t output_max; /* bytes of payload */
@@ -35,7 +36,7 @@ struct trial_limits {
 };
 #define TRIAL_LIMITS_DEFAULT                                                                       \
 	{                                                                                          \
-		5000, 5, UINT64_C(1) << 30, (size_t)16 << 20, 5                                    \
+		5000, 10, UINT64_C(1) << 30, (size_t)16 << 20, 5                                   \
 	}
 
 enum trial_outcome {

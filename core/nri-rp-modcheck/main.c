@@ -152,7 +152,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 	struct trial_spec spec = {.what = "the case ran",
 				  .fn = run_child,
 				  .arg = &job,
-				  .limits = {ms, ms / 1000, UINT64_C(1) << 30, OUTPUT_MAX, 0},
+				  .limits = {ms, ms / 500, UINT64_C(1) << 30, OUTPUT_MAX, 0},
 				  .crumb = run->crumb,
 				  .keep_fds = {written},
 				  .n_keep_fds = 1};
