@@ -190,8 +190,7 @@ static void check_modules(struct doctor *d)
 	if (last)
 		finding(d, WARNING, "nri-rpctl modules has the list",
 			"the daemon %s inside module %s, in %s of %s",
-			last->cause == CRUMB_HUNG ? "was ended for hanging" : "died", last->module,
-			crumb_call_name(last->call),
+			crumb_cause_text(last->cause), last->module, crumb_call_name(last->call),
 			last->object[0] ? last->object : "nothing in particular");
 	if (!d->n)
 		finding(d, FINE, NULL, "modules are sound");

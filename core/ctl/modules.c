@@ -128,7 +128,8 @@ static void put_deaths(struct json *j, const struct crumb *crumb)
 		json_kstr(j, "module", d->module);
 		json_kstr(j, "call", crumb_call_name(d->call));
 		put_text(j, "object", d->object);
-		json_kstr(j, "cause", d->cause == CRUMB_HUNG ? "hung" : "died");
+		json_kstr(j, "cause", crumb_cause_name(d->cause));
+		json_kbool(j, "counted", d->counted);
 		put_time(j, "time", d->wall_ns);
 		json_kuint(j, "pid", d->pid);
 		json_end_obj(j);

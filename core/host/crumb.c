@@ -19,7 +19,7 @@
 #include "core/util/str.h"
 
 #define CRUMB_MAGIC "nrirpcrb"
-#define CRUMB_VERSION 1u
+#define CRUMB_VERSION 2u
 #define CRUMB_MESSAGE_MAX 512
 #define CRUMB_OPEN_TRIES 8
 
@@ -40,7 +40,7 @@ struct crumb_file {
 	char magic[8];
 	uint32_t version, size;
 	char boot_id[40];
-	uint32_t pid, pad;
+	uint32_t pid, life;
 	struct crumb_live live;
 	uint64_t checksum; /* of the records */
 	struct crumb_records records;
@@ -90,6 +90,18 @@ static const char *const call_names[CRUMB_N_CALLS] = {
 const char *crumb_call_name(unsigned call)
 {
 	return call < CRUMB_N_CALLS ? call_names[call] : "?";
+}
+
+const char *crumb_cause_text(unsigned cause)
+{
+	static const char *const texts[CRUMB_N_CAUSES] = {"was killed", "hung", "died"};
+	return cause < CRUMB_N_CAUSES ? texts[cause] : "ended";
+}
+
+const char *crumb_cause_name(unsigned cause)
+{
+	static const char *const names[CRUMB_N_CAUSES] = {"killed", "hung", "died"};
+	return cause < CRUMB_N_CAUSES ? names[cause] : "?";
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
@@ -265,9 +277,12 @@ static void describe_death(struct crumb *c, const struct crumb_death *d)
 	char object[CRUMB_OBJECT_MAX + 8] = "", count[160] = "";
 	if (d->object[0])
 		(void)snprintf(object, sizeof object, " of \"%s\"", d->object);
-	if (!d->counted)
+	if (!str_eq(d->boot_id, c->now.boot_id))
 		(void)snprintf(count, sizeof count,
 			       "; the machine was restarted meanwhile, so it does not count");
+	else if (!d->counted)
+		(void)snprintf(count, sizeof count,
+			       "; by somebody else or for want of memory, so it does not count");
 	else if (crumb_quarantined(c, d->module))
 		(void)snprintf(count, sizeof count,
 			       "; it is quarantined (%u deaths within ten minutes), until it is "
@@ -278,8 +293,25 @@ static void describe_death(struct crumb *c, const struct crumb_death *d)
 			       CRUMB_DEATHS);
 	(void)snprintf(c->message, sizeof c->message,
 		       "the last process (pid %u) %s inside module \"%s\", in %s%s%s", d->pid,
-		       d->cause == CRUMB_HUNG ? "hung" : "died", d->module,
-		       crumb_call_name(d->call), object, count);
+		       crumb_cause_text(d->cause), d->module, crumb_call_name(d->call), object,
+		       count);
+}
+
+/* The lives before ended in the same way at the same place, all but for a chance that cannot be. */
+static void count_kills(struct crumb *c)
+{
+	const struct crumb_death *last = death_at(c, 0);
+	if (last->cause != CRUMB_KILLED || n_history(c) < CRUMB_KILLS)
+		return;
+	for (unsigned i = 1; i < CRUMB_KILLS; i++) {
+		const struct crumb_death *d = death_at(c, i);
+		if (d->cause != CRUMB_KILLED || d->life != last->life - i ||
+		    d->call != last->call || !str_eq(d->module, last->module) ||
+		    !str_eq(d->object, last->object) || !str_eq(d->boot_id, last->boot_id))
+			return;
+	}
+	for (unsigned i = 0; i < CRUMB_KILLS; i++)
+		death_at(c, i)->counted = str_eq(last->boot_id, c->now.boot_id);
 }
 
 static void record_death(struct crumb *c, const struct crumb_slot *s)
@@ -288,9 +320,9 @@ static void record_death(struct crumb *c, const struct crumb_slot *s)
 	const struct crumb_known *k = find_known(c, s->module);
 	struct crumb_death d = {
 		.call = crumb_slot_call(s),
-		.cause = f->live.cause == CRUMB_HUNG ? CRUMB_HUNG : CRUMB_DIED,
+		.cause = f->live.cause < CRUMB_N_CAUSES ? f->live.cause : CRUMB_DIED,
 		.pid = f->pid,
-		.counted = str_eq(f->boot_id, c->now.boot_id),
+		.life = f->life,
 		.wall_ns = c->now.wall_ns,
 		.boot_ms = c->now.boot_ms,
 	};
@@ -301,8 +333,10 @@ static void record_death(struct crumb *c, const struct crumb_slot *s)
 		d.build_id = k->build_id;
 	f->records.n_deaths =
 		f->records.n_deaths == UINT32_MAX ? CRUMB_HISTORY_MAX : f->records.n_deaths + 1;
+	d.counted = d.cause != CRUMB_KILLED && str_eq(f->boot_id, c->now.boot_id);
 	*death_at(c, 0) = d;
 	c->died = true;
+	count_kills(c);
 	if (crumb_deaths(c, d.module) >= CRUMB_DEATHS)
 		make_known(c, d.module)->quarantined = 1;
 	describe_death(c, death_at(c, 0));
@@ -323,6 +357,7 @@ static void take_over(struct crumb *c)
 	memset(&f->live, 0, sizeof f->live);
 	memcpy(f->boot_id, c->now.boot_id, sizeof f->boot_id);
 	f->pid = (uint32_t)getpid();
+	f->life++;
 	seal(c);
 }
 

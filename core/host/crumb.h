@@ -3,9 +3,11 @@
  * The breadcrumb: which module function is running, written to a shared file mapping, so that the next process knows where this one
  * died. Writing it is a few stores, no system call.
  *
- * A process that ends inside a call, however it does (signal, exit, the watchdog), leaves the crumb set: that is a death of the module.
- * Deaths of other boots are kept in the history and do not count (it may have been the power). When both lanes are set the loop's
- * is blamed: its calls take microseconds, those of the worker may take long, so that the worker is likely to be only a bystander.
+ * A process that ends inside a call leaves the crumb set. When it crashed, called exit() or hung, that is a death of the module
+ * (ends.h and the watchdog say so before the end). One that was killed without a word probably only stood in the way of somebody's
+ * SIGKILL: it counts when one life after the other ends so in the same call, CRUMB_KILLS times. Deaths of other boots are kept in the
+ * history and do not count (it may have been the power). When both lanes are set the loop's is blamed: its calls take microseconds,
+ * those of the worker may take long, so that the worker is likely to be only a bystander.
  *
  * The file belongs on a tmpfs that outlives the service (/run, RuntimeDirectoryPreserve=): on a disk, a store may have to wait for the
  * file system's journal.
@@ -27,6 +29,7 @@
 #define CRUMB_OBJECT_MAX 80u /* longer texts are cut */
 #define CRUMB_DEATHS 3u /* so many … */
 #define CRUMB_WINDOW_MS (10u * 60 * 1000) /* … within this: quarantine */
+#define CRUMB_KILLS 5u /* in a row, to count as deaths */
 
 /* Who calls: the loop's thread or the worker's. */
 enum crumb_lane { CRUMB_LOOP, CRUMB_WORKER, CRUMB_N_LANES };
@@ -74,11 +77,19 @@ struct crumb_slot {
 };
 struct crumb_live {
 	struct crumb_slot lane[CRUMB_N_LANES];
-	uint32_t cause; /* enum crumb_cause of the death to come */
+	uint32_t cause; /* enum crumb_cause of the death to come, written just before */
 	uint32_t pad;
 };
 
-enum crumb_cause { CRUMB_DIED, CRUMB_HUNG };
+enum crumb_cause {
+	CRUMB_KILLED, /* nothing was written before the end */
+	CRUMB_HUNG,
+	CRUMB_DIED, /* a crash, or exit() */
+	CRUMB_N_CAUSES
+};
+/* What the process did, for a sentence and for a program: "crashed" and "died". */
+const char *crumb_cause_text(unsigned cause);
+const char *crumb_cause_name(unsigned cause);
 
 struct crumb_death {
 	char module[RP_NAME_MAX];
@@ -86,7 +97,9 @@ struct crumb_death {
 	uint32_t call; /* enum crumb_call */
 	uint32_t cause; /* enum crumb_cause */
 	uint32_t pid;
-	uint32_t counted; /* 0: the machine went down meanwhile */
+	uint32_t counted; /* 0: held against nobody */
+	uint32_t life; /* of the file's processes, counted from 1 */
+	uint32_t pad;
 	uint64_t wall_ns; /* when it was found, which is at the next start */
 	uint64_t boot_ms; /* the same on CLOCK_BOOTTIME */
 	char boot_id[40]; /* of the boot it happened in */

@@ -188,6 +188,8 @@ static void show_deaths(struct out *o, const json_t *deaths)
 		if (*object)
 			out_put(o, " of ");
 		out_text(o, object);
+		if (json_is_false(json_object_get(d, "counted")))
+			out_put(o, " (not held against it)");
 		out_put(o, "\n");
 	}
 }

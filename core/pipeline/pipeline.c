@@ -6,6 +6,7 @@
 
 #include <utlist.h>
 
+#include "core/host/ends.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/util/log.h"
@@ -171,6 +172,7 @@ static int open_crumb(struct pipeline *p, struct err *err)
 	r = crumb_open(path, &p->env.crumb, err);
 	if (r)
 		return r;
+	ends_note(p->env.crumb);
 	const char *message = crumb_message(p->env.crumb);
 	if (message) {
 		log_error("%s", message);
@@ -288,6 +290,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	p->env.cache = cache_free(p->env.cache);
 	p->env.topo = topo_unref(p->env.topo);
 	p->watchdog = watchdog_free(p->watchdog);
+	ends_note(NULL);
 	p->env.crumb = crumb_close(p->env.crumb);
 	if (p->root.fd >= 0)
 		fs_root_close(&p->root);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/util/crash.h"
+
 struct job {
 	struct job *next;
 	int (*run)(void *arg);
@@ -35,6 +37,7 @@ struct worker {
 	bool told; /* `tell` is with the loop */
 	struct loop_task tell;
 	atomic_uint n_pending;
+	char crash_stack[CRASH_STACK];
 };
 
 static void queue_add(struct job_queue *q, struct job *job)
@@ -55,9 +58,8 @@ static struct job *queue_take(struct job_queue *q)
 	return job;
 }
 
-static void *work(void *arg)
+static void run_jobs(struct worker *w)
 {
-	struct worker *w = arg;
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
 		struct job *job = queue_take(&w->submitted);
@@ -77,6 +79,16 @@ static void *work(void *arg)
 		}
 	}
 	pthread_mutex_unlock(&w->lock);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	const stack_t own = {.ss_sp = w->crash_stack, .ss_size = sizeof w->crash_stack};
+	stack_t before;
+	(void)sigaltstack(&own, &before);
+	run_jobs(w);
+	(void)sigaltstack(&before, NULL);
 	return NULL;
 }
 
@@ -119,11 +131,15 @@ struct worker *worker_new(struct loop *loop, const char *name)
 	return w;
 }
 
-/* Signals are the loop's: the thread is born with all of them blocked. */
+/* Signals are the loop's: the thread is born with all of them blocked, but for those of its own crashes, whose handlers would not be
+ * called. */
 static int start_thread(struct worker *w)
 {
+	static const int crashes[] = CRASH_SIGNALS;
 	sigset_t all, old;
 	sigfillset(&all);
+	for (unsigned i = 0; i < sizeof crashes / sizeof *crashes; i++)
+		sigdelset(&all, crashes[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	int r = pthread_create(&w->thread, NULL, work, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

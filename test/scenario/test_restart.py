@@ -237,7 +237,6 @@ def test_kill_churn(make_node):
         killer.join()
         assert node.exited().get('signal') == 9
         node.start()
-        node.control('ModulesClear', 'static')  # some kills hit it at work, and three of these look like its own fault
         settle_unmanaged(node, churn)
         churn.verify()
     assert KILL_ROUNDS < 20 or churn.exclusive or churn.shared

@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #include "core/host/crumb.h"
+#include "core/host/ends.h"
 #include "core/util/cleanup.h"
+#include "core/util/crash.h"
 #include "test/unit/coverage_exit.h"
 
 static char dir[64], path[96], bad[112];
@@ -56,18 +58,25 @@ static struct crumb *open_at(const char *boot, uint64_t minutes)
 }
 
 /* A process that opens the crumb, enters a call and ends. */
-static void die_at(const char *boot, uint64_t minutes, const char module[RP_NAME_MAX],
-		   enum crumb_lane lane)
+static void end_at(const char *boot, uint64_t minutes, const char module[RP_NAME_MAX],
+		   enum crumb_lane lane, enum crumb_cause cause)
 {
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct crumb *c = open_at(boot, minutes);
 		crumb_enter(c, lane, module, CRUMB_ALLOCATE, "c1");
+		crumb_live(c)->cause = cause;
 		_exit(3);
 	}
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+}
+
+static void die_at(const char *boot, uint64_t minutes, const char module[RP_NAME_MAX],
+		   enum crumb_lane lane)
+{
+	end_at(boot, minutes, module, lane, CRUMB_DIED);
 }
 
 static void test_clean(void **state)
@@ -167,28 +176,178 @@ static void test_death(void **state)
 	(void)crumb_close(c);
 }
 
-static void test_signals(void **state)
+enum end { END_RAISE, END_FAULT, END_OVERFLOW, END_EXIT, END_ABORT, END_KILLED_BY_OTHER };
+
+static int overflow(unsigned depth)
+{
+	volatile char frame[4096];
+	frame[depth % sizeof frame] = 1;
+	return depth ? overflow(depth - 1) + frame[depth % sizeof frame] : 0;
+}
+
+static void end_by(enum end how, int signo)
+{
+	switch (how) {
+	case END_RAISE:
+		(void)raise(signo);
+		break;
+	case END_FAULT:
+		*(volatile int *)mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) =
+			1;
+		break;
+	case END_OVERFLOW:
+		(void)overflow(UINT32_MAX);
+		break;
+	case END_EXIT:
+		exit(0);
+	case END_ABORT:
+		abort();
+	case END_KILLED_BY_OTHER:
+		(void)kill(getppid(), SIGUSR1);
+		for (;;)
+			(void)pause();
+	}
+}
+
+/* cmocka has handlers of its own. */
+static struct crumb *open_in_child(uint64_t minutes)
+{
+	static const int crashes[] = CRASH_SIGNALS;
+	for (unsigned i = 0; i < sizeof crashes / sizeof *crashes; i++)
+		(void)signal(crashes[i], SIG_DFL);
+	struct crumb *c = open_at("b", minutes);
+	ends_note(c);
+	return c;
+}
+
+static void on_usr1(int signo)
+{
+	(void)signo;
+}
+
+/* A child ends inside a call in every way there is; what was written down tells which of them were its own doing. */
+static void test_ends(void **state)
 {
 	(void)state;
-	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGKILL};
-	for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+	static const struct {
+		enum end how;
+		int signo; /* as it is seen by the parent; 0: it exits */
+		enum crumb_cause cause;
+	} ends[] = {
+		{END_RAISE, SIGSEGV, CRUMB_DIED},
+		{END_RAISE, SIGBUS, CRUMB_DIED},
+		{END_RAISE, SIGFPE, CRUMB_DIED},
+		{END_RAISE, SIGILL, CRUMB_DIED},
+		{END_ABORT, SIGABRT, CRUMB_DIED},
+		{END_RAISE, SIGKILL, CRUMB_KILLED},
+		{END_RAISE, SIGTERM, CRUMB_KILLED},
+		{END_EXIT, 0, CRUMB_DIED},
+		{END_FAULT, SIGSEGV, CRUMB_DIED},
+		{END_OVERFLOW, SIGSEGV, CRUMB_DIED},
+		{END_KILLED_BY_OTHER, SIGSEGV, CRUMB_KILLED},
+	};
+	sigset_t usr1, old;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	(void)signal(SIGUSR1, on_usr1);
+	sigprocmask(SIG_BLOCK, &usr1, &old);
+	for (unsigned i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+		int status, got;
+#ifdef SANITIZED
+		if (ends[i].how == END_FAULT || ends[i].how == END_OVERFLOW)
+			continue; /* reported, and ended in its own way */
+#endif
 		pid_t pid = fork();
 		if (pid == 0) {
-			struct crumb *c = open_at("b", 100 * (i + 1));
-			(void)signal(signals[i], SIG_DFL);
+			struct crumb *c = open_in_child(100 * (i + 1));
 			crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_RELEASE, NULL);
-			(void)raise(signals[i]);
-			_exit(0);
+			end_by(ends[i].how, ends[i].signo);
+			_exit(99);
 		}
-		int status;
+		if (ends[i].how == END_KILLED_BY_OTHER) {
+			assert_int_equal(sigwait(&usr1, &got), 0);
+			assert_int_equal(kill(pid, ends[i].signo), 0);
+		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+		if (ends[i].signo)
+			assert_true(WIFSIGNALED(status) && WTERMSIG(status) == ends[i].signo);
+		else
+			assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 		struct crumb *c = open_at("b", 100 * (i + 1) + 1);
 		assert_int_equal(crumb_last(c)->call, CRUMB_RELEASE);
 		assert_int_equal(crumb_last(c)->pid, pid);
+		assert_int_equal(crumb_last(c)->cause, ends[i].cause);
+		assert_int_equal(crumb_last(c)->counted, ends[i].cause == CRUMB_DIED);
 		assert_string_equal(crumb_last(c)->object, "");
 		(void)crumb_close(c);
 	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	(void)signal(SIGUSR1, SIG_DFL);
+}
+
+/* A crash between two calls, or with the crumb let go of, is nobody's. */
+static void test_ends_outside(void **state)
+{
+	(void)state;
+	for (int let_go = 0; let_go < 2; let_go++) {
+		int status;
+		pid_t pid = fork();
+		if (pid == 0) {
+			struct crumb *c = open_in_child(1);
+			if (let_go) {
+				crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_RELEASE, NULL);
+				ends_note(NULL);
+			}
+			(void)raise(SIGSEGV);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+		struct crumb *c = open_at("b", 2);
+		if (let_go)
+			assert_int_equal(crumb_last(c)->cause, CRUMB_KILLED);
+		else
+			assert_null(crumb_last(c));
+		(void)crumb_close(c);
+	}
+}
+
+/* Somebody's SIGKILL is no fault of the module's it hits, however often, unless each life ends at the same place. */
+static void test_kills(void **state)
+{
+	(void)state;
+	struct crumb *c;
+	for (unsigned i = 0; i < 3 * CRUMB_KILLS; i++) {
+		if (i % (CRUMB_KILLS - 1) == 0) {
+			c = open_at("b", 1); /* a life that ends well */
+			(void)crumb_close(c);
+		}
+		end_at("b", 1, mod_a, CRUMB_LOOP, CRUMB_KILLED);
+	}
+	for (unsigned i = 0; i < 3 * CRUMB_KILLS; i++)
+		end_at("b", 1, i % 3 ? mod_a : mod_b, CRUMB_LOOP, CRUMB_KILLED);
+	c = open_at("b", 1);
+	assert_int_equal(crumb_deaths(c, "alpha"), 0);
+	assert_int_equal(crumb_last(c)->counted, 0);
+	assert_non_null(strstr(crumb_message(c),
+			       "was killed inside module \"alpha\", in allocate of "
+			       "\"c1\"; by somebody else or for want of memory, so "
+			       "it does not count"));
+	(void)crumb_close(c);
+	for (unsigned i = 0; i < CRUMB_KILLS; i++)
+		end_at("b", 1, mod_a, CRUMB_LOOP, CRUMB_KILLED);
+	c = open_at("b", 1);
+	assert_true(crumb_quarantined(c, "alpha"));
+	assert_int_equal(crumb_deaths(c, "alpha"), CRUMB_KILLS);
+	(void)crumb_close(c);
+}
+
+static void test_causes(void **state)
+{
+	(void)state;
+	assert_string_equal(crumb_cause_name(CRUMB_KILLED), "killed");
+	assert_string_equal(crumb_cause_name(CRUMB_N_CAUSES), "?");
+	assert_string_equal(crumb_cause_text(CRUMB_DIED), "died");
+	assert_string_equal(crumb_cause_text(CRUMB_N_CAUSES), "ended");
 }
 
 static void test_quarantine(void **state)
@@ -513,11 +672,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_clean),	    TEST(test_slots),	     TEST(test_call_names),
-		TEST(test_death),	    TEST(test_signals),	     TEST(test_quarantine),
+		TEST(test_death),	    TEST(test_ends),	     TEST(test_quarantine),
 		TEST(test_slow_deaths),	    TEST(test_other_boot),   TEST(test_blame),
 		TEST(test_history_bounded), TEST(test_many_modules), TEST(test_lock),
 		TEST(test_child),	    TEST(test_foreign),	     TEST(test_forged),
-		TEST(test_scribbled),	    TEST(test_unusable),
+		TEST(test_scribbled),	    TEST(test_unusable),     TEST(test_ends_outside),
+		TEST(test_kills),	    TEST(test_causes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
