@@ -284,18 +284,22 @@ static int start(struct daemon *d, const struct dirs *dirs, struct err *err)
 	return loop_timer_arm(d->ready_anyway, READY_ANYWAY_MS);
 }
 
-static void stop(struct daemon *d)
+/* Returns the status, or ends the process with it. */
+static int stop(struct daemon *d, int status)
 {
 	d->metrics = metrics_free(d->metrics);
 	d->ctl = ctl_free(d->ctl);
 	d->nri = nri_free(d->nri);
 	d->pipeline = pipeline_free(d->pipeline);
+	if (d->pipeline)
+		_exit(status);
 	for (unsigned i = 0; i < sizeof d->signals / sizeof *d->signals; i++)
 		if (d->signals[i])
 			loop_signal_free(d->signals[i]);
 	loop_timer_free(d->ready_anyway);
 	d->sd = sd_free(d->sd);
 	d->loop = loop_free(d->loop);
+	return status;
 }
 
 static int check_config(struct daemon *d)
@@ -340,11 +344,9 @@ int main(int argc, char **argv)
 	int r = start(&d, &dirs, &err);
 	if (r) {
 		log_error("%s", err_text(&err, r));
-		stop(&d);
-		return r == -EINVAL || r == -ENOENT ? EXIT_CONFIG : EXIT_FAILURE;
+		return stop(&d, r == -EINVAL || r == -ENOENT ? EXIT_CONFIG : EXIT_FAILURE);
 	}
 	r = loop_run(d.loop);
 	bool failed = r || d.failed;
-	stop(&d);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return stop(&d, failed ? EXIT_FAILURE : EXIT_SUCCESS);
 }

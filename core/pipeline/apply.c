@@ -220,6 +220,10 @@ static void abort_controllers(struct pipeline *p, unsigned n_before)
 {
 	for (unsigned i = p->n_controllers; i-- > 0;) {
 		struct controller *c = &p->controllers[i];
+		if (c->early) {
+			instance_stop(c->instance);
+			c->running = c->early = false;
+		}
 		if (c->plan)
 			instance_abort(c->instance, c->plan);
 		c->plan = NULL;
@@ -246,25 +250,50 @@ static int prepare_controllers(struct pipeline *p, struct conf *conf, struct err
 	return 0;
 }
 
+static enum conf_mode mode_of(const struct conf_core *core, const struct controller *c)
+{
+	for (unsigned i = 0; i < core->n_controllers; i++)
+		if (str_eq(core->controllers[i].name, c->name))
+			return core->controllers[i].mode;
+	return c->mode;
+}
+
+/* Without them the configuration cannot be: that has to come out before anything of it is in force. */
+static int start_required(struct pipeline *p, struct conf *conf, struct err *err)
+{
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct controller *c = &p->controllers[i];
+		struct err why = ERR_INIT;
+		if (!c->plan || c->running || mode_of(conf_core(conf), c) != CONF_REQUIRED)
+			continue;
+		instance_commit(c->instance, c->plan);
+		c->plan = NULL;
+		int r = instance_start(c->instance, &why);
+		if (r)
+			return err_set(err, r, "controller %s is required and does not start: %s",
+				       c->name, err_text(&why, r));
+		c->running = c->early = true;
+	}
+	return 0;
+}
+
 static void take_over_controllers(struct pipeline *p, struct conf *conf)
 {
-	const struct conf_core *core = conf_core(conf);
 	for (unsigned i = p->n_controllers; i-- > 0;)
 		if (!p->controllers[i].keep)
 			forget_controller(p, i);
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct controller *c = &p->controllers[i];
 		struct err err = ERR_INIT;
-		for (unsigned j = 0; j < core->n_controllers; j++)
-			if (str_eq(core->controllers[j].name, c->name))
-				c->mode = core->controllers[j].mode;
+		c->mode = mode_of(conf_core(conf), c);
+		c->early = false;
 		if (!c->plan)
 			continue;
 		instance_commit(c->instance, c->plan);
 		c->plan = NULL;
 		if (!c->running && instance_start(c->instance, &err)) {
-			(void)snprintf(c->error, sizeof c->error, "%s", err.text);
-			log_warning("controller %s does not start: %s", c->name, err.text);
+			(void)snprintf(c->error, sizeof c->error, "%s", err_text(&err, -ENOTSUP));
+			log_warning("controller %s does not start: %s", c->name, c->error);
 			continue;
 		}
 		c->running = true;
@@ -328,7 +357,10 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	int r = prepare_controllers(p, conf, err);
 	if (r)
 		return r;
-	r = put_policy(p, conf, report, err);
+	if (!report)
+		r = start_required(p, conf, err);
+	if (!r)
+		r = put_policy(p, conf, report, err);
 	if (r) {
 		abort_controllers(p, before);
 		return r;

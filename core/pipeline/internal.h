@@ -15,6 +15,7 @@ struct controller {
 	char name[RP_NAME_MAX];
 	enum conf_mode mode;
 	bool running;
+	bool early; /* started before the rest of the configuration is in force */
 	bool keep; /* the new configuration still has it */
 	char error[ERR_TEXT_MAX];
 	struct applied *applied; /* controllers.c: what it said of containers */

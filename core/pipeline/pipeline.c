@@ -268,13 +268,22 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	return 0;
 }
 
+/* It died in no module, whatever the crumb says. */
+static struct pipeline *leave_hanging(struct pipeline *p)
+{
+	log_error("what a module does to the kernel has not ended within %u ms: it is left alone",
+		  PIPELINE_STOP_MS);
+	crumb_leave(p->env.crumb, CRUMB_WORKER);
+	return p;
+}
+
 struct pipeline *pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return NULL;
 	p->hotplug = hotplug_free(p->hotplug);
 	config_fini(p);
-	p->env.worker = worker_free(p->env.worker);
+	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);
 	if (p->store && p->persist_timer) {
 		persist_now(p);
 		(void)store_sync(p->store);
@@ -286,6 +295,8 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->rebalance_timer);
 	free(p->reply_updates);
 	p->store = store_close(p->store);
+	if (p->env.worker)
+		return leave_hanging(p);
 	p->loader = loader_free(p->loader);
 	p->env.cache = cache_free(p->env.cache);
 	p->env.topo = topo_unref(p->env.topo);

@@ -166,7 +166,9 @@ struct pipeline_config {
 /* Reads configuration and machine, opens the store, loads the policy and the controllers. Nothing leaves the process yet. Errors
  * are for people; -EINVAL means the configuration (exit status 78). */
 int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
-/* Stops the controllers, writes what is not written, closes. Returns NULL. */
+/* Stops the controllers, writes what is not written, closes. Returns NULL; p when a module's job hangs, in a write to the kernel that
+ * does not return: all is written then, but what the job uses cannot be freed, and the process has to _exit. */
+#define PIPELINE_STOP_MS 3000u
 struct pipeline *pipeline_free(struct pipeline *p);
 
 /*

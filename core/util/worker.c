@@ -34,6 +34,7 @@ struct worker {
 	pthread_cond_t wanted;
 	struct job_queue submitted, finished;
 	bool started, stopping;
+	bool left; /* by worker_free_within: nobody wants to hear of it any more */
 	bool told; /* `tell` is with the loop */
 	struct loop_task tell;
 	atomic_uint n_pending;
@@ -72,6 +73,10 @@ static void run_jobs(struct worker *w)
 		pthread_mutex_unlock(&w->lock);
 		job->result = job->run(job->arg);
 		pthread_mutex_lock(&w->lock);
+		if (w->left) {
+			free(job);
+			break;
+		}
 		queue_add(&w->finished, job);
 		if (!w->told) {
 			w->told = true;
@@ -177,21 +182,50 @@ unsigned worker_pending(const struct worker *w)
 	return atomic_load(&w->n_pending);
 }
 
-struct worker *worker_free(struct worker *w)
+static void tell_to_stop(struct worker *w)
 {
-	/* In a forked child there is no thread to wait for, and its locks may be held for ever. */
-	if (!w || loop_is_abandoned(w->loop))
-		return NULL;
 	pthread_mutex_lock(&w->lock);
 	w->stopping = true;
 	pthread_cond_signal(&w->wanted);
 	pthread_mutex_unlock(&w->lock);
-	if (w->started)
-		(void)pthread_join(w->thread, NULL);
+}
+
+static struct worker *bury(struct worker *w)
+{
 	loop_unpost_task(w->loop, &w->tell);
 	on_told(w);
 	pthread_cond_destroy(&w->wanted);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return NULL;
+}
+
+struct worker *worker_free(struct worker *w)
+{
+	/* In a forked child there is no thread to wait for, and its locks may be held for ever. */
+	if (!w || loop_is_abandoned(w->loop))
+		return NULL;
+	tell_to_stop(w);
+	if (w->started)
+		(void)pthread_join(w->thread, NULL);
+	return bury(w);
+}
+
+struct worker *worker_free_within(struct worker *w, uint64_t limit_ms)
+{
+	if (!w || loop_is_abandoned(w->loop))
+		return NULL;
+	uint64_t end_ms = clock_ms() + limit_ms;
+	const struct timespec end = {.tv_sec = (time_t)(end_ms / 1000),
+				     .tv_nsec = (long)(end_ms % 1000) * 1000000};
+	tell_to_stop(w);
+	if (!w->started || pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &end) == 0)
+		return bury(w);
+	pthread_mutex_lock(&w->lock);
+	w->left = true;
+	pthread_mutex_unlock(&w->lock);
+	(void)pthread_detach(w->thread);
+	loop_unpost_task(w->loop, &w->tell);
+	on_told(w);
+	return w;
 }

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from simnode import STATIC, ctr
+from simnode import BUILD, STATIC, TEST_MODULES, ctr
 
 RDT = {'rdt': {'partitions': {'p': {'l3Allocation': '100%', 'classes': {'gold': {'l3Allocation': '80%'}, 'bronze': {'l3Allocation': '20%'}}}}}}
 CLASS_KEY = 'rdtclass.resource-policy.nri.io'
@@ -148,6 +148,37 @@ def test_slow_resctrl_delays_nobody(make):
             readers[-1].start()
     assert seen == ['1', '2', '3']
     eventually(lambda: status_of(node, 'rdt')['pending'] == 0)
+
+
+def test_stop_does_not_wait_for_resctrl(make):
+    """A write that never returns: the daemon ends all the same, nothing of its state is lost, and no module is to blame."""
+    def slow(node):
+        add_resctrl(node)
+        tasks = pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks'
+        tasks.unlink()
+        os.mkfifo(tasks)
+
+    node = make({'controllers': ['rdt'], **RDT}, slow)
+    node.create('p', ctr('c', '2', '64Mi'), annotations={CLASS_KEY: 'gold'})
+    add_cgroup(node, 'p/c', {'cgroup.threads': '1\n'})
+    node.config({**STATIC, 'controllers': ['rdt'], **RDT})
+    eventually(lambda: status_of(node, 'rdt')['pending'] == 1)
+    before = node.cpus('p/c')
+    node.stop()
+    assert 'has not ended within' in node.read_log()
+    (pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks').unlink()
+    put(node, 'sys/fs/resctrl/nri-rp.gold/tasks', '')
+    node.start()
+    eventually(lambda: status_of(node, 'rdt')['done'] == 1)
+    assert node.cpus('p/c') == before and 'died' not in str(node.control('Doctor'))
+
+
+def test_required_controller_refuses_configuration(make_node):
+    hand = {'policy': 'none', 'controllers': {'hand': 'required'}, 'hand': {'start': '95 nothing to control'}}
+    node = make_node(hand, start=False, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    node.start(wait=False)
+    assert node.exited()['exit'] == 78
+    assert 'controller hand is required and does not start: nothing to control' in node.read_log()
 
 
 # ---- blkio ----

@@ -645,6 +645,66 @@ static void test_worker_unused(void **state)
 	assert_null(worker_free(NULL));
 }
 
+/* ---- one that hangs ---- */
+
+static struct {
+	struct worker *worker; /* left for good */
+	int fd[2];
+	atomic_int n_begun, n_ended;
+} hanging = {.fd = {-1, -1}};
+
+static int hang(void *arg)
+{
+	char byte;
+	(void)arg;
+	hanging.n_begun++;
+	(void)!read(hanging.fd[0], &byte, 1);
+	hanging.n_ended++;
+	return 0;
+}
+
+static void never_done(void *arg, int result)
+{
+	(void)arg;
+	(void)result;
+	fail();
+}
+
+/* It is left with its job; nothing is begun or told any more, not even when the job ends after all. */
+static void test_worker_hangs(void **state)
+{
+	struct scene *s = *state;
+	assert_int_equal(pipe(hanging.fd), 0);
+	hanging.worker = worker_new(s->loop, "test");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(worker_submit(hanging.worker, hang, never_done, NULL), 0);
+	while (!hanging.n_begun)
+		(void)usleep(1000);
+	assert_ptr_equal(worker_free_within(hanging.worker, 20), hanging.worker);
+	assert_int_equal(worker_submit(hanging.worker, hang, never_done, NULL), -ESHUTDOWN);
+	assert_int_equal(write(hanging.fd[1], "ab", 2), 2);
+	while (!hanging.n_ended)
+		(void)usleep(1000);
+	loop_post(s->loop, stop, s);
+	assert_int_equal(loop_run(s->loop), 0);
+	assert_int_equal(hanging.n_begun, 1);
+	(void)close(hanging.fd[0]);
+	(void)close(hanging.fd[1]);
+}
+
+static void test_worker_within(void **state)
+{
+	struct scene *s = *state;
+	struct job job = {.scene = s};
+	s->worker = worker_new(s->loop, "test");
+	assert_int_equal(worker_submit(s->worker, run_job, job_done, &job), 0);
+	s->worker = worker_free_within(s->worker, 60000);
+	assert_null(s->worker);
+	assert_int_equal(s->n, 1);
+	assert_null(worker_free_within(worker_new(s->loop, "unused"), 0));
+	assert_null(worker_free_within(NULL, 0));
+}
+
 static void test_worker_without_done(void **state)
 {
 	struct scene *s = *state;
@@ -729,6 +789,8 @@ int main(void)
 		SCENE(test_fork),
 		SCENE(test_worker_order),
 		SCENE(test_worker_free_drains),
+		SCENE(test_worker_hangs),
+		SCENE(test_worker_within),
 		SCENE(test_worker_unused),
 		SCENE(test_worker_without_done),
 		SCENE(test_worker_takes_no_signals),

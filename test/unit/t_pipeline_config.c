@@ -488,6 +488,45 @@ static void test_controller_does_not_start(void **state)
 	assert_true(hand(w).running);
 }
 
+#define NEEDS PUPPET "controllers: {hand: required}\n"
+
+/* Without a start there is no configuration: not at the start, not by a reload, and what came with it is let go again. */
+static void test_required_controller_does_not_start(void **state)
+{
+	struct world *w = *state;
+	does_not_start(w, NEEDS "hand: {start: '95 nothing here'}\n", -EINVAL,
+		       "controller hand is required and does not start: nothing here");
+	world_configure(w, PUPPET);
+	world_must_start(w);
+	assert_int_equal(reload(w, NEEDS "hand: {start: '95 nothing here'}\n").code, -RP_ENOTSUP);
+	assert_int_equal(pipeline_n_controllers(w->p), 0);
+	assert_false(status_of(w).config_ok);
+	says(status_of(w).config_error, "hand is required and does not start");
+	/* it is there already, as one that may be missing */
+	assert_int_equal(reload(w, HAND "hand: {start: '95 nothing here'}\n").code, 0);
+	assert_true(reload(w, NEEDS "hand: {start: '95 nothing here'}\n").code < 0);
+	assert_false(hand(w).running);
+	assert_string_equal(hand(w).mode, "relaxed");
+	assert_int_equal(reload(w, NEEDS).code, 0);
+	assert_true(hand(w).running);
+	assert_string_equal(hand(w).mode, "required");
+}
+
+/* The policy says no when the controller has started: it is stopped again. The file is made by the trial. */
+static void test_required_controller_starts_in_vain(void **state)
+{
+	struct world *w = *state;
+	char conf[512], file[128];
+	world_configure(w, PUPPET);
+	world_must_start(w);
+	tree_path(&w->tree, "tried", file, sizeof file);
+	(void)snprintf(conf, sizeof conf, NEEDS "puppet: {sync: 'once %s'}\n", file);
+	assert_true(reload(w, conf).code < 0);
+	says(status_of(w).config_error, "not twice");
+	assert_int_equal(pipeline_n_controllers(w->p), 0);
+	assert_int_equal(unlink(file), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +547,8 @@ int main(void)
 		bare_test(test_controller),
 		bare_test(test_controller_refuses),
 		bare_test(test_controller_does_not_start),
+		bare_test(test_required_controller_does_not_start),
+		bare_test(test_required_controller_starts_in_vain),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
