@@ -193,6 +193,9 @@ const char *conf_text(rp_cfg node, const char *fallback);
 /* `fallback` also when the scalar is no such value, which only happens where no table row checked it. AMOUNT: milli of a quantity. */
 int64_t conf_value(rp_cfg node, uint32_t type, int64_t fallback);
 double conf_number(rp_cfg node, double fallback);
+/* Is it a scalar that can only be text, "true" rather than true? */
+bool conf_quoted(rp_cfg node);
+uint32_t conf_line(rp_cfg node); /* from 1; 0 for NULL */
 
 #define CONF_PLACE_MAX 512u /* holds any place, cut if need be */
 /* "rp.conf:12:5"; "" for NULL. Returns buf. */

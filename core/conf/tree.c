@@ -130,6 +130,16 @@ const char *conf_text(rp_cfg node, const char *fallback)
 	return node_is(node, RP_NODE_SCALAR) ? node->text : fallback;
 }
 
+bool conf_quoted(rp_cfg node)
+{
+	return node && node->quoted;
+}
+
+uint32_t conf_line(rp_cfg node)
+{
+	return node ? node->line : 0;
+}
+
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
 struct text {

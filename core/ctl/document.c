@@ -14,7 +14,7 @@ void put_time(struct json *j, const char *key, uint64_t wall_ns)
 	struct tm tm;
 	json_key(j, key);
 	if (!wall_ns || !gmtime_r(&s, &tm)) {
-		json_null(j);
+		json_nil(j);
 		return;
 	}
 	(void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -39,7 +39,7 @@ void put_amount(struct json *j, const char *key, int64_t v)
 {
 	json_key(j, key);
 	if (v == RP_NOT_SET)
-		json_null(j);
+		json_nil(j);
 	else
 		json_int(j, v);
 }

@@ -159,7 +159,7 @@ enum call_result run_zones(struct call *call)
 					  .cost = on_cost};
 	if (!arena)
 		return call_fail(call, CTL_FAILED, "out of memory");
-	int r = policy ? instance_zones(policy, &sink, &err) : 0;
+	int r = pipeline_zones(call->p, &sink, &err);
 	if (r)
 		return call_fail(call, CTL_FAILED, "policy %s: %s", instance_name(policy),
 				 err_text(&err, r));
@@ -180,7 +180,7 @@ static void put_unit(struct json *j, const char *key, uint32_t unit)
 {
 	json_key(j, key);
 	if (unit == RP_IDSET_NONE)
-		json_null(j);
+		json_nil(j);
 	else
 		json_uint(j, unit);
 }

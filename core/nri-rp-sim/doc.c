@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/conf/internal.h"
-#include "core/util/arena.h"
+#include "core/conf/documents.h"
 #include "core/util/cleanup.h"
 #include "core/util/fs.h"
 #include "core/util/str.h"
@@ -70,51 +69,37 @@ static json_t *convert(struct doc *doc, rp_cfg node)
 	else if (kind == RP_NODE_LIST)
 		ret = json_array();
 	else if (kind == RP_NODE_NULL)
-		ret = json_loads("null", JSON_DECODE_ANY,
-				 NULL); /* core/util/json.h has a json_null() of its own */
+		ret = json_null();
 	else
-		ret = node->quoted ? json_string(node->text) : plain_scalar(node->text);
-	if (!ret || remember(doc, ret, node->line) || add_members(doc, node, ret)) {
+		ret = conf_quoted(node) ? json_string(conf_text(node, ""))
+					: plain_scalar(conf_text(node, ""));
+	if (!ret || remember(doc, ret, conf_line(node)) || add_members(doc, node, ret)) {
 		json_decref(ret);
 		return NULL;
 	}
 	return ret;
 }
 
-static int convert_all(struct doc *doc, const struct conf_docs *docs, struct err *err)
+static int convert_all(struct doc *doc, const struct documents *from, struct err *err)
 {
-	doc->documents = json_array();
-	for (const struct conf_doc *d = docs->first; d; d = d->next)
-		if (json_array_append_new(doc->documents, convert(doc, d->root)))
-			return err_errno(err, -ENOMEM, "%s", doc->name);
-	return doc->documents ? 0 : err_errno(err, -ENOMEM, "%s", doc->name);
-}
-
-static int parse(struct arena *arena, struct doc *doc, const char *text, size_t len,
-		 struct conf_errors *errs, struct err *err)
-{
-	const struct conf_source source = {.name = doc->name, .text = text, .len = len};
-	const struct conf_file file = {.name = doc->name};
-	struct conf_docs docs = {.end = &docs.first};
-	conf_errors_init(errs);
-	int r = yaml_read(arena, &source, &file, &docs, errs);
-	if (errs->n_errors)
-		return conf_errors_to_err(errs, -EINVAL, err);
-	if (r)
-		return err_errno(err, r, "%s", doc->name);
-	return convert_all(doc, &docs, err);
+	int r = doc->name && doc->documents ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < from->n_roots && !r; i++)
+		if (json_array_append_new(doc->documents, convert(doc, from->roots[i])))
+			r = -ENOMEM;
+	return r ? err_errno(err, r, "%s", doc->name ? doc->name : "a document") : 0;
 }
 
 int doc_parse(const char *name, const char *text, size_t len, struct doc *ret, struct err *err)
 {
 	if (len > DOC_FILE_MAX)
 		return err_set(err, -E2BIG, "%s has more than %u bytes", name, DOC_FILE_MAX);
-	struct arena *arena = arena_new(CONF_ARENA_BLOCK, CONF_ARENA_MAX);
-	_free_ struct conf_errors *errs = malloc(sizeof *errs);
-	struct doc doc = {.name = strdup(name)};
-	int r = arena && errs && doc.name ? parse(arena, &doc, text, len, errs, err)
-					  : err_errno(err, -ENOMEM, "%s", name);
-	arena_free(arena);
+	struct documents from;
+	int r = documents_parse(name, text, len, &from, err);
+	if (r)
+		return r;
+	struct doc doc = {.name = strdup(name), .documents = json_array()};
+	r = convert_all(&doc, &from, err);
+	documents_fini(&from);
 	if (r)
 		doc_fini(&doc);
 	else

@@ -21,7 +21,7 @@ static const char head_keys[] = "name about machine nri runtime cgroups syncPart
 
 struct player {
 	const struct sim_options *options;
-	const struct doc *doc;
+	struct doc doc; /* the file that is played */
 	struct sim *s;
 	struct map_style style;
 	json_t *places; /* at the last map */
@@ -223,7 +223,7 @@ static void tell_failure(struct player *p, const char *name, const json_t *where
 {
 	char place[WHERE_MAX];
 	_free_ char *tail = p->s ? daemon_log_tail(p->s, LOG_LINES) : NULL;
-	printf("FAILED %s\n%s: %s\n", name, doc_where(p->doc, where, place, sizeof place),
+	printf("FAILED %s\n%s: %s\n", name, doc_where(&p->doc, where, place, sizeof place),
 	       err->text);
 	if (p->s && p->s->view.arena)
 		draw(p, stdout);
@@ -237,7 +237,7 @@ static void note_result(struct player *p, const char *name, const struct err *er
 {
 	json_t *to = json_object();
 	put_text(to, "scenario", name);
-	put_text(to, "file", p->doc->name);
+	put_text(to, "file", p->doc.name);
 	put_bool(to, "passed", err->code == 0);
 	if (err->code)
 		put_text(to, "error", err->text);
@@ -251,7 +251,7 @@ static void play_scenario(struct player *p, const json_t *scenario)
 	const json_t *where = scenario;
 	const char *name = json_string_value(json_object_get(scenario, "name"));
 	uint64_t start = clock_ms();
-	name = name ? name : p->doc->name;
+	name = name ? name : p->doc.name;
 	int r = sim_new(p->options, &p->s, &err);
 	if (!r)
 		r = play_steps(p, scenario, &where, &err);
@@ -278,22 +278,20 @@ static void play_scenario(struct player *p, const json_t *scenario)
 
 static void play_file(struct player *p, const char *path)
 {
-	struct doc doc;
 	struct err err = ERR_INIT;
 	json_t *scenario;
 	size_t i;
-	if (doc_read(path, &doc, &err)) {
+	if (doc_read(path, &p->doc, &err)) {
 		printf("FAILED %s: %s\n", path, err.text);
 		p->n_failed++;
 		return;
 	}
-	p->doc = &doc;
-	json_array_foreach(doc.documents, i, scenario)
+	json_array_foreach(p->doc.documents, i, scenario)
 	{
 		if (!p->interrupted)
 			play_scenario(p, scenario);
 	}
-	doc_fini(&doc);
+	doc_fini(&p->doc);
 }
 
 int play(const struct sim_options *options, char *const *files, int n_files)

@@ -127,7 +127,7 @@ void json_key(struct json *j, const char *key)
 void json_str(struct json *j, const char *s)
 {
 	if (!s) {
-		json_null(j);
+		json_nil(j);
 		return;
 	}
 	separate(j);
@@ -150,7 +150,7 @@ void json_uint(struct json *j, uint64_t v)
 void json_num(struct json *j, double v)
 {
 	if (!isfinite(v)) {
-		json_null(j);
+		json_nil(j);
 		return;
 	}
 	char text[32];
@@ -169,7 +169,7 @@ void json_bool(struct json *j, bool v)
 	buf_add_str(j->out, v ? "true" : "false");
 }
 
-void json_null(struct json *j)
+void json_nil(struct json *j)
 {
 	separate(j);
 	buf_add_str(j->out, "null");

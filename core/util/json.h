@@ -29,7 +29,7 @@ void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
 void json_num(struct json *j, double v);
 void json_bool(struct json *j, bool v);
-void json_null(struct json *j);
+void json_nil(struct json *j);
 /* key and value in one */
 void json_kstr(struct json *j, const char *key, const char *s);
 void json_kint(struct json *j, const char *key, int64_t v);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core/conf/yaml.c: from bytes to trees, with places and limits. */
+#include "core/conf/documents.h"
 #include "test/unit/t_conf.h"
 
 static rp_cfg at(const char *path)
@@ -414,6 +415,56 @@ static void test_all_sources(void **state)
 			    "rp.conf.d/1.conf:1:1: expected keys with values, found a list");
 }
 
+/* ---- core/conf/documents.c --------------------------------------------------------------------------------------- */
+
+static int documents(const char *text, struct documents *ret, struct err *err)
+{
+	return documents_parse("d.yaml", text, strlen(text), ret, err);
+}
+
+static void test_documents(void **state)
+{
+	(void)state;
+	struct err err = ERR_INIT;
+	struct documents d;
+	assert_int_equal(documents("# none\n---\na: 1\n---\n---\nb: \"1\"\nc:\n- 2\n", &d, &err),
+			 0);
+	assert_int_equal(d.n_roots, 2);
+	rp_cfg a = conf_get(d.roots[0], "a"), b = conf_get(d.roots[1], "b");
+	assert_false(conf_quoted(a));
+	assert_true(conf_quoted(b));
+	assert_int_equal(conf_line(a), 3);
+	assert_int_equal(conf_line(conf_item(conf_get(d.roots[1], "c"), 0)), 8);
+	char place[CONF_PLACE_MAX];
+	assert_string_equal(conf_where(b, place, sizeof place), "d.yaml:6:1");
+	assert_false(conf_quoted(NULL));
+	assert_int_equal(conf_line(NULL), 0);
+	documents_fini(&d);
+	documents_fini(&d);
+	assert_int_equal(documents("", &d, &err), 0);
+	assert_int_equal(d.n_roots, 0);
+	documents_fini(&d);
+}
+
+static void test_documents_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *wanted;
+	} table[] = {
+		{"- a\n", "d.yaml:1:1: expected keys with values, found a list"},
+		{"a: 1\n---\na: 2\na: 3\n", "d.yaml:4:1: a: given twice, first at d.yaml:3:1"},
+		{"- a\n---\n- b\n",
+		 "d.yaml:1:1: expected keys with values, found a list (and 1 more)"},
+	};
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct err err = ERR_INIT;
+		struct documents d;
+		assert_int_equal(documents(table[i].text, &d, &err), -EINVAL);
+		assert_string_equal(err.text, table[i].wanted);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_alias_depth),    cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_sizes),	       cmocka_unit_test(test_members),
 		cmocka_unit_test(test_anchors),	       cmocka_unit_test(test_all_sources),
+		cmocka_unit_test(test_documents),      cmocka_unit_test(test_documents_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, forget_last);
 }

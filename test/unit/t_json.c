@@ -36,7 +36,7 @@ static void test_nesting(void **state)
 	json_end_arr(&j);
 	json_obj(&j);
 	json_end_obj(&j);
-	json_null(&j);
+	json_nil(&j);
 	json_end_arr(&j);
 	json_key(&j, "deep");
 	json_obj(&j);
