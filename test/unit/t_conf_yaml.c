@@ -454,14 +454,13 @@ static void test_documents_refused(void **state)
 	} table[] = {
 		{"- a\n", "d.yaml:1:1: expected keys with values, found a list"},
 		{"a: 1\n---\na: 2\na: 3\n", "d.yaml:4:1: a: given twice, first at d.yaml:3:1"},
-		{"- a\n---\n- b\n",
-		 "d.yaml:1:1: expected keys with values, found a list (and 1 more)"},
+		{"a: [\n\n---\nb: 1", "d.yaml:3:1: not valid YAML"},
 	};
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct err err = ERR_INIT;
 		struct documents d;
 		assert_int_equal(documents(table[i].text, &d, &err), -EINVAL);
-		assert_string_equal(err.text, table[i].wanted);
+		assert_true(str_has_prefix(err.text, table[i].wanted));
 	}
 }
 
