@@ -100,7 +100,7 @@ static int collect_one(struct instance *i, void *arg)
 	if (!wanted)
 		return 0;
 	s->instance = i;
-	int r = instance_collect(i, &sink, &err);
+	int r = pipeline_collect(s->p, i, &sink, &err);
 	if (r) {
 		s->failed++;
 		log_debug("module %s: metrics: %s", instance_name(i), err_text(&err, r));

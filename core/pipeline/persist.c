@@ -58,7 +58,10 @@ void persist_now(struct pipeline *p)
 
 void persist_timer(void *arg)
 {
-	persist_now(arg);
+	struct pipeline *p = arg;
+	watchdog_begin(p->watchdog);
+	persist_now(p);
+	watchdog_end(p->watchdog);
 }
 
 void persist_later(struct pipeline *p)

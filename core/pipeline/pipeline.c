@@ -426,6 +426,23 @@ struct instance *pipeline_policy(struct pipeline *p)
 	return p->policy;
 }
 
+int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_zones(p->policy, sink, err) : 0;
+	watchdog_end(p->watchdog);
+	return r;
+}
+
+int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
+		     struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = instance_collect(i, sink, err);
+	watchdog_end(p->watchdog);
+	return r;
+}
+
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg)
 {
 	int r = p->policy ? fn(p->policy, arg) : 0;

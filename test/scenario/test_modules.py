@@ -47,6 +47,15 @@ def test_hang(with_module):
     node.start()
 
 
+def test_hang_while_an_onlooker_asks(with_module):
+    node = with_module('hang-zones', requestTimeout='30s')
+    node.create('p', ctr('c', '1', '64Mi'))
+    with pytest.raises(SimError):
+        node.control('Zones')
+    assert node.exited()['exit'] == 70
+    node.start()
+
+
 def test_overlap_is_refused(with_module):
     node = with_module('overlap')
     node.create('p', ctr('c', '1', '64Mi'))
