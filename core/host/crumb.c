@@ -515,6 +515,19 @@ int crumb_open(const char *path, struct crumb **ret, struct err *err)
 	return crumb_open_at(path, &now, ret, err);
 }
 
+struct crumb *crumb_private(void)
+{
+	struct crumb *c = calloc(1, sizeof *c);
+	struct crumb_file *file = calloc(1, sizeof *file);
+	if (!c || !file) {
+		free(c);
+		free(file);
+		return NULL;
+	}
+	*c = (struct crumb){.live = &file->live, .file = file, .child = true, .fd = -1};
+	return c;
+}
+
 struct crumb *crumb_close(struct crumb *c)
 {
 	if (!c)
@@ -534,6 +547,10 @@ int crumb_child(struct crumb *c, struct crumb_live *live)
 {
 	if (!c)
 		return 0;
+	if (c->child) {
+		c->live = live;
+		return 0;
+	}
 	struct crumb_file *copy = malloc(sizeof *copy);
 	if (!copy)
 		return -ENOMEM;

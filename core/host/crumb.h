@@ -120,6 +120,8 @@ struct crumb_now {
 };
 int crumb_open_at(const char *path, const struct crumb_now *now, struct crumb **ret,
 		  struct err *err);
+/* In memory, for a process that only tries things in children: these can tell where they died, but nothing is remembered. NULL: no memory. */
+struct crumb *crumb_private(void);
 /* A proper end: clears the crumb. Returns NULL; NULL is fine. */
 struct crumb *crumb_close(struct crumb *c);
 /* What opening found, a sentence for the log ("the last nri-rpd (pid 12) died inside module x, allocate of …"); NULL: nothing. */

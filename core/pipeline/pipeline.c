@@ -235,7 +235,9 @@ int pipeline_check(const struct pipeline_config *config, struct buf *report, str
 	struct pipeline_config with_loop = *config;
 	with_loop.loop = loop_new();
 	struct pipeline *p = with_loop.loop ? new_bare(&with_loop) : NULL;
-	int r = p ? open_machine(p, err) : err_errno(err, -ENOMEM, "check");
+	if (p)
+		p->env.crumb = crumb_private();
+	int r = p && p->env.crumb ? open_machine(p, err) : err_errno(err, -ENOMEM, "check");
 	if (!r)
 		r = open_modules(p, err);
 	if (!r)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that misbehave: each of test/modules has one thing wrong."""
 import shutil
+import subprocess
 import time
 
 import pytest
@@ -54,6 +55,20 @@ def test_hang_while_an_onlooker_asks(with_module):
         node.control('Zones')
     assert node.exited()['exit'] == 70
     node.start()
+
+
+@pytest.mark.parametrize('what, words', [
+    ('crash', 'module "puppet" crashed (SIGSEGV) in sync'),
+    ('exit', 'module "puppet" ended the process (exit status 3) in sync'),
+    ('fail 22 no', 'no'),
+])
+def test_check_config_tells_where(tmp_path, what, words):
+    conf = tmp_path / 'rp.conf'
+    conf.write_text('policy: puppet\npuppet: {sync: "%s"}\n' % what)
+    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', conf, '--module-dir', TEST_MODULES],
+                          capture_output=True, text=True)
+    assert done.returncode == 78
+    assert words in done.stderr + done.stdout
 
 
 def test_overlap_is_refused(with_module):

@@ -341,6 +341,31 @@ static void test_kills(void **state)
 	(void)crumb_close(c);
 }
 
+/* Nothing on a file system; a child tells by the page it shares. */
+static void test_private(void **state)
+{
+	(void)state;
+	struct crumb_live *live =
+		mmap(NULL, sizeof *live, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct crumb *c = crumb_private();
+	assert_non_null(c);
+	assert_null(crumb_message(c));
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (crumb_child(c, live))
+			_exit(1);
+		crumb_enter(c, CRUMB_LOOP, mod_a, CRUMB_SYNC, NULL);
+		_exit(0);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(crumb_slot_call(crumb_running(live)), CRUMB_SYNC);
+	assert_null(crumb_running(crumb_live(c)));
+	assert_null(crumb_close(c));
+	(void)munmap(live, sizeof *live);
+}
+
 static void test_causes(void **state)
 {
 	(void)state;
@@ -677,7 +702,7 @@ int main(void)
 		TEST(test_history_bounded), TEST(test_many_modules), TEST(test_lock),
 		TEST(test_child),	    TEST(test_foreign),	     TEST(test_forged),
 		TEST(test_scribbled),	    TEST(test_unusable),     TEST(test_ends_outside),
-		TEST(test_kills),	    TEST(test_causes),
+		TEST(test_kills),	    TEST(test_causes),	     TEST(test_private),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
