@@ -156,64 +156,33 @@ struct nri_event {
 	const char *method;
 	enum request kind;
 	Nri__Event event; /* in StateChange */
-	const ProtobufCMessageDescriptor *message;
+	unsigned n_parts; /* of the message that matter: pod, container, resources */
 	void (*handle)(struct call *c);
 };
 
 static const struct nri_event events[] = {
-	{"CreateContainer", REQ_CREATE, NRI__EVENT__CREATE_CONTAINER,
-	 &nri__create_container_request__descriptor, do_create},
-	{"StartContainer", REQ_START, NRI__EVENT__START_CONTAINER,
-	 &nri__start_container_request__descriptor, do_start},
-	{"StopContainer", REQ_STOP, NRI__EVENT__STOP_CONTAINER,
-	 &nri__stop_container_request__descriptor, do_stop},
-	{"RemoveContainer", REQ_REMOVE, NRI__EVENT__REMOVE_CONTAINER,
-	 &nri__remove_container_request__descriptor, do_remove},
-	{"UpdateContainer", REQ_UPDATE, NRI__EVENT__UPDATE_CONTAINER,
-	 &nri__update_container_request__descriptor, do_update},
-	{"RunPodSandbox", REQ_RUN_POD, NRI__EVENT__RUN_POD_SANDBOX,
-	 &nri__run_pod_sandbox_request__descriptor, do_run_pod},
-	{"StopPodSandbox", REQ_STOP_POD, NRI__EVENT__STOP_POD_SANDBOX,
-	 &nri__stop_pod_sandbox_request__descriptor, do_stop_pod},
-	{"RemovePodSandbox", REQ_REMOVE_POD, NRI__EVENT__REMOVE_POD_SANDBOX,
-	 &nri__remove_pod_sandbox_request__descriptor, do_remove_pod},
-	{"PostCreateContainer", REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER,
-	 &nri__post_create_container_request__descriptor, do_note},
-	{"PostStartContainer", REQ_POST_START, NRI__EVENT__POST_START_CONTAINER,
-	 &nri__post_start_container_request__descriptor, do_note},
-	{"PostUpdateContainer", REQ_POST_UPDATE, NRI__EVENT__POST_UPDATE_CONTAINER,
-	 &nri__post_update_container_request__descriptor, do_note},
-	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX,
-	 &nri__update_pod_sandbox_request__descriptor, answer_empty},
-	{"PostUpdatePodSandbox", REQ_OTHER, NRI__EVENT__POST_UPDATE_POD_SANDBOX,
-	 &nri__post_update_pod_sandbox_request__descriptor, answer_empty},
-	{"ValidateContainerAdjustment", REQ_OTHER, NRI__EVENT__VALIDATE_CONTAINER_ADJUSTMENT,
-	 &nri__validate_container_adjustment_request__descriptor, answer_empty},
+	{"CreateContainer", REQ_CREATE, NRI__EVENT__CREATE_CONTAINER, 2, do_create},
+	{"StartContainer", REQ_START, NRI__EVENT__START_CONTAINER, 2, do_start},
+	{"StopContainer", REQ_STOP, NRI__EVENT__STOP_CONTAINER, 2, do_stop},
+	{"RemoveContainer", REQ_REMOVE, NRI__EVENT__REMOVE_CONTAINER, 2, do_remove},
+	{"UpdateContainer", REQ_UPDATE, NRI__EVENT__UPDATE_CONTAINER, 3, do_update},
+	{"RunPodSandbox", REQ_RUN_POD, NRI__EVENT__RUN_POD_SANDBOX, 1, do_run_pod},
+	{"StopPodSandbox", REQ_STOP_POD, NRI__EVENT__STOP_POD_SANDBOX, 1, do_stop_pod},
+	{"RemovePodSandbox", REQ_REMOVE_POD, NRI__EVENT__REMOVE_POD_SANDBOX, 1, do_remove_pod},
+	{"PostCreateContainer", REQ_POST_CREATE, NRI__EVENT__POST_CREATE_CONTAINER, 2, do_note},
+	{"PostStartContainer", REQ_POST_START, NRI__EVENT__POST_START_CONTAINER, 2, do_note},
+	{"PostUpdateContainer", REQ_POST_UPDATE, NRI__EVENT__POST_UPDATE_CONTAINER, 2, do_note},
+	{"UpdatePodSandbox", REQ_UPDATE_POD, NRI__EVENT__UPDATE_POD_SANDBOX, 0, answer_empty},
+	{"PostUpdatePodSandbox", REQ_OTHER, NRI__EVENT__POST_UPDATE_POD_SANDBOX, 0, answer_empty},
+	{"ValidateContainerAdjustment", REQ_OTHER, NRI__EVENT__VALIDATE_CONTAINER_ADJUSTMENT, 0,
+	 answer_empty},
 };
 
-/* The messages of events have the pod as field 1 and, those of containers, the container as field 2, behind the same base. */
-struct pod_request {
-	ProtobufCMessage base;
-	Nri__PodSandbox *pod;
+/* The parts of an event's message, packed; p is NULL: not there. */
+enum part { PART_POD, PART_CTR, PART_RESOURCES, N_PARTS };
+struct event_parts {
+	struct span part[N_PARTS];
 };
-struct ctr_request {
-	ProtobufCMessage base;
-	Nri__PodSandbox *pod;
-	Nri__Container *container;
-};
-_Static_assert(offsetof(Nri__CreateContainerRequest, container) ==
-		       offsetof(struct ctr_request, container),
-	       "layout");
-_Static_assert(offsetof(Nri__StopContainerRequest, container) ==
-		       offsetof(struct ctr_request, container),
-	       "layout");
-_Static_assert(offsetof(Nri__UpdateContainerRequest, container) ==
-		       offsetof(struct ctr_request, container),
-	       "layout");
-_Static_assert(offsetof(Nri__RunPodSandboxRequest, pod) == offsetof(struct pod_request, pod),
-	       "layout");
-_Static_assert(offsetof(Nri__UpdatePodSandboxRequest, pod) == offsetof(struct pod_request, pod),
-	       "layout");
 
 static const struct nri_event *event_of_method(const char *method)
 {
@@ -223,28 +192,69 @@ static const struct nri_event *event_of_method(const char *method)
 	return NULL;
 }
 
-static const struct nri_event *event_of_number(Nri__Event number)
+static const struct nri_event *event_of_number(uint64_t number)
 {
 	for (unsigned i = 0; i < sizeof events / sizeof *events; i++)
-		if (events[i].event == number)
+		if ((uint64_t)events[i].event == number)
 			return &events[i];
 	return NULL;
 }
 
-static void dispatch(struct call *c, const struct nri_event *e, const Nri__PodSandbox *pod,
-		     const Nri__Container *ctr)
+/* The pod is field `first`, the others follow. */
+static int split_event(const struct rpc_request *req, uint32_t first, unsigned n_parts,
+		       struct event_parts *ret)
+{
+	struct span s = span_of(req->payload, req->payload_len);
+	struct field f;
+	int more;
+	*ret = (struct event_parts){0};
+	while ((more = field_next(&s, &f)) > 0) {
+		if (f.number < first || f.number >= first + n_parts)
+			continue;
+		if (f.wire != WIRE_LEN)
+			return -EBADMSG;
+		ret->part[f.number - first] = f.bytes;
+	}
+	return more;
+}
+
+/* Which event StateChange tells of. */
+static int state_change_event(const struct rpc_request *req, uint64_t *ret)
+{
+	struct span s = span_of(req->payload, req->payload_len);
+	struct field f;
+	int more;
+	*ret = 0;
+	while ((more = field_next(&s, &f)) > 0) {
+		if (f.number != 1)
+			continue;
+		if (f.wire != WIRE_VARINT)
+			return -EBADMSG;
+		*ret = f.value;
+	}
+	return more;
+}
+
+/*
+ * Of those that are known already only the name is decoded, but where the runtime tells of them anew; a container that is not known may
+ * have to be taken over, with its pod.
+ */
+static int decode_event(struct call *c, const struct event_parts *e)
 {
 	struct arena *a = c->nri->arena;
-	c->kind = e->kind;
-	request_begin(c->pipeline, e->kind);
-	log_debug("%s %s %s", e->method, pod ? pod->id : "", ctr ? ctr->id : "");
-	if (decode_pod(a, pod, &c->pod) || decode_ctr(a, ctr, &c->ctr)) {
-		out_of_memory(c, NULL);
-		return;
-	}
-	if (ctr && !*c->ctr.pod_id)
+	struct cache *cache = pipeline_cache(c->pipeline);
+	struct span pod = e->part[PART_POD], ctr = e->part[PART_CTR];
+	bool create = c->kind == REQ_CREATE, run = c->kind == REQ_RUN_POD;
+	int r = decode_ctr(a, ctr, create ? DECODE_ALL : DECODE_NAME, &c->ctr);
+	if (!r && ctr.p && !create && !cache_ctr(cache, c->ctr.id))
+		r = decode_ctr(a, ctr, DECODE_ALL, &c->ctr);
+	if (!r)
+		r = decode_pod(a, pod, run ? DECODE_ALL : DECODE_NAME, &c->pod);
+	if (!r && pod.p && !run && !cache_pod(cache, c->pod.id))
+		r = decode_pod(a, pod, DECODE_ALL, &c->pod);
+	if (!r && ctr.p && !*c->ctr.pod_id)
 		c->ctr.pod_id = c->pod.id;
-	e->handle(c);
+	return r ? r : decode_resources(a, e->part[PART_RESOURCES], &c->res);
 }
 
 static void undecodable(struct call *c, const char *method)
@@ -255,40 +265,40 @@ static void undecodable(struct call *c, const char *method)
 			      "nri-rp: cannot decode the %s request", method);
 }
 
-static void handle_event(struct call *c, const struct nri_event *e)
+static void handle_event(struct call *c, const struct nri_event *e, uint32_t first)
 {
-	ProtobufCAllocator alloc = request_allocator(c->nri);
-	const ProtobufCMessage *m =
-		protobuf_c_message_unpack(e->message, &alloc, c->req->payload_len, c->req->payload);
-	if (!m) {
+	struct event_parts parts;
+	c->kind = e->kind;
+	int r = split_event(c->req, first, e->n_parts, &parts);
+	if (!r)
+		r = decode_event(c, &parts);
+	if (r == -EBADMSG) {
 		undecodable(c, e->method);
 		return;
 	}
-	bool has_ctr = e->message->n_fields > 1 && str_eq(e->message->fields[1].name, "container");
-	if (e->kind == REQ_UPDATE)
-		decode_resources(((const Nri__UpdateContainerRequest *)m)->linux_resources,
-				 &c->res);
-	dispatch(c, e, ((const struct pod_request *)m)->pod,
-		 has_ctr ? ((const struct ctr_request *)m)->container : NULL);
+	request_begin(c->pipeline, e->kind);
+	log_debug("%s %s %s", e->method, c->pod.id, c->ctr.id);
+	if (r)
+		out_of_memory(c, NULL);
+	else
+		e->handle(c);
 }
 
 static void handle_state_change(struct call *c)
 {
-	ProtobufCAllocator alloc = request_allocator(c->nri);
-	const Nri__StateChangeEvent *m =
-		nri__state_change_event__unpack(&alloc, c->req->payload_len, c->req->payload);
-	if (!m) {
+	uint64_t number;
+	if (state_change_event(c->req, &number)) {
 		undecodable(c, "StateChange");
 		return;
 	}
-	const struct nri_event *e = event_of_number(m->event);
+	const struct nri_event *e = event_of_number(number);
 	/* those with an answer of their own never come this way */
 	bool answered =
 		e && (e->kind == REQ_CREATE || e->kind == REQ_UPDATE || e->kind == REQ_STOP);
 	if (!e || answered)
 		(void)rpc_reply(c->req, NULL);
 	else
-		dispatch(c, e, m->pod, m->container);
+		handle_event(c, e, 2);
 }
 
 /* ---- Configure and Synchronize ---------------------------------------------------------------------------------------------- */
@@ -407,7 +417,7 @@ void nri_handle(struct rpc_request *req, void *arg)
 	if (!str_eq(req->service, NRI_PLUGIN_SERVICE))
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "service %s", req->service);
 	else if ((e = event_of_method(req->method)))
-		handle_event(&c, e);
+		handle_event(&c, e, 1);
 	else if (str_eq(req->method, "StateChange"))
 		handle_state_change(&c);
 	else if (str_eq(req->method, "Configure"))

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_INTERNAL_H
 #define RUNTIME_INTERNAL_H
 
+#include "core/runtime/fields.h"
 #include "core/runtime/nri.h"
 #include "core/util/arena.h"
 #include "core/wire/mux.h"
@@ -52,11 +53,18 @@ void nri_kick(struct nri *nri);
 /* Soon: gives the memory that a large message took back to the system. */
 void nri_give_back(struct nri *nri);
 
-/* decode.c: descriptions that point into the message; -ENOMEM */
-int decode_pod(struct arena *a, const Nri__PodSandbox *m, struct pod_desc *ret);
-int decode_ctr(struct arena *a, const Nri__Container *m, struct ctr_desc *ret);
-void decode_resources(const Nri__LinuxResources *m, struct res_desc *ret);
-uint32_t decode_state(Nri__ContainerState state);
+/* How much of a pod or container is decoded. */
+enum decode_depth {
+	DECODE_NAME, /* ids, names, state, pid and time of creation; all else is as if it were not there */
+	DECODE_FACTS, /* that, and what stays with the object: labels, annotations, resources … */
+	DECODE_ALL, /* that, and what only a creation looks at: environment, mounts, devices */
+};
+
+/* decode.c: descriptions of packed messages, with text and lists in the arena; -EBADMSG, -ENOMEM */
+int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct pod_desc *ret);
+int decode_ctr(struct arena *a, struct span s, enum decode_depth depth, struct ctr_desc *ret);
+int decode_resources(struct arena *a, struct span s, struct res_desc *ret);
+uint32_t decode_state(uint64_t state); /* RP_STATE_… */
 
 /* encode.c: NULL: out of memory */
 Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,

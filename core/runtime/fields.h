@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A packed message, field by field, where it lies: nothing is copied, and what nobody asks for costs no more than to step over it. */
+#ifndef RUNTIME_FIELDS_H
+#define RUNTIME_FIELDS_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_VARINT 0u
+#define WIRE_I64 1u
+#define WIRE_LEN 2u
+#define WIRE_I32 5u
+#define VARINT_MAX 10u /* bytes */
+
+/* The bytes of a message, or what is left of them. */
+struct span {
+	const uint8_t *p, *end;
+};
+
+struct field {
+	uint32_t number, wire;
+	uint64_t value; /* of WIRE_VARINT only */
+	struct span bytes; /* of WIRE_LEN only */
+};
+
+static inline struct span span_of(const uint8_t *data, size_t len)
+{
+	return (struct span){data, len ? data + len : data};
+}
+
+static inline size_t span_len(const struct span *s)
+{
+	return (size_t)(s->end - s->p);
+}
+
+static inline int span_varint(struct span *s, uint64_t *ret)
+{
+	uint64_t v = 0;
+	if (s->p < s->end && *s->p < 0x80) { /* as most are */
+		*ret = *s->p++;
+		return 0;
+	}
+	for (unsigned i = 0; i < VARINT_MAX && s->p < s->end; i++) {
+		uint8_t byte = *s->p++;
+		v |= (uint64_t)(byte & 0x7f) << (7 * i);
+		if (!(byte & 0x80)) {
+			*ret = v;
+			return 0;
+		}
+	}
+	return -EBADMSG;
+}
+
+static inline int span_skip(struct span *s, uint64_t n)
+{
+	if (n > span_len(s))
+		return -EBADMSG;
+	s->p += n;
+	return 0;
+}
+
+/* The next field of a message: 1, or 0 at its end, or -EBADMSG. */
+static inline int field_next(struct span *s, struct field *ret)
+{
+	uint64_t tag, len;
+	if (s->p == s->end)
+		return 0;
+	if (span_varint(s, &tag) || tag > UINT32_MAX)
+		return -EBADMSG;
+	ret->number = (uint32_t)tag >> 3;
+	ret->wire = (uint32_t)tag & 7;
+	ret->value = 0;
+	switch (ret->wire) {
+	case WIRE_VARINT:
+		return span_varint(s, &ret->value) ? -EBADMSG : 1;
+	case WIRE_I64:
+		return span_skip(s, 8) ? -EBADMSG : 1;
+	case WIRE_I32:
+		return span_skip(s, 4) ? -EBADMSG : 1;
+	case WIRE_LEN:
+		if (span_varint(s, &len))
+			return -EBADMSG;
+		ret->bytes.p = s->p;
+		if (span_skip(s, len))
+			return -EBADMSG;
+		ret->bytes.end = s->p;
+		return 1;
+	default:
+		return -EBADMSG;
+	}
+}
+
+#endif
