@@ -17,7 +17,6 @@ static const int signos[] = CRASH_SIGNALS;
 
 static struct crumb *volatile noted;
 static struct sigaction before[N_SIGNOS];
-static bool installed;
 static char stack[CRASH_STACK];
 
 static void mark(void)
@@ -47,21 +46,27 @@ static void on_crash(int signo, siginfo_t *info, void *context)
 
 static void install(void)
 {
+	static bool at_exit;
 	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
 	action.sa_sigaction = on_crash;
 	sigemptyset(&action.sa_mask);
-	for (unsigned i = 0; i < N_SIGNOS; i++)
-		(void)sigaction(signos[i], &action, &before[i]);
-	(void)atexit(mark);
-	installed = true;
+	for (unsigned i = 0; i < N_SIGNOS; i++) {
+		struct sigaction now;
+		(void)sigaction(signos[i], &action, &now);
+		if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_crash)
+			before[i] = now;
+	}
+	if (!at_exit)
+		(void)atexit(mark);
+	at_exit = true;
 }
 
 void ends_note(struct crumb *c)
 {
 	const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
 	noted = c;
-	if (c)
-		(void)sigaltstack(&own, NULL);
-	if (c && !installed)
-		install();
+	if (!c)
+		return;
+	(void)sigaltstack(&own, NULL);
+	install();
 }

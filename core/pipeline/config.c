@@ -405,6 +405,32 @@ static int safe_config(struct pipeline *p, const char *name, const char *text, s
 	return r;
 }
 
+#define SAFE_TEXT "policy: " SAFE_POLICY "\ncontrollers: []\n"
+
+/* What the files say of the daemon itself (sockets, metrics, intervals) stands, without the modules they name. */
+static int safe_files(struct pipeline *p, struct conf **ret)
+{
+	const struct conf_schemas schemas = {p, schemas_begin, schemas_find, schemas_of_kind};
+	struct conf_files files;
+	struct conf_errors errs;
+	conf_errors_init(&errs);
+	int r = conf_read_files(p->config_path, &files, &errs);
+	if (r)
+		return r;
+	struct conf_source *sources = calloc(files.n_sources + 1, sizeof *sources);
+	if (sources) {
+		memcpy(sources, files.sources, files.n_sources * sizeof *sources);
+		sources[files.n_sources] = (struct conf_source){
+			.name = "safe mode", .text = SAFE_TEXT, .len = strlen(SAFE_TEXT)};
+		r = conf_parse(sources, files.n_sources + 1, &schemas, ret, &errs);
+	} else {
+		r = -ENOMEM;
+	}
+	free(sources);
+	conf_files_fini(&files);
+	return r;
+}
+
 /* 0: tried and good. */
 static int try_first(struct pipeline *p, struct conf *conf, bool *ret_module_fault, struct err *err)
 {
@@ -451,7 +477,9 @@ static int safe_mode(struct pipeline *p, const struct err *why, struct err *err)
 		}
 		conf_free(conf);
 	}
-	int r = safe_config(p, "safe mode", "policy: " SAFE_POLICY "\n", &conf, err);
+	int r = safe_files(p, &conf);
+	if (r)
+		r = safe_config(p, "safe mode", SAFE_TEXT, &conf, err);
 	if (!r) {
 		r = apply_config(p, conf, NULL, err);
 		if (r)

@@ -273,8 +273,13 @@ static void in_safe_mode(struct world *w, const char *conf, const char *policy, 
 static void test_safe_mode(void **state)
 {
 	struct world *w = *state;
-	in_safe_mode(w, PUPPET "puppet: {prepare: crash}\n", "none", "puppet");
+	in_safe_mode(w,
+		     PUPPET "puppet: {prepare: crash}\nmetrics: {listen: '127.0.0.1:1'}\n"
+			    "log: {level: debug}\n",
+		     "none", "puppet");
 	assert_string_equal(status_of(w).configured_policy, "puppet");
+	/* what it says of the daemon itself stands */
+	assert_string_equal(conf_core(pipeline_conf(w->p))->metrics.listen, "127.0.0.1:1");
 	/* it works, and a good configuration ends it */
 	assert_int_equal(box_create(w, &(struct box){.name = "a", .alloc = "cpus 0-3"}), 0);
 	assert_string_equal(box_cpus(w, "a"), "-");
@@ -317,9 +322,9 @@ static void die_in_module(struct world *w)
 		struct pipeline_config config = world_config(w);
 		config.loop = loop_new();
 		log_set_level(LOG_ERROR);
+		(void)signal(SIGSEGV, SIG_DFL); /* cmocka's handler */
 		if (pipeline_new(&config, &w->p, &w->err))
 			_exit(9);
-		(void)signal(SIGSEGV, SIG_DFL);
 		(void)box_begin(w, &(struct box){.name = "x", .alloc = "crash"}, &reply);
 		_exit(8);
 	}
