@@ -111,8 +111,9 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 		.priority = priorities[m->qos < 3 ? m->qos : 2],
 	};
 	int r = !req.nodes ? -RP_EINVAL
-		: known	   ? memalloc_replace(mem, &req, &zone)
-			   : memalloc_allocate(mem, &req, &zone);
+		: !known   ? memalloc_allocate(mem, &req, &zone)
+		: m->fresh ? memalloc_replace(mem, &req, &zone)
+			   : memalloc_follow(mem, &req, &zone);
 	if (!r) {
 		r = set_moved(p);
 		return r ? r : set_mems(p, m->ctr, zone);

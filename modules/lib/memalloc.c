@@ -231,6 +231,48 @@ int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, mema
 	return 0;
 }
 
+/* Where a request without a zone goes: to its new place, or to that and the old one together when there is no room. */
+static int follow(struct memalloc *m, struct request *req, memalloc_mask was)
+{
+	memalloc_mask nodes;
+	int r = memalloc_initial_zone(m, &req->is, &nodes);
+	if (r)
+		return r;
+	if (!memalloc_fits(m, nodes, req->is.size))
+		nodes |= was;
+	struct zone *z = memalloc_get_zone(m, nodes);
+	if (!z || memalloc_reserve_users(z, 1))
+		return memalloc_fail(m, -RP_ENOMEM, "out of memory");
+	memalloc_assign(m, z, req);
+	/* In its old zone it was before. */
+	return nodes == was ? 0 : memalloc_resolve(m, nodes);
+}
+
+int memalloc_follow(struct memalloc *m, const struct memalloc_request *is, memalloc_mask *ret_zone)
+{
+	uint32_t mark = start(m);
+	struct request *req = memalloc_find(m, is->id);
+	int r = req ? check(m, is) : memalloc_fail(m, -RP_ENOENT, "there is no request of this id");
+	if (!r && is->size != req->is.size)
+		r = memalloc_fail(m, -RP_EINVAL, "the size of the request has changed");
+	if (!r && memalloc_reserve_journal(m, 1))
+		r = memalloc_fail(m, -RP_ENOMEM, "out of memory");
+	if (r)
+		return r;
+	memalloc_mask was = req->zone->nodes;
+	(void)memalloc_note(m, req);
+	memalloc_unassign(m, req);
+	req->is = *is;
+	r = follow(m, req, was);
+	if (!r)
+		r = list_moves(m, mark, req);
+	if (r)
+		return stop_failed(m, mark, r);
+	*ret_zone = visible(m, req);
+	stop(m);
+	return 0;
+}
+
 /* Moves a request to a larger zone. */
 static int enlarge(struct memalloc *m, struct request *req, memalloc_mask nodes, uint32_t types)
 {

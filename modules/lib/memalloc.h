@@ -132,6 +132,12 @@ int memalloc_allocate(struct memalloc *m, const struct memalloc_request *req,
 int memalloc_replace(struct memalloc *m, const struct memalloc_request *req,
 		     memalloc_mask *ret_zone);
 /*
+ * The same for a request whose size has not changed, without moving others where that can be helped: if there is no room in its new
+ * place, it keeps its zone and gets, of the new one, what that lacks.
+ */
+int memalloc_follow(struct memalloc *m, const struct memalloc_request *req,
+		    memalloc_mask *ret_zone);
+/*
  * Extends a request's zone by `nodes` (those of `types`, if there are any) and by the nearest further nodes of `types` (0: the kinds of
  * `nodes`). Without effect if its zone has all of that already. Never shrinks.
  */

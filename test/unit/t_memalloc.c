@@ -459,6 +459,57 @@ static void test_replace(void **state)
 	memalloc_free(m);
 }
 
+static void test_follow(void **state)
+{
+	(void)state;
+	struct memalloc *m = new_allocator(&four);
+	const struct memalloc_move *moves;
+	memalloc_mask zone = 0;
+	allocate(m, 1, "0", 60, BE);
+	allocate(m, 2, "1", 60, BE);
+	/* There is no room on node 1: it gets that besides what it has, and the other one does not move. */
+	struct memalloc_request req = {1, 60, mask(m, "1"), 0, 0, BE, 0};
+	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
+	assert_string_equal(text(m, zone), "0-1");
+	assert_int_equal(memalloc_moves(m, &moves), 0);
+	assert_string_equal(zone_of(m, 2), "1");
+	/* Shrinking is the same: it stays as long as there is no room. */
+	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
+	assert_string_equal(text(m, zone), "0-1");
+	assert_int_equal(memalloc_release(m, 2), 0);
+	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
+	assert_string_equal(text(m, zone), "1");
+	assert_int_equal(memalloc_usage(m, mask(m, "1")), 60);
+	assert_int_equal(memalloc_usage(m, mask(m, "0")), 0);
+	/* Others move when that is the only way: nodes 0 and 1 together are full. */
+	allocate(m, 3, "0-1", 100, BE);
+	allocate(m, 4, "2", 60, GU);
+	req = (struct memalloc_request){4, 60, mask(m, "1"), 0, 0, GU, 0};
+	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
+	assert_string_equal(text(m, zone), "1-2");
+	assert_int_equal(memalloc_moves(m, &moves), 0);
+	req.nodes = mask(m, "0-3");
+	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
+	assert_string_equal(text(m, zone), "0-3");
+	/* It can be taken back. */
+	assert_int_equal(memalloc_begin(m), 0);
+	req.nodes = mask(m, "2");
+	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
+	assert_string_equal(zone_of(m, 4), "2");
+	memalloc_drop(m);
+	assert_string_equal(zone_of(m, 4), "0-3");
+	/* What makes no sense changes nothing. */
+	req.size++;
+	assert_int_equal(memalloc_follow(m, &req, &zone), -RP_EINVAL);
+	req.size--;
+	req.nodes = 0;
+	assert_int_equal(memalloc_follow(m, &req, &zone), -RP_EINVAL);
+	req.id = 9;
+	assert_int_equal(memalloc_follow(m, &req, &zone), -RP_ENOENT);
+	assert_string_equal(zone_of(m, 4), "0-3");
+	memalloc_free(m);
+}
+
 static void test_undo(void **state)
 {
 	(void)state;
@@ -705,14 +756,14 @@ static void test_topology(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_overflow),       cmocka_unit_test(test_full),
-		cmocka_unit_test(test_kinds),	       cmocka_unit_test(test_normal),
-		cmocka_unit_test(test_moves),	       cmocka_unit_test(test_offers),
-		cmocka_unit_test(test_errors),	       cmocka_unit_test(test_extend),
-		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_undo),
-		cmocka_unit_test(test_order_of_zones), cmocka_unit_test(test_many),
-		cmocka_unit_test(test_masks),	       cmocka_unit_test(test_bad_machines),
-		cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_overflow),     cmocka_unit_test(test_full),
+		cmocka_unit_test(test_kinds),	     cmocka_unit_test(test_normal),
+		cmocka_unit_test(test_moves),	     cmocka_unit_test(test_offers),
+		cmocka_unit_test(test_errors),	     cmocka_unit_test(test_extend),
+		cmocka_unit_test(test_replace),	     cmocka_unit_test(test_undo),
+		cmocka_unit_test(test_follow),	     cmocka_unit_test(test_order_of_zones),
+		cmocka_unit_test(test_many),	     cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_bad_machines), cmocka_unit_test(test_topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,9 @@ static int call(struct memalloc *m, uint32_t which)
 		return memalloc_replace(m, &req, &zone);
 	case 3:
 		return memalloc_extend(m, 40, 2, 0, &zone);
+	case 4:
+		req = (struct memalloc_request){.id = 1, .size = 2, .nodes = 2};
+		return memalloc_follow(m, &req, &zone);
 	default:
 		return memalloc_release(m, 1);
 	}
@@ -148,7 +151,7 @@ static void check_filled(const struct memalloc *m)
 static void test_calls(void **state)
 {
 	(void)state;
-	for (uint32_t which = 0; which < 5; which++) {
+	for (uint32_t which = 0; which < 6; which++) {
 		for (uint32_t in_txn = 0; in_txn < 2; in_txn++) {
 			uint32_t n = 0;
 			int r = -RP_ENOMEM;
@@ -173,7 +176,7 @@ static void test_calls(void **state)
 				}
 				memalloc_free(m);
 			}
-			assert_true(n > 1 || which == 4);
+			assert_true(n > 1 || which == 5);
 		}
 	}
 }
