@@ -278,6 +278,8 @@ static void die_in(const char *name, unsigned times)
 				_exit(1);
 			crumb_seen(c, module, &facts.build_id);
 			crumb_enter(c, CRUMB_LOOP, module, CRUMB_ALLOCATE, "default/web/c0");
+			crumb_live(c)->cause = CRUMB_DIED;
+			crumb_live(c)->cause = CRUMB_DIED; /* as a crash notes it */
 			_exit(0);
 		}
 		int status = -1;

@@ -512,6 +512,8 @@ static void test_quarantine(void **state)
 			open_crumb(&c);
 			make_loader(first, NULL, c);
 			crumb_enter(c, CRUMB_LOOP, load("good")->name, CRUMB_ALLOCATE, "c1");
+			crumb_live(c)->cause = CRUMB_DIED;
+			crumb_live(c)->cause = CRUMB_DIED; /* as a crash notes it */
 			_exit(0);
 		}
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
