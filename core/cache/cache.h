@@ -126,6 +126,7 @@ struct ctr {
 	uint32_t sync_mark;
 	bool stored; /* its facts */
 	bool decision_stored;
+	bool stored_exclusive; /* by what is stored it owns CPUs */
 	bool in_updates; /* waits in the unsolicited queue */
 	bool to_verify; /* waits for a look at its cgroup */
 	uint8_t verify_tries;

@@ -164,40 +164,47 @@ static void note(struct store *s, struct change change)
 	s->changes[s->n_changes++] = change;
 }
 
-static void note_put(struct store *s, enum change_what what, uint64_t handle)
+static void note_put(struct store *s, enum change_what what, uint64_t handle, bool urgent)
 {
-	const struct change *last = s && s->n_changes ? &s->changes[s->n_changes - 1] : NULL;
+	struct change *last = s && s->n_changes ? &s->changes[s->n_changes - 1] : NULL;
 	if (last && last->what == what && last->handle == handle)
-		return;
-	note(s, (struct change){.what = what, .handle = handle});
+		last->urgent = last->urgent || urgent;
+	else
+		note(s, (struct change){.what = what, .handle = handle, .urgent = urgent});
 }
 
-static void note_del(struct store *s, enum record_kind kind, uint64_t number)
+static void note_del(struct store *s, enum record_kind kind, uint64_t number, bool urgent)
 {
-	note(s, (struct change){.what = CHANGE_DEL, .kind = kind, .number = number});
+	note(s,
+	     (struct change){.what = CHANGE_DEL, .kind = kind, .number = number, .urgent = urgent});
 }
 
 void store_put_pod(struct store *s, const struct pod *pod)
 {
-	note_put(s, CHANGE_POD, pod->handle);
+	note_put(s, CHANGE_POD, pod->handle, false);
 }
 
 void store_put_ctr(struct store *s, const struct ctr *ctr)
 {
-	note_put(s, CHANGE_CTR, ctr->handle);
+	note_put(s, CHANGE_CTR, ctr->handle, ctr->stored_exclusive);
+}
+
+void store_put_ctr_now(struct store *s, const struct ctr *ctr)
+{
+	note_put(s, CHANGE_CTR, ctr->handle, true);
 }
 
 void store_del_ctr(struct store *s, const struct ctr *ctr)
 {
-	note_del(s, RECORD_FACTS, ctr->seq);
-	note_del(s, RECORD_DECISION, ctr->seq);
+	note_del(s, RECORD_FACTS, ctr->seq, ctr->stored_exclusive);
+	note_del(s, RECORD_DECISION, ctr->seq, ctr->stored_exclusive);
 }
 
 void store_del_pod(struct store *s, const struct pod *pod)
 {
 	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
 		store_del_ctr(s, ctr);
-	note_del(s, RECORD_POD, pod->seq);
+	note_del(s, RECORD_POD, pod->seq, false);
 }
 
 /* ---- blobs and notes ----------------------------------------------------------------------------------------------- */
@@ -318,10 +325,16 @@ static void settle_kept(struct store *s)
 
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
+enum scope {
+	WRITE_URGENT,
+	WRITE_CHANGES,
+	WRITE_WHOLE, /* the file is new: everything, in the order of keys */
+};
+
 /* One commit; the first LMDB error stays. */
 struct batch {
 	struct store *s;
-	bool whole; /* the file is new: everything, in the order of keys */
+	enum scope scope;
 	int rc;
 	uint32_t n;
 };
@@ -337,9 +350,9 @@ static void put(struct batch *b, const struct record_key *key, const struct reco
 			    key->bytes[0], size);
 		return;
 	}
-	b->rc = store_file_put(&b->s->file, key, r, b->whole);
+	b->rc = store_file_put(&b->s->file, key, r, size, b->scope == WRITE_WHOLE);
 	b->n++;
-	if (!b->rc && b->whole && b->n % CHUNK == 0)
+	if (!b->rc && b->scope == WRITE_WHOLE && b->n % CHUNK == 0)
 		b->rc = store_file_turn(&b->s->file);
 }
 
@@ -391,7 +404,7 @@ static void put_kept(struct batch *b, enum record_kind kind)
 		const struct kept *k = &b->s->kept[i];
 		struct record_key key;
 		struct record r;
-		if (k->kind != kind || (k->stored && !b->whole))
+		if (k->kind != kind || (k->stored && b->scope != WRITE_WHOLE))
 			continue;
 		record_key_name(&key, kind, k->name);
 		record_of_blob(&r, k->version, k->data, k->len);
@@ -424,11 +437,14 @@ static void write_change(struct batch *b, const struct change *change)
 	switch (change->what) {
 	case CHANGE_POD:
 		pod = cache_pod_of(b->s->cache, change->handle);
-		if (pod)
+		if (pod && !pod->stored)
 			put_pod(b, pod);
 		break;
 	case CHANGE_CTR:
 		ctr = cache_ctr_of(b->s->cache, change->handle);
+		/* without it the container could not be restored */
+		if (ctr && b->scope == WRITE_URGENT && !ctr->pod->stored)
+			put_pod(b, ctr->pod);
 		if (ctr && !ctr->stored)
 			put_facts(b, ctr);
 		if (ctr && !ctr->decision_stored)
@@ -442,19 +458,20 @@ static void write_change(struct batch *b, const struct change *change)
 }
 
 /* LMDB's result; *ret_n counts what was written. */
-static int write_batch(struct store *s, bool whole, uint32_t *ret_n)
+static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 {
-	struct batch b = {.s = s, .whole = whole};
+	struct batch b = {.s = s, .scope = scope};
 	struct record_key key = {1, {RECORD_META}};
 	struct record echo;
 	b.rc = store_file_begin(&s->file);
 	if (b.rc)
 		return b.rc;
-	if (whole) {
+	if (scope == WRITE_WHOLE) {
 		write_everything(&b);
 	} else {
 		for (uint32_t i = 0; i < s->n_changes; i++)
-			write_change(&b, &s->changes[i]);
+			if (scope == WRITE_CHANGES || s->changes[i].urgent)
+				write_change(&b, &s->changes[i]);
 		put_kept(&b, RECORD_BLOB);
 		put_kept(&b, RECORD_NOTE);
 	}
@@ -467,7 +484,13 @@ static int write_batch(struct store *s, bool whole, uint32_t *ret_n)
 	return store_file_commit(&s->file, &key, &echo);
 }
 
-static void mark_change(struct store *s, const struct change *change)
+static void mark_ctr(struct ctr *ctr)
+{
+	ctr->stored = ctr->decision_stored = true;
+	ctr->stored_exclusive = ctr->cur.exclusive && ctr->cur.exclusive->count;
+}
+
+static void mark_change(struct store *s, enum scope scope, const struct change *change)
 {
 	struct pod *pod;
 	struct ctr *ctr;
@@ -478,19 +501,28 @@ static void mark_change(struct store *s, const struct change *change)
 	} else if (change->what == CHANGE_CTR) {
 		ctr = cache_ctr_of(s->cache, change->handle);
 		if (ctr)
-			ctr->stored = ctr->decision_stored = true;
+			mark_ctr(ctr);
+		if (ctr && scope == WRITE_URGENT)
+			ctr->pod->stored = true;
 	}
 }
 
-static void mark_stored(struct store *s, bool whole)
+/* What was not written stays noted. */
+static void mark_stored(struct store *s, enum scope scope)
 {
-	for (uint32_t i = 0; i < s->n_changes; i++)
-		mark_change(s, &s->changes[i]);
-	if (whole) {
+	uint32_t n_left = 0;
+	for (uint32_t i = 0; i < s->n_changes; i++) {
+		if (scope == WRITE_URGENT && !s->changes[i].urgent)
+			s->changes[n_left++] = s->changes[i];
+		else
+			mark_change(s, scope, &s->changes[i]);
+	}
+	s->n_changes = n_left;
+	if (scope == WRITE_WHOLE) {
 		for (struct pod *pod = cache_pods(s->cache); pod; pod = pod->hh.next)
 			pod->stored = true;
 		for (struct ctr *ctr = cache_ctrs(s->cache); ctr; ctr = ctr->next)
-			ctr->stored = ctr->decision_stored = true;
+			mark_ctr(ctr);
 	}
 	settle_kept(s);
 }
@@ -512,11 +544,11 @@ static int create_file(struct store *s, struct err *err)
 	return store_file_create(&s->file, path, room_wanted(s), s->write, err);
 }
 
-static int write_growing(struct store *s, bool whole, struct err *err)
+static int write_growing(struct store *s, enum scope scope, struct err *err)
 {
 	uint32_t n = 0;
 	for (;;) {
-		int rc = write_batch(s, whole, &n);
+		int rc = write_batch(s, scope, &n);
 		if (!rc) {
 			s->stats.records += n;
 			return 0;
@@ -530,19 +562,21 @@ static int write_growing(struct store *s, bool whole, struct err *err)
 }
 
 /* After an error the file is given up: the next commit writes all there is to a new one. */
-static int write_records(struct store *s, struct err *err)
+static int write_records(struct store *s, enum scope scope, struct err *err)
 {
 	if (s->lost_track)
 		store_file_close(&s->file);
 	s->lost_track = false;
-	bool whole = !s->file.env;
-	int r = whole ? create_file(s, err) : 0;
+	if (!s->file.env)
+		scope = WRITE_WHOLE;
+	int r = scope == WRITE_WHOLE ? create_file(s, err) : 0;
 	if (!r)
-		r = write_growing(s, whole, err);
-	if (r)
-		store_file_close(&s->file);
-	else
-		mark_stored(s, whole);
+		r = write_growing(s, scope, err);
+	if (!r) {
+		mark_stored(s, scope);
+		return 0;
+	}
+	store_file_close(&s->file);
 	s->n_changes = 0;
 	return r;
 }
@@ -563,13 +597,13 @@ bool store_pending(const struct store *s)
 	       (!s->file.env || !s->published || s->n_changes || s->lost_track || kept_dirty(s));
 }
 
-int store_commit(struct store *s, struct err *err)
+static int commit(struct store *s, enum scope scope, struct err *err)
 {
 	if (!store_pending(s))
 		return 0;
 	assert(s->cache); /* or what is to be restored would be written over */
 	uint64_t start = clock_ns();
-	int r = write_records(s, err);
+	int r = write_records(s, scope, err);
 	if (!r && !s->published)
 		r = publish(s, err);
 	s->stats.last_duration_ns = clock_ns() - start;
@@ -580,6 +614,16 @@ int store_commit(struct store *s, struct err *err)
 	s->stats.commits++;
 	s->stats.last_commit_ns = clock_wall_ns();
 	return 0;
+}
+
+int store_commit(struct store *s, struct err *err)
+{
+	return commit(s, WRITE_CHANGES, err);
+}
+
+int store_commit_urgent(struct store *s, struct err *err)
+{
+	return commit(s, WRITE_URGENT, err);
 }
 
 /* ---- the rest ------------------------------------------------------------------------------------------------------ */

@@ -109,10 +109,19 @@ const void *store_blob(const struct store *s, const char *module, const char **r
 const void *store_note(const struct store *s, const char *name, size_t *ret_len);
 
 /*
+ * What the next placement relies on is noted as urgent: a decision about a live container with all it takes to be restored
+ * (store_put_ctr_now), and that a container which owns CPUs by what is stored has given them up (of itself). The rest, which the runtime
+ * tells again at the next Synchronize, may wait.
+ */
+void store_put_ctr_now(struct store *s, const struct ctr *ctr);
+
+/*
  * Makes what was noted durable against the death of the process, all of it or nothing. An error (-ENOSPC, -EIO, -ENOMEM …) loses
  * nothing: the next commit writes what is missing then. Nothing noted: nothing done.
  */
 int store_commit(struct store *s, struct err *err);
+/* The same for what is urgent. */
+int store_commit_urgent(struct store *s, struct err *err);
 /* Something is noted, or an earlier commit failed. */
 bool store_pending(const struct store *s);
 

@@ -209,9 +209,9 @@ int store_file_begin(struct store_file *f)
 }
 
 int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
-		   bool append)
+		   size_t size, bool append)
 {
-	MDB_val k = {key->len, (void *)key->bytes}, v = {record_size(r), NULL};
+	MDB_val k = {key->len, (void *)key->bytes}, v = {size, NULL};
 	int rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE | (append ? MDB_APPEND : 0u));
 	if (rc == MDB_KEYEXIST) /* not the largest so far */
 		rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE);
@@ -254,7 +254,7 @@ int store_file_commit(struct store_file *f, const struct record_key *key, const 
 		return rc;
 	rc = store_file_begin(f);
 	if (!rc)
-		rc = store_file_put(f, key, echo, false);
+		rc = store_file_put(f, key, echo, record_size(echo), false);
 	if (!rc)
 		return commit_txn(f);
 	store_file_abort(f);

@@ -81,8 +81,9 @@ void store_file_close(struct store_file *f);
 /* More room, after MDB_MAP_FULL. */
 int store_file_grow(struct store_file *f, struct err *err);
 int store_file_begin(struct store_file *f);
+/* `size` is record_size(). */
 int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
-		   bool append);
+		   size_t size, bool append);
 int store_file_del(struct store_file *f, const struct record_key *key);
 void store_file_abort(struct store_file *f);
 /* `echo` is the record to be written twice, see there. */
@@ -115,6 +116,7 @@ enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_DEL };
 
 struct change {
 	enum change_what what;
+	bool urgent;
 	uint64_t handle; /* CHANGE_POD, CHANGE_CTR */
 	enum record_kind kind; /* CHANGE_DEL */
 	uint64_t number;

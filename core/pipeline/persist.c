@@ -2,7 +2,7 @@
 /*
  * When the store is told. What was answered to the runtime has to survive kill -9, so a transaction that decided anything about a live
  * container is written before the reply leaves (no sync: the page cache survives the process). Everything else, which the runtime would
- * tell again at the next Synchronize, is written a little later in one go.
+ * tell again at the next Synchronize, is written a little later in one go; so are removals, but for those of containers that own CPUs.
  */
 #include "core/pipeline/internal.h"
 #include "core/util/log.h"
@@ -37,7 +37,7 @@ static int save_state(struct instance *i, void *arg)
 	return 0;
 }
 
-void persist_now(struct pipeline *p)
+static void persist(struct pipeline *p, int (*commit)(struct store *s, struct err *err))
 {
 	static struct log_limit limit = LOG_LIMIT(3, 60000);
 	struct err err = ERR_INIT;
@@ -46,7 +46,7 @@ void persist_now(struct pipeline *p)
 	(void)pipeline_each_instance(p, save_state, p);
 	if (!store_pending(p->store))
 		return;
-	if (store_commit(p->store, &err) == 0)
+	if (commit(p->store, &err) == 0)
 		return;
 	p->stats.store_errors++;
 	if (log_allowed(&limit, LOG_SOURCE))
@@ -54,6 +54,11 @@ void persist_now(struct pipeline *p)
 			    "placements",
 			    err.text);
 	(void)loop_timer_arm(p->persist_timer, 5000);
+}
+
+void persist_now(struct pipeline *p)
+{
+	persist(p, store_commit);
 }
 
 void persist_timer(void *arg)
@@ -79,10 +84,13 @@ void persist_txn(struct pipeline *p)
 		if (s->ctr->decision_stored && s->ctr->stored)
 			continue;
 		live = live || (ctr_live(s->ctr->cur.state) && !s->ctr->decision_stored);
-		store_put_ctr(p->store, s->ctr);
+		if (ctr_live(s->ctr->cur.state))
+			store_put_ctr_now(p->store, s->ctr);
+		else
+			store_put_ctr(p->store, s->ctr);
 	}
 	if (live)
-		persist_now(p);
-	else
+		persist(p, store_commit_urgent);
+	if (store_pending(p->store))
 		persist_later(p);
 }

@@ -264,6 +264,100 @@ static void changes(void **state)
 	}
 }
 
+static void state_by_id(struct cache *c, const char *id, uint32_t want)
+{
+	const struct ctr *ctr = cache_ctr(c, id);
+	assert_non_null(ctr);
+	assert_int_equal(ctr->cur.state, want);
+}
+
+/* The next container that owns no CPUs by what is stored. */
+static struct ctr *next_sharer(struct ctr *ctr)
+{
+	while (ctr->stored_exclusive)
+		ctr = ctr->next;
+	return ctr;
+}
+
+/* A decision is there with all it needs, whatever else waits; what waits is written by the next full commit, once. */
+static void urgent(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 10);
+	struct ctr *a = next_sharer(cache_ctrs(r.cache)), *b = next_sharer(a->next),
+		   *c = next_sharer(b->next);
+	struct err err = ERR_INIT;
+	uint64_t before = n_records(&r);
+	a->pod->stored = false;
+	decide(r.cache, a, 1, 7);
+	decide(r.cache, b, 1, 8);
+	store_put_pod(r.store, a->pod);
+	store_put_ctr(r.store, b);
+	store_put_ctr(r.store, a);
+	store_put_ctr_now(r.store, a);
+	assert_int_equal(store_commit_urgent(r.store, &err), 0);
+	assert_true(a->decision_stored && a->pod->stored && !b->decision_stored);
+	assert_int_equal(n_records(&r) - before, 2);
+	assert_true(store_pending(r.store));
+	commit(r.store);
+	assert_true(b->decision_stored && !store_pending(r.store));
+	assert_int_equal(n_records(&r) - before, 3);
+
+	/* a container that owned nothing may stay in the file for a while */
+	char gone[CACHE_ID_MAX];
+	(void)snprintf(gone, sizeof gone, "%s", c->id);
+	store_del_ctr(r.store, c);
+	cache_del_ctr(r.cache, c);
+	assert_int_equal(store_commit_urgent(r.store, &err), 0);
+	assert_int_equal(n_records(&r) - before, 3);
+	(void)store_close(r.store);
+	(void)cache_free(r.cache);
+	struct store *s = open_at(p, STORE_FOUND);
+	struct cache *again = new_cache();
+	(void)restore(s, again);
+	assert_non_null(cache_ctr(again, gone));
+	cache_free(again);
+	store_close(s);
+}
+
+/* CPUs that a container owns by what is stored may be another one's soon: that it has given them up is not put off. */
+static void owners_are_urgent(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 10);
+	struct ctr *a = cache_ctrs(r.cache), *b = a->next->next;
+	struct err err = ERR_INIT;
+	const uint64_t own = 0x30;
+	char kept[CACHE_ID_MAX], gone[CACHE_ID_MAX];
+	for (struct ctr *ctr = a; ctr; ctr = ctr == a ? b : NULL) {
+		txn_put_set(r.cache, &ctr->cur.exclusive,
+			    intern_get(cache_sets(r.cache), (struct rp_ids){&own, 1, 0}));
+		ctr->decision_stored = false;
+		store_put_ctr_now(r.store, ctr);
+		assert_int_equal(store_commit_urgent(r.store, &err), 0);
+		assert_true(ctr->stored_exclusive);
+		txn_put_set(r.cache, &ctr->cur.exclusive, NULL);
+		ctr->cur.state = RP_STATE_EXITED;
+		ctr->decision_stored = false;
+		store_put_ctr(r.store, ctr);
+	}
+	(void)snprintf(kept, sizeof kept, "%s", a->id);
+	(void)snprintf(gone, sizeof gone, "%s", b->id);
+	store_del_ctr(r.store, b);
+	cache_del_ctr(r.cache, b);
+	assert_int_equal(store_commit_urgent(r.store, &err), 0);
+	assert_false(a->stored_exclusive);
+	(void)store_close(r.store);
+	(void)cache_free(r.cache);
+	struct store *s = open_at(p, STORE_FOUND);
+	struct cache *again = new_cache();
+	(void)restore(s, again);
+	state_by_id(again, kept, RP_STATE_EXITED);
+	assert_null(cache_ctr(again, gone));
+	cache_free(again);
+	store_close(s);
+}
+
 static void removals(void **state)
 {
 	struct place *p = *state;
@@ -622,6 +716,8 @@ int main(void)
 		T(empty_store),
 		T(order_survives_generations),
 		T(changes),
+		T(urgent),
+		T(owners_are_urgent),
 		T(removals),
 		T(nothing_to_commit),
 		T(many_changes),
