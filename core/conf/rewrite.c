@@ -2,7 +2,8 @@
 /*
  * Documents to one tree. A custom resource becomes `policy: MODULE` and the module's section. What custom resources keep beside
  * the keys of the policy (`control`, `log` …) goes to the top level, also from a section that such a spec was pasted into; only that of
- * the policy in force counts. The parts of `control` that are a controller's become that controller's section.
+ * the policy in force counts. The parts of `control` that are a controller's become that controller's section. Parts that the module's
+ * own table has stay where they are.
  */
 #include "core/conf/internal.h"
 
@@ -156,6 +157,64 @@ static const char *policy_of(const struct conf_docs *docs, bool pushed, const ch
 
 /* ---- plain form -------------------------------------------------------------------------------------------------- */
 
+/* Takes what a table has out of a part, as a map of its own; *ret is NULL when it has nothing of it. */
+static int take_own(struct conf_loader *l, struct rp_cfg_node *part,
+		    const struct schema_node *schema, struct rp_cfg_node **ret)
+{
+	struct rp_cfg_node *own = NULL;
+	for (uint32_t i = part->n; i-- > 0;) {
+		const struct conf_member *m = &part->members[i];
+		const struct schema_node *s = schema_child(schema, m->key, false);
+		struct rp_cfg_node *node = m->node, *below = node;
+		const char *key = m->key;
+		int rc = 0;
+		if (!s)
+			continue;
+		if (s->first && node_is(node, RP_NODE_MAP))
+			rc = take_own(l, node, s, &below);
+		if (rc == 0 && !below)
+			continue;
+		if (rc == 0 && !own) {
+			own = node_new(l->arena, RP_NODE_MAP, part->file);
+			rc = own ? 0 : -ENOMEM;
+		}
+		if (rc == 0)
+			rc = node_append(l->arena, own, key, below);
+		if (rc < 0)
+			return rc;
+		if (below == node || !node->n)
+			node_remove(part, node_member(part, key));
+	}
+	if (own) {
+		own->line = part->line;
+		own->column = part->column;
+		own->parent = part->parent;
+		own->written = part->written;
+	}
+	*ret = own;
+	return 0;
+}
+
+/* Leaves of a common part what the module's table has. NULL in *ret: that is all of it. */
+static int split_part(struct conf_loader *l, struct rp_cfg_node *section,
+		      const struct conf_member *m, const struct schema_node *schema,
+		      struct rp_cfg_node **ret)
+{
+	const struct schema_node *s = schema_child(schema, m->key, false);
+	struct rp_cfg_node *node = m->node, *own = NULL;
+	const char *key = m->key;
+	*ret = s && !s->first ? NULL : node;
+	if (!*ret)
+		return 0;
+	int rc = s && node_is(node, RP_NODE_MAP) ? take_own(l, node, s, &own) : 0;
+	if (rc < 0)
+		return rc;
+	node_remove(section, m);
+	if (own && !node->n)
+		*ret = NULL;
+	return own ? node_append(l->arena, section, key, own) : 0;
+}
+
 /* Takes the common parts out of a section, for the top level if the policy is in force. */
 static int hoist(struct conf_loader *l, struct rp_cfg_node *root, const char *name,
 		 struct rp_cfg_node *section, const char *policy)
@@ -168,11 +227,12 @@ static int hoist(struct conf_loader *l, struct rp_cfg_node *root, const char *na
 		return 0;
 	for (size_t i = 0; i < COUNT(common_parts); i++) {
 		const struct conf_member *m = node_member(section, common_parts[i]);
-		if (!m || schema_child(&module->schema->root, m->key, false))
+		struct rp_cfg_node *node;
+		if (!m)
 			continue;
-		struct rp_cfg_node *node = m->node;
-		node_remove(section, m);
-		int rc = in_force ? merge_under(l->arena, root, common_parts[i], node) : 0;
+		int rc = split_part(l, section, m, &module->schema->root, &node);
+		if (rc == 0 && node && in_force)
+			rc = merge_under(l->arena, root, common_parts[i], node);
 		if (rc < 0)
 			return rc;
 	}

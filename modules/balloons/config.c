@@ -407,6 +407,18 @@ static int32_t read_reserved_namespaces(const struct modhost *h, struct rp_plan 
 	return get_texts(h, &p->pool, list, 0, &p->reserved_namespaces);
 }
 
+/* cpuClasses, and what custom resources had before there was that. */
+static int32_t read_classes(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg old = get(h, p->section, "control.cpu.classes");
+	int32_t r = cpuclass_read(h, p->section, &p->classes);
+	if (r || !h->config->count(h->ctx, old))
+		return r;
+	modhost_log(h, RP_LOG_WARNING, 0,
+		    "control.cpu.classes is the older form: cpuClasses has taken its place");
+	return cpuclass_read_old(h, old, &p->classes);
+}
+
 static void find_class(const struct modhost *h, const struct rp_plan *p, const char *name,
 		       const char *of, uint32_t *ret)
 {
@@ -445,7 +457,7 @@ int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 	if (!r)
 		r = read_controllable(h, p);
 	if (!r)
-		r = cpuclass_read(h, section, &p->classes);
+		r = read_classes(h, p);
 	if (!r)
 		r = read_loads(h, p);
 	if (!r)

@@ -54,11 +54,12 @@ static int32_t read_cstates(const struct modhost *h, rp_cfg node, struct cpuclas
 	return 0;
 }
 
-static int32_t read_class(const struct modhost *h, rp_cfg node, struct cpuclass_def *d)
+static int32_t read_class(const struct modhost *h, rp_cfg node, const char *name,
+			  struct cpuclass_def *d)
 {
 	const char *pct = get_text(h, node, "pctPriority");
 	*d = (struct cpuclass_def){
-		.name = get_text(h, node, "name"),
+		.name = name,
 		.min_khz = get_freq(h, node, "minFreq"),
 		.max_khz = get_freq(h, node, "maxFreq"),
 		.uncore_min_khz = get_freq(h, node, "uncoreMinFreq"),
@@ -147,7 +148,7 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg node = h->config->item(h->ctx, list, i);
 		struct cpuclass_def *d = &ret->list[i];
-		int32_t r = read_class(h, node, d);
+		int32_t r = read_class(h, node, get_text(h, node, "name"), d);
 		if (!r && cpuclass_find(ret, d->name) != CPUCLASS_NONE)
 			r = modhost_fail_at(h, node, -RP_EINVAL, "two CPU classes are named \"%s\"",
 					    d->name);
@@ -165,6 +166,73 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 			    "pctPriority and sstClosID have no effect: Speed Select is not "
 			    "available");
 	return 0;
+}
+
+/* ---- the older form ------------------------------------------------------------------------------------------------ */
+
+static bool same_states(const struct cpuclass_def *a, const struct cpuclass_def *b)
+{
+	if (a->n_disabled_cstates != b->n_disabled_cstates)
+		return false;
+	for (uint32_t i = 0; i < a->n_disabled_cstates; i++)
+		if (strcmp(a->disabled_cstates[i], b->disabled_cstates[i]) != 0)
+			return false;
+	return true;
+}
+
+/* In what the older form can say. */
+static bool same_class(const struct cpuclass_def *a, const struct cpuclass_def *b)
+{
+	return a->min_khz == b->min_khz && a->max_khz == b->max_khz &&
+	       a->uncore_min_khz == b->uncore_min_khz && a->uncore_max_khz == b->uncore_max_khz &&
+	       a->epp == b->epp && strcmp(a->governor, b->governor) == 0 && same_states(a, b);
+}
+
+static int32_t add_old(const struct modhost *h, rp_cfg node, const char *name,
+		       struct cpuclass_defs *defs)
+{
+	struct cpuclass_def d;
+	uint32_t known = cpuclass_find(defs, name);
+	int32_t r = read_class(h, node, name, &d);
+	if (r)
+		return r;
+	if (known != CPUCLASS_NONE) {
+		if (!same_class(&defs->list[known], &d))
+			modhost_log(h, RP_LOG_WARNING, 0,
+				    "CPU class %s is defined twice: what cpuClasses says counts",
+				    name);
+		return 0;
+	}
+	if (defs->n == CPUCLASS_MAX)
+		return modhost_fail_at(h, node, -RP_EINVAL, "more than %u CPU classes",
+				       CPUCLASS_MAX);
+	defs->list[defs->n++] = d;
+	return check_uncore(h, node, &d);
+}
+
+/* The member whose name comes next after one; NULL: none does. */
+static const char *next_name(const struct modhost *h, rp_cfg map, const char *after, uint32_t *ret)
+{
+	const char *next = NULL;
+	uint32_t n = h->config->count(h->ctx, map);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name = h->config->key(h->ctx, map, i);
+		if ((after && strcmp(name, after) <= 0) || (next && strcmp(name, next) >= 0))
+			continue;
+		next = name;
+		*ret = i;
+	}
+	return next;
+}
+
+int32_t cpuclass_read_old(const struct modhost *h, rp_cfg map, struct cpuclass_defs *defs)
+{
+	uint32_t at = 0;
+	const char *name = NULL;
+	int32_t r = 0;
+	while (!r && (name = next_name(h, map, name, &at)))
+		r = add_old(h, h->config->item(h->ctx, map, at), name, defs);
+	return r;
 }
 
 uint32_t cpuclass_find(const struct cpuclass_defs *defs, const char *name)

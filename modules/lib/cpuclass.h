@@ -110,6 +110,38 @@ struct cpuclass_defs {
 
 /* Reads and checks `cpuClasses` and `turboDomain` of a section. For prepare(): it looks for the uncore driver. */
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret);
+/* Rows for the older form, a map by name at a path. */
+#define CPUCLASS_OLD_KEYS(at_)                                                                     \
+	{.path = at_, .type = RP_T_MAP, .doc = "The older form of cpuClasses: a map by name."},    \
+		{.path = at_ ".*", .type = RP_T_MAP, .doc = "A class."},                           \
+		{.path = at_ ".*.minFreq", .type = RP_T_FREQ, .doc = "Lowest core frequency."},    \
+		{.path = at_ ".*.maxFreq", .type = RP_T_FREQ, .doc = "Highest core frequency."},   \
+		{.path = at_ ".*.uncoreMinFreq",                                                   \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Lowest uncore frequency."},                                               \
+		{.path = at_ ".*.uncoreMaxFreq",                                                   \
+		 .type = RP_T_FREQ,                                                                \
+		 .doc = "Highest uncore frequency."},                                              \
+		{.path = at_ ".*.energyPerformancePreference",                                     \
+		 .type = RP_T_INT,                                                                 \
+		 .max = 255,                                                                       \
+		 .fallback = "0",                                                                  \
+		 .doc = "1, performance, to 255, power saving; 0 leaves it alone."},               \
+		{.path = at_ ".*.freqGovernor",                                                    \
+		 .type = RP_T_STRING,                                                              \
+		 .doc = "Frequency governor."},                                                    \
+		{.path = at_ ".*.disabledCstates",                                                 \
+		 .type = RP_T_LIST,                                                                \
+		 .doc = "Names of idle states that are off."},                                     \
+	{                                                                                          \
+		.path = at_ ".*.disabledCstates[]", .type = RP_T_STRING,                           \
+		.doc = "As in cpuidle/state*/name."                                                \
+	}
+/*
+ * Adds those of a map in the older form, by name in ascending order. A name that there is already keeps its definition, with a warning
+ * when the two differ.
+ */
+int32_t cpuclass_read_old(const struct modhost *h, rp_cfg map, struct cpuclass_defs *defs);
 /* Index of a class by name, or CPUCLASS_NONE. */
 uint32_t cpuclass_find(const struct cpuclass_defs *defs, const char *name);
 

@@ -117,6 +117,51 @@ static void test_classes(void **state)
 	fake_host_free(f);
 }
 
+/* What custom resources had before cpuClasses counts as if it stood there, last and by name. */
+static void test_old_classes(void **state)
+{
+	(void)state;
+	struct fake_host *f = machine();
+	assert_int_equal(
+		fake_configure(f,
+			       "{cpuClasses: [{name: b, maxFreq: 3GHz}], control: {cpu: {classes: "
+			       "{c: {maxFreq: 2000000}, b: {maxFreq: 1GHz}, a: {minFreq: 1GHz, "
+			       "disabledCstates: [C6]}}}}, idleCPUClass: c, "
+			       "balloonTypes: [{name: x, cpuClass: a}, {name: y, cpuClass: b}]}"),
+		0);
+	assert_non_null(strstr(fake_log(f), "control.cpu.classes is the older form"));
+	assert_non_null(strstr(fake_log(f), "CPU class b is defined twice"));
+	assert_null(strstr(fake_log(f), "there is no CPU class"));
+	expect(f, create(f, "x", "x", 1000), "0");
+	expect(f, create(f, "y", "y", 1000), "1");
+	assert_true(fake_run_work(f) > 0);
+	assert_string_equal(has(f, 0, "cpufreq/scaling_min_freq"), "1000000");
+	assert_string_equal(has(f, 0, "cpuidle/state1/disable"), "1");
+	assert_string_equal(has(f, 1, "cpufreq/scaling_max_freq"), "3000000");
+	assert_string_equal(has(f, 2, "cpufreq/scaling_max_freq"), "2000000");
+	/* The same twice is nothing to speak of. */
+	fake_log_clear(f);
+	assert_int_equal(fake_configure(f, "{cpuClasses: [{name: b, maxFreq: 1GHz, "
+					   "disabledCstates: [C6]}], control: {cpu: {classes: {b: "
+					   "{maxFreq: 1GHz, disabledCstates: [C6]}}}}}"),
+			 0);
+	assert_null(strstr(fake_log(f), "defined twice"));
+	static const struct {
+		const char *class, *why;
+	} refused[] = {
+		{"a: {minFreq: 2GHz, maxFreq: 1GHz}", "higher than maxFreq"},
+		{"\"\": {}", "needs a name"},
+	};
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		char config[200];
+		(void)snprintf(config, sizeof config, "{control: {cpu: {classes: {%s}}}}",
+			       refused[i].class);
+		assert_true(fake_configure(f, config) < 0);
+		assert_non_null(strstr(fake_error(f), refused[i].why));
+	}
+	fake_host_free(f);
+}
+
 static void test_turbo(void **state)
 {
 	(void)state;
@@ -241,9 +286,9 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes),	   cmocka_unit_test(test_turbo),
-		cmocka_unit_test(test_interrupts), cmocka_unit_test(test_controllable),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_classes),	     cmocka_unit_test(test_old_classes),
+		cmocka_unit_test(test_turbo),	     cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_controllable), cmocka_unit_test(test_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

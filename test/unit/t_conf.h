@@ -64,6 +64,14 @@ static const struct rp_key balloons_rows[] = {
 	{.path = "balloonTypes[].maxCPUs", .type = RP_T_INT, .max = INT64_MAX},
 };
 
+/* A policy that has some of `control` itself. */
+static const struct rp_key own_rows[] = {
+	{.path = "x", .type = RP_T_INT},
+	{.path = "control.cpu.classes", .type = RP_T_MAP},
+	{.path = "control.cpu.classes.*.minFreq", .type = RP_T_FREQ},
+	{.path = "log", .type = RP_T_STRING},
+};
+
 static const struct rp_key fold_rows[] = {
 	{.path = "reservedResources", .type = RP_T_MAP},
 	{.path = "reservedResources.cpu", .type = RP_T_AMOUNT},
@@ -91,6 +99,7 @@ static const struct rp_schema types_schema = SCHEMA(types_rows);
 static const struct rp_schema balloons_schema = SCHEMA(balloons_rows, .cr_kind = "BalloonsPolicy");
 static const struct rp_schema topology_schema =
 	SCHEMA(balloons_rows, .cr_kind = "TopologyAwarePolicy");
+static const struct rp_schema own_schema = SCHEMA(own_rows, .cr_kind = "OwnPolicy");
 static const struct rp_schema fold_schema = SCHEMA(fold_rows, .flags = RP_SCHEMA_FOLD_CASE);
 static const struct rp_schema rdt_schema = SCHEMA(rdt_rows);
 static const struct rp_schema broken_schema = SCHEMA(broken_rows);
@@ -103,6 +112,7 @@ static const struct {
 	{"balloons", &balloons_schema},
 	{"topology-aware", &topology_schema},
 	{"fold", &fold_schema},
+	{"own", &own_schema},
 	{"rdt", &rdt_schema},
 	{"broken", &broken_schema},
 	{"cpu", NULL},

@@ -220,6 +220,49 @@ static void test_control_parts(void **state)
 	    "rp.conf:1:11: control.socked: unknown key, did you mean socket?\n");
 }
 
+/* What a policy's table has of the common parts stays in its section, and the rest goes where it always goes. */
+static void test_parts_of_ones_own(void **state)
+{
+	(void)state;
+	char place[CONF_PLACE_MAX];
+	good("policy: own\ncontrollers: [rdt, cpu]\nown:\n  x: 1\n  log: text\n  control:\n    rdt: {enable: true}\n"
+	     "    cpu: {a: 1, classes: {b: {minFreq: 1GHz}, a: {}}, z: 2}\n    socket: /s\n");
+	rp_cfg classes = conf_get(conf_root(last.conf), "own.control.cpu.classes");
+	assert_int_equal(conf_count(classes), 2);
+	assert_string_equal(text_at("own.control.cpu.classes.b.minFreq"), "1GHz");
+	assert_string_equal(text_at("own.control.cpu.a"), "(none)");
+	assert_string_equal(text_at("own.control.rdt.enable"), "(none)");
+	assert_string_equal(text_at("own.log"), "text");
+	assert_string_equal(text_at("cpu.a"), "1");
+	assert_string_equal(text_at("cpu.z"), "2");
+	assert_null(conf_get(conf_root(last.conf), "cpu.classes"));
+	assert_string_equal(text_at("rdt.enable"), "true");
+	assert_string_equal(core()->control_socket, "/s");
+	assert_string_equal(conf_place(classes, place, sizeof place),
+			    "rp.conf:8:17: own.control.cpu.classes");
+	/* All of it is the policy's. */
+	good("apiVersion: config.nri/v1alpha1\nkind: OwnPolicy\nspec: {control: {cpu: {classes: "
+	     "{a: "
+	     "{}}}}}\n");
+	assert_int_equal(conf_count(conf_get(conf_root(last.conf), "own.control.cpu.classes")), 1);
+	assert_null(conf_get(conf_root(last.conf), "cpu"));
+	assert_null(conf_get(conf_root(last.conf), "control"));
+	/* Of one that is not in force, what is common is nobody's. */
+	good("policy: none\nown: {control: {cpu: {classes: {a: {}}, b: 1}}}\n");
+	assert_non_null(conf_get(conf_root(last.conf), "own.control.cpu.classes.a"));
+	assert_null(conf_get(conf_root(last.conf), "cpu"));
+	/* It is checked by the policy's table. */
+	bad("policy: own\nown: {control: {cpu: {classes: {a: {minFrek: 1}}}}}\n",
+	    "rp.conf:2:37: own.control.cpu.classes.a.minFrek: unknown key, did you mean "
+	    "minFreq?\n");
+	bad("policy: own\nown: {control: {cpu: {classes: [a]}}}\n",
+	    "rp.conf:2:23: own.control.cpu.classes: expected a map, found a list\n");
+	bad("policy: own\nown: {control: {cpu: fast}}\n",
+	    "rp.conf:2:17: own.control.cpu: expected a map, found \"fast\"\n");
+	bad("policy: own\nown: {control: fast}\n",
+	    "rp.conf:2:7: own.control: expected a map, found \"fast\"\n");
+}
+
 /* ---- what the agent pushed --------------------------------------------------------------------------------------- */
 
 static void push(const char *file, const char *pushed, const char *lines)
@@ -832,6 +875,7 @@ int main(void)
 		cmocka_unit_test(test_resource_and_files),
 		cmocka_unit_test(test_pasted_spec),
 		cmocka_unit_test(test_control_parts),
+		cmocka_unit_test(test_parts_of_ones_own),
 		cmocka_unit_test(test_pushed),
 		cmocka_unit_test(test_push_limits),
 		cmocka_unit_test(test_begin_path),
