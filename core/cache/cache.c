@@ -458,6 +458,7 @@ static void free_ctr(struct cache *c, struct ctr *ctr)
 	free(ctr->cgroups_path);
 	free(ctr->full_name);
 	free(ctr->trail);
+	free(ctr->usage);
 	kvs_fini(&ctr->labels);
 	kvs_fini(&ctr->annotations);
 	free(ctr);

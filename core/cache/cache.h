@@ -115,6 +115,7 @@ struct pod {
 };
 
 struct stage; /* txn.h */
+struct usage; /* usage.h */
 
 struct ctr {
 	rp_ctr handle;
@@ -141,6 +142,7 @@ struct ctr {
 	char *trail; /* explanation of the last decision: lines */
 	uint64_t trail_txn; /* that it belongs to */
 	const struct ctr_desc *desc; /* while its request is handled */
+	struct usage *usage; /* NULL: nothing was measured */
 	struct kvs labels, annotations;
 	struct ctr *next, *prev; /* all containers, by seq */
 	struct ctr *pod_next, *pod_prev; /* of its pod */

@@ -157,6 +157,9 @@ struct conf_core {
 		bool prometheus; /* serve /metrics */
 		struct conf_strings enabled, polled; /* globs of metric groups */
 		uint32_t report_period_ms;
+		uint64_t collect_ms; /* between two readings of what containers use; 0: never */
+		uint32_t pressure
+			[4]; /* percent from which on it is one, by bit of RP_PRESSURE_…; 0: never */
 	} metrics;
 	struct {
 		enum log_level level;
@@ -166,6 +169,7 @@ struct conf_core {
 	enum conf_on_policy_error on_policy_error;
 	bool reset_on_switch;
 	uint64_t rebalance_ms; /* 0: never */
+	uint32_t rebalance_moves; /* at a time, at most; 0: any number */
 	struct {
 		bool accept_all; /* there is no agent.accept */
 		struct conf_strings accept;

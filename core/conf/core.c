@@ -2,6 +2,7 @@
 /* The keys of the core: one row each, and the typed struct that the daemon reads. */
 #include "core/conf/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/util/str.h"
@@ -34,6 +35,9 @@ static const struct rp_key rows[] = {
 		   "right."),
 	ROW("rebalanceInterval", RP_T_DURATION, "0s",
 	    .doc = "How often the policy is asked to rebalance; 0s is never."),
+	ROW("rebalanceMoves", RP_T_INT, "8", .max = 100000,
+	    .doc = "So many containers may be moved by one rebalancing, or because one lacks "
+		   "something; 0 is any number."),
 	ROW("strict", RP_T_BOOL, "true",
 	    .doc = "Unknown keys are errors; false makes them warnings."),
 	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
@@ -69,6 +73,19 @@ static const struct rp_key rows[] = {
 	ROW("metrics.listen", RP_T_STRING, NULL,
 	    .doc = "Address and port, or unix:PATH; an empty text switches the server off. Without "
 		   "it, instrumentation.httpEndpoint holds."),
+	ROW("metrics.collectInterval", RP_T_DURATION, "0s",
+	    .doc = "How often it is read what containers use, 1s to 24h; 0s is never."),
+	ROW("metrics.pressure", RP_T_MAP, NULL,
+	    .doc = "From how many percent on a container is said to lack something, three "
+		   "readings in a row; 0 is never."),
+	ROW("metrics.pressure.throttled", RP_T_INT, "25", .max = 100,
+	    .doc = "Periods that its CPU limit stopped it in."),
+	ROW("metrics.pressure.cpu", RP_T_INT, "0", .max = 100,
+	    .doc = "Time that any of its tasks waited for a CPU (cgroup v2)."),
+	ROW("metrics.pressure.memory", RP_T_INT, "10", .max = 100,
+	    .doc = "Time that any of its tasks waited for memory (cgroup v2)."),
+	ROW("metrics.pressure.io", RP_T_INT, "0", .max = 100,
+	    .doc = "Time that any of its tasks waited for a disk (cgroup v2)."),
 	ROW("log", RP_T_MAP, NULL, .doc = "The log on standard error."),
 	ROW("log.level", RP_T_ENUM, "info", .choices = LEVELS,
 	    .doc = "The least important level that is logged."),
@@ -370,6 +387,25 @@ static void warn_without_effect(const struct conf_loader *l)
 	}
 }
 
+static void fill_collector(struct conf_loader *l, struct conf_core *core)
+{
+	static const char *const names[] = {"throttled", "cpu", "memory", "io"};
+	const struct conf *conf = l->conf;
+	rp_cfg interval = conf_get(conf->root, "metrics.collectInterval");
+	char found[CONF_PLACE_MAX], path[64];
+	int64_t ms = conf_value(interval, RP_T_DURATION, 0);
+	if (ms && (ms < REPORT_PERIOD_MIN_MS || ms > REPORT_PERIOD_MAX_MS))
+		(void)problem_node(l->errs, interval, NULL,
+				   "expected 0s or a duration from 1s to 24h, found %s",
+				   node_found(interval, found, sizeof found));
+	core->metrics.collect_ms = (uint64_t)ms;
+	for (unsigned i = 0; i < COUNT(names); i++) {
+		(void)snprintf(path, sizeof path, "metrics.pressure.%s", names[i]);
+		core->metrics.pressure[i] = (uint32_t)conf_value(
+			conf_get(conf->root, path), RP_T_INT, strtol(core_default(path), NULL, 10));
+	}
+}
+
 static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 {
 	const struct conf *conf = l->conf;
@@ -397,6 +433,7 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 				   "expected a duration from 1s to 24h, found %s",
 				   node_found(period, found, sizeof found));
 	core->metrics.report_period_ms = (uint32_t)ms;
+	fill_collector(l, core);
 	int rc = get_strings(conf->arena, conf_get(map, "metrics.enabled"), enabled_default,
 			     COUNT(enabled_default), &core->metrics.enabled);
 	if (rc < 0)
@@ -425,6 +462,8 @@ int core_fill(struct conf_loader *l)
 		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
 	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"),
 						  RP_T_DURATION, 0);
+	core->rebalance_moves =
+		(uint32_t)conf_value(conf_get(conf->root, "rebalanceMoves"), RP_T_INT, 8);
 	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
 	core->strict = get_bool(conf, "strict");
 	core->runtime.frontend = get_text(conf, "runtime.frontend");

@@ -111,6 +111,7 @@ enum call_result run_zones(struct call *call);
 enum call_result run_topology(struct call *call);
 enum call_result run_events(struct call *call);
 enum call_result run_reload(struct call *call);
+enum call_result run_rebalance(struct call *call);
 enum call_result run_plan(struct call *call);
 enum call_result run_config_check(struct call *call);
 enum call_result run_config_show(struct call *call);

@@ -13,6 +13,7 @@
 #include "core/ctl/ctl.h"
 #include "core/daemon/options.h"
 #include "core/daemon/sd.h"
+#include "core/metrics/collector.h"
 #include "core/metrics/metrics.h"
 #include "core/pipeline/pipeline.h"
 #include "core/runtime/nri.h"
@@ -34,6 +35,7 @@ struct daemon {
 	struct nri *nri;
 	struct ctl *ctl;
 	struct metrics *metrics;
+	struct collector *collector;
 	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;
 	bool ready, forced_debug, failed;
@@ -80,6 +82,8 @@ static void on_configured(const struct conf *conf, void *arg)
 				      d->options.nri_socket ? d->options.nri_socket
 							    : core->runtime.socket,
 				      core->runtime.name, core->runtime.index);
+	if (d->collector)
+		collector_configure(d->collector, core);
 	if (d->metrics && metrics_set_listen(d->metrics, core->metrics.listen, &err))
 		log_warning("%s", err.text);
 	if (d->ctl && !d->options.control_socket &&
@@ -264,6 +268,11 @@ static void start_onlookers(struct daemon *d)
 		log_error("no control socket: %s", err.text);
 	if (metrics_new(d->loop, d->pipeline, core->metrics.listen, &d->metrics, &err))
 		log_error("no metrics: %s", err.text);
+	d->collector = collector_new(d->loop, d->pipeline, &err);
+	if (d->collector)
+		collector_configure(d->collector, core);
+	else
+		log_error("no figures of containers: %s", err.text);
 }
 
 static int start(struct daemon *d, const struct dirs *dirs, struct err *err)
@@ -288,6 +297,7 @@ static int start(struct daemon *d, const struct dirs *dirs, struct err *err)
 static int stop(struct daemon *d, int status)
 {
 	d->metrics = metrics_free(d->metrics);
+	d->collector = collector_free(d->collector);
 	d->ctl = ctl_free(d->ctl);
 	d->nri = nri_free(d->nri);
 	d->pipeline = pipeline_free(d->pipeline);

@@ -26,6 +26,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_EXPLAIN_1, &host_explain_service},
 		{RP_HOST_TIMER_1, &host_timer_service},
 		{RP_HOST_WORK_1, &host_work_service},
+		{RP_HOST_USAGE_1, &host_usage_service},
 	};
 	(void)ctx;
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
@@ -395,6 +396,15 @@ void instance_controller_sync(struct instance *i)
 	enter(i, CRUMB_SYNC, NULL);
 	i->controller->sync(i->inst);
 	(void)leave(i, CRUMB_SYNC, 0, NULL);
+}
+
+void instance_measure(struct instance *i)
+{
+	if (!(HAS(i->controller, measure)))
+		return;
+	enter(i, CRUMB_METRICS, NULL);
+	i->controller->measure(i->inst);
+	(void)leave(i, CRUMB_METRICS, 0, NULL);
 }
 
 void instance_controller_timer(struct instance *i, uint64_t cookie)

@@ -82,6 +82,7 @@ int instance_post_update(struct instance *i, struct ctr *ctr, uint32_t changed, 
 int instance_post_stop(struct instance *i, struct ctr *ctr, struct err *err);
 uint32_t instance_takes(const struct instance *i); /* RP_TAKES_… */
 void instance_controller_sync(struct instance *i);
+void instance_measure(struct instance *i);
 void instance_controller_timer(struct instance *i, uint64_t cookie);
 
 #endif

@@ -312,4 +312,5 @@ const struct rp_host_work host_work_service = {
 	.remove_dir = remove_dir,
 	.move_pages = move_pages,
 	.read_link = read_link,
+	.figure = host_figure,
 };

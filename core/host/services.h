@@ -39,6 +39,8 @@ extern const struct rp_host_config host_config_service;
 extern const struct rp_host_explain host_explain_service;
 extern const struct rp_host_timer host_timer_service;
 extern const struct rp_host_work host_work_service;
+extern const struct rp_host_usage host_usage_service;
+void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 void instance_drop_timers(struct instance *i);
 void instance_drop_fragments(struct instance *i);

@@ -5,13 +5,15 @@
  *   expo.c      the text format of Prometheus (0.0.4): families, labels, numbers, checks of what modules hand in
  *   host.c      nri_rp_* and process_*: the daemon itself
  *   system.c    nri_policy_mem_node_*, nri_policy_cpu_*: the machine as containers use it
+ *   collector.c, figures.c, containers.c
+ *               nri_rp_container_*: what containers use, read by the clock (collector.h)
  *   modules.c   nri_policy_<policy>_* and the like: what modules count
  *   health.c    readiness: checkers and their verdicts
  *   request.c   reading an HTTP request
  *   server.c    connections
  *
- * Nothing is counted for metrics on the runtime's requests beyond what the pipeline counts anyway: everything else is
- * computed from the cache when somebody scrapes.
+ * Nothing is counted for metrics on the runtime's requests beyond what the pipeline counts anyway: everything else but what containers
+ * use is computed from the cache when somebody scrapes.
  *
  * The server is our own and not libevent's evhttp, which can limit neither how many connections there are nor how
  * long one lasts. It answers one GET or HEAD a connection and knows nothing else of HTTP.

@@ -74,6 +74,7 @@ int metrics_render(struct pipeline *p, struct buf *out)
 	collect_host(&e, p);
 	if (collect_wanted(core, "policy", "system"))
 		collect_system(&e, p);
+	collect_containers(&e, p);
 	collect_modules(&e, p);
 	collect_process(&e);
 	int r = expo_write(&e, out);

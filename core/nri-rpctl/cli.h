@@ -94,6 +94,7 @@ int cmd_explain(struct cli *cli);
 int cmd_events(struct cli *cli);
 int cmd_reload(struct cli *cli);
 int cmd_plan(struct cli *cli);
+int cmd_rebalance(struct cli *cli);
 int cmd_config_check(struct cli *cli);
 int cmd_config_show(struct cli *cli);
 int cmd_config_schema(struct cli *cli);

@@ -182,6 +182,17 @@ int cmd_plan(struct cli *cli)
 	return show_trial(cli, &req, "Would be accepted");
 }
 
+static void show_moved(struct out *o, const json_t *doc)
+{
+	out_text(o, js(doc, "policy"));
+	out_printf(o, " has moved %lld containers\n", (long long)ji(doc, "moved"));
+}
+
+int cmd_rebalance(struct cli *cli)
+{
+	return show_with(cli, "Rebalance", show_moved);
+}
+
 /* Is anybody there to ask? */
 static bool running(const struct cli *cli)
 {

@@ -17,9 +17,9 @@ void show_event(struct out *o, const json_t *e)
 		const char *kind;
 		enum style style;
 	} styles[] = {
-		{"runtime", BLUE},	{"config", MAGENTA}, {"created", GREEN},
-		{"refused", RED},	{"moved", CYAN},     {"degraded", YELLOW},
-		{"update-failed", RED}, {"module", RED},     {"machine", BLUE},
+		{"runtime", BLUE}, {"config", MAGENTA},	 {"created", GREEN},	 {"refused", RED},
+		{"moved", CYAN},   {"degraded", YELLOW}, {"update-failed", RED}, {"module", RED},
+		{"machine", BLUE}, {"pressure", YELLOW},
 	};
 	const char *kind = js(e, "kind");
 	enum style style = DIM;

@@ -63,7 +63,7 @@ static int place_all(struct pipeline *p, const struct placing *a, struct err *er
 	return r ? r : decide_check(p, err);
 }
 
-static void log_moves(struct pipeline *p)
+void apply_log_moves(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		const struct iset *was = s->next.cpus, *now = s->ctr->cur.cpus;
@@ -131,7 +131,7 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 	}
 	txn_commit(p->txn);
 	persist_txn(p);
-	log_moves(p);
+	apply_log_moves(p);
 	decide_queue(p);
 	decide_hooks(p, NULL);
 	decide_end(p);
@@ -389,7 +389,7 @@ int apply_topology(struct pipeline *p, struct err *err)
 	int r = decide(p, topology_event, NULL, err);
 	if (r)
 		return r;
-	log_moves(p);
+	apply_log_moves(p);
 	decide_queue(p);
 	decide_hooks(p, NULL);
 	decide_end(p);

@@ -12,6 +12,8 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
  * says otherwise, or with `reset` becomes the whole machine. */
 int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset,
 			struct err *err);
+/* After a commit: containers whose CPUs have changed, to the log and as events. */
+void apply_log_moves(struct pipeline *p);
 /* The machine has changed: the policy looks at it. */
 int apply_topology(struct pipeline *p, struct err *err);
 

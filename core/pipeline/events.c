@@ -12,6 +12,7 @@ static const char *const kind_names[N_EVENT_KINDS] = {
 	[EV_MOVED] = "moved",	    [EV_RELEASED] = "released",
 	[EV_DEGRADED] = "degraded", [EV_UPDATE_FAILED] = "update-failed",
 	[EV_MODULE] = "module",	    [EV_MACHINE] = "machine",
+	[EV_PRESSURE] = "pressure",
 };
 
 const char *event_kind_name(enum event_kind k)

@@ -81,6 +81,7 @@ struct pipeline {
 	struct loop_timer *rebalance_timer;
 	struct runtime_state runtime;
 	struct pipeline_stats stats;
+	struct usage_stats usage;
 	uint64_t started_ns;
 	bool other_policy; /* the restored decisions are those of another policy than the configured one */
 	bool sync_failed;
@@ -93,9 +94,10 @@ struct pipeline {
 	void *on_event_arg;
 };
 
-/* ---- pipeline.c ---- */
+/* ---- rebalance.c ---- */
 /* As the configuration in force says. */
 void pipeline_arm_rebalance(struct pipeline *p);
+void rebalance_timer(void *arg);
 
 /* ---- decide.c ---- */
 

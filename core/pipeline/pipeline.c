@@ -49,36 +49,6 @@ static void on_timer(struct instance *i, uint64_t cookie, void *arg)
 	watchdog_end(p->watchdog);
 }
 
-static int deliver_rebalance(struct pipeline *p, void *arg, struct err *err)
-{
-	const struct rp_event ev = {sizeof ev, RP_EVENT_REBALANCE, 0, 0};
-	(void)arg;
-	return instance_event(p->policy, &ev, err);
-}
-
-static void on_rebalance(void *arg)
-{
-	struct pipeline *p = arg;
-	struct err err = ERR_INIT;
-	watchdog_begin(p->watchdog);
-	if (p->policy && p->runtime.synchronized && decide(p, deliver_rebalance, NULL, &err))
-		log_warning("policy %s: rebalancing: %s", instance_name(p->policy), err.text);
-	decide_queue(p);
-	decide_hooks(p, NULL);
-	decide_end(p);
-	watchdog_end(p->watchdog);
-	pipeline_arm_rebalance(p);
-}
-
-void pipeline_arm_rebalance(struct pipeline *p)
-{
-	uint64_t interval_ms = conf_core(p->conf)->rebalance_ms;
-	if (!interval_ms || !p->policy || !instance_handles_events(p->policy))
-		loop_timer_disarm(p->rebalance_timer);
-	else
-		(void)loop_timer_arm(p->rebalance_timer, interval_ms);
-}
-
 static void on_reported(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			void *arg)
 {
@@ -198,7 +168,7 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->env.worker = worker_new(p->env.loop, "modules");
 	p->disk = worker_new(p->env.loop, "disk");
 	p->persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
-	p->rebalance_timer = loop_timer_new(p->env.loop, on_rebalance, p);
+	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer ||
 	    !p->rebalance_timer || updates_init(p) || verify_init(p))
 		return err_errno(err, -ENOMEM, "start");

@@ -6,6 +6,7 @@
  *   sync.c        the runtime's whole truth after a connection: compare and keep
  *   decide.c      one transaction through policy, controllers and invariants; what follows a failure
  *   updates.c     what has to be said to the runtime without being asked
+ *   rebalance.c   telling the policy when moving containers may pay
  *   config.c      configurations: first, reload, policy switch; each tried in a forked child before
  *   verify.c      whether the kernel has what the runtime was told
  *   persist.c     what the store is told, and when
@@ -254,9 +255,30 @@ struct pipeline_stats {
 	struct request_stats requests[N_REQUESTS];
 	uint64_t policy_errors, invariant_breaks, resyncs, updates_sent, updates_failed,
 		updates_in_replies, moved, unmanaged, reloads, reloads_refused, store_errors,
-		adopted;
+		adopted, rebalances;
 };
 const struct pipeline_stats *pipeline_stats(const struct pipeline *p);
+
+/* ---- rebalancing and figures (rebalance.c) -------------------------------------------------------------------------------- */
+
+/* Asks the policy to move containers where that pays, `budget` at most (0: any number). -ENOTSUP: it does not do so; -E2BIG: it wanted to
+ * move more, and none was moved. */
+int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err);
+/* A measured container has begun or ceased to lack something (RP_PRESSURE_…): people and the policy are told. */
+void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure);
+/* Controllers are asked for the figures that only they have. */
+void pipeline_measure(struct pipeline *p);
+
+/* What measuring costs; the collector fills it in. */
+struct usage_stats {
+	bool on;
+	unsigned n_ctrs; /* in the last round */
+	uint64_t rounds, skipped; /* skipped: the one before was still under way */
+	uint64_t files, missing; /* missing: containers whose cgroup was not found */
+	uint64_t cpu_ns; /* of its thread */
+	uint64_t last_ns; /* that the last round took */
+};
+struct usage_stats *pipeline_usage_stats(struct pipeline *p);
 
 struct cache *pipeline_cache(struct pipeline *p);
 struct topo *pipeline_topo(struct pipeline *p);
@@ -288,6 +310,7 @@ enum event_kind {
 	EV_UPDATE_FAILED,
 	EV_MODULE, /* errors and deaths of modules */
 	EV_MACHINE, /* CPUs came or went */
+	EV_PRESSURE, /* a container lacks something, or no longer */
 	N_EVENT_KINDS
 };
 const char *event_kind_name(enum event_kind k);

@@ -58,6 +58,9 @@ struct rp_controller {
 	void (*sync)(struct rp_instance *inst);
 	/* A timer of nri-rp.host.timer/1 has gone off. */
 	void (*timer)(struct rp_instance *inst, uint64_t cookie);
+	/* Figures of containers are collected now: the controller reads those that it has on the worker and tells them by figure() of
+	 * work.h. Only called when figures are wanted. */
+	void (*measure)(struct rp_instance *inst);
 };
 
 #ifdef __cplusplus

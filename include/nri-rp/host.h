@@ -83,6 +83,48 @@ struct rp_host_work {
 			      const int32_t *nodes, int32_t *status);
 	/* [any] Where a symbolic link points to, as it is written there. The length; -errno (-RP_EINVAL: it is no link). */
 	int32_t (*read_link)(void *ctx, const char *path, char *buf, uint32_t cap);
+	/* A figure of a container that only the controller can read (RP_FIGURE_…), in answer to measure(). */
+	void (*figure)(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
+};
+
+#define RP_FIGURE_LLC 1u /* bytes of the last level cache in use */
+#define RP_FIGURE_TRAFFIC 2u /* bytes moved to and from memory since it was first counted */
+
+/*
+ * nri-rp.host.usage/1: what containers really use, as it was measured last. The host reads cgroups every metrics.collectInterval, off the
+ * main thread; without that key nothing is known of anybody. RP_EVENT_PRESSURE tells of those that lack something.
+ */
+#define RP_HOST_USAGE_1 "nri-rp.host.usage/1"
+
+/* What a container lacks. */
+#define RP_PRESSURE_THROTTLED 0x1u /* its CPU limit stops it */
+#define RP_PRESSURE_CPU 0x2u /* it waits for CPUs */
+#define RP_PRESSURE_MEMORY 0x4u
+#define RP_PRESSURE_IO 0x8u
+
+/* Rates are those of the last interval. A member that is not known is RP_NOT_MEASURED: the first reading gives no rates, cgroup v1 has
+ * no pressure, the cache is told by the rdt controller alone. */
+#define RP_NOT_MEASURED (-1)
+
+struct rp_usage {
+	uint32_t size;
+	uint32_t pressure; /* RP_PRESSURE_…: told by the last RP_EVENT_PRESSURE */
+	int64_t age_ms; /* since it was read */
+	int64_t cpu; /* milli-CPU */
+	int64_t throttled; /* per mille of its periods */
+	int64_t memory; /* bytes */
+	int64_t cpu_wait, memory_wait,
+		io_wait; /* per mille of the time that any of its tasks waited */
+	int64_t io_read, io_written; /* bytes a second */
+	int64_t llc; /* bytes of the last level cache */
+	int64_t traffic; /* bytes a second to and from memory */
+};
+
+struct rp_host_usage {
+	uint32_t size;
+	uint32_t pad;
+	/* -RP_ENOENT: nothing was measured yet. */
+	int32_t (*get)(void *ctx, rp_ctr ctr, struct rp_usage *out);
 };
 
 #ifdef __cplusplus

@@ -24,7 +24,9 @@
  * Services in both directions are found by name: rp_host.service() gives what the host offers, rp_module.service() what the
  * module does. An unknown name gives NULL: that is how older and newer sides find out about each other.
  *
- * Changes: 1.0 first release.
+ * Changes:
+ *   1.0 first release
+ *   1.1 nri-rp.host.usage/1, RP_EVENT_PRESSURE, the budget of RP_EVENT_REBALANCE; rp_controller.measure, rp_host_work.figure
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H
@@ -37,7 +39,7 @@ extern "C" {
 #endif
 
 #define RP_ABI_MAJOR 1u
-#define RP_ABI_MINOR 0u
+#define RP_ABI_MINOR 1u
 
 /* Is `field` within the struct p points to, as its filler knew it? */
 #define RP_HAS(p, field)                                                                           \

@@ -21,6 +21,8 @@ struct known {
 	rp_ctr ctr;
 	char class[RDT_NAME_MAX], monitor[RDT_NAME_MAX];
 	bool stale; /* the configuration has changed since */
+	bool counted[2]; /* occupancy, traffic: in the last reading */
+	uint64_t sum[2];
 	UT_hash_handle hh;
 };
 
@@ -37,6 +39,7 @@ struct setup_item {
 struct read_item {
 	struct ctl_item item;
 	struct rdt_readings readings;
+	bool measure; /* the host wants figures of containers */
 };
 
 struct rp_instance {
@@ -398,6 +401,78 @@ static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
 	assign_all(inst);
 }
 
+/* ---- figures ---------------------------------------------------------------------------------------------------------- */
+
+static int by_monitor(const void *a, const void *b)
+{
+	return strcmp((*(struct known *const *)a)->monitor, (*(struct known *const *)b)->monitor);
+}
+
+static int find_monitor(const void *name, const void *b)
+{
+	return strcmp(name, (*(struct known *const *)b)->monitor);
+}
+
+static void count_reading(struct known *k, const struct rdt_reading *v)
+{
+	static const unsigned part[2] = {0, 2}; /* of a reading: occupancy, all traffic */
+	for (unsigned i = 0; i < 2; i++) {
+		k->counted[i] |= v->has[part[i]];
+		k->sum[i] += v->has[part[i]] ? v->value[part[i]] : 0;
+	}
+}
+
+/* A container's figures are the sums over all caches. */
+static void tell_figures(struct rp_instance *inst)
+{
+	static const uint32_t figures[2] = {RP_FIGURE_LLC, RP_FIGURE_TRAFFIC};
+	const struct modhost *h = &inst->h;
+	size_t n = 0;
+	struct known **list = calloc(HASH_COUNT(inst->known) + 1, sizeof *list);
+	if (!list)
+		return;
+	for (struct known *k = inst->known; k; k = k->hh.next) {
+		if (!k->monitor[0])
+			continue;
+		k->counted[0] = k->counted[1] = false;
+		k->sum[0] = k->sum[1] = 0;
+		list[n++] = k;
+	}
+	qsort(list, n, sizeof *list, by_monitor);
+	for (uint32_t i = 0; i < inst->readings.n; i++) {
+		const struct rdt_reading *v = &inst->readings.list[i];
+		struct known **k = bsearch(v->monitor, list, n, sizeof *list, find_monitor);
+		if (k)
+			count_reading(*k, v);
+	}
+	for (size_t i = 0; i < n; i++)
+		for (unsigned f = 0; f < 2; f++)
+			if (list[i]->counted[f])
+				h->work->figure(h->ctx, list[i]->ctr, figures[f], list[i]->sum[f]);
+	free(list);
+}
+
+static int32_t queue_reading(struct rp_instance *inst, bool measure)
+{
+	if (!inst->running || inst->reading || !inst->plan->config.enable ||
+	    !inst->plan->machine.monitors || inst->plan->config.monitoring == RDT_MONITOR_OFF)
+		return 0;
+	struct read_item *r = calloc(1, sizeof *r);
+	if (!r)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	r->item.kind = KIND_READ;
+	r->measure = measure;
+	inst->reading = true;
+	ctl_queue_add(inst->queue, &r->item);
+	return 0;
+}
+
+static void rdt_measure(struct rp_instance *inst)
+{
+	if (RP_HAS(inst->h.work, figure) && inst->plan->config.monitoring == RDT_MONITOR_CONTAINERS)
+		(void)queue_reading(inst, true);
+}
+
 static void item_done(void *arg, struct ctl_item *item, int ran)
 {
 	struct rp_instance *inst = arg;
@@ -415,6 +490,8 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 		if (ran) {
 			free(inst->readings.list);
 			inst->readings = read->readings;
+			if (read->measure)
+				tell_figures(inst);
 		} else {
 			free(read->readings.list);
 		}
@@ -479,16 +556,7 @@ static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink
 		      (double)inst->n_setup_failures);
 	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
 		    ctl_queue_waiting(inst->queue));
-	if (!inst->running || inst->reading || !inst->plan->config.enable ||
-	    !inst->plan->machine.monitors || inst->plan->config.monitoring == RDT_MONITOR_OFF)
-		return 0;
-	struct read_item *r = calloc(1, sizeof *r);
-	if (!r)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	r->item.kind = KIND_READ;
-	inst->reading = true;
-	ctl_queue_add(inst->queue, &r->item);
-	return 0;
+	return queue_reading(inst, false);
 }
 
 /* ---- state: the record of what is ours -------------------------------------------------------------------------------- */
@@ -618,6 +686,7 @@ static const struct rp_controller controller = {
 	.post_stop = rdt_post_stop,
 	.takes = RP_TAKES_RDT_CLASS,
 	.sync = rdt_sync,
+	.measure = rdt_measure,
 };
 
 static const struct rp_metrics metrics = {

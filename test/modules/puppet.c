@@ -12,7 +12,10 @@
  *   work RESULT                              a job whose done() logs
  *   fail CODE TEXT, quiet CODE               ends the call with an error, with or without a word
  *   once PATH                                an error if the file is there; makes it
+ *   usage NAME                               notes what was measured: cpu, throttled, memory, waits, traffic
  *   crash, hang, exit
+ *
+ * The script "t/pressure" of a container is for RP_EVENT_PRESSURE; the key "rebalance" of the section for RP_EVENT_REBALANCE.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +29,7 @@
 #define SCRIPT_MAX 2048
 
 struct rp_plan {
-	char sync[SCRIPT_MAX], timer[SCRIPT_MAX], topology[SCRIPT_MAX];
+	char sync[SCRIPT_MAX], timer[SCRIPT_MAX], topology[SCRIPT_MAX], rebalance[SCRIPT_MAX];
 	int64_t resync, load;
 };
 
@@ -37,6 +40,7 @@ struct rp_instance {
 	const struct rp_host_explain *explain;
 	const struct rp_host_timer *timer;
 	const struct rp_host_work *work;
+	const struct rp_host_usage *usage;
 	struct rp_plan plan;
 	char state[64];
 };
@@ -78,6 +82,25 @@ static int32_t set_ids(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const c
 	if (*verb == 'm')
 		return inst->cache->set_mems(ctx, txn, ctr, rp_ids_of(&set));
 	return inst->cache->set_exclusive(ctx, txn, ctr, rp_ids_of(&set));
+}
+
+static int32_t note_usage(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct rp_usage u = {.size = sizeof u};
+	char text[256];
+	int32_t r = inst->usage->get(inst->host->ctx, ctr, &u);
+	if (r)
+		return inst->host->fail(inst->host->ctx, r, "puppet: not measured");
+	snprintf(text, sizeof text,
+		 "lacks %u, cpu %lld, throttled %lld, memory %lld, waits %lld %lld %lld, io %lld "
+		 "%lld, llc "
+		 "%lld, traffic %lld",
+		 u.pressure, (long long)u.cpu, (long long)u.throttled, (long long)u.memory,
+		 (long long)u.cpu_wait, (long long)u.memory_wait, (long long)u.io_wait,
+		 (long long)u.io_read, (long long)u.io_written, (long long)u.llc,
+		 (long long)u.traffic);
+	inst->explain->note(inst->host->ctx, ctr, text);
+	return 0;
 }
 
 static int32_t dangerous(struct rp_instance *inst, const char *verb, char *rest)
@@ -129,6 +152,8 @@ static int32_t statement(struct rp_instance *inst, rp_txn txn, rp_ctr *ctr, cons
 		return inst->timer->arm(ctx, field, strtoull(value, NULL, 10));
 	if (strcmp(verb, "work") == 0)
 		return inst->work->submit(ctx, job, NULL, (void *)(intptr_t)field);
+	if (strcmp(verb, "usage") == 0)
+		return note_usage(inst, *ctr);
 	if (strcmp(verb, "on") == 0) {
 		*ctr = named(inst, rest);
 		return 0;
@@ -189,6 +214,7 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 	take(inst, cfg, "sync", plan->sync);
 	take(inst, cfg, "timer", plan->timer);
 	take(inst, cfg, "topology", plan->topology);
+	take(inst, cfg, "rebalance", plan->rebalance);
 	plan->resync = c->value(ctx, c->get(ctx, cfg, "resync"), RP_T_INT, 0);
 	*ret_plan = plan;
 	return 0;
@@ -241,6 +267,10 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 		return run_key(inst, txn, ev->object, "t/start");
 	if (ev->type == RP_EVENT_TOPOLOGY)
 		return run(inst, txn, 0, inst->plan.topology);
+	if (ev->type == RP_EVENT_PRESSURE)
+		return run_key(inst, txn, ev->object, "t/pressure");
+	if (ev->type == RP_EVENT_REBALANCE && *inst->plan.rebalance)
+		return run(inst, txn, 0, inst->plan.rebalance);
 	return run(inst, txn, 0, inst->plan.timer);
 }
 
@@ -276,6 +306,7 @@ static int32_t create(const struct rp_host *host, struct rp_instance **ret_inst)
 	inst->explain = host->service(host->ctx, RP_HOST_EXPLAIN_1);
 	inst->timer = host->service(host->ctx, RP_HOST_TIMER_1);
 	inst->work = host->service(host->ctx, RP_HOST_WORK_1);
+	inst->usage = host->service(host->ctx, RP_HOST_USAGE_1);
 	*ret_inst = inst;
 	return 0;
 }

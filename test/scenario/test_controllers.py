@@ -2,12 +2,13 @@
 """Controllers behind a real daemon: what reaches the files of the machine, and what status says of it."""
 import os
 import pathlib
+import socket
 import threading
 import time
 
 import pytest
 
-from simnode import BUILD, STATIC, TEST_MODULES, ctr
+from simnode import BUILD, STATIC, TEST_MODULES, SimError, ctr
 
 RDT = {'rdt': {'partitions': {'p': {'l3Allocation': '100%', 'classes': {'gold': {'l3Allocation': '80%'}, 'bronze': {'l3Allocation': '20%'}}}}}}
 CLASS_KEY = 'rdtclass.resource-policy.nri.io'
@@ -245,3 +246,110 @@ def test_cpu_class(make):
     eventually(lambda: get(node, 'sys/devices/system/cpu/cpu%d/cpufreq/scaling_min_freq' % cpu).strip() == '3000000')
     node.delete('p')
     eventually(lambda: get(node, 'sys/devices/system/cpu/cpu%d/cpufreq/scaling_min_freq' % cpu).strip() == '800000')
+
+
+# ---- figures ----
+
+class Scrape:
+    """The node's /metrics, by name with labels."""
+
+    def __init__(self, node):
+        self.path = node.paths['root'] + '/metrics.sock'
+        self.config = {'listen': 'unix:' + self.path, 'collectInterval': '1s'}
+
+    def __call__(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(self.path)
+            s.sendall(b'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
+            text = b''.join(iter(lambda: s.recv(65536), b'')).decode()
+        return dict(line.rsplit(' ', 1) for line in text.partition('\r\n\r\n')[2].splitlines() if line and line[0] != '#')
+
+    def sum(self, name, *parts):
+        return sum(float(v) for k, v in self().items() if k.startswith(name + '{') and all(p in k for p in parts))
+
+
+PUPPET = {'policy': 'puppet', 'controllers': ['rdt'], 'rdt': {'monitoring': 'containers', **RDT['rdt']}}
+
+
+@pytest.fixture
+def puppet(make_node):
+    """A policy that does what annotations say, and resctrl that counts."""
+    node = make_node(start=False, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    scrape = Scrape(node)
+    node.run('write-config', {**PUPPET, 'metrics': scrape.config})
+    add_resctrl(node)
+    put(node, 'sys/fs/resctrl/info/L3_MON/mon_features', 'llc_occupancy\nmbm_total_bytes\n')
+    node.start()
+    return node, scrape
+
+
+def add_monitoring(node, name, group, occupancy):
+    folder = 'sys/fs/resctrl/%s/mon_groups/nri-rp.%s/' % (group, node.container(name)['id'])
+    put(node, folder + 'tasks', '')
+    put(node, folder + 'mon_data/mon_L3_00/llc_occupancy', '%d\n' % occupancy)
+
+
+def test_tasks_and_figures_follow_the_class(puppet):
+    """Created without a class, then given one by the policy: tasks move, and so does what is counted for it."""
+    node, scrape = puppet
+    node.create('p', ctr('c', '1', '64Mi'), annotations={'t/do': 'cpus 1', 't/update': 'text 100 gold'})
+    add_cgroup(node, 'p/c', {'cgroup.threads': '4711\n', 'memory.current': '8192\n'})
+    assert 'class' not in str(node.ctl('explain', 'p/c')['controllers'])
+    eventually(lambda: scrape.sum('nri_rp_container_memory_bytes', 'pod="p"') == 8192)
+    assert scrape.sum('nri_rp_container_llc_occupancy_bytes') == 0
+    add_monitoring(node, 'p/c', 'nri-rp.gold', 12345)
+    node.update('p/c', cpu='2')
+    eventually(lambda: get(node, 'sys/fs/resctrl/nri-rp.gold/tasks') == '4711\n')
+    eventually(lambda: scrape.sum('nri_rp_container_llc_occupancy_bytes', 'pod="p"') == 12345)
+    assert scrape.sum('nri_rdt_l3_llc_occupancy_bytes', 'rdt_class="gold"', node.container('p/c')['id']) == 12345
+    assert float(scrape()['nri_rp_collect_containers']) == 1
+    assert status_of(node, 'rdt')['done'] == 1
+
+
+def test_killed_in_the_middle_of_a_class_change(puppet):
+    """The daemon dies while it moves tasks: the next one finishes what was decided."""
+    node, _ = puppet
+    node.create('p', ctr('c', '1', '64Mi'), annotations={'t/do': 'cpus 1', 't/update': 'text 100 gold'})
+    add_cgroup(node, 'p/c', {'cgroup.threads': '1\n2\n'})
+    tasks = pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks'
+    tasks.unlink()
+    os.mkfifo(tasks)
+    node.update('p/c', cpu='2')
+    eventually(lambda: status_of(node, 'rdt')['pending'] == 1)
+    node.kill()
+    tasks.unlink()
+    tasks.write_text('')
+    node.start()
+    eventually(lambda: status_of(node, 'rdt')['done'] == 1)
+    assert tasks.read_text() == '2\n'  # of a plain file the last write is left
+    assert node.cpus('p/c') == {1}
+    node.allow('died')
+
+
+def test_pressure_moves_a_container(puppet):
+    """Throttled in all of three readings: people are told, and the policy gives it more."""
+    node, _ = puppet
+    node.create('p', ctr('c', '1', '64Mi'), annotations={'t/do': 'cpus 1', 't/pressure': 'cpus 1-2'})
+    periods = 0
+
+    def throttled():
+        nonlocal periods
+        periods += 100
+        add_cgroup(node, 'p/c', {'cpu.stat.new': 'usage_usec 1\nnr_periods %d\nnr_throttled %d\n' % (periods, periods)})
+        folder = pathlib.Path(node.paths['root']) / cgroup_of(node, 'p/c')
+        (folder / 'cpu.stat.new').rename(folder / 'cpu.stat')
+        return node.cpus('p/c') == {1, 2}
+
+    eventually(throttled, 60)
+    assert 'p/c: lacks CPU time above its limit' in str(node.control('Events'))
+
+
+def test_rebalance_by_hand(make_node):
+    node = make_node({'policy': 'puppet', 'rebalanceMoves': 1, 'puppet': {'rebalance': 'on a; cpus 5; on b; cpus 6'}},
+                     module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    node.create('p', ctr('a', '1', '64Mi'), ctr('b', '1', '64Mi'), annotations={'t/do': 'cpus 1'})
+    with pytest.raises(SimError, match='it would move 2 containers at once, 1 may be'):
+        node.ctl('rebalance')
+    assert node.cpus('p/a') == node.cpus('p/b') == {1}
+    assert node.ctl('rebalance', '2') == {'policy': 'puppet', 'moved': 2}
+    eventually(lambda: node.cpus('p/a') == {5} and node.cpus('p/b') == {6})

@@ -51,6 +51,7 @@ struct ctl_host {
 	} reports[CONTAINERS_MAX];
 	uint32_t n_reports;
 	char answers[8][FILE_MAX];
+	char figures[1024], told_figures[1024];
 	unsigned next_answer;
 };
 
@@ -506,6 +507,14 @@ static int32_t work_read_link(void *ctx, const char *path, char *buf, uint32_t c
 	return (int32_t)n;
 }
 
+static void work_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value)
+{
+	(void)ctx;
+	size_t len = strlen(current->figures);
+	(void)snprintf(current->figures + len, sizeof current->figures - len, "%llu %u %llu\n",
+		       (unsigned long long)ctr, figure, (unsigned long long)value);
+}
+
 static const struct rp_host_work work_service = {
 	.size = sizeof(struct rp_host_work),
 	.submit = work_submit,
@@ -520,6 +529,7 @@ static const struct rp_host_work work_service = {
 	.remove_dir = work_rmdir,
 	.move_pages = work_move_pages,
 	.read_link = work_read_link,
+	.figure = work_figure,
 };
 
 static const void *host_service(void *ctx, const char *id)
@@ -752,4 +762,16 @@ const char *ctl_metrics(struct ctl_host *t)
 	if (m)
 		(void)m->collect(t->inst, &sink);
 	return fake_out_text(&t->metrics);
+}
+
+void ctl_measure(struct ctl_host *t)
+{
+	t->controller->measure(t->inst);
+}
+
+const char *ctl_figures(struct ctl_host *t)
+{
+	memcpy(t->told_figures, t->figures, sizeof t->told_figures);
+	t->figures[0] = '\0';
+	return t->told_figures;
 }

@@ -77,6 +77,9 @@ void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t valu
 uint32_t ctl_work(struct ctl_host *t);
 /* A new instance with the state of the old one, as after a restart. */
 int32_t ctl_restart(struct ctl_host *t, const char *config);
+void ctl_measure(struct ctl_host *t);
+/* The figures that were told, "CTR FIGURE VALUE" a line; cleared by the call. */
+const char *ctl_figures(struct ctl_host *t);
 /* The last report on a container, as "1 TEXT"; "" for none. */
 const char *ctl_report(struct ctl_host *t, rp_ctr ctr);
 const char *ctl_metrics(struct ctl_host *t);

@@ -345,6 +345,23 @@ static void test_reload(void **state)
 	json_decref(doc);
 }
 
+static void test_rebalance(void **state)
+{
+	(void)state;
+	fixture_start(&fx, STATIC);
+	json_t *doc = fixture_get(&fx, "Rebalance", NULL, CTL_FAILED);
+	assert_text(doc, "error", "the runtime has not told its containers yet");
+	json_decref(doc);
+	fixture_connect(&fx);
+	doc = fixture_get(&fx, "Rebalance", "3", CTL_OK);
+	assert_text(doc, "policy", "static");
+	assert_int_equal(ji(doc, "moved"), 0);
+	json_decref(doc);
+	json_decref(fixture_get(&fx, "Rebalance", "many", CTL_USAGE));
+	json_decref(fixture_get(&fx, "Rebalance", "-1", CTL_USAGE));
+	json_decref(fixture_get(&fx, "Rebalance", "9999999999", CTL_USAGE));
+}
+
 static void test_reload_refused(void **state)
 {
 	(void)state;
@@ -478,25 +495,16 @@ static void test_events_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_status),
-		TEST(test_status_memory),
-		TEST(test_status_refused),
-		TEST(test_pods_and_containers),
-		TEST(test_explain),
-		TEST(test_explain_without_policy),
-		TEST(test_zones),
-		TEST(test_zones_none),
-		TEST(test_topology),
-		TEST(test_topology_unconfined),
-		TEST(test_modules),
-		TEST(test_log),
-		TEST(test_version),
-		TEST(test_reload),
-		TEST(test_reload_refused),
-		TEST(test_plan),
-		TEST(test_config_check_own),
-		TEST(test_config_show),
-		TEST(test_events),
+		TEST(test_status),	   TEST(test_status_memory),
+		TEST(test_status_refused), TEST(test_pods_and_containers),
+		TEST(test_explain),	   TEST(test_explain_without_policy),
+		TEST(test_zones),	   TEST(test_zones_none),
+		TEST(test_topology),	   TEST(test_topology_unconfined),
+		TEST(test_modules),	   TEST(test_log),
+		TEST(test_version),	   TEST(test_reload),
+		TEST(test_rebalance),	   TEST(test_reload_refused),
+		TEST(test_plan),	   TEST(test_config_check_own),
+		TEST(test_config_show),	   TEST(test_events),
 		TEST(test_events_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

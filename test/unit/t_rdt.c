@@ -574,6 +574,45 @@ static void test_monitoring(void **state)
 	assert_false(ctl_there(t, moved));
 }
 
+/* Figures of a container are the sums over all caches, and told when they are wanted only. */
+static void test_figures(void **state)
+{
+	struct ctl_host *t = *state;
+	char group[256], path[320], expected[128];
+	struct rp_ctr_info info = {.size = sizeof info};
+	const struct rp_host *host = ctl_rp_host(t);
+	const struct rp_host_cache *cache = host->service(host->ctx, RP_HOST_CACHE_1);
+	assert_int_equal(ctl_configure(t, MONITORED), 0);
+	rp_ctr c = annotated(t, "c", "gold", "21");
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	assert_int_equal(cache->get_ctr(host->ctx, c, &info), 0);
+	(void)snprintf(group, sizeof group, R "nri-rp.gold/mon_groups/nri-rp.%s/mon_data", info.id);
+	for (unsigned i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof path, "%s/mon_L3_0%u/llc_occupancy", group, i);
+		ctl_put(t, path, i ? "1000\n" : "24\n");
+		(void)snprintf(path, sizeof path, "%s/mon_L3_0%u/mbm_total_bytes", group, i);
+		ctl_put(t, path, i ? "Unavailable\n" : "77\n");
+	}
+	(void)ctl_metrics(t);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_figures(t), "");
+	ctl_measure(t);
+	ctl_measure(t); /* one reading at a time */
+	(void)ctl_work(t);
+	(void)snprintf(expected, sizeof expected, "%llu 1 1024\n%llu 2 77\n", (unsigned long long)c,
+		       (unsigned long long)c);
+	assert_string_equal(ctl_figures(t), expected);
+	/* without groups of containers there is nothing to tell */
+	assert_int_equal(ctl_configure(t, "{monitoring: classes, partitions: {p: {classes: {gold: "
+					  "{}}}}}"),
+			 0);
+	(void)ctl_work(t);
+	ctl_measure(t);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_figures(t), "");
+}
+
 static void test_monitoring_sweep(void **state)
 {
 	struct ctl_host *t = *state;
@@ -669,6 +708,7 @@ int main(void)
 		TEST(test_failing_moves),
 		cmocka_unit_test(test_each_change_fails),
 		TEST(test_monitoring),
+		TEST(test_figures),
 		TEST(test_monitoring_sweep),
 		TEST(test_no_rmids),
 		TEST(test_many),
