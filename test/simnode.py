@@ -20,7 +20,9 @@ BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
 TEST_MODULES = BUILD / 'test' / 'modules'
 ANSWER_S = 60
 SETTLE = '8s'  # how long an expectation may take to come true on a busy machine
-SANITIZED = b'__asan_init' in (BUILD / 'bin' / 'nri-rpd').read_bytes() if (BUILD / 'bin' / 'nri-rpd').exists() else False
+DAEMON = BUILD / 'bin' / 'nri-rpd'
+# With sanitizers or coverage; the host lets modules that are pass, although they have constructors.
+INSTRUMENTED = any(mark in DAEMON.read_bytes() for mark in (b'__asan_init', b'__gcov_')) if DAEMON.exists() else False
 STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from simnode import BUILD, SANITIZED, TEST_MODULES, SimError, ctr
+from simnode import BUILD, INSTRUMENTED, TEST_MODULES, SimError, ctr
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_overlap_is_refused(with_module):
     ('struct-6', []),
 ])
 def test_refused_at_start(with_module, name, words):
-    if name == 'constructor' and SANITIZED:
+    if name == 'constructor' and INSTRUMENTED:
         pytest.skip('instrumented modules have constructors, so that the host lets them pass')
     if name == 'old':
         with_module(name).create('p', ctr('c', '1', '64Mi'))
@@ -110,7 +110,7 @@ def test_refused_at_start(with_module, name, words):
 
 @pytest.mark.parametrize('name', ['wrong-major', 'garbage', 'undefined', 'struct-6', 'constructor'])
 def test_refused_at_reload(with_module, name):
-    if name == 'constructor' and SANITIZED:
+    if name == 'constructor' and INSTRUMENTED:
         pytest.skip('instrumented modules have constructors, so that the host lets them pass')
     node = with_module('good', name, start=False)
     node.run('write-config', {'policy': 'good', 'good': {'reservedResources': {'cpu': '1'}}})
