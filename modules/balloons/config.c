@@ -376,18 +376,18 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 static int32_t read_controllable(const struct modhost *h, struct rp_plan *p)
 {
 	rp_cfg list = get(h, p->section, "controllableInterrupts");
+	bool all = false;
 	int32_t r = get_texts(h, &p->pool, list, 0, &p->controllable);
 	for (uint32_t i = 0; !r && i < p->controllable.n; i++) {
-		if (!glob_valid(p->controllable.list[i]))
+		const char *glob = p->controllable.list[i];
+		if (!glob_valid(glob))
 			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
-					    "\"%s\" is not a well-formed glob",
-					    p->controllable.list[i]);
-		/* "*" is everything here, slashes or not. */
-		if (!r && strcmp(p->controllable.list[i], "*") == 0) {
-			p->controllable.n = 0;
-			break;
-		}
+					    "\"%s\" is not a well-formed glob", glob);
+		all = all || strcmp(glob, "*") == 0;
 	}
+	/* "*" is everything here, slashes or not. */
+	if (all)
+		p->controllable.n = 0;
 	return r;
 }
 

@@ -136,6 +136,19 @@ static bool is_settled(const struct balloon *b)
 	       avail >= 1000 * t->min_cpus && (!t->max_cpus || avail <= 1000 * t->max_cpus);
 }
 
+/* One that cannot have all of minCPUs is better off with what it has than without a place. */
+static bool is_bearable(struct rp_instance *inst, const struct balloon *b, int64_t want)
+{
+	const struct type *t = b->type;
+	int64_t avail = balloon_avail(b);
+	if (avail < want || avail < 1000 || (t->max_cpus && avail > 1000 * t->max_cpus))
+		return false;
+	modhost_log(&inst->h, RP_LOG_WARNING, 0,
+		    "%s[%u] has %lld CPUs, fewer than minCPUs: there are no more free ones",
+		    t->name, b->instance, (long long)(avail / 1000));
+	return true;
+}
+
 /* Sends members away until the rest has a chance. Those that came last go first. */
 static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 {
@@ -153,6 +166,8 @@ static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 		if (r == -RP_ENOMEM)
 			return no_memory(inst);
 		state_undo_to(s, mark);
+		if (is_bearable(inst, b, want))
+			return n_left;
 		struct member *last = b->members[b->n_members - 1];
 		inst->ctrs[n_left++] = last->ctr;
 		state_leave(s, last);
