@@ -61,16 +61,22 @@ static void *slots_get(const struct slots *s, uint64_t handle)
 
 /* ---- blobs --------------------------------------------------------------------------------------------------------- */
 
-struct blob *blob_new(const void *data, uint32_t len)
+struct blob *blob_room(uint32_t len)
 {
 	struct blob *b = malloc(sizeof *b + len + 1);
 	if (!b)
 		return NULL;
 	b->refs = 1;
 	b->len = len;
-	if (len)
-		memcpy(b->data, data, len);
 	b->data[len] = '\0';
+	return b;
+}
+
+struct blob *blob_new(const void *data, uint32_t len)
+{
+	struct blob *b = blob_room(len);
+	if (b && len)
+		memcpy(b->data, data, len);
 	return b;
 }
 

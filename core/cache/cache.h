@@ -75,6 +75,7 @@ struct blob {
 };
 
 struct blob *blob_new(const void *data, uint32_t len);
+struct blob *blob_room(uint32_t len); /* its bytes are for the caller to fill */
 struct blob *blob_str(const char *s);
 struct blob *blob_ref(struct blob *b);
 struct blob *blob_unref(struct blob *b); /* returns NULL */

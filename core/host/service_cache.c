@@ -450,41 +450,74 @@ static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *rea
 	return 0;
 }
 
-static char *append_line(char *p, const char *key, const char *value)
+#define ESCAPED "\"\\$`" /* by the shell, within quotes */
+
+static size_t escaped_len(const char *value)
 {
-	p += sprintf(p, "%s=\"", key);
+	size_t n = strlen(value);
+	for (const char *v = value; (v = strpbrk(v, ESCAPED)); v++)
+		n++;
+	return n;
+}
+
+static char *append_escaped(char *p, const char *value)
+{
 	for (const char *v = value; *v; v++) {
-		if (strchr("\"\\$`", *v))
+		if (strchr(ESCAPED, *v))
 			*p++ = '\\';
 		*p++ = *v;
 	}
-	memcpy(p, "\"\n", 3);
-	return p + 2;
+	return p;
+}
+
+struct line_place {
+	size_t at, end; /* the line of a key, or, both the same, where it would be */
+	size_t size; /* of all lines */
+};
+
+/* Lines are in the order of their keys; what is no line of ours, from a damaged store, is not there. */
+static struct line_place find_line(const char *lines, const char *key, size_t key_len)
+{
+	struct line_place r = {0, 0, 0};
+	for (const char *line = lines, *eol; *line; line = eol + 1) {
+		eol = strchr(line, '\n');
+		size_t len = strcspn(line, "=\n");
+		if (!eol || line[len] != '=')
+			break;
+		int c = memcmp(line, key, len < key_len ? len : key_len);
+		if (!c)
+			c = (len > key_len) - (len < key_len);
+		if (c <= 0) {
+			r.end = (size_t)(eol + 1 - lines);
+			r.at = c ? r.end : (size_t)(line - lines);
+		}
+		r.size = (size_t)(eol + 1 - lines);
+	}
+	return r;
 }
 
 /* One KEY="value" line more, or instead of the line of that key; without a value that line goes. */
 static int32_t put_line(struct decision *d, const char *key, const char *value)
 {
-	size_t key_len = strlen(key), size = d->data ? d->data->len : 0;
-	_free_ char *text = malloc(size + key_len + 2 * strlen(value) + 5);
-	char *p = text;
-	if (!text)
+	const char *had = d->data ? d->data->data : "";
+	size_t key_len = strlen(key), added = *value ? key_len + escaped_len(value) + 4 : 0;
+	struct line_place line = find_line(had, key, key_len);
+	size_t behind = line.size - line.end, len = line.at + added + behind;
+	struct blob *blob = len ? blob_room((uint32_t)len) : NULL;
+	if (len && !blob)
 		return -RP_ENOMEM;
-	for (const char *line = d->data ? d->data->data : "", *end; *line; line = end + 1) {
-		end = strchr(line, '\n');
-		if (!end)
-			break; /* no line of ours: from a damaged store */
-		if (!strncmp(line, key, key_len) && line[key_len] == '=')
-			continue;
-		memcpy(p, line, (size_t)(end - line) + 1);
-		p += end - line + 1;
+	if (blob) {
+		memcpy(blob->data, had, line.at);
+		char *p = blob->data + line.at;
+		if (added) {
+			memcpy(p, key, key_len);
+			memcpy(p + key_len, "=\"", 2);
+			p = append_escaped(p + key_len + 2, value);
+			memcpy(p, "\"\n", 2);
+			p += 2;
+		}
+		memcpy(p, had + line.end, behind);
 	}
-	*p = '\0';
-	if (*value)
-		p = append_line(p, key, value);
-	struct blob *blob = p > text ? blob_new(text, (uint32_t)(p - text)) : NULL;
-	if (p > text && !blob)
-		return -RP_ENOMEM;
 	txn_put_blob(&d->data, blob);
 	return 0;
 }

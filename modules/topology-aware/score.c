@@ -35,6 +35,14 @@ bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t p
 	return ret->nodes != 0;
 }
 
+static bool has_types(const struct pool *pool, uint32_t types)
+{
+	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
+		if (types & UINT32_C(1) << t && !pool->mem[t])
+			return false;
+	return true;
+}
+
 static const struct memory_group *memory_of(const struct rp_plan *p, const struct request *r,
 					    uint32_t pool)
 {
@@ -43,12 +51,13 @@ static const struct memory_group *memory_of(const struct rp_plan *p, const struc
 	struct memalloc_offer offer;
 	if (g->known)
 		return g;
-	*g = (struct memory_group){.known = true};
+	*g = (struct memory_group){.known = true,
+				   .complete = has_types(&p->pools[pool], r->mem_types)};
 	g->capacity = memalloc_capacity(p->mem, tree_memory(&p->pools[pool], r->mem_types));
 	if (!memory_request(p, r, pool, &req) || memalloc_offer(p->mem, &req, &offer))
 		return g;
 	g->offers = true;
-	g->zone = offer.zone;
+	g->n_nodes = (uint32_t)__builtin_popcountll(offer.zone);
 	g->exact = memalloc_types(p->mem, offer.zone) == req.types;
 	return g;
 }
@@ -181,25 +190,15 @@ static int rule_tight(struct compare *c, const struct score *a, const struct sco
 	c->rule = "fewer memory nodes";
 	if (!a->memory->offers || !b->memory->offers)
 		return 0;
-	return by_number(__builtin_popcountll(b->memory->zone),
-			 __builtin_popcountll(a->memory->zone));
-}
-
-static bool has_types(const struct compare *c, const struct score *s)
-{
-	const struct pool *pool = &c->p->pools[s->pool];
-	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
-		if (c->r->mem_types & UINT32_C(1) << t && !pool->mem[t])
-			return false;
-	return true;
+	return by_number(b->memory->n_nodes, a->memory->n_nodes);
 }
 
 static int rule_has_types(struct compare *c, const struct score *a, const struct score *b)
 {
 	c->rule = "all memory types near";
-	if (c->r->mem_preserve || !c->r->mem_types || a->memory == b->memory)
+	if (c->r->mem_preserve || !c->r->mem_types)
 		return 0;
-	return by_bool(has_types(c, a), has_types(c, b));
+	return by_bool(a->memory->complete, b->memory->complete);
 }
 
 /* What of a kind of CPUs would be left. */

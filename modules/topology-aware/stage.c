@@ -62,6 +62,18 @@ static int32_t stage_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struc
 	return r ? r : h->cache->set_exclusive(h->ctx, txn, ctr, exclusive);
 }
 
+/* Of a set; "" when it has more text than the host takes. */
+static const char *data_text(struct rp_instance *inst, const char *key, struct rp_ids ids,
+			     char text[static DATA_VALUE_MAX + 1])
+{
+	if (rp_ids_format(ids, text, DATA_VALUE_MAX + 1) > DATA_VALUE_MAX) {
+		modhost_log(&inst->h, RP_LOG_WARNING, 0,
+			    "%s is too long for the data file of containers", key);
+		text[0] = '\0';
+	}
+	return text;
+}
+
 static int32_t data_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *key,
 			struct rp_ids ids, bool fresh)
 {
@@ -69,22 +81,17 @@ static int32_t data_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const 
 	char text[DATA_VALUE_MAX + 1];
 	if (fresh && rp_ids_empty(ids))
 		return 0;
-	if (rp_ids_format(ids, text, sizeof text) >= sizeof text) {
-		modhost_log(h, RP_LOG_WARNING, ctr, "%s is too long for the container's data file",
-			    key);
-		text[0] = '\0';
-	}
-	return h->cache->set_data(h->ctx, txn, ctr, key, text);
+	return h->cache->set_data(h->ctx, txn, ctr, key, data_text(inst, key, ids, text));
 }
+
+#define SHARED_CPUS "SHARED_CPUS"
 
 static int32_t data_shared(struct rp_instance *inst, rp_txn txn, const struct grant *g, bool fresh)
 {
 	const struct rp_plan *p = inst->plan;
-	struct rp_idset shared;
-	rp_idset_clear(&shared);
-	if (g->type == GRANT_NORMAL && g->portion > 0)
-		rp_idset_copy(&shared, plan_ids(p, p->pools[g->pool].sharable));
-	return data_set(inst, txn, g->ctr, "SHARED_CPUS", rp_ids_of(&shared), fresh);
+	bool shares = g->type == GRANT_NORMAL && g->portion > 0;
+	return data_set(inst, txn, g->ctr, SHARED_CPUS,
+			shares ? plan_ids(p, p->pools[g->pool].sharable) : rp_ids_none(), fresh);
 }
 
 static int32_t data_cpus(struct rp_instance *inst, rp_txn txn, const struct grant *g, bool fresh)
@@ -218,29 +225,43 @@ int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g)
 
 /* ---- the others --------------------------------------------------------------------------------------------------------------- */
 
-static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct grant *g)
+static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct grant *g,
+			    const char *shared)
 {
+	const struct modhost *h = &inst->h;
 	struct rp_idset cpus, exclusive;
 	stage_cpus(inst->plan, g, &cpus);
 	rp_idset_and(&exclusive, rp_ids_of(&cpus), cpus_ids(g->exclusive));
 	int32_t r = stage_set(inst, txn, g->ctr, rp_ids_of(&cpus), rp_ids_of(&exclusive));
-	return r || g->portion <= 0 ? r : data_shared(inst, txn, g, false);
+	return r || g->portion <= 0 ? r
+				    : h->cache->set_data(h->ctx, txn, g->ctr, SHARED_CPUS, shared);
+}
+
+static int32_t stage_sharers_of(struct rp_instance *inst, rp_txn txn, const struct pool *pool,
+				rp_ctr except)
+{
+	char text[DATA_VALUE_MAX + 1];
+	const char *shared = NULL;
+	int32_t r = 0;
+	for (const struct grant *g = pool->grants; g && !r; g = g->pool_next) {
+		if (g->ctr == except || !shares_cpus(g))
+			continue;
+		if (!shared)
+			shared = data_text(inst, SHARED_CPUS, plan_ids(inst->plan, pool->sharable),
+					   text);
+		r = stage_sharer(inst, txn, g, shared);
+	}
+	return r;
 }
 
 static int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
 	const struct rp_plan *p = inst->plan;
-	for (uint32_t i = 0; i < p->n_pools; i++) {
-		if (!p->pools[i].changed || !p->settings.pin_cpu)
-			continue;
-		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next) {
-			int32_t r =
-				g->ctr != except && shares_cpus(g) ? stage_sharer(inst, txn, g) : 0;
-			if (r)
-				return r;
-		}
-	}
-	return 0;
+	int32_t r = 0;
+	for (uint32_t i = 0; i < p->n_pools && p->settings.pin_cpu && !r; i++)
+		if (p->pools[i].changed)
+			r = stage_sharers_of(inst, txn, &p->pools[i], except);
+	return r;
 }
 
 int32_t stage_others(struct rp_instance *inst, rp_txn txn, rp_ctr except)

@@ -182,7 +182,8 @@ const char *tree_kind(const struct pool *pool); /* "socket", "numa node" … */
 /* What the memory allocator says of the pools that have the same memory. */
 struct memory_group {
 	bool known, offers, exact; /* exact: the zone has all types asked for and no others */
-	memalloc_mask zone;
+	bool complete; /* the pools have memory of all types asked for */
+	uint32_t n_nodes; /* of the zone */
 	int64_t capacity;
 };
 

@@ -669,7 +669,17 @@ static void test_data(void **state)
 	assert_int_equal(C.set_data(p->i, t, h, "B_2", "a \"b\" $c `d` \\"), 0);
 	assert_int_equal(C.set_data(p->i, t, h, "A", "2"), 0);
 	assert_string_equal(txn_view(p->ctr)->data->data,
-			    "B_2=\"a \\\"b\\\" \\$c \\`d\\` \\\\\"\nA=\"2\"\n");
+			    "A=\"2\"\nB_2=\"a \\\"b\\\" \\$c \\`d\\` \\\\\"\n");
+	/* in the order of keys, whatever came first; one may be the start of another */
+	assert_int_equal(C.set_data(p->i, t, h, "AB", "4"), 0);
+	assert_int_equal(C.set_data(p->i, t, h, "A_B", "5"), 0);
+	assert_int_equal(C.set_data(p->i, t, h, "B_2", "3"), 0);
+	assert_int_equal(C.set_data(p->i, t, h, "AB", "6"), 0);
+	assert_int_equal(C.set_data(p->i, t, h, "Z", ""), 0);
+	assert_string_equal(txn_view(p->ctr)->data->data,
+			    "A=\"2\"\nAB=\"6\"\nA_B=\"5\"\nB_2=\"3\"\n");
+	assert_int_equal(C.set_data(p->i, t, h, "A_B", NULL), 0);
+	assert_int_equal(C.set_data(p->i, t, h, "AB", NULL), 0);
 	assert_int_equal(C.set_data(p->i, t, h, "A", NULL), 0);
 	assert_int_equal(C.set_data(p->i, t, h, "B_2", ""), 0);
 	assert_null(txn_view(p->ctr)->data);
