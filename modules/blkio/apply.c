@@ -404,6 +404,7 @@ static bool is_v2(const struct modhost *h)
 static void judge(const struct apply *a)
 {
 	struct ctl_item *item = &a->item->item;
+	item->final = a->item->unknown[0] && !a->n_failed;
 	if (a->out_of_memory)
 		ctl_say(item, RP_APPLY_FAILED, "out of memory");
 	else if (a->n_failed)

@@ -211,6 +211,16 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 		look_again(inst);
 }
 
+static void blkio_again(void *arg, rp_ctr ctr)
+{
+	(void)apply(arg, ctr, true);
+}
+
+static void blkio_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	ctl_queue_timer(inst->queue, cookie);
+}
+
 static int32_t blkio_start(struct rp_instance *inst)
 {
 	inst->running = true;
@@ -228,6 +238,8 @@ static int32_t blkio_collect(struct rp_instance *inst, const struct rp_metric_si
 	sink->gauge(sink->ctx, "containers", "Containers with a class.", "", inst->done.n);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
+	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
+		    ctl_queue_failing(inst->queue));
 	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
 		    ctl_queue_waiting(inst->queue));
 	return 0;
@@ -296,6 +308,7 @@ static const struct rp_controller controller = {
 	.post_update = blkio_post_update,
 	.post_stop = blkio_post_stop,
 	.sync = blkio_sync,
+	.timer = blkio_timer,
 };
 
 static const struct rp_metrics metrics = {
@@ -314,7 +327,7 @@ static void blkio_destroy(struct rp_instance *inst)
 
 static int32_t blkio_create(const struct rp_host *host, struct rp_instance **ret_inst)
 {
-	static const struct ctl_ops ops = {run_item, item_done};
+	static const struct ctl_ops ops = {run_item, item_done, blkio_again};
 	struct rp_instance *inst = calloc(1, sizeof *inst);
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");

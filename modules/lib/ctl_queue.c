@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "modules/lib/ctl_file.h"
 #include "modules/lib/ctl_queue.h"
 
 #define BUCKETS_MIN 64u
@@ -10,6 +12,13 @@
 struct slot {
 	struct ctl_item *item; /* NULL: replaced or forgotten */
 	uint32_t link; /* next in the bucket, +1; 0: none */
+};
+
+/* A container that something has failed for. */
+struct failing {
+	rp_ctr ctr;
+	uint32_t kind, tries;
+	uint64_t due_ms; /* 0: given up, or on its way */
 };
 
 struct ctl_queue {
@@ -21,6 +30,10 @@ struct ctl_queue {
 	uint32_t *buckets; /* index of a slot, +1 */
 	uint32_t n_buckets; /* power of two */
 	struct ctl_item *batch; /* what the worker has */
+	struct failing *failing;
+	uint32_t n_failing, cap_failing;
+	bool repeating; /* what is added now has failed before */
+	bool armed;
 };
 
 struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *ops, void *arg)
@@ -38,7 +51,9 @@ struct ctl_queue *ctl_queue_free(struct ctl_queue *q)
 {
 	if (!q)
 		return NULL;
+	q->armed = false; /* timers end with the instance */
 	ctl_queue_clear(q);
+	free(q->failing);
 	free(q->slots);
 	free(q->buckets);
 	free(q);
@@ -123,6 +138,124 @@ static void drop_waiting(struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 	}
 }
 
+static bool waits(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	for (uint32_t i = q->n_buckets ? *bucket_of(q, ctr, kind) : 0; i;
+	     i = q->slots[i - 1].link) {
+		const struct ctl_item *item = q->slots[i - 1].item;
+		if (item && item->ctr == ctr && item->kind == kind)
+			return true;
+	}
+	return false;
+}
+
+static bool on_its_way(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	for (const struct ctl_item *item = q->batch; item; item = item->next)
+		if (item->ctr == ctr && item->kind == kind)
+			return true;
+	return waits(q, ctr, kind);
+}
+
+/* ---- once more -------------------------------------------------------------------------------------------------------- */
+
+static struct failing *find_failing(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	for (uint32_t i = 0; i < q->n_failing; i++)
+		if (q->failing[i].ctr == ctr && q->failing[i].kind == kind)
+			return &q->failing[i];
+	return NULL;
+}
+
+static void drop_failing(struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	struct failing *f = find_failing(q, ctr, kind);
+	if (f)
+		*f = q->failing[--q->n_failing];
+}
+
+static struct failing *make_failing(struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
+{
+	struct failing *f = find_failing(q, ctr, kind);
+	if (f)
+		return f;
+	if (q->n_failing == q->cap_failing) {
+		uint32_t cap = q->cap_failing ? q->cap_failing * 2 : 16;
+		f = reallocarray(q->failing, cap, sizeof *f);
+		if (!f)
+			return NULL;
+		q->failing = f;
+		q->cap_failing = cap;
+	}
+	f = &q->failing[q->n_failing++];
+	*f = (struct failing){.ctr = ctr, .kind = kind};
+	return f;
+}
+
+static void arm(struct ctl_queue *q)
+{
+	uint64_t first = 0, now = q->h->timer->now_ms(q->h->ctx);
+	for (uint32_t i = 0; i < q->n_failing; i++) {
+		uint64_t due = q->failing[i].due_ms;
+		if (due && (!first || due < first))
+			first = due;
+	}
+	uint64_t delay = !first ? 0 : first > now ? first - now : 1;
+	if (delay || q->armed)
+		(void)q->h->timer->arm(q->h->ctx, CTL_AGAIN_COOKIE, delay);
+	q->armed = delay != 0;
+}
+
+/* What is behind the reason in status; "": it is not tried again. */
+static const char *note_failure(struct ctl_queue *q, const struct ctl_item *item)
+{
+	if (!q->ops.again || !q->h->timer)
+		return "";
+	if (item->result < RP_APPLY_PARTIAL || item->final) {
+		drop_failing(q, item->ctr, item->kind);
+		return "";
+	}
+	struct failing *f = make_failing(q, item->ctr, item->kind);
+	if (!f)
+		return "";
+	if (++f->tries >= CTL_TRIES_MAX) {
+		f->due_ms = 0;
+		return "; given up";
+	}
+	uint64_t delay = (uint64_t)CTL_AGAIN_FIRST_MS << (f->tries - 1);
+	f->due_ms = q->h->timer->now_ms(q->h->ctx) +
+		    (delay < CTL_AGAIN_LAST_MS ? delay : CTL_AGAIN_LAST_MS);
+	arm(q);
+	return "; trying again";
+}
+
+void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie)
+{
+	if (cookie != CTL_AGAIN_COOKIE || !q->h->timer)
+		return;
+	uint64_t now = q->h->timer->now_ms(q->h->ctx);
+	q->repeating = true;
+	for (uint32_t i = q->n_failing; i-- > 0;) {
+		const struct failing f = q->failing[i];
+		if (!f.due_ms || f.due_ms > now)
+			continue;
+		q->failing[i].due_ms = 0;
+		q->ops.again(q->arg, f.ctr);
+		if (!on_its_way(q, f.ctr, f.kind))
+			drop_failing(q, f.ctr, f.kind); /* it is not wanted any more */
+	}
+	q->repeating = false;
+	arm(q);
+}
+
+uint32_t ctl_queue_failing(const struct ctl_queue *q)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < q->n_failing; i++)
+		n += q->failing[i].tries < CTL_TRIES_MAX;
+	return n;
+}
+
 /* ---- jobs ------------------------------------------------------------------------------------------------------------- */
 
 static int32_t run_batch(void *arg)
@@ -135,6 +268,16 @@ static int32_t run_batch(void *arg)
 
 static void submit(struct ctl_queue *q);
 
+static void tell(struct ctl_queue *q, const struct ctl_item *item)
+{
+	char text[CTL_TEXT_MAX + 32];
+	if (!item->ctr || waits(q, item->ctr, item->kind))
+		return;
+	const char *then = note_failure(q, item);
+	(void)ctl_format(text, sizeof text, "%s%s", item->text, then);
+	q->h->work->report(q->h->ctx, item->ctr, item->result, text);
+}
+
 static void batch_done(void *arg, int32_t result)
 {
 	struct ctl_queue *q = arg;
@@ -143,8 +286,7 @@ static void batch_done(void *arg, int32_t result)
 	q->batch = NULL;
 	for (; item; item = next) {
 		next = item->next;
-		if (item->ctr)
-			q->h->work->report(q->h->ctx, item->ctr, item->result, item->text);
+		tell(q, item);
 		q->ops.done(q->arg, item, 1);
 	}
 	submit(q);
@@ -179,13 +321,15 @@ static void submit(struct ctl_queue *q)
 void ctl_queue_add(struct ctl_queue *q, struct ctl_item *item)
 {
 	drop_waiting(q, item->ctr, item->kind);
+	if (!q->repeating && item->ctr)
+		drop_failing(q, item->ctr, item->kind);
 	if (make_room(q)) {
 		if (item->ctr)
 			q->h->work->report(q->h->ctx, item->ctr, RP_APPLY_FAILED, "out of memory");
 		q->ops.done(q->arg, item, 0);
 		return;
 	}
-	if (item->ctr)
+	if (item->ctr && !q->repeating)
 		q->h->work->report(q->h->ctx, item->ctr, RP_APPLY_PENDING, "");
 	q->slots[q->n].item = item;
 	link_slot(q, q->n++);
@@ -198,7 +342,9 @@ void ctl_queue_clear(struct ctl_queue *q)
 	for (uint32_t i = q->first; i < q->n; i++)
 		if (q->slots[i].item)
 			drop_slot(q, i);
-	q->first = q->n = 0;
+	q->first = q->n = q->n_failing = 0;
+	if (q->armed)
+		arm(q);
 	if (q->n_buckets)
 		memset(q->buckets, 0, q->n_buckets * sizeof *q->buckets);
 }
@@ -207,6 +353,8 @@ void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr)
 {
 	for (uint32_t kind = 0; kind < CTL_KINDS; kind++)
 		drop_waiting(q, ctr, kind);
+	for (uint32_t kind = 0; kind < CTL_KINDS; kind++)
+		drop_failing(q, ctr, kind);
 }
 
 uint32_t ctl_queue_waiting(const struct ctl_queue *q)

@@ -196,6 +196,16 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	item_free(m);
 }
 
+static void memory_again(void *arg, rp_ctr ctr)
+{
+	(void)apply(arg, ctr, true);
+}
+
+static void memory_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	ctl_queue_timer(inst->queue, cookie);
+}
+
 static int32_t memory_start(struct rp_instance *inst)
 {
 	(void)inst;
@@ -213,6 +223,8 @@ static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_s
 		    inst->done.n);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
+	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
+		    ctl_queue_failing(inst->queue));
 	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
 		    ctl_queue_waiting(inst->queue));
 	return 0;
@@ -269,6 +281,7 @@ static const struct rp_controller controller = {
 	.post_update = memory_post_update,
 	.post_stop = memory_post_stop,
 	.sync = memory_sync,
+	.timer = memory_timer,
 };
 
 static const struct rp_metrics metrics = {
@@ -286,7 +299,7 @@ static void memory_destroy(struct rp_instance *inst)
 
 static int32_t memory_create(const struct rp_host *host, struct rp_instance **ret_inst)
 {
-	static const struct ctl_ops ops = {run_item, item_done};
+	static const struct ctl_ops ops = {run_item, item_done, memory_again};
 	struct rp_instance *inst = calloc(1, sizeof *inst);
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");

@@ -217,6 +217,7 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 	judge(a, &m, r);
 	if (strcmp(a->former, class) != 0)
 		drop_monitor(g, a->former, a->monitor);
+	a->item.final = !a->known;
 	if (lacks)
 		ctl_say(&a->item, strcmp(class, a->class) == 0 ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
 			"class %s: %s%s", a->class, lacks,

@@ -500,6 +500,19 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	}
 }
 
+static void rdt_again(void *arg, rp_ctr ctr)
+{
+	(void)assign(arg, ctr, true);
+}
+
+/* What is tried again may have failed as its group could not be made. */
+static void rdt_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	if (inst->running && inst->plan->config.enable)
+		queue_setup(inst, false);
+	ctl_queue_timer(inst->queue, cookie);
+}
+
 static int32_t rdt_start(struct rp_instance *inst)
 {
 	inst->running = true;
@@ -554,6 +567,8 @@ static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink
 		      (double)inst->n_moved);
 	sink->counter(sink->ctx, "setup_failures_total", "Groups that could not be set up.", "",
 		      (double)inst->n_setup_failures);
+	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
+		    ctl_queue_failing(inst->queue));
 	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
 		    ctl_queue_waiting(inst->queue));
 	return queue_reading(inst, false);
@@ -686,6 +701,7 @@ static const struct rp_controller controller = {
 	.post_stop = rdt_post_stop,
 	.takes = RP_TAKES_RDT_CLASS,
 	.sync = rdt_sync,
+	.timer = rdt_timer,
 	.measure = rdt_measure,
 };
 
@@ -716,7 +732,7 @@ static void rdt_destroy(struct rp_instance *inst)
 
 static int32_t rdt_create(const struct rp_host *host, struct rp_instance **ret_inst)
 {
-	static const struct ctl_ops ops = {run_item, item_done};
+	static const struct ctl_ops ops = {run_item, item_done, rdt_again};
 	struct rp_instance *inst = calloc(1, sizeof *inst);
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");

@@ -278,7 +278,7 @@ def puppet(make_node):
     scrape = Scrape(node)
     node.run('write-config', {**PUPPET, 'metrics': scrape.config})
     add_resctrl(node)
-    put(node, 'sys/fs/resctrl/info/L3_MON/mon_features', 'llc_occupancy\nmbm_total_bytes\n')
+    put(node, 'sys/fs/resctrl/info/L3_MON/num_rmids', '32\n')
     node.start()
     return node, scrape
 

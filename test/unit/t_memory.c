@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "modules/lib/ctl_queue.h"
 #include "test/unit/ctl_host.h"
 
 extern const struct rp_module rp_module_1;
@@ -241,15 +242,47 @@ static void test_v1(void **state)
 	assert_string_equal(ctl_changes(t), "");
 }
 
+/* Later and later, then no more; a change from outside begins anew, and who is gone is forgotten. */
+static void test_tried_again(void **state)
+{
+	struct ctl_host *t = *state;
+	struct fake_host *f = ctl_fake(t);
+	uint64_t now = 500, delay = CTL_AGAIN_FIRST_MS;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "class.memory-qos.nri.io=bronze", 4 * MIB);
+	ctl_fail(t, "memory.high", EBUSY);
+	fake_set_now(f, now);
+	has(start(t, c), "; trying again");
+	for (unsigned i = 1; i < CTL_TRIES_MAX; i++) {
+		assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), delay);
+		ctl_timer(t, CTL_AGAIN_COOKIE); /* too early: nothing is done */
+		assert_int_equal(ctl_work(t), 0);
+		fake_set_now(f, now += delay);
+		ctl_timer(t, CTL_AGAIN_COOKIE);
+		has(ctl_report(t, c), "; trying again"); /* not pending: it still fails as it did */
+		assert_int_not_equal(ctl_work(t), 0);
+		delay = delay * 2 < CTL_AGAIN_LAST_MS ? delay * 2 : CTL_AGAIN_LAST_MS;
+	}
+	assert_string_equal(ctl_report(t, c), "2 memory.high: Device or resource busy; given up");
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
+	has(start(t, c), "; trying again");
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), CTL_AGAIN_FIRST_MS);
+	assert_int_equal(ctl_stop(t, c), 0);
+	ctl_timer(t, CTL_AGAIN_COOKIE);
+	ctl_timer(t, 7);
+	assert_int_equal(ctl_work(t), 0);
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
+}
+
 static void test_failures(void **state)
 {
 	struct ctl_host *t = *state;
 	assert_int_equal(ctl_configure(t, CONFIG), 0);
 	rp_ctr c = make(t, "c", "class.memory-qos.nri.io=bronze", 4 * MIB);
 	ctl_fail_nth(t, 1, EBUSY);
-	assert_string_equal(start(t, c), "2 memory.high: Device or resource busy");
+	assert_string_equal(start(t, c), "2 memory.high: Device or resource busy; trying again");
 	ctl_fail(t, "memory.", EACCES);
-	assert_string_equal(start(t, c), "2 memory.high: Permission denied");
+	assert_string_equal(start(t, c), "2 memory.high: Permission denied; trying again");
 	ctl_fail(t, NULL, 0);
 	rp_ctr bad = make(t, "bad", "memory.low.memory-qos.nri.io=5000", 0);
 	(void)start(t, bad);
@@ -283,6 +316,7 @@ int main(void)
 		TEST(test_resize_and_reload),
 		TEST(test_v1),
 		TEST(test_failures),
+		TEST(test_tried_again),
 		TEST(test_old_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

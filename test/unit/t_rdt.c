@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "modules/lib/ctl_queue.h"
 #include "test/unit/ctl_host.h"
 
 extern const struct rp_module rp_module_1;
@@ -442,7 +443,7 @@ static void test_no_closids(void **state)
 	assert_string_equal(ctl_report(t, g), "1");
 	assert_string_equal(ctl_report(t, b),
 			    "3 class bronze: group bronze: it cannot be made: the hardware has no "
-			    "class left; it is in the root group");
+			    "class left; it is in the root group; trying again");
 	has(fake_log(ctl_fake(t)), "the hardware has no class left");
 	has(ctl_get(t, R "tasks"), "31");
 	/* another class goes, its place is taken, and who waited gets it */
@@ -465,7 +466,7 @@ static void test_refused_schemata(void **state)
 	(void)ctl_work(t);
 	assert_string_equal(ctl_report(t, c),
 			    "2 class gold: group gold: its shares are refused: Invalid argument: "
-			    "mask f overlaps an exclusive group");
+			    "mask f overlaps an exclusive group; trying again");
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21");
 	has(ctl_metrics(t), "setup_failures_total{} 1\n");
 	/* the next round puts it right */
@@ -484,12 +485,44 @@ static void test_failing_moves(void **state)
 	ctl_fail_nth(t, 2, EACCES);
 	assert_int_equal(ctl_start(t, c), 0);
 	(void)ctl_work(t);
-	assert_string_equal(ctl_report(t, c), "2 1 of 3 tasks cannot be moved: Permission denied");
+	assert_string_equal(ctl_report(t, c),
+			    "2 1 of 3 tasks cannot be moved: Permission denied; trying again");
 	ctl_fail(t, "gold/tasks", EBUSY);
 	assert_int_equal(ctl_start(t, c), 0);
 	(void)ctl_work(t);
+	assert_string_equal(
+		ctl_report(t, c),
+		"3 3 of 3 tasks cannot be moved: Device or resource busy; trying again");
+}
+
+/* By itself, once the time has come: the group is put right first, then the container. */
+static void test_tried_again(void **state)
+{
+	struct ctl_host *t = *state;
+	struct fake_host *f = ctl_fake(t);
+	ctl_fail(t, "nri-rp.gold/schemata", EINVAL);
+	assert_int_equal(ctl_configure(t, GOLD_BRONZE), 0);
+	rp_ctr c = annotated(t, "c", "gold", "21");
+	fake_set_now(f, 1000);
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	has(ctl_report(t, c), "; trying again");
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), CTL_AGAIN_FIRST_MS);
+	has(ctl_metrics(t), "failing{} 1\n");
+	ctl_fail(t, NULL, 0);
+	fake_set_now(f, 1000 + CTL_AGAIN_FIRST_MS);
+	ctl_timer(t, CTL_AGAIN_COOKIE);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
+	has(ctl_metrics(t), "failing{} 0\n");
+	/* a class that is not configured is nothing that time mends */
+	ctl_decide(t, c, RP_F_RDT_CLASS, "nowhere");
+	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
+	(void)ctl_work(t);
 	assert_string_equal(ctl_report(t, c),
-			    "3 3 of 3 tasks cannot be moved: Device or resource busy");
+			    "3 class nowhere: there is no such RDT class; it is in the root group");
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
 /* Whichever change fails: nothing crashes, nothing leaks, somebody hears of it, and the next round mends it. */
@@ -706,6 +739,7 @@ int main(void)
 		TEST(test_no_closids),
 		TEST(test_refused_schemata),
 		TEST(test_failing_moves),
+		TEST(test_tried_again),
 		cmocka_unit_test(test_each_change_fails),
 		TEST(test_monitoring),
 		TEST(test_figures),
