@@ -98,7 +98,8 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 /* The rest of text behind prefix, or NULL. */
 static const char *after(const char *text, const char *prefix, size_t len)
 {
-	return strncmp(text, prefix, len) == 0 ? text + len : NULL;
+	/* most differ in the first character */
+	return *text == *prefix && strncmp(text, prefix, len) == 0 ? text + len : NULL;
 }
 
 static const char *after_domain(const char *text, uint32_t *ret_alias)

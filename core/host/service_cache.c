@@ -503,6 +503,8 @@ static int32_t put_line(struct decision *d, const char *key, const char *value)
 	size_t key_len = strlen(key), added = *value ? key_len + escaped_len(value) + 4 : 0;
 	struct line_place line = find_line(had, key, key_len);
 	size_t behind = line.size - line.end, len = line.at + added + behind;
+	if (!added && len == (d->data ? d->data->len : 0))
+		return 0; /* there was no such line */
 	struct blob *blob = len ? blob_room((uint32_t)len) : NULL;
 	if (len && !blob)
 		return -RP_ENOMEM;

@@ -54,13 +54,16 @@ static int feed_new(struct feed *s, struct span bytes)
 static int feed_ctr(struct feed *s, struct span bytes)
 {
 	struct ctr_desc ctr;
-	if (decode_ctr(s->scratch, bytes, DECODE_FACTS, &ctr))
-		return -EBADMSG;
-	bool known = cache_ctr(pipeline_cache(s->pipeline), ctr.id) != NULL;
+	int r = decode_ctr(s->scratch, bytes, DECODE_NAME, &ctr);
+	bool known = !r && cache_ctr(pipeline_cache(s->pipeline), ctr.id) != NULL;
 	if (known)
+		r = decode_ctr(s->scratch, bytes, DECODE_FACTS, &ctr);
+	if (known && !r)
 		sync_ctr(s->pipeline, &ctr, false);
+	else if (!r)
+		r = feed_new(s, bytes);
 	arena_reset(s->scratch);
-	return known ? 0 : feed_new(s, bytes);
+	return r ? -EBADMSG : 0;
 }
 
 static int feed_all(struct feed *s, uint32_t number, const uint8_t *data, size_t len)

@@ -233,6 +233,30 @@ static inline void rp_idset_andnot(struct rp_idset *dst, struct rp_ids a, struct
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
+/* The last member of the row without a gap that the member `id` is in. */
+static inline uint32_t rp_ids_run(struct rp_ids v, uint32_t id)
+{
+	uint32_t i = id / 64;
+	uint64_t gaps = ~v.w[i] >> (id % 64) << (id % 64);
+	while (!gaps && ++i < v.nw)
+		gaps = ~v.w[i];
+	return gaps ? i * 64 + (uint32_t)__builtin_ctzll(gaps) - 1 : v.nw * 64 - 1;
+}
+
+/* Appends it to the n characters of text; how many there are then. Without a NUL. */
+static inline uint32_t rp_ids_put_number(char *text, uint32_t n, uint32_t number)
+{
+	char digits[10];
+	uint32_t k = 0;
+	do {
+		digits[k++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (k)
+		text[n++] = digits[--k];
+	return n;
+}
+
 /*
  * Writes the list form, always NUL-terminated when size > 0. Returns the length the whole text has, as snprintf does:
  * a result of `size` or more means it was cut.
@@ -243,15 +267,20 @@ static inline uint32_t rp_ids_format(struct rp_ids v, char *buf, uint32_t size)
 	if (size)
 		buf[0] = '\0';
 	while (id != RP_IDSET_NONE) {
-		uint32_t end = id;
-		while (rp_ids_has(v, end + 1))
-			end++;
+		uint32_t end = rp_ids_run(v, id), n = 0;
 		char item[32];
-		int n = end == id ? snprintf(item, sizeof item, "%s%u", len ? "," : "", id)
-				  : snprintf(item, sizeof item, "%s%u-%u", len ? "," : "", id, end);
-		if (len + (uint32_t)n < size)
-			memcpy(buf + len, item, (size_t)n + 1);
-		len += (uint32_t)n;
+		if (len)
+			item[n++] = ',';
+		n = rp_ids_put_number(item, n, id);
+		if (end != id) {
+			item[n++] = '-';
+			n = rp_ids_put_number(item, n, end);
+		}
+		if (len + n < size) {
+			memcpy(buf + len, item, n);
+			buf[len + n] = '\0';
+		}
+		len += n;
 		id = rp_ids_next(v, end);
 	}
 	return len;
