@@ -91,7 +91,7 @@ static int32_t read_own(const struct apply *a, const char *file, char **ret)
 {
 	char path[CTL_PATH_MAX];
 	int32_t r = ctl_format(path, sizeof path, "%s/%s", a->dir, file);
-	return r ? r : ctl_read(a->h, path, ret);
+	return r < 0 ? r : ctl_read(a->h, path, ret);
 }
 
 __attribute__((format(printf, 3, 4))) static int32_t put(struct apply *a, const char *file,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "modules/memory/memory.h"
@@ -123,7 +124,7 @@ static int32_t add_class(const struct modhost *h, const struct memory_config *c,
 		return refuse(v, "memory class %s is a part of the memory limit, and it has none",
 			      k->name);
 	int64_t high = (int64_t)((double)limit * (1 - k->swap_ratio));
-	(void)snprintf(text, sizeof text, "%lld", (long long)(high / MEMORY_PAGE * MEMORY_PAGE));
+	(void)snprintf(text, sizeof text, "%" PRId64, high / MEMORY_PAGE * MEMORY_PAGE);
 	add(v, v1 ? "memory.soft_limit_in_bytes" : "memory.high", text);
 	add(v, v1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", v1 ? "-1" : "max");
 	return 0;

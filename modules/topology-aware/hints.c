@@ -139,7 +139,8 @@ static uint32_t parse_kinds(struct rp_instance *inst, rp_ctr ctr, const char *te
 		return all ? KIND_ALL : 0;
 	for (text += strspn(text, between); *text; text += strspn(text, between)) {
 		size_t len = strcspn(text, between), i = 0;
-		while (i < 5 && (strlen(words[i].name) != len || memcmp(words[i].name, text, len)))
+		while (i < 5 &&
+		       (strlen(words[i].name) != len || memcmp(words[i].name, text, len) != 0))
 			i++;
 		if (i == 4)
 			return 0;

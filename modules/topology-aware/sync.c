@@ -215,7 +215,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 	if (order)
 		memcpy(order, inst->ctrs, (size_t)n * sizeof *order);
-	for (int32_t i = 0; !r && i < n; i++)
+	for (int32_t i = 0; order && !r && i < n; i++)
 		r = place_one(inst, order[i]);
 	if (order)
 		memcpy(inst->ctrs, order, (size_t)n * sizeof *order);
