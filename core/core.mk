@@ -16,7 +16,7 @@ $(O)/libcore.a: $(CORE_OBJS) $(PROTO_OBJS)
 # $(call program,NAME,FOLDER,LIBS)
 define program
 programs: $(O)/bin/$(1)
-$(O)/bin/$(1): $(patsubst %.c,$(O)/%.o,$(sort $(wildcard core/$(2)/*.c))) $(O)/libcore.a
+$(O)/bin/$(1): $(patsubst %.c,$(O)/%.o,$(sort $(wildcard core/$(2)/*.c))) $(if $(COVERAGE),$(O)/test/unit/coverage_exit.o) $(O)/libcore.a
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$$(CC) -pie -o $$@ $$(filter %.o,$$^) $(O)/libcore.a $$(ALL_LDFLAGS) $(3)
