@@ -60,7 +60,7 @@ int64_t balloon_max_avail(const struct state *s, const struct balloon *b)
 
 /* ---- resize -------------------------------------------------------------------------------------------------------- */
 
-static int64_t wanted_cpus(const struct type *t, int64_t mcpu)
+int64_t balloon_wanted(const struct type *t, int64_t mcpu)
 {
 	int64_t n = mcpu / 1000 + (mcpu % 1000 > 0);
 	if (t->max_cpus > 0 && n > t->max_cpus)
@@ -113,7 +113,7 @@ int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const c
 {
 	if (b->n_parts)
 		return resize_parts(s, b, mcpu, why);
-	int64_t delta = wanted_cpus(b->type, mcpu) - rp_ids_count(rp_ids_of(&b->cpus));
+	int64_t delta = balloon_wanted(b->type, mcpu) - rp_ids_count(rp_ids_of(&b->cpus));
 	int32_t r = delta ? move_cpus(s, b, delta) : 0;
 	if (r)
 		*why = r == -RP_ENOMEM ? out_of_memory : "not enough free CPUs";
@@ -136,6 +136,12 @@ uint32_t balloon_free_instance(const struct state *s, const struct type *t)
 	while (instance_used(s, t, instance))
 		instance++;
 	return instance;
+}
+
+bool balloon_is_welcome(const struct state *s, const struct type *t, uint32_t instance)
+{
+	return (!t->max_balloons || state_count(s, t) < (uint64_t)t->max_balloons) &&
+	       !instance_used(s, t, instance);
 }
 
 /* Balloons of a type below b, itself included. */

@@ -10,8 +10,9 @@
  *	resize.c           which CPUs come and go       state.c    balloons, members, undo
  *	balloon.c          create, resize, delete       choose.c   which type, which balloon
  *	pin.c              into the transaction         image.c    everything as bytes, and back
- *	sync.c             everything at once           report.c   zones, metrics, explanations
- *	outside.c          CPU classes, interrupts      balloons.c the callbacks
+ *	sync.c             everything at once           rebuild.c  balloons from what containers have
+ *	outside.c          CPU classes, interrupts      report.c   zones, metrics, explanations
+ *	balloons.c         the callbacks
  */
 #ifndef BALLOONS_BALLOONS_H
 #define BALLOONS_BALLOONS_H
@@ -268,6 +269,10 @@ void balloon_name(const struct balloon *b, char *buf, size_t size);
 struct balloon *balloon_alloc(const struct type *t, uint32_t instance);
 int32_t balloon_add_part(struct balloon *b, struct balloon *part);
 uint32_t balloon_free_instance(const struct state *s, const struct type *t);
+/* Could there be one more of the type, of this number? */
+bool balloon_is_welcome(const struct state *s, const struct type *t, uint32_t instance);
+/* CPUs of one of the type, not a composite one, for so much. */
+int64_t balloon_wanted(const struct type *t, int64_t mcpu);
 
 /* resize.c: n CPUs of the free ones for a balloon, or n of its own to give up. 0, -RP_ENOSPC or -RP_ENOMEM. */
 int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
@@ -345,7 +350,7 @@ bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 /* CPUs its members may use. */
 void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 
-/* ---- all at once (sync.c, image.c) --------------------------------------------------------------------------------- */
+/* ---- all at once (sync.c, image.c, rebuild.c) --------------------------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After room was made: places those that wait. */
@@ -356,6 +361,8 @@ int32_t image_write(const struct state *s, struct image *image);
 /* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */
 int32_t image_restore(struct state *s, const struct image *image);
 bool image_valid(const void *data, uint32_t size);
+/* Without an image: makes balloons for the first n of inst->ctrs out of the CPUs that they have. 0 or -RP_ENOMEM. */
+int32_t rebuild_balloons(struct rp_instance *inst, uint32_t n, struct choice *c);
 
 /* ---- out of band (outside.c) --------------------------------------------------------------------------------------- */
 

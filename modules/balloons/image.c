@@ -217,17 +217,6 @@ static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_i
 	return result;
 }
 
-static bool is_welcome(const struct state *s, const struct balloon *b)
-{
-	const struct type *t = b->type;
-	if (t->max_balloons && state_count(s, t) >= (uint64_t)t->max_balloons)
-		return false;
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->list[i]->type == t && s->list[i]->instance == b->instance)
-			return false;
-	return true;
-}
-
 int32_t image_restore(struct state *s, const struct image *im)
 {
 	struct reader r;
@@ -242,7 +231,7 @@ int32_t image_restore(struct state *s, const struct image *im)
 			return result;
 		if (!b)
 			continue;
-		if (!is_welcome(s, b)) {
+		if (!balloon_is_welcome(s, b->type, b->instance)) {
 			balloon_free(b);
 			continue;
 		}

@@ -43,14 +43,32 @@ static struct balloon *find_balloon(const struct state *s, const struct type *t,
 	return NULL;
 }
 
+/* The one that has just the container's CPUs. */
+static struct balloon *find_same(const struct state *s, const struct type *t, struct rp_ids cpus)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == t && rp_ids_equal(rp_ids_of(&s->list[i]->cpus), cpus))
+			return s->list[i];
+	return NULL;
+}
+
+static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_ctr_info *info,
+				      const struct type *t)
+{
+	struct record rec;
+	if (pin_read_record(inst, info->ctr, &rec))
+		return strcmp(rec.type, t->name) == 0 ? find_balloon(inst->state, t, rec.instance)
+						      : NULL;
+	return inst->before.size || rp_ids_empty(info->cpus)
+		       ? NULL
+		       : find_same(inst->state, t, info->cpus);
+}
+
 /* 1: it is in its balloon again; 0: it has to be placed. */
 static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
 {
-	struct record rec;
 	const struct type *t = c->type;
-	if (!pin_read_record(inst, info->ctr, &rec) || strcmp(rec.type, t->name) != 0)
-		return 0;
-	struct balloon *b = find_balloon(inst->state, t, rec.instance);
+	struct balloon *b = balloon_before(inst, info, t);
 	if (!b)
 		return 0;
 	c->group[0] = '\0';
@@ -249,6 +267,8 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 		n = no_memory(inst);
 	if (!n)
 		n = list(inst);
+	if (n > 0 && restore && !inst->before.size && rebuild_balloons(inst, (uint32_t)n, c))
+		n = no_memory(inst);
 	if (n >= 0)
 		n = keep(inst, txn, n, c);
 	return n < 0 ? n : settle(inst, n);

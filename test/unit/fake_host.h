@@ -138,6 +138,8 @@ int32_t fake_event(struct fake_host *f, const struct rp_event *ev);
 int32_t fake_try(struct fake_host *f, rp_ctr ctr);
 /* A new instance over the same cache with the configuration in force: what a restart of the daemon does. */
 int32_t fake_restart(struct fake_host *f);
+/* The next one finds nothing of what the module had saved; containers and what is known of them stay. */
+void fake_lose_state(struct fake_host *f);
 
 /* The last fail() text, "" when there was none since the last call into the module. */
 const char *fake_error(const struct fake_host *f);

@@ -112,6 +112,13 @@ int32_t fake_prepare_only(struct fake_host *f, const char *text)
 	return r;
 }
 
+void fake_lose_state(struct fake_host *f)
+{
+	free(f->state);
+	f->state = NULL;
+	f->state_size = 0;
+}
+
 int32_t fake_restart(struct fake_host *f)
 {
 	int32_t r = fake_policy_open(f, f->module);

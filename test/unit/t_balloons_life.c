@@ -261,6 +261,43 @@ static void test_saved_state(void **state)
 	fake_host_free(f);
 }
 
+/* Nothing is known of the containers but the CPUs that they have: what could be a balloon is one. */
+static void test_found_containers(void **state)
+{
+	(void)state;
+	struct fake_host *f = fake_host_new(&n4c16);
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	rp_ctr two = add(f, "two", "a", 1250), also = add(f, "also", "a", 500),
+	       wide = add(f, "wide", "a", 1000), none = add(f, "none", "a", 1000),
+	       whole = add(f, "whole", "c", 2000);
+	fake_decide(f, two, "6-7", NULL, NULL);
+	fake_decide(f, also, "6-7", NULL, NULL);
+	fake_decide(f, wide, "0-15", NULL, NULL);
+	fake_decide(f, whole, "12-13", NULL, NULL);
+	assert_int_equal(fake_configure(f,
+					"{balloonTypes: [{name: a, preferNewBalloons: true}, "
+					"{name: p}, {name: c, components: [{balloonType: p}]}]}"),
+			 0);
+	expect(f, two, "6-7");
+	expect(f, also, "6-7");
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, wide)), 1);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, none)), 1);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, whole)), 2);
+	assert_false(rp_ids_overlap(fake_cpu_ids(f, wide), fake_cpu_ids(f, none)));
+	assert_false(rp_ids_overlap(fake_cpu_ids(f, two), fake_cpu_ids(f, wide)));
+	/* Out of memory anywhere in between is an error, and no more. */
+	for (uint32_t at = 1; at < 40; at++) {
+		fake_lose_state(f);
+		fake_fail_after(f, at, RP_ENOMEM);
+		(void)fake_restart(f);
+		fake_fail_after(f, 0, 0);
+	}
+	fake_lose_state(f);
+	assert_int_equal(fake_restart(f), 0);
+	expect(f, two, "6-7");
+	fake_host_free(f);
+}
+
 static void test_reports(void **state)
 {
 	(void)state;
@@ -292,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_churn),
 		cmocka_unit_test(test_hotplug),
 		cmocka_unit_test(test_saved_state),
+		cmocka_unit_test(test_found_containers),
 		cmocka_unit_test(test_reports),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

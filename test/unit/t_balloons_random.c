@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Anything in any order: what has to hold of balloons whatever happens. */
+#include "test/unit/t_balloons.h"
+
+#include "modules/balloons/balloons.h"
+
+#define N_STEPS 250
+#define N_LIVE 30
+
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33);
+}
+
+/* A machine and a configuration, and what of it can be promised. */
+struct world {
+	const char *what;
+	struct fake_machine machine;
+	const char *config;
+	const char *types[8]; /* by annotation; NULL: none */
+	uint32_t n_types;
+	bool same_again; /* balloons without containers have no CPUs: empty is as it was in the beginning */
+};
+
+static const struct world worlds[] = {
+	{"plain",
+	 {.packages = 2, .nodes = 2, .cores = 2, .threads = 2},
+	 "{reservedResources: {cpu: 1}, balloonTypes: [{name: a, preferNewBalloons: true, maxCPUs: "
+	 "4}, "
+	 "{name: b, allocatorTopologyBalancing: true, groupBy: \"${pod/name}\"}, {name: c, "
+	 "maxBalloons: 2, "
+	 "preferSpreadOnPhysicalCores: true}]}",
+	 {"a", "b", "c", NULL, "reserved"},
+	 5,
+	 false},
+	{"sharing",
+	 {.packages = 2,
+	  .nodes = 2,
+	  .cores = 4,
+	  .threads = 2,
+	  .siblings = true,
+	  .isolated = "2-3,6"},
+	 "{reservedResources: {cpu: \"cpuset:0,16\"}, balloonTypes: [{name: a, "
+	 "shareIdleCPUsInSame: numa}, "
+	 "{name: b, shareIdleCPUsInSame: core, hideHyperthreads: true}, {name: c, "
+	 "shareIdleCPUsInSame: "
+	 "system, preferNewBalloons: true, preferPerNamespaceBalloon: true}, {name: d, "
+	 "preferIsolCpus: "
+	 "true, pinMemory: false}]}",
+	 {"a", "b", "c", "d", NULL, "reserved"},
+	 6,
+	 true},
+	{"composite",
+	 {.packages = 2, .dies = 2, .nodes = 1, .cores = 4, .threads = 2, .l2_cores = 2},
+	 "{reservedResources: {cpu: 750m}, loadClasses: [{name: l, level: l2cache, "
+	 "overloadsLevelInBalloon: true}], balloonTypes: [{name: p, maxCPUs: 6}, {name: q, loads: "
+	 "[l]}, "
+	 "{name: a, components: [{balloonType: p}, {balloonType: q}]}, {name: b, minCPUs: 2, "
+	 "minBalloons: 1, "
+	 "components: [{balloonType: p}, {balloonType: q}], componentCreation: balance-balloons}, "
+	 "{name: c, "
+	 "minBalloons: 2, minCPUs: 1, maxBalloons: 3}]}",
+	 {"a", "b", "c", "q", NULL},
+	 5,
+	 false},
+};
+
+/* ---- what has to hold ----------------------------------------------------------------------------------------------- */
+
+/* Takes the balloon's CPUs, and those of its parts, out of what is left. */
+static void take_cpus(const struct balloon *b, struct rp_idset *left)
+{
+	struct rp_idset parts;
+	rp_idset_clear(&parts);
+	for (uint32_t i = 0; i < b->n_parts; i++) {
+		take_cpus(b->parts[i], left);
+		rp_idset_or(&parts, rp_ids_of(&parts), rp_ids_of(&b->parts[i]->cpus));
+	}
+	if (b->n_parts) {
+		assert_true(rp_ids_equal(rp_ids_of(&parts), rp_ids_of(&b->cpus)));
+		return;
+	}
+	assert_true(rp_ids_subset(rp_ids_of(&b->cpus), rp_ids_of(left)));
+	rp_idset_andnot(left, rp_ids_of(left), rp_ids_of(&b->cpus));
+}
+
+static void check_size(const struct balloon *b)
+{
+	const struct type *t = b->type;
+	int64_t n = rp_ids_count(rp_ids_of(&b->cpus));
+	assert_true(n >= t->min_cpus);
+	assert_true(!t->max_cpus || n <= t->max_cpus);
+	if (b->n_members)
+		assert_true(n >= 1 && 1000 * n >= b->request);
+	else if (!t->min_balloons)
+		fail_msg("%s[%u] is there without containers", t->name, b->instance);
+}
+
+static void check_members(struct fake_host *f, const struct balloon *b, uint32_t *n)
+{
+	struct rp_idset pinnable;
+	int64_t request = 0;
+	pin_pinnable(b, &pinnable);
+	for (uint32_t i = 0; i < b->n_members; i++) {
+		const struct member *m = b->members[i];
+		struct rp_ids cpus = fake_cpu_ids(f, m->ctr);
+		assert_ptr_equal(m->balloon, b);
+		assert_int_equal(m->index, i);
+		request += m->request;
+		assert_false(rp_ids_empty(cpus));
+		if (!m->hide_threads)
+			assert_true(rp_ids_equal(cpus, rp_ids_of(&pinnable)));
+		assert_true(rp_ids_subset(cpus, rp_ids_of(&pinnable)));
+		assert_int_equal(m->pin_memory, fake_mems(f, m->ctr)[0] != '\0');
+	}
+	assert_int_equal(request, b->request);
+	*n += b->n_members;
+}
+
+static void check_all(struct fake_host *f, uint32_t n_live)
+{
+	const struct state *s = fake_instance(f)->state;
+	struct rp_idset left, sharable;
+	uint32_t n = 0;
+	rp_idset_copy(&left, rp_ids_of(&s->plan->allowed));
+	rp_idset_and(&sharable, rp_ids_of(&s->free), rp_ids_of(&s->plan->sharable));
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct balloon *b = s->list[i];
+		take_cpus(b, &left);
+		check_size(b);
+		check_members(f, b, &n);
+		assert_true(rp_ids_subset(rp_ids_of(&b->shared), rp_ids_of(&sharable)));
+		for (uint32_t k = 0; k < i; k++)
+			assert_false(s->list[k]->type == b->type &&
+				     s->list[k]->instance == b->instance);
+	}
+	assert_true(rp_ids_equal(rp_ids_of(&left), rp_ids_of(&s->free)));
+	assert_int_equal(n, n_live);
+	assert_int_equal(s->by_ctr.n, n_live);
+	for (uint32_t i = 0; i < s->plan->n_types; i++) {
+		const struct type *t = &s->plan->types[i];
+		int64_t n_of = state_count(s, t);
+		assert_true(n_of >= t->min_balloons);
+		assert_true(!t->max_balloons || n_of <= t->max_balloons);
+	}
+	/* What is reserved is there, whoever else wants CPUs. */
+	assert_int_equal(state_count(s, s->plan->reserved_type), 1);
+}
+
+/* ---- what happens --------------------------------------------------------------------------------------------------- */
+
+struct run {
+	struct fake_host *f;
+	const struct world *w;
+	uint64_t seed;
+	uint32_t n, next;
+	rp_ctr live[N_LIVE];
+};
+
+static uint32_t draw(struct run *r, uint32_t n)
+{
+	return next_random(&r->seed) % n;
+}
+
+static rp_ctr random_container(struct run *r)
+{
+	static const int64_t requests[] = {0, 0, 100, 250, 500, 1000, 1500, 2000, 3000, 5000};
+	static const char *const more[] = {"", "", ";hide-hyperthreads.resource-policy.nri.io=true",
+					   ";memory-type.resource-policy.nri.io=dram"};
+	char name[24], pod[24], space[24], annotations[200] = "";
+	const char *type = r->w->types[draw(r, r->w->n_types)];
+	int64_t request = requests[draw(r, 10)];
+	(void)snprintf(name, sizeof name, "c%u", r->next++);
+	(void)snprintf(pod, sizeof pod, "p%u", draw(r, 6));
+	(void)snprintf(space, sizeof space, draw(r, 8) ? "ns%u" : "kube-system", draw(r, 3));
+	if (type)
+		(void)snprintf(annotations, sizeof annotations, BALLOON "%s%s", type,
+			       more[draw(r, 4)]);
+	return fake_ctr(r->f,
+			&(struct fake_ctr){.name = name,
+					   .pod_name = pod,
+					   .pod_namespace = space,
+					   .qos = request ? RP_QOS_BURSTABLE : RP_QOS_BEST_EFFORT,
+					   .cpu_request = request,
+					   .mem_limit = (int64_t)draw(r, 200) << 20,
+					   .annotations = annotations});
+}
+
+static char *image(struct fake_host *f)
+{
+	char *text = strdup(fake_zones(f));
+	assert_non_null(text);
+	return text;
+}
+
+static void delete_one(struct run *r)
+{
+	uint32_t i = draw(r, r->n);
+	assert_int_equal(fake_release(r->f, r->live[i]), 0);
+	r->live[i] = r->live[--r->n];
+}
+
+static void resize_one(struct run *r)
+{
+	rp_ctr c = r->live[draw(r, r->n)];
+	char *before = image(r->f), *after;
+	fake_request(r->f, c, 125 * (int64_t)draw(r, 40), 0);
+	if (fake_update(r->f, c)) {
+		after = image(r->f);
+		assert_string_equal(before, after);
+		free(after);
+	}
+	free(before);
+}
+
+/* In a transaction that is dropped: nothing has happened. */
+static void try_one(struct run *r)
+{
+	char *before = image(r->f), *after;
+	rp_ctr c = random_container(r);
+	(void)fake_try(r->f, c);
+	fake_forget(r->f, c);
+	after = image(r->f);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+}
+
+static void create_one(struct run *r)
+{
+	char *before = image(r->f), *after;
+	rp_ctr c = random_container(r);
+	if (fake_allocate(r->f, c) == 0) {
+		r->live[r->n++] = c;
+	} else {
+		after = image(r->f);
+		assert_string_equal(before, after);
+		free(after);
+	}
+	free(before);
+}
+
+static void step(struct run *r)
+{
+	uint32_t what = draw(r, 10);
+	if (r->n && (what < 3 || r->n == N_LIVE))
+		delete_one(r);
+	else if (r->n && what == 3)
+		resize_one(r);
+	else if (what == 4)
+		try_one(r);
+	else
+		create_one(r);
+}
+
+static struct run begin(const struct world *w, uint64_t seed)
+{
+	return (struct run){.f = start(&w->machine, w->config), .w = w, .seed = seed};
+}
+
+static void each_world(void (*test)(const struct world *w, uint64_t seed), uint64_t n_seeds)
+{
+	for (size_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++)
+		for (uint64_t seed = 1; seed <= n_seeds; seed++)
+			test(&worlds[i], seed);
+}
+
+/* ---- tests ---------------------------------------------------------------------------------------------------------- */
+
+static void run_random(const struct world *w, uint64_t seed)
+{
+	struct run r = begin(w, seed);
+	char *empty = image(r.f);
+	for (uint32_t i = 0; i < N_STEPS; i++) {
+		step(&r);
+		check_all(r.f, r.n);
+	}
+	while (r.n) {
+		delete_one(&r);
+		check_all(r.f, r.n);
+	}
+	const struct state *s = fake_instance(r.f)->state;
+	assert_int_equal(s->by_pod.n, 0);
+	assert_true(!s->memory || memalloc_count(s->memory) == 0);
+	char *end = image(r.f);
+	if (w->same_again)
+		assert_string_equal(empty, end);
+	assert_int_equal(rp_ids_count(rp_ids_of(&s->free)), s->plan->idle_at_start);
+	free(empty);
+	free(end);
+	fake_host_free(r.f);
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	each_world(run_random, 6);
+}
+
+/* Two of the same; one is restarted after each step. */
+static void run_with_restarts(const struct world *w, uint64_t seed)
+{
+	struct run one = begin(w, seed), two = begin(w, seed);
+	for (uint32_t i = 0; i < N_STEPS / 2; i++) {
+		step(&one);
+		step(&two);
+		assert_int_equal(one.n, two.n);
+		assert_int_equal(i % 2 ? fake_restart(two.f) : fake_sync(two.f), 0);
+		if (fake_n_changed(two.f))
+			fail_msg("%s, seed %u, step %u: a restart moves containers", w->what,
+				 (unsigned)seed, i);
+		char *a = image(one.f), *b = image(two.f);
+		assert_string_equal(a, b);
+		free(a);
+		free(b);
+		for (uint32_t k = 0; k < one.n; k++) {
+			assert_string_equal(fake_cpus(one.f, one.live[k]),
+					    fake_cpus(two.f, two.live[k]));
+			assert_string_equal(fake_mems(one.f, one.live[k]),
+					    fake_mems(two.f, two.live[k]));
+		}
+	}
+	fake_host_free(one.f);
+	fake_host_free(two.f);
+}
+
+static void test_restarts(void **state)
+{
+	(void)state;
+	each_world(run_with_restarts, 4);
+}
+
+/* The same containers in whatever order they go: what is left is the same. */
+static void run_orders(const struct world *w, uint64_t seed)
+{
+	char *first = NULL;
+	for (uint32_t order = 0; order < 4; order++) {
+		struct run r = begin(w, seed);
+		for (uint32_t i = 0; i < 20; i++)
+			create_one(&r);
+		r.seed = order;
+		while (r.n)
+			delete_one(&r);
+		check_all(r.f, 0);
+		char *end = image(r.f);
+		if (!first)
+			first = strdup(end);
+		if (w->same_again)
+			assert_string_equal(first, end);
+		assert_int_equal(rp_ids_count(rp_ids_of(&fake_instance(r.f)->state->free)),
+				 fake_instance(r.f)->plan->idle_at_start);
+		free(end);
+		fake_host_free(r.f);
+	}
+	free(first);
+}
+
+static void test_orders(void **state)
+{
+	(void)state;
+	each_world(run_orders, 4);
+}
+
+static bool has_plain_balloon(struct fake_host *f, rp_ctr ctr)
+{
+	const struct type *t = state_member(fake_instance(f)->state, ctr)->balloon->type;
+	return !t->parts.n && t->share < 0;
+}
+
+/* The balloons' image is lost: those whose CPUs can be told from their containers' stay where they were, and everybody has a place. */
+static void run_without_image(const struct world *w, uint64_t seed)
+{
+	struct run r = begin(w, seed);
+	for (uint32_t i = 0; i < N_STEPS / 2; i++) {
+		step(&r);
+		if (i % 10)
+			continue;
+		char was[N_LIVE][256];
+		for (uint32_t k = 0; k < r.n; k++)
+			(void)snprintf(was[k], sizeof was[k], "%s", fake_cpus(r.f, r.live[k]));
+		fake_lose_state(r.f);
+		assert_int_equal(fake_restart(r.f), 0);
+		for (uint32_t k = 0; k < r.n; k++)
+			if (has_plain_balloon(r.f, r.live[k]))
+				assert_string_equal(fake_cpus(r.f, r.live[k]), was[k]);
+		check_all(r.f, r.n);
+	}
+	fake_host_free(r.f);
+}
+
+static void test_without_image(void **state)
+{
+	(void)state;
+	each_world(run_without_image, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_without_image),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
