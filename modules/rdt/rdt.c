@@ -39,7 +39,6 @@ struct setup_item {
 struct read_item {
 	struct ctl_item item;
 	struct rdt_readings readings;
-	bool measure; /* the host wants figures of containers */
 };
 
 struct rp_instance {
@@ -50,6 +49,7 @@ struct rp_instance {
 	struct rdt_names owned; /* groups of no class any more that are still there */
 	char *state; /* last saved */
 	bool running, reading;
+	bool measure; /* the host wants what is read next */
 	struct rdt_readings readings;
 	uint64_t n_moved, n_setup_failures;
 	struct rdt_groups groups; /* the worker's alone */
@@ -452,7 +452,7 @@ static void tell_figures(struct rp_instance *inst)
 	free(list);
 }
 
-static int32_t queue_reading(struct rp_instance *inst, bool measure)
+static int32_t queue_reading(struct rp_instance *inst)
 {
 	if (!inst->running || inst->reading || !inst->plan->config.enable ||
 	    !inst->plan->machine.monitors || inst->plan->config.monitoring == RDT_MONITOR_OFF)
@@ -461,16 +461,19 @@ static int32_t queue_reading(struct rp_instance *inst, bool measure)
 	if (!r)
 		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 	r->item.kind = KIND_READ;
-	r->measure = measure;
 	inst->reading = true;
 	ctl_queue_add(inst->queue, &r->item);
 	return 0;
 }
 
+/* A reading that a scrape has begun serves as well. */
 static void rdt_measure(struct rp_instance *inst)
 {
-	if (RP_HAS(inst->h.work, figure) && inst->plan->config.monitoring == RDT_MONITOR_CONTAINERS)
-		(void)queue_reading(inst, true);
+	if (!RP_HAS(inst->h.work, figure) ||
+	    inst->plan->config.monitoring != RDT_MONITOR_CONTAINERS)
+		return;
+	inst->measure = true;
+	(void)queue_reading(inst);
 }
 
 static void item_done(void *arg, struct ctl_item *item, int ran)
@@ -490,8 +493,9 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 		if (ran) {
 			free(inst->readings.list);
 			inst->readings = read->readings;
-			if (read->measure)
+			if (inst->measure)
 				tell_figures(inst);
+			inst->measure = false;
 		} else {
 			free(read->readings.list);
 		}
@@ -571,7 +575,7 @@ static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink
 		    ctl_queue_failing(inst->queue));
 	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
 		    ctl_queue_waiting(inst->queue));
-	return queue_reading(inst, false);
+	return queue_reading(inst);
 }
 
 /* ---- state: the record of what is ours -------------------------------------------------------------------------------- */
