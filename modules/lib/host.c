@@ -68,6 +68,12 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 	return 0;
 }
 
+static void keep_why(const struct modhost *h, const char *text)
+{
+	if (h->why)
+		memcpy(h->why, text, strlen(text) + 1);
+}
+
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
 {
 	char text[MODHOST_TEXT_MAX];
@@ -75,6 +81,7 @@ int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...
 	va_start(ap, fmt);
 	format_text(text, fmt, ap);
 	va_end(ap);
+	keep_why(h, text);
 	return h->host->fail(h->ctx, code, text);
 }
 
@@ -85,6 +92,7 @@ int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, cons
 	va_start(ap, fmt);
 	format_text(text, fmt, ap);
 	va_end(ap);
+	keep_why(h, text);
 	if (!node || !h->config)
 		return h->host->fail(h->ctx, code, text);
 	return h->config->fail_at(h->ctx, node, code, text);

@@ -25,6 +25,8 @@ struct modhost {
 	const struct rp_host_explain *explain;
 	const struct rp_host_timer *timer;
 	const struct rp_host_work *work;
+	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as after modhost_init: it is not kept. */
+	char *why;
 };
 
 #define MODHOST_TOPOLOGY 0x01u

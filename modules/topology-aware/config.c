@@ -467,6 +467,7 @@ static int32_t read_patterns(const struct modhost *h, struct settings *s)
 				    "those after it match nothing",
 				    s->reserved_namespaces.items[i]);
 	rp_cfg list = get(h, s->section, "controllableInterrupts");
+	s->some_interrupts = list != NULL;
 	if (!r)
 		r = read_strings(h, list, &s->interrupts);
 	for (uint32_t i = 0; !r && i < s->interrupts.n; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interrupts that containers want on their exclusive CPUs, or off them. Which ones there are is read when a container first asks; moving them is
- * the library's work, on the host's worker.
+ * Interrupts that containers want on their exclusive CPUs, or off them. Moving them is the library's work, on the host's worker. There, too, is
+ * read which ones there are: on a large machine the kernel's table is one of megabytes. So a container that asks for one it may not
+ * have is refused only once the names are known; before that, as ever, such an interrupt just stays where it is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,26 +37,113 @@ struct irq_ask *irq_ask_unref(struct irq_ask *a)
 	return NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+/* ---- which ones there are ------------------------------------------------------------------------------------------------- */
 
-struct denial {
-	struct rp_instance *inst;
-	const struct irq_ask *ask;
+struct irq_names {
+	char **list; /* descriptions */
+	uint32_t n, cap;
 };
 
-static int32_t check_interrupt(void *arg, uint32_t number, const char *description)
+struct names_job {
+	struct rp_instance *inst;
+	struct modhost h; /* the worker's; it keeps no sentences */
+	struct irq_names *names;
+};
+
+struct irq_names *irq_names_free(struct irq_names *n)
 {
-	const struct denial *d = arg;
+	if (!n)
+		return NULL;
+	for (uint32_t i = 0; i < n->n; i++)
+		free(n->list[i]);
+	free(n->list);
+	free(n);
+	return NULL;
+}
+
+static int32_t add_name(void *arg, uint32_t number, const char *description)
+{
+	struct irq_names *n = arg;
 	(void)number;
-	if (strings_match(&d->inst->plan->settings.interrupts, description))
+	if (n->n == n->cap) {
+		uint32_t cap = n->cap * 2 + 64;
+		char **grown = realloc(n->list, cap * sizeof *grown);
+		if (!grown)
+			return -RP_ENOMEM;
+		n->list = grown;
+		n->cap = cap;
+	}
+	n->list[n->n] = strdup(description);
+	if (!n->list[n->n])
+		return -RP_ENOMEM;
+	n->n++;
+	return 0;
+}
+
+static int32_t names_run(void *arg)
+{
+	struct names_job *j = arg;
+	return irq_each(&j->h, add_name, j->names);
+}
+
+static void names_done(void *arg, int32_t result)
+{
+	struct names_job *j = arg;
+	struct rp_instance *inst = j->inst;
+	inst->irqs_asked = false;
+	if (!result) {
+		irq_names_free(inst->irq_names);
+		inst->irq_names = j->names;
+	} else {
+		irq_names_free(j->names);
+	}
+	free(j);
+}
+
+void interrupts_learn(struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	if (inst->irqs_asked || !h->work)
+		return;
+	struct names_job *j = calloc(1, sizeof *j);
+	struct irq_names *names = calloc(1, sizeof *names);
+	if (j && names) {
+		*j = (struct names_job){inst, *h, names};
+		j->h.why = NULL;
+		inst->irqs_asked = true;
+		if (h->work->submit(h->ctx, names_run, names_done, j) == 0)
+			return;
+		inst->irqs_asked = false;
+	}
+	free(names);
+	free(j);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+
+static int32_t check_interrupt(struct rp_instance *inst, const struct irq_ask *ask,
+			       const char *description)
+{
+	if (strings_match(&inst->plan->settings.interrupts, description))
 		return 0;
-	for (uint32_t i = 0; i < d->ask->n_claims + d->ask->n_masks; i++)
-		if (glob_match(d->ask->patterns[i], description))
-			return modhost_fail(&d->inst->h, -RP_EINVAL,
+	for (uint32_t i = 0; i < ask->n_claims + ask->n_masks; i++)
+		if (glob_match(ask->patterns[i], description))
+			return modhost_fail(&inst->h, -RP_EINVAL,
 					    "denied interrupt: \"%.64s\" matches \"%.64s\", which "
 					    "controllableInterrupts does not have",
-					    d->ask->patterns[i], description);
+					    ask->patterns[i], description);
 	return 0;
+}
+
+static int32_t check_interrupts(struct rp_instance *inst, const struct irq_ask *ask)
+{
+	const struct irq_names *n = inst->irq_names;
+	int32_t r = 0;
+	if (!n)
+		interrupts_learn(inst);
+	for (uint32_t i = 0; n && i < n->n && !r; i++)
+		r = check_interrupt(inst, ask, n->list[i]);
+	return r;
 }
 
 static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, struct irq_ask *a,
@@ -130,15 +218,11 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r)
 	if (!a)
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	a->n_users = 1;
-	struct denial d = {inst, a};
 	int32_t e = read_ask(inst, text, a);
 	if (!e)
 		e = check_eligible(inst, r, scope == RP_SCOPE_CONTAINER, &eligible);
-	if (!e && eligible && r->info.state == RP_STATE_CREATING) {
-		e = irq_each(h, check_interrupt, &d);
-		if (e != -RP_EINVAL)
-			e = 0; /* no table: nothing will be moved */
-	}
+	if (!e && eligible && r->info.state == RP_STATE_CREATING)
+		e = check_interrupts(inst, a);
 	if (e || !eligible)
 		irq_ask_unref(a);
 	else

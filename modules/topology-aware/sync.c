@@ -6,6 +6,7 @@
  * One that runs and cannot be placed is not left where it is, as its CPUs may be another one's by now: it runs on what is left and is
  * tried again whenever something comes free.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "modules/topology-aware/ta.h"
@@ -128,15 +129,14 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 
 /* ---- placing -------------------------------------------------------------------------------------------------------------- */
 
-/* The text of the host is that of the refusal; it is not to be had back, so status gets a short one of our own. */
-#define MISPLACED_TEXT "it cannot be placed as it asks for; the log says why"
-
 static int32_t place_misfit(struct rp_instance *inst, const struct request *r, struct grant **ret)
 {
+	char reason[MODHOST_TEXT_MAX + 64];
+	(void)snprintf(reason, sizeof reason, "it runs on what is left: %s", inst->why);
 	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
-		    "it cannot be placed (request %lldm) and runs on what is left",
-		    (long long)r->info.cpu_request);
-	return place_anyhow(inst, r, MISPLACED_TEXT, ret);
+		    "it cannot be placed (request %lldm) and runs on what is left: %s",
+		    (long long)r->info.cpu_request, inst->why);
+	return place_anyhow(inst, r, reason, ret);
 }
 
 /* An annotation that would refuse a new container does not end one that runs. */

@@ -33,6 +33,8 @@ static void take_over(struct rp_instance *inst, struct rp_plan *plan)
 	inst->n_moved = 0;
 	if (classes_configure(inst))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes are not enforced");
+	if (plan->settings.some_interrupts)
+		interrupts_learn(inst);
 }
 
 static void ta_commit(struct rp_instance *inst, struct rp_plan *plan)
@@ -228,6 +230,7 @@ static void ta_destroy(struct rp_instance *inst)
 	free(inst->ledger.by_pod);
 	free(inst->ledger.log);
 	free(inst->moved);
+	irq_names_free(inst->irq_names);
 	free(inst->ctrs);
 	free(inst->saved);
 	cpuclass_free(inst->classes);
@@ -241,6 +244,7 @@ static int32_t ta_create(const struct rp_host *host, struct rp_instance **ret_in
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
 	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
+	inst->h.why = inst->why;
 	if (r) {
 		ta_destroy(inst);
 		return r;

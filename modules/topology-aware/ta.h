@@ -10,7 +10,7 @@
  *	hints.c     near which devices             score.c     which pool is best
  *	place.c     one container into a pool      stage.c     into the transaction
  *	sync.c      everything at once             coldstart.c memory that comes later
- *	classes.c   scheduling and CPU classes     irq.c       interrupts
+ *	classes.c   scheduling and CPU classes     interrupts.c
  *	record.c    what is kept with a container  report.c    zones, metrics, explanations
  *	ta.c        the callbacks
  *
@@ -88,7 +88,7 @@ struct sched_rule {
 struct settings {
 	rp_cfg section;
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
-		colocate_namespaces, test_hints;
+		colocate_namespaces, test_hints, some_interrupts; /* not all that there are */
 	struct strings reserved_namespaces, interrupts;
 	struct amount available, reserved;
 	enum cpualloc_prio prio;
@@ -464,7 +464,7 @@ int32_t stage_note_moves(struct rp_instance *inst);
 /* The CPUs a grant has now. */
 void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret);
 
-/* ---- classes (classes.c), interrupts (irq.c), cold start (coldstart.c) -------------------------------------------------------------------------- */
+/* ---- classes (classes.c), interrupts (interrupts.c), cold start (coldstart.c) -------------------------------------------------------------------------- */
 
 /* Scheduling class and CPU class of a container. */
 int32_t classes_of(struct rp_instance *inst, struct request *r);
@@ -476,6 +476,9 @@ int32_t classes_configure(struct rp_instance *inst);
 void classes_apply(struct rp_instance *inst);
 int32_t interrupts_read(struct rp_instance *inst, struct request *r);
 void interrupts_apply(struct rp_instance *inst);
+/* Lets the worker read which interrupts there are, so that those that may not be moved are refused by name. */
+void interrupts_learn(struct rp_instance *inst);
+struct irq_names *irq_names_free(struct irq_names *n); /* returns NULL */
 struct irq_ask *irq_ask_ref(struct irq_ask *a);
 struct irq_ask *irq_ask_unref(struct irq_ask *a);
 
@@ -548,6 +551,9 @@ struct rp_instance {
 	struct cpuclass *classes;
 	struct irq *irqs;
 	bool irqs_used;
+	struct irq_names *irq_names; /* NULL: not known (yet) */
+	bool irqs_asked; /* the worker is reading them */
+	char why[MODHOST_TEXT_MAX]; /* of the last failure */
 };
 
 int32_t ta_get_ctr(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret);

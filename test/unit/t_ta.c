@@ -518,42 +518,7 @@ static void test_hotplug(void **state)
 	fake_host_free(f);
 }
 
-/* ---- anything, in any order -------------------------------------------------------------------------------------------------- */
-
-#define N_STEPS 300
-#define N_LIVE 40
-
-static uint32_t next_random(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*seed >> 33);
-}
-
-static struct fake_ctr random_container(uint64_t *seed)
-{
-	static const int64_t requests[] = {0, 100, 250, 500, 1000, 1500, 2000, 2500, 3000, 5000};
-	static const char *const annotations[] = {
-		NULL,
-		NULL,
-		NULL,
-		NULL,
-		"hide-hyperthreads.resource-policy.nri.io=true",
-		"prefer-shared-cpus.resource-policy.nri.io=false",
-		"prefer-isolated-cpus.resource-policy.nri.io=true",
-		"prefer-reserved-cpus.resource-policy.nri.io=true",
-		"prefer-cpu-priority.resource-policy.nri.io=low"};
-	static const char *const names[] = {"a", "b", "c", "d"};
-	struct fake_ctr d = {.name = names[next_random(seed) % 4], .qos = next_random(seed) % 3};
-	d.cpu_request = requests[next_random(seed) % 10];
-	d.annotations = annotations[next_random(seed) % 9];
-	d.mem_request = d.qos == RP_QOS_BEST_EFFORT ? 0 : (int64_t)(next_random(seed) % 400) << 20;
-	d.mem_limit = d.qos == RP_QOS_GUARANTEED ? d.mem_request : 0;
-	if (d.qos == RP_QOS_BEST_EFFORT)
-		d.cpu_request = 0;
-	if (d.qos == RP_QOS_BURSTABLE && next_random(seed) % 2)
-		d.cpu_limit = d.cpu_request * 2;
-	return d;
-}
+/* ---- when the host fails ------------------------------------------------------------------------------------------------------ */
 
 /* Everything that people see of the pools. */
 static char *image(struct fake_host *f)
@@ -561,94 +526,6 @@ static char *image(struct fake_host *f)
 	char *text = strdup(fake_zones(f));
 	assert_non_null(text);
 	return text;
-}
-
-static void check_all(struct fake_host *f, const rp_ctr *live, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		if (!fake_cpus(f, live[i])[0])
-			fail_msg("container %u has no CPUs", i);
-		for (uint32_t k = 0; k < n; k++)
-			if (i != k && rp_ids_overlap(fake_exclusive_ids(f, live[i]),
-						     fake_cpu_ids(f, live[k])))
-				fail_msg("containers %u and %u share exclusive CPUs", i, k);
-	}
-}
-
-static void step(struct fake_host *f, uint64_t *seed, rp_ctr *live, uint32_t *n)
-{
-	uint32_t what = next_random(seed) % 10;
-	if (*n && (what < 3 || *n == N_LIVE)) {
-		uint32_t i = next_random(seed) % *n;
-		assert_int_equal(fake_release(f, live[i]), 0);
-		live[i] = live[--*n];
-	} else if (*n && what == 3) {
-		int64_t mcpu = 125 * (1 + next_random(seed) % 20);
-		uint32_t i = next_random(seed) % *n;
-		fake_request(f, live[i], mcpu, mcpu);
-		(void)fake_update(f, live[i]);
-	} else if (what == 4) {
-		struct fake_ctr d = random_container(seed);
-		char *before = image(f), *after;
-		rp_ctr c = fake_ctr(f, &d);
-		(void)fake_try(f, c);
-		fake_forget(f, c);
-		after = image(f);
-		assert_string_equal(before, after);
-		free(before);
-		free(after);
-	} else {
-		struct fake_ctr d = random_container(seed);
-		rp_ctr c = fake_ctr(f, &d);
-		if (fake_allocate(f, c) == 0)
-			live[(*n)++] = c;
-	}
-}
-
-static void run_random(const struct fake_machine *m, const char *config, uint64_t seed)
-{
-	struct fake_host *f = start(m, config);
-	rp_ctr live[N_LIVE];
-	uint32_t n = 0;
-	char *empty = image(f);
-	for (uint32_t i = 0; i < N_STEPS; i++) {
-		step(f, &seed, live, &n);
-		check_all(f, live, n);
-		if (i % 25)
-			continue;
-		/* Whoever looks at everything anew finds nothing to change. */
-		char *before = image(f);
-		assert_int_equal(i % 2 ? fake_sync(f) : fake_restart(f), 0);
-		assert_int_equal(fake_n_changed(f), 0);
-		char *after = image(f);
-		assert_string_equal(before, after);
-		free(before);
-		free(after);
-	}
-	while (n)
-		assert_int_equal(fake_release(f, live[--n]), 0);
-	char *end = image(f);
-	assert_string_equal(empty, end);
-	free(empty);
-	free(end);
-	fake_host_free(f);
-}
-
-static void test_random(void **state)
-{
-	(void)state;
-	static const struct fake_machine caches = {
-		.packages = 2, .cores = 8, .threads = 2, .l3_cores = 4};
-	struct fake_machine isolated = small;
-	isolated.isolated = "2-3,6";
-	for (uint64_t seed = 1; seed <= 4; seed++) {
-		run_random(&small, PLAIN, seed);
-		run_random(&isolated, "{reservedResources: {cpu: 1}}", seed);
-		run_random(&caches,
-			   "{reservedResources: {cpu: 2}, colocatePods: true, "
-			   "colocateNamespaces: true}",
-			   seed);
-	}
 }
 
 /* Every call of the host may fail: then nothing has happened. */
@@ -683,6 +560,66 @@ static void test_failing_host(void **state)
 	fake_host_free(f);
 }
 
+/* ---- what people are told --------------------------------------------------------------------------------------------------- */
+
+/* One that runs and fits no more says what it lacks, until it fits. */
+static void test_misfit_says_why(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&small, PLAIN);
+	rp_ctr big = guaranteed(f, "big", 8000, NULL), other = guaranteed(f, "other", 4000, NULL);
+	assert_null(fake_degraded(f, big));
+	/* ten CPUs are left for twelve */
+	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0\"}, "
+					   "availableResources: {cpu: \"cpuset:0-10\"}}"),
+			 0);
+	rp_ctr misfit = fake_degraded(f, big) ? big : other;
+	const char *why = fake_degraded(f, misfit);
+	assert_non_null(why);
+	if (!strstr(why, "runs on what is left") || !strstr(why, "can't "))
+		fail_msg("reason: %s", why);
+	assert_true(fake_cpus(f, misfit)[0]);
+	assert_int_equal(fake_release(f, misfit == big ? other : big), 0);
+	assert_null(fake_degraded(f, misfit));
+	fake_host_free(f);
+}
+
+/* The table of interrupts is read by the worker, once, and not while a container waits. */
+static void test_interrupts(void **state)
+{
+	(void)state;
+	static const char table[] = "      CPU0 CPU1\n"
+				    " 24:    0    7  PCI-MSI 1-edge  nvme0q0\n"
+				    " 25:    0    7  PCI-MSI 2-edge  eth0\n";
+	static const char ask[] = "irq-affinity.resource-policy.nri.io={claim: [\"*nvme*\"]}";
+	struct fake_host *f = fake_host_new(&small);
+	fake_file(f, "/proc/interrupts", table);
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: 1}, controllableInterrupts: "
+					   "[\"*eth*\"]}"),
+			 0);
+	assert_int_equal(fake_run_work(f), 1);
+	REFUSED(f, "denied interrupt", .cpu_request = 1000, G, .annotations = ask);
+	assert_int_equal(fake_run_work(f), 0);
+	/* without exclusive CPUs the annotation of the pod says nothing */
+	(void)guaranteed(f, "shared", 500, ask);
+	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: 1}, controllableInterrupts: "
+					   "[\"*nvme*\"]}"),
+			 0);
+	(void)fake_run_work(f);
+	(void)guaranteed(f, "owner", 1000, ask);
+	fake_host_free(f);
+	/* where all are controllable nothing is read before somebody asks, and then off the main thread */
+	f = fake_host_new(&small);
+	fake_file(f, "/proc/interrupts", table);
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	assert_int_equal(fake_configure(f, PLAIN), 0);
+	assert_int_equal(fake_run_work(f), 0);
+	(void)guaranteed(f, "owner", 1000, ask);
+	assert_true(fake_run_work(f) > 0);
+	fake_host_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -696,7 +633,8 @@ int main(void)
 		cmocka_unit_test(test_preserve),       cmocka_unit_test(test_pinning_off),
 		cmocka_unit_test(test_configurations), cmocka_unit_test(test_scheduling),
 		cmocka_unit_test(test_machines),       cmocka_unit_test(test_hotplug),
-		cmocka_unit_test(test_random),	       cmocka_unit_test(test_failing_host),
+		cmocka_unit_test(test_failing_host),   cmocka_unit_test(test_misfit_says_why),
+		cmocka_unit_test(test_interrupts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
