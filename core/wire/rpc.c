@@ -448,8 +448,12 @@ int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err)
 				err, -EMSGSIZE,
 				"the peer sends a message of %u bytes, at most %u are accepted",
 				h.length, rpc->config.recv_max);
-		if (buf_len(in) - TTRPC_HEADER_SIZE < h.length)
+		size_t has = buf_len(in) - TTRPC_HEADER_SIZE;
+		if (has < h.length) {
+			/* all at once is cheaper than growing; if it fails, adding will say so */
+			(void)buf_reserve(in, h.length - has);
 			return 0;
+		}
 		take_message(rpc, &h, buf_bytes(in) + TTRPC_HEADER_SIZE, now_ns);
 		buf_consume(in, TTRPC_HEADER_SIZE + (size_t)h.length);
 	}
