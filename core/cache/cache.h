@@ -132,6 +132,9 @@ struct ctr {
 	bool in_updates; /* waits in the unsolicited queue */
 	bool to_verify; /* waits for a look at its cgroup */
 	uint8_t verify_tries;
+	int watch; /* inotify's number; 0: not watched */
+	uint64_t verify_from_ms,
+		repaired_ms; /* not looked at before; when its sets were put back last */
 	int64_t oom_score_adj;
 	uint64_t created_ns, seq;
 	struct needs wanted; /* as the runtime asked for last */

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/ctl/internal.h"
-#include "core/ctl/kubelet.h"
+#include "core/host/kubelet.h"
 #include "core/util/fs.h"
 #include "core/util/str.h"
 #include "core/wire/sock.h"
@@ -291,6 +291,26 @@ static void check_kubelet(struct doctor *d)
 		finding(d, FINE, NULL, "no manager of the kubelet is in the way");
 }
 
+static void check_drift(struct doctor *d)
+{
+	struct drift_stats s;
+	pipeline_drift(d->p, &s);
+	for (unsigned c = 0; c < N_CULPRITS; c++)
+		if (s.by[c])
+			finding(d, WARNING, culprit_hint((enum culprit)c),
+				"others have changed CPUs or memory nodes of containers %llu "
+				"times, "
+				"last those of %s: it may have been %s",
+				(unsigned long long)s.by[c], s.last[c],
+				culprit_text((enum culprit)c));
+	if (!s.watching)
+		finding(d, NOTE, "sysctl fs.inotify",
+			"cgroups cannot be watched: what others write there is not noticed");
+	if (!d->n)
+		finding(d, FINE, NULL, "%u containers are watched, nobody else has written there",
+			s.n_watched);
+}
+
 static const char *cgroup_driver(struct cache *cache)
 {
 	for (const struct pod *pod = cache_pods(cache); pod; pod = pod->hh.next)
@@ -352,7 +372,8 @@ static const struct {
 	{"modules", check_modules},	  {"controllers", check_controllers},
 	{"store", check_store},		  {"containers", check_containers},
 	{"control socket", check_socket}, {"kubelet", check_kubelet},
-	{"cgroup", check_cgroup},	  {"machine", check_machine},
+	{"drift", check_drift},		  {"cgroup", check_cgroup},
+	{"machine", check_machine},
 };
 
 enum call_result run_doctor(struct call *call)

@@ -72,6 +72,8 @@ static void collect_requests(struct expo *e, const struct pipeline_stats *st)
 static void collect_stats(struct expo *e, struct pipeline *p)
 {
 	const struct pipeline_stats *st = pipeline_stats(p);
+	struct drift_stats drift;
+	pipeline_drift(p, &drift);
 	const struct row rows[] = {
 		{"nri_rp_policy_errors_total", "Callbacks of the policy that failed.", EXPO_COUNTER,
 		 (double)st->policy_errors},
@@ -104,6 +106,11 @@ static void collect_stats(struct expo *e, struct pipeline *p)
 		 EXPO_COUNTER, (double)st->reloads},
 		{"nri_rp_reloads_refused_total", "Configurations that were refused.", EXPO_COUNTER,
 		 (double)st->reloads_refused},
+		{"nri_rp_drifts_total",
+		 "Times that a container had other CPUs or memory nodes than it was given.",
+		 EXPO_COUNTER, (double)drift.found},
+		{"nri_rp_containers_watched", "Containers whose cgroup is watched.", EXPO_GAUGE,
+		 drift.n_watched},
 		{"nri_rp_rebalances_total",
 		 "Times the policy was asked to rebalance, and did not fail.", EXPO_COUNTER,
 		 (double)st->rebalances},

@@ -126,5 +126,7 @@ int local_check(struct cli *cli, const char *path);
 int local_show(struct cli *cli, const char *path);
 /* A list of findings like that of Doctor. NULL: no memory. */
 json_t *local_findings(const struct cli *cli, int link_error, const struct err *err);
+/* Adds what is to be said of the installed runc, given the daemon's findings. */
+void local_runc_findings(json_t *list, const json_t *findings);
 
 #endif

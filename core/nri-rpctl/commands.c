@@ -353,8 +353,10 @@ int cmd_doctor(struct cli *cli)
 		r = link_call(l, &req, &a, &err);
 	link_close(l);
 	json_t *findings = local_findings(cli, r, &err);
-	if (findings && !r)
+	if (findings && !r) {
 		(void)json_array_extend(findings, a.doc);
+		local_runc_findings(findings, a.doc);
+	}
 	if (cli->json) {
 		char *text = json_dumps(findings, JSON_COMPACT);
 		(void)buf_printf(&cli->out.buf, "%s\n", text ? text : "[]");

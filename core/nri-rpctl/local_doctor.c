@@ -11,6 +11,7 @@
 #include "core/conf/conf.h"
 #include "core/nri-rpctl/cli.h"
 #include "core/util/cleanup.h"
+#include "core/util/runc.h"
 #include "core/util/str.h"
 
 #define NRI_SOCKET "/var/run/nri/nri.sock"
@@ -82,6 +83,35 @@ static void look_at_config(json_t *list, const char *path)
 	else
 		finding(list, "configuration", "error", "nri-rpctl config check", "%s",
 			errs->n_items ? errs->items[0].text : strerror(-r));
+}
+
+/* Where packages and runtimes have it. */
+static const char *const runc_paths[] = {
+	"/usr/sbin/runc",      "/usr/bin/runc",		 "/usr/local/sbin/runc",
+	"/usr/local/bin/runc", "/usr/libexec/crio/runc", "/usr/lib/cri-o-runc/sbin/runc",
+};
+
+/* `findings` is the daemon's word: which driver there is. */
+void local_runc_findings(json_t *list, const json_t *findings)
+{
+	const json_t *f;
+	size_t i;
+	bool systemd = false;
+	json_array_foreach(findings, i, f) systemd |=
+		str_eq(js(f, "check"), "cgroup") && strstr(js(f, "text"), "driver systemd");
+	for (size_t p = 0; systemd && p < sizeof runc_paths / sizeof *runc_paths; p++) {
+		struct runc_version v;
+		if (runc_version_of(runc_paths[p], &v) || !runc_swaps_bytes(&v))
+			continue;
+		bool many = sysconf(_SC_NPROCESSORS_CONF) > 8;
+		finding(list, "runc", many ? "warning" : "note",
+			"update runc to 1.1.6 or later, or see whether the runtime uses another",
+			"%s is version %u.%u.%u: with the systemd driver it turns the bytes of CPU "
+			"sets around%s",
+			runc_paths[p], v.major, v.minor, v.patch,
+			many ? "; a reload of systemd moves containers to wrong CPUs"
+			     : ", which does no harm on up to 8 CPUs");
+	}
 }
 
 json_t *local_findings(const struct cli *cli, int link_error, const struct err *err)

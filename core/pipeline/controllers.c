@@ -128,6 +128,7 @@ void controllers_timer(struct pipeline *p, struct instance *instance, uint64_t c
 
 void controllers_post_start(struct pipeline *p, struct ctr *ctr)
 {
+	verify_later(p, ctr);
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct err err = ERR_INIT;
 		struct controller *c = &p->controllers[i];
@@ -138,6 +139,7 @@ void controllers_post_start(struct pipeline *p, struct ctr *ctr)
 
 void controllers_post_stop(struct pipeline *p, struct ctr *ctr)
 {
+	drift_forget(p, ctr);
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct err err = ERR_INIT;
 		struct controller *c = &p->controllers[i];

@@ -3,6 +3,7 @@
 #ifndef PIPELINE_INTERNAL_H
 #define PIPELINE_INTERNAL_H
 
+#include "core/pipeline/drift.h"
 #include "core/pipeline/pipeline.h"
 #include "core/topo/hotplug.h"
 
@@ -74,7 +75,9 @@ struct pipeline {
 
 	struct updates updates;
 	rp_ctr *to_verify;
-	uint32_t n_to_verify;
+	uint32_t n_to_verify, cap_to_verify;
+	uint64_t verify_delay_ms, verify_due_ms;
+	struct drift drift;
 	bool verifying;
 	struct loop_timer *verify_timer;
 	struct loop_timer *persist_timer;
@@ -153,6 +156,8 @@ int verify_init(struct pipeline *p);
 void verify_fini(struct pipeline *p); /* the worker has ended before */
 /* Somebody ought to look whether the kernel has what the runtime was told. */
 void verify_later(struct pipeline *p, struct ctr *ctr);
+/* At all that run and are pinned. */
+void verify_all(struct pipeline *p);
 
 /* ---- persist.c ---- */
 /* Notes what the transaction changed; before a reply when live containers are among it, later otherwise. */

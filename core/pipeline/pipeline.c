@@ -189,7 +189,7 @@ static struct pipeline *new_bare(const struct pipeline_config *config)
 	if (!p)
 		return NULL;
 	p->cfg = *config;
-	p->root.fd = -1;
+	p->root.fd = p->drift.fd = -1;
 	p->env.loop = config->loop;
 	p->env.timer = on_timer;
 	p->env.reported = on_reported;

@@ -9,6 +9,7 @@
  *   rebalance.c   telling the policy when moving containers may pay
  *   config.c      configurations: first, reload, policy switch; each tried in a forked child before
  *   verify.c      whether the kernel has what the runtime was told
+ *   drift.c       who else writes CPUs of containers
  *   persist.c     what the store is told, and when
  *   export.c      the data files that containers can read
  *   events.c      what happened, for people: a bounded list
@@ -293,6 +294,33 @@ int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, voi
 int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err);
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err);
+
+/* ---- what others write (drift.c) ----------------------------------------------------------------------------------------- */
+
+enum culprit {
+	CULPRIT_UNKNOWN,
+	CULPRIT_KUBELET, /* its static CPU manager */
+	CULPRIT_RUNC, /* one that turns bytes around */
+	CULPRIT_SYSTEMD,
+	CULPRIT_TUNED,
+	CULPRIT_CGRULES,
+	CULPRIT_RESET, /* somebody who gives all CPUs */
+	N_CULPRITS
+};
+const char *culprit_text(enum culprit c);
+const char *culprit_hint(enum culprit c);
+
+#define DRIFT_NAME_MAX 192u
+
+struct drift_stats {
+	bool watching;
+	unsigned n_watched; /* containers */
+	uint64_t
+		found; /* times that a container had other CPUs or memory nodes than it was given */
+	uint64_t by[N_CULPRITS];
+	char last[N_CULPRITS][DRIFT_NAME_MAX]; /* the last container it was found for */
+};
+void pipeline_drift(const struct pipeline *p, struct drift_stats *ret);
 
 /* ---- events (events.c) --------------------------------------------------------------------------------------------------- */
 

@@ -101,8 +101,10 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 		decide_hooks(p, reply ? reply->created : NULL);
 		decide_end(p);
 	}
-	if (p->request == REQ_SYNCHRONIZE)
+	if (p->request == REQ_SYNCHRONIZE) {
 		controllers_sync(p);
+		verify_all(p);
+	}
 	watchdog_end(p->watchdog);
 	count(p, failed);
 }
@@ -154,6 +156,7 @@ static void remove_ctr(struct pipeline *p, struct ctr *ctr)
 {
 	export_removed(p, ctr);
 	controllers_forget(p, ctr->handle);
+	drift_forget(p, ctr);
 	store_del_ctr(p->store, ctr);
 	cache_del_ctr(p->env.cache, ctr);
 }

@@ -38,5 +38,5 @@ $(O)/test/modules/%.so: test/modules/%.c $(TEST_MODULE_HEADERS)
 $(O)/test/modules/puppet2.so: test/modules/puppet.c
 
 test-modules: $(TEST_MODULES)
-$(O)/test/t_collector $(O)/test/t_loader $(O)/test/t_note $(O)/test/t_pipeline $(O)/test/t_pipeline_config $(O)/test/t_pipeline_updates $(O)/test/t_nri_front: | $(TEST_MODULES)
+$(O)/test/t_collector $(O)/test/t_drift $(O)/test/t_loader $(O)/test/t_note $(O)/test/t_pipeline $(O)/test/t_pipeline_config $(O)/test/t_pipeline_updates $(O)/test/t_nri_front: | $(TEST_MODULES)
 .PHONY: test-modules

@@ -353,3 +353,23 @@ def test_rebalance_by_hand(make_node):
     assert node.cpus('p/a') == node.cpus('p/b') == {1}
     assert node.ctl('rebalance', '2') == {'policy': 'puppet', 'moved': 2}
     eventually(lambda: node.cpus('p/a') == {5} and node.cpus('p/b') == {6})
+
+
+# ---- what others write ----
+
+def test_cpus_that_somebody_else_rewrites(make_node):
+    """Noticed without looking, put back through the runtime, and the kubelet's CPU manager is named."""
+    node = make_node({**STATIC})
+    node.create('p', ctr('c', '2', '64Mi'))
+    cpus = node.container('p/c')['cpus']
+    add_cgroup(node, 'p/c', {'cpuset.cpus': cpus + '\n', 'cpuset.mems': '0-3\n'})
+    node.runtime_restart()
+    eventually(lambda: '1 containers are watched' in str(node.control('Doctor')))
+    put(node, 'var/lib/kubelet/cpu_manager_state', '{"policyName": "static", "defaultCpuSet": "0-15"}')
+    node.updates()
+    file = pathlib.Path(node.paths['root']) / cgroup_of(node, 'p/c') / 'cpuset.cpus'
+    file.write_text('0-15\n')
+    node.log('has CPUs 0-15 instead of %s, telling the runtime again; it may have been the kubelet' % cpus, within='30s')
+    eventually(lambda: [u['cpus'] for u in node.updates()] == [cpus])
+    told = [d for d in node.ctl('doctor', check=False) if d['check'] == 'drift']
+    assert [d['verdict'] for d in told] == ['warning'] and 'default/p/c' in told[0]['text'] and 'cpuManagerPolicy: none' in told[0]['hint']

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kubelet's managers leave on disk. */
-#ifndef CTL_KUBELET_H
-#define CTL_KUBELET_H
+#ifndef HOST_KUBELET_H
+#define HOST_KUBELET_H
 
 #include <stdbool.h>
 #include <stddef.h>

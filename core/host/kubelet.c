@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/ctl/kubelet.h"
+#include "core/host/kubelet.h"
 
 #include <jansson.h>
 #include <stdio.h>

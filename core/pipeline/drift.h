@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Somebody else rewrites the CPUs or memory nodes of a container that we pinned. The kernel tells: each pinned container's cgroup is watched
+ * (inotify), so that nothing wakes up as long as nobody writes there. What is found is put back through the runtime, later and
+ * later while it goes on, and whoever it may have been is named.
+ */
+#ifndef PIPELINE_DRIFT_H
+#define PIPELINE_DRIFT_H
+
+#include <stdbool.h>
+
+#include <nri-rp/set.h>
+#include <uthash.h>
+
+#include "core/pipeline/pipeline.h"
+#include "core/util/fs.h"
+
+struct watch;
+
+struct drift {
+	int fd; /* of inotify; -1: there is none */
+	struct loop_io *io;
+	struct watch *watches; /* by descriptor */
+	bool missed; /* an event of a watch that is not known yet */
+	struct drift_stats stats;
+};
+
+/* [worker] Watches the directory; 0: it is not watched. */
+int drift_watch(int fd, int dir);
+/* [worker] Who may have made `found` of `expected`, from traces that they leave. `is_all`: it is all CPUs that there are. */
+enum culprit drift_blame(const struct fs_root *root, const char *cgroups_path,
+			 struct rp_ids expected, struct rp_ids found, bool is_all);
+/* The set whose bytes are in the opposite order; false: it needs one byte only, or is empty. */
+bool drift_swap_bytes(struct rp_ids set, struct rp_idset *ret);
+
+int drift_init(struct pipeline *p);
+void drift_fini(struct pipeline *p);
+/* The watch is the container's from now on. */
+void drift_watched(struct pipeline *p, struct ctr *ctr, int watch);
+/* It is gone, or not pinned any more. */
+void drift_forget(struct pipeline *p, struct ctr *ctr);
+/* Containers that are gone without a word. */
+void drift_sweep(struct pipeline *p);
+void drift_note(struct pipeline *p, const struct ctr *ctr, enum culprit culprit);
+
+#endif

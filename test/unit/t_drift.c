@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Others who write cpusets: noticed by the watch, put back with growing pauses, and named. */
+#include "test/unit/t_world.h"
+
+#define GROUP "sys/fs/cgroup/pods/a/"
+
+static void write_at(struct world *w, const char *path, const char *text)
+{
+	char real[PATH_MAX];
+	tree_path(&w->tree, path, real, sizeof real);
+	FILE *f = fopen(real, "r+");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(ftruncate(fileno(f), (off_t)strlen(text)), 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static bool is_watched(struct world *w, void *arg)
+{
+	struct drift_stats s;
+	pipeline_drift(w->p, &s);
+	return s.n_watched == *(unsigned *)arg && !w->p->verifying && !w->p->n_to_verify;
+}
+
+/* Container a with CPUs 0-3 (and nodes 0), watched. */
+static void watch_one(struct world *w, const char *cgroups_path)
+{
+	unsigned n = 1;
+	w->p->verify_delay_ms = 1;
+	tree_put(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+	tree_put(&w->tree, GROUP "cpuset.cpus", "0-3\n");
+	tree_put(&w->tree, GROUP "cpuset.mems", "0\n");
+	box_run(w, &(struct box){
+			   .name = "a", .alloc = "cpus 0-3; mems 0", .cgroups_path = cgroups_path});
+	world_until(w, is_watched, &n);
+}
+
+static uint64_t found(struct world *w)
+{
+	struct drift_stats s;
+	pipeline_drift(w->p, &s);
+	return s.found;
+}
+
+static bool has_found(struct world *w, void *arg)
+{
+	return found(w) >= *(uint64_t *)arg;
+}
+
+/* As a runtime does: what it is told is in the file afterwards. */
+static void put_back(struct world *w)
+{
+	uint32_t n = 0;
+	const struct update_item *items = updates_next(w->p, &n);
+	assert_non_null(items);
+	assert_int_equal(n, 1);
+	if (items[0].fields & DIFF_CPUS)
+		write_at(w, GROUP "cpuset.cpus", items[0].values.cpus->text);
+	if (items[0].fields & DIFF_MEMS)
+		write_at(w, GROUP "cpuset.mems", items[0].values.mems->text);
+	updates_acked(w->p);
+}
+
+static void test_noticed(void **state)
+{
+	struct world *w = *state;
+	uint64_t n = 1;
+	unsigned one = 1;
+	watch_one(w, "/pods/a");
+	assert_int_equal(found(w), 0);
+	assert_false(loop_timer_armed(w->p->verify_timer)); /* nothing wakes up */
+	write_at(w, GROUP "cpuset.cpus", "0-15\n");
+	world_until(w, has_found, &n);
+	assert_true(world_told(w, "default/a/c: has CPUs 0-15 instead of 0-3: put back"));
+	put_back(w);
+	world_until(w, is_watched, &one);
+	assert_int_equal(found(w), 1);
+	assert_int_equal(updates_waiting(w->p), 0);
+	/* memory nodes, too; other files do not concern anybody */
+	write_at(w, GROUP "cpuset.mems", "1");
+	n = 2;
+	world_until(w, has_found, &n);
+	assert_true(world_told(w, "default/a/c: has memory nodes 1 instead of 0: put back"));
+	put_back(w);
+	world_until(w, is_watched, &one);
+	tree_put(&w->tree, GROUP "memory.high", "1\n");
+	/* the same value in other words is none */
+	write_at(w, GROUP "cpuset.cpus", "0,1,2-3");
+	world_until(w, is_watched, &one);
+	assert_int_equal(found(w), 2);
+}
+
+/* Each time later, up to a limit; after a long peace from the beginning. */
+static void test_backs_off(void **state)
+{
+	struct world *w = *state;
+	watch_one(w, "/pods/a");
+	struct ctr *a = box_ctr(w, "a");
+	for (uint64_t n = 1; n <= 4; n++) {
+		uint64_t before = clock_ms();
+		write_at(w, GROUP "cpuset.cpus", "5");
+		world_until(w, has_found, &n);
+		assert_true(a->verify_from_ms >= before + (1u << (n - 1)));
+		assert_int_equal(a->verify_tries, n);
+		put_back(w);
+	}
+	a->verify_tries = 200;
+	write_at(w, GROUP "cpuset.cpus", "5");
+	uint64_t n = 5, now = clock_ms();
+	world_until(w, has_found, &n);
+	assert_true(a->verify_from_ms <= clock_ms() + 128 && a->verify_from_ms > now);
+	put_back(w);
+	a->repaired_ms = 0;
+	a->verify_from_ms = 0;
+	if (clock_ms() >
+	    600000) { /* a machine that has been up for long enough to have had peace */
+		write_at(w, GROUP "cpuset.cpus", "5");
+		n = 6;
+		world_until(w, has_found, &n);
+		assert_int_equal(a->verify_tries, 1);
+	}
+}
+
+/* What the runtime is being told just now is nobody's doing. */
+static void test_not_while_told(void **state)
+{
+	struct world *w = *state;
+	uint32_t n = 0;
+	unsigned one = 1;
+	struct box b = {.name = "b", .alloc = "cpus 8"};
+	watch_one(w, "/pods/a");
+	box_run(w, &b);
+	struct ctr *ctr = box_ctr(w, "b");
+	ctr->acked.shares = 77; /* something to say to b, so that a batch is outstanding */
+	struct txn *t = txn_begin(w->p->env.cache);
+	txn_stage(t, ctr)->shares = 78;
+	txn_commit(t);
+	txn_end(t);
+	updates_add(w->p, ctr);
+	assert_non_null(updates_next(w->p, &n));
+	write_at(w, GROUP "cpuset.cpus", "5");
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(loop_timer_arm(w->timer, 2), 0);
+		assert_int_equal(loop_run(w->loop), 0);
+	}
+	assert_int_equal(found(w), 0);
+	write_at(w, GROUP "cpuset.cpus", "0-3");
+	updates_acked(w->p);
+	world_until(w, is_watched, &one);
+	assert_int_equal(found(w), 0);
+}
+
+/* The watch ends with the container, and starts with the daemon. */
+static void test_comes_and_goes(void **state)
+{
+	struct world *w = *state;
+	unsigned none = 0, one = 1;
+	watch_one(w, "/pods/a");
+	const struct box list[] = {{.name = "a",
+				    .alloc = "cpus 0-3; mems 0",
+				    .cgroups_path = "/pods/a",
+				    .state = RP_STATE_RUNNING,
+				    .res = {.cpus = "0-3", .mems = "0"}}};
+	world_stop(w);
+	world_must_start(w);
+	w->p->verify_delay_ms = 1;
+	(void)boxes_sync(w, list, 1);
+	world_until(w, is_watched, &one);
+	(void)boxes_sync(w, NULL, 0);
+	world_until(w, is_watched, &none);
+}
+
+/* ---- who it was -------------------------------------------------------------------------------------------------------- */
+
+static struct rp_idset set(const char *text)
+{
+	struct rp_idset s;
+	assert_int_equal(rp_idset_parse(&s, text, RP_CPUS_MAX), 0);
+	return s;
+}
+
+static const char *swapped(const char *text)
+{
+	static char buf[256];
+	struct rp_idset s = set(text), out;
+	if (!drift_swap_bytes(rp_ids_of(&s), &out))
+		return "-";
+	(void)rp_ids_format(rp_ids_of(&out), buf, sizeof buf);
+	return buf;
+}
+
+static void test_swap(void **state)
+{
+	(void)state;
+	assert_string_equal(swapped(""), "-");
+	assert_string_equal(swapped("0-7"), "-");
+	assert_string_equal(swapped("8"), "0");
+	assert_string_equal(swapped("0-3,8"), "0,8-11");
+	assert_string_equal(swapped("0-15"), "0-15");
+	assert_string_equal(swapped("1,17"), "1,17");
+	assert_string_equal(swapped("31"), "7");
+}
+
+static enum culprit blame(struct world *w, const char *path, const char *expected, const char *is,
+			  bool all)
+{
+	struct rp_idset a = set(expected), b = set(is);
+	return drift_blame(&w->p->root, path, rp_ids_of(&a), rp_ids_of(&b), all);
+}
+
+#define SCOPE "kubepods.slice:cri-containerd:x"
+
+static void test_culprits(void **state)
+{
+	struct world *w = *state;
+	assert_int_equal(blame(w, "/pods/a", "0-3,8", "0,8-11", false), CULPRIT_UNKNOWN);
+	assert_int_equal(blame(w, SCOPE, "0-3,8", "0,8-11", false), CULPRIT_RUNC);
+	assert_int_equal(blame(w, SCOPE, "0-3", "0-15", true), CULPRIT_SYSTEMD);
+	assert_int_equal(blame(w, SCOPE, "0-3", "", false), CULPRIT_SYSTEMD);
+	assert_int_equal(blame(w, SCOPE, "0-3", "4", false), CULPRIT_UNKNOWN);
+	assert_int_equal(blame(w, "/pods/a", "0-3", "0-15", true), CULPRIT_RESET);
+	tree_put(&w->tree, "proc/77/comm", "tuned\n");
+	tree_put(&w->tree, "proc/78/other", "\n");
+	assert_int_equal(blame(w, "/pods/a", "0-3", "4", false), CULPRIT_TUNED);
+	tree_put(&w->tree, "proc/77/comm", "cgrulesengd\n");
+	assert_int_equal(blame(w, "/pods/a", "0-3", "4", false), CULPRIT_CGRULES);
+	tree_put(&w->tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"none\"}");
+	assert_int_equal(blame(w, "/pods/a", "0-3", "4", false), CULPRIT_CGRULES);
+	tree_put(&w->tree, "var/lib/kubelet/cpu_manager_state", "{\"policyName\":\"static\"}");
+	assert_int_equal(blame(w, "/pods/a", "0-3", "4", false), CULPRIT_KUBELET);
+	for (unsigned c = 0; c < N_CULPRITS; c++) {
+		assert_true(*culprit_text((enum culprit)c));
+		assert_true(*culprit_hint((enum culprit)c));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		world_test(test_noticed),	 world_test(test_backs_off),
+		world_test(test_not_while_told), world_test(test_comes_and_goes),
+		cmocka_unit_test(test_swap),	 world_test(test_culprits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

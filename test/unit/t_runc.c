@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "core/util/runc.h"
+#include "test/unit/coverage_exit.h"
+
+/* From a buffer of just that size, so that a reading beyond it is noticed. */
+static const char *version(const char *data, size_t len)
+{
+	static char text[64];
+	struct runc_version v;
+	char *copy = malloc(len ? len : 1);
+	assert_non_null(copy);
+	memcpy(copy, data, len);
+	bool found = runc_version_in(copy, len, &v);
+	free(copy);
+	if (!found)
+		return "-";
+	(void)snprintf(text, sizeof text, "%u.%u.%u", v.major, v.minor, v.patch);
+	return text;
+}
+#define VERSION(literal) version(literal, sizeof literal - 1)
+
+static void test_found(void **state)
+{
+	(void)state;
+	assert_string_equal(VERSION("v1.1.5-0-gf19387a6"), "1.1.5");
+	assert_string_equal(VERSION("junk\0x86.64 9.9.9 v1.2.0-rc.3-12-gabc\0more"), "1.2.0");
+	assert_string_equal(VERSION("go1.19.8\0001.1.5+ds1"), "1.1.5");
+	assert_string_equal(VERSION("spec 1.0.2-dev, 10.20.30+ds11-1+deb12u1"), "10.20.30");
+}
+
+static void test_not_found(void **state)
+{
+	(void)state;
+	static const char *const none[] = {
+		"",
+		".",
+		"...",
+		"1.1.5",
+		"1.1.5+",
+		"1.1.5+ds",
+		"1.1.5+dsx",
+		"v1.1.5",
+		"v1.1.5-",
+		"v1.1.5-0",
+		"v1.1.5-0-",
+		"v1.1.5-0-g",
+		"v1.1.5-0-h1",
+		"v1.1.5-rc.",
+		"v1.1.5-rc.-0-gf",
+		"1.1.5-0-gf19387a6",
+		"v1.1.5+ds1",
+		"0.1.1.5+ds1",
+		"v1.1",
+		"v1..5-0-gf",
+		"v1.1.-0-gf",
+		"v999999999999.1.1-0-gf",
+		"v1.99999999.1-0-gf",
+	};
+	for (unsigned i = 0; i < sizeof none / sizeof *none; i++)
+		assert_string_equal(version(none[i], strlen(none[i])), "-");
+}
+
+static void test_file(void **state)
+{
+	char path[] = "/tmp/t_runc-XXXXXX";
+	struct runc_version v;
+	(void)state;
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(runc_version_of(path, &v), -ENODATA);
+	assert_int_equal(write(fd, "xx 1.1.4+ds1 yy", 15), 15);
+	assert_int_equal(runc_version_of(path, &v), 0);
+	assert_int_equal(v.patch, 4);
+	assert_int_equal(ftruncate(fd, 5), 0);
+	assert_int_equal(runc_version_of(path, &v), -ENODATA);
+	(void)close(fd);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(runc_version_of(path, &v), -ENOENT);
+	assert_int_equal(runc_version_of("/", &v), -ENODATA);
+}
+
+static void test_bytes(void **state)
+{
+	static const struct {
+		struct runc_version v;
+		bool swaps;
+	} rows[] = {{{0, 9, 9}, true},	{{1, 0, 3}, true},  {{1, 1, 5}, true},
+		    {{1, 1, 6}, false}, {{1, 2, 0}, false}, {{2, 0, 0}, false}};
+	(void)state;
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(runc_swaps_bytes(&rows[i].v), rows[i].swaps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_not_found),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_bytes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
