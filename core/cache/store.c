@@ -347,7 +347,7 @@ static void put(struct batch *b, const struct record_key *key, const struct reco
 	if (size > RECORD_MAX) {
 		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is "
 			    "left out",
-			    key->bytes[0], size);
+			    (char)record_key_get_kind(key->bytes), size);
 		return;
 	}
 	b->rc = store_file_put(&b->s->file, key, r, size, b->scope == WRITE_WHOLE);
@@ -415,18 +415,25 @@ static void put_kept(struct batch *b, enum record_kind kind)
 	}
 }
 
+/* Pods and containers in the order of their arrival, which is that of their keys. */
 static void write_everything(struct batch *b)
 {
 	struct cache *c = b->s->cache;
+	const struct pod *pod = cache_pods(c);
+	const struct ctr *ctr = cache_ctrs(c);
 	put_kept(b, RECORD_BLOB);
-	for (const struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
-		put_facts(b, ctr);
-	for (const struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
-		put_decision(b, ctr);
 	put_meta(b);
 	put_kept(b, RECORD_NOTE);
-	for (const struct pod *pod = cache_pods(c); pod; pod = pod->hh.next)
-		put_pod(b, pod);
+	while (pod || ctr) {
+		if (!ctr || (pod && pod->seq < ctr->seq)) {
+			put_pod(b, pod);
+			pod = pod->hh.next;
+			continue;
+		}
+		put_facts(b, ctr);
+		put_decision(b, ctr);
+		ctr = ctr->next;
+	}
 }
 
 static void write_change(struct batch *b, const struct change *change)

@@ -4,7 +4,7 @@
 #include "core/cache/crc32c.h"
 #include "core/util/pb.h"
 
-#define NUMBER_KEY 9u /* a letter and 8 bytes */
+#define NUMBER_KEY 10u /* a letter, 8 bytes, a letter */
 
 /* What of a container's flags outlives the daemon; the others follow from the rest of its records. */
 #define FLAGS_STORED                                                                               \
@@ -12,12 +12,14 @@
 
 /* ---- keys ---------------------------------------------------------------------------------------------------------- */
 
+/* What belongs together is next to each other: a creation changes one page of the file and not three. */
 void record_key_number(struct record_key *key, enum record_kind kind, uint64_t number)
 {
 	key->len = NUMBER_KEY;
-	key->bytes[0] = (uint8_t)kind;
+	key->bytes[0] = RECORD_OBJECT;
 	for (unsigned i = 0; i < 8; i++)
 		key->bytes[1 + i] = (uint8_t)(number >> (56 - 8 * i));
+	key->bytes[NUMBER_KEY - 1] = (uint8_t)kind;
 }
 
 void record_key_name(struct record_key *key, enum record_kind kind, const char *name)
@@ -34,10 +36,10 @@ bool record_key_valid(const void *key, size_t len)
 	if (!len)
 		return false;
 	switch (bytes[0]) {
-	case RECORD_POD:
-	case RECORD_FACTS:
-	case RECORD_DECISION:
-		return len == NUMBER_KEY;
+	case RECORD_OBJECT:
+		return len == NUMBER_KEY && (bytes[NUMBER_KEY - 1] == RECORD_POD ||
+					     bytes[NUMBER_KEY - 1] == RECORD_FACTS ||
+					     bytes[NUMBER_KEY - 1] == RECORD_DECISION);
 	case RECORD_META:
 		return len == 1;
 	case RECORD_BLOB:
@@ -48,11 +50,17 @@ bool record_key_valid(const void *key, size_t len)
 	}
 }
 
+enum record_kind record_key_get_kind(const void *key)
+{
+	const uint8_t *bytes = key;
+	return bytes[0] == RECORD_OBJECT ? bytes[NUMBER_KEY - 1] : bytes[0];
+}
+
 uint64_t record_key_get_number(const void *key)
 {
 	const uint8_t *bytes = key;
 	uint64_t number = 0;
-	for (unsigned i = 1; i < NUMBER_KEY; i++)
+	for (unsigned i = 1; i < NUMBER_KEY - 1; i++)
 		number = number << 8 | bytes[i];
 	return number;
 }

@@ -20,6 +20,8 @@ enum record_kind {
 	RECORD_DECISION = 'd',
 	RECORD_META = 'm',
 	RECORD_NOTE = 'n',
+	RECORD_OBJECT =
+		'o', /* begins the keys of pods, facts and decisions: the number follows, then the kind */
 	RECORD_POD = 'p',
 };
 
@@ -38,6 +40,8 @@ void record_key_number(struct record_key *key, enum record_kind kind, uint64_t n
 void record_key_name(struct record_key *key, enum record_kind kind, const char *name);
 /* Of any key: is it one that a store has? */
 bool record_key_valid(const void *key, size_t len);
+/* Of a valid key. */
+enum record_kind record_key_get_kind(const void *key);
 uint64_t record_key_get_number(const void *key);
 
 /* ---- writing ------------------------------------------------------------------------------------------------------- */

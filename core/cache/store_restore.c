@@ -260,7 +260,7 @@ static int sort_record(struct restore *r, const MDB_val *key, const MDB_val *val
 		warn_bad(r, "record", r->counts.bad + 1u, "its checksum is wrong");
 		return 0;
 	}
-	switch (*(const uint8_t *)key->mv_data) {
+	switch (record_key_get_kind(key->mv_data)) {
 	case RECORD_POD:
 		return remember(&r->pods, record_key_get_number(key->mv_data), message, len);
 	case RECORD_FACTS:

@@ -76,14 +76,21 @@ static void keys(void **state)
 	char name[STORE_NAME_MAX + 10];
 	(void)state;
 	record_key_number(&key, RECORD_FACTS, UINT64_C(0x0102030405060708));
-	assert_int_equal(key.len, 9);
-	assert_memory_equal(key.bytes, "c\1\2\3\4\5\6\7\x8", 9);
+	assert_int_equal(key.len, 10);
+	assert_memory_equal(key.bytes,
+			    "o\1\2\3\4\5\6\7\x8"
+			    "c",
+			    10);
 	assert_true(record_key_get_number(key.bytes) == UINT64_C(0x0102030405060708));
-	assert_true(record_key_valid(key.bytes, 9));
-	assert_false(record_key_valid(key.bytes, 8));
+	assert_int_equal(record_key_get_kind(key.bytes), RECORD_FACTS);
+	assert_true(record_key_valid(key.bytes, 10));
+	assert_false(record_key_valid(key.bytes, 9));
+	key.bytes[9] = RECORD_BLOB;
+	assert_false(record_key_valid(key.bytes, 10));
 	assert_false(record_key_valid(key.bytes, 0));
 	record_key_name(&key, RECORD_NOTE, "policy");
 	assert_int_equal(key.len, 7);
+	assert_int_equal(record_key_get_kind(key.bytes), RECORD_NOTE);
 	assert_true(record_key_valid(key.bytes, 7));
 	assert_false(record_key_valid(key.bytes, 1));
 	assert_false(record_key_valid("na\0b", 4));

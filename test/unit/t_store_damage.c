@@ -342,20 +342,20 @@ static void odd_records(void **state)
 	const struct forged records[] = {
 		{"bmodule", 7, &blob.base, false},
 		{"bbroken", 7, &meta.base, false},
-		{"c\0\0\0\0\0\0\0\2", 9, &facts.base, false},
-		{"c\0\0\0\0\0\0\0\3", 9, &lost.base, false}, /* no pod */
-		{"c\0\0\0\0\0\0\0\4", 9, &facts.base, false}, /* twice */
-		{"c\0\0\0\0\0\0\0\5", 9, &undecided.base, false},
-		{"d\0\0\0\0\0\0\0\1", 9, &decision.base, false}, /* on nothing */
-		{"d\0\0\0\0\0\0\0\2", 9, &decision.base, false},
-		{"d\0\0\0\0\0\0\0\3", 9, &decision.base, false},
-		{"d\0\0\0\0\0\0\0\5", 9, &wrong.base, false},
-		{"d\0\0\0\0\0\0\0\6", 9, &decision.base, false},
+		{"o\0\0\0\0\0\0\0\2c", 10, &facts.base, false},
+		{"o\0\0\0\0\0\0\0\3c", 10, &lost.base, false}, /* no pod */
+		{"o\0\0\0\0\0\0\0\4c", 10, &facts.base, false}, /* twice */
+		{"o\0\0\0\0\0\0\0\5c", 10, &undecided.base, false},
+		{"o\0\0\0\0\0\0\0\1d", 10, &decision.base, false}, /* on nothing */
+		{"o\0\0\0\0\0\0\0\2d", 10, &decision.base, false},
+		{"o\0\0\0\0\0\0\0\3d", 10, &decision.base, false},
+		{"o\0\0\0\0\0\0\0\5d", 10, &wrong.base, false},
+		{"o\0\0\0\0\0\0\0\6d", 10, &decision.base, false},
 		{"m", 1, &meta.base, false},
-		{"p\0\0\0\0\0\0\0\1", 9, &pod.base, false},
-		{"p\0\0\0\0\0\0\0\2", 9, &pod.base, false}, /* twice */
-		{"p\0\0\0\0\0\0\0\3", 9, &endless.base, false},
-		{"p\0\0\0\0\0\0\0\4", 9, &pod.base, true},
+		{"o\0\0\0\0\0\0\0\1p", 10, &pod.base, false},
+		{"o\0\0\0\0\0\0\0\2p", 10, &pod.base, false}, /* twice */
+		{"o\0\0\0\0\0\0\0\3p", 10, &endless.base, false},
+		{"o\0\0\0\0\0\0\0\4p", 10, &pod.base, true},
 		{"z", 1, &meta.base, false}, /* unknown */
 	};
 	forge(d, records, sizeof records / sizeof *records);
@@ -426,13 +426,14 @@ static void many_bad_records(void **state)
 	struct damage *d = *state;
 	RpStore__Meta meta = good_meta();
 	struct forged records[60] = {{"m", 1, &meta.base, false}};
-	char keys[60][9];
+	char keys[60][10];
 	struct store_counts n;
 	for (unsigned i = 1; i < 60; i++) {
-		memset(keys[i], 0, 9);
-		keys[i][0] = 'p';
+		memset(keys[i], 0, 10);
+		keys[i][0] = 'o';
 		keys[i][8] = (char)i;
-		records[i] = (struct forged){keys[i], 9, &meta.base, false};
+		keys[i][9] = 'p';
+		records[i] = (struct forged){keys[i], 10, &meta.base, false};
 	}
 	forge(d, records, 60);
 	assert_int_equal(survive(d, &n), STORE_FOUND);
