@@ -36,12 +36,17 @@ int32_t balloon_add_part(struct balloon *b, struct balloon *part)
 
 int64_t balloon_avail(const struct balloon *b)
 {
-	return 1000 * (int64_t)rp_ids_count(rp_ids_of(&b->cpus));
+	return 1000 * (int64_t)b->n_cpus;
+}
+
+void balloon_count_cpus(struct balloon *b)
+{
+	b->n_cpus = rp_ids_count(rp_ids_of(&b->cpus));
 }
 
 static int64_t max_cpus(const struct balloon *b, int64_t n_free)
 {
-	int64_t own = rp_ids_count(rp_ids_of(&b->cpus)), n = own + n_free;
+	int64_t own = b->n_cpus, n = own + n_free;
 	for (uint32_t i = 0; i < b->n_parts; i++) {
 		/* All parts are of one size, but for what their limits make of it. */
 		int64_t part = max_cpus(b->parts[i], n_free) * b->n_parts;
@@ -53,9 +58,14 @@ static int64_t max_cpus(const struct balloon *b, int64_t n_free)
 	return b->type->max_cpus && b->type->max_cpus < n ? b->type->max_cpus : n;
 }
 
+int64_t balloon_max_avail_of(const struct balloon *b, uint32_t n_free)
+{
+	return 1000 * max_cpus(b, n_free);
+}
+
 int64_t balloon_max_avail(const struct state *s, const struct balloon *b)
 {
-	return 1000 * max_cpus(b, rp_ids_count(rp_ids_of(&s->free)));
+	return balloon_max_avail_of(b, rp_ids_count(rp_ids_of(&s->free)));
 }
 
 /* ---- resize -------------------------------------------------------------------------------------------------------- */
@@ -86,6 +96,7 @@ static int32_t move_cpus(struct state *s, struct balloon *b, int64_t delta)
 		rp_idset_andnot(&b->cpus, rp_ids_of(&b->cpus), rp_ids_of(&moved));
 		rp_idset_or(&s->free, rp_ids_of(&s->free), rp_ids_of(&moved));
 	}
+	balloon_count_cpus(b);
 	return 0;
 }
 
@@ -106,6 +117,7 @@ static int32_t resize_parts(struct state *s, struct balloon *b, int64_t mcpu, co
 		return 0;
 	state_save(s, b);
 	rp_idset_copy(&b->cpus, rp_ids_of(&all));
+	balloon_count_cpus(b);
 	return 0;
 }
 
@@ -113,7 +125,7 @@ int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const c
 {
 	if (b->n_parts)
 		return resize_parts(s, b, mcpu, why);
-	int64_t delta = balloon_wanted(b->type, mcpu) - rp_ids_count(rp_ids_of(&b->cpus));
+	int64_t delta = balloon_wanted(b->type, mcpu) - b->n_cpus;
 	int32_t r = delta ? move_cpus(s, b, delta) : 0;
 	if (r)
 		*why = r == -RP_ENOMEM ? out_of_memory : "not enough free CPUs";
@@ -130,12 +142,21 @@ static bool instance_used(const struct state *s, const struct type *t, uint32_t 
 	return false;
 }
 
+/* Windows of numbers, of which mostly the first one has a free one. */
 uint32_t balloon_free_instance(const struct state *s, const struct type *t)
 {
-	uint32_t instance = 0;
-	while (instance_used(s, t, instance))
-		instance++;
-	return instance;
+	for (uint32_t first = 0;; first += RP_CPUS_MAX) {
+		struct rp_idset used;
+		rp_idset_clear(&used);
+		for (uint32_t i = 0; i < s->n; i++) {
+			const struct balloon *b = s->list[i];
+			if (b->type == t && b->instance - first < RP_CPUS_MAX)
+				rp_idset_add(&used, b->instance - first);
+		}
+		for (uint32_t i = 0; i < RP_CPUS_MAX; i++)
+			if (!rp_ids_has(rp_ids_of(&used), i))
+				return first + i;
+	}
 }
 
 bool balloon_is_welcome(const struct state *s, const struct type *t, uint32_t instance)
@@ -278,6 +299,7 @@ static void drain(struct state *s, struct balloon *b)
 	state_save(s, b);
 	rp_idset_or(&s->free, rp_ids_of(&s->free), rp_ids_of(&b->cpus));
 	rp_idset_clear(&b->cpus);
+	b->n_cpus = 0;
 	rp_idset_clear(&b->shared);
 	for (uint32_t i = 0; i < b->n_parts; i++)
 		drain(s, b->parts[i]);

@@ -178,6 +178,7 @@ struct balloon {
 	struct balloon *whole; /* whose part this is, or NULL */
 	struct balloon *next; /* of those that an undo has taken out */
 	struct rp_idset cpus, shared;
+	uint32_t n_cpus; /* in cpus */
 	memalloc_mask nodes; /* where its members' memory was placed last */
 	struct member **members;
 	uint32_t n_members, cap_members;
@@ -253,6 +254,9 @@ const struct tag *tags_find(const struct tags *tags, const char *text); /* with 
 
 int64_t balloon_avail(const struct balloon *b); /* milli-CPU it has */
 int64_t balloon_max_avail(const struct state *s, const struct balloon *b); /* it could have now */
+int64_t balloon_max_avail_of(const struct balloon *b, uint32_t n_free); /* with so many free CPUs */
+/* Its CPUs have changed. */
+void balloon_count_cpus(struct balloon *b);
 /* 0; 1: not applicable, *why says why; or -RP_ENOMEM. The balloon is in the list then. */
 int32_t balloon_create(struct state *s, const struct type *t, struct balloon **ret,
 		       const char **why);

@@ -82,6 +82,7 @@ struct search {
 	const struct rp_ctr_info *info;
 	const struct type *type;
 	struct balloon *best;
+	uint32_t n_free; /* CPUs */
 	int64_t room;
 	uint32_t at;
 };
@@ -95,12 +96,12 @@ enum how {
 
 static void consider(struct search *q, struct balloon *b, uint32_t at, enum how how)
 {
-	int64_t max = balloon_max_avail(q->inst->state, b);
+	int64_t max = balloon_max_avail_of(b, q->n_free);
 	int64_t now = balloon_avail(b) - b->request;
 	if ((how == AS_IT_IS ? now : max - b->request) < q->info->cpu_request)
 		return;
 	/* Even one that asks for nothing needs a CPU to run on. */
-	if (rp_ids_empty(rp_ids_of(&b->cpus)) && max < 1000)
+	if (!b->n_cpus && max < 1000)
 		return;
 	int64_t room = how == INFLATED ? max - b->request : now;
 	if (q->best && room <= q->room) {
@@ -138,6 +139,7 @@ static struct balloon *best_of(struct search *q, enum how how,
 {
 	const struct state *s = q->inst->state;
 	q->best = NULL;
+	q->n_free = rp_ids_count(rp_ids_of(&s->free));
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->list[i]->type == q->type && (!has || has(s->list[i], arg)))
 			consider(q, s->list[i], i, how);
@@ -158,6 +160,7 @@ static struct balloon *same_pod(struct search *q)
 static struct balloon *empty_one(struct search *q)
 {
 	const struct state *s = q->inst->state;
+	q->n_free = rp_ids_count(rp_ids_of(&s->free));
 	for (uint32_t i = 0; i < s->n; i++) {
 		q->best = NULL;
 		if (s->list[i]->type == q->type && !s->list[i]->n_members)

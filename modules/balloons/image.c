@@ -199,6 +199,7 @@ static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_i
 	int32_t result = fits && !b ? -RP_ENOMEM : 0;
 	if (b) {
 		rp_idset_copy(&b->cpus, rp_ids_of(&head.cpus));
+		balloon_count_cpus(b);
 		b->request_before = head.request;
 	}
 	for (uint32_t i = 0; !result && i < head.n_parts; i++) {

@@ -146,6 +146,7 @@ static int32_t make(struct state *s, const struct traces *t, const struct trace 
 	state_save_free(s);
 	state_save(s, b);
 	rp_idset_copy(&b->cpus, rp_ids_of(&cpus));
+	balloon_count_cpus(b);
 	rp_idset_andnot(&s->free, rp_ids_of(&s->free), rp_ids_of(&cpus));
 	b->request_before = x->request;
 	return 0;

@@ -471,6 +471,7 @@ static void undo_one(struct state *s, const struct undo *u)
 	switch (u->what) {
 	case UNDO_SETS:
 		restore_set(s, u->word, u->n_cpus, &u->balloon->cpus);
+		balloon_count_cpus(u->balloon);
 		restore_set(s, u->word + u->n_cpus, u->n_shared, &u->balloon->shared);
 		u->balloon->nodes = u->nodes;
 		break;

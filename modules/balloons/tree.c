@@ -69,6 +69,8 @@ static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, 
 			last++;
 		struct tree_node *n = &t->nodes[index];
 		*n = (struct tree_node){.first = i, .end = last, .parent = parent, .depth = depth};
+		if (t->largest[depth] < last - i)
+			t->largest[depth] = last - i;
 		n->group = depth < n_named ? index : t->nodes[parent].group;
 		n->number = depth ? seat_number(&seats[i], depths[depth].number) : 0;
 		add_nodes(t, seats, i, last, index, depth + 1, depths, n_depths, n_named);
@@ -273,20 +275,6 @@ static uint32_t within(const struct tree_node *n, const uint32_t *sums)
 	return sums[n->end] - sums[n->first];
 }
 
-/* Compares the counts of two nodes of a depth and of their ancestors, from the root down: < 0 when a's come first. */
-static int compare_path(const struct tree *t, const struct tree_node *a, const struct tree_node *b,
-			const uint32_t *sums, bool larger)
-{
-	int result = 0;
-	/* Upwards; what is seen last counts. Above a common ancestor all is equal. */
-	for (; a != b; a = &t->nodes[a->parent], b = &t->nodes[b->parent]) {
-		uint32_t x = within(a, sums), y = within(b, sums);
-		if (x != y)
-			result = (x < y) != larger ? -1 : 1;
-	}
-	return result;
-}
-
 static int compare_order(const struct tree_node *a, const struct tree_node *b)
 {
 	if (a->group != b->group)
@@ -302,37 +290,110 @@ struct wish {
 	uint32_t n;
 };
 
-static bool better(const struct tree *t, const struct tree_node *a, const struct tree_node *b,
-		   const struct wish *w)
+/*
+ * The way down to the node in hand, compared with that to the best node so far: by the current CPUs, and by the free ones, of all nodes on
+ * it. Less than 0: the one in hand comes first. Where the two ways are the same it is 0.
+ */
+struct descent {
+	const struct tree *t;
+	const struct wish *w;
+	const struct tree_node *best; /* NULL: none yet */
+	const struct tree_node *way[TREE_DEPTH_MAX]; /* to it, itself included */
+	int current[TREE_DEPTH_MAX], free[TREE_DEPTH_MAX];
+};
+
+static int compare_counts(const struct tree_node *a, const struct tree_node *b,
+			  const uint32_t *sums, bool larger)
 {
-	if (a->depth != b->depth)
-		return a->depth > b->depth;
-	int c = compare_path(t, a, b, t->n_current, w->grow);
+	uint32_t x = within(a, sums), y = within(b, sums);
+	if (x == y)
+		return 0;
+	return (x < y) != larger ? -1 : 1;
+}
+
+static void take_best(struct descent *d, const struct tree_node *n)
+{
+	d->best = n;
+	for (uint32_t depth = n->depth + 1; depth-- > 0; n = &d->t->nodes[n->parent]) {
+		d->way[depth] = n;
+		d->current[depth] = d->free[depth] = 0;
+	}
+}
+
+static void step_down(struct descent *d, const struct tree_node *n)
+{
+	uint32_t depth = n->depth;
+	const struct tree_node *best = d->way[depth];
+	int current = depth ? d->current[depth - 1] : 0, free = depth ? d->free[depth - 1] : 0;
+	if (!current)
+		current = compare_counts(n, best, d->t->n_current, d->w->grow);
+	if (!free)
+		free = compare_counts(n, best, d->t->n_free, d->w->grow && d->w->balance);
+	d->current[depth] = current;
+	d->free[depth] = free;
+}
+
+static bool is_better(const struct descent *d, const struct tree_node *n)
+{
+	if (n->depth != d->best->depth)
+		return n->depth > d->best->depth;
+	int c = d->current[n->depth];
 	if (!c)
-		c = compare_path(t, a, b, t->n_free, w->grow && w->balance);
+		c = d->free[n->depth];
 	if (!c)
-		c = w->grow ? compare_order(a, b) : compare_order(b, a);
+		c = d->w->grow ? compare_order(n, d->best) : compare_order(d->best, n);
 	return c < 0;
 }
 
-static bool search(const struct tree *t, struct rp_ids current, struct rp_ids free,
-		   const struct wish *w, struct rp_idset *ret)
+/* Can nothing below n be better than the best, which is as deep as it gets? What is worse on the way down stays so. */
+static bool is_hopeless(const struct descent *d, const struct tree_node *n)
+{
+	int c = d->current[n->depth];
+	/* The free ones count when the current ones are the same all the way. */
+	if (!c && !within(n, d->t->n_current) && !within(d->way[n->depth], d->t->n_current))
+		c = d->free[n->depth];
+	return c > 0;
+}
+
+/* The deepest that a node with so many CPUs can be. */
+static uint32_t deepest(const struct tree *t, uint32_t n)
+{
+	uint32_t depth = 0;
+	for (uint32_t d = 1; d < TREE_DEPTH_MAX; d++)
+		if (t->largest[d] >= n)
+			depth = d;
+	return depth;
+}
+
+static const struct tree_node *find_best(const struct tree *t, const struct wish *w)
 {
 	const uint32_t *sums = w->grow ? t->n_free : t->n_current;
-	struct rp_ids from = w->grow ? free : current;
-	const struct tree_node *best = NULL;
-	count(t, current, t->n_current);
-	count(t, free, t->n_free);
+	struct descent d = {.t = t, .w = w};
+	uint32_t depth = deepest(t, w->n);
 	for (uint32_t i = 0; i < t->n_nodes;) {
 		const struct tree_node *n = &t->nodes[i];
 		if (within(n, sums) < w->n) {
 			i = n->skip;
 			continue;
 		}
-		if (!best || better(t, n, best, w))
-			best = n;
 		i++;
+		if (d.best && n->depth <= d.best->depth)
+			step_down(&d, n);
+		if (!d.best || is_better(&d, n))
+			take_best(&d, n);
+		else if (d.best->depth == depth && is_hopeless(&d, n))
+			i = n->skip;
 	}
+	return d.best;
+}
+
+static bool search(const struct tree *t, struct rp_ids current, struct rp_ids free,
+		   const struct wish *w, struct rp_idset *ret)
+{
+	struct rp_ids from = w->grow ? free : current;
+	count(t, current, t->n_current);
+	count(t, free, t->n_free);
+	const struct tree_node *best = find_best(t, w);
 	rp_idset_clear(ret);
 	for (uint32_t i = best ? best->first : 0; best && i < best->end; i++)
 		if (rp_ids_has(from, t->cpus[i]))

@@ -37,6 +37,7 @@ struct tree {
 	uint32_t n_cpus, n_nodes;
 	uint32_t *cpus;
 	struct tree_node *nodes;
+	uint32_t largest[TREE_DEPTH_MAX]; /* by depth: CPUs of the largest node */
 	uint32_t *n_current, *n_free; /* scratch: of the first i CPUs, how many are in the sets */
 };
 

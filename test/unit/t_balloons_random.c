@@ -73,6 +73,7 @@ static void take_cpus(const struct balloon *b, struct rp_idset *left)
 {
 	struct rp_idset parts;
 	rp_idset_clear(&parts);
+	assert_int_equal(b->n_cpus, rp_ids_count(rp_ids_of(&b->cpus)));
 	for (uint32_t i = 0; i < b->n_parts; i++) {
 		take_cpus(b->parts[i], left);
 		rp_idset_or(&parts, rp_ids_of(&parts), rp_ids_of(&b->parts[i]->cpus));
