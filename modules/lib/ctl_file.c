@@ -79,6 +79,7 @@ int32_t ctl_format(char *buf, size_t size, const char *fmt, ...)
 
 struct walk {
 	const struct modhost *h;
+	const char *const *files; /* two: the first that is there */
 	const char *dir;
 	unsigned depth;
 	int32_t (*each)(void *arg, uint32_t tid);
@@ -117,15 +118,14 @@ static int32_t walk_child(void *arg, const char *name, uint32_t kind)
 
 static int32_t walk_dir(const struct walk *w)
 {
-	/* v2, v1; a domain that lost its processes to threaded ones has no list of its own */
-	static const char *const files[] = {"cgroup.threads", "tasks"};
 	char path[CTL_PATH_MAX], *text = NULL;
 	int32_t n = -ENOENT;
 	for (unsigned i = 0; i < 2 && n == -ENOENT; i++) {
-		if (ctl_format(path, sizeof path, "%s/%s", w->dir, files[i]))
+		if (ctl_format(path, sizeof path, "%s/%s", w->dir, w->files[i]))
 			return -RP_E2BIG;
 		n = ctl_read(w->h, path, &text);
 	}
+	/* a domain that lost its processes to threaded ones has no list of its own */
 	if (n < 0 && n != -EOPNOTSUPP)
 		return n;
 	int32_t r = n < 0 ? 0 : each_line(w, text);
@@ -139,6 +139,15 @@ static int32_t walk_dir(const struct walk *w)
 int32_t ctl_each_thread(const struct modhost *h, const char *cgroup,
 			int32_t (*each)(void *arg, uint32_t tid), void *arg)
 {
-	struct walk w = {h, cgroup, 0, each, arg};
+	static const char *const files[] = {"cgroup.threads", "tasks"}; /* v2, v1 */
+	struct walk w = {h, files, cgroup, 0, each, arg};
+	return walk_dir(&w);
+}
+
+int32_t ctl_each_process(const struct modhost *h, const char *cgroup,
+			 int32_t (*each)(void *arg, uint32_t pid), void *arg)
+{
+	static const char *const files[] = {"cgroup.procs", "cgroup.procs"};
+	struct walk w = {h, files, cgroup, 0, each, arg};
 	return walk_dir(&w);
 }

@@ -24,5 +24,8 @@ int32_t ctl_number(const char *text, int base, uint64_t *ret, const char **ret_e
 /* Calls each for the ids of all threads in a container's cgroup and those below it. -errno; a result of each other than 0 ends it. */
 int32_t ctl_each_thread(const struct modhost *h, const char *cgroup,
 			int32_t (*each)(void *arg, uint32_t tid), void *arg);
+/* The same for processes. */
+int32_t ctl_each_process(const struct modhost *h, const char *cgroup,
+			 int32_t (*each)(void *arg, uint32_t pid), void *arg);
 
 #endif

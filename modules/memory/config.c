@@ -3,6 +3,9 @@
 
 #include "modules/memory/memory.h"
 
+#define RATE_DEFAULT (256 << 20)
+#define RATE_MIN (1u << 20)
+
 static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
 {
 	return h->config->get(h->ctx, node, key);
@@ -67,7 +70,13 @@ int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_co
 	c->enable = h->config->value(h->ctx, get(h, cfg, "enable"), RP_T_BOOL, 1);
 	c->qos_default =
 		h->config->value(h->ctx, get(h, cfg, "usePodQoSAsDefaultClass"), RP_T_BOOL, 0);
-	int32_t r = 0;
+	c->migrate = h->config->value(h->ctx, get(h, cfg, "pageMigration.enable"), RP_T_BOOL, 0);
+	c->migrate_rate = (uint64_t)h->config->value(h->ctx, get(h, cfg, "pageMigration.rate"),
+						     RP_T_BYTES, RATE_DEFAULT);
+	int32_t r = c->migrate_rate >= RATE_MIN
+			    ? 0
+			    : modhost_fail_at(h, get(h, cfg, "pageMigration.rate"), -RP_EINVAL,
+					      "expected at least 1Mi (bytes a second)");
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = read_class(h, h->config->item(h->ctx, classes, i), c);
 	for (uint32_t i = 0; !r && i < n_files; i++)

@@ -5,6 +5,8 @@
 
 #include "modules/memory/memory.h"
 
+enum { KIND_VALUES, KIND_MOVE };
+
 struct rp_plan {
 	struct memory_config *config;
 	bool v1;
@@ -15,6 +17,7 @@ struct rp_instance {
 	struct rp_plan *plan; /* in force */
 	struct ctl_queue *queue;
 	struct ctl_table done; /* containers that were given something */
+	struct memory_migrations *migrations;
 	uint64_t n_writes;
 };
 
@@ -156,12 +159,18 @@ static int32_t memory_post_start(struct rp_instance *inst, rp_ctr ctr)
 
 static int32_t memory_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
+	int32_t r = changed & RP_CHANGED_MEMS
+			    ? memory_migrate(inst->migrations, inst->plan->config, ctr)
+			    : 0;
+	if (r)
+		return r;
 	return changed & RP_CHANGED_MEMORY ? apply(inst, ctr, true) : 0;
 }
 
 static int32_t memory_post_stop(struct rp_instance *inst, rp_ctr ctr)
 {
 	ctl_queue_forget(inst->queue, ctr);
+	memory_migrate_forget(inst->migrations, ctr);
 	ctl_table_del(&inst->done, ctr);
 	return 0;
 }
@@ -184,13 +193,21 @@ static void memory_sync(struct rp_instance *inst)
 static void run_item(void *arg, struct ctl_item *item)
 {
 	struct rp_instance *inst = arg;
-	memory_apply(&inst->h, (struct memory_item *)(void *)item);
+	if (item->kind == KIND_MOVE)
+		memory_step_run(&inst->h, (struct memory_step *)(void *)item);
+	else
+		memory_apply(&inst->h, (struct memory_item *)(void *)item);
 }
 
 static void item_done(void *arg, struct ctl_item *item, int ran)
 {
 	struct rp_instance *inst = arg;
 	struct memory_item *m = (struct memory_item *)(void *)item;
+	if (item->kind == KIND_MOVE) {
+		memory_migrate_done(inst->migrations, inst->plan->config,
+				    (struct memory_step *)(void *)item, ran);
+		return;
+	}
 	if (ran)
 		inst->n_writes += m->n_writes;
 	item_free(m);
@@ -203,7 +220,10 @@ static void memory_again(void *arg, rp_ctr ctr)
 
 static void memory_timer(struct rp_instance *inst, uint64_t cookie)
 {
-	ctl_queue_timer(inst->queue, cookie);
+	if (cookie == MEMORY_MOVE_COOKIE)
+		memory_migrate_timer(inst->migrations, inst->plan->config);
+	else
+		ctl_queue_timer(inst->queue, cookie);
 }
 
 static int32_t memory_start(struct rp_instance *inst)
@@ -227,6 +247,7 @@ static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_s
 		    ctl_queue_failing(inst->queue));
 	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
 		    ctl_queue_waiting(inst->queue));
+	memory_migrate_collect(inst->migrations, sink);
 	return 0;
 }
 
@@ -246,6 +267,17 @@ static const struct rp_key keys[] = {
 	 .type = RP_T_STRING,
 	 .flags = RP_KEY_NON_EMPTY,
 	 .doc = "Such as memory.high."},
+	{.path = "pageMigration",
+	 .type = RP_T_MAP,
+	 .doc = "Pages of containers whose memory nodes have changed."},
+	{.path = "pageMigration.enable",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Move them to the new nodes."},
+	{.path = "pageMigration.rate",
+	 .type = RP_T_BYTES,
+	 .fallback = "256Mi",
+	 .doc = "So many bytes a second, of all containers together; at least 1Mi."},
 	{.path = "classes",
 	 .type = RP_T_LIST,
 	 .doc = "Classes, chosen by the annotation class.memory-qos.nri.io."},
@@ -292,6 +324,7 @@ static const struct rp_metrics metrics = {
 static void memory_destroy(struct rp_instance *inst)
 {
 	inst->queue = ctl_queue_free(inst->queue);
+	memory_migrations_free(inst->migrations);
 	ctl_table_fini(&inst->done);
 	plan_free(inst->plan);
 	free(inst);
@@ -308,10 +341,12 @@ static int32_t memory_create(const struct rp_host *host, struct rp_instance **re
 		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot find cgroups");
 	if (!r) {
 		inst->queue = ctl_queue_new(&inst->h, &ops, inst);
-		if (!inst->queue)
+		inst->migrations = memory_migrations_new(&inst->h, inst->queue, KIND_MOVE);
+		if (!inst->queue || !inst->migrations)
 			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 	}
 	if (r) {
+		memory_migrations_free(inst->migrations);
 		free(inst);
 		return r;
 	}
@@ -330,5 +365,5 @@ static const void *memory_service(struct rp_instance *inst, const char *id)
 }
 
 RP_MODULE_DEFINE("memory", "1.0", RP_KIND_CONTROLLER,
-		 .summary = "memory.high and swap of containers", .licence = "Apache-2.0",
+		 .summary = "memory.high, swap and pages of containers", .licence = "Apache-2.0",
 		 .create = memory_create, .destroy = memory_destroy, .service = memory_service);

@@ -5,6 +5,8 @@
  *	config.c	the section
  *	qos.c		what a container's class and annotations come to
  *	apply.c		[worker] values into files of a cgroup
+ *	pages.c		[worker] a part of a container's pages to other nodes
+ *	migrate.c	which containers' pages are on their way, and how fast
  *	memory.c	the module
  *
  * On cgroup v2 values go to the runtime with the container's creation, so that they are there before its first instruction; what
@@ -14,6 +16,8 @@
 #define MEMORY_H
 
 #include <stdbool.h>
+
+#include <nri-rp/controller.h>
 
 #include "modules/lib/ctl_file.h"
 #include "modules/lib/ctl_queue.h"
@@ -36,6 +40,8 @@ struct memory_config {
 	uint32_t n_classes;
 	char files[MEMORY_FILES_MAX][MEMORY_FILE_MAX]; /* that annotations may set */
 	uint32_t n_files;
+	bool migrate;
+	uint64_t migrate_rate; /* bytes a second */
 };
 
 int32_t memory_config_read(const struct modhost *h, rp_cfg cfg, struct memory_config **ret);
@@ -64,5 +70,47 @@ struct memory_item {
 };
 
 void memory_apply(const struct modhost *h, struct memory_item *item);
+
+/* ---- pages ------------------------------------------------------------------------------------------------------------ */
+
+#define MEMORY_MOVE_MAX 8192u /* pages that one step moves at most … */
+#define MEMORY_LOOK_MAX 65536u /* … and looks at */
+
+enum memory_move { MEMORY_MOVE_ON, MEMORY_MOVE_DONE, MEMORY_MOVE_TOO_EARLY };
+
+/* One step: pages of a container that are on other nodes, from a place on. */
+struct memory_step {
+	struct ctl_item
+		item; /* about no container: the result is told by whoever makes steps of it */
+	rp_ctr ctr;
+	char *ref;
+	struct rp_idset nodes; /* where they ought to be */
+	uint32_t pid; /* where to go on: this process … */
+	uint64_t addr; /* … from this address on; both are moved on */
+	uint32_t budget; /* pages, at most MEMORY_MOVE_MAX */
+	enum memory_move outcome;
+	uint64_t n_moved, n_left; /* pages; left: the kernel would not move them */
+	int32_t why; /* -errno of the last that was left, or of a process that could not be touched */
+};
+
+void memory_step_run(const struct modhost *h, struct memory_step *s);
+/* A line of /proc/PID/maps: where its pages are. False: it makes no sense, or has none that can be moved. */
+bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end);
+
+#define MEMORY_MOVE_COOKIE UINT64_C(0x9a9e5)
+
+struct memory_migrations;
+
+struct memory_migrations *memory_migrations_new(const struct modhost *h, struct ctl_queue *queue,
+						uint32_t kind);
+void memory_migrations_free(struct memory_migrations *m);
+/* Its memory nodes have changed. -RP_ENOMEM. */
+int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *c, rp_ctr ctr);
+void memory_migrate_forget(struct memory_migrations *m, rp_ctr ctr);
+void memory_migrate_timer(struct memory_migrations *m, const struct memory_config *c);
+/* A step has ended; frees it. */
+void memory_migrate_done(struct memory_migrations *m, const struct memory_config *c,
+			 struct memory_step *s, bool ran);
+void memory_migrate_collect(const struct memory_migrations *m, const struct rp_metric_sink *sink);
 
 #endif

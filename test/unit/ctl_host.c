@@ -52,6 +52,15 @@ struct ctl_host {
 	uint32_t n_reports;
 	char answers[8][FILE_MAX];
 	char figures[1024], told_figures[1024];
+	struct ctl_page {
+		uint32_t pid;
+		uint64_t addr;
+		int32_t node;
+	} * pages;
+	uint32_t n_pages;
+	uint32_t pages_fail_pid;
+	uint64_t pages_fail_addr;
+	int32_t pages_fail_code;
 	unsigned next_answer;
 };
 
@@ -482,16 +491,33 @@ static int32_t work_rmdir(void *ctx, const char *path)
 	return 0;
 }
 
+static struct ctl_page *find_page(uint32_t pid, uint64_t addr)
+{
+	for (uint32_t i = 0; i < current->n_pages; i++)
+		if (current->pages[i].pid == pid && current->pages[i].addr == addr)
+			return &current->pages[i];
+	return NULL;
+}
+
 static int64_t work_move_pages(void *ctx, int32_t pid, uint64_t n, void **pages,
 			       const int32_t *nodes, int32_t *status)
 {
 	(void)ctx;
-	(void)pid;
-	(void)n;
-	(void)pages;
-	(void)nodes;
-	(void)status;
-	return -RP_ENOTSUP;
+	bool fails = current->pages_fail_pid == (uint32_t)pid;
+	if (fails && !current->pages_fail_addr)
+		return -current->pages_fail_code;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t addr = (uint64_t)(uintptr_t)pages[i];
+		struct ctl_page *p = find_page((uint32_t)pid, addr);
+		if (p && nodes && fails && addr == current->pages_fail_addr) {
+			status[i] = -current->pages_fail_code;
+			continue;
+		}
+		if (p && nodes)
+			p->node = nodes[i];
+		status[i] = p ? p->node : -ENOENT;
+	}
+	return 0;
 }
 
 static int32_t work_read_link(void *ctx, const char *path, char *buf, uint32_t cap)
@@ -564,6 +590,7 @@ struct ctl_host *ctl_host_free(struct ctl_host *t)
 	fake_host_free(t->fake);
 	fake_out_fini(&t->changes);
 	fake_out_fini(&t->metrics);
+	free(t->pages);
 	free(t);
 	return NULL;
 }
@@ -774,4 +801,26 @@ const char *ctl_figures(struct ctl_host *t)
 	memcpy(t->told_figures, t->figures, sizeof t->told_figures);
 	t->figures[0] = '\0';
 	return t->told_figures;
+}
+
+void ctl_pages(struct ctl_host *t, uint32_t pid, uint64_t addr, uint32_t n, int32_t node)
+{
+	t->pages = fake_grow(t->pages, t->n_pages + n, sizeof *t->pages);
+	for (uint32_t i = 0; i < n; i++)
+		t->pages[t->n_pages++] = (struct ctl_page){pid, addr + i * UINT64_C(4096), node};
+}
+
+uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < t->n_pages; i++)
+		n += t->pages[i].pid == pid && t->pages[i].node == node;
+	return n;
+}
+
+void ctl_pages_fail(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t code)
+{
+	t->pages_fail_pid = pid;
+	t->pages_fail_addr = addr;
+	t->pages_fail_code = code;
 }

@@ -77,6 +77,12 @@ void ctl_decide_int(struct ctl_host *t, rp_ctr ctr, uint32_t field, int64_t valu
 uint32_t ctl_work(struct ctl_host *t);
 /* A new instance with the state of the old one, as after a restart. */
 int32_t ctl_restart(struct ctl_host *t, const char *config);
+/* n pages of a process from an address on are on this node. */
+void ctl_pages(struct ctl_host *t, uint32_t pid, uint64_t addr, uint32_t n, int32_t node);
+/* How many of its pages are on the node. */
+uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node);
+/* The page at `addr` of this process cannot be moved, with addr 0 none of it can be touched: -code. pid 0: nothing fails. */
+void ctl_pages_fail(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t code);
 void ctl_measure(struct ctl_host *t);
 /* The figures that were told, "CTR FIGURE VALUE" a line; cleared by the call. */
 const char *ctl_figures(struct ctl_host *t);

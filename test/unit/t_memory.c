@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "modules/lib/ctl_queue.h"
+#include "modules/memory/memory.h"
 #include "test/unit/ctl_host.h"
 
 extern const struct rp_module rp_module_1;
@@ -274,6 +275,229 @@ static void test_tried_again(void **state)
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
+/* ---- pages ------------------------------------------------------------------------------------------------------------- */
+
+#define MIGRATE "{pageMigration: {enable: true, rate: 1Mi}}"
+#define HEAP UINT64_C(0x1000000)
+
+static void maps(struct ctl_host *t, unsigned pid, const char *text)
+{
+	char path[64];
+	(void)snprintf(path, sizeof path, "/proc/%u/maps", pid);
+	ctl_put(t, path, text);
+}
+
+/* A container with a process of `pages` pages on node 0, which has been given node 1. */
+static rp_ctr to_node_1(struct ctl_host *t, unsigned pages)
+{
+	char text[512];
+	rp_ctr c = ctl_ctr(t, &(struct fake_ctr){.name = "c"}, "");
+	put_own(t, c, "cgroup.procs", "70\n");
+	put_own(t, c, "cpuset.mems", "1\n");
+	(void)snprintf(text, sizeof text,
+		       "00400000-00401000 r-xp 00000000 08:01 7  /bin/x\n"
+		       "%08llx-%08llx rw-p 00000000 00:00 0  [heap]\n"
+		       "7f0000000000-7f0000002000 ---p 00000000 00:00 0\n"
+		       "7ffd0000-7ffd1000 r-xp 00000000 00:00 0  [vdso]\n",
+		       (unsigned long long)HEAP, (unsigned long long)(HEAP + pages * 4096ULL));
+	maps(t, 70, text);
+	ctl_pages(t, 70, HEAP, pages, 0);
+	fake_decide(ctl_fake(t), c, "", "", "1");
+	return c;
+}
+
+/* Lets time pass until it is over; returns how much of it, in ms. */
+static uint64_t pass(struct ctl_host *t, rp_ctr c)
+{
+	uint64_t now = 0;
+	for (unsigned i = 0; i < 1000 && *ctl_report(t, c) == '0'; i++) {
+		int64_t delay = fake_timer(ctl_fake(t), MEMORY_MOVE_COOKIE);
+		assert_true(delay > 0);
+		fake_set_now(ctl_fake(t), now += (uint64_t)delay);
+		ctl_timer(t, MEMORY_MOVE_COOKIE);
+		(void)ctl_work(t);
+	}
+	return now;
+}
+
+static void changed(struct ctl_host *t, rp_ctr c)
+{
+	fake_set_now(ctl_fake(t), 0);
+	assert_int_equal(ctl_update(t, c, RP_CHANGED_MEMS), 0);
+}
+
+static void test_pages_move(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	rp_ctr c = to_node_1(t, 1024);
+	changed(t, c);
+	assert_string_equal(ctl_report(t, c), "0 its pages are about to be moved");
+	/* 4 MiB at 1 MiB a second, and three seconds for the runtime before */
+	uint64_t took = pass(t, c);
+	assert_string_equal(ctl_report(t, c), "1 pages to memory nodes 1: 4 MiB moved");
+	assert_int_equal(ctl_pages_on(t, 70, 1), 1024);
+	assert_true(took >= 3000 + 3 * 1000 && took < 3000 + 4 * 1000 + 1000);
+	has(ctl_metrics(t), "moved_bytes_total{} 4.19");
+	has(ctl_metrics(t), "migrations{} 0\n");
+	/* where they are already there is nothing to do */
+	changed(t, c);
+	(void)pass(t, c);
+	assert_string_equal(ctl_report(t, c), "1 pages to memory nodes 1: 0 MiB moved");
+}
+
+static void test_pages_progress(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	rp_ctr c = to_node_1(t, 2048);
+	changed(t, c);
+	fake_set_now(ctl_fake(t), 1); /* too early */
+	ctl_timer(t, MEMORY_MOVE_COOKIE);
+	assert_int_equal(ctl_work(t), 0);
+	for (uint64_t i = 0; i < 5; i++) {
+		fake_set_now(ctl_fake(t), 10000 * (i + 1));
+		ctl_timer(t, MEMORY_MOVE_COOKIE);
+		ctl_timer(t, MEMORY_MOVE_COOKIE); /* one step at a time */
+		assert_int_equal(ctl_work(t), 1);
+		assert_int_equal(ctl_pages_on(t, 70, 1),
+				 64 * (i + 1)); /* a quarter of a second's */
+	}
+	assert_string_equal(ctl_report(t, c), "0 pages to memory nodes 1: 1 MiB moved so far");
+	has(ctl_metrics(t), "migrations{} 1\n");
+	/* other nodes meanwhile: from the beginning, the other way */
+	fake_decide(ctl_fake(t), c, "", "", "0");
+	put_own(t, c, "cpuset.mems", "0\n");
+	changed(t, c);
+	(void)pass(t, c);
+	assert_int_equal(ctl_pages_on(t, 70, 0), 2048);
+	/* it ends on the way */
+	fake_decide(ctl_fake(t), c, "", "", "1");
+	put_own(t, c, "cpuset.mems", "1\n");
+	changed(t, c);
+	fake_set_now(ctl_fake(t), 90000);
+	ctl_timer(t, MEMORY_MOVE_COOKIE);
+	assert_int_equal(ctl_stop(t, c), 0);
+	(void)ctl_work(t);
+	has(ctl_metrics(t), "migrations{} 0\n");
+	ctl_timer(t, MEMORY_MOVE_COOKIE);
+	assert_int_equal(ctl_work(t), 0);
+}
+
+/* What the kernel says of them is said, and the rest goes on. */
+static void test_pages_stay(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	rp_ctr c = to_node_1(t, 512);
+	ctl_pages_fail(t, 70, HEAP + 4096, EBUSY);
+	changed(t, c);
+	(void)pass(t, c);
+	assert_string_equal(ctl_report(t, c), "2 pages to memory nodes 1: 1 MiB moved, 1 pages "
+					      "could not be: Device or resource busy");
+	assert_int_equal(ctl_pages_on(t, 70, 0), 1);
+	has(ctl_metrics(t), "left_bytes_total{} 4096\n");
+	/* a process that may not be touched, one that has gone, one that is willing */
+	put_own(t, c, "cgroup.procs", "72\n71\n70\n");
+	maps(t, 71, "01000000-01100000 rw-p 00000000 00:00 0\n");
+	maps(t, 72, "01000000-01100000 rw-p 00000000 00:00 0\n");
+	ctl_pages(t, 72, HEAP, 256, 0);
+	ctl_pages_fail(t, 71, 0, EPERM);
+	changed(t, c);
+	(void)pass(t, c);
+	has(ctl_report(t, c), "2 pages to memory nodes 1: 1 MiB moved, 0 pages could not be: "
+			      "Operation not permitted");
+	assert_int_equal(ctl_pages_on(t, 72, 1), 256);
+	ctl_pages_fail(t, 71, 0, ESRCH);
+	changed(t, c);
+	(void)pass(t, c);
+	has(ctl_report(t, c), "1 pages to memory nodes 1: 0 MiB moved");
+	/* not on this machine at all */
+	ctl_pages_fail(t, 70, 0, ENOTSUP);
+	changed(t, c);
+	(void)pass(t, c);
+	has(ctl_report(t, c), "3 pages to memory nodes 1: 0 MiB moved, 0 pages could not be: "
+			      "Operation not supported");
+}
+
+/* The kernel takes pages only to nodes that the runtime has set. */
+static void test_pages_too_early(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	rp_ctr c = to_node_1(t, 16);
+	put_own(t, c, "cpuset.mems", "0\n");
+	changed(t, c);
+	assert_true(pass(t, c) >= 20 * 3000);
+	assert_string_equal(ctl_report(t, c),
+			    "3 pages to memory nodes 1: the runtime has not given it these nodes");
+	assert_int_equal(ctl_pages_on(t, 70, 1), 0);
+	/* two containers: who has to wait is no obstacle for the other */
+	rp_ctr d = ctl_ctr(t, &(struct fake_ctr){.name = "d"}, "");
+	put_own(t, d, "cgroup.procs", "90\n");
+	put_own(t, d, "cpuset.mems", "1\n");
+	maps(t, 90, "01000000-01001000 rw-p 00000000 00:00 0\n");
+	ctl_pages(t, 90, HEAP, 1, 0);
+	fake_decide(ctl_fake(t), d, "", "", "1");
+	changed(t, c);
+	changed(t, d);
+	(void)pass(t, d);
+	has(ctl_report(t, d), "1 pages to memory nodes 1");
+	assert_int_equal(*ctl_report(t, c), '0');
+}
+
+static void test_pages_switched_off(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, "{}"), 0);
+	rp_ctr c = to_node_1(t, 16);
+	changed(t, c);
+	assert_int_equal(fake_timer(ctl_fake(t), MEMORY_MOVE_COOKIE), -1);
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	changed(t, c);
+	assert_int_equal(ctl_configure(t, "{}"), 0); /* with one on its way */
+	fake_set_now(ctl_fake(t), 10000);
+	ctl_timer(t, MEMORY_MOVE_COOKIE);
+	assert_int_equal(ctl_work(t), 0);
+	has(ctl_metrics(t), "migrations{} 0\n");
+	assert_int_equal(ctl_configure(t, "{pageMigration: {enable: true, rate: 1000}}"),
+			 -RP_EINVAL);
+	has(fake_error(ctl_fake(t)), "at least 1Mi");
+}
+
+static void test_map_lines(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"\n",
+		"1000",
+		"1000-",
+		"1000-2000",
+		"1000-2000 ",
+		"1000-2000 rw",
+		"1000 2000 rw-p ",
+		"2000-1000 rw-p ",
+		"1000-1000 rw-p ",
+		"1001-2000 rw-p ",
+		"1000-2001 rw-p ",
+		"0x1000-2000 rw-p ",
+		"1000-2000 ---p 0 0 0",
+		"x-y rw-p ",
+		"1000-fffffffffffffffffffff000 rw-p ",
+		"7ffc1000-7ffc3000 r--p 00000000 00:00 0 [vvar]\n",
+	};
+	uint64_t start = 7, end = 7;
+	(void)state;
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(memory_map_line(bad[i], &start, &end));
+	assert_int_equal(start + end, 14);
+	assert_true(memory_map_line("7f10-x", &start, &end) == false);
+	assert_true(memory_map_line("1000-3000 rw-p 00000000 00:00 0 [heap]\nnext", &start, &end));
+	assert_int_equal(start, 0x1000);
+	assert_int_equal(end, 0x3000);
+	assert_true(memory_map_line("ffffffffff600000-ffffffffff601000 rw-s 0 0 0", &start, &end));
+}
+
 static void test_failures(void **state)
 {
 	struct ctl_host *t = *state;
@@ -317,6 +541,12 @@ int main(void)
 		TEST(test_v1),
 		TEST(test_failures),
 		TEST(test_tried_again),
+		TEST(test_pages_move),
+		TEST(test_pages_progress),
+		TEST(test_pages_stay),
+		TEST(test_pages_too_early),
+		TEST(test_pages_switched_off),
+		TEST(test_map_lines),
 		TEST(test_old_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

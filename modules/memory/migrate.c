@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which containers' pages are on their way. One container at a time, a step at a time: after each the timer waits for as long as the
+ * rate says that the moved bytes take, and status tells how far it has come.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "modules/memory/memory.h"
+
+#define FIRST_MS 3000u /* until the runtime has been told of the nodes and has written them */
+#define STEP_MS 10u /* between two steps at least */
+#define EARLY_TRIES_MAX 20u
+
+struct migration {
+	rp_ctr ctr;
+	struct rp_idset nodes;
+	uint32_t pid;
+	uint64_t addr;
+	uint64_t n_moved, n_left;
+	int32_t why;
+	uint32_t n_early;
+	uint64_t due_ms;
+	struct migration *next;
+};
+
+struct memory_migrations {
+	const struct modhost *h;
+	struct ctl_queue *queue;
+	uint32_t kind;
+	struct migration *list; /* the first one is at work */
+	bool under_way;
+	uint64_t n_moved, n_left, n_done;
+};
+
+struct memory_migrations *memory_migrations_new(const struct modhost *h, struct ctl_queue *queue,
+						uint32_t kind)
+{
+	struct memory_migrations *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
+	m->h = h;
+	m->queue = queue;
+	m->kind = kind;
+	return m;
+}
+
+void memory_migrations_free(struct memory_migrations *m)
+{
+	while (m && m->list) {
+		struct migration *next = m->list->next;
+		free(m->list);
+		m->list = next;
+	}
+	free(m);
+}
+
+static uint64_t now_ms(const struct memory_migrations *m)
+{
+	return m->h->timer ? m->h->timer->now_ms(m->h->ctx) : 0;
+}
+
+static void arm(const struct memory_migrations *m)
+{
+	uint64_t now = now_ms(m);
+	if (!m->h->timer || !m->list || m->under_way)
+		return;
+	uint64_t delay = m->list->due_ms > now ? m->list->due_ms - now : 1;
+	(void)m->h->timer->arm(m->h->ctx, MEMORY_MOVE_COOKIE, delay);
+}
+
+static void drop(struct memory_migrations *m, rp_ctr ctr)
+{
+	for (struct migration **at = &m->list; *at; at = &(*at)->next) {
+		struct migration *gone = *at;
+		if (gone->ctr != ctr)
+			continue;
+		*at = gone->next;
+		free(gone);
+		return;
+	}
+}
+
+void memory_migrate_forget(struct memory_migrations *m, rp_ctr ctr)
+{
+	drop(m, ctr);
+	arm(m);
+}
+
+int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *c, rp_ctr ctr)
+{
+	const struct modhost *h = m->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	if (!c->enable || !c->migrate || h->cache->get_ctr(h->ctx, ctr, &info))
+		return 0;
+	drop(m, ctr); /* to other nodes now: from the beginning */
+	if (rp_ids_empty(info.mems) || info.state != RP_STATE_RUNNING)
+		return 0;
+	struct migration *new = calloc(1, sizeof *new), **end = &m->list;
+	if (!new)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	new->ctr = ctr;
+	rp_idset_copy(&new->nodes, info.mems);
+	new->due_ms = now_ms(m) + FIRST_MS;
+	while (*end)
+		end = &(*end)->next;
+	*end = new;
+	h->work->report(h->ctx, ctr, RP_APPLY_PENDING, "its pages are about to be moved");
+	arm(m);
+	return 0;
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+
+static void step_free(struct memory_step *s)
+{
+	free(s->ref);
+	free(s);
+}
+
+static struct memory_step *step_of(const struct memory_migrations *m, const struct migration *at)
+{
+	char ref[RP_CGROUP_REF_MAX];
+	struct memory_step *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	if (m->h->work->cgroup_ref(m->h->ctx, at->ctr, ref, sizeof ref) == 0)
+		s->ref = strdup(ref);
+	if (!s->ref) {
+		step_free(s);
+		return NULL;
+	}
+	s->item.kind = m->kind;
+	s->ctr = at->ctr;
+	rp_idset_copy(&s->nodes, rp_ids_of(&at->nodes));
+	s->pid = at->pid;
+	s->addr = at->addr;
+	s->budget = MEMORY_MOVE_MAX;
+	return s;
+}
+
+void memory_migrate_timer(struct memory_migrations *m, const struct memory_config *c)
+{
+	struct migration *at = m->list;
+	if (!at || m->under_way)
+		return;
+	if (at->due_ms > now_ms(m)) {
+		arm(m);
+		return;
+	}
+	struct memory_step *s = c->enable && c->migrate ? step_of(m, at) : NULL;
+	if (!s) {
+		memory_migrate_forget(m, at->ctr);
+		return;
+	}
+	/* no more in one step than a quarter of a second may move */
+	uint64_t budget = c->migrate_rate / MEMORY_PAGE / 4;
+	if (budget < s->budget)
+		s->budget = (uint32_t)budget;
+	m->under_way = true;
+	ctl_queue_add(m->queue, &s->item);
+}
+
+/* ---- what came of it ---------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 4, 5))) static void say(const struct memory_migrations *m,
+						      const struct migration *at, uint32_t result,
+						      const char *fmt, ...)
+{
+	char nodes[64], text[CTL_TEXT_MAX], all[CTL_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	(void)ctl_format(all, sizeof all, "pages to memory nodes %s: %s",
+			 modhost_set_text(rp_ids_of(&at->nodes), nodes, sizeof nodes), text);
+	m->h->work->report(m->h->ctx, at->ctr, result, all);
+}
+
+static unsigned mib(uint64_t pages)
+{
+	return (unsigned)(pages * MEMORY_PAGE >> 20);
+}
+
+static void finish(struct memory_migrations *m, const struct migration *at)
+{
+	if (!at->n_left && !at->why)
+		say(m, at, RP_APPLY_DONE, "%u MiB moved", mib(at->n_moved));
+	else
+		say(m, at, at->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
+		    "%u MiB moved, %llu pages could not be: %s", mib(at->n_moved),
+		    (unsigned long long)at->n_left, ctl_why(at->why));
+	m->n_done++;
+	drop(m, at->ctr);
+}
+
+/* Whoever has another turn goes to the end. */
+static void rotate(struct memory_migrations *m)
+{
+	struct migration *first = m->list, **end = &m->list;
+	if (!first->next)
+		return;
+	m->list = first->next;
+	first->next = NULL;
+	while (*end)
+		end = &(*end)->next;
+	*end = first;
+}
+
+static void take(struct memory_migrations *m, const struct memory_config *c, struct migration *at,
+		 const struct memory_step *s)
+{
+	at->pid = s->pid;
+	at->addr = s->addr;
+	at->n_moved += s->n_moved;
+	at->n_left += s->n_left;
+	at->why = s->why ? s->why : at->why;
+	m->n_moved += s->n_moved;
+	m->n_left += s->n_left;
+	at->due_ms = now_ms(m) + s->n_moved * MEMORY_PAGE * 1000 / c->migrate_rate + STEP_MS;
+	if (s->outcome == MEMORY_MOVE_DONE) {
+		finish(m, at);
+	} else if (s->outcome == MEMORY_MOVE_ON) {
+		say(m, at, RP_APPLY_PENDING, "%u MiB moved so far", mib(at->n_moved));
+	} else if (++at->n_early < EARLY_TRIES_MAX) {
+		at->due_ms = now_ms(m) + FIRST_MS;
+		rotate(m);
+	} else {
+		say(m, at, RP_APPLY_FAILED, "the runtime has not given it these nodes");
+		drop(m, at->ctr);
+	}
+}
+
+void memory_migrate_done(struct memory_migrations *m, const struct memory_config *c,
+			 struct memory_step *s, bool ran)
+{
+	struct migration *at = m->list;
+	m->under_way = false;
+	while (at && at->ctr != s->ctr)
+		at = at->next;
+	/* it may have been given other nodes meanwhile */
+	if (ran && at && rp_ids_equal(rp_ids_of(&at->nodes), rp_ids_of(&s->nodes)))
+		take(m, c, at, s);
+	step_free(s);
+	arm(m);
+}
+
+void memory_migrate_collect(const struct memory_migrations *m, const struct rp_metric_sink *sink)
+{
+	uint32_t n = 0;
+	for (const struct migration *at = m->list; at; at = at->next)
+		n++;
+	sink->gauge(sink->ctx, "migrations", "Containers whose pages are on their way.", "", n);
+	sink->counter(sink->ctx, "migrations_done_total", "Containers whose pages have been moved.",
+		      "", (double)m->n_done);
+	sink->counter(sink->ctx, "moved_bytes_total", "Pages moved to other nodes.", "",
+		      (double)(m->n_moved * MEMORY_PAGE));
+	sink->counter(sink->ctx, "left_bytes_total", "Pages that could not be moved.", "",
+		      (double)(m->n_left * MEMORY_PAGE));
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part of a container's pages to other nodes. The kernel tells for each page where it is, and moves those that are not where they ought
+ * to be; what is shared with others it leaves. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "modules/memory/memory.h"
+
+#define CHUNK 1024u /* pages of one call */
+#define PROCESSES_MAX 65536u
+
+/* ---- processes ---------------------------------------------------------------------------------------------------------- */
+
+struct pids {
+	uint32_t *list;
+	uint32_t n, cap;
+};
+
+static int32_t add_pid(void *arg, uint32_t pid)
+{
+	struct pids *p = arg;
+	if (p->n == PROCESSES_MAX)
+		return -RP_E2BIG;
+	if (p->n == p->cap) {
+		uint32_t cap = p->cap ? p->cap * 2 : 64;
+		uint32_t *grown = reallocarray(p->list, cap, sizeof *grown);
+		if (!grown)
+			return -RP_ENOMEM;
+		p->list = grown;
+		p->cap = cap;
+	}
+	p->list[p->n++] = pid;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* ---- mappings ----------------------------------------------------------------------------------------------------------- */
+
+bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end)
+{
+	static const char *const kernels[] = {"[vvar]", "[vdso]", "[vsyscall]"};
+	uint64_t start, end;
+	const char *p;
+	if (line[0] == '0' && (line[1] == 'x' || line[1] == 'X'))
+		return false;
+	if (ctl_number(line, 16, &start, &p) || *p++ != '-' || ctl_number(p, 16, &end, &p) ||
+	    *p++ != ' ' || end <= start || start % MEMORY_PAGE || end % MEMORY_PAGE)
+		return false;
+	/* "---p" has no pages; those of the kernel are none of the process's */
+	if (strncmp(p, "---", 3) == 0 || strlen(p) < 4)
+		return false;
+	size_t len = strcspn(p, "\n");
+	for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+		size_t n = strlen(kernels[i]);
+		if (len >= n && strncmp(p + len - n, kernels[i], n) == 0)
+			return false;
+	}
+	*ret_start = start;
+	*ret_end = end;
+	return true;
+}
+
+/* ---- pages -------------------------------------------------------------------------------------------------------------- */
+
+struct mover {
+	const struct modhost *h;
+	struct memory_step *s;
+	uint32_t pid;
+	uint32_t n_looked, next_node;
+	void *pages[CHUNK], *away[CHUNK];
+	int32_t status[CHUNK], nodes[CHUNK];
+};
+
+/* The target nodes in turn. */
+static int32_t next_node(struct mover *m)
+{
+	struct rp_ids nodes = rp_ids_of(&m->s->nodes);
+	uint32_t node = rp_ids_next(nodes, m->next_node);
+	if (node == RP_IDSET_NONE)
+		node = rp_ids_first(nodes);
+	m->next_node = node;
+	return (int32_t)node;
+}
+
+static void count_result(struct mover *m, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t r = m->status[i];
+		if (r >= 0 && rp_ids_has(rp_ids_of(&m->s->nodes), (uint32_t)r)) {
+			m->s->n_moved++;
+		} else if (r != -ENOENT) {
+			m->s->n_left++;
+			m->s->why = r < 0 ? r : -EBUSY;
+		}
+	}
+}
+
+/* Moves those of a chunk that are elsewhere, as far as the budget goes. Returns how many of the chunk were dealt with, or -errno. */
+static int64_t move_chunk(struct mover *m, uint32_t n)
+{
+	const struct rp_host_work *work = m->h->work;
+	uint32_t n_away = 0, dealt = 0;
+	int64_t r = work->move_pages(m->h->ctx, (int32_t)m->pid, n, m->pages, NULL, m->status);
+	if (r < 0)
+		return r;
+	for (; dealt < n && m->s->n_moved + n_away < m->s->budget; dealt++) {
+		int32_t node = m->status[dealt];
+		if (node < 0 || rp_ids_has(rp_ids_of(&m->s->nodes), (uint32_t)node))
+			continue;
+		m->away[n_away] = m->pages[dealt];
+		m->nodes[n_away++] = next_node(m);
+	}
+	if (!n_away)
+		return dealt;
+	r = work->move_pages(m->h->ctx, (int32_t)m->pid, n_away, m->away, m->nodes, m->status);
+	if (r < 0)
+		return r;
+	count_result(m, n_away);
+	return dealt;
+}
+
+static bool is_over(const struct mover *m)
+{
+	return m->s->n_moved >= m->s->budget || m->n_looked >= MEMORY_LOOK_MAX;
+}
+
+/* 0: all of it; 1: the step is over; -errno. s->addr says how far it came. */
+static int32_t move_mapping(struct mover *m, uint64_t start, uint64_t end)
+{
+	uint64_t at = m->s->addr > start ? m->s->addr : start;
+	while (at < end) {
+		uint32_t n = 0;
+		if (is_over(m))
+			return 1;
+		for (uint64_t p = at; p < end && n < CHUNK; p += MEMORY_PAGE)
+			m->pages[n++] = (void *)(uintptr_t)p;
+		int64_t dealt = move_chunk(m, n);
+		if (dealt < 0)
+			return (int32_t)dealt;
+		m->n_looked += n;
+		at += (uint64_t)dealt * MEMORY_PAGE;
+		m->s->addr = at;
+	}
+	return 0;
+}
+
+static int32_t move_process(struct mover *m)
+{
+	char path[64], *text;
+	(void)ctl_format(path, sizeof path, "/proc/%u/maps", m->pid);
+	int32_t r = ctl_read(m->h, path, &text);
+	if (r < 0)
+		return r;
+	r = 0;
+	for (const char *line = text; r == 0 && line && *line;) {
+		uint64_t start, end;
+		if (memory_map_line(line, &start, &end) && end > m->s->addr)
+			r = move_mapping(m, start, end);
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	free(text);
+	return r;
+}
+
+/* ---- a step ------------------------------------------------------------------------------------------------------------- */
+
+/* The kernel moves nothing to nodes that the container may not use: the runtime comes first. */
+static bool may_use(const struct modhost *h, const struct memory_step *s)
+{
+	char dir[CTL_PATH_MAX], path[CTL_PATH_MAX], text[4096];
+	struct rp_idset allowed;
+	if (h->work->cgroup_find(h->ctx, s->ref, "cpuset", dir, sizeof dir) ||
+	    ctl_format(path, sizeof path, "%s/cpuset.mems", dir) ||
+	    h->work->read_file(h->ctx, path, text, sizeof text) < 0 ||
+	    rp_idset_parse(&allowed, text, RP_NODES_MAX))
+		return false;
+	return rp_ids_equal(rp_ids_of(&allowed), rp_ids_of(&s->nodes));
+}
+
+static int32_t list_processes(const struct modhost *h, const struct memory_step *s,
+			      struct pids *pids)
+{
+	char dir[CTL_PATH_MAX];
+	int32_t r = h->work->cgroup_find(h->ctx, s->ref, "cpuset", dir, sizeof dir);
+	if (!r)
+		r = ctl_each_process(h, dir, add_pid, pids);
+	if (!r && pids->n)
+		qsort(pids->list, pids->n, sizeof *pids->list, compare);
+	return r;
+}
+
+static void move_all(struct mover *m, const struct pids *pids)
+{
+	struct memory_step *s = m->s;
+	for (uint32_t i = 0; i < pids->n; i++) {
+		if (pids->list[i] < s->pid)
+			continue;
+		if (pids->list[i] > s->pid)
+			s->addr = 0;
+		m->pid = s->pid = pids->list[i];
+		int32_t r = move_process(m);
+		if (r > 0) {
+			s->outcome = MEMORY_MOVE_ON;
+			return;
+		}
+		if (r < 0 && r != -ESRCH && r != -ENOENT)
+			s->why = r; /* the others may be more willing */
+	}
+	s->outcome = MEMORY_MOVE_DONE;
+}
+
+void memory_step_run(const struct modhost *h, struct memory_step *s)
+{
+	struct pids pids = {0};
+	s->outcome = MEMORY_MOVE_TOO_EARLY;
+	if (!may_use(h, s))
+		return;
+	s->outcome = MEMORY_MOVE_DONE;
+	struct mover *m = calloc(1, sizeof *m);
+	s->why = m ? list_processes(h, s, &pids) : -RP_ENOMEM;
+	if (!s->why) {
+		m->h = h;
+		m->s = s;
+		m->next_node = RP_IDSET_NONE - 1; /* the first one comes next */
+		move_all(m, &pids);
+	}
+	free(pids.list);
+	free(m);
+}
