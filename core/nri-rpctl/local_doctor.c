@@ -91,6 +91,21 @@ static const char *const runc_paths[] = {
 	"/usr/local/bin/runc", "/usr/libexec/crio/runc", "/usr/lib/cri-o-runc/sbin/runc",
 };
 
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* One of those before it under another name. */
+static bool seen_before(size_t p)
+{
+	for (size_t i = 0; i < p; i++)
+		if (same_file(runc_paths[i], runc_paths[p]))
+			return true;
+	return false;
+}
+
 /* `findings` is the daemon's word: which driver there is. */
 void local_runc_findings(json_t *list, const json_t *findings)
 {
@@ -101,7 +116,7 @@ void local_runc_findings(json_t *list, const json_t *findings)
 		str_eq(js(f, "check"), "cgroup") && strstr(js(f, "text"), "driver systemd");
 	for (size_t p = 0; systemd && p < sizeof runc_paths / sizeof *runc_paths; p++) {
 		struct runc_version v;
-		if (runc_version_of(runc_paths[p], &v) || !runc_swaps_bytes(&v))
+		if (seen_before(p) || runc_version_of(runc_paths[p], &v) || !runc_swaps_bytes(&v))
 			continue;
 		bool many = sysconf(_SC_NPROCESSORS_CONF) > 8;
 		finding(list, "runc", many ? "warning" : "note",
