@@ -138,7 +138,7 @@ static const struct rp_key keys[] = {
 	BOOL(T "preferSpreadOnPhysicalCores", NULL, "As above, for this type."),
 	BOOL(T "hideHyperthreads", "false", "Containers see one thread of each core."),
 	TEXTS(T "preferCloseToDevices", "Devices that balloons should be near to.",
-	      "A path in sysfs, most important first."),
+	      "A path in sysfs, or a device file; most important first."),
 	BOOL(T "preferIsolCpus", "false", "Prefer CPUs that the kernel isolates."),
 	CHOICE(T "preferCoreType", "|efficient|performance", NULL, "Kind of cores to prefer."),
 	TEXTS(T "loads", "Load classes of its containers.", "Name of a load class."),

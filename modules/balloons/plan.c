@@ -185,6 +185,7 @@ static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
 /* ---- devices ------------------------------------------------------------------------------------------------------- */
 
 #define POD_RESOURCE "podresourceapi:"
+#define DEVICE_PATH_MAX 4096u
 
 static uint32_t count_devices(const struct rp_plan *p)
 {
@@ -214,6 +215,17 @@ static uint32_t device_of_load(struct rp_plan *p, uint32_t load)
 	return p->n_devices++;
 }
 
+/* What is not in sysfs stands for a device there: a device file, or what a file system is on. */
+static int32_t cpus_near(const struct modhost *h, const char *path, struct rp_idset *ret)
+{
+	char device[DEVICE_PATH_MAX];
+	struct rp_idset nodes;
+	if (strncmp(path, "/sys/", 5) != 0 && RP_HAS(h->topology, device_path) &&
+	    h->topology->device_path(h->ctx, path, device, sizeof device) >= 0)
+		path = device;
+	return h->topology->device(h->ctx, path, ret, &nodes);
+}
+
 static uint32_t device_of_path(const struct modhost *h, struct rp_plan *p, const char *path)
 {
 	for (uint32_t i = 0; i < p->n_devices; i++)
@@ -221,8 +233,7 @@ static uint32_t device_of_path(const struct modhost *h, struct rp_plan *p, const
 			return i;
 	struct device *d = &p->devices[p->n_devices];
 	*d = (struct device){.kind = DEVICE_PATH, .path = path};
-	struct rp_idset nodes;
-	if (h->topology->device(h->ctx, path, &d->cpus, &nodes)) {
+	if (cpus_near(h, path, &d->cpus)) {
 		rp_idset_clear(&d->cpus);
 		modhost_log(h, RP_LOG_ERROR, 0, "%s: the CPUs near this device are not known",
 			    path);

@@ -155,6 +155,30 @@ static void test_devices(void **state)
 	fake_host_free(f);
 }
 
+/* Device files, and folders on a device. */
+static void test_device_files(void **state)
+{
+	(void)state;
+	struct fake_host *f = fake_host_new(&n4c16);
+	fake_device(f, "/dev/nvme0n1", "/sys/devices/nvme0", "8-11", "2");
+	fake_device(f, "/sys/devices/nvme0", "/sys/devices/nvme0", "8-11", "2");
+	fake_device(f, "/mnt/fast", "/sys/devices/nvme1", "12-15", "3");
+	fake_device(f, "/sys/devices/nvme1", "/sys/devices/nvme1", "12-15", "3");
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	assert_int_equal(fake_configure(f, "{balloonTypes: [{name: d, preferCloseToDevices: "
+					   "[/dev/nvme0n1]}, {name: m, preferCloseToDevices: "
+					   "[/mnt/fast]}, {name: gone, preferCloseToDevices: "
+					   "[/dev/gone]}, {name: o}]}"),
+			 0);
+	assert_non_null(strstr(fake_log(f), "/dev/gone: the CPUs near this device"));
+	assert_null(strstr(fake_log(f), "/dev/nvme0n1"));
+	expect(f, create(f, "d", "d", 1000), "8");
+	expect(f, create(f, "m", "m", 1000), "12");
+	/* Others keep off. */
+	expect(f, create(f, "o", "o", 8000), "0-7");
+	fake_host_free(f);
+}
+
 #define NODES_CONFIG                                                                               \
 	"{" RESERVED "balloonTypes: ["                                                             \
 	"{name: node0, preferCloseToDevices: [/n0]}, {name: node1, preferCloseToDevices: [/n1]}, " \
@@ -518,23 +542,15 @@ static void test_core_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_a_row),
-		cmocka_unit_test(test_grow_and_shrink),
-		cmocka_unit_test(test_reserved_set),
-		cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_composite),
-		cmocka_unit_test(test_types),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_limit_on_a_full_machine),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_pods),
-		cmocka_unit_test(test_pinning),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_resize),
-		cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_isolated),
-		cmocka_unit_test(test_core_kinds),
+		cmocka_unit_test(test_in_a_row),     cmocka_unit_test(test_grow_and_shrink),
+		cmocka_unit_test(test_reserved_set), cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_devices),	     cmocka_unit_test(test_device_files),
+		cmocka_unit_test(test_composite),    cmocka_unit_test(test_types),
+		cmocka_unit_test(test_limits),	     cmocka_unit_test(test_limit_on_a_full_machine),
+		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_pods),
+		cmocka_unit_test(test_pinning),	     cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_resize),	     cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_isolated),     cmocka_unit_test(test_core_kinds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
