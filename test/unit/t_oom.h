@@ -38,15 +38,18 @@ static struct {
 	} while (0)
 
 #ifndef SANITIZED
+/* Libraries take these, too. */
+#define OOM_FOR_ALL __attribute__((visibility("default")))
+
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *p, size_t size);
 extern void __libc_free(void *p);
-void *malloc(size_t size);
-void *calloc(size_t n, size_t size);
-void *realloc(void *p, size_t size);
-void *reallocarray(void *p, size_t n, size_t size);
-void free(void *p);
+OOM_FOR_ALL void *malloc(size_t size);
+OOM_FOR_ALL void *calloc(size_t n, size_t size);
+OOM_FOR_ALL void *realloc(void *p, size_t size);
+OOM_FOR_ALL void *reallocarray(void *p, size_t n, size_t size);
+OOM_FOR_ALL void free(void *p);
 
 static bool oom_fails(void)
 {
