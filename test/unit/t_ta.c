@@ -608,6 +608,7 @@ static void test_interrupts(void **state)
 			 0);
 	(void)fake_run_work(f);
 	(void)guaranteed(f, "owner", 1000, ask);
+	(void)fake_run_work(f);
 	fake_host_free(f);
 	/* where all are controllable nothing is read before somebody asks, and then off the main thread */
 	f = fake_host_new(&small);
