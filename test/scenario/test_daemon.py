@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rpd itself: what it does on signals, and how it ends when it cannot begin."""
+import os
+import socket
+import subprocess
+
+from simnode import BUILD, ctr
+
+DAEMON = BUILD / 'bin' / 'nri-rpd'
+EXIT_USAGE, EXIT_CONFIG = 2, 78
+
+
+def test_full_debugging_by_signal(node):
+    node.signal('USR1')
+    node.log('full debugging is on')
+    node.create('p', ctr('c', '1', '64Mi'))
+    node.log('debug: nri: CreateContainer')
+    node.signal('USR1')
+    node.log('full debugging is off')
+    node.delete('p')
+    assert 'debug: nri: RemovePodSandbox' not in node.read_log()
+
+
+def test_state_by_signal(node):
+    node.create('web', ctr('app', '2', '64Mi'), ctr('side'))
+    node.signal('USR2')
+    node.log('state: policy static, 1 pods, 2 containers, 0 updates waiting$')
+    node.log('state: default/web/app [0-9a-f]+: CPUs 0-15, memory nodes -')
+
+
+def run(tmp_path, conf, *options, env=(), **how):
+    """A daemon without a node around it, which is expected to end by itself."""
+    path = tmp_path / 'rp.conf'
+    if conf is not None:
+        path.write_text(conf)
+    command = [DAEMON, '--config', path, '--state-dir', tmp_path / 'state', '--control-socket', tmp_path / 'run' / 'control.sock',
+               '--module-dir', BUILD / 'modules', *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ, **dict(env)), **how)
+
+
+def test_wrong_option(tmp_path):
+    done = run(tmp_path, 'policy: none\n', '--no-such-option')
+    assert done.returncode == EXIT_USAGE
+    assert '--no-such-option' in done.stderr
+
+
+def test_no_configuration(tmp_path):
+    done = run(tmp_path, None)
+    assert done.returncode == EXIT_CONFIG
+    assert str(tmp_path / 'rp.conf') in done.stderr
+
+
+def test_no_configuration_says_where_the_state_is(tmp_path):
+    """Without --state-dir it is read twice, and the first time has to say what is wrong as well."""
+    path = tmp_path / 'rp.conf'
+    path.write_text('cache: [\n')
+    done = subprocess.run([DAEMON, '--config', path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == EXIT_CONFIG
+    assert '%s:2:1: not valid YAML' % path in done.stderr
+
+
+def test_inherited_socket_is_none(tmp_path):
+    for text in ('x', '-1', '2', '99999999'):
+        done = run(tmp_path, 'policy: none\n', env={'NRI_PLUGIN_SOCKET': text})
+        assert done.returncode not in (0, EXIT_USAGE)
+        assert 'NRI_PLUGIN_SOCKET=%s is no descriptor' % text in done.stderr
+    done = run(tmp_path, 'policy: none\n', env={'NRI_PLUGIN_SOCKET': '1000'})
+    assert done.returncode != 0
+    assert 'the inherited file descriptor 1000 is no connection' in done.stderr
+
+
+def test_the_runtime_that_started_it_goes(tmp_path):
+    ours, theirs = socket.socketpair()
+    ours.close()
+    with theirs:
+        done = run(tmp_path, 'policy: none\n', env={'NRI_PLUGIN_SOCKET': str(theirs.fileno())}, pass_fds=[theirs.fileno()])
+    assert done.returncode != 0
+    assert 'the runtime that started this plugin has closed its connection' in done.stderr
