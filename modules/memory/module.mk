@@ -4,3 +4,4 @@ $(eval $(call module,memory,$(MEMORY_SRCS)))
 
 MEMORY_OBJS := $(MEMORY_SRCS:%.c=$(O)/pic/%.o)
 $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_memory*.c)): $$(FAKE_HOST_OBJS) $(O)/test/unit/ctl_host.o $(MEMORY_OBJS)
+$(O)/fuzz-bin/fuzz_memory $(O)/fuzz-replay/fuzz_memory: $(MEMORY_OBJS)
