@@ -146,6 +146,7 @@ static void test_old_classes(void **state)
 					   "{maxFreq: 1GHz, disabledCstates: [C6]}}}}}"),
 			 0);
 	assert_null(strstr(fake_log(f), "defined twice"));
+	assert_true(fake_run_work(f) > 0);
 	static const struct {
 		const char *class, *why;
 	} refused[] = {
