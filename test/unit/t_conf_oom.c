@@ -102,7 +102,7 @@ static int load_and_free(void *arg)
 static void test_load(void **state)
 {
 	(void)state;
-	assert_true(oom_each(load_and_free, NULL) > 20);
+	oom_each(load_and_free, NULL);
 }
 
 static int show(void *arg)
@@ -119,7 +119,7 @@ static void test_show(void **state)
 	(void)state;
 	struct conf *conf = NULL;
 	assert_int_equal(load(&conf), 0);
-	(void)oom_each(show, conf);
+	oom_each(show, conf);
 	(void)conf_free(conf);
 }
 
@@ -154,9 +154,9 @@ static void test_schemas_shown(void **state)
 {
 	(void)state;
 	void *schema = (void *)(uintptr_t)&types_schema;
-	(void)oom_each(help, schema);
-	(void)oom_each(json_schema, schema);
-	(void)oom_each(check_schema, schema);
+	oom_each(help, schema);
+	oom_each(json_schema, schema);
+	oom_each(check_schema, schema);
 }
 
 static int read_documents(void *arg)
@@ -184,8 +184,8 @@ static int read_fragment(void *arg)
 static void test_other_yaml(void **state)
 {
 	(void)state;
-	(void)oom_each(read_documents, (void *)(uintptr_t)drop_in_text);
-	(void)oom_each(read_fragment, (void *)(uintptr_t)main_text);
+	oom_each(read_documents, (void *)(uintptr_t)drop_in_text);
+	oom_each(read_fragment, (void *)(uintptr_t)main_text);
 }
 
 int main(void)

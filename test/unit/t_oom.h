@@ -119,16 +119,14 @@ static void oom_run(int (*work)(void *arg), void *arg, unsigned at, bool for_goo
 
 /*
  * work() gives 0 when it has come to its end, and -errno when it was refused on the way; it gives back all it took, either way, and
- * checks for itself that the refusal is a clean one. Returns how many allocations it makes.
+ * checks for itself that the refusal is a clean one. It has to ask for some.
  */
-static unsigned oom_each(int (*work)(void *arg), void *arg)
+static void oom_each(int (*work)(void *arg), void *arg)
 {
 	int r;
 	oom_run(work, arg, 0, false, &r); /* what is allocated once for all times is there then */
 	assert_int_equal(r, 0);
-#ifdef SANITIZED
-	return 0;
-#else
+#ifndef SANITIZED
 	unsigned at = 0;
 	do {
 		at++;
@@ -144,7 +142,7 @@ static unsigned oom_each(int (*work)(void *arg), void *arg)
 	} while (oom.failed && at < OOM_RUNS_MAX);
 	assert_false(oom.failed);
 	assert_int_equal(r, 0);
-	return at - 1;
+	assert_true(at > 1);
 #endif
 }
 
