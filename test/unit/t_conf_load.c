@@ -225,7 +225,8 @@ static void test_parts_of_ones_own(void **state)
 {
 	(void)state;
 	char place[CONF_PLACE_MAX];
-	good("policy: own\ncontrollers: [rdt, cpu]\nown:\n  x: 1\n  log: text\n  control:\n    rdt: {enable: true}\n"
+	good("policy: own\ncontrollers: [rdt, cpu]\nown:\n  x: 1\n  log: text\n  control:\n    "
+	     "rdt: {enable: true}\n"
 	     "    cpu: {a: 1, classes: {b: {minFreq: 1GHz}, a: {}}, z: 2}\n    socket: /s\n");
 	rp_cfg classes = conf_get(conf_root(last.conf), "own.control.cpu.classes");
 	assert_int_equal(conf_count(classes), 2);
