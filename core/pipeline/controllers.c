@@ -128,7 +128,7 @@ void controllers_timer(struct pipeline *p, struct instance *instance, uint64_t c
 
 void controllers_post_start(struct pipeline *p, struct ctr *ctr)
 {
-	verify_later(p, ctr);
+	verify_soon(p, ctr);
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct err err = ERR_INIT;
 		struct controller *c = &p->controllers[i];

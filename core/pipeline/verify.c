@@ -14,6 +14,7 @@
 
 #define LOG_SOURCE "verify"
 #define VERIFY_DELAY_MS 2000u
+#define SOON_PART 8u /* of the delay: for a container that is there as it was made */
 #define BACKOFF_SHIFT_MAX 7u /* of the delay: some four minutes */
 #define PEACE_MS 600000u /* without a fault: the pauses begin anew */
 
@@ -212,6 +213,11 @@ static void arm(struct pipeline *p, uint64_t due_ms)
 	(void)loop_timer_arm(p->verify_timer, due_ms > now ? due_ms - now : 1);
 }
 
+static uint64_t soon_ms(const struct pipeline *p)
+{
+	return p->verify_delay_ms / SOON_PART;
+}
+
 static void start_job(void *arg)
 {
 	struct pipeline *p = arg;
@@ -228,9 +234,9 @@ static void start_job(void *arg)
 	*job = (struct verify_job){
 		.p = p, .root = &p->root, .inotify = p->drift.fd, .checks = checks};
 	rp_idset_copy(&job->online, topo_ids(p->env.topo, RP_CPUS_ONLINE));
-	uint64_t next = fill_job(p, job);
+	uint64_t next = fill_job(p, job), soonest = clock_ms() + soon_ms(p);
 	if (next != UINT64_MAX)
-		arm(p, next);
+		arm(p, next > soonest ? next : soonest); /* those that come meanwhile go along */
 	p->verifying = job->n && worker_submit(p->disk, read_cpusets, verified, job) == 0;
 	if (!p->verifying)
 		job_free(job);
@@ -251,7 +257,7 @@ void verify_fini(struct pipeline *p)
 	p->to_verify = NULL;
 }
 
-void verify_later(struct pipeline *p, struct ctr *ctr)
+static void add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
 {
 	if (ctr->to_verify || p->env.trial)
 		return;
@@ -263,12 +269,22 @@ void verify_later(struct pipeline *p, struct ctr *ctr)
 		p->to_verify = grown;
 		p->cap_to_verify = cap;
 	}
-	uint64_t from = clock_ms() + p->verify_delay_ms;
+	uint64_t from = clock_ms() + delay_ms;
 	if (ctr->verify_from_ms < from)
 		ctr->verify_from_ms = from;
 	ctr->to_verify = true;
 	p->to_verify[p->n_to_verify++] = ctr->handle;
 	arm(p, ctr->verify_from_ms);
+}
+
+void verify_later(struct pipeline *p, struct ctr *ctr)
+{
+	add(p, ctr, p->verify_delay_ms);
+}
+
+void verify_soon(struct pipeline *p, struct ctr *ctr)
+{
+	add(p, ctr, soon_ms(p));
 }
 
 void verify_all(struct pipeline *p)

@@ -89,7 +89,8 @@ struct memory_step {
 	uint64_t addr; /* … from this address on; both are moved on */
 	uint32_t budget; /* pages, at most MEMORY_MOVE_MAX */
 	enum memory_move outcome;
-	uint64_t n_moved, n_left; /* pages; left: the kernel would not move them */
+	uint64_t n_moved, n_shared,
+		n_left; /* pages; shared ones stay, left: the kernel would not move them */
 	int32_t why; /* -errno of the last that was left, or of a process that could not be touched */
 };
 

@@ -12,15 +12,17 @@
 #define FIRST_MS 3000u /* until the runtime has been told of the nodes and has written them */
 #define STEP_MS 10u /* between two steps at least */
 #define EARLY_TRIES_MAX 20u
+#define PASSES_MAX 3u /* pages that were busy may not be the next time */
+#define AGAIN_MS 1000u
 
 struct migration {
 	rp_ctr ctr;
 	struct rp_idset nodes;
 	uint32_t pid;
 	uint64_t addr;
-	uint64_t n_moved, n_left;
+	uint64_t n_moved, n_shared, n_left;
 	int32_t why;
-	uint32_t n_early;
+	uint32_t n_early, n_passes;
 	uint64_t due_ms;
 	struct migration *next;
 };
@@ -186,12 +188,14 @@ static unsigned mib(uint64_t pages)
 static void finish(struct memory_migrations *m, const struct migration *at)
 {
 	if (!at->n_left && !at->why)
-		say(m, at, RP_APPLY_DONE, "%u MiB moved", mib(at->n_moved));
+		say(m, at, RP_APPLY_DONE, "%u MiB moved, %u MiB shared with others stay",
+		    mib(at->n_moved), mib(at->n_shared));
 	else
 		say(m, at, at->n_moved ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
 		    "%u MiB moved, %llu pages could not be: %s", mib(at->n_moved),
 		    (unsigned long long)at->n_left, ctl_why(at->why));
 	m->n_done++;
+	m->n_left += at->n_left;
 	drop(m, at->ctr);
 }
 
@@ -214,12 +218,17 @@ static void take(struct memory_migrations *m, const struct memory_config *c, str
 	at->pid = s->pid;
 	at->addr = s->addr;
 	at->n_moved += s->n_moved;
+	at->n_shared += s->n_shared;
 	at->n_left += s->n_left;
 	at->why = s->why ? s->why : at->why;
 	m->n_moved += s->n_moved;
-	m->n_left += s->n_left;
 	at->due_ms = now_ms(m) + s->n_moved * MEMORY_PAGE * 1000 / c->migrate_rate + STEP_MS;
-	if (s->outcome == MEMORY_MOVE_DONE) {
+	if (s->outcome == MEMORY_MOVE_DONE && at->n_left && ++at->n_passes < PASSES_MAX) {
+		at->n_left = at->n_shared = at->addr = 0;
+		at->pid = 0;
+		at->why = 0;
+		at->due_ms += AGAIN_MS;
+	} else if (s->outcome == MEMORY_MOVE_DONE) {
 		finish(m, at);
 	} else if (s->outcome == MEMORY_MOVE_ON) {
 		say(m, at, RP_APPLY_PENDING, "%u MiB moved so far", mib(at->n_moved));

@@ -93,6 +93,8 @@ static void count_result(struct mover *m, uint32_t n)
 		int32_t r = m->status[i];
 		if (r >= 0 && rp_ids_has(rp_ids_of(&m->s->nodes), (uint32_t)r)) {
 			m->s->n_moved++;
+		} else if (r == -EACCES) {
+			m->s->n_shared++; /* other processes map it, too */
 		} else if (r != -ENOENT) {
 			m->s->n_left++;
 			m->s->why = r < 0 ? r : -EBUSY;

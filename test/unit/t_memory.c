@@ -335,7 +335,9 @@ static void test_pages_move(void **state)
 	assert_string_equal(ctl_report(t, c), "0 its pages are about to be moved");
 	/* 4 MiB at 1 MiB a second, and three seconds for the runtime before */
 	uint64_t took = pass(t, c);
-	assert_string_equal(ctl_report(t, c), "1 pages to memory nodes 1: 4 MiB moved");
+	assert_string_equal(
+		ctl_report(t, c),
+		"1 pages to memory nodes 1: 4 MiB moved, 0 MiB shared with others stay");
 	assert_int_equal(ctl_pages_on(t, 70, 1), 1024);
 	assert_true(took >= 3000 + 3 * 1000 && took < 3000 + 4 * 1000 + 1000);
 	has(ctl_metrics(t), "moved_bytes_total{} 4.19");
@@ -343,7 +345,9 @@ static void test_pages_move(void **state)
 	/* where they are already there is nothing to do */
 	changed(t, c);
 	(void)pass(t, c);
-	assert_string_equal(ctl_report(t, c), "1 pages to memory nodes 1: 0 MiB moved");
+	assert_string_equal(
+		ctl_report(t, c),
+		"1 pages to memory nodes 1: 0 MiB moved, 0 MiB shared with others stay");
 }
 
 static void test_pages_progress(void **state)
@@ -397,6 +401,11 @@ static void test_pages_stay(void **state)
 					      "could not be: Device or resource busy");
 	assert_int_equal(ctl_pages_on(t, 70, 0), 1);
 	has(ctl_metrics(t), "left_bytes_total{} 4096\n");
+	/* what is shared is nobody's fault */
+	ctl_pages_fail(t, 70, HEAP + 4096, EACCES);
+	changed(t, c);
+	(void)pass(t, c);
+	has(ctl_report(t, c), "1 pages to memory nodes 1: 0 MiB moved, 0 MiB shared");
 	/* a process that may not be touched, one that has gone, one that is willing */
 	put_own(t, c, "cgroup.procs", "72\n71\n70\n");
 	maps(t, 71, "01000000-01100000 rw-p 00000000 00:00 0\n");
