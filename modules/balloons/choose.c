@@ -30,6 +30,7 @@ int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(c->error, sizeof c->error, fmt, ap);
 	va_end(ap);
+	modhost_one_line(c->error);
 	return code;
 }
 

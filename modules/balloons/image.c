@@ -148,8 +148,10 @@ static bool skip_balloon(struct reader *r, uint32_t depth)
 static bool open_image(struct reader *r, const void *data, uint32_t size)
 {
 	uint32_t version;
+	if (!size)
+		return false;
 	*r = (struct reader){data, (const uint8_t *)data + size};
-	return size && take(r, &version, sizeof version) && version == IMAGE_VERSION;
+	return take(r, &version, sizeof version) && version == IMAGE_VERSION;
 }
 
 bool image_valid(const void *data, uint32_t size)

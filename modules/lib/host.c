@@ -5,13 +5,21 @@
 
 #include "modules/lib/host.h"
 
-/* vsnprintf that does not cut a character in two. */
+void modhost_one_line(char *text)
+{
+	for (unsigned char *p = (unsigned char *)text; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			*p = ' ';
+}
+
+/* vsnprintf that does not cut a character in two, nor gives more than a line: values that people wrote may have breaks. */
 __attribute__((format(printf, 2, 0))) static void format_text(char *buf, const char *fmt,
 							      va_list ap)
 {
 	int n = vsnprintf(buf, MODHOST_TEXT_MAX, fmt, ap);
 	if (n < 0)
 		buf[0] = '\0';
+	modhost_one_line(buf);
 	if (n < MODHOST_TEXT_MAX)
 		return;
 	size_t end = MODHOST_TEXT_MAX - 1;

@@ -2,7 +2,7 @@
 /*
  * The host as a module uses it: its services looked up once, and its text functions with formats.
  *
- * Messages are cut at MODHOST_TEXT_MAX bytes, never in the middle of a UTF-8 character.
+ * Messages are cut at MODHOST_TEXT_MAX bytes, never in the middle of a UTF-8 character, and are one line: control characters become blanks.
  */
 #ifndef NRI_RP_LIB_HOST_H
 #define NRI_RP_LIB_HOST_H
@@ -55,6 +55,9 @@ void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* What goes to the host in other ways than by the functions above. */
+void modhost_one_line(char *text);
 
 /* A set of CPUs of the machine (RP_CPUS_…, RP_NODES_…), copied; empty when the host does not know it. */
 void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret);

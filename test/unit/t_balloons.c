@@ -179,6 +179,28 @@ static void test_device_files(void **state)
 	fake_host_free(f);
 }
 
+/* Annotations may have anything in them; what is said about them is one line. */
+static void test_odd_annotations(void **state)
+{
+	(void)state;
+	static const char *const annotations[] = {
+		"scheduling-class.resource-policy.nri.io=a\nb",
+		"memory-type.resource-policy.nri.io=dram,\n",
+		"hide-hyperthreads.resource-policy.nri.io=\ntrue",
+	};
+	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a}]}");
+	for (size_t i = 0; i < sizeof annotations / sizeof annotations[0]; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof name, "c%zu", i);
+		rp_ctr c = fake_ctr(
+			f, &(struct fake_ctr){.name = name, .annotations = annotations[i]});
+		assert_int_equal(fake_allocate(f, c), 0);
+		assert_null(strstr(fake_trail(f, c), "\nb"));
+	}
+	refuse(f, "x", "a\nb", 1000, "no balloon for annotation \"a b\"");
+	fake_host_free(f);
+}
+
 #define NODES_CONFIG                                                                               \
 	"{" RESERVED "balloonTypes: ["                                                             \
 	"{name: node0, preferCloseToDevices: [/n0]}, {name: node1, preferCloseToDevices: [/n1]}, " \
@@ -542,15 +564,25 @@ static void test_core_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_a_row),     cmocka_unit_test(test_grow_and_shrink),
-		cmocka_unit_test(test_reserved_set), cmocka_unit_test(test_sharing),
-		cmocka_unit_test(test_devices),	     cmocka_unit_test(test_device_files),
-		cmocka_unit_test(test_composite),    cmocka_unit_test(test_types),
-		cmocka_unit_test(test_limits),	     cmocka_unit_test(test_limit_on_a_full_machine),
-		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_pods),
-		cmocka_unit_test(test_pinning),	     cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_resize),	     cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_isolated),     cmocka_unit_test(test_core_kinds),
+		cmocka_unit_test(test_in_a_row),
+		cmocka_unit_test(test_grow_and_shrink),
+		cmocka_unit_test(test_reserved_set),
+		cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_device_files),
+		cmocka_unit_test(test_odd_annotations),
+		cmocka_unit_test(test_composite),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limit_on_a_full_machine),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_pods),
+		cmocka_unit_test(test_pinning),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_resize),
+		cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_isolated),
+		cmocka_unit_test(test_core_kinds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

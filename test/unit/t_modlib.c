@@ -168,6 +168,8 @@ static void test_messages(void **state)
 	modhost_decided_by(&b.h, c, at, "key %d", 2);
 	modhost_decided_by(&b.h, c, NULL, "rule %d", 3);
 	assert_string_equal(fake_trail(b.f, c), "note 1\n[a.b] key 2\nrule 3\n");
+	modhost_note(&b.h, c, "%s", "a\nb\r\tc\177 é");
+	assert_non_null(strstr(fake_trail(b.f, c), "\na b  c  é\n"));
 	fake_host_free(b.f);
 }
 
