@@ -16,6 +16,7 @@
 #define ROOM_BASE ((size_t)512 << 10)
 #define ROOM_PER_OBJECT ((size_t)3 << 9)
 #define PROBE_SECONDS 5u
+#define MANY 64u /* changes, and as many as half of the containers: then all is looked at */
 #define CHUNK                                                                                      \
 	256u /* records of a new file between commits: LMDB keeps the memory of changed pages for good */
 
@@ -328,6 +329,7 @@ static void settle_kept(struct store *s)
 enum scope {
 	WRITE_URGENT,
 	WRITE_CHANGES,
+	WRITE_MANY, /* what is not stored, in the order of keys, as pages fill better and the list has no order */
 	WRITE_WHOLE, /* the file is new: everything, in the order of keys */
 };
 
@@ -416,24 +418,32 @@ static void put_kept(struct batch *b, enum record_kind kind)
 }
 
 /* Pods and containers in the order of their arrival, which is that of their keys. */
-static void write_everything(struct batch *b)
+static void write_objects(struct batch *b)
 {
-	struct cache *c = b->s->cache;
-	const struct pod *pod = cache_pods(c);
-	const struct ctr *ctr = cache_ctrs(c);
-	put_kept(b, RECORD_BLOB);
-	put_meta(b);
-	put_kept(b, RECORD_NOTE);
+	bool all = b->scope == WRITE_WHOLE;
+	const struct pod *pod = cache_pods(b->s->cache);
+	const struct ctr *ctr = cache_ctrs(b->s->cache);
 	while (pod || ctr) {
 		if (!ctr || (pod && pod->seq < ctr->seq)) {
-			put_pod(b, pod);
+			if (all || !pod->stored)
+				put_pod(b, pod);
 			pod = pod->hh.next;
 			continue;
 		}
-		put_facts(b, ctr);
-		put_decision(b, ctr);
+		if (all || !ctr->stored)
+			put_facts(b, ctr);
+		if (all || !ctr->decision_stored)
+			put_decision(b, ctr);
 		ctr = ctr->next;
 	}
+}
+
+static void write_everything(struct batch *b)
+{
+	put_kept(b, RECORD_BLOB);
+	put_meta(b);
+	put_kept(b, RECORD_NOTE);
+	write_objects(b);
 }
 
 static void write_change(struct batch *b, const struct change *change)
@@ -464,6 +474,21 @@ static void write_change(struct batch *b, const struct change *change)
 	}
 }
 
+static void write_changes(struct batch *b)
+{
+	const struct store *s = b->s;
+	if (b->scope == WRITE_MANY)
+		write_objects(b);
+	for (uint32_t i = 0; i < s->n_changes; i++) {
+		const struct change *c = &s->changes[i];
+		if (b->scope == WRITE_CHANGES || (b->scope == WRITE_URGENT && c->urgent) ||
+		    (b->scope == WRITE_MANY && c->what == CHANGE_DEL))
+			write_change(b, c);
+	}
+	put_kept(b, RECORD_BLOB);
+	put_kept(b, RECORD_NOTE);
+}
+
 /* LMDB's result; *ret_n counts what was written. */
 static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 {
@@ -473,15 +498,10 @@ static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 	b.rc = store_file_begin(&s->file);
 	if (b.rc)
 		return b.rc;
-	if (scope == WRITE_WHOLE) {
+	if (scope == WRITE_WHOLE)
 		write_everything(&b);
-	} else {
-		for (uint32_t i = 0; i < s->n_changes; i++)
-			if (scope == WRITE_CHANGES || s->changes[i].urgent)
-				write_change(&b, &s->changes[i]);
-		put_kept(&b, RECORD_BLOB);
-		put_kept(&b, RECORD_NOTE);
-	}
+	else
+		write_changes(&b);
 	*ret_n = b.n;
 	if (b.rc || !b.n) {
 		store_file_abort(&s->file);
@@ -525,7 +545,7 @@ static void mark_stored(struct store *s, enum scope scope)
 			mark_change(s, scope, &s->changes[i]);
 	}
 	s->n_changes = n_left;
-	if (scope == WRITE_WHOLE) {
+	if (scope == WRITE_WHOLE || scope == WRITE_MANY) {
 		for (struct pod *pod = cache_pods(s->cache); pod; pod = pod->hh.next)
 			pod->stored = true;
 		for (struct ctr *ctr = cache_ctrs(s->cache); ctr; ctr = ctr->next)
@@ -551,9 +571,14 @@ static int create_file(struct store *s, struct err *err)
 	return store_file_create(&s->file, path, room_wanted(s), s->write, err);
 }
 
+/* A file that is full is found out late, and all is written again: most of the time it can be foreseen. */
 static int write_growing(struct store *s, enum scope scope, struct err *err)
 {
 	uint32_t n = 0;
+	struct err soft = ERR_INIT; /* it may do without */
+	while (s->file.size < room_wanted(s) && s->file.size < s->file.size_max &&
+	       store_file_grow(&s->file, &soft) == 0)
+		;
 	for (;;) {
 		int rc = write_batch(s, scope, &n);
 		if (!rc) {
@@ -576,6 +601,8 @@ static int write_records(struct store *s, enum scope scope, struct err *err)
 	s->lost_track = false;
 	if (!s->file.env)
 		scope = WRITE_WHOLE;
+	else if (s->n_changes > MANY && s->n_changes > cache_n_ctrs(s->cache) / 2)
+		scope = WRITE_MANY;
 	int r = scope == WRITE_WHOLE ? create_file(s, err) : 0;
 	if (!r)
 		r = write_growing(s, scope, err);
