@@ -106,27 +106,38 @@ static bool seen_before(size_t p)
 	return false;
 }
 
-/* `findings` is the daemon's word: which driver there is. */
-void local_runc_findings(json_t *list, const json_t *findings)
+static bool is_systemd(const json_t *findings)
 {
 	const json_t *f;
 	size_t i;
-	bool systemd = false;
-	json_array_foreach(findings, i, f) systemd |=
-		str_eq(js(f, "check"), "cgroup") && strstr(js(f, "text"), "driver systemd");
-	for (size_t p = 0; systemd && p < sizeof runc_paths / sizeof *runc_paths; p++) {
-		struct runc_version v;
-		if (seen_before(p) || runc_version_of(runc_paths[p], &v) || !runc_swaps_bytes(&v))
-			continue;
-		bool many = sysconf(_SC_NPROCESSORS_CONF) > 8;
-		finding(list, "runc", many ? "warning" : "note",
-			"update runc to 1.1.6 or later, or see whether the runtime uses another",
-			"%s is version %u.%u.%u: with the systemd driver it turns the bytes of CPU "
-			"sets around%s",
-			runc_paths[p], v.major, v.minor, v.patch,
-			many ? "; a reload of systemd moves containers to wrong CPUs"
-			     : ", which does no harm on up to 8 CPUs");
+	json_array_foreach(findings, i, f)
+	{
+		if (str_eq(js(f, "check"), "cgroup") && strstr(js(f, "text"), "driver systemd"))
+			return true;
 	}
+	return false;
+}
+
+static void look_at_runc(json_t *list, const char *path, bool many_cpus)
+{
+	struct runc_version v;
+	if (runc_version_of(path, &v) || !runc_swaps_bytes(&v))
+		return;
+	finding(list, "runc", many_cpus ? "warning" : "note",
+		"update runc to 1.1.6 or later, or see whether the runtime uses another",
+		"%s is version %u.%u.%u: with the systemd driver it turns the bytes of CPU sets "
+		"around%s",
+		path, v.major, v.minor, v.patch,
+		many_cpus ? "; a reload of systemd moves containers to wrong CPUs"
+			  : ", which does no harm on up to 8 CPUs");
+}
+
+void local_runc_findings(json_t *list, const json_t *findings)
+{
+	bool many_cpus = sysconf(_SC_NPROCESSORS_CONF) > 8;
+	for (size_t i = 0; i < sizeof runc_paths / sizeof *runc_paths && is_systemd(findings); i++)
+		if (!seen_before(i))
+			look_at_runc(list, runc_paths[i], many_cpus);
 }
 
 json_t *local_findings(const struct cli *cli, int link_error, const struct err *err)

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 
+#include "core/nri-rpctl/local_doctor.c"
 #include "core/util/runc.h"
 #include "test/unit/coverage_exit.h"
 
@@ -104,13 +105,50 @@ static void test_bytes(void **state)
 		assert_int_equal(runc_swaps_bytes(&rows[i].v), rows[i].swaps);
 }
 
+/* ---- what the doctor makes of it ---- */
+
+static void test_findings(void **state)
+{
+	char path[] = "/tmp/t_runc-XXXXXX";
+	json_t *list = json_array();
+	json_t *others =
+		json_pack("[{s:s, s:s}, {s:s, s:s}]", "check", "kubelet", "text", "driver systemd",
+			  "check", "cgroup", "text", "cgroup v2, driver cgroupfs");
+	(void)state;
+	assert_false(is_systemd(others));
+	assert_int_equal(json_object_set_new(json_array_get(others, 1), "text",
+					     json_string("cgroup v2, driver systemd")),
+			 0);
+	assert_true(is_systemd(others));
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	look_at_runc(list, path, true);
+	assert_int_equal(write(fd, "1.1.6+ds1", 9), 9);
+	look_at_runc(list, path, true);
+	assert_int_equal(json_array_size(list), 0);
+	assert_int_equal(pwrite(fd, "1.1.5+ds1", 9, 0), 9);
+	look_at_runc(list, path, true);
+	look_at_runc(list, path, false);
+	assert_int_equal(json_array_size(list), 2);
+	const json_t *warning = json_array_get(list, 0), *note = json_array_get(list, 1);
+	assert_string_equal(js(warning, "verdict"), "warning");
+	assert_non_null(strstr(js(warning, "text"), "is version 1.1.5: with the systemd driver"));
+	assert_non_null(strstr(js(warning, "hint"), "1.1.6 or later"));
+	assert_string_equal(js(note, "verdict"), "note");
+	assert_non_null(strstr(js(note, "text"), "no harm on up to 8 CPUs"));
+	local_runc_findings(list, others); /* of this machine: whatever it has */
+	json_decref(list);
+	json_decref(others);
+	(void)close(fd);
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),
-		cmocka_unit_test(test_not_found),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_found),	 cmocka_unit_test(test_not_found),
+		cmocka_unit_test(test_file),	 cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_findings),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
