@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/ctl/internal.h"
-#include "core/ctl/kubelet.h"
+#include "core/host/kubelet.h"
 #include "core/util/arena.h"
 #include "core/util/str.h"
 
