@@ -232,7 +232,6 @@ static void test_parts_of_ones_own(void **state)
 	assert_int_equal(conf_count(classes), 2);
 	assert_string_equal(text_at("own.control.cpu.classes.b.minFreq"), "1GHz");
 	assert_string_equal(text_at("own.control.cpu.a"), "(none)");
-	assert_string_equal(text_at("own.control.rdt.enable"), "(none)");
 	assert_string_equal(text_at("own.log"), "text");
 	assert_string_equal(text_at("cpu.a"), "1");
 	assert_string_equal(text_at("cpu.z"), "2");
@@ -258,8 +257,6 @@ static void test_parts_of_ones_own(void **state)
 	    "minFreq?\n");
 	bad("policy: own\nown: {control: {cpu: {classes: [a]}}}\n",
 	    "rp.conf:2:23: own.control.cpu.classes: expected a map, found a list\n");
-	bad("policy: own\nown: {control: {cpu: fast}}\n",
-	    "rp.conf:2:17: own.control.cpu: expected a map, found \"fast\"\n");
 	bad("policy: own\nown: {control: fast}\n",
 	    "rp.conf:2:7: own.control: expected a map, found \"fast\"\n");
 }
