@@ -2,6 +2,7 @@
 """The balloons policy over the wire: configurations that are refused, with the place and the reason, and changes of types under load."""
 import json
 import pathlib
+import time
 
 import pytest
 
@@ -278,3 +279,37 @@ def test_shrinking_makes_room_for_growing(make_node, tmp_path):
     moved = change(node, tmp_path, options(A, {**B, 'minCPUs': 6}))
     assert set(moved) == {'b/b0', 'b/b1'}
     assert all(len(cpuset(cpus)) == 6 for cpus, _ in moved.values())
+
+
+# ---- custom resources ---------------------------------------------------------------------------------------------------------
+
+def frequencies(node, cpu):
+    folder = pathlib.Path(node.paths['root'], 'sys/devices/system/cpu/cpu%d/cpufreq' % cpu)
+    return {f: (folder / f).read_text().strip() for f in ('scaling_min_freq', 'scaling_max_freq')}
+
+
+def reaches(node, cpu, **wanted):
+    deadline = time.monotonic() + 20
+    while frequencies(node, cpu) != {**frequencies(node, cpu), **wanted} and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert frequencies(node, cpu) == {**frequencies(node, cpu), **wanted}
+
+
+def test_classes_of_a_custom_resource(make_node):
+    """Its control.cpu.classes are the balloons' classes; what else is in control goes where it always goes."""
+    spec = {'reservedResources': {'cpu': '1'}, 'idleCPUClass': 'slow', 'balloonTypes': [{'name': 'a', 'cpuClass': 'fast'}],
+            'control': {'cpu': {'classes': {'slow': {'maxFreq': 1200000}, 'fast': {'minFreq': 3000000}}}, 'rdt': {'enable': False}}}
+    node = make_node({'policy': 'balloons', 'balloons': spec}, start=False)
+    limits = {'cpuinfo_min_freq': '800000', 'cpuinfo_max_freq': '3800000', 'scaling_min_freq': '800000', 'scaling_max_freq': '3800000'}
+    for cpu in range(16):
+        folder = pathlib.Path(node.paths['root'], 'sys/devices/system/cpu/cpu%d/cpufreq' % cpu)
+        folder.mkdir(exist_ok=True)
+        for name, text in limits.items():
+            (folder / name).write_text(text + '\n')
+    node.start()
+    node.create('p', ctr('p0', '2', '64Mi'), annotations={BALLOON: 'a'})
+    cpu = min(node.cpus('p0'))
+    reaches(node, cpu, scaling_min_freq='3000000', scaling_max_freq='3800000')
+    reaches(node, 15, scaling_max_freq='1200000')
+    node.delete('p')
+    reaches(node, cpu, scaling_min_freq='800000', scaling_max_freq='1200000')
