@@ -5,10 +5,16 @@
  */
 #include "modules/topology-aware/ta.h"
 
+#define N_RULES 16u
+
+struct rule;
+
 struct compare {
 	const struct rp_plan *p;
 	const struct request *r;
-	const char *rule;
+	const struct rule *rules[N_RULES]; /* that apply to the request */
+	uint32_t n_rules;
+	const char *rule; /* that decided */
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------ */
@@ -110,174 +116,226 @@ static int by_id(const struct score *a, const struct score *b)
 	return a->pool < b->pool ? 1 : -1;
 }
 
-static int by_depth(const struct compare *c, const struct score *a, const struct score *b)
-{
-	return by_number(c->p->pools[a->pool].depth, c->p->pools[b->pool].depth);
-}
-
 static bool worse(const struct score *a, const struct score *b)
 {
 	return (a->isolated < 0 && b->isolated >= 0) || (a->shared < 0 && b->shared >= 0) ||
 	       (a->empty && !b->empty) || (!a->memory->offers && b->memory->offers);
 }
 
-static int rule_sufficient(struct compare *c, const struct score *a, const struct score *b)
+static int rule_sufficient(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "enough CPU and memory";
+	(void)c;
 	return worse(b, a) ? 1 : worse(a, b) ? -1 : 0;
 }
 
-static int rule_affinity(struct compare *c, const struct score *a, const struct score *b)
+static int rule_affinity(const struct compare *c, const struct score *a, const struct score *b)
 {
-	double x = c->r->weighted ? c->p->affinity[a->pool] : 0;
-	double y = c->r->weighted ? c->p->affinity[b->pool] : 0;
-	c->rule = "affinity to other containers";
+	double x = c->p->affinity[a->pool], y = c->p->affinity[b->pool];
 	return x > y ? 1 : x < y ? -1 : 0;
 }
 
-static int rule_hints(struct compare *c, const struct score *a, const struct score *b)
+static int rule_depth(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "topology hints";
-	if (!c->r->hints)
-		return 0;
+	return by_number(c->p->pools[a->pool].depth, c->p->pools[b->pool].depth);
+}
+
+static int rule_hints(const struct compare *c, const struct score *a, const struct score *b)
+{
 	if (a->hint_all != b->hint_all)
 		return a->hint_all > b->hint_all ? 1 : -1;
 	if (a->hint_all == 0 && a->hint_some != b->hint_some)
 		return a->hint_some > b->hint_some ? 1 : -1;
 	if (a->hint_all == 0 && a->hint_some == 0)
 		return 0;
-	int r = by_depth(c, a, b);
+	int r = rule_depth(c, a, b);
 	return r ? r : by_id(a, b);
 }
 
-static int rule_types(struct compare *c, const struct score *a, const struct score *b)
+static int rule_types(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "memory of the types asked for";
+	(void)c;
 	return by_bool(a->memory->exact, b->memory->exact);
 }
 
-static int rule_memory_burst(struct compare *c, const struct score *a, const struct score *b)
+static int rule_memory_burst(const struct compare *c, const struct score *a, const struct score *b)
 {
 	int64_t limit = c->r->info.mem_limit;
-	c->rule = "memory to grow";
-	if (c->r->mem_size == limit)
-		return 0;
 	if (!limit)
 		return by_number(a->memory->capacity, b->memory->capacity);
 	return by_bool(a->memory->capacity >= limit, b->memory->capacity >= limit);
 }
 
-static int rule_burst(struct compare *c, const struct score *a, const struct score *b)
+static int rule_limit(const struct compare *c, const struct score *a, const struct score *b)
 {
 	int64_t limit = c->r->info.cpu_limit;
-	int64_t x = c->p->room[a->pool], y = c->p->room[b->pool];
-	if (c->r->info.qos != RP_QOS_BURSTABLE || c->r->type != GRANT_NORMAL)
-		return 0;
-	c->rule = "CPU to burst up to the limit";
-	if (limit > 0)
-		return by_bool(x >= limit, y >= limit);
+	return by_bool(c->p->room[a->pool] >= limit, c->p->room[b->pool] >= limit);
+}
+
+static int rule_level(const struct compare *c, const struct score *a, const struct score *b)
+{
 	uint32_t target = c->r->level, la = c->p->pools[a->pool].level,
 		 lb = c->p->pools[b->pool].level;
-	c->rule = "the level for unlimited Burstable containers";
 	if ((la == target) != (lb == target))
 		return la == target ? 1 : -1;
-	int r = la == target ? by_number(x, y) : by_bool(la > target, lb > target);
+	int r = la == target ? by_number(c->p->room[a->pool], c->p->room[b->pool])
+			     : by_bool(la > target, lb > target);
 	return r ? r : by_id(a, b);
 }
 
-static int rule_tight(struct compare *c, const struct score *a, const struct score *b)
+static int rule_tight(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "fewer memory nodes";
+	(void)c;
 	if (!a->memory->offers || !b->memory->offers)
 		return 0;
 	return by_number(b->memory->n_nodes, a->memory->n_nodes);
 }
 
-static int rule_has_types(struct compare *c, const struct score *a, const struct score *b)
+static int rule_has_types(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "all memory types near";
-	if (c->r->mem_preserve || !c->r->mem_types)
-		return 0;
+	(void)c;
 	return by_bool(a->memory->complete, b->memory->complete);
 }
 
-/* What of a kind of CPUs would be left. */
-static int64_t prio_left(const struct compare *c, const struct score *s, enum cpualloc_prio prio)
+/* Is there enough of the wanted kind of CPUs? */
+static bool has_prio(const struct compare *c, const struct score *s)
 {
 	int64_t part = c->r->fraction || c->r->full ? c->r->fraction : 1;
-	return 1000 * (int64_t)rp_ids_count_and(rp_ids_of(&c->p->prio_cpus[prio]),
-						plan_ids(c->p, c->p->pools[s->pool].sharable)) -
-	       1000 * c->r->full - part;
+	return 1000 * (int64_t)rp_ids_count_and(rp_ids_of(&c->p->prio_cpus[c->r->prio]),
+						plan_ids(c->p, c->p->pools[s->pool].sharable)) >=
+	       1000 * c->r->full + part;
 }
 
-static int rule_priority(struct compare *c, const struct score *a, const struct score *b)
+static int rule_priority(const struct compare *c, const struct score *a, const struct score *b)
 {
-	enum cpualloc_prio prio = c->r->prio;
-	c->rule = "CPUs of the wanted priority";
-	if (prio != CPUALLOC_LOW && prio != CPUALLOC_HIGH)
-		return 0;
-	return by_bool(prio_left(c, a, prio) >= 0, prio_left(c, b, prio) >= 0);
+	return by_bool(has_prio(c, a), has_prio(c, b));
 }
 
-static int rule_depth(struct compare *c, const struct score *a, const struct score *b)
+static int rule_isolated(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "deeper in the tree";
-	return by_depth(c, a, b);
-}
-
-static int rule_isolated(struct compare *c, const struct score *a, const struct score *b)
-{
-	c->rule = "more isolated CPUs left";
-	if (!c->r->isolate || (a->isolated <= 0 && b->isolated <= 0))
+	(void)c;
+	if (a->isolated <= 0 && b->isolated <= 0)
 		return 0;
 	int r = by_number(a->isolated, b->isolated);
 	return r ? r : by_id(a, b);
 }
 
-static int rule_normal_priority(struct compare *c, const struct score *a, const struct score *b)
+static int rule_exclusive_room(const struct compare *c, const struct score *a,
+			       const struct score *b)
 {
-	c->rule = "CPUs of the wanted priority";
-	if (c->r->prio != CPUALLOC_NORMAL)
-		return 0;
-	return by_bool(prio_left(c, a, CPUALLOC_NORMAL) >= 0,
-		       prio_left(c, b, CPUALLOC_NORMAL) >= 0);
-}
-
-static int rule_exclusive_room(struct compare *c, const struct score *a, const struct score *b)
-{
-	c->rule = "more shared CPUs left";
-	if (!c->r->full || (a->shared <= 0 && b->shared <= 0))
+	(void)c;
+	if (a->shared <= 0 && b->shared <= 0)
 		return 0;
 	int r = by_number(a->shared, b->shared);
 	return r ? r : by_id(a, b);
 }
 
-static int rule_company(struct compare *c, const struct score *a, const struct score *b)
+static int rule_company(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "fewer containers";
 	return by_number(c->p->pools[b->pool].n_grants[GRANT_NORMAL],
 			 c->p->pools[a->pool].n_grants[GRANT_NORMAL]);
 }
 
-static int rule_room(struct compare *c, const struct score *a, const struct score *b)
+static int rule_room(const struct compare *c, const struct score *a, const struct score *b)
 {
-	c->rule = "more shared CPUs left";
+	(void)c;
 	return by_number(a->shared, b->shared);
+}
+
+/* ---- which rules a request is judged by --------------------------------------------------------------------------------------- */
+
+static bool is_weighted(const struct request *r)
+{
+	return r->weighted;
+}
+
+static bool has_hints(const struct request *r)
+{
+	return r->hints != NULL;
+}
+
+static bool may_grow(const struct request *r)
+{
+	return r->mem_size != r->info.mem_limit;
+}
+
+static bool is_burstable(const struct request *r)
+{
+	return r->info.qos == RP_QOS_BURSTABLE && r->type == GRANT_NORMAL;
+}
+
+static bool is_limited(const struct request *r)
+{
+	return is_burstable(r) && r->info.cpu_limit > 0;
+}
+
+static bool is_unlimited(const struct request *r)
+{
+	return is_burstable(r) && r->info.cpu_limit <= 0;
+}
+
+static bool has_memory_types(const struct request *r)
+{
+	return !r->mem_preserve && r->mem_types;
+}
+
+static bool is_special(const struct request *r)
+{
+	return r->prio == CPUALLOC_LOW || r->prio == CPUALLOC_HIGH;
+}
+
+static bool is_isolated(const struct request *r)
+{
+	return r->isolate;
+}
+
+static bool is_normal(const struct request *r)
+{
+	return r->prio == CPUALLOC_NORMAL;
+}
+
+static bool is_exclusive(const struct request *r)
+{
+	return r->full > 0;
+}
+
+static const struct rule {
+	int (*compare)(const struct compare *c, const struct score *a, const struct score *b);
+	bool (*applies)(const struct request *r); /* NULL: to all */
+	const char *name;
+} rules[N_RULES] = {
+	{rule_sufficient, NULL, "enough CPU and memory"},
+	{rule_affinity, is_weighted, "affinity to other containers"},
+	{rule_hints, has_hints, "topology hints"},
+	{rule_types, NULL, "memory of the types asked for"},
+	{rule_memory_burst, may_grow, "memory to grow"},
+	{rule_limit, is_limited, "CPU to burst up to the limit"},
+	{rule_level, is_unlimited, "the level for unlimited Burstable containers"},
+	{rule_tight, NULL, "fewer memory nodes"},
+	{rule_has_types, has_memory_types, "all memory types near"},
+	{rule_priority, is_special, "CPUs of the wanted priority"},
+	{rule_depth, NULL, "deeper in the tree"},
+	{rule_isolated, is_isolated, "more isolated CPUs left"},
+	{rule_priority, is_normal, "CPUs of the wanted priority"},
+	{rule_exclusive_room, is_exclusive, "more shared CPUs left"},
+	{rule_company, NULL, "fewer containers"},
+	{rule_room, NULL, "more shared CPUs left"},
+};
+
+static void choose_rules(struct compare *c)
+{
+	for (uint32_t i = 0; i < N_RULES; i++)
+		if (!rules[i].applies || rules[i].applies(c->r))
+			c->rules[c->n_rules++] = &rules[i];
 }
 
 static int compare(struct compare *c, const struct score *a, const struct score *b)
 {
-	static int (*const rules[])(struct compare *, const struct score *,
-				    const struct score *) = {
-		rule_sufficient,     rule_affinity, rule_hints,	   rule_types,
-		rule_memory_burst,   rule_burst,    rule_tight,	   rule_has_types,
-		rule_priority,	     rule_depth,    rule_isolated, rule_normal_priority,
-		rule_exclusive_room, rule_company,  rule_room,
-	};
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-		int r = rules[i](c, a, b);
-		if (r)
-			return r;
+	for (uint32_t i = 0; i < c->n_rules; i++) {
+		int r = c->rules[i]->compare(c, a, b);
+		if (!r)
+			continue;
+		c->rule = c->rules[i]->name;
+		return r;
 	}
 	c->rule = "lower in number";
 	return by_id(a, b);
@@ -289,6 +347,7 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 {
 	struct rp_plan *p = inst->plan;
 	struct compare c = {.p = p, .r = r};
+	choose_rules(&c);
 	for (uint32_t i = 0; i < p->n_mem_groups; i++)
 		p->groups[i].known = false;
 	ledger_rooms(p);
