@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core/conf/yaml.c: from bytes to trees, with places and limits. */
 #include "core/conf/documents.h"
+#include "core/conf/fragment.h"
 #include "test/unit/t_conf.h"
 
 static rp_cfg at(const char *path)
@@ -464,20 +465,93 @@ static void test_documents_refused(void **state)
 	}
 }
 
+/* ---- core/conf/fragment.c ---------------------------------------------------------------------------------------- */
+
+static void test_fragments(void **state)
+{
+	(void)state;
+	struct fragment *f = NULL;
+	struct err err = ERR_INIT;
+	rp_cfg root;
+	assert_int_equal(fragment_parse("{\"a\": [1, {b: c}]}", &f, &root, &err), 0);
+	assert_int_equal(conf_count(conf_get(root, "a")), 2);
+	assert_string_equal(conf_text(conf_get(conf_item(conf_get(root, "a"), 1), "b"), ""), "c");
+	assert_null(fragment_free(f));
+	assert_int_equal(fragment_parse("  # nothing\n", &f, &root, &err), 0);
+	assert_null(root);
+	(void)fragment_free(f);
+	assert_null(fragment_free(NULL));
+}
+
+static void test_fragments_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *wanted;
+	} table[] = {
+		{"[1, 2]", "line 1, column 1: expected keys with values, found a list"},
+		{"a: 1\nb: {\n", "line 3, column 1: not valid YAML"},
+		{"a: 1\na: 2\n", "line 2, column 1: a: given twice"},
+		{"a: 1\n---\nb: 1\n", "more than one document"},
+	};
+	char *large = malloc(FRAGMENT_TEXT_MAX + 2);
+	struct fragment *f = NULL;
+	rp_cfg root;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct err err = ERR_INIT;
+		assert_int_equal(fragment_parse(table[i].text, &f, &root, &err), -EINVAL);
+		assert_true(str_has_prefix(err.text, table[i].wanted));
+	}
+	assert_non_null(large);
+	memset(large, ' ', FRAGMENT_TEXT_MAX + 1);
+	large[FRAGMENT_TEXT_MAX + 1] = '\0';
+	struct err err = ERR_INIT;
+	assert_int_equal(fragment_parse(large, &f, &root, &err), -E2BIG);
+	large[FRAGMENT_TEXT_MAX] = '\0';
+	assert_int_equal(fragment_parse(large, &f, &root, &err), 0);
+	(void)fragment_free(f);
+	free(large);
+}
+
+/* What is there and cannot be read: nothing is mapped at address 0. */
+static void test_unreadable(void **state)
+{
+	(void)state;
+	forget();
+	conf_errors_init(&last.errs);
+	assert_int_equal(conf_load("/proc/self/mem", &test_schemas, &last.conf, &last.errs), -EIO);
+	assert_int_equal(last.errs.n_errors, 1);
+	assert_true(str_has_prefix(last.errs.items[0].text, "/proc/self/mem: cannot read it: "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),	       cmocka_unit_test(test_getters_on_nothing),
-		cmocka_unit_test(test_keys_with_dots), cmocka_unit_test(test_places),
-		cmocka_unit_test(test_line_breaks),    cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_tabs),	       cmocka_unit_test(test_syntax),
-		cmocka_unit_test(test_not_a_map),      cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_duplicates),     cmocka_unit_test(test_tags),
-		cmocka_unit_test(test_aliases),	       cmocka_unit_test(test_alias_bomb),
-		cmocka_unit_test(test_alias_depth),    cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_sizes),	       cmocka_unit_test(test_members),
-		cmocka_unit_test(test_anchors),	       cmocka_unit_test(test_all_sources),
-		cmocka_unit_test(test_documents),      cmocka_unit_test(test_documents_refused),
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_getters_on_nothing),
+		cmocka_unit_test(test_keys_with_dots),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_line_breaks),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_tabs),
+		cmocka_unit_test(test_syntax),
+		cmocka_unit_test(test_not_a_map),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_duplicates),
+		cmocka_unit_test(test_tags),
+		cmocka_unit_test(test_aliases),
+		cmocka_unit_test(test_alias_bomb),
+		cmocka_unit_test(test_alias_depth),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_anchors),
+		cmocka_unit_test(test_all_sources),
+		cmocka_unit_test(test_fragments),
+		cmocka_unit_test(test_fragments_refused),
+		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_documents_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, forget_last);
 }
