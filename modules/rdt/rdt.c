@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>
+#define HASH_NONFATAL_OOM 1 /* a module does not end the process */
 #include <uthash.h>
 
 #include "modules/rdt/rdt.h"
@@ -217,7 +218,10 @@ static struct known *make_known(struct rp_instance *inst, rp_ctr ctr)
 		return NULL;
 	k->ctr = ctr;
 	HASH_ADD(hh, inst->known, ctr, sizeof k->ctr, k);
-	return k;
+	if (k->hh.tbl)
+		return k;
+	free(k);
+	return NULL;
 }
 
 static void drop_known(struct rp_instance *inst, struct known *k)
