@@ -34,8 +34,10 @@ int32_t fake_policy_open(struct fake_host *f, const struct rp_module *module)
 
 void fake_policy_close(struct fake_host *f)
 {
-	if (f->module)
+	if (f->module) {
+		(void)fake_run_work(f); /* as a host does: jobs have ends */
 		f->module->destroy(f->inst);
+	}
 	f->module = NULL;
 	f->inst = NULL;
 }
