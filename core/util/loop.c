@@ -46,7 +46,7 @@ struct loop_io {
 
 struct loop_timer {
 	struct event event;
-	uint64_t due_ms;
+	uint64_t due_us;
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -373,20 +373,22 @@ struct loop_io *loop_io_free(struct loop_io *io)
 
 /* ---- timers ------------------------------------------------------------------------------------------------------- */
 
-static int add_timer(struct loop_timer *t, uint64_t delay_ms)
+#define TIMER_MAX_MS (UINT64_MAX / 4000) /* for ever */
+
+static int add_timer(struct loop_timer *t, uint64_t delay_us)
 {
-	struct timeval tv = {.tv_sec = (time_t)(delay_ms / 1000),
-			     .tv_usec = (suseconds_t)(delay_ms % 1000 * 1000)};
+	struct timeval tv = {.tv_sec = (time_t)(delay_us / 1000000),
+			     .tv_usec = (suseconds_t)(delay_us % 1000000)};
 	return event_add(&t->event, &tv) < 0 ? -ENOMEM : 0;
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct loop_timer *t = arg;
-	uint64_t now_ms = clock_ms();
+	uint64_t now_us = clock_us();
 	(void)fd;
 	(void)what;
-	if (now_ms < t->due_ms && add_timer(t, t->due_ms - now_ms) == 0)
+	if (now_us < t->due_us && add_timer(t, t->due_us - now_us) == 0)
 		return;
 	t->fn(t->arg);
 }
@@ -404,8 +406,9 @@ struct loop_timer *loop_timer_new(struct loop *loop, void (*fn)(void *arg), void
 
 int loop_timer_arm(struct loop_timer *t, uint64_t delay_ms)
 {
-	t->due_ms = clock_ms() + delay_ms;
-	return add_timer(t, delay_ms);
+	uint64_t delay_us = (delay_ms < TIMER_MAX_MS ? delay_ms : TIMER_MAX_MS) * 1000;
+	t->due_us = clock_us() + delay_us;
+	return add_timer(t, delay_us);
 }
 
 void loop_timer_disarm(struct loop_timer *t)
