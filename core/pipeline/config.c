@@ -78,18 +78,15 @@ static const char *schemas_of_kind(void *ctx, const char *kind)
 	return s.found;
 }
 
-/* Problems go to the log; the first one to err. */
+/* The first error goes to err. */
 static int read_config(struct pipeline *p, const char *path, struct conf **ret,
-		       struct buf *ret_warnings, struct err *err)
+		       struct conf_errors *errs, struct err *err)
 {
 	const struct conf_schemas schemas = {p, schemas_begin, schemas_find, schemas_of_kind};
-	struct conf_errors errs;
-	conf_errors_init(&errs);
-	int r = conf_load(path, &schemas, ret, &errs);
-	for (unsigned i = 0; ret_warnings && i < errs.n_items; i++)
-		(void)buf_printf(ret_warnings, "%s\n", errs.items[i].text);
+	conf_errors_init(errs);
+	int r = conf_load(path, &schemas, ret, errs);
 	if (r)
-		(void)conf_errors_to_err(&errs, r, err);
+		(void)conf_errors_to_err(errs, r, err);
 	return r;
 }
 
@@ -154,11 +151,15 @@ static int try_config(void *arg, struct buf *out, struct err *err)
 	struct buf warnings = BUF_INIT, changes = BUF_INIT;
 	Trial__Report report = TRIAL__REPORT__INIT;
 	struct conf *conf = job->conf;
+	struct conf_errors errs;
 	int r;
+	conf_errors_init(&errs);
 	p->env.trial = true;
 	p->env.worker = NULL;
 	p->store = store_abandon(p->store);
-	r = conf ? 0 : read_config(p, job->path, &conf, &warnings, err);
+	r = conf ? 0 : read_config(p, job->path, &conf, &errs, err);
+	for (unsigned i = 0; i < errs.n_items; i++)
+		(void)buf_printf(&warnings, "%s\n", errs.items[i].text);
 	if (!r)
 		r = apply_config(p, conf, &report, err);
 	if (!r && p->conf) {
@@ -216,8 +217,9 @@ static void tell_all(const struct reload_waiter *w, const struct reload_result *
 static int put_in_force(struct pipeline *p, struct err *err)
 {
 	struct conf *conf;
+	struct conf_errors errs;
 	watchdog_begin(p->watchdog);
-	int r = read_config(p, p->config_path, &conf, NULL, err);
+	int r = read_config(p, p->config_path, &conf, &errs, err);
 	if (!r) {
 		r = apply_config(p, conf, NULL, err);
 		if (r)
@@ -492,15 +494,13 @@ static int safe_mode(struct pipeline *p, const struct err *why, struct err *err)
 
 int config_first(struct pipeline *p, struct err *err)
 {
-	struct buf warnings = BUF_INIT;
+	struct conf_errors errs;
 	struct conf *conf;
 	bool fault = false;
 	size_t len;
-	int r = read_config(p, p->config_path, &conf, &warnings, err);
-	for (char *line = strtok((char *)(uintptr_t)buf_text(&warnings), "\n"); line && !r;
-	     line = strtok(NULL, "\n"))
-		log_warning("%s", line);
-	buf_fini(&warnings);
+	int r = read_config(p, p->config_path, &conf, &errs, err);
+	for (unsigned i = 0; !r && i < errs.n_items; i++)
+		log_warning("%s", errs.items[i].text);
 	if (r)
 		return r;
 	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
@@ -527,9 +527,11 @@ int config_first(struct pipeline *p, struct err *err)
 
 int config_check(struct pipeline *p, struct buf *report, struct err *err)
 {
+	struct conf_errors errs;
 	struct conf *conf;
 	bool fault;
-	int r = read_config(p, p->config_path, &conf, report, err);
+	int r = read_config(p, p->config_path, &conf, &errs, err);
+	conf_errors_print(&errs, report);
 	if (r)
 		return r;
 	r = try_first(p, conf, &fault, err);

@@ -73,6 +73,15 @@ def test_check_config_tells_where(tmp_path, what, words):
     assert words in done.stderr + done.stdout
 
 
+def test_check_config_marks_warnings(tmp_path):
+    conf = tmp_path / 'rp.conf'
+    conf.write_text('policy: static\nstatic: {reservedResources: {cpu: 1}}\nrdt: {enable: true}\n')
+    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', conf, '--module-dir', BUILD / 'modules'],
+                          capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout == 'warning: %s:3:7: rdt.enable: has no effect: rdt is not in controllers\n%s: good\n' % (conf, conf)
+
+
 def test_overlap_is_refused(with_module):
     node = with_module('overlap')
     node.create('p', ctr('c', '1', '64Mi'))
