@@ -163,6 +163,7 @@ void instance_finish(struct instance *i)
 	enter(i, CRUMB_DESTROY, NULL);
 	i->module->abi->destroy(i->inst);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	instance_drop_timers(i);
 	instance_drop_fragments(i);
 	free(i);
 }

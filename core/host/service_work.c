@@ -106,7 +106,7 @@ static struct instance_timer *timer_of(struct instance *i, uint64_t cookie)
 static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 {
 	struct instance *i = ctx;
-	if (i->env->trial)
+	if (i->env->trial || i->closing) /* a last job's done() may want another go */
 		return 0;
 	struct instance_timer *t = timer_of(i, cookie);
 	if (!t)
@@ -177,7 +177,7 @@ static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *a
 		      void *arg)
 {
 	struct instance *i = ctx;
-	if (i->env->trial || !i->env->worker)
+	if (i->env->trial || i->closing || !i->env->worker)
 		return -RP_ENOTSUP;
 	struct job *j = malloc(sizeof *j);
 	if (!j)

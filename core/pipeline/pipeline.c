@@ -260,14 +260,16 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		persist_now(p);
 		(void)store_sync(p->store);
 	}
-	p->disk = worker_free(p->disk);
-	updates_fini(p);
-	verify_fini(p);
+	p->disk = worker_free_within(p->disk, PIPELINE_STOP_MS);
+	if (!p->disk) {
+		updates_fini(p);
+		verify_fini(p);
+	}
 	loop_timer_free(p->persist_timer);
 	loop_timer_free(p->rebalance_timer);
 	free(p->reply_updates);
 	p->store = store_close(p->store);
-	if (p->env.worker)
+	if (p->env.worker || p->disk)
 		return leave_hanging(p);
 	p->loader = loader_free(p->loader);
 	p->env.cache = cache_free(p->env.cache);

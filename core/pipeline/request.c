@@ -465,6 +465,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	(void)values_overlay(c, &ctr->requested, res, true);
 	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, topo_memory(p->env.topo),
 		     &ctr->wanted, &estimated);
+	ctr->stored = false; /* what was asked for is stored with what was decided for it */
 	int r = decide(p, resize, ctr, err);
 	if (r) {
 		values_fini(c, &ctr->requested);
@@ -477,9 +478,11 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	}
 	values_fini(c, &requested);
 	values_fini(c, &acked);
-	ctr->stored = false;
 	/* the runtime is about to have what was asked for; ours goes over it where it differs */
 	(void)values_overlay(c, &ctr->acked, res, true);
+	ctr->stored = false;
+	store_put_ctr(p->store, ctr);
+	persist_later(p);
 	decide_reply(p, ret, ctr, true);
 	return 0;
 }

@@ -232,6 +232,8 @@ static void take(struct memory_migrations *m, const struct memory_config *c, str
 		finish(m, at);
 	} else if (s->outcome == MEMORY_MOVE_ON) {
 		say(m, at, RP_APPLY_PENDING, "%u MiB moved so far", mib(at->n_moved));
+		if (!s->n_moved) /* a lot of addresses with nothing there: others need not wait */
+			rotate(m);
 	} else if (++at->n_early < EARLY_TRIES_MAX) {
 		at->due_ms = now_ms(m) + FIRST_MS;
 		rotate(m);

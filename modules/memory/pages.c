@@ -7,6 +7,8 @@
 #include "modules/memory/memory.h"
 
 #define CHUNK 1024u /* pages of one call */
+#define HUGE_PAGE_BITS 21u
+#define STOPS_MAX 32u /* of a chunk; the rest waits for the next pass */
 #define PROCESSES_MAX 65536u
 
 /* ---- processes ---------------------------------------------------------------------------------------------------------- */
@@ -71,27 +73,33 @@ struct mover {
 	const struct modhost *h;
 	struct memory_step *s;
 	uint32_t pid;
-	uint32_t n_looked, next_node;
+	uint32_t n_looked;
 	void *pages[CHUNK], *away[CHUNK];
 	int32_t status[CHUNK], nodes[CHUNK];
 };
 
-/* The target nodes in turn. */
-static int32_t next_node(struct mover *m)
+/* The target nodes in turn, a huge page at a time: the kernel moves one as a whole, and would do so again for each of its pages that is
+ * wanted elsewhere. */
+static int32_t node_for(const struct mover *m, const void *page)
 {
 	struct rp_ids nodes = rp_ids_of(&m->s->nodes);
-	uint32_t node = rp_ids_next(nodes, m->next_node);
-	if (node == RP_IDSET_NONE)
-		node = rp_ids_first(nodes);
-	m->next_node = node;
+	uint32_t turn = (uint32_t)(((uintptr_t)page >> HUGE_PAGE_BITS) % rp_ids_count(nodes));
+	uint32_t node = rp_ids_first(nodes);
+	while (turn--)
+		node = rp_ids_next(nodes, node);
 	return (int32_t)node;
+}
+
+static bool is_there(const struct mover *m, int32_t status)
+{
+	return status >= 0 && rp_ids_has(rp_ids_of(&m->s->nodes), (uint32_t)status);
 }
 
 static void count_result(struct mover *m, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t r = m->status[i];
-		if (r >= 0 && rp_ids_has(rp_ids_of(&m->s->nodes), (uint32_t)r)) {
+		if (is_there(m, r)) {
 			m->s->n_moved++;
 		} else if (r == -EACCES) {
 			m->s->n_shared++; /* other processes map it, too */
@@ -100,6 +108,27 @@ static void count_result(struct mover *m, uint32_t n)
 			m->s->why = r < 0 ? r : -EBUSY;
 		}
 	}
+}
+
+/* The kernel stops at a page that cannot be moved, and says nothing of those behind it: these are tried without it. */
+static int64_t move_away(struct mover *m, uint32_t n)
+{
+	const struct rp_host_work *work = m->h->work;
+	uint32_t at = 0;
+	for (unsigned stops = 0; at < n && stops < STOPS_MAX; stops++) {
+		int64_t r = work->move_pages(m->h->ctx, (int32_t)m->pid, n - at, m->away + at,
+					     m->nodes + at, m->status + at);
+		if (r <= 0)
+			return r;
+		r = work->move_pages(m->h->ctx, (int32_t)m->pid, n - at, m->away + at, NULL,
+				     m->status + at);
+		if (r < 0)
+			return r;
+		while (at < n && is_there(m, m->status[at]))
+			at++;
+		at++;
+	}
+	return 0;
 }
 
 /* Moves those of a chunk that are elsewhere, as far as the budget goes. Returns how many of the chunk were dealt with, or -errno. */
@@ -112,14 +141,14 @@ static int64_t move_chunk(struct mover *m, uint32_t n)
 		return r;
 	for (; dealt < n && m->s->n_moved + n_away < m->s->budget; dealt++) {
 		int32_t node = m->status[dealt];
-		if (node < 0 || rp_ids_has(rp_ids_of(&m->s->nodes), (uint32_t)node))
+		if (node < 0 || is_there(m, node))
 			continue;
 		m->away[n_away] = m->pages[dealt];
-		m->nodes[n_away++] = next_node(m);
+		m->nodes[n_away++] = node_for(m, m->pages[dealt]);
 	}
 	if (!n_away)
 		return dealt;
-	r = work->move_pages(m->h->ctx, (int32_t)m->pid, n_away, m->away, m->nodes, m->status);
+	r = move_away(m, n_away);
 	if (r < 0)
 		return r;
 	count_result(m, n_away);
@@ -229,7 +258,6 @@ void memory_step_run(const struct modhost *h, struct memory_step *s)
 	if (!s->why) {
 		m->h = h;
 		m->s = s;
-		m->next_node = RP_IDSET_NONE - 1; /* the first one comes next */
 		move_all(m, &pids);
 	}
 	free(pids.list);
