@@ -792,6 +792,35 @@ static void test_closing(void **state)
 	assert_int_equal(script.jobs_done, 1);
 }
 
+static void wants_more(void *arg, int32_t result)
+{
+	struct instance *i = arg;
+	(void)result;
+	script.jobs_done++;
+	(void)host_timer_service.arm(i, 9, 1);
+	assert_int_equal(host_work_service.submit(i, job, NULL, NULL), -RP_ENOTSUP);
+}
+
+static void stop_loop(void *arg)
+{
+	loop_stop(arg);
+}
+
+/* What it arms in its last done() does not outlive it. */
+static void test_closing_with_a_timer(void **state)
+{
+	struct place *p = *state;
+	assert_int_equal(host_work_service.submit(p->i, job, wants_more, p->i), 0);
+	p->i = instance_free(p->i);
+	p->env.worker = worker_free(p->env.worker);
+	assert_int_equal(script.jobs_done, 1);
+	assert_int_equal(script.destroyed, 1);
+	struct loop_timer *end = loop_timer_new(p->env.loop, stop_loop, p->env.loop);
+	assert_int_equal(loop_timer_arm(end, 20), 0);
+	assert_int_equal(loop_run(p->env.loop), 0);
+	assert_null(loop_timer_free(end));
+}
+
 static void test_topology(void **state)
 {
 	struct place *p = *state;
@@ -836,6 +865,7 @@ int main(void)
 		in_place(test_timers),
 		in_place(test_work),
 		in_place(test_closing),
+		in_place(test_closing_with_a_timer),
 		in_place(test_topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
