@@ -2,8 +2,8 @@
 """Controllers behind a real daemon: what reaches the files of the machine, and what status says of it."""
 import os
 import pathlib
+import select
 import socket
-import threading
 import time
 
 import pytest
@@ -133,22 +133,15 @@ def test_slow_resctrl_delays_nobody(make):
     for i in range(20):
         node.create('p%d' % i, ctr('c', '100m/200m'), annotations={CLASS_KEY: 'bronze'})
     assert status_of(node, 'rdt')['pending'] == 21
-    seen = []
-
-    def drain():
-        with open(pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks') as fifo:
-            seen.extend(fifo.read().split())
-
-    readers = [threading.Thread(target=drain, daemon=True)]
-    readers[0].start()
-    while len(seen) < 3:
-        readers[-1].join(20)
-        assert not readers[-1].is_alive()
-        if len(seen) < 3:
-            readers.append(threading.Thread(target=drain, daemon=True))
-            readers[-1].start()
-    assert seen == ['1', '2', '3']
+    # open for writing as well, so that it stays open between the daemon's writes
+    fifo = os.open(pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks', os.O_RDWR)
+    text = b''
+    while text.count(b'\n') < 3:
+        assert select.select([fifo], [], [], 60)[0]
+        text += os.read(fifo, 100)
+    assert text.split() == [b'1', b'2', b'3']
     eventually(lambda: status_of(node, 'rdt')['pending'] == 0)
+    os.close(fifo)
 
 
 def test_stop_does_not_wait_for_resctrl(make):
