@@ -83,7 +83,8 @@ struct mover {
 static int32_t node_for(const struct mover *m, const void *page)
 {
 	struct rp_ids nodes = rp_ids_of(&m->s->nodes);
-	uint32_t turn = (uint32_t)(((uintptr_t)page >> HUGE_PAGE_BITS) % rp_ids_count(nodes));
+	uint32_t n = rp_ids_count(nodes);
+	uint32_t turn = n ? (uint32_t)(((uintptr_t)page >> HUGE_PAGE_BITS) % n) : 0;
 	uint32_t node = rp_ids_first(nodes);
 	while (turn--)
 		node = rp_ids_next(nodes, node);
