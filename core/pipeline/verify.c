@@ -229,6 +229,7 @@ static void start_job(void *arg)
 	struct check *checks = job ? calloc(p->n_to_verify + 1, sizeof *checks) : NULL;
 	if (!checks) {
 		free(job);
+		arm(p, clock_ms() + p->verify_delay_ms);
 		return;
 	}
 	*job = (struct verify_job){
