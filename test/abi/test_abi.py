@@ -34,6 +34,12 @@ def exported(path):
     return [line.split()[-1] for line in must(['nm', '-D', '--defined-only', path]).split('\n') if line]
 
 
+def is_instrumented():
+    with open(os.path.join(BUILD, 'flags'), encoding='utf-8') as f:
+        flags = f.read()
+    return '-fsanitize' in flags or '--coverage' in flags
+
+
 def check_config(policy, folders, tmp_path, section=''):
     """nri-rpd's word on a configuration with that policy, on this machine."""
     daemon = os.path.join(BUILD, 'bin/nri-rpd')
@@ -80,6 +86,8 @@ def test_layout_is_complete(tmp_path):
 def test_one_symbol(module):
     if not module:
         pytest.skip('no modules are built')
+    if is_instrumented():
+        pytest.skip('instrumented modules export what their compiler adds')
     assert exported(module) == ['rp_module_1']
 
 
@@ -116,12 +124,6 @@ def installed(tmp_path_factory):
 
 def author_env(installed):
     return dict(os.environ, PKG_CONFIG_PATH=str(installed / 'usr/lib/pkgconfig'), PKG_CONFIG='pkg-config --define-prefix')
-
-
-def is_instrumented():
-    with open(os.path.join(BUILD, 'flags'), encoding='utf-8') as f:
-        flags = f.read()
-    return '-fsanitize' in flags or '--coverage' in flags
 
 
 def test_out_of_tree(installed, tmp_path):
