@@ -53,6 +53,13 @@ def ctr(name, cpu=None, memory=None, **more):
     return spec
 
 
+def eventually(what, seconds=20):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, 'has not come true'
+        time.sleep(0.02)
+
+
 class Node:
     def __init__(self, config=None, machine='n4c16', existing=(), start=True, module_dirs=(), daemon=None, options=(), **head):
         self.events, self.allowed, self._next_id, self._buffer = [], [], 0, b''

@@ -2,6 +2,7 @@
 /* One decision: transaction, policy, controllers, invariants, commit; and the way back when one of them says no. */
 #include <stdlib.h>
 
+#include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/util/log.h"
 
@@ -45,6 +46,18 @@ static void commit(struct pipeline *p)
 	persist_txn(p);
 }
 
+/* It keeps what is right still: whoever moves could not stay, so that no budget of moves holds here. */
+static void tell_resync(struct pipeline *p)
+{
+	unsigned n = rebalance_count(p);
+	if (n)
+		log_warning("policy %s has looked at all containers anew and moved %u",
+			    instance_name(p->policy), n);
+	apply_log_moves(p);
+	decide_queue(p);
+	decide_hooks(p, NULL);
+}
+
 /* The policy's tables may not fit the cache any more: it rebuilds them. What that changes is decided anew and said later. */
 static void resync(struct pipeline *p)
 {
@@ -56,7 +69,7 @@ static void resync(struct pipeline *p)
 			r = decide_check(p, &err);
 		if (!r) {
 			commit(p);
-			decide_queue(p);
+			tell_resync(p);
 			decide_end(p);
 			p->sync_failed = false;
 			return;

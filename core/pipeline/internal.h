@@ -101,6 +101,8 @@ struct pipeline {
 /* As the configuration in force says. */
 void pipeline_arm_rebalance(struct pipeline *p);
 void rebalance_timer(void *arg);
+/* Containers that the running transaction moves, or has moved. */
+unsigned rebalance_count(const struct pipeline *p);
 
 /* ---- decide.c ---- */
 

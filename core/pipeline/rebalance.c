@@ -19,11 +19,20 @@ struct occasion {
 	unsigned n_moves;
 };
 
-static unsigned count_moves(const struct pipeline *p)
+/* Who shares CPUs with others gets more or less of them when those move: it has not moved itself as long as the policy keeps the same of it. */
+static bool has_moved(const struct stage *s)
+{
+	const struct decision *a = &s->ctr->cur, *b = &s->next;
+	if (a->cpus == b->cpus && a->mems == b->mems)
+		return false;
+	return !a->private_data || !blob_equal(a->private_data, b->private_data);
+}
+
+unsigned rebalance_count(const struct pipeline *p)
 {
 	unsigned n = 0;
 	for (const struct stage *s = decide_touched(p); s; s = s->link)
-		n += s->next.cpus != s->ctr->cur.cpus || s->next.mems != s->ctr->cur.mems;
+		n += has_moved(s);
 	return n;
 }
 
@@ -33,7 +42,7 @@ static int deliver(struct pipeline *p, void *arg, struct err *err)
 	int r = instance_event(p->policy, &o->ev, err);
 	if (r)
 		return r;
-	o->n_moves = count_moves(p);
+	o->n_moves = rebalance_count(p);
 	if (!o->budget || o->n_moves <= o->budget)
 		return 0;
 	return err_set(err, -E2BIG, "it would move %u containers at once, %u may be", o->n_moves,

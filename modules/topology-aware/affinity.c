@@ -269,6 +269,10 @@ int32_t affinity_weigh(struct rp_instance *inst, struct request *r)
 	struct affinities a = {0};
 	r->weighted = false;
 	int32_t e = read_all(inst, &r->info, &a);
+	r->selective = a.n > 0;
+	r->averse = false;
+	for (uint32_t i = 0; i < a.n; i++)
+		r->averse |= a.list[i].weight < 0;
 	r->colocate_pod = s->colocate_pods && !a.n;
 	r->colocate_ns = s->colocate_namespaces && !a.n;
 	if (!e && (a.n || r->colocate_pod || r->colocate_ns)) {

@@ -333,16 +333,31 @@ void ledger_begin(struct rp_instance *inst)
 		inst->plan->pools[i].changed = false;
 }
 
-void ledger_undo(struct rp_instance *inst)
+static void take_back(struct rp_instance *inst, uint32_t n_log)
 {
 	struct ledger *l = &inst->ledger;
-	for (uint32_t i = l->n_log; i-- > 0;) {
+	for (uint32_t i = l->n_log; i-- > n_log;) {
 		if (l->log[i].added)
 			unlink_grant(inst, l->log[i].grant);
 		else
 			link_grant(inst, l->log[i].grant);
 	}
+}
+
+void ledger_undo(struct rp_instance *inst)
+{
+	take_back(inst, 0);
 	drop_log(inst);
+}
+
+void ledger_undo_to(struct rp_instance *inst, uint32_t n_log)
+{
+	struct ledger *l = &inst->ledger;
+	take_back(inst, n_log);
+	for (uint32_t i = n_log; i < l->n_log; i++)
+		if (l->log[i].added) /* a grant is added once, so nothing before has it */
+			grant_free(inst, l->log[i].grant);
+	l->n_log = n_log;
 }
 
 static void reset_pool(const struct rp_plan *p, struct pool *pool)

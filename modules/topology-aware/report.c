@@ -251,6 +251,8 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		      (double)inst->counters.placed);
 	sink->counter(sink->ctx, "policy_topologyaware_refusals_total",
 		      "Containers and resizes refused.", "", (double)inst->counters.refused);
+	sink->counter(sink->ctx, "policy_topologyaware_rebalanced_total",
+		      "Containers moved to a better place.", "", (double)inst->counters.rebalanced);
 	sink->counter(sink->ctx, "policy_topologyaware_resizes_total", "Resizes asked for.", "",
 		      (double)inst->counters.resized);
 	return 0;

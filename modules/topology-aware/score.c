@@ -6,6 +6,7 @@
 #include "modules/topology-aware/ta.h"
 
 #define N_RULES 16u
+#define AFFINITY "affinity to other containers"
 
 struct rule;
 
@@ -99,11 +100,22 @@ bool score_sufficient(const struct request *r, const struct score *s)
 	       (s->isolated >= 0 || !r->strict_isolated);
 }
 
-/* ---- two pools; 1: the first wins, -1: the second, 0: as good as each other ------------------------------------------------- */
+/*
+ * ---- two pools; positive: the first wins, negative: the second, 0: as good as each other --------------------------------------
+ *
+ * How much tells by what: 1: it is the better place, 2: others leave more there, 3: by nothing but its number.
+ */
+#define BY_LOAD 2
+#define BY_ID 3
 
 static int by_number(int64_t a, int64_t b)
 {
 	return a > b ? 1 : a < b ? -1 : 0;
+}
+
+static int by_load(int64_t a, int64_t b)
+{
+	return BY_LOAD * by_number(a, b);
 }
 
 static int by_bool(bool a, bool b)
@@ -113,7 +125,7 @@ static int by_bool(bool a, bool b)
 
 static int by_id(const struct score *a, const struct score *b)
 {
-	return a->pool < b->pool ? 1 : -1;
+	return a->pool < b->pool ? BY_ID : -BY_ID;
 }
 
 static bool worse(const struct score *a, const struct score *b)
@@ -177,7 +189,7 @@ static int rule_level(const struct compare *c, const struct score *a, const stru
 		 lb = c->p->pools[b->pool].level;
 	if ((la == target) != (lb == target))
 		return la == target ? 1 : -1;
-	int r = la == target ? by_number(c->p->room[a->pool], c->p->room[b->pool])
+	int r = la == target ? by_load(c->p->room[a->pool], c->p->room[b->pool])
 			     : by_bool(la > target, lb > target);
 	return r ? r : by_id(a, b);
 }
@@ -215,7 +227,7 @@ static int rule_isolated(const struct compare *c, const struct score *a, const s
 	(void)c;
 	if (a->isolated <= 0 && b->isolated <= 0)
 		return 0;
-	int r = by_number(a->isolated, b->isolated);
+	int r = by_load(a->isolated, b->isolated);
 	return r ? r : by_id(a, b);
 }
 
@@ -225,20 +237,20 @@ static int rule_exclusive_room(const struct compare *c, const struct score *a,
 	(void)c;
 	if (a->shared <= 0 && b->shared <= 0)
 		return 0;
-	int r = by_number(a->shared, b->shared);
+	int r = by_load(a->shared, b->shared);
 	return r ? r : by_id(a, b);
 }
 
 static int rule_company(const struct compare *c, const struct score *a, const struct score *b)
 {
-	return by_number(c->p->pools[b->pool].n_grants[GRANT_NORMAL],
-			 c->p->pools[a->pool].n_grants[GRANT_NORMAL]);
+	return by_load(c->p->pools[b->pool].n_grants[GRANT_NORMAL],
+		       c->p->pools[a->pool].n_grants[GRANT_NORMAL]);
 }
 
 static int rule_room(const struct compare *c, const struct score *a, const struct score *b)
 {
 	(void)c;
-	return by_number(a->shared, b->shared);
+	return by_load(a->shared, b->shared);
 }
 
 /* ---- which rules a request is judged by --------------------------------------------------------------------------------------- */
@@ -304,7 +316,7 @@ static const struct rule {
 	const char *name;
 } rules[N_RULES] = {
 	{rule_sufficient, NULL, "enough CPU and memory"},
-	{rule_affinity, is_weighted, "affinity to other containers"},
+	{rule_affinity, is_weighted, AFFINITY},
 	{rule_hints, has_hints, "topology hints"},
 	{rule_types, NULL, "memory of the types asked for"},
 	{rule_memory_burst, may_grow, "memory to grow"},
@@ -370,4 +382,19 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 		(void)compare(&c, &ret->best, &ret->second);
 		ret->rule = c.rule;
 	}
+}
+
+/* ---- moving ------------------------------------------------------------------------------------------------------------------ */
+
+bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
+			const struct score *from, bool spread, const char **ret_rule)
+{
+	struct compare c = {.p = inst->plan, .r = r};
+	choose_rules(&c);
+	int by = compare(&c, to, from);
+	*ret_rule = c.rule;
+	/* Two that each want something else of the other would follow and flee each other for ever. */
+	if (r->averse && strcmp(c.rule, AFFINITY) == 0)
+		return false;
+	return by == 1 || (spread && by == BY_LOAD && to->shared > from->shared);
 }

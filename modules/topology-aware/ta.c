@@ -176,8 +176,7 @@ static int32_t new_machine(struct rp_instance *inst, rp_txn txn)
 
 static int32_t ta_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
-	if (!inst->plan || (ev->type != RP_EVENT_STARTED && ev->type != RP_EVENT_TOPOLOGY &&
-			    ev->type != RP_EVENT_TIMER))
+	if (!inst->plan || ev->type < RP_EVENT_STARTED || ev->type > RP_EVENT_PRESSURE)
 		return 0;
 	int32_t r = begin(inst);
 	if (r)
@@ -187,6 +186,10 @@ static int32_t ta_event(struct rp_instance *inst, rp_txn txn, const struct rp_ev
 		return cold_started(inst, txn, ev->object);
 	case RP_EVENT_TIMER:
 		return cold_timer(inst, txn);
+	case RP_EVENT_REBALANCE:
+		return finish(inst, rebalance_all(inst, txn, ev->cookie));
+	case RP_EVENT_PRESSURE:
+		return finish(inst, rebalance_one(inst, txn, ev->object, ev->cookie));
 	default:
 		return finish(inst, new_machine(inst, txn));
 	}

@@ -10,6 +10,7 @@
  *	hints.c     near which devices             score.c     which pool is best
  *	place.c     one container into a pool      stage.c     into the transaction
  *	sync.c      everything at once             coldstart.c memory that comes later
+ *	rebalance.c better places for those that run
  *	classes.c   scheduling and CPU classes     interrupts.c
  *	record.c    what is kept with a container  report.c    zones, metrics, explanations
  *	ta.c        the callbacks
@@ -318,6 +319,8 @@ int32_t ledger_reserve(struct rp_instance *inst, uint32_t n);
 /* Begins a callback: what was done before is final. */
 void ledger_begin(struct rp_instance *inst);
 void ledger_undo(struct rp_instance *inst);
+/* Takes back what came after the log had n_log entries. No grant that was removed since may have been added again. */
+void ledger_undo_to(struct rp_instance *inst, uint32_t n_log);
 /* No grants, nothing to undo. The plan's sets become what they are without any. */
 void ledger_clear(struct rp_instance *inst);
 /* The ledger takes the grant over. */
@@ -364,6 +367,7 @@ struct request {
 	struct irq_ask *irq;
 	uint32_t pool_hint; /* NO_POOL */
 	bool weighted; /* plan.affinity is of use */
+	bool selective, averse; /* it has affinities of its own; some are against others */
 	rp_cfg decided_at;
 	char why[REQUEST_WHY_MAX];
 };
@@ -436,6 +440,10 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 void score_pool(struct rp_instance *inst, const struct request *r, uint32_t pool,
 		struct score *ret);
 bool score_sufficient(const struct request *r, const struct score *s);
+/* Is `to` so much better for one that runs at `from` that it should move? By what it is, not by who else is there; `spread`: also as more is left
+ * there. ret_rule: what decides. After score_pools(). */
+bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
+			const struct score *from, bool spread, const char **ret_rule);
 /* What the memory allocator is asked for; false: the pool has none of the types. */
 bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
 		    struct memalloc_request *ret);
@@ -518,6 +526,13 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After CPUs came free: places those that had to make do with something else. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 
+/* ---- better places (rebalance.c) ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Moves at most `budget` containers (0: any number). */
+int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget);
+/* One that has begun to lack something (RP_PRESSURE_…). */
+int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
+
 /* ---- reports (report.c) ------------------------------------------------------------------------------------------------------------------------------- */
 
 extern const struct rp_zones ta_zones;
@@ -529,7 +544,7 @@ void report_grant(struct rp_instance *inst, const struct request *r, const struc
 /* ---- the instance (ta.c) -------------------------------------------------------------------------------------------------------------------------------- */
 
 struct counters {
-	uint64_t placed, refused, resized, misplaced, overflowed;
+	uint64_t placed, refused, resized, misplaced, overflowed, rebalanced;
 };
 
 struct rp_instance {
@@ -539,6 +554,7 @@ struct rp_instance {
 	struct counters counters;
 	bool resync; /* the running callback cannot be undone from the log */
 	bool memory_begun;
+	rp_ctr rebalance_from; /* where the next rebalancing goes on; 0: at the first container */
 	/* Containers whose memory zone has changed in this callback. */
 	rp_ctr *moved;
 	uint32_t n_moved, cap_moved;

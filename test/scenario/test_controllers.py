@@ -4,11 +4,10 @@ import os
 import pathlib
 import select
 import socket
-import time
 
 import pytest
 
-from simnode import BUILD, STATIC, TEST_MODULES, SimError, ctr
+from simnode import BUILD, STATIC, TEST_MODULES, SimError, ctr, eventually
 
 RDT = {'rdt': {'partitions': {'p': {'l3Allocation': '100%', 'classes': {'gold': {'l3Allocation': '80%'}, 'bronze': {'l3Allocation': '20%'}}}}}}
 CLASS_KEY = 'rdtclass.resource-policy.nri.io'
@@ -48,13 +47,6 @@ def add_cgroup(node, name, files):
     put(node, 'sys/fs/cgroup/cgroup.controllers', 'cpu io memory\n')
     for file, text in files.items():
         put(node, '%s/%s' % (cgroup_of(node, name), file), text)
-
-
-def eventually(what, seconds=20):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, 'has not come true'
-        time.sleep(0.02)
 
 
 def status_of(node, controller):

@@ -2,7 +2,7 @@
 """The topology-aware policy over the wire: where containers go, and that they stay there."""
 import pytest
 
-from simnode import ctr
+from simnode import ctr, eventually
 
 PLAIN = {'policy': 'topology-aware',
          'topology-aware': {'reservedResources': {'cpu': '750m'}, 'preferIsolatedCPUs': False}}
@@ -78,3 +78,71 @@ def test_reload(node):
     assert node.places() == before
     node.badconfig(options(reservedResources={'cpu': '99'}))
     assert node.places() == before
+
+
+# ---- better places ----
+
+def crowd_out(node, **more):
+    """A machine so full that w0 gets a socket where a node would do, and x0 the rest; then everybody else goes."""
+    node.create('s', ctr('s0'))
+    for i in range(4):
+        node.create('f%d' % i, ctr('f%dc' % i, '2' if i == 3 else '3', '64Mi'))
+    node.create('w', ctr('w0', '1500m/1600m', '64Mi'), **more)
+    node.create('x', ctr('x0', '1500m/1600m', '64Mi'))
+    assert len(node.mems('x0')) > 1
+    node.delete(*('f%d' % i for i in range(4)))
+    node.updates()
+
+
+def test_rebalance(node):
+    """One at a time, the reason is told, nobody else has to move, and then there is nothing left to do."""
+    crowd_out(node)
+    before = node.places()
+    assert node.ctl('rebalance', '1') == {'policy': 'topology-aware', 'moved': 1}
+    node.settle()
+    moved = [name for name, place in node.places().items() if place != before[name]]
+    assert moved == ['w/w0'] and len(node.mems('w0')) == 1
+    assert 'rebalanced from socket' in str(node.ctl('explain', 'w0'))
+    assert node.ctl('rebalance')['moved'] == 1
+    node.settle()
+    assert len(node.mems('x0')) == 1
+    after = node.places()
+    node.updates()
+    assert node.ctl('rebalance') == {'policy': 'topology-aware', 'moved': 0}
+    node.settle()
+    assert node.places() == after and node.updates() == []
+    node.restart()
+    node.settle()
+    assert node.places() == after
+
+
+def test_rebalance_does_not_count_those_who_share(make_node):
+    """Many share what one moves away from; that is within any budget."""
+    node = make_node({**PLAIN, 'rebalanceMoves': 1})
+    for i in range(6):
+        node.create('s%d' % i, ctr('s%dc' % i))
+    for i in range(4):
+        node.create('f%d' % i, ctr('f%dc' % i, '2', '64Mi'))
+    node.create('w', ctr('w0', '3', '64Mi'))
+    assert len(node.mems('w0')) > 1
+    node.delete(*('f%d' % i for i in range(4)))
+    before = node.places()
+    assert node.ctl('rebalance')['moved'] == 1
+    node.settle()
+    assert len(node.mems('w0')) == 1
+    assert len([name for name, place in node.places().items() if place != before[name]]) > 2
+    node.expect(*('disjoint(w0, s%dc)' % i for i in range(6)))
+
+
+def test_rebalance_leaves_the_annotated(node):
+    crowd_out(node, annotations={'memory.preserve.resource-policy.nri.io': 'true'})
+    kept = node.places()['w/w0']
+    assert node.ctl('rebalance', '0')['moved'] == 1
+    node.settle()
+    assert node.places()['w/w0'] == kept and len(node.mems('x0')) == 1
+
+
+def test_rebalance_by_the_clock(make_node):
+    node = make_node({**PLAIN, 'rebalanceInterval': '50ms'})
+    crowd_out(node)
+    eventually(lambda: len(node.mems('w0')) == 1 and len(node.mems('x0')) == 1)

@@ -275,18 +275,21 @@ static void test_pressure_reaches_policy(void **state)
 
 #define TWO_MOVES "{rebalance: 'on a; cpus 11; on b; cpus 12', timer: 'fail 22 no timer'}"
 
-static void named(struct world *w, const char *name)
+static void named_with(struct world *w, const char *name, const char *alloc)
 {
-	char alloc[32];
 	struct box_desc d;
 	struct box b = {.name = name, .alloc = alloc};
-	(void)snprintf(alloc, sizeof alloc, "cpus 1");
 	box_describe(&b, &d);
 	d.ctr.name = name;
 	struct reply reply;
 	request_begin(w->p, REQ_CREATE);
 	assert_int_equal(request_create(w->p, &d.pod, &d.ctr, &reply, &w->err), 0);
 	reply_sent(w->p, &reply, false);
+}
+
+static void named(struct world *w, const char *name)
+{
+	named_with(w, name, "cpus 1");
 }
 
 static const char *cpus_of(struct world *w, const char *id)
@@ -322,6 +325,26 @@ static void test_budget(void **state)
 	assert_int_equal(pipeline_stats(w->p)->rebalances, 2);
 }
 
+/* Whose shared CPUs only become others has not moved. */
+static void test_sharers_do_not_count(void **state)
+{
+	struct world *w = *state;
+	unsigned n = 77;
+	world_configure(w, PUPPET "puppet: {rebalance: 'on a; cpus 11; private there; on b; cpus "
+				  "1-2; on c; cpus 1-2; private here'}\n");
+	world_must_start(w);
+	pipeline_runtime(w->p)->synchronized = true;
+	named_with(w, "a", "cpus 1; private here");
+	named_with(w, "b", "cpus 1; private here");
+	named_with(w, "c", "cpus 1; private here");
+	w->err = (struct err)ERR_INIT;
+	assert_int_equal(pipeline_rebalance(w->p, 1, &n, &w->err), 0);
+	assert_int_equal(n, 1);
+	assert_string_equal(cpus_of(w, "c-a"), "11");
+	assert_string_equal(cpus_of(w, "c-b"), "1-2");
+	assert_string_equal(cpus_of(w, "c-c"), "1-2");
+}
+
 static void test_no_policy_for_it(void **state)
 {
 	struct world *w = *state;
@@ -355,11 +378,17 @@ static void test_interval(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		bare_test(test_off),	      bare_test(test_figures),
-		bare_test(test_cost),	      bare_test(test_one_at_a_time),
-		bare_test(test_switched_off), bare_test(test_by_the_clock),
-		cmocka_unit_test(test_judge), bare_test(test_pressure_reaches_policy),
-		bare_test(test_budget),	      bare_test(test_no_policy_for_it),
+		bare_test(test_off),
+		bare_test(test_figures),
+		bare_test(test_cost),
+		bare_test(test_one_at_a_time),
+		bare_test(test_switched_off),
+		bare_test(test_by_the_clock),
+		cmocka_unit_test(test_judge),
+		bare_test(test_pressure_reaches_policy),
+		bare_test(test_budget),
+		bare_test(test_sharers_do_not_count),
+		bare_test(test_no_policy_for_it),
 		bare_test(test_interval),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

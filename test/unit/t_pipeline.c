@@ -773,6 +773,7 @@ static void test_failing_timer(void **state)
 	world_until(w, moved, (void *)(uintptr_t) "1");
 	assert_true(pipeline_stats(w->p)->resyncs >= 1);
 	assert_int_equal(updates_waiting(w->p), 1);
+	assert_true(world_told(w, "default/a/c: CPUs 0-3 → 1"));
 	world_free(w);
 }
 
