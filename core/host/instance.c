@@ -81,6 +81,7 @@ static void enter(struct instance *i, enum crumb_call call, const char *object)
 static int leave(struct instance *i, enum crumb_call call, int32_t result, struct err *err)
 {
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	instance_drop_fragments(i);
 	if (result >= 0)
 		return 0;
 	if (i->failed.text[0])
@@ -138,7 +139,6 @@ int instance_new(struct host_env *env, struct module *m, struct instance **ret, 
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	if (r) {
 		instance_drop_timers(i);
-		instance_drop_fragments(i);
 		free(i);
 		return r;
 	}

@@ -222,12 +222,8 @@ void instance_drop_fragments(struct instance *i)
 static rp_cfg c_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
 {
 	struct instance *i = ctx;
-	uint64_t txn = cache_running_txn(i->env->cache);
 	struct fragment *f;
 	rp_cfg root = NULL;
-	if (txn != i->fragments_txn)
-		instance_drop_fragments(i);
-	i->fragments_txn = txn;
 	struct err err = ERR_INIT;
 	int r = fragment_parse(text, &f, &root, &err);
 	if (ret_code)

@@ -28,9 +28,7 @@ struct instance {
 	bool closing; /* freed, but for jobs under way */
 	struct instance_timer *timers;
 	unsigned n_timers;
-	struct fragment *
-		fragments; /* parsed in the transaction fragments_txn; freed when the next one parses something */
-	uint64_t fragments_txn;
+	struct fragment *fragments; /* what parse() gave in the running callback */
 };
 
 extern const struct rp_host_cache host_cache_service;

@@ -38,6 +38,30 @@ CONDUCT = {
     19: ('lifecycle/prepare-abort', 'bytes are left each time'),
 }
 
+# What is told of itself, asked for or returned that makes no sense.
+CURIOUS = {
+    1: ('report/zones two-sockets', 'a zone with name "whole" and type ""'),
+    2: ('report/zones two-sockets', 'two zones whole'),
+    3: ('report/zones two-sockets', 'zone part comes before its parent whole'),
+    4: ('report/zones two-sockets', 'more than 1024 zones'),
+    5: ('report/zones two-sockets', 'resource "cpu" before any zone'),
+    6: ('report/zones two-sockets', 'cpu of zone whole: capacity 4000, allocatable 4000, available 5000'),
+    7: ('report/zones two-sockets', 'attribute "" without zone, name or value'),
+    8: ('report/zones two-sockets', 'cost -1 to zone "whole"'),
+    9: ('report/metrics', 'metric "2 much" (What it has seen.): not as Prometheus writes it'),
+    10: ('report/metrics', 'labels of metric seen: {a}: not as Prometheus writes it'),
+    11: ('abi/rules', 'log() at level 99, which there is not'),
+    12: ('abi/rules', 'log() without a text'),
+    13: ('abi/rules', 'fail() with code 0: codes are negative'),
+    14: ('abi/rules', 'fail() without a text'),
+    15: ('abi/rules', 'note() without a text'),
+    16: ('abi/services', 'service("nri-rp.metrics/1") gives another struct each time'),
+    17: ('abi/config', 'calls itself a policy but lacks parts of nri-rp.policy/1'),
+    18: ('abi/services', 'nri-rp.config-schema/1 is another one without an instance'),
+    19: ('report/state', 'load() of its own state failed: not mine'),
+    20: ('lifecycle/reloads', 'a reload of the same configuration'),
+}
+
 
 def module(name):
     in_tree = BUILD / 'modules' / (name + '.so')
@@ -64,7 +88,7 @@ def failed(found):
     return {n: c['reason'] for n, c in found.items() if c['result'] == 'failed'}
 
 
-@pytest.mark.parametrize('name', ['none', 'static', 'template', 'topology-aware', 'balloons', 'good', 'conduct-0'])
+@pytest.mark.parametrize('name', ['none', 'static', 'template', 'topology-aware', 'balloons', 'good', 'conduct-0', 'curious-0'])
 def test_sound_modules_pass(name):
     found = cases(module(name), '--cases', BRIEF)
     assert failed(found) == {}
@@ -86,6 +110,20 @@ def test_bad_conduct_is_noticed(n):
         pytest.skip('not looked at in instrumented builds')
     found = cases(module('conduct-%d' % n), '--cases', '^%s$' % case)
     assert text in failed(found)[case]
+
+
+@pytest.mark.parametrize('n', sorted(CURIOUS))
+def test_odd_words_are_noticed(n):
+    case, text = CURIOUS[n]
+    found = cases(module('curious-%d' % n), '--cases', '^%s$' % case)
+    assert text in failed(found)[case]
+
+
+def test_timing():
+    """Figures are notes; only when they are asked to decide, they do."""
+    found = cases(module('good'), '--cases', '^placement/time')
+    assert failed(found) == {}
+    assert any('allocate at' in c.get('notes', '') for c in found.values())
 
 
 @pytest.mark.parametrize('name,case,text', [

@@ -4,7 +4,8 @@
 
 TEST_MODULE_NAMES := good puppet puppet2 hand shorter constructor crash hang hang-zones overlap old newer undefined misnamed no-symbol wrong-major longer \
 	$(foreach n,1 2 3 4 5 6 7 8 9 10,struct-$(n)) $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12 13,schema-$(n)) \
-	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19,conduct-$(n))
+	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19,conduct-$(n)) \
+	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20,curious-$(n))
 TEST_MODULES := $(TEST_MODULE_NAMES:%=$(O)/test/modules/%.so) $(O)/test/modules/garbage.so $(O)/test/modules/rebuilt/good.so
 TEST_MODULE_CFLAGS := -std=gnu11 -O1 -g -Wall -Wextra -Wno-override-init -Wno-initializer-overrides -Wno-unknown-warning-option \
 	-fPIC -fvisibility=hidden -fno-strict-aliasing -Iinclude
@@ -24,6 +25,8 @@ $(O)/test/modules/schema-%.so: test/modules/schema.c $(TEST_MODULE_HEADERS)
 	$(call build_test_module,-DSCHEMA_CASE=$* $(TEST_MODULE_COMPLETE))
 $(O)/test/modules/conduct-%.so: test/modules/conduct.c $(TEST_MODULE_HEADERS)
 	$(call build_test_module,-DCONDUCT_CASE=$* $(TEST_MODULE_COMPLETE))
+$(O)/test/modules/curious-%.so: test/modules/curious.c $(TEST_MODULE_HEADERS)
+	$(call build_test_module,-DCURIOUS_CASE=$* $(TEST_MODULE_COMPLETE))
 # The same module, another build.
 $(O)/test/modules/rebuilt/%.so: test/modules/%.c $(TEST_MODULE_HEADERS)
 	$(call build_test_module,-O2 -DREBUILT $(TEST_MODULE_COMPLETE))
