@@ -162,10 +162,10 @@ bool core_key(const char *key)
 
 const char *core_default(const char *path)
 {
-	for (size_t i = 0; i < COUNT(rows); i++)
-		if (str_eq(rows[i].path, path) && rows[i].fallback)
-			return rows[i].fallback;
-	return "";
+	size_t i = 0;
+	while (i < COUNT(rows) - 1 && !str_eq(rows[i].path, path))
+		i++;
+	return rows[i].fallback;
 }
 
 /* ---- scalars and lists ------------------------------------------------------------------------------------------- */

@@ -197,7 +197,7 @@ bool core_key(const char *key);
 int core_fill(struct conf_loader *l);
 /* `modules.path`, which is needed before the tree is merged: the last document that has it counts. */
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret);
-/* The default of a core key as the table gives it; "" when there is none. */
+/* The default of a core key as the table gives it; of keys only that have one. */
 const char *core_default(const char *path);
 
 /* ---- show.c ------------------------------------------------------------------------------------------------------ */

@@ -57,16 +57,15 @@ static int add_file(struct conf_files *files, const char *path, struct conf_erro
 	if (fd < 0)
 		return file_problem(errs, path, -errno, "cannot open it");
 	struct stat st;
-	if (fstat(fd, &st) < 0)
-		return file_problem(errs, path, -errno, "cannot read it");
-	if (S_ISDIR(st.st_mode))
-		return file_problem(errs, path, -EISDIR, "cannot read it");
+	int rc = fstat(fd, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? -EISDIR : 0;
+	if (rc < 0)
+		return file_problem(errs, path, rc, "cannot read it");
 	struct conf_file file = {.name = path};
 	if (!S_ISREG(st.st_mode))
 		return problem_at(errs, &file, 0, 0, "not a regular file");
 	_free_ char *text = NULL;
 	size_t len = 0;
-	int rc = read_fd(fd, &text, &len);
+	rc = read_fd(fd, &text, &len);
 	if (rc < 0)
 		return file_problem(errs, path, rc, "cannot read it");
 	char *name = strdup(path);

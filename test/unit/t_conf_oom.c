@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/unit/t_oom_arena.h"
+
 #include "core/conf/documents.h"
 #include "core/conf/fragment.h"
 #include "test/unit/t_conf.h"

@@ -13,6 +13,7 @@
 #include "core/util/arena.h"
 
 #define N(array) (sizeof(array) / sizeof *(array))
+#define DEVICES 40u
 
 static struct arena *arena;
 
@@ -361,17 +362,15 @@ static void test_device_rules(void **state)
 	assert_true(writable((struct rule_case[]){none, all}, 2));
 }
 
-/* More rules and devices than any first guess; messages of a kind that come twice are one. */
-static void test_many_devices(void **state)
+/* More rules and devices than any first guess. */
+static struct span many_devices(void)
 {
-	Nri__LinuxDevice dev[40], *devices[40];
-	Nri__LinuxDeviceCgroup rule[40], *rules[40];
+	static Nri__LinuxDevice dev[DEVICES], *devices[DEVICES];
+	static Nri__LinuxDeviceCgroup rule[DEVICES], *rules[DEVICES];
 	Nri__LinuxResources res = NRI__LINUX_RESOURCES__INIT;
 	Nri__LinuxContainer lnx = NRI__LINUX_CONTAINER__INIT;
 	Nri__Container m = NRI__CONTAINER__INIT;
-	struct ctr_desc d;
-	(void)state;
-	for (size_t i = 0; i < N(dev); i++) {
+	for (size_t i = 0; i < DEVICES; i++) {
 		nri__linux_device__init(devices[i] = &dev[i]);
 		dev[i].type = (char *)(i % 2 ? "c" : "b");
 		dev[i].minor = (int64_t)i;
@@ -381,20 +380,28 @@ static void test_many_devices(void **state)
 		rule[i].allow = true;
 	}
 	lnx.devices = devices;
-	lnx.n_devices = N(dev);
+	lnx.n_devices = DEVICES;
 	lnx.resources = &res;
 	res.devices = rules;
-	res.n_devices = N(rule);
+	res.n_devices = DEVICES;
 	m.lnx = &lnx;
-	struct span once = packed(&m);
+	return packed(&m);
+}
+
+/* Messages of a kind that come twice are one. */
+static void test_many_devices(void **state)
+{
+	struct ctr_desc d;
+	(void)state;
+	struct span once = many_devices();
 	size_t n = span_len(&once);
 	uint8_t *twice = arena_alloc(arena, 2 * n);
 	memcpy(twice, once.p, n);
 	memcpy(twice + n, once.p, n);
 	assert_int_equal(decode_ctr(arena, span_of(twice, 2 * n), DECODE_ALL, &d), 0);
-	assert_int_equal(d.n_devices, 2 * N(dev));
-	for (size_t i = 0; i < 2 * N(dev); i++) {
-		assert_int_equal(d.devices[i].minor, i % N(dev));
+	assert_int_equal(d.n_devices, 2 * DEVICES);
+	for (size_t i = 0; i < 2 * DEVICES; i++) {
+		assert_int_equal(d.devices[i].minor, i % DEVICES);
 		assert_int_equal(d.devices[i].writable, i % 2);
 	}
 }
@@ -427,6 +434,30 @@ static void test_last_one_counts(void **state)
 				 &res),
 		0);
 	assert_int_equal(res.shares, RP_NOT_SET);
+}
+
+/* What a later release adds to any of the messages is stepped over. */
+static void test_unknown_fields(void **state)
+{
+	static const char *const bytes[] = {
+		"\x5a\x06\x1a\x04\x12\x02\x78\x01", /* of the CPUs */
+		"\x5a\x06\x1a\x04\x0a\x02\x78\x01", /* of the memory */
+		"\x5a\x08\x12\x02\x78\x01\x1a\x02\x78\x01", /* of a device, of the resources */
+		"\x5a\x08\x12\x00\x1a\x04\x3a\x02\x78\x01", /* of a rule */
+		"\x4a\x02\x78\x01", /* of a mount */
+		"\x2a\x02\x78\x01", /* of a label */
+		"\x5a\x02\x78\x01", /* of what is Linux's */
+		"\x7a\x00",
+	};
+	struct ctr_desc ctr;
+	struct pod_desc pod;
+	(void)state;
+	for (size_t i = 0; i < N(bytes); i++) {
+		struct span one = bytes_of(bytes[i], 2 + (size_t)bytes[i][1]);
+		assert_int_equal(decode_ctr(arena, one, DECODE_ALL, &ctr), 0);
+	}
+	assert_int_equal(decode_pod(arena, BYTES("\xf8\x01\x01\x42\x02\x78\x01"), DECODE_ALL, &pod),
+			 0);
 }
 
 static void test_wrong_types(void **state)
@@ -531,16 +562,33 @@ static void test_no_memory(void **state)
 		arena_free(a);
 	}
 	assert_true(failed > 10);
+	struct span devices = many_devices();
+	r = -ENOMEM;
+	for (size_t limit = 16; r; limit += 16) {
+		struct arena *a = arena_new(16, limit);
+		r = decode_ctr(a, devices, DECODE_ALL, &ctr);
+		assert_true(r == 0 || r == -ENOMEM);
+		arena_free(a);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_pod),		 TEST(test_pod_name_only), TEST(test_nothing),
-		TEST(test_ctr),		 TEST(test_ctr_less),	   TEST(test_states),
-		TEST(test_device_rules), TEST(test_many_devices),  TEST(test_last_one_counts),
-		TEST(test_wrong_types),	 TEST(test_damage),	   TEST(test_no_memory),
+		TEST(test_pod),
+		TEST(test_pod_name_only),
+		TEST(test_nothing),
+		TEST(test_ctr),
+		TEST(test_ctr_less),
+		TEST(test_states),
+		TEST(test_device_rules),
+		TEST(test_many_devices),
+		TEST(test_last_one_counts),
+		TEST(test_unknown_fields),
+		TEST(test_wrong_types),
+		TEST(test_damage),
+		TEST(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
