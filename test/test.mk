@@ -23,6 +23,13 @@ $(O)/test/topo_table: $(O)/test/unit/topo_table.o $(O)/libcore.a
 
 $(O)/test/t_daemon_options: $(O)/core/daemon/options.o $(O)/core/daemon/sd.o
 
+# What is loaded into a daemon before everything else; never instrumented, as the sanitizers want to be first themselves.
+PRELOADS := $(patsubst test/preload/%.c,$(O)/test/%.so,$(sort $(wildcard test/preload/*.c)))
+$(O)/test/%.so: test/preload/%.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=% --coverage,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
+
 unit-bins: $(UNIT_BINS)
 
 FUZZ_SRCS := $(sort $(wildcard test/fuzz/fuzz_*.c))
@@ -50,7 +57,7 @@ $(O)/fuzz-replay/%: $(O)/test/fuzz/%.o $(O)/test/fuzz/replay.o $(O)/libcore.a $(
 fuzz-bins: $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz-bin/%)
 replay-bins: $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz-replay/%)
 
-test-programs: programs modules unit-bins replay-bins test-modules
+test-programs: programs modules unit-bins replay-bins test-modules $(PRELOADS)
 test-modules:
 
 # As many jobs as there are CPUs, unless -j says otherwise.

@@ -110,32 +110,6 @@ def test_rdt_unknown_class_is_refused_when_wanted(make):
     assert 'no RDT class "silver"' in node.reject('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'silver'})
 
 
-def test_slow_resctrl_delays_nobody(make):
-    """A write that does not return: requests are answered all the same, and the tasks move when it does."""
-    def slow(node):
-        add_resctrl(node)
-        tasks = pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks'
-        tasks.unlink()
-        os.mkfifo(tasks)
-
-    node = make({'controllers': ['rdt'], **RDT}, slow)
-    node.existing('old', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'gold'})
-    add_cgroup(node, 'old/c', {'cgroup.threads': '1\n2\n3\n'})
-    node.runtime_restart()
-    for i in range(20):
-        node.create('p%d' % i, ctr('c', '100m/200m'), annotations={CLASS_KEY: 'bronze'})
-    assert status_of(node, 'rdt')['pending'] == 21
-    # open for writing as well, so that it stays open between the daemon's writes
-    fifo = os.open(pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks', os.O_RDWR)
-    text = b''
-    while text.count(b'\n') < 3:
-        assert select.select([fifo], [], [], 60)[0]
-        text += os.read(fifo, 100)
-    assert text.split() == [b'1', b'2', b'3']
-    eventually(lambda: status_of(node, 'rdt')['pending'] == 0)
-    os.close(fifo)
-
-
 def test_stop_does_not_wait_for_resctrl(make):
     """A write that never returns: the daemon ends all the same, nothing of its state is lost, and no module is to blame."""
     def slow(node):
