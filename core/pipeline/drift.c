@@ -71,7 +71,7 @@ bool drift_swap_bytes(struct rp_ids set, struct rp_idset *ret)
 
 struct running {
 	const struct fs_root *root;
-	enum culprit found;
+	struct drift_traces *traces;
 };
 
 static int look_at_process(const char *pid, void *arg)
@@ -80,7 +80,7 @@ static int look_at_process(const char *pid, void *arg)
 		const char *comm;
 		enum culprit culprit;
 	} known[] = {{"tuned", CULPRIT_TUNED}, {"cgrulesengd", CULPRIT_CGRULES}};
-	struct running *r = arg;
+	const struct running *r = arg;
 	char path[64], comm[32];
 	if (*pid < '0' || *pid > '9' || strlen(pid) > 10)
 		return 0;
@@ -89,25 +89,37 @@ static int look_at_process(const char *pid, void *arg)
 		return 0;
 	for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
 		if (str_eq(comm, known[i].comm))
-			r->found = known[i].culprit;
-	return r->found != CULPRIT_UNKNOWN;
+			r->traces->running = known[i].culprit;
+	return r->traces->running != CULPRIT_UNKNOWN;
 }
 
-enum culprit drift_blame(const struct fs_root *root, const char *cgroups_path,
-			 struct rp_ids expected, struct rp_ids found, bool is_all)
+static void look_for_traces(const struct fs_root *root, struct drift_traces *t)
 {
-	struct running running = {root, CULPRIT_UNKNOWN};
-	struct rp_idset swapped;
+	struct running running = {root, t};
 	char policy[64];
+	if (t->known)
+		return;
+	*t = (struct drift_traces){.known = true};
+	t->kubelet = kubelet_policy(root, KUBELET_CPU_STATE, policy, sizeof policy) &&
+		     str_eq(policy, "static");
+	if (!t->kubelet)
+		(void)fs_list(root, "proc", look_at_process, &running);
+}
+
+enum culprit drift_blame(const struct fs_root *root, struct drift_traces *traces,
+			 const char *cgroups_path, struct rp_ids expected, struct rp_ids found,
+			 bool is_all)
+{
+	struct rp_idset swapped;
 	bool systemd = *cgroups_path != '/';
 	if (systemd && drift_swap_bytes(expected, &swapped) &&
 	    rp_ids_equal(rp_ids_of(&swapped), found))
 		return CULPRIT_RUNC;
-	if (kubelet_policy(root, KUBELET_CPU_STATE, policy, sizeof policy) &&
-	    str_eq(policy, "static"))
+	look_for_traces(root, traces);
+	if (traces->kubelet)
 		return CULPRIT_KUBELET;
-	if (fs_list(root, "proc", look_at_process, &running) > 0)
-		return running.found;
+	if (traces->running != CULPRIT_UNKNOWN)
+		return traces->running;
 	if (systemd && (is_all || rp_ids_empty(found)))
 		return CULPRIT_SYSTEMD;
 	return is_all || rp_ids_empty(found) ? CULPRIT_RESET : CULPRIT_UNKNOWN;

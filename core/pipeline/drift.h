@@ -25,11 +25,20 @@ struct drift {
 	struct drift_stats stats;
 };
 
+/* What others leave that write cpusets. Looked for at the first container of a look that has something else than it should: there may be
+ * thousands of both, containers and processes. */
+struct drift_traces {
+	bool known;
+	bool kubelet; /* its CPU manager is a static one */
+	enum culprit running; /* CULPRIT_UNKNOWN: nobody known to do so */
+};
+
 /* [worker] Watches the directory; 0: it is not watched. */
 int drift_watch(int fd, int dir);
-/* [worker] Who may have made `found` of `expected`, from traces that they leave. `is_all`: it is all CPUs that there are. */
-enum culprit drift_blame(const struct fs_root *root, const char *cgroups_path,
-			 struct rp_ids expected, struct rp_ids found, bool is_all);
+/* [worker] Who may have made `found` of `expected`. `traces`: of this look, all zero before the first. `is_all`: it is all CPUs that there are. */
+enum culprit drift_blame(const struct fs_root *root, struct drift_traces *traces,
+			 const char *cgroups_path, struct rp_ids expected, struct rp_ids found,
+			 bool is_all);
 /* The set whose bytes are in the opposite order; false: it needs one byte only, or is empty. */
 bool drift_swap_bytes(struct rp_ids set, struct rp_idset *ret);
 

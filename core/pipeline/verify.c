@@ -35,6 +35,7 @@ struct verify_job {
 	const struct fs_root *root;
 	int inotify;
 	struct rp_idset online;
+	struct drift_traces traces;
 	struct check *checks;
 	uint32_t n;
 };
@@ -73,7 +74,7 @@ static struct rp_idset *read_other(int dir, const char *file, uint32_t max, stru
 	return other;
 }
 
-static void look_at(const struct verify_job *job, struct check *c)
+static void look_at(struct verify_job *job, struct check *c)
 {
 	char path[CACHE_PATH_MAX + 64];
 	struct rp_ids online = rp_ids_of(&job->online);
@@ -89,14 +90,14 @@ static void look_at(const struct verify_job *job, struct check *c)
 		c->found_mems =
 			read_other(dir, "cpuset.mems", RP_NODES_MAX, c->mems->ids, c->mems->ids);
 	if (c->found_cpus)
-		c->culprit = drift_blame(job->root, c->cgroups_path, c->cpus->ids,
+		c->culprit = drift_blame(job->root, &job->traces, c->cgroups_path, c->cpus->ids,
 					 rp_ids_of(c->found_cpus),
 					 rp_ids_subset(online, rp_ids_of(c->found_cpus)));
 }
 
 static int read_cpusets(void *arg)
 {
-	const struct verify_job *job = arg;
+	struct verify_job *job = arg;
 	for (uint32_t i = 0; i < job->n; i++)
 		look_at(job, &job->checks[i]);
 	return 0;
@@ -182,7 +183,7 @@ static bool add_check(struct verify_job *job, const struct ctr *ctr)
 	return true;
 }
 
-/* Takes those whose time has come; the others stay. Returns when the first of those is due. */
+/* Takes those whose time has come; the others stay, and so does one that there is no memory for. Returns when the first of those is due. */
 static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 {
 	uint64_t now = clock_ms(), first = UINT64_MAX;
@@ -191,14 +192,16 @@ static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 		struct ctr *ctr = cache_ctr_of(p->env.cache, p->to_verify[i]);
 		if (!ctr)
 			continue;
+		bool wanted =
+			ctr->cur.state == RP_STATE_RUNNING && ctr->cur.cpus && ctr->acked.cpus;
+		if (ctr->verify_from_ms <= now && wanted && !add_check(job, ctr))
+			ctr->verify_from_ms = now + p->verify_delay_ms;
 		if (ctr->verify_from_ms > now) {
 			first = ctr->verify_from_ms < first ? ctr->verify_from_ms : first;
 			p->to_verify[n++] = p->to_verify[i];
 			continue;
 		}
 		ctr->to_verify = false;
-		if (ctr->cur.state == RP_STATE_RUNNING && ctr->cur.cpus && ctr->acked.cpus)
-			(void)add_check(job, ctr);
 	}
 	p->n_to_verify = n;
 	return first;
@@ -216,6 +219,17 @@ static void arm(struct pipeline *p, uint64_t due_ms)
 static uint64_t soon_ms(const struct pipeline *p)
 {
 	return p->verify_delay_ms / SOON_PART;
+}
+
+/* The worker has not taken it. */
+static void put_back(struct pipeline *p, struct verify_job *job)
+{
+	for (uint32_t i = 0; i < job->n; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, job->checks[i].ctr);
+		if (ctr)
+			verify_later(p, ctr);
+	}
+	job_free(job);
 }
 
 static void start_job(void *arg)
@@ -240,7 +254,7 @@ static void start_job(void *arg)
 		arm(p, next > soonest ? next : soonest); /* those that come meanwhile go along */
 	p->verifying = job->n && worker_submit(p->disk, read_cpusets, verified, job) == 0;
 	if (!p->verifying)
-		job_free(job);
+		put_back(p, job);
 }
 
 int verify_init(struct pipeline *p)

@@ -205,7 +205,8 @@ static enum culprit blame(struct world *w, const char *path, const char *expecte
 			  bool all)
 {
 	struct rp_idset a = set(expected), b = set(is);
-	return drift_blame(&w->p->root, path, rp_ids_of(&a), rp_ids_of(&b), all);
+	struct drift_traces traces = {0};
+	return drift_blame(&w->p->root, &traces, path, rp_ids_of(&a), rp_ids_of(&b), all);
 }
 
 #define SCOPE "kubepods.slice:cri-containerd:x"
@@ -234,12 +235,73 @@ static void test_culprits(void **state)
 	}
 }
 
+/* /proc is walked once a look, however many containers are in it. */
+static void test_one_walk(void **state)
+{
+	struct world *w = *state;
+	struct drift_traces look = {0}, next = {0};
+	struct rp_idset a = set("0-3,8"), b = set("4"), swap = set("0,8-11");
+	struct rp_ids expected = rp_ids_of(&a), found = rp_ids_of(&b);
+	const struct fs_root *root = &w->p->root;
+	tree_put(&w->tree, "proc/77/comm", "tuned\n");
+	assert_int_equal(drift_blame(root, &look, SCOPE, expected, rp_ids_of(&swap), false),
+			 CULPRIT_RUNC);
+	assert_false(look.known); /* nothing had to be looked for */
+	assert_int_equal(drift_blame(root, &look, "/pods/a", expected, found, false),
+			 CULPRIT_TUNED);
+	tree_put(&w->tree, "proc/77/comm", "cgrulesengd\n");
+	assert_int_equal(drift_blame(root, &look, "/pods/b", expected, found, false),
+			 CULPRIT_TUNED);
+	assert_int_equal(drift_blame(root, &next, "/pods/b", expected, found, false),
+			 CULPRIT_CGRULES);
+}
+
+/* ---- a worker that takes nothing --------------------------------------------------------------------------------------- */
+
+static int wait_for_end(void *arg)
+{
+	char c;
+	return (int)read(*(int *)arg, &c, 1);
+}
+
+static bool put_off(struct world *w, void *arg)
+{
+	return box_ctr(w, "a")->verify_from_ms > *(uint64_t *)arg;
+}
+
+/* One that has been told to stop and does not end: what it refuses is looked at later. */
+static void test_refused_job(void **state)
+{
+	struct world *w = *state;
+	static struct worker *busy; /* it is never freed */
+	uint64_t one = 1;
+	int ends[2];
+	assert_int_equal(pipe(ends), 0);
+	watch_one(w, "/pods/a");
+	struct ctr *a = box_ctr(w, "a");
+	busy = worker_new(w->loop, "busy");
+	assert_int_equal(worker_submit(busy, wait_for_end, NULL, &ends[0]), 0);
+	assert_ptr_equal(worker_free_within(busy, 1), busy);
+	struct worker *disk = w->p->disk;
+	w->p->disk = busy;
+	write_at(w, GROUP "cpuset.cpus", "5");
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t from = a->verify_from_ms;
+		world_until(w, put_off, &from);
+	}
+	assert_int_equal(found(w), 0);
+	w->p->disk = disk;
+	world_until(w, has_found, &one);
+	assert_int_equal(close(ends[1]), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		world_test(test_noticed),	 world_test(test_backs_off),
 		world_test(test_not_while_told), world_test(test_comes_and_goes),
 		cmocka_unit_test(test_swap),	 world_test(test_culprits),
+		world_test(test_one_walk),	 world_test(test_refused_job),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
