@@ -75,6 +75,9 @@ void memory_apply(const struct modhost *h, struct memory_item *item);
 
 #define MEMORY_MOVE_MAX 8192u /* pages that one step moves at most … */
 #define MEMORY_LOOK_MAX 65536u /* … and looks at */
+#define MEMORY_EMPTY_MAX                                                                           \
+	(UINT64_C(1)                                                                               \
+	 << 24) /* after so many in a row that are not there (64 GiB) a mapping is left */
 
 enum memory_move { MEMORY_MOVE_ON, MEMORY_MOVE_DONE, MEMORY_MOVE_TOO_EARLY };
 
@@ -82,15 +85,18 @@ enum memory_move { MEMORY_MOVE_ON, MEMORY_MOVE_DONE, MEMORY_MOVE_TOO_EARLY };
 struct memory_step {
 	struct ctl_item
 		item; /* about no container: the result is told by whoever makes steps of it */
-	rp_ctr ctr;
+	uint64_t serial; /* of the migration that it is a step of */
 	char *ref;
 	struct rp_idset nodes; /* where they ought to be */
 	uint32_t pid; /* where to go on: this process … */
 	uint64_t addr; /* … from this address on; both are moved on */
+	uint64_t
+		n_empty; /* pages before it, in the same mapping, that are not there; moved on as well */
 	uint32_t budget; /* pages, at most MEMORY_MOVE_MAX */
 	enum memory_move outcome;
 	uint64_t n_moved, n_shared,
 		n_left; /* pages; shared ones stay, left: the kernel would not move them */
+	uint32_t n_sparse; /* mappings that were left */
 	int32_t why; /* -errno of the last that was left, or of a process that could not be touched */
 };
 

@@ -10,17 +10,21 @@
 #include "modules/memory/memory.h"
 
 #define FIRST_MS 3000u /* until the runtime has been told of the nodes and has written them */
-#define STEP_MS 10u /* between two steps at least */
+#define STEP_MS 10u /* between two steps at least … */
+#define IDLE_SHIFT_MAX                                                                             \
+	6u /* … and doubled up to 640 ms as long as there are but addresses with nothing there: others use the worker, too */
 #define EARLY_TRIES_MAX 20u
 #define PASSES_MAX 3u /* pages that were busy may not be the next time */
 #define AGAIN_MS 1000u
 
 struct migration {
 	rp_ctr ctr;
+	uint64_t serial;
 	struct rp_idset nodes;
 	uint32_t pid;
-	uint64_t addr;
+	uint64_t addr, n_empty;
 	uint64_t n_moved, n_shared, n_left;
+	uint32_t n_sparse, n_idle; /* idle: steps in a row that found nothing */
 	int32_t why;
 	uint32_t n_early, n_passes;
 	uint64_t due_ms;
@@ -32,7 +36,8 @@ struct memory_migrations {
 	struct ctl_queue *queue;
 	uint32_t kind;
 	struct migration *list; /* the first one is at work */
-	bool under_way;
+	bool under_way; /* a step of the first one, unless that has been dropped since */
+	uint64_t last_serial;
 	uint64_t n_moved, n_left, n_done;
 };
 
@@ -103,6 +108,7 @@ int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *
 	if (!new)
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	new->ctr = ctr;
+	new->serial = ++m->last_serial;
 	rp_idset_copy(&new->nodes, info.mems);
 	new->due_ms = now_ms(m) + FIRST_MS;
 	while (*end)
@@ -134,10 +140,11 @@ static struct memory_step *step_of(const struct memory_migrations *m, const stru
 		return NULL;
 	}
 	s->item.kind = m->kind;
-	s->ctr = at->ctr;
+	s->serial = at->serial;
 	rp_idset_copy(&s->nodes, rp_ids_of(&at->nodes));
 	s->pid = at->pid;
 	s->addr = at->addr;
+	s->n_empty = at->n_empty;
 	s->budget = MEMORY_MOVE_MAX;
 	return s;
 }
@@ -187,7 +194,11 @@ static unsigned mib(uint64_t pages)
 
 static void finish(struct memory_migrations *m, const struct migration *at)
 {
-	if (!at->n_left && !at->why)
+	if (!at->n_left && !at->why && at->n_sparse)
+		say(m, at, RP_APPLY_PARTIAL,
+		    "%u MiB moved, %u mappings with hardly a page in them were not looked through",
+		    mib(at->n_moved), at->n_sparse);
+	else if (!at->n_left && !at->why)
 		say(m, at, RP_APPLY_DONE, "%u MiB moved, %u MiB shared with others stay",
 		    mib(at->n_moved), mib(at->n_shared));
 	else
@@ -217,14 +228,19 @@ static void take(struct memory_migrations *m, const struct memory_config *c, str
 {
 	at->pid = s->pid;
 	at->addr = s->addr;
+	at->n_empty = s->n_empty;
+	at->n_sparse += s->n_sparse;
+	at->n_idle = s->n_moved ? 0 : at->n_idle + 1;
 	at->n_moved += s->n_moved;
 	at->n_shared += s->n_shared;
 	at->n_left += s->n_left;
 	at->why = s->why ? s->why : at->why;
 	m->n_moved += s->n_moved;
-	at->due_ms = now_ms(m) + s->n_moved * MEMORY_PAGE * 1000 / c->migrate_rate + STEP_MS;
+	at->due_ms = now_ms(m) + s->n_moved * MEMORY_PAGE * 1000 / c->migrate_rate +
+		     (STEP_MS << (at->n_idle < IDLE_SHIFT_MAX ? at->n_idle : IDLE_SHIFT_MAX));
 	if (s->outcome == MEMORY_MOVE_DONE && at->n_left && ++at->n_passes < PASSES_MAX) {
 		at->n_left = at->n_shared = at->addr = 0;
+		at->n_sparse = at->n_idle = 0;
 		at->pid = 0;
 		at->why = 0;
 		at->due_ms += AGAIN_MS;
@@ -246,13 +262,10 @@ static void take(struct memory_migrations *m, const struct memory_config *c, str
 void memory_migrate_done(struct memory_migrations *m, const struct memory_config *c,
 			 struct memory_step *s, bool ran)
 {
-	struct migration *at = m->list;
 	m->under_way = false;
-	while (at && at->ctr != s->ctr)
-		at = at->next;
-	/* it may have been given other nodes meanwhile */
-	if (ran && at && rp_ids_equal(rp_ids_of(&at->nodes), rp_ids_of(&s->nodes)))
-		take(m, c, at, s);
+	/* it may have begun anew meanwhile, or ended */
+	if (ran && m->list && m->list->serial == s->serial)
+		take(m, c, m->list, s);
 	step_free(s);
 	arm(m);
 }

@@ -132,6 +132,15 @@ static int64_t move_away(struct mover *m, uint32_t n)
 	return 0;
 }
 
+/* How many of a chunk, after the last one that is there. */
+static void count_empty(struct mover *m, uint32_t n)
+{
+	uint32_t last = n;
+	while (last && (m->status[last - 1] == -ENOENT || m->status[last - 1] == -EFAULT))
+		last--;
+	m->s->n_empty = last ? n - last : m->s->n_empty + n;
+}
+
 /* Moves those of a chunk that are elsewhere, as far as the budget goes. Returns how many of the chunk were dealt with, or -errno. */
 static int64_t move_chunk(struct mover *m, uint32_t n)
 {
@@ -140,6 +149,7 @@ static int64_t move_chunk(struct mover *m, uint32_t n)
 	int64_t r = work->move_pages(m->h->ctx, (int32_t)m->pid, n, m->pages, NULL, m->status);
 	if (r < 0)
 		return r;
+	count_empty(m, n);
 	for (; dealt < n && m->s->n_moved + n_away < m->s->budget; dealt++) {
 		int32_t node = m->status[dealt];
 		if (node < 0 || is_there(m, node))
@@ -165,10 +175,17 @@ static bool is_over(const struct mover *m)
 static int32_t move_mapping(struct mover *m, uint64_t start, uint64_t end)
 {
 	uint64_t at = m->s->addr > start ? m->s->addr : start;
+	if (at == start)
+		m->s->n_empty = 0;
 	while (at < end) {
 		uint32_t n = 0;
 		if (is_over(m))
 			return 1;
+		if (m->s->n_empty >= MEMORY_EMPTY_MAX) {
+			m->s->n_sparse++;
+			m->s->addr = end;
+			return 0;
+		}
 		for (uint64_t p = at; p < end && n < CHUNK; p += MEMORY_PAGE)
 			m->pages[n++] = (void *)(uintptr_t)p;
 		int64_t dealt = move_chunk(m, n);

@@ -810,6 +810,14 @@ void ctl_pages(struct ctl_host *t, uint32_t pid, uint64_t addr, uint32_t n, int3
 		t->pages[t->n_pages++] = (struct ctl_page){pid, addr + i * UINT64_C(4096), node};
 }
 
+void ctl_pages_put(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t node)
+{
+	struct ctl_page *p = t == current ? find_page(pid, addr) : NULL;
+	if (!p)
+		fake_die("process %u has no page at %llx", pid, (unsigned long long)addr);
+	p->node = node;
+}
+
 uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node)
 {
 	uint32_t n = 0;

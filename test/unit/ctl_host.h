@@ -79,6 +79,8 @@ uint32_t ctl_work(struct ctl_host *t);
 int32_t ctl_restart(struct ctl_host *t, const char *config);
 /* n pages of a process from an address on are on this node. */
 void ctl_pages(struct ctl_host *t, uint32_t pid, uint64_t addr, uint32_t n, int32_t node);
+/* One of them is on another node now. */
+void ctl_pages_put(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t node);
 /* How many of its pages are on the node. */
 uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node);
 /* The page at `addr` of this process cannot be moved, with addr 0 none of it can be touched: -code. pid 0: nothing fails. */

@@ -455,6 +455,59 @@ static void test_pages_too_early(void **state)
 	assert_int_equal(*ctl_report(t, c), '0');
 }
 
+/* Its nodes change and change back while a step is under way: all begins anew. */
+static void test_pages_anew(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	rp_ctr c = to_node_1(t, 1024);
+	rp_ctr d = ctl_ctr(t, &(struct fake_ctr){.name = "d"}, "");
+	put_own(t, d, "cgroup.procs", "90\n");
+	put_own(t, d, "cpuset.mems", "1\n");
+	maps(t, 90, "01000000-01001000 rw-p 00000000 00:00 0\n");
+	ctl_pages(t, 90, HEAP, 1, 0);
+	fake_decide(ctl_fake(t), d, "", "", "1");
+	changed(t, c);
+	changed(t, d);
+	fake_set_now(ctl_fake(t), 3000);
+	ctl_timer(t, MEMORY_MOVE_COOKIE);
+	changed(t, c);
+	assert_int_equal(ctl_work(t), 1);
+	assert_string_equal(ctl_report(t, c), "0 its pages are about to be moved");
+	assert_int_equal(ctl_pages_on(t, 70, 1), 64);
+	for (uint32_t i = 0; i < 64; i++) /* back again, all of them */
+		ctl_pages_put(t, 70, HEAP + i * 4096ULL, 0);
+	(void)pass(t, c);
+	assert_int_equal(ctl_pages_on(t, 70, 1), 1024);
+	assert_int_equal(ctl_pages_on(t, 90, 1), 1);
+	has(ctl_report(t, d), "1 pages to memory nodes 1");
+}
+
+/* Terabytes of addresses with a page here and there: the worker is left to others most of the time, and it comes to an end. */
+static void test_pages_sparse(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	rp_ctr c = to_node_1(t, 1);
+	/* 256 GiB, 32 GiB, and one that is as any other */
+	maps(t, 70,
+	     "100000000000-104000000000 rw-p 00000000 00:00 0\n"
+	     "200000000000-200800000000 rw-p 00000000 00:00 0\n"
+	     "300000000000-300000010000 rw-p 00000000 00:00 0\n");
+	ctl_pages(t, 70, UINT64_C(0x100000000000), 2, 0);
+	ctl_pages(t, 70, UINT64_C(0x1007fffff000), 2, 0);
+	ctl_pages(t, 70, UINT64_C(0x103fffffe000), 2, 0); /* too far behind */
+	ctl_pages(t, 70, UINT64_C(0x2007fffff000), 1, 0);
+	ctl_pages(t, 70, UINT64_C(0x300000000000), 16, 0);
+	changed(t, c);
+	uint64_t took = pass(t, c);
+	assert_string_equal(ctl_report(t, c), "2 pages to memory nodes 1: 0 MiB moved, 1 mappings "
+					      "with hardly a page in them were not looked through");
+	assert_int_equal(ctl_pages_on(t, 70, 1), 21);
+	/* 128 GiB are 512 steps */
+	assert_true(took > 400 * 640 && took < 520 * 700);
+}
+
 static void test_pages_switched_off(void **state)
 {
 	struct ctl_host *t = *state;
@@ -554,6 +607,8 @@ int main(void)
 		TEST(test_pages_progress),
 		TEST(test_pages_stay),
 		TEST(test_pages_too_early),
+		TEST(test_pages_anew),
+		TEST(test_pages_sparse),
 		TEST(test_pages_switched_off),
 		TEST(test_map_lines),
 		TEST(test_old_host),
