@@ -146,16 +146,16 @@ static bool does_something(rp_cfg section)
 	return conf_count(section) && conf_value(node_child(section, "enable"), RP_T_BOOL, 1);
 }
 
-static int check_section(struct conf_loader *l, const struct check *c, const struct conf_member *m)
+/* What is known of its module was asked for when the section was brought into its plain form. */
+static void check_section(const struct conf_loader *l, const struct check *c,
+			  const struct conf_member *m)
 {
 	const struct schema_node *core = &l->conf->schema->root;
 	if (!module_name_valid(m->key)) {
 		unknown_key(c, core, m);
-		return 0;
+		return;
 	}
-	const struct conf_module *module = loader_module(l, m->key);
-	if (!module)
-		return -ENOMEM;
+	const struct conf_module *module = known_module(l->conf, m->key);
 	bool map = node_is(m->node, RP_NODE_MAP) || node_is(m->node, RP_NODE_NULL);
 	if (module->schema) {
 		check_node(c, &module->schema->root, m->node);
@@ -171,7 +171,6 @@ static int check_section(struct conf_loader *l, const struct check *c, const str
 			     m->key, close ? "; did you mean " : "", close ? close : "",
 			     close ? "?" : "");
 	}
-	return 0;
 }
 
 static struct check check_of(const struct conf_loader *l)
@@ -180,22 +179,18 @@ static struct check check_of(const struct conf_loader *l)
 	return (struct check){.errs = l->errs, .strict = strict};
 }
 
-int check_all(struct conf_loader *l)
+void check_all(const struct conf_loader *l)
 {
 	struct check c = check_of(l);
 	const struct rp_cfg_node *root = l->conf->root;
 	for (uint32_t i = 0; i < root->n; i++) {
 		const struct conf_member *m = &root->members[i];
-		int rc = 0;
 		if (core_key(m->key))
 			check_node(&c, schema_child(&l->conf->schema->root, m->key, false),
 				   m->node);
 		else
-			rc = check_section(l, &c, m);
-		if (rc < 0)
-			return rc;
+			check_section(l, &c, m);
 	}
-	return 0;
 }
 
 /* A module that is used without a section has to be content with none. */

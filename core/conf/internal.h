@@ -172,6 +172,8 @@ int conf_parse_within(size_t arena_limit, const struct conf_source *sources, uns
 bool module_name_valid(const char *name);
 /* What is known of a module, asked for once. NULL when out of memory. The name has to be valid. */
 const struct conf_module *loader_module(struct conf_loader *l, const char *name);
+/* The same for one that was asked for before; NULL: it was not. */
+const struct conf_module *known_module(const struct conf *conf, const char *name);
 const struct schema_tree *conf_schema_of(const struct conf *conf, const char *module);
 
 /* ---- rewrite.c --------------------------------------------------------------------------------------------------- */
@@ -184,8 +186,8 @@ int rewrite_merge(struct conf_loader *l, struct conf_docs *docs);
 /* Renames keys to the table's spelling where it folds case; two spellings of one key are a problem. */
 void check_spelling(struct conf_errors *errs, struct rp_cfg_node *section,
 		    const struct schema_tree *schema);
-/* Everything the tables say about the merged tree. 0 or -ENOMEM. */
-int check_all(struct conf_loader *l);
+/* Everything the tables say about the merged tree. */
+void check_all(const struct conf_loader *l);
 /* The same for modules in use that have no section, and sections that are switched on for modules that are not in use. */
 int check_used(struct conf_loader *l);
 

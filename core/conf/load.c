@@ -136,9 +136,9 @@ bool module_name_valid(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
-static struct conf_module *known_module(const struct conf *conf, const char *name)
+const struct conf_module *known_module(const struct conf *conf, const char *name)
 {
-	struct conf_module *m = conf->modules;
+	const struct conf_module *m = conf->modules;
 	while (m && !str_eq(m->name, name))
 		m = m->next;
 	return m;
@@ -162,10 +162,10 @@ static int find_schema(struct conf_loader *l, struct conf_module *m)
 
 const struct conf_module *loader_module(struct conf_loader *l, const char *name)
 {
-	struct conf_module *m = known_module(l->conf, name);
-	if (m)
-		return m;
-	m = arena_zero(l->arena, struct conf_module);
+	const struct conf_module *known = known_module(l->conf, name);
+	if (known)
+		return known;
+	struct conf_module *m = arena_zero(l->arena, struct conf_module);
 	if (m)
 		m->name = arena_strdup(l->arena, name);
 	if (!m || !m->name || find_schema(l, m) < 0)
@@ -242,10 +242,10 @@ static int load(struct conf_loader *l, const struct conf_source *sources, unsign
 		rc = begin_modules(l, &docs);
 	if (rc == 0)
 		rc = rewrite_merge(l, &docs);
-	if (rc == 0)
-		rc = check_all(l);
-	if (rc == 0)
-		rc = core_fill(l);
+	if (rc < 0)
+		return rc;
+	check_all(l);
+	rc = core_fill(l);
 	return rc < 0 ? rc : check_used(l);
 }
 

@@ -15,6 +15,7 @@ static const char main_text[] = "policy: balloons\n"
 				"controllers: [rdt, cpu, blkio]\n"
 				"modules: {path: [/usr/lib/a, /usr/lib/b]}\n"
 				"log: {level: debug, debug: [wire, conf]}\n"
+				"instrumentation: {metrics: {enabled: [a], polled: [b, c]}}\n"
 				"types: &all\n"
 				"  int: 7\n"
 				"  items: [{name: a}, {name: b, max: 3}]\n"
@@ -107,6 +108,43 @@ static void test_load(void **state)
 	oom_each(load_and_free, NULL);
 }
 
+/* What an agent pushes, over a policy that has a part of a controller's section itself. */
+static int load_pushed(void *arg)
+{
+	struct conf_source sources[] = {
+		source_of("rp.conf", arg),
+		source_of("agent", "agent: {nodeResourceTopology: false, b: 1, c: 2, d: 3}\n"
+				   "log: {level: debug}\n"
+				   "types: {int: 3}\n"),
+	};
+	struct conf *conf = NULL;
+	sources[1].pushed = true;
+	conf_errors_init(&errs);
+	int r = conf_parse(sources, COUNT(sources), &test_schemas, &conf, &errs);
+	OOM_CHECK(r == 0 || (r == -ENOMEM && errs.n_errors > 0 && !conf));
+	OOM_CHECK(r != 0 || conf_get(conf_root(conf), "own.control.cpu.classes.a"));
+	OOM_CHECK(r != 0 || conf_get(conf_root(conf), "types.int"));
+	(void)conf_free(conf);
+	return r;
+}
+
+/* With more and more sections: lists of them grow at some number. */
+static void test_pushed(void **state)
+{
+	static const char text[] =
+		"policy: own\nstrict: false\n"
+		"agent: {accept: [agent, log, types]}\n"
+		"own: {control: {cpu: {classes: {a: {minFreq: 1GHz}}, b: 1}, rdt: {}}}\n";
+	static const char *const more[] = {"", "fold: {}\n", "none: {}\n", "bare: {}\n"};
+	char whole[sizeof text + 64];
+	(void)state;
+	(void)snprintf(whole, sizeof whole, "%s", text);
+	for (size_t i = 0; i < COUNT(more); i++) {
+		strcat(whole, more[i]);
+		oom_each(load_pushed, whole);
+	}
+}
+
 static int show(void *arg)
 {
 	struct buf out = BUF_INIT;
@@ -193,9 +231,8 @@ static void test_other_yaml(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load),
-		cmocka_unit_test(test_show),
-		cmocka_unit_test(test_schemas_shown),
+		cmocka_unit_test(test_load),	   cmocka_unit_test(test_pushed),
+		cmocka_unit_test(test_show),	   cmocka_unit_test(test_schemas_shown),
 		cmocka_unit_test(test_other_yaml),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

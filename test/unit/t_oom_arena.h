@@ -15,7 +15,7 @@ struct arena *arena_new(size_t block_size, size_t limit);
 struct arena *arena_new(size_t block_size, size_t limit)
 {
 	(void)block_size;
-	return arena_new_sized(sizeof(max_align_t), limit);
+	return arena_new_sized(0, limit);
 }
 
 #endif
