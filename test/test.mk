@@ -36,9 +36,10 @@ FUZZ_SRCS := $(sort $(wildcard test/fuzz/fuzz_*.c))
 FUZZ_BINS := $(FUZZ_SRCS:test/fuzz/%.c=$(O)/fuzz/%)
 .PHONY: unit-bins
 
-# A fuzz target with libFuzzer: make fuzz builds them all under $(O)/fuzz with clang and runs each for FUZZ_RUNS inputs. With any
-# compiler, $(O)/fuzz-replay/NAME runs a target over files, by a plain driver.
+# A fuzz target with libFuzzer: make fuzz builds them all under $(O)/fuzz with clang and runs each for FUZZ_RUNS inputs, but at most for
+# FUZZ_SECONDS. With any compiler, $(O)/fuzz-replay/NAME runs a target over files, by a plain driver.
 FUZZ_RUNS ?= 100000
+FUZZ_SECONDS ?= 60
 
 $(O)/fuzz-bin/%: $(O)/test/fuzz/%.o $(O)/libcore.a $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
@@ -69,9 +70,9 @@ check: ## install what is missing and run every test; ends with "N passed, N fai
 check-unit: unit-bins ## run the unit tests only
 	$(Q)test/run --build $(O) --only unit $(TESTFLAGS)
 
-fuzz: ## run each fuzz target for FUZZ_RUNS inputs (clang)
+fuzz: ## run each fuzz target for FUZZ_RUNS inputs, at most FUZZ_SECONDS (clang)
 	$(Q)$(MAKE) --no-print-directory O=$(O)/fuzz CC=$(CLANG) SANITIZE=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-bins
-	$(Q)test/fuzz/run $(O)/fuzz/fuzz-bin $(FUZZ_RUNS)
+	$(Q)test/fuzz/run $(O)/fuzz/fuzz-bin $(FUZZ_RUNS) $(FUZZ_SECONDS)
 
 coverage: ## lines covered by the unit and scenario tests, a folder a line
 	$(Q)$(MAKE) --no-print-directory O=$(O)/coverage COVERAGE=1 CFLAGS='-O0 -g' test-programs
