@@ -24,14 +24,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 CACHE = pathlib.Path(os.environ.get('NRI_RP_TEST_CACHE', pathlib.Path.home() / '.cache/nri-rp-test'))
 SUITES = {'1.7': (['trixie'], r'1\.7\.'), '2': (['forky', 'sid'], r'2\.')}
 BUSYBOX, PAUSE = 'localhost/nri-rp/busybox:1', 'localhost/nri-rp/pause:1'
-READY_S = 60
+# An emulated machine may take so long; what hangs still ends a test.
+READY_S = CALL_S = 180
 
 
 class Unavailable(Exception):
     """This machine cannot run a containerd; says why."""
 
 
-def wait_for(what, fn, seconds=10.0):
+def wait_for(what, fn, seconds=60.0):
     end = time.monotonic() + seconds
     while True:
         value = fn()
@@ -120,6 +121,7 @@ def cri_messages():
 
 # ---- images ------------------------------------------------------------------------------------------------------------
 
+APPLETS = 'sh', 'sleep', 'cat', 'grep', 'true', 'head', 'tail', 'dd'
 WAIT = b"#!/bin/sh\ntrap 'exit 0' TERM INT\nwhile :; do sleep 3600 & wait $!; done\n"
 
 
@@ -142,7 +144,7 @@ def root_layer():
         for name in ('bin', 'dev', 'etc', 'proc', 'sys', 'tmp'):
             add_file(tar, name, folder=True)
         add_file(tar, 'bin/busybox', pathlib.Path(busybox).read_bytes())
-        for applet in ('sh', 'sleep', 'cat', 'grep', 'true'):
+        for applet in APPLETS:
             add_file(tar, 'bin/' + applet, link='busybox')
         add_file(tar, 'bin/wait', WAIT)
     return out.getvalue()
@@ -186,6 +188,8 @@ state = "{dir}/state"
   socket_path = "{dir}/nri/nri.sock"
   plugin_path = "{dir}/nri/plugins"
   plugin_config_path = "{dir}/nri/conf.d"
+  plugin_registration_timeout = "60s"
+  plugin_request_timeout = "30s"
 '''
 CONFIG_RUNTIME = '''
 [plugins.'{cri}']
@@ -248,14 +252,14 @@ class Containerd:
         if self.process.poll() is not None:
             raise Unavailable('containerd ended: ' + (self.dir / 'containerd.log').read_text()[-1500:])
         try:
-            status = self.call('Status', self.pb.Empty(), self.pb.RuntimeStatusResponse, timeout=2).status
+            status = self.call('Status', self.pb.Empty(), self.pb.RuntimeStatusResponse, timeout=10).status
         except grpc.RpcError:
             return False
         return any(c.type == 'RuntimeReady' and c.status for c in status.conditions)
 
     def stop(self, sig=signal.SIGTERM):
         self.process.send_signal(sig)
-        self.process.wait(20)
+        self.process.wait(CALL_S)
         self.channel.close()
 
     def restart(self, sig=signal.SIGTERM):
@@ -263,7 +267,7 @@ class Containerd:
         self.start()
 
     def load_images(self):
-        images = CACHE / 'images.tar'
+        images = CACHE / ('images-%s.tar' % hashlib.sha1(' '.join(APPLETS).encode() + WAIT).hexdigest()[:8])
         if not images.exists():
             make_images(str(images) + '.part')
             os.rename(str(images) + '.part', images)
@@ -295,7 +299,7 @@ class Containerd:
 
     # -- the CRI
 
-    def call(self, method, request, answer, timeout=30, service='RuntimeService'):
+    def call(self, method, request, answer, timeout=CALL_S, service='RuntimeService'):
         stub = self.channel.unary_unary('/runtime.v1.%s/%s' % (service, method), request_serializer=lambda m: m.SerializeToString(),
                                         response_deserializer=answer.FromString)
         return stub(request, timeout=timeout)
@@ -312,9 +316,9 @@ class Containerd:
             return 'kubepods%s-pod%s.slice' % (middle, uid.replace('-', '_'))
         return '%s/kubepods%s/pod%s' % (self.cgroup, '' if qos == 'guaranteed' else '/' + qos, uid)
 
-    def run_pod(self, name, qos='guaranteed', annotations=None):
+    def run_pod(self, name, qos='guaranteed', annotations=None, namespace='default'):
         uid = str(uuid.uuid4())
-        config = self.pb.PodConfig(metadata=dict(name=name, uid=uid, namespace='default'), annotations=annotations or {})
+        config = self.pb.PodConfig(metadata=dict(name=name, uid=uid, namespace=namespace), annotations=annotations or {})
         config.linux.cgroup_parent = self.cgroup_parent(qos, uid)
         config.linux.security_context.namespace_options.CopyFrom(self.host_namespaces())
         pod = self.call('RunPodSandbox', self.pb.RunPodSandboxRequest(config=config), self.pb.RunPodSandboxResponse).pod_sandbox_id
@@ -326,12 +330,17 @@ class Containerd:
     def remove_pod(self, pod):
         self.call('RemovePodSandbox', self.pb.PodRequest(pod_sandbox_id=pod), self.pb.Empty)
 
-    def resources(self, qos, mcpu, mem=64 << 20):
+    def resources(self, qos, mcpu, mem=None, limit_mcpu=0):
+        """As a kubelet translates a request and, for burstable pods, limits; a guaranteed pod's are its request."""
         r = self.pb.Resources(cpu_shares=max(2, mcpu * 1024 // 1000))
         if qos == 'guaranteed':
-            r.cpu_period, r.cpu_quota, r.memory_limit_in_bytes, r.oom_score_adj = 100000, mcpu * 100, mem, -997
+            mem, limit_mcpu, r.oom_score_adj = mem or 64 << 20, mcpu, -997
         else:
             r.oom_score_adj = 1000 if qos == 'besteffort' else 999
+        if limit_mcpu:
+            r.cpu_period, r.cpu_quota = 100000, limit_mcpu * 100
+        if mem:
+            r.memory_limit_in_bytes = mem
         return r
 
 
@@ -339,12 +348,13 @@ class Pod:
     def __init__(self, runtime, pod_id, config, qos):
         self.runtime, self.id, self.config, self.qos = runtime, pod_id, config, qos
 
-    def run(self, name, mcpu=0):
+    def run(self, name, mcpu=0, command=('/bin/wait',), devices=(), **limits):
         """Creates and starts a container; gRPC errors pass."""
         rt, pb = self.runtime, self.runtime.pb
-        config = pb.ContainerConfig(metadata=dict(name=name), image=dict(image=BUSYBOX), command=['/bin/wait'])
+        config = pb.ContainerConfig(metadata=dict(name=name), image=dict(image=BUSYBOX), command=command,
+                                    devices=[dict(container_path=d, host_path=d, permissions='rwm') for d in devices])
         config.labels['io.kubernetes.container.name'] = name
-        config.linux.resources.CopyFrom(rt.resources(self.qos, mcpu))
+        config.linux.resources.CopyFrom(rt.resources(self.qos, mcpu, **limits))
         config.linux.security_context.namespace_options.CopyFrom(rt.host_namespaces())
         request = pb.CreateContainerRequest(pod_sandbox_id=self.id, config=config, sandbox_config=self.config)
         ctr = rt.call('CreateContainer', request, pb.CreateContainerResponse).container_id
@@ -370,10 +380,23 @@ class Container:
         status = pathlib.Path('/proc/%d/status' % self.pid()).read_text()
         return re.search(r'^%s_allowed_list:\s*(\S*)' % what, status, re.M).group(1)
 
-    def cgroup_file(self, name):
-        """A file of its cgroup, with cgroup v2."""
-        path = re.search(r'^0::(.*)$', pathlib.Path('/proc/%d/cgroup' % self.pid()).read_text(), re.M).group(1)
-        return pathlib.Path('/sys/fs/cgroup' + path, name).read_text().strip()
+    def cgroup(self, controller='cpuset'):
+        """Folder of its cgroup, which is that of all controllers with version 2."""
+        text = pathlib.Path('/proc/%d/cgroup' % self.pid()).read_text()
+        one = re.search(r'^\d+:(?:[\w=,]*,)?%s(?:,[\w=,]*)?:(.*)$' % controller, text, re.M)
+        if one:
+            return pathlib.Path('/sys/fs/cgroup/%s%s' % (controller, one.group(1)))
+        return pathlib.Path('/sys/fs/cgroup' + re.search(r'^0::(.*)$', text, re.M).group(1))
+
+    def cgroup_file(self, name, controller='cpuset'):
+        return pathlib.Path(self.cgroup(controller), name).read_text().strip()
+
+    def exec(self, *command):
+        """What a command writes that is run inside of it."""
+        pb = self.runtime.pb
+        done = self.runtime.call('ExecSync', pb.ExecSyncRequest(container_id=self.id, cmd=command), pb.ExecSyncResponse)
+        assert done.exit_code == 0, done.stderr
+        return done.stdout.decode()
 
     def update(self, mcpu):
         pb = self.runtime.pb
@@ -381,7 +404,8 @@ class Container:
                           pb.Empty)
 
     def stop(self):
-        self.runtime.call('StopContainer', self.runtime.pb.ContainerRequest(container_id=self.id, timeout=1), self.runtime.pb.Empty)
+        request = self.runtime.pb.ContainerRequest(container_id=self.id, timeout=CALL_S // 2)
+        self.runtime.call('StopContainer', request, self.runtime.pb.Empty)
 
     def remove(self):
         self.stop()

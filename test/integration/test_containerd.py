@@ -27,8 +27,8 @@ class Daemon:
         self.conf, self.log = folder / 'rp.conf', folder / 'nri-rpd.log'
         self.process = None
 
-    def configure(self, policy, section='{}'):
-        self.conf.write_text('policy: %s\n%s: %s\n' % (policy, policy, section))
+    def configure(self, policy, section='{}', more=''):
+        self.conf.write_text('policy: %s\n%s: %s\n%s' % (policy, policy, section, more))
 
     def start(self):
         mark = self.log.stat().st_size if self.log.exists() else 0
@@ -46,7 +46,7 @@ class Daemon:
     def mark(self):
         return self.log.stat().st_size
 
-    def wait_log(self, pattern, mark, seconds=15):
+    def wait_log(self, pattern, mark, seconds=60):
         def seen():
             assert self.process.poll() is None, 'nri-rpd ended:\n' + self.tail(mark)
             return re.search(pattern, self.tail(mark))
@@ -58,7 +58,7 @@ class Daemon:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(10) == 0, self.tail(0)
+        assert self.process.wait(60) == 0, self.tail(0)
 
     def reload(self):
         mark = self.mark()
@@ -82,15 +82,19 @@ def runtime(request):
 
 
 @pytest.fixture
-def daemon(runtime):
+def unstarted(runtime):
     folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-d-', dir=SCRATCH))
     d = Daemon(runtime, folder)
-    d.configure('static', '{reservedResources: {cpu: "cpuset:%d"}}' % ONLINE[0])
-    d.start()
     yield d
-    if d.process.poll() is None:
+    if d.process and d.process.poll() is None:
         d.stop()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def daemon(unstarted):
+    unstarted.configure('static', '{reservedResources: {cpu: "cpuset:%d"}}' % ONLINE[0])
+    return unstarted.start()
 
 
 @pytest.fixture
@@ -191,6 +195,6 @@ def test_resizing_in_place(daemon, pods):
 def test_a_second_daemon_is_refused(daemon):
     done = subprocess.run([str(BUILD / 'bin/nri-rpd'), '--config', str(daemon.conf), '--nri-socket', str(daemon.runtime.nri_socket),
                            '--state-dir', str(daemon.dir / 'state'), '--control-socket', str(daemon.dir / 'other.sock'),
-                           '--module-dir', str(BUILD / 'modules')], capture_output=True, text=True, timeout=20)
+                           '--module-dir', str(BUILD / 'modules')], capture_output=True, text=True, timeout=containerd.CALL_S)
     assert done.returncode == 1
     assert str(daemon.process.pid) in done.stderr
