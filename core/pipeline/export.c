@@ -45,9 +45,12 @@ static int run_job(void *arg)
 	_free_ char *path = str_printf("%s/" FILE_NAME, job->dir);
 	if (!path)
 		return -ENOMEM;
-	if (job->data)
-		return fs_replace(path, job->data->data, job->data->len, FILE_MODE, false,
-				  &job->err);
+	if (job->data) {
+		int r = fs_replace(path, job->data->data, job->data->len, FILE_MODE, false,
+				   &job->err);
+		/* A container of before the switch was turned on has none mounted; one that has just gone needs none. */
+		return r == -ENOENT ? 0 : r;
+	}
 	(void)unlink(path);
 	return rmdir(job->dir) < 0 && errno != ENOENT
 		       ? err_errno(&job->err, -errno, "removing %s", job->dir)
@@ -116,7 +119,10 @@ void export_clean(struct pipeline *p)
 	_free_ char *top = str_printf("%s/containers", p->state_dir);
 	_closedir_ DIR *dir = top ? opendir(top) : NULL;
 	const struct dirent *e;
-	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.' && !cache_ctr(p->env.cache, e->d_name))
-			submit(p, e->d_name, NULL);
+	while (dir && (e = readdir(dir))) {
+		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
+		/* What is known is written again: the daemon may have been killed between the two. */
+		if (e->d_name[0] != '.' && (!ctr || ctr->cur.data))
+			submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
+	}
 }

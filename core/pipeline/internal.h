@@ -137,7 +137,7 @@ void export_created(struct pipeline *p, const struct ctr *ctr, struct reply *rep
 /* Writes the files of those whose data the transaction changed. */
 void export_touched(struct pipeline *p, const struct ctr *skip);
 void export_removed(struct pipeline *p, const struct ctr *ctr);
-/* Removes what is left of containers that are gone. */
+/* Removes what is left of containers that are gone, and writes what the others have. */
 void export_clean(struct pipeline *p);
 
 /* ---- controllers.c ---- */
