@@ -13,6 +13,7 @@ struct ctl_entry {
 	rp_ctr ctr;
 	char class[CTL_CLASS_MAX];
 	int stale; /* to be done again whatever the class is */
+	uint32_t serial; /* of the last thing done for it, for whoever counts */
 	struct ctl_entry *next; /* of its bucket */
 };
 

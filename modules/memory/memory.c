@@ -128,7 +128,10 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 		item_free(m);
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	}
-	memcpy(e->class, m->values.class, sizeof e->class);
+	/* a class that it had counts until nothing of it is left */
+	if (m->values.class[0])
+		memcpy(e->class, m->values.class, sizeof e->class);
+	m->serial = ++e->serial;
 	e->stale = 0;
 	ctl_queue_add(inst->queue, &m->item);
 	return 0;
@@ -208,6 +211,9 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 				    (struct memory_step *)(void *)item, ran);
 		return;
 	}
+	struct ctl_entry *e = ran ? ctl_table_find(&inst->done, item->ctr) : NULL;
+	if (e && e->serial == m->serial && !m->values.class[0] && item->result == RP_APPLY_DONE)
+		e->class[0] = '\0';
 	if (ran)
 		inst->n_writes += m->n_writes;
 	item_free(m);

@@ -64,6 +64,7 @@ int32_t memory_values_of(const struct modhost *h, const struct memory_config *c,
 
 struct memory_item {
 	struct ctl_item item;
+	uint32_t serial;
 	char *ref;
 	struct memory_values values;
 	uint32_t n_writes;

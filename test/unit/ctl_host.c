@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/ctl_queue.h"
 #include "test/unit/ctl_host.h"
 
 #include <dirent.h>
@@ -27,8 +28,9 @@ struct ctl_host {
 	struct fake_host *fake;
 	struct rp_host host;
 	char dir[64];
-	bool v1;
+	bool v1, keyed;
 	/* what goes wrong */
+	char failed[PATH_MAX];
 	const char *fail_part;
 	int32_t fail_code;
 	uint32_t fail_nth, n_changes;
@@ -220,6 +222,12 @@ void ctl_fail_nth(struct ctl_host *t, uint32_t n, int32_t code)
 	t->n_changes = 0;
 	t->fail_nth = n;
 	t->fail_nth_code = code;
+	t->failed[0] = '\0';
+}
+
+const char *ctl_failed(const struct ctl_host *t)
+{
+	return t->failed;
 }
 
 uint32_t ctl_n_changes(const struct ctl_host *t)
@@ -258,9 +266,10 @@ static int32_t change(const char *what, const char *path, const char *text)
 		fake_print(&current->changes, "\n");
 	if (current->fail_part && strstr(path, current->fail_part))
 		return -current->fail_code;
-	if (current->fail_nth && current->n_changes == current->fail_nth)
-		return -current->fail_nth_code;
-	return 0;
+	if (!current->fail_nth || current->n_changes != current->fail_nth)
+		return 0;
+	(void)snprintf(current->failed, sizeof current->failed, "%s %s", what, path);
+	return -current->fail_nth_code;
 }
 
 /* ---- resctrl as the kernel has it ------------------------------------------------------------------------------------- */
@@ -375,6 +384,34 @@ static int32_t work_read(void *ctx, const char *path, char *buf, uint32_t cap)
 	return read_real(path, buf, cap);
 }
 
+void ctl_keyed(struct ctl_host *t)
+{
+	t->keyed = true;
+}
+
+/* The value that takes a device's line away. */
+static bool is_none(const char *value)
+{
+	return strcmp(value, "0") == 0 || strcmp(value, "default") == 0 ||
+	       strcmp(value, "rbps=max wbps=max riops=max wiops=max") == 0;
+}
+
+/* "8:16 VALUE" or "default VALUE" in the place of that line; anything else is all of the file. */
+static void write_line(const char *path, const char *text)
+{
+	char *was = fake_alloc(FILE_MAX), *out = fake_alloc(FILE_MAX), real[PATH_MAX];
+	size_t key = strcspn(text, " "), len = 0;
+	if (text[key] && read_real(path, was, FILE_MAX) >= 0)
+		for (char *line = strtok(was, "\n"); line; line = strtok(NULL, "\n"))
+			if (strncmp(line, text, key + 1) != 0)
+				len += (size_t)snprintf(out + len, FILE_MAX - len, "%s\n", line);
+	if (!text[key] || !is_none(text + key + 1))
+		(void)snprintf(out + len, FILE_MAX - len, "%s\n", text);
+	write_real(real_path(path, real), out, O_TRUNC);
+	free(was);
+	free(out);
+}
+
 static int32_t work_write(void *ctx, const char *path, const char *text)
 {
 	char real[PATH_MAX];
@@ -387,7 +424,10 @@ static int32_t work_write(void *ctx, const char *path, const char *text)
 	size_t len = strlen(path);
 	if (in_resctrl(path) && len > 6 && strcmp(path + len - 6, "/tasks") == 0)
 		return write_task(path, text);
-	write_real(real, text, O_TRUNC);
+	if (current->keyed && (strstr(path, "/io.") || strstr(path, "/blkio.")))
+		write_line(path, text);
+	else
+		write_real(real, text, O_TRUNC);
 	return 0;
 }
 
@@ -574,7 +614,9 @@ struct ctl_host *ctl_host_new(void)
 		&(struct fake_machine){.packages = 2, .nodes = 1, .cores = 4, .threads = 2});
 	t->host = *fake_rp_host(t->fake);
 	t->host.service = host_service;
-	(void)snprintf(t->dir, sizeof t->dir, "/tmp/nri-rp-ctl-XXXXXX");
+	/* thousands of small files */
+	(void)snprintf(t->dir, sizeof t->dir, "%s/nri-rp-ctl-XXXXXX",
+		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	if (!mkdtemp(t->dir))
 		fake_die("%s: %s", t->dir, strerror(errno));
 	current = t;
@@ -713,6 +755,20 @@ void ctl_timer(struct ctl_host *t, uint64_t cookie)
 {
 	current = t;
 	t->controller->timer(t->inst, cookie);
+}
+
+void ctl_mend(struct ctl_host *t)
+{
+	uint64_t now = UINT64_C(1) << 32; /* later than any test has come to */
+	int64_t delay;
+	ctl_fail_nth(t, 0, 0);
+	ctl_fail(t, NULL, 0);
+	(void)ctl_work(t);
+	while ((delay = fake_timer(t->fake, CTL_AGAIN_COOKIE)) >= 0) {
+		fake_set_now(t->fake, now += (uint64_t)delay);
+		ctl_timer(t, CTL_AGAIN_COOKIE);
+		(void)ctl_work(t);
+	}
 }
 
 void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *value)

@@ -37,6 +37,8 @@ const char *ctl_get(struct ctl_host *t,
 void ctl_resctrl(struct ctl_host *t, bool cdp);
 /* Cgroup v1 instead of v2: a folder a controller. */
 void ctl_cgroup_v1(struct ctl_host *t);
+/* From now on files of block I/O keep a line a device, as the kernel's do. */
+void ctl_keyed(struct ctl_host *t);
 /* The folder of a container's cgroup. */
 const char *ctl_cgroup(struct ctl_host *t, rp_ctr ctr, const char *controller);
 
@@ -47,6 +49,10 @@ void ctl_fail(struct ctl_host *t, const char *path_part, int32_t code);
 /* Only the n-th change from now on fails, whatever it is of; 0: none. */
 void ctl_fail_nth(struct ctl_host *t, uint32_t n, int32_t code);
 uint32_t ctl_n_changes(const struct ctl_host *t);
+/* "write PATH" of the one that has failed; "" there was none. */
+const char *ctl_failed(const struct ctl_host *t);
+/* Nothing fails any more, and time passes until nothing is left to be tried again. */
+void ctl_mend(struct ctl_host *t);
 /* Every change, one a line: "write PATH TEXT", "mkdir PATH", "rmdir PATH"; since ctl_changes_clear. */
 const char *ctl_changes(const struct ctl_host *t);
 void ctl_changes_clear(struct ctl_host *t);
