@@ -49,11 +49,25 @@ static void set_aside(struct store *s, enum store_outcome outcome, const char *w
 		     s->dir.path, why, name);
 }
 
+/* What was being written when the process ended was not answered yet: all that was is in the commit before. */
+static void probe(const struct store *s, const char *path, struct probe_result *ret)
+{
+	store_probe(path, s->boot_id, s->dir.lock_fd, PROBE_SECONDS, ret);
+	uint64_t torn = ret->commit;
+	if (!ret->torn || store_file_step_back(path, torn))
+		return;
+	store_probe(path, s->boot_id, s->dir.lock_fd, PROBE_SECONDS, ret);
+	if (ret->outcome == STORE_FOUND && ret->commit != torn - 1)
+		*ret = (struct probe_result){
+			.outcome = STORE_DAMAGED,
+			.why = "its last commit is not whole, and the one before is not there"};
+}
+
 static void look(struct store *s, bool reset, struct store_opening *ret)
 {
 	char path[STORE_PATH_MAX];
 	struct err err = ERR_INIT;
-	struct probe_result probe;
+	struct probe_result found;
 	int r = store_dir_check(&s->dir, &err);
 	*ret = (struct store_opening){.outcome = STORE_FRESH};
 	if (r == -ENOENT)
@@ -67,15 +81,15 @@ static void look(struct store *s, bool reset, struct store_opening *ret)
 		return;
 	}
 	store_dir_path(&s->dir, STORE_FILE, path);
-	store_probe(path, s->boot_id, s->dir.lock_fd, PROBE_SECONDS, &probe);
-	s->found = probe.outcome == STORE_FOUND;
+	probe(s, path, &found);
+	s->found = found.outcome == STORE_FOUND;
 	if (!s->found)
-		set_aside(s, probe.outcome, probe.why, ret);
-	else if (probe.n_bad)
+		set_aside(s, found.outcome, found.why, ret);
+	else if (found.n_bad)
 		tell(ret, STORE_FOUND, "found %u records in %s, %u of them damaged",
-		     probe.n_records, path, probe.n_bad);
+		     found.n_records, path, found.n_bad);
 	else
-		tell(ret, STORE_FOUND, "found %u records in %s", probe.n_records, path);
+		tell(ret, STORE_FOUND, "found %u records in %s", found.n_records, path);
 }
 
 int store_open(const struct store_params *params, struct store **ret,
@@ -396,7 +410,7 @@ static void put_meta(struct batch *b)
 {
 	struct record_key key = {1, {RECORD_META}};
 	struct record r;
-	record_of_meta(&r, b->s->boot_id);
+	record_of_meta(&r, b->s->boot_id, store_file_number(&b->s->file));
 	put(b, &key, &r);
 }
 
@@ -441,7 +455,6 @@ static void write_objects(struct batch *b)
 static void write_everything(struct batch *b)
 {
 	put_kept(b, RECORD_BLOB);
-	put_meta(b);
 	put_kept(b, RECORD_NOTE);
 	write_objects(b);
 }
@@ -489,12 +502,19 @@ static void write_changes(struct batch *b)
 	put_kept(b, RECORD_NOTE);
 }
 
+static int commit_batch(struct batch *b)
+{
+	put_meta(b);
+	if (!b->rc)
+		return store_file_commit(&b->s->file);
+	store_file_abort(&b->s->file);
+	return b->rc;
+}
+
 /* LMDB's result; *ret_n counts what was written. */
 static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 {
 	struct batch b = {.s = s, .scope = scope};
-	struct record_key key = {1, {RECORD_META}};
-	struct record echo;
 	b.rc = store_file_begin(&s->file);
 	if (b.rc)
 		return b.rc;
@@ -503,12 +523,15 @@ static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 	else
 		write_changes(&b);
 	*ret_n = b.n;
-	if (b.rc || !b.n) {
+	if (b.rc || (!b.n && scope != WRITE_WHOLE)) {
 		store_file_abort(&s->file);
 		return b.rc;
 	}
-	record_of_meta(&echo, s->boot_id);
-	return store_file_commit(&s->file, &key, &echo);
+	int rc = commit_batch(&b);
+	/* at rest either meta page leads to all records, so that one may be lost */
+	if (!rc && scope != WRITE_URGENT)
+		rc = store_file_begin(&s->file);
+	return rc || scope == WRITE_URGENT ? rc : commit_batch(&b);
 }
 
 static void mark_ctr(struct ctr *ctr)

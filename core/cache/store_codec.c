@@ -141,13 +141,15 @@ static RpStore__Needs *needs_message(RpStore__Needs *m, const struct needs *n)
 	return m;
 }
 
-void record_of_meta(struct record *r, const char *boot_id)
+void record_of_meta(struct record *r, const char *boot_id, uint64_t commit)
 {
 	RpStore__Meta *m = &r->u.meta;
 	rp_store__meta__init(m);
 	m->format = STORE_FORMAT;
 	m->boot_id = text(boot_id);
 	m->version = text(NRI_RP_VERSION);
+	m->has_commit = true;
+	m->commit = commit;
 	r->message = &m->base;
 }
 
@@ -382,7 +384,7 @@ int record_decode_meta(struct arena *a, const uint8_t *data, size_t len, struct 
 		r = check_text("version", m->version, STORE_NAME_MAX, err);
 	if (r)
 		return r;
-	*ret = (struct stored_meta){m->format, m->boot_id, text(m->version)};
+	*ret = (struct stored_meta){m->format, m->boot_id, text(m->version), m->commit};
 	return 0;
 }
 

@@ -60,7 +60,7 @@ struct record {
 	const ProtobufCMessage *message;
 };
 
-void record_of_meta(struct record *r, const char *boot_id);
+void record_of_meta(struct record *r, const char *boot_id, uint64_t commit);
 void record_of_pod(struct record *r, const struct pod *pod);
 void record_of_facts(struct record *r, const struct ctr *ctr);
 void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy);
@@ -79,6 +79,7 @@ int record_open(const void *key, size_t key_len, const void *value, size_t len,
 struct stored_meta {
 	uint32_t format;
 	const char *boot_id, *version;
+	uint64_t commit;
 };
 
 struct stored_pod {

@@ -14,7 +14,7 @@
 #define LOG_SOURCE "store"
 #define DIR_MODE 0710
 #define FILE_MODE 0600
-#define LOCK_TRIES 25u
+#define LOCK_TRIES 200u
 #define LOCK_PAUSE_US 10000u
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 

@@ -6,9 +6,9 @@
  * - through write(2) it is;
  * - through the map it is a row of plain stores, and the compiler is free to put the transaction number before the root of the tree.
  *   (gcc does: in Debian's liblmdb 0.9.24 the root comes after it.) Dying exactly there leaves a meta page that counts, but has the
- *   root that was in that page before: that of the last commit but one. So in this mode every commit is followed by an echo, another
- *   one that changes nothing. Then the last commit but one has the same records as the last, and the root of either will do. As
- *   pages are used again two commits after they were given up at the earliest, that tree is still all there.
+ *   root that was in that page before: that of the last commit but one. As pages are used again two commits after they were given up
+ *   at the earliest, that tree is still all there. So each commit puts its number into its tree (Meta.commit): where it differs from
+ *   the number in the meta page, that page was torn, and the other one, of the last commit that was finished, takes its place.
  *
  * Nothing is locked here: the process has one writer, no readers beside it, and the directory to itself (store_dir.c).
  */
@@ -53,7 +53,26 @@ int store_reader_open(struct store_reader *r, const char *path)
 		rc = mdb_cursor_open(r->txn, dbi, &r->cursor);
 	if (rc)
 		store_reader_close(r);
+	else
+		r->commit = mdb_txn_id(r->txn);
 	return rc;
+}
+
+int store_file_step_back(const char *path, uint64_t commit)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	off_t torn = (off_t)(commit % META_PAGES * size),
+	      whole = (off_t)((commit + 1) % META_PAGES * size);
+	_free_ void *page = malloc(size);
+	_close_ int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (!page)
+		return -ENOMEM;
+	if (fd < 0)
+		return -errno;
+	ssize_t n = pread(fd, page, size, whole);
+	if (n == (ssize_t)size)
+		n = pwrite(fd, page, size, torn);
+	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
 }
 
 static int compare_keys(const MDB_val *a, const MDB_val *b)
@@ -234,7 +253,12 @@ void store_file_abort(struct store_file *f)
 	f->txn = NULL;
 }
 
-static int commit_txn(struct store_file *f)
+uint64_t store_file_number(const struct store_file *f)
+{
+	return mdb_txn_id(f->txn);
+}
+
+int store_file_commit(struct store_file *f)
 {
 	MDB_txn *txn = f->txn;
 	f->txn = NULL; /* gone, whatever the result */
@@ -243,22 +267,8 @@ static int commit_txn(struct store_file *f)
 
 int store_file_turn(struct store_file *f)
 {
-	int rc = commit_txn(f);
+	int rc = store_file_commit(f);
 	return rc ? rc : store_file_begin(f);
-}
-
-int store_file_commit(struct store_file *f, const struct record_key *key, const struct record *echo)
-{
-	int rc = commit_txn(f);
-	if (rc || !f->mapped)
-		return rc;
-	rc = store_file_begin(f);
-	if (!rc)
-		rc = store_file_put(f, key, echo, record_size(echo), false);
-	if (!rc)
-		return commit_txn(f);
-	store_file_abort(f);
-	return rc;
 }
 
 int store_file_remap(struct store_file *f)

@@ -43,6 +43,9 @@ int store_dir_check(const struct store_dir *d, struct err *err);
 /* Renames the file to store.old, or to store.bad.TIME; ret_name is what it is called now. */
 int store_dir_set_aside(const struct store_dir *d, bool bad, char ret_name[64]);
 
+/* LMDB's, at the file's begin, written in turns. */
+#define META_PAGES 2u
+
 /* ---- store_file.c -------------------------------------------------------------------------------------------------- */
 
 /* A file of an earlier run. Its bytes may be anything: see store_probe. */
@@ -52,6 +55,7 @@ struct store_reader {
 	MDB_cursor *cursor;
 	MDB_val last; /* key */
 	uint32_t n;
+	uint64_t commit; /* the number of the last one */
 };
 
 /* Errors are positive errno or LMDB's negative ones, for mdb_strerror. */
@@ -60,6 +64,8 @@ int store_reader_open(struct store_reader *r, const char *path);
 int store_reader_next(struct store_reader *r, MDB_val *ret_key, MDB_val *ret_value);
 int store_reader_get(struct store_reader *r, const struct record_key *key, MDB_val *ret_value);
 void store_reader_close(struct store_reader *r);
+/* For a file whose last commit, of that number, was torn: makes the one before it the last. -errno. */
+int store_file_step_back(const char *path, uint64_t commit);
 
 /* The file of this run. */
 struct store_file {
@@ -86,10 +92,10 @@ int store_file_put(struct store_file *f, const struct record_key *key, const str
 		   size_t size, bool append);
 int store_file_del(struct store_file *f, const struct record_key *key);
 void store_file_abort(struct store_file *f);
-/* `echo` is the record to be written twice, see there. */
-int store_file_commit(struct store_file *f, const struct record_key *key,
-		      const struct record *echo);
-/* Commits and begins again, without an echo: for a file that nobody would read if this were the end of it. */
+/* The number that the commit of what is being written will have. */
+uint64_t store_file_number(const struct store_file *f);
+int store_file_commit(struct store_file *f);
+/* Commits and begins again. */
 int store_file_turn(struct store_file *f);
 /* Nothing of the map is resident afterwards. */
 int store_file_remap(struct store_file *f);
@@ -101,6 +107,8 @@ int store_file_error(int rc, struct err *err, const char *what);
 struct probe_result {
 	uint32_t outcome; /* STORE_FOUND, STORE_OTHER_BOOT, STORE_NEWER, STORE_DAMAGED */
 	uint32_t n_records, n_bad;
+	uint64_t commit; /* the number of the last one */
+	bool torn; /* which was not finished */
 	char why[256];
 };
 

@@ -52,8 +52,13 @@ static void check_meta(struct store_reader *reader, const char *boot_id, struct 
 			 meta.format, *meta.version ? meta.version : "(unknown)", STORE_FORMAT);
 	else if (strcmp(meta.boot_id, boot_id) != 0)
 		conclude(ret, STORE_OTHER_BOOT, "it is of another boot");
+	else if (meta.commit != reader->commit)
+		conclude(ret, STORE_DAMAGED, "its last commit is not whole");
 	else
 		conclude(ret, STORE_FOUND, "usable");
+	ret->commit = reader->commit;
+	/* the root is that which was in the meta page before */
+	ret->torn = ret->outcome == STORE_DAMAGED && meta.commit + META_PAGES == reader->commit;
 }
 
 static void walk(struct store_reader *reader, struct probe_result *ret)
