@@ -169,10 +169,8 @@ static int32_t balloons_sync(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-static int32_t balloons_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+static int32_t use_new_machine(struct rp_instance *inst, rp_txn txn)
 {
-	if (ev->type != RP_EVENT_TOPOLOGY || !inst->plan)
-		return 0;
 	struct rp_plan *p;
 	int32_t r = plan_new(&inst->h, inst->plan->section, true, &p);
 	if (r)
@@ -180,6 +178,22 @@ static int32_t balloons_event(struct rp_instance *inst, rp_txn txn, const struct
 	p->idle_at_start = inst->plan->idle_at_start;
 	use_plan(inst, p);
 	return balloons_sync(inst, txn);
+}
+
+static int32_t balloons_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	if (!inst->plan)
+		return 0;
+	if (ev->type == RP_EVENT_TOPOLOGY)
+		return use_new_machine(inst, txn);
+	if (ev->type != RP_EVENT_REBALANCE && ev->type != RP_EVENT_PRESSURE)
+		return 0;
+	int32_t r = begin(inst);
+	if (!r)
+		r = ev->type == RP_EVENT_REBALANCE
+			    ? rebalance_all(inst, txn, ev->cookie)
+			    : rebalance_one(inst, txn, ev->object, ev->cookie);
+	return end(inst, txn, r, NULL);
 }
 
 static int32_t balloons_rolled_back(struct rp_instance *inst)

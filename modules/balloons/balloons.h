@@ -11,6 +11,7 @@
  *	balloon.c          create, resize, delete       choose.c   which type, which balloon
  *	pin.c              into the transaction         image.c    everything as bytes, and back
  *	sync.c             everything at once           rebuild.c  balloons from what containers have
+ *	rebalance.c        who would be placed better   compact.c  better CPUs for a balloon
  *	outside.c          CPU classes, interrupts      report.c   zones, metrics, explanations
  *	balloons.c         the callbacks
  */
@@ -156,6 +157,8 @@ struct member {
 	uint32_t qos;
 	bool hide_threads, pin_memory, preserve_memory;
 	bool fresh; /* what depends on its request has to be set */
+	bool follow; /* its memory has to follow its CPUs, even if they are near the same nodes */
+	uint32_t moves; /* how often it was moved for the better */
 };
 
 /* A text that members of a balloon have in common, and how many of them do. */
@@ -247,6 +250,8 @@ struct member *state_member(const struct state *s, rp_ctr ctr);
 int32_t state_join(struct state *s, struct balloon *b, struct member *m, const char *space,
 		   const char *group);
 void state_leave(struct state *s, struct member *m);
+/* The same, but its memory stays: it is about to join another balloon. */
+void state_detach(struct state *s, struct member *m);
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit);
 const struct tag *tags_find(const struct tags *tags, const char *text); /* with members, or NULL */
 
@@ -281,6 +286,11 @@ int64_t balloon_wanted(const struct type *t, int64_t mcpu);
 /* resize.c: n CPUs of the free ones for a balloon, or n of its own to give up. 0, -RP_ENOSPC or -RP_ENOMEM. */
 int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
 int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
+/* What the loads of others make slow at present, for resize_misses(). */
+void resize_look_at_others(struct state *s, struct balloon *b);
+/* Of some CPUs, how many a hint of the type would rather not have: the close ones first, in their order, then the far ones. */
+uint32_t resize_misses(const struct state *s, const struct type *t, uint32_t hint,
+		       struct rp_ids cpus);
 
 /* ---- instance ------------------------------------------------------------------------------------------------------ */
 
@@ -290,7 +300,7 @@ struct image {
 };
 
 struct counters {
-	uint64_t placed, refused, resized;
+	uint64_t placed, refused, resized, rebalanced;
 };
 
 struct rp_instance {
@@ -307,6 +317,7 @@ struct rp_instance {
 	uint32_t cap_ctrs;
 	rp_ctr *waiting; /* containers without a place; perhaps more than there still are */
 	uint32_t n_waiting, cap_waiting;
+	uint32_t rebalance_at; /* where the last rebalancing stopped as it had looked at enough */
 	bool in_sync; /* the running operation is one */
 };
 
@@ -325,6 +336,9 @@ struct choice {
 	rp_cfg decided_at;
 };
 
+/* What holds a container in its balloon, the strongest first. */
+enum tie { TIE_GROUP, TIE_POD, TIE_SPACE, TIE_OWN, TIE_NONE };
+
 /* Leaves the sentence in c->error and returns code. */
 int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -338,15 +352,22 @@ int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info,
 int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c);
 struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     const struct type *t);
+enum tie choose_tie(const struct member *m);
+/* For one that has left a balloon of c->type: one that it has a stronger tie to than `than`. c->balloon is NULL when there is none. */
+void choose_stronger(struct rp_instance *inst, const struct rp_ctr_info *info, enum tie than,
+		     struct choice *c);
+/* The balloon with most room that is not `but`, without resizing any; or NULL. */
+struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_info *info,
+			       const struct balloon *but);
 
 /* ---- into the transaction (pin.c) ---------------------------------------------------------------------------------- */
 
 /* Pins `m` (NULL: nobody in particular) and the members of all balloons whose sets have changed. */
 int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t);
-/* Kept with a container: where it was. */
+/* Kept with a container: where it was, and how often it was moved there. */
 struct record {
-	uint32_t instance;
+	uint32_t instance, moves;
 	const char *type;
 };
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m);
@@ -357,6 +378,8 @@ void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 /* ---- all at once (sync.c, image.c, rebuild.c) --------------------------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
+/* The live containers in inst->ctrs, in the order in which they are placed; how many, or -RP_ENOMEM. */
+int32_t sync_list(struct rp_instance *inst);
 /* After room was made: places those that wait. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 /* It does not wait any more. */
@@ -367,6 +390,17 @@ int32_t image_restore(struct state *s, const struct image *image);
 bool image_valid(const void *data, uint32_t size);
 /* Without an image: makes balloons for the first n of inst->ctrs out of the CPUs that they have. 0 or -RP_ENOMEM. */
 int32_t rebuild_balloons(struct rp_instance *inst, uint32_t n, struct choice *c);
+
+/* ---- better places (rebalance.c, compact.c) ------------------------------------------------------------------------- */
+
+/* Moves containers that would be placed better now, at most `budget` (0: any number). */
+int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget);
+/* Moves one that lacks something, if that is better for it. */
+int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
+/* Better CPUs for a balloon, as many as it has. 1: *ret_why says why they are better; 0: there are none; or -RP_ENOMEM. */
+int32_t compact(struct state *s, struct balloon *b, const char **ret_why);
+/* Units of a level that a set of CPUs is in. */
+uint32_t compact_count(const struct machine *m, enum tree_level level, struct rp_ids cpus);
 
 /* ---- out of band (outside.c) --------------------------------------------------------------------------------------- */
 

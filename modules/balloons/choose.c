@@ -84,6 +84,7 @@ struct search {
 	const struct type *type;
 	struct balloon *best;
 	uint32_t n_free; /* CPUs */
+	bool quiet; /* nobody is told what does not work */
 	int64_t room;
 	uint32_t at;
 };
@@ -182,13 +183,16 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 	uint32_t mark = state_mark(s);
 	const char *why = "there are no free CPUs";
 	if (!n_free || n_free < q->type->min_cpus || balloon_create(s, q->type, &b, &why)) {
-		modhost_note(&q->inst->h, q->info->ctr, "no new balloon: %s", why);
+		if (!q->quiet)
+			modhost_note(&q->inst->h, q->info->ctr, "no new balloon: %s", why);
 		return NULL;
 	}
 	if (balloon_max_avail(s, b) < q->info->cpu_request || balloon_max_avail(s, b) < 1000) {
 		state_undo_to(s, mark);
-		modhost_note(&q->inst->h, q->info->ctr,
-			     "no new balloon: it could not grow to what the container asks for");
+		if (!q->quiet)
+			modhost_note(
+				&q->inst->h, q->info->ctr,
+				"no new balloon: it could not grow to what the container asks for");
 		return NULL;
 	}
 	c->created = true;
@@ -204,19 +208,27 @@ static struct balloon *method(struct search *q, struct choice *c, const char *na
 	return found;
 }
 
-static struct balloon *find_balloon(struct search *q, struct choice *c, bool grouped)
+/* By the methods that tie a container to a balloon, down to, but without, one that ties like `than`. */
+static struct balloon *find_tied(struct search *q, struct choice *c, bool grouped, enum tie than)
 {
 	const struct type *t = q->type;
 	struct balloon *b = NULL;
-	if (grouped)
+	if (grouped && than > TIE_GROUP)
 		b = method(q, c, "same group", same_group(q, c->group));
-	if (!b)
+	if (!b && than > TIE_POD)
 		b = method(q, c, "same pod", same_pod(q));
-	if (!b && t->per_namespace)
+	if (!b && than > TIE_SPACE && t->per_namespace)
 		b = method(q, c, "same namespace",
 			   best_of(q, SAME, has_space, q->info->pod_namespace));
-	if (!b && (t->per_namespace || t->prefer_new))
+	if (!b && than > TIE_OWN && (t->per_namespace || t->prefer_new))
 		b = method(q, c, "a new one", new_one(q, c));
+	return b;
+}
+
+static struct balloon *find_balloon(struct search *q, struct choice *c, bool grouped)
+{
+	const struct type *t = q->type;
+	struct balloon *b = find_tied(q, c, grouped, TIE_NONE);
 	if (!b)
 		b = method(q, c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
 	if (!b)
@@ -226,24 +238,79 @@ static struct balloon *find_balloon(struct search *q, struct choice *c, bool gro
 	return b;
 }
 
+/* Fills in the group. False: there is none, or it names what the container does not have. */
+static bool read_group(const struct search *q, struct choice *c)
+{
+	struct rp_instance *inst = q->inst;
+	c->created = false;
+	c->group[0] = '\0';
+	if (!*q->type->group_by)
+		return false;
+	if (match_expand(&inst->h, q->info, q->type->group_by, c->group, sizeof c->group))
+		return true;
+	if (!q->quiet)
+		modhost_note(&inst->h, q->info->ctr, "groupBy names what it does not have");
+	return false;
+}
+
 int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
 {
 	struct search q = {.inst = inst, .info = info, .type = c->type};
-	bool grouped = false;
-	c->created = false;
-	c->group[0] = '\0';
-	if (*c->type->group_by) {
-		grouped =
-			match_expand(&inst->h, info, c->type->group_by, c->group, sizeof c->group);
-		if (!grouped)
-			modhost_note(&inst->h, info->ctr, "groupBy names what it does not have");
-	}
+	bool grouped = read_group(&q, c);
 	c->balloon = find_balloon(&q, c, grouped);
 	if (!c->balloon)
 		return choose_fail(c, -RP_ENOSPC,
 				   "no suitable balloon instance available (type %s, %lld mCPU)",
 				   c->type->name, (long long)info->cpu_request);
 	return 0;
+}
+
+/* ---- a better one -------------------------------------------------------------------------------------------------- */
+
+static bool has_mate(const struct member *m)
+{
+	for (const struct member *x = m->pod_next; x; x = x->pod_next)
+		if (x->balloon == m->balloon)
+			return true;
+	for (const struct member *x = m->pod_prev; x; x = x->pod_prev)
+		if (x->balloon == m->balloon)
+			return true;
+	return false;
+}
+
+enum tie choose_tie(const struct member *m)
+{
+	const struct balloon *b = m->balloon;
+	const struct type *t = b->type;
+	const struct tag *group = m->group ? tags_find(&b->groups, m->group) : NULL;
+	const struct tag *space = m->space ? tags_find(&b->spaces, m->space) : NULL;
+	if (group && group->n > 1)
+		return TIE_GROUP;
+	if (!t->spread_pods && has_mate(m))
+		return TIE_POD;
+	if (space && space->n > 1)
+		return TIE_SPACE;
+	return (t->per_namespace || t->prefer_new) && b->n_members == 1 ? TIE_OWN : TIE_NONE;
+}
+
+void choose_stronger(struct rp_instance *inst, const struct rp_ctr_info *info, enum tie than,
+		     struct choice *c)
+{
+	struct search q = {.inst = inst, .info = info, .type = c->type, .quiet = true};
+	bool grouped = read_group(&q, c);
+	c->balloon = find_tied(&q, c, grouped, than);
+}
+
+static bool is_other(const struct balloon *b, const void *arg)
+{
+	return b != arg && b->n_cpus;
+}
+
+struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_info *info,
+			       const struct balloon *but)
+{
+	struct search q = {.inst = inst, .info = info, .type = but->type};
+	return best_of(&q, AS_IT_IS, is_other, but);
 }
 
 /* ---- joining ------------------------------------------------------------------------------------------------------- */

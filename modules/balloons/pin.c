@@ -101,7 +101,7 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 	struct memalloc *mem = p->inst->state->memory;
 	memalloc_mask zone;
 	bool known = memalloc_zone(mem, m->ctr, &zone) == 0;
-	if (known && !p->nodes_changed && !m->fresh)
+	if (known && !p->nodes_changed && !m->fresh && !m->follow)
 		return 0;
 	struct memalloc_request req = {
 		.id = m->ctr,
@@ -157,7 +157,7 @@ static int32_t pin_member(struct pin *p, struct member *m)
 	}
 	if (!r && m->pin_memory && p->inst->state->memory)
 		r = m->preserve_memory ? preserve_memory(p, m) : place_memory(p, m);
-	m->fresh = false;
+	m->fresh = m->follow = false;
 	return r;
 }
 
@@ -236,21 +236,23 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 
 /* ---- where a container was, for a restart -------------------------------------------------------------------------- */
 
-#define RECORD_VERSION 1u
+/* u32 version, u32 instance, u32 moves, the type's name with its NUL. */
+#define RECORD_VERSION 2u
 #define RECORD_NAME_MAX 1024u
 
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
 {
 	const struct modhost *h = &inst->h;
-	char data[8 + RECORD_NAME_MAX];
+	char data[12 + RECORD_NAME_MAX];
 	uint32_t version = RECORD_VERSION;
 	size_t n = strlen(m->balloon->type->name) + 1;
 	if (n > RECORD_NAME_MAX)
 		return 0;
 	memcpy(data, &version, 4);
 	memcpy(data + 4, &m->balloon->instance, 4);
-	memcpy(data + 8, m->balloon->type->name, n);
-	return h->cache->set_private(h->ctx, txn, m->ctr, data, (uint32_t)(8 + n));
+	memcpy(data + 8, &m->moves, 4);
+	memcpy(data + 12, m->balloon->type->name, n);
+	return h->cache->set_private(h->ctx, txn, m->ctr, data, (uint32_t)(12 + n));
 }
 
 bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
@@ -258,11 +260,12 @@ bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	const struct modhost *h = &inst->h;
 	const void *data;
 	uint32_t size, version;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size < 9)
+	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size < 13)
 		return false;
 	const char *bytes = data;
 	memcpy(&version, bytes, 4);
 	memcpy(&ret->instance, bytes + 4, 4);
-	ret->type = bytes + 8;
+	memcpy(&ret->moves, bytes + 8, 4);
+	ret->type = bytes + 12;
 	return version == RECORD_VERSION && !bytes[size - 1];
 }

@@ -301,6 +301,8 @@ static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sin
 		{"policy_balloons_placements_total", "Containers placed.", inst->counters.placed},
 		{"policy_balloons_refusals_total", "Containers and resizes refused.",
 		 inst->counters.refused},
+		{"policy_balloons_rebalanced_total",
+		 "Containers moved as they are placed better now.", inst->counters.rebalanced},
 		{"policy_balloons_cpuclass_writes_total", "Settings of CPUs written.", c.writes},
 		{"policy_balloons_cpuclass_failures_total",
 		 "Settings of CPUs that could not be written.", c.failures},

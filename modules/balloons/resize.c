@@ -19,6 +19,13 @@ struct problem {
 	const struct tree *tree;
 };
 
+/* CPUs near a device; they depend on the balloons when it is a load. */
+static struct rp_ids near_device(const struct state *s, uint32_t index)
+{
+	const struct device *d = &s->plan->devices[index];
+	return rp_ids_of(d->kind == DEVICE_LOAD ? &s->load_cpus[d->load] : &d->cpus);
+}
+
 /* ---- tree, steps --------------------------------------------------------------------------------------------------- */
 
 static bool steps_grow(const struct problem *p, struct rp_ids current, struct rp_ids free,
@@ -62,13 +69,6 @@ static bool steps_shrink(const struct problem *p, struct rp_ids current, struct 
 
 /* ---- hints --------------------------------------------------------------------------------------------------------- */
 
-/* CPUs near a device; they depend on the balloons when it is a load. */
-static struct rp_ids near_device(const struct problem *p, uint32_t index)
-{
-	const struct device *d = &p->s->plan->devices[index];
-	return rp_ids_of(d->kind == DEVICE_LOAD ? &p->s->load_cpus[d->load] : &d->cpus);
-}
-
 static void narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
 {
 	if (rp_ids_count(rp_ids_of(to)) >= n)
@@ -82,11 +82,11 @@ static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp
 	struct rp_idset from, better;
 	rp_idset_copy(&from, free);
 	for (uint32_t i = 0; i < t->close.n; i++) {
-		rp_idset_and(&better, rp_ids_of(&from), near_device(p, t->close.list[i]));
+		rp_idset_and(&better, rp_ids_of(&from), near_device(p->s, t->close.list[i]));
 		narrow(&from, &better, n);
 	}
 	for (uint32_t i = 0; i < t->far.n; i++) {
-		rp_idset_andnot(&better, rp_ids_of(&from), near_device(p, t->far.list[i]));
+		rp_idset_andnot(&better, rp_ids_of(&from), near_device(p->s, t->far.list[i]));
 		narrow(&from, &better, n);
 	}
 	return steps_grow(p, current, rp_ids_of(&from), n, ret);
@@ -94,7 +94,8 @@ static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp
 
 /*
  * What goes first: CPUs that the most important hint does not hold, then the next one, and so on. A close device holds what is near it,
- * a far one what is not. Each hint splits those that are left; the part that has to go entirely does, the other one goes on.
+ * a far one what is not. Each hint splits those that are left; the part that has to go entirely does, the other one goes on. Isolated CPUs
+ * are avoided by who grows; who has got some gives them up like others, and for good when it is rebalanced.
  */
 static bool split(struct rp_idset *maybe, struct rp_idset *sure, uint32_t *n, struct rp_ids held,
 		  bool far)
@@ -124,9 +125,10 @@ static bool hints_shrink(const struct problem *p, struct rp_ids current, struct 
 	rp_idset_copy(&maybe, current);
 	rp_idset_clear(&sure);
 	for (uint32_t i = 0; i < t->close.n && !done; i++)
-		done = split(&maybe, &sure, &n, near_device(p, t->close.list[i]), false);
+		done = split(&maybe, &sure, &n, near_device(p->s, t->close.list[i]), false);
 	for (uint32_t i = 0; i < t->far.n && !done; i++)
-		done = split(&maybe, &sure, &n, near_device(p, t->far.list[i]), true);
+		if (p->s->plan->devices[t->far.list[i]].kind != DEVICE_ISOLATED)
+			done = split(&maybe, &sure, &n, near_device(p->s, t->far.list[i]), true);
 	if (!steps_shrink(p, rp_ids_of(&maybe), free, n, ret))
 		return false;
 	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&sure));
@@ -238,4 +240,25 @@ int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, stru
 	if (p.type->overloads_itself)
 		load_self(s, p.type, own);
 	return hints_shrink(&p, own, rp_ids_of(&s->free), n, ret) ? 0 : -RP_ENOSPC;
+}
+
+/* ---- for comparisons ----------------------------------------------------------------------------------------------- */
+
+void resize_look_at_others(struct state *s, struct balloon *b)
+{
+	struct rp_idset own = b->cpus;
+	rp_idset_clear(&b->cpus);
+	refresh_loads(s, b->type, b);
+	b->cpus = own;
+}
+
+uint32_t resize_misses(const struct state *s, const struct type *t, uint32_t hint,
+		       struct rp_ids cpus)
+{
+	struct rp_idset missed;
+	if (hint < t->close.n)
+		rp_idset_andnot(&missed, cpus, near_device(s, t->close.list[hint]));
+	else
+		rp_idset_and(&missed, cpus, near_device(s, t->far.list[hint - t->close.n]));
+	return rp_ids_count(rp_ids_of(&missed));
 }

@@ -409,10 +409,15 @@ int32_t state_join(struct state *s, struct balloon *b, struct member *m, const c
 
 void state_leave(struct state *s, struct member *m)
 {
-	unlink_member(s, m);
 	/* Not there: its memory is not pinned. */
 	if (s->memory)
 		(void)memalloc_release(s->memory, m->ctr);
+	state_detach(s, m);
+}
+
+void state_detach(struct state *s, struct member *m)
+{
+	unlink_member(s, m);
 	struct undo *u = note(s, UNDO_LEAVE);
 	if (u)
 		u->member = m;

@@ -18,8 +18,7 @@ static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info
 	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
 }
 
-/* The live containers in inst->ctrs; how many, or -RP_ENOMEM. */
-static int32_t list(struct rp_instance *inst)
+int32_t sync_list(struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
 	uint32_t n = h->cache->list(h->ctx, RP_ORDER_SYNC, inst->ctrs, inst->cap_ctrs);
@@ -53,12 +52,12 @@ static struct balloon *find_same(const struct state *s, const struct type *t, st
 }
 
 static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_ctr_info *info,
-				      const struct type *t)
+				      const struct type *t, struct record *rec)
 {
-	struct record rec;
-	if (pin_read_record(inst, info->ctr, &rec))
-		return strcmp(rec.type, t->name) == 0 ? find_balloon(inst->state, t, rec.instance)
-						      : NULL;
+	*rec = (struct record){0};
+	if (pin_read_record(inst, info->ctr, rec))
+		return strcmp(rec->type, t->name) == 0 ? find_balloon(inst->state, t, rec->instance)
+						       : NULL;
 	return inst->before.size || rp_ids_empty(info->cpus)
 		       ? NULL
 		       : find_same(inst->state, t, info->cpus);
@@ -68,13 +67,16 @@ static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_
 static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
 {
 	const struct type *t = c->type;
-	struct balloon *b = balloon_before(inst, info, t);
+	struct record rec;
+	struct balloon *b = balloon_before(inst, info, t, &rec);
 	if (!b)
 		return 0;
 	c->group[0] = '\0';
 	if (*t->group_by)
 		(void)match_expand(&inst->h, info, t->group_by, c->group, sizeof c->group);
 	struct member *m = choose_member(inst, info, t);
+	if (m)
+		m->moves = rec.moves;
 	if (!m || state_join(inst->state, b, m, t->per_namespace ? info->pod_namespace : NULL,
 			     *t->group_by ? c->group : NULL))
 		return no_memory(inst);
@@ -266,7 +268,7 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 	if (!n && restore && image_restore(inst->state, &inst->before))
 		n = no_memory(inst);
 	if (!n)
-		n = list(inst);
+		n = sync_list(inst);
 	if (n > 0 && restore && !inst->before.size && rebuild_balloons(inst, (uint32_t)n, c))
 		n = no_memory(inst);
 	if (n >= 0)

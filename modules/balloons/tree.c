@@ -9,7 +9,7 @@
 /* Where a CPU is: its place at each depth, and what orders it there. */
 struct seat {
 	uint32_t cpu;
-	uint32_t package, die, node, l2, l2_unit, core, class;
+	uint32_t package, die, node, l3, l2, l2_unit, core, class;
 };
 
 #define KEYS 8u
@@ -110,7 +110,8 @@ static void tree_fini(struct tree *t)
 static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret)
 {
 	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
-	struct rp_unit_info core = {.size = sizeof core}, l2 = {.size = sizeof l2};
+	struct rp_unit_info core = {.size = sizeof core}, l2 = {.size = sizeof l2},
+			    l3 = {.size = sizeof l3};
 	int32_t r = h->topology->cpu(h->ctx, cpu, &info);
 	if (!r)
 		r = h->topology->unit(h->ctx, RP_LEVEL_CORE, info.unit[RP_LEVEL_CORE], &core);
@@ -133,12 +134,15 @@ static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret
 		ret->l2 = l2.id;
 		ret->l2_unit = rp_ids_first(l2.cpus);
 	}
+	unit = info.unit[RP_LEVEL_L3];
+	if (unit != RP_IDSET_NONE && !h->topology->unit(h->ctx, RP_LEVEL_L3, unit, &l3))
+		ret->l3 = rp_ids_first(l3.cpus);
 	return 0;
 }
 
 static int32_t index_cpus(struct machine *m, const struct seat *seats, uint32_t n)
 {
-	uint32_t *all = calloc((size_t)m->cpu_end * (TREE_N_LEVELS + 3u), sizeof *all);
+	uint32_t *all = calloc((size_t)m->cpu_end * (TREE_N_LEVELS + 4u), sizeof *all);
 	if (!all)
 		return -RP_ENOMEM;
 	for (uint32_t i = 0; i < TREE_N_LEVELS; i++)
@@ -146,6 +150,7 @@ static int32_t index_cpus(struct machine *m, const struct seat *seats, uint32_t 
 	m->node_of = all + (size_t)TREE_N_LEVELS * m->cpu_end;
 	m->package_of = m->node_of + m->cpu_end;
 	m->die_of = m->package_of + m->cpu_end;
+	m->l3_of = m->die_of + m->cpu_end;
 	const struct tree *t = &m->plain;
 	for (uint32_t i = 0; i < t->n_nodes; i++)
 		for (uint32_t k = t->nodes[i].first; k < t->nodes[i].end; k++)
@@ -154,6 +159,7 @@ static int32_t index_cpus(struct machine *m, const struct seat *seats, uint32_t 
 		m->node_of[seats[i].cpu] = seats[i].node;
 		m->package_of[seats[i].cpu] = seats[i].package;
 		m->die_of[seats[i].cpu] = seats[i].die;
+		m->l3_of[seats[i].cpu] = seats[i].l3;
 	}
 	return 0;
 }

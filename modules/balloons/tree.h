@@ -49,6 +49,7 @@ struct machine {
 	uint32_t *at[TREE_N_LEVELS]; /* by CPU: the node of the level in the plain tree */
 	uint32_t *node_of; /* by CPU: its NUMA node's number */
 	uint32_t *package_of, *die_of; /* by CPU, the kernel's numbers */
+	uint32_t *l3_of; /* by CPU: the lowest one that it shares its L3 with */
 };
 
 /* -RP_ENOMEM or -RP_EINVAL, with a message. */

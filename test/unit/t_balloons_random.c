@@ -242,10 +242,64 @@ static void create_one(struct run *r)
 	free(before);
 }
 
+/* How a container is placed. */
+struct place {
+	const struct type *type;
+	uint32_t instance, moves, n_cpus, n_members;
+	uint32_t width[TREE_NUMA + 1]; /* units of the levels that its balloon is in */
+};
+
+static void look(const struct run *r, struct place *ret)
+{
+	const struct state *s = fake_instance(r->f)->state;
+	for (uint32_t i = 0; i < r->n; i++) {
+		const struct member *m = state_member(s, r->live[i]);
+		const struct balloon *b = m->balloon;
+		ret[i] = (struct place){b->type,   b->instance,	 m->moves,
+					b->n_cpus, b->n_members, {0}};
+		for (uint32_t level = TREE_PACKAGE; level <= TREE_NUMA; level++)
+			ret[i].width[level] = compact_count(
+				s->plan->machine, (enum tree_level)level, rp_ids_of(&b->cpus));
+	}
+}
+
+static void check_place(const struct place *was, const struct place *is)
+{
+	bool same = was->instance == is->instance && was->n_cpus == is->n_cpus &&
+		    was->n_members == is->n_members;
+	assert_ptr_equal(was->type, is->type);
+	if (was->moves == is->moves)
+		assert_int_equal(was->instance, is->instance);
+	/* Who has stayed is in no more places than before, and so is who has moved with all of its balloon. */
+	for (uint32_t level = TREE_PACKAGE; level <= TREE_NUMA; level++)
+		if (was->moves == is->moves || same)
+			assert_true(is->width[level] <= was->width[level]);
+}
+
+static uint32_t rebalance(struct run *r, uint32_t budget)
+{
+	struct place before[N_LIVE], after[N_LIVE];
+	uint32_t n_moved = 0;
+	look(r, before);
+	assert_int_equal(fake_event(r->f, &(struct rp_event){.size = sizeof(struct rp_event),
+							     .type = RP_EVENT_REBALANCE,
+							     .cookie = budget}),
+			 0);
+	look(r, after);
+	for (uint32_t i = 0; i < r->n; i++) {
+		check_place(&before[i], &after[i]);
+		n_moved += before[i].moves != after[i].moves;
+	}
+	assert_true(!budget || n_moved <= budget);
+	return n_moved;
+}
+
 static void step(struct run *r)
 {
-	uint32_t what = draw(r, 10);
-	if (r->n && (what < 3 || r->n == N_LIVE))
+	uint32_t what = draw(r, 11);
+	if (what == 10)
+		(void)rebalance(r, draw(r, 5));
+	else if (r->n && (what < 3 || r->n == N_LIVE))
 		delete_one(r);
 	else if (r->n && what == 3)
 		resize_one(r);
@@ -363,6 +417,35 @@ static void test_orders(void **state)
 	each_world(run_orders, 4);
 }
 
+/* Moves come to an end: when there are none, nothing at all changes. */
+static void run_to_rest(const struct world *w, uint64_t seed)
+{
+	struct run r = begin(w, seed);
+	for (uint32_t i = 0; i < N_STEPS; i++) {
+		uint32_t rounds = 0;
+		step(&r);
+		if (i % 5)
+			continue;
+		while (rebalance(&r, 0))
+			assert_true(rounds++ < N_LIVE);
+		check_all(r.f, r.n);
+		char *before = image(r.f);
+		assert_int_equal(rebalance(&r, 0), 0);
+		assert_int_equal(fake_n_changed(r.f), 0);
+		char *after = image(r.f);
+		assert_string_equal(before, after);
+		free(before);
+		free(after);
+	}
+	fake_host_free(r.f);
+}
+
+static void test_rest(void **state)
+{
+	(void)state;
+	each_world(run_to_rest, 8);
+}
+
 static bool has_plain_balloon(struct fake_host *f, rp_ctr ctr)
 {
 	const struct type *t = state_member(fake_instance(f)->state, ctr)->balloon->type;
@@ -399,9 +482,8 @@ static void test_without_image(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_restarts),
-		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_random),	      cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_orders),	      cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_without_image),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
