@@ -106,7 +106,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	    info.state == RP_STATE_CREATING)
 		return 0;
 	const char *class = choose(inst, &info, &source);
-	const struct ctl_entry *was = ctl_table_find(&inst->done, ctr);
+	const struct ctl_entry *was = ctl_table_know(&inst->done, &info);
 	if (!class && !was) {
 		h->work->report(h->ctx, ctr, RP_APPLY_DONE, ""); /* nothing of ours to undo */
 		return 0;
@@ -114,7 +114,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!all && was && !was->stale && strcmp(was->class, class ? class : "") == 0)
 		return 0;
 	struct blkio_item *b = new_item(inst, ctr);
-	struct ctl_entry *e = b ? ctl_table_put(&inst->done, ctr) : NULL;
+	const struct ctl_entry *e = b ? ctl_table_give(&inst->done, &info, class) : NULL;
 	if (!e) {
 		if (b)
 			item_free(b);
@@ -123,8 +123,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	b->class = class ? blkio_config_class(b->config, class) : NULL;
 	if (class && !b->class)
 		(void)ctl_format(b->unknown, sizeof b->unknown, "%s", class);
-	(void)ctl_format(e->class, sizeof e->class, "%s", class ? class : "");
-	e->stale = 0;
+	b->serial = e->serial;
 	ctl_queue_add(inst->queue, &b->item);
 	return 0;
 }
@@ -172,12 +171,14 @@ static void sync_one(void *arg, rp_ctr ctr)
 
 static void blkio_sync(struct rp_instance *inst)
 {
-	if (!inst->config || !inst->config->enable)
+	if (!inst->config || !inst->config->enable || inst->config->forward)
 		return;
 	ctl_table_sweep(&inst->done, &inst->h);
 	if (ctl_each_container(&inst->h, sync_one, inst))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0,
 			    "containers keep their classes: out of memory");
+	else
+		ctl_table_prune(&inst->done);
 }
 
 static void run_item(void *arg, struct ctl_item *item)
@@ -203,6 +204,8 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	if (ran)
 		inst->n_writes += b->n_writes;
 	bool news = ran && b->new_devices;
+	if (ran && !b->class && !b->unknown[0] && item->result == RP_APPLY_DONE)
+		ctl_table_taken(&inst->done, item->ctr, b->serial);
 	item_free(b);
 	if (!news)
 		return;
@@ -243,6 +246,18 @@ static int32_t blkio_collect(struct rp_instance *inst, const struct rp_metric_si
 	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
 		    ctl_queue_waiting(inst->queue));
 	return 0;
+}
+
+static int32_t blkio_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+{
+	ctl_table_save(&inst->done, ret_data, ret_size);
+	return 0;
+}
+
+static int32_t blkio_load(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	int32_t r = ctl_table_load(&inst->done, data, size);
+	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
 /* ---- the module ------------------------------------------------------------------------------------------------------- */
@@ -316,6 +331,12 @@ static const struct rp_metrics metrics = {
 	.collect = blkio_collect,
 };
 
+static const struct rp_state state = {
+	.size = sizeof(struct rp_state),
+	.save = blkio_save,
+	.load = blkio_load,
+};
+
 static void blkio_destroy(struct rp_instance *inst)
 {
 	inst->queue = ctl_queue_free(inst->queue);
@@ -355,6 +376,8 @@ static const void *blkio_service(struct rp_instance *inst, const char *id)
 		return &schema;
 	if (strcmp(id, RP_CONTROLLER_1) == 0)
 		return inst ? &inst->controller : &controller;
+	if (strcmp(id, RP_STATE_1) == 0)
+		return &state;
 	return strcmp(id, RP_METRICS_1) == 0 ? &metrics : NULL;
 }
 

@@ -79,6 +79,7 @@ uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, con
 
 struct blkio_item {
 	struct ctl_item item;
+	uint32_t serial;
 	char *ref; /* of its cgroup */
 	struct blkio_config *config;
 	const struct blkio_class *class; /* NULL: back to the kernel's defaults */

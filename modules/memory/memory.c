@@ -108,7 +108,7 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 	if (!inst->plan->config->enable || h->cache->get_ctr(h->ctx, ctr, &info) ||
 	    info.state == RP_STATE_EXITED || info.state == RP_STATE_CREATING)
 		return 0;
-	const struct ctl_entry *was = ctl_table_find(&inst->done, ctr);
+	const struct ctl_entry *was = ctl_table_know(&inst->done, &info);
 	if (!all && was && !was->stale)
 		return 0;
 	struct memory_item *m = new_item(h, ctr);
@@ -116,23 +116,20 @@ static int32_t apply(struct rp_instance *inst, rp_ctr ctr, bool all)
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	if (memory_values_of(h, inst->plan->config, ctr, inst->plan->v1, &m->values))
 		m->values.n = 0;
-	if (was && was->class[0] && !m->values.class[0])
+	if (was && was->given && !m->values.class[0])
 		undo(inst, &m->values);
 	if (!m->values.n && !m->values.why[0] && !was) {
 		item_free(m);
 		h->work->report(h->ctx, ctr, RP_APPLY_DONE, "");
 		return 0;
 	}
-	struct ctl_entry *e = ctl_table_put(&inst->done, ctr);
+	const struct ctl_entry *e =
+		ctl_table_give(&inst->done, &info, m->values.class[0] ? m->values.class : NULL);
 	if (!e) {
 		item_free(m);
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	}
-	/* a class that it had counts until nothing of it is left */
-	if (m->values.class[0])
-		memcpy(e->class, m->values.class, sizeof e->class);
-	m->serial = ++e->serial;
-	e->stale = 0;
+	m->serial = e->serial;
 	ctl_queue_add(inst->queue, &m->item);
 	return 0;
 }
@@ -191,6 +188,8 @@ static void memory_sync(struct rp_instance *inst)
 	if (ctl_each_container(&inst->h, sync_one, inst))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0,
 			    "containers keep their values: out of memory");
+	else
+		ctl_table_prune(&inst->done);
 }
 
 static void run_item(void *arg, struct ctl_item *item)
@@ -211,9 +210,8 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 				    (struct memory_step *)(void *)item, ran);
 		return;
 	}
-	struct ctl_entry *e = ran ? ctl_table_find(&inst->done, item->ctr) : NULL;
-	if (e && e->serial == m->serial && !m->values.class[0] && item->result == RP_APPLY_DONE)
-		e->class[0] = '\0';
+	if (ran && !m->values.class[0] && item->result == RP_APPLY_DONE)
+		ctl_table_taken(&inst->done, item->ctr, m->serial);
 	if (ran)
 		inst->n_writes += m->n_writes;
 	item_free(m);
@@ -255,6 +253,18 @@ static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_s
 		    ctl_queue_waiting(inst->queue));
 	memory_migrate_collect(inst->migrations, sink);
 	return 0;
+}
+
+static int32_t memory_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
+{
+	ctl_table_save(&inst->done, ret_data, ret_size);
+	return 0;
+}
+
+static int32_t memory_load(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	int32_t r = ctl_table_load(&inst->done, data, size);
+	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
 /* ---- the module ------------------------------------------------------------------------------------------------------- */
@@ -327,6 +337,12 @@ static const struct rp_metrics metrics = {
 	.collect = memory_collect,
 };
 
+static const struct rp_state state = {
+	.size = sizeof(struct rp_state),
+	.save = memory_save,
+	.load = memory_load,
+};
+
 static void memory_destroy(struct rp_instance *inst)
 {
 	inst->queue = ctl_queue_free(inst->queue);
@@ -367,6 +383,8 @@ static const void *memory_service(struct rp_instance *inst, const char *id)
 		return &schema;
 	if (strcmp(id, RP_CONTROLLER_1) == 0)
 		return &controller;
+	if (strcmp(id, RP_STATE_1) == 0)
+		return &state;
 	return strcmp(id, RP_METRICS_1) == 0 ? &metrics : NULL;
 }
 

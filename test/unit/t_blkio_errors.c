@@ -225,11 +225,42 @@ static void test_all_fail(void **state)
 	}
 }
 
+/* Killed before anything of it was done: the next one knows who has something to be taken back, and leaves alone who has not. */
+static void test_restart(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+		const struct scene *s = &scenes[i];
+		struct ctl_host *t = machine(s);
+		const char *file = s->v1 ? "blkio.throttle.read_bps_device" : "io.max";
+		rp_ctr c = container(t, s), other = ctl_ctr(t, &(struct fake_ctr){.name = "o"}, "");
+		const char *others =
+			s->v1 ? "8:0 77\n" : "8:0 rbps=77 wbps=max riops=max wiops=max\n";
+		ctl_put(t, path_of(t, other, file), others);
+		ctl_decide(t, c, RP_F_BLOCKIO_CLASS, strcmp(s->to, "none") == 0 ? "" : s->to);
+		assert_int_equal(ctl_restart(t, CLASSES), 0);
+		ctl_sync(t);
+		(void)ctl_work(t);
+		check_end(t, c, s);
+		assert_int_equal(
+			strncmp(ctl_get(t, path_of(t, other, file)), others, strlen(others) - 1),
+			0);
+		/* and the one after it has nothing to do */
+		assert_int_equal(ctl_restart(t, CLASSES), 0);
+		ctl_changes_clear(t);
+		ctl_sync(t);
+		(void)ctl_work(t);
+		assert_string_equal(ctl_changes(t), "");
+		ctl_host_free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_write),
 		cmocka_unit_test(test_all_fail),
+		cmocka_unit_test(test_restart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

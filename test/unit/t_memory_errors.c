@@ -184,8 +184,29 @@ static void test_each_write(void **state)
 		}
 }
 
+/* Another configuration, or none of its classes, when the daemon comes back. */
+static void test_restart(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+		const struct scene *s = &scenes[i];
+		struct ctl_host *t = machine(s);
+		rp_ctr c = container(t, s);
+		assert_int_equal(ctl_start(t, c), 0);
+		(void)ctl_work(t);
+		assert_int_equal(ctl_restart(t, s->config), 0);
+		ctl_sync(t);
+		(void)ctl_work(t);
+		check_end(t, c, s);
+		ctl_host_free(t);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_write)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_write),
+		cmocka_unit_test(test_restart),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
