@@ -100,6 +100,8 @@ static int32_t add_some(const struct state *s, const struct trace *x, struct rp_
 {
 	struct rp_idset some;
 	uint32_t n_from = rp_ids_count(rp_ids_of(from)), n_some = n_from < *n ? n_from : *n;
+	if (!n_some)
+		return 0;
 	int32_t r = cpualloc_allocate(s->plan->alloc, from, n_some, x->type->priority,
 				      CPUALLOC_DEFAULT, &some);
 	if (r)

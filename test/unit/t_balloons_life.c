@@ -269,15 +269,20 @@ static void test_found_containers(void **state)
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	rp_ctr two = add(f, "two", "a", 1250), also = add(f, "also", "a", 500),
 	       wide = add(f, "wide", "a", 1000), none = add(f, "none", "a", 1000),
-	       whole = add(f, "whole", "c", 2000);
+	       whole = add(f, "whole", "c", 2000), never = add(f, "never", "n", 1000);
 	fake_decide(f, two, "6-7", NULL, NULL);
 	fake_decide(f, also, "6-7", NULL, NULL);
 	fake_decide(f, wide, "0-15", NULL, NULL);
 	fake_decide(f, whole, "12-13", NULL, NULL);
-	assert_int_equal(fake_configure(f,
-					"{balloonTypes: [{name: a, preferNewBalloons: true}, "
-					"{name: p}, {name: c, components: [{balloonType: p}]}]}"),
+	fake_decide(f, never, "5", NULL, NULL);
+	assert_int_equal(fake_configure(f, "{balloonTypes: [{name: a, preferNewBalloons: true}, "
+					   "{name: p}, {name: c, components: [{balloonType: p}]}, "
+					   "{name: n, maxCPUs: -1}]}"),
 			 0);
+	/* No balloon of its type may have any CPUs, so it has none. */
+	assert_non_null(fake_degraded(f, never));
+	expect(f, never, "5");
+	assert_null(strstr(fake_zones(f), "n[0]"));
 	expect(f, two, "6-7");
 	expect(f, also, "6-7");
 	assert_int_equal(rp_ids_count(fake_cpu_ids(f, wide)), 1);

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample configurations: each is accepted as it is, and does what its first lines say."""
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from simnode import ctr
+
+BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', 'build'))
+SAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'samples'
+PER_PACKAGE = 8
+
+
+@pytest.mark.parametrize('sample', sorted(SAMPLES.glob('*.conf')), ids=lambda path: path.stem)
+def test_accepted(make_node, sample):
+    root = make_node(start=False).paths['root']
+    pathlib.Path(root, 'proc/interrupts').write_text('            CPU0\n  24:          1  PCI-MSI 524288-edge  eth0-rx-0\n')
+    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', sample, '--module-dir', BUILD / 'modules', '--host-root', root],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.endswith('good\n'), done.stdout + done.stderr
+
+
+def sample(make_node, name, start=True):
+    return make_node(yaml.safe_load((SAMPLES / f'{name}.conf').read_text()), start=start)
+
+
+def test_dedicated(make_node):
+    node = sample(make_node, 'balloons-dedicated')
+    node.create('g', ctr('g0', '2', '64Mi'))
+    node.create('b', ctr('b0', '500m/1'))
+    node.expect('disjoint(g0, b0)', 'count(cpus(g0)) == 2')
+    assert len(node.cpus('b0')) > 1
+
+
+def frequency(node, cpu, which):
+    return (pathlib.Path(node.paths['root']) / f'sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_{which}_freq').read_text().strip()
+
+
+def reaches(node, cpu, which, khz):
+    deadline = time.monotonic() + 20
+    while frequency(node, cpu, which) != khz and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert frequency(node, cpu, which) == khz
+
+
+def test_turbo(make_node):
+    node = sample(make_node, 'balloons-turbo', start=False)
+    limits = {'cpuinfo_min_freq': '800000', 'cpuinfo_max_freq': '3800000', 'base_frequency': '2400000', 'scaling_min_freq': '800000',
+              'scaling_max_freq': '3800000', 'scaling_governor': 'powersave'}
+    for cpu in range(16):
+        folder = pathlib.Path(node.paths['root'], 'sys/devices/system/cpu/cpu%d/cpufreq' % cpu)
+        folder.mkdir(exist_ok=True)
+        for name, text in limits.items():
+            (folder / name).write_text(text + '\n')
+    node.start()
+    node.create('n', ctr('n0', '2', '64Mi'))
+    node.create('c', ctr('c0', '4', '64Mi'), labels={'latency': 'critical'})
+    package = {cpu // PER_PACKAGE for cpu in node.cpus('c0')}
+    assert len(package) == 1 and len({cpu // 2 for cpu in node.cpus('c0')}) == len(node.cpus('c0'))
+    for cpu in node.cpus('c0'):
+        reaches(node, cpu, 'min', '2400000')
+        reaches(node, cpu, 'max', '3800000')
+    near, far = ({cpu for cpu in range(16) if (cpu // PER_PACKAGE in package) == here and cpu not in node.cpus('c0')} for here in (True, False))
+    idle = max(near - {cpu | 1 for cpu in node.cpus('c0')} - {cpu & ~1 for cpu in node.cpus('c0')} - {0})
+    reaches(node, idle, 'max', '2400000')
+    reaches(node, max(far), 'max', '3800000')
+    node.delete('c')
+    reaches(node, idle, 'max', '3800000')
+
+
+def test_neighbours(make_node):
+    node = sample(make_node, 'balloons-neighbours')
+    node.create('o', ctr('o0', '2', '64Mi'))
+    for i in range(3):
+        node.create(f'j{i}', ctr(f'j{i}c', '2', '64Mi'), namespace='batch-nightly')
+    node.create('loud', ctr('loud0', '2', '64Mi'), labels={'noisy': 'yes'})
+    assert node.cpus('batch-nightly/j0/j0c') == node.cpus('loud0') and len(node.cpus('loud0')) == 8
+    node.reject('more', ctr('more0', '1', '64Mi'), namespace='ci', error='no suitable balloon')
+    node.create('h0', ctr('h0c', '1', '64Mi'), labels={'load': 'cache'})
+    node.create('h1', ctr('h1c', '1', '64Mi'), labels={'load': 'cache'})
+    node.expect('disjoint(o0, loud0, h0c, h1c)', 'disjoint(cores(h0c), cores(h1c))')
+
+
+def test_namespaces(make_node):
+    node = sample(make_node, 'balloons-namespaces')
+    for pod, space, labels in (('a', 'red', {}), ('b', 'red', {}), ('c', 'blue', {}), ('d', 'db-x', {}),
+                               ('e', 'ci-1', {'stage': 'lint'}), ('f', 'ci-2', {'stage': 'lint'}), ('g', 'ci-2', {'stage': 'test'})):
+        node.create(pod, ctr(pod + '0', '1', '64Mi'), namespace=space, labels=labels)
+    node.expect('count(cpus(d0)) == 4')
+    zones = {z['name']: {a['name']: a['value'] for a in z['attributes']} for z in node.ctl('zones')}
+    assert sorted(name for name in zones if '/' not in name) == [
+        'builds[0]', 'builds[1]', 'databases[0]', 'default[0]', 'reserved[0]', 'teams[0]', 'teams[1]']
+    assert node.cpus('ci-1/e/e0') == node.cpus('ci-2/f/f0') != node.cpus('ci-2/g/g0')
+    own = [zones[f'teams[{i}]']['cpuset'] for i in range(2)]
+    assert len(set(own)) == 2
+
+
+def test_composite(make_node):
+    node = sample(make_node, 'balloons-composite')
+    node.create('j', ctr('j0', '4', '64Mi'), namespace='jobs')
+    node.expect('count(cpus(j0)) == 4', 'count(nodes(j0)) == 2')
+    node.create('b', ctr('b0', '2', '64Mi'), namespace='batch-1')
+    node.expect('count(nodes(b0)) == 1', 'disjoint(j0, b0)')
