@@ -272,7 +272,9 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 		n_moved += r > 0;
 	}
 	free(order);
-	return r < 0 ? r : stage_others(inst, txn, 0);
+	if (r < 0)
+		return r;
+	return n_moved ? stage_others(inst, txn, 0) : 0;
 }
 
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks)
@@ -284,5 +286,5 @@ int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t
 	/* Exclusive CPUs are as many elsewhere. */
 	bool spread = lacks & RP_PRESSURE_CPU && (g->portion > 0 || !g->exclusive);
 	int32_t r = consider(inst, txn, ctr, spread, &cost);
-	return r < 0 ? r : stage_others(inst, txn, 0);
+	return r > 0 ? stage_others(inst, txn, 0) : r;
 }
