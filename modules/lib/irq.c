@@ -425,15 +425,21 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	    rp_ids_equal(rp_ids_of(&to), rp_ids_of(&now)))
 		return 0;
 	struct known *k = known_of(b, number);
-	if (!k || k->stuck)
+	if (k && k->stuck)
 		return 0;
-	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
-	if (write_affinity(j, k, wanted))
+	/* What could not be put back is not moved. */
+	char *before = k && !k->before ? strndup(text, strcspn(text, "\n")) : NULL;
+	if (!k || (!k->before && !before)) {
+		j->failures++;
 		return 0;
-	if (!k->before) {
-		text[strcspn(text, "\n")] = '\0';
-		k->before = strdup(text);
 	}
+	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
+	if (write_affinity(j, k, wanted)) {
+		free(before);
+		return 0;
+	}
+	if (before)
+		k->before = before;
 	read_back(j, k, rp_ids_of(&to));
 	return 0;
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /proc/interrupts and the affinities in /proc/irq, as a kernel of any make may have them: the table, a zero byte, what each file says. */
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/lib/irq.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct kernel {
+	const char *table, *affinity;
+	uint32_t n_writes;
+};
+
+static int32_t give(char *buf, uint32_t cap, const char *text)
+{
+	size_t n = strnlen(text, cap - 1);
+	memcpy(buf, text, n);
+	buf[n] = '\0';
+	return (int32_t)n;
+}
+
+static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	const struct kernel *k = ctx;
+	return give(buf, cap, strcmp(path, "/proc/interrupts") == 0 ? k->table : k->affinity);
+}
+
+/* Whatever is read, what is written is a list of wanted CPUs, or what was there before. */
+static int32_t write_file(void *ctx, const char *path, const char *text)
+{
+	struct kernel *k = ctx;
+	struct rp_idset set;
+	assert(strncmp(path, "/proc/irq/", 10) == 0);
+	assert(rp_idset_parse(&set, text, RP_CPUS_MAX) == 0);
+	k->n_writes++;
+	return k->n_writes % 7 == 0 ? -EIO : 0;
+}
+
+static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
+		      void *arg)
+{
+	(void)ctx;
+	done(arg, run(arg));
+	return 0;
+}
+
+static void keep_quiet(void *ctx, uint32_t level, uint64_t object, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	(void)object;
+	assert(*text);
+}
+
+static bool has_part(const char *glob, const char *text)
+{
+	return strstr(text, glob) != NULL;
+}
+
+static int32_t look(void *arg, uint32_t number, const char *description)
+{
+	uint32_t *n = arg;
+	assert(number < 65536 && strlen(description) < IRQ_TEXT_MAX);
+	++*n;
+	return 0;
+}
+
+static void move_all(struct kernel *k, const struct modhost *h)
+{
+	static const char *const pattern = "e";
+	struct rp_idset some, all;
+	struct irq *q = irq_new(h, has_part);
+	(void)k;
+	rp_idset_clear(&some);
+	rp_idset_add_range(&some, 1, 2);
+	rp_idset_clear(&all);
+	rp_idset_add_range(&all, 0, 7);
+	const struct irq_claim claim = {{&pattern, 1}, rp_ids_of(&some)};
+	struct irq_wish w = {.active = true,
+			     .claims = &claim,
+			     .n_claims = 1,
+			     .isolate = rp_ids_of(&some),
+			     .allowed = rp_ids_of(&all)};
+	irq_commit(q, &w);
+	w.active = false;
+	irq_commit(q, &w);
+	irq_free(q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct rp_host_work work = {.size = sizeof work,
+						 .submit = submit,
+						 .read_file = read_file,
+						 .write_file = write_file};
+	static const struct rp_host host = {.size = sizeof host, .log = keep_quiet};
+	char *table = malloc(size + 1);
+	memcpy(table, data, size);
+	table[size] = '\0';
+	size_t n = strlen(table);
+	struct kernel k = {table, n < size ? table + n + 1 : "0-7\n", 0};
+	const struct modhost h = {.host = &host, .ctx = &k, .work = &work};
+	uint32_t n_lines = 0;
+	assert(irq_each(&h, look, &n_lines) == 0);
+	move_all(&k, &h);
+	assert(k.n_writes <= 4 * n_lines);
+	free(table);
+	return 0;
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interrupts kept where a policy wants them: the table's lines, what becomes of each, what the kernel refuses, and the way back. */
+#include "test/unit/t_irq.h"
+#include "test/unit/t_oom.h"
+
+/* ---- the table ----------------------------------------------------------------------------------------------------- */
+
+static void test_lines(void **state)
+{
+	static const struct {
+		const char *line;
+		uint32_t n_cpus;
+		int32_t number; /* -1: none of ours */
+		const char *description;
+	} rows[] = {
+		{" 24:  1  2   PCI-MSI 524288-edge   eth0-rx-0", 2, 24,
+		 "PCI-MSI 524288-edge eth0-rx-0"},
+		{"0: 5 IO-APIC 2-edge timer", 1, 0, "IO-APIC 2-edge timer"},
+		{"65535: 0 x", 1, 65535, "x"},
+		{"7: 0", 1, 7, ""},
+		{"7: 0 0  ", 2, 7, ""},
+		{"7:", 0, 7, ""},
+		{"7: chip", 0, 7, "chip"},
+		{"65536: 0 x", 1, -1, NULL},
+		{"1000000: 0 x", 1, -1, NULL},
+		{"NMI: 0 0 Non-maskable interrupts", 2, -1, NULL},
+		{"ERR: 0", 2, -1, NULL},
+		{"7 0 0 x", 2, -1, NULL},
+		{"7: 0", 2, -1, NULL},
+		{"7: 0 x", 2, -1, NULL},
+		{"7: -1 x", 1, -1, NULL},
+		{": 0 x", 1, -1, NULL},
+		{"", 1, -1, NULL},
+		{"   ", 1, -1, NULL},
+	};
+	char description[IRQ_TEXT_MAX];
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		uint32_t number = 99;
+		int32_t r = irq_parse_line(rows[i].line, strlen(rows[i].line), rows[i].n_cpus,
+					   &number, description);
+		assert_int_equal(r, rows[i].number < 0 ? -RP_ENOENT : 0);
+		if (r)
+			continue;
+		assert_int_equal(number, rows[i].number);
+		assert_string_equal(description, rows[i].description);
+	}
+}
+
+/* What is too long ends with its last whole word. */
+static void test_long_description(void **state)
+{
+	char line[600] = "5: 0", description[IRQ_TEXT_MAX];
+	uint32_t number;
+	(void)state;
+	for (unsigned i = 0; i < 60; i++)
+		strcat(line, " word7890");
+	assert_int_equal(irq_parse_line(line, strlen(line), 1, &number, description), 0);
+	assert_int_equal((strlen(description) + 1) % 9, 0);
+	assert_true(strlen(description) < IRQ_TEXT_MAX);
+	assert_true(strlen(description) + 9 >= IRQ_TEXT_MAX);
+	/* nor is it read behind its end */
+	assert_int_equal(irq_parse_line(line, 3, 1, &number, description), -RP_ENOENT);
+}
+
+static int32_t collect(void *arg, uint32_t number, const char *description)
+{
+	char *all = arg;
+	(void)sprintf(all + strlen(all), "%u=%s;", number, description);
+	return number == 77 ? 42 : 0;
+}
+
+static void test_each(void **state)
+{
+	char all[512] = "";
+	(void)state;
+	kernel.table =
+		"  CPU0 CPU1\n 1: 0 0 a b\nNMI: 0 0 c\n 2: 0 0\n 3: 0\n 77: 0 0 d\n 78: 0 0 e";
+	assert_int_equal(irq_each(&host, collect, all), 42);
+	assert_string_equal(all, "1=a b;2=;77=d;");
+	kernel.table = "";
+	all[0] = '\0';
+	assert_int_equal(irq_each(&host, collect, all), 0);
+	assert_string_equal(all, "");
+	kernel.table_error = -EACCES;
+	assert_int_equal(irq_each(&host, collect, all), -EACCES);
+	kernel.table_error = -EFBIG; /* whatever room there is */
+	assert_int_equal(irq_each(&host, collect, all), -RP_E2BIG);
+	const struct modhost no_worker = {.host = &test_host};
+	assert_int_equal(irq_each(&no_worker, collect, all), -RP_ENOTSUP);
+}
+
+/* ---- wishes -------------------------------------------------------------------------------------------------------- */
+
+/* One that owns its sets. */
+struct wish {
+	struct irq_wish w;
+	struct irq_claim claims[3];
+	struct irq_mask masks[3];
+	struct rp_idset sets[9];
+	uint8_t claimed[3], masked[3], sink, isolate, allowed;
+	unsigned n_sets;
+};
+
+static struct rp_ids set_in(struct wish *w, uint8_t bits)
+{
+	return ids_of(bits, &w->sets[w->n_sets++]);
+}
+
+static struct wish *wish_init(struct wish *w, uint8_t sink, uint8_t isolate, uint8_t allowed)
+{
+	*w = (struct wish){.sink = sink, .isolate = isolate, .allowed = allowed};
+	w->w = (struct irq_wish){.active = true, .claims = w->claims, .masks = w->masks};
+	w->w.sink = set_in(w, sink);
+	w->w.isolate = set_in(w, isolate);
+	w->w.allowed = set_in(w, allowed);
+	return w;
+}
+
+static void add_claim(struct wish *w, const char *const *pattern, uint8_t bits)
+{
+	w->claimed[w->w.n_claims] = bits;
+	w->claims[w->w.n_claims++] = (struct irq_claim){{pattern, 1}, set_in(w, bits)};
+}
+
+static void add_mask(struct wish *w, const char *const *pattern, uint8_t bits, bool strict)
+{
+	w->masked[w->w.n_masks] = bits;
+	w->masks[w->w.n_masks++] =
+		(struct irq_mask){{{pattern, 1}, set_in(w, bits)}, .strict = strict};
+}
+
+static void commit(struct irq *q, const struct wish *w)
+{
+	irq_commit(q, &w->w);
+	work_off();
+}
+
+static void release(struct irq *q)
+{
+	const struct irq_wish none = {.active = false};
+	irq_commit(q, &none);
+	work_off();
+}
+
+static const char *const eth0 = "*eth0", *const nvme = "*nvme", *const number_21 = "21",
+			 *const devices_all = "*PCI-MSI", *const nothing = "*nothing";
+
+static void test_claims(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	add_claim(wish_init(&w, 0, 0x0c, 0xf0), &eth0, 0x03);
+	add_claim(&w, &number_21, 0x10);
+	commit(q, &w);
+	assert_int_equal(kernel.irq[0].on, 0x03);
+	assert_int_equal(kernel.irq[1].on, 0x13); /* both claims are about it */
+	assert_int_equal(kernel.irq[2].on, 0x03);
+	assert_int_equal(kernel.irq[3].on, 0xf3); /* off the isolated ones */
+	struct irq_stats stats;
+	irq_stats(q, &stats);
+	assert_int_equal(stats.writes, N_IRQS);
+	assert_int_equal(stats.failures, 0);
+	release(q);
+	for (unsigned i = 0; i < N_IRQS; i++)
+		assert_int_equal(kernel.irq[i].on, ALL_CPUS);
+	irq_free(q);
+}
+
+static void test_masks(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	add_claim(wish_init(&w, 0, 0, 0xff), &eth0, 0x0f);
+	add_mask(&w, &eth0, 0x03, false);
+	add_mask(&w, &nvme, 0x81, false);
+	add_mask(&w, &number_21, 0x0c, true);
+	commit(q, &w);
+	assert_int_equal(kernel.irq[0].on, 0x0f); /* claimed CPUs are not masked … */
+	assert_int_equal(kernel.irq[1].on, 0x03); /* … but by a strict mask */
+	assert_int_equal(kernel.irq[3].on, 0x7e);
+	assert_int_equal(kernel.irq[6].on, 0xff);
+	release(q);
+	irq_free(q);
+}
+
+static void test_sink(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	kernel.irq[5].on = 0x80;
+	commit(q, wish_init(&w, 0x80, 0x0f, 0x7f));
+	for (unsigned i = 0; i < N_IRQS; i++)
+		assert_int_equal(kernel.irq[i].on, 0x80);
+	assert_int_equal(kernel.irq[5].n_writes, 0); /* it was there */
+	release(q);
+	assert_int_equal(kernel.irq[4].on, ALL_CPUS);
+	assert_int_equal(kernel.irq[5].on, 0x80);
+	assert_int_equal(kernel.irq[5].n_writes, 0);
+	irq_free(q);
+}
+
+static void test_controllable(void **state)
+{
+	static const char *const globs[] = {"*nvme", "31"};
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	wish_init(&w, 0x01, 0, 0xff)->w.controllable = (struct irq_patterns){globs, 2};
+	commit(q, &w);
+	for (unsigned i = 0; i < N_IRQS; i++)
+		assert_int_equal(kernel.irq[i].on, (i >= 3 && i <= 5) || i == 11 ? 0x01 : ALL_CPUS);
+	irq_free(q);
+}
+
+/* The same wish again is no work; nor is one before any has rules, or without a worker. */
+static void test_nothing_to_do(void **state)
+{
+	const struct modhost no_worker = {.host = &test_host};
+	struct wish w, same;
+	struct irq *q = irq_new(&no_worker, glob);
+	(void)state;
+	commit(q, wish_init(&w, 1, 0, 0xff));
+	irq_free(q);
+	q = irq_new(&host, glob);
+	release(q);
+	assert_int_equal(kernel.n_jobs, 0);
+	add_claim(wish_init(&w, 1, 0, 0xff), &nothing, 2);
+	add_mask(&w, &nvme, 4, true);
+	add_claim(wish_init(&same, 1, 0, 0xff), &nothing, 2);
+	add_mask(&same, &nvme, 4, true);
+	commit(q, &w);
+	commit(q, &same);
+	assert_int_equal(kernel.n_jobs, 1);
+	same.masks[0].strict = false;
+	commit(q, &same);
+	same.claims[0].patterns.list = &nvme;
+	commit(q, &same);
+	same.w.n_claims = 0;
+	commit(q, &same);
+	same.w.sink = same.w.allowed;
+	commit(q, &same);
+	assert_int_equal(kernel.n_jobs, 5);
+	irq_free(q);
+}
+
+/* ---- a kernel with a will of its own ------------------------------------------------------------------------------- */
+
+static void test_refusals(void **state)
+{
+	static const int final[] = {-EIO, -EPERM, -EACCES, -EROFS};
+	struct wish w;
+	struct irq_stats stats;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	for (unsigned i = 0; i < COUNT(final); i++)
+		kernel.irq[i].refuses = final[i];
+	kernel.irq[4].refuses =
+		-ENOSPC; /* no vector is left on these CPUs: another time, perhaps */
+	kernel.irq[5].unreadable = true;
+	kernel.irq[6].garbled = true;
+	commit(q, wish_init(&w, 0x01, 0, 0xff));
+	commit(q, wish_init(&w, 0x02, 0, 0xff));
+	for (unsigned i = 0; i < N_IRQS; i++)
+		assert_int_equal(kernel.irq[i].n_writes, i < 4 ? 1 : i == 5 || i == 6 ? 0 : 2);
+	irq_stats(q, &stats);
+	assert_int_equal(stats.failures, 6);
+	assert_int_equal(stats.writes, 2 * (N_IRQS - 7));
+	/* said once */
+	assert_int_equal(kernel.n_logged, 1);
+	assert_non_null(strstr(kernel.logged, "/proc/irq/20/smp_affinity_list: writing 0: "));
+	kernel.irq[4].refuses = 0;
+	commit(q, wish_init(&w, 0x04, 0, 0xff));
+	assert_int_equal(kernel.irq[4].on, 0x04);
+	release(q);
+	assert_int_equal(kernel.irq[4].on, ALL_CPUS);
+	irq_free(q);
+}
+
+/* It makes something else of what was written. */
+static void test_read_back(void **state)
+{
+	struct wish w;
+	struct irq_stats stats;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	kernel.irq[2].takes = 0x01;
+	commit(q, wish_init(&w, 0x03, 0, 0xff));
+	irq_stats(q, &stats);
+	assert_int_equal(stats.failures, 1);
+	assert_string_equal(kernel.logged, "/proc/irq/22/smp_affinity_list: the kernel made 0 of "
+					   "it (further ones are not logged)");
+	irq_free(q);
+}
+
+/* What could not be put back is tried again when rules go the next time. */
+static void test_restore_again(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	commit(q, wish_init(&w, 0x01, 0, 0xff));
+	kernel.irq[1].refuses = -EINVAL;
+	release(q);
+	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
+	assert_int_equal(kernel.irq[1].on, 0x01);
+	kernel.irq[1].refuses = 0;
+	commit(q, &w);
+	release(q);
+	assert_int_equal(kernel.irq[1].on, ALL_CPUS);
+	irq_free(q);
+}
+
+static void test_no_table(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	kernel.table_error = -EIO;
+	commit(q, wish_init(&w, 0x01, 0, 0xff));
+	assert_int_equal(kernel.n_logged, 1);
+	assert_non_null(strstr(kernel.logged, "/proc/interrupts: "));
+	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
+	irq_free(q);
+}
+
+/* A host that takes no job now is asked again by the next wish, be it the same. */
+static void test_no_job(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	kernel.submit_error = -EBUSY;
+	commit(q, wish_init(&w, 0x01, 0, 0xff));
+	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
+	kernel.submit_error = 0;
+	commit(q, &w);
+	assert_int_equal(kernel.irq[0].on, 0x01);
+	irq_free(q);
+}
+
+/* ---- memory that ends ---------------------------------------------------------------------------------------------- */
+
+/* What cannot be remembered is not moved: in the end all are where they were. */
+static int move_and_restore(void *arg)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	unsigned n_moved = 0;
+	(void)arg;
+	if (!q)
+		return -ENOMEM;
+	add_claim(wish_init(&w, 0x80, 0, 0xff), &eth0, 0x03);
+	add_mask(&w, &nvme, 0x0f, false);
+	w.w.controllable = (struct irq_patterns){&devices_all, 1};
+	commit(q, &w);
+	for (unsigned i = 0; i < N_IRQS; i++)
+		n_moved += kernel.irq[i].on != ALL_CPUS;
+	if (oom.for_good)
+		oom.at = 0; /* memory is back for the way back */
+	release(q);
+	release(q); /* what could not be ordered is ordered again */
+	for (unsigned i = 0; i < N_IRQS; i++)
+		OOM_CHECK(kernel.irq[i].on == ALL_CPUS);
+	irq_free(q);
+	return n_moved == N_IRQS ? 0 : -ENOMEM;
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	oom_each(move_and_restore, NULL);
+}
+
+/* ---- against a model ----------------------------------------------------------------------------------------------- */
+
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33);
+}
+
+static const char *const patterns[] = {"*eth", "*eth0", "*nvme", "*mlx5", "21", "31", "*nothing"};
+
+static bool about(const char *pattern, unsigned i)
+{
+	char digits[8];
+	(void)snprintf(digits, sizeof digits, "%u", FIRST_IRQ + i);
+	return strcmp(pattern, digits) == 0 || (*pattern == '*' && strstr(devices[i], pattern + 1));
+}
+
+/* May CPU `cpu` serve interrupt i, as the rules are told to people? */
+static bool may_serve(const struct wish *w, unsigned i, unsigned cpu, uint8_t now)
+{
+	uint8_t bit = (uint8_t)(1u << cpu), claimed = 0;
+	bool masked = false;
+	for (unsigned k = 0; k < w->w.n_claims; k++)
+		if (about(w->claims[k].patterns.list[0], i))
+			claimed |= w->claimed[k];
+	for (unsigned k = 0; k < w->w.n_masks; k++) {
+		if (!about(w->masks[k].of.patterns.list[0], i))
+			continue;
+		masked = true;
+		if ((w->masked[k] & bit) && (w->masks[k].strict || !(claimed & bit)))
+			return false;
+	}
+	if (masked)
+		return (w->allowed & bit) && (!claimed || (claimed & bit));
+	if (claimed)
+		return claimed & bit;
+	if (w->sink)
+		return w->sink & bit;
+	if (!(now & w->allowed))
+		return now & bit;
+	return w->isolate ? ((now | w->allowed) & bit) && !(w->isolate & bit) : w->allowed & bit;
+}
+
+static uint8_t expected(const struct wish *w, unsigned i, uint8_t now)
+{
+	uint8_t to = 0;
+	for (unsigned cpu = 0; cpu < N_CPUS; cpu++)
+		to |= (uint8_t)(may_serve(w, i, cpu, now) << cpu);
+	return to ? to : now;
+}
+
+static uint8_t some_cpus(uint64_t *seed)
+{
+	return (uint8_t)(next_random(seed) & next_random(seed));
+}
+
+static void random_wish(struct wish *w, uint64_t *seed)
+{
+	uint8_t sink = next_random(seed) % 3 ? 0 : some_cpus(seed);
+	uint8_t isolate = next_random(seed) % 2 ? 0 : some_cpus(seed);
+	wish_init(w, sink, isolate, (uint8_t)(next_random(seed) | some_cpus(seed)));
+	for (uint32_t n = next_random(seed) % 4; n; n--)
+		add_claim(w, &patterns[next_random(seed) % COUNT(patterns)], some_cpus(seed));
+	for (uint32_t n = next_random(seed) % 4; n; n--)
+		add_mask(w, &patterns[next_random(seed) % COUNT(patterns)], some_cpus(seed),
+			 next_random(seed) % 2);
+}
+
+static void run_model(uint64_t seed)
+{
+	uint8_t first[N_IRQS], on[N_IRQS];
+	struct irq *q = irq_new(&host, glob);
+	for (unsigned i = 0; i < N_IRQS; i++)
+		first[i] = on[i] = kernel.irq[i].on = (uint8_t)(some_cpus(&seed) | 1u << i % 8);
+	for (unsigned step = 0; step < 40; step++) {
+		struct wish w;
+		random_wish(&w, &seed);
+		commit(q, &w);
+		for (unsigned i = 0; i < N_IRQS; i++) {
+			on[i] = expected(&w, i, on[i]);
+			if (kernel.irq[i].on != on[i])
+				fail_msg("step %u: interrupt %u is on %x, not on %x", step,
+					 FIRST_IRQ + i, kernel.irq[i].on, on[i]);
+		}
+	}
+	release(q);
+	for (unsigned i = 0; i < N_IRQS; i++)
+		assert_int_equal(kernel.irq[i].on, first[i]);
+	irq_free(q);
+}
+
+static void test_model(void **state)
+{
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		(void)start_kernel(state);
+		run_model(seed);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(name, start_kernel)
+		TEST(test_lines),	  TEST(test_long_description),
+		TEST(test_each),	  TEST(test_claims),
+		TEST(test_masks),	  TEST(test_sink),
+		TEST(test_controllable),  TEST(test_nothing_to_do),
+		TEST(test_refusals),	  TEST(test_read_back),
+		TEST(test_restore_again), TEST(test_no_table),
+		TEST(test_no_memory),	  TEST(test_no_job),
+		TEST(test_model),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
