@@ -71,7 +71,8 @@ check-unit: unit-bins ## run the unit tests only
 	$(Q)test/run --build $(O) --only unit $(TESTFLAGS)
 
 fuzz: ## run each fuzz target for FUZZ_RUNS inputs, at most FUZZ_SECONDS (clang)
-	$(Q)$(MAKE) --no-print-directory O=$(O)/fuzz CC=$(CLANG) SANITIZE=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-bins
+	$(Q)$(MAKE) --no-print-directory O=$(O)/fuzz CC=$(CLANG) SANITIZE=address,undefined CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-bins \
+		$(O)/fuzz/test/modules/good.so
 	$(Q)test/fuzz/run $(O)/fuzz/fuzz-bin $(FUZZ_RUNS) $(FUZZ_SECONDS)
 
 coverage: ## lines covered by the unit and scenario tests, a folder a line

@@ -14,6 +14,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What has to succeed. */
+#define MUST(f, call)                                                                              \
+	do {                                                                                       \
+		if (call) {                                                                        \
+			(void)fprintf(stderr, "%s: %s\n", #call, fake_error(f));                   \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
 #define TEXT_MAX 1024u
 #define RUNS_A_HOST 200u /* containers and texts stay with the host */
 
@@ -28,7 +37,12 @@ struct world {
 static rp_ctr new_container(struct fake_host *f, const char *name, int64_t mcpu,
 			    const char *annotations)
 {
+	/* A pod is known by its name, and keeps what its first container said of it. */
+	static unsigned n_pods;
+	char pod[32];
+	(void)snprintf(pod, sizeof pod, "pod%u", n_pods++);
 	return fake_ctr(f, &(struct fake_ctr){.name = name,
+					      .pod_name = pod,
 					      .qos = RP_QOS_GUARANTEED,
 					      .cpu_request = mcpu,
 					      .mem_request = 1 << 20,
@@ -50,14 +64,14 @@ static struct world *world(void)
 	free(w.zones);
 	w.f = fake_host_new(&machine);
 	fake_device(w.f, "b8:0", "/sys/devices/sda", "4-7", "1");
-	if (fake_policy_open(w.f, &rp_module_1) ||
-	    fake_configure(w.f, "{reservedResources: {cpu: 750m}, schedulingClasses: [{name: s, "
-				"policy: batch}], control: {cpu: {classes: {c: {}}}}}"))
-		abort();
+	MUST(w.f, fake_policy_open(w.f, &rp_module_1));
+	MUST(w.f,
+	     fake_configure(w.f, "{reservedResources: {cpu: 750m}, schedulingClasses: [{name: s, "
+				 "policy: batch}], control: {cpu: {classes: {c: {}}}}}"));
 	w.owner = new_container(w.f, "owner", 2000, NULL);
 	w.other = new_container(w.f, "other", 500, NULL);
-	if (fake_allocate(w.f, w.owner) || fake_allocate(w.f, w.other))
-		abort();
+	MUST(w.f, fake_allocate(w.f, w.owner));
+	MUST(w.f, fake_allocate(w.f, w.other));
 	w.zones = strdup(fake_zones(w.f));
 	return &w;
 }
@@ -112,8 +126,7 @@ static void try_annotation(const uint8_t *data, size_t size)
 		assert(*fake_error(w->f));
 	} else {
 		check_disjoint(w, c);
-		if (fake_release(w->f, c))
-			abort();
+		MUST(w->f, fake_release(w->f, c));
 	}
 	assert(strcmp(fake_zones(w->f), w->zones) == 0);
 }
@@ -161,21 +174,17 @@ static void try_record(const uint8_t *data, size_t size)
 	rp_ctr c = new_container(w->f, "x", 2000,
 				 "topologyhints" TA_DOMAIN "=true;cold-start" TA_DOMAIN
 				 "={duration: 1s};memory-type" TA_DOMAIN "=dram,pmem");
-	if (fake_allocate(w->f, c))
-		abort();
+	MUST(w->f, fake_allocate(w->f, c));
 	kept_of = c;
 	make_record(inst, c, data, size);
 	cover.get_private = get_kept;
 	inst->h.cache = &cover;
-	int32_t r = fake_sync(w->f);
+	MUST(w->f, fake_sync(w->f));
 	inst->h.cache = real;
-	assert(!r);
 	assert(*fake_cpus(w->f, c));
 	check_disjoint(w, c);
-	if (fake_release(w->f, c))
-		abort();
-	if (fake_sync(w->f))
-		abort();
+	MUST(w->f, fake_release(w->f, c));
+	MUST(w->f, fake_sync(w->f));
 	check_disjoint(w, w->other);
 }
 
