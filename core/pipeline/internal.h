@@ -80,7 +80,7 @@ struct pipeline {
 	struct drift drift;
 	bool verifying;
 	struct loop_timer *verify_timer;
-	struct loop_timer *persist_timer;
+	struct loop_timer *persist_timer, *quiet_timer;
 	struct loop_timer *rebalance_timer;
 	struct runtime_state runtime;
 	struct pipeline_stats stats;
@@ -169,6 +169,7 @@ void persist_txn(struct pipeline *p);
 void persist_now(struct pipeline *p);
 void persist_later(struct pipeline *p);
 void persist_timer(void *arg);
+void persist_quiet(void *arg);
 /* The module's saved state is given back to it. */
 void persist_load(struct pipeline *p, struct instance *i);
 

@@ -4,10 +4,15 @@
  * container is written before the reply leaves (no sync: the page cache survives the process). Everything else, which the runtime would
  * tell again at the next Synchronize, is written a little later in one go; so are removals, but for those of containers that own CPUs.
  */
+#include <malloc.h>
+
 #include "core/pipeline/internal.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "store"
+
+#define QUIET_MS 250u /* without a change */
+#define QUIET_STORE_BYTES (1u << 20) /* below it there is little to give back */
 
 void persist_load(struct pipeline *p, struct instance *i)
 {
@@ -66,7 +71,21 @@ void persist_timer(void *arg)
 	struct pipeline *p = arg;
 	watchdog_begin(p->watchdog);
 	persist_now(p);
+	if (!store_pending(p->store))
+		(void)loop_timer_arm(p->quiet_timer, QUIET_MS);
 	watchdog_end(p->watchdog);
+}
+
+/* Busy times leave freed memory behind, and all of the store resident. */
+void persist_quiet(void *arg)
+{
+	struct pipeline *p = arg;
+	struct store_stats stats;
+	store_stats(p->store, &stats);
+	if (stats.used_bytes < QUIET_STORE_BYTES)
+		return;
+	store_trim(p->store);
+	(void)malloc_trim(0);
 }
 
 void persist_later(struct pipeline *p)

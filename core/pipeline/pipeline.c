@@ -168,8 +168,9 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->env.worker = worker_new(p->env.loop, "modules");
 	p->disk = worker_new(p->env.loop, "disk");
 	p->persist_timer = loop_timer_new(p->env.loop, persist_timer, p);
+	p->quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
 	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
-	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer ||
+	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
 	    !p->rebalance_timer || updates_init(p) || verify_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
@@ -266,6 +267,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		verify_fini(p);
 	}
 	loop_timer_free(p->persist_timer);
+	loop_timer_free(p->quiet_timer);
 	loop_timer_free(p->rebalance_timer);
 	free(p->reply_updates);
 	p->store = store_close(p->store);
