@@ -393,14 +393,6 @@ static void look_for_devices(struct blkio_worker *w, struct apply *a)
 	expand(a, &w->last);
 }
 
-static bool is_v2(const struct modhost *h)
-{
-	char text[8];
-	int32_t r =
-		h->work->read_file(h->ctx, "/sys/fs/cgroup/cgroup.controllers", text, sizeof text);
-	return r >= 0 || r == -EFBIG;
-}
-
 static void judge(const struct apply *a)
 {
 	struct ctl_item *item = &a->item->item;
@@ -418,7 +410,7 @@ static void judge(const struct apply *a)
 void blkio_apply(struct blkio_worker *w, struct blkio_item *item)
 {
 	struct apply a = {.h = w->h, .item = item};
-	bool v2 = is_v2(w->h);
+	bool v2 = !ctl_is_v1(w->h);
 	look_for_devices(w, &a);
 	int32_t r = w->h->work->cgroup_find(w->h->ctx, item->ref, v2 ? "" : "blkio", a.dir,
 					    sizeof a.dir);

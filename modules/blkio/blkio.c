@@ -81,15 +81,13 @@ static void item_free(struct blkio_item *b)
 
 static struct blkio_item *new_item(struct rp_instance *inst, rp_ctr ctr)
 {
-	char ref[RP_CGROUP_REF_MAX];
 	struct blkio_item *b = calloc(1, sizeof *b);
 	if (!b)
 		return NULL;
 	b->item.ctr = ctr;
 	b->config = inst->config;
 	b->config->refs++;
-	if (inst->h.work->cgroup_ref(inst->h.ctx, ctr, ref, sizeof ref) == 0)
-		b->ref = strdup(ref);
+	b->ref = ctl_cgroup_ref(&inst->h, ctr);
 	if (b->ref)
 		return b;
 	item_free(b);
@@ -173,12 +171,7 @@ static void blkio_sync(struct rp_instance *inst)
 {
 	if (!inst->config || !inst->config->enable || inst->config->forward)
 		return;
-	ctl_table_sweep(&inst->done, &inst->h);
-	if (ctl_each_container(&inst->h, sync_one, inst))
-		modhost_log(&inst->h, RP_LOG_ERROR, 0,
-			    "containers keep their classes: out of memory");
-	else
-		ctl_table_prune(&inst->done);
+	ctl_table_sync(&inst->done, &inst->h, sync_one, inst);
 }
 
 static void run_item(void *arg, struct ctl_item *item)
@@ -241,10 +234,7 @@ static int32_t blkio_collect(struct rp_instance *inst, const struct rp_metric_si
 	sink->gauge(sink->ctx, "containers", "Containers with a class.", "", inst->done.n);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
-	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
-		    ctl_queue_failing(inst->queue));
-	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
-		    ctl_queue_waiting(inst->queue));
+	ctl_queue_collect(inst->queue, sink);
 	return 0;
 }
 
@@ -353,17 +343,12 @@ static int32_t blkio_create(const struct rp_host *host, struct rp_instance **ret
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
 	inst->controller = controller;
-	int32_t r = modhost_init(&inst->h, host, MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK);
+	inst->worker.h = &inst->h;
+	int32_t r = ctl_queue_open(&inst->h, host, &ops, inst, &inst->queue);
 	if (!r && (!RP_HAS(inst->h.work, read_link) || !inst->h.work->read_link))
 		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot read links");
-	if (!r) {
-		inst->worker.h = &inst->h;
-		inst->queue = ctl_queue_new(&inst->h, &ops, inst);
-		if (!inst->queue)
-			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	}
 	if (r) {
-		free(inst);
+		blkio_destroy(inst);
 		return r;
 	}
 	*ret_inst = inst;
@@ -372,13 +357,13 @@ static int32_t blkio_create(const struct rp_host *host, struct rp_instance **ret
 
 static const void *blkio_service(struct rp_instance *inst, const char *id)
 {
-	if (strcmp(id, RP_SCHEMA_1) == 0)
-		return &schema;
-	if (strcmp(id, RP_CONTROLLER_1) == 0)
-		return inst ? &inst->controller : &controller;
-	if (strcmp(id, RP_STATE_1) == 0)
-		return &state;
-	return strcmp(id, RP_METRICS_1) == 0 ? &metrics : NULL;
+	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
+							  {RP_CONTROLLER_1, &controller},
+							  {RP_METRICS_1, &metrics},
+							  {RP_STATE_1, &state},
+							  {NULL, NULL}};
+	const void *service = modhost_service(services, id);
+	return inst && service == &controller ? &inst->controller : service;
 }
 
 RP_MODULE_DEFINE("blkio", "1.0", RP_KIND_CONTROLLER,

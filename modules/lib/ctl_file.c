@@ -75,6 +75,21 @@ int32_t ctl_format(char *buf, size_t size, const char *fmt, ...)
 	return n < 0 || (size_t)n >= size ? -RP_E2BIG : 0;
 }
 
+/* ---- cgroups ---------------------------------------------------------------------------------------------------------- */
+
+char *ctl_cgroup_ref(const struct modhost *h, rp_ctr ctr)
+{
+	char ref[RP_CGROUP_REF_MAX];
+	return h->work->cgroup_ref(h->ctx, ctr, ref, sizeof ref) ? NULL : strdup(ref);
+}
+
+int ctl_is_v1(const struct modhost *h)
+{
+	char text[8];
+	return h->work->read_file(h->ctx, "/sys/fs/cgroup/cgroup.controllers", text, sizeof text) ==
+	       -ENOENT;
+}
+
 /* ---- threads ---------------------------------------------------------------------------------------------------------- */
 
 struct walk {

@@ -21,6 +21,11 @@ int32_t ctl_format(char *buf, size_t size, const char *fmt, ...)
  * then, but for a newline. */
 int32_t ctl_number(const char *text, int base, uint64_t *ret, const char **ret_end);
 
+/* What stands for a container's cgroup, for cgroup_find(); malloc'd, NULL: out of memory, or it is not known. [main] */
+char *ctl_cgroup_ref(const struct modhost *h, rp_ctr ctr);
+/* Has each controller a hierarchy of its own? */
+int ctl_is_v1(const struct modhost *h);
+
 /* Calls each for the ids of all threads in a container's cgroup and those below it. -errno; a result of each other than 0 ends it. */
 int32_t ctl_each_thread(const struct modhost *h, const char *cgroup,
 			int32_t (*each)(void *arg, uint32_t tid), void *arg);

@@ -47,6 +47,16 @@ struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *o
 	return q;
 }
 
+int32_t ctl_queue_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
+		       void *arg, struct ctl_queue **ret)
+{
+	int32_t r = modhost_init(h, host, MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK);
+	if (r)
+		return r;
+	*ret = ctl_queue_new(h, ops, arg);
+	return *ret ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
+}
+
 struct ctl_queue *ctl_queue_free(struct ctl_queue *q)
 {
 	if (!q)
@@ -360,4 +370,12 @@ void ctl_queue_forget(struct ctl_queue *q, rp_ctr ctr)
 uint32_t ctl_queue_waiting(const struct ctl_queue *q)
 {
 	return q->n_waiting;
+}
+
+void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink)
+{
+	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
+		    ctl_queue_failing(q));
+	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
+		    ctl_queue_waiting(q));
 }

@@ -15,6 +15,7 @@
 #define NRI_RP_LIB_CTL_QUEUE_H
 
 #include <nri-rp/controller.h>
+#include <nri-rp/policy.h>
 
 #include "modules/lib/host.h"
 
@@ -46,6 +47,9 @@ struct ctl_ops {
 
 struct ctl_queue;
 
+/* For create(): looks up the services that a controller needs, and makes a queue over them. */
+int32_t ctl_queue_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
+		       void *arg, struct ctl_queue **ret);
 /* NULL: out of memory. ops is copied. */
 struct ctl_queue *ctl_queue_new(const struct modhost *h, const struct ctl_ops *ops, void *arg);
 /* For destroy(), when no job is left. Returns NULL. */
@@ -61,6 +65,8 @@ void ctl_queue_timer(struct ctl_queue *q, uint64_t cookie);
 /* Containers that something will be tried again for. */
 uint32_t ctl_queue_failing(const struct ctl_queue *q);
 uint32_t ctl_queue_waiting(const struct ctl_queue *q);
+/* Both of these, for collect(). */
+void ctl_queue_collect(const struct ctl_queue *q, const struct rp_metric_sink *sink);
 
 /* Sets result and text. */
 void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)

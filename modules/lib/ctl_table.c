@@ -263,6 +263,16 @@ int32_t ctl_each_container(const struct modhost *h, void (*fn)(void *arg, rp_ctr
 	return 0;
 }
 
+void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr),
+		    void *arg)
+{
+	ctl_table_sweep(t, h);
+	if (ctl_each_container(h, fn, arg))
+		modhost_log(h, RP_LOG_ERROR, 0, "containers keep what they have: out of memory");
+	else
+		ctl_table_prune(t);
+}
+
 const char *ctl_class_of(const struct modhost *h, rp_ctr ctr, uint32_t field, const char *key,
 			 const char **ret_source)
 {

@@ -48,6 +48,10 @@ void ctl_table_mark_stale(struct ctl_table *t);
 void ctl_table_sweep(struct ctl_table *t, const struct modhost *h);
 void ctl_table_fini(struct ctl_table *t);
 
+/* For sync(): calls fn for every live container, when what is gone has been dropped; after it the record is that of the table. */
+void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr),
+		    void *arg);
+
 /* For the state service. The bytes are valid until the table is changed. */
 void ctl_table_save(struct ctl_table *t, const void **ret_data, uint32_t *ret_size);
 /* -RP_EINVAL: these are no such bytes; -RP_ENOMEM. */

@@ -176,3 +176,10 @@ const char *modhost_set_text(struct rp_ids ids, char *buf, uint32_t size)
 	memcpy(buf + end, more, sizeof more);
 	return buf;
 }
+
+const void *modhost_service(const struct modhost_service *list, const char *id)
+{
+	while (list->id && strcmp(list->id, id) != 0)
+		list++;
+	return list->service;
+}

@@ -62,6 +62,13 @@ void modhost_one_line(char *text);
 /* A set of CPUs of the machine (RP_CPUS_…, RP_NODES_…), copied; empty when the host does not know it. */
 void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret);
 
+/* For a module's service(): of a list that ends with one without an id. NULL: it has no such service. */
+struct modhost_service {
+	const char *id;
+	const void *service;
+};
+const void *modhost_service(const struct modhost_service *list, const char *id);
+
 /* "true", "1" and their like, as Kubernetes reads booleans. 0, or -RP_EINVAL with *ret untouched. */
 int32_t modhost_parse_bool(const char *text, int *ret);
 

@@ -30,14 +30,6 @@ static void plan_free(struct rp_plan *p)
 	free(p);
 }
 
-static bool is_v1(const struct modhost *h)
-{
-	char text[8];
-	int32_t r =
-		h->work->read_file(h->ctx, "/sys/fs/cgroup/cgroup.controllers", text, sizeof text);
-	return r == -RP_ENOENT;
-}
-
 static int32_t memory_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
@@ -48,7 +40,7 @@ static int32_t memory_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 		plan_free(p);
 		return r;
 	}
-	p->v1 = is_v1(&inst->h);
+	p->v1 = ctl_is_v1(&inst->h);
 	*ret_plan = p;
 	return 0;
 }
@@ -76,13 +68,11 @@ static void item_free(struct memory_item *m)
 
 static struct memory_item *new_item(const struct modhost *h, rp_ctr ctr)
 {
-	char ref[RP_CGROUP_REF_MAX];
 	struct memory_item *m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
 	m->item.ctr = ctr;
-	if (h->work->cgroup_ref(h->ctx, ctr, ref, sizeof ref) == 0)
-		m->ref = strdup(ref);
+	m->ref = ctl_cgroup_ref(h, ctr);
 	if (m->ref)
 		return m;
 	item_free(m);
@@ -184,12 +174,7 @@ static void memory_sync(struct rp_instance *inst)
 {
 	if (!inst->plan || !inst->plan->config->enable)
 		return;
-	ctl_table_sweep(&inst->done, &inst->h);
-	if (ctl_each_container(&inst->h, sync_one, inst))
-		modhost_log(&inst->h, RP_LOG_ERROR, 0,
-			    "containers keep their values: out of memory");
-	else
-		ctl_table_prune(&inst->done);
+	ctl_table_sync(&inst->done, &inst->h, sync_one, inst);
 }
 
 static void run_item(void *arg, struct ctl_item *item)
@@ -247,10 +232,7 @@ static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_s
 		    inst->done.n);
 	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
 		      (double)inst->n_writes);
-	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
-		    ctl_queue_failing(inst->queue));
-	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
-		    ctl_queue_waiting(inst->queue));
+	ctl_queue_collect(inst->queue, sink);
 	memory_migrate_collect(inst->migrations, sink);
 	return 0;
 }
@@ -358,18 +340,14 @@ static int32_t memory_create(const struct rp_host *host, struct rp_instance **re
 	struct rp_instance *inst = calloc(1, sizeof *inst);
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK);
+	int32_t r = ctl_queue_open(&inst->h, host, &ops, inst, &inst->queue);
 	if (!r && (!RP_HAS(inst->h.work, cgroup_find) || !inst->h.work->cgroup_find))
 		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot find cgroups");
-	if (!r) {
-		inst->queue = ctl_queue_new(&inst->h, &ops, inst);
-		inst->migrations = memory_migrations_new(&inst->h, inst->queue, KIND_MOVE);
-		if (!inst->queue || !inst->migrations)
-			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	}
+	inst->migrations = r ? NULL : memory_migrations_new(&inst->h, inst->queue, KIND_MOVE);
+	if (!r && !inst->migrations)
+		r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 	if (r) {
-		memory_migrations_free(inst->migrations);
-		free(inst);
+		memory_destroy(inst);
 		return r;
 	}
 	*ret_inst = inst;
@@ -378,14 +356,13 @@ static int32_t memory_create(const struct rp_host *host, struct rp_instance **re
 
 static const void *memory_service(struct rp_instance *inst, const char *id)
 {
+	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
+							  {RP_CONTROLLER_1, &controller},
+							  {RP_METRICS_1, &metrics},
+							  {RP_STATE_1, &state},
+							  {NULL, NULL}};
 	(void)inst;
-	if (strcmp(id, RP_SCHEMA_1) == 0)
-		return &schema;
-	if (strcmp(id, RP_CONTROLLER_1) == 0)
-		return &controller;
-	if (strcmp(id, RP_STATE_1) == 0)
-		return &state;
-	return strcmp(id, RP_METRICS_1) == 0 ? &metrics : NULL;
+	return modhost_service(services, id);
 }
 
 RP_MODULE_DEFINE("memory", "1.0", RP_KIND_CONTROLLER,

@@ -166,8 +166,6 @@ static void rdt_commit(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- containers ------------------------------------------------------------------------------------------------------- */
 
-static const char *const qos_names[] = {"Guaranteed", "Burstable", "BestEffort"};
-
 struct choice {
 	char class[RDT_NAME_MAX];
 	const char *source; /* for people */
@@ -185,7 +183,7 @@ static void choose(struct rp_instance *inst, const struct rp_ctr_info *info, str
 		ret->source = "from annotation " CLASS_KEY;
 	}
 	if ((!class && c->qos_default) || (class && strcmp(class, QOS_CLASS) == 0)) {
-		class = qos_names[info->qos <= RP_QOS_BEST_EFFORT ? info->qos : 0];
+		class = ctl_qos_name(info->qos);
 		ret->source = "by its QoS class";
 		ret->mild = true;
 		if (!c->discovery && !rdt_config_class(c, class))
@@ -238,19 +236,16 @@ static void assign_free(struct rdt_assign *a)
 
 static struct rdt_assign *new_assign(struct rp_instance *inst, rp_ctr ctr)
 {
-	char ref[RP_CGROUP_REF_MAX];
 	struct rdt_assign *a = calloc(1, sizeof *a);
 	if (!a)
 		return NULL;
 	a->item.ctr = ctr;
 	a->item.kind = KIND_ASSIGN;
-	if (inst->h.work->cgroup_ref(inst->h.ctx, ctr, ref, sizeof ref) == 0)
-		a->ref = strdup(ref);
-	if (!a->ref) {
-		assign_free(a);
-		return NULL;
-	}
-	return a;
+	a->ref = ctl_cgroup_ref(&inst->h, ctr);
+	if (a->ref)
+		return a;
+	assign_free(a);
+	return NULL;
 }
 
 /* `all`: also when it is where it ought to be already. */
@@ -337,6 +332,11 @@ static int32_t rdt_post_stop(struct rp_instance *inst, rp_ctr ctr)
 	return 0;
 }
 
+static void assign_one(void *arg, rp_ctr ctr)
+{
+	(void)assign(arg, ctr, false);
+}
+
 static void assign_all(struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
@@ -345,16 +345,8 @@ static void assign_all(struct rp_instance *inst)
 	HASH_ITER (hh, inst->known, k, next)
 		if (h->cache->get_ctr(h->ctx, k->ctr, &info) || info.state == RP_STATE_EXITED)
 			(void)rdt_post_stop(inst, k->ctr);
-	uint32_t n = h->cache->list(h->ctx, RP_ORDER_CREATED, NULL, 0);
-	rp_ctr *list = calloc(n + 1, sizeof *list);
-	if (!list) {
+	if (ctl_each_container(h, assign_one, inst))
 		modhost_log(h, RP_LOG_ERROR, 0, "containers keep their classes: out of memory");
-		return;
-	}
-	n = h->cache->list(h->ctx, RP_ORDER_CREATED, list, n);
-	for (uint32_t i = 0; i < n; i++)
-		(void)assign(inst, list[i], false);
-	free(list);
 }
 
 static void rdt_sync(struct rp_instance *inst)
@@ -575,10 +567,7 @@ static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink
 		      (double)inst->n_moved);
 	sink->counter(sink->ctx, "setup_failures_total", "Groups that could not be set up.", "",
 		      (double)inst->n_setup_failures);
-	sink->gauge(sink->ctx, "failing", "Containers that something will be tried again for.", "",
-		    ctl_queue_failing(inst->queue));
-	sink->gauge(sink->ctx, "queue_length", "What waits for the worker.", "",
-		    ctl_queue_waiting(inst->queue));
+	ctl_queue_collect(inst->queue, sink);
 	return queue_reading(inst);
 }
 
@@ -744,17 +733,12 @@ static int32_t rdt_create(const struct rp_host *host, struct rp_instance **ret_i
 	struct rp_instance *inst = calloc(1, sizeof *inst);
 	if (!inst)
 		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_CACHE | MODHOST_CONFIG | MODHOST_WORK);
+	inst->groups.h = &inst->h;
+	int32_t r = ctl_queue_open(&inst->h, host, &ops, inst, &inst->queue);
 	if (!r && (!RP_HAS(inst->h.work, remove_dir) || !inst->h.work->remove_dir))
 		r = modhost_fail(&inst->h, -RP_ENOTSUP, "the host cannot make directories");
-	if (!r) {
-		inst->groups.h = &inst->h;
-		inst->queue = ctl_queue_new(&inst->h, &ops, inst);
-		if (!inst->queue)
-			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	}
 	if (r) {
-		free(inst);
+		rdt_destroy(inst);
 		return r;
 	}
 	*ret_inst = inst;
@@ -763,20 +747,13 @@ static int32_t rdt_create(const struct rp_host *host, struct rp_instance **ret_i
 
 static const void *rdt_service(struct rp_instance *inst, const char *id)
 {
-	static const struct {
-		const char *id;
-		const void *service;
-	} services[] = {
-		{RP_CONTROLLER_1, &controller},
-		{RP_SCHEMA_1, &schema},
-		{RP_METRICS_1, &metrics},
-		{RP_STATE_1, &state},
-	};
+	static const struct modhost_service services[] = {{RP_CONTROLLER_1, &controller},
+							  {RP_SCHEMA_1, &schema},
+							  {RP_METRICS_1, &metrics},
+							  {RP_STATE_1, &state},
+							  {NULL, NULL}};
 	(void)inst;
-	for (unsigned i = 0; i < sizeof services / sizeof services[0]; i++)
-		if (strcmp(services[i].id, id) == 0)
-			return services[i].service;
-	return NULL;
+	return modhost_service(services, id);
 }
 
 RP_MODULE_DEFINE("rdt", "1.0", RP_KIND_CONTROLLER,

@@ -19,6 +19,7 @@
 
 #include "modules/lib/ctl_file.h"
 #include "modules/lib/ctl_queue.h"
+#include "modules/lib/ctl_table.h"
 
 #define RDT_PREFIX "nri-rp."
 #define RDT_ROOT_CLASS "system/default"

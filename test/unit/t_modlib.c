@@ -281,6 +281,18 @@ static void test_set_text(void **state)
 	assert_string_equal(modhost_set_text(rp_ids_of(&set), buf, 3), "0");
 }
 
+static void test_service(void **state)
+{
+	(void)state;
+	static const int one = 1, two = 2;
+	static const struct modhost_service list[] = {{"a/1", &one}, {"a/2", &two}, {NULL, NULL}};
+	assert_ptr_equal(modhost_service(list, "a/1"), &one);
+	assert_ptr_equal(modhost_service(list, "a/2"), &two);
+	assert_null(modhost_service(list, "a/3"));
+	assert_null(modhost_service(list, ""));
+	assert_null(modhost_service(list + 2, "a/1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,7 +300,7 @@ int main(void)
 		cmocka_unit_test(test_amount_kinds),   cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_long_messages),  cmocka_unit_test(test_services),
 		cmocka_unit_test(test_short_services), cmocka_unit_test(test_booleans),
-		cmocka_unit_test(test_set_text),
+		cmocka_unit_test(test_service),	       cmocka_unit_test(test_set_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
