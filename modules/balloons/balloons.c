@@ -5,6 +5,8 @@
 
 #include "modules/balloons/balloons.h"
 
+#define CLASSES_COOKIE 1u /* timer */
+
 /* ---- configuration ------------------------------------------------------------------------------------------------- */
 
 static int32_t balloons_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
@@ -186,6 +188,8 @@ static int32_t balloons_event(struct rp_instance *inst, rp_txn txn, const struct
 		return 0;
 	if (ev->type == RP_EVENT_TOPOLOGY)
 		return use_new_machine(inst, txn);
+	if (ev->type == RP_EVENT_TIMER)
+		cpuclass_timer(inst->classes, ev->cookie);
 	if (ev->type != RP_EVENT_REBALANCE && ev->type != RP_EVENT_PRESSURE)
 		return 0;
 	int32_t r = begin(inst);
@@ -246,6 +250,8 @@ static int32_t balloons_create(const struct rp_host *host, struct rp_instance **
 		inst->irq = irq_new(&inst->h, glob_match);
 		if (!inst->classes || !inst->irq)
 			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		else
+			cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
 	}
 	if (r) {
 		balloons_destroy(inst);

@@ -3,14 +3,15 @@
  * cpu.so: frequencies, governor and idle states of the CPUs that containers run on, by the CPU class of the container.
  *
  * A CPU has the class of the container that it belongs to exclusively, else of the oldest one that may run on it and has a class. What
- * classes write and how is modules/lib/cpuclass.h's; here it is only found out which CPUs have which class. Containers without a class
- * cost a look-up.
+ * classes write and how is modules/lib/cpuclass.h's; here it is only found out which CPUs have which class, and whose containers are
+ * told when some of them could not be written. Containers without a class cost a look-up.
  */
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>
 
 #include "modules/lib/cpuclass.h"
+#include "modules/lib/ctl_queue.h"
 #include "modules/lib/ctl_table.h"
 
 #define CLASS_KEY "cpuclass.resource-policy.nri.io"
@@ -26,6 +27,7 @@ struct rp_instance {
 	struct cpuclass *classes;
 	struct ctl_table with_class; /* containers that have one */
 	struct rp_idset taken, shared; /* while CPUs are given out */
+	uint32_t n_failing; /* containers that are stale: their class is not on all of their CPUs */
 };
 
 /* ---- configuration ---------------------------------------------------------------------------------------------------- */
@@ -148,6 +150,56 @@ static void give_out(struct rp_instance *inst)
 	if (r)
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPUs lose their classes: out of memory");
 	cpuclass_commit(inst->classes);
+}
+
+/* ---- what became of it ------------------------------------------------------------------------------------------------ */
+
+/* Of a container's CPUs that have its class, how many there are and how many failed. */
+static void count_cpus(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		       uint32_t class, uint32_t *ret_n, uint32_t *ret_failing)
+{
+	*ret_n = *ret_failing = 0;
+	RP_IDS_EACH (cpu, info->cpus) {
+		if (cpuclass_of(inst->classes, cpu) != class)
+			continue;
+		++*ret_n;
+		*ret_failing += cpuclass_fails(inst->classes, cpu);
+	}
+}
+
+static void tell(void *arg, rp_ctr ctr)
+{
+	struct rp_instance *inst = arg;
+	const struct modhost *h = &inst->h;
+	struct ctl_entry *e = ctl_table_find(&inst->with_class, ctr);
+	struct rp_ctr_info info = {.size = sizeof info};
+	uint32_t n, n_failing;
+	if (!e || h->cache->get_ctr(h->ctx, ctr, &info))
+		return;
+	count_cpus(inst, &info, cpuclass_find(&inst->plan->defs, e->class), &n, &n_failing);
+	if (n_failing)
+		h->work->report(h->ctx, ctr, n_failing < n ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
+				cpuclass_why(inst->classes));
+	else if (e->stale)
+		h->work->report(h->ctx, ctr, RP_APPLY_DONE, "");
+	e->stale = n_failing > 0;
+	inst->n_failing += n_failing > 0;
+}
+
+/* The worker is through with what it was given. */
+static void tell_all(void *arg)
+{
+	struct rp_instance *inst = arg;
+	if (!inst->plan || (!inst->n_failing && !cpuclass_n_failing(inst->classes)))
+		return;
+	inst->n_failing = 0;
+	if (ctl_each_container(&inst->h, tell, inst))
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: results are not reported");
+}
+
+static void cpu_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	cpuclass_timer(inst->classes, cookie);
 }
 
 /* ---- containers ------------------------------------------------------------------------------------------------------- */
@@ -278,6 +330,8 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 		      (double)s.writes);
 	sink->counter(sink->ctx, "write_failures_total", "Writes that failed.", "",
 		      (double)s.failures);
+	sink->gauge(sink->ctx, "failing", "CPUs that are not what their class says.", "",
+		    cpuclass_n_failing(inst->classes));
 	sink->counter(sink->ctx, "writes_differing_total",
 		      "Writes of which the kernel has made something else.", "",
 		      (double)s.differing);
@@ -329,6 +383,7 @@ static const struct rp_controller controller = {
 	.post_start = cpu_post_start,
 	.post_update = cpu_post_update,
 	.post_stop = cpu_post_stop,
+	.timer = cpu_timer,
 	.sync = cpu_sync,
 };
 
@@ -355,6 +410,8 @@ static int32_t cpu_create(const struct rp_host *host, struct rp_instance **ret_i
 		inst->classes = cpuclass_new(&inst->h);
 		if (!inst->classes)
 			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		else
+			cpuclass_retry(inst->classes, CTL_AGAIN_COOKIE, tell_all, inst);
 	}
 	if (r) {
 		free(inst);

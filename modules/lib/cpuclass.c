@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "modules/lib/cpuclass_impl.h"
+#include "modules/lib/ctl_queue.h"
 
 #define UNCORE_DIR "/sys/devices/system/cpu/intel_uncore_frequency"
 
@@ -291,14 +292,14 @@ static struct rules *rules_new(const struct cpuclass_defs *defs)
 struct seat {
 	uint32_t package, die; /* index of the die in c->dies */
 	uint16_t wanted, done; /* class + 1 (0: none); done also says whether with turbo */
-	bool allowed;
+	bool allowed, failed, again;
 };
 #define WITH_TURBO 0x8000u
 
 struct die {
 	uint32_t package, die;
 	uint64_t classes, done; /* those with CPUs here; bit 63 of a full set is a class as well */
-	bool known;
+	bool known, again;
 };
 
 struct cpuclass {
@@ -312,6 +313,13 @@ struct cpuclass {
 	bool used; /* classes were defined once: from then on there may be something to take back */
 	struct cpuclass_stats stats;
 	uint32_t complained; /* WHAT_… that were logged already */
+	/* Attempts by the clock. */
+	uint64_t cookie; /* 0: none */
+	void (*done)(void *arg);
+	void *arg;
+	uint32_t n_tries; /* that have failed in a row */
+	uint32_t n_failing, n_again; /* CPUs; CPUs and dies that are worth another attempt */
+	char why[320];
 };
 
 struct cpuclass *cpuclass_new(const struct modhost *h)
@@ -395,6 +403,7 @@ int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 	rules_unref(c->rules);
 	c->rules = rules;
 	c->complained = 0;
+	c->n_failing = c->n_again = c->n_tries = 0;
 	return 0;
 }
 
@@ -413,6 +422,34 @@ uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu)
 	if (cpu >= c->n_seats || !c->seats[cpu].wanted)
 		return CPUCLASS_NONE;
 	return c->seats[cpu].wanted - 1u;
+}
+
+void cpuclass_retry(struct cpuclass *c, uint64_t cookie, void (*done)(void *arg), void *arg)
+{
+	c->cookie = cookie;
+	c->done = done;
+	c->arg = arg;
+}
+
+void cpuclass_timer(struct cpuclass *c, uint64_t cookie)
+{
+	if (c->cookie && cookie == c->cookie)
+		cpuclass_commit(c);
+}
+
+uint32_t cpuclass_n_failing(const struct cpuclass *c)
+{
+	return c->n_failing;
+}
+
+bool cpuclass_fails(const struct cpuclass *c, uint32_t cpu)
+{
+	return cpu < c->n_seats && c->seats[cpu].failed;
+}
+
+const char *cpuclass_why(const struct cpuclass *c)
+{
+	return c->n_failing ? c->why : "";
 }
 
 void cpuclass_stats(const struct cpuclass *c, struct cpuclass_stats *ret)
@@ -482,7 +519,8 @@ static void add_dies(struct cpuclass *c, struct cpuclass_job *job)
 		struct die *d = &c->dies[i];
 		if (d->known && d->classes == d->done)
 			continue;
-		job->dies[job->n_dies++] = (struct cpuclass_die){d->package, d->die, d->classes};
+		job->dies[job->n_dies++] = (struct cpuclass_die){
+			.package = d->package, .die = d->die, .classes = d->classes};
 		d->known = true;
 		d->done = d->classes;
 	}
@@ -496,6 +534,82 @@ static void free_job(struct cpuclass_job *job)
 	free(job);
 }
 
+static void arm(struct cpuclass *c, uint64_t delay_ms)
+{
+	if (c->cookie && c->h.timer)
+		(void)c->h.timer->arm(c->h.ctx, c->cookie, delay_ms);
+}
+
+static const char *first_message(const struct cpuclass_job *job)
+{
+	for (uint32_t i = 0; i < N_WHATS; i++)
+		if (job->messages[i][0])
+			return job->messages[i];
+	return "out of memory";
+}
+
+/* A job that had nothing to do with what is tried again, as that was not known yet, changes nothing about it. */
+static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool failed, bool again)
+{
+	const char *more = "";
+	if (!c->n_again && c->n_tries) {
+		c->n_tries = 0;
+		arm(c, 0);
+	}
+	if (again && c->cookie && c->h.timer) {
+		uint64_t delay = (uint64_t)CTL_AGAIN_FIRST_MS << c->n_tries;
+		bool last = ++c->n_tries >= CTL_TRIES_MAX;
+		more = last ? "; given up" : "; trying again";
+		if (delay > CTL_AGAIN_LAST_MS)
+			delay = CTL_AGAIN_LAST_MS;
+		arm(c, last ? 0 : delay);
+		/* What happens next is a chance of its own. */
+		c->n_tries = last ? CTL_TRIES_MAX - 1 : c->n_tries;
+	}
+	if (failed)
+		(void)snprintf(c->why, sizeof c->why, "%s%s", first_message(job), more);
+}
+
+static bool take_cpu(struct cpuclass *c, const struct cpuclass_cpu *cpu)
+{
+	if (cpu->cpu >= c->n_seats)
+		return false;
+	struct seat *s = &c->seats[cpu->cpu];
+	c->n_failing += (uint32_t)cpu->failed - s->failed;
+	c->n_again += (uint32_t)cpu->again - s->again;
+	s->failed = cpu->failed;
+	s->again = cpu->again;
+	if (cpu->again)
+		s->done = NOT_DONE;
+	return cpu->failed;
+}
+
+static void take_die(struct cpuclass *c, const struct cpuclass_die *die)
+{
+	for (uint32_t i = 0; i < c->n_dies; i++) {
+		struct die *d = &c->dies[i];
+		if (d->package != die->package || d->die != die->die)
+			continue;
+		c->n_again += (uint32_t)die->again - d->again;
+		d->again = die->again;
+		d->known = d->known && !die->again;
+	}
+}
+
+static void take_results(struct cpuclass *c, const struct cpuclass_job *job)
+{
+	bool failed = false, again = false;
+	for (uint32_t i = 0; i < job->n_cpus; i++) {
+		failed |= take_cpu(c, &job->cpus[i]);
+		again |= job->cpus[i].again;
+	}
+	for (uint32_t i = 0; i < job->n_dies; i++) {
+		take_die(c, &job->dies[i]);
+		again |= job->dies[i].again;
+	}
+	try_again(c, job, failed, again);
+}
+
 /* [main] */
 static void job_done(void *arg, int32_t result)
 {
@@ -505,9 +619,7 @@ static void job_done(void *arg, int32_t result)
 	c->stats.writes += job->writes;
 	c->stats.failures += job->failures;
 	c->stats.differing += job->differing;
-	for (uint32_t i = 0; i < job->n_cpus; i++)
-		if (job->cpus[i].again && job->cpus[i].cpu < c->n_seats)
-			c->seats[job->cpus[i].cpu].done = NOT_DONE;
+	take_results(c, job);
 	for (uint32_t i = 0; i < N_WHATS; i++) {
 		if (!job->messages[i][0] || (c->complained >> i & 1))
 			continue;
@@ -516,6 +628,8 @@ static void job_done(void *arg, int32_t result)
 			    job->messages[i]);
 	}
 	free_job(job);
+	if (c->done)
+		c->done(c->arg);
 }
 
 static struct cpuclass_job *new_job(struct cpuclass *c)

@@ -5,7 +5,8 @@
  * A policy says which class CPUs have (cpuclass_use) and, at the end of an operation, cpuclass_commit(). That hands what has changed to
  * the host's worker, which writes sysfs, reads back what the kernel made of it, and remembers what was there before: a property
  * that a CPU's class does not have gets back the value it had before we first changed it. Nothing blocks, and
- * nothing is read or written while a request is answered. What cannot be written is logged once and tried again with the next change.
+ * nothing is read or written while a request is answered. What cannot be written is logged once and, unless that would be of no use, tried again
+ * with the next change and, after cpuclass_retry(), by the clock: later and later, and given up after a while.
  */
 #ifndef NRI_RP_LIB_CPUCLASS_H
 #define NRI_RP_LIB_CPUCLASS_H
@@ -162,6 +163,18 @@ void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus);
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu);
 /* Has the worker make it so. */
 void cpuclass_commit(struct cpuclass *c);
+
+/*
+ * Tries again by the clock. `cookie` is the caller's timer for that; it hands what goes off to cpuclass_timer(). `done` (NULL: nobody) is
+ * called when the worker is through with a commit.
+ */
+void cpuclass_retry(struct cpuclass *c, uint64_t cookie, void (*done)(void *arg), void *arg);
+void cpuclass_timer(struct cpuclass *c, uint64_t cookie);
+/* CPUs that are not what their class says, after the last attempt. */
+uint32_t cpuclass_n_failing(const struct cpuclass *c);
+bool cpuclass_fails(const struct cpuclass *c, uint32_t cpu);
+/* Why, for one of them, and whether it is tried again: one line. */
+const char *cpuclass_why(const struct cpuclass *c);
 
 struct cpuclass_stats {
 	uint64_t writes, failures, differing; /* differing: the kernel made something else of it */

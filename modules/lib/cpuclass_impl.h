@@ -27,12 +27,14 @@ enum cpuclass_what {
 struct cpuclass_cpu {
 	uint32_t cpu, class;
 	bool turbo; /* the word turbo means turbo */
-	bool again; /* result: something was busy */
+	bool failed; /* result: something could not be written … */
+	bool again; /* … and might be, later */
 };
 
 struct cpuclass_die {
 	uint32_t package, die;
 	uint64_t classes;
+	bool again; /* result */
 };
 
 struct cpuclass_back;

@@ -112,8 +112,21 @@ static int32_t write_value(struct cpuclass_job *job, enum cpuclass_what what, co
 	return 0;
 }
 
+/* Failures that another attempt does not mend. */
+static bool is_final(int32_t r)
+{
+	return r == -EINVAL || r == -EPERM || r == -EACCES || r == -EROFS || r == -ENOENT ||
+	       r == -ENOTSUP;
+}
+
+/* The worse of two results: one that is worth another attempt, before one that is not, before none. */
+static int32_t worse(int32_t a, int32_t b)
+{
+	return a == -EBUSY || !b ? a : b;
+}
+
 /*
- * Writes a value, "" for "as it was before us". -EBUSY: to be tried again; other failures are final. A file that is not there is
+ * Writes a value, "" for "as it was before us". -EBUSY: to be tried again; -EINVAL: that would be of no use. A file that is not there is
  * no property of this machine.
  */
 static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
@@ -138,7 +151,7 @@ static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, cons
 	r = strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
 	if (!r && restore)
 		before->taken = false;
-	return r == -EBUSY || r == -EAGAIN || r == -EINTR ? -EBUSY : 0;
+	return !r ? 0 : is_final(r) ? -EINVAL : -EBUSY;
 }
 
 /* ---- frequencies --------------------------------------------------------------------------------------------------- */
@@ -187,7 +200,7 @@ static int32_t set_frequencies(struct cpuclass_job *job, const struct cpuclass_c
 	r2 = set_value(job, WHAT_MIN, min_path, min, &known->min);
 	if (!raise)
 		r = set_value(job, WHAT_MAX, max_path, max, &known->max);
-	return r ? r : r2;
+	return worse(r, r2);
 }
 
 static int32_t set_text(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
@@ -227,7 +240,7 @@ static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *
 		/* A class with a list has its say about all states, one without leaves them as they were. */
 		const char *text = d && d->n_disabled_cstates ? (off ? "1" : "0") : "";
 		int32_t r = set_value(job, WHAT_CSTATE, path, text, &known->cstates[i]);
-		result = r ? r : result;
+		result = worse(result, r);
 	}
 	return result;
 }
@@ -246,19 +259,18 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 		b->cpus[cpu->cpu] = calloc(1, sizeof(struct cpu_known));
 	struct cpu_known *known = b->cpus[cpu->cpu];
 	if (!known) {
-		cpu->again = true;
+		cpu->failed = cpu->again = true;
 		return;
 	}
 	int32_t r = set_frequencies(job, cpu, d, known);
-	if (set_text(job, cpu, WHAT_GOVERNOR, "scaling_governor", d ? d->governor : "",
-		     &known->governor))
-		r = -EBUSY;
+	r = worse(r, set_text(job, cpu, WHAT_GOVERNOR, "scaling_governor", d ? d->governor : "",
+			      &known->governor));
 	number_text(d ? d->epp : 0, epp);
-	if (set_text(job, cpu, WHAT_EPP, "energy_performance_preference", epp, &known->epp))
-		r = -EBUSY;
-	if (set_cstates(job, cpu, d, known))
-		r = -EBUSY;
-	cpu->again = r != 0;
+	r = worse(r,
+		  set_text(job, cpu, WHAT_EPP, "energy_performance_preference", epp, &known->epp));
+	r = worse(r, set_cstates(job, cpu, d, known));
+	cpu->failed = r != 0;
+	cpu->again = r == -EBUSY;
 }
 
 /* ---- uncore -------------------------------------------------------------------------------------------------------- */
@@ -296,7 +308,7 @@ static int64_t uncore_wish(const struct cpuclass_job *job, const struct cpuclass
 	return n && high && n > high ? high : n;
 }
 
-static void set_die(struct cpuclass_job *job, const struct cpuclass_die *d)
+static void set_die(struct cpuclass_job *job, struct cpuclass_die *d)
 {
 	char dir[96], path[160], max_path[160], min[VALUE_MAX], max[VALUE_MAX];
 	struct die_known *known = die_known(job->back, d);
@@ -319,11 +331,13 @@ static void set_die(struct cpuclass_job *job, const struct cpuclass_die *d)
 	(void)snprintf(max_path, sizeof max_path, "%s/max_freq_khz", dir);
 	int64_t to = strtoll(*max ? max : known->max.taken ? known->max.text : "0", NULL, 10);
 	bool raise = to > read_number(job->back, max_path);
+	int32_t r = 0;
 	if (raise)
-		(void)set_value(job, WHAT_UNCORE, max_path, max, &known->max);
-	(void)set_value(job, WHAT_UNCORE, path, min, &known->min);
+		r = set_value(job, WHAT_UNCORE, max_path, max, &known->max);
+	r = worse(r, set_value(job, WHAT_UNCORE, path, min, &known->min));
 	if (!raise)
-		(void)set_value(job, WHAT_UNCORE, max_path, max, &known->max);
+		r = worse(r, set_value(job, WHAT_UNCORE, max_path, max, &known->max));
+	d->again = r == -EBUSY;
 }
 
 int32_t cpuclass_run(void *arg)

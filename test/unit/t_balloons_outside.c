@@ -117,6 +117,30 @@ static void test_classes(void **state)
 	fake_host_free(f);
 }
 
+/* A timer that goes off when nothing is left to be tried again; what is tried again is told by the tests of cpu.so. */
+static void test_timer(void **state)
+{
+	(void)state;
+	struct fake_host *f = machine();
+	assert_int_equal(fake_configure(f, "{cpuClasses: [{name: fast, minFreq: 2GHz}], "
+					   "balloonTypes: [{name: a, cpuClass: fast}]}"),
+			 0);
+	rp_ctr a = create(f, "a", "a", 1000);
+	(void)fake_run_work(f);
+	assert_string_equal(has(f, 0, "cpufreq/scaling_min_freq"), "2000000");
+	assert_true(fake_timer(f, 1) < 0);
+	for (uint64_t cookie = 0; cookie < 3; cookie++) {
+		assert_int_equal(fake_event(f, &(struct rp_event){.size = sizeof(struct rp_event),
+								  .type = RP_EVENT_TIMER,
+								  .cookie = cookie}),
+				 0);
+		assert_int_equal(fake_n_changed(f), 0);
+		assert_int_equal(fake_run_work(f), 0);
+	}
+	expect(f, a, "0");
+	fake_host_free(f);
+}
+
 /* What custom resources had before cpuClasses counts as if it stood there, last and by name. */
 static void test_old_classes(void **state)
 {
@@ -287,9 +311,10 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes),	     cmocka_unit_test(test_old_classes),
-		cmocka_unit_test(test_turbo),	     cmocka_unit_test(test_interrupts),
-		cmocka_unit_test(test_controllable), cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_timer),	    cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_old_classes), cmocka_unit_test(test_turbo),
+		cmocka_unit_test(test_interrupts),  cmocka_unit_test(test_controllable),
+		cmocka_unit_test(test_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

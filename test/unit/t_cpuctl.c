@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.so: which CPU has which class, when it gets and loses it. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "modules/lib/ctl_queue.h"
 #include "test/unit/ctl_host.h"
 
 extern const struct rp_module rp_module_1;
@@ -163,14 +165,75 @@ static void test_switched_off(void **state)
 	assert_null(rp_module_1.service(NULL, "nri-rp.unknown/1"));
 }
 
+/* What is busy is tried again by the clock; the container shows what is wrong meanwhile. */
+static void test_busy(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "0-1", NULL, "slow"), fine = make(t, "f", "8", NULL, "fast");
+	ctl_fail(t, "cpu0/cpufreq/scaling_max_freq", EBUSY);
+	assert_int_equal(ctl_start(t, c), 0);
+	assert_int_equal(ctl_start(t, fine), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(1, "max_freq")), "1000000");
+	has(ctl_report(t, c), "2 /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq: writing");
+	has(ctl_report(t, c), "; trying again");
+	assert_string_equal(ctl_report(t, fine), "1");
+	has(ctl_metrics(t), "failing{} 1\n");
+	/* later and later, and not at all in between */
+	int64_t last = 0;
+	for (unsigned i = 1; i < CTL_TRIES_MAX; i++) {
+		int64_t delay = fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE);
+		assert_true(delay >= (last < CTL_AGAIN_LAST_MS ? 2 * last : last) ||
+			    delay == CTL_AGAIN_LAST_MS);
+		last = delay;
+		ctl_timer(t, CTL_AGAIN_COOKIE + 1);
+		assert_int_equal(ctl_work(t), 0);
+		ctl_timer(t, CTL_AGAIN_COOKIE);
+		assert_true(ctl_work(t) > 0);
+	}
+	has(ctl_report(t, c), "; given up");
+	assert_true(fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE) < 0);
+	/* the next change is another chance */
+	ctl_fail(t, NULL, 0);
+	assert_int_equal(ctl_stop(t, fine), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
+	has(ctl_metrics(t), "failing{} 0\n");
+}
+
+static void test_mended(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "0", NULL, "slow");
+	ctl_fail(t, "cpu0/cpufreq/scaling_max_freq", EIO);
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	has(ctl_report(t, c), "3 /sys/");
+	ctl_mend(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
+	/* what the kernel will never take is said once */
+	ctl_decide(t, c, RP_F_CPU_CLASS, "fast");
+	ctl_fail(t, "cpu0/cpufreq/scaling_min_freq", EINVAL);
+	assert_int_equal(ctl_update(t, c, RP_CHANGED_CLASS), 0);
+	(void)ctl_work(t);
+	has(ctl_report(t, c), "3 /sys/");
+	assert_null(strstr(ctl_report(t, c), "again"));
+	assert_true(fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE) < 0);
+	/* who leaves the CPU is not told about it any more */
+	assert_int_equal(ctl_stop(t, c), 0);
+	(void)ctl_work(t);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_configurations),
-		TEST(test_classes),
-		TEST(test_unknown),
-		TEST(test_switched_off),
+		TEST(test_configurations), TEST(test_classes), TEST(test_unknown),
+		TEST(test_switched_off),   TEST(test_busy),    TEST(test_mended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
