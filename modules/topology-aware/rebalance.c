@@ -67,7 +67,7 @@ static bool memory_is_better(struct attempt *a)
 	const struct rp_plan *p = a->inst->plan;
 	struct memalloc_request want;
 	struct memalloc_offer offer;
-	if (!memory_request(p, &a->r, a->old->pool, &want) ||
+	if (!p->settings.pin_memory || !memory_request(p, &a->r, a->old->pool, &want) ||
 	    memalloc_offer(p->mem, &want, &offer) || !nearer(p->mem, &want, offer.zone, a->zone))
 		return false;
 	a->new_zone = offer.zone;
