@@ -6,6 +6,8 @@
 #include "modules/topology-aware/ta.h"
 
 #define RECORD_VERSION 1u
+#define AMOUNT_MAX                                                                                 \
+	(INT64_MAX >> 16) /* milli-CPU; sums of many stay far from the end of the numbers */
 
 struct head {
 	uint32_t version, type, flags, mem_types;
@@ -152,6 +154,14 @@ static int32_t get_body(const struct rp_plan *p, struct reader *r, const struct 
 	return e;
 }
 
+/* Bytes that were damaged are nobody's, rather than amounts that nobody has. */
+static bool is_sane(const struct head *head)
+{
+	return head->version == RECORD_VERSION && head->type < N_GRANT_TYPES &&
+	       head->portion >= 0 && head->portion <= AMOUNT_MAX && head->shares_mcpu >= 0 &&
+	       head->shares_mcpu <= AMOUNT_MAX && head->mem_size >= 0;
+}
+
 int32_t record_read(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
 	const struct modhost *h = &inst->h;
@@ -161,8 +171,7 @@ int32_t record_read(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	if (h->cache->get_private(h->ctx, ctr, &data, &size))
 		return -RP_ENOENT;
 	struct reader r = {data, size};
-	if (!get(&r, &head, sizeof head) || head.version != RECORD_VERSION ||
-	    head.type >= N_GRANT_TYPES)
+	if (!get(&r, &head, sizeof head) || !is_sane(&head))
 		return -RP_ENOENT;
 	*ret = (struct record){.type = (enum grant_type)head.type,
 			       .flags = head.flags,
