@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people write at their pods: topology hints, CPU and scheduling classes, interrupts; where it leads, and how it is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/unit/fake_host.h"
+
+extern const struct rp_module rp_module_1;
+
+/* Two sockets of two nodes of two cores of two threads: node n has CPUs 4n … 4n+3. */
+static const struct fake_machine small = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
+static const struct fake_machine with_memory = {
+	.packages = 2, .nodes = 2, .cores = 2, .threads = 2, .memory_nodes = 2};
+
+#define DOMAIN ".resource-policy.nri.io"
+#define ALLOW "allow.topologyhints" DOMAIN
+#define DENY "deny.topologyhints" DOMAIN
+#define TEST_HINTS "test.topologyhints" DOMAIN
+#define PLAIN "{reservedResources: {cpu: \"cpuset:0\"}}"
+#define GUARANTEED .qos = RP_QOS_GUARANTEED, .mem_request = 1 << 20, .mem_limit = 1 << 20
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct fake_host *start(const struct fake_machine *m, const char *config)
+{
+	struct fake_host *f = fake_host_new(m);
+	fake_device(f, "b8:0", "/sys/devices/pci0/sda", "12-15", "3");
+	fake_device(f, "/srv/data", "/sys/devices/pci1/nvme", "8-11", "2");
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	if (fake_configure(f, config))
+		fail_msg("configuration refused: %s", fake_error(f));
+	return f;
+}
+
+static rp_ctr add(struct fake_host *f, const struct fake_ctr *desc)
+{
+	rp_ctr c = fake_ctr(f, desc);
+	if (fake_allocate(f, c))
+		fail_msg("%s refused: %s", desc->annotations, fake_error(f));
+	return c;
+}
+
+static void assert_refused(struct fake_host *f, const struct fake_ctr *desc, const char *why)
+{
+	uint32_t n = fake_n_ctrs(f);
+	char *zones = strdup(fake_zones(f));
+	rp_ctr c = fake_ctr(f, desc);
+	if (!fake_allocate(f, c))
+		fail_msg("%s is taken", desc->annotations);
+	if (!strstr(fake_error(f), why))
+		fail_msg("\"%s\" is not in \"%s\"", why, fake_error(f));
+	assert_int_equal(fake_n_ctrs(f), n);
+	assert_string_equal(fake_zones(f), zones);
+	free(zones);
+}
+
+static bool within(const char *cpus, const char *range)
+{
+	struct rp_idset a, b;
+	assert_int_equal(rp_idset_parse(&a, cpus, RP_CPUS_MAX), 0);
+	assert_int_equal(rp_idset_parse(&b, range, RP_CPUS_MAX), 0);
+	return !rp_ids_empty(rp_ids_of(&a)) && rp_ids_subset(rp_ids_of(&a), rp_ids_of(&b));
+}
+
+static uint32_t n_in(const char *cpus, const char *range)
+{
+	struct rp_idset a, b;
+	assert_int_equal(rp_idset_parse(&a, cpus, RP_CPUS_MAX), 0);
+	assert_int_equal(rp_idset_parse(&b, range, RP_CPUS_MAX), 0);
+	return rp_ids_count_and(rp_ids_of(&a), rp_ids_of(&b));
+}
+
+/* ---- which hints count --------------------------------------------------------------------------------------------- */
+
+/* Where one exclusive CPU goes with a disk near 12-15 and a mount from one near 8-11. */
+static const char *place_of(const char *annotations, bool disk, const char *mounts,
+			    bool *ret_warned)
+{
+	static char cpus[64];
+	struct fake_host *f = start(&small, PLAIN);
+	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
+					     GUARANTEED,
+					     .cpu_request = 1000,
+					     .annotations = annotations,
+					     .devices = disk ? "/dev/sda:b8:0" : NULL,
+					     .mounts = mounts});
+	(void)snprintf(cpus, sizeof cpus, "%s", fake_cpus(f, c));
+	*ret_warned = strstr(fake_log(f), "<4>") || strstr(fake_log(f), "annotation");
+	fake_host_free(f);
+	return cpus;
+}
+
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		bool near_disk, near_mount, warned;
+	} rows[] = {
+		{"true", true, true, false},
+		{"false", false, false, false},
+		{"all", true, true, false},
+		{"none", false, false, false},
+		{"devices", true, false, false},
+		{"mounts", false, true, false},
+		{"mounts, devices", true, true, false},
+		{"[mounts,devices]", true, true, false},
+		{"[\"mounts\", 'devices']", true, true, false},
+		{"- mounts\n- devices", true, true, false},
+		{"devices none", false, false, false},
+		{"pod-resources", false, false, false},
+		{"device", false, false, true},
+		{"devices disks", true, false, true},
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char annotations[128];
+		bool warned;
+		(void)snprintf(annotations, sizeof annotations, "topologyhints" DOMAIN "=%s",
+			       rows[i].text);
+		bool disk = within(place_of(annotations, true, NULL, &warned), "12-15");
+		if (disk != rows[i].near_disk || warned != rows[i].warned)
+			fail_msg("%s: near the disk %d, warned %d", rows[i].text, disk, warned);
+		bool mount =
+			within(place_of(annotations, false, "/srv/data:/data", &warned), "8-11");
+		if (mount != rows[i].near_mount)
+			fail_msg("%s: near the mount %d", rows[i].text, mount);
+	}
+}
+
+/* Denied is what `deny` lists and `allow` does not; both the path that the container has and the one in sysfs count. */
+static void test_paths(void **state)
+{
+	static const struct {
+		const char *lists;
+		bool near;
+	} rows[] = {
+		{DENY "={type: prefix, paths: [/dev/sda]}", false},
+		{DENY "={type: prefix, paths: [/dev/sdb, /sys/devices/pci0]}", false},
+		{DENY "={type: prefix, paths: [/dev/sdaa]}", true},
+		{DENY "={type: prefix, paths: []}", true},
+		{DENY "={type: prefix}", true},
+		{DENY "={type: glob, paths: [\"/dev/sd?\"]}", false},
+		{DENY "={type: glob, paths: [\"/dev/*\"]}", false},
+		{DENY "={type: glob, paths: [\"/dev/s\"]}", true},
+		{DENY "={type: glob, paths: [\"[\", \"/dev/*\"]}", true},
+		{DENY "={type: prefix, paths: [/]}"
+		      ";" ALLOW "={type: glob, paths: [\"/dev/sda\", \"/sys/devices/*/sda\"]}",
+		 true},
+		{DENY "={type: prefix, paths: [/]}"
+		      ";" ALLOW "={type: prefix, paths: [/dev/sda]}",
+		 false},
+		{ALLOW "={type: prefix, paths: [/nowhere]}", true},
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		bool warned;
+		bool near = within(place_of(rows[i].lists, true, NULL, &warned), "12-15");
+		if (near != rows[i].near)
+			fail_msg("%s: %d", rows[i].lists, near);
+	}
+}
+
+static void test_refused_hints(void **state)
+{
+	static const struct {
+		const char *annotations, *why;
+	} rows[] = {
+		{ALLOW "={paths: [/dev]}", "type \"\" is neither prefix nor glob"},
+		{DENY "={type: regexp, paths: [/dev]}", "type \"regexp\" is neither"},
+		{DENY "={type: [", "annotation deny.topologyhints"},
+		{ALLOW "=- x", "annotation allow.topologyhints"},
+		{TEST_HINTS "={x: {CPUs: all}}", "\"x\" has a list that is none"},
+		{TEST_HINTS "={x: {NUMAs: 1-}}", "\"x\" has a list that is none"},
+		{TEST_HINTS "={x: {Sockets: \"0,a\"}}", "\"x\" has a list that is none"},
+		{TEST_HINTS "={x: {", "annotation test.topologyhints"},
+	};
+	struct fake_host *f = start(&small, PLAIN);
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_refused(f,
+			       &(struct fake_ctr){.name = "x",
+						  GUARANTEED,
+						  .cpu_request = 1000,
+						  .annotations = rows[i].annotations},
+			       rows[i].why);
+	fake_host_free(f);
+}
+
+/* What every pod has, and what is only read, says nothing of what a container works with. */
+static void test_boring_mounts(void **state)
+{
+	static const struct {
+		const char *mount;
+		bool counts;
+	} rows[] = {
+		{"/srv/data:/data", true},	   {"/srv/data:/data:ro", false},
+		{"/srv/data:/etc/config", false},  {"/srv/data:/dev/termination-log", false},
+		{"/srv/data:/usr/lib64/x", false}, {"/srv/data:/libs", true},
+		{"srv/data:/data", false},	   {"/srv/other:/data", false},
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		bool warned;
+		bool near = within(place_of(NULL, false, rows[i].mount, &warned), "8-11");
+		if (near != rows[i].counts)
+			fail_msg("%s: %d", rows[i].mount, near);
+	}
+	static const char *const volumes[] = {"kubernetes.io~configmap", "kubernetes.io~secret",
+					      "kubernetes.io~csi"};
+	for (size_t i = 0; i < COUNT(volumes); i++) {
+		char path[128], mount[160];
+		struct fake_host *f = start(&small, PLAIN);
+		(void)snprintf(path, sizeof path, "/var/lib/kubelet/pods/1/volumes/%s/v",
+			       volumes[i]);
+		(void)snprintf(mount, sizeof mount, "%s:/data", path);
+		fake_device(f, path, "/sys/devices/pci2/nvme", "12-15", "3");
+		rp_ctr c = add(
+			f, &(struct fake_ctr){
+				   .name = "x", GUARANTEED, .cpu_request = 1000, .mounts = mount});
+		assert_int_equal(within(fake_cpus(f, c), "12-15"), i == 2);
+		fake_host_free(f);
+	}
+}
+
+/* Pipes and what cannot be written to are no devices to be near to. */
+static void test_devices(void **state)
+{
+	static const struct {
+		const char *device;
+		bool counts;
+	} rows[] = {{"/dev/sda:b8:0", true}, {"/dev/sda:b8:0:ro", false}, {"/dev/x:c8:0", false}};
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct fake_host *f = start(&small, PLAIN);
+		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
+						     GUARANTEED,
+						     .cpu_request = 1000,
+						     .devices = rows[i].device});
+		assert_int_equal(within(fake_cpus(f, c), "12-15"), rows[i].counts);
+		fake_host_free(f);
+	}
+}
+
+/* ---- what hints do ------------------------------------------------------------------------------------------------- */
+
+static void test_scores(void **state)
+{
+	static const struct {
+		const char *hints, *where;
+	} rows[] = {
+		{"{x: {CPUs: 12-15}}", "12-15"},
+		{"{x: {cpus: 9}}", "8-11"},
+		{"{x: {NUMAs: 1}}", "4-7"},
+		{"{x: {Sockets: 1}}", "8-15"},
+		{"{x: {Sockets: 0}}", "0-7"},
+		{"{x: {NUMAs: 2}, y: {Sockets: 1}}", "8-11"},
+		{"{x: {CPUs: 13, Provider: p}, y: {CPUs: 1, Provider: p}}",
+		 "12-15"}, /* the first of a name */
+		{"{x: {CPUs: 8-11}, y: {CPUs: 12-15}}", "8-15"}, /* near both */
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char annotations[256];
+		struct fake_host *f = start(&small, PLAIN);
+		(void)snprintf(annotations, sizeof annotations, TEST_HINTS "=%s", rows[i].hints);
+		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
+						     GUARANTEED,
+						     .cpu_request = 1000,
+						     .annotations = annotations});
+		if (!within(fake_cpus(f, c), rows[i].where))
+			fail_msg("%s: on %s", rows[i].hints, fake_cpus(f, c));
+		fake_host_free(f);
+	}
+}
+
+/* Memory without CPUs, in whose node nobody can run: near it is the pool that it belongs to. */
+static void test_memory_hint(void **state)
+{
+	(void)state;
+	for (unsigned node = 4; node < 6; node++) {
+		char annotations[128];
+		struct fake_host *f = fake_host_new(&with_memory);
+		for (unsigned other = 0; other < 4; other++)
+			fake_set_distance(f, node, other, other == node - 3 ? 17 : 28);
+		assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+		assert_int_equal(fake_configure(f, PLAIN), 0);
+		(void)snprintf(annotations, sizeof annotations, TEST_HINTS "={x: {NUMAs: %u}}",
+			       node);
+		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
+						     GUARANTEED,
+						     .cpu_request = 1000,
+						     .annotations = annotations});
+		assert_string_not_equal(fake_cpus(f, c), "");
+		fake_host_free(f);
+	}
+}
+
+static void test_too_many(void **state)
+{
+	char annotations[8192] = TEST_HINTS "={";
+	struct fake_host *f = start(&small, PLAIN);
+	(void)state;
+	for (unsigned i = 0; i < 70; i++)
+		(void)sprintf(annotations + strlen(annotations), "h%02u%060u: {NUMAs: 3}, ", i, i);
+	strcat(annotations, "}");
+	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
+					     GUARANTEED,
+					     .cpu_request = 1000,
+					     .annotations = annotations});
+	assert_true(within(fake_cpus(f, c), "12-15"));
+	assert_non_null(strstr(fake_log(f), "more than 64 topology hints: that of h64"));
+	/* what is kept of it has room for fewer */
+	assert_non_null(strstr(fake_log(f), "topology hints will be forgotten"));
+	assert_int_equal(fake_restart(f), 0);
+	assert_true(within(fake_cpus(f, c), "12-15"));
+	fake_host_free(f);
+}
+
+static void test_test_hints_can_be_off(void **state)
+{
+	struct fake_host *f =
+		start(&small, "{reservedResources: {cpu: \"cpuset:0\"}, testHints: false}");
+	(void)state;
+	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
+					     GUARANTEED,
+					     .cpu_request = 1000,
+					     .annotations = TEST_HINTS "={x: {CPUs: 12-15}}"});
+	assert_false(within(fake_cpus(f, c), "12-15"));
+	fake_host_free(f);
+}
+
+/* ---- strict ones --------------------------------------------------------------------------------------------------- */
+
+#define STRICT "strict.topologyhints" DOMAIN "=true;" TEST_HINTS "="
+
+static void test_strict(void **state)
+{
+	struct fake_host *f = start(&small, PLAIN);
+	(void)state;
+	rp_ctr c = add(f, &(struct fake_ctr){.name = "shares",
+					     .qos = RP_QOS_BURSTABLE,
+					     .cpu_request = 500,
+					     .annotations = STRICT "{x: {CPUs: 12-15}}"});
+	assert_true(within(fake_cpus(f, c), "12-15"));
+	assert_refused(f,
+		       &(struct fake_ctr){.name = "x",
+					  .qos = RP_QOS_BURSTABLE,
+					  .cpu_request = 500,
+					  .annotations = STRICT "{x: {CPUs: 12}}"},
+		       "granted shared CPUs 12-15 fail strict hint x");
+	assert_refused(f,
+		       &(struct fake_ctr){.name = "x",
+					  .qos = RP_QOS_BURSTABLE,
+					  .cpu_request = 100,
+					  .annotations = "prefer-reserved-cpus" DOMAIN
+							 "=true;" STRICT "{x: {CPUs: 12-15}}"},
+		       "granted reserved CPUs 0 fail strict hint x");
+	assert_refused(f,
+		       &(struct fake_ctr){.name = "x",
+					  GUARANTEED,
+					  .cpu_request = 5000,
+					  .annotations = STRICT "{x: {CPUs: 12-15}}"},
+		       "fail strict hint x");
+	/* memory has to be near, too: the node has 2 GiB */
+	assert_refused(f,
+		       &(struct fake_ctr){.name = "x",
+					  .qos = RP_QOS_GUARANTEED,
+					  .cpu_request = 1000,
+					  .mem_request = INT64_C(3) << 30,
+					  .mem_limit = INT64_C(3) << 30,
+					  .annotations = STRICT "{x: {NUMAs: 3}}"},
+		       "fail strict hint x");
+	fake_host_free(f);
+}
+
+/* ---- the kubelet's devices ----------------------------------------------------------------------------------------- */
+
+#define PICK "pick-resources-by-hints" DOMAIN "=true;" TEST_HINTS "="
+#define GPU_AND_NIC                                                                                \
+	"{a: {Provider: \"podresourceapi:gpu\", CPUs: 12-15}, b: {Provider: "                      \
+	"\"podresourceapi:nic\", CPUs: 4-7}}"
+
+static void test_pick(void **state)
+{
+	static const struct {
+		int64_t mcpu;
+		uint32_t near_gpu, near_nic; /* at least */
+	} rows[] = {{2000, 1, 1}, {4000, 2, 2}, {6000, 3, 3}, {3000, 1, 1}, {5000, 1, 1}};
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct fake_host *f = start(&small, PLAIN);
+		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
+						     GUARANTEED,
+						     .cpu_request = rows[i].mcpu,
+						     .annotations = PICK GPU_AND_NIC});
+		const char *cpus = fake_exclusive(f, c);
+		assert_int_equal(n_in(cpus, "0-15"), rows[i].mcpu / 1000);
+		assert_true(n_in(cpus, "12-15") >= rows[i].near_gpu);
+		assert_true(n_in(cpus, "4-7") >= rows[i].near_nic);
+		/* and again after a restart, when devices are no longer known */
+		char *before = strdup(cpus);
+		assert_int_equal(fake_restart(f), 0);
+		assert_string_equal(fake_exclusive(f, c), before);
+		free(before);
+		fake_host_free(f);
+	}
+}
+
+/* One CPU cannot be near two devices; without the annotation, and where there is no room near one, it is as for others. */
+static void test_not_picked(void **state)
+{
+	struct fake_host *f = start(&small, PLAIN);
+	(void)state;
+	rp_ctr c = add(f, &(struct fake_ctr){.name = "one",
+					     GUARANTEED,
+					     .cpu_request = 1000,
+					     .annotations = PICK GPU_AND_NIC});
+	assert_int_equal(n_in(fake_exclusive(f, c), "0-15"), 1);
+	(void)add(f, &(struct fake_ctr){.name = "crowd",
+					GUARANTEED,
+					.cpu_request = 4000,
+					.annotations = TEST_HINTS "={x: {CPUs: 4-7}}"});
+	c = add(f, &(struct fake_ctr){.name = "two",
+				      GUARANTEED,
+				      .cpu_request = 2000,
+				      .annotations = PICK GPU_AND_NIC});
+	assert_int_equal(n_in(fake_exclusive(f, c), "0-15"), 2);
+	fake_host_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_refused_hints),
+		cmocka_unit_test(test_boring_mounts),
+		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_scores),
+		cmocka_unit_test(test_memory_hint),
+		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_test_hints_can_be_off),
+		cmocka_unit_test(test_strict),
+		cmocka_unit_test(test_pick),
+		cmocka_unit_test(test_not_picked),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
