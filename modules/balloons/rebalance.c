@@ -15,7 +15,7 @@
 
 #include "modules/balloons/balloons.h"
 
-#define WORK_MAX 4096u /* of one event: about as many containers are looked at */
+#define WORK_MAX 1024u /* of one event: about as many containers are looked at */
 #define WORK_BALLOON 8u /* of looking for better CPUs */
 #define WORK_SEARCH 64u /* balloons that are compared in the time of one container */
 
@@ -285,7 +285,7 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 	uint32_t n_ctrs = (uint32_t)n, total = n_ctrs + s->n,
 		 first = inst->rebalance_at < total ? inst->rebalance_at : 0;
 	inst->rebalance_at = 0;
-	for (uint32_t i = 0; i < total && !e; i++) {
+	for (uint32_t i = 0; i < total && !e && (!budget || r.n_moved < budget); i++) {
 		uint32_t at = (first + i) % total;
 		if (r.work >= WORK_MAX) {
 			inst->rebalance_at = at;

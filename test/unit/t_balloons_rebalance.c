@@ -149,6 +149,52 @@ static void test_devices(void **state)
 	fake_host_free(f);
 }
 
+/* Who had to take isolated CPUs gives them up when there are others. */
+static void test_isolated(void **state)
+{
+	(void)state;
+	static const struct fake_machine m = {
+		.packages = 2, .nodes = 1, .cores = 4, .threads = 2, .isolated = "14-15"};
+	struct fake_host *f = start(&m, ONE_EACH);
+	rp_ctr big = create(f, "big", "a", 14000), two = create(f, "two", "a", 2000);
+	expect(f, big, "0-13");
+	expect(f, two, "14-15");
+	fake_request(f, big, 12000, 0);
+	assert_int_equal(fake_update(f, big), 0);
+	assert_int_equal(rebalance(f, 1), 0);
+	assert_false(rp_ids_has(fake_cpu_ids(f, two), 14));
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, two)), 2);
+	told(f, two, "farther from what its type avoids");
+	fake_host_free(f);
+}
+
+/* More containers than one event looks at: the next ones go on where it stopped. */
+static void test_in_parts(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
+					    "preferSpreadingPods: true}, {name: b}]}");
+	for (uint32_t i = 0; i < 1500; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof name, "b%u", i);
+		(void)create(f, name, "b", 1);
+	}
+	rp_ctr wall = create(f, "wall", "b", 13000);
+	rp_ctr x = create(f, "x", "a", 500), y = create(f, "y", "a", 500);
+	assert_string_equal(fake_cpus(f, x), fake_cpus(f, y));
+	release(f, wall);
+	assert_int_equal(rebalance(f, 8), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	assert_int_equal(rebalance(f, 8), 0);
+	assert_int_equal(fake_n_changed(f), 1);
+	assert_string_not_equal(fake_cpus(f, x), fake_cpus(f, y));
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(rebalance(f, 8), 0);
+		assert_int_equal(fake_n_changed(f), 0);
+	}
+	fake_host_free(f);
+}
+
 /* One that shares idle CPUs does not become narrower for being nearer together. */
 static void test_sharing(void **state)
 {
@@ -460,6 +506,8 @@ int main(void)
 		cmocka_unit_test(test_whole_cores),
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_sharing),
+		cmocka_unit_test(test_isolated),
+		cmocka_unit_test(test_in_parts),
 		cmocka_unit_test(test_hidden_threads),
 		cmocka_unit_test(test_composite),
 		cmocka_unit_test(test_loads),
