@@ -5,9 +5,10 @@ import time
 
 import pytest
 
-from simnode import BUILD, STATIC, ctr, eventually
+from simnode import BUILD, STATIC, TEST_MODULES, ctr, eventually
 
-from test_controllers import BLKIO, BLKIO_KEY, CLASS_KEY, MEMORY, MEMORY_KEY, RDT, add_cgroup, add_disks, add_resctrl, status_of
+from test_controllers import (BLKIO, BLKIO_KEY, CLASS_KEY, MEMORY, MEMORY_KEY, RDT, add_cgroup, add_disks, add_resctrl, cgroup_of, get,
+                              status_of)
 
 SLOW_MS = 200
 N = 8
@@ -70,3 +71,30 @@ def test_nobody_waits(make_node, tmp_path, controller):
     assert str(node.status()['pid']) not in [tid for tid, _ in ended]
     print('%s: %d writes of %d ms; creations p50 and max %.2f %.2f ms before the first has ended, %.2f %.2f ms while they go on'
           % (controller, len(ended), SLOW_MS, statistics.median(first), max(first), statistics.median(second), max(second)))
+
+
+def test_killed_while_it_takes_back(make_node, tmp_path):
+    """The daemon dies while it takes back what it gave a container that has lost its class: the next one knows, and does it."""
+    slow = Slow(tmp_path, 'sys/fs/cgroup/')
+    slow.gate.touch()
+    node = make_node({'policy': 'puppet', 'controllers': ['blkio'], **BLKIO}, start=False, daemon=slow.daemon,
+                     module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    add_disks(node)
+    node.start()
+    node.create('p', ctr('c', '1', '64Mi'), annotations={'t/do': 'cpus 1; text 101 slow', 't/update': 'text 101 ', 't/sync': 'cpus 1'})
+    add_cgroup(node, 'p/c', {'io.max': '', 'io.weight': 'default 100\n'})
+    weight = cgroup_of(node, 'p/c') + '/io.weight'  # the last that is written; io.max, a plain file here, is empty after the kill
+    eventually(lambda: get(node, weight) == 'default 405')
+    eventually(lambda: status_of(node, 'blkio')['done'] == 1)
+    slow.gate.unlink()
+    before = len(slow.lines('begin'))
+    node.update('p/c', cpu='2')
+    eventually(lambda: len(slow.lines('begin')) > before)
+    node.kill()
+    assert get(node, weight) == 'default 405'
+    slow.gate.touch()
+    node.start()
+    eventually(lambda: get(node, weight) == 'default 100')
+    eventually(lambda: status_of(node, 'blkio')['pending'] == 0)
+    assert status_of(node, 'blkio')['failed'] == 0
+    node.allow('died')
