@@ -17,11 +17,11 @@
 #include <stdint.h>
 
 #include <nri-rp/cache.h>
-#include <uthash.h>
 
 #include "core/cache/kvs.h"
 #include "core/util/arena.h"
 #include "core/util/err.h"
+#include "core/util/hash.h"
 #include "core/util/intern.h"
 
 #define CACHE_ID_MAX 256u /* bytes of an id or a name that the runtime may give */

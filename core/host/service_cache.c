@@ -12,6 +12,7 @@
 
 #define TEXT_MAX 4096u
 #define DATA_MAX 16384u
+#define DATA_KEY_MAX 64
 
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
@@ -524,15 +525,21 @@ static int32_t put_line(struct decision *d, const char *key, const char *value)
 	return 0;
 }
 
+/* An environment variable's name. */
+static bool good_data_key(const char *key)
+{
+	const char *k = key;
+	while ((*k >= 'A' && *k <= 'Z') || (*k >= '0' && *k <= '9') || *k == '_')
+		k++;
+	return !*k && k != key && k - key <= DATA_KEY_MAX;
+}
+
 static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, const char *value)
 {
 	int32_t r = 0;
 	if (!value)
 		value = "";
-	for (const char *k = key; *k; k++)
-		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", *k))
-			return -RP_EINVAL;
-	if (!*key || !good_text(key, 64) || !good_text(value, TEXT_MAX) || strchr(value, '\n'))
+	if (!good_data_key(key) || !good_text(value, TEXT_MAX) || strchr(value, '\n'))
 		return -RP_EINVAL;
 	struct decision *d = stage(ctx, id, handle, NULL, &r);
 	if (!d)

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "core/util/hash.h"
 #include "core/util/str.h"
 
 struct family {

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 #include <nri-rp/set.h>
-#include <uthash.h>
 
 #include "core/pipeline/pipeline.h"
 #include "core/util/fs.h"
+#include "core/util/hash.h"
 
 struct watch;
 

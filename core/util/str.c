@@ -235,9 +235,17 @@ size_t utf8_char(const char *s, size_t n)
 	return len;
 }
 
+#define ASCII_NEVER 0x8080808080808080u /* the bits that no character of ASCII has */
+
 bool utf8_valid(const char *s, size_t n)
 {
+	uint64_t word;
 	while (n) {
+		if (n >= sizeof word && (memcpy(&word, s, sizeof word), !(word & ASCII_NEVER))) {
+			s += sizeof word;
+			n -= sizeof word;
+			continue;
+		}
 		size_t len = utf8_char(s, n);
 		if (!len)
 			return false;

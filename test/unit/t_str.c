@@ -499,9 +499,18 @@ static void test_utf8_valid(void **state)
 		{"ok\xe2(\xac", false},
 	};
 	(void)state;
-	for (size_t i = 0; i < N(rows); i++)
+	for (size_t i = 0; i < N(rows); i++) {
 		if (utf8_valid(rows[i].s, strlen(rows[i].s)) != rows[i].valid)
 			fail_msg("row %zu", i);
+		/* anywhere in a longer text */
+		for (size_t at = 0; at < 20; at++) {
+			char text[32] = "";
+			memset(text, 'a', sizeof text - 1);
+			memcpy(text + at, rows[i].s, strlen(rows[i].s));
+			if (utf8_valid(text, sizeof text - 1) != rows[i].valid)
+				fail_msg("row %zu at %zu", i, at);
+		}
+	}
 	assert_true(utf8_valid("a\0b", 3));
 	assert_int_equal(utf8_char("\xe2\x82\xac", 3), 3);
 	assert_int_equal(utf8_char("\xe2\x82\xac", 2), 0);
