@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topology-aware policy over the wire: where containers go, and that they stay there."""
+import pathlib
+
 import pytest
 
 from simnode import ctr, eventually
+
+from test_controllers import add_cgroup, cgroup_of
 
 PLAIN = {'policy': 'topology-aware',
          'topology-aware': {'reservedResources': {'cpu': '750m'}, 'preferIsolatedCPUs': False}}
@@ -146,3 +150,29 @@ def test_rebalance_by_the_clock(make_node):
     node = make_node({**PLAIN, 'rebalanceInterval': '50ms'})
     crowd_out(node)
     eventually(lambda: len(node.mems('w0')) == 1 and len(node.mems('x0')) == 1)
+
+
+def test_lack_of_cpus(make_node):
+    """One that waits for CPUs in three readings goes where more is left; nobody else moves."""
+    node = make_node({**PLAIN, 'metrics': {'collectInterval': '1s', 'pressure': {'cpu': 20}}})
+    for i in range(4):
+        node.create('p%d' % i, ctr('c%d' % i, '700m', '64Mi'))
+    node.create('w', ctr('w0', '800m', '64Mi'))
+    twin = next(i for i in range(4) if node.cpus('c%d' % i) == node.cpus('w0'))
+    node.delete(*('p%d' % i for i in range(4) if i != twin))
+    before = node.places()
+    assert node.ctl('rebalance')['moved'] == 0  # that others are there is no reason by itself
+    add_cgroup(node, 'w0', {'cpu.stat': 'usage_usec 1\n', 'memory.current': '4096\n'})
+    folder = pathlib.Path(node.paths['root']) / cgroup_of(node, 'w0')
+    waited = 0
+
+    def moves():
+        nonlocal waited
+        waited += 1000000
+        (folder / 'new').write_text('some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n' % waited)
+        (folder / 'new').rename(folder / 'cpu.pressure')
+        return node.cpus('w0') != node.cpus('c%d' % twin)
+
+    eventually(moves, 60)
+    assert 'rebalanced from' in str(node.ctl('explain', 'w0'))
+    assert [name for name, place in node.places().items() if place != before[name]] == ['w/w0']
