@@ -482,9 +482,10 @@ static struct line_place find_line(const char *lines, const char *key, size_t ke
 	struct line_place r = {0, 0, 0};
 	for (const char *line = lines, *eol; *line; line = eol + 1) {
 		eol = strchr(line, '\n');
-		size_t len = strcspn(line, "=\n");
-		if (!eol || line[len] != '=')
+		const char *equals = eol ? memchr(line, '=', (size_t)(eol - line)) : NULL;
+		if (!equals)
 			break;
+		size_t len = (size_t)(equals - line);
 		int c = memcmp(line, key, len < key_len ? len : key_len);
 		if (!c)
 			c = (len > key_len) - (len < key_len);
