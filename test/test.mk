@@ -22,6 +22,7 @@ $(O)/test/topo_table: $(O)/test/unit/topo_table.o $(O)/libcore.a
 	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
 $(O)/test/t_daemon_options: $(O)/core/daemon/options.o $(O)/core/daemon/sd.o
+$(O)/test/t_module_oom: $$(FAKE_HOST_OBJS) | modules
 
 # What is loaded into a daemon before everything else; never instrumented, as the sanitizers want to be first themselves.
 PRELOADS := $(patsubst test/preload/%.c,$(O)/test/%.so,$(sort $(wildcard test/preload/*.c)))

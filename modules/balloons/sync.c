@@ -276,23 +276,35 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 	return n < 0 ? n : settle(inst, n);
 }
 
+/* The same with minBalloons, for which all is placed anew where they find no room otherwise. */
+static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choice *c)
+{
+	int32_t n = begin(inst, txn, true, c);
+	int32_t r = n < 0 ? n : balloon_precreate(inst->state);
+	if (!r)
+		return n;
+	if (n < 0 || r == -RP_ENOMEM)
+		return n < 0 ? n : no_memory(inst);
+	modhost_log(&inst->h, RP_LOG_WARNING, 0,
+		    "what is there leaves no room for minBalloons: all is placed anew");
+	n = begin(inst, txn, false, c);
+	r = n < 0 ? n : balloon_precreate(inst->state);
+	if (n < 0 || r == -RP_ENOMEM)
+		return n < 0 ? n : no_memory(inst);
+	if (r)
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "some of minBalloons can not be made");
+	return n;
+}
+
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	struct choice c;
 	if (inst->state && image_write(inst->state, &inst->before))
 		return no_memory(inst);
-	int32_t n = begin(inst, txn, true, &c);
+	int32_t n = begin_with_room(inst, txn, &c);
 	if (n < 0)
 		return n;
-	if (balloon_precreate(inst->state)) {
-		modhost_log(&inst->h, RP_LOG_WARNING, 0,
-			    "what is there leaves no room for minBalloons: all is placed anew");
-		n = begin(inst, txn, false, &c);
-		if (n >= 0 && balloon_precreate(inst->state))
-			modhost_log(&inst->h, RP_LOG_ERROR, 0,
-				    "some of minBalloons can not be made");
-	}
-	int32_t r = n < 0 ? n : 0;
+	int32_t r = 0;
 	for (int32_t i = 0; !r && i < n; i++)
 		r = place(inst, txn, inst->ctrs[i], &c);
 	if (!r)

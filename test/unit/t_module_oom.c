@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policies, as the modules that are shipped, while memory ends: each allocation that a module makes in a day's work fails once, alone or
+ * with all that follow in the same callback. It says so, nobody's CPUs are given to two, and when memory is back everything is as if it had
+ * always been there; nothing is lost.
+ *
+ * Only what the module itself asks for fails: the host around it is that of the other tests.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/unit/fake_host.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define RUNS_MAX 20000u
+
+/* ---- allocations --------------------------------------------------------------------------------------------------- */
+
+static struct {
+	uintptr_t start, end; /* of the module */
+	bool armed;
+	bool rest; /* all that follow in the callback fail, too */
+	bool failing; /* until the callback ends */
+	bool failed; /* any, in this run */
+	unsigned at, n;
+} mem;
+
+#ifndef SANITIZED
+#define FOR_ALL __attribute__((visibility("default")))
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t size);
+FOR_ALL void *malloc(size_t size);
+FOR_ALL void *calloc(size_t n, size_t size);
+FOR_ALL void *realloc(void *p, size_t size);
+FOR_ALL char *strdup(const char *s);
+FOR_ALL char *strndup(const char *s, size_t n);
+
+static bool is_refused(const void *caller)
+{
+	if (!mem.armed || (uintptr_t)caller < mem.start || (uintptr_t)caller >= mem.end)
+		return false;
+	mem.n++;
+	if (mem.n != mem.at && !mem.failing)
+		return false;
+	mem.failed = true;
+	mem.failing = mem.rest;
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t size)
+{
+	return is_refused(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return is_refused(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	return is_refused(__builtin_return_address(0)) ? NULL : __libc_realloc(p, size);
+}
+
+static char *copy(const char *s, size_t len)
+{
+	char *p = __libc_malloc(len + 1);
+	if (!p)
+		return NULL;
+	memcpy(p, s, len);
+	p[len] = '\0';
+	return p;
+}
+
+char *strdup(const char *s)
+{
+	return is_refused(__builtin_return_address(0)) ? NULL : copy(s, strlen(s));
+}
+
+char *strndup(const char *s, size_t n)
+{
+	return is_refused(__builtin_return_address(0)) ? NULL : copy(s, strnlen(s, n));
+}
+#endif
+
+/* ---- the module, with memory back at the end of each callback ------------------------------------------------------ */
+
+static const struct rp_module *real_module;
+static const struct rp_policy *real;
+
+static int32_t end(int32_t r)
+{
+	mem.failing = false;
+	return r;
+}
+
+static int32_t w_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
+{
+	return end(real->prepare(inst, cfg, ret));
+}
+
+static void w_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	real->commit(inst, plan);
+	(void)end(0);
+}
+
+static void w_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	real->abort(inst, plan);
+	(void)end(0);
+}
+
+static int32_t w_sync(struct rp_instance *inst, rp_txn txn)
+{
+	return end(real->sync(inst, txn));
+}
+
+static int32_t w_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return end(real->allocate(inst, txn, ctr));
+}
+
+static int32_t w_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return end(real->update(inst, txn, ctr));
+}
+
+static int32_t w_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return end(real->release(inst, txn, ctr));
+}
+
+static int32_t w_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	return RP_HAS(real, event) && real->event ? end(real->event(inst, txn, ev)) : 0;
+}
+
+static int32_t w_rolled_back(struct rp_instance *inst)
+{
+	return RP_HAS(real, rolled_back) && real->rolled_back ? end(real->rolled_back(inst))
+							      : RP_RESYNC;
+}
+
+static const struct rp_policy wrapped_policy = {
+	.size = sizeof wrapped_policy,
+	.prepare = w_prepare,
+	.commit = w_commit,
+	.abort = w_abort,
+	.sync = w_sync,
+	.allocate = w_allocate,
+	.update = w_update,
+	.release = w_release,
+	.event = w_event,
+	.rolled_back = w_rolled_back,
+};
+
+static int32_t w_create(const struct rp_host *host, struct rp_instance **ret)
+{
+	return end(real_module->create(host, ret));
+}
+
+static void w_destroy(struct rp_instance *inst)
+{
+	real_module->destroy(inst);
+}
+
+static const void *w_service(struct rp_instance *inst, const char *id)
+{
+	const void *service = real_module->service(inst, id);
+	if (!service || strcmp(id, RP_POLICY_1) != 0)
+		return service;
+	real = service;
+	return &wrapped_policy;
+}
+
+static struct rp_module wrapped_module;
+
+static int find_range(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t in = (uintptr_t)arg, start = UINTPTR_MAX, last = 0;
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		if (p->p_type != PT_LOAD)
+			continue;
+		uintptr_t from = info->dlpi_addr + p->p_vaddr;
+		start = from < start ? from : start;
+		last = from + p->p_memsz > last ? from + p->p_memsz : last;
+	}
+	if (in < start || in >= last)
+		return 0;
+	mem.start = start;
+	mem.end = last;
+	return 1;
+}
+
+static void load(const char *name)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
+	assert_true(n > 0);
+	path[n] = '\0';
+	*strrchr(path, '/') = '\0';
+	(void)sprintf(strrchr(path, '/'), "/modules/%s.so", name);
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		fail_msg("%s", dlerror());
+	real_module = dlsym(handle, RP_MODULE_SYMBOL);
+	assert_non_null(real_module);
+	wrapped_module = *real_module;
+	wrapped_module.create = w_create;
+	wrapped_module.destroy = w_destroy;
+	wrapped_module.service = w_service;
+	assert_int_equal(dl_iterate_phdr(find_range, (void *)(uintptr_t)real_module), 1);
+}
+
+/* ---- a day's work -------------------------------------------------------------------------------------------------- */
+
+struct subject {
+	const char *name;
+	const char *config, *other; /* in force at first; later */
+	const char *annotations[4];
+};
+
+static const struct fake_machine machine = {.packages = 2, .nodes = 2, .cores = 4, .threads = 2};
+
+/* A failure is said, with its reason, when it is one of memory; others are the load's. */
+static int32_t said(struct fake_host *f, const char *what, int32_t r)
+{
+	if (r < 0 && !*fake_error(f))
+		fail_msg("%s fails at allocation %u without a word", what, mem.at);
+	if (r < 0 && mem.failed && strstr(fake_error(f), "invariant"))
+		fail_msg("%s at allocation %u: %s", what, mem.at, fake_error(f));
+	return r;
+}
+
+static void configure(struct fake_host *f, const char *text)
+{
+	if (said(f, "configuring", fake_configure(f, text)) &&
+	    said(f, "configuring again", fake_configure(f, text)))
+		fail_msg("allocation %u: not configured: %s", mem.at, fake_error(f));
+}
+
+static void create(struct fake_host *f, const struct subject *s, unsigned i)
+{
+	static const int64_t requests[] = {500, 2000, 0, 3000, 1500, 1000, 250, 4000};
+	char name[16];
+	(void)snprintf(name, sizeof name, "c%u", i);
+	int64_t request = requests[i % COUNT(requests)];
+	rp_ctr c = fake_ctr(f, &(struct fake_ctr){.name = name,
+						  .qos = request == 0 ? RP_QOS_BEST_EFFORT
+							 : i % 3      ? RP_QOS_GUARANTEED
+								      : RP_QOS_BURSTABLE,
+						  .cpu_request = request,
+						  .mem_request = request << 10,
+						  .mem_limit = i % 3 ? request << 10 : 0,
+						  .labels = "app=db",
+						  .annotations = s->annotations[i % 4]});
+	(void)said(f, "allocating", fake_allocate(f, c));
+}
+
+static void release(struct fake_host *f, const char *name)
+{
+	rp_ctr c = fake_ctr_named(f, name);
+	if (c && said(f, "releasing", fake_release(f, c)) &&
+	    said(f, "releasing again", fake_release(f, c)))
+		fail_msg("allocation %u: %s is not released: %s", mem.at, name, fake_error(f));
+}
+
+static void resize(struct fake_host *f, const char *name, int64_t mcpu)
+{
+	rp_ctr c = fake_ctr_named(f, name);
+	if (!c)
+		return;
+	fake_request(f, c, mcpu, mcpu);
+	(void)said(f, "resizing", fake_update(f, c));
+}
+
+static void work(struct fake_host *f, const struct subject *s)
+{
+	configure(f, s->config);
+	for (unsigned i = 0; i < 6; i++)
+		create(f, s, i);
+	resize(f, "c1", 3000);
+	release(f, "c3");
+	(void)said(f, "synchronizing", fake_sync(f));
+	configure(f, s->other);
+	for (unsigned i = 6; i < 10; i++)
+		create(f, s, i);
+	(void)fake_run_work(f);
+	release(f, "c0");
+	resize(f, "c1", 1000);
+	(void)said(f, "an event", fake_set_offline(f, "31"));
+	(void)said(f, "an event", fake_set_offline(f, ""));
+	const struct rp_event rebalance = {.size = sizeof rebalance, .type = RP_EVENT_REBALANCE};
+	(void)said(f, "rebalancing", fake_event(f, &rebalance));
+}
+
+static int cmp_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Zones line by line, in an order of ours: in which they were made does not count. */
+static char *zones_of(struct fake_host *f)
+{
+	char *text = strdup(fake_zones(f)), *lines[256], *rest = NULL;
+	size_t n = 0, len = strlen(text);
+	char *sorted = calloc(1, len + 2);
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		assert_true(n < COUNT(lines));
+		lines[n++] = line;
+	}
+	qsort(lines, n, sizeof lines[0], cmp_lines);
+	for (size_t i = 0; i < n; i++)
+		strcat(strcat(sorted, lines[i]), "\n");
+	free(text);
+	return sorted;
+}
+
+/* Everybody has CPUs, and when all are gone the machine is as with a policy that has just begun. */
+static void check_and_empty(struct fake_host *f, const struct subject *s, const char *fresh)
+{
+	char name[16];
+	if (fake_sync(f))
+		fail_msg("allocation %u: with memory back: %s", mem.at, fake_error(f));
+	for (unsigned i = 0; i < 10; i++) {
+		(void)snprintf(name, sizeof name, "c%u", i);
+		rp_ctr c = fake_ctr_named(f, name);
+		if (c && !*fake_cpus(f, c))
+			fail_msg("allocation %u: %s has no CPUs", mem.at, name);
+		release(f, name);
+	}
+	(void)fake_run_work(f);
+	configure(f, s->other);
+	char *zones = zones_of(f);
+	if (strcmp(zones, fresh) != 0)
+		fail_msg("allocation %u: something is left:\n%s\nnot\n%s", mem.at, zones, fresh);
+	free(zones);
+}
+
+static char *fresh_zones(const struct subject *s)
+{
+	struct fake_host *f = fake_host_new(&machine);
+	assert_int_equal(fake_policy_open(f, &wrapped_module), 0);
+	assert_int_equal(fake_configure(f, s->other), 0);
+	(void)fake_run_work(f);
+	char *zones = zones_of(f);
+	fake_host_free(f);
+	return zones;
+}
+
+/* False: there were fewer allocations than that. */
+static bool run(const struct subject *s, unsigned at, bool rest, const char *fresh)
+{
+	struct fake_host *f = fake_host_new(&machine);
+	mem.at = at;
+	mem.rest = rest;
+	mem.n = 0;
+	mem.failed = mem.failing = false;
+	mem.armed = true;
+	if (fake_policy_open(f, &wrapped_module) && fake_policy_open(f, &wrapped_module))
+		fail_msg("allocation %u: no instance", at);
+	work(f, s);
+	mem.armed = false;
+	check_and_empty(f, s, fresh);
+	fake_host_free(f);
+	return mem.failed;
+}
+
+static void run_all(const struct subject *s)
+{
+#ifdef SANITIZED
+	(void)s;
+	(void)run;
+	(void)fresh_zones;
+	(void)load;
+	skip();
+#else
+	load(s->name);
+	char *fresh = fresh_zones(s);
+	assert_false(run(s, 0, false, fresh));
+	for (int rest = 0; rest < 2; rest++) {
+		unsigned at = 1;
+		while (at < RUNS_MAX && run(s, at, rest, fresh))
+			at++;
+		assert_in_range(at, 20, RUNS_MAX - 1);
+	}
+	free(fresh);
+#endif
+}
+
+static void test_static(void **state)
+{
+	static const struct subject s = {
+		.name = "static",
+		.config = "{reservedResources: {cpu: \"cpuset:0\"}}",
+		.other = "{reservedResources: {cpu: \"cpuset:0\"}, cpuManagerPolicyOptions: "
+			 "{distribute-cpus-across-numa: \"true\"}}"};
+	(void)state;
+	run_all(&s);
+}
+
+static void test_topology_aware(void **state)
+{
+	static const struct subject s = {
+		.name = "topology-aware",
+		.config = "{reservedResources: {cpu: \"cpuset:0\"}}",
+		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}, colocatePods: true, "
+			 "cpuClasses: "
+			 "[{name: slow, maxFreq: 1GHz}], sharedPoolCPUClass: slow}",
+		.annotations = {
+			NULL,
+			"test.topologyhints.resource-policy.nri.io={x: {CPUs: 8-15}}",
+			"irq-affinity.resource-policy.nri.io={claim: [\"*eth*\"]}",
+			"resource-policy.nri.io/affinity={c3: [c1]}",
+		}};
+	(void)state;
+	run_all(&s);
+}
+
+static void test_balloons(void **state)
+{
+	static const struct subject s = {
+		.name = "balloons",
+		.config = "{reservedResources: {cpu: \"cpuset:0\"}, balloonTypes: [{name: a, "
+			  "minCPUs: 1, maxCPUs: 6, groupBy: \"${label/app}\"}, {name: b, "
+			  "minBalloons: 1, minCPUs: 2, maxCPUs: 4}]}",
+		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}, balloonTypes: [{name: a, "
+			 "minCPUs: 1, maxCPUs: 8}, {name: c, minCPUs: 1, maxCPUs: 2, maxBalloons: "
+			 "3}, {name: d, components: [{balloonType: c}, {balloonType: c}]}], "
+			 "cpuClasses: [{name: slow, maxFreq: 1GHz}], idleCPUClass: slow}",
+		.annotations = {
+			"balloon.balloons.resource-policy.nri.io=a",
+			"balloon.balloons.resource-policy.nri.io=b",
+			NULL,
+			"balloon.balloons.resource-policy.nri.io=c",
+		}};
+	(void)state;
+	run_all(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_static),
+		cmocka_unit_test(test_topology_aware),
+		cmocka_unit_test(test_balloons),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
