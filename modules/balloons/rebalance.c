@@ -57,7 +57,13 @@ static bool is_needed(const struct member *m)
 	       (n_mates == 1 && !b->type->spread_pods);
 }
 
-/* One with as much room where it has to share its CPUs with fewer. No balloon is resized for that. */
+/* The CPUs that its members may use now. */
+static uint32_t count_allowed(const struct balloon *b)
+{
+	return b->n_cpus + rp_ids_count(rp_ids_of(&b->shared));
+}
+
+/* One with as much room and as many CPUs where it has to share its own with fewer. No balloon is resized for that. */
 static struct balloon *less_crowded(struct rp_instance *inst, const struct member *m,
 				    const struct rp_ctr_info *info)
 {
@@ -67,7 +73,8 @@ static struct balloon *less_crowded(struct rp_instance *inst, const struct membe
 	    balloon_wanted(b->type, rest > 0 ? rest : 1) != b->n_cpus)
 		return NULL;
 	struct balloon *to = choose_roomier(inst, info, b);
-	if (!to || balloon_avail(to) - to->request - m->request < balloon_avail(b) - b->request)
+	if (!to || count_allowed(to) < count_allowed(b) ||
+	    balloon_avail(to) - to->request - m->request < balloon_avail(b) - b->request)
 		return NULL;
 	uint64_t there = (uint64_t)to->n_cpus * b->n_members,
 		 here = (uint64_t)b->n_cpus * (to->n_members + 1u);

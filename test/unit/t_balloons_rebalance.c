@@ -437,6 +437,40 @@ static void test_crowd(void **state)
 	fake_host_free(f);
 }
 
+/* … but not for fewer idle CPUs beside them. */
+static void test_crowd_with_idle_cpus(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{allocatorTopologyBalancing: true, balloonTypes: [{name: a, "
+			      "minBalloons: 2, maxBalloons: 2, minCPUs: 2, "
+			      "preferSpreadingPods: true, shareIdleCPUsInSame: "
+			      "package}, {name: b}]}");
+	rp_ctr c[6], wall = create(f, "wall", "b", 6000);
+	uint32_t wide = 0, n_wide = 0;
+	for (uint32_t i = 0; i < 6; i++) {
+		char name[8];
+		(void)snprintf(name, sizeof name, "c%u", i);
+		c[i] = create(f, name, "a", 0);
+		if (rp_ids_count(fake_cpu_ids(f, c[i])) > rp_ids_count(fake_cpu_ids(f, c[wide])))
+			wide = i;
+	}
+	/* Those in the narrow one go, but for one. */
+	for (uint32_t i = 0; i < 6; i++) {
+		bool is_wide = rp_ids_equal(fake_cpu_ids(f, c[i]), fake_cpu_ids(f, c[wide]));
+		n_wide += is_wide;
+		if (!is_wide && i >= 2)
+			release(f, c[i]);
+	}
+	assert_int_equal(n_wide, 3);
+	assert_int_equal(rebalance(f, 0), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	release(f, wall);
+	assert_int_equal(rebalance(f, 0), 0);
+	assert_int_equal(fake_n_changed(f), 1);
+	fake_host_free(f);
+}
+
 static void test_left_alone(void **state)
 {
 	(void)state;
@@ -517,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_pod),
 		cmocka_unit_test(test_group_and_namespace),
 		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_crowd_with_idle_cpus),
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_pressure),
 	};
