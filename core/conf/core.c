@@ -444,12 +444,17 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static int fill_agent(const struct conf *conf, struct conf_core *core)
+static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 {
+	const struct conf *conf = l->conf;
 	rp_cfg accept = conf_get(conf->root, "agent.accept");
 	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
 	core->agent.node_resource_topology = get_bool(conf, "agent.nodeResourceTopology");
 	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
+	if (core->agent.pod_resource_api)
+		warning_node(l->errs, conf_get(conf->root, "agent.podResourceAPI"), NULL,
+			     "has no effect without a node agent, of which this version has none; "
+			     "topology hints come from mounts, devices and annotations");
 	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
 }
 
@@ -481,5 +486,5 @@ int core_fill(struct conf_loader *l)
 		rc = fill_log(l, core);
 	if (rc == 0)
 		rc = fill_metrics(l, core);
-	return rc < 0 ? rc : fill_agent(conf, core);
+	return rc < 0 ? rc : fill_agent(l, core);
 }

@@ -290,13 +290,27 @@ static void test_nothing_own(void **state)
 	assert_null(conf_get(conf_root(last.conf), "cpu.classes"));
 }
 
+/* What is taken and does nothing says so. */
+static void test_without_effect(void **state)
+{
+	(void)state;
+	(void)parse("agent: {podResourceAPI: true}\n");
+	assert_string_equal(
+		problems(),
+		"warning: rp.conf:1:9: agent.podResourceAPI: has no effect without a node "
+		"agent, of which this version has none; topology hints come from mounts, devices "
+		"and annotations\n");
+	(void)parse("agent: {podResourceAPI: false}\n");
+	assert_string_equal(problems(), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_teardown(name, forget_last)
 		TEST(test_kinds),   TEST(test_scalars),	    TEST(test_ranges),
 		TEST(test_choices), TEST(test_defaults),    TEST(test_spelling),
-		TEST(test_periods), TEST(test_nothing_own),
+		TEST(test_periods), TEST(test_nothing_own), TEST(test_without_effect),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void test_resource(void **state)
 	     "  control: {rdt: {enable: false}, blockio: {enable: false}, cpu: {classes: {}}}\n"
 	     "  log: {debug: [policy], source: true}\n"
 	     "  instrumentation: {httpEndpoint: \":8891\", prometheusExport: true}\n"
-	     "  agent: {podResourceAPI: true}\n"
+	     "  agent: {nodeResourceTopology: false}\n"
 	     "---\n"
 	     "bare: {x: 1}\n");
 	assert_string_equal(core()->policy, "balloons");
@@ -109,8 +109,7 @@ static void test_resource(void **state)
 	assert_true(core()->log.source);
 	check_strings(core()->log.debug, "policy");
 	assert_string_equal(core()->metrics.listen, ":8891");
-	assert_true(core()->agent.pod_resource_api);
-	assert_true(core()->agent.node_resource_topology);
+	assert_false(core()->agent.node_resource_topology);
 	assert_string_equal(core()->cache_dir, "/x");
 	assert_string_equal(text_at("bare.x"), "1");
 }
@@ -160,11 +159,12 @@ static void test_resource_and_files(void **state)
 	good("log: {level: warning, source: true}\n---\n" HEAD
 	     "spec: {reservedResources: {cpu: 1}, log: {source: false}}\n---\npolicy: "
 	     "topology-aware\n"
-	     "topology-aware: {reservedResources: {cpu: 2}, agent: {podResourceAPI: true}}\n");
+	     "topology-aware: {reservedResources: {cpu: 2}, agent: {nodeResourceTopology: "
+	     "false}}\n");
 	assert_string_equal(core()->policy, "topology-aware");
 	assert_true(core()->log.source);
 	assert_int_equal(core()->log.level, LOG_WARNING);
-	assert_true(core()->agent.pod_resource_api);
+	assert_false(core()->agent.node_resource_topology);
 	assert_null(conf_get(conf_root(last.conf), "topology-aware.agent"));
 	/* A custom resource is merged like a file. */
 	good("balloons: {pinCPU: false}\n---\n" HEAD
@@ -304,14 +304,14 @@ static void test_push_limits(void **state)
 	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}}\nagent: {accept: "
 	     "[balloons, agent]}\n",
 	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}, agent: "
-		  "{podResourceAPI: true, accept: [log]}}\n",
+		  "{nodeResourceTopology: false, accept: [log]}}\n",
 	     "warning: agent:3:37: balloons.log: agent.accept does not list it; what the agent "
 	     "pushed is left out\n"
-	     "warning: agent:3:88: balloons.agent.accept: only rp.conf can set this; what the "
+	     "warning: agent:3:95: balloons.agent.accept: only rp.conf can set this; what the "
 	     "agent pushed is left out\n");
 	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
 	assert_int_equal(core()->log.level, LOG_INFO);
-	assert_true(core()->agent.pod_resource_api);
+	assert_false(core()->agent.node_resource_topology);
 	check_strings(core()->agent.accept, "balloons agent");
 	assert_false(core()->agent.accept_all);
 	push("policy: none\nagent: {accept: [balloons]}\n",
@@ -402,7 +402,7 @@ static void test_all_core_keys(void **state)
 	     "5}\ncache: {dir: /c}\n"
 	     "control: {socket: /s}\nmetrics: {listen: \"\"}\nlog: {level: warning, debug: [a], "
 	     "source: true, klog: {v: 5}}\n"
-	     "agent: {accept: [log], nodeResourceTopology: false, podResourceAPI: true}\n"
+	     "agent: {accept: [log], nodeResourceTopology: false, podResourceAPI: false}\n"
 	     "instrumentation: {httpEndpoint: \":1\", prometheusExport: false, metricsExporter: "
 	     "\"\", reportPeriod: 1m,\n"
 	     "  metrics: {enabled: [\"*\"], polled: [x, y]}, samplingRatePerMillion: 0, "
