@@ -150,7 +150,7 @@ static int32_t try_other(struct rebalancing *r, struct member *m, const struct r
 	if (!to && !has_hope(s, m, tie))
 		return 0;
 	state_detach(s, m);
-	int32_t e = shrink(s, was);
+	int32_t e = s->failed_undo ? -RP_ENOMEM : shrink(s, was);
 	if (e)
 		return e == -RP_ENOMEM ? e : 0;
 	choose_stronger(r->inst, info, tie, c);
@@ -281,6 +281,14 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 
 /* ---- events -------------------------------------------------------------------------------------------------------- */
 
+/* What was tried has been taken back only if there was memory for it. */
+static int32_t finish(const struct rebalancing *r, int32_t e)
+{
+	if (!e && r->inst->state->failed_undo)
+		e = -RP_ENOMEM;
+	return e == -RP_ENOMEM ? modhost_fail(&r->inst->h, e, "out of memory") : e;
+}
+
 /* Containers first, then balloons; the next event goes on where this one had looked at enough. */
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
@@ -303,12 +311,12 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 		else if (at - n_ctrs < s->n)
 			e = look_at_balloon(&r, s->list[at - n_ctrs]);
 	}
-	return e;
+	return finish(&r, e);
 }
 
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks)
 {
 	struct rebalancing r = {.inst = inst, .txn = txn, .budget = 1};
 	bool cpus = (lacks & RP_PRESSURE_CPU) != 0, memory = (lacks & RP_PRESSURE_MEMORY) != 0;
-	return cpus || memory ? look_at_container(&r, ctr, cpus, memory) : 0;
+	return cpus || memory ? finish(&r, look_at_container(&r, ctr, cpus, memory)) : 0;
 }

@@ -168,6 +168,23 @@ static void test_isolated(void **state)
 	fake_host_free(f);
 }
 
+/* Isolated CPUs are given up like others when a balloon shrinks; it gets rid of them when it is rebalanced. */
+static void test_isolated_kept(void **state)
+{
+	(void)state;
+	static const struct fake_machine m = {
+		.packages = 2, .nodes = 1, .cores = 4, .threads = 2, .isolated = "0-1"};
+	struct fake_host *f = start(&m, ONE_EACH);
+	rp_ctr c = create(f, "c", "a", 16000);
+	fake_request(f, c, 2000, 0);
+	assert_int_equal(fake_update(f, c), 0);
+	expect(f, c, "0-1");
+	assert_int_equal(rebalance(f, 1), 0);
+	assert_int_equal(fake_n_changed(f), 1);
+	expect(f, c, "2-3");
+	fake_host_free(f);
+}
+
 /* More containers than one event looks at: the next ones go on where it stopped. */
 static void test_in_parts(void **state)
 {
@@ -541,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_sharing),
 		cmocka_unit_test(test_isolated),
+		cmocka_unit_test(test_isolated_kept),
 		cmocka_unit_test(test_in_parts),
 		cmocka_unit_test(test_hidden_threads),
 		cmocka_unit_test(test_composite),
