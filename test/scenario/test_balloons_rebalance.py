@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The balloons policy over the wire: containers that would be placed better now are moved when somebody asks for it, and nobody else."""
+import pathlib
+
 import pytest
 
-from simnode import SimError, ctr
+from simnode import SimError, ctr, eventually
+
+from test_controllers import add_cgroup, cgroup_of
 
 BALLOON = 'balloon.balloons.resource-policy.nri.io'
 
@@ -84,6 +88,32 @@ def test_no_more_than_it_may(make_node):
     assert rebalance(node) == (0, set())
     assert len({cpus for cpus, _ in node.places().values()}) == 4
     node.expect('disjoint(a0c, a1c, a2c, a3c)')
+
+
+def test_lack_of_cpus(make_node):
+    """One that waits for CPUs in three readings gets the balloon of its own that there is room for now; its neighbour stays."""
+    node = make_node(options({'name': 'a', 'preferNewBalloons': True, 'preferSpreadingPods': True, 'minCPUs': 2}, {'name': 'b'},
+                             metrics={'collectInterval': '1s', 'pressure': {'cpu': 20}}))
+    add(node, 'wall', '13', 'b')
+    for name in ('first', 'second'):
+        add(node, name, '500m/1')
+    assert node.cpus('firstc') == node.cpus('secondc')
+    node.delete('wall')
+    before = node.places()
+    add_cgroup(node, 'secondc', {'cpu.stat': 'usage_usec 1\n', 'memory.current': '4096\n'})
+    folder = pathlib.Path(node.paths['root']) / cgroup_of(node, 'secondc')
+    waited = 0
+
+    def moves():
+        nonlocal waited
+        waited += 1000000
+        (folder / 'new').write_text('some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\n' % waited)
+        (folder / 'new').rename(folder / 'cpu.pressure')
+        return node.cpus('firstc') != node.cpus('secondc')
+
+    eventually(moves, 60)
+    assert 'rebalanced from a[0] to a[1]: a new one' in explained(node, 'second')
+    assert [name for name, place in node.places().items() if place != before[name]] == ['second/secondc']
 
 
 def test_policies_that_do_not(make_node):
