@@ -14,6 +14,8 @@
 #ifndef TEST_UNIT_CTL_HOST_H
 #define TEST_UNIT_CTL_HOST_H
 
+#include <errno.h>
+
 #include <nri-rp/controller.h>
 
 #include "test/unit/fake_host.h"
@@ -53,6 +55,25 @@ uint32_t ctl_n_changes(const struct ctl_host *t);
 const char *ctl_failed(const struct ctl_host *t);
 /* Nothing fails any more, and time passes until nothing is left to be tried again. */
 void ctl_mend(struct ctl_host *t);
+/*
+ * Runs a scene again and again, in which the first, the second … change fails, with each error that a kernel has, until there are no
+ * more; how many there were. `run` makes a host, calls ctl_fail_nth(), checks what comes of it and tells whether anything has failed.
+ */
+static inline uint32_t ctl_fail_each(bool (*run)(const void *scene, uint32_t n, int32_t code),
+				     const void *scene)
+{
+	static const int32_t codes[] = {EINVAL, EIO, EBUSY, EACCES, ENODEV, ENOSPC, EOPNOTSUPP};
+	uint32_t n_changes = 0;
+	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+		uint32_t n = 1;
+		while (run(scene, n, codes[i]))
+			n++;
+		if (i && n - 1 != n_changes)
+			return UINT32_MAX; /* not the same for each */
+		n_changes = n - 1;
+	}
+	return n_changes;
+}
 /* Every change, one a line: "write PATH TEXT", "mkdir PATH", "rmdir PATH"; since ctl_changes_clear. */
 const char *ctl_changes(const struct ctl_host *t);
 void ctl_changes_clear(struct ctl_host *t);
@@ -91,6 +112,8 @@ void ctl_pages_put(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t node
 uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node);
 /* The page at `addr` of this process cannot be moved, with addr 0 none of it can be touched: -code. pid 0: nothing fails. */
 void ctl_pages_fail(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t code);
+/* All of them are parts of huge pages: they move 2 MiB at a time. */
+void ctl_pages_huge(struct ctl_host *t);
 void ctl_measure(struct ctl_host *t);
 /* The figures that were told, "CTR FIGURE VALUE" a line; cleared by the call. */
 const char *ctl_figures(struct ctl_host *t);
