@@ -215,6 +215,8 @@ struct state {
 	struct table by_pod; /* its first member here */
 	struct memalloc *memory; /* NULL: nobody's is pinned */
 	struct rp_idset *load_cpus; /* of each load class */
+	int64_t *
+		refused; /* of each type: the least that there was no room for, while waiting containers are tried */
 	/* What the running operation did. */
 	struct undo *undo;
 	uint32_t n_undo, cap_undo;

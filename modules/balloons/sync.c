@@ -314,30 +314,40 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r ? r : pin_changed(inst, txn, NULL);
 }
 
+/* Finds a place for one that waits. False: there is none, for it and for all of its type that ask for as much. */
+static bool place_waiting(struct rp_instance *inst, const struct rp_ctr_info *info,
+			  struct choice *c)
+{
+	struct state *s = inst->state;
+	uint32_t mark = state_mark(s);
+	if (choose_type(inst, info, c) || info->cpu_request >= s->refused[c->type->index])
+		return false;
+	if (!choose_balloon(inst, info, c) && !choose_join(inst, info, c))
+		return true;
+	state_undo_to(s, mark);
+	s->refused[c->type->index] = info->cpu_request;
+	return false;
+}
+
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 {
 	const struct modhost *h = &inst->h;
 	struct choice c;
 	uint32_t n = inst->n_waiting;
 	int32_t r = 0;
+	for (uint32_t i = 0; n && i < inst->plan->n_types; i++)
+		inst->state->refused[i] = INT64_MAX;
 	inst->n_waiting = 0;
-	for (uint32_t i = 0; i < n && !r; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
 		rp_ctr ctr = inst->waiting[i];
-		uint32_t mark = state_mark(inst->state);
-		if (get_info(inst, ctr, &info) || info.state == RP_STATE_EXITED)
+		if (get_info(inst, ctr, &info) || info.state == RP_STATE_EXITED ||
+		    state_member(inst->state, ctr))
 			continue;
 		/* It stays in the list until the next time, as the transaction may yet be dropped. */
 		inst->waiting[inst->n_waiting++] = ctr;
-		if (state_member(inst->state, ctr)) {
-			inst->n_waiting--;
+		if (r || !place_waiting(inst, &info, &c))
 			continue;
-		}
-		if (choose_type(inst, &info, &c) || choose_balloon(inst, &info, &c) ||
-		    choose_join(inst, &info, &c)) {
-			state_undo_to(inst->state, mark);
-			continue;
-		}
 		struct member *m = state_member(inst->state, ctr);
 		m->balloon->dirty = true;
 		r = pin_record(inst, txn, m);

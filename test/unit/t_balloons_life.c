@@ -128,6 +128,41 @@ static void test_reload_with_limits(void **state)
 	fake_host_free(f);
 }
 
+/* Of those that wait, small ones find room that large ones do not; nobody is forgotten. */
+static void test_waiting(void **state)
+{
+	(void)state;
+	static const int64_t requests[] = {6000, 3000, 3000, 1000, 1000, 1000, 1000};
+	struct fake_host *f = start(&n4c16, "{balloonTypes: [{name: a, preferNewBalloons: true, "
+					    "preferSpreadingPods: true}]}");
+	rp_ctr c[7];
+	for (uint32_t i = 0; i < 7; i++) {
+		char name[8];
+		(void)snprintf(name, sizeof name, "c%u", i);
+		c[i] = create(f, name, "a", requests[i]);
+	}
+	assert_int_equal(fake_configure(f, "{availableResources: {cpu: \"cpuset:0-5\"}, "
+					   "balloonTypes: [{name: a, preferNewBalloons: true, "
+					   "preferSpreadingPods: true}]}"),
+			 0);
+	assert_null(fake_degraded(f, c[0]));
+	for (uint32_t i = 1; i < 7; i++)
+		assert_non_null(fake_degraded(f, c[i]));
+	/* With each one less there is room for some more. */
+	for (uint32_t gone = 0; gone < 7; gone++) {
+		int64_t left = 6000;
+		assert_int_equal(fake_release(f, c[gone]), 0);
+		for (uint32_t i = gone + 1; i < 7; i++)
+			left -= fake_degraded(f, c[i]) ? 0
+				: requests[i] < 1000   ? 1000
+						       : requests[i];
+		assert_true(left >= 0);
+		for (uint32_t i = gone + 1; i < 7; i++)
+			assert_true(!fake_degraded(f, c[i]) || requests[i] > left);
+	}
+	fake_host_free(f);
+}
+
 /* Whatever fails in between, nothing has happened. */
 static void test_failures(void **state)
 {
@@ -329,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_reload_with_limits),
+		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_refusals_leave_nothing),
 		cmocka_unit_test(test_churn),
