@@ -23,6 +23,7 @@ $(O)/test/topo_table: $(O)/test/unit/topo_table.o $(O)/libcore.a
 
 $(O)/test/t_daemon_options: $(O)/core/daemon/options.o $(O)/core/daemon/sd.o
 $(O)/test/t_module_oom: $$(FAKE_HOST_OBJS) | modules
+$(O)/test/t_controller_oom: $$(FAKE_HOST_OBJS) $(O)/test/unit/ctl_host.o | modules
 
 # What is loaded into a daemon before everything else; never instrumented, as the sanitizers want to be first themselves.
 PRELOADS := $(patsubst test/preload/%.c,$(O)/test/%.so,$(sort $(wildcard test/preload/*.c)))

@@ -6,96 +6,11 @@
  *
  * Only what the module itself asks for fails: the host around it is that of the other tests.
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <link.h>
-#include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
 #include "test/unit/fake_host.h"
+#include "test/unit/t_oom_module.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUNS_MAX 20000u
-
-/* ---- allocations --------------------------------------------------------------------------------------------------- */
-
-static struct {
-	uintptr_t start, end; /* of the module */
-	bool armed;
-	bool rest; /* all that follow in the callback fail, too */
-	bool failing; /* until the callback ends */
-	bool failed; /* any, in this run */
-	unsigned at, n;
-} mem;
-
-#ifndef SANITIZED
-#define FOR_ALL __attribute__((visibility("default")))
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-FOR_ALL void *malloc(size_t size);
-FOR_ALL void *calloc(size_t n, size_t size);
-FOR_ALL void *realloc(void *p, size_t size);
-FOR_ALL char *strdup(const char *s);
-FOR_ALL char *strndup(const char *s, size_t n);
-
-static bool is_refused(const void *caller)
-{
-	if (!mem.armed || (uintptr_t)caller < mem.start || (uintptr_t)caller >= mem.end)
-		return false;
-	mem.n++;
-	if (mem.n != mem.at && !mem.failing)
-		return false;
-	mem.failed = true;
-	mem.failing = mem.rest;
-	errno = ENOMEM;
-	return true;
-}
-
-void *malloc(size_t size)
-{
-	return is_refused(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	return is_refused(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-	return is_refused(__builtin_return_address(0)) ? NULL : __libc_realloc(p, size);
-}
-
-static char *copy(const char *s, size_t len)
-{
-	char *p = __libc_malloc(len + 1);
-	if (!p)
-		return NULL;
-	memcpy(p, s, len);
-	p[len] = '\0';
-	return p;
-}
-
-char *strdup(const char *s)
-{
-	return is_refused(__builtin_return_address(0)) ? NULL : copy(s, strlen(s));
-}
-
-char *strndup(const char *s, size_t n)
-{
-	return is_refused(__builtin_return_address(0)) ? NULL : copy(s, strnlen(s, n));
-}
-#endif
 
 /* ---- the module, with memory back at the end of each callback ------------------------------------------------------ */
 
@@ -190,43 +105,13 @@ static const void *w_service(struct rp_instance *inst, const char *id)
 
 static struct rp_module wrapped_module;
 
-static int find_range(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	uintptr_t in = (uintptr_t)arg, start = UINTPTR_MAX, last = 0;
-	(void)size;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type != PT_LOAD)
-			continue;
-		uintptr_t from = info->dlpi_addr + p->p_vaddr;
-		start = from < start ? from : start;
-		last = from + p->p_memsz > last ? from + p->p_memsz : last;
-	}
-	if (in < start || in >= last)
-		return 0;
-	mem.start = start;
-	mem.end = last;
-	return 1;
-}
-
 static void load(const char *name)
 {
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
-	assert_true(n > 0);
-	path[n] = '\0';
-	*strrchr(path, '/') = '\0';
-	(void)sprintf(strrchr(path, '/'), "/modules/%s.so", name);
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		fail_msg("%s", dlerror());
-	real_module = dlsym(handle, RP_MODULE_SYMBOL);
-	assert_non_null(real_module);
+	real_module = mem_load(name);
 	wrapped_module = *real_module;
 	wrapped_module.create = w_create;
 	wrapped_module.destroy = w_destroy;
 	wrapped_module.service = w_service;
-	assert_int_equal(dl_iterate_phdr(find_range, (void *)(uintptr_t)real_module), 1);
 }
 
 /* ---- a day's work -------------------------------------------------------------------------------------------------- */
@@ -311,28 +196,6 @@ static void work(struct fake_host *f, const struct subject *s)
 	(void)said(f, "rebalancing", fake_event(f, &rebalance));
 }
 
-static int cmp_lines(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Zones line by line, in an order of ours: in which they were made does not count. */
-static char *zones_of(struct fake_host *f)
-{
-	char *text = strdup(fake_zones(f)), *lines[256], *rest = NULL;
-	size_t n = 0, len = strlen(text);
-	char *sorted = calloc(1, len + 2);
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		assert_true(n < COUNT(lines));
-		lines[n++] = line;
-	}
-	qsort(lines, n, sizeof lines[0], cmp_lines);
-	for (size_t i = 0; i < n; i++)
-		strcat(strcat(sorted, lines[i]), "\n");
-	free(text);
-	return sorted;
-}
-
 /* Everybody has CPUs, and when all are gone the machine is as with a policy that has just begun. */
 static void check_and_empty(struct fake_host *f, const struct subject *s, const char *fresh)
 {
@@ -348,7 +211,7 @@ static void check_and_empty(struct fake_host *f, const struct subject *s, const 
 	}
 	(void)fake_run_work(f);
 	configure(f, s->other);
-	char *zones = zones_of(f);
+	char *zones = sorted_lines(fake_zones(f));
 	if (strcmp(zones, fresh) != 0)
 		fail_msg("allocation %u: something is left:\n%s\nnot\n%s", mem.at, zones, fresh);
 	free(zones);
@@ -360,7 +223,7 @@ static char *fresh_zones(const struct subject *s)
 	assert_int_equal(fake_policy_open(f, &wrapped_module), 0);
 	assert_int_equal(fake_configure(f, s->other), 0);
 	(void)fake_run_work(f);
-	char *zones = zones_of(f);
+	char *zones = sorted_lines(fake_zones(f));
 	fake_host_free(f);
 	return zones;
 }
@@ -369,11 +232,8 @@ static char *fresh_zones(const struct subject *s)
 static bool run(const struct subject *s, unsigned at, bool rest, const char *fresh)
 {
 	struct fake_host *f = fake_host_new(&machine);
-	mem.at = at;
 	mem.rest = rest;
-	mem.n = 0;
-	mem.failed = mem.failing = false;
-	mem.armed = true;
+	mem_arm(at, 1);
 	if (fake_policy_open(f, &wrapped_module) && fake_policy_open(f, &wrapped_module))
 		fail_msg("allocation %u: no instance", at);
 	work(f, s);
