@@ -8,6 +8,7 @@
 
 #define CHUNK 1024u /* pages of one call */
 #define HUGE_PAGE_BITS 21u
+#define HUGE_PAGE (UINT64_C(1) << HUGE_PAGE_BITS)
 #define STOPS_MAX 32u /* of a chunk; the rest waits for the next pass */
 #define PROCESSES_MAX 65536u
 
@@ -75,7 +76,7 @@ struct mover {
 	uint32_t pid;
 	uint32_t n_looked;
 	void *pages[CHUNK], *away[CHUNK];
-	int32_t status[CHUNK], nodes[CHUNK];
+	int32_t before[CHUNK], status[CHUNK], nodes[CHUNK];
 };
 
 /* The target nodes in turn, a huge page at a time: the kernel moves one as a whole, and would do so again for each of its pages that is
@@ -100,11 +101,9 @@ static void count_result(struct mover *m, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t r = m->status[i];
-		if (is_there(m, r)) {
-			m->s->n_moved++;
-		} else if (r == -EACCES) {
+		if (r == -EACCES) {
 			m->s->n_shared++; /* other processes map it, too */
-		} else if (r != -ENOENT) {
+		} else if (!is_there(m, r) && r != -ENOENT) {
 			m->s->n_left++;
 			m->s->why = r < 0 ? r : -EBUSY;
 		}
@@ -132,6 +131,17 @@ static int64_t move_away(struct mover *m, uint32_t n)
 	return 0;
 }
 
+/* Of the whole chunk: with one page of a huge one the kernel moves all of them, also those that were not to be moved yet. */
+static int64_t count_moved(struct mover *m, uint32_t n)
+{
+	int64_t r =
+		m->h->work->move_pages(m->h->ctx, (int32_t)m->pid, n, m->pages, NULL, m->status);
+	for (uint32_t i = 0; r >= 0 && i < n; i++)
+		m->s->n_moved += m->before[i] >= 0 && !is_there(m, m->before[i]) &&
+				 is_there(m, m->status[i]);
+	return r;
+}
+
 /* How many of a chunk, after the last one that is there. */
 static void count_empty(struct mover *m, uint32_t n)
 {
@@ -150,8 +160,9 @@ static int64_t move_chunk(struct mover *m, uint32_t n)
 	if (r < 0)
 		return r;
 	count_empty(m, n);
+	memcpy(m->before, m->status, n * sizeof *m->before);
 	for (; dealt < n && m->s->n_moved + n_away < m->s->budget; dealt++) {
-		int32_t node = m->status[dealt];
+		int32_t node = m->before[dealt];
 		if (node < 0 || is_there(m, node))
 			continue;
 		m->away[n_away] = m->pages[dealt];
@@ -163,12 +174,26 @@ static int64_t move_chunk(struct mover *m, uint32_t n)
 	if (r < 0)
 		return r;
 	count_result(m, n_away);
-	return dealt;
+	r = count_moved(m, n);
+	return r < 0 ? r : dealt;
 }
 
 static bool is_over(const struct mover *m)
 {
 	return m->s->n_moved >= m->s->budget || m->n_looked >= MEMORY_LOOK_MAX;
+}
+
+/* A chunk from an address on, which does not end within a huge page: the next one would find the rest of it moved. */
+static uint32_t take_chunk(struct mover *m, uint64_t at, uint64_t end)
+{
+	uint64_t last = at + CHUNK * MEMORY_PAGE;
+	last -= last % HUGE_PAGE; /* after `at`, as a chunk is two of them long */
+	if (last > end)
+		last = end;
+	uint32_t n = 0;
+	for (uint64_t p = at; p < last; p += MEMORY_PAGE)
+		m->pages[n++] = (void *)(uintptr_t)p;
+	return n;
 }
 
 /* 0: all of it; 1: the step is over; -errno. s->addr says how far it came. */
@@ -178,7 +203,6 @@ static int32_t move_mapping(struct mover *m, uint64_t start, uint64_t end)
 	if (at == start)
 		m->s->n_empty = 0;
 	while (at < end) {
-		uint32_t n = 0;
 		if (is_over(m))
 			return 1;
 		if (m->s->n_empty >= MEMORY_EMPTY_MAX) {
@@ -186,8 +210,7 @@ static int32_t move_mapping(struct mover *m, uint64_t start, uint64_t end)
 			m->s->addr = end;
 			return 0;
 		}
-		for (uint64_t p = at; p < end && n < CHUNK; p += MEMORY_PAGE)
-			m->pages[n++] = (void *)(uintptr_t)p;
+		uint32_t n = take_chunk(m, at, end);
 		int64_t dealt = move_chunk(m, n);
 		if (dealt < 0)
 			return (int32_t)dealt;

@@ -63,6 +63,7 @@ struct ctl_host {
 	uint32_t pages_fail_pid;
 	uint64_t pages_fail_addr;
 	int32_t pages_fail_code;
+	bool pages_huge;
 	unsigned next_answer;
 };
 
@@ -553,8 +554,11 @@ static int64_t work_move_pages(void *ctx, int32_t pid, uint64_t n, void **pages,
 			status[i] = -current->pages_fail_code;
 			continue;
 		}
-		if (p && nodes)
-			p->node = nodes[i];
+		for (uint32_t j = 0; p && nodes && j < current->n_pages; j++)
+			if (&current->pages[j] == p ||
+			    (current->pages_huge && current->pages[j].pid == p->pid &&
+			     current->pages[j].addr >> 21 == addr >> 21))
+				current->pages[j].node = nodes[i];
 		status[i] = p ? p->node : -ENOENT;
 	}
 	return 0;
@@ -887,4 +891,9 @@ void ctl_pages_fail(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t cod
 	t->pages_fail_pid = pid;
 	t->pages_fail_addr = addr;
 	t->pages_fail_code = code;
+}
+
+void ctl_pages_huge(struct ctl_host *t)
+{
+	t->pages_huge = true;
 }

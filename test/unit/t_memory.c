@@ -388,6 +388,28 @@ static void test_pages_progress(void **state)
 	assert_int_equal(ctl_work(t), 0);
 }
 
+/* Huge pages go as a whole, from wherever a step begins or a mapping does: each page is counted, and once. */
+static void test_pages_huge(void **state)
+{
+	struct ctl_host *t = *state;
+	const uint64_t begin = HEAP + 300 * UINT64_C(4096);
+	char text[128];
+	assert_int_equal(ctl_configure(t, MIGRATE), 0);
+	rp_ctr c = to_node_1(t, 0);
+	(void)snprintf(text, sizeof text, "%08llx-%08llx rw-p 00000000 00:00 0  [heap]\n",
+		       (unsigned long long)begin, (unsigned long long)(begin + 3072 * 4096ULL));
+	maps(t, 70, text);
+	ctl_pages(t, 70, begin, 3072, 0);
+	ctl_pages_huge(t);
+	changed(t, c);
+	(void)pass(t, c);
+	assert_string_equal(
+		ctl_report(t, c),
+		"1 pages to memory nodes 1: 12 MiB moved, 0 MiB shared with others stay");
+	assert_int_equal(ctl_pages_on(t, 70, 1), 3072);
+	has(ctl_metrics(t), "moved_bytes_total{} 1.25829e+07\n");
+}
+
 /* What the kernel says of them is said, and the rest goes on. */
 static void test_pages_stay(void **state)
 {
@@ -605,6 +627,7 @@ int main(void)
 		TEST(test_tried_again),
 		TEST(test_pages_move),
 		TEST(test_pages_progress),
+		TEST(test_pages_huge),
 		TEST(test_pages_stay),
 		TEST(test_pages_too_early),
 		TEST(test_pages_anew),
