@@ -2,6 +2,7 @@
 """Controllers behind a real daemon: what reaches the files of the machine, and what status says of it."""
 import os
 import pathlib
+import time
 import select
 import socket
 
@@ -110,6 +111,15 @@ def test_rdt_unknown_class_is_refused_when_wanted(make):
     assert 'no RDT class "silver"' in node.reject('p', ctr('c', '1', '64Mi'), annotations={CLASS_KEY: 'silver'})
 
 
+def waits_for_a_reader(pid):
+    """Has a thread of the process begun to open a FIFO that nobody reads? Where the kernel does not say what threads wait for, a second has to do."""
+    places = {path.read_text() for path in pathlib.Path('/proc/%d/task' % pid).glob('*/wchan')}
+    if places <= {'', '0'}:
+        time.sleep(1)
+        return True
+    return any('wait_for_partner' in place or 'fifo_open' in place for place in places)
+
+
 def test_stop_does_not_wait_for_resctrl(make):
     """A write that never returns: the daemon ends all the same, nothing of its state is lost, and no module is to blame."""
     def slow(node):
@@ -123,6 +133,7 @@ def test_stop_does_not_wait_for_resctrl(make):
     add_cgroup(node, 'p/c', {'cgroup.threads': '1\n'})
     node.config({**STATIC, 'controllers': ['rdt'], **RDT})
     eventually(lambda: status_of(node, 'rdt')['pending'] == 1)
+    eventually(lambda: waits_for_a_reader(node.status()['pid']))
     before = node.cpus('p/c')
     node.stop()
     assert 'has not ended within' in node.read_log()
