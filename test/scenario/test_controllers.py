@@ -2,9 +2,9 @@
 """Controllers behind a real daemon: what reaches the files of the machine, and what status says of it."""
 import os
 import pathlib
-import time
 import select
 import socket
+import time
 
 import pytest
 
