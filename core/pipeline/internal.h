@@ -81,6 +81,7 @@ struct pipeline {
 	bool verifying;
 	struct loop_timer *verify_timer;
 	struct loop_timer *persist_timer, *quiet_timer;
+	uint64_t quiet_records; /* the store's count when memory was given back last */
 	struct loop_timer *rebalance_timer;
 	struct runtime_state runtime;
 	struct pipeline_stats stats;

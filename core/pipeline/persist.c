@@ -12,7 +12,7 @@
 #define LOG_SOURCE "store"
 
 #define QUIET_MS 250u /* without a change */
-#define QUIET_STORE_BYTES (1u << 20) /* below it there is little to give back */
+#define QUIET_RECORDS 1000u /* written since the last time: fewer leave little to give back */
 
 void persist_load(struct pipeline *p, struct instance *i)
 {
@@ -82,8 +82,9 @@ void persist_quiet(void *arg)
 	struct pipeline *p = arg;
 	struct store_stats stats;
 	store_stats(p->store, &stats);
-	if (stats.used_bytes < QUIET_STORE_BYTES)
+	if (stats.records - p->quiet_records < QUIET_RECORDS)
 		return;
+	p->quiet_records = stats.records;
 	store_trim(p->store);
 	(void)malloc_trim(0);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Odd, and as many ones as zeros: 2^64 divided by the golden ratio. */
+/* 2^64 divided by the golden ratio: odd, so that nothing is lost, and without a pattern. */
 #define SPREAD 0x9e3779b97f4a7c15u
 
 static uint64_t seed = SPREAD;

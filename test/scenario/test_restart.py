@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from simnode import BUILD, STATIC, SimError, ctr
+from simnode import BUILD, STATIC, SimError, ctr, eventually
 
 KILL_ROUNDS = int(os.environ.get('KILL_ROUNDS', 30))
 
@@ -19,6 +19,27 @@ def busy(node):
     node.create('s', ctr('s0', '500m/1'), ctr('s1'))
     node.delete('a')
     node.create('c', ctr('c0', '3', '64Mi'))
+
+
+def resident_store(node):
+    """kB of the store's file in the daemon's memory."""
+    file, total = '', 0
+    with open('/proc/%d/smaps' % node.status()['pid'], encoding='ascii') as smaps:
+        for line in smaps:
+            words = line.split()
+            if '-' in words[0] and not words[0].endswith(':'):
+                file = words[-1]
+            elif words[0] == 'Rss:' and file.endswith('/store.mdb'):
+                total += int(words[1])
+    return total
+
+
+def test_memory_of_a_busy_time_is_given_back(node):
+    for i in range(400):
+        node.create('p%d' % i, ctr('c', '10m/20m', '1Mi'))
+        if i == 0:
+            assert resident_store(node) > 0
+    eventually(lambda: resident_store(node) == 0)
 
 
 @pytest.mark.parametrize('how', ['restart', 'kill', 'runtime_restart', 'runtime_crash'])

@@ -272,6 +272,26 @@ static void new_file_grows(void **state)
 	}
 }
 
+/* Wherever the last portion of a new file ends, the number in it is that of the last commit. */
+static void portions(void **state)
+{
+	struct place *p = *state;
+	for (unsigned n = 250; n < 260; n++) {
+		struct store *s = open_at(p, STORE_FRESH);
+		struct cache *c = new_cache(), *got = new_cache();
+		(void)restore(s, c);
+		fill(c, n, 0);
+		commit(s);
+		(void)store_close(s);
+		s = open_at(p, STORE_FOUND);
+		assert_int_equal(restore(s, got).pods, n);
+		(void)store_close(s);
+		(void)cache_free(c);
+		(void)cache_free(got);
+		place_empty(p->dir);
+	}
+}
+
 static void no_descriptors(void **state)
 {
 	struct place *p = *state;
@@ -326,12 +346,19 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
 	const struct CMUnitTest tests[] = {
-		T(file_grows),		 T(new_file_grows),
-		T(limit_of_the_file),	 T(full_disk),
-		T(other_file_system),	 T(rename_fails),
-		T(directory_disappears), T(lost_track),
-		T(oversized_record),	 T(no_descriptors),
-		T(library_gives_up),	 T(errors_of_the_library),
+		T(file_grows),
+		T(new_file_grows),
+		T(limit_of_the_file),
+		T(full_disk),
+		T(other_file_system),
+		T(rename_fails),
+		T(directory_disappears),
+		T(lost_track),
+		T(oversized_record),
+		T(no_descriptors),
+		T(portions),
+		T(library_gives_up),
+		T(errors_of_the_library),
 	};
 	log_init("t_store_room");
 	log_set_level(LOG_ERROR);
