@@ -202,8 +202,12 @@ static int compare_sets(enum word op, struct rp_ids a, struct rp_ids b)
 static int compare(struct parser *p, enum word op, struct value *a, struct value *b, bool *ret)
 {
 	if (a->kind == V_TEXT && b->kind == V_TEXT) {
+		if (op == W_IN) {
+			*ret = strstr(b->text, a->text) != NULL;
+			return 0;
+		}
 		if (op != W_EQUAL && op != W_UNEQUAL)
-			return err_set(p->err, -EINVAL, "%s: texts are == or !=", p->whole);
+			return err_set(p->err, -EINVAL, "%s: texts are ==, != or in", p->whole);
 		*ret = str_eq(a->text, b->text) == (op == W_EQUAL);
 		return 0;
 	}

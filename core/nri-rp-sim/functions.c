@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/expect_internal.h"
+#include "core/nri-rp-sim/files.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 
@@ -131,6 +132,93 @@ static int f_text(struct call *c)
 	return 0;
 }
 
+/* A member of what it was given, as in scheduler/nice. */
+static int f_given(struct call *c)
+{
+	int r = need_ctr(c);
+	if (r)
+		return r;
+	if (c->args[1].kind != V_TEXT)
+		return wrong(c, "a text in quotes");
+	const json_t *node = c->args[0].ctr->given;
+	char path[VALUE_TEXT_MAX], number[ARG_NUMBER_MAX];
+	(void)snprintf(path, sizeof path, "%s", c->args[1].text);
+	for (char *key, *rest = path; (key = strsep(&rest, "/"));)
+		node = json_object_get(node, key);
+	const char *text = node ? arg_scalar(node, number) : "";
+	if (json_is_integer(node))
+		value_number(c->ret, json_integer_value(node));
+	else
+		value_text(c->ret, text ? text : "", text ? strlen(text) : 0);
+	return 0;
+}
+
+/* ---- of files ----------------------------------------------------------------------------------------------------- */
+
+static int take_file(struct call *c, int r, const char *name, char *text)
+{
+	if (r)
+		return err_errno(c->p->err, r == -EINVAL ? -EIO : r, "%s: %s", c->f->name, name);
+	if (strlen(text) >= VALUE_TEXT_MAX)
+		r = err_set(c->p->err, -EFBIG, "%s: %s has more than %u bytes", c->f->name, name,
+			    VALUE_TEXT_MAX);
+	else
+		value_text(c->ret, text, strlen(text));
+	free(text);
+	return r;
+}
+
+static int f_file(struct call *c)
+{
+	char *text = NULL;
+	if (c->args[0].kind != V_TEXT)
+		return wrong(c, "a path in quotes");
+	int r = files_read(c->p->s, c->args[0].text, &text);
+	return take_file(c, r, c->args[0].text, text);
+}
+
+static int f_cgroup(struct call *c)
+{
+	char *text = NULL;
+	int r = need_ctr(c);
+	if (r)
+		return r;
+	if (c->args[1].kind != V_TEXT)
+		return wrong(c, "a file's name in quotes");
+	r = files_read_cgroup(c->p->s, c->args[0].ctr, c->args[1].text, &text);
+	return take_file(c, r, c->args[1].text, text);
+}
+
+/* What a file of each of the CPUs says, when it is the same: all of them are as expected, or the expectation fails. */
+static int f_cpufile(struct call *c)
+{
+	bool first = true, same = true;
+	struct value one = {0};
+	int r = value_to_set(c->p, &c->args[0]);
+	if (r)
+		return r;
+	if (c->args[1].kind != V_TEXT)
+		return wrong(c, "a file's name in quotes");
+	for (uint32_t cpu = 0; cpu < RP_CPUS_MAX; cpu++) {
+		char path[VALUE_TEXT_MAX + 64], *text = NULL;
+		if (!rp_ids_has(rp_ids_of(&c->args[0].set), cpu))
+			continue;
+		(void)snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/%s", cpu,
+			       c->args[1].text);
+		r = files_read(c->p->s, path, &text);
+		r = take_file(c, r, path, text);
+		if (r)
+			return r;
+		if (!first && !str_eq(one.text, c->ret->text))
+			same = false;
+		first = false;
+		value_text(&one, c->ret->text, strlen(c->ret->text));
+	}
+	if (first || !same)
+		value_text(c->ret, "not the same", strlen("not the same"));
+	return 0;
+}
+
 /* ---- of sets ------------------------------------------------------------------------------------------------------ */
 
 static int f_count(struct call *c)
@@ -209,6 +297,10 @@ static const struct function functions[] = {
 	{"env", 2, 2, f_text, T_ENV},
 	{"annotation", 2, 2, f_text, T_ANNOTATION},
 	{"unified", 2, 2, f_text, T_UNIFIED},
+	{"given", 2, 2, f_given, 0},
+	{"file", 1, 1, f_file, 0},
+	{"cgroup", 2, 2, f_cgroup, 0},
+	{"cpufile", 2, 2, f_cpufile, 0},
 	{"count", 1, 1, f_count, 0},
 	{"disjoint", 2, ARGS_MAX, f_disjoint, 0},
 	{"union", 1, ARGS_MAX, f_union, 0},

@@ -6,6 +6,7 @@
 
 #include "core/nri-rp-sim/apply.h"
 #include "core/nri-rp-sim/conn.h"
+#include "core/nri-rp-sim/files.h"
 #include "core/util/str.h"
 
 /* ---- events whose answers carry nothing --------------------------------------------------------------------------- */
@@ -66,6 +67,7 @@ void lifecycle_exit(struct sim *s, struct sim_ctr *c, int exit_code)
 void lifecycle_remove(struct sim *s, struct sim_ctr *c)
 {
 	stop(s, c, false);
+	files_remove_cgroup(s, c);
 	tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
 	model_free_ctr(s, c);
 }
@@ -77,6 +79,7 @@ static void give_up(struct sim *s, struct sim_ctr *c)
 		ask_stop(s, c);
 		tell(s, NRI__EVENT__REMOVE_CONTAINER, c->pod, c);
 	}
+	files_remove_cgroup(s, c);
 	model_free_ctr(s, c);
 }
 
@@ -125,6 +128,8 @@ static int begin(struct sim *s, struct sim_ctr *c, struct err *err)
 {
 	c->state = CTR_CREATING;
 	int r = ask_create(s, c, err);
+	if (!r)
+		r = files_make_cgroup(s, c, err);
 	if (!r) {
 		c->state = CTR_CREATED;
 		c->created_ns = (int64_t)clock_wall_ns();
@@ -224,6 +229,8 @@ int lifecycle_adopt(struct sim *s, const json_t *spec, struct err *err)
 		r = model_new_ctr(s, pod, c, &ctr, err);
 		if (!r)
 			r = check_sets(s, ctr->res.cpus, ctr->res.mems, err);
+		if (!r)
+			r = files_make_cgroup(s, ctr, err);
 		if (r)
 			return r;
 		if (ctr->state == CTR_CREATING)

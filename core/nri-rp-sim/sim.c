@@ -14,6 +14,7 @@
 
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
+#include "core/nri-rp-sim/files.h"
 #include "core/util/cleanup.h"
 #include "core/util/fs.h"
 #include "core/util/str.h"
@@ -182,6 +183,7 @@ struct sim *sim_free(struct sim *s)
 		model_free_pod(s, s->pods);
 	view_fini(&s->view);
 	json_decref(s->machine);
+	json_decref(s->cgroup_files);
 	json_decref(s->updates);
 	json_decref(s->problems);
 	loop_timer_free(s->wait_timer);
@@ -278,6 +280,8 @@ int sim_setup(struct sim *s, const json_t *head, struct err *err)
 			       &registration, err);
 	if (!r)
 		r = setup_machine(s, head, err);
+	if (!r)
+		r = files_setup(s, head, err);
 	if (r)
 		return r;
 	s->sync_parts = s->options.sync_parts ? s->options.sync_parts : (unsigned)parts;

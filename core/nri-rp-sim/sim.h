@@ -4,6 +4,7 @@
  * that is connected to it by NRI over a unix socket.
  *
  *   machine.c tree.c shipped.c  machines, as files below sys/ and proc/
+ *   files.c                     other files of the machine: those of cgroups, resctrl, interrupts …
  *   view.c                      the same read back: what is online, what is near what
  *   doc.c                       YAML and JSON
  *   release.c                   what each release of NRI can do
@@ -125,6 +126,7 @@ struct sim {
 	bool remove_work;
 
 	json_t *machine; /* its description; NULL: a recorded tree */
+	json_t *cgroup_files; /* of each container; NULL: no cgroups are made */
 	struct view view;
 	const struct nri_release *release;
 	enum sim_runtime runtime;

@@ -8,6 +8,7 @@
 #include "core/nri-rp-sim/conn.h"
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/expect.h"
+#include "core/nri-rp-sim/files.h"
 #include "core/nri-rp-sim/lifecycle.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
@@ -72,7 +73,7 @@ static int step_create(struct sim *s, const json_t *args, json_t *result, struct
 	return each(args, create_one, s, result, err);
 }
 
-static int matches(const char *text, const json_t *expected, struct err *err)
+int step_matches(const char *text, const json_t *expected, struct err *err)
 {
 	const char *pattern = json_string_value(expected);
 	regex_t regex;
@@ -103,7 +104,7 @@ static int step_reject(struct sim *s, const json_t *args, json_t *result, struct
 	if (r != -EPERM)
 		return err_set(err, r, "%s", why.text);
 	put_text(result, "error", why.text);
-	return matches(why.text, expected, err);
+	return step_matches(why.text, expected, err);
 }
 
 static int adopt_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
@@ -199,7 +200,7 @@ static int step_reject_update(struct sim *s, const json_t *args, json_t *result,
 	if (r != -EPERM)
 		return err_set(err, r, "%s", why.text);
 	put_text(result, "error", why.text);
-	return matches(why.text, json_object_get(args, "error"), err);
+	return step_matches(why.text, json_object_get(args, "error"), err);
 }
 
 /* ---- the runtime's and the machine's faults ----------------------------------------------------------------------- */
@@ -291,6 +292,22 @@ static int step_online(struct sim *s, const json_t *args, json_t *result, struct
 {
 	(void)result;
 	return change_online(s, args, true, err);
+}
+
+static int step_files(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)result;
+	return files_put(s, args, err);
+}
+
+static int step_cgroup(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	struct sim_ctr *c;
+	(void)result;
+	int r = arg_check(args, "container files", "cgroup", err);
+	if (!r)
+		r = find_ctr(s, json_object_get(args, "container"), &c, err);
+	return r ? r : files_put_cgroup(s, c, json_object_get(args, "files"), err);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------------------------ */
@@ -476,6 +493,8 @@ static const struct step {
 	{"reject-update", step_reject_update},
 	{"fail-updates", step_fail_updates},
 	{"tell", step_tell},
+	{"files", step_files},
+	{"cgroup", step_cgroup},
 	{"offline", step_offline},
 	{"online", step_online},
 	{"start", step_start},

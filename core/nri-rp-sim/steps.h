@@ -13,6 +13,9 @@ int step_run(struct sim *s, const char *name, const json_t *args, json_t *result
 /* The word a step begins with, or NULL when the map has none or several. */
 const char *step_name(const json_t *step);
 
+/* Does the text match the regular expression? expected may be NULL: whatever it is. -EPROTO: no. */
+int step_matches(const char *text, const json_t *expected, struct err *err);
+
 /* ---- steps_daemon.c ----------------------------------------------------------------------------------------------- */
 
 int step_start(struct sim *s, const json_t *args, json_t *result, struct err *err);

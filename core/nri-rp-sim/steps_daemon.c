@@ -16,6 +16,7 @@
 #define EXIT_MS 10000
 #define RELOAD_MS 20000
 #define LOG_LINES 12u
+#define ASK_AGAIN_MS 50u
 
 /* ---- the process -------------------------------------------------------------------------------------------------- */
 
@@ -282,34 +283,95 @@ int step_config(struct sim *s, const json_t *args, json_t *result, struct err *e
 int step_badconfig(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	bool refused = false;
-	int r = step_write_config(s, args, result, err);
+	_json_ json_t *config = json_copy((json_t *)(uintptr_t)args);
+	const json_t *expected = json_object_get(args, "error");
+	if (json_is_object(config))
+		(void)json_object_del(config, "error");
+	int r = step_write_config(s, config, result, err);
 	if (!r)
 		r = reload(s, "", result, &refused, err);
-	if (r || refused)
+	if (r)
 		return r;
-	return err_set(err, -EPROTO, "the configuration was accepted");
+	if (!refused)
+		return err_set(err, -EPROTO, "the configuration was accepted");
+	const char *why = json_string_value(json_object_get(result, "error"));
+	return step_matches(why ? why : "", expected, err);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------------------------ */
 
-/* {method, args}: the document and the exit status nri-rpctl would have. */
+struct question {
+	const char *method;
+	const json_t *args, *has, *lacks;
+	json_t *document;
+	int exit;
+	struct err err;
+};
+
+static bool answer_fits(struct question *q)
+{
+	_free_ char *text =
+		json_dumps(q->document, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+	json_t *item;
+	size_t i;
+	if (!text)
+		return false;
+	json_array_foreach(q->has, i, item)
+	{
+		if (step_matches(text, item, NULL) == 0)
+			continue;
+		(void)err_set(&q->err, -EPROTO, "%s: nothing matches %s in %.1500s", q->method,
+			      json_string_value(item), text);
+		return false;
+	}
+	json_array_foreach(q->lacks, i, item)
+	{
+		if (step_matches(text, item, NULL) != 0)
+			continue;
+		(void)err_set(&q->err, -EPROTO, "%s: there is %s in %.1500s", q->method,
+			      json_string_value(item), text);
+		return false;
+	}
+	return true;
+}
+
+/* Asks until the answer is as expected, or for too long. */
+static int ask(struct sim *s, struct question *q, struct err *err)
+{
+	uint64_t end = clock_ms() + s->options.settle_ms;
+	for (;;) {
+		json_decref(q->document);
+		q->document = NULL;
+		int r = control_ask(s, q->method, q->args, RELOAD_MS, &q->document, &q->exit, err);
+		if (r || answer_fits(q))
+			return r;
+		if (clock_ms() >= end)
+			return err_set(err, q->err.code, "%s", q->err.text);
+		(void)sim_wait(s, NULL, NULL, ASK_AGAIN_MS);
+	}
+}
+
+/* {method, args, has, lacks}: the document and the exit status nri-rpctl would have; what has to match it in a moment. */
 int step_control(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	const char *method;
-	const json_t *list;
-	json_t *document;
-	int exit_status;
-	int r = arg_check(args, "method args", "control", err);
+	struct question q = {.err = ERR_INIT};
+	int r = arg_check(args, "method args has lacks", "control", err);
 	if (!r)
-		r = arg_text(args, "method", "Status", &method, err);
+		r = arg_text(args, "method", "Status", &q.method, err);
 	if (!r)
-		r = arg_list(args, "args", &list, err);
+		r = arg_list(args, "args", &q.args, err);
 	if (!r)
-		r = control_ask(s, method, list, RELOAD_MS, &document, &exit_status, err);
-	if (r)
+		r = arg_list(args, "has", &q.has, err);
+	if (!r)
+		r = arg_list(args, "lacks", &q.lacks, err);
+	if (!r)
+		r = ask(s, &q, err);
+	if (r) {
+		json_decref(q.document);
 		return r;
-	put_int(result, "exit", exit_status);
-	(void)json_object_set_new(result, "document", document);
+	}
+	put_int(result, "exit", q.exit);
+	(void)json_object_set_new(result, "document", q.document);
 	return 0;
 }
 

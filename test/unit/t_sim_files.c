@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of the simulated machine: written by steps, looked at by expectations. */
+#include <stdlib.h>
+
+#include "core/nri-rp-sim/expect.h"
+#include "core/nri-rp-sim/files.h"
+#include "t_sim.h"
+
+static struct sim *s;
+
+static int set_up(void **state)
+{
+	(void)state;
+	s = sim_made("{\"machine\": \"n4c16\", \"files\": {\"proc/interrupts\": \"7: 1 disk\\n\"},"
+		     "\"cgroupFiles\": {\"cgroup.procs\": \"{pid}\\n\", \"blkio/blkio.weight\": "
+		     "\"500\"}}");
+	assert_step(s, "{\"existing\": {\"pod\": \"web\", \"containers\": [{\"name\": \"app\"}]}}");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	sim_free(s);
+	return 0;
+}
+
+/* Not fitting is false, and so is what cannot be read. */
+static bool holds(const char *text)
+{
+	bool ret = false;
+	return expect_holds(s, text, &ret, NULL, NULL) == 0 && ret;
+}
+
+static void files_of_the_machine(void **state)
+{
+	(void)state;
+	assert_true(holds("file('proc/interrupts') == '7: 1 disk'"));
+	assert_true(holds("file('/proc/interrupts') == '7: 1 disk'"));
+	assert_true(holds("'disk' in file('proc/interrupts')"));
+	assert_true(holds("'net' not in file('proc/interrupts')"));
+	assert_false(holds("file('proc/nothing') == ''"));
+	assert_step(s, "{\"files\": {\"proc/irq/7/smp_affinity_list\": \"0-3\\n\", \"sys/x\": 1}}");
+	assert_true(
+		holds("file('proc/irq/7/smp_affinity_list') == '0-3' and file('sys/x') == '1'"));
+	assert_step(s, "{\"files\": {\"sys/x\": null, \"sys/never-there\": null}}");
+	assert_false(holds("file('sys/x') == '1'"));
+	assert_int_equal(sim_step(s, "{\"files\": {\"../x\": \"1\"}}", NULL), -EINVAL);
+	assert_int_equal(sim_step(s, "{\"files\": {\"sys/../../x\": \"1\"}}", NULL), -EINVAL);
+	assert_int_equal(sim_step(s, "{\"files\": {\"sys/x\": []}}", NULL), -EINVAL);
+	assert_int_equal(sim_step(s, "{\"files\": \"sys/x\"}", NULL), -EINVAL);
+}
+
+static void files_of_cpus(void **state)
+{
+	(void)state;
+	assert_step(s, "{\"files\": {\"sys/devices/system/cpu/cpu2/x\": \"a\", "
+		       "\"sys/devices/system/cpu/cpu3/x\": \"a\", "
+		       "\"sys/devices/system/cpu/cpu4/x\": \"b\"}}");
+	assert_true(holds("cpufile(2-3, 'x') == 'a'"));
+	assert_false(holds("cpufile(2-4, 'x') == 'a'"));
+	assert_false(holds("cpufile(2-4, 'x') == 'b'"));
+	assert_false(holds("cpufile(2-5, 'x') == 'a'"));
+	assert_false(holds("cpufile(2 - 2, 'x') == 'a'"));
+}
+
+static void files_of_cgroups(void **state)
+{
+	char text[64];
+	(void)state;
+	(void)snprintf(text, sizeof text, "cgroup(app, 'cgroup.procs') == '%u'", s->ctrs->pid);
+	assert_true(holds(text));
+	assert_true(holds("cgroup(app, 'blkio/blkio.weight') == '500'"));
+	assert_step(
+		s,
+		"{\"cgroup\": {\"container\": \"app\", \"files\": {\"io.max\": \"8:0 rbps=1\"}}}");
+	assert_true(holds("cgroup(web/app, 'io.max') == '8:0 rbps=1'"));
+	assert_int_equal(
+		sim_step(s, "{\"cgroup\": {\"container\": \"none\", \"files\": {}}}", NULL),
+		-ENOENT);
+	assert_step(s,
+		    "{\"existing\": {\"pod\": \"gone\", \"containers\": [{\"name\": \"bye\"}]}}");
+	assert_true(holds("cgroup(bye, 'blkio/blkio.weight') == '500'"));
+	files_remove_cgroup(s, s->last_ctr);
+	assert_false(holds("cgroup(bye, 'blkio/blkio.weight') == '500'"));
+}
+
+static void what_was_given(void **state)
+{
+	(void)state;
+	_json_ json_t *nice = sim_json("{\"scheduler\": {\"nice\": 5, \"policy\": \"x\"}}");
+	assert_int_equal(json_object_update(s->ctrs->given, nice), 0);
+	assert_true(holds("given(app, 'scheduler/nice') == 5"));
+	assert_true(holds("given(app, 'scheduler/policy') == 'x'"));
+	assert_true(holds("given(app, 'scheduler/nothing') == ''"));
+	assert_true(holds("given(app, 'nothing/at/all') == ''"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_the_machine),
+		cmocka_unit_test(files_of_cpus),
+		cmocka_unit_test(files_of_cgroups),
+		cmocka_unit_test(what_was_given),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
