@@ -13,6 +13,8 @@
 #include "core/util/str.h"
 
 #define CGROUP_MOUNT "sys/fs/cgroup"
+#define EXPORT_AT "/.nri-resource-policy"
+#define EXPORT_FILE "resources.sh"
 
 /* ---- texts and paths ---------------------------------------------------------------------------------------------- */
 
@@ -73,6 +75,38 @@ int files_put(struct sim *s, const json_t *map, struct err *err)
 	{
 		if (!r)
 			r = put_one(s, path, value, err);
+	}
+	return r;
+}
+
+static int link_one(const struct sim *s, const char *path, const json_t *value, struct err *err)
+{
+	char full[PATH_MAX], dir[PATH_MAX];
+	const char *target = json_string_value(value);
+	int r = full_path(s, path, full, err);
+	if (!r && !target)
+		r = err_set(err, -EINVAL, "links: %s: expected where it leads to", path);
+	if (r)
+		return r;
+	(void)snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(full, '/') - full), full);
+	r = fs_mkdirs(dir, 0755, err);
+	if (r)
+		return r;
+	(void)unlink(full);
+	return symlink(target, full) ? err_errno(err, -errno, "cannot link %s", full) : 0;
+}
+
+int files_link(struct sim *s, const json_t *map, struct err *err)
+{
+	const char *path;
+	json_t *value;
+	int r = json_is_object(map)
+			? 0
+			: err_set(err, -EINVAL, "links: expected a map of paths to targets");
+	json_object_foreach((json_t *)(uintptr_t)map, path, value)
+	{
+		if (!r)
+			r = link_one(s, path, value, err);
 	}
 	return r;
 }
@@ -154,12 +188,16 @@ int files_put_cgroup(struct sim *s, const struct sim_ctr *c, const json_t *map, 
 
 int files_setup(struct sim *s, const json_t *head, struct err *err)
 {
-	const json_t *files, *cgroup;
+	const json_t *files, *links, *cgroup;
 	int r = arg_map(head, "files", &files, err);
+	if (!r)
+		r = arg_map(head, "links", &links, err);
 	if (!r)
 		r = arg_map(head, "cgroupFiles", &cgroup, err);
 	if (!r && files)
 		r = files_put(s, files, err);
+	if (!r && links)
+		r = files_link(s, links, err);
 	if (!r && cgroup)
 		s->cgroup_files = json_deep_copy(cgroup);
 	return r;
@@ -190,4 +228,46 @@ int files_read_cgroup(const struct sim *s, const struct sim_ctr *c, const char *
 	char path[PATH_MAX];
 	int r = cgroup_path(c, file, path, NULL);
 	return r ? r : files_read(s, path, ret);
+}
+
+/* ---- what containers can read of themselves ----------------------------------------------------------------------- */
+
+static const char *export_source(const struct sim_ctr *c)
+{
+	json_t *mount;
+	size_t i;
+	json_array_foreach(json_object_get(c->given, "mounts"), i, mount)
+	{
+		const char *at = json_string_value(json_object_get(mount, "destination"));
+		if (at && str_eq(at, EXPORT_AT))
+			return json_string_value(json_object_get(mount, "source"));
+	}
+	return NULL;
+}
+
+/* Lines KEY="value". */
+static void value_of(const char *text, const char *key, char *buf, size_t size)
+{
+	size_t len = strlen(key);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) != 0 || strncmp(line + len, "=\"", 2) != 0)
+			continue;
+		const char *value = line + len + 2;
+		(void)snprintf(buf, size, "%.*s", (int)strcspn(value, "\"\n"), value);
+	}
+}
+
+void files_exported(const struct sim_ctr *c, const char *key, char *buf, size_t size)
+{
+	const char *source = export_source(c);
+	struct fs_root root;
+	_free_ char *text = NULL;
+	size_t len;
+	*buf = '\0';
+	if (!source || fs_root_open(&root, source, NULL))
+		return;
+	if (!fs_read_all(&root, EXPORT_FILE, FILES_TEXT_MAX, &text, &len))
+		value_of(text, key, buf, size);
+	fs_root_close(&root);
 }

@@ -10,6 +10,8 @@
 
 /* Paths below the machine's root with their texts; null takes a file away. */
 int files_put(struct sim *s, const json_t *map, struct err *err);
+/* Symbolic links below it with their targets. */
+int files_link(struct sim *s, const json_t *map, struct err *err);
 /* A text of the scenario's head, cgroupFiles: what each container's cgroup has in it. */
 int files_setup(struct sim *s, const json_t *head, struct err *err);
 
@@ -22,5 +24,7 @@ int files_put_cgroup(struct sim *s, const struct sim_ctr *c, const json_t *map, 
 /* Malloc'd, without the newline at the end. Errors have no text. */
 int files_read(const struct sim *s, const char *path, char **ret);
 int files_read_cgroup(const struct sim *s, const struct sim_ctr *c, const char *file, char **ret);
+/* A variable of the file that the container can read of its placement; "" when there is none. */
+void files_exported(const struct sim_ctr *c, const char *key, char *buf, size_t size);
 
 #endif

@@ -177,6 +177,18 @@ static int f_file(struct call *c)
 	return take_file(c, r, c->args[0].text, text);
 }
 
+static int f_exported(struct call *c)
+{
+	int r = need_ctr(c);
+	if (r)
+		return r;
+	if (c->args[1].kind != V_TEXT)
+		return wrong(c, "a variable's name in quotes");
+	value_text(c->ret, "", 0);
+	files_exported(c->args[0].ctr, c->args[1].text, c->ret->text, sizeof c->ret->text);
+	return 0;
+}
+
 static int f_cgroup(struct call *c)
 {
 	char *text = NULL;
@@ -299,6 +311,7 @@ static const struct function functions[] = {
 	{"unified", 2, 2, f_text, T_UNIFIED},
 	{"given", 2, 2, f_given, 0},
 	{"file", 1, 1, f_file, 0},
+	{"exported", 2, 2, f_exported, 0},
 	{"cgroup", 2, 2, f_cgroup, 0},
 	{"cpufile", 2, 2, f_cpufile, 0},
 	{"count", 1, 1, f_count, 0},

@@ -17,7 +17,7 @@
 #define TITLE_MAX 160
 
 static const char head_keys[] = "name about machine nri runtime cgroups syncParts requestTimeout "
-				"registrationTimeout config files cgroupFiles existing steps";
+				"registrationTimeout config files links cgroupFiles existing steps";
 
 struct player {
 	const struct sim_options *options;

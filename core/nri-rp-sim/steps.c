@@ -300,6 +300,12 @@ static int step_files(struct sim *s, const json_t *args, json_t *result, struct 
 	return files_put(s, args, err);
 }
 
+static int step_links(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)result;
+	return files_link(s, args, err);
+}
+
 static int step_cgroup(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct sim_ctr *c;
@@ -494,6 +500,7 @@ static const struct step {
 	{"fail-updates", step_fail_updates},
 	{"tell", step_tell},
 	{"files", step_files},
+	{"links", step_links},
 	{"cgroup", step_cgroup},
 	{"offline", step_offline},
 	{"online", step_online},

@@ -96,13 +96,40 @@ static void what_was_given(void **state)
 	assert_true(holds("given(app, 'nothing/at/all') == ''"));
 }
 
+static void links_of_the_machine(void **state)
+{
+	(void)state;
+	assert_step(s, "{\"files\": {\"sys/class/x/numa_node\": \"1\\n\"}}");
+	assert_step(s, "{\"links\": {\"sys/dev/block/8:0\": \"../../class/x\"}}");
+	assert_true(holds("file('/sys/dev/block/8:0/numa_node') == '1'"));
+	assert_int_equal(sim_step(s, "{\"links\": {\"../x\": \"y\"}}", NULL), -EINVAL);
+	assert_int_equal(sim_step(s, "{\"links\": {\"x\": [1]}}", NULL), -EINVAL);
+	assert_int_equal(sim_step(s, "{\"links\": \"x\"}", NULL), -EINVAL);
+}
+
+/* Through the mount that came with the creation. */
+static void what_is_exported(void **state)
+{
+	char dir[PATH_MAX];
+	(void)state;
+	assert_true(holds("exported(app, 'SHARED_CPUS') == ''"));
+	(void)snprintf(dir, sizeof dir, "%s/data", s->root);
+	assert_step(s, "{\"files\": {\"data/resources.sh\": "
+		       "\"SHARED_CPUS=\\\"0-3\\\"\\nALL_MEMS=\\\"0\\\"\\n\"}}");
+	_json_ json_t *given = json_pack("{s[{ssss}]}", "mounts", "destination",
+					 "/.nri-resource-policy", "source", dir);
+	assert_int_equal(json_object_update(s->ctrs->given, given), 0);
+	assert_true(holds("exported(app, 'SHARED_CPUS') == '0-3'"));
+	assert_true(holds("exported(app, 'ALL_MEMS') == '0'"));
+	assert_true(holds("exported(app, 'MEMS') == ''"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_of_the_machine),
-		cmocka_unit_test(files_of_cpus),
-		cmocka_unit_test(files_of_cgroups),
-		cmocka_unit_test(what_was_given),
+		cmocka_unit_test(files_of_the_machine), cmocka_unit_test(files_of_cpus),
+		cmocka_unit_test(files_of_cgroups),	cmocka_unit_test(what_was_given),
+		cmocka_unit_test(links_of_the_machine), cmocka_unit_test(what_is_exported),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
