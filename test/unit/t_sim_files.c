@@ -110,7 +110,7 @@ static void links_of_the_machine(void **state)
 /* Through the mount that came with the creation. */
 static void what_is_exported(void **state)
 {
-	char dir[PATH_MAX];
+	char dir[PATH_MAX + 8];
 	(void)state;
 	assert_true(holds("exported(app, 'SHARED_CPUS') == ''"));
 	(void)snprintf(dir, sizeof dir, "%s/data", s->root);
