@@ -30,7 +30,7 @@ PRELOADS := $(patsubst test/preload/%.c,$(O)/test/%.so,$(sort $(wildcard test/pr
 $(O)/test/%.so: test/preload/%.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=% --coverage,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
+	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=% --coverage,$(ALL_CFLAGS)) $(ALL_CPPFLAGS) -fPIC -shared -o $@ $<
 
 unit-bins: $(UNIT_BINS)
 

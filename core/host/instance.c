@@ -27,6 +27,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_TIMER_1, &host_timer_service},
 		{RP_HOST_WORK_1, &host_work_service},
 		{RP_HOST_USAGE_1, &host_usage_service},
+		{RP_HOST_SPEEDSELECT_1, &host_speedselect_service},
 	};
 	(void)ctx;
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
@@ -160,6 +161,8 @@ int instance_new(struct host_env *env, struct module *m, struct instance **ret, 
 
 void instance_finish(struct instance *i)
 {
+	if (i->env->sst_manager == i)
+		i->env->sst_manager = NULL;
 	enter(i, CRUMB_DESTROY, NULL);
 	i->module->abi->destroy(i->inst);
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
@@ -172,6 +175,11 @@ struct instance *instance_free(struct instance *i)
 {
 	if (!i)
 		return NULL;
+	if (i->committed && HAS(i->policy, stop)) {
+		enter(i, CRUMB_STOP, NULL);
+		i->policy->stop(i->inst);
+		(void)leave(i, CRUMB_STOP, 0, NULL);
+	}
 	i->closing = true;
 	instance_drop_timers(i);
 	if (!i->jobs)
@@ -228,6 +236,7 @@ int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, 
 void instance_commit(struct instance *i, struct rp_plan *plan)
 {
 	enter(i, CRUMB_COMMIT, NULL);
+	i->committed = true;
 	if (i->policy)
 		i->policy->commit(i->inst, plan);
 	else

@@ -31,6 +31,7 @@ struct host_env {
 	struct topo *topo;
 	const struct fs_root *root;
 	bool trial; /* a forked child: no timers, no work, nothing leaves it */
+	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
 	/* An instance's timer has gone off; a controller reports. */
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,

@@ -5,6 +5,7 @@
 
 #include <nri-rp/cache.h>
 #include <nri-rp/host.h>
+#include <nri-rp/speedselect.h>
 #include <nri-rp/topology.h>
 
 #include "core/host/instance.h"
@@ -26,6 +27,7 @@ struct instance {
 	uint32_t number;
 	unsigned jobs;
 	bool closing; /* freed, but for jobs under way */
+	bool committed; /* a configuration */
 	struct instance_timer *timers;
 	unsigned n_timers;
 	struct fragment *fragments; /* what parse() gave in the running callback */
@@ -38,6 +40,7 @@ extern const struct rp_host_explain host_explain_service;
 extern const struct rp_host_timer host_timer_service;
 extern const struct rp_host_work host_work_service;
 extern const struct rp_host_usage host_usage_service;
+extern const struct rp_host_speedselect host_speedselect_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 void instance_drop_timers(struct instance *i);

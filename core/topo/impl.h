@@ -87,6 +87,7 @@ struct topo {
 	uint64_t memory;
 	const char *notes[TOPO_NOTES_MAX];
 	uint32_t n_notes;
+	struct sst *sst; /* NULL: nobody has asked yet */
 };
 
 /* One run of topo_read. */
@@ -140,6 +141,9 @@ uint16_t topo_node_index(const struct topo *t, uint32_t node);
 
 /* Reads base_khz … epp of a CPU, once. */
 void topo_load_freq(const struct topo *t, uint32_t number, struct topo_cpu *c);
+
+/* Hands out as much of a struct as the caller knows. Both begin with their size. */
+void topo_give(void *out, const void *filled, uint32_t filled_size);
 
 /* kB behind "NAME:" in the text of a meminfo file, in bytes. -ENOENT, or -EINVAL. */
 int topo_parse_meminfo(const char *text, const char *name, uint64_t *ret);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/topo/impl.h"
+#include "core/topo/sst_impl.h"
 
 struct topo *topo_ref(struct topo *t)
 {
@@ -18,13 +19,13 @@ struct topo *topo_unref(struct topo *t)
 	if (!t || --t->n_refs)
 		return NULL;
 	arena_free(t->arena);
+	sst_free(t->sst);
 	fs_root_close(&t->root);
 	free(t);
 	return NULL;
 }
 
-/* Hands out as much of a struct as the caller knows. Both begin with their size. */
-static void give(void *out, const void *filled, uint32_t filled_size)
+void topo_give(void *out, const void *filled, uint32_t filled_size)
 {
 	uint32_t size;
 	memcpy(&size, out, sizeof size);
@@ -96,7 +97,7 @@ int topo_cpu(struct topo *t, uint32_t cpu, struct rp_cpu_info *out)
 	};
 	for (uint32_t i = 0; i < RP_N_LEVELS; i++)
 		info.unit[i] = c->unit[i] == TOPO_NO_UNIT ? RP_IDSET_NONE : c->unit[i];
-	give(out, &info, sizeof info);
+	topo_give(out, &info, sizeof info);
 	return 0;
 }
 
@@ -111,7 +112,7 @@ int topo_unit(const struct topo *t, uint32_t level, uint32_t index, struct rp_un
 		return -ENOENT;
 	const struct topo_unit *u = &t->levels[level].units[index];
 	struct rp_unit_info info = {.id = u->id, .cpus = u->cpus};
-	give(out, &info, sizeof info);
+	topo_give(out, &info, sizeof info);
 	return 0;
 }
 
@@ -130,7 +131,7 @@ int topo_node(const struct topo *t, uint32_t node, struct rp_node_info *out)
 		.package_id = n->package_id,
 		.die_id = n->die_id,
 	};
-	give(out, &info, sizeof info);
+	topo_give(out, &info, sizeof info);
 	return 0;
 }
 
@@ -159,6 +160,6 @@ int topo_cache(const struct topo *t, uint32_t index, struct rp_cache_info *out)
 		.bytes = c->bytes,
 		.cpus = c->cpus,
 	};
-	give(out, &info, sizeof info);
+	topo_give(out, &info, sizeof info);
 	return 0;
 }

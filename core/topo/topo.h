@@ -8,7 +8,7 @@
  * sense. All else has a default; what was missing where it should not, or was contradictory, is told by topo_note().
  *
  * Frequencies and EPP are the exception to "read once": they are read when topo_cpu() is first asked for them, a CPU
- * at a time, through the root that the snapshot keeps open. So a snapshot is for one thread.
+ * at a time, through the root that the snapshot keeps open; and so is Speed Select (sst.h). So a snapshot is for one thread.
  *
  * Out-structs: the caller sets ->size to what it knows. That much is filled, bytes beyond what is known here are zeroed, and
  * ->size becomes the number of bytes that mean something. A CPU's frequencies are not read for a caller whose size ends before them.

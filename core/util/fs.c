@@ -199,6 +199,11 @@ int fs_open_dir(const struct fs_root *root, const char *path)
 	return open_below(root, path, O_RDONLY | O_DIRECTORY);
 }
 
+int fs_open(const struct fs_root *root, const char *path, int flags)
+{
+	return open_below(root, path, flags);
+}
+
 static ssize_t read_fd(int fd, char *buf, size_t size)
 {
 	size_t len = 0;

@@ -27,6 +27,8 @@ void fs_root_close(struct fs_root *root);
 
 /* Opens a directory below the root for a run of look-ups; use its fd with fs_read_at. -errno or the fd. */
 int fs_open_dir(const struct fs_root *root, const char *path);
+/* Any file below the root, for what is neither reading nor writing it (ioctl): flags as open(2) has them. -errno or the fd. */
+int fs_open(const struct fs_root *root, const char *path, int flags);
 /* At most size-1 bytes, NUL-terminated, one trailing newline removed. Length, or -errno; -EFBIG when there is more.
  * Made for sysfs, where one read gives all: procfs files of many records (mounts, cpuinfo) want fs_read_all. */
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size);

@@ -27,6 +27,7 @@
  * Changes:
  *   1.0 first release
  *   1.1 nri-rp.host.usage/1, RP_EVENT_PRESSURE, the budget of RP_EVENT_REBALANCE; rp_controller.measure, rp_host_work.figure
+ *   1.2 nri-rp.host.speedselect/1, rp_policy.stop
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H
@@ -39,7 +40,7 @@ extern "C" {
 #endif
 
 #define RP_ABI_MAJOR 1u
-#define RP_ABI_MINOR 1u
+#define RP_ABI_MINOR 2u
 
 /* Is `field` within the struct p points to, as its filler knew it? */
 #define RP_HAS(p, field)                                                                           \

@@ -7,7 +7,7 @@
  *
  * Life of an instance:
  *
- *   create ─▶ prepare ─▶ commit ─▶ sync ─▶ { allocate | update | release | event }* ─▶ destroy
+ *   create ─▶ prepare ─▶ commit ─▶ sync ─▶ { allocate | update | release | event }* ─▶ stop ─▶ destroy
  *                └─▶ abort            ▲                    │
  *                                     └── prepare/commit ◀─┘   (reload)
  *
@@ -82,6 +82,9 @@ struct rp_policy {
 	/* The transaction was dropped, with everything the last callback staged. Return 0 when the tables are right again, or
 	 * RP_RESYNC for a sync() of everything. Optional: absent means RP_RESYNC. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
+	/* Optional: the last call but destroy(), of an instance whose configuration was committed: the daemon stops, or another policy is
+	 * in force. What it submits to the worker is still done. */
+	void (*stop)(struct rp_instance *inst);
 };
 
 /* nri-rp.zones/1, optional: the policy's view of the machine, for NodeResourceTopology and `nri-rpctl zones`. */

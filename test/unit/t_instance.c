@@ -13,7 +13,8 @@ static struct {
 	int32_t create, result;
 	const char *says; /* through fail() */
 	bool no_policy, no_state, too_much;
-	unsigned calls, destroyed, jobs_done;
+	unsigned calls, destroyed, jobs_done, stopped;
+	struct instance *submitter; /* what stop() submits a job for */
 	int32_t job_result;
 	const struct rp_host *host;
 } script;
@@ -148,8 +149,8 @@ static void m_timer(struct rp_instance *i, uint64_t cookie)
 	script.calls++;
 }
 
-static struct rp_policy policy = {sizeof policy, 0,	  m_prepare, m_plan,  m_plan, m_sync,
-				  m_about,	 m_about, m_about,   m_event, m_plain};
+static struct rp_policy policy = {sizeof policy, 0,	  m_prepare, m_plan,  m_plan,  m_sync,
+				  m_about,	 m_about, m_about,   m_event, m_plain, NULL};
 static struct rp_controller controller = {.size = sizeof controller,
 					  .prepare = m_prepare,
 					  .commit = m_plan,
@@ -821,6 +822,39 @@ static void test_closing_with_a_timer(void **state)
 	assert_null(loop_timer_free(end));
 }
 
+/* The last call of a policy that was in force; what it submits is still done. */
+static void m_policy_stop(struct rp_instance *i)
+{
+	assert_ptr_equal(i, &the_instance);
+	assert_int_equal(script.destroyed, 0);
+	script.stopped++;
+	if (script.submitter)
+		assert_int_equal(host_work_service.submit(script.submitter, job, NULL, NULL), 0);
+}
+
+static void test_stop(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct instance *idle;
+	struct rp_plan *plan;
+	policy.stop = m_policy_stop;
+	assert_int_equal(instance_new(&p->env, &p->module, &idle, &err), 0);
+	instance_free(idle);
+	assert_int_equal(script.stopped, 0);
+	assert_int_equal(script.destroyed, 1);
+	script.destroyed = 0;
+	assert_int_equal(instance_prepare(p->i, NULL, &plan, &err), 0);
+	instance_commit(p->i, plan);
+	script.submitter = p->i;
+	p->i = instance_free(p->i);
+	assert_int_equal(script.stopped, 1);
+	assert_int_equal(script.destroyed, 0);
+	p->env.worker = worker_free(p->env.worker);
+	assert_int_equal(script.destroyed, 1);
+	policy.stop = NULL;
+}
+
 static void test_topology(void **state)
 {
 	struct place *p = *state;
@@ -866,6 +900,7 @@ int main(void)
 		in_place(test_work),
 		in_place(test_closing),
 		in_place(test_closing_with_a_timer),
+		in_place(test_stop),
 		in_place(test_topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
