@@ -375,15 +375,29 @@ int step_control(struct sim *s, const json_t *args, json_t *result, struct err *
 	return 0;
 }
 
-/* A line that the log has, or gets in a moment: REGEX, or {regex, within: TIME}. */
+static int not_in_log(struct sim *s, const char *regex, struct err *err)
+{
+	_json_ json_t *pattern = json_string(regex);
+	_free_ char *log = daemon_read_log(s, 0);
+	int r = step_matches(log ? log : "", pattern, NULL);
+	if (r == -EPROTO)
+		return 0;
+	return r ? err_set(err, r, "log: expected a regular expression")
+		 : err_set(err, -EPROTO, "the log has a line that matches %s", regex);
+}
+
+/* A line that the log has, or gets in a moment: REGEX, or {regex, within: TIME}; {regex, never: true}: that it has not. */
 int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	const char *regex = json_string_value(args);
 	int64_t within = (int64_t)s->options.settle_ms;
+	bool never = false;
 	int r = 0;
 	(void)result;
 	if (json_is_object(args)) {
-		r = arg_check(args, "regex within", "log", err);
+		r = arg_check(args, "regex within never", "log", err);
+		if (!r)
+			r = arg_bool(args, "never", false, &never, err);
 		if (!r)
 			r = arg_text(args, "regex", NULL, &regex, err);
 		if (!r)
@@ -391,5 +405,8 @@ int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
 	}
 	if (!r && !regex)
 		r = err_set(err, -EINVAL, "log: expected a regular expression");
-	return r ? r : daemon_wait_log(s, regex, 0, (uint64_t)within, err);
+	if (r)
+		return r;
+	return never ? not_in_log(s, regex, err)
+		     : daemon_wait_log(s, regex, 0, (uint64_t)within, err);
 }

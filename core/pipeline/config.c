@@ -187,9 +187,9 @@ static struct trial_spec trial_of(struct pipeline *p, struct trial_job *job)
 		.loop = p->env.loop,
 		.crumb = p->env.crumb,
 		.watchdog = p->watchdog,
-		.keep_fds =
-			{p->root.fd}, /* modules look at the machine when they check their sections */
-		.n_keep_fds = 1,
+		/* modules look at the machine when they check their sections */
+		.keep_fds = {p->root.fd, topo_root_fd(p->env.topo)},
+		.n_keep_fds = 2,
 	};
 }
 

@@ -14,6 +14,11 @@ struct topo *topo_ref(struct topo *t)
 	return t;
 }
 
+int topo_root_fd(const struct topo *t)
+{
+	return t->root.fd;
+}
+
 struct topo *topo_unref(struct topo *t)
 {
 	if (!t || --t->n_refs)

@@ -46,6 +46,9 @@ static inline void cleanup_topo(struct topo **t)
 }
 #define _topo_ __attribute__((cleanup(cleanup_topo)))
 
+/* The root that the snapshot keeps open, for a child that closes what it does not need. */
+int topo_root_fd(const struct topo *t);
+
 /* ---- the service's getters ---------------------------------------------------------------------------------------- */
 
 uint64_t topo_generation(const struct topo *t);
