@@ -121,3 +121,10 @@ mutate: ## mutate what the daemon reads, MUTATIONS of each kind, in a sanitized 
 	$(Q)$(O)/sanitized/test/mutate/mutate -o $(O)/sanitized $(MUTATIONS)
 
 .PHONY: mutate
+
+# The agent's: all of it but main().
+AGENT_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-agent/*.c))))
+$(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): $(AGENT_OBJS)
+$(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): LIBS_DAEMON += -lnghttp2
+$(O)/fuzz-bin/fuzz_agent $(O)/fuzz-replay/fuzz_agent: $(AGENT_OBJS)
+$(O)/fuzz-bin/fuzz_agent $(O)/fuzz-replay/fuzz_agent: LIBS_DAEMON += -lnghttp2

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_INTERNAL_H
 #define RUNTIME_INTERNAL_H
 
-#include "core/runtime/fields.h"
+#include "core/util/fields.h"
 #include "core/runtime/nri.h"
 #include "core/util/arena.h"
 #include "core/wire/mux.h"

@@ -5,7 +5,7 @@
  *   nri.c         connecting, registering, coming back for ever; the queue of unsolicited updates
  *   handlers.c    the runtime's calls, in both forms (own methods and StateChange)
  *   sync.c        the parts of Synchronize, an object at a time
- *   decode.c      packed pods and containers into descriptions; fields.h: field by field
+ *   decode.c      packed pods and containers into descriptions
  *   encode.c      replies into messages that point into the cache
  *
  *            ┌────────── socket missing, refused, closed: 50 ms doubling to 2 s ──────────┐

@@ -14,9 +14,12 @@ BELOW['pipeline'] = BELOW['host'] + ['host']
 BELOW['runtime'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['metrics'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['ctl'] = BELOW['pipeline'] + ['pipeline', 'wire']
+BELOW['agent'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['daemon'] = [folder for folder in BELOW]
 # nri-rpctl speaks the control socket's protocol, and lists and checks modules by itself where no daemon runs.
 PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf'],
+            # What nri-rpd asks it is agent's protocol; nothing of the daemon itself.
+            'nri-rp-agent': ['util', 'wire', 'agent'],
             'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host']}
 ALLOWED = {**BELOW, **PROGRAMS}
 

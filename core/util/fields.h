@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A packed message, field by field, where it lies: nothing is copied, and what nobody asks for costs no more than to step over it. */
-#ifndef RUNTIME_FIELDS_H
-#define RUNTIME_FIELDS_H
+#ifndef UTIL_FIELDS_H
+#define UTIL_FIELDS_H
 
 #include <errno.h>
 #include <stddef.h>

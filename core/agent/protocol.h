@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both ends of the connection between nri-rpd and nri-rp-agent know. The messages are in proto/agent.proto. */
+#ifndef AGENT_PROTOCOL_H
+#define AGENT_PROTOCOL_H
+
+#define AGENT_SERVICE "nri-rp.v1.Agent"
+#define AGENT_HOST_SERVICE "nri-rp.v1.AgentHost"
+#define AGENT_DEFAULT_SOCKET "/run/nri-rp/agent.sock"
+#define AGENT_DEFAULT_USER "nri-rp-agent"
+
+/* The agent answers GetPod, ListPods and ForgetPod. */
+#define AGENT_FEATURE_POD_RESOURCES "pod-resources"
+
+/* What the kubelet is given to answer, in either direction of time: the agent gives up by then. */
+#define AGENT_GET_MS 1000u
+#define AGENT_LIST_MS 2000u
+
+/* Bytes of a message; a list of all pods of a node with their devices is the largest. */
+#define AGENT_MESSAGE_MAX (16u << 20)
+#define AGENT_NAME_MAX 256u /* of a pod, namespace, container or resource */
+#define AGENT_PODS_MAX 8192u /* of one list */
+#define AGENT_CONTAINERS_MAX 1024u /* of one pod */
+#define AGENT_RESOURCES_MAX 64u /* of one container */
+#define AGENT_FEATURES_MAX 32u
+
+#endif

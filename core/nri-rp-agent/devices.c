@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/devices.h"
+
+#include <string.h>
+
+#include <nri-rp/set.h>
+
+#include "core/agent/protocol.h"
+#include "core/util/fields.h"
+#include "core/util/pb.h"
+#include "proto/podresources.pb-c.h"
+
+#define ARENA_BLOCK (16u << 10)
+#define FIELD_POD 1u /* of both answers */
+
+struct group {
+	Agent__Devices devices;
+	struct rp_idset nodes;
+};
+
+/* Of one container. */
+struct groups {
+	struct group *list;
+	uint32_t n;
+};
+
+static bool good_name(const char *name)
+{
+	size_t len = strnlen(name, AGENT_NAME_MAX);
+	return len && len < AGENT_NAME_MAX;
+}
+
+/* By name of the resource. */
+static struct group *group_of(struct groups *g, const char *resource)
+{
+	uint32_t at = 0;
+	while (at < g->n && strcmp(g->list[at].devices.resource, resource) < 0)
+		at++;
+	if (at < g->n && strcmp(g->list[at].devices.resource, resource) == 0)
+		return &g->list[at];
+	if (g->n == AGENT_RESOURCES_MAX)
+		return NULL;
+	memmove(&g->list[at + 1], &g->list[at], (g->n - at) * sizeof *g->list);
+	agent__devices__init(&g->list[at].devices);
+	g->list[at].devices.resource = (char *)(uintptr_t)resource;
+	rp_idset_clear(&g->list[at].nodes);
+	g->n++;
+	return &g->list[at];
+}
+
+static bool is_node(int64_t id)
+{
+	return id >= 0 && id < RP_NODES_MAX;
+}
+
+/*
+ * A resource comes with an entry for each set of nodes that its devices are at: what counts is all of these. A plugin that does not
+ * know where its device is gives no node, or the kernel's -1.
+ */
+static int add_entry(struct groups *g, const Podresources__ContainerDevices *d, struct err *err)
+{
+	const Podresources__TopologyInfo *where = d->topology;
+	struct group *group = NULL;
+	for (size_t i = 0; where && i < where->n_nodes; i++) {
+		int64_t id = where->nodes[i]->id;
+		if (!is_node(id))
+			continue;
+		if (!good_name(d->resource_name))
+			return err_set(
+				err, -EBADMSG,
+				"a resource without a name, or with one of more than %u bytes",
+				AGENT_NAME_MAX - 1);
+		group = group ? group : group_of(g, d->resource_name);
+		if (!group)
+			return err_set(err, -E2BIG,
+				       "a container with devices of more than %u resources",
+				       AGENT_RESOURCES_MAX);
+		rp_idset_add(&group->nodes, (uint32_t)id);
+	}
+	return 0;
+}
+
+static int list_nodes(struct arena *a, struct group *g)
+{
+	struct rp_ids nodes = rp_ids_of(&g->nodes);
+	g->devices.nodes = arena_array(a, rp_ids_count(nodes), sizeof *g->devices.nodes);
+	if (!g->devices.nodes)
+		return -ENOMEM;
+	RP_IDS_EACH (node, nodes)
+		g->devices.nodes[g->devices.n_nodes++] = node;
+	return 0;
+}
+
+/* NULL in *ret: it has no devices that are anywhere. */
+static int read_container(struct arena *a, const Podresources__ContainerResources *c,
+			  Agent__ContainerDevices **ret, struct err *err)
+{
+	size_t most = c->n_devices < AGENT_RESOURCES_MAX ? c->n_devices : AGENT_RESOURCES_MAX;
+	struct groups g = {arena_array(a, most + 1, sizeof *g.list), 0};
+	int r = g.list ? 0 : -ENOMEM;
+	*ret = NULL;
+	for (size_t i = 0; !r && i < c->n_devices; i++)
+		r = add_entry(&g, c->devices[i], err);
+	if (r || !g.n)
+		return r;
+	if (!good_name(c->name))
+		return err_set(err, -EBADMSG,
+			       "a container without a name, or with one of more than %u bytes",
+			       AGENT_NAME_MAX - 1);
+	Agent__ContainerDevices *out = arena_zero(a, Agent__ContainerDevices);
+	Agent__Devices **list = arena_array(a, g.n, sizeof(Agent__Devices *));
+	if (!out || !list)
+		return -ENOMEM;
+	agent__container_devices__init(out);
+	out->name = c->name;
+	out->devices = list;
+	for (; !r && out->n_devices < g.n; out->n_devices++) {
+		r = list_nodes(a, &g.list[out->n_devices]);
+		list[out->n_devices] = &g.list[out->n_devices].devices;
+	}
+	*ret = out;
+	return r;
+}
+
+static int read_containers(struct arena *a, const Podresources__PodResources *pod,
+			   Agent__PodDevices *ret, struct err *err)
+{
+	if (!good_name(pod->name) || !good_name(pod->namespace_))
+		return err_set(
+			err, -EBADMSG,
+			"a pod without a name and namespace, or with one of more than %u bytes",
+			AGENT_NAME_MAX - 1);
+	if (pod->n_containers > AGENT_CONTAINERS_MAX)
+		return err_set(err, -E2BIG,
+			       "pod %s/%s has %zu containers, at most %u are looked at",
+			       pod->namespace_, pod->name, pod->n_containers, AGENT_CONTAINERS_MAX);
+	agent__pod_devices__init(ret);
+	ret->namespace_ = pod->namespace_;
+	ret->name = pod->name;
+	ret->containers = arena_array(a, pod->n_containers + 1, sizeof(Agent__ContainerDevices *));
+	int r = ret->containers ? 0 : -ENOMEM;
+	for (size_t i = 0; !r && i < pod->n_containers; i++) {
+		Agent__ContainerDevices *c;
+		r = read_container(a, pod->containers[i], &c, err);
+		if (c)
+			ret->containers[ret->n_containers++] = c;
+	}
+	return r;
+}
+
+static int read_pod(struct arena *a, struct span bytes, Agent__PodDevices *ret, struct err *err)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Podresources__PodResources *pod =
+		podresources__pod_resources__unpack(&alloc, span_len(&bytes), bytes.p);
+	if (!pod)
+		return err_set(err, -EBADMSG, "a pod that cannot be decoded (%zu bytes)",
+			       span_len(&bytes));
+	int r = read_containers(a, pod, ret, err);
+	return r == -ENOMEM ? err_set(err, r, "no memory for a pod of %zu bytes", span_len(&bytes))
+			    : r;
+}
+
+int devices_each_pod(const uint8_t *data, size_t n,
+		     int (*fn)(const Agent__PodDevices *pod, void *arg), void *arg, struct err *err)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, DEVICES_POD_ARENA);
+	struct span s = span_of(data, n);
+	struct field f = {0};
+	uint32_t n_pods = 0;
+	int r = a ? 0 : err_set(err, -ENOMEM, "out of memory"), more = 0;
+	while (!r && (more = field_next(&s, &f)) > 0) {
+		Agent__PodDevices pod;
+		if (f.number != FIELD_POD || f.wire != WIRE_LEN)
+			continue;
+		if (n_pods++ == AGENT_PODS_MAX)
+			return err_set(err, -E2BIG, "more than %u pods", AGENT_PODS_MAX);
+		r = read_pod(a, f.bytes, &pod, err);
+		if (!r)
+			r = fn(&pod, arg);
+		arena_reset(a);
+	}
+	return r || more >= 0 ? r : err_set(err, more, "an answer that cannot be decoded");
+}

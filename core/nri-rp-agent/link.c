@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent/protocol.h"
+#include "core/util/arena.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+#include "core/wire/sock.h"
+#include "core/wire/trunk.h"
+
+#define LOG_SOURCE "link"
+#define BACKOFF_FIRST_MS 50u
+#define BACKOFF_LAST_MS 2000u
+#define REGISTER_TIMEOUT_MS 5000u
+#define REQUEST_ARENA (64u << 10)
+
+struct link {
+	struct loop *loop;
+	struct podres *podres;
+	char *socket;
+	struct trunk *trunk;
+	struct loop_timer *reconnect;
+	uint64_t backoff_ms;
+	char last_error[ERR_TEXT_MAX]; /* what was logged, so that it is said once */
+};
+
+/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+
+static enum ttrpc_code code_of(int error)
+{
+	switch (error) {
+	case -ETIMEDOUT:
+		return TTRPC_DEADLINE_EXCEEDED;
+	case -EREMOTEIO:
+		return TTRPC_NOT_FOUND;
+	case -EMSGSIZE:
+	case -E2BIG:
+	case -ENOMEM:
+	case -ENOBUFS:
+		return TTRPC_RESOURCE_EXHAUSTED;
+	case -EBADMSG:
+		return TTRPC_DATA_LOSS;
+	case -EINVAL:
+		return TTRPC_INVALID_ARGUMENT;
+	default:
+		return TTRPC_UNAVAILABLE;
+	}
+}
+
+static void answer(struct rpc_request *req, int error, const char *text,
+		   const ProtobufCMessage *msg)
+{
+	if (error)
+		(void)rpc_reply_error(req, code_of(error), "%s", text);
+	else
+		(void)rpc_reply(req, msg);
+}
+
+static void on_pod(const struct podres_pod *result, void *arg)
+{
+	answer(arg, result->error, result->text, result->error ? NULL : &result->pod->base);
+}
+
+static void on_list(const struct podres_list *result, void *arg)
+{
+	answer(arg, result->error, result->text, &result->list.base);
+}
+
+/* ---- what the daemon asks ---------------------------------------------------------------------------------------------- */
+
+static void serve_pod(struct link *l, struct rpc_request *req, bool forget)
+{
+	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__PodRequest *m =
+		a ? agent__pod_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	if (!m) {
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+		return;
+	}
+	if (!forget) {
+		podres_get(l->podres, m->namespace_, m->name, on_pod, req);
+		return;
+	}
+	podres_forget(l->podres, m->namespace_, m->name);
+	(void)rpc_reply(req, NULL);
+}
+
+static void on_request(struct rpc_request *req, void *arg)
+{
+	struct link *l = arg;
+	if (!str_eq(req->service, AGENT_SERVICE))
+		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "service %s", req->service);
+	else if (str_eq(req->method, "GetPod"))
+		serve_pod(l, req, false);
+	else if (str_eq(req->method, "ListPods"))
+		podres_list(l->podres, on_list, req);
+	else if (str_eq(req->method, "ForgetPod"))
+		serve_pod(l, req, true);
+	else
+		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
+}
+
+/* ---- connecting -------------------------------------------------------------------------------------------------------- */
+
+static void lost(struct link *l, const char *why)
+{
+	l->trunk = trunk_free(l->trunk);
+	if (!str_eq(l->last_error, why))
+		log_notice("no connection to nri-rpd: %s; trying again", why);
+	(void)snprintf(l->last_error, sizeof l->last_error, "%s", why);
+	(void)loop_timer_arm(l->reconnect, l->backoff_ms);
+	l->backoff_ms = l->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : l->backoff_ms * 2;
+}
+
+static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
+{
+	(void)trunk;
+	lost(arg, err->text);
+}
+
+static void registered(const struct rpc_result *result, void *arg)
+{
+	struct link *l = arg;
+	if (result->error == 0) {
+		log_info("connected to nri-rpd at %s", l->socket);
+		l->last_error[0] = '\0';
+		l->backoff_ms = BACKOFF_FIRST_MS;
+	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
+		lost(l, result->text); /* else on_closed tells */
+	}
+}
+
+static int start(struct link *l, struct err *err)
+{
+	const struct trunk_config config = {.recv_max = AGENT_MESSAGE_MAX,
+					    .send_max = AGENT_MESSAGE_MAX,
+					    .closed = on_closed,
+					    .arg = l};
+	static char feature[] = AGENT_FEATURE_POD_RESOURCES, version[] = NRI_RP_VERSION;
+	char *features[] = {feature};
+	Agent__RegisterRequest msg = AGENT__REGISTER_REQUEST__INIT;
+	int r = wire_check_folder(l->socket, err);
+	if (r)
+		return r;
+	int fd = wire_connect_unix(l->socket, err);
+	if (fd < 0)
+		return fd;
+	r = trunk_new(l->loop, fd, &config, &l->trunk, err);
+	if (r)
+		return r;
+	rpc_serve(trunk_rpc(l->trunk, 0), on_request, l);
+	msg.version = version;
+	msg.features = features;
+	msg.n_features = 1;
+	r = rpc_call(trunk_rpc(l->trunk, 0), AGENT_HOST_SERVICE, "Register", &msg.base,
+		     REGISTER_TIMEOUT_MS, registered, l);
+	return r ? err_errno(err, r, "registering") : 0;
+}
+
+static void try_connect(void *arg)
+{
+	struct link *l = arg;
+	struct err err = ERR_INIT;
+	int r = start(l, &err);
+	if (r)
+		lost(l, err_text(&err, r));
+}
+
+int link_new(struct loop *loop, const char *socket, struct podres *podres, struct link **ret,
+	     struct err *err)
+{
+	struct link *l = calloc(1, sizeof *l);
+	if (!l)
+		return err_errno(err, -ENOMEM, "connection to nri-rpd");
+	l->loop = loop;
+	l->podres = podres;
+	l->backoff_ms = BACKOFF_FIRST_MS;
+	l->socket = strdup(socket);
+	l->reconnect = loop_timer_new(loop, try_connect, l);
+	if (!l->socket || !l->reconnect) {
+		link_free(l);
+		return err_errno(err, -ENOMEM, "connection to nri-rpd");
+	}
+	*ret = l;
+	try_connect(l);
+	return 0;
+}
+
+struct link *link_free(struct link *l)
+{
+	if (!l)
+		return NULL;
+	trunk_free(l->trunk);
+	loop_timer_free(l->reconnect);
+	free(l->socket);
+	free(l);
+	return NULL;
+}

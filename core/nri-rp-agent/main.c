@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rp-agent: what nri-rpd wants to know from the kubelet. A program of its own, so that the daemon, which is root, neither talks to
+ * the kubelet nor reads what it says.
+ *
+ *   grpc.c      unary gRPC calls over HTTP/2, bytes in and out       kubelet.c   the kubelet's socket
+ *   devices.c   its answers, as the daemon wants them                podres.c    Get, or List and what it remembers
+ *   link.c      the connection to nri-rpd
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "core/nri-rp-agent/link.h"
+#include "core/nri-rp-agent/options.h"
+
+#define LOG_SOURCE "nri-rp-agent"
+#define EXIT_USAGE 2
+
+struct agent {
+	struct loop *loop;
+	struct loop_signal *signals[2];
+	struct podres *podres;
+	struct link *link;
+};
+
+static void on_signal(int signo, void *arg)
+{
+	(void)signo;
+	log_notice("stopping");
+	loop_stop(arg);
+}
+
+static int start(struct agent *a, const struct options *o, struct err *err)
+{
+	static const int signos[] = {SIGTERM, SIGINT};
+	a->loop = loop_new();
+	if (!a->loop)
+		return err_errno(err, -ENOMEM, "start");
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN); /* there is nothing to read anew */
+	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
+		a->signals[i] = loop_signal_new(a->loop, signos[i], on_signal, a->loop);
+		if (!a->signals[i])
+			return err_errno(err, -ENOMEM, "start");
+	}
+	int r = podres_new(a->loop, o->kubelet_socket, &a->podres, err);
+	return r ? r : link_new(a->loop, o->daemon_socket, a->podres, &a->link, err);
+}
+
+static void stop(struct agent *a)
+{
+	a->link = link_free(a->link);
+	a->podres = podres_free(a->podres);
+	for (unsigned i = 0; i < sizeof a->signals / sizeof *a->signals; i++)
+		if (a->signals[i])
+			loop_signal_free(a->signals[i]);
+	a->loop = loop_free(a->loop);
+}
+
+int main(int argc, char **argv)
+{
+	struct agent a = {0};
+	struct options o;
+	struct err err = ERR_INIT;
+	log_init("nri-rp-agent");
+	switch (options_parse(argc, argv, &o)) {
+	case OPTIONS_DONE:
+		return EXIT_SUCCESS;
+	case OPTIONS_WRONG:
+		return EXIT_USAGE;
+	default:
+		break;
+	}
+	(void)umask(0077);
+	log_set_level(o.log_level);
+	log_info("nri-rp-agent %s", NRI_RP_VERSION);
+	int r = start(&a, &o, &err);
+	if (r)
+		log_error("%s", err_text(&err, r));
+	else
+		r = loop_run(a.loop);
+	stop(&a);
+	return r ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of nri-rp-agent. */
+#ifndef NRI_RP_AGENT_OPTIONS_H
+#define NRI_RP_AGENT_OPTIONS_H
+
+#include "core/util/log.h"
+
+struct options {
+	const char *daemon_socket, *kubelet_socket;
+	enum log_level log_level;
+};
+
+enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
+
+/* OPTIONS_DONE: help or version was printed. OPTIONS_WRONG: a message was printed. */
+enum options_result options_parse(int argc, char **argv, struct options *ret);
+
+#endif

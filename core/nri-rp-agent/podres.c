@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/podres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/agent/protocol.h"
+#include "core/nri-rp-agent/devices.h"
+#include "core/util/cleanup.h"
+#define HASH_NONFATAL_OOM 1 /* what cannot be remembered is asked for again */
+#include "core/util/hash.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "proto/podresources.pb-c.h"
+
+#define LOG_SOURCE "podres"
+#define GET_METHOD "/v1.PodResourcesLister/Get"
+#define LIST_METHOD "/v1.PodResourcesLister/List"
+#define STATUS_UNIMPLEMENTED 12
+#define KEY_MAX (2 * AGENT_NAME_MAX)
+#define LIST_ARENA (64u << 20)
+#define ARENA_BLOCK (16u << 10)
+
+/* What the last list said of a pod; or that the pod has ended, and lists do not count. */
+struct known {
+	char *key; /* namespace/name */
+	uint8_t *packed; /* Agent__PodDevices */
+	size_t len;
+	bool ended;
+	unsigned list; /* number of the last one that named it */
+	UT_hash_handle hh;
+};
+
+/* Somebody who waits for a list: for all of it, or for one pod. */
+struct waiter {
+	struct podres *podres;
+	char ns[AGENT_NAME_MAX], name[AGENT_NAME_MAX];
+	void (*pod_done)(const struct podres_pod *result, void *arg);
+	void (*list_done)(const struct podres_list *result, void *arg);
+	void *arg;
+	struct waiter *prev, *next;
+};
+
+struct podres {
+	struct kubelet *kubelet;
+	struct known *known;
+	struct waiter *waiters, *served; /* for the next list; for the one under way */
+	unsigned n_waiters;
+	bool listing, closing;
+	unsigned no_get; /* the connection on which the kubelet said that it has no Get; 0: none */
+	unsigned known_from; /* the connection that what is known came by */
+	unsigned lists; /* so far */
+};
+
+/* ---- what is known ----------------------------------------------------------------------------------------------------- */
+
+static void known_del(struct podres *p, struct known *k)
+{
+	HASH_DEL(p->known, k);
+	free(k->key);
+	free(k->packed);
+	free(k);
+}
+
+static bool make_key(char key[KEY_MAX], const char *ns, const char *name)
+{
+	return snprintf(key, KEY_MAX, "%s/%s", ns, name) < (int)KEY_MAX;
+}
+
+static struct known *known_find(struct podres *p, const char *ns, const char *name)
+{
+	char key[KEY_MAX];
+	struct known *k = NULL;
+	if (make_key(key, ns, name))
+		HASH_FIND_STR(p->known, key, k);
+	return k;
+}
+
+static struct known *known_make(struct podres *p, const char *ns, const char *name)
+{
+	char key[KEY_MAX];
+	struct known *k = known_find(p, ns, name);
+	if (k || HASH_COUNT(p->known) >= PODRES_KNOWN_MAX || !make_key(key, ns, name))
+		return k;
+	k = calloc(1, sizeof *k);
+	if (!k)
+		return NULL;
+	k->key = strdup(key);
+	if (k->key)
+		HASH_ADD_KEYPTR(hh, p->known, k->key, strlen(k->key), k);
+	if (k->key && k->hh.tbl)
+		return k;
+	free(k->key);
+	free(k);
+	return NULL;
+}
+
+static int remember(struct podres *p, const Agent__PodDevices *pod)
+{
+	struct known *k = known_make(p, pod->namespace_, pod->name);
+	if (!k)
+		return 0;
+	k->list = p->lists;
+	if (k->ended)
+		return 0;
+	size_t len = agent__pod_devices__get_packed_size(pod);
+	uint8_t *packed = malloc(len);
+	if (!packed) {
+		known_del(p, k);
+		return 0;
+	}
+	k->len = agent__pod_devices__pack(pod, packed);
+	free(k->packed);
+	k->packed = packed;
+	return 0;
+}
+
+/* Those that the kubelet does not list any more are over for good. */
+static void forget_unlisted(struct podres *p)
+{
+	struct known *k, *next;
+	HASH_ITER (hh, p->known, k, next)
+		if (k->list != p->lists)
+			known_del(p, k);
+}
+
+static void forget_all(struct podres *p)
+{
+	struct known *k, *next;
+	HASH_ITER (hh, p->known, k, next)
+		known_del(p, k);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+
+static void pod_failed(const struct waiter *w, int error, const char *text)
+{
+	const struct podres_pod result = {.error = error, .text = text};
+	w->pod_done(&result, w->arg);
+}
+
+static void fail(const struct waiter *w, int error, const char *text)
+{
+	if (w->pod_done) {
+		pod_failed(w, error, text);
+		return;
+	}
+	struct podres_list result = {.error = error, .text = text};
+	agent__list_response__init(&result.list);
+	w->list_done(&result, w->arg);
+}
+
+static int tell_pod(const Agent__PodDevices *pod, void *arg)
+{
+	const struct waiter *w = arg;
+	const struct podres_pod result = {.text = "", .pod = pod};
+	w->pod_done(&result, w->arg);
+	return 1; /* one is enough */
+}
+
+static void tell_known(const struct waiter *w, const struct known *k)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, DEVICES_POD_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__PodDevices *pod =
+		a ? agent__pod_devices__unpack(&alloc, k->len, k->packed) : NULL;
+	if (pod)
+		(void)tell_pod(pod, (void *)(uintptr_t)w);
+	else
+		pod_failed(w, -ENOMEM, "out of memory");
+}
+
+static void tell_list(const struct podres *p, const struct waiter *w)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, LIST_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	struct podres_list result = {.text = ""};
+	const struct known *k;
+	agent__list_response__init(&result.list);
+	result.list.pods =
+		a ? arena_array(a, HASH_COUNT(p->known) + 1, sizeof(Agent__PodDevices *)) : NULL;
+	if (!result.list.pods) {
+		fail(w, -ENOMEM, "out of memory");
+		return;
+	}
+	for (k = p->known; k; k = k->hh.next) {
+		Agent__PodDevices *pod =
+			k->packed ? agent__pod_devices__unpack(&alloc, k->len, k->packed) : NULL;
+		if (k->packed && !pod) {
+			fail(w, -ENOMEM, "out of memory");
+			return;
+		}
+		if (pod && devices_any(pod))
+			result.list.pods[result.list.n_pods++] = pod;
+	}
+	w->list_done(&result, w->arg);
+}
+
+static void tell_listed(struct podres *p, const struct waiter *w)
+{
+	char text[2 * KEY_MAX];
+	if (w->list_done) {
+		tell_list(p, w);
+		return;
+	}
+	const struct known *k = known_find(p, w->ns, w->name);
+	if (k && k->packed) {
+		tell_known(w, k);
+		return;
+	}
+	(void)snprintf(text, sizeof text, "the kubelet does not list pod %s/%s", w->ns, w->name);
+	pod_failed(w, -EREMOTEIO, text);
+}
+
+/* ---- List -------------------------------------------------------------------------------------------------------------- */
+
+static void list_next(struct podres *p);
+
+static void fail_all(struct waiter *list, int error, const char *text)
+{
+	while (list) {
+		struct waiter *w = list;
+		DL_DELETE(list, w);
+		fail(w, error, text);
+		free(w);
+	}
+}
+
+static int remember_fn(const Agent__PodDevices *pod, void *arg)
+{
+	return remember(arg, pod);
+}
+
+static int read_list(struct podres *p, const struct grpc_result *result, struct err *err)
+{
+	p->lists++;
+	if (result->error)
+		return err_set(err, result->error, "the kubelet's List: %s", result->text);
+	int r = devices_each_pod(result->payload, result->payload_len, remember_fn, p, err);
+	if (r)
+		return err_prefix(err, "the kubelet's List: ");
+	p->known_from = kubelet_connection(p->kubelet);
+	forget_unlisted(p);
+	return 0;
+}
+
+static void listed(const struct grpc_result *result, void *arg)
+{
+	struct podres *p = arg;
+	struct err err = ERR_INIT;
+	struct waiter *served = TAKE(p->served);
+	int r = read_list(p, result, &err);
+	if (r)
+		forget_all(p);
+	while (!r && served) {
+		struct waiter *w = served;
+		DL_DELETE(served, w);
+		tell_listed(p, w);
+		free(w);
+	}
+	fail_all(served, r, err.text);
+	p->listing = false;
+	list_next(p);
+}
+
+/* A list that was asked for before somebody came may not have what that one wants: who come meanwhile get the next one. */
+static void list_next(struct podres *p)
+{
+	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
+	while (p->waiters && !p->listing) {
+		struct err err = ERR_INIT;
+		int r = p->closing ? err_set(&err, -ECANCELED, "the agent is stopping") : 0;
+		p->served = TAKE(p->waiters);
+		p->n_waiters = 0;
+		p->listing = true;
+		if (!r)
+			r = kubelet_call(p->kubelet, LIST_METHOD, &msg.base, AGENT_LIST_MS, listed,
+					 p, &err);
+		if (!r)
+			return;
+		fail_all(TAKE(p->served), r, err.text);
+		p->listing = false;
+	}
+}
+
+/* Who asks for an ended pod by name means one that came after it. */
+static void revive(struct podres *p, const struct waiter *w)
+{
+	struct known *k = w->pod_done ? known_find(p, w->ns, w->name) : NULL;
+	if (k)
+		known_del(p, k);
+}
+
+static void wait_for_list(struct podres *p, struct waiter *w)
+{
+	if (p->n_waiters >= PODRES_WAITING_MAX) {
+		fail(w, -ENOBUFS, "too many wait for the kubelet's list of pods");
+		free(w);
+		return;
+	}
+	revive(p, w);
+	DL_APPEND(p->waiters, w);
+	p->n_waiters++;
+	list_next(p);
+}
+
+void podres_list(struct podres *p, void (*done)(const struct podres_list *result, void *arg),
+		 void *arg)
+{
+	struct waiter stray = {.list_done = done, .arg = arg};
+	struct waiter *w = malloc(sizeof *w);
+	if (!w) {
+		fail(&stray, -ENOMEM, "out of memory");
+		return;
+	}
+	*w = stray;
+	wait_for_list(p, w);
+}
+
+/* ---- Get --------------------------------------------------------------------------------------------------------------- */
+
+/* Kubelets before 1.27 do not know it; later ones have a feature gate, and answer with an error of no particular kind. */
+static bool has_no_get(const struct grpc_result *result)
+{
+	return result->error == -EREMOTEIO && (result->status == STATUS_UNIMPLEMENTED ||
+					       strstr(result->text, "Get method disabled"));
+}
+
+static void got(const struct grpc_result *result, void *arg)
+{
+	struct waiter *w = arg;
+	struct podres *p = w->podres;
+	struct err err = ERR_INIT;
+	if (has_no_get(result)) {
+		if (!p->no_get)
+			log_info("the kubelet has no method Get (%s): pods are listed",
+				 result->text);
+		p->no_get = kubelet_connection(p->kubelet);
+		wait_for_list(p, w);
+		return;
+	}
+	int r = result->error;
+	if (r)
+		(void)err_set(&err, r, "the kubelet's Get: %s", result->text);
+	else if ((r = devices_each_pod(result->payload, result->payload_len, tell_pod, w, &err)) <
+		 0)
+		(void)err_prefix(&err, "the kubelet's Get: ");
+	else if (!r)
+		r = err_set(&err, -EBADMSG, "the kubelet's Get: an answer without a pod");
+	if (r < 0)
+		pod_failed(w, r, err.text);
+	free(w);
+}
+
+static bool get_now(struct podres *p, struct waiter *w)
+{
+	struct err err = ERR_INIT;
+	Podresources__GetRequest msg = PODRESOURCES__GET_REQUEST__INIT;
+	msg.pod_name = w->name;
+	msg.pod_namespace = w->ns;
+	int r = kubelet_call(p->kubelet, GET_METHOD, &msg.base, AGENT_GET_MS, got, w, &err);
+	if (!r)
+		return true;
+	pod_failed(w, r, err.text);
+	free(w);
+	return false;
+}
+
+void podres_get(struct podres *p, const char *ns, const char *name,
+		void (*done)(const struct podres_pod *result, void *arg), void *arg)
+{
+	struct waiter stray = {.podres = p, .pod_done = done, .arg = arg};
+	if (strlen(ns) >= AGENT_NAME_MAX || strlen(name) >= AGENT_NAME_MAX) {
+		pod_failed(&stray, -EINVAL, "a name that is too long for a pod");
+		return;
+	}
+	struct waiter *w = malloc(sizeof *w);
+	if (!w) {
+		pod_failed(&stray, -ENOMEM, "out of memory");
+		return;
+	}
+	*w = stray;
+	(void)snprintf(w->ns, sizeof w->ns, "%s", ns);
+	(void)snprintf(w->name, sizeof w->name, "%s", name);
+	if (!p->no_get || p->no_get != kubelet_connection(p->kubelet)) {
+		(void)get_now(p, w);
+		return;
+	}
+	const struct known *k = known_find(p, ns, name);
+	if (k && k->packed && !k->ended) {
+		tell_known(w, k);
+		free(w);
+		return;
+	}
+	wait_for_list(p, w);
+}
+
+void podres_forget(struct podres *p, const char *ns, const char *name)
+{
+	/* Where pods are asked for one by one nothing is remembered. */
+	if (!p->no_get && !p->known)
+		return;
+	struct known *k = known_make(p, ns, name);
+	if (!k)
+		return;
+	free(k->packed);
+	k->packed = NULL;
+	k->ended = true;
+	k->list = p->lists;
+}
+
+int podres_new(struct loop *loop, const char *socket, struct podres **ret, struct err *err)
+{
+	struct podres *p = calloc(1, sizeof *p);
+	if (!p)
+		return err_errno(err, -ENOMEM, "pod resources");
+	int r = kubelet_new(loop, socket, &p->kubelet, err);
+	if (r) {
+		free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct podres *podres_free(struct podres *p)
+{
+	if (!p)
+		return NULL;
+	p->closing = true;
+	kubelet_free(p->kubelet); /* ends all that wait for a list, too */
+	forget_all(p);
+	free(p);
+	return NULL;
+}

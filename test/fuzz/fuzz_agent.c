@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kubelet sends. The first byte says how it is cut; the rest is a stream of HTTP/2 for a call that waits, and, by itself, an
+ * answer. However it is cut, a call ends once, with the same outcome, and a pod that comes out is within the limits.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent/protocol.h"
+#include "core/nri-rp-agent/devices.h"
+#include "core/nri-rp-agent/grpc.h"
+#include "proto/podresources.pb-c.h"
+
+#define MESSAGE_MAX 65536u
+#define NODES_MAX 1024u
+
+struct outcome {
+	unsigned n;
+	int error;
+	size_t len;
+};
+
+static void check(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+static int check_pod(const Agent__PodDevices *pod, void *arg)
+{
+	(void)arg;
+	check(*pod->name && strlen(pod->name) < AGENT_NAME_MAX && *pod->namespace_);
+	check(pod->n_containers <= AGENT_CONTAINERS_MAX);
+	for (size_t i = 0; i < pod->n_containers; i++) {
+		const Agent__ContainerDevices *c = pod->containers[i];
+		check(*c->name && c->n_devices && c->n_devices <= AGENT_RESOURCES_MAX);
+		for (size_t k = 0; k < c->n_devices; k++) {
+			const Agent__Devices *d = c->devices[k];
+			check(!k || strcmp(c->devices[k - 1]->resource, d->resource) < 0);
+			check(d->n_nodes > 0);
+			for (size_t j = 0; j < d->n_nodes; j++)
+				check(d->nodes[j] < NODES_MAX &&
+				      (!j || d->nodes[j - 1] < d->nodes[j]));
+		}
+	}
+	return 0;
+}
+
+static void read_answer(const uint8_t *data, size_t n)
+{
+	struct err err = ERR_INIT;
+	int r = devices_each_pod(data, n, check_pod, NULL, &err);
+	check(r <= 0 && err.code == r && (r == 0) == !*err.text);
+}
+
+static void on_output(void *arg)
+{
+	(void)arg;
+}
+
+static void on_done(const struct grpc_result *r, void *arg)
+{
+	struct outcome *o = arg;
+	o->n++;
+	o->error = r->error;
+	o->len = r->payload_len;
+	check(r->error <= 0 && (!r->error || *r->text) && r->payload_len <= MESSAGE_MAX);
+	if (!r->error)
+		read_answer(r->payload, r->payload_len);
+}
+
+static struct outcome play(const uint8_t *data, size_t n, size_t piece)
+{
+	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
+	struct outcome o = {0, 0, 0};
+	struct buf out = BUF_INIT;
+	struct grpc *g = grpc_new(&(struct grpc_config){MESSAGE_MAX, &out, on_output, NULL});
+	check(g && !grpc_call(g, "/v1.PodResourcesLister/List", &msg.base, 60000, on_done, &o));
+	for (size_t at = 0; at < n;) {
+		struct err err = ERR_INIT;
+		size_t len = n - at < piece ? n - at : piece;
+		if (grpc_feed(g, data + at, len, &err)) {
+			check(*err.text != '\0');
+			break;
+		}
+		at += len;
+		buf_reset(&out);
+	}
+	grpc_close(g, -ECONNRESET, "closed");
+	grpc_free(g);
+	buf_fini(&out);
+	check(o.n == 1);
+	return o;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+	struct outcome whole = play(data + 1, size - 1, size);
+	struct outcome cut = play(data + 1, size - 1, data[0] % 31u + 1u);
+	check(whole.len == cut.len && (whole.error == 0) == (cut.error == 0));
+	read_answer(data + 1, size - 1);
+	return 0;
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kubelet as far as its pod-resources socket goes, with a real gRPC server; and an nri-rp-agent that asks it.
+
+    with Kubelet() as kubelet:
+        kubelet.pod('default/web', app={'example.com/nic': [1]})
+        with Agent(node_paths_agent_socket, kubelet.socket): …
+"""
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+import grpc
+
+TOP = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
+AGENT = BUILD / 'bin' / 'nri-rp-agent'
+DISABLED = 'PodResources API Get method disabled'
+STOP_S = 60
+
+
+def messages(folder, name):
+    """The messages of FOLDER/NAME.proto."""
+    out = tempfile.mkdtemp(prefix='nri-rp-proto-')
+    try:
+        subprocess.run(['protoc', '--python_out=' + out, '-I' + str(TOP / folder), name + '.proto'], check=True)
+        sys.path.insert(0, out)
+        return __import__(name + '_pb2')
+    finally:
+        sys.path.remove(out)
+        shutil.rmtree(out)
+
+
+API = messages('test', 'podresources')
+
+
+class Kubelet:
+    """Answers as real ones do. Before a call is answered, `calls` has it, and `before(method, request, context)` runs."""
+
+    def __init__(self, get=True, large=0):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-kubelet-'))
+        self.socket = self.dir / 'kubelet.sock'
+        self.get, self.large = get, large  # get: True, 'disabled', 'unimplemented'; large: bytes that each answer has more
+        self.pods, self.calls, self.before = {}, [], lambda method, request, context: None
+        self.changed = threading.Condition()
+        self.server = None
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        shutil.rmtree(self.dir)
+
+    def start(self):
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(8), options=[('grpc.max_send_message_length', -1)])
+        handlers = {'List': grpc.unary_unary_rpc_method_handler(self._list, API.ListPodResourcesRequest.FromString,
+                                                                API.ListPodResourcesResponse.SerializeToString)}
+        if self.get != 'unimplemented':
+            handlers['Get'] = grpc.unary_unary_rpc_method_handler(self._get, API.GetPodResourcesRequest.FromString,
+                                                                  API.GetPodResourcesResponse.SerializeToString)
+        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler('v1.PodResourcesLister', handlers),))
+        assert self.server.add_insecure_port('unix:' + str(self.socket))
+        self.server.start()
+
+    def stop(self):
+        """As one that dies: connections end, calls under way with them."""
+        if self.server:
+            self.server.stop(None).wait(STOP_S)
+        self.server = None
+        self.socket.unlink(missing_ok=True)
+
+    def pod(self, pod, **containers):
+        """kubelet.pod('default/web', app={'example.com/nic': [1]}): the nodes of a container's devices; a list of lists is an entry each."""
+        self.pods[pod] = containers
+
+    def called(self, n, method=None):
+        """Waits until there have been n calls."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.count(method) >= n, STOP_S), self.calls
+
+    def count(self, method=None):
+        return sum(method in (None, c[0]) for c in self.calls)
+
+    def _note(self, method, request, context):
+        with self.changed:
+            self.calls.append((method, request))
+            self.changed.notify_all()
+        self.before(method, request, context)
+
+    def _resources(self, pod):
+        namespace, _, name = pod.partition('/')
+        out = API.PodResources(name=name, namespace=namespace)
+        for container, resources in self.pods[pod].items():
+            c = out.containers.add(name=container, cpu_ids=[1, 2, 3])
+            c.memory.add(memory_type='memory', size=1 << 30).topology.nodes.add(ID=0)
+            for resource, nodes in resources.items():
+                for entry in nodes if nodes and isinstance(nodes[0], list) else [nodes]:
+                    device = c.devices.add(resource_name=resource, device_ids=['id' + 'x' * self.large])
+                    for node in entry:
+                        device.topology.nodes.add(ID=node)
+        return out
+
+    def _get(self, request, context):
+        pod = '%s/%s' % (request.pod_namespace, request.pod_name)
+        self._note('Get', pod, context)
+        if self.get == 'disabled':
+            context.abort(grpc.StatusCode.UNKNOWN, DISABLED)
+        if pod not in self.pods:
+            context.abort(grpc.StatusCode.UNKNOWN, 'pod %s in namespace %s not found' % (request.pod_name, request.pod_namespace))
+        return API.GetPodResourcesResponse(pod_resources=self._resources(pod))
+
+    def _list(self, request, context):
+        self._note('List', None, context)
+        return API.ListPodResourcesResponse(pod_resources=[self._resources(pod) for pod in self.pods])
+
+
+class Odd:
+    """Something else at the kubelet's socket: what it does with a connection is up to `serve(connection)`."""
+
+    def __init__(self, serve):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-odd-'))
+        self.socket = self.dir / 'kubelet.sock'
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.socket))
+        self.listener.listen()
+        self.serve, self.connections = serve, []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+        for connection in self.connections:
+            connection.close()
+        shutil.rmtree(self.dir)
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections.append(connection)
+            try:
+                self.serve(connection)
+            except OSError:
+                pass
+
+
+class Agent:
+    def __init__(self, daemon_socket, kubelet_socket):
+        self.log = tempfile.NamedTemporaryFile(mode='r', prefix='nri-rp-agent-')  # pylint: disable=consider-using-with
+        self.sockets = daemon_socket, kubelet_socket
+        self.process = None
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        code = self.stop() if self.process else 0
+        if kind or code:
+            print(self.read_log())
+        self.log.close()
+        assert kind or code == 0, 'nri-rp-agent has ended with %s' % code
+
+    def start(self):
+        with open(self.log.name, 'a', encoding='utf-8') as log:
+            self.process = subprocess.Popen([str(AGENT), '--daemon-socket', str(self.sockets[0]), '--kubelet-socket', str(self.sockets[1]),
+                                             '--log-level', 'debug'], stderr=log)
+
+    def stop(self):
+        self.process.terminate()
+        code = self.process.wait(STOP_S)
+        self.process = None
+        return code
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(STOP_S)
+        self.process = None
+
+    def read_log(self):
+        return pathlib.Path(self.log.name).read_text(encoding='utf-8', errors='replace')
