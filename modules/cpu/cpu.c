@@ -317,7 +317,7 @@ static int32_t cpu_start(struct rp_instance *inst)
 
 static void cpu_stop(struct rp_instance *inst)
 {
-	(void)inst;
+	cpuclass_stop(inst->classes);
 }
 
 static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)

@@ -1,248 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What classes say, and which CPUs are in them: all of it on the host's main thread. cpuclass_write.c is the worker's part. */
+/* Which CPUs are in which class: on the host's main thread. cpuclass_defs.c reads what classes say, cpuclass_write.c is the worker's part. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "modules/lib/cpuclass_impl.h"
 #include "modules/lib/ctl_queue.h"
-
-#define UNCORE_DIR "/sys/devices/system/cpu/intel_uncore_frequency"
-
-/* ---- definitions --------------------------------------------------------------------------------------------------- */
-
-static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
-{
-	return h->config->get(h->ctx, node, path);
-}
-
-static const char *get_text(const struct modhost *h, rp_cfg node, const char *path)
-{
-	return h->config->text(h->ctx, get(h, node, path), "");
-}
-
-static int64_t get_value(const struct modhost *h, rp_cfg node, const char *path, uint32_t type,
-			 int64_t fallback)
-{
-	return h->config->value(h->ctx, get(h, node, path), type, fallback);
-}
-
-/* kHz or RP_FREQ_…; 0 when the key is not there. */
-static int64_t get_freq(const struct modhost *h, rp_cfg node, const char *path)
-{
-	static const struct {
-		const char *word;
-		int64_t value;
-	} words[] = {{"min", RP_FREQ_MIN}, {"base", RP_FREQ_BASE}, {"turbo", RP_FREQ_TURBO}};
-	const char *text = get_text(h, node, path);
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcasecmp(words[i].word, text) == 0)
-			return words[i].value;
-	return get_value(h, node, path, RP_T_FREQ, 0);
-}
-
-static int32_t read_cstates(const struct modhost *h, rp_cfg node, struct cpuclass_def *d)
-{
-	rp_cfg list = get(h, node, "disabledCstates");
-	uint32_t n = h->config->count(h->ctx, list);
-	if (n > CPUCLASS_CSTATES_MAX)
-		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u idle states",
-				       CPUCLASS_CSTATES_MAX);
-	for (uint32_t i = 0; i < n; i++)
-		d->disabled_cstates[i] =
-			h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
-	d->n_disabled_cstates = n;
-	return 0;
-}
-
-static int32_t read_class(const struct modhost *h, rp_cfg node, const char *name,
-			  struct cpuclass_def *d)
-{
-	const char *pct = get_text(h, node, "pctPriority");
-	*d = (struct cpuclass_def){
-		.name = name,
-		.min_khz = get_freq(h, node, "minFreq"),
-		.max_khz = get_freq(h, node, "maxFreq"),
-		.uncore_min_khz = get_freq(h, node, "uncoreMinFreq"),
-		.uncore_max_khz = get_freq(h, node, "uncoreMaxFreq"),
-		.governor = get_text(h, node, "freqGovernor"),
-		.epp = get_value(h, node, "energyPerformancePreference", RP_T_INT, 0),
-		.turbo_priority = get_value(h, node, "turboPriority", RP_T_INT, 0),
-		.pct_high = !*pct ? -1 : strcmp(pct, "high") == 0,
-		.clos = (int32_t)get_value(h, node, "sstClosID", RP_T_INT, -1),
-		.pct_min_khz = get_freq(h, node, "pctMinFreq"),
-		.pct_max_khz = get_freq(h, node, "pctMaxFreq"),
-		.publish = get_value(h, node, "publishExtendedResource", RP_T_BOOL, 0) == 1,
-	};
-	if (!*d->name || strlen(d->name) >= CPUCLASS_NAME_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "a CPU class needs a name of at most %u bytes",
-				       CPUCLASS_NAME_MAX - 1);
-	if (d->min_khz > 0 && d->max_khz > 0 && d->min_khz > d->max_khz)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: minFreq is higher than maxFreq", d->name);
-	return read_cstates(h, node, d);
-}
-
-static int32_t check_pct(const struct modhost *h, rp_cfg node, const struct cpuclass_defs *defs)
-{
-	const struct cpuclass_def *d = &defs->list[defs->n - 1];
-	bool managed = d->pct_high >= 0, associated = d->clos >= 0;
-	if (managed && associated)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: pctPriority and sstClosID exclude each other",
-				       d->name);
-	if ((d->pct_min_khz || d->pct_max_khz) && !managed)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: pctMinFreq and pctMaxFreq need a pctPriority",
-				       d->name);
-	if (d->publish && !managed && !associated)
-		return modhost_fail_at(
-			h, node, -RP_EINVAL,
-			"CPU class %s: publishExtendedResource needs pctPriority or sstClosID",
-			d->name);
-	for (uint32_t i = 0; i + 1 < defs->n; i++) {
-		const struct cpuclass_def *o = &defs->list[i];
-		if ((managed && o->clos >= 0) || (associated && o->pct_high >= 0))
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "CPU classes %s and %s mix pctPriority and "
-					       "sstClosID",
-					       o->name, d->name);
-		if (managed && o->pct_high == d->pct_high)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "CPU classes %s and %s have the same pctPriority",
-					       o->name, d->name);
-	}
-	return 0;
-}
-
-static int32_t check_uncore(const struct modhost *h, rp_cfg node, const struct cpuclass_def *d)
-{
-	struct rp_ids online;
-	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
-	char path[160], text[64];
-	if ((!d->uncore_min_khz && !d->uncore_max_khz) || !h->work)
-		return 0;
-	if (h->topology->set(h->ctx, RP_CPUS_ONLINE, &online) ||
-	    h->topology->cpu(h->ctx, rp_ids_first(online), &info))
-		return 0;
-	(void)snprintf(path, sizeof path, UNCORE_DIR "/package_%02u_die_%02u/max_freq_khz",
-		       info.package_id, info.die_id);
-	if (h->work->read_file(h->ctx, path, text, sizeof text) >= 0)
-		return 0;
-	return modhost_fail_at(h, node, -RP_EINVAL,
-			       "CPU class %s has uncore frequencies, but the kernel has no uncore "
-			       "frequency driver loaded",
-			       d->name);
-}
-
-int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret)
-{
-	rp_cfg list = get(h, section, "cpuClasses");
-	uint32_t n = h->config->count(h->ctx, list);
-	bool speed_select = false;
-	ret->n = 0;
-	ret->turbo_system = strcmp(get_text(h, section, "turboDomain"), "system") == 0;
-	if (n > CPUCLASS_MAX)
-		return modhost_fail_at(h, list, -RP_EINVAL, "more than %u CPU classes",
-				       CPUCLASS_MAX);
-	for (uint32_t i = 0; i < n; i++) {
-		rp_cfg node = h->config->item(h->ctx, list, i);
-		struct cpuclass_def *d = &ret->list[i];
-		int32_t r = read_class(h, node, get_text(h, node, "name"), d);
-		if (!r && cpuclass_find(ret, d->name) != CPUCLASS_NONE)
-			r = modhost_fail_at(h, node, -RP_EINVAL, "two CPU classes are named \"%s\"",
-					    d->name);
-		ret->n++;
-		if (!r)
-			r = check_pct(h, node, ret);
-		if (!r)
-			r = check_uncore(h, node, d);
-		if (r)
-			return r;
-		speed_select = speed_select || d->pct_high >= 0 || d->clos >= 0;
-	}
-	if (speed_select)
-		modhost_log(h, RP_LOG_WARNING, 0,
-			    "pctPriority and sstClosID have no effect: Speed Select is not "
-			    "available");
-	return 0;
-}
-
-/* ---- the older form ------------------------------------------------------------------------------------------------ */
-
-static bool same_states(const struct cpuclass_def *a, const struct cpuclass_def *b)
-{
-	if (a->n_disabled_cstates != b->n_disabled_cstates)
-		return false;
-	for (uint32_t i = 0; i < a->n_disabled_cstates; i++)
-		if (strcmp(a->disabled_cstates[i], b->disabled_cstates[i]) != 0)
-			return false;
-	return true;
-}
-
-/* In what the older form can say. */
-static bool same_class(const struct cpuclass_def *a, const struct cpuclass_def *b)
-{
-	return a->min_khz == b->min_khz && a->max_khz == b->max_khz &&
-	       a->uncore_min_khz == b->uncore_min_khz && a->uncore_max_khz == b->uncore_max_khz &&
-	       a->epp == b->epp && strcmp(a->governor, b->governor) == 0 && same_states(a, b);
-}
-
-static int32_t add_old(const struct modhost *h, rp_cfg node, const char *name,
-		       struct cpuclass_defs *defs)
-{
-	struct cpuclass_def d;
-	uint32_t known = cpuclass_find(defs, name);
-	int32_t r = read_class(h, node, name, &d);
-	if (r)
-		return r;
-	if (known != CPUCLASS_NONE) {
-		if (!same_class(&defs->list[known], &d))
-			modhost_log(h, RP_LOG_WARNING, 0,
-				    "CPU class %s is defined twice: what cpuClasses says counts",
-				    name);
-		return 0;
-	}
-	if (defs->n == CPUCLASS_MAX)
-		return modhost_fail_at(h, node, -RP_EINVAL, "more than %u CPU classes",
-				       CPUCLASS_MAX);
-	defs->list[defs->n++] = d;
-	return check_uncore(h, node, &d);
-}
-
-/* The member whose name comes next after one; NULL: none does. */
-static const char *next_name(const struct modhost *h, rp_cfg map, const char *after, uint32_t *ret)
-{
-	const char *next = NULL;
-	uint32_t n = h->config->count(h->ctx, map);
-	for (uint32_t i = 0; i < n; i++) {
-		const char *name = h->config->key(h->ctx, map, i);
-		if ((after && strcmp(name, after) <= 0) || (next && strcmp(name, next) >= 0))
-			continue;
-		next = name;
-		*ret = i;
-	}
-	return next;
-}
-
-int32_t cpuclass_read_old(const struct modhost *h, rp_cfg map, struct cpuclass_defs *defs)
-{
-	uint32_t at = 0;
-	const char *name = NULL;
-	int32_t r = 0;
-	while (!r && (name = next_name(h, map, name, &at)))
-		r = add_old(h, h->config->item(h->ctx, map, at), name, defs);
-	return r;
-}
-
-uint32_t cpuclass_find(const struct cpuclass_defs *defs, const char *name)
-{
-	for (uint32_t i = 0; i < defs->n; i++)
-		if (strcmp(defs->list[i].name, name) == 0)
-			return i;
-	return CPUCLASS_NONE;
-}
 
 /* ---- definitions that outlive a configuration ---------------------------------------------------------------------- */
 
@@ -291,10 +53,12 @@ static struct rules *rules_new(const struct cpuclass_defs *defs)
 
 struct seat {
 	uint32_t package, die; /* index of the die in c->dies */
-	uint16_t wanted, done; /* class + 1 (0: none); done also says whether with turbo */
+	uint16_t wanted,
+		done; /* class + 1 (0: none); done also says whether with turbo, and in which CLOS */
 	bool allowed, failed, again;
 };
 #define WITH_TURBO 0x8000u
+#define CLOS_SHIFT 8u /* CLOS + 1; 0: the CPU stays in which it is */
 
 struct die {
 	uint32_t package, die;
@@ -318,7 +82,13 @@ struct cpuclass {
 	void (*done)(void *arg);
 	void *arg;
 	uint32_t n_tries; /* that have failed in a row */
-	uint32_t n_failing, n_again; /* CPUs; CPUs and dies that are worth another attempt */
+	uint32_t n_failing,
+		n_again; /* CPUs; CPUs, dies and platforms that are worth another attempt */
+	/* Speed Select. */
+	struct pct *pct; /* NULL: classes have nothing to do with it */
+	struct pct_setup *undo; /* to be taken back first; NULL: nothing */
+	bool set_up; /* the platform was set up, or the worker is at it */
+	bool platform_done, platform_again, platform_failed;
 	char why[320];
 };
 
@@ -338,6 +108,8 @@ struct cpuclass *cpuclass_free(struct cpuclass *c)
 		return NULL;
 	rules_unref(c->rules);
 	cpuclass_back_free(c->back);
+	pct_free(c->pct);
+	free(c->undo);
 	free(c->seats);
 	free(c->dies);
 	free(c);
@@ -386,6 +158,22 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 	return 0;
 }
 
+/* What was set up is taken back when nobody wants it any more. */
+static int32_t take_pct(struct cpuclass *c, struct pct *pct)
+{
+	if (c->set_up && !pct_manages(pct)) {
+		struct pct_setup *undo = pct_setup_new(c->pct, &c->rules->defs, false);
+		if (!undo)
+			return -RP_ENOMEM;
+		free(c->undo);
+		c->undo = undo;
+	}
+	pct_free(c->pct);
+	c->pct = pct;
+	c->platform_done = c->platform_again = c->platform_failed = false;
+	return 0;
+}
+
 int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 			   struct rp_ids allowed)
 {
@@ -395,8 +183,15 @@ int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 	struct rules *rules = rules_new(defs);
 	if (!rules)
 		return -RP_ENOMEM;
-	int32_t r = take_seats(c, allowed);
+	struct pct *pct = NULL;
+	int32_t r = pct_new(&c->h, defs, allowed, &pct);
+	if (!r)
+		r = take_seats(c, allowed);
+	if (!r)
+		r = take_pct(c, pct);
 	if (r) {
+		if (pct != c->pct)
+			pct_free(pct);
 		rules_unref(rules);
 		return r;
 	}
@@ -413,8 +208,20 @@ void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus)
 	if (!c->rules)
 		return;
 	RP_IDS_EACH (cpu, cpus)
-		if (cpu < c->n_seats && c->seats[cpu].allowed)
+		if (cpu < c->n_seats && c->seats[cpu].allowed) {
 			c->seats[cpu].wanted = wanted;
+			pct_use(c->pct, class, cpu);
+		}
+}
+
+const struct pct *cpuclass_pct(const struct cpuclass *c)
+{
+	return c ? c->pct : NULL;
+}
+
+bool cpuclass_platform_fails(const struct cpuclass *c)
+{
+	return c->platform_failed;
 }
 
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu)
@@ -449,7 +256,7 @@ bool cpuclass_fails(const struct cpuclass *c, uint32_t cpu)
 
 const char *cpuclass_why(const struct cpuclass *c)
 {
-	return c->n_failing ? c->why : "";
+	return c->n_failing || c->platform_failed ? c->why : "";
 }
 
 void cpuclass_stats(const struct cpuclass *c, struct cpuclass_stats *ret)
@@ -490,11 +297,12 @@ static void count_classes(struct cpuclass *c)
 /* What a CPU should be done as. */
 static uint16_t aim(const struct cpuclass *c, const struct seat *s, const int64_t *winners)
 {
+	uint32_t clos = (uint32_t)(pct_clos(c->pct, (uint32_t)(s - c->seats)) + 1) << CLOS_SHIFT;
 	if (!s->wanted)
-		return 0;
+		return (uint16_t)clos;
 	int64_t winner = winners[s->die];
 	bool turbo = !winner || c->rules->defs.list[s->wanted - 1].turbo_priority >= winner;
-	return (uint16_t)(s->wanted | (turbo ? WITH_TURBO : 0u));
+	return (uint16_t)(s->wanted | clos | (turbo ? WITH_TURBO : 0u));
 }
 
 static void add_cpus(struct cpuclass *c, struct cpuclass_job *job, const int64_t *winners)
@@ -508,6 +316,8 @@ static void add_cpus(struct cpuclass *c, struct cpuclass_job *job, const int64_t
 			.cpu = i,
 			.class = s->wanted ? s->wanted - 1u : CPUCLASS_NONE,
 			.turbo = to & WITH_TURBO,
+			.clos = pct_clos(c->pct, i),
+			.at = pct_at(c->pct, i),
 		};
 		s->done = to;
 	}
@@ -529,6 +339,7 @@ static void add_dies(struct cpuclass *c, struct cpuclass_job *job)
 static void free_job(struct cpuclass_job *job)
 {
 	rules_unref(job->rules);
+	free(job->setup);
 	free(job->cpus);
 	free(job->dies);
 	free(job);
@@ -607,6 +418,14 @@ static void take_results(struct cpuclass *c, const struct cpuclass_job *job)
 		take_die(c, &job->dies[i]);
 		again |= job->dies[i].again;
 	}
+	if (job->setup && job->setup->on && job->rules == c->rules) {
+		c->n_again += (uint32_t)job->setup_again - c->platform_again;
+		c->platform_again = job->setup_again;
+		c->platform_failed = job->setup_failed;
+		c->platform_done = !job->setup_again;
+		again |= job->setup_again;
+		failed |= job->setup_failed;
+	}
 	try_again(c, job, failed, again);
 }
 
@@ -639,6 +458,8 @@ static struct cpuclass_job *new_job(struct cpuclass *c)
 		return NULL;
 	job->owner = c;
 	job->back = c->back;
+	job->speedselect = c->h.speedselect;
+	job->ctx = c->h.ctx;
 	job->rules = c->rules;
 	c->rules->refs++;
 	job->cpus = calloc(c->n_seats, sizeof *job->cpus);
@@ -649,8 +470,35 @@ static struct cpuclass_job *new_job(struct cpuclass *c)
 	return NULL;
 }
 
+static bool platform_to_do(const struct cpuclass *c)
+{
+	return c->undo || (pct_manages(c->pct) && !c->platform_done);
+}
+
+/* The undoing of what went before, or the setting up of what is to be; the latter puts all CPUs in CLOS 0, so they follow anew. */
+static bool add_platform(struct cpuclass *c, struct cpuclass_job *job)
+{
+	if (c->undo) {
+		job->setup = c->undo;
+		c->undo = NULL;
+		c->set_up = false;
+		(void)c->h.speedselect->manage(c->h.ctx, 0);
+		return true;
+	}
+	job->setup = pct_setup_new(c->pct, &c->rules->defs, true);
+	if (!job->setup)
+		return false;
+	(void)c->h.speedselect->manage(c->h.ctx, 1);
+	c->set_up = c->platform_done = true;
+	for (uint32_t i = 0; i < c->n_seats; i++)
+		c->seats[i].done = NOT_DONE;
+	return true;
+}
+
 static bool something_to_do(const struct cpuclass *c, const int64_t *winners)
 {
+	if (platform_to_do(c))
+		return true;
 	for (uint32_t i = 0; i < c->n_seats; i++)
 		if (c->seats[i].allowed && c->seats[i].done != aim(c, &c->seats[i], winners))
 			return true;
@@ -668,6 +516,8 @@ static void submit(struct cpuclass *c, struct cpuclass_job *job)
 		c->seats[job->cpus[i].cpu].done = NOT_DONE;
 	for (uint32_t i = 0; i < c->n_dies; i++)
 		c->dies[i].known = false;
+	if (job->setup && job->setup->on)
+		c->platform_done = c->set_up = false;
 	free_job(job);
 }
 
@@ -678,14 +528,39 @@ void cpuclass_commit(struct cpuclass *c)
 	int64_t *winners = calloc(c->n_dies, sizeof *winners);
 	struct cpuclass_job *job = NULL;
 	count_classes(c);
+	pct_count(c->pct);
 	for (uint32_t i = 0; winners && i < c->n_dies; i++)
 		winners[i] = turbo_of(c, domain_of(c, &c->dies[i]));
 	if (winners && something_to_do(c, winners))
 		job = new_job(c);
+	if (job && platform_to_do(c) && !add_platform(c, job)) {
+		free_job(job);
+		job = NULL;
+	}
 	if (job) {
 		add_cpus(c, job, winners);
 		add_dies(c, job);
 		submit(c, job);
 	}
 	free(winners);
+}
+
+void cpuclass_stop(struct cpuclass *c)
+{
+	if (!c || !c->set_up || !c->h.work)
+		return;
+	c->set_up = false;
+	/* A later one has taken over: it would lose what it has set up. */
+	if (c->h.speedselect->manage(c->h.ctx, 0))
+		return;
+	struct cpuclass_job *job = new_job(c);
+	if (job)
+		job->setup = pct_setup_new(c->pct, &c->rules->defs, false);
+	if (job && job->setup) {
+		submit(c, job);
+		return;
+	}
+	if (job)
+		free_job(job);
+	modhost_log(&c->h, RP_LOG_ERROR, 0, "out of memory: Speed Select stays as it is");
 }

@@ -29,7 +29,7 @@ struct cpuclass_def {
 	const char *disabled_cstates[CPUCLASS_CSTATES_MAX];
 	uint32_t n_disabled_cstates;
 	int64_t turbo_priority;
-	/* Speed Select: -1 unset. */
+	/* Speed Select (pct.h): -1 unset. */
 	int32_t pct_high; /* 1 high, 0 low */
 	int32_t clos;
 	int64_t pct_min_khz, pct_max_khz;
@@ -147,6 +147,7 @@ int32_t cpuclass_read_old(const struct modhost *h, rp_cfg map, struct cpuclass_d
 uint32_t cpuclass_find(const struct cpuclass_defs *defs, const char *name);
 
 struct cpuclass;
+struct pct;
 
 /* NULL: out of memory. Without a worker on the host all calls do nothing. */
 struct cpuclass *cpuclass_new(const struct modhost *h);
@@ -163,6 +164,12 @@ void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus);
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu);
 /* Has the worker make it so. */
 void cpuclass_commit(struct cpuclass *c);
+/* Nobody follows the classes any more (rp_policy.stop, rp_controller.stop): has the worker take back what was set up of Speed Select. */
+void cpuclass_stop(struct cpuclass *c);
+/* What the classes have to do with Speed Select (pct.h); NULL: nothing. Until the next configure. */
+const struct pct *cpuclass_pct(const struct cpuclass *c);
+/* It could not be set up; cpuclass_why() says why. */
+bool cpuclass_platform_fails(const struct cpuclass *c);
 
 /*
  * Tries again by the clock. `cookie` is the caller's timer for that; it hands what goes off to cpuclass_timer(). `done` (NULL: nobody) is

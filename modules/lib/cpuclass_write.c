@@ -77,8 +77,8 @@ static int64_t read_number(const struct cpuclass_back *b, const char *path)
 	return n > 0 ? n : 0;
 }
 
-static void complain(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
-		     const char *verb, const char *value, const char *result)
+void cpuclass_complain(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
+		       const char *verb, const char *value, const char *result)
 {
 	if (!job->messages[what][0])
 		(void)snprintf(job->messages[what], sizeof job->messages[what], "%s: %s %s: %s",
@@ -101,19 +101,18 @@ static int32_t write_value(struct cpuclass_job *job, enum cpuclass_what what, co
 	int32_t r = b->work->write_file(b->ctx, path, text);
 	if (r) {
 		job->failures++;
-		complain(job, what, path, "writing", text, strerror(-r));
+		cpuclass_complain(job, what, path, "writing", text, strerror(-r));
 		return r;
 	}
 	job->writes++;
 	if (read_value(b, path, has) == 0 && !same_value(what, text, has)) {
 		job->differing++;
-		complain(job, what, path, "the kernel was given", text, has);
+		cpuclass_complain(job, what, path, "the kernel was given", text, has);
 	}
 	return 0;
 }
 
-/* Failures that another attempt does not mend. */
-static bool is_final(int32_t r)
+bool cpuclass_is_final(int32_t r)
 {
 	return r == -EINVAL || r == -EPERM || r == -EACCES || r == -EROFS || r == -ENOENT ||
 	       r == -ENOTSUP;
@@ -139,7 +138,7 @@ static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, cons
 	int32_t r = read_value(job->back, path, has);
 	if (r) {
 		if (!restore)
-			complain(job, what, path, "setting it to", text, strerror(-r));
+			cpuclass_complain(job, what, path, "setting it to", text, strerror(-r));
 		return 0;
 	}
 	if (!before->taken) {
@@ -151,13 +150,13 @@ static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, cons
 	r = strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
 	if (!r && restore)
 		before->taken = false;
-	return !r ? 0 : is_final(r) ? -EINVAL : -EBUSY;
+	return !r ? 0 : cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
 /* ---- frequencies --------------------------------------------------------------------------------------------------- */
 
-static int64_t resolve(const struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
-		       int64_t wanted)
+int64_t cpuclass_resolve(const struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
+			 int64_t wanted)
 {
 	char path[160];
 	if (wanted >= 0)
@@ -184,8 +183,8 @@ static int32_t set_frequencies(struct cpuclass_job *job, const struct cpuclass_c
 			       const struct cpuclass_def *d, struct cpu_known *known)
 {
 	char min_path[160], max_path[160], min[VALUE_MAX], max[VALUE_MAX];
-	number_text(d ? resolve(job, cpu, d->min_khz) : 0, min);
-	number_text(d ? resolve(job, cpu, d->max_khz) : 0, max);
+	number_text(d ? cpuclass_resolve(job, cpu, d->min_khz) : 0, min);
+	number_text(d ? cpuclass_resolve(job, cpu, d->max_khz) : 0, max);
 	if (!*min && !*max && !known->min.taken && !known->max.taken)
 		return 0;
 	(void)snprintf(min_path, sizeof min_path, CPU_DIR "/cpu%u/cpufreq/scaling_min_freq",
@@ -253,6 +252,9 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 	const struct cpuclass_def *d =
 		cpu->class == CPUCLASS_NONE ? NULL : &job->rules->defs.list[cpu->class];
 	char epp[VALUE_MAX];
+	int32_t r = pct_associate(job, cpu);
+	cpu->failed = r != 0;
+	cpu->again = r == -EBUSY;
 	if (!b->cpus[cpu->cpu] && !d)
 		return;
 	if (!b->cpus[cpu->cpu])
@@ -262,7 +264,7 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 		cpu->failed = cpu->again = true;
 		return;
 	}
-	int32_t r = set_frequencies(job, cpu, d, known);
+	r = worse(r, set_frequencies(job, cpu, d, known));
 	r = worse(r, set_text(job, cpu, WHAT_GOVERNOR, "scaling_governor", d ? d->governor : "",
 			      &known->governor));
 	number_text(d ? d->epp : 0, epp);
@@ -343,6 +345,7 @@ static void set_die(struct cpuclass_job *job, struct cpuclass_die *d)
 int32_t cpuclass_run(void *arg)
 {
 	struct cpuclass_job *job = arg;
+	pct_run(job);
 	for (uint32_t i = 0; i < job->rules->defs.n; i++)
 		job->back->cstates =
 			job->back->cstates || job->rules->defs.list[i].n_disabled_cstates;

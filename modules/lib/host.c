@@ -44,6 +44,7 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 	h->explain = find(h, RP_HOST_EXPLAIN_1);
 	h->timer = find(h, RP_HOST_TIMER_1);
 	h->work = find(h, RP_HOST_WORK_1);
+	h->speedselect = find(h, RP_HOST_SPEEDSELECT_1);
 	/* The last member that minor 0 has: a shorter struct is no service at all. */
 	if (!RP_HAS(h->topology, memory))
 		h->topology = NULL;
@@ -57,6 +58,8 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 		h->timer = NULL;
 	if (!RP_HAS(h->work, cgroup_dir))
 		h->work = NULL;
+	if (!RP_HAS(h->speedselect, associate))
+		h->speedselect = NULL;
 	const struct {
 		uint32_t bit;
 		const void *service;

@@ -11,6 +11,7 @@
 #include <nri-rp/config.h>
 #include <nri-rp/host.h>
 #include <nri-rp/module.h>
+#include <nri-rp/speedselect.h>
 #include <nri-rp/topology.h>
 
 #define MODHOST_TEXT_MAX 1000
@@ -25,6 +26,7 @@ struct modhost {
 	const struct rp_host_explain *explain;
 	const struct rp_host_timer *timer;
 	const struct rp_host_work *work;
+	const struct rp_host_speedselect *speedselect; /* NULL: an older host */
 	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as after modhost_init: it is not kept. */
 	char *why;
 };

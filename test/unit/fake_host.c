@@ -286,6 +286,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_EXPLAIN_1, &explain_service},
 		{RP_HOST_TIMER_1, &timer_service},
 		{RP_HOST_WORK_1, &work_service},
+		{RP_HOST_SPEEDSELECT_1, &fake_speedselect_service},
 	};
 	const struct fake_host *f = ctx;
 	if (f->hidden && strcmp(id, f->hidden) == 0)
@@ -319,6 +320,7 @@ struct fake_host *fake_host_free(struct fake_host *f)
 		return NULL;
 	fake_policy_close(f);
 	fake_topology_fini(&f->topology);
+	fake_sst_fini(f);
 	fake_cache_fini(f);
 	while (f->cfg_nodes) {
 		struct rp_cfg_node *n = f->cfg_nodes;

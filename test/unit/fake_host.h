@@ -24,6 +24,7 @@
 #include <nri-rp/module.h>
 #include <nri-rp/policy.h>
 #include <nri-rp/set.h>
+#include <nri-rp/speedselect.h>
 #include <nri-rp/topology.h>
 
 struct fake_host;
@@ -65,6 +66,25 @@ void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to,
 /* A device: a path of the host or "b8:0", where sysfs has it, and what is near it (list form; NULL: nothing). */
 void fake_device(struct fake_host *f, const char *what, const char *sysfs_path, const char *cpus,
 		 const char *nodes);
+/* Speed Select; a machine has none unless told. `buckets` ends with 0; without BF `bf` is NULL. */
+struct fake_punit {
+	uint32_t package, punit;
+	const char *cpus;
+	uint32_t supported, enabled, priority, buckets[RP_SST_BUCKETS];
+	const char *bf;
+	uint32_t weights[RP_CLOS_COUNT];
+};
+void fake_speedselect(struct fake_host *f, const struct fake_punit *list, uint32_t n); /* once */
+void fake_sst_program(struct fake_host *f, uint32_t clos, uint32_t min_mhz,
+		      uint32_t max_mhz); /* in all punits */
+void fake_sst_put(struct fake_host *f, const char *cpus, uint32_t clos);
+const char *fake_sst_in(struct fake_host *f, uint32_t clos); /* CPUs that are in it, list form */
+/* From now on "cp", "tf", "clos", "assoc" or "look" fails with -code; NULL: nothing does. */
+void fake_sst_fail(struct fake_host *f, const char *what, int32_t code);
+/* What was written: "PACKAGE/PUNIT cp ON ordered; ", "… tf ON; ", "… clos ID MIN-MAX; ", "cpu CPU CLOS; ". */
+const char *fake_sst_log(struct fake_host *f);
+void fake_sst_log_clear(struct fake_host *f);
+uint32_t fake_sst_manages(struct fake_host *f); /* 1: the module does */
 /* A file for read_file. */
 void fake_file(struct fake_host *f, const char *path, const char *content);
 const char *fake_written(struct fake_host *f, const char *path); /* by write_file; NULL: nothing */

@@ -155,6 +155,7 @@ struct fake_host {
 	struct fake_out error, log, report;
 	char answers[8][RP_IDSET_TEXT_MAX];
 	unsigned next_answer;
+	struct fake_sst *sst; /* NULL: nobody has asked or told */
 };
 
 /* Counts a call of a fallible host function: 0, or what fake_fail_after wants. */
@@ -167,6 +168,8 @@ void fake_begin(struct fake_host *f);
 int32_t fake_end(struct fake_host *f, bool keep);
 void fake_cache_fini(struct fake_host *f);
 
+extern const struct rp_host_speedselect fake_speedselect_service;
+void fake_sst_fini(struct fake_host *f);
 extern const struct rp_host_topology fake_topology_service;
 extern const struct rp_host_config fake_config_service;
 extern const struct rp_host_cache fake_cache_service;
