@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include <nri-rp/set.h>
 
@@ -36,7 +37,7 @@ static int to_freq(const char *s, int64_t *ret)
 		int64_t value;
 	} words[] = {{"min", RP_FREQ_MIN}, {"base", RP_FREQ_BASE}, {"turbo", RP_FREQ_TURBO}};
 	for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
-		if (!str_eq(s, words[i].word))
+		if (strcasecmp(s, words[i].word) != 0)
 			continue;
 		*ret = words[i].value;
 		return 0;

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 typedef unsigned __int128 u128;
@@ -214,15 +216,26 @@ int str_to_bytes(const char *s, int64_t *ret)
 	return parse_quantity(s, 0, ret);
 }
 
+#define KHZ_UNIT_MAX 8u
+
 int str_to_khz(const char *s, int64_t *ret)
 {
 	static const struct unit units[] = {{"", 0, 0},	 {"Hz", -3, 0}, {"k", 0, 0}, {"kHz", 0, 0},
 					    {"M", 3, 0}, {"MHz", 3, 0}, {"G", 6, 0}, {"GHz", 6, 0}};
+	static const char blanks[] = " \t";
+	char name[KHZ_UNIT_MAX];
 	struct decimal d;
+	s += strspn(s, blanks);
 	int r = parse_decimal(&s, &d);
 	if (r)
 		return r;
-	const struct unit *unit = find_unit(units, sizeof units / sizeof units[0], s, strcasecmp);
+	s += strspn(s, blanks);
+	size_t len = strcspn(s, blanks);
+	if (len >= sizeof name || s[len + strspn(s + len, blanks)])
+		return -EINVAL;
+	(void)snprintf(name, sizeof name, "%.*s", (int)len, s);
+	const struct unit *unit =
+		find_unit(units, sizeof units / sizeof units[0], name, strcasecmp);
 	if (!unit)
 		return -EINVAL;
 	u128 v;

@@ -38,7 +38,7 @@ int str_to_milli(const char *s, int64_t *ret);
 int str_to_bytes(const char *s, int64_t *ret);
 /* "300ms", "30s", "1m30s", "2h" → milliseconds, rounded up. */
 int str_to_ms(const char *s, int64_t *ret);
-/* "2.4GHz", "800M", "1200000" (kHz) → kHz, rounded up; not negative. */
+/* "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative. */
 int str_to_khz(const char *s, int64_t *ret);
 
 /* Length of the character that starts at s, at most n bytes; 0 when there is none or it is not valid. */

@@ -147,13 +147,21 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choi
 
 /* ---- the balloons that were there ---------------------------------------------------------------------------------- */
 
+/* Has it CPUs that neither its members nor a least size ask for? Of one that has parts that depends on how they were made. */
+static bool has_excess(const struct balloon *b)
+{
+	int64_t least = b->type->min_cpus > 1 ? 1000 * b->type->min_cpus : 1000;
+	return !b->n_parts && balloon_avail(b) - 1000 >= (b->request > least ? b->request : least);
+}
+
 /* Is its size what it should be? That follows from its history: only its limits and its members can have made a difference. */
 static bool is_settled(const struct balloon *b)
 {
 	const struct type *t = b->type;
 	int64_t avail = balloon_avail(b);
 	return b->request == b->request_before && avail >= b->request && avail >= 1000 &&
-	       avail >= 1000 * t->min_cpus && (!t->max_cpus || avail <= 1000 * t->max_cpus);
+	       avail >= 1000 * t->min_cpus && (!t->max_cpus || avail <= 1000 * t->max_cpus) &&
+	       !has_excess(b);
 }
 
 /* One that cannot have all of minCPUs is better off with what it has than without a place. */
