@@ -249,6 +249,16 @@ static void take_classes(struct sim_ctr *c, const Nri__LinuxResources *r)
 		put_text(sub_map(c->given, "unified"), r->unified[i]->key, r->unified[i]->value);
 }
 
+/* A bit for each of them, by its number. */
+static int64_t flags_of(const Nri__LinuxScheduler *m)
+{
+	int64_t flags = 0;
+	for (size_t i = 0; i < m->n_flags; i++)
+		if (m->flags[i] >= 0 && m->flags[i] < 63)
+			flags |= INT64_C(1) << m->flags[i];
+	return flags;
+}
+
 static void take_scheduling(struct sim_ctr *c, const Nri__LinuxContainerAdjustment *l)
 {
 	json_t *to;
@@ -257,6 +267,10 @@ static void take_scheduling(struct sim_ctr *c, const Nri__LinuxContainerAdjustme
 		put_int(to, "policy", l->scheduler->policy);
 		put_int(to, "nice", l->scheduler->nice);
 		put_int(to, "priority", l->scheduler->priority);
+		put_int(to, "flags", flags_of(l->scheduler));
+		put_int(to, "runtime", (int64_t)l->scheduler->runtime);
+		put_int(to, "deadline", (int64_t)l->scheduler->deadline);
+		put_int(to, "period", (int64_t)l->scheduler->period);
 	}
 	if (l->io_priority) {
 		to = sub_map(c->given, "ioPriority");
