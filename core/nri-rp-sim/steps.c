@@ -14,6 +14,7 @@
 #include "core/util/str.h"
 
 #define QUIET_MS 200
+#define LOOK_MS 10
 #define WAIT_MAX_MS 600000
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -339,6 +340,21 @@ static bool all_hold(struct sim *s, void *arg)
 	return true;
 }
 
+/* Looks now and then, too, as files change without anybody telling. */
+static bool come_true(struct sim *s, struct hopes *h)
+{
+	uint64_t end = clock_ms() + s->options.settle_ms;
+	bool hold = all_hold(s, h);
+	while (!hold && h->err.code != -EINVAL && !s->interrupted) {
+		uint64_t now = clock_ms();
+		if (now >= end)
+			break;
+		uint64_t left = end - now;
+		hold = sim_wait(s, all_hold, h, left < LOOK_MS ? left : LOOK_MS) == 0;
+	}
+	return hold;
+}
+
 /* What plugins do by themselves may take a moment. */
 static int step_expect(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -348,12 +364,10 @@ static int step_expect(struct sim *s, const json_t *args, json_t *result, struct
 	struct buf why = BUF_INIT;
 	bool holds;
 	(void)result;
-	if (all_hold(s, &h) || h.err.code == -EINVAL ||
-	    sim_wait(s, all_hold, &h, s->options.settle_ms) == 0) {
-		if (h.err.code == -EINVAL)
-			return err_set(err, -EINVAL, "%s", h.err.text);
+	if (come_true(s, &h))
 		return 0;
-	}
+	if (h.err.code == -EINVAL)
+		return err_set(err, -EINVAL, "%s", h.err.text);
 	(void)expect_holds(s, h.failed, &holds, &why, &h.err);
 	int r = err_set(err, -EPROTO, "does not hold: %s%s%s\n%s", h.failed,
 			h.err.text[0] ? ": " : "", h.err.text, buf_text(&why));
