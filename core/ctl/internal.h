@@ -37,11 +37,7 @@ struct ctl {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	char *path; /* "": does not listen */
-	int fd;
-	struct loop_io *io;
-	struct loop_timer *pause; /* between attempts to accept when descriptors are short */
-	dev_t dev;
-	ino_t ino; /* of the socket file, so that nobody else's is removed */
+	struct listener *listener;
 	struct client *clients;
 	unsigned n_clients;
 	struct job *jobs; /* those under way elsewhere */

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The socket, its clients, and answers of any length. */
-#include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utlist.h>
 
 #include "core/ctl/internal.h"
 #include "core/util/cleanup.h"
-#include "core/util/fs.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
+#include "core/wire/listener.h"
 #include "core/wire/sock.h"
 
 #define LOG_SOURCE "control"
 #define SOCKET_MODE 0600
-#define FOLDER_MODE 0755
-#define ACCEPT_PAUSE_MS 1000u
-#define ACCEPTS_MAX 16u /* a turn of the loop */
 
 /* ---- answers ---------------------------------------------------------------------------------- */
 
@@ -200,106 +194,42 @@ static int admit(const struct ctl *ctl, int fd, struct err *err)
 	return 0;
 }
 
-static void resume(void *arg)
+static void on_connection(int fd, void *arg)
 {
 	struct ctl *ctl = arg;
-	if (ctl->io)
-		(void)loop_io_set(ctl->io, LOOP_READ);
-}
-
-static void on_connection(unsigned events, void *arg)
-{
-	struct ctl *ctl = arg;
-	(void)events;
-	for (unsigned i = 0; i < ACCEPTS_MAX; i++) {
-		struct err err = ERR_INIT;
-		int fd = wire_accept(ctl->fd);
-		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
-			/* The connection stays in the queue and would wake us at once. */
-			(void)loop_io_set(ctl->io, 0);
-			(void)loop_timer_arm(ctl->pause, ACCEPT_PAUSE_MS);
-			(void)err_errno(&err, fd, "a client has to wait");
-		}
-		if (fd >= 0 && admit(ctl, fd, &err))
-			(void)close(fd);
-		else if (fd >= 0)
-			(void)client_new(ctl, fd, &err);
-		if (err.code && log_allowed(&ctl->turned_away, LOG_SOURCE))
-			log_warning("%s", err.text);
-		if (fd < 0)
-			return;
-	}
+	struct err err = ERR_INIT;
+	if (fd < 0)
+		(void)err_errno(&err, fd, "a client has to wait");
+	else if (admit(ctl, fd, &err))
+		(void)close(fd);
+	else
+		(void)client_new(ctl, fd, &err);
+	if (err.code && log_allowed(&ctl->turned_away, LOG_SOURCE))
+		log_warning("%s", err.text);
 }
 
 /* ---- the socket ------------------------------------------------------------------------------- */
 
-static int make_folder(const char *path, struct err *err)
-{
-	_free_ char *copy = strdup(path);
-	struct err insecure = ERR_INIT;
-	if (!copy)
-		return err_errno(err, -ENOMEM, "control socket %s", path);
-	int r = fs_mkdirs(dirname(copy), FOLDER_MODE, err);
-	if (r)
-		return err_prefix(err, "control socket %s", path);
-	if (wire_check_folder(path, &insecure))
-		log_warning("control socket: %s", insecure.text);
-	return 0;
-}
-
-static void close_socket(struct ctl *ctl)
-{
-	struct stat st;
-	ctl->io = loop_io_free(ctl->io);
-	if (ctl->fd < 0)
-		return;
-	(void)close(ctl->fd);
-	ctl->fd = -1;
-	if (lstat(ctl->path, &st) == 0 && st.st_dev == ctl->dev && st.st_ino == ctl->ino)
-		(void)unlink(ctl->path);
-}
-
-static int open_socket(struct ctl *ctl, const char *path, int *ret_fd, struct stat *ret_st,
-		       struct loop_io **ret_io, struct err *err)
-{
-	int r = make_folder(path, err);
-	if (r)
-		return r;
-	_close_ int fd = wire_listen_unix(path, SOCKET_MODE, err);
-	if (fd < 0)
-		return err_prefix(err, "control socket");
-	struct loop_io *io = loop_io_new(ctl->loop, fd, LOOP_READ, on_connection, ctl);
-	if (!io || lstat(path, ret_st) < 0) {
-		r = io ? -errno : -ENOMEM;
-		loop_io_free(io);
-		(void)unlink(path);
-		return err_errno(err, r, "control socket %s", path);
-	}
-	*ret_io = io;
-	*ret_fd = take_fd(&fd);
-	return 0;
-}
-
 int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err)
 {
-	struct stat st = {0};
-	struct loop_io *io = NULL;
-	int fd = -1;
+	struct listener *listener = NULL;
 	if (str_eq(ctl->path, socket))
 		return 0;
 	_free_ char *path = strdup(socket);
 	if (!path)
 		return err_errno(err, -ENOMEM, "control socket %s", socket);
-	int r = *socket ? open_socket(ctl, socket, &fd, &st, &io, err) : 0;
+	const struct listener_config config = {.what = "control socket",
+					       .path = path,
+					       .mode = SOCKET_MODE,
+					       .accepted = on_connection,
+					       .arg = ctl};
+	int r = *socket ? listener_new(ctl->loop, &config, &listener, err) : 0;
 	if (r)
 		return r;
-	close_socket(ctl);
+	listener_free(ctl->listener);
+	ctl->listener = listener;
 	free(ctl->path);
 	ctl->path = TAKE(path);
-	ctl->fd = fd;
-	ctl->io = io;
-	ctl->dev = st.st_dev;
-	ctl->ino = st.st_ino;
 	if (*socket)
 		log_info("control socket: %s", socket);
 	return 0;
@@ -313,11 +243,9 @@ int ctl_new(struct loop *loop, struct pipeline *pipeline, const char *socket, st
 		return err_errno(err, -ENOMEM, "control socket");
 	ctl->loop = loop;
 	ctl->pipeline = pipeline;
-	ctl->fd = -1;
 	ctl->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
 	ctl->path = strdup("");
-	ctl->pause = loop_timer_new(loop, resume, ctl);
-	int r = ctl->path && ctl->pause ? events_init(ctl) : -ENOMEM;
+	int r = ctl->path ? events_init(ctl) : -ENOMEM;
 	if (r)
 		(void)err_errno(err, r, "control socket");
 	else
@@ -335,11 +263,10 @@ struct ctl *ctl_free(struct ctl *ctl)
 	if (!ctl)
 		return NULL;
 	events_fini(ctl);
-	close_socket(ctl);
+	ctl->listener = listener_free(ctl->listener);
 	abandon_jobs(ctl);
 	while (ctl->clients)
 		client_free(ctl->clients);
-	loop_timer_free(ctl->pause);
 	free(ctl->path);
 	free(ctl);
 	return NULL;
