@@ -174,6 +174,7 @@ struct conf_core {
 		bool accept_all; /* there is no agent.accept */
 		struct conf_strings accept;
 		bool node_resource_topology, pod_resource_api;
+		const char *socket, *user;
 	} agent;
 	bool strict; /* unknown keys are errors, not warnings */
 };

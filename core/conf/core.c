@@ -65,7 +65,7 @@ static const struct rp_key rows[] = {
 	    .doc = "The control socket, and the controllers' parts of a custom resource."),
 	ROW("control.socket", RP_T_STRING, "/run/nri-rp/control.sock",
 	    .flags = RP_KEY_NON_EMPTY | RP_KEY_RESTART,
-	    .doc = "Path of the socket that nri-rpctl and the node agent talk to."),
+	    .doc = "Path of the socket that nri-rpctl talks to."),
 	ROW("control.cpu", RP_T_MAP, NULL, .doc = "As the section cpu, whose own keys win."),
 	ROW("control.rdt", RP_T_MAP, NULL, .doc = "As the section rdt, whose own keys win."),
 	ROW("control.blockio", RP_T_MAP, NULL, .doc = "As the section blkio, whose own keys win."),
@@ -106,7 +106,11 @@ static const struct rp_key rows[] = {
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, "true",
 	    .doc = "Publish NodeResourceTopology objects."),
 	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
-	    .doc = "Ask the kubelet for the devices of pods."),
+	    .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
+	ROW("agent.socket", RP_T_STRING, "/run/nri-rp/agent.sock", .flags = RP_KEY_NON_EMPTY,
+	    .doc = "Path of the socket that the agent connects to, where a key above needs one."),
+	ROW("agent.user", RP_T_STRING, "nri-rp-agent", .flags = RP_KEY_NON_EMPTY,
+	    .doc = "User, by name or number, who may connect to it besides root."),
 	ROW("instrumentation", RP_T_MAP, NULL, .doc = "Metrics, as custom resources have it."),
 	ROW("instrumentation.httpEndpoint", RP_T_STRING, "127.0.0.1:8891",
 	    .doc = "What holds where metrics.listen is not set."),
@@ -451,10 +455,8 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
 	core->agent.node_resource_topology = get_bool(conf, "agent.nodeResourceTopology");
 	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
-	if (core->agent.pod_resource_api)
-		warning_node(l->errs, conf_get(conf->root, "agent.podResourceAPI"), NULL,
-			     "has no effect without a node agent, of which this version has none; "
-			     "topology hints come from mounts, devices and annotations");
+	core->agent.socket = get_text(conf, "agent.socket");
+	core->agent.user = get_text(conf, "agent.user");
 	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
 }
 

@@ -310,17 +310,27 @@ static bool accepts(rp_cfg list, const char *name)
 	return false;
 }
 
-/* What may be pushed of `agent` keeps what may not. */
-static int keep_accept(struct conf_loader *l, struct rp_cfg_node *agent)
+/* Of a key of `agent` that may not be pushed, what the files say of it stays. */
+static int keep_own(struct conf_loader *l, struct rp_cfg_node *agent, const char *key)
 {
-	const struct conf_member *pushed = node_member(agent, "accept");
+	const struct conf_member *pushed = node_member(agent, key);
 	if (pushed) {
 		warning_node(l->errs, pushed->node, NULL,
 			     "only rp.conf can set this; what the agent pushed is left out");
 		node_remove(agent, pushed);
 	}
-	struct rp_cfg_node *own = node_child(node_child(l->conf->root, "agent"), "accept");
-	return own && node_is(agent, RP_NODE_MAP) ? node_append(l->arena, agent, "accept", own) : 0;
+	struct rp_cfg_node *own = node_child(node_child(l->conf->root, "agent"), key);
+	return own ? node_append(l->arena, agent, key, own) : 0;
+}
+
+/* What may be pushed of `agent` keeps what may not: what is accepted, and from whom. */
+static int keep_agent(struct conf_loader *l, struct rp_cfg_node *agent)
+{
+	static const char *const keys[] = {"accept", "socket", "user"};
+	int rc = 0;
+	for (unsigned i = 0; rc >= 0 && i < COUNT(keys); i++)
+		rc = keep_own(l, agent, keys[i]);
+	return rc;
 }
 
 static int replace(struct conf_loader *l, const struct conf_member *from)
@@ -328,7 +338,7 @@ static int replace(struct conf_loader *l, const struct conf_member *from)
 	if (str_eq(from->key, "agent")) {
 		if (!node_is(from->node, RP_NODE_MAP))
 			return 0;
-		int rc = keep_accept(l, from->node);
+		int rc = keep_agent(l, from->node);
 		if (rc < 0)
 			return rc;
 	}

@@ -6,6 +6,7 @@
 
 #include "core/ctl/internal.h"
 #include "core/host/kubelet.h"
+#include "core/pipeline/devices.h"
 #include "core/util/fs.h"
 #include "core/util/str.h"
 #include "core/wire/sock.h"
@@ -291,6 +292,33 @@ static void check_kubelet(struct doctor *d)
 		finding(d, FINE, NULL, "no manager of the kubelet is in the way");
 }
 
+static void check_agent(struct doctor *d)
+{
+	struct devices_status s;
+	pipeline_devices_status(d->p, &s);
+	if (!s.on) {
+		finding(d, FINE, NULL, "nothing is asked of an agent");
+		return;
+	}
+	if (!s.reachable) {
+		finding(d, WARNING,
+			"systemctl status nri-rp-agent; agent.user in rp.conf says who may be it",
+			"agent.podResourceAPI is set, but containers are placed without knowing "
+			"their devices: %s",
+			s.why_not);
+		return;
+	}
+	if (s.failed)
+		finding(d, WARNING, "see the log of nri-rp-agent, and whether the kubelet runs",
+			"%llu questions about devices of pods were not answered, the last one: %s",
+			(unsigned long long)s.failed, s.last_error);
+	if (s.late)
+		finding(d, WARNING, "is the kubelet slow?",
+			"%llu requests did not get the devices in time",
+			(unsigned long long)s.late);
+	finding(d, FINE, NULL, "it is connected, the devices of %u pods are known", s.n_known);
+}
+
 static void check_drift(struct doctor *d)
 {
 	struct drift_stats s;
@@ -372,8 +400,8 @@ static const struct {
 	{"modules", check_modules},	  {"controllers", check_controllers},
 	{"store", check_store},		  {"containers", check_containers},
 	{"control socket", check_socket}, {"kubelet", check_kubelet},
-	{"drift", check_drift},		  {"cgroup", check_cgroup},
-	{"machine", check_machine},
+	{"agent", check_agent},		  {"drift", check_drift},
+	{"cgroup", check_cgroup},	  {"machine", check_machine},
 };
 
 enum call_result run_doctor(struct call *call)

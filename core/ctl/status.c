@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/ctl/internal.h"
+#include "core/pipeline/devices.h"
 #include "core/util/cleanup.h"
 
 /* ---- reasons ---------------------------------------------------------------------------------- */
@@ -190,6 +191,33 @@ static void put_machine(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
+/* null where the configuration has nothing to ask an agent for. */
+static void put_agent(struct json *j, struct pipeline *p)
+{
+	struct devices_status s;
+	pipeline_devices_status(p, &s);
+	json_key(j, "agent");
+	if (!s.on) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "connected", s.reachable);
+	put_text(j, "error", s.reachable ? NULL : s.why_not);
+	json_key(j, "pods");
+	json_obj(j);
+	json_kuint(j, "asked", s.n_asked);
+	json_kuint(j, "known", s.n_known);
+	json_kuint(j, "failed", s.n_failed);
+	json_end_obj(j);
+	json_kuint(j, "questions", s.asked);
+	json_kuint(j, "answers", s.answered);
+	json_kuint(j, "failures", s.failed);
+	json_kuint(j, "late", s.late);
+	put_text(j, "last_failure", s.last_error);
+	json_end_obj(j);
+}
+
 /* ---- memory ----------------------------------------------------------------------------------- */
 
 /* "VmRSS:      1234 kB" */
@@ -255,6 +283,7 @@ enum call_result run_status(struct call *call)
 	put_requests(j, call->p);
 	put_controllers(j, call->p);
 	put_store(j, call->p, &s);
+	put_agent(j, call->p);
 	if (call->req->flags & CTL_FLAG_MEMORY)
 		put_memory(j, call->p, &s);
 	json_end_obj(j);

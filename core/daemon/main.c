@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/agent/agent.h"
 #include "core/ctl/ctl.h"
 #include "core/daemon/options.h"
 #include "core/daemon/sd.h"
@@ -33,6 +34,7 @@ struct daemon {
 	struct sd *sd;
 	struct pipeline *pipeline;
 	struct nri *nri;
+	struct agent *agent;
 	struct ctl *ctl;
 	struct metrics *metrics;
 	struct collector *collector;
@@ -46,6 +48,11 @@ struct daemon {
 static void on_updates_ready(void *arg)
 {
 	nri_updates_ready(((struct daemon *)arg)->nri);
+}
+
+static void on_devices_ready(void *arg)
+{
+	nri_devices_ready(((struct daemon *)arg)->nri);
 }
 
 static void on_synchronized(void *arg)
@@ -82,6 +89,8 @@ static void on_configured(const struct conf *conf, void *arg)
 				      d->options.nri_socket ? d->options.nri_socket
 							    : core->runtime.socket,
 				      core->runtime.name, core->runtime.index);
+	if (d->agent && agent_configure(d->agent, core, &err))
+		log_warning("%s", err.text);
 	if (d->collector)
 		collector_configure(d->collector, core);
 	if (d->metrics && metrics_set_listen(d->metrics, core->metrics.listen, &err))
@@ -210,6 +219,7 @@ static struct pipeline_config pipeline_config_of(struct daemon *d, const struct 
 		.updates_ready = on_updates_ready,
 		.configured = on_configured,
 		.synchronized = on_synchronized,
+		.devices_ready = on_devices_ready,
 		.arg = d,
 	};
 }
@@ -264,6 +274,10 @@ static void start_onlookers(struct daemon *d)
 	const char *socket =
 		d->options.control_socket ? d->options.control_socket : core->control_socket;
 	struct err err = ERR_INIT;
+	if (agent_new(d->loop, d->pipeline, &d->agent, &err) ||
+	    agent_configure(d->agent, core, &err))
+		log_error("no agent: %s", err.text);
+	err = (struct err)ERR_INIT;
 	if (ctl_new(d->loop, d->pipeline, socket, &d->ctl, &err))
 		log_error("no control socket: %s", err.text);
 	if (metrics_new(d->loop, d->pipeline, core->metrics.listen, &d->metrics, &err))
@@ -300,6 +314,7 @@ static int stop(struct daemon *d, int status)
 	d->collector = collector_free(d->collector);
 	d->ctl = ctl_free(d->ctl);
 	d->nri = nri_free(d->nri);
+	d->agent = agent_free(d->agent);
 	d->pipeline = pipeline_free(d->pipeline);
 	if (d->pipeline)
 		_exit(status);

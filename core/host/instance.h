@@ -31,6 +31,9 @@ struct host_env {
 	struct topo *topo;
 	const struct fs_root *root;
 	bool trial; /* a forked child: no timers, no work, nothing leaves it */
+	/* Devices that the kubelet gave a container; 0 or -ENOENT. NULL: nobody asks the kubelet. */
+	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
+			    void *arg);
 	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
 	/* An instance's timer has gone off; a controller reports. */
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
@@ -51,6 +54,9 @@ bool instance_handles_events(const struct instance *i);
 unsigned instance_jobs(const struct instance *i);
 /* This instance's number in decisions (cache_policy_number). */
 uint32_t instance_number(const struct instance *i);
+
+/* A line of the explanation of what the running transaction decides for a container. */
+void host_note(struct cache *c, struct ctr *ctr, const char *text);
 
 /* ---- configuration: policies and controllers alike ---- */
 

@@ -187,6 +187,20 @@ static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device
 	return 0;
 }
 
+static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
+			    struct rp_pod_resource_info *out)
+{
+	const struct host_env *env = ((struct instance *)ctx)->env;
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	struct rp_pod_resource_info full = {0};
+	if (!ctr)
+		return -RP_ESTALE;
+	if (!env->pod_resource || env->pod_resource(ctr, index, &full, env->arg))
+		return -RP_ENOENT;
+	host_copy_out(out, &full, sizeof full);
+	return 0;
+}
+
 /* The decision's member of a number field; NULL: it is a creation-only one. */
 static int64_t *number_of(struct decision *d, uint32_t field)
 {
@@ -576,4 +590,5 @@ const struct rp_host_cache host_cache_service = {
 	.set_private = set_private,
 	.set_degraded = set_degraded,
 	.set_data = set_data,
+	.pod_resource = pod_resource,
 };

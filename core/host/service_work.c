@@ -21,13 +21,8 @@
 
 static const char cut_mark[] = "(more was noted than is kept)\n";
 
-static void note(void *ctx, rp_ctr handle, const char *text)
+void host_note(struct cache *c, struct ctr *ctr, const char *text)
 {
-	struct instance *i = ctx;
-	struct cache *c = i->env->cache;
-	struct ctr *ctr = cache_ctr_of(c, handle);
-	if (!ctr)
-		return;
 	rp_txn txn = cache_running_txn(c);
 	size_t len = strlen(text),
 	       had = ctr->trail && ctr->trail_txn == txn ? strlen(ctr->trail) : 0;
@@ -47,6 +42,14 @@ static void note(void *ctx, rp_ctr handle, const char *text)
 	memcpy(grown + had + len, "\n", 2);
 	ctr->trail = grown;
 	ctr->trail_txn = txn;
+}
+
+static void note(void *ctx, rp_ctr handle, const char *text)
+{
+	struct cache *c = ((struct instance *)ctx)->env->cache;
+	struct ctr *ctr = cache_ctr_of(c, handle);
+	if (ctr)
+		host_note(c, ctr, text);
 }
 
 static void decided_by(void *ctx, rp_ctr handle, rp_cfg node, const char *text)

@@ -73,6 +73,14 @@ static int32_t c_device(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_
 	return host_cache_service.device(ctx, ctr, index, out);
 }
 
+static int32_t c_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
+			      struct rp_pod_resource_info *out)
+{
+	(void)shim_enter(ctx, "pod_resource");
+	shim_out(ctx, "pod_resource", out, sizeof *out);
+	return host_cache_service.pod_resource(ctx, ctr, index, out);
+}
+
 static int32_t c_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
 {
 	(void)shim_enter(ctx, "get_int");
@@ -179,4 +187,5 @@ const struct rp_host_cache shim_cache = {
 	.set_private = c_set_private,
 	.set_degraded = c_set_degraded,
 	.set_data = c_set_data,
+	.pod_resource = c_pod_resource,
 };

@@ -125,6 +125,21 @@ static void show_controllers(struct out *o, const json_t *doc)
 	buf_fini(&text);
 }
 
+/* Only where something is asked of an agent. */
+static void show_agent(struct out *o, const json_t *doc)
+{
+	const json_t *a = json_object_get(doc, "agent");
+	const json_t *pods = json_object_get(a, "pods");
+	char text[UNIT_MAX];
+	if (!json_is_object(a))
+		return;
+	if (jb(a, "connected"))
+		field(o, "Agent", "connected, knows the devices of %s",
+		      count(pods, "known", "pod", "pods", text));
+	else
+		field(o, "Agent", "not connected: %s", js(a, "error"));
+}
+
 static void show_store(struct out *o, const json_t *doc)
 {
 	const json_t *s = json_object_get(doc, "store");
@@ -201,6 +216,7 @@ void show_status(struct out *o, const json_t *doc)
 	show_machine(o, doc);
 	show_counts(o, doc);
 	show_controllers(o, doc);
+	show_agent(o, doc);
 	show_store(o, doc);
 	show_requests(o, doc);
 	show_memory(o, json_object_get(doc, "memory"));

@@ -3,6 +3,7 @@
 #ifndef PIPELINE_INTERNAL_H
 #define PIPELINE_INTERNAL_H
 
+#include "core/pipeline/devices.h"
 #include "core/pipeline/drift.h"
 #include "core/pipeline/pipeline.h"
 #include "core/topo/hotplug.h"
@@ -86,6 +87,7 @@ struct pipeline {
 	struct runtime_state runtime;
 	struct pipeline_stats stats;
 	struct usage_stats usage;
+	struct devices *devices; /* NULL: the kubelet is not asked */
 	uint64_t started_ns;
 	bool other_policy; /* the restored decisions are those of another policy than the configured one */
 	bool sync_failed;

@@ -254,6 +254,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return NULL;
+	pipeline_devices_off(p);
 	p->hotplug = hotplug_free(p->hotplug);
 	config_fini(p);
 	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);

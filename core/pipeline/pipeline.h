@@ -11,6 +11,7 @@
  *   verify.c      whether the kernel has what the runtime was told
  *   drift.c       who else writes CPUs of containers
  *   persist.c     what the store is told, and when
+ *   devices.c     what the kubelet says of the devices of pods, and who waits for it
  *   export.c      the data files that containers can read
  *   events.c      what happened, for people: a bounded list
  *
@@ -162,6 +163,8 @@ struct pipeline_config {
 	void (*configured)(const struct conf *conf, void *arg);
 	/* The first or a new synchronisation is through. */
 	void (*synchronized)(void *arg);
+	/* Devices that a request may have waited for are known, or will not be. */
+	void (*devices_ready)(void *arg);
 	void *arg;
 };
 

@@ -119,6 +119,7 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 		return r;
 	store_put_pod(p->store, pod);
 	persist_later(p);
+	devices_pod_came(p, pod);
 	return 0;
 }
 
@@ -149,6 +150,7 @@ void request_stop_pod(struct pipeline *p, const struct pod_desc *desc)
 	if (!pod)
 		return;
 	release_pod(p, pod);
+	devices_pod_ended(p, pod);
 	pod->stopped = true;
 }
 
@@ -167,6 +169,7 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 	if (!pod)
 		return;
 	release_pod(p, pod);
+	devices_pod_ended(p, pod);
 	while (pod->ctrs)
 		remove_ctr(p, pod->ctrs);
 	store_del_pod(p->store, pod);
@@ -211,6 +214,7 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
 	txn_set_created(p->txn, c->ctr);
+	devices_explain(p, c->ctr);
 	if (p->policy)
 		r = instance_allocate(p->policy, c->ctr, err);
 	for (unsigned i = 0; !r && i < p->n_controllers; i++) {

@@ -102,6 +102,7 @@ static void drop_unlisted(struct pipeline *p)
 		after = pod->hh.next;
 		if (pod->sync_mark == p->sync_mark)
 			continue;
+		devices_pod_ended(p, pod);
 		store_del_pod(p->store, pod);
 		cache_del_pod(p->env.cache, pod);
 	}
@@ -181,6 +182,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	*ret = (struct reply){0};
 	drop_unlisted(p);
 	settle_names(p);
+	devices_synchronizing(p);
 	int r = decide(p, synchronize, NULL, &err);
 	p->sync_failed = r != 0;
 	if (!r)

@@ -3,6 +3,7 @@
 
 #include "core/runtime/internal.h"
 #include "core/runtime/sync.h"
+#include "core/runtime/wait.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
 #include "core/util/str.h"
@@ -235,6 +236,17 @@ static int state_change_event(const struct rpc_request *req, uint64_t *ret)
 	return more;
 }
 
+int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret)
+{
+	struct event_parts parts;
+	int r = split_event(req, 1, 2, &parts);
+	if (!r)
+		r = decode_pod(nri->arena, parts.part[PART_POD], DECODE_NAME, ret);
+	if (!r && parts.part[PART_POD].p && !cache_pod(pipeline_cache(nri->cfg.pipeline), ret->id))
+		r = decode_pod(nri->arena, parts.part[PART_POD], DECODE_ALL, ret);
+	return r;
+}
+
 /*
  * Of those that are known already only the name is decoded, but where the runtime tells of them anew; a container that is not known may
  * have to be taken over, with its pod.
@@ -409,9 +421,8 @@ static void handle_synchronize(struct call *c)
 
 /* ---- entry ------------------------------------------------------------------------------------------------------------------- */
 
-void nri_handle(struct rpc_request *req, void *arg)
+void nri_handle_now(struct nri *nri, struct rpc_request *req)
 {
-	struct nri *nri = arg;
 	struct call c = {.nri = nri, .pipeline = nri->cfg.pipeline, .req = req};
 	const struct nri_event *e;
 	if (!str_eq(req->service, NRI_PLUGIN_SERVICE))
@@ -433,4 +444,10 @@ void nri_handle(struct rpc_request *req, void *arg)
 		nri_restart(nri, "the answer to Synchronize came too late for the runtime");
 	else
 		nri_kick(nri);
+}
+
+void nri_handle(struct rpc_request *req, void *arg)
+{
+	if (!wait_take(arg, req))
+		nri_handle_now(arg, req);
 }

@@ -18,6 +18,7 @@
 #define NRI_SYNC_OBJECTS_MAX                                                                       \
 	131072u /* pods and containers of one Synchronize, all parts together … */
 #define NRI_SYNC_BYTES_MAX (512u << 20) /* … and their bytes */
+#define NRI_WAITING_BYTES_MAX (256u << 20) /* of requests that wait */
 #define ARENA_BLOCK (64u << 10)
 
 /* RunPodSandbox, StopPodSandbox, RemovePodSandbox, CreateContainer, StartContainer, UpdateContainer, StopContainer, RemoveContainer:
@@ -43,9 +44,15 @@ struct nri {
 	uint64_t connected_ms;
 	struct arena *arena; /* of the request being handled */
 	struct sync_parts sync;
+	struct waiting *waiting; /* wait.c: requests, in the order that they came */
+	size_t waiting_bytes;
+	struct loop_timer *wait_timer;
 };
 
 void nri_handle(struct rpc_request *req, void *arg);
+void nri_handle_now(struct nri *nri, struct rpc_request *req);
+/* The pod that a CreateContainer is about, in the arena; what is known of it only by its name. -EBADMSG, -ENOMEM. */
+int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret);
 void nri_sync_reset(struct sync_parts *s);
 /* Ends the connection and starts over. */
 void nri_restart(struct nri *nri, const char *why);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/runtime/internal.h"
+#include "core/runtime/wait.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 #include "core/wire/sock.h"
@@ -66,6 +67,17 @@ void nri_updates_ready(struct nri *nri)
 		(void)loop_defer(nri->cfg.loop, kick_later, nri);
 }
 
+static void run_waiting(void *arg)
+{
+	wait_run(arg);
+}
+
+void nri_devices_ready(struct nri *nri)
+{
+	if (nri && nri->waiting)
+		(void)loop_defer(nri->cfg.loop, run_waiting, nri);
+}
+
 static void give_back(void *arg)
 {
 	(void)arg;
@@ -96,6 +108,7 @@ static void lost(struct nri *nri, const char *why, bool loud)
 	if (nri->trunk && clock_ms() - nri->connected_ms > STABLE_MS)
 		nri->backoff_ms = BACKOFF_FIRST_MS;
 	nri->trunk = trunk_free(nri->trunk);
+	wait_drop(nri);
 	nri->rpc = NULL;
 	nri->configured = false;
 	nri->close_soon = false;
@@ -208,7 +221,8 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 	nri->name = strdup(config->name);
 	nri->arena = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
 	nri->reconnect = loop_timer_new(config->loop, try_connect, nri);
-	if (!nri->socket || !nri->name || !nri->arena || !nri->reconnect) {
+	nri->wait_timer = loop_timer_new(config->loop, run_waiting, nri);
+	if (!nri->socket || !nri->name || !nri->arena || !nri->reconnect || !nri->wait_timer) {
 		nri_free(nri);
 		return err_errno(err, -ENOMEM, "NRI front end");
 	}
@@ -222,6 +236,9 @@ struct nri *nri_free(struct nri *nri)
 	if (!nri)
 		return NULL;
 	trunk_free(nri->trunk);
+	if (nri->wait_timer)
+		wait_drop(nri);
+	loop_timer_free(nri->wait_timer);
 	loop_timer_free(nri->reconnect);
 	nri_sync_reset(&nri->sync);
 	arena_free(nri->arena);

@@ -5,6 +5,7 @@
  *   nri.c         connecting, registering, coming back for ever; the queue of unsolicited updates
  *   handlers.c    the runtime's calls, in both forms (own methods and StateChange)
  *   sync.c        the parts of Synchronize, an object at a time
+ *   wait.c        requests that wait for devices to be known, and those behind them
  *   decode.c      packed pods and containers into descriptions
  *   encode.c      replies into messages that point into the cache
  *
@@ -37,6 +38,8 @@ struct nri_config {
 /* Starts connecting. */
 int nri_new(const struct nri_config *config, struct nri **ret, struct err *err);
 struct nri *nri_free(struct nri *nri);
+/* Devices of pods are known, which requests may wait for. NULL is fine. */
+void nri_devices_ready(struct nri *nri);
 /* The pipeline has updates to send. */
 void nri_updates_ready(struct nri *nri);
 /* Another socket, name or index: connects anew if one of them is different. Of no effect on a connection that was inherited. */

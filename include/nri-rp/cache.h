@@ -115,6 +115,14 @@ struct rp_device_info {
 	int64_t major, minor;
 };
 
+/* Devices of one resource that the kubelet gave a container. */
+struct rp_pod_resource_info {
+	uint32_t size;
+	uint32_t pad;
+	const char *resource; /* as "vendor.example/gpu" */
+	struct rp_ids nodes; /* that any of them is at; at least one, but perhaps none that this machine has */
+};
+
 struct rp_host_cache {
 	uint32_t size;
 	uint32_t pad;
@@ -163,6 +171,14 @@ struct rp_host_cache {
 	int32_t (*set_degraded)(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason);
 	/* A KEY="value" line of the data file that the container can read (RP_DATA_DIR/resources.sh). NULL or "" takes it out. */
 	int32_t (*set_data)(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value);
+
+	/* ---- since 1.2 ---- */
+
+	/* What the kubelet's pod-resources API says of the container, by name of the resource. -RP_ENOENT past the last one; there is none
+	 * where the kubelet is not asked, has not answered, or the daemon has been started anew and nobody has asked yet: what is to last
+	 * has to be kept by the policy. */
+	int32_t (*pod_resource)(void *ctx, rp_ctr ctr, uint32_t index,
+				struct rp_pod_resource_info *out);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

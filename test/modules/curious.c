@@ -149,6 +149,7 @@ static void look_at(struct rp_instance *inst, rp_ctr ctr, rp_pod pod)
 	struct rp_pod_info info = {.size = sizeof info};
 	struct rp_mount_info mount = {.size = sizeof mount};
 	struct rp_device_info device = {.size = sizeof device};
+	struct rp_pod_resource_info resource = {.size = sizeof resource};
 	const void *kept;
 	uint32_t size = 0;
 	int64_t request = 0, limit = 0;
@@ -160,6 +161,7 @@ static void look_at(struct rp_instance *inst, rp_ctr ctr, rp_pod pod)
 	inst->seen += c->env(ctx, ctr, "x") != NULL;
 	inst->seen += c->mount(ctx, ctr, 0, &mount) == 0;
 	inst->seen += c->device(ctx, ctr, 0, &device) == 0;
+	inst->seen += c->pod_resource(ctx, ctr, 0, &resource) == 0;
 	inst->seen += c->get_int(ctx, ctr, RP_F_SHARES, &request) == 0;
 	inst->seen += c->get_text(ctx, ctr, RP_F_RDT_CLASS) != NULL;
 	inst->seen += c->get_private(ctx, ctr, &kept, &size) ? 0 : size;

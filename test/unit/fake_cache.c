@@ -119,6 +119,7 @@ rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc)
 	c->labels = fake_strdup(desc->labels);
 	c->mounts = fake_strdup(desc->mounts);
 	c->devices = fake_strdup(desc->devices);
+	c->pod_resources = fake_strdup(desc->pod_resources);
 	c->qos = desc->qos;
 	c->flags = desc->flags;
 	c->state = desc->state;
@@ -151,6 +152,13 @@ void fake_request(struct fake_host *f, rp_ctr ctr, int64_t cpu_request, int64_t 
 	c->old_limit = c->cpu_limit;
 	c->cpu_request = cpu_request;
 	c->cpu_limit = cpu_limit;
+}
+
+void fake_forget_devices(struct fake_host *f, rp_ctr ctr)
+{
+	struct fake_container *c = f->ctrs[ctr - 1];
+	free(c->pod_resources);
+	c->pod_resources = NULL;
 }
 
 void fake_forget(struct fake_host *f, rp_ctr ctr)
@@ -191,6 +199,7 @@ void fake_cache_fini(struct fake_host *f)
 		free(c->labels);
 		free(c->mounts);
 		free(c->devices);
+		free(c->pod_resources);
 		free(c);
 	}
 	free(f->ctrs);
@@ -546,6 +555,21 @@ static int32_t cache_device(void *ctx, rp_ctr ctr, uint32_t index, struct rp_dev
 	return 0;
 }
 
+static int32_t cache_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
+				  struct rp_pod_resource_info *out)
+{
+	struct fake_host *f = ctx;
+	const struct fake_container *c = find(ctx, ctr);
+	const char *field[4];
+	uint32_t n = c ? split_item(ctx, c->pod_resources, index, field) : 0;
+	if (n < 2)
+		return -RP_ENOENT;
+	(void)rp_idset_parse(&f->device_nodes, field[1], RP_NODES_MAX);
+	struct rp_pod_resource_info info = {out->size, 0, field[0], rp_ids_of(&f->device_nodes)};
+	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
+	return 0;
+}
+
 static int32_t cache_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
 {
 	int32_t r = fake_call(ctx);
@@ -726,6 +750,7 @@ const struct rp_host_cache fake_cache_service = {
 	.env = cache_nothing,
 	.mount = cache_mount,
 	.device = cache_device,
+	.pod_resource = cache_pod_resource,
 	.get_int = cache_get_int,
 	.get_text = cache_get_text,
 	.get_private = cache_get_private,

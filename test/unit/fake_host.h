@@ -106,6 +106,7 @@ struct fake_ctr {
 	const char *labels;
 	const char *mounts; /* "SOURCE:DESTINATION[:ro];…" */
 	const char *devices; /* "PATH:b8:0;…"; a field more: without write access */
+	const char *pod_resources; /* "RESOURCE:NODES;…", by name, nodes in list form */
 };
 
 rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc);
@@ -113,6 +114,8 @@ rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc);
 rp_ctr fake_ctr_named(struct fake_host *f, const char *name);
 /* New requirements, before fake_update. */
 void fake_request(struct fake_host *f, rp_ctr ctr, int64_t cpu_request, int64_t cpu_limit);
+/* The kubelet's devices of a container are not known any more. */
+void fake_forget_devices(struct fake_host *f, rp_ctr ctr);
 /* Forgets a container without telling anybody. */
 void fake_forget(struct fake_host *f, rp_ctr ctr);
 uint32_t fake_n_ctrs(struct fake_host *f);

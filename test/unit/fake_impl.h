@@ -94,7 +94,8 @@ struct fake_container {
 	bool live;
 	bool touched; /* in the running transaction */
 	struct fake_values now, before;
-	char *name, *pod_name, *pod_namespace, *annotations, *labels, *mounts, *devices;
+	char *name, *pod_name, *pod_namespace, *annotations, *labels, *mounts, *devices,
+		*pod_resources;
 	uint32_t qos, flags, state;
 	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
 	int64_t old_request, old_limit; /* before fake_request */
@@ -130,6 +131,7 @@ struct fake_host {
 	uint32_t n_ctrs;
 	char *annotation; /* what a getter returned last */
 	char *fields[4]; /* of a mount or device */
+	struct rp_idset device_nodes; /* of a pod resource */
 	struct fake_file *files;
 	uint32_t n_files;
 	struct fake_device *devices;

@@ -292,18 +292,19 @@ static void test_nothing_own(void **state)
 	assert_null(conf_get(conf_root(last.conf), "cpu.classes"));
 }
 
-/* What is taken and does nothing says so. */
-static void test_without_effect(void **state)
+static void test_agent(void **state)
 {
 	(void)state;
-	(void)parse("agent: {podResourceAPI: true}\n");
-	assert_string_equal(
-		problems(),
-		"warning: rp.conf:1:9: agent.podResourceAPI: has no effect without a node "
-		"agent, of which this version has none; topology hints come from mounts, devices "
-		"and annotations\n");
-	(void)parse("agent: {podResourceAPI: false}\n");
-	assert_string_equal(problems(), "");
+	(void)good("agent: {podResourceAPI: true}\n");
+	assert_true(conf_core(last.conf)->agent.pod_resource_api);
+	assert_string_equal(conf_core(last.conf)->agent.socket, "/run/nri-rp/agent.sock");
+	assert_string_equal(conf_core(last.conf)->agent.user, "nri-rp-agent");
+	(void)good("agent: {socket: /run/a, user: \"1000\"}\n");
+	assert_false(conf_core(last.conf)->agent.pod_resource_api);
+	assert_string_equal(conf_core(last.conf)->agent.socket, "/run/a");
+	assert_string_equal(conf_core(last.conf)->agent.user, "1000");
+	(void)parse("agent: {socket: \"\"}\n");
+	assert_non_null(strstr(problems(), "agent.socket"));
 }
 
 int main(void)
@@ -312,7 +313,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_teardown(name, forget_last)
 		TEST(test_kinds),   TEST(test_scalars),	    TEST(test_ranges),
 		TEST(test_choices), TEST(test_defaults),    TEST(test_spelling),
-		TEST(test_periods), TEST(test_nothing_own), TEST(test_without_effect),
+		TEST(test_periods), TEST(test_nothing_own), TEST(test_agent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

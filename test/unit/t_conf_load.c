@@ -304,11 +304,13 @@ static void test_push_limits(void **state)
 	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}}\nagent: {accept: "
 	     "[balloons, agent]}\n",
 	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}, agent: "
-		  "{nodeResourceTopology: false, accept: [log]}}\n",
+		  "{nodeResourceTopology: false, accept: [log], user: bob}}\n",
 	     "warning: agent:3:37: balloons.log: agent.accept does not list it; what the agent "
 	     "pushed is left out\n"
 	     "warning: agent:3:95: balloons.agent.accept: only rp.conf can set this; what the "
-	     "agent pushed is left out\n");
+	     "agent pushed is left out\n"
+	     "warning: agent:3:110: balloons.agent.user: only rp.conf can set this; what the agent "
+	     "pushed is left out\n");
 	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
 	assert_int_equal(core()->log.level, LOG_INFO);
 	assert_false(core()->agent.node_resource_topology);
