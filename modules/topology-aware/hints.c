@@ -18,7 +18,7 @@
 #define HINTS_MAX 64u /* of one container */
 #define SCANNED_MAX 256u /* mounts or devices that are looked at */
 #define DEVICE_PATH_MAX 1024u
-#define PROVIDER_MAX 128u
+#define PROVIDER_MAX 352u /* of a resource: a name of 316 bytes */
 
 #define KIND_MOUNTS 0x1u
 #define KIND_DEVICES 0x2u
@@ -287,6 +287,47 @@ static int32_t add_devices(struct search *s)
 	return r;
 }
 
+/* ---- the kubelet's devices --------------------------------------------------------------------------------------------------- */
+
+static void cpus_of_nodes(const struct rp_plan *p, struct rp_ids nodes, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	RP_IDS_EACH (cpu, rp_ids_of(&p->online)) {
+		if (rp_ids_has(nodes, p->node_of[cpu]))
+			rp_idset_add(ret, cpu);
+	}
+}
+
+static int32_t add_pod_resource(struct search *s, const struct rp_pod_resource_info *r)
+{
+	const struct rp_plan *p = s->inst->plan;
+	char provider[PROVIDER_MAX];
+	struct rp_idset cpus;
+	(void)snprintf(provider, sizeof provider, POD_RESOURCE_PREFIX "%s", r->resource);
+	if (!is_allowed(s, provider))
+		return 0;
+	cpus_of_nodes(p, r->nodes, &cpus);
+	if (rp_ids_empty(rp_ids_of(&cpus)) && !memalloc_mask_of(p->mem, r->nodes)) {
+		modhost_note(&s->inst->h, s->ctr, "%.100s: this machine has no such NUMA nodes",
+			     provider);
+		return 0;
+	}
+	return add_hint(s, provider, rp_ids_of(&cpus), r->nodes, rp_ids_none());
+}
+
+static int32_t add_pod_resources(struct search *s)
+{
+	const struct modhost *h = &s->inst->h;
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && RP_HAS(h->cache, pod_resource) && i < SCANNED_MAX; i++) {
+		struct rp_pod_resource_info info = {.size = sizeof info};
+		if (h->cache->pod_resource(h->ctx, s->ctr, i, &info))
+			break;
+		r = add_pod_resource(s, &info);
+	}
+	return r;
+}
+
 /* ---- annotated hints --------------------------------------------------------------------------------------------------------- */
 
 /* A member by its name in any case. */
@@ -297,15 +338,6 @@ static const char *member(struct rp_instance *inst, rp_cfg map, const char *name
 		if (strcasecmp(h->config->key(h->ctx, map, i), name) == 0)
 			return h->config->text(h->ctx, h->config->item(h->ctx, map, i), "");
 	return "";
-}
-
-static void cpus_of_nodes(const struct rp_plan *p, struct rp_ids nodes, struct rp_idset *ret)
-{
-	rp_idset_clear(ret);
-	RP_IDS_EACH (cpu, rp_ids_of(&p->online)) {
-		if (rp_ids_has(nodes, p->node_of[cpu]))
-			rp_idset_add(ret, cpu);
-	}
 }
 
 static int32_t add_test_hint(struct search *s, const char *name, rp_cfg map)
@@ -354,6 +386,8 @@ int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, str
 		r = add_mounts(&s);
 	if (!r && s.kinds & KIND_DEVICES)
 		r = add_devices(&s);
+	if (!r && s.kinds & KIND_POD_RESOURCES)
+		r = add_pod_resources(&s);
 	if (!r)
 		r = add_test_hints(&s);
 	if (r)

@@ -411,6 +411,76 @@ static void test_pick(void **state)
 	}
 }
 
+static const char *placed(struct fake_host *f, const char *name, const char *annotations,
+			  const char *pod_resources)
+{
+	return fake_exclusive(f, add(f, &(struct fake_ctr){.name = name,
+							   GUARANTEED,
+							   .cpu_request = 2000,
+							   .annotations = annotations,
+							   .pod_resources = pod_resources}));
+}
+
+/* What the kubelet says counts like other hints, by the name of the resource. */
+static void test_pod_resources(void **state)
+{
+	static const struct {
+		const char *annotations, *resources, *within;
+	} rows[] = {
+		{NULL, "x.com/nic:3", "12-15"},
+		{NULL, "x.com/nic:1", "4-7"},
+		{NULL, "x.com/nic:2-3", "8-15"}, /* a device at each node: the package */
+		{"topologyhints" DOMAIN "=pod-resources", "x.com/nic:3", "12-15"},
+		{"topologyhints" DOMAIN "=mounts,devices", "x.com/nic:3",
+		 "4-7"}, /* the first idle node */
+		{"topologyhints" DOMAIN "=none", "x.com/nic:3", "4-7"},
+		{"deny.topologyhints" DOMAIN "={type: prefix, paths: [\"podresourceapi:x.com\"]}",
+		 "x.com/nic:3", "4-7"},
+		{"deny.topologyhints" DOMAIN "={type: prefix, paths: [\"podresourceapi:x.com/g\"]}",
+		 "x.com/gpu:2;x.com/nic:3", "12-15"},
+		{"deny.topologyhints" DOMAIN "={type: glob, paths: [\"podresourceapi:*/*\"]};"
+		 "allow.topologyhints" DOMAIN "={type: glob, paths: [\"podresourceapi:*/nic\"]}",
+		 "x.com/gpu:2;x.com/nic:3", "12-15"},
+		{NULL, "x.com/nic:900", "4-7"}, /* there is no such node */
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct fake_host *f = start(&small, PLAIN);
+		const char *cpus = placed(f, "x", rows[i].annotations, rows[i].resources);
+		assert_int_equal(n_in(cpus, rows[i].within), 2);
+		fake_host_free(f);
+	}
+}
+
+static void test_pod_resources_outlive_a_restart(void **state)
+{
+	struct fake_host *f = start(&small, PLAIN);
+	(void)state;
+	assert_int_equal(n_in(placed(f, "x", NULL, "x.com/nic:3"), "12-15"), 2);
+	rp_ctr c = fake_ctr_named(f, "x");
+	fake_forget_devices(f, c);
+	assert_int_equal(fake_restart(f), 0);
+	fake_request(f, c, 3000, 3000);
+	assert_int_equal(fake_update(f, c), 0);
+	assert_int_equal(n_in(fake_exclusive(f, c), "12-15"), 3);
+	fake_host_free(f);
+}
+
+static void test_strict_pod_resources(void **state)
+{
+	struct fake_host *f = start(&small, PLAIN);
+	(void)state;
+	(void)placed(f, "crowd", NULL, "x.com/nic:3");
+	assert_refused(f,
+		       &(struct fake_ctr){.name = "x",
+					  GUARANTEED,
+					  .cpu_request = 3000,
+					  .annotations = "strict.topologyhints" DOMAIN "=true",
+					  .pod_resources = "x.com/nic:3"},
+		       "fail strict hint podresourceapi:x.com/nic");
+	fake_host_free(f);
+}
+
 /* One CPU cannot be near two devices; without the annotation, and where there is no room near one, it is as for others. */
 static void test_not_picked(void **state)
 {
@@ -448,6 +518,9 @@ int main(void)
 		cmocka_unit_test(test_strict),
 		cmocka_unit_test(test_pick),
 		cmocka_unit_test(test_not_picked),
+		cmocka_unit_test(test_pod_resources),
+		cmocka_unit_test(test_pod_resources_outlive_a_restart),
+		cmocka_unit_test(test_strict_pod_resources),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

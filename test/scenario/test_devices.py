@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices of pods, all the way: a kubelet (a real gRPC server), a real nri-rp-agent, a real nri-rpd, and what the policies make of it.
+
+n4c16 has four NUMA nodes of four CPUs: node 0 has CPUs 0-3, node 1 4-7, node 2 8-11, node 3 12-15; packages are nodes 0-1 and 2-3.
+"""
+import contextlib
+import threading
+
+import pytest
+
+from kubelet import STOP_S, Agent, Kubelet, Odd
+from simnode import STATIC, ctr, eventually
+
+NIC, GPU = 'example.com/nic', 'example.com/gpu'
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+HINTS = 'topologyhints.resource-policy.nri.io'
+NODE = [{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}]
+WAITED = 'the agent has not answered in time'
+
+
+def with_agent(config, socket):
+    return {**config, 'agent': {'podResourceAPI': True, 'socket': str(socket)}}
+
+
+class Cluster:
+    """A node whose configuration asks for devices, and whose agent asks a kubelet."""
+
+    def __init__(self, make_node, config, kubelet, start=True, **more):
+        self.kubelet = kubelet
+        self.node = make_node(None, start=False, **more)
+        self.socket = self.node.paths['work'] + '/agent.sock'
+        self.config = with_agent(config, self.socket)
+        self.node.run('write-config', self.config)
+        self.agent = None
+        self.stack = contextlib.ExitStack()
+        if start:
+            self.node.start()
+            self.start_agent()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        return self.stack.__exit__(*args)
+
+    def start_agent(self):
+        self.agent = self.stack.enter_context(Agent(self.socket, self.kubelet.socket))
+        self.connected()
+
+    def state(self):
+        return (self.node.ctl('status', check=False) or {}).get('agent') or {'connected': None}
+
+    def connected(self, yes=True):
+        eventually(lambda: self.state()['connected'] == yes)
+
+    def explain(self, name):
+        return '\n'.join(self.node.ctl('explain', name)['trail'])
+
+
+@pytest.fixture
+def kubelet():
+    with Kubelet() as k:
+        yield k
+
+
+@pytest.fixture
+def cluster(make_node, kubelet):
+    with Cluster(make_node, TOPOLOGY_AWARE, kubelet) as c:
+        yield c
+
+
+# ---- where containers go ---------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('at', range(4))
+def test_a_container_goes_to_its_device(cluster, kubelet, at):
+    kubelet.pod('default/web', app={NIC: [at]}, side={})
+    cluster.node.create('web', ctr('app', '2', '64Mi'), ctr('side', '1', '64Mi'))
+    assert cluster.node.cpus('web/app') < NODE[at]
+    assert cluster.node.mems('web/app') == {at}
+    assert 'the kubelet gave it %s at NUMA nodes %d' % (NIC, at) in cluster.explain('web/app')
+    assert kubelet.calls.count(('Get', 'default/web')) == 1
+
+
+def test_get_that_is_disabled(make_node):
+    with Kubelet(get='disabled') as kubelet, Cluster(make_node, TOPOLOGY_AWARE, kubelet) as cluster:
+        for at in (3, 1):
+            kubelet.pod('default/p%d' % at, app={NIC: [at]})
+            cluster.node.create('p%d' % at, ctr('app', '1', '64Mi'))
+            assert cluster.node.cpus('p%d/app' % at) < NODE[at]
+        assert kubelet.count('List') >= 2
+
+
+def test_entries_of_a_resource_are_united(cluster, kubelet):
+    """Devices at both nodes of a package: it is as near to them as can be."""
+    kubelet.pod('default/web', app={NIC: [[2], [3]]})
+    cluster.node.create('web', ctr('app', '6', '64Mi'))
+    assert cluster.node.cpus('web/app') < NODE[2] | NODE[3]
+    assert 'at NUMA nodes 2-3' in cluster.explain('web/app')
+
+
+@pytest.mark.parametrize('annotations, heeded', [
+    ({HINTS: 'pod-resources'}, True), ({HINTS: 'true'}, True), ({HINTS: 'none'}, False), ({HINTS: 'false'}, False),
+    ({HINTS: 'mounts, devices'}, False), ({HINTS + '/container.other': 'none'}, True), ({HINTS + '/container.app': 'none'}, False),
+    ({'deny.' + HINTS: '{type: prefix, paths: ["podresourceapi:"]}'}, False),
+    ({'deny.' + HINTS: '{type: glob, paths: ["podresourceapi:example.com/*"]}'}, False),
+    ({'deny.' + HINTS: '{type: prefix, paths: ["podresourceapi:other.com"]}'}, True),
+    ({'deny.' + HINTS: '{type: prefix, paths: ["podresourceapi:"]}', 'allow.' + HINTS: '{type: prefix, paths: ["podresourceapi:example.com/nic"]}'}, True),
+])
+def test_annotations_say_which_hints_count(cluster, kubelet, annotations, heeded):
+    # Without hints an exclusive request goes to the emptiest node, the first of those that are wholly free: 1.
+    kubelet.pod('default/web', app={NIC: [3]})
+    cluster.node.create('web', ctr('app', '2', '64Mi'), annotations=annotations)
+    assert cluster.node.cpus('web/app') < NODE[3 if heeded else 1]
+
+
+def test_a_node_that_the_machine_does_not_have_is_no_hint(cluster, kubelet):
+    kubelet.pod('default/web', app={NIC: [9]})
+    cluster.node.create('web', ctr('app', '2', '64Mi'), annotations={'strict.' + HINTS: 'true'})
+    assert cluster.node.cpus('web/app') < NODE[1]
+
+
+def test_strict_hints_refuse_what_is_not_near(cluster, kubelet):
+    kubelet.pod('default/full', app={NIC: [2]})
+    cluster.node.create('full', ctr('app', '3', '64Mi'))
+    assert cluster.node.cpus('full/app') < NODE[2]
+    kubelet.pod('default/web', app={NIC: [2]})
+    error = cluster.node.reject('web', ctr('app', '2', '64Mi'), annotations={'strict.' + HINTS: 'true'})
+    assert 'podresourceapi:' + NIC in error
+    kubelet.pod('default/lax', app={NIC: [2]})
+    cluster.node.create('lax', ctr('app', '2', '64Mi'))
+
+
+def test_cpus_near_each_device(cluster, kubelet):
+    """pick-resources-by-hints: two CPUs near each of two devices, and the memory of both nodes."""
+    kubelet.pod('default/web', app={NIC: [1], GPU: [3]})
+    cluster.node.create('web', ctr('app', '4', '64Mi'), annotations={'pick-resources-by-hints.resource-policy.nri.io': 'true'})
+    cpus = cluster.node.cpus('web/app')
+    assert (len(cpus & NODE[1]), len(cpus & NODE[3])) == (2, 2)
+    assert cluster.node.mems('web/app') == {1, 3}
+
+
+# ---- when it does not work ---------------------------------------------------------------------------------------------------
+
+def placed_without(cluster, says, name='web'):
+    """It is there, and somebody says why it is not near its device; on a busy machine the reason may come after the container."""
+    cluster.node.create(name, ctr('app', '2', '64Mi'))
+    text = cluster.explain(name + '/app')
+    assert 'devices of its pod are not known: ' in text
+    assert says in text or WAITED in text, text
+    eventually(lambda: says in (cluster.state()['last_failure'] or ''))
+
+
+def test_a_kubelet_that_is_not_there(cluster, kubelet):
+    kubelet.stop()
+    placed_without(cluster, 'kubelet.sock failed: No such file or directory')
+    cluster.node.log('the devices of pod default/web are not known: .*No such file')
+    kubelet.start()
+    kubelet.pod('default/next', app={NIC: [3]})
+    cluster.node.create('next', ctr('app', '1', '64Mi'))
+    assert cluster.node.cpus('next/app') < NODE[3]
+
+
+def test_a_pod_that_the_kubelet_does_not_know(cluster):
+    placed_without(cluster, 'pod web in namespace default not found')
+
+
+@pytest.mark.parametrize('serve, says', [
+    (lambda connection: None, 'no answer in time'),
+    (lambda connection: connection.sendall(b'\xff' * 4096), 'breaks the rules of HTTP/2'),
+    (lambda connection: connection.close(), 'kubelet.sock'),
+])
+def test_what_is_no_kubelet(make_node, serve, says):
+    with Odd(serve) as odd, Cluster(make_node, TOPOLOGY_AWARE, odd) as cluster:
+        placed_without(cluster, says)
+        assert cluster.state()['connected']
+
+
+def test_an_answer_of_17_mib(make_node):
+    with Kubelet(large=17 << 20) as kubelet, Cluster(make_node, TOPOLOGY_AWARE, kubelet) as cluster:
+        kubelet.pod('default/web', app={NIC: [3]})
+        placed_without(cluster, 'at most 16777216 are accepted')
+
+
+def test_a_kubelet_that_dies_with_the_question(cluster, kubelet):
+    kubelet.before = lambda method, request, context: kubelet.server.stop(None)
+    kubelet.pod('default/web', app={NIC: [3]})
+    placed_without(cluster, "the kubelet's Get: ")
+
+
+def test_an_answer_that_comes_too_late_is_for_the_next_container(cluster, kubelet):
+    answer = threading.Event()
+    kubelet.before = lambda method, request, context: answer.wait(STOP_S)
+    kubelet.pod('default/web', app={NIC: [3]}, more={NIC: [3]})
+    cluster.node.create('web', ctr('app', '2', '64Mi'))
+    assert WAITED in cluster.explain('web/app')
+    assert cluster.state()['late'] == 1
+    cluster.node.log('default/web/app: placed without knowing its devices')
+    answer.set()
+    # The agent may have given up by then; whatever came of it, the next one is not kept waiting for the same question.
+    eventually(lambda: cluster.state()['pods']['asked'] == 0)
+    if cluster.state()['pods']['known']:
+        cluster.node.create('web', ctr('more', '1', '64Mi'))
+        assert cluster.node.cpus('web/more') < NODE[3]
+
+
+def test_no_agent_is_said_once_and_costs_nothing(make_node, kubelet):
+    cluster = Cluster(make_node, TOPOLOGY_AWARE, kubelet, start=False)
+    node = cluster.node
+    node.start()
+    for i in range(3):
+        node.create('p%d' % i, ctr('app', '1', '64Mi'))
+        assert 'devices of its pod are not known: no agent has connected yet' in cluster.explain('p%d/app' % i)
+    assert node.read_log().count('no agent can be asked') == 1
+    assert cluster.state()['connected'] is False
+    text = str(node.ctl('doctor', check=False))
+    assert 'nri-rp-agent' in text and 'no agent has connected yet' in text
+    assert kubelet.calls == []
+
+
+def test_without_the_key_there_is_no_socket(make_node, kubelet):
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('web', ctr('app', '1', '64Mi'))
+    assert node.ctl('status')['agent'] is None
+    assert 'devices' not in '\n'.join(node.ctl('explain', 'web/app')['trail'])
+
+
+def test_an_agent_that_is_killed_and_started_again(cluster, kubelet):
+    kubelet.pod('default/web', app={NIC: [3]}, more={NIC: [3]})
+    cluster.node.create('web', ctr('app', '1', '64Mi'))
+    cluster.agent.kill()
+    cluster.connected(False)
+    cluster.node.log('the agent is gone')
+    # What was learned before is still there …
+    cluster.node.create('web', ctr('more', '1', '64Mi'))
+    assert cluster.node.cpus('web/more') < NODE[3]
+    # … but not what came since, which is learned when it is back.
+    kubelet.pod('default/late', app={NIC: [2]}, more={NIC: [2]})
+    cluster.node.create('late', ctr('app', '1', '64Mi'))
+    assert 'the agent is gone' in cluster.explain('late/app')
+    cluster.agent.start()
+    cluster.connected()
+    eventually(lambda: cluster.state()['pods']['known'] == 2)
+    cluster.node.create('late', ctr('more', '1', '64Mi'))
+    assert cluster.node.cpus('late/more') < NODE[2]
+
+
+def test_an_agent_that_dies_while_a_container_waits(cluster, kubelet):
+    kubelet.before = lambda method, request, context: cluster.agent.kill()
+    kubelet.pod('default/web', app={NIC: [3]})
+    placed_without(cluster, 'the agent is gone')
+
+
+def test_a_second_agent_is_turned_away(cluster, kubelet):
+    with Agent(cluster.socket, kubelet.socket) as second:
+        eventually(lambda: 'another agent is connected' in second.read_log())
+        assert cluster.state()['connected']
+        cluster.agent.kill()
+        eventually(lambda: 'connected to nri-rpd' in second.read_log())
+        kubelet.pod('default/web', app={NIC: [3]})
+        cluster.connected()
+        cluster.node.create('web', ctr('app', '1', '64Mi'))
+        assert cluster.node.cpus('web/app') < NODE[3]
+
+
+# ---- life ---------------------------------------------------------------------------------------------------------------------
+
+def test_a_pod_that_ends_is_forgotten(make_node):
+    with Kubelet(get='disabled') as kubelet, Cluster(make_node, TOPOLOGY_AWARE, kubelet) as cluster:
+        kubelet.pod('default/web-0', app={NIC: [3]})
+        cluster.node.create('web-0', ctr('app', '1', '64Mi'))
+        assert cluster.node.cpus('web-0/app') < NODE[3]
+        cluster.node.delete('web-0')
+        assert cluster.state()['pods'] == {'asked': 0, 'known': 0, 'failed': 0}
+        kubelet.pod('default/web-0', app={NIC: [1]})
+        cluster.node.create('web-0', ctr('app', '1', '64Mi'))
+        assert cluster.node.cpus('web-0/app') < NODE[1]
+
+
+def test_a_restart_keeps_hints_and_places(cluster, kubelet):
+    kubelet.pod('default/web', app={NIC: [3]}, more={NIC: [3]})
+    cluster.node.create('web', ctr('app', '2', '64Mi'))
+    cluster.node.restart()
+    cluster.connected()
+    cluster.node.expect('moves(app) == 0')
+    assert cluster.node.cpus('web/app') < NODE[3]
+    # Shrinking and growing places it anew, by hints that nobody has told this daemon.
+    kubelet.stop()
+    cluster.node.update('web/app', cpu='3', memory='64Mi')
+    assert cluster.node.cpus('web/app') < NODE[3]
+
+
+def test_pods_of_before_are_listed(make_node, kubelet):
+    """At a synchronisation, with the agent there before the runtime is."""
+    kubelet.pod('default/old', o={NIC: [2]})
+    cluster = Cluster(make_node, TOPOLOGY_AWARE, kubelet, start=False,
+                      existing=[{'pod': 'old', 'containers': [ctr('o', '2', '64Mi')]}])
+    with cluster:
+        cluster.node.runtime_stop()
+        cluster.node.start(wait=False)
+        cluster.start_agent()
+        cluster.node.runtime_start()
+        cluster.node.connected()
+        assert cluster.node.cpus('old/o') < NODE[2]
+        assert kubelet.count('List') == 1 and kubelet.count('Get') == 0
+
+
+def test_a_list_that_does_not_come_delays_no_synchronisation_too_long(make_node):
+    with Odd(lambda connection: None) as odd:
+        cluster = Cluster(make_node, TOPOLOGY_AWARE, odd, start=False, existing=[{'pod': 'old', 'containers': [ctr('o', '2', '64Mi')]}])
+        with cluster:
+            cluster.node.runtime_stop()
+            cluster.node.start(wait=False)
+            cluster.start_agent()
+            cluster.node.runtime_start()
+            cluster.node.connected()
+            cluster.node.log('the devices of pods are not known in time')
+            assert len(cluster.node.cpus('old/o')) == 2
+
+
+def test_a_reload_switches_it_on_and_off(make_node, kubelet):
+    node = make_node(TOPOLOGY_AWARE)
+    socket = node.paths['work'] + '/agent.sock'
+    kubelet.pod('default/a', app={NIC: [3]})
+    kubelet.pod('default/b', app={NIC: [3]}, more={NIC: [3]})
+    node.create('a', ctr('app', '1', '64Mi'))
+    assert node.cpus('a/app') < NODE[1]
+    node.config(with_agent(TOPOLOGY_AWARE, socket))
+    with Agent(socket, kubelet.socket):
+        eventually(lambda: node.ctl('status')['agent']['connected'])
+        node.create('b', ctr('app', '1', '64Mi'))
+        assert node.cpus('b/app') < NODE[3]
+        node.config(TOPOLOGY_AWARE)
+        assert node.ctl('status')['agent'] is None
+        kubelet.calls.clear()
+        node.create('b', ctr('more', '1', '64Mi'))
+        assert kubelet.calls == []
+
+
+def test_policies_that_take_no_hints_are_none_the_worse(make_node, kubelet):
+    with Cluster(make_node, STATIC, kubelet) as cluster:
+        kubelet.pod('default/web', app={NIC: [3]})
+        cluster.node.create('web', ctr('app', '2', '64Mi'))
+        assert len(cluster.node.cpus('web/app')) == 2
