@@ -123,6 +123,11 @@ enum call_result run_version(struct call *call);
 int events_init(struct ctl *ctl);
 void events_fini(struct ctl *ctl);
 
+/* ---- parts of documents (speedselect.c) ---- */
+
+void put_extended(struct json *j, struct pipeline *p);
+void put_speedselect(struct json *j, struct topo *topo, const struct fs_root *root);
+
 /* ---- parts of documents (document.c) ---- */
 
 /* "2026-01-31T12:00:00.123Z", or null for 0. */

@@ -361,6 +361,7 @@ enum call_result run_topology(struct call *call)
 		json_obj(&call->j);
 		put_text(&call->j, "policy", policy ? instance_name(policy) : NULL);
 		put_machine(&call->j, pipeline_topo(call->p));
+		put_speedselect(&call->j, pipeline_topo(call->p), pipeline_root(call->p));
 		put_groups(&call->j, &u);
 		json_end_obj(&call->j);
 	}

@@ -282,6 +282,7 @@ enum call_result run_status(struct call *call)
 	put_counts(j, call->p, &s);
 	put_requests(j, call->p);
 	put_controllers(j, call->p);
+	put_extended(j, call->p);
 	put_store(j, call->p, &s);
 	put_agent(j, call->p);
 	if (call->req->flags & CTL_FLAG_MEMORY)

@@ -150,6 +150,7 @@ int instance_new(struct host_env *env, struct module *m, struct instance **ret, 
 	i->zones = module_service(i, RP_ZONES_1);
 	i->metrics = module_service(i, RP_METRICS_1);
 	i->state = module_service(i, RP_STATE_1);
+	i->extended = module_service(i, RP_EXTENDED_1);
 	r = check_services(i, err);
 	if (r) {
 		instance_free(i);
@@ -320,6 +321,14 @@ int instance_collect(struct instance *i, const struct rp_metric_sink *sink, stru
 		return 0;
 	enter(i, CRUMB_METRICS, NULL);
 	return leave(i, CRUMB_METRICS, i->metrics->collect(i->inst, sink), err);
+}
+
+int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err)
+{
+	if (!(HAS(i->extended, extended)))
+		return 0;
+	enter(i, CRUMB_ZONES, NULL);
+	return leave(i, CRUMB_ZONES, i->extended->extended(i->inst, sink), err);
 }
 
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err)

@@ -76,6 +76,7 @@ int instance_rolled_back(struct instance *i);
 /* Optional services: 0 without doing anything when the module does not have them. */
 int instance_zones(struct instance *i, const struct rp_zone_sink *sink, struct err *err);
 int instance_collect(struct instance *i, const struct rp_metric_sink *sink, struct err *err);
+int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
 

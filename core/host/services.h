@@ -21,6 +21,7 @@ struct instance {
 	const struct rp_zones *zones;
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
+	const struct rp_extended *extended;
 	struct rp_host host;
 	struct err failed; /* what the running callback said */
 	char where[CONF_PLACE_MAX]; /* the last answer of where() */

@@ -411,6 +411,14 @@ int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct e
 	return r;
 }
 
+int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err)
+{
+	watchdog_begin(p->watchdog);
+	int r = p->policy ? instance_extended(p->policy, sink, err) : 0;
+	watchdog_end(p->watchdog);
+	return r;
+}
+
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err)
 {

@@ -295,6 +295,7 @@ struct instance *pipeline_policy(struct pipeline *p); /* NULL: none is loaded */
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg);
 /* What a module tells, under the watchdog; never call instance_zones or instance_collect past these. */
 int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err);
+int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err);
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,
 		     struct err *err);
 

@@ -110,6 +110,27 @@ struct rp_zones {
 	int32_t (*zones)(struct rp_instance *inst, const struct rp_zone_sink *sink);
 };
 
+/*
+ * nri-rp.extended/1, optional: extended resources of the node, for the scheduler. Names end in ".nri.io/NAME"; the node agent publishes
+ * what is told here, and takes away what the policy owns and does not tell.
+ */
+#define RP_EXTENDED_1 "nri-rp.extended/1"
+
+struct rp_extended_sink {
+	uint32_t size;
+	uint32_t pad;
+	void *ctx;
+	/* All names that match are the policy's; a star stands for the name in "DOMAIN/NAME". */
+	void (*own)(void *ctx, const char *pattern);
+	void (*resource)(void *ctx, const char *name, int64_t amount);
+};
+
+struct rp_extended {
+	uint32_t size;
+	uint32_t pad;
+	int32_t (*extended)(struct rp_instance *inst, const struct rp_extended_sink *sink);
+};
+
 /* nri-rp.metrics/1, optional, for any kind of module. */
 #define RP_METRICS_1 "nri-rp.metrics/1"
 

@@ -23,6 +23,8 @@ static void use_plan(struct rp_instance *inst, struct rp_plan *plan)
 	plan_free(inst->plan);
 	inst->plan = plan;
 	inst->outside_ready = false;
+	if (cpuclass_configure(inst->classes, &plan->classes, rp_ids_of(&plan->allowed)))
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: CPU classes are not used");
 }
 
 static void balloons_commit(struct rp_instance *inst, struct rp_plan *plan)
@@ -211,6 +213,11 @@ static int32_t balloons_rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
+static void balloons_stop(struct rp_instance *inst)
+{
+	cpuclass_stop(inst->classes);
+}
+
 static const struct rp_policy balloons_policy = {
 	.size = sizeof(struct rp_policy),
 	.prepare = balloons_prepare,
@@ -222,6 +229,7 @@ static const struct rp_policy balloons_policy = {
 	.release = balloons_release,
 	.event = balloons_event,
 	.rolled_back = balloons_rolled_back,
+	.stop = balloons_stop,
 };
 
 /* ---- the module ---------------------------------------------------------------------------------------------------- */
@@ -269,7 +277,7 @@ static const void *balloons_service(struct rp_instance *inst, const char *id)
 	} services[] = {
 		{RP_POLICY_1, &balloons_policy}, {RP_SCHEMA_1, &balloons_schema},
 		{RP_ZONES_1, &balloons_zones},	 {RP_METRICS_1, &balloons_metrics},
-		{RP_STATE_1, &balloons_state},
+		{RP_STATE_1, &balloons_state},	 {RP_EXTENDED_1, &balloons_extended},
 	};
 	(void)inst;
 	for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)

@@ -13,7 +13,7 @@
  *	sync.c             everything at once           rebuild.c  balloons from what containers have
  *	rebalance.c        who would be placed better   compact.c  better CPUs for a balloon
  *	outside.c          CPU classes, interrupts      report.c   zones, metrics, explanations
- *	balloons.c         the callbacks
+ *	extended.c         extended resources            balloons.c the callbacks
  */
 #ifndef BALLOONS_BALLOONS_H
 #define BALLOONS_BALLOONS_H
@@ -31,6 +31,7 @@
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
 #include "modules/lib/memalloc.h"
+#include "modules/lib/pct.h"
 
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 
@@ -208,6 +209,7 @@ struct undo;
 struct state {
 	const struct modhost *h;
 	const struct rp_plan *plan;
+	const struct pct *pct; /* NULL: CPU classes have nothing to do with Speed Select */
 	struct rp_idset free;
 	struct balloon **list;
 	uint32_t n, cap;
@@ -288,6 +290,8 @@ int64_t balloon_wanted(const struct type *t, int64_t mcpu);
 /* resize.c: n CPUs of the free ones for a balloon, or n of its own to give up. 0, -RP_ENOSPC or -RP_ENOMEM. */
 int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
 int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
+/* CPUs that classes of high priority have, but for one balloon (NULL: all). */
+void resize_high(const struct state *s, const struct balloon *but, struct rp_idset *ret);
 /* What the loads of others make slow at present, for resize_misses(). */
 void resize_look_at_others(struct state *s, struct balloon *b);
 /* Of some CPUs, how many a hint of the type would rather not have: the close ones first, in their order, then the far ones. */
@@ -414,6 +418,7 @@ void outside_follow(struct rp_instance *inst);
 extern const struct rp_zones balloons_zones;
 extern const struct rp_metrics balloons_metrics;
 extern const struct rp_state balloons_state;
+extern const struct rp_extended balloons_extended;
 void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct choice *c);
 

@@ -67,6 +67,19 @@ static void compare_hints(struct comparison *c, const struct state *s, const str
 		"CPUs of its priority");
 }
 
+/* Not for its CPUs to be high where there is no room for that, nor among high ones. */
+static void compare_classes(struct comparison *c, const struct state *s, const struct balloon *b,
+			    struct rp_ids before, struct rp_ids after)
+{
+	struct rp_idset high;
+	if (!s->pct)
+		return;
+	resize_high(s, b, &high);
+	compare(c, pct_misses(s->pct, b->type->cpu_class, rp_ids_of(&high), before),
+		pct_misses(s->pct, b->type->cpu_class, rp_ids_of(&high), after),
+		"room for CPUs of high priority");
+}
+
 static void compare_places(struct comparison *c, const struct machine *m, struct rp_ids before,
 			   struct rp_ids after)
 {
@@ -115,6 +128,7 @@ static const char *better(const struct state *s, const struct balloon *b, struct
 	struct comparison c = {false, NULL};
 	enum tree_level spread = spread_level(s, b);
 	compare_hints(&c, s, b->type, before, after);
+	compare_classes(&c, s, b, before, after);
 	compare_places(&c, m, before, after);
 	if (spread != TREE_SYSTEM)
 		compare(&c, compact_count(m, spread, after), compact_count(m, spread, before),

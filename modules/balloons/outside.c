@@ -90,8 +90,6 @@ void outside_follow(struct rp_instance *inst)
 	if (inst->outside_ready && !p->classes.n && !p->uses_irq)
 		return;
 	bool first = !inst->outside_ready;
-	if (first && cpuclass_configure(inst->classes, &p->classes, rp_ids_of(&p->allowed)))
-		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: CPU classes are not used");
 	inst->outside_ready = true;
 	if (first || inst->state->sets_changed)
 		follow_classes(inst);

@@ -386,7 +386,10 @@ static int32_t try_first_balloons(const struct modhost *h, struct rp_plan *p)
 static int32_t new_allocator(const struct modhost *h, struct rp_plan *p)
 {
 	int32_t r = cpualloc_new(h->topology, h->ctx, &p->alloc);
-	return r ? modhost_fail(h, r, "the machine's CPUs can not be described") : 0;
+	if (r)
+		return modhost_fail(h, r, "the machine's CPUs can not be described");
+	pct_priorities(h, pct_is_managed(&p->classes), p->alloc);
+	return 0;
 }
 
 int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)

@@ -3,7 +3,7 @@
  * Which CPUs a balloon gets or gives up. A chain of stages, each of which narrows the problem for the next:
  *
  *	load	keeps CPUs of one balloon from loading each other
- *	hints	near and far devices
+ *	hints	near and far devices, room for CPUs of high priority
  *	steps	one CPU at a time where that makes a difference
  *	tree	the smallest part of the machine that can do it (tree.c)
  *
@@ -17,6 +17,7 @@ struct problem {
 	struct state *s;
 	const struct type *type;
 	const struct tree *tree;
+	struct pct_hints pct;
 };
 
 /* CPUs near a device; they depend on the balloons when it is a load. */
@@ -85,10 +86,12 @@ static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp
 		rp_idset_and(&better, rp_ids_of(&from), near_device(p->s, t->close.list[i]));
 		narrow(&from, &better, n);
 	}
+	(void)pct_prefer(p->s->pct, &p->pct, n, &from);
 	for (uint32_t i = 0; i < t->far.n; i++) {
 		rp_idset_andnot(&better, rp_ids_of(&from), near_device(p->s, t->far.list[i]));
 		narrow(&from, &better, n);
 	}
+	(void)pct_avoid(&p->pct, n, &from);
 	return steps_grow(p, current, rp_ids_of(&from), n, ret);
 }
 
@@ -197,12 +200,36 @@ static bool load_grow(const struct problem *p, struct rp_ids current, struct rp_
 	return true;
 }
 
+/* ---- CPU classes --------------------------------------------------------------------------------------------------- */
+
+static void add_high(const struct state *s, const struct balloon *b, const struct balloon *but,
+		     struct rp_idset *ret)
+{
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		add_high(s, b->parts[i], but, ret);
+	if (b != but && !b->n_parts && pct_is_high(s->pct, b->type->cpu_class))
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&b->cpus));
+}
+
+void resize_high(const struct state *s, const struct balloon *but, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	if (!pct_has_high(s->pct))
+		return;
+	if (pct_is_high(s->pct, s->plan->idle_class))
+		rp_idset_copy(ret, rp_ids_of(&s->free));
+	for (uint32_t i = 0; i < s->n; i++)
+		add_high(s, s->list[i], but, ret);
+}
+
 /* ---- the chain ----------------------------------------------------------------------------------------------------- */
 
 static void begin(struct problem *p, struct state *s, const struct balloon *b)
 {
 	const struct machine *m = s->plan->machine;
-	*p = (struct problem){s, b->type, b->type->spread_cores ? &m->spread : &m->plain};
+	p->s = s;
+	p->type = b->type;
+	p->tree = b->type->spread_cores ? &m->spread : &m->plain;
 	refresh_loads(s, b->type, b);
 }
 
@@ -219,6 +246,9 @@ int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct
 	}
 	struct problem p;
 	begin(&p, s, b);
+	struct rp_idset high;
+	resize_high(s, b, &high);
+	pct_hint(s->pct, b->type->cpu_class, n, free, rp_ids_of(&high), &p.pct);
 	if (!load_grow(&p, rp_ids_of(&b->cpus), free, n, &from))
 		return -RP_ENOSPC;
 	return cpualloc_allocate(s->plan->alloc, &from, n, b->type->priority, CPUALLOC_DEFAULT,

@@ -273,6 +273,8 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 	inst->n_waiting = 0;
 	inst->state = state_free(inst->state);
 	int32_t n = state_new(&inst->h, inst->plan, &inst->state);
+	if (!n)
+		inst->state->pct = cpuclass_pct(inst->classes);
 	if (!n && restore && image_restore(inst->state, &inst->before))
 		n = no_memory(inst);
 	if (!n)

@@ -168,6 +168,7 @@ static int32_t take_pct(struct cpuclass *c, struct pct *pct)
 		free(c->undo);
 		c->undo = undo;
 	}
+	pct_adopt(pct, c->pct);
 	pct_free(c->pct);
 	c->pct = pct;
 	c->platform_done = c->platform_again = c->platform_failed = false;

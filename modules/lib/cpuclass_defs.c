@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What classes say: from a section of the configuration to definitions. */
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -83,6 +84,18 @@ static int32_t read_class(const struct modhost *h, rp_cfg node, const char *name
 	return read_cstates(h, node, d);
 }
 
+/* What Kubernetes takes behind the slash of a resource's name. */
+static bool is_resource_name(const char *name)
+{
+	size_t n = strlen(name);
+	if (n > 63 || !isalnum((unsigned char)name[0]) || !isalnum((unsigned char)name[n - 1]))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr(".-_", name[i]))
+			return false;
+	return true;
+}
+
 static int32_t check_pct(const struct modhost *h, rp_cfg node, const struct cpuclass_defs *defs)
 {
 	const struct cpuclass_def *d = &defs->list[defs->n - 1];
@@ -104,6 +117,11 @@ static int32_t check_pct(const struct modhost *h, rp_cfg node, const struct cpuc
 			h, node, -RP_EINVAL,
 			"CPU class %s: publishExtendedResource needs pctPriority or sstClosID",
 			d->name);
+	if (d->publish && !is_resource_name(d->name))
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "CPU class %s: publishExtendedResource needs a name of at "
+				       "most 63 letters, digits and, in between, \".-_\"",
+				       d->name);
 	for (uint32_t i = 0; i + 1 < defs->n; i++) {
 		const struct cpuclass_def *o = &defs->list[i];
 		if ((managed && o->clos >= 0) || (associated && o->pct_high >= 0))

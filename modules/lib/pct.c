@@ -299,6 +299,15 @@ void pct_use(struct pct *p, uint32_t class, uint32_t cpu)
 		p->cpus[cpu].now = p->cpus[cpu].wanted = clos;
 }
 
+void pct_adopt(struct pct *p, const struct pct *former)
+{
+	if (!p || !former || p->managed || former->managed)
+		return;
+	for (uint32_t i = 0; i < p->n_cpus && i < former->n_cpus; i++)
+		if (former->cpus[i].wanted != PCT_NO_CLOS)
+			p->cpus[i].now = former->cpus[i].now;
+}
+
 /* Of threads that disagree the smaller number decides: what is high stays high beside an idle thread. */
 void pct_count(struct pct *p)
 {
@@ -417,14 +426,16 @@ static void reserve_packages(const struct pct *p, uint32_t n, struct rp_ids free
 {
 	for (uint32_t i = 0; i < p->n_packages; i++) {
 		struct room all = {.index = i};
+		uint32_t fit = 0;
 		for (uint32_t k = 0; k < p->n_punits; k++) {
 			if (p->punits[k].package_id != p->packages[i].id || !p->punits[k].eligible)
 				continue;
 			struct room r = room_of(&p->punits[k], free, high);
 			all.room += r.room;
 			all.free += r.free;
+			fit += r.room < r.free ? r.room : r.free;
 		}
-		if (all.room >= n && all.free >= n)
+		if (fit >= n)
 			insert(ret, sorted, all);
 	}
 }
@@ -505,6 +516,21 @@ bool pct_avoid(const struct pct_hints *hints, uint32_t n, struct rp_idset *from)
 		return false;
 	rp_idset_andnot(&better, rp_ids_of(from), rp_ids_of(&hints->avoid));
 	return narrow(from, &better, n);
+}
+
+uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, struct rp_ids cpus)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; p && i < p->n_punits; i++) {
+		const struct punit *u = &p->punits[i];
+		uint32_t here = rp_ids_count_and(cpus, rp_ids_of(&u->cpus));
+		uint32_t room = room_of(u, rp_ids_none(), high).room;
+		if (!pct_is_high(p, class))
+			n += rp_ids_overlap(high, rp_ids_of(&u->cpus)) ? here : 0;
+		else if (!u->eligible || here > room)
+			n += u->eligible ? here - room : here;
+	}
+	return n;
 }
 
 /* ---- the extended resource ------------------------------------------------------------------------------------------ */

@@ -48,6 +48,9 @@ bool pct_prefer(const struct pct *p, const struct pct_hints *hints, uint32_t n,
 		struct rp_idset *from);
 bool pct_avoid(const struct pct_hints *hints, uint32_t n, struct rp_idset *from);
 
+/* Of some CPUs of a class, how many had better be elsewhere: high ones for which there is no room, others among high ones. */
+uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, struct rp_ids cpus);
+
 /* How many CPUs of the class there can be beside `held`, those of other classes: the extended resource. */
 int64_t pct_capacity(const struct pct *p, uint32_t class, struct rp_ids held);
 

@@ -36,6 +36,8 @@ int32_t pct_new(const struct modhost *h, const struct cpuclass_defs *defs, struc
 		struct pct **ret);
 struct pct *pct_free(struct pct *p); /* NULL is fine; returns NULL */
 bool pct_manages(const struct pct *p);
+/* Takes over which CPUs are in which CLOS from another one, that knows what has become of them since. NULL is fine. */
+void pct_adopt(struct pct *p, const struct pct *former);
 /* A CPU is in a class now. */
 void pct_use(struct pct *p, uint32_t class, uint32_t cpu);
 /* What CLOS it belongs in, with the other threads of its core; PCT_NO_CLOS: it stays where it is. After pct_count(). */

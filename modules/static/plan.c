@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "modules/lib/pct.h"
 #include "modules/static/static.h"
 
 #define SET_TEXT_MAX 256u
@@ -83,6 +84,8 @@ static int32_t plan_fill(const struct modhost *h, struct rp_plan *p, const struc
 		return r;
 	if (p->settings.common_allocator && cpualloc_new(h->topology, h->ctx, &p->common))
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	if (p->common)
+		pct_priorities(h, false, p->common);
 	rp_idset_copy(&p->iso, rp_ids_of(&p->machine->isolated));
 	rp_idset_andnot(&p->all, rp_ids_of(&p->machine->online), rp_ids_of(&p->iso));
 	amount_pick(&p->settings.available, rp_ids_of(&p->all), &p->all);

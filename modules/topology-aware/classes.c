@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "modules/topology-aware/ta.h"
 
 #define SCHED_KEY "scheduling-class" TA_DOMAIN
 #define CLASS_KEY "cpu-class" TA_DOMAIN
+#define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer */
+#define EXTENDED_DOMAIN "cpuclass.resource-policy.nri.io/"
 
 /* ---- scheduling classes ----------------------------------------------------------------------------------------------- */
 
@@ -93,6 +97,7 @@ int32_t classes_configure(struct rp_instance *inst)
 		inst->classes = cpuclass_new(&inst->h);
 	if (!inst->classes)
 		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
 	inst->ledger.classes_changed = true;
 	return cpuclass_configure(inst->classes, s->classes ? s->classes : &none,
 				  rp_ids_of(&inst->plan->allowed));
@@ -112,3 +117,75 @@ void classes_apply(struct rp_instance *inst)
 				cpuclass_use(inst->classes, g->class, cpus_ids(g->exclusive));
 	cpuclass_commit(inst->classes);
 }
+
+void classes_stop(struct rp_instance *inst)
+{
+	cpuclass_stop(inst->classes);
+}
+
+void classes_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	if (inst->classes)
+		cpuclass_timer(inst->classes, cookie);
+}
+
+/* ---- Speed Select --------------------------------------------------------------------------------------------------------- */
+
+static void put_if_high(const struct pct *pct, uint32_t class, struct rp_ids cpus,
+			struct rp_idset *ret)
+{
+	if (pct_is_high(pct, class))
+		rp_idset_or(ret, rp_ids_of(ret), cpus);
+	else
+		rp_idset_andnot(ret, rp_ids_of(ret), cpus);
+}
+
+/* CPUs that classes of high priority have: what classes_apply() will make of the ledger. */
+static void high_cpus(struct rp_instance *inst, const struct pct *pct, struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	rp_idset_clear(ret);
+	if (!pct_has_high(pct))
+		return;
+	put_if_high(pct, p->settings.shared_class, rp_ids_of(&p->allowed), ret);
+	put_if_high(pct, p->settings.reserved_class, rp_ids_of(&p->reserved), ret);
+	for (uint32_t i = 0; p->settings.pin_cpu && i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
+			if (g->exclusive && g->class != CPUCLASS_NONE)
+				put_if_high(pct, g->class, cpus_ids(g->exclusive), ret);
+}
+
+bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp_idset *from)
+{
+	const struct pct *pct = cpuclass_pct(inst->classes);
+	uint32_t n = r->full > 0 ? (uint32_t)r->full : 0;
+	struct pct_hints hints;
+	struct rp_idset high;
+	if (!pct || r->class == CPUCLASS_NONE || rp_ids_count(rp_ids_of(from)) < n)
+		return false;
+	high_cpus(inst, pct, &high);
+	pct_hint(pct, r->class, n, rp_ids_of(from), rp_ids_of(&high), &hints);
+	bool preferred = pct_prefer(pct, &hints, n, from);
+	(void)pct_avoid(&hints, n, from);
+	return preferred;
+}
+
+static int32_t report_extended(struct rp_instance *inst, const struct rp_extended_sink *sink)
+{
+	const struct pct *pct = cpuclass_pct(inst->classes);
+	const struct cpuclass_defs *defs = inst->plan ? inst->plan->settings.classes : NULL;
+	sink->own(sink->ctx, EXTENDED_DOMAIN "*");
+	for (uint32_t i = 0; pct && defs && i < defs->n; i++) {
+		char name[sizeof EXTENDED_DOMAIN + CPUCLASS_NAME_MAX];
+		if (!defs->list[i].publish)
+			continue;
+		(void)snprintf(name, sizeof name, EXTENDED_DOMAIN "%s", defs->list[i].name);
+		sink->resource(sink->ctx, name, pct_capacity(pct, i, rp_ids_none()));
+	}
+	return 0;
+}
+
+const struct rp_extended ta_extended = {
+	.size = sizeof(struct rp_extended),
+	.extended = report_extended,
+};

@@ -63,6 +63,7 @@ static int32_t take_from(struct placing *l, const uint64_t *set)
 	rp_idset_copy(&from, plan_ids(p, set));
 	if (pick_by_hints(l, &from, n, &l->exclusive))
 		return 0;
+	(void)classes_narrow(l->inst, l->r, &from);
 	return cpualloc_allocate(p->cpus, &from, n, l->r->prio, CPUALLOC_DEFAULT, &l->exclusive);
 }
 

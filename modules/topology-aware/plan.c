@@ -86,6 +86,7 @@ static int32_t read_machine(const struct modhost *h, struct rp_plan *p)
 	r = cpualloc_new(h->topology, h->ctx, &p->cpus);
 	if (r)
 		return modhost_fail(h, r, "the CPUs of the machine cannot be told apart");
+	pct_priorities(h, p->settings.classes && pct_is_managed(p->settings.classes), p->cpus);
 	r = memalloc_new(h->topology, h->ctx, &p->mem, why, sizeof why);
 	if (r)
 		return modhost_fail(h, r, "%s", why);

@@ -5,7 +5,7 @@
  */
 #include "modules/topology-aware/ta.h"
 
-#define N_RULES 16u
+#define N_RULES 17u
 #define AFFINITY "affinity to other containers"
 
 struct rule;
@@ -71,6 +71,20 @@ static const struct memory_group *memory_of(const struct rp_plan *p, const struc
 
 /* ---- one pool ------------------------------------------------------------------------------------------------------------- */
 
+/* Are there CPUs for it where its class likes them? */
+static bool is_preferred(struct rp_instance *inst, const struct request *r, uint32_t id,
+			 bool sliced)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset from;
+	uint32_t n;
+	if (!cpuclass_pct(inst->classes))
+		return false;
+	const uint64_t *slice = ledger_sliceable(p, id, &n);
+	rp_idset_copy(&from, plan_ids(p, sliced ? slice : p->pools[id].isolated));
+	return classes_narrow(inst, r, &from);
+}
+
 void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, struct score *ret)
 {
 	const struct rp_plan *p = inst->plan;
@@ -91,6 +105,8 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 	}
 	if (r->hints)
 		hints_score(p, id, r->hints, &ret->hint_all, &ret->hint_some);
+	if (r->full && r->class != CPUCLASS_NONE)
+		ret->preferred = is_preferred(inst, r, id, sliced);
 }
 
 /* Without isolated CPUs ordinary ones do, where nothing else is demanded. */
@@ -217,6 +233,12 @@ static bool has_prio(const struct compare *c, const struct score *s)
 	       1000 * c->r->full + part;
 }
 
+static int rule_class(const struct compare *c, const struct score *a, const struct score *b)
+{
+	(void)c;
+	return by_bool(a->preferred, b->preferred);
+}
+
 static int rule_priority(const struct compare *c, const struct score *a, const struct score *b)
 {
 	return by_bool(has_prio(c, a), has_prio(c, b));
@@ -324,6 +346,7 @@ static const struct rule {
 	{rule_level, is_unlimited, "the level for unlimited Burstable containers"},
 	{rule_tight, NULL, "fewer memory nodes"},
 	{rule_has_types, has_memory_types, "all memory types near"},
+	{rule_class, is_exclusive, "CPUs that suit its CPU class"},
 	{rule_priority, is_special, "CPUs of the wanted priority"},
 	{rule_depth, NULL, "deeper in the tree"},
 	{rule_isolated, is_isolated, "more isolated CPUs left"},

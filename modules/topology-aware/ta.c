@@ -185,6 +185,7 @@ static int32_t ta_event(struct rp_instance *inst, rp_txn txn, const struct rp_ev
 	case RP_EVENT_STARTED:
 		return cold_started(inst, txn, ev->object);
 	case RP_EVENT_TIMER:
+		classes_timer(inst, ev->cookie);
 		return cold_timer(inst, txn);
 	case RP_EVENT_REBALANCE:
 		return finish(inst, rebalance_all(inst, txn, ev->cookie));
@@ -219,6 +220,7 @@ static const struct rp_policy ta_policy = {
 	.release = ta_release,
 	.event = ta_event,
 	.rolled_back = ta_rolled_back,
+	.stop = classes_stop,
 };
 
 /* ---- the module --------------------------------------------------------------------------------------------------------------- */
@@ -262,8 +264,9 @@ static const void *ta_service(struct rp_instance *inst, const char *id)
 		const char *id;
 		const void *service;
 	} services[] = {
-		{RP_POLICY_1, &ta_policy},   {RP_SCHEMA_1, &ta_schema}, {RP_ZONES_1, &ta_zones},
-		{RP_METRICS_1, &ta_metrics}, {RP_STATE_1, &ta_state},
+		{RP_POLICY_1, &ta_policy}, {RP_SCHEMA_1, &ta_schema},
+		{RP_ZONES_1, &ta_zones},   {RP_METRICS_1, &ta_metrics},
+		{RP_STATE_1, &ta_state},   {RP_EXTENDED_1, &ta_extended},
 	};
 	(void)inst;
 	for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)

@@ -30,6 +30,7 @@
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
 #include "modules/lib/memalloc.h"
+#include "modules/lib/pct.h"
 
 #define TA_DOMAIN ".resource-policy.nri.io"
 #define TA_TEXT_MAX 160u /* sets in messages */
@@ -423,6 +424,7 @@ const struct hint *hints_memory_violated(const struct rp_plan *p, const struct h
 struct score {
 	uint32_t pool;
 	bool empty; /* of what it would share */
+	bool preferred; /* its exclusive CPUs would be where their class likes them */
 	int64_t isolated, shared; /* what would be left */
 	double hint_all, hint_some;
 	const struct memory_group *memory;
@@ -482,6 +484,11 @@ int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct r
 int32_t classes_configure(struct rp_instance *inst);
 /* Brings CPUs and interrupts in line with the ledger, if something has changed. */
 void classes_apply(struct rp_instance *inst);
+/* Narrows the CPUs that exclusive ones are to come from, as their class likes it. True: they would be where it prefers them. */
+bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp_idset *from);
+void classes_stop(struct rp_instance *inst);
+void classes_timer(struct rp_instance *inst, uint64_t cookie);
+extern const struct rp_extended ta_extended;
 int32_t interrupts_read(struct rp_instance *inst, struct request *r);
 void interrupts_apply(struct rp_instance *inst);
 /* Lets the worker read which interrupts there are, so that those that may not be moved are refused by name. */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Balloons with CPU classes of Speed Select: where they grow, what is published, what is set up and taken back. */
+#include "test/unit/t_balloons.h"
+
+#define ALL (RP_SST_CP | RP_SST_TF)
+/* n4c16: a punit a memory node. */
+static const struct fake_punit four[] = {
+	{.package = 0, .punit = 0, .cpus = "0-3", .supported = ALL, .buckets = {1, 2}},
+	{.package = 0, .punit = 1, .cpus = "4-7", .supported = ALL, .buckets = {1, 2}},
+	{.package = 1, .punit = 0, .cpus = "8-11", .supported = ALL, .buckets = {2, 3}},
+	{.package = 1, .punit = 1, .cpus = "12-15", .supported = ALL, .buckets = {1}},
+};
+
+#define CLASSES                                                                                    \
+	"cpuClasses: [{name: hi, pctPriority: high, publishExtendedResource: true}, "              \
+	"{name: lo, pctPriority: low, publishExtendedResource: true}, {name: none}]"
+#define CONFIG                                                                                     \
+	"{reservedResources: {cpu: \"cpuset:15\"}, idleCPUClass: lo, " CLASSES ", balloonTypes: [" \
+	"{name: h, cpuClass: hi, preferNewBalloons: true}, "                                       \
+	"{name: l, cpuClass: lo, preferNewBalloons: true}]}"
+
+static struct fake_host *begin(const char *config, bool with)
+{
+	struct fake_host *f = fake_host_new(&n4c16);
+	if (with)
+		fake_speedselect(f, four, 4);
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	if (fake_configure(f, config))
+		fail_msg("%s", fake_error(f));
+	return f;
+}
+
+static void within(struct fake_host *f, rp_ctr c, uint32_t n, const char *cpus, int line)
+{
+	struct rp_idset set;
+	assert_int_equal(rp_idset_parse(&set, cpus, RP_CPUS_MAX), 0);
+	struct rp_ids has = fake_cpu_ids(f, c);
+	if (rp_ids_count(has) != n || !rp_ids_subset(has, rp_ids_of(&set)))
+		fail_msg("line %d: %s is not %u CPUs out of %s", line, fake_cpus(f, c), n, cpus);
+}
+#define assert_within(f, c, n, cpus) within((f), (c), (n), (cpus), __LINE__)
+
+static void test_room(void **state)
+{
+	(void)state;
+	struct fake_host *f = begin(CONFIG, true);
+	rp_ctr a = create(f, "a", "h", 2000);
+	assert_within(f, a, 2, "8-11"); /* room for 3 */
+	rp_ctr l = create(f, "l", "l", 2000);
+	assert_within(f, l, 2, "0-7,12-14"); /* not among high ones */
+	rp_ctr b = create(f, "b", "h", 2000), c = create(f, "c", "h", 2000);
+	/* Room for 2 in each of the others of package 0, wherever the low one is. */
+	assert_true(rp_ids_count(fake_cpu_ids(f, b)) == 2 && rp_ids_count(fake_cpu_ids(f, c)) == 2);
+	struct rp_idset both;
+	rp_idset_or(&both, fake_cpu_ids(f, b), fake_cpu_ids(f, c));
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rp_idset node;
+		rp_idset_clear(&node);
+		rp_idset_add_range(&node, 4 * i, 4 * i + 3);
+		assert_int_equal(rp_ids_count_and(rp_ids_of(&both), rp_ids_of(&node)), 2);
+	}
+	/* No punit has room for 2 now, package 1 has. */
+	assert_within(f, create(f, "d", "h", 2000), 2, "8-14");
+	/* One that grows: own CPUs do not count against it. */
+	fake_request(f, a, 3000, 0);
+	assert_int_equal(fake_update(f, a), 0);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, a)), 3);
+	fake_host_free(f);
+}
+
+/* Low ones keep away from where high ones are, as long as they can. */
+static void test_avoid(void **state)
+{
+	(void)state;
+	struct fake_host *f = begin(CONFIG, true);
+	assert_within(f, create(f, "a", "h", 1000), 1, "8-11");
+	for (unsigned i = 0; i < 11; i++) {
+		char name[8];
+		(void)snprintf(name, sizeof name, "l%u", i);
+		assert_within(f, create(f, name, "l", 1000), 1, "0-7,12-14");
+	}
+	assert_within(f, create(f, "last", "l", 1000), 1, "8-11");
+	fake_host_free(f);
+}
+
+/* Without Speed Select the same classes change nothing about where balloons are. */
+static void test_same_without(void **state)
+{
+	(void)state;
+	static const char plain[] =
+		"{reservedResources: {cpu: \"cpuset:15\"}, balloonTypes: ["
+		"{name: h, preferNewBalloons: true}, {name: l, preferNewBalloons: true}]}";
+	struct fake_host *f = begin(CONFIG, false), *g = begin(plain, false);
+	static const char *const types[] = {"h", "l", "l", "h", "h"};
+	for (unsigned i = 0; i < 5; i++) {
+		char name[8], cpus[64];
+		(void)snprintf(name, sizeof name, "c%u", i);
+		(void)snprintf(cpus, sizeof cpus, "%s",
+			       fake_cpus(g, create(g, name, types[i], 1000 + 500 * i)));
+		expect(f, create(f, name, types[i], 1000 + 500 * i), cpus);
+	}
+	(void)fake_run_work(f);
+	assert_string_equal(fake_sst_log(f), "");
+	fake_host_free(f);
+	fake_host_free(g);
+}
+
+/* ---- effects -------------------------------------------------------------------------------------------------------- */
+
+static void test_effects(void **state)
+{
+	(void)state;
+	struct fake_host *f = begin(CONFIG, true);
+	assert_string_equal(fake_sst_log(f), "");
+	(void)fake_run_work(f);
+	/* Set up, and all CPUs are idle. */
+	assert_non_null(strstr(fake_sst_log(f), "0/0 tf 1"));
+	assert_string_equal(fake_sst_in(f, 3), "0-15");
+	fake_sst_log_clear(f);
+	rp_ctr a = create(f, "a", "h", 2000);
+	assert_within(f, a, 2, "8-11");
+	char cpus[32];
+	(void)snprintf(cpus, sizeof cpus, "%s", fake_cpus(f, a));
+	(void)fake_run_work(f);
+	assert_string_equal(fake_sst_in(f, 0), cpus);
+	assert_null(strstr(fake_sst_log(f), "clos"));
+	/* A reload that changes nothing, and a restart, write nothing. */
+	fake_sst_log_clear(f);
+	assert_int_equal(fake_configure(f, CONFIG), 0);
+	(void)fake_run_work(f);
+	assert_string_equal(fake_sst_log(f), "");
+	assert_int_equal(fake_restart(f), 0);
+	(void)fake_run_work(f);
+	assert_string_equal(fake_sst_log(f), "");
+	expect(f, a, cpus);
+	/* Gone: back to the class of idle ones. */
+	assert_int_equal(fake_release(f, a), 0);
+	(void)fake_run_work(f);
+	assert_string_equal(fake_sst_in(f, 3), "0-15");
+	/* The end. */
+	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
+	p->stop(fake_instance(f));
+	(void)fake_run_work(f);
+	assert_non_null(strstr(fake_sst_log(f), "1/1 tf 0; 1/1 cp 0"));
+	assert_string_equal(fake_sst_in(f, 0), "0-15");
+	fake_host_free(f);
+}
+
+/* ---- extended resources --------------------------------------------------------------------------------------------- */
+
+static char told[512];
+
+static void tell_own(void *ctx, const char *pattern)
+{
+	(void)ctx;
+	(void)snprintf(told + strlen(told), sizeof told - strlen(told), "own %s\n", pattern);
+}
+
+static void tell_resource(void *ctx, const char *name, int64_t amount)
+{
+	(void)ctx;
+	(void)snprintf(told + strlen(told), sizeof told - strlen(told), "%s %lld\n", name,
+		       (long long)amount);
+}
+
+static const char *extended(struct fake_host *f)
+{
+	static const struct rp_extended_sink sink = {
+		.size = sizeof sink, .own = tell_own, .resource = tell_resource};
+	const struct rp_extended *x = fake_module_service(f, RP_EXTENDED_1);
+	told[0] = '\0';
+	assert_int_equal(x->extended(fake_instance(f), &sink), 0);
+	return told;
+}
+
+static void test_extended(void **state)
+{
+	(void)state;
+	struct fake_host *f = begin(CONFIG, true);
+	/* 1 + 1 + 2 + 1 are guaranteed; no balloon has CPUs yet. */
+	assert_string_equal(extended(f), "own cpuclass.balloons.nri.io/*\n"
+					 "cpuclass.balloons.nri.io/hi 5\n"
+					 "cpuclass.balloons.nri.io/lo 16\n");
+	/* What a class has itself is the scheduler's to subtract; what others have is gone. */
+	(void)create(f, "a", "h", 3000);
+	assert_string_equal(extended(f), "own cpuclass.balloons.nri.io/*\n"
+					 "cpuclass.balloons.nri.io/hi 5\n"
+					 "cpuclass.balloons.nri.io/lo 13\n");
+	fake_host_free(f);
+	f = begin(CONFIG, false);
+	assert_string_equal(extended(f), "own cpuclass.balloons.nri.io/*\n");
+	assert_int_equal(fake_prepare_only(f, "{cpuClasses: [{name: \"a b\", pctPriority: high, "
+					      "publishExtendedResource: true}]}"),
+			 -RP_EINVAL);
+	assert_non_null(strstr(fake_error(f), "publishExtendedResource needs a name"));
+	fake_host_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_room),	     cmocka_unit_test(test_avoid),
+		cmocka_unit_test(test_same_without), cmocka_unit_test(test_effects),
+		cmocka_unit_test(test_extended),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
