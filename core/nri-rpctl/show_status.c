@@ -125,7 +125,6 @@ static void show_controllers(struct out *o, const json_t *doc)
 	buf_fini(&text);
 }
 
-<<<<<<< Updated upstream
 /* Only where something is asked of an agent. */
 static void show_agent(struct out *o, const json_t *doc)
 {
@@ -139,7 +138,8 @@ static void show_agent(struct out *o, const json_t *doc)
 		      count(pods, "known", "pod", "pods", text));
 	else
 		field(o, "Agent", "not connected: %s", js(a, "error"));
-=======
+}
+
 /* Those there are: without CPU classes that are published nobody has to know. */
 static void show_extended(struct out *o, const json_t *doc)
 {
@@ -153,7 +153,6 @@ static void show_extended(struct out *o, const json_t *doc)
 	if (buf_len(&text))
 		out_field(o, "Extended", buf_text(&text));
 	buf_fini(&text);
->>>>>>> Stashed changes
 }
 
 static void show_store(struct out *o, const json_t *doc)
@@ -232,11 +231,8 @@ void show_status(struct out *o, const json_t *doc)
 	show_machine(o, doc);
 	show_counts(o, doc);
 	show_controllers(o, doc);
-<<<<<<< Updated upstream
 	show_agent(o, doc);
-=======
 	show_extended(o, doc);
->>>>>>> Stashed changes
 	show_store(o, doc);
 	show_requests(o, doc);
 	show_memory(o, json_object_get(doc, "memory"));

@@ -27,11 +27,7 @@
  * Changes:
  *   1.0 first release
  *   1.1 nri-rp.host.usage/1, RP_EVENT_PRESSURE, the budget of RP_EVENT_REBALANCE; rp_controller.measure, rp_host_work.figure
-<<<<<<< Updated upstream
- *   1.2 nri-rp.host.speedselect/1, rp_policy.stop, rp_host_cache.pod_resource
-=======
- *   1.2 nri-rp.host.speedselect/1, nri-rp.extended/1, rp_policy.stop
->>>>>>> Stashed changes
+ *   1.2 nri-rp.host.speedselect/1, nri-rp.extended/1, rp_policy.stop, rp_host_cache.pod_resource
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H
