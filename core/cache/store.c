@@ -12,7 +12,7 @@
 
 #define LOG_SOURCE "store"
 
-/* The room a new file starts with; it grows when that was not enough. */
+/* The room a file starts with; it grows when that was not enough. */
 #define ROOM_BASE ((size_t)512 << 10)
 #define ROOM_PER_OBJECT ((size_t)3 << 9)
 #define PROBE_SECONDS 5u
@@ -353,6 +353,7 @@ struct batch {
 	enum scope scope;
 	int rc;
 	uint32_t n;
+	bool append; /* no key has come yet that does not belong at the end: full pages stay full */
 };
 
 static void put(struct batch *b, const struct record_key *key, const struct record *r)
@@ -366,7 +367,7 @@ static void put(struct batch *b, const struct record_key *key, const struct reco
 			    (char)record_key_get_kind(key->bytes), size);
 		return;
 	}
-	b->rc = store_file_put(&b->s->file, key, r, size, b->scope == WRITE_WHOLE);
+	b->rc = store_file_put(&b->s->file, key, r, size, &b->append);
 	b->n++;
 	if (!b->rc && b->scope == WRITE_WHOLE && b->n % CHUNK == 0)
 		b->rc = store_file_turn(&b->s->file);
@@ -514,7 +515,7 @@ static int commit_batch(struct batch *b)
 /* LMDB's result; *ret_n counts what was written. */
 static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 {
-	struct batch b = {.s = s, .scope = scope};
+	struct batch b = {.s = s, .scope = scope, .append = scope >= WRITE_MANY};
 	b.rc = store_file_begin(&s->file);
 	if (b.rc)
 		return b.rc;

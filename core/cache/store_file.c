@@ -228,12 +228,14 @@ int store_file_begin(struct store_file *f)
 }
 
 int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
-		   size_t size, bool append)
+		   size_t size, bool *append)
 {
 	MDB_val k = {key->len, (void *)key->bytes}, v = {size, NULL};
-	int rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE | (append ? MDB_APPEND : 0u));
-	if (rc == MDB_KEYEXIST) /* not the largest so far */
+	int rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE | (*append ? MDB_APPEND : 0u));
+	if (rc == MDB_KEYEXIST && *append) { /* not the largest so far */
+		*append = false;
 		rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE);
+	}
 	if (!rc)
 		record_write(r, key, v.mv_data);
 	return rc;

@@ -29,6 +29,7 @@ int sync_look(const uint8_t *data, size_t len, bool *ret_more, uint32_t *ret_obj
 struct feed {
 	struct pipeline *pipeline;
 	struct arena *scratch, *kept;
+	bool all_new; /* nothing was known before */
 };
 
 static int feed_pod(struct feed *s, struct span bytes)
@@ -54,6 +55,8 @@ static int feed_new(struct feed *s, struct span bytes)
 static int feed_ctr(struct feed *s, struct span bytes)
 {
 	struct ctr_desc ctr;
+	if (s->all_new)
+		return feed_new(s, bytes);
 	int r = decode_ctr(s->scratch, bytes, DECODE_NAME, &ctr);
 	bool known = !r && cache_ctr(pipeline_cache(s->pipeline), ctr.id) != NULL;
 	if (known)
@@ -83,7 +86,7 @@ static int feed_all(struct feed *s, uint32_t number, const uint8_t *data, size_t
 int sync_feed(struct pipeline *p, struct arena *scratch, struct arena *kept, const uint8_t *data,
 	      size_t len)
 {
-	struct feed s = {p, scratch, kept};
+	struct feed s = {p, scratch, kept, cache_n_ctrs(pipeline_cache(p)) == 0};
 	sync_begin(p);
 	int r = feed_all(&s, FIELD_PODS, data, len);
 	return r ? r : feed_all(&s, FIELD_CONTAINERS, data, len);

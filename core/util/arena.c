@@ -121,28 +121,36 @@ static struct block *add_block(struct arena *a, size_t need)
 	return b;
 }
 
-/* Not zeroed. */
-static void *take(struct arena *a, size_t size)
+/* Not zeroed. Text may begin anywhere; not so where the sanitizer, which sees eight bytes at a time, is to find what is written
+ * behind its end. */
+#ifdef SANITIZED
+#define TEXT_ALIGN ALIGN
+#else
+#define TEXT_ALIGN 1u
+#endif
+
+static void *take(struct arena *a, size_t size, size_t align)
 {
 	if (size > SIZE_MAX / 4)
 		return NULL;
-	size_t need = size ? (size + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
 	struct block *b = a->front;
-	if (need > b->size - b->used) {
+	size_t pad = -b->used % align, need = size ? size : 1;
+	if (pad + need > b->size - b->used) {
+		pad = 0;
 		b = add_block(a, need);
 		if (!b)
 			return NULL;
 	}
-	void *p = b->data + b->used;
-	b->used += need;
-	a->used += need;
+	void *p = b->data + b->used + pad;
+	b->used += pad + need;
+	a->used += pad + need;
 	ASAN_UNPOISON_MEMORY_REGION(p, size);
 	return p;
 }
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-	void *p = take(a, size);
+	void *p = take(a, size, ALIGN);
 	return p ? memset(p, 0, size) : NULL;
 }
 
@@ -156,16 +164,15 @@ void *arena_array(struct arena *a, size_t n, size_t size)
 
 void *arena_memdup(struct arena *a, const void *data, size_t n)
 {
-	void *p = take(a, n);
+	void *p = take(a, n, ALIGN);
 	if (p && n)
 		memcpy(p, data, n);
 	return p;
 }
 
-char *arena_strndup(struct arena *a, const char *s, size_t n)
+static char *text_dup(struct arena *a, const char *s, size_t len)
 {
-	size_t len = strnlen(s, n);
-	char *p = take(a, len + 1);
+	char *p = take(a, len + 1, TEXT_ALIGN);
 	if (!p)
 		return NULL;
 	memcpy(p, s, len);
@@ -173,9 +180,14 @@ char *arena_strndup(struct arena *a, const char *s, size_t n)
 	return p;
 }
 
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+	return text_dup(a, s, strnlen(s, n));
+}
+
 char *arena_strdup(struct arena *a, const char *s)
 {
-	return arena_memdup(a, s, strlen(s) + 1);
+	return text_dup(a, s, strlen(s));
 }
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
@@ -184,7 +196,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 	va_start(ap, fmt);
 	int n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	char *p = n >= 0 ? take(a, (size_t)n + 1) : NULL;
+	char *p = n >= 0 ? take(a, (size_t)n + 1, TEXT_ALIGN) : NULL;
 	if (!p)
 		return NULL;
 	va_start(ap, fmt);

@@ -119,6 +119,12 @@ void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const
 	h->host->log(h->ctx, level, object, text);
 }
 
+void modhost_note_line(const struct modhost *h, rp_ctr ctr, const char *line)
+{
+	if (h->explain)
+		h->explain->note(h->ctx, ctr, line);
+}
+
 void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 {
 	if (!h->explain)

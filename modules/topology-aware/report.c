@@ -2,44 +2,60 @@
 /* What others see: a zone for each pool, metrics, the reasons of a placement, and the one thing that cannot live with a container. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "modules/topology-aware/ta.h"
 
 /* ---- reasons --------------------------------------------------------------------------------------------------------------- */
 
-#define NOTE_MAX 320u
+/* Two names, a rule, five numbers and the words between them are less. */
+#define NOTE_MAX 512u
 
-static void describe(const struct rp_plan *p, const struct request *r, const struct score *s,
-		     char text[static NOTE_MAX])
+static size_t add(char text[static NOTE_MAX], size_t n, const char *more)
 {
-	int n = snprintf(text, NOTE_MAX, "%s: %lldm left", p->pools[s->pool].name,
-			 (long long)s->shared);
-	if (r->isolate && n > 0 && (size_t)n < NOTE_MAX)
-		n += snprintf(text + n, NOTE_MAX - (size_t)n, ", %lld isolated CPUs left",
-			      (long long)s->isolated);
-	if (r->weighted && n > 0 && (size_t)n < NOTE_MAX)
-		n += snprintf(text + n, NOTE_MAX - (size_t)n, ", affinity %g",
-			      p->affinity[s->pool]);
-	if (r->hints && n > 0 && (size_t)n < NOTE_MAX)
-		n += snprintf(text + n, NOTE_MAX - (size_t)n, ", hints %g", s->hint_all);
-	if (!s->memory->offers && n > 0 && (size_t)n < NOTE_MAX)
-		(void)snprintf(text + n, NOTE_MAX - (size_t)n, ", no memory");
+	size_t len = strlen(more);
+	memcpy(text + n, more, len + 1);
+	return n + len;
 }
 
+/* What few containers look at, behind the n characters that are there. */
+static size_t add_rest(const struct rp_plan *p, const struct request *r, const struct score *s,
+		       char text[static NOTE_MAX], size_t n)
+{
+	if (r->isolate)
+		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", %lld isolated CPUs left",
+				      (long long)s->isolated);
+	if (r->weighted)
+		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", affinity %g",
+				      p->affinity[s->pool]);
+	if (r->hints)
+		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", hints %g", s->hint_all);
+	return s->memory->offers ? n : add(text, n, ", no memory");
+}
+
+/* Made for each container that is placed: one formatting a line, where nothing special is to be said. */
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s)
 {
 	const struct modhost *h = &inst->h;
+	const struct rp_plan *p = inst->plan;
+	const struct score *best = &s->best, *second = &s->second;
 	char text[NOTE_MAX];
 	if (!h->explain)
 		return;
-	describe(inst->plan, r, &s->best, text);
-	if (s->second.pool == NO_POOL) {
-		modhost_note(h, r->info.ctr, "only pool: %s", text);
+	bool only = second->pool == NO_POOL;
+	int n = only ? snprintf(text, NOTE_MAX, "only pool: %s: %lldm left",
+				p->pools[best->pool].name, (long long)best->shared)
+		     : snprintf(text, NOTE_MAX, "best of %u pools: %s: %lldm left", p->n_pools,
+				p->pools[best->pool].name, (long long)best->shared);
+	(void)add_rest(p, r, best, text, (size_t)n);
+	modhost_note_line(h, r->info.ctr, text);
+	if (only)
 		return;
-	}
-	modhost_note(h, r->info.ctr, "best of %u pools: %s", inst->plan->n_pools, text);
-	describe(inst->plan, r, &s->second, text);
-	modhost_note(h, r->info.ctr, "before %s; by: %s", text, s->rule);
+	n = snprintf(text, NOTE_MAX, "before %s: %lldm left", p->pools[second->pool].name,
+		     (long long)second->shared);
+	size_t end = add_rest(p, r, second, text, (size_t)n);
+	(void)add(text, add(text, end, "; by: "), s->rule);
+	modhost_note_line(h, r->info.ctr, text);
 }
 
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g)

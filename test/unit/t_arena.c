@@ -79,6 +79,25 @@ static void test_large_leaves_front_in_use(void **state)
 	assert_int_equal(arena_held(a), held);
 }
 
+/* Text is not aligned, what comes after it is. */
+static void test_text_between(void **state)
+{
+	_arena_ struct arena *a = arena_new(1024, 0);
+	(void)state;
+	for (unsigned i = 1; i < 40; i++) {
+		char text[40];
+		memset(text, 'a' + (int)(i % 26), i);
+		char *copy = arena_strndup(a, text, i);
+		uint64_t *number = arena_alloc(a, sizeof *number);
+		assert_non_null(copy);
+		assert_non_null(number);
+		assert_int_equal((uintptr_t)number % _Alignof(max_align_t), 0);
+		*number = UINT64_MAX;
+		assert_int_equal(strlen(copy), i);
+		assert_memory_equal(copy, text, i);
+	}
+}
+
 static void test_limit(void **state)
 {
 	_arena_ struct arena *a = arena_new(256, 1000);
@@ -89,6 +108,9 @@ static void test_limit(void **state)
 		n++;
 	assert_int_equal(n, 992 / 16);
 	assert_true(arena_held(a) <= 1000);
+	/* text fits into the bytes that are left */
+	for (n = 0; arena_strdup(a, ""); n++)
+		assert_true(n < 8);
 	assert_null(arena_strdup(a, "x"));
 	assert_null(arena_strndup(a, "x", 1));
 	assert_null(arena_memdup(a, "x", 1));
@@ -149,6 +171,7 @@ int main(void)
 		cmocka_unit_test(test_zeroed_after_reset),
 		cmocka_unit_test(test_reset_keeps_one_block),
 		cmocka_unit_test(test_large_leaves_front_in_use),
+		cmocka_unit_test(test_text_between),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_absurd_sizes),
 		cmocka_unit_test(test_copies),

@@ -549,7 +549,7 @@ static void test_no_memory(void **state)
 	unsigned failed = 0;
 	int r = -ENOMEM;
 	(void)state;
-	for (size_t limit = 16; r; limit += 16) {
+	for (size_t limit = 4; r; limit += 4) {
 		struct arena *a = arena_new(16, limit);
 		r = decode_ctr(a, ctr_bytes, DECODE_ALL, &ctr);
 		assert_true(r == 0 || r == -ENOMEM);

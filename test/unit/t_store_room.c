@@ -98,7 +98,7 @@ static int on_small_disk(const struct place *p, int mode)
 		store_put_ctr(r.store, ctr);
 		commit(r.store);
 	}
-	for (unsigned i = 100; i < 1600; i++) {
+	for (unsigned i = 100; i < 1800; i++) {
 		struct pod *pod = add_pod(r.cache, i);
 		store_put_pod(r.store, pod);
 		store_put_ctr(r.store, add_ctr(r.cache, pod, i));
@@ -126,7 +126,7 @@ static int on_small_disk(const struct place *p, int mode)
 	struct cache *c = new_cache();
 	struct store *s = open_at(p, STORE_FOUND);
 	struct store_counts n = restore(s, c);
-	assert_int_equal(n.ctrs, 1540);
+	assert_int_equal(n.ctrs, 1740);
 	assert_int_equal(store_commit(s, &err), -ENOSPC);
 	(void)store_close(s);
 	(void)cache_free(c);
