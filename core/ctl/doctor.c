@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The usual faults, each with what to do about it. */
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/ctl/internal.h"
 #include "core/host/kubelet.h"
+#include "core/topo/sst.h"
+#include "core/util/cleanup.h"
 #include "core/pipeline/devices.h"
 #include "core/util/fs.h"
 #include "core/util/str.h"
@@ -372,6 +375,39 @@ static void check_cgroup(struct doctor *d)
 		finding(d, NOTE, NULL, "no cgroup file system is to be seen, driver %s", driver);
 }
 
+static bool may_administer(void)
+{
+	char text[4096];
+	size_t n = 0;
+	unsigned long long caps = 0;
+	_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	if (f)
+		n = fread(text, 1, sizeof text - 1, f);
+	text[n] = '\0';
+	const char *line = strstr(text, "CapEff:");
+	if (line)
+		(void)sscanf(line, "CapEff: %llx", &caps);
+	return caps >> CAP_SYS_ADMIN & 1;
+}
+
+/* Of no use to most: nothing is said where there is no device. */
+static void check_speedselect(struct doctor *d)
+{
+	struct topo *topo = pipeline_topo(d->p);
+	uint32_t n = sst_n_punits(topo);
+	if (n && !may_administer())
+		finding(d, NOTE,
+			"for pctPriority and sstClosID: systemctl edit nri-rpd, "
+			"CapabilityBoundingSet=CAP_SYS_ADMIN",
+			"Speed Select has %u punits, which a process without CAP_SYS_ADMIN cannot "
+			"change",
+			n);
+	else if (n)
+		finding(d, FINE, NULL, "Speed Select has %u punits", n);
+	else if (fs_exists(pipeline_root(d->p), "dev/isst_interface"))
+		finding(d, NOTE, NULL, "Speed Select cannot be used: %s", sst_why(topo));
+}
+
 static void check_machine(struct doctor *d)
 {
 	struct topo *topo = pipeline_topo(d->p);
@@ -384,6 +420,7 @@ static void check_machine(struct doctor *d)
 		(void)rp_ids_format(rp_ids_of(&off), text, sizeof text);
 		finding(d, NOTE, NULL, "CPUs that are offline: %s", text);
 	}
+	check_speedselect(d);
 	finding(d, FINE, NULL, "%u CPUs, %u memory nodes",
 		rp_ids_count(topo_ids(topo, RP_CPUS_ONLINE)),
 		rp_ids_count(topo_ids(topo, RP_NODES_MEMORY)));

@@ -113,6 +113,7 @@ void show_containers(struct out *o, const json_t *doc, bool wide);
 void show_explain(struct out *o, const json_t *doc);
 void show_zones(struct out *o, const json_t *doc);
 void show_topology_table(struct out *o, const json_t *doc);
+void show_speedselect(struct out *o, const json_t *doc);
 void show_topology_map(struct out *o, const json_t *doc);
 void show_event(struct out *o, const json_t *event);
 void show_outcome(struct out *o, const json_t *doc, const char *verb);

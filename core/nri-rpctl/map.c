@@ -420,5 +420,6 @@ void show_topology_map(struct out *o, const json_t *doc)
 	draw_machine(&m);
 	draw_memory_nodes(&m);
 	draw_legend(&m);
+	show_speedselect(o, doc);
 	free(m.cpus);
 }

@@ -135,6 +135,72 @@ static struct rp_idset *parse_sets(const json_t *groups)
 	return sets;
 }
 
+/* ---- Speed Select ------------------------------------------------------------------------------ */
+
+static void add_texts(struct table *t, const json_t *list)
+{
+	struct buf text = BUF_INIT;
+	const json_t *s;
+	size_t i;
+	json_array_foreach(list, i, s)(void)
+		buf_printf(&text, "%s%s", i ? " " : "", json_string_value(s));
+	table_add(t, buf_len(&text) ? GREEN : DIM, buf_len(&text) ? buf_text(&text) : "off");
+	buf_fini(&text);
+}
+
+static void add_classes(struct table *t, const json_t *list)
+{
+	struct buf text = BUF_INIT;
+	const json_t *c;
+	size_t i;
+	json_array_foreach(list, i, c)(void)
+		buf_printf(&text, "%s%" PRId64 ": %" PRId64 "-%" PRId64, i ? ", " : "", ji(c, "id"),
+			   ji(c, "min_mhz"), ji(c, "max_mhz"));
+	table_add(t, PLAIN, buf_text(&text));
+	buf_fini(&text);
+}
+
+static void add_numbers(struct table *t, const json_t *list)
+{
+	struct buf text = BUF_INIT;
+	const json_t *n;
+	size_t i;
+	json_array_foreach(list, i, n)(void)
+		buf_printf(&text, "%s%" JSON_INTEGER_FORMAT, i ? ", " : "", json_integer_value(n));
+	table_add(t, PLAIN, buf_text(&text));
+	buf_fini(&text);
+}
+
+void show_speedselect(struct out *o, const json_t *doc)
+{
+	static const struct column columns[] = {
+		{.title = "Package", .right = true},
+		{.title = "Punit", .right = true},
+		{.title = "CPUs"},
+		{.title = "Speed Select"},
+		{.title = "Priority", .drop = 2},
+		{.title = "High CPUs"},
+		{.title = "CLOS, MHz", .drop = 3},
+	};
+	const json_t *punits = json_object_get(json_object_get(doc, "speed_select"), "punits"), *p;
+	size_t i;
+	if (!json_array_size(punits))
+		return;
+	out_put(o, "\n");
+	struct table *t = table_new(&o->term, columns, 7);
+	json_array_foreach(punits, i, p)
+	{
+		add_number(t, p, "package");
+		add_number(t, p, "punit");
+		table_add(t, PLAIN, js(p, "cpus"));
+		add_texts(t, json_object_get(p, "enabled"));
+		table_add(t, PLAIN, js(p, "priority"));
+		add_numbers(t, json_object_get(p, "high_priority_cores"));
+		add_classes(t, json_object_get(p, "clos"));
+	}
+	table_end(t, o);
+}
+
 void show_topology_table(struct out *o, const json_t *doc)
 {
 	static const struct column columns[] = {
@@ -163,4 +229,5 @@ void show_topology_table(struct out *o, const json_t *doc)
 	}
 	table_end(t, o);
 	free(sets);
+	show_speedselect(o, doc);
 }

@@ -6,6 +6,7 @@
 #include "modules/lib/cpuclass.h"
 #include "modules/lib/pct_impl.h"
 
+#define CPUCLASS_MESSAGE_MAX 256u
 #define RULES_TEXTS (CPUCLASS_MAX * (CPUCLASS_CSTATES_MAX + 2u))
 
 /* Definitions with texts of their own, for jobs that are still under way when a configuration has gone. */
@@ -57,7 +58,8 @@ struct cpuclass_job {
 	/* Results. */
 	uint64_t writes, failures, differing;
 	bool setup_failed, setup_again;
-	char messages[N_WHATS][256]; /* the first thing that went wrong, of each kind */
+	char messages[N_WHATS]
+		     [CPUCLASS_MESSAGE_MAX]; /* the first thing that went wrong, of each kind */
 };
 
 struct cpuclass_back *cpuclass_back_new(const struct modhost *h);

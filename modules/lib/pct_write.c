@@ -8,6 +8,14 @@
 
 static const struct rp_clos nothing = {.max_mhz = RP_SST_MHZ_MAX};
 
+/* Why the driver refuses, and what there is to do about it. */
+static const char *reason(int32_t r)
+{
+	return r == -EPERM ? "Operation not permitted: locked by the firmware, or the daemon lacks "
+			     "CAP_SYS_ADMIN (nri-rp-balloons(7))"
+			   : strerror(-r);
+}
+
 /* Counts it, and says what went wrong. Returns the result. */
 static int32_t note(struct cpuclass_job *job, const struct pct_unit *u, const char *what, int32_t r)
 {
@@ -19,7 +27,7 @@ static int32_t note(struct cpuclass_job *job, const struct pct_unit *u, const ch
 	job->failures++;
 	(void)snprintf(place, sizeof place, "Speed Select, package %u, punit %u", u->at.package_id,
 		       u->at.punit_id);
-	cpuclass_complain(job, WHAT_PLATFORM, place, what, "failed", strerror(-r));
+	cpuclass_complain(job, WHAT_PLATFORM, place, what, "failed", reason(r));
 	return r;
 }
 
@@ -52,7 +60,7 @@ int32_t pct_associate(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
 	job->failures++;
 	(void)snprintf(place, sizeof place, "Speed Select, CPU %u", cpu->cpu);
 	(void)snprintf(clos, sizeof clos, "CLOS %d", cpu->clos);
-	cpuclass_complain(job, WHAT_CLOS, place, "putting it in", clos, strerror(-r));
+	cpuclass_complain(job, WHAT_CLOS, place, "putting it in", clos, reason(r));
 	return cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
