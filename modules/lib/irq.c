@@ -407,6 +407,23 @@ static void read_back(struct job *j, const struct known *k, struct rp_ids wanted
 			       path, text);
 }
 
+static void restore(struct job *j, struct known *k)
+{
+	if (!k->before || k->stuck || write_affinity(j, k, k->before))
+		return;
+	free(k->before);
+	k->before = NULL;
+}
+
+/* One that may no longer be steered goes back to where it was. */
+static void let_go(struct job *j, uint32_t number)
+{
+	struct back *b = &j->owner->back;
+	for (uint32_t i = 0; i < b->n_known; i++)
+		if (b->known[i].number == number)
+			restore(j, &b->known[i]);
+}
+
 static int32_t move(void *arg, uint32_t number, const char *description)
 {
 	struct job *j = arg;
@@ -415,8 +432,10 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	char path[64], text[4096], wanted[RP_IDSET_TEXT_MAX];
 	struct rp_idset now, to;
 	if (o->n_controllable &&
-	    !matches(b, o->controllable, o->n_controllable, number, description))
+	    !matches(b, o->controllable, o->n_controllable, number, description)) {
+		let_go(j, number);
 		return 0;
+	}
 	path_of(number, path);
 	if (b->work->read_file(b->ctx, path, text, sizeof text) < 0 ||
 	    rp_idset_parse(&now, text, RP_CPUS_MAX))
@@ -447,13 +466,8 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 static void restore_all(struct job *j)
 {
 	struct back *b = &j->owner->back;
-	for (uint32_t i = 0; i < b->n_known; i++) {
-		struct known *k = &b->known[i];
-		if (!k->before || k->stuck || write_affinity(j, k, k->before))
-			continue;
-		free(k->before);
-		k->before = NULL;
-	}
+	for (uint32_t i = 0; i < b->n_known; i++)
+		restore(j, &b->known[i]);
 }
 
 static int32_t job_run(void *arg)

@@ -11,39 +11,68 @@ static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info
 	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
 }
 
-/* Is what the container has what it would be given? Another policy's choice is taken over, if it is one that we could have made. */
-static int still_right(struct rp_instance *inst, const struct rp_ctr_info *info, int64_t n)
+/* CPUs that are in the sets of several containers: nobody has them exclusively, whoever gave them. */
+static int32_t find_common(struct rp_instance *inst, int32_t n, struct rp_idset *ret)
 {
-	const struct rp_plan *plan = inst->plan;
-	struct rp_idset usable;
-	rp_idset_or(&usable, rp_ids_of(&plan->all), rp_ids_of(&plan->iso));
-	if (!n || rp_ids_count(info->exclusive) != n ||
-	    !rp_ids_subset(info->exclusive, rp_ids_of(&usable)) ||
-	    rp_ids_overlap(info->exclusive, rp_ids_of(&inst->ledger.taken)))
-		return 0;
-	return stage_is_ours(inst, info->ctr) ||
-	       (rp_ids_equal(info->cpus, info->exclusive) &&
-		!rp_ids_overlap(info->exclusive, rp_ids_of(&plan->reserved)));
-}
-
-/* Fills inst->entries with those that are to be placed at all, and gives those that can keep their CPUs what they have. */
-static int32_t keep_what_is_right(struct rp_instance *inst)
-{
-	int32_t n = stage_list(inst, RP_ORDER_SYNC), n_entries = 0;
+	struct rp_idset all, both;
+	rp_idset_clear(&all);
+	rp_idset_clear(ret);
 	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
 		int32_t r = get_info(inst, inst->ctrs[i], &info);
 		if (r)
 			return r;
-		if (info.flags & RP_CTR_PRESERVE_CPU)
+		rp_idset_and(&both, rp_ids_of(&all), info.cpus);
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&both));
+		rp_idset_or(&all, rp_ids_of(&all), info.cpus);
+	}
+	return 0;
+}
+
+/*
+ * What of the container's CPUs is exclusively its own. Another policy's choice is taken over, if it is one that we could have made; what it
+ * called exclusive is not known any more, so it is what nobody else runs on.
+ */
+static struct rp_ids own_cpus(struct rp_instance *inst, const struct rp_ctr_info *info,
+			      struct rp_ids common)
+{
+	if (stage_is_ours(inst, info->ctr))
+		return info->exclusive;
+	if (inst->synced || (info->flags & RP_CTR_DEGRADED) || rp_ids_overlap(info->cpus, common) ||
+	    rp_ids_overlap(info->cpus, rp_ids_of(&inst->plan->reserved)))
+		return rp_ids_none();
+	return info->cpus;
+}
+
+/* Is it what the container would be given? */
+static int still_right(const struct rp_instance *inst, struct rp_ids own, int64_t n)
+{
+	const struct rp_plan *plan = inst->plan;
+	struct rp_idset usable;
+	rp_idset_or(&usable, rp_ids_of(&plan->all), rp_ids_of(&plan->iso));
+	return n && rp_ids_count(own) == n && rp_ids_subset(own, rp_ids_of(&usable)) &&
+	       !rp_ids_overlap(own, rp_ids_of(&inst->ledger.taken));
+}
+
+/* Fills inst->entries with those that are to be placed at all, and gives those that can keep their CPUs what they have. */
+static int32_t keep_what_is_right(struct rp_instance *inst)
+{
+	struct rp_idset common;
+	int32_t n = stage_list(inst, RP_ORDER_SYNC), n_entries = 0;
+	int32_t r = n < 0 ? n : find_common(inst, n, &common);
+	for (int32_t i = 0; !r && i < n; i++) {
+		struct rp_ctr_info info;
+		r = get_info(inst, inst->ctrs[i], &info);
+		if (r || info.flags & RP_CTR_PRESERVE_CPU)
 			continue;
+		struct rp_ids own = own_cpus(inst, &info, rp_ids_of(&common));
 		struct sync_entry *e = &inst->entries[n_entries++];
 		*e = (struct sync_entry){.ctr = info.ctr, .n_wanted = place_wanted(&info)};
-		e->kept = still_right(inst, &info, e->n_wanted);
+		e->kept = still_right(inst, own, e->n_wanted);
 		if (e->kept)
-			ledger_give(&inst->ledger, info.exclusive, e->ctr);
+			ledger_give(&inst->ledger, own, e->ctr);
 	}
-	return n < 0 ? n : n_entries;
+	return r ? r : n_entries;
 }
 
 /* Exclusive CPUs for one that waits: 1 when there are none, with the reason in p. */
