@@ -243,13 +243,18 @@ static struct balloon *make(struct state *s, const struct type *t, const char **
 	return balloon_free(b);
 }
 
-int32_t balloon_create(struct state *s, const struct type *t, struct balloon **ret,
-		       const char **why)
+int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
+		       struct balloon **ret, const char **why)
 {
 	uint32_t mark = state_mark(s);
+	s->making = near;
 	struct balloon *b = make(s, t, why);
-	if (!b)
+	s->making = NULL;
+	if (!b) {
+		near_free(near);
 		return 1;
+	}
+	b->near = near;
 	if (state_add_balloon(s, b)) {
 		state_undo_to(s, mark);
 		balloon_free(b);
@@ -266,7 +271,7 @@ static int32_t precreate_type(struct state *s, const struct type *t)
 	for (int64_t n = state_count(s, t); n < t->min_balloons; n++) {
 		struct balloon *b;
 		const char *why = out_of_memory;
-		int32_t r = balloon_create(s, t, &b, &why);
+		int32_t r = balloon_create(s, t, NULL, &b, &why);
 		if (r)
 			return modhost_fail_at(s->h, t->at, r < 0 ? r : -RP_EINVAL,
 					       "balloon type %s: can not create the first %lld "

@@ -11,6 +11,7 @@
  *	balloon.c          create, resize, delete       choose.c   which type, which balloon
  *	pin.c              into the transaction         image.c    everything as bytes, and back
  *	sync.c             everything at once           rebuild.c  balloons from what containers have
+ *	devices.c          devices that containers have
  *	rebalance.c        who would be placed better   compact.c  better CPUs for a balloon
  *	outside.c          CPU classes, interrupts      report.c   zones, metrics, explanations
  *	extended.c         extended resources            balloons.c the callbacks
@@ -45,13 +46,14 @@ enum device_kind {
 	DEVICE_PERFORMANCE,
 	DEVICE_EFFICIENT,
 	DEVICE_LOAD, /* CPUs that a load class makes slow; they change with the balloons */
+	DEVICE_POD, /* what the kubelet gave the container that a balloon is made for */
 };
 
 struct device {
 	enum device_kind kind;
 	uint32_t load; /* of a LOAD: the class */
-	const char *path; /* of a PATH */
-	struct rp_idset cpus; /* not of a LOAD */
+	const char *path; /* of a PATH; of a POD: a glob of resources */
+	struct rp_idset cpus; /* not of a LOAD or POD */
 };
 
 struct load_class {
@@ -122,7 +124,7 @@ struct rp_plan {
 	uint32_t n_scheds;
 	struct cpuclass_defs classes;
 	uint32_t idle_class;
-	bool uses_irq;
+	bool uses_irq, uses_pods;
 	/* From the machine. */
 	struct machine *machine;
 	struct cpualloc *alloc;
@@ -174,6 +176,8 @@ struct tags {
 	uint32_t n;
 };
 
+struct near;
+
 struct balloon {
 	const struct type *type;
 	uint32_t instance;
@@ -190,6 +194,8 @@ struct balloon {
 	int64_t request_before; /* of one from an image: when that was written */
 	struct tags spaces, groups;
 	bool dirty; /* its members have to be pinned anew */
+	struct near
+		*near; /* devices of the container that it was made for; NULL: none that count */
 };
 
 /* Handles to pointers. */
@@ -227,6 +233,8 @@ struct state {
 	uint32_t n_words, cap_words;
 	uint64_t operation;
 	bool failed_undo; /* memory ran out: what was done cannot be taken back, all has to be rebuilt */
+	const struct near *making; /* devices for the balloon that is being made */
+	const struct near *near; /* those that count for the balloon that is being resized */
 	bool sets_changed; /* some balloon's CPUs */
 	bool image_stale;
 };
@@ -266,9 +274,9 @@ int64_t balloon_max_avail(const struct state *s, const struct balloon *b); /* it
 int64_t balloon_max_avail_of(const struct balloon *b, uint32_t n_free); /* with so many free CPUs */
 /* Its CPUs have changed. */
 void balloon_count_cpus(struct balloon *b);
-/* 0; 1: not applicable, *why says why; or -RP_ENOMEM. The balloon is in the list then. */
-int32_t balloon_create(struct state *s, const struct type *t, struct balloon **ret,
-		       const char **why);
+/* 0; 1: not applicable, *why says why; or -RP_ENOMEM. The balloon is in the list then. near (NULL: nothing) is its own in any case. */
+int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
+		       struct balloon **ret, const char **why);
 /* Gives it the CPUs for so much, within its limits. 0; or -RP_ENOSPC or -RP_ENOMEM with the reason, some parts may be resized then. */
 int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const char **why);
 void balloon_delete(struct state *s, struct balloon *b);
@@ -297,6 +305,26 @@ void resize_look_at_others(struct state *s, struct balloon *b);
 /* Of some CPUs, how many a hint of the type would rather not have: the close ones first, in their order, then the far ones. */
 uint32_t resize_misses(const struct state *s, const struct type *t, uint32_t hint,
 		       struct rp_ids cpus);
+
+/* ---- devices of containers (devices.c) ------------------------------------------------------------------------------- */
+
+#define POD_RESOURCE "podresourceapi:"
+#define DEVICES_TEXT_MAX 2900u /* RESOURCE=NODES lines, as they are kept with a container */
+
+/* What counts of a container's devices for a balloon of the type that is made for it. NULL: nothing. 0 or -RP_ENOMEM. */
+int32_t devices_near(struct rp_instance *inst, rp_ctr ctr, const struct type *t, bool quiet,
+		     struct near **ret);
+struct near *near_free(struct near *near); /* returns NULL */
+/* The balloon is about to be resized, or compared: s->near. */
+void devices_look(struct state *s, const struct balloon *b);
+struct rp_ids devices_cpus(const struct state *s, uint32_t device); /* of s->near */
+/* A member has come or gone: what counts because of it does so as long as it is there. */
+void devices_moved(const struct member *m, bool joined);
+/* Do devices of this member count for its balloon? And, after a restart, that they do so again: 0 or -RP_ENOMEM. */
+bool devices_owns(const struct member *m);
+int32_t devices_restore(struct rp_instance *inst, const struct member *m);
+/* The lines of a container; "": it has none. */
+void devices_text(struct rp_instance *inst, rp_ctr ctr, char *text, size_t size);
 
 /* ---- instance ------------------------------------------------------------------------------------------------------ */
 
@@ -374,7 +402,8 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 /* Kept with a container: where it was, and how often it was moved there. */
 struct record {
 	uint32_t instance, moves;
-	const char *type;
+	bool owns; /* its devices count for the balloon */
+	const char *type, *devices;
 };
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m);
 bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);

@@ -182,7 +182,13 @@ static struct balloon *new_one(struct search *q, struct choice *c)
 	int64_t n_free = rp_ids_count(rp_ids_of(&s->free));
 	uint32_t mark = state_mark(s);
 	const char *why = "there are no free CPUs";
-	if (!n_free || n_free < q->type->min_cpus || balloon_create(s, q->type, &b, &why)) {
+	struct near *near = NULL;
+	bool can = n_free && n_free >= q->type->min_cpus;
+	if (can && devices_near(q->inst, q->info->ctr, q->type, q->quiet, &near)) {
+		why = "out of memory";
+		can = false;
+	}
+	if (!can || balloon_create(s, q->type, near, &b, &why)) {
 		if (!q->quiet)
 			modhost_note(&q->inst->h, q->info->ctr, "no new balloon: %s", why);
 		return NULL;

@@ -236,36 +236,62 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 
 /* ---- where a container was, for a restart -------------------------------------------------------------------------- */
 
-/* u32 version, u32 instance, u32 moves, the type's name with its NUL. */
-#define RECORD_VERSION 2u
+/* u32 version, u32 instance, u32 moves, u32 flags, then two texts with their NULs: the type's name, and lines of devices. */
+#define RECORD_VERSION 3u
+#define RECORD_HEAD 16u
 #define RECORD_NAME_MAX 1024u
+#define RECORD_OWNS 0x1u
+/* As it was before devices were known: no flags, and no lines. */
+#define RECORD_VERSION_PLAIN 2u
+#define RECORD_HEAD_PLAIN 12u
 
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
 {
 	const struct modhost *h = &inst->h;
-	char data[12 + RECORD_NAME_MAX];
-	uint32_t version = RECORD_VERSION;
+	char data[RECORD_HEAD + RECORD_NAME_MAX + DEVICES_TEXT_MAX];
+	uint32_t version = RECORD_VERSION, flags = devices_owns(m) ? RECORD_OWNS : 0;
 	size_t n = strlen(m->balloon->type->name) + 1;
 	if (n > RECORD_NAME_MAX)
 		return 0;
 	memcpy(data, &version, 4);
 	memcpy(data + 4, &m->balloon->instance, 4);
 	memcpy(data + 8, &m->moves, 4);
-	memcpy(data + 12, m->balloon->type->name, n);
-	return h->cache->set_private(h->ctx, txn, m->ctr, data, (uint32_t)(12 + n));
+	memcpy(data + 12, &flags, 4);
+	memcpy(data + RECORD_HEAD, m->balloon->type->name, n);
+	char *devices = data + RECORD_HEAD + n;
+	devices[0] = '\0';
+	if (inst->plan->uses_pods)
+		devices_text(inst, m->ctr, devices, DEVICES_TEXT_MAX);
+	return h->cache->set_private(h->ctx, txn, m->ctr, data,
+				     (uint32_t)(RECORD_HEAD + n + strlen(devices) + 1));
+}
+
+/* Behind its head is text, to the last byte. */
+static bool read_texts(const char *bytes, uint32_t size, uint32_t head, struct record *ret)
+{
+	if (size <= head || bytes[size - 1])
+		return false;
+	ret->type = bytes + head;
+	size_t n = strlen(ret->type) + 1;
+	ret->devices = head + n < size ? ret->type + n : "";
+	return true;
 }
 
 bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
 	const struct modhost *h = &inst->h;
 	const void *data;
-	uint32_t size, version;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size < 13)
+	uint32_t size, version, flags = 0;
+	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size < RECORD_HEAD_PLAIN)
 		return false;
 	const char *bytes = data;
 	memcpy(&version, bytes, 4);
 	memcpy(&ret->instance, bytes + 4, 4);
 	memcpy(&ret->moves, bytes + 8, 4);
-	ret->type = bytes + 12;
-	return version == RECORD_VERSION && !bytes[size - 1];
+	if (version == RECORD_VERSION && size > RECORD_HEAD)
+		memcpy(&flags, bytes + 12, 4);
+	ret->owns = flags & RECORD_OWNS;
+	if (version == RECORD_VERSION)
+		return read_texts(bytes, size, RECORD_HEAD, ret);
+	return version == RECORD_VERSION_PLAIN && read_texts(bytes, size, RECORD_HEAD_PLAIN, ret);
 }

@@ -184,7 +184,6 @@ static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
 
 /* ---- devices ------------------------------------------------------------------------------------------------------- */
 
-#define POD_RESOURCE "podresourceapi:"
 #define DEVICE_PATH_MAX 4096u
 
 static uint32_t count_devices(const struct rp_plan *p)
@@ -257,6 +256,40 @@ static bool has_index(const struct indexes *in, uint32_t index)
 	return false;
 }
 
+static uint32_t device_of_pods(struct rp_plan *p, const char *glob)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i].kind == DEVICE_POD && strcmp(p->devices[i].path, glob) == 0)
+			return i;
+	p->devices[p->n_devices] = (struct device){.kind = DEVICE_POD, .path = glob};
+	p->uses_pods = true;
+	return p->n_devices++;
+}
+
+static void like_pod_devices(const struct modhost *h, struct rp_plan *p, struct type *t,
+			     const char *path)
+{
+	const char *glob = path + sizeof POD_RESOURCE - 1;
+	if (!RP_HAS(h->cache, pod_resource)) {
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "balloon type %s: %s has no effect, this host does not know devices "
+			    "of pods",
+			    t->name, path);
+		return;
+	}
+	if (!glob_valid(glob))
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "balloon type %s: %s matches nothing, it is no well-formed glob",
+			    t->name, path);
+	if (!t->prefer_new || !t->spread_pods)
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "balloon type %s: %s counts for the container that a balloon is made "
+			    "for, but without preferNewBalloons and preferSpreadingPods others may "
+			    "share it",
+			    t->name, path);
+	add_index(&t->close, device_of_pods(p, glob));
+}
+
 static void like_devices(const struct modhost *h, struct rp_plan *p, struct type *t)
 {
 	const struct machine *m = p->machine;
@@ -269,10 +302,7 @@ static void like_devices(const struct modhost *h, struct rp_plan *p, struct type
 			add_index(&t->close, device_of_path(h, p, path));
 			continue;
 		}
-		modhost_log(h, RP_LOG_WARNING, 0,
-			    "balloon type %s: %s has no effect, this host does not know devices "
-			    "of pods",
-			    t->name, path);
+		like_pod_devices(h, p, t, path);
 	}
 	if (t->prefer_isolated)
 		add_index(&t->close, device_of_kind(p, DEVICE_ISOLATED, rp_ids_of(&m->isolated)));
@@ -300,7 +330,8 @@ static int32_t avoid_devices(const struct modhost *h, struct rp_plan *p)
 		add_index(&avoid, device_of_kind(p, DEVICE_ISOLATED, isolated));
 	for (uint32_t i = 0; i < p->n_types; i++)
 		for (uint32_t k = 0; k < p->types[i].close.n; k++)
-			add_index(&avoid, p->types[i].close.list[k]);
+			if (p->devices[p->types[i].close.list[k]].kind != DEVICE_POD)
+				add_index(&avoid, p->types[i].close.list[k]);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		struct type *t = &p->types[i];
 		for (uint32_t k = 0; k < avoid.n; k++)

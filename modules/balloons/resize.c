@@ -24,6 +24,8 @@ struct problem {
 static struct rp_ids near_device(const struct state *s, uint32_t index)
 {
 	const struct device *d = &s->plan->devices[index];
+	if (d->kind == DEVICE_POD)
+		return devices_cpus(s, index);
 	return rp_ids_of(d->kind == DEVICE_LOAD ? &s->load_cpus[d->load] : &d->cpus);
 }
 
@@ -231,6 +233,7 @@ static void begin(struct problem *p, struct state *s, const struct balloon *b)
 	p->type = b->type;
 	p->tree = b->type->spread_cores ? &m->spread : &m->plain;
 	refresh_loads(s, b->type, b);
+	devices_look(s, b);
 }
 
 int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret)
@@ -279,6 +282,7 @@ void resize_look_at_others(struct state *s, struct balloon *b)
 	struct rp_idset own = b->cpus;
 	rp_idset_clear(&b->cpus);
 	refresh_loads(s, b->type, b);
+	devices_look(s, b);
 	b->cpus = own;
 }
 

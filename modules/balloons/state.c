@@ -181,6 +181,7 @@ struct balloon *balloon_free(struct balloon *b)
 	free(b->parts);
 	free_tags(&b->spaces);
 	free_tags(&b->groups);
+	near_free(b->near);
 	free(b->members);
 	free(b);
 	return NULL;
@@ -340,6 +341,7 @@ static void link_member(struct state *s, struct balloon *b, struct member *m)
 	(void)table_put(&s->by_ctr, m->ctr, m);
 	count_tag(s, &b->spaces, m->space, 1);
 	count_tag(s, &b->groups, m->group, 1);
+	devices_moved(m, true);
 }
 
 static void unlink_member(struct state *s, struct member *m)
@@ -359,6 +361,7 @@ static void unlink_member(struct state *s, struct member *m)
 	table_del(&s->by_ctr, m->ctr);
 	count_tag(s, &b->spaces, m->space, -1);
 	count_tag(s, &b->groups, m->group, -1);
+	devices_moved(m, false);
 }
 
 /* Room for two more entries: link_member() has to work for a member that comes back, too. */

@@ -80,7 +80,9 @@ static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, 
 	if (!m || state_join(inst->state, b, m, t->per_namespace ? info->pod_namespace : NULL,
 			     *t->group_by ? c->group : NULL))
 		return no_memory(inst);
-	return 1;
+	return rec.owns && devices_restore(inst, state_member(inst->state, info->ctr))
+		       ? no_memory(inst)
+		       : 1;
 }
 
 /* It keeps its CPUs, as far as they are on line; one that has lost them all may run wherever others may. */

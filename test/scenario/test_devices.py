@@ -4,13 +4,16 @@
 n4c16 has four NUMA nodes of four CPUs: node 0 has CPUs 0-3, node 1 4-7, node 2 8-11, node 3 12-15; packages are nodes 0-1 and 2-3.
 """
 import contextlib
+import pathlib
 import threading
 
 import pytest
+import yaml
 
 from kubelet import STOP_S, Agent, Kubelet, Odd
 from simnode import STATIC, ctr, eventually
 
+SAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'samples'
 NIC, GPU = 'example.com/nic', 'example.com/gpu'
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
 HINTS = 'topologyhints.resource-policy.nri.io'
@@ -341,3 +344,56 @@ def test_policies_that_take_no_hints_are_none_the_worse(make_node, kubelet):
         kubelet.pod('default/web', app={NIC: [3]})
         cluster.node.create('web', ctr('app', '2', '64Mi'))
         assert len(cluster.node.cpus('web/app')) == 2
+
+
+def test_the_sample(make_node, kubelet):
+    config = yaml.safe_load((SAMPLES / 'balloons-devices.conf').read_text())
+    with Cluster(make_node, config, kubelet) as cluster:
+        kubelet.pod('default/g', g0={NIC: [3]})
+        kubelet.pod('default/b', b0={NIC: [3]})
+        cluster.node.create('g', ctr('g0', '2', '64Mi'))
+        assert cluster.node.cpus('g/g0') < NODE[3]
+        cluster.node.create('b', ctr('b0', '1/2', '64Mi'))
+        assert not cluster.node.cpus('b/b0') & NODE[3]
+
+
+# ---- balloons -------------------------------------------------------------------------------------------------------------------
+
+NEAR = {'name': 'near', 'preferNewBalloons': True, 'preferSpreadingPods': True, 'preferCloseToDevices': ['podresourceapi:example.com/*'],
+        'matchExpressions': [{'key': 'name', 'operator': 'Equals', 'values': ['app']}]}
+BALLOONS = {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}, 'allocatorTopologyBalancing': True, 'balloonTypes': [NEAR]}}
+
+
+@pytest.mark.parametrize('at', range(4))
+def test_a_balloon_is_made_near_the_device(make_node, kubelet, at):
+    with Cluster(make_node, BALLOONS, kubelet) as cluster:
+        kubelet.pod('default/web', app={NIC: [at]})
+        cluster.node.create('web', ctr('app', '2', '64Mi'))
+        assert cluster.node.cpus('web/app') < NODE[at]
+        assert 'near CPUs' in cluster.explain('web/app')
+
+
+def test_a_balloon_without_an_answer_is_made_anyway(make_node):
+    with Odd(lambda connection: None) as odd, Cluster(make_node, BALLOONS, odd) as cluster:
+        placed_without(cluster, 'no answer in time')
+        assert cluster.node.cpus('web/app') == {8, 9}  # where two CPUs go that are near nothing
+
+
+def test_balloons_grow_near_devices_after_a_restart(make_node, kubelet):
+    with Cluster(make_node, BALLOONS, kubelet) as cluster:
+        kubelet.pod('default/web', app={NIC: [3]})
+        cluster.node.create('web', ctr('app', '2', '64Mi'))
+        kubelet.stop()
+        cluster.node.restart()
+        cluster.connected()
+        cluster.node.expect('moves(app) == 0')
+        cluster.node.update('web/app', cpu='4', memory='64Mi')
+        assert cluster.node.cpus('web/app') == NODE[3]
+
+
+def test_a_switch_of_policies_knows_the_devices(make_node, kubelet):
+    with Cluster(make_node, BALLOONS, kubelet) as cluster:
+        kubelet.pod('default/web', app={NIC: [3]})
+        cluster.node.create('web', ctr('app', '2', '64Mi'))
+        cluster.node.config(with_agent({'resetOnSwitch': True, **TOPOLOGY_AWARE}, cluster.socket))
+        assert cluster.node.cpus('web/app') < NODE[3]

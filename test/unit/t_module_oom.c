@@ -155,6 +155,7 @@ static void create(struct fake_host *f, const struct subject *s, unsigned i)
 						  .mem_request = request << 10,
 						  .mem_limit = i % 3 ? request << 10 : 0,
 						  .labels = "app=db",
+						  .pod_resources = "x.com/nic:1",
 						  .annotations = s->annotations[i % 4]});
 	(void)said(f, "allocating", fake_allocate(f, c));
 }
@@ -299,7 +300,8 @@ static void test_balloons(void **state)
 	static const struct subject s = {
 		.name = "balloons",
 		.config = "{reservedResources: {cpu: \"cpuset:0\"}, balloonTypes: [{name: a, "
-			  "minCPUs: 1, maxCPUs: 6, groupBy: \"${label/app}\"}, {name: b, "
+			  "minCPUs: 1, maxCPUs: 6, groupBy: \"${label/app}\", "
+			  "preferCloseToDevices: [\"podresourceapi:x.com/*\"]}, {name: b, "
 			  "minBalloons: 1, minCPUs: 2, maxCPUs: 4}]}",
 		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}, balloonTypes: [{name: a, "
 			 "minCPUs: 1, maxCPUs: 8}, {name: c, minCPUs: 1, maxCPUs: 2, maxBalloons: "
