@@ -181,6 +181,15 @@ static uint32_t hook_mask(uint32_t changed)
 	       (changed & TXN_CHANGED_CLASS ? RP_CHANGED_CLASS : 0u);
 }
 
+/* A resize: the kubelet's values, which are no decision of ours. */
+static uint32_t needs_mask(const struct needs *a, const struct needs *b)
+{
+	return (a->mem_limit != b->mem_limit ? RP_CHANGED_MEMORY : 0u) |
+	       (a->cpu_request != b->cpu_request || a->cpu_limit != b->cpu_limit
+			? RP_CHANGED_CPU_SHARE
+			: 0u);
+}
+
 static void post_update(struct pipeline *p, struct ctr *ctr, uint32_t mask)
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
@@ -198,7 +207,8 @@ void decide_hooks(struct pipeline *p, const struct ctr *skip)
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		/* committed: the stage holds what was before */
-		uint32_t mask = hook_mask(txn_changed(s));
+		uint32_t mask =
+			hook_mask(txn_changed(s)) | needs_mask(&s->ctr->cur.needs, &s->next.needs);
 		if (s->ctr != skip && mask && can_update(s->ctr))
 			post_update(p, s->ctr, mask);
 	}

@@ -256,6 +256,8 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		return NULL;
 	pipeline_devices_off(p);
 	p->hotplug = hotplug_free(p->hotplug);
+	if (p->store && p->persist_timer)
+		persist_now(p); /* with what the modules keep, which have ended after that */
 	config_fini(p);
 	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);
 	if (p->store && p->persist_timer) {

@@ -298,6 +298,15 @@ static void cpu_sync(struct rp_instance *inst)
 		give_out(inst);
 }
 
+/* Everything is as it was before the first class. */
+static void put_back(struct rp_instance *inst)
+{
+	struct rp_idset online;
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	cpuclass_use(inst->classes, CPUCLASS_NONE, rp_ids_of(&online));
+	cpuclass_commit(inst->classes);
+}
+
 static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
 {
 	struct rp_idset online;
@@ -306,6 +315,8 @@ static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
 	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
 	if (plan->enable && cpuclass_configure(inst->classes, &plan->defs, rp_ids_of(&online)))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
+	else if (!plan->enable && former && former->enable)
+		put_back(inst);
 	free(former); /* its texts were the former configuration's */
 }
 
@@ -317,6 +328,7 @@ static int32_t cpu_start(struct rp_instance *inst)
 
 static void cpu_stop(struct rp_instance *inst)
 {
+	put_back(inst);
 	cpuclass_stop(inst->classes);
 }
 

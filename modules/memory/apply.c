@@ -54,6 +54,9 @@ void memory_apply(const struct modhost *h, struct memory_item *item)
 	uint32_t n_failed = 0;
 	int32_t r = h->work->cgroup_find(h->ctx, item->ref, "memory", dir, sizeof dir);
 	if (item->values.why[0]) {
+		/* what it has of a class that is gone is taken back all the same */
+		for (uint32_t i = 0; !r && i < item->values.n; i++)
+			(void)put(h, item, dir, &item->values.list[i], why);
 		item->item.final = 1;
 		ctl_say(&item->item, RP_APPLY_FAILED, "%s", item->values.why);
 		return;
