@@ -100,11 +100,11 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		  struct reply *ret);
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides. `keep`: the description stays until
- * then. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
+/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides. `later`: what can be asked of a new one until
+ * then, its environment, mounts and devices; NULL: nothing. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
 void sync_begin(struct pipeline *p);
 void sync_pod(struct pipeline *p, const struct pod_desc *pod);
-void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, bool keep);
+void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, const struct ctr_desc *later);
 void sync_end(struct pipeline *p, struct reply *ret);
 void sync_abandon(struct pipeline *p);
 /* `failed`: the request was answered with an error. */

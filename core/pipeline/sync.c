@@ -58,7 +58,7 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 		ctr->cur.state = d->state == RP_STATE_CREATING ? RP_STATE_CREATED : d->state;
 }
 
-void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, bool keep)
+void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_desc *later)
 {
 	struct err err = ERR_INIT;
 	struct ctr_desc d = *desc;
@@ -72,7 +72,7 @@ void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, bool keep)
 	if (known)
 		take_known(p, ctr, &d);
 	ctr->sync_mark = p->sync_mark;
-	ctr->desc = keep ? desc : NULL;
+	ctr->desc = later;
 }
 
 static void let_go(struct pipeline *p)

@@ -378,7 +378,7 @@ static bool device_writable(const struct res_decoder *res, const struct rp_devic
 /* ---- containers ------------------------------------------------------------------------------------------------------- */
 
 struct ctr_decoder {
-	struct arena *a;
+	struct arena *a, *rest;
 	enum decode_depth depth;
 	struct ctr_desc *ret;
 	struct kv *labels, *annotations;
@@ -406,7 +406,7 @@ uint32_t decode_state(uint64_t state)
 
 static int take_device(struct ctr_decoder *d, const struct field *f)
 {
-	struct device_decoder dd = {d->a, &d->devices[d->ret->n_devices++]};
+	struct device_decoder dd = {d->rest, &d->devices[d->ret->n_devices++]};
 	*dd.dev = (struct rp_device_info){.size = sizeof *dd.dev, .path = "", .type = ""};
 	return take_message(f, device_field, &dd);
 }
@@ -437,7 +437,7 @@ static int take_linux(struct ctr_decoder *d, const struct field *f)
 	int r = d->depth == DECODE_ALL ? count_fields(f->bytes, n) : 0;
 	if (!r && d->depth == DECODE_ALL && n[2]) {
 		struct rp_device_info *all =
-			arena_array(d->a, d->ret->n_devices + n[2], sizeof *all);
+			arena_array(d->rest, d->ret->n_devices + n[2], sizeof *all);
 		if (!all)
 			return -ENOMEM;
 		if (d->ret->n_devices)
@@ -453,7 +453,7 @@ static int take_linux(struct ctr_decoder *d, const struct field *f)
 
 static int take_mount(struct ctr_decoder *d, const struct field *f)
 {
-	struct mount_decoder md = {d->a, &d->mounts[d->ret->n_mounts++]};
+	struct mount_decoder md = {d->rest, &d->mounts[d->ret->n_mounts++]};
 	*md.mount = (struct rp_mount_info){sizeof *md.mount, 0, "", "", ""};
 	return take_message(f, mount_field, &md);
 }
@@ -467,7 +467,7 @@ static int long_field(struct ctr_decoder *d, const struct field *f)
 	case 6:
 		return take_entry(d->a, f, d->annotations, &ret->n_annotations);
 	case 8:
-		return d->env ? take_text(d->a, f, &d->env[ret->n_env++]) : 0;
+		return d->env ? take_text(d->rest, f, &d->env[ret->n_env++]) : 0;
 	case 9:
 		return d->mounts ? take_mount(d, f) : 0;
 	case 11:
@@ -520,15 +520,19 @@ static int make_lists(struct ctr_decoder *d, struct span s)
 		return -ENOMEM;
 	if (d->depth != DECODE_ALL)
 		return 0;
-	ret->env = d->env = arena_array(d->a, n[8], sizeof *d->env);
-	ret->mounts = d->mounts = arena_array(d->a, n[9], sizeof *d->mounts);
+	ret->env = d->env = arena_array(d->rest, n[8], sizeof *d->env);
+	ret->mounts = d->mounts = arena_array(d->rest, n[9], sizeof *d->mounts);
 	return d->env && d->mounts ? 0 : -ENOMEM;
 }
 
-int decode_ctr(struct arena *a, struct span s, enum decode_depth depth, struct ctr_desc *ret)
+int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,
+	       struct ctr_desc *ret)
 {
-	struct ctr_decoder d = {
-		.a = a, .depth = depth, .ret = ret, .res = {.a = a, .ret = &ret->res}};
+	struct ctr_decoder d = {.a = a,
+				.rest = rest,
+				.depth = depth,
+				.ret = ret,
+				.res = {.a = a, .ret = &ret->res}};
 	*ret = (struct ctr_desc){.id = "",
 				 .pod_id = "",
 				 .name = "",

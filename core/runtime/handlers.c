@@ -257,9 +257,9 @@ static int decode_event(struct call *c, const struct event_parts *e)
 	struct cache *cache = pipeline_cache(c->pipeline);
 	struct span pod = e->part[PART_POD], ctr = e->part[PART_CTR];
 	bool create = c->kind == REQ_CREATE, run = c->kind == REQ_RUN_POD;
-	int r = decode_ctr(a, ctr, create ? DECODE_ALL : DECODE_NAME, &c->ctr);
+	int r = decode_ctr(a, a, ctr, create ? DECODE_ALL : DECODE_NAME, &c->ctr);
 	if (!r && ctr.p && !create && !cache_ctr(cache, c->ctr.id))
-		r = decode_ctr(a, ctr, DECODE_ALL, &c->ctr);
+		r = decode_ctr(a, a, ctr, DECODE_ALL, &c->ctr);
 	if (!r)
 		r = decode_pod(a, pod, run ? DECODE_ALL : DECODE_NAME, &c->pod);
 	if (!r && pod.p && !run && !cache_pod(cache, c->pod.id))

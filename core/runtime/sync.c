@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Synchronize can carry megabytes. Its parts are kept as bytes until the last one is there, as containers may come before their pods;
- * then pods and containers are unpacked one at a time, pods first, each into memory that the next one uses again. Only what is not known
- * yet stays unpacked until the end: a policy may ask for its mounts and devices.
+ * then pods and containers are unpacked one at a time, pods first, each into memory that the next one uses again. Only environment, mounts
+ * and devices of what is not known yet stay unpacked until the end: a policy may ask for them.
  */
 #include "core/runtime/sync.h"
 
@@ -42,27 +42,35 @@ static int feed_pod(struct feed *s, struct span bytes)
 	return 0;
 }
 
-/* One that is not known is needed until the end. */
+/* What a policy may ask for when it is placed is needed until the end. */
 static int feed_new(struct feed *s, struct span bytes)
 {
-	struct ctr_desc *ctr = arena_zero(s->kept, struct ctr_desc);
-	if (!ctr || decode_ctr(s->kept, bytes, DECODE_ALL, ctr))
+	struct ctr_desc ctr, *later = arena_zero(s->kept, struct ctr_desc);
+	if (!later || decode_ctr(s->scratch, s->kept, bytes, DECODE_ALL, &ctr))
 		return -EBADMSG;
-	sync_ctr(s->pipeline, ctr, true);
+	later->env = ctr.env;
+	later->n_env = ctr.n_env;
+	later->mounts = ctr.mounts;
+	later->n_mounts = ctr.n_mounts;
+	later->devices = ctr.devices;
+	later->n_devices = ctr.n_devices;
+	sync_ctr(s->pipeline, &ctr, later);
 	return 0;
 }
 
 static int feed_ctr(struct feed *s, struct span bytes)
 {
 	struct ctr_desc ctr;
-	if (s->all_new)
-		return feed_new(s, bytes);
-	int r = decode_ctr(s->scratch, bytes, DECODE_NAME, &ctr);
-	bool known = !r && cache_ctr(pipeline_cache(s->pipeline), ctr.id) != NULL;
+	int r = 0;
+	bool known = false;
+	if (!s->all_new) {
+		r = decode_ctr(s->scratch, s->scratch, bytes, DECODE_NAME, &ctr);
+		known = !r && cache_ctr(pipeline_cache(s->pipeline), ctr.id);
+	}
 	if (known)
-		r = decode_ctr(s->scratch, bytes, DECODE_FACTS, &ctr);
+		r = decode_ctr(s->scratch, s->scratch, bytes, DECODE_FACTS, &ctr);
 	if (known && !r)
-		sync_ctr(s->pipeline, &ctr, false);
+		sync_ctr(s->pipeline, &ctr, NULL);
 	else if (!r)
 		r = feed_new(s, bytes);
 	arena_reset(s->scratch);

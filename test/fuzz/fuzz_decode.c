@@ -37,13 +37,13 @@ static void check_ctr(struct arena *a, struct span s)
 {
 	struct ctr_desc all, facts, name;
 	ProtobufCAllocator alloc = pb_arena(a);
-	int r = decode_ctr(a, s, DECODE_ALL, &all);
+	int r = decode_ctr(a, a, s, DECODE_ALL, &all);
 	const Nri__Container *m = nri__container__unpack(&alloc, span_len(&s), s.p);
 	if (r)
 		return;
-	r = decode_ctr(a, s, DECODE_FACTS, &facts);
+	r = decode_ctr(a, a, s, DECODE_FACTS, &facts);
 	check(r == -ENOMEM || (r == 0 && facts.res.shares == all.res.shares));
-	r = decode_ctr(a, s, DECODE_NAME, &name);
+	r = decode_ctr(a, a, s, DECODE_NAME, &name);
 	check(r == -ENOMEM || (r == 0 && strcmp(all.id, name.id) == 0));
 	if (m)
 		check(strcmp(m->id, all.id) == 0 && m->pid == all.pid && m->n_env == all.n_env &&

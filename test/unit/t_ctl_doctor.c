@@ -229,7 +229,7 @@ static void synchronize_with(unsigned n_ctrs)
 			.state = RP_STATE_RUNNING,
 			.oom_score_adj = -997,
 			.res = {64 * 1024, 64 * 100000, 100000, RP_NOT_SET, NULL, NULL}};
-		sync_ctr(fx.pipeline, &ctr, false);
+		sync_ctr(fx.pipeline, &ctr, NULL);
 	}
 	sync_end(fx.pipeline, &reply);
 	reply_sent(fx.pipeline, &reply, false);

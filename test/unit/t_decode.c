@@ -122,7 +122,7 @@ static void test_nothing(void **state)
 	assert_int_equal(decode_pod(arena, none, DECODE_ALL, &pod), 0);
 	assert_string_equal(pod.id, "");
 	assert_string_equal(pod.cgroup_parent, "");
-	assert_int_equal(decode_ctr(arena, none, DECODE_ALL, &ctr), 0);
+	assert_int_equal(decode_ctr(arena, arena, none, DECODE_ALL, &ctr), 0);
 	assert_string_equal(ctr.id, "");
 	assert_int_equal(ctr.state, RP_STATE_CREATING);
 	assert_int_equal(ctr.oom_score_adj, RP_NOT_SET);
@@ -245,7 +245,7 @@ static void test_ctr(void **state)
 {
 	struct ctr_desc d;
 	(void)state;
-	assert_int_equal(decode_ctr(arena, a_ctr(), DECODE_ALL, &d), 0);
+	assert_int_equal(decode_ctr(arena, arena, a_ctr(), DECODE_ALL, &d), 0);
 	check_facts(&d);
 	assert_int_equal(d.n_env, 2);
 	assert_string_equal(d.env[0], "A=1");
@@ -264,10 +264,10 @@ static void test_ctr_less(void **state)
 {
 	struct ctr_desc d;
 	(void)state;
-	assert_int_equal(decode_ctr(arena, a_ctr(), DECODE_FACTS, &d), 0);
+	assert_int_equal(decode_ctr(arena, arena, a_ctr(), DECODE_FACTS, &d), 0);
 	check_facts(&d);
 	assert_int_equal(d.n_env + d.n_mounts + d.n_devices, 0);
-	assert_int_equal(decode_ctr(arena, a_ctr(), DECODE_NAME, &d), 0);
+	assert_int_equal(decode_ctr(arena, arena, a_ctr(), DECODE_NAME, &d), 0);
 	check_name(&d);
 	assert_string_equal(d.cgroups_path, "");
 	assert_int_equal(d.oom_score_adj, RP_NOT_SET);
@@ -334,7 +334,7 @@ static bool writable(const struct rule_case *cases, size_t n)
 	lnx.n_devices = 1;
 	lnx.resources = n ? &res : NULL;
 	m.lnx = &lnx;
-	assert_int_equal(decode_ctr(arena, packed(&m), DECODE_ALL, &d), 0);
+	assert_int_equal(decode_ctr(arena, arena, packed(&m), DECODE_ALL, &d), 0);
 	assert_int_equal(d.n_devices, 1);
 	assert_string_equal(d.devices[0].path, "/dev/x");
 	assert_string_equal(d.devices[0].type, "c");
@@ -398,7 +398,7 @@ static void test_many_devices(void **state)
 	uint8_t *twice = arena_alloc(arena, 2 * n);
 	memcpy(twice, once.p, n);
 	memcpy(twice + n, once.p, n);
-	assert_int_equal(decode_ctr(arena, span_of(twice, 2 * n), DECODE_ALL, &d), 0);
+	assert_int_equal(decode_ctr(arena, arena, span_of(twice, 2 * n), DECODE_ALL, &d), 0);
 	assert_int_equal(d.n_devices, 2 * DEVICES);
 	for (size_t i = 0; i < 2 * DEVICES; i++) {
 		assert_int_equal(d.devices[i].minor, i % DEVICES);
@@ -454,7 +454,7 @@ static void test_unknown_fields(void **state)
 	(void)state;
 	for (size_t i = 0; i < N(bytes); i++) {
 		struct span one = bytes_of(bytes[i], 2 + (size_t)bytes[i][1]);
-		assert_int_equal(decode_ctr(arena, one, DECODE_ALL, &ctr), 0);
+		assert_int_equal(decode_ctr(arena, arena, one, DECODE_ALL, &ctr), 0);
 	}
 	assert_int_equal(decode_pod(arena, BYTES("\xf8\x01\x01\x42\x02\x78\x01"), DECODE_ALL, &pod),
 			 0);
@@ -499,7 +499,7 @@ static void test_wrong_types(void **state)
 	}
 	for (size_t i = 0; i < N(ctrs); i++) {
 		struct span s = bytes_of(ctrs[i].bytes, ctrs[i].n);
-		if (decode_ctr(arena, s, DECODE_ALL, &ctr) != -EBADMSG)
+		if (decode_ctr(arena, arena, s, DECODE_ALL, &ctr) != -EBADMSG)
 			fail_msg("container %zu is taken", i);
 	}
 }
@@ -517,7 +517,7 @@ static void test_damage(void **state)
 		uint8_t *cut = malloc(len + 1); /* of just that size, for the sanitizer */
 		struct arena *a = arena_new(4096, 1u << 16);
 		memcpy(cut, whole.p, len);
-		int r = decode_ctr(a, span_of(cut, len), DECODE_ALL, &ctr);
+		int r = decode_ctr(a, a, span_of(cut, len), DECODE_ALL, &ctr);
 		assert_true(r == 0 || r == -EBADMSG);
 		refused += r != 0;
 		(void)decode_pod(a, span_of(cut, len), DECODE_ALL, &pod);
@@ -531,7 +531,7 @@ static void test_damage(void **state)
 			uint8_t *bytes = malloc(n);
 			memcpy(bytes, whole.p, n);
 			bytes[at] ^= (uint8_t)(1u << bit);
-			(void)decode_ctr(a, span_of(bytes, n), DECODE_ALL, &ctr);
+			(void)decode_ctr(a, a, span_of(bytes, n), DECODE_ALL, &ctr);
 			(void)decode_pod(a, span_of(bytes, n), DECODE_FACTS, &pod);
 			free(bytes);
 			arena_free(a);
@@ -551,7 +551,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	for (size_t limit = 4; r; limit += 4) {
 		struct arena *a = arena_new(16, limit);
-		r = decode_ctr(a, ctr_bytes, DECODE_ALL, &ctr);
+		r = decode_ctr(a, a, ctr_bytes, DECODE_ALL, &ctr);
 		assert_true(r == 0 || r == -ENOMEM);
 		failed += r != 0;
 		(void)decode_pod(a, pod_bytes, DECODE_ALL, &pod);
@@ -566,7 +566,7 @@ static void test_no_memory(void **state)
 	r = -ENOMEM;
 	for (size_t limit = 16; r; limit += 16) {
 		struct arena *a = arena_new(16, limit);
-		r = decode_ctr(a, devices, DECODE_ALL, &ctr);
+		r = decode_ctr(a, a, devices, DECODE_ALL, &ctr);
 		assert_true(r == 0 || r == -ENOMEM);
 		arena_free(a);
 	}

@@ -325,7 +325,7 @@ static inline void boxes_begin_sync(struct world *w, const struct box *boxes, un
 	}
 	for (unsigned i = 0; i < n; i++) {
 		box_describe(&boxes[i], &d);
-		sync_ctr(w->p, &d.ctr, false);
+		sync_ctr(w->p, &d.ctr, NULL);
 	}
 }
 
