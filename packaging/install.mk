@@ -16,8 +16,10 @@ DEV_PROGRAMS := $(if $(wildcard core/nri-rp-modcheck/*.c),$(O)/bin/nri-rp-modche
 DEV_HEADERS := $(filter-out %_impl.h,$(wildcard modules/lib/*.h))
 SAMPLES := $(sort $(wildcard conf/samples/* modules/*/*.conf))
 
+UNITS := $(patsubst packaging/systemd/%.in,$(O)/%,$(sort $(wildcard packaging/systemd/*.service.in)))
+
 # Made anew each time, as folders may be others than last time.
-$(O)/nri-rpd.service: packaging/systemd/nri-rpd.service.in FORCE
+$(O)/%.service: packaging/systemd/%.service.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@bindir@|$(BINDIR)|g' $< > $@
 
@@ -31,15 +33,15 @@ put_pages = $(Q)for page in $(1); do \
 		$(INSTALL) -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page\#\#*.}/$${page\#\#*/} || exit 1; done
 
 # The shell expands what has been built: make may have looked into the folders before.
-install-node: all $(O)/nri-rpd.service
+install-node: all $(UNITS)
 	$(call put,755,$$(ls $(O)/bin/nri-rp* | grep -v /nri-rp-modcheck$$),$(BINDIR))
 	$(call put,644,$$(ls $(O)/modules/*.so | grep -v /template.so$$),$(MODULEDIR))
-	$(call put,644,$(O)/nri-rpd.service,$(UNITDIR))
+	$(call put,644,$(UNITS),$(UNITDIR))
 	$(call put,644,$(SAMPLES),$(DATADIR)/samples)
 	$(call put,644,$(sort $(wildcard conf/machines/*)),$(DATADIR)/machines)
 	$(call put,644,$(sort $(wildcard conf/demo/*)),$(DATADIR)/demo)
-	$(if $(wildcard packaging/completion/nri-rpctl.bash),$(Q)$(INSTALL) -D -m 644 packaging/completion/nri-rpctl.bash \
-		$(DESTDIR)$(COMPLETIONDIR)/nri-rpctl)
+	$(Q)for file in packaging/completion/*.bash; do \
+		$(INSTALL) -D -m 644 $$file $(DESTDIR)$(COMPLETIONDIR)/$$(basename $$file .bash) || exit 1; done
 	$(call put_pages,$(NODE_MANS))
 	$(Q)$(INSTALL) -d $(DESTDIR)$(CONFDIR)/rp.conf.d
 	$(Q)test -e $(DESTDIR)$(CONFDIR)/rp.conf || $(INSTALL) -m 644 conf/rp.conf $(DESTDIR)$(CONFDIR)

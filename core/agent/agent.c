@@ -40,7 +40,6 @@ struct agent {
 	struct pipeline *pipeline;
 	struct listener *listener; /* NULL: there is nothing to ask for */
 	char *path, *user;
-	uid_t uid; /* of user; NO_UID: there is no such user */
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
@@ -69,7 +68,7 @@ static int admit(const struct agent *a, int fd, struct err *err)
 	int r = wire_peer(fd, &peer);
 	if (r)
 		return err_errno(err, r, "somebody is turned away: the user is not known");
-	if (peer.uid != 0 && peer.uid != geteuid() && (a->uid == NO_UID || peer.uid != a->uid))
+	if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != find_user(a->user))
 		return err_set(
 			err, -EPERM,
 			"process %d of user %u is turned away: only root and %s (agent.user) "
@@ -242,9 +241,9 @@ static int open_socket(struct agent *a, const char *path, const char *user, stru
 	a->user = new_user;
 	if (!new_path || !new_user || pipeline_devices_on(a->pipeline, &source))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
-	a->uid = find_user(user);
-	if (a->uid == NO_UID)
-		log_notice("there is no user %s (agent.user): only root can be the agent", user);
+	if (find_user(user) == NO_UID)
+		log_notice("there is no user %s (agent.user) yet: only root can be the agent",
+			   user);
 	int r = listener_new(a->loop, &config, &a->listener, err);
 	if (r)
 		pipeline_devices_reachable(a->pipeline, false, err->text);
@@ -273,7 +272,6 @@ int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, 
 		return err_errno(err, -ENOMEM, "agent");
 	a->loop = loop;
 	a->pipeline = pipeline;
-	a->uid = NO_UID;
 	a->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
 	*ret = a;
 	return 0;

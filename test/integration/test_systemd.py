@@ -52,11 +52,12 @@ def unit_text(folder, state):
 
 # ---- the text of the unit --------------------------------------------------------------------------------------------------
 
-@pytest.fixture
-def unit_file(tmp_path):
-    path = tmp_path / 'nri-rpd.service'
-    text = UNIT_IN.read_text().replace('@bindir@/nri-rpd ', '/bin/true ').replace('@bindir@/nri-rpctl ', '/bin/true ')
-    path.write_text(re.sub(r'^Documentation=.*\n', '', text, flags=re.M))
+@pytest.fixture(params=sorted(UNIT_IN.parent.glob('*.service.in')), ids=lambda path: path.name.partition('.')[0])
+def unit_file(request, tmp_path):
+    path = tmp_path / request.param.stem
+    text = re.sub(r'@bindir@/\S+ ', '/bin/true ', request.param.read_text())
+    # The agent's user comes with the package.
+    path.write_text(re.sub(r'^(Documentation|User|Group)=.*\n', '', text, flags=re.M))
     return path
 
 

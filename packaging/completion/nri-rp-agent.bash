@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for nri-rp-agent(8)
+# shellcheck shell=bash
+
+_nri_rp_agent() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	COMPREPLY=()
+	case $prev in
+	--daemon-socket | --kubelet-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	--log-level) mapfile -t COMPREPLY < <(compgen -W "error warning notice info debug" -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W "--daemon-socket --kubelet-socket --log-level --version --help" -- "$cur") ;;
+	esac
+}
+
+complete -o filenames -F _nri_rp_agent nri-rp-agent
