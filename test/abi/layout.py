@@ -15,7 +15,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HEADERS = ['cache', 'config', 'controller', 'host', 'module', 'policy', 'set', 'speedselect', 'topology']
 # No size in front: they are what they are for as long as the major lives.
-FIXED = {'rp_note', 'rp_elf_note', 'rp_ids', 'rp_idset'}
+FIXED = {'rp_note', 'rp_elf_note', 'rp_ids', 'rp_idset', 'rp_clos', 'rp_sst_at'}
 # Known to a host alone, or the module's own.
 NOT_VALUES = re.compile(r'^RP_(IDS_EACH|MODULE_DEFINE|HAS|ABI_MINOR|MIN_HOST_MINOR)$')
 

@@ -120,6 +120,18 @@ AT(rp_zones, size, 0);
 AT(rp_zones, pad, 4);
 AT(rp_zones, zones, 8);
 
+AT_LEAST(rp_extended_sink, 32);
+AT(rp_extended_sink, size, 0);
+AT(rp_extended_sink, pad, 4);
+AT(rp_extended_sink, ctx, 8);
+AT(rp_extended_sink, own, 16);
+AT(rp_extended_sink, resource, 24);
+
+AT_LEAST(rp_extended, 16);
+AT(rp_extended, size, 0);
+AT(rp_extended, pad, 4);
+AT(rp_extended, extended, 8);
+
 AT_LEAST(rp_metric_sink, 32);
 AT(rp_metric_sink, size, 0);
 AT(rp_metric_sink, pad, 4);
@@ -299,7 +311,7 @@ AT(rp_host_usage, size, 0);
 AT(rp_host_usage, pad, 4);
 AT(rp_host_usage, get, 8);
 
-AT_LEAST(rp_clos, 16);
+SIZE(rp_clos, 16);
 AT(rp_clos, min_mhz, 0);
 AT(rp_clos, max_mhz, 4);
 AT(rp_clos, weight, 8);
@@ -319,7 +331,7 @@ AT(rp_sst_punit, clos, 64);
 AT(rp_sst_punit, cpus, 128);
 AT(rp_sst_punit, bf_cpus, 144);
 
-AT_LEAST(rp_sst_at, 12);
+SIZE(rp_sst_at, 12);
 AT(rp_sst_at, package_id, 0);
 AT(rp_sst_at, punit_id, 4);
 AT(rp_sst_at, cpu, 8);
@@ -443,6 +455,7 @@ VALUE(RP_EVENT_REBALANCE, 4);
 VALUE(RP_EVENT_STARTED, 1);
 VALUE(RP_EVENT_TIMER, 3);
 VALUE(RP_EVENT_TOPOLOGY, 2);
+TEXT(RP_EXTENDED_1, "nri-rp.extended/1");
 VALUE(RP_FIGURE_LLC, 1);
 VALUE(RP_FIGURE_TRAFFIC, 2);
 VALUE(RP_FILE_DIR, 1);
