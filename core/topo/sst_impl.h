@@ -58,5 +58,6 @@ int sst_locate(const struct sst_device *d, struct sst_place *at);
 
 struct sst;
 struct sst *sst_free(struct sst *s); /* NULL is fine; returns NULL */
+size_t sst_size(const struct topo *t); /* 0: it was not read */
 
 #endif

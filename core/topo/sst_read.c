@@ -46,6 +46,12 @@ struct sst *sst_free(struct sst *s)
 	return NULL;
 }
 
+size_t sst_size(const struct topo *t)
+{
+	const struct sst *s = t->sst;
+	return s ? sizeof *s + s->n_punits * sizeof *s->punits + t->n_cpus * sizeof *s->seats : 0;
+}
+
 /* ---- which CPU is in which punit ------------------------------------------------------------------------------------ */
 
 /* In ascending order. NULL: out of memory, or more than there can be. */

@@ -55,7 +55,7 @@ uint64_t topo_memory(const struct topo *t)
 
 size_t topo_size(const struct topo *t)
 {
-	return sizeof *t + arena_held(t->arena);
+	return sizeof *t + arena_held(t->arena) + sst_size(t);
 }
 
 uint32_t topo_n_notes(const struct topo *t)

@@ -158,13 +158,21 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 	return 0;
 }
 
-/* What was set up is taken back when nobody wants it any more. */
-static int32_t take_pct(struct cpuclass *c, struct pct *pct)
+/* What was set up is taken back when nobody wants it any more. NULL: nothing is, or *ret_result is -RP_ENOMEM. */
+static struct pct_setup *what_to_undo(const struct cpuclass *c, const struct pct *next,
+				      int32_t *ret_result)
 {
-	if (c->set_up && !pct_manages(pct)) {
-		struct pct_setup *undo = pct_setup_new(c->pct, &c->rules->defs, false);
-		if (!undo)
-			return -RP_ENOMEM;
+	if (*ret_result || !c->set_up || pct_manages(next) || !pct_manages(c->pct))
+		return NULL;
+	struct pct_setup *undo = pct_setup_new(c->pct, &c->rules->defs, false);
+	*ret_result = undo ? 0 : -RP_ENOMEM;
+	return undo;
+}
+
+static void take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *undo)
+{
+	/* One that the worker has not been given yet is still to be done, unless all is set up again. */
+	if (undo || pct_manages(pct)) {
 		free(c->undo);
 		c->undo = undo;
 	}
@@ -172,7 +180,6 @@ static int32_t take_pct(struct cpuclass *c, struct pct *pct)
 	pct_free(c->pct);
 	c->pct = pct;
 	c->platform_done = c->platform_again = c->platform_failed = false;
-	return 0;
 }
 
 int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
@@ -186,16 +193,16 @@ int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 		return -RP_ENOMEM;
 	struct pct *pct = NULL;
 	int32_t r = pct_new(&c->h, defs, allowed, &pct);
+	struct pct_setup *undo = what_to_undo(c, pct, &r);
 	if (!r)
 		r = take_seats(c, allowed);
-	if (!r)
-		r = take_pct(c, pct);
 	if (r) {
-		if (pct != c->pct)
-			pct_free(pct);
+		free(undo);
+		pct_free(pct);
 		rules_unref(rules);
 		return r;
 	}
+	take_pct(c, pct, undo);
 	rules_unref(c->rules);
 	c->rules = rules;
 	c->complained = 0;
@@ -555,8 +562,12 @@ void cpuclass_stop(struct cpuclass *c)
 	if (c->h.speedselect->manage(c->h.ctx, 0))
 		return;
 	struct cpuclass_job *job = new_job(c);
-	if (job)
+	if (job && c->undo) {
+		job->setup = c->undo;
+		c->undo = NULL;
+	} else if (job) {
 		job->setup = pct_setup_new(c->pct, &c->rules->defs, false);
+	}
 	if (job && job->setup) {
 		submit(c, job);
 		return;

@@ -120,6 +120,7 @@ struct subject {
 	const char *name;
 	const char *config, *other; /* in force at first; later */
 	const char *annotations[4];
+	bool speedselect;
 };
 
 static const struct fake_machine machine = {.packages = 2, .nodes = 2, .cores = 4, .threads = 2};
@@ -218,9 +219,25 @@ static void check_and_empty(struct fake_host *f, const struct subject *s, const 
 	free(zones);
 }
 
+/* A punit a package. */
+static struct fake_host *new_host(const struct subject *s)
+{
+	static const struct fake_punit punits[] = {
+		{.package = 0,
+		 .cpus = "0-15",
+		 .supported = RP_SST_CP | RP_SST_TF,
+		 .buckets = {2, 4}},
+		{.package = 1, .cpus = "16-31", .supported = RP_SST_CP | RP_SST_TF, .buckets = {2}},
+	};
+	struct fake_host *f = fake_host_new(&machine);
+	if (s->speedselect)
+		fake_speedselect(f, punits, COUNT(punits));
+	return f;
+}
+
 static char *fresh_zones(const struct subject *s)
 {
-	struct fake_host *f = fake_host_new(&machine);
+	struct fake_host *f = new_host(s);
 	assert_int_equal(fake_policy_open(f, &wrapped_module), 0);
 	assert_int_equal(fake_configure(f, s->other), 0);
 	(void)fake_run_work(f);
@@ -232,7 +249,7 @@ static char *fresh_zones(const struct subject *s)
 /* False: there were fewer allocations than that. */
 static bool run(const struct subject *s, unsigned at, bool rest, const char *fresh)
 {
-	struct fake_host *f = fake_host_new(&machine);
+	struct fake_host *f = new_host(s);
 	mem.rest = rest;
 	mem_arm(at, 1);
 	if (fake_policy_open(f, &wrapped_module) && fake_policy_open(f, &wrapped_module))
@@ -250,6 +267,7 @@ static void run_all(const struct subject *s)
 	(void)s;
 	(void)run;
 	(void)fresh_zones;
+	(void)new_host;
 	(void)load;
 	skip();
 #else
@@ -317,12 +335,47 @@ static void test_balloons(void **state)
 	run_all(&s);
 }
 
+#define CLASSES "cpuClasses: [{name: hi, pctPriority: high}, {name: lo, pctPriority: low}]"
+
+static void test_topology_aware_pct(void **state)
+{
+	static const struct subject s = {
+		.name = "topology-aware",
+		.speedselect = true,
+		.config = "{reservedResources: {cpu: \"cpuset:0\"}, sharedPoolCPUClass: lo, "
+			  "defaultExclusiveCPUClass: hi, " CLASSES "}",
+		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}}"};
+	(void)state;
+	run_all(&s);
+}
+
+static void test_balloons_pct(void **state)
+{
+	static const struct subject s = {
+		.name = "balloons",
+		.speedselect = true,
+		.config =
+			"{reservedResources: {cpu: \"cpuset:0\"}, idleCPUClass: lo, balloonTypes: "
+			"[{name: a, minCPUs: 1, maxCPUs: 6, cpuClass: hi, groupBy: "
+			"\"${label/app}\"}, {name: b, minBalloons: 1, minCPUs: 2, maxCPUs: 4, "
+			"cpuClass: lo}], " CLASSES "}",
+		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}, balloonTypes: [{name: a, "
+			 "minCPUs: 1, maxCPUs: 8, cpuClass: x}], cpuClasses: [{name: x, sstClosID: "
+			 "1}]}",
+		.annotations = {
+			"balloon.balloons.resource-policy.nri.io=a",
+			"balloon.balloons.resource-policy.nri.io=b",
+		}};
+	(void)state;
+	run_all(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_static),
-		cmocka_unit_test(test_topology_aware),
-		cmocka_unit_test(test_balloons),
+		cmocka_unit_test(test_static),	     cmocka_unit_test(test_topology_aware),
+		cmocka_unit_test(test_balloons),     cmocka_unit_test(test_topology_aware_pct),
+		cmocka_unit_test(test_balloons_pct),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

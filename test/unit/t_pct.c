@@ -195,6 +195,38 @@ static void test_reconfigured(void **state)
 	rig_fini(&r);
 }
 
+/* What is to be taken back is not forgotten by a configuration that comes before the worker was told, nor at the end. */
+static void test_pending(void **state)
+{
+	(void)state;
+	struct rig r;
+	for (int stop = 0; stop < 2; stop++) {
+		rig_init(&r, four, 1);
+		assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+		commit(&r);
+		fake_sst_log_clear(r.f);
+		assert_int_equal(configure(&r, "[{name: x}]", "0-7"), 0);
+		assert_int_equal(configure(&r, "[{name: y}]", "0-7"), 0);
+		if (stop)
+			cpuclass_stop(r.c);
+		else
+			cpuclass_commit(r.c);
+		(void)fake_run_work(r.f);
+		assert_non_null(strstr(fake_sst_log(r.f), "0/0 tf 0; 0/0 cp 0"));
+		rig_fini(&r);
+	}
+	/* And not done when it is wanted again. */
+	rig_init(&r, four, 1);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	commit(&r);
+	fake_sst_log_clear(r.f);
+	assert_int_equal(configure(&r, "[{name: x}]", "0-7"), 0);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	commit(&r);
+	assert_string_equal(fake_sst_log(r.f), "");
+	rig_fini(&r);
+}
+
 /* Somebody else has taken over: it stays. */
 static void test_taken_over(void **state)
 {
@@ -522,12 +554,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sequence),     cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_reconfigured), cmocka_unit_test(test_taken_over),
-		cmocka_unit_test(test_frequencies),  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_locked),	     cmocka_unit_test(test_associated),
-		cmocka_unit_test(test_highest),	     cmocka_unit_test(test_hints),
-		cmocka_unit_test(test_own_clos),     cmocka_unit_test(test_capacity),
-		cmocka_unit_test(test_without),	     cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_priorities),
+		cmocka_unit_test(test_pending),	     cmocka_unit_test(test_frequencies),
+		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_locked),
+		cmocka_unit_test(test_associated),   cmocka_unit_test(test_highest),
+		cmocka_unit_test(test_hints),	     cmocka_unit_test(test_own_clos),
+		cmocka_unit_test(test_capacity),     cmocka_unit_test(test_without),
+		cmocka_unit_test(test_checks),	     cmocka_unit_test(test_priorities),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
