@@ -1,45 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The platform as classes see it, which CLOS a CPU belongs in, and room for CPUs of high priority. */
+/* The platform as classes see it, and which CLOS a CPU belongs in. pct_hints.c looks for room, pct_write.c is the worker's part. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/lib/pct_impl.h"
 
-#define NO_CORE UINT32_MAX
 #define OPERATORS_TOOL "intel-speed-select"
-
-struct punit {
-	uint32_t package_id, punit_id, supported;
-	uint32_t most, least; /* CPUs that can be high: at all, and at the highest frequency */
-	bool eligible; /* high CPUs are of use here */
-	struct rp_idset cpus; /* all of it */
-	struct rp_idset allowed; /* those that may be touched */
-};
-
-struct package {
-	uint32_t id;
-	struct rp_idset allowed; /* of its eligible punits */
-};
-
-struct cpu {
-	uint32_t core, package, punit; /* core: the lowest CPU of it that may be touched */
-	int8_t now; /* CLOS it is in */
-	int8_t wanted; /* CLOS by its class */
-	int8_t core_wanted; /* by the classes of all threads; of the lowest CPU of a core */
-};
-
-struct pct {
-	bool managed;
-	int8_t clos[CPUCLASS_MAX]; /* by class */
-	int8_t fallback; /* of CPUs in no class with a CLOS; PCT_NO_CLOS: they stay where they are */
-	uint64_t high; /* classes */
-	struct rp_idset allowed;
-	struct punit *punits;
-	struct package *packages;
-	uint32_t n_punits, n_packages;
-	struct cpu *cpus;
-	uint32_t n_cpus;
-};
 
 /* ---- definitions ---------------------------------------------------------------------------------------------------- */
 
@@ -157,7 +123,7 @@ static void read_classes(const struct modhost *h, struct pct *p, const struct cp
 
 /* ---- the platform --------------------------------------------------------------------------------------------------- */
 
-static void read_room(struct punit *u, const struct rp_sst_punit *info)
+static void read_room(struct pct_punit *u, const struct rp_sst_punit *info)
 {
 	for (uint32_t i = 0; i < info->n_buckets; i++) {
 		uint32_t n = info->hp_cores[i];
@@ -170,7 +136,7 @@ static void read_room(struct punit *u, const struct rp_sst_punit *info)
 		u->most = rp_ids_count(info->bf_cpus);
 }
 
-static void add_to_package(struct pct *p, const struct punit *u)
+static void add_to_package(struct pct *p, const struct pct_punit *u)
 {
 	uint32_t i = 0;
 	while (i < p->n_packages && p->packages[i].id != u->package_id)
@@ -189,7 +155,7 @@ static void read_punits(const struct modhost *h, struct pct *p, uint32_t n)
 	const struct rp_host_speedselect *s = h->speedselect;
 	for (uint32_t i = 0; i < n; i++) {
 		struct rp_sst_punit info = {.size = sizeof info};
-		struct punit *u = &p->punits[p->n_punits];
+		struct pct_punit *u = &p->punits[p->n_punits];
 		if (s->punit(h->ctx, i, &info) || !(info.supported & RP_SST_CP))
 			continue;
 		u->package_id = info.package_id;
@@ -221,11 +187,12 @@ static uint32_t core_of(const struct modhost *h, const struct pct *p, uint32_t c
 static void read_cpus(const struct modhost *h, struct pct *p)
 {
 	for (uint32_t i = 0; i < p->n_cpus; i++)
-		p->cpus[i] = (struct cpu){NO_CORE, 0, 0, PCT_NO_CLOS, PCT_NO_CLOS, PCT_NO_CLOS};
+		p->cpus[i] =
+			(struct pct_cpu){PCT_NO_CORE, 0, 0, PCT_NO_CLOS, PCT_NO_CLOS, PCT_NO_CLOS};
 	for (uint32_t i = 0; i < p->n_punits; i++) {
 		RP_IDS_EACH (cpu, rp_ids_of(&p->punits[i].allowed)) {
 			uint32_t now = h->speedselect->clos_of(h->ctx, cpu);
-			p->cpus[cpu] = (struct cpu){
+			p->cpus[cpu] = (struct pct_cpu){
 				.core = core_of(h, p, cpu),
 				.package = p->punits[i].package_id,
 				.punit = p->punits[i].punit_id,
@@ -283,16 +250,11 @@ bool pct_manages(const struct pct *p)
 	return p && p->managed;
 }
 
-static int8_t clos_of(const struct pct *p, uint32_t class)
-{
-	return class < CPUCLASS_MAX ? p->clos[class] : PCT_NO_CLOS;
-}
-
 void pct_use(struct pct *p, uint32_t class, uint32_t cpu)
 {
-	if (!p || cpu >= p->n_cpus || p->cpus[cpu].core == NO_CORE)
+	if (!p || cpu >= p->n_cpus || p->cpus[cpu].core == PCT_NO_CORE)
 		return;
-	int8_t clos = class == CPUCLASS_NONE ? PCT_NO_CLOS : clos_of(p, class);
+	int8_t clos = pct_clos_of_class(p, class);
 	if (clos == PCT_NO_CLOS)
 		clos = p->fallback;
 	if (clos != PCT_NO_CLOS)
@@ -314,8 +276,8 @@ void pct_count(struct pct *p)
 	for (uint32_t i = 0; p && i < p->n_cpus; i++)
 		p->cpus[i].core_wanted = PCT_NO_CLOS;
 	for (uint32_t i = 0; p && i < p->n_cpus; i++) {
-		const struct cpu *c = &p->cpus[i];
-		struct cpu *head = c->core == NO_CORE ? NULL : &p->cpus[c->core];
+		const struct pct_cpu *c = &p->cpus[i];
+		struct pct_cpu *head = c->core == PCT_NO_CORE ? NULL : &p->cpus[c->core];
 		if (head && c->wanted != PCT_NO_CLOS &&
 		    (head->core_wanted == PCT_NO_CLOS || c->wanted < head->core_wanted))
 			head->core_wanted = c->wanted;
@@ -324,7 +286,7 @@ void pct_count(struct pct *p)
 
 int32_t pct_clos(const struct pct *p, uint32_t cpu)
 {
-	if (!p || cpu >= p->n_cpus || p->cpus[cpu].core == NO_CORE ||
+	if (!p || cpu >= p->n_cpus || p->cpus[cpu].core == PCT_NO_CORE ||
 	    p->cpus[cpu].wanted == PCT_NO_CLOS)
 		return PCT_NO_CLOS;
 	return p->cpus[p->cpus[cpu].core].core_wanted;
@@ -351,7 +313,7 @@ struct pct_setup *pct_setup_new(const struct pct *p, const struct cpuclass_defs 
 	s->cpus = (uint32_t *)(s->units + p->n_punits);
 	n_cpus = 0;
 	for (uint32_t i = 0; i < p->n_punits; i++) {
-		const struct punit *u = &p->punits[i];
+		const struct pct_punit *u = &p->punits[i];
 		struct pct_unit *to = &s->units[s->n++];
 		*to = (struct pct_unit){
 			.at = {u->package_id, u->punit_id, rp_ids_first(rp_ids_of(&u->cpus))},
@@ -372,183 +334,4 @@ struct pct_setup *pct_setup_new(const struct pct *p, const struct cpuclass_defs 
 		s->max_khz[clos] = d->pct_max_khz ? d->pct_max_khz : d->max_khz;
 	}
 	return s;
-}
-
-/* ---- hints ---------------------------------------------------------------------------------------------------------- */
-
-bool pct_is_high(const struct pct *p, uint32_t class)
-{
-	return p && class < CPUCLASS_MAX && (p->high >> class & 1);
-}
-
-bool pct_has_high(const struct pct *p)
-{
-	return p && p->high;
-}
-
-struct room {
-	uint32_t index, room, free;
-};
-
-static struct room room_of(const struct punit *u, struct rp_ids free, struct rp_ids high)
-{
-	uint32_t used = rp_ids_count_and(high, rp_ids_of(&u->cpus));
-	return (struct room){0, u->most > used ? u->most - used : 0,
-			     rp_ids_count_and(free, rp_ids_of(&u->allowed))};
-}
-
-/* More room first, then more free CPUs; the order in which they come stays otherwise. */
-static void insert(struct pct_hints *hints, struct room *sorted, struct room new)
-{
-	uint32_t at = hints->n_reserve++;
-	for (; at; at--) {
-		const struct room *r = &sorted[at - 1];
-		if (r->room > new.room || (r->room == new.room && r->free >= new.free))
-			break;
-		sorted[at] = sorted[at - 1];
-	}
-	sorted[at] = new;
-}
-
-static void reserve_punits(const struct pct *p, uint32_t n, struct rp_ids free, struct rp_ids high,
-			   struct pct_hints *ret, struct room *sorted)
-{
-	for (uint32_t i = 0; i < p->n_punits; i++) {
-		struct room r = room_of(&p->punits[i], free, high);
-		r.index = i;
-		if (p->punits[i].eligible && r.room >= n && r.free >= n)
-			insert(ret, sorted, r);
-	}
-}
-
-static void reserve_packages(const struct pct *p, uint32_t n, struct rp_ids free,
-			     struct rp_ids high, struct pct_hints *ret, struct room *sorted)
-{
-	for (uint32_t i = 0; i < p->n_packages; i++) {
-		struct room all = {.index = i};
-		uint32_t fit = 0;
-		for (uint32_t k = 0; k < p->n_punits; k++) {
-			if (p->punits[k].package_id != p->packages[i].id || !p->punits[k].eligible)
-				continue;
-			struct room r = room_of(&p->punits[k], free, high);
-			all.room += r.room;
-			all.free += r.free;
-			fit += r.room < r.free ? r.room : r.free;
-		}
-		if (fit >= n)
-			insert(ret, sorted, all);
-	}
-}
-
-static void avoid_high(const struct pct *p, struct rp_ids high, struct pct_hints *ret)
-{
-	rp_idset_clear(&ret->avoid);
-	for (uint32_t i = 0; i < p->n_punits; i++) {
-		const struct punit *u = &p->punits[i];
-		if (rp_ids_overlap(high, rp_ids_of(&u->cpus)))
-			rp_idset_or(&ret->avoid, rp_ids_of(&ret->avoid), rp_ids_of(&u->allowed));
-	}
-	ret->has_avoid = !rp_ids_empty(rp_ids_of(&ret->avoid));
-}
-
-void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids free,
-	      struct rp_ids high, struct pct_hints *ret)
-{
-	struct room sorted[PCT_PUNITS_MAX];
-	ret->has_clos = ret->has_avoid = ret->packages = false;
-	ret->n_reserve = 0;
-	if (!p || !n)
-		return;
-	int8_t clos = class == CPUCLASS_NONE ? PCT_NO_CLOS : clos_of(p, class);
-	if (clos != PCT_NO_CLOS) {
-		rp_idset_clear(&ret->clos);
-		RP_IDS_EACH (cpu, free)
-			if (cpu < p->n_cpus && p->cpus[cpu].now == clos)
-				rp_idset_add(&ret->clos, cpu);
-		ret->has_clos = rp_ids_count(rp_ids_of(&ret->clos)) >= n;
-	}
-	if (!pct_is_high(p, class)) {
-		if (p->high)
-			avoid_high(p, high, ret);
-		return;
-	}
-	reserve_punits(p, n, free, high, ret, sorted);
-	if (!ret->n_reserve) {
-		ret->packages = true;
-		reserve_packages(p, n, free, high, ret, sorted);
-	}
-	for (uint32_t i = 0; i < ret->n_reserve; i++)
-		ret->reserve[i] = (uint16_t)sorted[i].index;
-}
-
-static bool narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
-{
-	if (rp_ids_count(rp_ids_of(to)) < n)
-		return false;
-	rp_idset_copy(from, rp_ids_of(to));
-	return true;
-}
-
-bool pct_prefer(const struct pct *p, const struct pct_hints *hints, uint32_t n,
-		struct rp_idset *from)
-{
-	struct rp_idset better;
-	bool done = false;
-	if (hints->has_clos) {
-		rp_idset_and(&better, rp_ids_of(from), rp_ids_of(&hints->clos));
-		done = narrow(from, &better, n);
-	}
-	for (uint32_t i = 0; i < hints->n_reserve; i++) {
-		const struct rp_idset *set = hints->packages
-						     ? &p->packages[hints->reserve[i]].allowed
-						     : &p->punits[hints->reserve[i]].allowed;
-		rp_idset_and(&better, rp_ids_of(from), rp_ids_of(set));
-		if (narrow(from, &better, n))
-			return true;
-	}
-	return done;
-}
-
-bool pct_avoid(const struct pct_hints *hints, uint32_t n, struct rp_idset *from)
-{
-	struct rp_idset better;
-	if (!hints->has_avoid)
-		return false;
-	rp_idset_andnot(&better, rp_ids_of(from), rp_ids_of(&hints->avoid));
-	return narrow(from, &better, n);
-}
-
-uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, struct rp_ids cpus)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; p && i < p->n_punits; i++) {
-		const struct punit *u = &p->punits[i];
-		uint32_t here = rp_ids_count_and(cpus, rp_ids_of(&u->cpus));
-		uint32_t room = room_of(u, rp_ids_none(), high).room;
-		if (!pct_is_high(p, class))
-			n += rp_ids_overlap(high, rp_ids_of(&u->cpus)) ? here : 0;
-		else if (!u->eligible || here > room)
-			n += u->eligible ? here - room : here;
-	}
-	return n;
-}
-
-/* ---- the extended resource ------------------------------------------------------------------------------------------ */
-
-int64_t pct_capacity(const struct pct *p, uint32_t class, struct rp_ids held)
-{
-	struct rp_idset left;
-	int64_t n = 0;
-	if (!pct_is_high(p, class)) {
-		rp_idset_andnot(&left, rp_ids_of(&p->allowed), held);
-		return rp_ids_count(rp_ids_of(&left));
-	}
-	for (uint32_t i = 0; i < p->n_punits; i++) {
-		const struct punit *u = &p->punits[i];
-		rp_idset_andnot(&left, rp_ids_of(&u->allowed), held);
-		uint32_t free = rp_ids_count(rp_ids_of(&left));
-		if (u->eligible)
-			n += free < u->least ? free : u->least;
-	}
-	return n;
 }

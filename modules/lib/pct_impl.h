@@ -10,6 +10,47 @@
 #define PCT_CLOS_HIGH 0
 #define PCT_CLOS_LOW 3
 
+#define PCT_NO_CORE UINT32_MAX
+
+struct pct_punit {
+	uint32_t package_id, punit_id, supported;
+	uint32_t most, least; /* CPUs that can be high: at all, and at the highest frequency */
+	bool eligible; /* high CPUs are of use here */
+	struct rp_idset cpus; /* all of it */
+	struct rp_idset allowed; /* those that may be touched */
+};
+
+struct pct_package {
+	uint32_t id;
+	struct rp_idset allowed; /* of its eligible punits */
+};
+
+struct pct_cpu {
+	uint32_t core, package, punit; /* core: the lowest CPU of it that may be touched */
+	int8_t now; /* CLOS it is in */
+	int8_t wanted; /* CLOS by its class */
+	int8_t core_wanted; /* by the classes of all threads; of the lowest CPU of a core */
+};
+
+struct pct {
+	bool managed;
+	int8_t clos[CPUCLASS_MAX]; /* by class */
+	int8_t fallback; /* of CPUs in no class with a CLOS; PCT_NO_CLOS: they stay where they are */
+	uint64_t high; /* classes */
+	struct rp_idset allowed;
+	struct pct_punit *punits;
+	struct pct_package *packages;
+	uint32_t n_punits, n_packages;
+	struct pct_cpu *cpus;
+	uint32_t n_cpus;
+};
+
+/* PCT_NO_CLOS also for CPUCLASS_NONE. */
+static inline int8_t pct_clos_of_class(const struct pct *p, uint32_t class)
+{
+	return class < CPUCLASS_MAX ? p->clos[class] : PCT_NO_CLOS;
+}
+
 /*
  * For the worker: how the platform is to be, or (on false) that it is to be as if nobody had touched it. One block of memory.
  */
