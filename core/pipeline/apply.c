@@ -63,16 +63,30 @@ static int place_all(struct pipeline *p, const struct placing *a, struct err *er
 	return r ? r : decide_check(p, err);
 }
 
+static void put_change(struct buf *text, const char *what, const struct iset *was,
+		       const struct iset *now)
+{
+	(void)buf_printf(text, "%s%s %s → %s", buf_len(text) ? ", " : "", what,
+			 was ? was->text : "-", now->text);
+}
+
 void apply_log_moves(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		const struct iset *was = s->next.cpus, *now = s->ctr->cur.cpus;
-		if (was == now || !now)
+		const struct decision *was = &s->next, *now = &s->ctr->cur;
+		bool cpus = now->cpus && was->cpus != now->cpus;
+		bool mems = now->mems && was->mems != now->mems;
+		struct buf text = BUF_INIT;
+		if (!cpus && !mems)
 			continue;
 		p->stats.moved++;
-		log_info("%s: CPUs %s → %s", s->ctr->full_name, was ? was->text : "-", now->text);
-		pipeline_event(p, EV_MOVED, "%s: CPUs %s → %s", s->ctr->full_name,
-			       was ? was->text : "-", now->text);
+		if (cpus)
+			put_change(&text, "CPUs", was->cpus, now->cpus);
+		if (mems)
+			put_change(&text, "memory nodes", was->mems, now->mems);
+		log_info("%s: %s", s->ctr->full_name, buf_text(&text));
+		pipeline_event(p, EV_MOVED, "%s: %s", s->ctr->full_name, buf_text(&text));
+		buf_fini(&text);
 	}
 }
 
@@ -115,6 +129,18 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 	return 0;
 }
 
+/* The reasons of the policy before are none of this one's; what it has noted itself stays. */
+static void forget_trails(struct pipeline *p)
+{
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		if (ctr->trail_txn == txn_id(p->txn))
+			continue;
+		free(ctr->trail);
+		ctr->trail = NULL;
+	}
+}
+
 /* In a transaction of its own. A trial reports and leaves everything as it was. */
 static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__Report *report,
 			    struct err *err)
@@ -131,6 +157,8 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 	}
 	txn_commit(p->txn);
 	persist_txn(p);
+	if (a->switching)
+		forget_trails(p);
 	apply_log_moves(p);
 	decide_queue(p);
 	decide_hooks(p, NULL);
