@@ -34,7 +34,9 @@ static void put_reasons(struct json *j, struct pipeline *p, const struct pipelin
 		json_str(j, "the runtime has not told its containers yet");
 	}
 	if (s->n_degraded) {
-		(void)snprintf(text, sizeof text, "%u containers do not run as they should",
+		(void)snprintf(text, sizeof text,
+			       s->n_degraded == 1 ? "%u container does not run as it should"
+						  : "%u containers do not run as they should",
 			       s->n_degraded);
 		json_str(j, text);
 	}

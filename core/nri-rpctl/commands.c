@@ -184,8 +184,10 @@ int cmd_plan(struct cli *cli)
 
 static void show_moved(struct out *o, const json_t *doc)
 {
+	char count[UNIT_MAX];
 	out_text(o, js(doc, "policy"));
-	out_printf(o, " has moved %lld containers\n", (long long)ji(doc, "moved"));
+	out_printf(o, " has moved %s\n",
+		   unit_count((uint64_t)ji(doc, "moved"), "container", "containers", count));
 }
 
 int cmd_rebalance(struct cli *cli)
@@ -291,7 +293,7 @@ static int follow(struct cli *cli, struct link *l, struct question *req, int64_t
 		answer_fini(&a);
 		r = out_flush(&cli->out);
 		if (r)
-			return r;
+			return err_errno(err, r, "writing the output");
 	}
 }
 
@@ -306,8 +308,10 @@ static int follow_for_ever(struct cli *cli, struct question *req, int64_t from)
 		if (!r) {
 			r = follow(cli, l, req, from, &err);
 			link_close(l);
-			if (r != -ECONNRESET && r != -EREMOTEIO)
+			if (r != -ECONNRESET && r != -EREMOTEIO) {
+				fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
 				return CTL_FAILED;
+			}
 			fprintf(stderr, "nri-rpctl: nri-rpd is gone, waiting for its return\n");
 		}
 		const struct timespec pause = {RECONNECT_MS / 1000, RECONNECT_MS % 1000 * 1000000};

@@ -349,7 +349,10 @@ static int run(struct line *l)
 	term_init(&term, STDOUT_FILENO);
 	out_init(&l->cli.out, &term);
 	int exit = c->run(&l->cli);
-	if (out_flush(&l->cli.out) && exit == CTL_OK)
+	int r = out_flush(&l->cli.out);
+	if (r)
+		fprintf(stderr, "nri-rpctl: writing the output: %s\n", strerror(-r));
+	if (r && exit == CTL_OK)
 		exit = CTL_FAILED;
 	out_fini(&l->cli.out);
 	return exit;

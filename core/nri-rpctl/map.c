@@ -316,8 +316,9 @@ static void draw_machine(const struct map *m)
 			;
 		if (!at || c->package != c[-1].package) {
 			out_style(m->o, BOLD);
-			out_printf(m->o, "package %u\n", c->package);
+			out_printf(m->o, "package %u", c->package);
 			out_style(m->o, PLAIN);
+			out_put(m->o, "\n");
 		}
 		draw_node(m, c, n);
 	}
@@ -384,6 +385,7 @@ static void draw_legend(const struct map *m)
 	const json_t *g, *name;
 	size_t i, k;
 	int64_t unconfined = ji(m->doc, "unconfined");
+	char count[UNIT_MAX];
 	struct table *t = table_new(&m->o->term, columns, 5);
 	json_array_foreach(m->groups, i, g)
 	{
@@ -406,7 +408,8 @@ static void draw_legend(const struct map *m)
 		out_put(m->o, "\n");
 	table_end(t, m->o);
 	if (unconfined)
-		out_printf(m->o, "\n%" PRId64 " containers may run on any CPU.\n", unconfined);
+		out_printf(m->o, "\n%s may run on any CPU.\n",
+			   unit_count((uint64_t)unconfined, "container", "containers", count));
 }
 
 void show_topology_map(struct out *o, const json_t *doc)

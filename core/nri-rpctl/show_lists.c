@@ -33,10 +33,10 @@ void show_pods(struct out *o, const json_t *doc)
 	static const struct column columns[] = {
 		{.title = "Namespace", .flex = true, .drop = 3},
 		{.title = "Pod", .flex = true},
-		{.title = "QoS"},
-		{.title = "Containers", .right = true},
+		{.title = "QoS", .drop = 1},
+		{.title = "Containers", .right = true, .drop = 2},
 		{.title = "CPU", .right = true},
-		{.title = "Memory", .right = true},
+		{.title = "Memory", .right = true, .drop = 4},
 		{.title = "State"},
 		{.title = "ID", .drop = 9},
 	};

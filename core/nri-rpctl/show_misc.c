@@ -198,12 +198,12 @@ void show_modules(struct out *o, const json_t *doc)
 {
 	static const struct column columns[] = {
 		{.title = "Module"},
-		{.title = "Version"},
-		{.title = "ABI", .drop = 2},
-		{.title = "Kind"},
+		{.title = "Version", .drop = 2},
+		{.title = "ABI", .drop = 4},
+		{.title = "Kind", .drop = 1},
 		{.title = "State"},
-		{.title = "Deaths", .right = true, .drop = 3},
-		{.title = "Path", .flex = true, .drop = 1},
+		{.title = "Deaths", .right = true, .drop = 4},
+		{.title = "Path", .flex = true, .drop = 3},
 	};
 	const json_t *list = json_object_get(doc, "modules"), *m;
 	size_t i;

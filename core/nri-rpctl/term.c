@@ -15,6 +15,7 @@
 #define WIDTH_MIN 40u
 #define WIDTH_MAX 4096u
 #define FIELD_WIDTH 14u
+#define WRAP_INDENT_LEAST 4u /* where lines begin whose proper place is in the last quarter */
 
 static unsigned width_of(int fd)
 {
@@ -130,10 +131,11 @@ int out_flush(struct out *o)
 	size_t len = buf_len(&o->buf);
 	if (o->buf.failed)
 		return o->buf.failed;
-	if (len && fwrite(buf_bytes(&o->buf), 1, len, stdout) != len)
-		return -EIO;
+	errno = 0;
+	if ((len && fwrite(buf_bytes(&o->buf), 1, len, stdout) != len) || fflush(stdout))
+		return errno ? -errno : -EIO;
 	buf_reset(&o->buf);
-	return fflush(stdout) ? -errno : 0;
+	return 0;
 }
 
 void out_put(struct out *o, const char *s)
@@ -220,6 +222,8 @@ void out_wrap(struct out *o, const char *s, unsigned column, unsigned indent)
 {
 	char *clean = text_clean(&o->term, s);
 	unsigned width = o->term.width;
+	if (width && indent > width / 4 * 3)
+		indent = WRAP_INDENT_LEAST;
 	for (const char *p = clean; p && *p;) {
 		char word[256];
 		size_t n = word_length(p);

@@ -13,7 +13,7 @@ _nri_rpctl_names() {
 _nri_rpctl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local globals="--socket --json --config --module-dir --version --help"
-	local i word first='' second='' choices=''
+	local i word first='' second='' choices='' files=''
 	local -a socket=()
 	COMPREPLY=()
 
@@ -56,14 +56,11 @@ _nri_rpctl() {
 	topology) choices="--table" ;;
 	explain) choices=$(_nri_rpctl_names containers full_name "${socket[@]}") ;;
 	events) choices="--follow --since" ;;
-	plan)
-		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
-		return
-		;;
+	plan) files=-f ;;
 	config) choices="check show schema" ;;
 	'config check')
-		mapfile -t COMPREPLY < <(compgen -f -W "--local" -- "$cur")
-		return
+		files=-f
+		choices="--local"
 		;;
 	'config show') choices="--origin --defaults --local" ;;
 	'config schema') choices="core $(_nri_rpctl_names modules name "${socket[@]}")" ;;
@@ -75,7 +72,7 @@ _nri_rpctl() {
 	help) choices="status pods containers topology zones explain events reload plan rebalance config modules log doctor version" ;;
 	esac
 	[[ $cur == -* ]] && choices="$choices $globals"
-	mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen ${files:+"$files"} -W "$choices" -- "$cur")
 }
 
 complete -o filenames -F _nri_rpctl nri-rpctl
