@@ -2,6 +2,7 @@
 """CPU classes of Intel Speed Select, with the real daemon and a made-up driver (test/preload/isst.c): what is set up, in which order, which CPUs
 are in which class of service, what is taken back."""
 import errno
+import json
 import re
 import subprocess
 
@@ -233,6 +234,48 @@ def test_another_policy_takes_over(platform):
     assert not [line for line in p.log()[before:] if line.startswith(('tf', 'cp'))]
     p.node.config({'policy': 'none'})
     eventually(lambda: {on for on, _ in p.features()} == {'0'})
+
+
+def test_a_plan_changes_nothing(platform, tmp_path):
+    """What would be is found out in a process of its own, that may look but not touch."""
+    p = platform({'policy': 'none', 'modules': {'path': [str(BUILD / 'modules')]}})
+    file = tmp_path / 'rp.conf'
+    file.write_text(json.dumps({**MANAGED, 'modules': {'path': [str(BUILD / 'modules')]}}))
+    p.node.ctl('plan', str(file))
+    assert p.log() == []
+
+
+def test_cpus_come_and_go(platform):
+    """What is set up stays when the machine changes; CPUs that come back follow again."""
+    p = platform(MANAGED)
+    eventually(p.idle)
+    p.node.create('a', ctr('c', '2/2', '64Mi'), annotations=FAST)
+    own = p.node.cpus('a/c')
+    eventually(lambda: p.clos().get(0) == own)
+    before = len(p.log())
+    p.node.offline('0-1')
+    p.node.signal('HUP')
+    p.node.log('the machine has changed: CPUs online -, offline 0-1')
+    p.node.create('b', ctr('c', '1/1', '64Mi'), annotations=FAST)
+    eventually(lambda: p.clos().get(0, set()) >= own | p.node.cpus('b/c'))
+    p.node.online('0-1')
+    p.node.signal('HUP')
+    p.node.log('the machine has changed: CPUs online 0-1')
+    p.node.delete('a', 'b')
+    eventually(p.idle)
+    assert {line.split()[0] for line in p.log()[before:]} == {'assoc'}
+
+
+def test_controller(platform):
+    """The controller cpu does the same for containers of any policy."""
+    p = platform({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}, 'controllers': ['cpu'], 'cpu': {'cpuClasses': CLASSES}})
+    p.node.create('a', ctr('c', '2/2', '64Mi'), annotations={'cpuclass.resource-policy.nri.io': 'hi'})
+    own = p.node.cpus('a/c')
+    eventually(lambda: p.is_up() and p.clos() == {0: own, 3: set(range(16)) - own})
+    p.node.delete('a')
+    eventually(p.idle)
+    p.node.stop()
+    assert {on for on, _ in p.features()} == {'0'}
 
 
 def test_topology_aware(platform):
