@@ -213,6 +213,11 @@ static void test_controllable(void **state)
 	commit(q, &w);
 	for (unsigned i = 0; i < N_IRQS; i++)
 		assert_int_equal(kernel.irq[i].on, (i >= 3 && i <= 5) || i == 11 ? 0x01 : ALL_CPUS);
+	/* what may no longer be steered goes back, what still may stays */
+	w.w.controllable = (struct irq_patterns){globs + 1, 1};
+	commit(q, &w);
+	for (unsigned i = 0; i < N_IRQS; i++)
+		assert_int_equal(kernel.irq[i].on, i == 11 ? 0x01 : ALL_CPUS);
 	irq_free(q);
 }
 

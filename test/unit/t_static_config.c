@@ -259,6 +259,25 @@ static void test_taking_over(void **state)
 	fake_host_free(f);
 }
 
+/* The host tells only where containers run after a switch: what nobody else runs on is exclusive. */
+static void test_taking_over_what_is_alone(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, NULL);
+	rp_ctr alone = add(f, "alone", RP_QOS_GUARANTEED, 2000);
+	rp_ctr crowded = add(f, "crowded", RP_QOS_GUARANTEED, 2000);
+	rp_ctr be = add(f, "be", RP_QOS_BEST_EFFORT, 0);
+	fake_decide(f, alone, "12-13", NULL, NULL);
+	fake_decide(f, crowded, "8-9", NULL, NULL);
+	fake_decide(f, be, "8-11", NULL, NULL);
+	assert_int_equal(fake_configure(f, RESERVED_0), 0);
+	assert_string_equal(fake_cpus(f, alone), "12-13");
+	assert_string_equal(fake_exclusive(f, alone), "12-13");
+	assert_string_equal(fake_cpus(f, crowded), "14-15");
+	assert_string_equal(fake_cpus(f, be), "0-11");
+	fake_host_free(f);
+}
+
 /* Reserved meanwhile: kept, and shown. */
 static void test_restart_with_other_reservation(void **state)
 {
@@ -483,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_existing),
 		cmocka_unit_test(test_taking_over),
+		cmocka_unit_test(test_taking_over_what_is_alone),
 		cmocka_unit_test(test_restart_with_other_reservation),
 		cmocka_unit_test(test_nothing_left_to_share),
 		cmocka_unit_test(test_degraded_is_retried),
