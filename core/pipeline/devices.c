@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define HASH_NONFATAL_OOM 1 /* a pod that cannot be remembered is one that nothing is known of */
 #include "core/pipeline/devices.h"
 
 #include <stdio.h>
@@ -72,7 +73,10 @@ static struct query *find_or_make(struct devices *d, rp_pod pod)
 		return NULL;
 	q->pod = pod;
 	HASH_ADD(hh, d->queries, pod, sizeof q->pod, q);
-	return q;
+	if (q->hh.tbl)
+		return q;
+	free(q);
+	return NULL;
 }
 
 static void forget_answer(struct query *q)

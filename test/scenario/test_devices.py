@@ -4,7 +4,11 @@
 n4c16 has four NUMA nodes of four CPUs: node 0 has CPUs 0-3, node 1 4-7, node 2 8-11, node 3 12-15; packages are nodes 0-1 and 2-3.
 """
 import contextlib
+import os
 import pathlib
+import stat
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -397,3 +401,41 @@ def test_a_switch_of_policies_knows_the_devices(make_node, kubelet):
         cluster.node.create('web', ctr('app', '2', '64Mi'))
         cluster.node.config(with_agent({'resetOnSwitch': True, **TOPOLOGY_AWARE}, cluster.socket))
         assert cluster.node.cpus('web/app') < NODE[3]
+
+
+# ---- who may be the agent -------------------------------------------------------------------------------------------------------
+
+CONNECT = '''
+import os, socket, sys
+os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2]))
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(60)
+s.connect(sys.argv[1])
+body = bytes.fromhex(sys.argv[3])
+s.sendall(len(body).to_bytes(4, 'big') + bytes([0, 0, 0, 1, 1, 0]) + body)
+try:
+    sys.exit(0 if s.recv(1) else 3)
+except ConnectionResetError:
+    sys.exit(3)
+'''
+# AgentHost.Register of an agent with the feature pod-resources.
+REGISTER = (b'\x0a\x13nri-rp.v1.AgentHost' + b'\x12\x08Register' + b'\x1a\x12' + b'\x0a\x011' + b'\x12\x0dpod-resources').hex()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+@pytest.mark.parametrize('user, admitted', [(65533, True), (65532, False), (0, True)])
+def test_only_the_agents_user_may_be_the_agent(make_node, kubelet, user, admitted):
+    """Even where everybody may open the socket."""
+    cluster = Cluster(make_node, TOPOLOGY_AWARE, kubelet, start=False)
+    cluster.config['agent']['user'] = '65533'
+    cluster.node.run('write-config', cluster.config)
+    cluster.node.start()
+    assert stat.S_IMODE(os.stat(cluster.socket).st_mode) == 0o600
+    os.chmod(cluster.socket, 0o666)
+    for folder in pathlib.Path(cluster.socket).parents:
+        if folder.name.startswith('nri-rp-sim'):
+            folder.chmod(0o755)
+    done = subprocess.run([sys.executable, '-c', CONNECT, cluster.socket, str(user), REGISTER], check=False)
+    assert done.returncode == (0 if admitted else 3)
+    if not admitted:
+        cluster.node.log('user %d is turned away: only root and 65533' % user)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent tells the daemon, as a pod and as a list of them: whatever comes out is within the limits. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent/ask.h"
+#include "core/agent/protocol.h"
+#include "core/util/arena.h"
+
+#define BLOCK 4096u
+#define MEMORY_MAX (8u << 20)
+
+static void check(int ok)
+{
+	if (!ok)
+		abort();
+}
+
+static int is_name(const char *name)
+{
+	size_t len = strlen(name);
+	return len && len < AGENT_NAME_MAX;
+}
+
+static void check_pod(const struct pod_devices_desc *pod)
+{
+	check(is_name(pod->ns) && is_name(pod->name));
+	check(pod->n <= AGENT_CONTAINERS_MAX * AGENT_RESOURCES_MAX);
+	for (uint32_t i = 0; i < pod->n; i++) {
+		const struct device_desc *d = &pod->list[i];
+		uint64_t sum = 0;
+		check(is_name(d->ctr) && is_name(d->resource));
+		check(d->n_nodes && d->n_nodes <= RP_NODES_MAX);
+		for (uint32_t k = 0; k < d->n_nodes; k++)
+			sum += d->nodes[k];
+		check(sum <= (uint64_t)d->n_nodes * UINT32_MAX);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct arena *a = arena_new(BLOCK, MEMORY_MAX);
+	struct pod_devices_desc pod, *list;
+	uint32_t n;
+	check(a != NULL);
+	if (agent_decode_pod(a, data, size, &pod) == 0)
+		check_pod(&pod);
+	arena_reset(a);
+	if (agent_decode_list(a, data, size, &list, &n) == 0) {
+		check(n <= AGENT_PODS_MAX);
+		for (uint32_t i = 0; i < n; i++)
+			check_pod(&list[i]);
+	}
+	arena_free(a);
+	return 0;
+}
