@@ -123,7 +123,7 @@ struct listener *listener_free(struct listener *l)
 		*l->freed = true;
 	loop_io_free(l->io);
 	loop_timer_free(l->pause);
-	if (l->fd >= 0) {
+	if (l->fd >= 0 && l->path) {
 		(void)close(l->fd);
 		if (lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
 			(void)unlink(l->path);

@@ -120,7 +120,8 @@ struct rp_pod_resource_info {
 	uint32_t size;
 	uint32_t pad;
 	const char *resource; /* as "vendor.example/gpu" */
-	struct rp_ids nodes; /* that any of them is at; at least one, but perhaps none that this machine has */
+	struct rp_ids
+		nodes; /* that any of them is at; at least one, but perhaps none that this machine has */
 };
 
 struct rp_host_cache {
