@@ -412,10 +412,10 @@ s = socket.socket(socket.AF_UNIX)
 s.settimeout(60)
 s.connect(sys.argv[1])
 body = bytes.fromhex(sys.argv[3])
-s.sendall(len(body).to_bytes(4, 'big') + bytes([0, 0, 0, 1, 1, 0]) + body)
 try:
+    s.sendall(len(body).to_bytes(4, 'big') + bytes([0, 0, 0, 1, 1, 0]) + body)
     sys.exit(0 if s.recv(1) else 3)
-except ConnectionResetError:
+except (ConnectionResetError, BrokenPipeError):
     sys.exit(3)
 '''
 # AgentHost.Register of an agent with the feature pod-resources.
