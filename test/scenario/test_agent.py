@@ -138,6 +138,14 @@ def failure(call, *args):
     return e.value.args
 
 
+def failure_or(call):
+    """What it gives; None where it fails."""
+    try:
+        return call()
+    except Failed:
+        return None
+
+
 def test_what_it_says_of_itself(daemon, kubelet):
     with Agent(daemon.socket, kubelet.socket):
         hello = daemon.accept()
@@ -184,6 +192,22 @@ def test_kubelets_without_get_are_asked_for_lists(daemon, get):
         assert kubelet.count('List') == 2
         code, text = failure(daemon.get, 'default/d')
         assert (code, 'does not list pod default/d' in text) == (NOT_FOUND, True)
+
+
+def test_another_kubelet_may_have_get(daemon):
+    with Kubelet(get='disabled') as kubelet, Agent(daemon.socket, kubelet.socket):
+        daemon.accept()
+        kubelet.pod('default/a', app={'example.com/nic': [1]})
+        kubelet.pod('default/b', app={'example.com/nic': [1]})
+        assert daemon.get('default/a') == {'app': {'example.com/nic': [1]}}
+        kubelet.stop()
+        kubelet.get = True
+        kubelet.start()
+        eventually(lambda: failure_or(daemon.list))  # the old connection has ended by now
+        kubelet.calls.clear()
+        kubelet.pod('default/b', app={'example.com/nic': [2]})
+        assert daemon.get('default/b') == {'app': {'example.com/nic': [2]}}
+        assert kubelet.calls == [('Get', 'default/b')]
 
 
 def test_a_pod_that_comes_back_under_its_name_is_not_taken_for_the_old_one(daemon):

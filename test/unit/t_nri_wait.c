@@ -448,6 +448,34 @@ static void test_a_list_is_waited_for_only_so_long(void **state)
 	runtime_free(r);
 }
 
+/* The parts of a list are taken as they come; only the last one waits. */
+static void test_parts_of_a_synchronization(void **state)
+{
+	Nri__SynchronizeRequest m = NRI__SYNCHRONIZE_REQUEST__INIT;
+	struct asking a;
+	struct runtime *r = unsynchronized(&a);
+	struct request_sent first, sync;
+	struct objects o;
+	(void)state;
+	describe(&o, "b", "cpus 2");
+	Nri__PodSandbox *pods[] = {&o.pod};
+	m.pods = pods;
+	m.n_pods = 1;
+	m.more = true;
+	send_request(&a, &first, "first", "Synchronize", &m.base);
+	await(&a, &first);
+	assert_int_equal(a.n_all, 1);
+	send_sync(&a, &sync, "a");
+	world_until(r->w, is_waiting, r);
+	assert_int_equal(a.n_all, 1);
+	pipeline_devices_listed(r->w->p, NULL, 0);
+	await(&a, &sync);
+	assert_int_equal(first.error | sync.error, 0);
+	assert_non_null(cache_pod(pipeline_cache(r->w->p), "p-b"));
+	assert_non_null(cache_ctr(pipeline_cache(r->w->p), "c-a"));
+	runtime_free(r);
+}
+
 static void test_a_list_that_fails(void **state)
 {
 	struct asking a;
@@ -481,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_a_pod_that_ends_is_forgotten),
 		cmocka_unit_test(test_a_synchronization_waits_for_the_list),
 		cmocka_unit_test(test_a_list_is_waited_for_only_so_long),
+		cmocka_unit_test(test_parts_of_a_synchronization),
 		cmocka_unit_test(test_a_list_that_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
