@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/util/address.h"
 #include "core/util/str.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -410,13 +411,25 @@ static void fill_collector(struct conf_loader *l, struct conf_core *core)
 	}
 }
 
+/* Empty, or an address: a server that is silently missing would be noticed when it is needed. */
+static const char *get_listen(struct conf_loader *l, rp_cfg map)
+{
+	rp_cfg node = conf_get(l->conf->root, "metrics.listen");
+	struct address address;
+	struct err err = ERR_INIT;
+	if (!conf_text(node, NULL))
+		node = node_child(map, "httpEndpoint");
+	const char *text = conf_text(node, core_default("instrumentation.httpEndpoint"));
+	if (*text && address_parse(text, &address, &err))
+		(void)problem_node(l->errs, node, NULL, "%s", err.text);
+	return text;
+}
+
 static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 {
 	const struct conf *conf = l->conf;
 	rp_cfg map = node_child(conf->root, "instrumentation");
-	core->metrics.listen = conf_text(conf_get(conf->root, "metrics.listen"),
-					 conf_text(node_child(map, "httpEndpoint"),
-						   core_default("instrumentation.httpEndpoint")));
+	core->metrics.listen = get_listen(l, map);
 	core->metrics.prometheus = get_bool(conf, "instrumentation.prometheusExport");
 	rp_cfg exporter = node_child(map, "metricsExporter");
 	const char *name = conf_text(exporter, "");

@@ -133,11 +133,20 @@ static void forget_client(struct job *list, const struct client *client)
 
 /* ---- clients ---------------------------------------------------------------------------------- */
 
+/* Who waited for events waits no more: its places are for others, and not only when the patience asked for ends. */
+static void end_waits(struct ctl *ctl, const struct client *client)
+{
+	struct job *job, *next;
+	DL_FOREACH_SAFE(ctl->waits, job, next)
+	if (job->client == client)
+		job_end(job, NULL, 0);
+}
+
 static void client_free(struct client *client)
 {
 	struct ctl *ctl = client->ctl;
 	forget_client(ctl->jobs, client);
-	forget_client(ctl->waits, client);
+	end_waits(ctl, client);
 	DL_DELETE(ctl->clients, client);
 	ctl->n_clients--;
 	trunk_free(client->trunk);

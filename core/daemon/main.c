@@ -280,8 +280,11 @@ static void start_onlookers(struct daemon *d)
 	err = (struct err)ERR_INIT;
 	if (ctl_new(d->loop, d->pipeline, socket, &d->ctl, &err))
 		log_error("no control socket: %s", err.text);
-	if (metrics_new(d->loop, d->pipeline, core->metrics.listen, &d->metrics, &err))
-		log_error("no metrics: %s", err.text);
+	err = (struct err)ERR_INIT;
+	if (metrics_new(d->loop, d->pipeline, "", &d->metrics, &err) ||
+	    metrics_set_listen(d->metrics, core->metrics.listen, &err))
+		log_error("no metrics: %s; the next reload tries again", err.text);
+	err = (struct err)ERR_INIT;
 	d->collector = collector_new(d->loop, d->pipeline, &err);
 	if (d->collector)
 		collector_configure(d->collector, core);

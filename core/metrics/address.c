@@ -15,56 +15,6 @@
 #define UNIX_MODE 0660
 #define BACKLOG 16
 
-static int bad(const char *text, struct err *err)
-{
-	return err_set(
-		err, -EINVAL,
-		"metrics.listen: %.*s: expected an address and a port (127.0.0.1:8891, [::1]:8891, "
-		":8891), unix:PATH, or nothing",
-		(int)METRICS_LISTEN_MAX, text);
-}
-
-static bool host_valid(const char *host)
-{
-	struct in6_addr any;
-	return !*host || inet_pton(AF_INET, host, &any) == 1 ||
-	       inet_pton(AF_INET6, host, &any) == 1;
-}
-
-int address_parse(const char *text, struct address *ret, struct err *err)
-{
-	struct address a = {.path = NULL};
-	const char *colon = strrchr(text, ':'), *host = text;
-	uint64_t port;
-	if (strnlen(text, METRICS_LISTEN_MAX) == METRICS_LISTEN_MAX)
-		return bad(text, err);
-	if (str_has_prefix(text, "unix:")) {
-		a.path = text + strlen("unix:");
-		if (a.path[0] != '/')
-			return bad(text, err);
-		*ret = a;
-		return 0;
-	}
-	if (!colon || str_to_u64(colon + 1, &port) || port > UINT16_MAX)
-		return bad(text, err);
-	size_t n = (size_t)(colon - text);
-	bool brackets = n >= 2 && text[0] == '[' && colon[-1] == ']';
-	if (brackets) {
-		host++;
-		n -= 2;
-	}
-	if (n >= sizeof a.host || (!brackets && memchr(host, ':', n)))
-		return bad(text, err);
-	memcpy(a.host, host, n);
-	if (str_eq(a.host, "localhost"))
-		(void)snprintf(a.host, sizeof a.host, "127.0.0.1");
-	if (!host_valid(a.host) || (brackets && !*a.host))
-		return bad(text, err);
-	a.port = (uint16_t)port;
-	*ret = a;
-	return 0;
-}
-
 static socklen_t fill4(const struct address *a, struct sockaddr_in *sa)
 {
 	*sa = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
@@ -104,7 +54,7 @@ int address_listen(const struct address *a, struct err *err)
 	int fd = -EAFNOSUPPORT;
 	if (a->path) {
 		fd = wire_listen_unix(a->path, UNIX_MODE, err);
-		return fd >= 0 ? fd : err_prefix(err, "metrics");
+		return fd >= 0 ? fd : err_prefix(err, "metrics: ");
 	}
 	bool v6 = strchr(a->host, ':') != NULL;
 	if (v6 || !*a->host) {

@@ -28,7 +28,6 @@
 #include "core/util/err.h"
 #include "core/util/loop.h"
 
-#define METRICS_LISTEN_MAX 256u /* bytes of an address */
 #define METRICS_CONNECTIONS_MAX 32u
 #define METRICS_HEADER_MAX 8192u /* bytes of a request */
 #define METRICS_REQUEST_MS 5000u /* for a whole request to come … */

@@ -302,9 +302,11 @@ static int start_listening(struct metrics *m, const char *listen, struct err *er
 	struct address a;
 	struct stat st = {0};
 	int r = address_parse(listen, &a, err);
+	if (r)
+		return err_prefix(err, "metrics.listen: ");
 	_free_ char *copy = strdup(listen);
-	if (r || !copy)
-		return r ? r : err_errno(err, -ENOMEM, "metrics");
+	if (!copy)
+		return err_errno(err, -ENOMEM, "metrics");
 	_close_ int fd = address_listen(&a, err);
 	if (fd < 0)
 		return fd;

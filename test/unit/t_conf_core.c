@@ -75,8 +75,9 @@ static const struct {
 /* Checked in other ways than by the table; the tests of loading have them. */
 static bool is_special(const char *path)
 {
-	static const char *const paths[] = {"policy",	   "controllers", "control.cpu",
-					    "control.rdt", "log.klog",	  "control.blockio"};
+	static const char *const paths[] = {
+		"policy",   "controllers",     "control.cpu",	 "control.rdt",
+		"log.klog", "control.blockio", "metrics.listen", "instrumentation.httpEndpoint"};
 	for (size_t i = 0; i < COUNT(paths); i++)
 		if (str_eq(paths[i], path))
 			return true;

@@ -162,7 +162,7 @@ static void test_addresses(void **state)
 			fail_msg("\"%s\" is accepted", bad[i]);
 	assert_int_equal(address_parse("unix:/run/x.sock", &a, &err), 0);
 	assert_string_equal(a.path, "/run/x.sock");
-	char large[METRICS_LISTEN_MAX + 1];
+	char large[ADDRESS_MAX + 1];
 	memset(large, '1', sizeof large - 1);
 	large[sizeof large - 1] = '\0';
 	assert_int_equal(address_parse(large, &a, &err), -EINVAL);
