@@ -157,10 +157,11 @@ class Odd:
 
 
 class Agent:
-    def __init__(self, daemon_socket, kubelet_socket):
+    def __init__(self, daemon_socket, kubelet_socket, under=()):
+        """under: a command line to put before that of the agent"""
         self.log = tempfile.NamedTemporaryFile(mode='r', prefix='nri-rp-agent-')  # pylint: disable=consider-using-with
         self.sockets = daemon_socket, kubelet_socket
-        self.process = None
+        self.process, self.under = None, list(under)
         self.start()
 
     def __enter__(self):
@@ -175,7 +176,7 @@ class Agent:
 
     def start(self):
         with open(self.log.name, 'a', encoding='utf-8') as log:
-            self.process = subprocess.Popen([str(AGENT), '--daemon-socket', str(self.sockets[0]), '--kubelet-socket', str(self.sockets[1]),
+            self.process = subprocess.Popen([*self.under, str(AGENT), '--daemon-socket', str(self.sockets[0]), '--kubelet-socket', str(self.sockets[1]),
                                              '--log-level', 'debug'], stderr=log)
 
     def stop(self):

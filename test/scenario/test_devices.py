@@ -439,3 +439,23 @@ def test_only_the_agents_user_may_be_the_agent(make_node, kubelet, user, admitte
     assert done.returncode == (0 if admitted else 3)
     if not admitted:
         cluster.node.log('user %d is turned away: only root and 65533' % user)
+
+
+AS_USER = ['setpriv', '--reuid=65533', '--regid=65533', '--clear-groups', '--inh-caps=-all,+dac_override', '--ambient-caps=+dac_override',
+           '--bounding-set=-all,+dac_override']
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or subprocess.run([*AS_USER, 'true'], capture_output=True, check=False).returncode != 0,
+                    reason='needs root, and to become another user with one capability')
+def test_the_agent_is_a_user_with_one_capability(make_node, kubelet):
+    """As its unit has it: both sockets, and the folders of both, are root's alone."""
+    cluster = Cluster(make_node, TOPOLOGY_AWARE, kubelet, start=False)
+    cluster.config['agent']['user'] = '65533'
+    cluster.node.run('write-config', cluster.config)
+    cluster.node.start()
+    os.chmod(kubelet.socket, 0o600)
+    with Agent(cluster.socket, kubelet.socket, under=AS_USER):
+        cluster.connected()
+        kubelet.pod('default/web', app={NIC: [3]})
+        cluster.node.create('web', ctr('app', '2', '64Mi'))
+        assert cluster.node.cpus('web/app') < NODE[3]
