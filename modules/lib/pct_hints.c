@@ -79,10 +79,23 @@ static void avoid_high(const struct pct *p, struct rp_ids high, struct pct_hints
 	ret->has_avoid = !rp_ids_empty(rp_ids_of(&ret->avoid));
 }
 
+/* A punit, else a package. */
+static void reserve(const struct pct *p, uint32_t n, struct rp_ids free, struct rp_ids high,
+		    struct pct_hints *ret)
+{
+	struct room sorted[PCT_PUNITS_MAX] = {{0, 0, 0}};
+	reserve_punits(p, n, free, high, ret, sorted);
+	if (!ret->n_reserve) {
+		ret->packages = true;
+		reserve_packages(p, n, free, high, ret, sorted);
+	}
+	for (uint32_t i = 0; i < ret->n_reserve; i++)
+		ret->reserve[i] = (uint16_t)sorted[i].index;
+}
+
 void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids free,
 	      struct rp_ids high, struct pct_hints *ret)
 {
-	struct room sorted[PCT_PUNITS_MAX];
 	ret->has_clos = ret->has_avoid = ret->packages = false;
 	ret->n_reserve = 0;
 	if (!p || !n)
@@ -100,13 +113,7 @@ void pct_hint(const struct pct *p, uint32_t class, uint32_t n, struct rp_ids fre
 			avoid_high(p, high, ret);
 		return;
 	}
-	reserve_punits(p, n, free, high, ret, sorted);
-	if (!ret->n_reserve) {
-		ret->packages = true;
-		reserve_packages(p, n, free, high, ret, sorted);
-	}
-	for (uint32_t i = 0; i < ret->n_reserve; i++)
-		ret->reserve[i] = (uint16_t)sorted[i].index;
+	reserve(p, n, free, high, ret);
 }
 
 static bool narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)

@@ -53,6 +53,16 @@ static void by_power(struct cpualloc *a, const struct rp_sst_punit *u, const str
 	}
 }
 
+static void by_classes(const struct modhost *h, struct cpualloc *a, const struct rp_sst_punit *u)
+{
+	struct classes c;
+	sort_out(h, u, &c);
+	if (u->enabled & RP_SST_TF)
+		by_turbo(a, &c);
+	else
+		by_power(a, u, &c);
+}
+
 static void by_base(struct cpualloc *a, const struct rp_sst_punit *u)
 {
 	if (rp_ids_empty(u->bf_cpus))
@@ -77,17 +87,12 @@ static bool package_has_classes(const struct modhost *h, uint32_t package)
 void pct_priorities(const struct modhost *h, bool managed, struct cpualloc *a)
 {
 	const struct rp_host_speedselect *s = h->speedselect;
-	struct classes c;
 	for (uint32_t i = 0; s && !managed && i < s->n_punits(h->ctx); i++) {
 		struct rp_sst_punit u = {.size = sizeof u};
 		if (s->punit(h->ctx, i, &u))
 			continue;
 		if (u.enabled & (RP_SST_TF | RP_SST_CP))
-			sort_out(h, &u, &c);
-		if (u.enabled & RP_SST_TF)
-			by_turbo(a, &c);
-		else if (u.enabled & RP_SST_CP)
-			by_power(a, &u, &c);
+			by_classes(h, a, &u);
 		else if ((u.enabled & RP_SST_BF) && !package_has_classes(h, u.package_id))
 			by_base(a, &u);
 	}
