@@ -316,9 +316,9 @@ def free_port(family=socket.AF_INET, host='127.0.0.1'):
 class Bare:
     """nri-rpd by itself, with all of its paths below a folder; nobody is at the runtime's socket."""
 
-    def __init__(self, tmp, *options, env=(), conf='policy: none\nmetrics: {listen: ""}\n', name='rp.conf', state='state', pass_fds=()):
+    def __init__(self, tmp, *options, env=(), conf='policy: none\nmetrics: {listen: ""}\n', name='rp.conf', state='state', pass_fds=(), run='run'):
         self.conf = tmp / name
-        self.control = tmp / 'run' / ('%s.sock' % name)
+        self.control = tmp / run / ('%s.sock' % name)
         self.nri = tmp / 'nri.sock'
         if conf is not None:
             self.conf.write_text(conf)

@@ -330,6 +330,14 @@ static int stop(struct daemon *d, int status)
 	return status;
 }
 
+/* An error for one line is the first of several problems, and how many more there are. */
+static bool told(const char *report, const char *text)
+{
+	const char *more = strstr(text, " (and ");
+	_free_ char *first = more ? strndup(text, (size_t)(more - text)) : strdup(text);
+	return first && strstr(report, first);
+}
+
 static int check_config(struct daemon *d)
 {
 	struct buf report = BUF_INIT;
@@ -338,7 +346,7 @@ static int check_config(struct daemon *d)
 	const struct pipeline_config config = pipeline_config_of(d, &none);
 	int r = pipeline_check(&config, &report, &err);
 	fputs(buf_text(&report), stdout);
-	if (r && err.text[0] && !strstr(buf_text(&report), err.text))
+	if (r && err.text[0] && !told(buf_text(&report), err.text))
 		fprintf(stderr, "%s\n", err.text);
 	if (!r)
 		printf("%s: good\n", d->options.config);

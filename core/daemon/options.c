@@ -71,8 +71,8 @@ static void help(void)
 			       table[i].argument ? table[i].argument : "");
 		printf("  %-24s %s\n", left, table[i].help);
 	}
-	printf("\nExit status: 0 stopped as asked, 1 failed, 2 wrong usage, 78 wrong "
-	       "configuration.\n"
+	printf("\nExit status: 0 stopped as asked, 1 failed, 2 wrong usage, 70 a module "
+	       "call hung,\n78 wrong configuration.\n"
 	       "See nri-rpd(8), rp.conf(5), nri-rpctl(1).\n");
 }
 
@@ -95,8 +95,10 @@ static int take(struct options *o, int opt)
 		o->control_socket = optarg;
 		return 0;
 	case OPT_MODULE_DIR:
-		if (o->n_module_dirs == MODULE_DIRS_MAX)
+		if (o->n_module_dirs == MODULE_DIRS_MAX) {
+			fprintf(stderr, "nri-rpd: more than %u --module-dir\n", MODULE_DIRS_MAX);
 			return -1;
+		}
 		o->module_dirs[o->n_module_dirs++] = optarg;
 		return 0;
 	case OPT_CHECK:

@@ -447,7 +447,9 @@ static int lock_file(struct crumb *c, const char *path, struct stat *ret_st, str
 	if (!S_ISREG(ret_st->st_mode))
 		return err_set(err, -EINVAL, "breadcrumb file %s is not a regular file", path);
 	if (flock(c->fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, -EBUSY, "breadcrumb file %s is in use by another process",
+		return err_set(err, -EBUSY,
+			       "breadcrumb file %s is in use by another process: is nri-rpd "
+			       "running already?",
 			       path);
 	/* Somebody may have set it aside between open and lock. */
 	if (stat(path, &now) < 0 || now.st_ino != ret_st->st_ino || now.st_dev != ret_st->st_dev) {

@@ -337,7 +337,7 @@ static int __attribute__((format(printf, 1, 2))) usage(const char *fmt, ...)
 }
 
 /* 0, or an exit status + 1. */
-static int take(struct options *o, int opt)
+static int take(struct options *o, int opt, const char *word)
 {
 	switch (opt) {
 	case OPT_MACHINES:
@@ -372,7 +372,7 @@ static int take(struct options *o, int opt)
 		help();
 		return 1;
 	default:
-		return 1 + usage("wrong option");
+		return 1 + usage("wrong option %s", word);
 	}
 }
 
@@ -409,7 +409,7 @@ int main(int argc, char **argv)
 		options[i] = table[i].option;
 	opterr = 0;
 	while (!r && (opt = getopt_long(argc, argv, "", options, NULL)) != -1)
-		r = take(&o, opt);
+		r = take(&o, opt, argv[optind - 1]);
 	if (!r && optind != argc - 1)
 		r = 1 + usage(optind < argc ? "one module at a time" : "which module?");
 	if (!r)

@@ -352,6 +352,11 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	};
 	struct rp_plan *plan;
 	int r = same ? 0 : open_policy(p, name, &a.policy, err);
+	if (r && conf_core(conf)->policy_node) {
+		char place[CONF_PLACE_MAX];
+		return err_prefix(
+			err, "%s: ", conf_place(conf_core(conf)->policy_node, place, sizeof place));
+	}
 	if (r)
 		return r;
 	r = instance_prepare(a.policy, conf_section(conf, name), &plan, err);
