@@ -130,6 +130,26 @@ static void look_at_scalars(const struct rp_key *key)
 		refused(key, "\"\"", "\"\"");
 }
 
+static void test_addresses(void **state)
+{
+	(void)state;
+	const struct rp_schema *schema = conf_core_schema();
+	unsigned n = 0;
+	for (uint32_t i = 0; i < schema->n_keys; i++) {
+		const struct rp_key *key = &schema->keys[i];
+		if (!str_eq(key->path, "metrics.listen") &&
+		    !str_eq(key->path, "instrumentation.httpEndpoint"))
+			continue;
+		n++;
+		taken(key, "\"\"");
+		taken(key, "\":8891\"");
+		taken(key, "\"unix:/run/m.sock\"");
+		refused(key, "word", "\"word\"");
+		refused(key, "\"1.2.3.4\"", "\"1.2.3.4\"");
+	}
+	assert_int_equal(n, 2);
+}
+
 static void test_scalars(void **state)
 {
 	(void)state;
