@@ -332,9 +332,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_teardown(name, forget_last)
-		TEST(test_kinds),   TEST(test_scalars),	    TEST(test_ranges),
-		TEST(test_choices), TEST(test_defaults),    TEST(test_spelling),
-		TEST(test_periods), TEST(test_nothing_own), TEST(test_agent),
+		TEST(test_kinds),    TEST(test_addresses), TEST(test_scalars),
+		TEST(test_ranges),   TEST(test_choices),   TEST(test_defaults),
+		TEST(test_spelling), TEST(test_periods),   TEST(test_nothing_own),
+		TEST(test_agent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
