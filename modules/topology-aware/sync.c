@@ -139,6 +139,17 @@ static int32_t place_misfit(struct rp_instance *inst, const struct request *r, s
 	return place_anyhow(inst, r, reason, ret);
 }
 
+/* A configuration that would take from a container what it was given is not one to put in force. */
+static int32_t refuse_misfit(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	char why[MODHOST_TEXT_MAX];
+	(void)snprintf(why, sizeof why, "%s", inst->why);
+	return modhost_fail(&inst->h, -RP_ENOSPC,
+			    "%s/%s/%s runs with %lldm and would not fit any more: %s; end it first",
+			    info->pod_namespace, info->pod_name, info->name,
+			    (long long)info->cpu_request, why);
+}
+
 /* An annotation that would refuse a new container does not end one that runs. */
 static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *info,
 			   struct hints *hints, struct request *ret)
@@ -160,7 +171,7 @@ static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *i
 	ret->zero = !ret->fraction;
 }
 
-static int32_t place_one(struct rp_instance *inst, rp_ctr ctr)
+static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured)
 {
 	struct rp_ctr_info info;
 	struct record rec = {.pool = NO_POOL};
@@ -181,7 +192,8 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr)
 		r.cold_ms = 0; /* it has started long ago */
 	e = place(inst, &r, &g);
 	if (e && e != -RP_ENOMEM)
-		e = place_misfit(inst, &r, &g);
+		e = reconfigured && !(info.flags & RP_CTR_DEGRADED) ? refuse_misfit(inst, &info)
+								    : place_misfit(inst, &r, &g);
 	request_fini(&r);
 	return e;
 }
@@ -199,6 +211,8 @@ static int32_t stage_all(struct rp_instance *inst, rp_txn txn, int32_t n)
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
+	bool reconfigured = inst->reconfigured;
+	inst->reconfigured = false;
 	inst->resync = true;
 	if (inst->memory_begun)
 		memalloc_keep(inst->plan->mem);
@@ -216,7 +230,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	if (order)
 		memcpy(order, inst->ctrs, (size_t)n * sizeof *order);
 	for (int32_t i = 0; order && !r && i < n; i++)
-		r = place_one(inst, order[i]);
+		r = place_one(inst, order[i], reconfigured);
 	if (order)
 		memcpy(inst->ctrs, order, (size_t)n * sizeof *order);
 	free(order);

@@ -39,6 +39,7 @@ static void take_over(struct rp_instance *inst, struct rp_plan *plan)
 
 static void ta_commit(struct rp_instance *inst, struct rp_plan *plan)
 {
+	inst->reconfigured = inst->plan != NULL;
 	take_over(inst, plan);
 }
 

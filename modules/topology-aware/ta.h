@@ -560,6 +560,7 @@ struct rp_instance {
 	struct ledger ledger;
 	struct counters counters;
 	bool resync; /* the running callback cannot be undone from the log */
+	bool reconfigured; /* another configuration is in force, and nobody was placed by it yet */
 	bool memory_begun;
 	rp_ctr rebalance_from; /* where the next rebalancing goes on; 0: at the first container */
 	/* Containers whose memory zone has changed in this callback. */

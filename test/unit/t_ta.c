@@ -572,7 +572,16 @@ static void test_misfit_says_why(void **state)
 	/* ten CPUs are left for twelve */
 	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0\"}, "
 					   "availableResources: {cpu: \"cpuset:0-10\"}}"),
-			 0);
+			 -RP_ENOSPC);
+	if (!strstr(fake_error(f), "would not fit any more: ") ||
+	    !strstr(fake_error(f), "; end it first"))
+		fail_msg("error: %s", fake_error(f));
+	assert_int_equal(fake_configure(f, PLAIN), 0);
+	assert_null(fake_degraded(f, big));
+	assert_null(fake_degraded(f, other));
+	/* what the machine lacks is not refused, and what has been told is not told again by another configuration */
+	assert_int_equal(fake_set_offline(f, "11-15"), 0);
+	assert_int_equal(fake_configure(f, PLAIN), 0);
 	rp_ctr misfit = fake_degraded(f, big) ? big : other;
 	const char *why = fake_degraded(f, misfit);
 	assert_non_null(why);
