@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import sys
 
 import pytest
@@ -11,6 +12,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from simnode import STATIC, Node  # noqa: E402
 
 ROOM = 1 << 30
+
+
+# In the background of a script interrupts are ignored, and what is started from here would do so, too.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope='session')

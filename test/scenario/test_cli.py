@@ -366,7 +366,7 @@ def test_signals_while_containers_come(make_node):
         for name in ('HUP', 'USR1', 'USR2'):
             node.signal(name)
         node.create('p%d' % i, ctr('c', '1', '64Mi'))
-    node.log('state: policy static, 11 pods')
+    node.log('state: policy static, 1[12] pods')  # the last signal may be seen after the last pod
     places = node.places()
     assert len({cpus for cpus, _ in places.values()}) == 12, 'each has a CPU of its own'
     eventually(lambda: ctl_json(node, 'status')['config']['ok'] and ctl(node, 'reload').code == OK)
