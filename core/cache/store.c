@@ -457,6 +457,7 @@ static void write_everything(struct batch *b)
 {
 	put_kept(b, RECORD_BLOB);
 	put_kept(b, RECORD_NOTE);
+	b->append = true; /* keys of objects are behind all of these */
 	write_objects(b);
 }
 

@@ -24,6 +24,7 @@ struct kubelet {
 	struct buf out;
 	unsigned connection;
 	bool writing; /* what waits goes when the socket takes it */
+	bool telling; /* grpc is calling those who asked, and has to stay */
 };
 
 static void disconnect(struct kubelet *k, int error, const char *text)
@@ -95,7 +96,9 @@ static int read_some(struct kubelet *k, struct err *err)
 		if (n == 0)
 			return err_set(err, -ECONNRESET, "%s: the kubelet closed the connection",
 				       k->socket);
+		k->telling = true;
 		int r = grpc_feed(k->grpc, chunk, (size_t)n, err);
+		k->telling = false;
 		if (r)
 			return r;
 	}
@@ -122,8 +125,10 @@ static void on_io(unsigned events, void *arg)
 static void on_timer(void *arg)
 {
 	struct kubelet *k = arg;
+	k->telling = true;
 	if (k->grpc)
 		grpc_expire(k->grpc, clock_ms());
+	k->telling = false;
 	set_timer(k);
 }
 
@@ -153,7 +158,7 @@ int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *ms
 		 uint32_t timeout_ms, grpc_done done, void *arg, struct err *err)
 {
 	if (k->grpc && !grpc_usable(k->grpc)) {
-		if (grpc_n_calls(k->grpc))
+		if (k->telling || grpc_n_calls(k->grpc))
 			return err_set(err, -EAGAIN, "%s: the kubelet is closing the connection",
 				       k->socket);
 		disconnect(k, -ECONNRESET, "");

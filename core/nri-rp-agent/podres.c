@@ -102,7 +102,7 @@ static int remember(struct podres *p, const Agent__PodDevices *pod)
 {
 	struct known *k = known_make(p, pod->namespace_, pod->name);
 	if (!k)
-		return 0;
+		return -ENOMEM; /* a list that lacks somebody would say that it has no devices */
 	k->list = p->lists;
 	if (k->ended)
 		return 0;
@@ -110,7 +110,7 @@ static int remember(struct podres *p, const Agent__PodDevices *pod)
 	uint8_t *packed = malloc(len);
 	if (!packed) {
 		known_del(p, k);
-		return 0;
+		return -ENOMEM;
 	}
 	k->len = agent__pod_devices__pack(pod, packed);
 	free(k->packed);
@@ -320,6 +320,11 @@ void podres_list(struct podres *p, void (*done)(const struct podres_list *result
 	wait_for_list(p, w);
 }
 
+static bool lists_only(const struct podres *p)
+{
+	return p->no_get && p->no_get == kubelet_connection(p->kubelet);
+}
+
 /* ---- Get --------------------------------------------------------------------------------------------------------------- */
 
 /* Kubelets before 1.27 do not know it; later ones have a feature gate, and answer with an error of no particular kind. */
@@ -385,7 +390,8 @@ void podres_get(struct podres *p, const char *ns, const char *name,
 	*w = stray;
 	(void)snprintf(w->ns, sizeof w->ns, "%s", ns);
 	(void)snprintf(w->name, sizeof w->name, "%s", name);
-	if (!p->no_get || p->no_get != kubelet_connection(p->kubelet)) {
+	if (!lists_only(p)) {
+		revive(p, w);
 		(void)get_now(p, w);
 		return;
 	}
@@ -400,12 +406,13 @@ void podres_get(struct podres *p, const char *ns, const char *name,
 
 void podres_forget(struct podres *p, const char *ns, const char *name)
 {
-	/* Where pods are asked for one by one nothing is remembered. */
-	if (!p->no_get && !p->known)
-		return;
-	struct known *k = known_make(p, ns, name);
+	struct known *k = lists_only(p) ? known_make(p, ns, name) : known_find(p, ns, name);
 	if (!k)
 		return;
+	if (!lists_only(p)) {
+		known_del(p, k); /* each list is asked for anew */
+		return;
+	}
 	free(k->packed);
 	k->packed = NULL;
 	k->ended = true;

@@ -94,6 +94,13 @@ static void query_free(struct devices *d, struct query *q)
 	free(q);
 }
 
+static void drop_kept(struct devices *d)
+{
+	d->kept = arena_free(d->kept);
+	d->kept_pods = NULL;
+	d->n_kept = 0;
+}
+
 static void fail(struct devices *d, struct query *q, const char *why)
 {
 	forget_answer(q);
@@ -257,13 +264,6 @@ static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods,
 	}
 }
 
-static void drop_kept(struct devices *d)
-{
-	d->kept = arena_free(d->kept);
-	d->kept_pods = NULL;
-	d->n_kept = 0;
-}
-
 static int copy_pod(struct arena *a, struct pod_devices_desc *to,
 		    const struct pod_devices_desc *from)
 {
@@ -328,6 +328,7 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 	if (!d || !d->listing)
 		return;
 	d->listing = false;
+	drop_kept(d);
 	d->failed++;
 	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
 	log_warning("the devices of pods could not be listed: %s", why);
@@ -342,6 +343,14 @@ static uint64_t until(uint64_t received_ns, uint64_t limit_ms)
 	return clock_ms() < end ? end : 0;
 }
 
+/* Half of the time that the runtime gives us, at most. */
+static uint64_t wait_limit(const struct pipeline *p, uint64_t most)
+{
+	uint64_t allowed = p->runtime.request_timeout_ms;
+	uint64_t half = (allowed ? allowed : REQUEST_TIMEOUT_MS) / 2;
+	return half < most ? half : most;
+}
+
 static bool is_worth_asking(const struct query *q)
 {
 	return !q || (q->state == QUERY_FAILED && clock_ms() - q->failed_ms >= DEVICES_RETRY_MS);
@@ -354,7 +363,7 @@ uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc,
 	if (!d || !d->reachable)
 		return 0;
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
-	if (!pod && (!*desc->name || cache_put_pod(p->env.cache, desc, &pod, NULL)))
+	if (!pod && (!*desc->name || request_adopt_pod(p, desc, &pod, NULL)))
 		return 0; /* whoever handles the request will say what is wrong with it */
 	struct query *q = find(d, pod->handle);
 	if (is_worth_asking(q)) {
@@ -363,7 +372,7 @@ uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc,
 	}
 	if (!q || q->state != QUERY_ASKED)
 		return 0;
-	uint64_t end = until(received_ns, DEVICES_CREATE_WAIT_MS);
+	uint64_t end = until(received_ns, wait_limit(p, DEVICES_CREATE_WAIT_MS));
 	d->late += end == 0;
 	return end;
 }
@@ -371,16 +380,15 @@ uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc,
 uint64_t pipeline_devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 {
 	struct devices *d = p->devices;
-	uint64_t allowed = p->runtime.request_timeout_ms;
 	if (!d)
 		return 0;
+	if (begin)
+		drop_kept(d); /* it was of another time */
 	if (begin && d->reachable && !d->listing)
 		d->listing = d->source.ask_all(d->source.arg) == 0;
 	if (!d->listing)
 		return 0;
-	uint64_t half = (allowed ? allowed : REQUEST_TIMEOUT_MS) / 2;
-	uint64_t end =
-		until(received_ns, half < DEVICES_SYNC_WAIT_MS ? half : DEVICES_SYNC_WAIT_MS);
+	uint64_t end = until(received_ns, wait_limit(p, DEVICES_SYNC_WAIT_MS));
 	if (!end) {
 		d->late++;
 		log_warning(
@@ -482,6 +490,7 @@ static void fail_asked(struct pipeline *p)
 	struct devices *d = p->devices;
 	struct query *q, *next;
 	d->listing = false;
+	drop_kept(d);
 	HASH_ITER (hh, d->queries, q, next)
 		if (q->state == QUERY_ASKED)
 			fail(d, q, d->why_not);

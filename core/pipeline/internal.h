@@ -166,6 +166,11 @@ void verify_soon(struct pipeline *p, struct ctr *ctr);
 /* At all that run and are pinned. */
 void verify_all(struct pipeline *p);
 
+/* ---- request.c ---- */
+/* A pod that a request is about and nobody has told of before. */
+int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
+		      struct err *err);
+
 /* ---- persist.c ---- */
 /* Notes what the transaction changed; before a reply when live containers are among it, later otherwise. */
 void persist_txn(struct pipeline *p);

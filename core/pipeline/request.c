@@ -179,17 +179,27 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 
 /* ---- creation ------------------------------------------------------------------------------------------------------- */
 
+int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
+		      struct err *err)
+{
+	int r = cache_put_pod(p->env.cache, desc, ret, err);
+	if (r)
+		return r;
+	store_put_pod(p->store, *ret);
+	persist_later(p);
+	p->stats.adopted++;
+	return 0;
+}
+
 /* The pod and container of a request, adopted if they are not known. */
 static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const struct ctr_desc *desc,
 		 struct ctr **ret, struct err *err)
 {
 	struct pod *pod = cache_pod(p->env.cache, pod_desc->id);
 	if (!pod) {
-		int r = cache_put_pod(p->env.cache, pod_desc, &pod, err);
+		int r = request_adopt_pod(p, pod_desc, &pod, err);
 		if (r)
 			return r;
-		store_put_pod(p->store, pod);
-		p->stats.adopted++;
 	}
 	return cache_put_ctr(p->env.cache, desc, ret, err);
 }

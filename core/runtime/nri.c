@@ -235,6 +235,7 @@ struct nri *nri_free(struct nri *nri)
 {
 	if (!nri)
 		return NULL;
+	wait_finish(nri);
 	trunk_free(nri->trunk);
 	if (nri->wait_timer)
 		wait_drop(nri);
@@ -266,6 +267,7 @@ int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsig
 	nri->name = new_name;
 	nri->cfg.index = index;
 	log_notice("the runtime's socket, our name or index has changed: connecting anew");
+	wait_finish(nri);
 	lost(nri, "reconfigured", false);
 	return 0;
 }

@@ -121,14 +121,27 @@ static void handle(struct nri *nri, struct waiting *w)
 	waiting_free(w);
 }
 
+/* The first of those that wait, to look at. */
+static struct waiting *first(const struct nri *nri)
+{
+	struct waiting *w = nri->waiting;
+	w->req->service = w->service;
+	w->req->method = w->method;
+	w->req->payload = w->payload;
+	w->req->payload_len = w->len;
+	return w;
+}
+
+void wait_finish(struct nri *nri)
+{
+	while (nri->waiting)
+		handle(nri, first(nri));
+}
+
 void wait_run(struct nri *nri)
 {
 	while (nri->waiting) {
-		struct waiting *w = nri->waiting;
-		w->req->service = w->service;
-		w->req->method = w->method;
-		w->req->payload = w->payload;
-		w->req->payload_len = w->len;
+		struct waiting *w = first(nri);
 		uint64_t until = wait_until(nri, w->req, w->asked);
 		w->asked = true;
 		if (until) {

@@ -12,6 +12,8 @@
 bool wait_take(struct nri *nri, struct rpc_request *req);
 /* Handles those that need not wait any longer. */
 void wait_run(struct nri *nri);
+/* We end the connection: all are handled with what is known. */
+void wait_finish(struct nri *nri);
 /* The connection has ended: nobody wants their answers. */
 void wait_drop(struct nri *nri);
 

@@ -17,7 +17,7 @@ static int32_t report_extended(struct rp_instance *inst, const struct rp_extende
 {
 	const struct pct *pct = cpuclass_pct(inst->classes);
 	sink->own(sink->ctx, DOMAIN "*");
-	if (!inst->plan || !inst->state || !pct)
+	if (!inst->plan || !inst->state || !pct || cpuclass_platform_fails(inst->classes))
 		return 0;
 	for (uint32_t i = 0; i < inst->plan->classes.n; i++) {
 		const struct cpuclass_def *d = &inst->plan->classes.list[i];

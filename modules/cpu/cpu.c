@@ -307,6 +307,17 @@ static void put_back(struct rp_instance *inst)
 	cpuclass_commit(inst->classes);
 }
 
+/* The platform's settings, too: there is no class any more. */
+static void put_all_back(struct rp_instance *inst)
+{
+	static const struct cpuclass_defs none;
+	struct rp_idset online;
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	if (cpuclass_configure(inst->classes, &none, rp_ids_of(&online)))
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be taken back");
+	put_back(inst);
+}
+
 static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
 {
 	struct rp_idset online;
@@ -316,7 +327,7 @@ static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
 	if (plan->enable && cpuclass_configure(inst->classes, &plan->defs, rp_ids_of(&online)))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be configured");
 	else if (!plan->enable && former && former->enable)
-		put_back(inst);
+		put_all_back(inst);
 	free(former); /* its texts were the former configuration's */
 }
 
@@ -328,6 +339,8 @@ static int32_t cpu_start(struct rp_instance *inst)
 
 static void cpu_stop(struct rp_instance *inst)
 {
+	/* what comes back from the worker now is nobody's matter, and the configuration with the names may be gone by then */
+	cpuclass_retry(inst->classes, 0, NULL, NULL);
 	put_back(inst);
 	cpuclass_stop(inst->classes);
 }

@@ -229,7 +229,7 @@ const struct pct *cpuclass_pct(const struct cpuclass *c)
 
 bool cpuclass_platform_fails(const struct cpuclass *c)
 {
-	return c->platform_failed;
+	return c && c->platform_failed;
 }
 
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu)

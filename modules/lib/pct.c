@@ -257,8 +257,10 @@ void pct_use(struct pct *p, uint32_t class, uint32_t cpu)
 	int8_t clos = pct_clos_of_class(p, class);
 	if (clos == PCT_NO_CLOS)
 		clos = p->fallback;
+	/* nobody's: it stays where it is, and says nothing about the core's other threads */
+	p->cpus[cpu].wanted = clos;
 	if (clos != PCT_NO_CLOS)
-		p->cpus[cpu].now = p->cpus[cpu].wanted = clos;
+		p->cpus[cpu].now = clos;
 }
 
 void pct_adopt(struct pct *p, const struct pct *former)
@@ -266,7 +268,7 @@ void pct_adopt(struct pct *p, const struct pct *former)
 	if (!p || !former || p->managed || former->managed)
 		return;
 	for (uint32_t i = 0; i < p->n_cpus && i < former->n_cpus; i++)
-		if (former->cpus[i].wanted != PCT_NO_CLOS)
+		if (former->cpus[i].now != PCT_NO_CLOS)
 			p->cpus[i].now = former->cpus[i].now;
 }
 

@@ -172,7 +172,8 @@ bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp
 
 static int32_t report_extended(struct rp_instance *inst, const struct rp_extended_sink *sink)
 {
-	const struct pct *pct = cpuclass_pct(inst->classes);
+	const struct pct *pct =
+		cpuclass_platform_fails(inst->classes) ? NULL : cpuclass_pct(inst->classes);
 	const struct cpuclass_defs *defs = inst->plan ? inst->plan->settings.classes : NULL;
 	sink->own(sink->ctx, EXTENDED_DOMAIN "*");
 	for (uint32_t i = 0; pct && defs && i < defs->n; i++) {
