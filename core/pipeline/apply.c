@@ -305,6 +305,34 @@ static int start_required(struct pipeline *p, struct conf *conf, struct err *err
 	return 0;
 }
 
+/* What they put back has to come before what the policy sets in its new configuration. */
+static void stop_leaving(struct pipeline *p, bool stopped[CONTROLLERS_MAX])
+{
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct controller *c = &p->controllers[i];
+		stopped[i] = !c->keep && c->running;
+		if (!stopped[i])
+			continue;
+		instance_stop(c->instance);
+		c->running = false;
+	}
+}
+
+static void start_again(struct pipeline *p, const bool stopped[CONTROLLERS_MAX])
+{
+	for (unsigned i = 0; i < p->n_controllers; i++) {
+		struct controller *c = &p->controllers[i];
+		struct err err = ERR_INIT;
+		if (!stopped[i])
+			continue;
+		c->running = instance_start(c->instance, &err) == 0;
+		if (!c->running)
+			log_error("controller %s does not start again: %s", c->name,
+				  err_text(&err, -ENOTSUP));
+	}
+	controllers_sync(p);
+}
+
 static void take_over_controllers(struct pipeline *p, struct conf *conf)
 {
 	for (unsigned i = p->n_controllers; i-- > 0;)
@@ -390,12 +418,17 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	int r = prepare_controllers(p, conf, err);
 	if (r)
 		return r;
+	bool stopped[CONTROLLERS_MAX] = {false};
 	if (!report)
 		r = start_required(p, conf, err);
+	if (!r && !report)
+		stop_leaving(p, stopped);
 	if (!r)
 		r = put_policy(p, conf, report, err);
 	if (r) {
 		abort_controllers(p, before);
+		if (!report)
+			start_again(p, stopped);
 		return r;
 	}
 	if (report)
