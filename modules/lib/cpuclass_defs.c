@@ -108,10 +108,14 @@ static int32_t check_pct(const struct modhost *h, rp_cfg node, const struct cpuc
 		return modhost_fail_at(h, node, -RP_EINVAL,
 				       "CPU class %s: pctMinFreq and pctMaxFreq need a pctPriority",
 				       d->name);
-	if (d->pct_min_khz > 0 && d->pct_max_khz > 0 && d->pct_min_khz > d->pct_max_khz)
-		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "CPU class %s: pctMinFreq is higher than pctMaxFreq",
-				       d->name);
+	int64_t min = d->pct_min_khz ? d->pct_min_khz : d->min_khz;
+	int64_t max = d->pct_max_khz ? d->pct_max_khz : d->max_khz;
+	if (managed && min > 0 && max > 0 && min > max)
+		return modhost_fail_at(
+			h, node, -RP_EINVAL,
+			"CPU class %s: pctMinFreq is higher than pctMaxFreq (what is not "
+			"given is minFreq, maxFreq)",
+			d->name);
 	if (d->publish && !managed && !associated)
 		return modhost_fail_at(
 			h, node, -RP_EINVAL,

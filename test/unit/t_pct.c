@@ -484,14 +484,19 @@ static void test_without(void **state)
 static void test_checks(void **state)
 {
 	(void)state;
-	struct rig r;
-	rig_init(&r, four, 4);
-	assert_int_equal(
-		configure(&r, "[{name: x, pctPriority: low, pctMinFreq: 3GHz, pctMaxFreq: 2GHz}]",
-			  "0-7"),
-		-RP_EINVAL);
-	assert_non_null(strstr(fake_error(r.f), "pctMinFreq is higher"));
-	rig_fini(&r);
+	static const char *const bad[] = {
+		"[{name: x, pctPriority: low, pctMinFreq: 3GHz, pctMaxFreq: 2GHz}]",
+		/* minFreq and maxFreq stand in for what is not given */
+		"[{name: x, pctPriority: low, pctMinFreq: 3GHz, maxFreq: 2GHz}]",
+		"[{name: x, pctPriority: low, minFreq: 3GHz, pctMaxFreq: 2GHz}]",
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct rig r;
+		rig_init(&r, four, 4);
+		assert_int_equal(configure(&r, bad[i], "0-7"), -RP_EINVAL);
+		assert_non_null(strstr(fake_error(r.f), "pctMinFreq is higher"));
+		rig_fini(&r);
+	}
 }
 
 /* ---- priorities ----------------------------------------------------------------------------------------------------- */
