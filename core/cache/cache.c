@@ -154,6 +154,20 @@ void values_copy(struct values *dst, const struct values *src)
 	intern_ref(dst->mems);
 }
 
+static void follow_number(int64_t *decided, int64_t was, int64_t now)
+{
+	if (*decided != RP_NOT_SET && *decided == was)
+		*decided = now;
+}
+
+void decision_follow(struct decision *d, const struct values *was, const struct values *now)
+{
+	follow_number(&d->shares, was->shares, now->shares);
+	follow_number(&d->quota, was->quota, now->quota);
+	follow_number(&d->period, was->period, now->period);
+	follow_number(&d->mem_limit, was->mem_limit, now->mem_limit);
+}
+
 static bool number_differs(int64_t wanted, int64_t has)
 {
 	return wanted != RP_NOT_SET && wanted != has;

@@ -217,6 +217,9 @@ int values_overlay(struct cache *c, struct values *v, const struct res_desc *res
 void values_fini(struct cache *c, struct values *v);
 void values_copy(struct values *dst, const struct values *src);
 
+/* The runtime asks for other numbers than before: those that were decided as it had asked for follow. */
+void decision_follow(struct decision *d, const struct values *was, const struct values *now);
+
 #define DIFF_CPUS 0x01u
 #define DIFF_MEMS 0x02u
 #define DIFF_SHARES 0x04u

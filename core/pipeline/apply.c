@@ -28,8 +28,19 @@ struct placing {
 	bool later; /* the first configuration of a process: the runtime's list comes first */
 };
 
-int apply_forget_former(struct pipeline *p, const struct instance *policy, bool reset,
-			struct err *err)
+/* What the former policy kept to itself goes; its numbers and memory nodes are not decided until somebody says so again. */
+static void forget(struct pipeline *p, struct decision *d)
+{
+	txn_put_set(p->env.cache, &d->exclusive, NULL);
+	txn_put_set(p->env.cache, &d->mems, NULL);
+	txn_put_blob(&d->private_data, NULL);
+	txn_put_blob(&d->degraded, NULL);
+	txn_put_blob(&d->data, NULL);
+	d->shares = d->quota = d->period = d->mem_limit = RP_NOT_SET;
+	d->policy = 0;
+}
+
+static int forget_former(struct pipeline *p, bool reset, struct err *err)
 {
 	struct ctr *ctr;
 	struct invariants inv = decide_invariants(p);
@@ -39,27 +50,74 @@ int apply_forget_former(struct pipeline *p, const struct instance *policy, bool 
 		struct decision *d = txn_stage(p->txn, ctr);
 		if (!d)
 			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
-		txn_put_set(p->env.cache, &d->exclusive, NULL);
-		txn_put_blob(&d->private_data, NULL);
-		txn_put_blob(&d->degraded, NULL);
-		txn_put_blob(&d->data, NULL);
-		d->policy = instance_number(policy);
-		if (!reset || !d->cpus)
+		forget(p, d);
+		if (reset && d->cpus)
+			txn_put_set(p->env.cache, &d->cpus,
+				    intern_get(cache_sets(p->env.cache), inv.online));
+	}
+	return 0;
+}
+
+/* A number that the former policy had decided and the new one has not: the runtime's own again. */
+static void give_number(int64_t *now, int64_t was, int64_t requested, int64_t otherwise)
+{
+	if (*now == RP_NOT_SET && was != RP_NOT_SET)
+		*now = requested != RP_NOT_SET && requested != 0 ? requested : otherwise;
+}
+
+static void give_back(struct pipeline *p, const struct ctr *ctr, struct decision *d)
+{
+	const struct decision *was = &ctr->cur;
+	const struct values *asked = &ctr->requested;
+	struct rp_ids nodes = decide_invariants(p).mem_nodes;
+	give_number(&d->shares, was->shares, asked->shares, was->shares);
+	give_number(&d->quota, was->quota, asked->quota, -1);
+	give_number(&d->period, was->period, asked->period, was->period);
+	give_number(&d->mem_limit, was->mem_limit, asked->mem_limit, was->mem_limit);
+	if (d->mems || !was->mems)
+		return;
+	bool right = asked->mems && asked->mems->count && rp_ids_subset(asked->mems->ids, nodes);
+	txn_put_set(p->env.cache, &d->mems,
+		    right ? intern_ref(asked->mems) : intern_get(cache_sets(p->env.cache), nodes));
+}
+
+static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct decision *d)
+{
+	const struct decision *was = &ctr->cur;
+	d->shares = was->shares;
+	d->quota = was->quota;
+	d->period = was->period;
+	d->mem_limit = was->mem_limit;
+	txn_put_set(p->env.cache, &d->mems, intern_ref(was->mems));
+}
+
+int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, struct err *err)
+{
+	struct ctr *ctr;
+	uint32_t number = instance_number(policy);
+	int r = forget_former(p, reset, err);
+	if (!r)
+		r = instance_sync(policy, err);
+	if (r)
+		return r;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
+		if (!d)
 			continue;
-		txn_put_set(p->env.cache, &d->cpus,
-			    intern_get(cache_sets(p->env.cache), inv.online));
-		if (d->mems)
-			txn_put_set(p->env.cache, &d->mems,
-				    intern_get(cache_sets(p->env.cache), inv.mem_nodes));
+		/* Whom it has not touched it leaves alone, and so do we. */
+		if (d->policy == number || reset)
+			give_back(p, ctr, d);
+		else
+			leave_as_it_was(p, ctr, d);
+		d->policy = number;
 	}
 	return 0;
 }
 
 static int place_all(struct pipeline *p, const struct placing *a, struct err *err)
 {
-	int r = a->switching ? apply_forget_former(p, a->policy, a->reset, err) : 0;
-	if (!r)
-		r = instance_sync(a->policy, err);
+	int r = a->switching ? apply_other_policy(p, a->policy, a->reset, err)
+			     : instance_sync(a->policy, err);
 	return r ? r : decide_check(p, err);
 }
 

@@ -443,12 +443,19 @@ static bool needs_equal(const struct needs *a, const struct needs *b)
 	       a->mem_request == b->mem_request && a->mem_limit == b->mem_limit;
 }
 
+struct resizing {
+	struct ctr *ctr;
+	const struct values *was; /* what it had asked for */
+};
+
 static int resize(struct pipeline *p, void *arg, struct err *err)
 {
-	struct ctr *ctr = arg;
+	const struct resizing *a = arg;
+	struct ctr *ctr = a->ctr;
 	struct decision *d = txn_stage(p->txn, ctr);
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	decision_follow(d, a->was, &ctr->requested);
 	if (needs_equal(&d->needs, &ctr->wanted))
 		return 0;
 	d->needs = ctr->wanted;
@@ -480,7 +487,8 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, topo_memory(p->env.topo),
 		     &ctr->wanted, &estimated);
 	ctr->stored = false; /* what was asked for is stored with what was decided for it */
-	int r = decide(p, resize, ctr, err);
+	struct resizing resizing = {ctr, &requested};
+	int r = decide(p, resize, &resizing, err);
 	if (r) {
 		values_fini(c, &ctr->requested);
 		ctr->requested = requested;

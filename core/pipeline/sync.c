@@ -43,7 +43,7 @@ static bool number_changed(int64_t reported, int64_t known)
  */
 static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *d)
 {
-	const struct values was = ctr->acked;
+	const struct values was = ctr->acked, asked = ctr->requested;
 	struct res_desc resized = d->res;
 	resized.cpus = resized.mems = NULL;
 	bool changed = number_changed(d->res.shares, was.shares) ||
@@ -52,6 +52,7 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 	(void)values_overlay(p->env.cache, &ctr->acked, &d->res, true);
 	if (changed) {
 		(void)values_overlay(p->env.cache, &ctr->requested, &resized, true);
+		decision_follow(&ctr->cur, &asked, &ctr->requested);
 		cache_derive(p->env.cache, ctr);
 	}
 	if (ctr_live(ctr->cur.state) && ctr_live(d->state))
@@ -148,11 +149,6 @@ static int synchronize(struct pipeline *p, void *arg, struct err *err)
 {
 	struct ctr *ctr;
 	(void)arg;
-	if (p->other_policy && p->policy) {
-		int r = apply_forget_former(p, p->policy, conf_core(p->conf)->reset_on_switch, err);
-		if (r)
-			return r;
-	}
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		if (!ctr_live(ctr->cur.state) ||
 		    !memcmp(&ctr->cur.needs, &ctr->wanted, sizeof ctr->wanted))
@@ -162,7 +158,11 @@ static int synchronize(struct pipeline *p, void *arg, struct err *err)
 			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 		d->needs = ctr->wanted;
 	}
-	return p->policy ? instance_sync(p->policy, err) : 0;
+	if (!p->policy)
+		return 0;
+	return p->other_policy
+		       ? apply_other_policy(p, p->policy, conf_core(p->conf)->reset_on_switch, err)
+		       : instance_sync(p->policy, err);
 }
 
 /* What is decided for containers that the transaction did not touch may still be something else than what the runtime has. Those in the
