@@ -107,9 +107,9 @@ bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugi
 
 .PHONY: bench
 
-# Mutations of a session, a configuration and a store: some in `make check`, many with `make mutate MUTATIONS=100000`.
+# Mutations of a session, a configuration, a store and its records: some in `make check`, many with `make mutate MUTATIONS=100000`.
 MUTATIONS ?= 300
-$(O)/test/mutate/mutate: $(O)/test/mutate/mutate.o $(O)/test/mutate/record.o $(O)/test/fuzz/fuzz_session.o $(SESSION_OBJS) \
+$(O)/test/mutate/mutate: $(O)/test/mutate/mutate.o $(O)/test/mutate/record.o $(O)/test/mutate/stores.o $(O)/test/fuzz/fuzz_session.o $(SESSION_OBJS) \
 		$(O)/libcore.a $(O)/libnri-rp-module.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) $(LIBS_DAEMON)
