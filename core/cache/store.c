@@ -360,14 +360,14 @@ static void put(struct batch *b, const struct record_key *key, const struct reco
 {
 	if (b->rc)
 		return;
-	size_t size = record_size(r);
-	if (size > RECORD_MAX) {
+	b->rc = store_file_put(&b->s->file, key, r, &b->append);
+	if (b->rc == MDB_BAD_VALSIZE) {
 		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is "
 			    "left out",
-			    (char)record_key_get_kind(key->bytes), size);
+			    (char)record_key_get_kind(key->bytes), record_size(r));
+		b->rc = 0;
 		return;
 	}
-	b->rc = store_file_put(&b->s->file, key, r, size, &b->append);
 	b->n++;
 	if (!b->rc && b->scope == WRITE_WHOLE && b->n % CHUNK == 0)
 		b->rc = store_file_turn(&b->s->file);

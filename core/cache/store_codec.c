@@ -2,6 +2,7 @@
 #include "core/cache/store_codec.h"
 
 #include "core/cache/crc32c.h"
+#include "core/util/pack.h"
 #include "core/util/pb.h"
 
 #define NUMBER_KEY 10u /* a letter, 8 bytes, a letter */
@@ -240,12 +241,26 @@ static uint32_t checksum(const void *key, size_t key_len, const uint8_t *message
 	return crc32c(crc32c(0, key, key_len), message, len);
 }
 
-void record_write(const struct record *r, const struct record_key *key, uint8_t *out)
+/* In front of the message. */
+static void put_sum(const struct record_key *key, uint8_t *out, size_t len)
 {
-	size_t len = protobuf_c_message_pack(r->message, out + RECORD_SUM);
 	uint32_t sum = checksum(key->bytes, key->len, out + RECORD_SUM, len);
 	for (unsigned i = 0; i < RECORD_SUM; i++)
 		out[i] = (uint8_t)(sum >> (8 * i));
+}
+
+void record_write(const struct record *r, const struct record_key *key, uint8_t *out)
+{
+	put_sum(key, out, protobuf_c_message_pack(r->message, out + RECORD_SUM));
+}
+
+size_t record_pack(const struct record *r, const struct record_key *key, uint8_t *room, size_t size)
+{
+	size_t len;
+	if (pack_backwards(r->message, room, size, &len) || size - len < RECORD_SUM)
+		return 0;
+	put_sum(key, room + size - len - RECORD_SUM, len);
+	return RECORD_SUM + len;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */

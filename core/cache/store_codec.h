@@ -69,6 +69,9 @@ void record_of_blob(struct record *r, const char *version, const void *data, siz
 size_t record_size(const struct record *r);
 /* Exactly record_size bytes. */
 void record_write(const struct record *r, const struct record_key *key, uint8_t *out);
+/* The same into the end of some room, in one go: what it is long. 0: there is not room enough. */
+size_t record_pack(const struct record *r, const struct record_key *key, uint8_t *room,
+		   size_t size);
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 

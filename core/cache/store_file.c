@@ -26,6 +26,7 @@
 #endif
 
 #define FILE_MODE 0600
+#define RECORD_USUAL 4096u
 #define SIZE_STEP ((size_t)1 << 20)
 #define FLAGS_BOTH (MDB_NOSUBDIR | MDB_NOLOCK)
 #define FLAGS_WRITE (FLAGS_BOTH | MDB_NOSYNC | MDB_NOMETASYNC | MDB_NOMEMINIT)
@@ -227,16 +228,23 @@ int store_file_begin(struct store_file *f)
 	return rc;
 }
 
+/* Most records fit into a little room, and are put together only once. */
 int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
-		   size_t size, bool *append)
+		   bool *append)
 {
-	MDB_val k = {key->len, (void *)key->bytes}, v = {size, NULL};
+	uint8_t room[RECORD_USUAL];
+	size_t packed = record_pack(r, key, room, sizeof room);
+	MDB_val k = {key->len, (void *)key->bytes}, v = {packed ? packed : record_size(r), NULL};
+	if (v.mv_size > RECORD_MAX)
+		return MDB_BAD_VALSIZE;
 	int rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE | (*append ? MDB_APPEND : 0u));
 	if (rc == MDB_KEYEXIST && *append) { /* not the largest so far */
 		*append = false;
 		rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE);
 	}
-	if (!rc)
+	if (!rc && packed)
+		memcpy(v.mv_data, room + sizeof room - packed, packed);
+	else if (!rc)
 		record_write(r, key, v.mv_data);
 	return rc;
 }

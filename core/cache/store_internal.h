@@ -87,9 +87,9 @@ void store_file_close(struct store_file *f);
 /* More room, after MDB_MAP_FULL. */
 int store_file_grow(struct store_file *f, struct err *err);
 int store_file_begin(struct store_file *f);
-/* `size` is record_size(). *append: try to put it behind all there is; false when it does not belong there. */
+/* *append: try to put it behind all there is; false when it does not belong there. MDB_BAD_VALSIZE: it is larger than RECORD_MAX. */
 int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
-		   size_t size, bool *append);
+		   bool *append);
 int store_file_del(struct store_file *f, const struct record_key *key);
 void store_file_abort(struct store_file *f);
 /* The number that the commit of what is being written will have. */

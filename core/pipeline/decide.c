@@ -130,7 +130,7 @@ static int add_update(struct pipeline *p, struct reply *reply, struct ctr *ctr, 
 		p->reply_updates = grown;
 		p->cap_reply_updates = cap;
 	}
-	p->reply_updates[reply->n_updates++] = (struct reply_update){ctr, fields};
+	p->reply_updates[reply->n_updates++] = (struct reply_update){.ctr = ctr, .fields = fields};
 	reply->updates = p->reply_updates;
 	return 0;
 }
@@ -143,12 +143,22 @@ static bool loses_cpus(const struct ctr *ctr)
 
 static int update_cmp(const void *a, const void *b)
 {
-	const struct ctr *x = ((const struct reply_update *)a)->ctr,
-			 *y = ((const struct reply_update *)b)->ctr;
-	bool lx = loses_cpus(x), ly = loses_cpus(y);
-	if (lx != ly)
-		return lx ? -1 : 1;
-	return x->seq < y->seq ? -1 : x->seq > y->seq;
+	const struct reply_update *x = a, *y = b;
+	if (x->loses != y->loses)
+		return x->loses ? -1 : 1;
+	return x->ctr->seq < y->ctr->seq ? -1 : x->ctr->seq > y->ctr->seq;
+}
+
+/* Who gives CPUs up goes first, so that they are free when others get them. */
+static void sort_updates(struct reply_update *updates, uint32_t n)
+{
+	bool sorted = true;
+	for (uint32_t i = 0; i < n; i++) {
+		updates[i].loses = loses_cpus(updates[i].ctr);
+		sorted = sorted && (!i || update_cmp(&updates[i - 1], &updates[i]) < 0);
+	}
+	if (!sorted)
+		qsort(updates, n, sizeof *updates, update_cmp);
 }
 
 void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip, bool with_skip)
@@ -161,8 +171,7 @@ void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *ski
 		if (fields && add_update(p, reply, ctr, fields))
 			updates_add(p, ctr);
 	}
-	if (reply->n_updates > 1)
-		qsort(reply->updates, reply->n_updates, sizeof *reply->updates, update_cmp);
+	sort_updates(reply->updates, reply->n_updates);
 }
 
 void decide_queue(struct pipeline *p)

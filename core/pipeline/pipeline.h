@@ -43,6 +43,7 @@ struct pipeline;
 struct reply_update {
 	struct ctr *ctr;
 	uint32_t fields; /* DIFF_…: members of ctr->cur to send */
+	bool loses; /* CPUs that it has */
 };
 
 struct reply {

@@ -8,12 +8,16 @@
 
 #include "core/util/log.h"
 #include "core/util/loop.h"
+#include "core/util/pack.h"
 #include "core/util/str.h"
 #include "core/wire/mux.h"
 
 #define LOG_SOURCE "wire"
 /* Handles kept for the next request or call, so that the usual one at a time allocates nothing. */
 #define SPARE_MAX 8u
+/* Where payloads are packed: as much as usual answers take, and what is kept of more. */
+#define ROOM_MIN 4096u
+#define ROOM_KEEP (256u << 10)
 
 struct call {
 	uint32_t stream;
@@ -39,6 +43,9 @@ struct rpc {
 	uint64_t next_stream; /* of our calls; beyond 32 bits: used up */
 	struct call *calls, *spare_calls;
 	unsigned n_calls, n_spare_calls;
+
+	uint8_t *room; /* for a payload on its way to the output */
+	size_t room_size;
 };
 
 struct rpc *rpc_new(const struct rpc_config *config)
@@ -72,6 +79,7 @@ struct rpc *rpc_free(struct rpc *rpc)
 	struct call *call, *next_call;
 	LL_FOREACH_SAFE(rpc->spare_calls, call, next_call)
 	free(call);
+	free(rpc->room);
 	free(rpc);
 	return NULL;
 }
@@ -93,6 +101,32 @@ unsigned rpc_n_calls(const struct rpc *rpc)
 }
 
 /* ---- sending ---- */
+
+static bool make_room(struct rpc *rpc, size_t size)
+{
+	free(rpc->room);
+	rpc->room = malloc(size);
+	rpc->room_size = rpc->room ? size : 0;
+	return rpc->room;
+}
+
+/* In one pass where that can be done; else what the envelope is made with does it in two. */
+static void pack_payload(struct rpc *rpc, struct ttrpc_out *out)
+{
+	int r = rpc->room || make_room(rpc, ROOM_MIN) ? -ENOBUFS : -ENOMEM;
+	while (r == -ENOBUFS) {
+		r = pack_backwards(out->payload, rpc->room, rpc->room_size, &out->payload_len);
+		if (r == -ENOBUFS && !make_room(rpc, rpc->room_size * 2))
+			r = -ENOMEM;
+	}
+	out->packed = r ? NULL : rpc->room + rpc->room_size - out->payload_len;
+}
+
+static void leave_room(struct rpc *rpc)
+{
+	if (rpc->room_size > ROOM_KEEP)
+		(void)make_room(rpc, ROOM_MIN);
+}
 
 static int send_message(struct rpc *rpc, enum ttrpc_type type, uint32_t stream,
 			const struct ttrpc_out *out, size_t size)
@@ -128,6 +162,8 @@ static int fail(struct rpc *rpc, int error)
  */
 static int send_response(struct rpc *rpc, uint32_t stream, struct ttrpc_out *out)
 {
+	if (out->payload)
+		pack_payload(rpc, out);
 	size_t size = ttrpc_response_size(out);
 	int r = 0;
 	char text[128];
@@ -143,6 +179,7 @@ static int send_response(struct rpc *rpc, uint32_t stream, struct ttrpc_out *out
 		return fail(rpc, -ENOBUFS);
 	if (send_message(rpc, TTRPC_RESPONSE, stream, out, size))
 		return fail(rpc, -ENOMEM);
+	leave_room(rpc);
 	return r;
 }
 

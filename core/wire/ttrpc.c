@@ -298,12 +298,22 @@ static uint8_t *put_payload(uint8_t *p, unsigned number, const struct ttrpc_out 
 	if (!out->payload_len)
 		return p;
 	p = put_key_len(p, number, out->payload_len);
-	return p + protobuf_c_message_pack(out->payload, p);
+	if (!out->packed)
+		return p + protobuf_c_message_pack(out->payload, p);
+	memcpy(p, out->packed, out->payload_len);
+	return p + out->payload_len;
+}
+
+static void measure_payload(struct ttrpc_out *out)
+{
+	if (!out->packed)
+		out->payload_len =
+			out->payload ? protobuf_c_message_get_packed_size(out->payload) : 0;
 }
 
 size_t ttrpc_request_size(struct ttrpc_out *out)
 {
-	out->payload_len = out->payload ? protobuf_c_message_get_packed_size(out->payload) : 0;
+	measure_payload(out);
 	return bytes_size(strlen(out->service)) + bytes_size(strlen(out->method)) +
 	       bytes_size(out->payload_len) + number_size(out->timeout_ns);
 }
@@ -319,8 +329,7 @@ void ttrpc_request_encode(const struct ttrpc_out *out, uint8_t *data)
 size_t ttrpc_response_size(struct ttrpc_out *out)
 {
 	if (out->code == TTRPC_OK) {
-		out->payload_len =
-			out->payload ? protobuf_c_message_get_packed_size(out->payload) : 0;
+		measure_payload(out);
 		return bytes_size(out->payload_len);
 	}
 	out->payload_len = 0;
