@@ -51,7 +51,6 @@ struct podres {
 	unsigned n_waiters;
 	bool listing, closing;
 	unsigned no_get; /* the connection on which the kubelet said that it has no Get; 0: none */
-	unsigned known_from; /* the connection that what is known came by */
 	unsigned lists; /* so far */
 };
 
@@ -240,9 +239,10 @@ static int read_list(struct podres *p, const struct grpc_result *result, struct 
 	if (result->error)
 		return err_set(err, result->error, "the kubelet's List: %s", result->text);
 	int r = devices_each_pod(result->payload, result->payload_len, remember_fn, p, err);
+	if (r && !err->code)
+		(void)err_set(err, r, "not all of its pods can be remembered");
 	if (r)
 		return err_prefix(err, "the kubelet's List: ");
-	p->known_from = kubelet_connection(p->kubelet);
 	forget_unlisted(p);
 	return 0;
 }
