@@ -15,6 +15,7 @@
 /* The room a file starts with; it grows when that was not enough. */
 #define ROOM_BASE ((size_t)512 << 10)
 #define ROOM_PER_OBJECT ((size_t)3 << 9)
+#define USUAL_PER_OBJECT 1000u
 #define PROBE_SECONDS 5u
 #define MANY 64u /* changes, and as many as half of the containers: then all is looked at */
 #define CHUNK                                                                                      \
@@ -513,6 +514,11 @@ static int commit_batch(struct batch *b)
 	return b->rc;
 }
 
+static size_t n_objects(const struct store *s)
+{
+	return (size_t)cache_n_pods(s->cache) + cache_n_ctrs(s->cache);
+}
+
 /* LMDB's result; *ret_n counts what was written. */
 static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 {
@@ -520,6 +526,8 @@ static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 	b.rc = store_file_begin(&s->file);
 	if (b.rc)
 		return b.rc;
+	if (scope >= WRITE_MANY)
+		s->file.coming = n_objects(s) * USUAL_PER_OBJECT;
 	if (scope == WRITE_WHOLE)
 		write_everything(&b);
 	else
@@ -582,7 +590,7 @@ static void mark_stored(struct store *s, enum scope scope)
 static size_t room_wanted(const struct store *s)
 {
 	size_t size = ROOM_BASE;
-	size += ((size_t)cache_n_pods(s->cache) + cache_n_ctrs(s->cache)) * ROOM_PER_OBJECT;
+	size += n_objects(s) * ROOM_PER_OBJECT;
 	for (uint32_t i = 0; i < s->n_kept; i++)
 		size += s->kept[i].len;
 	return size;

@@ -20,6 +20,7 @@
 #include <sys/vfs.h>
 
 #include "core/util/cleanup.h"
+#include "core/util/prefault.h"
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
@@ -228,6 +229,17 @@ int store_file_begin(struct store_file *f)
 	return rc;
 }
 
+/* Pages that are added follow each other, and each begins with its number. */
+static void prefault_file(const struct store_file *f, uint8_t *record)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *page = record - (uintptr_t)record % size;
+	size_t number;
+	memcpy(&number, page, sizeof number);
+	if (f->mapped && number < f->size / size && f->coming < f->size - number * size)
+		prefault(page, f->coming);
+}
+
 /* Most records fit into a little room, and are put together only once. */
 int store_file_put(struct store_file *f, const struct record_key *key, const struct record *r,
 		   bool *append)
@@ -241,6 +253,10 @@ int store_file_put(struct store_file *f, const struct record_key *key, const str
 	if (rc == MDB_KEYEXIST && *append) { /* not the largest so far */
 		*append = false;
 		rc = mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE);
+	}
+	if (!rc && f->coming) {
+		prefault_file(f, v.mv_data);
+		f->coming = 0;
 	}
 	if (!rc && packed)
 		memcpy(v.mv_data, room + sizeof room - packed, packed);

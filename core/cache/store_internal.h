@@ -73,6 +73,7 @@ struct store_file {
 	MDB_dbi dbi;
 	MDB_txn *txn; /* while writing */
 	size_t size, size_max;
+	size_t coming; /* bytes that are about to be added at the end; a guess */
 	bool mapped;
 	pthread_mutex_t sync_lock; /* held while fd changes and while it is taken for a sync */
 	int fd;

@@ -6,6 +6,7 @@
 #include "core/runtime/wait.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
+#include "core/util/prefault.h"
 #include "core/util/str.h"
 
 #define LOG_SOURCE "nri"
@@ -351,6 +352,9 @@ static void synchronize(struct call *c, const uint8_t *data, size_t len)
 	Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
 	struct reply reply;
 	request_begin(c->pipeline, c->kind = REQ_SYNCHRONIZE);
+	/* a list of strangers takes half as much again as it is long to unpack, keep and decide */
+	if (cache_n_ctrs(pipeline_cache(c->pipeline)) == 0)
+		heap_widen(len + len / 2);
 	s->kept = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
 	int r = s->kept ? sync_feed(c->pipeline, c->nri->arena, s->kept, data, len) : -ENOMEM;
 	if (r) {
@@ -415,6 +419,7 @@ static void handle_synchronize(struct call *c)
 	else
 		synchronize(c, req->payload, req->payload_len);
 	nri_sync_reset(s);
+	heap_settle();
 	nri_give_back(c->nri);
 	check_lateness(c, received_ns);
 }

@@ -9,6 +9,7 @@
 #include "core/util/log.h"
 #include "core/util/loop.h"
 #include "core/util/pack.h"
+#include "core/util/prefault.h"
 #include "core/util/str.h"
 #include "core/wire/mux.h"
 
@@ -488,7 +489,9 @@ int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err)
 		size_t has = buf_len(in) - TTRPC_HEADER_SIZE;
 		if (has < h.length) {
 			/* all at once is cheaper than growing; if it fails, adding will say so */
-			(void)buf_reserve(in, h.length - has);
+			uint8_t *rest = buf_reserve(in, h.length - has);
+			if (rest)
+				prefault(rest, h.length - has);
 			return 0;
 		}
 		take_message(rpc, &h, buf_bytes(in) + TTRPC_HEADER_SIZE, now_ns);
