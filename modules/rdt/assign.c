@@ -54,7 +54,7 @@ struct mover {
 	const char *tasks, *monitor_tasks; /* files; NULL: no monitoring group */
 	struct tids seen;
 	uint32_t n_new, n_moved, n_failed, n_unmonitored;
-	int32_t why;
+	int32_t why, why_unmonitored;
 };
 
 static int32_t move_one(void *arg, uint32_t tid)
@@ -78,7 +78,10 @@ static int32_t move_one(void *arg, uint32_t tid)
 	m->n_moved++;
 	if (m->monitor_tasks) {
 		r = h->work->write_file(h->ctx, m->monitor_tasks, text);
-		m->n_unmonitored += r && r != -ESRCH;
+		if (r && r != -ESRCH) {
+			m->n_unmonitored++;
+			m->why_unmonitored = r;
+		}
 	}
 	return 0;
 }
@@ -120,7 +123,8 @@ static void judge(struct rdt_assign *a, const struct mover *m, int32_t r)
 	else if (r)
 		ctl_say(item, RP_APPLY_PARTIAL, "it makes tasks faster than they can be moved");
 	else if (m->n_unmonitored)
-		ctl_say(item, RP_APPLY_DONE, "%u tasks are not monitored", m->n_unmonitored);
+		ctl_say(item, RP_APPLY_PARTIAL, "%u tasks are not monitored: %s", m->n_unmonitored,
+			ctl_why(m->why_unmonitored));
 	else
 		ctl_say(item, RP_APPLY_DONE, "%s", "");
 }
@@ -142,16 +146,27 @@ static void drop_monitor(struct rdt_groups *g, const char *class, const char *na
 		(void)g->h->work->remove_dir(g->h->ctx, dir); /* gone with its class, mostly */
 }
 
-/* Makes it; false: without monitoring then. RMIDs are scarce. */
-static bool make_monitor(struct rdt_groups *g, const struct rdt_assign *a, const char *class,
-			 char *tasks, size_t size)
+/* Makes it. Else its tasks are moved without monitoring. */
+static int32_t make_monitor(struct rdt_groups *g, const struct rdt_assign *a, const char *class,
+			    char *tasks, size_t size)
 {
 	char dir[CTL_PATH_MAX];
-	if (!a->monitor[0] || monitor_dir(g, class, a->monitor, dir, sizeof dir) ||
-	    ctl_format(tasks, size, "%s/tasks", dir))
-		return false;
-	int32_t r = g->h->work->make_dir(g->h->ctx, dir);
-	return r == 0 || r == -EEXIST;
+	int32_t r = monitor_dir(g, class, a->monitor, dir, sizeof dir);
+	if (!r)
+		r = ctl_format(tasks, size, "%s/tasks", dir);
+	if (!r)
+		r = g->h->work->make_dir(g->h->ctx, dir);
+	return r == -EEXIST ? 0 : r;
+}
+
+/* RMIDs are scarce: that there is none left is no failure. Anything else is worth another attempt. */
+static void judge_monitor(struct rdt_assign *a, int32_t r)
+{
+	if (r == -ENOSPC)
+		ctl_say(&a->item, RP_APPLY_DONE, "not monitored: no monitoring group is left");
+	else if (r)
+		ctl_say(&a->item, RP_APPLY_PARTIAL,
+			"not monitored: its monitoring group cannot be made: %s", ctl_why(r));
 }
 
 /* ---- a container ------------------------------------------------------------------------------------------------------ */
@@ -210,8 +225,10 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 		ctl_say(&a->item, RP_APPLY_FAILED, "the path of its group is too long");
 		return;
 	}
-	bool monitored = make_monitor(g, a, class, mon, sizeof mon);
-	struct mover m = {.g = g, .tasks = tasks, .monitor_tasks = monitored ? mon : NULL};
+	int32_t unmonitored = a->monitor[0] ? make_monitor(g, a, class, mon, sizeof mon) : 0;
+	struct mover m = {.g = g,
+			  .tasks = tasks,
+			  .monitor_tasks = a->monitor[0] && !unmonitored ? mon : NULL};
 	r = move_all(&m, cgroup);
 	free(m.seen.slots);
 	judge(a, &m, r);
@@ -222,6 +239,6 @@ void rdt_assign_run(struct rdt_groups *g, struct rdt_assign *a)
 		ctl_say(&a->item, strcmp(class, a->class) == 0 ? RP_APPLY_PARTIAL : RP_APPLY_FAILED,
 			"class %s: %s%s", a->class, lacks,
 			strcmp(class, a->class) == 0 ? "" : "; it is in the root group");
-	else if (a->item.result == RP_APPLY_DONE && a->monitor[0] && !monitored)
-		ctl_say(&a->item, RP_APPLY_DONE, "not monitored: no monitoring group can be made");
+	else if (a->item.result == RP_APPLY_DONE)
+		judge_monitor(a, unmonitored);
 }

@@ -242,7 +242,7 @@ def test_pools_of_topology_aware(served):
     of_every_class(node)
     scrape = Scrape(node.metrics)
     zones = {z['name']: z for z in ctl_json(node, 'zones')}
-    capacity = {labels['zone']: (labels, v) for labels, v in scrape.series('nri_policy_topologyaware_zone_cpu_capacity')}
+    capacity = {labels['zone']: (labels, v) for labels, v in scrape.series('nri_policy_topologyaware_zone_cpu_capacity_cores')}
     assert set(capacity) == set(zones)
     assert {n: v for n, (_, v) in capacity.items()} == {
         'root': 16, 'socket #0': 8, 'socket #1': 8, **{'NUMA node #%d' % i: 4 for i in range(4)}}
@@ -251,8 +251,8 @@ def test_pools_of_topology_aware(served):
             n = int(name[-1])
             assert cpuset(labels['cpus']) == set(range(4 * n, 4 * n + 4)) and cpuset(labels['mems']) == {n}
     for kind in ('capacity', 'assigned', 'available'):
-        assert {labels['zone'] for labels, _ in scrape.series('nri_policy_topologyaware_zone_cpu_shared_%s' % kind)} == set(zones)
-        assert {labels['zone'] for labels, _ in scrape.series('nri_policy_topologyaware_zone_mem_%s' % kind)} == set(zones)
+        assert {labels['zone'] for labels, _ in scrape.series('nri_policy_topologyaware_zone_cpu_shared_%s_cores' % kind)} == set(zones)
+        assert {labels['zone'] for labels, _ in scrape.series('nri_policy_topologyaware_zone_mem_%s_bytes' % kind)} == set(zones)
     count = {labels['zone']: v for labels, v in scrape.series('nri_policy_topologyaware_zone_container_count')}
     assert count['NUMA node #%d' % next(iter(node.mems('g/own')))] == 1
     node.delete('g', 'b', 'e')

@@ -670,8 +670,46 @@ static void test_no_rmids(void **state)
 	ctl_fail(t, "mon_groups/", ENOSPC);
 	assert_int_equal(ctl_start(t, c), 0);
 	(void)ctl_work(t);
-	assert_string_equal(ctl_report(t, c), "1 not monitored: no monitoring group can be made");
+	assert_string_equal(ctl_report(t, c), "1 not monitored: no monitoring group is left");
 	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21");
+}
+
+/* Any other reason is tried again like every write, and the tasks are in their class meanwhile. */
+static void test_monitoring_tried_again(void **state)
+{
+	struct ctl_host *t = *state;
+	struct fake_host *f = ctl_fake(t);
+	assert_int_equal(ctl_configure(t, MONITORED), 0);
+	(void)ctl_work(t);
+	rp_ctr c = annotated(t, "c", "gold", "21");
+	struct rp_ctr_info info = {.size = sizeof info};
+	const struct rp_host_cache *cache =
+		ctl_rp_host(t)->service(ctl_rp_host(t)->ctx, RP_HOST_CACHE_1);
+	assert_int_equal(cache->get_ctr(ctl_rp_host(t)->ctx, c, &info), 0);
+	char tasks[256];
+	(void)snprintf(tasks, sizeof tasks, R "nri-rp.gold/mon_groups/nri-rp.%s/tasks", info.id);
+	fake_set_now(f, 1000);
+	ctl_fail(t, "mon_groups/", EBUSY);
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "2 not monitored: its monitoring group cannot be "
+					      "made: Device or resource busy; trying again");
+	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21");
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), CTL_AGAIN_FIRST_MS);
+	/* the group is there then, but does not take the task */
+	ctl_fail(t, tasks, EINVAL);
+	fake_set_now(f, 1000 + CTL_AGAIN_FIRST_MS);
+	ctl_timer(t, CTL_AGAIN_COOKIE);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c),
+			    "2 1 tasks are not monitored: Invalid argument; trying again");
+	ctl_fail(t, NULL, 0);
+	fake_set_now(f, 1000 + 3 * CTL_AGAIN_FIRST_MS);
+	ctl_timer(t, CTL_AGAIN_COOKIE);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_string_equal(ctl_get(t, tasks), "21");
+	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
 /* ---- many ------------------------------------------------------------------------------------------------------------- */
@@ -745,6 +783,7 @@ int main(void)
 		TEST(test_figures),
 		TEST(test_monitoring_sweep),
 		TEST(test_no_rmids),
+		TEST(test_monitoring_tried_again),
 		TEST(test_many),
 		TEST(test_old_host),
 	};
