@@ -84,7 +84,7 @@ struct isst_mbox {
 #define CONTROL_TF 0x10000u
 #define CONTROL_BF 0x20000u
 #define PM_CP_SUPPORTED 0x1u
-#define PM_CP 0x10000u
+#define PM_CP 0x10000u /* written, but not believed: QOS_ON is what holds */
 #define QOS_ON 0x2u
 #define QOS_ORDERED 0x4u
 #define PARAM_WEIGHT(v) ((v) >> 4 & 0xfu)

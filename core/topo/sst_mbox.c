@@ -78,7 +78,8 @@ static int state(const struct sst_device *d, const struct sst_place *at, struct 
 	ret->supported = (pm & PM_CP_SUPPORTED ? RP_SST_CP : 0u) |
 			 (control & CONTROL_TF_SUPPORTED ? RP_SST_TF : 0u) |
 			 (control & CONTROL_BF_SUPPORTED ? RP_SST_BF : 0u);
-	ret->enabled = (pm & PM_CP ? RP_SST_CP : 0u) | (control & CONTROL_TF ? RP_SST_TF : 0u) |
+	/* The classes' own switch: some firmware does not keep the one of power management, and refuses to set it. */
+	ret->enabled = (qos & QOS_ON ? RP_SST_CP : 0u) | (control & CONTROL_TF ? RP_SST_TF : 0u) |
 		       (control & CONTROL_BF ? RP_SST_BF : 0u);
 	ret->priority = qos & QOS_ORDERED ? RP_SST_ORDERED : RP_SST_PROPORTIONAL;
 	return 0;
@@ -150,8 +151,9 @@ static int set_cp(const struct sst_device *d, const struct sst_place *at, bool o
 		return r;
 	qos &= ~(QOS_ON | QOS_ORDERED);
 	qos |= (on ? QOS_ON : 0u) | (priority == RP_SST_ORDERED ? QOS_ORDERED : 0u);
-	r = mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, MBOX_PARAMETER_WRITE, qos, NULL);
-	return r ? r : mailbox(d, at, MBOX_WRITE_PM, MBOX_PM_FEATURE, 0, on ? PM_CP : 0u, NULL);
+	/* Where firmware refuses this one the other does it all. */
+	(void)mailbox(d, at, MBOX_WRITE_PM, MBOX_PM_FEATURE, 0, on ? PM_CP : 0u, NULL);
+	return mailbox(d, at, MBOX_CLOS, MBOX_CLOS_QOS, MBOX_PARAMETER_WRITE, qos, NULL);
 }
 
 static int set_tf(const struct sst_device *d, const struct sst_place *at, bool on)

@@ -35,6 +35,7 @@ struct isst_punit {
 	unsigned buckets[N_BUCKETS];
 	/* What can be set. */
 	unsigned on, ordered; /* features; priority */
+	unsigned pm; /* of mailboxes: what power management says of CP */
 	unsigned min[N_CLOS], max[N_CLOS], weight[N_CLOS]; /* MHz */
 };
 
@@ -103,6 +104,8 @@ static void isst_restore(struct isst_fake *f, const char *line)
 		p->max[a] = c;
 		p->weight[a] = d;
 	}
+	if (sscanf(line, "pm %u %u %u", &package, &id, &a) == 3 && (p = isst_find(f, package, id)))
+		p->pm = a;
 	if (sscanf(line, "cpu %u %u", &a, &b) == 2 && a < N_CPUS)
 		f->clos[a] = b;
 }
@@ -134,6 +137,8 @@ static void isst_save(const struct isst_fake *f)
 		const struct isst_punit *p = &f->punits[i];
 		(void)fprintf(file, "punit %u %u on %u ordered %u\n", p->package, p->id, p->on,
 			      p->ordered);
+		if (f->api < ISST_API_TPMI)
+			(void)fprintf(file, "pm %u %u %u\n", p->package, p->id, p->pm);
 		for (unsigned k = 0; k < N_CLOS; k++)
 			(void)fprintf(file, "clos %u %u %u min %u max %u weight %u\n", p->package,
 				      p->id, k, p->min[k], p->max[k], p->weight[k]);
@@ -186,6 +191,16 @@ static int isst_set_on(struct isst_fake *f, struct isst_punit *p, unsigned featu
 		return r;
 	p->on = on ? p->on | feature : p->on & ~feature;
 	isst_log(f, "%s %u %u %s", name, p->package, p->id, on ? "on" : "off");
+	return 0;
+}
+
+static int isst_set_pm(struct isst_fake *f, struct isst_punit *p, unsigned on)
+{
+	int r = isst_refused(f, "pm");
+	if (r)
+		return r;
+	p->pm = on;
+	f->changed = true;
 	return 0;
 }
 
@@ -294,15 +309,17 @@ static int isst_mailbox(struct isst_fake *f, struct isst_mbox *m)
 	if (m->command == MBOX_TDP)
 		return isst_tdp(f, p, m);
 	if (m->command == MBOX_READ_PM) {
-		m->response = (p->supported & 1) | (p->on & 1) << 16;
+		m->response = (p->supported & 1) | p->pm << 16;
 		return 0;
 	}
 	if (m->command == MBOX_WRITE_PM)
-		return isst_set_on(f, p, 1, m->request >> 16 & 1);
+		return isst_set_pm(f, p, m->request >> 16 & 1);
 	if (m->command != MBOX_CLOS)
 		return EINVAL;
-	if (m->sub == MBOX_CLOS_QOS && write)
-		return isst_set_order(f, p, m->request >> 2 & 1);
+	if (m->sub == MBOX_CLOS_QOS && write) {
+		int r = isst_set_order(f, p, m->request >> 2 & 1);
+		return r ? r : isst_set_on(f, p, 1, m->request >> 1 & 1);
+	}
 	if (m->sub == MBOX_CLOS_QOS) {
 		m->response = (p->on & 1) << 1 | p->ordered << 2;
 		return 0;

@@ -175,6 +175,20 @@ def test_locked(platform):
     assert p.log() == []
 
 
+def test_firmware_without_power_management(platform):
+    """Mailboxes have two switches for SST-CP. Firmware that refuses the one has the platform set up with the other, and nobody complains."""
+    p = platform({'policy': 'none'}, MAILBOX)
+    p.file('.fail', 'pm %d\n' % errno.ENXIO)
+    p.node.config(MANAGED)
+    eventually(p.idle)
+    p.node.create('a', ctr('c', '2/2', '64Mi'), annotations=FAST)
+    own = p.node.cpus('a/c')
+    eventually(lambda: p.clos() == {0: own, 3: set(range(16)) - own})
+    p.node.stop()
+    assert {on for on, _ in p.features()} == {'0'}
+    assert 'Speed Select' not in p.node.read_log()
+
+
 def test_a_restart_keeps(platform):
     """Killed and started again it finds all as it should be, and writes nothing."""
     p = platform(MANAGED)

@@ -110,6 +110,38 @@ static void test_mailboxes(void **state)
 	}
 }
 
+/* Whether classes are on is said by their own switch: the one of power management may say something else, or not be there to be set. */
+static void test_mailbox_switches(void **state)
+{
+	const struct tree *tree = *state;
+	struct rp_sst_punit now;
+	char text[4096];
+	put_device(tree, mailboxes);
+	tree_put(tree, DEVICE ".now",
+		 "punit 0 0 on 1 ordered 0\npm 0 0 0\npunit 1 0 on 0 ordered 1\npm 1 0 1\n");
+	struct topo *t = tree_read(tree);
+	assert_int_equal(punit_at(t, 0).enabled, RP_SST_CP);
+	assert_int_equal(punit_at(t, 0).priority, RP_SST_PROPORTIONAL);
+	assert_int_equal(punit_at(t, 1).enabled, 0);
+	topo_unref(t);
+	/* Both are set where both can be. */
+	assert_int_equal(sst_set_cp(&tree->root, AT(0, 0, 0), true, RP_SST_ORDERED), 0);
+	assert_true(fs_read(&tree->root, DEVICE ".now", text, sizeof text) > 0);
+	assert_non_null(strstr(text, "punit 0 0 on 1 ordered 1\npm 0 0 1\n"));
+	/* That one of them is refused is no failure … */
+	tree_put(tree, DEVICE ".fail", "pm %d\n", ENXIO);
+	assert_int_equal(sst_set_cp(&tree->root, AT(1, 0, 8), true, RP_SST_PROPORTIONAL), 0);
+	assert_int_equal(sst_punit_now(&tree->root, AT(1, 0, 8), &now), 0);
+	assert_int_equal(now.enabled, RP_SST_CP);
+	assert_int_equal(now.priority, RP_SST_PROPORTIONAL);
+	assert_int_equal(sst_set_cp(&tree->root, AT(1, 0, 8), false, RP_SST_ORDERED), 0);
+	assert_int_equal(sst_punit_now(&tree->root, AT(1, 0, 8), &now), 0);
+	assert_int_equal(now.enabled, 0);
+	/* … that of the other is. */
+	tree_put(tree, DEVICE ".fail", "cp %d\n", EPERM);
+	assert_int_equal(sst_set_cp(&tree->root, AT(1, 0, 8), true, RP_SST_ORDERED), -EPERM);
+}
+
 static void no_platform(const struct tree *tree, const char *part)
 {
 	struct topo *t = tree_read(tree);
@@ -269,10 +301,15 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		tree_test(test_tpmi),	  tree_test(test_mailboxes),
-		tree_test(test_none),	  tree_test(test_odd_buckets),
-		tree_test(test_snapshot), tree_test(test_short_struct),
-		tree_test(test_set_tpmi), tree_test(test_set_mailboxes),
+		tree_test(test_tpmi),
+		tree_test(test_mailboxes),
+		tree_test(test_mailbox_switches),
+		tree_test(test_none),
+		tree_test(test_odd_buckets),
+		tree_test(test_snapshot),
+		tree_test(test_short_struct),
+		tree_test(test_set_tpmi),
+		tree_test(test_set_mailboxes),
 		tree_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
