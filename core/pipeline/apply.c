@@ -363,12 +363,26 @@ static int start_required(struct pipeline *p, struct conf *conf, struct err *err
 	return 0;
 }
 
+static bool is_enabled(const struct conf *conf, const struct controller *c)
+{
+	return conf_value(conf_get(conf_section(conf, c->name), "enable"), RP_T_BOOL, 1) != 0;
+}
+
+/* It is dropped, or can do nothing with its new section, or that says `enable: false`: then it is started again with it. */
+static bool leaves(const struct pipeline *p, const struct conf *conf, const struct controller *c)
+{
+	if (!c->running || c->early)
+		return false;
+	return !c->keep || !c->plan ||
+	       (!is_enabled(conf, c) && (!p->conf || is_enabled(p->conf, c)));
+}
+
 /* What they put back has to come before what the policy sets in its new configuration. */
-static void stop_leaving(struct pipeline *p, bool stopped[CONTROLLERS_MAX])
+static void stop_leaving(struct pipeline *p, const struct conf *conf, bool stopped[CONTROLLERS_MAX])
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct controller *c = &p->controllers[i];
-		stopped[i] = !c->keep && c->running;
+		stopped[i] = leaves(p, conf, c);
 		if (!stopped[i])
 			continue;
 		instance_stop(c->instance);
@@ -480,7 +494,7 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	if (!report)
 		r = start_required(p, conf, err);
 	if (!r && !report)
-		stop_leaving(p, stopped);
+		stop_leaving(p, conf, stopped);
 	if (!r)
 		r = put_policy(p, conf, report, err);
 	if (r) {

@@ -43,7 +43,11 @@ struct rp_controller {
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
-	/* After the first commit(). -RP_ENOTSUP: this machine has nothing to control. */
+	/*
+	 * After the first commit(). -RP_ENOTSUP: this machine has nothing to control. It may follow a stop(), with or without a commit() in
+	 * between: when the policy has refused the configuration that was to end the controller, or when the section's key `enable` has
+	 * become false. What is put back by stop() comes before what the policy does with its new configuration.
+	 */
 	int32_t (*start)(struct rp_instance *inst);
 	void (*stop)(struct rp_instance *inst);
 	/* Hooks, each optional, in the order of `controllers:` in rp.conf. */

@@ -227,6 +227,8 @@ static void blkio_stop(struct rp_instance *inst)
 {
 	inst->running = false;
 	ctl_queue_clear(inst->queue);
+	ctl_table_mark_stale(
+		&inst->done); /* what waited has not been done, if it is ever started again */
 }
 
 static int32_t blkio_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)

@@ -333,7 +333,7 @@ static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
 
 static int32_t cpu_start(struct rp_instance *inst)
 {
-	(void)inst;
+	cpuclass_retry(inst->classes, CTL_AGAIN_COOKIE, tell_all, inst);
 	return 0;
 }
 
@@ -435,8 +435,6 @@ static int32_t cpu_create(const struct rp_host *host, struct rp_instance **ret_i
 		inst->classes = cpuclass_new(&inst->h);
 		if (!inst->classes)
 			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-		else
-			cpuclass_retry(inst->classes, CTL_AGAIN_COOKIE, tell_all, inst);
 	}
 	if (r) {
 		free(inst);

@@ -224,6 +224,8 @@ static int32_t memory_start(struct rp_instance *inst)
 static void memory_stop(struct rp_instance *inst)
 {
 	ctl_queue_clear(inst->queue);
+	ctl_table_mark_stale(
+		&inst->done); /* what waited has not been done, if it is ever started again */
 }
 
 static int32_t memory_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)

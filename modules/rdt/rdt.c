@@ -151,6 +151,12 @@ static void keep_record(struct rp_instance *inst, const struct rdt_config *forme
 			(void)rdt_names_add(&inst->owned, former->classes[i].name);
 }
 
+static void mark_stale(struct rp_instance *inst)
+{
+	for (struct known *k = inst->known; k; k = k->hh.next)
+		k->stale = true;
+}
+
 static void rdt_commit(struct rp_instance *inst, struct rp_plan *plan)
 {
 	struct rp_plan *former = inst->plan;
@@ -158,8 +164,7 @@ static void rdt_commit(struct rp_instance *inst, struct rp_plan *plan)
 	if (former && former->config.enable)
 		keep_record(inst, &former->config);
 	plan_free(former);
-	for (struct known *k = inst->known; k; k = k->hh.next)
-		k->stale = true;
+	mark_stale(inst);
 	if (plan->config.enable)
 		queue_setup(inst, false);
 }
@@ -392,8 +397,7 @@ static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
 	if (!again)
 		return;
 	/* classes that had no group before have one now */
-	for (struct known *k = inst->known; k; k = k->hh.next)
-		k->stale = true;
+	mark_stale(inst);
 	assign_all(inst);
 }
 
@@ -523,6 +527,7 @@ static void rdt_stop(struct rp_instance *inst)
 {
 	inst->running = false;
 	ctl_queue_clear(inst->queue);
+	mark_stale(inst); /* what waited has not been done, if it is ever started again */
 }
 
 /* ---- metrics ---------------------------------------------------------------------------------------------------------- */

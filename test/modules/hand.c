@@ -2,10 +2,14 @@
 /*
  * A controller that does what it is told: a key of its section for each call ("prepare", "start", "preCreate", "postStart", "postUpdate",
  * "postStop"), whose text "CODE TEXT" makes the call fail, and a "report" "RESULT TEXT" that it makes about each container started.
+ * With "once" PATH the text of "prepare" holds only if the file is there, and the file is made: a trial goes well, and the real thing fails.
+ * "env" TEXT is what containers that are created get as the variable of its name, "trace" PATH a file for a line "PROCESS NAME CALL TEXT" of
+ * each commit, start and stop; TEXT is that of "env".
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <nri-rp/cache.h>
 #include <nri-rp/config.h>
@@ -14,9 +18,15 @@
 
 #define TEXT_MAX 128
 
+/* The same under several names. */
+#ifndef HAND_NAME
+#define HAND_NAME "hand"
+#define HAND_ENV "HAND"
+#endif
+
 struct rp_plan {
 	char start[TEXT_MAX], pre_create[TEXT_MAX], post_start[TEXT_MAX], post_update[TEXT_MAX],
-		post_stop[TEXT_MAX], report[TEXT_MAX], env[TEXT_MAX];
+		post_stop[TEXT_MAX], report[TEXT_MAX], env[TEXT_MAX], trace[TEXT_MAX];
 	int64_t arm_ms;
 };
 
@@ -45,13 +55,32 @@ static void take(struct rp_instance *inst, rp_cfg cfg, const char *key, char ret
 		 inst->config->text(ctx, inst->config->get(ctx, cfg, key), ""));
 }
 
+static void trace(const struct rp_instance *inst, const char *call)
+{
+	FILE *f = *inst->plan.trace ? fopen(inst->plan.trace, "ae") : NULL;
+	if (!f)
+		return;
+	fprintf(f, "%d " HAND_NAME " %s %s\n", (int)getpid(), call, inst->plan.env);
+	fclose(f);
+}
+
+static int first_time(const char *path)
+{
+	FILE *f = fopen(path, "wxe");
+	if (!f)
+		return 0;
+	fclose(f);
+	return 1;
+}
+
 static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
-	char text[TEXT_MAX];
+	char text[TEXT_MAX], once[TEXT_MAX];
 	struct rp_plan *plan;
 	void *ctx = inst->host->ctx;
 	take(inst, cfg, "prepare", text);
-	int32_t r = verdict(inst, text);
+	take(inst, cfg, "once", once);
+	int32_t r = *once && first_time(once) ? 0 : verdict(inst, text);
 	if (r)
 		return r;
 	plan = calloc(1, sizeof *plan);
@@ -64,6 +93,7 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 	take(inst, cfg, "postStop", plan->post_stop);
 	take(inst, cfg, "report", plan->report);
 	take(inst, cfg, "env", plan->env);
+	take(inst, cfg, "trace", plan->trace);
 	plan->arm_ms = inst->config->value(ctx, inst->config->get(ctx, cfg, "armMs"), RP_T_INT, 0);
 	*ret_plan = plan;
 	return 0;
@@ -73,6 +103,7 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 {
 	inst->plan = *plan;
 	free(plan);
+	trace(inst, "commit");
 }
 
 static void forget(struct rp_instance *inst, struct rp_plan *plan)
@@ -85,18 +116,23 @@ static int32_t start(struct rp_instance *inst)
 {
 	if (inst->plan.arm_ms)
 		inst->timer->arm(inst->host->ctx, 1, (uint64_t)inst->plan.arm_ms);
-	return verdict(inst, inst->plan.start);
+	int32_t r = verdict(inst, inst->plan.start);
+	if (!r)
+		trace(inst, "start");
+	return r;
 }
 
 static void stop(struct rp_instance *inst)
 {
+	trace(inst, "stop");
 	inst->host->log(inst->host->ctx, RP_LOG_NOTICE, 0, "stopped");
 }
 
 static int32_t pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	if (*inst->plan.env)
-		inst->cache->set_pair(inst->host->ctx, txn, ctr, RP_F_ENV, "HAND", inst->plan.env);
+		inst->cache->set_pair(inst->host->ctx, txn, ctr, RP_F_ENV, HAND_ENV,
+				      inst->plan.env);
 	return verdict(inst, inst->plan.pre_create);
 }
 
@@ -167,5 +203,5 @@ static const void *service(struct rp_instance *inst, const char *id)
 	return inst && strcmp(id, RP_CONTROLLER_1) == 0 ? &controller : NULL;
 }
 
-RP_MODULE_DEFINE("hand", "1.0", RP_KIND_CONTROLLER, .summary = "Does what it is told",
+RP_MODULE_DEFINE(HAND_NAME, "1.0", RP_KIND_CONTROLLER, .summary = "Does what it is told",
 		 .create = create, .destroy = destroy, .service = service);

@@ -15,6 +15,7 @@
 #define TEST_UNIT_CTL_HOST_H
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include <nri-rp/controller.h>
 
@@ -96,6 +97,15 @@ int32_t ctl_start(struct ctl_host *t, rp_ctr ctr);
 int32_t ctl_update(struct ctl_host *t, rp_ctr ctr, uint32_t changed);
 int32_t ctl_stop(struct ctl_host *t, rp_ctr ctr); /* and removes it */
 void ctl_sync(struct ctl_host *t);
+/* As when it was to be dropped, but the policy has refused the configuration. */
+static inline void ctl_stop_and_start(struct ctl_host *t, const struct rp_module *module)
+{
+	const struct rp_controller *c = module->service(ctl_instance(t), RP_CONTROLLER_1);
+	c->stop(ctl_instance(t));
+	if (c->start(ctl_instance(t)))
+		abort();
+	ctl_sync(t);
+}
 void ctl_timer(struct ctl_host *t, uint64_t cookie);
 /* A policy decides this class for it. */
 void ctl_decide(struct ctl_host *t, rp_ctr ctr, uint32_t field, const char *value);

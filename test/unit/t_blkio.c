@@ -212,6 +212,27 @@ static void test_class_change(void **state)
 	has(ctl_metrics(t), "containers{} 0\n");
 }
 
+/* A reload that was to drop it is refused: what had waited when it was stopped is done now. */
+static void test_stopped_and_started(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CLASSES), 0);
+	rp_ctr c = make(t, "c", "fast"), d = make(t, "d", "fast");
+	assert_int_equal(ctl_start(t, c), 0);
+	assert_int_equal(ctl_start(t, d), 0);
+	ctl_stop_and_start(t, &rp_module_1);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_string_equal(ctl_report(t, d), "1");
+	has(own(t, c, "io.weight"), "1000");
+	has(own(t, d, "io.weight"), "1000");
+	/* Once more with nothing waiting: nothing is written that is there. */
+	ctl_changes_clear(t);
+	ctl_stop_and_start(t, &rp_module_1);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, d), "1");
+}
+
 static void test_unknown_class(void **state)
 {
 	struct ctl_host *t = *state;
@@ -421,6 +442,7 @@ int main(void)
 		TEST(test_v2),
 		TEST(test_v2_unchanged),
 		TEST(test_class_change),
+		TEST(test_stopped_and_started),
 		TEST(test_unknown_class),
 		TEST(test_qos_default),
 		TEST(test_links),

@@ -228,12 +228,73 @@ static void test_mended(void **state)
 	(void)ctl_work(t);
 }
 
+/* A reload that was to drop it, or to switch it off, is refused: it goes on as if nothing had been, with the retries. */
+static void test_stopped_and_started(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "0", NULL, "slow");
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	ctl_stop_and_start(t, &rp_module_1);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
+	/* What fails is tried again by the clock as before, and the container hears of it. */
+	rp_ctr d = make(t, "d", "1", NULL, "slow");
+	ctl_fail(t, "cpu1/cpufreq/scaling_max_freq", EBUSY);
+	assert_int_equal(ctl_start(t, d), 0);
+	(void)ctl_work(t);
+	has(ctl_report(t, d), "; trying again");
+	assert_true(fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE) > 0);
+	ctl_mend(t);
+	assert_string_equal(ctl_report(t, d), "1");
+	assert_string_equal(ctl_get(t, FREQ(1, "max_freq")), "1000000");
+	/* The last stop puts all back. */
+	assert_int_equal(ctl_stop(t, c), 0);
+	assert_int_equal(ctl_stop(t, d), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "3800000");
+	assert_string_equal(ctl_get(t, FREQ(1, "max_freq")), "3800000");
+}
+
+/* Off and on by reloads: what it has set goes when it is switched off, and comes when it is switched on. */
+static void test_off_and_on(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "0-1", NULL, "slow"), d = make(t, "d", "2", NULL, "slow");
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(ctl_configure(t, "{enable: false}"), 0);
+		ctl_sync(t);
+		(void)ctl_work(t);
+		assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "3800000");
+		assert_string_equal(ctl_get(t, FREQ(1, "max_freq")), "3800000");
+		if (!i)
+			assert_int_equal(ctl_start(t, d), 0); /* nobody cares, for now */
+		(void)ctl_work(t);
+		assert_string_equal(ctl_get(t, FREQ(2, "max_freq")), "3800000");
+		assert_int_equal(ctl_configure(t, CONFIG), 0);
+		ctl_sync(t);
+		(void)ctl_work(t);
+		for (unsigned cpu = 0; cpu < 3; cpu++)
+			assert_string_equal(ctl_get(t, cpu ? cpu == 1 ? FREQ(1, "max_freq")
+								      : FREQ(2, "max_freq")
+							   : FREQ(0, "max_freq")),
+					    "1000000");
+		assert_string_equal(ctl_report(t, c), "1");
+		assert_string_equal(ctl_report(t, d), "1");
+	}
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_configurations), TEST(test_classes), TEST(test_unknown),
-		TEST(test_switched_off),   TEST(test_busy),    TEST(test_mended),
+		TEST(test_configurations),	TEST(test_classes),    TEST(test_unknown),
+		TEST(test_switched_off),	TEST(test_busy),       TEST(test_mended),
+		TEST(test_stopped_and_started), TEST(test_off_and_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

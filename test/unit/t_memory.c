@@ -126,6 +126,27 @@ static void test_classes(void **state)
 	has(ctl_metrics(t), "writes_total{} 2\n");
 }
 
+/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and what is there already not again. */
+static void test_stopped_and_started(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "class.memory-qos.nri.io=bronze", 100 * MIB),
+	       d = make(t, "d", "class.memory-qos.nri.io=bronze", 200 * MIB);
+	assert_int_equal(ctl_start(t, c), 0);
+	assert_int_equal(ctl_start(t, d), 0);
+	ctl_stop_and_start(t, &rp_module_1);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_string_equal(ctl_report(t, d), "1");
+	assert_string_equal(own(t, c, "memory.high"), "52428800");
+	assert_string_equal(own(t, d, "memory.high"), "104857600");
+	ctl_changes_clear(t);
+	ctl_stop_and_start(t, &rp_module_1);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_changes(t), "");
+}
+
 static void test_annotations(void **state)
 {
 	struct ctl_host *t = *state;
@@ -618,6 +639,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_configurations),
 		TEST(test_classes),
+		TEST(test_stopped_and_started),
 		TEST(test_annotations),
 		TEST(test_refusals),
 		TEST(test_qos_default),

@@ -525,6 +525,34 @@ static void test_tried_again(void **state)
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
+/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and what is right already is not done again. */
+static void test_stopped_and_started(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, GOLD_BRONZE), 0);
+	(void)ctl_work(t);
+	rp_ctr c = annotated(t, "c", "gold", "21"), d = annotated(t, "d", "bronze", "31");
+	assert_int_equal(ctl_start(t, c), 0);
+	assert_int_equal(ctl_start(t, d), 0);
+	ctl_stop_and_start(t, &rp_module_1);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_string_equal(ctl_report(t, d), "1");
+	assert_string_equal(ctl_get(t, R "nri-rp.gold/tasks"), "21");
+	assert_string_equal(ctl_get(t, R "nri-rp.bronze/tasks"), "31");
+	/* What failed before it was stopped is tried again as it was. */
+	ctl_fail(t, "nri-rp.gold/tasks", EBUSY);
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	has(ctl_report(t, c), "; trying again");
+	ctl_stop_and_start(t, &rp_module_1);
+	(void)ctl_work(t);
+	has(ctl_report(t, c), "; trying again");
+	assert_true(fake_timer(ctl_fake(t), CTL_AGAIN_COOKIE) > 0);
+	ctl_mend(t);
+	assert_string_equal(ctl_report(t, c), "1");
+}
+
 /* Whichever change fails: nothing crashes, nothing leaks, somebody hears of it, and the next round mends it. */
 static void test_each_change_fails(void **state)
 {
@@ -778,6 +806,7 @@ int main(void)
 		TEST(test_refused_schemata),
 		TEST(test_failing_moves),
 		TEST(test_tried_again),
+		TEST(test_stopped_and_started),
 		cmocka_unit_test(test_each_change_fails),
 		TEST(test_monitoring),
 		TEST(test_figures),
