@@ -38,6 +38,7 @@ struct verify_job {
 	struct drift_traces traces;
 	struct check *checks;
 	uint32_t n;
+	bool telling; /* the runtime was being told something when this began: what was read may be from before */
 };
 
 static void job_free(struct verify_job *job)
@@ -155,7 +156,7 @@ static void verified(void *arg, int result)
 		    ctr->cur.state != RP_STATE_RUNNING)
 			continue; /* changed meanwhile */
 		bool other = c->found_cpus || c->found_mems;
-		if (other && (updates_outstanding(p) || ctr->in_updates))
+		if (other && (job->telling || updates_outstanding(p) || ctr->in_updates))
 			verify_later(p, ctr); /* it may be what is being told just now */
 		else if (other)
 			say_again(p, ctr, c);
@@ -246,8 +247,11 @@ static void start_job(void *arg)
 		arm(p, clock_ms() + p->verify_delay_ms);
 		return;
 	}
-	*job = (struct verify_job){
-		.p = p, .root = &p->root, .inotify = p->drift.fd, .checks = checks};
+	*job = (struct verify_job){.p = p,
+				   .root = &p->root,
+				   .inotify = p->drift.fd,
+				   .checks = checks,
+				   .telling = updates_outstanding(p)};
 	rp_idset_copy(&job->online, topo_ids(p->env.topo, RP_CPUS_ONLINE));
 	uint64_t next = fill_job(p, job), soonest = clock_ms() + soon_ms(p);
 	if (next != UINT64_MAX)

@@ -150,6 +150,38 @@ static void test_not_while_told(void **state)
 	assert_int_equal(found(w), 0);
 }
 
+static bool is_asking(struct world *w, void *arg)
+{
+	(void)arg;
+	return w->p->verifying;
+}
+
+/* Read while the runtime was being told, looked at after it had said that it is done: nobody's doing either. */
+static void test_not_told_just_before(void **state)
+{
+	struct world *w = *state;
+	uint32_t n = 0;
+	unsigned one = 1;
+	struct box b = {.name = "b", .alloc = "cpus 8"};
+	watch_one(w, "/pods/a");
+	box_run(w, &b);
+	struct ctr *ctr = box_ctr(w, "b");
+	ctr->acked.shares = 77;
+	struct txn *t = txn_begin(w->p->env.cache);
+	txn_stage(t, ctr)->shares = 78;
+	txn_commit(t);
+	txn_end(t);
+	updates_add(w->p, ctr);
+	assert_non_null(updates_next(w->p, &n));
+	write_at(w, GROUP "cpuset.cpus", "5");
+	world_until(w, is_asking, NULL);
+	(void)usleep(20000); /* the worker reads, the loop does not hear of it yet */
+	write_at(w, GROUP "cpuset.cpus", "0-3");
+	updates_acked(w->p);
+	world_until(w, is_watched, &one);
+	assert_int_equal(found(w), 0);
+}
+
 /* The watch ends with the container, and starts with the daemon. */
 static void test_comes_and_goes(void **state)
 {
@@ -299,9 +331,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		world_test(test_noticed),	 world_test(test_backs_off),
-		world_test(test_not_while_told), world_test(test_comes_and_goes),
-		cmocka_unit_test(test_swap),	 world_test(test_culprits),
-		world_test(test_one_walk),	 world_test(test_refused_job),
+		world_test(test_not_while_told), world_test(test_not_told_just_before),
+		world_test(test_comes_and_goes), cmocka_unit_test(test_swap),
+		world_test(test_culprits),	 world_test(test_one_walk),
+		world_test(test_refused_job),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
