@@ -205,8 +205,7 @@ void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields)
 		ctr->acked.period = d->period;
 	if (fields & DIFF_MEM_LIMIT)
 		ctr->acked.mem_limit = d->mem_limit;
-	if (fields)
-		ctr->decision_stored = false;
+	ctr->unstored |= fields;
 }
 
 /* ---- the cache itself ---------------------------------------------------------------------------------------------- */
@@ -491,6 +490,7 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 	if (!ctr)
 		return NULL;
 	ctr->pod = pod;
+	ctr->unstored = TXN_CHANGED_OTHER;
 	ctr->oom_score_adj = RP_NOT_SET;
 	ctr->requested = (struct values)VALUES_NONE;
 	ctr->acked = (struct values)VALUES_NONE;

@@ -127,7 +127,9 @@ struct ctr {
 	uint32_t pid;
 	uint32_t sync_mark;
 	bool stored; /* its facts */
-	bool decision_stored;
+	uint32_t unstored; /* what of its decision is not: DIFF_…, and what else txn.h knows */
+	uint64_t
+		moved; /* the store's: the complete commit after which its sets were stored by themselves */
 	bool stored_exclusive; /* by what is stored it owns CPUs */
 	bool in_updates; /* waits in the unsolicited queue */
 	bool to_verify; /* waits for a look at its cgroup */

@@ -102,6 +102,7 @@ int store_open(const struct store_params *params, struct store **ret,
 		return err_set(err, -ENOMEM, "out of memory");
 	s->dir.fd = s->dir.lock_fd = -1;
 	s->write = params->write;
+	s->moved.epoch = 1;
 	s->boot_id = strdup(params->boot_id);
 	int r = store_file_init(&s->file, params->size_max);
 	if (r || !s->boot_id) {
@@ -134,6 +135,7 @@ static void free_store(struct store *s)
 		free_kept(&s->kept[i]);
 	free(s->kept);
 	free(s->changes);
+	store_moved_free(&s->moved);
 	store_dir_close(&s->dir);
 	free(s->boot_id);
 	free(s);
@@ -200,14 +202,24 @@ void store_put_pod(struct store *s, const struct pod *pod)
 	note_put(s, CHANGE_POD, pod->handle, false);
 }
 
-void store_put_ctr(struct store *s, const struct ctr *ctr)
+/* Sets that were stored by themselves would go over those of its record. */
+void store_put_ctr_now(struct store *s, struct ctr *ctr)
 {
-	note_put(s, CHANGE_CTR, ctr->handle, ctr->stored_exclusive);
+	if (!s || !s->file.env)
+		return;
+	bool only = store_moved_only(ctr);
+	if (!only)
+		note_put(s, CHANGE_CTR, ctr->handle, true);
+	if ((only || ctr->moved == s->moved.epoch) && store_moved_add(&s->moved, ctr))
+		s->lost_track = true;
 }
 
-void store_put_ctr_now(struct store *s, const struct ctr *ctr)
+void store_put_ctr(struct store *s, struct ctr *ctr)
 {
-	note_put(s, CHANGE_CTR, ctr->handle, true);
+	if (ctr->stored_exclusive)
+		store_put_ctr_now(s, ctr);
+	else if (s && ctr->moved != s->moved.epoch) /* or the complete commit finds it */
+		note_put(s, CHANGE_CTR, ctr->handle, false);
 }
 
 void store_del_ctr(struct store *s, const struct ctr *ctr)
@@ -401,11 +413,32 @@ static void put_decision(struct batch *b, const struct ctr *ctr)
 	put(b, &key, &r);
 }
 
+static void put_moved(struct batch *b)
+{
+	struct moved *m = &b->s->moved;
+	for (uint32_t at = 0; at < m->n;) {
+		struct record_key key;
+		struct record r;
+		record_key_moved(&key, m->next++);
+		at = store_moved_group(m, at, &r);
+		put(b, &key, &r);
+	}
+}
+
 static void del(struct batch *b, const struct record_key *key)
 {
 	if (!b->rc)
 		b->rc = store_file_del(&b->s->file, key);
 	b->n++;
+}
+
+static void del_moved(struct batch *b)
+{
+	for (uint64_t i = b->s->moved.first; i < b->s->moved.next; i++) {
+		struct record_key key;
+		record_key_moved(&key, i);
+		del(b, &key);
+	}
 }
 
 static void put_meta(struct batch *b)
@@ -448,7 +481,7 @@ static void write_objects(struct batch *b)
 		}
 		if (all || !ctr->stored)
 			put_facts(b, ctr);
-		if (all || !ctr->decision_stored)
+		if (all || ctr->unstored)
 			put_decision(b, ctr);
 		ctr = ctr->next;
 	}
@@ -480,7 +513,7 @@ static void write_change(struct batch *b, const struct change *change)
 			put_pod(b, ctr->pod);
 		if (ctr && !ctr->stored)
 			put_facts(b, ctr);
-		if (ctr && !ctr->decision_stored)
+		if (ctr && ctr->unstored)
 			put_decision(b, ctr);
 		break;
 	case CHANGE_DEL:
@@ -495,6 +528,10 @@ static void write_changes(struct batch *b)
 	const struct store *s = b->s;
 	if (b->scope == WRITE_MANY)
 		write_objects(b);
+	if (b->scope == WRITE_URGENT)
+		put_moved(b);
+	else
+		del_moved(b);
 	for (uint32_t i = 0; i < s->n_changes; i++) {
 		const struct change *c = &s->changes[i];
 		if (b->scope == WRITE_CHANGES || (b->scope == WRITE_URGENT && c->urgent) ||
@@ -546,7 +583,8 @@ static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 
 static void mark_ctr(struct ctr *ctr)
 {
-	ctr->stored = ctr->decision_stored = true;
+	ctr->stored = true;
+	ctr->unstored = 0;
 	ctr->stored_exclusive = ctr->cur.exclusive && ctr->cur.exclusive->count;
 }
 
@@ -578,6 +616,10 @@ static void mark_stored(struct store *s, enum scope scope)
 			mark_change(s, scope, &s->changes[i]);
 	}
 	s->n_changes = n_left;
+	if (scope == WRITE_URGENT)
+		store_moved_written(&s->moved);
+	else
+		store_moved_settled(&s->moved);
 	if (scope == WRITE_WHOLE || scope == WRITE_MANY) {
 		for (struct pod *pod = cache_pods(s->cache); pod; pod = pod->hh.next)
 			pod->stored = true;
@@ -626,6 +668,15 @@ static int write_growing(struct store *s, enum scope scope, struct err *err)
 	}
 }
 
+/* What the changes have become too many for, or what is stored elsewhere for the time being, is found by looking at all there is. */
+static bool has_many(struct store *s, enum scope scope)
+{
+	if (s->n_changes > MANY && s->n_changes > cache_n_ctrs(s->cache) / 2)
+		return true;
+	return scope == WRITE_URGENT ? !store_moved_fits(&s->moved)
+				     : s->moved.first != s->moved.next;
+}
+
 /* After an error the file is given up: the next commit writes all there is to a new one. */
 static int write_records(struct store *s, enum scope scope, struct err *err)
 {
@@ -634,7 +685,7 @@ static int write_records(struct store *s, enum scope scope, struct err *err)
 	s->lost_track = false;
 	if (!s->file.env)
 		scope = WRITE_WHOLE;
-	else if (s->n_changes > MANY && s->n_changes > cache_n_ctrs(s->cache) / 2)
+	else if (has_many(s, scope))
 		scope = WRITE_MANY;
 	int r = scope == WRITE_WHOLE ? create_file(s, err) : 0;
 	if (!r)
@@ -644,7 +695,7 @@ static int write_records(struct store *s, enum scope scope, struct err *err)
 		return 0;
 	}
 	store_file_close(&s->file);
-	s->n_changes = 0;
+	s->n_changes = s->moved.n = 0;
 	return r;
 }
 
@@ -660,8 +711,8 @@ static int publish(struct store *s, struct err *err)
 
 bool store_pending(const struct store *s)
 {
-	return s &&
-	       (!s->file.env || !s->published || s->n_changes || s->lost_track || kept_dirty(s));
+	return s && (!s->file.env || !s->published || s->n_changes || s->moved.n ||
+		     s->moved.first != s->moved.next || s->lost_track || kept_dirty(s));
 }
 
 static int commit(struct store *s, enum scope scope, struct err *err)

@@ -85,12 +85,12 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
 
 /*
  * Notes what changed, for the next commit. What a pod or a container is at that time is what gets written, of a container only the
- * parts that say they are not stored (ctr->stored, ctr->decision_stored); one that is gone by then is passed over. store_del_pod
+ * parts that say they are not stored (ctr->stored, ctr->unstored); one that is gone by then is passed over. store_del_pod
  * includes its containers, and is to be called while they are there. Nothing here fails: if memory does not suffice for the note,
  * the commit looks for itself what is to be done.
  */
 void store_put_pod(struct store *s, const struct pod *pod);
-void store_put_ctr(struct store *s, const struct ctr *ctr);
+void store_put_ctr(struct store *s, struct ctr *ctr);
 void store_del_pod(struct store *s, const struct pod *pod);
 void store_del_ctr(struct store *s, const struct ctr *ctr);
 
@@ -111,9 +111,9 @@ const void *store_note(const struct store *s, const char *name, size_t *ret_len)
 /*
  * What the next placement relies on is noted as urgent: a decision about a live container with all it takes to be restored
  * (store_put_ctr_now), and that a container which owns CPUs by what is stored has given them up (of itself). The rest, which the runtime
- * tells again at the next Synchronize, may wait.
+ * tells again at the next Synchronize, may wait. The urgent commit has to follow before a container noted for it is removed.
  */
-void store_put_ctr_now(struct store *s, const struct ctr *ctr);
+void store_put_ctr_now(struct store *s, struct ctr *ctr);
 
 /*
  * Makes what was noted durable against the death of the process, all of it or nothing. An error (-ENOSPC, -EIO, -ENOMEM …) loses

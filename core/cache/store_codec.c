@@ -6,6 +6,7 @@
 #include "core/util/pb.h"
 
 #define NUMBER_KEY 10u /* a letter, 8 bytes, a letter */
+#define MOVED_KEY 9u /* a letter, 8 bytes */
 
 /* What of a container's flags outlives the daemon; the others follow from the rest of its records. */
 #define FLAGS_STORED                                                                               \
@@ -21,6 +22,13 @@ void record_key_number(struct record_key *key, enum record_kind kind, uint64_t n
 	for (unsigned i = 0; i < 8; i++)
 		key->bytes[1 + i] = (uint8_t)(number >> (56 - 8 * i));
 	key->bytes[NUMBER_KEY - 1] = (uint8_t)kind;
+}
+
+void record_key_moved(struct record_key *key, uint64_t number)
+{
+	record_key_number(key, RECORD_MOVED, number);
+	key->bytes[0] = RECORD_MOVED;
+	key->len = MOVED_KEY;
 }
 
 void record_key_name(struct record_key *key, enum record_kind kind, const char *name)
@@ -41,6 +49,8 @@ bool record_key_valid(const void *key, size_t len)
 		return len == NUMBER_KEY && (bytes[NUMBER_KEY - 1] == RECORD_POD ||
 					     bytes[NUMBER_KEY - 1] == RECORD_FACTS ||
 					     bytes[NUMBER_KEY - 1] == RECORD_DECISION);
+	case RECORD_MOVED:
+		return len == MOVED_KEY;
 	case RECORD_META:
 		return len == 1;
 	case RECORD_BLOB:
@@ -219,6 +229,18 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->degraded = blob_bytes(d->degraded);
 	m->has_data = d->data != NULL;
 	m->data = blob_bytes(d->data);
+	r->message = &m->base;
+}
+
+void record_of_moved(struct record *r, const struct iset *cpus, const struct iset *mems,
+		     const uint64_t *numbers, uint32_t n)
+{
+	RpStore__Moved *m = &r->u.moved;
+	rp_store__moved__init(m);
+	m->cpus = set_text(cpus);
+	m->mems = set_text(mems);
+	m->containers = (uint64_t *)(uintptr_t)numbers;
+	m->n_containers = n;
 	r->message = &m->base;
 }
 
@@ -537,6 +559,23 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 	if (!r)
 		r = read_blobs(m, ret, err);
 	return r ? r : check_decision(ret, err);
+}
+
+int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct stored_moved *ret,
+			struct err *err)
+{
+	const RpStore__Moved *m = unpack(a, &rp_store__moved__descriptor, data, len, err);
+	if (!m)
+		return -EINVAL;
+	if (m->n_containers > CACHE_CTRS_MAX)
+		return err_set(err, -EINVAL, "%zu containers, more than %u", m->n_containers,
+			       CACHE_CTRS_MAX);
+	int r = read_set(&ret->cpus, m->cpus, RP_CPUS_MAX, "CPU set", err);
+	if (!r)
+		r = read_set(&ret->mems, m->mems, RP_NODES_MAX, "memory node set", err);
+	ret->numbers = m->containers;
+	ret->n = (uint32_t)m->n_containers;
+	return r;
 }
 
 int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct stored_blob *ret,

@@ -18,6 +18,7 @@ enum record_kind {
 	RECORD_BLOB = 'b',
 	RECORD_FACTS = 'c',
 	RECORD_DECISION = 'd',
+	RECORD_MOVED = 'l', /* before objects, which are added at the end */
 	RECORD_META = 'm',
 	RECORD_NOTE = 'n',
 	RECORD_OBJECT =
@@ -38,6 +39,7 @@ struct record_key {
 
 void record_key_number(struct record_key *key, enum record_kind kind, uint64_t number);
 void record_key_name(struct record_key *key, enum record_kind kind, const char *name);
+void record_key_moved(struct record_key *key, uint64_t number);
 /* Of any key: is it one that a store has? */
 bool record_key_valid(const void *key, size_t len);
 /* Of a valid key. */
@@ -53,6 +55,7 @@ struct record {
 		RpStore__Pod pod;
 		RpStore__Facts facts;
 		RpStore__Decision decision;
+		RpStore__Moved moved;
 		RpStore__Blob blob;
 	} u;
 	RpStore__Values values[2];
@@ -64,6 +67,8 @@ void record_of_meta(struct record *r, const char *boot_id, uint64_t commit);
 void record_of_pod(struct record *r, const struct pod *pod);
 void record_of_facts(struct record *r, const struct ctr *ctr);
 void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy);
+void record_of_moved(struct record *r, const struct iset *cpus, const struct iset *mems,
+		     const uint64_t *numbers, uint32_t n);
 void record_of_blob(struct record *r, const char *version, const void *data, size_t len);
 /* Bytes of the value, with its checksum. */
 size_t record_size(const struct record *r);
@@ -122,6 +127,12 @@ struct stored_decision {
 	struct stored_bytes rdt_class, blockio_class, cpu_class, private_data, degraded, data;
 };
 
+struct stored_moved {
+	struct stored_set cpus, mems;
+	const uint64_t *numbers; /* of containers */
+	uint32_t n;
+};
+
 struct stored_blob {
 	const char *version; /* "": none */
 	const void *data;
@@ -137,6 +148,8 @@ int record_decode_facts(struct arena *a, const uint8_t *data, size_t len, struct
 			struct err *err);
 int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 			   struct stored_decision *ret, struct err *err);
+int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct stored_moved *ret,
+			struct err *err);
 int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct stored_blob *ret,
 		       struct err *err);
 

@@ -6,6 +6,7 @@
  *   store_file.c     LMDB: reading a file of an earlier run, writing our own
  *   store_probe.c    is an earlier file usable? asked in a child that may die of it
  *   store_restore.c  records to cache
+ *   store_moved.c    sets of many containers at once
  *   store.c          what is to be written, and commits
  */
 #ifndef CACHE_STORE_INTERNAL_H
@@ -18,7 +19,12 @@
 #include "core/cache/store_codec.h"
 
 /* All that a cache and the limits above can have. */
-#define STORE_RECORDS_MAX (1u + CACHE_PODS_MAX + 2u * CACHE_CTRS_MAX + STORE_BLOBS_MAX)
+#define STORE_RECORDS_MAX                                                                          \
+	(1u + CACHE_PODS_MAX + 2u * CACHE_CTRS_MAX + STORE_BLOBS_MAX + MOVED_RECORDS_MAX +         \
+	 MOVED_GROUPS_MAX)
+/* Before there are so many, a commit is a complete one; so many come with one commit at most. */
+#define MOVED_RECORDS_MAX 256u
+#define MOVED_GROUPS_MAX 64u
 
 /* ---- store_dir.c --------------------------------------------------------------------------------------------------- */
 
@@ -119,6 +125,28 @@ void store_check_file(const char *path, const char *boot_id, struct probe_result
 void store_probe(const char *path, const char *boot_id, int lock_fd, unsigned seconds,
 		 struct probe_result *ret);
 
+/* ---- store_moved.c ------------------------------------------------------------------------------------------------- */
+
+struct moved {
+	struct ctr *
+		*list; /* for the urgent commit that is about to come: nothing goes before that */
+	uint64_t *numbers; /* room for those of a record */
+	uint32_t n, cap;
+	uint64_t first, next; /* numbers of the records that the file has: first … next - 1 */
+	uint64_t epoch; /* counts complete commits, from 1; ctr->moved */
+};
+
+/* Is it stored, but for its sets? */
+bool store_moved_only(const struct ctr *ctr);
+int store_moved_add(struct moved *m, struct ctr *ctr); /* -ENOMEM */
+/* Are there few enough records, and few enough sets? */
+bool store_moved_fits(struct moved *m);
+/* A record of the one at `from` and all behind it with the same sets; where the others begin. Valid until the next call. */
+uint32_t store_moved_group(struct moved *m, uint32_t from, struct record *r);
+void store_moved_written(struct moved *m); /* by an urgent commit */
+void store_moved_settled(struct moved *m); /* by a complete one */
+void store_moved_free(struct moved *m);
+
 /* ---- store.c ------------------------------------------------------------------------------------------------------- */
 
 enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_DEL };
@@ -150,6 +178,7 @@ struct store {
 	bool lost_track; /* a change could not be noted */
 	struct change *changes;
 	uint32_t n_changes, cap_changes;
+	struct moved moved;
 	struct kept *kept;
 	uint32_t n_kept;
 	struct store_stats stats;

@@ -13,6 +13,7 @@ struct found {
 	uint64_t number;
 	const uint8_t *message;
 	size_t len;
+	struct ctr *ctr; /* of facts: what they became */
 };
 
 struct found_list {
@@ -24,7 +25,7 @@ struct restore {
 	struct store *s;
 	struct cache *cache;
 	struct arena *arena; /* for one record at a time */
-	struct found_list pods, facts, decisions;
+	struct found_list pods, facts, decisions, moved;
 	struct stored_decision decision; /* large */
 	struct store_counts counts;
 };
@@ -47,7 +48,7 @@ static int remember(struct found_list *list, uint64_t number, const uint8_t *mes
 		list->at = grown;
 		list->cap = cap;
 	}
-	list->at[list->n++] = (struct found){number, message, len};
+	list->at[list->n++] = (struct found){.number = number, .message = message, .len = len};
 	return 0;
 }
 
@@ -233,9 +234,10 @@ static int restore_ctrs(struct restore *r)
 	const struct found_list *decisions = &r->decisions;
 	uint32_t d = 0;
 	for (uint32_t i = 0; i < r->facts.n; i++) {
-		const struct found *f = &r->facts.at[i];
+		struct found *f = &r->facts.at[i];
 		struct ctr *ctr = NULL;
 		int res = restore_ctr(r, f, &ctr);
+		f->ctr = ctr;
 		while (!res && d < decisions->n && decisions->at[d].number < f->number)
 			warn_bad(r, "decision", decisions->at[d++].number,
 				 "its container is not there");
@@ -246,6 +248,64 @@ static int restore_ctrs(struct restore *r)
 	}
 	for (; d < decisions->n; d++)
 		warn_bad(r, "decision", decisions->at[d].number, "its container is not there");
+	return 0;
+}
+
+static struct ctr *restored(const struct restore *r, uint64_t number)
+{
+	uint32_t low = 0, high = r->facts.n;
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		if (r->facts.at[mid].number == number)
+			return r->facts.at[mid].ctr;
+		if (r->facts.at[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+/* Whether the runtime has it was not stored: it is not known to. */
+static int move_ctr(struct restore *r, struct txn *t, struct ctr *ctr,
+		    const struct stored_moved *moved)
+{
+	const struct iset *own = txn_view(ctr)->exclusive;
+	if (own && !rp_ids_subset(own->ids, rp_ids_of(&moved->cpus.ids))) {
+		warn_bad(r, "move of container", ctr->seq, "it has not the CPUs that are its own");
+		return 0;
+	}
+	struct decision *d = txn_stage(t, ctr);
+	int res = d ? take_set(r->cache, &d->cpus, &moved->cpus) : -ENOMEM;
+	txn_put_set(r->cache, &ctr->acked.cpus, NULL);
+	txn_put_set(r->cache, &ctr->acked.mems, NULL);
+	return res ? res : take_set(r->cache, &d->mems, &moved->mems);
+}
+
+static int apply_moved(struct restore *r, const struct stored_moved *moved)
+{
+	struct txn *t = txn_begin(r->cache);
+	int res = t ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !res && i < moved->n; i++) {
+		struct ctr *ctr = restored(r, moved->numbers[i]);
+		if (ctr)
+			res = move_ctr(r, t, ctr, moved);
+	}
+	if (!res)
+		txn_commit(t);
+	txn_end(t);
+	return res;
+}
+
+static int restore_moved(struct restore *r, const struct found *f)
+{
+	struct stored_moved moved;
+	struct err err = ERR_INIT;
+	arena_reset(r->arena);
+	int res = record_decode_moved(r->arena, f->message, f->len, &moved, &err);
+	if (!res)
+		return apply_moved(r, &moved);
+	warn_bad(r, "move", f->number, err.text);
 	return 0;
 }
 
@@ -267,6 +327,8 @@ static int sort_record(struct restore *r, const MDB_val *key, const MDB_val *val
 		return remember(&r->facts, record_key_get_number(key->mv_data), message, len);
 	case RECORD_DECISION:
 		return remember(&r->decisions, record_key_get_number(key->mv_data), message, len);
+	case RECORD_MOVED:
+		return remember(&r->moved, record_key_get_number(key->mv_data), message, len);
 	case RECORD_BLOB:
 		return restore_blob(r, RECORD_BLOB, key, message, len);
 	case RECORD_NOTE:
@@ -301,6 +363,8 @@ static int read_file(struct restore *r, const char *path)
 		res = restore_pod(r, &r->pods.at[i]);
 	if (!res)
 		res = restore_ctrs(r);
+	for (uint32_t i = 0; !res && i < r->moved.n; i++)
+		res = restore_moved(r, &r->moved.at[i]);
 	store_reader_close(&reader);
 	return res;
 }
@@ -321,6 +385,7 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
 	free(r.pods.at);
 	free(r.facts.at);
 	free(r.decisions.at);
+	free(r.moved.at);
 	*ret = r.counts;
 	if (r.counts.bad > WARNINGS)
 		log_warning("%u stored records are left out", r.counts.bad);

@@ -234,8 +234,7 @@ void txn_commit(struct txn *t)
 	assert(!t->committed);
 	for (struct stage *s = t->first; s; s = s->link) {
 		struct decision before = s->ctr->cur;
-		if (txn_changed(s))
-			s->ctr->decision_stored = false;
+		s->ctr->unstored |= txn_changed(s);
 		count_decision(c, s->ctr, &before, false);
 		count_decision(c, s->ctr, &s->next, true);
 		s->ctr->cur = s->next;

@@ -101,9 +101,9 @@ void persist_txn(struct pipeline *p)
 	if (p->env.trial)
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		if (s->ctr->decision_stored && s->ctr->stored)
+		if (!s->ctr->unstored && s->ctr->stored)
 			continue;
-		live = live || (ctr_live(s->ctr->cur.state) && !s->ctr->decision_stored);
+		live = live || (ctr_live(s->ctr->cur.state) && s->ctr->unstored);
 		if (ctr_live(s->ctr->cur.state))
 			store_put_ctr_now(p->store, s->ctr);
 		else

@@ -367,9 +367,9 @@ static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *
 	}
 	if (ctr_live(ctr->cur.state) && ctr->cur.state != state) {
 		ctr->cur.state = state;
-		ctr->decision_stored = false;
+		ctr->unstored |= TXN_CHANGED_OTHER;
 	}
-	if (!ctr->stored || !ctr->decision_stored) {
+	if (!ctr->stored || ctr->unstored) {
 		store_put_ctr(p->store, ctr);
 		persist_later(p);
 	}

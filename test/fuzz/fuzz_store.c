@@ -69,6 +69,20 @@ static void try_decision(struct arena *a, const uint8_t *data, size_t size)
 	assert(rp_ids_subset(rp_ids_of(&d.exclusive.ids), rp_ids_of(&d.decided.cpus.ids)));
 }
 
+static void try_moved(struct arena *a, const uint8_t *data, size_t size)
+{
+	struct stored_moved m;
+	uint64_t sum = 0;
+	if (record_decode_moved(a, data, size, &m, NULL))
+		return;
+	check_set(&m.cpus, RP_CPUS_MAX);
+	check_set(&m.mems, RP_NODES_MAX);
+	assert(m.n <= CACHE_CTRS_MAX);
+	for (uint32_t i = 0; i < m.n; i++)
+		sum += m.numbers[i];
+	assert(m.n || !sum);
+}
+
 static void try_others(struct arena *a, uint8_t kind, const uint8_t *data, size_t size)
 {
 	struct stored_meta m;
@@ -88,13 +102,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	struct arena *a = arena_new(4096, RECORD_ARENA_LIMIT);
-	uint8_t kind = data[0] % 6;
+	uint8_t kind = data[0] % 7;
 	if (kind == 0)
 		try_pod(a, data + 1, size - 1);
 	else if (kind == 1)
 		try_facts(a, data + 1, size - 1);
 	else if (kind == 2)
 		try_decision(a, data + 1, size - 1);
+	else if (kind == 6)
+		try_moved(a, data + 1, size - 1);
 	else
 		try_others(a, kind, data + 1, size - 1);
 	arena_free(a);

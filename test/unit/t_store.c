@@ -235,19 +235,20 @@ static void changes(void **state)
 		struct ctr *a = cache_ctrs(r.cache), *b = a->next->next;
 		uint64_t before = n_records(&r);
 		decide(r.cache, a, 1, 7);
-		assert_false(a->decision_stored);
+		assert_true(a->unstored);
 		store_put_ctr(r.store, a);
 		store_put_ctr(r.store, a);
 		assert_true(store_pending(r.store));
 		commit(r.store);
-		assert_true(a->decision_stored);
+		assert_false(a->unstored);
 		assert_true(n_records(&r) - before == 1); /* the decision, not the facts */
 
 		store_put_ctr(r.store, b); /* is stored as it is */
 		commit(r.store);
 		assert_true(n_records(&r) - before == 1);
 
-		a->stored = b->decision_stored = false;
+		a->stored = false;
+		b->unstored = TXN_CHANGED_OTHER;
 		b->wanted.cpu_request = 12345;
 		b->stored = false;
 		store_put_ctr(r.store, a);
@@ -257,7 +258,7 @@ static void changes(void **state)
 		pod->stored = false;
 		store_put_pod(r.store, pod);
 		commit(r.store);
-		assert_true(a->stored && b->stored && b->decision_stored && pod->stored);
+		assert_true(a->stored && b->stored && !b->unstored && pod->stored);
 		assert_true(n_records(&r) - before == 5);
 		stop(&r, p);
 		place_empty(p->dir);
@@ -296,11 +297,11 @@ static void urgent(void **state)
 	store_put_ctr(r.store, a);
 	store_put_ctr_now(r.store, a);
 	assert_int_equal(store_commit_urgent(r.store, &err), 0);
-	assert_true(a->decision_stored && a->pod->stored && !b->decision_stored);
+	assert_true(!a->unstored && a->pod->stored && b->unstored);
 	assert_int_equal(n_records(&r) - before, 2);
 	assert_true(store_pending(r.store));
 	commit(r.store);
-	assert_true(b->decision_stored && !store_pending(r.store));
+	assert_true(!b->unstored && !store_pending(r.store));
 	assert_int_equal(n_records(&r) - before, 3);
 
 	/* a container that owned nothing may stay in the file for a while */
@@ -332,13 +333,13 @@ static void owners_are_urgent(void **state)
 	for (struct ctr *ctr = a; ctr; ctr = ctr == a ? b : NULL) {
 		txn_put_set(r.cache, &ctr->cur.exclusive,
 			    intern_get(cache_sets(r.cache), (struct rp_ids){&own, 1, 0}));
-		ctr->decision_stored = false;
+		ctr->unstored = TXN_CHANGED_OTHER;
 		store_put_ctr_now(r.store, ctr);
 		assert_int_equal(store_commit_urgent(r.store, &err), 0);
 		assert_true(ctr->stored_exclusive);
 		txn_put_set(r.cache, &ctr->cur.exclusive, NULL);
 		ctr->cur.state = RP_STATE_EXITED;
-		ctr->decision_stored = false;
+		ctr->unstored = TXN_CHANGED_OTHER;
 		store_put_ctr(r.store, ctr);
 	}
 	(void)snprintf(kept, sizeof kept, "%s", a->id);
