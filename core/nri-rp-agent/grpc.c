@@ -132,7 +132,7 @@ static void judge(struct call *c)
 	else if (c->status)
 		(void)err_set(&c->wrong, -EREMOTEIO, "%s",
 			      *c->text ? c->text : "an error without a text");
-	else if (n < GRPC_PREFIX_SIZE || n - GRPC_PREFIX_SIZE != get_be32(p + 1))
+	else if (!p || n < GRPC_PREFIX_SIZE || n - GRPC_PREFIX_SIZE != get_be32(p + 1))
 		(void)err_set(&c->wrong, -EBADMSG, "an answer that ends before its message does");
 }
 
@@ -232,7 +232,7 @@ static void check_prefix(struct call *c)
 {
 	const uint8_t *p = buf_bytes(&c->answer);
 	uint32_t max = c->grpc->config.message_max;
-	if (buf_len(&c->answer) < GRPC_PREFIX_SIZE)
+	if (!p || buf_len(&c->answer) < GRPC_PREFIX_SIZE)
 		return;
 	uint32_t len = get_be32(p + 1);
 	if (p[0])

@@ -18,11 +18,16 @@ struct room {
 	uint32_t index, room, free;
 };
 
-static struct room room_of(const struct pct_punit *u, struct rp_ids free, struct rp_ids high)
+/* How many more CPUs can have it. */
+static uint32_t left_of(const struct pct_punit *u, struct rp_ids high)
 {
 	uint32_t used = rp_ids_count_and(high, rp_ids_of(&u->cpus));
-	return (struct room){0, u->most > used ? u->most - used : 0,
-			     rp_ids_count_and(free, rp_ids_of(&u->allowed))};
+	return u->most > used ? u->most - used : 0;
+}
+
+static struct room room_of(const struct pct_punit *u, struct rp_ids free, struct rp_ids high)
+{
+	return (struct room){0, left_of(u, high), rp_ids_count_and(free, rp_ids_of(&u->allowed))};
 }
 
 /* More room first, then more free CPUs; the order in which they come stays otherwise. */
@@ -159,7 +164,7 @@ uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, str
 	for (uint32_t i = 0; p && i < p->n_punits; i++) {
 		const struct pct_punit *u = &p->punits[i];
 		uint32_t here = rp_ids_count_and(cpus, rp_ids_of(&u->cpus));
-		uint32_t room = room_of(u, rp_ids_none(), high).room;
+		uint32_t room = left_of(u, high);
 		if (!pct_is_high(p, class))
 			n += rp_ids_overlap(high, rp_ids_of(&u->cpus)) ? here : 0;
 		else if (!u->eligible || here > room)
