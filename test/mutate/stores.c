@@ -133,21 +133,48 @@ static void add_pod(struct cache *c, unsigned i)
 		decide(c, ctr, i);
 }
 
+static void keep_piece(const void *key, size_t key_len, const void *message, size_t len)
+{
+	struct piece *p = &stored.pieces[stored.n++];
+	check(stored.n < RECORDS_MAX && key_len <= sizeof p->key_bytes, "too much");
+	memcpy(p->key_bytes, key, key_len);
+	p->key = (MDB_val){key_len, p->key_bytes};
+	p->message = (struct buf)BUF_INIT;
+	check(buf_add(&p->message, message, len) == 0, "no memory");
+}
+
+/* That some of them have other sets now, which is in the file only until the next complete commit. */
+static void keep_move(struct cache *c)
+{
+	struct rp_idset ids;
+	struct record_key key;
+	struct record r;
+	uint64_t numbers[N_PODS];
+	uint8_t message[256];
+	uint32_t n = 0;
+	for (const struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
+		if (!ctr->cur.exclusive)
+			numbers[n++] = ctr->seq;
+	check(n > 0 && rp_idset_parse(&ids, "0-7", RP_CPUS_MAX) == 0, "nobody moves");
+	struct iset *cpus = intern_get(cache_sets(c), rp_ids_of(&ids));
+	check(cpus != NULL, "no memory");
+	record_key_moved(&key, 1);
+	record_of_moved(&r, cpus, NULL, numbers, n);
+	size_t len = protobuf_c_message_get_packed_size(r.message);
+	check(len <= sizeof message, "too much");
+	(void)protobuf_c_message_pack(r.message, message);
+	keep_piece(key.bytes, key.len, message, len);
+	(void)intern_unref(cache_sets(c), cpus);
+}
+
 static void keep_pieces(void)
 {
 	struct store_reader r;
 	MDB_val key, value;
 	check(store_reader_open(&r, stored.path) == 0, "no file");
-	while (store_reader_next(&r, &key, &value) == 0) {
-		struct piece *p = &stored.pieces[stored.n++];
-		check(stored.n < RECORDS_MAX && key.mv_size <= sizeof p->key_bytes, "too much");
-		memcpy(p->key_bytes, key.mv_data, key.mv_size);
-		p->key = (MDB_val){key.mv_size, p->key_bytes};
-		p->message = (struct buf)BUF_INIT;
-		check(buf_add(&p->message, (const uint8_t *)value.mv_data + RECORD_SUM,
-			      value.mv_size - RECORD_SUM) == 0,
-		      "no memory");
-	}
+	while (store_reader_next(&r, &key, &value) == 0)
+		keep_piece(key.mv_data, key.mv_size, (const uint8_t *)value.mv_data + RECORD_SUM,
+			   value.mv_size - RECORD_SUM);
 	store_reader_close(&r);
 }
 
@@ -174,6 +201,7 @@ void stores_record(void)
 	check(store_put_blob(s, "static", "1.0", "state", 5) == 0, "no blob");
 	check(store_commit(s, &err) == 0, err.text);
 	store_close(s);
+	keep_move(cache);
 	cache_free(cache);
 	check(fs_root_open(&root, stored.dir, &err) == 0, err.text);
 	check(fs_read_all(&root, STORE_FILE, 64 << 20, &data, &len) == 0, "no file");
