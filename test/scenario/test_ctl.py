@@ -807,7 +807,8 @@ def test_doctor_of_a_healthy_node(busy):
     assert {'daemon', 'runtime', 'updates', 'configuration', 'modules', 'controllers', 'store', 'containers', 'control socket',
             'kubelet', 'drift', 'cgroup', 'machine'} <= checks
     text = ctl(node, 'doctor').out
-    assert all(f['text'][:30] in text for f in findings)
+    # between the two it may have answered another request
+    assert all(re.sub(r'\d+', '#', f['text'][:30]) in re.sub(r'\d+', '#', text) for f in findings)
 
 
 def test_doctor_finds_and_tells_what_to_do(make_node):
