@@ -499,7 +499,8 @@ static void test_machines(void **state)
 				 fake_zones(f));
 		rp_ctr c = best_effort(f, "a");
 		assert_true(fake_cpus(f, c)[0]);
-		assert_non_null(strstr(fake_metrics(f), "zone_cpu_capacity_cores{zone=\"socket #0\""));
+		assert_non_null(
+			strstr(fake_metrics(f), "zone_cpu_capacity_cores{zone=\"socket #0\""));
 		fake_host_free(f);
 	}
 }
