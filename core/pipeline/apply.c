@@ -225,7 +225,10 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 	return 0;
 }
 
-/* The policy is back where it was: same tree, same containers. */
+/*
+ * The policy is back where it was: same tree, same containers. One that was to be replaced has not been told, but what it has set of the
+ * machine may be another's by now: it sets it again.
+ */
 static void back_to_former(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
@@ -473,9 +476,10 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	r = a.later ? 0 : place_and_commit(p, &a, report, err);
 	if (r) {
 		p->policy = former;
-		if (same)
+		/* Before the other one ends: it takes back what nobody else has taken over. */
+		if (!report && former)
 			back_to_former(p);
-		else
+		if (!same)
 			instance_free(a.policy);
 		return r;
 	}

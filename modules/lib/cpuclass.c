@@ -49,49 +49,6 @@ static struct rules *rules_new(const struct cpuclass_defs *defs)
 
 /* ---- CPUs ---------------------------------------------------------------------------------------------------------- */
 
-#define NOT_DONE UINT16_MAX
-
-struct seat {
-	uint32_t package, die; /* index of the die in c->dies */
-	uint16_t wanted,
-		done; /* class + 1 (0: none); done also says whether with turbo, and in which CLOS */
-	bool allowed, failed, again;
-};
-#define WITH_TURBO 0x8000u
-#define CLOS_SHIFT 8u /* CLOS + 1; 0: the CPU stays in which it is */
-
-struct die {
-	uint32_t package, die;
-	uint64_t classes, done; /* those with CPUs here; bit 63 of a full set is a class as well */
-	bool known, again;
-};
-
-struct cpuclass {
-	struct modhost h;
-	struct rules *rules;
-	struct cpuclass_back *back;
-	struct seat *seats;
-	uint32_t n_seats;
-	struct die *dies;
-	uint32_t n_dies;
-	bool used; /* classes were defined once: from then on there may be something to take back */
-	struct cpuclass_stats stats;
-	uint32_t complained; /* WHAT_… that were logged already */
-	/* Attempts by the clock. */
-	uint64_t cookie; /* 0: none */
-	void (*done)(void *arg);
-	void *arg;
-	uint32_t n_tries; /* that have failed in a row */
-	uint32_t n_failing,
-		n_again; /* CPUs; CPUs, dies and platforms that are worth another attempt */
-	/* Speed Select. */
-	struct pct *pct; /* NULL: classes have nothing to do with it */
-	struct pct_setup *undo; /* to be taken back first; NULL: nothing */
-	bool set_up; /* the platform was set up, or the worker is at it */
-	bool platform_done, platform_again, platform_failed;
-	char why[320];
-};
-
 struct cpuclass *cpuclass_new(const struct modhost *h)
 {
 	struct cpuclass *c = calloc(1, sizeof *c);
@@ -158,30 +115,6 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 	return 0;
 }
 
-/* What was set up is taken back when nobody wants it any more. NULL: nothing is, or *ret_result is -RP_ENOMEM. */
-static struct pct_setup *what_to_undo(const struct cpuclass *c, const struct pct *next,
-				      int32_t *ret_result)
-{
-	if (*ret_result || !c->set_up || pct_manages(next) || !pct_manages(c->pct))
-		return NULL;
-	struct pct_setup *undo = pct_setup_new(c->pct, &c->rules->defs, false);
-	*ret_result = undo ? 0 : -RP_ENOMEM;
-	return undo;
-}
-
-static void take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *undo)
-{
-	/* One that the worker has not been given yet is still to be done, unless all is set up again. */
-	if (undo || pct_manages(pct)) {
-		free(c->undo);
-		c->undo = undo;
-	}
-	pct_adopt(pct, c->pct);
-	pct_free(c->pct);
-	c->pct = pct;
-	c->platform_done = c->platform_again = c->platform_failed = false;
-}
-
 int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 			   struct rp_ids allowed)
 {
@@ -193,7 +126,7 @@ int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 		return -RP_ENOMEM;
 	struct pct *pct = NULL;
 	int32_t r = pct_new(&c->h, defs, allowed, &pct);
-	struct pct_setup *undo = what_to_undo(c, pct, &r);
+	struct pct_setup *undo = cpuclass_what_to_undo(c, pct, &r);
 	if (!r)
 		r = take_seats(c, allowed);
 	if (r) {
@@ -202,7 +135,7 @@ int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 		rules_unref(rules);
 		return r;
 	}
-	take_pct(c, pct, undo);
+	cpuclass_take_pct(c, pct, undo);
 	rules_unref(c->rules);
 	c->rules = rules;
 	c->complained = 0;
@@ -222,16 +155,6 @@ void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus)
 		}
 }
 
-const struct pct *cpuclass_pct(const struct cpuclass *c)
-{
-	return c ? c->pct : NULL;
-}
-
-bool cpuclass_platform_fails(const struct cpuclass *c)
-{
-	return c && c->platform_failed;
-}
-
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu)
 {
 	if (cpu >= c->n_seats || !c->seats[cpu].wanted)
@@ -248,8 +171,10 @@ void cpuclass_retry(struct cpuclass *c, uint64_t cookie, void (*done)(void *arg)
 
 void cpuclass_timer(struct cpuclass *c, uint64_t cookie)
 {
-	if (c->cookie && cookie == c->cookie)
-		cpuclass_commit(c);
+	if (!c->cookie || cookie != c->cookie)
+		return;
+	c->platform_waits = false;
+	cpuclass_commit(c);
 }
 
 uint32_t cpuclass_n_failing(const struct cpuclass *c)
@@ -344,7 +269,7 @@ static void add_dies(struct cpuclass *c, struct cpuclass_job *job)
 	}
 }
 
-static void free_job(struct cpuclass_job *job)
+void cpuclass_free_job(struct cpuclass_job *job)
 {
 	rules_unref(job->rules);
 	free(job->setup);
@@ -415,7 +340,7 @@ static void take_die(struct cpuclass *c, const struct cpuclass_die *die)
 	}
 }
 
-static void take_results(struct cpuclass *c, const struct cpuclass_job *job)
+static void take_results(struct cpuclass *c, struct cpuclass_job *job)
 {
 	bool failed = false, again = false;
 	for (uint32_t i = 0; i < job->n_cpus; i++) {
@@ -426,11 +351,7 @@ static void take_results(struct cpuclass *c, const struct cpuclass_job *job)
 		take_die(c, &job->dies[i]);
 		again |= job->dies[i].again;
 	}
-	if (job->setup && job->setup->on && job->rules == c->rules) {
-		c->n_again += (uint32_t)job->setup_again - c->platform_again;
-		c->platform_again = job->setup_again;
-		c->platform_failed = job->setup_failed;
-		c->platform_done = !job->setup_again;
+	if (job->setup && cpuclass_take_platform(c, job)) {
 		again |= job->setup_again;
 		failed |= job->setup_failed;
 	}
@@ -454,12 +375,12 @@ static void job_done(void *arg, int32_t result)
 		modhost_log(&c->h, RP_LOG_WARNING, 0, "%s (further ones like it are not logged)",
 			    job->messages[i]);
 	}
-	free_job(job);
+	cpuclass_free_job(job);
 	if (c->done)
 		c->done(c->arg);
 }
 
-static struct cpuclass_job *new_job(struct cpuclass *c)
+struct cpuclass_job *cpuclass_new_job(struct cpuclass *c)
 {
 	struct cpuclass_job *job = calloc(1, sizeof *job);
 	if (!job)
@@ -474,38 +395,13 @@ static struct cpuclass_job *new_job(struct cpuclass *c)
 	job->dies = calloc(c->n_dies, sizeof *job->dies);
 	if (job->cpus && job->dies)
 		return job;
-	free_job(job);
+	cpuclass_free_job(job);
 	return NULL;
-}
-
-static bool platform_to_do(const struct cpuclass *c)
-{
-	return c->undo || (pct_manages(c->pct) && !c->platform_done);
-}
-
-/* The undoing of what went before, or the setting up of what is to be; the latter puts all CPUs in CLOS 0, so they follow anew. */
-static bool add_platform(struct cpuclass *c, struct cpuclass_job *job)
-{
-	if (c->undo) {
-		job->setup = c->undo;
-		c->undo = NULL;
-		c->set_up = false;
-		(void)c->h.speedselect->manage(c->h.ctx, 0);
-		return true;
-	}
-	job->setup = pct_setup_new(c->pct, &c->rules->defs, true);
-	if (!job->setup)
-		return false;
-	(void)c->h.speedselect->manage(c->h.ctx, 1);
-	c->set_up = c->platform_done = true;
-	for (uint32_t i = 0; i < c->n_seats; i++)
-		c->seats[i].done = NOT_DONE;
-	return true;
 }
 
 static bool something_to_do(const struct cpuclass *c, const int64_t *winners)
 {
-	if (platform_to_do(c))
+	if (cpuclass_platform_to_do(c))
 		return true;
 	for (uint32_t i = 0; i < c->n_seats; i++)
 		if (c->seats[i].allowed && c->seats[i].done != aim(c, &c->seats[i], winners))
@@ -516,7 +412,7 @@ static bool something_to_do(const struct cpuclass *c, const int64_t *winners)
 	return false;
 }
 
-static void submit(struct cpuclass *c, struct cpuclass_job *job)
+void cpuclass_submit(struct cpuclass *c, struct cpuclass_job *job)
 {
 	if (!c->h.work->submit(c->h.ctx, cpuclass_run, job_done, job))
 		return;
@@ -524,9 +420,8 @@ static void submit(struct cpuclass *c, struct cpuclass_job *job)
 		c->seats[job->cpus[i].cpu].done = NOT_DONE;
 	for (uint32_t i = 0; i < c->n_dies; i++)
 		c->dies[i].known = false;
-	if (job->setup && job->setup->on)
-		c->platform_done = c->set_up = false;
-	free_job(job);
+	cpuclass_not_submitted(c, job);
+	cpuclass_free_job(job);
 }
 
 void cpuclass_commit(struct cpuclass *c)
@@ -540,39 +435,15 @@ void cpuclass_commit(struct cpuclass *c)
 	for (uint32_t i = 0; winners && i < c->n_dies; i++)
 		winners[i] = turbo_of(c, domain_of(c, &c->dies[i]));
 	if (winners && something_to_do(c, winners))
-		job = new_job(c);
-	if (job && platform_to_do(c) && !add_platform(c, job)) {
-		free_job(job);
+		job = cpuclass_new_job(c);
+	if (job && cpuclass_platform_to_do(c) && !cpuclass_add_platform(c, job)) {
+		cpuclass_free_job(job);
 		job = NULL;
 	}
 	if (job) {
 		add_cpus(c, job, winners);
 		add_dies(c, job);
-		submit(c, job);
+		cpuclass_submit(c, job);
 	}
 	free(winners);
-}
-
-void cpuclass_stop(struct cpuclass *c)
-{
-	if (!c || !c->set_up || !c->h.work)
-		return;
-	c->set_up = false;
-	/* A later one has taken over: it would lose what it has set up. */
-	if (c->h.speedselect->manage(c->h.ctx, 0))
-		return;
-	struct cpuclass_job *job = new_job(c);
-	if (job && c->undo) {
-		job->setup = c->undo;
-		c->undo = NULL;
-	} else if (job) {
-		job->setup = pct_setup_new(c->pct, &c->rules->defs, false);
-	}
-	if (job && job->setup) {
-		submit(c, job);
-		return;
-	}
-	if (job)
-		free_job(job);
-	modhost_log(&c->h, RP_LOG_ERROR, 0, "out of memory: Speed Select stays as it is");
 }

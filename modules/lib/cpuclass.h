@@ -6,7 +6,8 @@
  * the host's worker, which writes sysfs, reads back what the kernel made of it, and remembers what was there before: a property
  * that a CPU's class does not have gets back the value it had before we first changed it. Nothing blocks, and
  * nothing is read or written while a request is answered. What cannot be written is logged once and, unless that would be of no use, tried again
- * with the next change and, after cpuclass_retry(), by the clock: later and later, and given up after a while.
+ * with the next change and, after cpuclass_retry(), by the clock: later and later, and given up after a while. Setting up the platform of
+ * Speed Select (pct.h) and taking that back is tried again by the clock alone, if there is one.
  */
 #ifndef NRI_RP_LIB_CPUCLASS_H
 #define NRI_RP_LIB_CPUCLASS_H

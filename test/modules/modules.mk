@@ -2,7 +2,7 @@
 # Modules with one thing wrong each, for tests of the host. They are built without instrumentation, whatever the rest is built with, since
 # instrumented ones have constructors.
 
-TEST_MODULE_NAMES := good puppet puppet2 hand hand2 hand3 shorter constructor crash hang hang-zones overlap old newer undefined misnamed no-symbol wrong-major longer \
+TEST_MODULE_NAMES := good puppet puppet2 hand hand2 hand3 fickle shorter constructor crash hang hang-zones overlap old newer undefined misnamed no-symbol wrong-major longer \
 	$(foreach n,1 2 3 4 5 6 7 8 9 10,struct-$(n)) $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12 13,schema-$(n)) \
 	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19,conduct-$(n)) \
 	$(foreach n,0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20,curious-$(n))
@@ -42,5 +42,6 @@ $(O)/test/modules/puppet2.so: test/modules/puppet.c
 $(O)/test/modules/hand2.so $(O)/test/modules/hand3.so: test/modules/hand.c
 
 test-modules: $(TEST_MODULES)
-$(O)/test/t_apply $(O)/test/t_collector $(O)/test/t_drift $(O)/test/t_loader $(O)/test/t_note $(O)/test/t_pipeline $(O)/test/t_pipeline_config $(O)/test/t_pipeline_updates $(O)/test/t_nri_front: | $(TEST_MODULES)
+$(O)/test/t_apply $(O)/test/t_apply_sst $(O)/test/t_collector $(O)/test/t_drift $(O)/test/t_loader $(O)/test/t_note $(O)/test/t_pipeline $(O)/test/t_pipeline_config $(O)/test/t_pipeline_updates $(O)/test/t_nri_front: | $(TEST_MODULES)
+$(O)/test/t_apply_sst: | $(O)/modules/balloons.so $(O)/modules/topology-aware.so $(O)/modules/cpu.so $(O)/modules/none.so
 .PHONY: test-modules

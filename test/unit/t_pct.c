@@ -243,6 +243,264 @@ static void test_taken_over(void **state)
 	rig_fini(&r);
 }
 
+/* The same when the classes go: what is not ours any more is not undone. */
+static void test_taken_over_then_reconfigured(void **state)
+{
+	(void)state;
+	struct rig r;
+	rig_init(&r, four, 1);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	commit(&r);
+	assert_int_equal(r.h.speedselect->manage(r.h.ctx, 0), 0);
+	fake_sst_log_clear(r.f);
+	assert_int_equal(configure(&r, "[{name: x}]", "0-7"), 0);
+	commit(&r);
+	assert_string_equal(fake_sst_log(r.f), "");
+	assert_int_equal(fake_sst_manages(r.f), 0);
+	rig_fini(&r);
+}
+
+/* ---- attempts ------------------------------------------------------------------------------------------------------- */
+
+static unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+	for (; (text = strstr(text, part)); text++)
+		n++;
+	return n;
+}
+
+static void tick(struct rig *r)
+{
+	cpuclass_timer(r->c, 7);
+	(void)fake_run_work(r->f);
+}
+
+/* A platform that keeps failing is tried again by the clock, later and later, and not with each container. */
+static void test_backed_off(void **state)
+{
+	(void)state;
+	struct rig r;
+	rig_init(&r, four, 1);
+	fake_sst_fail(r.f, "tf", 5);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	commit(&r);
+	/* An attempt begins with the reset of four classes. */
+	assert_int_equal(count(fake_sst_log(r.f), "clos"), 4);
+	int64_t last = fake_timer(r.f, 7);
+	assert_int_equal(last, CTL_AGAIN_FIRST_MS);
+	for (unsigned i = 0; i < 5; i++) {
+		use(&r, i & 1 ? "lo" : "hi", "0-1");
+		commit(&r);
+		/* the CPUs are put where they belong all the same */
+		assert_string_equal(fake_sst_in(r.f, i & 1 ? 3 : 0), i & 1 ? "0-3" : "0-1");
+	}
+	assert_int_equal(count(fake_sst_log(r.f), "clos"), 4);
+	assert_true(cpuclass_platform_fails(r.c));
+	for (unsigned i = 2; i < CTL_TRIES_MAX; i++) {
+		tick(&r);
+		assert_int_equal(count(fake_sst_log(r.f), "clos"), 4 * i);
+		int64_t next = fake_timer(r.f, 7);
+		assert_true(next == (2 * last < CTL_AGAIN_LAST_MS ? 2 * last : CTL_AGAIN_LAST_MS));
+		last = next;
+	}
+	tick(&r);
+	assert_int_equal(count(fake_sst_log(r.f), "clos"), 4 * CTL_TRIES_MAX);
+	assert_true(fake_timer(r.f, 7) <= 0);
+	assert_non_null(strstr(cpuclass_why(r.c), "; given up"));
+	/* Given up until the next configuration. */
+	use(&r, "hi", "2-3");
+	commit(&r);
+	assert_int_equal(count(fake_sst_log(r.f), "clos"), 4 * CTL_TRIES_MAX);
+	fake_sst_fail(r.f, NULL, 0);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	use(&r, "hi", "2-3");
+	commit(&r);
+	assert_false(cpuclass_platform_fails(r.c));
+	assert_non_null(strstr(fake_sst_log(r.f), "cp 1 ordered"));
+	rig_fini(&r);
+}
+
+/* Without a clock the next change is the next attempt, as for everything else. */
+static void test_without_clock(void **state)
+{
+	(void)state;
+	struct rig r;
+	rig_init(&r, four, 1);
+	cpuclass_retry(r.c, 0, NULL, NULL);
+	fake_sst_fail(r.f, "tf", 5);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	commit(&r);
+	assert_true(cpuclass_platform_fails(r.c));
+	fake_sst_fail(r.f, NULL, 0);
+	use(&r, "hi", "0-1");
+	commit(&r);
+	assert_false(cpuclass_platform_fails(r.c));
+	rig_fini(&r);
+}
+
+static void set_up_and_drop(struct rig *r, const char *fails, int32_t code)
+{
+	rig_init(r, four, 1);
+	assert_int_equal(configure(r, HIGH_LOW, "0-7"), 0);
+	commit(r);
+	fake_sst_fail(r->f, fails, code);
+	fake_sst_log_clear(r->f);
+	fake_log_clear(r->f);
+	assert_int_equal(configure(r, "[{name: x}]", "0-7"), 0);
+	commit(r);
+}
+
+/* Whichever step of it fails, what was set up is taken back by a later attempt, and is ours until then. */
+static void test_undo_tried_again(void **state)
+{
+	(void)state;
+	static const char *const steps[] = {"clos", "tf", "cp"};
+	struct rig r;
+	for (unsigned i = 0; i < 3; i++) {
+		set_up_and_drop(&r, steps[i], 5);
+		assert_int_equal(fake_timer(r.f, 7), CTL_AGAIN_FIRST_MS);
+		assert_int_equal(fake_sst_manages(r.f), 1);
+		assert_non_null(strstr(fake_log(r.f), "Speed Select, package 0, punit 0"));
+		/* not with each change */
+		fake_sst_log_clear(r.f);
+		use(&r, "x", "0-1");
+		commit(&r);
+		assert_string_equal(fake_sst_log(r.f), "");
+		tick(&r);
+		fake_sst_fail(r.f, NULL, 0);
+		fake_sst_log_clear(r.f);
+		tick(&r);
+		assert_int_equal(count(fake_sst_log(r.f), "clos"), 4);
+		assert_int_equal(count(fake_sst_log(r.f), " 0-25500; "), 4);
+		assert_non_null(strstr(fake_sst_log(r.f), "; 0/0 tf 0; 0/0 cp 0 ordered; "));
+		assert_int_equal(fake_sst_manages(r.f), 0);
+		assert_string_equal(fake_sst_in(r.f, 0), "0-3");
+		assert_true(fake_timer(r.f, 7) <= 0);
+		/* Done is done. */
+		fake_sst_log_clear(r.f);
+		tick(&r);
+		cpuclass_stop(r.c);
+		(void)fake_run_work(r.f);
+		assert_string_equal(fake_sst_log(r.f), "");
+		rig_fini(&r);
+	}
+}
+
+/* Each attempt puts all CPUs in the first CLOS: those that a class puts elsewhere follow anew. */
+static void test_undo_beside_others(void **state)
+{
+	(void)state;
+	struct rig r;
+	rig_init(&r, four, 1);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	commit(&r);
+	fake_sst_fail(r.f, "cp", 5);
+	assert_int_equal(configure(&r, "[{name: a, sstClosID: 1}]", "0-7"), 0);
+	use(&r, "a", "2-3");
+	commit(&r);
+	assert_string_equal(fake_sst_in(r.f, 1), "2-3");
+	fake_sst_fail(r.f, NULL, 0);
+	tick(&r);
+	assert_non_null(strstr(fake_sst_log(r.f), "0/0 cp 0 ordered"));
+	assert_string_equal(fake_sst_in(r.f, 1), "2-3");
+	assert_string_equal(fake_sst_in(r.f, 0), "0-1");
+	rig_fini(&r);
+}
+
+#define STAYS "Speed Select stays as it was set up: intel-speed-select turbo-freq disable"
+
+/* What time does not mend is left to the operator, at once or in the end; so is what fails when the daemon stops. */
+static void test_undo_given_up(void **state)
+{
+	(void)state;
+	struct rig r;
+	set_up_and_drop(&r, "tf", 1);
+	assert_non_null(strstr(fake_log(r.f), STAYS));
+	assert_int_equal(fake_timer(r.f, 7), -1);
+	assert_int_equal(fake_sst_manages(r.f), 0);
+	rig_fini(&r);
+	set_up_and_drop(&r, "tf", 5);
+	for (unsigned i = 1; i < CTL_TRIES_MAX; i++) {
+		assert_null(strstr(fake_log(r.f), STAYS));
+		assert_true(fake_timer(r.f, 7) > 0);
+		tick(&r);
+	}
+	assert_non_null(strstr(fake_log(r.f), STAYS));
+	assert_true(fake_timer(r.f, 7) <= 0);
+	assert_int_equal(fake_sst_manages(r.f), 0);
+	rig_fini(&r);
+	/* The stop is the last attempt. */
+	set_up_and_drop(&r, "tf", 5);
+	fake_log_clear(r.f);
+	cpuclass_stop(r.c);
+	(void)fake_run_work(r.f);
+	assert_non_null(strstr(fake_log(r.f), STAYS));
+	assert_int_equal(fake_sst_manages(r.f), 0);
+	rig_fini(&r);
+	set_up_and_drop(&r, "tf", 5);
+	fake_sst_fail(r.f, NULL, 0);
+	fake_sst_log_clear(r.f);
+	fake_log_clear(r.f);
+	cpuclass_stop(r.c);
+	(void)fake_run_work(r.f);
+	assert_non_null(strstr(fake_sst_log(r.f), "0/0 tf 0; 0/0 cp 0"));
+	assert_null(strstr(fake_log(r.f), STAYS));
+	rig_fini(&r);
+}
+
+/* Classes that come back before the next attempt find it as they need it, and nothing is taken back any more; nor what is another's by then. */
+static void test_undo_overtaken(void **state)
+{
+	(void)state;
+	struct rig r;
+	set_up_and_drop(&r, "tf", 5);
+	fake_sst_fail(r.f, NULL, 0);
+	fake_sst_log_clear(r.f);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	use(&r, "lo", "0-7");
+	commit(&r);
+	assert_non_null(strstr(fake_sst_log(r.f), "0/0 cp 1 ordered"));
+	fake_sst_log_clear(r.f);
+	tick(&r);
+	assert_string_equal(fake_sst_log(r.f), "");
+	assert_int_equal(fake_sst_manages(r.f), 1);
+	rig_fini(&r);
+	set_up_and_drop(&r, "tf", 5);
+	assert_int_equal(r.h.speedselect->manage(r.h.ctx, 0), 0);
+	fake_sst_fail(r.f, NULL, 0);
+	fake_sst_log_clear(r.f);
+	tick(&r);
+	assert_string_equal(fake_sst_log(r.f), "");
+	rig_fini(&r);
+}
+
+/* The worker is at it when the classes change once more: the result of what is obsolete counts for nothing. */
+static void test_undo_overtaken_at_work(void **state)
+{
+	(void)state;
+	struct rig r;
+	rig_init(&r, four, 1);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	commit(&r);
+	fake_sst_fail(r.f, "tf", 5);
+	assert_int_equal(configure(&r, "[{name: x}]", "0-7"), 0);
+	cpuclass_commit(r.c);
+	assert_int_equal(configure(&r, HIGH_LOW, "0-7"), 0);
+	(void)fake_run_work(r.f); /* the undoing fails, and nobody cares */
+	assert_null(strstr(fake_log(r.f), STAYS));
+	fake_sst_fail(r.f, NULL, 0);
+	use(&r, "lo", "0-7");
+	commit(&r);
+	assert_false(cpuclass_platform_fails(r.c));
+	assert_string_equal(fake_sst_in(r.f, 3), "0-3");
+	assert_int_equal(fake_sst_manages(r.f), 1);
+	fake_sst_log_clear(r.f);
+	tick(&r);
+	assert_string_equal(fake_sst_log(r.f), "");
+	rig_fini(&r);
+}
+
 static void test_frequencies(void **state)
 {
 	(void)state;
@@ -557,14 +815,29 @@ static void test_priorities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sequence),     cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_reconfigured), cmocka_unit_test(test_taken_over),
-		cmocka_unit_test(test_pending),	     cmocka_unit_test(test_frequencies),
-		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_locked),
-		cmocka_unit_test(test_associated),   cmocka_unit_test(test_highest),
-		cmocka_unit_test(test_hints),	     cmocka_unit_test(test_own_clos),
-		cmocka_unit_test(test_capacity),     cmocka_unit_test(test_without),
-		cmocka_unit_test(test_checks),	     cmocka_unit_test(test_priorities),
+		cmocka_unit_test(test_sequence),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_reconfigured),
+		cmocka_unit_test(test_taken_over),
+		cmocka_unit_test(test_pending),
+		cmocka_unit_test(test_taken_over_then_reconfigured),
+		cmocka_unit_test(test_backed_off),
+		cmocka_unit_test(test_without_clock),
+		cmocka_unit_test(test_undo_tried_again), cmocka_unit_test(test_undo_beside_others),
+		cmocka_unit_test(test_undo_given_up),
+		cmocka_unit_test(test_undo_overtaken),
+		cmocka_unit_test(test_undo_overtaken_at_work),
+		cmocka_unit_test(test_frequencies),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_locked),
+		cmocka_unit_test(test_associated),
+		cmocka_unit_test(test_highest),
+		cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_own_clos),
+		cmocka_unit_test(test_capacity),
+		cmocka_unit_test(test_without),
+		cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_priorities),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

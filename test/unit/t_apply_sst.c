@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configurations and Speed Select, with the real policies and a driver that is made up: what a refused configuration leaves of the platform, who
+ * has it after a switch, and that a reload looks at it anew.
+ */
+#include "test/preload/isst.c"
+
+#include "test/unit/t_world.h"
+
+#define DEVICE ISST_PATH
+/* A punit a memory node, SST-CP and SST-TF; the third has room for three high CPUs. */
+#define TPMI                                                                                       \
+	"api 2\nthreads 2\npunit 0 0 0 3 3 0 1 2\npunit 0 1 4 7 3 0 1 2\npunit 1 0 8 11 3 0 2 3\n" \
+	"punit 1 1 12 15 3 0 1 2\n"
+#define CLASSES                                                                                    \
+	"cpuClasses: [{name: hi, pctPriority: high, pctMinFreq: 2.5GHz, pctMaxFreq: 3.8GHz}, "     \
+	"{name: lo, pctPriority: low, minFreq: 800MHz, maxFreq: 2.1GHz}]"
+#define BALLOONS                                                                                   \
+	"policy: balloons\nballoons: {reservedResources: {cpu: 'cpuset:15'}, idleCPUClass: lo, "   \
+	"balloonTypes: [{name: fast, cpuClass: hi, preferNewBalloons: true}], " CLASSES "}\n"
+#define TOPOLOGY_AWARE                                                                             \
+	"policy: topology-aware\ntopology-aware: {reservedResources: {cpu: 'cpuset:15'}, "         \
+	"sharedPoolCPUClass: lo, defaultExclusiveCPUClass: hi, " CLASSES "}\n"
+#define ASSOCIATED                                                                                 \
+	"policy: balloons\nballoons: {reservedResources: {cpu: 'cpuset:15'}, balloonTypes: "       \
+	"[{name: fast, cpuClass: a, preferNewBalloons: true}, {name: slow, cpuClass: b}], "        \
+	"cpuClasses: [{name: a, sstClosID: 1}, {name: b, sstClosID: 2}]}\n"
+
+/* ---- the platform --------------------------------------------------------------------------------------------------------- */
+
+static const char *file_of(struct world *w, const char *suffix, char ret[8192])
+{
+	char path[64];
+	(void)snprintf(path, sizeof path, DEVICE "%s", suffix);
+	if (fs_read(&w->tree.root, path, ret, 8192) < 0)
+		ret[0] = '\0';
+	return ret;
+}
+
+static unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+	for (; (text = strstr(text, part)); text++)
+		n++;
+	return n;
+}
+
+/* Four punits with both features, in order, and the two classes as they are configured. */
+static bool is_up(struct world *w, void *arg)
+{
+	char now[8192];
+	(void)arg;
+	(void)file_of(w, ".now", now);
+	return count(now, " on 3 ordered 1\n") == 4 && count(now, " 0 min 2500 max 3800 ") == 4 &&
+	       count(now, " 3 min 800 max 2100 ") == 4;
+}
+
+static bool is_down(struct world *w, void *arg)
+{
+	char now[8192];
+	(void)arg;
+	return count(file_of(w, ".now", now), " on 0 ") == 4 &&
+	       count(now, " min 0 max 25500 ") == 16;
+}
+
+static bool first_is_off(struct world *w, void *arg)
+{
+	char now[8192];
+	(void)arg;
+	return strstr(file_of(w, ".now", now), "punit 0 0 on 0") != NULL;
+}
+
+/* The CPUs in a class now, all of them. */
+struct clos {
+	unsigned id;
+	const char *cpus;
+};
+
+static bool in_clos(struct world *w, void *arg)
+{
+	const struct clos *c = arg;
+	char now[8192], *saved = NULL, text[128];
+	struct rp_idset set;
+	rp_idset_clear(&set);
+	(void)file_of(w, ".now", now);
+	for (char *line = strtok_r(now, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved)) {
+		unsigned cpu, clos;
+		if (sscanf(line, "cpu %u %u", &cpu, &clos) == 2 && clos == c->id)
+			rp_idset_add(&set, cpu);
+	}
+	(void)rp_ids_format(rp_ids_of(&set), text, sizeof text);
+	return strcmp(text, c->cpus) == 0;
+}
+
+static void wait_for(struct world *w, unsigned clos, const char *cpus)
+{
+	struct clos c = {clos, cpus};
+	world_until(w, in_clos, &c);
+}
+
+static struct world *start(const char *conf, const char *now)
+{
+	struct world *w = world_bare();
+	tree_put(&w->tree, DEVICE, "%s", TPMI);
+	if (now)
+		tree_put(&w->tree, DEVICE ".now", "%s", now);
+	world_configure(w, conf);
+	world_must_start(w);
+	assert_int_equal(boxes_sync(w, NULL, 0), 0);
+	return w;
+}
+
+/* ---- reloads ------------------------------------------------------------------------------------------------------------ */
+
+struct answer {
+	bool there;
+	int code;
+	char text[ERR_TEXT_MAX];
+};
+
+static void answered(const struct reload_result *res, void *arg)
+{
+	struct answer *a = arg;
+	a->there = true;
+	a->code = res->code;
+	(void)snprintf(a->text, sizeof a->text, "%s", res->err.text);
+}
+
+static bool is_answered(struct world *w, void *arg)
+{
+	(void)w;
+	return ((struct answer *)arg)->there;
+}
+
+static void reload(struct world *w, const char *conf, const char *why)
+{
+	struct answer a = {0};
+	world_configure(w, conf);
+	pipeline_reload(w->p, answered, &a);
+	world_until(w, is_answered, &a);
+	if (why ? a.code >= 0 || !strstr(a.text, why) : a.code < 0)
+		fail_msg("%d: '%s'", a.code, a.text);
+}
+
+static void reload_fickle(struct world *w, const char *more)
+{
+	char conf[2 * PATH_MAX];
+	(void)snprintf(conf, sizeof conf, "policy: fickle\nfickle: {once: %s/once%s}\n",
+		       w->tree.dir, more);
+	reload(w, conf, "not twice");
+}
+
+static void run_fast(struct world *w, const char *name)
+{
+	box_run(w, &(struct box){.name = name,
+				 .res = {.shares = 2048, .quota = 200000, .period = 100000},
+				 .extra_key = "balloon.balloons.resource-policy.nri.io",
+				 .extra_value = "fast"});
+}
+
+/* ---- switches that are refused when the trial has gone well ------------------------------------------------------------------- */
+
+/* The one that refuses has said that the platform is its own, and would take it back: it stays as it is, and nothing of it is written. */
+static void test_former_keeps(void **state)
+{
+	char before[8192], after[8192];
+	struct world *w = start(BALLOONS, NULL);
+	(void)state;
+	run_fast(w, "a");
+	world_until(w, is_up, NULL);
+	wait_for(w, 0, box_cpus(w, "a"));
+	(void)file_of(w, ".log", before);
+	reload_fickle(w, "");
+	(void)file_of(w, ".log", after);
+	/* What was left for the worker is done when the next container's CPUs are in their class. */
+	run_fast(w, "b");
+	char both[128];
+	struct rp_idset cpus, more;
+	assert_int_equal(rp_idset_parse(&cpus, box_cpus(w, "a"), RP_CPUS_MAX), 0);
+	assert_int_equal(rp_idset_parse(&more, box_cpus(w, "b"), RP_CPUS_MAX), 0);
+	rp_idset_or(&cpus, rp_ids_of(&cpus), rp_ids_of(&more));
+	(void)rp_ids_format(rp_ids_of(&cpus), both, sizeof both);
+	wait_for(w, 0, both);
+	assert_true(is_up(w, NULL));
+	(void)file_of(w, ".log", after);
+	assert_int_equal(strncmp(before, after, strlen(before)), 0);
+	assert_null(strstr(after + strlen(before), "tf "));
+	assert_null(strstr(after + strlen(before), "cp "));
+	assert_null(strstr(after + strlen(before), "clos "));
+	world_free(w);
+}
+
+/* It has even changed something of it: that is set right again. */
+static void test_former_sets_right(void **state)
+{
+	struct world *w = start(BALLOONS, NULL);
+	(void)state;
+	run_fast(w, "a");
+	world_until(w, is_up, NULL);
+	wait_for(w, 0, box_cpus(w, "a"));
+	reload_fickle(w, ", reprogram: true");
+	world_until(w, is_up, NULL);
+	wait_for(w, 0, box_cpus(w, "a"));
+	/* And is the former's to take back. */
+	reload(w, "policy: none\n", NULL);
+	world_until(w, is_down, NULL);
+	wait_for(w, 3, "");
+	world_free(w);
+}
+
+/* Who had nothing to do with it does not get it. */
+static void test_former_without(void **state)
+{
+	char now[8192];
+	struct world *w = start("policy: none\n", "punit 0 0 on 3 ordered 1\n");
+	(void)state;
+	reload_fickle(w, "");
+	world_until(w, first_is_off, NULL);
+	assert_string_equal(file_of(w, ".log", now), "tf 0 0 off\ncp 0 0 off");
+	world_free(w);
+}
+
+/* ---- switches ----------------------------------------------------------------------------------------------------------- */
+
+/* From one policy with such classes to another, and back: nobody takes anything back on the way. */
+static void test_switches(void **state)
+{
+	char log[8192];
+	struct world *w = start(BALLOONS, NULL);
+	(void)state;
+	world_until(w, is_up, NULL);
+	wait_for(w, 3, "0-15");
+	for (unsigned i = 0; i < 2; i++) {
+		reload(w, TOPOLOGY_AWARE, NULL);
+		reload(w, BALLOONS, NULL);
+	}
+	run_fast(w, "a");
+	wait_for(w, 0, box_cpus(w, "a"));
+	assert_true(is_up(w, NULL));
+	assert_null(strstr(file_of(w, ".log", log), "tf 0 0 off"));
+	reload(w, "policy: none\n", NULL);
+	world_until(w, is_down, NULL);
+	reload(w, TOPOLOGY_AWARE, NULL);
+	world_until(w, is_up, NULL);
+	world_free(w);
+}
+
+/* The classes go from the policy to the controller in one reload, and back. */
+static void test_controller_takes_over(void **state)
+{
+	static const char controlled[] =
+		"policy: balloons\nballoons: {reservedResources: {cpu: 'cpuset:15'}}\n"
+		"controllers: [cpu]\ncpu: {" CLASSES "}\n";
+	struct world *w = start(BALLOONS, NULL);
+	(void)state;
+	world_until(w, is_up, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		reload(w, controlled, NULL);
+		world_until(w, is_up, NULL);
+		wait_for(w, 3, "0-15");
+		reload(w, BALLOONS "controllers: [cpu]\ncpu: {enable: false}\n", NULL);
+		world_until(w, is_up, NULL);
+		wait_for(w, 3, "0-15");
+	}
+	run_fast(w, "a");
+	wait_for(w, 0, box_cpus(w, "a"));
+	assert_true(is_up(w, NULL));
+	world_free(w);
+}
+
+int main(void)
+{
+	log_init("test");
+	log_set_level((enum log_level)0);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_former_keeps),
+		cmocka_unit_test(test_former_sets_right),
+		cmocka_unit_test(test_former_without),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_controller_takes_over),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
