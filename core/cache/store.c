@@ -159,8 +159,11 @@ struct store *store_abandon(struct store *s)
 		mdb_env_close(s->file.env);
 	if (s->file.fd >= 0)
 		(void)close(s->file.fd);
-	free_store(s);
-	return NULL;
+	s->file.env = NULL;
+	s->file.fd = -1;
+	store_dir_close(&s->dir);
+	s->abandoned = true;
+	return s;
 }
 
 /* ---- notes of changes ---------------------------------------------------------------------------------------------- */
@@ -711,8 +714,9 @@ static int publish(struct store *s, struct err *err)
 
 bool store_pending(const struct store *s)
 {
-	return s && (!s->file.env || !s->published || s->n_changes || s->moved.n ||
-		     s->moved.first != s->moved.next || s->lost_track || kept_dirty(s));
+	return s && !s->abandoned &&
+	       (!s->file.env || !s->published || s->n_changes || s->moved.n ||
+		s->moved.first != s->moved.next || s->lost_track || kept_dirty(s));
 }
 
 static int commit(struct store *s, enum scope scope, struct err *err)

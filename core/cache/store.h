@@ -69,7 +69,8 @@ struct store_opening {
 int store_open(const struct store_params *params, struct store **ret,
 	       struct store_opening *ret_opening, struct err *err);
 struct store *store_close(struct store *s); /* returns NULL; NULL is fine; commits nothing */
-/* In a child after fork(): lets go of file, map and lock without touching what the parent has. Returns NULL. */
+/* In a child after fork(): lets go of file, map and lock without touching what the parent has. What was kept (store_blob, store_note) can be
+ * read from what it returns, and nothing is ever written. NULL is fine. */
 struct store *store_abandon(struct store *s);
 
 struct store_counts {

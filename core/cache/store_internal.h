@@ -175,6 +175,7 @@ struct store {
 	int write; /* of the parameters */
 	bool found; /* there is an earlier file, not restored yet */
 	bool published; /* ours has its name */
+	bool abandoned; /* this is a child, and the file its parent's */
 	bool lost_track; /* a change could not be noted */
 	struct change *changes;
 	uint32_t n_changes, cap_changes;

@@ -99,6 +99,8 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 		.shares = d->shares,
 		.quota = d->quota,
 		.period = d->period,
+		.has_cpus = ids_of(ctr->acked.cpus),
+		.has_mems = ids_of(ctr->acked.mems),
 	};
 	host_copy_out(out, &full, sizeof full);
 	return 0;

@@ -462,6 +462,8 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	}
 	if (r)
 		return r;
+	if (!same)
+		persist_load(p, a.policy);
 	r = instance_prepare(a.policy, conf_section(conf, name), &plan, err);
 	if (r) {
 		if (!same)
@@ -469,8 +471,6 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 		return r;
 	}
 	instance_commit(a.policy, plan);
-	if (!same)
-		persist_load(p, a.policy);
 	struct instance *former = p->policy;
 	p->policy = a.policy;
 	r = a.later ? 0 : place_and_commit(p, &a, report, err);

@@ -156,7 +156,7 @@ static int try_config(void *arg, struct buf *out, struct err *err)
 	conf_errors_init(&errs);
 	p->env.trial = true;
 	p->env.worker = NULL;
-	p->store = store_abandon(p->store);
+	p->store = store_abandon(p->store); /* modules get what they had saved, as they will */
 	r = conf ? 0 : read_config(p, job->path, &conf, &errs, err);
 	for (unsigned i = 0; i < errs.n_items; i++)
 		(void)buf_printf(&warnings, "%s\n", errs.items[i].text);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cache/derive.h"
 #include "core/pipeline/internal.h"
 #include "core/util/hash.h"
 #include "core/util/log.h"
@@ -17,6 +18,8 @@
 #define KEPT_BLOCK (16u << 10)
 #define KEPT_MAX (64u << 20)
 #define NOTE_MAX 512u
+#define HINTS_KEY "topologyhints.resource-policy.nri.io" /* which kinds of hints a pod wants */
+#define HINTS_STEM "topologyhints."
 #define REQUEST_TIMEOUT_MS 2000u /* of a runtime that does not say */
 
 enum query_state { QUERY_ASKED, QUERY_KNOWN, QUERY_FAILED };
@@ -53,6 +56,51 @@ struct devices {
 	char last_error[ERR_TEXT_MAX];
 	struct log_limit failures;
 };
+
+/* ---- who wants them ---------------------------------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *word, size_t len, const char *const words[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(words[i]) == len && !memcmp(words[i], word, len))
+			return true;
+	return false;
+}
+
+/* Are hints from devices of the kubelet's among those that an annotation lists? Without it all are. */
+static bool is_listed(const char *text)
+{
+	static const char between[] = " \t\r\n,[]\"'-";
+	static const char *const all[] = {"pod-resources", "all",  "1",	  "t", "T",
+					  "true",	   "True", "TRUE"};
+	bool listed = !text;
+	while (text && *(text += strspn(text, between))) {
+		size_t len = strcspn(text, " \t\r\n,[]\"'");
+		if (len == strlen("none") && !memcmp(text, "none", len))
+			return false;
+		listed = listed || is_one_of(text, len, all, sizeof all / sizeof *all);
+		text += len;
+	}
+	return listed;
+}
+
+static bool ctr_wants(const struct pod *pod, const char *ctr)
+{
+	return is_listed(annotation_effective(pod, ctr, HINTS_KEY, NULL));
+}
+
+/* Any of its containers: which ones there will be is not known yet. */
+static bool pod_wants(const struct pod *pod)
+{
+	if (ctr_wants(pod, ""))
+		return true;
+	KVS_EACH(k, v, &pod->annotations)
+	{
+		if (str_has_prefix(k, HINTS_STEM) && strstr(k, "/container.") && is_listed(v))
+			return true;
+	}
+	return false;
+}
 
 /* ---- queries ----------------------------------------------------------------------------------------------------------- */
 
@@ -193,7 +241,7 @@ static void ask(struct pipeline *p, const struct pod *pod)
 void devices_pod_came(struct pipeline *p, const struct pod *pod)
 {
 	struct query *q = p->devices ? find(p->devices, pod->handle) : NULL;
-	if (p->devices && (!q || q->state != QUERY_ASKED))
+	if (p->devices && (!q || q->state != QUERY_ASKED) && pod_wants(pod))
 		ask(p, pod);
 }
 
@@ -356,7 +404,7 @@ static bool is_worth_asking(const struct query *q)
 	return !q || (q->state == QUERY_FAILED && clock_ms() - q->failed_ms >= DEVICES_RETRY_MS);
 }
 
-uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc,
+uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc, const char *ctr,
 			       uint64_t received_ns)
 {
 	struct devices *d = p->devices;
@@ -365,6 +413,8 @@ uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc,
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
 	if (!pod && (!*desc->name || request_adopt_pod(p, desc, &pod, NULL)))
 		return 0; /* whoever handles the request will say what is wrong with it */
+	if (!ctr_wants(pod, ctr))
+		return 0;
 	struct query *q = find(d, pod->handle);
 	if (is_worth_asking(q)) {
 		ask(p, pod);
@@ -404,6 +454,8 @@ static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_res
 {
 	const struct pipeline *p = arg;
 	const struct query *q = p->devices ? find(p->devices, ctr->pod->handle) : NULL;
+	if (q && q->n && !ctr_wants(ctr->pod, ctr->name))
+		return -ENOENT;
 	for (uint32_t i = 0; q && i < q->n; i++) {
 		if (!str_eq(q->list[i].ctr, ctr->name) || index--)
 			continue;
@@ -429,7 +481,7 @@ static void explain_devices(struct pipeline *p, struct ctr *ctr)
 void devices_explain(struct pipeline *p, struct ctr *ctr)
 {
 	struct devices *d = p->devices;
-	if (!d)
+	if (!d || !ctr_wants(ctr->pod, ctr->name))
 		return;
 	const struct query *q = find(d, ctr->pod->handle);
 	const char *why = NULL;

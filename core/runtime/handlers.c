@@ -237,7 +237,8 @@ static int state_change_event(const struct rpc_request *req, uint64_t *ret)
 	return more;
 }
 
-int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret)
+int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret,
+		      struct ctr_desc *ret_ctr)
 {
 	struct event_parts parts;
 	int r = split_event(req, 1, 2, &parts);
@@ -245,6 +246,8 @@ int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod
 		r = decode_pod(nri->arena, parts.part[PART_POD], DECODE_NAME, ret);
 	if (!r && parts.part[PART_POD].p && !cache_pod(pipeline_cache(nri->cfg.pipeline), ret->id))
 		r = decode_pod(nri->arena, parts.part[PART_POD], DECODE_ALL, ret);
+	if (!r)
+		r = decode_ctr(nri->arena, nri->arena, parts.part[PART_CTR], DECODE_NAME, ret_ctr);
 	return r;
 }
 

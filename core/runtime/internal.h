@@ -52,7 +52,8 @@ struct nri {
 void nri_handle(struct rpc_request *req, void *arg);
 void nri_handle_now(struct nri *nri, struct rpc_request *req);
 /* The pod that a CreateContainer is about, in the arena; what is known of it only by its name. -EBADMSG, -ENOMEM. */
-int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret);
+int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret,
+		      struct ctr_desc *ret_ctr);
 void nri_sync_reset(struct sync_parts *s);
 /* Ends the connection and starts over. */
 void nri_restart(struct nri *nri, const char *why);

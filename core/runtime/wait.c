@@ -27,8 +27,10 @@ struct waiting {
 static uint64_t create_until(struct nri *nri, const struct rpc_request *req)
 {
 	struct pod_desc pod;
-	int r = nri_decode_pod_of(nri, req, &pod);
-	uint64_t until = r ? 0 : pipeline_devices_wait(nri->cfg.pipeline, &pod, req->received_ns);
+	struct ctr_desc ctr;
+	int r = nri_decode_pod_of(nri, req, &pod, &ctr);
+	uint64_t until =
+		r ? 0 : pipeline_devices_wait(nri->cfg.pipeline, &pod, ctr.name, req->received_ns);
 	arena_reset(nri->arena);
 	return until;
 }

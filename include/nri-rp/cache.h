@@ -51,6 +51,11 @@ struct rp_ctr_info {
 	struct rp_ids cpus, mems;
 	struct rp_ids exclusive; /* the part of cpus that is its own */
 	int64_t shares, quota, period; /* RP_NOT_SET: not decided by us */
+
+	/* ---- since 1.2 ---- */
+
+	/* What the runtime has for it, whoever decided that; empty: it does not say. */
+	struct rp_ids has_cpus, has_mems;
 };
 
 struct rp_pod_info {

@@ -25,45 +25,61 @@ int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struc
 	return cpualloc_allocate(p->common, &from, n, CPUALLOC_HIGH, CPUALLOC_PLAIN, ret);
 }
 
-static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at, int hotplug)
+static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at,
+			   const struct reserve_past *past)
 {
-	struct rp_idset missing;
+	char text[SET_TEXT_MAX];
+	struct rp_idset missing, bad, awaited;
 	rp_idset_andnot(&missing, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
-	if (!rp_ids_empty(rp_ids_of(&missing)) && !hotplug) {
-		char text[SET_TEXT_MAX];
+	reserve_missing(past, rp_ids_of(&missing), rp_ids_of(&p->machine->online), &bad, &awaited);
+	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(h, at, -RP_EINVAL, "some reserved CPUs (%s) are unavailable",
-				       modhost_set_text(rp_ids_of(&missing), text, sizeof text));
-	}
+				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	if (!rp_ids_empty(rp_ids_of(&awaited)))
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "reserved CPUs %s are off line; they are reserved again when they "
+			    "come back",
+			    modhost_set_text(rp_ids_of(&awaited), text, sizeof text));
 	rp_idset_and(&p->reserved, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
 	return 0;
 }
 
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,
-			     const struct rp_idset *keep, int hotplug)
+			     const struct reserve_past *past)
 {
 	uint32_t n_all = rp_ids_count(rp_ids_of(&p->all));
 	uint32_t n = amount_count(&p->settings.reserved);
-	if (hotplug && n > n_all)
+	struct rp_idset kept, others;
+	if (past->hotplug && n > n_all)
 		n = n_all;
-	if (keep && rp_ids_count(rp_ids_of(keep)) == n &&
-	    rp_ids_subset(rp_ids_of(keep), rp_ids_of(&p->all))) {
-		p->reserved = *keep;
-		return 0;
+	uint32_t n_missing = n;
+	if (reserve_stay(past, rp_ids_of(&p->all), rp_ids_of(&p->machine->online), n, &kept,
+			 &others)) {
+		n_missing = n - rp_ids_count(rp_ids_of(&kept));
+	} else {
+		rp_idset_clear(&kept);
+		rp_idset_copy(&others, rp_ids_of(&p->all));
 	}
-	if (plan_take(p, rp_ids_of(&p->all), n, &p->reserved) == 0)
-		return 0;
-	return modhost_fail_at(h, at, -RP_EINVAL,
-			       "%u reserved CPUs are asked for and only %u are available", n,
-			       n_all);
+	if (plan_take(p, rp_ids_of(&others), n_missing, &p->reserved))
+		return modhost_fail_at(h, at, -RP_EINVAL,
+				       "%u reserved CPUs are asked for and only %u are available",
+				       n, n_all);
+	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
+	return 0;
 }
 
-int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
-		     int hotplug)
+void plan_past(const struct rp_plan *p, struct reserve_past *ret)
+{
+	*ret = (struct reserve_past){.cpus = p->reserved};
+	if (p->settings.reserved.kind == AMOUNT_CPUS)
+		ret->listed = p->settings.reserved.cpus;
+}
+
+int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
 	rp_cfg at = h->config->get(h->ctx, p->settings.section, "reservedResources.cpu");
-	int32_t r = p->settings.reserved.kind == AMOUNT_QUANTITY
-			    ? reserve_count(h, p, at, keep, hotplug)
-			    : reserve_set(h, p, at, hotplug);
+	int32_t r = p->settings.reserved.kind == AMOUNT_QUANTITY ? reserve_count(h, p, at, past)
+								 : reserve_set(h, p, at, past);
 	if (r)
 		return r;
 	if ((p->settings.options & OPT_STRICT_RESERVATION) &&
@@ -74,8 +90,8 @@ int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp
 	return 0;
 }
 
-static int32_t plan_fill(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
-			 int hotplug)
+static int32_t plan_fill(const struct modhost *h, struct rp_plan *p,
+			 const struct reserve_past *past)
 {
 	int32_t r = machine_new(h, &p->machine);
 	if (!r)
@@ -89,17 +105,17 @@ static int32_t plan_fill(const struct modhost *h, struct rp_plan *p, const struc
 	rp_idset_copy(&p->iso, rp_ids_of(&p->machine->isolated));
 	rp_idset_andnot(&p->all, rp_ids_of(&p->machine->online), rp_ids_of(&p->iso));
 	amount_pick(&p->settings.available, rp_ids_of(&p->all), &p->all);
-	return plan_reserve(h, p, keep, hotplug);
+	return plan_reserve(h, p, past);
 }
 
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct rp_idset *keep,
-		 int hotplug, struct rp_plan **ret)
+int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
+		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	p->settings = *s;
-	int32_t r = plan_fill(h, p, keep, hotplug);
+	int32_t r = plan_fill(h, p, past);
 	if (r) {
 		plan_free(p);
 		return r;

@@ -126,45 +126,23 @@ const struct rp_metrics static_metrics = {
 
 /* ---- saved state --------------------------------------------------------------------------------------------------- */
 
-/*
- * RESERVED, when it was chosen for a quantity. Other options would choose others today, but after a restart nobody may move: so the choice
- * is kept as long as its size is right. Words of the set follow; read and written on one machine only.
- */
-struct saved_head {
-	uint32_t version, n_words;
-};
-#define SAVED_VERSION 1u
-
+/* RESERVED. Other options would choose others for a quantity today, but after a restart nobody may move: so the choice is kept as long as its size is
+ * right. */
 static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
-	struct saved_head head = {.version = SAVED_VERSION};
-	const struct rp_idset *set = inst->plan ? &inst->plan->reserved : &inst->remembered;
-	head.n_words = set->nw;
-	size_t n = set->nw * sizeof set->w[0];
-	uint8_t *p = realloc(inst->saved, sizeof head + n);
-	if (!p)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	inst->saved = p;
-	memcpy(p, &head, sizeof head);
-	memcpy(p + sizeof head, set->w, n);
-	*ret_data = p;
-	*ret_size = (uint32_t)(sizeof head + n);
+	struct reserve_past past = inst->remembered;
+	if (inst->plan)
+		plan_past(inst->plan, &past);
+	*ret_size = reserve_save(&past, inst->saved);
+	*ret_data = inst->saved;
 	return 0;
 }
 
 static int32_t state_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
-	struct saved_head head;
-	if (size < sizeof head)
-		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is too short");
-	memcpy(&head, data, sizeof head);
-	if (head.version != SAVED_VERSION || head.n_words > RP_IDSET_WORDS ||
-	    size != sizeof head + (uint64_t)head.n_words * sizeof inst->remembered.w[0])
+	if (!reserve_load(data, size, &inst->remembered))
 		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
-	memcpy(inst->remembered.w, (const uint8_t *)data + sizeof head,
-	       size - (uint32_t)sizeof head);
-	inst->remembered.nw = head.n_words;
-	return inst->plan ? plan_reserve(&inst->h, inst->plan, &inst->remembered, 0) : 0;
+	return inst->plan ? plan_reserve(&inst->h, inst->plan, &inst->remembered) : 0;
 }
 
 const struct rp_state static_state = {

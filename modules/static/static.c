@@ -7,6 +7,12 @@
 
 /* ---- configuration ----------------------------------------------------------------------------------------------- */
 
+static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	plan_past(inst->plan, ret);
+	ret->busy = inst->ledger.taken;
+}
+
 static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	struct settings s;
@@ -15,7 +21,10 @@ static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 		return r;
 	const struct rp_plan *old = inst->plan;
 	struct rp_plan *p;
-	r = plan_new(&inst->h, &s, old ? &old->reserved : &inst->remembered, 0, &p);
+	struct reserve_past past = inst->remembered;
+	if (old)
+		look_back(inst, &past);
+	r = plan_new(&inst->h, &s, &past, &p);
 	if (r)
 		return r;
 	if (old)
@@ -160,7 +169,10 @@ static int32_t static_event(struct rp_instance *inst, rp_txn txn, const struct r
 	if (ev->type != RP_EVENT_TOPOLOGY || !inst->plan)
 		return 0;
 	struct rp_plan *p;
-	int32_t r = plan_new(&inst->h, &inst->plan->settings, &inst->plan->reserved, 1, &p);
+	struct reserve_past past;
+	look_back(inst, &past);
+	past.hotplug = true;
+	int32_t r = plan_new(&inst->h, &inst->plan->settings, &past, &p);
 	if (r)
 		return r;
 	static_commit(inst, p);
@@ -194,7 +206,6 @@ static void static_destroy(struct rp_instance *inst)
 	plan_free(inst->plan);
 	free(inst->ctrs);
 	free(inst->entries);
-	free(inst->saved);
 	free(inst);
 }
 

@@ -24,6 +24,7 @@
 #include "modules/lib/amount.h"
 #include "modules/lib/cpualloc.h"
 #include "modules/lib/host.h"
+#include "modules/lib/reserve.h"
 #include "modules/static/hints.h"
 #include "modules/static/kubelet.h"
 #include "modules/static/ledger.h"
@@ -58,16 +59,14 @@ struct rp_plan {
 	struct rp_idset all, iso, reserved;
 };
 
-/*
- * `keep` is an earlier RESERVED, or NULL: a reservation that is a quantity stays there if it still can. The machine is read anew.
- * `hotplug`: what worked once has to go on with the CPUs that are left, a smaller RESERVED is no error.
- */
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct rp_idset *keep,
-		 int hotplug, struct rp_plan **ret);
+/* The machine is read anew. past->hotplug: what worked once has to go on with the CPUs that are left, a smaller RESERVED is no error. */
+int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
+		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
-/* Chooses RESERVED again with another set to keep. */
-int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
-		     int hotplug);
+/* Chooses RESERVED again with another past. */
+int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
+/* What it reserves, for the plan that comes after it. */
+void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 #define SHARED_LEFT_TEXT "would leave fewer than 1 shared CPUs"
 #define SHARED_EMPTY_TEXT "shared pool is empty"
 /* -RP_EBUSY when after `old` owners of CPUs would lose some or get into the reserved ones, or nothing would be left to share. */
@@ -104,9 +103,9 @@ struct rp_instance {
 	rp_ctr *ctrs;
 	struct sync_entry *entries;
 	uint32_t ctrs_cap;
-	/* RESERVED of the daemon's former run, until the first configuration; what save() hands out. */
-	struct rp_idset remembered;
-	uint8_t *saved;
+	struct reserve_past
+		remembered; /* of the daemon's former run, until the first configuration */
+	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
 };
 
 /* ---- what one container gets (place.c) ----------------------------------------------------------------------------- */

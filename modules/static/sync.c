@@ -11,6 +11,12 @@ static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info
 	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
 }
 
+/* Where it runs, by whoever said so. */
+static struct rp_ids cpus_of(const struct rp_ctr_info *info)
+{
+	return rp_ids_empty(info->cpus) ? info->has_cpus : info->cpus;
+}
+
 /* CPUs that are in the sets of several containers: nobody has them exclusively, whoever gave them. */
 static int32_t find_common(struct rp_instance *inst, int32_t n, struct rp_idset *ret)
 {
@@ -22,9 +28,9 @@ static int32_t find_common(struct rp_instance *inst, int32_t n, struct rp_idset 
 		int32_t r = get_info(inst, inst->ctrs[i], &info);
 		if (r)
 			return r;
-		rp_idset_and(&both, rp_ids_of(&all), info.cpus);
+		rp_idset_and(&both, rp_ids_of(&all), cpus_of(&info));
 		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&both));
-		rp_idset_or(&all, rp_ids_of(&all), info.cpus);
+		rp_idset_or(&all, rp_ids_of(&all), cpus_of(&info));
 	}
 	return 0;
 }
@@ -38,10 +44,11 @@ static struct rp_ids own_cpus(struct rp_instance *inst, const struct rp_ctr_info
 {
 	if (stage_is_ours(inst, info->ctr))
 		return info->exclusive;
-	if (inst->synced || (info->flags & RP_CTR_DEGRADED) || rp_ids_overlap(info->cpus, common) ||
-	    rp_ids_overlap(info->cpus, rp_ids_of(&inst->plan->reserved)))
+	struct rp_ids cpus = cpus_of(info);
+	if (inst->synced || (info->flags & RP_CTR_DEGRADED) || rp_ids_overlap(cpus, common) ||
+	    rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
 		return rp_ids_none();
-	return info->cpus;
+	return cpus;
 }
 
 /* Is it what the container would be given? */

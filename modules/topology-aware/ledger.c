@@ -172,6 +172,15 @@ int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
 	return 0;
 }
 
+void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
+			rp_idset_or(ret, rp_ids_of(ret), cpus_ids(g->exclusive));
+}
+
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr)
 {
 	const struct ledger *l = &inst->ledger;

@@ -13,6 +13,7 @@ struct placing {
 	const struct request *r;
 	enum grant_type type;
 	uint32_t pool;
+	uint32_t nearest; /* none has enough: the pool that lacks least; NO_POOL otherwise */
 	uint32_t flags;
 	struct rp_idset exclusive;
 	struct memalloc_offer offer;
@@ -190,6 +191,23 @@ static int32_t find_memory(struct placing *l)
 
 /* ---- the pool ---------------------------------------------------------------------------------------------------------------- */
 
+/* People are told of the pool that lacks least, which need not be the one that suits best. Of equals the smallest. */
+static uint32_t find_nearest(struct rp_instance *inst, const struct request *r)
+{
+	uint32_t nearest = NO_POOL;
+	int64_t least = INT64_MIN;
+	for (uint32_t i = 0; i < inst->plan->n_pools; i++) {
+		struct score s;
+		score_pool(inst, r, i, &s);
+		int64_t left = r->strict_isolated ? s.isolated : s.shared;
+		if (left <= least)
+			continue;
+		least = left;
+		nearest = i;
+	}
+	return nearest;
+}
+
 static int32_t choose_pool(struct placing *l)
 {
 	struct rp_instance *inst = l->inst;
@@ -209,6 +227,8 @@ static int32_t choose_pool(struct placing *l)
 		}
 	}
 	l->pool = s.best.pool;
+	if (!score_sufficient(&r, &s.best))
+		l->nearest = find_nearest(inst, &r);
 	report_choice(inst, &r, &s);
 	return 0;
 }
@@ -313,16 +333,33 @@ static int32_t commit(const struct placing *l, struct grant **ret)
 	return 0;
 }
 
+static int32_t take_from_pool(struct placing *l)
+{
+	int32_t e = l->r->full ? take_exclusive(l) : 0;
+	return e ? e : check_fraction(l);
+}
+
+static int32_t take_cpus(struct placing *l)
+{
+	int32_t e = take_from_pool(l);
+	uint32_t best = l->pool;
+	if (e != -RP_ENOSPC || l->nearest == NO_POOL || l->nearest == best)
+		return e;
+	l->pool = l->nearest;
+	if (take_from_pool(l) == -RP_ENOSPC)
+		return e;
+	l->pool = best; /* it is none of the amounts that is lacking there */
+	return take_from_pool(l);
+}
+
 int32_t place(struct rp_instance *inst, const struct request *r, struct grant **ret)
 {
-	struct placing l = {.inst = inst, .r = r, .type = r->type};
+	struct placing l = {.inst = inst, .r = r, .type = r->type, .nearest = NO_POOL};
 	rp_idset_clear(&l.exclusive);
 	modhost_decided_by(&inst->h, r->info.ctr, r->decided_at, "%s", r->why);
 	int32_t e = find_pool(&l);
-	if (!e && r->full)
-		e = take_exclusive(&l);
 	if (!e)
-		e = check_fraction(&l);
+		e = take_cpus(&l);
 	if (!e)
 		e = find_memory(&l);
 	if (!e)

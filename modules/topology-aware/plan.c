@@ -141,40 +141,49 @@ static void fill_pools(struct rp_plan *p)
 }
 
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,
-			     const struct rp_idset *keep, bool hotplug)
+			     const struct reserve_past *past)
 {
-	uint32_t n = amount_count(&p->settings.reserved);
-	struct rp_idset from;
+	uint32_t n = amount_count(&p->settings.reserved), n_missing = n;
+	struct rp_idset from, kept;
 	rp_idset_andnot(&from, rp_ids_of(&p->allowed), rp_ids_of(&p->isolated));
 	uint32_t n_from = rp_ids_count(rp_ids_of(&from));
-	if (hotplug && n > n_from)
-		n = n_from;
-	if (keep && rp_ids_count(rp_ids_of(keep)) == n &&
-	    rp_ids_subset(rp_ids_of(keep), rp_ids_of(&from))) {
-		p->reserved = *keep;
-		return 0;
-	}
-	int r = cpualloc_allocate(p->cpus, &from, n, CPUALLOC_NORMAL, CPUALLOC_DEFAULT,
+	if (past->hotplug && n > n_from)
+		n_missing = n = n_from;
+	if (reserve_stay(past, rp_ids_of(&from), rp_ids_of(&p->online), n, &kept, &from))
+		n_missing = n - rp_ids_count(rp_ids_of(&kept));
+	else
+		rp_idset_clear(&kept);
+	int r = cpualloc_allocate(p->cpus, &from, n_missing, CPUALLOC_NORMAL, CPUALLOC_DEFAULT,
 				  &p->reserved);
-	return r ? modhost_fail_at(h, at, -RP_EINVAL,
-				   "%u CPUs are to be reserved and only %u are available", n,
-				   n_from)
-		 : 0;
+	if (r)
+		return modhost_fail_at(h, at, -RP_EINVAL,
+				       "%u CPUs are to be reserved and only %u are available", n,
+				       n_from);
+	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
+	return 0;
 }
 
-static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at, bool hotplug)
+static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at,
+			   const struct reserve_past *past, bool *ret_awaited)
 {
 	char text[TA_TEXT_MAX];
-	struct rp_idset wanted, bad, isolated;
+	struct rp_idset wanted, missing, bad, awaited, isolated;
 	const struct amount *a = &p->settings.reserved;
 	rp_idset_copy(&wanted, rp_ids_of(&a->cpus));
 	if (a->kind == AMOUNT_EXCEPT)
 		rp_idset_andnot(&wanted, rp_ids_of(&p->allowed), rp_ids_of(&a->cpus));
-	rp_idset_andnot(&bad, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
-	if (!rp_ids_empty(rp_ids_of(&bad)) && !hotplug)
+	rp_idset_andnot(&missing, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
+	reserve_missing(past, rp_ids_of(&missing), rp_ids_of(&p->online), &bad, &awaited);
+	*ret_awaited = !rp_ids_empty(rp_ids_of(&awaited));
+	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(h, at, -RP_EINVAL,
 				       "CPUs %s are to be reserved but are not available",
 				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	if (*ret_awaited)
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "reserved CPUs %s are off line; they are reserved again when they "
+			    "come back",
+			    modhost_set_text(rp_ids_of(&awaited), text, sizeof text));
 	rp_idset_and(&p->reserved, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
 	rp_idset_and(&isolated, rp_ids_of(&p->reserved), rp_ids_of(&p->isolated));
 	if (!rp_ids_empty(rp_ids_of(&isolated)) && rp_ids_count(rp_ids_of(&p->reserved)) > 1)
@@ -186,14 +195,14 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 	return 0;
 }
 
-int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
-		     bool hotplug)
+int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past)
 {
+	bool awaited = past->hotplug;
 	rp_cfg at = h->config->get(h->ctx, p->settings.section, "reservedResources.cpu");
 	int32_t r = p->settings.reserved.kind == AMOUNT_QUANTITY
-			    ? reserve_count(h, p, at, keep, hotplug)
-			    : reserve_set(h, p, at, hotplug);
-	if (!r && rp_ids_empty(rp_ids_of(&p->reserved)) && !hotplug)
+			    ? reserve_count(h, p, at, past)
+			    : reserve_set(h, p, at, past, &awaited);
+	if (!r && rp_ids_empty(rp_ids_of(&p->reserved)) && !awaited)
 		r = modhost_fail_at(
 			h, at, -RP_EINVAL,
 			"cannot start without CPU reservation: no CPU is left to reserve");
@@ -202,8 +211,17 @@ int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp
 	return r;
 }
 
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct rp_idset *keep,
-		 bool hotplug, struct rp_plan **ret)
+void plan_past(const struct rp_plan *p, struct reserve_past *ret)
+{
+	*ret = (struct reserve_past){0};
+	if (p->settings.reserved.kind == AMOUNT_QUANTITY)
+		ret->cpus = p->reserved;
+	if (p->settings.reserved.kind == AMOUNT_CPUS)
+		ret->listed = p->settings.reserved.cpus;
+}
+
+int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
+		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
@@ -213,7 +231,7 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 	if (!r) {
 		amount_pick(&s->available, rp_ids_of(&p->online), &p->allowed);
 		rp_idset_and(&p->isolated, rp_ids_of(&p->isolated), rp_ids_of(&p->allowed));
-		r = plan_reserve(h, p, keep, hotplug);
+		r = plan_reserve(h, p, past);
 	}
 	if (r) {
 		plan_free(p);

@@ -22,9 +22,13 @@ static size_t add(char text[static NOTE_MAX], size_t n, const char *more)
 static size_t add_rest(const struct rp_plan *p, const struct request *r, const struct score *s,
 		       char text[static NOTE_MAX], size_t n)
 {
-	if (r->isolate)
+	if (r->isolate && s->isolated >= 0)
 		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", %lld isolated CPUs left",
 				      (long long)s->isolated);
+	else if (r->isolate)
+		n = add(text, n,
+			p->pools[s->pool].n_isolated ? ", not enough isolated CPUs"
+						     : ", no isolated CPUs");
 	if (r->weighted)
 		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", affinity %g",
 				      p->affinity[s->pool]);
@@ -278,49 +282,23 @@ const struct rp_metrics ta_metrics = {.size = sizeof(struct rp_metrics), .collec
 
 /* ---- saved state ---------------------------------------------------------------------------------------------------------------- */
 
-/*
- * RESERVED: a quantity is turned into CPUs by what the machine looks like, and CPUs come and go. After a restart the same ones shall be
- * reserved. The words of the set follow; read and written on one machine only.
- */
-struct saved_head {
-	uint32_t version, n_words;
-};
-#define SAVED_VERSION 1u
-
+/* What is reserved: CPUs come and go, but after a restart the same ones shall be reserved. */
 static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
-	struct rp_idset none;
-	const struct rp_idset *set = &inst->remembered;
-	rp_idset_clear(&none);
+	struct reserve_past past = inst->remembered;
 	if (inst->plan)
-		set = inst->plan->settings.reserved.kind == AMOUNT_QUANTITY ? &inst->plan->reserved
-									    : &none;
-	struct saved_head head = {SAVED_VERSION, set->nw};
-	size_t n = set->nw * sizeof set->w[0];
-	uint8_t *p = realloc(inst->saved, sizeof head + n);
-	if (!p)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	inst->saved = p;
-	memcpy(p, &head, sizeof head);
-	memcpy(p + sizeof head, set->w, n);
-	*ret_data = p;
-	*ret_size = (uint32_t)(sizeof head + n);
+		plan_past(inst->plan, &past);
+	*ret_size = reserve_save(&past, inst->saved);
+	*ret_data = inst->saved;
 	return 0;
 }
 
 static int32_t state_load(struct rp_instance *inst, const void *data, uint32_t size)
 {
-	struct saved_head head;
-	if (size < sizeof head)
-		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is too short");
-	memcpy(&head, data, sizeof head);
-	if (head.version != SAVED_VERSION || head.n_words > RP_IDSET_WORDS ||
-	    size != sizeof head + (uint64_t)head.n_words * sizeof inst->remembered.w[0])
+	if (!reserve_load(data, size, &inst->remembered))
 		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
-	memcpy(inst->remembered.w, (const uint8_t *)data + sizeof head, size - sizeof head);
-	inst->remembered.nw = head.n_words;
 	return inst->plan && !inst->ledger.n_grants
-		       ? plan_reserve(&inst->h, inst->plan, &inst->remembered, false)
+		       ? plan_reserve(&inst->h, inst->plan, &inst->remembered)
 		       : 0;
 }
 

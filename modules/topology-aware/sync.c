@@ -41,15 +41,13 @@ static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
 	}
 }
 
-/* Would the container still be of this sort? Preferences do not matter, rights do. */
+/* Would the container still be of this sort? Preferences do not matter, nor which namespaces are reserved. */
 static bool sort_fits(const struct request *r, const struct record *rec)
 {
 	if (rec->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
 		return false;
-	if ((r->type == GRANT_PRESERVE) != (rec->type == GRANT_PRESERVE) ||
-	    r->mem_preserve != ((rec->flags & GRANT_PRESERVE_MEM) != 0))
-		return false;
-	return rec->type == GRANT_NORMAL || r->type == rec->type;
+	return (r->type == GRANT_PRESERVE) == (rec->type == GRANT_PRESERVE) &&
+	       r->mem_preserve == ((rec->flags & GRANT_PRESERVE_MEM) != 0);
 }
 
 static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
@@ -79,6 +77,20 @@ static struct grant *grant_of(struct rp_instance *inst, const struct request *r,
 	return e ? grant_free(inst, g) : g;
 }
 
+/* Where its memory was; what was adopted gets that of its pool. */
+static bool memory_of(const struct rp_plan *p, const struct request *r, const struct record *rec,
+		      struct memalloc_request *ret)
+{
+	if (!memory_request(p, r, rec->pool, ret))
+		return false;
+	ret->size = rec->mem_size;
+	if (!rec->zone)
+		return true;
+	ret->nodes = rec->zone;
+	ret->types = memalloc_types(p->mem, rec->zone);
+	return true;
+}
+
 /* 1: it has what it had; 0: it has to be placed. */
 static int32_t reinstate(struct rp_instance *inst, const struct request *r,
 			 const struct record *rec)
@@ -86,12 +98,8 @@ static int32_t reinstate(struct rp_instance *inst, const struct request *r,
 	const struct rp_plan *p = inst->plan;
 	struct memalloc_request req;
 	memalloc_mask zone;
-	if (rec->pool == NO_POOL || !same_needs(&rec->needs, &r->info) || !sort_fits(r, rec) ||
-	    !cpus_fit(p, rec) || !rec->zone || !memory_request(p, r, p->root, &req))
+	if (!cpus_fit(p, rec) || !memory_of(p, r, rec, &req))
 		return 0;
-	req.size = rec->mem_size;
-	req.nodes = rec->zone;
-	req.types = memalloc_types(p->mem, rec->zone);
 	int32_t e = ledger_reserve(inst, 1);
 	if (e)
 		return e;
@@ -104,6 +112,12 @@ static int32_t reinstate(struct rp_instance *inst, const struct request *r,
 	}
 	ledger_add(inst, g);
 	return 1;
+}
+
+static bool is_right(const struct request *r, const struct record *rec)
+{
+	return rec->pool != NO_POOL && rec->zone && same_needs(&rec->needs, &r->info) &&
+	       sort_fits(r, rec);
 }
 
 static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
@@ -121,10 +135,99 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 		hints_unref(rec.hints);
 		return 0;
 	}
-	e = reinstate(inst, &r, &rec);
+	e = is_right(&r, &rec) ? reinstate(inst, &r, &rec) : 0;
 	request_fini(&r);
 	hints_unref(rec.hints);
 	return e < 0 ? e : 0;
+}
+
+/* ---- adopting ----------------------------------------------------------------------------------------------------------- */
+
+/* Where it runs, by whoever said so. */
+static struct rp_ids cpus_of(const struct rp_ctr_info *info)
+{
+	return rp_ids_empty(info->cpus) ? info->has_cpus : info->cpus;
+}
+
+/* CPUs that are in the sets of several containers: nobody has those to itself. */
+static int32_t find_common(struct rp_instance *inst, int32_t n, struct rp_idset *ret)
+{
+	struct rp_idset all, both;
+	rp_idset_clear(&all);
+	rp_idset_clear(ret);
+	for (int32_t i = 0; i < n; i++) {
+		struct rp_ctr_info info;
+		int32_t e = ta_get_ctr(inst, inst->ctrs[i], &info);
+		if (e)
+			return e;
+		rp_idset_and(&both, rp_ids_of(&all), cpus_of(&info));
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&both));
+		rp_idset_or(&all, rp_ids_of(&all), cpus_of(&info));
+	}
+	return 0;
+}
+
+/* The lowest pool that has them all: either isolated ones or ordinary ones. */
+static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isolated)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		const struct pool *pool = &p->pools[i];
+		if (rp_ids_subset(cpus, plan_ids(p, isolated ? pool->isolated : pool->sharable)))
+			return i;
+	}
+	return NO_POOL;
+}
+
+/* Another policy, or somebody before us, gave it the CPUs that it has: could they be its own here, too? */
+static bool make_record(const struct rp_plan *p, const struct request *r, struct rp_ids common,
+			struct record *ret)
+{
+	struct rp_ids cpus = cpus_of(&r->info);
+	bool isolated = rp_ids_overlap(cpus, rp_ids_of(&p->isolated));
+	if (r->type != GRANT_NORMAL || !r->full || r->fraction || r->hide_threads || r->cold_ms ||
+	    (r->info.flags & RP_CTR_DEGRADED) || rp_ids_count(cpus) != r->full ||
+	    rp_ids_overlap(cpus, common) || (isolated ? !r->isolate : r->strict_isolated) ||
+	    (r->strict_hints && hints_violated(p, r->hints, cpus)))
+		return false;
+	*ret = (struct record){.type = GRANT_NORMAL,
+			       .pool = pool_with(p, cpus, isolated),
+			       .shares_mcpu = 1000 * r->full,
+			       .flags = GRANT_MEMORY | (r->mem_preserve ? GRANT_PRESERVE_MEM : 0),
+			       .mem_size = r->mem_size,
+			       .mem_types = r->mem_types,
+			       .needs = r->needs,
+			       .hints = r->hints};
+	rp_idset_copy(&ret->exclusive, cpus);
+	return ret->pool != NO_POOL;
+}
+
+static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids common)
+{
+	struct rp_ctr_info info;
+	struct record rec;
+	struct request r;
+	const void *kept;
+	uint32_t size;
+	if (ledger_find(inst, ctr) ||
+	    inst->h.cache->get_private(inst->h.ctx, ctr, &kept, &size) == 0 ||
+	    ta_get_ctr(inst, ctr, &info) || request_read(inst, &info, NULL, &r))
+		return 0;
+	int32_t e = make_record(inst->plan, &r, common, &rec) ? reinstate(inst, &r, &rec) : 0;
+	if (e > 0)
+		modhost_note(&inst->h, ctr, "keeps the CPUs that it had: exclusive CPUs of %s",
+			     inst->plan->pools[rec.pool].name);
+	inst->n_adopted += e > 0;
+	request_fini(&r);
+	return e < 0 ? e : 0;
+}
+
+static int32_t adopt(struct rp_instance *inst, int32_t n)
+{
+	struct rp_idset common;
+	int32_t e = find_common(inst, n, &common);
+	for (int32_t i = 0; !e && i < n; i++)
+		e = adopt_one(inst, inst->ctrs[i], rp_ids_of(&common));
+	return e;
 }
 
 /* ---- placing -------------------------------------------------------------------------------------------------------------- */
@@ -209,20 +312,18 @@ static int32_t stage_all(struct rp_instance *inst, rp_txn txn, int32_t n)
 	return r;
 }
 
-int32_t sync_all(struct rp_instance *inst, rp_txn txn)
+/* Returns how many containers there are. */
+static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopting)
 {
-	bool reconfigured = inst->reconfigured;
-	inst->reconfigured = false;
-	inst->resync = true;
-	if (inst->memory_begun)
-		memalloc_keep(inst->plan->mem);
-	inst->memory_begun = false;
 	ledger_clear(inst);
 	memalloc_reset(inst->plan->mem);
+	inst->n_adopted = 0;
 	int32_t n = ta_list(inst, RP_ORDER_SYNC), r = n < 0 ? n : 0;
 	for (uint32_t zero = 0; zero < 2; zero++)
 		for (int32_t i = 0; !r && i < n; i++)
 			r = reinstate_one(inst, inst->ctrs[i], zero == 1);
+	if (!r && adopting)
+		r = adopt(inst, n);
 	/* Placing looks at containers by lists of its own. */
 	rp_ctr *order = r || !n ? NULL : malloc((size_t)n * sizeof *order);
 	if (!r && n && !order)
@@ -234,8 +335,22 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	if (order)
 		memcpy(inst->ctrs, order, (size_t)n * sizeof *order);
 	free(order);
-	if (!r)
-		r = stage_all(inst, txn, n);
+	return r ? r : n;
+}
+
+int32_t sync_all(struct rp_instance *inst, rp_txn txn)
+{
+	bool reconfigured = inst->reconfigured;
+	inst->reconfigured = false;
+	inst->resync = true;
+	if (inst->memory_begun)
+		memalloc_keep(inst->plan->mem);
+	inst->memory_begun = false;
+	int32_t n = place_all(inst, reconfigured, true);
+	/* Where others cannot be placed for what was adopted, it moves. */
+	if (n >= 0 && inst->n_adopted && inst->ledger.n_waiting)
+		n = place_all(inst, reconfigured, false);
+	int32_t r = n < 0 ? n : stage_all(inst, txn, n);
 	if (!r)
 		cold_arm(inst);
 	return r;

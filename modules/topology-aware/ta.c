@@ -6,17 +6,22 @@
 
 /* ---- configuration ------------------------------------------------------------------------------------------------------- */
 
+static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	plan_past(inst->plan, ret);
+	ledger_exclusive(inst, &ret->busy);
+}
+
 static int32_t ta_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	struct settings s;
 	int32_t r = settings_read(&inst->h, cfg, &s);
 	if (r)
 		return r;
-	const struct rp_idset *keep = &inst->remembered;
+	struct reserve_past past = inst->remembered;
 	if (inst->plan)
-		keep = inst->plan->settings.reserved.kind == AMOUNT_QUANTITY ? &inst->plan->reserved
-									     : NULL;
-	r = plan_new(&inst->h, &s, keep, false, ret_plan);
+		look_back(inst, &past);
+	r = plan_new(&inst->h, &s, &past, ret_plan);
 	if (r)
 		settings_fini(&s);
 	return r;
@@ -167,7 +172,10 @@ static int32_t ta_sync(struct rp_instance *inst, rp_txn txn)
 static int32_t new_machine(struct rp_instance *inst, rp_txn txn)
 {
 	struct rp_plan *p, *old = inst->plan;
-	int32_t r = plan_new(&inst->h, &old->settings, &old->reserved, true, &p);
+	struct reserve_past past;
+	look_back(inst, &past);
+	past.hotplug = true;
+	int32_t r = plan_new(&inst->h, &old->settings, &past, &p);
 	if (r)
 		return r;
 	old->owns_settings = false;
@@ -238,7 +246,6 @@ static void ta_destroy(struct rp_instance *inst)
 	free(inst->moved);
 	irq_names_free(inst->irq_names);
 	free(inst->ctrs);
-	free(inst->saved);
 	cpuclass_free(inst->classes);
 	irq_free(inst->irqs);
 	free(inst);

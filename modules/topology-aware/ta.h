@@ -31,6 +31,7 @@
 #include "modules/lib/irq.h"
 #include "modules/lib/memalloc.h"
 #include "modules/lib/pct.h"
+#include "modules/lib/reserve.h"
 
 #define TA_DOMAIN ".resource-policy.nri.io"
 #define TA_TEXT_MAX 160u /* sets in messages */
@@ -215,16 +216,15 @@ struct rp_plan {
 	double *affinity, *weight;
 };
 
-/*
- * The machine is read anew. `keep`: RESERVED of before, or NULL; a reservation that is a quantity stays there if it can. `hotplug`: what worked once
- * goes on with the CPUs that are left. The plan takes over the settings if it succeeds.
- */
-int32_t plan_new(const struct modhost *h, const struct settings *s, const struct rp_idset *keep,
-		 bool hotplug, struct rp_plan **ret);
+/* The machine is read anew. past->hotplug: what worked once goes on with the CPUs that are left. The plan takes over the settings if it
+ * succeeds. */
+int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
+		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 /* Another set of reserved CPUs for a plan that nobody has used yet. */
-int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct rp_idset *keep,
-		     bool hotplug);
+int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct reserve_past *past);
+/* What it reserves, for the plan that comes after it. */
+void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 
 static inline struct rp_ids plan_ids(const struct rp_plan *p, const uint64_t *set)
 {
@@ -326,6 +326,8 @@ void ledger_undo_to(struct rp_instance *inst, uint32_t n_log);
 void ledger_clear(struct rp_instance *inst);
 /* The ledger takes the grant over. */
 void ledger_add(struct rp_instance *inst, struct grant *g);
+/* All CPUs that belong to containers. */
+void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret);
 /* It stays readable until the callback ends. */
 void ledger_remove(struct rp_instance *inst, struct grant *g);
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
@@ -562,6 +564,7 @@ struct rp_instance {
 	bool resync; /* the running callback cannot be undone from the log */
 	bool reconfigured; /* another configuration is in force, and nobody was placed by it yet */
 	bool memory_begun;
+	uint32_t n_adopted; /* containers that keep what somebody else had given them */
 	rp_ctr rebalance_from; /* where the next rebalancing goes on; 0: at the first container */
 	/* Containers whose memory zone has changed in this callback. */
 	rp_ctr *moved;
@@ -569,9 +572,9 @@ struct rp_instance {
 	/* Scratch for walks over all containers. */
 	rp_ctr *ctrs;
 	uint32_t cap_ctrs;
-	/* RESERVED of the daemon's former run, until the first configuration; what save() hands out. */
-	struct rp_idset remembered;
-	uint8_t *saved;
+	struct reserve_past
+		remembered; /* of the daemon's former run, until the first configuration */
+	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
 	struct cpuclass *classes;
 	struct irq *irqs;
 	bool irqs_used;

@@ -377,6 +377,33 @@ def test_a_balloon_is_made_near_the_device(make_node, kubelet, at):
         assert 'near CPUs' in cluster.explain('web/app')
 
 
+@pytest.mark.parametrize('annotations, asked', [
+    ({HINTS: 'none'}, 0), ({HINTS: 'false'}, 0), ({HINTS: 'mounts,devices'}, 0), ({HINTS + '/pod': '[ mounts ]'}, 0),
+    ({HINTS: 'none', HINTS + '/container.app': 'pod-resources'}, 1), ({HINTS: 'mounts, pod-resources'}, 1),
+])
+def test_who_wants_no_devices_asks_for_none(make_node, annotations, asked):
+    with Odd(lambda connection: None) as odd, Cluster(make_node, TOPOLOGY_AWARE, odd) as cluster:
+        cluster.node.create('web', ctr('app', '2', '64Mi'), annotations=annotations)
+        assert cluster.state()['questions'] == asked
+        assert ('devices of its pod are not known' in cluster.explain('web/app')) == (asked > 0)
+
+
+def test_only_those_who_want_devices_wait(make_node):
+    """One container of a pod wants them: the pod is asked for, and the other one does not wait for the answer."""
+    with Odd(lambda connection: None) as odd, Cluster(make_node, TOPOLOGY_AWARE, odd) as cluster:
+        cluster.node.create('web', ctr('lax', '2', '64Mi'), ctr('app', '2', '64Mi'), annotations={HINTS + '/container.lax': 'none'})
+        assert cluster.state()['questions'] == 1
+        assert 'devices of its pod' not in cluster.explain('web/lax')
+        assert 'devices of its pod are not known' in cluster.explain('web/app')
+
+
+def test_balloons_are_not_made_near_devices_that_are_not_wanted(make_node, kubelet):
+    with Cluster(make_node, BALLOONS, kubelet) as cluster:
+        kubelet.pod('default/web', app={NIC: [3]})
+        cluster.node.create('web', ctr('app', '2', '64Mi'), annotations={HINTS: 'none'})
+        assert cluster.node.cpus('web/app') == {8, 9}  # where two CPUs go that are near nothing
+
+
 def test_a_balloon_without_an_answer_is_made_anyway(make_node):
     with Odd(lambda connection: None) as odd, Cluster(make_node, BALLOONS, odd) as cluster:
         placed_without(cluster, 'no answer in time')

@@ -677,12 +677,25 @@ static void child_lets_go(void **state)
 		struct running r = run(p, modes[m], 5);
 		int status, ready[2];
 		char c;
+		assert_int_equal(store_put_blob(r.store, "abc", "1.0", "saved", 5), 0);
+		commit(r.store);
 		assert_int_equal(pipe(ready), 0);
 		pid_t pid = fork();
 		if (pid == 0) {
-			(void)store_abandon(r.store);
+			struct err err = ERR_INIT;
+			const char *version;
+			size_t len = 0;
+			struct store *s = store_abandon(r.store);
+			const void *blob = store_blob(s, "abc", &version, &len);
+			bool good = blob && len == 5 && !memcmp(blob, "saved", 5) &&
+				    !strcmp(version, "1.0");
+			/* what it keeps itself stays with it */
+			good = good && !store_put_blob(s, "abc", "1.0", "mine", 4) &&
+			       !store_pending(s) && !store_commit(s, &err) &&
+			       store_blob(s, "abc", &version, &len) && len == 4;
+			(void)store_close(s);
 			(void)cache_free(r.cache);
-			if (write(ready[1], "x", 1) != 1)
+			if (!good || write(ready[1], "x", 1) != 1)
 				_exit(1);
 			for (;;)
 				(void)pause();
@@ -692,6 +705,10 @@ static void child_lets_go(void **state)
 		store_put_ctr(r.store, cache_ctrs(r.cache));
 		commit(r.store);
 		/* the child, still there, holds no lock */
+		const char *version;
+		size_t len = 0;
+		assert_non_null(store_blob(r.store, "abc", &version, &len));
+		assert_int_equal(len, 5);
 		stop(&r, p);
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, &status, 0), pid);

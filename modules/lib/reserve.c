@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/reserve.h"
+
+#include <string.h>
+
+#define SAVED_VERSION 2u
+
+/* ---- quantities ---------------------------------------------------------------------------------------------------- */
+
+/* A choice that the configuration does not allow any more, or that is of another size, is no choice. */
+static bool is_of_use(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
+		      uint32_t n)
+{
+	struct rp_idset gone;
+	if (past->hotplug)
+		return true;
+	rp_idset_andnot(&gone, rp_ids_of(&past->cpus), from);
+	return rp_ids_count(rp_ids_of(&past->cpus)) == n &&
+	       !rp_ids_overlap(rp_ids_of(&gone), online);
+}
+
+bool reserve_stay(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
+		  uint32_t n, struct rp_idset *ret_kept, struct rp_idset *ret_others)
+{
+	struct rp_idset idle;
+	rp_idset_and(ret_kept, rp_ids_of(&past->cpus), from);
+	uint32_t n_kept = rp_ids_count(rp_ids_of(ret_kept));
+	if (n_kept > n || !is_of_use(past, from, online, n))
+		return false;
+	rp_idset_andnot(ret_others, from, rp_ids_of(ret_kept));
+	rp_idset_andnot(&idle, rp_ids_of(ret_others), rp_ids_of(&past->busy));
+	if (rp_ids_count(rp_ids_of(&idle)) >= n - n_kept)
+		*ret_others = idle;
+	return true;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------------------------------- */
+
+void reserve_missing(const struct reserve_past *past, struct rp_ids missing, struct rp_ids online,
+		     struct rp_idset *ret_wrong, struct rp_idset *ret_awaited)
+{
+	rp_idset_clear(ret_wrong);
+	rp_idset_andnot(ret_awaited, missing, online);
+	if (past->hotplug)
+		return;
+	rp_idset_and(ret_awaited, rp_ids_of(ret_awaited), rp_ids_of(&past->listed));
+	rp_idset_andnot(ret_wrong, missing, rp_ids_of(ret_awaited));
+}
+
+/* ---- saved ---------------------------------------------------------------------------------------------------------- */
+
+struct head {
+	uint32_t version, n_cpus, n_listed; /* words */
+};
+
+uint32_t reserve_save(const struct reserve_past *past, uint8_t ret[RESERVE_SAVED_MAX])
+{
+	const struct head head = {SAVED_VERSION, past->cpus.nw, past->listed.nw};
+	size_t n_cpus = head.n_cpus * sizeof past->cpus.w[0],
+	       n_listed = head.n_listed * sizeof past->listed.w[0];
+	memcpy(ret, &head, sizeof head);
+	memcpy(ret + sizeof head, past->cpus.w, n_cpus);
+	memcpy(ret + sizeof head + n_cpus, past->listed.w, n_listed);
+	return (uint32_t)(sizeof head + n_cpus + n_listed);
+}
+
+static void take_words(struct rp_idset *dst, const uint8_t *from, uint32_t n)
+{
+	memcpy(dst->w, from, n * sizeof dst->w[0]);
+	dst->nw = n;
+	dst->pad = 0;
+	rp_idset_trim(dst);
+}
+
+bool reserve_load(const void *data, uint32_t size, struct reserve_past *ret)
+{
+	struct head head;
+	const uint8_t *words = (const uint8_t *)data + sizeof head;
+	if (size < sizeof head)
+		return false;
+	memcpy(&head, data, sizeof head);
+	if (head.version != SAVED_VERSION || head.n_cpus > RP_IDSET_WORDS ||
+	    head.n_listed > RP_IDSET_WORDS ||
+	    size != sizeof head + ((uint64_t)head.n_cpus + head.n_listed) * sizeof(uint64_t))
+		return false;
+	take_words(&ret->cpus, words, head.n_cpus);
+	take_words(&ret->listed, words + head.n_cpus * sizeof(uint64_t), head.n_listed);
+	return true;
+}
