@@ -145,7 +145,7 @@ static uint64_t wait_of(struct world *w, const struct box *b)
 {
 	struct box_desc d;
 	box_describe(b, &d);
-	return pipeline_devices_wait(w->p, &d.pod, START_MS * NS_PER_MS);
+	return pipeline_devices_wait(w->p, &d.pod, "c", START_MS * NS_PER_MS);
 }
 
 static rp_pod handle_of(struct world *w, const struct box *b)
