@@ -281,6 +281,15 @@ int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
 	return leave(i, CRUMB_UPDATE, i->policy->update(i->inst, running_txn(i), ctr->handle), err);
 }
 
+int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
+{
+	if (!(HAS(i->policy, unmanaged)))
+		return 0;
+	enter(i, CRUMB_ALLOCATE, ctr->full_name);
+	return leave(i, CRUMB_ALLOCATE, i->policy->unmanaged(i->inst, running_txn(i), ctr->handle),
+		     err);
+}
+
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 {
 	enter(i, CRUMB_RELEASE, ctr->full_name);

@@ -69,6 +69,8 @@ void instance_abort(struct instance *i, struct rp_plan *plan);
 int instance_sync(struct instance *i, struct err *err);
 int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err);
 int instance_update(struct instance *i, struct ctr *ctr, struct err *err);
+int instance_unmanaged(struct instance *i, struct ctr *ctr,
+		       struct err *err); /* 0 without the callback */
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err);
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err);
 /* RP_RESYNC or 0. */

@@ -268,8 +268,9 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 		txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
 	intern_unref(cache_sets(p->env.cache), cpus);
 	txn_put_blob(&d->degraded, reason);
+	int r = p->policy ? instance_unmanaged(p->policy, c->ctr, err) : 0;
 	d->state = RP_STATE_CREATED;
-	return 0;
+	return r;
 }
 
 /* What people read in the pod's event says which container it is about. */

@@ -60,6 +60,8 @@ static int32_t end(struct rp_instance *inst, rp_txn txn, int32_t r, struct membe
 {
 	if (!r)
 		r = pin_changed(inst, txn, m);
+	if (!r && inst->state->sets_changed)
+		r = sync_follow(inst, txn);
 	if (!r)
 		outside_follow(inst);
 	return r;
@@ -140,6 +142,12 @@ static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 	/* A lost reply makes the runtime ask again: what was given then is kept. */
 	struct member *m = state_member(inst->state, ctr);
 	return m ? resize(inst, txn, m, &info) : place(inst, txn, &info);
+}
+
+static int32_t balloons_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	int32_t r = begin(inst);
+	return r ? r : sync_roam(inst, txn, ctr);
 }
 
 static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
@@ -230,6 +238,7 @@ static const struct rp_policy balloons_policy = {
 	.event = balloons_event,
 	.rolled_back = balloons_rolled_back,
 	.stop = balloons_stop,
+	.unmanaged = balloons_unmanaged,
 };
 
 /* ---- the module ---------------------------------------------------------------------------------------------------- */

@@ -349,7 +349,10 @@ struct rp_instance {
 	struct counters counters;
 	rp_ctr *ctrs; /* live containers as listed last; those to be placed come to the front */
 	uint32_t cap_ctrs;
-	rp_ctr *waiting; /* containers without a place; perhaps more than there still are */
+	struct waiting {
+		rp_ctr ctr;
+		bool roams; /* runs unmanaged: it has no CPUs to keep, and follows those that are idle */
+	} * waiting; /* containers without a place; perhaps more than there still are */
 	uint32_t n_waiting, cap_waiting;
 	uint32_t rebalance_at; /* where the last rebalancing stopped as it had looked at enough */
 	bool in_sync; /* the running operation is one */
@@ -419,6 +422,9 @@ int32_t sync_list(struct rp_instance *inst);
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 /* It does not wait any more. */
 void sync_forget(struct rp_instance *inst, rp_ctr ctr);
+/* One that runs without a place: the CPUs it may use, and a note to place it later. After balloons have changed: those of all such ones. */
+int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+int32_t sync_follow(struct rp_instance *inst, rp_txn txn);
 int32_t image_write(const struct state *s, struct image *image);
 /* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */
 int32_t image_restore(struct state *s, const struct image *image);

@@ -100,19 +100,26 @@ static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		rp_ids_of(rp_ids_empty(rp_ids_of(&left)) ? &inst->plan->allowed : &left));
 }
 
-static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
-			      const struct choice *c)
+static int32_t add_waiting(struct rp_instance *inst, rp_ctr ctr, bool roams)
 {
-	const struct modhost *h = &inst->h;
 	if (inst->n_waiting == inst->cap_waiting) {
 		uint32_t cap = inst->cap_waiting * 2 + 16;
-		rp_ctr *grown = realloc(inst->waiting, cap * sizeof *grown);
+		struct waiting *grown = realloc(inst->waiting, cap * sizeof *grown);
 		if (!grown)
 			return no_memory(inst);
 		inst->waiting = grown;
 		inst->cap_waiting = cap;
 	}
-	inst->waiting[inst->n_waiting++] = ctr;
+	inst->waiting[inst->n_waiting++] = (struct waiting){ctr, roams};
+	return 0;
+}
+
+static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+			      const struct choice *c)
+{
+	const struct modhost *h = &inst->h;
+	if (add_waiting(inst, ctr, false))
+		return -RP_ENOMEM;
 	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it keeps what it has: %s", c->error);
 	int32_t r = keep_cpus(inst, txn, ctr);
 	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, c->error);
@@ -121,7 +128,7 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 void sync_forget(struct rp_instance *inst, rp_ctr ctr)
 {
 	for (uint32_t i = inst->n_waiting; i-- > 0;)
-		if (inst->waiting[i] == ctr)
+		if (inst->waiting[i].ctr == ctr)
 			inst->waiting[i] = inst->waiting[--inst->n_waiting];
 }
 
@@ -352,12 +359,13 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	inst->n_waiting = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
-		rp_ctr ctr = inst->waiting[i];
+		struct waiting w = inst->waiting[i];
+		rp_ctr ctr = w.ctr;
 		if (get_info(inst, ctr, &info) || info.state == RP_STATE_EXITED ||
 		    state_member(inst->state, ctr))
 			continue;
 		/* It stays in the list until the next time, as the transaction may yet be dropped. */
-		inst->waiting[inst->n_waiting++] = ctr;
+		inst->waiting[inst->n_waiting++] = w;
 		if (r || !place_waiting(inst, &info, &c))
 			continue;
 		struct member *m = state_member(inst->state, ctr);
@@ -365,6 +373,45 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		r = pin_record(inst, txn, m);
 		if (!r)
 			r = h->cache->set_degraded(h->ctx, txn, ctr, NULL);
+	}
+	return r;
+}
+
+/* ---- those that run without a place -------------------------------------------------------------------------------- */
+
+/* CPUs of no balloon; where there are none those of the balloon for whoever has no other, and then of all. */
+static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idle)
+{
+	const struct state *s = inst->state;
+	rp_idset_and(idle, rp_ids_of(&s->free), rp_ids_of(&inst->plan->sharable));
+	if (!rp_ids_empty(rp_ids_of(idle)))
+		return rp_ids_of(idle);
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == inst->plan->default_type && s->list[i]->n_cpus)
+			return rp_ids_of(&s->list[i]->cpus);
+	return rp_ids_of(&inst->plan->allowed);
+}
+
+int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct rp_idset idle;
+	int32_t r = add_waiting(inst, ctr, true);
+	if (r || !inst->plan->pin_cpu)
+		return r;
+	return inst->h.cache->set_cpus(inst->h.ctx, txn, ctr, roaming_cpus(inst, &idle));
+}
+
+int32_t sync_follow(struct rp_instance *inst, rp_txn txn)
+{
+	struct rp_idset idle;
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && inst->plan->pin_cpu && i < inst->n_waiting; i++) {
+		struct rp_ctr_info info;
+		rp_ctr ctr = inst->waiting[i].ctr;
+		if (!inst->waiting[i].roams || state_member(inst->state, ctr) ||
+		    get_info(inst, ctr, &info) || info.state == RP_STATE_EXITED)
+			continue;
+		r = inst->h.cache->set_cpus(inst->h.ctx, txn, ctr, roaming_cpus(inst, &idle));
 	}
 	return r;
 }

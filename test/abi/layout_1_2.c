@@ -92,7 +92,7 @@ AT(rp_event, type, 4);
 AT(rp_event, object, 8);
 AT(rp_event, cookie, 16);
 
-AT_LEAST(rp_policy, 88);
+AT_LEAST(rp_policy, 96);
 AT(rp_policy, size, 0);
 AT(rp_policy, pad, 4);
 AT(rp_policy, prepare, 8);
@@ -105,6 +105,7 @@ AT(rp_policy, release, 56);
 AT(rp_policy, event, 64);
 AT(rp_policy, rolled_back, 72);
 AT(rp_policy, stop, 80);
+AT(rp_policy, unmanaged, 88);
 
 AT_LEAST(rp_zone_sink, 48);
 AT(rp_zone_sink, size, 0);

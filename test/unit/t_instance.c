@@ -149,8 +149,9 @@ static void m_timer(struct rp_instance *i, uint64_t cookie)
 	script.calls++;
 }
 
-static struct rp_policy policy = {sizeof policy, 0,	  m_prepare, m_plan,  m_plan,  m_sync,
-				  m_about,	 m_about, m_about,   m_event, m_plain, NULL};
+static struct rp_policy policy = {sizeof policy, 0,	  m_prepare, m_plan,  m_plan,
+				  m_sync,	 m_about, m_about,   m_about, m_event,
+				  m_plain,	 NULL,	  NULL};
 static struct rp_controller controller = {.size = sizeof controller,
 					  .prepare = m_prepare,
 					  .commit = m_plan,
