@@ -77,6 +77,30 @@ static void listen_there(struct daemon_side *d)
 		fail_msg("%s", err.text);
 }
 
+static void reply(struct peer *p, const ProtobufCMessage *msg)
+{
+	struct rpc_request *req = p->held;
+	assert_non_null(req);
+	p->held = NULL;
+	assert_int_equal(rpc_reply(req, msg), 0);
+}
+
+static void reply_error(struct peer *p, enum ttrpc_code code, const char *text)
+{
+	struct rpc_request *req = p->held;
+	assert_non_null(req);
+	p->held = NULL;
+	assert_int_equal(rpc_reply_error(req, code, "%s", text), 0);
+}
+
+/* What it was asked and has not answered is answered to nobody. */
+static void drop_held(struct peer *p)
+{
+	if (p->held)
+		(void)rpc_reply(p->held, NULL);
+	p->held = NULL;
+}
+
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	struct peer *p = arg;
@@ -84,6 +108,7 @@ static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 	p->n_closed++;
 	p->trunk = NULL;
 	trunk_free(trunk);
+	drop_held(p);
 	(void)close(p->fd);
 }
 
@@ -124,6 +149,7 @@ static void leave(struct peer *p)
 	if (!p->trunk)
 		return;
 	p->trunk = trunk_free(p->trunk);
+	drop_held(p);
 	(void)close(p->fd);
 }
 
@@ -466,13 +492,13 @@ static void test_a_pod_is_asked_for(void **state)
 	run_pod(d, &web);
 	await_question(&p, "GetPod default/web ");
 	make_answer(&a, "web", 1);
-	assert_int_equal(rpc_reply(p.held, &a.pod.base), 0);
+	reply(&p, &a.pod.base);
 	world_until(d->w, is_known, d);
 	box_run(d->w, &web);
 	assert_string_equal(nic_of(d, &web), "1");
 	end_pod(d, &web);
 	await_question(&p, "ForgetPod default/web ");
-	assert_int_equal(rpc_reply(p.held, NULL), 0);
+	reply(&p, NULL);
 	leave(&p);
 }
 
@@ -498,10 +524,9 @@ static void test_what_is_no_answer(void **state)
 		make_answer(&a, "web", 1);
 		a.ctr.name = (char *)(uintptr_t) ""; /* a container without a name */
 		if (cases[i].code == TTRPC_OK)
-			assert_int_equal(rpc_reply(p.held, &a.pod.base), 0);
+			reply(&p, &a.pod.base);
 		else
-			assert_int_equal(
-				rpc_reply_error(p.held, cases[i].code, "%s", cases[i].text), 0);
+			reply_error(&p, cases[i].code, cases[i].text);
 		world_until(d->w, has_failed, d);
 		assert_string_equal(status_of(d).last_error, cases[i].told);
 		assert_int_equal(status_of(d).n_failed, 1);
@@ -560,7 +585,7 @@ static void test_all_pods_are_asked_for(void **state)
 	make_answer(&b, "another", 1);
 	out.pods = pods;
 	out.n_pods = COUNT(pods);
-	assert_int_equal(rpc_reply(p.held, &out.base), 0);
+	reply(&p, &out.base);
 	world_until(d->w, is_known, d);
 	assert_string_equal(nic_of(d, &web), "0");
 	leave(&p);
@@ -585,10 +610,9 @@ static void test_no_list(void **state)
 		agent_comes(&p, d);
 		await_question(&p, "ListPods / ");
 		if (cases[i].code == TTRPC_OK)
-			assert_int_equal(rpc_reply(p.held, &number.base), 0);
+			reply(&p, &number.base);
 		else
-			assert_int_equal(
-				rpc_reply_error(p.held, cases[i].code, "%s", cases[i].told), 0);
+			reply_error(&p, cases[i].code, cases[i].told);
 		world_until(d->w, has_failed, d);
 		assert_string_equal(status_of(d).last_error, cases[i].told);
 		leave(&p);
