@@ -24,6 +24,7 @@ static const struct command commands[] = {
 	{"Events", 0, 0, run_events},
 	{"Reload", 0, 0, run_reload},
 	{"Plan", 1, 1, run_plan},
+	{"Try", 1, 1, run_try},
 	{"Rebalance", 0, 1, run_rebalance},
 	{"ConfigCheck", 0, 1, run_config_check},
 	{"ConfigShow", 0, 0, run_config_show},

@@ -36,6 +36,8 @@ static void put_moves(struct json *j, const struct reload_result *res)
 		json_kstr(j, "from_mems", m->from_mems);
 		json_kstr(j, "to_mems", m->to_mems);
 		put_text(j, "note", m->note);
+		if (*m->why)
+			put_lines(j, "why", m->why);
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -85,7 +87,7 @@ static void done(const struct reload_result *res, void *arg)
 	struct buf out = BUF_INIT;
 	if (job->ctl)
 		put_outcome(&out, job->ctl->pipeline, job->plan, res);
-	job_end(job, &out, exit_of(res->code));
+	job_end(job, &out, job->pod && res->code ? CTL_FAILED : exit_of(res->code));
 	buf_fini(&out);
 }
 
@@ -100,19 +102,21 @@ enum call_result run_reload(struct call *call)
 	return CALL_LATER;
 }
 
-static enum call_result try_file(struct call *call, const char *path)
+static enum call_result try_file(struct call *call, const char *path, bool pod)
 {
 	struct ctl *ctl = call->ctl;
 	struct err err = ERR_INIT;
 	if (ctl->n_plans >= CTL_PLANS_MAX)
-		return call_fail(call, CTL_FAILED, "%u configurations are being tried already",
-				 ctl->n_plans);
+		return call_fail(call, CTL_FAILED,
+				 "%u configurations or pods are being tried already", ctl->n_plans);
 	struct job *job = job_new(call, &ctl->jobs);
 	if (!job)
 		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
 	job->plan = true;
+	job->pod = pod;
 	ctl->n_plans++;
-	int r = pipeline_plan(call->p, path, done, job, &err);
+	int r = pod ? pipeline_try(call->p, path, done, job, &err)
+		    : pipeline_plan(call->p, path, done, job, &err);
 	if (!r)
 		return CALL_LATER;
 	job_drop(job, &ctl->jobs);
@@ -120,25 +124,30 @@ static enum call_result try_file(struct call *call, const char *path)
 }
 
 /* One that comes from a client, whose working directory is another. */
-static enum call_result try_given(struct call *call, const char *path)
+static enum call_result try_given(struct call *call, const char *path, bool pod)
 {
 	if (path[0] != '/')
 		return call_fail(call, CTL_USAGE, "%s: an absolute path is needed", path);
-	return try_file(call, path);
+	return try_file(call, path, pod);
 }
 
 enum call_result run_plan(struct call *call)
 {
-	return try_given(call, call->req->args[0]);
+	return try_given(call, call->req->args[0], false);
+}
+
+enum call_result run_try(struct call *call)
+{
+	return try_given(call, call->req->args[0], true);
 }
 
 enum call_result run_config_check(struct call *call)
 {
 	struct pipeline_status s;
 	if (call->req->n_args)
-		return try_given(call, call->req->args[0]);
+		return try_given(call, call->req->args[0], false);
 	pipeline_status(call->p, &s);
-	return try_file(call, s.config_path);
+	return try_file(call, s.config_path, false);
 }
 
 enum call_result run_config_show(struct call *call)

@@ -27,7 +27,7 @@ struct job {
 	struct ctl *ctl; /* NULL: gone, the outcome interests nobody any more */
 	struct client *client; /* NULL: gone */
 	struct rpc_request *rpc;
-	bool plan;
+	bool plan, pod;
 	uint64_t after; /* events: wanted are those behind it */
 	struct loop_timer *timer; /* events: the end of patience */
 	struct job *prev, *next;
@@ -109,6 +109,7 @@ enum call_result run_events(struct call *call);
 enum call_result run_reload(struct call *call);
 enum call_result run_rebalance(struct call *call);
 enum call_result run_plan(struct call *call);
+enum call_result run_try(struct call *call);
 enum call_result run_config_check(struct call *call);
 enum call_result run_config_show(struct call *call);
 enum call_result run_modules(struct call *call);

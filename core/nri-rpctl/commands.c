@@ -182,6 +182,24 @@ int cmd_plan(struct cli *cli)
 	return show_trial(cli, &req, "Would be accepted");
 }
 
+int cmd_try(struct cli *cli)
+{
+	char path[PATH_MAX];
+	const char *args[] = {path};
+	struct question req = {
+		.method = "Try", .args = args, .n_args = 1, .timeout_ms = WAIT_TRIAL_MS};
+	struct answer a;
+	if (absolute(cli->args[0], path))
+		return CTL_FAILED;
+	int r = ask(cli, &req, &a);
+	if (r >= 0)
+		return r;
+	show_tried(&cli->out, a.doc);
+	r = a.exit;
+	answer_fini(&a);
+	return r;
+}
+
 static void show_moved(struct out *o, const json_t *doc)
 {
 	char count[UNIT_MAX];

@@ -74,6 +74,7 @@ static const struct command commands[] = {
 	{"reload", NULL, "", 0, 0, 0, cmd_reload,
 	 "read the configuration again; waits for the outcome"},
 	{"plan", NULL, "FILE", 1, 1, 0, cmd_plan, "who would move if this were the configuration"},
+	{"try", NULL, "POD.yaml", 1, 1, 0, cmd_try, "where would this pod go?"},
 	{"rebalance", NULL, "[MOVES]", 0, 1, 0, cmd_rebalance,
 	 "have the policy move containers, at most so many, where that pays"},
 	{"config", "check", "[FILE]", 0, 1, OPT_LOCAL, cmd_config_check, "check a configuration"},

@@ -132,6 +132,27 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	show_moves(o, moves);
 }
 
+void show_tried(struct out *o, const json_t *doc)
+{
+	const json_t *moves = json_object_get(doc, "moves"), *m;
+	size_t i;
+	if (!str_eq(js(doc, "outcome"), "accepted")) {
+		show_refusal(o, doc);
+		return;
+	}
+	out_styled(o, GREEN, "Would be placed");
+	out_put(o, ":\n");
+	show_moves(o, moves);
+	json_array_foreach(moves, i, m)
+	{
+		const json_t *why = json_object_get(m, "why");
+		if (!json_array_size(why))
+			continue;
+		out_put(o, "\n");
+		show_lines(o, why, js(m, "container"), PLAIN);
+	}
+}
+
 /* ---- modules ---------------------------------------------------------------------------------- */
 
 static const char *module_state(const json_t *m, enum style *ret_style)

@@ -13,6 +13,7 @@
 
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/try.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
@@ -177,6 +178,12 @@ static int try_config(void *arg, struct buf *out, struct err *err)
 	return r;
 }
 
+static int try_manifest(void *arg, struct buf *out, struct err *err)
+{
+	const struct trial_job *job = arg;
+	return try_pod(job->p, job->path, out, err);
+}
+
 static struct trial_spec trial_of(struct pipeline *p, struct trial_job *job)
 {
 	return (struct trial_spec){
@@ -234,8 +241,8 @@ static struct move *moves_of(const Trial__Report *report)
 	struct move *moves = calloc(report->n_moves + 1, sizeof *moves);
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];
-		moves[i] = (struct move){m->ctr,       m->from_cpus, m->to_cpus,
-					 m->from_mems, m->to_mems,   m->note};
+		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
+					 m->to_mems, m->note,	   m->why};
 	}
 	return moves;
 }
@@ -343,7 +350,9 @@ static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
 	return 0;
 }
 
-static int begin(struct pipeline *p, const char *path, bool plan, reload_done done, void *arg,
+enum kind { RELOAD, PLAN, TRY };
+
+static int begin(struct pipeline *p, const char *path, enum kind kind, reload_done done, void *arg,
 		 struct err *err)
 {
 	struct reload *r = calloc(1, sizeof *r);
@@ -352,17 +361,21 @@ static int begin(struct pipeline *p, const char *path, bool plan, reload_done do
 		return err_errno(err, -ENOMEM, "reload");
 	}
 	r->p = p;
-	r->plan = plan;
+	r->plan = kind != RELOAD;
 	r->began_us = clock_us();
 	r->job = (struct trial_job){p, r->path, NULL};
 	struct trial_spec spec = trial_of(p, &r->job);
+	if (kind == TRY) {
+		spec.what = "the pod was tried";
+		spec.fn = try_manifest;
+	}
 	int e = trial_start(&spec, tried, r, &r->trial, err);
 	if (e) {
 		reload_free(r);
 		return e;
 	}
 	DL_APPEND(p->reloads, r);
-	if (!plan)
+	if (kind == RELOAD)
 		p->reload = r;
 	return 0;
 }
@@ -377,7 +390,7 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 			return;
 		res.code = err_errno(&res.err, -ENOMEM, "reload");
 	} else {
-		res.code = begin(p, p->config_path, false, done, arg, &res.err);
+		res.code = begin(p, p->config_path, RELOAD, done, arg, &res.err);
 	}
 	if (!res.code)
 		return;
@@ -389,7 +402,12 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err)
 {
-	return begin(p, path, true, done, arg, err);
+	return begin(p, path, PLAN, done, arg, err);
+}
+
+int pipeline_try(struct pipeline *p, const char *path, reload_done done, void *arg, struct err *err)
+{
+	return begin(p, path, TRY, done, arg, err);
 }
 
 /* ---- the first one --------------------------------------------------------------------------------------------------- */

@@ -191,6 +191,8 @@ struct move {
 	const char *ctr; /* namespace/pod/container */
 	const char *from_cpus, *to_cpus, *from_mems, *to_mems;
 	const char *note; /* "", or why it is degraded */
+	const char
+		*why; /* of a container of a pod that is tried: the explanation, lines; else "" */
 };
 
 struct reload_result {
@@ -211,6 +213,9 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
 /* The same up to the list of moves for another file; nothing is put in force. */
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);
+/* Where would the pod of the manifest at path go, and who would move for it? res->code is why it would be refused. Controllers are not asked. */
+int pipeline_try(struct pipeline *p, const char *path, reload_done done, void *arg,
+		 struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
 

@@ -49,14 +49,14 @@ _nri_rpctl() {
 	esac
 
 	case "$first${second:+ $second}" in
-	'') choices="status pods containers topology zones explain events reload plan rebalance config modules log doctor version help" ;;
+	'') choices="status pods containers topology zones explain events reload plan try rebalance config modules log doctor version help" ;;
 	status) choices="--memory" ;;
 	pods) choices=$(_nri_rpctl_names pods name "${socket[@]}") ;;
 	containers) choices="--wide $(_nri_rpctl_names containers full_name "${socket[@]}")" ;;
 	topology) choices="--table" ;;
 	explain) choices=$(_nri_rpctl_names containers full_name "${socket[@]}") ;;
 	events) choices="--follow --since" ;;
-	plan) files=-f ;;
+	plan | try) files=-f ;;
 	config) choices="check show schema" ;;
 	'config check')
 		files=-f
@@ -69,7 +69,7 @@ _nri_rpctl() {
 	log) choices="level debug" ;;
 	'log level') choices="error warning notice info debug" ;;
 	'log debug') choices="off *" ;;
-	help) choices="status pods containers topology zones explain events reload plan rebalance config modules log doctor version" ;;
+	help) choices="status pods containers topology zones explain events reload plan try rebalance config modules log doctor version" ;;
 	esac
 	[[ $cur == -* ]] && choices="$choices $globals"
 	mapfile -t COMPREPLY < <(compgen ${files:+"$files"} -W "$choices" -- "$cur")

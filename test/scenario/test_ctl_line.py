@@ -34,6 +34,8 @@ ESC = '\x1b'
     (['explain', 'a', 'b'], ['usage: nri-rpctl explain CONTAINER']),
     (['pods', 'a', 'b'], ['usage: nri-rpctl pods [NAME]']),
     (['plan'], ['usage: nri-rpctl plan FILE']),
+    (['try'], ['usage: nri-rpctl try POD.yaml']),
+    (['try', 'a', 'b'], ['usage: nri-rpctl try POD.yaml']),
     (['config'], ['check', 'show', 'schema']),
     (['config', 'chek'], ['check show schema', 'did you mean "check"']),
     (['log'], ['level', 'debug']),

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rpctl try: where a pod would go. What it says has to be what becomes of the pod, and nothing may come of the question.
+
+n4c16 has four NUMA nodes of four CPUs, 4n to 4n+3, two a package; CPU 0 is reserved.
+"""
+import pytest
+import yaml
+
+from operator_tools import FAILED, OK, USAGE, ctl, ctl_json
+from simnode import STATIC, ctr
+
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+BALLOONS = {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'},
+                                               'balloonTypes': [{'name': 'own', 'preferNewBalloons': True, 'namespaces': ['default']}]}}
+
+
+def container(name, cpu=None, memory=None, **more):
+    both = {k: v for k, v in (('cpu', cpu), ('memory', memory)) if v}
+    return {'name': name, 'resources': {'requests': both, 'limits': both} if both else {}, **more}
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    def write(*containers, name='web', namespace='default', init=(), annotations=None):
+        path = tmp_path / 'pod.yaml'
+        path.write_text(yaml.safe_dump({
+            'apiVersion': 'v1', 'kind': 'Pod',
+            'metadata': {'name': name, 'namespace': namespace, 'annotations': annotations or {}},
+            'spec': {'initContainers': list(init), 'containers': list(containers)}}))
+        return str(path)
+    return write
+
+
+def tried(node, path):
+    doc = ctl_json(node, 'try', path)
+    assert doc['outcome'] == 'accepted' and doc['error'] is None
+    return {m['container']: m for m in doc['moves']}
+
+
+@pytest.mark.parametrize('config', [TOPOLOGY_AWARE, STATIC, BALLOONS], ids=lambda c: c['policy'])
+def test_as_it_will_be(make_node, manifest, config):
+    node = make_node(config)
+    node.create('busy', ctr('one', '2', '64Mi'), ctr('two', '100m/1', '64Mi'))
+    path = manifest(container('app', '3', '64Mi'), container('side', '500m', '64Mi'))
+    said = tried(node, path)
+    assert set(said) >= {'default/web/app', 'default/web/side'}
+    before = ctl_json(node, 'containers')
+    node.create('web', ctr('app', '3', '64Mi'), ctr('side', '500m', '64Mi'))
+    after = {c['full_name']: (c['cpus'] or '', c['mems'] or '') for c in ctl_json(node, 'containers')}
+    assert {n: (m['to_cpus'], m['to_mems']) for n, m in said.items()} == {n: after[n] for n in said}
+    # who is not named has not moved
+    assert all(after[c['full_name']] == (c['cpus'] or '', c['mems'] or '') for c in before if c['full_name'] not in said)
+
+
+def test_nothing_comes_of_it(make_node, manifest):
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('e', ctr('e0'))
+    node.updates()
+    before, places = ctl_json(node, 'containers'), node.places()
+    path = manifest(container('app', '4', '64Mi'))
+    for _ in range(3):
+        assert tried(node, path)['default/web/app']['to_cpus'] == '12-15'  # e0 is in node 2, a0 in node 1
+    node.settle()
+    assert ctl_json(node, 'containers') == before and node.places() == places and node.updates() == []
+    assert 'web' not in ctl(node, 'events').out
+    node.restart()
+    assert node.places() == places
+    node.create('b', ctr('b0', '4', '64Mi'))
+    assert node.cpus('b/b0') == {12, 13, 14, 15}
+
+
+def test_why(make_node, manifest):
+    node = make_node(TOPOLOGY_AWARE)
+    path = manifest(container('app', '2', '64Mi'), container('side', '200m', '64Mi'))
+    said = tried(node, path)
+    assert said['default/web/app']['to_cpus'] == '4-5' and said['default/web/app']['to_mems'] == '1'
+    assert said['default/web/app']['from_cpus'] == ''
+    assert any('2 exclusive CPUs' in line for line in said['default/web/app']['why'])
+    assert any('less than one CPU: shared CPUs' in line for line in said['default/web/side']['why'])
+    done = ctl(node, 'try', path)
+    assert done.code == OK and done.out.startswith('Would be placed:')
+    assert 'default/web/app' in done.out and '4-5' in done.out and 'exclusive CPUs 4-5' in done.out
+
+
+def test_others_that_would_move(make_node, manifest):
+    """Three of the four CPUs of node 1 go; who shares there is left the last one."""
+    node = make_node(TOPOLOGY_AWARE)
+    for i in range(4):
+        node.create('s%d' % i, ctr('s'))
+    assert [node.cpus('s%d/s' % i) for i in range(4)] == [{4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}, {1, 2, 3}]
+    said = tried(node, manifest(container('app', '3', '64Mi')))
+    assert {n: (m['from_cpus'], m['to_cpus']) for n, m in said.items()} == {
+        'default/web/app': ('', '4-6'), 'default/s0/s': ('4-7', '7')}
+    assert said['default/s0/s'].get('why') is None
+    assert node.cpus('s0/s') == {4, 5, 6, 7}
+
+
+def test_init_containers_make_room(make_node, manifest):
+    """15 CPUs, twice: one after the other they fit, a sidecar and the rest do not."""
+    node = make_node(TOPOLOGY_AWARE)
+    first = container('prepare', '15', '64Mi')
+    said = tried(node, manifest(container('app', '15', '64Mi'), init=[first]))
+    assert said['default/web/prepare']['to_cpus'] == said['default/web/app']['to_cpus'] == '1-15'
+    done = ctl(node, 'try', manifest(container('app', '15', '64Mi'), init=[{**first, 'restartPolicy': 'Always'}]))
+    assert done.code == FAILED and 'default/web/app' in done.out + done.err
+
+
+def test_a_pod_that_would_be_refused(make_node, manifest):
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('a', ctr('a0', '8', '64Mi'))
+    path = manifest(container('app', '8', '64Mi'))
+    done = ctl(node, 'try', path)
+    assert done.code == FAILED and done.out.startswith('Refused: ')
+    doc = ctl_json(node, 'try', path, code=FAILED)
+    assert doc['outcome'] == 'refused' and 'default/web/app' in doc['error'] and '7000m are available' in doc['error']
+    assert 'default/web/app' in node.reject('web', ctr('app', '8', '64Mi'))
+
+
+def test_annotations_and_namespaces_count(make_node, manifest):
+    node = make_node(TOPOLOGY_AWARE)
+    said = tried(node, manifest(container('app', '1', '64Mi'), namespace='kube-system', name='proxy'))
+    assert said['kube-system/proxy/app']['to_cpus'] == '0'
+    said = tried(node, manifest(container('app', '1', '64Mi'), annotations={'prefer-shared-cpus.resource-policy.nri.io/pod': 'true'}))
+    assert said['default/web/app']['to_cpus'] == '4-7'
+    said = tried(node, manifest(container('app', '1', '64Mi'), annotations={'prefer-reserved-cpus.resource-policy.nri.io/container.app': 'true'}))
+    assert said['default/web/app']['to_cpus'] == '0'
+
+
+def test_a_deployment(make_node, tmp_path):
+    node = make_node(TOPOLOGY_AWARE)
+    path = tmp_path / 'deployment.yaml'
+    path.write_text('kind: Deployment\nmetadata: {name: shop, namespace: prod}\nspec:\n  template:\n    spec:\n      containers:\n'
+                    '      - name: c\n        resources: {limits: {cpu: 2, memory: 64Mi}}\n')
+    assert tried(node, str(path))['prod/shop/c']['to_cpus'] == '4-5'
+
+
+@pytest.mark.parametrize('text, says', [
+    ('', 'it is empty'), ('- 1\n', 'line 1'), ('spec: {containers: [{image: x}]}\n', 'without a name'),
+    ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is no amount'), ('kind: Service\n', 'no spec.containers'),
+])
+def test_what_is_no_pod(make_node, tmp_path, text, says):
+    node = make_node(TOPOLOGY_AWARE)
+    path = tmp_path / 'pod.yaml'
+    path.write_text(text)
+    done = ctl(node, 'try', path)
+    assert done.code == FAILED and says in done.out + done.err and 'pod.yaml' in done.out + done.err
+
+
+def test_no_file(make_node, tmp_path):
+    node = make_node(TOPOLOGY_AWARE)
+    done = ctl(node, 'try', tmp_path / 'none.yaml')
+    assert done.code == FAILED and 'No such file' in done.err
+    assert ctl(node, 'try').code == USAGE
+
+
+def test_without_a_policy_nobody_decides(make_node, manifest):
+    node = make_node({'policy': 'none'})
+    said = tried(node, manifest(container('app', '2', '64Mi')))
+    assert said['default/web/app']['to_cpus'] == '' and said['default/web/app']['to_mems'] == ''
+
+
+def test_one_of_that_name_is_there(make_node, manifest):
+    """It would be replaced, so that its CPUs count as free."""
+    node = make_node(STATIC)
+    node.create('web', ctr('app', '12', '64Mi'))
+    assert tried(node, manifest(container('app', '12', '64Mi')))['default/web/app']['to_cpus'] == '4-15'
+    assert len(node.cpus('web/app')) == 12

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Manifests of pods, and what the kubelet makes of requests and limits: shares of 1024 a CPU, a quota of 100 ms a CPU, QoS and OOM scores. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/pipeline/manifest.h"
+
+#define GIB (INT64_C(1) << 30)
+#define MIB (INT64_C(1) << 20)
+#define MEMORY (UINT64_C(8) << 30)
+
+#define POD(meta, spec) "{apiVersion: v1, kind: Pod, metadata: {" meta "}, spec: {" spec "}}"
+#define ONE(resources) POD("name: web", "containers: [{name: app, resources: {" resources "}}]")
+
+static struct arena *arena;
+static struct err err;
+
+static int setup(void **state)
+{
+	(void)state;
+	arena = arena_new(4096, 4u << 20);
+	err = (struct err)ERR_INIT;
+	return arena ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena = arena_free(arena);
+	return 0;
+}
+
+static struct manifest read_good(const char *text)
+{
+	struct manifest m;
+	int r = manifest_read(arena, text, MEMORY, &m, &err);
+	if (r)
+		fail_msg("%s: %s", text, err.text);
+	return m;
+}
+
+static const struct ctr_desc *first(const char *text)
+{
+	struct manifest m = read_good(text);
+	assert_int_equal(m.n, 1);
+	return &m.ctrs[0].desc;
+}
+
+static void refuse(const char *text, int code, const char *why)
+{
+	struct manifest m;
+	assert_int_equal(manifest_read(arena, text, MEMORY, &m, &err), code);
+	if (!strstr(err.text, why))
+		fail_msg("\"%s\" is not in \"%s\"", why, err.text);
+}
+
+/* ---- resources --------------------------------------------------------------------------------------------------------- */
+
+static void test_guaranteed(void **state)
+{
+	(void)state;
+	const struct ctr_desc *d =
+		first(ONE("requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 2000m, memory: 1024Mi}"));
+	assert_int_equal(d->res.shares, 2048);
+	assert_int_equal(d->res.quota, 200000);
+	assert_int_equal(d->res.period, 100000);
+	assert_int_equal(d->res.mem_limit, GIB);
+	assert_int_equal(d->oom_score_adj, -997);
+	assert_int_equal(d->state, RP_STATE_CREATING);
+}
+
+static void test_limits_are_requests(void **state)
+{
+	(void)state;
+	struct manifest m = read_good(ONE("limits: {cpu: 1500m, memory: 64Mi}"));
+	assert_int_equal(m.ctrs[0].desc.res.shares, 1536);
+	assert_int_equal(m.ctrs[0].desc.oom_score_adj, -997);
+	assert_null(strstr(m.pod.cgroup_parent, "burstable"));
+	assert_null(strstr(m.pod.cgroup_parent, "besteffort"));
+}
+
+static void test_burstable(void **state)
+{
+	(void)state;
+	struct manifest m = read_good(ONE("requests: {cpu: 200m, memory: 1Gi}, limits: {cpu: 1}"));
+	const struct ctr_desc *d = &m.ctrs[0].desc;
+	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
+	assert_int_equal(d->res.shares, 204);
+	assert_int_equal(d->res.quota, 100000);
+	assert_int_equal(d->res.mem_limit, RP_NOT_SET);
+	assert_int_equal(d->oom_score_adj, 1000 - 1000 / 8);
+	/* an amount of one kind for one of two containers is enough */
+	m = read_good(POD("name: web", "containers: [{name: a}, {name: b, resources: {requests: "
+				       "{memory: 1Mi}}}]"));
+	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
+	assert_int_equal(m.ctrs[0].desc.res.shares, 2);
+	assert_int_equal(m.ctrs[0].desc.oom_score_adj, 999);
+	/* all of the memory, and more than that */
+	assert_int_equal(first(ONE("requests: {memory: 8Gi}"))->oom_score_adj, 3);
+	assert_int_equal(first(ONE("requests: {memory: 80Gi}"))->oom_score_adj, 3);
+}
+
+static void test_best_effort(void **state)
+{
+	(void)state;
+	struct manifest m = read_good(ONE(""));
+	const struct ctr_desc *d = &m.ctrs[0].desc;
+	assert_non_null(strstr(m.pod.cgroup_parent, "besteffort"));
+	assert_int_equal(d->res.shares, 2);
+	assert_int_equal(d->res.quota, RP_NOT_SET);
+	assert_int_equal(d->res.period, RP_NOT_SET);
+	assert_int_equal(d->res.mem_limit, RP_NOT_SET);
+	assert_int_equal(d->oom_score_adj, 1000);
+}
+
+static void test_edges(void **state)
+{
+	(void)state;
+	assert_int_equal(first(ONE("requests: {cpu: 1m}"))->res.shares, 2);
+	assert_int_equal(first(ONE("requests: {cpu: 300}"))->res.shares, 262144);
+	assert_int_equal(first(ONE("requests: {cpu: 1m}, limits: {cpu: 1m}"))->res.quota, 1000);
+	assert_int_equal(first(ONE("limits: {memory: 64M}"))->res.mem_limit, 64000000);
+	assert_int_equal(first(ONE("limits: {memory: 64Mi}"))->res.mem_limit, 64 * MIB);
+	assert_int_equal(first(ONE("limits: {cpu: \"0.5\"}"))->res.shares, 512);
+	/* amounts that are none of ours */
+	assert_int_equal(first(ONE("limits: {example.com/gpu: 1, hugepages-2Mi: 4Mi}"))->res.shares,
+			 2);
+}
+
+static void test_critical(void **state)
+{
+	(void)state;
+	assert_int_equal(first(POD("name: a", "priorityClassName: system-node-critical, "
+					      "containers: [{name: c, resources: {requests: {cpu: "
+					      "100m}}}]"))
+				 ->oom_score_adj,
+			 -997);
+	assert_int_equal(first(POD("name: a", "priorityClassName: mine, containers: [{name: c}]"))
+				 ->oom_score_adj,
+			 1000);
+}
+
+/* ---- pods ---------------------------------------------------------------------------------------------------------------- */
+
+static void test_pod(void **state)
+{
+	(void)state;
+	struct manifest m = read_good(
+		POD("name: web, namespace: shop, labels: {app: web, tier: front}, "
+		    "annotations: {prefer-shared-cpus.resource-policy.nri.io/pod: \"true\"}",
+		    "containers: [{name: app}, {name: side}]"));
+	assert_string_equal(m.pod.name, "web");
+	assert_string_equal(m.pod.ns, "shop");
+	assert_int_equal(m.pod.n_labels, 2);
+	assert_string_equal(m.pod.labels[1].key, "tier");
+	assert_string_equal(m.pod.labels[1].value, "front");
+	assert_int_equal(m.pod.n_annotations, 1);
+	assert_string_equal(m.pod.annotations[0].key,
+			    "prefer-shared-cpus.resource-policy.nri.io/pod");
+	assert_string_equal(m.pod.annotations[0].value, "true");
+	assert_int_equal(m.n, 2);
+	assert_string_equal(m.ctrs[0].desc.name, "app");
+	assert_string_equal(m.ctrs[1].desc.name, "side");
+	assert_string_not_equal(m.ctrs[0].desc.id, m.ctrs[1].desc.id);
+	assert_string_equal(m.ctrs[1].desc.pod_id, m.pod.id);
+}
+
+static void test_names_that_are_not_given(void **state)
+{
+	(void)state;
+	struct manifest m = read_good("{spec: {containers: [{name: c}]}}");
+	assert_string_equal(m.pod.ns, "default");
+	assert_true(*m.pod.name);
+	assert_int_equal(m.pod.n_labels, 0);
+}
+
+static void test_init_containers(void **state)
+{
+	(void)state;
+	struct manifest m = read_good(
+		POD("name: a", "containers: [{name: main}], initContainers: [{name: first}, "
+			       "{name: sidecar, restartPolicy: Always}]"));
+	assert_int_equal(m.n, 3);
+	assert_string_equal(m.ctrs[0].desc.name, "first");
+	assert_true(m.ctrs[0].ends);
+	assert_string_equal(m.ctrs[1].desc.name, "sidecar");
+	assert_false(m.ctrs[1].ends);
+	assert_string_equal(m.ctrs[2].desc.name, "main");
+	assert_false(m.ctrs[2].ends);
+	/* they count for the class of the pod */
+	m = read_good(POD("name: a", "containers: [{name: main, resources: {limits: {cpu: 1, "
+				     "memory: 1Mi}}}], initContainers: [{name: first}]"));
+	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
+}
+
+static void test_templates(void **state)
+{
+	(void)state;
+	struct manifest m = read_good(
+		"{kind: Deployment, metadata: {name: shop, namespace: prod}, spec: {replicas: 3, "
+		"template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, resources: "
+		"{limits: {cpu: 1, memory: 1Mi}}}]}}}}");
+	assert_string_equal(m.pod.name, "shop");
+	assert_string_equal(m.pod.ns, "prod");
+	assert_int_equal(m.pod.n_labels, 1);
+	assert_int_equal(m.ctrs[0].desc.res.shares, 1024);
+}
+
+/* ---- what is none ---------------------------------------------------------------------------------------------------------- */
+
+static void test_wrong(void **state)
+{
+	(void)state;
+	refuse("", -EINVAL, "it is empty");
+	refuse("[1, 2]", -EINVAL, "line 1");
+	refuse("{spec: {containers: [}}", -EINVAL, "line 1");
+	refuse("{kind: Pod, metadata: {name: a}}", -EINVAL, "no spec.containers");
+	refuse(POD("name: a", "containers: []"), -EINVAL, "no spec.containers");
+	refuse(POD("name: a", "containers: [{image: b}]"), -EINVAL, "without a name");
+	refuse(ONE("requests: {cpu: many}"), -EINVAL,
+	       "container app: resources.requests.cpu: \"many\" is no amount");
+	refuse(ONE("limits: {memory: -1}"), -EINVAL, "resources.limits.memory");
+	refuse(POD("name: a", "containers: [{name: a}]") "\n---\n{}\n", -EINVAL,
+	       "more than one document");
+}
+
+static void test_too_much(void **state)
+{
+	(void)state;
+	char *text = malloc(MANIFEST_TEXT_MAX + 64);
+	assert_non_null(text);
+	memset(text, ' ', MANIFEST_TEXT_MAX + 32);
+	text[MANIFEST_TEXT_MAX + 32] = '\0';
+	refuse(text, -E2BIG, "more than");
+	char *p = text + sprintf(text, "{spec: {containers: [");
+	for (unsigned i = 0; i <= MANIFEST_CTRS_MAX; i++)
+		p += sprintf(p, "%s{name: c%u}", i ? ", " : "", i);
+	(void)strcpy(p, "]}}");
+	refuse(text, -E2BIG, "more than 256 containers");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_guaranteed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limits_are_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_burstable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_best_effort, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_edges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_critical, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pod, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_that_are_not_given, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_init_containers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_templates, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_much, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
