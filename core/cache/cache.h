@@ -131,6 +131,7 @@ struct ctr {
 	uint64_t
 		moved; /* the store's: the complete commit after which its sets were stored by themselves */
 	bool stored_exclusive; /* by what is stored it owns CPUs */
+	bool coming; /* its creation is being decided */
 	bool in_updates; /* waits in the unsolicited queue */
 	bool to_verify; /* waits for a look at its cgroup */
 	uint8_t verify_tries;

@@ -36,12 +36,18 @@ static int sync_cmp(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-static uint32_t list_created(struct cache *c, rp_ctr *ret, uint32_t cap)
+/* Who is being created is the request's: when that has failed and the policy looks at everything anew, it is about to go. */
+static bool is_listed(const struct ctr *ctr, uint32_t order)
+{
+	return ctr_live(txn_view(ctr)->state) && (order != RP_ORDER_SYNC || !ctr->coming);
+}
+
+static uint32_t list_created(struct cache *c, uint32_t order, rp_ctr *ret, uint32_t cap)
 {
 	uint32_t n = 0;
 	struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(c), ctr) {
-		if (!ctr_live(txn_view(ctr)->state))
+		if (!is_listed(ctr, order))
 			continue;
 		if (n < cap)
 			ret[n] = ctr->handle;
@@ -53,7 +59,7 @@ static uint32_t list_created(struct cache *c, rp_ctr *ret, uint32_t cap)
 static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 {
 	struct cache *c = ((struct instance *)ctx)->env->cache;
-	uint32_t n = list_created(c, ret, cap);
+	uint32_t n = list_created(c, order, ret, cap);
 	if (order != RP_ORDER_SYNC || n > cap || n < 2)
 		return n;
 	_free_ struct ctr **sorted = calloc(n, sizeof *sorted);

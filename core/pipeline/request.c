@@ -309,6 +309,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	if (r)
 		return r;
 	c.ctr->desc = desc;
+	c.ctr->coming = true;
 	r = decide(p, place, &c, err);
 	if (r && pipeline_conf(p) &&
 	    conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED) {
@@ -321,6 +322,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 				       why.text);
 	}
 	c.ctr->desc = NULL;
+	c.ctr->coming = false;
 	if (r) {
 		refused(p, c.ctr, err);
 		if (c.replaced)

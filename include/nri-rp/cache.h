@@ -68,7 +68,7 @@ struct rp_pod_info {
 /* Orders of list(). */
 #define RP_ORDER_CREATED 0u /* by creation */
 #define RP_ORDER_SYNC                                                                              \
-	1u /* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places */
+	1u /* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places. Without the one that is being created */
 
 /* Where an annotation was found. */
 #define RP_SCOPE_CONTAINER 1u

@@ -43,7 +43,8 @@ static void balloons_abort(struct rp_instance *inst, struct rp_plan *plan)
 static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
 {
 	*ret = (struct rp_ctr_info){.size = sizeof *ret};
-	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
+	int32_t r = inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
+	return r ? modhost_fail(&inst->h, r, "a container is not known") : 0;
 }
 
 static int32_t begin(struct rp_instance *inst)
@@ -58,13 +59,15 @@ static int32_t begin(struct rp_instance *inst)
 /* Every operation ends here. */
 static int32_t end(struct rp_instance *inst, rp_txn txn, int32_t r, struct member *m)
 {
-	if (!r)
-		r = pin_changed(inst, txn, m);
+	if (r)
+		return r;
+	r = pin_changed(inst, txn, m);
 	if (!r && inst->state->sets_changed)
 		r = sync_follow(inst, txn);
-	if (!r)
-		outside_follow(inst);
-	return r;
+	if (r)
+		return modhost_fail(&inst->h, r, "CPUs and memory of balloons can not be set");
+	outside_follow(inst);
+	return 0;
 }
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)

@@ -15,7 +15,8 @@ static int32_t no_memory(struct rp_instance *inst)
 static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
 {
 	*ret = (struct rp_ctr_info){.size = sizeof *ret};
-	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
+	int32_t r = inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
+	return r ? modhost_fail(&inst->h, r, "a container is not known") : 0;
 }
 
 int32_t sync_list(struct rp_instance *inst)

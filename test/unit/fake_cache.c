@@ -360,7 +360,8 @@ static uint32_t cache_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 	struct fake_host *f = ctx;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < f->n_ctrs; i++) {
-		if (!f->ctrs[i]->live || f->ctrs[i]->state == RP_STATE_EXITED)
+		if (!f->ctrs[i]->live || f->ctrs[i]->state == RP_STATE_EXITED ||
+		    (order == RP_ORDER_SYNC && f->ctrs[i]->coming))
 			continue;
 		if (n < cap)
 			ret[n] = i + 1;

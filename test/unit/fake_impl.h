@@ -92,6 +92,7 @@ struct fake_values {
 
 struct fake_container {
 	bool live;
+	bool coming; /* being created */
 	bool touched; /* in the running transaction */
 	struct fake_values now, before;
 	char *name, *pod_name, *pod_namespace, *annotations, *labels, *mounts, *devices,

@@ -142,8 +142,11 @@ int32_t fake_restart(struct fake_host *f)
 
 int32_t fake_allocate(struct fake_host *f, rp_ctr ctr)
 {
+	struct fake_container *c = fake_container(f, ctr);
 	fake_begin(f);
+	c->coming = true;
 	int32_t r = finish(f, policy(f)->allocate(f->inst, f->txn, ctr), true);
+	c->coming = false;
 	if (r)
 		fake_forget(f, ctr);
 	else

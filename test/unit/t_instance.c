@@ -480,6 +480,10 @@ static void test_getters(void **state)
 	assert_int_equal(C.list(p->i, RP_ORDER_SYNC, all, 4), 1);
 	assert_int_equal(all[0], h);
 	assert_int_equal(C.list(p->i, RP_ORDER_CREATED, NULL, 0), 1);
+	p->ctr->coming = true; /* nobody places it but its own request */
+	assert_int_equal(C.list(p->i, RP_ORDER_SYNC, all, 4), 0);
+	assert_int_equal(C.list(p->i, RP_ORDER_CREATED, NULL, 0), 1);
+	p->ctr->coming = false;
 	assert_int_equal(C.get_pod(p->i, pod, &info), 0);
 	assert_string_equal(info.cgroup_parent, "/parent");
 	assert_string_equal(C.annotation(p->i, h, "x/key", &scope), "mine");

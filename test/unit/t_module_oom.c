@@ -318,11 +318,11 @@ static void test_balloons(void **state)
 	static const struct subject s = {
 		.name = "balloons",
 		.config = "{reservedResources: {cpu: \"cpuset:0\"}, balloonTypes: [{name: a, "
-			  "minCPUs: 1, maxCPUs: 6, groupBy: \"${label/app}\", "
+			  "maxCPUs: 6, groupBy: \"${label/app}\", "
 			  "preferCloseToDevices: [\"podresourceapi:x.com/*\"]}, {name: b, "
-			  "minBalloons: 1, minCPUs: 2, maxCPUs: 4}]}",
+			  "minBalloons: 1}]}",
 		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}, balloonTypes: [{name: a, "
-			 "minCPUs: 1, maxCPUs: 8}, {name: c, minCPUs: 1, maxCPUs: 2, maxBalloons: "
+			 "maxCPUs: 8}, {name: c, maxBalloons: "
 			 "3}, {name: d, components: [{balloonType: c}, {balloonType: c}]}], "
 			 "cpuClasses: [{name: slow, maxFreq: 1GHz}], idleCPUClass: slow}",
 		.annotations = {
