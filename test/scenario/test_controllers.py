@@ -281,6 +281,7 @@ def test_killed_in_the_middle_of_a_class_change(puppet):
     node, _ = puppet
     node.create('p', ctr('c', '1', '64Mi'), annotations={'t/do': 'cpus 1', 't/update': 'text 100 gold'})
     add_cgroup(node, 'p/c', {'cgroup.threads': '1\n2\n'})
+    add_monitoring(node, 'p/c', 'nri-rp.gold', 0)
     tasks = pathlib.Path(node.paths['root']) / 'sys/fs/resctrl/nri-rp.gold/tasks'
     tasks.unlink()
     os.mkfifo(tasks)
