@@ -7,6 +7,7 @@
 
 #include "core/ctl/internal.h"
 #include "core/host/kubelet.h"
+#include "core/topo/isst.h"
 #include "core/topo/sst.h"
 #include "core/util/cleanup.h"
 #include "core/pipeline/devices.h"
@@ -394,7 +395,8 @@ static bool may_administer(void)
 static void check_speedselect(struct doctor *d)
 {
 	struct topo *topo = pipeline_topo(d->p);
-	uint32_t n = sst_n_punits(topo);
+	/* reading it takes its time, and is of no use where nothing in the configuration asks for it */
+	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
 		finding(d, NOTE,
 			"for pctPriority and sstClosID: systemctl edit nri-rpd, "
@@ -404,7 +406,7 @@ static void check_speedselect(struct doctor *d)
 			n);
 	else if (n)
 		finding(d, FINE, NULL, "Speed Select has %u punits", n);
-	else if (fs_exists(pipeline_root(d->p), "dev/isst_interface"))
+	else if (sst_is_read(topo) && fs_exists(pipeline_root(d->p), ISST_PATH))
 		finding(d, NOTE, NULL, "Speed Select cannot be used: %s", sst_why(topo));
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ctl/internal.h"
+#include "core/topo/isst.h"
 #include "core/util/arena.h"
 
 /* ---- zones ------------------------------------------------------------------------------------ */
@@ -351,22 +352,70 @@ static void put_groups(struct json *j, const struct uses *u)
 	json_kuint(j, "unconfined", u->unconfined);
 }
 
-enum call_result run_topology(struct call *call)
+static int put_topology(struct json *j, struct pipeline *p)
 {
 	struct uses u = {0};
-	struct cache *cache = pipeline_cache(call->p);
-	const struct instance *policy = pipeline_policy(call->p);
+	struct cache *cache = pipeline_cache(p);
+	const struct instance *policy = pipeline_policy(p);
 	int r = collect_uses(cache, &u);
 	if (!r) {
-		json_obj(&call->j);
-		put_text(&call->j, "policy", policy ? instance_name(policy) : NULL);
-		put_machine(&call->j, pipeline_topo(call->p));
-		put_speedselect(&call->j, pipeline_topo(call->p), pipeline_root(call->p));
-		put_groups(&call->j, &u);
-		json_end_obj(&call->j);
+		json_obj(j);
+		put_text(j, "policy", policy ? instance_name(policy) : NULL);
+		put_machine(j, pipeline_topo(p));
+		put_speedselect(j, pipeline_topo(p), pipeline_root(p));
+		put_groups(j, &u);
+		json_end_obj(j);
 	}
 	for (unsigned i = 0; i < u.n; i++)
 		intern_unref(cache_sets(cache), u.items[i].set);
 	free(u.items);
-	return r ? call_fail(call, CTL_FAILED, "out of memory") : CALL_DONE;
+	return r;
+}
+
+static int write_topology(struct pipeline *p, void *arg, struct buf *out, struct err *err)
+{
+	struct json j;
+	(void)arg;
+	json_init(&j, out);
+	int r = put_topology(&j, p);
+	return r ? err_errno(err, r, "topology") : out->failed;
+}
+
+static void topology_written(void *arg, const struct trial_result *res)
+{
+	struct buf out = BUF_INIT;
+	bool done = res && res->outcome == TRIAL_DONE;
+	if (done)
+		(void)buf_add(&out, res->data, res->size);
+	else
+		document_error(&out, res ? res->err.text : "nri-rpd is stopping");
+	job_end(arg, &out, done ? CTL_OK : CTL_FAILED);
+	buf_fini(&out);
+}
+
+/* Speed Select is shown as it is now, and mailboxes take their time: all of it is written in a child then. */
+enum call_result run_topology(struct call *call)
+{
+	struct ctl *ctl = call->ctl;
+	struct err err = ERR_INIT;
+	if (!fs_exists(pipeline_root(call->p), ISST_PATH)) {
+		if (put_topology(&call->j, call->p))
+			return call_fail(call, CTL_FAILED, "out of memory");
+		return CALL_DONE;
+	}
+	if (ctl->n_plans >= CTL_PLANS_MAX)
+		return call_fail(call, CTL_FAILED,
+				 "%u requests that need a process are under way already",
+				 ctl->n_plans);
+	struct job *job = job_new(call, &ctl->jobs);
+	if (!job)
+		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+	job->plan = true;
+	ctl->n_plans++;
+	int r = pipeline_aside(call->p, "the topology was written", NULL, write_topology,
+			       topology_written, job, &err);
+	if (!r)
+		return CALL_LATER;
+	job_drop(job, &ctl->jobs);
+	return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
 }

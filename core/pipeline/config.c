@@ -14,6 +14,7 @@
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/try.h"
+#include "core/topo/sst.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
@@ -158,6 +159,7 @@ static int try_config(void *arg, struct buf *out, struct err *err)
 	p->env.trial = true;
 	p->env.worker = NULL;
 	p->store = store_abandon(p->store); /* modules get what they had saved, as they will */
+	sst_forget(p->env.topo); /* what others have set up since is seen */
 	r = conf ? 0 : read_config(p, job->path, &conf, &errs, err);
 	for (unsigned i = 0; i < errs.n_items; i++)
 		(void)buf_printf(&warnings, "%s\n", errs.items[i].text);
@@ -169,7 +171,10 @@ static int try_config(void *arg, struct buf *out, struct err *err)
 	}
 	report.warnings = strdup(buf_text(&warnings));
 	report.changes = strdup(buf_text(&changes));
-	if (!report.warnings || !report.changes)
+	if (sst_is_read(p->env.topo))
+		report.speed_select = speedselect_told(p->env.topo);
+	if (!report.warnings || !report.changes ||
+	    (sst_is_read(p->env.topo) && !report.speed_select))
 		return -ENOMEM;
 	uint8_t *room = buf_reserve(out, trial__report__get_packed_size(&report));
 	if (!room)
@@ -247,11 +252,13 @@ static struct move *moves_of(const Trial__Report *report)
 	return moves;
 }
 
-static void conclude(struct reload *r, struct reload_result *res)
+static void conclude(struct reload *r, const Trial__Report *report, struct reload_result *res)
 {
 	struct pipeline *p = r->p;
-	if (!r->plan && !res->code)
+	if (!r->plan && !res->code) {
+		speedselect_took(p, report);
 		res->code = put_in_force(p, &res->err);
+	}
 	if (r->plan)
 		return;
 	p->stats.reloads++;
@@ -328,7 +335,7 @@ static void tried(void *arg, const struct trial_result *t)
 	}
 	if (!res.warnings)
 		res.warnings = res.changes = "";
-	conclude(r, &res);
+	conclude(r, report, &res);
 	res.took_us = clock_us() - r->began_us;
 	tell_all(r->waiters, &res);
 	if (report)
@@ -461,6 +468,11 @@ static int try_first(struct pipeline *p, struct conf *conf, bool *ret_module_fau
 	if (r)
 		return r;
 	*ret_module_fault = t.outcome != TRIAL_DONE && t.outcome != TRIAL_REFUSED;
+	Trial__Report *report =
+		t.outcome == TRIAL_DONE ? trial__report__unpack(NULL, t.size, t.data) : NULL;
+	speedselect_took(p, report);
+	if (report)
+		trial__report__free_unpacked(report, NULL);
 	if (t.outcome != TRIAL_DONE) {
 		*err = t.err;
 		r = t.outcome == TRIAL_REFUSED && t.code < 0 ? t.code : -ECANCELED;

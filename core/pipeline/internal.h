@@ -7,6 +7,7 @@
 #include "core/pipeline/drift.h"
 #include "core/pipeline/pipeline.h"
 #include "core/topo/hotplug.h"
+#include "proto/trial.pb-c.h"
 
 #define CONTROLLERS_MAX 32u
 #define PERSIST_DELAY_MS 100u
@@ -66,6 +67,9 @@ struct pipeline {
 	struct reload *reloads; /* being tried, plans among them … */
 	struct reload *reload; /* … and the one that is meant */
 	struct reload_waiter *reload_again; /* came meanwhile */
+	struct aside *asides; /* under way */
+	struct machine_change
+		*change; /* the machine's last one, while its Speed Select is being read */
 
 	/* the running request */
 	enum request request;
@@ -128,6 +132,26 @@ void decide_queue(struct pipeline *p);
 void decide_hooks(struct pipeline *p, const struct ctr *skip);
 /* Gives up what a container holds, whatever the policy says about it. Leaves the transaction for decide_reply/decide_queue. */
 void decide_release(struct pipeline *p, struct ctr *ctr);
+
+/* ---- speedselect.c ---- */
+/* In a child: what the snapshot's getters tell; NULL: out of memory. It is not freed. */
+Trial__SpeedSelect *speedselect_told(struct topo *t);
+/* What a child has told of the same snapshot is what its getters tell. -ESTALE: of another one; -EINVAL, -ENOMEM. */
+int speedselect_take(struct topo *t, const Trial__SpeedSelect *m);
+/* The same of a trial, if that has asked for it; a failure is logged. */
+void speedselect_took(struct pipeline *p, const Trial__Report *report);
+/*
+ * Where the platform is in use it is read before anybody is told of the changed machine: `then` is called later and takes `now` over. False: it is
+ * not, and nothing is done.
+ */
+bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_change *change,
+		       void (*then)(struct pipeline *p, struct topo *now,
+				    const struct topo_change *change));
+/* The machine has changed again: what is being read is of no use any more. */
+void speedselect_overtaken(struct pipeline *p);
+
+/* ---- aside.c ---- */
+void asides_fini(struct pipeline *p); /* with NULL for those under way */
 
 /* ---- updates.c ---- */
 int updates_init(struct pipeline *p);

@@ -66,21 +66,12 @@ static void describe_change(struct pipeline *p, const struct topo_change *c)
 		       *off ? off : "-");
 }
 
-static void machine_changed(void *arg)
+/* Takes the snapshot over. */
+static void take_machine(struct pipeline *p, struct topo *now, const struct topo_change *change)
 {
-	struct pipeline *p = arg;
-	struct topo *now, *old = p->env.topo;
-	struct topo_change change;
+	struct topo *old = p->env.topo;
 	struct err err = ERR_INIT;
-	if (topo_reread(old, &now, &err)) {
-		log_error("the machine cannot be read anew: %s", err.text);
-		return;
-	}
-	if (!topo_diff(old, now, &change)) {
-		topo_unref(now);
-		return;
-	}
-	describe_change(p, &change);
+	describe_change(p, change);
 	p->env.topo = now;
 	watchdog_begin(p->watchdog);
 	if (apply_topology(p, &err)) {
@@ -91,6 +82,23 @@ static void machine_changed(void *arg)
 	controllers_sync(p);
 	watchdog_end(p->watchdog);
 	topo_unref(old);
+}
+
+static void machine_changed(void *arg)
+{
+	struct pipeline *p = arg;
+	struct topo *now;
+	struct topo_change change;
+	struct err err = ERR_INIT;
+	if (topo_reread(p->env.topo, &now, &err)) {
+		log_error("the machine cannot be read anew: %s", err.text);
+		return;
+	}
+	speedselect_overtaken(p);
+	if (!topo_diff(p->env.topo, now, &change))
+		topo_unref(now);
+	else if (!speedselect_first(p, now, &change, take_machine))
+		take_machine(p, now, &change);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
@@ -256,6 +264,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		return NULL;
 	pipeline_devices_off(p);
 	p->hotplug = hotplug_free(p->hotplug);
+	asides_fini(p);
 	if (p->store && p->persist_timer)
 		persist_now(p); /* with what the modules keep, which have ended after that */
 	config_fini(p);

@@ -31,6 +31,7 @@
 #include "core/conf/conf.h"
 #include "core/host/host.h"
 #include "core/host/instance.h"
+#include "core/host/trial.h"
 #include "core/topo/topo.h"
 #include "core/util/buf.h"
 #include "core/util/err.h"
@@ -216,6 +217,14 @@ int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *
 /* Where would the pod of the manifest at path go, and who would move for it? res->code is why it would be refused. Controllers are not asked. */
 int pipeline_try(struct pipeline *p, const char *path, reload_done done, void *arg,
 		 struct err *err);
+/*
+ * What takes its time, in a forked child that knows all that is known now: fn writes its answer to out. done is called once, later; with NULL when
+ * the daemon ends. `topo`: a snapshot that is looked at, besides the one in force; may be NULL.
+ */
+typedef int (*aside_fn)(struct pipeline *p, void *arg, struct buf *out, struct err *err);
+typedef void (*aside_done)(void *arg, const struct trial_result *res);
+int pipeline_aside(struct pipeline *p, const char *what, const struct topo *topo, aside_fn fn,
+		   aside_done done, void *arg, struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
 

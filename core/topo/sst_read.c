@@ -250,20 +250,116 @@ static void read_all(struct topo *t, struct sst *s)
 	(void)fd;
 }
 
-static const struct sst *sst_of(struct topo *t)
+static struct sst *sst_new(const struct topo *t)
 {
-	if (t->sst)
-		return t->sst;
 	struct sst *s = calloc(1, sizeof *s);
 	if (!s)
 		return NULL;
 	s->seats = calloc(t->n_cpus, sizeof *s->seats);
-	if (!s->seats)
-		return sst_free(s);
+	return s->seats ? s : sst_free(s);
+}
+
+static const struct sst *sst_of(struct topo *t)
+{
+	if (t->sst)
+		return t->sst;
+	struct sst *s = sst_new(t);
+	if (!s)
+		return NULL;
 	t->sst = s;
 	read_all(t, s);
 	return s;
 }
+
+bool sst_is_read(const struct topo *t)
+{
+	return t->sst != NULL;
+}
+
+void sst_forget(struct topo *t)
+{
+	t->sst = sst_free(t->sst);
+}
+
+/* ---- read elsewhere ------------------------------------------------------------------------------------------------- */
+
+static bool is_of(const struct topo *t, const struct rp_sst_punit *p)
+{
+	const uint32_t all = RP_SST_CP | RP_SST_TF | RP_SST_BF;
+	if ((p->supported & ~all) || (p->enabled & ~p->supported) || p->priority > RP_SST_ORDERED ||
+	    p->n_buckets > RP_SST_BUCKETS || rp_ids_empty(p->cpus) ||
+	    !rp_ids_subset(p->cpus, t->sets[RP_CPUS_ONLINE]) || !rp_ids_subset(p->bf_cpus, p->cpus))
+		return false;
+	for (uint32_t i = 0; i < p->n_buckets; i++)
+		if (!p->hp_cores[i] || p->hp_cores[i] > rp_ids_count(p->cpus) ||
+		    (i && p->hp_cores[i] < p->hp_cores[i - 1]))
+			return false;
+	return true;
+}
+
+static bool comes_after(const struct rp_sst_punit *a, const struct rp_sst_punit *b)
+{
+	return a->package_id > b->package_id ||
+	       (a->package_id == b->package_id && a->punit_id > b->punit_id);
+}
+
+static int put_punit(struct topo *t, struct sst *s, const struct rp_sst_punit *info,
+		     const uint8_t *clos, uint32_t n_clos)
+{
+	uint32_t n = s->n_punits;
+	struct punit *p = &s->punits[n];
+	if (!is_of(t, info))
+		return -EINVAL;
+	p->package = info->package_id;
+	p->id = info->punit_id;
+	p->cpu = rp_ids_first(info->cpus);
+	p->supported = info->supported;
+	p->enabled = info->enabled;
+	p->priority = info->priority;
+	p->n_buckets = info->n_buckets;
+	p->valid = true;
+	memcpy(p->buckets, info->hp_cores, sizeof p->buckets);
+	memcpy(p->clos, info->clos, sizeof p->clos);
+	rp_idset_copy(&p->cpus, info->cpus);
+	rp_idset_copy(&p->bf, info->bf_cpus);
+	RP_IDS_EACH (cpu, info->cpus) {
+		struct seat *seat = &s->seats[topo_cpu_index(t, cpu)];
+		if (seat->punit != NO_PUNIT || cpu >= n_clos || clos[cpu] > RP_CLOS_COUNT)
+			return -EINVAL;
+		*seat = (struct seat){.punit = (uint16_t)n, .clos = clos[cpu]};
+	}
+	s->n_punits++;
+	return 0;
+}
+
+int sst_put(struct topo *t, const char *why, const struct rp_sst_punit *punits, uint32_t n,
+	    const uint8_t *clos, uint32_t n_clos)
+{
+	if (n > SST_PUNITS_MAX || !n == !*why)
+		return -EINVAL;
+	struct sst *s = sst_new(t);
+	if (!s)
+		return -ENOMEM;
+	s->punits = calloc(n + 1, sizeof *s->punits);
+	int r = s->punits ? 0 : -ENOMEM;
+	(void)snprintf(s->why, sizeof s->why, "%s", why);
+	for (uint32_t i = 0; i < t->n_cpus; i++)
+		s->seats[i] = (struct seat){.punit = NO_PUNIT, .clos = RP_CLOS_COUNT};
+	for (uint32_t i = 0; !r && i < n; i++) {
+		if (i && !comes_after(&punits[i], &punits[i - 1]))
+			r = -EINVAL;
+		r = r ? r : put_punit(t, s, &punits[i], clos, n_clos);
+	}
+	if (r) {
+		sst_free(s);
+		return r;
+	}
+	sst_free(t->sst);
+	t->sst = s;
+	return 0;
+}
+
+/* ---- the getters ---------------------------------------------------------------------------------------------------- */
 
 uint32_t sst_n_punits(struct topo *t)
 {

@@ -4,7 +4,8 @@
  * four classes of service (CLOS) with a lowest and a highest frequency; turbo frequency (TF) lets a few cores of the punit, those of
  * CLOS 0 and 1, go higher than the rest; base frequency (BF) has a fixed list of cores with a higher base frequency.
  *
- * What the getters show was read when it was first asked for in this snapshot of the machine (topology.h), so it is as old as that.
+ * What the getters show was read when the configuration in force was tried, so each reload shows what others have set up since; or when it was first
+ * asked for in this snapshot of the machine (topology.h), if that was later.
  * The functions marked [any] ask or change the hardware. They take about as long as a register access each, but for mailboxes, where
  * it can be some milliseconds: they belong on the worker. Threads of a core are always in the same CLOS.
  */

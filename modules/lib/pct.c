@@ -187,20 +187,20 @@ static uint32_t core_of(const struct modhost *h, const struct pct *p, uint32_t c
 static void read_cpus(const struct modhost *h, struct pct *p)
 {
 	for (uint32_t i = 0; i < p->n_cpus; i++)
-		p->cpus[i] =
-			(struct pct_cpu){PCT_NO_CORE, 0, 0, PCT_NO_CLOS, PCT_NO_CLOS, PCT_NO_CLOS};
+		p->cpus[i] = (struct pct_cpu){PCT_NO_CORE, 0,		0,	    PCT_NO_CLOS,
+					      PCT_NO_CLOS, PCT_NO_CLOS, PCT_NO_CLOS};
 	for (uint32_t i = 0; i < p->n_punits; i++) {
 		RP_IDS_EACH (cpu, rp_ids_of(&p->punits[i].allowed)) {
-			uint32_t now = h->speedselect->clos_of(h->ctx, cpu);
+			uint32_t clos = h->speedselect->clos_of(h->ctx, cpu);
+			int8_t seen = (int8_t)(clos < RP_CLOS_COUNT ? (int32_t)clos : PCT_NO_CLOS);
 			p->cpus[cpu] = (struct pct_cpu){
 				.core = core_of(h, p, cpu),
 				.package = p->punits[i].package_id,
 				.punit = p->punits[i].punit_id,
-				.now = (int8_t)(now < RP_CLOS_COUNT ? (int32_t)now : PCT_NO_CLOS),
+				.seen = seen,
+				.now = p->managed ? p->fallback : seen,
 				.wanted = p->fallback,
 			};
-			if (p->managed)
-				p->cpus[cpu].now = p->fallback;
 		}
 	}
 }
@@ -268,7 +268,7 @@ void pct_adopt(struct pct *p, const struct pct *former)
 	if (!p || !former || p->managed || former->managed)
 		return;
 	for (uint32_t i = 0; i < p->n_cpus && i < former->n_cpus; i++)
-		if (former->cpus[i].now != PCT_NO_CLOS)
+		if (former->cpus[i].now != PCT_NO_CLOS && former->cpus[i].seen == p->cpus[i].seen)
 			p->cpus[i].now = former->cpus[i].now;
 }
 

@@ -27,7 +27,8 @@ struct pct_package {
 
 struct pct_cpu {
 	uint32_t core, package, punit; /* core: the lowest CPU of it that may be touched */
-	int8_t now; /* CLOS it is in */
+	int8_t seen; /* CLOS it was in when the host looked */
+	int8_t now; /* CLOS it is in, as far as we know */
 	int8_t wanted; /* CLOS by its class */
 	int8_t core_wanted; /* by the classes of all threads; of the lowest CPU of a core */
 };
@@ -77,7 +78,10 @@ int32_t pct_new(const struct modhost *h, const struct cpuclass_defs *defs, struc
 		struct pct **ret);
 struct pct *pct_free(struct pct *p); /* NULL is fine; returns NULL */
 bool pct_manages(const struct pct *p);
-/* Takes over which CPUs are in which CLOS from another one, that knows what has become of them since. NULL is fine. */
+/*
+ * Takes over which CPUs are in which CLOS from another one, that knows what has become of them since the host looked. Where the host has seen
+ * something else now, that holds. NULL is fine.
+ */
 void pct_adopt(struct pct *p, const struct pct *former);
 /* A CPU is in a class now. */
 void pct_use(struct pct *p, uint32_t class, uint32_t cpu);

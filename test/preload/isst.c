@@ -47,6 +47,9 @@ struct isst_fake {
 	bool changed;
 };
 
+/* Commands on the first thread of this process. */
+unsigned isst_on_main;
+
 /* ---- files --------------------------------------------------------------------------------------------------------- */
 
 static FILE *isst_file(const struct isst_fake *f, const char *suffix, const char *mode)
@@ -509,6 +512,7 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long command, 
 		free(f);
 		return (int)syscall(SYS_ioctl, fd, command, arg);
 	}
+	isst_on_main += syscall(SYS_gettid) == getpid();
 	int lock = open(f->path, O_RDONLY | O_CLOEXEC);
 	(void)flock(lock, LOCK_EX);
 	isst_load(f);

@@ -320,6 +320,35 @@ def test_what_is_shown(platform):
     assert shown['punits'][0]['clos'][0] == {'id': 0, 'min_mhz': 2500, 'max_mhz': 3800, 'weight': 0}
 
 
+def test_shown_as_it_is_now(platform):
+    """Whatever the policy, and whoever has set it up since: nri-rpctl topology asks the hardware."""
+    p = platform({'policy': 'none'}, MAILBOX)
+    assert [u['enabled'] for u in p.node.ctl('topology')['speed_select']['punits']] == [[], []]
+    p.file('.now', 'punit 1 0 on 3 ordered 1\nclos 1 0 2 min 500 max 3000 weight 0\n')
+    shown = p.node.ctl('topology')
+    assert [u['enabled'] for u in shown['speed_select']['punits']] == [[], ['SST-CP', 'SST-TF']]
+    assert shown['speed_select']['punits'][1]['clos'][2] == {'id': 2, 'min_mhz': 500, 'max_mhz': 3000, 'weight': 0}
+    assert shown['policy'] == 'none' and len(shown['cpus']) == 16
+    # What cannot be asked any more is no reason to show nothing of the rest.
+    p.file('.fail', 'platform %d\n' % errno.EIO)
+    assert 'Input/output error' in p.node.ctl('topology')['speed_select']['missing']
+
+
+def test_reload_looks_anew(platform):
+    """Classes that somebody else programs while the daemon runs are known after a reload of the same configuration: one class is high then."""
+    p = platform(ASSOCIATED)
+    p.node.create('a', ctr('c', '2/2', '64Mi'), annotations=FAST)
+    assert p.read('.now')
+    p.file('.now', ''.join('punit %d %d on 3 ordered 1\nclos %d %d 1 min 0 max 3800 weight 0\nclos %d %d 2 min 0 max 2000 weight 0\n' % (3 * (i, j))
+                           for i in (0, 1) for j in (0, 1)))
+    p.node.reload()
+    # Room for three is in one punit alone; the other class keeps away from it.
+    p.node.create('b', ctr('c', '2/2', '64Mi'), annotations=FAST)
+    assert p.node.cpus('b/c') <= {8, 9, 10, 11}
+    p.node.create('d', ctr('c', '2/2', '64Mi'), annotations={'balloon.balloons.resource-policy.nri.io': 'slow'})
+    assert not p.node.cpus('d/c') & {8, 9, 10, 11}
+
+
 def text_of(node, *words):
     done = subprocess.run([str(BUILD / 'bin' / 'nri-rpctl'), '--socket', node.paths['control'], *words], stdout=subprocess.PIPE, text=True, timeout=60)
     return done.stdout

@@ -5,6 +5,7 @@
  */
 #include "test/preload/isst.c"
 
+#include "core/pipeline/internal.h"
 #include "test/unit/t_world.h"
 
 #define DEVICE ISST_PATH
@@ -268,6 +269,196 @@ static void test_controller_takes_over(void **state)
 	world_free(w);
 }
 
+/* ---- what others set up ----------------------------------------------------------------------------------------------------- */
+
+#define PUNIT(p, u) "punit " #p " " #u " on 3 ordered 1\n"
+#define CLOS(p, u, i, max) "clos " #p " " #u " " #i " min 0 max " #max " weight 0\n"
+#define PROGRAMMED(p, u) PUNIT(p, u) CLOS(p, u, 1, 3800) CLOS(p, u, 2, 2000)
+
+/* Four punits, one of which has room for three. */
+static void put_best(struct world *w, unsigned best)
+{
+	char text[512];
+	size_t len = (size_t)snprintf(text, sizeof text, "api 2\nthreads 2\n");
+	for (unsigned i = 0; i < 4; i++)
+		len += (size_t)snprintf(text + len, sizeof text - len, "punit %u %u %u %u 3 0 %s\n",
+					i / 2, i % 2, 4 * i, 4 * i + 3, i == best ? "2 3" : "1 2");
+	tree_put(&w->tree, DEVICE, "%s", text);
+}
+
+static unsigned punit_of(struct world *w, const char *name)
+{
+	struct rp_idset set;
+	assert_int_equal(rp_idset_parse(&set, box_cpus(w, name), RP_CPUS_MAX), 0);
+	assert_int_equal(rp_ids_count(rp_ids_of(&set)), 2);
+	assert_int_equal(rp_ids_first(rp_ids_of(&set)) / 4, rp_ids_last(rp_ids_of(&set)) / 4);
+	return rp_ids_first(rp_ids_of(&set)) / 4;
+}
+
+/* Somebody sets the platform up beside us. Where the second container is. */
+static unsigned second(unsigned best, bool programmed, bool anew, unsigned *ret_first)
+{
+	struct world *w = start(ASSOCIATED, NULL);
+	put_best(w, best);
+	reload(w, ASSOCIATED, NULL);
+	run_fast(w, "a");
+	wait_for(w, 1, box_cpus(w, "a"));
+	if (programmed)
+		tree_put(&w->tree, DEVICE ".now", "%s",
+			 PROGRAMMED(0, 0) PROGRAMMED(0, 1) PROGRAMMED(1, 0) PROGRAMMED(1, 1));
+	if (anew)
+		reload(w, ASSOCIATED, NULL);
+	run_fast(w, "b");
+	unsigned found = punit_of(w, "b");
+	*ret_first = punit_of(w, "a");
+	world_free(w);
+	return found;
+}
+
+/*
+ * Classes that only associate: as long as nobody has set anything up no class is high. When somebody has, a reload of the same configuration sees
+ * it: the class whose CLOS goes higher is high, and gets CPUs where there is most room.
+ */
+static void test_reload_looks_anew(void **state)
+{
+	unsigned first, usual = second(0, false, false, &first), best = 0;
+	(void)state;
+	while (best == usual || best == first)
+		best++;
+	assert_int_equal(second(best, false, true, &first), usual);
+	assert_int_equal(second(best, true, false, &first), usual);
+	assert_int_equal(second(best, true, true, &first), best);
+}
+
+/* Which CPUs are in which CLOS by now is seen as well: those of the class's own are taken first. */
+static void test_reload_sees_cpus(void **state)
+{
+	char now[512], first[128];
+	struct rp_idset own;
+	size_t len = 0;
+	struct world *w = start(ASSOCIATED, NULL);
+	(void)state;
+	run_fast(w, "a");
+	(void)snprintf(first, sizeof first, "%s", box_cpus(w, "a"));
+	wait_for(w, 1, first);
+	/* Two cores away from it. */
+	unsigned other = punit_of(w, "a") ? 0 : 2;
+	assert_int_equal(rp_idset_parse(&own, first, RP_CPUS_MAX), 0);
+	RP_IDS_EACH (cpu, rp_ids_of(&own))
+		len += (size_t)snprintf(now + len, sizeof now - len, "cpu %u 1\n", cpu);
+	(void)snprintf(now + len, sizeof now - len, "cpu %u 1\ncpu %u 1\n", 4 * other + 2,
+		       4 * other + 3);
+	tree_put(&w->tree, DEVICE ".now", "%s", now);
+	reload(w, "policy: nowhere\n", "nowhere");
+	reload(w, ASSOCIATED, NULL);
+	run_fast(w, "b");
+	(void)snprintf(now, sizeof now, "%u-%u", 4 * other + 2, 4 * other + 3);
+	assert_string_equal(box_cpus(w, "b"), now);
+	/* What was put there by us is remembered, too, whatever becomes of the container. */
+	struct box_desc d;
+	struct reply reply;
+	const struct box a = {.name = "a"};
+	box_describe(&a, &d);
+	request_begin(w->p, REQ_STOP);
+	request_stop(w->p, &d.pod, &d.ctr, &reply);
+	reply_sent(w->p, &reply, false);
+	reload(w, ASSOCIATED, NULL);
+	run_fast(w, "c");
+	assert_string_equal(box_cpus(w, "c"), first);
+	world_free(w);
+}
+
+/* ---- on whose time -------------------------------------------------------------------------------------------------------- */
+
+static bool without_14(struct world *w, void *arg)
+{
+	(void)arg;
+	return rp_ids_count(topo_ids(pipeline_topo(w->p), RP_CPUS_ONLINE)) == 15;
+}
+
+/* The thread that answers the runtime asks the driver for nothing: neither at the start, nor by reloads, switches or another machine. */
+static void test_not_on_the_loop(void **state)
+{
+	(void)state;
+	isst_on_main = 0;
+	struct world *w = start(BALLOONS, NULL);
+	world_until(w, is_up, NULL);
+	wait_for(w, 3, "0-15");
+	run_fast(w, "a");
+	wait_for(w, 0, box_cpus(w, "a"));
+	reload(w, BALLOONS, NULL);
+	reload(w, TOPOLOGY_AWARE, NULL);
+	reload(w, ASSOCIATED, NULL);
+	reload(w, BALLOONS, NULL);
+	assert_int_equal(isst_on_main, 0);
+	tree_put(&w->tree, "sys/devices/system/cpu/online", "0-13,15\n");
+	hotplug_trigger(w->p->hotplug);
+	world_until(w, without_14, NULL);
+	run_fast(w, "b");
+	world_until(w, is_up, NULL);
+	assert_int_equal(isst_on_main, 0);
+	world_free(w);
+	assert_int_equal(isst_on_main, 0);
+}
+
+/* Twice in a row, or back to what it was, before the first is through: the last one counts. */
+static void test_machine_changes_again(void **state)
+{
+	(void)state;
+	isst_on_main = 0;
+	struct world *w = start(BALLOONS, NULL);
+	world_until(w, is_up, NULL);
+	for (unsigned i = 0; i < 4; i++) {
+		tree_put(&w->tree, "sys/devices/system/cpu/online", "%s\n",
+			 i & 1 ? "0-15" : "0-13,15");
+		hotplug_trigger(w->p->hotplug);
+		/* told when it is quiet; then it is being read */
+		struct loop_timer *t = loop_timer_new(w->loop, world_check_again, w);
+		assert_int_equal(loop_timer_arm(t, HOTPLUG_QUIET_MS + 1), 0);
+		assert_int_equal(loop_run(w->loop), 0);
+		loop_timer_free(t);
+	}
+	tree_put(&w->tree, "sys/devices/system/cpu/online", "0-13,15\n");
+	hotplug_trigger(w->p->hotplug);
+	world_until(w, without_14, NULL);
+	run_fast(w, "a");
+	wait_for(w, 0, box_cpus(w, "a"));
+	assert_int_equal(isst_on_main, 0);
+	world_free(w);
+	/* The end while it is being read. */
+	w = start(BALLOONS, NULL);
+	world_until(w, is_up, NULL);
+	tree_put(&w->tree, "sys/devices/system/cpu/online", "0-13,15\n");
+	hotplug_trigger(w->p->hotplug);
+	while (!w->p->asides && !without_14(w, NULL)) {
+		struct loop_timer *t = loop_timer_new(w->loop, world_check_again, w);
+		assert_int_equal(loop_timer_arm(t, 1), 0);
+		assert_int_equal(loop_run(w->loop), 0);
+		loop_timer_free(t);
+	}
+	world_free(w);
+}
+
+/* It cannot be read any more when CPUs have gone: the policy hears of the CPUs, and does without. */
+static void test_cannot_be_read_any_more(void **state)
+{
+	(void)state;
+	isst_on_main = 0;
+	struct world *w = start(BALLOONS, NULL);
+	world_until(w, is_up, NULL);
+	tree_put(&w->tree, DEVICE ".fail", "platform %d\n", EIO);
+	tree_put(&w->tree, "sys/devices/system/cpu/online", "0-13,15\n");
+	hotplug_trigger(w->p->hotplug);
+	world_until(w, without_14, NULL);
+	run_fast(w, "a");
+	assert_int_equal(isst_on_main, 0);
+	/* And with, when it can be read again. */
+	tree_del(&w->tree, DEVICE ".fail");
+	reload(w, BALLOONS, NULL);
+	wait_for(w, 0, box_cpus(w, "a"));
+	world_free(w);
+}
+
 int main(void)
 {
 	log_init("test");
@@ -278,6 +469,11 @@ int main(void)
 		cmocka_unit_test(test_former_without),
 		cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_controller_takes_over),
+		cmocka_unit_test(test_reload_looks_anew),
+		cmocka_unit_test(test_reload_sees_cpus),
+		cmocka_unit_test(test_not_on_the_loop),
+		cmocka_unit_test(test_machine_changes_again),
+		cmocka_unit_test(test_cannot_be_read_any_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
