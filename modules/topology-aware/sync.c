@@ -179,14 +179,13 @@ static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isol
 }
 
 /* Another policy, or somebody before us, gave it the CPUs that it has: could they be its own here, too? */
-static bool make_record(const struct rp_plan *p, const struct request *r, struct rp_ids common,
-			struct record *ret)
+static bool make_record(const struct rp_plan *p, const struct request *r, struct record *ret)
 {
 	struct rp_ids cpus = cpus_of(&r->info);
 	bool isolated = rp_ids_overlap(cpus, rp_ids_of(&p->isolated));
 	if (r->type != GRANT_NORMAL || !r->full || r->fraction || r->hide_threads || r->cold_ms ||
 	    (r->info.flags & RP_CTR_DEGRADED) || rp_ids_count(cpus) != r->full ||
-	    rp_ids_overlap(cpus, common) || (isolated ? !r->isolate : r->strict_isolated) ||
+	    (isolated ? !r->isolate : r->strict_isolated) ||
 	    (r->strict_hints && hints_violated(p, r->hints, cpus)))
 		return false;
 	*ret = (struct record){.type = GRANT_NORMAL,
@@ -201,6 +200,12 @@ static bool make_record(const struct rp_plan *p, const struct request *r, struct
 	return ret->pool != NO_POOL;
 }
 
+static bool has_own_cpus(const struct rp_ctr_info *info, struct rp_ids common)
+{
+	struct rp_ids cpus = cpus_of(info);
+	return !rp_ids_empty(cpus) && !rp_ids_overlap(cpus, common);
+}
+
 static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids common)
 {
 	struct rp_ctr_info info;
@@ -210,9 +215,10 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 	uint32_t size;
 	if (ledger_find(inst, ctr) ||
 	    inst->h.cache->get_private(inst->h.ctx, ctr, &kept, &size) == 0 ||
-	    ta_get_ctr(inst, ctr, &info) || request_read(inst, &info, NULL, &r))
+	    ta_get_ctr(inst, ctr, &info) || !has_own_cpus(&info, common) ||
+	    request_read(inst, &info, NULL, &r))
 		return 0;
-	int32_t e = make_record(inst->plan, &r, common, &rec) ? reinstate(inst, &r, &rec) : 0;
+	int32_t e = make_record(inst->plan, &r, &rec) ? reinstate(inst, &r, &rec) : 0;
 	if (e > 0)
 		modhost_note(&inst->h, ctr, "keeps the CPUs that it had: exclusive CPUs of %s",
 			     inst->plan->pools[rec.pool].name);
