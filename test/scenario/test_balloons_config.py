@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The balloons policy over the wire: configurations that are refused, with the place and the reason, and changes of types under load."""
-import json
 import pathlib
 import time
 
 import pytest
 
+from balloonnode import BALLOON, change, full, options
 from simnode import cpuset, ctr
 
-BALLOON = 'balloon.balloons.resource-policy.nri.io'
 INTERRUPTS = '''            CPU0       CPU1
   24:          1          0  PCI-MSI 524288-edge  eth0-rx-0
   25:          0          1  PCI-MSI 524289-edge  nvme0q1
 '''
-
-
-def options(*types, **values):
-    section = {'reservedResources': {'cpu': '1'}, 'balloonTypes': list(types), **values}
-    return {'policy': 'balloons', 'balloons': section}
 
 
 def expression(key, operator, *values):
@@ -198,34 +192,6 @@ def test_accepted_with_a_warning(make_node, odd, why):
 
 
 # ---- changes under load -------------------------------------------------------------------------------------------------------
-
-def full(make_node):
-    """16 CPUs, all of them in balloons: reserved 1, four of 2 of type a, one of 4 of b, one of 3 by default."""
-    node = make_node(options({'name': 'a', 'preferNewBalloons': True, 'preferSpreadingPods': True}, {'name': 'b'}))
-    node.create('k', ctr('k0', '1', '64Mi'), namespace='kube-system')
-    for i in range(4):
-        node.create(f'a{i}', ctr(f'a{i}c', '2', '64Mi'), annotations={BALLOON: 'a'})
-    node.create('b', ctr('b0', '2', '64Mi'), ctr('b1', '2', '64Mi'), annotations={BALLOON: 'b'})
-    node.create('d', ctr('d0', '3', '64Mi'))
-    assert set().union(*(cpuset(cpus) for cpus, _ in node.places().values())) == set(range(16))
-    return node
-
-
-def change(node, tmp_path, config):
-    """Asks for the plan, does it, and compares: who has moved, and where to."""
-    before = node.places()
-    new = tmp_path / 'new.conf'
-    new.write_text(json.dumps(config))
-    plan = node.ctl('plan', str(new))
-    assert plan['outcome'] == 'accepted' and node.places() == before
-    promised = {m['container'].removeprefix('default/'): (m['to_cpus'], m['to_mems']) for m in plan['moves']}
-    node.config(config)
-    node.settle()
-    after = node.places()
-    moved = {name: place for name, place in after.items() if place != before[name]}
-    assert {n: p for n, p in promised.items() if p != before[n]} == moved
-    return moved
-
 
 A = {'name': 'a', 'preferNewBalloons': True, 'preferSpreadingPods': True}
 B = {'name': 'b'}
