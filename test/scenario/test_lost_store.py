@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store is a hint: without it the runtime's list is all there is, and who sits right by that stays.
+
+n4c16 has four NUMA nodes of four CPUs, 4n to 4n+3; CPU 0 is reserved. The isolated machine is the same with 12-15 isolated by the kernel.
+"""
+import pathlib
+import shutil
+
+import pytest
+
+from simnode import ctr
+
+STATIC = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+
+
+def lose_store(node, config=None):
+    node.kill()
+    state = pathlib.Path(node.paths['state'])
+    assert (state / 'store.mdb').exists()
+    shutil.rmtree(state)
+    if config:
+        node.run('write-config', config)
+    node.updates()
+    node.start()
+    node.settle()
+
+
+
+
+@pytest.mark.parametrize('config', [TOPOLOGY_AWARE, STATIC], ids=lambda c: c['policy'])
+def test_exclusive_cpus_stay(make_node, config):
+    node = make_node(config)
+    node.create('x', ctr('x0', '4', '64Mi'))
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('b', ctr('b0', '3', '64Mi'), ctr('b1', '1', '64Mi'))
+    node.create('e', ctr('e0'))
+    node.run('delete', 'x')
+    before = {c: node.cpus(c) for c in ('a/a0', 'b/b0', 'b/b1')}
+    lose_store(node)
+    assert {c: node.cpus(c) for c in before} == before
+    mine = set().union(*before.values())
+    assert len(mine) == 6 and not node.cpus('e/e0') & mine
+
+
+def test_nobody_is_told_what_he_has(make_node):
+    """All of them are exclusive or where they would be placed now: nothing is said."""
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('k', ctr('k0', '100m', '64Mi'), namespace='kube-system')
+    assert node.cpus('a/a0') == {4, 5} and node.cpus('k/k0') == {0}
+    lose_store(node)
+    assert node.updates() == []
+    assert node.cpus('a/a0') == {4, 5} and node.cpus('k/k0') == {0}
+
+
+def test_they_count(make_node):
+    """What stayed is given to nobody else, and comes back when its owner ends."""
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('a', ctr('a0', '8', '64Mi'))
+    node.create('b', ctr('b0', '4', '64Mi'))
+    assert node.cpus('a/a0') == {8, 9, 10, 11, 12, 13, 14, 15} and node.cpus('b/b0') == {4, 5, 6, 7}
+    lose_store(node)
+    assert "can't slice 4 exclusive CPUs" in node.reject('c', ctr('c0', '4', '64Mi'))
+    node.create('c', ctr('c0', '3', '64Mi'))
+    assert node.cpus('c/c0') == {1, 2, 3}
+    node.run('delete', 'b')
+    node.create('d', ctr('d0', '4', '64Mi'))
+    assert node.cpus('d/d0') == {4, 5, 6, 7}
+
+
+def test_a_resize_after_it(make_node):
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('x', ctr('x0', '4', '64Mi'))
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.run('delete', 'x')
+    assert node.cpus('a/a0') == {8, 9}
+    lose_store(node)
+    node.update('a/a0', cpu='4', memory='64Mi')
+    assert node.cpus('a/a0') == {8, 9, 10, 11}
+    node.restart()
+    assert node.cpus('a/a0') == {8, 9, 10, 11}
+
+
+@pytest.mark.parametrize('there, then', [(STATIC, TOPOLOGY_AWARE), (TOPOLOGY_AWARE, STATIC)], ids=['to topology-aware', 'to static'])
+def test_another_policy_and_no_store(make_node, there, then):
+    node = make_node(there)
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('b', ctr('b0', '4', '64Mi'))
+    node.create('e', ctr('e0'))
+    before = {c: node.cpus(c) for c in ('a/a0', 'b/b0')}
+    lose_store(node, then)
+    assert {c: node.cpus(c) for c in before} == before
+    assert not node.cpus('e/e0') & set().union(*before.values())
+
+
+def test_mixed_ones_are_placed_anew(make_node):
+    """All that is left of its 1500m are the shares that it was given, for 500m: it shares CPUs from now on, beside those who stay."""
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.create('m', ctr('m0', '1500m', '64Mi'))
+    assert node.cpus('m/m0') == {8, 9, 10, 11}
+    lose_store(node)
+    assert node.cpus('a/a0') == {4, 5}
+    assert node.cpus('m/m0') == {8, 9, 10, 11}
+
+
+def test_isolated_ones_stay(make_node):
+    node = make_node(TOPOLOGY_AWARE, machine='isolated')
+    node.create('x', ctr('x0', '1', '64Mi'))
+    node.create('a', ctr('a0', '1', '64Mi'))
+    node.run('delete', 'x')
+    assert node.cpus('a/a0') == {13}
+    lose_store(node)
+    assert node.cpus('a/a0') == {13}
+    node.create('b', ctr('b0', '1', '64Mi'))
+    assert node.cpus('b/b0') == {12}
+
+
+def test_those_who_hide_threads_are_placed_anew(make_node):
+    """It shows fewer CPUs than it has; which others they were nobody knows."""
+    node = make_node(TOPOLOGY_AWARE)
+    hide = {'hide-hyperthreads.resource-policy.nri.io/pod': 'true'}
+    node.create('a', ctr('a0', '4', '64Mi'), annotations=hide)
+    assert node.cpus('a/a0') == {4, 6}
+    lose_store(node)
+    assert node.cpus('a/a0') == {4, 6}
+    node.create('b', ctr('b0', '4', '64Mi'))
+    assert not node.cpus('b/b0') & {4, 5, 6, 7}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reserved CPUs over time: which ones stay, which ones take the place of those that are gone, and what is kept over a restart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "modules/lib/reserve.h"
+
+static struct rp_idset set(const char *text)
+{
+	struct rp_idset s;
+	assert_int_equal(rp_idset_parse(&s, text, RP_CPUS_MAX), 0);
+	return s;
+}
+
+static void is(const struct rp_idset *s, const char *text)
+{
+	char buf[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(rp_ids_of(s), buf, sizeof buf);
+	assert_string_equal(buf, text);
+}
+
+/* ---- quantities --------------------------------------------------------------------------------------------------------- */
+
+struct quantity {
+	const char *what;
+	const char *had, *busy, *from, *online;
+	uint32_t n;
+	bool hotplug;
+	const char *kept, *others; /* NULL: all are chosen anew */
+};
+
+static void check(const struct quantity *q)
+{
+	struct reserve_past past = {
+		.cpus = set(q->had), .busy = set(q->busy), .hotplug = q->hotplug};
+	struct rp_idset from = set(q->from), online = set(q->online), kept, others;
+	bool stay = reserve_stay(&past, rp_ids_of(&from), rp_ids_of(&online), q->n, &kept, &others);
+	if (stay != (q->kept != NULL))
+		fail_msg("%s: %s", q->what, stay ? "some stay" : "none stay");
+	if (!stay)
+		return;
+	char buf[2][RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(rp_ids_of(&kept), buf[0], sizeof buf[0]);
+	(void)rp_ids_format(rp_ids_of(&others), buf[1], sizeof buf[1]);
+	if (strcmp(buf[0], q->kept) != 0 || strcmp(buf[1], q->others) != 0)
+		fail_msg("%s: %s stay, others from %s", q->what, buf[0], buf[1]);
+}
+
+static void test_quantities(void **state)
+{
+	static const struct quantity all[] = {
+		{"the first time", "", "", "0-15", "0-15", 2, false, NULL, NULL},
+		{"all are there", "0-1", "", "0-15", "0-15", 2, false, "0-1", "2-15"},
+		{"other ones than would be chosen", "5,9", "", "0-15", "0-15", 2, false, "5,9",
+		 "0-4,6-8,10-15"},
+		/* the configuration asks for another number */
+		{"more are wanted", "0-1", "", "0-15", "0-15", 3, false, NULL, NULL},
+		{"fewer are wanted", "0-1", "", "0-15", "0-15", 1, false, NULL, NULL},
+		/* it does not allow one of them any more */
+		{"one is not available", "0-1", "", "1-15", "0-15", 2, false, NULL, NULL},
+		/* one went off line while nobody looked */
+		{"one is off line at a start", "0-1", "", "0,2-15", "0,2-15", 2, false, "0",
+		 "2-15"},
+		{"one is off line, one not allowed", "0-1", "", "2-15", "0,2-15", 2, false, NULL,
+		 NULL},
+		/* the machine changes */
+		{"one goes", "0-1", "", "0,2-15", "0,2-15", 2, true, "0", "2-15"},
+		{"both go", "0-1", "", "2-15", "2-15", 2, true, "", "2-15"},
+		{"it came back", "0,2", "", "0-15", "0-15", 2, true, "0,2", "1,3-15"},
+		{"there were too few", "0-1", "", "0-3", "0-3", 4, true, "0-1", "2-3"},
+		{"there are too few now", "0-3", "", "0-1", "0-1", 2, true, "0-1", ""},
+		/* rather CPUs that nobody owns */
+		{"others own some", "0-1", "2-9", "0,2-15", "0,2-15", 2, true, "0", "10-15"},
+		{"others own all", "0-1", "2-15", "0,2-15", "0,2-15", 2, true, "0", "2-15"},
+		{"too few are idle", "0-3", "6-15", "3-15", "3-15", 4, true, "3", "4-15"},
+		{"just enough are idle", "0-3", "7-15", "3-15", "3-15", 4, true, "3", "4-6"},
+		{"none is needed", "0-1", "2-15", "0-15", "0-15", 2, true, "0-1", ""},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		check(&all[i]);
+}
+
+/* ---- lists ---------------------------------------------------------------------------------------------------------------- */
+
+static void missing(const char *listed, bool hotplug, const char *gone, const char *online,
+		    const char *wrong, const char *awaited)
+{
+	struct reserve_past past = {.listed = set(listed), .hotplug = hotplug};
+	struct rp_idset m = set(gone), on = set(online), w, a;
+	reserve_missing(&past, rp_ids_of(&m), rp_ids_of(&on), &w, &a);
+	is(&w, wrong);
+	is(&a, awaited);
+}
+
+static void test_lists(void **state)
+{
+	(void)state;
+	missing("", false, "", "0-15", "", "");
+	/* nobody has ever had them in force */
+	missing("", false, "1", "0,2-15", "1", "");
+	missing("0", false, "1,99", "0,2-15", "1,99", "");
+	/* they were, and are off line */
+	missing("0-1", false, "1", "0,2-15", "", "1");
+	missing("0-1", false, "1,99", "0,2-15", "99", "1");
+	/* they are on line: it is the configuration that does not let us have them */
+	missing("0-3", false, "1-2", "0-1,3-15", "1", "2");
+	/* a change of the machine is nobody's mistake */
+	missing("", true, "1", "0,2-15", "", "1");
+	missing("0-1", true, "0-1", "2-15", "", "0-1");
+}
+
+/* ---- saved ---------------------------------------------------------------------------------------------------------------- */
+
+static void round_trip(const char *cpus, const char *listed)
+{
+	uint8_t *bytes = malloc(RESERVE_SAVED_MAX);
+	struct reserve_past past = {.cpus = set(cpus), .listed = set(listed), .busy = set("7")};
+	struct reserve_past back = {.busy = set("3"), .cpus = set("9"), .listed = set("9")};
+	assert_non_null(bytes);
+	uint32_t size = reserve_save(&past, bytes);
+	assert_in_range(size, 1, RESERVE_SAVED_MAX);
+	/* in a block of its own, so that a byte too much is found */
+	uint8_t *exact = malloc(size);
+	assert_non_null(exact);
+	memcpy(exact, bytes, size);
+	assert_true(reserve_load(exact, size, &back));
+	is(&back.cpus, cpus);
+	is(&back.listed, listed);
+	is(&back.busy, "3");
+	free(exact);
+	free(bytes);
+}
+
+static void test_saved(void **state)
+{
+	(void)state;
+	round_trip("", "");
+	round_trip("0-1", "");
+	round_trip("", "0-1,63-64");
+	round_trip("5,9,130", "0,4095");
+	char last[16];
+	(void)snprintf(last, sizeof last, "0,%u", RP_CPUS_MAX - 1);
+	round_trip(last, last);
+}
+
+static void test_saved_by_others(void **state)
+{
+	uint8_t bytes[RESERVE_SAVED_MAX];
+	struct reserve_past past = {.cpus = set("0-1"), .listed = set("0-200")};
+	struct reserve_past back = {.cpus = set("9"), .listed = set("8")};
+	uint32_t size = reserve_save(&past, bytes);
+	(void)state;
+	/* cut off anywhere, and longer than it says */
+	for (uint32_t n = 0; n < size; n++) {
+		uint8_t *exact = malloc(n + 1);
+		assert_non_null(exact);
+		memcpy(exact, bytes, n);
+		assert_false(reserve_load(exact, n, &back));
+		free(exact);
+	}
+	assert_false(reserve_load(bytes, size + 8, &back));
+	/* another version; more words than there can be, and so many that their bytes wrap around */
+	static const uint32_t wrong[][3] = {{1, 1, 0},
+					    {3, 1, 4},
+					    {2, RP_IDSET_WORDS + 1, 0},
+					    {2, 0, RP_IDSET_WORDS + 1},
+					    {2, 0x20000000u, 0},
+					    {2, UINT32_MAX, 1}};
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		memcpy(bytes, wrong[i], sizeof wrong[i]);
+		assert_false(reserve_load(bytes, size, &back));
+		assert_false(reserve_load(bytes, sizeof wrong[i], &back));
+	}
+	is(&back.cpus, "9");
+	is(&back.listed, "8");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_quantities),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_saved),
+		cmocka_unit_test(test_saved_by_others),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
