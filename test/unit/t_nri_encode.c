@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the runtime is told: adjustments of a container that is created, updates of others. Each is packed and read again as the runtime
+ * does; numbers of Linux and NRI that mean the same differ. Memory may end at any point, which is an error and no half of a message.
+ */
+#include "test/unit/t_oom_arena.h"
+
+#include "test/unit/t_oom.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/pipeline/pipeline.h"
+#include "core/runtime/internal.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ARENA_MAX (1u << 20)
+#define TEXT_MAX 2048u
+
+/* ---- messages as text -------------------------------------------------------------------------------------------------- */
+
+struct text {
+	char s[TEXT_MAX];
+	size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	t->n += (size_t)vsnprintf(t->s + t->n, sizeof t->s - t->n, fmt, ap);
+	va_end(ap);
+	assert_true(t->n < sizeof t->s);
+}
+
+static void say_resources(struct text *t, const Nri__LinuxResources *r)
+{
+	if (!r)
+		return;
+	const Nri__LinuxCPU *c = r->cpu;
+	if (c && c->shares)
+		say(t, "shares=%llu ", (unsigned long long)c->shares->value);
+	if (c && c->quota)
+		say(t, "quota=%lld ", (long long)c->quota->value);
+	if (c && c->period)
+		say(t, "period=%llu ", (unsigned long long)c->period->value);
+	if (c && *c->cpus)
+		say(t, "cpus=%s ", c->cpus);
+	if (c && *c->mems)
+		say(t, "mems=%s ", c->mems);
+	if (r->memory && r->memory->limit)
+		say(t, "limit=%lld ", (long long)r->memory->limit->value);
+	if (r->rdt_class)
+		say(t, "rdt=%s ", r->rdt_class->value);
+	if (r->blockio_class)
+		say(t, "blockio=%s ", r->blockio_class->value);
+	for (size_t i = 0; i < r->n_unified; i++)
+		say(t, "unified:%s=%s ", r->unified[i]->key, r->unified[i]->value);
+}
+
+static void say_sched(struct text *t, const Nri__LinuxScheduler *s)
+{
+	if (!s)
+		return;
+	say(t, "sched:%d,%d,%d,%llu,%llu,%llu", s->policy, s->priority, s->nice,
+	    (unsigned long long)s->runtime, (unsigned long long)s->deadline,
+	    (unsigned long long)s->period);
+	for (size_t i = 0; i < s->n_flags; i++)
+		say(t, "%c%d", i ? '+' : ',', s->flags[i]);
+	say(t, " ");
+}
+
+static void say_lnx(struct text *t, const Nri__LinuxContainerAdjustment *l)
+{
+	if (!l)
+		return;
+	say_resources(t, l->resources);
+	say_sched(t, l->scheduler);
+	if (l->io_priority)
+		say(t, "io:%d,%d ", l->io_priority->class_, l->io_priority->priority);
+	if (l->oom_score_adj)
+		say(t, "oom:%lld ", (long long)l->oom_score_adj->value);
+	if (l->memory_policy) {
+		say(t, "mempolicy:%d,%s", l->memory_policy->mode, l->memory_policy->nodes);
+		for (size_t i = 0; i < l->memory_policy->n_flags; i++)
+			say(t, "%c%d", i ? '+' : ',', l->memory_policy->flags[i]);
+		say(t, " ");
+	}
+}
+
+static void say_mount(struct text *t, const Nri__Mount *m)
+{
+	say(t, "mount:%s,%s,%s", m->type, m->source, m->destination);
+	for (size_t i = 0; i < m->n_options; i++)
+		say(t, ",%s", m->options[i]);
+	say(t, " ");
+}
+
+static void say_adjustment(struct text *t, const Nri__ContainerAdjustment *adj)
+{
+	uint8_t packed[4096];
+	size_t n = nri__container_adjustment__pack(adj, packed);
+	assert_true(n < sizeof packed);
+	Nri__ContainerAdjustment *m = nri__container_adjustment__unpack(NULL, n, packed);
+	assert_non_null(m);
+	for (size_t i = 0; i < m->n_env; i++)
+		say(t, "env:%s=%s ", m->env[i]->key, m->env[i]->value);
+	for (size_t i = 0; i < m->n_annotations; i++)
+		say(t, "note:%s=%s ", m->annotations[i]->key, m->annotations[i]->value);
+	for (size_t i = 0; i < m->n_mounts; i++)
+		say_mount(t, m->mounts[i]);
+	say_lnx(t, m->lnx);
+	nri__container_adjustment__free_unpacked(m, NULL);
+}
+
+/* ---- adjustments ------------------------------------------------------------------------------------------------------- */
+
+static struct iset cpus = {.text = "1-3"}, mems = {.text = "0"};
+
+static struct blob *class_of(const char *name)
+{
+	static struct {
+		struct blob blob;
+		char room[32];
+	} kept[4];
+	static unsigned n;
+	struct blob *b = &kept[n++ % COUNT(kept)].blob;
+	b->len = (uint32_t)strlen(name);
+	(void)memcpy(b->data, name, b->len + 1);
+	return b;
+}
+
+static struct ctr ctr_with(const char *rdt, const char *blockio)
+{
+	struct ctr ctr = {.id = (char *)(uintptr_t) "c1"};
+	ctr.cur = (struct decision){.shares = 1024,
+				    .quota = -1,
+				    .period = 100000,
+				    .mem_limit = INT64_C(1) << 40,
+				    .cpus = &cpus,
+				    .mems = &mems,
+				    .rdt_class = rdt ? class_of(rdt) : NULL,
+				    .blockio_class = blockio ? class_of(blockio) : NULL};
+	return ctr;
+}
+
+static void expect_adjustment(const struct reply *reply, const char *wanted)
+{
+	struct text t = {.n = 0};
+	bool empty = false;
+	struct arena *a = arena_new(4096, ARENA_MAX);
+	assert_non_null(a);
+	Nri__ContainerAdjustment *adj = encode_adjustment(a, reply, &empty);
+	assert_non_null(adj);
+	assert_int_equal(empty, !*wanted);
+	say_adjustment(&t, adj);
+	if (t.n && t.s[t.n - 1] == ' ')
+		t.s[t.n - 1] = '\0';
+	assert_string_equal(t.s, wanted);
+	arena_free(a);
+}
+
+/* Nothing that was not decided is said. */
+static void test_resources(void **state)
+{
+	static const struct {
+		uint32_t fields;
+		const char *wanted;
+	} cases[] = {
+		{0, ""},
+		{DIFF_CPUS, "cpus=1-3"},
+		{DIFF_MEMS, "mems=0"},
+		{DIFF_SHARES, "shares=1024"},
+		{DIFF_QUOTA, "quota=-1"},
+		{DIFF_PERIOD, "period=100000"},
+		{DIFF_MEM_LIMIT, "limit=1099511627776"},
+		{DIFF_CPUS | DIFF_MEMS | DIFF_MEM_LIMIT, "cpus=1-3 mems=0 limit=1099511627776"},
+		{DIFF_SHARES | DIFF_QUOTA | DIFF_PERIOD, "shares=1024 quota=-1 period=100000"},
+	};
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++) {
+		struct ctr ctr = ctr_with(NULL, NULL);
+		const struct reply reply = {.created = &ctr, .created_fields = cases[i].fields};
+		expect_adjustment(&reply, cases[i].wanted);
+	}
+}
+
+/* What a controller gives the container itself the runtime is not told. */
+static void test_classes(void **state)
+{
+	static const struct {
+		const char *rdt, *blockio;
+		uint32_t taken;
+		const char *wanted;
+	} cases[] = {
+		{"gold", NULL, 0, "rdt=gold"},
+		{NULL, "fast", 0, "blockio=fast"},
+		{"gold", "fast", 0, "rdt=gold blockio=fast"},
+		{"", NULL, 0, "rdt="},
+		{"gold", "fast", RP_TAKES_RDT_CLASS, "blockio=fast"},
+		{"gold", "fast", RP_TAKES_BLOCKIO_CLASS, "rdt=gold"},
+		{"gold", "fast", RP_TAKES_RDT_CLASS | RP_TAKES_BLOCKIO_CLASS, ""},
+	};
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++) {
+		struct ctr ctr = ctr_with(cases[i].rdt, cases[i].blockio);
+		const struct reply reply = {.created = &ctr, .taken = cases[i].taken};
+		expect_adjustment(&reply, cases[i].wanted);
+	}
+}
+
+/* Linux counts scheduling policies from 0 (SCHED_OTHER), NRI from 1; 7 and more are not known to it. */
+static void test_extras(void **state)
+{
+	static const struct {
+		struct extra extras[4];
+		const char *wanted;
+	} cases[] = {
+		{{{RP_F_SCHED_POLICY, 0, NULL, NULL}}, "sched:1,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, 1, NULL, NULL}}, "sched:2,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, 2, NULL, NULL}}, "sched:3,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, 3, NULL, NULL}}, "sched:4,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, 5, NULL, NULL}}, "sched:6,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, 6, NULL, NULL}}, "sched:7,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, 7, NULL, NULL}}, "sched:0,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, -1, NULL, NULL}}, "sched:0,0,0,0,0,0"},
+		{{{RP_F_SCHED_POLICY, 1, NULL, NULL}, {RP_F_SCHED_PRIORITY, 99, NULL, NULL}},
+		 "sched:2,99,0,0,0,0"},
+		{{{RP_F_NICE, -20, NULL, NULL}}, "sched:0,0,-20,0,0,0"},
+		{{{RP_F_SCHED_RUNTIME, 1000000, NULL, NULL},
+		  {RP_F_SCHED_DEADLINE, 2000000, NULL, NULL},
+		  {RP_F_SCHED_PERIOD, INT64_MAX, NULL, NULL},
+		  {RP_F_SCHED_POLICY, 6, NULL, NULL}},
+		 "sched:7,0,0,1000000,2000000,9223372036854775807"},
+		/* SCHED_FLAG_RESET_ON_FORK is 0x01, …_UTIL_CLAMP_MAX 0x40; the bits are numbered */
+		{{{RP_F_SCHED_FLAGS, 0x01, NULL, NULL}}, "sched:0,0,0,0,0,0,0"},
+		{{{RP_F_SCHED_FLAGS, 0x42, NULL, NULL}}, "sched:0,0,0,0,0,0,1+6"},
+		{{{RP_F_SCHED_FLAGS, 0x7f, NULL, NULL}}, "sched:0,0,0,0,0,0,0+1+2+3+4+5+6"},
+		{{{RP_F_SCHED_FLAGS, 0x80, NULL, NULL}}, "sched:0,0,0,0,0,0"},
+		/* these have the same numbers in both */
+		{{{RP_F_IO_CLASS, 1, NULL, NULL}, {RP_F_IO_PRIORITY, 7, NULL, NULL}}, "io:1,7"},
+		{{{RP_F_IO_CLASS, 3, NULL, NULL}}, "io:3,0"},
+		{{{RP_F_OOM_SCORE_ADJ, -1000, NULL, NULL}}, "oom:-1000"},
+		{{{RP_F_OOM_SCORE_ADJ, 0, NULL, NULL}}, "oom:0"},
+		{{{RP_F_MEMPOLICY_MODE, 2, NULL, NULL}, {RP_F_MEMPOLICY_NODES, 0, NULL, "0-1"}},
+		 "mempolicy:2,0-1"},
+		{{{RP_F_MEMPOLICY_MODE, 3, NULL, NULL},
+		  {RP_F_MEMPOLICY_NODES, 0, NULL, "2"},
+		  {RP_F_MEMPOLICY_FLAGS, 0, NULL, "static,numa-balancing"}},
+		 "mempolicy:3,2,0+2"},
+		{{{RP_F_MEMPOLICY_FLAGS, 0, NULL, "relative"}}, "mempolicy:0,,1"},
+		{{{RP_F_ENV, 0, "A", "1"}, {RP_F_ENV, 0, "B", ""}}, "env:A=1 env:B="},
+		{{{RP_F_ANNOTATION, 0, "x.io/y", "z"}}, "note:x.io/y=z"},
+		{{{RP_F_UNIFIED, 0, "memory.high", "5"}, {RP_F_UNIFIED, 0, "io.weight", "max"}},
+		 "unified:memory.high=5 unified:io.weight=max"},
+	};
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++) {
+		struct ctr ctr = ctr_with(NULL, NULL);
+		struct reply reply = {.created = &ctr, .extras = cases[i].extras};
+		while (reply.n_extras < 4 && cases[i].extras[reply.n_extras].field)
+			reply.n_extras++;
+		expect_adjustment(&reply, cases[i].wanted);
+	}
+}
+
+static void test_data_folder(void **state)
+{
+	struct ctr ctr = ctr_with(NULL, NULL);
+	struct reply reply = {.created = &ctr, .data_dir = true};
+	(void)state;
+	(void)snprintf(reply.data_path, sizeof reply.data_path, "/run/nri-rp/data/c1");
+	expect_adjustment(&reply, "mount:bind,/run/nri-rp/data/c1,/.nri-resource-policy,bind,ro,"
+				  "rslave");
+}
+
+/* ---- updates ----------------------------------------------------------------------------------------------------------- */
+
+static void say_update(struct text *t, const Nri__ContainerUpdate *u)
+{
+	uint8_t packed[1024];
+	size_t n = nri__container_update__pack(u, packed);
+	assert_true(n < sizeof packed);
+	Nri__ContainerUpdate *m = nri__container_update__unpack(NULL, n, packed);
+	assert_non_null(m);
+	say(t, "%s%s: ", m->container_id, m->ignore_failure ? "" : "!");
+	say_resources(t, m->lnx->resources);
+	nri__container_update__free_unpacked(m, NULL);
+}
+
+/* In a reply a failure is nobody's to see; of a batch it has to be told. */
+static void test_updates(void **state)
+{
+	struct ctr one = ctr_with("gold", NULL), two = ctr_with(NULL, NULL);
+	struct reply_update list[] = {{&one, DIFF_CPUS, true},
+				      {&two, DIFF_MEMS | DIFF_QUOTA, false}};
+	const struct reply reply = {.updates = list, .n_updates = 2}, none = {.n_updates = 0};
+	char id[] = "c7";
+	const struct update_item items[] = {{.id = id,
+					     .fields = DIFF_CPUS | DIFF_MEM_LIMIT,
+					     .values = {.mem_limit = 4096, .cpus = &cpus}}};
+	struct arena *a = arena_new(4096, ARENA_MAX);
+	struct text t = {.n = 0}, batch = {.n = 0};
+	(void)state;
+	two.id = (char *)(uintptr_t) "c2";
+	Nri__ContainerUpdate **updates = encode_updates(a, &reply);
+	assert_non_null(updates);
+	say_update(&t, updates[0]);
+	say_update(&t, updates[1]);
+	assert_string_equal(t.s, "c1: cpus=1-3 c2: quota=-1 mems=0 ");
+	updates = encode_batch(a, items, 1);
+	assert_non_null(updates);
+	say_update(&batch, updates[0]);
+	assert_string_equal(batch.s, "c7!: cpus=1-3 limit=4096 ");
+	assert_non_null(encode_updates(a, &none));
+	arena_free(a);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+
+static const struct extra of_each[] = {{RP_F_ENV, 0, "A", "1"},
+				       {RP_F_ENV, 0, "B", "2"},
+				       {RP_F_ANNOTATION, 0, "x.io/y", "z"},
+				       {RP_F_UNIFIED, 0, "memory.high", "5"},
+				       {RP_F_IO_CLASS, 1, NULL, NULL},
+				       {RP_F_OOM_SCORE_ADJ, 5, NULL, NULL},
+				       {RP_F_SCHED_POLICY, 1, NULL, NULL},
+				       {RP_F_SCHED_FLAGS, 3, NULL, NULL},
+				       {RP_F_MEMPOLICY_MODE, 2, NULL, NULL},
+				       {RP_F_MEMPOLICY_FLAGS, 0, NULL, "static"}};
+
+static int adjust(void *arg)
+{
+	struct arena *a = arena_new(4096, ARENA_MAX);
+	bool empty;
+	const Nri__ContainerAdjustment *adj = a ? encode_adjustment(a, arg, &empty) : NULL;
+	OOM_CHECK(!adj || (adj->n_env == 2 && adj->n_annotations == 1 && adj->n_mounts == 1));
+	OOM_CHECK(!adj ||
+		  (adj->lnx->scheduler->n_flags == 2 && adj->lnx->memory_policy->n_flags == 1));
+	OOM_CHECK(!adj || (adj->lnx->resources->cpu && adj->lnx->resources->memory->limit));
+	OOM_CHECK(!adj || (adj->lnx->resources->rdt_class && adj->lnx->resources->blockio_class));
+	arena_free(a);
+	return adj ? 0 : -ENOMEM;
+}
+
+static int classes_alone(void *arg)
+{
+	struct arena *a = arena_new(4096, ARENA_MAX);
+	bool empty;
+	const Nri__ContainerAdjustment *adj = a ? encode_adjustment(a, arg, &empty) : NULL;
+	OOM_CHECK(!adj || adj->lnx->resources->rdt_class);
+	arena_free(a);
+	return adj ? 0 : -ENOMEM;
+}
+
+static int update_two(void *arg)
+{
+	struct arena *a = arena_new(4096, ARENA_MAX);
+	Nri__ContainerUpdate **list = a ? encode_updates(a, arg) : NULL;
+	OOM_CHECK(!list ||
+		  (list[0]->lnx->resources->cpu->quota && list[1]->lnx->resources->memory));
+	arena_free(a);
+	return list ? 0 : -ENOMEM;
+}
+
+static void test_memory_may_end_anywhere(void **state)
+{
+	struct ctr ctr = ctr_with("gold", "fast");
+	struct reply_update list[] = {{&ctr, 0x3f, false}, {&ctr, DIFF_MEM_LIMIT, false}};
+	struct reply all = {.created = &ctr,
+			    .created_fields = 0x3f,
+			    .extras = of_each,
+			    .n_extras = COUNT(of_each),
+			    .data_dir = true,
+			    .updates = list,
+			    .n_updates = 2},
+		     classes = {.created = &ctr};
+	(void)state;
+	(void)snprintf(all.data_path, sizeof all.data_path, "/run/nri-rp/data/c1");
+	oom_each(adjust, &all);
+	oom_each(classes_alone, &classes);
+	oom_each(update_two, &all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_resources), cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_extras),	  cmocka_unit_test(test_data_folder),
+		cmocka_unit_test(test_updates),	  cmocka_unit_test(test_memory_may_end_anywhere),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
