@@ -129,6 +129,7 @@ struct trial_job {
 	struct pipeline *p;
 	const char *path; /* NULL: the configuration is there already */
 	struct conf *conf;
+	bool real; /* what goes well is done by the daemon then, and says all that it has to say once more */
 };
 
 static int add_change(const struct conf_change *change, void *arg)
@@ -146,7 +147,7 @@ static int needs_restart(const struct conf_change *change, void *arg)
 }
 
 /* In the child. What it allocates dies with it. */
-static int try_config(void *arg, struct buf *out, struct err *err)
+static int look_at_config(void *arg, struct buf *out, struct err *err)
 {
 	struct trial_job *job = arg;
 	struct pipeline *p = job->p;
@@ -180,6 +181,17 @@ static int try_config(void *arg, struct buf *out, struct err *err)
 	if (!room)
 		return -ENOMEM;
 	buf_commit(out, trial__report__pack(&report, room));
+	return r;
+}
+
+static int try_config(void *arg, struct buf *out, struct err *err)
+{
+	const struct trial_job *job = arg;
+	if (job->real)
+		log_hold();
+	int r = look_at_config(arg, out, err);
+	if (r < 0)
+		log_unhold();
 	return r;
 }
 
@@ -370,7 +382,7 @@ static int begin(struct pipeline *p, const char *path, enum kind kind, reload_do
 	r->p = p;
 	r->plan = kind != RELOAD;
 	r->began_us = clock_us();
-	r->job = (struct trial_job){p, r->path, NULL};
+	r->job = (struct trial_job){p, r->path, NULL, kind == RELOAD};
 	struct trial_spec spec = trial_of(p, &r->job);
 	if (kind == TRY) {
 		spec.what = "the pod was tried";
@@ -459,9 +471,10 @@ static int safe_files(struct pipeline *p, struct conf **ret)
 }
 
 /* 0: tried and good. */
-static int try_first(struct pipeline *p, struct conf *conf, bool *ret_module_fault, struct err *err)
+static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret_module_fault,
+		     struct err *err)
 {
-	struct trial_job job = {p, NULL, conf};
+	struct trial_job job = {p, NULL, conf, real};
 	struct trial_spec spec = trial_of(p, &job);
 	struct trial_result t;
 	int r = trial_run(&spec, &t, err);
@@ -484,7 +497,7 @@ static int try_first(struct pipeline *p, struct conf *conf, bool *ret_module_fau
 static int try_and_apply(struct pipeline *p, struct conf *conf, bool *ret_module_fault,
 			 struct err *err)
 {
-	int r = try_first(p, conf, ret_module_fault, err);
+	int r = try_first(p, conf, true, ret_module_fault, err);
 	if (!r)
 		r = apply_config(p, conf, NULL, err);
 	if (r == -ECANCELED)
@@ -564,7 +577,7 @@ int config_check(struct pipeline *p, struct buf *report, struct err *err)
 	conf_errors_print(&errs, report);
 	if (r)
 		return r;
-	r = try_first(p, conf, &fault, err);
+	r = try_first(p, conf, false, &fault, err);
 	conf_free(conf);
 	return r;
 }

@@ -28,6 +28,16 @@ static struct {
 	_Atomic(uint64_t) sources[LOG_SOURCES_MAX];
 } sink = {.level = LOG_INFO};
 
+/* Of a child, with one thread. */
+static struct {
+	bool on;
+	unsigned n;
+	struct held {
+		enum log_level level;
+		char source[64], text[LOG_HELD_MAX];
+	} * lines;
+} held;
+
 static const char *const level_names[] = {
 	[LOG_ERROR] = "error", [LOG_WARNING] = "warning", [LOG_NOTICE] = "notice",
 	[LOG_INFO] = "info",   [LOG_DEBUG] = "debug",
@@ -156,10 +166,48 @@ static size_t escape(char *out, size_t size, const char *text)
 	return len;
 }
 
+void log_hold(void)
+{
+	held.lines = calloc(LOG_HELD_LINES, sizeof *held.lines);
+	held.on = held.lines != NULL;
+	held.n = 0;
+}
+
+void log_unhold(void)
+{
+	held.on = false;
+	for (unsigned i = 0; i < held.n; i++)
+		log_write(held.lines[i].source, held.lines[i].level, "%s", held.lines[i].text);
+	free(held.lines);
+	held.lines = NULL;
+	held.n = 0;
+}
+
+/* False: there is no room for it. */
+static bool hold(const char *source, enum log_level level, const char *fmt, va_list ap)
+{
+	if (held.n == LOG_HELD_LINES)
+		return false;
+	struct held *h = &held.lines[held.n++];
+	h->level = level;
+	(void)snprintf(h->source, sizeof h->source, "%s", source);
+	(void)vsnprintf(h->text, sizeof h->text, fmt, ap);
+	return true;
+}
+
 void log_vwrite(const char *source, enum log_level level, const char *fmt, va_list ap)
 {
 	if (!log_wants(source, level))
 		return;
+	if (held.on && level > LOG_ERROR && level < LOG_DEBUG) {
+		va_list copy;
+		va_copy(copy, ap);
+		bool kept = hold(source, level, fmt, copy);
+		va_end(copy);
+		if (kept && !log_wants(source, LOG_DEBUG))
+			return;
+		level = kept ? LOG_DEBUG : level;
+	}
 	int saved = errno;
 	char text[LOG_LINE_MAX], line[LOG_LINE_MAX + 8];
 	int n = vsnprintf(text, sizeof text, fmt, ap);

@@ -23,6 +23,15 @@ const char *log_level_name(enum log_level level);
 int log_set_debug(const char *const *sources, unsigned n_sources);
 bool log_wants(const char *source, enum log_level level);
 
+/*
+ * For a forked child that does what its parent does after it: warnings and less are kept, of each LOG_HELD_MAX bytes at most, and debug messages
+ * meanwhile. log_unhold() writes what was kept: when the parent is not going to say it.
+ */
+#define LOG_HELD_MAX 512u
+#define LOG_HELD_LINES 64u /* more are written at once */
+void log_hold(void);
+void log_unhold(void);
+
 void log_write(const char *source, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void log_vwrite(const char *source, enum log_level level, const char *fmt, va_list ap)

@@ -368,6 +368,26 @@ def test_text(platform):
     assert 'Speed Select cannot be used' in text_of(p.node, 'doctor')
 
 
+def test_warned_once(make_node, tmp_path):
+    """What a module warns of is said once a configuration: by the daemon, or by the trial when nothing comes of it."""
+    config = {**MANAGED, 'modules': {'path': [str(BUILD / 'modules')]}}
+    node = make_node(config)
+
+    def warnings():
+        return node.read_log().count('no effect without Speed Select')
+    assert warnings() == 1
+    node.config(config)
+    assert warnings() == 2
+    # The trial's word is the only one here: of a plan, and of what is refused.
+    file = tmp_path / 'rp.conf'
+    file.write_text(json.dumps(config))
+    node.ctl('plan', str(file))
+    assert warnings() == 3
+    node.badconfig({**config, 'controllers': {'rdt': 'required'}})
+    node.badconfig({**config, 'balloons': {**config['balloons'], 'balloonTypes': [{'name': 'x', 'minCPUs': 99, 'minBalloons': 1}]}})
+    assert warnings() == 4
+
+
 def test_without(make_node):
     """No device: a warning, and everything else as ever."""
     node = make_node(MANAGED, module_dirs=[BUILD / 'modules'])

@@ -213,6 +213,54 @@ static void test_journal_lines(void **state)
 	unsetenv("JOURNAL_STREAM");
 }
 
+/* A child keeps its warnings and less to itself until it is clear whether its parent will say the same. */
+static void test_held(void **state)
+{
+	struct capture c;
+	char text[600], whole[700];
+	(void)state;
+	capture_begin(&c);
+	as_journal(&c);
+	log_set_level(LOG_INFO);
+	log_hold();
+	log_warning("one %d", 1);
+	log_notice("two");
+	log_info("three");
+	log_debug("four");
+	assert_string_equal(capture_take(&c), "");
+	/* What cannot wait, as the child may not live to say it. */
+	log_error("five");
+	assert_string_equal(capture_take(&c), "<3>test: five\n");
+	log_unhold();
+	assert_string_equal(capture_take(&c), "<4>test: one 1\n<5>test: two\n<6>test: three\n");
+	log_unhold();
+	log_warning("six");
+	assert_string_equal(capture_take(&c), "<4>test: six\n");
+	/* For who wants to see all: at once, and marked as what it is; and again when it counts. */
+	log_set_level(LOG_DEBUG);
+	log_hold();
+	log_warning("seven");
+	assert_string_equal(capture_take(&c), "<7>test: seven\n");
+	log_unhold();
+	assert_string_equal(capture_take(&c), "<4>test: seven\n");
+	/* More lines than are kept are written at once, long ones are cut. */
+	log_set_level(LOG_WARNING);
+	log_hold();
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	for (unsigned i = 0; i < LOG_HELD_LINES; i++)
+		log_warning("%s", i ? "y" : text);
+	log_notice("not wanted");
+	assert_string_equal(capture_take(&c), "");
+	log_warning("too many");
+	assert_string_equal(capture_take(&c), "<4>test: too many\n");
+	log_unhold();
+	text[LOG_HELD_MAX - 1] = '\0';
+	(void)snprintf(whole, sizeof whole, "<4>test: %s\n<4>test: y\n", text);
+	assert_int_equal(strncmp(capture_end(&c), whole, strlen(whole)), 0);
+	log_set_level(LOG_INFO);
+}
+
 static void test_escapes(void **state)
 {
 	struct capture c;
@@ -298,13 +346,13 @@ static void test_clocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_err_set),	       cmocka_unit_test(test_err_null),
-		cmocka_unit_test(test_err_text),       cmocka_unit_test(test_err_cuts),
-		cmocka_unit_test(test_levels),	       cmocka_unit_test(test_debug_sources),
-		cmocka_unit_test(test_plain_lines),    cmocka_unit_test(test_journal_lines),
-		cmocka_unit_test(test_escapes),	       cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_errno_survives), cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_err_set),	    cmocka_unit_test(test_err_null),
+		cmocka_unit_test(test_err_text),    cmocka_unit_test(test_err_cuts),
+		cmocka_unit_test(test_levels),	    cmocka_unit_test(test_debug_sources),
+		cmocka_unit_test(test_plain_lines), cmocka_unit_test(test_journal_lines),
+		cmocka_unit_test(test_held),	    cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_long_lines),  cmocka_unit_test(test_errno_survives),
+		cmocka_unit_test(test_limit),	    cmocka_unit_test(test_clocks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
