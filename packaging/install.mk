@@ -23,6 +23,12 @@ $(O)/%.service: packaging/systemd/%.service.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@bindir@|$(BINDIR)|g' $< > $@
 
+# Parts of units that an operator may want.
+DROPINS := $(patsubst packaging/systemd/%.in,$(O)/%,$(sort $(wildcard packaging/systemd/*.conf.in)))
+$(DROPINS): $(O)/%: packaging/systemd/%.in FORCE
+	@mkdir -p $(@D)
+	$(Q)sed 's|@datadir@|$(DATADIR)|g' $< > $@
+
 $(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g' $< > $@
@@ -33,10 +39,11 @@ put_pages = $(Q)for page in $(1); do \
 		$(INSTALL) -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page\#\#*.}/$${page\#\#*/} || exit 1; done
 
 # The shell expands what has been built: make may have looked into the folders before.
-install-node: all $(UNITS)
+install-node: all $(UNITS) $(DROPINS)
 	$(call put,755,$$(ls $(O)/bin/nri-rp* | grep -v /nri-rp-modcheck$$),$(BINDIR))
 	$(call put,644,$$(ls $(O)/modules/*.so | grep -v /template.so$$),$(MODULEDIR))
 	$(call put,644,$(UNITS),$(UNITDIR))
+	$(call put,644,$(DROPINS),$(DATADIR)/systemd)
 	$(call put,644,$(SAMPLES),$(DATADIR)/samples)
 	$(call put,644,$(sort $(wildcard conf/machines/*)),$(DATADIR)/machines)
 	$(call put,644,$(sort $(wildcard conf/demo/*)),$(DATADIR)/demo)

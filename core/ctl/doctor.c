@@ -391,6 +391,10 @@ static bool may_administer(void)
 	return caps >> CAP_SYS_ADMIN & 1;
 }
 
+#define DROPIN_COMMAND                                                                             \
+	"install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d " NRI_RP_DATADIR               \
+	"/systemd/speed-select.conf && systemctl daemon-reload && systemctl restart nri-rpd"
+
 /* Of no use to most: nothing is said where there is no device. */
 static void check_speedselect(struct doctor *d)
 {
@@ -398,9 +402,7 @@ static void check_speedselect(struct doctor *d)
 	/* reading it takes its time, and is of no use where nothing in the configuration asks for it */
 	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
-		finding(d, NOTE,
-			"for pctPriority and sstClosID: systemctl edit nri-rpd, "
-			"CapabilityBoundingSet=CAP_SYS_ADMIN",
+		finding(d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
 			"Speed Select has %u punits, which a process without CAP_SYS_ADMIN cannot "
 			"change",
 			n);

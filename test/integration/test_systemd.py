@@ -75,6 +75,20 @@ def test_unit_is_narrow(unit_file):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@needs_analyze
+@pytest.mark.parametrize('dropin', sorted(UNIT_IN.parent.glob('*.conf.in')), ids=lambda path: path.name.partition('.')[0])
+def test_dropin_is_well_formed(dropin, tmp_path):
+    """With one of the parts for operators the unit is a unit still, and lets more be done, but not everything."""
+    unit = tmp_path / UNIT_IN.stem
+    text = re.sub(r'@bindir@/\S+ ', '/bin/true ', UNIT_IN.read_text())
+    unit.write_text(re.sub(r'^Documentation=.*\n', '', text, flags=re.M))
+    part = tmp_path / (unit.name + '.d') / dropin.stem
+    part.parent.mkdir()
+    part.write_text(dropin.read_text())
+    done = run('systemd-analyze', 'verify', unit)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if 'nri-rp' in line]) == (0, [])
+
+
 # ---- the service ----------------------------------------------------------------------------------------------------------
 
 class Service:

@@ -3,7 +3,10 @@
 are in which class of service, what is taken back."""
 import errno
 import json
+import os
+import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -34,15 +37,15 @@ FAST = {'balloon.balloons.resource-policy.nri.io': 'fast'}
 @pytest.fixture
 def platform(make_node):
     """A node with a device, and what the driver knows."""
-    def make(config, device=TPMI, now=None):
-        return Platform(make_node, config, device, now)
+    def make(config, device=TPMI, now=None, under=()):
+        return Platform(make_node, config, device, now, under)
     return make
 
 
 class Platform:
-    def __init__(self, make_node, config, device, now):
+    def __init__(self, make_node, config, device, now, under=()):
         env = {'LD_PRELOAD': BUILD / 'test' / 'isst.so', 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
-        daemon = ' '.join(['/usr/bin/env', *('%s=%s' % pair for pair in env.items()), str(BUILD / 'bin' / 'nri-rpd'),
+        daemon = ' '.join([*under, '/usr/bin/env', *('%s=%s' % pair for pair in env.items()), str(BUILD / 'bin' / 'nri-rpd'),
                            '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control}'])
         self.node = make_node(config, start=False, daemon=daemon, module_dirs=[BUILD / 'modules'])
         self.n_punits = device[1]
@@ -366,6 +369,17 @@ def test_text(platform):
     p.file('', 'api 0\n')
     p.node.start()
     assert 'Speed Select cannot be used' in text_of(p.node, 'doctor')
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which('setpriv'), reason='needs root and setpriv')
+def test_doctor_tells_how(platform):
+    """A daemon that may not change the platform: what to copy is told, and it is a file that is installed."""
+    p = platform(MANAGED, under=['/usr/bin/setpriv', '--bounding-set=-sys_admin'])
+    doctor = text_of(p.node, 'doctor')
+    assert 'Speed Select has 4 punits, which a process without CAP_SYS_ADMIN cannot change' in doctor
+    (file,) = re.findall(r'install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d \S+/systemd/(\S+)', doctor)
+    text = (pathlib.Path(__file__).resolve().parents[2] / 'packaging' / 'systemd' / (file + '.in')).read_text()
+    assert '\n[Service]\nCapabilityBoundingSet=CAP_SYS_ADMIN\n' in text
 
 
 def test_warned_once(make_node, tmp_path):

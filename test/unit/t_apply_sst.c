@@ -133,9 +133,20 @@ static bool is_answered(struct world *w, void *arg)
 	return ((struct answer *)arg)->there;
 }
 
+static bool is_idle(struct world *w, void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < w->p->n_controllers; i++)
+		if (instance_jobs(w->p->controllers[i].instance))
+			return false;
+	return !instance_jobs(w->p->policy);
+}
+
 static void reload(struct world *w, const char *conf, const char *why)
 {
 	struct answer a = {0};
+	/* A sanitizer's allocator has locks that a child would find held by the worker. */
+	world_until(w, is_idle, NULL);
 	world_configure(w, conf);
 	pipeline_reload(w->p, answered, &a);
 	world_until(w, is_answered, &a);
