@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/daemon/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <nri-rp/module.h>
 
 #include "core/conf/conf.h"
+#include "core/util/cmdline.h"
 #include "core/util/log.h"
 
 enum {
@@ -19,15 +19,10 @@ enum {
 	OPT_MODULE_DIR,
 	OPT_CHECK,
 	OPT_RESET,
-	OPT_LOG_LEVEL,
-	OPT_VERSION,
-	OPT_HELP
+	OPT_LOG_LEVEL
 };
 
-static const struct {
-	struct option option;
-	const char *argument, *help;
-} table[] = {
+static const struct cmdline_option table[] = {
 	{{"config", required_argument, NULL, OPT_CONFIG},
 	 "FILE",
 	 "configuration, default " CONF_DEFAULT_PATH},
@@ -53,53 +48,34 @@ static const struct {
 	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
 	 "LEVEL",
 	 "error, warning, notice, info or debug, instead of log.level"},
-	{{"version", no_argument, NULL, OPT_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, OPT_HELP}, NULL, "print this and exit"},
+	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
+	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
 };
-#define N_OPTIONS (sizeof table / sizeof *table)
-
-static void help(void)
+static int take(void *to, int option, const char *argument)
 {
-	printf("Usage: nri-rpd [OPTION]…\n"
-	       "Places the containers of this node on CPUs and memory nodes, as a plugin of the "
-	       "container runtime.\n"
-	       "Runs in the foreground; SIGHUP reloads the configuration, SIGTERM stops.\n\n");
-	for (unsigned i = 0; i < N_OPTIONS; i++) {
-		char left[40];
-		(void)snprintf(left, sizeof left, "--%s%s%s", table[i].option.name,
-			       table[i].argument ? " " : "",
-			       table[i].argument ? table[i].argument : "");
-		printf("  %-24s %s\n", left, table[i].help);
-	}
-	printf("\nExit status: 0 stopped as asked, 1 failed, 2 wrong usage, 70 a module "
-	       "call hung,\n78 wrong configuration.\n"
-	       "See nri-rpd(8), rp.conf(5), nri-rpctl(1).\n");
-}
-
-static int take(struct options *o, int opt)
-{
-	switch (opt) {
+	struct options *o = to;
+	switch (option) {
 	case OPT_CONFIG:
-		o->config = optarg;
+		o->config = argument;
 		return 0;
 	case OPT_HOST_ROOT:
-		o->host_root = optarg;
+		o->host_root = argument;
 		return 0;
 	case OPT_STATE_DIR:
-		o->state_dir = optarg;
+		o->state_dir = argument;
 		return 0;
 	case OPT_NRI_SOCKET:
-		o->nri_socket = optarg;
+		o->nri_socket = argument;
 		return 0;
 	case OPT_CONTROL_SOCKET:
-		o->control_socket = optarg;
+		o->control_socket = argument;
 		return 0;
 	case OPT_MODULE_DIR:
 		if (o->n_module_dirs == MODULE_DIRS_MAX) {
 			fprintf(stderr, "nri-rpd: more than %u --module-dir\n", MODULE_DIRS_MAX);
 			return -1;
 		}
-		o->module_dirs[o->n_module_dirs++] = optarg;
+		o->module_dirs[o->n_module_dirs++] = argument;
 		return 0;
 	case OPT_CHECK:
 		o->check_config = true;
@@ -108,7 +84,7 @@ static int take(struct options *o, int opt)
 		o->reset_cache = true;
 		return 0;
 	case OPT_LOG_LEVEL:
-		o->log_level = optarg;
+		o->log_level = argument;
 		return 0;
 	default:
 		return -1;
@@ -127,31 +103,27 @@ static enum options_result check(const struct options *o)
 
 enum options_result options_parse(int argc, char **argv, struct options *ret)
 {
-	struct option longs[N_OPTIONS + 1] = {0};
-	struct options o = {.config = CONF_DEFAULT_PATH, .host_root = "/"};
-	int opt;
-	for (unsigned i = 0; i < N_OPTIONS; i++)
-		longs[i] = table[i].option;
-	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		if (opt == OPT_HELP) {
-			help();
-			return OPTIONS_DONE;
-		}
-		if (opt == OPT_VERSION) {
-			printf("nri-rpd %s (module ABI %u.%u)\n", NRI_RP_VERSION, RP_ABI_MAJOR,
-			       RP_ABI_MINOR);
-			return OPTIONS_DONE;
-		}
-		if (take(&o, opt)) {
-			fprintf(stderr, "Try 'nri-rpd --help'.\n");
-			return OPTIONS_WRONG;
-		}
-	}
-	if (optind < argc) {
-		fprintf(stderr, "nri-rpd: unexpected argument \"%s\". Try 'nri-rpd --help'.\n",
-			argv[optind]);
-		return OPTIONS_WRONG;
-	}
-	*ret = o;
-	return check(ret);
+	static const struct cmdline line = {
+		.program = "nri-rpd",
+		.before =
+			"Usage: nri-rpd [OPTION]…\n"
+			"Places the containers of this node on CPUs and memory nodes, as a plugin "
+			"of the container runtime.\n"
+			"Runs in the foreground; SIGHUP reloads the configuration, SIGTERM "
+			"stops.\n",
+		.after = "Exit status: 0 stopped as asked, 1 failed, 2 wrong usage, 70 a module "
+			 "call hung,\n78 wrong configuration.\n"
+			 "See nri-rpd(8), rp.conf(5), nri-rpctl(1).\n",
+		.options = table,
+		.n_options = sizeof table / sizeof *table,
+		.take = take,
+	};
+	char version[64];
+	struct cmdline c = line;
+	(void)snprintf(version, sizeof version, "%s (module ABI %u.%u)", NRI_RP_VERSION,
+		       RP_ABI_MAJOR, RP_ABI_MINOR);
+	c.version = version;
+	*ret = (struct options){.config = CONF_DEFAULT_PATH, .host_root = "/"};
+	enum options_result r = cmdline_parse(&c, argc, argv, ret);
+	return r == OPTIONS_RUN ? check(ret) : r;
 }

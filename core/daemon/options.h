@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "core/util/cmdline.h"
+
 #define MODULE_DIRS_MAX 16u
 
 struct options {
@@ -16,9 +18,6 @@ struct options {
 	bool check_config, reset_cache;
 };
 
-enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
-
-/* OPTIONS_DONE: help or version was printed. OPTIONS_WRONG: a message was printed. */
 enum options_result options_parse(int argc, char **argv, struct options *ret);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef NRI_RP_AGENT_OPTIONS_H
 #define NRI_RP_AGENT_OPTIONS_H
 
+#include "core/util/cmdline.h"
 #include "core/util/log.h"
 
 struct options {
@@ -10,9 +11,6 @@ struct options {
 	enum log_level log_level;
 };
 
-enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
-
-/* OPTIONS_DONE: help or version was printed. OPTIONS_WRONG: a message was printed. */
 enum options_result options_parse(int argc, char **argv, struct options *ret);
 
 #endif

@@ -14,6 +14,7 @@
 #include "core/host/trial.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/util/cleanup.h"
+#include "core/util/cmdline.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -285,10 +286,7 @@ enum {
 	OPT_HELP
 };
 
-static const struct {
-	struct option option;
-	const char *argument, *help;
-} table[] = {
+static const struct cmdline_option table[] = {
 	{{"machines", required_argument, NULL, OPT_MACHINES},
 	 "DIR",
 	 "recorded machines instead of made-up ones: folders with sys/ and proc/"},
@@ -314,13 +312,7 @@ static void help(void)
 {
 	printf("Usage: nri-rp-modcheck [OPTION]… MODULE.so\n"
 	       "Proves a module of nri-rp without a cluster.\n\n");
-	for (unsigned i = 0; i < N_OPTIONS; i++) {
-		char left[40];
-		(void)snprintf(left, sizeof left, "--%s%s%s", table[i].option.name,
-			       table[i].argument ? " " : "",
-			       table[i].argument ? table[i].argument : "");
-		printf("  %-20s %s\n", left, table[i].help);
-	}
+	cmdline_print(table, N_OPTIONS, 20);
 	printf("\nExit status: 0 all passed, 1 something failed, 2 wrong usage.\n"
 	       "See nri-rp-modcheck(1), nri-rp-module(7).\n");
 }

@@ -8,6 +8,7 @@
 
 #include "core/nri-rp-sim/machine.h"
 #include "core/nri-rp-sim/serve.h"
+#include "core/util/cmdline.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -30,10 +31,7 @@ enum {
 	OPT_HELP
 };
 
-static const struct {
-	struct option option;
-	const char *argument, *help;
-} table[] = {
+static const struct cmdline_option table[] = {
 	{{"machine", required_argument, NULL, OPT_MACHINE},
 	 "M",
 	 "a machine's name, FILE.yaml, or a folder with sys/ and proc/"},
@@ -78,13 +76,7 @@ static void help(void)
 	       "  serve     takes commands on standard input, a JSON object a line\n"
 	       "  machine   writes a machine's files below sys/ and proc/ into a folder\n"
 	       "  machines  lists the machines that it knows\n\n");
-	for (unsigned i = 0; i < N_OPTIONS; i++) {
-		char left[40];
-		(void)snprintf(left, sizeof left, "--%s%s%s", table[i].option.name,
-			       table[i].argument ? " " : "",
-			       table[i].argument ? table[i].argument : "");
-		printf("  %-22s %s\n", left, table[i].help);
-	}
+	cmdline_print(table, N_OPTIONS, 22);
 	printf("\nExit status: 0 all passed, 1 something failed, 2 wrong usage. See "
 	       "nri-rp-sim(1).\n");
 }
