@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Balloons with CPU classes of Speed Select: where they grow, what is published, what is set up and taken back. */
 #include "test/unit/t_balloons.h"
+#include "test/unit/t_punits.h"
 
-#define ALL (RP_SST_CP | RP_SST_TF)
 /* n4c16: a punit a memory node. */
 static const struct fake_punit four[] = {
 	{.package = 0, .punit = 0, .cpus = "0-3", .supported = ALL, .buckets = {1, 2}},
@@ -21,24 +21,10 @@ static const struct fake_punit four[] = {
 
 static struct fake_host *begin(const char *config, bool with)
 {
-	struct fake_host *f = fake_host_new(&n4c16);
-	if (with)
-		fake_speedselect(f, four, 4);
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, config))
-		fail_msg("%s", fake_error(f));
-	return f;
+	return begin_on(&n4c16, four, with ? 4 : 0, config);
 }
 
-static void within(struct fake_host *f, rp_ctr c, uint32_t n, const char *cpus, int line)
-{
-	struct rp_idset set;
-	assert_int_equal(rp_idset_parse(&set, cpus, RP_CPUS_MAX), 0);
-	struct rp_ids has = fake_cpu_ids(f, c);
-	if (rp_ids_count(has) != n || !rp_ids_subset(has, rp_ids_of(&set)))
-		fail_msg("line %d: %s is not %u CPUs out of %s", line, fake_cpus(f, c), n, cpus);
-}
-#define assert_within(f, c, n, cpus) within((f), (c), (n), (cpus), __LINE__)
+#define assert_within(f, c, n, cpus) within(fake_cpu_ids((f), (c)), (n), (cpus), __LINE__)
 
 static void test_room(void **state)
 {
@@ -147,31 +133,6 @@ static void test_effects(void **state)
 }
 
 /* ---- extended resources --------------------------------------------------------------------------------------------- */
-
-static char told[512];
-
-static void tell_own(void *ctx, const char *pattern)
-{
-	(void)ctx;
-	(void)snprintf(told + strlen(told), sizeof told - strlen(told), "own %s\n", pattern);
-}
-
-static void tell_resource(void *ctx, const char *name, int64_t amount)
-{
-	(void)ctx;
-	(void)snprintf(told + strlen(told), sizeof told - strlen(told), "%s %lld\n", name,
-		       (long long)amount);
-}
-
-static const char *extended(struct fake_host *f)
-{
-	static const struct rp_extended_sink sink = {
-		.size = sizeof sink, .own = tell_own, .resource = tell_resource};
-	const struct rp_extended *x = fake_module_service(f, RP_EXTENDED_1);
-	told[0] = '\0';
-	assert_int_equal(x->extended(fake_instance(f), &sink), 0);
-	return told;
-}
 
 static void test_extended(void **state)
 {

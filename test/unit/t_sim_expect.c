@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The language of expectations, beside what test/scenario/test_sim.py asks of it. */
-#include <stdlib.h>
-
-#include "core/nri-rp-sim/expect.h"
 #include "core/nri-rp-sim/map.h"
-#include "t_sim.h"
-
-static struct sim *s;
+#include "t_sim_one.h"
 
 static int set_up(void **state)
 {
@@ -21,20 +16,13 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	sim_free(s);
-	return 0;
-}
-
 static bool holds(const char *text)
 {
-	bool ret = false;
 	struct err err = ERR_INIT;
-	if (expect_holds(s, text, &ret, NULL, &err))
+	int r = holds_or(text, &err);
+	if (r < 0)
 		fail_msg("%s", err.text);
-	return ret;
+	return r;
 }
 
 static void names(void **state)

@@ -1,61 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The topology-aware policy from outside: where containers go, and that everything can be taken back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "test/unit/fake_host.h"
-
-extern const struct rp_module rp_module_1;
-
-/* Two sockets of two nodes of two cores of two threads: node n has CPUs 4n … 4n+3. */
-static const struct fake_machine small = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
+#include "test/unit/t_ta.h"
 
 #define PLAIN "{reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
-
-static struct fake_host *start(const struct fake_machine *m, const char *config)
-{
-	struct fake_host *f = fake_host_new(m);
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, config))
-		fail_msg("configuration refused: %s", fake_error(f));
-	return f;
-}
-
-static rp_ctr add(struct fake_host *f, const struct fake_ctr *desc)
-{
-	rp_ctr c = fake_ctr(f, desc);
-	if (fake_allocate(f, c))
-		fail_msg("%s refused: %s", desc->name, fake_error(f));
-	return c;
-}
-
-static rp_ctr guaranteed(struct fake_host *f, const char *name, int64_t mcpu,
-			 const char *annotations)
-{
-	return add(f, &(struct fake_ctr){.name = name,
-					 .qos = RP_QOS_GUARANTEED,
-					 .cpu_request = mcpu,
-					 .mem_request = 1 << 20,
-					 .mem_limit = 1 << 20,
-					 .annotations = annotations});
-}
 
 static rp_ctr best_effort(struct fake_host *f, const char *name)
 {
 	return add(f, &(struct fake_ctr){.name = name, .qos = RP_QOS_BEST_EFFORT});
-}
-
-static void assert_refused(struct fake_host *f, const struct fake_ctr *desc, const char *why)
-{
-	rp_ctr c = fake_ctr(f, desc);
-	assert_int_not_equal(fake_allocate(f, c), 0);
-	if (!strstr(fake_error(f), why))
-		fail_msg("\"%s\" is not in \"%s\"", why, fake_error(f));
 }
 
 #define REFUSED(f, why, ...)                                                                       \

@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people write at their pods: topology hints, CPU and scheduling classes, interrupts; where it leads, and how it is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test/unit/t_ta.h"
 
-#include <cmocka.h>
-
-#include "test/unit/fake_host.h"
-
-extern const struct rp_module rp_module_1;
-
-/* Two sockets of two nodes of two cores of two threads: node n has CPUs 4n … 4n+3. */
-static const struct fake_machine small = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
 static const struct fake_machine with_memory = {
 	.packages = 2, .nodes = 2, .cores = 2, .threads = 2, .memory_nodes = 2};
 
@@ -26,37 +13,13 @@ static const struct fake_machine with_memory = {
 #define GUARANTEED .qos = RP_QOS_GUARANTEED, .mem_request = 1 << 20, .mem_limit = 1 << 20
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static struct fake_host *start(const struct fake_machine *m, const char *config)
+/* With two devices. */
+static struct fake_host *start_with(const struct fake_machine *m, const char *config)
 {
 	struct fake_host *f = fake_host_new(m);
 	fake_device(f, "b8:0", "/sys/devices/pci0/sda", "12-15", "3");
 	fake_device(f, "/srv/data", "/sys/devices/pci1/nvme", "8-11", "2");
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, config))
-		fail_msg("configuration refused: %s", fake_error(f));
-	return f;
-}
-
-static rp_ctr add(struct fake_host *f, const struct fake_ctr *desc)
-{
-	rp_ctr c = fake_ctr(f, desc);
-	if (fake_allocate(f, c))
-		fail_msg("%s refused: %s", desc->annotations, fake_error(f));
-	return c;
-}
-
-static void assert_refused(struct fake_host *f, const struct fake_ctr *desc, const char *why)
-{
-	uint32_t n = fake_n_ctrs(f);
-	char *zones = strdup(fake_zones(f));
-	rp_ctr c = fake_ctr(f, desc);
-	if (!fake_allocate(f, c))
-		fail_msg("%s is taken", desc->annotations);
-	if (!strstr(fake_error(f), why))
-		fail_msg("\"%s\" is not in \"%s\"", why, fake_error(f));
-	assert_int_equal(fake_n_ctrs(f), n);
-	assert_string_equal(fake_zones(f), zones);
-	free(zones);
+	return start_on(f, config);
 }
 
 static bool within(const char *cpus, const char *range)
@@ -82,7 +45,7 @@ static const char *place_of(const char *annotations, bool disk, const char *moun
 			    bool *ret_warned)
 {
 	static char cpus[64];
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f = start_with(&small, PLAIN);
 	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
 					     GUARANTEED,
 					     .cpu_request = 1000,
@@ -179,7 +142,7 @@ static void test_refused_hints(void **state)
 		{TEST_HINTS "={x: {Sockets: \"0,a\"}}", "\"x\" has a list that is none"},
 		{TEST_HINTS "={x: {", "annotation test.topologyhints"},
 	};
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f = start_with(&small, PLAIN);
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_refused(f,
@@ -214,7 +177,7 @@ static void test_boring_mounts(void **state)
 					      "kubernetes.io~csi"};
 	for (size_t i = 0; i < COUNT(volumes); i++) {
 		char path[128], mount[160];
-		struct fake_host *f = start(&small, PLAIN);
+		struct fake_host *f = start_with(&small, PLAIN);
 		(void)snprintf(path, sizeof path, "/var/lib/kubelet/pods/1/volumes/%s/v",
 			       volumes[i]);
 		(void)snprintf(mount, sizeof mount, "%s:/data", path);
@@ -236,7 +199,7 @@ static void test_devices(void **state)
 	} rows[] = {{"/dev/sda:b8:0", true}, {"/dev/sda:b8:0:ro", false}, {"/dev/x:c8:0", false}};
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct fake_host *f = start(&small, PLAIN);
+		struct fake_host *f = start_with(&small, PLAIN);
 		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
 						     GUARANTEED,
 						     .cpu_request = 1000,
@@ -266,7 +229,7 @@ static void test_scores(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char annotations[256];
-		struct fake_host *f = start(&small, PLAIN);
+		struct fake_host *f = start_with(&small, PLAIN);
 		(void)snprintf(annotations, sizeof annotations, TEST_HINTS "=%s", rows[i].hints);
 		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
 						     GUARANTEED,
@@ -303,7 +266,7 @@ static void test_memory_hint(void **state)
 static void test_too_many(void **state)
 {
 	char annotations[8192] = TEST_HINTS "={";
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f = start_with(&small, PLAIN);
 	(void)state;
 	for (unsigned i = 0; i < 70; i++)
 		(void)sprintf(annotations + strlen(annotations), "h%02u%060u: {NUMAs: 3}, ", i, i);
@@ -324,7 +287,7 @@ static void test_too_many(void **state)
 static void test_test_hints_can_be_off(void **state)
 {
 	struct fake_host *f =
-		start(&small, "{reservedResources: {cpu: \"cpuset:0\"}, testHints: false}");
+		start_with(&small, "{reservedResources: {cpu: \"cpuset:0\"}, testHints: false}");
 	(void)state;
 	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
 					     GUARANTEED,
@@ -340,7 +303,7 @@ static void test_test_hints_can_be_off(void **state)
 
 static void test_strict(void **state)
 {
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f = start_with(&small, PLAIN);
 	(void)state;
 	rp_ctr c = add(f, &(struct fake_ctr){.name = "shares",
 					     .qos = RP_QOS_BURSTABLE,
@@ -393,7 +356,7 @@ static void test_pick(void **state)
 	} rows[] = {{2000, 1, 1}, {4000, 2, 2}, {6000, 3, 3}, {3000, 1, 1}, {5000, 1, 1}};
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct fake_host *f = start(&small, PLAIN);
+		struct fake_host *f = start_with(&small, PLAIN);
 		rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
 						     GUARANTEED,
 						     .cpu_request = rows[i].mcpu,
@@ -445,7 +408,7 @@ static void test_pod_resources(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct fake_host *f = start(&small, PLAIN);
+		struct fake_host *f = start_with(&small, PLAIN);
 		const char *cpus = placed(f, "x", rows[i].annotations, rows[i].resources);
 		assert_int_equal(n_in(cpus, rows[i].within), 2);
 		fake_host_free(f);
@@ -454,7 +417,7 @@ static void test_pod_resources(void **state)
 
 static void test_pod_resources_outlive_a_restart(void **state)
 {
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f = start_with(&small, PLAIN);
 	(void)state;
 	assert_int_equal(n_in(placed(f, "x", NULL, "x.com/nic:3"), "12-15"), 2);
 	rp_ctr c = fake_ctr_named(f, "x");
@@ -468,7 +431,7 @@ static void test_pod_resources_outlive_a_restart(void **state)
 
 static void test_strict_pod_resources(void **state)
 {
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f = start_with(&small, PLAIN);
 	(void)state;
 	(void)placed(f, "crowd", NULL, "x.com/nic:3");
 	assert_refused(f,
@@ -484,7 +447,7 @@ static void test_strict_pod_resources(void **state)
 /* One CPU cannot be near two devices; without the annotation, and where there is no room near one, it is as for others. */
 static void test_not_picked(void **state)
 {
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f = start_with(&small, PLAIN);
 	(void)state;
 	rp_ctr c = add(f, &(struct fake_ctr){.name = "one",
 					     GUARANTEED,

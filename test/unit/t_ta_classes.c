@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The topology-aware policy's CPU classes, scheduling classes and interrupts: as annotated, and as files of a fake machine have it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "test/unit/fake_host.h"
-
-extern const struct rp_module rp_module_1;
+#include "test/unit/t_ta.h"
 
 #define CPU "/sys/devices/system/cpu/"
 #define DOMAIN ".resource-policy.nri.io"
@@ -19,10 +8,8 @@ extern const struct rp_module rp_module_1;
 #define GUARANTEED .qos = RP_QOS_GUARANTEED, .mem_request = 1 << 20, .mem_limit = 1 << 20
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static struct fake_host *start(const char *config)
+static struct fake_host *start_files(const char *config)
 {
-	static const struct fake_machine small = {
-		.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
 	struct fake_host *f = fake_host_new(&small);
 	char path[128];
 	static const char *const files[][2] = {
@@ -35,29 +22,16 @@ static struct fake_host *start(const char *config)
 			(void)snprintf(path, sizeof path, CPU "cpu%u/cpufreq/%s", cpu, files[i][0]);
 			fake_file(f, path, files[i][1]);
 		}
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, config))
-		fail_msg("configuration refused: %s", fake_error(f));
+	(void)start_on(f, config);
 	(void)fake_run_work(f);
 	return f;
 }
 
-static rp_ctr add(struct fake_host *f, const struct fake_ctr *desc)
+static rp_ctr add_files(struct fake_host *f, const struct fake_ctr *desc)
 {
-	rp_ctr c = fake_ctr(f, desc);
-	if (fake_allocate(f, c))
-		fail_msg("%s refused: %s", desc->name, fake_error(f));
+	rp_ctr c = add(f, desc);
 	(void)fake_run_work(f);
 	return c;
-}
-
-static void assert_refused(struct fake_host *f, const struct fake_ctr *desc, const char *why)
-{
-	rp_ctr c = fake_ctr(f, desc);
-	if (!fake_allocate(f, c))
-		fail_msg("%s is taken", desc->annotations);
-	if (!strstr(fake_error(f), why))
-		fail_msg("\"%s\" is not in \"%s\"", why, fake_error(f));
 }
 
 /* What was written of a CPU's highest frequency; "-": nothing. */
@@ -88,23 +62,24 @@ static void assert_max(struct fake_host *f, struct rp_ids cpus, const char *khz)
 
 static void test_classes(void **state)
 {
-	struct fake_host *f = start(WITH_CLASSES);
+	struct fake_host *f = start_files(WITH_CLASSES);
 	struct rp_idset was;
 	(void)state;
 	assert_string_equal(max_of(f, 0), "2000000");
 	assert_string_equal(max_of(f, 1), "1000000");
 	assert_string_equal(max_of(f, 15), "1000000");
-	rp_ctr c = add(f, &(struct fake_ctr){.name = "default", GUARANTEED, .cpu_request = 2000});
+	rp_ctr c = add_files(
+		f, &(struct fake_ctr){.name = "default", GUARANTEED, .cpu_request = 2000});
 	assert_max(f, fake_exclusive_ids(f, c), "3000000");
-	rp_ctr own = add(f, &(struct fake_ctr){.name = "own",
-					       GUARANTEED,
-					       .cpu_request = 1000,
-					       .annotations = "cpu-class" DOMAIN "=own"});
+	rp_ctr own = add_files(f, &(struct fake_ctr){.name = "own",
+						     GUARANTEED,
+						     .cpu_request = 1000,
+						     .annotations = "cpu-class" DOMAIN "=own"});
 	assert_max(f, fake_exclusive_ids(f, own), "2000000");
-	rp_ctr shared = add(f, &(struct fake_ctr){.name = "shared",
-						  .qos = RP_QOS_BURSTABLE,
-						  .cpu_request = 500,
-						  .annotations = "cpu-class" DOMAIN "=own"});
+	rp_ctr shared = add_files(f, &(struct fake_ctr){.name = "shared",
+							.qos = RP_QOS_BURSTABLE,
+							.cpu_request = 500,
+							.annotations = "cpu-class" DOMAIN "=own"});
 	assert_max(f, fake_cpu_ids(f, shared), "1000000");
 	rp_idset_copy(&was, fake_exclusive_ids(f, c));
 	assert_int_equal(fake_release(f, c), 0);
@@ -140,19 +115,19 @@ static void test_refused_classes(void **state)
 		  .annotations = "cpu-class" DOMAIN "=none-such"},
 		 "there is no CPU class \"none-such\""},
 	};
-	struct fake_host *f = start(WITH_CLASSES);
+	struct fake_host *f = start_files(WITH_CLASSES);
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_refused(f, &rows[i].ctr, rows[i].why);
 	/* what is said of the whole pod is not meant for this container */
-	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
-					     GUARANTEED,
-					     .cpu_request = 500,
-					     .annotations = "cpu-class" DOMAIN "=fast"});
+	rp_ctr c = add_files(f, &(struct fake_ctr){.name = "x",
+						   GUARANTEED,
+						   .cpu_request = 500,
+						   .annotations = "cpu-class" DOMAIN "=fast"});
 	assert_max(f, fake_cpu_ids(f, c), "1000000");
 	fake_host_free(f);
 	/* where there are none at all */
-	f = start(PLAIN);
+	f = start_files(PLAIN);
 	assert_refused(f, &rows[2].ctr, rows[2].why);
 	fake_host_free(f);
 }
@@ -180,7 +155,7 @@ static void test_refused_configurations(void **state)
 		{"{reservedResources: {cpu: 1}, namespaceSchedulingClasses: {a: b}}",
 		 "there is no scheduling class \"b\""},
 	};
-	struct fake_host *f = start(WITH_CLASSES);
+	struct fake_host *f = start_files(WITH_CLASSES);
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		if (!fake_prepare_only(f, rows[i].config))
@@ -195,12 +170,12 @@ static void test_refused_configurations(void **state)
 /* A class that goes while a container is annotated with it: the container runs on, by what is left of its wishes. */
 static void test_a_class_goes(void **state)
 {
-	struct fake_host *f = start(WITH_CLASSES);
+	struct fake_host *f = start_files(WITH_CLASSES);
 	(void)state;
-	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
-					     GUARANTEED,
-					     .cpu_request = 2000,
-					     .annotations = "cpu-class" DOMAIN "=own"});
+	rp_ctr c = add_files(f, &(struct fake_ctr){.name = "x",
+						   GUARANTEED,
+						   .cpu_request = 2000,
+						   .annotations = "cpu-class" DOMAIN "=own"});
 	struct rp_idset was;
 	rp_idset_copy(&was, fake_cpu_ids(f, c));
 	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0\"}, cpuClasses: "
@@ -257,10 +232,10 @@ static void test_scheduling(void **state)
 		 RP_NOT_SET,
 		 RP_NOT_SET},
 	};
-	struct fake_host *f = start(SCHEDULING);
+	struct fake_host *f = start_files(SCHEDULING);
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		rp_ctr c = add(f, &rows[i].ctr);
+		rp_ctr c = add_files(f, &rows[i].ctr);
 		int64_t policy = fake_int(f, c, RP_F_SCHED_POLICY);
 		int64_t runtime = fake_int(f, c, RP_F_SCHED_RUNTIME);
 		if (policy != rows[i].policy || runtime != rows[i].runtime ||
@@ -284,7 +259,7 @@ static const char table[] = "      CPU0 CPU1\n"
 
 static struct fake_host *with_interrupts(void)
 {
-	struct fake_host *f = start(PLAIN);
+	struct fake_host *f = start_files(PLAIN);
 	char path[64];
 	fake_file(f, "/proc/interrupts", table);
 	for (unsigned i = 24; i < 27; i++) {
@@ -308,11 +283,11 @@ static void test_interrupts(void **state)
 {
 	struct fake_host *f = with_interrupts();
 	(void)state;
-	rp_ctr c = add(f, &(struct fake_ctr){.name = "net",
-					     GUARANTEED,
-					     .cpu_request = 2000,
-					     .annotations = IRQ "{claim: [\"*eth0*\"], mask: "
-								"[\"*nvme*\"]}"});
+	rp_ctr c = add_files(f, &(struct fake_ctr){.name = "net",
+						   GUARANTEED,
+						   .cpu_request = 2000,
+						   .annotations = IRQ "{claim: [\"*eth0*\"], mask: "
+								      "[\"*nvme*\"]}"});
 	(void)fake_run_work(f);
 	assert_string_equal(affinity(f, 25), fake_exclusive(f, c));
 	assert_string_equal(affinity(f, 26), fake_exclusive(f, c));
@@ -332,16 +307,17 @@ static void test_claim_and_mask(void **state)
 	(void)state;
 	for (int claim_first = 0; claim_first < 2; claim_first++) {
 		struct fake_host *f = with_interrupts();
-		rp_ctr owner = add(f, &(struct fake_ctr){.name = "owner",
-							 GUARANTEED,
-							 .cpu_request = 2000,
-							 .annotations = IRQ "{claim: [\"25\"]}"});
-		rp_ctr quiet =
-			add(f, &(struct fake_ctr){.name = "quiet",
-						  GUARANTEED,
-						  .cpu_request = 2000,
-						  .annotations =
-							  claim_first ? IRQ "{mode: claim-first, "
+		rp_ctr owner =
+			add_files(f, &(struct fake_ctr){.name = "owner",
+							GUARANTEED,
+							.cpu_request = 2000,
+							.annotations = IRQ "{claim: [\"25\"]}"});
+		rp_ctr quiet = add_files(
+			f,
+			&(struct fake_ctr){.name = "quiet",
+					   GUARANTEED,
+					   .cpu_request = 2000,
+					   .annotations = claim_first ? IRQ "{mode: claim-first, "
 									    "mask: [\"*\"]}"
 								      : IRQ "{mode: mask-first, "
 									    "mask: [\"*\"]}"});
@@ -394,10 +370,10 @@ static void test_refused_interrupts(void **state)
 	for (unsigned i = 24; i < 27; i++)
 		assert_string_equal(affinity(f, i), "-");
 	/* of the whole pod it is no error where it does not fit */
-	(void)add(f, &(struct fake_ctr){.name = "x",
-					.qos = RP_QOS_BURSTABLE,
-					.cpu_request = 500,
-					.annotations = IRQ "{claim: [\"*\"]}"});
+	(void)add_files(f, &(struct fake_ctr){.name = "x",
+					      .qos = RP_QOS_BURSTABLE,
+					      .cpu_request = 500,
+					      .annotations = IRQ "{claim: [\"*\"]}"});
 	assert_string_equal(affinity(f, 25), "-");
 	fake_host_free(f);
 }
@@ -412,10 +388,10 @@ static void test_many_owners(void **state)
 	for (unsigned i = 0; i < 12; i++) {
 		char name[16];
 		(void)snprintf(name, sizeof name, "c%u", i);
-		last = add(f, &(struct fake_ctr){.name = name,
-						 GUARANTEED,
-						 .cpu_request = 1000,
-						 .annotations = IRQ "{claim: [\"25\"]}"});
+		last = add_files(f, &(struct fake_ctr){.name = name,
+						       GUARANTEED,
+						       .cpu_request = 1000,
+						       .annotations = IRQ "{claim: [\"25\"]}"});
 	}
 	(void)fake_run_work(f);
 	assert_int_equal(rp_idset_parse(&on, affinity(f, 25), RP_CPUS_MAX), 0);

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology-aware with CPU classes of Speed Select: which pool, which CPUs, what is published, what is set up and taken back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test/unit/t_punits.h"
 
-#include <cmocka.h>
-
-#include "test/unit/fake_host.h"
-
-extern const struct rp_module rp_module_1;
-
-#define ALL (RP_SST_CP | RP_SST_TF)
 /* Two packages of two memory nodes of four CPUs; a punit a node. */
 static const struct fake_machine machine = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
 static const struct fake_punit four[] = {
@@ -31,13 +20,7 @@ static const struct fake_punit four[] = {
 
 static struct fake_host *begin(bool with)
 {
-	struct fake_host *f = fake_host_new(&machine);
-	if (with)
-		fake_speedselect(f, four, 4);
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, CONFIG))
-		fail_msg("%s", fake_error(f));
-	return f;
+	return begin_on(&machine, four, with ? 4 : 0, CONFIG);
 }
 
 static rp_ctr create(struct fake_host *f, const char *name, int64_t mcpu, const char *class)
@@ -54,16 +37,7 @@ static rp_ctr create(struct fake_host *f, const char *name, int64_t mcpu, const 
 	return c;
 }
 
-static void within(struct fake_host *f, rp_ctr c, uint32_t n, const char *cpus, int line)
-{
-	struct rp_idset set;
-	assert_int_equal(rp_idset_parse(&set, cpus, RP_CPUS_MAX), 0);
-	struct rp_ids has = fake_exclusive_ids(f, c);
-	if (rp_ids_count(has) != n || !rp_ids_subset(has, rp_ids_of(&set)))
-		fail_msg("line %d: %s is not %u CPUs out of %s", line, fake_exclusive(f, c), n,
-			 cpus);
-}
-#define assert_within(f, c, n, cpus) within((f), (c), (n), (cpus), __LINE__)
+#define assert_within(f, c, n, cpus) within(fake_exclusive_ids((f), (c)), (n), (cpus), __LINE__)
 
 /* Pools without a punit that has room come after those with one. */
 static void test_pools(void **state)
@@ -151,31 +125,6 @@ static void test_effects(void **state)
 	(void)fake_run_work(f);
 	assert_non_null(strstr(fake_sst_log(f), "1/1 tf 0; 1/1 cp 0"));
 	fake_host_free(f);
-}
-
-static char told[512];
-
-static void tell_own(void *ctx, const char *pattern)
-{
-	(void)ctx;
-	(void)snprintf(told + strlen(told), sizeof told - strlen(told), "own %s\n", pattern);
-}
-
-static void tell_resource(void *ctx, const char *name, int64_t amount)
-{
-	(void)ctx;
-	(void)snprintf(told + strlen(told), sizeof told - strlen(told), "%s %lld\n", name,
-		       (long long)amount);
-}
-
-static const char *extended(struct fake_host *f)
-{
-	static const struct rp_extended_sink sink = {
-		.size = sizeof sink, .own = tell_own, .resource = tell_resource};
-	const struct rp_extended *x = fake_module_service(f, RP_EXTENDED_1);
-	told[0] = '\0';
-	assert_int_equal(x->extended(fake_instance(f), &sink), 0);
-	return told;
 }
 
 static void test_extended(void **state)

@@ -1,35 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The topology-aware policy under random loads: what must hold after every step, and that neither a restart nor time leaves a trace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test/unit/t_ta.h"
 
-#include <cmocka.h>
-
-#include "test/unit/fake_host.h"
-
-extern const struct rp_module rp_module_1;
-
-/* Two sockets of two nodes of two cores of two threads: node n has CPUs 4n … 4n+3. */
-static const struct fake_machine small = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
 static const struct fake_machine caches = {.packages = 2, .cores = 8, .threads = 2, .l3_cores = 4};
 static const struct fake_machine hybrid = {
 	.packages = 1, .nodes = 2, .cores = 4, .threads = 2, .e_cores = 4};
 
 #define PLAIN "{reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
 #define TOGETHER "{reservedResources: {cpu: 2}, colocatePods: true, colocateNamespaces: true}"
-
-static struct fake_host *start(const struct fake_machine *m, const char *config)
-{
-	struct fake_host *f = fake_host_new(m);
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, config))
-		fail_msg("configuration refused: %s", fake_error(f));
-	return f;
-}
 
 /* ---- a load ----------------------------------------------------------------------------------------------------------------- */
 

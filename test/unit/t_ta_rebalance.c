@@ -1,54 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Better places for containers that run: who moves and why, who stays, and that it comes to an end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test/unit/t_ta.h"
 
-#include <cmocka.h>
-
-#include "test/unit/fake_host.h"
-
-extern const struct rp_module rp_module_1;
-
-/* Two sockets of two nodes of two cores of two threads: node n has CPUs 4n … 4n+3, and 2 GiB. */
-static const struct fake_machine small = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
 static const struct fake_machine caches = {.packages = 2, .cores = 8, .threads = 2, .l3_cores = 4};
 
 #define PLAIN "{reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
 #define TOGETHER "{reservedResources: {cpu: 2}, colocatePods: true, colocateNamespaces: true}"
 #define DOMAIN ".resource-policy.nri.io"
 #define MIB (INT64_C(1) << 20)
-
-static struct fake_host *start(const struct fake_machine *m, const char *config)
-{
-	struct fake_host *f = fake_host_new(m);
-	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
-	if (fake_configure(f, config))
-		fail_msg("configuration refused: %s", fake_error(f));
-	return f;
-}
-
-static rp_ctr add(struct fake_host *f, const struct fake_ctr *desc)
-{
-	rp_ctr c = fake_ctr(f, desc);
-	if (fake_allocate(f, c))
-		fail_msg("%s refused: %s", desc->name, fake_error(f));
-	return c;
-}
-
-static rp_ctr guaranteed(struct fake_host *f, const char *name, int64_t mcpu,
-			 const char *annotations)
-{
-	return add(f, &(struct fake_ctr){.name = name,
-					 .qos = RP_QOS_GUARANTEED,
-					 .cpu_request = mcpu,
-					 .mem_request = MIB,
-					 .mem_limit = MIB,
-					 .annotations = annotations});
-}
 
 static int32_t rebalance(struct fake_host *f, uint64_t budget)
 {
