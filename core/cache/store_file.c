@@ -229,14 +229,16 @@ int store_file_begin(struct store_file *f)
 	return rc;
 }
 
-/* Pages that are added follow each other, and each begins with its number. */
+/* Pages that are added follow each other, and each begins with its number. Without the map a page lies anywhere, and on no boundary. */
 static void prefault_file(const struct store_file *f, uint8_t *record)
 {
+	if (!f->mapped)
+		return;
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *page = record - (uintptr_t)record % size;
 	size_t number;
 	memcpy(&number, page, sizeof number);
-	if (f->mapped && number < f->size / size && f->coming < f->size - number * size)
+	if (number < f->size / size && f->coming < f->size - number * size)
 		prefault(page, f->coming);
 }
 

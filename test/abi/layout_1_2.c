@@ -161,7 +161,7 @@ AT(rp_idset, nw, 0);
 AT(rp_idset, pad, 4);
 AT(rp_idset, w, 8);
 
-AT_LEAST(rp_ctr_info, 176);
+AT_LEAST(rp_ctr_info, 208);
 AT(rp_ctr_info, size, 0);
 AT(rp_ctr_info, state, 4);
 AT(rp_ctr_info, qos, 8);
@@ -183,6 +183,8 @@ AT(rp_ctr_info, exclusive, 136);
 AT(rp_ctr_info, shares, 152);
 AT(rp_ctr_info, quota, 160);
 AT(rp_ctr_info, period, 168);
+AT(rp_ctr_info, has_cpus, 176);
+AT(rp_ctr_info, has_mems, 192);
 
 AT_LEAST(rp_pod_info, 64);
 AT(rp_pod_info, size, 0);
