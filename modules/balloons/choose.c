@@ -67,9 +67,9 @@ int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, st
 		if (takes(inst, &p->types[i], info, c))
 			c->type = &p->types[i];
 	if (!c->type) {
+		static const char none[] = "no balloon type takes it: default";
 		c->type = p->default_type;
-		(void)snprintf(c->text, sizeof c->text, "no balloon type takes it: %s",
-			       c->type->name);
+		memcpy(c->text, none, sizeof none);
 	}
 	c->decided_at = c->type->at;
 	return 0;

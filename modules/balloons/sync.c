@@ -145,7 +145,9 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choi
 			return r;
 		if (choose_untouched(inst, &info))
 			continue;
-		if (choose_type(inst, &info, c))
+		if (!inst->state->n) /* there is no balloon to stay in */
+			inst->ctrs[n_left++] = ctr;
+		else if (choose_type(inst, &info, c))
 			r = wait_for_place(inst, txn, ctr, c);
 		else if ((r = rejoin(inst, &info, c)) == 0)
 			inst->ctrs[n_left++] = ctr;
