@@ -71,27 +71,47 @@ static struct values decided(const struct ctr *ctr)
 	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
 }
 
+/* What was told last: those who share CPUs are told the same, one after the other. */
+struct said {
+	uint32_t fields;
+	const struct iset *cpus, *mems;
+	Nri__LinuxContainerUpdate *lnx;
+};
+
+static bool is_same(const struct said *said, uint32_t fields, const struct values *v)
+{
+	return said->lnx && fields == said->fields && !(fields & ~(DIFF_CPUS | DIFF_MEMS)) &&
+	       v->cpus == said->cpus && v->mems == said->mems;
+}
+
 static Nri__ContainerUpdate *update(struct arena *a, const char *id, uint32_t fields,
-				    const struct values *v, bool ignore_failure)
+				    const struct values *v, bool ignore_failure, struct said *said)
 {
 	Nri__ContainerUpdate *u = NEW(a, Nri__ContainerUpdate, nri__container_update);
 	if (!u)
 		return NULL;
 	u->container_id = borrow(id);
 	u->ignore_failure = ignore_failure;
+	if (is_same(said, fields, v)) {
+		u->lnx = said->lnx;
+		return u;
+	}
 	u->lnx = NEW(a, Nri__LinuxContainerUpdate, nri__linux_container_update);
 	if (!u->lnx)
 		return NULL;
 	u->lnx->resources = resources(a, fields, v);
+	*said = (struct said){fields, v->cpus, v->mems, u->lnx};
 	return u->lnx->resources ? u : NULL;
 }
 
 Nri__ContainerUpdate **encode_updates(struct arena *a, const struct reply *reply)
 {
 	Nri__ContainerUpdate **list = arena_array(a, reply->n_updates + 1, sizeof(void *));
+	struct said said = {0};
 	for (uint32_t i = 0; list && i < reply->n_updates; i++) {
 		const struct values v = decided(reply->updates[i].ctr);
-		list[i] = update(a, reply->updates[i].ctr->id, reply->updates[i].fields, &v, true);
+		list[i] = update(a, reply->updates[i].ctr->id, reply->updates[i].fields, &v, true,
+				 &said);
 		if (!list[i])
 			return NULL;
 	}
@@ -102,8 +122,9 @@ Nri__ContainerUpdate **encode_updates(struct arena *a, const struct reply *reply
 Nri__ContainerUpdate **encode_batch(struct arena *a, const struct update_item *items, uint32_t n)
 {
 	Nri__ContainerUpdate **list = arena_array(a, n + 1, sizeof(void *));
+	struct said said = {0};
 	for (uint32_t i = 0; list && i < n; i++) {
-		list[i] = update(a, items[i].id, items[i].fields, &items[i].values, false);
+		list[i] = update(a, items[i].id, items[i].fields, &items[i].values, false, &said);
 		if (!list[i])
 			return NULL;
 	}
