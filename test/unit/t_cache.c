@@ -504,6 +504,33 @@ static void test_differences_and_acknowledgement(void **state)
 	assert_int_equal(ctr_diff(ctr), 0);
 }
 
+/* What was decided as the runtime had asked for goes with what it asks for now; all else is the policy's. */
+static void test_decisions_follow(void **state)
+{
+	const struct values was = {2048, 200000, 100000, 1 << 20, NULL, NULL},
+			    now = {1024, 100000, 50000, 2 << 20, NULL, NULL}, nothing = VALUES_NONE;
+	(void)state;
+	struct decision d = {
+		.shares = 2048, .quota = 200000, .period = 100000, .mem_limit = 1 << 20};
+	decision_follow(&d, &was, &now);
+	assert_int_equal(d.shares, 1024);
+	assert_int_equal(d.quota, 100000);
+	assert_int_equal(d.period, 50000);
+	assert_int_equal(d.mem_limit, 2 << 20);
+	/* other values than those asked for, and none at all */
+	d = (struct decision){
+		.shares = 512, .quota = -1, .period = RP_NOT_SET, .mem_limit = RP_NOT_SET};
+	decision_follow(&d, &was, &now);
+	assert_int_equal(d.shares, 512);
+	assert_int_equal(d.quota, -1);
+	assert_int_equal(d.period, RP_NOT_SET);
+	assert_int_equal(d.mem_limit, RP_NOT_SET);
+	/* nobody had asked for anything: what is not decided stays so */
+	decision_follow(&d, &nothing, &now);
+	assert_int_equal(d.shares, 512);
+	assert_int_equal(d.period, RP_NOT_SET);
+}
+
 static void test_blobs(void **state)
 {
 	struct blob *a = blob_str("x"), *b = blob_new("x", 1), *c = blob_new(NULL, 0);
@@ -546,6 +573,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_values_overlay, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_differences_and_acknowledgement, setup,
 						teardown),
+		cmocka_unit_test(test_decisions_follow),
 		cmocka_unit_test(test_blobs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
