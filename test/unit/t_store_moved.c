@@ -244,6 +244,31 @@ static void more_sets_than_records(void **state)
 	die(&r, p);
 }
 
+/* Such a thing is not written by us; a file may say so all the same. */
+static void an_owner_keeps_its_own(void **state)
+{
+	struct place *p = *state;
+	struct running r = sharers(p);
+	struct ctr *ctr = cache_ctrs(r.cache);
+	put_set(r.cache, &ctr->cur.cpus, "5,7");
+	put_set(r.cache, &ctr->cur.exclusive, "5");
+	ctr->unstored = TXN_CHANGED_OTHER;
+	store_put_ctr(r.store, ctr);
+	commit_complete(&r);
+	put_set(r.cache, &ctr->cur.cpus, "7");
+	ctr->unstored = DIFF_CPUS;
+	store_put_ctr_now(r.store, ctr);
+	commit_urgent(&r);
+	(void)store_close(r.store);
+	struct cache *again = new_cache();
+	struct store *s = open_at(p, STORE_FOUND);
+	assert_int_equal(restore(s, again).bad, 1);
+	assert_string_equal(cache_ctr(again, ctr->id)->cur.cpus->text, "5,7");
+	(void)cache_free(again);
+	(void)store_close(s);
+	(void)cache_free(r.cache);
+}
+
 /* After a failure all is written anew. */
 static void when_track_is_lost(void **state)
 {
@@ -272,6 +297,7 @@ int main(void)
 		T(who_goes_meanwhile),
 		T(not_for_ever),
 		T(more_sets_than_records),
+		T(an_owner_keeps_its_own),
 		T(when_track_is_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
