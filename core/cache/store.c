@@ -227,6 +227,8 @@ void store_put_ctr(struct store *s, struct ctr *ctr)
 
 void store_del_ctr(struct store *s, const struct ctr *ctr)
 {
+	if (s)
+		store_moved_forget(&s->moved, ctr);
 	note_del(s, RECORD_FACTS, ctr->seq, ctr->stored_exclusive);
 	note_del(s, RECORD_DECISION, ctr->seq, ctr->stored_exclusive);
 }

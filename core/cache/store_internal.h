@@ -128,8 +128,7 @@ void store_probe(const char *path, const char *boot_id, int lock_fd, unsigned se
 /* ---- store_moved.c ------------------------------------------------------------------------------------------------- */
 
 struct moved {
-	struct ctr *
-		*list; /* for the urgent commit that is about to come: nothing goes before that */
+	struct ctr **list; /* for the next commit; who goes before that leaves it */
 	uint64_t *numbers; /* room for those of a record */
 	uint32_t n, cap;
 	uint64_t first, next; /* numbers of the records that the file has: first … next - 1 */
@@ -139,6 +138,7 @@ struct moved {
 /* Is it stored, but for its sets? */
 bool store_moved_only(const struct ctr *ctr);
 int store_moved_add(struct moved *m, struct ctr *ctr); /* -ENOMEM */
+void store_moved_forget(struct moved *m, const struct ctr *ctr);
 /* Are there few enough records, and few enough sets? */
 bool store_moved_fits(struct moved *m);
 /* A record of the one at `from` and all behind it with the same sets; where the others begin. Valid until the next call. */

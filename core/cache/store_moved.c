@@ -40,6 +40,15 @@ int store_moved_add(struct moved *m, struct ctr *ctr)
 	return 0;
 }
 
+void store_moved_forget(struct moved *m, const struct ctr *ctr)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < m->n; i++)
+		if (m->list[i] != ctr)
+			m->list[n++] = m->list[i];
+	m->n = n;
+}
+
 /* Those like the one at `from` follow it then. Where the others begin. */
 static uint32_t gather(struct moved *m, uint32_t from)
 {

@@ -198,6 +198,30 @@ static void who_goes_meanwhile(void **state)
 	die(&r, p);
 }
 
+/* Before any commit has told of their sets: the one in the middle, the last one, and a whole pod. */
+static void who_goes_before_the_commit(void **state)
+{
+	struct place *p = *state;
+	struct running r = sharers(p);
+	struct ctr *ctr = cache_ctrs(r.cache)->next->next, *last = cache_ctrs(r.cache);
+	while (last->next)
+		last = last->next;
+	move(&r, 0, 1, "0-6");
+	store_del_ctr(r.store, ctr);
+	cache_del_ctr(r.cache, ctr);
+	store_del_ctr(r.store, last);
+	cache_del_ctr(r.cache, last);
+	assert_int_equal(r.store->moved.n, CTRS - 2);
+	struct pod *pod = cache_pods(r.cache);
+	store_del_pod(r.store, pod);
+	cache_del_pod(r.cache, pod);
+	for (uint32_t i = 0; i < r.store->moved.n; i++)
+		assert_non_null(cache_ctr(r.cache, r.store->moved.list[i]->id));
+	commit_urgent(&r);
+	commit_complete(&r); /* which tells that they have gone */
+	die(&r, p);
+}
+
 /* Without end, only sets change: the file does not grow without end. */
 static void not_for_ever(void **state)
 {
@@ -295,6 +319,7 @@ int main(void)
 		T(a_whole_decision_in_between),
 		T(a_complete_commit_ends_it),
 		T(who_goes_meanwhile),
+		T(who_goes_before_the_commit),
 		T(not_for_ever),
 		T(more_sets_than_records),
 		T(an_owner_keeps_its_own),
