@@ -10,23 +10,20 @@
 
 /* What the module's calls return, and what they were given. */
 static struct {
-	int32_t create, result;
+	int32_t create, result, job_result;
 	const char *says; /* through fail() */
 	bool no_policy, no_state, too_much;
 	unsigned calls, destroyed, jobs_done, stopped;
 	struct instance *submitter; /* what stop() submits a job for */
-	int32_t job_result;
 	const struct rp_host *host;
 } script;
 
-struct rp_instance {
+static struct rp_instance {
 	int unused;
-};
-struct rp_plan {
+} the_instance;
+static struct rp_plan {
 	int unused;
-};
-static struct rp_instance the_instance;
-static struct rp_plan the_plan;
+} the_plan;
 
 static int32_t answer(void)
 {
@@ -463,9 +460,7 @@ static void test_host(void **state)
 }
 
 /* ---- the cache's service -------------------------------------------------------------------------------------------------- */
-
 #define C host_cache_service
-
 static void test_getters(void **state)
 {
 	struct place *p = *state;
