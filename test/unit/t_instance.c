@@ -871,27 +871,29 @@ static void test_topology(void **state)
 	assert_true(t->device(p->i, "/nowhere", &cpus, &nodes) <= 0);
 }
 
-#define in_place(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(test_##f, setup, teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {in_place(test_calls),
-					   in_place(test_errors),
-					   in_place(test_without_optional_parts),
-					   in_place(test_not_to_be_used),
-					   in_place(test_host),
-					   in_place(test_getters),
-					   in_place(test_strangers),
-					   in_place(test_ranges),
-					   in_place(test_sets),
-					   in_place(test_texts),
-					   in_place(test_data),
-					   in_place(test_trail),
-					   in_place(test_timers),
-					   in_place(test_work),
-					   in_place(test_closing),
-					   in_place(test_closing_with_a_timer),
-					   in_place(test_stop),
-					   in_place(test_topology)};
+	const struct CMUnitTest tests[] = {
+		T(calls),
+		T(errors),
+		T(without_optional_parts),
+		T(not_to_be_used),
+		T(host),
+		T(getters),
+		T(strangers),
+		T(ranges),
+		T(sets),
+		T(texts),
+		T(data),
+		T(trail),
+		T(timers),
+		T(work),
+		T(closing),
+		T(closing_with_a_timer),
+		T(stop),
+		T(topology),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
