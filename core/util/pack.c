@@ -55,7 +55,8 @@ static inline int put_tag(struct out *o, const ProtobufCFieldDescriptor *f, uint
 
 static inline uint64_t zigzag(int64_t v)
 {
-	return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
+	uint64_t twice = (uint64_t)v << 1;
+	return v < 0 ? ~twice : twice;
 }
 
 /* As it is written; false: not of a type that is written like this. */
