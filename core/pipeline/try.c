@@ -9,6 +9,7 @@
 
 #include "core/pipeline/internal.h"
 #include "core/pipeline/manifest.h"
+#include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "proto/trial.pb-c.h"
 
@@ -17,7 +18,7 @@
 
 /* What a container had before. */
 struct seen {
-	const struct ctr *ctr;
+	rp_ctr ctr;
 	struct iset *cpus, *mems;
 };
 
@@ -54,7 +55,7 @@ static unsigned look(struct pipeline *p, struct seen *seen)
 	unsigned n = 0;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		if (ctr_live(ctr->cur.state))
-			seen[n++] = (struct seen){ctr, intern_ref(ctr->cur.cpus),
+			seen[n++] = (struct seen){ctr->handle, intern_ref(ctr->cur.cpus),
 						  intern_ref(ctr->cur.mems)};
 	}
 	return n;
@@ -87,7 +88,7 @@ static int create(struct pipeline *p, const struct manifest *m, const struct man
 static int place(struct pipeline *p, const struct manifest *m, Trial__Report *report,
 		 struct err *err)
 {
-	struct seen *seen = calloc(cache_n_ctrs(p->env.cache) + 1, sizeof *seen);
+	_free_ struct seen *seen = calloc(cache_n_ctrs(p->env.cache) + 1, sizeof *seen);
 	unsigned n = seen ? look(p, seen) : 0;
 	report->moves = calloc(n + m->n + 1, sizeof *report->moves);
 	if (!seen || !report->moves)
@@ -101,10 +102,10 @@ static int place(struct pipeline *p, const struct manifest *m, Trial__Report *re
 	for (uint32_t i = 0; !r && i < m->n; i++)
 		r = m->ctrs[i].ends ? 0 : add_created(p, &m->ctrs[i], report);
 	for (unsigned i = 0; !r && i < n; i++) {
-		const struct decision *now = &seen[i].ctr->cur;
-		if (ctr_live(now->state) &&
-		    (now->cpus != seen[i].cpus || now->mems != seen[i].mems))
-			r = add_move(report, seen[i].ctr, seen[i].cpus, seen[i].mems, "");
+		const struct ctr *ctr = cache_ctr_of(p->env.cache, seen[i].ctr);
+		if (ctr && ctr_live(ctr->cur.state) &&
+		    (ctr->cur.cpus != seen[i].cpus || ctr->cur.mems != seen[i].mems))
+			r = add_move(report, ctr, seen[i].cpus, seen[i].mems, "");
 	}
 	return r;
 }
@@ -143,7 +144,7 @@ static void cut_off(struct pipeline *p)
 int try_pod(struct pipeline *p, const char *path, struct buf *out, struct err *err)
 {
 	Trial__Report report = TRIAL__REPORT__INIT;
-	struct manifest m;
+	struct manifest m = {0};
 	struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	cut_off(p);
 	int r = a ? read_file(p, path, a, &m, err) : err_errno(err, -ENOMEM, "pod");
