@@ -34,6 +34,16 @@ bool reserve_stay(const struct reserve_past *past, struct rp_ids from, struct rp
 	return true;
 }
 
+void reserve_busy(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < n; i++) {
+		struct rp_ctr_info info = {.size = sizeof info};
+		if (h->cache->get_ctr(h->ctx, ctrs[i], &info) == 0)
+			rp_idset_or(ret, rp_ids_of(ret), info.exclusive);
+	}
+}
+
 /* ---- lists ---------------------------------------------------------------------------------------------------------- */
 
 void reserve_missing(const struct reserve_past *past, struct rp_ids missing, struct rp_ids online,

@@ -28,6 +28,9 @@ bool reserve_stay(const struct reserve_past *past, struct rp_ids from, struct rp
 void reserve_missing(const struct reserve_past *past, struct rp_ids missing, struct rp_ids online,
 		     struct rp_idset *ret_wrong, struct rp_idset *ret_awaited);
 
+/* What containers have to themselves as far as the host knows: for `busy` where no ledger tells, as after a restart. */
+void reserve_busy(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret);
+
 /* cpus and listed as bytes, to be kept by the host and read on the same machine. The size is at most RESERVE_SAVED_MAX. */
 #define RESERVE_SAVED_MAX (3 * sizeof(uint32_t) + 2 * sizeof(((struct rp_idset *)0)->w))
 uint32_t reserve_save(const struct reserve_past *past, uint8_t ret[RESERVE_SAVED_MAX]);

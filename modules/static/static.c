@@ -13,6 +13,17 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 	ret->busy = inst->ledger.taken;
 }
 
+/* The same for the first configuration. */
+static int32_t look_far_back(struct rp_instance *inst, struct reserve_past *ret)
+{
+	int32_t n = stage_list(inst, RP_ORDER_CREATED);
+	if (n < 0)
+		return n;
+	*ret = inst->remembered;
+	reserve_busy(&inst->h, inst->ctrs, (uint32_t)n, &ret->busy);
+	return 0;
+}
+
 static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	struct settings s;
@@ -21,10 +32,13 @@ static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 		return r;
 	const struct rp_plan *old = inst->plan;
 	struct rp_plan *p;
-	struct reserve_past past = inst->remembered;
+	struct reserve_past past;
 	if (old)
 		look_back(inst, &past);
-	r = plan_new(&inst->h, &s, &past, &p);
+	else
+		r = look_far_back(inst, &past);
+	if (!r)
+		r = plan_new(&inst->h, &s, &past, &p);
 	if (r)
 		return r;
 	if (old)
