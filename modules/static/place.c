@@ -253,6 +253,27 @@ int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, in
 	return r;
 }
 
+/* Where cores differ, full-pcpus-only aligns nothing: one that breaks a core is as good as what would be given. */
+static int passes_as_cores(const struct rp_plan *plan, struct rp_ids cpus)
+{
+	struct rp_idset whole;
+	if (!(plan->settings.options & OPT_FULL_PCPUS_ONLY) || plan->machine->threads == 1)
+		return 1;
+	machine_whole_cores(plan->machine, cpus, &whole);
+	return rp_ids_equal(rp_ids_of(&whole), cpus);
+}
+
+int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus)
+{
+	const struct rp_plan *plan = inst->plan;
+	struct placing p = {.ctr = ctr, .n = rp_ids_count(cpus)};
+	if (!passes_as_cores(plan, cpus))
+		return 0;
+	if (!rp_ids_overlap(cpus, rp_ids_of(&plan->iso)))
+		return 1;
+	return rp_ids_subset(cpus, rp_ids_of(&plan->iso)) && isolation_reason(inst, &p);
+}
+
 /* ---- explaining -------------------------------------------------------------------------------------------------- */
 
 void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,

@@ -129,6 +129,8 @@ int32_t place_find(struct rp_instance *inst, rp_ctr ctr, int64_t n, struct placi
 /* The same for a container that owns CPUs already. */
 int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, int64_t n,
 		     struct placing *p);
+/* May these CPUs, which somebody else chose for it, pass as what place_find gives? */
+int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus);
 /* Notes for `nri-rpctl explain`. */
 void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct placing *p);

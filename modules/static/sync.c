@@ -46,7 +46,8 @@ static struct rp_ids own_cpus(struct rp_instance *inst, const struct rp_ctr_info
 		return info->exclusive;
 	struct rp_ids cpus = cpus_of(info);
 	if (inst->synced || (info->flags & RP_CTR_DEGRADED) || rp_ids_overlap(cpus, common) ||
-	    rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
+	    rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)) ||
+	    !place_passes(inst, info->ctr, cpus))
 		return rp_ids_none();
 	return cpus;
 }
