@@ -406,9 +406,12 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 struct record {
 	uint32_t instance, moves;
 	bool owns; /* its devices count for the balloon */
+	bool roams; /* runs unmanaged: the type is "" */
 	const char *type, *devices;
 };
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m);
+/* Of one that runs unmanaged. Needs neither a plan nor a state. */
+int32_t pin_record_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 /* CPUs its members may use. */
 void pin_pinnable(const struct balloon *b, struct rp_idset *ret);

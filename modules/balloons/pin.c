@@ -241,6 +241,7 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 #define RECORD_HEAD 16u
 #define RECORD_NAME_MAX 1024u
 #define RECORD_OWNS 0x1u
+#define RECORD_ROAMS 0x2u
 /* As it was before devices were known: no flags, and no lines. */
 #define RECORD_VERSION_PLAIN 2u
 #define RECORD_HEAD_PLAIN 12u
@@ -264,6 +265,16 @@ int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
 		devices_text(inst, m->ctr, devices, DEVICES_TEXT_MAX);
 	return h->cache->set_private(h->ctx, txn, m->ctr, data,
 				     (uint32_t)(RECORD_HEAD + n + strlen(devices) + 1));
+}
+
+int32_t pin_record_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	char data[RECORD_HEAD + 2] = {0}; /* two empty texts */
+	uint32_t version = RECORD_VERSION, flags = RECORD_ROAMS;
+	memcpy(data, &version, 4);
+	memcpy(data + 12, &flags, 4);
+	return h->cache->set_private(h->ctx, txn, ctr, data, sizeof data);
 }
 
 /* Behind its head is text, to the last byte. */
@@ -291,6 +302,7 @@ bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	if (version == RECORD_VERSION && size > RECORD_HEAD)
 		memcpy(&flags, bytes + 12, 4);
 	ret->owns = flags & RECORD_OWNS;
+	ret->roams = flags & RECORD_ROAMS;
 	if (version == RECORD_VERSION)
 		return read_texts(bytes, size, RECORD_HEAD, ret);
 	return version == RECORD_VERSION_PLAIN && read_texts(bytes, size, RECORD_HEAD_PLAIN, ret);

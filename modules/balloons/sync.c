@@ -119,9 +119,12 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 			      const struct choice *c)
 {
 	const struct modhost *h = &inst->h;
-	if (add_waiting(inst, ctr, false))
+	struct record rec = {0};
+	bool roams = pin_read_record(inst, ctr, &rec) && rec.roams;
+	if (add_waiting(inst, ctr, roams))
 		return -RP_ENOMEM;
-	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it keeps what it has: %s", c->error);
+	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it %s: %s",
+		    roams ? "runs unmanaged" : "keeps what it has", c->error);
 	int32_t r = keep_cpus(inst, txn, ctr);
 	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, c->error);
 }
@@ -333,7 +336,9 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		r = record_all(inst, txn);
 	for (uint32_t i = 0; i < inst->state->n; i++)
 		inst->state->list[i]->dirty = true;
-	return r ? r : pin_changed(inst, txn, NULL);
+	if (!r)
+		r = pin_changed(inst, txn, NULL);
+	return r ? r : sync_follow(inst, txn);
 }
 
 /* Finds a place for one that waits. False: there is none, for it and for all of its type that ask for as much. */
@@ -399,6 +404,8 @@ int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct rp_idset idle;
 	int32_t r = add_waiting(inst, ctr, true);
+	if (!r)
+		r = pin_record_roaming(inst, txn, ctr);
 	if (r || !inst->plan->pin_cpu)
 		return r;
 	return inst->h.cache->set_cpus(inst->h.ctx, txn, ctr, roaming_cpus(inst, &idle));
