@@ -149,6 +149,9 @@ static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 
 static int32_t balloons_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
+	/* It may run all the same; the next sync() finds it by its record. */
+	if (!inst->plan || !inst->state)
+		return pin_record_roaming(inst, txn, ctr);
 	int32_t r = begin(inst);
 	return r ? r : sync_roam(inst, txn, ctr);
 }

@@ -154,6 +154,8 @@ int32_t fake_configure(struct fake_host *f, const char *text); /* prepare, commi
 int32_t fake_prepare_only(struct fake_host *f, const char *text); /* prepare and abort */
 int32_t fake_sync(struct fake_host *f);
 int32_t fake_allocate(struct fake_host *f, rp_ctr ctr); /* a failed one is removed from the cache */
+/* As after a refusal, but nothing is staged for it before. A failed one is removed from the cache. */
+int32_t fake_unmanaged(struct fake_host *f, rp_ctr ctr);
 int32_t fake_update(struct fake_host *f, rp_ctr ctr); /* failed: the requirements are as before */
 int32_t fake_release(struct fake_host *f, rp_ctr ctr); /* and removes it from the cache */
 int32_t fake_event(struct fake_host *f, const struct rp_event *ev);

@@ -140,18 +140,29 @@ int32_t fake_restart(struct fake_host *f)
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */
 
-int32_t fake_allocate(struct fake_host *f, rp_ctr ctr)
+static int32_t come(struct fake_host *f, rp_ctr ctr,
+		    int32_t (*call)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr))
 {
 	struct fake_container *c = fake_container(f, ctr);
 	fake_begin(f);
 	c->coming = true;
-	int32_t r = finish(f, policy(f)->allocate(f->inst, f->txn, ctr), true);
+	int32_t r = finish(f, call(f->inst, f->txn, ctr), true);
 	c->coming = false;
 	if (r)
 		fake_forget(f, ctr);
 	else
 		fake_container(f, ctr)->state = RP_STATE_CREATED;
 	return r;
+}
+
+int32_t fake_allocate(struct fake_host *f, rp_ctr ctr)
+{
+	return come(f, ctr, policy(f)->allocate);
+}
+
+int32_t fake_unmanaged(struct fake_host *f, rp_ctr ctr)
+{
+	return come(f, ctr, policy(f)->unmanaged);
 }
 
 int32_t fake_try(struct fake_host *f, rp_ctr ctr)

@@ -338,6 +338,52 @@ static void test_found_containers(void **state)
 	fake_host_free(f);
 }
 
+/* It runs although all is to be placed anew just then, and stays off the balloons whatever comes. */
+static void test_unmanaged(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{" RESERVED "balloonTypes: [{name: a, maxCPUs: 4, "
+					    "maxBalloons: 1}]}");
+	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
+	rp_ctr c = create(f, "c", "a", 4000);
+	expect(f, c, "4-7");
+	/* What a host does when sync() has failed. */
+	assert_int_equal(fake_sync(f), 0);
+	assert_int_equal(p->rolled_back(fake_instance(f)), RP_RESYNC);
+	rp_ctr u = add(f, "u", "a", 2000);
+	assert_int_equal(fake_unmanaged(f, u), 0);
+	assert_int_equal(fake_sync(f), 0);
+	expect(f, c, "4-7");
+	expect(f, u, "1-3,8-15");
+	assert_int_equal(fake_restart(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	/* The default balloon takes what is left of node 0. */
+	rp_ctr d = create(f, "d", NULL, 3000);
+	expect(f, d, "1-3");
+	expect(f, u, "8-15");
+	/* The same without the image of the balloons. */
+	fake_lose_state(f);
+	assert_int_equal(fake_restart(f), 0);
+	expect(f, c, "4-7");
+	expect(f, d, "1-3");
+	expect(f, u, "8-15");
+	assert_int_equal(fake_release(f, d), 0);
+	expect(f, u, "1-3,8-15");
+	/* CPUs that it has come and go. */
+	assert_int_equal(fake_set_offline(f, "15"), 0);
+	expect(f, u, "1-3,8-14");
+	assert_int_equal(fake_set_offline(f, ""), 0);
+	expect(f, u, "1-3,8-15");
+	assert_non_null(fake_degraded(f, u));
+	assert_int_equal(fake_release(f, c), 0);
+	assert_null(fake_degraded(f, u));
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, u)), 2);
+	/* It is in its balloon like any other one now. */
+	assert_int_equal(fake_restart(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	fake_host_free(f);
+}
+
 static void test_reports(void **state)
 {
 	(void)state;
@@ -371,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_hotplug),
 		cmocka_unit_test(test_saved_state),
 		cmocka_unit_test(test_found_containers),
+		cmocka_unit_test(test_unmanaged),
 		cmocka_unit_test(test_reports),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
