@@ -27,6 +27,3 @@ $(if $(wildcard core/nri-rpctl/*.c),$(eval $(call program,nri-rpctl,nri-rpctl,$$
 $(if $(wildcard core/nri-rp-sim/*.c),$(eval $(call program,nri-rp-sim,nri-rp-sim,$$(LIBS_SIM))))
 $(if $(wildcard core/nri-rp-modcheck/*.c),$(eval $(call program,nri-rp-modcheck,nri-rp-modcheck,$$(LIBS_DAEMON))))
 $(if $(wildcard core/nri-rp-agent/*.c),$(eval $(call program,nri-rp-agent,nri-rp-agent,$$(LIBS_AGENT))))
-
-# Where a file is that it names.
-$(O)/core/ctl/doctor.o: ALL_CFLAGS += -DNRI_RP_DATADIR='"$(PREFIX)/share/nri-rp"'

@@ -679,7 +679,7 @@ static bool has_many(struct store *s, enum scope scope)
 	if (s->n_changes > MANY && s->n_changes > cache_n_ctrs(s->cache) / 2)
 		return true;
 	return scope == WRITE_URGENT ? !store_moved_fits(&s->moved)
-				     : s->moved.first != s->moved.next;
+				     : s->moved.n || s->moved.first != s->moved.next;
 }
 
 /* After an error the file is given up: the next commit writes all there is to a new one. */

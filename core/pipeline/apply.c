@@ -51,7 +51,8 @@ static int forget_former(struct pipeline *p, bool reset, struct err *err)
 		if (!d)
 			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 		forget(p, d);
-		if (reset && d->cpus)
+		/* what somebody else had given it, too: policies look at that */
+		if (reset && (d->cpus || (ctr->acked.cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU))))
 			txn_put_set(p->env.cache, &d->cpus,
 				    intern_get(cache_sets(p->env.cache), inv.online));
 	}

@@ -9,6 +9,7 @@
 #define POD_ID "nri-rpctl-try"
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
+#define CPU_LIMIT_MAX (INT64_C(1000) * RP_CPUS_MAX) /* mCPU; more is no limit on any machine */
 #define PERIOD_US 100000
 #define QUOTA_MIN_US 1000
 #define OOM_GUARANTEED (-997)
@@ -123,7 +124,8 @@ static int64_t oom_score_of(const struct wants *w, uint32_t qos, bool critical, 
 
 static void fill_resources(const struct wants *w, struct ctr_desc *d)
 {
-	int64_t quota = w->cpu_limit * (PERIOD_US / 1000);
+	int64_t limit = w->cpu_limit < CPU_LIMIT_MAX ? w->cpu_limit : CPU_LIMIT_MAX;
+	int64_t quota = limit * (PERIOD_US / 1000);
 	d->res = (struct res_desc){.shares = shares_of(w->cpu_request),
 				   .quota = RP_NOT_SET,
 				   .period = RP_NOT_SET,

@@ -54,6 +54,9 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 		(void)values_overlay(p->env.cache, &ctr->requested, &resized, true);
 		decision_follow(&ctr->cur, &asked, &ctr->requested);
 		cache_derive(p->env.cache, ctr);
+		ctr->stored = false;
+		ctr->unstored |= TXN_CHANGED_OTHER;
+		store_put_ctr(p->store, ctr);
 	}
 	if (ctr_live(ctr->cur.state) && ctr_live(d->state))
 		ctr->cur.state = d->state == RP_STATE_CREATING ? RP_STATE_CREATED : d->state;

@@ -353,9 +353,13 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		memalloc_keep(inst->plan->mem);
 	inst->memory_begun = false;
 	int32_t n = place_all(inst, reconfigured, true);
-	/* Where others cannot be placed for what was adopted, it moves. */
-	if (n >= 0 && inst->n_adopted && inst->ledger.n_waiting)
+	/* Where others cannot be placed for what was adopted, it moves, unless that helps nobody. */
+	uint32_t n_waiting = inst->ledger.n_waiting;
+	if (n >= 0 && inst->n_adopted && n_waiting) {
 		n = place_all(inst, reconfigured, false);
+		if (n >= 0 && inst->ledger.n_waiting >= n_waiting)
+			n = place_all(inst, reconfigured, true);
+	}
 	int32_t r = n < 0 ? n : stage_all(inst, txn, n);
 	if (!r)
 		cold_arm(inst);
