@@ -152,8 +152,13 @@ static int32_t balloons_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr c
 	/* It may run all the same; the next sync() finds it by its record. */
 	if (!inst->plan || !inst->state)
 		return pin_record_roaming(inst, txn, ctr);
+	struct rp_ctr_info info;
 	int32_t r = begin(inst);
-	return r ? r : sync_roam(inst, txn, ctr);
+	if (!r)
+		r = get_info(inst, ctr, &info);
+	if (r || choose_untouched(inst, &info))
+		return r;
+	return sync_roam(inst, txn, ctr);
 }
 
 static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)

@@ -3,36 +3,13 @@
  * Everything at once: who has a set that is still right keeps it, then those that wait for exclusive CPUs get some, and the rest shares
  * what is left. A container that cannot have what it is entitled to shares too and is retried whenever CPUs come free.
  */
+#include "modules/lib/adopt.h"
 #include "modules/static/static.h"
 
 static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
 {
 	*ret = (struct rp_ctr_info){.size = sizeof *ret};
 	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
-}
-
-/* Where it runs, by whoever said so. */
-static struct rp_ids cpus_of(const struct rp_ctr_info *info)
-{
-	return rp_ids_empty(info->cpus) ? info->has_cpus : info->cpus;
-}
-
-/* CPUs that are in the sets of several containers: nobody has them exclusively, whoever gave them. */
-static int32_t find_common(struct rp_instance *inst, int32_t n, struct rp_idset *ret)
-{
-	struct rp_idset all, both;
-	rp_idset_clear(&all);
-	rp_idset_clear(ret);
-	for (int32_t i = 0; i < n; i++) {
-		struct rp_ctr_info info;
-		int32_t r = get_info(inst, inst->ctrs[i], &info);
-		if (r)
-			return r;
-		rp_idset_and(&both, rp_ids_of(&all), cpus_of(&info));
-		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&both));
-		rp_idset_or(&all, rp_ids_of(&all), cpus_of(&info));
-	}
-	return 0;
 }
 
 /*
@@ -44,7 +21,7 @@ static struct rp_ids own_cpus(struct rp_instance *inst, const struct rp_ctr_info
 {
 	if (stage_is_ours(inst, info->ctr))
 		return info->exclusive;
-	struct rp_ids cpus = cpus_of(info);
+	struct rp_ids cpus = adopt_cpus(info);
 	if (inst->synced || (info->flags & RP_CTR_DEGRADED) || rp_ids_overlap(cpus, common) ||
 	    rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)) ||
 	    !place_passes(inst, info->ctr, cpus))
@@ -67,7 +44,7 @@ static int32_t keep_what_is_right(struct rp_instance *inst)
 {
 	struct rp_idset common;
 	int32_t n = stage_list(inst, RP_ORDER_SYNC), n_entries = 0;
-	int32_t r = n < 0 ? n : find_common(inst, n, &common);
+	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->ctrs, (uint32_t)n, &common);
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct rp_ctr_info info;
 		r = get_info(inst, inst->ctrs[i], &info);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "modules/lib/adopt.h"
 #include "modules/topology-aware/ta.h"
 
 /* ---- reinstating -------------------------------------------------------------------------------------------------------- */
@@ -143,30 +144,6 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 
 /* ---- adopting ----------------------------------------------------------------------------------------------------------- */
 
-/* Where it runs, by whoever said so. */
-static struct rp_ids cpus_of(const struct rp_ctr_info *info)
-{
-	return rp_ids_empty(info->cpus) ? info->has_cpus : info->cpus;
-}
-
-/* CPUs that are in the sets of several containers: nobody has those to itself. */
-static int32_t find_common(struct rp_instance *inst, int32_t n, struct rp_idset *ret)
-{
-	struct rp_idset all, both;
-	rp_idset_clear(&all);
-	rp_idset_clear(ret);
-	for (int32_t i = 0; i < n; i++) {
-		struct rp_ctr_info info;
-		int32_t e = ta_get_ctr(inst, inst->ctrs[i], &info);
-		if (e)
-			return e;
-		rp_idset_and(&both, rp_ids_of(&all), cpus_of(&info));
-		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&both));
-		rp_idset_or(&all, rp_ids_of(&all), cpus_of(&info));
-	}
-	return 0;
-}
-
 /* The lowest pool that has them all: either isolated ones or ordinary ones. */
 static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isolated)
 {
@@ -181,7 +158,7 @@ static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isol
 /* Another policy, or somebody before us, gave it the CPUs that it has: could they be its own here, too? */
 static bool make_record(const struct rp_plan *p, const struct request *r, struct record *ret)
 {
-	struct rp_ids cpus = cpus_of(&r->info);
+	struct rp_ids cpus = adopt_cpus(&r->info);
 	bool isolated = rp_ids_overlap(cpus, rp_ids_of(&p->isolated));
 	if (r->type != GRANT_NORMAL || !r->full || r->fraction || r->hide_threads || r->cold_ms ||
 	    (r->info.flags & RP_CTR_DEGRADED) || rp_ids_count(cpus) != r->full ||
@@ -202,7 +179,7 @@ static bool make_record(const struct rp_plan *p, const struct request *r, struct
 
 static bool has_own_cpus(const struct rp_ctr_info *info, struct rp_ids common)
 {
-	struct rp_ids cpus = cpus_of(info);
+	struct rp_ids cpus = adopt_cpus(info);
 	return !rp_ids_empty(cpus) && !rp_ids_overlap(cpus, common);
 }
 
@@ -230,7 +207,7 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 static int32_t adopt(struct rp_instance *inst, int32_t n)
 {
 	struct rp_idset common;
-	int32_t e = find_common(inst, n, &common);
+	int32_t e = adopt_common(&inst->h, inst->ctrs, (uint32_t)n, &common);
 	for (int32_t i = 0; !e && i < n; i++)
 		e = adopt_one(inst, inst->ctrs[i], rp_ids_of(&common));
 	return e;

@@ -384,6 +384,23 @@ static void test_unmanaged(void **state)
 	fake_host_free(f);
 }
 
+/* What is to be left alone is left alone then, too. */
+static void test_unmanaged_untouched(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{" RESERVED "preserve: {matchExpressions: [{key: name, operator: "
+			      "Equals, values: [leave]}]}, balloonTypes: [{name: a}]}");
+	rp_ctr u = add(f, "leave", "a", 2000);
+	assert_int_equal(fake_unmanaged(f, u), 0);
+	assert_true(rp_ids_empty(fake_cpu_ids(f, u)));
+	rp_ctr d = create(f, "d", NULL, 3000);
+	assert_true(rp_ids_empty(fake_cpu_ids(f, u)));
+	assert_int_equal(fake_release(f, d), 0);
+	assert_true(rp_ids_empty(fake_cpu_ids(f, u)));
+	fake_host_free(f);
+}
+
 static void test_reports(void **state)
 {
 	(void)state;
@@ -418,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_saved_state),
 		cmocka_unit_test(test_found_containers),
 		cmocka_unit_test(test_unmanaged),
+		cmocka_unit_test(test_unmanaged_untouched),
 		cmocka_unit_test(test_reports),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
