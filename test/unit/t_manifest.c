@@ -125,6 +125,8 @@ static void test_edges(void **state)
 	assert_int_equal(first(ONE("requests: {cpu: 1m}"))->res.shares, 2);
 	assert_int_equal(first(ONE("requests: {cpu: 300}"))->res.shares, 262144);
 	assert_int_equal(first(ONE("requests: {cpu: 1m}, limits: {cpu: 1m}"))->res.quota, 1000);
+	/* more CPUs than any machine has: no product of it may overflow */
+	assert_int_equal(first(ONE("limits: {cpu: \"9e15\"}"))->res.quota, 819200000);
 	assert_int_equal(first(ONE("limits: {memory: 64M}"))->res.mem_limit, 64000000);
 	assert_int_equal(first(ONE("limits: {memory: 64Mi}"))->res.mem_limit, 64 * MIB);
 	assert_int_equal(first(ONE("limits: {cpu: \"0.5\"}"))->res.shares, 512);

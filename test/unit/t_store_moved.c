@@ -179,6 +179,18 @@ static void a_complete_commit_ends_it(void **state)
 	die(&r, p);
 }
 
+/* As when an owner's new set is acknowledged: no urgent commit comes for that. */
+static void a_complete_commit_comes_first(void **state)
+{
+	struct place *p = *state;
+	struct running r = sharers(p);
+	move(&r, 0, CTRS, "0-6");
+	assert_int_equal(r.store->moved.n, 1);
+	commit_complete(&r);
+	assert_int_equal(cache_ctrs(r.cache)->unstored, 0);
+	die(&r, p);
+}
+
 static void who_goes_meanwhile(void **state)
 {
 	struct place *p = *state;
@@ -318,6 +330,7 @@ int main(void)
 		T(there_and_back),
 		T(a_whole_decision_in_between),
 		T(a_complete_commit_ends_it),
+		T(a_complete_commit_comes_first),
 		T(who_goes_meanwhile),
 		T(who_goes_before_the_commit),
 		T(not_for_ever),
