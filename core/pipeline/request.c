@@ -6,6 +6,7 @@
 
 #include "core/cache/derive.h"
 #include "core/pipeline/internal.h"
+#include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -66,15 +67,18 @@ static void count(struct pipeline *p, bool failed)
 			    request_name(p->request), (unsigned long long)(took / 1000000));
 }
 
+/* The log and the events tell the same: it is put together once. */
 static void describe_created(struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
-	const char *cpus = d->cpus ? d->cpus->text : "not pinned",
-		   *mems = d->mems ? d->mems->text : "not pinned";
-	log_info("%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus,
-		 d->exclusive ? " (exclusive)" : "", mems);
-	pipeline_event(p, EV_CREATED, "%s: CPUs %s%s, memory nodes %s", ctr->full_name, cpus,
-		       d->exclusive ? " (exclusive)" : "", mems);
+	_free_ char *text = str_printf("%s: CPUs %s%s, memory nodes %s", ctr->full_name,
+				       d->cpus ? d->cpus->text : "not pinned",
+				       d->exclusive ? " (exclusive)" : "",
+				       d->mems ? d->mems->text : "not pinned");
+	if (!text)
+		return;
+	log_info("%s", text);
+	pipeline_event(p, EV_CREATED, "%s", text);
 }
 
 static void ack_reply(struct pipeline *p, const struct reply *reply)

@@ -15,6 +15,7 @@
 
 #define LOG_LINE_MAX 4096
 #define LOG_PROGRAM_MAX 32
+#define LOG_SOURCE_MAX 60
 
 /*
  * Written at start and at a reload, read by the worker's thread as well and by forked children: no locks. The debugged sources are
@@ -120,8 +121,15 @@ bool log_wants(const char *source, enum log_level level)
 	return false;
 }
 
+static char *put_digits(char *out, unsigned number, unsigned n)
+{
+	for (unsigned i = n; i-- > 0; number /= 10u)
+		out[i] = (char)('0' + number % 10u);
+	return out + n;
+}
+
 /* ISO 8601 in UTC. By hand, since the C library's conversion takes a lock that a forked child could find held. */
-static int format_time(char *buf, size_t size)
+static char *put_time(char *out)
 {
 	uint64_t ms = clock_wall_ns() / 1000000u, s = ms / 1000u;
 	unsigned days = (unsigned)(s / 86400u), of_day = (unsigned)(s % 86400u);
@@ -133,16 +141,69 @@ static int format_time(char *buf, size_t size)
 	unsigned day = of_year - (153u * month + 2u) / 5u + 1u;
 	year += era * 400u + (month >= 10u);
 	month = month < 10u ? month + 3u : month - 9u;
-	return snprintf(buf, size, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", year, month, day,
-			of_day / 3600u, of_day / 60u % 60u, of_day % 60u, (unsigned)(ms % 1000u));
+	const struct {
+		unsigned number, digits;
+		char after;
+	} parts[] = {
+		{year, 4, '-'},
+		{month, 2, '-'},
+		{day, 2, 'T'},
+		{of_day / 3600u, 2, ':'},
+		{of_day / 60u % 60u, 2, ':'},
+		{of_day % 60u, 2, '.'},
+		{(unsigned)(ms % 1000u), 3, 'Z'},
+	};
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		out = put_digits(out, parts[i].number, parts[i].digits);
+		*out++ = parts[i].after;
+	}
+	return out;
+}
+
+static char *put_text(char *out, const char *text, size_t max)
+{
+	size_t len = strnlen(text, max);
+	memcpy(out, text, len);
+	return out + len;
+}
+
+/* Time or priority, program, level and source. */
+static size_t put_head(char *line, const char *source, enum log_level level)
+{
+	char *p = line;
+	if (sink.journal) {
+		*p++ = '<';
+		*p++ = (char)('0' + level);
+		*p++ = '>';
+	} else {
+		p = put_time(p);
+		*p++ = ' ';
+		if (sink.program[0]) {
+			p = put_text(p, sink.program, sizeof sink.program);
+			*p++ = ' ';
+		}
+		p = put_text(put_text(p, log_level_name(level), LOG_SOURCE_MAX), ": ", 2);
+	}
+	p = put_text(put_text(p, source, LOG_SOURCE_MAX), ": ", 2);
+	return (size_t)(p - line);
+}
+
+/* The length of what can be written as it is. */
+static size_t plain(const char *text, size_t len)
+{
+	size_t n = 0;
+	while (n < len && (unsigned char)text[n] >= 0x20 && (unsigned char)text[n] < 0x7f)
+		n++;
+	return n;
 }
 
 /* Copies text, with control characters and what is not UTF-8 escaped. Stops where the next piece would not fit. */
-static size_t escape(char *out, size_t size, const char *text)
+static size_t escape(char *out, size_t size, const char *text, size_t left)
 {
-	size_t len = 0, left = strlen(text);
-	while (left && (text[left - 1] == '\n' || text[left - 1] == '\r'))
-		left--;
+	size_t len = plain(text, left < size ? left : size);
+	memcpy(out, text, len);
+	text += len;
+	left -= len;
 	while (left) {
 		char piece[8];
 		size_t n = utf8_char(text, left), n_piece = n;
@@ -163,6 +224,13 @@ static size_t escape(char *out, size_t size, const char *text)
 		text += n;
 		left -= n;
 	}
+	return len;
+}
+
+static size_t without_line_ends(const char *text, size_t len)
+{
+	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+		len--;
 	return len;
 }
 
@@ -211,19 +279,11 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 	int saved = errno;
 	char text[LOG_LINE_MAX], line[LOG_LINE_MAX + 8];
 	int n = vsnprintf(text, sizeof text, fmt, ap);
-	size_t len = 0, room = LOG_LINE_MAX;
-	if (sink.journal) {
-		len = (size_t)snprintf(line, room, "<%d>", (int)level);
-	} else {
-		len = (size_t)format_time(line, room);
-		len += (size_t)snprintf(line + len, room - len, " %s%s%s: ", sink.program,
-					sink.program[0] ? " " : "", log_level_name(level));
-	}
-	n = n < 0 ? 0 : n;
-	len += (size_t)snprintf(line + len, 64, "%.60s: ", source);
-	size_t escaped = escape(line + len, room - len, n ? text : "");
-	len += escaped;
-	if ((size_t)n >= sizeof text || len + 8 > room) {
+	bool cut = n >= (int)sizeof text;
+	size_t whole = n < 0 ? 0 : cut ? sizeof text - 1 : (size_t)n;
+	size_t len = put_head(line, source, level), room = LOG_LINE_MAX - len;
+	len += escape(line + len, room, text, without_line_ends(text, whole));
+	if (cut || len + 8 > LOG_LINE_MAX) {
 		memcpy(line + len, "...", 3);
 		len += 3;
 	}
