@@ -134,7 +134,8 @@ static void free_store(struct store *s)
 	for (uint32_t i = 0; i < s->n_kept; i++)
 		free_kept(&s->kept[i]);
 	free(s->kept);
-	free(s->changes);
+	free(s->urgent.list);
+	free(s->later.list);
 	store_moved_free(&s->moved);
 	store_dir_close(&s->dir);
 	free(s->boot_id);
@@ -168,36 +169,42 @@ struct store *store_abandon(struct store *s)
 
 /* ---- notes of changes ---------------------------------------------------------------------------------------------- */
 
-static void note(struct store *s, struct change change)
+static void note(struct store *s, struct changes *to, struct change change)
 {
-	if (!s || !s->file.env)
-		return; /* everything gets written anyway, or nothing */
-	if (s->n_changes == s->cap_changes) {
-		uint32_t cap = s->cap_changes ? s->cap_changes * 2 : 32;
-		struct change *grown = realloc(s->changes, cap * sizeof *grown);
+	if (to->n == to->cap) {
+		uint32_t cap = to->cap ? to->cap * 2 : 32;
+		struct change *grown = realloc(to->list, cap * sizeof *grown);
 		if (!grown) {
 			s->lost_track = true;
 			return;
 		}
-		s->changes = grown;
-		s->cap_changes = cap;
+		to->list = grown;
+		to->cap = cap;
 	}
-	s->changes[s->n_changes++] = change;
+	to->list[to->n++] = change;
+}
+
+/* NULL: everything gets written anyway, or nothing. */
+static struct changes *changes_of(struct store *s, bool urgent)
+{
+	if (!s || !s->file.env)
+		return NULL;
+	return urgent ? &s->urgent : &s->later;
 }
 
 static void note_put(struct store *s, enum change_what what, uint64_t handle, bool urgent)
 {
-	struct change *last = s && s->n_changes ? &s->changes[s->n_changes - 1] : NULL;
-	if (last && last->what == what && last->handle == handle)
-		last->urgent = last->urgent || urgent;
-	else
-		note(s, (struct change){.what = what, .handle = handle, .urgent = urgent});
+	struct changes *to = changes_of(s, urgent);
+	const struct change *last = to && to->n ? &to->list[to->n - 1] : NULL;
+	if (to && !(last && last->what == what && last->handle == handle))
+		note(s, to, (struct change){.what = what, .handle = handle});
 }
 
 static void note_del(struct store *s, enum record_kind kind, uint64_t number, bool urgent)
 {
-	note(s,
-	     (struct change){.what = CHANGE_DEL, .kind = kind, .number = number, .urgent = urgent});
+	struct changes *to = changes_of(s, urgent);
+	if (to)
+		note(s, to, (struct change){.what = CHANGE_DEL, .kind = kind, .number = number});
 }
 
 void store_put_pod(struct store *s, const struct pod *pod)
@@ -528,21 +535,25 @@ static void write_change(struct batch *b, const struct change *change)
 	}
 }
 
+/* Where all objects have been looked at, what is gone remains. */
+static void write_noted(struct batch *b, const struct changes *changes)
+{
+	for (uint32_t i = 0; i < changes->n; i++)
+		if (b->scope != WRITE_MANY || changes->list[i].what == CHANGE_DEL)
+			write_change(b, &changes->list[i]);
+}
+
 static void write_changes(struct batch *b)
 {
-	const struct store *s = b->s;
 	if (b->scope == WRITE_MANY)
 		write_objects(b);
 	if (b->scope == WRITE_URGENT)
 		put_moved(b);
 	else
 		del_moved(b);
-	for (uint32_t i = 0; i < s->n_changes; i++) {
-		const struct change *c = &s->changes[i];
-		if (b->scope == WRITE_CHANGES || (b->scope == WRITE_URGENT && c->urgent) ||
-		    (b->scope == WRITE_MANY && c->what == CHANGE_DEL))
-			write_change(b, c);
-	}
+	write_noted(b, &b->s->urgent);
+	if (b->scope != WRITE_URGENT)
+		write_noted(b, &b->s->later);
 	put_kept(b, RECORD_BLOB);
 	put_kept(b, RECORD_NOTE);
 }
@@ -610,17 +621,18 @@ static void mark_change(struct store *s, enum scope scope, const struct change *
 	}
 }
 
-/* What was not written stays noted. */
+static void mark_changes(struct store *s, enum scope scope, struct changes *changes)
+{
+	for (uint32_t i = 0; i < changes->n; i++)
+		mark_change(s, scope, &changes->list[i]);
+	changes->n = 0;
+}
+
 static void mark_stored(struct store *s, enum scope scope)
 {
-	uint32_t n_left = 0;
-	for (uint32_t i = 0; i < s->n_changes; i++) {
-		if (scope == WRITE_URGENT && !s->changes[i].urgent)
-			s->changes[n_left++] = s->changes[i];
-		else
-			mark_change(s, scope, &s->changes[i]);
-	}
-	s->n_changes = n_left;
+	mark_changes(s, scope, &s->urgent);
+	if (scope != WRITE_URGENT)
+		mark_changes(s, scope, &s->later);
 	if (scope == WRITE_URGENT)
 		store_moved_written(&s->moved);
 	else
@@ -676,7 +688,8 @@ static int write_growing(struct store *s, enum scope scope, struct err *err)
 /* What the changes have become too many for, or what is stored elsewhere for the time being, is found by looking at all there is. */
 static bool has_many(struct store *s, enum scope scope)
 {
-	if (s->n_changes > MANY && s->n_changes > cache_n_ctrs(s->cache) / 2)
+	uint32_t n = s->urgent.n + (scope == WRITE_URGENT ? 0 : s->later.n);
+	if (n > MANY && n > cache_n_ctrs(s->cache) / 2)
 		return true;
 	return scope == WRITE_URGENT ? !store_moved_fits(&s->moved)
 				     : s->moved.n || s->moved.first != s->moved.next;
@@ -700,7 +713,7 @@ static int write_records(struct store *s, enum scope scope, struct err *err)
 		return 0;
 	}
 	store_file_close(&s->file);
-	s->n_changes = s->moved.n = 0;
+	s->urgent.n = s->later.n = s->moved.n = 0;
 	return r;
 }
 
@@ -717,7 +730,7 @@ static int publish(struct store *s, struct err *err)
 bool store_pending(const struct store *s)
 {
 	return s && !s->abandoned &&
-	       (!s->file.env || !s->published || s->n_changes || s->moved.n ||
+	       (!s->file.env || !s->published || s->urgent.n || s->later.n || s->moved.n ||
 		s->moved.first != s->moved.next || s->lost_track || kept_dirty(s));
 }
 

@@ -153,10 +153,14 @@ enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_DEL };
 
 struct change {
 	enum change_what what;
-	bool urgent;
 	uint64_t handle; /* CHANGE_POD, CHANGE_CTR */
 	enum record_kind kind; /* CHANGE_DEL */
 	uint64_t number;
+};
+
+struct changes {
+	struct change *list;
+	uint32_t n, cap;
 };
 
 struct kept {
@@ -177,8 +181,7 @@ struct store {
 	bool published; /* ours has its name */
 	bool abandoned; /* this is a child, and the file its parent's */
 	bool lost_track; /* a change could not be noted */
-	struct change *changes;
-	uint32_t n_changes, cap_changes;
+	struct changes urgent, later; /* by the commit that has to write them */
 	struct moved moved;
 	struct kept *kept;
 	uint32_t n_kept;

@@ -272,10 +272,10 @@ static void state_by_id(struct cache *c, const char *id, uint32_t want)
 	assert_int_equal(ctr->cur.state, want);
 }
 
-/* The next container that owns no CPUs by what is stored. */
+/* The next container that owns no CPUs by what is stored; NULL: none. */
 static struct ctr *next_sharer(struct ctr *ctr)
 {
-	while (ctr->stored_exclusive)
+	while (ctr && ctr->stored_exclusive)
 		ctr = ctr->next;
 	return ctr;
 }
@@ -319,6 +319,29 @@ static void urgent(void **state)
 	assert_non_null(cache_ctr(again, gone));
 	cache_free(again);
 	store_close(s);
+}
+
+/* Whoever waits for an answer does not wait for others' records, however many there are. */
+static void the_rest_waits(void **state)
+{
+	struct place *p = *state;
+	struct running r = run(p, STORE_WRITE_AUTO, 200);
+	struct ctr *one = next_sharer(cache_ctrs(r.cache)), *last = one;
+	struct err err = ERR_INIT;
+	for (struct ctr *ctr = next_sharer(one->next); ctr; ctr = next_sharer(ctr->next)) {
+		last = ctr;
+		decide(r.cache, ctr, 1, 8);
+		store_put_ctr(r.store, ctr);
+	}
+	uint64_t before = n_records(&r);
+	decide(r.cache, one, 1, 7);
+	store_put_ctr_now(r.store, one);
+	assert_int_equal(store_commit_urgent(r.store, &err), 0);
+	assert_true(!one->unstored && last->unstored);
+	assert_int_equal(n_records(&r) - before, 1);
+	commit(r.store);
+	assert_true(!last->unstored);
+	stop(&r, p);
 }
 
 /* CPUs that a container owns by what is stored may be another one's soon: that it has given them up is not put off. */
@@ -735,6 +758,7 @@ int main(void)
 		T(order_survives_generations),
 		T(changes),
 		T(urgent),
+		T(the_rest_waits),
 		T(owners_are_urgent),
 		T(removals),
 		T(nothing_to_commit),
