@@ -2,39 +2,15 @@
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
+#include "modules/lib/line.h"
 
 /* ---- explanations -------------------------------------------------------------------------------------------------- */
-
-/* A line put together by hand: one is made for each container, of thousands in a synchronization. What does not fit is left out. */
-struct line {
-	char text[MODHOST_TEXT_MAX];
-	size_t n;
-};
-
-static void say(struct line *l, const char *word)
-{
-	size_t len = strlen(word), left = sizeof l->text - 1 - l->n;
-	len = len < left ? len : left;
-	memcpy(l->text + l->n, word, len);
-	l->n += len;
-	l->text[l->n] = '\0';
-}
-
-static void say_number(struct line *l, uint64_t value)
-{
-	char digits[24], *p = digits + sizeof digits - 1;
-	*p = '\0';
-	do
-		*--p = (char)('0' + value % 10);
-	while (value /= 10);
-	say(l, p);
-}
 
 void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info, const struct choice *c)
 {
 	const struct modhost *h = &inst->h;
 	const struct balloon *b = c->balloon;
-	struct line l;
+	struct line l = {0};
 	char cpus[200];
 	if (!h->explain)
 		return;
@@ -42,19 +18,18 @@ void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info, con
 		modhost_decided_by(h, info->ctr, c->decided_at, "%s", c->text);
 	else
 		modhost_note_line(h, info->ctr, c->text);
-	l.n = 0;
-	say(&l, b->type->name);
-	say(&l, "[");
-	say_number(&l, b->instance);
-	say(&l, "]: ");
-	say(&l, c->method);
-	say(&l, "; CPUs ");
-	say(&l, modhost_set_text(rp_ids_of(&b->cpus), cpus, sizeof cpus));
-	say(&l, "; ");
-	say_number(&l, (uint64_t)b->request);
-	say(&l, "m of ");
-	say_number(&l, (uint64_t)balloon_avail(b));
-	say(&l, "m requested");
+	line_say(&l, b->type->name);
+	line_say(&l, "[");
+	line_number(&l, b->instance);
+	line_say(&l, "]: ");
+	line_say(&l, c->method);
+	line_say(&l, "; CPUs ");
+	line_say(&l, modhost_set_text(rp_ids_of(&b->cpus), cpus, sizeof cpus));
+	line_say(&l, "; ");
+	line_number(&l, b->request);
+	line_say(&l, "m of ");
+	line_number(&l, balloon_avail(b));
+	line_say(&l, "m requested");
 	modhost_note_line(h, info->ctr, l.text);
 }
 

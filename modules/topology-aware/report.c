@@ -4,80 +4,79 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/line.h"
 #include "modules/topology-aware/ta.h"
 
 /* ---- reasons --------------------------------------------------------------------------------------------------------------- */
 
-/* Two names, a rule, five numbers and the words between them are less. */
-#define NOTE_MAX 512u
-
-static size_t add(char text[static NOTE_MAX], size_t n, const char *more)
+/* "best of 7 pools: node0: 3400m left", and what few containers look at. */
+static void say_score(const struct rp_plan *p, const struct request *r, const struct score *s,
+		      struct line *l)
 {
-	size_t len = strlen(more);
-	memcpy(text + n, more, len + 1);
-	return n + len;
-}
-
-/* What few containers look at, behind the n characters that are there. */
-static size_t add_rest(const struct rp_plan *p, const struct request *r, const struct score *s,
-		       char text[static NOTE_MAX], size_t n)
-{
+	line_say(l, p->pools[s->pool].name);
+	line_say(l, ": ");
+	line_number(l, s->shared);
+	line_say(l, "m left");
 	if (r->isolate && s->isolated >= 0)
-		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", %lld isolated CPUs left",
-				      (long long)s->isolated);
+		line_printf(l, ", %lld isolated CPUs left", (long long)s->isolated);
 	else if (r->isolate)
-		n = add(text, n,
-			p->pools[s->pool].n_isolated ? ", not enough isolated CPUs"
-						     : ", no isolated CPUs");
+		line_say(l, p->pools[s->pool].n_isolated ? ", not enough isolated CPUs"
+							 : ", no isolated CPUs");
 	if (r->weighted)
-		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", affinity %g",
-				      p->affinity[s->pool]);
+		line_printf(l, ", affinity %g", p->affinity[s->pool]);
 	if (r->hints)
-		n += (size_t)snprintf(text + n, NOTE_MAX - n, ", hints %g", s->hint_all);
-	return s->memory->offers ? n : add(text, n, ", no memory");
+		line_printf(l, ", hints %g", s->hint_all);
+	if (!s->memory->offers)
+		line_say(l, ", no memory");
 }
 
-/* Made for each container that is placed: one formatting a line, where nothing special is to be said. */
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s)
 {
 	const struct modhost *h = &inst->h;
 	const struct rp_plan *p = inst->plan;
-	const struct score *best = &s->best, *second = &s->second;
-	char text[NOTE_MAX];
+	struct line best = {0}, second = {0};
 	if (!h->explain)
 		return;
-	bool only = second->pool == NO_POOL;
-	int n = only ? snprintf(text, NOTE_MAX, "only pool: %s: %lldm left",
-				p->pools[best->pool].name, (long long)best->shared)
-		     : snprintf(text, NOTE_MAX, "best of %u pools: %s: %lldm left", p->n_pools,
-				p->pools[best->pool].name, (long long)best->shared);
-	(void)add_rest(p, r, best, text, (size_t)n);
-	modhost_note_line(h, r->info.ctr, text);
+	bool only = s->second.pool == NO_POOL;
+	line_say(&best, only ? "only pool: " : "best of ");
+	if (!only) {
+		line_number(&best, p->n_pools);
+		line_say(&best, " pools: ");
+	}
+	say_score(p, r, &s->best, &best);
+	modhost_note_line(h, r->info.ctr, best.text);
 	if (only)
 		return;
-	n = snprintf(text, NOTE_MAX, "before %s: %lldm left", p->pools[second->pool].name,
-		     (long long)second->shared);
-	size_t end = add_rest(p, r, second, text, (size_t)n);
-	(void)add(text, add(text, end, "; by: "), s->rule);
-	modhost_note_line(h, r->info.ctr, text);
+	line_say(&second, "before ");
+	say_score(p, r, &s->second, &second);
+	line_say(&second, "; by: ");
+	line_say(&second, s->rule);
+	modhost_note_line(h, r->info.ctr, second.text);
 }
 
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g)
 {
 	static const char *const kinds[N_GRANT_TYPES] = {"shared", "reserved", "untouched"};
 	const struct modhost *h = &inst->h;
+	struct line l = {0};
 	char text[TA_TEXT_MAX];
 	if (!h->explain)
 		return;
-	if (!g->exclusive)
-		modhost_note(h, g->ctr, "%s: %lldm of its %s CPUs", inst->plan->pools[g->pool].name,
-			     (long long)g->portion, kinds[g->type]);
-	else
-		modhost_note(h, g->ctr, "%s: exclusive CPUs %s, priority %s%s",
-			     inst->plan->pools[g->pool].name,
-			     modhost_set_text(cpus_ids(g->exclusive), text, sizeof text),
-			     prio_name(r->prio),
-			     g->portion ? ", and a part of its shared ones" : "");
+	line_say(&l, inst->plan->pools[g->pool].name);
+	if (!g->exclusive) {
+		line_say(&l, ": ");
+		line_number(&l, g->portion);
+		line_say(&l, "m of its ");
+		line_say(&l, kinds[g->type]);
+		line_say(&l, " CPUs");
+	} else {
+		line_say(&l, ": exclusive CPUs ");
+		line_say(&l, modhost_set_text(cpus_ids(g->exclusive), text, sizeof text));
+		line_say(&l, ", priority ");
+		line_say(&l, prio_name(r->prio));
+		line_say(&l, g->portion ? ", and a part of its shared ones" : "");
+	}
+	modhost_note_line(h, g->ctr, l.text);
 }
 
 /* ---- zones ------------------------------------------------------------------------------------------------------------------- */

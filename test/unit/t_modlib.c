@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "modules/lib/amount.h"
+#include "modules/lib/line.h"
 #include "test/unit/fake_host.h"
 
 static const struct fake_machine n4c16 = {.packages = 2, .nodes = 2, .cores = 2, .threads = 2};
@@ -293,9 +294,37 @@ static void test_service(void **state)
 	assert_null(modhost_service(list + 2, "a/1"));
 }
 
+/* ---- lines put together by hand -------------------------------------------------------------------------------------- */
+
+static void test_line(void **state)
+{
+	(void)state;
+	struct line l = {0};
+	line_say(&l, "a ");
+	line_number(&l, 0);
+	line_say(&l, " ");
+	line_number(&l, -1200);
+	line_say(&l, " ");
+	line_number(&l, INT64_MIN);
+	line_printf(&l, " %s", "b");
+	assert_string_equal(l.text, "a 0 -1200 -9223372036854775808 b");
+}
+
+static void test_line_is_cut(void **state)
+{
+	(void)state;
+	struct line l = {0};
+	for (unsigned i = 0; i < LINE_MAX_BYTES; i++)
+		line_say(&l, "ab");
+	line_number(&l, 5);
+	assert_int_equal(strlen(l.text), LINE_MAX_BYTES - 1);
+	assert_int_equal(l.text[LINE_MAX_BYTES - 2], 'a');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line),	       cmocka_unit_test(test_line_is_cut),
 		cmocka_unit_test(test_good_amounts),   cmocka_unit_test(test_bad_amounts),
 		cmocka_unit_test(test_amount_kinds),   cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_long_messages),  cmocka_unit_test(test_services),
