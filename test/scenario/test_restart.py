@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who stays where he is when nri-rpd or the runtime goes away and comes back."""
 import os
-import random
 import subprocess
-import threading
 import time
 
 import pytest
 
-from simnode import BUILD, STATIC, SimError, ctr, eventually
-
-KILL_ROUNDS = int(os.environ.get('KILL_ROUNDS', 30))
+from simnode import BUILD, STATIC, ctr, eventually
 
 
 def busy(node):
@@ -196,93 +192,3 @@ def test_reset_cache(make_node):
     before = node.cpus('b0')
     node.start()
     assert node.cpus('b0') == before
-
-
-# ---- kill -9 at any moment ----------------------------------------------------------------------------------------------
-
-
-class Churn:
-    """Pods come and go while nri-rpd is killed; remembers what has been answered."""
-
-    def __init__(self, node, seed):
-        self.node, self.rng, self.n, self.exclusive, self.shared = node, random.Random(seed), 0, {}, set()
-
-    def step(self):
-        self.n += 1
-        used = sum(size for size, _ in self.exclusive.values())
-        kind = self.rng.choice(['exclusive', 'shared', 'delete', 'delete', 'resize'])
-        if kind == 'exclusive' and used < 11:
-            name, size = 'x%d' % self.n, self.rng.randint(1, min(3, 12 - used))
-            made = self.node.create(name, ctr('c', str(size), '64Mi'))[0]
-            self.exclusive[name] = (size, made['cpus'] if made['pinned'] else None)
-        elif kind == 'shared':
-            self.node.create('s%d' % self.n, ctr('c', '100m/-'))
-            self.shared.add('s%d' % self.n)
-        elif kind == 'resize' and self.shared:
-            self.node.update(self.rng.choice(sorted(self.shared)) + '/c', cpu='%dm/-' % self.rng.randint(100, 900))
-        else:
-            pods = sorted(self.shared | set(self.exclusive))
-            if pods:
-                name = self.rng.choice(pods)
-                self.node.delete(name)
-                self.exclusive.pop(name, None)
-                self.shared.discard(name)
-
-    def verify(self):
-        places, taken = self.node.places(), {}
-        for name, (size, answered) in self.exclusive.items():
-            cpus = places[name + '/c'][0]
-            assert answered in (None, cpus), '%s had %s and has %s' % (name, answered, cpus)
-            self.exclusive[name] = (size, cpus)
-        names = ['%s/c' % name for name in self.exclusive]
-        self.node.expect(*['count(cpus(%s)) == %d' % (n + '/c', size) for n, (size, _) in self.exclusive.items()])
-        if len(names) > 1:
-            self.node.expect('disjoint(%s)' % ', '.join(names))
-        for name in sorted(self.shared)[:2]:
-            if names:
-                self.node.expect('cpus(%s/c) == online - union(%s)' % (name, ', '.join(names)))
-        return taken
-
-
-def test_kill_churn(make_node):
-    node = make_node(STATIC)
-    churn = Churn(node, 7)
-    for _ in range(KILL_ROUNDS):
-        for _ in range(churn.rng.randint(0, 3)):
-            churn.step()
-        pid = node.status()['pid']
-        killer = threading.Timer(churn.rng.uniform(0, 0.004), os.kill, (pid, 9))
-        killer.start()
-        for _ in range(churn.rng.randint(1, 3)):
-            churn.step()
-        killer.join()
-        assert node.exited().get('signal') == 9
-        node.start()
-        settle_unmanaged(node, churn)
-        churn.verify()
-    assert KILL_ROUNDS < 20 or churn.exclusive or churn.shared
-
-
-def settle_unmanaged(node, churn):
-    """Those created while nobody answered are placed at the synchronisation; the others are as they were."""
-    for name, (size, answered) in churn.exclusive.items():
-        if answered is None:
-            node.expect('count(cpus(%s/c)) == %d' % (name, size))
-
-
-def test_kill_during_reload(make_node):
-    rng = random.Random(3)
-    node = make_node(STATIC)
-    busy(node)
-    before = node.places()
-    for _ in range(5):
-        killer = threading.Timer(rng.uniform(0, 0.02), os.kill, (node.status()['pid'], 9))
-        killer.start()
-        try:
-            node.reload('control')
-        except SimError:
-            pass
-        killer.join()
-        node.exited()
-        node.start()
-        assert node.places() == before

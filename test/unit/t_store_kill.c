@@ -2,7 +2,8 @@
 /*
  * What was committed survives SIGKILL at any instruction. A child works on the store and tells, in shared memory, which step it is
  * about to commit and which it has committed; the parent kills it at a random time and looks at what is there. Each step changes
- * several containers in one commit, so that a half of one would show.
+ * several containers in one commit, so that a half of one would show. There are two kinds of work: complete commits of whatever there is,
+ * and the pipeline's urgent ones, in which many containers share CPUs that others take and give back, with a complete one now and then.
  *
  * NRI_RP_TEST_KILLS sets how often.
  */
@@ -10,14 +11,27 @@
 
 #include <sys/mman.h>
 
+#include "core/util/str.h"
+
 #define KILLS 500u
 #define CTRS 24u
 
 struct progress {
 	volatile uint64_t begun, done;
+	volatile uint64_t told; /* of `moving`: what the runtime has been told of */
 };
 
 /* The state after a step follows from its number alone. */
+struct work {
+	void (*step_to)(struct store *s, struct cache *c, uint64_t step);
+	int (*commit)(struct store *s);
+	void (*answered)(struct store *s, struct cache *c, uint64_t step,
+			 struct progress *progress);
+	void (*check)(struct cache *c, uint64_t step, const struct progress *progress);
+};
+
+/* ---- everything, completely ------------------------------------------------------------------------------------------ */
+
 static unsigned variant_of(uint64_t step)
 {
 	return (unsigned)(step % 100000);
@@ -64,11 +78,193 @@ static void step_to(struct store *s, struct cache *c, uint64_t step)
 		decide(c, ctr, i * 4, variant_of(step));
 		store_put_ctr(s, ctr);
 	}
-	assert_int_equal(store_put_note(s, "step", &step, sizeof step), 0);
 }
 
+static int commit_complete(struct store *s)
+{
+	return store_commit(s, NULL);
+}
+
+static void nobody_is_told(struct store *s, struct cache *c, uint64_t step,
+			   struct progress *progress)
+{
+	(void)s;
+	(void)c;
+	(void)step;
+	(void)progress;
+}
+
+static void check_all(struct cache *c, uint64_t step, const struct progress *progress)
+{
+	(void)progress;
+	for (unsigned i = 0; i < CTRS; i++) {
+		const struct ctr *ctr = ctr_number(c, i);
+		assert_int_equal(ctr != NULL, exists_after(step, i));
+		if (ctr)
+			assert_true(ctr->cur.shares == 2 + (int64_t)variant_of(step));
+	}
+}
+
+static const struct work complete = {step_to, commit_complete, nobody_is_told, check_all};
+
+/* ---- shared sets that move ------------------------------------------------------------------------------------------- */
+
+#define OWNERS 6u /* number i has CPUs 2i and 2i + 1 while it is there */
+#define SHARERS 40u /* have what no owner has */
+#define SHARED_FIRST (2 * OWNERS)
+#define SHARED_LAST (SHARED_FIRST + 3)
+#define FIRST_OWNER 1000u
+#define COMPLETE_EVERY 5u /* steps: the pipeline's timer */
+
+static bool owns_after(uint64_t step, unsigned i)
+{
+	return (step + 3 * i) % 4 < 2;
+}
+
+/* Nobody comes twice. */
+static unsigned owner_number(uint64_t step, unsigned i)
+{
+	return FIRST_OWNER + OWNERS * (unsigned)(step - (step + 3 * i) % 4) + i;
+}
+
+static void shared_after(uint64_t step, char ret[128])
+{
+	struct rp_idset ids;
+	rp_idset_clear(&ids);
+	for (unsigned cpu = 0; cpu <= SHARED_LAST; cpu++)
+		if (cpu >= SHARED_FIRST || !owns_after(step, cpu / 2))
+			rp_idset_add(&ids, cpu);
+	assert_true(rp_ids_format(rp_ids_of(&ids), ret, 128) < 128);
+}
+
+/* One in eleven steps changes more of a sharer than its set. */
+static int64_t shares_after(uint64_t step, unsigned i)
+{
+	return (int64_t)(1000 + step - (step + i) % 11);
+}
+
+static void own(struct store *s, struct cache *c, uint64_t step, unsigned i)
+{
+	char cpus[16];
+	struct pod *pod = pod_number(c, owner_number(step, i));
+	struct ctr *ctr = add_ctr(c, pod, owner_number(step, i));
+	store_put_pod(s, pod);
+	(void)snprintf(cpus, sizeof cpus, "%u-%u", 2 * i, 2 * i + 1);
+	put_set(c, &ctr->cur.cpus, cpus);
+	put_set(c, &ctr->cur.exclusive, cpus);
+	ctr->cur.state = RP_STATE_RUNNING;
+	ctr->unstored = TXN_CHANGED_OTHER;
+	store_put_ctr_now(s, ctr);
+}
+
+static void come_and_go(struct store *s, struct cache *c, uint64_t step, unsigned i)
+{
+	bool was = step > 1 && owns_after(step - 1, i), is = owns_after(step, i);
+	if (is && !was)
+		own(s, c, step, i);
+	if (is || !was)
+		return;
+	struct pod *pod = ctr_number(c, owner_number(step - 1, i))->pod;
+	store_del_pod(s, pod);
+	cache_del_pod(c, pod);
+}
+
+static struct ctr *sharer(struct store *s, struct cache *c, unsigned i)
+{
+	struct ctr *ctr = ctr_number(c, i);
+	if (ctr)
+		return ctr;
+	struct pod *pod = pod_number(c, i);
+	store_put_pod(s, pod);
+	ctr = add_ctr(c, pod, i);
+	put_set(c, &ctr->cur.exclusive, "");
+	ctr->cur.state = RP_STATE_RUNNING;
+	ctr->unstored = TXN_CHANGED_OTHER;
+	return ctr;
+}
+
+static void move_to(struct store *s, struct cache *c, uint64_t step)
+{
+	char shared[128];
+	struct ctr *sharers[SHARERS];
+	for (unsigned i = 0; i < OWNERS; i++)
+		come_and_go(s, c, step, i);
+	shared_after(step, shared);
+	for (unsigned i = 0; i < SHARERS; i++)
+		sharers[i] = sharer(s, c, OWNERS + i);
+	struct txn *t = txn_begin(c);
+	for (unsigned i = 0; i < SHARERS; i++) {
+		struct decision *d = txn_stage(t, sharers[i]);
+		put_set(c, &d->cpus, shared);
+		d->shares = shares_after(step, i);
+	}
+	txn_commit(t);
+	for (const struct stage *stage = txn_touched(t); stage; stage = stage->link)
+		if (stage->ctr->unstored || !stage->ctr->stored)
+			store_put_ctr_now(s, stage->ctr);
+	txn_end(t);
+}
+
+static int commit_urgent(struct store *s)
+{
+	return store_commit_urgent(s, NULL);
+}
+
+/* The runtime has the answer, and says that it did as it was told. */
+static void take_word(struct store *s, struct cache *c, uint64_t step, struct progress *progress)
+{
+	progress->told = step;
+	for (unsigned i = 0; i < SHARERS; i++) {
+		struct ctr *ctr = ctr_number(c, OWNERS + i);
+		ctr_ack(c, ctr, DIFF_CPUS);
+		store_put_ctr(s, ctr);
+	}
+	if (step % COMPLETE_EVERY == 0 && store_commit(s, NULL))
+		_exit(13);
+}
+
+static unsigned owners_of(struct cache *c, unsigned i)
+{
+	unsigned n = 0;
+	for (const struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
+		n += ctr->cur.exclusive && rp_ids_has(ctr->cur.exclusive->ids, 2 * i);
+	return n;
+}
+
+static void check_moved(struct cache *c, uint64_t step, const struct progress *progress)
+{
+	char shared[128], told[128], owned[16];
+	shared_after(step, shared);
+	shared_after(progress->told, told);
+	for (unsigned i = 0; i < OWNERS; i++) {
+		if (!owns_after(step, i)) {
+			assert_int_equal(owners_of(c, i), 0);
+			continue;
+		}
+		const struct ctr *ctr = ctr_number(c, owner_number(step, i));
+		assert_non_null(ctr);
+		assert_int_equal(owners_of(c, i), 1);
+		(void)snprintf(owned, sizeof owned, "%u-%u", 2 * i, 2 * i + 1);
+		assert_string_equal(ctr->cur.exclusive->text, owned);
+		assert_string_equal(ctr->cur.cpus->text, owned);
+	}
+	for (unsigned i = 0; i < SHARERS; i++) {
+		const struct ctr *ctr = ctr_number(c, OWNERS + i);
+		assert_non_null(ctr);
+		assert_string_equal(ctr->cur.cpus->text, shared);
+		assert_true(ctr->cur.shares == shares_after(step, i));
+		/* nobody would tell the runtime */
+		if (ctr->acked.cpus && str_eq(ctr->acked.cpus->text, shared))
+			assert_string_equal(told, shared);
+	}
+}
+
+static const struct work moving = {move_to, commit_urgent, take_word, check_moved};
+
+/* ---- the two processes ----------------------------------------------------------------------------------------------- */
+
 /* Never returns. Anything wrong shows in its exit status. */
-static void work(const struct place *p, struct progress *progress, int mode)
+static void work(const struct place *p, const struct work *w, struct progress *progress, int mode)
 {
 	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .write = mode};
 	struct store_opening opening;
@@ -80,17 +276,19 @@ static void work(const struct place *p, struct progress *progress, int mode)
 	if (restore(s, c).bad)
 		_exit(11);
 	for (uint64_t step = progress->done + 1;; step++) {
-		step_to(s, c, step);
+		w->step_to(s, c, step);
+		assert_int_equal(store_put_note(s, "step", &step, sizeof step), 0);
 		progress->begun = step;
-		if (store_commit(s, NULL))
+		if (w->commit(s))
 			_exit(12);
 		progress->done = step;
+		w->answered(s, c, step, progress);
 		if (step % 64 == 0)
 			s->lost_track = true; /* the next one is a whole new file */
 	}
 }
 
-static uint64_t look(const struct place *p, const struct progress *progress)
+static uint64_t look(const struct place *p, const struct work *w, const struct progress *progress)
 {
 	struct store_params params = {.dir = p->dir, .boot_id = BOOT};
 	struct store_opening opening;
@@ -108,18 +306,14 @@ static uint64_t look(const struct place *p, const struct progress *progress)
 		memcpy(&step, note, sizeof step);
 	assert_true(step >= progress->done);
 	assert_true(step <= progress->begun);
-	for (unsigned i = 0; step && i < CTRS; i++) {
-		const struct ctr *ctr = ctr_number(c, i);
-		assert_int_equal(ctr != NULL, exists_after(step, i));
-		if (ctr)
-			assert_true(ctr->cur.shares == 2 + (int64_t)variant_of(step));
-	}
+	if (step)
+		w->check(c, step, progress);
 	(void)store_close(s);
 	(void)cache_free(c);
 	return step;
 }
 
-static void churn(const struct place *p, int mode, unsigned kills)
+static void churn(const struct place *p, const struct work *w, int mode, unsigned kills)
 {
 	struct progress *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -130,7 +324,7 @@ static void churn(const struct place *p, int mode, unsigned kills)
 		int status;
 		pid_t pid = fork();
 		if (pid == 0)
-			work(p, progress, mode);
+			work(p, w, progress, mode);
 		/* mostly while it commits, sometimes while it starts */
 		(void)usleep((unsigned)rand_r(&seed) % (i % 8 ? 9000 : 2500));
 		assert_int_equal(kill(pid, SIGKILL), 0);
@@ -138,7 +332,7 @@ static void churn(const struct place *p, int mode, unsigned kills)
 		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 			fail_msg("the worker ended with status %x", (unsigned)status);
 		mid_commit += progress->begun != progress->done;
-		total = look(p, progress);
+		total = look(p, w, progress);
 		progress->begun = progress->done = total;
 	}
 	print_message("%u kills, %u of them in a commit, %llu commits\n", kills, mid_commit,
@@ -155,12 +349,22 @@ static unsigned n_kills(void)
 
 static void through_the_map(void **state)
 {
-	churn(*state, STORE_WRITE_MAP, n_kills());
+	churn(*state, &complete, STORE_WRITE_MAP, n_kills());
 }
 
 static void through_write(void **state)
 {
-	churn(*state, STORE_WRITE_PLAIN, n_kills() / 2);
+	churn(*state, &complete, STORE_WRITE_PLAIN, n_kills() / 2);
+}
+
+static void urgent_through_the_map(void **state)
+{
+	churn(*state, &moving, STORE_WRITE_MAP, n_kills());
+}
+
+static void urgent_through_write(void **state)
+{
+	churn(*state, &moving, STORE_WRITE_PLAIN, n_kills() / 2);
 }
 
 static int setup(void **state)
@@ -183,6 +387,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(through_the_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(through_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(urgent_through_the_map, setup, teardown),
+		cmocka_unit_test_setup_teardown(urgent_through_write, setup, teardown),
 	};
 	log_init("t_store_kill");
 	log_set_level(LOG_ERROR);
