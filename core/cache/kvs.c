@@ -2,6 +2,7 @@
 #include "core/cache/kvs.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 struct ranked {
 	const struct kv *kv;
 	uint32_t index;
+	size_t key, value; /* bytes, with their NUL */
 };
 
 static int ranked_cmp(const void *a, const void *b)
@@ -28,22 +30,27 @@ const char *kvs_after(const char *text)
 	return text + strlen(text) + 1;
 }
 
+static bool same_key(const struct ranked *a, const struct ranked *b)
+{
+	return a->key == b->key && !memcmp(a->kv->key, b->kv->key, a->key);
+}
+
 static uint32_t pack(struct kvs *s, const struct ranked *sorted, uint32_t n)
 {
 	uint32_t left_out = 0;
 	char *p = s->data;
 	for (uint32_t i = 0; i < n; i++) {
-		if (i + 1 < n && !strcmp(sorted[i].kv->key, sorted[i + 1].kv->key))
+		const struct ranked *r = &sorted[i];
+		if (i + 1 < n && same_key(r, r + 1))
 			continue;
-		size_t key = strlen(sorted[i].kv->key) + 1, value = strlen(sorted[i].kv->value) + 1;
-		if (key > KVS_VALUE_MAX || value > KVS_VALUE_MAX ||
-		    (size_t)(p - s->data) + key + value > KVS_TOTAL_MAX) {
+		if (r->key > KVS_VALUE_MAX || r->value > KVS_VALUE_MAX ||
+		    (size_t)(p - s->data) + r->key + r->value > KVS_TOTAL_MAX) {
 			left_out++;
 			continue;
 		}
-		memcpy(p, sorted[i].kv->key, key);
-		memcpy(p + key, sorted[i].kv->value, value);
-		p += key + value;
+		memcpy(p, r->kv->key, r->key);
+		memcpy(p + r->key, r->kv->value, r->value);
+		p += r->key + r->value;
 		s->n++;
 	}
 	s->size = (uint32_t)(p - s->data);
@@ -77,8 +84,9 @@ int kvs_init(struct kvs *s, const struct kv *pairs, uint32_t n)
 	if (n > SMALL && !(sorted = many = calloc(n, sizeof *many)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		sorted[i] = (struct ranked){&pairs[i], i};
-		total += strlen(pairs[i].key) + strlen(pairs[i].value) + 2;
+		sorted[i] = (struct ranked){&pairs[i], i, strlen(pairs[i].key) + 1,
+					    strlen(pairs[i].value) + 1};
+		total += sorted[i].key + sorted[i].value;
 	}
 	sort(sorted, n);
 	s->data = malloc(total < KVS_TOTAL_MAX ? total : KVS_TOTAL_MAX);
