@@ -9,9 +9,20 @@
 
 /* ---- configuration ------------------------------------------------------------------------------------------------- */
 
+/* What was reserved: now, or, before the first configuration, when the state was saved. */
+static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	if (inst->plan)
+		plan_past(inst->plan, ret);
+	else
+		image_past(&inst->before, ret);
+}
+
 static int32_t balloons_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
-	return plan_new(&inst->h, cfg, false, ret_plan);
+	struct reserve_past past;
+	look_back(inst, &past);
+	return plan_new(&inst->h, cfg, &past, ret_plan);
 }
 
 static void use_plan(struct rp_instance *inst, struct rp_plan *plan)
@@ -195,7 +206,10 @@ static int32_t balloons_sync(struct rp_instance *inst, rp_txn txn)
 static int32_t use_new_machine(struct rp_instance *inst, rp_txn txn)
 {
 	struct rp_plan *p;
-	int32_t r = plan_new(&inst->h, inst->plan->section, true, &p);
+	struct reserve_past past;
+	look_back(inst, &past);
+	past.hotplug = true;
+	int32_t r = plan_new(&inst->h, inst->plan->section, &past, &p);
 	if (r)
 		return r;
 	p->idle_at_start = inst->plan->idle_at_start;

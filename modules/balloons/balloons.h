@@ -33,6 +33,7 @@
 #include "modules/lib/irq.h"
 #include "modules/lib/memalloc.h"
 #include "modules/lib/pct.h"
+#include "modules/lib/reserve.h"
 
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 
@@ -138,8 +139,10 @@ struct rp_plan {
 extern const struct rp_schema balloons_schema;
 /* Section → plan without its machine part. Errors name the place. */
 int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p);
-/* `hotplug`: CPUs have gone away under a configuration that was fine; what is missing is no error. */
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret);
+/* past->hotplug: CPUs have gone away under a configuration that was fine; what is missing is no error. */
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret);
+void plan_past(const struct rp_plan *p, struct reserve_past *ret); /* for the next one */
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 struct type *plan_type(const struct rp_plan *p, const char *name); /* or NULL */
 
@@ -429,6 +432,8 @@ void sync_forget(struct rp_instance *inst, rp_ctr ctr);
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t sync_follow(struct rp_instance *inst, rp_txn txn);
 int32_t image_write(const struct state *s, struct image *image);
+/* What was reserved when it was written; without an image: nothing. */
+void image_past(const struct image *image, struct reserve_past *ret);
 /* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */
 int32_t image_restore(struct state *s, const struct image *image);
 bool image_valid(const void *data, uint32_t size);

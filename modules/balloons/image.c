@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All balloons as bytes, for the daemon's next run and for the next configuration. Written and read on one machine only:
+ * All balloons, and what is reserved, as bytes, for the daemon's next run and for the next configuration. Written and read on one machine only:
  *
  *	u32 version
+ *	u32 size of what reserve_save() wrote, and that (not in version 1)
  *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request, u16 parts, u16 runs of CPUs, u16 first and u16 last of each; then
  *	its parts in the same form
  */
@@ -10,7 +11,8 @@
 
 #include "modules/balloons/balloons.h"
 
-#define IMAGE_VERSION 1u
+#define IMAGE_VERSION 2u
+#define IMAGE_VERSION_BARE 1u
 #define IMAGE_DEPTH_MAX 32u
 
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
@@ -78,9 +80,14 @@ static int32_t put_balloon(struct image *im, const struct balloon *b)
 
 int32_t image_write(const struct state *s, struct image *im)
 {
-	uint32_t version = IMAGE_VERSION;
+	struct reserve_past past;
+	uint8_t reserved[RESERVE_SAVED_MAX];
+	plan_past(s->plan, &past);
+	const uint32_t head[] = {IMAGE_VERSION, reserve_save(&past, reserved)};
 	im->size = 0;
-	int32_t r = put(im, &version, sizeof version);
+	int32_t r = put(im, head, sizeof head);
+	if (!r)
+		r = put(im, reserved, head[1]);
 	for (uint32_t i = 0; !r && i < s->n; i++) {
 		uint32_t size = im->size;
 		r = put_balloon(im, s->list[i]);
@@ -145,19 +152,36 @@ static bool skip_balloon(struct reader *r, uint32_t depth)
 	return true;
 }
 
-static bool open_image(struct reader *r, const void *data, uint32_t size)
+static bool open_image(struct reader *r, const void *data, uint32_t size,
+		       struct reserve_past *ret_past)
 {
-	uint32_t version;
+	uint32_t version, n;
+	*ret_past = (struct reserve_past){0};
 	if (!size)
 		return false;
 	*r = (struct reader){data, (const uint8_t *)data + size};
-	return take(r, &version, sizeof version) && version == IMAGE_VERSION;
+	if (!take(r, &version, sizeof version))
+		return false;
+	if (version != IMAGE_VERSION)
+		return version == IMAGE_VERSION_BARE;
+	if (!take(r, &n, sizeof n) || (size_t)(r->end - r->at) < n ||
+	    !reserve_load(r->at, n, ret_past))
+		return false;
+	r->at += n;
+	return true;
+}
+
+void image_past(const struct image *im, struct reserve_past *ret)
+{
+	struct reader r;
+	(void)open_image(&r, im->data, im->size, ret);
 }
 
 bool image_valid(const void *data, uint32_t size)
 {
 	struct reader r;
-	if (!open_image(&r, data, size))
+	struct reserve_past past;
+	if (!open_image(&r, data, size, &past))
 		return false;
 	while (r.at < r.end)
 		if (!skip_balloon(&r, 0))
@@ -223,7 +247,8 @@ static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_i
 int32_t image_restore(struct state *s, const struct image *im)
 {
 	struct reader r;
-	if (!image_valid(im->data, im->size) || !open_image(&r, im->data, im->size))
+	struct reserve_past past;
+	if (!image_valid(im->data, im->size) || !open_image(&r, im->data, im->size, &past))
 		return 0;
 	while (r.at < r.end) {
 		struct balloon *b;

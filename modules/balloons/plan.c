@@ -93,20 +93,40 @@ static int32_t reserve_quantity(const struct modhost *h, struct rp_plan *p, rp_c
 	return 0;
 }
 
-static int32_t reserve_cpus(const struct modhost *h, struct rp_plan *p, rp_cfg at, bool hotplug)
+static int32_t check_listed(const struct modhost *h, const struct rp_plan *p, rp_cfg at,
+			    const struct reserve_past *past)
 {
-	struct type *t = p->reserved_type;
-	struct rp_ids allowed = rp_ids_of(&p->allowed);
-	if (p->reserved.kind == AMOUNT_CPUS && !hotplug &&
-	    !rp_ids_subset(rp_ids_of(&p->reserved.cpus), allowed)) {
-		char text[256];
-		struct rp_idset missing;
-		rp_idset_andnot(&missing, rp_ids_of(&p->reserved.cpus), allowed);
+	char text[256];
+	struct rp_idset missing, bad, awaited;
+	rp_idset_andnot(&missing, rp_ids_of(&p->reserved.cpus), rp_ids_of(&p->allowed));
+	reserve_missing(past, rp_ids_of(&missing), rp_ids_of(&p->machine->online), &bad, &awaited);
+	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(h, at, -RP_EINVAL,
 				       "reserved CPUs %s are not among the available ones",
-				       modhost_set_text(rp_ids_of(&missing), text, sizeof text));
-	}
-	amount_pick(&p->reserved, allowed, &p->reserved_cpus);
+				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	if (!rp_ids_empty(rp_ids_of(&awaited)))
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "reserved CPUs %s are off line; they are reserved again when they "
+			    "come back",
+			    modhost_set_text(rp_ids_of(&awaited), text, sizeof text));
+	return 0;
+}
+
+void plan_past(const struct rp_plan *p, struct reserve_past *ret)
+{
+	*ret = (struct reserve_past){0};
+	if (p->reserved.kind == AMOUNT_CPUS)
+		ret->listed = p->reserved.cpus;
+}
+
+static int32_t reserve_cpus(const struct modhost *h, struct rp_plan *p, rp_cfg at,
+			    const struct reserve_past *past)
+{
+	struct type *t = p->reserved_type;
+	int32_t r = p->reserved.kind == AMOUNT_CPUS ? check_listed(h, p, at, past) : 0;
+	if (r)
+		return r;
+	amount_pick(&p->reserved, rp_ids_of(&p->allowed), &p->reserved_cpus);
 	int64_t n = rp_ids_count(rp_ids_of(&p->reserved_cpus));
 	/* Without maxCPUs it begins with none and takes them when it needs them. */
 	if (t->min_cpus == 0 && t->max_cpus > 0)
@@ -115,7 +135,8 @@ static int32_t reserve_cpus(const struct modhost *h, struct rp_plan *p, rp_cfg a
 	return 0;
 }
 
-static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p, bool hotplug)
+static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p,
+			   const struct reserve_past *past)
 {
 	rp_cfg at = h->config->get(h->ctx, p->section, "reservedResources.cpu");
 	amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->allowed);
@@ -129,7 +150,7 @@ static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p, bool hotp
 		return 0;
 	if (p->reserved.kind == AMOUNT_QUANTITY)
 		return reserve_quantity(h, p, at);
-	return reserve_cpus(h, p, at, hotplug);
+	return reserve_cpus(h, p, at, past);
 }
 
 /* ---- components ---------------------------------------------------------------------------------------------------- */
@@ -423,7 +444,8 @@ static int32_t new_allocator(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
+		 struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
@@ -440,12 +462,12 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct r
 	if (!r)
 		r = new_allocator(h, p);
 	if (!r)
-		r = divide_cpus(h, p, hotplug);
+		r = divide_cpus(h, p, past);
 	if (!r)
 		r = find_devices(h, p);
-	if (!r && !hotplug)
+	if (!r && !past->hotplug)
 		r = check_interrupts(h, p);
-	if (!r && !hotplug)
+	if (!r && !past->hotplug)
 		r = try_first_balloons(h, p);
 	if (r)
 		plan_free(p);

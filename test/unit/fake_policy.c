@@ -127,14 +127,15 @@ int32_t fake_restart(struct fake_host *f)
 	for (uint32_t i = 0; i < f->n_ctrs; i++)
 		f->ctrs[i]->flags |= RP_CTR_RESTORED;
 	struct rp_plan *plan;
-	if (!r)
-		r = policy(f)->prepare(f->inst, fake_cfg(f, f->config_text), &plan);
 	if (r)
 		return r;
-	policy(f)->commit(f->inst, plan);
 	const struct rp_state *s = fake_module_service(f, RP_STATE_1);
 	if (s && f->state && s->load(f->inst, f->state, f->state_size))
 		fake_die("state refused: %s", fake_error(f));
+	r = policy(f)->prepare(f->inst, fake_cfg(f, f->config_text), &plan);
+	if (r)
+		return r;
+	policy(f)->commit(f->inst, plan);
 	return fake_sync(f);
 }
 

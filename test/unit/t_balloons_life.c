@@ -269,6 +269,39 @@ static void test_hotplug(void **state)
 	fake_host_free(f);
 }
 
+/* A list that was in force is so again while some of it is off line, in the next configuration and in the next run. */
+static void test_reserved_off_line(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0-1\"}}");
+	const struct rp_state *s = fake_module_service(f, RP_STATE_1);
+	assert_int_equal(fake_set_offline(f, "1,15"), 0);
+	assert_non_null(strstr(fake_log(f), "reserved CPUs 1 are off line"));
+	fake_log_clear(f);
+	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0-1\"}, "
+					   "balloonTypes: [{name: a}]}"),
+			 0);
+	assert_non_null(strstr(fake_log(f), "<4>reserved CPUs 1 are off line"));
+	assert_int_equal(fake_restart(f), 0);
+	/* 0 is still reserved, and 1 is not forgotten. */
+	expect(f, create(f, "a", "a", 1000), "2");
+	assert_true(fake_configure(f, "{reservedResources: {cpu: \"cpuset:0-1,15\"}}") < 0);
+	assert_non_null(strstr(fake_error(f), "reserved CPUs 15 are not among"));
+	assert_int_equal(fake_set_offline(f, "15"), 0);
+	expect(f, create(f, "k", "reserved", 2000), "0-1");
+	/* Nobody remembers it: then it has to be there. */
+	assert_int_equal(fake_set_offline(f, "1"), 0);
+	fake_lose_state(f);
+	assert_true(fake_restart(f) < 0);
+	assert_non_null(strstr(fake_error(f), "reserved CPUs 1 are not among"));
+	s = fake_module_service(f, RP_STATE_1);
+	/* Version 1 knew nothing of that: "a[0]" with CPUs 4 and 5. */
+	static const uint8_t bare[] = {1, 0, 0, 0, 1, 0, 'a', 0, 0, 0, 0, 0, 0, 0,
+				       0, 0, 0, 0, 0, 0, 0,   1, 0, 4, 0, 5, 0};
+	assert_int_equal(s->load(fake_instance(f), bare, sizeof bare), 0);
+	fake_host_free(f);
+}
+
 static void test_saved_state(void **state)
 {
 	(void)state;
@@ -432,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_refusals_leave_nothing),
 		cmocka_unit_test(test_churn),
 		cmocka_unit_test(test_hotplug),
+		cmocka_unit_test(test_reserved_off_line),
 		cmocka_unit_test(test_saved_state),
 		cmocka_unit_test(test_found_containers),
 		cmocka_unit_test(test_unmanaged),
