@@ -14,6 +14,7 @@
 #include "core/cache/derive.h"
 #include "core/cache/internal.h"
 #include "core/cache/txn.h"
+#include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -483,6 +484,20 @@ static void free_ctr(struct cache *c, struct ctr *ctr)
 	free(ctr);
 }
 
+static char *full_name(const char *ns, const char *pod, const char *name)
+{
+	size_t n_ns = strlen(ns), n_pod = strlen(pod), n_name = strlen(name);
+	char *s = malloc(n_ns + n_pod + n_name + 3);
+	if (!s)
+		return NULL;
+	memcpy(s, ns, n_ns);
+	s[n_ns] = '/';
+	memcpy(s + n_ns + 1, pod, n_pod);
+	s[n_ns + 1 + n_pod] = '/';
+	memcpy(s + n_ns + n_pod + 2, name, n_name + 1);
+	return s;
+}
+
 static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_desc *d)
 {
 	bool fresh = true;
@@ -499,7 +514,7 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 				     .period = RP_NOT_SET,
 				     .mem_limit = RP_NOT_SET,
 				     .state = d->state};
-	ctr->full_name = str_printf("%s/%s/%s", pod->ns, pod->name, d->name);
+	ctr->full_name = full_name(pod->ns, pod->name, d->name);
 	if (!ctr->full_name || put_text(&ctr->id, d->id, &fresh) ||
 	    put_text(&ctr->name, d->name, &fresh) || fill_ctr(ctr, d) ||
 	    values_overlay(c, &ctr->requested, &d->res, false) == -ENOMEM ||
@@ -588,6 +603,12 @@ struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name)
 	struct ctr *ctr = NULL;
 	HASH_FIND(hh_name, c->by_name, full_name, strlen(full_name), ctr);
 	return ctr;
+}
+
+struct ctr *cache_ctr_named(struct cache *c, const char *ns, const char *pod, const char *name)
+{
+	_free_ char *full = full_name(ns, pod, name);
+	return full ? cache_ctr_by_name(c, full) : NULL;
 }
 
 static bool matches(const struct ctr *ctr, const char *text)

@@ -183,6 +183,7 @@ struct pod *cache_pod(struct cache *c, const char *id);
 struct ctr *cache_ctr(struct cache *c, const char *id);
 /* The newest container of that name that has not exited. */
 struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name);
+struct ctr *cache_ctr_named(struct cache *c, const char *ns, const char *pod, const char *name);
 /* This container is the one that its name means from now on. */
 void cache_claim_name(struct cache *c, struct ctr *ctr);
 /* By id, unique id prefix, namespace/pod/name or pod/name, for people. NULL and a reason when none or several match. */

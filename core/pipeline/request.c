@@ -296,11 +296,7 @@ static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod,
 			       const struct ctr_desc *desc)
 {
-	char name[3 * CACHE_ID_MAX + 3];
-	if (snprintf(name, sizeof name, "%s/%s/%s", pod->ns, pod->name, desc->name) >=
-	    (int)sizeof name)
-		return NULL;
-	struct ctr *old = cache_ctr_by_name(p->env.cache, name);
+	struct ctr *old = cache_ctr_named(p->env.cache, pod->ns, pod->name, desc->name);
 	return old && ctr_live(old->cur.state) && !str_eq(old->id, desc->id) ? old : NULL;
 }
 
