@@ -28,6 +28,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_WORK_1, &host_work_service},
 		{RP_HOST_USAGE_1, &host_usage_service},
 		{RP_HOST_SPEEDSELECT_1, &host_speedselect_service},
+		{RP_HOST_SETTINGS_1, &host_settings_service},
 	};
 	(void)ctx;
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
@@ -169,6 +170,7 @@ void instance_finish(struct instance *i)
 	crumb_leave(i->env->crumb, CRUMB_LOOP);
 	instance_drop_timers(i);
 	instance_drop_fragments(i);
+	instance_drop_settings(i);
 	free(i);
 }
 

@@ -35,6 +35,8 @@ struct host_env {
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			    void *arg);
 	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
+	struct setting *
+		settings; /* what instances have set of the machine: none of them left, nothing left */
 	/* An instance's timer has gone off; a controller reports. */
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,

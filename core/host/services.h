@@ -42,10 +42,12 @@ extern const struct rp_host_timer host_timer_service;
 extern const struct rp_host_work host_work_service;
 extern const struct rp_host_usage host_usage_service;
 extern const struct rp_host_speedselect host_speedselect_service;
+extern const struct rp_host_settings host_settings_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 void instance_drop_timers(struct instance *i);
 void instance_drop_fragments(struct instance *i);
+void instance_drop_settings(struct instance *i);
 /* The last job of an instance that was freed has ended. */
 void instance_finish(struct instance *i);
 

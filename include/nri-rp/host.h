@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small services of the host: explanations, timers, blocking work, results of controllers.
+ * Small services of the host: explanations, timers, blocking work, results of controllers, settings that modules share.
  */
 #ifndef NRI_RP_HOST_H
 #define NRI_RP_HOST_H
@@ -125,6 +125,28 @@ struct rp_host_usage {
 	uint32_t pad;
 	/* -RP_ENOENT: nothing was measured yet. */
 	int32_t (*get)(void *ctx, rp_ctr ctr, struct rp_usage *out);
+};
+
+/*
+ * nri-rp.host.settings/1 [since 1.2, a host may not have it]: files of the machine that are put back when nobody wants them to be otherwise,
+ * such as those of cpufreq. What one module has set, another one may set meanwhile: a policy that takes over from one, or from a controller. So none
+ * knows by itself what to put back. The host keeps what was found before any module came, and what each one has made of it
+ * since; it reads and writes nothing. What an instance has not dropped is dropped when it is destroyed.
+ */
+#define RP_HOST_SETTINGS_1 "nri-rp.host.settings/1"
+#define RP_SETTING_MAX 64u /* bytes of a value, with the NUL */
+
+struct rp_host_settings {
+	uint32_t size;
+	uint32_t pad;
+	/* [any] The caller is about to set `path` to `value`, in place of what it said of it before, and finds `found` there, which counts
+	 * unless another module has said something of it. -RP_ENOMEM, -RP_E2BIG. */
+	int32_t (*keep)(void *ctx, const char *path, const char *value, const char *found);
+	/* [any] What it has to be but for the caller: the value that another one gave it last, else what was found. Its length; -RP_ENOENT:
+	 * the caller has set nothing there; -RP_E2BIG. */
+	int32_t (*without)(void *ctx, const char *path, char *buf, uint32_t cap);
+	/* [any] The caller has put it back, or does not care any more. */
+	void (*drop)(void *ctx, const char *path);
 };
 
 #ifdef __cplusplus

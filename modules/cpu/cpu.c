@@ -298,16 +298,7 @@ static void cpu_sync(struct rp_instance *inst)
 		give_out(inst);
 }
 
-/* Everything is as it was before the first class. */
-static void put_back(struct rp_instance *inst)
-{
-	struct rp_idset online;
-	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
-	cpuclass_use(inst->classes, CPUCLASS_NONE, rp_ids_of(&online));
-	cpuclass_commit(inst->classes);
-}
-
-/* The platform's settings, too: there is no class any more. */
+/* Everything is as it was before the first class: there is none any more. */
 static void put_all_back(struct rp_instance *inst)
 {
 	static const struct cpuclass_defs none;
@@ -315,7 +306,8 @@ static void put_all_back(struct rp_instance *inst)
 	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
 	if (cpuclass_configure(inst->classes, &none, rp_ids_of(&online)))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes cannot be taken back");
-	put_back(inst);
+	cpuclass_use(inst->classes, CPUCLASS_NONE, rp_ids_of(&online));
+	cpuclass_commit(inst->classes);
 }
 
 static void cpu_commit(struct rp_instance *inst, struct rp_plan *plan)
@@ -341,7 +333,6 @@ static void cpu_stop(struct rp_instance *inst)
 {
 	/* what comes back from the worker now is nobody's matter, and the configuration with the names may be gone by then */
 	cpuclass_retry(inst->classes, 0, NULL, NULL);
-	put_back(inst);
 	cpuclass_stop(inst->classes);
 }
 

@@ -95,7 +95,8 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 		free(dies);
 		return -RP_ENOMEM;
 	}
-	free(c->seats);
+	struct seat *former = c->seats;
+	uint32_t n_former = c->n_seats;
 	free(c->dies);
 	c->seats = seats;
 	c->dies = dies;
@@ -110,8 +111,10 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 			.die = die_of(c, info.package_id, info.die_id),
 			.done = NOT_DONE,
 			.allowed = rp_ids_has(allowed, cpu),
+			.touched = cpu < n_former && former[cpu].touched,
 		};
 	}
+	free(former);
 	return 0;
 }
 
@@ -151,6 +154,7 @@ void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus)
 	RP_IDS_EACH (cpu, cpus)
 		if (cpu < c->n_seats && c->seats[cpu].allowed) {
 			c->seats[cpu].wanted = wanted;
+			c->seats[cpu].touched |= wanted != 0;
 			pct_use(c->pct, class, cpu);
 		}
 }
@@ -227,6 +231,12 @@ static void count_classes(struct cpuclass *c)
 			c->dies[c->seats[i].die].classes |= UINT64_C(1) << (c->seats[i].wanted - 1);
 }
 
+/* One that may not be touched any more is to be left as it was found. */
+static bool is_ours(const struct seat *s)
+{
+	return s->allowed || s->touched;
+}
+
 /* What a CPU should be done as. */
 static uint16_t aim(const struct cpuclass *c, const struct seat *s, const int64_t *winners)
 {
@@ -243,7 +253,7 @@ static void add_cpus(struct cpuclass *c, struct cpuclass_job *job, const int64_t
 	for (uint32_t i = 0; i < c->n_seats; i++) {
 		struct seat *s = &c->seats[i];
 		uint16_t to = aim(c, s, winners);
-		if (!s->allowed || s->done == to)
+		if (!is_ours(s) || s->done == to)
 			continue;
 		job->cpus[job->n_cpus++] = (struct cpuclass_cpu){
 			.cpu = i,
@@ -266,6 +276,24 @@ static void add_dies(struct cpuclass *c, struct cpuclass_job *job)
 			.package = d->package, .die = d->die, .classes = d->classes};
 		d->known = true;
 		d->done = d->classes;
+	}
+}
+
+void cpuclass_leave_all(struct cpuclass *c, struct cpuclass_job *job)
+{
+	for (uint32_t i = 0; i < c->n_seats; i++) {
+		struct seat *s = &c->seats[i];
+		s->wanted = 0;
+		s->done = NOT_DONE;
+		if (s->touched)
+			job->cpus[job->n_cpus++] = (struct cpuclass_cpu){
+				.cpu = i, .class = CPUCLASS_NONE, .clos = PCT_NO_CLOS};
+	}
+	for (uint32_t i = 0; i < c->n_dies; i++) {
+		struct die *d = &c->dies[i];
+		d->known = false;
+		job->dies[job->n_dies++] =
+			(struct cpuclass_die){.package = d->package, .die = d->die};
 	}
 }
 
@@ -404,7 +432,7 @@ static bool something_to_do(const struct cpuclass *c, const int64_t *winners)
 	if (cpuclass_platform_to_do(c))
 		return true;
 	for (uint32_t i = 0; i < c->n_seats; i++)
-		if (c->seats[i].allowed && c->seats[i].done != aim(c, &c->seats[i], winners))
+		if (is_ours(&c->seats[i]) && c->seats[i].done != aim(c, &c->seats[i], winners))
 			return true;
 	for (uint32_t i = 0; i < c->n_dies; i++)
 		if (!c->dies[i].known || c->dies[i].classes != c->dies[i].done)

@@ -4,7 +4,8 @@
  *
  * A policy says which class CPUs have (cpuclass_use) and, at the end of an operation, cpuclass_commit(). That hands what has changed to
  * the host's worker, which writes sysfs, reads back what the kernel made of it, and remembers what was there before: a property
- * that a CPU's class does not have gets back the value it had before we first changed it. Nothing blocks, and
+ * that a CPU's class does not have gets back the value it had before we first changed it, or that another module has given it since
+ * (nri-rp.host.settings/1). Nothing blocks, and
  * nothing is read or written while a request is answered. What cannot be written is logged once and, unless that would be of no use, tried again
  * with the next change and, after cpuclass_retry(), by the clock: later and later, and given up after a while. Setting up the platform of
  * Speed Select (pct.h) and taking that back is tried again by the clock alone, if there is one.
@@ -165,7 +166,10 @@ void cpuclass_use(struct cpuclass *c, uint32_t class, struct rp_ids cpus);
 uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu);
 /* Has the worker make it so. */
 void cpuclass_commit(struct cpuclass *c);
-/* Nobody follows the classes any more (rp_policy.stop, rp_controller.stop): has the worker take back what was set up of Speed Select. */
+/*
+ * Nobody follows the classes any more (rp_policy.stop, rp_controller.stop): has the worker put back what they have set, but for what another
+ * module has set since, and take back what was set up of Speed Select. They may be configured again.
+ */
 void cpuclass_stop(struct cpuclass *c);
 /* What the classes have to do with Speed Select (pct.h); NULL: nothing. Until the next configure. */
 const struct pct *cpuclass_pct(const struct cpuclass *c);

@@ -71,6 +71,7 @@ struct seat {
 	uint16_t wanted,
 		done; /* class + 1 (0: none); done also says whether with turbo, and in which CLOS */
 	bool allowed, failed, again;
+	bool touched; /* has been in a class under this or an earlier configuration */
 };
 #define WITH_TURBO 0x8000u
 #define CLOS_SHIFT 8u /* CLOS + 1; 0: the CPU stays in which it is */
@@ -112,6 +113,8 @@ struct cpuclass {
 /* NULL: out of memory. */
 struct cpuclass_job *cpuclass_new_job(struct cpuclass *c);
 void cpuclass_free_job(struct cpuclass_job *job);
+/* All CPUs leave their classes, whatever CLOS they are in; and the dies. */
+void cpuclass_leave_all(struct cpuclass *c, struct cpuclass_job *job);
 /* Hands it to the worker, and frees it. */
 void cpuclass_submit(struct cpuclass *c, struct cpuclass_job *job);
 

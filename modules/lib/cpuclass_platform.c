@@ -129,29 +129,32 @@ bool cpuclass_platform_fails(const struct cpuclass *c)
 	return c && c->platform_failed;
 }
 
+/* What is to be undone at the end. */
+static bool take_setup(struct cpuclass *c, struct cpuclass_job *job)
+{
+	job->setup = c->undo ? c->undo : pct_setup_new(c->pct, &c->rules->defs, false);
+	c->undo = NULL;
+	return job->setup != NULL;
+}
+
 void cpuclass_stop(struct cpuclass *c)
 {
 	if (!c || !c->h.work)
 		return;
 	c->stopped = true;
 	c->cookie = 0; /* there is no later */
-	if (!c->set_up && !c->undo)
+	if (!c->rules)
 		return;
+	bool undo = (c->set_up || c->undo) && may_undo(c);
 	c->set_up = false;
-	if (!may_undo(c))
-		return;
 	struct cpuclass_job *job = cpuclass_new_job(c);
-	if (job && c->undo) {
-		job->setup = c->undo;
-		c->undo = NULL;
-	} else if (job) {
-		job->setup = pct_setup_new(c->pct, &c->rules->defs, false);
-	}
-	if (job && job->setup) {
-		cpuclass_submit(c, job);
+	if (!job) {
+		modhost_log(&c->h, RP_LOG_ERROR, 0,
+			    "out of memory: what CPU classes have set stays as it is");
 		return;
 	}
-	if (job)
-		cpuclass_free_job(job);
-	modhost_log(&c->h, RP_LOG_ERROR, 0, "out of memory: Speed Select stays as it is");
+	cpuclass_leave_all(c, job);
+	if (undo && !take_setup(c, job))
+		modhost_log(&c->h, RP_LOG_ERROR, 0, "out of memory: Speed Select stays as it is");
+	cpuclass_submit(c, job);
 }

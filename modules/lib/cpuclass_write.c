@@ -9,10 +9,10 @@
 
 #define CPU_DIR "/sys/devices/system/cpu"
 #define UNCORE_DIR CPU_DIR "/intel_uncore_frequency"
-#define VALUE_MAX 64u
+#define VALUE_MAX RP_SETTING_MAX
 #define CSTATES_SEEN_MAX 32u
 
-/* A file as it was before we first changed it. */
+/* A file as it was before we first changed it; what other modules have made of it since is the host's to know, if it does. */
 struct before {
 	bool taken;
 	char text[VALUE_MAX];
@@ -30,6 +30,7 @@ struct die_known {
 
 struct cpuclass_back {
 	const struct rp_host_work *work;
+	const struct rp_host_settings *settings; /* or NULL */
 	void *ctx;
 	struct cpu_known *cpus[RP_CPUS_MAX];
 	struct die_known *dies;
@@ -43,6 +44,7 @@ struct cpuclass_back *cpuclass_back_new(const struct modhost *h)
 	if (!b)
 		return NULL;
 	b->work = h->work;
+	b->settings = h->settings;
 	b->ctx = h->ctx;
 	return b;
 }
@@ -124,6 +126,56 @@ static int32_t worse(int32_t a, int32_t b)
 	return a == -EBUSY || !b ? a : b;
 }
 
+/* What to put back; NULL: nothing. */
+static const char *rest_of(const struct cpuclass_back *b, const char *path,
+			   const struct before *before, char buf[VALUE_MAX])
+{
+	if (!before->taken)
+		return NULL;
+	if (!b->settings)
+		return before->text;
+	return b->settings->without(b->ctx, path, buf, VALUE_MAX) < 0 ? NULL : buf;
+}
+
+/* A value to be, or what it is without one; 0: neither. */
+static int64_t aim_of(const struct cpuclass_back *b, const char *path, const char *text,
+		      const struct before *before)
+{
+	char buf[VALUE_MAX];
+	const char *rest = *text ? text : rest_of(b, path, before, buf);
+	return rest ? strtoll(rest, NULL, 10) : 0;
+}
+
+static int32_t put_back(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
+			const char *has, struct before *before)
+{
+	const struct cpuclass_back *b = job->back;
+	char buf[VALUE_MAX];
+	const char *rest = rest_of(b, path, before, buf);
+	int32_t r = rest && strcmp(has, rest) != 0 ? write_value(job, what, path, rest) : 0;
+	if (r)
+		return r;
+	before->taken = false;
+	if (b->settings)
+		b->settings->drop(b->ctx, path);
+	return 0;
+}
+
+static int32_t put(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
+		   const char *has, const char *text, struct before *before)
+{
+	const struct cpuclass_back *b = job->back;
+	if (!before->taken)
+		(void)snprintf(before->text, sizeof before->text, "%s", has);
+	int32_t r = b->settings ? b->settings->keep(b->ctx, path, text, before->text) : 0;
+	if (r) {
+		cpuclass_complain(job, what, path, "setting it to", text, strerror(-r));
+		return r;
+	}
+	before->taken = true;
+	return strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
+}
+
 /*
  * Writes a value, "" for "as it was before us". -EBUSY: to be tried again; -EINVAL: that would be of no use. A file that is not there is
  * no property of this machine.
@@ -141,15 +193,8 @@ static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, cons
 			cpuclass_complain(job, what, path, "setting it to", text, strerror(-r));
 		return 0;
 	}
-	if (!before->taken) {
-		(void)snprintf(before->text, sizeof before->text, "%s", has);
-		before->taken = true;
-	}
-	if (restore)
-		text = before->text;
-	r = strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
-	if (!r && restore)
-		before->taken = false;
+	r = restore ? put_back(job, what, path, has, before)
+		    : put(job, what, path, has, text, before);
 	return !r ? 0 : cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
@@ -191,8 +236,8 @@ static int32_t set_frequencies(struct cpuclass_job *job, const struct cpuclass_c
 		       cpu->cpu);
 	(void)snprintf(max_path, sizeof max_path, CPU_DIR "/cpu%u/cpufreq/scaling_max_freq",
 		       cpu->cpu);
-	int64_t to = strtoll(*max ? max : known->max.taken ? known->max.text : "0", NULL, 10);
-	bool raise = to > read_number(job->back, max_path);
+	bool raise =
+		aim_of(job->back, max_path, max, &known->max) > read_number(job->back, max_path);
 	int32_t r = 0, r2;
 	if (raise)
 		r = set_value(job, WHAT_MAX, max_path, max, &known->max);
@@ -331,8 +376,8 @@ static void set_die(struct cpuclass_job *job, struct cpuclass_die *d)
 	number_text(uncore_wish(job, d, true, low, high), max);
 	(void)snprintf(path, sizeof path, "%s/min_freq_khz", dir);
 	(void)snprintf(max_path, sizeof max_path, "%s/max_freq_khz", dir);
-	int64_t to = strtoll(*max ? max : known->max.taken ? known->max.text : "0", NULL, 10);
-	bool raise = to > read_number(job->back, max_path);
+	bool raise =
+		aim_of(job->back, max_path, max, &known->max) > read_number(job->back, max_path);
 	int32_t r = 0;
 	if (raise)
 		r = set_value(job, WHAT_UNCORE, max_path, max, &known->max);

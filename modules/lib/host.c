@@ -45,6 +45,7 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 	h->timer = find(h, RP_HOST_TIMER_1);
 	h->work = find(h, RP_HOST_WORK_1);
 	h->speedselect = find(h, RP_HOST_SPEEDSELECT_1);
+	h->settings = find(h, RP_HOST_SETTINGS_1);
 	/* The last member that minor 0 has: a shorter struct is no service at all. */
 	if (!RP_HAS(h->topology, memory))
 		h->topology = NULL;
@@ -60,6 +61,8 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 		h->work = NULL;
 	if (!RP_HAS(h->speedselect, associate))
 		h->speedselect = NULL;
+	if (!RP_HAS(h->settings, drop))
+		h->settings = NULL;
 	const struct {
 		uint32_t bit;
 		const void *service;

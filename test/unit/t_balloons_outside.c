@@ -117,6 +117,37 @@ static void test_classes(void **state)
 	fake_host_free(f);
 }
 
+/* The last call puts back what is still set, and so does a later one of what was set since. */
+static void test_stop(void **state)
+{
+	static const char config[] =
+		"{reservedResources: {cpu: 1}, cpuClasses: [{name: fast, minFreq: 2GHz, "
+		"freqGovernor: performance, disabledCstates: [C6], uncoreMinFreq: 1GHz}], "
+		"balloonTypes: [{name: a, cpuClass: fast}]}";
+	(void)state;
+	struct fake_host *f = machine();
+	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
+	assert_int_equal(fake_configure(f, config), 0);
+	expect(f, create(f, "a", "a", 2000), "2-3");
+	for (unsigned i = 0; i < 2; i++) {
+		(void)fake_run_work(f);
+		assert_string_equal(has(f, 2, "cpufreq/scaling_min_freq"), "2000000");
+		p->stop(fake_instance(f));
+		assert_string_equal(has(f, 2, "cpufreq/scaling_min_freq"), "2000000");
+		assert_int_equal(fake_run_work(f), 1);
+		assert_string_equal(has(f, 2, "cpufreq/scaling_min_freq"), "800000");
+		assert_string_equal(has(f, 3, "cpufreq/scaling_governor"), "powersave");
+		assert_string_equal(has(f, 3, "cpuidle/state1/disable"), "0");
+		assert_string_equal(
+			fake_written(f,
+				     CPU "intel_uncore_frequency/package_00_die_00/min_freq_khz"),
+			"800000");
+		assert_string_equal(has(f, 8, "cpufreq/scaling_min_freq"), "-");
+		assert_int_equal(fake_configure(f, config), 0);
+	}
+	fake_host_free(f);
+}
+
 /* A timer that goes off when nothing is left to be tried again; what is tried again is told by the tests of cpu.so. */
 static void test_timer(void **state)
 {
@@ -311,10 +342,10 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timer),	    cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_old_classes), cmocka_unit_test(test_turbo),
-		cmocka_unit_test(test_interrupts),  cmocka_unit_test(test_controllable),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_stop),	     cmocka_unit_test(test_timer),
+		cmocka_unit_test(test_classes),	     cmocka_unit_test(test_old_classes),
+		cmocka_unit_test(test_turbo),	     cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_controllable), cmocka_unit_test(test_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
