@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child sends one frame, a header with text and payload behind it, and ends. The parent collects what comes through the pipe and
- * learns about the end from a pidfd: a process that is gone has written all it ever will, so that the verdict is given then, on what
- * was collected. What comes from the child is as trustworthy as the module that ran there: not at all.
+ * The child sends one frame (trial_frame.h) and ends. The parent collects what comes through the pipe and learns about the end from a
+ * pidfd: a process that is gone has written all it ever will, so that the verdict is given then, on what was collected.
  */
 #include "core/host/trial.h"
 
@@ -19,32 +18,25 @@
 #include <unistd.h>
 
 #include "core/host/crumb.h"
+#include "core/host/trial_frame.h"
 #include "core/host/watchdog.h"
 #include "core/util/cleanup.h"
+#include "core/util/log.h"
 #include "core/util/loop.h"
 
-#define TRIAL_MAGIC 0x7472696cu
 #define TRIAL_READ (64u << 10)
 #define TRIAL_READS_AT_ONCE 16u /* then other events get their turn */
-#define TRIAL_TEXT_MAX 768u
-
-struct frame {
-	uint32_t magic;
-	int32_t code;
-	uint32_t text_size;
-	uint32_t pad;
-	uint64_t data_size;
-};
 
 struct trial {
 	struct trial_spec spec;
 	pid_t pid; /* 0: reaped */
 	int pid_fd, pipe_fd;
 	struct crumb_live *live; /* shared with the child */
-	struct buf in;
+	struct log_held *held; /* the same; NULL: what it logs is written at once */
+	struct frame_in frame;
 	uint64_t started_us;
-	bool stopped; /* one of the three below, or cancelled: it has been killed */
-	bool timed_out, too_long, garbled;
+	bool stopped; /* for what came from it, or timed out, or cancelled: it has been killed */
+	bool timed_out;
 	int wait_code, wait_status; /* si_code and si_status */
 	/* of trial_start */
 	struct loop_io *pipe_io, *pid_io;
@@ -140,37 +132,6 @@ static void apply_limits(const struct trial_limits *l)
 	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + l->nice);
 }
 
-static void send_bytes(int fd, const void *data, size_t size)
-{
-	const uint8_t *p = data;
-	while (size) {
-		ssize_t n = write(fd, p, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return;
-		p += n;
-		size -= (size_t)n;
-	}
-}
-
-/* An answer that is too long sends its size alone. */
-static void send_result(int fd, int code, const struct err *err, const struct buf *out,
-			size_t output_max)
-{
-	const char *text = code < 0 ? err_text(err, code) : "";
-	struct frame f = {.magic = TRIAL_MAGIC,
-			  .code = code,
-			  .text_size = (uint32_t)strlen(text),
-			  .data_size = buf_len(out)};
-	send_bytes(fd, &f, sizeof f);
-	if (f.data_size > output_max)
-		return;
-	send_bytes(fd, text, f.text_size);
-	if (f.data_size)
-		send_bytes(fd, buf_bytes(out), f.data_size);
-}
-
 _Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)
 {
 	const struct trial_spec *spec = &t->spec;
@@ -178,6 +139,7 @@ _Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)
 	struct buf out = BUF_INIT;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
+	log_hold(t->held);
 	if (spec->loop)
 		loop_abandon(spec->loop);
 	watchdog_child(spec->watchdog);
@@ -188,7 +150,7 @@ _Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)
 	r = r < 0 ? r : spec->fn(spec->arg, &out, &err);
 	if (r >= 0 && out.failed)
 		r = out.failed;
-	send_result(pipe_fd, r, &err, &out, spec->limits.output_max);
+	frame_send(pipe_fd, r, &err, &out, spec->limits.output_max);
 	_exit(0);
 }
 
@@ -219,7 +181,8 @@ static struct trial *trial_free(struct trial *t)
 		(void)close(t->pipe_fd);
 	if (t->live)
 		(void)munmap(t->live, sizeof *t->live);
-	buf_fini(&t->in);
+	(void)log_held_free(t->held);
+	buf_fini(&t->frame.in);
 	free(t);
 	return NULL;
 }
@@ -247,6 +210,9 @@ static int spawn(struct trial *t, struct err *err)
 	if (page == MAP_FAILED)
 		return err_errno(err, -errno, "cannot start a trial: no memory to share");
 	t->live = page;
+	t->held = t->spec.hold_log ? log_held_new() : NULL;
+	if (t->spec.hold_log && !t->held)
+		return err_errno(err, -ENOMEM, "cannot start a trial: no memory to share");
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_errno(err, -errno, "cannot start a trial: no pipe");
 	t->pipe_fd = fds[0];
@@ -274,6 +240,7 @@ static int make(const struct trial_spec *spec, struct trial **ret, struct err *e
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot start a trial");
 	t->spec = *spec;
+	t->frame.data_max = spec->limits.output_max;
 	t->pid_fd = t->pipe_fd = -1;
 	int r = spawn(t, err);
 	if (r < 0) {
@@ -286,52 +253,17 @@ static int make(const struct trial_spec *spec, struct trial **ret, struct err *e
 
 /* ---- collecting -------------------------------------------------------------------------------------------------- */
 
-/* The frame collected so far, if its head is there. */
-static bool peek_frame(const struct trial *t, struct frame *ret)
-{
-	if (buf_len(&t->in) < sizeof *ret)
-		return false;
-	memcpy(ret, buf_bytes(&t->in), sizeof *ret);
-	return true;
-}
-
-static uint64_t frame_size(const struct frame *f)
-{
-	return sizeof *f + f->text_size + f->data_size;
-}
-
-/* Notices as early as possible what can only end badly. */
-static void judge_input(struct trial *t)
-{
-	struct frame f;
-	if (!peek_frame(t, &f))
-		return;
-	if (f.magic != TRIAL_MAGIC || f.text_size >= ERR_TEXT_MAX)
-		t->garbled = true;
-	else if (f.data_size > t->spec.limits.output_max)
-		t->too_long = true;
-	else if (buf_len(&t->in) > frame_size(&f))
-		t->garbled = true;
-	if (t->garbled || t->too_long)
-		stop_child(t);
-}
-
 /* 1: there may be more at once, 0: not now, -1: never again. */
 static int collect(struct trial *t)
 {
-	uint8_t *p = buf_reserve(&t->in, TRIAL_READ);
-	if (!p) {
-		t->too_long = true;
-		stop_child(t);
-		return -1;
-	}
-	ssize_t n = read(t->pipe_fd, p, TRIAL_READ);
+	uint8_t *p = frame_room(&t->frame, TRIAL_READ);
+	ssize_t n = p ? read(t->pipe_fd, p, TRIAL_READ) : 0;
 	if (n < 0)
 		return errno == EINTR ? 1 : errno == EAGAIN ? 0 : -1;
-	if (n == 0)
+	if (p && n == 0)
 		return -1;
-	buf_commit(&t->in, (size_t)n);
-	judge_input(t);
+	if (frame_add(&t->frame, (size_t)n) >= FRAME_TOO_LONG)
+		stop_child(t);
 	return t->stopped ? -1 : 1;
 }
 
@@ -399,34 +331,34 @@ static void judge_signal(const struct trial *t, struct trial_result *res, const 
 }
 
 /* It sent a whole frame and ended well. */
-static void judge_answer(struct trial *t, struct trial_result *res, const struct frame *f)
+static void judge_answer(const struct frame_answer *a, struct trial_result *res)
 {
-	const uint8_t *text = buf_bytes(&t->in) + sizeof *f;
-	(void)end_of(res, f->code < 0 ? TRIAL_REFUSED : TRIAL_DONE, f->code, 0);
-	if (f->code < 0)
-		(void)err_set(&res->err, f->code, "%.*s", (int)f->text_size, (const char *)text);
-	res->data = text + f->text_size;
-	res->size = (size_t)f->data_size;
+	(void)end_of(res, a->code < 0 ? TRIAL_REFUSED : TRIAL_DONE, a->code, 0);
+	if (a->code < 0)
+		(void)err_set(&res->err, a->code, "%.*s", (int)a->text_size, a->text);
+	res->data = a->data;
+	res->size = a->size;
 }
 
-static void judge(struct trial *t, struct trial_result *res)
+/* What it has done, into res. */
+static void judge_end(struct trial *t, struct trial_result *res)
 {
 	struct place p;
-	struct frame f;
+	struct frame_answer answer;
 	const char *what = t->spec.what;
 	memset(res, 0, sizeof *res);
 	res->took_us = clock_us() - t->started_us;
-	bool answered = peek_frame(t, &f) && buf_len(&t->in) == frame_size(&f);
+	bool answered = frame_get(&t->frame, &answer);
 	if (!t->stopped && answered && t->wait_code == CLD_EXITED && t->wait_status == 0) {
-		judge_answer(t, res, &f);
+		judge_answer(&answer, res);
 		return;
 	}
 	find_place(t, res, &p);
-	if (t->too_long)
+	if (t->frame.state == FRAME_TOO_LONG)
 		(void)err_set(&res->err, end_of(res, TRIAL_TOO_LONG, -E2BIG, 0),
 			      "the answer is longer than %zu bytes, after %s",
 			      t->spec.limits.output_max, what);
-	else if (t->garbled)
+	else if (t->frame.state == FRAME_GARBLED)
 		(void)err_set(&res->err, end_of(res, TRIAL_GARBLED, -EBADMSG, 0),
 			      "%s wrote over the answer%s while %s", p.who, p.where, what);
 	else if (t->timed_out)
@@ -439,6 +371,13 @@ static void judge(struct trial *t, struct trial_result *res)
 			      t->wait_status, p.where, what);
 	else
 		judge_signal(t, res, &p);
+}
+
+static void judge(struct trial *t, struct trial_result *res)
+{
+	judge_end(t, res);
+	if (t->held && res->outcome != TRIAL_DONE)
+		log_tell_held(t->held);
 }
 
 /* ---- on the loop ------------------------------------------------------------------------------------------------- */
@@ -530,8 +469,8 @@ int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct er
 	wait_for(t);
 	reap(t);
 	judge(t, ret);
-	ret->memory = t->in.data;
-	t->in = (struct buf)BUF_INIT;
+	ret->memory = t->frame.in.data;
+	t->frame.in = (struct buf)BUF_INIT;
 	(void)trial_free(t);
 	return 0;
 }

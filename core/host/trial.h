@@ -10,6 +10,7 @@
 #ifndef HOST_TRIAL_H
 #define HOST_TRIAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,6 +76,7 @@ struct trial_spec {
 	struct loop *loop; /* abandoned in the child; may be NULL for trial_run */
 	struct crumb *crumb; /* may be NULL */
 	struct watchdog *watchdog; /* may be NULL */
+	bool hold_log; /* what it warns of and less is logged only if it does not end as DONE; else the parent is going to say it */
 	int keep_fds[TRIAL_KEEP_FDS_MAX];
 	unsigned n_keep_fds;
 };

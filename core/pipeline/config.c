@@ -13,11 +13,11 @@
 
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/report.h"
 #include "core/pipeline/try.h"
 #include "core/topo/sst.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
-#include "core/util/pb.h"
 #include "core/util/str.h"
 
 #define LOG_SOURCE "config"
@@ -147,7 +147,7 @@ static int needs_restart(const struct conf_change *change, void *arg)
 }
 
 /* In the child. What it allocates dies with it. */
-static int look_at_config(void *arg, struct buf *out, struct err *err)
+static int try_config(void *arg, struct buf *out, struct err *err)
 {
 	struct trial_job *job = arg;
 	struct pipeline *p = job->p;
@@ -177,22 +177,8 @@ static int look_at_config(void *arg, struct buf *out, struct err *err)
 	if (!report.warnings || !report.changes ||
 	    (sst_is_read(p->env.topo) && !report.speed_select))
 		return -ENOMEM;
-	uint8_t *room = buf_reserve(out, trial__report__get_packed_size(&report));
-	if (!room)
-		return -ENOMEM;
-	buf_commit(out, trial__report__pack(&report, room));
-	return r;
-}
-
-static int try_config(void *arg, struct buf *out, struct err *err)
-{
-	const struct trial_job *job = arg;
-	if (job->real)
-		log_hold();
-	int r = look_at_config(arg, out, err);
-	if (r < 0)
-		log_unhold();
-	return r;
+	int written = report_write(&report, out);
+	return written ? written : r;
 }
 
 static int try_manifest(void *arg, struct buf *out, struct err *err)
@@ -207,6 +193,7 @@ static struct trial_spec trial_of(struct pipeline *p, struct trial_job *job)
 		.what = "the configuration was tried",
 		.fn = try_config,
 		.arg = job,
+		.hold_log = job->real,
 		.limits = TRIAL_LIMITS_DEFAULT,
 		.loop = p->env.loop,
 		.crumb = p->env.crumb,
@@ -253,22 +240,11 @@ static int put_in_force(struct pipeline *p, struct err *err)
 	return r;
 }
 
-static struct move *moves_of(const Trial__Report *report)
-{
-	struct move *moves = calloc(report->n_moves + 1, sizeof *moves);
-	for (size_t i = 0; moves && i < report->n_moves; i++) {
-		const Trial__Move *m = report->moves[i];
-		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
-					 m->to_mems, m->note,	   m->why};
-	}
-	return moves;
-}
-
-static void conclude(struct reload *r, const Trial__Report *report, struct reload_result *res)
+static void conclude(struct reload *r, const struct report *report, struct reload_result *res)
 {
 	struct pipeline *p = r->p;
 	if (!r->plan && !res->code) {
-		speedselect_took(p, report);
+		speedselect_took(p, report->message);
 		res->code = put_in_force(p, &res->err);
 	}
 	if (r->plan)
@@ -329,29 +305,27 @@ static void tried(void *arg, const struct trial_result *t)
 					    : t->code		     ? t->code
 								     : -EINVAL,
 				    .err = t->err};
-	/* a report without anything to report takes no bytes */
 	bool reported = t->outcome == TRIAL_DONE || t->outcome == TRIAL_REFUSED;
-	Trial__Report *report = reported ? trial__report__unpack(NULL, t->size, t->data) : NULL;
-	_free_ struct move *moves = report ? moves_of(report) : NULL;
+	struct report report = {0};
+	struct err broken = ERR_INIT;
 	if (t->outcome == TRIAL_REFUSED && t->code < 0)
 		res.code = t->code;
-	if (report && moves) {
-		res.warnings = report->warnings;
-		res.changes = report->changes;
-		res.restart_needed = report->restart_needed;
-		res.moves = moves;
-		res.n_moves = (unsigned)report->n_moves;
-	} else if (!res.code) {
-		res.code =
-			err_set(&res.err, -EPROTO, "the trial of the configuration sent no report");
+	int e = reported ? report_read(t->data, t->size, &report, &broken) : 0;
+	if (e && !res.code)
+		res.code = err_set(&res.err, e, "%s", broken.text);
+	if (report.message) {
+		res.warnings = report.message->warnings;
+		res.changes = report.message->changes;
+		res.restart_needed = report.message->restart_needed;
+		res.moves = report.moves;
+		res.n_moves = report.n_moves;
 	}
 	if (!res.warnings)
 		res.warnings = res.changes = "";
-	conclude(r, report, &res);
+	conclude(r, &report, &res);
 	res.took_us = clock_us() - r->began_us;
 	tell_all(r->waiters, &res);
-	if (report)
-		trial__report__free_unpacked(report, NULL);
+	report_fini(&report);
 	DL_DELETE(p->reloads, r);
 	if (p->reload == r)
 		p->reload = NULL;
@@ -477,18 +451,20 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret
 	struct trial_job job = {p, NULL, conf, real};
 	struct trial_spec spec = trial_of(p, &job);
 	struct trial_result t;
+	struct report report = {0};
 	int r = trial_run(&spec, &t, err);
 	if (r)
 		return r;
 	*ret_module_fault = t.outcome != TRIAL_DONE && t.outcome != TRIAL_REFUSED;
-	Trial__Report *report =
-		t.outcome == TRIAL_DONE ? trial__report__unpack(NULL, t.size, t.data) : NULL;
-	speedselect_took(p, report);
-	if (report)
-		trial__report__free_unpacked(report, NULL);
 	if (t.outcome != TRIAL_DONE) {
 		*err = t.err;
 		r = t.outcome == TRIAL_REFUSED && t.code < 0 ? t.code : -ECANCELED;
+	} else if (report_read(t.data, t.size, &report, err)) {
+		*ret_module_fault = true;
+		r = -ECANCELED;
+	} else {
+		speedselect_took(p, report.message);
+		report_fini(&report);
 	}
 	trial_result_fini(&t);
 	return r;

@@ -9,9 +9,9 @@
 
 #include "core/pipeline/internal.h"
 #include "core/pipeline/manifest.h"
+#include "core/pipeline/report.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
-#include "proto/trial.pb-c.h"
 
 #define ARENA_BLOCK 4096u
 #define ARENA_MAX (4u << 20)
@@ -150,9 +150,6 @@ int try_pod(struct pipeline *p, const char *path, struct buf *out, struct err *e
 	int r = a ? read_file(p, path, a, &m, err) : err_errno(err, -ENOMEM, "pod");
 	if (!r)
 		r = place(p, &m, &report, err);
-	uint8_t *room = buf_reserve(out, trial__report__get_packed_size(&report));
-	if (!room)
-		return -ENOMEM;
-	buf_commit(out, trial__report__pack(&report, room));
-	return r;
+	int written = report_write(&report, out);
+	return written ? written : r;
 }

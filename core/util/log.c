@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,15 +30,16 @@ static struct {
 	_Atomic(uint64_t) sources[LOG_SOURCES_MAX];
 } sink = {.level = LOG_INFO};
 
-/* Of a child, with one thread. */
-static struct {
-	bool on;
-	unsigned n;
-	struct held {
-		enum log_level level;
+struct log_held {
+	uint32_t n;
+	struct {
+		int32_t level;
 		char source[64], text[LOG_HELD_MAX];
-	} * lines;
-} held;
+	} lines[LOG_HELD_LINES];
+};
+
+/* Of a child, with one thread. */
+static struct log_held *held;
 
 static const char *const level_names[] = {
 	[LOG_ERROR] = "error", [LOG_WARNING] = "warning", [LOG_NOTICE] = "notice",
@@ -234,32 +236,51 @@ static size_t without_line_ends(const char *text, size_t len)
 	return len;
 }
 
-void log_hold(void)
+struct log_held *log_held_new(void)
 {
-	held.lines = calloc(LOG_HELD_LINES, sizeof *held.lines);
-	held.on = held.lines != NULL;
-	held.n = 0;
+	void *p = mmap(NULL, sizeof(struct log_held), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
 }
 
-void log_unhold(void)
+struct log_held *log_held_free(struct log_held *h)
 {
-	held.on = false;
-	for (unsigned i = 0; i < held.n; i++)
-		log_write(held.lines[i].source, held.lines[i].level, "%s", held.lines[i].text);
-	free(held.lines);
-	held.lines = NULL;
-	held.n = 0;
+	if (h)
+		(void)munmap(h, sizeof *h);
+	return NULL;
 }
 
-/* False: there is no room for it. */
+void log_hold(struct log_held *h)
+{
+	held = h;
+}
+
+void log_tell_held(const struct log_held *h)
+{
+	char source[sizeof h->lines[0].source], text[LOG_HELD_MAX];
+	for (uint32_t i = 0; i < h->n && i < LOG_HELD_LINES; i++) {
+		int32_t level = h->lines[i].level;
+		if (level < LOG_WARNING || level > LOG_INFO)
+			level = LOG_WARNING;
+		memcpy(source, h->lines[i].source, sizeof source);
+		memcpy(text, h->lines[i].text, sizeof text);
+		source[sizeof source - 1] = text[sizeof text - 1] = '\0';
+		for (char *p = source; *p; p++)
+			*p = *p > ' ' && *p <= '~' ? *p : '?';
+		log_write(source, (enum log_level)level, "%s", text);
+	}
+}
+
+/* False: there is no room for it. A line counts when it is complete: the child may die while it writes. */
 static bool hold(const char *source, enum log_level level, const char *fmt, va_list ap)
 {
-	if (held.n == LOG_HELD_LINES)
+	uint32_t n = held->n;
+	if (n >= LOG_HELD_LINES)
 		return false;
-	struct held *h = &held.lines[held.n++];
-	h->level = level;
-	(void)snprintf(h->source, sizeof h->source, "%s", source);
-	(void)vsnprintf(h->text, sizeof h->text, fmt, ap);
+	held->lines[n].level = (int32_t)level;
+	(void)snprintf(held->lines[n].source, sizeof held->lines[n].source, "%s", source);
+	(void)vsnprintf(held->lines[n].text, sizeof held->lines[n].text, fmt, ap);
+	held->n = n + 1;
 	return true;
 }
 
@@ -267,7 +288,7 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 {
 	if (!log_wants(source, level))
 		return;
-	if (held.on && level > LOG_ERROR && level < LOG_DEBUG) {
+	if (held && level > LOG_ERROR && level < LOG_DEBUG) {
 		va_list copy;
 		va_copy(copy, ap);
 		bool kept = hold(source, level, fmt, copy);

@@ -25,12 +25,16 @@ bool log_wants(const char *source, enum log_level level);
 
 /*
  * For a forked child that does what its parent does after it: warnings and less are kept, of each LOG_HELD_MAX bytes at most, and debug messages
- * meanwhile. log_unhold() writes what was kept: when the parent is not going to say it.
+ * meanwhile, in memory that both have. However the child ends, log_tell_held() writes what was kept, in the parent, when that is not
+ * going to say it. What is there is believed no further than a line of text.
  */
 #define LOG_HELD_MAX 512u
 #define LOG_HELD_LINES 64u /* more are written at once */
-void log_hold(void);
-void log_unhold(void);
+struct log_held;
+struct log_held *log_held_new(void); /* NULL: no memory */
+struct log_held *log_held_free(struct log_held *h); /* returns NULL; NULL is fine */
+void log_hold(struct log_held *h); /* in the child, to its end; NULL: no more */
+void log_tell_held(const struct log_held *h);
 
 void log_write(const char *source, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

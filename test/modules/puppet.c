@@ -7,6 +7,7 @@
  *   int FIELD VALUE, text FIELD VALUE        set_int, set_text, by number
  *   pair FIELD KEY VALUE, data KEY VALUE     set_pair, set_data
  *   private TEXT, degraded TEXT, note TEXT
+ *   warn TEXT                                to the log
  *   on NAME                                  what follows is about the container of that name
  *   arm COOKIE MS                            a timer
  *   work RESULT                              a job whose done() logs
@@ -160,6 +161,10 @@ static int32_t statement(struct rp_instance *inst, rp_txn txn, rp_ctr *ctr, cons
 	}
 	if (strcmp(verb, "note") == 0) {
 		inst->explain->note(ctx, *ctr, rest);
+		return 0;
+	}
+	if (strcmp(verb, "warn") == 0) {
+		inst->host->log(ctx, RP_LOG_WARNING, *ctr, rest);
 		return 0;
 	}
 	if (strcmp(verb, "pair") == 0 && sscanf(value, "%63s %n", key, &n) == 1)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from simnode import BUILD, INSTRUMENTED, TEST_MODULES, SimError, ctr
+from simnode import BUILD, INSTRUMENTED, STATIC, TEST_MODULES, SimError, ctr
 
 
 @pytest.fixture
@@ -142,6 +142,29 @@ def test_crash_in_a_trial_is_harmless(make_node):
     node.settle()
     assert node.status()['pid'] == pid
     assert node.places() == before
+
+
+@pytest.mark.parametrize('end, words', [
+    ('crash', 'crashed'),
+    ('hang', 'did not come to an end'),
+    ('exit', 'ended the process'),
+    ('fail 22 no', 'stays in force: no'),
+])
+def test_warnings_of_a_trial_that_ends_badly(make_node, end, words):
+    """Nobody but the child has heard them."""
+    node = make_node(STATIC, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    node.run('write-config', {'policy': 'puppet', 'puppet': {'sync': 'warn mind the gap; %s' % end}})
+    node.reload()
+    node.log('configuration refused.*%s' % words, within='30s')
+    warnings = [line for line in node.read_log().splitlines() if 'mind the gap' in line]
+    assert len(warnings) == 1 and 'warning: ' in warnings[0]
+
+
+def test_warnings_of_a_trial_that_ends_well_are_said_once(make_node):
+    node = make_node(STATIC, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    node.config({'policy': 'puppet', 'puppet': {'sync': 'warn mind the gap'}})
+    node.log('configuration reloaded')
+    assert node.read_log().count('mind the gap') == 1
 
 
 def test_module_that_others_could_have_written(with_module, tmp_path):

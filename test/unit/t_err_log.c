@@ -213,16 +213,24 @@ static void test_journal_lines(void **state)
 	unsetenv("JOURNAL_STREAM");
 }
 
+static struct log_held *again(struct log_held *held)
+{
+	(void)log_held_free(held);
+	return log_held_new();
+}
+
 /* A child keeps its warnings and less to itself until it is clear whether its parent will say the same. */
 static void test_held(void **state)
 {
 	struct capture c;
+	struct log_held *held = log_held_new();
 	char text[600], whole[700];
 	(void)state;
+	assert_non_null(held);
 	capture_begin(&c);
 	as_journal(&c);
 	log_set_level(LOG_INFO);
-	log_hold();
+	log_hold(held);
 	log_warning("one %d", 1);
 	log_notice("two");
 	log_info("three");
@@ -231,21 +239,25 @@ static void test_held(void **state)
 	/* What cannot wait, as the child may not live to say it. */
 	log_error("five");
 	assert_string_equal(capture_take(&c), "<3>test: five\n");
-	log_unhold();
+	log_hold(NULL);
+	log_tell_held(held);
 	assert_string_equal(capture_take(&c), "<4>test: one 1\n<5>test: two\n<6>test: three\n");
-	log_unhold();
+	held = again(held);
+	log_tell_held(held);
 	log_warning("six");
 	assert_string_equal(capture_take(&c), "<4>test: six\n");
 	/* For who wants to see all: at once, and marked as what it is; and again when it counts. */
 	log_set_level(LOG_DEBUG);
-	log_hold();
+	log_hold(held);
 	log_warning("seven");
 	assert_string_equal(capture_take(&c), "<7>test: seven\n");
-	log_unhold();
+	log_hold(NULL);
+	log_tell_held(held);
 	assert_string_equal(capture_take(&c), "<4>test: seven\n");
 	/* More lines than are kept are written at once, long ones are cut. */
 	log_set_level(LOG_WARNING);
-	log_hold();
+	held = again(held);
+	log_hold(held);
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
 	for (unsigned i = 0; i < LOG_HELD_LINES; i++)
@@ -254,11 +266,37 @@ static void test_held(void **state)
 	assert_string_equal(capture_take(&c), "");
 	log_warning("too many");
 	assert_string_equal(capture_take(&c), "<4>test: too many\n");
-	log_unhold();
+	log_hold(NULL);
+	log_tell_held(held);
 	text[LOG_HELD_MAX - 1] = '\0';
 	(void)snprintf(whole, sizeof whole, "<4>test: %s\n<4>test: y\n", text);
 	assert_int_equal(strncmp(capture_end(&c), whole, strlen(whole)), 0);
 	log_set_level(LOG_INFO);
+	(void)log_held_free(held);
+}
+
+/* Whoever wrote over it: lines end, levels are such, and there are no more than there is room for. */
+static void test_held_scribbled(void **state)
+{
+	struct capture c;
+	struct log_held *held = log_held_new();
+	(void)state;
+	assert_non_null(held);
+	capture_begin(&c);
+	as_journal(&c);
+	log_hold(held);
+	log_warning("one");
+	log_hold(NULL);
+	memset(held, 0xff, sizeof(uint32_t)); /* how many there are */
+	log_tell_held(held);
+	unsigned n = 0;
+	for (const char *p = capture_take(&c); (p = strchr(p, '\n')); p++)
+		n++;
+	assert_int_equal(n, LOG_HELD_LINES);
+	memset(held, 0xff, LOG_HELD_LINES * LOG_HELD_MAX);
+	log_tell_held(held);
+	assert_int_equal(strncmp(capture_end(&c), "<4>????", 7), 0);
+	(void)log_held_free(held);
 }
 
 static void test_escapes(void **state)
@@ -346,13 +384,14 @@ static void test_clocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_err_set),	    cmocka_unit_test(test_err_null),
-		cmocka_unit_test(test_err_text),    cmocka_unit_test(test_err_cuts),
-		cmocka_unit_test(test_levels),	    cmocka_unit_test(test_debug_sources),
-		cmocka_unit_test(test_plain_lines), cmocka_unit_test(test_journal_lines),
-		cmocka_unit_test(test_held),	    cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_long_lines),  cmocka_unit_test(test_errno_survives),
-		cmocka_unit_test(test_limit),	    cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_err_set),	       cmocka_unit_test(test_err_null),
+		cmocka_unit_test(test_err_text),       cmocka_unit_test(test_err_cuts),
+		cmocka_unit_test(test_levels),	       cmocka_unit_test(test_debug_sources),
+		cmocka_unit_test(test_plain_lines),    cmocka_unit_test(test_journal_lines),
+		cmocka_unit_test(test_held),	       cmocka_unit_test(test_held_scribbled),
+		cmocka_unit_test(test_escapes),	       cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_errno_survives), cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_clocks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

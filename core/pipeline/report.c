@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pipeline/report.h"
+
+#include "core/util/pb.h"
+
+#define ARENA_BLOCK 4096u
+
+int report_write(const Trial__Report *report, struct buf *out)
+{
+	uint8_t *room = buf_reserve(out, trial__report__get_packed_size(report));
+	if (!room)
+		return -ENOMEM;
+	buf_commit(out, trial__report__pack(report, room));
+	return 0;
+}
+
+static struct move *moves_of(struct arena *a, const Trial__Report *report)
+{
+	struct move *moves = arena_array(a, report->n_moves + 1, sizeof *moves);
+	for (size_t i = 0; moves && i < report->n_moves; i++) {
+		const Trial__Move *m = report->moves[i];
+		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
+					 m->to_mems, m->note,	   m->why};
+	}
+	return moves;
+}
+
+int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err)
+{
+	*ret = (struct report){.arena = arena_new(ARENA_BLOCK, REPORT_MEMORY_MAX)};
+	if (!ret->arena)
+		return err_set(err, -ENOMEM, "no memory for the report of a trial");
+	ProtobufCAllocator alloc = pb_arena(ret->arena);
+	Trial__Report *message = trial__report__unpack(&alloc, size, data);
+	struct move *moves = message ? moves_of(ret->arena, message) : NULL;
+	if (!moves) {
+		report_fini(ret);
+		return message ? err_set(err, -ENOMEM, "no memory for the report of a trial")
+			       : err_set(err, -EBADMSG, "the report of a trial is none");
+	}
+	ret->message = message;
+	ret->moves = moves;
+	ret->n_moves = (unsigned)message->n_moves;
+	return 0;
+}
+
+void report_fini(struct report *r)
+{
+	*r = (struct report){.arena = arena_free(r->arena)};
+}
