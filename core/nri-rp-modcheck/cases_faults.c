@@ -36,6 +36,16 @@ static const struct wish wishes[] = {
 	 .ns = "kube-system",
 	 .qos = RP_QOS_BEST_EFFORT,
 	 .created_ns = 3},
+	/* More than there is: it runs unmanaged, if the policy has a say in that. */
+	{.id = "d",
+	 .pod = "pod-d",
+	 .ns = "default",
+	 .qos = RP_QOS_GUARANTEED,
+	 .cpu_request = 1000 * (RP_CPUS_MAX + 1),
+	 .cpu_limit = 1000 * (RP_CPUS_MAX + 1),
+	 .mem_request = GIB,
+	 .mem_limit = GIB,
+	 .created_ns = 4},
 };
 #define N_WISHES (sizeof wishes / sizeof *wishes)
 
@@ -117,7 +127,7 @@ static int all_faults(struct check *c, int32_t code, struct err *err)
 	int bad = shim_init(&s, c->module);
 	bad = bad ? bad : fresh_probe(c, &expected, err);
 	bad = bad ? bad : rig_open(&r, c, &s.module, err);
-	r.faulty = true;
+	r.faulty = r.unmanaged = true;
 	s.fail_code = code;
 	do {
 		bad = bad ? bad : one_fault(&r, &s, ++n, &expected, err);

@@ -93,8 +93,8 @@ struct check_group {
 	const struct check_case *cases;
 	unsigned n;
 };
-extern const struct check_group static_cases, abi_cases, life_cases, place_cases, fault_cases,
-	report_cases, controller_cases;
+extern const struct check_group static_cases, abi_cases, life_cases, place_cases, unmanaged_cases,
+	fault_cases, report_cases, controller_cases;
 
 void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Notes why, returns CHECK_SKIPPED. */

@@ -87,6 +87,13 @@ static void wish_name(struct wish *w, const char *kind, unsigned n, uint64_t cre
 	w->created_ns = created_s * UINT64_C(1000000000);
 }
 
+static void wish_huge(struct churn *c, struct wish *w)
+{
+	w->qos = RP_QOS_GUARANTEED;
+	w->cpu_request = w->cpu_limit = 1000 * ((int64_t)rp_ids_count(rp_ids_of(&c->all)) + 1);
+	w->mem_request = w->mem_limit = GIB / 4;
+}
+
 void churn_wish(struct churn *c, struct wish *ret)
 {
 	*ret = (struct wish){.n_annotations = 0};
@@ -97,6 +104,8 @@ void churn_wish(struct churn *c, struct wish *ret)
 	if (churn_random(c, 5) == 0)
 		ret->annotations[ret->n_annotations++] =
 			annotations[churn_random(c, sizeof annotations / sizeof *annotations)];
+	if (c->huge && churn_random(c, c->huge) == 0)
+		wish_huge(c, ret);
 	c->seq++;
 }
 

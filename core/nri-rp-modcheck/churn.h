@@ -17,6 +17,7 @@ struct churn {
 	struct rp_idset all, online;
 	unsigned restart_every; /* requests; 0: never */
 	bool still; /* no hotplug, no reloads: containers only */
+	unsigned huge; /* one container in so many asks for more than there is; 0: none */
 	/* Called after a container was placed. */
 	int (*placed)(struct churn *c, struct ctr *ctr, struct err *err);
 };

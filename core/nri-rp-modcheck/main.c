@@ -25,9 +25,9 @@
 #define WRITTEN_SHOWN 4000u /* bytes of what a module wrote to its standard output */
 #define LOG_SILENT ((enum log_level)0)
 
-static const struct check_group *const groups[] = {&static_cases,    &abi_cases,   &life_cases,
-						   &place_cases,     &fault_cases, &report_cases,
-						   &controller_cases};
+static const struct check_group *const groups[] = {&static_cases, &abi_cases,	    &life_cases,
+						   &place_cases,  &unmanaged_cases, &fault_cases,
+						   &report_cases, &controller_cases};
 #define N_GROUPS (sizeof groups / sizeof *groups)
 
 /* ---- for cases ----------------------------------------------------------------------------------------------------- */

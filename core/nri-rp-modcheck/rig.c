@@ -334,6 +334,15 @@ static int call_allocate(struct rig *r, struct ctr *ctr, struct err *err)
 	return bad;
 }
 
+static int run_unmanaged(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	struct err ignored = *err;
+	int bad = r->dry ? rehearse(r, rig_call_unmanaged, ctr, &ignored) : 0;
+	bad = bad ? bad : rig_decide(r, rig_call_unmanaged, ctr, "unmanaged", err);
+	r->n_unmanaged += !bad;
+	return bad;
+}
+
 int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
 {
 	struct ctr *ctr;
@@ -343,6 +352,8 @@ int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *e
 	if (r->dry)
 		bad = rehearse(r, call_allocate, ctr, err);
 	bad = bad ? bad : rig_decide(r, call_allocate, ctr, "allocate", err);
+	if (bad == RIG_REFUSED && r->unmanaged)
+		bad = run_unmanaged(r, ctr, err);
 	if (bad) {
 		rig_drop(r, ctr);
 		return bad;

@@ -23,10 +23,11 @@ struct rig {
 	struct buf *log; /* NULL: nothing is written down */
 	bool open;
 	bool dry; /* try each placement first, and drop it */
+	bool unmanaged; /* who is refused runs all the same (onPolicyError: unmanaged) */
 	bool lost_cpus; /* the policy has refused a change of the machine: sets may have CPUs that are gone */
 	uint64_t last_allocate_ns;
 	bool faulty; /* calls are made to fail: sync() and release() may do so too, once */
-	unsigned n_refused;
+	unsigned n_refused, n_unmanaged;
 };
 
 /* What a container is to be like. */
@@ -70,6 +71,8 @@ void rig_drop(struct rig *r, struct ctr *ctr);
 int rig_sync(struct rig *r, struct err *err);
 int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err);
 int rig_resize(struct rig *r, struct ctr *ctr, const struct wish *w, struct err *err);
+/* For rig_decide(): it runs although allocate() has refused it for the reason in err. */
+int rig_call_unmanaged(struct rig *r, struct ctr *ctr, struct err *err);
 /* Releases and removes. */
 int rig_remove(struct rig *r, struct ctr *ctr, struct err *err);
 int rig_release(struct rig *r, struct ctr *ctr, struct err *err);

@@ -131,9 +131,11 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 
 void sync_forget(struct rp_instance *inst, rp_ctr ctr)
 {
-	for (uint32_t i = inst->n_waiting; i-- > 0;)
-		if (inst->waiting[i].ctr == ctr)
-			inst->waiting[i] = inst->waiting[--inst->n_waiting];
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < inst->n_waiting; i++)
+		if (inst->waiting[i].ctr != ctr)
+			inst->waiting[n++] = inst->waiting[i];
+	inst->n_waiting = n;
 }
 
 /* Puts those that can stay where they were; the others are the first of inst->ctrs then. How many, or an error. */
@@ -403,6 +405,8 @@ static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idl
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct rp_idset idle;
+	/* It may be there from a transaction that was dropped. */
+	sync_forget(inst, ctr);
 	int32_t r = add_waiting(inst, ctr, true);
 	if (!r)
 		r = pin_record_roaming(inst, txn, ctr);

@@ -36,6 +36,9 @@ CONDUCT = {
     17: ('placement/returns two-sockets seed 1', 'given something else than by a fresh instance'),
     18: ('lifecycle/orders', 'none of the RP_E codes'),
     19: ('lifecycle/prepare-abort', 'bytes are left each time'),
+    21: ('unmanaged/invariants two-sockets seed 1', 'unmanaged returned -1, which is none of the RP_E codes'),
+    22: ('unmanaged/dry-run two-sockets seed 1', 'tried and dropped have changed later ones'),
+    23: ('unmanaged/later two-sockets', 'still degraded (no room) when the others have gone'),
 }
 
 # What is told of itself, asked for or returned that makes no sense.
@@ -88,7 +91,7 @@ def failed(found):
     return {n: c['reason'] for n, c in found.items() if c['result'] == 'failed'}
 
 
-@pytest.mark.parametrize('name', ['none', 'static', 'template', 'topology-aware', 'balloons', 'good', 'conduct-0', 'curious-0'])
+@pytest.mark.parametrize('name', ['none', 'static', 'template', 'topology-aware', 'balloons', 'good', 'conduct-0', 'conduct-20', 'curious-0'])
 def test_sound_modules_pass(name):
     found = cases(module(name), '--cases', BRIEF)
     assert failed(found) == {}
@@ -117,6 +120,20 @@ def test_odd_words_are_noticed(n):
     case, text = CURIOUS[n]
     found = cases(module('curious-%d' % n), '--cases', '^%s$' % case)
     assert text in failed(found)[case]
+
+
+@pytest.mark.parametrize('name', ['balloons', 'conduct-20'])
+def test_unmanaged(name):
+    """The optional callback is looked at where there is one, and not passed over."""
+    found = cases(module(name), '--cases', '^unmanaged/')
+    assert failed(found) == {}
+    assert found['unmanaged/invariants two-sockets seed 1']['result'] == found['unmanaged/later two-sockets']['result'] == 'passed'
+    assert 'ran unmanaged' in found['unmanaged/invariants two-sockets seed 1']['notes']
+
+
+def test_without_unmanaged():
+    found = cases(module('static'), '--cases', '^unmanaged/')
+    assert {c['result'] for n, c in found.items() if n.startswith('unmanaged/')} == {'skipped'}
 
 
 def test_timing():
@@ -225,7 +242,7 @@ def test_help_list_version():
     assert listed.returncode == 0
     names = [line.split()[0] for line in listed.stdout.splitlines()]
     assert len(names) == len(set(names)) > 35
-    assert {n.split('/')[0] for n in names} == {'static', 'abi', 'lifecycle', 'placement', 'faults', 'report', 'controller'}
+    assert {n.split('/')[0] for n in names} == {'static', 'abi', 'lifecycle', 'placement', 'unmanaged', 'faults', 'report', 'controller'}
     page = (TOP / 'man/nri-rp-modcheck.1').read_text()
     assert [n for n in names if n not in page] == []
     help_text = run('--help').stdout

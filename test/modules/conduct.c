@@ -40,6 +40,13 @@
 #define GIVES_NOTHING_BACK 17
 #define ODD_CODE 18
 #define LEAKS_CONFIGURATION 19
+/* Those that have room for a few only, and a say in how the others run. */
+#define MANAGES_SOUNDLY 20
+#define UNMANAGED_ODD_CODE 21
+#define UNMANAGED_KEEPS_DROPPED 22
+#define FORGETS_UNMANAGED 23
+#define MANAGES (CONDUCT_CASE >= MANAGES_SOUNDLY)
+#define ROOM 8u
 
 struct rp_plan {
 	int unused;
@@ -52,6 +59,7 @@ struct rp_instance {
 	const struct rp_host_explain *explain;
 	struct rp_plan *plan;
 	unsigned n_allocated;
+	unsigned n_unmanaged;
 	int broken;
 };
 
@@ -120,6 +128,53 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, unsigned 
 	return r;
 }
 
+/* Those that have a place are marked. */
+static int has_place(struct rp_instance *inst, rp_ctr ctr)
+{
+	const void *data;
+	uint32_t size = 0;
+	return inst->cache->get_private(inst->host->ctx, ctr, &data, &size) == 0 && size > 0;
+}
+
+static int is_full(struct rp_instance *inst, rp_ctr but)
+{
+	rp_ctr ctrs[256];
+	unsigned n_placed = 0;
+	uint32_t n = inst->cache->list(inst->host->ctx, RP_ORDER_SYNC, ctrs, 256);
+	for (uint32_t i = 0; i < n && i < 256; i++)
+		n_placed += ctrs[i] != but && has_place(inst, ctrs[i]);
+	return n_placed >= ROOM;
+}
+
+static int32_t find_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	if (is_full(inst, ctr))
+		return inst->host->fail(inst->host->ctx, -RP_ENOSPC, "no room");
+	int32_t r = inst->cache->set_private(inst->host->ctx, txn, ctr, "x", 1);
+	if (!r)
+		r = inst->cache->set_degraded(inst->host->ctx, txn, ctr, NULL);
+	return r ? r : place(inst, txn, ctr, 0);
+}
+
+static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	void *ctx = inst->host->ctx;
+	struct rp_idset set;
+	inst->n_unmanaged++;
+	if (IS(UNMANAGED_ODD_CODE))
+		return inst->host->fail(ctx, -1, "not permitted");
+	struct rp_ctr_info info = {.size = sizeof info};
+	int32_t r = inst->cache->get_ctr(ctx, ctr, &info);
+	if (r || !IS(UNMANAGED_KEEPS_DROPPED) || (info.flags & RP_CTR_PRESERVE_CPU))
+		return r;
+	rp_idset_copy(&set, online(inst));
+	uint32_t cpu = rp_ids_first(rp_ids_of(&set));
+	if (inst->n_unmanaged % 2)
+		cpu = rp_ids_next(rp_ids_of(&set), cpu);
+	rp_idset_del(&set, cpu);
+	return inst->cache->set_cpus(ctx, txn, ctr, rp_ids_of(&set));
+}
+
 static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	misbehave(inst, ctr);
@@ -128,6 +183,8 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		return inst->host->fail(inst->host->ctx, -RP_ENOSPC, "all has been given away");
 	if (IS(ODD_CODE))
 		return inst->host->fail(inst->host->ctx, -1, "not permitted");
+	if (MANAGES)
+		return find_place(inst, txn, ctr);
 	return place(inst, txn, ctr, IS(DECIDES_BY_COUNTER) ? process_wide++ : inst->n_allocated);
 }
 
@@ -155,6 +212,8 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	int32_t r = inst->cache->get_ctr(inst->host->ctx, ctr, &info);
 	if (r)
 		return r;
+	if (MANAGES && !IS(FORGETS_UNMANAGED) && !has_place(inst, ctr) && !is_full(inst, ctr))
+		return find_place(inst, txn, ctr);
 	if (!IS(MOVES_AT_SYNC) && !rp_ids_empty(info.cpus) &&
 	    rp_ids_subset(info.cpus, online(inst)))
 		return 0;
@@ -217,6 +276,7 @@ static const struct rp_policy policy = {
 	.release = release,
 	.event = event,
 	.rolled_back = rolled_back,
+	.unmanaged = MANAGES ? unmanaged : NULL,
 };
 
 static int32_t create(const struct rp_host *host, struct rp_instance **ret_inst)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Containers that a policy has refused and that run all the same: rp_policy.unmanaged. */
+#include <stdio.h>
+
+#include "core/host/services.h"
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/util/cleanup.h"
+
+#define SOME 600u
+#define FULL 300u /* containers at most until one is refused */
+
+static bool has_callback(const struct rig *r)
+{
+	const struct rp_policy *p = r->instance->policy;
+	return RP_HAS(p, unmanaged) && p->unmanaged;
+}
+
+static int begin(struct check *c, struct rig *r, struct churn *churn, struct err *err)
+{
+	int bad = rig_open(r, c, c->module, err);
+	bad = bad ? bad : rig_start(r, err);
+	if (bad)
+		return bad;
+	if (!has_callback(r))
+		return check_skip(c, "the policy has no unmanaged()");
+	churn_init(churn, r, c->seed);
+	r->unmanaged = true;
+	return 0;
+}
+
+/* Some ask for more than the machine has: who is refused runs where the host or the policy says. */
+static int run(struct check *c, bool still, bool dry, struct buf *log, unsigned *ret_n,
+	       struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = machine_make(c->machine, err);
+	bad = bad ? bad : begin(c, &r, &churn, err);
+	if (bad)
+		return bad;
+	r.log = log;
+	r.dry = dry;
+	churn.still = still;
+	churn.huge = 10;
+	bad = churn_run(&churn, SOME, err);
+	*ret_n = r.n_unmanaged;
+	return bad ? bad : churn_empty(&churn, err);
+}
+
+static int invariants(struct check *c, struct err *err)
+{
+	unsigned n = 0;
+	int bad = run(c, false, false, c->o->reproduce ? c->out : NULL, &n, err);
+	if (bad)
+		return bad;
+	if (!n)
+		return check_skip(c, "no container was refused");
+	check_note(c, "%u containers ran unmanaged", n);
+	return 0;
+}
+
+static int dry_run(struct check *c, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf first = BUF_INIT, tried = BUF_INIT;
+	char where[700];
+	unsigned n = 0;
+	int bad = run(c, true, false, &first, &n, err);
+	bad = bad ? bad : run(c, true, true, &tried, &n, err);
+	if (bad)
+		return bad;
+	if (text_differs(&first, &tried, where, sizeof where))
+		return err_set(err, -EINVAL,
+			       "requests that were tried and dropped have changed later ones: %s",
+			       where);
+	return n ? 0 : check_skip(c, "no container was refused");
+}
+
+/* ---- placed later -------------------------------------------------------------------------------------------------- */
+
+/* Containers of one kind until one of them is refused and runs all the same. NULL: none was. */
+static int fill(struct rig *r, const struct wish *w, struct ctr *placed[static FULL],
+		unsigned *ret_n, struct ctr **ret_unmanaged, struct err *err)
+{
+	*ret_unmanaged = NULL;
+	for (*ret_n = 0; *ret_n < FULL; ++*ret_n) {
+		struct wish wish = *w;
+		struct ctr *ctr;
+		unsigned before = r->n_unmanaged;
+		(void)snprintf(wish.id, sizeof wish.id, "c%u", *ret_n);
+		(void)snprintf(wish.pod, sizeof wish.pod, "pod-c%u", *ret_n);
+		wish.created_ns += *ret_n;
+		int bad = rig_add(r, &wish, &ctr, err);
+		if (bad)
+			return bad == RIG_REFUSED ? 0 : bad;
+		if (r->n_unmanaged != before) {
+			*ret_unmanaged = ctr;
+			return 0;
+		}
+		placed[*ret_n] = ctr;
+	}
+	return 0;
+}
+
+static int again(struct rig *r, struct ctr *old, const struct wish *w, struct err *err)
+{
+	struct ctr *ctr;
+	char reason[300];
+	(void)snprintf(reason, sizeof reason, "%s", old->cur.degraded->data);
+	int bad = rig_remove(r, old, err);
+	r->unmanaged = false;
+	bad = bad ? bad : rig_add(r, w, &ctr, err);
+	if (bad)
+		return bad == RIG_REFUSED ? 0 : bad;
+	return err_set(err, -EINVAL,
+		       "a container that ran unmanaged is still degraded (%s) when the others "
+		       "have gone and sync() was called, and one like it is placed",
+		       reason);
+}
+
+static int later(struct check *c, struct err *err)
+{
+	static const struct wish small = {.id = "again",
+					  .pod = "pod-again",
+					  .ns = "default",
+					  .qos = RP_QOS_GUARANTEED,
+					  .cpu_request = 1000,
+					  .cpu_limit = 1000,
+					  .mem_request = 1 << 20,
+					  .mem_limit = 1 << 20,
+					  .created_ns = 1};
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct ctr *placed[FULL], *ctr;
+	struct churn churn;
+	unsigned n;
+	int bad = begin(c, &r, &churn, err);
+	bad = bad ? bad : fill(&r, &small, placed, &n, &ctr, err);
+	if (!bad && !ctr)
+		return check_skip(c, "no container was refused");
+	/* It may be moved aside meanwhile, and found again by the next instance. */
+	bad = bad ? bad : rig_restart(&r, err);
+	while (!bad && n)
+		bad = rig_remove(&r, placed[--n], err);
+	bad = bad ? bad : rig_sync(&r, err);
+	if (bad || !ctr->cur.degraded)
+		return bad;
+	return again(&r, ctr, &small, err);
+}
+
+static const struct check_case cases[] = {
+	{"unmanaged/invariants", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, invariants,
+	 "containers that are refused and run all the same: on CPUs that are online and nobody's "
+	 "own, as long as they live"},
+	{"unmanaged/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
+	 "what is tried in a dropped transaction first changes nothing later"},
+	{"unmanaged/later", RP_KIND_POLICY, CASE_MACHINES, later,
+	 "when there is room again they are placed like others, over a restart"},
+};
+
+const struct check_group unmanaged_cases = {cases, sizeof cases / sizeof *cases};
