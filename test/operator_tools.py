@@ -7,10 +7,12 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 
@@ -34,6 +36,14 @@ def environment(**more):
     for key in [key for key, value in more.items() if value is None]:
         env.pop(key, None)
     return env
+
+
+def run_as_nobody(program, *args):
+    """A copy of it, as the build folder may be below a home that is closed to others."""
+    with tempfile.TemporaryDirectory(prefix='nri-rp-nobody-') as folder:
+        os.chmod(folder, 0o755)
+        return subprocess.run([shutil.copy(program, folder), *map(str, args)], capture_output=True, text=True, timeout=ANSWER_S, env=environment(),
+                              user=NOBODY, group=NOBODY, extra_groups=[])
 
 
 def control_of(where):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from operator_tools import CONFIG, DAEMON, FAILED, NOBODY, OK, USAGE, Bare, ctl, ctl_json
+from operator_tools import CONFIG, DAEMON, FAILED, OK, USAGE, Bare, ctl, ctl_json, run_as_nobody
 from simnode import ANSWER_S, BUILD, STATIC, TOP, ctr, eventually
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason='takes root')
@@ -143,7 +143,7 @@ def test_every_problem_is_told_at_once(tmp_path):
 @pytest.mark.parametrize('problem', ['absent', 'folder', 'too large', 'unreadable', 'a loop'])
 def test_files_that_cannot_be_read(tmp_path, problem):
     path = tmp_path / 'rp.conf'
-    how = {}
+    words = '--check-config', '--config', path, '--module-dir', BUILD / 'modules'
     if problem == 'folder':
         path.mkdir()
     elif problem == 'too large':
@@ -158,8 +158,7 @@ def test_files_that_cannot_be_read(tmp_path, problem):
         for folder in [tmp_path, *tmp_path.parents]:
             if folder.stat().st_uid == 0 and str(folder).startswith('/tmp/'):
                 folder.chmod(folder.stat().st_mode | 0o055)
-        how = dict(user=NOBODY, group=NOBODY, extra_groups=[])
-    done = run('--check-config', '--config', path, '--module-dir', BUILD / 'modules', **how)
+    done = run_as_nobody(DAEMON, *words) if problem == 'unreadable' else run(*words)
     assert done.returncode == CONFIG and str(path) in done.stdout + done.stderr
 
 

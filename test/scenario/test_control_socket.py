@@ -10,8 +10,8 @@ import stat
 
 import pytest
 
-from operator_tools import (FAILED, NOBODY, OK, REQUEST, RESPONSE, SERVICE, Caller, call_frame, control_request, ctl, ctl_json, field,
-                            frame)
+from operator_tools import (CTL, FAILED, NOBODY, OK, REQUEST, RESPONSE, SERVICE, Caller, call_frame, control_request, ctl, ctl_json, field,
+                            frame, run_as_nobody)
 from simnode import STATIC, ctr, eventually
 
 CLIENTS_MAX, REQUEST_MAX, ARGS_MAX, ARG_MAX, PIECE_MAX = 32, 64 << 10, 16, 4096, 1 << 20
@@ -356,11 +356,11 @@ def test_other_users_are_turned_away(served):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     os.chmod(path, 0o666)
     os.chmod(path.parent, 0o755)
-    done = ctl(served, 'pods', user=NOBODY, group=NOBODY, extra_groups=[])
-    assert done.code == FAILED and done.out == ''
+    done = run_as_nobody(CTL, '--socket', path, 'pods')
+    assert done.returncode == FAILED and done.stdout == ''
     served.log('a client is turned away: process [0-9]+ of user %d' % NOBODY)
-    done = ctl(served, 'reload', user=NOBODY, group=NOBODY, extra_groups=[])
-    assert done.code == FAILED
+    done = run_as_nobody(CTL, '--socket', path, 'reload')
+    assert done.returncode == FAILED
     assert ctl_json(served, 'status')['config']['generation'] == 1
     os.chmod(path, 0o600)
     assert ctl(served, 'pods').code == OK

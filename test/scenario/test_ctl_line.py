@@ -13,8 +13,8 @@ import threading
 
 import pytest
 
-from operator_tools import (CONFIG, CTL, FAILED, NOBODY, NOT_RUNNING, OK, RESPONSE, USAGE, Bare, Following, ctl, ctl_json, field, frame,
-                            on_terminal, plain, run_ctl)
+from operator_tools import (CONFIG, CTL, FAILED, NOT_RUNNING, OK, RESPONSE, USAGE, Bare, Following, ctl, ctl_json, field, frame,
+                            on_terminal, plain, run_as_nobody, run_ctl)
 from simnode import STATIC, TOP, ctr, eventually
 
 COMMANDS = ['status', 'pods', 'containers', 'topology', 'zones', 'explain x', 'events', 'reload', 'plan /dev/null', 'rebalance', 'config show',
@@ -151,9 +151,9 @@ def test_without_permission(make_node):
     assert stat.S_IMODE(os.stat(node.paths['control']).st_mode) == 0o600
     folder = pathlib.Path(node.paths['control']).parent
     os.chmod(folder, 0o755)
-    done = ctl(node, 'status', user=NOBODY, group=NOBODY, extra_groups=[])
-    assert done.code == FAILED
-    assert node.paths['control'] in done.err and 'ermission denied' in done.err and 'root' in done.err
+    done = run_as_nobody(CTL, '--socket', node.paths['control'], 'status')
+    assert done.returncode == FAILED
+    assert node.paths['control'] in done.stderr and 'ermission denied' in done.stderr and 'root' in done.stderr
 
 
 # ---- daemons that are not well ----
