@@ -341,7 +341,7 @@ def test_reload_looks_anew(platform):
     """Classes that somebody else programs while the daemon runs are known after a reload of the same configuration: one class is high then."""
     p = platform(ASSOCIATED)
     p.node.create('a', ctr('c', '2/2', '64Mi'), annotations=FAST)
-    assert p.read('.now')
+    eventually(lambda: p.clos().get(1) == p.node.cpus('a/c'))
     p.file('.now', ''.join('punit %d %d on 3 ordered 1\nclos %d %d 1 min 0 max 3800 weight 0\nclos %d %d 2 min 0 max 2000 weight 0\n' % (3 * (i, j))
                            for i in (0, 1) for j in (0, 1)))
     p.node.reload()
