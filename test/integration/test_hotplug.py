@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from containerd import cpus, wait_for
-from test_containerd import ONLINE, daemon, pods, runtime  # noqa: F401, fixtures
+from test_containerd import ONLINE, daemon, pods, runtime, unstarted  # noqa: F401, fixtures
 
 V2 = 'cpuset' in ' '.join(f.read_text() for f in [pathlib.Path('/sys/fs/cgroup/cgroup.controllers')] if f.exists())
 # Version 1 takes a CPU that goes offline out of every cpuset for good, out of those of the kubelet too.
