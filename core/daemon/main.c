@@ -342,8 +342,10 @@ static int check_config(struct daemon *d)
 {
 	struct buf report = BUF_INIT;
 	struct err err = ERR_INIT;
-	const struct dirs none = {"", ""};
-	const struct pipeline_config config = pipeline_config_of(d, &none);
+	struct dirs dirs = {"", ""};
+	if (d->options.state_dir)
+		(void)snprintf(dirs.state, sizeof dirs.state, "%s", d->options.state_dir);
+	const struct pipeline_config config = pipeline_config_of(d, &dirs);
 	int r = pipeline_check(&config, &report, &err);
 	fputs(buf_text(&report), stdout);
 	if (r && err.text[0] && !told(buf_text(&report), err.text))

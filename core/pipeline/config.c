@@ -511,21 +511,27 @@ static int safe_mode(struct pipeline *p, const struct err *why, struct err *err)
 	return r;
 }
 
+/* The policy that is configured, and that of an earlier run. */
+static void note_policies(struct pipeline *p, const struct conf *conf)
+{
+	size_t len;
+	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
+	const char *policy = conf_core(conf)->policy;
+	(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
+	p->other_policy = former && !str_eq(former, policy);
+}
+
 int config_first(struct pipeline *p, struct err *err)
 {
 	struct conf_errors errs;
 	struct conf *conf;
 	bool fault = false;
-	size_t len;
 	int r = read_config(p, p->config_path, &conf, &errs, err);
 	for (unsigned i = 0; !r && i < errs.n_items; i++)
 		log_warning("%s", errs.items[i].text);
 	if (r)
 		return r;
-	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
-	const char *policy = conf_core(conf)->policy;
-	(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
-	p->other_policy = former && !str_eq(former, policy);
+	note_policies(p, conf);
 	r = try_and_apply(p, conf, &fault, err);
 	if (r) {
 		struct err why = *err;
@@ -538,6 +544,8 @@ int config_first(struct pipeline *p, struct err *err)
 		r = safe_mode(p, &why, err);
 		if (r)
 			return r;
+		size_t len;
+		const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
 		p->other_policy = former && !str_eq(former, instance_name(p->policy));
 	}
 	in_force(p);
@@ -553,6 +561,8 @@ int config_check(struct pipeline *p, struct buf *report, struct err *err)
 	conf_errors_print(&errs, report);
 	if (r)
 		return r;
+	state_look(p, p->state_dir[0] ? p->state_dir : conf_core(conf)->cache_dir, report);
+	note_policies(p, conf);
 	r = try_first(p, conf, false, &fault, err);
 	conf_free(conf);
 	return r;

@@ -205,6 +205,12 @@ void persist_quiet(void *arg);
 /* The module's saved state is given back to it. */
 void persist_load(struct pipeline *p, struct instance *i);
 
+/* ---- state.c ---- */
+/* Opens the store and fills the cache with what it has. */
+int state_open(struct pipeline *p, struct err *err);
+/* The same, as far as a check needs it: what is in dir stays as it is and nothing is ever written; what is not used is told in report. */
+void state_look(struct pipeline *p, const char *dir, struct buf *report);
+
 /* ---- config.c ---- */
 int config_first(struct pipeline *p, struct err *err);
 /* Reads and tries it, in a child; problems and warnings go to report. */

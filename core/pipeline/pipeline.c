@@ -13,7 +13,6 @@
 #include "core/util/str.h"
 
 #define LOG_SOURCE "pipeline"
-#define BOOT_ID "proc/sys/kernel/random/boot_id"
 
 /* ---- what modules and the machine tell -------------------------------------------------------------------------------- */
 
@@ -102,41 +101,6 @@ static void machine_changed(void *arg)
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
-
-static const char *const store_outcomes[] = {
-	[STORE_FRESH] = "fresh",	[STORE_FOUND] = "restored",
-	[STORE_RESET] = "reset",	[STORE_OTHER_BOOT] = "other boot",
-	[STORE_NEWER] = "newer format", [STORE_DAMAGED] = "damaged",
-	[STORE_UNSAFE] = "unsafe",
-};
-
-static int open_store(struct pipeline *p, struct err *err)
-{
-	char boot_id[64];
-	struct store_opening opening;
-	struct store_counts counts;
-	struct fs_root real;
-	int r = fs_root_open(&real, "/", err);
-	if (r)
-		return r;
-	ssize_t n = fs_read(&real, BOOT_ID, boot_id, sizeof boot_id);
-	fs_root_close(&real);
-	if (n < 0)
-		return err_errno(err, (int)n, "/" BOOT_ID);
-	const struct store_params params = {
-		.dir = p->state_dir, .boot_id = boot_id, .reset = p->cfg.reset_cache};
-	r = store_open(&params, &p->store, &opening, err);
-	if (r)
-		return r;
-	(void)snprintf(p->store_state, sizeof p->store_state, "%s",
-		       store_outcomes[opening.outcome]);
-	if (opening.why[0])
-		log_notice("%s", opening.why);
-	r = store_restore(p->store, p->env.cache, &counts, err);
-	if (!r && counts.ctrs)
-		log_info("restored %u pods and %u containers", counts.pods, counts.ctrs);
-	return r;
-}
 
 static int open_crumb(struct pipeline *p, struct err *err)
 {
@@ -232,7 +196,7 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	struct pipeline *p = new_bare(config);
 	int r = p ? open_machine(p, err) : err_errno(err, -ENOMEM, "start");
 	if (!r)
-		r = open_store(p, err);
+		r = state_open(p, err);
 	if (!r)
 		r = open_crumb(p, err);
 	if (!r)

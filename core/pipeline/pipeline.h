@@ -8,9 +8,11 @@
  *   updates.c     what has to be said to the runtime without being asked
  *   rebalance.c   telling the policy when moving containers may pay
  *   config.c      configurations: first, reload, policy switch; each tried in a forked child before
+ *   report.c      what that child reports
  *   verify.c      whether the kernel has what the runtime was told
  *   drift.c       who else writes CPUs of containers
  *   persist.c     what the store is told, and when
+ *   state.c       what the store tells at a start
  *   devices.c     what the kubelet says of the devices of pods, and who waits for it
  *   export.c      the data files that containers can read
  *   events.c      what happened, for people: a bounded list
@@ -179,8 +181,8 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 struct pipeline *pipeline_free(struct pipeline *p);
 
 /*
- * Checks a configuration as a start would, modules, machine and all, without a state directory. Problems and warnings go to report as
- * lines. 0: good; -EINVAL: not; another: it could not be tried.
+ * Checks a configuration as a start would, modules, machine and all, and with a copy of the state that is in the state directory (""
+ * in config: that of the configuration). Problems and warnings go to report as lines. 0: good; -EINVAL: not; another: it could not be tried.
  */
 int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err);
 

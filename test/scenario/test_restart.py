@@ -192,3 +192,45 @@ def test_reset_cache(make_node):
     before = node.cpus('b0')
     node.start()
     assert node.cpus('b0') == before
+
+
+def check_config(node, state):
+    return subprocess.run([str(BUILD / 'bin' / 'nri-rpd'), '--check-config', '--config', node.paths['config'], '--host-root', node.paths['root'],
+                           '--state-dir', str(state), '--module-dir', str(BUILD / 'modules')], capture_output=True, text=True, timeout=60)
+
+
+def files(folder):
+    return {name: (s.st_ino, s.st_mtime_ns, s.st_size) for name in os.listdir(folder) for s in [os.stat(os.path.join(folder, name))]}
+
+
+@pytest.mark.parametrize('policy', ['static', 'topology-aware', 'balloons'])
+def test_a_check_says_what_a_start_would_do(make_node, tmp_path, policy):
+    """A reserved CPU that was there is waited for, but nobody knows of one that never was."""
+    node = make_node({'policy': policy, policy: {'reservedResources': {'cpu': 'cpuset:0,5'}}})
+    node.create('a', ctr('a0', '2', '64Mi'))
+    node.offline('5')
+    node.stop()
+    state, before = node.paths['state'], files(node.paths['state'])
+    done = check_config(node, state)
+    assert done.returncode == 0, done.stderr
+    assert 'reserved CPUs 5 are off line' in done.stderr and 'warning' not in done.stdout
+    assert files(state) == before
+    assert check_config(node, tmp_path / 'none').returncode == 78
+    assert not (tmp_path / 'none').exists()
+    node.start()
+    assert check_config(node, state).returncode == 0, 'beside one that runs'
+    node.log('reserved CPUs 5 are off line')
+
+
+def test_a_check_of_a_state_that_is_of_no_use(make_node, tmp_path):
+    node = make_node(STATIC)
+    node.stop()
+    (tmp_path / 'store.mdb').write_bytes(b'x' * 9000)
+    done = check_config(node, tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith('warning: a start would not use the state in %s: damaged\n' % tmp_path)
+    assert os.listdir(tmp_path) == ['store.mdb'], 'it is for the start to set it aside'
+    (tmp_path / 'store.mdb').unlink()
+    (tmp_path / 'store.mdb').symlink_to(node.paths['state'] + '/store.mdb')
+    assert 'is left out of account' in check_config(node, tmp_path).stdout
+    node.start()
