@@ -140,7 +140,8 @@ static int32_t balloons_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	if (r)
 		return r;
 	struct member *m = state_member(inst->state, ctr);
-	return m ? resize(inst, txn, m, &info) : 0;
+	/* One that waits may have a place with less. */
+	return m ? resize(inst, txn, m, &info) : end(inst, txn, sync_retry(inst, txn), NULL);
 }
 
 static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)

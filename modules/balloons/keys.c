@@ -43,6 +43,7 @@
 		TEXTS(path_ "[].values", "What it is compared with.", "A value, or a glob.")
 
 #define T "balloonTypes[]."
+#define CPUS_LIMIT INT32_MAX /* a thousand times that is a number, too */
 #define S "schedulingClasses[]."
 
 static const struct rp_key keys[] = {
@@ -117,14 +118,9 @@ static const struct rp_key keys[] = {
 	EXPRESSIONS(T "matchExpressions", "Containers that it takes."),
 	TEXT(T "groupBy", "Containers for which this text is the same share a balloon; ${KEY} "
 			  "stands for a value as in matchExpressions."),
-	{.path = T "minCPUs",
-	 .type = RP_T_INT,
-	 .fallback = "0",
-	 .doc = "A balloon never has fewer CPUs."},
-	{.path = T "maxCPUs",
-	 .type = RP_T_INT,
-	 .fallback = "0",
-	 .doc = "A balloon never has more CPUs; 0: no limit; negative: no container fits."},
+	NUMBER(T "minCPUs", -CPUS_LIMIT, CPUS_LIMIT, "0", "A balloon never has fewer CPUs."),
+	NUMBER(T "maxCPUs", -CPUS_LIMIT, CPUS_LIMIT, "0",
+	       "A balloon never has more CPUs; 0: no limit; negative: no container fits."),
 	NUMBER(T "minBalloons", 0, RP_CPUS_MAX, "0", "So many balloons always exist."),
 	NUMBER(T "maxBalloons", 0, INT32_MAX, "0", "There are never more; 0: no limit."),
 	BOOL(T "preferNewBalloons", "false", "Make a new balloon rather than use one with room."),

@@ -66,6 +66,8 @@ REFUSED = [
     (options({'name': 'a'}, {'name': 'b'}, {'name': 'a'}), 'balloonTypes[2]', 'two balloon types are named "a"'),
     (with_type(minCPUs=3, maxCPUs=2), TYPE + '.minCPUs', 'minCPUs 3 is more than maxCPUs 2'),
     (with_type(minCPUs=-1), TYPE + '.minCPUs', 'negative'),
+    (with_type(minCPUs=2**32 + 1), TYPE + '.minCPUs', 'expected'),
+    (with_type(maxCPUs=2**63 - 1), TYPE + '.maxCPUs', 'expected'),
     (with_type(minCPUs=1, maxCPUs=-1), TYPE + '.minCPUs', 'forbids any'),
     (with_type(minBalloons=3, maxBalloons=2), TYPE + '.minBalloons', 'minBalloons 3 is more than maxBalloons 2'),
     (with_type(minBalloons=-1), TYPE + '.minBalloons', 'expected'),

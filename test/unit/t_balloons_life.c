@@ -417,6 +417,27 @@ static void test_unmanaged(void **state)
 	fake_host_free(f);
 }
 
+/* There is no room for it as it was created, but for what it is resized to. */
+static void test_unmanaged_resized(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&n4c16, "{" RESERVED "balloonTypes: [{name: a, maxCPUs: 4, "
+					    "maxBalloons: 1}]}");
+	rp_ctr c = create(f, "c", "a", 3000), u = add(f, "u", "a", 2000);
+	expect(f, c, "1-3");
+	assert_int_equal(fake_unmanaged(f, u), 0);
+	expect(f, u, "4-15");
+	fake_request(f, u, 1500, 0);
+	assert_int_equal(fake_update(f, u), 0);
+	expect(f, u, "4-15");
+	fake_request(f, u, 1000, 0);
+	assert_int_equal(fake_update(f, u), 0);
+	assert_null(fake_degraded(f, u));
+	expect(f, u, "1-4");
+	expect(f, c, "1-4");
+	fake_host_free(f);
+}
+
 /* What is to be left alone is left alone then, too. */
 static void test_unmanaged_untouched(void **state)
 {
@@ -469,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_saved_state),
 		cmocka_unit_test(test_found_containers),
 		cmocka_unit_test(test_unmanaged),
+		cmocka_unit_test(test_unmanaged_resized),
 		cmocka_unit_test(test_unmanaged_untouched),
 		cmocka_unit_test(test_reports),
 	};
