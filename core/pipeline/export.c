@@ -39,6 +39,17 @@ static char *dir_of(const struct pipeline *p, const char *id)
 	return str_printf("%s/containers/%s", p->state_dir, id);
 }
 
+/* A daemon that was killed while it wrote may have left the file under its other name, too. */
+static int remove_dir(const struct export_job *job)
+{
+	_closedir_ DIR *dir = opendir(job->dir);
+	const struct dirent *e;
+	while (dir && (e = readdir(dir)))
+		if (str_has_prefix(e->d_name, FILE_NAME))
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	return rmdir(job->dir) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 static int run_job(void *arg)
 {
 	struct export_job *job = arg;
@@ -51,10 +62,8 @@ static int run_job(void *arg)
 		/* A container of before the switch was turned on has none mounted; one that has just gone needs none. */
 		return r == -ENOENT ? 0 : r;
 	}
-	(void)unlink(path);
-	return rmdir(job->dir) < 0 && errno != ENOENT
-		       ? err_errno(&job->err, -errno, "removing %s", job->dir)
-		       : 0;
+	int r = remove_dir(job);
+	return r ? err_errno(&job->err, r, "removing %s", job->dir) : 0;
 }
 
 static void job_done(void *arg, int result)

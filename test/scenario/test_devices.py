@@ -189,8 +189,14 @@ def test_an_answer_of_17_mib(make_node):
 
 
 def test_a_kubelet_that_dies_with_the_question(cluster, kubelet):
-    # Not with the list that is asked for at first, which may still be under way.
-    kubelet.before = lambda method, request, context: method == 'Get' and kubelet.server.stop(None)
+    def die(method, request, context):
+        """Not with the list that is asked for at first, which may still be under way; and not before the call has ended with it."""
+        ended = threading.Event()
+        if method == 'Get' and context.add_callback(ended.set):
+            kubelet.server.stop(None)
+            ended.wait(STOP_S)
+
+    kubelet.before = die
     kubelet.pod('default/web', app={NIC: [3]})
     placed_without(cluster, "the kubelet's Get: ")
 
