@@ -9,15 +9,15 @@
 
 struct claim {
 	const struct instance *instance;
-	char value[RP_SETTING_MAX];
 	struct claim *next; /* said before */
+	char value[];
 };
 
 struct setting {
 	UT_hash_handle hh;
 	struct claim *claims; /* the last one first; never empty */
-	char found[RP_SETTING_MAX];
-	char path[];
+	const char *path; /* behind what was found */
+	char found[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,14 +32,14 @@ static struct setting *find(const struct host_env *env, const char *path)
 static struct setting *find_or_add(struct host_env *env, const char *path, const char *found)
 {
 	struct setting *s = find(env, path);
-	size_t len = strlen(path);
+	size_t len = strlen(path), n = strlen(found) + 1;
 	if (s)
 		return s;
-	s = calloc(1, sizeof *s + len + 1);
+	s = calloc(1, sizeof *s + n + len + 1);
 	if (!s)
 		return NULL;
-	memcpy(s->path, path, len + 1);
-	memcpy(s->found, found, strlen(found) + 1);
+	memcpy(s->found, found, n);
+	s->path = memcpy(s->found + n, path, len + 1);
 	HASH_ADD_KEYPTR(hh, env->settings, s->path, len, s);
 	return s;
 }
@@ -69,15 +69,15 @@ static int32_t claim(struct instance *i, const char *path, const char *value, co
 	struct setting *s = find_or_add(i->env, path, found);
 	if (!s)
 		return -RP_ENOMEM;
-	struct claim *c = take(s, i);
-	if (!c)
-		c = calloc(1, sizeof *c);
+	size_t n = strlen(value) + 1;
+	struct claim *c = malloc(sizeof *c + n);
 	if (!c) {
 		forget_if_free(i->env, s);
 		return -RP_ENOMEM;
 	}
+	free(take(s, i));
 	c->instance = i;
-	memcpy(c->value, value, strlen(value) + 1);
+	memcpy(c->value, value, n);
 	c->next = s->claims;
 	s->claims = c;
 	return 0;

@@ -250,6 +250,7 @@ static int32_t balloons_rolled_back(struct rp_instance *inst)
 static void balloons_stop(struct rp_instance *inst)
 {
 	cpuclass_stop(inst->classes);
+	irq_stop(inst->irq);
 }
 
 static const struct rp_policy balloons_policy = {

@@ -9,7 +9,7 @@
 
 #define CPU_DIR "/sys/devices/system/cpu"
 #define UNCORE_DIR CPU_DIR "/intel_uncore_frequency"
-#define VALUE_MAX RP_SETTING_MAX
+#define VALUE_MAX 64u
 #define CSTATES_SEEN_MAX 32u
 
 /* A file as it was before we first changed it; what other modules have made of it since is the host's to know, if it does. */

@@ -10,6 +10,7 @@
 #define TABLE_FIRST (256u << 10)
 #define TABLE_MAX (64u << 20)
 #define NUMBER_MAX 65536u /* numbers of interrupts are below this */
+#define LIST_MAX RP_SETTING_MAX /* bytes of an affinity */
 
 /* ---- the table ----------------------------------------------------------------------------------------------------- */
 
@@ -259,6 +260,7 @@ struct known {
 
 struct back {
 	const struct rp_host_work *work;
+	const struct rp_host_settings *settings; /* or NULL */
 	void *ctx;
 	irq_glob glob;
 	struct known *known;
@@ -407,12 +409,65 @@ static void read_back(struct job *j, const struct known *k, struct rp_ids wanted
 			       path, text);
 }
 
-static void restore(struct job *j, struct known *k)
+/* Its affinity, without the newline. */
+static int32_t read_affinity(const struct back *b, uint32_t number, char text[LIST_MAX])
 {
-	if (!k->before || k->stuck || write_affinity(j, k, k->before))
-		return;
+	char path[64];
+	path_of(number, path);
+	int32_t r = b->work->read_file(b->ctx, path, text, LIST_MAX);
+	if (r >= 0)
+		text[strcspn(text, "\n")] = '\0';
+	return r;
+}
+
+/* What to put back; NULL: nothing. */
+static const char *rest_of(const struct back *b, const struct known *k, char buf[LIST_MAX])
+{
+	char path[64];
+	if (!b->settings)
+		return k->before;
+	path_of(k->number, path);
+	return b->settings->without(b->ctx, path, buf, LIST_MAX) < 0 ? NULL : buf;
+}
+
+static void forget(const struct back *b, struct known *k)
+{
+	char path[64];
+	path_of(k->number, path);
+	if (b->settings)
+		b->settings->drop(b->ctx, path);
 	free(k->before);
 	k->before = NULL;
+}
+
+static void restore(struct job *j, struct known *k)
+{
+	const struct back *b = &j->owner->back;
+	char now[LIST_MAX], buf[LIST_MAX];
+	if (!k->before || k->stuck)
+		return;
+	const char *rest = rest_of(b, k, buf);
+	if (rest && (read_affinity(b, k->number, now) < 0 || strcmp(now, rest) != 0) &&
+	    write_affinity(j, k, rest))
+		return;
+	forget(b, k);
+}
+
+/* The host is told of it even if it is there already: another module that has put it there may end. False: nobody could put it back. */
+static bool claim(const struct back *b, struct known *k, const char *now, const char *wanted)
+{
+	char path[64];
+	path_of(k->number, path);
+	char *before = k->before ? k->before : strdup(now);
+	if (!before)
+		return false;
+	if (b->settings && b->settings->keep(b->ctx, path, wanted, before)) {
+		if (!k->before)
+			free(before);
+		return false;
+	}
+	k->before = before;
+	return true;
 }
 
 /* One that may no longer be steered goes back to where it was. */
@@ -429,36 +484,37 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	struct job *j = arg;
 	struct back *b = &j->owner->back;
 	const struct order *o = j->order;
-	char path[64], text[4096], wanted[RP_IDSET_TEXT_MAX];
+	char text[LIST_MAX], wanted[RP_IDSET_TEXT_MAX];
 	struct rp_idset now, to;
 	if (o->n_controllable &&
 	    !matches(b, o->controllable, o->n_controllable, number, description)) {
 		let_go(j, number);
 		return 0;
 	}
-	path_of(number, path);
-	if (b->work->read_file(b->ctx, path, text, sizeof text) < 0 ||
-	    rp_idset_parse(&now, text, RP_CPUS_MAX))
+	if (read_affinity(b, number, text) < 0 || rp_idset_parse(&now, text, RP_CPUS_MAX))
 		return 0;
-	if (!target(j, number, description, rp_ids_of(&now), &to) || rp_ids_empty(rp_ids_of(&to)) ||
-	    rp_ids_equal(rp_ids_of(&to), rp_ids_of(&now)))
+	if (!target(j, number, description, rp_ids_of(&now), &to) || rp_ids_empty(rp_ids_of(&to)))
+		return 0;
+	bool is_there = rp_ids_equal(rp_ids_of(&to), rp_ids_of(&now));
+	if (is_there && !b->settings)
 		return 0;
 	struct known *k = known_of(b, number);
 	if (k && k->stuck)
 		return 0;
+	bool is_first = k && !k->before;
+	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
 	/* What could not be put back is not moved. */
-	char *before = k && !k->before ? strndup(text, strcspn(text, "\n")) : NULL;
-	if (!k || (!k->before && !before)) {
+	if (!k || !claim(b, k, text, is_there ? text : wanted)) {
 		j->failures++;
 		return 0;
 	}
-	(void)rp_ids_format(rp_ids_of(&to), wanted, sizeof wanted);
+	if (is_there)
+		return 0;
 	if (write_affinity(j, k, wanted)) {
-		free(before);
+		if (is_first)
+			forget(b, k);
 		return 0;
 	}
-	if (before)
-		k->before = before;
 	read_back(j, k, rp_ids_of(&to));
 	return 0;
 }
@@ -510,7 +566,8 @@ struct irq *irq_new(const struct modhost *h, irq_glob glob)
 	if (!q)
 		return NULL;
 	q->h = *h;
-	q->back = (struct back){.work = h->work, .ctx = h->ctx, .glob = glob};
+	q->back = (struct back){
+		.work = h->work, .settings = h->settings, .ctx = h->ctx, .glob = glob};
 	return q;
 }
 
@@ -547,6 +604,12 @@ void irq_commit(struct irq *q, const struct irq_wish *w)
 	(void)order_unref(q->last);
 	q->last = order_unref(j->order);
 	free(j);
+}
+
+void irq_stop(struct irq *q)
+{
+	if (q)
+		irq_commit(q, &(struct irq_wish){.active = false});
 }
 
 void irq_stats(const struct irq *q, struct irq_stats *ret)

@@ -4,7 +4,8 @@
  *
  * A policy describes the wanted state; irq_commit() gives it to the host's worker, which reads /proc/interrupts and the present affinities,
  * writes those that should change and reads them back. An interrupt that the kernel does not let move is left alone from then on.
- * When rules are gone the affinity that an interrupt had before we first changed it is put back.
+ * When rules are gone the affinity that an interrupt had before we first changed it is put back, or what another module has made of it
+ * since (nri-rp.host.settings/1).
  */
 #ifndef NRI_RP_LIB_IRQ_H
 #define NRI_RP_LIB_IRQ_H
@@ -52,6 +53,9 @@ struct irq *irq_new(const struct modhost *h, irq_glob glob);
 struct irq *irq_free(struct irq *q); /* returns NULL */
 /* Wishes that equal the one before cost a comparison. */
 void irq_commit(struct irq *q, const struct irq_wish *wish);
+
+/* Nobody has rules any more, and nobody is going to: rp_policy.stop. */
+void irq_stop(struct irq *q);
 
 /*
  * For prepare(): calls `found` with each numbered interrupt until it returns other than 0, and returns that. -errno when

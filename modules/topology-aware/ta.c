@@ -232,6 +232,12 @@ static int32_t ta_rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
+static void ta_stop(struct rp_instance *inst)
+{
+	classes_stop(inst);
+	irq_stop(inst->irqs);
+}
+
 static const struct rp_policy ta_policy = {
 	.size = sizeof(struct rp_policy),
 	.prepare = ta_prepare,
@@ -243,7 +249,7 @@ static const struct rp_policy ta_policy = {
 	.release = ta_release,
 	.event = ta_event,
 	.rolled_back = ta_rolled_back,
-	.stop = classes_stop,
+	.stop = ta_stop,
 };
 
 /* ---- the module --------------------------------------------------------------------------------------------------------------- */
