@@ -5,39 +5,7 @@
  */
 #include <ctype.h>
 
-#include "core/host/instance.h"
-#include "test/unit/t_world.h"
-
-/* ---- reloads ------------------------------------------------------------------------------------------------------------ */
-
-struct answer {
-	bool there;
-	int code;
-	char text[ERR_TEXT_MAX];
-};
-
-static void answered(const struct reload_result *res, void *arg)
-{
-	struct answer *a = arg;
-	a->there = true;
-	a->code = res->code;
-	(void)snprintf(a->text, sizeof a->text, "%s", res->err.text);
-}
-
-static bool is_answered(struct world *w, void *arg)
-{
-	(void)w;
-	return ((struct answer *)arg)->there;
-}
-
-static struct answer reload(struct world *w, const char *conf)
-{
-	struct answer a = {0};
-	world_configure(w, conf);
-	pipeline_reload(w->p, answered, &a);
-	world_until(w, is_answered, &a);
-	return a;
-}
+#include "test/unit/t_reload.h"
 
 /* ---- what was done, by this process: trials are others ----------------------------------------------------------------------- */
 

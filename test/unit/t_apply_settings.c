@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a switch that is refused when the trial has gone well leaves of frequencies: what was there, or what the former policy's classes say. */
 #include "core/pipeline/internal.h"
-#include "test/unit/t_world.h"
+#include "test/unit/t_reload.h"
 
 #define FILE_OF(cpu) "/sys/devices/system/cpu/cpu" #cpu "/cpufreq/scaling_max_freq"
 #define BALLOONS                                                                                   \
@@ -37,35 +37,6 @@ static void wait_for(struct world *w, const char *path, const char *text)
 	world_until(w, has, &c);
 }
 
-static bool is_idle(struct world *w, void *arg)
-{
-	(void)arg;
-	return !instance_jobs(w->p->policy);
-}
-
-static void answered(const struct reload_result *res, void *arg)
-{
-	(void)snprintf(arg, ERR_TEXT_MAX + 1, "%s.", res->err.text);
-}
-
-static bool is_answered(struct world *w, void *arg)
-{
-	(void)w;
-	return *(const char *)arg != '\0';
-}
-
-static void reload(struct world *w, const char *conf, const char *why)
-{
-	char text[ERR_TEXT_MAX + 2] = "";
-	/* A sanitizer's allocator has locks that a child would find held by the worker. */
-	world_until(w, is_idle, NULL);
-	world_configure(w, conf);
-	pipeline_reload(w->p, answered, text);
-	world_until(w, is_answered, text);
-	if (why ? !strstr(text, why) : strcmp(text, ".") != 0)
-		fail_msg("'%s'", text);
-}
-
 /* It sets a file before it refuses: the refusal is in the daemon alone, and it ends like any other. */
 static void reload_fickle(struct world *w, const char *path)
 {
@@ -73,7 +44,7 @@ static void reload_fickle(struct world *w, const char *path)
 	(void)snprintf(conf, sizeof conf,
 		       "policy: fickle\nfickle: {once: %s/once, set: %s, to: '1100000'}\n",
 		       w->tree.dir, path);
-	reload(w, conf, "not twice");
+	reload_idle(w, conf, "not twice");
 	char once[PATH_MAX + 8];
 	(void)snprintf(once, sizeof once, "%s/once", w->tree.dir);
 	assert_int_equal(unlink(once), 0);
@@ -85,13 +56,13 @@ static void test_refused(void **state)
 	(void)state;
 	reload_fickle(w, FILE_OF(3));
 	wait_for(w, FILE_OF(3), "3000000");
-	reload(w, BALLOONS, NULL);
+	reload_idle(w, BALLOONS, NULL);
 	wait_for(w, FILE_OF(3), "2000000");
 	wait_for(w, FILE_OF(4), "2000000");
 	/* What the one that refuses found is not what it puts back. */
 	reload_fickle(w, FILE_OF(3));
 	wait_for(w, FILE_OF(3), "2000000");
-	reload(w, "policy: none\n", NULL);
+	reload_idle(w, "policy: none\n", NULL);
 	wait_for(w, FILE_OF(3), "3000000");
 	wait_for(w, FILE_OF(4), "3100000");
 	world_free(w);

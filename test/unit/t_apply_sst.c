@@ -6,7 +6,7 @@
 #include "test/preload/isst.c"
 
 #include "core/pipeline/internal.h"
-#include "test/unit/t_world.h"
+#include "test/unit/t_reload.h"
 
 #define DEVICE ISST_PATH
 /* A punit a memory node, SST-CP and SST-TF; the third has room for three high CPUs. */
@@ -113,53 +113,12 @@ static struct world *start(const char *conf, const char *now)
 
 /* ---- reloads ------------------------------------------------------------------------------------------------------------ */
 
-struct answer {
-	bool there;
-	int code;
-	char text[ERR_TEXT_MAX];
-};
-
-static void answered(const struct reload_result *res, void *arg)
-{
-	struct answer *a = arg;
-	a->there = true;
-	a->code = res->code;
-	(void)snprintf(a->text, sizeof a->text, "%s", res->err.text);
-}
-
-static bool is_answered(struct world *w, void *arg)
-{
-	(void)w;
-	return ((struct answer *)arg)->there;
-}
-
-static bool is_idle(struct world *w, void *arg)
-{
-	(void)arg;
-	for (unsigned i = 0; i < w->p->n_controllers; i++)
-		if (instance_jobs(w->p->controllers[i].instance))
-			return false;
-	return !instance_jobs(w->p->policy);
-}
-
-static void reload(struct world *w, const char *conf, const char *why)
-{
-	struct answer a = {0};
-	/* A sanitizer's allocator has locks that a child would find held by the worker. */
-	world_until(w, is_idle, NULL);
-	world_configure(w, conf);
-	pipeline_reload(w->p, answered, &a);
-	world_until(w, is_answered, &a);
-	if (why ? a.code >= 0 || !strstr(a.text, why) : a.code < 0)
-		fail_msg("%d: '%s'", a.code, a.text);
-}
-
 static void reload_fickle(struct world *w, const char *more)
 {
 	char conf[2 * PATH_MAX];
 	(void)snprintf(conf, sizeof conf, "policy: fickle\nfickle: {once: %s/once%s}\n",
 		       w->tree.dir, more);
-	reload(w, conf, "not twice");
+	reload_idle(w, conf, "not twice");
 }
 
 static void run_fast(struct world *w, const char *name)
@@ -214,7 +173,7 @@ static void test_former_sets_right(void **state)
 	world_until(w, is_up, NULL);
 	wait_for(w, 0, box_cpus(w, "a"));
 	/* And is the former's to take back. */
-	reload(w, "policy: none\n", NULL);
+	reload_idle(w, "policy: none\n", NULL);
 	world_until(w, is_down, NULL);
 	wait_for(w, 3, "");
 	world_free(w);
@@ -243,16 +202,16 @@ static void test_switches(void **state)
 	world_until(w, is_up, NULL);
 	wait_for(w, 3, "0-15");
 	for (unsigned i = 0; i < 2; i++) {
-		reload(w, TOPOLOGY_AWARE, NULL);
-		reload(w, BALLOONS, NULL);
+		reload_idle(w, TOPOLOGY_AWARE, NULL);
+		reload_idle(w, BALLOONS, NULL);
 	}
 	run_fast(w, "a");
 	wait_for(w, 0, box_cpus(w, "a"));
 	assert_true(is_up(w, NULL));
 	assert_null(strstr(file_of(w, ".log", log), "tf 0 0 off"));
-	reload(w, "policy: none\n", NULL);
+	reload_idle(w, "policy: none\n", NULL);
 	world_until(w, is_down, NULL);
-	reload(w, TOPOLOGY_AWARE, NULL);
+	reload_idle(w, TOPOLOGY_AWARE, NULL);
 	world_until(w, is_up, NULL);
 	world_free(w);
 }
@@ -267,10 +226,10 @@ static void test_controller_takes_over(void **state)
 	(void)state;
 	world_until(w, is_up, NULL);
 	for (unsigned i = 0; i < 2; i++) {
-		reload(w, controlled, NULL);
+		reload_idle(w, controlled, NULL);
 		world_until(w, is_up, NULL);
 		wait_for(w, 3, "0-15");
-		reload(w, BALLOONS "controllers: [cpu]\ncpu: {enable: false}\n", NULL);
+		reload_idle(w, BALLOONS "controllers: [cpu]\ncpu: {enable: false}\n", NULL);
 		world_until(w, is_up, NULL);
 		wait_for(w, 3, "0-15");
 	}
@@ -311,14 +270,14 @@ static unsigned second(unsigned best, bool programmed, bool anew, unsigned *ret_
 {
 	struct world *w = start(ASSOCIATED, NULL);
 	put_best(w, best);
-	reload(w, ASSOCIATED, NULL);
+	reload_idle(w, ASSOCIATED, NULL);
 	run_fast(w, "a");
 	wait_for(w, 1, box_cpus(w, "a"));
 	if (programmed)
 		tree_put(&w->tree, DEVICE ".now", "%s",
 			 PROGRAMMED(0, 0) PROGRAMMED(0, 1) PROGRAMMED(1, 0) PROGRAMMED(1, 1));
 	if (anew)
-		reload(w, ASSOCIATED, NULL);
+		reload_idle(w, ASSOCIATED, NULL);
 	run_fast(w, "b");
 	unsigned found = punit_of(w, "b");
 	*ret_first = punit_of(w, "a");
@@ -360,8 +319,8 @@ static void test_reload_sees_cpus(void **state)
 	(void)snprintf(now + len, sizeof now - len, "cpu %u 1\ncpu %u 1\n", 4 * other + 2,
 		       4 * other + 3);
 	tree_put(&w->tree, DEVICE ".now", "%s", now);
-	reload(w, "policy: nowhere\n", "nowhere");
-	reload(w, ASSOCIATED, NULL);
+	reload_idle(w, "policy: nowhere\n", "nowhere");
+	reload_idle(w, ASSOCIATED, NULL);
 	run_fast(w, "b");
 	(void)snprintf(now, sizeof now, "%u-%u", 4 * other + 2, 4 * other + 3);
 	assert_string_equal(box_cpus(w, "b"), now);
@@ -373,7 +332,7 @@ static void test_reload_sees_cpus(void **state)
 	request_begin(w->p, REQ_STOP);
 	request_stop(w->p, &d.pod, &d.ctr, &reply);
 	reply_sent(w->p, &reply, false);
-	reload(w, ASSOCIATED, NULL);
+	reload_idle(w, ASSOCIATED, NULL);
 	run_fast(w, "c");
 	assert_string_equal(box_cpus(w, "c"), first);
 	world_free(w);
@@ -397,10 +356,10 @@ static void test_not_on_the_loop(void **state)
 	wait_for(w, 3, "0-15");
 	run_fast(w, "a");
 	wait_for(w, 0, box_cpus(w, "a"));
-	reload(w, BALLOONS, NULL);
-	reload(w, TOPOLOGY_AWARE, NULL);
-	reload(w, ASSOCIATED, NULL);
-	reload(w, BALLOONS, NULL);
+	reload_idle(w, BALLOONS, NULL);
+	reload_idle(w, TOPOLOGY_AWARE, NULL);
+	reload_idle(w, ASSOCIATED, NULL);
+	reload_idle(w, BALLOONS, NULL);
 	assert_int_equal(isst_on_main, 0);
 	tree_put(&w->tree, "sys/devices/system/cpu/online", "0-13,15\n");
 	hotplug_trigger(w->p->hotplug);
@@ -465,7 +424,7 @@ static void test_cannot_be_read_any_more(void **state)
 	assert_int_equal(isst_on_main, 0);
 	/* And with, when it can be read again. */
 	tree_del(&w->tree, DEVICE ".fail");
-	reload(w, BALLOONS, NULL);
+	reload_idle(w, BALLOONS, NULL);
 	wait_for(w, 0, box_cpus(w, "a"));
 	world_free(w);
 }

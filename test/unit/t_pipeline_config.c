@@ -1,54 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configurations: the first one, reloads, plans and switches of the policy; modules that refuse, crash, hang or leave; safe mode. */
-#include "test/unit/t_world.h"
+#include "test/unit/t_reload.h"
 
 #include <signal.h>
 #include <sys/wait.h>
-
-/* ---- reloads: wait for the answer and keep what it said ------------------------------------------------------------------ */
-
-struct answer {
-	unsigned n;
-	int code;
-	char text[ERR_TEXT_MAX], warnings[2048], changes[2048], moves[2048];
-	bool restart_needed;
-	unsigned n_moves;
-};
-
-static void answered(const struct reload_result *res, void *arg)
-{
-	struct answer *a = arg;
-	a->n++;
-	a->code = res->code;
-	a->restart_needed = res->restart_needed;
-	a->n_moves = res->n_moves;
-	(void)snprintf(a->text, sizeof a->text, "%s", res->err.text);
-	(void)snprintf(a->warnings, sizeof a->warnings, "%s", res->warnings);
-	(void)snprintf(a->changes, sizeof a->changes, "%s", res->changes);
-	a->moves[0] = '\0';
-	for (unsigned i = 0; i < res->n_moves; i++) {
-		const struct move *m = &res->moves[i];
-		size_t used = strlen(a->moves);
-		(void)snprintf(a->moves + used, sizeof a->moves - used, "%s: %s>%s %s>%s %s\n",
-			       m->ctr, m->from_cpus, m->to_cpus, m->from_mems, m->to_mems, m->note);
-	}
-}
-
-static bool is_answered(struct world *w, void *arg)
-{
-	(void)w;
-	return ((struct answer *)arg)->n > 0;
-}
-
-static struct answer reload(struct world *w, const char *conf)
-{
-	struct answer a = {0};
-	world_configure(w, conf);
-	pipeline_reload(w->p, answered, &a);
-	world_until(w, is_answered, &a);
-	assert_int_equal(a.n, 1);
-	return a;
-}
 
 static void says(const char *text, const char *part)
 {
