@@ -74,7 +74,7 @@ static int32_t add_built_in(const struct modhost *h, struct rp_plan *p)
 
 /* ---- available and reserved CPUs ----------------------------------------------------------------------------------- */
 
-static int32_t reserve_quantity(const struct modhost *h, struct rp_plan *p, rp_cfg at)
+static int32_t check_quantity(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 {
 	struct type *t = p->reserved_type;
 	int64_t n = amount_count(&p->reserved);
@@ -97,18 +97,13 @@ static int32_t check_listed(const struct modhost *h, const struct rp_plan *p, rp
 			    const struct reserve_past *past)
 {
 	char text[256];
-	struct rp_idset missing, bad, awaited;
-	rp_idset_andnot(&missing, rp_ids_of(&p->reserved.cpus), rp_ids_of(&p->allowed));
-	reserve_missing(past, rp_ids_of(&missing), rp_ids_of(&p->machine->online), &bad, &awaited);
+	struct rp_idset bad, awaited;
+	reserve_list(h, past, rp_ids_of(&p->reserved.cpus), rp_ids_of(&p->allowed),
+		     rp_ids_of(&p->machine->online), &bad, &awaited);
 	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(h, at, -RP_EINVAL,
 				       "reserved CPUs %s are not among the available ones",
 				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	if (!rp_ids_empty(rp_ids_of(&awaited)))
-		modhost_log(h, RP_LOG_WARNING, 0,
-			    "reserved CPUs %s are off line; they are reserved again when they "
-			    "come back",
-			    modhost_set_text(rp_ids_of(&awaited), text, sizeof text));
 	return 0;
 }
 
@@ -149,7 +144,7 @@ static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p,
 	if (p->reserved.kind == AMOUNT_NONE)
 		return 0;
 	if (p->reserved.kind == AMOUNT_QUANTITY)
-		return reserve_quantity(h, p, at);
+		return check_quantity(h, p, at);
 	return reserve_cpus(h, p, at, past);
 }
 

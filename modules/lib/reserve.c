@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SAVED_VERSION 2u
+#define SET_TEXT_MAX 256u
 
 /* ---- quantities ---------------------------------------------------------------------------------------------------- */
 
@@ -19,19 +20,25 @@ static bool is_of_use(const struct reserve_past *past, struct rp_ids from, struc
 	       !rp_ids_overlap(rp_ids_of(&gone), online);
 }
 
-bool reserve_stay(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
-		  uint32_t n, struct rp_idset *ret_kept, struct rp_idset *ret_others)
+uint32_t reserve_quantity(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
+			  uint32_t n, struct rp_idset *ret_kept, struct rp_idset *ret_others)
 {
 	struct rp_idset idle;
+	uint32_t n_from = rp_ids_count(from);
+	if (past->hotplug && n > n_from)
+		n = n_from;
 	rp_idset_and(ret_kept, rp_ids_of(&past->cpus), from);
 	uint32_t n_kept = rp_ids_count(rp_ids_of(ret_kept));
-	if (n_kept > n || !is_of_use(past, from, online, n))
-		return false;
+	if (n_kept > n || !is_of_use(past, from, online, n)) {
+		rp_idset_clear(ret_kept);
+		rp_idset_copy(ret_others, from);
+		return n;
+	}
 	rp_idset_andnot(ret_others, from, rp_ids_of(ret_kept));
 	rp_idset_andnot(&idle, rp_ids_of(ret_others), rp_ids_of(&past->busy));
 	if (rp_ids_count(rp_ids_of(&idle)) >= n - n_kept)
 		*ret_others = idle;
-	return true;
+	return n - n_kept;
 }
 
 void reserve_busy(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret)
@@ -46,8 +53,9 @@ void reserve_busy(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struc
 
 /* ---- lists ---------------------------------------------------------------------------------------------------------- */
 
-void reserve_missing(const struct reserve_past *past, struct rp_ids missing, struct rp_ids online,
-		     struct rp_idset *ret_wrong, struct rp_idset *ret_awaited)
+static void sort_missing(const struct reserve_past *past, struct rp_ids missing,
+			 struct rp_ids online, struct rp_idset *ret_wrong,
+			 struct rp_idset *ret_awaited)
 {
 	rp_idset_clear(ret_wrong);
 	rp_idset_andnot(ret_awaited, missing, online);
@@ -55,6 +63,21 @@ void reserve_missing(const struct reserve_past *past, struct rp_ids missing, str
 		return;
 	rp_idset_and(ret_awaited, rp_ids_of(ret_awaited), rp_ids_of(&past->listed));
 	rp_idset_andnot(ret_wrong, missing, rp_ids_of(ret_awaited));
+}
+
+void reserve_list(const struct modhost *h, const struct reserve_past *past, struct rp_ids listed,
+		  struct rp_ids allowed, struct rp_ids online, struct rp_idset *ret_wrong,
+		  struct rp_idset *ret_awaited)
+{
+	char text[SET_TEXT_MAX];
+	struct rp_idset missing;
+	rp_idset_andnot(&missing, listed, allowed);
+	sort_missing(past, rp_ids_of(&missing), online, ret_wrong, ret_awaited);
+	if (rp_ids_empty(rp_ids_of(ret_wrong)) && !rp_ids_empty(rp_ids_of(ret_awaited)))
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "reserved CPUs %s are off line; they are reserved again when they "
+			    "come back",
+			    modhost_set_text(rp_ids_of(ret_awaited), text, sizeof text));
 }
 
 /* ---- saved ---------------------------------------------------------------------------------------------------------- */

@@ -18,15 +18,16 @@ struct reserve_past {
 	bool hotplug; /* the machine has changed, the configuration has not */
 };
 
-/* For a quantity of n CPUs out of `from`: what stays, and what the rest is to be chosen from. False: all n are to be chosen anew. */
-bool reserve_stay(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
-		  uint32_t n, struct rp_idset *ret_kept, struct rp_idset *ret_others);
+/* For a quantity of n CPUs out of `from`: what stays, and what the rest is to be chosen from; how many that are. */
+uint32_t reserve_quantity(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
+			  uint32_t n, struct rp_idset *ret_kept, struct rp_idset *ret_others);
 /*
- * For a list of which `missing` are not to be had: those among them that are an error, and those that are waited for. Both may be
- * empty.
+ * For a list of which not all are `allowed`: those that are missing and an error, and those that are waited for, with a warning unless
+ * there is an error. Both may be empty.
  */
-void reserve_missing(const struct reserve_past *past, struct rp_ids missing, struct rp_ids online,
-		     struct rp_idset *ret_wrong, struct rp_idset *ret_awaited);
+void reserve_list(const struct modhost *h, const struct reserve_past *past, struct rp_ids listed,
+		  struct rp_ids allowed, struct rp_ids online, struct rp_idset *ret_wrong,
+		  struct rp_idset *ret_awaited);
 
 /* What containers have to themselves as far as the host knows: for `busy` where no ledger tells, as after a restart. */
 void reserve_busy(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret);

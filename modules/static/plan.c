@@ -29,17 +29,12 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 			   const struct reserve_past *past)
 {
 	char text[SET_TEXT_MAX];
-	struct rp_idset missing, bad, awaited;
-	rp_idset_andnot(&missing, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
-	reserve_missing(past, rp_ids_of(&missing), rp_ids_of(&p->machine->online), &bad, &awaited);
+	struct rp_idset bad, awaited;
+	reserve_list(h, past, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all),
+		     rp_ids_of(&p->machine->online), &bad, &awaited);
 	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(h, at, -RP_EINVAL, "some reserved CPUs (%s) are unavailable",
 				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	if (!rp_ids_empty(rp_ids_of(&awaited)))
-		modhost_log(h, RP_LOG_WARNING, 0,
-			    "reserved CPUs %s are off line; they are reserved again when they "
-			    "come back",
-			    modhost_set_text(rp_ids_of(&awaited), text, sizeof text));
 	rp_idset_and(&p->reserved, rp_ids_of(&p->settings.reserved.cpus), rp_ids_of(&p->all));
 	return 0;
 }
@@ -47,23 +42,14 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,
 			     const struct reserve_past *past)
 {
-	uint32_t n_all = rp_ids_count(rp_ids_of(&p->all));
 	uint32_t n = amount_count(&p->settings.reserved);
 	struct rp_idset kept, others;
-	if (past->hotplug && n > n_all)
-		n = n_all;
-	uint32_t n_missing = n;
-	if (reserve_stay(past, rp_ids_of(&p->all), rp_ids_of(&p->machine->online), n, &kept,
-			 &others)) {
-		n_missing = n - rp_ids_count(rp_ids_of(&kept));
-	} else {
-		rp_idset_clear(&kept);
-		rp_idset_copy(&others, rp_ids_of(&p->all));
-	}
+	uint32_t n_missing = reserve_quantity(past, rp_ids_of(&p->all),
+					      rp_ids_of(&p->machine->online), n, &kept, &others);
 	if (plan_take(p, rp_ids_of(&others), n_missing, &p->reserved))
 		return modhost_fail_at(h, at, -RP_EINVAL,
 				       "%u reserved CPUs are asked for and only %u are available",
-				       n, n_all);
+				       n, rp_ids_count(rp_ids_of(&p->all)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
 }

@@ -143,22 +143,17 @@ static void fill_pools(struct rp_plan *p)
 static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, rp_cfg at,
 			     const struct reserve_past *past)
 {
-	uint32_t n = amount_count(&p->settings.reserved), n_missing = n;
-	struct rp_idset from, kept;
+	uint32_t n = amount_count(&p->settings.reserved);
+	struct rp_idset from, kept, others;
 	rp_idset_andnot(&from, rp_ids_of(&p->allowed), rp_ids_of(&p->isolated));
-	uint32_t n_from = rp_ids_count(rp_ids_of(&from));
-	if (past->hotplug && n > n_from)
-		n_missing = n = n_from;
-	if (reserve_stay(past, rp_ids_of(&from), rp_ids_of(&p->online), n, &kept, &from))
-		n_missing = n - rp_ids_count(rp_ids_of(&kept));
-	else
-		rp_idset_clear(&kept);
-	int r = cpualloc_allocate(p->cpus, &from, n_missing, CPUALLOC_NORMAL, CPUALLOC_DEFAULT,
+	uint32_t n_missing =
+		reserve_quantity(past, rp_ids_of(&from), rp_ids_of(&p->online), n, &kept, &others);
+	int r = cpualloc_allocate(p->cpus, &others, n_missing, CPUALLOC_NORMAL, CPUALLOC_DEFAULT,
 				  &p->reserved);
 	if (r)
 		return modhost_fail_at(h, at, -RP_EINVAL,
 				       "%u CPUs are to be reserved and only %u are available", n,
-				       n_from);
+				       rp_ids_count(rp_ids_of(&from)));
 	rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&kept));
 	return 0;
 }
@@ -167,23 +162,18 @@ static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, rp_cfg at
 			   const struct reserve_past *past, bool *ret_awaited)
 {
 	char text[TA_TEXT_MAX];
-	struct rp_idset wanted, missing, bad, awaited, isolated;
+	struct rp_idset wanted, bad, awaited, isolated;
 	const struct amount *a = &p->settings.reserved;
 	rp_idset_copy(&wanted, rp_ids_of(&a->cpus));
 	if (a->kind == AMOUNT_EXCEPT)
 		rp_idset_andnot(&wanted, rp_ids_of(&p->allowed), rp_ids_of(&a->cpus));
-	rp_idset_andnot(&missing, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
-	reserve_missing(past, rp_ids_of(&missing), rp_ids_of(&p->online), &bad, &awaited);
+	reserve_list(h, past, rp_ids_of(&wanted), rp_ids_of(&p->allowed), rp_ids_of(&p->online),
+		     &bad, &awaited);
 	*ret_awaited = !rp_ids_empty(rp_ids_of(&awaited));
 	if (!rp_ids_empty(rp_ids_of(&bad)))
 		return modhost_fail_at(h, at, -RP_EINVAL,
 				       "CPUs %s are to be reserved but are not available",
 				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
-	if (*ret_awaited)
-		modhost_log(h, RP_LOG_WARNING, 0,
-			    "reserved CPUs %s are off line; they are reserved again when they "
-			    "come back",
-			    modhost_set_text(rp_ids_of(&awaited), text, sizeof text));
 	rp_idset_and(&p->reserved, rp_ids_of(&wanted), rp_ids_of(&p->allowed));
 	rp_idset_and(&isolated, rp_ids_of(&p->reserved), rp_ids_of(&p->isolated));
 	if (!rp_ids_empty(rp_ids_of(&isolated)) && rp_ids_count(rp_ids_of(&p->reserved)) > 1)

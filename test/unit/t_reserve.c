@@ -33,6 +33,7 @@ struct quantity {
 	uint32_t n;
 	bool hotplug;
 	const char *kept, *others; /* NULL: all are chosen anew */
+	uint32_t n_missing;
 };
 
 static void check(const struct quantity *q)
@@ -40,47 +41,46 @@ static void check(const struct quantity *q)
 	struct reserve_past past = {
 		.cpus = set(q->had), .busy = set(q->busy), .hotplug = q->hotplug};
 	struct rp_idset from = set(q->from), online = set(q->online), kept, others;
-	bool stay = reserve_stay(&past, rp_ids_of(&from), rp_ids_of(&online), q->n, &kept, &others);
-	if (stay != (q->kept != NULL))
-		fail_msg("%s: %s", q->what, stay ? "some stay" : "none stay");
-	if (!stay)
-		return;
+	uint32_t n =
+		reserve_quantity(&past, rp_ids_of(&from), rp_ids_of(&online), q->n, &kept, &others);
 	char buf[2][RP_IDSET_TEXT_MAX];
 	(void)rp_ids_format(rp_ids_of(&kept), buf[0], sizeof buf[0]);
 	(void)rp_ids_format(rp_ids_of(&others), buf[1], sizeof buf[1]);
-	if (strcmp(buf[0], q->kept) != 0 || strcmp(buf[1], q->others) != 0)
-		fail_msg("%s: %s stay, others from %s", q->what, buf[0], buf[1]);
+	if (n != q->n_missing || strcmp(buf[0], q->kept ? q->kept : "") != 0 ||
+	    strcmp(buf[1], q->kept ? q->others : q->from) != 0)
+		fail_msg("%s: %s stay, %u others from %s", q->what, buf[0], n, buf[1]);
 }
 
 static void test_quantities(void **state)
 {
 	static const struct quantity all[] = {
-		{"the first time", "", "", "0-15", "0-15", 2, false, NULL, NULL},
-		{"all are there", "0-1", "", "0-15", "0-15", 2, false, "0-1", "2-15"},
+		{"the first time", "", "", "0-15", "0-15", 2, false, NULL, NULL, 2},
+		{"all are there", "0-1", "", "0-15", "0-15", 2, false, "0-1", "2-15", 0},
 		{"other ones than would be chosen", "5,9", "", "0-15", "0-15", 2, false, "5,9",
-		 "0-4,6-8,10-15"},
+		 "0-4,6-8,10-15", 0},
 		/* the configuration asks for another number */
-		{"more are wanted", "0-1", "", "0-15", "0-15", 3, false, NULL, NULL},
-		{"fewer are wanted", "0-1", "", "0-15", "0-15", 1, false, NULL, NULL},
+		{"more are wanted", "0-1", "", "0-15", "0-15", 3, false, NULL, NULL, 3},
+		{"fewer are wanted", "0-1", "", "0-15", "0-15", 1, false, NULL, NULL, 1},
 		/* it does not allow one of them any more */
-		{"one is not available", "0-1", "", "1-15", "0-15", 2, false, NULL, NULL},
+		{"one is not available", "0-1", "", "1-15", "0-15", 2, false, NULL, NULL, 2},
 		/* one went off line while nobody looked */
-		{"one is off line at a start", "0-1", "", "0,2-15", "0,2-15", 2, false, "0",
-		 "2-15"},
+		{"one is off line at a start", "0-1", "", "0,2-15", "0,2-15", 2, false, "0", "2-15",
+		 1},
 		{"one is off line, one not allowed", "0-1", "", "2-15", "0,2-15", 2, false, NULL,
-		 NULL},
+		 NULL, 2},
 		/* the machine changes */
-		{"one goes", "0-1", "", "0,2-15", "0,2-15", 2, true, "0", "2-15"},
-		{"both go", "0-1", "", "2-15", "2-15", 2, true, "", "2-15"},
-		{"it came back", "0,2", "", "0-15", "0-15", 2, true, "0,2", "1,3-15"},
-		{"there were too few", "0-1", "", "0-3", "0-3", 4, true, "0-1", "2-3"},
-		{"there are too few now", "0-3", "", "0-1", "0-1", 2, true, "0-1", ""},
+		{"one goes", "0-1", "", "0,2-15", "0,2-15", 2, true, "0", "2-15", 1},
+		{"both go", "0-1", "", "2-15", "2-15", 2, true, "", "2-15", 2},
+		{"it came back", "0,2", "", "0-15", "0-15", 2, true, "0,2", "1,3-15", 0},
+		{"there were too few", "0-1", "", "0-3", "0-3", 4, true, "0-1", "2-3", 2},
+		{"there are too few now", "0-3", "", "0-1", "0-1", 4, true, "0-1", "", 0},
+		{"too few for what was never there", "", "", "0-1", "0-1", 4, true, "", "0-1", 2},
 		/* rather CPUs that nobody owns */
-		{"others own some", "0-1", "2-9", "0,2-15", "0,2-15", 2, true, "0", "10-15"},
-		{"others own all", "0-1", "2-15", "0,2-15", "0,2-15", 2, true, "0", "2-15"},
-		{"too few are idle", "0-3", "6-15", "3-15", "3-15", 4, true, "3", "4-15"},
-		{"just enough are idle", "0-3", "7-15", "3-15", "3-15", 4, true, "3", "4-6"},
-		{"none is needed", "0-1", "2-15", "0-15", "0-15", 2, true, "0-1", ""},
+		{"others own some", "0-1", "2-9", "0,2-15", "0,2-15", 2, true, "0", "10-15", 1},
+		{"others own all", "0-1", "2-15", "0,2-15", "0,2-15", 2, true, "0", "2-15", 1},
+		{"too few are idle", "0-3", "6-15", "3-15", "3-15", 4, true, "3", "4-15", 3},
+		{"just enough are idle", "0-3", "7-15", "3-15", "3-15", 4, true, "3", "4-6", 3},
+		{"none is needed", "0-1", "2-15", "0-15", "0-15", 2, true, "0-1", "", 0},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -89,12 +89,26 @@ static void test_quantities(void **state)
 
 /* ---- lists ---------------------------------------------------------------------------------------------------------------- */
 
+static unsigned n_warnings;
+
+static void count_warnings(void *ctx, uint32_t level, uint64_t object, const char *text)
+{
+	(void)ctx;
+	(void)object;
+	assert_non_null(strstr(text, "are off line; they are reserved again when they come back"));
+	n_warnings += level == RP_LOG_WARNING;
+}
+
 static void missing(const char *listed, bool hotplug, const char *gone, const char *online,
 		    const char *wrong, const char *awaited)
 {
 	struct reserve_past past = {.listed = set(listed), .hotplug = hotplug};
 	struct rp_idset m = set(gone), on = set(online), w, a;
-	reserve_missing(&past, rp_ids_of(&m), rp_ids_of(&on), &w, &a);
+	const struct rp_host host = {.log = count_warnings};
+	const struct modhost h = {.host = &host};
+	n_warnings = 0;
+	reserve_list(&h, &past, rp_ids_of(&m), rp_ids_none(), rp_ids_of(&on), &w, &a);
+	assert_int_equal(n_warnings, *awaited && !*wrong);
 	is(&w, wrong);
 	is(&a, awaited);
 }
