@@ -23,6 +23,8 @@ struct progress {
 
 /* The state after a step follows from its number alone. */
 struct work {
+	/* may be NULL: what comes after each start */
+	void (*synchronize)(struct cache *c, const struct progress *progress);
 	void (*step_to)(struct store *s, struct cache *c, uint64_t step);
 	int (*commit)(struct store *s);
 	void (*answered)(struct store *s, struct cache *c, uint64_t step,
@@ -105,7 +107,7 @@ static void check_all(struct cache *c, uint64_t step, const struct progress *pro
 	}
 }
 
-static const struct work complete = {step_to, commit_complete, nobody_is_told, check_all};
+static const struct work complete = {NULL, step_to, commit_complete, nobody_is_told, check_all};
 
 /* ---- shared sets that move ------------------------------------------------------------------------------------------- */
 
@@ -181,6 +183,18 @@ static struct ctr *sharer(struct store *s, struct cache *c, unsigned i)
 	ctr->cur.state = RP_STATE_RUNNING;
 	ctr->unstored = TXN_CHANGED_OTHER;
 	return ctr;
+}
+
+/* What the runtime says that it has goes over what was stored: acknowledgements wait for the complete commit, and are lost before. */
+static void hear_all(struct cache *c, const struct progress *progress)
+{
+	char told[128];
+	shared_after(progress->told, told);
+	for (unsigned i = 0; progress->told && i < SHARERS; i++) {
+		struct ctr *ctr = ctr_number(c, OWNERS + i);
+		if (ctr)
+			put_set(c, &ctr->acked.cpus, told);
+	}
 }
 
 static void move_to(struct store *s, struct cache *c, uint64_t step)
@@ -259,7 +273,7 @@ static void check_moved(struct cache *c, uint64_t step, const struct progress *p
 	}
 }
 
-static const struct work moving = {move_to, commit_urgent, take_word, check_moved};
+static const struct work moving = {hear_all, move_to, commit_urgent, take_word, check_moved};
 
 /* ---- the two processes ----------------------------------------------------------------------------------------------- */
 
@@ -275,6 +289,8 @@ static void work(const struct place *p, const struct work *w, struct progress *p
 		_exit(10);
 	if (restore(s, c).bad)
 		_exit(11);
+	if (w->synchronize)
+		w->synchronize(c, progress);
 	for (uint64_t step = progress->done + 1;; step++) {
 		w->step_to(s, c, step);
 		assert_int_equal(store_put_note(s, "step", &step, sizeof step), 0);
