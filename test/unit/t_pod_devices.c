@@ -129,6 +129,15 @@ static void run_pod(struct world *w, const struct box *b)
 	reply_sent(w->p, NULL, false);
 }
 
+/* The agent is there, and has been asked for the first pod. */
+static struct world *asked(void **state)
+{
+	struct world *w = *state;
+	reachable(w);
+	run_pod(w, &web);
+	return w;
+}
+
 static void end_pod(struct world *w, const struct box *b, bool remove)
 {
 	struct box_desc d;
@@ -254,9 +263,7 @@ static void test_nobody_to_ask(void **state)
 
 static void test_a_pod_is_asked_for_once(void **state)
 {
-	struct world *w = *state;
-	reachable(w);
-	run_pod(w, &web);
+	struct world *w = asked(state);
 	assert_string_equal(source.names, "web ");
 	assert_int_equal(source.last, handle_of(w, &web));
 	run_pod(w, &web); /* told again */
@@ -347,9 +354,7 @@ static void test_answers_that_nobody_waits_for(void **state)
 
 static void test_a_failure_is_told(void **state)
 {
-	struct world *w = *state;
-	reachable(w);
-	run_pod(w, &web);
+	struct world *w = asked(state);
 	pipeline_devices_fail(w->p, source.last, "the kubelet does not know the pod");
 	assert_int_equal(source.n_ready, 1);
 	expect_pods(w, 0, 0, 1);
@@ -380,9 +385,7 @@ static void test_a_failed_pod_is_asked_for_again(void **state)
 		uint64_t later_ms;
 		unsigned n_pod;
 	} cases[] = {{0, 1}, {1, 1}, {DEVICES_RETRY_MS - 1, 1}, {DEVICES_RETRY_MS, 2}};
-	struct world *w = *state;
-	reachable(w);
-	run_pod(w, &web);
+	struct world *w = asked(state);
 	pipeline_devices_fail(w->p, source.last, "no");
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		now_ms = START_MS + cases[i].later_ms;
@@ -398,9 +401,7 @@ static void test_a_failed_pod_is_asked_for_again(void **state)
 
 static void test_a_pod_that_is_told_again_is_asked_for_again(void **state)
 {
-	struct world *w = *state;
-	reachable(w);
-	run_pod(w, &web);
+	struct world *w = asked(state);
 	pipeline_devices_fail(w->p, source.last, "no");
 	run_pod(w, &web);
 	assert_int_equal(source.n_pod, 2);

@@ -58,6 +58,24 @@ static void commit_complete(const struct running *r)
 	assert_false(store_pending(r->store));
 }
 
+/* It was decided, it is safe, and the runtime has got it. */
+static void answer(const struct running *r, unsigned first, unsigned step, const char *cpus)
+{
+	move(r, first, step, cpus);
+	commit_urgent(r);
+	acknowledge(r);
+}
+
+static void decide_anew(const struct running *r, struct ctr *ctr, const char *cpus, int64_t shares)
+{
+	struct txn *t = txn_begin(r->cache);
+	struct decision *d = txn_stage(t, ctr);
+	put_set(r->cache, &d->cpus, cpus);
+	d->shares = shares;
+	txn_commit(t);
+	txn_end(t);
+}
+
 static void assert_set(const struct iset *a, const struct iset *b)
 {
 	assert_int_equal(a != NULL, b != NULL);
@@ -108,12 +126,8 @@ static void the_last_word_counts(void **state)
 {
 	struct place *p = *state;
 	struct running r = sharers(p);
-	move(&r, 0, 1, "0-6");
-	commit_urgent(&r);
-	acknowledge(&r);
-	move(&r, 0, 2, "0-7");
-	commit_urgent(&r);
-	acknowledge(&r);
+	answer(&r, 0, 1, "0-6");
+	answer(&r, 0, 2, "0-7");
 	move(&r, 1, 3, "0-6,9");
 	commit_urgent(&r);
 	die(&r, p);
@@ -124,13 +138,9 @@ static void there_and_back(void **state)
 {
 	struct place *p = *state;
 	struct running r = sharers(p);
-	move(&r, 0, 1, "0-6");
-	commit_urgent(&r);
-	acknowledge(&r);
+	answer(&r, 0, 1, "0-6");
 	commit_complete(&r);
-	move(&r, 0, 1, "0-7");
-	commit_urgent(&r);
-	acknowledge(&r);
+	answer(&r, 0, 1, "0-7");
 	move(&r, 0, 1, "0-6");
 	commit_urgent(&r);
 	die(&r, p);
@@ -144,12 +154,7 @@ static void a_whole_decision_in_between(void **state)
 	move(&r, 0, 1, "0-6");
 	commit_urgent(&r);
 	/* it alone gets others, and with them more shares: the older word on its CPUs has no say any more */
-	struct txn *t = txn_begin(r.cache);
-	struct decision *d = txn_stage(t, ctr);
-	put_set(r.cache, &d->cpus, "20-23");
-	d->shares = 4711;
-	txn_commit(t);
-	txn_end(t);
+	decide_anew(&r, ctr, "20-23", 4711);
 	store_put_ctr_now(r.store, ctr);
 	commit_urgent(&r);
 	die(&r, p);
@@ -159,20 +164,13 @@ static void a_complete_commit_ends_it(void **state)
 {
 	struct place *p = *state;
 	struct running r = sharers(p);
-	move(&r, 0, 1, "0-6");
-	commit_urgent(&r);
-	acknowledge(&r);
+	answer(&r, 0, 1, "0-6");
 	commit_complete(&r);
 	for (const struct ctr *ctr = cache_ctrs(r.cache); ctr; ctr = ctr->next)
 		assert_int_equal(ctr->unstored, 0);
 	/* were the records of the sets still there, they would go over this */
 	struct ctr *ctr = cache_ctrs(r.cache);
-	struct txn *t = txn_begin(r.cache);
-	struct decision *d = txn_stage(t, ctr);
-	put_set(r.cache, &d->cpus, "31");
-	d->shares = 99;
-	txn_commit(t);
-	txn_end(t);
+	decide_anew(&r, ctr, "31", 99);
 	store_put_ctr(r.store, ctr);
 	commit_complete(&r);
 	assert_non_null(ctr->acked.cpus);
