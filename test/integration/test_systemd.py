@@ -4,13 +4,11 @@
 The unit gets a name, programs, state and sockets of its own, so that it may run beside an installed one.
 """
 import glob
-import json
 import os
 import pathlib
 import re
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 
@@ -18,7 +16,8 @@ import grpc
 import pytest
 
 import containerd
-from containerd import cpus, wait_for
+from containerd import cpus
+from units import Unit, run, under_systemd
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', TOP / 'build'))
@@ -28,14 +27,8 @@ ONLINE = sorted(os.sched_getaffinity(0))
 STATIC = '{reservedResources: {cpu: "cpuset:%d"}, pinMemory: true}' % ONLINE[0]
 MAX_EXPOSURE = 35  # of 100
 
-under_systemd = pytest.mark.skipif(not os.path.isdir('/run/systemd/system') or os.geteuid() != 0,
-                                   reason='needs root and systemd as process 1')
 needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
 needs_analyze = pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='systemd-analyze is not installed')
-
-
-def run(*args, **kwargs):
-    return subprocess.run([str(a) for a in args], capture_output=True, text=True, **kwargs)
 
 
 def nodes():
@@ -54,11 +47,12 @@ def unit_text(folder, state):
 
 @pytest.fixture(params=sorted(UNIT_IN.parent.glob('*.service.in')), ids=lambda path: path.name.partition('.')[0])
 def unit_file(request, tmp_path):
-    path = tmp_path / request.param.stem
-    text = re.sub(r'@bindir@/\S+ ', '/bin/true ', request.param.read_text())
-    # The agent's user comes with the package.
-    path.write_text(re.sub(r'^(Documentation|User|Group)=.*\n', '', text, flags=re.M))
-    return path
+    """Beside the others, as one may require another."""
+    for unit in UNIT_IN.parent.glob('*.service.in'):
+        text = re.sub(r'@bindir@/\S+ ', '/bin/true ', unit.read_text())
+        # The agent's user comes with the package.
+        (tmp_path / unit.stem).write_text(re.sub(r'^(Documentation|User|Group)=.*\n', '', text, flags=re.M))
+    return tmp_path / request.param.stem
 
 
 @needs_analyze
@@ -91,13 +85,12 @@ def test_dropin_is_well_formed(dropin, tmp_path):
 
 # ---- the service ----------------------------------------------------------------------------------------------------------
 
-class Service:
+class Service(Unit):
     def __init__(self, runtime):
+        super().__init__(NAME)
         self.runtime = runtime
         self.dir = pathlib.Path('/var/lib/%s-programs' % NAME)  # not below what the unit hides
-        self.unit, self.conf = pathlib.Path('/run/systemd/system/%s.service' % NAME), self.dir / 'rp.conf'
-        self.dropins = pathlib.Path(str(self.unit) + '.d')
-        self.began = time.time()
+        self.conf, self.socket = self.dir / 'rp.conf', '/run/%s/control.sock' % NAME
 
     def install(self):
         for sub in ('bin', 'modules'):
@@ -106,59 +99,18 @@ class Service:
             shutil.copy(BUILD / 'bin' / program, self.dir / 'bin')
         for module in [*(BUILD / 'modules').glob('*.so'), BUILD / 'test/modules/hang.so']:
             shutil.copy(module, self.dir / 'modules')
-        socket = '/run/%s/control.sock' % NAME
-        options = ['--config', self.conf, '--nri-socket', self.runtime.nri_socket, '--control-socket', socket, '--state-dir',
+        options = ['--config', self.conf, '--nri-socket', self.runtime.nri_socket, '--control-socket', self.socket, '--state-dir',
                    '/var/lib/' + NAME, '--module-dir', self.dir / 'modules']
-        (self.dir / 'env').write_text('NRI_RPD_OPTIONS=%s\nNRI_RP_SOCKET=%s\n' % (' '.join(map(str, options)), socket))
-        self.unit.parent.mkdir(parents=True, exist_ok=True)
-        self.unit.write_text(unit_text(self.dir, NAME))
-        self.systemctl('daemon-reload')
+        (self.dir / 'env').write_text('NRI_RPD_OPTIONS=%s\nNRI_RP_SOCKET=%s\n' % (' '.join(map(str, options)), self.socket))
+        self.put(unit_text(self.dir, NAME))
 
     def remove(self):
-        run('systemctl', 'stop', NAME)
-        self.unit.unlink(missing_ok=True)
-        for folder in (self.dropins, self.dir, '/var/lib/' + NAME, '/run/' + NAME):
+        super().remove()
+        for folder in (self.dir, '/var/lib/' + NAME, '/run/' + NAME):
             shutil.rmtree(folder, ignore_errors=True)
-        run('systemctl', 'daemon-reload')
-        run('systemctl', 'reset-failed', NAME)
 
-    def configure(self, policy, section='{}'):
-        self.conf.write_text('policy: %s\nmetrics: {listen: ""}\n%s: %s\n' % (policy, policy, section))
-
-    def override(self, text):
-        self.dropins.mkdir(exist_ok=True)
-        (self.dropins / 'test.conf').write_text('[Service]\n' + text)
-        self.systemctl('daemon-reload')
-
-    def systemctl(self, *args):
-        done = run('systemctl', *args)
-        assert done.returncode == 0, done.stderr + self.journal_text()
-        return done.stdout.strip()
-
-    def show(self, prop):
-        return self.systemctl('show', '-P', prop, NAME)
-
-    def pid(self):
-        return int(self.show('MainPID'))
-
-    def start(self):
-        self.systemctl('start', NAME)
-
-    def journal(self):
-        done = run('journalctl', '--no-pager', '-o', 'json', '-u', NAME, '--since', '@%d' % self.began)
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def journal_text(self):
-        return '\n'.join(str(e.get('MESSAGE')) for e in self.journal())
-
-    def wait(self, what, fn, seconds=120.0):
-        try:
-            return wait_for(what, fn, seconds)
-        except AssertionError as e:
-            raise AssertionError('%s\n%s' % (e, self.journal_text())) from None
-
-    def wait_journal(self, pattern, seconds=120.0):
-        return self.wait('%s in the journal' % pattern, lambda: re.search(pattern, self.journal_text()), seconds)
+    def configure(self, policy, section='{}', more=''):
+        self.conf.write_text('policy: %s\nmetrics: {listen: ""}\n%s: %s\n%s' % (policy, policy, section, more))
 
     def synchronized(self, pid):
         """The journal's entry for the synchronization of that process."""
