@@ -43,8 +43,8 @@ API = messages('test', 'podresources')
 class Kubelet:
     """Answers as real ones do. Before a call is answered, `calls` has it, and `before(method, request, context)` runs."""
 
-    def __init__(self, get=True, large=0):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-kubelet-'))
+    def __init__(self, get=True, large=0, folder=None):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-kubelet-', dir=folder))
         self.socket = self.dir / 'kubelet.sock'
         self.get, self.large = get, large  # get: True, 'disabled', 'unimplemented'; large: bytes that each answer has more
         self.pods, self.calls, self.before = {}, [], lambda method, request, context: None
