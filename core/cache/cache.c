@@ -484,17 +484,22 @@ static void free_ctr(struct cache *c, struct ctr *ctr)
 	free(ctr);
 }
 
+static char *put_name(char *out, const char *name, size_t n, char after)
+{
+	memcpy(out, name, n);
+	out[n] = after;
+	return out + n + 1;
+}
+
 static char *full_name(const char *ns, const char *pod, const char *name)
 {
 	size_t n_ns = strlen(ns), n_pod = strlen(pod), n_name = strlen(name);
-	char *s = malloc(n_ns + n_pod + n_name + 3);
+	char *s = malloc(n_ns + n_pod + n_name + 3), *p = s;
 	if (!s)
 		return NULL;
-	memcpy(s, ns, n_ns);
-	s[n_ns] = '/';
-	memcpy(s + n_ns + 1, pod, n_pod);
-	s[n_ns + 1 + n_pod] = '/';
-	memcpy(s + n_ns + n_pod + 2, name, n_name + 1);
+	p = put_name(p, ns, n_ns, '/');
+	p = put_name(p, pod, n_pod, '/');
+	(void)put_name(p, name, n_name, '\0');
 	return s;
 }
 

@@ -171,7 +171,7 @@ struct store *store_abandon(struct store *s)
 
 static void note(struct store *s, struct changes *to, struct change change)
 {
-	if (to->n == to->cap) {
+	if (!to->list || to->n == to->cap) {
 		uint32_t cap = to->cap ? to->cap * 2 : 32;
 		struct change *grown = realloc(to->list, cap * sizeof *grown);
 		if (!grown) {

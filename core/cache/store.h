@@ -68,6 +68,11 @@ struct store_opening {
  */
 int store_open(const struct store_params *params, struct store **ret,
 	       struct store_opening *ret_opening, struct err *err);
+/*
+ * For who only wants to look: copies the file of state directory `dir` into the directory `to`, for store_open there. `dir` stays as it
+ * is. -ENOENT: there is no state; -EPERM, -ENOTDIR: one that must not be used. What a daemon writes meanwhile may be torn in the copy.
+ */
+int store_copy(const char *dir, const char *to, struct err *err);
 struct store *store_close(struct store *s); /* returns NULL; NULL is fine; commits nothing */
 /* In a child after fork(): lets go of file, map and lock without touching what the parent has. What was kept (store_blob, store_note) can be
  * read from what it returns, and nothing is ever written. NULL is fine. */

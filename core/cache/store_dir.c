@@ -17,6 +17,7 @@
 #define LOCK_TRIES 200u
 #define LOCK_PAUSE_US 10000u
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define COPY_CHUNK ((size_t)64 << 10)
 
 void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX])
 {
@@ -33,16 +34,24 @@ static char *trimmed(const char *path)
 	return copy;
 }
 
-static int check_modes(const struct store_dir *d, struct err *err)
+static int check_owner(const struct store_dir *d, struct stat *st, struct err *err)
 {
-	struct stat st;
-	if (fstat(d->fd, &st) < 0)
+	if (fstat(d->fd, st) < 0)
 		return err_errno(err, -errno, "cannot look at the state directory %s", d->path);
-	if (st.st_uid != geteuid() && st.st_uid != 0)
+	if (st->st_uid != geteuid() && st->st_uid != 0)
 		return err_set(
 			err, -EPERM,
 			"the state directory %s belongs to user %u; it has to be ours or root's",
-			d->path, st.st_uid);
+			d->path, st->st_uid);
+	return 0;
+}
+
+static int check_modes(const struct store_dir *d, struct err *err)
+{
+	struct stat st;
+	int r = check_owner(d, &st, err);
+	if (r)
+		return r;
 	if (st.st_mode & OTHERS_WRITE) {
 		if (fchmod(d->fd, DIR_MODE) < 0)
 			return err_errno(err, -errno,
@@ -113,6 +122,25 @@ static int take_lock(struct store_dir *d, struct err *err)
 	return 0;
 }
 
+/* -ENOENT without a word: there is none. */
+static int open_dir(struct store_dir *d, const char *path, struct err *err)
+{
+	d->path = trimmed(path);
+	if (!d->path)
+		return err_set(err, -ENOMEM, "out of memory");
+	d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (d->fd >= 0)
+		return 0;
+	if (errno == ELOOP || errno == ENOTDIR)
+		return err_set(
+			err, -ENOTDIR,
+			"the state directory %s is a link or a file; it has to be a directory",
+			d->path);
+	return errno == ENOENT
+		       ? -ENOENT
+		       : err_errno(err, -errno, "cannot open the state directory %s", d->path);
+}
+
 int store_dir_open(struct store_dir *d, const char *path, struct err *err)
 {
 	*d = (struct store_dir){.fd = -1, .lock_fd = -1};
@@ -121,16 +149,9 @@ int store_dir_open(struct store_dir *d, const char *path, struct err *err)
 	int r = fs_mkdirs(path, DIR_MODE, err);
 	if (r)
 		return r;
-	d->path = trimmed(path);
-	if (!d->path)
-		return err_set(err, -ENOMEM, "out of memory");
-	d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (d->fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-		r = err_set(err, -ENOTDIR,
-			    "the state directory %s is a link or a file; it has to be a directory",
-			    d->path);
-	else if (d->fd < 0)
-		r = err_errno(err, -errno, "cannot open the state directory %s", d->path);
+	r = open_dir(d, path, err);
+	if (r == -ENOENT)
+		r = err_errno(err, r, "cannot open the state directory %s", d->path);
 	if (!r)
 		r = check_modes(d, err);
 	if (!r)
@@ -165,6 +186,60 @@ int store_dir_check(const struct store_dir *d, struct err *err)
 		return err_set(err, -EPERM, "others may write to it (mode %04o)",
 			       st.st_mode & 07777u);
 	return 0;
+}
+
+/* ---- a copy, to look at ------------------------------------------------------------------------------------------- */
+
+static int copy_bytes(int from, const char *from_name, int to, const char *to_name, struct err *err)
+{
+	_free_ uint8_t *chunk = malloc(COPY_CHUNK);
+	if (!chunk)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (;;) {
+		ssize_t n = read(from, chunk, COPY_CHUNK);
+		if (n < 0)
+			return err_errno(err, -errno, "cannot read %s", from_name);
+		if (n == 0)
+			return 0;
+		ssize_t written = write(to, chunk, (size_t)n);
+		if (written != n)
+			return err_errno(err, written < 0 ? -errno : -ENOSPC,
+					 "cannot write a copy to %s", to_name);
+	}
+}
+
+static int copy_file(const struct store_dir *d, const char *to, struct err *err)
+{
+	char name[STORE_PATH_MAX], copy[STORE_PATH_MAX];
+	store_dir_path(d, STORE_FILE, name);
+	if (snprintf(copy, sizeof copy, "%s/" STORE_FILE, to) >= (int)sizeof copy)
+		return err_set(err, -ENAMETOOLONG, "%s is too long a name", to);
+	_close_ int in = openat(d->fd, STORE_FILE,
+				O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (in < 0)
+		return err_errno(err, -errno, "cannot open %s", name);
+	_close_ int out =
+		open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (out < 0)
+		return err_errno(err, -errno, "cannot write a copy to %s", copy);
+	return copy_bytes(in, name, out, copy, err);
+}
+
+int store_copy(const char *dir, const char *to, struct err *err)
+{
+	struct store_dir d = {.fd = -1, .lock_fd = -1};
+	struct stat st;
+	if (strlen(dir) > STORE_PATH_MAX - 64)
+		return err_set(err, -ENAMETOOLONG, "the name of the state directory is too long");
+	int r = open_dir(&d, dir, err);
+	if (!r)
+		r = check_owner(&d, &st, err);
+	if (!r)
+		r = store_dir_check(&d, err);
+	if (!r)
+		r = copy_file(&d, to, err);
+	store_dir_close(&d);
+	return r;
 }
 
 /* ---- what is set aside --------------------------------------------------------------------------------------------- */

@@ -141,6 +141,8 @@ int instance_new(struct host_env *env, struct module *m, struct instance **ret, 
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	if (r) {
 		instance_drop_timers(i);
+		instance_drop_fragments(i);
+		instance_drop_settings(i);
 		free(i);
 		return r;
 	}

@@ -6,6 +6,7 @@
 #ifndef HOST_INSTANCE_H
 #define HOST_INSTANCE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include <nri-rp/controller.h>
@@ -35,8 +36,9 @@ struct host_env {
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			    void *arg);
 	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
-	struct setting *
-		settings; /* what instances have set of the machine: none of them left, nothing left */
+	/* What instances have set of the machine; empty when none of them is left. Zeroed at first, as all of this. */
+	struct setting *settings;
+	pthread_mutex_t settings_lock;
 	/* An instance's timer has gone off; a controller reports. */
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,

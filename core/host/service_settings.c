@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nri-rp.host.settings/1: who has set which file of the machine to what. The worker uses it, and the main thread when an instance ends. */
+#define HASH_NONFATAL_OOM 1 /* a module is told, and does not change the file */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,6 @@ struct setting {
 	char found[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 static struct setting *find(const struct host_env *env, const char *path)
 {
 	struct setting *s;
@@ -41,7 +40,10 @@ static struct setting *find_or_add(struct host_env *env, const char *path, const
 	memcpy(s->found, found, n);
 	s->path = memcpy(s->found + n, path, len + 1);
 	HASH_ADD_KEYPTR(hh, env->settings, s->path, len, s);
-	return s;
+	if (s->hh.tbl)
+		return s;
+	free(s);
+	return NULL;
 }
 
 static struct claim *take(struct setting *s, const struct instance *i)
@@ -88,11 +90,12 @@ static int32_t keep(void *ctx, const char *path, const char *value, const char *
 	struct instance *i = ctx;
 	if (i->env->trial)
 		return -RP_ENOTSUP;
-	if (strlen(value) >= RP_SETTING_MAX || strlen(found) >= RP_SETTING_MAX)
+	if (strlen(value) >= RP_SETTING_MAX || strlen(found) >= RP_SETTING_MAX ||
+	    strlen(path) >= RP_SETTING_PATH_MAX)
 		return -RP_E2BIG;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&i->env->settings_lock);
 	int32_t r = claim(i, path, value, found);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&i->env->settings_lock);
 	return r;
 }
 
@@ -113,13 +116,13 @@ static int32_t without(void *ctx, const char *path, char *buf, uint32_t cap)
 	const struct instance *i = ctx;
 	if (i->env->trial)
 		return -RP_ENOTSUP;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&i->env->settings_lock);
 	const char *text = rest(find(i->env, path), i);
 	size_t len = text ? strlen(text) : 0;
 	int32_t r = !text ? -RP_ENOENT : len >= cap ? -RP_E2BIG : (int32_t)len;
 	if (r >= 0)
 		memcpy(buf, text, len + 1);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&i->env->settings_lock);
 	return r;
 }
 
@@ -128,13 +131,13 @@ static void drop(void *ctx, const char *path)
 	const struct instance *i = ctx;
 	if (i->env->trial)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&i->env->settings_lock);
 	struct setting *s = find(i->env, path);
 	if (s) {
 		free(take(s, i));
 		forget_if_free(i->env, s);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&i->env->settings_lock);
 }
 
 void instance_drop_settings(struct instance *i)
@@ -142,12 +145,12 @@ void instance_drop_settings(struct instance *i)
 	struct setting *s, *next;
 	if (i->env->trial) /* the worker's thread, which may have had the lock, is not in this process */
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&i->env->settings_lock);
 	HASH_ITER (hh, i->env->settings, s, next) {
 		free(take(s, i));
 		forget_if_free(i->env, s);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&i->env->settings_lock);
 }
 
 const struct rp_host_settings host_settings_service = {

@@ -36,7 +36,7 @@ static const struct wish wishes[] = {
 	 .ns = "kube-system",
 	 .qos = RP_QOS_BEST_EFFORT,
 	 .created_ns = 3},
-	/* More than there is: it runs unmanaged, if the policy has a say in that. */
+	/* More than there is: it runs unmanaged. */
 	{.id = "d",
 	 .pod = "pod-d",
 	 .ns = "default",

@@ -21,7 +21,8 @@ struct report {
 /* In the child. */
 int report_write(const Trial__Report *report, struct buf *out);
 
-/* In the daemon, which believes nothing. No bytes are a report without anything to report. -EBADMSG; -ENOMEM: or larger than the above. */
+/* In the daemon, which believes nothing. No bytes are a report without anything to report. -EBADMSG: not
+ * a report, or larger than the above; -ENOMEM. */
 int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err);
 void report_fini(struct report *r); /* zeroed ones are fine */
 

@@ -17,9 +17,8 @@
 #define LOG_SOURCE "pipeline"
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
-#define STATE_FILE "store.mdb"
-#define COPY_CHUNK ((size_t)64 << 10)
 #define COPY_TRIES 4u /* a daemon may be writing meanwhile */
+#define COPY_PAUSE_US 50000u
 
 static const char *const outcomes[] = {
 	[STORE_FRESH] = "fresh",	[STORE_FOUND] = "restored",
@@ -62,82 +61,78 @@ int state_open(struct pipeline *p, struct err *err)
 
 /* ---- to check a configuration ------------------------------------------------------------------------------------------ */
 
-static int copy_bytes(int from, int to)
+/* A folder of our own, by name for LMDB and by descriptor, so that only what is in it is ever removed. */
+struct copy {
+	char path[CACHE_PATH_MAX];
+	int fd;
+};
+
+static int make_folder(struct copy *c, struct err *err)
 {
-	_free_ uint8_t *chunk = malloc(COPY_CHUNK);
-	ssize_t n = chunk ? 1 : -1;
-	while (n > 0) {
-		n = read(from, chunk, COPY_CHUNK);
-		ssize_t written = n > 0 ? write(to, chunk, (size_t)n) : n;
-		if (written != n)
-			return written < 0 ? -errno : -ENOSPC;
-	}
-	return n < 0 ? -errno : 0;
+	const char *tmp = getenv("TMPDIR");
+	int n = snprintf(c->path, sizeof c->path, "%s/nri-rpd-check-XXXXXX",
+			 tmp && *tmp ? tmp : "/tmp");
+	int r = n >= (int)sizeof c->path ? -ENAMETOOLONG : mkdtemp(c->path) ? 0 : -errno;
+	if (r)
+		return err_errno(err, r, "no place for a copy in %s (TMPDIR)",
+				 tmp && *tmp ? tmp : "/tmp");
+	c->fd = open(c->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return c->fd < 0 ? err_errno(err, -errno, "%s", c->path) : 0;
 }
 
-/* -ENOENT: there is none. */
-static int copy_state(const char *dir, const char *to)
+static void remove_folder(struct copy *c)
 {
-	char path[CACHE_PATH_MAX], copy[CACHE_PATH_MAX];
-	struct stat st;
-	if (snprintf(path, sizeof path, "%s/" STATE_FILE, dir) >= (int)sizeof path ||
-	    snprintf(copy, sizeof copy, "%s/" STATE_FILE, to) >= (int)sizeof copy)
-		return -ENAMETOOLONG;
-	_close_ int in = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (in < 0)
-		return -errno;
-	if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
-		return -EPERM;
-	_close_ int out = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	return out < 0 ? -errno : copy_bytes(in, out);
-}
-
-static void remove_copy(const char *dir)
-{
-	DIR *d = opendir(dir);
+	DIR *d = fdopendir(c->fd);
 	for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
 		if (e->d_name[0] != '.')
 			(void)unlinkat(dirfd(d), e->d_name, 0);
 	if (d)
 		(void)closedir(d);
-	(void)rmdir(dir);
+	else
+		(void)close(c->fd);
+	(void)rmdir(c->path);
 }
 
 /* Everything is in memory afterwards. */
-static int read_copy(struct pipeline *p, const char *dir, const char *to,
+static int read_copy(struct pipeline *p, const char *dir, const struct copy *c,
 		     struct store_opening *opening, struct err *err)
 {
 	struct store_counts counts;
-	int r = 0;
 	for (unsigned i = 0; i < COPY_TRIES; i++) {
 		p->store = store_close(p->store);
-		r = copy_state(dir, to);
+		if (i)
+			(void)usleep(COPY_PAUSE_US);
+		int r = store_copy(dir, c->path, err);
+		if (!r)
+			r = open_in(p, c->path, opening, err);
 		if (r)
-			return r == -ENOENT ? r : err_errno(err, r, "cannot read it");
-		r = open_in(p, to, opening, err);
-		if (r || opening->outcome != STORE_DAMAGED)
+			return r;
+		if (opening->outcome != STORE_DAMAGED)
 			break;
 	}
-	return r ? r : store_restore(p->store, p->env.cache, &counts, err);
+	return store_restore(p->store, p->env.cache, &counts, err);
+}
+
+/* -ENOENT: there is none. */
+static int look(struct pipeline *p, const char *dir, struct store_opening *opening, struct err *err)
+{
+	struct copy c;
+	int r = make_folder(&c, err);
+	if (r)
+		return -EIO; /* whatever there is */
+	r = read_copy(p, dir, &c, opening, err);
+	p->store = store_abandon(p->store);
+	remove_folder(&c);
+	return r;
 }
 
 void state_look(struct pipeline *p, const char *dir, struct buf *report)
 {
-	const char *tmp = getenv("TMPDIR");
-	char to[CACHE_PATH_MAX];
 	struct store_opening opening = {.outcome = STORE_FRESH};
 	struct err err = ERR_INIT;
 	if (p->cfg.reset_cache)
 		return;
-	int n = snprintf(to, sizeof to, "%s/nri-rpd-check-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	int r = n >= (int)sizeof to ? -ENAMETOOLONG : mkdtemp(to) ? 0 : -errno;
-	if (r) {
-		(void)err_errno(&err, r, "no place for a copy");
-	} else {
-		r = read_copy(p, dir, to, &opening, &err);
-		p->store = store_abandon(p->store);
-		remove_copy(to);
-	}
+	int r = look(p, dir, &opening, &err);
 	if (r == -ENOENT)
 		return;
 	if (r)
@@ -146,6 +141,9 @@ void state_look(struct pipeline *p, const char *dir, struct buf *report)
 				 "start: %s\n",
 				 dir, err_text(&err, r));
 	else if (opening.outcome != STORE_FOUND)
-		(void)buf_printf(report, "warning: a start would not use the state in %s: %s\n",
-				 dir, outcomes[opening.outcome]);
+		(void)buf_printf(report, "warning: a start would not use the state in %s: %s%s\n",
+				 dir, outcomes[opening.outcome],
+				 opening.outcome == STORE_DAMAGED
+					 ? ", unless a daemon was writing it all the time"
+					 : "");
 }

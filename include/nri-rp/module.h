@@ -27,7 +27,8 @@
  * Changes:
  *   1.0 first release
  *   1.1 nri-rp.host.usage/1, RP_EVENT_PRESSURE, the budget of RP_EVENT_REBALANCE; rp_controller.measure, rp_host_work.figure
- *   1.2 nri-rp.host.speedselect/1, nri-rp.extended/1, rp_policy.stop, rp_host_cache.pod_resource
+ *   1.2 nri-rp.host.speedselect/1, nri-rp.host.settings/1, nri-rp.extended/1, rp_policy.stop, rp_policy.unmanaged,
+ *       rp_host_cache.pod_resource, rp_ctr_info.has_cpus and has_mems
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H

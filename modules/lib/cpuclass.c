@@ -87,7 +87,9 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 	struct rp_ids online;
 	if (c->h.topology->set(c->h.ctx, RP_CPUS_ONLINE, &online) || rp_ids_empty(online))
 		return -RP_EINVAL;
-	uint32_t n = rp_ids_last(online) + 1;
+	struct seat *former = c->seats;
+	uint32_t n_former = c->n_seats, n = rp_ids_last(online) + 1;
+	n = n > n_former ? n : n_former;
 	struct seat *seats = calloc(n, sizeof *seats);
 	struct die *dies = calloc(rp_ids_count(online), sizeof *dies);
 	if (!seats || !dies) {
@@ -95,8 +97,9 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 		free(dies);
 		return -RP_ENOMEM;
 	}
-	struct seat *former = c->seats;
-	uint32_t n_former = c->n_seats;
+	for (uint32_t i = 0; i < n_former; i++)
+		seats[i].touched = former[i].touched;
+	free(former);
 	free(c->dies);
 	c->seats = seats;
 	c->dies = dies;
@@ -110,11 +113,11 @@ static int32_t take_seats(struct cpuclass *c, struct rp_ids allowed)
 			.package = info.package_id,
 			.die = die_of(c, info.package_id, info.die_id),
 			.done = NOT_DONE,
+			.online = true,
 			.allowed = rp_ids_has(allowed, cpu),
-			.touched = cpu < n_former && former[cpu].touched,
+			.touched = seats[cpu].touched,
 		};
 	}
-	free(former);
 	return 0;
 }
 
@@ -234,7 +237,7 @@ static void count_classes(struct cpuclass *c)
 /* One that may not be touched any more is to be left as it was found. */
 static bool is_ours(const struct seat *s)
 {
-	return s->allowed || s->touched;
+	return s->online && (s->allowed || s->touched);
 }
 
 /* What a CPU should be done as. */
@@ -285,7 +288,7 @@ void cpuclass_leave_all(struct cpuclass *c, struct cpuclass_job *job)
 		struct seat *s = &c->seats[i];
 		s->wanted = 0;
 		s->done = NOT_DONE;
-		if (s->touched)
+		if (s->online && s->touched)
 			job->cpus[job->n_cpus++] = (struct cpuclass_cpu){
 				.cpu = i, .class = CPUCLASS_NONE, .clos = PCT_NO_CLOS};
 	}

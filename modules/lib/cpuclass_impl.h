@@ -70,7 +70,7 @@ struct seat {
 	uint32_t package, die; /* index of the die in c->dies */
 	uint16_t wanted,
 		done; /* class + 1 (0: none); done also says whether with turbo, and in which CLOS */
-	bool allowed, failed, again;
+	bool online, allowed, failed, again;
 	bool touched; /* has been in a class under this or an earlier configuration */
 };
 #define WITH_TURBO 0x8000u

@@ -172,8 +172,18 @@ static int32_t put(struct cpuclass_job *job, enum cpuclass_what what, const char
 		cpuclass_complain(job, what, path, "setting it to", text, strerror(-r));
 		return r;
 	}
+	bool first = !before->taken;
 	before->taken = true;
-	return strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
+	r = strcmp(has, text) == 0 ? 0 : write_value(job, what, path, text);
+	if (!r)
+		return 0;
+	/* It is as it was, and what it was to be is nothing to go back to. */
+	before->taken = !first;
+	if (b->settings && first)
+		b->settings->drop(b->ctx, path);
+	else if (b->settings)
+		(void)b->settings->keep(b->ctx, path, has, before->text);
+	return r;
 }
 
 /*

@@ -241,9 +241,9 @@ static bool same_order(const struct order *o, const struct irq_wish *w)
 		    rp_ids_equal(rp_ids_of(&o->isolate), w->isolate) &&
 		    rp_ids_equal(rp_ids_of(&o->allowed), w->allowed) &&
 		    same_texts(&w->controllable, o->controllable, o->n_controllable);
-	for (uint32_t i = 0; same && i < o->n_claims; i++)
+	for (uint32_t i = 0; same && i < w->n_claims; i++)
 		same = same_claim(&o->claims[i], &w->claims[i]);
-	for (uint32_t i = 0; same && i < o->n_masks; i++)
+	for (uint32_t i = 0; same && i < w->n_masks; i++)
 		same = o->masks[i].strict == w->masks[i].strict &&
 		       same_claim(&o->masks[i], &w->masks[i].of);
 	return same;
@@ -251,11 +251,12 @@ static bool same_order(const struct order *o, const struct irq_wish *w)
 
 /* ---- the worker ---------------------------------------------------------------------------------------------------- */
 
-/* An interrupt that we moved, or that cannot be moved. */
+/* An interrupt that we want somewhere, or that cannot be moved. */
 struct known {
 	uint32_t number;
 	bool stuck;
-	char *before; /* its affinity before us; NULL: not moved */
+	bool moved; /* by us, since `before` */
+	char *before; /* its affinity before us; NULL: not wanted anywhere */
 };
 
 struct back {
@@ -438,6 +439,7 @@ static void forget(const struct back *b, struct known *k)
 		b->settings->drop(b->ctx, path);
 	free(k->before);
 	k->before = NULL;
+	k->moved = false;
 }
 
 static void restore(struct job *j, struct known *k)
@@ -447,7 +449,9 @@ static void restore(struct job *j, struct known *k)
 	if (!k->before || k->stuck)
 		return;
 	const char *rest = rest_of(b, k, buf);
-	if (rest && (read_affinity(b, k->number, now) < 0 || strcmp(now, rest) != 0) &&
+	/* Neither we nor another module had to move it: whoever has moved it since knows why. */
+	bool is_due = rest && (k->moved || strcmp(rest, k->before) != 0);
+	if (is_due && read_affinity(b, k->number, now) >= 0 && strcmp(now, rest) != 0 &&
 	    write_affinity(j, k, rest))
 		return;
 	forget(b, k);
@@ -513,8 +517,11 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	if (write_affinity(j, k, wanted)) {
 		if (is_first)
 			forget(b, k);
+		else
+			(void)claim(b, k, text, text); /* what it is to be never was */
 		return 0;
 	}
+	k->moved = true;
 	read_back(j, k, rp_ids_of(&to));
 	return 0;
 }

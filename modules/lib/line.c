@@ -19,9 +19,10 @@ void line_number(struct line *l, int64_t value)
 	char digits[24], *p = digits + sizeof digits - 1;
 	uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
 	*p = '\0';
-	do
+	do {
 		*--p = (char)('0' + left % 10);
-	while (left /= 10);
+		left /= 10;
+	} while (left);
 	if (value < 0)
 		*--p = '-';
 	line_say(l, p);

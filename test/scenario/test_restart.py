@@ -228,9 +228,38 @@ def test_a_check_of_a_state_that_is_of_no_use(make_node, tmp_path):
     (tmp_path / 'store.mdb').write_bytes(b'x' * 9000)
     done = check_config(node, tmp_path)
     assert done.returncode == 0
-    assert done.stdout.startswith('warning: a start would not use the state in %s: damaged\n' % tmp_path)
+    assert done.stdout.startswith('warning: a start would not use the state in %s: damaged, unless a daemon' % tmp_path)
     assert os.listdir(tmp_path) == ['store.mdb'], 'it is for the start to set it aside'
     (tmp_path / 'store.mdb').unlink()
     (tmp_path / 'store.mdb').symlink_to(node.paths['state'] + '/store.mdb')
     assert 'is left out of account' in check_config(node, tmp_path).stdout
+    node.start()
+
+
+def test_a_check_uses_what_a_start_would_use(make_node, tmp_path, monkeypatch):
+    """Whose the state is, and who may write to it, counts although it is a copy that is looked at."""
+    node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0,5'}}})
+    node.offline('5')
+    node.stop()
+    state, link = node.paths['state'], tmp_path / 'link'
+    file = os.path.join(state, 'store.mdb')
+
+    def refused(folder, why):
+        done = check_config(node, folder)
+        assert done.returncode == 78 and why in done.stdout, done.stdout
+
+    assert check_config(node, state).returncode == 0
+    link.symlink_to(state)
+    refused(link, 'is a link or a file')
+    os.chmod(file, 0o660)
+    refused(state, 'others may write to it')
+    os.chmod(file, 0o600)
+    os.chown(file, 1234, -1)
+    refused(state, 'belongs to user 1234')
+    os.chown(file, os.geteuid(), -1)
+    monkeypatch.setenv('TMPDIR', str(tmp_path / 'none'))
+    refused(state, 'no place for a copy')
+    monkeypatch.setenv('TMPDIR', str(tmp_path))
+    assert check_config(node, state).returncode == 0
+    assert os.listdir(tmp_path) == ['link'], 'the copy is gone'
     node.start()
