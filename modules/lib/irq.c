@@ -223,7 +223,7 @@ static struct order *order_new(const struct irq_wish *w)
 static bool same_texts(const struct irq_patterns *a, char *const *b, uint32_t n)
 {
 	bool same = a->n == n;
-	for (uint32_t i = 0; same && i < n; i++)
+	for (uint32_t i = 0; same && i < a->n; i++)
 		same = strcmp(a->list[i], b[i]) == 0;
 	return same;
 }
