@@ -77,7 +77,11 @@ static int make_folder(struct copy *c, struct err *err)
 		return err_errno(err, r, "no place for a copy in %s (TMPDIR)",
 				 tmp && *tmp ? tmp : "/tmp");
 	c->fd = open(c->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return c->fd < 0 ? err_errno(err, -errno, "%s", c->path) : 0;
+	if (c->fd >= 0)
+		return 0;
+	r = err_errno(err, -errno, "cannot open %s", c->path);
+	(void)rmdir(c->path);
+	return r;
 }
 
 static void remove_folder(struct copy *c)
@@ -113,13 +117,13 @@ static int read_copy(struct pipeline *p, const char *dir, const struct copy *c,
 	return store_restore(p->store, p->env.cache, &counts, err);
 }
 
-/* -ENOENT: there is none. */
+/* -ENOENT without a word in err: there is none. */
 static int look(struct pipeline *p, const char *dir, struct store_opening *opening, struct err *err)
 {
 	struct copy c;
 	int r = make_folder(&c, err);
 	if (r)
-		return -EIO; /* whatever there is */
+		return r;
 	r = read_copy(p, dir, &c, opening, err);
 	p->store = store_abandon(p->store);
 	remove_folder(&c);
@@ -133,7 +137,7 @@ void state_look(struct pipeline *p, const char *dir, struct buf *report)
 	if (p->cfg.reset_cache)
 		return;
 	int r = look(p, dir, &opening, &err);
-	if (r == -ENOENT)
+	if (r == -ENOENT && !err.code)
 		return;
 	if (r)
 		(void)buf_printf(report,

@@ -87,7 +87,8 @@ struct rp_policy {
 	void (*stop)(struct rp_instance *inst);
 	/* Optional. allocate() has refused the container, but it runs all the same (onPolicyError: unmanaged). The host has staged all CPUs
 	 * that are nobody's own for it, and why it is degraded. The policy may stage other ones, and take a note of it to place it later, at
-	 * the next sync() at the latest if there is room by then: it clears the reason (set_degraded) then. What fails here refuses the container. [since 1.2] */
+	 * the next sync() at the latest if there is room by then: it clears the reason (set_degraded) then. What fails here refuses the
+	 * container. [since 1.2] */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 };
 
