@@ -273,7 +273,7 @@ def test_tasks_and_figures_follow_the_class(puppet):
     eventually(lambda: scrape.sum('nri_rp_container_llc_occupancy_bytes', 'pod="p"') == 12345)
     assert scrape.sum('nri_rdt_l3_llc_occupancy_bytes', 'rdt_class="gold"', node.container('p/c')['id']) == 12345
     assert float(scrape()['nri_rp_collect_containers']) == 1
-    assert status_of(node, 'rdt')['done'] == 1
+    eventually(lambda: status_of(node, 'rdt')['done'] == 1)
 
 
 def test_killed_in_the_middle_of_a_class_change(puppet):

@@ -121,7 +121,7 @@ def test_off_and_on(live, policy, name):
     assert pods.names['a/c'] in grouped(node).items() and weight(node, 'a/c') == 'default 405' and high(node, 'a/c') == '33554432'
     set_config(node, policy)
     eventually(pods.right)
-    assert {(c['name'], c['done'], c['failed']) for c in node.control('Status')['controllers']} == {(n, 2, 0) for n in NAMES}
+    eventually(lambda: {(c['name'], c['done'], c['failed']) for c in node.control('Status')['controllers']} == {(n, 2, 0) for n in NAMES})
 
 
 @pytest.mark.parametrize('policy', POLICIES)
@@ -141,7 +141,7 @@ def test_dropped_and_taken_back(live, policy):
     assert pods.names['b/c'] not in grouped(node).items() and weight(node, 'b/c') == 'default 100' and not fast(node)
     set_config(node, policy)
     eventually(pods.right)
-    assert [(c['name'], c['done']) for c in node.control('Status')['controllers']] == [(n, 1) for n in NAMES]
+    eventually(lambda: [(c['name'], c['done']) for c in node.control('Status')['controllers']] == [(n, 1) for n in NAMES])
 
 
 def test_switches_of_the_policy(live):
