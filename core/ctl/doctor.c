@@ -56,7 +56,9 @@ static const char nri_hint[] = "containerd: [plugins.\"io.containerd.nri.v1.nri\
 
 static void check_nri_socket(struct doctor *d)
 {
-	const char *path = conf_core(pipeline_conf(d->p))->runtime.socket;
+	const struct runtime_state *rt = pipeline_runtime(d->p);
+	/* The command line may say another than the configuration. */
+	const char *path = rt->socket ? rt->socket : conf_core(pipeline_conf(d->p))->runtime.socket;
 	struct stat st;
 	struct err err = ERR_INIT;
 	if (stat(path, &st) < 0) {

@@ -144,6 +144,7 @@ struct runtime_state {
 	uint64_t connected_ns, synchronized_ns, request_timeout_ms;
 	uint64_t connects, disconnects;
 	char last_error[ERR_TEXT_MAX]; /* why it is not connected */
+	const char *socket; /* where it is looked for; NULL: where rp.conf says */
 };
 struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
 

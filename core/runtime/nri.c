@@ -226,6 +226,7 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 		nri_free(nri);
 		return err_errno(err, -ENOMEM, "NRI front end");
 	}
+	pipeline_runtime(nri->cfg.pipeline)->socket = nri->socket;
 	*ret = nri;
 	try_connect(nri);
 	return 0;
@@ -243,6 +244,7 @@ struct nri *nri_free(struct nri *nri)
 	loop_timer_free(nri->reconnect);
 	nri_sync_reset(&nri->sync);
 	arena_free(nri->arena);
+	pipeline_runtime(nri->cfg.pipeline)->socket = NULL;
 	free(nri->socket);
 	free(nri->name);
 	free(nri);
@@ -264,6 +266,7 @@ int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsig
 	free(nri->socket);
 	free(nri->name);
 	nri->socket = new_socket;
+	pipeline_runtime(nri->cfg.pipeline)->socket = new_socket;
 	nri->name = new_name;
 	nri->cfg.index = index;
 	log_notice("the runtime's socket, our name or index has changed: connecting anew");

@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from operator_tools import (CONFIG, CTL, FAILED, NOT_RUNNING, OK, RESPONSE, USAGE, Bare, Following, ctl, ctl_json, field, frame,
+from operator_tools import (CONFIG, CTL, DEGRADED, FAILED, NOT_RUNNING, OK, RESPONSE, USAGE, Bare, Following, ctl, ctl_json, field, frame,
                             on_terminal, plain, run_as_nobody, run_ctl)
 from simnode import STATIC, TOP, ctr, eventually
 
@@ -118,6 +118,15 @@ def test_doctor_without_a_daemon(tmp_path):
     assert '%s can be read' % path in ctl(tmp_path / 'none.sock', 'doctor', '--config', path).out
     (tmp_path / 'file.sock').write_text('')
     assert 'is not a socket' in ctl(tmp_path / 'file.sock', 'doctor', '--config', path).out
+
+
+def test_doctor_looks_for_the_runtime_where_the_daemon_does(tmp_path):
+    """The command line, too, may say where that is."""
+    with Bare(tmp_path) as daemon:
+        daemon.answers()
+        findings = ctl_json(daemon.control, 'doctor', code=DEGRADED)
+        told = [f['text'] for f in findings if f['check'] == 'runtime']
+        assert len(told) == 2 and all(str(daemon.nri) in text for text in told), told
 
 
 def test_version_without_a_daemon(tmp_path):
