@@ -40,14 +40,21 @@ def explained(daemon, what, controller):
     return next(((c['result'], c['text']) for c in json.loads(done.stdout)['controllers'] if c['name'] == controller), ('', ''))
 
 
-def pages_by_node(container):
-    """Bytes of all its processes, by memory node."""
+def of_processes(container, name):
+    """{pid: that file of /proc}, without those that have ended meanwhile."""
     out = {}
     for pid in container.cgroup_file('cgroup.procs').split():
         try:
-            text = pathlib.Path('/proc/%s/numa_maps' % pid).read_text()
+            out[pid] = pathlib.Path('/proc', pid, name).read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue
+    return out
+
+
+def pages_by_node(container):
+    """Bytes of all its processes, by memory node."""
+    out = {}
+    for text in of_processes(container, 'numa_maps').values():
         for node, n in re.findall(r' N(\d+)=(\d+)', text):
             out[int(node)] = out.get(int(node), 0) + int(n) * os.sysconf('SC_PAGE_SIZE')
     return out
@@ -56,7 +63,7 @@ def pages_by_node(container):
 def idle(container):
     """Whether its processes have not run for a second."""
     def ran():
-        return [pathlib.Path('/proc/%s/schedstat' % pid).read_text().split()[0] for pid in container.cgroup_file('cgroup.procs').split()]
+        return {pid: text.split()[0] for pid, text in of_processes(container, 'schedstat').items()}
     before = ran()
     time.sleep(1)
     return ran() == before
