@@ -79,10 +79,12 @@ static int32_t preserve_memory(const struct pin *p, const struct member *m)
 	int32_t r = h->cache->get_ctr(h->ctx, m->ctr, &info);
 	if (r)
 		return r;
+	/* Mostly nobody has decided that, but the runtime knows. */
+	struct rp_ids mems = rp_ids_empty(info.mems) ? info.has_mems : info.mems;
 	struct memalloc_request req = {
 		.id = m->ctr,
 		.size = m->mem_limit,
-		.nodes = memalloc_mask_of(mem, info.mems),
+		.nodes = memalloc_mask_of(mem, mems),
 		.priority = MEMALLOC_PRIO_PRESERVED,
 	};
 	if (!req.nodes)
