@@ -404,6 +404,11 @@ struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_inf
 
 /* Pins `m` (NULL: nobody in particular) and the members of all balloons whose sets have changed. */
 int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
+/* All CPUs, or all memory nodes, for a container that is confined to some. Nothing else can take a set away again; who never had one is left
+ * alone. */
+#define PIN_CPUS 0x1u
+#define PIN_MEMORY 0x2u
+int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what);
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t);
 /* Kept with a container: where it was, and how often it was moved there. */
 struct record {

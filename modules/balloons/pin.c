@@ -146,11 +146,33 @@ static int32_t set_shares(const struct pin *p, const struct member *m)
 	return h->cache->set_int(h->ctx, p->txn, m->ctr, RP_F_SHARES, shares < 2 ? 2 : shares);
 }
 
+int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct rp_idset mems;
+	int32_t r = what ? h->cache->get_ctr(h->ctx, ctr, &info) : 0;
+	if (!r && what & PIN_CPUS && !rp_ids_empty(info.cpus))
+		r = h->cache->set_cpus(h->ctx, txn, ctr, rp_ids_of(&inst->plan->machine->online));
+	if (!r && what & PIN_MEMORY && !rp_ids_empty(info.mems) &&
+	    !(info.flags & RP_CTR_PRESERVE_MEM)) {
+		modhost_set(h, RP_NODES_MEMORY, &mems);
+		r = h->cache->set_mems(h->ctx, txn, ctr, rp_ids_of(&mems));
+	}
+	return r;
+}
+
+/* What it may have been confined to under another configuration, and is not under this one. */
+static uint32_t not_pinned(const struct pin *p, const struct member *m)
+{
+	return (p->inst->plan->pin_cpu ? 0 : PIN_CPUS) | (m->pin_memory ? 0 : PIN_MEMORY);
+}
+
 static int32_t pin_member(struct pin *p, struct member *m)
 {
 	const struct modhost *h = &p->inst->h;
-	int32_t r = 0;
-	if (p->inst->plan->pin_cpu) {
+	int32_t r = m->fresh ? pin_loosen(p->inst, p->txn, m->ctr, not_pinned(p, m)) : 0;
+	if (!r && p->inst->plan->pin_cpu) {
 		struct rp_ids cpus = visible(p, m);
 		if (!rp_ids_empty(cpus))
 			r = h->cache->set_cpus(h->ctx, p->txn, m->ctr, cpus);

@@ -125,7 +125,11 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 		return -RP_ENOMEM;
 	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it %s: %s",
 		    roams ? "runs unmanaged" : "keeps what it has", c->error);
-	int32_t r = keep_cpus(inst, txn, ctr);
+	bool pins_memory = c->type ? c->type->pin_memory : inst->plan->pin_memory;
+	int32_t r = inst->plan->pin_cpu ? keep_cpus(inst, txn, ctr)
+					: pin_loosen(inst, txn, ctr, PIN_CPUS);
+	if (!r && !pins_memory)
+		r = pin_loosen(inst, txn, ctr, PIN_MEMORY);
 	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, c->error);
 }
 
@@ -136,6 +140,19 @@ void sync_forget(struct rp_instance *inst, rp_ctr ctr)
 		if (inst->waiting[i].ctr != ctr)
 			inst->waiting[n++] = inst->waiting[i];
 	inst->n_waiting = n;
+}
+
+/* What was known of it when it was in a balloon, or waited for one, counts no more: it belongs to no balloon. */
+static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	const struct modhost *h = &inst->h;
+	struct record rec = {0};
+	int32_t r = 0;
+	if (pin_read_record(inst, info->ctr, &rec))
+		r = h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);
+	if (!r && info->flags & RP_CTR_DEGRADED)
+		r = h->cache->set_degraded(h->ctx, txn, info->ctr, NULL);
+	return r;
 }
 
 /* Puts those that can stay where they were; the others are the first of inst->ctrs then. How many, or an error. */
@@ -149,8 +166,8 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choi
 		if (r)
 			return r;
 		if (choose_untouched(inst, &info))
-			continue;
-		if (!inst->state->n) /* there is no balloon to stay in */
+			r = leave_alone(inst, txn, &info);
+		else if (!inst->state->n) /* there is no balloon to stay in */
 			inst->ctrs[n_left++] = ctr;
 		else if (choose_type(inst, &info, c))
 			r = wait_for_place(inst, txn, ctr, c);

@@ -15,6 +15,8 @@ A = {'name': 'a', 'preferNewBalloons': True, 'preferSpreadingPods': True}
 B = {'name': 'b'}
 INTERRUPTS = '            CPU0\n  24:          1  PCI-MSI 524288-edge  eth0\n'
 CPUS = 15  # all but that of reserved[0]
+WHERE = {'kube-system/k/k0': '0', 'a0/a0c': '2-3', 'a1/a1c': '4-5', 'a2/a2c': '6-7', 'a3/a3c': '8-9', 'b/b0': '10-13', 'b/b1': '10-13',
+         'd/d0': '1,14-15'}
 
 
 def a(**values):
@@ -32,8 +34,9 @@ def both(**values):
 # Name; configuration; who moves, with the CPUs then; what is left for one container when all are gone.
 TABLE = [
     # keys of the policy
-    ('pinCPU', both(pinCPU=False), {}, None),
-    ('pinMemory', both(pinMemory=False), {}, CPUS),
+    # who was confined gets all there is
+    ('pinCPU', both(pinCPU=False), dict.fromkeys(WHERE, '0-15'), None),
+    ('pinMemory', both(pinMemory=False), WHERE, CPUS),
     ('reservedPoolNamespaces', both(reservedPoolNamespaces=['kube-*', 'ops']), {}, CPUS),
     ('no reservedPoolNamespaces', both(reservedPoolNamespaces=[]), {}, CPUS),
     ('reserved: less than a CPU', both(reservedResources={'cpu': '250m'}), {}, CPUS),
@@ -85,7 +88,7 @@ TABLE = [
     ('hideHyperthreads', a(hideHyperthreads=True), {'a0/a0c': '2', 'a1/a1c': '4', 'a2/a2c': '6', 'a3/a3c': '8'}, CPUS),
     ('memoryTypes', b(memoryTypes=['dram']), {}, CPUS),
     ('memoryTypes that are not there', b(memoryTypes=['HBM', 'PMEM']), {}, CPUS),
-    ('pinMemory of a type', b(pinMemory=False), {}, CPUS),
+    ('pinMemory of a type', b(pinMemory=False), {name: WHERE[name] for name in ('b/b0', 'b/b1')}, CPUS),
     # what is outside of containers
     ('cpuClass', options({**A, 'cpuClass': 'x'}, B, cpuClasses=[{'name': 'x', 'maxFreq': '2GHz'}]), {}, CPUS),
     ('schedulingClass', options({**A, 'schedulingClass': 'x'}, B, schedulingClasses=[{'name': 'x', 'nice': 3}]), {}, CPUS),
