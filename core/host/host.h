@@ -6,6 +6,7 @@
  *   loader    finding a module, checking file and note, dlopen, checking its struct; names and schemas copied to host memory
  *   crumb     which module is being called, in memory that outlives the process; who died where, who is quarantined
  *   ends      notes in the crumb that a crash or exit() was the process's own doing, and nobody's SIGKILL
+ *   found     what was in files of the machine before modules set them, for the process after this one
  *   watchdog  ends the process when one module call takes longer than the runtime would wait
  *   trial     a function in a forked child, under limits; whatever happens to it becomes one sentence
  *

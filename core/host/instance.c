@@ -139,11 +139,9 @@ int instance_new(struct host_env *env, struct module *m, struct instance **ret, 
 				   host_service,   host_log,	 host_fail};
 	enter(i, CRUMB_CREATE, NULL);
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
+	i->created = r == 0;
 	if (r) {
-		instance_drop_timers(i);
-		instance_drop_fragments(i);
-		instance_drop_settings(i);
-		free(i);
+		instance_free(i);
 		return r;
 	}
 	if (m->kinds & RP_KIND_POLICY)
@@ -167,9 +165,11 @@ void instance_finish(struct instance *i)
 {
 	if (i->env->sst_manager == i)
 		i->env->sst_manager = NULL;
-	enter(i, CRUMB_DESTROY, NULL);
-	i->module->abi->destroy(i->inst);
-	crumb_leave(i->env->crumb, CRUMB_LOOP);
+	if (i->created) {
+		enter(i, CRUMB_DESTROY, NULL);
+		i->module->abi->destroy(i->inst);
+		crumb_leave(i->env->crumb, CRUMB_LOOP);
+	}
 	instance_drop_timers(i);
 	instance_drop_fragments(i);
 	instance_drop_settings(i);

@@ -36,9 +36,11 @@ struct host_env {
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			    void *arg);
 	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
-	/* What instances have set of the machine; empty when none of them is left. Zeroed at first, as all of this. */
+	/* What instances have set of the machine and is not put back yet. Zeroed at first, as all of this. */
 	struct setting *settings;
-	pthread_mutex_t settings_lock;
+	pthread_mutex_t settings_lock; /* for all of it */
+	struct found *found; /* the file of what was there before; NULL: none */
+	bool found_fails; /* it was said that it cannot be written */
 	/* An instance's timer has gone off; a controller reports. */
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
@@ -58,6 +60,20 @@ bool instance_handles_events(const struct instance *i);
 unsigned instance_jobs(const struct instance *i);
 /* This instance's number in decisions (cache_policy_number). */
 uint32_t instance_number(const struct instance *i);
+
+/* ---- settings of the machine ---- */
+
+/*
+ * What the modules set from now on outlives the process, with what was there before, in this file; what the last process has left there is
+ * adopted. `origin`: one line of boot and root, with another one the file is void. Only what cannot go on without it is an error.
+ */
+int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err);
+/* The worker has ended. What is not put back stays in the file. */
+void settings_close(struct host_env *env);
+/* What ended modules have left is put back, on the worker. */
+void settings_put_back(struct host_env *env);
+/* All modules have said what they want: what the last process has left and nobody wants is put back, too. */
+void settings_release_former(struct host_env *env);
 
 /* A line of the explanation of what the running transaction decides for a container. */
 void host_note(struct cache *c, struct ctr *ctr, const char *text);

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.settings/1: who has set which file of the machine to what. The worker uses it, and the main thread when an instance ends. */
+/*
+ * nri-rp.host.settings/1: who has set which file of the machine to what. The worker uses it, and the main thread when an instance ends.
+ * What is in the table is to be put back one day. By the module that has set it; or by the host, if that has ended without, or with the
+ * whole process (found.h).
+ */
 #define HASH_NONFATAL_OOM 1 /* a module is told, and does not change the file */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/host/found.h"
 #include "core/host/services.h"
+#include "core/util/cleanup.h"
 #include "core/util/hash.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "settings"
 
 struct claim {
 	const struct instance *instance;
@@ -16,10 +26,14 @@ struct claim {
 
 struct setting {
 	UT_hash_handle hh;
-	struct claim *claims; /* the last one first; never empty */
+	struct claim *claims; /* the last one first; none: the host is to put it back */
 	const char *path; /* behind what was found */
+	bool former; /* set by the process before: somebody may still say that he wants it */
+	bool noted; /* it is in the file */
 	char found[];
 };
+
+/* ---- the table ------------------------------------------------------------------------------------------------------ */
 
 static struct setting *find(const struct host_env *env, const char *path)
 {
@@ -46,6 +60,112 @@ static struct setting *find_or_add(struct host_env *env, const char *path, const
 	return NULL;
 }
 
+static void forget(struct host_env *env, struct setting *s)
+{
+	HASH_DEL(env->settings, s);
+	free(s);
+}
+
+/* ---- the file ------------------------------------------------------------------------------------------------------- */
+
+/* That it cannot be written is no reason to leave CPUs as they are. */
+static void complain(struct host_env *env, int r)
+{
+	if (r && !env->found_fails)
+		log_warning("what was found in files of the machine cannot be noted (%s): if "
+			    "nri-rpd is killed it is not put back",
+			    strerror(-r));
+	env->found_fails = r != 0;
+}
+
+static int write_anew(struct host_env *env)
+{
+	struct buf records = BUF_INIT;
+	struct setting *s, *next;
+	int r = 0;
+	HASH_ITER (hh, env->settings, s, next) {
+		if (!r && found_storable(s->path, s->found))
+			r = found_add(&records, s->path, s->found);
+	}
+	if (!r)
+		r = found_replace(env->found, &records);
+	for (s = env->settings; !r && s; s = s->hh.next)
+		s->noted = found_storable(s->path, s->found);
+	buf_fini(&records);
+	return r;
+}
+
+/* Before the module writes. */
+static void note(struct host_env *env, struct setting *s)
+{
+	if (!env->found || s->noted || !found_storable(s->path, s->found))
+		return;
+	int r = HASH_COUNT(env->settings) > FOUND_RECORDS_MAX
+			? -E2BIG
+			: found_append(env->found, s->path, s->found);
+	s->noted = r == 0;
+	if (!r && found_is_long(env->found))
+		r = write_anew(env);
+	complain(env, r);
+}
+
+/* It is as it was found. */
+static void is_back(struct host_env *env, struct setting *s)
+{
+	if (s->noted)
+		complain(env, found_append(env->found, s->path, NULL));
+	forget(env, s);
+}
+
+static int adopt(void *arg, const char *path, const char *value)
+{
+	struct host_env *env = arg;
+	struct setting *s = find(env, path);
+	if (s)
+		forget(env, s);
+	if (!value)
+		return 0;
+	if (HASH_COUNT(env->settings) >= FOUND_RECORDS_MAX)
+		return -E2BIG;
+	s = find_or_add(env, path, value);
+	if (s)
+		s->former = true;
+	return s ? 0 : -ENOMEM;
+}
+
+int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int r = found_open(path, origin, adopt, env, &env->found, &why);
+	if (r)
+		return err_errno(err, r, "%s", path);
+	unsigned n = HASH_COUNT(env->settings);
+	if (why.code)
+		log_warning("%s: of what was found in files of the machine before the last process "
+			    "set them %u values are known",
+			    why.text, n);
+	else if (n)
+		log_info("%u files of the machine are as the last process has set them", n);
+	complain(env, write_anew(env));
+	return 0;
+}
+
+void settings_close(struct host_env *env)
+{
+	struct setting *s, *next;
+	HASH_ITER (hh, env->settings, s, next) {
+		while (s->claims) {
+			struct claim *c = s->claims;
+			s->claims = c->next;
+			free(c);
+		}
+		forget(env, s);
+	}
+	env->found = found_close(env->found);
+}
+
+/* ---- what modules say ----------------------------------------------------------------------------------------------- */
+
 static struct claim *take(struct setting *s, const struct instance *i)
 {
 	for (struct claim **at = &s->claims; *at; at = &(*at)->next) {
@@ -58,12 +178,11 @@ static struct claim *take(struct setting *s, const struct instance *i)
 	return NULL;
 }
 
-static void forget_if_free(struct host_env *env, struct setting *s)
+/* The former process's is nobody's yet, and not back. */
+static void back_if_free(struct host_env *env, struct setting *s)
 {
-	if (s->claims)
-		return;
-	HASH_DEL(env->settings, s);
-	free(s);
+	if (!s->claims && !s->former)
+		is_back(env, s);
 }
 
 static int32_t claim(struct instance *i, const char *path, const char *value, const char *found)
@@ -74,7 +193,7 @@ static int32_t claim(struct instance *i, const char *path, const char *value, co
 	size_t n = strlen(value) + 1;
 	struct claim *c = malloc(sizeof *c + n);
 	if (!c) {
-		forget_if_free(i->env, s);
+		back_if_free(i->env, s);
 		return -RP_ENOMEM;
 	}
 	free(take(s, i));
@@ -82,6 +201,8 @@ static int32_t claim(struct instance *i, const char *path, const char *value, co
 	memcpy(c->value, value, n);
 	c->next = s->claims;
 	s->claims = c;
+	s->former = false;
+	note(i->env, s);
 	return 0;
 }
 
@@ -135,22 +256,166 @@ static void drop(void *ctx, const char *path)
 	struct setting *s = find(i->env, path);
 	if (s) {
 		free(take(s, i));
-		forget_if_free(i->env, s);
+		back_if_free(i->env, s);
 	}
 	pthread_mutex_unlock(&i->env->settings_lock);
 }
 
+/* ---- what nobody has put back --------------------------------------------------------------------------------------- */
+
+struct left {
+	char *path, *found;
+	bool done;
+};
+
+struct put_back_job {
+	struct host_env *env;
+	struct left *list;
+	unsigned n;
+	struct err err; /* the first failure */
+	unsigned n_failed;
+};
+
+static bool is_left(const struct setting *s)
+{
+	return !s->claims && !s->former;
+}
+
+static bool any_left(const struct host_env *env)
+{
+	for (const struct setting *s = env->settings; s; s = s->hh.next)
+		if (is_left(s))
+			return true;
+	return false;
+}
+
+static void list_left(struct put_back_job *job)
+{
+	const struct host_env *env = job->env;
+	job->list = calloc(HASH_COUNT(env->settings) + 1, sizeof *job->list);
+	for (const struct setting *s = env->settings; job->list && s; s = s->hh.next) {
+		if (!is_left(s))
+			continue;
+		struct left *l = &job->list[job->n];
+		*l = (struct left){strdup(s->path), strdup(s->found), false};
+		job->n += l->path && l->found;
+		if (l->path && l->found)
+			continue;
+		free(l->path);
+		free(l->found);
+		return; /* the rest another time */
+	}
+}
+
+static int write_back(const struct host_env *env, const struct left *l)
+{
+	char has[RP_SETTING_MAX];
+	ssize_t n = fs_read(env->root, l->path, has, sizeof has);
+	return n >= 0 && str_eq(has, l->found) ? 0 : fs_write(env->root, l->path, l->found);
+}
+
+/* Whether it is still to be put back; a module may have come meanwhile. */
+static struct setting *find_left(const struct host_env *env, const struct left *l)
+{
+	struct setting *s = find(env, l->path);
+	return s && is_left(s) ? s : NULL;
+}
+
+static int put_one_back(struct host_env *env, const struct left *l)
+{
+	pthread_mutex_lock(&env->settings_lock);
+	bool due = find_left(env, l);
+	pthread_mutex_unlock(&env->settings_lock);
+	int r = due ? write_back(env, l) : 0;
+	if (r)
+		return r;
+	pthread_mutex_lock(&env->settings_lock);
+	struct setting *s = find_left(env, l);
+	if (s)
+		is_back(env, s);
+	pthread_mutex_unlock(&env->settings_lock);
+	return 0;
+}
+
+/* [worker] Twice: older kernels take a lowest frequency only if the highest, which may come later, is above it. */
+static int put_back_run(void *arg)
+{
+	struct put_back_job *job = arg;
+	pthread_mutex_lock(&job->env->settings_lock);
+	list_left(job);
+	pthread_mutex_unlock(&job->env->settings_lock);
+	for (unsigned attempt = 0; attempt < 2; attempt++)
+		for (unsigned i = 0; i < job->n; i++) {
+			struct left *l = &job->list[i];
+			int r = l->done ? 0 : put_one_back(job->env, l);
+			l->done = r == 0;
+			if (!r || !attempt)
+				continue;
+			if (!job->n_failed++)
+				(void)err_errno(&job->err, r, "%s cannot be put back to %.100s",
+						l->path, l->found);
+		}
+	return 0;
+}
+
+static void put_back_free(struct put_back_job *job)
+{
+	for (unsigned i = 0; i < job->n; i++) {
+		free(job->list[i].path);
+		free(job->list[i].found);
+	}
+	free(job->list);
+	free(job);
+}
+
+static void put_back_done(void *arg, int result)
+{
+	struct put_back_job *job = arg;
+	(void)result;
+	if (job->n > job->n_failed)
+		log_info("%u files of the machine are as they were found", job->n - job->n_failed);
+	if (job->n_failed)
+		log_warning("%s (%u files; tried again when the machine changes, and at the next "
+			    "start)",
+			    job->err.text, job->n_failed);
+	put_back_free(job);
+}
+
+void settings_put_back(struct host_env *env)
+{
+	if (env->trial || !env->worker)
+		return;
+	pthread_mutex_lock(&env->settings_lock);
+	bool any = any_left(env);
+	pthread_mutex_unlock(&env->settings_lock);
+	struct put_back_job *job = any ? calloc(1, sizeof *job) : NULL;
+	if (!job)
+		return;
+	job->env = env;
+	if (worker_submit(env->worker, put_back_run, put_back_done, job))
+		put_back_free(job); /* it stays in the file */
+}
+
+void settings_release_former(struct host_env *env)
+{
+	if (env->trial)
+		return;
+	pthread_mutex_lock(&env->settings_lock);
+	for (struct setting *s = env->settings; s; s = s->hh.next)
+		s->former = false;
+	pthread_mutex_unlock(&env->settings_lock);
+	settings_put_back(env);
+}
+
 void instance_drop_settings(struct instance *i)
 {
-	struct setting *s, *next;
 	if (i->env->trial) /* the worker's thread, which may have had the lock, is not in this process */
 		return;
 	pthread_mutex_lock(&i->env->settings_lock);
-	HASH_ITER (hh, i->env->settings, s, next) {
+	for (struct setting *s = i->env->settings; s; s = s->hh.next)
 		free(take(s, i));
-		forget_if_free(i->env, s);
-	}
 	pthread_mutex_unlock(&i->env->settings_lock);
+	settings_put_back(i->env);
 }
 
 const struct rp_host_settings host_settings_service = {

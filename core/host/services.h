@@ -28,6 +28,7 @@ struct instance {
 	uint32_t number;
 	unsigned jobs;
 	bool closing; /* freed, but for jobs under way */
+	bool created; /* there is something to destroy */
 	bool committed; /* a configuration */
 	struct instance_timer *timers;
 	unsigned n_timers;

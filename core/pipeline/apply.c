@@ -511,6 +511,8 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	if (report)
 		return 0; /* the child ends here */
 	take_over_controllers(p, conf);
+	if (p->runtime.synchronized)
+		settings_release_former(&p->env);
 	persist_now(p); /* what they own from now on */
 	conf_free(p->conf);
 	p->conf = conf;

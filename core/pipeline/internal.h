@@ -208,7 +208,9 @@ void persist_load(struct pipeline *p, struct instance *i);
 /* ---- state.c ---- */
 /* Opens the store and fills the cache with what it has. */
 int state_open(struct pipeline *p, struct err *err);
-/* The same, as far as a check needs it: what is in dir stays as it is and nothing is ever written; what is not used is told in report. */
+/* What the last process has set of the machine; its directory is there. */
+int state_open_settings(struct pipeline *p, struct err *err);
+/* The state, as far as a check needs it: what is in dir stays as it is and nothing is ever written; what is not used is told in report. */
 void state_look(struct pipeline *p, const char *dir, struct buf *report);
 
 /* ---- config.c ---- */

@@ -80,6 +80,7 @@ static void take_machine(struct pipeline *p, struct topo *now, const struct topo
 	}
 	controllers_sync(p);
 	watchdog_end(p->watchdog);
+	settings_put_back(&p->env); /* of a CPU that was offline */
 	topo_unref(old);
 }
 
@@ -200,6 +201,8 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	if (!r)
 		r = open_crumb(p, err);
 	if (!r)
+		r = state_open_settings(p, err);
+	if (!r)
 		r = open_modules(p, err);
 	if (!r)
 		r = config_first(p, err);
@@ -249,6 +252,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	p->store = store_close(p->store);
 	if (p->env.worker || p->disk)
 		return leave_hanging(p);
+	settings_close(&p->env);
 	p->loader = loader_free(p->loader);
 	p->env.cache = cache_free(p->env.cache);
 	p->env.topo = topo_unref(p->env.topo);

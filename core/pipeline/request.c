@@ -107,6 +107,8 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 	}
 	if (p->request == REQ_SYNCHRONIZE) {
 		controllers_sync(p);
+		if (!p->sync_failed)
+			settings_release_former(&p->env);
 		verify_all(p);
 	}
 	watchdog_end(p->watchdog);

@@ -13,10 +13,12 @@
 #include "core/pipeline/internal.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
+#include "core/util/str.h"
 
 #define LOG_SOURCE "pipeline"
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
+#define BOOT_ID_MAX 64
 #define COPY_TRIES 4u /* a daemon may be writing meanwhile */
 #define COPY_PAUSE_US 50000u
 
@@ -27,17 +29,23 @@ static const char *const outcomes[] = {
 	[STORE_UNSAFE] = "unsafe",
 };
 
-static int open_in(struct pipeline *p, const char *dir, struct store_opening *ret, struct err *err)
+static int read_boot_id(char ret[BOOT_ID_MAX], struct err *err)
 {
-	char boot_id[64];
 	struct fs_root real;
 	int r = fs_root_open(&real, "/", err);
 	if (r)
 		return r;
-	ssize_t n = fs_read(&real, BOOT_ID, boot_id, sizeof boot_id);
+	ssize_t n = fs_read(&real, BOOT_ID, ret, BOOT_ID_MAX);
 	fs_root_close(&real);
-	if (n < 0)
-		return err_errno(err, (int)n, "/" BOOT_ID);
+	return n < 0 ? err_errno(err, (int)n, "/" BOOT_ID) : 0;
+}
+
+static int open_in(struct pipeline *p, const char *dir, struct store_opening *ret, struct err *err)
+{
+	char boot_id[BOOT_ID_MAX];
+	int r = read_boot_id(boot_id, err);
+	if (r)
+		return r;
 	const struct store_params params = {
 		.dir = dir, .boot_id = boot_id, .reset = p->cfg.reset_cache};
 	return store_open(&params, &p->store, ret, err);
@@ -57,6 +65,20 @@ int state_open(struct pipeline *p, struct err *err)
 	if (!r && counts.ctrs)
 		log_info("restored %u pods and %u containers", counts.pods, counts.ctrs);
 	return r;
+}
+
+int state_open_settings(struct pipeline *p, struct err *err)
+{
+	char boot_id[BOOT_ID_MAX], path[CACHE_PATH_MAX];
+	int r = read_boot_id(boot_id, err);
+	if (r)
+		return r;
+	if (snprintf(path, sizeof path, "%s/settings", p->cfg.run_dir) >= (int)sizeof path)
+		return err_set(err, -ENAMETOOLONG, "directory %s: the path is too long",
+			       p->cfg.run_dir);
+	_free_ char *origin = str_printf("%s %s", boot_id, p->root.path);
+	return origin ? settings_open(&p->env, path, origin, err)
+		      : err_errno(err, -ENOMEM, "%s", path);
 }
 
 /* ---- to check a configuration ------------------------------------------------------------------------------------------ */

@@ -131,8 +131,10 @@ struct rp_host_usage {
  * nri-rp.host.settings/1 [since 1.2, a host may not have it]: files of the machine that are put back when nobody wants them to be
  * otherwise, such as those of cpufreq and the affinities of interrupts. What one module has set, another one may set meanwhile: a policy
  * that takes over from one, or from a controller. So none knows by itself what to put back. The host keeps what was found before any
- * module came, and what each one has made of it since; it reads and writes nothing. What an instance has not dropped is dropped when it
- * is destroyed. In a trial there is nothing to set: -RP_ENOTSUP.
+ * module came, and what each one has made of it since. What an instance has not dropped when it is destroyed, or when its create()
+ * fails, the host puts back. It does so after the death of the whole process, too: what was found below /sys/devices/system and /proc/irq
+ * before that, and is one line, counts for the next process of the same boot, whatever that finds there. In a trial there is nothing to
+ * set: -RP_ENOTSUP.
  */
 #define RP_HOST_SETTINGS_1 "nri-rp.host.settings/1"
 #define RP_SETTING_MAX 4096u /* bytes of a value, with the NUL */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.settings/1: what is to be put back when several modules have set a file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+/*
+ * nri-rp.host.settings/1: what is to be put back when several modules have set a file, when one has ended without doing so, and when the
+ * whole process has.
+ */
 #include "core/host/services.h"
+#include "core/util/log.h"
+#include "test/unit/t_oom.h"
+#include "test/unit/t_topo_tree.h"
 
 static const struct rp_host_settings *const s = &host_settings_service;
 
@@ -28,6 +26,7 @@ static void end(struct place *p)
 	instance_drop_settings(&p->one);
 	instance_drop_settings(&p->other);
 	instance_drop_settings(&p->third);
+	settings_close(&p->env);
 	assert_null(p->env.settings);
 }
 
@@ -123,13 +122,232 @@ static void test_trial(void **state)
 	end(&p);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+
+/* A file that is not known to the host is not to be changed: it says so, and knows as little as before. */
+static int keep_two(void *arg)
+{
+	struct place *p = arg;
+	char buf[RP_SETTING_MAX];
+	begin(p);
+	int32_t r = s->keep(&p->one, "/sys/a", "2", "1");
+	OOM_CHECK(r == 0 || r == -RP_ENOMEM);
+	OOM_CHECK(s->without(&p->one, "/sys/a", buf, sizeof buf) == (r ? -RP_ENOENT : 1));
+	int32_t r2 = s->keep(&p->other, "/sys/a", "3", "2");
+	OOM_CHECK(r2 == 0 || r2 == -RP_ENOMEM);
+	/* what was found is what the first one found whose word was taken */
+	if (!r)
+		OOM_CHECK(s->without(&p->one, "/sys/a", buf, sizeof buf) == 1 &&
+			  *buf == (r2 ? '1' : '3'));
+	else if (!r2)
+		OOM_CHECK(s->without(&p->other, "/sys/a", buf, sizeof buf) == 1 && *buf == '2');
+	if (!r)
+		r = r2;
+	/* the former word counts where there is no memory for another one */
+	r2 = s->keep(&p->one, "/sys/a", "4", "2");
+	if (!r && r2)
+		OOM_CHECK(s->without(&p->other, "/sys/a", buf, sizeof buf) == 1 && *buf == '2');
+	s->drop(&p->one, "/sys/a");
+	s->drop(&p->other, "/sys/a");
+	OOM_CHECK(!p->env.settings);
+	return r ? r : r2;
+}
+
+static void test_out_of_memory(void **state)
+{
+	struct place p;
+	(void)state;
+	oom_each(keep_two, &p);
+}
+
+/* ---- over the death of the process -------------------------------------------------------------------------------------- */
+
+#define CPU_FILE(name) "/sys/devices/system/cpu/cpu1/cpufreq/" name
+#define MAX_FILE CPU_FILE("scaling_max_freq")
+#define MIN_FILE CPU_FILE("scaling_min_freq")
+#define EPP_FILE CPU_FILE("energy_performance_preference")
+
+struct life {
+	struct place place;
+	struct tree tree;
+	char file[96];
+};
+
+static void live(struct life *l, const char *origin)
+{
+	struct err err = ERR_INIT;
+	begin(&l->place);
+	l->place.env.loop = loop_new();
+	l->place.env.worker = worker_new(l->place.env.loop, "test");
+	l->place.env.root = &l->tree.root;
+	assert_int_equal(settings_open(&l->place.env, l->file, origin, &err), 0);
+}
+
+/* All that is to be done is done, and then: nothing is told to anybody. */
+static void die(struct life *l)
+{
+	worker_free(l->place.env.worker);
+	loop_free(l->place.env.loop);
+	settings_close(&l->place.env);
+}
+
+static void first_life(struct life *l)
+{
+	log_init("test");
+	log_set_level(LOG_ERROR - 1);
+	tree_init(&l->tree);
+	(void)snprintf(l->file, sizeof l->file, "%s/settings", l->tree.dir);
+	live(l, "boot /");
+}
+
+static void set(struct life *l, struct instance *i, const char *path, const char *text)
+{
+	char found[RP_SETTING_MAX];
+	assert_true(fs_read(&l->tree.root, path, found, sizeof found) >= 0);
+	assert_int_equal(s->keep(i, path, text, found), 0);
+	assert_int_equal(fs_write(&l->tree.root, path, text), 0);
+}
+
+static void is(struct life *l, const char *path, const char *wanted)
+{
+	char text[RP_SETTING_MAX];
+	assert_true(fs_read(&l->tree.root, path, text, sizeof text) >= 0);
+	assert_string_equal(text, wanted);
+}
+
+static void test_adopted(void **state)
+{
+	struct life l;
+	(void)state;
+	first_life(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	tree_put(&l.tree, MIN_FILE, "800000\n");
+	tree_put(&l.tree, EPP_FILE, "\n");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	set(&l, &l.place.one, MIN_FILE, "1000000");
+	set(&l, &l.place.one, EPP_FILE, "128");
+	/* What is put back is of no interest any more. */
+	assert_int_equal(fs_write(&l.tree.root, EPP_FILE, ""), 0);
+	s->drop(&l.place.one, EPP_FILE);
+	assert_int_equal(fs_write(&l.tree.root, EPP_FILE, "64"), 0);
+	die(&l);
+	live(&l, "boot /");
+	/* It finds what the last process has made of it, and is told better. */
+	set(&l, &l.place.other, MAX_FILE, "2000000");
+	rests(&l.place.other, MAX_FILE, "3800000");
+	settings_put_back(&l.place.env); /* nobody has come to ask for the other one yet */
+	die(&l);
+	is(&l, MIN_FILE, "1000000");
+	/* A process more that knows of it by hearsay. */
+	live(&l, "boot /");
+	rests(&l.place.one, MAX_FILE, NULL);
+	settings_release_former(&l.place.env);
+	die(&l);
+	is(&l, MAX_FILE, "3800000");
+	is(&l, MIN_FILE, "800000");
+	is(&l, EPP_FILE, "64");
+	live(&l, "boot /");
+	assert_null(l.place.env.settings);
+	die(&l);
+	tree_fini(&l.tree);
+}
+
+/* Its affinities and frequencies are those of a machine that has been started meanwhile. */
+static void test_other_boot(void **state)
+{
+	struct life l;
+	(void)state;
+	first_life(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	die(&l);
+	live(&l, "other boot /");
+	assert_null(l.place.env.settings);
+	settings_release_former(&l.place.env);
+	die(&l);
+	is(&l, MAX_FILE, "2000000");
+	/* nor does the former one come back */
+	live(&l, "boot /");
+	assert_null(l.place.env.settings);
+	die(&l);
+	tree_fini(&l.tree);
+}
+
+/* A CPU that is offline: its files are not there. They are put back when they are. */
+static void test_not_there(void **state)
+{
+	struct life l;
+	(void)state;
+	first_life(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	instance_drop_settings(&l.place.one);
+	tree_del(&l.tree, MAX_FILE);
+	die(&l);
+	live(&l, "boot /");
+	settings_release_former(&l.place.env);
+	l.place.env.worker = worker_free(l.place.env.worker);
+	assert_non_null(l.place.env.settings);
+	tree_put(&l.tree, MAX_FILE, "2000000\n");
+	l.place.env.worker = worker_new(l.place.env.loop, "test");
+	settings_put_back(&l.place.env);
+	l.place.env.worker = worker_free(l.place.env.worker);
+	assert_null(l.place.env.settings);
+	is(&l, MAX_FILE, "3800000");
+	die(&l);
+	tree_fini(&l.tree);
+}
+
+/* A file that cannot be written loses nothing but what a death would need. */
+static void test_no_file(void **state)
+{
+	struct life l;
+	struct err err = ERR_INIT;
+	(void)state;
+	first_life(&l);
+	die(&l);
+	(void)snprintf(l.file, sizeof l.file, "%s/nowhere/settings", l.tree.dir);
+	begin(&l.place);
+	assert_int_equal(settings_open(&l.place.env, l.file, "boot /", &err), 0);
+	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "2", "1"), 0);
+	rests(&l.place.one, MAX_FILE, "1");
+	s->drop(&l.place.one, MAX_FILE);
+	settings_close(&l.place.env);
+	tree_fini(&l.tree);
+}
+
+/* What is set and put back all the time takes no more room than a bounded one. */
+static void test_growth(void **state)
+{
+	struct life l;
+	struct stat st;
+	(void)state;
+	first_life(&l);
+	assert_int_equal(s->keep(&l.place.other, MIN_FILE, "2", "1"), 0);
+	for (unsigned i = 0; i < 40000; i++) {
+		assert_int_equal(s->keep(&l.place.one, MAX_FILE, "2", "1"), 0);
+		s->drop(&l.place.one, MAX_FILE);
+	}
+	assert_int_equal(stat(l.file, &st), 0);
+	assert_in_range(st.st_size, 1, (2 << 20));
+	die(&l);
+	live(&l, "boot /");
+	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "2", "7"), 0);
+	assert_int_equal(s->keep(&l.place.one, MIN_FILE, "2", "7"), 0);
+	rests(&l.place.one, MAX_FILE, "7");
+	rests(&l.place.one, MIN_FILE, "1");
+	die(&l);
+	tree_fini(&l.tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_together),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_trial),
+		cmocka_unit_test(test_alone),	      cmocka_unit_test(test_together),
+		cmocka_unit_test(test_bounds),	      cmocka_unit_test(test_trial),
+		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_adopted),
+		cmocka_unit_test(test_other_boot),    cmocka_unit_test(test_not_there),
+		cmocka_unit_test(test_no_file),	      cmocka_unit_test(test_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of what was found: what comes back of it, and what its bytes cannot do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <nri-rp/host.h>
+
+#include "core/host/found.h"
+#include "core/util/fs.h"
+#include "test/unit/t_oom.h"
+
+#define MAX_FILE "/sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq"
+#define IRQ_FILE "/proc/irq/24/smp_affinity_list"
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static char dir[64], path[96];
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/t_found-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	(void)snprintf(path, sizeof path, "%s/settings", dir);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	return rmdir(dir);
+}
+
+static int collect(void *arg, const char *file, const char *value)
+{
+	char *all = arg;
+	size_t used = strlen(all);
+	(void)snprintf(all + used, 512 - used, "%s%s%s;", file, value ? "=" : "",
+		       value ? value : "");
+	return 0;
+}
+
+/* What a process of this boot is told. */
+static struct found *opened(const char *origin, char all[512], struct err *why)
+{
+	struct found *f = NULL;
+	*all = '\0';
+	*why = (struct err)ERR_INIT;
+	assert_int_equal(found_open(path, origin, collect, all, &f, why), 0);
+	return f;
+}
+
+static void write_two(void)
+{
+	const struct buf none = BUF_INIT;
+	char all[512];
+	struct err why;
+	struct found *f = opened("boot /", all, &why);
+	assert_int_equal(found_append(f, MAX_FILE, "1"), -EBADF); /* it is not ours yet */
+	assert_int_equal(found_replace(f, &none), 0);
+	assert_int_equal(found_append(f, MAX_FILE, "3800000"), 0);
+	assert_int_equal(found_append(f, IRQ_FILE, ""), 0);
+	assert_int_equal(found_append(f, MAX_FILE, NULL), 0);
+	found_close(f);
+}
+
+static const char two[] = MAX_FILE "=3800000;" IRQ_FILE "=;" MAX_FILE ";";
+
+static void test_comes_back(void **state)
+{
+	char all[512];
+	struct err why;
+	struct stat st;
+	(void)state;
+	found_close(opened("boot /", all, &why));
+	assert_string_equal(all, "");
+	assert_string_equal(why.text, "");
+	write_two();
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	found_close(opened("boot /", all, &why));
+	assert_string_equal(all, two);
+	assert_string_equal(why.text, "");
+	/* Looking has changed nothing; another boot, or another root, has nothing to look at. */
+	found_close(opened("boot /other", all, &why));
+	assert_string_equal(all, "");
+	assert_string_equal(why.text, "");
+	struct buf one = BUF_INIT;
+	struct found *f = opened("boot /", all, &why);
+	assert_string_equal(all, two);
+	assert_int_equal(found_add(&one, IRQ_FILE, "0-3"), 0);
+	assert_int_equal(found_replace(f, &one), 0);
+	buf_fini(&one);
+	found_close(f);
+	found_close(opened("boot /", all, &why));
+	assert_string_equal(all, IRQ_FILE "=0-3;");
+}
+
+static void put(const void *data, size_t size)
+{
+	assert_int_equal(fs_replace(path, data, size, 0600, false, NULL), 0);
+}
+
+/* Whatever byte is another one, and wherever it ends: what comes is the beginning of what was written, and it is said. */
+static void test_damage(void **state)
+{
+	char all[512], data[1024];
+	struct err why;
+	(void)state;
+	write_two();
+	FILE *f = fopen(path, "r");
+	assert_non_null(f);
+	size_t size = fread(data, 1, sizeof data, f);
+	assert_int_equal(fclose(f), 0);
+	assert_in_range(size, 1, sizeof data - 1);
+	for (size_t i = 0; i < size; i++) {
+		data[i] ^= 1;
+		put(data, size);
+		data[i] ^= 1;
+		found_close(opened("boot /", all, &why));
+		assert_true(strlen(all) < strlen(two) && strncmp(all, two, strlen(all)) == 0);
+		assert_int_equal(why.code, -EBADMSG);
+		assert_non_null(strstr(why.text, "is damaged"));
+	}
+	unsigned whole = 0;
+	for (size_t n = 0; n < size; n++) {
+		put(data, n);
+		found_close(opened("boot /", all, &why));
+		assert_true(strlen(all) < strlen(two) && strncmp(all, two, strlen(all)) == 0);
+		whole += why.code == 0;
+	}
+	assert_int_equal(whole, 3); /* it may end behind each record but the last one */
+}
+
+/* A file with sound records that nobody here would have written. */
+static void test_other_files(void **state)
+{
+	static const struct {
+		const char *path, *value;
+		bool storable;
+	} rows[] = {
+		{MAX_FILE, "1", true},
+		{IRQ_FILE, "0-3,7", true},
+		{MAX_FILE, "", true},
+		{"/etc/passwd", "1", false},
+		{"/proc/sysrq-trigger", "c", false},
+		{"/proc/irq/../sysrq-trigger", "c", false},
+		{"/sys/devices/system/cpu/./x", "1", false},
+		{"/sys/devices/system/cpu//x", "1", false},
+		{"/sys/devices/system/", "1", false},
+		{"/sys/devices/system/cpu/x/", "1", false},
+		{"sys/devices/system/cpu/x", "1", false},
+		{"/sys/devices/system/cpu/x\ny", "1", false},
+		{MAX_FILE, "1\n2", false},
+		{MAX_FILE, "\x1b[m", false},
+		{MAX_FILE, "\x7f", false},
+		{"", "", false},
+	};
+	char all[512];
+	struct err why;
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct buf b = BUF_INIT;
+		struct found *f = opened("boot /", all, &why);
+		assert_int_equal(found_storable(rows[i].path, rows[i].value), rows[i].storable);
+		assert_int_equal(found_add(&b, rows[i].path, rows[i].value), 0);
+		assert_int_equal(found_replace(f, &b), 0);
+		buf_fini(&b);
+		found_close(f);
+		found_close(opened("boot /", all, &why));
+		assert_int_equal(why.code, rows[i].storable ? 0 : -EBADMSG);
+		assert_int_equal(*all != '\0', rows[i].storable);
+	}
+}
+
+static void test_long(void **state)
+{
+	char value[RP_SETTING_MAX + 1], file[RP_SETTING_PATH_MAX + 1];
+	(void)state;
+	memset(value, '7', sizeof value);
+	value[RP_SETTING_MAX] = '\0';
+	assert_false(found_storable(MAX_FILE, value));
+	value[RP_SETTING_MAX - 1] = '\0';
+	assert_true(found_storable(MAX_FILE, value));
+	memset(file, 'x', sizeof file);
+	memcpy(file, "/proc/irq/", 10);
+	file[RP_SETTING_PATH_MAX] = '\0';
+	assert_false(found_storable(file, "1"));
+	file[RP_SETTING_PATH_MAX - 1] = '\0';
+	assert_true(found_storable(file, "1"));
+}
+
+/* Somebody else's file is not read, and is no reason not to start. */
+static void test_not_ours(void **state)
+{
+	char all[512];
+	struct err why;
+	(void)state;
+	write_two();
+	assert_int_equal(chmod(path, 0622), 0);
+	found_close(opened("boot /", all, &why));
+	assert_string_equal(all, "");
+	assert_non_null(strstr(why.text, "others may write to"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	found_close(opened("boot /", all, &why));
+	assert_int_equal(why.code, -ELOOP);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	struct found *f = opened("boot /", all, &why);
+	assert_non_null(strstr(why.text, "not a regular file"));
+	/* It is ours afterwards. */
+	const struct buf none = BUF_INIT;
+	assert_int_equal(found_replace(f, &none), 0);
+	found_close(f);
+	found_close(opened("boot /", all, &why));
+	assert_int_equal(why.code, 0);
+	assert_int_equal(truncate(path, (off_t)FOUND_FILE_MAX + 1), 0);
+	found_close(opened("boot /", all, &why));
+	assert_int_equal(why.code, -EFBIG);
+}
+
+static int refuse(void *arg, const char *file, const char *value)
+{
+	(void)file;
+	(void)value;
+	return --*(int *)arg ? 0 : -E2BIG;
+}
+
+static void test_refused(void **state)
+{
+	struct err why = ERR_INIT;
+	struct found *f;
+	int left = 2;
+	(void)state;
+	write_two();
+	assert_int_equal(found_open(path, "boot /", refuse, &left, &f, &why), 0);
+	assert_int_equal(left, 0);
+	assert_int_equal(why.code, -E2BIG);
+	found_close(f);
+}
+
+static int all_of_it(void *arg)
+{
+	char all[512] = "";
+	struct err why = ERR_INIT;
+	const struct buf none = BUF_INIT;
+	struct found *f = NULL;
+	(void)arg;
+	int r = found_open(path, "boot /", collect, all, &f, &why);
+	if (!r)
+		r = why.code;
+	if (!r)
+		r = found_replace(f, &none);
+	if (!r)
+		r = found_append(f, MAX_FILE, "1");
+	found_close(f);
+	return r;
+}
+
+static void test_out_of_memory(void **state)
+{
+	(void)state;
+	write_two();
+	oom_each(all_of_it, NULL);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(test_##f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(comes_back), T(damage),  T(other_files),   T(long),
+		T(not_ours),   T(refused), T(out_of_memory),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a module has set of the machine and cannot put back any more, as its create() has failed or it has ended without a word. */
+#include "core/host/services.h"
+#include "core/util/log.h"
+#include "test/unit/t_topo_tree.h"
+
+#define SET_FILE "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq"
+
+static struct {
+	int32_t create;
+	bool submits;
+	unsigned destroyed;
+} script;
+
+static struct rp_instance {
+	int unused;
+} the_instance;
+
+static int32_t do_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static int32_t m_create(const struct rp_host *host, struct rp_instance **ret)
+{
+	const struct rp_host_settings *settings = host->service(host->ctx, RP_HOST_SETTINGS_1);
+	const struct rp_host_work *work = host->service(host->ctx, RP_HOST_WORK_1);
+	assert_int_equal(settings->keep(host->ctx, SET_FILE, "2", "1"), 0);
+	assert_int_equal(work->write_file(host->ctx, SET_FILE, "2"), 0);
+	if (script.submits)
+		assert_int_equal(work->submit(host->ctx, do_nothing, NULL, NULL), 0);
+	*ret = &the_instance;
+	return script.create;
+}
+
+static void m_destroy(struct rp_instance *i)
+{
+	assert_ptr_equal(i, &the_instance);
+	script.destroyed++;
+}
+
+static const void *m_service(struct rp_instance *i, const char *id)
+{
+	(void)i;
+	(void)id;
+	return NULL;
+}
+
+static const struct rp_module abi = {.size = sizeof abi,
+				     .name = "inner",
+				     .create = m_create,
+				     .destroy = m_destroy,
+				     .service = m_service};
+
+struct place {
+	struct tree tree;
+	struct host_env env;
+	struct module module;
+};
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof *p);
+	assert_non_null(p);
+	log_init("test");
+	log_set_level(LOG_ERROR - 1);
+	memset(&script, 0, sizeof script);
+	tree_init(&p->tree);
+	tree_put(&p->tree, SET_FILE, "1\n");
+	p->env = (struct host_env){
+		.loop = loop_new(), .cache = cache_new(UINT64_C(1) << 30), .root = &p->tree.root};
+	p->module = (struct module){.name = "inner",
+				    .abi = &abi}; /* of no kind: it needs no services */
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+	assert_null(p->env.settings);
+	cache_free(p->env.cache);
+	loop_free(p->env.loop);
+	tree_fini(&p->tree);
+	free(p);
+	return 0;
+}
+
+/* The worker's end: it is done with all it has by then, and takes nothing more. */
+static void rest(struct place *p)
+{
+	p->env.worker = worker_free(p->env.worker);
+}
+
+static void work(struct place *p)
+{
+	p->env.worker = worker_new(p->env.loop, "test");
+	assert_non_null(p->env.worker);
+}
+
+static void is(struct place *p, const char *wanted)
+{
+	char text[8];
+	assert_true(fs_read(p->env.root, SET_FILE, text, sizeof text) >= 0);
+	assert_string_equal(text, wanted);
+}
+
+static void test_not_created(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct instance *i = NULL;
+	work(p);
+	script.create = -RP_EBUSY;
+	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), -RP_EBUSY);
+	assert_null(i);
+	rest(p);
+	is(p, "1");
+	assert_int_equal(script.destroyed, 0);
+}
+
+/* It ends when its job has, as any other; what the end of the worker leaves is the next one's. */
+static void test_not_created_with_a_job(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct instance *i;
+	work(p);
+	script.create = -RP_EBUSY;
+	script.submits = true;
+	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), -RP_EBUSY);
+	assert_int_equal(worker_pending(p->env.worker), 1);
+	rest(p);
+	assert_int_equal(script.destroyed, 0);
+	is(p, "2");
+	work(p);
+	settings_put_back(&p->env);
+	rest(p);
+	is(p, "1");
+}
+
+static void test_ended(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct instance *i;
+	work(p);
+	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), 0);
+	instance_free(i);
+	assert_int_equal(script.destroyed, 1);
+	rest(p);
+	is(p, "1");
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(test_##f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(not_created),
+		T(not_created_with_a_job),
+		T(ended),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
