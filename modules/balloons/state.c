@@ -77,7 +77,7 @@ enum undo_what {
 	UNDO_REMOVE, /* a balloon was removed from place `at` */
 	UNDO_JOIN,
 	UNDO_LEAVE,
-	UNDO_REQUEST, /* a member's request was `value`, its memory limit mem_limit */
+	UNDO_REQUEST, /* a member's request was `value`, its memory limit mem_limit, it was fresh or not */
 };
 
 struct undo {
@@ -86,6 +86,7 @@ struct undo {
 	struct balloon *balloon;
 	struct member *member;
 	int64_t value, mem_limit;
+	bool fresh;
 	uint32_t word, n_cpus, n_shared;
 	memalloc_mask nodes;
 };
@@ -436,6 +437,7 @@ int32_t state_set_request(struct state *s, struct member *m, int64_t request, in
 	u->member = m;
 	u->value = m->request;
 	u->mem_limit = m->mem_limit;
+	u->fresh = m->fresh;
 	m->fresh = true;
 	m->mem_limit = mem_limit;
 	m->balloon->request += request - m->request;
@@ -506,6 +508,7 @@ static void undo_one(struct state *s, const struct undo *u)
 		u->member->balloon->request += u->value - u->member->request;
 		u->member->request = u->value;
 		u->member->mem_limit = u->mem_limit;
+		u->member->fresh = u->fresh;
 		break;
 	}
 }
