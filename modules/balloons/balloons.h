@@ -437,6 +437,8 @@ void sync_forget(struct rp_instance *inst, rp_ctr ctr);
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t sync_follow(struct rp_instance *inst, rp_txn txn);
 int32_t image_write(const struct state *s, struct image *image);
+/* The balloons of an image, with what is reserved now: for when they are yet to be made. Without one: empty. */
+int32_t image_renew(const struct rp_plan *p, const struct image *before, struct image *image);
 /* What was reserved when it was written; without an image: nothing. */
 void image_past(const struct image *image, struct reserve_past *ret);
 /* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */

@@ -78,16 +78,20 @@ static int32_t put_balloon(struct image *im, const struct balloon *b)
 	return r;
 }
 
-int32_t image_write(const struct state *s, struct image *im)
+static int32_t put_head(struct image *im, const struct rp_plan *p)
 {
 	struct reserve_past past;
 	uint8_t reserved[RESERVE_SAVED_MAX];
-	plan_past(s->plan, &past);
+	plan_past(p, &past);
 	const uint32_t head[] = {IMAGE_VERSION, reserve_save(&past, reserved)};
 	im->size = 0;
 	int32_t r = put(im, head, sizeof head);
-	if (!r)
-		r = put(im, reserved, head[1]);
+	return r ? r : put(im, reserved, head[1]);
+}
+
+int32_t image_write(const struct state *s, struct image *im)
+{
+	int32_t r = put_head(im, s->plan);
 	for (uint32_t i = 0; !r && i < s->n; i++) {
 		uint32_t size = im->size;
 		r = put_balloon(im, s->list[i]);
@@ -169,6 +173,17 @@ static bool open_image(struct reader *r, const void *data, uint32_t size,
 		return false;
 	r->at += n;
 	return true;
+}
+
+int32_t image_renew(const struct rp_plan *p, const struct image *before, struct image *im)
+{
+	struct reader r;
+	struct reserve_past past;
+	im->size = 0;
+	if (!open_image(&r, before->data, before->size, &past))
+		return 0;
+	int32_t result = put_head(im, p);
+	return result ? result : put(im, r.at, (size_t)(r.end - r.at));
 }
 
 void image_past(const struct image *im, struct reserve_past *ret)

@@ -355,12 +355,16 @@ const struct rp_metrics balloons_metrics = {
 static int32_t state_save_image(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	struct state *s = inst->state;
-	if (s && s->image_stale) {
-		if (image_write(s, &inst->image))
-			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	int32_t r = 0;
+	if (s && s->image_stale)
+		r = image_write(s, &inst->image);
+	else if (!s && inst->plan)
+		r = image_renew(inst->plan, &inst->before, &inst->image);
+	if (r)
+		return modhost_fail(&inst->h, r, "out of memory");
+	if (s)
 		s->image_stale = false;
-	}
-	const struct image *im = s ? &inst->image : &inst->before;
+	const struct image *im = inst->plan ? &inst->image : &inst->before;
 	*ret_data = im->data ? (const void *)im->data : "";
 	*ret_size = im->size;
 	return 0;

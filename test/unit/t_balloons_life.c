@@ -329,6 +329,41 @@ static void test_saved_state(void **state)
 	fake_host_free(f);
 }
 
+/* What is saved after a new configuration was taken, before anything was placed under it. */
+static void test_saved_early(void **state)
+{
+	(void)state;
+	static const char listed[] = "{reservedResources: {cpu: \"cpuset:2-3\"}}";
+	struct fake_host *f = start(&n4c16, "{reservedResources: {cpu: \"cpuset:0-1\"}}");
+	const struct rp_policy *p = fake_module_service(f, RP_POLICY_1);
+	const struct rp_state *s = fake_module_service(f, RP_STATE_1);
+	rp_ctr c = create(f, "c", NULL, 4000);
+	expect(f, c, "4-7");
+	struct rp_plan *plan;
+	const void *data;
+	uint32_t size;
+	assert_int_equal(p->prepare(fake_instance(f), fake_cfg(f, listed), &plan), 0);
+	p->commit(fake_instance(f), plan);
+	assert_int_equal(s->save(fake_instance(f), &data, &size), 0);
+	uint8_t *copy = malloc(size);
+	assert_non_null(copy);
+	memcpy(copy, data, size);
+	/* The list was in force: a CPU of it that is off line is waited for. One of the list before is not. */
+	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
+	assert_int_equal(fake_set_offline(f, "1,3"), 0);
+	assert_int_equal(s->load(fake_instance(f), copy, size), 0);
+	assert_true(p->prepare(fake_instance(f),
+			       fake_cfg(f, "{reservedResources: {cpu: \"cpuset:0-1\"}}"),
+			       &plan) < 0);
+	assert_int_equal(p->prepare(fake_instance(f), fake_cfg(f, listed), &plan), 0);
+	p->commit(fake_instance(f), plan);
+	/* And the balloons are in it. */
+	assert_int_equal(fake_sync(f), 0);
+	expect(f, c, "4-7");
+	free(copy);
+	fake_host_free(f);
+}
+
 /* Nothing is known of the containers but the CPUs that they have: what could be a balloon is one. */
 static void test_found_containers(void **state)
 {
@@ -488,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_hotplug),
 		cmocka_unit_test(test_reserved_off_line),
 		cmocka_unit_test(test_saved_state),
+		cmocka_unit_test(test_saved_early),
 		cmocka_unit_test(test_found_containers),
 		cmocka_unit_test(test_unmanaged),
 		cmocka_unit_test(test_unmanaged_resized),
