@@ -232,17 +232,37 @@ static const char *rest(const struct setting *s, const struct instance *i)
 	return !is_mine ? NULL : other ? other : s->found;
 }
 
+/* NULL: there is none. */
+static int32_t give(const char *text, char *buf, uint32_t cap)
+{
+	size_t len = text ? strlen(text) : 0;
+	if (!text)
+		return -RP_ENOENT;
+	if (len >= cap)
+		return -RP_E2BIG;
+	memcpy(buf, text, len + 1);
+	return (int32_t)len;
+}
+
 static int32_t without(void *ctx, const char *path, char *buf, uint32_t cap)
 {
 	const struct instance *i = ctx;
 	if (i->env->trial)
 		return -RP_ENOTSUP;
 	pthread_mutex_lock(&i->env->settings_lock);
-	const char *text = rest(find(i->env, path), i);
-	size_t len = text ? strlen(text) : 0;
-	int32_t r = !text ? -RP_ENOENT : len >= cap ? -RP_E2BIG : (int32_t)len;
-	if (r >= 0)
-		memcpy(buf, text, len + 1);
+	int32_t r = give(rest(find(i->env, path), i), buf, cap);
+	pthread_mutex_unlock(&i->env->settings_lock);
+	return r;
+}
+
+static int32_t found(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	const struct instance *i = ctx;
+	if (i->env->trial)
+		return -RP_ENOTSUP;
+	pthread_mutex_lock(&i->env->settings_lock);
+	const struct setting *s = find(i->env, path);
+	int32_t r = give(s ? s->found : NULL, buf, cap);
 	pthread_mutex_unlock(&i->env->settings_lock);
 	return r;
 }
@@ -423,4 +443,5 @@ const struct rp_host_settings host_settings_service = {
 	.keep = keep,
 	.without = without,
 	.drop = drop,
+	.found = found,
 };

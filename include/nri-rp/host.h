@@ -151,6 +151,9 @@ struct rp_host_settings {
 	int32_t (*without)(void *ctx, const char *path, char *buf, uint32_t cap);
 	/* [any] The caller has put it back, or does not care any more. */
 	void (*drop)(void *ctx, const char *path);
+	/* [any] What was found before any module came; its length. -RP_ENOENT: nobody has set anything there; -RP_E2BIG. It is what to decide
+	 * from: a file that another module is about to put back says nothing. */
+	int32_t (*found)(void *ctx, const char *path, char *buf, uint32_t cap);
 };
 
 #ifdef __cplusplus

@@ -483,13 +483,37 @@ static void let_go(struct job *j, uint32_t number)
 			restore(j, &b->known[i]);
 }
 
+static bool is_ours(const struct back *b, uint32_t number)
+{
+	for (uint32_t i = 0; i < b->n_known; i++)
+		if (b->known[i].number == number)
+			return b->known[i].before != NULL;
+	return false;
+}
+
+/*
+ * The affinity to decide from: the present one, unless another module has made it. That is the policy before this one, or what the process
+ * before has left, and it goes back to what was found.
+ */
+static void decide_from(const struct back *b, uint32_t number, const struct rp_idset *now,
+			struct rp_idset *ret)
+{
+	char path[64], text[LIST_MAX];
+	path_of(number, path);
+	if (RP_HAS(b->settings, found) && !is_ours(b, number) &&
+	    b->settings->found(b->ctx, path, text, sizeof text) >= 0 &&
+	    !rp_idset_parse(ret, text, RP_CPUS_MAX))
+		return;
+	rp_idset_copy(ret, rp_ids_of(now));
+}
+
 static int32_t move(void *arg, uint32_t number, const char *description)
 {
 	struct job *j = arg;
 	struct back *b = &j->owner->back;
 	const struct order *o = j->order;
 	char text[LIST_MAX], wanted[RP_IDSET_TEXT_MAX];
-	struct rp_idset now, to;
+	struct rp_idset now, from, to;
 	if (o->n_controllable &&
 	    !matches(b, o->controllable, o->n_controllable, number, description)) {
 		let_go(j, number);
@@ -497,7 +521,8 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	}
 	if (read_affinity(b, number, text) < 0 || rp_idset_parse(&now, text, RP_CPUS_MAX))
 		return 0;
-	if (!target(j, number, description, rp_ids_of(&now), &to) || rp_ids_empty(rp_ids_of(&to)))
+	decide_from(b, number, &now, &from);
+	if (!target(j, number, description, rp_ids_of(&from), &to) || rp_ids_empty(rp_ids_of(&to)))
 		return 0;
 	bool is_there = rp_ids_equal(rp_ids_of(&to), rp_ids_of(&now));
 	if (is_there && !b->settings)

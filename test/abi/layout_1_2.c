@@ -314,12 +314,13 @@ AT(rp_host_usage, size, 0);
 AT(rp_host_usage, pad, 4);
 AT(rp_host_usage, get, 8);
 
-AT_LEAST(rp_host_settings, 32);
+AT_LEAST(rp_host_settings, 40);
 AT(rp_host_settings, size, 0);
 AT(rp_host_settings, pad, 4);
 AT(rp_host_settings, keep, 8);
 AT(rp_host_settings, without, 16);
 AT(rp_host_settings, drop, 24);
+AT(rp_host_settings, found, 32);
 
 SIZE(rp_clos, 16);
 AT(rp_clos, min_mhz, 0);

@@ -84,6 +84,31 @@ static void test_together(void **state)
 	end(&p);
 }
 
+/* Whoever asks, and whatever became of it since. */
+static void test_found(void **state)
+{
+	struct place p;
+	char buf[RP_SETTING_MAX] = "untouched";
+	(void)state;
+	begin(&p);
+	assert_int_equal(s->found(&p.one, "/a", buf, sizeof buf), -RP_ENOENT);
+	assert_string_equal(buf, "untouched");
+	assert_int_equal(s->keep(&p.one, "/a", "2", "10"), 0);
+	assert_int_equal(s->keep(&p.other, "/a", "3", "2"), 0);
+	assert_int_equal(s->found(&p.one, "/a", buf, sizeof buf), 2);
+	assert_string_equal(buf, "10");
+	assert_int_equal(s->found(&p.third, "/a", buf, sizeof buf), 2);
+	assert_string_equal(buf, "10");
+	assert_int_equal(s->found(&p.third, "/a", buf, 2), -RP_E2BIG);
+	p.env.trial = true;
+	assert_int_equal(s->found(&p.one, "/a", buf, sizeof buf), -RP_ENOTSUP);
+	p.env.trial = false;
+	s->drop(&p.one, "/a");
+	s->drop(&p.other, "/a");
+	assert_int_equal(s->found(&p.one, "/a", buf, sizeof buf), -RP_ENOENT);
+	end(&p);
+}
+
 static void test_bounds(void **state)
 {
 	struct place p;
@@ -343,11 +368,12 @@ static void test_growth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),	      cmocka_unit_test(test_together),
-		cmocka_unit_test(test_bounds),	      cmocka_unit_test(test_trial),
-		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_adopted),
-		cmocka_unit_test(test_other_boot),    cmocka_unit_test(test_not_there),
-		cmocka_unit_test(test_no_file),	      cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_alone),	  cmocka_unit_test(test_together),
+		cmocka_unit_test(test_found),	  cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_trial),	  cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_adopted),	  cmocka_unit_test(test_other_boot),
+		cmocka_unit_test(test_not_there), cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
