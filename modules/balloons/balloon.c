@@ -174,28 +174,33 @@ static uint32_t count_in(const struct balloon *b, const struct type *t)
 	return n;
 }
 
-static uint32_t count_all(const struct state *s, const struct type *t)
+/* Those that are being made included: one is in no list, nor among the parts of its whole, until it is done. */
+static uint32_t count_all(const struct state *s, const struct type *t, const struct balloon *whole)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < s->n; i++)
 		n += count_in(s->list[i], t);
+	for (; whole; whole = whole->whole)
+		n += count_in(whole, t);
 	return n;
 }
 
 /* Balloons of a type and of all types that it may have components of. */
-static uint32_t count_family(const struct state *s, const struct type *t)
+static uint32_t count_family(const struct state *s, const struct type *t,
+			     const struct balloon *whole)
 {
-	uint32_t n = count_all(s, t);
+	uint32_t n = count_all(s, t, whole);
 	for (uint32_t i = 0; i < t->parts.n; i++)
-		n += count_family(s, &s->plan->types[t->parts.list[i]]);
+		n += count_family(s, &s->plan->types[t->parts.list[i]], whole);
 	return n;
 }
 
-static struct balloon *make(struct state *s, const struct type *t, const char **why);
+static struct balloon *make(struct state *s, const struct type *t, struct balloon *whole,
+			    const char **why);
 
 static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, const char **why)
 {
-	struct balloon *part = make(s, &s->plan->types[type], why);
+	struct balloon *part = make(s, &s->plan->types[type], b, why);
 	if (!part)
 		return -RP_ENOSPC;
 	if (!balloon_add_part(b, part))
@@ -216,7 +221,7 @@ static int32_t make_parts(struct state *s, struct balloon *b, const char **why)
 				return r;
 			continue;
 		}
-		uint32_t n = count_family(s, &s->plan->types[t->parts.list[i]]);
+		uint32_t n = count_family(s, &s->plan->types[t->parts.list[i]], b);
 		if (n < fewest)
 			best = t->parts.list[i];
 		fewest = n < fewest ? n : fewest;
@@ -224,10 +229,11 @@ static int32_t make_parts(struct state *s, struct balloon *b, const char **why)
 	return t->parts.n && t->balance_parts ? make_part(s, b, best, why) : 0;
 }
 
-/* A balloon of its smallest size with all its parts, in no list. NULL: not possible. */
-static struct balloon *make(struct state *s, const struct type *t, const char **why)
+/* A balloon of its smallest size with all its parts, in no list, nor among the parts of its whole (NULL: it is none). NULL: not possible. */
+static struct balloon *make(struct state *s, const struct type *t, struct balloon *whole,
+			    const char **why)
 {
-	if (t->max_balloons && count_all(s, t) >= (uint64_t)t->max_balloons) {
+	if (t->max_balloons && count_all(s, t, whole) >= (uint64_t)t->max_balloons) {
 		*why = "there are maxBalloons of them";
 		return NULL;
 	}
@@ -237,6 +243,7 @@ static struct balloon *make(struct state *s, const struct type *t, const char **
 		*why = out_of_memory;
 		return NULL;
 	}
+	b->whole = whole;
 	if (!make_parts(s, b, why) && !balloon_resize(s, b, 1000 * t->min_cpus, why))
 		return b;
 	state_undo_to(s, mark);
@@ -248,7 +255,7 @@ int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
 {
 	uint32_t mark = state_mark(s);
 	s->making = near;
-	struct balloon *b = make(s, t, why);
+	struct balloon *b = make(s, t, NULL, why);
 	s->making = NULL;
 	if (!b) {
 		near_free(near);

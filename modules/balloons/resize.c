@@ -164,10 +164,8 @@ static void refresh_loads(struct state *s, const struct type *t, const struct ba
 		rp_idset_clear(&s->load_cpus[t->loads.list[i]]);
 	for (uint32_t i = 0; t->loads.n && i < s->n; i++)
 		add_loads(s, t, s->list[i]);
-	/* One that is being made is in no list yet. */
-	while (own->whole)
-		own = own->whole;
-	if (t->loads.n)
+	/* One that is being made is in no list yet, nor among the parts of its whole. */
+	for (; t->loads.n && own; own = own->whole)
 		add_loads(s, t, own);
 }
 
