@@ -277,9 +277,10 @@ static void balloon_labels(struct rp_instance *inst, const struct balloon *b, st
 	char name[BALLOON_NAME_MAX];
 	balloon_name(b, name, sizeof name);
 	pin_pinnable(b, &allowed);
+	/* Near its CPUs, whether or not anybody's memory is pinned. */
 	rp_idset_clear(&mems);
-	if (inst->state->memory)
-		memalloc_ids(inst->state->memory, b->nodes, &mems);
+	RP_IDS_EACH (cpu, rp_ids_of(&allowed))
+		rp_idset_add(&mems, m->node_of[cpu]);
 	o->len = 0;
 	label(o, "balloon", name);
 	label(o, "balloon_type", b->type->name);

@@ -508,6 +508,12 @@ static void test_reports(void **state)
 	assert_non_null(
 		strstr(metrics, "containers=\"default/pod-c/c\",tot_req_millicpu=\"1500\""));
 	fake_host_free(f);
+	f = start(&n4c16, "{" RESERVED "pinMemory: false, balloonTypes: [{name: s, minBalloons: 1, "
+			  "minCPUs: 8}]}");
+	/* Of two packages alike the first; reserved[0] comes later. */
+	assert_non_null(strstr(fake_metrics(f), "cpus_allowed=\"0-7\",cpus_allowed_count=\"8\","
+						"mems=\"0-1\",containers=\"\""));
+	fake_host_free(f);
 }
 
 int main(void)
