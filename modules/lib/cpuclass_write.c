@@ -233,7 +233,45 @@ static void number_text(int64_t n, char text[VALUE_MAX])
 		(void)snprintf(text, VALUE_MAX, "%lld", (long long)n);
 }
 
-/* The kernel refuses a lowest frequency above the highest: what gives room comes first. */
+/* One end of a range of frequencies. */
+struct end {
+	enum cpuclass_what what;
+	const char *path;
+	const char *text; /* "": as it was before us */
+	struct before *before;
+};
+
+static int32_t set_end(struct cpuclass_job *job, const struct end *e)
+{
+	return set_value(job, e->what, e->path, e->text, e->before);
+}
+
+static int64_t aim_of_end(const struct cpuclass_job *job, const struct end *e)
+{
+	return aim_of(job->back, e->path, e->text, e->before);
+}
+
+/*
+ * Older kernels (before 5.3), and the uncore driver, refuse a lowest frequency above the highest: what gives room comes first. Where the
+ * other end is another module's, which may be about to put it back, that is no last word.
+ */
+static int32_t set_range(struct cpuclass_job *job, const struct end *min, const struct end *max)
+{
+	const struct cpuclass_back *b = job->back;
+	bool raise = aim_of_end(job, max) > read_number(b, max->path);
+	int32_t r_max = 0, r_min;
+	if (raise)
+		r_max = set_end(job, max);
+	r_min = set_end(job, min);
+	if (!raise)
+		r_max = set_end(job, max);
+	if (r_min == -EINVAL && aim_of_end(job, min) > read_number(b, max->path))
+		r_min = -EBUSY;
+	if (r_max == -EINVAL && aim_of_end(job, max) < read_number(b, min->path))
+		r_max = -EBUSY;
+	return worse(r_max, r_min);
+}
+
 static int32_t set_frequencies(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
 			       const struct cpuclass_def *d, struct cpu_known *known)
 {
@@ -246,15 +284,8 @@ static int32_t set_frequencies(struct cpuclass_job *job, const struct cpuclass_c
 		       cpu->cpu);
 	(void)snprintf(max_path, sizeof max_path, CPU_DIR "/cpu%u/cpufreq/scaling_max_freq",
 		       cpu->cpu);
-	bool raise =
-		aim_of(job->back, max_path, max, &known->max) > read_number(job->back, max_path);
-	int32_t r = 0, r2;
-	if (raise)
-		r = set_value(job, WHAT_MAX, max_path, max, &known->max);
-	r2 = set_value(job, WHAT_MIN, min_path, min, &known->min);
-	if (!raise)
-		r = set_value(job, WHAT_MAX, max_path, max, &known->max);
-	return worse(r, r2);
+	return set_range(job, &(struct end){WHAT_MIN, min_path, min, &known->min},
+			 &(struct end){WHAT_MAX, max_path, max, &known->max});
 }
 
 static int32_t set_text(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
@@ -386,14 +417,8 @@ static void set_die(struct cpuclass_job *job, struct cpuclass_die *d)
 	number_text(uncore_wish(job, d, true, low, high), max);
 	(void)snprintf(path, sizeof path, "%s/min_freq_khz", dir);
 	(void)snprintf(max_path, sizeof max_path, "%s/max_freq_khz", dir);
-	bool raise =
-		aim_of(job->back, max_path, max, &known->max) > read_number(job->back, max_path);
-	int32_t r = 0;
-	if (raise)
-		r = set_value(job, WHAT_UNCORE, max_path, max, &known->max);
-	r = worse(r, set_value(job, WHAT_UNCORE, path, min, &known->min));
-	if (!raise)
-		r = worse(r, set_value(job, WHAT_UNCORE, max_path, max, &known->max));
+	int32_t r = set_range(job, &(struct end){WHAT_UNCORE, path, min, &known->min},
+			      &(struct end){WHAT_UNCORE, max_path, max, &known->max});
 	d->again = r == -EBUSY;
 }
 
