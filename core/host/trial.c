@@ -373,11 +373,19 @@ static void judge_end(struct trial *t, struct trial_result *res)
 		judge_signal(t, res, &p);
 }
 
+void trial_tell_held(const struct trial_result *res)
+{
+	if (res->held)
+		log_tell_held(res->held);
+}
+
 static void judge(struct trial *t, struct trial_result *res)
 {
 	judge_end(t, res);
 	if (t->held && res->outcome != TRIAL_DONE)
 		log_tell_held(t->held);
+	else
+		res->held = t->held;
 }
 
 /* ---- on the loop ------------------------------------------------------------------------------------------------- */
@@ -471,6 +479,8 @@ int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct er
 	judge(t, ret);
 	ret->memory = t->frame.in.data;
 	t->frame.in = (struct buf)BUF_INIT;
+	if (ret->held)
+		t->held = NULL;
 	(void)trial_free(t);
 	return 0;
 }
@@ -478,6 +488,7 @@ int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct er
 void trial_result_fini(struct trial_result *res)
 {
 	free(res->memory);
+	res->held = log_held_free(res->held);
 	res->memory = NULL;
 	res->data = NULL;
 	res->size = 0;

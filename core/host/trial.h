@@ -20,6 +20,7 @@
 #include "core/util/err.h"
 
 struct crumb;
+struct log_held;
 struct loop;
 struct trial;
 struct watchdog;
@@ -62,6 +63,7 @@ struct trial_result {
 	size_t size;
 	uint64_t took_us;
 	void *memory; /* what data is in */
+	struct log_held *held; /* what it has warned of and is not logged; NULL: nothing */
 };
 
 /* Runs in the child. Writes its answer to out; a negative result is a refusal and comes with err filled. */
@@ -93,6 +95,8 @@ void trial_cancel(struct trial *t);
 
 /* The same while the caller waits, for start-up. 0 when there is a result, whatever it is. */
 int trial_run(const struct trial_spec *spec, struct trial_result *ret, struct err *err);
+/* The parent is not going to say it after all: what was held is logged. */
+void trial_tell_held(const struct trial_result *res);
 /* Frees a result of trial_run. */
 void trial_result_fini(struct trial_result *res);
 

@@ -311,6 +311,8 @@ static void tried(void *arg, const struct trial_result *t)
 	if (t->outcome == TRIAL_REFUSED && t->code < 0)
 		res.code = t->code;
 	int e = reported ? report_read(t->data, t->size, &report, &broken) : 0;
+	if (e)
+		trial_tell_held(t); /* nobody is going to do the same, and say it */
 	if (e && !res.code)
 		res.code = err_set(&res.err, e, "%s", broken.text);
 	if (report.message) {
@@ -460,6 +462,7 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret
 		*err = t.err;
 		r = t.outcome == TRIAL_REFUSED && t.code < 0 ? t.code : -ECANCELED;
 	} else if (report_read(t.data, t.size, &report, err)) {
+		trial_tell_held(&t);
 		*ret_module_fault = true;
 		r = -ECANCELED;
 	} else {

@@ -14,9 +14,25 @@ int report_write(const Trial__Report *report, struct buf *out)
 	return 0;
 }
 
-static struct move *moves_of(struct arena *a, const Trial__Report *report)
+struct room {
+	struct arena *arena;
+	bool failed; /* to give what was asked for … */
+	bool full; /* … as a report may not take that much */
+};
+
+static void *take(void *room, size_t size)
 {
-	struct move *moves = arena_array(a, report->n_moves + 1, sizeof *moves);
+	struct room *r = room;
+	void *p = arena_alloc(r->arena, size);
+	r->failed |= !p;
+	r->full |= !p && size > REPORT_MEMORY_MAX - arena_held(r->arena);
+	return p;
+}
+
+static struct move *moves_of(struct room *room, const Trial__Report *report)
+{
+	/* each of them was there already, as a larger one */
+	struct move *moves = take(room, (report->n_moves + 1) * sizeof *moves);
 	for (size_t i = 0; moves && i < report->n_moves; i++) {
 		const Trial__Move *m = report->moves[i];
 		moves[i] = (struct move){m->ctr,     m->from_cpus, m->to_cpus, m->from_mems,
@@ -30,13 +46,20 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 	*ret = (struct report){.arena = arena_new(ARENA_BLOCK, REPORT_MEMORY_MAX)};
 	if (!ret->arena)
 		return err_set(err, -ENOMEM, "no memory for the report of a trial");
-	ProtobufCAllocator alloc = pb_arena(ret->arena);
+	struct room room = {.arena = ret->arena};
+	ProtobufCAllocator alloc = {.alloc = take, .free = pb_arena_free, .allocator_data = &room};
 	Trial__Report *message = trial__report__unpack(&alloc, size, data);
-	struct move *moves = message ? moves_of(ret->arena, message) : NULL;
+	struct move *moves = message ? moves_of(&room, message) : NULL;
 	if (!moves) {
 		report_fini(ret);
-		return message ? err_set(err, -ENOMEM, "no memory for the report of a trial")
-			       : err_set(err, -EBADMSG, "the report of a trial is none");
+		if (room.full)
+			return err_set(
+				err, -E2BIG,
+				"the report of a trial takes more than %zu MiB: it moves too "
+				"many containers, or says too much of them",
+				REPORT_MEMORY_MAX >> 20);
+		return room.failed ? err_set(err, -ENOMEM, "no memory for the report of a trial")
+				   : err_set(err, -EBADMSG, "the report of a trial is none");
 	}
 	ret->message = message;
 	ret->moves = moves;

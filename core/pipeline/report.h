@@ -21,8 +21,8 @@ struct report {
 /* In the child. */
 int report_write(const Trial__Report *report, struct buf *out);
 
-/* In the daemon, which believes nothing. No bytes are a report without anything to report. -EBADMSG: not
- * a report, or larger than the above; -ENOMEM. */
+/* In the daemon, which believes nothing. No bytes are a report without anything to report. -EBADMSG: not a report; -E2BIG: larger than
+ * the above; -ENOMEM. */
 int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err);
 void report_fini(struct report *r); /* zeroed ones are fine */
 

@@ -22,6 +22,7 @@
 #include "core/host/trial.h"
 #include "core/host/watchdog.h"
 #include "core/util/cleanup.h"
+#include "core/util/log.h"
 #include "core/util/loop.h"
 #include "test/unit/coverage_exit.h"
 
@@ -592,6 +593,52 @@ static void test_vandals(void **state)
 	       "tried");
 }
 
+/* ---- what it warns of -------------------------------------------------------------------------------------------- */
+
+static int warn(void *arg, struct buf *out, struct err *err)
+{
+	const int *result = arg;
+	(void)out;
+	log_write("test", LOG_WARNING, "this is odd");
+	return *result ? err_set(err, *result, "no") : 0;
+}
+
+/* One after the other, what is logged of a trial by its end, and what when its answer turns out to be of no use. */
+static void run_and_tell(int result, char at_its_end[512], char later[512])
+{
+	struct trial_spec s = spec_of(warn, &result);
+	struct trial_result res;
+	int pipe_fds[2], saved = dup(STDERR_FILENO);
+	s.hold_log = true;
+	log_init("test");
+	assert_int_equal(pipe2(pipe_fds, O_NONBLOCK), 0);
+	assert_true(dup2(pipe_fds[1], STDERR_FILENO) >= 0);
+	int r = trial_run(&s, &res, NULL);
+	ssize_t n = read(pipe_fds[0], at_its_end, 511);
+	at_its_end[n > 0 ? n : 0] = '\0';
+	trial_tell_held(&res);
+	n = read(pipe_fds[0], later, 511);
+	later[n > 0 ? n : 0] = '\0';
+	(void)dup2(saved, STDERR_FILENO);
+	(void)close(saved);
+	(void)close(pipe_fds[0]);
+	(void)close(pipe_fds[1]);
+	trial_result_fini(&res);
+	assert_int_equal(r, 0);
+}
+
+static void test_held_warnings(void **state)
+{
+	char at_its_end[512], later[512];
+	(void)state;
+	run_and_tell(0, at_its_end, later);
+	assert_string_equal(at_its_end, "");
+	assert_non_null(strstr(later, "this is odd"));
+	run_and_tell(-EINVAL, at_its_end, later);
+	assert_non_null(strstr(at_its_end, "this is odd"));
+	assert_string_equal(later, "");
+}
+
 /* ---- on the loop ------------------------------------------------------------------------------------------------- */
 
 static struct loop *loop;
@@ -752,7 +799,7 @@ int main(void)
 		TEST(test_surroundings),   TEST(test_crumb_detached), TEST(test_watchdog_detached),
 		TEST(test_lies),	   TEST(test_vandals),	      TEST(test_loop),
 		TEST(test_loop_bad_ends),  TEST(test_cancel),	      TEST(test_parent_dies),
-		TEST(test_no_descriptors),
+		TEST(test_no_descriptors), TEST(test_held_warnings),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,13 +144,35 @@ static void reports(void **state)
 	buf_fini(&b);
 }
 
+/* Small enough to be sent, but not to be gone through: of many moves of nobody. */
+static void too_many_moves(void **state)
+{
+	const size_t n = (size_t)2 << 20; /* each takes more than 64 bytes in memory */
+	uint8_t *data = malloc(2 * n);
+	struct report r;
+	struct err err = ERR_INIT;
+	(void)state;
+	assert_non_null(data);
+	for (size_t i = 0; i < n; i++) {
+		data[2 * i] = 4 << 3 | 2; /* the field of the moves, whose length is to come */
+		data[2 * i + 1] = 0;
+	}
+	assert_int_equal(report_read(data, 2 * n, &r, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "takes more than 128 MiB"));
+	assert_null(r.moves);
+	report_fini(&r);
+	assert_int_equal(report_read(data, 2000, &r, &err), 0);
+	assert_int_equal(r.n_moves, 1000);
+	report_fini(&r);
+	free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(byte_by_byte),
-		cmocka_unit_test(no_frame),
-		cmocka_unit_test(too_long),
-		cmocka_unit_test(reports),
+		cmocka_unit_test(byte_by_byte),	  cmocka_unit_test(no_frame),
+		cmocka_unit_test(too_long),	  cmocka_unit_test(reports),
+		cmocka_unit_test(too_many_moves),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
