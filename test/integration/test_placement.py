@@ -188,6 +188,45 @@ def test_a_whole_cpu_is_its_own_for_as_long_as_it_runs(start, pods, policy):
 # ---- balloons ------------------------------------------------------------------------------------------------------------
 
 @needs_four_nodes
+def test_every_quality_of_service_in_balloons(start, pods, nodes):
+    """With the types that the charts install, but for the reserved CPU, which is a given one."""
+    a, b, c, d = nodes
+    start('balloons', '{%s, allocatorTopologyBalancing: true, balloonTypes: [{name: dedicated-cpus, preferNewBalloons: true, '
+          'preferSpreadingPods: true, matchExpressions: [{key: qosclass, operator: In, values: [Guaranteed]}]}, '
+          '{name: shared-local-cpus, preferNewBalloons: true, maxBalloons: 2, shareIdleCPUsInSame: package, '
+          'matchExpressions: [{key: qosclass, operator: In, values: [BestEffort, Burstable]}]}]}' % RESERVED)
+
+    # The package without the reserved CPU has more to give.
+    exclusive = pods('exclusive').run('c', 2000)
+    assert_has(exclusive, c.cores[0], {c.n})
+    # Now the other one has, and there the node without that CPU. One CPU is its own; what is idle in the package is lent.
+    burstable = pods('burstable', 'burstable').run('c', 500)
+    assert_has(burstable, a.all | b.all, {a.n, b.n})
+    # Both packages have as many, but for the reserved one: the node that nobody is in.
+    best = pods('best', 'besteffort').run('c')
+    beside = c.all - c.cores[0] | d.all
+    assert_has(best, beside, {c.n, d.n})
+    # There may be two balloons of the type, and that one has more room.
+    limited = pods('limited', 'burstable').run('c', 300, limit_mcpu=1000, mem=64 << 20)
+    assert_has(limited, beside, {c.n, d.n})
+
+    # Three are left in three of the nodes: the package that has more left, its first node. They are not lent any more.
+    large = pods('large').run('c', 3000)
+    assert_has(large, a.all - {ONLINE[0]}, {a.n})
+    assert_has(burstable, {ONLINE[0]} | b.all, {a.n, b.n})
+    # Nor is the reserved one, once the system needs it.
+    system = pods('system', 'burstable', namespace='kube-system').run('c', 100)
+    assert_has(system, {ONLINE[0]}, {a.n})
+    wait_has(burstable, b.all, {b.n})
+
+    for container in (exclusive, burstable, best, limited, large, system):
+        assert inside(container) == (cpus(container.allowed()), cpus(container.allowed('Mems')))
+    exclusive.remove()
+    for container in (best, limited):
+        wait_has(container, c.all | d.all, {c.n, d.n})
+
+
+@needs_four_nodes
 def test_balloons_inflate_and_deflate(start, pods, nodes):
     a, b, c, _ = nodes
     start('balloons', '{%s, balloonTypes: [{name: web, minCPUs: 1, maxCPUs: 4}, {name: wide, minCPUs: 4, maxCPUs: 4}]}' % RESERVED)
