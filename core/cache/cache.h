@@ -107,6 +107,8 @@ struct pod {
 	char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;
 	uint32_t qos;
 	bool stored; /* the store has it as it is */
+	bool journaled; /* but not its file yet */
+	uint32_t noted; /* the store's: for which commit */
 	uint32_t sync_mark; /* the last Synchronize that listed it */
 	bool stopped;
 	struct kvs labels, annotations;
@@ -131,6 +133,8 @@ struct ctr {
 	uint64_t
 		moved; /* the store's: the complete commit after which its sets were stored by themselves */
 	bool stored_exclusive; /* by what is stored it owns CPUs */
+	uint8_t journaled; /* the store's: what its file has not got yet */
+	uint32_t noted; /* the store's: for which commit */
 	bool coming; /* its creation is being decided */
 	bool in_updates; /* waits in the unsolicited queue */
 	bool to_verify; /* waits for a look at its cgroup */

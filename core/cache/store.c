@@ -8,7 +8,6 @@
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/loop.h"
-#include "core/util/str.h"
 
 #define LOG_SOURCE "store"
 
@@ -84,6 +83,7 @@ static void look(struct store *s, bool reset, struct store_opening *ret)
 	store_dir_path(&s->dir, STORE_FILE, path);
 	probe(s, path, &found);
 	s->found = found.outcome == STORE_FOUND;
+	s->found_journal = found.journal;
 	if (!s->found)
 		set_aside(s, found.outcome, found.why, ret);
 	else if (found.n_bad)
@@ -100,9 +100,10 @@ int store_open(const struct store_params *params, struct store **ret,
 	struct store *s = calloc(1, sizeof *s);
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
-	s->dir.fd = s->dir.lock_fd = -1;
+	s->dir.fd = s->dir.lock_fd = s->journal.fd = -1;
 	s->write = params->write;
 	s->moved.epoch = 1;
+	s->noting = 1;
 	s->boot_id = strdup(params->boot_id);
 	int r = store_file_init(&s->file, params->size_max);
 	if (r || !s->boot_id) {
@@ -117,26 +118,20 @@ int store_open(const struct store_params *params, struct store **ret,
 	}
 	store_dir_path(&s->dir, STORE_FILE_NEW, stale);
 	(void)unlink(stale);
+	store_dir_path(&s->dir, STORE_FILE_NEW STORE_JOURNAL, stale);
+	(void)unlink(stale);
 	look(s, params->reset, ret_opening);
 	*ret = s;
 	return 0;
 }
 
-static void free_kept(struct kept *k)
-{
-	free(k->name);
-	free(k->version);
-	free(k->data);
-}
-
 static void free_store(struct store *s)
 {
-	for (uint32_t i = 0; i < s->n_kept; i++)
-		free_kept(&s->kept[i]);
-	free(s->kept);
+	store_kept_free(s);
 	free(s->urgent.list);
 	free(s->later.list);
 	store_moved_free(&s->moved);
+	store_journal_close(&s->journal);
 	store_dir_close(&s->dir);
 	free(s->boot_id);
 	free(s);
@@ -162,6 +157,7 @@ struct store *store_abandon(struct store *s)
 		(void)close(s->file.fd);
 	s->file.env = NULL;
 	s->file.fd = -1;
+	store_journal_close(&s->journal);
 	store_dir_close(&s->dir);
 	s->abandoned = true;
 	return s;
@@ -184,42 +180,47 @@ static void note(struct store *s, struct changes *to, struct change change)
 	to->list[to->n++] = change;
 }
 
-/* NULL: everything gets written anyway, or nothing. */
-static struct changes *changes_of(struct store *s, bool urgent)
+/* Or everything gets written anyway, or nothing. */
+static bool takes_notes(const struct store *s)
 {
-	if (!s || !s->file.env)
-		return NULL;
-	return urgent ? &s->urgent : &s->later;
+	return s && s->file.env;
 }
 
-static void note_put(struct store *s, enum change_what what, uint64_t handle, bool urgent)
+static void note_later(struct store *s, enum change_what what, uint64_t handle, uint32_t *noted)
 {
-	struct changes *to = changes_of(s, urgent);
-	const struct change *last = to && to->n ? &to->list[to->n - 1] : NULL;
-	if (to && !(last && last->what == what && last->handle == handle))
-		note(s, to, (struct change){.what = what, .handle = handle});
+	if (!takes_notes(s) || *noted == s->noting)
+		return;
+	*noted = s->noting;
+	note(s, &s->later, (struct change){.what = what, .handle = handle});
+}
+
+static void note_urgent(struct store *s, const struct ctr *ctr)
+{
+	const struct change *last = s->urgent.n ? &s->urgent.list[s->urgent.n - 1] : NULL;
+	if (!last || last->what != CHANGE_CTR || last->handle != ctr->handle)
+		note(s, &s->urgent, (struct change){.what = CHANGE_CTR, .handle = ctr->handle});
 }
 
 static void note_del(struct store *s, enum record_kind kind, uint64_t number, bool urgent)
 {
-	struct changes *to = changes_of(s, urgent);
-	if (to)
-		note(s, to, (struct change){.what = CHANGE_DEL, .kind = kind, .number = number});
+	if (takes_notes(s))
+		note(s, urgent ? &s->urgent : &s->later,
+		     (struct change){.what = CHANGE_DEL, .kind = kind, .number = number});
 }
 
-void store_put_pod(struct store *s, const struct pod *pod)
+void store_put_pod(struct store *s, struct pod *pod)
 {
-	note_put(s, CHANGE_POD, pod->handle, false);
+	note_later(s, CHANGE_POD, pod->handle, &pod->noted);
 }
 
 /* Sets that were stored by themselves would go over those of its record. */
 void store_put_ctr_now(struct store *s, struct ctr *ctr)
 {
-	if (!s || !s->file.env)
+	if (!takes_notes(s))
 		return;
 	bool only = store_moved_only(ctr);
 	if (!only)
-		note_put(s, CHANGE_CTR, ctr->handle, true);
+		note_urgent(s, ctr);
 	if ((only || ctr->moved == s->moved.epoch) && store_moved_add(&s->moved, ctr))
 		s->lost_track = true;
 }
@@ -229,7 +230,7 @@ void store_put_ctr(struct store *s, struct ctr *ctr)
 	if (ctr->stored_exclusive)
 		store_put_ctr_now(s, ctr);
 	else if (s && ctr->moved != s->moved.epoch) /* or the complete commit finds it */
-		note_put(s, CHANGE_CTR, ctr->handle, false);
+		note_later(s, CHANGE_CTR, ctr->handle, &ctr->noted);
 }
 
 void store_del_ctr(struct store *s, const struct ctr *ctr)
@@ -247,132 +248,16 @@ void store_del_pod(struct store *s, const struct pod *pod)
 	note_del(s, RECORD_POD, pod->seq, false);
 }
 
-/* ---- blobs and notes ----------------------------------------------------------------------------------------------- */
-
-static struct kept *find_kept(const struct store *s, enum record_kind kind, const char *name)
-{
-	for (uint32_t i = 0; i < s->n_kept; i++)
-		if (s->kept[i].kind == kind && str_eq(s->kept[i].name, name))
-			return &s->kept[i];
-	return NULL;
-}
-
-static bool same(const struct kept *k, const char *version, const void *data, size_t len)
-{
-	return k && (len ? k->data && k->len == len && str_eq(k->version, version) &&
-				     !memcmp(k->data, data, len)
-			 : !k->data);
-}
-
-static struct kept *new_kept(struct store *s, enum record_kind kind, const char *name)
-{
-	struct kept *grown = realloc(s->kept, (s->n_kept + 1) * sizeof *grown);
-	char *copy = strdup(name);
-	if (grown)
-		s->kept = grown;
-	if (!grown || !copy) {
-		free(copy);
-		return NULL;
-	}
-	s->kept[s->n_kept] = (struct kept){.kind = kind, .name = copy, .stored = true};
-	return &s->kept[s->n_kept++];
-}
-
-int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,
-	       const void *data, size_t len)
-{
-	size_t name_len = strlen(name);
-	struct kept *k = find_kept(s, kind, name);
-	if (!name_len || name_len > STORE_NAME_MAX || strlen(version) > STORE_NAME_MAX ||
-	    len > STORE_BLOB_MAX || (!k && len && s->n_kept == STORE_BLOBS_MAX))
-		return -E2BIG;
-	if (same(k, version, data, len) || (!k && !len))
-		return 0;
-	_free_ char *new_version = strdup(version);
-	_free_ char *new_data = len ? malloc(len + 1) : NULL;
-	if (!new_version || (len && !new_data))
-		return -ENOMEM;
-	if (!k)
-		k = new_kept(s, kind, name);
-	if (!k)
-		return -ENOMEM;
-	if (len) {
-		memcpy(new_data, data, len);
-		new_data[len] = '\0';
-	}
-	free(k->data);
-	free(k->version);
-	k->data = TAKE(new_data);
-	k->version = TAKE(new_version);
-	k->len = len;
-	k->stored = false;
-	return 0;
-}
-
-int store_put_blob(struct store *s, const char *module, const char *version, const void *data,
-		   size_t len)
-{
-	return s ? store_keep(s, RECORD_BLOB, module, version, data, data ? len : 0) : 0;
-}
-
-int store_put_note(struct store *s, const char *name, const void *data, size_t len)
-{
-	return s ? store_keep(s, RECORD_NOTE, name, "", data, data ? len : 0) : 0;
-}
-
-const void *store_blob(const struct store *s, const char *module, const char **ret_version,
-		       size_t *ret_len)
-{
-	const struct kept *k = s ? find_kept(s, RECORD_BLOB, module) : NULL;
-	if (!k || !k->data)
-		return NULL;
-	*ret_version = k->version;
-	*ret_len = k->len;
-	return k->data;
-}
-
-const void *store_note(const struct store *s, const char *name, size_t *ret_len)
-{
-	const struct kept *k = s ? find_kept(s, RECORD_NOTE, name) : NULL;
-	if (!k || !k->data)
-		return NULL;
-	*ret_len = k->len;
-	return k->data;
-}
-
-static bool kept_dirty(const struct store *s)
-{
-	for (uint32_t i = 0; i < s->n_kept; i++)
-		if (!s->kept[i].stored)
-			return true;
-	return false;
-}
-
-/* What was removed has to be remembered until the file knows. */
-static void settle_kept(struct store *s)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < s->n_kept; i++) {
-		if (!s->kept[i].data) {
-			free_kept(&s->kept[i]);
-			continue;
-		}
-		s->kept[n] = s->kept[i];
-		s->kept[n++].stored = true;
-	}
-	s->n_kept = n;
-}
-
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
 enum scope {
-	WRITE_URGENT,
-	WRITE_CHANGES,
+	WRITE_URGENT, /* to the journal */
+	WRITE_CHANGES, /* this and all else is complete, and to the file */
 	WRITE_MANY, /* what is not stored, in the order of keys, as pages fill better and the list has no order */
 	WRITE_WHOLE, /* the file is new: everything, in the order of keys */
 };
 
-/* One commit; the first LMDB error stays. */
+/* One commit; the first error stays: LMDB's or an errno value, JOURNAL_FULL. */
 struct batch {
 	struct store *s;
 	enum scope scope;
@@ -385,7 +270,8 @@ static void put(struct batch *b, const struct record_key *key, const struct reco
 {
 	if (b->rc)
 		return;
-	b->rc = store_file_put(&b->s->file, key, r, &b->append);
+	b->rc = b->scope == WRITE_URGENT ? store_journal_put(&b->s->journal, key, r)
+					 : store_file_put(&b->s->file, key, r, &b->append);
 	if (b->rc == MDB_BAD_VALSIZE) {
 		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is "
 			    "left out",
@@ -440,24 +326,16 @@ static void put_moved(struct batch *b)
 static void del(struct batch *b, const struct record_key *key)
 {
 	if (!b->rc)
-		b->rc = store_file_del(&b->s->file, key);
+		b->rc = b->scope == WRITE_URGENT ? store_journal_del(&b->s->journal, key)
+						 : store_file_del(&b->s->file, key);
 	b->n++;
-}
-
-static void del_moved(struct batch *b)
-{
-	for (uint64_t i = b->s->moved.first; i < b->s->moved.next; i++) {
-		struct record_key key;
-		record_key_moved(&key, i);
-		del(b, &key);
-	}
 }
 
 static void put_meta(struct batch *b)
 {
 	struct record_key key = {1, {RECORD_META}};
 	struct record r;
-	record_of_meta(&r, b->s->boot_id, store_file_number(&b->s->file));
+	record_of_meta(&r, b->s->boot_id, store_file_number(&b->s->file), b->s->journal.number + 1);
 	put(b, &key, &r);
 }
 
@@ -467,7 +345,8 @@ static void put_kept(struct batch *b, enum record_kind kind)
 		const struct kept *k = &b->s->kept[i];
 		struct record_key key;
 		struct record r;
-		if (k->kind != kind || (k->stored && b->scope != WRITE_WHOLE))
+		if (k->kind != kind || (k->stored && b->scope != WRITE_WHOLE &&
+					!(k->journaled && b->scope != WRITE_URGENT)))
 			continue;
 		record_key_name(&key, kind, k->name);
 		record_of_blob(&r, k->version, k->data, k->len);
@@ -478,6 +357,22 @@ static void put_kept(struct batch *b, enum record_kind kind)
 	}
 }
 
+/* What the journal has is due again when the file is written. */
+static bool pod_due(const struct batch *b, const struct pod *pod)
+{
+	return !pod->stored || (pod->journaled && b->scope != WRITE_URGENT);
+}
+
+static bool facts_due(const struct batch *b, const struct ctr *ctr)
+{
+	return !ctr->stored || ((ctr->journaled & JOURNAL_FACTS) && b->scope != WRITE_URGENT);
+}
+
+static bool decision_due(const struct batch *b, const struct ctr *ctr)
+{
+	return ctr->unstored || ((ctr->journaled & JOURNAL_DECISION) && b->scope != WRITE_URGENT);
+}
+
 /* Pods and containers in the order of their arrival, which is that of their keys. */
 static void write_objects(struct batch *b)
 {
@@ -486,14 +381,14 @@ static void write_objects(struct batch *b)
 	const struct ctr *ctr = cache_ctrs(b->s->cache);
 	while (pod || ctr) {
 		if (!ctr || (pod && pod->seq < ctr->seq)) {
-			if (all || !pod->stored)
+			if (all || pod_due(b, pod))
 				put_pod(b, pod);
 			pod = pod->hh.next;
 			continue;
 		}
-		if (all || !ctr->stored)
+		if (all || facts_due(b, ctr))
 			put_facts(b, ctr);
-		if (all || ctr->unstored)
+		if (all || decision_due(b, ctr))
 			put_decision(b, ctr);
 		ctr = ctr->next;
 	}
@@ -515,17 +410,17 @@ static void write_change(struct batch *b, const struct change *change)
 	switch (change->what) {
 	case CHANGE_POD:
 		pod = cache_pod_of(b->s->cache, change->handle);
-		if (pod && !pod->stored)
+		if (pod && pod_due(b, pod))
 			put_pod(b, pod);
 		break;
 	case CHANGE_CTR:
 		ctr = cache_ctr_of(b->s->cache, change->handle);
 		/* without it the container could not be restored */
-		if (ctr && b->scope == WRITE_URGENT && !ctr->pod->stored)
+		if (ctr && b->scope == WRITE_URGENT && pod_due(b, ctr->pod))
 			put_pod(b, ctr->pod);
-		if (ctr && !ctr->stored)
+		if (ctr && facts_due(b, ctr))
 			put_facts(b, ctr);
-		if (ctr && ctr->unstored)
+		if (ctr && decision_due(b, ctr))
 			put_decision(b, ctr);
 		break;
 	case CHANGE_DEL:
@@ -549,8 +444,6 @@ static void write_changes(struct batch *b)
 		write_objects(b);
 	if (b->scope == WRITE_URGENT)
 		put_moved(b);
-	else
-		del_moved(b);
 	write_noted(b, &b->s->urgent);
 	if (b->scope != WRITE_URGENT)
 		write_noted(b, &b->s->later);
@@ -592,58 +485,101 @@ static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 	}
 	int rc = commit_batch(&b);
 	/* at rest either meta page leads to all records, so that one may be lost */
-	if (!rc && scope != WRITE_URGENT)
+	if (!rc)
 		rc = store_file_begin(&s->file);
-	return rc || scope == WRITE_URGENT ? rc : commit_batch(&b);
+	return rc ? rc : commit_batch(&b);
+}
+
+/* JOURNAL_FULL, or a positive errno. */
+static int write_journal(struct store *s)
+{
+	struct batch b = {.s = s, .scope = WRITE_URGENT};
+	store_journal_begin(&s->journal);
+	write_changes(&b);
+	if (!b.rc && b.n)
+		b.rc = store_journal_write(&s->journal);
+	if (!b.rc)
+		s->stats.records += b.n;
+	return b.rc;
+}
+
+static void mark_pod(struct pod *pod)
+{
+	pod->stored = true;
+	pod->journaled = false;
 }
 
 static void mark_ctr(struct ctr *ctr)
 {
 	ctr->stored = true;
 	ctr->unstored = 0;
+	ctr->journaled = 0;
 	ctr->stored_exclusive = ctr->cur.exclusive && ctr->cur.exclusive->count;
 }
 
-static void mark_change(struct store *s, enum scope scope, const struct change *change)
+static void mark_ctr_journaled(struct store *s, struct ctr *ctr)
 {
-	struct pod *pod;
-	struct ctr *ctr;
-	if (change->what == CHANGE_POD) {
-		pod = cache_pod_of(s->cache, change->handle);
-		if (pod)
-			pod->stored = true;
-	} else if (change->what == CHANGE_CTR) {
-		ctr = cache_ctr_of(s->cache, change->handle);
-		if (ctr)
-			mark_ctr(ctr);
-		if (ctr && scope == WRITE_URGENT)
-			ctr->pod->stored = true;
-	}
+	uint8_t journaled = ctr->journaled;
+	if (!ctr->stored)
+		journaled |= JOURNAL_FACTS;
+	if (ctr->unstored)
+		journaled |= JOURNAL_DECISION;
+	mark_ctr(ctr);
+	ctr->journaled = journaled;
+	note_later(s, CHANGE_CTR, ctr->handle, &ctr->noted);
+	if (ctr->pod->stored)
+		return;
+	ctr->pod->stored = ctr->pod->journaled = true;
+	note_later(s, CHANGE_POD, ctr->pod->handle, &ctr->pod->noted);
 }
 
-static void mark_changes(struct store *s, enum scope scope, struct changes *changes)
+/* The complete commit has it all to do again. */
+static void mark_journaled(struct store *s)
 {
-	for (uint32_t i = 0; i < changes->n; i++)
-		mark_change(s, scope, &changes->list[i]);
+	for (uint32_t i = 0; i < s->urgent.n; i++) {
+		const struct change *change = &s->urgent.list[i];
+		struct ctr *ctr =
+			change->what == CHANGE_CTR ? cache_ctr_of(s->cache, change->handle) : NULL;
+		if (ctr)
+			mark_ctr_journaled(s, ctr);
+		if (change->what == CHANGE_DEL)
+			note(s, &s->later, *change);
+	}
+	s->urgent.n = 0;
+	store_moved_written(&s->moved);
+	store_kept_journaled(s);
+}
+
+static void mark_changes(struct store *s, struct changes *changes)
+{
+	for (uint32_t i = 0; i < changes->n; i++) {
+		const struct change *change = &changes->list[i];
+		struct pod *pod =
+			change->what == CHANGE_POD ? cache_pod_of(s->cache, change->handle) : NULL;
+		struct ctr *ctr =
+			change->what == CHANGE_CTR ? cache_ctr_of(s->cache, change->handle) : NULL;
+		if (pod)
+			mark_pod(pod);
+		if (ctr)
+			mark_ctr(ctr);
+	}
 	changes->n = 0;
 }
 
 static void mark_stored(struct store *s, enum scope scope)
 {
-	mark_changes(s, scope, &s->urgent);
-	if (scope != WRITE_URGENT)
-		mark_changes(s, scope, &s->later);
-	if (scope == WRITE_URGENT)
-		store_moved_written(&s->moved);
-	else
-		store_moved_settled(&s->moved);
+	mark_changes(s, &s->urgent);
+	mark_changes(s, &s->later);
+	store_moved_settled(&s->moved);
 	if (scope == WRITE_WHOLE || scope == WRITE_MANY) {
 		for (struct pod *pod = cache_pods(s->cache); pod; pod = pod->hh.next)
-			pod->stored = true;
+			mark_pod(pod);
 		for (struct ctr *ctr = cache_ctrs(s->cache); ctr; ctr = ctr->next)
 			mark_ctr(ctr);
 	}
-	settle_kept(s);
+	store_kept_settled(s);
+	store_journal_restart(&s->journal);
+	s->noting++;
 }
 
 static size_t room_wanted(const struct store *s)
@@ -660,7 +596,8 @@ static int create_file(struct store *s, struct err *err)
 	char path[STORE_PATH_MAX];
 	store_dir_path(&s->dir, STORE_FILE_NEW, path);
 	s->published = false;
-	return store_file_create(&s->file, path, room_wanted(s), s->write, err);
+	int r = store_file_create(&s->file, path, room_wanted(s), s->write, err);
+	return r ? r : store_journal_create(&s->journal, path, s->file.mapped, err);
 }
 
 /* A file that is full is found out late, and all is written again: most of the time it can be foreseen. */
@@ -695,25 +632,43 @@ static bool has_many(struct store *s, enum scope scope)
 				     : s->moved.n || s->moved.first != s->moved.next;
 }
 
+static int write_complete(struct store *s, enum scope scope, struct err *err)
+{
+	if (has_many(s, scope))
+		scope = WRITE_MANY;
+	if (!s->file.env)
+		scope = WRITE_WHOLE;
+	int r = scope == WRITE_WHOLE ? create_file(s, err) : 0;
+	if (!r)
+		r = write_growing(s, scope, err);
+	if (!r)
+		mark_stored(s, scope);
+	return r;
+}
+
+static int write_urgent(struct store *s, struct err *err)
+{
+	int rc = !s->file.env || has_many(s, WRITE_URGENT) ? JOURNAL_FULL : write_journal(s);
+	if (rc == JOURNAL_FULL)
+		return write_complete(s, WRITE_CHANGES, err);
+	if (rc)
+		return store_file_error(rc, err, "cannot write the journal");
+	mark_journaled(s);
+	return 0;
+}
+
 /* After an error the file is given up: the next commit writes all there is to a new one. */
 static int write_records(struct store *s, enum scope scope, struct err *err)
 {
 	if (s->lost_track)
 		store_file_close(&s->file);
 	s->lost_track = false;
-	if (!s->file.env)
-		scope = WRITE_WHOLE;
-	else if (has_many(s, scope))
-		scope = WRITE_MANY;
-	int r = scope == WRITE_WHOLE ? create_file(s, err) : 0;
+	int r = scope == WRITE_URGENT ? write_urgent(s, err) : write_complete(s, scope, err);
 	if (!r)
-		r = write_growing(s, scope, err);
-	if (!r) {
-		mark_stored(s, scope);
 		return 0;
-	}
 	store_file_close(&s->file);
 	s->urgent.n = s->later.n = s->moved.n = 0;
+	s->noting++;
 	return r;
 }
 
@@ -722,6 +677,13 @@ static int publish(struct store *s, struct err *err)
 	if (renameat(s->dir.fd, STORE_FILE_NEW, s->dir.fd, STORE_FILE) < 0)
 		return err_errno(err, -errno, "cannot rename %s/" STORE_FILE_NEW " to " STORE_FILE,
 				 s->dir.path);
+	/* until then there is none that goes with it: its number is another one */
+	if (renameat(s->dir.fd, STORE_FILE_NEW STORE_JOURNAL, s->dir.fd, STORE_FILE STORE_JOURNAL) <
+	    0) {
+		int r = err_errno(err, -errno, "cannot rename the journal in %s", s->dir.path);
+		store_file_close(&s->file);
+		return r;
+	}
 	s->published = true;
 	store_trim(s);
 	return 0;
@@ -731,7 +693,7 @@ bool store_pending(const struct store *s)
 {
 	return s && !s->abandoned &&
 	       (!s->file.env || !s->published || s->urgent.n || s->later.n || s->moved.n ||
-		s->moved.first != s->moved.next || s->lost_track || kept_dirty(s));
+		s->journal.end || s->lost_track || store_kept_pending(s));
 }
 
 static int commit(struct store *s, enum scope scope, struct err *err)
@@ -782,7 +744,10 @@ int store_sync(struct store *s)
 
 void store_trim(struct store *s)
 {
-	if (s && s->file.env && store_file_remap(&s->file))
+	if (!s || !s->file.env)
+		return;
+	store_journal_trim(&s->journal);
+	if (store_file_remap(&s->file))
 		store_file_close(&s->file); /* and the next commit makes a new one */
 }
 

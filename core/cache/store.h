@@ -7,12 +7,13 @@
  *   store.new          its successor while that is being written; without meaning after a crash
  *   store.old          the last one that a reset or a reboot made useless
  *   store.bad.TIME     what could not be used; the STORE_BAD_KEEP youngest are kept
+ *   *.journal          what each of them has not got yet: urgent commits (store_journal.c)
  *
  * A file of an earlier run is only ever read, and only after a forked child has walked all of it: bytes that make the library crash
  * or spin end that child and nothing else. The first commit writes a new file and renames it into place. So the daemon never changes
  * a file that it has not written from the first byte on, and a crash in between leaves the old one as it was.
  *
- * A commit costs what changed, and nothing is synced: what was committed survives the death of the process at any instruction (the
+ * A commit costs what changed, an urgent one goes to the journal and no further, and nothing is synced: what was committed survives the death of the process at any instruction (the
  * page cache has it), and nothing here is of use after the death of the machine (the boot id tells). Writing goes through a shared
  * map whose blocks are allocated beforehand, on file systems that keep that promise, and through write(2) on others; either way a
  * full disk is an error of store_commit.
@@ -95,7 +96,7 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
  * includes its containers, and is to be called while they are there. Nothing here fails: if memory does not suffice for the note,
  * the commit looks for itself what is to be done.
  */
-void store_put_pod(struct store *s, const struct pod *pod);
+void store_put_pod(struct store *s, struct pod *pod);
 void store_put_ctr(struct store *s, struct ctr *ctr);
 void store_del_pod(struct store *s, const struct pod *pod);
 void store_del_ctr(struct store *s, const struct ctr *ctr);

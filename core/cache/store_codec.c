@@ -152,7 +152,7 @@ static RpStore__Needs *needs_message(RpStore__Needs *m, const struct needs *n)
 	return m;
 }
 
-void record_of_meta(struct record *r, const char *boot_id, uint64_t commit)
+void record_of_meta(struct record *r, const char *boot_id, uint64_t commit, uint64_t journal)
 {
 	RpStore__Meta *m = &r->u.meta;
 	rp_store__meta__init(m);
@@ -161,6 +161,8 @@ void record_of_meta(struct record *r, const char *boot_id, uint64_t commit)
 	m->version = text(NRI_RP_VERSION);
 	m->has_commit = true;
 	m->commit = commit;
+	m->has_journal = true;
+	m->journal = journal;
 	r->message = &m->base;
 }
 
@@ -421,7 +423,7 @@ int record_decode_meta(struct arena *a, const uint8_t *data, size_t len, struct 
 		r = check_text("version", m->version, STORE_NAME_MAX, err);
 	if (r)
 		return r;
-	*ret = (struct stored_meta){m->format, m->boot_id, text(m->version), m->commit};
+	*ret = (struct stored_meta){m->format, m->boot_id, text(m->version), m->commit, m->journal};
 	return 0;
 }
 

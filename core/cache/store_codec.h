@@ -63,7 +63,7 @@ struct record {
 	const ProtobufCMessage *message;
 };
 
-void record_of_meta(struct record *r, const char *boot_id, uint64_t commit);
+void record_of_meta(struct record *r, const char *boot_id, uint64_t commit, uint64_t journal);
 void record_of_pod(struct record *r, const struct pod *pod);
 void record_of_facts(struct record *r, const struct ctr *ctr);
 void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy);
@@ -88,6 +88,7 @@ struct stored_meta {
 	uint32_t format;
 	const char *boot_id, *version;
 	uint64_t commit;
+	uint64_t journal; /* 0: there is none */
 };
 
 struct stored_pod {

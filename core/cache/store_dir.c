@@ -17,6 +17,7 @@
 #define LOCK_TRIES 200u
 #define LOCK_PAUSE_US 10000u
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define NAME_ROOM 80u /* store.bad.TIME and its journal */
 #define COPY_CHUNK ((size_t)64 << 10)
 
 void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX])
@@ -171,21 +172,39 @@ void store_dir_close(struct store_dir *d)
 	*d = (struct store_dir){.fd = -1, .lock_fd = -1};
 }
 
-int store_dir_check(const struct store_dir *d, struct err *err)
+static int check_file(const struct store_dir *d, const char *name, const char *what,
+		      struct err *err)
 {
 	struct stat st;
-	if (fstatat(d->fd, STORE_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? -ENOENT : err_errno(err, -EPERM, "cannot look at it");
+	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? -ENOENT
+				       : err_errno(err, -EPERM, "cannot look at %s", what);
 	if (S_ISLNK(st.st_mode))
-		return err_set(err, -EPERM, "it is a symbolic link");
+		return err_set(err, -EPERM, "%s is a symbolic link", what);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EPERM, "it is not a regular file");
+		return err_set(err, -EPERM, "%s is not a regular file", what);
 	if (st.st_uid != geteuid())
-		return err_set(err, -EPERM, "it belongs to user %u", st.st_uid);
+		return err_set(err, -EPERM, "%s belongs to user %u", what, st.st_uid);
 	if (st.st_mode & OTHERS_WRITE)
-		return err_set(err, -EPERM, "others may write to it (mode %04o)",
+		return err_set(err, -EPERM, "others may write to %s (mode %04o)", what,
 			       st.st_mode & 07777u);
 	return 0;
+}
+
+int store_dir_check(const struct store_dir *d, struct err *err)
+{
+	int r = check_file(d, STORE_FILE, "it", err);
+	if (!r)
+		r = check_file(d, STORE_FILE STORE_JOURNAL, "its journal", err);
+	else
+		return r;
+	return r == -ENOENT ? 0 : r;
+}
+
+static bool taken(const struct store_dir *d, const char *name)
+{
+	struct stat st;
+	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* ---- a copy, to look at ------------------------------------------------------------------------------------------- */
@@ -208,14 +227,14 @@ static int copy_bytes(int from, const char *from_name, int to, const char *to_na
 	}
 }
 
-static int copy_file(const struct store_dir *d, const char *to, struct err *err)
+static int copy_file(const struct store_dir *d, const char *file, const char *to, struct err *err)
 {
 	char name[STORE_PATH_MAX], copy[STORE_PATH_MAX];
-	store_dir_path(d, STORE_FILE, name);
-	if (snprintf(copy, sizeof copy, "%s/" STORE_FILE, to) >= (int)sizeof copy)
+	store_dir_path(d, file, name);
+	if (snprintf(copy, sizeof copy, "%s/%s", to, file) >= (int)sizeof copy)
 		return err_set(err, -ENAMETOOLONG, "%s is too long a name", to);
-	_close_ int in = openat(d->fd, STORE_FILE,
-				O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	_close_ int in =
+		openat(d->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (in < 0)
 		return err_errno(err, -errno, "cannot open %s", name);
 	_close_ int out =
@@ -236,8 +255,11 @@ int store_copy(const char *dir, const char *to, struct err *err)
 		r = check_owner(&d, &st, err);
 	if (!r)
 		r = store_dir_check(&d, err);
+	/* the journal first: one that is younger than the file would not count */
+	if (!r && taken(&d, STORE_FILE STORE_JOURNAL))
+		r = copy_file(&d, STORE_FILE STORE_JOURNAL, to, err);
 	if (!r)
-		r = copy_file(&d, to, err);
+		r = copy_file(&d, STORE_FILE, to, err);
 	store_dir_close(&d);
 	return r;
 }
@@ -252,7 +274,8 @@ struct bad_list {
 static int note_bad(const char *name, void *arg)
 {
 	struct bad_list *list = arg;
-	if (!str_has_prefix(name, STORE_FILE_BAD) || strlen(name) >= sizeof list->oldest)
+	if (!str_has_prefix(name, STORE_FILE_BAD) || str_has_suffix(name, STORE_JOURNAL) ||
+	    strlen(name) >= sizeof list->oldest)
 		return 0;
 	if (!list->n++)
 		(void)snprintf(list->oldest, sizeof list->oldest, "%s", name);
@@ -265,21 +288,19 @@ static void drop_oldest(const struct store_dir *d)
 	struct fs_root root = {.fd = d->fd, .path = d->path};
 	for (;;) {
 		struct bad_list list = {0};
+		char journal[NAME_ROOM];
 		if (fs_list(&root, ".", note_bad, &list) || list.n < STORE_BAD_KEEP ||
 		    unlinkat(d->fd, list.oldest, 0) < 0)
 			return;
+		(void)snprintf(journal, sizeof journal, "%s" STORE_JOURNAL, list.oldest);
+		(void)unlinkat(d->fd, journal, 0);
 	}
-}
-
-static bool taken(const struct store_dir *d, const char *name)
-{
-	struct stat st;
-	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int store_dir_set_aside(const struct store_dir *d, bool bad, char ret_name[64])
 {
 	uint64_t now = clock_wall_ns() / 1000000000u;
+	char journal[NAME_ROOM];
 	(void)snprintf(ret_name, 64, STORE_FILE_OLD);
 	if (bad) {
 		drop_oldest(d);
@@ -288,5 +309,10 @@ int store_dir_set_aside(const struct store_dir *d, bool bad, char ret_name[64])
 				       (unsigned long long)now++);
 		} while (taken(d, ret_name));
 	}
-	return renameat(d->fd, STORE_FILE, d->fd, ret_name) < 0 ? -errno : 0;
+	if (renameat(d->fd, STORE_FILE, d->fd, ret_name) < 0)
+		return -errno;
+	(void)snprintf(journal, sizeof journal, "%s" STORE_JOURNAL, ret_name);
+	(void)unlinkat(d->fd, journal, 0);
+	(void)renameat(d->fd, STORE_FILE STORE_JOURNAL, d->fd, journal);
+	return 0;
 }

@@ -77,29 +77,43 @@ int store_file_step_back(const char *path, uint64_t commit)
 	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
 }
 
-static int compare_keys(const MDB_val *a, const MDB_val *b)
+int store_reader_add_journal(struct store_reader *r, const char *path, uint64_t number)
 {
-	size_t n = a->mv_size < b->mv_size ? a->mv_size : b->mv_size;
-	int c = n ? memcmp(a->mv_data, b->mv_data, n) : 0;
-	if (c)
-		return c;
-	return a->mv_size < b->mv_size ? -1 : a->mv_size > b->mv_size;
+	return number ? store_journal_read(&r->journal, path, number) : 0;
 }
 
-int store_reader_next(struct store_reader *r, MDB_val *ret_key, MDB_val *ret_value)
+static int step(struct store_reader *r)
 {
-	MDB_val key, value;
-	int rc = mdb_cursor_get(r->cursor, &key, &value, r->n ? MDB_NEXT : MDB_FIRST);
+	MDB_val last = r->key;
+	int rc = mdb_cursor_get(r->cursor, &r->key, &r->value, r->n ? MDB_NEXT : MDB_FIRST);
 	if (rc)
 		return rc;
 	/* in a damaged tree a branch may lead back to where the walk has been */
-	if (r->n && compare_keys(&key, &r->last) <= 0)
+	if (r->n && store_compare_keys(&r->key, &last) <= 0)
 		return MDB_CORRUPTED;
-	if (++r->n > STORE_RECORDS_MAX)
-		return MDB_CORRUPTED;
-	r->last = *ret_key = key;
-	*ret_value = value;
-	return 0;
+	return ++r->n > STORE_RECORDS_MAX ? MDB_CORRUPTED : 0;
+}
+
+/* The first of those that come next in the file and in the journal; of the same key that of the journal, which may say that it is gone. */
+int store_reader_next(struct store_reader *r, MDB_val *ret_key, MDB_val *ret_value)
+{
+	for (;;) {
+		struct journal_reader *j = &r->journal;
+		const struct journal_entry *entry = j->next < j->n ? &j->at[j->next] : NULL;
+		if (!r->ahead)
+			r->rc = step(r);
+		if (r->rc && (r->rc != MDB_NOTFOUND || !entry))
+			return r->rc;
+		int c = !entry ? -1 : r->rc ? 1 : store_compare_keys(&r->key, &entry->key);
+		r->ahead = c > 0;
+		if (c >= 0)
+			j->next++;
+		if (c >= 0 && !entry->value.mv_size)
+			continue;
+		*ret_key = c < 0 ? r->key : entry->key;
+		*ret_value = c < 0 ? r->value : entry->value;
+		return 0;
+	}
 }
 
 int store_reader_get(struct store_reader *r, const struct record_key *key, MDB_val *ret_value)
@@ -110,6 +124,7 @@ int store_reader_get(struct store_reader *r, const struct record_key *key, MDB_v
 
 void store_reader_close(struct store_reader *r)
 {
+	store_journal_forget(&r->journal);
 	if (r->cursor)
 		mdb_cursor_close(r->cursor);
 	if (r->txn)

@@ -4,9 +4,11 @@
  *
  *   store_dir.c      the directory: its modes, the lock, what is set aside
  *   store_file.c     LMDB: reading a file of an earlier run, writing our own
+ *   store_journal.c  what is urgent, until a complete commit has it
  *   store_probe.c    is an earlier file usable? asked in a child that may die of it
  *   store_restore.c  records to cache
  *   store_moved.c    sets of many containers at once
+ *   store_kept.c     blobs and notes
  *   store.c          what is to be written, and commits
  */
 #ifndef CACHE_STORE_INTERNAL_H
@@ -38,6 +40,7 @@ struct store_dir {
 #define STORE_FILE_OLD "store.old"
 #define STORE_FILE_BAD "store.bad."
 #define STORE_FILE_LOCK "lock"
+#define STORE_JOURNAL ".journal" /* behind the name of the file that it goes with */
 #define STORE_PATH_MAX 4096u
 
 /* Opened, its modes put right, locked. */
@@ -52,6 +55,54 @@ int store_dir_set_aside(const struct store_dir *d, bool bad, char ret_name[64]);
 /* LMDB's, at the file's begin, written in turns. */
 #define META_PAGES 2u
 
+/* ---- store_journal.c ----------------------------------------------------------------------------------------------- */
+
+#define JOURNAL_SIZE ((size_t)512 << 10)
+#define JOURNAL_FULL                                                                               \
+	(-1) /* among errno values: what is to be written belongs into a complete commit */
+
+struct journal {
+	int fd; /* -1: there is none */
+	uint8_t *map; /* NULL: it is written with write(2) */
+	size_t end; /* of what it has */
+	uint64_t number; /* Meta.journal of what it goes over */
+	uint8_t *batch; /* being put together */
+	size_t len, cap;
+};
+
+/* `of` is the name of the file that it goes with. */
+int store_journal_path(const char *of, char ret[STORE_PATH_MAX]);
+/* An empty one. -errno. */
+int store_journal_create(struct journal *j, const char *of, bool mapped, struct err *err);
+void store_journal_close(struct journal *j);
+/* A batch is begun, filled and written; what was not written is forgotten by the next begin. 0, positive errno or JOURNAL_FULL. */
+void store_journal_begin(struct journal *j);
+int store_journal_put(struct journal *j, const struct record_key *key, const struct record *r);
+int store_journal_del(struct journal *j, const struct record_key *key);
+int store_journal_write(struct journal *j);
+/* A complete commit has written number + 1. */
+void store_journal_restart(struct journal *j);
+void store_journal_trim(struct journal *j);
+
+struct journal_entry {
+	MDB_val key, value; /* without a value: there is no such record any more */
+	uint32_t order;
+};
+
+struct journal_reader {
+	uint8_t *data;
+	size_t size;
+	struct journal_entry *at; /* of each key the last one, in the order of keys */
+	uint32_t n, cap, next;
+};
+
+int store_compare_keys(const MDB_val *a, const MDB_val *b);
+/* The entries of this number; none is no error. Positive errno; EBADMSG: it is damaged. */
+int store_journal_read(struct journal_reader *r, const char *of, uint64_t number);
+/* The same of bytes that are there already: r->data, r->size. */
+int store_journal_parse(struct journal_reader *r, uint64_t number);
+void store_journal_forget(struct journal_reader *r);
+
 /* ---- store_file.c -------------------------------------------------------------------------------------------------- */
 
 /* A file of an earlier run. Its bytes may be anything: see store_probe. */
@@ -59,15 +110,21 @@ struct store_reader {
 	MDB_env *env;
 	MDB_txn *txn;
 	MDB_cursor *cursor;
-	MDB_val last; /* key */
+	MDB_val key, value; /* where the cursor is */
+	int rc; /* of going there */
+	bool ahead; /* it has not been returned yet */
 	uint32_t n;
 	uint64_t commit; /* the number of the last one */
+	struct journal_reader journal;
 };
 
 /* Errors are positive errno or LMDB's negative ones, for mdb_strerror. */
 int store_reader_open(struct store_reader *r, const char *path);
+/* From now on with what the journal of this number has to say, if there is one. */
+int store_reader_add_journal(struct store_reader *r, const char *path, uint64_t number);
 /* The next record; MDB_NOTFOUND after the last, MDB_CORRUPTED when there are too many or they are out of order. */
 int store_reader_next(struct store_reader *r, MDB_val *ret_key, MDB_val *ret_value);
+/* Of the file, whatever the journal says. */
 int store_reader_get(struct store_reader *r, const struct record_key *key, MDB_val *ret_value);
 void store_reader_close(struct store_reader *r);
 /* For a file whose last commit, of that number, was torn: makes the one before it the last. -errno. */
@@ -115,7 +172,8 @@ struct probe_result {
 	uint32_t outcome; /* STORE_FOUND, STORE_OTHER_BOOT, STORE_NEWER, STORE_DAMAGED */
 	uint32_t n_records, n_bad;
 	uint64_t commit; /* the number of the last one */
-	bool torn; /* which was not finished */
+	uint64_t journal; /* number of the journal that goes with it */
+	bool torn; /* the last commit was not finished */
 	char why[256];
 };
 
@@ -169,27 +227,41 @@ struct kept {
 	void *data; /* NULL: to be removed from the file */
 	size_t len;
 	bool stored;
+	bool journaled; /* but the file has not got it yet */
 };
+
+/* Of a container; ctr->journaled */
+#define JOURNAL_FACTS 1u
+#define JOURNAL_DECISION 2u
 
 struct store {
 	struct store_dir dir;
 	struct store_file file;
+	struct journal journal;
 	struct cache *cache;
 	char *boot_id;
 	int write; /* of the parameters */
 	bool found; /* there is an earlier file, not restored yet */
+	uint64_t found_journal; /* number of its journal */
 	bool published; /* ours has its name */
 	bool abandoned; /* this is a child, and the file its parent's */
 	bool lost_track; /* a change could not be noted */
 	struct changes urgent, later; /* by the commit that has to write them */
+	uint32_t noting; /* counts complete commits, tried ones as well: pod->noted, ctr->noted */
 	struct moved moved;
 	struct kept *kept;
 	uint32_t n_kept;
 	struct store_stats stats;
 };
 
+/* ---- store_kept.c -------------------------------------------------------------------------------------------------- */
+
 /* Puts a blob or a note in its place; takes over data (malloc'd). */
 int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,
 	       const void *data, size_t len);
+bool store_kept_pending(const struct store *s);
+void store_kept_journaled(struct store *s); /* an urgent commit has written all of them */
+void store_kept_settled(struct store *s); /* a complete one has */
+void store_kept_free(struct store *s);
 
 #endif

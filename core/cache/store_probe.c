@@ -57,6 +57,7 @@ static void check_meta(struct store_reader *reader, const char *boot_id, struct 
 	else
 		conclude(ret, STORE_FOUND, "usable");
 	ret->commit = reader->commit;
+	ret->journal = meta.journal;
 	/* the root is that which was in the meta page before */
 	ret->torn = ret->outcome == STORE_DAMAGED && meta.commit + META_PAGES == reader->commit;
 }
@@ -89,6 +90,9 @@ void store_check_file(const char *path, const char *boot_id, struct probe_result
 		return;
 	}
 	check_meta(&reader, boot_id, ret);
+	if (ret->outcome == STORE_FOUND &&
+	    (rc = store_reader_add_journal(&reader, path, ret->journal)) != 0)
+		conclude(ret, STORE_DAMAGED, "its journal cannot be read: %s", mdb_strerror(rc));
 	if (ret->outcome == STORE_FOUND)
 		walk(&reader, ret);
 	store_reader_close(&reader);

@@ -358,6 +358,9 @@ static int read_file(struct restore *r, const char *path)
 		log_warning("the stored state cannot be read: %s", mdb_strerror(rc));
 		return 0;
 	}
+	rc = store_reader_add_journal(&reader, path, r->s->found_journal);
+	if (rc)
+		log_warning("the journal of the stored state cannot be read: %s", mdb_strerror(rc));
 	int res = collect(r, &reader);
 	for (uint32_t i = 0; !res && i < r->pods.n; i++)
 		res = restore_pod(r, &r->pods.at[i]);

@@ -458,7 +458,7 @@ static void put_meta(MDB_txn *txn, struct change_of *meta, bool changed)
 	uint8_t bytes[512];
 	if (changed)
 		return;
-	record_of_meta(&r, BOOT, mdb_txn_id(txn));
+	record_of_meta(&r, BOOT, mdb_txn_id(txn), 0);
 	size_t len = protobuf_c_message_pack(r.message, bytes);
 	buf_reset(&meta->changed);
 	(void)buf_add(&meta->changed, bytes, len);

@@ -18,14 +18,14 @@ def busy(node):
 
 
 def resident_store(node):
-    """kB of the store's file in the daemon's memory."""
+    """kB of the store's file and journal in the daemon's memory."""
     file, total = '', 0
     with open('/proc/%d/smaps' % node.status()['pid'], encoding='ascii') as smaps:
         for line in smaps:
             words = line.split()
             if '-' in words[0] and not words[0].endswith(':'):
                 file = words[-1]
-            elif words[0] == 'Rss:' and file.endswith('/store.mdb'):
+            elif words[0] == 'Rss:' and '/store.mdb' in file:
                 total += int(words[1])
     return total
 

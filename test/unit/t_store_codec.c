@@ -145,13 +145,14 @@ static void meta(void **state)
 	struct record r;
 	struct stored_meta m;
 	size_t len;
-	record_of_meta(&r, BOOT, 7);
+	record_of_meta(&r, BOOT, 7, 9);
 	uint8_t *data = pack(&r, &len);
 	assert_int_equal(record_decode_meta(b->arena, data, len, &m, NULL), 0);
 	assert_int_equal(m.format, STORE_FORMAT);
 	assert_string_equal(m.boot_id, BOOT);
 	assert_string_equal(m.version, NRI_RP_VERSION);
 	assert_int_equal(m.commit, 7);
+	assert_int_equal(m.journal, 9);
 	free(data);
 }
 

@@ -81,7 +81,7 @@ static void limit_of_the_file(void **state)
 static int on_small_disk(const struct place *p, int mode)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("tmpfs", p->top, "tmpfs", 0, "size=8m") < 0)
+	    mount("tmpfs", p->top, "tmpfs", 0, "size=9m") < 0)
 		return NOT_PERMITTED;
 	struct running r = run(p, mode, 20);
 	struct err err = ERR_INIT;
