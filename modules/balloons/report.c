@@ -14,10 +14,7 @@ void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info, con
 	char cpus[200];
 	if (!h->explain)
 		return;
-	if (c->decided_at)
-		modhost_decided_by(h, info->ctr, c->decided_at, "%s", c->text);
-	else
-		modhost_note_line(h, info->ctr, c->text);
+	modhost_decided_line(h, info->ctr, c->decided_at, c->text);
 	line_say(&l, b->type->name);
 	line_say(&l, "[");
 	line_number(&l, b->instance);

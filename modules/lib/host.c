@@ -140,6 +140,16 @@ void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 	h->explain->note(h->ctx, ctr, text);
 }
 
+void modhost_decided_line(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *line)
+{
+	if (!h->explain)
+		return;
+	if (node)
+		h->explain->decided_by(h->ctx, ctr, node, line);
+	else
+		h->explain->note(h->ctx, ctr, line);
+}
+
 void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)
 {
 	if (!h->explain)
@@ -149,10 +159,7 @@ void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const 
 	va_start(ap, fmt);
 	format_text(text, fmt, ap);
 	va_end(ap);
-	if (node)
-		h->explain->decided_by(h->ctx, ctr, node, text);
-	else
-		h->explain->note(h->ctx, ctr, text);
+	modhost_decided_line(h, ctr, node, text);
 }
 
 void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret)

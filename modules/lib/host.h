@@ -60,6 +60,7 @@ void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const 
 	__attribute__((format(printf, 4, 5)));
 
 /* The same for a text that is one line as it stands. */
+void modhost_decided_line(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *line);
 void modhost_note_line(const struct modhost *h, rp_ctr ctr, const char *line);
 
 /* What goes to the host in other ways than by the functions above. */

@@ -284,22 +284,25 @@ void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		     (long long)p->n);
 	if (p->hint[0])
 		modhost_note(h, info->ctr, "%s", p->hint);
-	modhost_decided_by(h, info->ctr, p->decided_at, "%s", p->text);
+	modhost_decided_line(h, info->ctr, p->decided_at, p->text);
 }
 
 void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
 	if (info->qos != RP_QOS_GUARANTEED)
-		modhost_note(h, info->ctr, "the pod is not Guaranteed: shared CPUs");
+		modhost_note_line(h, info->ctr, "the pod is not Guaranteed: shared CPUs");
 	else if (info->cpu_request <= 0)
-		modhost_note(h, info->ctr, "no CPU request: shared CPUs");
+		modhost_note_line(h, info->ctr, "no CPU request: shared CPUs");
 	else
 		modhost_note(h, info->ctr,
 			     "request of %lldm is no whole number of CPUs: shared CPUs",
 			     (long long)info->cpu_request);
-	uint32_t strict = inst->plan->settings.options & OPT_STRICT_RESERVATION;
-	modhost_decided_by(h, info->ctr, strict ? inst->plan->settings.options_at : NULL,
-			   "all available CPUs but those of exclusive containers%s",
-			   strict ? " and the reserved ones (strict-cpu-reservation)" : "");
+	if (inst->plan->settings.options & OPT_STRICT_RESERVATION)
+		modhost_decided_line(h, info->ctr, inst->plan->settings.options_at,
+				     "all available CPUs but those of exclusive containers and the "
+				     "reserved ones (strict-cpu-reservation)");
+	else
+		modhost_note_line(h, info->ctr,
+				  "all available CPUs but those of exclusive containers");
 }

@@ -356,7 +356,7 @@ int32_t place(struct rp_instance *inst, const struct request *r, struct grant **
 {
 	struct placing l = {.inst = inst, .r = r, .type = r->type, .nearest = NO_POOL};
 	rp_idset_clear(&l.exclusive);
-	modhost_decided_by(&inst->h, r->info.ctr, r->decided_at, "%s", r->why);
+	modhost_decided_line(&inst->h, r->info.ctr, r->decided_at, r->why);
 	int32_t e = find_pool(&l);
 	if (!e)
 		e = take_cpus(&l);
