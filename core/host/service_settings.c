@@ -29,6 +29,7 @@ struct setting {
 	struct claim *claims; /* the last one first; none: the host is to put it back */
 	const char *path; /* behind what was found */
 	bool former; /* set by the process before: somebody may still say that he wants it */
+	bool adopted; /* from the process before; a module that drops it may never have come to put it back */
 	bool noted; /* it is in the file */
 	char found[];
 };
@@ -129,7 +130,7 @@ static int adopt(void *arg, const char *path, const char *value)
 		return -E2BIG;
 	s = find_or_add(env, path, value);
 	if (s)
-		s->former = true;
+		s->former = s->adopted = true;
 	return s ? 0 : -ENOMEM;
 }
 
@@ -178,10 +179,10 @@ static struct claim *take(struct setting *s, const struct instance *i)
 	return NULL;
 }
 
-/* The former process's is nobody's yet, and not back. */
+/* What the process before has set is not back because somebody could not set it to something else: the host has a look before it believes that. */
 static void back_if_free(struct host_env *env, struct setting *s)
 {
-	if (!s->claims && !s->former)
+	if (!s->claims && !s->adopted)
 		is_back(env, s);
 }
 

@@ -277,6 +277,30 @@ static void test_adopted(void **state)
 	tree_fini(&l.tree);
 }
 
+/* One that cannot set it does not care any more: what was found is not lost with that. */
+static void test_adopted_and_dropped(void **state)
+{
+	struct life l;
+	(void)state;
+	first_life(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	die(&l);
+	live(&l, "boot /");
+	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "1000000", "2000000"), 0);
+	s->drop(&l.place.one, MAX_FILE);
+	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "1000000", "2000000"), 0);
+	rests(&l.place.one, MAX_FILE, "3800000");
+	s->drop(&l.place.one, MAX_FILE);
+	settings_put_back(&l.place.env);
+	die(&l);
+	is(&l, MAX_FILE, "3800000");
+	live(&l, "boot /");
+	assert_null(l.place.env.settings);
+	die(&l);
+	tree_fini(&l.tree);
+}
+
 /* Its affinities and frequencies are those of a machine that has been started meanwhile. */
 static void test_other_boot(void **state)
 {
@@ -368,12 +392,12 @@ static void test_growth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),	  cmocka_unit_test(test_together),
-		cmocka_unit_test(test_found),	  cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_trial),	  cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_adopted),	  cmocka_unit_test(test_other_boot),
-		cmocka_unit_test(test_not_there), cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_alone),	   cmocka_unit_test(test_together),
+		cmocka_unit_test(test_found),	   cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_trial),	   cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_adopted),	   cmocka_unit_test(test_adopted_and_dropped),
+		cmocka_unit_test(test_other_boot), cmocka_unit_test(test_not_there),
+		cmocka_unit_test(test_no_file),	   cmocka_unit_test(test_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
