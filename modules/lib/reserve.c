@@ -41,14 +41,19 @@ uint32_t reserve_quantity(const struct reserve_past *past, struct rp_ids from, s
 	return n - n_kept;
 }
 
-void reserve_busy(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret)
+int32_t reserve_first(const struct modhost *h, const rp_ctr *ctrs, int32_t n,
+		      const struct reserve_past *remembered, struct reserve_past *ret)
 {
-	rp_idset_clear(ret);
-	for (uint32_t i = 0; i < n; i++) {
+	if (n < 0)
+		return n;
+	*ret = *remembered;
+	rp_idset_clear(&ret->busy);
+	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info = {.size = sizeof info};
 		if (h->cache->get_ctr(h->ctx, ctrs[i], &info) == 0)
-			rp_idset_or(ret, rp_ids_of(ret), info.exclusive);
+			rp_idset_or(&ret->busy, rp_ids_of(&ret->busy), info.exclusive);
 	}
+	return 0;
 }
 
 /* ---- lists ---------------------------------------------------------------------------------------------------------- */

@@ -29,8 +29,12 @@ void reserve_list(const struct modhost *h, const struct reserve_past *past, stru
 		  struct rp_ids allowed, struct rp_ids online, struct rp_idset *ret_wrong,
 		  struct rp_idset *ret_awaited);
 
-/* What containers have to themselves as far as the host knows: for `busy` where no ledger tells, as after a restart. */
-void reserve_busy(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret);
+/*
+ * The past of a first configuration: what is remembered of the daemon's former run, and in `busy` what these containers have to themselves
+ * as far as the host knows, as there is no ledger to tell. `n` may be the error of listing them, which is returned.
+ */
+int32_t reserve_first(const struct modhost *h, const rp_ctr *ctrs, int32_t n,
+		      const struct reserve_past *remembered, struct reserve_past *ret);
 
 /* cpus and listed as bytes, to be kept by the host and read on the same machine. The size is at most RESERVE_SAVED_MAX. */
 #define RESERVE_SAVED_MAX (3 * sizeof(uint32_t) + 2 * sizeof(((struct rp_idset *)0)->w))

@@ -13,17 +13,6 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 	ret->busy = inst->ledger.taken;
 }
 
-/* The same for the first configuration. */
-static int32_t look_far_back(struct rp_instance *inst, struct reserve_past *ret)
-{
-	int32_t n = stage_list(inst, RP_ORDER_CREATED);
-	if (n < 0)
-		return n;
-	*ret = inst->remembered;
-	reserve_busy(&inst->h, inst->ctrs, (uint32_t)n, &ret->busy);
-	return 0;
-}
-
 static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	struct settings s;
@@ -33,10 +22,12 @@ static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 	const struct rp_plan *old = inst->plan;
 	struct rp_plan *p;
 	struct reserve_past past;
-	if (old)
+	if (old) {
 		look_back(inst, &past);
-	else
-		r = look_far_back(inst, &past);
+	} else {
+		int32_t n = stage_list(inst, RP_ORDER_CREATED); /* may move the list */
+		r = reserve_first(&inst->h, inst->ctrs, n, &inst->remembered, &past);
+	}
 	if (!r)
 		r = plan_new(&inst->h, &s, &past, &p);
 	if (r)

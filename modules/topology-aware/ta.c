@@ -12,17 +12,6 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 	ledger_exclusive(inst, &ret->busy);
 }
 
-/* The same for the first configuration. */
-static int32_t look_far_back(struct rp_instance *inst, struct reserve_past *ret)
-{
-	int32_t n = ta_list(inst, RP_ORDER_CREATED);
-	if (n < 0)
-		return n;
-	*ret = inst->remembered;
-	reserve_busy(&inst->h, inst->ctrs, (uint32_t)n, &ret->busy);
-	return 0;
-}
-
 static int32_t ta_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
 	struct settings s;
@@ -30,10 +19,12 @@ static int32_t ta_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *
 	if (r)
 		return r;
 	struct reserve_past past;
-	if (inst->plan)
+	if (inst->plan) {
 		look_back(inst, &past);
-	else
-		r = look_far_back(inst, &past);
+	} else {
+		int32_t n = ta_list(inst, RP_ORDER_CREATED); /* may move the list */
+		r = reserve_first(&inst->h, inst->ctrs, n, &inst->remembered, &past);
+	}
 	if (!r)
 		r = plan_new(&inst->h, &s, &past, ret_plan);
 	if (r)

@@ -18,14 +18,10 @@
 #include "core/pipeline/internal.h"
 #include "core/topo/isst.h"
 #include "core/topo/sst.h"
+#include "test/fuzz/check.h"
 
 #define N_CPUS 24u
 #define TOLD 0x80u
-#define check(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			abort();                                                                   \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,12 +18,7 @@
 
 #include "core/topo/hotplug.h"
 #include "core/topo/topo.h"
-
-#define check(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			abort();                                                                   \
-	} while (0)
+#include "test/fuzz/check.h"
 #include "test/unit/t_topo_check.h"
 
 #define CPU "sys/devices/system/cpu"

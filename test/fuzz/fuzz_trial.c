@@ -9,13 +9,9 @@
 
 #include "core/host/trial_frame.h"
 #include "core/pipeline/report.h"
+#include "test/fuzz/check.h"
 
 #define PAYLOAD_MAX 4096u
-#define check(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			abort();                                                                   \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
