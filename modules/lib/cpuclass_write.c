@@ -332,6 +332,17 @@ static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *
 
 /* ---- one CPU ------------------------------------------------------------------------------------------------------- */
 
+/* Gone since the job was made: its files are not there, which is no property of the machine then. */
+static bool is_offline(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
+{
+	char path[96], text[VALUE_MAX];
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/online", cpu->cpu);
+	if (read_value(job->back, path, text) || strcmp(text, "0") != 0)
+		return false;
+	cpuclass_complain(job, WHAT_MIN, path, "it is", text, "the CPU is offline");
+	return true;
+}
+
 static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 {
 	struct cpuclass_back *b = job->back;
@@ -343,6 +354,10 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 	cpu->again = r == -EBUSY;
 	if (!b->cpus[cpu->cpu] && !d)
 		return;
+	if (is_offline(job, cpu)) {
+		cpu->failed = cpu->again = true;
+		return;
+	}
 	if (!b->cpus[cpu->cpu])
 		b->cpus[cpu->cpu] = calloc(1, sizeof(struct cpu_known));
 	struct cpu_known *known = b->cpus[cpu->cpu];

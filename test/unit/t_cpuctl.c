@@ -228,6 +228,28 @@ static void test_mended(void **state)
 	(void)ctl_work(t);
 }
 
+/* One that has gone offline, and is back before anybody has told of either. */
+static void test_offline(void **state)
+{
+	struct ctl_host *t = *state;
+	assert_int_equal(ctl_configure(t, CONFIG), 0);
+	rp_ctr c = make(t, "c", "0-1", NULL, "slow");
+	ctl_put(t, "/sys/devices/system/cpu/cpu1/online", "0\n");
+	ctl_remove(t, "/sys/devices/system/cpu/cpu1/cpufreq");
+	assert_int_equal(ctl_start(t, c), 0);
+	(void)ctl_work(t);
+	assert_string_equal(ctl_get(t, FREQ(0, "max_freq")), "1000000");
+	has(ctl_report(t, c), "the CPU is offline; trying again");
+	ctl_put(t, "/sys/devices/system/cpu/cpu1/online", "1\n");
+	ctl_put(t, FREQ(1, "max_freq"), "3800000\n");
+	ctl_put(t, FREQ(1, "min_freq"), "800000\n");
+	ctl_mend(t);
+	assert_string_equal(ctl_report(t, c), "1");
+	assert_string_equal(ctl_get(t, FREQ(1, "max_freq")), "1000000");
+	assert_int_equal(ctl_stop(t, c), 0);
+	(void)ctl_work(t);
+}
+
 /* A reload that was to drop it, or to switch it off, is refused: it goes on as if nothing had been, with the retries. */
 static void test_stopped_and_started(void **state)
 {
@@ -294,7 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_configurations),	TEST(test_classes),    TEST(test_unknown),
 		TEST(test_switched_off),	TEST(test_busy),       TEST(test_mended),
-		TEST(test_stopped_and_started), TEST(test_off_and_on),
+		TEST(test_stopped_and_started), TEST(test_off_and_on), TEST(test_offline),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
