@@ -479,7 +479,7 @@ static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 	else
 		write_changes(&b);
 	*ret_n = b.n;
-	if (b.rc || (!b.n && scope != WRITE_WHOLE)) {
+	if (b.rc || (!b.n && !s->journal.end && scope != WRITE_WHOLE)) {
 		store_file_abort(&s->file);
 		return b.rc;
 	}
@@ -487,7 +487,12 @@ static int write_batch(struct store *s, enum scope scope, uint32_t *ret_n)
 	/* at rest either meta page leads to all records, so that one may be lost */
 	if (!rc)
 		rc = store_file_begin(&s->file);
-	return rc ? rc : commit_batch(&b);
+	if (!rc)
+		rc = commit_batch(&b);
+	/* the file has the next number, and only then */
+	if (!rc)
+		store_journal_restart(&s->journal);
+	return rc;
 }
 
 /* JOURNAL_FULL, or a positive errno. */
@@ -578,7 +583,6 @@ static void mark_stored(struct store *s, enum scope scope)
 			mark_ctr(ctr);
 	}
 	store_kept_settled(s);
-	store_journal_restart(&s->journal);
 	s->noting++;
 }
 
