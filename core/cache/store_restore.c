@@ -361,7 +361,7 @@ static int read_file(struct restore *r, const char *path)
 	rc = store_reader_add_journal(&reader, path, r->s->found_journal);
 	if (rc)
 		log_warning("the journal of the stored state cannot be read: %s", mdb_strerror(rc));
-	int res = collect(r, &reader);
+	int res = rc == ENOMEM ? -ENOMEM : collect(r, &reader);
 	for (uint32_t i = 0; !res && i < r->pods.n; i++)
 		res = restore_pod(r, &r->pods.at[i]);
 	if (!res)
