@@ -14,6 +14,7 @@ struct found {
 	const uint8_t *message;
 	size_t len;
 	struct ctr *ctr; /* of facts: what they became */
+	bool moved; /* of facts: the last word on its sets was found */
 };
 
 struct found_list {
@@ -251,13 +252,13 @@ static int restore_ctrs(struct restore *r)
 	return 0;
 }
 
-static struct ctr *restored(const struct restore *r, uint64_t number)
+static struct found *facts_of(const struct restore *r, uint64_t number)
 {
 	uint32_t low = 0, high = r->facts.n;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 		if (r->facts.at[mid].number == number)
-			return r->facts.at[mid].ctr;
+			return &r->facts.at[mid];
 		if (r->facts.at[mid].number < number)
 			low = mid + 1;
 		else
@@ -287,9 +288,11 @@ static int apply_moved(struct restore *r, const struct stored_moved *moved)
 	struct txn *t = txn_begin(r->cache);
 	int res = t ? 0 : -ENOMEM;
 	for (uint32_t i = 0; !res && i < moved->n; i++) {
-		struct ctr *ctr = restored(r, moved->numbers[i]);
-		if (ctr)
-			res = move_ctr(r, t, ctr, moved);
+		struct found *f = facts_of(r, moved->numbers[i]);
+		if (!f || !f->ctr || f->moved)
+			continue;
+		f->moved = true;
+		res = move_ctr(r, t, f->ctr, moved);
 	}
 	if (!res)
 		txn_commit(t);
@@ -366,8 +369,9 @@ static int read_file(struct restore *r, const char *path)
 		res = restore_pod(r, &r->pods.at[i]);
 	if (!res)
 		res = restore_ctrs(r);
-	for (uint32_t i = 0; !res && i < r->moved.n; i++)
-		res = restore_moved(r, &r->moved.at[i]);
+	/* of each the last one: what came before may be of a time when it had no CPUs of its own */
+	for (uint32_t i = r->moved.n; !res && i > 0; i--)
+		res = restore_moved(r, &r->moved.at[i - 1]);
 	store_reader_close(&reader);
 	return res;
 }

@@ -303,6 +303,24 @@ static void an_owner_keeps_its_own(void **state)
 	(void)cache_free(r.cache);
 }
 
+/* One that shared, and was moved as such: what was said of it then is no error of what is stored. */
+static void who_becomes_an_owner(void **state)
+{
+	struct place *p = *state;
+	struct running r = sharers(p);
+	struct ctr *ctr = cache_ctrs(r.cache);
+	move(&r, 0, 1, "0-6");
+	commit_urgent(&r);
+	struct txn *t = txn_begin(r.cache);
+	put_set(r.cache, &txn_stage(t, ctr)->cpus, "20-21");
+	put_set(r.cache, &txn_stage(t, ctr)->exclusive, "20-21");
+	txn_commit(t);
+	txn_end(t);
+	store_put_ctr_now(r.store, ctr);
+	commit_urgent(&r);
+	die(&r, p);
+}
+
 /* After a failure all is written anew. */
 static void when_track_is_lost(void **state)
 {
@@ -334,6 +352,7 @@ int main(void)
 		T(not_for_ever),
 		T(more_sets_than_records),
 		T(an_owner_keeps_its_own),
+		T(who_becomes_an_owner),
 		T(when_track_is_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
