@@ -408,20 +408,24 @@ static void after_complete(struct model *m)
 	}
 }
 
-/* What it had of others cannot be told, so that stays open; what is noted from now on cannot become less. */
+/* It says itself what it has of the others; the next look shows whether that is so. */
+static bool said_to_be_stored(const struct known *k, struct cache *c)
+{
+	if (k->pod)
+		return cache_pod(c, k->id)->stored;
+	const struct ctr *ctr = cache_ctr(c, k->id);
+	return ctr->stored && !ctr->unstored;
+}
+
 static void after_urgent(struct model *m)
 {
 	m->journaled++;
 	look_at_a_copy(m, false);
 	for (unsigned i = 0; i < m->n; i++) {
 		struct known *k = &m->known[i];
-		if (!k->urgent || k->gone)
-			continue;
+		if (!k->gone && (k->urgent || said_to_be_stored(k, m->r.cache)))
+			written(k, m->r.cache);
 		k->urgent = false;
-		written(k, m->r.cache);
-		struct known *pod = find(m, cache_ctr(m->r.cache, k->id)->pod->id);
-		if (!pod->written)
-			written(pod, m->r.cache);
 	}
 }
 
