@@ -170,11 +170,33 @@ static unsigned batches_before(const struct small *a, size_t at)
 	return n;
 }
 
+/* As a start finds it, without the child that a start has read it first: there are thousands of these. */
+static struct state_text state_here(const struct place *p)
+{
+	char path[512], hidden[512];
+	struct probe_result found;
+	(void)place_path(p, "hidden", hidden);
+	assert_int_equal(rename(place_path(p, "store.mdb", path), hidden), 0);
+	struct store *s = open_at(p, STORE_FRESH);
+	struct cache *c = new_cache();
+	assert_int_equal(rename(hidden, path), 0);
+	store_check_file(path, BOOT, &found);
+	assert_int_equal(found.outcome, STORE_FOUND);
+	assert_int_equal(found.n_bad, 0);
+	s->found = true;
+	s->found_journal = found.journal;
+	assert_int_equal(restore(s, c).bad, 0);
+	struct state_text t = text_of(c, s);
+	(void)store_close(s);
+	(void)cache_free(c);
+	return t;
+}
+
 static void expect_batches(const struct small *a, const struct place *p, const void *journal,
 			   size_t len, unsigned n)
 {
 	write_file(p, JOURNAL, journal, len);
-	struct state_text got = state_at(p);
+	struct state_text got = state_here(p);
 	if (!same_text(&got, &a->after[n]))
 		fail_msg("with %zu bytes of the journal it is not the state after batch %u", len,
 			 n);
