@@ -179,7 +179,7 @@ static struct claim *take(struct setting *s, const struct instance *i)
 	return NULL;
 }
 
-/* What the process before has set is not back because somebody could not set it to something else: the host has a look before it believes that. */
+/* What the process before has set is not back because somebody could not set it to something else. */
 static void back_if_free(struct host_env *env, struct setting *s)
 {
 	if (!s->claims && !s->adopted)
@@ -268,15 +268,36 @@ static int32_t found(void *ctx, const char *path, char *buf, uint32_t cap)
 	return r;
 }
 
+static bool is_as_found(const struct host_env *env, const char *path, const char *found)
+{
+	char has[RP_SETTING_MAX];
+	return fs_read(env->root, path, has, sizeof has) >= 0 && str_eq(has, found);
+}
+
+/* NULL: none, or it is not from the process before. */
+static char *adopted_value(struct host_env *env, const char *path)
+{
+	pthread_mutex_lock(&env->settings_lock);
+	const struct setting *s = find(env, path);
+	char *value = s && s->adopted ? strdup(s->found) : NULL;
+	pthread_mutex_unlock(&env->settings_lock);
+	return value;
+}
+
+/* The file is read without the lock: the main thread waits for that. */
 static void drop(void *ctx, const char *path)
 {
 	const struct instance *i = ctx;
 	if (i->env->trial)
 		return;
+	_free_ char *value = adopted_value(i->env, path);
+	bool is_back_already = value && is_as_found(i->env, path, value);
 	pthread_mutex_lock(&i->env->settings_lock);
 	struct setting *s = find(i->env, path);
 	if (s) {
 		free(take(s, i));
+		if (is_back_already)
+			s->adopted = false;
 		back_if_free(i->env, s);
 	}
 	pthread_mutex_unlock(&i->env->settings_lock);
@@ -330,9 +351,7 @@ static void list_left(struct put_back_job *job)
 
 static int write_back(const struct host_env *env, const struct left *l)
 {
-	char has[RP_SETTING_MAX];
-	ssize_t n = fs_read(env->root, l->path, has, sizeof has);
-	return n >= 0 && str_eq(has, l->found) ? 0 : fs_write(env->root, l->path, l->found);
+	return is_as_found(env, l->path, l->found) ? 0 : fs_write(env->root, l->path, l->found);
 }
 
 /* Whether it is still to be put back; a module may have come meanwhile. */

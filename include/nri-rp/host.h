@@ -149,7 +149,7 @@ struct rp_host_settings {
 	/* [any] What it has to be but for the caller: the value that another one gave it last, else what was found. Its length; -RP_ENOENT:
 	 * the caller has set nothing there; -RP_E2BIG. */
 	int32_t (*without)(void *ctx, const char *path, char *buf, uint32_t cap);
-	/* [any] The caller has put it back, or does not care any more. */
+	/* [any] The caller has put it back, or does not care any more. May read the file, to see which, if the process before has set it. */
 	void (*drop)(void *ctx, const char *path);
 	/* [any] What was found before any module came; its length. -RP_ENOENT: nobody has set anything there; -RP_E2BIG. It is what to decide
 	 * from: a file that another module is about to put back says nothing. */

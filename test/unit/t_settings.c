@@ -301,6 +301,52 @@ static void test_adopted_and_dropped(void **state)
 	tree_fini(&l.tree);
 }
 
+/* Put back by the one that has set it anew: what it becomes afterwards is nobody's but the admin's. */
+static void test_adopted_and_put_back(void **state)
+{
+	struct life l;
+	(void)state;
+	first_life(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	die(&l);
+	live(&l, "boot /");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	settings_release_former(&l.place.env);
+	assert_int_equal(fs_write(&l.tree.root, MAX_FILE, "3800000"), 0);
+	s->drop(&l.place.one, MAX_FILE);
+	assert_null(l.place.env.settings);
+	assert_int_equal(fs_write(&l.tree.root, MAX_FILE, "3000000"), 0);
+	settings_put_back(&l.place.env);
+	die(&l);
+	live(&l, "boot /");
+	assert_null(l.place.env.settings);
+	settings_release_former(&l.place.env);
+	die(&l);
+	is(&l, MAX_FILE, "3000000");
+	tree_fini(&l.tree);
+}
+
+/* As long as another one wants it to be otherwise, it is not back for good. */
+static void test_adopted_and_put_back_by_one(void **state)
+{
+	struct life l;
+	(void)state;
+	first_life(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	die(&l);
+	live(&l, "boot /");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	set(&l, &l.place.other, MAX_FILE, "3800000");
+	s->drop(&l.place.one, MAX_FILE);
+	rests(&l.place.other, MAX_FILE, "3800000");
+	s->drop(&l.place.other, MAX_FILE);
+	assert_null(l.place.env.settings);
+	die(&l);
+	tree_fini(&l.tree);
+}
+
 /* Its affinities and frequencies are those of a machine that has been started meanwhile. */
 static void test_other_boot(void **state)
 {
@@ -330,8 +376,8 @@ static void test_not_there(void **state)
 	first_life(&l);
 	tree_put(&l.tree, MAX_FILE, "3800000\n");
 	set(&l, &l.place.one, MAX_FILE, "2000000");
-	instance_drop_settings(&l.place.one);
 	tree_del(&l.tree, MAX_FILE);
+	instance_drop_settings(&l.place.one);
 	die(&l);
 	live(&l, "boot /");
 	settings_release_former(&l.place.env);
@@ -392,12 +438,20 @@ static void test_growth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),	   cmocka_unit_test(test_together),
-		cmocka_unit_test(test_found),	   cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_trial),	   cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_adopted),	   cmocka_unit_test(test_adopted_and_dropped),
-		cmocka_unit_test(test_other_boot), cmocka_unit_test(test_not_there),
-		cmocka_unit_test(test_no_file),	   cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_trial),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_adopted),
+		cmocka_unit_test(test_adopted_and_dropped),
+		cmocka_unit_test(test_adopted_and_put_back),
+		cmocka_unit_test(test_adopted_and_put_back_by_one),
+		cmocka_unit_test(test_other_boot),
+		cmocka_unit_test(test_not_there),
+		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
