@@ -30,6 +30,7 @@ struct setting {
 	const char *path; /* behind what was found */
 	bool former; /* set by the process before: somebody may still say that he wants it */
 	bool adopted; /* from the process before; a module that drops it may never have come to put it back */
+	bool changed; /* somebody set it to something else than was found: it belongs in the file */
 	bool noted; /* it is in the file */
 	char found[];
 };
@@ -79,19 +80,24 @@ static void complain(struct host_env *env, int r)
 	env->found_fails = r != 0;
 }
 
+static bool belongs_in_file(const struct setting *s)
+{
+	return s->changed && found_storable(s->path, s->found);
+}
+
 static int write_anew(struct host_env *env)
 {
 	struct buf records = BUF_INIT;
 	struct setting *s, *next;
 	int r = 0;
 	HASH_ITER (hh, env->settings, s, next) {
-		if (!r && found_storable(s->path, s->found))
+		if (!r && belongs_in_file(s))
 			r = found_add(&records, s->path, s->found);
 	}
 	if (!r)
 		r = found_replace(env->found, &records);
 	for (s = env->settings; !r && s; s = s->hh.next)
-		s->noted = found_storable(s->path, s->found);
+		s->noted = belongs_in_file(s);
 	buf_fini(&records);
 	return r;
 }
@@ -99,7 +105,7 @@ static int write_anew(struct host_env *env)
 /* Before the module writes. */
 static void note(struct host_env *env, struct setting *s)
 {
-	if (!env->found || s->noted || !found_storable(s->path, s->found))
+	if (!env->found || s->noted || !belongs_in_file(s))
 		return;
 	int r = HASH_COUNT(env->settings) > FOUND_RECORDS_MAX
 			? -E2BIG
@@ -130,7 +136,7 @@ static int adopt(void *arg, const char *path, const char *value)
 		return -E2BIG;
 	s = find_or_add(env, path, value);
 	if (s)
-		s->former = s->adopted = true;
+		s->former = s->adopted = s->changed |= !str_eq(value, s->found);
 	return s ? 0 : -ENOMEM;
 }
 
@@ -203,6 +209,7 @@ static int32_t claim(struct instance *i, const char *path, const char *value, co
 	c->next = s->claims;
 	s->claims = c;
 	s->former = false;
+	s->changed |= !str_eq(value, s->found);
 	note(i->env, s);
 	return 0;
 }
@@ -364,7 +371,8 @@ static struct setting *find_left(const struct host_env *env, const struct left *
 static int put_one_back(struct host_env *env, const struct left *l)
 {
 	pthread_mutex_lock(&env->settings_lock);
-	bool due = find_left(env, l);
+	const struct setting *was = find_left(env, l);
+	bool due = was && was->changed;
 	pthread_mutex_unlock(&env->settings_lock);
 	int r = due ? write_back(env, l) : 0;
 	if (r)

@@ -277,6 +277,39 @@ static void test_adopted(void **state)
 	tree_fini(&l.tree);
 }
 
+/* A claim to what is there already changes nothing: what others make of it since is not the host's to undo, here or in the next life. */
+static void test_not_changed(void **state)
+{
+	struct life l;
+	(void)state;
+	first_life(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	tree_put(&l.tree, MIN_FILE, "800000\n");
+	tree_put(&l.tree, EPP_FILE, "128\n");
+	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "3800000", "3800000"), 0);
+	assert_int_equal(s->keep(&l.place.one, MIN_FILE, "800000", "800000"), 0);
+	set(&l, &l.place.one, MIN_FILE, "1000000"); /* but later, or by another one, it does */
+	assert_int_equal(s->keep(&l.place.one, EPP_FILE, "128", "128"), 0);
+	assert_int_equal(fs_write(&l.tree.root, MAX_FILE, "3000000"), 0);
+	assert_int_equal(fs_write(&l.tree.root, EPP_FILE, "64"), 0);
+	instance_drop_settings(&l.place.other); /* not his */
+	die(&l);
+	live(&l, "boot /");
+	rests(&l.place.one, MAX_FILE, NULL);
+	assert_int_equal(s->keep(&l.place.one, EPP_FILE, "64", "64"), 0);
+	rests(&l.place.one, EPP_FILE, "64");
+	assert_int_equal(fs_write(&l.tree.root, EPP_FILE, "32"), 0);
+	settings_release_former(&l.place.env);
+	instance_drop_settings(&l.place.one);
+	l.place.env.worker = worker_free(l.place.env.worker);
+	assert_null(l.place.env.settings);
+	is(&l, MAX_FILE, "3000000");
+	is(&l, MIN_FILE, "800000");
+	is(&l, EPP_FILE, "32");
+	die(&l);
+	tree_fini(&l.tree);
+}
+
 /* One that cannot set it does not care any more: what was found is not lost with that. */
 static void test_adopted_and_dropped(void **state)
 {
@@ -445,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_trial),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_adopted),
+		cmocka_unit_test(test_not_changed),
 		cmocka_unit_test(test_adopted_and_dropped),
 		cmocka_unit_test(test_adopted_and_put_back),
 		cmocka_unit_test(test_adopted_and_put_back_by_one),
