@@ -136,7 +136,7 @@ static int adopt(void *arg, const char *path, const char *value)
 		return -E2BIG;
 	s = find_or_add(env, path, value);
 	if (s)
-		s->former = s->adopted = s->changed |= !str_eq(value, s->found);
+		s->former = s->adopted = s->changed = true;
 	return s ? 0 : -ENOMEM;
 }
 
