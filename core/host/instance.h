@@ -68,7 +68,7 @@ uint32_t instance_number(const struct instance *i);
  * adopted. `origin`: one line of boot and root, with another one the file is void. Only what cannot go on without it is an error.
  */
 int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err);
-/* The worker has ended. What is not put back stays in the file. */
+/* The worker has ended. What ended modules have left is put back at once; what cannot be stays in the file. */
 void settings_close(struct host_env *env);
 /* What ended modules have left is put back, on the worker. */
 void settings_put_back(struct host_env *env);

@@ -157,20 +157,6 @@ int settings_open(struct host_env *env, const char *path, const char *origin, st
 	return 0;
 }
 
-void settings_close(struct host_env *env)
-{
-	struct setting *s, *next;
-	HASH_ITER (hh, env->settings, s, next) {
-		while (s->claims) {
-			struct claim *c = s->claims;
-			s->claims = c->next;
-			free(c);
-		}
-		forget(env, s);
-	}
-	env->found = found_close(env->found);
-}
-
 /* ---- what modules say ----------------------------------------------------------------------------------------------- */
 
 static struct claim *take(struct setting *s, const struct instance *i)
@@ -442,6 +428,32 @@ void settings_put_back(struct host_env *env)
 	job->env = env;
 	if (worker_submit(env->worker, put_back_run, put_back_done, job))
 		put_back_free(job); /* it stays in the file */
+}
+
+/* Instances that end with the worker have nobody left to do it. */
+static void put_back_now(struct host_env *env)
+{
+	bool may = !env->trial && env->root && any_left(env);
+	struct put_back_job *job = may ? calloc(1, sizeof *job) : NULL;
+	if (!job)
+		return;
+	job->env = env;
+	put_back_done(job, put_back_run(job));
+}
+
+void settings_close(struct host_env *env)
+{
+	struct setting *s, *next;
+	put_back_now(env);
+	HASH_ITER (hh, env->settings, s, next) {
+		while (s->claims) {
+			struct claim *c = s->claims;
+			s->claims = c->next;
+			free(c);
+		}
+		forget(env, s);
+	}
+	env->found = found_close(env->found);
 }
 
 void settings_release_former(struct host_env *env)

@@ -145,13 +145,14 @@ def test_containers_stay_through_upgrade_and_removal(package, pods):  # noqa: F8
     assert list(map(in_force, made)) == before
     assert own.exists()
 
-    # What is left is what was configured, and what was decided.
+    # What is left is what was configured, what was decided, and until the next boot what the machine was like before.
     dpkg('-r', NAME)
     assert status('Status') == 'deinstall ok config-files'
     assert not daemon.show('MainPID').strip('0')
     assert list(map(in_force, made)) == before
     left = {f for f in package.ours() - package.before if not f.startswith(REMEMBERED)}
     assert left == set(map(str, (CONF, CONF / 'rp.conf', own.parent, STATE)))
+    assert list(RUN.iterdir()) == [RUN / 'settings']
     assert own.exists()
 
     # Again: it runs, and finds them as it left them.

@@ -140,6 +140,38 @@ static void test_not_created_with_a_job(void **state)
 	is(p, "1");
 }
 
+/* With the daemon, whose worker takes nothing more. */
+static void test_ended_with_the_worker(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct instance *i;
+	work(p);
+	script.submits = true;
+	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), 0);
+	instance_free(i);
+	assert_int_equal(script.destroyed, 0);
+	rest(p);
+	assert_int_equal(script.destroyed, 1);
+	is(p, "2");
+	settings_close(&p->env);
+	is(p, "1");
+}
+
+/* What is not its to put back: somebody wants it so, as far as is known. */
+static void test_closed_under_an_instance(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct instance *i;
+	work(p);
+	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), 0);
+	rest(p);
+	settings_close(&p->env);
+	is(p, "2");
+	instance_free(i);
+}
+
 static void test_ended(void **state)
 {
 	struct place *p = *state;
@@ -158,9 +190,8 @@ static void test_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(not_created),
-		T(not_created_with_a_job),
-		T(ended),
+		T(not_created),		  T(not_created_with_a_job),   T(ended),
+		T(ended_with_the_worker), T(closed_under_an_instance),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
