@@ -31,7 +31,7 @@ struct record {
 
 struct found {
 	char *path, *origin;
-	int fd; /* -1: not written yet */
+	int fd; /* -1: not written yet, or not to be added to */
 	size_t size, long_at;
 };
 
@@ -230,12 +230,11 @@ int found_replace(struct found *f, const struct buf *records)
 	buf_fini(&all);
 	if (r)
 		return r;
-	int fd = open(f->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-	if (fd < 0)
+	if (f->fd >= 0) /* the one before, whatever comes of this: it has no name any more */
+		(void)close(take_fd(&f->fd));
+	f->fd = open(f->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+	if (f->fd < 0)
 		return -errno;
-	if (f->fd >= 0)
-		(void)close(f->fd);
-	f->fd = fd;
 	f->size = size;
 	f->long_at = size * 2 > LONG_AT ? size * 2 : LONG_AT;
 	return 0;

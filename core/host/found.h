@@ -44,9 +44,9 @@ int found_open(const char *path, const char *origin, found_each each, void *arg,
 	       struct err *why);
 struct found *found_close(struct found *f); /* returns NULL; the file stays */
 
-/* [any, one at a time] The file is these records and nothing else. */
+/* [any, one at a time] The file is these records and nothing else. An error leaves it as it was, or it is so but nothing can be added. */
 int found_replace(struct found *f, const struct buf *records);
-/* [any, one at a time] One more. An error leaves the file as it was. */
+/* [any, one at a time] One more. An error leaves the file as it was; -EBADF: nothing can be added until found_replace has succeeded. */
 int found_append(struct found *f, const char *path, const char *value);
 /* It has become so long that it is worth to be written anew. */
 bool found_is_long(const struct found *f);

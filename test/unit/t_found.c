@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of what was found: what comes back of it, and what its bytes cannot do. */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -23,6 +26,19 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static char dir[64], path[96];
+
+/* The program's own open(2), that may fail. */
+static int open_fails;
+
+int open(const char *file, int flags, ...)
+{
+	va_list args;
+	va_start(args, flags);
+	mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	errno = open_fails;
+	return open_fails ? -1 : (int)syscall(SYS_openat, AT_FDCWD, file, flags, mode);
+}
 
 static int setup(void **state)
 {
@@ -230,6 +246,27 @@ static void test_not_ours(void **state)
 	assert_int_equal(why.code, -EFBIG);
 }
 
+/* The file has another inode by then, and the one before no name: what goes there is lost. */
+static void test_not_opened_again(void **state)
+{
+	const struct buf none = BUF_INIT;
+	char all[512];
+	struct err why;
+	(void)state;
+	write_two();
+	struct found *f = opened("boot /", all, &why);
+	assert_int_equal(found_replace(f, &none), 0);
+	open_fails = EMFILE;
+	assert_int_equal(found_replace(f, &none), -EMFILE);
+	open_fails = 0;
+	assert_int_equal(found_append(f, MAX_FILE, "1"), -EBADF);
+	assert_int_equal(found_replace(f, &none), 0);
+	assert_int_equal(found_append(f, MAX_FILE, "1"), 0);
+	found_close(f);
+	found_close(opened("boot /", all, &why));
+	assert_string_equal(all, MAX_FILE "=1;");
+}
+
 static int refuse(void *arg, const char *file, const char *value)
 {
 	(void)file;
@@ -280,8 +317,8 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(comes_back), T(damage),  T(other_files),   T(long),
-		T(not_ours),   T(refused), T(out_of_memory),
+		T(comes_back), T(damage),  T(other_files),	T(long),
+		T(not_ours),   T(refused), T(not_opened_again), T(out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
