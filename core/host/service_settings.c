@@ -111,17 +111,21 @@ static void note(struct host_env *env, struct setting *s)
 			? -E2BIG
 			: found_append(env->found, s->path, s->found);
 	s->noted = r == 0;
-	if (!r && found_is_long(env->found))
+	if (r == -EBADF || (!r && found_is_long(env->found)))
 		r = write_anew(env);
 	complain(env, r);
 }
 
-/* It is as it was found. */
+/* It is as it was found. The file may know it, even if writing that has failed. */
 static void is_back(struct host_env *env, struct setting *s)
 {
-	if (s->noted)
-		complain(env, found_append(env->found, s->path, NULL));
+	bool known = env->found && belongs_in_file(s);
+	int r = known ? found_append(env->found, s->path, NULL) : 0;
 	forget(env, s);
+	if (r == -EBADF)
+		r = write_anew(env);
+	if (known)
+		complain(env, r);
 }
 
 static int adopt(void *arg, const char *path, const char *value)

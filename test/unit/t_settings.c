@@ -444,6 +444,33 @@ static void test_no_file(void **state)
 	tree_fini(&l.tree);
 }
 
+/* A full file system is not full for ever: what could not be noted is, with the next one, and so is what was put back. */
+static void test_file_comes_late(void **state)
+{
+	struct life l;
+	char folder[96];
+	(void)state;
+	first_life(&l);
+	die(&l);
+	tree_put(&l.tree, MAX_FILE, "3800000\n");
+	tree_put(&l.tree, MIN_FILE, "800000\n");
+	(void)snprintf(folder, sizeof folder, "%s/late", l.tree.dir);
+	(void)snprintf(l.file, sizeof l.file, "%s/late/settings", l.tree.dir);
+	live(&l, "boot /");
+	set(&l, &l.place.one, MAX_FILE, "2000000");
+	assert_true(l.place.env.found_fails);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	set(&l, &l.place.one, MIN_FILE, "1000000");
+	assert_false(l.place.env.found_fails);
+	die(&l);
+	live(&l, "boot /");
+	settings_release_former(&l.place.env);
+	die(&l);
+	is(&l, MAX_FILE, "3800000");
+	is(&l, MIN_FILE, "800000");
+	tree_fini(&l.tree);
+}
+
 /* What is set and put back all the time takes no more room than a bounded one. */
 static void test_growth(void **state)
 {
@@ -485,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_other_boot),
 		cmocka_unit_test(test_not_there),
 		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_file_comes_late),
 		cmocka_unit_test(test_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
