@@ -378,6 +378,14 @@ static int32_t find_devices(const struct modhost *h, struct rp_plan *p)
 
 /* ---- interrupts ---------------------------------------------------------------------------------------------------- */
 
+static bool steers_interrupts(const struct rp_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_types; i++)
+		if (p->types[i].irq_claim.n || p->types[i].irq_mode != IRQ_NORMAL)
+			return true;
+	return false;
+}
+
 struct irq_check {
 	const struct modhost *h;
 	const struct rp_plan *p;
@@ -399,14 +407,11 @@ static int32_t check_interrupt(void *arg, uint32_t number, const char *descripti
 	return 0;
 }
 
-static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
+static int32_t check_interrupts(const struct modhost *h, const struct rp_plan *p)
 {
 	bool claims = false;
-	for (uint32_t i = 0; i < p->n_types; i++) {
+	for (uint32_t i = 0; i < p->n_types; i++)
 		claims = claims || p->types[i].irq_claim.n;
-		p->uses_irq = p->uses_irq || p->types[i].irq_claim.n ||
-			      p->types[i].irq_mode != IRQ_NORMAL;
-	}
 	if (!claims)
 		return 0;
 	struct irq_check c = {h, p};
@@ -460,6 +465,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 		r = divide_cpus(h, p, past);
 	if (!r)
 		r = find_devices(h, p);
+	p->uses_irq = steers_interrupts(p);
 	if (!r && !past->hotplug)
 		r = check_interrupts(h, p);
 	if (!r && !past->hotplug)
