@@ -67,14 +67,15 @@ static int32_t set_moved(const struct pin *p)
 	return 0;
 }
 
-/* Counts what it has, and leaves it there. */
+/* Counts what it has, in its size of now, and leaves it there. */
 static int32_t preserve_memory(const struct pin *p, const struct member *m)
 {
 	const struct modhost *h = &p->inst->h;
 	struct memalloc *mem = p->inst->state->memory;
 	struct rp_ctr_info info = {.size = sizeof info};
 	memalloc_mask zone;
-	if (memalloc_zone(mem, m->ctr, &zone) == 0)
+	bool known = memalloc_zone(mem, m->ctr, &zone) == 0;
+	if (known && !m->fresh)
 		return 0;
 	int32_t r = h->cache->get_ctr(h->ctx, m->ctr, &info);
 	if (r)
@@ -89,7 +90,8 @@ static int32_t preserve_memory(const struct pin *p, const struct member *m)
 	};
 	if (!req.nodes)
 		return 0;
-	if (memalloc_allocate(mem, &req, &zone) == 0)
+	int e = known ? memalloc_replace(mem, &req, &zone) : memalloc_allocate(mem, &req, &zone);
+	if (!e)
 		return set_moved(p);
 	modhost_log(h, RP_LOG_WARNING, m->ctr, "its memory can not be accounted for: %s",
 		    memalloc_why(mem));
