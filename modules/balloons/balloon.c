@@ -185,10 +185,13 @@ static uint32_t count_all(const struct state *s, const struct type *t, const str
 	return n;
 }
 
-/* Balloons of a type and of all types that it may have components of. */
+/* Balloons of a type and of all types that it may have components of; a type that is reached twice counts once. */
 static uint32_t count_family(const struct state *s, const struct type *t,
 			     const struct balloon *whole)
 {
+	if (s->counted[t->index])
+		return 0;
+	s->counted[t->index] = 1;
 	uint32_t n = count_all(s, t, whole);
 	for (uint32_t i = 0; i < t->parts.n; i++)
 		n += count_family(s, &s->plan->types[t->parts.list[i]], whole);
@@ -221,6 +224,7 @@ static int32_t make_parts(struct state *s, struct balloon *b, const char **why)
 				return r;
 			continue;
 		}
+		memset(s->counted, 0, s->plan->n_types);
 		uint32_t n = count_family(s, &s->plan->types[t->parts.list[i]], b);
 		if (n < fewest)
 			best = t->parts.list[i];

@@ -228,6 +228,7 @@ struct state {
 	struct rp_idset *load_cpus; /* of each load class */
 	int64_t *
 		refused; /* of each type: the least that there was no room for, while waiting containers are tried */
+	uint8_t *counted; /* of each type: while those of a component are counted */
 	/* What the running operation did. */
 	struct undo *undo;
 	uint32_t n_undo, cap_undo;

@@ -555,10 +555,13 @@ int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct st
 	rp_idset_copy(&s->free, rp_ids_of(&plan->allowed));
 	s->load_cpus = calloc(plan->n_loads + 1u, sizeof *s->load_cpus);
 	s->refused = calloc(plan->n_types, sizeof *s->refused);
+	s->counted = calloc(plan->n_types, sizeof *s->counted);
 	bool pins = false;
 	for (uint32_t i = 0; i < plan->n_types; i++)
 		pins = pins || plan->types[i].pin_memory;
-	int32_t r = s->load_cpus && s->refused ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	int32_t r = s->load_cpus && s->refused && s->counted
+			    ? 0
+			    : modhost_fail(h, -RP_ENOMEM, "out of memory");
 	if (!r && pins)
 		r = new_memory(h, s);
 	if (r) {
@@ -585,6 +588,7 @@ struct state *state_free(struct state *s)
 	free(s->by_pod.slots);
 	free(s->load_cpus);
 	free(s->refused);
+	free(s->counted);
 	free(s->undo);
 	free(s->words);
 	memalloc_free(s->memory);
