@@ -331,18 +331,18 @@ static bool any_left(const struct host_env *env)
 static void list_left(struct put_back_job *job)
 {
 	const struct host_env *env = job->env;
+	job->n = 0;
 	job->list = calloc(HASH_COUNT(env->settings) + 1, sizeof *job->list);
 	for (const struct setting *s = env->settings; job->list && s; s = s->hh.next) {
 		if (!is_left(s))
 			continue;
-		struct left *l = &job->list[job->n];
-		*l = (struct left){strdup(s->path), strdup(s->found), false};
-		job->n += l->path && l->found;
-		if (l->path && l->found)
-			continue;
-		free(l->path);
-		free(l->found);
-		return; /* the rest another time */
+		char *path = strdup(s->path), *found = strdup(s->found);
+		if (!path || !found) {
+			free(path);
+			free(found);
+			return; /* the rest another time */
+		}
+		job->list[job->n++] = (struct left){path, found, false};
 	}
 }
 
