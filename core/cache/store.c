@@ -650,15 +650,20 @@ static int write_complete(struct store *s, enum scope scope, struct err *err)
 	return r;
 }
 
+/* A batch that was begun and not finished is void with the complete commit, like all of the journal. */
 static int write_urgent(struct store *s, struct err *err)
 {
-	int rc = !s->file.env || has_many(s, WRITE_URGENT) ? JOURNAL_FULL : write_journal(s);
-	if (rc == JOURNAL_FULL)
-		return write_complete(s, WRITE_CHANGES, err);
-	if (rc)
-		return store_file_error(rc, err, "cannot write the journal");
-	mark_journaled(s);
-	return 0;
+	static struct log_limit limit = LOG_LIMIT(3, 60000);
+	int rc = !s->file.env || !s->published || has_many(s, WRITE_URGENT) ? JOURNAL_FULL
+									    : write_journal(s);
+	if (!rc) {
+		mark_journaled(s);
+		return 0;
+	}
+	if (rc != JOURNAL_FULL && log_allowed(&limit, LOG_SOURCE))
+		log_warning("the journal cannot be written: %s; the file is written instead",
+			    strerrordesc_np(rc));
+	return write_complete(s, WRITE_CHANGES, err);
 }
 
 /* After an error the file is given up: the next commit writes all there is to a new one. */

@@ -11,12 +11,13 @@
  *
  * A file of an earlier run is only ever read, and only after a forked child has walked all of it: bytes that make the library crash
  * or spin end that child and nothing else. The first commit writes a new file and renames it into place. So the daemon never changes
- * a file that it has not written from the first byte on, and a crash in between leaves the old one as it was.
+ * a file that it has not written from the first byte on, but for the head of one whose last commit was torn (store_file.c), and a crash
+ * in between leaves the old one as it was.
  *
- * A commit costs what changed, an urgent one goes to the journal and no further, and nothing is synced: what was committed survives the death of the process at any instruction (the
- * page cache has it), and nothing here is of use after the death of the machine (the boot id tells). Writing goes through a shared
- * map whose blocks are allocated beforehand, on file systems that keep that promise, and through write(2) on others; either way a
- * full disk is an error of store_commit.
+ * A commit costs what changed, an urgent one goes to the journal and no further, and nothing is synced: what was committed survives the
+ * death of the process at any instruction (the page cache has it), and nothing here is of use after the death of the machine (the boot
+ * id tells). Writing goes through shared maps whose blocks are allocated beforehand, on file systems that keep that promise, and through
+ * write(2) on others; either way a full disk is an error of store_commit.
  *
  * Loop thread only, but for store_sync. Where there is no store (NULL, as in a child that let go of it) nothing is kept, nothing is
  * there, and that is no error; this holds for all but store_open and store_restore.
@@ -31,7 +32,7 @@
 #include "core/cache/cache.h"
 #include "core/util/err.h"
 
-#define STORE_FORMAT 1u
+#define STORE_FORMAT 2u /* 1 had no journal */
 #define STORE_BAD_KEEP 3u
 #define STORE_SIZE_MAX ((size_t)4 << 30) /* bytes of the file */
 #define STORE_NAME_MAX 128u /* bytes of a module's or a note's name, or a version */

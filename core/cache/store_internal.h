@@ -99,6 +99,8 @@ struct journal_reader {
 int store_compare_keys(const MDB_val *a, const MDB_val *b);
 /* The entries of this number; none is no error. Positive errno; EBADMSG: it is damaged. */
 int store_journal_read(struct journal_reader *r, const char *of, uint64_t number);
+/* An error that is the machine's at this moment, and says nothing about the file. */
+bool store_passes(int rc);
 /* The same of bytes that are there already: r->data, r->size. */
 int store_journal_parse(struct journal_reader *r, uint64_t number);
 void store_journal_forget(struct journal_reader *r);

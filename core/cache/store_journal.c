@@ -64,9 +64,11 @@ static int make_file(struct journal *j, const char *path, bool mapped)
 	_close_ int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
 	if (fd < 0)
 		return -errno;
+	/* with write(2) it is enough to have the room, and not all file systems can give it beforehand */
+	if (fallocate(fd, 0, 0, JOURNAL_SIZE) < 0 &&
+	    (mapped || (errno != EOPNOTSUPP && errno != ENOSYS)))
+		return -errno;
 	if (mapped) {
-		if (fallocate(fd, 0, 0, JOURNAL_SIZE) < 0)
-			return -errno;
 		void *map = mmap(NULL, JOURNAL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (map == MAP_FAILED)
 			return -errno;
@@ -324,6 +326,11 @@ int store_journal_read(struct journal_reader *r, const char *of, uint64_t number
 	if (rc)
 		store_journal_forget(r);
 	return rc;
+}
+
+bool store_passes(int rc)
+{
+	return rc == ENOMEM || rc == EMFILE || rc == ENFILE;
 }
 
 void store_journal_forget(struct journal_reader *r)

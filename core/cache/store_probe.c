@@ -91,7 +91,7 @@ void store_check_file(const char *path, const char *boot_id, struct probe_result
 	}
 	check_meta(&reader, boot_id, ret);
 	if (ret->outcome == STORE_FOUND &&
-	    (rc = store_reader_add_journal(&reader, path, ret->journal)) != 0)
+	    (rc = store_reader_add_journal(&reader, path, ret->journal)) != 0 && !store_passes(rc))
 		conclude(ret, STORE_DAMAGED, "its journal cannot be read: %s", mdb_strerror(rc));
 	if (ret->outcome == STORE_FOUND)
 		walk(&reader, ret);

@@ -364,7 +364,7 @@ static int read_file(struct restore *r, const char *path)
 	rc = store_reader_add_journal(&reader, path, r->s->found_journal);
 	if (rc)
 		log_warning("the journal of the stored state cannot be read: %s", mdb_strerror(rc));
-	int res = rc == ENOMEM ? -ENOMEM : collect(r, &reader);
+	int res = store_passes(rc) ? -rc : collect(r, &reader);
 	for (uint32_t i = 0; !res && i < r->pods.n; i++)
 		res = restore_pod(r, &r->pods.at[i]);
 	if (!res)
@@ -396,5 +396,5 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
 	*ret = r.counts;
 	if (r.counts.bad > WARNINGS)
 		log_warning("%u stored records are left out", r.counts.bad);
-	return res ? err_set(err, res, "cannot restore the stored state: out of memory") : 0;
+	return res ? err_errno(err, res, "cannot restore the stored state") : 0;
 }

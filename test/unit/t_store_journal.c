@@ -149,7 +149,8 @@ static void small_init(struct small *a, const struct place *p)
 	}
 	a->file = read_file(p, "store.mdb");
 	a->journal = read_file(p, JOURNAL);
-	assert_int_equal(a->journal.len, a->ends[BATCHES]);
+	assert_int_equal(a->journal.len, JOURNAL_SIZE);
+	a->journal.len = a->ends[BATCHES]; /* the rest is room */
 	(void)store_close(r.store);
 	(void)cache_free(r.cache);
 }
