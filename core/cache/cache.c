@@ -351,6 +351,7 @@ static int fill_pod(struct pod *pod, const struct pod_desc *d)
 		r = put_kvs(&pod->labels, d->labels, d->n_labels, &changed);
 	if (!r)
 		r = put_kvs(&pod->annotations, d->annotations, d->n_annotations, &changed);
+	pod->annotated = annotations_ours(&pod->annotations);
 	if (!changed)
 		return r;
 	pod->qos = derive_qos(pod->cgroup_parent ? pod->cgroup_parent : "");

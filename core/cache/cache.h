@@ -111,6 +111,7 @@ struct pod {
 	uint32_t noted; /* the store's: for which commit */
 	uint32_t sync_mark; /* the last Synchronize that listed it */
 	bool stopped;
+	bool annotated; /* annotations_ours */
 	struct kvs labels, annotations;
 	uint64_t seq; /* order of arrival */
 	struct ctr *ctrs;

@@ -153,6 +153,16 @@ static size_t stem_of(const char *key, bool *ret_ours)
 	return n;
 }
 
+bool annotations_ours(const struct kvs *annotations)
+{
+	KVS_EACH(k, v, annotations)
+	{
+		if (strstr(k, ANNOTATION_DOMAIN) || strstr(k, ANNOTATION_ALIAS_DOMAIN))
+			return true;
+	}
+	return false;
+}
+
 const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,
 				 uint32_t *ret_scope)
 {
@@ -160,6 +170,8 @@ const char *annotation_effective(const struct pod *pod, const char *ctr_name, co
 	size_t len = stem_of(key, &ours);
 	uint32_t best = NO_RANK;
 	const char *found = NULL;
+	if (ours && !pod->annotated)
+		return NULL;
 	KVS_EACH(k, v, &pod->annotations)
 	{
 		uint32_t spelling;

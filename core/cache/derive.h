@@ -24,6 +24,8 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 #define ANNOTATION_ALIAS_DOMAIN "cri-resource-manager.intel.com"
 
+/* Is any of them of our domains? Most pods have none, and are asked for a dozen keys a container: pod->annotated. */
+bool annotations_ours(const struct kvs *annotations);
 /* KEY/container.NAME, KEY/pod, KEY; for each the canonical spelling, then its aliases. Keys may come with or without the domain
  * ("prefer-isolated-cpus" is taken to mean "prefer-isolated-cpus.resource-policy.nri.io"). */
 const char *annotation_effective(const struct pod *pod, const char *ctr_name, const char *key,

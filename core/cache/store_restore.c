@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cache/store_internal.h"
 
+#include "core/cache/derive.h"
 #include "core/cache/txn.h"
 #include "core/util/log.h"
 
@@ -110,6 +111,7 @@ static int restore_pod(struct restore *r, const struct found *f)
 		warn_bad(r, "pod", f->number, err.text);
 		return 0;
 	}
+	pod->annotated = annotations_ours(&pod->annotations);
 	pod->stopped = p.stopped;
 	r->counts.pods++;
 	return 0;
