@@ -243,7 +243,9 @@ static void back_to_former(struct pipeline *p)
 		instance_commit(p->policy, plan);
 		r = place_and_commit(p, &again, NULL, &err);
 	}
-	if (r)
+	if (!r)
+		sync_recovered(p);
+	else
 		log_error("policy %s cannot go back to its former configuration: %s",
 			  instance_name(p->policy), err.text);
 }

@@ -71,7 +71,7 @@ static void resync(struct pipeline *p)
 			commit(p);
 			tell_resync(p);
 			decide_end(p);
-			p->sync_failed = false;
+			sync_recovered(p);
 			return;
 		}
 		decide_end(p);

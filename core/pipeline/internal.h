@@ -130,6 +130,8 @@ void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *ski
 void decide_queue(struct pipeline *p);
 /* Runs the out-of-band hooks for the touched containers. */
 void decide_hooks(struct pipeline *p, const struct ctr *skip);
+/* The policy has placed all containers, if not when the runtime listed them: what the last process has set of the machine need not wait. */
+void sync_recovered(struct pipeline *p);
 /* Gives up what a container holds, whatever the policy says about it. Leaves the transaction for decide_reply/decide_queue. */
 void decide_release(struct pipeline *p, struct ctr *ctr);
 

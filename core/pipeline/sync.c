@@ -179,6 +179,13 @@ static void stage_differing(struct pipeline *p)
 	}
 }
 
+void sync_recovered(struct pipeline *p)
+{
+	p->sync_failed = false;
+	if (p->runtime.synchronized)
+		settings_release_former(&p->env);
+}
+
 void sync_end(struct pipeline *p, struct reply *ret)
 {
 	struct err err = ERR_INIT;

@@ -42,6 +42,6 @@ $(O)/test/modules/puppet2.so: test/modules/puppet.c
 $(O)/test/modules/hand2.so $(O)/test/modules/hand3.so: test/modules/hand.c
 
 test-modules: $(TEST_MODULES)
-$(O)/test/t_apply $(O)/test/t_apply_sst $(O)/test/t_apply_settings $(O)/test/t_collector $(O)/test/t_drift $(O)/test/t_loader $(O)/test/t_note $(O)/test/t_pipeline $(O)/test/t_pipeline_config $(O)/test/t_pipeline_updates $(O)/test/t_nri_front: | $(TEST_MODULES)
+$(O)/test/t_apply $(O)/test/t_apply_sst $(O)/test/t_apply_settings $(O)/test/t_collector $(O)/test/t_drift $(O)/test/t_loader $(O)/test/t_note $(O)/test/t_pipeline $(O)/test/t_pipeline_config $(O)/test/t_pipeline_former $(O)/test/t_pipeline_updates $(O)/test/t_nri_front: | $(TEST_MODULES)
 $(O)/test/t_apply_settings $(O)/test/t_apply_sst: | $(O)/modules/balloons.so $(O)/modules/topology-aware.so $(O)/modules/cpu.so $(O)/modules/none.so
 .PHONY: test-modules
