@@ -16,7 +16,8 @@
  *   usage NAME                               notes what was measured: cpu, throttled, memory, waits, traffic
  *   crash, hang, exit
  *
- * The script "t/pressure" of a container is for RP_EVENT_PRESSURE; the key "rebalance" of the section for RP_EVENT_REBALANCE.
+ * The script "t/pressure" of a container is for RP_EVENT_PRESSURE; the key "rebalance" of the section for RP_EVENT_REBALANCE, the
+ * key "rolledBack" for rolled_back().
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@
 #define SCRIPT_MAX 2048
 
 struct rp_plan {
-	char sync[SCRIPT_MAX], timer[SCRIPT_MAX], topology[SCRIPT_MAX], rebalance[SCRIPT_MAX];
+	char sync[SCRIPT_MAX], timer[SCRIPT_MAX], topology[SCRIPT_MAX], rebalance[SCRIPT_MAX],
+		rolled_back[SCRIPT_MAX];
 	int64_t resync, load;
 };
 
@@ -220,6 +222,7 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 	take(inst, cfg, "timer", plan->timer);
 	take(inst, cfg, "topology", plan->topology);
 	take(inst, cfg, "rebalance", plan->rebalance);
+	take(inst, cfg, "rolledBack", plan->rolled_back);
 	plan->resync = c->value(ctx, c->get(ctx, cfg, "resync"), RP_T_INT, 0);
 	*ret_plan = plan;
 	return 0;
@@ -281,6 +284,7 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
+	(void)run(inst, 0, 0, inst->plan.rolled_back);
 	return inst->plan.resync ? RP_RESYNC : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static void says(const char *text, const char *part)
 {
@@ -94,14 +95,19 @@ static void test_reload_survives_modules(void **state)
 static void test_reload_fails_late(void **state)
 {
 	struct world *w = *state;
-	char conf[256];
+	char conf[512], told[256];
 	box_run(w, &(struct box){.name = "a", .alloc = "cpus 0-3"});
 	(void)snprintf(conf, sizeof conf, PUPPET "puppet: {prepare: 'once %s/first'}\n",
 		       w->tree.dir);
 	is_refused(w, conf, -RP_EBUSY, "not twice");
-	(void)snprintf(conf, sizeof conf, PUPPET "puppet: {sync: 'on c; cpus 9; once %s/second'}\n",
-		       w->tree.dir);
+	/* While it still has the one that is refused, it is told that nothing came of it. */
+	(void)snprintf(conf, sizeof conf,
+		       PUPPET "puppet: {sync: 'on c; cpus 9; once %s/second', "
+			      "rolledBack: 'once %s/told'}\n",
+		       w->tree.dir, w->tree.dir);
+	(void)snprintf(told, sizeof told, "%s/told", w->tree.dir);
 	is_refused(w, conf, -RP_EBUSY, "not twice");
+	assert_int_equal(access(told, F_OK), 0);
 	assert_string_equal(box_cpus(w, "a"), "0-3");
 	(void)snprintf(conf, sizeof conf, "policy: puppet2\npuppet2: {sync: 'once %s/third'}\n",
 		       w->tree.dir);
