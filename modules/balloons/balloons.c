@@ -208,6 +208,10 @@ static int32_t use_new_machine(struct rp_instance *inst, rp_txn txn)
 {
 	struct rp_plan *p;
 	struct reserve_past past;
+	/* Without a new plan the state stays, and of what came before nothing is taken back. */
+	inst->in_sync = false;
+	if (inst->state)
+		state_begin(inst->state);
 	look_back(inst, &past);
 	past.hotplug = true;
 	int32_t r = plan_new(&inst->h, inst->plan->section, &past, &p);

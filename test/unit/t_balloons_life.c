@@ -269,6 +269,40 @@ static void test_hotplug(void **state)
 	fake_host_free(f);
 }
 
+static void check_no_cpus_left(struct fake_host *f)
+{
+	char *was = strdup(fake_zones(f));
+	assert_non_null(was);
+	assert_int_equal(fake_set_offline(f, "12-15"), -RP_EINVAL);
+	assert_string_equal(fake_zones(f), was);
+	free(was);
+}
+
+/* All stays as it was, whatever came before: a sync, or a container, that are not taken back. */
+static void test_hotplug_refused(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{" RESERVED "availableResources: {cpu: \"cpuset:0-7\"}, "
+			      "balloonTypes: [{name: a, preferNewBalloons: true}]}");
+	rp_ctr a = create(f, "a", "a", 2000);
+	assert_int_equal(fake_configure(f,
+					"{" RESERVED "availableResources: {cpu: \"cpuset:12-15\"}, "
+					"balloonTypes: [{name: a, preferNewBalloons: true}]}"),
+			 0);
+	expect(f, a, "14-15");
+	check_no_cpus_left(f);
+	assert_int_equal(fake_set_offline(f, ""), 0);
+	expect(f, a, "14-15");
+	rp_ctr b = create(f, "b", "a", 1000);
+	expect(f, b, "13");
+	check_no_cpus_left(f);
+	assert_int_equal(fake_set_offline(f, ""), 0);
+	expect(f, a, "14-15");
+	expect(f, b, "13");
+	fake_host_free(f);
+}
+
 /* A list that was in force is so again while some of it is off line, in the next configuration and in the next run. */
 static void test_reserved_off_line(void **state)
 {
@@ -527,6 +561,7 @@ int main(void)
 		cmocka_unit_test(test_refusals_leave_nothing),
 		cmocka_unit_test(test_churn),
 		cmocka_unit_test(test_hotplug),
+		cmocka_unit_test(test_hotplug_refused),
 		cmocka_unit_test(test_reserved_off_line),
 		cmocka_unit_test(test_saved_state),
 		cmocka_unit_test(test_saved_early),
