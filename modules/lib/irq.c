@@ -257,6 +257,7 @@ struct known {
 	bool stuck;
 	bool moved; /* by us, since `before` */
 	char *before; /* its affinity before us; NULL: not wanted anywhere */
+	char *placed; /* what has become of it with us, as `before` */
 };
 
 struct back {
@@ -284,11 +285,19 @@ struct job {
 	char message[256];
 };
 
-static struct known *known_of(struct back *b, uint32_t number)
+static struct known *find_known(const struct back *b, uint32_t number)
 {
 	for (uint32_t i = 0; i < b->n_known; i++)
 		if (b->known[i].number == number)
 			return &b->known[i];
+	return NULL;
+}
+
+static struct known *known_of(struct back *b, uint32_t number)
+{
+	struct known *k = find_known(b, number);
+	if (k)
+		return k;
 	if (b->n_known == b->cap_known) {
 		uint32_t cap = b->cap_known * 2 + 32;
 		struct known *grown = realloc(b->known, cap * sizeof *grown);
@@ -395,21 +404,6 @@ static int32_t write_affinity(struct job *j, struct known *k, const char *text)
 	return r;
 }
 
-static void read_back(struct job *j, const struct known *k, struct rp_ids wanted)
-{
-	const struct back *b = &j->owner->back;
-	char path[64], text[4096];
-	struct rp_idset has;
-	path_of(k->number, path);
-	if (b->work->read_file(b->ctx, path, text, sizeof text) < 0 ||
-	    rp_idset_parse(&has, text, RP_CPUS_MAX) || rp_ids_equal(rp_ids_of(&has), wanted))
-		return;
-	j->failures++;
-	if (!j->message[0])
-		(void)snprintf(j->message, sizeof j->message, "%s: the kernel made %.100s of it",
-			       path, text);
-}
-
 /* Its affinity, without the newline. */
 static int32_t read_affinity(const struct back *b, uint32_t number, char text[LIST_MAX])
 {
@@ -419,6 +413,26 @@ static int32_t read_affinity(const struct back *b, uint32_t number, char text[LI
 	if (r >= 0)
 		text[strcspn(text, "\n")] = '\0';
 	return r;
+}
+
+static void read_back(struct job *j, struct known *k, struct rp_ids wanted)
+{
+	const struct back *b = &j->owner->back;
+	char path[64], text[LIST_MAX];
+	struct rp_idset has;
+	if (read_affinity(b, k->number, text) < 0 || rp_idset_parse(&has, text, RP_CPUS_MAX) ||
+	    rp_ids_equal(rp_ids_of(&has), wanted))
+		return;
+	char *placed = strdup(text);
+	if (placed) {
+		free(k->placed);
+		k->placed = placed;
+	}
+	j->failures++;
+	path_of(k->number, path);
+	if (!j->message[0])
+		(void)snprintf(j->message, sizeof j->message, "%s: the kernel made %.100s of it",
+			       path, text);
 }
 
 /* What to put back; NULL: nothing. */
@@ -438,7 +452,8 @@ static void forget(const struct back *b, struct known *k)
 	if (b->settings)
 		b->settings->drop(b->ctx, path);
 	free(k->before);
-	k->before = NULL;
+	free(k->placed);
+	k->before = k->placed = NULL;
 	k->moved = false;
 }
 
@@ -462,49 +477,62 @@ static bool claim(const struct back *b, struct known *k, const char *now, const 
 {
 	char path[64];
 	path_of(k->number, path);
-	char *before = k->before ? k->before : strdup(now);
-	if (!before)
-		return false;
-	if (b->settings && b->settings->keep(b->ctx, path, wanted, before)) {
+	char *placed = strdup(wanted), *before = k->before ? k->before : strdup(now);
+	if (!placed || !before ||
+	    (b->settings && b->settings->keep(b->ctx, path, wanted, before))) {
+		free(placed);
 		if (!k->before)
 			free(before);
 		return false;
 	}
+	free(k->placed);
+	k->placed = placed;
 	k->before = before;
 	return true;
 }
 
-/* One that may no longer be steered goes back to where it was. */
-static void let_go(struct job *j, uint32_t number)
+static bool is_ours(const struct known *k)
 {
-	struct back *b = &j->owner->back;
-	for (uint32_t i = 0; i < b->n_known; i++)
-		if (b->known[i].number == number)
-			restore(j, &b->known[i]);
+	return k && k->before;
 }
 
-static bool is_ours(const struct back *b, uint32_t number)
+/* Somebody else has moved it since. */
+static bool is_taken(const struct known *k, struct rp_ids now)
 {
-	for (uint32_t i = 0; i < b->n_known; i++)
-		if (b->known[i].number == number)
-			return b->known[i].before != NULL;
-	return false;
+	struct rp_idset placed;
+	return is_ours(k) && (rp_idset_parse(&placed, k->placed, RP_CPUS_MAX) ||
+			      !rp_ids_equal(rp_ids_of(&placed), now));
+}
+
+/* Its affinity before anybody moved it; NULL: nobody has. */
+static const char *found_of(const struct back *b, const struct known *k, uint32_t number,
+			    char buf[LIST_MAX])
+{
+	char path[64];
+	path_of(number, path);
+	if (RP_HAS(b->settings, found) && b->settings->found(b->ctx, path, buf, LIST_MAX) >= 0)
+		return buf;
+	return is_ours(k) ? k->before : NULL;
 }
 
 /*
- * The affinity to decide from: the present one, unless another module has made it. That is the policy before this one, or what the process
- * before has left, and it goes back to what was found.
+ * The affinity to decide from: what was found, so that the same wish has the same outcome whatever was wished before, be it by us, by the
+ * policy before this one or by the process before. The present one if nobody has moved it, or if somebody else has moved ours.
  */
-static void decide_from(const struct back *b, uint32_t number, const struct rp_idset *now,
-			struct rp_idset *ret)
+static void decide_from(const struct back *b, const struct known *k, uint32_t number,
+			const struct rp_idset *now, struct rp_idset *ret)
 {
-	char path[64], text[LIST_MAX];
-	path_of(number, path);
-	if (RP_HAS(b->settings, found) && !is_ours(b, number) &&
-	    b->settings->found(b->ctx, path, text, sizeof text) >= 0 &&
-	    !rp_idset_parse(ret, text, RP_CPUS_MAX))
-		return;
-	rp_idset_copy(ret, rp_ids_of(now));
+	char buf[LIST_MAX];
+	const char *found = is_taken(k, rp_ids_of(now)) ? NULL : found_of(b, k, number, buf);
+	if (!found || rp_idset_parse(ret, found, RP_CPUS_MAX))
+		rp_idset_copy(ret, rp_ids_of(now));
+}
+
+/* One that may no longer be steered, or that is none of our business where it was found, goes back there. */
+static void let_go(struct job *j, struct known *k)
+{
+	if (k)
+		restore(j, k);
 }
 
 static int32_t move(void *arg, uint32_t number, const char *description)
@@ -512,22 +540,27 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	struct job *j = arg;
 	struct back *b = &j->owner->back;
 	const struct order *o = j->order;
+	struct known *k = find_known(b, number);
 	char text[LIST_MAX], wanted[RP_IDSET_TEXT_MAX];
 	struct rp_idset now, from, to;
 	if (o->n_controllable &&
 	    !matches(b, o->controllable, o->n_controllable, number, description)) {
-		let_go(j, number);
+		let_go(j, k);
 		return 0;
 	}
 	if (read_affinity(b, number, text) < 0 || rp_idset_parse(&now, text, RP_CPUS_MAX))
 		return 0;
-	decide_from(b, number, &now, &from);
-	if (!target(j, number, description, rp_ids_of(&from), &to) || rp_ids_empty(rp_ids_of(&to)))
+	decide_from(b, k, number, &now, &from);
+	if (!target(j, number, description, rp_ids_of(&from), &to) ||
+	    rp_ids_empty(rp_ids_of(&to))) {
+		if (!is_taken(k, rp_ids_of(&now)))
+			let_go(j, k);
 		return 0;
+	}
 	bool is_there = rp_ids_equal(rp_ids_of(&to), rp_ids_of(&now));
-	if (is_there && !b->settings)
+	if (is_there && !b->settings && !is_ours(k))
 		return 0;
-	struct known *k = known_of(b, number);
+	k = known_of(b, number);
 	if (k && k->stuck)
 		return 0;
 	bool is_first = k && !k->before;
@@ -608,8 +641,10 @@ struct irq *irq_free(struct irq *q)
 	if (!q)
 		return NULL;
 	order_unref(q->last);
-	for (uint32_t i = 0; i < q->back.n_known; i++)
+	for (uint32_t i = 0; i < q->back.n_known; i++) {
 		free(q->back.known[i].before);
+		free(q->back.known[i].placed);
+	}
 	free(q->back.known);
 	free(q);
 	return NULL;

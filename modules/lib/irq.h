@@ -4,8 +4,10 @@
  *
  * A policy describes the wanted state; irq_commit() gives it to the host's worker, which reads /proc/interrupts and the present affinities,
  * writes those that should change and reads them back. An interrupt that the kernel does not let move is left alone from then on.
- * When rules are gone the affinity that an interrupt had before we first changed it is put back, or what another module has made of it
- * since (nri-rp.host.settings/1).
+ *
+ * Where an interrupt may be is decided from where it was found, not from what earlier wishes have made of it; or, if somebody else has moved
+ * one of ours, from where it is now. When no wish is about it any more, or rules are gone, the affinity that it had before we first changed
+ * it is put back, or what another module has made of it since (nri-rp.host.settings/1).
  */
 #ifndef NRI_RP_LIB_IRQ_H
 #define NRI_RP_LIB_IRQ_H

@@ -72,19 +72,24 @@ static int32_t look(void *arg, uint32_t number, const char *description)
 static void move_all(struct kernel *k, const struct modhost *h)
 {
 	static const char *const pattern = "e";
-	struct rp_idset some, all;
+	struct rp_idset some, all, others;
 	struct irq *q = irq_new(h, has_part);
 	(void)k;
 	rp_idset_clear(&some);
 	rp_idset_add_range(&some, 1, 2);
 	rp_idset_clear(&all);
 	rp_idset_add_range(&all, 0, 7);
+	rp_idset_clear(&others);
+	rp_idset_add_range(&others, 8, 9);
 	const struct irq_claim claim = {{&pattern, 1}, rp_ids_of(&some)};
 	struct irq_wish w = {.active = true,
 			     .claims = &claim,
 			     .n_claims = 1,
 			     .isolate = rp_ids_of(&some),
 			     .allowed = rp_ids_of(&all)};
+	irq_commit(q, &w);
+	w.allowed = rp_ids_of(&others);
+	w.n_claims = 0;
 	irq_commit(q, &w);
 	w.active = false;
 	irq_commit(q, &w);

@@ -319,6 +319,94 @@ static void test_restore_again(void **state)
 	irq_free(q);
 }
 
+/* ---- wishes for other CPUs than before ----------------------------------------------------------------------------- */
+
+/* What we made of it is no reason to leave it where it no longer belongs. */
+static void test_other_allowed(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	kernel.irq[3].on = 0x0f;
+	commit(q, wish_init(&w, 0, 0, 0x0f));
+	assert_int_equal(kernel.irq[0].on, 0x0f);
+	assert_int_equal(kernel.irq[3].n_writes, 0);
+	commit(q, wish_init(&w, 0, 0x10, 0xf0));
+	assert_int_equal(kernel.irq[0].on, 0xef);
+	assert_int_equal(kernel.irq[3].n_writes, 0); /* found on none of these */
+	commit(q, wish_init(&w, 0x40, 0, 0xf0));
+	assert_int_equal(kernel.irq[0].on, 0x40);
+	assert_int_equal(kernel.irq[3].on, 0x40);
+	commit(q, wish_init(&w, 0, 0, 0xf0));
+	assert_int_equal(kernel.irq[0].on, 0xf0);
+	assert_int_equal(kernel.irq[3].on, 0x0f); /* back to where it was found */
+	/* whose it is no longer: its next place is where it is put back to */
+	kernel.irq[3].on = 0x07;
+	commit(q, wish_init(&w, 0x40, 0, 0xf0));
+	assert_int_equal(kernel.irq[3].on, 0x40);
+	release(q);
+	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
+	assert_int_equal(kernel.irq[3].on, 0x07);
+	irq_free(q);
+}
+
+/* A mask that leaves no CPU is no place to be: it goes back, as when the first wish had been this one. */
+static void test_no_place(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	add_mask(wish_init(&w, 0, 0, 0x0f), &nvme, 0x03, true);
+	commit(q, &w);
+	assert_int_equal(kernel.irq[3].on, 0x0c);
+	add_mask(wish_init(&w, 0, 0, 0x0f), &nvme, 0x0f, true);
+	commit(q, &w);
+	assert_int_equal(kernel.irq[3].on, ALL_CPUS);
+	assert_int_equal(kernel.irq[0].on, 0x0f);
+	irq_free(q);
+}
+
+/* Where somebody else has put one of ours counts, found or not. */
+static void test_moved_by_others(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	commit(q, wish_init(&w, 0, 0, 0x0f));
+	assert_int_equal(kernel.irq[0].on, 0x0f);
+	kernel.irq[0].on = 0xc0; /* away from the allowed ones */
+	kernel.irq[1].on = 0xc8;
+	commit(q, wish_init(&w, 0, 0, 0x1f));
+	assert_int_equal(kernel.irq[0].on, 0xc0);
+	assert_int_equal(kernel.irq[1].on, 0x1f);
+	assert_int_equal(kernel.irq[2].on, 0x1f);
+	commit(q, wish_init(&w, 0, 0, 0x7f));
+	assert_int_equal(kernel.irq[0].on, 0x7f); /* it is on one of them */
+	/* to where it is to be: then it is ours as before */
+	kernel.irq[0].on = 0x30;
+	commit(q, wish_init(&w, 0x30, 0, 0x7f));
+	assert_int_equal(kernel.irq[0].on, 0x30);
+	commit(q, wish_init(&w, 0, 0, 0x0f));
+	assert_int_equal(kernel.irq[0].on, 0x0f);
+	release(q);
+	assert_int_equal(kernel.irq[0].on, ALL_CPUS);
+	irq_free(q);
+}
+
+/* What the kernel makes of what is written is nobody else's choice. */
+static void test_kernel_is_nobody_else(void **state)
+{
+	struct wish w;
+	struct irq *q = irq_new(&host, glob);
+	(void)state;
+	kernel.irq[2].takes = 0x31;
+	commit(q, wish_init(&w, 0, 0, 0x0f));
+	assert_int_equal(kernel.irq[2].on, 0x01);
+	commit(q, wish_init(&w, 0, 0, 0xf0));
+	assert_int_equal(kernel.irq[2].on, 0x30);
+	irq_free(q);
+}
+
 static void test_no_table(void **state)
 {
 	struct wish w;
@@ -398,7 +486,7 @@ static bool about(const char *pattern, unsigned i)
 }
 
 /* May CPU `cpu` serve interrupt i, as the rules are told to people? */
-static bool may_serve(const struct wish *w, unsigned i, unsigned cpu, uint8_t now)
+static bool may_serve(const struct wish *w, unsigned i, unsigned cpu, uint8_t found)
 {
 	uint8_t bit = (uint8_t)(1u << cpu), claimed = 0;
 	bool masked = false;
@@ -418,17 +506,18 @@ static bool may_serve(const struct wish *w, unsigned i, unsigned cpu, uint8_t no
 		return claimed & bit;
 	if (w->sink)
 		return w->sink & bit;
-	if (!(now & w->allowed))
-		return now & bit;
-	return w->isolate ? ((now | w->allowed) & bit) && !(w->isolate & bit) : w->allowed & bit;
+	if (!(found & w->allowed))
+		return found & bit;
+	return w->isolate ? ((found | w->allowed) & bit) && !(w->isolate & bit) : w->allowed & bit;
 }
 
-static uint8_t expected(const struct wish *w, unsigned i, uint8_t now)
+/* Whatever was wished before. */
+static uint8_t expected(const struct wish *w, unsigned i, uint8_t found)
 {
 	uint8_t to = 0;
 	for (unsigned cpu = 0; cpu < N_CPUS; cpu++)
-		to |= (uint8_t)(may_serve(w, i, cpu, now) << cpu);
-	return to ? to : now;
+		to |= (uint8_t)(may_serve(w, i, cpu, found) << cpu);
+	return to ? to : found;
 }
 
 static uint8_t some_cpus(uint64_t *seed)
@@ -450,19 +539,19 @@ static void random_wish(struct wish *w, uint64_t *seed)
 
 static void run_model(uint64_t seed)
 {
-	uint8_t first[N_IRQS], on[N_IRQS];
+	uint8_t first[N_IRQS];
 	struct irq *q = irq_new(&host, glob);
 	for (unsigned i = 0; i < N_IRQS; i++)
-		first[i] = on[i] = kernel.irq[i].on = (uint8_t)(some_cpus(&seed) | 1u << i % 8);
+		first[i] = kernel.irq[i].on = (uint8_t)(some_cpus(&seed) | 1u << i % 8);
 	for (unsigned step = 0; step < 40; step++) {
 		struct wish w;
 		random_wish(&w, &seed);
 		commit(q, &w);
 		for (unsigned i = 0; i < N_IRQS; i++) {
-			on[i] = expected(&w, i, on[i]);
-			if (kernel.irq[i].on != on[i])
+			uint8_t on = expected(&w, i, first[i]);
+			if (kernel.irq[i].on != on)
 				fail_msg("step %u: interrupt %u is on %x, not on %x", step,
-					 FIRST_IRQ + i, kernel.irq[i].on, on[i]);
+					 FIRST_IRQ + i, kernel.irq[i].on, on);
 		}
 	}
 	release(q);
@@ -483,13 +572,24 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, start_kernel)
-		TEST(test_lines),	  TEST(test_long_description),
-		TEST(test_each),	  TEST(test_claims),
-		TEST(test_masks),	  TEST(test_sink),
-		TEST(test_controllable),  TEST(test_nothing_to_do),
-		TEST(test_refusals),	  TEST(test_read_back),
-		TEST(test_restore_again), TEST(test_no_table),
-		TEST(test_no_memory),	  TEST(test_no_job),
+		TEST(test_lines),
+		TEST(test_long_description),
+		TEST(test_each),
+		TEST(test_claims),
+		TEST(test_masks),
+		TEST(test_sink),
+		TEST(test_controllable),
+		TEST(test_nothing_to_do),
+		TEST(test_refusals),
+		TEST(test_read_back),
+		TEST(test_restore_again),
+		TEST(test_no_table),
+		TEST(test_no_memory),
+		TEST(test_no_job),
+		TEST(test_other_allowed),
+		TEST(test_no_place),
+		TEST(test_moved_by_others),
+		TEST(test_kernel_is_nobody_else),
 		TEST(test_model),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
