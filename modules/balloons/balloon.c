@@ -203,12 +203,15 @@ static struct balloon *make(struct state *s, const struct type *t, struct balloo
 
 static int32_t make_part(struct state *s, struct balloon *b, uint32_t type, const char **why)
 {
+	uint32_t mark = state_mark(s);
 	struct balloon *part = make(s, &s->plan->types[type], b, why);
 	if (!part)
 		return -RP_ENOSPC;
 	if (!balloon_add_part(b, part))
 		return 0;
 	*why = out_of_memory;
+	/* Before it is gone: the notes are about it, and whoever made b still follows them. */
+	state_undo_to(s, mark);
 	balloon_free(part);
 	return -RP_ENOMEM;
 }

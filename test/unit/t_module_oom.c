@@ -317,10 +317,12 @@ static void test_balloons(void **state)
 {
 	static const struct subject s = {
 		.name = "balloons",
-		.config = "{reservedResources: {cpu: \"cpuset:0\"}, balloonTypes: [{name: a, "
-			  "maxCPUs: 6, groupBy: \"${label/app}\", "
-			  "preferCloseToDevices: [\"podresourceapi:x.com/*\"]}, {name: b, "
-			  "minBalloons: 1}]}",
+		.config =
+			"{reservedResources: {cpu: \"cpuset:0\"}, balloonTypes: [{name: a, "
+			"maxCPUs: 6, groupBy: \"${label/app}\", "
+			"preferCloseToDevices: [\"podresourceapi:x.com/*\"]}, {name: b, "
+			"minBalloons: 1}, {name: part, minCPUs: 1}, {name: whole, minBalloons: 1, "
+			"components: [{balloonType: part}, {balloonType: part}]}]}",
 		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}, balloonTypes: [{name: a, "
 			 "maxCPUs: 8}, {name: c, maxBalloons: "
 			 "3}, {name: d, components: [{balloonType: c}, {balloonType: c}]}], "
