@@ -191,7 +191,7 @@ struct moved {
 	struct ctr **list; /* for the next commit; who goes before that leaves it */
 	uint64_t *numbers; /* room for those of a record */
 	uint32_t n, cap;
-	uint64_t first, next; /* numbers of the records that the file has: first … next - 1 */
+	uint64_t first, next; /* numbers of the records that the journal has: first … next - 1 */
 	uint64_t epoch; /* counts complete commits, from 1; ctr->moved */
 };
 

@@ -76,7 +76,7 @@ static void complain(struct host_env *env, int r)
 	if (r && !env->found_fails)
 		log_warning("what was found in files of the machine cannot be noted (%s): if "
 			    "nri-rpd is killed it is not put back",
-			    strerror(-r));
+			    strerrordesc_np(-r));
 	env->found_fails = r != 0;
 }
 

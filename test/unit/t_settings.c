@@ -310,15 +310,21 @@ static void test_not_changed(void **state)
 	tree_fini(&l.tree);
 }
 
+/* One file was found with 3800000 and has 2000000 now. */
+static void killed_with_a_setting(struct life *l)
+{
+	first_life(l);
+	tree_put(&l->tree, MAX_FILE, "3800000\n");
+	set(l, &l->place.one, MAX_FILE, "2000000");
+	die(l);
+}
+
 /* One that cannot set it does not care any more: what was found is not lost with that. */
 static void test_adopted_and_dropped(void **state)
 {
 	struct life l;
 	(void)state;
-	first_life(&l);
-	tree_put(&l.tree, MAX_FILE, "3800000\n");
-	set(&l, &l.place.one, MAX_FILE, "2000000");
-	die(&l);
+	killed_with_a_setting(&l);
 	live(&l, "boot /");
 	assert_int_equal(s->keep(&l.place.one, MAX_FILE, "1000000", "2000000"), 0);
 	s->drop(&l.place.one, MAX_FILE);
@@ -339,10 +345,7 @@ static void test_adopted_and_put_back(void **state)
 {
 	struct life l;
 	(void)state;
-	first_life(&l);
-	tree_put(&l.tree, MAX_FILE, "3800000\n");
-	set(&l, &l.place.one, MAX_FILE, "2000000");
-	die(&l);
+	killed_with_a_setting(&l);
 	live(&l, "boot /");
 	set(&l, &l.place.one, MAX_FILE, "2000000");
 	settings_release_former(&l.place.env);
@@ -365,10 +368,7 @@ static void test_adopted_and_put_back_by_one(void **state)
 {
 	struct life l;
 	(void)state;
-	first_life(&l);
-	tree_put(&l.tree, MAX_FILE, "3800000\n");
-	set(&l, &l.place.one, MAX_FILE, "2000000");
-	die(&l);
+	killed_with_a_setting(&l);
 	live(&l, "boot /");
 	set(&l, &l.place.one, MAX_FILE, "2000000");
 	set(&l, &l.place.other, MAX_FILE, "3800000");
@@ -385,10 +385,7 @@ static void test_other_boot(void **state)
 {
 	struct life l;
 	(void)state;
-	first_life(&l);
-	tree_put(&l.tree, MAX_FILE, "3800000\n");
-	set(&l, &l.place.one, MAX_FILE, "2000000");
-	die(&l);
+	killed_with_a_setting(&l);
 	live(&l, "other boot /");
 	assert_null(l.place.env.settings);
 	settings_release_former(&l.place.env);

@@ -33,6 +33,12 @@ static void batch(const struct running *r, unsigned number)
 
 /* ---- one commit that writes nothing ---------------------------------------------------------------------------------- */
 
+static void ends(struct running *r)
+{
+	(void)store_close(r->store);
+	(void)cache_free(r->cache);
+}
+
 /* The number in the file stays as it is then, and so does that of the journal. */
 static void nothing_to_write(void **state)
 {
@@ -49,8 +55,7 @@ static void nothing_to_write(void **state)
 		commit(r.store);
 		batch(&r, 1);
 		expect_copy(p, r.cache, "after batch 1");
-		(void)store_close(r.store);
-		(void)cache_free(r.cache);
+		ends(&r);
 		place_empty(p->dir);
 	}
 }
@@ -70,8 +75,7 @@ static void written_and_void(void **state)
 	assert_int_equal(r.store->journal.end, 0);
 	assert_false(store_pending(r.store));
 	expect_copy(p, r.cache, "after batch 1");
-	(void)store_close(r.store);
-	(void)cache_free(r.cache);
+	ends(&r);
 }
 
 /* ---- room ------------------------------------------------------------------------------------------------------------ */
@@ -99,8 +103,7 @@ static void it_is_full(void **state)
 		expect_copy(p, r.cache, "after batch 6");
 		batch(&r, 0);
 		expect_copy(p, r.cache, "after batch 0");
-		(void)store_close(r.store);
-		(void)cache_free(r.cache);
+		ends(&r);
 		place_empty(p->dir);
 	}
 }
@@ -151,8 +154,7 @@ static void small_init(struct small *a, const struct place *p)
 	a->journal = read_file(p, JOURNAL);
 	assert_int_equal(a->journal.len, JOURNAL_SIZE);
 	a->journal.len = a->ends[BATCHES]; /* the rest is room */
-	(void)store_close(r.store);
-	(void)cache_free(r.cache);
+	ends(&r);
 }
 
 static void small_fini(struct small *a)
@@ -504,8 +506,7 @@ static void a_removal_hides_the_record(void **state)
 		commit(r.store);
 		expect_copy(p, r.cache, NULL);
 		assert_false(copy_has_blob(p));
-		(void)store_close(r.store);
-		(void)cache_free(r.cache);
+		ends(&r);
 		place_empty(p->dir);
 	}
 }
@@ -534,8 +535,7 @@ static void gone_and_back(void **state)
 	cache_del_ctr(r.cache, ctr);
 	commit(r.store);
 	expect_copy(p, r.cache, "after batch 1");
-	(void)store_close(r.store);
-	(void)cache_free(r.cache);
+	ends(&r);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, place_setup, place_teardown)
