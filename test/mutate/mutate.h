@@ -35,6 +35,8 @@ void stores_record(void);
 void try_store(void);
 /* Its records, with their checksums made right, in a file that is whole: what comes of a program with an error. */
 void try_records(void);
+/* Urgent commits, beside a file that is whole; their checksums made right or not. */
+void try_journal(void);
 void stores_fini(void);
 
 #endif

@@ -27,6 +27,7 @@
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 #define N_PODS 8u
+#define N_OWNERS 6u /* of CPUs; the journal says that it is one more */
 #define RECORDS_MAX 64u
 #define FULL 32u
 #define FULL_DIED 256u /* of those that the child died of */
@@ -40,10 +41,11 @@ struct piece {
 };
 
 static struct {
-	struct buf file;
+	struct buf file, journal;
 	struct piece pieces[RECORDS_MAX];
 	unsigned n;
-	char *dir, *path, *mutated, *again;
+	size_t journal_end; /* what is behind it was never written */
+	char *dir, *path, *journal_path, *mutated, *mutated_journal, *again;
 } stored;
 
 /* What becomes of each piece in a file of records. */
@@ -129,7 +131,7 @@ static void add_pod(struct cache *c, unsigned i)
 					  .n_labels = i % 3};
 	check(cache_put_pod(c, &pod_desc, &pod, &err) == 0, err.text);
 	check(cache_put_ctr(c, &ctr_desc, &ctr, &err) == 0, err.text);
-	if (i % 4)
+	if (i >= N_PODS - N_OWNERS)
 		decide(c, ctr, i);
 }
 
@@ -178,6 +180,55 @@ static void keep_pieces(void)
 	store_reader_close(&r);
 }
 
+/* What came after the last complete commit: one decides, then another, then somebody who owns nothing gets another set. */
+static size_t write_journal(struct store *s, struct cache *c)
+{
+	struct err err = ERR_INIT;
+	struct ctr *owner = cache_ctr(c, "ctr0"), *second = cache_ctr(c, "ctr1");
+	check(owner && second, "nobody decides");
+	decide(c, owner, 0);
+	store_put_ctr_now(s, owner);
+	check(store_commit_urgent(s, &err) == 0, err.text);
+	decide(c, second, 1);
+	store_put_ctr_now(s, second);
+	check(store_put_note(s, STORE_NOTE_POLICY, "balloons", 8) == 0, "no note");
+	check(store_commit_urgent(s, &err) == 0, err.text);
+	struct txn *t = txn_begin(c);
+	struct decision *d = t ? txn_stage(t, second) : NULL;
+	check(d != NULL, "no memory");
+	txn_put_set(c, &d->exclusive, NULL);
+	put_set(c, &d->cpus, "0-7");
+	txn_commit(t);
+	txn_end(t);
+	store_put_ctr_now(s, second);
+	check(store_commit_urgent(s, &err) == 0, err.text);
+	check(s->journal.end > 0, "the journal has nothing");
+	return s->journal.end;
+}
+
+static void keep_file(const char *name, struct buf *ret)
+{
+	struct err err = ERR_INIT;
+	struct fs_root root;
+	char *data;
+	size_t len;
+	check(fs_root_open(&root, stored.dir, &err) == 0, err.text);
+	check(fs_read_all(&root, name, 64 << 20, &data, &len) == 0, "no file");
+	fs_root_close(&root);
+	check(buf_add(ret, data, len) == 0, "no memory");
+	free(data);
+}
+
+/* The used pages are in front, the rest is room. */
+static void cut_room(struct buf *file)
+{
+	const uint8_t *data = buf_bytes(file);
+	size_t len = buf_len(file);
+	while (len > 4096 && !memcmp(data + len - 4096, data + len - 4095, 4095) && !data[len - 1])
+		len -= 4096;
+	file->end -= buf_len(file) - len;
+}
+
 void stores_record(void)
 {
 	struct store_opening opening;
@@ -185,12 +236,11 @@ void stores_record(void)
 	struct store *s;
 	struct cache *cache;
 	struct err err = ERR_INIT;
-	struct fs_root root;
-	char *data;
-	size_t len;
 	check(asprintf(&stored.dir, "%s/state", mutating.work) > 0 &&
 		      asprintf(&stored.path, "%s/" STORE_FILE, stored.dir) > 0 &&
+		      asprintf(&stored.journal_path, "%s" STORE_JOURNAL, stored.path) > 0 &&
 		      asprintf(&stored.mutated, "%s/mutated", mutating.work) > 0 &&
+		      asprintf(&stored.mutated_journal, "%s" STORE_JOURNAL, stored.mutated) > 0 &&
 		      asprintf(&stored.again, "%s/again", mutating.work) > 0,
 	      "no memory");
 	new_store(&s, &cache, &opening);
@@ -200,17 +250,13 @@ void stores_record(void)
 	check(store_put_note(s, STORE_NOTE_POLICY, "static", 6) == 0, "no note");
 	check(store_put_blob(s, "static", "1.0", "state", 5) == 0, "no blob");
 	check(store_commit(s, &err) == 0, err.text);
-	store_close(s);
 	keep_move(cache);
+	stored.journal_end = write_journal(s, cache);
+	store_close(s);
 	cache_free(cache);
-	check(fs_root_open(&root, stored.dir, &err) == 0, err.text);
-	check(fs_read_all(&root, STORE_FILE, 64 << 20, &data, &len) == 0, "no file");
-	fs_root_close(&root);
-	/* the used pages are in front, the rest is room */
-	while (len > 4096 && !memcmp(data + len - 4096, data + len - 4095, 4095) && !data[len - 1])
-		len -= 4096;
-	check(buf_add(&stored.file, data, len) == 0, "no memory");
-	free(data);
+	keep_file(STORE_FILE, &stored.file);
+	cut_room(&stored.file);
+	keep_file(STORE_FILE STORE_JOURNAL, &stored.journal);
 	keep_pieces();
 	reader.result = mmap(NULL, sizeof *reader.result, PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -292,9 +338,12 @@ void stores_fini(void)
 		buf_fini(&changes[i].changed);
 	}
 	buf_fini(&stored.file);
+	buf_fini(&stored.journal);
 	free(stored.dir);
 	free(stored.path);
+	free(stored.journal_path);
 	free(stored.mutated);
+	free(stored.mutated_journal);
 	free(stored.again);
 }
 
@@ -326,6 +375,14 @@ static void same_counts(const struct store_counts *a, uint32_t n_kept, const str
 	      "what was restored and written again is not the same");
 }
 
+static unsigned owners(struct cache *c)
+{
+	unsigned n = 0;
+	for (const struct ctr *ctr = cache_ctrs(c); ctr; ctr = ctr->next)
+		n += ctr->cur.exclusive != NULL;
+	return n;
+}
+
 /* The file at stored.path was found usable: it is restored, written again, and that is restored as well. */
 static void go_on(struct store *s, struct cache *cache)
 {
@@ -333,10 +390,11 @@ static void go_on(struct store *s, struct cache *cache)
 	struct store_opening opening;
 	struct probe_result now;
 	struct err err = ERR_INIT;
+	unsigned n_owners = N_OWNERS + (s->found_journal ? 1 : 0);
 	restore(s, cache, &counts);
 	check_cache(cache, &counts);
 	check(mutating.n || (counts.ctrs == N_PODS && counts.pods == N_PODS && !counts.bad &&
-			     counts.blobs == 2),
+			     counts.blobs == 2 && owners(cache) == n_owners),
 	      "what is as it was recorded is not restored");
 	uint32_t n_kept = s->n_kept;
 	check(n_kept <= counts.blobs, "more is kept than was restored");
@@ -357,6 +415,13 @@ static void go_on(struct store *s, struct cache *cache)
 	(void)unlink(stored.path);
 }
 
+static void link_mutated(void)
+{
+	(void)unlink(stored.journal_path);
+	check(link(stored.mutated, stored.path) == 0, "no link");
+	check(link(stored.mutated_journal, stored.journal_path) == 0 || errno == ENOENT, "no link");
+}
+
 /* As the daemon does it at its start. */
 static void whole_way(bool compare, bool usable)
 {
@@ -365,7 +430,7 @@ static void whole_way(bool compare, bool usable)
 	struct store *s;
 	struct cache *cache;
 	struct err err = ERR_INIT;
-	check(link(stored.mutated, stored.path) == 0, "no link");
+	link_mutated();
 	new_store(&s, &cache, &opening);
 	check(opening.outcome != STORE_FRESH && opening.why[0],
 	      "a store is set aside without a reason");
@@ -379,14 +444,15 @@ static void whole_way(bool compare, bool usable)
 }
 
 /* Without the daemon's own child, as the reader has been through it. */
-static void short_way(void)
+static void short_way(uint64_t journal)
 {
 	struct store_opening opening;
 	struct store *s;
 	struct cache *cache;
 	new_store(&s, &cache, &opening);
-	check(link(stored.mutated, stored.path) == 0, "no link");
+	link_mutated();
 	s->found = true;
+	s->found_journal = journal;
 	go_on(s, cache);
 }
 
@@ -412,7 +478,7 @@ void try_store(void)
 	if (signo ? signo != SIGVTALRM && draw(FULL_DIED) == 0 : mutating.n % FULL == 1)
 		whole_way(signo || !reader.result->torn, usable);
 	else if (usable)
-		short_way();
+		short_way(0);
 	if (usable)
 		mutating.accepted++;
 	else
@@ -510,10 +576,81 @@ void try_records(void)
 		whole_way(!found.torn, found.outcome == STORE_FOUND);
 	} else if (found.outcome == STORE_FOUND) {
 		(void)unlink(stored.path);
-		short_way();
+		short_way(0);
 	}
 	if (found.outcome == STORE_FOUND)
 		mutating.accepted++;
 	else
 		mutating.refused++;
+}
+
+/* ---- the journal, of a file that is whole -------------------------------------------------------------------------- */
+
+/* Of each batch in the journal, which begins with its checksum, its length and its number. */
+#define HEAD 16u
+
+/* Batches that were changed and have the right heads again. */
+static void change_batches(struct buf *to)
+{
+	const uint8_t *from = buf_bytes(&stored.journal);
+	uint32_t len, sum;
+	for (size_t at = 0; at + HEAD <= stored.journal_end; at += HEAD + len) {
+		struct buf batch = BUF_INIT;
+		memcpy(&len, from + at + 4, 4);
+		(void)buf_add(&batch, from + at, HEAD + len);
+		if (draw(2)) {
+			struct buf entries = BUF_INIT;
+			(void)buf_add(&entries, from + at + HEAD, len);
+			mutate_some(&entries);
+			uint32_t changed_len = (uint32_t)buf_len(&entries);
+			buf_reset(&batch);
+			(void)buf_add(&batch, from + at, HEAD);
+			(void)buf_add(&batch, buf_bytes(&entries), changed_len);
+			buf_fini(&entries);
+			uint8_t *head = (uint8_t *)(uintptr_t)buf_bytes(&batch);
+			memcpy(head + 4, &changed_len, 4);
+			sum = crc32c(0, head + 4, HEAD - 4 + changed_len);
+			memcpy(head, &sum, 4);
+		}
+		for (uint64_t k = draw(8) ? 1 : draw(3); k; k--) /* left out, twice */
+			(void)buf_add(to, buf_bytes(&batch), buf_len(&batch));
+		buf_fini(&batch);
+	}
+}
+
+void try_journal(void)
+{
+	struct buf bytes = BUF_INIT;
+	struct probe_result found;
+	struct err err = ERR_INIT;
+	if (mutating.n && draw(2)) {
+		change_batches(&bytes);
+	} else {
+		(void)buf_add(&bytes, buf_bytes(&stored.journal), stored.journal_end);
+		for (uint64_t k = mutating.n ? 1 + draw(8) : 0; k; k--)
+			mutate_some(&bytes);
+	}
+	mutating.input = buf_bytes(&bytes);
+	mutating.size = buf_len(&bytes);
+	(void)unlink(stored.path);
+	if (mutating.n == 0)
+		check(fs_replace(stored.mutated, buf_bytes(&stored.file), buf_len(&stored.file),
+				 0600, false, &err) == 0,
+		      err.text);
+	check(fs_replace(stored.mutated_journal, mutating.input, mutating.size, 0600, false,
+			 &err) == 0,
+	      err.text);
+	store_check_file(stored.mutated, BOOT, &found);
+	check(found.why[0] != '\0', "a store is refused without a reason");
+	check(mutating.n || found.outcome == STORE_FOUND,
+	      "what is as it was recorded is not usable");
+	if (mutating.n % FULL == 1)
+		whole_way(!found.torn, found.outcome == STORE_FOUND);
+	else if (found.outcome == STORE_FOUND)
+		short_way(found.journal);
+	if (found.outcome == STORE_FOUND)
+		mutating.accepted++;
+	else
+		mutating.refused++;
+	buf_fini(&bytes);
 }
