@@ -135,6 +135,12 @@ void sync_recovered(struct pipeline *p);
 /* Gives up what a container holds, whatever the policy says about it. Leaves the transaction for decide_reply/decide_queue. */
 void decide_release(struct pipeline *p, struct ctr *ctr);
 
+/* ---- frequencies.c ---- */
+/* In a child: what is known of the snapshot's frequencies. -ENOMEM. It is not freed. */
+int frequencies_told(const struct topo *t, Trial__Report *report);
+/* What a trial has read need not be read again. */
+void frequencies_took(struct pipeline *p, const Trial__Report *report);
+
 /* ---- speedselect.c ---- */
 /* In a child: what the snapshot's getters tell; NULL: out of memory. It is not freed. */
 Trial__SpeedSelect *speedselect_told(struct topo *t);

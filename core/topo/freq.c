@@ -77,3 +77,47 @@ void topo_load_freq(const struct topo *t, uint32_t number, struct topo_cpu *c)
 	if (head->has_epp)
 		load_epp(t, number, c);
 }
+
+bool topo_next_freq(const struct topo *t, uint32_t *cpu, struct topo_freq *ret)
+{
+	for (; *cpu < t->n_cpu_index; ++*cpu) {
+		uint16_t index = t->cpu_index[*cpu];
+		const struct topo_cpu *c = index != TOPO_NO_INDEX ? &t->cpus[index] : NULL;
+		if (!c || !c->has_freq)
+			continue;
+		*ret = (struct topo_freq){.cpu = (*cpu)++,
+					  .base_khz = c->base_khz,
+					  .min_khz = c->min_khz,
+					  .max_khz = c->max_khz,
+					  .epp = c->epp,
+					  .has_epp = c->has_epp};
+		return true;
+	}
+	return false;
+}
+
+uint32_t topo_n_freqs(const struct topo *t)
+{
+	uint32_t n = 0, cpu = 0;
+	struct topo_freq f;
+	while (topo_next_freq(t, &cpu, &f))
+		n++;
+	return n;
+}
+
+int topo_put_freq(struct topo *t, const struct topo_freq *f)
+{
+	uint16_t index = topo_cpu_index(t, f->cpu);
+	if (index == TOPO_NO_INDEX)
+		return -ENOENT;
+	struct topo_cpu *c = &t->cpus[index];
+	if (c->has_freq)
+		return 0;
+	c->has_freq = true;
+	c->has_epp = f->has_epp;
+	c->base_khz = f->base_khz;
+	c->min_khz = f->min_khz;
+	c->max_khz = f->max_khz;
+	c->epp = f->epp;
+	return 0;
+}

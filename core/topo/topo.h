@@ -56,6 +56,18 @@ uint64_t topo_generation(const struct topo *t);
 int topo_set(const struct topo *t, uint32_t which, struct rp_ids *ret);
 /* -ENOENT for a CPU that is not online. */
 int topo_cpu(struct topo *t, uint32_t cpu, struct rp_cpu_info *out);
+/*
+ * The frequencies that have been asked for so far: a child tells them, so that its parent need not read them as well. Those of the next CPU
+ * from *cpu on, which is moved behind it; false: there is none.
+ */
+struct topo_freq {
+	uint32_t cpu, base_khz, min_khz, max_khz, epp;
+	bool has_epp; /* the kernel tells it, known or not */
+};
+bool topo_next_freq(const struct topo *t, uint32_t *cpu, struct topo_freq *ret);
+uint32_t topo_n_freqs(const struct topo *t);
+/* What is known already stays as it is. -ENOENT for a CPU that is not online. */
+int topo_put_freq(struct topo *t, const struct topo_freq *f);
 /* 0 for a level that does not exist here. */
 uint32_t topo_n_units(const struct topo *t, uint32_t level);
 /*

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines that change, large ones, recorded ones."""
+import ctypes
+import os
 import pathlib
 import shutil
+import struct
 import subprocess
 
 import pytest
 
-from simnode import BUILD, STATIC, SimError, ctr
+from simnode import BUILD, STATIC, Node, SimError, ctr
 
 SIM = BUILD / 'bin' / 'nri-rp-sim'
 
@@ -112,3 +115,38 @@ def test_tree_vanishes_under_a_running_daemon(make_node, tmp_path):
     node.expect('disjoint(a0, b0, t0, s0)')
     shutil.move(tmp_path / 'away', tmp_path / 'tree/sys')
     assert pathlib.Path(node.paths['root']).exists()
+
+
+IN_OPEN, IN_ISDIR = 0x20, 0x40000000
+
+
+class Opened:
+    """Which files of a folder are opened from now on."""
+
+    def __init__(self, folder):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        assert self.fd >= 0 and libc.inotify_add_watch(self.fd, os.fsencode(folder), IN_OPEN) > 0
+
+    def names(self):
+        data, ret = os.read(self.fd, 1 << 16), []
+        os.close(self.fd)
+        while data:
+            _, mask, _, size = struct.unpack_from('iIII', data)
+            if not mask & IN_ISDIR:
+                ret.append(data[16:16 + size].rstrip(b'\0').decode())
+            data = data[16 + size:]
+        return ret
+
+
+@pytest.mark.parametrize('machine', ['n4c16', 'server-2s'])
+def test_frequencies_are_read_once(machine):
+    with Node({'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': '750m'}}}, machine=machine, start=False) as node:
+        folder = pathlib.Path(node.paths['root'], 'sys/devices/system/cpu/cpu0/cpufreq')
+        folder.mkdir(exist_ok=True)
+        for name, text in (('base_frequency', '2100000'), ('energy_performance_preference', 'balance_performance')):
+            (folder / name).write_text(text + '\n')
+        opened = Opened(folder)
+        node.start()
+        names = opened.names()
+        assert sorted(set(names)) == sorted(names) and 'base_frequency' in names

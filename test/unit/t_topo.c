@@ -671,6 +671,36 @@ static void test_frequencies_are_lazy(void **state)
 	topo_unref(t);
 }
 
+/* What one reader knows another one takes, but for what it knows itself; nothing is read any more. */
+static void test_frequencies_are_told(void **state)
+{
+	const struct tree *tree = *state;
+	struct topo *t = tree_read(tree), *other = tree_read(tree);
+	struct topo_freq f;
+	uint32_t cpu = 0;
+	put_freq(tree, 2, 2100000, "power");
+	put_freq(tree, 3, 2100000, "performance");
+	assert_int_equal(topo_n_freqs(t), 0);
+	assert_false(topo_next_freq(t, &cpu, &f));
+	(void)cpu_of(t, 3);
+	assert_int_equal(topo_n_freqs(t), 2); /* a thread's are those of its core */
+	cpu = 0;
+	while (topo_next_freq(t, &cpu, &f))
+		assert_int_equal(topo_put_freq(other, &f), 0);
+	put_freq(tree, 2, 9, "balance_power");
+	put_freq(tree, 3, 9, "balance_power");
+	assert_int_equal(cpu_of(other, 2).base_khz, 2100000);
+	assert_int_equal(cpu_of(other, 2).epp, 255);
+	assert_int_equal(cpu_of(other, 3).epp, 0);
+	f.base_khz = 1;
+	assert_int_equal(topo_put_freq(other, &f), 0);
+	assert_int_equal(cpu_of(other, 3).base_khz, 2100000);
+	f.cpu = 4711;
+	assert_int_equal(topo_put_freq(other, &f), -ENOENT);
+	topo_unref(t);
+	topo_unref(other);
+}
+
 /* ---- life --------------------------------------------------------------------------------------------------------- */
 
 static void test_references(void **state)
@@ -775,6 +805,7 @@ int main(void)
 		tree_test(test_last_level),
 		tree_test(test_frequencies),
 		tree_test(test_frequencies_are_lazy),
+		tree_test(test_frequencies_are_told),
 		tree_test(test_references),
 		tree_test(test_reread),
 		tree_test(test_out_of_memory),
