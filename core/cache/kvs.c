@@ -65,6 +65,8 @@ static void sort(struct ranked *r, uint32_t n)
 		return;
 	}
 	for (uint32_t i = 1; i < n; i++) {
+		if (ranked_cmp(&r[i - 1], &r[i]) < 0)
+			continue;
 		struct ranked x = r[i];
 		uint32_t k = i;
 		for (; k > 0 && ranked_cmp(&r[k - 1], &x) > 0; k--)

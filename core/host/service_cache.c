@@ -65,8 +65,13 @@ static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 	_free_ struct ctr **sorted = calloc(n, sizeof *sorted);
 	if (!sorted)
 		return n;
-	for (uint32_t i = 0; i < n; i++)
+	bool in_order = true;
+	for (uint32_t i = 0; i < n; i++) {
 		sorted[i] = cache_ctr_of(c, ret[i]);
+		in_order = in_order && (!i || sync_cmp(&sorted[i - 1], &sorted[i]) < 0);
+	}
+	if (in_order) /* as runtimes list them */
+		return n;
 	qsort(sorted, n, sizeof *sorted, sync_cmp);
 	for (uint32_t i = 0; i < n; i++)
 		ret[i] = sorted[i]->handle;

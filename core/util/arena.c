@@ -129,23 +129,29 @@ static struct block *add_block(struct arena *a, size_t need)
 #define TEXT_ALIGN 1u
 #endif
 
-static void *take(struct arena *a, size_t size, size_t align)
+static void *take_from(struct arena *a, struct block *b, size_t pad, size_t need, size_t size)
 {
-	if (size > SIZE_MAX / 4)
-		return NULL;
-	struct block *b = a->front;
-	size_t pad = -b->used % align, need = size ? size : 1;
-	if (pad + need > b->size - b->used) {
-		pad = 0;
-		b = add_block(a, need);
-		if (!b)
-			return NULL;
-	}
 	void *p = b->data + b->used + pad;
 	b->used += pad + need;
 	a->used += pad + need;
+	(void)size;
 	ASAN_UNPOISON_MEMORY_REGION(p, size);
 	return p;
+}
+
+static __attribute__((noinline)) void *take_new(struct arena *a, size_t need, size_t size)
+{
+	struct block *b = size <= SIZE_MAX / 4 ? add_block(a, need) : NULL;
+	return b ? take_from(a, b, 0, need, size) : NULL;
+}
+
+static inline void *take(struct arena *a, size_t size, size_t align)
+{
+	struct block *b = a->front;
+	size_t pad = -b->used % align, need = size ? size : 1, room = b->size - b->used;
+	if (pad > room || need > room - pad)
+		return take_new(a, need, size);
+	return take_from(a, b, pad, need, size);
 }
 
 void *arena_alloc(struct arena *a, size_t size)

@@ -59,11 +59,30 @@ static int cmp_numbers(const char **a, const char **b)
 	return memcmp(p, q, n);
 }
 
+#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
+#define HIGH_BITS EACH_BYTE(0x80)
+
+/* Some of eight bytes may be control characters: below 0x20, or 0x7f. What borrows reach beyond such a byte does not matter. */
+static bool may_control(uint64_t word)
+{
+	uint64_t low = (word - EACH_BYTE(0x20)) & ~word, del = word ^ EACH_BYTE(0x7f);
+	return ((low | ((del - EACH_BYTE(1)) & ~del)) & HIGH_BITS) != 0;
+}
+
 void str_one_line(char *s)
 {
-	for (; *s; s++)
+	char *end = s + strlen(s);
+	uint64_t word;
+	while (s < end) {
+		if (end - s >= (ptrdiff_t)sizeof word &&
+		    (memcpy(&word, s, sizeof word), !may_control(word))) {
+			s += sizeof word;
+			continue;
+		}
 		if ((unsigned char)*s < ' ' || *s == 0x7f)
 			*s = ' ';
+		s++;
+	}
 }
 
 int str_cmp_natural(const char *a, const char *b)

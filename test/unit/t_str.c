@@ -546,6 +546,29 @@ static void test_one_line(void **state)
 	assert_string_equal(empty, "");
 }
 
+/* Wherever it stands in a long line, and whatever stands beside it. */
+static void test_one_line_everywhere(void **state)
+{
+	(void)state;
+	static const char beside[] = {'a', ' ', 0x1f, 0x7e, (char)0x80, (char)0xff};
+	for (unsigned c = 1; c < 256; c++)
+		for (unsigned at = 0; at < 24; at++) {
+			char text[25], was = (char)c;
+			bool control = c < ' ' || c == 0x7f;
+			memset(text, beside[(c + at) % sizeof beside], 24);
+			char other = text[0];
+			bool control_other = (unsigned char)other < ' ';
+			text[at] = was;
+			text[24] = '\0';
+			str_one_line(text);
+			for (unsigned k = 0; k < 24; k++) {
+				char wanted = k == at ? (control ? ' ' : was)
+						      : (control_other ? ' ' : other);
+				assert_int_equal(text[k], wanted);
+			}
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -556,7 +579,7 @@ int main(void)
 		cmocka_unit_test(test_milli),	      cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_durations),     cmocka_unit_test(test_frequencies),
 		cmocka_unit_test(test_utf8_valid),    cmocka_unit_test(test_utf8_cut),
-		cmocka_unit_test(test_one_line),
+		cmocka_unit_test(test_one_line),      cmocka_unit_test(test_one_line_everywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
