@@ -159,12 +159,6 @@ uint32_t balloon_free_instance(const struct state *s, const struct type *t)
 	}
 }
 
-bool balloon_is_welcome(const struct state *s, const struct type *t, uint32_t instance)
-{
-	return (!t->max_balloons || state_count(s, t) < (uint64_t)t->max_balloons) &&
-	       !instance_used(s, t, instance);
-}
-
 /* Balloons of a type below b, itself included. */
 static uint32_t count_in(const struct balloon *b, const struct type *t)
 {
@@ -183,6 +177,32 @@ static uint32_t count_all(const struct state *s, const struct type *t, const str
 	for (; whole; whole = whole->whole)
 		n += count_in(whole, t);
 	return n;
+}
+
+/* Of which type would there be too many with a whole balloon that is in no list yet, by b, which is it or one of its parts? NULL: of none. */
+static const struct type *too_many(const struct state *s, const struct balloon *whole,
+				   const struct balloon *b)
+{
+	const struct type *t = b->type;
+	if (t->max_balloons &&
+	    (uint64_t)count_all(s, t, NULL) + count_in(whole, t) > (uint64_t)t->max_balloons)
+		return t;
+	const struct type *found = NULL;
+	for (uint32_t i = 0; i < b->n_parts && !found; i++)
+		found = too_many(s, whole, b->parts[i]);
+	return found;
+}
+
+bool balloon_is_welcome(const struct state *s, const struct balloon *b)
+{
+	if (instance_used(s, b->type, b->instance))
+		return false;
+	const struct type *t = too_many(s, b, b);
+	if (t)
+		modhost_log(s->h, RP_LOG_INFO, 0,
+			    "%s[%u] is given up: there would be more than maxBalloons of %s, %lld",
+			    b->type->name, b->instance, t->name, (long long)t->max_balloons);
+	return !t;
 }
 
 /* Balloons of a type and of all types that it may have components of; a type that is reached twice counts once. */

@@ -294,8 +294,8 @@ void balloon_name(const struct balloon *b, char *buf, size_t size);
 struct balloon *balloon_alloc(const struct type *t, uint32_t instance);
 int32_t balloon_add_part(struct balloon *b, struct balloon *part);
 uint32_t balloon_free_instance(const struct state *s, const struct type *t);
-/* Could there be one more of the type, of this number? */
-bool balloon_is_welcome(const struct state *s, const struct type *t, uint32_t instance);
+/* May one that was there before, with all its parts, be among those in the list? */
+bool balloon_is_welcome(const struct state *s, const struct balloon *b);
 /* CPUs of one of the type, not a composite one, for so much. */
 int64_t balloon_wanted(const struct type *t, int64_t mcpu);
 

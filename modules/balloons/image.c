@@ -274,7 +274,7 @@ int32_t image_restore(struct state *s, const struct image *im)
 			return result;
 		if (!b)
 			continue;
-		if (!balloon_is_welcome(s, b->type, b->instance)) {
+		if (!balloon_is_welcome(s, b)) {
 			balloon_free(b);
 			continue;
 		}

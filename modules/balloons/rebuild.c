@@ -136,11 +136,15 @@ static int32_t make(struct state *s, const struct traces *t, const struct trace 
 	uint32_t instance =
 		x->instance == UNKNOWN ? balloon_free_instance(s, x->type) : x->instance;
 	int32_t r = own_cpus(s, t, x, &cpus);
-	if (r || rp_ids_empty(rp_ids_of(&cpus)) || !balloon_is_welcome(s, x->type, instance))
+	if (r || rp_ids_empty(rp_ids_of(&cpus)))
 		return r;
 	struct balloon *b = balloon_alloc(x->type, instance);
 	if (!b)
 		return -RP_ENOMEM;
+	if (!balloon_is_welcome(s, b)) {
+		balloon_free(b);
+		return 0;
+	}
 	if (state_add_balloon(s, b)) {
 		balloon_free(b);
 		return -RP_ENOMEM;

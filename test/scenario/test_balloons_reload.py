@@ -117,6 +117,23 @@ def test_a_key(make_node, tmp_path, config, movers, left):
         assert len(node.cpus('z0')) == left
 
 
+def test_fewer_parts(make_node, tmp_path):
+    """The last of three balloons of two parts gives way to a limit of the parts; the second one to a lower limit, and its container waits."""
+    def parts(**values):
+        pair = {'name': 'pair', 'maxCPUs': 4, 'preferNewBalloons': True, 'preferSpreadingPods': True, 'components': [{'balloonType': 'part'}] * 2}
+        return options({'name': 'part', **values}, pair)
+
+    node = make_node(parts())
+    for name in ('one', 'two', 'three'):
+        node.create(name, ctr(name + 'c', '2', '64Mi'), annotations={BALLOON: 'pair'})
+    assert change(node, tmp_path, parts(maxBalloons=6)) == {}
+    assert change(node, tmp_path, parts(maxBalloons=5)).keys() == {'one/onec', 'three/threec'}
+    node.expect('cpus(onec) == cpus(threec)', 'count(cpus(onec)) == 4', 'disjoint(onec, twoc)')
+    assert change(node, tmp_path, parts(maxBalloons=3)) == {}
+    assert [zone['name'] for zone in node.ctl('zones') if zone['name'].startswith('pair')] == ['pair[0]']
+    assert node.ctl('status', check=False)['degraded_containers'] == 1
+
+
 REFUSED = [
     ('two types of one name', options(A, A), 'balloonTypes[1]'),
     ('minCPUs above maxCPUs', b(minCPUs=3, maxCPUs=2), 'balloonTypes[1]'),
