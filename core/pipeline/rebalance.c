@@ -19,11 +19,14 @@ struct occasion {
 	unsigned n_moves;
 };
 
-/* Who shares CPUs with others gets more or less of them when those move: it has not moved itself as long as the policy keeps the same of it. */
+/*
+ * Who shares CPUs with others gets more or less of them when those move: it has not moved itself as long as the policy keeps the same of it.
+ * One that had to run without a place, and finds one where others have left, is not moved either: it gets what it was to have from the start.
+ */
 static bool has_moved(const struct stage *s)
 {
 	const struct decision *a = &s->ctr->cur, *b = &s->next;
-	if (a->cpus == b->cpus && a->mems == b->mems)
+	if ((a->cpus == b->cpus && a->mems == b->mems) || (a->degraded && !b->degraded))
 		return false;
 	return !a->private_data || !blob_equal(a->private_data, b->private_data);
 }

@@ -43,7 +43,8 @@ extern "C" {
 #define RP_EVENT_TIMER 3u /* cookie = that of arm() (host.h) */
 #define RP_EVENT_REBALANCE                                                                         \
 	4u /* a good moment to move containers, if it pays; cookie = how many at most, 0: any number. A container counts whose CPUs or memory
-	      nodes change together with what set_private keeps of it, or that nothing is kept of: a set that several share may grow or shrink */
+	      nodes change together with what set_private keeps of it, or that nothing is kept of: a set that several share may grow or shrink.
+	      One that is degraded no more does not count */
 #define RP_EVENT_PRESSURE                                                                          \
 	5u /* object = a container that has begun or ceased to lack something, cookie = RP_PRESSURE_… (host.h) of what it lacks now; 0: nothing.
 	      It may be moved, and others; not more of them than a rebalancing may move */

@@ -281,9 +281,11 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 
 /* ---- events -------------------------------------------------------------------------------------------------------- */
 
-/* What was tried has been taken back only if there was memory for it. */
+/* Who waits gets what the moves have left. What was tried has been taken back only if there was memory for it. */
 static int32_t finish(const struct rebalancing *r, int32_t e)
 {
+	if (!e && r->n_moved)
+		e = sync_retry(r->inst, r->txn);
 	if (!e && r->inst->state->failed_undo)
 		e = -RP_ENOMEM;
 	return e == -RP_ENOMEM ? modhost_fail(&r->inst->h, e, "out of memory") : e;

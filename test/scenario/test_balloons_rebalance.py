@@ -90,6 +90,37 @@ def test_no_more_than_it_may(make_node):
     node.expect('disjoint(a0c, a1c, a2c, a3c)')
 
 
+def waiting(make_node, **values):
+    """The second of a pod had no room with the first, and has the only other balloon that there may be; two that need that whole wait."""
+    node = make_node(options({'name': 'a', 'maxCPUs': 4, 'maxBalloons': 2}, onPolicyError='unmanaged', **values))
+    node.create('pod', ctr('first', '2', '64Mi'), annotations={BALLOON: 'a'})
+    add(node, 'wall', '2')
+    node.create('pod', ctr('second', '1', '64Mi'), annotations={BALLOON: 'a'})
+    add(node, 'waits', '4')
+    add(node, 'late', '4')
+    node.expect('cpus(first) == cpus(wallc)', 'count(cpus(second)) == 1', 'count(cpus(waitsc)) == 10', 'cpus(latec) == cpus(waitsc)')
+    node.delete('wall')
+    return node
+
+
+def test_room_for_one_that_waits(make_node):
+    """Where the moves leave room it is used at once, which is no move itself."""
+    node = waiting(make_node, rebalanceMoves=1)
+    node.expect('count(cpus(first)) == 2', 'count(cpus(waitsc)) == 12')
+    n, moved = rebalance(node)
+    assert (n, moved) == (1, {'pod/first', 'pod/second', 'waits/waitsc', 'late/latec'})
+    node.expect('cpus(first) == cpus(second)', 'count(cpus(waitsc)) == 4', 'count(cpus(latec)) == 8', 'disjoint(first, waitsc, latec)')
+    assert rebalance(node) == (0, set())
+    # nobody waits for a place that has one
+    node.delete('pod')
+    node.expect('count(cpus(latec)) == 4', 'disjoint(waitsc, latec)')
+
+
+def test_room_for_one_that_waits_by_the_clock(make_node):
+    node = waiting(make_node, rebalanceInterval='50ms')
+    node.expect('count(cpus(waitsc)) == 4', 'count(cpus(latec)) == 8', 'disjoint(first, waitsc, latec)')
+
+
 def test_lack_of_cpus(make_node):
     """One that waits for CPUs in three readings gets the balloon of its own that there is room for now; its neighbour stays."""
     node = make_node(options({'name': 'a', 'preferNewBalloons': True, 'preferSpreadingPods': True, 'minCPUs': 2}, {'name': 'b'},

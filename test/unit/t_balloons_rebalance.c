@@ -549,6 +549,30 @@ static void test_pressure(void **state)
 	fake_host_free(f);
 }
 
+/* The one that lacks CPUs goes to its pod; who waits for a balloon of that size gets what it leaves, and the next one waits on. */
+static void test_waiting(void **state)
+{
+	(void)state;
+	struct fake_host *f =
+		start(&n4c16, "{balloonTypes: [{name: a, maxCPUs: 4, maxBalloons: 2}]}");
+	rp_ctr x = create_in(f, "x", "p", "n", 2000), wall = create_in(f, "wall", "q", "n", 2000),
+	       y = create_in(f, "y", "p", "n", 1000);
+	rp_ctr u = add(f, "u", "a", 4000), v = add(f, "v", "a", 4000);
+	assert_int_equal(fake_unmanaged(f, u), 0);
+	assert_int_equal(fake_unmanaged(f, v), 0);
+	release(f, wall);
+	assert_int_equal(press(f, y, RP_PRESSURE_MEMORY), 0);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, u)), 13);
+	assert_int_equal(press(f, y, RP_PRESSURE_CPU), 0);
+	assert_string_equal(fake_cpus(f, x), fake_cpus(f, y));
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, u)), 4);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, v)), 9);
+	assert_int_equal(fake_restart(f), 0);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, u)), 4);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, v)), 9);
+	fake_host_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_crowd_with_idle_cpus),
 		cmocka_unit_test(test_left_alone),
 		cmocka_unit_test(test_pressure),
+		cmocka_unit_test(test_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
