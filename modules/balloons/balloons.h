@@ -416,6 +416,7 @@ struct record {
 	uint32_t instance, moves;
 	bool owns; /* its devices count for the balloon */
 	bool roams; /* runs unmanaged: the type is "" */
+	bool loose; /* its CPUs are not those of its balloon, as none are pinned */
 	const char *type, *devices;
 };
 int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m);

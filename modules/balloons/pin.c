@@ -268,6 +268,7 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 #define RECORD_NAME_MAX 1024u
 #define RECORD_OWNS 0x1u
 #define RECORD_ROAMS 0x2u
+#define RECORD_LOOSE 0x4u
 /* As it was before devices were known: no flags, and no lines. */
 #define RECORD_VERSION_PLAIN 2u
 #define RECORD_HEAD_PLAIN 12u
@@ -276,7 +277,8 @@ int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
 {
 	const struct modhost *h = &inst->h;
 	char data[RECORD_HEAD + RECORD_NAME_MAX + DEVICES_TEXT_MAX];
-	uint32_t version = RECORD_VERSION, flags = devices_owns(m) ? RECORD_OWNS : 0;
+	uint32_t version = RECORD_VERSION, flags = (devices_owns(m) ? RECORD_OWNS : 0) |
+						   (inst->plan->pin_cpu ? 0 : RECORD_LOOSE);
 	size_t n = strlen(m->balloon->type->name) + 1;
 	if (n > RECORD_NAME_MAX)
 		return 0;
@@ -329,6 +331,7 @@ bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 		memcpy(&flags, bytes + 12, 4);
 	ret->owns = flags & RECORD_OWNS;
 	ret->roams = flags & RECORD_ROAMS;
+	ret->loose = flags & RECORD_LOOSE;
 	if (version == RECORD_VERSION)
 		return read_texts(bytes, size, RECORD_HEAD, ret);
 	return version == RECORD_VERSION_PLAIN && read_texts(bytes, size, RECORD_HEAD_PLAIN, ret);

@@ -115,19 +115,32 @@ static int32_t add_waiting(struct rp_instance *inst, rp_ctr ctr, bool roams)
 	return 0;
 }
 
+/* Has it no CPUs of its own to keep? With pinCPU off nobody has, and who had some has them no more when it is on again. */
+static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool *ret)
+{
+	struct record rec = {0};
+	struct rp_ctr_info info;
+	int32_t r = get_info(inst, ctr, &info);
+	if (r)
+		return r;
+	bool known = pin_read_record(inst, ctr, &rec);
+	bool pinned = known || !rp_ids_empty(info.cpus);
+	*ret = inst->plan->pin_cpu ? known && (rec.roams || rec.loose) : pinned;
+	return *ret && !rec.roams ? pin_record_roaming(inst, txn, ctr) : 0;
+}
+
 static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 			      const struct choice *c)
 {
 	const struct modhost *h = &inst->h;
-	struct record rec = {0};
-	bool roams = pin_read_record(inst, ctr, &rec) && rec.roams;
-	if (add_waiting(inst, ctr, roams))
-		return -RP_ENOMEM;
+	bool roams = false;
+	int32_t r = begin_roaming(inst, txn, ctr, &roams);
+	if (r || add_waiting(inst, ctr, roams))
+		return r ? r : -RP_ENOMEM;
 	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it %s: %s",
 		    roams ? "runs unmanaged" : "keeps what it has", c->error);
 	bool pins_memory = c->type ? c->type->pin_memory : inst->plan->pin_memory;
-	int32_t r = inst->plan->pin_cpu ? keep_cpus(inst, txn, ctr)
-					: pin_loosen(inst, txn, ctr, PIN_CPUS);
+	r = inst->plan->pin_cpu ? keep_cpus(inst, txn, ctr) : pin_loosen(inst, txn, ctr, PIN_CPUS);
 	if (!r && !pins_memory)
 		r = pin_loosen(inst, txn, ctr, PIN_MEMORY);
 	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, c->error);
