@@ -318,7 +318,7 @@ static void arm(struct cpuclass *c, uint64_t delay_ms)
 static const char *first_message(const struct cpuclass_job *job)
 {
 	for (uint32_t i = 0; i < N_WHATS; i++)
-		if (job->messages[i][0])
+		if (job->messages[i][0] && i != WHAT_SHARED)
 			return job->messages[i];
 	return "out of memory";
 }

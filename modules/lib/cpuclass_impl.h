@@ -25,6 +25,7 @@ enum cpuclass_what {
 	WHAT_UNCORE,
 	WHAT_PLATFORM, /* of Speed Select */
 	WHAT_CLOS,
+	WHAT_SHARED, /* no failure: classes that one policy of cpufreq cannot have at a time */
 	N_WHATS
 };
 

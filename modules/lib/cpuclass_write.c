@@ -11,6 +11,7 @@
 #define UNCORE_DIR CPU_DIR "/intel_uncore_frequency"
 #define VALUE_MAX 64u
 #define CSTATES_SEEN_MAX 32u
+#define CPU_LIST_MAX 4096u /* as much as sysfs gives */
 
 /* A file as it was before we first changed it; what other modules have made of it since is the host's to know, if it does. */
 struct before {
@@ -18,9 +19,18 @@ struct before {
 	char text[VALUE_MAX];
 };
 
+/* What a CPU's class says of the files that it may have to share. 0, "": nothing. */
+struct wish {
+	int64_t min_khz, max_khz, epp;
+	uint32_t class;
+	char governor[VALUE_MAX];
+};
+
+/* The frequencies' are those of all CPUs of a policy of cpufreq, and known of its first CPU alone. */
 struct cpu_known {
 	struct before min, max, governor, epp;
 	struct before cstates[CSTATES_SEEN_MAX];
+	struct wish wish;
 };
 
 struct die_known {
@@ -272,29 +282,171 @@ static int32_t set_range(struct cpuclass_job *job, const struct end *min, const 
 	return worse(r_max, r_min);
 }
 
-static int32_t set_frequencies(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
-			       const struct cpuclass_def *d, struct cpu_known *known)
+static int32_t set_frequencies(struct cpuclass_job *job, uint32_t cpu, const struct wish *w,
+			       struct cpu_known *known)
 {
 	char min_path[160], max_path[160], min[VALUE_MAX], max[VALUE_MAX];
-	number_text(d ? cpuclass_resolve(job, cpu, d->min_khz) : 0, min);
-	number_text(d ? cpuclass_resolve(job, cpu, d->max_khz) : 0, max);
+	number_text(w->min_khz, min);
+	number_text(w->max_khz, max);
 	if (!*min && !*max && !known->min.taken && !known->max.taken)
 		return 0;
-	(void)snprintf(min_path, sizeof min_path, CPU_DIR "/cpu%u/cpufreq/scaling_min_freq",
-		       cpu->cpu);
-	(void)snprintf(max_path, sizeof max_path, CPU_DIR "/cpu%u/cpufreq/scaling_max_freq",
-		       cpu->cpu);
+	(void)snprintf(min_path, sizeof min_path, CPU_DIR "/cpu%u/cpufreq/scaling_min_freq", cpu);
+	(void)snprintf(max_path, sizeof max_path, CPU_DIR "/cpu%u/cpufreq/scaling_max_freq", cpu);
 	return set_range(job, &(struct end){WHAT_MIN, min_path, min, &known->min},
 			 &(struct end){WHAT_MAX, max_path, max, &known->max});
 }
 
-static int32_t set_text(struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
-			enum cpuclass_what what, const char *file, const char *text,
-			struct before *before)
+static int32_t set_text(struct cpuclass_job *job, uint32_t cpu, enum cpuclass_what what,
+			const char *file, const char *text, struct before *before)
 {
 	char path[160];
-	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/%s", cpu->cpu, file);
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/%s", cpu, file);
 	return set_value(job, what, path, text, before);
+}
+
+/* ---- CPUs that share their frequencies ----------------------------------------------------------------------------- */
+
+static struct cpu_known *known_of(struct cpuclass_back *b, uint32_t cpu)
+{
+	if (!b->cpus[cpu])
+		b->cpus[cpu] = calloc(1, sizeof(struct cpu_known));
+	return b->cpus[cpu];
+}
+
+/* The next CPU of a list with spaces; false: there is none. */
+static bool next_cpu(const char **at, uint32_t *ret_cpu)
+{
+	char *end;
+	unsigned long cpu = strtoul(*at, &end, 10);
+	if (end == *at || cpu >= RP_CPUS_MAX)
+		return false;
+	*at = end;
+	*ret_cpu = (uint32_t)cpu;
+	return true;
+}
+
+static bool has_frequencies(const struct cpuclass_back *b, uint32_t cpu)
+{
+	char path[160], text[VALUE_MAX];
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/scaling_max_freq", cpu);
+	return read_value(b, path, text) == 0;
+}
+
+/*
+ * The CPU through which all CPUs of one policy are written: cpuN/cpufreq is the same folder for them, and what was there before is to be
+ * remembered once, before the first of them is written. Those that are offline count as well, or the name would change with them.
+ */
+static uint32_t leader_of(const struct cpuclass_back *b, uint32_t cpu)
+{
+	char path[160], list[CPU_LIST_MAX];
+	const char *at = list;
+	uint32_t leader = cpu, other;
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/related_cpus", cpu);
+	if (b->work->read_file(b->ctx, path, list, sizeof list) < 0)
+		return cpu;
+	while (next_cpu(&at, &other))
+		if (other < leader && has_frequencies(b, other))
+			leader = other;
+	return leader;
+}
+
+/* The higher of two limits; a governor is that of the class that comes first. */
+static void add_wish(struct wish *sum, const struct wish *w)
+{
+	if (w->min_khz > sum->min_khz)
+		sum->min_khz = w->min_khz;
+	if (w->max_khz > sum->max_khz)
+		sum->max_khz = w->max_khz;
+	if (w->epp && (!sum->epp || w->epp < sum->epp))
+		sum->epp = w->epp;
+	if (*w->governor && (!*sum->governor || w->class < sum->class)) {
+		memcpy(sum->governor, w->governor, sizeof sum->governor);
+		sum->class = w->class;
+	}
+}
+
+static bool same_wish(const struct wish *a, const struct wish *b)
+{
+	return a->min_khz == b->min_khz && a->max_khz == b->max_khz && a->epp == b->epp &&
+	       strcmp(a->governor, b->governor) == 0;
+}
+
+static bool is_wish(const struct wish *w)
+{
+	return w->min_khz || w->max_khz || w->epp || *w->governor;
+}
+
+static void complain_of_sharing(struct cpuclass_job *job, const char *path, const char *list)
+{
+	char cpus[VALUE_MAX]; /* the first ones, without what ends the list */
+	(void)snprintf(cpus, sizeof cpus, "%.*s", (int)sizeof cpus - 1, list);
+	for (size_t n = strlen(cpus); n && (cpus[n - 1] == '\n' || cpus[n - 1] == ' '); n--)
+		cpus[n - 1] = '\0';
+	cpuclass_complain(job, WHAT_SHARED, path, "CPUs", cpus,
+			  "in different classes, but they share their frequencies: the higher "
+			  "values count");
+}
+
+/* What all online CPUs of the policy want together: no order of writing makes a difference. */
+static void sum_up(struct cpuclass_job *job, uint32_t cpu, const struct cpu_known *own,
+		   struct wish *ret)
+{
+	struct cpuclass_back *b = job->back;
+	char path[160], list[CPU_LIST_MAX];
+	const char *at = list;
+	uint32_t other;
+	*ret = own->wish;
+	(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpufreq/affected_cpus", cpu);
+	if (b->work->read_file(b->ctx, path, list, sizeof list) < 0)
+		return;
+	bool differ = false;
+	while (next_cpu(&at, &other)) {
+		const struct wish *w =
+			other == cpu || !b->cpus[other] ? NULL : &b->cpus[other]->wish;
+		if (!w || !is_wish(w))
+			continue;
+		differ = differ || (is_wish(&own->wish) && !same_wish(&own->wish, w));
+		add_wish(ret, w);
+	}
+	if (ret->min_khz && ret->max_khz && ret->max_khz < ret->min_khz)
+		ret->max_khz = ret->min_khz;
+	if (differ)
+		complain_of_sharing(job, path, list);
+}
+
+static void take_wish(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
+{
+	struct cpuclass_back *b = job->back;
+	const struct cpuclass_def *d =
+		cpu->class == CPUCLASS_NONE ? NULL : &job->rules->defs.list[cpu->class];
+	struct cpu_known *known = d ? known_of(b, cpu->cpu) : b->cpus[cpu->cpu];
+	if (!known)
+		return;
+	known->wish = (struct wish){.class = cpu->class};
+	if (!d)
+		return;
+	known->wish.min_khz = cpuclass_resolve(job, cpu, d->min_khz);
+	known->wish.max_khz = cpuclass_resolve(job, cpu, d->max_khz);
+	known->wish.epp = d->epp;
+	(void)snprintf(known->wish.governor, VALUE_MAX, "%s", d->governor);
+}
+
+/* All that cpufreq has for a CPU. */
+static int32_t set_policy(struct cpuclass_job *job, uint32_t cpu, const struct cpu_known *own)
+{
+	struct wish w;
+	char epp[VALUE_MAX];
+	uint32_t leader = leader_of(job->back, cpu);
+	struct cpu_known *known = known_of(job->back, leader);
+	if (!known)
+		return -EBUSY;
+	sum_up(job, cpu, own, &w);
+	int32_t r = set_frequencies(job, leader, &w, known);
+	r = worse(r, set_text(job, leader, WHAT_GOVERNOR, "scaling_governor", w.governor,
+			      &known->governor));
+	number_text(w.epp, epp);
+	return worse(r, set_text(job, leader, WHAT_EPP, "energy_performance_preference", epp,
+				 &known->epp));
 }
 
 /* ---- idle states --------------------------------------------------------------------------------------------------- */
@@ -348,7 +500,6 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 	struct cpuclass_back *b = job->back;
 	const struct cpuclass_def *d =
 		cpu->class == CPUCLASS_NONE ? NULL : &job->rules->defs.list[cpu->class];
-	char epp[VALUE_MAX];
 	int32_t r = pct_associate(job, cpu);
 	cpu->failed = r != 0;
 	cpu->again = r == -EBUSY;
@@ -358,19 +509,12 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 		cpu->failed = cpu->again = true;
 		return;
 	}
-	if (!b->cpus[cpu->cpu])
-		b->cpus[cpu->cpu] = calloc(1, sizeof(struct cpu_known));
-	struct cpu_known *known = b->cpus[cpu->cpu];
+	struct cpu_known *known = known_of(b, cpu->cpu);
 	if (!known) {
 		cpu->failed = cpu->again = true;
 		return;
 	}
-	r = worse(r, set_frequencies(job, cpu, d, known));
-	r = worse(r, set_text(job, cpu, WHAT_GOVERNOR, "scaling_governor", d ? d->governor : "",
-			      &known->governor));
-	number_text(d ? d->epp : 0, epp);
-	r = worse(r,
-		  set_text(job, cpu, WHAT_EPP, "energy_performance_preference", epp, &known->epp));
+	r = worse(r, set_policy(job, cpu->cpu, known));
 	r = worse(r, set_cstates(job, cpu, d, known));
 	cpu->failed = r != 0;
 	cpu->again = r == -EBUSY;
@@ -444,6 +588,8 @@ int32_t cpuclass_run(void *arg)
 	for (uint32_t i = 0; i < job->rules->defs.n; i++)
 		job->back->cstates =
 			job->back->cstates || job->rules->defs.list[i].n_disabled_cstates;
+	for (uint32_t i = 0; i < job->n_cpus; i++) /* all, before the first is written */
+		take_wish(job, &job->cpus[i]);
 	for (uint32_t i = 0; i < job->n_cpus; i++)
 		set_cpu(job, &job->cpus[i]);
 	for (uint32_t i = 0; i < job->n_dies; i++)
