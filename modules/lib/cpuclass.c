@@ -345,10 +345,13 @@ static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool f
 		(void)snprintf(c->why, sizeof c->why, "%s%s", first_message(job), more);
 }
 
-static bool take_cpu(struct cpuclass *c, const struct cpuclass_cpu *cpu)
+/* One that went offline meanwhile has nothing to be tried again: when it is back, it is written as if it were new. */
+static bool take_cpu(struct cpuclass *c, struct cpuclass_cpu *cpu)
 {
-	if (cpu->cpu >= c->n_seats)
+	if (cpu->cpu >= c->n_seats || !c->seats[cpu->cpu].online) {
+		cpu->again = false;
 		return false;
+	}
 	struct seat *s = &c->seats[cpu->cpu];
 	c->n_failing += (uint32_t)cpu->failed - s->failed;
 	c->n_again += (uint32_t)cpu->again - s->again;

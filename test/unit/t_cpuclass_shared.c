@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU classes where CPUs 0 and 1 share one policy of cpufreq: what is written through one is read through the other.
+ * CPU classes where CPUs 0 and 1 share one policy of cpufreq: what is written through one is read through the other. And results about a
+ * CPU that has gone offline meanwhile.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -308,15 +309,32 @@ static void test_offline(void **state)
 	assert_null(p->env.settings);
 }
 
+/* It goes while its frequencies are being written: there is nothing to be tried again. */
+static void test_gone_meanwhile(void **state)
+{
+	struct place *p = *state;
+	use(p, 1, SLOW);
+	cpuclass_commit(p->classes);
+	rp_idset_del(&machine.online, 1);
+	configure(p);
+	work_off();
+	assert_int_equal(cpuclass_n_failing(p->classes), 0);
+	assert_int_equal(machine.armed_ms, 0);
+	is_as_found();
+	rp_idset_add(&machine.online, 1);
+	configure(p);
+	use(p, 1, SLOW);
+	commit(p);
+	has("1000000", "1500000", "conservative", "200");
+	assert_int_equal(cpuclass_n_failing(p->classes), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(test_##f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(one_class),
-		T(stopped),
-		T(two_classes),
-		T(offline),
+		T(one_class), T(stopped), T(two_classes), T(offline), T(gone_meanwhile),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
