@@ -544,7 +544,7 @@ int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_d
 	int r = depth == DECODE_NAME ? 0 : make_lists(&d, s);
 	if (!r)
 		r = each_field(s, ctr_field, &d);
-	for (uint32_t i = 0; !r && i < ret->n_devices; i++)
+	for (uint32_t i = 0; !r && d.devices && i < ret->n_devices; i++)
 		d.devices[i].writable = device_writable(&d.res, &d.devices[i]);
 	return r;
 }
