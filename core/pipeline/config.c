@@ -130,7 +130,6 @@ struct trial_job {
 	const char *path; /* NULL: the configuration is there already */
 	struct conf *conf;
 	bool real; /* what goes well is done by the daemon then, and says all that it has to say once more */
-	uint32_t n_freqs; /* CPUs whose frequencies the daemon knows */
 };
 
 static int add_change(const struct conf_change *change, void *arg)
@@ -176,10 +175,11 @@ static int try_config(void *arg, struct buf *out, struct err *err)
 	if (sst_is_read(p->env.topo))
 		report.speed_select = speedselect_told(p->env.topo);
 	if (!report.warnings || !report.changes ||
-	    (sst_is_read(p->env.topo) && !report.speed_select) ||
-	    (job->real && topo_n_freqs(p->env.topo) > job->n_freqs &&
-	     frequencies_told(p->env.topo, &report)))
+	    (sst_is_read(p->env.topo) && !report.speed_select))
 		return -ENOMEM;
+	/* later on what is in force may have set some of what is read here, and be about to put it back */
+	if (!r && job->real && !p->conf)
+		frequencies_told(p->env.topo, &report);
 	int written = report_write(&report, out);
 	return written ? written : r;
 }
@@ -192,7 +192,6 @@ static int try_manifest(void *arg, struct buf *out, struct err *err)
 
 static struct trial_spec trial_of(struct pipeline *p, struct trial_job *job)
 {
-	job->n_freqs = topo_n_freqs(p->env.topo);
 	return (struct trial_spec){
 		.what = "the configuration was tried",
 		.fn = try_config,
@@ -249,7 +248,6 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 	struct pipeline *p = r->p;
 	if (!r->plan && !res->code) {
 		speedselect_took(p, report->message);
-		frequencies_took(p, report->message);
 		res->code = put_in_force(p, &res->err);
 	}
 	if (r->plan)
@@ -363,7 +361,7 @@ static int begin(struct pipeline *p, const char *path, enum kind kind, reload_do
 	r->p = p;
 	r->plan = kind != RELOAD;
 	r->began_us = clock_us();
-	r->job = (struct trial_job){p, r->path, NULL, kind == RELOAD, 0};
+	r->job = (struct trial_job){p, r->path, NULL, kind == RELOAD};
 	struct trial_spec spec = trial_of(p, &r->job);
 	if (kind == TRY) {
 		spec.what = "the pod was tried";
@@ -455,7 +453,7 @@ static int safe_files(struct pipeline *p, struct conf **ret)
 static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret_module_fault,
 		     struct err *err)
 {
-	struct trial_job job = {p, NULL, conf, real, 0};
+	struct trial_job job = {p, NULL, conf, real};
 	struct trial_spec spec = trial_of(p, &job);
 	struct trial_result t;
 	struct report report = {0};
@@ -472,7 +470,7 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret
 		r = -ECANCELED;
 	} else {
 		speedselect_took(p, report.message);
-		frequencies_took(p, report.message);
+		frequencies_took(p->env.topo, report.message);
 		report_fini(&report);
 	}
 	trial_result_fini(&t);

@@ -9,14 +9,16 @@
 
 #define LOG_SOURCE "config"
 
-int frequencies_told(const struct topo *t, Trial__Report *report)
+#define EPP_MAX 255u
+
+void frequencies_told(const struct topo *t, Trial__Report *report)
 {
 	struct topo_freq f;
 	uint32_t n = topo_n_freqs(t), cpu = 0;
 	Trial__Frequencies *all = calloc(n + 1, sizeof *all);
 	report->frequencies = calloc(n + 1, sizeof *report->frequencies);
 	if (!all || !report->frequencies)
-		return -ENOMEM;
+		return;
 	report->frequencies_generation = topo_generation(t);
 	while (topo_next_freq(t, &cpu, &f)) {
 		Trial__Frequencies *m = &all[report->n_frequencies];
@@ -29,23 +31,29 @@ int frequencies_told(const struct topo *t, Trial__Report *report)
 		m->epp = f.epp;
 		report->frequencies[report->n_frequencies++] = m;
 	}
-	return 0;
 }
 
-void frequencies_took(struct pipeline *p, const Trial__Report *report)
+static int take(struct topo *t, const Trial__Frequencies *m)
 {
-	if (!report || report->frequencies_generation != topo_generation(p->env.topo))
+	const struct topo_freq f = {.cpu = m->cpu,
+				    .base_khz = m->base_khz,
+				    .min_khz = m->min_khz,
+				    .max_khz = m->max_khz,
+				    .epp = m->epp,
+				    .has_epp = m->has_epp};
+	return f.epp <= EPP_MAX || f.epp == RP_EPP_UNKNOWN ? topo_put_freq(t, &f) : -EINVAL;
+}
+
+void frequencies_took(struct topo *t, const Trial__Report *report)
+{
+	if (!report->n_frequencies || report->frequencies_generation != topo_generation(t))
 		return; /* another machine by now */
 	for (size_t i = 0; i < report->n_frequencies; i++) {
-		const Trial__Frequencies *m = report->frequencies[i];
-		const struct topo_freq f = {.cpu = m->cpu,
-					    .base_khz = m->base_khz,
-					    .min_khz = m->min_khz,
-					    .max_khz = m->max_khz,
-					    .epp = m->epp,
-					    .has_epp = m->has_epp};
-		if (topo_put_freq(p->env.topo, &f))
-			log_warning("a trial tells frequencies of CPU %u, which is not there",
-				    m->cpu);
+		if (take(t, report->frequencies[i])) {
+			log_warning("what the trial has read of CPU %u's frequencies is not taken, "
+				    "nor what comes after it",
+				    report->frequencies[i]->cpu);
+			return;
+		}
 	}
 }

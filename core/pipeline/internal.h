@@ -136,10 +136,10 @@ void sync_recovered(struct pipeline *p);
 void decide_release(struct pipeline *p, struct ctr *ctr);
 
 /* ---- frequencies.c ---- */
-/* In a child: what is known of the snapshot's frequencies. -ENOMEM. It is not freed. */
-int frequencies_told(const struct topo *t, Trial__Report *report);
-/* What a trial has read need not be read again. */
-void frequencies_took(struct pipeline *p, const Trial__Report *report);
+/* In a child: what is known of the snapshot's frequencies; nothing, where memory does not suffice. It is not freed. */
+void frequencies_told(const struct topo *t, Trial__Report *report);
+/* What a trial has read of the same snapshot need not be read again. What makes no sense is read, all the same, and logged. */
+void frequencies_took(struct topo *t, const Trial__Report *report);
 
 /* ---- speedselect.c ---- */
 /* In a child: what the snapshot's getters tell; NULL: out of memory. It is not freed. */

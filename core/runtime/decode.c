@@ -15,8 +15,8 @@ static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0,
 /* ---- pieces -------------------------------------------------------------------------------------------------------- */
 
 /* All fields of a message, one after the other, until one is refused. Made anew for each kind of message, which calls nothing then. */
-static inline __attribute__((always_inline)) int each_field(
-	struct span s, int (*take)(void *arg, const struct field *f), void *arg)
+FIELDS_INLINE int each_field(struct span s, int (*take)(void *arg, const struct field *f),
+			     void *arg)
 {
 	struct field f;
 	int r = 0, more;
@@ -44,8 +44,8 @@ static int take_number(const struct field *f, uint64_t *ret)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) int take_message(
-	const struct field *f, int (*take)(void *arg, const struct field *f), void *arg)
+FIELDS_INLINE int take_message(const struct field *f, int (*take)(void *arg, const struct field *f),
+			       void *arg)
 {
 	return f->wire == WIRE_LEN ? each_field(f->bytes, take, arg) : -EBADMSG;
 }

@@ -489,9 +489,9 @@ int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err)
 		size_t has = buf_len(in) - TTRPC_HEADER_SIZE;
 		if (has < h.length) {
 			/* all at once, and once, is cheaper than growing; if it fails, adding will say so */
-			const uint8_t *had = in->data;
+			size_t had = in->cap;
 			uint8_t *rest = buf_reserve(in, h.length - has);
-			if (rest && in->data != had)
+			if (rest && in->cap != had)
 				prefault(rest, h.length - has);
 			return 0;
 		}

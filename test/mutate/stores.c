@@ -27,7 +27,7 @@
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 #define N_PODS 8u
-#define N_OWNERS 6u /* of CPUs; the journal says that it is one more */
+#define N_OWNERS 6u /* of CPUs; the journal has one more, and one less */
 #define RECORDS_MAX 64u
 #define FULL 32u
 #define FULL_DIED 256u /* of those that the child died of */
@@ -180,29 +180,45 @@ static void keep_pieces(void)
 	store_reader_close(&r);
 }
 
-/* What came after the last complete commit: one decides, then another, then somebody who owns nothing gets another set. */
+static void give_shared(struct cache *c, struct ctr *ctr, const char *cpus)
+{
+	struct txn *t = txn_begin(c);
+	struct decision *d = t ? txn_stage(t, ctr) : NULL;
+	check(d != NULL, "no memory");
+	txn_put_set(c, &d->exclusive, NULL);
+	put_set(c, &d->cpus, cpus);
+	txn_commit(t);
+	txn_end(t);
+}
+
+/*
+ * What came after the last complete commit: two decide, one of them gives up what it owned, gets another set, and somebody who owned CPUs
+ * goes.
+ */
 static size_t write_journal(struct store *s, struct cache *c)
 {
 	struct err err = ERR_INIT;
-	struct ctr *owner = cache_ctr(c, "ctr0"), *second = cache_ctr(c, "ctr1");
-	check(owner && second, "nobody decides");
+	struct ctr *owner = cache_ctr(c, "ctr0"), *sharer = cache_ctr(c, "ctr1"),
+		   *gone = cache_ctr(c, "ctr7");
+	check(owner && sharer && gone, "nobody decides");
 	decide(c, owner, 0);
 	store_put_ctr_now(s, owner);
 	check(store_commit_urgent(s, &err) == 0, err.text);
-	decide(c, second, 1);
-	store_put_ctr_now(s, second);
+	decide(c, sharer, 1);
+	store_put_ctr_now(s, sharer);
 	check(store_put_note(s, STORE_NOTE_POLICY, "balloons", 8) == 0, "no note");
 	check(store_commit_urgent(s, &err) == 0, err.text);
-	struct txn *t = txn_begin(c);
-	struct decision *d = t ? txn_stage(t, second) : NULL;
-	check(d != NULL, "no memory");
-	txn_put_set(c, &d->exclusive, NULL);
-	put_set(c, &d->cpus, "0-7");
-	txn_commit(t);
-	txn_end(t);
-	store_put_ctr_now(s, second);
+	give_shared(c, sharer, "0-7");
+	store_put_ctr_now(s, sharer);
 	check(store_commit_urgent(s, &err) == 0, err.text);
-	check(s->journal.end > 0, "the journal has nothing");
+	give_shared(c, sharer, "0-6");
+	store_put_ctr_now(s, sharer);
+	check(store_commit_urgent(s, &err) == 0, err.text);
+	check(s->moved.next > s->moved.first, "nobody moves");
+	size_t before = s->journal.end;
+	store_del_ctr(s, gone);
+	check(store_commit_urgent(s, &err) == 0, err.text);
+	check(s->journal.end > before, "nobody goes");
 	return s->journal.end;
 }
 
@@ -390,11 +406,11 @@ static void go_on(struct store *s, struct cache *cache)
 	struct store_opening opening;
 	struct probe_result now;
 	struct err err = ERR_INIT;
-	unsigned n_owners = N_OWNERS + (s->found_journal ? 1 : 0);
+	unsigned n_ctrs = N_PODS - (s->found_journal ? 1 : 0);
 	restore(s, cache, &counts);
 	check_cache(cache, &counts);
-	check(mutating.n || (counts.ctrs == N_PODS && counts.pods == N_PODS && !counts.bad &&
-			     counts.blobs == 2 && owners(cache) == n_owners),
+	check(mutating.n || (counts.ctrs == n_ctrs && counts.pods == N_PODS && !counts.bad &&
+			     counts.blobs == 2 && owners(cache) == N_OWNERS),
 	      "what is as it was recorded is not restored");
 	uint32_t n_kept = s->n_kept;
 	check(n_kept <= counts.blobs, "more is kept than was restored");
@@ -589,32 +605,69 @@ void try_records(void)
 /* Of each batch in the journal, which begins with its checksum, its length and its number. */
 #define HEAD 16u
 
-/* Batches that were changed and have the right heads again. */
+/* Of each entry, which begins with the lengths of its value and its key. */
+#define ENTRY 8u
+
+static uint32_t number_at(const uint8_t *at)
+{
+	uint32_t n;
+	memcpy(&n, at, sizeof n);
+	return n;
+}
+
+/* The entry with another message, and the right sum of that. */
+static void change_message(struct buf *to, const uint8_t *entry, uint32_t key_len,
+			   uint32_t value_len)
+{
+	struct buf message = BUF_INIT;
+	const uint8_t *key = entry + ENTRY;
+	(void)buf_add(&message, key + key_len + RECORD_SUM, value_len - RECORD_SUM);
+	mutate_some(&message);
+	size_t len = buf_len(&message);
+	uint32_t head[2] = {(uint32_t)len + RECORD_SUM, key_len};
+	uint32_t sum = crc32c(crc32c(0, key, key_len), buf_bytes(&message), len);
+	(void)buf_add(to, head, sizeof head);
+	(void)buf_add(to, key, key_len);
+	for (unsigned i = 0; i < RECORD_SUM; i++)
+		(void)buf_add(to, &(uint8_t){(uint8_t)(sum >> (8 * i))}, 1);
+	(void)buf_add(to, buf_bytes(&message), len);
+	buf_fini(&message);
+}
+
+static void change_entries(struct buf *to, const uint8_t *from, uint32_t len)
+{
+	for (uint32_t at = 0; at + ENTRY <= len;) {
+		const uint8_t *entry = from + at;
+		uint32_t value_len = number_at(entry), key_len = number_at(entry + 4);
+		if (value_len > RECORD_SUM && draw(2))
+			change_message(to, entry, key_len, value_len);
+		else
+			(void)buf_add(to, entry, ENTRY + key_len + value_len);
+		at += ENTRY + key_len + value_len;
+	}
+	if (draw(4) == 0) /* what is wrong is in the entries' own form */
+		mutate_some(to);
+}
+
+/* Batches whose records were changed, with the right heads again; some are left out or there twice. */
 static void change_batches(struct buf *to)
 {
 	const uint8_t *from = buf_bytes(&stored.journal);
-	uint32_t len, sum;
-	for (size_t at = 0; at + HEAD <= stored.journal_end; at += HEAD + len) {
-		struct buf batch = BUF_INIT;
-		memcpy(&len, from + at + 4, 4);
-		(void)buf_add(&batch, from + at, HEAD + len);
-		if (draw(2)) {
-			struct buf entries = BUF_INIT;
-			(void)buf_add(&entries, from + at + HEAD, len);
-			mutate_some(&entries);
-			uint32_t changed_len = (uint32_t)buf_len(&entries);
-			buf_reset(&batch);
-			(void)buf_add(&batch, from + at, HEAD);
-			(void)buf_add(&batch, buf_bytes(&entries), changed_len);
-			buf_fini(&entries);
-			uint8_t *head = (uint8_t *)(uintptr_t)buf_bytes(&batch);
-			memcpy(head + 4, &changed_len, 4);
-			sum = crc32c(0, head + 4, HEAD - 4 + changed_len);
-			memcpy(head, &sum, 4);
-		}
-		for (uint64_t k = draw(8) ? 1 : draw(3); k; k--) /* left out, twice */
+	for (size_t at = 0; at + HEAD <= stored.journal_end;
+	     at += HEAD + number_at(from + at + 4)) {
+		struct buf batch = BUF_INIT, entries = BUF_INIT;
+		change_entries(&entries, from + at + HEAD, number_at(from + at + 4));
+		uint32_t len = (uint32_t)buf_len(&entries);
+		(void)buf_add(&batch, from + at, HEAD);
+		(void)buf_add(&batch, buf_bytes(&entries), len);
+		uint8_t *head = (uint8_t *)(uintptr_t)buf_bytes(&batch);
+		memcpy(head + 4, &len, 4);
+		uint32_t sum = crc32c(0, head + 4, HEAD - 4 + len);
+		memcpy(head, &sum, 4);
+		for (uint64_t k = draw(8) ? 1 : draw(3); k; k--)
 			(void)buf_add(to, buf_bytes(&batch), buf_len(&batch));
 		buf_fini(&batch);
+		buf_fini(&entries);
 	}
 }
 

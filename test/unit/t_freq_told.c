@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frequencies as they are told by a trial and taken by the daemon: they are not read again, and what makes no sense is not taken. */
+#include "core/pipeline/internal.h"
+#include "test/unit/t_topo_tree.h"
+
+static void put_freq(const struct tree *tree, unsigned base)
+{
+	for (unsigned cpu = 0; cpu < 16; cpu++) {
+		tree_put_cpu(tree, cpu, "cpufreq/base_frequency", "%u", base + cpu / 2);
+		tree_put_cpu(tree, cpu, "cpufreq/energy_performance_preference", "%u", cpu);
+	}
+}
+
+/* Through bytes, as from a child that has asked for two cores. */
+static Trial__Report *told(struct topo *t)
+{
+	Trial__Report report = TRIAL__REPORT__INIT;
+	(void)cpu_of(t, 3);
+	(void)cpu_of(t, 8);
+	frequencies_told(t, &report);
+	assert_int_equal(report.n_frequencies, 3);
+	size_t size = trial__report__get_packed_size(&report);
+	uint8_t *bytes = malloc(size);
+	assert_non_null(bytes);
+	assert_int_equal(trial__report__pack(&report, bytes), size);
+	Trial__Report *there = trial__report__unpack(NULL, size, bytes);
+	assert_non_null(there);
+	free(bytes);
+	/* they are one piece */
+	free(report.frequencies[0]);
+	free(report.frequencies);
+	return there;
+}
+
+static void test_told_and_taken(void **state)
+{
+	const struct tree *tree = *state;
+	put_freq(tree, 2000000);
+	struct topo *t = tree_read(tree), *other = tree_read(tree);
+	Trial__Report *m = told(t);
+	frequencies_took(other, m);
+	put_freq(tree, 1000000);
+	assert_int_equal(topo_n_freqs(other), 3);
+	assert_int_equal(cpu_of(other, 2).base_khz, 2000001);
+	assert_int_equal(cpu_of(other, 3).base_khz, 2000001);
+	assert_int_equal(cpu_of(other, 3).epp, 3);
+	assert_int_equal(cpu_of(other, 8).base_khz, 2000004);
+	/* of a core of which one thread is known the other one has its own preference */
+	assert_int_equal(cpu_of(other, 9).base_khz, 2000004);
+	assert_int_equal(cpu_of(other, 9).epp, 9);
+	assert_int_equal(cpu_of(other, 4).base_khz, 1000002);
+	trial__report__free_unpacked(m, NULL);
+	topo_unref(t);
+	topo_unref(other);
+}
+
+static void test_another_machine(void **state)
+{
+	const struct tree *tree = *state;
+	struct err err = ERR_INIT;
+	put_freq(tree, 2000000);
+	struct topo *t = tree_read(tree), *later;
+	assert_int_equal(topo_reread(t, &later, &err), 0);
+	Trial__Report *m = told(t);
+	frequencies_took(later, m);
+	assert_int_equal(topo_n_freqs(later), 0);
+	trial__report__free_unpacked(m, NULL);
+	topo_unref(t);
+	topo_unref(later);
+}
+
+static void test_what_makes_no_sense(void **state)
+{
+	const struct tree *tree = *state;
+	put_freq(tree, 2000000);
+	for (unsigned odd = 0; odd < 2; odd++) {
+		struct topo *t = tree_read(tree), *other = tree_read(tree);
+		Trial__Report *m = told(t);
+		if (odd)
+			m->frequencies[1]->cpu = 16; /* is not online */
+		else
+			m->frequencies[1]->epp = 256;
+		frequencies_took(other, m);
+		assert_int_equal(topo_n_freqs(other), 1);
+		assert_int_equal(cpu_of(other, 8).base_khz, 2000004);
+		trial__report__free_unpacked(m, NULL);
+		topo_unref(t);
+		topo_unref(other);
+	}
+}
+
+static void test_nothing(void **state)
+{
+	const struct tree *tree = *state;
+	const Trial__Report none = TRIAL__REPORT__INIT;
+	struct topo *t = tree_read(tree);
+	frequencies_took(t, &none);
+	assert_int_equal(topo_n_freqs(t), 0);
+	topo_unref(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		tree_test(test_told_and_taken),
+		tree_test(test_another_machine),
+		tree_test(test_what_makes_no_sense),
+		tree_test(test_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
