@@ -153,7 +153,7 @@ def test_containers_stay_through_upgrade_and_removal(package, pods):  # noqa: F8
     assert not daemon.show('MainPID').strip('0')
     assert list(map(in_force, made)) == before
     left = {f for f in package.ours() - package.before if not f.startswith(REMEMBERED)}
-    assert left == set(map(str, (CONF, CONF / 'rp.conf', own.parent, STATE)))
+    assert left == set(map(str, (CONF, CONF / 'rp.conf', own.parent, STATE, RUN)))
     assert list(RUN.iterdir()) == [RUN / 'settings']
     assert own.exists()
 
