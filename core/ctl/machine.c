@@ -412,8 +412,11 @@ enum call_result run_topology(struct call *call)
 		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
 	job->plan = true;
 	ctl->n_plans++;
-	int r = pipeline_aside(call->p, "the topology was written", NULL, write_topology,
-			       topology_written, job, &err);
+	const struct attempt_spec spec = {.what = "the topology was written",
+					  .fn = write_topology,
+					  .done = topology_written,
+					  .arg = job};
+	int r = attempt_start(call->p, &spec, &err);
 	if (!r)
 		return CALL_LATER;
 	job_drop(job, &ctl->jobs);

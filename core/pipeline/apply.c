@@ -15,6 +15,7 @@
 
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/report.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -149,27 +150,6 @@ void apply_log_moves(struct pipeline *p)
 	}
 }
 
-static char *text_of(const struct iset *s)
-{
-	return strdup(s ? s->text : "");
-}
-
-static Trial__Move *move_of(const struct stage *s)
-{
-	const struct decision *was = &s->ctr->cur, *now = &s->next;
-	Trial__Move *m = malloc(sizeof *m);
-	if (!m)
-		return NULL;
-	trial__move__init(m);
-	m->ctr = strdup(s->ctr->full_name);
-	m->from_cpus = text_of(was->cpus);
-	m->to_cpus = text_of(now->cpus);
-	m->from_mems = text_of(was->mems);
-	m->to_mems = text_of(now->mems);
-	m->note = strdup(now->degraded ? now->degraded->data : "");
-	return m;
-}
-
 /* What the open transaction would move. The child that calls this ends soon: nothing is freed. */
 static int report_moves(struct pipeline *p, Trial__Report *report)
 {
@@ -179,9 +159,9 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		if (s->next.cpus == s->ctr->cur.cpus && s->next.mems == s->ctr->cur.mems)
 			continue;
-		Trial__Move *m = move_of(s);
-		if (!m || !m->ctr || !m->from_cpus || !m->to_cpus || !m->from_mems || !m->to_mems ||
-		    !m->note)
+		Trial__Move *m =
+			report_move(s->ctr, &s->next, s->ctr->cur.cpus, s->ctr->cur.mems, "");
+		if (!m)
 			return -ENOMEM;
 		report->moves[report->n_moves++] = m;
 	}

@@ -64,10 +64,9 @@ struct pipeline {
 	char safe_mode_reason[ERR_TEXT_MAX]; /* "": not in safe mode */
 	struct controller controllers[CONTROLLERS_MAX];
 	unsigned n_controllers;
-	struct reload *reloads; /* being tried, plans among them … */
-	struct reload *reload; /* … and the one that is meant */
+	struct attempt *attempts; /* under way */
+	struct reload *reload; /* the one of them that is to come into force; NULL: none */
 	struct reload_waiter *reload_again; /* came meanwhile */
-	struct aside *asides; /* under way */
 	struct machine_change
 		*change; /* the machine's last one, while its Speed Select is being read */
 
@@ -158,9 +157,6 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 /* The machine has changed again: what is being read is of no use any more. */
 void speedselect_overtaken(struct pipeline *p);
 
-/* ---- aside.c ---- */
-void asides_fini(struct pipeline *p); /* with NULL for those under way */
-
 /* ---- updates.c ---- */
 int updates_init(struct pipeline *p);
 void updates_fini(struct pipeline *p);
@@ -222,9 +218,36 @@ int state_open_settings(struct pipeline *p, struct err *err);
 void state_look(struct pipeline *p, const char *dir, struct buf *report);
 
 /* ---- config.c ---- */
+
+/* What the files of a configuration say, read once: who tries it and who puts it in force parse the same bytes. */
+struct config_text {
+	struct conf_files files;
+	int code; /* they cannot be read, and problems has the reason */
+	struct conf_errors problems;
+};
+
+/* What an attempt is about: a text, or what has been made of one already. */
+struct proposal {
+	const struct config_text *text;
+	struct conf *conf;
+	bool first; /* nothing is in force yet, and this comes into force when it is good */
+};
+
+void config_read(const char *path, struct config_text *ret);
+void config_unread(struct config_text *r);
+/* `errs` is overwritten, and has what cannot be read, too; the first error goes to err. */
+int config_parse(struct pipeline *p, const struct config_text *text, struct conf **ret,
+		 struct conf_errors *errs, struct err *err);
+/* In the child of an attempt: a report (report.h) of what would come of it goes to out. */
+int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *out,
+	       struct err *err);
+/* After apply_config(). */
+void config_in_force(struct pipeline *p);
+void config_fini(struct pipeline *p);
+
+/* ---- first.c ---- */
 int config_first(struct pipeline *p, struct err *err);
 /* Reads and tries it, in a child; problems and warnings go to report. */
 int config_check(struct pipeline *p, struct buf *report, struct err *err);
-void config_fini(struct pipeline *p);
 
 #endif

@@ -231,7 +231,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		return NULL;
 	pipeline_devices_off(p);
 	p->hotplug = hotplug_free(p->hotplug);
-	asides_fini(p);
+	attempts_fini(p);
 	if (p->store && p->persist_timer)
 		persist_now(p); /* with what the modules keep, which have ended after that */
 	config_fini(p);

@@ -7,7 +7,9 @@
  *   decide.c      one transaction through policy, controllers and invariants; what follows a failure
  *   updates.c     what has to be said to the runtime without being asked
  *   rebalance.c   telling the policy when moving containers may pay
- *   config.c      configurations: first, reload, policy switch; each tried in a forked child before
+ *   attempt.c     a function in a forked child: what is tried, or takes its time
+ *   config.c      configurations: reload, plan and policy switch; each attempted before
+ *   first.c       the one of a start, and what is done without a good one
  *   report.c      what that child reports
  *   verify.c      whether the kernel has what the runtime was told
  *   drift.c       who else writes CPUs of containers
@@ -33,7 +35,7 @@
 #include "core/conf/conf.h"
 #include "core/host/host.h"
 #include "core/host/instance.h"
-#include "core/host/trial.h"
+#include "core/pipeline/attempt.h"
 #include "core/topo/topo.h"
 #include "core/util/buf.h"
 #include "core/util/err.h"
@@ -220,14 +222,6 @@ int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *
 /* Where would the pod of the manifest at path go, and who would move for it? res->code is why it would be refused. Controllers are not asked. */
 int pipeline_try(struct pipeline *p, const char *path, reload_done done, void *arg,
 		 struct err *err);
-/*
- * What takes its time, in a forked child that knows all that is known now: fn writes its answer to out. done is called once, later; with NULL when
- * the daemon ends. `topo`: a snapshot that is looked at, besides the one in force; may be NULL.
- */
-typedef int (*aside_fn)(struct pipeline *p, void *arg, struct buf *out, struct err *err);
-typedef void (*aside_done)(void *arg, const struct trial_result *res);
-int pipeline_aside(struct pipeline *p, const char *what, const struct topo *topo, aside_fn fn,
-		   aside_done done, void *arg, struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
 

@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/pipeline/report.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/util/pb.h"
 
 #define ARENA_BLOCK 4096u
+
+static char *text_of(const struct iset *s)
+{
+	return strdup(s ? s->text : "");
+}
+
+Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, const struct iset *cpus,
+			 const struct iset *mems, const char *why)
+{
+	Trial__Move *m = malloc(sizeof *m);
+	if (!m)
+		return NULL;
+	trial__move__init(m);
+	m->ctr = strdup(ctr->full_name);
+	m->from_cpus = text_of(cpus);
+	m->to_cpus = text_of(now->cpus);
+	m->from_mems = text_of(mems);
+	m->to_mems = text_of(now->mems);
+	m->note = strdup(now->degraded ? now->degraded->data : "");
+	m->why = strdup(why);
+	bool whole = m->ctr && m->from_cpus && m->to_cpus && m->from_mems && m->to_mems &&
+		     m->note && m->why;
+	return whole ? m : NULL;
+}
 
 int report_write(const Trial__Report *report, struct buf *out)
 {

@@ -18,7 +18,9 @@ struct report {
 	unsigned n_moves;
 };
 
-/* In the child. */
+/* In the child, of what is not freed. NULL: no memory. */
+Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, const struct iset *cpus,
+			 const struct iset *mems, const char *why);
 int report_write(const Trial__Report *report, struct buf *out);
 
 /* In the daemon, which believes nothing. No bytes are a report without anything to report. -EBADMSG: not a report; -E2BIG: larger than

@@ -207,7 +207,13 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 	int r = c ? 0 : err_errno(&err, -ENOMEM, "Speed Select");
 	if (!r) {
 		*c = (struct machine_change){p, now, *change, then};
-		r = pipeline_aside(p, "Speed Select was read", now, look, looked, c, &err);
+		r = attempt_start(p,
+				  &(struct attempt_spec){.what = "Speed Select was read",
+							 .fn = look,
+							 .done = looked,
+							 .arg = c,
+							 .topo = now},
+				  &err);
 	}
 	if (!r) {
 		p->change = c;

@@ -22,28 +22,11 @@ struct seen {
 	struct iset *cpus, *mems;
 };
 
-static char *text_of(const struct iset *s)
-{
-	return strdup(s ? s->text : "");
-}
-
 static int add_move(Trial__Report *report, const struct ctr *ctr, const struct iset *cpus,
 		    const struct iset *mems, const char *why)
 {
-	const struct decision *now = &ctr->cur;
-	Trial__Move *m = malloc(sizeof *m);
+	Trial__Move *m = report_move(ctr, &ctr->cur, cpus, mems, why);
 	if (!m)
-		return -ENOMEM;
-	trial__move__init(m);
-	m->ctr = strdup(ctr->full_name);
-	m->from_cpus = text_of(cpus);
-	m->to_cpus = text_of(now->cpus);
-	m->from_mems = text_of(mems);
-	m->to_mems = text_of(now->mems);
-	m->note = strdup(now->degraded ? now->degraded->data : "");
-	m->why = strdup(why);
-	if (!m->ctr || !m->from_cpus || !m->to_cpus || !m->from_mems || !m->to_mems || !m->note ||
-	    !m->why)
 		return -ENOMEM;
 	report->moves[report->n_moves++] = m;
 	return 0;
@@ -129,15 +112,12 @@ static int read_file(struct pipeline *p, const char *path, struct arena *a, stru
 	return r ? err_prefix(err, "%s: ", path) : 0;
 }
 
-/* Whatever reaches out of the process. */
-static void cut_off(struct pipeline *p)
+/* Nobody is asked about the pod, as it is none. */
+static void ask_nobody(struct pipeline *p)
 {
-	p->env.trial = true;
-	p->env.worker = NULL;
 	p->env.pod_resource = NULL;
 	p->devices = NULL;
 	p->n_controllers = 0;
-	p->store = store_abandon(p->store);
 	log_set_level(LOG_ERROR);
 }
 
@@ -146,7 +126,7 @@ int try_pod(struct pipeline *p, const char *path, struct buf *out, struct err *e
 	Trial__Report report = TRIAL__REPORT__INIT;
 	struct manifest m = {0};
 	struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	cut_off(p);
+	ask_nobody(p);
 	int r = a ? read_file(p, path, a, &m, err) : err_errno(err, -ENOMEM, "pod");
 	if (!r)
 		r = place(p, &m, &report, err);

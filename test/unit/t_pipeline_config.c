@@ -155,6 +155,20 @@ static void test_reloads_at_once(void **state)
 	assert_int_equal(first.n + second.n + third.n, 3);
 }
 
+/* What comes into force is what has been tried, and not what is saved meanwhile. */
+static void test_saved_while_trying(void **state)
+{
+	struct world *w = *state;
+	struct answer a = {0};
+	world_configure(w, PUPPET "rebalanceMoves: 3\n");
+	pipeline_reload(w->p, answered, &a);
+	world_configure(w, PUPPET "rebalanceMoves: 4\n");
+	world_until(w, is_answered, &a);
+	assert_int_equal(a.code, 0);
+	assert_int_equal(conf_core(pipeline_conf(w->p))->rebalance_moves, 3);
+	says(a.changes, "rebalanceMoves");
+}
+
 static void test_plan(void **state)
 {
 	struct world *w = *state;
@@ -502,6 +516,7 @@ int main(void)
 		world_test(test_reload_fails_late),
 		world_test(test_switch),
 		world_test(test_reloads_at_once),
+		world_test(test_saved_while_trying),
 		world_test(test_plan),
 		world_test(test_stop_while_trying),
 		bare_test(test_first_is_wrong),
