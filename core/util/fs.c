@@ -480,6 +480,52 @@ int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool
 	return 0;
 }
 
+int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err)
+{
+	struct stat st;
+	_close_ int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (fd < 0 && errno == ELOOP)
+		return err_set(err, -EPERM, "%s is a symbolic link", path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_errno(err, -errno, "cannot open %s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EPERM, "%s is not a regular file", path);
+	if (st.st_uid != geteuid())
+		return err_set(err, -EPERM, "%s belongs to user %u", path, st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(err, -EPERM, "others may write to %s (mode %04o)", path,
+			       st.st_mode & 07777u);
+	*ret_size = (size_t)st.st_size;
+	return take_fd(&fd);
+}
+
+int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err)
+{
+	size_t size = 0, len = 0;
+	_close_ int fd = fs_open_own(path, O_RDONLY, &size, err);
+	if (fd < 0)
+		return fd;
+	if (size > limit)
+		return err_set(err, -EFBIG, "%s has %zu bytes, more than %zu", path, size, limit);
+	_free_ char *data = malloc(size + 1);
+	if (!data)
+		return err_errno(err, -ENOMEM, "cannot read %s", path);
+	while (len < size) {
+		ssize_t n = read(fd, data + len, size - len);
+		if (n < 0 && errno != EINTR)
+			return err_errno(err, -errno, "cannot read %s", path);
+		if (n == 0) /* it has become shorter */
+			break;
+		len += n > 0 ? (size_t)n : 0;
+	}
+	data[len] = '\0';
+	*ret = TAKE(data);
+	*ret_len = len;
+	return 0;
+}
+
 int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 {
 	_free_ char *part = strdup(path);

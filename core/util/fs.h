@@ -56,9 +56,21 @@ int fs_realpath(const struct fs_root *root, const char *path, char *buf, size_t 
 int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *name, void *arg),
 	    void *arg);
 
-/* Whole-file replacement on the real system: temporary file, optional fsync, rename. */
+/*
+ * Whole-file replacement on the real system: temporary file, optional fsync, rename. With `sync` it has reached the disk when this
+ * returns, and a power cut leaves the former file or this one: so are small files written that outlive a boot (the configuration that
+ * was in force, one that was pushed). It waits for the disk then: only on the worker's thread, or before and after the loop runs.
+ */
 int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool sync,
 	       struct err *err);
+/*
+ * A file of our own that fs_replace has written, up to limit, malloc'd and NUL-terminated. -ENOENT without a word in err: there is none.
+ * -EPERM: it is no regular file (a link, a device), is not ours, or others may write to it; -EFBIG: it is longer. Nothing else is
+ * known of its bytes: who has written it may have been another version.
+ */
+int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err);
+/* The same file, opened: the fd and its size. `flags` as open(2) has them. */
+int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err);
 /* mkdir -p. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *err);
 

@@ -386,6 +386,34 @@ static void test_replace_in_place(void **state)
 	check_read(t, "bare-name", "x");
 }
 
+static void test_read_own(void **state)
+{
+	const struct tree *t = *state;
+	struct err err = ERR_INIT;
+	_free_ char *path = str_printf("%s/kept", t->dir);
+	_free_ char *link = str_printf("%s/link", t->dir);
+	_free_ char *data = NULL;
+	size_t len;
+	assert_int_equal(fs_read_own(path, 10, &data, &len, &err), -ENOENT);
+	assert_int_equal(err.code, 0);
+	assert_int_equal(fs_replace(path, "0123456789", 10, 0600, true, &err), 0);
+	assert_int_equal(fs_read_own(path, 10, &data, &len, &err), 0);
+	assert_int_equal(len, 10);
+	assert_string_equal(data, "0123456789");
+	assert_int_equal(fs_read_own(path, 9, &data, &len, &err), -EFBIG);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(fs_read_own(link, 10, &data, &len, &err), -EPERM);
+	assert_int_equal(chmod(path, 0620), 0);
+	assert_int_equal(fs_read_own(path, 10, &data, &len, &err), -EPERM);
+	assert_non_null(strstr(err.text, "others may write"));
+	assert_int_equal(fs_read_own(t->dir, 10, &data, &len, &err), -EPERM);
+	if (geteuid() == 0) {
+		assert_int_equal(chmod(path, 0600), 0);
+		assert_int_equal(chown(path, 12345, 0), 0);
+		assert_int_equal(fs_read_own(path, 10, &data, &len, &err), -EPERM);
+	}
+}
+
 static void test_full_device(void **state)
 {
 	struct fs_root root;
@@ -447,6 +475,7 @@ static int run(bool hidden)
 		ON_TREE(test_list),	   ON_TREE(test_root),
 		ON_TREE(test_replace),	   ON_TREE(test_replace_in_place),
 		ON_TREE(test_full_device), ON_TREE(test_mkdirs),
+		ON_TREE(test_read_own),
 	};
 	const struct CMUnitTest hidden_tests[] = {ON_TREE(test_openat2_is_hidden)};
 	int failed = cmocka_run_group_tests_name(hidden ? "walking" : "openat2", tests, NULL, NULL);
