@@ -220,7 +220,8 @@ struct cache *cache_new(uint64_t memory_total)
 	c->sets = intern_new();
 	c->cpu_sets = calloc(RP_CPUS_MAX, sizeof *c->cpu_sets);
 	c->cpu_owner = calloc(RP_CPUS_MAX, sizeof *c->cpu_owner);
-	if (!c->sets || !c->cpu_sets || !c->cpu_owner)
+	c->cpu_owners = calloc(RP_CPUS_MAX, sizeof *c->cpu_owners);
+	if (!c->sets || !c->cpu_sets || !c->cpu_owner || !c->cpu_owners)
 		return cache_free(c);
 	return c;
 }
@@ -248,6 +249,7 @@ struct cache *cache_free(struct cache *c)
 	free(c->ctr_slots.slot);
 	free(c->cpu_sets);
 	free(c->cpu_owner);
+	free(c->cpu_owners);
 	free(c);
 	return NULL;
 }

@@ -60,6 +60,8 @@ struct ctr_desc {
 	/* only looked at during the request */
 	const char *const *env; /* KEY=value */
 	uint32_t n_env;
+	const char *const *args; /* of the process, the program first */
+	uint32_t n_args;
 	const struct rp_mount_info *mounts;
 	uint32_t n_mounts;
 	const struct rp_device_info *devices;
@@ -100,6 +102,7 @@ struct decision {
 	struct needs needs; /* the requirements it was made for */
 	uint32_t state; /* RP_STATE_… */
 	uint32_t policy; /* number of the policy that decided (cache_policy_number) */
+	uint32_t group; /* whose members may share its exclusive CPUs; 0: nobody may */
 };
 
 struct pod {

@@ -34,9 +34,25 @@ struct cache {
 	struct txn *txn;
 	uint64_t txn_ids;
 	struct stage *spare_stages;
-	/* per CPU: how many different sets in use contain it; which container (slot + 1) has it exclusively */
-	uint32_t *cpu_sets, *cpu_owner;
+	/*
+	 * Per CPU: how many different sets in use contain it; whose alone it is (owner_key below, 0: nobody's); how many
+	 * containers own it, more than one only in a group.
+	 */
+	uint32_t *cpu_sets, *cpu_owner, *cpu_owners;
 };
+
+#define OWNER_GROUP 0x80000000u
+
+static inline bool owns_in_group(const struct decision *d)
+{
+	return d->group && d->exclusive && d->exclusive->count;
+}
+
+/* Who owns the exclusive CPUs of a decision: the container (slot + 1), or the group that it is in. */
+static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d)
+{
+	return owns_in_group(d) ? OWNER_GROUP | d->group : (uint32_t)ctr->handle;
+}
 
 void decision_fini(struct cache *c, struct decision *d);
 void decision_copy(struct decision *dst, const struct decision *src);

@@ -7,10 +7,13 @@
 #include "core/cache/internal.h"
 #include "core/cache/txn.h"
 
-static const struct ctr *owner(struct cache *c, uint32_t cpu)
+/* A container that owns the CPU; of a group, any of its members that this transaction leaves alone, for people. */
+static const char *owner(struct cache *c, uint32_t cpu)
 {
-	uint32_t slot = c->cpu_owner[cpu];
-	return slot ? c->ctr_slots.slot[slot - 1].object : NULL;
+	uint32_t key = c->cpu_owner[cpu];
+	const struct ctr *ctr =
+		key && !(key & OWNER_GROUP) ? c->ctr_slots.slot[key - 1].object : NULL;
+	return ctr ? ctr->full_name : "a group of others";
 }
 
 static int outside(const struct ctr *ctr, const char *what, struct rp_ids has,
@@ -38,6 +41,12 @@ static int check_alone(const struct stage *s, const struct invariants *inv, stru
 			err, -EINVAL,
 			"container %s was given exclusive CPUs %s that are not among its CPUs %s",
 			s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
+	if (owns_in_group(d) && d->exclusive != d->cpus)
+		return err_set(
+			err, -EINVAL,
+			"container %s is in a group that shares exclusive CPUs, but only %s of "
+			"its CPUs %s are exclusive",
+			s->ctr->full_name, d->exclusive->text, d->cpus->text);
 	if (d->cpus && !d->cpus->count)
 		return err_set(err, -EINVAL, "container %s was left without any CPU",
 			       s->ctr->full_name);
@@ -56,23 +65,24 @@ static int check_alone(const struct stage *s, const struct invariants *inv, stru
 static int overlap(struct cache *c, const struct ctr *ctr, const struct decision *d, uint32_t cpu,
 		   struct err *err)
 {
-	const struct ctr *other = owner(c, cpu);
-	if (other && other != ctr)
+	if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
 		return err_set(err, -EINVAL,
-			       "container %s was given CPU %u, which belongs to container %s alone",
-			       ctr->full_name, cpu, other->full_name);
+			       "container %s was given CPU %u, which belongs to %s%s alone",
+			       ctr->full_name, cpu,
+			       c->cpu_owner[cpu] & OWNER_GROUP ? "" : "container ", owner(c, cpu));
 	return err_set(err, -EINVAL,
 		       "container %s was given CPU %u of %s alone, but others run there too",
 		       ctr->full_name, cpu, d->exclusive->text);
 }
 
-/* Its own exclusive CPUs: nobody else owns them, no other set in use contains them. */
+/* Its own exclusive CPUs: nobody else owns them, no other set in use contains them but those of its group. */
 static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d,
 			   struct err *err)
 {
+	const uint32_t key = owner_key(ctr, d);
 	RP_IDS_EACH (cpu, d->exclusive->ids) {
-		if (c->cpu_owner[cpu] != (uint32_t)ctr->handle || c->cpu_sets[cpu] != 1 ||
-		    d->cpus->users != 1)
+		if (c->cpu_owner[cpu] != key || c->cpu_sets[cpu] != !d->group ||
+		    (!d->group && d->cpus->users != 1))
 			return overlap(c, ctr, d, cpu, err);
 	}
 	return 0;
@@ -83,7 +93,7 @@ static int check_shared(struct cache *c, const struct ctr *ctr, const struct dec
 			struct err *err)
 {
 	RP_IDS_EACH (cpu, d->cpus->ids) {
-		if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != (uint32_t)ctr->handle)
+		if (c->cpu_owner[cpu] && c->cpu_owner[cpu] != owner_key(ctr, d))
 			return overlap(c, ctr, d, cpu, err);
 	}
 	return 0;

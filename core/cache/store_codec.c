@@ -217,6 +217,8 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->decided = decided_message(&r->values[0], d);
 	m->exclusive = set_text(d->exclusive);
 	m->acked = values_message(&r->values[1], &ctr->acked);
+	m->has_group = d->group != 0;
+	m->group = d->group;
 	m->needs = needs_message(&r->needs, &d->needs);
 	m->policy = *policy ? text(policy) : NULL;
 	m->has_rdt_class = d->rdt_class != NULL;
@@ -532,6 +534,8 @@ static int check_decision(const struct stored_decision *d, struct err *err)
 	const struct stored_values *v = &d->decided;
 	if (d->state > RP_STATE_EXITED)
 		return err_set(err, -EINVAL, "a state of %u", d->state);
+	if (d->group > RP_GROUP_MAX)
+		return err_set(err, -EINVAL, "group %u", d->group);
 	if (!rp_ids_subset(rp_ids_of(&d->exclusive.ids), rp_ids_of(&v->cpus.ids)))
 		return err_set(err, -EINVAL, "exclusive CPUs that are not its own");
 	if ((v->shares != RP_NOT_SET && v->shares < 0) ||
@@ -550,6 +554,7 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 		return -EINVAL;
 	ret->state = m->state;
 	ret->pid = m->pid;
+	ret->group = m->group;
 	ret->policy = text(m->policy);
 	int r = read_values(m->decided, &ret->decided, err);
 	if (!r)

@@ -120,7 +120,7 @@ struct stored_bytes {
 };
 
 struct stored_decision {
-	uint32_t state, pid;
+	uint32_t state, pid, group;
 	struct stored_values decided, acked;
 	struct stored_set exclusive;
 	struct needs needs;

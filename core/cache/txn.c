@@ -7,7 +7,7 @@
 #include "core/cache/internal.h"
 #include "core/util/str.h"
 
-#define EXTRAS_ARENA (256u * 1024u)
+#define EXTRAS_ARENA (512u * 1024u)
 
 struct txn {
 	struct cache *cache;
@@ -19,6 +19,8 @@ struct txn {
 	struct arena *arena; /* extras and their text; made when first needed */
 	struct extra *extras;
 	uint32_t n_extras;
+	const char **args; /* NULL: the created container keeps its own */
+	uint32_t n_args;
 };
 
 /* ---- decisions ----------------------------------------------------------------------------------------------------- */
@@ -69,18 +71,22 @@ void decision_fini(struct cache *c, struct decision *d)
 
 void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in)
 {
-	uint32_t self = (uint32_t)ctr->handle;
+	uint32_t key = owner_key(ctr, d);
 	if (!ctr_live(d->state))
 		return;
-	if (d->cpus && (in ? d->cpus->users++ == 0 : --d->cpus->users == 0))
+	/* the sets of a group are those of its owners, which are counted below */
+	if (d->cpus && !owns_in_group(d) && (in ? d->cpus->users++ == 0 : --d->cpus->users == 0))
 		RP_IDS_EACH (cpu, d->cpus->ids)
 			c->cpu_sets[cpu] += in ? 1u : -1u;
 	if (!d->exclusive)
 		return;
 	RP_IDS_EACH (cpu, d->exclusive->ids) {
 		if (in && !c->cpu_owner[cpu])
-			c->cpu_owner[cpu] = self;
-		else if (!in && c->cpu_owner[cpu] == self)
+			c->cpu_owner[cpu] = key;
+		if (c->cpu_owner[cpu] != key)
+			continue;
+		c->cpu_owners[cpu] += in ? 1u : -1u;
+		if (!c->cpu_owners[cpu])
 			c->cpu_owner[cpu] = 0;
 	}
 }
@@ -169,11 +175,38 @@ static struct extra *extra_of(struct txn *t, uint32_t field, const char *key)
 	return NULL;
 }
 
-int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text)
+static struct arena *extras_arena(struct txn *t)
 {
 	if (!t->arena)
 		t->arena = arena_new(4096, EXTRAS_ARENA);
-	if (t->arena && !t->extras)
+	return t->arena;
+}
+
+int txn_set_args(struct txn *t, const char *const *args, uint32_t n)
+{
+	const char **copy =
+		extras_arena(t) ? arena_array(t->arena, (size_t)n + 1, sizeof *copy) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		copy[i] = arena_strdup(t->arena, args[i]);
+		if (!copy[i])
+			return -E2BIG;
+	}
+	t->args = copy;
+	t->n_args = n;
+	return 0;
+}
+
+const char *const *txn_args(const struct txn *t, uint32_t *ret_n)
+{
+	*ret_n = t->n_args;
+	return t->args;
+}
+
+int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text)
+{
+	if (extras_arena(t) && !t->extras)
 		t->extras = arena_array(t->arena, TXN_EXTRAS_MAX, sizeof *t->extras);
 	if (!t->extras)
 		return -ENOMEM;
@@ -220,6 +253,7 @@ uint32_t txn_changed(const struct stage *s)
 			? TXN_CHANGED_CLASS
 			: 0u) |
 	       (a->exclusive != b->exclusive || a->state != b->state || a->policy != b->policy ||
+				a->group != b->group ||
 				!blob_equal(a->private_data, b->private_data) ||
 				!blob_equal(a->degraded, b->degraded) ||
 				!blob_equal(a->data, b->data) ||
@@ -233,19 +267,17 @@ void txn_commit(struct txn *t)
 	struct cache *c = t->cache;
 	assert(!t->committed);
 	for (struct stage *s = t->first; s; s = s->link) {
-		struct decision before = s->ctr->cur;
 		s->ctr->unstored |= txn_changed(s);
-		count_decision(c, s->ctr, &before, false);
+		count_decision(c, s->ctr, &s->ctr->cur, false);
+	}
+	/* all former owners have left: a CPU that changes hands is nobody's when its new owner comes */
+	for (struct stage *s = t->first; s; s = s->link) {
+		struct decision before = s->ctr->cur;
 		count_decision(c, s->ctr, &s->next, true);
 		s->ctr->cur = s->next;
 		s->next = before;
 		s->ctr->stage = NULL;
 	}
-	/* owners last: a CPU that changed hands was still its former owner's while that one had not been visited */
-	for (struct stage *s = t->first; s; s = s->link)
-		if (s->ctr->cur.exclusive && ctr_live(s->ctr->cur.state))
-			RP_IDS_EACH (cpu, s->ctr->cur.exclusive->ids)
-				c->cpu_owner[cpu] = (uint32_t)s->ctr->handle;
 	t->committed = true;
 }
 
@@ -269,6 +301,8 @@ void txn_rollback(struct txn *t)
 	assert(!t->committed);
 	drop_stages(t);
 	t->n_extras = 0;
+	t->args = NULL;
+	t->n_args = 0;
 }
 
 void txn_end(struct txn *t)

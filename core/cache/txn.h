@@ -42,6 +42,9 @@ const struct decision *txn_view(const struct ctr *ctr);
 void txn_set_created(struct txn *t, struct ctr *ctr);
 struct ctr *txn_created(const struct txn *t);
 int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text);
+/* Process arguments that the created container gets instead of its own; copied. */
+int txn_set_args(struct txn *t, const char *const *args, uint32_t n);
+const char *const *txn_args(const struct txn *t, uint32_t *ret_n); /* NULL: its own */
 const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n);
 const struct stage *txn_touched(const struct txn *t); /* through ->link */
 unsigned txn_n_touched(const struct txn *t);

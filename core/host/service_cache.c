@@ -112,6 +112,9 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 		.period = d->period,
 		.has_cpus = ids_of(ctr->acked.cpus),
 		.has_mems = ids_of(ctr->acked.mems),
+		.asked_shares = ctr->requested.shares,
+		.asked_quota = ctr->requested.quota,
+		.asked_period = ctr->requested.period,
 	};
 	host_copy_out(out, &full, sizeof full);
 	return 0;
@@ -198,6 +201,12 @@ static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device
 		return -RP_ENOENT;
 	host_copy_out(out, &ctr->desc->devices[index], sizeof *out);
 	return 0;
+}
+
+static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
+{
+	const struct ctr *ctr = ctr_of(ctx, handle);
+	return ctr && ctr->desc && index < ctr->desc->n_args ? ctr->desc->args[index] : NULL;
 }
 
 static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
@@ -445,6 +454,42 @@ static int32_t set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 	return add_extra(ctx, id, handle, field, 0, key, value);
 }
 
+static int32_t set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const *args, uint32_t n)
+{
+	const struct instance *i = ctx;
+	struct txn *t = txn_of(i->env->cache, id);
+	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
+	size_t bytes = 0;
+	if (!t || !ctr)
+		return t ? -RP_ESTALE : -RP_EINVAL;
+	if (txn_created(t) != ctr)
+		return -RP_ENOTSUP;
+	if (!n || !*args[0])
+		return -RP_EINVAL;
+	if (n > RP_ARGS_MAX)
+		return -RP_E2BIG;
+	for (uint32_t k = 0; k < n; k++) {
+		size_t len = strnlen(args[k], RP_ARGS_BYTES_MAX);
+		bytes += len + 1;
+		if (bytes > RP_ARGS_BYTES_MAX)
+			return -RP_E2BIG;
+		if (!utf8_valid(args[k], len))
+			return -RP_EINVAL;
+	}
+	return txn_set_args(t, args, n);
+}
+
+static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
+{
+	int32_t r = 0;
+	if (group > RP_GROUP_MAX)
+		return -RP_EINVAL;
+	struct decision *d = stage(ctx, id, handle, NULL, &r);
+	if (d)
+		d->group = group;
+	return r;
+}
+
 static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data, uint32_t size)
 {
 	struct instance *i = ctx;
@@ -604,4 +649,7 @@ const struct rp_host_cache host_cache_service = {
 	.set_degraded = set_degraded,
 	.set_data = set_data,
 	.pod_resource = pod_resource,
+	.arg = arg,
+	.set_args = set_args,
+	.set_group = set_group,
 };

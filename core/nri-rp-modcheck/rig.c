@@ -91,7 +91,8 @@ static int check_exclusive(struct rig *r, const struct ctr *ctr, struct err *err
 	if (!ctr->cur.exclusive)
 		return 0;
 	DL_FOREACH (cache_ctrs(r->env.cache), other) {
-		if (other == ctr || !ctr_live(other->cur.state) || !other->cur.cpus ||
+		if (other == ctr || (other->cur.group && other->cur.group == ctr->cur.group) ||
+		    !ctr_live(other->cur.state) || !other->cur.cpus ||
 		    !rp_ids_overlap(other->cur.cpus->ids, ctr->cur.exclusive->ids))
 			continue;
 		return err_set(

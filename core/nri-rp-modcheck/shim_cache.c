@@ -161,6 +161,24 @@ static int32_t c_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, co
 	return r ? r : host_cache_service.set_data(ctx, txn, ctr, key, value);
 }
 
+static const char *c_arg(void *ctx, rp_ctr ctr, uint32_t index)
+{
+	(void)shim_enter(ctx, "arg");
+	return host_cache_service.arg(ctx, ctr, index);
+}
+
+static int32_t c_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n)
+{
+	int32_t r = shim_try(ctx, "set_args");
+	return r ? r : host_cache_service.set_args(ctx, txn, ctr, args, n);
+}
+
+static int32_t c_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)
+{
+	int32_t r = shim_try(ctx, "set_group");
+	return r ? r : host_cache_service.set_group(ctx, txn, ctr, group);
+}
+
 const struct rp_host_cache shim_cache = {
 	.size = sizeof shim_cache,
 	.list = c_list,
@@ -188,4 +206,7 @@ const struct rp_host_cache shim_cache = {
 	.set_degraded = c_set_degraded,
 	.set_data = c_set_data,
 	.pod_resource = c_pod_resource,
+	.arg = c_arg,
+	.set_args = c_set_args,
+	.set_group = c_set_group,
 };

@@ -56,6 +56,8 @@ struct reply {
 	uint32_t created_fields; /* DIFF_… of its decision */
 	const struct extra *extras; /* its creation-only values */
 	uint32_t n_extras;
+	const char *const *args; /* the process arguments that replace its own; NULL: it keeps them */
+	uint32_t n_args;
 	uint32_t
 		taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
 	bool data_dir; /* it gets the data directory mounted: source in data_path */

@@ -335,6 +335,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	ret->created_fields = ctr_diff(c.ctr);
 	ret->taken = controllers_take(p);
 	ret->extras = txn_extras(p->txn, &ret->n_extras);
+	ret->args = txn_args(p->txn, &ret->n_args);
 	decide_reply(p, ret, c.ctr, false);
 	export_created(p, c.ctr, ret);
 	return 0;

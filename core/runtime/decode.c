@@ -383,7 +383,7 @@ struct ctr_decoder {
 	enum decode_depth depth;
 	struct ctr_desc *ret;
 	struct kv *labels, *annotations;
-	const char **env;
+	const char **env, **args;
 	struct rp_mount_info *mounts;
 	struct rp_device_info *devices;
 	struct res_decoder res;
@@ -467,6 +467,8 @@ static int long_field(struct ctr_decoder *d, const struct field *f)
 		return take_entry(d->a, f, d->labels, &ret->n_labels);
 	case 6:
 		return take_entry(d->a, f, d->annotations, &ret->n_annotations);
+	case 7:
+		return d->args ? take_text(d->rest, f, &d->args[ret->n_args++]) : 0;
 	case 8:
 		return d->env ? take_text(d->rest, f, &d->env[ret->n_env++]) : 0;
 	case 9:
@@ -521,9 +523,10 @@ static int make_lists(struct ctr_decoder *d, struct span s)
 		return -ENOMEM;
 	if (d->depth != DECODE_ALL)
 		return 0;
+	ret->args = d->args = arena_array(d->rest, n[7], sizeof *d->args);
 	ret->env = d->env = arena_array(d->rest, n[8], sizeof *d->env);
 	ret->mounts = d->mounts = arena_array(d->rest, n[9], sizeof *d->mounts);
-	return d->env && d->mounts ? 0 : -ENOMEM;
+	return d->args && d->env && d->mounts ? 0 : -ENOMEM;
 }
 
 int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_depth depth,

@@ -365,8 +365,8 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 	const struct blob *rdt = reply->taken & RP_TAKES_RDT_CLASS ? NULL : d->rdt_class,
 			  *blockio =
 				  reply->taken & RP_TAKES_BLOCKIO_CLASS ? NULL : d->blockio_class;
-	*ret_empty =
-		!reply->created_fields && !reply->n_extras && !rdt && !blockio && !reply->data_dir;
+	*ret_empty = !reply->created_fields && !reply->n_extras && !reply->args && !rdt &&
+		     !blockio && !reply->data_dir;
 	if (!t.adj || *ret_empty)
 		return t.adj;
 	t.lnx = t.adj->lnx = NEW(a, Nri__LinuxContainerAdjustment, nri__linux_container_adjustment);
@@ -385,5 +385,7 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 			return NULL;
 	if (reply->data_dir && add_data_dir(&t))
 		return NULL;
+	t.adj->args = (char **)(uintptr_t)reply->args;
+	t.adj->n_args = reply->n_args;
 	return t.adj;
 }

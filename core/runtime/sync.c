@@ -48,6 +48,8 @@ static int feed_new(struct feed *s, struct span bytes)
 	struct ctr_desc ctr, *later = arena_zero(s->kept, struct ctr_desc);
 	if (!later || decode_ctr(s->scratch, s->kept, bytes, DECODE_ALL, &ctr))
 		return -EBADMSG;
+	later->args = ctr.args;
+	later->n_args = ctr.n_args;
 	later->env = ctr.env;
 	later->n_env = ctr.n_env;
 	later->mounts = ctr.mounts;

@@ -56,6 +56,12 @@ struct rp_ctr_info {
 
 	/* What the runtime has for it, whoever decided that; empty: it does not say. */
 	struct rp_ids has_cpus, has_mems;
+
+	/* ---- since 1.3 ---- */
+
+	/* As the runtime asked for them at creation or in the last resize, before anything was derived
+	 * from them. RP_NOT_SET: it did not say. */
+	int64_t asked_shares, asked_quota, asked_period;
 };
 
 struct rp_pod_info {
@@ -104,6 +110,9 @@ struct rp_pod_info {
 #define RP_F_ANNOTATION 201u
 #define RP_F_UNIFIED 202u /* a cgroup v2 file and its content */
 
+#define RP_GROUP_MAX 65535u /* of set_group */
+#define RP_ARGS_MAX 4096u /* process arguments of set_args … */
+#define RP_ARGS_BYTES_MAX 131072u /* … and their bytes, the NULs included */
 #define RP_PRIVATE_MAX 4096u /* bytes of set_private */
 #define RP_ANNOTATION_MAX 65536u /* longer ones are cut off from lookups with a warning */
 
@@ -185,6 +194,19 @@ struct rp_host_cache {
 	 * has to be kept by the policy. */
 	int32_t (*pod_resource)(void *ctx, rp_ctr ctr, uint32_t index,
 				struct rp_pod_resource_info *out);
+
+	/* ---- since 1.3 ---- */
+
+	/* The container's process arguments, the program first; known when env is. NULL past the last. */
+	const char *(*arg)(void *ctx, rp_ctr ctr, uint32_t index);
+	/* Replaces all of them, while the container is being created; n is at least 1 and the first one
+	 * not "". -RP_ENOTSUP: the container is not being created; -RP_E2BIG: over RP_ARGS_MAX or
+	 * RP_ARGS_BYTES_MAX. */
+	int32_t (*set_args)(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n);
+	/* The members of a group (1 … RP_GROUP_MAX, numbers of the policy's choosing) may share their
+	 * exclusive CPUs with each other, and with nobody else; all CPUs of a member that has exclusive
+	 * ones have to be exclusive. 0: no group, as without a call. */
+	int32_t (*set_group)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

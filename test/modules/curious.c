@@ -159,6 +159,7 @@ static void look_at(struct rp_instance *inst, rp_ctr ctr, rp_pod pod)
 	inst->seen += c->ctr_label(ctx, ctr, "x") != NULL;
 	inst->seen += c->ctr_annotation(ctx, ctr, "x") != NULL;
 	inst->seen += c->env(ctx, ctr, "x") != NULL;
+	inst->seen += c->arg(ctx, ctr, 0) != NULL;
 	inst->seen += c->mount(ctx, ctr, 0, &mount) == 0;
 	inst->seen += c->device(ctx, ctr, 0, &device) == 0;
 	inst->seen += c->pod_resource(ctx, ctr, 0, &resource) == 0;
@@ -208,6 +209,7 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	r = r ? r : c->set_cpus(ctx, txn, ctr, online);
 	r = r ? r : c->set_mems(ctx, txn, ctr, rp_ids_none());
 	r = r ? r : c->set_exclusive(ctx, txn, ctr, rp_ids_none());
+	r = r ? r : c->set_group(ctx, txn, ctr, 0);
 	r = r ? r : c->set_int(ctx, txn, ctr, RP_F_SHARES, 1024);
 	r = r ? r : c->set_text(ctx, txn, ctr, RP_F_CPU_CLASS, "");
 	r = r ? r : c->set_private(ctx, txn, ctr, "kept", 4);
@@ -229,7 +231,9 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	look_at(inst, ctr, info.pod);
 	look_around(inst);
 	tell(inst, ctr);
+	static const char *const args[] = {"/bin/sh"};
 	r = inst->cache->set_pair(ctx, txn, ctr, RP_F_ENV, "CURIOUS", "yes");
+	r = r ? r : inst->cache->set_args(ctx, txn, ctr, args, 1);
 	return r ? r : stage(inst, txn, ctr);
 }
 

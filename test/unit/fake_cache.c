@@ -84,7 +84,7 @@ static bool same_values(const struct fake_values *a, const struct fake_values *b
 	bool same = rp_ids_equal(rp_ids_of(&a->cpus), rp_ids_of(&b->cpus)) &&
 		    rp_ids_equal(rp_ids_of(&a->mems), rp_ids_of(&b->mems)) &&
 		    rp_ids_equal(rp_ids_of(&a->exclusive), rp_ids_of(&b->exclusive)) &&
-		    memcmp(a->ints, b->ints, sizeof a->ints) == 0 &&
+		    memcmp(a->ints, b->ints, sizeof a->ints) == 0 && a->group == b->group &&
 		    same_text(a->degraded, b->degraded);
 	for (uint32_t i = 0; i < FAKE_N_TEXTS; i++)
 		same = same && same_text(a->texts[i], b->texts[i]);
@@ -106,6 +106,17 @@ struct fake_container *fake_container(struct fake_host *f, rp_ctr ctr)
 	return c;
 }
 
+/* What the kubelet would have asked the runtime for, where the test does not say. */
+static void derive_asked(struct fake_container *c, const struct fake_ctr *desc)
+{
+	int64_t shares = c->cpu_request * 1024 / 1000;
+	c->asked_shares = desc->asked_shares ? desc->asked_shares : shares < 2 ? 2 : shares;
+	c->asked_quota = desc->asked_quota ? desc->asked_quota
+			 : c->cpu_limit	   ? c->cpu_limit * 100
+					   : RP_NOT_SET;
+	c->asked_period = desc->asked_period ? desc->asked_period : 100000;
+}
+
 rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc)
 {
 	struct fake_container *c = fake_alloc(sizeof *c);
@@ -120,6 +131,7 @@ rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc)
 	c->mounts = fake_strdup(desc->mounts);
 	c->devices = fake_strdup(desc->devices);
 	c->pod_resources = fake_strdup(desc->pod_resources);
+	c->args = fake_strdup(desc->args);
 	c->qos = desc->qos;
 	c->flags = desc->flags;
 	c->state = desc->state;
@@ -127,6 +139,7 @@ rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc)
 	c->cpu_limit = desc->cpu_limit;
 	if (!c->cpu_limit && c->qos == RP_QOS_GUARANTEED)
 		c->cpu_limit = c->cpu_request;
+	derive_asked(c, desc);
 	c->mem_request = desc->mem_request;
 	c->mem_limit = desc->mem_limit;
 	values_init(&c->now);
@@ -200,6 +213,7 @@ void fake_cache_fini(struct fake_host *f)
 		free(c->mounts);
 		free(c->devices);
 		free(c->pod_resources);
+		free(c->args);
 		free(c);
 	}
 	free(f->ctrs);
@@ -257,6 +271,11 @@ const char *fake_data(struct fake_host *f, rp_ctr ctr, const char *key)
 	return fake_pair(f, ctr, FAKE_DATA, key);
 }
 
+const char *fake_args(struct fake_host *f, rp_ctr ctr)
+{
+	return fake_pair(f, ctr, FAKE_ARGS, "args");
+}
+
 const char *fake_degraded(struct fake_host *f, rp_ctr ctr)
 {
 	return fake_container(f, ctr)->now.degraded;
@@ -302,17 +321,42 @@ static int32_t check_touched(struct fake_host *f, struct fake_container *c)
 	return 0;
 }
 
+/* What a group owns may be in the sets of its members alone. */
+static int32_t check_groups(struct fake_host *f)
+{
+	for (uint32_t i = 0; i < f->n_ctrs; i++) {
+		struct fake_container *c = f->ctrs[i];
+		struct rp_ids own = rp_ids_of(&c->now.exclusive);
+		if (!c->live || !c->now.group || rp_ids_empty(own))
+			continue;
+		if (!rp_ids_equal(own, rp_ids_of(&c->now.cpus)))
+			return broken(f, c, "in a group with CPUs that are not exclusive", own);
+		for (uint32_t k = 0; k < f->n_ctrs; k++) {
+			const struct fake_container *other = f->ctrs[k];
+			if (other->live && other->now.group != c->now.group &&
+			    rp_ids_overlap(own, rp_ids_of(&other->now.cpus)))
+				return broken(f, other, "CPUs of a group", own);
+		}
+	}
+	return 0;
+}
+
 static int32_t check_invariants(struct fake_host *f)
 {
 	struct rp_idset exclusive, foreign;
+	int32_t r = check_groups(f);
+	if (r)
+		return r;
 	rp_idset_clear(&exclusive);
 	for (uint32_t i = 0; i < f->n_ctrs; i++) {
 		struct fake_container *c = f->ctrs[i];
 		if (!c->live)
 			continue;
-		int32_t r = c->touched ? check_touched(f, c) : 0;
+		r = c->touched ? check_touched(f, c) : 0;
 		if (r)
 			return r;
+		if (c->now.group)
+			continue;
 		if (rp_ids_overlap(rp_ids_of(&exclusive), rp_ids_of(&c->now.exclusive)))
 			return broken(f, c, "exclusive CPUs of two", rp_ids_of(&c->now.exclusive));
 		rp_idset_or(&exclusive, rp_ids_of(&exclusive), rp_ids_of(&c->now.exclusive));
@@ -320,7 +364,8 @@ static int32_t check_invariants(struct fake_host *f)
 	for (uint32_t i = 0; i < f->n_ctrs; i++) {
 		struct fake_container *c = f->ctrs[i];
 		rp_idset_andnot(&foreign, rp_ids_of(&exclusive), rp_ids_of(&c->now.exclusive));
-		if (c->live && rp_ids_overlap(rp_ids_of(&c->now.cpus), rp_ids_of(&foreign)))
+		if (c->live && !c->now.group &&
+		    rp_ids_overlap(rp_ids_of(&c->now.cpus), rp_ids_of(&foreign)))
 			return broken(f, c, "runs on CPUs that are exclusively another's",
 				      rp_ids_of(&c->now.cpus));
 	}
@@ -420,6 +465,9 @@ static int32_t cache_get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *out)
 		.shares = c->now.ints[RP_F_SHARES],
 		.quota = c->now.ints[RP_F_QUOTA],
 		.period = c->now.ints[RP_F_PERIOD],
+		.asked_shares = c->asked_shares,
+		.asked_quota = c->asked_quota,
+		.asked_period = c->asked_period,
 	};
 	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
 	return 0;
@@ -569,6 +617,24 @@ static int32_t cache_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
 	struct rp_pod_resource_info info = {out->size, 0, field[0], rp_ids_of(&f->device_nodes)};
 	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
 	return 0;
+}
+
+static const char *cache_arg(void *ctx, rp_ctr ctr, uint32_t index)
+{
+	struct fake_host *f = ctx;
+	const struct fake_container *c = find(ctx, ctr);
+	const char *p = c ? c->args : NULL;
+	for (; p && *p && index; index--) {
+		p += strcspn(p, ";");
+		p += *p == ';';
+	}
+	if (!p || !*p)
+		return NULL;
+	size_t len = strcspn(p, ";");
+	free(f->annotation);
+	f->annotation = fake_alloc(len + 1);
+	memcpy(f->annotation, p, len);
+	return f->annotation;
 }
 
 static int32_t cache_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
@@ -738,6 +804,32 @@ static int32_t cache_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key
 	return r;
 }
 
+static int32_t cache_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args,
+			      uint32_t n)
+{
+	int32_t r;
+	struct fake_out all = {0};
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (!v)
+		return r;
+	if (!n || !*args[0])
+		return -RP_EINVAL;
+	for (uint32_t i = 0; i < n; i++)
+		fake_print(&all, "%s%s", i ? ";" : "", args[i]);
+	put_pair(v, FAKE_ARGS, "args", fake_out_text(&all));
+	fake_out_fini(&all);
+	return 0;
+}
+
+static int32_t cache_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v)
+		v->group = group;
+	return r;
+}
+
 const struct rp_host_cache fake_cache_service = {
 	.size = sizeof(struct rp_host_cache),
 	.list = cache_list,
@@ -765,4 +857,7 @@ const struct rp_host_cache fake_cache_service = {
 	.set_private = cache_set_private,
 	.set_degraded = cache_set_degraded,
 	.set_data = cache_set_data,
+	.arg = cache_arg,
+	.set_args = cache_set_args,
+	.set_group = cache_set_group,
 };

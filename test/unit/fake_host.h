@@ -107,6 +107,9 @@ struct fake_ctr {
 	const char *mounts; /* "SOURCE:DESTINATION[:ro];…" */
 	const char *devices; /* "PATH:b8:0;…"; a field more: without write access */
 	const char *pod_resources; /* "RESOURCE:NODES;…", by name, nodes in list form */
+	const char *args; /* of the process: "PROGRAM;ARGUMENT;…" */
+	int64_t asked_shares, asked_quota,
+		asked_period; /* 0: as the kubelet derives them from CPU request and limit */
 };
 
 rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc);
@@ -130,6 +133,8 @@ int64_t fake_int(struct fake_host *f, rp_ctr ctr, uint32_t field); /* RP_NOT_SET
 const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field); /* NULL: not decided */
 const char *fake_data(struct fake_host *f, rp_ctr ctr, const char *key); /* NULL: no such line */
 const char *fake_pair(struct fake_host *f, rp_ctr ctr, uint32_t field, const char *key);
+const char *fake_args(struct fake_host *f,
+		      rp_ctr ctr); /* those set, joined by ";"; NULL: its own */
 const char *fake_degraded(struct fake_host *f, rp_ctr ctr); /* the reason; NULL: all is well */
 const char *fake_trail(struct fake_host *f, rp_ctr ctr); /* notes, one a line */
 /* Pretends that something else decided this earlier: sets as lists, NULL: nothing. */

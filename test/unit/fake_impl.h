@@ -75,6 +75,7 @@ struct fake_pair {
 	char *key, *value;
 };
 #define FAKE_DATA 1000u
+#define FAKE_ARGS 1001u
 #define FAKE_N_INTS 16u /* RP_F_ numbers of set_int */
 #define FAKE_N_TEXTS 5u /* from RP_F_RDT_CLASS on */
 
@@ -87,6 +88,7 @@ struct fake_values {
 	void *private_data;
 	uint32_t private_size;
 	char private_of[RP_NAME_MAX]; /* name of the policy */
+	uint32_t group;
 	char *degraded;
 };
 
@@ -96,10 +98,11 @@ struct fake_container {
 	bool touched; /* in the running transaction */
 	struct fake_values now, before;
 	char *name, *pod_name, *pod_namespace, *annotations, *labels, *mounts, *devices,
-		*pod_resources;
+		*pod_resources, *args;
 	uint32_t qos, flags, state;
 	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
 	int64_t old_request, old_limit; /* before fake_request */
+	int64_t asked_shares, asked_quota, asked_period;
 	struct fake_out trail;
 	uint64_t trail_of; /* transaction whose notes it holds */
 };

@@ -247,6 +247,8 @@ static void test_ctr(void **state)
 	(void)state;
 	assert_int_equal(decode_ctr(arena, arena, a_ctr(), DECODE_ALL, &d), 0);
 	check_facts(&d);
+	assert_int_equal(d.n_args, 1);
+	assert_string_equal(d.args[0], "/bin/db");
 	assert_int_equal(d.n_env, 2);
 	assert_string_equal(d.env[0], "A=1");
 	assert_string_equal(d.env[1], "B=");

@@ -148,7 +148,7 @@ static void test_other_minors(void **state)
 	assert_true(m->abi->size > sizeof(struct rp_module));
 	(void)load("old");
 	refused("newer", -EPROTONOSUPPORT, "module \"newer\" (");
-	assert_non_null(strstr(last.text, "needs a host of ABI 1.999, this host has 1.2"));
+	assert_non_null(strstr(last.text, "needs a host of ABI 1.999, this host has 1.3"));
 }
 
 static void test_refused(void **state)
@@ -156,7 +156,7 @@ static void test_refused(void **state)
 	(void)state;
 	make_loader(modules, NULL, NULL);
 	refused("wrong-major", -EPROTONOSUPPORT,
-		"built for ABI 2.0, this host has 1.2; install a build for ABI 1");
+		"built for ABI 2.0, this host has 1.3; install a build for ABI 1");
 	refused("garbage", -ENOEXEC, "is no module: not an ELF file");
 	refused("no-symbol", -ENOEXEC, "does not export its symbol rp_module_1");
 	refused("misnamed", -EBADMSG, "calls itself \"other\"; the file has to be called other.so");
@@ -566,7 +566,7 @@ static void test_crumb_around_load(void **state)
 	spec.arg = wrong;
 	assert_int_equal(trial_run(&spec, &res, &last), 0);
 	assert_int_equal(res.outcome, TRIAL_REFUSED);
-	assert_non_null(strstr(res.err.text, "built for ABI 2.0, this host has 1.2"));
+	assert_non_null(strstr(res.err.text, "built for ABI 2.0, this host has 1.3"));
 	trial_result_fini(&res);
 	loader = loader_free(loader);
 	assert_null(crumb_close(c));

@@ -397,7 +397,7 @@ static void test_several_notes(void **state)
 	assert_int_equal(f.note.abi_major, 3);
 	assert_string_equal(f.note.name, "");
 	assert_int_equal(check(&f, 0), -EPROTONOSUPPORT);
-	assert_string_equal(last.text, "module (/dir/x.so): built for ABI 3.7, this host has 1.2; "
+	assert_string_equal(last.text, "module (/dir/x.so): built for ABI 3.7, this host has 1.3; "
 				       "install a build for ABI 1");
 }
 
@@ -593,11 +593,11 @@ static void test_check(void **state)
 	f.note.abi_major = 2;
 	check_refuses(
 		&f, 0, -EPROTONOSUPPORT,
-		"module \"mine\" (/dir/x.so): built for ABI 2.2, this host has 1.2; install a "
+		"module \"mine\" (/dir/x.so): built for ABI 2.3, this host has 1.3; install a "
 		"build for ABI 1");
 	f = base;
 	f.note.min_host_minor = RP_ABI_MINOR + 3;
-	check_refuses(&f, 0, -EPROTONOSUPPORT, "needs a host of ABI 1.5, this host has 1.2");
+	check_refuses(&f, 0, -EPROTONOSUPPORT, "needs a host of ABI 1.6, this host has 1.3");
 	f = base;
 	f.note.abi_minor = RP_ABI_MINOR + 3; /* newer, but content */
 	assert_int_equal(check(&f, 0), 0);
@@ -712,7 +712,7 @@ static void test_compiled(void **state)
 	assert_int_equal(read_module("constructor", &f), 0);
 	check_refuses(&f, 0, -EPERM, "module \"constructor\" (/dir/x.so): has 1 constructors");
 	assert_int_equal(read_module("wrong-major", &f), 0);
-	check_refuses(&f, 0, -EPROTONOSUPPORT, "built for ABI 2.0, this host has 1.2");
+	check_refuses(&f, 0, -EPROTONOSUPPORT, "built for ABI 2.0, this host has 1.3");
 	assert_int_equal(read_module("newer", &f), 0);
 	check_refuses(&f, 0, -EPROTONOSUPPORT, "needs a host of ABI 1.999");
 	assert_int_equal(read_module("no-symbol", &f), 0);

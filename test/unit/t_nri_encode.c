@@ -105,6 +105,8 @@ static void say_adjustment(struct text *t, const Nri__ContainerAdjustment *adj)
 	assert_non_null(m);
 	for (size_t i = 0; i < m->n_env; i++)
 		say(t, "env:%s=%s ", m->env[i]->key, m->env[i]->value);
+	for (size_t i = 0; i < m->n_args; i++)
+		say(t, "arg:%s ", m->args[i]);
 	for (size_t i = 0; i < m->n_annotations; i++)
 		say(t, "note:%s=%s ", m->annotations[i]->key, m->annotations[i]->value);
 	for (size_t i = 0; i < m->n_mounts; i++)
@@ -264,6 +266,15 @@ static void test_extras(void **state)
 	}
 }
 
+static void test_args(void **state)
+{
+	static const char *const args[] = {"/bin/db", "--threads", ""};
+	struct ctr ctr = ctr_with(NULL, NULL);
+	struct reply reply = {.created = &ctr, .args = args, .n_args = 3};
+	(void)state;
+	expect_adjustment(&reply, "arg:/bin/db arg:--threads arg:");
+}
+
 static void test_data_folder(void **state)
 {
 	struct ctr ctr = ctr_with(NULL, NULL);
@@ -385,9 +396,13 @@ static void test_memory_may_end_anywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resources), cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_extras),	  cmocka_unit_test(test_data_folder),
-		cmocka_unit_test(test_updates),	  cmocka_unit_test(test_memory_may_end_anywhere),
+		cmocka_unit_test(test_resources),
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_extras),
+		cmocka_unit_test(test_args),
+		cmocka_unit_test(test_data_folder),
+		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_memory_may_end_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

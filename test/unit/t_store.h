@@ -166,9 +166,9 @@ UNUSED static void decide(struct cache *c, struct ctr *ctr, unsigned i, unsigned
 	char list[64];
 	struct txn *t = txn_begin(c);
 	struct decision *d = txn_stage(t, ctr);
-	(void)snprintf(list, sizeof list, "%u-%u,8000", i % 100, i % 100 + 3 + variant % 5);
+	(void)snprintf(list, sizeof list, "%u-%u,8000", i % 1000, i % 1000 + 3 + variant % 5);
 	put_set(c, &d->cpus, list);
-	(void)snprintf(list, sizeof list, "%u", i % 100 + 1);
+	(void)snprintf(list, sizeof list, "%u", i % 1000 + 1);
 	put_set(c, &d->exclusive, i % 4 == 1 ? list : "");
 	if (i % 3)
 		put_set(c, &d->mems, variant % 2 ? "0,1023" : "0-1");
@@ -279,6 +279,7 @@ UNUSED static void same_decision(const struct cache *ca, const struct decision *
 	same_set(a->cpus, b->cpus);
 	same_set(a->mems, b->mems);
 	same_set(a->exclusive, b->exclusive);
+	assert_int_equal(a->group, b->group);
 	assert_true(a->shares == b->shares);
 	assert_true(a->quota == b->quota);
 	assert_true(a->period == b->period);

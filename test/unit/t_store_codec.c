@@ -236,9 +236,10 @@ static void decisions(void **state)
 {
 	struct bench *b = *state;
 	struct stored_decision *d = malloc(sizeof *d);
-	for (const struct ctr *ctr = cache_ctrs(b->cache); ctr; ctr = ctr->next) {
+	for (struct ctr *ctr = cache_ctrs(b->cache); ctr; ctr = ctr->next) {
 		struct record r;
 		size_t len;
+		ctr->cur.group = ctr->cur.exclusive ? 7 : 0;
 		record_of_decision(&r, ctr, cache_policy_name(b->cache, ctr->cur.policy));
 		uint8_t *data = pack(&r, &len);
 		arena_reset(b->arena);
@@ -246,6 +247,7 @@ static void decisions(void **state)
 		free(data);
 		assert_int_equal(d->state, ctr->cur.state);
 		assert_int_equal(d->pid, ctr->pid);
+		assert_int_equal(d->group, ctr->cur.group);
 		assert_true(d->decided.shares == ctr->cur.shares);
 		assert_true(d->decided.quota == ctr->cur.quota);
 		assert_true(d->decided.period == ctr->cur.period);
@@ -514,6 +516,10 @@ static void decision_limits(void **state)
 	m.exclusive = (char *)"q";
 	try_decision(b, &m, "exclusive");
 	m.exclusive = NULL;
+	m.has_group = true;
+	m.group = RP_GROUP_MAX + 1;
+	try_decision(b, &m, "group");
+	m.has_group = false;
 	decided.cpus = (char *)"3-";
 	try_decision(b, &m, "CPU set");
 	decided.cpus = NULL;

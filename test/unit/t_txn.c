@@ -244,7 +244,14 @@ static void test_what_changed(void **state)
 struct model {
 	uint32_t cpus, exclusive; /* bit masks; cpus 0: none */
 	bool live;
+	uint32_t group;
 };
+
+/* Members of a group that own CPUs may own the same ones. */
+static bool may_share(const struct model *a, const struct model *b)
+{
+	return a->group && a->group == b->group && a->exclusive && b->exclusive;
+}
 
 static struct iset *set_of_mask(uint32_t mask)
 {
@@ -262,12 +269,14 @@ static bool model_accepts(const struct model *m, const bool *touched, const stru
 		if (!m[i].live)
 			continue;
 		if (touched[i] && ((m[i].cpus & ~0x3fffu && m[i].cpus != before[i].cpus) ||
-				   (m[i].exclusive & ~m[i].cpus)))
+				   (m[i].exclusive & ~m[i].cpus) ||
+				   (m[i].group && m[i].exclusive && m[i].exclusive != m[i].cpus)))
 			return false;
 		if (touched[i] && before[i].cpus && !m[i].cpus)
 			return false;
 		for (uint32_t j = 0; j < N_CTRS; j++)
-			if (i != j && m[j].live && (m[i].exclusive & m[j].cpus))
+			if (i != j && m[j].live && (m[i].exclusive & m[j].cpus) &&
+			    !may_share(&m[i], &m[j]))
 				return false;
 	}
 	return true;
@@ -288,6 +297,10 @@ static void stage_random(struct txn *t, struct model *next, bool *touched)
 					: shared;
 		if (what == 9)
 			next[i].cpus = 1u << random_below(16);
+		next[i].group = random_below(2) ? random_below(3) : 0;
+		if (next[i].group && random_below(8))
+			next[i].cpus = next[i].exclusive ? next[i].exclusive : next[i].cpus;
+		d->group = next[i].group;
 		d->state = next[i].live ? RP_STATE_RUNNING : RP_STATE_EXITED;
 		txn_put_set(cache, &d->cpus, next[i].cpus ? set_of_mask(next[i].cpus) : NULL);
 		txn_put_set(cache, &d->exclusive,
@@ -312,7 +325,7 @@ static void test_random_transactions(void **state)
 	unsigned accepted = 0;
 	(void)state;
 	for (uint32_t i = 0; i < N_CTRS; i++)
-		now[i] = (struct model){0, 0, true};
+		now[i] = (struct model){0, 0, true, 0};
 	for (unsigned step = 0; step < N_STEPS; step++) {
 		struct model next[N_CTRS];
 		bool touched[N_CTRS] = {false};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rp.host.cache/1 over a cache with one container that is being created: what 1.3 has added. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/cache/txn.h"
+#include "core/host/services.h"
+
+#define C host_cache_service
+
+struct place {
+	struct host_env env;
+	struct instance *instance;
+	struct ctr *ctr;
+	struct txn *txn;
+};
+
+static int setup(void **state)
+{
+	static struct place place;
+	static struct instance instance;
+	const struct pod_desc pod = {.id = "p",
+				     .name = "p",
+				     .uid = "",
+				     .ns = "n",
+				     .runtime_handler = "",
+				     .cgroup_parent = ""};
+	const struct ctr_desc ctr = {.id = "c",
+				     .pod_id = "p",
+				     .name = "c",
+				     .cgroups_path = "",
+				     .oom_score_adj = RP_NOT_SET,
+				     .res = {.shares = 2048,
+					     .quota = 200000,
+					     .period = 100000,
+					     .mem_limit = RP_NOT_SET}};
+	struct pod *made = NULL;
+	place = (struct place){.env.cache = cache_new(1 << 30), .instance = &instance};
+	instance = (struct instance){.env = &place.env};
+	assert_int_equal(cache_put_pod(place.env.cache, &pod, &made, NULL), 0);
+	assert_int_equal(cache_put_ctr(place.env.cache, &ctr, &place.ctr, NULL), 0);
+	place.txn = txn_begin(place.env.cache);
+	*state = &place;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+	txn_end(p->txn);
+	p->env.cache = cache_free(p->env.cache);
+	return 0;
+}
+
+static void test_asked(void **state)
+{
+	const struct place *p = *state;
+	struct rp_ctr_info info = {.size = sizeof info};
+	assert_int_equal(C.set_int(p->instance, txn_id(p->txn), p->ctr->handle, RP_F_SHARES, 2), 0);
+	assert_int_equal(C.get_ctr(p->instance, p->ctr->handle, &info), 0);
+	assert_int_equal(info.asked_shares, 2048);
+	assert_int_equal(info.asked_quota, 200000);
+	assert_int_equal(info.asked_period, 100000);
+}
+
+static void test_arg(void **state)
+{
+	const struct place *p = *state;
+	static const char *const args[] = {"/bin/db", "--quick"};
+	const struct ctr_desc desc = {.args = args, .n_args = 2};
+	assert_null(C.arg(p->instance, p->ctr->handle, 0));
+	p->ctr->desc = &desc;
+	assert_string_equal(C.arg(p->instance, p->ctr->handle, 1), "--quick");
+	assert_null(C.arg(p->instance, p->ctr->handle, 2));
+	assert_null(C.arg(p->instance, p->ctr->handle + 1, 0));
+	p->ctr->desc = NULL;
+}
+
+static void test_args(void **state)
+{
+	const struct place *p = *state;
+	struct instance *i = p->instance;
+	rp_txn t = txn_id(p->txn);
+	rp_ctr h = p->ctr->handle;
+	static const char *many[RP_ARGS_MAX + 1];
+	static char large[RP_ARGS_BYTES_MAX + 1];
+	const char *good[] = {"/bin/db", "--quick"}, *odd[] = {"/bin/db", "\xff"};
+	const char *nothing[] = {""}, *one = large;
+	uint32_t n;
+	for (unsigned k = 0; k < RP_ARGS_MAX + 1; k++)
+		many[k] = "a";
+	assert_int_equal(C.set_args(i, t, h + 1, good, 2), -RP_ESTALE);
+	assert_int_equal(C.set_group(i, t, h + 1, 1), -RP_ESTALE);
+	txn_set_created(p->txn, NULL);
+	assert_int_equal(C.set_args(i, t, h, good, 2), -RP_ENOTSUP);
+	txn_set_created(p->txn, p->ctr);
+	assert_null(txn_args(p->txn, &n));
+	assert_int_equal(C.set_args(i, t, h, good, 0), -RP_EINVAL);
+	assert_int_equal(C.set_args(i, t, h, nothing, 1), -RP_EINVAL);
+	assert_int_equal(C.set_args(i, t, h, odd, 2), -RP_EINVAL);
+	assert_int_equal(C.set_args(i, t, h, many, RP_ARGS_MAX + 1), -RP_E2BIG);
+	memset(large, 'a', RP_ARGS_BYTES_MAX);
+	assert_int_equal(C.set_args(i, t, h, &one, 1), -RP_E2BIG);
+	large[RP_ARGS_BYTES_MAX - 1] = '\0';
+	assert_int_equal(C.set_args(i, t, h, &one, 1), 0);
+	assert_int_equal(C.set_args(i, t, h, good, 2), 0);
+	assert_string_equal(txn_args(p->txn, &n)[1], "--quick");
+	assert_int_equal(n, 2);
+	assert_int_equal(C.set_group(i, t, h, RP_GROUP_MAX + 1), -RP_EINVAL);
+	assert_int_equal(C.set_group(i, t, h, RP_GROUP_MAX), 0);
+	assert_int_equal(txn_view(p->ctr)->group, RP_GROUP_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_arg, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_args, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
