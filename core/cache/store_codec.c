@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cache/store_codec.h"
 
-#include "core/cache/crc32c.h"
+#include "core/util/crc32c.h"
 #include "core/util/pack.h"
 #include "core/util/pb.h"
 

@@ -21,7 +21,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "core/cache/crc32c.h"
+#include "core/util/crc32c.h"
 #include "core/util/cleanup.h"
 #include "core/util/loop.h"
 

@@ -87,19 +87,23 @@ static bool belongs_in_file(const struct setting *s)
 
 static int write_anew(struct host_env *env)
 {
-	struct buf records = BUF_INIT;
-	struct setting *s, *next;
-	int r = 0;
-	HASH_ITER (hh, env->settings, s, next) {
-		if (!r && belongs_in_file(s))
-			r = found_add(&records, s->path, s->found);
-	}
+	struct setting *s;
+	int r = found_begin_anew(env->found);
+	for (s = env->settings; !r && s; s = s->hh.next)
+		if (belongs_in_file(s))
+			r = found_put(env->found, s->path, s->found);
 	if (!r)
-		r = found_replace(env->found, &records);
+		r = found_commit(env->found);
 	for (s = env->settings; !r && s; s = s->hh.next)
 		s->noted = belongs_in_file(s);
-	buf_fini(&records);
 	return r;
+}
+
+/* `value` NULL: it has been put back. */
+static int append(struct host_env *env, const char *path, const char *value)
+{
+	int r = found_put(env->found, path, value);
+	return r ? r : found_commit(env->found);
 }
 
 /* Before the module writes. */
@@ -107,9 +111,8 @@ static void note(struct host_env *env, struct setting *s)
 {
 	if (!env->found || s->noted || !belongs_in_file(s))
 		return;
-	int r = HASH_COUNT(env->settings) > FOUND_RECORDS_MAX
-			? -E2BIG
-			: found_append(env->found, s->path, s->found);
+	int r = HASH_COUNT(env->settings) > FOUND_RECORDS_MAX ? -E2BIG
+							      : append(env, s->path, s->found);
 	s->noted = r == 0;
 	if (r == -EBADF || (!r && found_is_long(env->found)))
 		r = write_anew(env);
@@ -120,7 +123,7 @@ static void note(struct host_env *env, struct setting *s)
 static void is_back(struct host_env *env, struct setting *s)
 {
 	bool known = env->found && belongs_in_file(s);
-	int r = known ? found_append(env->found, s->path, NULL) : 0;
+	int r = known ? append(env, s->path, NULL) : 0;
 	forget(env, s);
 	if (r == -EBADF)
 		r = write_anew(env);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cache/crc32c.h"
+#include "core/util/crc32c.h"
 #include "core/cache/store_internal.h"
 
 #define NUMBER UINT64_C(0x0123456789abcdef)

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cache/crc32c.h"
+#include "core/util/crc32c.h"
 #include "core/cache/internal.h"
 #include "core/cache/store.h"
 #include "core/cache/store_internal.h"

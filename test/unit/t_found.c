@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,19 +25,6 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static char dir[64], path[96];
-
-/* The program's own open(2), that may fail. */
-static int open_fails;
-
-int open(const char *file, int flags, ...)
-{
-	va_list args;
-	va_start(args, flags);
-	mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(args, mode_t) : 0;
-	va_end(args);
-	errno = open_fails;
-	return open_fails ? -1 : (int)syscall(SYS_openat, AT_FDCWD, file, flags, mode);
-}
 
 static int setup(void **state)
 {
@@ -76,17 +62,32 @@ static struct found *opened(const char *origin, char all[512], struct err *why)
 	return f;
 }
 
+static int append(struct found *f, const char *file, const char *value)
+{
+	int r = found_put(f, file, value);
+	int committed = found_commit(f);
+	return r ? r : committed;
+}
+
+/* The log is this record and nothing else; without a file: it is empty. */
+static int replace(struct found *f, const char *file, const char *value)
+{
+	int r = found_begin_anew(f);
+	if (!r && file)
+		r = found_put(f, file, value);
+	return r ? r : found_commit(f);
+}
+
 static void write_two(void)
 {
-	const struct buf none = BUF_INIT;
 	char all[512];
 	struct err why;
 	struct found *f = opened("boot /", all, &why);
-	assert_int_equal(found_append(f, MAX_FILE, "1"), -EBADF); /* it is not ours yet */
-	assert_int_equal(found_replace(f, &none), 0);
-	assert_int_equal(found_append(f, MAX_FILE, "3800000"), 0);
-	assert_int_equal(found_append(f, IRQ_FILE, ""), 0);
-	assert_int_equal(found_append(f, MAX_FILE, NULL), 0);
+	assert_int_equal(append(f, MAX_FILE, "1"), -EBADF); /* it is not ours yet */
+	assert_int_equal(replace(f, NULL, NULL), 0);
+	assert_int_equal(append(f, MAX_FILE, "3800000"), 0);
+	assert_int_equal(append(f, IRQ_FILE, ""), 0);
+	assert_int_equal(append(f, MAX_FILE, NULL), 0);
 	found_close(f);
 }
 
@@ -111,12 +112,9 @@ static void test_comes_back(void **state)
 	found_close(opened("boot /other", all, &why));
 	assert_string_equal(all, "");
 	assert_string_equal(why.text, "");
-	struct buf one = BUF_INIT;
 	struct found *f = opened("boot /", all, &why);
 	assert_string_equal(all, two);
-	assert_int_equal(found_add(&one, IRQ_FILE, "0-3"), 0);
-	assert_int_equal(found_replace(f, &one), 0);
-	buf_fini(&one);
+	assert_int_equal(replace(f, IRQ_FILE, "0-3"), 0);
 	found_close(f);
 	found_close(opened("boot /", all, &why));
 	assert_string_equal(all, IRQ_FILE "=0-3;");
@@ -145,17 +143,19 @@ static void test_damage(void **state)
 		data[i] ^= 1;
 		found_close(opened("boot /", all, &why));
 		assert_true(strlen(all) < strlen(two) && strncmp(all, two, strlen(all)) == 0);
-		assert_int_equal(why.code, -EBADMSG);
-		assert_non_null(strstr(why.text, "is damaged"));
+		assert_true(why.code == -EBADMSG || (why.code == -ENOMSG && !*all));
+		assert_non_null(strstr(why.text, "damaged"));
 	}
 	unsigned whole = 0;
 	for (size_t n = 0; n < size; n++) {
 		put(data, n);
 		found_close(opened("boot /", all, &why));
 		assert_true(strlen(all) < strlen(two) && strncmp(all, two, strlen(all)) == 0);
+		/* what the process died of writing is no damage, once there is a head */
+		assert_true(why.code == 0 || (why.code == -ENOMSG && !*all));
 		whole += why.code == 0;
 	}
-	assert_int_equal(whole, 3); /* it may end behind each record but the last one */
+	assert_in_range(whole, 3, size - 1);
 }
 
 /* A file with sound records that nobody here would have written. */
@@ -186,12 +186,9 @@ static void test_other_files(void **state)
 	struct err why;
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct buf b = BUF_INIT;
 		struct found *f = opened("boot /", all, &why);
 		assert_int_equal(found_storable(rows[i].path, rows[i].value), rows[i].storable);
-		assert_int_equal(found_add(&b, rows[i].path, rows[i].value), 0);
-		assert_int_equal(found_replace(f, &b), 0);
-		buf_fini(&b);
+		assert_int_equal(replace(f, rows[i].path, rows[i].value), 0);
 		found_close(f);
 		found_close(opened("boot /", all, &why));
 		assert_int_equal(why.code, rows[i].storable ? 0 : -EBADMSG);
@@ -230,41 +227,19 @@ static void test_not_ours(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/dev/zero", path), 0);
 	found_close(opened("boot /", all, &why));
-	assert_int_equal(why.code, -ELOOP);
+	assert_int_equal(why.code, -EPERM);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	struct found *f = opened("boot /", all, &why);
 	assert_non_null(strstr(why.text, "not a regular file"));
 	/* It is ours afterwards. */
-	const struct buf none = BUF_INIT;
-	assert_int_equal(found_replace(f, &none), 0);
+	assert_int_equal(replace(f, NULL, NULL), 0);
 	found_close(f);
 	found_close(opened("boot /", all, &why));
 	assert_int_equal(why.code, 0);
 	assert_int_equal(truncate(path, (off_t)FOUND_FILE_MAX + 1), 0);
 	found_close(opened("boot /", all, &why));
 	assert_int_equal(why.code, -EFBIG);
-}
-
-/* The file has another inode by then, and the one before no name: what goes there is lost. */
-static void test_not_opened_again(void **state)
-{
-	const struct buf none = BUF_INIT;
-	char all[512];
-	struct err why;
-	(void)state;
-	write_two();
-	struct found *f = opened("boot /", all, &why);
-	assert_int_equal(found_replace(f, &none), 0);
-	open_fails = EMFILE;
-	assert_int_equal(found_replace(f, &none), -EMFILE);
-	open_fails = 0;
-	assert_int_equal(found_append(f, MAX_FILE, "1"), -EBADF);
-	assert_int_equal(found_replace(f, &none), 0);
-	assert_int_equal(found_append(f, MAX_FILE, "1"), 0);
-	found_close(f);
-	found_close(opened("boot /", all, &why));
-	assert_string_equal(all, MAX_FILE "=1;");
 }
 
 static int refuse(void *arg, const char *file, const char *value)
@@ -291,16 +266,15 @@ static int all_of_it(void *arg)
 {
 	char all[512] = "";
 	struct err why = ERR_INIT;
-	const struct buf none = BUF_INIT;
 	struct found *f = NULL;
 	(void)arg;
 	int r = found_open(path, "boot /", collect, all, &f, &why);
 	if (!r)
 		r = why.code;
 	if (!r)
-		r = found_replace(f, &none);
+		r = replace(f, NULL, NULL);
 	if (!r)
-		r = found_append(f, MAX_FILE, "1");
+		r = append(f, MAX_FILE, "1");
 	found_close(f);
 	return r;
 }
@@ -317,8 +291,8 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(comes_back), T(damage),  T(other_files),	T(long),
-		T(not_ours),   T(refused), T(not_opened_again), T(out_of_memory),
+		T(comes_back), T(damage),  T(other_files),   T(long),
+		T(not_ours),   T(refused), T(out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

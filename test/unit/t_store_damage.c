@@ -2,7 +2,7 @@
 /* What a file of an earlier run may look like after anything at all has happened to it. */
 #include "t_store.h"
 
-#include "core/cache/crc32c.h"
+#include "core/util/crc32c.h"
 
 struct damage {
 	struct place place;

@@ -5,7 +5,7 @@
  */
 #include "t_store_state.h"
 
-#include "core/cache/crc32c.h"
+#include "core/util/crc32c.h"
 
 #define JOURNAL "store.mdb.journal"
 #define BATCHES 2u

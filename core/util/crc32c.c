@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cache/crc32c.h"
+#include "core/util/crc32c.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CRC-32C (Castagnoli), as iSCSI and ext4 have it; by the processor's instruction where there is one. */
-#ifndef CACHE_CRC32C_H
-#define CACHE_CRC32C_H
+#ifndef UTIL_CRC32C_H
+#define UTIL_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>
