@@ -290,7 +290,7 @@ def http_parse(data, head=False):
     top, sep, body = data.partition(b'\r\n\r\n')
     assert sep, data[:200]
     first, *lines = top.decode('ascii').split('\r\n')
-    match = re.fullmatch(r'HTTP/1\.1 (\d{3}) [ -~]+', first)
+    match = re.fullmatch(r'HTTP/1\.[01] (\d{3}) [ -~]+', first)
     assert match, first
     headers = {}
     for line in lines:

@@ -9,14 +9,10 @@
  *               nri_rp_container_*: what containers use, read by the clock (collector.h)
  *   modules.c   nri_policy_<policy>_* and the like: what modules count
  *   health.c    readiness: checkers and their verdicts
- *   request.c   reading an HTTP request
- *   server.c    connections
+ *   server.c    HTTP: routes, and bounds on connections
  *
  * Nothing is counted for metrics on the runtime's requests beyond what the pipeline counts anyway: everything else but what containers
  * use is computed from the cache when somebody scrapes.
- *
- * The server is our own and not libevent's evhttp, which can limit neither how many connections there are nor how
- * long one lasts. It answers one GET or HEAD a connection and knows nothing else of HTTP.
  */
 #ifndef METRICS_METRICS_H
 #define METRICS_METRICS_H

@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections. Each is answered once and then closed: a scraper comes four times a minute, and what does not stay open needs no rules.
+ * libevent's HTTP server within bounds of our own. A connection takes a place when it is accepted and gives it back when libevent closes
+ * it; with no place left the listener is off, and further connections wait in the kernel's queue.
  *
- *   reading ──a request──▶ writing ──all written──▶ draining ──end of file──▶ gone
- *      └─── METRICS_REQUEST_MS ───┴──── METRICS_ANSWER_MS ────┴───────────────▶ gone
+ *   accepted ──▶ waiting for the request ──whole──▶ answering ──all taken──▶ closed
+ *                  └─── METRICS_REQUEST_MS ───────────┴── METRICS_ANSWER_MS ──▶ closed
  */
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <event2/listener.h>
 #include <utlist.h>
 
 #include "core/metrics/address.h"
 #include "core/metrics/collect.h"
 #include "core/metrics/metrics.h"
-#include "core/metrics/request.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
-#include "core/wire/sock.h"
 
 #define LOG_SOURCE "metrics"
 #define PAUSE_MS 1000u
 #define TEXT_PLAIN "text/plain; charset=utf-8"
 #define TEXT_PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
-
-enum phase { READING, WRITING, DRAINING };
+/* The table of routes decides, all but GET and HEAD being refused there: libevent would call them not implemented. */
+#define ANY_METHOD 0xffffu
 
 struct connection {
 	struct metrics *m;
-	int fd;
-	enum phase phase;
-	struct loop_io *io;
+	struct bufferevent *bev;
+	struct evhttp_connection *http; /* NULL until watch() */
 	struct loop_timer *timer;
-	struct buf out;
 	struct connection *prev, *next;
-	size_t n_in;
-	char in[METRICS_HEADER_MAX];
 };
 
 struct metrics {
 	struct loop *loop;
 	struct pipeline *pipeline;
+	struct evhttp *http;
+	struct evhttp_bound_socket *bound; /* NULL: listens nowhere */
 	char *listen; /* as it was asked for */
-	int fd;
-	struct loop_io *io;
 	struct loop_timer *pause; /* descriptors are short */
 	dev_t dev; /* of a unix socket */
 	ino_t ino;
@@ -137,147 +137,149 @@ static void route(struct metrics *m, const char *path, struct answer *a)
 	(void)buf_add_str(&a->body, "there is /metrics, /healthz and /livez\n");
 }
 
-static int write_answer(struct buf *out, const struct answer *a, bool head)
+static void send_answer(struct evhttp_request *req, const struct answer *a)
 {
-	size_t len = buf_len(&a->body);
-	(void)buf_printf(out,
-			 "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
-			 "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
-			 a->status, http_reason(a->status), a->type, len,
-			 a->status == 405 ? "Allow: GET, HEAD\r\n" : "");
-	if (!head)
-		(void)buf_add(out, buf_bytes(&a->body), len);
-	return a->body.failed ? a->body.failed : out->failed;
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+	char length[24];
+	(void)snprintf(length, sizeof length, "%zu", buf_len(&a->body));
+	bool ok =
+		!a->body.failed && evhttp_add_header(headers, "Content-Type", a->type) == 0 &&
+		evhttp_add_header(headers, "Content-Length", length) == 0 &&
+		evhttp_add_header(headers, "Cache-Control", "no-store") == 0 &&
+		/* a scraper comes four times a minute, and what does not stay open needs no rules */
+		evhttp_add_header(headers, "Connection", "close") == 0 &&
+		evhttp_add_header(headers, "Allow", "GET, HEAD") == 0;
+	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
+		ok = ok && evbuffer_add(evhttp_request_get_output_buffer(req), buf_bytes(&a->body),
+					buf_len(&a->body)) == 0;
+	if (ok)
+		evhttp_send_reply(req, a->status, NULL, NULL);
+	else
+		evhttp_send_error(req, HTTP_INTERNAL, NULL);
 }
 
 /* ---- connections ------------------------------------------------------------------------------ */
+
+static void accept_more(struct metrics *m, bool more)
+{
+	if (!m->bound)
+		return;
+	struct evconnlistener *listener = evhttp_bound_socket_get_listener(m->bound);
+	(void)(more ? evconnlistener_enable(listener) : evconnlistener_disable(listener));
+}
 
 static void connection_free(struct connection *c)
 {
 	struct metrics *m = c->m;
 	DL_DELETE(m->connections, c);
-	/* There is a place again. */
-	if (m->n_connections-- == METRICS_CONNECTIONS_MAX && m->io)
-		(void)loop_io_set(m->io, LOOP_READ);
-	loop_io_free(c->io);
+	m->n_connections--;
+	if (!loop_timer_armed(m->pause))
+		accept_more(m, true);
+	if (!c->http && c->bev)
+		(void)bufferevent_decref(c->bev);
 	loop_timer_free(c->timer);
-	(void)close(c->fd);
-	buf_fini(&c->out);
 	free(c);
 }
 
-static void too_late(void *arg)
+static void on_closed(struct evhttp_connection *http, void *arg)
 {
+	(void)http;
 	connection_free(arg);
 }
 
-/* False: it is gone. */
-static bool write_some(struct connection *c)
+/*
+ * libevent shows a connection to nobody before its first request is whole, but hands it to the callbacks of the connection's buffer.
+ * False: the connection has been closed already.
+ */
+static bool watch(struct connection *c)
 {
-	while (buf_len(&c->out)) {
-		ssize_t n = send(c->fd, buf_bytes(&c->out), buf_len(&c->out), MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return loop_io_set(c->io, LOOP_WRITE) == 0;
-		if (n < 0)
-			return false;
-		buf_consume(&c->out, (size_t)n);
-	}
-	/* Closing with unread bytes would reset the connection and take the answer away from its reader. */
-	c->phase = DRAINING;
-	buf_fini(&c->out);
-	return shutdown(c->fd, SHUT_WR) == 0 && loop_io_set(c->io, LOOP_READ) == 0;
-}
-
-static bool reply(struct connection *c, int status, const struct http_request *req)
-{
-	struct answer a = {.status = status, .type = TEXT_PLAIN, .body = BUF_INIT};
-	if (status == HTTP_OK)
-		route(c->m, req->path, &a);
-	else
-		(void)buf_printf(&a.body, "%s\n", http_reason(status));
-	int r = write_answer(&c->out, &a, status == HTTP_OK && req->head);
-	buf_fini(&a.body);
-	if (r)
+	void *http = NULL;
+	bufferevent_getcb(c->bev, NULL, NULL, NULL, &http);
+	if (!http)
 		return false;
-	c->phase = WRITING;
-	(void)loop_timer_arm(c->timer, METRICS_ANSWER_MS);
-	return write_some(c);
+	assert(evhttp_connection_get_bufferevent(http) == c->bev);
+	c->http = http;
+	evhttp_connection_set_closecb(c->http, on_closed, c);
+	(void)bufferevent_decref(c->bev);
+	return loop_timer_arm(c->timer, METRICS_REQUEST_MS) == 0;
 }
 
-static bool read_some(struct connection *c)
-{
-	struct http_request req;
-	ssize_t n = recv(c->fd, c->in + c->n_in, sizeof c->in - c->n_in, 0);
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN;
-	if (n == 0)
-		return false;
-	if (c->phase == DRAINING)
-		return true;
-	c->n_in += (size_t)n;
-	int status = http_parse(c->in, c->n_in, sizeof c->in, &req);
-	if (status == HTTP_INCOMPLETE)
-		return true;
-	c->n_in = 0; /* room for what is drained */
-	return reply(c, status, &req);
-}
-
-static void on_ready(unsigned events, void *arg)
+static void on_timer(void *arg)
 {
 	struct connection *c = arg;
-	(void)events;
-	if (!(c->phase == WRITING ? write_some(c) : read_some(c)))
+	if (!c->http && watch(c))
+		return;
+	if (c->http)
+		evhttp_connection_free(c->http); /* and on_closed() the rest */
+	else
 		connection_free(c);
 }
 
-static void connection_new(struct metrics *m, int fd)
+static void pause_accepting(struct metrics *m, const char *why)
 {
-	struct connection *c = malloc(sizeof *c);
+	log_warning("a scraper has to wait: %s", why);
+	accept_more(m, false);
+	(void)loop_timer_arm(m->pause, PAUSE_MS);
+}
+
+/* Whatever is missing here, the connection is still served, but none is accepted beside it before the pause is over. */
+static struct bufferevent *on_accepted(struct event_base *base, void *arg)
+{
+	struct metrics *m = arg;
+	struct connection *c = calloc(1, sizeof *c);
 	if (!c) {
-		(void)close(fd);
-		return;
+		pause_accepting(m, "out of memory");
+		return NULL;
 	}
 	c->m = m;
-	c->fd = fd;
-	c->phase = READING;
-	c->out = (struct buf)BUF_INIT;
-	c->n_in = 0;
+	c->timer = loop_timer_new(m->loop, on_timer, c);
+	c->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 	DL_APPEND(m->connections, c);
 	m->n_connections++;
-	c->io = loop_io_new(m->loop, fd, LOOP_READ, on_ready, c);
-	c->timer = loop_timer_new(m->loop, too_late, c);
-	if (!c->io || !c->timer || loop_timer_arm(c->timer, METRICS_REQUEST_MS))
+	if (!c->timer || !c->bev || loop_timer_arm(c->timer, 0)) {
 		connection_free(c);
+		pause_accepting(m, "out of memory");
+		return NULL;
+	}
+	bufferevent_incref(c->bev);
+	if (m->n_connections == METRICS_CONNECTIONS_MAX)
+		accept_more(m, false);
+	return c->bev;
+}
+
+static void on_request(struct evhttp_request *req, void *arg)
+{
+	struct metrics *m = arg;
+	struct answer a = {.status = HTTP_OK, .type = TEXT_PLAIN, .body = BUF_INIT};
+	enum evhttp_cmd_type method = evhttp_request_get_command(req);
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+	struct bufferevent *bev =
+		evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	struct connection *c;
+	DL_SEARCH_SCALAR(m->connections, c, bev, bev);
+	if (c && (c->http || watch(c)))
+		(void)loop_timer_arm(c->timer, METRICS_ANSWER_MS);
+	if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
+		route(m, path ? path : "", &a);
+	} else {
+		a.status = HTTP_BADMETHOD;
+		(void)buf_add_str(&a.body, "there is GET and HEAD\n");
+	}
+	send_answer(req, &a);
+	buf_fini(&a.body);
 }
 
 static void resume(void *arg)
 {
 	struct metrics *m = arg;
-	if (m->io && m->n_connections < METRICS_CONNECTIONS_MAX)
-		(void)loop_io_set(m->io, LOOP_READ);
+	if (m->n_connections < METRICS_CONNECTIONS_MAX)
+		accept_more(m, true);
 }
 
-static void on_connection(unsigned events, void *arg)
+static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
-	struct metrics *m = arg;
-	(void)events;
-	while (m->n_connections < METRICS_CONNECTIONS_MAX) {
-		int fd = wire_accept(m->fd);
-		if (fd >= 0) {
-			connection_new(m, fd);
-			continue;
-		}
-		if (fd != -EAGAIN && fd != -ECONNABORTED && fd != -EINTR) {
-			log_warning("a scraper has to wait: %s", strerror(-fd));
-			(void)loop_io_set(m->io, 0);
-			(void)loop_timer_arm(m->pause, PAUSE_MS);
-		}
-		return;
-	}
-	/* The others wait in the kernel's queue. */
-	(void)loop_io_set(m->io, 0);
+	(void)listener;
+	pause_accepting(arg, strerror(errno));
 }
 
 /* ---- listening -------------------------------------------------------------------------------- */
@@ -286,17 +288,16 @@ static void stop_listening(struct metrics *m)
 {
 	struct address a;
 	struct stat st;
-	m->io = loop_io_free(m->io);
-	if (m->fd < 0)
+	if (!m->bound)
 		return;
-	(void)close(m->fd);
-	m->fd = -1;
+	evhttp_del_accept_socket(m->http, m->bound);
+	m->bound = NULL;
 	if (address_parse(m->listen, &a, NULL) == 0 && a.path && lstat(a.path, &st) == 0 &&
 	    st.st_dev == m->dev && st.st_ino == m->ino)
 		(void)unlink(a.path);
 }
 
-/* Takes over m->fd and m->listen when it works. */
+/* Takes over m->bound and m->listen when it works. */
 static int start_listening(struct metrics *m, const char *listen, struct err *err)
 {
 	struct address a;
@@ -310,14 +311,16 @@ static int start_listening(struct metrics *m, const char *listen, struct err *er
 	_close_ int fd = address_listen(&a, err);
 	if (fd < 0)
 		return fd;
-	struct loop_io *io = loop_io_new(m->loop, fd, LOOP_READ, on_connection, m);
-	if (!io || (a.path && lstat(a.path, &st) < 0)) {
-		loop_io_free(io);
+	struct evhttp_bound_socket *bound = a.path && lstat(a.path, &st) < 0
+						    ? NULL
+						    : evhttp_accept_socket_with_handle(m->http, fd);
+	if (!bound)
 		return err_errno(err, -ENOMEM, "metrics: listening on %s", listen);
-	}
+	(void)take_fd(&fd);
+	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 	stop_listening(m);
-	m->fd = take_fd(&fd);
-	m->io = io;
+	m->bound = bound;
+	accept_more(m, m->n_connections < METRICS_CONNECTIONS_MAX && !loop_timer_armed(m->pause));
 	m->dev = st.st_dev;
 	m->ino = st.st_ino;
 	free(m->listen);
@@ -351,11 +354,20 @@ int metrics_set_listen(struct metrics *m, const char *listen, struct err *err)
 		return 0;
 	}
 	int r = start_listening(m, listen, &first);
-	if (r == -EADDRINUSE && m->fd >= 0)
+	if (r == -EADDRINUSE && m->bound)
 		return swap_listening(m, listen, err);
 	if (r && err)
 		*err = first;
 	return r;
+}
+
+static void set_bounds(struct metrics *m)
+{
+	evhttp_set_max_headers_size(m->http, METRICS_HEADER_MAX);
+	evhttp_set_max_body_size(m->http, 0);
+	evhttp_set_allowed_methods(m->http, ANY_METHOD);
+	evhttp_set_bevcb(m->http, on_accepted, m);
+	evhttp_set_gencb(m->http, on_request, m);
 }
 
 int metrics_new(struct loop *loop, struct pipeline *pipeline, const char *listen,
@@ -364,10 +376,14 @@ int metrics_new(struct loop *loop, struct pipeline *pipeline, const char *listen
 	struct metrics *m = calloc(1, sizeof *m);
 	if (!m)
 		return err_errno(err, -ENOMEM, "metrics");
-	*m = (struct metrics){.loop = loop, .pipeline = pipeline, .fd = -1, .listen = strdup("")};
+	*m = (struct metrics){.loop = loop, .pipeline = pipeline, .listen = strdup("")};
 	m->pause = loop_timer_new(loop, resume, m);
-	int r = m->listen && m->pause ? metrics_set_listen(m, listen, err)
-				      : err_errno(err, -ENOMEM, "metrics");
+	m->http = evhttp_new(loop_base(loop));
+	int r = m->listen && m->pause && m->http ? 0 : err_errno(err, -ENOMEM, "metrics");
+	if (r == 0) {
+		set_bounds(m);
+		r = metrics_set_listen(m, listen, err);
+	}
 	if (r) {
 		metrics_free(m);
 		return r;
@@ -382,6 +398,8 @@ struct metrics *metrics_free(struct metrics *m)
 		return NULL;
 	if (m->listen)
 		stop_listening(m);
+	if (m->http)
+		evhttp_free(m->http);
 	while (m->connections)
 		connection_free(m->connections);
 	loop_timer_free(m->pause);
@@ -394,7 +412,8 @@ unsigned metrics_port(const struct metrics *m)
 {
 	struct sockaddr_storage ss = {0};
 	socklen_t len = sizeof ss;
-	if (m->fd < 0 || getsockname(m->fd, (struct sockaddr *)&ss, &len) < 0)
+	if (!m->bound ||
+	    getsockname(evhttp_bound_socket_get_fd(m->bound), (struct sockaddr *)&ss, &len) < 0)
 		return 0;
 	if (ss.ss_family == AF_INET6)
 		return ntohs(((struct sockaddr_in6 *)&ss)->sin6_port);

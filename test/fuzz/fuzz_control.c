@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of the control socket, and HTTP requests of the metrics server: whatever the bytes are, what comes out keeps its limits. The
- * first byte chooses the command.
+ * Requests of the control socket, and labels of metrics: whatever the bytes are, what comes out keeps its limits. The first byte
+ * chooses the command.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,8 +10,6 @@
 
 #include "core/ctl/internal.h"
 #include "core/metrics/expo.h"
-#include "core/metrics/metrics.h"
-#include "core/metrics/request.h"
 #include "core/util/arena.h"
 #include "core/util/str.h"
 
@@ -48,18 +46,6 @@ static void fuzz_command(const uint8_t *data, size_t size)
 		abort(); /* every refusal has its sentence */
 }
 
-static void fuzz_http(const uint8_t *data, size_t size)
-{
-	struct http_request req;
-	int status = http_parse((const char *)data, size, METRICS_HEADER_MAX, &req);
-	if (status == HTTP_INCOMPLETE && size >= METRICS_HEADER_MAX)
-		abort();
-	if (status == HTTP_OK && (req.path[0] != '/' || strlen(req.path) >= HTTP_PATH_MAX))
-		abort();
-	if (status != HTTP_INCOMPLETE && str_eq(http_reason(status), "Unknown"))
-		abort();
-}
-
 /* What passes for labels can be written without harm to the lines around it. */
 static void fuzz_labels(const uint8_t *data, size_t size)
 {
@@ -79,7 +65,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	fuzz_command(data, size);
-	fuzz_http(data, size);
 	fuzz_labels(data, size);
 	return 0;
 }

@@ -417,12 +417,15 @@ def test_health(served):
 # ---- clients ----
 
 @pytest.mark.parametrize('status, data', [
-    (400, b'GARBAGE\r\n\r\n'), (400, b'\0\0\0\0\r\n\r\n'), (400, b'GET\r\n\r\n'), (400, b'GET /metrics\r\n\r\n'), (400, b'GET metrics HTTP/1.1\r\n\r\n'),
-    (400, b'GET /metrics HTTP/1.1\r\nno colon\r\n\r\n'), (400, b'GET /metrics HTTP/1.1\r\n: x\r\n\r\n'), (400, b'GET /a\x7fb HTTP/1.1\r\n\r\n'),
-    (505, b'GET /metrics HTTP/2.0\r\n\r\n'), (505, b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), (405, b'BREW /pot HTTP/1.1\r\n\r\n'),
-    (413, b'GET /metrics HTTP/1.1\r\nContent-Length: 10\r\n\r\n0123456789'), (413, b'GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
-    (414, b'GET /' + b'x' * 300 + b' HTTP/1.1\r\n\r\n'), (431, b'GET /' + b'x' * HEADER_MAX + b' HTTP/1.1\r\n'), (431, b'x' * (HEADER_MAX + 100)),
-    (431, b'GET / HTTP/1.1\r\n' + b'A: b\r\n' * 2000), (200, b'GET /livez HTTP/1.0\n\n'), (200, b'GET /livez HTTP/1.1\r\nContent-Length: 0\r\n\r\n'),
+    (400, b'GARBAGE\r\n\r\n'), (400, b'\0\0\0\0\r\n\r\n'), (400, b'GET\r\n\r\n'), (400, b'GET /metrics\r\n\r\n'),
+    (400, b'GET /metrics HTTP/1.1\r\nno colon\r\n\r\n'), (404, b'GET /a\x7fb HTTP/1.1\r\n\r\n'), (405, b'BREW /pot HTTP/1.1\r\n\r\n'),
+    (400, b'GET /metrics HTTP/2.0\r\n\r\n'), (400, b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    (413, b'GET /metrics HTTP/1.1\r\nContent-Length: 10\r\n\r\n0123456789'), (413, b'POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n0123456789'),
+    (413, b'POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n'),
+    (413, b'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\nx'),
+    (404, b'GET metrics HTTP/1.1\r\n\r\n'), (404, b'GET /' + b'x' * 300 + b' HTTP/1.1\r\n\r\n'),
+    (400, b'GET /' + b'x' * HEADER_MAX + b' HTTP/1.1\r\n'), (400, b'x' * (HEADER_MAX + 100)), (400, b'GET / HTTP/1.1\r\n' + b'A: b\r\n' * 3000),
+    (200, b'GET /livez HTTP/1.0\n\n'), (200, b'GET /livez HTTP/1.1\r\nContent-Length: 0\r\n\r\n'),
     (200, b'GET /livez HTTP/1.1\r\n\r\nGET /livez HTTP/1.1\r\n\r\n'),
 ], ids=lambda v: repr(v)[:30])
 def test_requests_of_all_kinds(tmp_path, status, data):

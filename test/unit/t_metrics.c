@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <sys/un.h>
 
 #include "core/metrics/metrics.h"
 #include "t_ctl_fixture.h"
@@ -387,13 +388,13 @@ static void test_export_off(void **state)
 
 static void test_long_header(void **state)
 {
-	static char request[METRICS_HEADER_MAX + 1];
+	static char request[METRICS_HEADER_MAX + 101];
 	(void)state;
 	fixture_start(&fx, NONE);
 	start_metrics("127.0.0.1:0");
-	memset(request, 'a', METRICS_HEADER_MAX);
+	memset(request, 'a', sizeof request - 1);
 	memcpy(request, "GET / HTTP/1.1\r\nX: ", 19);
-	assert_status(request, "HTTP/1.1 431 ", "");
+	assert_status(request, "HTTP/1.1 4", "");
 }
 
 /* More connections than are served at a time: those that are too many wait their turn. */
@@ -429,6 +430,68 @@ static void test_crowd(void **state)
 	(void)state;
 	fixture_start(&fx, NONE);
 	start_metrics("127.0.0.1:0");
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+}
+
+/* A byte now and then is no way to stay for longer. */
+static void dripping(struct asking *a)
+{
+	int fd = connect_to(a);
+	uint64_t before = clock_ms();
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	bool closed = false;
+	if (write(fd, "GET / HTTP/1.1\r\nX: ", 19) < 0)
+		a->result = -errno;
+	while (!closed && clock_ms() - before < 4ull * METRICS_REQUEST_MS) {
+		char byte;
+		if (poll(&p, 1, 200) == 1)
+			closed = read(fd, &byte, 1) <= 0;
+		else if (send(fd, "x", 1, MSG_NOSIGNAL) < 0)
+			closed = true;
+	}
+	if (!closed)
+		a->result = -EPROTO;
+	(void)close(fd);
+}
+
+static void test_dripping(void **state)
+{
+	struct asking a = {.f = &fx, .fn = dripping};
+	(void)state;
+	fixture_start(&fx, NONE);
+	start_metrics("127.0.0.1:0");
+	fixture_run(&a);
+	assert_int_equal(a.result, 0);
+}
+
+/* The kernel tells the server the address that a client has bound, however long it is. */
+static void named_client(struct asking *a)
+{
+	static const char request[] = "GET /livez HTTP/1.1\r\n\r\n";
+	struct sockaddr_un own = {.sun_family = AF_UNIX}, to = {.sun_family = AF_UNIX};
+	char text[64] = "";
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)snprintf(to.sun_path, sizeof to.sun_path, "%s", (const char *)a->arg);
+	(void)snprintf(own.sun_path, sizeof own.sun_path, "%.60s-%032d", to.sun_path, 0);
+	if (bind(fd, (struct sockaddr *)&own, sizeof own) < 0 ||
+	    connect(fd, (struct sockaddr *)&to, sizeof to) < 0 ||
+	    write(fd, request, sizeof request - 1) < 0)
+		a->result = -errno;
+	else if (read(fd, text, sizeof text - 1) < 12 || memcmp(text, "HTTP/1.1 200", 12) != 0)
+		a->result = -EPROTO;
+	(void)unlink(own.sun_path);
+	(void)close(fd);
+}
+
+static void test_named_client(void **state)
+{
+	char listen[128];
+	struct asking a = {.f = &fx, .fn = named_client, .arg = listen + 5};
+	(void)state;
+	fixture_start(&fx, NONE);
+	(void)snprintf(listen, sizeof listen, "unix:%s/m.sock", fx.dir);
+	start_metrics(listen);
 	fixture_run(&a);
 	assert_int_equal(a.result, 0);
 }
@@ -576,6 +639,8 @@ int main(void)
 		TEST(test_long_header),
 		TEST(test_crowd),
 		TEST(test_bad_clients),
+		TEST(test_dripping),
+		TEST(test_named_client),
 		TEST(test_slow_reader),
 		TEST(test_unix_socket),
 		TEST(test_set_listen),
