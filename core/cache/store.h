@@ -103,11 +103,10 @@ void store_del_pod(struct store *s, const struct pod *pod);
 void store_del_ctr(struct store *s, const struct ctr *ctr);
 
 /*
- * A module's state, and the host's own notes (policy and configuration in force …). No data: it is removed. What is equal to what is
+ * A module's state, and the host's own notes (the policy in force …). No data: it is removed. What is equal to what is
  * there costs a comparison. -E2BIG: over a limit above; -ENOMEM.
  */
 #define STORE_NOTE_POLICY "policy"
-#define STORE_NOTE_CONFIG "config"
 int store_put_blob(struct store *s, const char *module, const char *version, const void *data,
 		   size_t len);
 int store_put_note(struct store *s, const char *name, const void *data, size_t len);

@@ -24,6 +24,8 @@
 #include "core/util/log.h"
 
 #define CONF_DEFAULT_PATH "/etc/nri-rp/rp.conf"
+#define CONF_DEFAULT_STATE_DIR "/var/lib/nri-rp"
+#define CONF_DEFAULT_RUN_DIR "/run/nri-rp"
 
 /* Limits. Beyond them a source is refused with a clear error. */
 #define CONF_FILE_MAX (1u << 20) /* bytes of one source */
@@ -60,7 +62,8 @@ struct conf_errors {
 void conf_errors_init(struct conf_errors *errs);
 /* By source, line and column; what has no place comes first. conf_load leaves them sorted. */
 void conf_errors_sort(struct conf_errors *errs);
-/* One line a problem, warnings marked, and how many more there are. */
+#define CONF_WARNING "warning: "
+/* One line a problem, warnings marked by that, and how many more there are. */
 void conf_errors_print(const struct conf_errors *errs, struct buf *out);
 /* The first error in err (with the number of further ones): what a reload's reply has room for. Returns code. */
 int conf_errors_to_err(const struct conf_errors *errs, int code, struct err *err);

@@ -127,7 +127,7 @@ void conf_errors_sort(struct conf_errors *errs)
 void conf_errors_print(const struct conf_errors *errs, struct buf *out)
 {
 	for (unsigned i = 0; i < errs->n_items; i++)
-		(void)buf_printf(out, "%s%s\n", errs->items[i].warning ? "warning: " : "",
+		(void)buf_printf(out, "%s%s\n", errs->items[i].warning ? CONF_WARNING : "",
 				 errs->items[i].text);
 	unsigned total = errs->n_errors + errs->n_warnings;
 	if (total > errs->n_items)

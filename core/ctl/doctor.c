@@ -7,6 +7,7 @@
 
 #include "core/ctl/internal.h"
 #include "core/host/kubelet.h"
+#include "core/pipeline/conditions.h"
 #include "core/topo/isst.h"
 #include "core/topo/sst.h"
 #include "core/util/cleanup.h"
@@ -23,6 +24,7 @@ struct doctor {
 	struct json *j;
 	struct pipeline *p;
 	struct ctl *ctl;
+	const struct reload_result *plan; /* of the files as they are; NULL: not tried */
 	const char *check;
 	enum verdict worst;
 	unsigned n; /* findings of the running check */
@@ -79,16 +81,9 @@ static void check_runtime(struct doctor *d)
 {
 	const struct runtime_state *rt = pipeline_runtime(d->p);
 	if (!rt->connected) {
-		finding(d, ERROR, "is it running? systemctl status containerd",
-			"the runtime is not connected: %s",
-			rt->last_error[0] ? rt->last_error : "no attempt has ended yet");
 		check_nri_socket(d);
 		return;
 	}
-	if (!rt->synchronized)
-		finding(d, WARNING,
-			"this is a matter of a second; if it lasts, restart the runtime",
-			"the runtime is connected and has not told its containers yet");
 	if (rt->disconnects)
 		finding(d, NOTE, NULL, "the connection was lost %llu times%s%s",
 			(unsigned long long)rt->disconnects,
@@ -140,19 +135,19 @@ static void check_updates(struct doctor *d)
 
 /* ---- ourselves -------------------------------------------------------------------------------- */
 
+/* What a restart would make of the files, which may be others than those that were read last. */
 static void check_config(struct doctor *d)
 {
 	struct pipeline_status s;
 	pipeline_status(d->p, &s);
-	if (s.safe_mode)
-		finding(d, ERROR,
-			"mend the cause, then: nri-rpctl modules clear NAME, nri-rpctl reload",
-			"safe mode, policy %s instead of %s: %s", s.policy, s.configured_policy,
-			s.safe_mode_reason);
-	if (!s.config_ok)
+	if (d->plan && d->plan->code && s.config_ok && !s.safe_mode)
 		finding(d, ERROR, "nri-rpctl config check shows what is wrong",
-			"the last reload was refused, the configuration before it is in force: %s",
-			s.config_error);
+			"a restart could not use %s as it is now, and would go on with what is in "
+			"force: %s",
+			s.config_path, err_text(&d->plan->err, d->plan->code));
+	else if (d->plan && !d->plan->code && *d->plan->changes && s.config_ok)
+		finding(d, NOTE, "nri-rpctl reload", "%s has changed and is not in force",
+			s.config_path);
 	if (!d->n)
 		finding(d, FINE, NULL, "%s is in force, policy %s", s.config_path, s.policy);
 }
@@ -177,15 +172,15 @@ static int check_stale(struct instance *i, void *arg)
 {
 	struct doctor *d = arg;
 	const struct module *m = instance_module(i);
-	int stale = module_stale(pipeline_loader(d->p), m);
-	if (stale == MODULE_CHANGED)
+	struct err err = ERR_INIT;
+	if (module_restart(pipeline_loader(d->p), m, &err))
+		finding(d, ERROR, "do not restart nri-rpd; reinstall the package",
+			"a restart could not use module %s, which runs: %s", m->name, err.text);
+	else if (module_stale(pipeline_loader(d->p), m) == MODULE_CHANGED)
 		finding(d, WARNING,
 			"systemctl restart nri-rpd takes the new one; containers stay where they "
 			"are",
 			"module %s on disk is another build than the one that runs", m->name);
-	else if (stale == MODULE_GONE)
-		finding(d, WARNING, "the next start will not find it: reinstall the package",
-			"module %s is in use, but its file is gone", m->name);
 	return 0;
 }
 
@@ -208,10 +203,7 @@ static void check_controllers(struct doctor *d)
 	for (unsigned i = 0; i < pipeline_n_controllers(d->p); i++) {
 		struct controller_status c;
 		pipeline_controller(d->p, i, &c);
-		if (!c.running)
-			finding(d, WARNING, NULL, "controller %s (%s) does not run: %s", c.name,
-				c.mode, c.error);
-		else if (c.failed || c.partial)
+		if (c.running && (c.failed || c.partial))
 			finding(d, WARNING, "nri-rpctl events has the reasons",
 				"controller %s failed for %u containers, and did not do all for %u",
 				c.name, c.failed, c.partial);
@@ -232,10 +224,8 @@ static void check_store(struct doctor *d)
 			"is the disk full? df -h, and see cache.dir in rp.conf",
 			"%llu commits to the store failed, %llu did not",
 			(unsigned long long)st.failures, (unsigned long long)st.commits);
-	if (store_pending(pipeline_store(d->p)) && st.failures)
-		finding(d, WARNING, NULL,
-			"not all of the state is in the store: a restart now may move containers");
-	if (!str_eq(s.store_state, "fresh") && !str_eq(s.store_state, "restored"))
+	if (!str_eq(s.store_state, "unusable") && !str_eq(s.store_state, "fresh") &&
+	    !str_eq(s.store_state, "restored"))
 		finding(d, NOTE, NULL, "at the start the store was: %s", s.store_state);
 	if (!d->n)
 		finding(d, FINE, NULL, "the store is %s, %llu commits", s.store_state,
@@ -266,7 +256,7 @@ static void check_socket(struct doctor *d)
 	struct err err = ERR_INIT;
 	if (wire_check_folder(d->ctl->path, &err))
 		finding(d, WARNING, NULL, "control socket: %s", err.text);
-	else
+	else if (!d->n)
 		finding(d, FINE, NULL, "%s, %u of %u clients", d->ctl->path, d->ctl->n_clients,
 			CTL_CLIENTS_MAX);
 }
@@ -432,6 +422,13 @@ static void check_machine(struct doctor *d)
 		rp_ids_count(topo_ids(topo, RP_NODES_MEMORY)));
 }
 
+static void check_metrics(struct doctor *d)
+{
+	const char *listen = conf_core(pipeline_conf(d->p))->metrics.listen;
+	if (!d->n)
+		finding(d, FINE, NULL, *listen ? "served at %s" : "not served%s", listen);
+}
+
 /* ---- all of them ------------------------------------------------------------------------------ */
 
 static const struct {
@@ -442,21 +439,66 @@ static const struct {
 	{"updates", check_updates},	  {"configuration", check_config},
 	{"modules", check_modules},	  {"controllers", check_controllers},
 	{"store", check_store},		  {"containers", check_containers},
-	{"control socket", check_socket}, {"kubelet", check_kubelet},
-	{"agent", check_agent},		  {"drift", check_drift},
-	{"cgroup", check_cgroup},	  {"machine", check_machine},
+	{"control socket", check_socket}, {"metrics", check_metrics},
+	{"kubelet", check_kubelet},	  {"agent", check_agent},
+	{"drift", check_drift},		  {"cgroup", check_cgroup},
+	{"machine", check_machine},
 };
 
+/* Those of the table that belong to the running check. */
+static void put_condition(const struct condition *c, void *arg)
+{
+	struct doctor *d = arg;
+	if (str_eq(c->about, d->check))
+		finding(d, c->severity == SEVERITY_UNHEALTHY ? ERROR : WARNING, c->hint, "%s",
+			c->text);
+}
+
+static int examine(struct doctor *d)
+{
+	json_arr(d->j);
+	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+		d->check = checks[i].name;
+		d->n = 0;
+		(void)conditions_each(d->p, put_condition, d);
+		checks[i].run(d);
+	}
+	json_end_arr(d->j);
+	return d->worst == ERROR || conditions_each(d->p, NULL, NULL) ? CTL_DEGRADED : CTL_OK;
+}
+
+static void planned(const struct reload_result *res, void *arg)
+{
+	struct job *job = arg;
+	struct buf out = BUF_INIT;
+	struct json j;
+	struct doctor d = {.j = &j, .ctl = job->ctl, .plan = res};
+	int exit = CTL_FAILED;
+	json_init(&j, &out);
+	if (job->ctl) {
+		d.p = job->ctl->pipeline;
+		exit = examine(&d);
+	}
+	job_end(job, &out, exit);
+	buf_fini(&out);
+}
+
+/* The files are tried as they are now, so that what a restart would find is known before it. */
 enum call_result run_doctor(struct call *call)
 {
 	struct doctor d = {.j = &call->j, .p = call->p, .ctl = call->ctl};
-	json_arr(&call->j);
-	for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-		d.check = checks[i].name;
-		d.n = 0;
-		checks[i].run(&d);
+	struct ctl *ctl = call->ctl;
+	struct pipeline_status s;
+	struct err err = ERR_INIT;
+	struct job *job = ctl->n_plans < CTL_PLANS_MAX ? job_new(call, &ctl->jobs) : NULL;
+	if (job) {
+		pipeline_status(call->p, &s);
+		job->plan = true;
+		ctl->n_plans++;
+		if (pipeline_plan(call->p, s.config_path, planned, job, &err) == 0)
+			return CALL_LATER;
+		job_drop(job, &ctl->jobs);
 	}
-	json_end_arr(&call->j);
-	call->exit = d.worst == ERROR ? CTL_DEGRADED : CTL_OK;
+	call->exit = examine(&d);
 	return CALL_DONE;
 }

@@ -75,3 +75,18 @@ bool matches(const char *pattern, const char *name)
 		return true;
 	return strpbrk(pattern, "*?[") ? str_glob(pattern, name) : strstr(name, pattern) != NULL;
 }
+
+void put_lines(struct json *j, const char *key, const char *text)
+{
+	struct buf line = BUF_INIT;
+	json_key(j, key);
+	json_arr(j);
+	for (size_t n; text && *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		buf_reset(&line);
+		if (n && buf_add(&line, text, n) == 0)
+			json_str(j, buf_text(&line));
+	}
+	json_end_arr(j);
+	buf_fini(&line);
+}

@@ -137,6 +137,7 @@ void put_set(struct json *j, const char *key, const struct iset *set); /* null w
 void put_ids(struct json *j, const char *key, struct rp_ids ids);
 void put_amount(struct json *j, const char *key, int64_t v); /* null for RP_NOT_SET */
 void put_text(struct json *j, const char *key, const char *s); /* null for NULL and "" */
+void put_lines(struct json *j, const char *key, const char *lines); /* a list; empty for NULL */
 const char *qos_name(uint32_t qos);
 const char *state_name(uint32_t state);
 /* The text of `path` matches: a glob if it has wildcards, else a part of the name; NULL and "" match all. */

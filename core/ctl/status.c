@@ -6,49 +6,40 @@
 #include <unistd.h>
 
 #include "core/ctl/internal.h"
+#include "core/pipeline/conditions.h"
 #include "core/pipeline/devices.h"
 #include "core/util/cleanup.h"
 
 /* ---- reasons ---------------------------------------------------------------------------------- */
 
-static void put_reasons(struct json *j, struct pipeline *p, const struct pipeline_status *s)
+static void put_reason(const struct condition *c, void *arg)
 {
-	const struct runtime_state *rt = pipeline_runtime(p);
-	char text[2 * ERR_TEXT_MAX];
+	json_str(arg, c->text);
+}
+
+static void put_condition(const struct condition *c, void *arg)
+{
+	static const char *const severities[] = {
+		[SEVERITY_DEGRADED] = "degraded",
+		[SEVERITY_UNHEALTHY] = "unhealthy",
+	};
+	struct json *j = arg;
+	json_obj(j);
+	json_kstr(j, "id", c->id);
+	json_kstr(j, "severity", severities[c->severity]);
+	json_kstr(j, "text", c->text);
+	json_end_obj(j);
+}
+
+static void put_reasons(struct json *j, const struct pipeline *p)
+{
 	json_key(j, "reasons");
 	json_arr(j);
-	if (s->safe_mode) {
-		(void)snprintf(text, sizeof text, "safe mode: %s", s->safe_mode_reason);
-		json_str(j, text);
-	}
-	if (!s->config_ok) {
-		(void)snprintf(text, sizeof text, "the last reload was refused: %s",
-			       s->config_error);
-		json_str(j, text);
-	}
-	if (!rt->connected) {
-		(void)snprintf(text, sizeof text, "the runtime is not connected: %s",
-			       rt->last_error);
-		json_str(j, text);
-	} else if (!rt->synchronized) {
-		json_str(j, "the runtime has not told its containers yet");
-	}
-	if (s->n_degraded) {
-		(void)snprintf(text, sizeof text,
-			       s->n_degraded == 1 ? "%u container does not run as it should"
-						  : "%u containers do not run as they should",
-			       s->n_degraded);
-		json_str(j, text);
-	}
-	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
-		struct controller_status c;
-		pipeline_controller(p, i, &c);
-		if (c.running)
-			continue;
-		(void)snprintf(text, sizeof text, "controller %s does not run: %s", c.name,
-			       c.error);
-		json_str(j, text);
-	}
+	(void)conditions_each(p, put_reason, j);
+	json_end_arr(j);
+	json_key(j, "conditions");
+	json_arr(j);
+	(void)conditions_each(p, put_condition, j);
 	json_end_arr(j);
 }
 
@@ -71,6 +62,8 @@ static void put_policy(struct json *j, struct pipeline *p, const struct pipeline
 	json_kuint(j, "generation", s->config_generation);
 	json_kbool(j, "ok", s->config_ok);
 	put_text(j, "error", s->config_error);
+	put_lines(j, "problems", s->config_problems);
+	put_time(j, "kept", s->config_kept_ns);
 	json_end_obj(j);
 }
 
@@ -277,7 +270,7 @@ enum call_result run_status(struct call *call)
 	put_time(j, "started", s.started_ns);
 	put_time(j, "now", clock_wall_ns());
 	json_kbool(j, "degraded", s.degraded);
-	put_reasons(j, call->p, &s);
+	put_reasons(j, call->p);
 	put_policy(j, call->p, &s);
 	put_runtime(j, call->p);
 	put_machine(j, call->p);

@@ -16,6 +16,7 @@
 #include "core/daemon/sd.h"
 #include "core/metrics/collector.h"
 #include "core/metrics/metrics.h"
+#include "core/pipeline/conditions.h"
 #include "core/pipeline/pipeline.h"
 #include "core/runtime/nri.h"
 #include "core/util/cleanup.h"
@@ -40,7 +41,8 @@ struct daemon {
 	struct collector *collector;
 	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;
-	bool ready, forced_debug, failed;
+	char run_dir[CACHE_PATH_MAX]; /* of the option --control-socket */
+	bool ready, status_due, forced_debug, failed;
 };
 
 /* ---- news ------------------------------------------------------------------------------------------------------------- */
@@ -55,71 +57,162 @@ static void on_devices_ready(void *arg)
 	nri_devices_ready(((struct daemon *)arg)->nri);
 }
 
+/* "connected to containerd 1.7.2; degraded: …", as short as systemd shows it. */
+struct unit_status {
+	char text[SD_STATUS_MAX], first[SD_STATUS_MAX];
+	unsigned n;
+};
+
+static void add_condition(const struct condition *c, void *arg)
+{
+	struct unit_status *s = arg;
+	if (str_has_prefix(c->id, "runtime-"))
+		return; /* the text begins with that */
+	if (!s->n++)
+		(void)snprintf(s->first, sizeof s->first, "%s", c->text);
+}
+
+static void build_status(const struct daemon *d, struct unit_status *s)
+{
+	const struct runtime_state *rt = pipeline_runtime(d->pipeline);
+	size_t used;
+	if (rt->connected)
+		(void)snprintf(s->text, sizeof s->text, "connected to %s %s", rt->name,
+			       rt->version);
+	else
+		(void)snprintf(s->text, sizeof s->text, "waiting for the runtime: %.160s",
+			       rt->last_error);
+	(void)conditions_each(d->pipeline, add_condition, s);
+	used = strlen(s->text);
+	if (s->n == 1)
+		(void)snprintf(s->text + used, sizeof s->text - used, "; degraded: %s", s->first);
+	else if (s->n)
+		(void)snprintf(s->text + used, sizeof s->text - used,
+			       "; degraded (%u reasons, see nri-rpctl status): %s", s->n, s->first);
+}
+
+/* Until then the text says that it is being started. */
+static void tell_status(struct daemon *d)
+{
+	struct unit_status s = {.n = 0};
+	if (!d->ready || !d->pipeline)
+		return;
+	build_status(d, &s);
+	sd_status(d->sd, s.text);
+}
+
+static void now_ready(struct daemon *d)
+{
+	struct unit_status s = {.n = 0};
+	build_status(d, &s);
+	d->ready = true;
+	sd_ready(d->sd, s.text);
+}
+
 static void on_synchronized(void *arg)
 {
 	struct daemon *d = arg;
-	const struct runtime_state *s = pipeline_runtime(d->pipeline);
-	char status[160];
-	(void)snprintf(status, sizeof status, "connected to %s %s", s->name, s->version);
 	if (d->ready)
-		sd_status(d->sd, "%s", status);
+		tell_status(d);
 	else
-		sd_ready(d->sd, status);
-	d->ready = true;
+		now_ready(d);
 	loop_timer_disarm(d->ready_anyway);
 }
 
 static void ready_anyway(void *arg)
 {
+	now_ready(arg);
+}
+
+static void status_changed(void *arg)
+{
 	struct daemon *d = arg;
-	const struct runtime_state *s = pipeline_runtime(d->pipeline);
-	char status[ERR_TEXT_MAX + 32];
-	(void)snprintf(status, sizeof status, "waiting for the runtime: %.200s", s->last_error);
-	d->ready = true;
-	sd_ready(d->sd, status);
+	d->status_due = false;
+	tell_status(d);
+}
+
+/* What has changed is in the middle of it: it is told when that is over. */
+static void on_changed(void *arg)
+{
+	struct daemon *d = arg;
+	if (!d->status_due)
+		d->status_due = loop_defer(d->loop, status_changed, d) == 0;
+}
+
+static void set_debug(const struct daemon *d)
+{
+	static const char *const all = "*";
+	const struct conf_core *core = conf_core(pipeline_conf(d->pipeline));
+	if (d->forced_debug)
+		(void)log_set_debug(&all, 1);
+	else
+		(void)log_set_debug(core->log.debug.items, core->log.debug.n);
+}
+
+static void serve_metrics(struct daemon *d, const struct conf_core *core)
+{
+	struct err err = ERR_INIT;
+	int r = d->metrics ? 0 : metrics_new(d->loop, d->pipeline, "", &d->metrics, &err);
+	if (!r)
+		r = metrics_set_listen(d->metrics, core->metrics.listen, &err);
+	pipeline_served(d->pipeline, SERVICE_METRICS, r ? &err : NULL);
+}
+
+static void serve_agent(struct daemon *d, const struct conf_core *core)
+{
+	struct err err = ERR_INIT;
+	int r = d->agent ? 0 : agent_new(d->loop, d->pipeline, &d->agent, &err);
+	if (!r)
+		r = agent_configure(d->agent, core, &err);
+	pipeline_served(d->pipeline, SERVICE_AGENT, r ? &err : NULL);
+}
+
+static void serve_control(struct daemon *d, const struct conf_core *core)
+{
+	const char *socket =
+		d->options.control_socket ? d->options.control_socket : core->control_socket;
+	struct err err = ERR_INIT;
+	int r = d->ctl ? ctl_set_socket(d->ctl, socket, &err)
+		       : ctl_new(d->loop, d->pipeline, socket, &d->ctl, &err);
+	pipeline_served(d->pipeline, SERVICE_CONTROL, r ? &err : NULL);
 }
 
 static void on_configured(const struct conf *conf, void *arg)
 {
 	struct daemon *d = arg;
 	const struct conf_core *core = conf_core(conf);
-	struct err err = ERR_INIT;
-	if (d->nri)
-		(void)nri_set_runtime(d->nri,
-				      d->options.nri_socket ? d->options.nri_socket
-							    : core->runtime.socket,
-				      core->runtime.name, core->runtime.index);
-	if (d->agent && agent_configure(d->agent, core, &err))
-		log_warning("%s", err.text);
+	if (!d->nri)
+		return; /* the first one: nothing is there to be told */
+	(void)nri_set_runtime(d->nri,
+			      d->options.nri_socket ? d->options.nri_socket : core->runtime.socket,
+			      core->runtime.name, core->runtime.index);
+	set_debug(d);
+	serve_agent(d, core);
 	if (d->collector)
 		collector_configure(d->collector, core);
-	if (d->metrics && metrics_set_listen(d->metrics, core->metrics.listen, &err))
-		log_warning("%s", err.text);
-	if (d->ctl && !d->options.control_socket &&
-	    ctl_set_socket(d->ctl, core->control_socket, &err))
-		log_warning("%s", err.text);
+	serve_metrics(d, core);
+	serve_control(d, core);
 }
 
 static void reloaded(const struct reload_result *res, void *arg)
 {
 	struct daemon *d = arg;
-	if (res->code == -ESHUTDOWN)
-		return;
-	if (res->code)
-		sd_ready(d->sd, "running; the last reload was refused, see the log");
-	else
-		sd_ready(d->sd, "running");
+	if (res->code != -ESHUTDOWN)
+		now_ready(d);
+}
+
+static void reload_by_signal(struct daemon *d)
+{
+	if (d->ready)
+		sd_reloading(d->sd);
+	/* To one that is being started systemd has nothing to wait for: it is ready when it is synchronized. */
+	pipeline_reload(d->pipeline, d->ready ? reloaded : NULL, d);
 }
 
 static void toggle_debug(struct daemon *d)
 {
-	static const char *const all = "*";
-	const struct conf_core *core = conf_core(pipeline_conf(d->pipeline));
 	d->forced_debug = !d->forced_debug;
-	if (d->forced_debug)
-		(void)log_set_debug(&all, 1);
-	else
-		(void)log_set_debug(core->log.debug.items, core->log.debug.n);
+	set_debug(d);
 	log_warning("full debugging is %s", d->forced_debug ? "on" : "off");
 }
 
@@ -143,8 +236,7 @@ static void on_signal(int signo, void *arg)
 	struct daemon *d = arg;
 	switch (signo) {
 	case SIGHUP:
-		sd_reloading(d->sd);
-		pipeline_reload(d->pipeline, reloaded, d);
+		reload_by_signal(d);
 		return;
 	case SIGUSR1:
 		toggle_debug(d);
@@ -169,55 +261,21 @@ static void on_orphaned(void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------- */
 
-struct dirs {
-	char state[CACHE_PATH_MAX], run[CACHE_PATH_MAX];
-};
-
-static void parent_of(const char *path, char *ret, size_t size)
-{
-	const char *slash = strrchr(path, '/');
-	int len = slash > path ? (int)(slash - path) : slash ? 1 : 0;
-	(void)snprintf(ret, size, "%.*s", len, len ? path : ".");
-	if (!len)
-		(void)snprintf(ret, size, ".");
-}
-
-/* Where the state and the breadcrumb are has to be known before the configuration can be read with its modules. */
-static int find_dirs(const struct options *o, struct dirs *ret)
-{
-	struct conf *conf = NULL;
-	struct conf_errors errs;
-	struct buf text = BUF_INIT;
-	conf_errors_init(&errs);
-	int r = o->state_dir && o->control_socket ? 0 : conf_load(o->config, NULL, &conf, &errs);
-	if (r) {
-		conf_errors_print(&errs, &text);
-		fprintf(stderr, "%s", buf_text(&text));
-		buf_fini(&text);
-		return r;
-	}
-	(void)snprintf(ret->state, sizeof ret->state, "%s",
-		       o->state_dir ? o->state_dir : conf_core(conf)->cache_dir);
-	parent_of(o->control_socket ? o->control_socket : conf_core(conf)->control_socket, ret->run,
-		  sizeof ret->run);
-	conf_free(conf);
-	return 0;
-}
-
-static struct pipeline_config pipeline_config_of(struct daemon *d, const struct dirs *dirs)
+static struct pipeline_config pipeline_config_of(struct daemon *d)
 {
 	return (struct pipeline_config){
 		.loop = d->loop,
 		.config_path = d->options.config,
 		.host_root = d->options.host_root,
-		.state_dir = dirs->state,
-		.run_dir = dirs->run,
+		.state_dir = d->options.state_dir,
+		.run_dir = d->options.control_socket ? d->run_dir : NULL,
 		.module_dirs = d->options.module_dirs,
 		.n_module_dirs = d->options.n_module_dirs,
 		.reset_cache = d->options.reset_cache,
 		.fixed_log_level = d->options.log_level != NULL,
 		.updates_ready = on_updates_ready,
 		.configured = on_configured,
+		.changed = on_changed,
 		.synchronized = on_synchronized,
 		.devices_ready = on_devices_ready,
 		.arg = d,
@@ -271,20 +329,10 @@ static int start_front_end(struct daemon *d, struct err *err)
 static void start_onlookers(struct daemon *d)
 {
 	const struct conf_core *core = conf_core(pipeline_conf(d->pipeline));
-	const char *socket =
-		d->options.control_socket ? d->options.control_socket : core->control_socket;
 	struct err err = ERR_INIT;
-	if (agent_new(d->loop, d->pipeline, &d->agent, &err) ||
-	    agent_configure(d->agent, core, &err))
-		log_error("no agent: %s", err.text);
-	err = (struct err)ERR_INIT;
-	if (ctl_new(d->loop, d->pipeline, socket, &d->ctl, &err))
-		log_error("no control socket: %s", err.text);
-	err = (struct err)ERR_INIT;
-	if (metrics_new(d->loop, d->pipeline, "", &d->metrics, &err) ||
-	    metrics_set_listen(d->metrics, core->metrics.listen, &err))
-		log_error("no metrics: %s; the next reload tries again", err.text);
-	err = (struct err)ERR_INIT;
+	serve_agent(d, core);
+	serve_control(d, core);
+	serve_metrics(d, core);
 	d->collector = collector_new(d->loop, d->pipeline, &err);
 	if (d->collector)
 		collector_configure(d->collector, core);
@@ -292,20 +340,21 @@ static void start_onlookers(struct daemon *d)
 		log_error("no figures of containers: %s", err.text);
 }
 
-static int start(struct daemon *d, const struct dirs *dirs, struct err *err)
+static int start(struct daemon *d, struct err *err)
 {
 	d->loop = loop_new();
 	d->sd = d->loop ? sd_new(d->loop) : NULL;
 	d->ready_anyway = d->loop ? loop_timer_new(d->loop, ready_anyway, d) : NULL;
 	if (!d->sd || !d->ready_anyway || start_signals(d))
 		return err_errno(err, -ENOMEM, "start");
-	const struct pipeline_config config = pipeline_config_of(d, dirs);
+	const struct pipeline_config config = pipeline_config_of(d);
 	int r = pipeline_new(&config, &d->pipeline, err);
 	if (!r)
 		r = start_front_end(d, err);
 	if (r)
 		return r;
 	start_onlookers(d);
+	sd_on_feed(d->sd, on_changed, d);
 	sd_status(d->sd, "connecting to the runtime");
 	return loop_timer_arm(d->ready_anyway, READY_ANYWAY_MS);
 }
@@ -342,10 +391,7 @@ static int check_config(struct daemon *d)
 {
 	struct buf report = BUF_INIT;
 	struct err err = ERR_INIT;
-	struct dirs dirs = {"", ""};
-	if (d->options.state_dir)
-		(void)snprintf(dirs.state, sizeof dirs.state, "%s", d->options.state_dir);
-	const struct pipeline_config config = pipeline_config_of(d, &dirs);
+	const struct pipeline_config config = pipeline_config_of(d);
 	int r = pipeline_check(&config, &report, &err);
 	fputs(buf_text(&report), stdout);
 	if (r && err.text[0] && !told(buf_text(&report), err.text))
@@ -360,7 +406,6 @@ int main(int argc, char **argv)
 {
 	struct daemon d = {0};
 	struct err err = ERR_INIT;
-	struct dirs dirs;
 	enum log_level level;
 	log_init("nri-rpd");
 	switch (options_parse(argc, argv, &d.options)) {
@@ -374,12 +419,12 @@ int main(int argc, char **argv)
 	(void)umask(0022);
 	if (d.options.log_level && log_level_from_name(d.options.log_level, &level) == 0)
 		log_set_level(level);
+	if (d.options.control_socket)
+		fs_parent(d.options.control_socket, d.run_dir, sizeof d.run_dir);
 	if (d.options.check_config)
 		return check_config(&d);
-	if (find_dirs(&d.options, &dirs))
-		return EXIT_CONFIG;
 	log_info("nri-rpd %s", NRI_RP_VERSION);
-	int r = start(&d, &dirs, &err);
+	int r = start(&d, &err);
 	if (r) {
 		log_error("%s", err_text(&err, r));
 		return stop(&d, r == -EINVAL || r == -ENOENT ? EXIT_CONFIG : EXIT_FAILURE);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/daemon/sd.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,9 @@ struct sd {
 	socklen_t address_len;
 	struct loop_timer *watchdog;
 	uint64_t interval_ms;
+	void (*on_feed)(void *arg);
+	void *on_feed_arg;
+	char status[SD_STATUS_MAX]; /* that was told last */
 };
 
 static void send_text(struct sd *sd, const char *text)
@@ -33,6 +35,8 @@ static void feed(void *arg)
 	struct sd *sd = arg;
 	send_text(sd, "WATCHDOG=1");
 	(void)loop_timer_arm(sd->watchdog, sd->interval_ms);
+	if (sd->on_feed)
+		sd->on_feed(sd->on_feed_arg);
 }
 
 static int open_socket(struct sd *sd, const char *path)
@@ -85,22 +89,33 @@ struct sd *sd_free(struct sd *sd)
 	return NULL;
 }
 
-void sd_ready(struct sd *sd, const char *status)
+void sd_on_feed(struct sd *sd, void (*fn)(void *arg), void *arg)
 {
-	char text[512];
-	(void)snprintf(text, sizeof text, "READY=1\nSTATUS=%s", status);
+	sd->on_feed = fn;
+	sd->on_feed_arg = arg;
+}
+
+static void tell(struct sd *sd, const char *before, const char *status)
+{
+	char text[SD_STATUS_MAX + 32];
+	size_t len = utf8_cut(status, sizeof sd->status - 1);
+	memcpy(sd->status, status, len);
+	sd->status[len] = '\0';
+	for (char *line = sd->status; (line = strchr(line, '\n'));)
+		*line = ' ';
+	(void)snprintf(text, sizeof text, "%sSTATUS=%s", before, sd->status);
 	send_text(sd, text);
 }
 
-void sd_status(struct sd *sd, const char *fmt, ...)
+void sd_ready(struct sd *sd, const char *status)
 {
-	char text[512] = "STATUS=";
-	size_t used = strlen(text);
-	va_list ap;
-	va_start(ap, fmt);
-	(void)vsnprintf(text + used, sizeof text - used, fmt, ap);
-	va_end(ap);
-	send_text(sd, text);
+	tell(sd, "READY=1\n", status);
+}
+
+void sd_status(struct sd *sd, const char *status)
+{
+	if (!str_eq(sd->status, status))
+		tell(sd, "", status);
 }
 
 void sd_reloading(struct sd *sd)

@@ -13,8 +13,13 @@ struct sd;
 /* Starts to feed the watchdog, when the unit has one: as long as the loop turns. NULL only when out of memory. */
 struct sd *sd_new(struct loop *loop);
 struct sd *sd_free(struct sd *sd);
+/* Called whenever the watchdog is fed. */
+void sd_on_feed(struct sd *sd, void (*fn)(void *arg), void *arg);
+/* What `systemctl status` shows; longer ones are cut. */
+#define SD_STATUS_MAX 512u
 void sd_ready(struct sd *sd, const char *status);
-void sd_status(struct sd *sd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Says nothing when it is what was said last. */
+void sd_status(struct sd *sd, const char *status);
 void sd_reloading(struct sd *sd);
 void sd_stopping(struct sd *sd);
 

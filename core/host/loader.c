@@ -570,6 +570,16 @@ int module_stale(const struct loader *l, const struct module *m)
 	return m->build_id.size || same_file(&st, &m->priv->st) ? MODULE_FRESH : MODULE_CHANGED;
 }
 
+int module_restart(const struct loader *l, const struct module *m, struct err *err)
+{
+	char path[PATH_MAX];
+	struct note_facts facts;
+	struct stat st;
+	bool readable;
+	int r = loader_find(l, m->name, path, err);
+	return r < 0 ? r : inspect(l, path, m->name, &facts, &readable, &st, err);
+}
+
 /* ---- schema ------------------------------------------------------------------------------------------------------ */
 
 struct schema_copy {

@@ -81,6 +81,8 @@ struct module *loader_get(const struct loader *l, const char *name);
 #define MODULE_GONE 2 /* no file of that name is left */
 /* What a restart would find, compared with what is loaded. Reads the file: not for the request path. */
 int module_stale(const struct loader *l, const struct module *m);
+/* Could a new process load what is on disk now? 0, or an error of loader_open, as far as it shows without loading. */
+int module_restart(const struct loader *l, const struct module *m, struct err *err);
 
 /*
  * The table of the module's keys, in host memory and in this host's layout (key_size == sizeof(struct rp_key)); asked for once, kept

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "core/metrics/collect.h"
+#include "core/pipeline/conditions.h"
 #include "core/util/cleanup.h"
+#include "core/util/str.h"
 
 struct row {
 	const char *name, *help;
@@ -134,8 +136,9 @@ static void collect_state(struct expo *e, struct pipeline *p)
 	const struct row rows[] = {
 		{"nri_rp_config_generation", "Number of the configuration in force.", EXPO_GAUGE,
 		 (double)s.config_generation},
-		{"nri_rp_config_ok", "0 when the last reload was refused.", EXPO_GAUGE,
-		 s.config_ok},
+		{"nri_rp_config_ok",
+		 "0 when what the files say was refused and something else is in force.",
+		 EXPO_GAUGE, s.config_ok},
 		{"nri_rp_safe_mode", "1 when the configured policy could not be used.", EXPO_GAUGE,
 		 s.safe_mode},
 		{"nri_rp_degraded",
@@ -160,6 +163,28 @@ static void collect_state(struct expo *e, struct pipeline *p)
 		 "", buf_text(&labels), 1);
 	buf_fini(&labels);
 	ADD_ROWS(e, rows);
+}
+
+static void count_condition(const struct condition *c, void *arg)
+{
+	unsigned *counts = arg;
+	for (unsigned i = 0; condition_row(i); i++)
+		counts[i] += str_eq(condition_row(i)->id, c->id);
+}
+
+static void collect_conditions(struct expo *e, struct pipeline *p)
+{
+	struct family *f =
+		expo_family(e, "nri_rp_condition", EXPO_GAUGE,
+			    "How many times it holds: something is not as it should be.");
+	unsigned counts[CONDITIONS_MAX] = {0};
+	(void)conditions_each(p, count_condition, counts);
+	for (unsigned i = 0; condition_row(i); i++) {
+		struct buf labels = BUF_INIT;
+		expo_label(&labels, "condition", condition_row(i)->id);
+		expo_add(e, f, "", buf_text(&labels), counts[i]);
+		buf_fini(&labels);
+	}
 }
 
 static void collect_runtime(struct expo *e, struct pipeline *p)
@@ -240,6 +265,7 @@ static void collect_store(struct expo *e, struct pipeline *p)
 void collect_host(struct expo *e, struct pipeline *p)
 {
 	collect_state(e, p);
+	collect_conditions(e, p);
 	collect_runtime(e, p);
 	collect_stats(e, p);
 	collect_controllers(e, p);

@@ -50,6 +50,21 @@ static void show_head(struct out *o, const json_t *doc)
 	out_put(o, "\n");
 }
 
+/* The first one is among the reasons above. */
+static void show_problems(struct out *o, const json_t *problems)
+{
+	size_t i;
+	const json_t *line;
+	json_array_foreach(problems, i, line)
+	{
+		if (json_array_size(problems) < 2)
+			return;
+		out_styled(o, YELLOW, "  ! ");
+		out_wrap(o, json_string_value(line), 4, 4);
+		out_put(o, "\n");
+	}
+}
+
 static void show_policy(struct out *o, const json_t *doc)
 {
 	const json_t *policy = json_object_get(doc, "policy"),
@@ -60,9 +75,13 @@ static void show_policy(struct out *o, const json_t *doc)
 	else
 		field(o, "Policy", "%s %s, configured is %s", *name ? name : "-",
 		      js(policy, "version"), configured);
-	field(o, "Configuration", "%s, generation %lld%s", js(config, "path"),
+	field(o, "Configuration", "%s, generation %lld%s%s", js(config, "path"),
 	      (long long)ji(config, "generation"),
-	      jb(config, "ok") ? "" : ", the file was refused since");
+	      *js(config, "kept") ? ", not of the files but kept since "
+	      : jb(config, "ok")  ? ""
+				  : ", the file was refused since",
+	      js(config, "kept"));
+	show_problems(o, json_object_get(config, "problems"));
 }
 
 static void show_runtime(struct out *o, const json_t *doc)

@@ -243,13 +243,24 @@ static struct controller *controller_of(struct pipeline *p, const char *name)
 	return NULL;
 }
 
-static int open_controller(struct pipeline *p, struct controller *c, struct err *err)
+/* -ELIBBAD: the module cannot be used; -ENOENT: it is nowhere; -EINVAL: it is not of that kind, or no module's name. */
+static int open_module(struct pipeline *p, const char *name, uint32_t kind, struct instance **ret,
+		       struct err *err)
 {
 	struct module *m;
-	int r = loader_open(p->loader, c->name, &m, err);
-	if (!r && !(m->kinds & RP_KIND_CONTROLLER))
-		r = err_set(err, -EINVAL, "module %s is no controller", c->name);
-	r = r ? r : instance_new(&p->env, m, &c->instance, err);
+	int r = note_name_valid(name) ? loader_open(p->loader, name, &m, err)
+				      : err_set(err, -EINVAL, "%s is no name for a module", name);
+	if (!r && !(m->kinds & kind))
+		return err_set(err, -EINVAL, "module %s is no %s", name,
+			       kind == RP_KIND_POLICY ? "policy" : "controller");
+	if (!r)
+		r = instance_new(&p->env, m, ret, err);
+	return r && r != -ENOENT && r != -ENOMEM && note_name_valid(name) ? -ELIBBAD : r;
+}
+
+static int open_controller(struct pipeline *p, struct controller *c, struct err *err)
+{
+	int r = open_module(p, c->name, RP_KIND_CONTROLLER, &c->instance, err);
 	if (!r)
 		persist_load(p, c->instance);
 	return r;
@@ -277,7 +288,7 @@ static int prepare_controller(struct pipeline *p, struct conf *conf,
 		r = instance_prepare(c->instance, conf_section(conf, c->name), &c->plan, &why);
 	if (!r)
 		return 0;
-	if (wanted->mode == CONF_REQUIRED || r == -EINVAL)
+	if ((wanted->mode == CONF_REQUIRED && !p->lenient) || r == -EINVAL)
 		return err_set(err, r, "controller %s: %s", c->name, why.text);
 	(void)snprintf(c->error, sizeof c->error, "%s", why.text);
 	log_warning("controller %s is disabled: %s", c->name, why.text);
@@ -336,7 +347,7 @@ static enum conf_mode mode_of(const struct conf_core *core, const struct control
 /* Without them the configuration cannot be: that has to come out before anything of it is in force. */
 static int start_required(struct pipeline *p, struct conf *conf, struct err *err)
 {
-	for (unsigned i = 0; i < p->n_controllers; i++) {
+	for (unsigned i = 0; !p->lenient && i < p->n_controllers; i++) {
 		struct controller *c = &p->controllers[i];
 		struct err why = ERR_INIT;
 		if (!c->plan || c->running || mode_of(conf_core(conf), c) != CONF_REQUIRED)
@@ -420,15 +431,6 @@ static void take_over_controllers(struct pipeline *p, struct conf *conf)
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------- */
 
-static int open_policy(struct pipeline *p, const char *name, struct instance **ret, struct err *err)
-{
-	struct module *m;
-	int r = loader_open(p->loader, name, &m, err);
-	if (!r && !(m->kinds & RP_KIND_POLICY))
-		r = err_set(err, -EINVAL, "module %s is no policy", name);
-	return r ? r : instance_new(&p->env, m, ret, err);
-}
-
 static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
 {
 	const char *name = conf_core(conf)->policy;
@@ -440,10 +442,12 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 		.later = !p->conf && !report,
 	};
 	struct rp_plan *plan;
-	int r = same ? 0 : open_policy(p, name, &a.policy, err);
+	if (p->without_policy)
+		return 0;
+	int r = same ? 0 : open_module(p, name, RP_KIND_POLICY, &a.policy, err);
 	if (r && conf_core(conf)->policy_node) {
 		char place[CONF_PLACE_MAX];
-		return err_prefix(
+		(void)err_prefix(
 			err, "%s: ", conf_place(conf_core(conf)->policy_node, place, sizeof place));
 	}
 	if (r)

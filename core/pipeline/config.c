@@ -12,6 +12,7 @@
 
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/kept.h"
 #include "core/pipeline/report.h"
 #include "core/pipeline/try.h"
 #include "core/topo/sst.h"
@@ -107,15 +108,88 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 
 /* ---- after it is in force -------------------------------------------------------------------------------------------- */
 
-static void remember(struct pipeline *p)
+/* What the disk's worker writes. */
+struct keeping {
+	struct pipeline *p;
+	char path[CACHE_PATH_MAX + sizeof KEPT_FILE];
+	struct buf data;
+	struct err err;
+};
+
+static int write_kept(void *arg)
 {
-	struct buf text = BUF_INIT;
-	const char *policy = instance_name(p->policy);
-	(void)store_put_note(p->store, STORE_NOTE_POLICY, policy, strlen(policy));
-	if (!p->safe_mode_reason[0] && conf_show(p->conf, 0, &text) == 0)
-		(void)store_put_note(p->store, STORE_NOTE_CONFIG, buf_text(&text), buf_len(&text));
-	buf_fini(&text);
+	struct keeping *k = arg;
+	int r = fs_mkdirs(k->p->kept_dir, 0710, &k->err);
+	return r ? r
+		 : fs_replace(k->path, buf_text(&k->data), buf_len(&k->data), 0600, true, &k->err);
+}
+
+static void kept_written(void *arg, int result)
+{
+	struct keeping *k = arg;
+	struct pipeline *p = k->p;
+	(void)snprintf(p->keep_error, sizeof p->keep_error, "%s",
+		       result ? err_text(&k->err, result) : "");
+	if (result) {
+		p->kept_sum = 0;
+		log_warning("the configuration in force is not kept for later starts: %s",
+			    p->keep_error);
+	}
+	buf_fini(&k->data);
+	free(k);
+}
+
+/* When this has been answered and the process is killed at once, a start may find the one before: that is used only where the files cannot be. */
+static void keep(struct pipeline *p, const struct conf_files *files)
+{
+	uint32_t sum = kept_sum(files);
+	if (sum == p->kept_sum)
+		return;
+	struct keeping *k = calloc(1, sizeof *k);
+	if (k) {
+		k->p = p;
+		(void)snprintf(k->path, sizeof k->path, "%s/" KEPT_FILE, p->kept_dir);
+	}
+	if (!k || kept_write(files, clock_wall_ns(), &k->data) ||
+	    worker_submit(p->disk, write_kept, kept_written, k)) {
+		(void)snprintf(p->keep_error, sizeof p->keep_error, "no memory");
+		if (k)
+			buf_fini(&k->data);
+		free(k);
+		return;
+	}
+	p->kept_sum = sum;
+}
+
+static void remember_policy(struct pipeline *p)
+{
+	const char *policy = p->policy ? instance_name(p->policy) : NULL;
+	if (policy)
+		(void)store_put_note(p->store, STORE_NOTE_POLICY, policy, strlen(policy));
 	persist_later(p);
+}
+
+void config_accepted(struct pipeline *p, const struct conf_files *files)
+{
+	p->config_error[0] = '\0';
+	free(TAKE(p->config_problems));
+	p->kept_ns = 0;
+	p->safe_mode_reason[0] = '\0';
+	keep(p, files);
+}
+
+void config_refused(struct pipeline *p, const char *problems, const struct err *err)
+{
+	struct buf errors = BUF_INIT;
+	for (size_t n; *problems; problems += n + (problems[n] == '\n')) {
+		n = strcspn(problems, "\n");
+		if (!str_has_prefix(problems, CONF_WARNING))
+			(void)buf_printf(&errors, "%.*s\n", (int)n, problems);
+	}
+	free(p->config_problems);
+	p->config_problems = strdup(buf_len(&errors) ? buf_text(&errors) : err->text);
+	buf_fini(&errors);
+	(void)snprintf(p->config_error, sizeof p->config_error, "%s", err->text);
 }
 
 static void take_core(struct pipeline *p)
@@ -130,8 +204,7 @@ static void take_core(struct pipeline *p)
 
 void config_in_force(struct pipeline *p)
 {
-	p->config_error[0] = '\0';
-	remember(p);
+	remember_policy(p);
 	pipeline_arm_rebalance(p);
 	take_core(p);
 }
@@ -152,6 +225,23 @@ static int needs_restart(const struct conf_change *change, void *arg)
 	return change->restart;
 }
 
+struct restart {
+	struct pipeline *p;
+	struct buf *warnings;
+};
+
+/* The process may run an older build than what is on disk by now. */
+static int warn_of_restart(struct instance *i, void *arg)
+{
+	const struct restart *restart = arg;
+	struct err err = ERR_INIT;
+	if (module_restart(restart->p->loader, instance_module(i), &err))
+		(void)buf_printf(restart->warnings,
+				 CONF_WARNING "a restart could not use module %s: %s\n",
+				 instance_name(i), err.text);
+	return 0;
+}
+
 int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *out,
 	       struct err *err)
 {
@@ -162,10 +252,11 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	conf_errors_init(&errs);
 	sst_forget(p->env.topo); /* what others have set up since is seen */
 	int r = conf ? 0 : config_parse(p, proposal->text, &conf, &errs, err);
-	for (unsigned i = 0; i < errs.n_items; i++)
-		(void)buf_printf(&warnings, "%s\n", errs.items[i].text);
+	conf_errors_print(&errs, &warnings);
 	if (!r)
 		r = apply_config(p, conf, &report, err);
+	if (!r)
+		(void)pipeline_each_instance(p, warn_of_restart, &(struct restart){p, &warnings});
 	if (!r && p->conf) {
 		(void)conf_diff(p->conf, conf, add_change, &changes);
 		report.restart_needed = conf_diff(p->conf, conf, needs_restart, NULL) != 0;
@@ -232,7 +323,7 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 	}
 	p->stats.reloads++;
 	if (!res->code) {
-		p->safe_mode_reason[0] = '\0';
+		config_accepted(p, &r->text.files);
 		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s",
 			       conf_core(p->conf)->policy);
 		config_in_force(p);
@@ -243,7 +334,7 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 		return;
 	}
 	p->stats.reloads_refused++;
-	(void)snprintf(p->config_error, sizeof p->config_error, "%s", res->err.text);
+	config_refused(p, res->warnings, &res->err);
 	log_error("configuration refused, the one before stays in force: %s", res->err.text);
 	pipeline_event(p, EV_CONFIG, "refused: %s", res->err.text);
 }

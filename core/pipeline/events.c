@@ -36,6 +36,8 @@ void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, .
 	size_t len = utf8_cut(text, sizeof e->text - 1);
 	memcpy(e->text, text, len);
 	e->text[len] = '\0';
+	if (p->cfg.changed && kind != EV_CREATED && kind != EV_MOVED && kind != EV_RELEASED)
+		p->cfg.changed(p->cfg.arg);
 	if (p->on_event)
 		p->on_event(p->on_event_arg);
 }

@@ -1,58 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of a start. There is nothing to protect but the daemon's own life: a module that dies in the trial, or has died three
- * times in ten minutes, is left out, and the last configuration known good is used, or the policy none: safe mode.
+ * The configuration of a start. Containers run on this node, and a daemon that does not come up leaves them without protection, so a node
+ * that ever had a configuration gets one:
+ *
+ *   files     what the files say
+ *   kept      else what was in force last, when the files are wrong or a module that they name cannot be used
+ *   lenient   else the better of both without the required controllers that cannot be had
+ *   none      else the policy none, with what the files say of the daemon itself
+ *   nothing   else no policy at all: even none cannot be loaded
+ *
+ * Only with wrong files and nothing kept there is no start. Each is tried in a child first: a module that dies there, or has died three
+ * times in ten minutes, is one that cannot be used.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/kept.h"
 #include "core/pipeline/report.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
 #define LOG_SOURCE "config"
-#define SAFE_POLICY "none"
+#define SAFE_TEXT "policy: none\ncontrollers: []\nstrict: false\n"
 
-static int safe_config(struct pipeline *p, const char *name, const char *yaml, struct conf **ret,
-		       struct err *err)
+/* What there is to start with, read once. */
+struct first {
+	struct config_text files;
+	struct config_text kept;
+	bool has_kept;
+	bool had_one; /* the node has been configured before, or nobody can say that it has not */
+	uint64_t kept_ns;
+};
+
+/* The first one is going to be said as the error. */
+static void tell_errors(const struct conf_errors *errs)
 {
-	struct conf_source source = {.name = name, .text = yaml, .len = strlen(yaml)};
-	const struct config_text text = {.files = {&source, 1}};
-	struct conf_errors errs;
-	return config_parse(p, &text, ret, &errs, err);
+	bool first = true;
+	for (unsigned i = 0; i < errs->n_items; i++) {
+		if (!errs->items[i].warning && !first)
+			log_error("%s", errs->items[i].text);
+		first = first && errs->items[i].warning;
+	}
 }
 
-#define SAFE_TEXT "policy: " SAFE_POLICY "\ncontrollers: []\n"
+/* ---- directories ----------------------------------------------------------------------------------------------------- */
 
-/* What the files say of the daemon itself (sockets, metrics, intervals) stands, without the modules they name. */
-static int safe_files(struct pipeline *p, const struct config_text *text, struct conf **ret)
+static int take_dirs(struct pipeline *p, const struct config_text *text, struct conf_errors *errs)
 {
-	struct config_text safe = *text;
-	struct conf_errors errs;
+	struct conf *conf;
+	*errs = text->problems;
+	int r = text->code
+			? text->code
+			: conf_parse(text->files.sources, text->files.n_sources, NULL, &conf, errs);
+	if (r)
+		return r;
+	const struct conf_core *core = conf_core(conf);
+	if (!p->cfg.state_dir)
+		(void)snprintf(p->state_dir, sizeof p->state_dir, "%s", core->cache_dir);
+	if (!p->cfg.run_dir)
+		fs_parent(core->control_socket, p->run_dir, sizeof p->run_dir);
+	conf_free(conf);
+	return 0;
+}
+
+static void default_dirs(struct pipeline *p)
+{
+	const struct pipeline_config *cfg = &p->cfg;
+	(void)snprintf(p->kept_dir, sizeof p->kept_dir, "%s",
+		       cfg->state_dir ? cfg->state_dir : CONF_DEFAULT_STATE_DIR);
+	(void)snprintf(p->state_dir, sizeof p->state_dir, "%s", p->kept_dir);
+	(void)snprintf(p->run_dir, sizeof p->run_dir, "%s",
+		       cfg->run_dir ? cfg->run_dir : CONF_DEFAULT_RUN_DIR);
+}
+
+static void read_kept(struct pipeline *p, struct first *f)
+{
+	struct kept kept;
 	struct err err = ERR_INIT;
-	unsigned n = safe.files.n_sources;
-	_free_ struct conf_source *sources = calloc(n + 1, sizeof *sources);
-	if (!sources)
-		return -ENOMEM;
-	if (n)
-		memcpy(sources, safe.files.sources, n * sizeof *sources);
-	sources[n] = (struct conf_source){
-		.name = "safe mode", .text = SAFE_TEXT, .len = strlen(SAFE_TEXT)};
-	safe.files = (struct conf_files){sources, n + 1};
-	return config_parse(p, &safe, ret, &errs, &err);
+	int r = kept_read(p->kept_dir, &kept, &err);
+	f->had_one = r != -ENOENT;
+	if (r && f->had_one)
+		log_warning("the configuration that was in force last is not known: %s", err.text);
+	if (r)
+		return;
+	f->kept.files = kept.files;
+	f->kept_ns = kept.wall_ns;
+	f->has_kept = true;
+	p->kept_sum = kept_sum(&f->kept.files);
 }
+
+int first_read(struct pipeline *p, struct err *err)
+{
+	struct first *f = calloc(1, sizeof *f);
+	if (!f)
+		return err_errno(err, -ENOMEM, "start");
+	p->first = f;
+	default_dirs(p);
+	config_read(p->config_path, &f->files);
+	read_kept(p, f);
+	return 0;
+}
+
+int first_dirs(struct pipeline *p, struct err *err)
+{
+	struct conf_errors errs;
+	struct first *f = p->first;
+	int r = p->cfg.state_dir && p->cfg.run_dir ? 0 : take_dirs(p, &f->files, &errs);
+	if (!r)
+		return 0;
+	if (f->had_one) {
+		(void)take_dirs(p, &f->kept, &errs);
+		return 0;
+	}
+	tell_errors(&errs);
+	return conf_errors_to_err(&errs, r == -ENOMEM ? r : -EINVAL, err);
+}
+
+void first_forget(struct pipeline *p)
+{
+	if (!p->first)
+		return;
+	config_unread(&p->first->files);
+	config_unread(&p->first->kept);
+	free(p->first);
+	p->first = NULL;
+}
+
+/* ---- one of them ----------------------------------------------------------------------------------------------------- */
 
 static int run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
 	return config_try(p, arg, out, err);
 }
 
-/* 0: tried and good. */
-static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret_module_fault,
-		     struct err *err)
+static bool is_end_of_child(const struct trial_result *t)
+{
+	return t->outcome != TRIAL_DONE && t->outcome != TRIAL_REFUSED;
+}
+
+/* 0: tried and good; -ECANCELED: a module has ended the child; else it was refused. */
+static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
 {
 	struct proposal proposal = {.conf = conf, .first = real};
 	const struct attempt_spec spec = {
@@ -62,13 +152,11 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret
 	int r = attempt_wait(p, &spec, &t, err);
 	if (r)
 		return r;
-	*ret_module_fault = t.outcome != TRIAL_DONE && t.outcome != TRIAL_REFUSED;
 	if (t.outcome != TRIAL_DONE) {
 		*err = t.err;
-		r = t.outcome == TRIAL_REFUSED && t.code < 0 ? t.code : -ECANCELED;
+		r = is_end_of_child(&t) || t.code >= 0 ? -ECANCELED : t.code;
 	} else if (report_read(t.data, t.size, &report, err)) {
 		trial_tell_held(&t);
-		*ret_module_fault = true;
 		r = -ECANCELED;
 	} else {
 		speedselect_took(p, report.message);
@@ -79,120 +167,214 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, bool *ret
 	return r;
 }
 
-static int try_and_apply(struct pipeline *p, struct conf *conf, bool *ret_module_fault,
-			 struct err *err)
-{
-	int r = try_first(p, conf, true, ret_module_fault, err);
-	if (!r)
-		r = apply_config(p, conf, NULL, err);
-	if (r == -ECANCELED)
-		*ret_module_fault = true;
-	return r;
-}
-
-/* The last configuration known good, if it is another one; else the policy that does nothing. */
-static int safe_mode(struct pipeline *p, const struct config_text *text, const struct err *why,
-		     struct err *err)
-{
-	size_t len;
-	bool fault = false;
-	struct conf *conf;
-	struct err again = ERR_INIT;
-	const char *last = store_note(p->store, STORE_NOTE_CONFIG, &len);
-	(void)snprintf(p->safe_mode_reason, sizeof p->safe_mode_reason, "%s", why->text);
-	log_error("safe mode: %s", why->text);
-	if (last && safe_config(p, "last known good configuration", last, &conf, &again) == 0) {
-		if (try_and_apply(p, conf, &fault, &again) == 0) {
-			log_notice("running with the last configuration known good");
-			return 0;
-		}
-		conf_free(conf);
-	}
-	int r = safe_files(p, text, &conf);
-	if (r)
-		r = safe_config(p, "safe mode", SAFE_TEXT, &conf, err);
-	if (!r) {
-		r = apply_config(p, conf, NULL, err);
-		if (r)
-			conf_free(conf);
-	}
-	if (!r)
-		log_notice("running with policy " SAFE_POLICY ": containers keep what they have");
-	return r;
-}
-
-/* The policy that is configured, and that of an earlier run. */
+/* The policy that this names, and that of an earlier run. */
 static void note_policies(struct pipeline *p, const struct conf *conf)
 {
 	size_t len;
 	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
 	const char *policy = conf_core(conf)->policy;
-	(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
 	p->other_policy = former && !str_eq(former, policy);
+	if (!p->configured_policy[0])
+		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s", policy);
 }
 
-static int put_in_force(struct pipeline *p, const struct config_text *text, struct err *err)
+static bool requires(const struct conf *conf)
 {
-	struct conf_errors errs;
+	const struct conf_core *core = conf_core(conf);
+	for (unsigned i = 0; i < core->n_controllers; i++)
+		if (core->controllers[i].mode == CONF_REQUIRED)
+			return true;
+	return false;
+}
+
+static int put_in_force(struct pipeline *p, const struct config_text *text,
+			struct conf_errors *errs, struct err *err)
+{
 	struct conf *conf;
-	bool fault = false;
-	int r = config_parse(p, text, &conf, &errs, err);
-	for (unsigned i = 0; !r && i < errs.n_items; i++)
-		log_warning("%s", errs.items[i].text);
+	int r = config_parse(p, text, &conf, errs, err);
+	if (r)
+		return r == -ENOMEM ? r : -EINVAL;
+	if (p->lenient && !requires(conf)) {
+		conf_free(conf); /* nothing about it is different from before */
+		return err_set(err, -EINVAL, "no controller is required");
+	}
+	for (unsigned i = 0; i < errs->n_items; i++)
+		log_warning("%s", errs->items[i].text);
+	note_policies(p, conf);
+	r = try_first(p, conf, true, err);
+	if (!r)
+		r = apply_config(p, conf, NULL, err);
+	if (r)
+		conf_free(conf);
+	return r;
+}
+
+/* ---- the policy none ------------------------------------------------------------------------------------------------- */
+
+/* What a text says of the daemon itself (sockets, metrics, intervals) stands, without the modules that it names. */
+static int parse_safe(struct pipeline *p, const struct config_text *text, struct conf **ret,
+		      struct err *err)
+{
+	struct config_text safe = *text;
+	struct conf_errors errs;
+	unsigned n = safe.code ? 0 : safe.files.n_sources;
+	_free_ struct conf_source *sources = calloc(n + 1, sizeof *sources);
+	if (!sources)
+		return err_errno(err, -ENOMEM, "safe mode");
+	if (n)
+		memcpy(sources, safe.files.sources, n * sizeof *sources);
+	sources[n] = (struct conf_source){
+		.name = "safe mode", .text = SAFE_TEXT, .len = strlen(SAFE_TEXT)};
+	safe.files = (struct conf_files){sources, n + 1};
+	safe.code = 0;
+	conf_errors_init(&safe.problems);
+	return config_parse(p, &safe, ret, &errs, err);
+}
+
+static int take_none(struct pipeline *p, const struct first *f, struct err *err)
+{
+	static const struct config_text nothing;
+	const struct config_text *const texts[] = {&f->files, &f->kept, &nothing};
+	struct conf *conf;
+	int r = -EINVAL;
+	for (unsigned i = 0; r && i < sizeof texts / sizeof texts[0]; i++) {
+		*err = (struct err)ERR_INIT;
+		r = parse_safe(p, texts[i], &conf, err);
+	}
 	if (r)
 		return r;
 	note_policies(p, conf);
-	r = try_and_apply(p, conf, &fault, err);
-	if (!r)
-		return 0;
-	struct err why = *err;
-	conf_free(conf);
-	if (!fault)
-		return r == -ENOMEM ? r
-				    : -EINVAL; /* whatever it was: the configuration asked for it */
-	*err = (struct err)ERR_INIT;
-	r = safe_mode(p, text, &why, err);
+	r = apply_config(p, conf, NULL, err);
+	if (r && r != -ENOMEM) {
+		log_error("not even the policy none can be used: %s", err->text);
+		p->without_policy = true;
+		r = apply_config(p, conf, NULL, err);
+	}
+	if (r)
+		conf_free(conf);
+	else
+		log_notice("running with policy none: containers keep what they have");
+	p->without_policy = false;
+	return r;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+
+/* A module is at fault, or what else was asked for of the node, and not the text. `missing`: so is a module that is nowhere. */
+static bool is_module_fault(int r, bool missing)
+{
+	return r == -ECANCELED || r == -ELIBBAD || (missing && r == -ENOENT);
+}
+
+static void enter_safe_mode(struct pipeline *p, const struct err *why)
+{
+	if (p->safe_mode_reason[0])
+		return; /* the first cause is the one to mend */
+	(void)snprintf(p->safe_mode_reason, sizeof p->safe_mode_reason, "%s", why->text);
+	log_error("safe mode: %s", why->text);
+	pipeline_event(p, EV_CONFIG, "safe mode: %s", why->text);
+}
+
+static bool same_text(const struct config_text *a, const struct config_text *b)
+{
+	bool same = !a->code && !b->code && a->files.n_sources == b->files.n_sources;
+	for (unsigned i = 0; same && i < a->files.n_sources; i++) {
+		const struct conf_source *s = &a->files.sources[i], *t = &b->files.sources[i];
+		same = str_eq(s->name, t->name) && s->len == t->len &&
+		       memcmp(s->text, t->text, s->len) == 0;
+	}
+	return same;
+}
+
+static int take_kept(struct pipeline *p, struct first *f, struct err *err)
+{
+	struct conf_errors errs;
+	int r = put_in_force(p, &f->kept, &errs, err);
 	if (r)
 		return r;
-	size_t len;
-	const char *former = store_note(p->store, STORE_NOTE_POLICY, &len);
-	p->other_policy = former && !str_eq(former, instance_name(p->policy));
+	p->kept_ns = f->kept_ns;
+	log_notice("running with the configuration that was in force last");
 	return 0;
+}
+
+/* `why`: what became of the files; their text is wrong, or a module of theirs cannot be used. */
+static int take_another(struct pipeline *p, struct first *f, bool wrong, const struct err *why,
+			struct err *err)
+{
+	bool other = f->has_kept && !same_text(&f->files, &f->kept);
+	struct err again = ERR_INIT;
+	struct conf_errors errs;
+	if (!wrong)
+		enter_safe_mode(p, why);
+	if (other) {
+		if (take_kept(p, f, &again) == 0)
+			return 0;
+		enter_safe_mode(p, &again);
+	}
+	if (wrong && !other)
+		enter_safe_mode(p, why);
+	p->lenient = true;
+	again = (struct err)ERR_INIT;
+	if (!wrong && put_in_force(p, &f->files, &errs, &again) == 0)
+		return 0;
+	again = (struct err)ERR_INIT;
+	if (f->has_kept && take_kept(p, f, &again) == 0)
+		return 0;
+	return take_none(p, f, err);
+}
+
+static void refuse_files(struct pipeline *p, const struct conf_errors *errs, const struct err *why)
+{
+	struct buf problems = BUF_INIT;
+	conf_errors_print(errs, &problems);
+	config_refused(p, buf_text(&problems), why);
+	buf_fini(&problems);
+	log_error("%s cannot be used: %s", p->config_path, why->text);
+	pipeline_event(p, EV_CONFIG, "refused at the start: %s", why->text);
+}
+
+static int start_with(struct pipeline *p, struct first *f, struct err *err)
+{
+	struct conf_errors errs;
+	int r = put_in_force(p, &f->files, &errs, err);
+	bool wrong = !is_module_fault(r, f->had_one);
+	if (!r || r == -ENOMEM)
+		return r;
+	if (wrong)
+		tell_errors(&errs);
+	if (wrong && !f->had_one)
+		return -EINVAL; /* whatever it was: the configuration asked for it */
+	const struct err why = *err;
+	if (wrong)
+		refuse_files(p, &errs, &why);
+	*err = (struct err)ERR_INIT;
+	return take_another(p, f, wrong, &why, err);
 }
 
 int config_first(struct pipeline *p, struct err *err)
 {
-	struct config_text text;
-	config_read(p->config_path, &text);
-	int r = put_in_force(p, &text, err);
-	config_unread(&text);
+	struct first *f = p->first;
+	int r = start_with(p, f, err);
+	p->lenient = false;
+	if (!r && !p->config_error[0] && !p->safe_mode_reason[0])
+		config_accepted(p, &f->files.files);
 	if (!r)
 		config_in_force(p);
-	return r;
-}
-
-static int check(struct pipeline *p, const struct config_text *text, struct buf *report,
-		 struct err *err)
-{
-	struct conf_errors errs;
-	struct conf *conf;
-	bool fault;
-	int r = config_parse(p, text, &conf, &errs, err);
-	conf_errors_print(&errs, report);
-	if (r)
-		return r;
-	state_look(p, p->state_dir[0] ? p->state_dir : conf_core(conf)->cache_dir, report);
-	note_policies(p, conf);
-	r = try_first(p, conf, false, &fault, err);
-	conf_free(conf);
+	first_forget(p);
 	return r;
 }
 
 int config_check(struct pipeline *p, struct buf *report, struct err *err)
 {
-	struct config_text text;
-	config_read(p->config_path, &text);
-	int r = check(p, &text, report, err);
-	config_unread(&text);
+	struct conf_errors errs;
+	struct conf *conf;
+	int r = config_parse(p, &p->first->files, &conf, &errs, err);
+	conf_errors_print(&errs, report);
+	if (r)
+		return r;
+	state_look(p, p->state_dir, report);
+	note_policies(p, conf);
+	r = try_first(p, conf, false, err);
+	conf_free(conf);
 	return r;
 }

@@ -3,6 +3,7 @@
 #ifndef PIPELINE_INTERNAL_H
 #define PIPELINE_INTERNAL_H
 
+#include "core/pipeline/conditions.h"
 #include "core/pipeline/devices.h"
 #include "core/pipeline/drift.h"
 #include "core/pipeline/pipeline.h"
@@ -37,6 +38,12 @@ struct updates {
 	struct loop_timer *retry;
 };
 
+/* Creations that were refused, since one was not; by different containers. */
+struct refusals {
+	unsigned n, who[REFUSED_IN_A_ROW]; /* hashes of their names */
+	char last[ERR_TEXT_MAX]; /* why */
+};
+
 struct reload; /* config.c */
 struct reload_waiter {
 	reload_done done;
@@ -46,7 +53,9 @@ struct reload_waiter {
 
 struct pipeline {
 	struct pipeline_config cfg;
-	char *config_path, *state_dir;
+	char *config_path;
+	char state_dir[CACHE_PATH_MAX], run_dir[CACHE_PATH_MAX];
+	char kept_dir[CACHE_PATH_MAX]; /* kept.h */
 	struct host_env env; /* cache, topo, loop, worker, crumb … */
 	struct fs_root root;
 	struct worker *disk; /* syncs and clean-ups */
@@ -54,11 +63,21 @@ struct pipeline {
 	struct loader *loader;
 	struct store *store;
 	char store_state[ERR_TEXT_MAX];
+	char state_error[ERR_TEXT_MAX],
+		run_error[ERR_TEXT_MAX]; /* why the directory cannot be used; "" */
 	struct hotplug *hotplug;
 
 	struct conf *conf;
 	uint64_t conf_generation;
-	char config_error[ERR_TEXT_MAX]; /* of the last reload; "" when it was accepted */
+	char config_error[ERR_TEXT_MAX]; /* of the last reload, or start; "" when it was accepted */
+	char *config_problems; /* all that is wrong then, lines; NULL with no error */
+	uint64_t
+		kept_ns; /* what is in force was kept, and in force at that time; 0: it is of the files */
+	uint32_t kept_sum; /* of what is kept */
+	char keep_error[ERR_TEXT_MAX]; /* why the configuration in force is not kept; "": it is */
+	struct first *first; /* at a start only (first.c) */
+	bool lenient; /* at a start: required controllers are done without, too */
+	bool without_policy; /* at a start: not even the policy none can be loaded */
 	struct instance *policy;
 	char configured_policy[RP_NAME_MAX];
 	char safe_mode_reason[ERR_TEXT_MAX]; /* "": not in safe mode */
@@ -94,6 +113,8 @@ struct pipeline {
 	uint64_t started_ns;
 	bool other_policy; /* the restored decisions are those of another policy than the configured one */
 	bool sync_failed;
+	struct refusals refusals;
+	char unserved[N_SERVICES][CONDITION_TEXT_MAX]; /* why; "" */
 	bool warned_kubelet;
 	uint32_t sync_mark;
 
@@ -199,6 +220,10 @@ void verify_all(struct pipeline *p);
 int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
 		      struct err *err);
 
+/* ---- conditions.c ---- */
+void conditions_created(struct pipeline *p);
+void conditions_refused(struct pipeline *p, const char *ctr, const char *why);
+
 /* ---- persist.c ---- */
 /* Notes what the transaction changed; before a reply when live containers are among it, later otherwise. */
 void persist_txn(struct pipeline *p);
@@ -210,7 +235,7 @@ void persist_quiet(void *arg);
 void persist_load(struct pipeline *p, struct instance *i);
 
 /* ---- state.c ---- */
-/* Opens the store and fills the cache with what it has. */
+/* Opens the store and fills the cache with what it has. Without a directory that can be used there is none. */
 int state_open(struct pipeline *p, struct err *err);
 /* What the last process has set of the machine; its directory is there. */
 int state_open_settings(struct pipeline *p, struct err *err);
@@ -243,9 +268,18 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	       struct err *err);
 /* After apply_config(). */
 void config_in_force(struct pipeline *p);
+/* That was done with what the files say: it is kept for later starts, and nothing is wrong with them any more. */
+void config_accepted(struct pipeline *p, const struct conf_files *files);
+/* The files are not what is in force. `problems`: lines, "" when err says all. */
+void config_refused(struct pipeline *p, const char *problems, const struct err *err);
 void config_fini(struct pipeline *p);
 
 /* ---- first.c ---- */
+/* Reads what there is to start with. */
+int first_read(struct pipeline *p, struct err *err);
+/* Says where the directories are. Fails when that cannot be known, nor what else to start with. */
+int first_dirs(struct pipeline *p, struct err *err);
+void first_forget(struct pipeline *p);
 int config_first(struct pipeline *p, struct err *err);
 /* Reads and tries it, in a child; problems and warnings go to report. */
 int config_check(struct pipeline *p, struct buf *report, struct err *err);

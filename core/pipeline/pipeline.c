@@ -103,18 +103,30 @@ static void machine_changed(void *arg)
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
-static int open_crumb(struct pipeline *p, struct err *err)
+static int open_crumb_file(struct pipeline *p, struct err *err)
 {
 	char path[CACHE_PATH_MAX];
-	int r = fs_mkdirs(p->cfg.run_dir, 0750, err);
+	int r = fs_mkdirs(p->run_dir, 0750, err);
 	if (r)
 		return r;
-	if (snprintf(path, sizeof path, "%s/breadcrumb", p->cfg.run_dir) >= (int)sizeof path)
+	if (snprintf(path, sizeof path, "%s/breadcrumb", p->run_dir) >= (int)sizeof path)
 		return err_set(err, -ENAMETOOLONG, "directory %s: the path is too long",
-			       p->cfg.run_dir);
-	r = crumb_open(path, &p->env.crumb, err);
+			       p->run_dir);
+	return crumb_open(path, &p->env.crumb, err);
+}
+
+static int open_crumb(struct pipeline *p, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int r = open_crumb_file(p, &why);
+	if (r && r != -EBUSY && r != -ENOMEM) {
+		(void)snprintf(p->run_error, sizeof p->run_error, "%s", why.text);
+		log_error("%s; deaths inside of modules are not counted", why.text);
+		p->env.crumb = crumb_private();
+		r = p->env.crumb ? 0 : -ENOMEM;
+	}
 	if (r)
-		return r;
+		return err_set(err, r, "%s", err_text(&why, r));
 	ends_note(p->env.crumb);
 	const char *message = crumb_message(p->env.crumb);
 	if (message) {
@@ -170,8 +182,7 @@ static struct pipeline *new_bare(const struct pipeline_config *config)
 	p->env.arg = p;
 	p->started_ns = clock_wall_ns();
 	p->config_path = strdup(config->config_path);
-	p->state_dir = strdup(config->state_dir);
-	return p->config_path && p->state_dir ? p : pipeline_free(p);
+	return p->config_path ? p : pipeline_free(p);
 }
 
 int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err)
@@ -181,7 +192,11 @@ int pipeline_check(const struct pipeline_config *config, struct buf *report, str
 	struct pipeline *p = with_loop.loop ? new_bare(&with_loop) : NULL;
 	if (p)
 		p->env.crumb = crumb_private();
-	int r = p && p->env.crumb ? open_machine(p, err) : err_errno(err, -ENOMEM, "check");
+	int r = p && p->env.crumb ? first_read(p, err) : err_errno(err, -ENOMEM, "check");
+	if (!r)
+		(void)first_dirs(p, NULL);
+	if (!r)
+		r = open_machine(p, err);
 	if (!r)
 		r = open_modules(p, err);
 	if (!r)
@@ -195,7 +210,11 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 {
 	struct err soft = ERR_INIT;
 	struct pipeline *p = new_bare(config);
-	int r = p ? open_machine(p, err) : err_errno(err, -ENOMEM, "start");
+	int r = p ? first_read(p, err) : err_errno(err, -ENOMEM, "start");
+	if (!r)
+		r = first_dirs(p, err);
+	if (!r)
+		r = open_machine(p, err);
 	if (!r)
 		r = state_open(p, err);
 	if (!r)
@@ -262,7 +281,8 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	if (p->root.fd >= 0)
 		fs_root_close(&p->root);
 	free(p->config_path);
-	free(p->state_dir);
+	free(p->config_problems);
+	first_forget(p);
 	free(p);
 	return NULL;
 }
@@ -294,7 +314,7 @@ static unsigned n_deaths(const struct pipeline *p)
 void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 {
 	*ret = (struct pipeline_status){
-		.policy = p->policy ? instance_name(p->policy) : "",
+		.policy = p->policy ? instance_name(p->policy) : "none",
 		.configured_policy = p->configured_policy,
 		.safe_mode = p->safe_mode_reason[0] != '\0',
 		.safe_mode_reason = p->safe_mode_reason,
@@ -302,6 +322,8 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 		.config_generation = p->conf_generation,
 		.config_ok = p->config_error[0] == '\0',
 		.config_error = p->config_error,
+		.config_problems = p->config_problems,
+		.config_kept_ns = p->kept_ns,
 		.started_ns = p->started_ns,
 		.n_pods = cache_n_pods(p->env.cache),
 		.n_ctrs = cache_n_ctrs(p->env.cache),
@@ -310,10 +332,7 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 		.n_module_deaths = n_deaths(p),
 		.store_state = p->store_state,
 	};
-	ret->degraded = ret->safe_mode || !ret->config_ok || ret->n_degraded || p->sync_failed ||
-			!p->runtime.synchronized;
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		ret->degraded = ret->degraded || !p->controllers[i].running;
+	ret->degraded = conditions_each(p, NULL, NULL) != 0;
 }
 
 unsigned pipeline_n_controllers(const struct pipeline *p)

@@ -10,6 +10,7 @@
  *   attempt.c     a function in a forked child: what is tried, or takes its time
  *   config.c      configurations: reload, plan and policy switch; each attempted before
  *   first.c       the one of a start, and what is done without a good one
+ *   kept.c        the one that was in force last, in a file that outlives reboots
  *   report.c      what that child reports
  *   verify.c      whether the kernel has what the runtime was told
  *   drift.c       who else writes CPUs of containers
@@ -18,6 +19,7 @@
  *   devices.c     what the kubelet says of the devices of pods, and who waits for it
  *   export.c      the data files that containers can read
  *   events.c      what happened, for people: a bounded list
+ *   conditions.c  what is not as it should be
  *
  * A request works like this: the front end describes pod and container (borrowed text), gets a reply that points into the cache, encodes
  * it, and says reply_sent(): that acknowledges the values, runs the out-of-band hooks and lets deferred persistence happen.
@@ -56,7 +58,8 @@ struct reply {
 	uint32_t created_fields; /* DIFF_… of its decision */
 	const struct extra *extras; /* its creation-only values */
 	uint32_t n_extras;
-	const char *const *args; /* the process arguments that replace its own; NULL: it keeps them */
+	const char *const
+		*args; /* the process arguments that replace its own; NULL: it keeps them */
 	uint32_t n_args;
 	uint32_t
 		taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
@@ -158,7 +161,8 @@ struct pipeline_config {
 	struct loop *loop;
 	const char *config_path;
 	const char *host_root; /* "/" */
-	const char *state_dir; /* survives reboots: placements */
+	/* NULL: as the configuration says. */
+	const char *state_dir; /* survives reboots: placements, and the configuration in force */
 	const char *
 		run_dir; /* survives restarts, best on a tmpfs: the breadcrumb, written with each call of a module */
 	const char *const *module_dirs; /* instead of modules.path */
@@ -170,6 +174,8 @@ struct pipeline_config {
 	void (*updates_ready)(void *arg);
 	/* A configuration has come into force (the first one included): take what concerns you from conf_core(). */
 	void (*configured)(const struct conf *conf, void *arg);
+	/* An event was noted that may change how the daemon is (conditions.h); may be NULL. */
+	void (*changed)(void *arg);
 	/* The first or a new synchronisation is through. */
 	void (*synchronized)(void *arg);
 	/* Devices that a request may have waited for are known, or will not be. */
@@ -236,12 +242,15 @@ struct pipeline_status {
 	const char *safe_mode_reason; /* "" */
 	const char *config_path;
 	uint64_t config_generation;
-	bool config_ok; /* the last reload was accepted */
+	bool config_ok; /* what is in force is what the files said last */
 	const char *config_error;
+	const char *config_problems; /* all that is wrong with them, lines; NULL when nothing is */
+	uint64_t
+		config_kept_ns; /* the start could not use them: what is in force was so at that time; else 0 */
 	uint64_t started_ns; /* wall clock */
 	unsigned n_pods, n_ctrs, n_degraded, n_updates_waiting, n_module_deaths;
 	const char *store_state; /* "restored", "fresh", or why it was set aside */
-	bool degraded; /* any of the above is not as it should be */
+	bool degraded; /* conditions.h has the reasons */
 };
 void pipeline_status(const struct pipeline *p, struct pipeline_status *ret);
 

@@ -291,6 +291,7 @@ static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 	name_container(err, ctr);
 	log_notice("refused: %s", err->text);
 	pipeline_event(p, EV_REFUSED, "%s", err->text);
+	conditions_refused(p, ctr->full_name, err->text);
 	remove_ctr(p, ctr);
 }
 
@@ -313,6 +314,8 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	c.ctr->desc = desc;
 	c.ctr->coming = true;
 	r = decide(p, place, &c, err);
+	if (!r)
+		conditions_created(p);
 	if (r && pipeline_conf(p) &&
 	    conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED) {
 		struct err why = *err;

@@ -55,9 +55,17 @@ int state_open(struct pipeline *p, struct err *err)
 {
 	struct store_opening opening;
 	struct store_counts counts;
-	int r = open_in(p, p->state_dir, &opening, err);
-	if (r)
-		return r;
+	struct err why = ERR_INIT;
+	int r = open_in(p, p->state_dir, &opening, &why);
+	if (r == -EBUSY || r == -ENOMEM)
+		return err_set(err, r, "%s", err_text(&why, r));
+	if (r) {
+		(void)snprintf(p->state_error, sizeof p->state_error, "%s", err_text(&why, r));
+		(void)snprintf(p->store_state, sizeof p->store_state, "unusable");
+		log_error("%s; a restart will not know where containers were placed",
+			  p->state_error);
+		return 0;
+	}
 	(void)snprintf(p->store_state, sizeof p->store_state, "%s", outcomes[opening.outcome]);
 	if (opening.why[0])
 		log_notice("%s", opening.why);
@@ -73,12 +81,23 @@ int state_open_settings(struct pipeline *p, struct err *err)
 	int r = read_boot_id(boot_id, err);
 	if (r)
 		return r;
-	if (snprintf(path, sizeof path, "%s/settings", p->cfg.run_dir) >= (int)sizeof path)
+	if (snprintf(path, sizeof path, "%s/settings", p->run_dir) >= (int)sizeof path)
 		return err_set(err, -ENAMETOOLONG, "directory %s: the path is too long",
-			       p->cfg.run_dir);
+			       p->run_dir);
 	_free_ char *origin = str_printf("%s %s", boot_id, p->root.path);
-	return origin ? settings_open(&p->env, path, origin, err)
-		      : err_errno(err, -ENOMEM, "%s", path);
+	if (!origin)
+		return err_errno(err, -ENOMEM, "%s", path);
+	struct err why = ERR_INIT;
+	r = p->run_error[0] ? 0 : settings_open(&p->env, path, origin, &why);
+	if (r == -ENOMEM)
+		return err_set(err, r, "%s", why.text);
+	if (r) {
+		(void)snprintf(p->run_error, sizeof p->run_error, "%s", why.text);
+		log_error("%s; what modules set of the machine is not put back when the process "
+			  "is killed",
+			  p->run_error);
+	}
+	return 0;
 }
 
 /* ---- to check a configuration ------------------------------------------------------------------------------------------ */

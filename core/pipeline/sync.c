@@ -193,11 +193,16 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	drop_unlisted(p);
 	settle_names(p);
 	devices_synchronizing(p);
+	p->sync_failed =
+		true; /* but when the policy, told that nothing came of it, has placed them all the same */
 	int r = decide(p, synchronize, NULL, &err);
-	p->sync_failed = r != 0;
 	if (!r)
-		p->other_policy = false;
-	if (r) {
+		p->sync_failed = p->other_policy = false;
+	if (r && !p->sync_failed) {
+		log_warning("policy %s placed the containers of the runtime at the second attempt: "
+			    "%s",
+			    instance_name(p->policy), err.text);
+	} else if (r) {
 		log_error("policy %s cannot place the containers of the runtime: %s; they keep "
 			  "what they have",
 			  p->policy ? instance_name(p->policy) : "-", err.text);

@@ -440,13 +440,9 @@ static int write_all(int fd, const char *data, size_t len)
 
 static int sync_folder_of(const char *path)
 {
-	_free_ char *folder = strdup(path);
-	if (!folder)
-		return -ENOMEM;
-	char *slash = strrchr(folder, '/');
-	if (slash)
-		slash[slash == folder] = '\0';
-	_close_ int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char folder[PATH_MAX];
+	fs_parent(path, folder, sizeof folder);
+	_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	return fsync(fd) < 0 ? -errno : 0;
@@ -524,6 +520,13 @@ int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, str
 	*ret = TAKE(data);
 	*ret_len = len;
 	return 0;
+}
+
+void fs_parent(const char *path, char *ret, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+	int len = slash > path ? (int)(slash - path) : 1;
+	(void)snprintf(ret, size, "%.*s", len, slash ? path : ".");
 }
 
 int fs_mkdirs(const char *path, mode_t mode, struct err *err)

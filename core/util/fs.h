@@ -71,6 +71,8 @@ int fs_replace(const char *path, const void *data, size_t len, mode_t mode, bool
 int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err);
 /* The same file, opened: the fd and its size. `flags` as open(2) has them. */
 int fs_open_own(const char *path, int flags, size_t *ret_size, struct err *err);
+/* The directory that a path is in: "." for a mere name, "/" for what is in that. Cut when it does not fit. */
+void fs_parent(const char *path, char *ret, size_t size);
 /* mkdir -p. */
 int fs_mkdirs(const char *path, mode_t mode, struct err *err);
 

@@ -85,6 +85,14 @@ int module_stale(const struct loader *l, const struct module *m)
 	return MODULE_FRESH;
 }
 
+int module_restart(const struct loader *l, const struct module *m, struct err *err)
+{
+	(void)l;
+	(void)m;
+	(void)err;
+	return 0;
+}
+
 int module_schema(const struct loader *l, struct module *m, const struct rp_schema **ret,
 		  struct err *err)
 {

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from operator_tools import Bare, ctl_json, free_port, http_connect, http_get, http_parse, http_raw, http_read
+from operator_tools import DEGRADED, Bare, ctl_json, free_port, http_connect, http_get, http_parse, http_raw, http_read
 from simnode import STATIC, cpuset, ctr, eventually
 
 from test_controllers import BLKIO, BLKIO_KEY, add_cgroup, add_disks
@@ -406,7 +406,7 @@ def test_health(served):
     assert answer.status == 500 and re.match(rb'configuration: the last reload was refused: .*rp\.conf:', answer.body)
     node.runtime_stop()
     eventually(lambda: len(http_get(node.metrics, '/healthz').body.splitlines()) == 2)
-    assert b'runtime: not connected' in http_get(node.metrics, '/readyz').body
+    assert b'runtime: the runtime is not connected' in http_get(node.metrics, '/readyz').body
     assert http_get(node.metrics, '/livez').body == b'ok\n', 'nothing that a restart would mend'
     node.runtime_start()
     node.connected()
@@ -541,25 +541,29 @@ def test_an_address_that_is_taken(make_node):
     with socket.create_server(('127.0.0.1', 0)) as other:
         taken, free = tcp(other.getsockname()[1]), tcp(free_port())
         node = make_node({**STATIC, 'metrics': {'listen': taken}})
-        node.log('no metrics: .*port %s failed: Address already in use' % taken.split(':')[1])
+        node.log('metrics are not served as configured: .*port %s failed: Address already in use' % taken.split(':')[1])
         node.create('p', ctr('c'))
         node.config({**STATIC, 'metrics': {'listen': ''}})
         node.restart()
         node.config({**STATIC, 'metrics': {'listen': free}})
         assert http_get(free, '/healthz').status == 200
         node.config({**STATIC, 'metrics': {'listen': taken}})
-        node.log('warning: .*metrics: listening on 127.0.0.1 port %s failed: Address already in use' % taken.split(':')[1])
+        node.log('metrics are not served as configured: .*listening on 127.0.0.1 port %s failed: Address already in use' % taken.split(':')[1])
         assert http_get(free, '/healthz').status == 200
+        done = ctl_json(node, 'status', code=DEGRADED)
+        assert [c['id'] for c in done['conditions']] == ['metrics-unserved'] and taken.split(':')[1] in done['reasons'][0]
+        assert any(f['check'] == 'metrics' and f['verdict'] == 'warning' for f in ctl_json(node, 'doctor', code=DEGRADED))
 
 
 def test_taken_at_the_start_and_free_at_the_reload(make_node):
     with socket.create_server(('127.0.0.1', 0)) as other:
         address = tcp(other.getsockname()[1])
         node = make_node({**STATIC, 'metrics': {'listen': address}})
-        node.log('no metrics: ')
+        assert 'metrics are not served' in ctl_json(node, 'status', code=DEGRADED)['reasons'][0]
     node.reload()
     eventually(lambda: not refuses(address))
     assert http_get(address, '/healthz').status == 200
+    assert ctl_json(node, 'status')['reasons'] == []
 
 
 def test_from_one_address_to_all(make_node):

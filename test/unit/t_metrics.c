@@ -264,11 +264,11 @@ static void test_health(void **state)
 	(void)state;
 	fixture_start(&fx, STATIC);
 	assert_false(health_check(fx.pipeline, &out));
-	assert_non_null(strstr(buf_text(&out), "runtime: not connected"));
+	assert_non_null(strstr(buf_text(&out), "runtime: the runtime is not connected"));
 	buf_reset(&out);
 	pipeline_runtime(fx.pipeline)->connected = true;
 	assert_false(health_check(fx.pipeline, &out));
-	assert_string_equal(buf_text(&out), "runtime: not synchronized yet\n");
+	assert_string_equal(buf_text(&out), "runtime: the runtime has not told its containers yet\n");
 	buf_reset(&out);
 	fixture_connect(&fx);
 	assert_true(health_check(fx.pipeline, &out));
@@ -357,7 +357,7 @@ static void test_routes(void **state)
 	fixture_start(&fx, STATIC "instrumentation: {prometheusExport: true}\n");
 	start_metrics("127.0.0.1:0");
 	assert_status("GET /healthz HTTP/1.1\r\n\r\n", "HTTP/1.1 500 Internal",
-		      "runtime: not connected");
+		      "runtime: the runtime is not connected");
 	fixture_connect(&fx);
 	assert_status("GET /healthz HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\n", "\r\n\r\nok\n");
 	assert_status("GET /readyz HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\n", "\r\n\r\nok\n");

@@ -350,7 +350,7 @@ static int check(struct world *w, const char *conf, char *ret, size_t size)
 {
 	struct buf report = BUF_INIT;
 	struct pipeline_config config = world_config(w);
-	config.state_dir = config.run_dir = "";
+	config.state_dir = config.run_dir = NULL;
 	w->err = (struct err)ERR_INIT;
 	world_configure(w, conf);
 	int r = pipeline_check(&config, &report, &w->err);
