@@ -436,9 +436,10 @@ void cache_derive(struct cache *c, struct ctr *ctr)
 			     &ctr->wanted, &estimated);
 	const char *cpu = annotation_effective(ctr->pod, ctr->name, "cpu.preserve", NULL);
 	const char *mem = annotation_effective(ctr->pod, ctr->name, "memory.preserve", NULL);
-	ctr->flags &=
-		~(RP_CTR_ESTIMATED_MEM | RP_CTR_INIT | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
-	ctr->flags |= (estimated ? RP_CTR_ESTIMATED_MEM : 0u) | (init ? RP_CTR_INIT : 0u) |
+	ctr->flags &= ~(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_INIT |
+			RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
+	ctr->flags |= (r ? 0u : RP_CTR_EXACT_NEEDS) | (estimated ? RP_CTR_ESTIMATED_MEM : 0u) |
+		      (init ? RP_CTR_INIT : 0u) |
 		      (cpu && str_eq(cpu, "true") ? RP_CTR_PRESERVE_CPU : 0u) |
 		      (mem && str_eq(mem, "true") ? RP_CTR_PRESERVE_MEM : 0u);
 }

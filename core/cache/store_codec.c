@@ -10,7 +10,8 @@
 
 /* What of a container's flags outlives the daemon; the others follow from the rest of its records. */
 #define FLAGS_STORED                                                                               \
-	(RP_CTR_ESTIMATED_MEM | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM | RP_CTR_INIT)
+	(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM |   \
+	 RP_CTR_INIT)
 
 /* ---- keys ---------------------------------------------------------------------------------------------------------- */
 

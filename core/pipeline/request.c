@@ -509,6 +509,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	}
 	values_fini(c, &requested);
 	values_fini(c, &acked);
+	ctr->flags &= ~RP_CTR_EXACT_NEEDS;
 	/* the runtime is about to have what was asked for; ours goes over it where it differs */
 	(void)values_overlay(c, &ctr->acked, res, true);
 	ctr->stored = false;

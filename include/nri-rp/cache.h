@@ -33,6 +33,8 @@ extern "C" {
 #define RP_CTR_INIT 0x8u /* known to be an init container (not always known) */
 #define RP_CTR_RESTORED 0x10u /* was there before this daemon's start */
 #define RP_CTR_DEGRADED 0x20u
+#define RP_CTR_EXACT_NEEDS                                                                         \
+	0x40u /* requests and limits are what the pod says, by the resources annotation, and not computed back from what the runtime was told. [since 1.3] */
 
 #define RP_NOT_SET INT64_MIN /* an amount nobody has set */
 

@@ -324,11 +324,12 @@ static void test_annotated_needs_and_flags(void **state)
 	d.res.shares = 1024;
 	assert_int_equal(cache_put_ctr(*state, &d, &ctr, NULL), 0);
 	assert_int_equal(ctr->wanted.cpu_request, 3000);
-	assert_int_equal(ctr->flags, RP_CTR_PRESERVE_CPU);
+	assert_int_equal(ctr->flags, RP_CTR_PRESERVE_CPU | RP_CTR_EXACT_NEEDS);
 	const struct kv broken = {"noderesource.dev/resources", "{"};
 	(void)annotated(*state, &broken, 1);
 	assert_int_equal(cache_put_ctr(*state, &d, &ctr, NULL), 0);
 	assert_int_equal(ctr->wanted.cpu_request, 1000);
+	assert_false(ctr->flags & RP_CTR_EXACT_NEEDS);
 }
 
 /* ---- objects ------------------------------------------------------------------------------------------------------------------ */
