@@ -107,7 +107,7 @@ bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugi
 
 .PHONY: bench
 
-# Mutations of a session, a configuration, a store, its records and its journal: some in `make check`, many with `make mutate MUTATIONS=100000`.
+# Mutations of a session, a configuration, a store and its records: some in `make check`, many with `make mutate MUTATIONS=100000`.
 MUTATIONS ?= 300
 $(O)/test/mutate/mutate: $(O)/test/mutate/mutate.o $(O)/test/mutate/record.o $(O)/test/mutate/stores.o $(O)/test/fuzz/fuzz_session.o $(SESSION_OBJS) \
 		$(O)/libcore.a $(O)/libnri-rp-module.a

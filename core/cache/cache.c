@@ -206,7 +206,13 @@ void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields)
 		ctr->acked.period = d->period;
 	if (fields & DIFF_MEM_LIMIT)
 		ctr->acked.mem_limit = d->mem_limit;
-	ctr->unstored |= fields;
+	ctr->unstored |= ctr_unstored_acked(fields);
+}
+
+uint32_t ctr_unstored_acked(uint32_t fields)
+{
+	const uint32_t sets = DIFF_CPUS | DIFF_MEMS;
+	return (fields & ~sets) | (fields & sets ? CTR_UNSTORED_ACKED_SETS : 0);
 }
 
 /* ---- the cache itself ---------------------------------------------------------------------------------------------- */

@@ -110,8 +110,7 @@ struct pod {
 	char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;
 	uint32_t qos;
 	bool stored; /* the store has it as it is */
-	bool journaled; /* but not its file yet */
-	uint32_t noted; /* the store's: for which commit */
+	bool noted; /* the store's: for its next commit */
 	uint32_t sync_mark; /* the last Synchronize that listed it */
 	bool stopped;
 	bool annotated; /* annotations_ours */
@@ -132,13 +131,10 @@ struct ctr {
 	uint32_t flags; /* RP_CTR_… */
 	uint32_t pid;
 	uint32_t sync_mark;
+	uint32_t
+		unstored; /* what of its decision is not: DIFF_…, CTR_UNSTORED_…, and what else txn.h knows */
 	bool stored; /* its facts */
-	uint32_t unstored; /* what of its decision is not: DIFF_…, and what else txn.h knows */
-	uint64_t
-		moved; /* the store's: the complete commit after which its sets were stored by themselves */
-	bool stored_exclusive; /* by what is stored it owns CPUs */
-	uint8_t journaled; /* the store's: what its file has not got yet */
-	uint32_t noted; /* the store's: for which commit */
+	bool noted; /* the store's: for its next commit */
 	bool coming; /* its creation is being decided */
 	bool in_updates; /* waits in the unsolicited queue */
 	bool to_verify; /* waits for a look at its cgroup */
@@ -240,6 +236,10 @@ void decision_follow(struct decision *d, const struct values *was, const struct 
 #define DIFF_MEM_LIMIT 0x20u
 /* What the decision wants otherwise than the runtime has it. */
 uint32_t ctr_diff(const struct ctr *ctr);
+/* In ctr->unstored: which CPUs and memory nodes the runtime has. */
+#define CTR_UNSTORED_ACKED_SETS 0x400u
+/* In ctr->unstored: that the runtime has these fields now. */
+uint32_t ctr_unstored_acked(uint32_t fields);
 /* The runtime has these fields of the decision now. */
 void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields);
 

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store: what of the cache outlives the daemon, in one LMDB file below the state directory.
+ * The store: what of the cache outlives the daemon, in one log (core/util/reclog.h) below the state directory.
  *
  *   lock               flock'ed while the daemon lives; holds its pid
- *   store.mdb          the records (proto/store.proto)
- *   store.new          its successor while that is being written; without meaning after a crash
+ *   store.log          the records (proto/store.proto)
+ *   store.log.new      its successor while that is being written; without meaning after a crash
  *   store.old          the last one that a reset or a reboot made useless
- *   store.bad.TIME     what could not be used; the STORE_BAD_KEEP youngest are kept
- *   *.journal          what each of them has not got yet: urgent commits (store_journal.c)
+ *   store.bad.TIME     what could not be used, or not to its end; the STORE_BAD_KEEP youngest are kept
  *
- * A file of an earlier run is only ever read, and only after a forked child has walked all of it: bytes that make the library crash
- * or spin end that child and nothing else. The first commit writes a new file and renames it into place. So the daemon never changes
- * a file that it has not written from the first byte on, but for the head of one whose last commit was torn (store_file.c), and a crash
- * in between leaves the old one as it was.
+ * The log of an earlier run is only ever read. The first commit writes a new one and renames it into place, so a crash in between leaves
+ * the old one as it was. A commit is one write(2) of what has changed; what was committed survives the death of the process at any
+ * instruction (the page cache has it), and nothing here is of use after the death of the machine (the boot id tells). A full disk is
+ * an error of store_commit.
  *
- * A commit costs what changed, an urgent one goes to the journal and no further, and nothing is synced: what was committed survives the
- * death of the process at any instruction (the page cache has it), and nothing here is of use after the death of the machine (the boot
- * id tells). Writing goes through shared maps whose blocks are allocated beforehand, on file systems that keep that promise, and through
- * write(2) on others; either way a full disk is an error of store_commit.
- *
- * Loop thread only, but for store_sync. Where there is no store (NULL, as in a child that let go of it) nothing is kept, nothing is
- * there, and that is no error; this holds for all but store_open and store_restore.
+ * Loop thread only. Where there is no store (NULL, as in a child that let go of it) nothing is kept, nothing is there, and that is no
+ * error; this holds for all but store_open and store_restore.
  */
 #ifndef CACHE_STORE_H
 #define CACHE_STORE_H
@@ -32,9 +26,9 @@
 #include "core/cache/cache.h"
 #include "core/util/err.h"
 
-#define STORE_FORMAT 2u /* 1 had no journal */
+#define STORE_FORMAT 3u /* 1 and 2 were another file */
 #define STORE_BAD_KEEP 3u
-#define STORE_SIZE_MAX ((size_t)4 << 30) /* bytes of the file */
+#define STORE_SIZE_MAX ((size_t)1 << 30) /* bytes of the file */
 #define STORE_NAME_MAX 128u /* bytes of a module's or a note's name, or a version */
 #define STORE_BLOB_MAX (4u << 20) /* bytes of a blob or a note */
 #define STORE_BLOBS_MAX 256u
@@ -45,17 +39,19 @@ struct store_params {
 	const char *dir; /* made when missing, mode 0710 */
 	const char *boot_id; /* of the running system */
 	bool reset; /* what is there is of no interest */
+	bool read_only; /* to look only: no lock, nothing is made, renamed or written */
 	size_t size_max; /* of the file; 0: STORE_SIZE_MAX */
-	enum { STORE_WRITE_AUTO, STORE_WRITE_MAP, STORE_WRITE_PLAIN } write;
 };
 
 enum store_outcome {
 	STORE_FRESH, /* there was nothing */
 	STORE_FOUND, /* there is something to restore */
+	STORE_PART, /* there is, but it is damaged: what is before the damage; a copy is set aside */
 	STORE_RESET, /* moved to store.old, as asked for */
 	STORE_OTHER_BOOT, /* moved to store.old */
 	STORE_NEWER, /* set aside: of a format that a later version writes */
 	STORE_DAMAGED, /* set aside: damaged, or not a store */
+	STORE_FORMER, /* set aside: of a format that earlier versions wrote */
 	STORE_UNSAFE, /* set aside: a link, somebody else's, or writable by others */
 };
 
@@ -65,19 +61,15 @@ struct store_opening {
 };
 
 /*
- * Locks the directory and looks at what is there. Fails only when another instance has the lock (-EBUSY, its pid in err) or the
- * directory cannot be used; everything else is an outcome.
+ * Locks the directory and looks at what is there. Fails when another instance has the lock (-EBUSY, its pid in err) or the directory
+ * cannot be used; everything else is an outcome. Of a directory that cannot be written what is there is found, and commits fail.
+ * Read only, -ENOENT without a word in err: there is no directory.
  */
 int store_open(const struct store_params *params, struct store **ret,
 	       struct store_opening *ret_opening, struct err *err);
-/*
- * For who only wants to look: copies the file of state directory `dir` into the directory `to`, for store_open there. `dir` stays as it
- * is. -ENOENT: there is no state; -EPERM, -ENOTDIR: one that must not be used. What a daemon writes meanwhile may be torn in the copy.
- */
-int store_copy(const char *dir, const char *to, struct err *err);
 struct store *store_close(struct store *s); /* returns NULL; NULL is fine; commits nothing */
-/* In a child after fork(): lets go of file, map and lock without touching what the parent has. What was kept (store_blob, store_note) can be
- * read from what it returns, and nothing is ever written. NULL is fine. */
+/* In a child after fork(), or after a look: lets go of file and lock. What was kept (store_blob, store_note) can be read from what it returns,
+ * and nothing is ever written. NULL is fine. */
 struct store *store_abandon(struct store *s);
 
 struct store_counts {
@@ -95,7 +87,7 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
  * Notes what changed, for the next commit. What a pod or a container is at that time is what gets written, of a container only the
  * parts that say they are not stored (ctr->stored, ctr->unstored); one that is gone by then is passed over. store_del_pod
  * includes its containers, and is to be called while they are there. Nothing here fails: if memory does not suffice for the note,
- * the commit looks for itself what is to be done.
+ * the commit writes all there is.
  */
 void store_put_pod(struct store *s, struct pod *pod);
 void store_put_ctr(struct store *s, struct ctr *ctr);
@@ -116,35 +108,21 @@ const void *store_blob(const struct store *s, const char *module, const char **r
 const void *store_note(const struct store *s, const char *name, size_t *ret_len);
 
 /*
- * What the next placement relies on is noted as urgent: a decision about a live container with all it takes to be restored
- * (store_put_ctr_now), and that a container which owns CPUs by what is stored has given them up (of itself). The rest, which the runtime
- * tells again at the next Synchronize, may wait. The urgent commit has to follow before a container noted for it is removed.
- */
-void store_put_ctr_now(struct store *s, struct ctr *ctr);
-
-/*
  * Makes what was noted durable against the death of the process, all of it or nothing. An error (-ENOSPC, -EIO, -ENOMEM …) loses
  * nothing: the next commit writes what is missing then. Nothing noted: nothing done.
  */
 int store_commit(struct store *s, struct err *err);
-/* The same for what is urgent. */
-int store_commit_urgent(struct store *s, struct err *err);
 /* Something is noted, or an earlier commit failed. */
 bool store_pending(const struct store *s);
-
-/* Brings the file to the disk. For tidiness (a shutdown); no promise hangs on it. [any thread] */
-int store_sync(struct store *s);
-/* Gives back the resident memory of the map; what is needed again costs a minor fault a page. */
-void store_trim(struct store *s);
+/* For quiet moments: writes the log anew when most of it is of the past. Costs as much as all there is. */
+int store_tidy(struct store *s, struct err *err);
 
 struct store_stats {
 	uint64_t commits, failures; /* since store_open */
 	uint64_t records; /* written or removed */
 	uint64_t file_bytes; /* of the file */
-	uint64_t used_bytes; /* of these, in use or free for use again */
 	uint64_t last_commit_ns; /* wall clock; 0: none yet */
 	uint64_t last_duration_ns; /* what the last commit took */
-	bool mapped; /* written through a map */
 };
 void store_stats(const struct store *s, struct store_stats *ret);
 

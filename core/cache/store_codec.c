@@ -1,81 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cache/store_codec.h"
 
-#include "core/util/crc32c.h"
 #include "core/util/pack.h"
 #include "core/util/pb.h"
-
-#define NUMBER_KEY 10u /* a letter, 8 bytes, a letter */
-#define MOVED_KEY 9u /* a letter, 8 bytes */
 
 /* What of a container's flags outlives the daemon; the others follow from the rest of its records. */
 #define FLAGS_STORED                                                                               \
 	(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM |   \
 	 RP_CTR_INIT)
-
-/* ---- keys ---------------------------------------------------------------------------------------------------------- */
-
-/* What belongs together is next to each other: a creation changes one page of the file and not three. */
-void record_key_number(struct record_key *key, enum record_kind kind, uint64_t number)
-{
-	key->len = NUMBER_KEY;
-	key->bytes[0] = RECORD_OBJECT;
-	for (unsigned i = 0; i < 8; i++)
-		key->bytes[1 + i] = (uint8_t)(number >> (56 - 8 * i));
-	key->bytes[NUMBER_KEY - 1] = (uint8_t)kind;
-}
-
-void record_key_moved(struct record_key *key, uint64_t number)
-{
-	record_key_number(key, RECORD_MOVED, number);
-	key->bytes[0] = RECORD_MOVED;
-	key->len = MOVED_KEY;
-}
-
-void record_key_name(struct record_key *key, enum record_kind kind, const char *name)
-{
-	size_t len = strnlen(name, STORE_NAME_MAX);
-	key->len = 1 + len;
-	key->bytes[0] = (uint8_t)kind;
-	memcpy(key->bytes + 1, name, len);
-}
-
-bool record_key_valid(const void *key, size_t len)
-{
-	const uint8_t *bytes = key;
-	if (!len)
-		return false;
-	switch (bytes[0]) {
-	case RECORD_OBJECT:
-		return len == NUMBER_KEY && (bytes[NUMBER_KEY - 1] == RECORD_POD ||
-					     bytes[NUMBER_KEY - 1] == RECORD_FACTS ||
-					     bytes[NUMBER_KEY - 1] == RECORD_DECISION);
-	case RECORD_MOVED:
-		return len == MOVED_KEY;
-	case RECORD_META:
-		return len == 1;
-	case RECORD_BLOB:
-	case RECORD_NOTE:
-		return len > 1 && len <= 1 + STORE_NAME_MAX && !memchr(bytes, 0, len);
-	default:
-		return false;
-	}
-}
-
-enum record_kind record_key_get_kind(const void *key)
-{
-	const uint8_t *bytes = key;
-	return bytes[0] == RECORD_OBJECT ? bytes[NUMBER_KEY - 1] : bytes[0];
-}
-
-uint64_t record_key_get_number(const void *key)
-{
-	const uint8_t *bytes = key;
-	uint64_t number = 0;
-	for (unsigned i = 1; i < NUMBER_KEY - 1; i++)
-		number = number << 8 | bytes[i];
-	return number;
-}
 
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
@@ -153,18 +85,12 @@ static RpStore__Needs *needs_message(RpStore__Needs *m, const struct needs *n)
 	return m;
 }
 
-void record_of_meta(struct record *r, const char *boot_id, uint64_t commit, uint64_t journal)
+static void set_head(struct record *r, enum record_kind kind, uint64_t number,
+		     const ProtobufCMessage *message)
 {
-	RpStore__Meta *m = &r->u.meta;
-	rp_store__meta__init(m);
-	m->format = STORE_FORMAT;
-	m->boot_id = text(boot_id);
-	m->version = text(NRI_RP_VERSION);
-	m->has_commit = true;
-	m->commit = commit;
-	m->has_journal = true;
-	m->journal = journal;
-	r->message = &m->base;
+	r->kind = kind;
+	r->number = number;
+	r->message = message;
 }
 
 void record_of_pod(struct record *r, const struct pod *pod)
@@ -182,7 +108,7 @@ void record_of_pod(struct record *r, const struct pod *pod)
 	m->has_annotations = pod->annotations.n != 0;
 	m->annotations = kvs_bytes(&pod->annotations);
 	m->has_stopped = m->stopped = pod->stopped;
-	r->message = &m->base;
+	set_head(r, RECORD_POD, pod->seq, &m->base);
 }
 
 void record_of_facts(struct record *r, const struct ctr *ctr)
@@ -204,7 +130,7 @@ void record_of_facts(struct record *r, const struct ctr *ctr)
 	m->has_flags = m->flags != 0;
 	m->requested = values_message(&r->values[0], &ctr->requested);
 	m->wanted = needs_message(&r->needs, &ctr->wanted);
-	r->message = &m->base;
+	set_head(r, RECORD_FACTS, ctr->seq, &m->base);
 }
 
 void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy)
@@ -234,77 +160,80 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->degraded = blob_bytes(d->degraded);
 	m->has_data = d->data != NULL;
 	m->data = blob_bytes(d->data);
-	r->message = &m->base;
+	set_head(r, RECORD_DECISION, ctr->seq, &m->base);
 }
 
-void record_of_moved(struct record *r, const struct iset *cpus, const struct iset *mems,
+void record_of_moved(struct record *r, const struct iset *cpus, const struct iset *mems, bool acked,
 		     const uint64_t *numbers, uint32_t n)
 {
 	RpStore__Moved *m = &r->u.moved;
 	rp_store__moved__init(m);
 	m->cpus = set_text(cpus);
 	m->mems = set_text(mems);
+	m->has_acked = m->acked = acked;
 	m->containers = (uint64_t *)(uintptr_t)numbers;
 	m->n_containers = n;
-	r->message = &m->base;
+	set_head(r, RECORD_MOVED, 0, &m->base);
 }
 
-void record_of_blob(struct record *r, const char *version, const void *data, size_t len)
+void record_of_blob(struct record *r, enum record_kind kind, const char *name, const char *version,
+		    const void *data, size_t len)
 {
 	RpStore__Blob *m = &r->u.blob;
 	rp_store__blob__init(m);
+	m->name = text(name);
 	m->version = version && *version ? text(version) : NULL;
+	m->has_data = data != NULL;
 	m->data = bytes_of(data, len);
-	r->message = &m->base;
+	set_head(r, kind, 0, &m->base);
+}
+
+void record_of_gone(struct record *r, uint64_t number)
+{
+	set_head(r, RECORD_GONE, number, NULL);
 }
 
 size_t record_size(const struct record *r)
 {
-	return RECORD_SUM + protobuf_c_message_get_packed_size(r->message);
+	return RECORD_HEAD + (r->message ? protobuf_c_message_get_packed_size(r->message) : 0);
 }
 
-static uint32_t checksum(const void *key, size_t key_len, const uint8_t *message, size_t len)
+static void put_head(const struct record *r, uint8_t *out)
 {
-	return crc32c(crc32c(0, key, key_len), message, len);
+	out[0] = (uint8_t)r->kind;
+	memcpy(out + 1, &r->number, sizeof r->number);
 }
 
-/* In front of the message. */
-static void put_sum(const struct record_key *key, uint8_t *out, size_t len)
+void record_write(const struct record *r, uint8_t *out)
 {
-	uint32_t sum = checksum(key->bytes, key->len, out + RECORD_SUM, len);
-	for (unsigned i = 0; i < RECORD_SUM; i++)
-		out[i] = (uint8_t)(sum >> (8 * i));
+	put_head(r, out);
+	if (r->message)
+		(void)protobuf_c_message_pack(r->message, out + RECORD_HEAD);
 }
 
-void record_write(const struct record *r, const struct record_key *key, uint8_t *out)
+size_t record_pack(const struct record *r, uint8_t *room, size_t size)
 {
-	put_sum(key, out, protobuf_c_message_pack(r->message, out + RECORD_SUM));
-}
-
-size_t record_pack(const struct record *r, const struct record_key *key, uint8_t *room, size_t size)
-{
-	size_t len;
-	if (pack_backwards(r->message, room, size, &len) || size - len < RECORD_SUM)
+	size_t len = 0;
+	if ((r->message && pack_backwards(r->message, room, size, &len)) ||
+	    size - len < RECORD_HEAD)
 		return 0;
-	put_sum(key, room + size - len - RECORD_SUM, len);
-	return RECORD_SUM + len;
+	put_head(r, room + size - len - RECORD_HEAD);
+	return RECORD_HEAD + len;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 
-int record_open(const void *key, size_t key_len, const void *value, size_t len,
-		const uint8_t **ret_message, size_t *ret_len)
+int record_open(const void *record, size_t len, struct record_view *ret)
 {
-	const uint8_t *bytes = value;
-	if (!record_key_valid(key, key_len) || len < RECORD_SUM || len > RECORD_MAX)
+	const uint8_t *bytes = record;
+	if (len < RECORD_HEAD || len > RECORD_MAX || !bytes[0] ||
+	    !strchr((const char[]){RECORD_BLOB, RECORD_FACTS, RECORD_DECISION, RECORD_GONE,
+				   RECORD_MOVED, RECORD_NOTE, RECORD_POD, 0},
+		    bytes[0]))
 		return -EINVAL;
-	uint32_t sum = 0;
-	for (unsigned i = 0; i < RECORD_SUM; i++)
-		sum |= (uint32_t)bytes[i] << (8 * i);
-	if (sum != checksum(key, key_len, bytes + RECORD_SUM, len - RECORD_SUM))
-		return -EINVAL;
-	*ret_message = bytes + RECORD_SUM;
-	*ret_len = len - RECORD_SUM;
+	*ret = (struct record_view){
+		.kind = bytes[0], .message = bytes + RECORD_HEAD, .len = len - RECORD_HEAD};
+	memcpy(&ret->number, bytes + 1, sizeof ret->number);
 	return 0;
 }
 
@@ -412,21 +341,6 @@ static int read_bytes(struct stored_bytes *ret, protobuf_c_boolean has, Protobuf
 		return err_set(err, -EINVAL, "%s is longer than %zu bytes", what, max);
 	/* empty bytes have no memory of their own; they are present all the same */
 	*ret = (struct stored_bytes){b.len ? (const void *)b.data : "", (uint32_t)b.len};
-	return 0;
-}
-
-int record_decode_meta(struct arena *a, const uint8_t *data, size_t len, struct stored_meta *ret,
-		       struct err *err)
-{
-	const RpStore__Meta *m = unpack(a, &rp_store__meta__descriptor, data, len, err);
-	if (!m)
-		return -EINVAL;
-	int r = check_id("boot id", m->boot_id, err);
-	if (!r && m->version)
-		r = check_text("version", m->version, STORE_NAME_MAX, err);
-	if (r)
-		return r;
-	*ret = (struct stored_meta){m->format, m->boot_id, text(m->version), m->commit, m->journal};
 	return 0;
 }
 
@@ -581,6 +495,7 @@ int record_decode_moved(struct arena *a, const uint8_t *data, size_t len, struct
 	int r = read_set(&ret->cpus, m->cpus, RP_CPUS_MAX, "CPU set", err);
 	if (!r)
 		r = read_set(&ret->mems, m->mems, RP_NODES_MAX, "memory node set", err);
+	ret->acked = m->acked;
 	ret->numbers = m->containers;
 	ret->n = (uint32_t)m->n_containers;
 	return r;
@@ -594,10 +509,14 @@ int record_decode_blob(struct arena *a, const uint8_t *data, size_t len, struct 
 		return -EINVAL;
 	if (m->data.len > STORE_BLOB_MAX)
 		return err_set(err, -EINVAL, "a blob of %zu bytes", m->data.len);
-	int r = m->version ? check_text("version", m->version, STORE_NAME_MAX, err) : 0;
+	int r = *m->name ? check_text("name", m->name, STORE_NAME_MAX, err)
+			 : err_set(err, -EINVAL, "a blob without a name");
+	if (!r && m->version)
+		r = check_text("version", m->version, STORE_NAME_MAX, err);
 	if (r)
 		return r;
-	*ret = (struct stored_blob){text(m->version), m->data.len ? (const void *)m->data.data : "",
-				    m->data.len};
+	*ret = (struct stored_blob){m->name, text(m->version), NULL, m->data.len};
+	if (m->has_data)
+		ret->data = m->data.len ? (const void *)m->data.data : "";
 	return 0;
 }

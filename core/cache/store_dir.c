@@ -17,8 +17,6 @@
 #define LOCK_TRIES 200u
 #define LOCK_PAUSE_US 10000u
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
-#define NAME_ROOM 80u /* store.bad.TIME and its journal */
-#define COPY_CHUNK ((size_t)64 << 10)
 
 void store_dir_path(const struct store_dir *d, const char *name, char ret[STORE_PATH_MAX])
 {
@@ -92,14 +90,24 @@ static int lock_patiently(int fd)
 	return 0;
 }
 
+/* -ENOENT: there is none, and none can be made, nor anything else; who else there is cannot write either. */
+static int open_lock(const struct store_dir *d)
+{
+	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
+	int fd = openat(d->fd, STORE_FILE_LOCK, O_RDWR | O_CREAT | flags, FILE_MODE);
+	if (fd < 0 && (errno == EROFS || errno == EACCES))
+		fd = openat(d->fd, STORE_FILE_LOCK, O_RDONLY | flags);
+	return fd < 0 ? -errno : fd;
+}
+
 static int take_lock(struct store_dir *d, struct err *err)
 {
 	char pid[32];
-	_close_ int fd = openat(d->fd, STORE_FILE_LOCK,
-				O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
-				FILE_MODE);
+	_close_ int fd = open_lock(d);
+	if (fd == -ENOENT)
+		return 0;
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot open %s/" STORE_FILE_LOCK, d->path);
+		return err_errno(err, fd, "cannot open %s/" STORE_FILE_LOCK, d->path);
 	int r = lock_patiently(fd);
 	if (r && r != -EWOULDBLOCK)
 		return err_errno(err, r, "cannot lock %s/" STORE_FILE_LOCK, d->path);
@@ -142,20 +150,21 @@ static int open_dir(struct store_dir *d, const char *path, struct err *err)
 		       : err_errno(err, -errno, "cannot open the state directory %s", d->path);
 }
 
-int store_dir_open(struct store_dir *d, const char *path, struct err *err)
+int store_dir_open(struct store_dir *d, const char *path, bool read_only, struct err *err)
 {
 	*d = (struct store_dir){.fd = -1, .lock_fd = -1};
 	if (strlen(path) > STORE_PATH_MAX - 64)
 		return err_set(err, -ENAMETOOLONG, "the name of the state directory is too long");
-	int r = fs_mkdirs(path, DIR_MODE, err);
+	int r = read_only ? 0 : fs_mkdirs(path, DIR_MODE, err);
 	if (r)
 		return r;
 	r = open_dir(d, path, err);
-	if (r == -ENOENT)
+	if (r == -ENOENT && !read_only)
 		r = err_errno(err, r, "cannot open the state directory %s", d->path);
+	struct stat st;
 	if (!r)
-		r = check_modes(d, err);
-	if (!r)
+		r = read_only ? check_owner(d, &st, err) : check_modes(d, err);
+	if (!r && !read_only)
 		r = take_lock(d, err);
 	if (r)
 		store_dir_close(d);
@@ -172,96 +181,10 @@ void store_dir_close(struct store_dir *d)
 	*d = (struct store_dir){.fd = -1, .lock_fd = -1};
 }
 
-static int check_file(const struct store_dir *d, const char *name, const char *what,
-		      struct err *err)
-{
-	struct stat st;
-	if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? -ENOENT
-				       : err_errno(err, -EPERM, "cannot look at %s", what);
-	if (S_ISLNK(st.st_mode))
-		return err_set(err, -EPERM, "%s is a symbolic link", what);
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EPERM, "%s is not a regular file", what);
-	if (st.st_uid != geteuid())
-		return err_set(err, -EPERM, "%s belongs to user %u", what, st.st_uid);
-	if (st.st_mode & OTHERS_WRITE)
-		return err_set(err, -EPERM, "others may write to %s (mode %04o)", what,
-			       st.st_mode & 07777u);
-	return 0;
-}
-
-int store_dir_check(const struct store_dir *d, struct err *err)
-{
-	int r = check_file(d, STORE_FILE, "it", err);
-	if (!r)
-		r = check_file(d, STORE_FILE STORE_JOURNAL, "its journal", err);
-	else
-		return r;
-	return r == -ENOENT ? 0 : r;
-}
-
-static bool taken(const struct store_dir *d, const char *name)
+bool store_dir_has(const struct store_dir *d, const char *name)
 {
 	struct stat st;
 	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* ---- a copy, to look at ------------------------------------------------------------------------------------------- */
-
-static int copy_bytes(int from, const char *from_name, int to, const char *to_name, struct err *err)
-{
-	_free_ uint8_t *chunk = malloc(COPY_CHUNK);
-	if (!chunk)
-		return err_set(err, -ENOMEM, "out of memory");
-	for (;;) {
-		ssize_t n = read(from, chunk, COPY_CHUNK);
-		if (n < 0)
-			return err_errno(err, -errno, "cannot read %s", from_name);
-		if (n == 0)
-			return 0;
-		ssize_t written = write(to, chunk, (size_t)n);
-		if (written != n)
-			return err_errno(err, written < 0 ? -errno : -ENOSPC,
-					 "cannot write a copy to %s", to_name);
-	}
-}
-
-static int copy_file(const struct store_dir *d, const char *file, const char *to, struct err *err)
-{
-	char name[STORE_PATH_MAX], copy[STORE_PATH_MAX];
-	store_dir_path(d, file, name);
-	if (snprintf(copy, sizeof copy, "%s/%s", to, file) >= (int)sizeof copy)
-		return err_set(err, -ENAMETOOLONG, "%s is too long a name", to);
-	_close_ int in =
-		openat(d->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (in < 0)
-		return err_errno(err, -errno, "cannot open %s", name);
-	_close_ int out =
-		open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	if (out < 0)
-		return err_errno(err, -errno, "cannot write a copy to %s", copy);
-	return copy_bytes(in, name, out, copy, err);
-}
-
-int store_copy(const char *dir, const char *to, struct err *err)
-{
-	struct store_dir d = {.fd = -1, .lock_fd = -1};
-	struct stat st;
-	if (strlen(dir) > STORE_PATH_MAX - 64)
-		return err_set(err, -ENAMETOOLONG, "the name of the state directory is too long");
-	int r = open_dir(&d, dir, err);
-	if (!r)
-		r = check_owner(&d, &st, err);
-	if (!r)
-		r = store_dir_check(&d, err);
-	/* the journal first: one that is younger than the file would not count */
-	if (!r && taken(&d, STORE_FILE STORE_JOURNAL))
-		r = copy_file(&d, STORE_FILE STORE_JOURNAL, to, err);
-	if (!r)
-		r = copy_file(&d, STORE_FILE, to, err);
-	store_dir_close(&d);
-	return r;
 }
 
 /* ---- what is set aside --------------------------------------------------------------------------------------------- */
@@ -274,8 +197,7 @@ struct bad_list {
 static int note_bad(const char *name, void *arg)
 {
 	struct bad_list *list = arg;
-	if (!str_has_prefix(name, STORE_FILE_BAD) || str_has_suffix(name, STORE_JOURNAL) ||
-	    strlen(name) >= sizeof list->oldest)
+	if (!str_has_prefix(name, STORE_FILE_BAD) || strlen(name) >= sizeof list->oldest)
 		return 0;
 	if (!list->n++)
 		(void)snprintf(list->oldest, sizeof list->oldest, "%s", name);
@@ -288,31 +210,25 @@ static void drop_oldest(const struct store_dir *d)
 	struct fs_root root = {.fd = d->fd, .path = d->path};
 	for (;;) {
 		struct bad_list list = {0};
-		char journal[NAME_ROOM];
 		if (fs_list(&root, ".", note_bad, &list) || list.n < STORE_BAD_KEEP ||
 		    unlinkat(d->fd, list.oldest, 0) < 0)
 			return;
-		(void)snprintf(journal, sizeof journal, "%s" STORE_JOURNAL, list.oldest);
-		(void)unlinkat(d->fd, journal, 0);
 	}
 }
 
-int store_dir_set_aside(const struct store_dir *d, bool bad, char ret_name[64])
+int store_dir_set_aside(const struct store_dir *d, const char *file, enum store_aside how,
+			char ret_name[64])
 {
 	uint64_t now = clock_wall_ns() / 1000000000u;
-	char journal[NAME_ROOM];
 	(void)snprintf(ret_name, 64, STORE_FILE_OLD);
-	if (bad) {
+	if (how != ASIDE_OLD) {
 		drop_oldest(d);
 		do {
 			(void)snprintf(ret_name, 64, STORE_FILE_BAD "%llu",
 				       (unsigned long long)now++);
-		} while (taken(d, ret_name));
+		} while (store_dir_has(d, ret_name));
 	}
-	if (renameat(d->fd, STORE_FILE, d->fd, ret_name) < 0)
-		return -errno;
-	(void)snprintf(journal, sizeof journal, "%s" STORE_JOURNAL, ret_name);
-	(void)unlinkat(d->fd, journal, 0);
-	(void)renameat(d->fd, STORE_FILE STORE_JOURNAL, d->fd, journal);
-	return 0;
+	int r = how == ASIDE_COPY ? linkat(d->fd, file, d->fd, ret_name, 0)
+				  : renameat(d->fd, file, d->fd, ret_name);
+	return r < 0 ? -errno : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blobs and notes. What was removed has to be remembered until the file knows. */
+/* Blobs and notes. What was removed has to be remembered until the log knows. */
 #include "core/cache/store_internal.h"
 
 #include "core/util/cleanup.h"
@@ -120,19 +120,9 @@ void store_kept_settled(struct store *s)
 			continue;
 		}
 		s->kept[n] = s->kept[i];
-		s->kept[n].stored = true;
-		s->kept[n++].journaled = false;
+		s->kept[n++].stored = true;
 	}
 	s->n_kept = n;
-}
-
-void store_kept_journaled(struct store *s)
-{
-	for (uint32_t i = 0; i < s->n_kept; i++) {
-		if (s->kept[i].stored)
-			continue;
-		s->kept[i].stored = s->kept[i].journaled = true;
-	}
 }
 
 void store_kept_free(struct store *s)

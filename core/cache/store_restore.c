@@ -7,27 +7,33 @@
 
 #define LOG_SOURCE "store"
 #define ARENA_BLOCK 16384u
+#define RECORDS_MAX (1u << 22) /* of one log */
 #define WARNINGS 20u /* then they are only counted */
 
-/* A record in the file's map. */
+/* A record of the log. */
 struct found {
 	uint64_t number;
+	uint32_t order;
+	enum record_kind kind;
 	const uint8_t *message;
 	size_t len;
-	struct ctr *ctr; /* of facts: what they became */
-	bool moved; /* of facts: the last word on its sets was found */
 };
 
-struct found_list {
-	struct found *at;
-	uint32_t n, cap;
+/* The last records of a container. */
+struct found_ctr {
+	const struct found *facts, *decision;
+	struct ctr *ctr; /* what they became; NULL: nothing */
 };
 
 struct restore {
 	struct store *s;
 	struct cache *cache;
 	struct arena *arena; /* for one record at a time */
-	struct found_list pods, facts, decisions, moved;
+	struct found *
+		at; /* records of objects, by number and order; moves, in their order, have no number and come first */
+	uint32_t n, cap;
+	struct found_ctr *ctrs; /* by number */
+	uint32_t n_ctrs;
 	struct stored_decision decision; /* large */
 	struct store_counts counts;
 };
@@ -40,40 +46,20 @@ static void warn_bad(struct restore *r, const char *what, uint64_t number, const
 			    (unsigned long long)number, why);
 }
 
-static int remember(struct found_list *list, uint64_t number, const uint8_t *message, size_t len)
-{
-	if (list->n == list->cap) {
-		uint32_t cap = list->cap ? list->cap * 2 : 256;
-		struct found *grown = realloc(list->at, cap * sizeof *grown);
-		if (!grown)
-			return -ENOMEM;
-		list->at = grown;
-		list->cap = cap;
-	}
-	list->at[list->n++] = (struct found){.number = number, .message = message, .len = len};
-	return 0;
-}
-
 /* ---- objects ------------------------------------------------------------------------------------------------------- */
 
-static int restore_blob(struct restore *r, enum record_kind kind, const MDB_val *key,
-			const uint8_t *message, size_t len)
+static int restore_blob(struct restore *r, const struct record_view *v)
 {
 	struct stored_blob b;
 	struct err err = ERR_INIT;
-	char name[STORE_NAME_MAX + 1];
-	memcpy(name, (const char *)key->mv_data + 1, key->mv_size - 1);
-	name[key->mv_size - 1] = '\0';
 	arena_reset(r->arena);
-	int res = record_decode_blob(r->arena, message, len, &b, &err);
+	int res = record_decode_blob(r->arena, v->message, v->len, &b, &err);
 	if (!res)
-		res = store_keep(r->s, kind, name, b.version, b.data, b.len);
+		res = store_keep(r->s, v->kind, b.name, b.version, b.data, b.len);
 	if (res == -ENOMEM)
 		return res;
 	if (res)
-		warn_bad(r, name, 0, err_text(&err, res));
-	else
-		r->counts.blobs++;
+		warn_bad(r, "blob", r->n, err_text(&err, res));
 	return 0;
 }
 
@@ -232,37 +218,22 @@ static int restore_ctr(struct restore *r, const struct found *f, struct ctr **re
 	return res;
 }
 
-/* Both lists are in ascending order. */
-static int restore_ctrs(struct restore *r)
+static int restore_pair(struct restore *r, struct found_ctr *f)
 {
-	const struct found_list *decisions = &r->decisions;
-	uint32_t d = 0;
-	for (uint32_t i = 0; i < r->facts.n; i++) {
-		struct found *f = &r->facts.at[i];
-		struct ctr *ctr = NULL;
-		int res = restore_ctr(r, f, &ctr);
-		f->ctr = ctr;
-		while (!res && d < decisions->n && decisions->at[d].number < f->number)
-			warn_bad(r, "decision", decisions->at[d++].number,
-				 "its container is not there");
-		if (!res && d < decisions->n && decisions->at[d].number == f->number)
-			res = ctr ? restore_decision(r, ctr, &decisions->at[d++]) : (d++, 0);
-		if (res)
-			return res;
-	}
-	for (; d < decisions->n; d++)
-		warn_bad(r, "decision", decisions->at[d].number, "its container is not there");
-	return 0;
+	int res = restore_ctr(r, f->facts, &f->ctr);
+	return res || !f->ctr || !f->decision ? res : restore_decision(r, f->ctr, f->decision);
 }
 
-static struct found *facts_of(const struct restore *r, uint64_t number)
+/* ---- sets that many containers were given -------------------------------------------------------------------------- */
+
+static const struct found_ctr *find_ctr(const struct restore *r, uint64_t number)
 {
-	uint32_t low = 0, high = r->facts.n;
+	uint32_t low = 0, high = r->n_ctrs;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
-		if (r->facts.at[mid].number == number)
-			return &r->facts.at[mid];
-		if (r->facts.at[mid].number < number)
+		if (r->ctrs[mid].facts->number == number)
+			return &r->ctrs[mid];
+		if (r->ctrs[mid].facts->number < number)
 			low = mid + 1;
 		else
 			high = mid;
@@ -270,7 +241,6 @@ static struct found *facts_of(const struct restore *r, uint64_t number)
 	return NULL;
 }
 
-/* Whether the runtime has it was not stored: it is not known to. */
 static int move_ctr(struct restore *r, struct txn *t, struct ctr *ctr,
 		    const struct stored_moved *moved)
 {
@@ -281,21 +251,24 @@ static int move_ctr(struct restore *r, struct txn *t, struct ctr *ctr,
 	}
 	struct decision *d = txn_stage(t, ctr);
 	int res = d ? take_set(r->cache, &d->cpus, &moved->cpus) : -ENOMEM;
-	txn_put_set(r->cache, &ctr->acked.cpus, NULL);
-	txn_put_set(r->cache, &ctr->acked.mems, NULL);
-	return res ? res : take_set(r->cache, &d->mems, &moved->mems);
+	if (!res)
+		res = take_set(r->cache, &d->mems, &moved->mems);
+	if (!res && moved->acked && moved->cpus.present)
+		res = take_set(r->cache, &ctr->acked.cpus, &moved->cpus);
+	if (!res && moved->acked && moved->mems.present)
+		res = take_set(r->cache, &ctr->acked.mems, &moved->mems);
+	return res;
 }
 
-static int apply_moved(struct restore *r, const struct stored_moved *moved)
+/* What was decided for a container later than that is in its own record. */
+static int apply_moved(struct restore *r, const struct stored_moved *moved, uint32_t order)
 {
 	struct txn *t = txn_begin(r->cache);
 	int res = t ? 0 : -ENOMEM;
 	for (uint32_t i = 0; !res && i < moved->n; i++) {
-		struct found *f = facts_of(r, moved->numbers[i]);
-		if (!f || !f->ctr || f->moved)
-			continue;
-		f->moved = true;
-		res = move_ctr(r, t, f->ctr, moved);
+		const struct found_ctr *f = find_ctr(r, moved->numbers[i]);
+		if (f && f->ctr && f->decision && f->decision->order < order)
+			res = move_ctr(r, t, f->ctr, moved);
 	}
 	if (!res)
 		txn_commit(t);
@@ -310,94 +283,148 @@ static int restore_moved(struct restore *r, const struct found *f)
 	arena_reset(r->arena);
 	int res = record_decode_moved(r->arena, f->message, f->len, &moved, &err);
 	if (!res)
-		return apply_moved(r, &moved);
-	warn_bad(r, "move", f->number, err.text);
+		return apply_moved(r, &moved, f->order);
+	warn_bad(r, "move", f->order, err.text);
 	return 0;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------ */
+/* ---- the log ------------------------------------------------------------------------------------------------------- */
 
-static int sort_record(struct restore *r, const MDB_val *key, const MDB_val *value)
+static int remember(struct restore *r, const struct record_view *v)
 {
-	const uint8_t *message;
-	size_t len;
-	if (record_open(key->mv_data, key->mv_size, value->mv_data, value->mv_size, &message,
-			&len)) {
-		warn_bad(r, "record", r->counts.bad + 1u, "its checksum is wrong");
-		return 0;
+	if (r->n == RECORDS_MAX)
+		return -E2BIG;
+	if (r->n == r->cap) {
+		uint32_t cap = r->cap ? r->cap * 2 : 1024;
+		struct found *grown = realloc(r->at, cap * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		r->at = grown;
+		r->cap = cap;
 	}
-	switch (record_key_get_kind(key->mv_data)) {
-	case RECORD_POD:
-		return remember(&r->pods, record_key_get_number(key->mv_data), message, len);
-	case RECORD_FACTS:
-		return remember(&r->facts, record_key_get_number(key->mv_data), message, len);
-	case RECORD_DECISION:
-		return remember(&r->decisions, record_key_get_number(key->mv_data), message, len);
-	case RECORD_MOVED:
-		return remember(&r->moved, record_key_get_number(key->mv_data), message, len);
-	case RECORD_BLOB:
-		return restore_blob(r, RECORD_BLOB, key, message, len);
-	case RECORD_NOTE:
-		return restore_blob(r, RECORD_NOTE, key, message, len);
-	default:
-		return 0;
-	}
+	r->at[r->n] = (struct found){v->number, r->n, v->kind, v->message, v->len};
+	r->n++;
+	return 0;
 }
 
-/* The file was read to its end before, by the probe. If that cannot be done again, what was read is restored. */
-static int collect(struct restore *r, struct store_reader *reader)
+/* What is neither of an object nor known by a name is a move. */
+static int sort_record(void *arg, const void *record, size_t len)
 {
-	MDB_val key, value;
-	int rc, res = 0;
-	while (!(rc = store_reader_next(reader, &key, &value)) && !res)
-		res = sort_record(r, &key, &value);
-	if (rc && rc != MDB_NOTFOUND)
-		log_warning("the stored state cannot be read to its end: %s", mdb_strerror(rc));
+	struct restore *r = arg;
+	struct record_view v;
+	if (record_open(record, len, &v)) {
+		warn_bad(r, "record", r->n, "it is of no kind that there is");
+		return 0;
+	}
+	if (v.kind == RECORD_BLOB || v.kind == RECORD_NOTE)
+		return restore_blob(r, &v);
+	if ((v.kind == RECORD_MOVED) != (v.number == 0)) {
+		warn_bad(r, "record", r->n, "its number is not of its kind");
+		return 0;
+	}
+	return remember(r, &v);
+}
+
+static int compare_found(const void *left, const void *right)
+{
+	const struct found *a = left, *b = right;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+/* The last records of the object at `from`; where the next one begins. */
+static uint32_t last_of(const struct restore *r, uint32_t from, const struct found **ret_pod,
+			struct found_ctr *ret_ctr)
+{
+	uint32_t i = from;
+	*ret_pod = NULL;
+	*ret_ctr = (struct found_ctr){0};
+	for (; i < r->n && r->at[i].number == r->at[from].number; i++) {
+		const struct found *f = &r->at[i];
+		if (f->kind == RECORD_POD)
+			*ret_pod = f;
+		else if (f->kind == RECORD_FACTS)
+			ret_ctr->facts = f;
+		else if (f->kind == RECORD_DECISION)
+			ret_ctr->decision = f;
+		else { /* it is gone, with all that was said of it */
+			*ret_pod = NULL;
+			*ret_ctr = (struct found_ctr){0};
+		}
+	}
+	return i;
+}
+
+/* In the order of their numbers, which is that of their arrival; a container comes later than its pod. */
+static int restore_objects(struct restore *r, uint32_t from)
+{
+	int res = 0;
+	r->ctrs = calloc(r->n - from + 1, sizeof *r->ctrs);
+	if (!r->ctrs)
+		return -ENOMEM;
+	while (!res && from < r->n) {
+		const struct found *pod;
+		struct found_ctr ctr;
+		uint64_t number = r->at[from].number;
+		from = last_of(r, from, &pod, &ctr);
+		if (pod)
+			res = restore_pod(r, pod);
+		if (!ctr.facts && ctr.decision)
+			warn_bad(r, "decision", number, "its container is not there");
+		if (res || !ctr.facts)
+			continue;
+		r->ctrs[r->n_ctrs] = ctr;
+		res = restore_pair(r, &r->ctrs[r->n_ctrs++]);
+	}
 	return res;
 }
 
-static int read_file(struct restore *r, const char *path)
+static int restore_records(struct restore *r)
 {
-	struct store_reader reader;
-	int rc = store_reader_open(&reader, path);
-	if (rc) {
-		log_warning("the stored state cannot be read: %s", mdb_strerror(rc));
-		return 0;
-	}
-	rc = store_reader_add_journal(&reader, path, r->s->found_journal);
-	if (rc)
-		log_warning("the journal of the stored state cannot be read: %s", mdb_strerror(rc));
-	int res = store_passes(rc) ? -rc : collect(r, &reader);
-	for (uint32_t i = 0; !res && i < r->pods.n; i++)
-		res = restore_pod(r, &r->pods.at[i]);
-	if (!res)
-		res = restore_ctrs(r);
-	/* of each the last one: what came before may be of a time when it had no CPUs of its own */
-	for (uint32_t i = r->moved.n; !res && i > 0; i--)
-		res = restore_moved(r, &r->moved.at[i - 1]);
-	store_reader_close(&reader);
+	uint32_t n_moves = 0;
+	if (r->n)
+		qsort(r->at, r->n, sizeof *r->at, compare_found);
+	while (n_moves < r->n && !r->at[n_moves].number)
+		n_moves++;
+	int res = restore_objects(r, n_moves);
+	for (uint32_t i = 0; !res && i < n_moves; i++)
+		res = restore_moved(r, &r->at[i]);
 	return res;
+}
+
+static int restore_log(struct restore *r)
+{
+	const struct store *s = r->s;
+	int res = reclog_parse(s->found, s->found_size, &s->head, sort_record, r, NULL);
+	if (res == -E2BIG)
+		log_warning("the stored state has more than %u records; the rest is left out",
+			    RECORDS_MAX);
+	return res == -ENOMEM ? res : restore_records(r);
 }
 
 int store_restore(struct store *s, struct cache *cache, struct store_counts *ret, struct err *err)
 {
-	char path[STORE_PATH_MAX];
-	struct restore r = {.s = s, .cache = cache};
+	struct restore *r = calloc(1, sizeof *r);
+	int res = r ? 0 : -ENOMEM;
 	s->cache = cache;
 	*ret = (struct store_counts){0};
-	if (!s->found)
-		return 0;
-	s->found = false;
-	store_dir_path(&s->dir, STORE_FILE, path);
-	r.arena = arena_new(ARENA_BLOCK, RECORD_ARENA_LIMIT);
-	int res = r.arena ? read_file(&r, path) : -ENOMEM;
-	arena_free(r.arena);
-	free(r.pods.at);
-	free(r.facts.at);
-	free(r.decisions.at);
-	free(r.moved.at);
-	*ret = r.counts;
-	if (r.counts.bad > WARNINGS)
-		log_warning("%u stored records are left out", r.counts.bad);
+	if (r && s->found) {
+		r->s = s;
+		r->cache = cache;
+		r->arena = arena_new(ARENA_BLOCK, RECORD_ARENA_LIMIT);
+		res = r->arena ? restore_log(r) : -ENOMEM;
+		arena_free(r->arena);
+		free(r->at);
+		free(r->ctrs);
+		for (uint32_t i = 0; i < s->n_kept; i++)
+			r->counts.blobs += s->kept[i].data != NULL;
+		*ret = r->counts;
+	}
+	free(r);
+	free(s->found);
+	s->found = NULL;
+	if (ret->bad > WARNINGS)
+		log_warning("%u stored records are left out", ret->bad);
 	return res ? err_errno(err, res, "cannot restore the stored state") : 0;
 }

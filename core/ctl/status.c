@@ -167,7 +167,6 @@ static void put_store(struct json *j, struct pipeline *p, const struct pipeline_
 	json_kuint(j, "failures", st.failures);
 	json_kuint(j, "records", st.records);
 	json_kuint(j, "file_bytes", st.file_bytes);
-	json_kuint(j, "used_bytes", st.used_bytes);
 	put_time(j, "last_commit", st.last_commit_ns);
 	json_kuint(j, "last_duration_us", st.last_duration_ns / 1000);
 	json_end_obj(j);

@@ -252,8 +252,6 @@ static void collect_store(struct expo *e, struct pipeline *p)
 		 EXPO_COUNTER, (double)st.records},
 		{"nri_rp_store_file_bytes", "Size of the store's file.", EXPO_GAUGE,
 		 (double)st.file_bytes},
-		{"nri_rp_store_used_bytes", "Bytes of the store's file that are or were in use.",
-		 EXPO_GAUGE, (double)st.used_bytes},
 		{"nri_rp_store_last_commit_timestamp_seconds", "When the last commit was made.",
 		 EXPO_GAUGE, (double)st.last_commit_ns / 1e9},
 		{"nri_rp_store_last_commit_duration_seconds", "How long the last commit took.",

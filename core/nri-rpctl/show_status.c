@@ -181,7 +181,7 @@ static void show_store(struct out *o, const json_t *doc)
 	struct buf text = BUF_INIT;
 	(void)buf_printf(&text, "%s, %s, %s", js(s, "state"),
 			 count(s, "commits", "commit", "commits", a),
-			 unit_bytes((uint64_t)ji(s, "used_bytes"), b));
+			 unit_bytes((uint64_t)ji(s, "file_bytes"), b));
 	if (ji(s, "commits"))
 		(void)buf_printf(&text, ", the last one took %s",
 				 unit_us((uint64_t)ji(s, "last_duration_us"), took));

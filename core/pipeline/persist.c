@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When the store is told. What was answered to the runtime has to survive kill -9, so a transaction that decided anything about a live
- * container is written before the reply leaves (no sync: the page cache survives the process). Everything else, which the runtime would
- * tell again at the next Synchronize, is written a little later in one go; so are removals, but for those of containers that own CPUs.
+ * container is written before the reply leaves (no sync: the page cache survives the process), with all that waits for it. Everything else,
+ * which the runtime would tell again at the next Synchronize, is written a little later in one go.
  */
 #include <malloc.h>
 
@@ -42,7 +42,7 @@ static int save_state(struct instance *i, void *arg)
 	return 0;
 }
 
-static void persist(struct pipeline *p, int (*commit)(struct store *s, struct err *err))
+void persist_now(struct pipeline *p)
 {
 	static struct log_limit limit = LOG_LIMIT(3, 60000);
 	struct err err = ERR_INIT;
@@ -51,7 +51,7 @@ static void persist(struct pipeline *p, int (*commit)(struct store *s, struct er
 	(void)pipeline_each_instance(p, save_state, p);
 	if (!store_pending(p->store))
 		return;
-	if (commit(p->store, &err) == 0)
+	if (store_commit(p->store, &err) == 0)
 		return;
 	p->stats.store_errors++;
 	if (log_allowed(&limit, LOG_SOURCE))
@@ -61,9 +61,12 @@ static void persist(struct pipeline *p, int (*commit)(struct store *s, struct er
 	(void)loop_timer_arm(p->persist_timer, 5000);
 }
 
-void persist_now(struct pipeline *p)
+/* Not while a reply waits: it costs as much as all there is. A log that is longer than it has to be is no failure. */
+static void tidy(struct pipeline *p)
 {
-	persist(p, store_commit);
+	struct err err = ERR_INIT;
+	if (!p->env.trial && store_tidy(p->store, &err))
+		log_info("the store could not be written anew: %s", err.text);
 }
 
 void persist_timer(void *arg)
@@ -71,12 +74,13 @@ void persist_timer(void *arg)
 	struct pipeline *p = arg;
 	watchdog_begin(p->watchdog);
 	persist_now(p);
+	tidy(p);
 	if (!store_pending(p->store))
 		(void)loop_timer_arm(p->quiet_timer, QUIET_MS);
 	watchdog_end(p->watchdog);
 }
 
-/* Busy times leave freed memory behind, and all of the store resident. */
+/* Busy times leave freed memory behind. */
 void persist_quiet(void *arg)
 {
 	struct pipeline *p = arg;
@@ -85,7 +89,6 @@ void persist_quiet(void *arg)
 	if (stats.records - p->quiet_records < QUIET_RECORDS)
 		return;
 	p->quiet_records = stats.records;
-	store_trim(p->store);
 	(void)malloc_trim(0);
 }
 
@@ -104,13 +107,10 @@ void persist_txn(struct pipeline *p)
 		if (!s->ctr->unstored && s->ctr->stored)
 			continue;
 		live = live || (ctr_live(s->ctr->cur.state) && s->ctr->unstored);
-		if (ctr_live(s->ctr->cur.state))
-			store_put_ctr_now(p->store, s->ctr);
-		else
-			store_put_ctr(p->store, s->ctr);
+		store_put_ctr(p->store, s->ctr);
 	}
 	if (live)
-		persist(p, store_commit_urgent);
+		persist_now(p);
 	if (store_pending(p->store))
 		persist_later(p);
 }

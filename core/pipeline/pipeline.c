@@ -255,10 +255,8 @@ struct pipeline *pipeline_free(struct pipeline *p)
 		persist_now(p); /* with what the modules keep, which have ended after that */
 	config_fini(p);
 	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);
-	if (p->store && p->persist_timer) {
+	if (p->store && p->persist_timer)
 		persist_now(p);
-		(void)store_sync(p->store);
-	}
 	p->disk = worker_free_within(p->disk, PIPELINE_STOP_MS);
 	if (!p->disk) {
 		updates_fini(p);

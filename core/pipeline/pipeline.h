@@ -249,7 +249,7 @@ struct pipeline_status {
 		config_kept_ns; /* the start could not use them: what is in force was so at that time; else 0 */
 	uint64_t started_ns; /* wall clock */
 	unsigned n_pods, n_ctrs, n_degraded, n_updates_waiting, n_module_deaths;
-	const char *store_state; /* "restored", "fresh", or why it was set aside */
+	const char *store_state; /* "restored", "fresh", or what became of it at the start */
 	bool degraded; /* conditions.h has the reasons */
 };
 void pipeline_status(const struct pipeline *p, struct pipeline_status *ret);

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The state of earlier runs, at a start. Who only checks a configuration looks at a copy, as that of a daemon that runs is not to be
- * touched, and that of one that does not, neither.
- */
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdlib.h>
+/* The state of earlier runs, at a start; and for who only checks a configuration, without touching it. */
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/pipeline/internal.h"
 #include "core/util/cleanup.h"
@@ -19,14 +11,17 @@
 
 #define BOOT_ID "proc/sys/kernel/random/boot_id"
 #define BOOT_ID_MAX 64
-#define COPY_TRIES 4u /* a daemon may be writing meanwhile */
-#define COPY_PAUSE_US 50000u
 
 static const char *const outcomes[] = {
-	[STORE_FRESH] = "fresh",	[STORE_FOUND] = "restored",
-	[STORE_RESET] = "reset",	[STORE_OTHER_BOOT] = "other boot",
-	[STORE_NEWER] = "newer format", [STORE_DAMAGED] = "damaged",
+	[STORE_FRESH] = "fresh",
+	[STORE_FOUND] = "restored",
+	[STORE_RESET] = "reset",
+	[STORE_OTHER_BOOT] = "other boot",
+	[STORE_NEWER] = "newer format",
+	[STORE_DAMAGED] = "damaged",
 	[STORE_UNSAFE] = "unsafe",
+	[STORE_PART] = "restored in part",
+	[STORE_FORMER] = "of an earlier version",
 };
 
 static int read_boot_id(char ret[BOOT_ID_MAX], struct err *err)
@@ -40,14 +35,17 @@ static int read_boot_id(char ret[BOOT_ID_MAX], struct err *err)
 	return n < 0 ? err_errno(err, (int)n, "/" BOOT_ID) : 0;
 }
 
-static int open_in(struct pipeline *p, const char *dir, struct store_opening *ret, struct err *err)
+static int open_in(struct pipeline *p, const char *dir, bool read_only, struct store_opening *ret,
+		   struct err *err)
 {
 	char boot_id[BOOT_ID_MAX];
 	int r = read_boot_id(boot_id, err);
 	if (r)
 		return r;
-	const struct store_params params = {
-		.dir = dir, .boot_id = boot_id, .reset = p->cfg.reset_cache};
+	const struct store_params params = {.dir = dir,
+					    .boot_id = boot_id,
+					    .reset = p->cfg.reset_cache,
+					    .read_only = read_only};
 	return store_open(&params, &p->store, ret, err);
 }
 
@@ -56,7 +54,7 @@ int state_open(struct pipeline *p, struct err *err)
 	struct store_opening opening;
 	struct store_counts counts;
 	struct err why = ERR_INIT;
-	int r = open_in(p, p->state_dir, &opening, &why);
+	int r = open_in(p, p->state_dir, false, &opening, &why);
 	if (r == -EBUSY || r == -ENOMEM)
 		return err_set(err, r, "%s", err_text(&why, r));
 	if (r) {
@@ -100,74 +98,14 @@ int state_open_settings(struct pipeline *p, struct err *err)
 	return 0;
 }
 
-/* ---- to check a configuration ------------------------------------------------------------------------------------------ */
-
-/* A folder of our own, by name for LMDB and by descriptor, so that only what is in it is ever removed. */
-struct copy {
-	char path[CACHE_PATH_MAX];
-	int fd;
-};
-
-static int make_folder(struct copy *c, struct err *err)
-{
-	const char *tmp = getenv("TMPDIR");
-	int n = snprintf(c->path, sizeof c->path, "%s/nri-rpd-check-XXXXXX",
-			 tmp && *tmp ? tmp : "/tmp");
-	int r = n >= (int)sizeof c->path ? -ENAMETOOLONG : mkdtemp(c->path) ? 0 : -errno;
-	if (r)
-		return err_errno(err, r, "no place for a copy in %s (TMPDIR)",
-				 tmp && *tmp ? tmp : "/tmp");
-	c->fd = open(c->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (c->fd >= 0)
-		return 0;
-	r = err_errno(err, -errno, "cannot open %s", c->path);
-	(void)rmdir(c->path);
-	return r;
-}
-
-static void remove_folder(struct copy *c)
-{
-	DIR *d = fdopendir(c->fd);
-	for (const struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
-		if (e->d_name[0] != '.')
-			(void)unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		(void)closedir(d);
-	else
-		(void)close(c->fd);
-	(void)rmdir(c->path);
-}
-
-/* Everything is in memory afterwards. */
-static int read_copy(struct pipeline *p, const char *dir, const struct copy *c,
-		     struct store_opening *opening, struct err *err)
-{
-	struct store_counts counts;
-	for (unsigned i = 0; i < COPY_TRIES; i++) {
-		p->store = store_close(p->store);
-		if (i)
-			(void)usleep(COPY_PAUSE_US);
-		int r = store_copy(dir, c->path, err);
-		if (!r)
-			r = open_in(p, c->path, opening, err);
-		if (r)
-			return r;
-		if (opening->outcome != STORE_DAMAGED)
-			break;
-	}
-	return store_restore(p->store, p->env.cache, &counts, err);
-}
-
 /* -ENOENT without a word in err: there is none. */
 static int look(struct pipeline *p, const char *dir, struct store_opening *opening, struct err *err)
 {
-	struct copy c;
-	int r = make_folder(&c, err);
-	if (r)
-		return r;
-	r = read_copy(p, dir, &c, opening, err);
+	struct store_counts counts;
+	int r = open_in(p, dir, true, opening, err);
+	if (!r)
+		r = store_restore(p->store, p->env.cache, &counts, err);
 	p->store = store_abandon(p->store);
-	remove_folder(&c);
 	return r;
 }
 
@@ -185,10 +123,7 @@ void state_look(struct pipeline *p, const char *dir, struct buf *report)
 				 "warning: the state in %s is left out of account, as for a first "
 				 "start: %s\n",
 				 dir, err_text(&err, r));
-	else if (opening.outcome != STORE_FOUND)
-		(void)buf_printf(report, "warning: a start would not use the state in %s: %s%s\n",
-				 dir, outcomes[opening.outcome],
-				 opening.outcome == STORE_DAMAGED
-					 ? ", unless a daemon was writing it all the time"
-					 : "");
+	else if (opening.outcome != STORE_FOUND && opening.outcome != STORE_FRESH)
+		(void)buf_printf(report, "warning: a start would not use %sthe state in %s: %s\n",
+				 opening.outcome == STORE_PART ? "all of " : "", dir, opening.why);
 }

@@ -173,7 +173,7 @@ static void acknowledge(struct pipeline *p, struct ctr *ctr, const struct update
 		a->period = v->period;
 	if (item->fields & DIFF_MEM_LIMIT)
 		a->mem_limit = v->mem_limit;
-	ctr->unstored |= item->fields;
+	ctr->unstored |= ctr_unstored_acked(item->fields);
 	store_put_ctr(p->store, ctr);
 	if (wanted(ctr) && ctr_diff(ctr))
 		updates_add(p, ctr);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the store. The first byte says which kind, the rest is a message; a message that is taken has to be within the cache's
- * limits, and is fed on to record_open as a whole value too.
+ * Records of the store, whole. A message that is taken has to be within the cache's limits.
  */
 #include <assert.h>
 
@@ -83,36 +82,32 @@ static void try_moved(struct arena *a, const uint8_t *data, size_t size)
 	assert(m.n || !sum);
 }
 
-static void try_others(struct arena *a, uint8_t kind, const uint8_t *data, size_t size)
+static void try_blob(struct arena *a, const uint8_t *data, size_t size)
 {
-	struct stored_meta m;
 	struct stored_blob b;
-	const uint8_t *message;
-	size_t len, key = size < 20 ? size : 20;
-	if (kind == 3 && !record_decode_meta(a, data, size, &m, NULL))
-		assert(*m.boot_id && m.version);
-	else if (kind == 4 && !record_decode_blob(a, data, size, &b, NULL))
-		assert(b.data && b.len <= size);
-	else if (kind == 5 && !record_open(data, key, data + key, size - key, &message, &len))
-		assert(message + len == data + size && record_key_valid(data, key));
+	if (record_decode_blob(a, data, size, &b, NULL))
+		return;
+	assert(b.len <= size && (b.data || !b.len));
+	assert(*b.name && strlen(b.name) <= STORE_NAME_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (!size)
+	struct record_view v;
+	if (record_open(data, size, &v))
 		return 0;
+	assert(v.message + v.len == data + size);
 	struct arena *a = arena_new(4096, RECORD_ARENA_LIMIT);
-	uint8_t kind = data[0] % 7;
-	if (kind == 0)
-		try_pod(a, data + 1, size - 1);
-	else if (kind == 1)
-		try_facts(a, data + 1, size - 1);
-	else if (kind == 2)
-		try_decision(a, data + 1, size - 1);
-	else if (kind == 6)
-		try_moved(a, data + 1, size - 1);
+	if (v.kind == RECORD_POD)
+		try_pod(a, v.message, v.len);
+	else if (v.kind == RECORD_FACTS)
+		try_facts(a, v.message, v.len);
+	else if (v.kind == RECORD_DECISION)
+		try_decision(a, v.message, v.len);
+	else if (v.kind == RECORD_MOVED)
+		try_moved(a, v.message, v.len);
 	else
-		try_others(a, kind, data + 1, size - 1);
+		try_blob(a, v.message, v.len);
 	arena_free(a);
 	return 0;
 }

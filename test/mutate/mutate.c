@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random mutations of what the daemon reads: a session of the runtime, a configuration, a store's file, its records, its journal. Each has to end
+ * Random mutations of what the daemon reads: a session of the runtime, a configuration, a store's log, its records. Each has to end
  * with an answer: no crash, no hang, nothing lost, and a sentence where something is refused.
  *
- *   mutate [-s SEED] [-o DIR] [-k session|conf|store|records|journal] N
+ *   mutate [-s SEED] [-o DIR] [-k session|conf|store|records] N
  *
  * N of each kind; the input that ended it is in DIR/finding. The same seed gives the same mutations.
  */
@@ -282,8 +282,7 @@ static const struct kind {
 } kinds[] = {{"session", next_session},
 	     {"conf", next_conf},
 	     {"store", try_store},
-	     {"records", try_records},
-	     {"journal", try_journal}};
+	     {"records", try_records}};
 
 static void run(const struct kind *kind, unsigned long n)
 {

@@ -29,14 +29,12 @@ void mutate_some(struct buf *b);
 
 /* ---- stores.c ------------------------------------------------------------------------------------------------------ */
 
-/* A store with pods, containers and decisions, that the other two damage. */
+/* A store with pods, containers and decisions, that the others damage. */
 void stores_record(void);
 /* Its file, as bytes: what comes of a bad disk. */
 void try_store(void);
-/* Its records, with their checksums made right, in a file that is whole: what comes of a program with an error. */
+/* Its records, with their checksums made right: what comes of a program with an error. */
 void try_records(void);
-/* Urgent commits, beside a file that is whole; their checksums made right or not. */
-void try_journal(void);
 void stores_fini(void);
 
 #endif

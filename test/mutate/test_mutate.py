@@ -10,7 +10,7 @@ BUILD = os.environ.get('NRI_RP_BUILD', os.path.join(TOP, 'build'))
 MUTATE = os.path.join(BUILD, 'test/mutate/mutate')
 
 
-@pytest.mark.parametrize('kind', ['session', 'conf', 'store', 'records', 'journal'])
+@pytest.mark.parametrize('kind', ['session', 'conf', 'store', 'records'])
 def test_mutations(kind, tmp_path):
     if not os.path.exists(MUTATE):
         pytest.skip('test/mutate is not built')

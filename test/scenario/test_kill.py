@@ -146,7 +146,7 @@ def test_kill_churn(make_node, config):
 @CONFIGS
 def test_kill_churn_right_after_the_answer(make_node, config):
     """
-    One answer changed the CPUs of all who share, and the store has got that in a few words only: the whole comes a tenth of a second later.
+    One answer changed the CPUs of all who share, and the store has got that in a few words for all of them.
     """
     node = make_node(config)
     churn, rounds_with_moves = Churn(node, 11, config['policy']), 0

@@ -17,7 +17,7 @@ TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResour
 def lose_store(node, config=None):
     node.kill()
     state = pathlib.Path(node.paths['state'])
-    assert (state / 'store.mdb').exists()
+    assert (state / 'store.log').exists()
     shutil.rmtree(state)
     if config:
         node.run('write-config', config)

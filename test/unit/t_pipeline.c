@@ -660,20 +660,35 @@ static bool no_store_errors(struct world *w, void *arg)
 	return !store_pending(pipeline_store(w->p));
 }
 
+/* A place for the state that cannot be used is said, and no reason not to place containers. */
+static void test_no_state_directory(void **state)
+{
+	struct world *w = *state;
+	struct pipeline_status status;
+	struct box b = {.name = "a", .alloc = "cpus 0-3", .state = RP_STATE_RUNNING};
+	world_configure(w, PUPPET);
+	assert_int_equal(symlink("/tmp", w->state), 0);
+	assert_int_equal(world_start(w), 0);
+	assert_int_equal(box_create(w, &b), 0);
+	assert_string_equal(box_cpus(w, "a"), "0-3");
+	pipeline_status(w->p, &status);
+	assert_true(status.degraded);
+	assert_string_equal(status.store_state, "unusable");
+}
+
 /* A full disk costs a warning, and what was missed is written when there is room again. */
 static void test_full_disk(void **state)
 {
 	struct world *w = *state;
-	struct rlimit had, tight = {64 << 10, RLIM_INFINITY};
+	struct rlimit had, tight = {64, RLIM_INFINITY};
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &had), 0);
 	tight.rlim_max = had.rlim_max;
 	(void)signal(SIGXFSZ, SIG_IGN);
 	world_configure(w, PUPPET);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
 	struct box b = {.name = "a", .alloc = "cpus 0-3", .state = RP_STATE_RUNNING};
-	int r = world_start(w);
-	if (!r)
-		r = box_create(w, &b);
+	world_must_start(w);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+	int r = box_create(w, &b);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &had), 0);
 	assert_int_equal(r, 0);
 	assert_true(pipeline_stats(w->p)->store_errors > 0);
@@ -844,6 +859,7 @@ int main(void)
 		world_test(test_restart),
 		world_test(test_second_instance),
 		bare_test(test_full_disk),
+		bare_test(test_no_state_directory),
 		world_test(test_events),
 		world_test(test_getters),
 		cmocka_unit_test(test_timer),

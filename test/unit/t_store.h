@@ -378,17 +378,14 @@ UNUSED static int place_teardown(void **state)
 	return 0;
 }
 
-UNUSED static const int modes[] = {STORE_WRITE_MAP, STORE_WRITE_PLAIN};
-
 struct running {
 	struct store *store;
 	struct cache *cache;
 };
 
-UNUSED static struct running run(const struct place *p, int mode, unsigned n_pods)
+UNUSED static struct running run(const struct place *p, unsigned n_pods)
 {
-	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .write = mode};
-	struct running r = {open_with(&params, STORE_FRESH), new_cache()};
+	struct running r = {open_at(p, STORE_FRESH), new_cache()};
 	(void)restore(r.store, r.cache);
 	fill(r.cache, n_pods, 2);
 	commit(r.store);
@@ -396,7 +393,7 @@ UNUSED static struct running run(const struct place *p, int mode, unsigned n_pod
 	return r;
 }
 
-/* What the file has now, whether the process lives or not. */
+/* What the log has now, whether the process lives or not. */
 UNUSED static void stop(struct running *r, const struct place *p)
 {
 	(void)store_close(r->store);
@@ -409,6 +406,40 @@ UNUSED static uint64_t n_records(const struct running *r)
 	struct store_stats stats;
 	store_stats(r->store, &stats);
 	return stats.records;
+}
+
+UNUSED static void write_file(const struct place *p, const char *name, const char *text,
+			      mode_t mode)
+{
+	char path[512];
+	FILE *f = fopen(place_path(p, name, path), "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+/* A store with a few containers, closed again. */
+UNUSED static struct cache *make_store(const struct place *p, unsigned n_pods)
+{
+	struct store *s = open_at(p, STORE_FRESH);
+	struct cache *c = new_cache();
+	struct store_counts n = restore(s, c);
+	assert_int_equal(n.ctrs, 0);
+	fill(c, n_pods, 2);
+	commit(s);
+	(void)store_close(s);
+	return c;
+}
+
+UNUSED static unsigned count_bad(const struct place *p)
+{
+	unsigned n = 0;
+	DIR *d = opendir(p->dir);
+	for (struct dirent *e; d && (e = readdir(d));)
+		n += !strncmp(e->d_name, "store.bad.", 10);
+	(void)closedir(d);
+	return n;
 }
 
 #endif

@@ -30,14 +30,12 @@ static int teardown(void **state)
 /* The message alone; malloc'd, so that reading beyond it is noticed. */
 static uint8_t *pack(const struct record *r, size_t *ret_len)
 {
-	struct record_key key;
-	record_key_number(&key, RECORD_POD, 1);
 	size_t size = record_size(r);
-	uint8_t *value = malloc(size), *message = malloc(size);
-	record_write(r, &key, value);
-	memcpy(message, value + RECORD_SUM, size - RECORD_SUM);
-	free(value);
-	*ret_len = size - RECORD_SUM;
+	uint8_t *record = malloc(size), *message = malloc(size - RECORD_HEAD + 1);
+	record_write(r, record);
+	*ret_len = size - RECORD_HEAD;
+	memcpy(message, record + RECORD_HEAD, *ret_len);
+	free(record);
 	return message;
 }
 
@@ -70,90 +68,41 @@ static void crc_is_castagnoli(void **state)
 	}
 }
 
-static void keys(void **state)
+static void heads(void **state)
 {
-	struct record_key key;
-	char name[STORE_NAME_MAX + 10];
-	(void)state;
-	record_key_number(&key, RECORD_FACTS, UINT64_C(0x0102030405060708));
-	assert_int_equal(key.len, 10);
-	assert_memory_equal(key.bytes,
-			    "o\1\2\3\4\5\6\7\x8"
-			    "c",
-			    10);
-	assert_true(record_key_get_number(key.bytes) == UINT64_C(0x0102030405060708));
-	assert_int_equal(record_key_get_kind(key.bytes), RECORD_FACTS);
-	assert_true(record_key_valid(key.bytes, 10));
-	assert_false(record_key_valid(key.bytes, 9));
-	key.bytes[9] = RECORD_BLOB;
-	assert_false(record_key_valid(key.bytes, 10));
-	assert_false(record_key_valid(key.bytes, 0));
-	record_key_name(&key, RECORD_NOTE, "policy");
-	assert_int_equal(key.len, 7);
-	assert_int_equal(record_key_get_kind(key.bytes), RECORD_NOTE);
-	assert_true(record_key_valid(key.bytes, 7));
-	assert_false(record_key_valid(key.bytes, 1));
-	assert_false(record_key_valid("na\0b", 4));
-	assert_false(record_key_valid("x12345678", 9));
-	assert_true(record_key_valid("m", 1));
-	assert_false(record_key_valid("mm", 2));
-	memset(name, 'a', sizeof name);
-	name[sizeof name - 1] = '\0';
-	record_key_name(&key, RECORD_BLOB, name);
-	assert_int_equal(key.len, 1 + STORE_NAME_MAX);
-	assert_true(record_key_valid(key.bytes, key.len));
-	name[0] = 'b';
-	assert_false(record_key_valid(name, STORE_NAME_MAX + 2));
-}
-
-static void checksum_covers_key_and_message(void **state)
-{
-	struct record_key key, other;
 	struct record r;
-	uint8_t value[256];
-	const uint8_t *message;
-	size_t len;
+	struct record_view v;
+	uint8_t bytes[64], room[64], *large = calloc(1, (size_t)RECORD_MAX + 1);
 	(void)state;
-	record_of_blob(&r, "1.0", "data", 4);
-	record_key_name(&key, RECORD_BLOB, "static");
-	record_key_name(&other, RECORD_BLOB, "statix");
+	record_of_blob(&r, RECORD_NOTE, "policy", "", "x", 1);
+	r.number = UINT64_C(0x0102030405060708);
 	size_t size = record_size(&r);
-	assert_true(size <= sizeof value);
-	record_write(&r, &key, value);
-	assert_int_equal(record_open(key.bytes, key.len, value, size, &message, &len), 0);
-	assert_ptr_equal(message, value + RECORD_SUM);
-	assert_int_equal(len, size - RECORD_SUM);
-	assert_int_equal(record_open(other.bytes, other.len, value, size, &message, &len), -EINVAL);
-	assert_int_equal(record_open("?", 1, value, size, &message, &len), -EINVAL);
-	for (size_t n = 0; n < size; n++)
-		assert_int_equal(record_open(key.bytes, key.len, value, n, &message, &len),
-				 -EINVAL);
-	for (size_t bit = 0; bit < size * 8; bit++) {
-		value[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		assert_int_equal(record_open(key.bytes, key.len, value, size, &message, &len),
-				 -EINVAL);
-		value[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	record_write(&r, bytes);
+	assert_int_equal(record_pack(&r, room, sizeof room), size);
+	assert_memory_equal(room + sizeof room - size, bytes, size);
+	assert_int_equal(record_pack(&r, room, size), size);
+	assert_int_equal(record_pack(&r, room, size - 1), 0);
+	assert_int_equal(record_open(bytes, size, &v), 0);
+	assert_int_equal(v.kind, RECORD_NOTE);
+	assert_true(v.number == r.number);
+	assert_ptr_equal(v.message, bytes + RECORD_HEAD);
+	assert_int_equal(v.len, size - RECORD_HEAD);
+	for (size_t n = 0; n < RECORD_HEAD; n++)
+		assert_int_equal(record_open(bytes, n, &v), -EINVAL);
+	for (unsigned c = 0, good = 0; c < 256; c++) {
+		bytes[0] = (uint8_t)c;
+		good += record_open(bytes, size, &v) == 0;
+		assert_true(c < 255 || good == 7);
 	}
-	assert_int_equal(
-		record_open(key.bytes, key.len, value, (size_t)RECORD_MAX + 1, &message, &len),
-		-EINVAL);
-}
-
-static void meta(void **state)
-{
-	struct bench *b = *state;
-	struct record r;
-	struct stored_meta m;
-	size_t len;
-	record_of_meta(&r, BOOT, 7, 9);
-	uint8_t *data = pack(&r, &len);
-	assert_int_equal(record_decode_meta(b->arena, data, len, &m, NULL), 0);
-	assert_int_equal(m.format, STORE_FORMAT);
-	assert_string_equal(m.boot_id, BOOT);
-	assert_string_equal(m.version, NRI_RP_VERSION);
-	assert_int_equal(m.commit, 7);
-	assert_int_equal(m.journal, 9);
-	free(data);
+	large[0] = RECORD_BLOB;
+	assert_int_equal(record_open(large, RECORD_MAX, &v), 0);
+	assert_int_equal(record_open(large, (size_t)RECORD_MAX + 1, &v), -EINVAL);
+	free(large);
+	record_of_gone(&r, 7);
+	assert_int_equal(record_size(&r), RECORD_HEAD);
+	assert_int_equal(record_pack(&r, room, sizeof room), RECORD_HEAD);
+	assert_int_equal(record_open(room + sizeof room - RECORD_HEAD, RECORD_HEAD, &v), 0);
+	assert_true(v.kind == RECORD_GONE && v.number == 7);
 }
 
 static void pods(void **state)
@@ -276,18 +225,19 @@ static void blobs(void **state)
 	struct record r;
 	struct stored_blob s;
 	size_t len;
-	record_of_blob(&r, "0.1", "\0\1", 2);
+	record_of_blob(&r, RECORD_BLOB, "static", "0.1", "\0\1", 2);
 	uint8_t *data = pack(&r, &len);
 	assert_int_equal(record_decode_blob(b->arena, data, len, &s, NULL), 0);
+	assert_string_equal(s.name, "static");
 	assert_string_equal(s.version, "0.1");
 	assert_int_equal(s.len, 2);
 	assert_memory_equal(s.data, "\0\1", 2);
 	free(data);
-	record_of_blob(&r, "", NULL, 0);
+	record_of_blob(&r, RECORD_BLOB, "x", "", NULL, 0);
 	data = pack(&r, &len);
 	assert_int_equal(record_decode_blob(b->arena, data, len, &s, NULL), 0);
 	assert_string_equal(s.version, "");
-	assert_int_equal(s.len, 0);
+	assert_null(s.data);
 	free(data);
 }
 
@@ -558,30 +508,25 @@ static void decision_limits(void **state)
 static void other_limits(void **state)
 {
 	struct bench *b = *state;
-	RpStore__Meta m = RP_STORE__META__INIT;
 	RpStore__Blob blob = RP_STORE__BLOB__INIT;
 	_free_ char *long_name = repeat('x', 300), *large = repeat('x', STORE_BLOB_MAX + 1);
-	struct stored_meta meta;
 	struct stored_blob sb;
 	struct err err = ERR_INIT;
 	size_t len;
-	char *boots[] = {(char *)"", long_name};
+	char *names[] = {(char *)"", long_name};
 	for (unsigned i = 0; i < 2; i++) {
-		m.boot_id = boots[i];
-		uint8_t *data = pack_message(&m.base, &len);
-		refused(record_decode_meta(b->arena, data, len, &meta, &err), &err, "boot id");
+		blob.name = names[i];
+		uint8_t *data = pack_message(&blob.base, &len);
+		refused(record_decode_blob(b->arena, data, len, &sb, &err), &err, "name");
 		free(data);
 	}
-	m.boot_id = (char *)BOOT;
-	m.version = long_name;
-	uint8_t *data = pack_message(&m.base, &len);
-	refused(record_decode_meta(b->arena, data, len, &meta, &err), &err, "version");
-	free(data);
+	blob.name = (char *)"x";
 	blob.version = long_name;
-	data = pack_message(&blob.base, &len);
+	uint8_t *data = pack_message(&blob.base, &len);
 	refused(record_decode_blob(b->arena, data, len, &sb, &err), &err, "version");
 	free(data);
 	blob.version = NULL;
+	blob.has_data = true;
 	blob.data = (ProtobufCBinaryData){STORE_BLOB_MAX + 1, (uint8_t *)large};
 	data = pack_message(&blob.base, &len);
 	refused(record_decode_blob(b->arena, data, len, &sb, &err), &err, "blob");
@@ -596,7 +541,6 @@ static void mangled(void **state)
 	struct stored_facts f;
 	struct stored_pod p;
 	struct stored_blob s;
-	struct stored_meta m;
 	struct record r;
 	size_t len;
 	record_of_facts(&r, cache_ctrs(b->cache)->next);
@@ -617,7 +561,6 @@ static void mangled(void **state)
 				(void)record_decode_decision(b->arena, data, len, d, NULL);
 				(void)record_decode_pod(b->arena, data, len, &p, NULL);
 				(void)record_decode_blob(b->arena, data, len, &s, NULL);
-				(void)record_decode_meta(b->arena, data, len, &m, NULL);
 				data[n] ^= (uint8_t)x;
 			}
 		}
@@ -649,9 +592,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(crc_is_castagnoli),
-		cmocka_unit_test(keys),
-		cmocka_unit_test(checksum_covers_key_and_message),
-		cmocka_unit_test(meta),
+		cmocka_unit_test(heads),
 		cmocka_unit_test(pods),
 		cmocka_unit_test(facts),
 		cmocka_unit_test(decisions),

@@ -2,8 +2,8 @@
 /*
  * What was committed survives SIGKILL at any instruction. A child works on the store and tells, in shared memory, which step it is
  * about to commit and which it has committed; the parent kills it at a random time and looks at what is there. Each step changes
- * several containers in one commit, so that a half of one would show. There are two kinds of work: complete commits of whatever there is,
- * and the pipeline's urgent ones, in which many containers share CPUs that others take and give back, with a complete one now and then.
+ * several containers in one commit, so that a half of one would show. There are two kinds of work: commits of whatever there is, and
+ * the pipeline's, in which many containers share CPUs that others take and give back. Now and then the log is written anew.
  *
  * NRI_RP_TEST_KILLS sets how often.
  */
@@ -26,13 +26,12 @@ struct work {
 	/* may be NULL: what comes after each start */
 	void (*synchronize)(struct cache *c, const struct progress *progress);
 	void (*step_to)(struct store *s, struct cache *c, uint64_t step);
-	int (*commit)(struct store *s);
 	void (*answered)(struct store *s, struct cache *c, uint64_t step,
 			 struct progress *progress);
 	void (*check)(struct cache *c, uint64_t step, const struct progress *progress);
 };
 
-/* ---- everything, completely ------------------------------------------------------------------------------------------ */
+/* ---- everything at once ------------------------------------------------------------------------------------------ */
 
 static unsigned variant_of(uint64_t step)
 {
@@ -82,11 +81,6 @@ static void step_to(struct store *s, struct cache *c, uint64_t step)
 	}
 }
 
-static int commit_complete(struct store *s)
-{
-	return store_commit(s, NULL);
-}
-
 static void nobody_is_told(struct store *s, struct cache *c, uint64_t step,
 			   struct progress *progress)
 {
@@ -107,7 +101,7 @@ static void check_all(struct cache *c, uint64_t step, const struct progress *pro
 	}
 }
 
-static const struct work complete = {NULL, step_to, commit_complete, nobody_is_told, check_all};
+static const struct work complete = {NULL, step_to, nobody_is_told, check_all};
 
 /* ---- shared sets that move ------------------------------------------------------------------------------------------- */
 
@@ -156,7 +150,7 @@ static void own(struct store *s, struct cache *c, uint64_t step, unsigned i)
 	put_set(c, &ctr->cur.exclusive, cpus);
 	ctr->cur.state = RP_STATE_RUNNING;
 	ctr->unstored = TXN_CHANGED_OTHER;
-	store_put_ctr_now(s, ctr);
+	store_put_ctr(s, ctr);
 }
 
 static void come_and_go(struct store *s, struct cache *c, uint64_t step, unsigned i)
@@ -185,7 +179,7 @@ static struct ctr *sharer(struct store *s, struct cache *c, unsigned i)
 	return ctr;
 }
 
-/* What the runtime says that it has goes over what was stored: acknowledgements wait for the complete commit, and are lost before. */
+/* What the runtime says that it has goes over what was stored: acknowledgements wait for the next commit, and are lost before. */
 static void hear_all(struct cache *c, const struct progress *progress)
 {
 	char told[128];
@@ -215,13 +209,8 @@ static void move_to(struct store *s, struct cache *c, uint64_t step)
 	txn_commit(t);
 	for (const struct stage *stage = txn_touched(t); stage; stage = stage->link)
 		if (stage->ctr->unstored || !stage->ctr->stored)
-			store_put_ctr_now(s, stage->ctr);
+			store_put_ctr(s, stage->ctr);
 	txn_end(t);
-}
-
-static int commit_urgent(struct store *s)
-{
-	return store_commit_urgent(s, NULL);
 }
 
 /* The runtime has the answer, and says that it did as it was told. */
@@ -273,14 +262,14 @@ static void check_moved(struct cache *c, uint64_t step, const struct progress *p
 	}
 }
 
-static const struct work moving = {hear_all, move_to, commit_urgent, take_word, check_moved};
+static const struct work moving = {hear_all, move_to, take_word, check_moved};
 
 /* ---- the two processes ----------------------------------------------------------------------------------------------- */
 
 /* Never returns. Anything wrong shows in its exit status. */
-static void work(const struct place *p, const struct work *w, struct progress *progress, int mode)
+static void work(const struct place *p, const struct work *w, struct progress *progress)
 {
-	struct store_params params = {.dir = p->dir, .boot_id = BOOT, .write = mode};
+	struct store_params params = {.dir = p->dir, .boot_id = BOOT};
 	struct store_opening opening;
 	struct store *s;
 	struct cache *c = new_cache();
@@ -295,12 +284,12 @@ static void work(const struct place *p, const struct work *w, struct progress *p
 		w->step_to(s, c, step);
 		assert_int_equal(store_put_note(s, "step", &step, sizeof step), 0);
 		progress->begun = step;
-		if (w->commit(s))
+		if (store_commit(s, NULL))
 			_exit(12);
 		progress->done = step;
 		w->answered(s, c, step, progress);
 		if (step % 64 == 0)
-			s->lost_track = true; /* the next one is a whole new file */
+			s->lost_track = true; /* the next one is a whole new log */
 	}
 }
 
@@ -329,7 +318,7 @@ static uint64_t look(const struct place *p, const struct work *w, const struct p
 	return step;
 }
 
-static void churn(const struct place *p, const struct work *w, int mode, unsigned kills)
+static void churn(const struct place *p, const struct work *w, unsigned kills)
 {
 	struct progress *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -340,7 +329,7 @@ static void churn(const struct place *p, const struct work *w, int mode, unsigne
 		int status;
 		pid_t pid = fork();
 		if (pid == 0)
-			work(p, w, progress, mode);
+			work(p, w, progress);
 		/* mostly while it commits, sometimes while it starts */
 		(void)usleep((unsigned)rand_r(&seed) % (i % 8 ? 9000 : 2500));
 		assert_int_equal(kill(pid, SIGKILL), 0);
@@ -363,24 +352,14 @@ static unsigned n_kills(void)
 	return text ? (unsigned)atoi(text) : KILLS;
 }
 
-static void through_the_map(void **state)
+static void everything_at_once(void **state)
 {
-	churn(*state, &complete, STORE_WRITE_MAP, n_kills());
+	churn(*state, &complete, n_kills());
 }
 
-static void through_write(void **state)
+static void as_the_pipeline_does(void **state)
 {
-	churn(*state, &complete, STORE_WRITE_PLAIN, n_kills() / 2);
-}
-
-static void urgent_through_the_map(void **state)
-{
-	churn(*state, &moving, STORE_WRITE_MAP, n_kills());
-}
-
-static void urgent_through_write(void **state)
-{
-	churn(*state, &moving, STORE_WRITE_PLAIN, n_kills() / 2);
+	churn(*state, &moving, n_kills());
 }
 
 static int setup(void **state)
@@ -401,10 +380,8 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(through_the_map, setup, teardown),
-		cmocka_unit_test_setup_teardown(through_write, setup, teardown),
-		cmocka_unit_test_setup_teardown(urgent_through_the_map, setup, teardown),
-		cmocka_unit_test_setup_teardown(urgent_through_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(everything_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(as_the_pipeline_does, setup, teardown),
 	};
 	log_init("t_store_kill");
 	log_set_level(LOG_ERROR);
