@@ -32,10 +32,10 @@ pytestmark = [under_systemd, pytest.mark.skipif(not os.environ.get('NRI_RP_TEST_
                                                 reason='needs NRI_RP_TEST_PACKAGE=1, and a Debian that it may be installed on')]
 
 
-def dpkg(*args):
+def dpkg(*args, fails=False):
     """What it prints. The disk need not have it for good, nor man-db know of it."""
     done = run('dpkg', '--force-unsafe-io', '--no-triggers', *args, stdin=subprocess.DEVNULL, env=dict(os.environ, DEBIAN_FRONTEND='noninteractive'))
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -124,6 +124,31 @@ def test_without_a_runtime_it_is_installed_and_waits(package, runtime):  # noqa:
     assert daemon.show('LoadState') == 'not-found'
     assert not has_user()
     assert package.ours() == package.before
+
+
+def test_a_daemon_that_does_not_come_up_is_told_of(package):
+    """A node that never had a configuration, and has a wrong one; a later installation of the same tries again."""
+    own = CONF / 'rp.conf.d/own.conf'
+    own.parent.mkdir(parents=True)
+    own.write_text('policcy: static\n')
+    said = dpkg('-i', package.deb, fails=True)
+    assert 'nri-rpd does not start' in said and 'own.conf:1:1: policcy: unknown key' in said
+    assert package.daemon.show('ActiveState') == 'failed'
+    own.unlink()
+    dpkg('-i', package.later())
+    assert package.daemon.show('ActiveState') == 'active' and status('Status') == 'install ok installed'
+
+
+def test_an_upgrade_over_a_refused_edit(package):
+    """The daemon goes on with what was in force, and the installation says so."""
+    dpkg('-i', package.deb)
+    own = CONF / 'rp.conf.d/own.conf'
+    own.write_text('policcy: static\n')
+    said = dpkg('-i', package.later())
+    assert 'degraded: ' in said and 'own.conf:1:1: policcy: unknown key' in said
+    assert package.daemon.show('ActiveState') == 'active'
+    assert ctl('status').returncode == 4
+    own.unlink()
 
 
 @needs_two_cpus

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from operator_tools import DEGRADED, OK, ctl, ctl_json
+from operator_tools import DEGRADED, OK, ctl, ctl_json, free_port, http_get
 from simnode import BUILD, STATIC, TEST_MODULES, ctr
 
 EXIT_CONFIG = 78
@@ -272,6 +272,78 @@ def test_no_module_at_all(busy, modules):
     node.reload('control')
     assert ctl(node, 'status').code == OK
     owns_still(node)
+
+
+# ---- what a restart would meet ----
+
+def verdicts(node, check, code=DEGRADED):
+    return {f['verdict']: f['text'] for f in ctl_json(node, 'doctor', code=code) if f['check'] == check}
+
+
+@DAMAGES
+def test_modules_are_known_before_the_restart(busy, modules, damage):
+    """While the old build runs, the doctor and config check look at the file."""
+    node = busy()
+    assert 'error' not in verdicts(node, 'modules', OK)
+    kept = modules / 'kept'
+    (modules / 'static.so').rename(kept)
+    shutil.copy(kept, modules / 'static.so')
+    damage(modules / 'static.so')
+    assert 'a restart could not use module static, which runs: ' in verdicts(node, 'modules')['error']
+    checked = ctl(node, 'config', 'check')
+    assert 'a restart could not use module static: ' in checked.out + checked.err
+    kept.rename(modules / 'static.so')
+    assert 'error' not in verdicts(node, 'modules', OK)
+
+
+def test_files_are_known_before_the_restart(busy):
+    node = busy()
+    path_of(node).write_text('policy: [\n')
+    assert 'a restart could not use %s as it is now' % path_of(node) in verdicts(node, 'configuration')['error']
+    assert ctl(node, 'status').code == OK, 'nothing has happened yet'
+    node.run('write-config', {**STATIC, 'rebalanceMoves': 3})
+    assert 'has changed and is not in force' in verdicts(node, 'configuration', OK)['note']
+    node.run('write-config', STATIC)
+    assert list(verdicts(node, 'configuration', OK)) == ['ok']
+
+
+# ---- how it is ----
+
+def test_a_policy_that_refuses_everything(busy):
+    """One refusal is an answer; when nobody is placed any more it is a condition."""
+    node = busy()
+    for n in range(4):
+        node.reject('big%d' % n, ctr('c', '64', '64Mi'))
+    node.reject('big0', ctr('c', '64', '64Mi'))
+    assert ctl(node, 'status').code == OK, 'of different containers'
+    node.reject('big4', ctr('c', '64', '64Mi'))
+    said = reasons(node)
+    assert 'the last 5 containers were all refused' in said[0] and 'big4' in said[0], said
+    node.create('small', ctr('c', '1', '64Mi'))
+    assert ctl(node, 'status').code == OK
+
+
+def test_conditions_as_figures(make_node, modules):
+    address = '127.0.0.1:%d' % free_port()
+    node = make_node({**STATIC, 'metrics': {'listen': address}}, module_dirs=[modules])
+    assert b'nri_rp_condition{condition="config-refused"} 0\n' in http_get(address, '/metrics').body
+    node.badconfig({'policy': 'nowhere'})
+    figures = http_get(address, '/metrics').body
+    assert b'nri_rp_condition{condition="config-refused"} 1\n' in figures and b'nri_rp_degraded 1\n' in figures
+    assert b'the last reload was refused' in http_get(address, '/readyz').body
+
+
+def test_forced_debugging_outlives_a_reload(busy):
+    node = busy()
+    node.signal('USR1')
+    node.log('full debugging is on')
+    node.reload('control')
+    node.create('p', ctr('c', '1', '64Mi'))
+    assert len([line for line in node.read_log().splitlines() if 'debug: nri: CreateContainer' in line]) == 1
+    node.signal('USR1')
+    node.log('full debugging is off')
+    node.delete('p')
+    assert 'debug: nri: RemovePodSandbox' not in node.read_log()
 
 
 # ---- directories ----

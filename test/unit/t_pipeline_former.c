@@ -91,11 +91,30 @@ static void test_synchronized_late(void **state)
 	world_free(w);
 }
 
+/* Told that nothing has come of it, the policy looks at everything again and places them. */
+static void test_synchronized_at_the_second_attempt(void **state)
+{
+	char script[256];
+	struct box box = {.name = "a", .sync = script, .state = RP_STATE_RUNNING};
+	struct pipeline_status status;
+	(void)state;
+	struct world *w = second_life(PUPPET "puppet: {resync: 1}\n");
+	(void)snprintf(script, sizeof script, "on c; cpus 3; late %s/first", w->tree.dir);
+	(void)boxes_sync(w, &box, 1);
+	assert_false(w->p->sync_failed);
+	assert_string_equal(box_cpus(w, "a"), "3");
+	w->p->runtime.connected = true;
+	pipeline_status(w->p, &status);
+	assert_false(status.degraded);
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_synchronized),
 		cmocka_unit_test(test_synchronized_late),
+		cmocka_unit_test(test_synchronized_at_the_second_attempt),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
