@@ -29,7 +29,9 @@ static const struct cmdline_option table[] = {
 	{{"host-root", required_argument, NULL, OPT_HOST_ROOT},
 	 "DIR",
 	 "where /sys and /proc of the machine are, default /"},
-	{{"state-dir", required_argument, NULL, OPT_STATE_DIR}, "DIR", "instead of cache.dir"},
+	{{"state-dir", required_argument, NULL, OPT_STATE_DIR},
+	 "DIR",
+	 "for placements and the configuration in force, instead of cache.dir"},
 	{{"nri-socket", required_argument, NULL, OPT_NRI_SOCKET},
 	 "PATH",
 	 "instead of runtime.socket"},
@@ -112,7 +114,7 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 			"Runs in the foreground; SIGHUP reloads the configuration, SIGTERM "
 			"stops.\n",
 		.after = "Exit status: 0 stopped as asked, 1 failed, 2 wrong usage, 70 a module "
-			 "call hung,\n78 wrong configuration.\n"
+			 "call hung,\n78 wrong configuration, and never another one.\n"
 			 "See nri-rpd(8), rp.conf(5), nri-rpctl(1).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
