@@ -141,7 +141,7 @@ static bool is_end_of_child(const struct trial_result *t)
 	return t->outcome != TRIAL_DONE && t->outcome != TRIAL_REFUSED;
 }
 
-/* 0: tried and good; -ECANCELED: a module has ended the child; else it was refused. */
+/* 0: tried and good; -ECANCELED: a module has ended the child; -ENOMEM: it cannot be tried; else it was refused. */
 static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
 {
 	struct proposal proposal = {.conf = conf, .first = real};
@@ -151,7 +151,7 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, struct er
 	struct report report = {0};
 	int r = attempt_wait(p, &spec, &t, err);
 	if (r)
-		return r;
+		return -ENOMEM; /* nothing is known of the configuration: another process may have more luck */
 	if (t.outcome != TRIAL_DONE) {
 		*err = t.err;
 		r = is_end_of_child(&t) || t.code >= 0 ? -ECANCELED : t.code;
@@ -286,40 +286,40 @@ static bool same_text(const struct config_text *a, const struct config_text *b)
 	return same;
 }
 
-static int take_kept(struct pipeline *p, struct first *f, struct err *err)
-{
-	struct conf_errors errs;
-	int r = put_in_force(p, &f->kept, &errs, err);
-	if (r)
-		return r;
-	p->kept_ns = f->kept_ns;
-	log_notice("running with the configuration that was in force last");
-	return 0;
-}
-
 /* `why`: what became of the files; their text is wrong, or a module of theirs cannot be used. */
 static int take_another(struct pipeline *p, struct first *f, bool wrong, const struct err *why,
 			struct err *err)
 {
-	bool other = f->has_kept && !same_text(&f->files, &f->kept);
-	struct err again = ERR_INIT;
-	struct conf_errors errs;
-	if (!wrong)
+	bool same = f->has_kept && same_text(&f->files, &f->kept);
+	const struct {
+		bool makes_sense, kept, lenient;
+	} rungs[] = {
+		{f->has_kept && !same, true, false},
+		{!wrong, false, true},
+		{f->has_kept && (wrong || !same), true, true},
+	};
+	if (!wrong || same)
 		enter_safe_mode(p, why);
-	if (other) {
-		if (take_kept(p, f, &again) == 0)
-			return 0;
-		enter_safe_mode(p, &again);
+	for (unsigned i = 0; i < sizeof rungs / sizeof rungs[0]; i++) {
+		struct err again = ERR_INIT;
+		struct conf_errors errs;
+		if (!rungs[i].makes_sense)
+			continue;
+		p->lenient = rungs[i].lenient;
+		int r = put_in_force(p, rungs[i].kept ? &f->kept : &f->files, &errs, &again);
+		if (r == -ENOMEM)
+			return err_set(err, r, "%s", again.text);
+		if (r) {
+			enter_safe_mode(p, &again);
+			continue;
+		}
+		p->kept_ns = rungs[i].kept ? f->kept_ns : 0;
+		log_notice("running with %s%s",
+			   rungs[i].kept ? "the configuration that was in force last" : "the files",
+			   rungs[i].lenient ? ", but for controllers that cannot be had" : "");
+		return 0;
 	}
-	if (wrong && !other)
-		enter_safe_mode(p, why);
-	p->lenient = true;
-	again = (struct err)ERR_INIT;
-	if (!wrong && put_in_force(p, &f->files, &errs, &again) == 0)
-		return 0;
-	again = (struct err)ERR_INIT;
-	if (f->has_kept && take_kept(p, f, &again) == 0)
-		return 0;
+	enter_safe_mode(p, why);
 	return take_none(p, f, err);
 }
 

@@ -172,5 +172,5 @@ def test_module_that_others_could_have_written(with_module, tmp_path):
     node = with_module('good', start=False)
     (tmp_path / 'modules' / 'good.so').chmod(0o666)
     node.run('write-config', {'policy': 'good', 'good': {'reservedResources': {'cpu': '1'}}})
-    with pytest.raises(SimError, match='exit status 78'):
-        node.start()
+    node.start()
+    assert 'good.so can be written by others' in node.ctl('status', check=False)['policy']['safe_mode_reason']
