@@ -77,7 +77,7 @@ static void show_policy(struct out *o, const json_t *doc)
 		      js(policy, "version"), configured);
 	field(o, "Configuration", "%s, generation %lld%s%s", js(config, "path"),
 	      (long long)ji(config, "generation"),
-	      *js(config, "kept") ? ", not of the files but kept since "
+	      *js(config, "kept") ? ", what was kept at "
 	      : jb(config, "ok")  ? ""
 				  : ", the file was refused since",
 	      js(config, "kept"));

@@ -35,15 +35,12 @@ struct first {
 	uint64_t kept_ns;
 };
 
-/* The first one is going to be said as the error. */
+/* One of them is said as the error anyway. */
 static void tell_errors(const struct conf_errors *errs)
 {
-	bool first = true;
-	for (unsigned i = 0; i < errs->n_items; i++) {
-		if (!errs->items[i].warning && !first)
+	for (unsigned i = 0; errs->n_errors > 1 && i < errs->n_items; i++)
+		if (!errs->items[i].warning)
 			log_error("%s", errs->items[i].text);
-		first = first && errs->items[i].warning;
-	}
 }
 
 /* ---- directories ----------------------------------------------------------------------------------------------------- */
@@ -235,7 +232,7 @@ static int take_none(struct pipeline *p, const struct first *f, struct err *err)
 {
 	static const struct config_text nothing;
 	const struct config_text *const texts[] = {&f->files, &f->kept, &nothing};
-	struct conf *conf;
+	struct conf *conf = NULL;
 	int r = -EINVAL;
 	for (unsigned i = 0; r && i < sizeof texts / sizeof texts[0]; i++) {
 		*err = (struct err)ERR_INIT;

@@ -11,10 +11,11 @@
 #include "core/util/str.h"
 #include "proto/kept.pb-c.h"
 
-#define MAGIC "nri-rp/c"
 #define MAGIC_SIZE 8u
 #define HEAD_SIZE (MAGIC_SIZE + 4u)
 #define ARENA_BLOCK 4096u
+
+static const uint8_t magic[MAGIC_SIZE] = {'n', 'r', 'i', '-', 'r', 'p', '/', 'c'};
 
 /* ---- writing ---- */
 
@@ -31,7 +32,7 @@ static int pack(const Kept__Configuration *message, struct buf *out)
 	uint8_t *room = buf_reserve(out, HEAD_SIZE + size);
 	if (!room)
 		return -ENOMEM;
-	memcpy(room, MAGIC, MAGIC_SIZE);
+	memcpy(room, magic, MAGIC_SIZE);
 	(void)kept__configuration__pack(message, room + HEAD_SIZE);
 	put_sum(room, room + HEAD_SIZE, size);
 	buf_commit(out, HEAD_SIZE + size);
@@ -105,7 +106,7 @@ static bool sum_is_right(const uint8_t *data, size_t size)
 int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
 {
 	const uint8_t *bytes = data;
-	if (size < HEAD_SIZE || memcmp(bytes, MAGIC, MAGIC_SIZE) != 0)
+	if (size < HEAD_SIZE || memcmp(bytes, magic, MAGIC_SIZE) != 0)
 		return err_set(err, -EBADMSG, "it is no configuration that was kept");
 	if (!sum_is_right(bytes, size))
 		return err_set(err, -EBADMSG, "it is damaged");
