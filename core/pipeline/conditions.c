@@ -241,9 +241,9 @@ unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condi
 void pipeline_served(struct pipeline *p, enum service s, const struct err *err)
 {
 	static const char *const names[N_SERVICES] = {
-		[SERVICE_CONTROL] = "there is no control socket",
+		[SERVICE_CONTROL] = "the control socket is not as configured",
 		[SERVICE_METRICS] = "metrics are not served as configured",
-		[SERVICE_AGENT] = "no agent can connect",
+		[SERVICE_AGENT] = "the agent is not served as configured",
 	};
 	p->unserved[s][0] = '\0';
 	if (!err)

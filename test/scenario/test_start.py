@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts that find something wrong: with the files, with modules, with directories. Containers run meanwhile, so there is always a daemon."""
+import json
 import pathlib
 import shutil
+import subprocess
 
 import pytest
 
-from operator_tools import DEGRADED, OK, ctl, ctl_json, free_port, http_get
-from simnode import BUILD, STATIC, TEST_MODULES, ctr
+from operator_tools import DAEMON, DEGRADED, OK, ctl, ctl_json, free_port, http_get
+from simnode import BUILD, STATIC, TEST_MODULES, ctr, eventually
 
 EXIT_CONFIG = 78
 CONTROLLED = {**STATIC, 'controllers': {'hand': 'required'}}
@@ -331,6 +333,26 @@ def test_conditions_as_figures(make_node, modules):
     figures = http_get(address, '/metrics').body
     assert b'nri_rp_condition{condition="config-refused"} 1\n' in figures and b'nri_rp_degraded 1\n' in figures
     assert b'the last reload was refused' in http_get(address, '/readyz').body
+
+
+def test_a_control_socket_that_cannot_be_had(tmp_path):
+    """Only a reload can tell of it: by the old socket, which stays."""
+    first, second = tmp_path / 'run/first.sock', tmp_path / 'a-file/second.sock'
+    conf = tmp_path / 'rp.conf'
+    text = 'policy: none\nmetrics: {listen: ""}\nruntime: {socket: %s}\ncontrol: {socket: %s}\n'
+    conf.write_text(text % (tmp_path / 'nri.sock', first))
+    (tmp_path / 'a-file').write_text('')
+    command = [DAEMON, '--config', conf, '--state-dir', tmp_path / 'state', '--module-dir', BUILD / 'modules']
+    with open(tmp_path / 'log', 'w') as log, subprocess.Popen(command, stderr=log) as daemon:
+        try:
+            eventually(first.exists)
+            conf.write_text(text % (tmp_path / 'nri.sock', second))
+            assert ctl(first, 'reload').code == OK
+            doc = json.loads(ctl(first, 'status', '--json').out)
+            assert 'control-unserved' in [c['id'] for c in doc['conditions']]
+            assert any('the control socket is not as configured' in r and 'a-file' in r for r in doc['reasons'])
+        finally:
+            daemon.terminate()
 
 
 def test_forced_debugging_outlives_a_reload(busy):
