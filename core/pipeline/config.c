@@ -255,7 +255,7 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	conf_errors_print(&errs, &warnings);
 	if (!r)
 		r = apply_config(p, conf, &report, err);
-	if (!r)
+	if (!r && !proposal->first)
 		(void)pipeline_each_instance(p, warn_of_restart, &(struct restart){p, &warnings});
 	if (!r && p->conf) {
 		(void)conf_diff(p->conf, conf, add_change, &changes);
