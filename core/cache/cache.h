@@ -102,6 +102,7 @@ struct decision {
 	struct needs needs; /* the requirements it was made for */
 	uint32_t state; /* RP_STATE_… */
 	uint32_t policy; /* number of the policy that decided (cache_policy_number) */
+	bool confined; /* the CPUs are the host's doing, as nobody has pinned the container */
 	uint32_t group; /* whose members may share its exclusive CPUs; 0: nobody may */
 };
 

@@ -146,6 +146,7 @@ void record_of_decision(struct record *r, const struct ctr *ctr, const char *pol
 	m->acked = values_message(&r->values[1], &ctr->acked);
 	m->has_group = d->group != 0;
 	m->group = d->group;
+	m->has_confined = m->confined = d->confined;
 	m->needs = needs_message(&r->needs, &d->needs);
 	m->policy = *policy ? text(policy) : NULL;
 	m->has_rdt_class = d->rdt_class != NULL;
@@ -470,6 +471,7 @@ int record_decode_decision(struct arena *a, const uint8_t *data, size_t len,
 	ret->state = m->state;
 	ret->pid = m->pid;
 	ret->group = m->group;
+	ret->confined = m->confined;
 	ret->policy = text(m->policy);
 	int r = read_values(m->decided, &ret->decided, err);
 	if (!r)

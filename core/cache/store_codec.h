@@ -107,6 +107,7 @@ struct stored_bytes {
 
 struct stored_decision {
 	uint32_t state, pid, group;
+	bool confined;
 	struct stored_values decided, acked;
 	struct stored_set exclusive;
 	struct needs needs;

@@ -136,6 +136,7 @@ static int fill_decision(struct cache *c, struct decision *d, const struct store
 	d->needs = from->needs;
 	d->state = from->state;
 	d->group = from->group;
+	d->confined = from->confined;
 	d->policy = *from->policy ? cache_policy_number(c, from->policy) : 0;
 	int r = take_set(c, &d->cpus, &from->decided.cpus);
 	if (!r)

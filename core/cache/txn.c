@@ -253,7 +253,7 @@ uint32_t txn_changed(const struct stage *s)
 			? TXN_CHANGED_CLASS
 			: 0u) |
 	       (a->exclusive != b->exclusive || a->state != b->state || a->policy != b->policy ||
-				a->group != b->group ||
+				a->group != b->group || a->confined != b->confined ||
 				!blob_equal(a->private_data, b->private_data) ||
 				!blob_equal(a->degraded, b->degraded) ||
 				!blob_equal(a->data, b->data) ||

@@ -38,10 +38,11 @@ static void forget(struct pipeline *p, struct decision *d)
 	txn_put_blob(&d->degraded, NULL);
 	txn_put_blob(&d->data, NULL);
 	d->shares = d->quota = d->period = d->mem_limit = RP_NOT_SET;
-	d->policy = 0;
+	d->policy = d->group = 0;
 }
 
-static int forget_former(struct pipeline *p, bool reset, struct err *err)
+/* What the policy of that number has decided itself, before another one was in force, is its own again. */
+static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct err *err)
 {
 	struct ctr *ctr;
 	struct invariants inv = decide_invariants(p);
@@ -51,6 +52,8 @@ static int forget_former(struct pipeline *p, bool reset, struct err *err)
 		struct decision *d = txn_stage(p->txn, ctr);
 		if (!d)
 			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+		if (d->policy == number && !reset)
+			continue;
 		forget(p, d);
 		/* what somebody else had given it, too: policies look at that */
 		if (reset && (d->cpus || (ctr->acked.cpus && !(ctr->flags & RP_CTR_PRESERVE_CPU))))
@@ -83,9 +86,30 @@ static void give_back(struct pipeline *p, const struct ctr *ctr, struct decision
 		    right ? intern_ref(asked->mems) : intern_get(cache_sets(p->env.cache), nodes));
 }
 
-static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct decision *d)
+/* The CPUs of containers that the policy has placed. */
+static void placed_cpus(const struct pipeline *p, uint32_t number, struct rp_idset *ret)
+{
+	const struct ctr *ctr;
+	rp_idset_clear(ret);
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		const struct decision *d = txn_view(ctr);
+		if (ctr_live(d->state) && d->policy == number && d->cpus)
+			rp_idset_or(ret, rp_ids_of(ret), d->cpus->ids);
+	}
+}
+
+/* With all that another policy has kept of it, should that be in force again. What it owns it owns, unless the policy has put others there. */
+static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct decision *d,
+			    struct rp_ids placed)
 {
 	const struct decision *was = &ctr->cur;
+	bool own = was->exclusive && d->cpus == was->cpus &&
+		   !rp_ids_overlap(was->exclusive->ids, placed);
+	txn_put_set(p->env.cache, &d->exclusive, own ? intern_ref(was->exclusive) : NULL);
+	d->policy = was->policy;
+	d->group = was->group;
+	txn_put_blob(&d->private_data, blob_ref(was->private_data));
+	txn_put_blob(&d->data, blob_ref(was->data));
 	d->shares = was->shares;
 	d->quota = was->quota;
 	d->period = was->period;
@@ -97,11 +121,13 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 {
 	struct ctr *ctr;
 	uint32_t number = instance_number(policy);
-	int r = forget_former(p, reset, err);
+	struct rp_idset placed;
+	int r = forget_former(p, number, reset, err);
 	if (!r)
 		r = instance_sync(policy, err);
 	if (r)
 		return r;
+	placed_cpus(p, number, &placed);
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
 		if (!d)
@@ -110,8 +136,7 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 		if (d->policy == number || reset)
 			give_back(p, ctr, d);
 		else
-			leave_as_it_was(p, ctr, d);
-		d->policy = number;
+			leave_as_it_was(p, ctr, d, rp_ids_of(&placed));
 	}
 	return 0;
 }
@@ -120,6 +145,8 @@ static int place_all(struct pipeline *p, const struct placing *a, struct err *er
 {
 	int r = a->switching ? apply_other_policy(p, a->policy, a->reset, err)
 			     : instance_sync(a->policy, err);
+	if (!r)
+		r = confine(p, err);
 	return r ? r : decide_check(p, err);
 }
 

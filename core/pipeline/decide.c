@@ -66,6 +66,8 @@ static void resync(struct pipeline *p)
 	if (begin(p, &err) == 0) {
 		int r = instance_sync(p->policy, &err);
 		if (!r)
+			r = confine(p, &err);
+		if (!r)
 			r = decide_check(p, &err);
 		if (!r) {
 			commit(p);
@@ -98,6 +100,8 @@ int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct e
 	if (r)
 		p->stats.policy_errors++;
 	else
+		r = confine(p, err);
+	if (!r)
 		r = decide_check(p, err);
 	if (r) {
 		undo(p);

@@ -113,6 +113,7 @@ struct pipeline {
 	uint64_t started_ns;
 	bool other_policy; /* the restored decisions are those of another policy than the configured one */
 	bool sync_failed;
+	bool loose; /* perhaps a container runs that nobody has pinned; only ever too true */
 	struct refusals refusals;
 	char unserved[N_SERVICES][CONDITION_TEXT_MAX]; /* why; "" */
 	bool warned_kubelet;
@@ -177,6 +178,13 @@ bool speedselect_first(struct pipeline *p, struct topo *now, const struct topo_c
 				    const struct topo_change *change));
 /* The machine has changed again: what is being read is of no use any more. */
 void speedselect_overtaken(struct pipeline *p);
+
+/* ---- confine.c ---- */
+/* All CPUs that are nobody's own, as the running transaction leaves them. NULL: out of memory. */
+struct iset *unowned_cpus(struct pipeline *p);
+/* Keeps containers that nobody has pinned off the CPUs that others own: the last step of a decision, before the invariants. -ENOSPC: the
+ * container that is being created would have nowhere to run. */
+int confine(struct pipeline *p, struct err *err);
 
 /* ---- updates.c ---- */
 int updates_init(struct pipeline *p);

@@ -5,6 +5,7 @@
  *   request.c     what the runtime asks: pods and containers come, change and go
  *   sync.c        the runtime's whole truth after a connection: compare and keep
  *   decide.c      one transaction through policy, controllers and invariants; what follows a failure
+ *   confine.c     containers that nobody has pinned, beside others that own CPUs
  *   updates.c     what has to be said to the runtime without being asked
  *   rebalance.c   telling the policy when moving containers may pay
  *   attempt.c     a function in a forked child: what is tried, or takes its time

@@ -246,19 +246,6 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	return r;
 }
 
-/* All CPUs that are nobody's own: where a container goes that the policy could not place. NULL: out of memory. */
-static struct iset *unowned_cpus(struct pipeline *p)
-{
-	struct rp_idset cpus;
-	const struct ctr *ctr;
-	rp_idset_copy(&cpus, topo_ids(p->env.topo, RP_CPUS_ONLINE));
-	rp_idset_andnot(&cpus, rp_ids_of(&cpus), topo_ids(p->env.topo, RP_CPUS_ISOLATED));
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		if (ctr_live(ctr->cur.state) && ctr->cur.exclusive)
-			rp_idset_andnot(&cpus, rp_ids_of(&cpus), ctr->cur.exclusive->ids);
-	return intern_get(cache_sets(p->env.cache), rp_ids_of(&cpus));
-}
-
 static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;

@@ -179,6 +179,15 @@ static void stage_differing(struct pipeline *p)
 	}
 }
 
+/* A decision that is nothing but what follows from every one: who is not pinned is kept off what others own. */
+static int place_nobody(struct pipeline *p, void *arg, struct err *err)
+{
+	(void)p;
+	(void)arg;
+	(void)err;
+	return 0;
+}
+
 void sync_recovered(struct pipeline *p)
 {
 	p->sync_failed = false;
@@ -193,6 +202,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	drop_unlisted(p);
 	settle_names(p);
 	devices_synchronizing(p);
+	p->loose = true;
 	p->sync_failed =
 		true; /* but when the policy, told that nothing came of it, has placed them all the same */
 	int r = decide(p, synchronize, NULL, &err);
@@ -208,6 +218,9 @@ void sync_end(struct pipeline *p, struct reply *ret)
 			  p->policy ? instance_name(p->policy) : "-", err.text);
 		pipeline_event(p, EV_DEGRADED, "synchronisation: %s", err.text);
 	}
+	if (r && p->sync_failed && decide(p, place_nobody, NULL, &err))
+		log_error("containers that have no CPUs yet cannot be kept off those of others: %s",
+			  err.text);
 	decide_reply(p, ret, NULL, false);
 	p->runtime.synchronized = true;
 	p->runtime.synchronized_ns = clock_wall_ns();

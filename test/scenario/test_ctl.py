@@ -530,7 +530,7 @@ def test_explain_after_restart_switch_and_exit(busy):
     assert doc['trail'] == ['keeps the exclusive CPUs that it had'] and 'restored' in doc['flags']
     node.config(NONE)
     doc = ctl_json(node, 'explain', 'g/own')
-    assert (doc['policy_in_force'], doc['policy'], doc['cpus'], doc['exclusive']) == ('none', 'none', '2-3', None)
+    assert (doc['policy_in_force'], doc['policy'], doc['cpus'], doc['exclusive']) == ('none', 'static', '2-3', '2-3')
     assert doc['trail'] == [], 'what static thought of it is none of the policy none'
     assert doc['remark']
     node.config(TEMPLATE)

@@ -126,15 +126,18 @@ static void test_switch(void **state)
 	assert_int_equal(a.code, 0);
 	assert_int_equal(a.n_moves, 0);
 	assert_string_equal(status_of(w).policy, "puppet2");
+	/* puppet2 has left all alone: what was a's alone still is, and b, which nobody has pinned, is kept off it */
 	const struct ctr *ctr = box_ctr(w, "a");
 	assert_string_equal(box_cpus(w, "a"), "0-3");
-	assert_null(ctr->cur.exclusive);
-	assert_null(ctr->cur.private_data);
+	assert_string_equal(box_cpus(w, "b"), "4-15");
+	assert_string_equal(ctr->cur.exclusive->text, "0-3");
+	assert_string_equal(blob_text(ctr->cur.private_data), "mine");
 	assert_null(box_ctr(w, "b")->cur.degraded);
 	a = reload(w, PUPPET "resetOnSwitch: true\n");
-	assert_string_equal(a.moves, "default/a/c: 0-3>0-15 > \n");
+	assert_string_equal(a.moves, "default/a/c: 0-3>0-15 > \ndefault/b/c: 4-15>0-15 > \n");
 	assert_string_equal(box_cpus(w, "a"), "0-15");
-	assert_string_equal(box_cpus(w, "b"), "-");
+	assert_string_equal(box_cpus(w, "b"), "0-15");
+	assert_null(ctr->cur.exclusive);
 }
 
 static void test_reloads_at_once(void **state)
@@ -341,7 +344,7 @@ static void test_other_policy_after_restart(void **state)
 	assert_int_equal(boxes_sync(w, &b, 1), 0);
 	assert_false(w->p->other_policy);
 	assert_string_equal(box_cpus(w, "a"), "0-3");
-	assert_null(box_ctr(w, "a")->cur.exclusive);
+	assert_string_equal(box_ctr(w, "a")->cur.exclusive->text, "0-3");
 }
 
 /* ---- checking ---------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers that no policy has pinned, beside others that own CPUs: the policy is missing (safe mode), does nothing (none), or could not
+ * place them. The host keeps such containers off the CPUs that others own, as part of every decision, and lets them have these CPUs
+ * when their owners have gone. A container that is to be left alone by annotation is left alone.
+ */
+#include <utlist.h>
+
+#include "core/cache/txn.h"
+#include "core/pipeline/internal.h"
+
+struct iset *unowned_cpus(struct pipeline *p)
+{
+	struct rp_idset cpus;
+	const struct ctr *ctr;
+	rp_idset_copy(&cpus, topo_ids(p->env.topo, RP_CPUS_ONLINE));
+	rp_idset_andnot(&cpus, rp_ids_of(&cpus), topo_ids(p->env.topo, RP_CPUS_ISOLATED));
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		const struct decision *d = txn_view(ctr);
+		if (ctr_live(d->state) && d->exclusive)
+			rp_idset_andnot(&cpus, rp_ids_of(&cpus), d->exclusive->ids);
+	}
+	return intern_get(cache_sets(p->env.cache), rp_ids_of(&cpus));
+}
+
+static bool anybody_owns(const struct pipeline *p)
+{
+	const struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		const struct decision *d = txn_view(ctr);
+		if (ctr_live(d->state) && d->exclusive && d->exclusive->count)
+			return true;
+	}
+	return false;
+}
+
+static bool is_loose(const struct ctr *ctr)
+{
+	const struct decision *d = txn_view(ctr);
+	return ctr_live(d->state) && !(ctr->flags & RP_CTR_PRESERVE_CPU) &&
+	       (!d->cpus || d->confined);
+}
+
+static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bool owned,
+		      struct err *err)
+{
+	if (!cpus->count)
+		return ctr == txn_created(p->txn)
+			       ? err_set(err, -ENOSPC,
+					 "container %s: policy %s leaves it unpinned, and all CPUs "
+					 "belong "
+					 "to other containers",
+					 ctr->full_name, p->policy ? instance_name(p->policy) : "-")
+			       : 0;
+	struct decision *d = txn_stage(p->txn, ctr);
+	if (!d)
+		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
+	txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
+	d->confined = owned;
+	return 0;
+}
+
+/* Has the decision left a container unpinned? Those that were so before are known by p->loose. */
+static bool touches_loose(const struct pipeline *p)
+{
+	for (const struct stage *s = txn_touched(p->txn); s; s = s->link)
+		if (is_loose(s->ctr))
+			return true;
+	return false;
+}
+
+int confine(struct pipeline *p, struct err *err)
+{
+	struct ctr *ctr;
+	int r = 0;
+	if (!p->loose && !touches_loose(p))
+		return 0;
+	bool owned = anybody_owns(p);
+	struct iset *cpus =
+		owned ? unowned_cpus(p)
+		      : intern_get(cache_sets(p->env.cache), topo_ids(p->env.topo, RP_CPUS_ONLINE));
+	if (!cpus)
+		return err_errno(err, -ENOMEM, "CPUs that nobody owns");
+	p->loose = false;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		const struct decision *d = txn_view(ctr);
+		if (r || !is_loose(ctr))
+			continue;
+		p->loose = true;
+		if (d->cpus != cpus && (owned || d->confined))
+			r = confine_to(p, ctr, cpus, owned, err);
+	}
+	intern_unref(cache_sets(p->env.cache), cpus);
+	return r;
+}
