@@ -178,16 +178,30 @@ void config_accepted(struct pipeline *p, const struct conf_files *files)
 	keep(p, files);
 }
 
+/* Each ends with a newline. */
+static void log_problems(const char *lines)
+{
+	for (size_t n; *lines; lines += n + 1) {
+		n = strcspn(lines, "\n");
+		log_error("%.*s", (int)n, lines);
+	}
+}
+
 void config_refused(struct pipeline *p, const char *problems, const struct err *err)
 {
 	struct buf errors = BUF_INIT;
+	unsigned n_errors = 0;
 	for (size_t n; *problems; problems += n + (problems[n] == '\n')) {
 		n = strcspn(problems, "\n");
-		if (!str_has_prefix(problems, CONF_WARNING))
-			(void)buf_printf(&errors, "%.*s\n", (int)n, problems);
+		if (str_has_prefix(problems, CONF_WARNING))
+			continue;
+		(void)buf_printf(&errors, "%.*s\n", (int)n, problems);
+		n_errors++;
 	}
+	if (n_errors > 1) /* a single one is what the error says */
+		log_problems(buf_text(&errors));
 	free(p->config_problems);
-	p->config_problems = strdup(buf_len(&errors) ? buf_text(&errors) : err->text);
+	p->config_problems = strdup(n_errors ? buf_text(&errors) : err->text);
 	buf_fini(&errors);
 	(void)snprintf(p->config_error, sizeof p->config_error, "%s", err->text);
 }

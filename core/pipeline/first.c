@@ -337,10 +337,10 @@ static int start_with(struct pipeline *p, struct first *f, struct err *err)
 	bool wrong = !is_module_fault(r, f->had_one);
 	if (!r || r == -ENOMEM)
 		return r;
-	if (wrong)
+	if (wrong && !f->had_one) {
 		tell_errors(&errs);
-	if (wrong && !f->had_one)
 		return -EINVAL; /* whatever it was: the configuration asked for it */
+	}
 	const struct err why = *err;
 	if (wrong)
 		refuse_files(p, &errs, &why);
