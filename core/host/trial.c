@@ -139,7 +139,7 @@ _Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)
 	struct buf out = BUF_INIT;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
-	log_hold(t->held);
+	log_hold(t->held, spec->log == TRIAL_LOG_DRY);
 	if (spec->loop)
 		loop_abandon(spec->loop);
 	watchdog_child(spec->watchdog);
@@ -210,8 +210,8 @@ static int spawn(struct trial *t, struct err *err)
 	if (page == MAP_FAILED)
 		return err_errno(err, -errno, "cannot start a trial: no memory to share");
 	t->live = page;
-	t->held = t->spec.hold_log ? log_held_new() : NULL;
-	if (t->spec.hold_log && !t->held)
+	t->held = t->spec.log != TRIAL_LOG_LIVE ? log_held_new() : NULL;
+	if (t->spec.log != TRIAL_LOG_LIVE && !t->held)
 		return err_errno(err, -ENOMEM, "cannot start a trial: no memory to share");
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_errno(err, -errno, "cannot start a trial: no pipe");
@@ -382,7 +382,7 @@ void trial_tell_held(const struct trial_result *res)
 static void judge(struct trial *t, struct trial_result *res)
 {
 	judge_end(t, res);
-	if (t->held && res->outcome != TRIAL_DONE)
+	if (t->spec.log == TRIAL_LOG_HELD && res->outcome != TRIAL_DONE)
 		log_tell_held(t->held);
 	else
 		res->held = t->held;

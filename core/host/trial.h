@@ -69,6 +69,13 @@ struct trial_result {
 /* Runs in the child. Writes its answer to out; a negative result is a refusal and comes with err filled. */
 typedef int (*trial_fn)(void *arg, struct buf *out, struct err *err);
 
+/* Where the child's log goes. */
+enum trial_log {
+	TRIAL_LOG_LIVE, /* it is the daemon's own */
+	TRIAL_LOG_HELD, /* warnings and less are logged only if it does not end as DONE; else the parent is going to say them */
+	TRIAL_LOG_DRY, /* it is never logged: result.held has it, whatever the outcome */
+};
+
 struct trial_spec {
 	const char *
 		what; /* completes "… while": "the configuration was tried". Borrowed until done. */
@@ -78,7 +85,7 @@ struct trial_spec {
 	struct loop *loop; /* abandoned in the child; may be NULL for trial_run */
 	struct crumb *crumb; /* may be NULL */
 	struct watchdog *watchdog; /* may be NULL */
-	bool hold_log; /* what it warns of and less is logged only if it does not end as DONE; else the parent is going to say it */
+	enum trial_log log;
 	int keep_fds[TRIAL_KEEP_FDS_MAX];
 	unsigned n_keep_fds;
 };

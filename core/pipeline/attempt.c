@@ -37,7 +37,7 @@ static struct trial_spec trial_of(struct attempt *a)
 		.what = a->spec.what,
 		.fn = run,
 		.arg = a,
-		.hold_log = a->spec.real,
+		.log = a->spec.log,
 		.limits = TRIAL_LIMITS_DEFAULT,
 		.loop = p->env.loop,
 		.crumb = p->env.crumb,

@@ -26,7 +26,8 @@ struct attempt_spec {
 	void *arg; /* of both */
 	const struct topo
 		*topo; /* a snapshot that is looked at, beside the one in force; or NULL */
-	bool real; /* the daemon does the same when this has gone well, and says then what the child has warned of */
+	enum trial_log
+		log; /* HELD: the daemon does the same when this has gone well; DRY: it does not */
 };
 
 int attempt_start(struct pipeline *p, const struct attempt_spec *spec, struct err *err);

@@ -400,6 +400,19 @@ static void stop(struct reload *r)
 	reload_free(r);
 }
 
+/* What modules have warned of in a dry run is told with its answer, and nowhere else. */
+struct dry_log {
+	const char *told;
+	struct buf text;
+};
+
+static void add_dry(enum log_level level, const char *text, void *arg)
+{
+	struct dry_log *d = arg;
+	if (level <= LOG_WARNING && !strstr(d->told, text) && !strstr(buf_text(&d->text), text))
+		(void)buf_printf(&d->text, CONF_WARNING "%s\n", text);
+}
+
 static void tried(void *arg, const struct trial_result *t)
 {
 	struct reload *r = arg;
@@ -418,7 +431,7 @@ static void tried(void *arg, const struct trial_result *t)
 	if (t->outcome == TRIAL_REFUSED && t->code < 0)
 		res.code = t->code;
 	int e = reported ? report_read(t->data, t->size, &report, &broken) : 0;
-	if (e)
+	if (e && r->kind == RELOAD)
 		trial_tell_held(t); /* nobody is going to do the same, and say it */
 	if (e && !res.code)
 		res.code = err_set(&res.err, e, "%s", broken.text);
@@ -431,9 +444,15 @@ static void tried(void *arg, const struct trial_result *t)
 	}
 	if (!res.warnings)
 		res.warnings = res.changes = "";
+	struct dry_log dry = {.told = res.warnings, .text = BUF_INIT};
+	(void)buf_add_str(&dry.text, res.warnings);
+	if (r->kind != RELOAD && t->held)
+		log_each_held(t->held, add_dry, &dry);
+	res.warnings = buf_text(&dry.text);
 	conclude(r, &report, &res);
 	res.took_us = clock_us() - r->began_us;
 	tell_all(r->waiters, &res);
+	buf_fini(&dry.text);
 	report_fini(&report);
 	if (p->reload == r)
 		p->reload = NULL;
@@ -478,7 +497,7 @@ static int begin(struct pipeline *p, const char *path, enum kind kind, reload_do
 					  .fn = run,
 					  .done = tried,
 					  .arg = r,
-					  .real = kind == RELOAD};
+					  .log = kind == RELOAD ? TRIAL_LOG_HELD : TRIAL_LOG_DRY};
 	int e = attempt_start(p, &spec, err);
 	if (e) {
 		reload_free(r);

@@ -142,8 +142,10 @@ static bool is_end_of_child(const struct trial_result *t)
 static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
 {
 	struct proposal proposal = {.conf = conf, .first = real};
-	const struct attempt_spec spec = {
-		.what = "the configuration was tried", .fn = run, .arg = &proposal, .real = real};
+	const struct attempt_spec spec = {.what = "the configuration was tried",
+					  .fn = run,
+					  .arg = &proposal,
+					  .log = real ? TRIAL_LOG_HELD : TRIAL_LOG_LIVE};
 	struct trial_result t;
 	struct report report = {0};
 	int r = attempt_wait(p, &spec, &t, err);

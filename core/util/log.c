@@ -30,16 +30,19 @@ static struct {
 	_Atomic(uint64_t) sources[LOG_SOURCES_MAX];
 } sink = {.level = LOG_INFO};
 
+struct held_line {
+	int32_t level;
+	char source[64], text[LOG_HELD_MAX];
+};
+
 struct log_held {
 	uint32_t n;
-	struct {
-		int32_t level;
-		char source[64], text[LOG_HELD_MAX];
-	} lines[LOG_HELD_LINES];
+	struct held_line lines[LOG_HELD_LINES];
 };
 
 /* Of a child, with one thread. */
 static struct log_held *held;
+static bool held_dry;
 
 static const char *const level_names[] = {
 	[LOG_ERROR] = "error", [LOG_WARNING] = "warning", [LOG_NOTICE] = "notice",
@@ -250,24 +253,39 @@ struct log_held *log_held_free(struct log_held *h)
 	return NULL;
 }
 
-void log_hold(struct log_held *h)
+void log_hold(struct log_held *h, bool dry)
 {
 	held = h;
+	held_dry = h && dry;
+}
+
+/* A copy that is what it should be, whatever the child has made of the memory. */
+static void copy_held(const struct log_held *h, uint32_t i, struct held_line *ret)
+{
+	*ret = h->lines[i];
+	if (ret->level < LOG_ERROR || ret->level > LOG_INFO)
+		ret->level = LOG_WARNING;
+	ret->source[sizeof ret->source - 1] = ret->text[sizeof ret->text - 1] = '\0';
+	for (char *p = ret->source; *p; p++)
+		*p = *p > ' ' && *p <= '~' ? *p : '?';
 }
 
 void log_tell_held(const struct log_held *h)
 {
-	char source[sizeof h->lines[0].source], text[LOG_HELD_MAX];
+	struct held_line line;
 	for (uint32_t i = 0; i < h->n && i < LOG_HELD_LINES; i++) {
-		int32_t level = h->lines[i].level;
-		if (level < LOG_WARNING || level > LOG_INFO)
-			level = LOG_WARNING;
-		memcpy(source, h->lines[i].source, sizeof source);
-		memcpy(text, h->lines[i].text, sizeof text);
-		source[sizeof source - 1] = text[sizeof text - 1] = '\0';
-		for (char *p = source; *p; p++)
-			*p = *p > ' ' && *p <= '~' ? *p : '?';
-		log_write(source, (enum log_level)level, "%s", text);
+		copy_held(h, i, &line);
+		log_write(line.source, (enum log_level)line.level, "%s", line.text);
+	}
+}
+
+void log_each_held(const struct log_held *h,
+		   void (*fn)(enum log_level level, const char *text, void *arg), void *arg)
+{
+	struct held_line line;
+	for (uint32_t i = 0; i < h->n && i < LOG_HELD_LINES; i++) {
+		copy_held(h, i, &line);
+		fn((enum log_level)line.level, line.text, arg);
 	}
 }
 
@@ -288,7 +306,7 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 {
 	if (!log_wants(source, level))
 		return;
-	if (held && level > LOG_ERROR && level < LOG_DEBUG) {
+	if (held && level < LOG_DEBUG && (held_dry || level > LOG_ERROR)) {
 		va_list copy;
 		va_copy(copy, ap);
 		bool kept = hold(source, level, fmt, copy);
@@ -297,6 +315,8 @@ void log_vwrite(const char *source, enum log_level level, const char *fmt, va_li
 			return;
 		level = kept ? LOG_DEBUG : level;
 	}
+	if (held_dry)
+		return;
 	int saved = errno;
 	char text[LOG_LINE_MAX], line[LOG_LINE_MAX + 8];
 	int n = vsnprintf(text, sizeof text, fmt, ap);

@@ -33,8 +33,13 @@ bool log_wants(const char *source, enum log_level level);
 struct log_held;
 struct log_held *log_held_new(void); /* NULL: no memory */
 struct log_held *log_held_free(struct log_held *h); /* returns NULL; NULL is fine */
-void log_hold(struct log_held *h); /* in the child, to its end; NULL: no more */
+/* In the child, to its end; NULL: no more. `dry`: what the child does is done by nobody else, and nothing of it is written, be it
+ * kept or not. */
+void log_hold(struct log_held *h, bool dry);
 void log_tell_held(const struct log_held *h);
+/* What was kept, without writing it. */
+void log_each_held(const struct log_held *h,
+		   void (*fn)(enum log_level level, const char *text, void *arg), void *arg);
 
 void log_write(const char *source, enum log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

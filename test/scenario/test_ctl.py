@@ -697,6 +697,19 @@ def test_plan_changes_nothing(busy, tmp_path):
     assert [(m['container'], m['to_cpus']) for m in moved] == [(m['container'], m['to_cpus']) for m in doc['moves']], 'as it was planned'
 
 
+def test_a_dry_run_leaves_no_trace_in_the_log(busy, tmp_path):
+    """What a module warns of is told to whoever asked, and looks like nothing that has happened."""
+    node = busy()
+    path = tmp_path / 'next.conf'
+    path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0-15}, cpuManagerPolicyOptions: {strict-cpu-reservation: true}}\n')
+    lines = len(node.read_log().split('\n'))
+    doc = ctl_json(node, 'plan', str(path), code=None)
+    assert any('no container can be placed' in w for w in doc['problems']), doc
+    path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0}, topologyManagerScope: pod}\n')
+    ctl_json(node, 'plan', str(path), code=None)
+    assert node.read_log().split('\n')[lines:] == []
+
+
 def test_plan_of_no_file(busy, tmp_path):
     node = busy()
     done = ctl(node, 'plan', tmp_path / 'none.conf')

@@ -230,7 +230,7 @@ static void test_held(void **state)
 	capture_begin(&c);
 	as_journal(&c);
 	log_set_level(LOG_INFO);
-	log_hold(held);
+	log_hold(held, false);
 	log_warning("one %d", 1);
 	log_notice("two");
 	log_info("three");
@@ -239,7 +239,7 @@ static void test_held(void **state)
 	/* What cannot wait, as the child may not live to say it. */
 	log_error("five");
 	assert_string_equal(capture_take(&c), "<3>test: five\n");
-	log_hold(NULL);
+	log_hold(NULL, false);
 	log_tell_held(held);
 	assert_string_equal(capture_take(&c), "<4>test: one 1\n<5>test: two\n<6>test: three\n");
 	held = again(held);
@@ -248,16 +248,16 @@ static void test_held(void **state)
 	assert_string_equal(capture_take(&c), "<4>test: six\n");
 	/* For who wants to see all: at once, and marked as what it is; and again when it counts. */
 	log_set_level(LOG_DEBUG);
-	log_hold(held);
+	log_hold(held, false);
 	log_warning("seven");
 	assert_string_equal(capture_take(&c), "<7>test: seven\n");
-	log_hold(NULL);
+	log_hold(NULL, false);
 	log_tell_held(held);
 	assert_string_equal(capture_take(&c), "<4>test: seven\n");
 	/* More lines than are kept are written at once, long ones are cut. */
 	log_set_level(LOG_WARNING);
 	held = again(held);
-	log_hold(held);
+	log_hold(held, false);
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
 	for (unsigned i = 0; i < LOG_HELD_LINES; i++)
@@ -266,7 +266,7 @@ static void test_held(void **state)
 	assert_string_equal(capture_take(&c), "");
 	log_warning("too many");
 	assert_string_equal(capture_take(&c), "<4>test: too many\n");
-	log_hold(NULL);
+	log_hold(NULL, false);
 	log_tell_held(held);
 	text[LOG_HELD_MAX - 1] = '\0';
 	(void)snprintf(whole, sizeof whole, "<4>test: %s\n<4>test: y\n", text);
@@ -284,9 +284,9 @@ static void test_held_scribbled(void **state)
 	assert_non_null(held);
 	capture_begin(&c);
 	as_journal(&c);
-	log_hold(held);
+	log_hold(held, false);
 	log_warning("one");
-	log_hold(NULL);
+	log_hold(NULL, false);
 	memset(held, 0xff, sizeof(uint32_t)); /* how many there are */
 	log_tell_held(held);
 	unsigned n = 0;

@@ -609,7 +609,7 @@ static void run_and_tell(int result, char at_its_end[512], char later[512])
 	struct trial_spec s = spec_of(warn, &result);
 	struct trial_result res;
 	int pipe_fds[2], saved = dup(STDERR_FILENO);
-	s.hold_log = true;
+	s.log = TRIAL_LOG_HELD;
 	log_init("test");
 	assert_int_equal(pipe2(pipe_fds, O_NONBLOCK), 0);
 	assert_true(dup2(pipe_fds[1], STDERR_FILENO) >= 0);
