@@ -252,7 +252,7 @@ static int release(struct pipeline *p, void *arg, struct err *err)
 static int release_by_force(struct pipeline *p, void *arg, struct err *err)
 {
 	int r = stage_exited(p, arg, err);
-	return r ? r : instance_sync(p->policy, err);
+	return r || !p->policy ? r : instance_sync(p->policy, err);
 }
 
 static int release_alone(struct pipeline *p, void *arg, struct err *err)
@@ -266,7 +266,7 @@ void decide_release(struct pipeline *p, struct ctr *ctr)
 	if (decide(p, release, ctr, &err) == 0)
 		return;
 	log_error("%s: policy %s would not release it: %s; releasing it by force", ctr->full_name,
-		  instance_name(p->policy), err.text);
+		  p->policy ? instance_name(p->policy) : "none", err.text);
 	if (decide(p, release_by_force, ctr, &again) == 0)
 		return;
 	if (decide(p, release_alone, ctr, &again) != 0)
