@@ -703,10 +703,10 @@ def test_a_dry_run_leaves_no_trace_in_the_log(busy, tmp_path):
     path = tmp_path / 'next.conf'
     path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0-15}, cpuManagerPolicyOptions: {strict-cpu-reservation: true}}\n')
     lines = len(node.read_log().split('\n'))
-    doc = ctl_json(node, 'plan', str(path), code=None)
+    doc = ctl_json(node, 'plan', str(path), code=78)
     assert any('no container can be placed' in w for w in doc['problems']), doc
     path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0}, topologyManagerScope: pod}\n')
-    ctl_json(node, 'plan', str(path), code=None)
+    ctl_json(node, 'plan', str(path), code=78)
     assert node.read_log().split('\n')[lines:] == []
 
 
