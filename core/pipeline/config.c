@@ -228,9 +228,13 @@ void config_in_force(struct pipeline *p)
 static int add_change(const struct conf_change *change, void *arg)
 {
 	struct buf *out = arg;
-	return buf_printf(
-		out, "%s: %s → %s%s\n", change->path, conf_text(change->before, "(not set)"),
-		conf_text(change->after, "(not set)"), change->restart ? " (after a restart)" : "");
+	bool renews = str_has_prefix(change->path, "runtime.");
+	return buf_printf(out, "%s: %s → %s%s\n", change->path,
+			  conf_text(change->before, "(not set)"),
+			  conf_text(change->after, "(not set)"),
+			  change->restart ? " (after a restart)"
+			  : renews	  ? " (connects to the runtime anew)"
+					  : "");
 }
 
 static int needs_restart(const struct conf_change *change, void *arg)

@@ -38,6 +38,8 @@ struct nri {
 	struct trunk *trunk;
 	struct rpc *rpc; /* the end that we call and the one that we serve */
 	struct loop_timer *reconnect;
+	struct loop_timer *renew_timer;
+	bool renew; /* another socket, name or index: to connect anew when nothing is under way */
 	uint64_t backoff_ms;
 	uint32_t jitter;
 	bool configured, close_soon;

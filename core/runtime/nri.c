@@ -16,6 +16,8 @@
 #define STABLE_MS 5000u /* a connection that lived so long starts the back-off anew */
 #define REGISTER_TIMEOUT_MS 5000u
 #define UPDATE_TIMEOUT_MS 10000u
+#define RENEW_MS                                                                                   \
+	2000u /* no longer is waited for what is under way before the connection is made anew */
 
 /* ---- unsolicited updates ---------------------------------------------------------------------------------------------- */
 
@@ -31,6 +33,8 @@ static void updates_answered(const struct rpc_result *result, void *arg)
 	nri_kick(nri);
 }
 
+static void renew_when_idle(void *arg);
+
 void nri_kick(struct nri *nri)
 {
 	struct pipeline *p = nri->cfg.pipeline;
@@ -39,8 +43,11 @@ void nri_kick(struct nri *nri)
 	    updates_outstanding(p))
 		return;
 	const struct update_item *batch = updates_next(p, &n);
-	if (!batch)
+	if (!batch) {
+		if (nri->renew)
+			(void)loop_defer(nri->cfg.loop, renew_when_idle, nri);
 		return;
+	}
 	Nri__UpdateContainersRequest out = NRI__UPDATE_CONTAINERS_REQUEST__INIT;
 	struct arena *a = arena_new(4096, NRI_REQUEST_ARENA);
 	out.update = a ? encode_batch(a, batch, n) : NULL;
@@ -209,6 +216,27 @@ static void try_connect(void *arg)
 		lost(nri, err_text(&err, r), false);
 }
 
+static void renew(void *arg)
+{
+	struct nri *nri = arg;
+	nri->renew = false;
+	loop_timer_disarm(nri->renew_timer);
+	wait_finish(nri);
+	lost(nri, "", false);
+	(void)loop_timer_arm(nri->reconnect, 1);
+}
+
+/* What the runtime still has to be told goes over the connection that there is: what is lost with it would be another one's doing later. */
+static void renew_when_idle(void *arg)
+{
+	struct nri *nri = arg;
+	struct pipeline *p = nri->cfg.pipeline;
+	bool busy = nri->trunk && pipeline_runtime(p)->synchronized &&
+		    (rpc_n_pending(nri->rpc) || updates_outstanding(p) || updates_waiting(p));
+	if (nri->renew && !busy)
+		renew(nri);
+}
+
 int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 {
 	struct nri *nri = calloc(1, sizeof *nri);
@@ -222,7 +250,9 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 	nri->arena = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
 	nri->reconnect = loop_timer_new(config->loop, try_connect, nri);
 	nri->wait_timer = loop_timer_new(config->loop, run_waiting, nri);
-	if (!nri->socket || !nri->name || !nri->arena || !nri->reconnect || !nri->wait_timer) {
+	nri->renew_timer = loop_timer_new(config->loop, renew, nri);
+	if (!nri->socket || !nri->name || !nri->arena || !nri->reconnect || !nri->wait_timer ||
+	    !nri->renew_timer) {
 		nri_free(nri);
 		return err_errno(err, -ENOMEM, "NRI front end");
 	}
@@ -240,6 +270,7 @@ struct nri *nri_free(struct nri *nri)
 	trunk_free(nri->trunk);
 	if (nri->wait_timer)
 		wait_drop(nri);
+	loop_timer_free(nri->renew_timer);
 	loop_timer_free(nri->wait_timer);
 	loop_timer_free(nri->reconnect);
 	nri_sync_reset(&nri->sync);
@@ -270,7 +301,7 @@ int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsig
 	nri->name = new_name;
 	nri->cfg.index = index;
 	log_notice("the runtime's socket, our name or index has changed: connecting anew");
-	wait_finish(nri);
-	lost(nri, "reconfigured", false);
-	return 0;
+	nri->renew = true;
+	(void)loop_timer_arm(nri->renew_timer, RENEW_MS);
+	return loop_defer(nri->cfg.loop, renew_when_idle, nri);
 }

@@ -19,6 +19,20 @@ def three_pods(node):
     node.create('s', ctr('s0', '500m/1'))
 
 
+def test_moves_before_a_new_index(make_node):
+    """The runtime is told what it has to be before the connection is made anew, so that nothing is left to be found out by comparing."""
+    node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    node.create('g', ctr('own', '2', '64Mi'))
+    node.create('s', ctr('best'))
+    node.updates()
+    node.config({'policy': 'static', 'runtime': {'index': 50},
+                 'static': {'reservedResources': {'cpu': 'cpuset:0'}, 'availableResources': {'cpu': 'cpuset:0-7'}}})
+    node.log('our name or index has changed')
+    node.log(r'synchronized with .*: 2 pods, 2 containers, 0 updates')
+    assert node.cpus('s/best') == {0, 1, 4, 5, 6, 7}
+    assert len(node.updates()) == 1
+
+
 def test_none_leaves_containers_alone(make_node):
     node = make_node(NONE)
     three_pods(node)
