@@ -147,6 +147,40 @@ static bool does_something(rp_cfg section)
 }
 
 /* What is known of its module was asked for when the section was brought into its plain form. */
+static bool names_controller(const struct rp_cfg_node *root, const char *name)
+{
+	rp_cfg list = node_child(root, "controllers");
+	for (uint32_t i = 0; list && i < list->n; i++) {
+		const char *named = node_is(list, RP_NODE_MAP)
+					    ? list->members[i].key
+					    : conf_text(list->members[i].node, "");
+		if (str_eq(named, name))
+			return true;
+	}
+	return false;
+}
+
+/* What is in it has no effect, and was meant to have one: that of the policy in use, most likely, when the names are alike. */
+static void nobodys_section(const struct conf_loader *l, const struct check *c,
+			    const struct conf_member *m)
+{
+	const char *policy = conf_text(node_child(l->conf->root, "policy"), "");
+	bool used = str_eq(policy, m->key) || names_controller(l->conf->root, m->key);
+	const char *close = str_closest(m->key, &policy, 1);
+	if (!close)
+		close = suggest(&l->conf->schema->root, m->key, true);
+	if (used)
+		close = NULL;
+	const char *before = close ? "; did you mean " : "", *after = close ? "?" : "";
+	/* what becomes of a module that is used and missing is not up to the section */
+	if (c->strict && !used)
+		(void)problem_node(l->errs, m->node, NULL, "no module %s is installed%s%s%s",
+				   m->key, before, close ? close : "", after);
+	else
+		warning_node(l->errs, m->node, NULL, "no module %s is installed, not checked%s%s%s",
+			     m->key, before, close ? close : "", after);
+}
+
 static void check_section(const struct conf_loader *l, const struct check *c,
 			  const struct conf_member *m)
 {
@@ -166,10 +200,7 @@ static void check_section(const struct conf_loader *l, const struct check *c,
 		(void)problem_node(c->errs, m->node, NULL, "expected a map, found %s",
 				   node_found(m->node, found, sizeof found));
 	} else if (module->found == CONF_NO_MODULE && does_something(m->node)) {
-		const char *close = suggest(core, m->key, true);
-		warning_node(l->errs, m->node, NULL, "no module %s is installed, not checked%s%s%s",
-			     m->key, close ? "; did you mean " : "", close ? close : "",
-			     close ? "?" : "");
+		nobodys_section(l, c, m);
 	}
 }
 

@@ -40,7 +40,9 @@ static const struct rp_key rows[] = {
 	    .doc = "So many containers may be moved by one rebalancing, or because one lacks "
 		   "something; 0 is any number."),
 	ROW("strict", RP_T_BOOL, "true",
-	    .doc = "Unknown keys are errors; false makes them warnings."),
+	    .doc = "Unknown keys, and sections that belong to no installed module, are errors; "
+		   "false "
+		   "makes them warnings."),
 	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
 	ROW("modules.path", RP_T_LIST, "[/usr/lib/nri-rp/modules, /usr/local/lib/nri-rp/modules]",
 	    .flags = RP_KEY_NON_EMPTY,

@@ -102,8 +102,14 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 	if (!r)
 		r = conf_parse(text->files.sources, text->files.n_sources, &schemas, ret, errs);
 	if (r)
-		(void)conf_errors_to_err(errs, r, err);
-	return r;
+		return conf_errors_to_err(errs, r, err);
+	if (conf_count(conf_root(*ret)))
+		return 0;
+	*ret = conf_free(*ret);
+	return err_set(err, -EINVAL,
+		       "%s: there is nothing in it; that containers are not placed has to be said: "
+		       "policy: none",
+		       text->files.sources[0].name);
 }
 
 /* ---- after it is in force -------------------------------------------------------------------------------------------- */

@@ -2,10 +2,12 @@
 """Configurations, live: switches of the policy, and refusals that change nothing."""
 import os
 import pathlib
+import re
 import time
 
 import pytest
 
+from operator_tools import CONFIG, OK, ctl
 from simnode import STATIC, SimError, ctr
 
 NONE = {'policy': 'none'}
@@ -17,6 +19,24 @@ def three_pods(node):
     node.create('a', ctr('a0', '2', '64Mi'))
     node.create('b', ctr('b0', '4', '64Mi'))
     node.create('s', ctr('s0', '500m/1'))
+
+
+def test_what_would_undo_placements_is_asked_for(make_node, tmp_path):
+    """A file that was emptied, or whose section is nobody's, does not leave the containers to themselves."""
+    node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})
+    node.create('g', ctr('own', '2', '64Mi'))
+    path = pathlib.Path(node.paths['config'])
+    for text, error in [('', 'nothing in it.*policy: none'), ('# all gone\n---\n', 'nothing in it'),
+                        ('policy: static\nstatik: {reservedResources: {cpu: 1}}\n', 'no module statik is installed; did you mean static'),
+                        ('policy: none\nmetric: {listen: ""}\n', 'no module metric is installed; did you mean metrics')]:
+        path.write_text(text)
+        done = ctl(node, 'reload')
+        assert done.code == CONFIG and re.search(error, done.out + done.err), done
+        assert node.cpus('g/own') == {2, 3}
+    path.write_text('strict: false\npolicy: static\nstatic: {reservedResources: {cpu: cpuset:0}}\nmetric: {listen: ""}\n')
+    for command in (['reload'], ['config', 'check']):
+        done = ctl(node, *command)
+        assert done.code == OK and 'no module metric is installed, not checked; did you mean metrics' in done.out, done
 
 
 def test_moves_before_a_new_index(make_node):

@@ -634,7 +634,7 @@ def test_reload_and_its_outcome(busy):
     node = busy()
     same = ctl_json(node, 'reload')
     assert (same['outcome'], same['error'], same['moves'], same['restart_needed'], same['generation']) == ('in force', None, [], False, 2)
-    node.run('write-config', {**TEMPLATE, 'runtime': {'index': 42}})
+    node.run('write-config', {**TEMPLATE, 'runtime': {'index': 42}, 'cache': {'dir': '/var/lib/elsewhere'}})
     doc = ctl_json(node, 'reload')
     assert doc['outcome'] == 'in force' and doc['restart_needed'] is True
     assert any(line.startswith('policy') for line in doc['changes']) and any('runtime.index' in line for line in doc['changes'])

@@ -263,13 +263,22 @@ static void test_unknown_keys(void **state)
 static void test_sections(void **state)
 {
 	(void)state;
-	warned("mem: {x: 1}\nlogs: {level: info}\nbare: {any: thing}\ncontrolers: {rdt: "
-	       "required}\n",
-	       "warning: rp.conf:1:1: mem: no module mem is installed, not checked\n"
-	       "warning: rp.conf:2:1: logs: no module logs is installed, not checked; did "
+	warned("strict: false\nmem: {x: 1}\nlogs: {level: info}\nbare: {any: thing}\ncontrolers: "
+	       "{rdt: required}\n",
+	       "warning: rp.conf:2:1: mem: no module mem is installed, not checked\n"
+	       "warning: rp.conf:3:1: logs: no module logs is installed, not checked; did "
 	       "you mean log?\n"
-	       "warning: rp.conf:4:1: controlers: no module controlers is installed, not "
+	       "warning: rp.conf:5:1: controlers: no module controlers is installed, not "
 	       "checked; did you mean control?\n");
+	bad("policy: memo\nmem: {x: 1}\nlogs: {level: info}\n",
+	    "rp.conf:2:1: mem: no module mem is installed; did you mean memo?\n"
+	    "rp.conf:3:1: logs: no module logs is installed; did you mean log?\n");
+	/* what becomes of those that are used and not there is not the section's matter */
+	warned("policy: mem\ncontrollers: [far]\nmem: {x: 1}\nfar: {x: 1}\n",
+	       "warning: rp.conf:3:1: mem: no module mem is installed, not checked\n"
+	       "warning: rp.conf:4:1: far: no module far is installed, not checked\n");
+	warned("controllers: {far: required}\nfar: {x: 1}\n",
+	       "warning: rp.conf:2:1: far: no module far is installed, not checked\n");
 	bad("Bare: {}\nbare: 5\ntypes: []\n../x: {}\nzzzzzzzzzzz: "
 	    "5\nballoons-and-many-other-things-too: {}\n",
 	    "rp.conf:1:1: Bare: unknown key\n"

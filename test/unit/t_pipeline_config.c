@@ -43,9 +43,8 @@ static void test_reload(void **state)
 	box_run(w, &(struct box){
 			   .name = "a", .alloc = "cpus 0-3; mems 0", .sync = "cpus 4-5; mems 0-1"});
 	box_run(w, &(struct box){.name = "b", .alloc = "cpus 6"});
-	struct answer a = reload(
-		w, PUPPET
-		"puppet: {sync: ''}\nlog: {level: debug}\ncache: {dir: /elsewhere}\nfoo: {x: 1}\n");
+	struct answer a = reload(w, PUPPET "puppet: {sync: ''}\nlog: {level: debug}\ncache: {dir: "
+					   "/elsewhere}\nfoo: {x: 1}\nstrict: false\n");
 	assert_int_equal(a.code, 0);
 	assert_string_equal(a.moves, "default/a/c: 0-3>4-5 0>0-1 \n");
 	says(a.changes, "log.level");
@@ -366,7 +365,8 @@ static void test_check(void **state)
 {
 	struct world *w = *state;
 	char report[2048];
-	assert_int_equal(check(w, PUPPET "nonsense: {x: 1}\n", report, sizeof report), 0);
+	assert_int_equal(
+		check(w, PUPPET "strict: false\nnonsense: {x: 1}\n", report, sizeof report), 0);
 	says(report, "nonsense");
 	assert_int_equal(check(w, "policy: 1: 2\n", report, sizeof report), -EINVAL);
 	says(report, "rp.conf");
