@@ -177,14 +177,85 @@ void apply_log_moves(struct pipeline *p)
 	}
 }
 
-/* What the open transaction would move. The child that calls this ends soon: nothing is freed. */
+#define LOSERS_NAMED 8u /* a sentence about more of them says how many more */
+
+/* Containers that lose something in one way. */
+struct losers {
+	const char *what;
+	struct buf names;
+	unsigned n;
+};
+
+static bool newly_degraded(const struct stage *s)
+{
+	return s->next.degraded && !blob_equal(s->next.degraded, s->ctr->cur.degraded);
+}
+
+static bool gets_fewer(const struct stage *s)
+{
+	const struct iset *was = s->ctr->cur.cpus, *now = s->next.cpus;
+	return was && now && now->count < was->count;
+}
+
+static bool owns_less(const struct stage *s)
+{
+	const struct iset *was = s->ctr->cur.exclusive, *now = s->next.exclusive;
+	return was && was->count > (now ? now->count : 0);
+}
+
+static void add_loser(struct losers *l, const struct stage *s)
+{
+	if (l->n++ < LOSERS_NAMED)
+		(void)buf_printf(&l->names, "%s%s", l->n > 1 ? ", " : "", s->ctr->full_name);
+}
+
+static int tell_losers(struct losers *l, Trial__Report *report)
+{
+	char more[32] = "";
+	if (!l->n)
+		return 0;
+	if (l->n > LOSERS_NAMED)
+		(void)snprintf(more, sizeof more, " and %u more", l->n - LOSERS_NAMED);
+	report->losses[report->n_losses] =
+		str_printf("%u running container%s %s: %s%s", l->n, l->n == 1 ? "" : "s", l->what,
+			   buf_text(&l->names), more);
+	return report->losses[report->n_losses++] ? 0 : -ENOMEM;
+}
+
+static int report_losses(struct pipeline *p, Trial__Report *report)
+{
+	struct losers unplaced = {.what = "left without a place", .names = BUF_INIT},
+		      own = {.what = "without CPUs that were theirs alone", .names = BUF_INIT},
+		      fewer = {.what = "with fewer CPUs", .names = BUF_INIT};
+	report->losses = calloc(3, sizeof *report->losses);
+	if (!report->losses)
+		return -ENOMEM;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		if (!ctr_live(s->next.state))
+			continue;
+		if (newly_degraded(s))
+			add_loser(&unplaced, s);
+		else if (owns_less(s))
+			add_loser(&own, s);
+		else if (gets_fewer(s))
+			add_loser(&fewer, s);
+	}
+	int r = tell_losers(&unplaced, report);
+	if (!r)
+		r = tell_losers(&own, report);
+	return r ? r : tell_losers(&fewer, report);
+}
+
+/* What the open transaction would move, and who is left without a place where it is. The child that calls this ends soon: nothing is
+ * freed. */
 static int report_moves(struct pipeline *p, Trial__Report *report)
 {
 	report->moves = calloc(txn_n_touched(p->txn) + 1, sizeof *report->moves);
 	if (!report->moves)
 		return -ENOMEM;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		if (s->next.cpus == s->ctr->cur.cpus && s->next.mems == s->ctr->cur.mems)
+		if (s->next.cpus == s->ctr->cur.cpus && s->next.mems == s->ctr->cur.mems &&
+		    !newly_degraded(s))
 			continue;
 		Trial__Move *m =
 			report_move(s->ctr, &s->next, s->ctr->cur.cpus, s->ctr->cur.mems, "");
@@ -192,7 +263,7 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 			return -ENOMEM;
 		report->moves[report->n_moves++] = m;
 	}
-	return 0;
+	return report_losses(p, report);
 }
 
 /* The reasons of the policy before are none of this one's; what it has noted itself stays. */

@@ -281,6 +281,8 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 		r = apply_config(p, conf, &report, err);
 	if (!r && !proposal->first)
 		(void)pipeline_each_instance(p, warn_of_restart, &(struct restart){p, &warnings});
+	for (size_t i = 0; !r && i < report.n_losses; i++)
+		(void)buf_printf(&warnings, CONF_WARNING "%s\n", report.losses[i]);
 	if (!r && p->conf) {
 		(void)conf_diff(p->conf, conf, add_change, &changes);
 		report.restart_needed = conf_diff(p->conf, conf, needs_restart, NULL) != 0;
@@ -355,6 +357,8 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 			   instance_name(p->policy), res->n_moves);
 		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved",
 			       instance_name(p->policy), res->n_moves);
+		for (size_t i = 0; i < report->message->n_losses; i++)
+			pipeline_event(p, EV_CONFIG, "reloaded: %s", report->message->losses[i]);
 		return;
 	}
 	p->stats.reloads_refused++;

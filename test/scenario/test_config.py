@@ -39,6 +39,24 @@ def test_what_would_undo_placements_is_asked_for(make_node, tmp_path):
         assert done.code == OK and 'no module metric is installed, not checked; did you mean metrics' in done.out, done
 
 
+def test_who_loses_what_is_said(make_node, tmp_path):
+    """By the plan, by the reply to the reload, and as an event."""
+    static = {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
+    node = make_node(static)
+    node.create('g', ctr('own', '2', '64Mi'))
+    node.create('s', ctr('best'))
+    path = pathlib.Path(node.paths['config'])
+    path.write_text('policy: static\nstatic: {reservedResources: {cpu: cpuset:0}, availableResources: {cpu: cpuset:0-7}}\n')
+    fewer = '1 running container with fewer CPUs: default/s/best'
+    for command in (['plan', str(path)], ['reload']):
+        assert fewer in ctl(node, *command).out
+    assert fewer in ctl(node, 'events').out
+    path.write_text('policy: template\ntemplate: {reservedResources: {cpu: cpuset:0}}\n')
+    assert '1 running container without CPUs that were theirs alone: default/g/own' in ctl(node, 'reload').out
+    path.write_text('policy: none\n')
+    assert 'running container' not in ctl(node, 'reload').out
+
+
 def test_moves_before_a_new_index(make_node):
     """The runtime is told what it has to be before the connection is made anew, so that nothing is left to be found out by comparing."""
     node = make_node({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}})

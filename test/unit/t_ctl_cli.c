@@ -522,7 +522,7 @@ static void test_local(void **state)
 	       WORDS("\"outcome\":\"refused\"", "unknown key"));
 	expect(78, ARGS("config", "show", "--config", fx.config, "--module-dir", dir),
 	       WORDS("unknown key"));
-	fixture_write(fx.config, "policy: static\nnobody: {a: 1}\n");
+	fixture_write(fx.config, "policy: static\nstrict: false\nnobody: {a: 1}\n");
 	expect(0, ARGS("config", "check", fx.config, "--module-dir", dir),
 	       WORDS("warning: ", "nobody", "Good: "));
 	expect(1, ARGS("config", "check", "/no/such/file"), WORDS("@No such file"));
