@@ -6,6 +6,7 @@
  *   store.log          the records (proto/store.proto)
  *   store.log.new      its successor while that is being written; without meaning after a crash
  *   store.old          the last one that a reset or a reboot made useless
+ *   store.mdb          of an earlier version, whose records become the log at the first start; it is called store.old then
  *   store.bad.TIME     what could not be used, or not to its end; the STORE_BAD_KEEP youngest are kept
  *
  * The log of an earlier run is only ever read. The first commit writes a new one and renames it into place, so a crash in between leaves
@@ -26,7 +27,7 @@
 #include "core/cache/cache.h"
 #include "core/util/err.h"
 
-#define STORE_FORMAT 3u /* 1 and 2 were another file */
+#define STORE_FORMAT 3u /* 1 and 2 were another file (store_former.c) */
 #define STORE_BAD_KEEP 3u
 #define STORE_SIZE_MAX ((size_t)1 << 30) /* bytes of the file */
 #define STORE_NAME_MAX 128u /* bytes of a module's or a note's name, or a version */
@@ -51,7 +52,7 @@ enum store_outcome {
 	STORE_OTHER_BOOT, /* moved to store.old */
 	STORE_NEWER, /* set aside: of a format that a later version writes */
 	STORE_DAMAGED, /* set aside: damaged, or not a store */
-	STORE_FORMER, /* set aside: of a format that earlier versions wrote */
+	STORE_FORMER, /* set aside: of a format that earlier versions wrote, and not to be converted */
 	STORE_UNSAFE, /* set aside: a link, somebody else's, or writable by others */
 };
 

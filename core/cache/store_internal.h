@@ -6,6 +6,7 @@
  *   store_codec.c    records
  *   store_restore.c  records to cache
  *   store_kept.c     blobs and notes
+ *   store_former.c   what earlier versions have written
  *   store.c          opening, what is to be written, and commits
  */
 #ifndef CACHE_STORE_INTERNAL_H
@@ -44,6 +45,20 @@ enum store_aside {
 /* ret_name is what that file is called now. */
 int store_dir_set_aside(const struct store_dir *d, const char *file, enum store_aside how,
 			char ret_name[64]);
+
+/* ---- store_former.c ------------------------------------------------------------------------------------------------ */
+
+/* Writes the log anew with what an earlier version's file, which is there, has. -ENOMSG, -EBADMSG: it is damaged; -ESTALE: of another
+ * boot; -EPERM: not ours; or the log cannot be written. Nothing is changed then. */
+int store_former_convert(const struct store_dir *d, const char *boot_id, struct reclog *to,
+			 struct err *err);
+/* The same of the bytes of that file and the one beside it. */
+struct bytes {
+	const uint8_t *data;
+	size_t size;
+};
+int store_former_write(struct bytes file, struct bytes journal, const char *boot_id,
+		       struct reclog *to, struct err *err);
 
 /* ---- store.c ------------------------------------------------------------------------------------------------------- */
 

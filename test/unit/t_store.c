@@ -628,7 +628,7 @@ static void stale_new_file(void **state)
 	(void)cache_free(c);
 }
 
-/* The format of earlier versions is read no more. */
+/* What an earlier version has left and cannot be converted is set aside; t_store_former has the rest. */
 static void former_format(void **state)
 {
 	struct place *p = *state;
