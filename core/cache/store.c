@@ -280,6 +280,12 @@ static int put_record(struct reclog *log, const struct record *r)
 	if (len)
 		return reclog_put(log, room + sizeof room - len, len);
 	len = record_size(r);
+	if (len > RECORD_MAX) {
+		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is "
+			    "left out",
+			    (char)r->kind, len);
+		return 0;
+	}
 	_free_ uint8_t *large = malloc(len);
 	if (!large)
 		return -ENOMEM;
@@ -291,12 +297,6 @@ static void put(struct writing *w, const struct record *r)
 {
 	if (w->rc)
 		return;
-	if (record_size(r) > RECORD_MAX) {
-		log_warning("a record of kind %c has %zu bytes, more than the store takes; it is "
-			    "left out",
-			    (char)r->kind, record_size(r));
-		return;
-	}
 	w->rc = put_record(&w->s->log, r);
 	w->n++;
 }
