@@ -173,7 +173,7 @@ int store_open(const struct store_params *params, struct store **ret,
 	if (!r)
 		r = look(s, params->reset, ret_opening, err);
 	if (r)
-		s = store_close(s);
+		(void)store_close(s);
 	else
 		*ret = s;
 	return r;

@@ -345,10 +345,10 @@ static struct controller *controller_of(struct pipeline *p, const char *name)
 static int open_module(struct pipeline *p, const char *name, uint32_t kind, struct instance **ret,
 		       struct err *err)
 {
-	struct module *m;
+	struct module *m = NULL;
 	int r = note_name_valid(name) ? loader_open(p->loader, name, &m, err)
 				      : err_set(err, -EINVAL, "%s is no name for a module", name);
-	if (!r && !(m->kinds & kind))
+	if (m && !(m->kinds & kind))
 		return err_set(err, -EINVAL, "module %s is no %s", name,
 			       kind == RP_KIND_POLICY ? "policy" : "controller");
 	if (!r)

@@ -5,6 +5,7 @@
  * A reload reads the files, and then does everything in a forked child first, modules and all: what crashes, hangs or refuses there has
  * done no harm. Only then does the daemon do the same, with the same bytes.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,7 +326,7 @@ static void tell_all(const struct reload_waiter *w, const struct reload_result *
 /* The daemon does what the child has shown to work. */
 static int put_in_force(struct pipeline *p, const struct config_text *text, struct err *err)
 {
-	struct conf *conf;
+	struct conf *conf = NULL;
 	struct conf_errors errs;
 	watchdog_begin(p->watchdog);
 	int r = config_parse(p, text, &conf, &errs, err);
@@ -344,6 +345,7 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 	if (r->kind != RELOAD)
 		return;
 	if (!res->code) {
+		assert(report->message); /* who has come to its end has reported */
 		speedselect_took(p, report->message);
 		res->code = put_in_force(p, &r->text, &res->err);
 	}
@@ -357,7 +359,7 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 			   instance_name(p->policy), res->n_moves);
 		pipeline_event(p, EV_CONFIG, "reloaded: policy %s, %u containers moved",
 			       instance_name(p->policy), res->n_moves);
-		for (size_t i = 0; i < report->message->n_losses; i++)
+		for (size_t i = 0; report->message && i < report->message->n_losses; i++)
 			pipeline_event(p, EV_CONFIG, "reloaded: %s", report->message->losses[i]);
 		return;
 	}

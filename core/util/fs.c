@@ -525,7 +525,7 @@ int fs_read_own(const char *path, size_t limit, char **ret, size_t *ret_len, str
 void fs_parent(const char *path, char *ret, size_t size)
 {
 	const char *slash = strrchr(path, '/');
-	int len = slash > path ? (int)(slash - path) : 1;
+	int len = slash && slash != path ? (int)(slash - path) : 1;
 	(void)snprintf(ret, size, "%.*s", len, slash ? path : ".");
 }
 

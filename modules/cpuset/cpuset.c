@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The callbacks of the cpuset policy. What the policy does is told in cpuset.h. */
-#define RP_MIN_HOST_MINOR 3u
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +175,9 @@ static const void *cpuset_service(struct rp_instance *inst, const char *id)
 	return modhost_service(services, id);
 }
 
+/* Groups that share CPUs, amounts as the runtime asked for them. */
+#undef RP_MIN_HOST_MINOR
+#define RP_MIN_HOST_MINOR 3u
 RP_MODULE_DEFINE(
 	"cpuset", "1.0", RP_KIND_POLICY,
 	.summary = "pods name their CPUs, whole CPUs for containers that ask for them, the rest "

@@ -213,6 +213,7 @@ static const char conf_text_recorded[] =
 	"    cpu: cpuset:0-63\n"
 	"  cpuManagerPolicyOptions: {full-pcpus-only: true}\n"
 	"copied: *here\n"
+	"strict: false\n"
 	"---\n"
 	"apiVersion: config.nri/v1alpha1\n"
 	"kind: StaticPolicy\n"

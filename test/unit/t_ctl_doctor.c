@@ -3,7 +3,6 @@
 #include "core/nri-rpctl/call.c"
 #include "core/nri-rpctl/term.c"
 
-
 #include "core/host/crumb.h"
 #include "core/metrics/metrics.h"
 #include "t_ctl_fixture.h"

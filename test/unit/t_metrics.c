@@ -268,7 +268,8 @@ static void test_health(void **state)
 	buf_reset(&out);
 	pipeline_runtime(fx.pipeline)->connected = true;
 	assert_false(health_check(fx.pipeline, &out));
-	assert_string_equal(buf_text(&out), "runtime: the runtime has not told its containers yet\n");
+	assert_string_equal(buf_text(&out),
+			    "runtime: the runtime has not told its containers yet\n");
 	buf_reset(&out);
 	fixture_connect(&fx);
 	assert_true(health_check(fx.pipeline, &out));
