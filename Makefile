@@ -29,7 +29,7 @@ ALL_CPPFLAGS := -I. -Iinclude -I$(O)/gen
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(if $(COVERAGE),--coverage)
 MODULE_LDFLAGS := -shared -fPIC $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,noexecstack $(ALL_LDFLAGS)
 
-LIBS_DAEMON := -lprotobuf-c -ljansson -levent_core -levent_extra -levent_pthreads -lyaml -lpthread -ldl -lm
+LIBS_DAEMON := -lprotobuf-c -ljansson -levent_core -levent_extra -levent_pthreads -lyaml -lnuma -lpthread -ldl -lm
 LIBS_CTL := -lprotobuf-c -levent_core -levent_pthreads -lyaml -ljansson -lpthread -lm
 LIBS_SIM := $(LIBS_CTL)
 LIBS_AGENT := -lprotobuf-c -lnghttp2 -levent_core -levent_pthreads -lpthread

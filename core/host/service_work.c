@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nri-rp.host.explain/1, nri-rp.host.timer/1 and nri-rp.host.work/1. */
 #include <fcntl.h>
-#include <linux/mempolicy.h>
+#include <numa.h>
+#include <numaif.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/cache/txn.h"
@@ -16,6 +16,7 @@
 #include "core/util/str.h"
 
 #define LOG_SOURCE "module"
+#define MOVE_PORTION 1024u /* pages */
 
 /* ---- explanations --------------------------------------------------------------------------------------------------- */
 
@@ -285,15 +286,42 @@ static int32_t remove_dir(void *ctx, const char *path)
 	return env->trial ? -RP_ENOTSUP : fs_rmdir(env->root, path);
 }
 
-/* The process ids of another root are not those of this kernel. */
-static int64_t move_pages(void *ctx, int32_t pid, uint64_t n, void **pages, const int32_t *nodes,
-			  int32_t *status)
+/* libnuma's own of these two print to stderr, and may end the program. Both are found by libnuma by name. */
+__attribute__((visibility("default"))) void numa_error(char *where)
+{
+	log_warning("libnuma: %s: %s", where, strerror(errno));
+}
+
+__attribute__((visibility("default"), format(printf, 2, 3))) void numa_warn(int number, char *fmt,
+									    ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)number;
+	log_vwrite(LOG_SOURCE, LOG_WARNING, fmt, ap);
+	va_end(ap);
+}
+
+/*
+ * In portions, since the kernel holds the process's memory map while it works on one. The process ids of another root are not those of this
+ * kernel. No numa_available(): numa_move_pages() is the bare system call, which says itself that a kernel has no NUMA (-ENOSYS).
+ */
+static int64_t move_pages_by_portions(void *ctx, int32_t pid, uint64_t n, void **pages,
+				      const int32_t *nodes, int32_t *status)
 {
 	if (!((struct instance *)ctx)->env->root->real)
 		return -RP_ENOTSUP;
-	long r = syscall(SYS_move_pages, (pid_t)pid, (unsigned long)n, pages, nodes, status,
-			 MPOL_MF_MOVE);
-	return r < 0 ? -errno : r;
+	for (uint64_t at = 0; at < n; at += MOVE_PORTION) {
+		uint64_t portion = n - at < MOVE_PORTION ? n - at : MOVE_PORTION;
+		int r = numa_move_pages(pid, portion, pages + at, nodes ? nodes + at : NULL,
+					status + at, MPOL_MF_MOVE);
+		if (r < 0)
+			return -errno;
+		if (r >
+		    0) /* the kernel has stopped there: what follows has not been moved either */
+			return r + (int64_t)(n - at - portion);
+	}
+	return 0;
 }
 
 static int32_t read_link(void *ctx, const char *path, char *buf, uint32_t cap)
@@ -313,7 +341,7 @@ const struct rp_host_work host_work_service = {
 	.list_dir = list_dir,
 	.make_dir = make_dir,
 	.remove_dir = remove_dir,
-	.move_pages = move_pages,
+	.move_pages = move_pages_by_portions,
 	.read_link = read_link,
 	.figure = host_figure,
 };
