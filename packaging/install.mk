@@ -51,7 +51,9 @@ install-node: all $(UNITS) $(DROPINS)
 		$(INSTALL) -D -m 644 $$file $(DESTDIR)$(COMPLETIONDIR)/$$(basename $$file .bash) || exit 1; done
 	$(call put_pages,$(NODE_MANS))
 	$(Q)$(INSTALL) -d $(DESTDIR)$(CONFDIR)/rp.conf.d
-	$(Q)test -e $(DESTDIR)$(CONFDIR)/rp.conf || $(INSTALL) -m 644 conf/rp.conf $(DESTDIR)$(CONFDIR)
+	$(Q)test -e $(DESTDIR)$(CONFDIR)/rp.conf || { \
+		sed 's|/usr/lib/nri-rp/modules|$(MODULEDIR)|' conf/rp.conf >$(DESTDIR)$(CONFDIR)/rp.conf && \
+		chmod 644 $(DESTDIR)$(CONFDIR)/rp.conf; }
 
 install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put,755,$(DEV_PROGRAMS),$(BINDIR))

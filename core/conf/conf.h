@@ -139,6 +139,9 @@ struct conf_strings {
 	unsigned n;
 };
 
+/* Where modules are when neither modules.path nor an option says so: where this build installs them first. */
+extern const struct conf_strings conf_module_dirs;
+
 enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
 
 struct conf_core {
@@ -148,7 +151,7 @@ struct conf_core {
 	unsigned n_controllers;
 	struct conf_strings module_path;
 	struct {
-		const char *frontend, *socket, *name;
+		const char *socket, *name;
 		unsigned index; /* 0 … 99 */
 	} runtime;
 	const char *cache_dir;
@@ -159,7 +162,6 @@ struct conf_core {
 			listen; /* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint when metrics.listen is not set */
 		bool prometheus; /* serve /metrics */
 		struct conf_strings enabled, polled; /* globs of metric groups */
-		uint32_t report_period_ms;
 		uint64_t collect_ms; /* between two readings of what containers use; 0: never */
 		uint32_t pressure
 			[4]; /* percent from which on it is one, by bit of RP_PRESSURE_…; 0: never */
@@ -176,7 +178,7 @@ struct conf_core {
 	struct {
 		bool accept_all; /* there is no agent.accept */
 		struct conf_strings accept;
-		bool node_resource_topology, pod_resource_api;
+		bool pod_resource_api;
 		const char *socket, *user;
 	} agent;
 	bool strict; /* unknown keys are errors, not warnings */

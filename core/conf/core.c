@@ -10,6 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#define MODULEDIR_LOCAL "/usr/local/lib/nri-rp/modules"
 #define FRONTENDS "nri"
 #define LEVELS "error|warning|notice|info|debug"
 #define ON_POLICY_ERROR "reject|unmanaged"
@@ -44,14 +45,14 @@ static const struct rp_key rows[] = {
 		   "false "
 		   "makes them warnings."),
 	ROW("modules", RP_T_MAP, NULL, .doc = "Where modules come from."),
-	ROW("modules.path", RP_T_LIST, "[/usr/lib/nri-rp/modules, /usr/local/lib/nri-rp/modules]",
+	ROW("modules.path", RP_T_LIST, "[" NRI_RP_MODULEDIR ", " MODULEDIR_LOCAL "]",
 	    .flags = RP_KEY_NON_EMPTY,
 	    .doc = "Directories that are searched for modules, in this order."),
 	ROW("modules.path[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "One directory."),
 	ROW("runtime", RP_T_MAP, NULL, .doc = "The container runtime."),
 	ROW("runtime.frontend", RP_T_ENUM, "nri", .choices = FRONTENDS, .flags = RP_KEY_RESTART,
-	    .doc = "How it is reached."),
+	    .doc = "How it is reached: nri is all there is."),
 	ROW("runtime.socket", RP_T_STRING, "/var/run/nri/nri.sock", .flags = RP_KEY_NON_EMPTY,
 	    .doc = "The runtime's NRI socket."),
 	ROW("runtime.name", RP_T_STRING, "nri-rp", .flags = RP_KEY_NON_EMPTY,
@@ -97,16 +98,19 @@ static const struct rp_key rows[] = {
 		   "between; * is all of them."),
 	ROW("log.debug[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "One or more sources."),
-	ROW("log.source", RP_T_BOOL, "false", .doc = "Put the source in front of each message."),
+	ROW("log.source", RP_T_BOOL, "false",
+	    .doc = "Name the source of each message as [SOURCE], padded to one width."),
 	ROW("log.klog", RP_T_MAP, NULL, .doc = "Taken from custom resources and left alone."),
 	ROW("agent", RP_T_MAP, NULL, .doc = "The node agent."),
 	ROW("agent.accept", RP_T_LIST, NULL,
 	    .doc = "Sections and keys that the agent may set; without it all sections of modules, "
 		   "and policy, controllers, log, agent, "
-		   "instrumentation, onPolicyError and resetOnSwitch. An empty list is none."),
+		   "instrumentation, onPolicyError and resetOnSwitch. An empty list is none. Has "
+		   "no "
+		   "effect yet: nri-rp-agent pushes nothing."),
 	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
-	ROW("agent.nodeResourceTopology", RP_T_BOOL, "true",
-	    .doc = "Publish NodeResourceTopology objects."),
+	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
+	    .doc = "Has no effect: NodeResourceTopology objects are not published."),
 	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
 	    .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
 	ROW("agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
@@ -121,14 +125,15 @@ static const struct rp_key rows[] = {
 	    .doc = "Serve metrics for Prometheus."),
 	ROW("instrumentation.metricsExporter", RP_T_ENUM, NULL, .choices = EXPORTERS,
 	    .doc = "Only prometheus has an effect."),
-	ROW("instrumentation.reportPeriod", RP_T_DURATION, "30s",
-	    .doc = "How often polled metrics are taken, 1s to 24h."),
+	ROW("instrumentation.reportPeriod", RP_T_DURATION, NULL,
+	    .doc = "Has no effect: metrics are taken when somebody scrapes; see "
+		   "metrics.collectInterval."),
 	ROW("instrumentation.metrics", RP_T_MAP, NULL, .doc = "Which metrics."),
 	ROW("instrumentation.metrics.enabled", RP_T_LIST, "[policy, buildinfo]",
 	    .doc = "Globs of metrics: a group, a subsystem, or GROUP/SUBSYSTEM."),
 	ROW("instrumentation.metrics.enabled[]", RP_T_STRING, NULL, .doc = "One glob."),
 	ROW("instrumentation.metrics.polled", RP_T_LIST, "[]",
-	    .doc = "Globs of metrics that are taken by the clock."),
+	    .doc = "Further globs, as in enabled."),
 	ROW("instrumentation.metrics.polled[]", RP_T_STRING, NULL, .doc = "One glob."),
 	ROW("instrumentation.samplingRatePerMillion", RP_T_INT, NULL, .max = 1000000,
 	    .doc = "Has no effect: there is no tracing."),
@@ -147,12 +152,12 @@ static const struct rp_schema schema = {
 	.key_size = sizeof rows[0],
 };
 
-static const char *const module_path_default[] = {"/usr/lib/nri-rp/modules",
-						  "/usr/local/lib/nri-rp/modules"};
+static const char *const module_dirs[] = {NRI_RP_MODULEDIR, MODULEDIR_LOCAL};
+const struct conf_strings conf_module_dirs = {module_dirs, COUNT(module_dirs)};
 static const char *const enabled_default[] = {"policy", "buildinfo"};
 
-#define REPORT_PERIOD_MIN_MS 1000
-#define REPORT_PERIOD_MAX_MS (24 * 3600 * 1000)
+#define COLLECT_MIN_MS 1000
+#define COLLECT_MAX_MS (24 * 3600 * 1000)
 
 const struct rp_schema *conf_core_schema(void)
 {
@@ -206,8 +211,8 @@ static int get_strings(struct arena *arena, rp_cfg list, const char *const *fall
 
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret)
 {
-	return get_strings(arena, conf_get(root, "modules.path"), module_path_default,
-			   COUNT(module_path_default), ret);
+	return get_strings(arena, conf_get(root, "modules.path"), module_dirs, COUNT(module_dirs),
+			   ret);
 }
 
 /* ---- policy and controllers -------------------------------------------------------------------------------------- */
@@ -382,15 +387,27 @@ static int fill_log(struct conf_loader *l, struct conf_core *core)
 
 static void warn_without_effect(const struct conf_loader *l)
 {
-	static const char *const paths[] = {"samplingRatePerMillion", "tracingCollector",
-					    "logExporter"};
-	rp_cfg map = node_child(l->conf->root, "instrumentation");
-	for (size_t i = 0; i < COUNT(paths); i++) {
-		rp_cfg node = node_child(map, paths[i]);
+	static const char no_collector[] = "nri-rp sends nothing to collectors";
+	static const struct {
+		const char *path, *why;
+	} keys[] = {
+		{"instrumentation.samplingRatePerMillion", no_collector},
+		{"instrumentation.tracingCollector", no_collector},
+		{"instrumentation.logExporter", no_collector},
+		{"instrumentation.reportPeriod",
+		 "metrics are taken when somebody scrapes; metrics.collectInterval is for what "
+		 "containers use"},
+		{"agent.nodeResourceTopology",
+		 "NodeResourceTopology objects are not published; nri-rpctl zones --json has "
+		 "their content"},
+	};
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		rp_cfg node = conf_get(l->conf->root, keys[i].path);
 		const char *text = conf_text(node, "");
-		if (text[0] && !str_eq(text, "0"))
-			warning_node(l->errs, node, NULL,
-				     "has no effect: nri-rp sends nothing to collectors");
+		bool off = !text[0] || str_eq(text, "0") || str_eq(text, "0s") ||
+			   !conf_value(node, RP_T_BOOL, 1);
+		if (!off)
+			warning_node(l->errs, node, NULL, "has no effect: %s", keys[i].why);
 	}
 }
 
@@ -401,7 +418,7 @@ static void fill_collector(struct conf_loader *l, struct conf_core *core)
 	rp_cfg interval = conf_get(conf->root, "metrics.collectInterval");
 	char found[CONF_PLACE_MAX], path[64];
 	int64_t ms = conf_value(interval, RP_T_DURATION, 0);
-	if (ms && (ms < REPORT_PERIOD_MIN_MS || ms > REPORT_PERIOD_MAX_MS))
+	if (ms && (ms < COLLECT_MIN_MS || ms > COLLECT_MAX_MS))
 		(void)problem_node(l->errs, interval, NULL,
 				   "expected 0s or a duration from 1s to 24h, found %s",
 				   node_found(interval, found, sizeof found));
@@ -444,14 +461,6 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 				     "has no effect: nri-rp sends nothing to collectors");
 	}
 	warn_without_effect(l);
-	char found[CONF_PLACE_MAX];
-	rp_cfg period = node_child(map, "reportPeriod");
-	int64_t ms = conf_value(period, RP_T_DURATION, 30 * 1000);
-	if (ms < REPORT_PERIOD_MIN_MS || ms > REPORT_PERIOD_MAX_MS)
-		(void)problem_node(l->errs, period, NULL,
-				   "expected a duration from 1s to 24h, found %s",
-				   node_found(period, found, sizeof found));
-	core->metrics.report_period_ms = (uint32_t)ms;
 	fill_collector(l, core);
 	int rc = get_strings(conf->arena, conf_get(map, "metrics.enabled"), enabled_default,
 			     COUNT(enabled_default), &core->metrics.enabled);
@@ -468,7 +477,6 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	const struct conf *conf = l->conf;
 	rp_cfg accept = conf_get(conf->root, "agent.accept");
 	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
-	core->agent.node_resource_topology = get_bool(conf, "agent.nodeResourceTopology");
 	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
 	core->agent.socket = get_text(conf, "agent.socket");
 	core->agent.user = get_text(conf, "agent.user");
@@ -488,7 +496,6 @@ int core_fill(struct conf_loader *l)
 		(uint32_t)conf_value(conf_get(conf->root, "rebalanceMoves"), RP_T_INT, 8);
 	core->reset_on_switch = get_bool(conf, "resetOnSwitch");
 	core->strict = get_bool(conf, "strict");
-	core->runtime.frontend = get_text(conf, "runtime.frontend");
 	core->runtime.socket = get_text(conf, "runtime.socket");
 	core->runtime.name = get_text(conf, "runtime.name");
 	core->runtime.index =

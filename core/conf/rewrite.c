@@ -333,6 +333,14 @@ static int keep_agent(struct conf_loader *l, struct rp_cfg_node *agent)
 	return rc;
 }
 
+static bool pushes_anything(const struct conf_docs *docs)
+{
+	for (const struct conf_doc *doc = docs->first; doc; doc = doc->next)
+		if (doc->pushed)
+			return true;
+	return false;
+}
+
 static int replace(struct conf_loader *l, const struct conf_member *from)
 {
 	if (str_eq(from->key, "agent")) {
@@ -437,6 +445,9 @@ int rewrite_merge(struct conf_loader *l, struct conf_docs *docs)
 	if (rc < 0)
 		return rc;
 	rp_cfg accept = accept_list(l);
+	if (accept && accept->n && !pushes_anything(docs))
+		warning_node(l->errs, accept, NULL,
+			     "has no effect: nri-rp-agent pushes no configuration");
 	const char *next = accepts(accept, "policy") ? policy_of(docs, true, policy) : policy;
 	rc = merge_docs(l, docs, true, next, pushed);
 	return rc < 0 ? rc : overlay(l, pushed, accept, policy);

@@ -23,10 +23,10 @@ struct local {
 
 static int open_loader(struct local *l, struct err *err)
 {
-	static const char *const defaults[] = {NRI_RP_MODULEDIR, "/usr/local/lib/nri-rp/modules"};
-	unsigned n = l->cli->n_module_dirs;
-	return loader_new(n ? l->cli->module_dirs : defaults, n ? n : 2, loader_default_flags(),
-			  NULL, &l->loader, err);
+	struct conf_strings dirs = {l->cli->module_dirs, l->cli->n_module_dirs};
+	if (!dirs.n)
+		dirs = conf_module_dirs;
+	return loader_new(dirs.items, dirs.n, loader_default_flags(), NULL, &l->loader, err);
 }
 
 static void begin(void *ctx, const char *const *path, unsigned n_path)

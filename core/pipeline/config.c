@@ -219,6 +219,7 @@ static void take_core(struct pipeline *p)
 	if (!p->cfg.fixed_log_level)
 		log_set_level(core->log.level);
 	(void)log_set_debug(core->log.debug.items, core->log.debug.n);
+	log_set_source(core->log.source);
 	if (p->cfg.configured)
 		p->cfg.configured(p->conf, p->cfg.arg);
 }

@@ -163,10 +163,11 @@ static int open_machine(struct pipeline *p, struct err *err)
 
 static int open_modules(struct pipeline *p, struct err *err)
 {
-	static const char *const defaults[] = {NRI_RP_MODULEDIR, "/usr/local/lib/nri-rp/modules"};
-	unsigned n = p->cfg.n_module_dirs;
-	return loader_new(n ? p->cfg.module_dirs : defaults, n ? n : 2, loader_default_flags(),
-			  p->env.crumb, &p->loader, err);
+	struct conf_strings dirs = {p->cfg.module_dirs, p->cfg.n_module_dirs};
+	if (!dirs.n)
+		dirs = conf_module_dirs;
+	return loader_new(dirs.items, dirs.n, loader_default_flags(), p->env.crumb, &p->loader,
+			  err);
 }
 
 static struct pipeline *new_bare(const struct pipeline_config *config)

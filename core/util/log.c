@@ -17,6 +17,7 @@
 #define LOG_LINE_MAX 4096
 #define LOG_PROGRAM_MAX 32
 #define LOG_SOURCE_MAX 60
+#define LOG_SOURCE_WIDTH 14 /* topology-aware, the longest of ours */
 
 /*
  * Written at start and at a reload, read by the worker's thread as well and by forked children: no locks. The debugged sources are
@@ -25,6 +26,7 @@
 static struct {
 	char program[LOG_PROGRAM_MAX];
 	bool journal;
+	atomic_bool brackets;
 	_Atomic(int) level;
 	atomic_uint n_sources;
 	_Atomic(uint64_t) sources[LOG_SOURCES_MAX];
@@ -89,6 +91,11 @@ int log_level_from_name(const char *name, enum log_level *ret)
 const char *log_level_name(enum log_level level)
 {
 	return level >= LOG_ERROR && level <= LOG_DEBUG ? level_names[level] : "unknown";
+}
+
+void log_set_source(bool brackets)
+{
+	atomic_store_explicit(&sink.brackets, brackets, memory_order_relaxed);
 }
 
 static uint64_t source_hash(const char *s)
@@ -172,6 +179,17 @@ static char *put_text(char *out, const char *text, size_t max)
 	return out + len;
 }
 
+static char *put_source(char *out, const char *source)
+{
+	if (!atomic_load_explicit(&sink.brackets, memory_order_relaxed))
+		return put_text(put_text(out, source, LOG_SOURCE_MAX), ": ", 2);
+	*out++ = '[';
+	char *end = put_text(out, source, LOG_SOURCE_MAX);
+	for (; end < out + LOG_SOURCE_WIDTH; end++)
+		*end = ' ';
+	return put_text(end, "] ", 2);
+}
+
 /* Time or priority, program, level and source. */
 static size_t put_head(char *line, const char *source, enum log_level level)
 {
@@ -189,7 +207,7 @@ static size_t put_head(char *line, const char *source, enum log_level level)
 		}
 		p = put_text(put_text(p, log_level_name(level), LOG_SOURCE_MAX), ": ", 2);
 	}
-	p = put_text(put_text(p, source, LOG_SOURCE_MAX), ": ", 2);
+	p = put_source(p, source);
 	return (size_t)(p - line);
 }
 

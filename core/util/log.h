@@ -21,6 +21,8 @@ const char *log_level_name(enum log_level level);
 /* Sources whose debug messages pass whatever the level: names, "*" for all. Replaces the set before; at most LOG_SOURCES_MAX. */
 #define LOG_SOURCES_MAX 64
 int log_set_debug(const char *const *sources, unsigned n_sources);
+/* True: a message begins with "[SOURCE] ", padded so that texts stand below each other; false: with "SOURCE: ". */
+void log_set_source(bool brackets);
 bool log_wants(const char *source, enum log_level level);
 
 /*

@@ -274,7 +274,6 @@ static void test_periods(void **state)
 		bool zero; /* is never */
 	} rows[] = {
 		{"metrics.collectInterval", "0s or a duration from 1s to 24h", true},
-		{"instrumentation.reportPeriod", "a duration from 1s to 24h", false},
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -299,6 +298,29 @@ static void test_periods(void **state)
 	assert_int_equal(core->metrics.pressure[1], 0);
 	assert_int_equal(core->metrics.pressure[2], 10);
 	assert_int_equal(core->metrics.pressure[3], 100);
+}
+
+/* What custom resources have and nri-rp does not do is said, and is no reason to refuse them. */
+static void test_without_effect(void **state)
+{
+	(void)state;
+	(void)warned(
+		"instrumentation: {reportPeriod: 60s}\nagent: {nodeResourceTopology: true}\n",
+		"warning: rp.conf:1:19: instrumentation.reportPeriod: has no effect: metrics are "
+		"taken when somebody scrapes; metrics.collectInterval is for what containers use\n"
+		"warning: rp.conf:2:9: agent.nodeResourceTopology: has no effect: "
+		"NodeResourceTopology objects are not published; nri-rpctl zones --json has their "
+		"content\n");
+	(void)warned("agent: {accept: [log]}\n",
+		     "warning: rp.conf:1:9: agent.accept: has no effect: nri-rp-agent pushes no "
+		     "configuration\n");
+	(void)warned(
+		"apiVersion: config.nri/v1alpha1\nkind: OwnPolicy\nspec: {agent: "
+		"{nodeResourceTopology: true}}\n",
+		"warning: rp.conf:3:16: own.agent.nodeResourceTopology: has no effect: "
+		"NodeResourceTopology objects are not published; nri-rpctl zones --json has their "
+		"content\n");
+	(void)good("agent: {accept: [], nodeResourceTopology: false}\n");
 }
 
 /* A policy's own part of `control` is looked for at all depths; where it has none of it, everything is the controller's. */
@@ -334,10 +356,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_teardown(name, forget_last)
-		TEST(test_kinds),    TEST(test_addresses), TEST(test_scalars),
-		TEST(test_ranges),   TEST(test_choices),   TEST(test_defaults),
-		TEST(test_spelling), TEST(test_periods),   TEST(test_nothing_own),
-		TEST(test_agent),
+		TEST(test_kinds),    TEST(test_addresses),	TEST(test_scalars),
+		TEST(test_ranges),   TEST(test_choices),	TEST(test_defaults),
+		TEST(test_spelling), TEST(test_periods),	TEST(test_nothing_own),
+		TEST(test_agent),    TEST(test_without_effect),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static void test_resource(void **state)
 	assert_true(core()->log.source);
 	check_strings(core()->log.debug, "policy");
 	assert_string_equal(core()->metrics.listen, ":8891");
-	assert_false(core()->agent.node_resource_topology);
+	assert_false(core()->agent.pod_resource_api);
 	assert_string_equal(core()->cache_dir, "/x");
 	assert_string_equal(text_at("bare.x"), "1");
 }
@@ -164,7 +164,7 @@ static void test_resource_and_files(void **state)
 	assert_string_equal(core()->policy, "topology-aware");
 	assert_true(core()->log.source);
 	assert_int_equal(core()->log.level, LOG_WARNING);
-	assert_false(core()->agent.node_resource_topology);
+	assert_false(core()->agent.pod_resource_api);
 	assert_null(conf_get(conf_root(last.conf), "topology-aware.agent"));
 	/* A custom resource is merged like a file. */
 	good("balloons: {pinCPU: false}\n---\n" HEAD
@@ -181,7 +181,7 @@ static void test_pasted_spec(void **state)
 	     "  reservedResources: {cpu: 1}\n"
 	     "  log: {level: debug, source: true}\n"
 	     "  control: {rdt: {enable: false}}\n"
-	     "  instrumentation: {reportPeriod: 5s}\n"
+	     "  instrumentation: {httpEndpoint: \":5\"}\n"
 	     "log: {level: error}\n"
 	     "control: {socket: /s}\n"
 	     "rdt: {log: free}\n");
@@ -190,7 +190,7 @@ static void test_pasted_spec(void **state)
 	assert_string_equal(core()->control_socket, "/s");
 	assert_string_equal(text_at("rdt.enable"), "false");
 	assert_string_equal(text_at("rdt.log"), "free");
-	assert_int_equal(core()->metrics.report_period_ms, 5000);
+	assert_string_equal(core()->metrics.listen, ":5");
 	/* Of a policy that is not in force it has no effect, and elsewhere it is a key like others. */
 	good("policy: none\nballoons: {reservedResources: {cpu: 1}, log: {level: nonsense}}\n");
 	assert_int_equal(core()->log.level, LOG_INFO);
@@ -282,7 +282,7 @@ static void test_pushed(void **state)
 	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
 	assert_string_equal(text_at("balloons.pinCPU"), "(none)");
 	assert_int_equal(core()->log.level, LOG_DEBUG);
-	assert_false(core()->agent.node_resource_topology);
+	assert_false(core()->agent.pod_resource_api);
 	assert_false(core()->agent.pod_resource_api);
 	assert_string_equal(text_at("rdt.enable"), "false");
 	char place[CONF_PLACE_MAX];
@@ -313,7 +313,7 @@ static void test_push_limits(void **state)
 	     "pushed is left out\n");
 	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
 	assert_int_equal(core()->log.level, LOG_INFO);
-	assert_false(core()->agent.node_resource_topology);
+	assert_false(core()->agent.pod_resource_api);
 	check_strings(core()->agent.accept, "balloons agent");
 	assert_false(core()->agent.accept_all);
 	push("policy: none\nagent: {accept: [balloons]}\n",
@@ -374,7 +374,6 @@ static void test_defaults(void **state)
 	assert_null(c->policy_node);
 	assert_int_equal(c->n_controllers, 0);
 	check_strings(c->module_path, "/usr/lib/nri-rp/modules /usr/local/lib/nri-rp/modules");
-	assert_string_equal(c->runtime.frontend, "nri");
 	assert_string_equal(c->runtime.socket, "/var/run/nri/nri.sock");
 	assert_string_equal(c->runtime.name, "nri-rp");
 	assert_int_equal(c->runtime.index, 90);
@@ -384,14 +383,12 @@ static void test_defaults(void **state)
 	assert_true(c->metrics.prometheus);
 	check_strings(c->metrics.enabled, "policy buildinfo");
 	check_strings(c->metrics.polled, "");
-	assert_int_equal(c->metrics.report_period_ms, 30000);
 	assert_int_equal(c->log.level, LOG_INFO);
 	assert_int_equal(c->log.debug.n, 0);
 	assert_false(c->log.source);
 	assert_int_equal(c->on_policy_error, CONF_REJECT);
 	assert_false(c->reset_on_switch);
 	assert_true(c->agent.accept_all);
-	assert_true(c->agent.node_resource_topology);
 	assert_false(c->agent.pod_resource_api);
 	assert_true(c->strict);
 }
@@ -404,9 +401,9 @@ static void test_all_core_keys(void **state)
 	     "5}\ncache: {dir: /c}\n"
 	     "control: {socket: /s}\nmetrics: {listen: \"\"}\nlog: {level: warning, debug: [a], "
 	     "source: true, klog: {v: 5}}\n"
-	     "agent: {accept: [log], nodeResourceTopology: false, podResourceAPI: false}\n"
+	     "agent: {accept: [], nodeResourceTopology: false, podResourceAPI: false}\n"
 	     "instrumentation: {httpEndpoint: \":1\", prometheusExport: false, metricsExporter: "
-	     "\"\", reportPeriod: 1m,\n"
+	     "\"\", reportPeriod: 0s,\n"
 	     "  metrics: {enabled: [\"*\"], polled: [x, y]}, samplingRatePerMillion: 0, "
 	     "tracingCollector: \"\",\n"
 	     "  logExporter: \"\", logExportPeriod: 1s}\n");
@@ -425,11 +422,9 @@ static void test_all_core_keys(void **state)
 	assert_false(c->metrics.prometheus);
 	check_strings(c->metrics.enabled, "*");
 	check_strings(c->metrics.polled, "x y");
-	assert_int_equal(c->metrics.report_period_ms, 60000);
 	assert_int_equal(c->log.level, LOG_WARNING);
 	assert_true(c->log.source);
-	check_strings(c->agent.accept, "log");
-	assert_false(c->agent.node_resource_topology);
+	assert_false(c->agent.accept_all);
 }
 
 static void test_policy_name(void **state)
@@ -518,8 +513,7 @@ static void test_metrics(void **state)
 	(void)state;
 	good("instrumentation: {httpEndpoint: \":1\"}\nmetrics: {listen: \":2\"}\n");
 	assert_string_equal(core()->metrics.listen, ":2");
-	good("instrumentation: {metricsExporter: prometheus, prometheusExport: true, reportPeriod: "
-	     "24h}\n");
+	good("instrumentation: {metricsExporter: prometheus, prometheusExport: true}\n");
 	bad("instrumentation: {metricsExporter: otlp-http, prometheusExport: true}\n",
 	    "rp.conf:1:19: instrumentation.metricsExporter: cannot be used together with "
 	    "prometheusExport\n");
@@ -533,12 +527,6 @@ static void test_metrics(void **state)
 	       "sends nothing to collectors\n"
 	       "warning: rp.conf:1:95: instrumentation.logExporter: has no effect: nri-rp sends "
 	       "nothing to collectors\n");
-	bad("instrumentation: {reportPeriod: 10ms}\n",
-	    "rp.conf:1:19: instrumentation.reportPeriod: expected a duration from 1s to 24h, found "
-	    "\"10ms\"\n");
-	bad("instrumentation: {reportPeriod: 25h}\n",
-	    "rp.conf:1:19: instrumentation.reportPeriod: expected a duration from 1s to 24h, found "
-	    "\"25h\"\n");
 }
 
 static void test_core_types(void **state)

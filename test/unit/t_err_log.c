@@ -146,6 +146,23 @@ static void test_levels(void **state)
 	log_set_level(LOG_INFO);
 }
 
+static void test_source_in_brackets(void **state)
+{
+	struct capture c;
+	(void)state;
+	capture_begin(&c);
+	as_journal(&c);
+	log_set_source(true);
+	log_write("cache", LOG_INFO, "a");
+	log_write("topology-aware", LOG_INFO, "b");
+	log_write("a-policy-from-elsewhere", LOG_INFO, "c");
+	log_set_source(false);
+	log_write("cache", LOG_INFO, "d");
+	assert_string_equal(capture_end(&c), "<6>[cache         ] a\n<6>[topology-aware] b\n"
+					     "<6>[a-policy-from-elsewhere] c\n<6>cache: d\n");
+	log_init("prog");
+}
+
 static void test_debug_sources(void **state)
 {
 	const char *const some[] = {"cache", "policy"}, *const all[] = {"*"};
@@ -386,12 +403,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_err_set),	       cmocka_unit_test(test_err_null),
 		cmocka_unit_test(test_err_text),       cmocka_unit_test(test_err_cuts),
-		cmocka_unit_test(test_levels),	       cmocka_unit_test(test_debug_sources),
-		cmocka_unit_test(test_plain_lines),    cmocka_unit_test(test_journal_lines),
-		cmocka_unit_test(test_held),	       cmocka_unit_test(test_held_scribbled),
-		cmocka_unit_test(test_escapes),	       cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_errno_survives), cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_levels),	       cmocka_unit_test(test_source_in_brackets),
+		cmocka_unit_test(test_debug_sources),  cmocka_unit_test(test_plain_lines),
+		cmocka_unit_test(test_journal_lines),  cmocka_unit_test(test_held),
+		cmocka_unit_test(test_held_scribbled), cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_long_lines),     cmocka_unit_test(test_errno_survives),
+		cmocka_unit_test(test_limit),	       cmocka_unit_test(test_clocks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
