@@ -38,7 +38,9 @@ def no_module(service):
 
 
 def no_state(service):
-    run('mount', '-t', 'tmpfs', '-o', 'ro', 'none', STATE)
+    """As when the disk has gone bad, and its file system read-only."""
+    run('mount', '--bind', STATE, STATE)
+    run('mount', '-o', 'remount,ro,bind', STATE)
 
 
 def another_boot(service):
@@ -55,7 +57,7 @@ DAMAGES = {
     'another boot': ([another_boot], 'policcy: unknown key'),
     'wrong major': ([wrong_major], 'static'),
     'no module': ([no_module], 'static'),
-    'state cannot be written': ([no_state], 'state directory'),
+    'state cannot be written': ([no_state], 'the state cannot be written'),
     'all at once': ([refused_edit, wrong_major, no_state], 'policcy: unknown key'),
 }
 
