@@ -18,6 +18,8 @@ TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResour
 BALLOONS = {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'},
                                                'balloonTypes': [{'name': 'db', 'minCPUs': 2, 'maxCPUs': 4, 'namespaces': ['data']}]}}
 CONNECTIONS_MAX, HEADER_MAX = 32, 8192
+# As little as possible beyond the limit: with bytes that were not read the kernel resets the connection, and the answer may be lost.
+LONG_HEADERS = b'GET / HTTP/1.1\r\n' + (b'A: ' + b'b' * 57 + b'\r\n') * 137
 
 # ---- the text format 0.0.4, read strictly ----
 
@@ -424,7 +426,7 @@ def test_health(served):
     (413, b'POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n'),
     (413, b'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\nx'),
     (404, b'GET metrics HTTP/1.1\r\n\r\n'), (404, b'GET /' + b'x' * 300 + b' HTTP/1.1\r\n\r\n'),
-    (400, b'GET /' + b'x' * HEADER_MAX + b' HTTP/1.1\r\n'), (400, b'x' * (HEADER_MAX + 100)), (400, b'GET / HTTP/1.1\r\n' + b'A: b\r\n' * 2100),
+    (400, b'GET /' + b'x' * HEADER_MAX + b' HTTP/1.1\r\n'), (400, b'x' * (HEADER_MAX + 100)), (400, LONG_HEADERS),
     (200, b'GET /livez HTTP/1.0\n\n'), (200, b'GET /livez HTTP/1.1\r\nContent-Length: 0\r\n\r\n'),
     (200, b'GET /livez HTTP/1.1\r\n\r\nGET /livez HTTP/1.1\r\n\r\n'),
 ], ids=lambda v: repr(v)[:30])
