@@ -39,6 +39,7 @@ struct cache {
 	 * containers own it, more than one only in a group.
 	 */
 	uint32_t *cpu_sets, *cpu_owner, *cpu_owners;
+	uint32_t n_owned; /* CPUs that are somebody's alone */
 };
 
 #define OWNER_GROUP 0x80000000u

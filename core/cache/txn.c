@@ -81,13 +81,17 @@ void count_decision(struct cache *c, const struct ctr *ctr, const struct decisio
 	if (!d->exclusive)
 		return;
 	RP_IDS_EACH (cpu, d->exclusive->ids) {
-		if (in && !c->cpu_owner[cpu])
+		if (in && !c->cpu_owner[cpu]) {
 			c->cpu_owner[cpu] = key;
+			c->n_owned++;
+		}
 		if (c->cpu_owner[cpu] != key)
 			continue;
 		c->cpu_owners[cpu] += in ? 1u : -1u;
-		if (!c->cpu_owners[cpu])
+		if (!c->cpu_owners[cpu]) {
 			c->cpu_owner[cpu] = 0;
+			c->n_owned--;
+		}
 	}
 }
 
@@ -113,6 +117,11 @@ uint64_t txn_id(const struct txn *t)
 struct cache *txn_cache(const struct txn *t)
 {
 	return t->cache;
+}
+
+bool cache_owned(const struct cache *c)
+{
+	return c->n_owned != 0;
 }
 
 uint64_t cache_running_txn(const struct cache *c)

@@ -290,6 +290,7 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 		if (!r)
 			r = report_moves(p, report);
 		decide_end(p);
+		confine_unknown(p);
 		/* Or it would go back to its former configuration from what it had made of this one. That looks at everything anyway. */
 		if (!report)
 			(void)instance_rolled_back(a->policy);

@@ -23,14 +23,18 @@ struct iset *unowned_cpus(struct pipeline *p)
 	return intern_get(cache_sets(p->env.cache), rp_ids_of(&cpus));
 }
 
+static bool owns(const struct ctr *ctr)
+{
+	const struct decision *d = txn_view(ctr);
+	return ctr_live(d->state) && d->exclusive && d->exclusive->count;
+}
+
 static bool anybody_owns(const struct pipeline *p)
 {
 	const struct ctr *ctr;
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		const struct decision *d = txn_view(ctr);
-		if (ctr_live(d->state) && d->exclusive && d->exclusive->count)
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		if (owns(ctr))
 			return true;
-	}
 	return false;
 }
 
@@ -44,14 +48,14 @@ static bool is_loose(const struct ctr *ctr)
 static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bool owned,
 		      struct err *err)
 {
+	const char *policy = p->policy ? instance_name(p->policy) : "none";
+	if (!cpus->count && ctr == txn_created(p->txn))
+		return err_set(err, -ENOSPC,
+			       "container %s: policy %s does not pin it, and all CPUs belong to "
+			       "other containers",
+			       ctr->full_name, policy);
 	if (!cpus->count)
-		return ctr == txn_created(p->txn)
-			       ? err_set(err, -ENOSPC,
-					 "container %s: policy %s leaves it unpinned, and all CPUs "
-					 "belong "
-					 "to other containers",
-					 ctr->full_name, p->policy ? instance_name(p->policy) : "-")
-			       : 0;
+		return 0;
 	struct decision *d = txn_stage(p->txn, ctr);
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
@@ -60,20 +64,32 @@ static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bo
 	return 0;
 }
 
-/* Has the decision left a container unpinned? Those that were so before are known by p->loose. */
-static bool touches_loose(const struct pipeline *p)
+/* Is there one among the containers that the decision touches? */
+static bool touches(const struct pipeline *p, bool (*is)(const struct ctr *ctr))
 {
 	for (const struct stage *s = txn_touched(p->txn); s; s = s->link)
-		if (is_loose(s->ctr))
+		if (is(s->ctr))
 			return true;
 	return false;
+}
+
+/* All containers are looked at only where some own CPUs, or did so lately, and others are not pinned. */
+static bool is_needed(struct pipeline *p)
+{
+	p->loose = p->loose || touches(p, is_loose);
+	return p->loose && (cache_owned(p->env.cache) || p->confining || touches(p, owns));
+}
+
+void confine_unknown(struct pipeline *p)
+{
+	p->loose = p->confining = true;
 }
 
 int confine(struct pipeline *p, struct err *err)
 {
 	struct ctr *ctr;
 	int r = 0;
-	if (!p->loose && !touches_loose(p))
+	if (!is_needed(p))
 		return 0;
 	bool owned = anybody_owns(p);
 	struct iset *cpus =
@@ -82,6 +98,7 @@ int confine(struct pipeline *p, struct err *err)
 	if (!cpus)
 		return err_errno(err, -ENOMEM, "CPUs that nobody owns");
 	p->loose = false;
+	p->confining = owned;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		const struct decision *d = txn_view(ctr);
 		if (r || !is_loose(ctr))

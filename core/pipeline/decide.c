@@ -77,6 +77,7 @@ static void resync(struct pipeline *p)
 			return;
 		}
 		decide_end(p);
+		confine_unknown(p);
 	}
 	p->sync_failed = true;
 	log_error("policy %s cannot bring its state in line with the containers: %s",
@@ -86,6 +87,7 @@ static void resync(struct pipeline *p)
 static void undo(struct pipeline *p)
 {
 	decide_end(p);
+	confine_unknown(p);
 	if (p->policy && instance_rolled_back(p->policy) == RP_RESYNC)
 		resync(p);
 }

@@ -113,7 +113,8 @@ struct pipeline {
 	uint64_t started_ns;
 	bool other_policy; /* the restored decisions are those of another policy than the configured one */
 	bool sync_failed;
-	bool loose; /* perhaps a container runs that nobody has pinned; only ever too true */
+	/* Perhaps a container runs that nobody has pinned; perhaps one is confined (confine.c). Only ever too true. */
+	bool loose, confining;
 	struct refusals refusals;
 	char unserved[N_SERVICES][CONDITION_TEXT_MAX]; /* why; "" */
 	bool warned_kubelet;
@@ -185,6 +186,8 @@ struct iset *unowned_cpus(struct pipeline *p);
 /* Keeps containers that nobody has pinned off the CPUs that others own: the last step of a decision, before the invariants. -ENOSPC: the
  * container that is being created would have nowhere to run. */
 int confine(struct pipeline *p, struct err *err);
+/* Nothing is known of who is pinned and who is confined: a decision has been dropped, or the containers are others. */
+void confine_unknown(struct pipeline *p);
 
 /* ---- updates.c ---- */
 int updates_init(struct pipeline *p);

@@ -202,7 +202,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	drop_unlisted(p);
 	settle_names(p);
 	devices_synchronizing(p);
-	p->loose = true;
+	confine_unknown(p);
 	p->sync_failed =
 		true; /* but when the policy, told that nothing came of it, has placed them all the same */
 	int r = decide(p, synchronize, NULL, &err);

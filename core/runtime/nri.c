@@ -112,6 +112,8 @@ static void lost(struct nri *nri, const char *why, bool loud)
 {
 	struct runtime_state *s = pipeline_runtime(nri->cfg.pipeline);
 	bool was_synchronized = s->synchronized;
+	nri->renew = false; /* the next one is to the new address anyway */
+	loop_timer_disarm(nri->renew_timer);
 	if (nri->trunk && clock_ms() - nri->connected_ms > STABLE_MS)
 		nri->backoff_ms = BACKOFF_FIRST_MS;
 	nri->trunk = trunk_free(nri->trunk);
@@ -219,8 +221,6 @@ static void try_connect(void *arg)
 static void renew(void *arg)
 {
 	struct nri *nri = arg;
-	nri->renew = false;
-	loop_timer_disarm(nri->renew_timer);
 	wait_finish(nri);
 	lost(nri, "", false);
 	(void)loop_timer_arm(nri->reconnect, 1);

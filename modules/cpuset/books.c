@@ -8,7 +8,7 @@ void books_clear(struct books *b)
 	memset(b, 0, sizeof *b);
 }
 
-void books_add(struct books *b, enum cpuset_class class, struct rp_ids cpus, rp_ctr ctr)
+void books_add(struct books *b, enum cpuset_class class, struct rp_ids cpus)
 {
 	b->n[class]++;
 	if (class == CLASS_SHARED)
@@ -18,7 +18,6 @@ void books_add(struct books *b, enum cpuset_class class, struct rp_ids cpus, rp_
 			b->refs[cpu]++;
 			rp_idset_add(&b->named, cpu);
 		} else {
-			b->owner[cpu] = ctr;
 			rp_idset_add(&b->owned, cpu);
 		}
 	}
@@ -32,7 +31,6 @@ void books_del(struct books *b, enum cpuset_class class, struct rp_ids cpus)
 		return;
 	RP_IDS_EACH (cpu, cpus) {
 		if (class == CLASS_INTEGER) {
-			b->owner[cpu] = 0;
 			rp_idset_del(&b->owned, cpu);
 		} else if (b->refs[cpu] && !--b->refs[cpu]) {
 			rp_idset_del(&b->named, cpu);
@@ -51,7 +49,7 @@ int32_t books_load(struct rp_instance *inst)
 		r = inst->h.cache->get_ctr(inst->h.ctx, inst->ctrs[i], &info);
 		if (r || !record_read(inst, info.ctr, &rec))
 			continue;
-		books_add(&inst->books, rec.class, info.cpus, info.ctr);
+		books_add(&inst->books, rec.class, info.cpus);
 		if (rec.class != CLASS_SHARED && rp_ids_empty(info.exclusive))
 			inst->overlapping = true;
 	}

@@ -36,8 +36,7 @@ static const struct rp_key keys[] = {
 	 .type = RP_T_BOOL,
 	 .fallback = "false",
 	 .doc = "Where nothing is left for shared containers, let them run on where they are, on "
-		"CPUs "
-		"that belong to others by now."},
+		"CPUs that belong to others by now."},
 	{.path = "pinMemory",
 	 .type = RP_T_BOOL,
 	 .fallback = "true",
@@ -56,8 +55,7 @@ static const struct rp_key keys[] = {
 	 .type = RP_T_BOOL,
 	 .fallback = "false",
 	 .doc = "Integer containers get CPUs of one NUMA node where they can, and their memory "
-		"from "
-		"there."},
+		"from there."},
 	{.path = "preferSharedCache",
 	 .type = RP_T_BOOL,
 	 .fallback = "false",
@@ -125,8 +123,7 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 	if (p->shared_cache && !p->numa_aware)
 		return modhost_fail_at(
 			h, at(h, p, "preferSharedCache"), -RP_EINVAL,
-			"it chooses among what numaAware finds: say numaAware: true, "
-			"too");
+			"it chooses among what numaAware finds: say numaAware: true, too");
 	return 0;
 }
 
@@ -160,27 +157,23 @@ static int32_t read_cores(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
+/* A quantity that CPUs going off line have left too few for is all there are: what worked once has to go on. */
 static int32_t reserve(const struct modhost *h, struct rp_plan *p)
 {
 	struct rp_idset from = p->allowed;
 	struct cpualloc *a = NULL;
-	uint32_t n = amount_count(&p->reserve);
+	uint32_t n = amount_count(&p->reserve), n_allowed = rp_ids_count(rp_ids_of(&p->allowed));
 	rp_idset_clear(&p->reserved);
-	if (p->reserve.kind != AMOUNT_QUANTITY) {
-		if (p->reserve.kind == AMOUNT_CPUS)
-			rp_idset_and(&p->reserved, rp_ids_of(&p->reserve.cpus),
-				     rp_ids_of(&p->allowed));
+	if (p->reserve.kind == AMOUNT_CPUS)
+		rp_idset_and(&p->reserved, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->allowed));
+	if (p->reserve.kind != AMOUNT_QUANTITY)
 		return 0;
-	}
 	int r = cpualloc_new(h->topology, h->ctx, &a);
 	if (!r)
-		r = cpualloc_allocate(a, &from, n, CPUALLOC_NONE, CPUALLOC_PLAIN, &p->reserved);
+		r = cpualloc_allocate(a, &from, n < n_allowed ? n : n_allowed, CPUALLOC_NONE,
+				      CPUALLOC_PLAIN, &p->reserved);
 	cpualloc_free(a);
-	return r == -RP_ENOSPC ? modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
-						 "%u CPUs are to be reserved, and %u are available",
-						 n, rp_ids_count(rp_ids_of(&p->allowed)))
-	       : r	       ? modhost_fail(h, r, "out of memory")
-			       : 0;
+	return r ? modhost_fail(h, r, "CPUs cannot be reserved") : 0;
 }
 
 int32_t plan_look(const struct modhost *h, struct rp_plan *p)
@@ -198,6 +191,11 @@ static int32_t check_sets(const struct modhost *h, const struct rp_plan *p)
 	if (rp_ids_empty(rp_ids_of(&p->allowed)))
 		return modhost_fail_at(h, at(h, p, "availableResources.cpu"), -RP_EINVAL,
 				       "none of these CPUs is online");
+	uint32_t n = amount_count(&p->reserve), n_allowed = rp_ids_count(rp_ids_of(&p->allowed));
+	if (p->reserve.kind == AMOUNT_QUANTITY && n > n_allowed)
+		return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
+				       "%u CPUs are to be reserved, and %u are available", n,
+				       n_allowed);
 	if (p->reserve.kind != AMOUNT_CPUS)
 		return 0;
 	rp_idset_andnot(&missing, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->allowed));

@@ -75,8 +75,9 @@ static int32_t cpuset_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	else if (forget(inst, &c))
 		r = place_new(inst, txn, &c);
 	if (!r)
-		r = stage_sharers(inst, txn, ctr);
-	return r ? r : sync_retry(inst, txn, ctr);
+		r = sync_retry(inst, txn, ctr);
+	/* who has got CPUs to itself has told the others already */
+	return r > 0 || (!r && c.class == CLASS_SHARED) ? stage_sharers(inst, txn, ctr) : r;
 }
 
 static int32_t cpuset_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
@@ -91,7 +92,7 @@ static int32_t cpuset_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		r = h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
 	if (!r)
 		r = sync_retry(inst, txn, ctr);
-	return r ? r : stage_sharers(inst, txn, ctr);
+	return r < 0 ? r : stage_sharers(inst, txn, ctr);
 }
 
 /* It runs although it was refused: among those who share, until there is room. */
@@ -106,7 +107,7 @@ static int32_t cpuset_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr
 	inst->waiting = true;
 	if (rp_ids_empty(rp_ids_of(&pool)))
 		return 0;
-	books_add(&inst->books, CLASS_SHARED, rp_ids_none(), ctr);
+	books_add(&inst->books, CLASS_SHARED, rp_ids_none());
 	return stage_shared(inst, txn, &c, rp_ids_of(&pool),
 			    "it was refused and runs all the same");
 }

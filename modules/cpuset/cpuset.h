@@ -101,14 +101,13 @@ void pick_near(const struct rp_instance *inst, struct rp_ids free, uint32_t n,
 struct books {
 	struct rp_idset named, owned; /* CPUs of annotated, of integer containers */
 	uint16_t refs[RP_CPUS_MAX]; /* annotated containers on a CPU */
-	rp_ctr owner[RP_CPUS_MAX]; /* integer one; 0: none */
 	uint32_t n[N_CLASSES]; /* containers */
 };
 
 /* From the cache. Errors of the host. */
 int32_t books_load(struct rp_instance *inst);
 void books_clear(struct books *b);
-void books_add(struct books *b, enum cpuset_class class, struct rp_ids cpus, rp_ctr ctr);
+void books_add(struct books *b, enum cpuset_class class, struct rp_ids cpus);
 void books_del(struct books *b, enum cpuset_class class, struct rp_ids cpus);
 /* What the shared containers have. */
 void books_pool(const struct rp_instance *inst, struct rp_idset *ret);
@@ -175,7 +174,7 @@ int32_t place_check_pool(struct rp_instance *inst);
 /* ---- everything at once (sync.c) -------------------------------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* CPUs have come free: those who lack some get them. */
+/* CPUs have come free: those who lack some get them. How many that were; the others are not told yet. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 /* ---- reports (report.c) ----------------------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ static int32_t find(struct rp_instance *inst, const struct looked *c, struct rp_
 static int32_t own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		   const struct rp_idset *cpus, const char *how)
 {
-	books_add(&inst->books, c->class, rp_ids_of(cpus), c->info.ctr);
+	books_add(&inst->books, c->class, rp_ids_of(cpus));
 	int32_t r = place_check_pool(inst);
 	if (r)
 		return refuse(inst, r);
@@ -154,7 +154,7 @@ static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c
 				    "integer container %s: " INSUFFICIENT_TEXT,
 				    c->info.id, n, n_free);
 	pick_near(inst, rp_ids_of(&free), n, &cpus);
-	books_add(&inst->books, CLASS_INTEGER, rp_ids_of(&cpus), c->info.ctr);
+	books_add(&inst->books, CLASS_INTEGER, rp_ids_of(&cpus));
 	explain(inst, c, rp_ids_of(&cpus), "moved for a pod that names some of its CPUs");
 	inst->counters.moved++;
 	return stage_own(inst, txn, c, rp_ids_of(&cpus),
@@ -192,7 +192,7 @@ static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct l
 		rp_idset_andnot(&own, rp_ids_of(&pool), rp_ids_of(&c->forbidden));
 	if (rp_ids_empty(rp_ids_of(&own)))
 		return refuse(inst, modhost_fail(&inst->h, -RP_ENOSPC, POOL_EMPTY_TEXT));
-	books_add(&inst->books, CLASS_SHARED, rp_ids_none(), c->info.ctr);
+	books_add(&inst->books, CLASS_SHARED, rp_ids_none());
 	inst->counters.placed[CLASS_SHARED]++;
 	explain(inst, c, rp_ids_of(&own), "what nobody owns");
 	return stage_shared(inst, txn, c, rp_ids_of(&pool), NULL);

@@ -13,7 +13,7 @@
 static int32_t give(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		    struct rp_ids cpus, const char *reason)
 {
-	books_add(&inst->books, c->class, cpus, c->info.ctr);
+	books_add(&inst->books, c->class, cpus);
 	if (reason)
 		inst->waiting = true;
 	return stage_own(inst, txn, c, cpus, reason);
@@ -108,7 +108,7 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, struct looked *
 	const char *reason = c->n ? SHORT_TEXT : NULL;
 	books_pool(inst, &pool);
 	c->class = CLASS_SHARED;
-	books_add(&inst->books, CLASS_SHARED, rp_ids_none(), c->info.ctr);
+	books_add(&inst->books, CLASS_SHARED, rp_ids_none());
 	if (!rp_ids_empty(rp_ids_of(&pool)))
 		return stage_shared(inst, txn, c, rp_ids_of(&pool), reason);
 	/* nobody who runs is left without a CPU: the reserved ones, else all that may be used, whoever owns them */
@@ -165,6 +165,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return 0;
 }
 
+/* 1: it has got what it lacked. */
 static int32_t retry_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct looked c;
@@ -185,17 +186,19 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	pick_near(inst, rp_ids_of(&free), c.n - n, &more);
 	rp_idset_or(&more, rp_ids_of(&more), had);
 	books_del(&inst->books, rec.class, had);
-	return give(inst, txn, &c, rp_ids_of(&more), NULL);
+	r = give(inst, txn, &c, rp_ids_of(&more), NULL);
+	return r ? r : 1;
 }
 
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
 	if (!inst->waiting)
 		return 0;
-	int32_t n = stage_list(inst), r = n < 0 ? n : 0;
+	int32_t n = stage_list(inst), r = n < 0 ? n : 0, given = 0;
 	inst->waiting = false;
-	for (int32_t i = 0; !r && i < n; i++)
-		if (inst->ctrs[i] != except)
-			r = retry_one(inst, txn, inst->ctrs[i]);
-	return r;
+	for (int32_t i = 0; r >= 0 && i < n; i++) {
+		r = inst->ctrs[i] != except ? retry_one(inst, txn, inst->ctrs[i]) : 0;
+		given += r > 0;
+	}
+	return r < 0 ? r : given;
 }
