@@ -4,4 +4,4 @@ MODULE_LIB_OBJS := $(patsubst %.c,$(O)/pic/%.o,$(sort $(wildcard modules/lib/*.c
 $(O)/libnri-rp-module.a: $(MODULE_LIB_OBJS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(O)/test/t_modlib $(O)/test/t_ctl_table $(O)/test/t_pct $(O)/test/t_pct_model: $$(FAKE_HOST_OBJS)
+$(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_modlib*.c)) $(O)/test/t_ctl_table $(O)/test/t_pct $(O)/test/t_pct_model: $$(FAKE_HOST_OBJS)

@@ -3,7 +3,7 @@
 #ifndef STATIC_HINTS_H
 #define STATIC_HINTS_H
 
-#include "modules/static/machine.h"
+#include "modules/lib/machine.h"
 
 enum hint_policy {
 	HINT_NONE,

@@ -8,7 +8,7 @@
 #ifndef STATIC_KUBELET_H
 #define STATIC_KUBELET_H
 
-#include "modules/static/machine.h"
+#include "modules/lib/machine.h"
 
 /* Options of the CPU manager, a mask. */
 #define OPT_FULL_PCPUS_ONLY 0x01u
@@ -47,12 +47,5 @@ int32_t kubelet_distributed(const struct machine *m, uint32_t options, struct rp
  * first, within the larger units likewise. Returns how many; the list is in m->ranks until the next call.
  */
 uint32_t kubelet_list(const struct machine *m, enum machine_level level, struct rp_ids free);
-
-/*
- * Adds `more` CPUs of `free` to a container's own: always the one nearest to what it has by then. -RP_ENOSPC when `free`, which
- * holds none of its own, has fewer.
- */
-int32_t kubelet_grow(const struct machine *m, struct rp_ids own, struct rp_ids free, uint32_t more,
-		     struct rp_idset *ret);
 
 #endif

@@ -46,7 +46,7 @@ static int32_t check_alignment(const struct rp_plan *plan, struct placing *p)
 static void keep_whole_cores(const struct rp_plan *plan, struct rp_idset *cpus)
 {
 	struct rp_idset reserved;
-	machine_with_siblings(plan->machine, rp_ids_of(&plan->reserved), &reserved);
+	machine_surround(plan->machine, MACHINE_CORE, rp_ids_of(&plan->reserved), &reserved);
 	rp_idset_andnot(cpus, rp_ids_of(cpus), rp_ids_of(&reserved));
 	machine_whole_cores(plan->machine, rp_ids_of(cpus), cpus);
 }
@@ -72,7 +72,7 @@ static int32_t check_whole_cores(const struct rp_plan *plan, struct placing *p,
 static int32_t check_shared_left(const struct rp_instance *inst, struct placing *p)
 {
 	struct rp_idset shared;
-	plan_shared(inst->plan, &inst->ledger, &shared);
+	plan_shared(inst->plan, &inst->owners, &shared);
 	if (!rp_ids_overlap(rp_ids_of(&shared), rp_ids_of(&p->cpus)) ||
 	    !rp_ids_subset(rp_ids_of(&shared), rp_ids_of(&p->cpus)))
 		return 0;
@@ -131,7 +131,7 @@ static int take_isolated(struct rp_instance *inst, struct placing *p)
 {
 	const struct rp_plan *plan = inst->plan;
 	struct rp_idset iso;
-	plan_free_isolated(plan, &inst->ledger, &iso);
+	plan_free_isolated(plan, &inst->owners, &iso);
 	if (plan->settings.options & OPT_FULL_PCPUS_ONLY)
 		keep_whole_cores(plan, &iso);
 	if (rp_ids_empty(rp_ids_of(&iso)))
@@ -173,7 +173,7 @@ static void describe(const struct rp_plan *plan, struct placing *p, struct rp_id
 /* Free CPUs that may be given away: shared but not reserved, and the isolated ones when those are too few. */
 static void assignable(const struct rp_instance *inst, int64_t n, struct rp_idset *ret)
 {
-	plan_shared(inst->plan, &inst->ledger, ret);
+	plan_shared(inst->plan, &inst->owners, ret);
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->reserved));
 	struct rp_idset enough, iso;
 	rp_idset_copy(&enough, rp_ids_of(ret));
@@ -181,7 +181,7 @@ static void assignable(const struct rp_instance *inst, int64_t n, struct rp_idse
 		keep_whole_cores(inst->plan, &enough);
 	if (n <= rp_ids_count(rp_ids_of(&enough)))
 		return;
-	plan_free_isolated(inst->plan, &inst->ledger, &iso);
+	plan_free_isolated(inst->plan, &inst->owners, &iso);
 	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&iso));
 }
 
@@ -212,7 +212,7 @@ static int32_t grow(struct rp_instance *inst, struct rp_ids own, struct placing 
 	const struct rp_plan *plan = inst->plan;
 	uint32_t n_own = rp_ids_count(own);
 	struct rp_idset candidates;
-	plan_shared(plan, &inst->ledger, &candidates);
+	plan_shared(plan, &inst->owners, &candidates);
 	rp_idset_andnot(&candidates, rp_ids_of(&candidates), rp_ids_of(&plan->reserved));
 	if (plan->settings.options & OPT_FULL_PCPUS_ONLY) {
 		if (check_whole_cores(plan, p, rp_ids_of(&candidates), own, &candidates))
@@ -223,7 +223,7 @@ static int32_t grow(struct rp_instance *inst, struct rp_ids own, struct placing 
 	if (p->n > n_free)
 		return refuse_count(p, n_free);
 	uint32_t more = (uint32_t)p->n - n_own;
-	if (kubelet_grow(plan->machine, own, rp_ids_of(&candidates), more, &p->cpus) ||
+	if (machine_grow(plan->machine, own, rp_ids_of(&candidates), more, &p->cpus) ||
 	    check_shared_left(inst, p))
 		return -RP_ENOSPC;
 	char cpus[SET_TEXT_MAX], had[SET_TEXT_MAX];

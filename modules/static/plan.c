@@ -111,7 +111,7 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 }
 
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
-			  const struct rp_plan *old, const struct ledger *l)
+			  const struct rp_plan *old, const struct owners *l)
 {
 	char text[SET_TEXT_MAX];
 	struct rp_ids taken = rp_ids_of(&l->taken);
@@ -139,14 +139,14 @@ int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
 	return 0;
 }
 
-void plan_shared(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret)
+void plan_shared(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret)
 {
 	rp_idset_andnot(ret, rp_ids_of(&p->all), rp_ids_of(&l->taken));
 	if (p->settings.options & OPT_STRICT_RESERVATION)
 		rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&p->reserved));
 }
 
-void plan_free_isolated(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret)
+void plan_free_isolated(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret)
 {
 	rp_idset_andnot(ret, rp_ids_of(&p->iso), rp_ids_of(&l->taken));
 }

@@ -40,7 +40,7 @@ static void sets_of(const struct rp_instance *inst, const struct machine_unit *n
 	rp_idset_clear(&ret->node);
 	machine_add_free(node, rp_ids_of(&p->machine->online), &ret->node);
 	all = rp_ids_of(&ret->node);
-	plan_shared(p, &inst->ledger, &ret->shared);
+	plan_shared(p, &inst->owners, &ret->shared);
 	rp_idset_and(&ret->shared, rp_ids_of(&ret->shared), all);
 	rp_idset_and(&ret->reserved, rp_ids_of(&p->reserved), all);
 	rp_idset_and(&ret->isolated, rp_ids_of(&p->iso), all);
@@ -48,7 +48,7 @@ static void sets_of(const struct rp_instance *inst, const struct machine_unit *n
 	rp_idset_or(&ret->assignable, rp_ids_of(&p->all), rp_ids_of(&p->iso));
 	rp_idset_and(&ret->assignable, rp_ids_of(&ret->assignable), all);
 	rp_idset_andnot(&ret->assignable, rp_ids_of(&ret->assignable), rp_ids_of(&ret->reserved));
-	rp_idset_andnot(&ret->free, rp_ids_of(&ret->assignable), rp_ids_of(&inst->ledger.taken));
+	rp_idset_andnot(&ret->free, rp_ids_of(&ret->assignable), rp_ids_of(&inst->owners.taken));
 }
 
 static void report_zone(struct rp_instance *inst, const struct rp_zone_sink *sink,
@@ -97,15 +97,15 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	if (!p)
 		return 0;
 	struct rp_idset shared, isolated;
-	plan_shared(p, &inst->ledger, &shared);
-	plan_free_isolated(p, &inst->ledger, &isolated);
+	plan_shared(p, &inst->owners, &shared);
+	plan_free_isolated(p, &inst->owners, &isolated);
 	const struct {
 		const char *labels;
 		const struct rp_idset *cpus;
 	} sets[] = {
 		{"set=\"shared\"", &shared},
 		{"set=\"reserved\"", &p->reserved},
-		{"set=\"exclusive\"", &inst->ledger.taken},
+		{"set=\"exclusive\"", &inst->owners.taken},
 		{"set=\"isolated_free\"", &isolated},
 	};
 	for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)

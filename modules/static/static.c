@@ -10,7 +10,7 @@
 static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 {
 	plan_past(inst->plan, ret);
-	ret->busy = inst->ledger.taken;
+	ret->busy = inst->owners.taken;
 }
 
 static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
@@ -33,7 +33,7 @@ static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 	if (r)
 		return r;
 	if (old)
-		r = plan_check_owners(&inst->h, p, old, &inst->ledger);
+		r = plan_check_owners(&inst->h, p, old, &inst->owners);
 	if (r) {
 		plan_free(p);
 		return r;
@@ -65,7 +65,7 @@ static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info
 /* Every callback that places begins here. */
 static int32_t begin(struct rp_instance *inst)
 {
-	ledger_begin(&inst->ledger);
+	owners_begin(&inst->owners);
 	return inst->plan ? 0 : modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
 }
 
@@ -74,7 +74,7 @@ static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_idse
 		      rp_ctr except)
 {
 	struct rp_idset now;
-	plan_shared(inst->plan, &inst->ledger, &now);
+	plan_shared(inst->plan, &inst->owners, &now);
 	if (rp_ids_equal(rp_ids_of(before), rp_ids_of(&now)) || rp_ids_empty(rp_ids_of(&now)))
 		return 0;
 	return stage_sharers(inst, txn, rp_ids_of(&now), except);
@@ -83,7 +83,7 @@ static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_idse
 static int32_t share(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset shared;
-	plan_shared(inst->plan, &inst->ledger, &shared);
+	plan_shared(inst->plan, &inst->owners, &shared);
 	if (rp_ids_empty(rp_ids_of(&shared)))
 		return modhost_fail(&inst->h, -RP_ENOSPC, SHARED_EMPTY_TEXT);
 	place_explain_shared(inst, info);
@@ -95,8 +95,8 @@ static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 		    const struct placing *p)
 {
 	struct rp_idset had;
-	(void)ledger_release(&inst->ledger, info->ctr, &had);
-	ledger_give(&inst->ledger, rp_ids_of(&p->cpus), info->ctr);
+	(void)owners_release(&inst->owners, info->ctr, &had);
+	owners_give(&inst->owners, rp_ids_of(&p->cpus), info->ctr);
 	place_explain(inst, info, p);
 	return stage_exclusive(inst, txn, info, rp_ids_of(&p->cpus));
 }
@@ -110,7 +110,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	int has = !rp_ids_empty(rp_ids_of(own));
 	if (!n) {
 		struct rp_idset had;
-		(void)ledger_release(&inst->ledger, info->ctr, &had);
+		(void)owners_release(&inst->owners, info->ctr, &had);
 		return share(inst, txn, info);
 	}
 	if (has ? place_resize(inst, info->ctr, rp_ids_of(own), n, &p)
@@ -136,8 +136,8 @@ static int32_t static_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		modhost_note(&inst->h, ctr, "annotated to keep its CPUs: left alone");
 		return 0;
 	}
-	plan_shared(inst->plan, &inst->ledger, &before);
-	uint32_t n_own = ledger_owned(&inst->ledger, ctr, &own);
+	plan_shared(inst->plan, &inst->owners, &before);
+	uint32_t n_own = owners_owned(&inst->owners, ctr, &own);
 	r = place(inst, txn, &info, &own);
 	if (!r && n_own > place_wanted(&info))
 		r = sync_retry(inst, txn, ctr);
@@ -156,8 +156,8 @@ static int32_t static_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	int32_t r = begin(inst);
 	if (r)
 		return 0; /* nothing was ever given */
-	plan_shared(inst->plan, &inst->ledger, &before);
-	if (!ledger_release(&inst->ledger, ctr, &had))
+	plan_shared(inst->plan, &inst->owners, &before);
+	if (!owners_release(&inst->owners, ctr, &had))
 		return 0;
 	r = sync_retry(inst, txn, ctr);
 	return r ? r : follow(inst, txn, &before, ctr);
@@ -186,7 +186,7 @@ static int32_t static_event(struct rp_instance *inst, rp_txn txn, const struct r
 
 static int32_t static_rolled_back(struct rp_instance *inst)
 {
-	ledger_undo(&inst->ledger);
+	owners_undo(&inst->owners);
 	inst->waiting = 1; /* perhaps */
 	return 0;
 }

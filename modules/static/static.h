@@ -7,7 +7,7 @@
  *	RESERVED  a part of ALL that nobody gets exclusively
  *	DEFAULT   where everybody else runs: ALL without what is given away (and, with strict-cpu-reservation, without RESERVED)
  *
- * The only state is who owns which CPU (ledger.h). DEFAULT is derived from it and never stored, so the two cannot disagree; the owners
+ * The only state is who owns which CPU (owners.h). DEFAULT is derived from it and never stored, so the two cannot disagree; the owners
  * in turn can be read back from the host's cache. A configuration and the machine as it is now make a `struct rp_plan`:
  *
  *	config.c   section → settings          plan.c     settings + machine → sets; refusals of a reload
@@ -27,8 +27,8 @@
 #include "modules/lib/reserve.h"
 #include "modules/static/hints.h"
 #include "modules/static/kubelet.h"
-#include "modules/static/ledger.h"
-#include "modules/static/machine.h"
+#include "modules/lib/owners.h"
+#include "modules/lib/machine.h"
 
 /* ---- configuration (config.c) ------------------------------------------------------------------------------------ */
 
@@ -71,13 +71,13 @@ void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 #define SHARED_EMPTY_TEXT "shared pool is empty"
 /* -RP_EBUSY when after `old` owners of CPUs would lose some or get into the reserved ones, or nothing would be left to share. */
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
-			  const struct rp_plan *old, const struct ledger *l);
+			  const struct rp_plan *old, const struct owners *l);
 /* n of the free CPUs by the configured allocator: 0 or -RP_ENOSPC. */
 int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret);
 
 /* DEFAULT, and the isolated CPUs that nobody has. */
-void plan_shared(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret);
-void plan_free_isolated(const struct rp_plan *p, const struct ledger *l, struct rp_idset *ret);
+void plan_shared(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);
+void plan_free_isolated(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);
 
 /* ---- the instance (static.c) -------------------------------------------------------------------------------------- */
 
@@ -94,7 +94,7 @@ struct counters {
 struct rp_instance {
 	struct modhost h;
 	struct rp_plan *plan; /* in force; NULL before the first commit */
-	struct ledger ledger;
+	struct owners owners;
 	/* Perhaps some container waits for exclusive CPUs. Only ever too true: a look at all of them clears it. */
 	int waiting;
 	int synced;

@@ -36,7 +36,7 @@ static int still_right(const struct rp_instance *inst, struct rp_ids own, int64_
 	struct rp_idset usable;
 	rp_idset_or(&usable, rp_ids_of(&plan->all), rp_ids_of(&plan->iso));
 	return n && rp_ids_count(own) == n && rp_ids_subset(own, rp_ids_of(&usable)) &&
-	       !rp_ids_overlap(own, rp_ids_of(&inst->ledger.taken));
+	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken));
 }
 
 /* Fills inst->entries with those that are to be placed at all, and gives those that can keep their CPUs what they have. */
@@ -55,7 +55,7 @@ static int32_t keep_what_is_right(struct rp_instance *inst)
 		*e = (struct sync_entry){.ctr = info.ctr, .n_wanted = place_wanted(&info)};
 		e->kept = still_right(inst, own, e->n_wanted);
 		if (e->kept)
-			ledger_give(&inst->ledger, own, e->ctr);
+			owners_give(&inst->owners, own, e->ctr);
 	}
 	return r ? r : n_entries;
 }
@@ -66,7 +66,7 @@ static int32_t try_exclusive(struct rp_instance *inst, const struct rp_ctr_info 
 {
 	if (place_find(inst, info->ctr, place_wanted(info), p))
 		return 1;
-	ledger_give(&inst->ledger, rp_ids_of(&p->cpus), info->ctr);
+	owners_give(&inst->owners, rp_ids_of(&p->cpus), info->ctr);
 	place_explain(inst, info, p);
 	return 0;
 }
@@ -87,10 +87,10 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 /* Where containers share. When nothing is left for that, those that run already have to make do with the reserved CPUs. */
 static int share_where(const struct rp_instance *inst, struct rp_idset *ret)
 {
-	plan_shared(inst->plan, &inst->ledger, ret);
+	plan_shared(inst->plan, &inst->owners, ret);
 	if (!rp_ids_empty(rp_ids_of(ret)))
 		return 1;
-	rp_idset_andnot(ret, rp_ids_of(&inst->plan->reserved), rp_ids_of(&inst->ledger.taken));
+	rp_idset_andnot(ret, rp_ids_of(&inst->plan->reserved), rp_ids_of(&inst->owners.taken));
 	return 0;
 }
 
@@ -102,7 +102,7 @@ static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, const struct sy
 	int32_t r = get_info(inst, e->ctr, &info);
 	if (r)
 		return r;
-	if (ledger_owned(&inst->ledger, e->ctr, &own)) {
+	if (owners_owned(&inst->owners, e->ctr, &own)) {
 		if (e->kept && !inst->synced)
 			modhost_note(&inst->h, e->ctr, "keeps the exclusive CPUs that it had");
 		return stage_exclusive(inst, txn, &info, rp_ids_of(&own));
@@ -118,7 +118,7 @@ static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, const struct sy
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	ledger_clear(&inst->ledger);
+	owners_clear(&inst->owners);
 	inst->waiting = 0;
 	int32_t n = keep_what_is_right(inst), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++)
@@ -139,7 +139,7 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, int e
 	struct rp_ctr_info info;
 	struct rp_idset own;
 	int32_t r = get_info(inst, ctr, &info);
-	if (r || (info.flags & RP_CTR_PRESERVE_CPU) || ledger_owned(&inst->ledger, ctr, &own))
+	if (r || (info.flags & RP_CTR_PRESERVE_CPU) || owners_owned(&inst->owners, ctr, &own))
 		return r;
 	if (place_wanted(&info)) {
 		if (!try_exclusive(inst, &info, &p))

@@ -330,41 +330,6 @@ static void test_distribution_is_bounded(void **state)
 	}
 }
 
-/* ---- growing --------------------------------------------------------------------------------------------------------- */
-
-static const struct {
-	const struct fake_machine *machine;
-	const char *own, *free;
-	uint32_t more;
-	const char *grown;
-} growths[] = {
-	{&n4c16, "2", "1,3,4-15", 1, "2-3"}, /* sibling */
-	{&n4c16, "2-3", "1,4-15", 1, "1-3"}, /* node */
-	{&n4c16, "2-3", "5,6-15", 1, "2-3,6"}, /* package, whole core first */
-	{&n4c16, "2-3", "5,9,10-11", 2, "2-3,5,10"}, /* then another package */
-	{&server_2s, "1,65", "2-15,66-79", 4, "1-3,65-67"}, /* core by core */
-	{&n4c16, "2-3", "4-7", 0, "2-3"},
-};
-
-static void test_growing(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof growths / sizeof growths[0]; i++) {
-		struct bench b;
-		struct rp_idset own, free, set;
-		open_bench(&b, growths[i].machine);
-		parse(&own, growths[i].own);
-		parse(&free, growths[i].free);
-		assert_int_equal(
-			kubelet_grow(b.m, rp_ids_of(&own), rp_ids_of(&free), growths[i].more, &set),
-			0);
-		assert_set(rp_ids_of(&set), growths[i].grown, growths[i].own);
-		assert_int_equal(kubelet_grow(b.m, rp_ids_of(&own), rp_ids_of(&free), 100, &set),
-				 -RP_ENOSPC);
-		close_bench(&b);
-	}
-}
-
 /* ---- hints ----------------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -484,96 +449,6 @@ static void test_hints_like_all_masks(void **state)
 	close_bench(&b);
 }
 
-/* ---- the machine ----------------------------------------------------------------------------------------------------- */
-
-static void test_machine(void **state)
-{
-	(void)state;
-	struct bench b;
-	struct rp_idset set, from;
-	open_bench(&b, &laptop);
-	assert_int_equal(b.m->n_cpus, 16);
-	assert_int_equal(b.m->threads, 1);
-	assert_true(b.m->hybrid);
-	assert_int_equal(b.m->level[MACHINE_CORE].n_units, 12);
-	assert_null(machine_unit_of(b.m, MACHINE_CORE, 16));
-	parse(&from, "1,2-3,9");
-	machine_whole_cores(b.m, rp_ids_of(&from), &set);
-	assert_set(rp_ids_of(&set), "2-3,9", "whole cores");
-	machine_with_siblings(b.m, rp_ids_of(&from), &set);
-	assert_set(rp_ids_of(&set), "0-3,9", "siblings");
-	close_bench(&b);
-	open_bench(&b, &no_numa);
-	assert_int_equal(b.m->level[MACHINE_NODE].n_units, 1);
-	assert_false(b.m->hybrid);
-	close_bench(&b);
-}
-
-/* A host that knows less: no cores, no caches, no nodes. */
-static void test_machine_without_levels(void **state)
-{
-	(void)state;
-	struct bench b;
-	struct rp_idset set;
-	b.f = fake_host_new(&n4c16);
-	assert_int_equal(modhost_init(&b.h, fake_rp_host(b.f), MODHOST_POLICY), 0);
-	for (uint32_t cpu = 0; cpu < 16; cpu++)
-		for (uint32_t level = 0; level < RP_N_LEVELS; level++)
-			fake_cpu_info(b.f, cpu)->unit[level] = RP_IDSET_NONE;
-	assert_int_equal(machine_new(&b.h, &b.m), 0);
-	assert_int_equal(b.m->level[MACHINE_CORE].n_units, 16);
-	assert_int_equal(b.m->level[MACHINE_CACHE].n_units, 0);
-	assert_int_equal(b.m->level[MACHINE_NODE].n_units, 1);
-	assert_int_equal(b.m->level[MACHINE_PACKAGE].n_units, 1);
-	assert_int_equal(kubelet_take(b.m, OPT_ALIGN_CACHE, rp_ids_of(&b.m->online), 5, &set), 0);
-	assert_set(rp_ids_of(&set), "0-4", "no levels");
-	close_bench(&b);
-}
-
-static void test_machine_without_cpus(void **state)
-{
-	(void)state;
-	const struct fake_machine none = {.cores = 2, .offline = "0-1"};
-	struct modhost h;
-	struct machine *m = NULL;
-	struct fake_host *f = fake_host_new(&none);
-	assert_int_equal(modhost_init(&h, fake_rp_host(f), MODHOST_POLICY), 0);
-	assert_int_equal(machine_new(&h, &m), -RP_EINVAL);
-	assert_string_equal(fake_error(f), "the machine has no online CPUs");
-	fake_host_free(f);
-}
-
-/* ---- the ledger ------------------------------------------------------------------------------------------------------ */
-
-static void test_ledger(void **state)
-{
-	(void)state;
-	struct ledger *l = calloc(1, sizeof *l);
-	struct rp_idset set;
-	assert_non_null(l);
-	ledger_begin(l);
-	parse(&set, "1-3");
-	ledger_give(l, rp_ids_of(&set), 7);
-	assert_int_equal(ledger_owned(l, 7, &set), 3);
-	assert_int_equal(ledger_owned(l, 8, &set), 0);
-	ledger_begin(l);
-	parse(&set, "2-4");
-	ledger_give(l, rp_ids_of(&set), 8);
-	ledger_give(l, rp_ids_of(&set), 9);
-	assert_int_equal(ledger_release(l, 7, &set), 1);
-	assert_set(rp_ids_of(&set), "1", "released");
-	assert_set(rp_ids_of(&l->taken), "2-4", "taken");
-	ledger_undo(l);
-	assert_int_equal(ledger_owned(l, 7, &set), 3);
-	assert_set(rp_ids_of(&set), "1-3", "undone");
-	assert_set(rp_ids_of(&l->taken), "1-3", "taken");
-	ledger_clear(l);
-	assert_set(rp_ids_of(&l->taken), "", "cleared");
-	ledger_undo(l);
-	assert_set(rp_ids_of(&l->taken), "1-3", "undone");
-	free(l);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -583,13 +458,8 @@ int main(void)
 		cmocka_unit_test(test_distribution_aligned_uneven),
 		cmocka_unit_test(test_distribution_is_optimal),
 		cmocka_unit_test(test_distribution_is_bounded),
-		cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_hints),
 		cmocka_unit_test(test_hints_like_all_masks),
-		cmocka_unit_test(test_machine),
-		cmocka_unit_test(test_machine_without_levels),
-		cmocka_unit_test(test_machine_without_cpus),
-		cmocka_unit_test(test_ledger),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

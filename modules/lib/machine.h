@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The online CPUs as the allocator walks them: packages, NUMA nodes, last-level caches and cores, each as a list of CPUs. A copy of the
- * host's topology, made anew when that changes. Nodes without CPUs are left out.
+ * The online CPUs by levels: packages, dies, NUMA nodes, last-level caches, cores and threads. A level has units, a unit is a list of
+ * CPUs. A copy of the host's topology, to be made anew at RP_EVENT_TOPOLOGY. Nodes without CPUs are left out.
+ *
+ * A level that the host knows nothing of is one unit (dies: one a package, cores: one a CPU); a CPU may be in no cache.
  */
-#ifndef STATIC_MACHINE_H
-#define STATIC_MACHINE_H
+#ifndef NRI_RP_LIB_MACHINE_H
+#define NRI_RP_LIB_MACHINE_H
 
 #include "modules/lib/host.h"
 
-enum machine_level { MACHINE_PACKAGE, MACHINE_NODE, MACHINE_CACHE, MACHINE_CORE, MACHINE_N_LEVELS };
+enum machine_level {
+	MACHINE_PACKAGE,
+	MACHINE_DIE,
+	MACHINE_NODE,
+	MACHINE_CACHE, /* the last level of cache */
+	MACHINE_CORE,
+	MACHINE_THREAD,
+	MACHINE_N_LEVELS
+};
 
 #define MACHINE_NOWHERE UINT32_MAX /* "in no unit of this level" */
 
 struct machine_unit {
-	uint32_t id; /* the kernel's; a core's lowest CPU */
+	uint32_t id; /* the kernel's number; of dies, cores and threads the lowest CPU */
 	uint32_t n_cpus;
 	const uint32_t *cpus; /* ascending */
 };
@@ -37,12 +47,12 @@ struct machine {
 	int hybrid; /* it has performance and efficient cores */
 	struct rp_idset online, isolated;
 	struct machine_level_units level[MACHINE_N_LEVELS];
-	/* Memory for the allocator's lists, so that an allocation can not fail for want of it. */
-	struct machine_rank *ranks; /* for the units of the largest level */
-	uint32_t *place[2]; /* for the packages, for the nodes: position in their list */
+	/* Memory for whoever lists units in an order of its own, so that an allocation cannot fail for want of it. */
+	struct machine_rank *ranks; /* for the units of any level */
+	uint32_t *place[MACHINE_N_LEVELS]; /* for the units of the level: position in such a list */
 };
 
-/* -RP_ENOMEM, -RP_EINVAL for a machine without CPUs; both with a message. */
+/* -RP_ENOMEM, or -RP_EINVAL for a machine without CPUs; both with a message. */
 int32_t machine_new(const struct modhost *h, struct machine **ret);
 struct machine *machine_free(struct machine *m); /* returns NULL */
 
@@ -59,9 +69,17 @@ uint32_t machine_count_free(const struct machine_unit *u, struct rp_ids free);
 void machine_add_free(const struct machine_unit *u, struct rp_ids free, struct rp_idset *ret);
 /* The cores all of whose online threads are in `from`. */
 void machine_whole_cores(const struct machine *m, struct rp_ids from, struct rp_idset *ret);
-/* All threads of the cores that `cpus` touches. */
-void machine_with_siblings(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
+/* All CPUs of the units of a level that `cpus` touches. */
+void machine_surround(const struct machine *m, enum machine_level level, struct rp_ids cpus,
+		      struct rp_idset *ret);
 /* Numbers of the NUMA nodes of these CPUs. */
 void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
+/*
+ * Adds `more` CPUs of `free` to a container's own: always the one nearest to what it has by then, which is a thread of a core of its
+ * own, then one of its NUMA nodes, then of its packages, and of equally near ones a thread of an idle core. -RP_ENOSPC when `free`,
+ * which holds none of its own, has fewer.
+ */
+int32_t machine_grow(const struct machine *m, struct rp_ids own, struct rp_ids free, uint32_t more,
+		     struct rp_idset *ret);
 
 #endif

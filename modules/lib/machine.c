@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "modules/static/machine.h"
+#include "modules/lib/machine.h"
 
 static const uint32_t host_level[MACHINE_N_LEVELS] = {
-	[MACHINE_PACKAGE] = RP_LEVEL_PACKAGE,
-	[MACHINE_NODE] = RP_LEVEL_NODE,
-	[MACHINE_CACHE] = RP_LEVEL_LLC,
-	[MACHINE_CORE] = RP_LEVEL_CORE,
+	[MACHINE_PACKAGE] = RP_LEVEL_PACKAGE, [MACHINE_DIE] = RP_LEVEL_DIE,
+	[MACHINE_NODE] = RP_LEVEL_NODE,	      [MACHINE_CACHE] = RP_LEVEL_LLC,
+	[MACHINE_CORE] = RP_LEVEL_CORE,	      [MACHINE_THREAD] = RP_LEVEL_THREAD,
 };
 
 struct machine *machine_free(struct machine *m)
@@ -18,10 +19,9 @@ struct machine *machine_free(struct machine *m)
 		free(m->level[l].units);
 		free(m->level[l].unit_of);
 		free(m->level[l].cpus);
+		free(m->place[l]);
 	}
 	free(m->ranks);
-	free(m->place[0]);
-	free(m->place[1]);
 	free(m);
 	return NULL;
 }
@@ -38,16 +38,18 @@ static void add_cpu(struct machine_level_units *lv, uint32_t *of_host_unit, uint
 	lv->units[lv->unit_of[cpu]].n_cpus++;
 }
 
-/* Where the host puts a CPU. A level it does not have is one unit, or for cores one for each CPU; a CPU outside of all caches has none. */
+/* Where the host puts a CPU; machine.h tells what stands for a level that the host does not know. */
 static uint32_t host_unit(const struct modhost *h, enum machine_level level, uint32_t cpu)
 {
-	struct rp_cpu_info info = {.size = sizeof info};
-	if (h->topology->cpu(h->ctx, cpu, &info) == 0 &&
-	    info.unit[host_level[level]] != RP_IDSET_NONE)
+	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
+	bool known = h->topology->cpu(h->ctx, cpu, &info) == 0;
+	if (known && info.unit[host_level[level]] != RP_IDSET_NONE)
 		return info.unit[host_level[level]];
 	if (level == MACHINE_CACHE)
 		return MACHINE_NOWHERE;
-	return level == MACHINE_CORE ? cpu : 0;
+	if (level == MACHINE_CORE || level == MACHINE_THREAD)
+		return cpu;
+	return level == MACHINE_DIE ? host_unit(h, MACHINE_PACKAGE, cpu) : 0;
 }
 
 static uint32_t unit_id(const struct modhost *h, enum machine_level level, uint32_t unit)
@@ -82,7 +84,8 @@ static int32_t read_level(const struct modhost *h, struct machine *m, enum machi
 	lv->units = calloc(m->n_cpus, sizeof *lv->units);
 	lv->cpus = calloc(m->n_cpus, sizeof *lv->cpus);
 	lv->unit_of = malloc(m->cpu_end * sizeof *lv->unit_of);
-	if (!of_host_unit || !lv->units || !lv->cpus || !lv->unit_of) {
+	m->place[level] = calloc(m->n_cpus, sizeof *m->place[level]);
+	if (!of_host_unit || !lv->units || !lv->cpus || !lv->unit_of || !m->place[level]) {
 		free(of_host_unit);
 		return -RP_ENOMEM;
 	}
@@ -107,11 +110,18 @@ static int is_hybrid(const struct modhost *h, const struct machine *m)
 {
 	unsigned kinds = 0;
 	RP_IDS_EACH (cpu, rp_ids_of(&m->online)) {
-		struct rp_cpu_info info = {.size = sizeof info};
+		struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
 		if (h->topology->cpu(h->ctx, cpu, &info) == 0)
 			kinds |= info.kind == RP_CORE_EFFICIENT ? 2u : 1u;
 	}
 	return kinds == 3;
+}
+
+/* The kernel's numbers of these are unique in a part of the machine only. */
+static void number_by_cpu(struct machine_level_units *lv)
+{
+	for (uint32_t i = 0; i < lv->n_units; i++)
+		lv->units[i].id = lv->units[i].cpus[0];
 }
 
 static int32_t read_machine(const struct modhost *h, struct machine *m)
@@ -119,16 +129,13 @@ static int32_t read_machine(const struct modhost *h, struct machine *m)
 	for (int l = 0; l < MACHINE_N_LEVELS; l++)
 		if (read_level(h, m, (enum machine_level)l))
 			return -RP_ENOMEM;
-	/* The kernel numbers cores only within their package. */
-	struct machine_level_units *cores = &m->level[MACHINE_CORE];
-	for (uint32_t i = 0; i < cores->n_units; i++)
-		cores->units[i].id = cores->units[i].cpus[0];
-	m->threads = m->n_cpus / cores->n_units;
+	number_by_cpu(&m->level[MACHINE_DIE]);
+	number_by_cpu(&m->level[MACHINE_CORE]);
+	number_by_cpu(&m->level[MACHINE_THREAD]);
+	m->threads = m->n_cpus / m->level[MACHINE_CORE].n_units;
 	m->hybrid = is_hybrid(h, m);
 	m->ranks = calloc(m->n_cpus, sizeof *m->ranks);
-	m->place[0] = calloc(m->level[MACHINE_PACKAGE].n_units, sizeof *m->place[0]);
-	m->place[1] = calloc(m->level[MACHINE_NODE].n_units, sizeof *m->place[1]);
-	return m->ranks && m->place[0] && m->place[1] ? 0 : -RP_ENOMEM;
+	return m->ranks ? 0 : -RP_ENOMEM;
 }
 
 int32_t machine_new(const struct modhost *h, struct machine **ret)
@@ -179,14 +186,15 @@ void machine_whole_cores(const struct machine *m, struct rp_ids from, struct rp_
 	rp_idset_copy(ret, rp_ids_of(&whole));
 }
 
-void machine_with_siblings(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret)
+void machine_surround(const struct machine *m, enum machine_level level, struct rp_ids cpus,
+		      struct rp_idset *ret)
 {
 	struct rp_idset all;
 	rp_idset_clear(&all);
 	RP_IDS_EACH (cpu, cpus) {
-		const struct machine_unit *core = machine_unit_of(m, MACHINE_CORE, cpu);
-		for (uint32_t i = 0; core && i < core->n_cpus; i++)
-			rp_idset_add(&all, core->cpus[i]);
+		const struct machine_unit *u = machine_unit_of(m, level, cpu);
+		for (uint32_t i = 0; u && i < u->n_cpus; i++)
+			rp_idset_add(&all, u->cpus[i]);
 	}
 	rp_idset_copy(ret, rp_ids_of(&all));
 }
@@ -199,4 +207,60 @@ void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_ids
 		if (node)
 			rp_idset_add(ret, node->id);
 	}
+}
+
+/* ---- growing ----------------------------------------------------------------------------------------------------- */
+
+/* A container that grows: its CPUs, and the units that they are in. */
+struct growing {
+	const struct machine *m;
+	struct rp_idset cpus, left;
+	struct rp_idset units[MACHINE_N_LEVELS]; /* indices */
+};
+
+static void grow_by(struct growing *g, uint32_t cpu)
+{
+	rp_idset_add(&g->cpus, cpu);
+	rp_idset_del(&g->left, cpu);
+	for (int l = 0; l < MACHINE_N_LEVELS; l++)
+		if (machine_unit_of(g->m, (enum machine_level)l, cpu))
+			rp_idset_add(&g->units[l], g->m->level[l].unit_of[cpu]);
+}
+
+static uint32_t is_in(const struct growing *g, enum machine_level level, uint32_t cpu)
+{
+	return (uint32_t)rp_ids_has(rp_ids_of(&g->units[level]), g->m->level[level].unit_of[cpu]);
+}
+
+/* How near a CPU is: the more the better, the first reason counting most. */
+static uint32_t nearness(const struct growing *g, uint32_t cpu)
+{
+	const struct machine_unit *core = machine_unit_of(g->m, MACHINE_CORE, cpu);
+	uint32_t idle = machine_count_free(core, rp_ids_of(&g->left)) == core->n_cpus;
+	return is_in(g, MACHINE_CORE, cpu) << 3 | is_in(g, MACHINE_NODE, cpu) << 2 |
+	       is_in(g, MACHINE_PACKAGE, cpu) << 1 | idle;
+}
+
+int32_t machine_grow(const struct machine *m, struct rp_ids own, struct rp_ids free, uint32_t more,
+		     struct rp_idset *ret)
+{
+	struct growing g = {.m = m};
+	rp_idset_and(&g.left, free, rp_ids_of(&m->online));
+	if (rp_ids_count(rp_ids_of(&g.left)) < more)
+		return -RP_ENOSPC;
+	RP_IDS_EACH (cpu, own)
+		grow_by(&g, cpu);
+	for (; more; more--) {
+		uint32_t best = RP_IDSET_NONE, best_near = 0;
+		RP_IDS_EACH (cpu, rp_ids_of(&g.left)) {
+			uint32_t near = nearness(&g, cpu);
+			if (best != RP_IDSET_NONE && near <= best_near)
+				continue;
+			best = cpu;
+			best_near = near;
+		}
+		grow_by(&g, best);
+	}
+	rp_idset_copy(ret, rp_ids_of(&g.cpus));
+	return 0;
 }
