@@ -59,18 +59,6 @@ static int32_t host_fail(void *ctx, int32_t code, const char *text)
 	return code;
 }
 
-void host_copy_out(void *out, const void *full, uint32_t full_size)
-{
-	uint32_t size, known;
-	memcpy(&size, out, sizeof size);
-	known = size < full_size ? size : full_size;
-	if (known > sizeof size)
-		memcpy((char *)out + sizeof size, (const char *)full + sizeof size,
-		       known - sizeof size);
-	if (size > full_size)
-		memset((char *)out + full_size, 0, size - full_size);
-}
-
 /* ---- calls ---------------------------------------------------------------------------------------------------------- */
 
 static void enter(struct instance *i, enum crumb_call call, const char *object)

@@ -100,6 +100,10 @@ struct loader_item {
 	bool quarantined;
 	bool hidden; /* an earlier directory has the same name */
 };
+static inline bool loader_usable(const struct loader_item *item)
+{
+	return !item->err && !item->hidden && item->facts;
+}
 /* Every NAME.so of the directories in order, within one by name in natural order. A non-zero result of fn ends it and is returned. */
 int loader_list(const struct loader *l, int (*fn)(const struct loader_item *item, void *arg),
 		void *arg);

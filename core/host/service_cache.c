@@ -8,6 +8,7 @@
 #include "core/cache/txn.h"
 #include "core/host/services.h"
 #include "core/util/cleanup.h"
+#include "core/util/sized.h"
 #include "core/util/str.h"
 
 #define TEXT_MAX 4096u
@@ -116,7 +117,7 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 		.asked_quota = ctr->requested.quota,
 		.asked_period = ctr->requested.period,
 	};
-	host_copy_out(out, &full, sizeof full);
+	sized_fill(out, &full, sizeof full);
 	return 0;
 }
 
@@ -135,7 +136,7 @@ static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 		.runtime_handler = pod->runtime_handler,
 		.cgroup_parent = pod->cgroup_parent,
 	};
-	host_copy_out(out, &full, sizeof full);
+	sized_fill(out, &full, sizeof full);
 	return 0;
 }
 
@@ -188,7 +189,7 @@ static int32_t mount(void *ctx, rp_ctr handle, uint32_t index, struct rp_mount_i
 		return -RP_ESTALE;
 	if (!ctr->desc || index >= ctr->desc->n_mounts)
 		return -RP_ENOENT;
-	host_copy_out(out, &ctr->desc->mounts[index], sizeof *out);
+	sized_fill(out, &ctr->desc->mounts[index], sizeof *out);
 	return 0;
 }
 
@@ -199,7 +200,7 @@ static int32_t device(void *ctx, rp_ctr handle, uint32_t index, struct rp_device
 		return -RP_ESTALE;
 	if (!ctr->desc || index >= ctr->desc->n_devices)
 		return -RP_ENOENT;
-	host_copy_out(out, &ctr->desc->devices[index], sizeof *out);
+	sized_fill(out, &ctr->desc->devices[index], sizeof *out);
 	return 0;
 }
 
@@ -219,7 +220,7 @@ static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
 		return -RP_ESTALE;
 	if (!env->pod_resource || env->pod_resource(ctr, index, &full, env->arg))
 		return -RP_ENOENT;
-	host_copy_out(out, &full, sizeof full);
+	sized_fill(out, &full, sizeof full);
 	return 0;
 }
 

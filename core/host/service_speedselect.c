@@ -3,6 +3,7 @@
 #include <nri-rp/speedselect.h>
 
 #include "core/host/services.h"
+#include "core/util/sized.h"
 #include "core/topo/sst.h"
 
 static struct topo *topo_of(void *ctx)
@@ -44,7 +45,7 @@ static int32_t punit_now(void *ctx, const struct rp_sst_at *at, struct rp_sst_pu
 	struct rp_sst_punit full;
 	int r = sst_punit_now(((struct instance *)ctx)->env->root, at, &full);
 	if (!r)
-		host_copy_out(out, &full, sizeof full);
+		sized_fill(out, &full, sizeof full);
 	return r;
 }
 

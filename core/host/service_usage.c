@@ -2,6 +2,7 @@
 /* nri-rp.host.usage/1: what was measured of containers. */
 #include "core/cache/usage.h"
 #include "core/host/services.h"
+#include "core/util/sized.h"
 
 static int64_t level(const struct usage *u, enum figure f)
 {
@@ -50,7 +51,7 @@ static int32_t get(void *ctx, rp_ctr handle, struct rp_usage *out)
 		.traffic = rate(u, FIG_TRAFFIC, 1),
 	};
 	(void)usage_permille(u, FIG_THROTTLED_PERIODS, FIG_PERIODS, &full.throttled);
-	host_copy_out(out, &full, sizeof full);
+	sized_fill(out, &full, sizeof full);
 	return 0;
 }
 

@@ -52,7 +52,4 @@ void instance_drop_settings(struct instance *i);
 /* The last job of an instance that was freed has ended. */
 void instance_finish(struct instance *i);
 
-/* Fills a caller's out-struct as far as both sides know it: its size member stays what the caller said, the rest of it is zeroed. */
-void host_copy_out(void *out, const void *full, uint32_t full_size);
-
 #endif

@@ -2,10 +2,9 @@
 /* Configurations without a daemon: the same reader and the installed modules' tables. No policy sees them here. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/conf/conf.h"
-#include "core/host/loader.h"
+#include "core/host/schemas.h"
 #include "core/nri-rpctl/cli.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
@@ -13,8 +12,7 @@
 struct local {
 	const struct cli *cli;
 	struct loader *loader;
-	const char *found_kind; /* while searching */
-	const char *kind;
+	struct schemas installed;
 	struct conf_named_schema schemas[LOADER_MODULES_MAX];
 	unsigned n_schemas;
 };
@@ -29,63 +27,15 @@ static int open_loader(struct local *l, struct err *err)
 	return loader_new(dirs.items, dirs.n, loader_default_flags(), NULL, &l->loader, err);
 }
 
-static void begin(void *ctx, const char *const *path, unsigned n_path)
+static void warn(const char *text)
 {
-	struct local *l = ctx;
-	struct err err = ERR_INIT;
-	if (!l->cli->n_module_dirs && n_path && loader_set_paths(l->loader, path, n_path, &err))
-		fprintf(stderr, "nri-rpctl: modules.path: %s\n", err.text);
-}
-
-static enum conf_found find(void *ctx, const char *module, const struct rp_schema **ret)
-{
-	struct local *l = ctx;
-	struct err err = ERR_INIT;
-	struct module *m;
-	*ret = NULL;
-	int r = loader_open(l->loader, module, &m, &err);
-	if (r == -ENOENT || r == -EINVAL)
-		return CONF_NO_MODULE;
-	if (r || module_schema(l->loader, m, ret, &err)) {
-		fprintf(stderr, "nri-rpctl: %s; its section is not checked\n", err.text);
-		return CONF_NO_SCHEMA;
-	}
-	return *ret ? CONF_SCHEMA : CONF_NO_SCHEMA;
-}
-
-static bool usable(const struct loader_item *item)
-{
-	return !item->err && !item->hidden && item->facts;
-}
-
-static int match_kind(const struct loader_item *item, void *arg)
-{
-	struct local *l = arg;
-	const struct rp_schema *schema;
-	if (!usable(item) || !(item->facts->note.kinds & RP_KIND_POLICY))
-		return 0;
-	if (find(l, item->name, &schema) != CONF_SCHEMA || !schema->cr_kind ||
-	    !str_eq(schema->cr_kind, l->kind))
-		return 0;
-	const struct module *m = loader_get(l->loader, item->name);
-	l->found_kind = m ? m->name : NULL;
-	return 1;
-}
-
-static const char *of_kind(void *ctx, const char *kind)
-{
-	struct local *l = ctx;
-	l->kind = kind;
-	l->found_kind = NULL;
-	(void)loader_list(l->loader, match_kind, l);
-	return l->found_kind;
+	fprintf(stderr, "nri-rpctl: %s\n", text);
 }
 
 /* ---- check and show --------------------------------------------------------------------------- */
 
 static int load(struct local *l, const char *path, struct conf **ret, struct conf_errors *errs)
 {
-	const struct conf_schemas schemas = {l, begin, find, of_kind};
 	struct err err = ERR_INIT;
 	conf_errors_init(errs);
 	int r = open_loader(l, &err);
@@ -93,6 +43,8 @@ static int load(struct local *l, const char *path, struct conf **ret, struct con
 		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
 		return r;
 	}
+	l->installed = (struct schemas){l->loader, l->cli->n_module_dirs != 0, warn};
+	const struct conf_schemas schemas = schemas_of(&l->installed);
 	return conf_load(path, &schemas, ret, errs);
 }
 
@@ -204,9 +156,9 @@ static int add_schema(const struct loader_item *item, void *arg)
 {
 	struct local *l = arg;
 	const struct rp_schema *schema;
-	if (!usable(item) || l->n_schemas == LOADER_MODULES_MAX)
+	if (!loader_usable(item) || l->n_schemas == LOADER_MODULES_MAX)
 		return 0;
-	if (find(l, item->name, &schema) != CONF_SCHEMA)
+	if (schemas_find(&l->installed, item->name, &schema) != CONF_SCHEMA)
 		return 0;
 	const struct module *m = loader_get(l->loader, item->name);
 	l->schemas[l->n_schemas++] = (struct conf_named_schema){m->name, schema};

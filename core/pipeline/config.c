@@ -11,6 +11,7 @@
 
 #include <utlist.h>
 
+#include "core/host/schemas.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/kept.h"
@@ -22,63 +23,6 @@
 #include "core/util/str.h"
 
 #define LOG_SOURCE "config"
-
-/* ---- schemas: what the loader knows ---------------------------------------------------------------------------------- */
-
-static void schemas_begin(void *ctx, const char *const *path, unsigned n_path)
-{
-	struct pipeline *p = ctx;
-	struct err err = ERR_INIT;
-	if (p->cfg.n_module_dirs || !n_path)
-		return;
-	if (loader_set_paths(p->loader, path, n_path, &err))
-		log_warning("modules.path: %s", err.text);
-}
-
-static enum conf_found schemas_find(void *ctx, const char *module, const struct rp_schema **ret)
-{
-	struct pipeline *p = ctx;
-	struct err err = ERR_INIT;
-	struct module *m;
-	*ret = NULL;
-	int r = loader_open(p->loader, module, &m, &err);
-	if (r == -ENOENT || r == -EINVAL)
-		return CONF_NO_MODULE;
-	if (r || module_schema(p->loader, m, ret, &err)) {
-		log_warning("%s; its section is not checked", err.text);
-		return CONF_NO_SCHEMA;
-	}
-	return *ret ? CONF_SCHEMA : CONF_NO_SCHEMA;
-}
-
-struct kind_search {
-	struct pipeline *p;
-	const char *kind;
-	const char *found;
-};
-
-static int match_kind(const struct loader_item *item, void *arg)
-{
-	struct kind_search *s = arg;
-	const struct rp_schema *schema;
-	if (item->err || item->hidden || !item->facts ||
-	    !(item->facts->note.kinds & RP_KIND_POLICY))
-		return 0;
-	if (schemas_find(s->p, item->name, &schema) != CONF_SCHEMA || !schema->cr_kind ||
-	    !str_eq(schema->cr_kind, s->kind))
-		return 0;
-	struct module *m = loader_get(s->p->loader, item->name);
-	s->found = m ? m->name : NULL;
-	return s->found != NULL;
-}
-
-static const char *schemas_of_kind(void *ctx, const char *kind)
-{
-	struct kind_search s = {ctx, kind, NULL};
-	struct pipeline *p = ctx;
-	(void)loader_list(p->loader, match_kind, &s);
-	return s.found;
-}
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
 
@@ -94,10 +38,16 @@ void config_unread(struct config_text *r)
 	conf_files_fini(&r->files);
 }
 
+static void warn(const char *text)
+{
+	log_warning("%s", text);
+}
+
 int config_parse(struct pipeline *p, const struct config_text *text, struct conf **ret,
 		 struct conf_errors *errs, struct err *err)
 {
-	const struct conf_schemas schemas = {p, schemas_begin, schemas_find, schemas_of_kind};
+	struct schemas installed = {p->loader, p->cfg.n_module_dirs != 0, warn};
+	const struct conf_schemas schemas = schemas_of(&installed);
 	*errs = text->problems;
 	int r = text->code;
 	if (!r)

@@ -142,9 +142,6 @@ uint16_t topo_node_index(const struct topo *t, uint32_t node);
 /* Reads base_khz … epp of a CPU, once. */
 void topo_load_freq(const struct topo *t, uint32_t number, struct topo_cpu *c);
 
-/* Hands out as much of a struct as the caller knows. Both begin with their size. */
-void topo_give(void *out, const void *filled, uint32_t filled_size);
-
 /* kB behind "NAME:" in the text of a meminfo file, in bytes. -ENOENT, or -EINVAL. */
 int topo_parse_meminfo(const char *text, const char *name, uint64_t *ret);
 /* "32K", "4M", "512": a size as sysfs writes it. */

@@ -8,6 +8,7 @@
 #include "core/topo/impl.h"
 #include "core/topo/sst_impl.h"
 #include "core/util/cleanup.h"
+#include "core/util/sized.h"
 
 #define SST_PUNITS_MAX 512u
 #define SST_WHY_MAX 192u
@@ -391,7 +392,7 @@ int sst_punit(struct topo *t, uint32_t index, struct rp_sst_punit *out)
 	};
 	memcpy(info.hp_cores, p->buckets, sizeof info.hp_cores);
 	memcpy(info.clos, p->clos, sizeof info.clos);
-	topo_give(out, &info, sizeof info);
+	sized_fill(out, &info, sizeof info);
 	return 0;
 }
 

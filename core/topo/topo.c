@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/topo/impl.h"
+#include "core/util/sized.h"
 #include "core/topo/sst_impl.h"
 
 struct topo *topo_ref(struct topo *t)
@@ -28,19 +29,6 @@ struct topo *topo_unref(struct topo *t)
 	fs_root_close(&t->root);
 	free(t);
 	return NULL;
-}
-
-void topo_give(void *out, const void *filled, uint32_t filled_size)
-{
-	uint32_t size;
-	memcpy(&size, out, sizeof size);
-	uint32_t n = size < filled_size ? size : filled_size;
-	if (size > n)
-		memset((char *)out + n, 0, size - n);
-	if (n < sizeof size)
-		return;
-	memcpy(out, filled, n);
-	memcpy(out, &n, sizeof n);
 }
 
 uint64_t topo_generation(const struct topo *t)
@@ -102,7 +90,7 @@ int topo_cpu(struct topo *t, uint32_t cpu, struct rp_cpu_info *out)
 	};
 	for (uint32_t i = 0; i < RP_N_LEVELS; i++)
 		info.unit[i] = c->unit[i] == TOPO_NO_UNIT ? RP_IDSET_NONE : c->unit[i];
-	topo_give(out, &info, sizeof info);
+	sized_fill(out, &info, sizeof info);
 	return 0;
 }
 
@@ -117,7 +105,7 @@ int topo_unit(const struct topo *t, uint32_t level, uint32_t index, struct rp_un
 		return -ENOENT;
 	const struct topo_unit *u = &t->levels[level].units[index];
 	struct rp_unit_info info = {.id = u->id, .cpus = u->cpus};
-	topo_give(out, &info, sizeof info);
+	sized_fill(out, &info, sizeof info);
 	return 0;
 }
 
@@ -136,7 +124,7 @@ int topo_node(const struct topo *t, uint32_t node, struct rp_node_info *out)
 		.package_id = n->package_id,
 		.die_id = n->die_id,
 	};
-	topo_give(out, &info, sizeof info);
+	sized_fill(out, &info, sizeof info);
 	return 0;
 }
 
@@ -165,6 +153,6 @@ int topo_cache(const struct topo *t, uint32_t index, struct rp_cache_info *out)
 		.bytes = c->bytes,
 		.cpus = c->cpus,
 	};
-	topo_give(out, &info, sizeof info);
+	sized_fill(out, &info, sizeof info);
 	return 0;
 }

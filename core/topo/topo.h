@@ -10,8 +10,7 @@
  * Frequencies and EPP are the exception to "read once": they are read when topo_cpu() is first asked for them, a CPU
  * at a time, through the root that the snapshot keeps open; and so is Speed Select (sst.h). So a snapshot is for one thread.
  *
- * Out-structs: the caller sets ->size to what it knows. That much is filled, bytes beyond what is known here are zeroed, and
- * ->size becomes the number of bytes that mean something. A CPU's frequencies are not read for a caller whose size ends before them.
+ * Out-structs are filled as core/util/sized.h says. A CPU's frequencies are not read for a caller whose size ends before them.
  */
 #ifndef TOPO_TOPO_H
 #define TOPO_TOPO_H

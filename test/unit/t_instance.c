@@ -452,6 +452,7 @@ static void test_host(void **state)
 	assert_int_equal(host_cache_service.get_ctr(p->i, p->ctr->handle, &out.info), 0);
 	assert_int_equal(out.more, 0);
 	assert_int_equal(out.info.cpu_request, 2000);
+	assert_int_equal(out.info.size, sizeof out.info);
 	memset(&out, 0xff, sizeof out);
 	out.info.size = offsetof(struct rp_ctr_info, created_ns);
 	assert_int_equal(host_cache_service.get_ctr(p->i, p->ctr->handle, &out.info), 0);
