@@ -61,6 +61,9 @@ static int check_args(const Control__Request *req, const struct command *command
 		if (!utf8_valid(req->args[i], len))
 			return err_set(err, -EINVAL, "argument %zu is not UTF-8", i + 1);
 	}
+	if (strlen(req->text) > CTL_TEXT_MAX)
+		return err_set(err, -EINVAL, "a text of %zu bytes, at most %u are taken",
+			       strlen(req->text), CTL_TEXT_MAX);
 	return 0;
 }
 

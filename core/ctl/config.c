@@ -87,52 +87,74 @@ enum call_result run_reload(struct call *call)
 	return CALL_LATER;
 }
 
-static enum call_result try_file(struct call *call, const char *path, bool pod)
+/* A job for a trial; NULL: the call has failed. */
+static struct job *trial_job(struct call *call, bool pod)
 {
 	struct ctl *ctl = call->ctl;
-	struct err err = ERR_INIT;
-	if (ctl->n_plans >= CTL_PLANS_MAX)
-		return call_fail(call, CTL_FAILED,
-				 "%u configurations or pods are being tried already", ctl->n_plans);
+	if (ctl->n_plans >= CTL_PLANS_MAX) {
+		(void)call_fail(call, CTL_FAILED,
+				"%u configurations or pods are being tried already", ctl->n_plans);
+		return NULL;
+	}
 	struct job *job = job_new(call, &ctl->jobs);
-	if (!job)
-		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+	if (!job) {
+		(void)call_fail(call, CTL_FAILED, "too many requests are waiting already");
+		return NULL;
+	}
 	job->plan = true;
 	job->pod = pod;
 	ctl->n_plans++;
-	int r = pod ? pipeline_try(call->p, path, done, job, &err)
-		    : pipeline_plan(call->p, path, done, job, &err);
+	return job;
+}
+
+/* The trial was begun, or not. */
+static enum call_result trial_begun(struct call *call, struct job *job, int r, struct err *err)
+{
 	if (!r)
 		return CALL_LATER;
-	job_drop(job, &ctl->jobs);
-	return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
+	job_drop(job, &call->ctl->jobs);
+	return call_fail(call, CTL_FAILED, "%s", err_text(err, r));
+}
+
+static enum call_result plan_file(struct call *call, const char *path)
+{
+	struct err err = ERR_INIT;
+	struct job *job = trial_job(call, false);
+	if (!job)
+		return CALL_DONE;
+	return trial_begun(call, job, pipeline_plan(call->p, path, done, job, &err), &err);
 }
 
 /* One that comes from a client, whose working directory is another. */
-static enum call_result try_given(struct call *call, const char *path, bool pod)
+static enum call_result plan_given(struct call *call, const char *path)
 {
 	if (path[0] != '/')
 		return call_fail(call, CTL_USAGE, "%s: an absolute path is needed", path);
-	return try_file(call, path, pod);
+	return plan_file(call, path);
 }
 
 enum call_result run_plan(struct call *call)
 {
-	return try_given(call, call->req->args[0], false);
+	return plan_given(call, call->req->args[0]);
 }
 
 enum call_result run_try(struct call *call)
 {
-	return try_given(call, call->req->args[0], true);
+	struct err err = ERR_INIT;
+	struct job *job = trial_job(call, true);
+	if (!job)
+		return CALL_DONE;
+	int r = pipeline_try(call->p, call->req->args[0], call->req->text, done, job, &err);
+	return trial_begun(call, job, r, &err);
 }
 
 enum call_result run_config_check(struct call *call)
 {
 	struct pipeline_status s;
 	if (call->req->n_args)
-		return try_given(call, call->req->args[0], false);
+		return plan_given(call, call->req->args[0]);
 	pipeline_status(call->p, &s);
-	return try_file(call, s.config_path, false);
+	return plan_file(call, s.config_path);
 }
 
 enum call_result run_config_show(struct call *call)

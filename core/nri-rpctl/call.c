@@ -85,6 +85,8 @@ int link_call(struct link *l, const struct question *req, struct answer *ret, st
 	m.after = req->after;
 	m.wait_ms = req->wait_ms;
 	m.flags = req->flags;
+	if (req->text)
+		m.text = (char *)(uintptr_t)req->text;
 	int r = call_once(l, req->method, &m, timeout_ms, &a, true, &rest, err);
 	while (!r && rest) {
 		more.rest = rest;

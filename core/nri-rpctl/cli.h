@@ -42,6 +42,7 @@ struct question {
 	const char *method;
 	const char *const *args;
 	unsigned n_args;
+	const char *text; /* NULL: none */
 	uint64_t after;
 	uint32_t wait_ms, flags;
 	unsigned timeout_ms; /* 0: WAIT_MS */

@@ -182,16 +182,43 @@ int cmd_plan(struct cli *cli)
 	return show_trial(cli, &req, "Would be accepted");
 }
 
+/* The text of a file, or with "-" of the standard input, up to CTL_TEXT_MAX bytes; malloc'd. */
+static char *read_text(const char *path)
+{
+	FILE *f = str_eq(path, "-") ? stdin : fopen(path, "re");
+	char *text = malloc(CTL_TEXT_MAX + 2);
+	size_t n = f && text ? fread(text, 1, CTL_TEXT_MAX + 1, f) : 0;
+	int failed = !f || ferror(f) ? errno : text ? 0 : ENOMEM;
+	if (f && f != stdin)
+		(void)fclose(f);
+	if (!failed && n > CTL_TEXT_MAX)
+		failed = EFBIG;
+	if (text)
+		text[n] = '\0';
+	if (!failed && strlen(text) < n)
+		failed = EILSEQ;
+	if (!failed)
+		return text;
+	fprintf(stderr, "nri-rpctl: %s: %s\n", path,
+		failed == EILSEQ ? "this is no text file" : strerror(failed));
+	free(text);
+	return NULL;
+}
+
 int cmd_try(struct cli *cli)
 {
-	char path[PATH_MAX];
-	const char *args[] = {path};
-	struct question req = {
-		.method = "Try", .args = args, .n_args = 1, .timeout_ms = WAIT_TRIAL_MS};
+	const char *args[] = {str_eq(cli->args[0], "-") ? "standard input" : cli->args[0]};
+	char *text = read_text(cli->args[0]);
+	struct question req = {.method = "Try",
+			       .args = args,
+			       .n_args = 1,
+			       .text = text,
+			       .timeout_ms = WAIT_TRIAL_MS};
 	struct answer a;
-	if (absolute(cli->args[0], path))
+	if (!text)
 		return CTL_FAILED;
 	int r = ask(cli, &req, &a);
+	free(text);
 	if (r >= 0)
 		return r;
 	show_tried(&cli->out, a.doc);

@@ -132,25 +132,42 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	show_moves(o, moves);
 }
 
-void show_tried(struct out *o, const json_t *doc)
+/* Replicas have the same reasons, as a rule: those of the one before are not said again. */
+static void show_reasons(struct out *o, const json_t *moves)
 {
-	const json_t *moves = json_object_get(doc, "moves"), *m;
+	const json_t *m, *last = NULL;
 	size_t i;
-	if (!str_eq(js(doc, "outcome"), "accepted")) {
-		show_refusal(o, doc);
-		return;
-	}
-	out_styled(o, GREEN, "Would be placed");
-	out_put(o, ":\n");
-	show_moves(o, moves);
 	json_array_foreach(moves, i, m)
 	{
 		const json_t *why = json_object_get(m, "why");
-		if (!json_array_size(why))
+		if (!json_array_size(why) || json_equal(why, last))
 			continue;
+		last = why;
 		out_put(o, "\n");
 		show_lines(o, why, js(m, "container"), PLAIN);
 	}
+}
+
+void show_tried(struct out *o, const json_t *doc)
+{
+	const json_t *moves = json_object_get(doc, "moves"),
+		     *notes = json_object_get(doc, "problems");
+	bool accepted = str_eq(js(doc, "outcome"), "accepted");
+	if (!accepted) {
+		out_styled(o, RED, str_eq(js(doc, "outcome"), "refused") ? "Refused" : "Failed");
+		out_put(o, ": ");
+		out_wrap(o, js(doc, "error"), 9, 2);
+		out_put(o, "\n");
+	}
+	show_lines(o, notes, accepted ? NULL : "Also", YELLOW);
+	if (!accepted && !json_array_size(moves))
+		return;
+	if (!accepted)
+		out_put(o, "\n");
+	out_styled(o, GREEN, accepted ? "Would be placed" : "Would be placed before");
+	out_put(o, ":\n");
+	show_moves(o, moves);
+	show_reasons(o, moves);
 }
 
 /* ---- modules ---------------------------------------------------------------------------------- */

@@ -262,7 +262,7 @@ struct reload {
 	enum kind kind;
 	struct config_text text;
 	struct proposal proposal;
-	char *manifest; /* TRY: the pod's */
+	char *manifest, *manifest_name; /* TRY: the pods' */
 	struct reload_waiter *waiters;
 	uint64_t began_us;
 };
@@ -336,6 +336,7 @@ static void reload_free(struct reload *r)
 	waiters_free(r->waiters);
 	config_unread(&r->text);
 	free(r->manifest);
+	free(r->manifest_name);
 	free(r);
 }
 
@@ -440,39 +441,51 @@ static int add_waiter(struct reload_waiter **list, reload_done done, void *arg)
 static int run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
 	const struct reload *r = arg;
-	return r->kind == TRY ? try_pod(p, r->manifest, out, err)
+	return r->kind == TRY ? try_pods(p, r->manifest_name, r->manifest, out, err)
 			      : config_try(p, &r->proposal, out, err);
 }
 
-static int begin(struct pipeline *p, const char *path, enum kind kind, reload_done done, void *arg,
-		 struct err *err)
+static struct reload *reload_new(struct pipeline *p, enum kind kind, reload_done done, void *arg)
 {
 	struct reload *r = calloc(1, sizeof *r);
-	if (!r || add_waiter(&r->waiters, done, arg) ||
-	    (kind == TRY && !(r->manifest = strdup(path)))) {
+	if (!r || add_waiter(&r->waiters, done, arg)) {
 		reload_free(r);
-		return err_errno(err, -ENOMEM, "reload");
+		return NULL;
 	}
 	r->p = p;
 	r->kind = kind;
 	r->began_us = clock_us();
 	r->proposal.text = &r->text;
-	if (kind != TRY)
-		config_read(path, &r->text);
-	const struct attempt_spec spec = {.what = kind == TRY ? "the pod was tried"
-							      : "the configuration was tried",
-					  .fn = run,
-					  .done = tried,
-					  .arg = r,
-					  .log = kind == RELOAD ? TRIAL_LOG_HELD : TRIAL_LOG_DRY};
+	return r;
+}
+
+/* Takes r over. */
+static int start(struct pipeline *p, struct reload *r, struct err *err)
+{
+	const struct attempt_spec spec = {
+		.what = r->kind == TRY ? "the pod was tried" : "the configuration was tried",
+		.fn = run,
+		.done = tried,
+		.arg = r,
+		.log = r->kind == RELOAD ? TRIAL_LOG_HELD : TRIAL_LOG_DRY};
 	int e = attempt_start(p, &spec, err);
 	if (e) {
 		reload_free(r);
 		return e;
 	}
-	if (kind == RELOAD)
+	if (r->kind == RELOAD)
 		p->reload = r;
 	return 0;
+}
+
+static int begin(struct pipeline *p, const char *path, enum kind kind, reload_done done, void *arg,
+		 struct err *err)
+{
+	struct reload *r = reload_new(p, kind, done, arg);
+	if (!r)
+		return err_errno(err, -ENOMEM, "reload");
+	config_read(path, &r->text);
+	return start(p, r, err);
 }
 
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
@@ -500,9 +513,18 @@ int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *
 	return begin(p, path, PLAN, done, arg, err);
 }
 
-int pipeline_try(struct pipeline *p, const char *path, reload_done done, void *arg, struct err *err)
+int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
+		 void *arg, struct err *err)
 {
-	return begin(p, path, TRY, done, arg, err);
+	struct reload *r = reload_new(p, TRY, done, arg);
+	if (r) {
+		r->manifest = strdup(text);
+		r->manifest_name = strdup(name);
+	}
+	if (r && r->manifest && r->manifest_name)
+		return start(p, r, err);
+	reload_free(r);
+	return err_errno(err, -ENOMEM, "try");
 }
 
 void config_fini(struct pipeline *p)

@@ -1,236 +1,225 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/pipeline/manifest.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "core/conf/fragment.h"
+#include "core/conf/documents.h"
 #include "core/util/str.h"
 
-#define POD_ID "nri-rpctl-try"
-#define SHARES_MIN 2
-#define SHARES_MAX 262144
-#define CPU_LIMIT_MAX (INT64_C(1000) * RP_CPUS_MAX) /* mCPU; more is no limit on any machine */
-#define PERIOD_US 100000
-#define QUOTA_MIN_US 1000
-#define OOM_GUARANTEED (-997)
-#define OOM_BEST_EFFORT 1000
-#define OOM_BURSTABLE_MIN 3
-#define OOM_BURSTABLE_MAX 999
+#define LISTS_MAX 8u /* nested in one another */
 
-/* 0: not given. CPU in milli. */
-struct wants {
-	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
+/* What pods are made of; the paths of those that have no number of replicas are NULL. */
+struct template_kind {
+	const char *kind, *template, *replicas, *at_most;
+	bool numbered; /* its pods have numbers, the first one, too */
+};
+
+static const struct template_kind kinds[] = {
+	{.kind = "Deployment", .template = "spec.template", .replicas = "spec.replicas"},
+	{.kind = "ReplicaSet", .template = "spec.template", .replicas = "spec.replicas"},
+	{.kind = "ReplicationController", .template = "spec.template", .replicas = "spec.replicas"},
+	{.kind = "StatefulSet",
+	 .template = "spec.template",
+	 .replicas = "spec.replicas",
+	 .numbered = true},
+	{.kind = "DaemonSet", .template = "spec.template"},
+	{.kind = "Job",
+	 .template = "spec.template",
+	 .replicas = "spec.parallelism",
+	 .at_most = "spec.completions"},
+	{.kind = "CronJob",
+	 .template = "spec.jobTemplate.spec.template",
+	 .replicas = "spec.jobTemplate.spec.parallelism",
+	 .at_most = "spec.jobTemplate.spec.completions"},
+	{.kind = "PodTemplate", .template = "template"},
+	/* of anybody's own making */
+	{.kind = NULL, .template = "spec.template", .replicas = "spec.replicas"},
 };
 
 struct reading {
 	struct arena *a;
 	uint64_t memory;
 	struct manifest *ret;
-	struct wants *wants; /* of each container */
 	struct err *err;
 };
-
-/* ---- pieces ---------------------------------------------------------------------------------------------------------- */
 
 static int no_memory(struct reading *rd)
 {
 	return err_set(rd->err, -E2BIG, "the manifest is too large");
 }
 
-static int copy_text(struct reading *rd, rp_cfg node, const char *fallback, const char **ret)
+__attribute__((format(printf, 2, 3))) static int note(struct reading *rd, const char *fmt, ...)
 {
-	*ret = arena_strdup(rd->a, conf_text(node, fallback));
-	return *ret ? 0 : no_memory(rd);
-}
-
-static int copy_map(struct reading *rd, rp_cfg map, const struct kv **ret, uint32_t *ret_n)
-{
-	uint32_t n = conf_kind(map) == RP_NODE_MAP ? conf_count(map) : 0;
-	struct kv *pairs = arena_array(rd->a, n + 1, sizeof *pairs);
-	if (!pairs)
-		return no_memory(rd);
-	for (uint32_t i = 0; i < n; i++) {
-		pairs[i].key = arena_strdup(rd->a, conf_key(map, i));
-		int r = copy_text(rd, conf_item(map, i), "", &pairs[i].value);
-		if (r || !pairs[i].key)
-			return r ? r : no_memory(rd);
-	}
-	*ret = pairs;
-	*ret_n = n;
-	return 0;
-}
-
-static int read_amount(struct reading *rd, rp_cfg ctr, const char *path, uint32_t type,
-		       int64_t *ret)
-{
-	rp_cfg node = conf_get(ctr, path);
-	*ret = conf_value(node, type, node ? -1 : 0);
-	if (*ret >= 0)
+	char text[ERR_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	struct manifest *m = rd->ret;
+	if (m->n_notes == MANIFEST_NOTES_MAX)
 		return 0;
-	return err_set(rd->err, -EINVAL, "container %s: %s: \"%s\" is no amount",
-		       conf_text(conf_get(ctr, "name"), "?"), path, conf_text(node, ""));
+	m->notes[m->n_notes] = arena_strdup(rd->a, text);
+	return m->notes[m->n_notes++] ? 0 : no_memory(rd);
 }
 
-/* A limit without a request is a request, too: so the API server has it. */
-static int read_wants(struct reading *rd, rp_cfg ctr, struct wants *ret)
+/* ---- what it is ------------------------------------------------------------------------------------------------------ */
+
+/* One object of the cluster. */
+struct object {
+	rp_cfg root;
+	const char *kind, *name, *ns;
+};
+
+static const char *name_of(struct reading *rd, rp_cfg root)
 {
-	int r = read_amount(rd, ctr, "resources.requests.cpu", RP_T_CPU, &ret->cpu_request);
-	if (!r)
-		r = read_amount(rd, ctr, "resources.limits.cpu", RP_T_CPU, &ret->cpu_limit);
-	if (!r)
-		r = read_amount(rd, ctr, "resources.requests.memory", RP_T_BYTES,
-				&ret->mem_request);
-	if (!r)
-		r = read_amount(rd, ctr, "resources.limits.memory", RP_T_BYTES, &ret->mem_limit);
-	if (!ret->cpu_request)
-		ret->cpu_request = ret->cpu_limit;
-	if (!ret->mem_request)
-		ret->mem_request = ret->mem_limit;
+	const char *name = conf_text(conf_get(root, "metadata.name"), "");
+	const char *stem = conf_text(conf_get(root, "metadata.generateName"), "");
+	if (*name || !*stem)
+		return *name ? name : "pod";
+	return arena_printf(rd->a, "%sx", stem);
+}
+
+static const struct template_kind *kind_of(const struct object *o)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (!kinds[i].kind || str_eq(kinds[i].kind, o->kind))
+			return conf_get(o->root, kinds[i].template) ? &kinds[i] : NULL;
+	return NULL;
+}
+
+static int64_t count_at(const struct object *o, const char *path, int64_t fallback)
+{
+	rp_cfg node = path ? conf_get(o->root, path) : NULL;
+	return node ? conf_value(node, RP_T_INT, -1) : fallback;
+}
+
+static int replicas_of(struct reading *rd, const struct object *o, const struct template_kind *k,
+		       uint32_t *ret)
+{
+	int64_t n = count_at(o, k->replicas, 1), most = count_at(o, k->at_most, n);
+	if (n < 0 || most < 0)
+		return err_set(rd->err, -EINVAL, "%s: \"%s\" is no number of replicas",
+			       n < 0 ? k->replicas : k->at_most,
+			       conf_text(conf_get(o->root, n < 0 ? k->replicas : k->at_most), ""));
+	n = most < n ? most : n;
+	*ret = n < MANIFEST_PODS_MAX ? (uint32_t)n : MANIFEST_PODS_MAX;
+	return n > MANIFEST_PODS_MAX ? note(rd, "%s %s: the first %u of %lld replicas are tried",
+					    o->kind, o->name, MANIFEST_PODS_MAX, (long long)n)
+				     : 0;
+}
+
+/* ---- its pods -------------------------------------------------------------------------------------------------------- */
+
+static int add_pod(struct reading *rd, const struct object *o, struct manifest_source *source,
+		   uint32_t replica, uint32_t n_replicas)
+{
+	struct manifest *m = rd->ret;
+	struct manifest_pod *pod = &m->pods[m->n];
+	if (m->n == MANIFEST_PODS_MAX)
+		return err_set(rd->err, -E2BIG, "more than %u pods", MANIFEST_PODS_MAX);
+	pod->owner = arena_printf(rd->a, "%s %s/%s", o->kind, source->ns, o->name);
+	pod->replica = replica;
+	pod->n_replicas = n_replicas;
+	int r = pod->owner && source->name ? manifest_read_pod(source, m->n, pod, rd->err)
+					   : no_memory(rd);
+	if (r)
+		return r;
+	m->n++;
+	m->n_ctrs += pod->n;
+	return m->n_ctrs <= MANIFEST_ALL_CTRS_MAX
+		       ? 0
+		       : err_set(rd->err, -E2BIG, "more than %u containers in all",
+				 MANIFEST_ALL_CTRS_MAX);
+}
+
+static int add_template(struct reading *rd, const struct object *o, const struct template_kind *k)
+{
+	rp_cfg pod = conf_get(o->root, k->template);
+	struct manifest_source source = {
+		.arena = rd->a,
+		.memory = rd->memory,
+		.pod = pod,
+		.ns = conf_text(conf_get(pod, "metadata.namespace"), o->ns),
+	};
+	uint32_t n = 0;
+	int r = replicas_of(rd, o, k, &n);
+	if (!r && !n)
+		return note(rd, "%s %s has no replicas", o->kind, o->name);
+	for (uint32_t i = 0; !r && i < n; i++) {
+		source.name =
+			n > 1 || k->numbered ? arena_printf(rd->a, "%s-%u", o->name, i) : o->name;
+		r = add_pod(rd, o, &source, i + 1, n);
+	}
 	return r;
 }
 
-/* ---- the kubelet's arithmetic ----------------------------------------------------------------------------------------- */
-
-static uint32_t qos_of(const struct wants *wants, uint32_t n)
+static int add_object(struct reading *rd, rp_cfg root)
 {
-	bool any = false, all = true;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct wants *w = &wants[i];
-		any = any || w->cpu_request || w->mem_request;
-		all = all && w->cpu_limit && w->cpu_request == w->cpu_limit && w->mem_limit &&
-		      w->mem_request == w->mem_limit;
-	}
-	return !any ? RP_QOS_BEST_EFFORT : all ? RP_QOS_GUARANTEED : RP_QOS_BURSTABLE;
-}
-
-static int64_t shares_of(int64_t milli)
-{
-	if (milli >= (int64_t)1000 * SHARES_MAX / 1024)
-		return SHARES_MAX;
-	return milli * 1024 / 1000 < SHARES_MIN ? SHARES_MIN : milli * 1024 / 1000;
-}
-
-static int64_t oom_score_of(const struct wants *w, uint32_t qos, bool critical, uint64_t memory)
-{
-	if (qos == RP_QOS_GUARANTEED || critical)
-		return OOM_GUARANTEED;
-	if (qos == RP_QOS_BEST_EFFORT || !memory)
-		return OOM_BEST_EFFORT;
-	int64_t adj = 1000 - (int64_t)((__int128)1000 * w->mem_request / (int64_t)memory);
-	if (adj < OOM_BURSTABLE_MIN)
-		return OOM_BURSTABLE_MIN;
-	return adj > OOM_BURSTABLE_MAX ? OOM_BURSTABLE_MAX : adj;
-}
-
-static void fill_resources(const struct wants *w, struct ctr_desc *d)
-{
-	int64_t limit = w->cpu_limit < CPU_LIMIT_MAX ? w->cpu_limit : CPU_LIMIT_MAX;
-	int64_t quota = limit * (PERIOD_US / 1000);
-	d->res = (struct res_desc){.shares = shares_of(w->cpu_request),
-				   .quota = RP_NOT_SET,
-				   .period = RP_NOT_SET,
-				   .mem_limit = w->mem_limit ? w->mem_limit : RP_NOT_SET};
-	if (!quota)
-		return;
-	d->res.quota = quota < QUOTA_MIN_US ? QUOTA_MIN_US : quota;
-	d->res.period = PERIOD_US;
-}
-
-/* ---- containers and the pod -------------------------------------------------------------------------------------------- */
-
-static int add_ctr(struct reading *rd, rp_cfg node, bool init)
-{
-	uint32_t i = rd->ret->n;
-	struct manifest_ctr *c = &rd->ret->ctrs[i];
-	*c = (struct manifest_ctr){
-		.desc = {.pod_id = POD_ID, .state = RP_STATE_CREATING, .cgroups_path = ""},
-		.ends = init && !str_eq(conf_text(conf_get(node, "restartPolicy"), ""), "Always")};
-	if (!*conf_text(conf_get(node, "name"), ""))
-		return err_set(rd->err, -EINVAL, "a container without a name");
-	c->desc.id = arena_printf(rd->a, POD_ID "-%u", i);
-	rd->ret->n++;
-	int r = copy_text(rd, conf_get(node, "name"), "", &c->desc.name);
-	if (!r && !c->desc.id)
-		r = no_memory(rd);
-	return r ? r : read_wants(rd, node, &rd->wants[i]);
-}
-
-static int read_ctrs(struct reading *rd, rp_cfg spec)
-{
-	rp_cfg init = conf_get(spec, "initContainers"), ctrs = conf_get(spec, "containers");
-	uint32_t n_init = conf_count(init), n = conf_count(ctrs);
-	int r = 0;
-	if (!n)
-		return err_set(rd->err, -EINVAL, "it has no spec.containers");
-	if (n > MANIFEST_CTRS_MAX || n_init > MANIFEST_CTRS_MAX)
-		return err_set(rd->err, -E2BIG, "more than %u containers", MANIFEST_CTRS_MAX);
-	rd->ret->ctrs = arena_array(rd->a, n_init + n, sizeof *rd->ret->ctrs);
-	rd->wants = arena_array(rd->a, n_init + n, sizeof *rd->wants);
-	if (!rd->ret->ctrs || !rd->wants)
+	const char *kind = conf_text(conf_get(root, "kind"), "");
+	const struct object o = {.root = root,
+				 .kind = *kind ? kind : "Pod",
+				 .name = name_of(rd, root),
+				 .ns = conf_text(conf_get(root, "metadata.namespace"), "default")};
+	if (!o.name)
 		return no_memory(rd);
-	for (uint32_t i = 0; !r && i < n_init; i++)
-		r = add_ctr(rd, conf_item(init, i), true);
-	for (uint32_t i = 0; !r && i < n; i++)
-		r = add_ctr(rd, conf_item(ctrs, i), false);
-	return r;
-}
-
-static int read_pod(struct reading *rd, rp_cfg meta, const char *name)
-{
-	static const char *const parents[] = {
-		[RP_QOS_GUARANTEED] = "/kubepods/pod" POD_ID,
-		[RP_QOS_BURSTABLE] = "/kubepods/burstable/pod" POD_ID,
-		[RP_QOS_BEST_EFFORT] = "/kubepods/besteffort/pod" POD_ID,
-	};
-	struct pod_desc *pod = &rd->ret->pod;
-	*pod = (struct pod_desc){
-		.id = POD_ID,
-		.uid = POD_ID,
-		.runtime_handler = "",
-		.cgroup_parent = parents[qos_of(rd->wants, rd->ret->n)],
-	};
-	pod->name = arena_strdup(rd->a, name);
-	int r = pod->name ? copy_text(rd, conf_get(meta, "namespace"), "default", &pod->ns)
-			  : no_memory(rd);
-	if (!r)
-		r = copy_map(rd, conf_get(meta, "labels"), &pod->labels, &pod->n_labels);
-	return r ? r
-		 : copy_map(rd, conf_get(meta, "annotations"), &pod->annotations,
-			    &pod->n_annotations);
-}
-
-static int read_all(struct reading *rd, rp_cfg root)
-{
-	rp_cfg template = conf_get(root, "spec.template"), pod = template ? template : root;
-	const char *name = conf_text(conf_get(root, "metadata.name"), "pod");
-	const char *class = conf_text(conf_get(pod, "spec.priorityClassName"), "");
-	bool critical = str_has_prefix(class, "system-") && strstr(class, "-critical");
-	int r = read_ctrs(rd, conf_get(pod, "spec"));
-	if (!r)
-		r = read_pod(rd, conf_get(pod, "metadata"), name);
-	/* A template has no namespace of its own. */
-	if (!r && template && !conf_get(template, "metadata.namespace"))
-		r = copy_text(rd, conf_get(root, "metadata.namespace"), "default",
-			      &rd->ret->pod.ns);
-	for (uint32_t i = 0; !r && i < rd->ret->n; i++) {
-		struct ctr_desc *d = &rd->ret->ctrs[i].desc;
-		fill_resources(&rd->wants[i], d);
-		d->oom_score_adj = oom_score_of(&rd->wants[i], qos_of(rd->wants, rd->ret->n),
-						critical, rd->memory);
+	const struct template_kind *k = kind_of(&o);
+	int r;
+	if (k) {
+		r = add_template(rd, &o, k);
+	} else if (str_eq(o.kind, "Pod") || conf_get(root, "spec.containers")) {
+		struct manifest_source source = {rd->a, rd->memory, root, o.name, o.ns};
+		r = add_pod(rd, &o, &source, 1, 1);
+	} else {
+		return note(rd, "%s %s has no pods", o.kind, o.name);
 	}
+	return r ? err_prefix(rd->err, "%s %s: ", o.kind, o.name) : 0;
+}
+
+static int add_any(struct reading *rd, rp_cfg root, unsigned depth)
+{
+	rp_cfg items = conf_get(root, "items");
+	if (conf_kind(items) != RP_NODE_LIST)
+		return add_object(rd, root);
+	if (depth == LISTS_MAX)
+		return err_set(rd->err, -EINVAL, "more than %u lists in one another", LISTS_MAX);
+	int r = 0;
+	for (uint32_t i = 0; !r && i < conf_count(items); i++)
+		r = add_any(rd, conf_item(items, i), depth + 1);
 	return r;
 }
 
-int manifest_read(struct arena *a, const char *text, uint64_t memory, struct manifest *ret,
-		  struct err *err)
+/* Nothing is of use without a pod: the notes say what there is instead. */
+static int check_any(struct reading *rd, unsigned n_docs)
+{
+	const struct manifest *m = rd->ret;
+	if (m->n)
+		return 0;
+	if (!n_docs)
+		return err_set(rd->err, -EINVAL, "it is empty");
+	return err_set(rd->err, -EINVAL, "there is no pod in it%s%s", m->n_notes ? ": " : "",
+		       m->n_notes ? m->notes[0] : "");
+}
+
+int manifest_read(struct arena *a, const char *name, const char *text, uint64_t memory,
+		  struct manifest *ret, struct err *err)
 {
 	struct reading rd = {.a = a, .memory = memory, .ret = ret, .err = err};
-	struct fragment *f = NULL;
-	rp_cfg root;
-	*ret = (struct manifest){0};
-	int r = fragment_parse(text, &f, &root, err);
+	struct documents docs = {0};
+	*ret = (struct manifest){
+		.pods = arena_array(a, MANIFEST_PODS_MAX, sizeof *ret->pods),
+		.notes = arena_array(a, MANIFEST_NOTES_MAX, sizeof *ret->notes),
+	};
+	if (!ret->pods || !ret->notes)
+		return no_memory(&rd);
+	int r = documents_parse(name, text, strlen(text), &docs, err);
+	if (r)
+		return r;
+	for (unsigned i = 0; !r && i < docs.n_roots; i++)
+		r = add_any(&rd, docs.roots[i], 0);
 	if (!r)
-		r = root ? read_all(&rd, root) : err_set(err, -EINVAL, "it is empty");
-	fragment_free(f);
-	return r;
+		r = check_any(&rd, docs.n_roots);
+	documents_fini(&docs);
+	return r ? err_prefix(err, "%s: ", name) : 0;
 }

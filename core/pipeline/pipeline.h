@@ -228,9 +228,10 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
 /* The same up to the list of moves for another file; nothing is put in force. */
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);
-/* Where would the pod of the manifest at path go, and who would move for it? res->code is why it would be refused. Controllers are not asked. */
-int pipeline_try(struct pipeline *p, const char *path, reload_done done, void *arg,
-		 struct err *err);
+/* Where would the pods of the manifest in `text` go, and who would move for them? res->code is why one would be refused; res->moves has those before it
+ * even so. Controllers are not asked. `name` is that of the manifest's file, for messages. */
+int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
+		 void *arg, struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where would this pod go? All of it happens in a forked child: its containers are created there, one after the other, and nobody hears of it. */
+/* Where would these pods go? All of it happens in a forked child: their containers are created there, one after the other, and nobody hears of it. */
 #include "core/pipeline/try.h"
 
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include "core/util/log.h"
 
 #define ARENA_BLOCK 4096u
-#define ARENA_MAX (4u << 20)
 
 /* What a container had before. */
 struct seen {
@@ -50,12 +49,12 @@ static int add_created(struct pipeline *p, const struct manifest_ctr *c, Trial__
 	return ctr ? add_move(report, ctr, NULL, NULL, ctr->trail ? ctr->trail : "") : 0;
 }
 
-static int create(struct pipeline *p, const struct manifest *m, const struct manifest_ctr *c,
+static int create(struct pipeline *p, const struct manifest_pod *pod, const struct manifest_ctr *c,
 		  Trial__Report *report, struct err *err)
 {
 	struct reply reply;
 	request_begin(p, REQ_CREATE);
-	int r = request_create(p, &m->pod, &c->desc, &reply, err);
+	int r = request_create(p, &pod->pod, &c->desc, &reply, err);
 	reply_sent(p, r ? NULL : &reply, r != 0);
 	if (r || !c->ends)
 		return r;
@@ -63,27 +62,30 @@ static int create(struct pipeline *p, const struct manifest *m, const struct man
 	if (r)
 		return r;
 	request_begin(p, REQ_STOP);
-	request_stop(p, &m->pod, &c->desc, &reply);
+	request_stop(p, &pod->pod, &c->desc, &reply);
 	reply_sent(p, &reply, false);
 	return 0;
 }
 
-static int place(struct pipeline *p, const struct manifest *m, Trial__Report *report,
-		 struct err *err)
+static int create_pod(struct pipeline *p, const struct manifest_pod *pod, Trial__Report *report,
+		      struct err *err)
 {
-	_free_ struct seen *seen = calloc(cache_n_ctrs(p->env.cache) + 1, sizeof *seen);
-	unsigned n = seen ? look(p, seen) : 0;
-	report->moves = calloc(n + m->n + 1, sizeof *report->moves);
-	if (!seen || !report->moves)
-		return err_errno(err, -ENOMEM, "pod");
 	request_begin(p, REQ_RUN_POD);
-	int r = request_run_pod(p, &m->pod, err);
+	int r = request_run_pod(p, &pod->pod, err);
 	reply_sent(p, NULL, r != 0);
-	for (uint32_t i = 0; !r && i < m->n; i++)
-		r = create(p, m, &m->ctrs[i], report, err);
-	/* Those that came later may have moved those before them. */
-	for (uint32_t i = 0; !r && i < m->n; i++)
-		r = m->ctrs[i].ends ? 0 : add_created(p, &m->ctrs[i], report);
+	for (uint32_t i = 0; !r && i < pod->n; i++)
+		r = create(p, pod, &pod->ctrs[i], report, err);
+	if (r && pod->n_replicas > 1)
+		(void)err_prefix(err,
+				 "%s: %u of %u replicas fit; the next is refused: ", pod->owner,
+				 pod->replica - 1, pod->n_replicas);
+	return r;
+}
+
+/* Containers that were there before, and are elsewhere now. */
+static int add_moved(struct pipeline *p, const struct seen *seen, unsigned n, Trial__Report *report)
+{
+	int r = 0;
 	for (unsigned i = 0; !r && i < n; i++) {
 		const struct ctr *ctr = cache_ctr_of(p->env.cache, seen[i].ctr);
 		if (ctr && ctr_live(ctr->cur.state) &&
@@ -93,26 +95,38 @@ static int place(struct pipeline *p, const struct manifest *m, Trial__Report *re
 	return r;
 }
 
-static int read_file(struct pipeline *p, const char *path, struct arena *a, struct manifest *ret,
-		     struct err *err)
+/* Those that came later may have moved those before them: where they are is said at the end, of what was refused, too. */
+static int place(struct pipeline *p, const struct manifest *m, Trial__Report *report,
+		 struct err *err)
 {
-	struct fs_root real;
-	char *text = NULL;
-	size_t len;
-	int r = fs_root_open(&real, "/", err);
-	if (r)
-		return r;
-	r = fs_read_all(&real, path, MANIFEST_TEXT_MAX, &text, &len);
-	fs_root_close(&real);
-	if (r)
-		return err_errno(err, r, "%s", path);
-	r = strlen(text) == len ? manifest_read(a, text, topo_memory(p->env.topo), ret, err)
-				: err_set(err, -EINVAL, "it is no text");
-	free(text);
-	return r ? err_prefix(err, "%s: ", path) : 0;
+	_free_ struct seen *seen = calloc(cache_n_ctrs(p->env.cache) + 1, sizeof *seen);
+	unsigned n = seen ? look(p, seen) : 0;
+	report->moves = calloc(n + m->n_ctrs + 1, sizeof *report->moves);
+	if (!seen || !report->moves)
+		return err_errno(err, -ENOMEM, "pod");
+	int refused = 0, r = 0;
+	for (uint32_t i = 0; !refused && i < m->n; i++)
+		refused = create_pod(p, &m->pods[i], report, err);
+	for (uint32_t i = 0; !r && i < m->n; i++)
+		for (uint32_t k = 0; !r && k < m->pods[i].n; k++)
+			r = m->pods[i].ctrs[k].ends ? 0
+						    : add_created(p, &m->pods[i].ctrs[k], report);
+	if (!r)
+		r = add_moved(p, seen, n, report);
+	return refused ? refused : r;
 }
 
-/* Nobody is asked about the pod, as it is none. */
+static int add_notes(const struct manifest *m, Trial__Report *report)
+{
+	struct buf text = BUF_INIT;
+	for (uint32_t i = 0; i < m->n_notes; i++)
+		(void)buf_printf(&text, CONF_WARNING "%s\n", m->notes[i]);
+	report->warnings = strdup(buf_text(&text));
+	buf_fini(&text);
+	return report->warnings ? 0 : -ENOMEM;
+}
+
+/* Nobody is asked about the pods, as there are none. */
 static void ask_nobody(struct pipeline *p)
 {
 	p->env.pod_resource = NULL;
@@ -121,13 +135,17 @@ static void ask_nobody(struct pipeline *p)
 	log_set_level(LOG_ERROR);
 }
 
-int try_pod(struct pipeline *p, const char *path, struct buf *out, struct err *err)
+int try_pods(struct pipeline *p, const char *name, const char *text, struct buf *out,
+	     struct err *err)
 {
 	Trial__Report report = TRIAL__REPORT__INIT;
 	struct manifest m = {0};
-	struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	struct arena *a = arena_new(ARENA_BLOCK, MANIFEST_ARENA_MAX);
 	ask_nobody(p);
-	int r = a ? read_file(p, path, a, &m, err) : err_errno(err, -ENOMEM, "pod");
+	int r = a ? manifest_read(a, name, text, topo_memory(p->env.topo), &m, err)
+		  : err_errno(err, -ENOMEM, "pod");
+	if (!r)
+		r = add_notes(&m, &report);
 	if (!r)
 		r = place(p, &m, &report, err);
 	int written = report_write(&report, out);

@@ -3,6 +3,8 @@
 
 n4c16 has four NUMA nodes of four CPUs, 4n to 4n+3, two a package; CPU 0 is reserved.
 """
+import json
+
 import pytest
 import yaml
 
@@ -135,9 +137,48 @@ def test_a_deployment(make_node, tmp_path):
     assert tried(node, str(path))['prod/shop/c']['to_cpus'] == '4-5'
 
 
+def deployment(name, replicas, cpu, kind='Deployment'):
+    pod = {'spec': {'containers': [container('c', cpu, '64Mi')]}}
+    return {'kind': kind, 'metadata': {'name': name}, 'spec': {'replicas': replicas, 'template': pod}}
+
+
+def test_replicas_one_after_the_other(make_node):
+    node = make_node(TOPOLOGY_AWARE)
+    done = ctl(node, 'try', '-', '--json', input=yaml.safe_dump(deployment('shop', 3, '4')))
+    said = {m['container']: m['to_cpus'] for m in json.loads(done.out)['moves']}
+    assert done.code == OK and said == {'default/shop-0/c': '4-7', 'default/shop-1/c': '8-11', 'default/shop-2/c': '12-15'}
+    # the fourth finds three CPUs: where the others are is told all the same
+    done = ctl(node, 'try', '-', input=yaml.safe_dump(deployment('shop', 5, '4', 'StatefulSet')))
+    assert done.code == FAILED and 'StatefulSet default/shop: 3 of 5 replicas fit; the next is refused: ' in ' '.join(done.out.split())
+    assert 'Would be placed before' in done.out and 'default/shop-2/c' in done.out and 'default/shop-3/c  ' not in done.out
+
+
+def test_a_list_and_documents(make_node, tmp_path):
+    node = make_node(TOPOLOGY_AWARE)
+    job = {'kind': 'CronJob', 'metadata': {'name': 'nightly'},
+           'spec': {'jobTemplate': {'spec': {'template': {'spec': {'containers': [container('c', '1', '64Mi')]}}}}}}
+    documents = [{'kind': 'List', 'items': [{'kind': 'ConfigMap', 'metadata': {'name': 'web'}}, deployment('a', 1, '2', 'DaemonSet')]}, None, job]
+    path = tmp_path / 'all.yaml'
+    path.write_text(yaml.safe_dump_all(documents))
+    doc = ctl_json(node, 'try', path)
+    assert {m['container']: m['to_cpus'] for m in doc['moves']} == {'default/a/c': '4-5', 'default/nightly/c': '8'}
+    assert doc['problems'] == ['warning: ConfigMap web has no pods']
+
+
+def test_resources_of_the_pod(make_node, tmp_path):
+    """They make it Guaranteed, and are the limit of the container that has none; so the kubelet has it."""
+    node = make_node(TOPOLOGY_AWARE)
+    path = tmp_path / 'pod.yaml'
+    path.write_text(yaml.safe_dump({'kind': 'Pod', 'metadata': {'name': 'web'}, 'spec': {
+        'resources': {'limits': {'cpu': '2', 'memory': '64Mi'}}, 'containers': [container('c')]}}))
+    assert tried(node, path)['default/web/c']['to_cpus'] == '4-5'
+
+
 @pytest.mark.parametrize('text, says', [
-    ('', 'it is empty'), ('- 1\n', 'line 1'), ('spec: {containers: [{image: x}]}\n', 'without a name'),
-    ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is no amount'), ('kind: Service\n', 'no spec.containers'),
+    ('', 'it is empty'), ('- 1\n', ':1:1: '), ('spec: {containers: [{image: x}]}\n', 'without a name'),
+    ('spec: {containers: [{name: a, resources: {requests: {cpu: lots}}}]}\n', '"lots" is no amount'), ('kind: Pod\n', 'no spec.containers'),
+    ('kind: Service\nmetadata: {name: web}\n', 'no pod in it: Service web has no pods'),
+    ('spec: {containers: [{name: a, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}\n', 'container a: it requests 2 of cpu, which is above its limit of 1'),
 ])
 def test_what_is_no_pod(make_node, tmp_path, text, says):
     node = make_node(TOPOLOGY_AWARE)

@@ -24,7 +24,7 @@ static struct err err;
 static int setup(void **state)
 {
 	(void)state;
-	arena = arena_new(4096, 4u << 20);
+	arena = arena_new(4096, MANIFEST_ARENA_MAX);
 	err = (struct err)ERR_INIT;
 	return arena ? 0 : -1;
 }
@@ -39,15 +39,23 @@ static int teardown(void **state)
 static struct manifest read_good(const char *text)
 {
 	struct manifest m;
-	int r = manifest_read(arena, text, MEMORY, &m, &err);
+	int r = manifest_read(arena, "pod.yaml", text, MEMORY, &m, &err);
 	if (r)
 		fail_msg("%s: %s", text, err.text);
 	return m;
 }
 
-static const struct ctr_desc *first(const char *text)
+/* The only pod of it. */
+static struct manifest_pod read_pod(const char *text)
 {
 	struct manifest m = read_good(text);
+	assert_int_equal(m.n, 1);
+	return m.pods[0];
+}
+
+static const struct ctr_desc *first(const char *text)
+{
+	struct manifest_pod m = read_pod(text);
 	assert_int_equal(m.n, 1);
 	return &m.ctrs[0].desc;
 }
@@ -55,7 +63,7 @@ static const struct ctr_desc *first(const char *text)
 static void refuse(const char *text, int code, const char *why)
 {
 	struct manifest m;
-	assert_int_equal(manifest_read(arena, text, MEMORY, &m, &err), code);
+	assert_int_equal(manifest_read(arena, "pod.yaml", text, MEMORY, &m, &err), code);
 	if (!strstr(err.text, why))
 		fail_msg("\"%s\" is not in \"%s\"", why, err.text);
 }
@@ -78,7 +86,7 @@ static void test_guaranteed(void **state)
 static void test_limits_are_requests(void **state)
 {
 	(void)state;
-	struct manifest m = read_good(ONE("limits: {cpu: 1500m, memory: 64Mi}"));
+	struct manifest_pod m = read_pod(ONE("limits: {cpu: 1500m, memory: 64Mi}"));
 	assert_int_equal(m.ctrs[0].desc.res.shares, 1536);
 	assert_int_equal(m.ctrs[0].desc.oom_score_adj, -997);
 	assert_null(strstr(m.pod.cgroup_parent, "burstable"));
@@ -88,7 +96,8 @@ static void test_limits_are_requests(void **state)
 static void test_burstable(void **state)
 {
 	(void)state;
-	struct manifest m = read_good(ONE("requests: {cpu: 200m, memory: 1Gi}, limits: {cpu: 1}"));
+	struct manifest_pod m =
+		read_pod(ONE("requests: {cpu: 200m, memory: 1Gi}, limits: {cpu: 1}"));
 	const struct ctr_desc *d = &m.ctrs[0].desc;
 	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
 	assert_int_equal(d->res.shares, 204);
@@ -96,8 +105,8 @@ static void test_burstable(void **state)
 	assert_int_equal(d->res.mem_limit, RP_NOT_SET);
 	assert_int_equal(d->oom_score_adj, 1000 - 1000 / 8);
 	/* an amount of one kind for one of two containers is enough */
-	m = read_good(POD("name: web", "containers: [{name: a}, {name: b, resources: {requests: "
-				       "{memory: 1Mi}}}]"));
+	m = read_pod(POD("name: web", "containers: [{name: a}, {name: b, resources: {requests: "
+				      "{memory: 1Mi}}}]"));
 	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
 	assert_int_equal(m.ctrs[0].desc.res.shares, 2);
 	assert_int_equal(m.ctrs[0].desc.oom_score_adj, 999);
@@ -109,7 +118,7 @@ static void test_burstable(void **state)
 static void test_best_effort(void **state)
 {
 	(void)state;
-	struct manifest m = read_good(ONE(""));
+	struct manifest_pod m = read_pod(ONE(""));
 	const struct ctr_desc *d = &m.ctrs[0].desc;
 	assert_non_null(strstr(m.pod.cgroup_parent, "besteffort"));
 	assert_int_equal(d->res.shares, 2);
@@ -153,7 +162,7 @@ static void test_critical(void **state)
 static void test_pod(void **state)
 {
 	(void)state;
-	struct manifest m = read_good(
+	struct manifest_pod m = read_pod(
 		POD("name: web, namespace: shop, labels: {app: web, tier: front}, "
 		    "annotations: {prefer-shared-cpus.resource-policy.nri.io/pod: \"true\"}",
 		    "containers: [{name: app}, {name: side}]"));
@@ -176,7 +185,7 @@ static void test_pod(void **state)
 static void test_names_that_are_not_given(void **state)
 {
 	(void)state;
-	struct manifest m = read_good("{spec: {containers: [{name: c}]}}");
+	struct manifest_pod m = read_pod("{spec: {containers: [{name: c}]}}");
 	assert_string_equal(m.pod.ns, "default");
 	assert_true(*m.pod.name);
 	assert_int_equal(m.pod.n_labels, 0);
@@ -185,7 +194,7 @@ static void test_names_that_are_not_given(void **state)
 static void test_init_containers(void **state)
 {
 	(void)state;
-	struct manifest m = read_good(
+	struct manifest_pod m = read_pod(
 		POD("name: a", "containers: [{name: main}], initContainers: [{name: first}, "
 			       "{name: sidecar, restartPolicy: Always}]"));
 	assert_int_equal(m.n, 3);
@@ -196,16 +205,16 @@ static void test_init_containers(void **state)
 	assert_string_equal(m.ctrs[2].desc.name, "main");
 	assert_false(m.ctrs[2].ends);
 	/* they count for the class of the pod */
-	m = read_good(POD("name: a", "containers: [{name: main, resources: {limits: {cpu: 1, "
-				     "memory: 1Mi}}}], initContainers: [{name: first}]"));
+	m = read_pod(POD("name: a", "containers: [{name: main, resources: {limits: {cpu: 1, "
+				    "memory: 1Mi}}}], initContainers: [{name: first}]"));
 	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
 }
 
 static void test_templates(void **state)
 {
 	(void)state;
-	struct manifest m = read_good(
-		"{kind: Deployment, metadata: {name: shop, namespace: prod}, spec: {replicas: 3, "
+	struct manifest_pod m = read_pod(
+		"{kind: Deployment, metadata: {name: shop, namespace: prod}, spec: {replicas: 1, "
 		"template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, resources: "
 		"{limits: {cpu: 1, memory: 1Mi}}}]}}}}");
 	assert_string_equal(m.pod.name, "shop");
@@ -214,38 +223,138 @@ static void test_templates(void **state)
 	assert_int_equal(m.ctrs[0].desc.res.shares, 1024);
 }
 
+#define TEMPLATE "template: {spec: {containers: [{name: c}]}}"
+
+static void check_names(const char *text, uint32_t n, const char *first, const char *last)
+{
+	struct manifest m = read_good(text);
+	assert_int_equal(m.n, n);
+	assert_int_equal(m.n_ctrs, n);
+	assert_string_equal(m.pods[0].pod.name, first);
+	assert_string_equal(m.pods[n - 1].pod.name, last);
+	for (uint32_t i = 1; i < n; i++)
+		assert_string_not_equal(m.pods[i].pod.id, m.pods[i - 1].pod.id);
+}
+
+static void test_replicas(void **state)
+{
+	(void)state;
+	check_names("{kind: Deployment, metadata: {name: a}, spec: {replicas: 3, " TEMPLATE "}}", 3,
+		    "a-0", "a-2");
+	check_names("{kind: Deployment, metadata: {name: a}, spec: {" TEMPLATE "}}", 1, "a", "a");
+	check_names("{kind: StatefulSet, metadata: {name: a}, spec: {" TEMPLATE "}}", 1, "a-0",
+		    "a-0");
+	check_names("{kind: DaemonSet, metadata: {name: a}, spec: {replicas: 9, " TEMPLATE "}}", 1,
+		    "a", "a");
+	check_names(
+		"{kind: Job, metadata: {name: a}, spec: {parallelism: 4, completions: 2, " TEMPLATE
+		"}}",
+		2, "a-0", "a-1");
+	check_names("{kind: CronJob, metadata: {name: a}, spec: {jobTemplate: {spec: {parallelism: "
+		    "2, " TEMPLATE "}}}}",
+		    2, "a-0", "a-1");
+	check_names("{kind: Rollout, metadata: {name: a}, spec: {replicas: 2, " TEMPLATE "}}", 2,
+		    "a-0", "a-1");
+	check_names("{kind: Pod, metadata: {generateName: a-}, spec: {containers: [{name: c}]}}", 1,
+		    "a-x", "a-x");
+}
+
+static void test_several(void **state)
+{
+	(void)state;
+	struct manifest m = read_good(
+		"kind: List\nitems:\n- {kind: Service, metadata: {name: s}}\n"
+		"- {kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}\n"
+		"---\n---\nkind: Deployment\nmetadata: {name: b}\nspec: {replicas: 2, " TEMPLATE
+		"}\n---\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 0, " TEMPLATE
+		"}\n");
+	assert_int_equal(m.n, 3);
+	assert_string_equal(m.pods[0].pod.name, "a");
+	assert_string_equal(m.pods[2].pod.name, "b-1");
+	assert_string_equal(m.pods[2].owner, "Deployment default/b");
+	assert_int_equal(m.pods[2].replica, 2);
+	assert_int_equal(m.pods[2].n_replicas, 2);
+	assert_int_equal(m.n_notes, 2);
+	assert_string_equal(m.notes[0], "Service s has no pods");
+	assert_string_equal(m.notes[1], "Deployment d has no replicas");
+}
+
+/* What the pod asks for as a whole makes its class, and is the limit of containers that have none. */
+static void test_resources_of_the_pod(void **state)
+{
+	(void)state;
+	struct manifest_pod m = read_pod(
+		POD("name: a", "resources: {limits: {cpu: 2, memory: 1Gi}}, containers: [{name: a, "
+			       "resources: {limits: {cpu: 500m}}}, {name: b}]"));
+	assert_null(strstr(m.pod.cgroup_parent, "burstable"));
+	assert_int_equal(m.ctrs[0].desc.res.quota, 50000);
+	assert_int_equal(m.ctrs[0].desc.res.mem_limit, GIB);
+	assert_int_equal(m.ctrs[1].desc.res.quota, 200000);
+	assert_int_equal(m.ctrs[1].desc.oom_score_adj, -997);
+	/* what is requested beyond the containers is each one's half */
+	m = read_pod(POD("name: a", "resources: {requests: {memory: 4Gi}}, containers: [{name: a, "
+				    "resources: {requests: {memory: 2Gi}}}, {name: b}]"));
+	assert_non_null(strstr(m.pod.cgroup_parent, "burstable"));
+	assert_int_equal(m.ctrs[0].desc.oom_score_adj, 1000 - 1000 * 3 / 8);
+	assert_int_equal(m.ctrs[1].desc.oom_score_adj, 1000 - 1000 / 8);
+	refuse(POD("name: a", "resources: {requests: {cpu: 1}}, containers: [{name: a, resources: "
+			      "{requests: {cpu: 2}}}]"),
+	       -EINVAL, "its containers request more CPU than the pod's own resources");
+	refuse(POD("name: a", "resources: {requests: {cpu: 2}, limits: {cpu: 1}}, containers: "
+			      "[{name: a}]"),
+	       -EINVAL, "the pod: it requests 2 of cpu");
+}
+
 /* ---- what is none ---------------------------------------------------------------------------------------------------------- */
 
 static void test_wrong(void **state)
 {
 	(void)state;
 	refuse("", -EINVAL, "it is empty");
-	refuse("[1, 2]", -EINVAL, "line 1");
-	refuse("{spec: {containers: [}}", -EINVAL, "line 1");
+	refuse("[1, 2]", -EINVAL, "pod.yaml:1:1");
+	refuse("{spec: {containers: [}}", -EINVAL, "pod.yaml:1:");
 	refuse("{kind: Pod, metadata: {name: a}}", -EINVAL, "no spec.containers");
 	refuse(POD("name: a", "containers: []"), -EINVAL, "no spec.containers");
 	refuse(POD("name: a", "containers: [{image: b}]"), -EINVAL, "without a name");
 	refuse(ONE("requests: {cpu: many}"), -EINVAL,
 	       "container app: resources.requests.cpu: \"many\" is no amount");
 	refuse(ONE("limits: {memory: -1}"), -EINVAL, "resources.limits.memory");
-	refuse(POD("name: a", "containers: [{name: a}]") "\n---\n{}\n", -EINVAL,
-	       "more than one document");
+	refuse(POD("name: a", "containers: [{name: a}, {name: b}, {name: a}]"), -EINVAL,
+	       "Pod a: two containers are named a");
+	refuse(ONE("requests: {cpu: 2}, limits: {cpu: 1500m}"), -EINVAL,
+	       "container app: it requests 2 of cpu, which is above its limit of 1500m");
+	refuse(ONE("requests: {memory: 2Gi}, limits: {memory: 1Gi}"), -EINVAL,
+	       "it requests 2Gi of memory");
+	refuse("{kind: Service, metadata: {name: web}}", -EINVAL,
+	       "there is no pod in it: Service web has no pods");
+	refuse("{kind: Job, metadata: {name: a}, spec: {parallelism: lots, template: {spec: "
+	       "{containers: [{name: c}]}}}}",
+	       -EINVAL, "Job a: spec.parallelism: \"lots\" is no number of replicas");
 }
 
 static void test_too_much(void **state)
 {
 	(void)state;
-	char *text = malloc(MANIFEST_TEXT_MAX + 64);
-	assert_non_null(text);
-	memset(text, ' ', MANIFEST_TEXT_MAX + 32);
-	text[MANIFEST_TEXT_MAX + 32] = '\0';
-	refuse(text, -E2BIG, "more than");
+	static char text[1u << 15];
 	char *p = text + sprintf(text, "{spec: {containers: [");
 	for (unsigned i = 0; i <= MANIFEST_CTRS_MAX; i++)
 		p += sprintf(p, "%s{name: c%u}", i ? ", " : "", i);
 	(void)strcpy(p, "]}}");
 	refuse(text, -E2BIG, "more than 256 containers");
-	free(text);
+	struct manifest m = read_good(
+		"{kind: Deployment, metadata: {name: a}, spec: {replicas: 1000000, " TEMPLATE "}}");
+	assert_int_equal(m.n, MANIFEST_PODS_MAX);
+	assert_string_equal(m.notes[0],
+			    "Deployment a: the first 256 of 1000000 replicas are tried");
+	p = text + sprintf(text, "{kind: Deployment, spec: {replicas: 100, template: {spec: "
+				 "{containers: [");
+	for (unsigned i = 0; i <= MANIFEST_ALL_CTRS_MAX / 99; i++)
+		p += sprintf(p, "%s{name: c%u}", i ? ", " : "", i);
+	(void)strcpy(p, "]}}}}");
+	refuse(text, -E2BIG, "more than 2048 containers in all");
+	refuse("{kind: Deployment, spec: {replicas: 200, " TEMPLATE "}}\n---\n"
+	       "{kind: Deployment, spec: {replicas: 100, " TEMPLATE "}}",
+	       -E2BIG, "more than 256 pods");
 }
 
 int main(void)
@@ -261,6 +370,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names_that_are_not_given, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_init_containers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_templates, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_replicas, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_several, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resources_of_the_pod, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_much, setup, teardown),
 	};
