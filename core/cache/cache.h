@@ -209,8 +209,9 @@ static inline bool ctr_live(uint32_t state)
 uint32_t cache_policy_number(struct cache *c, const char *name);
 const char *cache_policy_name(const struct cache *c, uint32_t number);
 
-/* Does any container own CPUs alone, by what is committed? */
+/* By what is committed: does any container own CPUs; and those of a container that it owns without others of a group, or NULL. */
 bool cache_owned(const struct cache *c);
+struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr);
 
 /* The id of the running transaction, 0: none. */
 uint64_t cache_running_txn(const struct cache *c);

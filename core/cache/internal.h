@@ -35,24 +35,29 @@ struct cache {
 	uint64_t txn_ids;
 	struct stage *spare_stages;
 	/*
-	 * Per CPU: how many different sets in use contain it; whose alone it is (owner_key below, 0: nobody's); how many
-	 * containers own it, more than one only in a group.
+	 * Per CPU: how many sets in use contain it for others than those who own it; whose alone it is (owner_key below, 0:
+	 * nobody's), and in how many of that owner's sets.
 	 */
 	uint32_t *cpu_sets, *cpu_owner, *cpu_owners;
 	uint32_t n_owned; /* CPUs that are somebody's alone */
 };
 
 #define OWNER_GROUP 0x80000000u
+#define OWNER_POLICY_SHIFT 16u /* groups are numbered by their policy, up to RP_GROUP_MAX */
 
-static inline bool owns_in_group(const struct decision *d)
+/* What a container has for itself, NULL: nothing. */
+static inline struct iset *owned_of(const struct decision *d)
 {
-	return d->group && d->exclusive && d->exclusive->count;
+	return d->exclusive && d->exclusive->count ? d->exclusive : NULL;
 }
 
-/* Who owns the exclusive CPUs of a decision: the container (slot + 1), or the group that it is in. */
+/* Who owns the exclusive CPUs of a decision: the container (slot + 1), or the group that it is in. 0: there are none. */
 static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d)
 {
-	return owns_in_group(d) ? OWNER_GROUP | d->group : (uint32_t)ctr->handle;
+	if (!owned_of(d))
+		return 0;
+	return d->group ? OWNER_GROUP | d->policy << OWNER_POLICY_SHIFT | d->group
+			: (uint32_t)ctr->handle;
 }
 
 void decision_fini(struct cache *c, struct decision *d);

@@ -41,12 +41,6 @@ static int check_alone(const struct stage *s, const struct invariants *inv, stru
 			err, -EINVAL,
 			"container %s was given exclusive CPUs %s that are not among its CPUs %s",
 			s->ctr->full_name, d->exclusive->text, d->cpus ? d->cpus->text : "");
-	if (owns_in_group(d) && d->exclusive != d->cpus)
-		return err_set(
-			err, -EINVAL,
-			"container %s is in a group that shares exclusive CPUs, but only %s of "
-			"its CPUs %s are exclusive",
-			s->ctr->full_name, d->exclusive->text, d->cpus->text);
 	if (d->cpus && !d->cpus->count)
 		return err_set(err, -EINVAL, "container %s was left without any CPU",
 			       s->ctr->full_name);
@@ -75,14 +69,13 @@ static int overlap(struct cache *c, const struct ctr *ctr, const struct decision
 		       ctr->full_name, cpu, d->exclusive->text);
 }
 
-/* Its own exclusive CPUs: nobody else owns them, no other set in use contains them but those of its group. */
+/* Its own exclusive CPUs: nobody else owns them, and whoever runs there does so as one of their owners. */
 static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d,
 			   struct err *err)
 {
 	const uint32_t key = owner_key(ctr, d);
 	RP_IDS_EACH (cpu, d->exclusive->ids) {
-		if (c->cpu_owner[cpu] != key || c->cpu_sets[cpu] != !d->group ||
-		    (!d->group && d->cpus->users != 1))
+		if (c->cpu_owner[cpu] != key || c->cpu_sets[cpu])
 			return overlap(c, ctr, d, cpu, err);
 	}
 	return 0;
@@ -99,21 +92,27 @@ static int check_shared(struct cache *c, const struct ctr *ctr, const struct dec
 	return 0;
 }
 
+/* Is what holds for `last` known to hold for the other one, too? */
+static bool is_like(const struct stage *last, const struct stage *s)
+{
+	return last && last->next.cpus == s->next.cpus &&
+	       owned_of(&last->next) == owned_of(&s->next) &&
+	       owner_key(last->ctr, &last->next) == owner_key(s->ctr, &s->next);
+}
+
 static int check_together(struct cache *c, const struct stage *first, struct err *err)
 {
-	const struct iset *last = NULL;
+	const struct stage *last = NULL;
 	for (const struct stage *s = first; s; s = s->link) {
 		const struct decision *d = &s->next;
-		int r = 0;
-		if (!ctr_live(d->state) || !d->cpus)
+		if (!ctr_live(d->state) || !d->cpus || is_like(last, s))
 			continue;
-		if (d->exclusive && d->exclusive->count)
-			r = check_exclusive(c, s->ctr, d, err);
-		if (!r && d->cpus != last)
+		int r = owned_of(d) ? check_exclusive(c, s->ctr, d, err) : 0;
+		if (!r)
 			r = check_shared(c, s->ctr, d, err);
 		if (r)
 			return r;
-		last = d->exclusive ? NULL : d->cpus;
+		last = s;
 	}
 	return 0;
 }

@@ -69,29 +69,48 @@ void decision_fini(struct cache *c, struct decision *d)
 
 /* ---- counts -------------------------------------------------------------------------------------------------------- */
 
+/* A CPU that another owner has already stays that one's: the look at the new owner finds it there. */
+static void count_owned(struct cache *c, uint32_t cpu, uint32_t key, bool in)
+{
+	if (in && !c->cpu_owner[cpu]) {
+		c->cpu_owner[cpu] = key;
+		c->n_owned++;
+	}
+	if (c->cpu_owner[cpu] != key)
+		return;
+	c->cpu_owners[cpu] += in ? 1u : -1u;
+	if (!c->cpu_owners[cpu]) {
+		c->cpu_owner[cpu] = 0;
+		c->n_owned--;
+	}
+}
+
+/* Most who have a set have it with the same part for themselves, or none: the first of them is counted for all. Those few who have it with
+ * another part, which is mostly about to be refused, are counted one by one. */
+static bool counted_already(struct iset *cpus, const struct iset *own, uint32_t key, bool in)
+{
+	if (!cpus->users && in) {
+		cpus->users_own = own;
+		cpus->users_key = key;
+	}
+	if (!cpus->users && !in)
+		return false;
+	if (cpus->users_own != own || cpus->users_key != key)
+		return false;
+	return in ? cpus->users++ != 0 : --cpus->users != 0;
+}
+
 void count_decision(struct cache *c, const struct ctr *ctr, const struct decision *d, bool in)
 {
+	const struct iset *own = owned_of(d);
 	uint32_t key = owner_key(ctr, d);
-	if (!ctr_live(d->state))
+	if (!ctr_live(d->state) || !d->cpus || counted_already(d->cpus, own, key, in))
 		return;
-	/* the sets of a group are those of its owners, which are counted below */
-	if (d->cpus && !owns_in_group(d) && (in ? d->cpus->users++ == 0 : --d->cpus->users == 0))
-		RP_IDS_EACH (cpu, d->cpus->ids)
+	RP_IDS_EACH (cpu, d->cpus->ids) {
+		if (own && rp_ids_has(own->ids, cpu))
+			count_owned(c, cpu, key, in);
+		else
 			c->cpu_sets[cpu] += in ? 1u : -1u;
-	if (!d->exclusive)
-		return;
-	RP_IDS_EACH (cpu, d->exclusive->ids) {
-		if (in && !c->cpu_owner[cpu]) {
-			c->cpu_owner[cpu] = key;
-			c->n_owned++;
-		}
-		if (c->cpu_owner[cpu] != key)
-			continue;
-		c->cpu_owners[cpu] += in ? 1u : -1u;
-		if (!c->cpu_owners[cpu]) {
-			c->cpu_owner[cpu] = 0;
-			c->n_owned--;
-		}
 	}
 }
 
@@ -122,6 +141,17 @@ struct cache *txn_cache(const struct txn *t)
 bool cache_owned(const struct cache *c)
 {
 	return c->n_owned != 0;
+}
+
+struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr)
+{
+	struct iset *own = owned_of(&ctr->cur);
+	if (!own || !ctr_live(ctr->cur.state) || ctr->cur.cpus->users != 1)
+		return NULL;
+	RP_IDS_EACH (cpu, own->ids)
+		if (c->cpu_owners[cpu] != 1)
+			return NULL;
+	return own;
 }
 
 uint64_t cache_running_txn(const struct cache *c)

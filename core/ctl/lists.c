@@ -102,7 +102,7 @@ static void put_ctr_members(struct json *j, const struct cache *cache, const str
 	json_kstr(j, "state", state_name(d->state));
 	json_kstr(j, "qos", qos_name(ctr->pod->qos));
 	put_set(j, "cpus", cpus);
-	put_set(j, "exclusive", d->exclusive && d->exclusive->count ? d->exclusive : NULL);
+	put_set(j, "exclusive", ctr_exclusive(cache, ctr));
 	put_set(j, "mems", d->mems);
 	put_needs(j, "wanted", &ctr->wanted);
 	put_text(j, "rdt_class", blob_text(d->rdt_class));

@@ -303,10 +303,10 @@ static int add_uses(struct cache *cache, struct uses *u, const struct ctr *ctr)
 		u->unconfined++;
 		return 0;
 	}
-	bool exclusive = d->exclusive && d->exclusive->count;
+	struct iset *exclusive = ctr_exclusive(cache, ctr);
 	if (exclusive)
-		u->items[u->n++] = (struct use){intern_ref(d->exclusive), ctr, true};
-	rp_idset_andnot(&shared, d->cpus->ids, exclusive ? d->exclusive->ids : rp_ids_none());
+		u->items[u->n++] = (struct use){intern_ref(exclusive), ctr, true};
+	rp_idset_andnot(&shared, d->cpus->ids, exclusive ? exclusive->ids : rp_ids_none());
 	if (rp_ids_empty(rp_ids_of(&shared)))
 		return 0;
 	struct iset *set = intern_get(cache_sets(cache), rp_ids_of(&shared));

@@ -2,12 +2,14 @@
 /*
  * Containers that no policy has pinned, beside others that own CPUs: the policy is missing (safe mode), does nothing (none), or could not
  * place them. The host keeps such containers off the CPUs that others own, as part of every decision, and lets them have these CPUs
- * when their owners have gone. A container that is to be left alone by annotation is left alone.
+ * when their owners have gone. A container that is to be left alone is left alone, but for one
+ * that was confined before a policy came that says so: as long as somebody owns CPUs.
  */
 #include <utlist.h>
 
 #include "core/cache/txn.h"
 #include "core/pipeline/internal.h"
+#include "core/util/str.h"
 
 struct iset *unowned_cpus(struct pipeline *p)
 {
@@ -23,8 +25,9 @@ struct iset *unowned_cpus(struct pipeline *p)
 	return intern_get(cache_sets(p->env.cache), rp_ids_of(&cpus));
 }
 
-static bool owns(const struct ctr *ctr)
+static bool owns(const struct pipeline *p, const struct ctr *ctr)
 {
+	(void)p;
 	const struct decision *d = txn_view(ctr);
 	return ctr_live(d->state) && d->exclusive && d->exclusive->count;
 }
@@ -33,16 +36,22 @@ static bool anybody_owns(const struct pipeline *p)
 {
 	const struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		if (owns(ctr))
+		if (owns(p, ctr))
 			return true;
 	return false;
 }
 
-static bool is_loose(const struct ctr *ctr)
+/* A policy that pins others and has not refused this one leaves it unpinned because somebody has said so (preserve, pinCPU). */
+static bool is_left_alone(const struct pipeline *p, const struct ctr *ctr)
+{
+	return ctr->flags & RP_CTR_PRESERVE_CPU ||
+	       (p->policy && !str_eq(instance_name(p->policy), "none") && !txn_view(ctr)->degraded);
+}
+
+static bool is_loose(const struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = txn_view(ctr);
-	return ctr_live(d->state) && !(ctr->flags & RP_CTR_PRESERVE_CPU) &&
-	       (!d->cpus || d->confined);
+	return ctr_live(d->state) && (d->confined || (!d->cpus && !is_left_alone(p, ctr)));
 }
 
 static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bool owned,
@@ -65,10 +74,11 @@ static int confine_to(struct pipeline *p, struct ctr *ctr, struct iset *cpus, bo
 }
 
 /* Is there one among the containers that the decision touches? */
-static bool touches(const struct pipeline *p, bool (*is)(const struct ctr *ctr))
+static bool touches(const struct pipeline *p,
+		    bool (*is)(const struct pipeline *, const struct ctr *))
 {
 	for (const struct stage *s = txn_touched(p->txn); s; s = s->link)
-		if (is(s->ctr))
+		if (is(p, s->ctr))
 			return true;
 	return false;
 }
@@ -101,7 +111,7 @@ int confine(struct pipeline *p, struct err *err)
 	p->confining = owned;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		const struct decision *d = txn_view(ctr);
-		if (r || !is_loose(ctr))
+		if (r || !is_loose(p, ctr))
 			continue;
 		p->loose = true;
 		if (d->cpus != cpus && (owned || d->confined))

@@ -73,7 +73,7 @@ static void describe_created(struct pipeline *p, const struct ctr *ctr)
 	const struct decision *d = &ctr->cur;
 	_free_ char *text = str_printf("%s: CPUs %s%s, memory nodes %s", ctr->full_name,
 				       d->cpus ? d->cpus->text : "not pinned",
-				       d->exclusive ? " (exclusive)" : "",
+				       ctr_exclusive(p->env.cache, ctr) ? " (exclusive)" : "",
 				       d->mems ? d->mems->text : "not pinned");
 	if (!text)
 		return;

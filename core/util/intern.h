@@ -17,7 +17,10 @@ struct iset {
 	uint32_t hash;
 	const char *text; /* list form */
 	struct rp_ids ids;
-	uint64_t users; /* for the owner of the table: containers that have it */
+	/* For the owner of the table: containers that have it with the same part for themselves (core/cache/txn.c). */
+	uint64_t users;
+	const struct iset *users_own;
+	uint32_t users_key;
 	void *next; /* within the table */
 };
 

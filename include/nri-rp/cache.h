@@ -206,8 +206,8 @@ struct rp_host_cache {
 	 * RP_ARGS_BYTES_MAX. */
 	int32_t (*set_args)(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n);
 	/* The members of a group (1 … RP_GROUP_MAX, numbers of the policy's choosing) may share their
-	 * exclusive CPUs with each other, and with nobody else; all CPUs of a member that has exclusive
-	 * ones have to be exclusive. 0: no group, as without a call. */
+	 * exclusive CPUs with each other, and with nobody else: a CPU that one of them owns, every one
+	 * that may run there has to own. 0: no group, as without a call. */
 	int32_t (*set_group)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group);
 };
 

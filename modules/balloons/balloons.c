@@ -170,7 +170,8 @@ static int32_t balloons_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr c
 		r = get_info(inst, ctr, &info);
 	if (r || choose_untouched(inst, &info))
 		return r;
-	return sync_roam(inst, txn, ctr);
+	r = sync_roam(inst, txn, ctr);
+	return r ? r : pin_changed(inst, txn, NULL);
 }
 
 static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
@@ -181,7 +182,7 @@ static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr
 	sync_forget(inst, ctr);
 	struct member *m = state_member(inst->state, ctr);
 	if (!m)
-		return 0;
+		return end(inst, txn, 0, NULL);
 	struct balloon *b = m->balloon;
 	state_leave(inst->state, m);
 	int32_t r = !b->n_members

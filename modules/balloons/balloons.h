@@ -184,6 +184,7 @@ struct near;
 struct balloon {
 	const struct type *type;
 	uint32_t instance;
+	uint32_t group; /* its members own its CPUs together; 0: it is a part of another */
 	uint32_t n_parts;
 	struct balloon **parts; /* of a composite one */
 	struct balloon *whole; /* whose part this is, or NULL */
@@ -220,6 +221,8 @@ struct state {
 	const struct rp_plan *plan;
 	const struct pct *pct; /* NULL: CPU classes have nothing to do with Speed Select */
 	struct rp_idset free;
+	/* CPUs of balloons where containers without a place run, so that these are nobody's alone; as it was before the operation */
+	struct rp_idset visited, visited_before;
 	struct balloon **list;
 	uint32_t n, cap;
 	struct table by_ctr; /* struct member */
@@ -356,6 +359,7 @@ struct rp_instance {
 	struct waiting {
 		rp_ctr ctr;
 		bool roams; /* runs unmanaged: it has no CPUs to keep, and follows those that are idle */
+		bool left; /* waits for nothing: it is left alone, on the CPUs that it has from an earlier time */
 	} * waiting; /* containers without a place; perhaps more than there still are */
 	uint32_t n_waiting, cap_waiting;
 	uint32_t rebalance_at; /* where the last rebalancing stopped as it had looked at enough */
@@ -410,6 +414,8 @@ int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
 #define PIN_CPUS 0x1u
 #define PIN_MEMORY 0x2u
 int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what);
+/* What it may have owned with others of a balloon is not its any more. */
+int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t);
 /* Kept with a container: where it was, and how often it was moved there. */
 struct record {
@@ -435,6 +441,8 @@ int32_t sync_list(struct rp_instance *inst);
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 /* It does not wait any more. */
 void sync_forget(struct rp_instance *inst, rp_ctr ctr);
+/* CPUs where containers run that are in no balloon. */
+void sync_visited(struct rp_instance *inst, struct rp_idset *ret);
 /* One that runs without a place: the CPUs it may use, and a note to place it later. After balloons have changed: those of all such ones. */
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t sync_follow(struct rp_instance *inst, rp_txn txn);

@@ -8,7 +8,9 @@ struct pin {
 	struct rp_instance *inst;
 	rp_txn txn;
 	const struct balloon *balloon;
-	struct rp_idset cpus, one_per_core;
+	struct rp_idset cpus, own; /* that its members may use, and the part that is theirs alone */
+	struct rp_idset one_per_core,
+		own_one_per_core; /* the same for those who do not see siblings */
 	bool has_one_per_core;
 	bool nodes_changed;
 };
@@ -129,14 +131,39 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 
 /* ---- one container ------------------------------------------------------------------------------------------------- */
 
-static struct rp_ids visible(struct pin *p, const struct member *m)
+static void look_at_one_per_core(struct pin *p)
 {
-	if (!m->hide_threads)
-		return rp_ids_of(&p->cpus);
-	if (!p->has_one_per_core)
-		machine_one_per_core(p->inst->plan->machine, rp_ids_of(&p->cpus), &p->one_per_core);
+	if (p->has_one_per_core)
+		return;
+	machine_one_per_core(p->inst->plan->machine, rp_ids_of(&p->cpus), &p->one_per_core);
+	rp_idset_and(&p->own_one_per_core, rp_ids_of(&p->one_per_core), rp_ids_of(&p->own));
 	p->has_one_per_core = true;
-	return rp_ids_of(&p->one_per_core);
+}
+
+static int32_t set_cpus(struct pin *p, const struct member *m)
+{
+	const struct modhost *h = &p->inst->h;
+	if (m->hide_threads)
+		look_at_one_per_core(p);
+	const struct rp_idset *cpus = m->hide_threads ? &p->one_per_core : &p->cpus;
+	const struct rp_idset *own = m->hide_threads ? &p->own_one_per_core : &p->own;
+	if (rp_ids_empty(rp_ids_of(cpus)))
+		return 0;
+	int32_t r = h->cache->set_cpus(h->ctx, p->txn, m->ctr, rp_ids_of(cpus));
+	if (!r)
+		r = h->cache->set_exclusive(h->ctx, p->txn, m->ctr, rp_ids_of(own));
+	return r ? r : h->cache->set_group(h->ctx, p->txn, m->ctr, p->balloon->group);
+}
+
+int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
+	if (r || rp_ids_empty(info.exclusive))
+		return r;
+	r = h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
+	return r ? r : h->cache->set_group(h->ctx, txn, ctr, 0);
 }
 
 static int32_t set_shares(const struct pin *p, const struct member *m)
@@ -154,6 +181,8 @@ int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t wh
 	struct rp_ctr_info info = {.size = sizeof info};
 	struct rp_idset mems;
 	int32_t r = what ? h->cache->get_ctr(h->ctx, ctr, &info) : 0;
+	if (!r && what & PIN_CPUS)
+		r = pin_own_nothing(inst, txn, ctr);
 	if (!r && what & PIN_CPUS && !rp_ids_empty(info.cpus))
 		r = h->cache->set_cpus(h->ctx, txn, ctr, rp_ids_of(&inst->plan->machine->online));
 	if (!r && what & PIN_MEMORY && !rp_ids_empty(info.mems) &&
@@ -172,12 +201,9 @@ static uint32_t not_pinned(const struct pin *p, const struct member *m)
 
 static int32_t pin_member(struct pin *p, struct member *m)
 {
-	const struct modhost *h = &p->inst->h;
 	int32_t r = m->fresh ? pin_loosen(p->inst, p->txn, m->ctr, not_pinned(p, m)) : 0;
 	if (!r && p->inst->plan->pin_cpu) {
-		struct rp_ids cpus = visible(p, m);
-		if (!rp_ids_empty(cpus))
-			r = h->cache->set_cpus(h->ctx, p->txn, m->ctr, cpus);
+		r = set_cpus(p, m);
 		if (!r && m->fresh)
 			r = set_shares(p, m);
 	}
@@ -197,6 +223,7 @@ static void begin_balloon(struct pin *p, struct balloon *b)
 	p->balloon = b;
 	p->has_one_per_core = p->nodes_changed = false;
 	pin_pinnable(b, &p->cpus);
+	rp_idset_andnot(&p->own, rp_ids_of(&b->cpus), rp_ids_of(&s->visited));
 	if (!s->memory || (!b->dirty && b->nodes))
 		return;
 	rp_idset_clear(&nodes);
@@ -220,6 +247,23 @@ static int32_t pin_all(struct pin *p, struct balloon *b)
 	return r;
 }
 
+/* Which CPUs of balloons are their members' alone depends on where those run that have found no place. */
+static void see_visitors(struct rp_instance *inst)
+{
+	struct state *s = inst->state;
+	struct rp_idset visited, lost, gained;
+	sync_visited(inst, &visited);
+	if (rp_ids_equal(rp_ids_of(&visited), rp_ids_of(&s->visited)))
+		return;
+	rp_idset_andnot(&lost, rp_ids_of(&visited), rp_ids_of(&s->visited));
+	rp_idset_andnot(&gained, rp_ids_of(&s->visited), rp_ids_of(&visited));
+	rp_idset_or(&lost, rp_ids_of(&lost), rp_ids_of(&gained));
+	for (uint32_t i = 0; i < s->n; i++)
+		s->list[i]->dirty |=
+			rp_ids_overlap(rp_ids_of(&s->list[i]->cpus), rp_ids_of(&lost));
+	rp_idset_copy(&s->visited, rp_ids_of(&visited));
+}
+
 int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m)
 {
 	struct state *s = inst->state;
@@ -227,6 +271,7 @@ int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m)
 	int32_t r = 0;
 	if (s->sets_changed)
 		share_all(s);
+	see_visitors(inst);
 	if (m && !m->balloon->dirty) {
 		begin_balloon(&p, m->balloon);
 		r = pin_member(&p, m);

@@ -220,10 +220,31 @@ static uint32_t take_balloon(struct state *s, const struct balloon *b)
 	return at;
 }
 
+static bool is_group_taken(const struct state *s, uint32_t group)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->group == group)
+			return true;
+	return false;
+}
+
+/* The same one after a restart, but for the case that a type has very many balloons. */
+static uint32_t new_group(const struct state *s, const struct balloon *b)
+{
+	uint32_t each = RP_GROUP_MAX / s->plan->n_types;
+	uint32_t group = b->type->index * each + b->instance + 1;
+	if (b->instance < each && !is_group_taken(s, group))
+		return group;
+	for (group = RP_GROUP_MAX; is_group_taken(s, group); group--)
+		;
+	return group;
+}
+
 int32_t state_add_balloon(struct state *s, struct balloon *b)
 {
-	if (room_for_balloon(s))
+	if (s->n >= RP_GROUP_MAX || room_for_balloon(s))
 		return -RP_ENOMEM;
+	b->group = new_group(s, b);
 	struct undo *u = note(s, UNDO_ADD);
 	if (!u)
 		return -RP_ENOMEM;
@@ -463,6 +484,7 @@ void state_begin(struct state *s)
 {
 	forget_undo(s);
 	s->operation++;
+	rp_idset_copy(&s->visited_before, rp_ids_of(&s->visited));
 	s->sets_changed = false;
 	if (s->memory) {
 		memalloc_keep(s->memory);
@@ -530,6 +552,7 @@ bool state_undo(struct state *s)
 	if (s->failed_undo)
 		return false;
 	state_undo_to(s, 0);
+	rp_idset_copy(&s->visited, rp_ids_of(&s->visited_before));
 	if (s->memory)
 		memalloc_drop(s->memory);
 	for (uint32_t i = 0; i < s->n; i++)

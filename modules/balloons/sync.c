@@ -93,6 +93,8 @@ static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct rp_ctr_info info;
 	struct rp_idset left;
 	int32_t r = get_info(inst, ctr, &info);
+	if (!r)
+		r = pin_own_nothing(inst, txn, ctr);
 	if (r || rp_ids_empty(info.cpus))
 		return r;
 	rp_idset_and(&left, info.cpus, rp_ids_of(&inst->plan->machine->online));
@@ -101,7 +103,7 @@ static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		rp_ids_of(rp_ids_empty(rp_ids_of(&left)) ? &inst->plan->allowed : &left));
 }
 
-static int32_t add_waiting(struct rp_instance *inst, rp_ctr ctr, bool roams)
+static int32_t add_waiting(struct rp_instance *inst, struct waiting w)
 {
 	if (inst->n_waiting == inst->cap_waiting) {
 		uint32_t cap = inst->cap_waiting * 2 + 16;
@@ -111,7 +113,7 @@ static int32_t add_waiting(struct rp_instance *inst, rp_ctr ctr, bool roams)
 		inst->waiting = grown;
 		inst->cap_waiting = cap;
 	}
-	inst->waiting[inst->n_waiting++] = (struct waiting){ctr, roams};
+	inst->waiting[inst->n_waiting++] = w;
 	return 0;
 }
 
@@ -135,7 +137,7 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	const struct modhost *h = &inst->h;
 	bool roams = false;
 	int32_t r = begin_roaming(inst, txn, ctr, &roams);
-	if (r || add_waiting(inst, ctr, roams))
+	if (r || add_waiting(inst, (struct waiting){ctr, .roams = roams}))
 		return r ? r : -RP_ENOMEM;
 	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it %s: %s",
 		    roams ? "runs unmanaged" : "keeps what it has", c->error);
@@ -160,12 +162,14 @@ static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp
 {
 	const struct modhost *h = &inst->h;
 	struct record rec = {0};
-	int32_t r = 0;
-	if (pin_read_record(inst, info->ctr, &rec))
+	int32_t r = pin_own_nothing(inst, txn, info->ctr);
+	if (!r && pin_read_record(inst, info->ctr, &rec))
 		r = h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);
 	if (!r && info->flags & RP_CTR_DEGRADED)
 		r = h->cache->set_degraded(h->ctx, txn, info->ctr, NULL);
-	return r;
+	return r || rp_ids_empty(info->cpus)
+		       ? r
+		       : add_waiting(inst, (struct waiting){info->ctr, .left = true});
 }
 
 /* Puts those that can stay where they were; the others are the first of inst->ctrs then. How many, or an error. */
@@ -406,7 +410,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 			continue;
 		/* It stays in the list until the next time, as the transaction may yet be dropped. */
 		inst->waiting[inst->n_waiting++] = w;
-		if (r || !place_waiting(inst, &info, &c))
+		if (r || w.left || !place_waiting(inst, &info, &c))
 			continue;
 		struct member *m = state_member(inst->state, ctr);
 		m->balloon->dirty = true;
@@ -432,12 +436,27 @@ static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idl
 	return rp_ids_of(&inst->plan->allowed);
 }
 
+void sync_visited(struct rp_instance *inst, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; inst->plan->pin_cpu && i < inst->n_waiting; i++) {
+		struct rp_ctr_info info;
+		struct rp_idset idle;
+		rp_ctr ctr = inst->waiting[i].ctr;
+		if (state_member(inst->state, ctr) || get_info(inst, ctr, &info) ||
+		    info.state == RP_STATE_EXITED)
+			continue;
+		rp_idset_or(ret, rp_ids_of(ret),
+			    inst->waiting[i].roams ? roaming_cpus(inst, &idle) : info.cpus);
+	}
+}
+
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct rp_idset idle;
 	/* It may be there from a transaction that was dropped. */
 	sync_forget(inst, ctr);
-	int32_t r = add_waiting(inst, ctr, true);
+	int32_t r = add_waiting(inst, (struct waiting){ctr, .roams = true});
 	if (!r)
 		r = pin_record_roaming(inst, txn, ctr);
 	if (r || !inst->plan->pin_cpu)

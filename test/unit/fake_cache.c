@@ -321,21 +321,27 @@ static int32_t check_touched(struct fake_host *f, struct fake_container *c)
 	return 0;
 }
 
-/* What a group owns may be in the sets of its members alone. */
+/* Who runs where a group's member owns is one of its owners. */
+static bool is_intruder(const struct fake_container *c, const struct fake_container *other)
+{
+	struct rp_idset both;
+	rp_idset_and(&both, rp_ids_of(&c->now.exclusive), rp_ids_of(&other->now.cpus));
+	return other->now.group == c->now.group
+		       ? !rp_ids_subset(rp_ids_of(&both), rp_ids_of(&other->now.exclusive))
+		       : !rp_ids_empty(rp_ids_of(&both));
+}
+
 static int32_t check_groups(struct fake_host *f)
 {
 	for (uint32_t i = 0; i < f->n_ctrs; i++) {
 		struct fake_container *c = f->ctrs[i];
-		struct rp_ids own = rp_ids_of(&c->now.exclusive);
-		if (!c->live || !c->now.group || rp_ids_empty(own))
+		if (!c->live || !c->now.group || rp_ids_empty(rp_ids_of(&c->now.exclusive)))
 			continue;
-		if (!rp_ids_equal(own, rp_ids_of(&c->now.cpus)))
-			return broken(f, c, "in a group with CPUs that are not exclusive", own);
 		for (uint32_t k = 0; k < f->n_ctrs; k++) {
 			const struct fake_container *other = f->ctrs[k];
-			if (other->live && other->now.group != c->now.group &&
-			    rp_ids_overlap(own, rp_ids_of(&other->now.cpus)))
-				return broken(f, other, "CPUs of a group", own);
+			if (other->live && is_intruder(c, other))
+				return broken(f, other, "CPUs of a group",
+					      rp_ids_of(&c->now.exclusive));
 		}
 	}
 	return 0;

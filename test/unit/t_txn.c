@@ -247,10 +247,11 @@ struct model {
 	uint32_t group;
 };
 
-/* Members of a group that own CPUs may own the same ones. */
-static bool may_share(const struct model *a, const struct model *b)
+/* Does b run where a owns? Members of a group do, where they own as well. */
+static bool intrudes(const struct model *a, const struct model *b)
 {
-	return a->group && a->group == b->group && a->exclusive && b->exclusive;
+	uint32_t both = a->exclusive & b->cpus;
+	return a->group && a->group == b->group ? (both & ~b->exclusive) != 0 : both != 0;
 }
 
 static struct iset *set_of_mask(uint32_t mask)
@@ -269,14 +270,12 @@ static bool model_accepts(const struct model *m, const bool *touched, const stru
 		if (!m[i].live)
 			continue;
 		if (touched[i] && ((m[i].cpus & ~0x3fffu && m[i].cpus != before[i].cpus) ||
-				   (m[i].exclusive & ~m[i].cpus) ||
-				   (m[i].group && m[i].exclusive && m[i].exclusive != m[i].cpus)))
+				   (m[i].exclusive & ~m[i].cpus)))
 			return false;
 		if (touched[i] && before[i].cpus && !m[i].cpus)
 			return false;
 		for (uint32_t j = 0; j < N_CTRS; j++)
-			if (i != j && m[j].live && (m[i].exclusive & m[j].cpus) &&
-			    !may_share(&m[i], &m[j]))
+			if (i != j && m[j].live && intrudes(&m[i], &m[j]))
 				return false;
 	}
 	return true;
@@ -298,7 +297,7 @@ static void stage_random(struct txn *t, struct model *next, bool *touched)
 		if (what == 9)
 			next[i].cpus = 1u << random_below(16);
 		next[i].group = random_below(2) ? random_below(3) : 0;
-		if (next[i].group && random_below(8))
+		if (next[i].group && random_below(3))
 			next[i].cpus = next[i].exclusive ? next[i].exclusive : next[i].cpus;
 		d->group = next[i].group;
 		d->state = next[i].live ? RP_STATE_RUNNING : RP_STATE_EXITED;
