@@ -111,7 +111,7 @@ struct conf_source {
 	bool pushed;
 };
 
-/* conf_load in two halves, for what does not lie in files. conf_read_files gives what conf_load would parse. */
+/* What does not lie in files. */
 int conf_parse(const struct conf_source *sources, unsigned n_sources,
 	       const struct conf_schemas *schemas, struct conf **ret, struct conf_errors *errs);
 
@@ -119,7 +119,13 @@ struct conf_files {
 	struct conf_source *sources; /* owned, as are their names and texts */
 	unsigned n_sources;
 };
+/*
+ * conf_load in two halves. When a file cannot be read, the first half has those that can be and the code, and the second one,
+ * with that code, only tells what is wrong with these as well.
+ */
 int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors *errs);
+int conf_parse_files(const struct conf_files *files, int code, const struct conf_schemas *schemas,
+		     struct conf **ret, struct conf_errors *errs);
 void conf_files_fini(struct conf_files *files);
 
 struct conf *conf_free(struct conf *conf); /* returns NULL; NULL is fine */

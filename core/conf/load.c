@@ -86,6 +86,15 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+static int add_drop_in(struct conf_files *files, const char *dir, const char *name,
+		       struct conf_errors *errs)
+{
+	_free_ char *path = str_printf("%s/%s", dir, name);
+	return path ? add_file(files, path, errs)
+		    : file_problem(errs, dir, -ENOMEM, "cannot read the directory");
+}
+
+/* Each that cannot be read is told; the first one's code. */
 static int add_drop_ins(struct conf_files *files, const char *dir, struct conf_errors *errs)
 {
 	struct dirent **names;
@@ -96,14 +105,12 @@ static int add_drop_ins(struct conf_files *files, const char *dir, struct conf_e
 			       : file_problem(errs, dir, -errno, "cannot read the directory");
 	int rc = 0;
 	struct conf_file file = {.name = dir};
-	if (n >= (int)CONF_SOURCES_MAX)
+	bool too_many = n >= (int)CONF_SOURCES_MAX;
+	if (too_many)
 		rc = problem_at(errs, &file, 0, 0, "more than %u files", CONF_SOURCES_MAX - 1);
 	for (int i = 0; i < n; i++) {
-		_free_ char *path = rc == 0 ? str_printf("%s/%s", dir, names[i]->d_name) : NULL;
-		if (path)
-			rc = add_file(files, path, errs);
-		else if (rc == 0)
-			rc = file_problem(errs, dir, -ENOMEM, "cannot read the directory");
+		int r = too_many ? 0 : add_drop_in(files, dir, names[i]->d_name, errs);
+		rc = rc ? rc : r;
 		free(names[i]);
 	}
 	free(names);
@@ -113,18 +120,12 @@ static int add_drop_ins(struct conf_files *files, const char *dir, struct conf_e
 int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors *errs)
 {
 	_free_ char *dir = str_printf("%s.d", path);
-	struct conf_files files = {calloc(CONF_SOURCES_MAX, sizeof *files.sources), 0};
-	int rc = dir && files.sources ? 0 : file_problem(errs, path, -ENOMEM, "cannot read it");
-	if (rc == 0)
-		rc = add_file(&files, path, errs);
-	if (rc == 0)
-		rc = add_drop_ins(&files, dir, errs);
-	if (rc < 0) {
-		conf_files_fini(&files);
-		return rc;
-	}
-	*ret = files;
-	return 0;
+	*ret = (struct conf_files){calloc(CONF_SOURCES_MAX, sizeof *ret->sources), 0};
+	if (!dir || !ret->sources)
+		return file_problem(errs, path, -ENOMEM, "cannot read it");
+	int rc = add_file(ret, path, errs);
+	int r = add_drop_ins(ret, dir, errs);
+	return rc ? rc : r;
 }
 
 /* ---- modules ----------------------------------------------------------------------------------------------------- */
@@ -280,14 +281,27 @@ int conf_parse(const struct conf_source *sources, unsigned n_sources,
 	return conf_parse_within(CONF_ARENA_MAX, sources, n_sources, schemas, ret, errs);
 }
 
+int conf_parse_files(const struct conf_files *files, int code, const struct conf_schemas *schemas,
+		     struct conf **ret, struct conf_errors *errs)
+{
+	struct conf *conf = NULL;
+	int rc = files->n_sources || !code
+			 ? conf_parse(files->sources, files->n_sources, schemas, &conf, errs)
+			 : code;
+	if (code || rc) {
+		conf_free(conf);
+		return code ? code : rc;
+	}
+	*ret = conf;
+	return 0;
+}
+
 int conf_load(const char *path, const struct conf_schemas *schemas, struct conf **ret,
 	      struct conf_errors *errs)
 {
-	struct conf_files files = {NULL, 0};
-	int rc = conf_read_files(path, &files, errs);
-	if (rc < 0)
-		return rc;
-	rc = conf_parse(files.sources, files.n_sources, schemas, ret, errs);
+	struct conf_files files;
+	int code = conf_read_files(path, &files, errs);
+	int rc = conf_parse_files(&files, code, schemas, ret, errs);
 	conf_files_fini(&files);
 	return rc;
 }

@@ -9,7 +9,7 @@
  * history and do not count (it may have been the power). When both lanes are set the loop's is blamed: its calls take microseconds,
  * those of the worker may take long, so that the worker is likely to be only a bystander.
  *
- * The file belongs on a tmpfs that outlives the service (/run, RuntimeDirectoryPreserve=): on a disk, a store may have to wait for the
+ * The file belongs on a tmpfs that outlives the service (/run): on a disk, a store may have to wait for the
  * file system's journal.
  */
 #ifndef HOST_CRUMB_H

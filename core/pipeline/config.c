@@ -49,9 +49,7 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 	struct schemas installed = {p->loader, p->cfg.n_module_dirs != 0, warn};
 	const struct conf_schemas schemas = schemas_of(&installed);
 	*errs = text->problems;
-	int r = text->code;
-	if (!r)
-		r = conf_parse(text->files.sources, text->files.n_sources, &schemas, ret, errs);
+	int r = conf_parse_files(&text->files, text->code, &schemas, ret, errs);
 	if (r)
 		return conf_errors_to_err(errs, r, err);
 	if (conf_count(conf_root(*ret)))

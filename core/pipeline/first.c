@@ -49,9 +49,7 @@ static int take_dirs(struct pipeline *p, const struct config_text *text, struct 
 {
 	struct conf *conf;
 	*errs = text->problems;
-	int r = text->code
-			? text->code
-			: conf_parse(text->files.sources, text->files.n_sources, NULL, &conf, errs);
+	int r = conf_parse_files(&text->files, text->code, NULL, &conf, errs);
 	if (r)
 		return r;
 	const struct conf_core *core = conf_core(conf);

@@ -258,7 +258,7 @@ void state_look(struct pipeline *p, const char *dir, struct buf *report);
 /* What the files of a configuration say, read once: who tries it and who puts it in force parse the same bytes. */
 struct config_text {
 	struct conf_files files;
-	int code; /* they cannot be read, and problems has the reason */
+	int code; /* not all can be read, and problems has the reason */
 	struct conf_errors problems;
 };
 

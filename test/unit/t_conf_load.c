@@ -628,6 +628,13 @@ static void test_files(void **state)
 	assert_int_equal(symlink("/nonexistent", in_dir("rp.conf.d/z.conf")), 0);
 	assert_int_equal(load_file("rp.conf"), -ENOENT);
 	check_problem("%s/rp.conf.d/z.conf: cannot open it: No such file or directory\n");
+	/* What is wrong with the others is told, too: whoever mends one of them mends all. */
+	put("rp.conf.d/10.conf", "policcy: none\n");
+	assert_int_equal(load_file("rp.conf"), -ENOENT);
+	assert_int_equal(last.errs.n_errors, 2);
+	assert_non_null(strstr(problems(), "z.conf: cannot open it"));
+	assert_non_null(strstr(problems(), "10.conf:1:1: policcy: unknown key"));
+	assert_int_equal(unlink(in_dir("rp.conf.d/10.conf")), 0);
 }
 
 static void test_bad_files(void **state)
@@ -650,7 +657,8 @@ static void test_bad_files(void **state)
 	check_problem("%s/big.conf: larger than 1048576 bytes\n");
 	assert_int_equal(rename(in_dir("fifo.d"), in_dir("big.conf.d")), 0);
 	assert_int_equal(load_file("big.conf"), -ENOTDIR);
-	check_problem("%s/big.conf.d: cannot read the directory: Not a directory\n");
+	assert_int_equal(last.errs.n_errors, 2);
+	assert_non_null(strstr(problems(), "big.conf.d: cannot read the directory: Not a dir"));
 	assert_int_equal(unlink(in_dir("big.conf.d")), 0);
 }
 
