@@ -38,9 +38,11 @@ def nodes():
 
 
 def unit_text(folder, state):
-    text = UNIT_IN.read_text().replace('@bindir@', str(folder / 'bin')).replace('/etc/default/nri-rp', str(folder / 'env'))
-    assert 'Directory=nri-rp\n' in text
-    return text.replace('Directory=nri-rp\n', 'Directory=%s\n' % state)
+    text = UNIT_IN.read_text()
+    for parent in ('/var/lib/', '/run/'):
+        assert parent + 'nri-rp' in text
+        text = text.replace(parent + 'nri-rp', parent + state)
+    return text.replace('@bindir@', str(folder / 'bin')).replace('/etc/default/nri-rp', str(folder / 'env'))
 
 
 # ---- the text of the unit --------------------------------------------------------------------------------------------------
@@ -130,10 +132,11 @@ class Service(Unit):
 
 
 @pytest.fixture(scope='module')
-def runtime():
+def runtime(request):
+    """Of release 2, if a test does not ask for others."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-sd-', dir=os.environ.get('NRI_RP_TEST_DIR', '/run')))
     try:
-        rt = containerd.Containerd('2', folder, systemd=True)
+        rt = containerd.Containerd(getattr(request, 'param', '2'), folder, systemd=True)
         rt.start()
         rt.load_images()
     except containerd.Unavailable as why:
