@@ -551,6 +551,8 @@ static int commit(struct store *s, bool anew, struct err *err)
 	s->stats.last_duration_ns = clock_ns() - start;
 	if (r) {
 		s->stats.failures++;
+		(void)snprintf(s->stats.last_error, sizeof s->stats.last_error, "%s",
+			       err_text(err, r));
 		return r;
 	}
 	store_kept_settled(s);

@@ -33,6 +33,7 @@
 #define STORE_NAME_MAX 128u /* bytes of a module's or a note's name, or a version */
 #define STORE_BLOB_MAX (4u << 20) /* bytes of a blob or a note */
 #define STORE_BLOBS_MAX 256u
+#define STORE_ERROR_MAX 256u /* bytes of an error that is remembered */
 
 struct store;
 
@@ -124,6 +125,7 @@ struct store_stats {
 	uint64_t file_bytes; /* of the file */
 	uint64_t last_commit_ns; /* wall clock; 0: none yet */
 	uint64_t last_duration_ns; /* what the last commit took */
+	char last_error[STORE_ERROR_MAX]; /* of the last one that failed */
 };
 void store_stats(const struct store *s, struct store_stats *ret);
 

@@ -135,11 +135,24 @@ static void check_updates(struct doctor *d)
 
 /* ---- ourselves -------------------------------------------------------------------------------- */
 
+/* The condition above names the first one. */
+static void put_problems(struct doctor *d, const char *lines)
+{
+	const char *first_end = lines ? strchr(lines, '\n') : NULL;
+	if (!first_end || !first_end[1])
+		return;
+	for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
+		n = strcspn(lines, "\n");
+		finding(d, ERROR, NULL, "%.*s", (int)n, lines);
+	}
+}
+
 /* What a restart would make of the files, which may be others than those that were read last. */
 static void check_config(struct doctor *d)
 {
 	struct pipeline_status s;
 	pipeline_status(d->p, &s);
+	put_problems(d, s.config_problems);
 	if (d->plan && d->plan->code && s.config_ok && !s.safe_mode)
 		finding(d, ERROR, "nri-rpctl config check shows what is wrong",
 			"a restart could not use %s as it is now, and would go on with what is in "

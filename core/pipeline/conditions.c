@@ -120,9 +120,9 @@ static void store_failing(struct look *l)
 	if (st.failures && store_pending(l->p->store) &&
 	    clock_wall_ns() - st.last_commit_ns > STORE_LATE_NS)
 		say(l,
-		    "the state cannot be written: %llu commits failed, a restart may move "
-		    "containers",
-		    (unsigned long long)st.failures);
+		    "the state cannot be written, a restart may move containers: %llu commits "
+		    "failed, the last one: %s",
+		    (unsigned long long)st.failures, st.last_error);
 }
 
 static void containers_degraded(struct look *l)
