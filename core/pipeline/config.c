@@ -66,17 +66,25 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 /* What the disk's worker writes. */
 struct keeping {
 	struct pipeline *p;
-	char path[CACHE_PATH_MAX + sizeof KEPT_FILE];
 	struct buf data;
 	struct err err;
 };
 
+static int write_kept_to(struct keeping *k, const char *dir, mode_t mode, struct err *err)
+{
+	char path[CACHE_PATH_MAX + sizeof KEPT_FILE];
+	(void)snprintf(path, sizeof path, "%s/" KEPT_FILE, dir);
+	int r = fs_mkdirs(dir, mode, err);
+	return r ? r : fs_replace(path, buf_text(&k->data), buf_len(&k->data), 0600, true, err);
+}
+
 static int write_kept(void *arg)
 {
 	struct keeping *k = arg;
-	int r = fs_mkdirs(k->p->kept_dir, 0710, &k->err);
-	return r ? r
-		 : fs_replace(k->path, buf_text(&k->data), buf_len(&k->data), 0600, true, &k->err);
+	struct err err = ERR_INIT;
+	/* Only helps where the other one is lost; a run-time directory that cannot be used is told of anyway. */
+	(void)write_kept_to(k, k->p->kept_run_dir, 0750, &err);
+	return write_kept_to(k, k->p->kept_dir, 0710, &k->err);
 }
 
 static void kept_written(void *arg, int result)
@@ -101,10 +109,8 @@ static void keep(struct pipeline *p, const struct conf_files *files)
 	if (sum == p->kept_sum)
 		return;
 	struct keeping *k = calloc(1, sizeof *k);
-	if (k) {
+	if (k)
 		k->p = p;
-		(void)snprintf(k->path, sizeof k->path, "%s/" KEPT_FILE, p->kept_dir);
-	}
 	if (!k || kept_write(files, clock_wall_ns(), &k->data) ||
 	    worker_submit(p->disk, write_kept, kept_written, k)) {
 		(void)snprintf(p->keep_error, sizeof p->keep_error, "no memory");

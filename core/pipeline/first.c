@@ -69,22 +69,30 @@ static void default_dirs(struct pipeline *p)
 	(void)snprintf(p->state_dir, sizeof p->state_dir, "%s", p->kept_dir);
 	(void)snprintf(p->run_dir, sizeof p->run_dir, "%s",
 		       cfg->run_dir ? cfg->run_dir : CONF_DEFAULT_RUN_DIR);
+	(void)snprintf(p->kept_run_dir, sizeof p->kept_run_dir, "%s", p->run_dir);
+}
+
+static int read_kept_of(struct first *f, const char *dir, struct kept *ret)
+{
+	struct err err = ERR_INIT;
+	int r = kept_read(dir, ret, &err);
+	f->had_one |= r != -ENOENT;
+	if (r && r != -ENOENT)
+		log_warning("the configuration that was in force last is not known: %s", err.text);
+	return r;
 }
 
 static void read_kept(struct pipeline *p, struct first *f)
 {
-	struct kept kept;
-	struct err err = ERR_INIT;
-	int r = kept_read(p->kept_dir, &kept, &err);
-	f->had_one = r != -ENOENT;
-	if (r && f->had_one)
-		log_warning("the configuration that was in force last is not known: %s", err.text);
-	if (r)
-		return;
-	f->kept.files = kept.files;
-	f->kept_ns = kept.wall_ns;
-	f->has_kept = true;
-	p->kept_sum = kept_sum(&f->kept.files);
+	struct kept kept = {0}, run = {0};
+	int r = read_kept_of(f, p->kept_dir, &kept), s = read_kept_of(f, p->kept_run_dir, &run);
+	f->has_kept = !r || !s;
+	if (!r && !s && kept_sum(&kept.files) == kept_sum(&run.files))
+		p->kept_sum = kept_sum(&kept.files);
+	const struct kept *later = !s && (r || run.wall_ns > kept.wall_ns) ? &run : &kept;
+	f->kept.files = later->files;
+	f->kept_ns = later->wall_ns;
+	kept_fini(later == &run ? &kept : &run);
 }
 
 int first_read(struct pipeline *p, struct err *err)

@@ -55,7 +55,7 @@ struct pipeline {
 	struct pipeline_config cfg;
 	char *config_path;
 	char state_dir[CACHE_PATH_MAX], run_dir[CACHE_PATH_MAX];
-	char kept_dir[CACHE_PATH_MAX]; /* kept.h */
+	char kept_dir[CACHE_PATH_MAX], kept_run_dir[CACHE_PATH_MAX]; /* kept.h */
 	struct host_env env; /* cache, topo, loop, worker, crumb … */
 	struct fs_root root;
 	struct worker *disk; /* syncs and clean-ups */

@@ -2,7 +2,8 @@
 /*
  * The last configuration in force, byte by byte with the names of its files, in a small file that outlives reboots: a start uses it when
  * the files themselves cannot be used. It lies in the directory that the command line names for the state, or in the default one, and
- * not where cache.dir says: that is known only when the files can be used.
+ * not where cache.dir says: that is known only when the files can be used. A second one lies in the run-time directory, for as long as the
+ * node is up: the state directory may be lost under running containers. A start takes the later one.
  */
 #ifndef PIPELINE_KEPT_H
 #define PIPELINE_KEPT_H

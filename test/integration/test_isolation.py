@@ -11,10 +11,10 @@ import subprocess
 
 import pytest
 
+import test_package
 from containerd import cpus
-from test_package import (CONF, OPTIONS, STATE as PACKAGE_STATE, ctl as package_ctl, dpkg, package, pytestmark as needs_package,  # noqa: F401
-                          status as package_status)
-from test_systemd import (BUILD, NAME, ONLINE, STATIC, idle, needs_two_cpus, pods, runtime)  # noqa: F401, fixtures
+from test_package import CONF, OPTIONS, dpkg, needs_package, package  # noqa: F401, a fixture
+from test_systemd import BUILD, NAME, ONLINE, STATIC, idle, needs_two_cpus, pods, runtime  # noqa: F401, fixtures
 from units import Unit, run, under_systemd
 
 pytestmark = [under_systemd, needs_two_cpus]
@@ -80,6 +80,11 @@ def no_state(service):
     another_disk(STATE)
 
 
+def no_state_and_refused_edit(service):
+    no_state(service)
+    refused_edit(service)
+
+
 def no_run(service):
     another_disk(RUN)
 
@@ -113,10 +118,12 @@ DAMAGES = {
     'no module': (no_module, ['there is no module']),
     'state read-only': (state_read_only, ['the state cannot be written']),
     'no state': (no_state, ['the configuration in force is not kept for later starts', 'the state cannot be written']),
+    'no state, refused edit': (no_state_and_refused_edit, ['policcy: unknown key', 'the state cannot be written']),
     'no run-time directory': (no_run, ['the run-time directory cannot be used']),
     'everything': (everything, ['cannot read it: Is a directory', 'policcy: unknown key', 'built for ABI 2.0', 'the state cannot be written']),
 }
-CASES = [('static', name) for name in DAMAGES] + [(policy, name) for policy in ('topology-aware', 'balloons') for name in ('no module', 'everything')]
+CASES = [('static', name) for name in DAMAGES] + [
+    (policy, name) for policy in ('topology-aware', 'balloons') for name in ('refused edit', 'no module', 'no state', 'everything')]
 
 
 def mend(service, policy):
@@ -206,7 +213,7 @@ def disk(release):
 
 def leave_disk(release):
     listed = run('dpkg', '-L', 'nri-rp').stdout.split('\n')
-    files = [f for f in listed if os.path.isfile(f)] + [str(f) for f in (*REMEMBERED, CONF, OPTIONS, PACKAGE_STATE) if os.path.exists(f)]
+    files = [f for f in listed if os.path.isfile(f)] + [str(f) for f in (*REMEMBERED, CONF, OPTIONS, test_package.STATE) if os.path.exists(f)]
     subprocess.run(['tar', '-C', '/', '-cPf', disk(release), *files], check=True)
     disk(release).with_suffix('.boot').write_text(BOOT)
 
@@ -223,12 +230,12 @@ def is_refused_but_safe(what, daemon, own, pods):  # noqa: F811
     told = daemon.show('StatusText')
     assert 'degraded' in told and 'own.conf:2:1: polcy: unknown key' in told
     for command in ('status', 'doctor'):
-        done = package_ctl(command)
+        done = test_package.ctl(command)
         print(done.stdout)
         assert done.returncode == DEGRADED and 'polcy: unknown key' in flat(done.stdout)
 
 
-@needs_package[1]
+@needs_package
 @both_runtimes
 def test_edit_restart_upgrade(package, pods, runtime):  # noqa: F811
     """A refused edit stays on disk, and what follows it costs nobody his CPUs; what a reboot makes of it is the next test's."""
@@ -253,7 +260,7 @@ def test_edit_restart_upgrade(package, pods, runtime):  # noqa: F811
         leave_disk(runtime.release)
 
 
-@needs_package[1]
+@needs_package
 @both_runtimes
 def test_after_the_reboot(runtime, pods):  # noqa: F811
     """The containers are gone with the boot before, and so is all that was known of them; the refused edit is there still."""
@@ -266,7 +273,7 @@ def test_after_the_reboot(runtime, pods):  # noqa: F811
     daemon = Unit('nri-rpd')
     try:
         daemon.systemctl('daemon-reload')
-        assert package_status('Status') == 'install ok installed' and daemon.show('UnitFileState') == 'enabled'
+        assert test_package.status('Status') == 'install ok installed' and daemon.show('UnitFileState') == 'enabled'
         daemon.start()
         own = pods('own', namespace='own').run('c', 1000)
         is_refused_but_safe('reboot', daemon, own, pods)

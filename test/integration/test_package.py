@@ -28,8 +28,9 @@ NOT_OURS = '/run/nri-rp-sd-', '/var/lib/nri-rp-it-'
 # What a removed package is remembered by.
 REMEMBERED = '/etc/systemd/system/', '/var/lib/systemd/', '/var/lib/dpkg/'
 
-pytestmark = [under_systemd, pytest.mark.skipif(not os.environ.get('NRI_RP_TEST_PACKAGE') or not shutil.which('dpkg'),
-                                                reason='needs NRI_RP_TEST_PACKAGE=1, and a Debian that it may be installed on')]
+needs_package = pytest.mark.skipif(not os.environ.get('NRI_RP_TEST_PACKAGE') or not shutil.which('dpkg'),
+                                   reason='needs NRI_RP_TEST_PACKAGE=1, and a Debian that it may be installed on')
+pytestmark = [under_systemd, needs_package]
 
 
 def dpkg(*args, fails=False):

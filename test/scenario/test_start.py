@@ -159,6 +159,25 @@ def test_another_boot(busy):
     owns_still(node)
 
 
+def test_a_state_directory_that_is_lost(busy):
+    """A disk that is not mounted any more hides what was kept there; the run-time directory has it, too, while containers run."""
+    node = busy()
+    path_of(node).write_text('policy: [\n')
+    node.stop()
+    shutil.rmtree(path_of(node, 'state'))
+    node.start()
+    owns_still(node)
+    # Of both the later one is taken, and the next start finds both again.
+    path_of(node).write_text(json.dumps({**STATIC, 'log': {'level': 'debug'}}))
+    assert ctl(node, 'reload').code == OK
+    run = path_of(node, 'control').parent / 'configuration'
+    eventually(lambda: b'debug' in run.read_bytes() and b'debug' in (path_of(node, 'state') / 'configuration').read_bytes())
+    node.stop()
+    run.unlink()
+    node.start()
+    eventually(run.exists)
+
+
 def test_what_was_kept_is_damaged(busy):
     node = busy()
     node.stop()
