@@ -2,6 +2,8 @@
 /* The merged tree against the tables. */
 #include "core/conf/internal.h"
 
+#include <stdio.h>
+
 #include "core/util/str.h"
 
 #define CANDIDATES_MAX 256u /* keys that a suggestion is looked for in */
@@ -70,17 +72,44 @@ static const char *suggest(const struct schema_node *s, const char *key, bool ma
 	return str_closest(key, names, n);
 }
 
-static void unknown_key(const struct check *c, const struct schema_node *s,
-			const struct conf_member *m)
+__attribute__((format(printf, 3, 4))) static void tell(const struct check *c,
+						       const struct conf_member *m, const char *fmt,
+						       ...)
 {
-	const char *close = suggest(s, m->key, false);
-	const char *before = close ? ", did you mean " : "", *after = close ? "?" : "";
+	char text[CONF_PROBLEM_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
 	if (c->strict)
-		(void)problem_node(c->errs, m->node, NULL, "unknown key%s%s%s", before,
-				   close ? close : "", after);
+		(void)problem_node(c->errs, m->node, NULL, "%s", text);
 	else
-		warning_node(c->errs, m->node, NULL, "unknown key%s%s%s", before,
-			     close ? close : "", after);
+		warning_node(c->errs, m->node, NULL, "%s", text);
+}
+
+/* {cpu: cpuset:0,64}: in braces a comma ends the value, and the rest of the list of CPUs looks like another key. */
+static bool ends_a_list(rp_cfg map, uint32_t i)
+{
+	const struct conf_member *m = &map->members[i];
+	const char *before = i ? conf_text(map->members[i - 1].node, "") : "";
+	size_t len = strlen(before);
+	return len && before[len - 1] >= '0' && before[len - 1] <= '9' &&
+	       !map->members[i - 1].node->quoted && node_is(m->node, RP_NODE_NULL) &&
+	       strspn(m->key, "0123456789-") == strlen(m->key);
+}
+
+static void unknown_key(const struct check *c, const struct schema_node *s, rp_cfg map, uint32_t i)
+{
+	const struct conf_member *m = &map->members[i];
+	const char *close = suggest(s, m->key, false);
+	if (ends_a_list(map, i))
+		tell(c, m,
+		     "a comma ends the value before it; a list of CPUs in braces has to be "
+		     "quoted: %s: \"%s,%s\"",
+		     map->members[i - 1].key, map->members[i - 1].node->text, m->key);
+	else
+		tell(c, m, "unknown key%s%s%s", close ? ", did you mean " : "", close ? close : "",
+		     close ? "?" : "");
 }
 
 static void check_node(const struct check *c, const struct schema_node *s, rp_cfg node);
@@ -92,7 +121,7 @@ static void check_map(const struct check *c, const struct schema_node *s, rp_cfg
 		if (child)
 			check_node(c, child, map->members[i].node);
 		else
-			unknown_key(c, s, &map->members[i]);
+			unknown_key(c, s, map, i);
 	}
 	for (const struct schema_node *child = s->first; child; child = child->next)
 		if ((child->key.flags & RP_KEY_REQUIRED) && !node_set(map, child->key.path))
@@ -160,33 +189,96 @@ static bool names_controller(const struct rp_cfg_node *root, const char *name)
 	return false;
 }
 
-/* What is in it has no effect, and was meant to have one: that of the policy in use, most likely, when the names are alike. */
+/* What a section may be called: keys of ours that are maps, the modules in use, and those that are installed. */
+struct sections {
+	struct arena *arena;
+	const char *names[CANDIDATES_MAX];
+	unsigned n, first_module; /* installed ones come last */
+};
+
+static void add_module(const char *name, void *arg)
+{
+	struct sections *s = arg;
+	const char *copy = s->n < CANDIDATES_MAX ? arena_strdup(s->arena, name) : NULL;
+	if (copy)
+		s->names[s->n++] = copy;
+}
+
+static void collect_sections(const struct conf_loader *l, struct sections *ret)
+{
+	const struct conf_schemas *modules = l->schemas;
+	rp_cfg policy = node_child(l->conf->root, "policy");
+	*ret = (struct sections){.arena = l->arena};
+	for (const struct schema_node *c = l->conf->schema->root.first;
+	     c && ret->n < CANDIDATES_MAX / 2; c = c->next)
+		if (c->key.type == RP_T_MAP)
+			ret->names[ret->n++] = c->key.path;
+	if (policy)
+		ret->names[ret->n++] = conf_text(policy, "");
+	ret->first_module = ret->n;
+	if (modules && modules->each)
+		modules->each(modules->ctx, add_module, ret);
+}
+
+/* "; did you mean X? Sections of modules are: …"; buf is empty when nothing is known. */
+static void describe_sections(const struct sections *s, const char *word, char *buf, size_t size)
+{
+	char plain[RP_NAME_MAX];
+	size_t n = 0;
+	(void)snprintf(plain, sizeof plain, "%s", word);
+	for (char *c = plain; *c; c++)
+		if (*c == '_' || *c == ' ')
+			*c = '-';
+	const char *close = str_closest(plain, s->names, s->n);
+	buf[0] = '\0';
+	if (close)
+		n = (size_t)snprintf(buf, size, "; did you mean %s?", close);
+	for (unsigned i = s->first_module; i < s->n && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s",
+				      i > s->first_module ? ", "
+				      : close		  ? " Modules here are "
+							  : "; modules here are ",
+				      s->names[i]);
+}
+
+/* What is in it has no effect, and was meant to have one. */
 static void nobodys_section(const struct conf_loader *l, const struct check *c,
 			    const struct conf_member *m)
 {
+	struct check lenient = {.errs = c->errs};
+	struct sections s;
+	char more[CONF_PROBLEM_TEXT_MAX];
 	const char *policy = conf_text(node_child(l->conf->root, "policy"), "");
-	bool used = str_eq(policy, m->key) || names_controller(l->conf->root, m->key);
-	const char *close = str_closest(m->key, &policy, 1);
-	if (!close)
-		close = suggest(&l->conf->schema->root, m->key, true);
-	if (used)
-		close = NULL;
-	const char *before = close ? "; did you mean " : "", *after = close ? "?" : "";
 	/* what becomes of a module that is used and missing is not up to the section */
-	if (c->strict && !used)
-		(void)problem_node(l->errs, m->node, NULL, "no module %s is installed%s%s%s",
-				   m->key, before, close ? close : "", after);
-	else
-		warning_node(l->errs, m->node, NULL, "no module %s is installed, not checked%s%s%s",
-			     m->key, before, close ? close : "", after);
+	if (str_eq(policy, m->key) || names_controller(l->conf->root, m->key)) {
+		tell(&lenient, m, "no module %s is installed, not checked", m->key);
+		return;
+	}
+	collect_sections(l, &s);
+	describe_sections(&s, m->key, more, sizeof more);
+	tell(c, m, "no module %s is installed%s%s", m->key, c->strict ? "" : ", not checked", more);
 }
 
-static void check_section(const struct conf_loader *l, const struct check *c,
-			  const struct conf_member *m)
+/* No module can be called so. */
+static void nobodys_name(const struct conf_loader *l, const struct check *c, uint32_t i)
 {
-	const struct schema_node *core = &l->conf->schema->root;
+	const struct conf_member *m = &l->conf->root->members[i];
+	struct sections s;
+	char more[CONF_PROBLEM_TEXT_MAX];
+	if (!node_is(m->node, RP_NODE_MAP)) {
+		unknown_key(c, &l->conf->schema->root, l->conf->root, i);
+		return;
+	}
+	collect_sections(l, &s);
+	describe_sections(&s, m->key, more, sizeof more);
+	tell(c, m, "unknown section%s", more);
+}
+
+static void check_section(const struct conf_loader *l, const struct check *c, uint32_t i)
+{
+	const struct conf_member *m = &l->conf->root->members[i];
 	if (!module_name_valid(m->key)) {
-		unknown_key(c, core, m);
+		nobodys_name(l, c, i);
 		return;
 	}
 	const struct conf_module *module = known_module(l->conf, m->key);
@@ -194,7 +286,7 @@ static void check_section(const struct conf_loader *l, const struct check *c,
 	if (module->schema) {
 		check_node(c, &module->schema->root, m->node);
 	} else if (!map && (module->found == CONF_NO_MODULE || !l->schemas)) {
-		unknown_key(c, core, m);
+		unknown_key(c, &l->conf->schema->root, l->conf->root, i);
 	} else if (!map) {
 		char found[CONF_PLACE_MAX];
 		(void)problem_node(c->errs, m->node, NULL, "expected a map, found %s",
@@ -210,17 +302,38 @@ static struct check check_of(const struct conf_loader *l)
 	return (struct check){.errs = l->errs, .strict = strict};
 }
 
+/* The values of a Helm chart: what belongs here is below its `config`. */
+static bool is_helm_values(rp_cfg root)
+{
+	static const char *const keys[] = {
+		"image",	"nri",	     "tolerations", "initContainerImage",
+		"nameOverride", "resources", "hostPort"};
+	for (size_t i = 0;
+	     node_is(node_child(root, "config"), RP_NODE_MAP) && i < sizeof keys / sizeof keys[0];
+	     i++)
+		if (node_child(root, keys[i]))
+			return true;
+	return false;
+}
+
 void check_all(const struct conf_loader *l)
 {
 	struct check c = check_of(l);
 	const struct rp_cfg_node *root = l->conf->root;
+	if (is_helm_values(root)) {
+		(void)problem_node(
+			l->errs, node_child(root, "config"), NULL,
+			"these are the values of a Helm chart: paste the part below `config:` as "
+			"the section of the policy, or run `nri-rpctl import` on the file");
+		return;
+	}
 	for (uint32_t i = 0; i < root->n; i++) {
 		const struct conf_member *m = &root->members[i];
 		if (core_key(m->key))
 			check_node(&c, schema_child(&l->conf->schema->root, m->key, false),
 				   m->node);
 		else
-			check_section(l, &c, m);
+			check_section(l, &c, i);
 	}
 }
 

@@ -86,6 +86,8 @@ struct conf_schemas {
 	enum conf_found (*find)(void *ctx, const char *module, const struct rp_schema **ret_schema);
 	/* The policy module whose section is the spec of custom resources of this kind, or NULL. */
 	const char *(*of_kind)(void *ctx, const char *kind);
+	/* The installed modules, for suggestions; may be NULL. */
+	void (*each)(void *ctx, void (*fn)(const char *module, void *arg), void *arg);
 };
 
 /* Is this table well-formed? Loading says so too; this is for module checkers. -EINVAL with err. */

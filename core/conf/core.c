@@ -2,6 +2,7 @@
 /* The keys of the core: one row each, and the typed struct that the daemon reads. */
 #include "core/conf/internal.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -219,11 +220,19 @@ int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct
 
 static int check_module_name(struct conf_errors *errs, rp_cfg node, const char *name)
 {
-	char found[CONF_PLACE_MAX];
+	char found[CONF_PLACE_MAX], plain[RP_NAME_MAX];
 	if (name && module_name_valid(name))
 		return 0;
-	return problem_node(errs, node, NULL, "expected the name of a module, found %s",
-			    node_found(node, found, sizeof found));
+	(void)snprintf(plain, sizeof plain, "%s", name ? name : "");
+	for (char *c = plain; *c; c++)
+		*c = (char)(*c == '_' || *c == ' ' ? '-' : tolower((unsigned char)*c));
+	bool close = name && strlen(name) < sizeof plain && module_name_valid(plain);
+	if (!close)
+		return problem_node(errs, node, NULL, "expected the name of a module, found %s",
+				    node_found(node, found, sizeof found));
+	return problem_node(errs, node, NULL,
+			    "expected the name of a module, found \"%s\"; did you mean %s?", name,
+			    plain);
 }
 
 static void fill_policy(struct conf_loader *l, struct conf_core *core)

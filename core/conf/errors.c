@@ -69,6 +69,15 @@ int problem_at(struct conf_errors *errs, const struct conf_file *file, unsigned 
 	return -EINVAL;
 }
 
+void warning_at(struct conf_errors *errs, const struct conf_file *file, const char *fmt, ...)
+{
+	const struct conf_problem place = {.source = file->number};
+	va_list ap;
+	va_start(ap, fmt);
+	add(errs, true, &place, file->name, fmt, ap);
+	va_end(ap);
+}
+
 __attribute__((format(printf, 5, 0))) static void add_node(struct conf_errors *errs, bool warning,
 							   rp_cfg node, const char *below,
 							   const char *fmt, va_list ap)

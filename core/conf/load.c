@@ -63,6 +63,10 @@ static int add_file(struct conf_files *files, const char *path, struct conf_erro
 	struct conf_file file = {.name = path};
 	if (!S_ISREG(st.st_mode))
 		return problem_at(errs, &file, 0, 0, "not a regular file");
+	file.number = files->n_sources;
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		warning_at(errs, &file, "%s may change what this root daemon does: chmod %s",
+			   st.st_mode & S_IWOTH ? "everybody" : "its group", "go-w");
 	_free_ char *text = NULL;
 	size_t len = 0;
 	rc = read_fd(fd, &text, &len);

@@ -155,6 +155,14 @@ static int check_text(const char *s, const struct rp_key *key)
 	}
 }
 
+/* A misspelt unit: 750M, where 750m was meant, are more CPUs than there can be. */
+static bool too_many_cpus(const char *s, const struct rp_key *key)
+{
+	int64_t v;
+	return (key->type == RP_T_CPU || key->type == RP_T_AMOUNT) &&
+	       to_integer(s, RP_T_CPU, &v) == 0 && v / 1000 > RP_CPUS_MAX;
+}
+
 bool value_fits(const char *text, const struct rp_key *key)
 {
 	return check_text(text, key) == 0;
@@ -170,6 +178,14 @@ bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs
 	const char *why = "";
 	if (node_is(node, RP_NODE_SCALAR)) {
 		int rc = check_text(node->text, key);
+		if (rc == 0 && too_many_cpus(node->text, key)) {
+			(void)problem_node(
+				errs, node, NULL,
+				"\"%s\" are more CPUs than any machine has; thousandths of "
+				"a CPU are written with a small m: 750m",
+				node->text);
+			return false;
+		}
 		bool misquoted = node->quoted && must_be_plain(key->type);
 		if (rc == 0 && !misquoted)
 			return true;
@@ -186,11 +202,12 @@ bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs
 
 static void expected_integer(const struct rp_key *key, char *buf, size_t size)
 {
-	if (!key->min && !key->max)
+	bool any_less = key->min <= -INT32_MAX, any_more = key->max >= INT32_MAX;
+	if ((!key->min && !key->max) || (any_less && any_more))
 		(void)snprintf(buf, size, "an integer");
-	else if (key->max == INT64_MAX)
+	else if (any_more)
 		(void)snprintf(buf, size, "an integer of at least %" PRId64, key->min);
-	else if (key->min == INT64_MIN)
+	else if (any_less)
 		(void)snprintf(buf, size, "an integer of at most %" PRId64, key->max);
 	else
 		(void)snprintf(buf, size, "an integer from %" PRId64 " to %" PRId64, key->min,

@@ -6,6 +6,7 @@
  */
 #include "core/conf/internal.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <yaml.h>
 
@@ -203,6 +204,60 @@ static int add_anchor(struct reader *r, const yaml_char_t *name, struct rp_cfg_n
 	return 0;
 }
 
+/* ---- lines that lack a colon -------------------------------------------------------------------------------------- */
+
+/* A line such as "policy static" or "policy:static": its key, and where the value begins; 0: it is none of those. */
+static size_t lost_colon(const char *line, size_t len, size_t *ret_value)
+{
+	size_t at = 0;
+	while (at < len && line[at] == ' ')
+		at++;
+	size_t key = at;
+	while (at < len && (isalnum((unsigned char)line[at]) || line[at] == '-'))
+		at++;
+	size_t end = at;
+	if (end == key || line[key] == '-')
+		return 0;
+	if (at < len && line[at] == ':')
+		at++;
+	else
+		while (at < len && line[at] == ' ')
+			at++;
+	if (at == end || at >= len || line[at] == ' ' || line[at] == '#' || line[at] == ':' ||
+	    memmem(line + at, len - at, ": ", 2) || line[len - 1] == ':')
+		return 0;
+	*ret_value = at;
+	return end;
+}
+
+/* The last such line up to `last` (from 0), where only lines like it lie between: the parser notices later. True: it was told. */
+static bool tell_lost_colon(const struct reader *r, size_t last)
+{
+	const char *s = r->source->text, *end = s + r->source->len, *found = NULL;
+	size_t line = 0, found_line = 0, found_len = 0, key = 0, value = 0;
+	for (; s < end && line <= last; line++) {
+		const char *eol = memchr(s, '\n', (size_t)(end - s));
+		size_t len = eol ? (size_t)(eol - s) : (size_t)(end - s), at;
+		size_t k = lost_colon(s, len, &at);
+		if (k && line + 2 > last) {
+			found = s;
+			found_line = line;
+			found_len = len;
+			key = k;
+			value = at;
+		}
+		s += len + (eol != NULL);
+	}
+	if (!found || found_len > CONF_KEY_MAX)
+		return false;
+	size_t indent = strspn(found, " ");
+	(void)problem_at(r->errs, r->file, (unsigned)found_line + 1, (unsigned)indent + 1,
+			 "\"%.*s\" has no key: a colon and a blank are needed, \"%.*s: %.*s\"",
+			 (int)(found_len - indent), found + indent, (int)(key - indent),
+			 found + indent, (int)(found_len - value), found + value);
+	return true;
+}
+
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static int refuse_tag(const struct reader *r, const yaml_mark_t *mark, const char *tag)
@@ -354,6 +409,8 @@ static int end_document(struct reader *r)
 	if (!root || root->kind == RP_NODE_NULL)
 		return 0;
 	char found[CONF_PLACE_MAX];
+	if (root->kind == RP_NODE_SCALAR && tell_lost_colon(r, root->line - 1))
+		return -EINVAL;
 	if (root->kind != RP_NODE_MAP)
 		return problem_node(r->errs, root, NULL, "expected keys with values, found %s",
 				    node_found(root, found, sizeof found));
@@ -390,6 +447,8 @@ static int read_event(struct reader *r, const yaml_event_t *e)
 
 static int syntax_error(const struct reader *r, const yaml_parser_t *yaml)
 {
+	if (yaml->error != YAML_MEMORY_ERROR && tell_lost_colon(r, yaml->problem_mark.line))
+		return -EINVAL;
 	if (yaml->error == YAML_MEMORY_ERROR)
 		return -ENOMEM;
 	if (tab_indents(r->source, yaml->problem_mark.line))

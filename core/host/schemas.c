@@ -62,7 +62,26 @@ static const char *of_kind(void *ctx, const char *kind)
 	return k.found;
 }
 
+struct listing {
+	void (*fn)(const char *module, void *arg);
+	void *arg;
+};
+
+static int list_item(const struct loader_item *item, void *arg)
+{
+	const struct listing *l = arg;
+	if (loader_usable(item))
+		l->fn(item->name, l->arg);
+	return 0;
+}
+
+static void each(void *ctx, void (*fn)(const char *module, void *arg), void *arg)
+{
+	const struct schemas *s = ctx;
+	(void)loader_list(s->loader, list_item, &(struct listing){fn, arg});
+}
+
 struct conf_schemas schemas_of(struct schemas *s)
 {
-	return (struct conf_schemas){s, begin, find, of_kind};
+	return (struct conf_schemas){s, begin, find, of_kind, each};
 }

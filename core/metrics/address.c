@@ -54,7 +54,7 @@ int address_listen(const struct address *a, struct err *err)
 	int fd = -EAFNOSUPPORT;
 	if (a->path) {
 		fd = wire_listen_unix(a->path, UNIX_MODE, err);
-		return fd >= 0 ? fd : err_prefix(err, "metrics: ");
+		return fd >= 0 ? fd : err_prefix(err, "metrics.listen: ");
 	}
 	bool v6 = strchr(a->host, ':') != NULL;
 	if (v6 || !*a->host) {
@@ -67,6 +67,6 @@ int address_listen(const struct address *a, struct err *err)
 		fd = listen_tcp(AF_INET, (const struct sockaddr *)&sa4, len);
 	}
 	return fd >= 0 ? fd
-		       : err_errno(err, fd, "metrics: listening on %s port %u failed",
+		       : err_errno(err, fd, "metrics.listen: listening on %s port %u failed",
 				   *a->host ? a->host : "all addresses,", a->port);
 }

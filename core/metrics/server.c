@@ -325,7 +325,7 @@ static int start_listening(struct metrics *m, const char *listen, struct err *er
 	m->ino = st.st_ino;
 	free(m->listen);
 	m->listen = TAKE(copy);
-	log_info("metrics: %s", m->listen);
+	log_info("%s", m->listen);
 	return 0;
 }
 
@@ -337,7 +337,7 @@ static int swap_listening(struct metrics *m, const char *listen, struct err *err
 	stop_listening(m);
 	r = start_listening(m, listen, &again);
 	if (r && start_listening(m, m->listen, NULL))
-		log_error("metrics: %s cannot be had back", m->listen);
+		log_error("%s cannot be had back", m->listen);
 	if (r && err)
 		*err = again;
 	return r;

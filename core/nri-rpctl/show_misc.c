@@ -132,17 +132,29 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	show_moves(o, moves);
 }
 
-/* Replicas have the same reasons, as a rule: those of the one before are not said again. */
+/* "default/shop-3/c" and "default/shop-4/c"? */
+static bool same_but_numbers(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, "0123456789");
+		b += strspn(b, "0123456789");
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
+/* Of replicas the reasons of the first. */
 static void show_reasons(struct out *o, const json_t *moves)
 {
-	const json_t *m, *last = NULL;
+	const json_t *m;
+	const char *last = "";
 	size_t i;
 	json_array_foreach(moves, i, m)
 	{
 		const json_t *why = json_object_get(m, "why");
-		if (!json_array_size(why) || json_equal(why, last))
+		if (!json_array_size(why) || same_but_numbers(js(m, "container"), last))
 			continue;
-		last = why;
+		last = js(m, "container");
 		out_put(o, "\n");
 		show_lines(o, why, js(m, "container"), PLAIN);
 	}

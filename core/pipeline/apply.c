@@ -365,10 +365,24 @@ static int open_controller(struct pipeline *p, struct controller *c, struct err 
 	return r;
 }
 
+/* Does the reason begin with a place in the file of the section? */
+static bool has_place(const struct err *why, rp_cfg section)
+{
+	char where[CONF_PLACE_MAX];
+	(void)conf_where(section, where, sizeof where);
+	char *line = strchr(where, ':');
+	if (!section || !line)
+		return false;
+	line[1] = '\0';
+	return str_has_prefix(why->text, where);
+}
+
 static int prepare_controller(struct pipeline *p, struct conf *conf,
 			      const struct conf_controller *wanted, struct err *err)
 {
 	struct controller *c = controller_of(p, wanted->name);
+	rp_cfg section = conf_section(conf, wanted->name);
+	char where[CONF_PLACE_MAX];
 	struct err why = ERR_INIT;
 	int r = 0;
 	if (!c) {
@@ -384,13 +398,18 @@ static int prepare_controller(struct pipeline *p, struct conf *conf,
 	if (!c->instance)
 		r = open_controller(p, c, &why);
 	if (!r)
-		r = instance_prepare(c->instance, conf_section(conf, c->name), &c->plan, &why);
+		r = instance_prepare(c->instance, section, &c->plan, &why);
 	if (!r)
 		return 0;
 	if ((wanted->mode == CONF_REQUIRED && !p->lenient) || r == -EINVAL)
-		return err_set(err, r, "controller %s: %s", c->name, why.text);
+		return has_place(&why, section)
+			       ? err_set(err, r, "%s", why.text)
+			       : err_set(err, r, "%s: controller %s: %s",
+					 conf_where(wanted->node, where, sizeof where), c->name,
+					 why.text);
 	(void)snprintf(c->error, sizeof c->error, "%s", why.text);
-	log_warning("controller %s is disabled: %s", c->name, why.text);
+	log_warning("%s: controller %s is disabled: %s",
+		    conf_where(wanted->node, where, sizeof where), c->name, why.text);
 	return 0;
 }
 
@@ -554,6 +573,11 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	if (!same)
 		persist_load(p, a.policy);
 	r = instance_prepare(a.policy, conf_section(conf, name), &plan, err);
+	if (r && !conf_section(conf, name)) {
+		char where[CONF_PLACE_MAX];
+		(void)err_prefix(
+			err, "%s: ", conf_where(conf_core(conf)->policy_node, where, sizeof where));
+	}
 	if (r) {
 		if (!same)
 			instance_free(a.policy);

@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #include "core/host/schemas.h"
+#include "core/pipeline/advice.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/kept.h"
@@ -237,6 +238,8 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 		r = apply_config(p, conf, &report, err);
 	if (!r && !proposal->first)
 		(void)pipeline_each_instance(p, warn_of_restart, &(struct restart){p, &warnings});
+	if (!r)
+		config_advise(conf, p->env.topo, &warnings);
 	for (size_t i = 0; !r && i < report.n_losses; i++)
 		(void)buf_printf(&warnings, CONF_WARNING "%s\n", report.losses[i]);
 	if (!r && p->conf) {

@@ -27,7 +27,7 @@ struct watch {
 static const struct {
 	const char *text, *hint;
 } culprits[N_CULPRITS] = {
-	[CULPRIT_UNKNOWN] = {"nobody who is known to do so",
+	[CULPRIT_UNKNOWN] = {"anybody: no program that is known for it runs here",
 			     "who writes there? auditctl -w /sys/fs/cgroup -p w, or bpftrace"},
 	[CULPRIT_KUBELET] = {"the kubelet's static CPU manager",
 			     "kubelet: cpuManagerPolicy: none, remove "

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/pipeline/advice.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/kept.h"
@@ -205,6 +206,12 @@ static int put_in_force(struct pipeline *p, const struct config_text *text,
 	}
 	for (unsigned i = 0; i < errs->n_items; i++)
 		log_warning("%s", errs->items[i].text);
+	struct buf advice = BUF_INIT;
+	config_advise(conf, p->env.topo, &advice);
+	for (const char *line = buf_text(&advice); *line; line += strcspn(line, "\n") + 1)
+		log_warning("%.*s", (int)strcspn(line, "\n") - (int)strlen(CONF_WARNING),
+			    line + strlen(CONF_WARNING));
+	buf_fini(&advice);
 	note_policies(p, conf);
 	r = try_first(p, conf, true, err);
 	if (!r)
@@ -377,6 +384,7 @@ int config_check(struct pipeline *p, struct buf *report, struct err *err)
 	conf_errors_print(&errs, report);
 	if (r)
 		return r;
+	config_advise(conf, p->env.topo, report);
 	state_look(p, p->state_dir, report);
 	note_policies(p, conf);
 	r = try_first(p, conf, false, err);

@@ -59,10 +59,15 @@ static void describe_change(struct pipeline *p, const struct topo_change *c)
 	char on[256], off[256];
 	(void)rp_ids_format(rp_ids_of(&c->cpus_on), on, sizeof on);
 	(void)rp_ids_format(rp_ids_of(&c->cpus_off), off, sizeof off);
-	log_notice("the machine has changed: CPUs online %s, offline %s", *on ? on : "-",
-		   *off ? off : "-");
-	pipeline_event(p, EV_MACHINE, "CPUs came online: %s, went offline: %s", *on ? on : "-",
-		       *off ? off : "-");
+	char text[sizeof on + sizeof off + 64];
+	(void)snprintf(text, sizeof text, "%s%s%s%s%s", *on ? "CPUs came online: " : "", on,
+		       *on && *off ? "; " : "", *off ? "CPUs went offline: " : "", off);
+	if (!*on && !*off)
+		(void)snprintf(text, sizeof text,
+			       "the same CPUs are online, memory or isolated "
+			       "CPUs are others");
+	log_notice("the machine has changed: %s", text);
+	pipeline_event(p, EV_MACHINE, "%s", text);
 }
 
 /* Takes the snapshot over. */

@@ -11,6 +11,7 @@
  *   attempt.c     a function in a forked child: what is tried, or takes its time
  *   config.c      configurations: reload, plan and policy switch; each attempted before
  *   first.c       the one of a start, and what is done without a good one
+ *   advice.c      what of one is hardly meant
  *   kept.c        the one that was in force last, in a file that outlives reboots
  *   report.c      what that child reports
  *   verify.c      whether the kernel has what the runtime was told

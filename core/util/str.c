@@ -105,6 +105,7 @@ int str_cmp_natural(const char *a, const char *b)
 	return strcmp(a, b); /* "1" and "01": an order all the same */
 }
 
+#define SHORT 3 /* of so few letters two are most */
 #define CLOSEST_MAX 64 /* longer words get no suggestion */
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
@@ -150,7 +151,9 @@ const char *str_closest(const char *word, const char *const *candidates, unsigne
 		if (m > CLOSEST_MAX)
 			continue;
 		unsigned d = edit_distance(word, len, candidates[i], m);
-		/* Something has to be in common: "a" is not a misspelt "on". */
+		/* Something has to be in common: "a" is not a misspelt "on", "foo" no "log". */
+		if (len <= SHORT && d > 1 && fold(word[0]) != fold(candidates[i][0]))
+			continue;
 		if (d < best && d < longer) {
 			best = d;
 			closest = candidates[i];

@@ -419,20 +419,24 @@ static int32_t read_classes(const struct modhost *h, struct rp_plan *p)
 	return cpuclass_read_old(h, old, &p->classes);
 }
 
-static void find_class(const struct modhost *h, const struct rp_plan *p, const char *name,
-		       const char *of, uint32_t *ret)
+static void find_class(const struct modhost *h, const struct rp_plan *p, rp_cfg at,
+		       const char *name, const char *of, uint32_t *ret)
 {
 	*ret = cpuclass_find(&p->classes, *name ? name : "default");
 	if (*name && *ret == CPUCLASS_NONE)
-		modhost_log(h, RP_LOG_WARNING, 0, "%s: there is no CPU class \"%s\"", of, name);
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "%s: %s: there is no CPU class \"%s\"; cpuClasses defines them",
+			    h->config->where(h->ctx, at ? at : p->section), of, name);
 }
 
 static void find_classes(const struct modhost *h, struct rp_plan *p)
 {
-	find_class(h, p, get_text(h, p->section, "idleCPUClass"), "idleCPUClass", &p->idle_class);
+	find_class(h, p, get(h, p->section, "idleCPUClass"),
+		   get_text(h, p->section, "idleCPUClass"), "idleCPUClass", &p->idle_class);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		struct type *t = &p->types[i];
-		find_class(h, p, t->cpu_class_name, t->name, &t->cpu_class);
+		find_class(h, p, t->at ? get(h, t->at, "cpuClass") : NULL, t->cpu_class_name,
+			   t->name, &t->cpu_class);
 	}
 	if (p->idle_class != CPUCLASS_NONE && p->classes.list[p->idle_class].turbo_priority > 0)
 		modhost_log(h, RP_LOG_WARNING, 0,

@@ -198,7 +198,9 @@ static int32_t read_amounts(const struct modhost *h, struct settings *s)
 		return r;
 	if (amount_count(&s->reserved) == 0)
 		return modhost_fail_at(h, reserved ? reserved : s->section, -RP_EINVAL,
-				       "static policy cannot start without reserved CPUs");
+				       "the static policy cannot start without reserved CPUs: "
+				       "reservedResources.cpu has to name or count at least one, "
+				       "as in reservedResources: {cpu: 1}");
 	return 0;
 }
 

@@ -280,8 +280,8 @@ void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct placing *p)
 {
 	const struct modhost *h = &inst->h;
-	modhost_note(h, info->ctr, "Guaranteed pod, request of %lld whole CPUs: exclusive CPUs",
-		     (long long)p->n);
+	modhost_note(h, info->ctr, "Guaranteed pod, request of %lld whole CPU%s: exclusive CPUs",
+		     (long long)p->n, p->n == 1 ? "" : "s");
 	if (p->hint[0])
 		modhost_note(h, info->ctr, "%s", p->hint);
 	modhost_decided_line(h, info->ctr, p->decided_at, p->text);

@@ -68,6 +68,12 @@ static int32_t take_from(struct placing *l, const uint64_t *set)
 	return cpualloc_allocate(p->cpus, &from, n, l->r->prio, CPUALLOC_DEFAULT, &l->exclusive);
 }
 
+/* Where a pool is chosen that has not enough, none has: what people read is not to blame the one. */
+static const char *blame(const struct placing *l)
+{
+	return pool_of(l)->parent == NO_POOL ? "" : "no pool has enough CPUs; the best, ";
+}
+
 static int32_t take_exclusive(struct placing *l)
 {
 	const struct modhost *h = &l->inst->h;
@@ -88,16 +94,17 @@ static int32_t take_exclusive(struct placing *l)
 				    pool->name, pool->n_isolated, n);
 	if (room < 1000 * l->r->full)
 		return modhost_fail(h, -RP_ENOSPC,
-				    "%s: can't slice %lld exclusive CPUs off its shared ones, of "
+				    "%s%s: can't slice %lld exclusive CPUs off its shared ones, of "
 				    "which %lldm are available",
-				    pool->name, n, (long long)(room > 0 ? room : 0));
+				    blame(l), pool->name, n, (long long)(room > 0 ? room : 0));
 	const uint64_t *slice = ledger_sliceable(p, l->pool, &n_sliceable);
 	if (n_sliceable >= l->r->full && take_from(l, slice) == 0)
 		return 0;
 	return modhost_fail(h, -RP_ENOSPC,
 			    "%s: can't take %lld exclusive CPUs: %lldm are available, but only %u "
-			    "whole CPUs, as containers have parts of the others",
-			    pool->name, n, (long long)room, n_sliceable);
+			    "whole CPU%s, as containers have parts of the others",
+			    pool->name, n, (long long)room, n_sliceable,
+			    n_sliceable == 1 ? "" : "s");
 }
 
 /* ---- checks --------------------------------------------------------------------------------------------------------------- */
@@ -115,7 +122,7 @@ static int32_t check_fraction(struct placing *l)
 	if (room >= l->r->fraction)
 		return 0;
 	return modhost_fail(&l->inst->h, -RP_ENOSPC,
-			    "%s: not enough shared CPUs for %lldm: %lldm are available",
+			    "%s%s: not enough shared CPUs for %lldm: %lldm are available", blame(l),
 			    pool_of(l)->name, (long long)l->r->fraction,
 			    (long long)(room > 0 ? room : 0));
 }

@@ -9,14 +9,14 @@
 
 /* ---- reasons --------------------------------------------------------------------------------------------------------------- */
 
-/* "best of 7 pools: node0: 3400m left", and what few containers look at. */
+/* "best of 7 pools: node0: 3400m left", or 100m too few, and what few containers look at. */
 static void say_score(const struct rp_plan *p, const struct request *r, const struct score *s,
 		      struct line *l)
 {
 	line_say(l, p->pools[s->pool].name);
 	line_say(l, ": ");
-	line_number(l, s->shared);
-	line_say(l, "m left");
+	line_number(l, s->shared < 0 ? -s->shared : s->shared);
+	line_say(l, s->shared < 0 ? "m too few" : "m left");
 	if (r->isolate && s->isolated >= 0)
 		line_printf(l, ", %lld isolated CPUs left", (long long)s->isolated);
 	else if (r->isolate)

@@ -221,7 +221,7 @@ static const char conf_text_recorded[] =
 
 static void try_conf(bool as_recorded)
 {
-	const struct conf_schemas schemas = {NULL, NULL, find_schema, find_kind};
+	const struct conf_schemas schemas = {NULL, NULL, find_schema, find_kind, NULL};
 	struct buf text = BUF_INIT;
 	struct conf *conf = NULL;
 	static struct conf_errors errs;

@@ -110,6 +110,20 @@ def test_a_good_one(tmp_path):
     ('policy: !!python/object:x none\n', '1:', ['tag']),
     ('a: &a [*a]\n', '1:', []),
     ('x' * 2000 + '\n', '1:1', []),
+    ('log: {level: info}\npolicy static\n', '2:1', ['a colon and a blank are needed', '"policy: static"']),
+    ('policy:static\nlog: {level: info}\n', '1:1', ['"policy: static"']),
+    ('policy:static\n', '1:1', ['"policy: static"']),
+    ('policy: Topology_Aware\n', '1:1', ['did you mean topology-aware?']),
+    ('policy: static\nTopology_Aware: {a: 1}\n', '2:1', ['unknown section', 'did you mean topology-aware?', 'modules here are balloons, blkio']),
+    ('foo: {a: 1}\n', '1:1', ['no module foo is installed; modules here are balloons']),
+    ('foo: 1\n', '1:1', ['foo: unknown key']),
+    ('policy: static\nstatic: {reservedResources: {cpu: cpuset:0,64}}\n', '2:44', ['has to be quoted: cpu: "cpuset:0,64"']),
+    ('policy: static\nstatic: {reservedResources: {cpu: 750M}}\n', '2:30', ['"750M"', 'a small m: 750m']),
+    ('policy: static\n', '1:1', ['without reserved CPUs', 'reservedResources: {cpu: 1}']),
+    ('policy: balloons\nballoons: {balloonTypes: [{name: a, minCPUs: -5}]}\n', '2:37', ['minCPUs is negative']),
+    ('policy: balloons\nballoons: {balloonTypes: [{name: a, maxCPUs: many}]}\n', '2:37', ['expected an integer, found "many"']),
+    ('controllers: [blkio]\nblkio: {classes: {a: [{devices: [/dev/x], weight: 5000}]}}\n', '2:43', ['from 10 to 1000']),
+    ('image: {name: x}\nconfig: {reservedResources: {cpu: 1}}\n', '2:1', ['values of a Helm chart', 'below `config:`']),
     ('policy: "\xff"\n'.encode('latin-1').decode('latin-1'), '1:', ['policy']),
 ], ids=lambda v: repr(v)[:30] if isinstance(v, str) else '')
 def test_wrong_ones(tmp_path, text, place, said):
@@ -121,6 +135,28 @@ def test_wrong_ones(tmp_path, text, place, said):
     assert line, output
     for word in said:
         assert word.lower() in line.lower(), line
+
+
+@pytest.mark.parametrize('text, said', [
+    ('policy: balloons\nballoons: {availableResources: {cpu: "cpuset:0-99"}}\n', '2:33: balloons.availableResources.cpu: this machine has no CPUs 16-99, only 0-15'),
+    ('policy: topology-aware\ntopology-aware: {reservedResources: {cpu: 16}}\n', '2:38: topology-aware.reservedResources.cpu: all 16 CPUs are reserved'),
+    ('policy: balloons\nballoons: {cpuClasses: [{name: b}], balloonTypes: [{name: a, cpuClass: nosuch}]}\n', '2:62: a: there is no CPU class "nosuch"'),
+])
+def test_good_but_hardly_meant(tmp_path, text, said):
+    done = check(tmp_path, text)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert done.returncode == OK and any('warning: ' in line and said in line for line in lines), lines
+
+
+def test_a_file_that_anybody_writes(tmp_path):
+    path = tmp_path / 'rp.conf'
+    path.touch()
+    path.chmod(0o666)
+    done = check(tmp_path, 'policy: none\n')
+    assert done.returncode == OK and 'everybody may change what this root daemon does: chmod go-w' in done.stdout + done.stderr
+    path.chmod(0o640)
+    done = check(tmp_path, 'policy: none\n')
+    assert done.returncode == OK and 'chmod' not in done.stdout + done.stderr
 
 
 def test_an_optional_controller_is_a_warning(tmp_path):

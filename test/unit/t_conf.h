@@ -157,7 +157,7 @@ static inline const char *test_of_kind(void *ctx, const char *kind)
 	return NULL;
 }
 
-static const struct conf_schemas test_schemas = {NULL, test_begin, test_find, test_of_kind};
+static const struct conf_schemas test_schemas = {NULL, test_begin, test_find, test_of_kind, NULL};
 
 /* The outcome of a load. One at a time is alive: loaded() frees the one before. */
 struct loaded {

@@ -433,7 +433,8 @@ static void test_policy_name(void **state)
 	bad("policy: ../evil\n",
 	    "rp.conf:1:1: policy: expected the name of a module, found \"../evil\"\n");
 	bad("policy: Balloons\n",
-	    "rp.conf:1:1: policy: expected the name of a module, found \"Balloons\"\n");
+	    "rp.conf:1:1: policy: expected the name of a module, found \"Balloons\"; did you mean "
+	    "balloons?\n");
 	bad("policy: -x\n", "rp.conf:1:1: policy: expected the name of a module, found \"-x\"\n");
 	bad("policy: [none]\n",
 	    "rp.conf:1:1: policy: expected a text that is not empty, found a list\n");
@@ -463,12 +464,14 @@ static void test_controllers(void **state)
 	good("controllers:\n");
 	bad("controllers: [rdt, rdt, Bad, [x]]\n",
 	    "rp.conf:1:20: controllers[1]: rdt is listed twice\n"
-	    "rp.conf:1:25: controllers[2]: expected the name of a module, found \"Bad\"\n"
+	    "rp.conf:1:25: controllers[2]: expected the name of a module, found \"Bad\"; did you "
+	    "mean bad?\n"
 	    "rp.conf:1:30: controllers[3]: expected the name of a module, found a list\n");
 	bad("controllers: {rdt: always, B: required}\n",
 	    "rp.conf:1:15: controllers.rdt: expected required, optional, relaxed or disabled, "
 	    "found \"always\"\n"
-	    "rp.conf:1:28: controllers.B: expected the name of a module, found \"required\"\n");
+	    "rp.conf:1:28: controllers.B: expected the name of a module, found \"B\"; did you mean "
+	    "b?\n");
 	bad("controllers: rdt\n", "rp.conf:1:1: controllers: expected a list of names or a map of "
 				  "names to modes, found \"rdt\"\n");
 	struct buf b = BUF_INIT;

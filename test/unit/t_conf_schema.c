@@ -257,7 +257,7 @@ static void test_unknown_keys(void **state)
 	warned("strict: false\ntypes: {strnig: x, zzzzzzzzz: [1]}\nA_B: {}\n",
 	       "warning: rp.conf:2:9: types.strnig: unknown key, did you mean string?\n"
 	       "warning: rp.conf:2:20: types.zzzzzzzzz: unknown key\n"
-	       "warning: rp.conf:3:1: A_B: unknown key\n");
+	       "warning: rp.conf:3:1: A_B: unknown section\n");
 }
 
 static void test_sections(void **state)
@@ -281,12 +281,12 @@ static void test_sections(void **state)
 	       "warning: rp.conf:2:1: far: no module far is installed, not checked\n");
 	bad("Bare: {}\nbare: 5\ntypes: []\n../x: {}\nzzzzzzzzzzz: "
 	    "5\nballoons-and-many-other-things-too: {}\n",
-	    "rp.conf:1:1: Bare: unknown key\n"
+	    "rp.conf:1:1: Bare: unknown section\n"
 	    "rp.conf:2:1: bare: expected a map, found \"5\"\n"
 	    "rp.conf:3:1: types: expected a map, found a list\n"
-	    "rp.conf:4:1: ../x: unknown key\n"
+	    "rp.conf:4:1: ../x: unknown section\n"
 	    "rp.conf:5:1: zzzzzzzzzzz: unknown key\n"
-	    "rp.conf:6:1: balloons-and-many-other-things-too: unknown key\n");
+	    "rp.conf:6:1: balloons-and-many-other-things-too: unknown section\n");
 	good("other: {}\nmem: {enable: false, x: 1}\nlogs:\n");
 	good("bare:\ntypes: ~\n");
 	assert_null(conf_section(last.conf, "bare"));
@@ -303,7 +303,7 @@ static void test_no_modules(void **state)
 	(void)parse_sources(&source, 1, NULL);
 	assert_string_equal(problems(), "rp.conf:1:1: polcy: unknown key, did you mean policy?\n"
 					"rp.conf:2:1: x: unknown key\n");
-	struct conf_schemas empty = {NULL, NULL, NULL, NULL};
+	struct conf_schemas empty = {NULL, NULL, NULL, NULL, NULL};
 	source = source_of(
 		"rp.conf",
 		"policy: x\nx: {any: thing}\n---\nkind: K\napiVersion: config.nri/v1\nspec: {}\n");

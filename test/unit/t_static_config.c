@@ -8,14 +8,16 @@
 	"cpuManagerPolicyOptions: static policy options " a " and " b                              \
 	" can not be used at the same time"
 
+#define NO_RESERVED                                                                                \
+	"the static policy cannot start without reserved CPUs: reservedResources.cpu has to name " \
+	"or count at least one, as in reservedResources: {cpu: 1}"
+
 static const struct {
 	const char *config, *error;
 } bad_configs[] = {
-	{"{}", "static policy cannot start without reserved CPUs"},
-	{"{availableResources: {cpu: \"cpuset:0-15\"}}",
-	 "static policy cannot start without reserved CPUs"},
-	{"{reservedResources: {cpu: 0}}",
-	 "reservedResources.cpu: static policy cannot start without reserved CPUs"},
+	{"{}", NO_RESERVED},
+	{"{availableResources: {cpu: \"cpuset:0-15\"}}", NO_RESERVED},
+	{"{reservedResources: {cpu: 0}}", "reservedResources.cpu: " NO_RESERVED},
 	{"{reservedResources: {cpu: \"cpuset:16\"}}",
 	 "reservedResources.cpu: some reserved CPUs (16) are unavailable"},
 	{"{availableResources: {cpu: 1-7}, reservedResources: {cpu: \"cpuset:0,3\"}}",

@@ -116,6 +116,7 @@ static void test_closest(void **state)
 		{"xy", NULL},
 		{"no", "on"},
 		{"", NULL},
+		{"foo", NULL}, /* not "on" */
 	};
 	(void)state;
 	for (size_t i = 0; i < N(rows); i++) {
