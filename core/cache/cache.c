@@ -191,22 +191,34 @@ uint32_t ctr_diff(const struct ctr *ctr)
 	       (number_differs(d->mem_limit, has->mem_limit) ? DIFF_MEM_LIMIT : 0u);
 }
 
-void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields)
+struct values ctr_decided(const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
+	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
+}
+
+void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const struct values *v)
+{
+	struct values *a = &ctr->acked;
 	if (fields & DIFF_CPUS)
-		txn_put_set(c, &ctr->acked.cpus, intern_ref(d->cpus));
+		txn_put_set(c, &a->cpus, intern_ref(v->cpus));
 	if (fields & DIFF_MEMS)
-		txn_put_set(c, &ctr->acked.mems, intern_ref(d->mems));
+		txn_put_set(c, &a->mems, intern_ref(v->mems));
 	if (fields & DIFF_SHARES)
-		ctr->acked.shares = d->shares;
+		a->shares = v->shares;
 	if (fields & DIFF_QUOTA)
-		ctr->acked.quota = d->quota;
+		a->quota = v->quota;
 	if (fields & DIFF_PERIOD)
-		ctr->acked.period = d->period;
+		a->period = v->period;
 	if (fields & DIFF_MEM_LIMIT)
-		ctr->acked.mem_limit = d->mem_limit;
+		a->mem_limit = v->mem_limit;
 	ctr->unstored |= ctr_unstored_acked(fields);
+}
+
+void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields)
+{
+	const struct values v = ctr_decided(ctr);
+	ctr_ack_values(c, ctr, fields, &v);
 }
 
 uint32_t ctr_unstored_acked(uint32_t fields)

@@ -205,6 +205,13 @@ static inline bool ctr_live(uint32_t state)
 	return state != RP_STATE_EXITED;
 }
 
+/* Can the runtime be told something of it? */
+static inline bool ctr_can_update(const struct ctr *ctr)
+{
+	return ctr->cur.state == RP_STATE_CREATED || ctr->cur.state == RP_STATE_RUNNING ||
+	       ctr->cur.state == RP_STATE_PAUSED;
+}
+
 /* The number of a policy's name in decisions: small, stable while the process lives; 0: none. Names come back by cache_policy_name. */
 uint32_t cache_policy_number(struct cache *c, const char *name);
 const char *cache_policy_name(const struct cache *c, uint32_t number);
@@ -247,5 +254,8 @@ uint32_t ctr_diff(const struct ctr *ctr);
 uint32_t ctr_unstored_acked(uint32_t fields);
 /* The runtime has these fields of the decision now. */
 void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields);
+/* The same when what was sent may be decided otherwise by now. */
+void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const struct values *v);
+struct values ctr_decided(const struct ctr *ctr); /* borrowed sets */
 
 #endif

@@ -268,6 +268,11 @@ const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n)
 	return t->extras;
 }
 
+bool txn_committed(const struct txn *t)
+{
+	return t->committed;
+}
+
 const struct stage *txn_touched(const struct txn *t)
 {
 	return t->first;

@@ -46,6 +46,7 @@ int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key
 int txn_set_args(struct txn *t, const char *const *args, uint32_t n);
 const char *const *txn_args(const struct txn *t, uint32_t *ret_n); /* NULL: its own */
 const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n);
+bool txn_committed(const struct txn *t);
 const struct stage *txn_touched(const struct txn *t); /* through ->link */
 unsigned txn_n_touched(const struct txn *t);
 

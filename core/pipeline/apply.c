@@ -150,33 +150,6 @@ static int place_all(struct pipeline *p, const struct placing *a, struct err *er
 	return r ? r : decide_check(p, err);
 }
 
-static void put_change(struct buf *text, const char *what, const struct iset *was,
-		       const struct iset *now)
-{
-	(void)buf_printf(text, "%s%s %s → %s", buf_len(text) ? ", " : "", what,
-			 was ? was->text : "-", now->text);
-}
-
-void apply_log_moves(struct pipeline *p)
-{
-	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		const struct decision *was = &s->next, *now = &s->ctr->cur;
-		bool cpus = now->cpus && was->cpus != now->cpus;
-		bool mems = now->mems && was->mems != now->mems;
-		struct buf text = BUF_INIT;
-		if (!cpus && !mems)
-			continue;
-		p->stats.moved++;
-		if (cpus)
-			put_change(&text, "CPUs", was->cpus, now->cpus);
-		if (mems)
-			put_change(&text, "memory nodes", was->mems, now->mems);
-		log_info("%s: %s", s->ctr->full_name, buf_text(&text));
-		pipeline_event(p, EV_MOVED, "%s: %s", s->ctr->full_name, buf_text(&text));
-		buf_fini(&text);
-	}
-}
-
 #define LOSERS_NAMED 8u /* a sentence about more of them says how many more */
 
 /* Containers that lose something in one way. */
@@ -282,28 +255,22 @@ static void forget_trails(struct pipeline *p)
 static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__Report *report,
 			    struct err *err)
 {
-	p->txn = txn_begin(p->env.cache);
-	if (!p->txn)
-		return err_errno(err, -ENOMEM, "transaction");
-	int r = place_all(p, a, err);
+	int r = decide_begin(p, err);
+	if (r)
+		return r;
+	r = place_all(p, a, err);
 	if (r || report) {
 		if (!r)
 			r = report_moves(p, report);
-		decide_end(p);
-		confine_unknown(p);
+		decide_drop(p);
 		/* Or it would go back to its former configuration from what it had made of this one. That looks at everything anyway. */
 		if (!report)
 			(void)instance_rolled_back(a->policy);
 		return r;
 	}
-	txn_commit(p->txn);
-	persist_txn(p);
 	if (a->switching)
 		forget_trails(p);
-	apply_log_moves(p);
-	decide_queue(p);
-	decide_hooks(p, NULL);
-	decide_end(p);
+	decide_take_effect(p);
 	p->sync_failed = false;
 	return 0;
 }
@@ -643,12 +610,5 @@ int apply_topology(struct pipeline *p, struct err *err)
 {
 	if (!p->policy)
 		return 0;
-	int r = decide(p, topology_event, NULL, err);
-	if (r)
-		return r;
-	apply_log_moves(p);
-	decide_queue(p);
-	decide_hooks(p, NULL);
-	decide_end(p);
-	return 0;
+	return decide_event(p, topology_event, NULL, err);
 }

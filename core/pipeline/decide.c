@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One decision: transaction, policy, controllers, invariants, commit; and the way back when one of them says no. */
-#include <stdlib.h>
+#include <assert.h>
 
-#include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/util/buf.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "policy"
@@ -28,13 +28,14 @@ int decide_check(struct pipeline *p, struct err *err)
 	return r;
 }
 
-static int begin(struct pipeline *p, struct err *err)
+int decide_begin(struct pipeline *p, struct err *err)
 {
+	assert(!p->txn);
 	p->txn = txn_begin(p->env.cache);
 	return p->txn ? 0 : err_errno(err, -ENOMEM, "transaction");
 }
 
-void decide_end(struct pipeline *p)
+static void end(struct pipeline *p)
 {
 	txn_end(p->txn);
 	p->txn = NULL;
@@ -46,16 +47,28 @@ static void commit(struct pipeline *p)
 	persist_txn(p);
 }
 
-/* It keeps what is right still: whoever moves could not stay, so that no budget of moves holds here. */
-static void tell_resync(struct pipeline *p)
+void decide_drop(struct pipeline *p)
+{
+	assert(p->txn);
+	end(p);
+	confine_unknown(p);
+}
+
+/* Those who keep what is right still move only as they could not stay, so that no budget of moves holds here. */
+static void warn_of_moves(struct pipeline *p)
 {
 	unsigned n = rebalance_count(p);
 	if (n)
 		log_warning("policy %s has looked at all containers anew and moved %u",
 			    instance_name(p->policy), n);
-	apply_log_moves(p);
-	decide_queue(p);
-	decide_hooks(p, NULL);
+}
+
+static int place_anew(struct pipeline *p, struct err *err)
+{
+	int r = instance_sync(p->policy, err);
+	if (!r)
+		r = confine(p, err);
+	return r ? r : decide_check(p, err);
 }
 
 /* The policy's tables may not fit the cache any more: it rebuilds them. What that changes is decided anew and said later. */
@@ -63,22 +76,15 @@ static void resync(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	p->stats.resyncs++;
-	if (begin(p, &err) == 0) {
-		int r = instance_sync(p->policy, &err);
-		if (!r)
-			r = confine(p, &err);
-		if (!r)
-			r = decide_check(p, &err);
-		if (!r) {
-			commit(p);
-			tell_resync(p);
-			decide_end(p);
-			sync_recovered(p);
-			return;
-		}
-		decide_end(p);
-		confine_unknown(p);
+	int r = decide_begin(p, &err);
+	if (!r && place_anew(p, &err) == 0) {
+		warn_of_moves(p);
+		decide_take_effect(p);
+		sync_recovered(p);
+		return;
 	}
+	if (!r)
+		decide_drop(p);
 	p->sync_failed = true;
 	log_error("policy %s cannot bring its state in line with the containers: %s",
 		  instance_name(p->policy), err.text);
@@ -86,8 +92,7 @@ static void resync(struct pipeline *p)
 
 static void undo(struct pipeline *p)
 {
-	decide_end(p);
-	confine_unknown(p);
+	decide_drop(p);
 	if (p->policy && instance_rolled_back(p->policy) == RP_RESYNC)
 		resync(p);
 }
@@ -95,7 +100,7 @@ static void undo(struct pipeline *p)
 int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg,
 	   struct err *err)
 {
-	int r = begin(p, err);
+	int r = decide_begin(p, err);
 	if (r)
 		return r;
 	r = fn(p, arg, err);
@@ -120,71 +125,63 @@ const struct stage *decide_touched(const struct pipeline *p)
 
 /* ---- what follows a decision ---------------------------------------------------------------------------------------- */
 
-static bool can_update(const struct ctr *ctr)
+void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip)
 {
-	return ctr->cur.state == RP_STATE_CREATED || ctr->cur.state == RP_STATE_RUNNING ||
-	       ctr->cur.state == RP_STATE_PAUSED;
+	updates_of_touched(p, skip);
+	reply->updates = p->updates.reply.items;
+	reply->n_updates = p->updates.reply.n;
 }
 
-static int add_update(struct pipeline *p, struct reply *reply, struct ctr *ctr, uint32_t fields)
+static void put_change(struct buf *text, const char *what, const struct iset *was,
+		       const struct iset *now)
 {
-	if (reply->n_updates == p->cap_reply_updates) {
-		uint32_t cap = p->cap_reply_updates ? p->cap_reply_updates * 2 : 64;
-		struct reply_update *grown = realloc(p->reply_updates, cap * sizeof *grown);
-		if (!grown)
-			return -ENOMEM;
-		p->reply_updates = grown;
-		p->cap_reply_updates = cap;
-	}
-	p->reply_updates[reply->n_updates++] = (struct reply_update){.ctr = ctr, .fields = fields};
-	reply->updates = p->reply_updates;
-	return 0;
+	(void)buf_printf(text, "%s%s %s → %s", buf_len(text) ? ", " : "", what,
+			 was ? was->text : "-", now->text);
 }
 
-static bool loses_cpus(const struct ctr *ctr)
-{
-	const struct iset *has = ctr->acked.cpus, *gets = ctr->cur.cpus;
-	return gets && (!has || !rp_ids_subset(has->ids, gets->ids));
-}
-
-static int update_cmp(const void *a, const void *b)
-{
-	const struct reply_update *x = a, *y = b;
-	if (x->loses != y->loses)
-		return x->loses ? -1 : 1;
-	return x->ctr->seq < y->ctr->seq ? -1 : x->ctr->seq > y->ctr->seq;
-}
-
-/* Who gives CPUs up goes first, so that they are free when others get them. */
-static void sort_updates(struct reply_update *updates, uint32_t n)
-{
-	bool sorted = true;
-	for (uint32_t i = 0; i < n; i++) {
-		updates[i].loses = loses_cpus(updates[i].ctr);
-		sorted = sorted && (!i || update_cmp(&updates[i - 1], &updates[i]) < 0);
-	}
-	if (!sorted)
-		qsort(updates, n, sizeof *updates, update_cmp);
-}
-
-void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip, bool with_skip)
+static void tell_moves(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		struct ctr *ctr = s->ctr;
-		if ((ctr == skip && !with_skip) || !can_update(ctr))
+		const struct decision *was = &s->next, *now = &s->ctr->cur;
+		bool cpus = now->cpus && was->cpus != now->cpus;
+		bool mems = now->mems && was->mems != now->mems;
+		struct buf text = BUF_INIT;
+		if (!cpus && !mems)
 			continue;
-		uint32_t fields = ctr_diff(ctr);
-		if (fields && add_update(p, reply, ctr, fields))
-			updates_add(p, ctr);
+		p->stats.moved++;
+		if (cpus)
+			put_change(&text, "CPUs", was->cpus, now->cpus);
+		if (mems)
+			put_change(&text, "memory nodes", was->mems, now->mems);
+		log_info("%s: %s", s->ctr->full_name, buf_text(&text));
+		pipeline_event(p, EV_MOVED, "%s: %s", s->ctr->full_name, buf_text(&text));
+		buf_fini(&text);
 	}
-	sort_updates(reply->updates, reply->n_updates);
 }
 
-void decide_queue(struct pipeline *p)
+void decide_settle(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link)
-		if (can_update(s->ctr) && ctr_diff(s->ctr))
+		if (ctr_can_update(s->ctr) && ctr_diff(s->ctr))
 			updates_add(p, s->ctr);
+	decide_close(p, NULL);
+}
+
+void decide_take_effect(struct pipeline *p)
+{
+	if (!txn_committed(p->txn))
+		commit(p);
+	tell_moves(p);
+	decide_settle(p);
+}
+
+int decide_event(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err),
+		 void *arg, struct err *err)
+{
+	int r = decide(p, fn, arg, err);
+	if (!r)
+		decide_take_effect(p);
+	return r;
 }
 
 static uint32_t hook_mask(uint32_t changed)
@@ -215,18 +212,26 @@ static void post_update(struct pipeline *p, struct ctr *ctr, uint32_t mask)
 	}
 }
 
-void decide_hooks(struct pipeline *p, const struct ctr *skip)
+static void run_hooks(struct pipeline *p, const struct ctr *created)
 {
-	export_touched(p, skip);
+	export_touched(p, created);
 	if (!p->n_controllers)
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		/* committed: the stage holds what was before */
 		uint32_t mask =
 			hook_mask(txn_changed(s)) | needs_mask(&s->ctr->cur.needs, &s->next.needs);
-		if (s->ctr != skip && mask && can_update(s->ctr))
+		if (s->ctr != created && mask && ctr_can_update(s->ctr))
 			post_update(p, s->ctr, mask);
 	}
+}
+
+void decide_close(struct pipeline *p, const struct ctr *created)
+{
+	if (!p->txn)
+		return;
+	run_hooks(p, created);
+	end(p);
 }
 
 /* ---- release -------------------------------------------------------------------------------------------------------- */
@@ -243,11 +248,15 @@ static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
 	return 0;
 }
 
-static int release(struct pipeline *p, void *arg, struct err *err)
+int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
-	struct ctr *ctr = arg;
 	int r = p->policy ? instance_release(p->policy, ctr, err) : 0;
 	return r ? r : stage_exited(p, ctr, err);
+}
+
+static int release(struct pipeline *p, void *arg, struct err *err)
+{
+	return decide_stage_release(p, arg, err);
 }
 
 /* The policy would not let go of it: it is taken out of the cache's live containers, and the policy looks at the rest anew. */

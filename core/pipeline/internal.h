@@ -26,11 +26,17 @@ struct controller {
 	unsigned results[RP_APPLY_FAILED + 1]; /* containers */
 };
 
+/* Those that lose CPUs come first, then by age. */
+struct update_list {
+	struct update *items;
+	uint32_t n, cap;
+};
+
 struct updates {
 	rp_ctr *waiting; /* in order; ctr->in_updates says who is there */
 	uint32_t n, cap;
-	struct update_item *batch;
-	uint32_t n_batch, cap_batch;
+	struct update_list batch; /* that is under way */
+	struct update_list reply; /* of the request that is being answered */
 	bool outstanding;
 	bool single; /* after a failure: one by one, to find out who */
 	uint32_t single_left;
@@ -93,8 +99,6 @@ struct pipeline {
 	enum request request;
 	uint64_t request_ns;
 	struct txn *txn;
-	struct reply_update *reply_updates;
-	uint32_t cap_reply_updates;
 
 	struct updates updates;
 	rp_ctr *to_verify;
@@ -136,26 +140,35 @@ unsigned rebalance_count(const struct pipeline *p);
 /* ---- decide.c ---- */
 
 /*
- * Runs fn in a transaction, checks what it staged, and commits. The transaction stays readable (decide_touched) until decide_end. On an
- * error everything is as before, the policy included.
+ * Runs fn in a transaction, checks what it staged, and commits. On an error everything is as before, the policy included. What follows a
+ * decision is done once: by decide_reply() and then reply_sent() when a request waits, else by decide_settle(). Until then the
+ * transaction can be read (decide_touched).
  */
 int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err), void *arg,
 	   struct err *err);
+/* Fills the reply's updates with what the touched containers need, but for the one that is created or stopped. */
+void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip);
+/* Puts what the touched containers need into the unsolicited queue instead, and closes. */
+void decide_settle(struct pipeline *p);
+/* After the reply: hooks and data files of the touched containers, but for the created one. Nothing when no decision is open. */
+void decide_close(struct pipeline *p, const struct ctr *created);
+/* A decision of the policy's own, by the clock or as the machine has changed: settled, and people are told who has moved. */
+int decide_event(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err),
+		 void *arg, struct err *err);
+/* For a caller that stages and checks itself, and then either commits, as decide_event() does, or drops that. */
+int decide_begin(struct pipeline *p, struct err *err);
+void decide_take_effect(struct pipeline *p);
+void decide_drop(struct pipeline *p);
 const struct stage *decide_touched(const struct pipeline *p);
-void decide_end(struct pipeline *p);
 /* Checks only: for trials. */
 int decide_check(struct pipeline *p, struct err *err);
 struct invariants decide_invariants(const struct pipeline *p);
-/* Fills the reply's updates with what the touched containers need, but for `skip`. */
-void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip, bool with_skip);
-/* Puts what the touched containers need into the unsolicited queue instead. */
-void decide_queue(struct pipeline *p);
-/* Runs the out-of-band hooks for the touched containers. */
-void decide_hooks(struct pipeline *p, const struct ctr *skip);
 /* The policy has placed all containers, if not when the runtime listed them: what the last process has set of the machine need not wait. */
 void sync_recovered(struct pipeline *p);
-/* Gives up what a container holds, whatever the policy says about it. Leaves the transaction for decide_reply/decide_queue. */
+/* Gives up what a container holds, whatever the policy says about it. The decision is open then. */
 void decide_release(struct pipeline *p, struct ctr *ctr);
+/* Stages the same within a decision. */
+int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err);
 
 /* ---- frequencies.c ---- */
 /* In a child: what is known of the snapshot's frequencies; nothing, where memory does not suffice. It is not freed. */
@@ -193,6 +206,11 @@ void confine_unknown(struct pipeline *p);
 int updates_init(struct pipeline *p);
 void updates_fini(struct pipeline *p);
 void updates_add(struct pipeline *p, struct ctr *ctr);
+/* What the containers are to be told that the decision has touched, but for `skip`: for a reply. What there is no memory for is queued. */
+void updates_of_touched(struct pipeline *p, const struct ctr *skip);
+/* That was answered, or could not be. */
+void updates_told(struct pipeline *p);
+void updates_untold(struct pipeline *p);
 
 /* ---- export.c ---- */
 /* Makes the data directory of a new container part of the reply. */

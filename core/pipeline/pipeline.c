@@ -39,12 +39,9 @@ static void on_timer(struct instance *i, uint64_t cookie, void *arg)
 		return;
 	}
 	watchdog_begin(p->watchdog);
-	if (decide(p, deliver_timer, &t, &err))
+	if (decide_event(p, deliver_timer, &t, &err))
 		log_warning("policy %s: timer %llu: %s", instance_name(i),
 			    (unsigned long long)cookie, err.text);
-	decide_queue(p);
-	decide_hooks(p, NULL);
-	decide_end(p);
 	watchdog_end(p->watchdog);
 }
 
@@ -271,7 +268,6 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->persist_timer);
 	loop_timer_free(p->quiet_timer);
 	loop_timer_free(p->rebalance_timer);
-	free(p->reply_updates);
 	p->store = store_close(p->store);
 	if (p->env.worker || p->disk)
 		return leave_hanging(p);

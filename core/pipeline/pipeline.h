@@ -49,10 +49,14 @@ struct pipeline;
 
 /* ---- replies -------------------------------------------------------------------------------------------------------- */
 
-struct reply_update {
-	struct ctr *ctr;
-	uint32_t fields; /* DIFF_…: members of ctr->cur to send */
+/* What a container is to be told. */
+struct update {
+	struct ctr *
+		ctr; /* to be sent; what is answered later finds it by its handle, or not any more */
+	rp_ctr handle;
+	uint32_t fields; /* DIFF_…: which of the values */
 	bool loses; /* CPUs that it has */
+	struct values values; /* as decided when the update was made */
 };
 
 struct reply {
@@ -68,7 +72,7 @@ struct reply {
 	bool data_dir; /* it gets the data directory mounted: source in data_path */
 	char data_path[CACHE_PATH_MAX];
 	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs first. */
-	struct reply_update *updates;
+	const struct update *updates;
 	uint32_t n_updates;
 };
 
@@ -128,16 +132,9 @@ void reply_dropped(struct pipeline *p, struct reply *reply);
 
 #define UPDATE_BATCH_MAX 2048u
 
-struct update_item {
-	rp_ctr ctr;
-	char *id; /* the runtime's */
-	uint32_t fields;
-	struct values values; /* what is sent; stays as it is while it is under way */
-};
-
 /* The next batch, one at a time: NULL when nothing waits or one is outstanding. The front end sends it and answers with one of the
  * two below. */
-struct update_item *updates_next(struct pipeline *p, uint32_t *ret_n);
+const struct update *updates_next(struct pipeline *p, uint32_t *ret_n);
 void updates_acked(struct pipeline *p);
 /* Somebody in the batch failed, the runtime does not say who: they are sent again one by one, later and later. `retry_now`: the
  * connection ended, nothing is known. */

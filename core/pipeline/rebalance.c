@@ -55,13 +55,7 @@ static int deliver(struct pipeline *p, void *arg, struct err *err)
 static int tell(struct pipeline *p, struct occasion *o, struct err *err)
 {
 	watchdog_begin(p->watchdog);
-	int r = decide(p, deliver, o, err);
-	if (!r) {
-		apply_log_moves(p);
-		decide_queue(p);
-		decide_hooks(p, NULL);
-		decide_end(p);
-	}
+	int r = decide_event(p, deliver, o, err);
 	watchdog_end(p->watchdog);
 	return r;
 }

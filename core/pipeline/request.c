@@ -83,29 +83,22 @@ static void describe_created(struct pipeline *p, const struct ctr *ctr)
 
 static void ack_reply(struct pipeline *p, const struct reply *reply)
 {
-	if (reply->created)
-		ctr_ack(p->env.cache, reply->created, reply->created_fields);
-	for (uint32_t i = 0; i < reply->n_updates; i++) {
-		ctr_ack(p->env.cache, reply->updates[i].ctr, reply->updates[i].fields);
-		store_put_ctr(p->store, reply->updates[i].ctr);
-		verify_later(p, reply->updates[i].ctr);
-	}
-	p->stats.updates_in_replies += reply->n_updates;
 	if (reply->created || reply->n_updates)
 		persist_later(p);
+	updates_told(p);
+	if (!reply->created)
+		return;
+	ctr_ack(p->env.cache, reply->created, reply->created_fields);
+	describe_created(p, reply->created);
 }
 
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 {
 	if (reply && !failed)
 		ack_reply(p, reply);
-	if (reply && reply->created && !failed)
-		describe_created(p, reply->created);
-	if (p->txn) {
-		decide_hooks(p, reply ? reply->created : NULL);
-		decide_end(p);
-	}
-	if (p->request == REQ_SYNCHRONIZE) {
+	decide_close(p, reply ? reply->created : NULL);
+	/* a list that could not be read has placed nobody: what the last process has set stays */
+	if (p->request == REQ_SYNCHRONIZE && !failed) {
 		controllers_sync(p);
 		if (!p->sync_failed)
 			settings_release_former(&p->env);
@@ -129,13 +122,15 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 	return 0;
 }
 
-/* Releases a container when there is no reply for what that changes. */
-static void release_queued(struct pipeline *p, struct ctr *ctr)
+/* A container ends: what that changes for others goes into the reply, or without one (NULL) to the queue. */
+static void release(struct pipeline *p, struct ctr *ctr, struct reply *reply)
 {
 	decide_release(p, ctr);
-	decide_queue(p);
-	decide_hooks(p, NULL);
-	decide_end(p);
+	if (reply)
+		decide_reply(p, reply, ctr);
+	else
+		decide_settle(p);
+	controllers_post_stop(p, ctr);
 }
 
 /* Releases what a pod's containers still hold; nobody waits for the changes. */
@@ -144,8 +139,7 @@ static void release_pod(struct pipeline *p, struct pod *pod)
 	for (struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next) {
 		if (!ctr_live(ctr->cur.state))
 			continue;
-		release_queued(p, ctr);
-		controllers_post_stop(p, ctr);
+		release(p, ctr, NULL);
 		pipeline_event(p, EV_RELEASED, "%s: its pod ended", ctr->full_name);
 	}
 }
@@ -211,41 +205,44 @@ static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const stru
 }
 
 struct creation {
-	struct ctr *ctr, *replaced;
+	struct ctr *ctr;
+	struct ctr *replaced; /* has its name, and has gone without a word; NULL: nobody */
+	bool required; /* it was refused by a controller that has to agree */
 };
 
-static int place(struct pipeline *p, void *arg, struct err *err)
+static int ask_controllers(struct pipeline *p, struct creation *c, struct err *err)
 {
-	const struct creation *c = arg;
-	struct decision *d;
-	int r = 0;
-	if (c->replaced) {
-		r = p->policy ? instance_release(p->policy, c->replaced, err) : 0;
-		d = r ? NULL : txn_stage(p->txn, c->replaced);
-		if (!d)
-			return r ? r : -ENOMEM;
-		d->state = RP_STATE_EXITED;
-	}
-	d = txn_stage(p->txn, c->ctr);
-	if (!d)
-		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
-	txn_set_created(p->txn, c->ctr);
-	devices_explain(p, c->ctr);
-	if (p->policy)
-		r = instance_allocate(p->policy, c->ctr, err);
-	for (unsigned i = 0; !r && i < p->n_controllers; i++) {
+	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct controller *ctl = &p->controllers[i];
 		struct err why = ERR_INIT;
 		if (!ctl->running || !instance_pre_create(ctl->instance, c->ctr, &why))
 			continue;
-		if (ctl->mode != CONF_RELAXED)
+		c->required = ctl->mode != CONF_RELAXED;
+		if (c->required)
 			return err_set(err, why.code, "controller %s: %s", ctl->name, why.text);
 		log_warning("%s: controller %s: %s", c->ctr->full_name, ctl->name, why.text);
 	}
+	return 0;
+}
+
+static int place(struct pipeline *p, void *arg, struct err *err)
+{
+	struct creation *c = arg;
+	int r = c->replaced ? decide_stage_release(p, c->replaced, err) : 0;
+	struct decision *d = r ? NULL : txn_stage(p->txn, c->ctr);
+	if (!d)
+		return r ? r : err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
+	txn_set_created(p->txn, c->ctr);
+	devices_explain(p, c->ctr);
+	if (p->policy)
+		r = instance_allocate(p->policy, c->ctr, err);
+	if (!r)
+		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
 	return r;
 }
 
+/* err has why the policy has not placed it. */
 static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;
@@ -257,11 +254,14 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 		intern_unref(cache_sets(p->env.cache), cpus);
 		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
 	}
+	txn_set_created(p->txn, c->ctr);
 	if (cpus->count && !(c->ctr->flags & RP_CTR_PRESERVE_CPU))
 		txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
 	intern_unref(cache_sets(p->env.cache), cpus);
 	txn_put_blob(&d->degraded, reason);
 	int r = p->policy ? instance_unmanaged(p->policy, c->ctr, err) : 0;
+	if (!r)
+		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
 	return r;
 }
@@ -290,6 +290,25 @@ static struct ctr *replaced_by(struct pipeline *p, const struct pod_desc *pod,
 	return old && ctr_live(old->cur.state) && !str_eq(old->id, desc->id) ? old : NULL;
 }
 
+/* Where the policy has an error: *err. */
+static int create_unmanaged(struct pipeline *p, struct creation *c, struct err *err)
+{
+	struct err why = *err;
+	if (c->replaced) /* gone, whatever becomes of its successor */
+		release(p, c->replaced, NULL);
+	c->replaced = NULL;
+	int r = decide(p, run_unmanaged, c, &why);
+	if (r) {
+		if (c->required)
+			*err = why;
+		return r;
+	}
+	p->stats.unmanaged++;
+	log_warning("%s: runs unmanaged: %s", c->ctr->full_name, err->text);
+	pipeline_event(p, EV_DEGRADED, "%s runs unmanaged: %s", c->ctr->full_name, err->text);
+	return 0;
+}
+
 int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
 		   struct reply *ret, struct err *err)
 {
@@ -303,16 +322,9 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	r = decide(p, place, &c, err);
 	if (!r)
 		conditions_created(p);
-	if (r && pipeline_conf(p) &&
-	    conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED) {
-		struct err why = *err;
-		log_warning("%s: runs unmanaged: %s", c.ctr->full_name, why.text);
-		p->stats.unmanaged++;
-		r = decide(p, run_unmanaged, &c, &why);
-		if (!r)
-			pipeline_event(p, EV_DEGRADED, "%s runs unmanaged: %s", c.ctr->full_name,
-				       why.text);
-	}
+	if (r && !c.required && pipeline_conf(p) &&
+	    conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED)
+		r = create_unmanaged(p, &c, err);
 	c.ctr->desc = NULL;
 	c.ctr->coming = false;
 	if (r) {
@@ -326,24 +338,23 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	ret->taken = controllers_take(p);
 	ret->extras = txn_extras(p->txn, &ret->n_extras);
 	ret->args = txn_args(p->txn, &ret->n_args);
-	decide_reply(p, ret, c.ctr, false);
+	decide_reply(p, ret, c.ctr);
 	export_created(p, c.ctr, ret);
+	if (c.replaced)
+		controllers_post_stop(p, c.replaced);
 	return 0;
 }
 
 void reply_dropped(struct pipeline *p, struct reply *reply)
 {
 	struct ctr *created = reply->created;
-	for (uint32_t i = 0; i < reply->n_updates; i++)
-		updates_add(p, reply->updates[i].ctr);
-	reply->n_updates = 0;
-	reply->created = NULL;
+	updates_untold(p);
 	reply_sent(p, reply, true);
 	if (!created)
 		return;
 	/* the runtime has refused it, or made it without us: then the next Synchronize tells of it */
 	watchdog_begin(p->watchdog);
-	release_queued(p, created);
+	release(p, created, NULL);
 	watchdog_end(p->watchdog);
 	remove_ctr(p, created);
 	persist_later(p);
@@ -394,14 +405,15 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 	}
 	if (decide(p, place, &c, &err)) {
 		if (c.replaced)
-			release_queued(p, c.replaced); /* gone, whatever becomes of its successor */
+			release(p, c.replaced, NULL); /* gone, whatever becomes of its successor */
 		log_error("%s: was not known and cannot be placed: %s", c.ctr->full_name, err.text);
 		pipeline_event(p, EV_DEGRADED, "%s: %s", c.ctr->full_name, err.text);
 		return c.ctr;
 	}
 	c.ctr->cur.state = living.state;
-	decide_queue(p);
-	decide_end(p);
+	decide_settle(p);
+	if (c.replaced)
+		controllers_post_stop(p, c.replaced);
 	return c.ctr;
 }
 
@@ -417,10 +429,9 @@ void request_start(struct pipeline *p, const struct pod_desc *pod, const struct 
 	}
 	refresh(p, ctr, desc, RP_STATE_RUNNING);
 	if (p->policy && instance_handles_events(p->policy)) {
-		if (decide(p, started, ctr, &err))
+		if (decide_event(p, started, ctr, &err))
 			log_warning("%s: policy %s: %s", ctr->full_name, instance_name(p->policy),
 				    err.text);
-		decide_queue(p);
 	}
 	controllers_post_start(p, ctr);
 }
@@ -502,7 +513,7 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	ctr->stored = false;
 	store_put_ctr(p->store, ctr);
 	persist_later(p);
-	decide_reply(p, ret, ctr, true);
+	decide_reply(p, ret, NULL);
 	return 0;
 }
 
@@ -514,9 +525,7 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 	*ret = (struct reply){0};
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return;
-	decide_release(p, ctr);
-	decide_reply(p, ret, ctr, false);
-	controllers_post_stop(p, ctr);
+	release(p, ctr, ret);
 	pipeline_event(p, EV_RELEASED, "%s", ctr->full_name);
 }
 
@@ -526,10 +535,8 @@ void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct
 	(void)pod;
 	if (!ctr)
 		return;
-	if (ctr_live(ctr->cur.state)) {
-		release_queued(p, ctr);
-		controllers_post_stop(p, ctr);
-	}
+	if (ctr_live(ctr->cur.state))
+		release(p, ctr, NULL);
 	remove_ctr(p, ctr);
 	persist_later(p);
 }

@@ -221,7 +221,7 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	if (r && p->sync_failed && decide(p, place_nobody, NULL, &err))
 		log_error("containers that have no CPUs yet cannot be kept off those of others: %s",
 			  err.text);
-	decide_reply(p, ret, NULL, false);
+	decide_reply(p, ret, NULL);
 	p->runtime.synchronized = true;
 	p->runtime.synchronized_ns = clock_wall_ns();
 	let_go(p);

@@ -6,6 +6,7 @@
  * A runtime that fails one update of a batch does not say which: the batch is sent again, one container at a time, with growing pauses
  * for those that go on failing.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,22 +34,109 @@ int updates_init(struct pipeline *p)
 	return p->updates.retry ? 0 : -ENOMEM;
 }
 
-static void drop_batch(struct pipeline *p)
+/* ---- lists ------------------------------------------------------------------------------------------------------------- */
+
+static void drop(struct pipeline *p, struct update_list *l)
 {
-	struct updates *u = &p->updates;
-	for (uint32_t i = 0; i < u->n_batch; i++) {
-		free(u->batch[i].id);
-		values_fini(p->env.cache, &u->batch[i].values);
-	}
-	u->n_batch = 0;
-	u->outstanding = false;
+	for (uint32_t i = 0; i < l->n; i++)
+		values_fini(p->env.cache, &l->items[i].values);
+	l->n = 0;
 }
+
+static bool loses_cpus(const struct ctr *ctr)
+{
+	const struct iset *has = ctr->acked.cpus, *gets = ctr->cur.cpus;
+	return gets && (!has || !rp_ids_subset(has->ids, gets->ids));
+}
+
+static int add(struct update_list *l, struct ctr *ctr, uint32_t fields)
+{
+	if (l->n == l->cap) {
+		uint32_t cap = l->cap ? l->cap * 2 : 64;
+		struct update *grown = realloc(l->items, cap * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		l->items = grown;
+		l->cap = cap;
+	}
+	const struct values v = ctr_decided(ctr);
+	struct update *update = &l->items[l->n++];
+	*update = (struct update){
+		.ctr = ctr, .handle = ctr->handle, .fields = fields, .loses = loses_cpus(ctr)};
+	values_copy(&update->values, &v);
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct update *x = a, *y = b;
+	if (x->loses != y->loses)
+		return x->loses ? -1 : 1;
+	return x->ctr->seq < y->ctr->seq ? -1 : x->ctr->seq > y->ctr->seq;
+}
+
+/* Nobody may get a CPU before its former user has let go of it. */
+static void sort(struct update_list *l)
+{
+	bool sorted = true;
+	for (uint32_t i = 1; i < l->n; i++)
+		sorted = sorted && compare(&l->items[i - 1], &l->items[i]) < 0;
+	if (!sorted)
+		qsort(l->items, l->n, sizeof *l->items, compare);
+}
+
+/* What was sent is what the runtime has; what is decided may have changed meanwhile. */
+static void acknowledge(struct pipeline *p, struct ctr *ctr, const struct update *update)
+{
+	ctr_ack_values(p->env.cache, ctr, update->fields, &update->values);
+	store_put_ctr(p->store, ctr);
+	if (ctr_can_update(ctr) && ctr_diff(ctr))
+		updates_add(p, ctr);
+}
+
+/* ---- in replies ---------------------------------------------------------------------------------------------------------- */
+
+void updates_of_touched(struct pipeline *p, const struct ctr *skip)
+{
+	struct update_list *l = &p->updates.reply;
+	assert(!l->n);
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		uint32_t fields = s->ctr != skip && ctr_can_update(s->ctr) ? ctr_diff(s->ctr) : 0;
+		if (fields && add(l, s->ctr, fields))
+			updates_add(p, s->ctr);
+	}
+	sort(l);
+}
+
+void updates_told(struct pipeline *p)
+{
+	struct update_list *l = &p->updates.reply;
+	for (uint32_t i = 0; i < l->n; i++) {
+		acknowledge(p, l->items[i].ctr, &l->items[i]);
+		verify_later(p,
+			     l->items[i].ctr); /* a runtime does not say when it fails with these */
+	}
+	p->stats.updates_in_replies += l->n;
+	drop(p, l);
+}
+
+void updates_untold(struct pipeline *p)
+{
+	struct update_list *l = &p->updates.reply;
+	for (uint32_t i = 0; i < l->n; i++)
+		updates_add(p, l->items[i].ctr);
+	drop(p, l);
+}
+
+/* ---- the queue ------------------------------------------------------------------------------------------------------------ */
 
 void updates_fini(struct pipeline *p)
 {
 	struct updates *u = &p->updates;
-	drop_batch(p);
-	free(u->batch);
+	drop(p, &u->batch);
+	drop(p, &u->reply);
+	free(u->batch.items);
+	free(u->reply.items);
 	free(u->waiting);
 	loop_timer_free(u->retry);
 	*u = (struct updates){0};
@@ -76,119 +164,51 @@ void updates_add(struct pipeline *p, struct ctr *ctr)
 		announce(p);
 }
 
-static bool wanted(const struct ctr *ctr)
-{
-	return ctr && ctr->cur.state != RP_STATE_EXITED && ctr->cur.state != RP_STATE_CREATING;
-}
-
-static int add_item(struct pipeline *p, struct ctr *ctr, uint32_t fields)
-{
-	struct updates *u = &p->updates;
-	if (u->n_batch == u->cap_batch) {
-		uint32_t cap = u->cap_batch ? u->cap_batch * 2 : 64;
-		struct update_item *grown = realloc(u->batch, cap * sizeof *grown);
-		if (!grown)
-			return -ENOMEM;
-		u->batch = grown;
-		u->cap_batch = cap;
-	}
-	struct update_item *item = &u->batch[u->n_batch];
-	char *id = strdup(ctr->id);
-	if (!id)
-		return -ENOMEM;
-	const struct decision *d = &ctr->cur;
-	const struct values v = {d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
-	*item = (struct update_item){.ctr = ctr->handle, .id = id, .fields = fields};
-	values_copy(&item->values, &v);
-	u->n_batch++;
-	return 0;
-}
-
-static int loses(struct pipeline *p, const struct update_item *item)
-{
-	const struct ctr *ctr = cache_ctr_of(p->env.cache, item->ctr);
-	const struct iset *has = ctr ? ctr->acked.cpus : NULL, *gets = item->values.cpus;
-	return gets && (!has || !rp_ids_subset(has->ids, gets->ids));
-}
-
-/* Those that lose CPUs go first: nobody may get a CPU before its former user has let go of it. */
-static void losers_first(struct pipeline *p)
-{
-	struct updates *u = &p->updates;
-	uint32_t first = 0;
-	struct update_item *sorted = malloc(u->n_batch * sizeof *sorted);
-	if (!sorted)
-		return;
-	for (int pass = 1; pass >= 0; pass--)
-		for (uint32_t i = 0; i < u->n_batch; i++)
-			if (loses(p, &u->batch[i]) == pass)
-				sorted[first++] = u->batch[i];
-	memcpy(u->batch, sorted, u->n_batch * sizeof *sorted);
-	free(sorted);
-}
-
-struct update_item *updates_next(struct pipeline *p, uint32_t *ret_n)
+const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 {
 	struct updates *u = &p->updates;
 	uint32_t taken = 0, max = u->single ? 1 : UPDATE_BATCH_MAX;
 	if (u->outstanding || !u->n || (u->single && loop_timer_armed(u->retry)))
 		return NULL;
-	for (; taken < u->n && u->n_batch < max; taken++) {
+	for (; taken < u->n && u->batch.n < max; taken++) {
 		struct ctr *ctr = cache_ctr_of(p->env.cache, u->waiting[taken]);
 		if (!ctr)
 			continue;
 		ctr->in_updates = false;
-		uint32_t fields = wanted(ctr) ? ctr_diff(ctr) : 0;
-		if (fields && add_item(p, ctr, fields)) {
+		uint32_t fields = ctr_can_update(ctr) ? ctr_diff(ctr) : 0;
+		if (fields && add(&u->batch, ctr, fields)) {
 			ctr->in_updates = true;
 			break;
 		}
 	}
 	u->n -= taken;
 	memmove(u->waiting, u->waiting + taken, u->n * sizeof *u->waiting);
-	if (!u->n_batch) {
+	if (!u->batch.n) {
 		u->single = u->single && u->n;
 		return NULL;
 	}
-	losers_first(p);
+	sort(&u->batch);
 	u->outstanding = true;
-	*ret_n = u->n_batch;
-	return u->batch;
+	*ret_n = u->batch.n;
+	return u->batch.items;
 }
 
-/* What was sent is what the runtime has; what is decided may have changed meanwhile. */
-static void acknowledge(struct pipeline *p, struct ctr *ctr, const struct update_item *item)
+static void end_batch(struct updates *u, struct pipeline *p)
 {
-	struct values *a = &ctr->acked;
-	const struct values *v = &item->values;
-	if (item->fields & DIFF_CPUS)
-		txn_put_set(p->env.cache, &a->cpus, intern_ref(v->cpus));
-	if (item->fields & DIFF_MEMS)
-		txn_put_set(p->env.cache, &a->mems, intern_ref(v->mems));
-	if (item->fields & DIFF_SHARES)
-		a->shares = v->shares;
-	if (item->fields & DIFF_QUOTA)
-		a->quota = v->quota;
-	if (item->fields & DIFF_PERIOD)
-		a->period = v->period;
-	if (item->fields & DIFF_MEM_LIMIT)
-		a->mem_limit = v->mem_limit;
-	ctr->unstored |= ctr_unstored_acked(item->fields);
-	store_put_ctr(p->store, ctr);
-	if (wanted(ctr) && ctr_diff(ctr))
-		updates_add(p, ctr);
+	drop(p, &u->batch);
+	u->outstanding = false;
 }
 
 void updates_acked(struct pipeline *p)
 {
 	struct updates *u = &p->updates;
-	p->stats.updates_sent += u->n_batch;
-	for (uint32_t i = 0; i < u->n_batch; i++) {
-		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch[i].ctr);
+	p->stats.updates_sent += u->batch.n;
+	for (uint32_t i = 0; i < u->batch.n; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch.items[i].handle);
 		if (ctr)
-			acknowledge(p, ctr, &u->batch[i]);
+			acknowledge(p, ctr, &u->batch.items[i]);
 	}
-	drop_batch(p);
+	end_batch(u, p);
 	if (u->single && u->single_left && --u->single_left == 0) {
 		u->single = false;
 		u->backoff_ms = 0;
@@ -201,22 +221,24 @@ void updates_acked(struct pipeline *p)
 void updates_failed(struct pipeline *p, bool connection_lost, const char *reason)
 {
 	struct updates *u = &p->updates;
-	bool alone = u->n_batch == 1;
-	p->stats.updates_failed += u->n_batch;
-	for (uint32_t i = 0; i < u->n_batch; i++) {
-		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch[i].ctr);
+	bool alone = u->batch.n == 1;
+	p->stats.updates_failed += u->batch.n;
+	for (uint32_t i = 0; i < u->batch.n; i++) {
+		struct ctr *ctr = cache_ctr_of(p->env.cache, u->batch.items[i].handle);
 		if (!ctr)
 			continue;
 		updates_add(p, ctr);
 		if (alone && !connection_lost) {
 			log_warning("%s: the runtime did not take CPUs %s: %s, retrying",
 				    ctr->full_name,
-				    u->batch[i].values.cpus ? u->batch[i].values.cpus->text : "-",
+				    u->batch.items[i].values.cpus
+					    ? u->batch.items[i].values.cpus->text
+					    : "-",
 				    reason);
 			pipeline_event(p, EV_UPDATE_FAILED, "%s: %s", ctr->full_name, reason);
 		}
 	}
-	drop_batch(p);
+	end_batch(u, p);
 	if (connection_lost)
 		return;
 	u->single = true;
@@ -230,7 +252,7 @@ void updates_failed(struct pipeline *p, bool connection_lost, const char *reason
 
 unsigned updates_waiting(const struct pipeline *p)
 {
-	return p->updates.n + p->updates.n_batch;
+	return p->updates.n + p->updates.batch.n;
 }
 
 bool updates_outstanding(const struct pipeline *p)

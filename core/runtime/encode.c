@@ -65,12 +65,6 @@ static Nri__LinuxResources *resources(struct arena *a, uint32_t fields, const st
 	return res->memory->limit ? res : NULL;
 }
 
-static struct values decided(const struct ctr *ctr)
-{
-	const struct decision *d = &ctr->cur;
-	return (struct values){d->shares, d->quota, d->period, d->mem_limit, d->cpus, d->mems};
-}
-
 /* What was told last: those who share CPUs are told the same, one after the other. */
 struct said {
 	uint32_t fields;
@@ -104,27 +98,14 @@ static Nri__ContainerUpdate *update(struct arena *a, const char *id, uint32_t fi
 	return u->lnx->resources ? u : NULL;
 }
 
-Nri__ContainerUpdate **encode_updates(struct arena *a, const struct reply *reply)
-{
-	Nri__ContainerUpdate **list = arena_array(a, reply->n_updates + 1, sizeof(void *));
-	struct said said = {0};
-	for (uint32_t i = 0; list && i < reply->n_updates; i++) {
-		const struct values v = decided(reply->updates[i].ctr);
-		list[i] = update(a, reply->updates[i].ctr->id, reply->updates[i].fields, &v, true,
-				 &said);
-		if (!list[i])
-			return NULL;
-	}
-	return list;
-}
-
-/* Without ignore_failure: that is the only way to learn that something failed. */
-Nri__ContainerUpdate **encode_batch(struct arena *a, const struct update_item *items, uint32_t n)
+Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *updates, uint32_t n,
+				      bool ignore_failure)
 {
 	Nri__ContainerUpdate **list = arena_array(a, n + 1, sizeof(void *));
 	struct said said = {0};
 	for (uint32_t i = 0; list && i < n; i++) {
-		list[i] = update(a, items[i].id, items[i].fields, &items[i].values, false, &said);
+		list[i] = update(a, updates[i].ctr->id, updates[i].fields, &updates[i].values,
+				 ignore_failure, &said);
 		if (!list[i])
 			return NULL;
 	}
@@ -373,7 +354,7 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 	if (!t.lnx)
 		return NULL;
 	if (reply->created_fields) {
-		const struct values v = decided(reply->created);
+		const struct values v = ctr_decided(reply->created);
 		t.lnx->resources = resources(a, reply->created_fields, &v);
 		if (!t.lnx->resources)
 			return NULL;

@@ -93,7 +93,7 @@ static void do_create(struct call *c)
 		return;
 	}
 	out.adjust = encode_adjustment(c->nri->arena, &reply, &empty);
-	out.update = encode_updates(c->nri->arena, &reply);
+	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
 	out.n_update = reply.n_updates;
 	if (!out.adjust || !out.update) {
 		out_of_memory(c, &reply);
@@ -125,7 +125,7 @@ static void do_update(struct call *c)
 		answer_error(c, NULL, &err);
 		return;
 	}
-	out.update = encode_updates(c->nri->arena, &reply);
+	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
 	out.n_update = reply.n_updates;
 	if (out.update)
 		answer(c, &reply, &out.base);
@@ -138,7 +138,7 @@ static void do_stop(struct call *c)
 	struct reply reply;
 	Nri__StopContainerResponse out = NRI__STOP_CONTAINER_RESPONSE__INIT;
 	request_stop(c->pipeline, &c->pod, &c->ctr, &reply);
-	out.update = encode_updates(c->nri->arena, &reply);
+	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
 	out.n_update = reply.n_updates;
 	if (out.update)
 		answer(c, &reply, &out.base);
@@ -368,7 +368,7 @@ static void synchronize(struct call *c, const uint8_t *data, size_t len)
 	}
 	sync_end(c->pipeline, &reply);
 	arena_reset(c->nri->arena);
-	out.update = encode_updates(c->nri->arena, &reply);
+	out.update = encode_updates(c->nri->arena, reply.updates, reply.n_updates, true);
 	out.n_update = reply.n_updates;
 	if (out.update)
 		answer(c, &reply, &out.base);

@@ -81,7 +81,8 @@ uint32_t decode_state(uint64_t state); /* RP_STATE_… */
 /* encode.c: NULL: out of memory */
 Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
 					    bool *ret_empty);
-Nri__ContainerUpdate **encode_updates(struct arena *a, const struct reply *reply);
-Nri__ContainerUpdate **encode_batch(struct arena *a, const struct update_item *items, uint32_t n);
+/* Without ignore_failure the runtime says that something failed, but gives up with the first that does. */
+Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *updates, uint32_t n,
+				      bool ignore_failure);
 
 #endif

@@ -42,7 +42,7 @@ void nri_kick(struct nri *nri)
 	if (!nri->trunk || !pipeline_runtime(p)->synchronized || rpc_n_pending(nri->rpc) ||
 	    updates_outstanding(p))
 		return;
-	const struct update_item *batch = updates_next(p, &n);
+	const struct update *batch = updates_next(p, &n);
 	if (!batch) {
 		if (nri->renew)
 			(void)loop_defer(nri->cfg.loop, renew_when_idle, nri);
@@ -50,7 +50,7 @@ void nri_kick(struct nri *nri)
 	}
 	Nri__UpdateContainersRequest out = NRI__UPDATE_CONTAINERS_REQUEST__INIT;
 	struct arena *a = arena_new(4096, NRI_REQUEST_ARENA);
-	out.update = a ? encode_batch(a, batch, n) : NULL;
+	out.update = a ? encode_updates(a, batch, n, false) : NULL;
 	out.n_update = n;
 	int r = out.update ? rpc_call(trunk_rpc(nri->trunk, MUX_CONN_RUNTIME), NRI_RUNTIME_SERVICE,
 				      "UpdateContainers", &out.base, UPDATE_TIMEOUT_MS,

@@ -146,16 +146,26 @@ static int32_t post_start(struct rp_instance *inst, rp_ctr ctr)
 	return verdict(inst, inst->plan.post_start);
 }
 
+static void trace_ctr(const struct rp_instance *inst, const char *call, rp_ctr ctr)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	char text[TEXT_MAX];
+	if (inst->cache->get_ctr(inst->host->ctx, ctr, &info))
+		return;
+	snprintf(text, sizeof text, "%s %s", call, info.id);
+	trace(inst, text);
+}
+
 static int32_t post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
 {
-	(void)ctr;
 	(void)changed;
+	trace_ctr(inst, "changed", ctr);
 	return verdict(inst, inst->plan.post_update);
 }
 
 static int32_t post_stop(struct rp_instance *inst, rp_ctr ctr)
 {
-	(void)ctr;
+	trace_ctr(inst, "ended", ctr);
 	return verdict(inst, inst->plan.post_stop);
 }
 

@@ -7,40 +7,6 @@
 
 #include "test/unit/t_reload.h"
 
-/* ---- what was done, by this process: trials are others ----------------------------------------------------------------------- */
-
-#define CALLS_MAX 8192
-
-struct calls {
-	char text[CALLS_MAX]; /* "NAME CALL ENV; …" */
-};
-
-static const char *trace_of(struct world *w, struct calls *ret)
-{
-	char all[CALLS_MAX] = "", *saved = NULL, pid[16];
-	size_t len = 0;
-	tree_path(&w->tree, "trace", ret->text, sizeof ret->text);
-	FILE *f = fopen(ret->text, "re");
-	size_t n = f ? fread(all, 1, sizeof all - 1, f) : 0;
-	if (f)
-		(void)fclose(f);
-	all[n] = '\0';
-	ret->text[0] = '\0';
-	(void)snprintf(pid, sizeof pid, "%d ", (int)getpid());
-	for (char *line = strtok_r(all, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved))
-		if (strncmp(line, pid, strlen(pid)) == 0)
-			len += (size_t)snprintf(ret->text + len, sizeof ret->text - len, "%s; ",
-						line + strlen(pid));
-	return ret->text;
-}
-
-static void forget_trace(struct world *w)
-{
-	char path[PATH_MAX];
-	tree_path(&w->tree, "trace", path, sizeof path);
-	(void)unlink(path);
-}
-
 /* How many times more it was started than stopped. */
 static int running(struct world *w, const char *name)
 {
@@ -58,21 +24,6 @@ static int running(struct world *w, const char *name)
 }
 
 /* ---- configurations ------------------------------------------------------------------------------------------------------- */
-
-#define CONF_MAX (2 * PATH_MAX)
-
-/* Each $ is the test's folder. */
-static const char *in_folder(struct world *w, const char *text, char ret[CONF_MAX])
-{
-	size_t len = 0;
-	for (; *text && len < CONF_MAX - PATH_MAX; text++)
-		if (*text == '$')
-			len += (size_t)snprintf(ret + len, CONF_MAX - len, "%s", w->tree.dir);
-		else
-			ret[len++] = *text;
-	ret[len] = '\0';
-	return ret;
-}
 
 #define FIRST                                                                                      \
 	"policy: puppet\npuppet: {sync: 'note first'}\ncontrollers: [hand, hand2]\n"               \

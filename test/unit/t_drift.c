@@ -51,7 +51,7 @@ static bool has_found(struct world *w, void *arg)
 static void put_back(struct world *w)
 {
 	uint32_t n = 0;
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_non_null(items);
 	assert_int_equal(n, 1);
 	if (items[0].fields & DIFF_CPUS)

@@ -303,27 +303,26 @@ static void say_update(struct text *t, const Nri__ContainerUpdate *u)
 static void test_updates(void **state)
 {
 	struct ctr one = ctr_with("gold", NULL), two = ctr_with(NULL, NULL);
-	struct reply_update list[] = {{&one, DIFF_CPUS, true},
-				      {&two, DIFF_MEMS | DIFF_QUOTA, false}};
-	const struct reply reply = {.updates = list, .n_updates = 2}, none = {.n_updates = 0};
-	char id[] = "c7";
-	const struct update_item items[] = {{.id = id,
-					     .fields = DIFF_CPUS | DIFF_MEM_LIMIT,
-					     .values = {.mem_limit = 4096, .cpus = &cpus}}};
+	const struct update list[] = {
+		{.ctr = &one, .fields = DIFF_CPUS, .values = ctr_decided(&one)},
+		{.ctr = &two, .fields = DIFF_MEMS | DIFF_QUOTA, .values = ctr_decided(&two)}};
+	const struct update sent[] = {{.ctr = &one,
+				       .fields = DIFF_CPUS | DIFF_MEM_LIMIT,
+				       .values = {.mem_limit = 4096, .cpus = &cpus}}};
 	struct arena *a = arena_new(4096, ARENA_MAX);
 	struct text t = {.n = 0}, batch = {.n = 0};
 	(void)state;
 	two.id = (char *)(uintptr_t) "c2";
-	Nri__ContainerUpdate **updates = encode_updates(a, &reply);
+	Nri__ContainerUpdate **updates = encode_updates(a, list, 2, true);
 	assert_non_null(updates);
 	say_update(&t, updates[0]);
 	say_update(&t, updates[1]);
 	assert_string_equal(t.s, "c1: cpus=1-3 c2: quota=-1 mems=0 ");
-	updates = encode_batch(a, items, 1);
+	updates = encode_updates(a, sent, 1, false);
 	assert_non_null(updates);
 	say_update(&batch, updates[0]);
-	assert_string_equal(batch.s, "c7!: cpus=1-3 limit=4096 ");
-	assert_non_null(encode_updates(a, &none));
+	assert_string_equal(batch.s, "c1!: cpus=1-3 limit=4096 ");
+	assert_non_null(encode_updates(a, NULL, 0, true));
 	arena_free(a);
 }
 
@@ -367,7 +366,7 @@ static int classes_alone(void *arg)
 static int update_two(void *arg)
 {
 	struct arena *a = arena_new(4096, ARENA_MAX);
-	Nri__ContainerUpdate **list = a ? encode_updates(a, arg) : NULL;
+	Nri__ContainerUpdate **list = a ? encode_updates(a, arg, 2, true) : NULL;
 	OOM_CHECK(!list ||
 		  (list[0]->lnx->resources->cpu->quota && list[1]->lnx->resources->memory));
 	arena_free(a);
@@ -377,20 +376,20 @@ static int update_two(void *arg)
 static void test_memory_may_end_anywhere(void **state)
 {
 	struct ctr ctr = ctr_with("gold", "fast");
-	struct reply_update list[] = {{&ctr, 0x3f, false}, {&ctr, DIFF_MEM_LIMIT, false}};
+	struct update list[] = {
+		{.ctr = &ctr, .fields = 0x3f, .values = ctr_decided(&ctr)},
+		{.ctr = &ctr, .fields = DIFF_MEM_LIMIT, .values = ctr_decided(&ctr)}};
 	struct reply all = {.created = &ctr,
 			    .created_fields = 0x3f,
 			    .extras = of_each,
 			    .n_extras = COUNT(of_each),
-			    .data_dir = true,
-			    .updates = list,
-			    .n_updates = 2},
+			    .data_dir = true},
 		     classes = {.created = &ctr};
 	(void)state;
 	(void)snprintf(all.data_path, sizeof all.data_path, "/run/nri-rp/data/c1");
 	oom_each(adjust, &all);
 	oom_each(classes_alone, &classes);
-	oom_each(update_two, &all);
+	oom_each(update_two, list);
 }
 
 int main(void)

@@ -517,10 +517,10 @@ static void test_sync_tells_those_not_touched(void **state)
 	assert_int_equal(boxes_sync(w, boxes, 2), 1);
 	assert_string_equal(box_acked(w, "b"), "5");
 	uint32_t n = 0;
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_non_null(items);
 	assert_int_equal(n, 1);
-	assert_string_equal(items[0].id, "c-a");
+	assert_string_equal(items[0].ctr->id, "c-a");
 	assert_string_equal(items[0].values.cpus->text, "0-3");
 	updates_acked(w->p);
 	assert_string_equal(box_acked(w, "a"), "0-3");

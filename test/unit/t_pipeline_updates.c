@@ -36,9 +36,9 @@ static void test_batch(void **state)
 	move(w);
 	assert_true(w->n_ready >= 1);
 	assert_int_equal(updates_waiting(w->p), 3);
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_int_equal(n, 3);
-	assert_string_equal(items[0].id, "c-a");
+	assert_string_equal(items[0].ctr->id, "c-a");
 	assert_string_equal(items[2].values.cpus->text, "10");
 	assert_int_equal(items[0].fields, DIFF_CPUS);
 	assert_true(updates_outstanding(w->p));
@@ -57,10 +57,10 @@ static void test_losers_first(void **state)
 	box_run(w, &(struct box){.name = "gains", .alloc = "cpus 0", .sync = "cpus 0-3"});
 	box_run(w, &(struct box){.name = "loses", .alloc = "cpus 1-5", .sync = "cpus 4-5"});
 	move(w);
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_int_equal(n, 2);
-	assert_string_equal(items[0].id, "c-loses");
-	assert_string_equal(items[1].id, "c-gains");
+	assert_string_equal(items[0].ctr->id, "c-loses");
+	assert_string_equal(items[1].ctr->id, "c-gains");
 	updates_acked(w->p);
 }
 
@@ -74,7 +74,7 @@ static void test_every_field(void **state)
 				 .sync = "cpus 1; mems 1; int 1 512; int 2 20000; int 3 100000; "
 					 "int 4 1000000"});
 	move(w);
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_int_equal(n, 1);
 	assert_int_equal(items[0].fields, DIFF_CPUS | DIFF_MEMS | DIFF_SHARES | DIFF_QUOTA |
 						  DIFF_PERIOD | DIFF_MEM_LIMIT);
@@ -112,9 +112,9 @@ static void test_ended_meanwhile(void **state)
 	move(w);
 	stop_ctr(w, "a", false);
 	stop_ctr(w, "b", true);
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_int_equal(n, 2);
-	assert_string_equal(items[0].id, "c-c");
+	assert_string_equal(items[0].ctr->id, "c-c");
 	stop_ctr(w, "c", true);
 	stop_ctr(w, "d", true);
 	updates_acked(w->p);
@@ -139,7 +139,7 @@ static void test_changed_meanwhile(void **state)
 	box_run(w, &(struct box){.name = "b", .alloc = "cpus 9", .start = "on c; cpus 2"});
 	updates_acked(w->p);
 	assert_string_equal(box_acked(w, "a"), "1");
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_int_equal(n, 1);
 	assert_string_equal(items[0].values.cpus->text, "2");
 	updates_acked(w->p);
@@ -165,7 +165,7 @@ static void test_failures(void **state)
 	while (acked < 2) {
 		world_until(w, next_is_there, &n);
 		assert_int_equal(n, 1);
-		if (strcmp(w->p->updates.batch[0].id, "c-b") == 0) {
+		if (strcmp(w->p->updates.batch.items[0].ctr->id, "c-b") == 0) {
 			updates_failed(w->p, false, "it is bad");
 			failed++;
 		} else {
@@ -285,7 +285,7 @@ static void test_verify(void **state)
 	assert_int_equal(updates_waiting(w->p), 1);
 	assert_string_equal(box_acked(w, "a"), "0-15");
 	uint32_t n = 0;
-	const struct update_item *items = updates_next(w->p, &n);
+	const struct update *items = updates_next(w->p, &n);
 	assert_string_equal(items[0].values.cpus->text, "0-3");
 	updates_acked(w->p);
 	assert_true(world_told(

@@ -200,6 +200,55 @@ static inline bool world_is_told(struct world *w, void *part)
 	return world_told(w, part);
 }
 
+/* ---- what was done, by this process: trials are others ----------------------------------------------------------------------- */
+
+#define CALLS_MAX 8192
+
+struct calls {
+	char text[CALLS_MAX]; /* "NAME CALL ENV; …" */
+};
+
+static inline const char *trace_of(struct world *w, struct calls *ret)
+{
+	char all[CALLS_MAX] = "", *saved = NULL, pid[16];
+	size_t len = 0;
+	tree_path(&w->tree, "trace", ret->text, sizeof ret->text);
+	FILE *f = fopen(ret->text, "re");
+	size_t n = f ? fread(all, 1, sizeof all - 1, f) : 0;
+	if (f)
+		(void)fclose(f);
+	all[n] = '\0';
+	ret->text[0] = '\0';
+	(void)snprintf(pid, sizeof pid, "%d ", (int)getpid());
+	for (char *line = strtok_r(all, "\n", &saved); line; line = strtok_r(NULL, "\n", &saved))
+		if (strncmp(line, pid, strlen(pid)) == 0)
+			len += (size_t)snprintf(ret->text + len, sizeof ret->text - len, "%s; ",
+						line + strlen(pid));
+	return ret->text;
+}
+
+static inline void forget_trace(struct world *w)
+{
+	char path[PATH_MAX];
+	tree_path(&w->tree, "trace", path, sizeof path);
+	(void)unlink(path);
+}
+
+#define CONF_MAX (2 * PATH_MAX)
+
+/* Each $ is the test's folder. */
+static inline const char *in_folder(struct world *w, const char *text, char ret[CONF_MAX])
+{
+	size_t len = 0;
+	for (; *text && len < CONF_MAX - PATH_MAX; text++)
+		if (*text == '$')
+			len += (size_t)snprintf(ret + len, CONF_MAX - len, "%s", w->tree.dir);
+		else
+			ret[len++] = *text;
+	ret[len] = '\0';
+	return ret;
+}
+
 /* ---- containers ----------------------------------------------------------------------------------------------------- */
 
 /* One container in a pod of its own: pod default/NAME with id p-NAME, container "c" with id c-NAME (or `id`). */
