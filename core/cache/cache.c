@@ -442,22 +442,30 @@ static int check_ctr(const struct ctr_desc *d, struct err *err)
 	return r;
 }
 
+void cache_derive_resized(struct cache *c, struct ctr *ctr)
+{
+	bool estimated = false;
+	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, c->memory_total,
+		     &ctr->wanted, &estimated);
+	ctr->flags &= ~(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM);
+	ctr->flags |= estimated ? RP_CTR_ESTIMATED_MEM : 0u;
+}
+
 void cache_derive(struct cache *c, struct ctr *ctr)
 {
-	bool estimated = false, init = false;
+	bool init = false;
 	struct err parse = ERR_INIT;
 	int r = resources_annotation(ctr->pod, ctr->name, &ctr->wanted, &init, &parse);
 	if (r == -EINVAL)
 		log_warning("%s; going by the runtime's values", parse.text);
 	if (r)
-		derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, c->memory_total,
-			     &ctr->wanted, &estimated);
+		cache_derive_resized(c, ctr);
+	else
+		ctr->flags = (ctr->flags & ~RP_CTR_ESTIMATED_MEM) | RP_CTR_EXACT_NEEDS;
 	const char *cpu = annotation_effective(ctr->pod, ctr->name, "cpu.preserve", NULL);
 	const char *mem = annotation_effective(ctr->pod, ctr->name, "memory.preserve", NULL);
-	ctr->flags &= ~(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_INIT |
-			RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
-	ctr->flags |= (r ? 0u : RP_CTR_EXACT_NEEDS) | (estimated ? RP_CTR_ESTIMATED_MEM : 0u) |
-		      (init ? RP_CTR_INIT : 0u) |
+	ctr->flags &= ~(RP_CTR_INIT | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
+	ctr->flags |= (init ? RP_CTR_INIT : 0u) |
 		      (cpu && str_eq(cpu, "true") ? RP_CTR_PRESERVE_CPU : 0u) |
 		      (mem && str_eq(mem, "true") ? RP_CTR_PRESERVE_MEM : 0u);
 }

@@ -180,6 +180,8 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err);
 /* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested) and its pod's annotations. */
 void cache_derive(struct cache *c, struct ctr *ctr);
+/* After a resize: what the runtime says counts, and no annotation any more. */
+void cache_derive_resized(struct cache *c, struct ctr *ctr);
 /* With all its containers. */
 void cache_del_pod(struct cache *c, struct pod *pod);
 void cache_del_ctr(struct cache *c, struct ctr *ctr);

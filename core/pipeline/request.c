@@ -487,12 +487,11 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 	struct cache *c = p->env.cache;
 	struct needs had = ctr->wanted;
 	struct values requested, acked;
-	bool estimated;
+	uint32_t flags = ctr->flags;
 	values_copy(&requested, &ctr->requested);
 	values_copy(&acked, &ctr->acked);
 	(void)values_overlay(c, &ctr->requested, res, true);
-	derive_needs(ctr->pod->qos, &ctr->requested, ctr->oom_score_adj, topo_memory(p->env.topo),
-		     &ctr->wanted, &estimated);
+	cache_derive_resized(c, ctr);
 	ctr->stored = false; /* what was asked for is stored with what was decided for it */
 	struct resizing resizing = {ctr, &requested};
 	int r = decide(p, resize, &resizing, err);
@@ -501,13 +500,13 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		ctr->requested = requested;
 		values_fini(c, &acked);
 		ctr->wanted = had;
+		ctr->flags = flags;
 		name_container(err, ctr);
 		pipeline_event(p, EV_REFUSED, "resize of %s", err->text);
 		return r;
 	}
 	values_fini(c, &requested);
 	values_fini(c, &acked);
-	ctr->flags &= ~RP_CTR_EXACT_NEEDS;
 	/* the runtime is about to have what was asked for; ours goes over it where it differs */
 	(void)values_overlay(c, &ctr->acked, res, true);
 	ctr->stored = false;

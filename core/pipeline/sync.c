@@ -53,7 +53,7 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 	if (changed) {
 		(void)values_overlay(p->env.cache, &ctr->requested, &resized, true);
 		decision_follow(&ctr->cur, &asked, &ctr->requested);
-		cache_derive(p->env.cache, ctr);
+		cache_derive_resized(p->env.cache, ctr);
 		ctr->stored = false;
 		ctr->unstored |= TXN_CHANGED_OTHER;
 		store_put_ctr(p->store, ctr);

@@ -537,6 +537,20 @@ static void test_sync_resized_meanwhile(void **state)
 	b.res.period = 100000;
 	(void)boxes_sync(w, &b, 1);
 	assert_int_equal(box_ctr(w, "a")->cur.needs.cpu_request, 3000);
+	/* one whose webhook had said more exactly what it wanted then */
+	struct box c = {.name = "b",
+			.alloc = "cpus 4-7",
+			.state = RP_STATE_RUNNING,
+			.res = {.shares = 1024},
+			.extra_key = "noderesource.dev/resources",
+			.extra_value = "{\"containers\": {\"c\": {\"requests\": {\"cpu\": "
+				       "\"1\"}}}}"};
+	box_run(w, &c);
+	assert_true(box_ctr(w, "b")->flags & RP_CTR_EXACT_NEEDS);
+	c.res.shares = 3072;
+	(void)boxes_sync(w, &c, 1);
+	assert_int_equal(box_ctr(w, "b")->cur.needs.cpu_request, 3000);
+	assert_false(box_ctr(w, "b")->flags & RP_CTR_EXACT_NEEDS);
 }
 
 static void test_sync_names(void **state)
