@@ -6,7 +6,7 @@
 #define CTL_SERVICE "nri-rp.v1.Control"
 #define CTL_DEFAULT_SOCKET "/run/nri-rp/control.sock"
 
-#define CTL_TEXT_MAX (256u << 10) /* bytes of a manifest, which lies where the daemon cannot see it */
+#define CTL_TEXT_MAX (256u << 10) /* bytes of a manifest; it lies where the daemon cannot see it */
 #define CTL_REQUEST_MAX (CTL_TEXT_MAX + (64u << 10)) /* bytes of a request */
 #define CTL_ARGS_MAX 16u
 #define CTL_ARG_MAX 4096u /* bytes of one argument */

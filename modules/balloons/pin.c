@@ -259,8 +259,7 @@ static void see_visitors(struct rp_instance *inst)
 	rp_idset_andnot(&gained, rp_ids_of(&s->visited), rp_ids_of(&visited));
 	rp_idset_or(&lost, rp_ids_of(&lost), rp_ids_of(&gained));
 	for (uint32_t i = 0; i < s->n; i++)
-		s->list[i]->dirty |=
-			rp_ids_overlap(rp_ids_of(&s->list[i]->cpus), rp_ids_of(&lost));
+		s->list[i]->dirty |= rp_ids_overlap(rp_ids_of(&s->list[i]->cpus), rp_ids_of(&lost));
 	rp_idset_copy(&s->visited, rp_ids_of(&visited));
 }
 
