@@ -208,6 +208,8 @@ uint32_t conf_count(rp_cfg node);
 rp_cfg conf_item(rp_cfg node, uint32_t i);
 const char *conf_key(rp_cfg node, uint32_t i);
 const char *conf_text(rp_cfg node, const char *fallback);
+/* The value on a line, cut to the size: [a, b], {a: 1}; "(not set)" for NULL. Returns buf. */
+const char *conf_flow(rp_cfg node, char *buf, size_t size);
 /* `fallback` also when the scalar is no such value, which only happens where no table row checked it. AMOUNT: milli of a quantity. */
 int64_t conf_value(rp_cfg node, uint32_t type, int64_t fallback);
 double conf_number(rp_cfg node, double fallback);

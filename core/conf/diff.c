@@ -84,8 +84,51 @@ static int diff_maps(struct diff *d, const struct pair *p)
 	return rc ? rc : diff_others(d, p, p->after, p->before);
 }
 
+/* The member of a list of maps with that name. */
+static rp_cfg named_member(rp_cfg list, const char *name)
+{
+	for (uint32_t i = 0; *name && i < list->n; i++)
+		if (str_eq(conf_text(node_child(list->members[i].node, "name"), ""), name))
+			return list->members[i].node;
+	return NULL;
+}
+
+static bool all_named(rp_cfg list)
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		rp_cfg item = list->members[i].node;
+		const char *name =
+			conf_text(node_is(item, RP_NODE_MAP) ? node_child(item, "name") : NULL, "");
+		if (named_member(list, name) != item)
+			return false;
+	}
+	return true;
+}
+
+/* Lists of things with names, of which some have come or gone. */
+static int diff_named(struct diff *d, const struct pair *p)
+{
+	const struct schema_node *elem = p->schema ? p->schema->elem : NULL;
+	for (unsigned side = 0; side < 2; side++) {
+		rp_cfg list = side ? p->after : p->before;
+		for (uint32_t i = 0; i < list->n; i++) {
+			const char *name = conf_text(node_child(list->members[i].node, "name"), "");
+			struct pair item = {.before = named_member(p->before, name),
+					    .after = named_member(p->after, name),
+					    .schema = elem,
+					    .restart = p->restart};
+			int rc = side && item.before ? 0 : diff_below(d, &item, "[%s]", name);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
 static int diff_lists(struct diff *d, const struct pair *p)
 {
+	if (p->before->n != p->after->n && all_named(p->before) && all_named(p->after))
+		return diff_named(d, p);
 	if (p->before->n != p->after->n)
 		return report(d, p);
 	for (uint32_t i = 0; i < p->before->n; i++) {

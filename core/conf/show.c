@@ -3,6 +3,7 @@
 #include "core/conf/internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "core/util/str.h"
 
@@ -84,12 +85,33 @@ void show_flow(struct buf *out, rp_cfg node)
 		add_text(out, node->text, node->quoted);
 		return;
 	}
-	(void)buf_add_str(out, "[");
+	bool map = node_is(node, RP_NODE_MAP);
+	(void)buf_add_str(out, map ? "{" : "[");
 	for (uint32_t i = 0; i < node->n; i++) {
 		(void)buf_add_str(out, i ? ", " : "");
+		if (map) {
+			add_text(out, node->members[i].key, false);
+			(void)buf_add_str(out, ": ");
+		}
 		show_flow(out, node->members[i].node);
 	}
-	(void)buf_add_str(out, "]");
+	(void)buf_add_str(out, map ? "}" : "]");
+}
+
+const char *conf_flow(rp_cfg node, char *buf, size_t size)
+{
+	struct buf text = BUF_INIT;
+	if (node_is(node, RP_NODE_SCALAR))
+		(void)buf_add_str(&text, node->text);
+	else if (node)
+		show_flow(&text, node);
+	else
+		(void)buf_add_str(&text, "(not set)");
+	bool whole = buf_len(&text) < size;
+	size_t len = whole ? buf_len(&text) : utf8_cut(buf_text(&text), size - sizeof "…");
+	(void)snprintf(buf, size, "%.*s%s", (int)len, buf_text(&text), whole ? "" : "…");
+	buf_fini(&text);
+	return buf;
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */

@@ -9,20 +9,27 @@
 
 #define WAKE_MS 10u /* a burst becomes one answer */
 
+void put_event(struct json *j, const struct event *e)
+{
+	json_obj(j);
+	json_kuint(j, "seq", e->seq);
+	put_time(j, "time", e->wall_ns);
+	json_kstr(j, "kind", event_kind_name(e->kind));
+	json_kstr(j, "text", e->text);
+	put_text(j, "container", e->subject);
+	if (e->detail)
+		put_lines(j, "why", e->detail);
+	json_end_obj(j);
+}
+
 static uint64_t put_events(struct json *j, const struct pipeline *p, uint64_t after)
 {
 	const struct event *e = pipeline_event_after(p, after);
 	uint64_t missed = e ? e->seq - after - 1 : 0;
 	json_key(j, "events");
 	json_arr(j);
-	for (; e; e = pipeline_event_after(p, e->seq)) {
-		json_obj(j);
-		json_kuint(j, "seq", e->seq);
-		put_time(j, "time", e->wall_ns);
-		json_kstr(j, "kind", event_kind_name(e->kind));
-		json_kstr(j, "text", e->text);
-		json_end_obj(j);
-	}
+	for (; e; e = pipeline_event_after(p, e->seq))
+		put_event(j, e);
 	json_end_arr(j);
 	return missed;
 }
@@ -70,7 +77,7 @@ static void patience_ends(void *arg)
 enum call_result run_events(struct call *call)
 {
 	uint64_t after = call->req->after, wait_ms = call->req->wait_ms;
-	/* Numbers begin anew with each daemon: somebody who remembers a higher one has not heard of this one yet. */
+	/* Numbers begin anew where the log of events is lost: somebody who remembers a higher one has not heard of this one yet. */
 	if (after > pipeline_last_event(call->p))
 		after = 0;
 	if (!wait_ms || pipeline_event_after(call->p, after)) {

@@ -121,6 +121,7 @@ enum call_result run_version(struct call *call);
 
 /* ---- events.c ---- */
 
+void put_event(struct json *j, const struct event *e);
 int events_init(struct ctl *ctl);
 void events_fini(struct ctl *ctl);
 

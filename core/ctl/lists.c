@@ -42,16 +42,20 @@ static bool pod_matches(const char *pattern, const struct pod *pod)
 {
 	char name[2 * CACHE_ID_MAX + 2];
 	(void)snprintf(name, sizeof name, "%s/%s", pod->ns, pod->name);
-	return matches(pattern, name);
+	return matches(pattern, name) || matches(pattern, pod->name);
 }
 
 enum call_result run_pods(struct call *call)
 {
 	const char *pattern = call->req->n_args ? call->req->args[0] : NULL;
 	json_arr(&call->j);
-	for (const struct pod *pod = cache_pods(pipeline_cache(call->p)); pod; pod = pod->hh.next)
-		if (pod_matches(pattern, pod))
-			put_pod(&call->j, pod);
+	call->exit = pattern ? CTL_FAILED : CTL_OK;
+	for (const struct pod *pod = cache_pods(pipeline_cache(call->p)); pod; pod = pod->hh.next) {
+		if (!pod_matches(pattern, pod))
+			continue;
+		put_pod(&call->j, pod);
+		call->exit = CTL_OK;
+	}
 	json_end_arr(&call->j);
 	return CALL_DONE;
 }
@@ -90,6 +94,29 @@ static void put_flags(struct json *j, uint32_t flags)
 	json_end_arr(j);
 }
 
+/* CPUs that several live containers may run on. */
+static void crowded_cpus(struct cache *cache, struct rp_idset *ret)
+{
+	struct rp_idset once, both;
+	rp_idset_clear(&once);
+	rp_idset_clear(ret);
+	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
+		const struct iset *cpus = ctr_live(ctr->cur.state) ? ctr->cur.cpus : NULL;
+		if (!cpus)
+			continue;
+		rp_idset_and(&both, rp_ids_of(&once), cpus->ids);
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&both));
+		rp_idset_or(&once, rp_ids_of(&once), cpus->ids);
+	}
+}
+
+static void put_alone(struct json *j, const struct ctr *ctr, const struct rp_idset *crowded)
+{
+	const struct iset *cpus = ctr_live(ctr->cur.state) ? ctr->cur.cpus : NULL;
+	json_kbool(j, "alone",
+		   cpus && cpus->count && !rp_ids_overlap(cpus->ids, rp_ids_of(crowded)));
+}
+
 static void put_ctr_members(struct json *j, const struct cache *cache, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
@@ -119,12 +146,19 @@ enum call_result run_containers(struct call *call)
 {
 	const char *pattern = call->req->n_args ? call->req->args[0] : NULL;
 	struct cache *cache = pipeline_cache(call->p);
+	struct rp_idset crowded;
+	crowded_cpus(cache, &crowded);
 	json_arr(&call->j);
+	call->exit = pattern ? CTL_FAILED : CTL_OK;
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr; ctr = ctr->next) {
-		if (!matches(pattern, ctr->full_name))
+		const char *short_name = strchr(ctr->full_name, '/');
+		if (!matches(pattern, ctr->full_name) &&
+		    !(short_name && matches(pattern, short_name + 1)))
 			continue;
+		call->exit = CTL_OK;
 		json_obj(&call->j);
 		put_ctr_members(&call->j, cache, ctr);
+		put_alone(&call->j, ctr, &crowded);
 		json_end_obj(&call->j);
 	}
 	json_end_arr(&call->j);
@@ -260,17 +294,114 @@ static void put_controllers(struct json *j, const struct pipeline *p, const stru
 	json_end_arr(j);
 }
 
+/* ---- those that are not there ---- */
+
+/* "web/app" is "default/web/app", and "web" the pod of any of its containers. */
+static bool is_about(const struct event *e, const char *name)
+{
+	size_t len = strlen(name);
+	const char *subject = e->subject, *pod = subject ? strchr(subject, '/') : NULL;
+	if (!pod || !len)
+		return false;
+	for (const char *at = subject; at; at = at == subject ? pod + 1 : NULL)
+		if (strncmp(at, name, len) == 0 && (!at[len] || at[len] == '/'))
+			return true;
+	return false;
+}
+
+static enum call_result put_history(struct call *call, const char *name)
+{
+	const struct event *e = pipeline_event_after(call->p, 0);
+	unsigned n = 0;
+	json_obj(&call->j);
+	json_kstr(&call->j, "name", name);
+	json_key(&call->j, "history");
+	json_arr(&call->j);
+	for (; e; e = pipeline_event_after(call->p, e->seq)) {
+		if (!is_about(e, name))
+			continue;
+		put_event(&call->j, e);
+		n++;
+	}
+	json_end_arr(&call->j);
+	json_end_obj(&call->j);
+	if (n)
+		return CALL_DONE;
+	return call_fail(call, CTL_FAILED, "nothing is known of \"%s\": see `nri-rpctl events`",
+			 name);
+}
+
+static const struct event *last_refusal(const struct pipeline *p, const char *name)
+{
+	const struct event *found = NULL;
+	for (const struct event *e = pipeline_event_after(p, 0); e;
+	     e = pipeline_event_after(p, e->seq))
+		if (e->kind == EV_REFUSED && is_about(e, name))
+			found = e;
+	return found;
+}
+
+static const struct pod *find_pod(struct pipeline *p, const char *name)
+{
+	for (const struct pod *pod = cache_pods(pipeline_cache(p)); pod; pod = pod->hh.next) {
+		size_t len = strlen(pod->ns);
+		bool full = strncmp(name, pod->ns, len) == 0 && name[len] == '/';
+		if (pod->ctrs && str_eq(full ? name + len + 1 : name, pod->name))
+			return pod;
+	}
+	return NULL;
+}
+
+/* It was refused, it is a pod, or nothing is called so. */
+static enum call_result explain_other(struct call *call, const char *name, const struct err *err)
+{
+	const struct pod *pod = find_pod(call->p, name);
+	const struct event *e = last_refusal(call->p, name);
+	struct buf names = BUF_INIT;
+	if (e && !pod) {
+		json_obj(&call->j);
+		json_kstr(&call->j, "name", name);
+		json_key(&call->j, "refused");
+		put_event(&call->j, e);
+		json_end_obj(&call->j);
+		return CALL_DONE;
+	}
+	for (const struct ctr *ctr = pod ? pod->ctrs : NULL; ctr; ctr = ctr->pod_next)
+		(void)buf_printf(&names, "%s%s", buf_len(&names) ? ", " : "", ctr->full_name);
+	if (pod)
+		(void)call_fail(call, CTL_FAILED, "\"%s\" is a pod of these containers: %s", name,
+				buf_text(&names));
+	else
+		(void)call_fail(call, CTL_FAILED, "%s", err_text(err, -ENOENT));
+	buf_fini(&names);
+	return CALL_DONE;
+}
+
+/* The container of that name, or the only one of the pod of that name. */
+static const struct ctr *find_ctr(struct call *call, const char *name, struct err *err)
+{
+	const struct ctr *ctr = cache_ctr_find(pipeline_cache(call->p), name, err);
+	const struct pod *pod = ctr ? NULL : find_pod(call->p, name);
+	return pod && !pod->ctrs->pod_next ? pod->ctrs : ctr;
+}
+
 enum call_result run_explain(struct call *call)
 {
 	struct err err = ERR_INIT;
 	struct json *j = &call->j;
 	struct cache *cache = pipeline_cache(call->p);
-	const struct ctr *ctr = cache_ctr_find(cache, call->req->args[0], &err);
+	const char *name = call->req->args[0];
+	const struct ctr *ctr = find_ctr(call, name, &err);
 	const struct instance *policy = pipeline_policy(call->p);
+	if (call->req->flags & CTL_FLAG_HISTORY)
+		return put_history(call, ctr ? ctr->full_name : name);
 	if (!ctr)
-		return call_fail(call, CTL_FAILED, "%s", err_text(&err, -ENOENT));
+		return explain_other(call, name, &err);
+	struct rp_idset crowded;
+	crowded_cpus(cache, &crowded);
 	json_obj(j);
 	put_ctr_members(j, cache, ctr);
+	put_alone(j, ctr, &crowded);
 	put_needs(j, "decided_for", &ctr->cur.needs);
 	put_amount(j, "oom_score_adj", ctr->oom_score_adj);
 	put_text(j, "cgroup", ctr->cgroups_path);

@@ -246,6 +246,43 @@ static int split_sources(const Control__Request *req, char joined[CTL_DEBUG_MAX]
 	return 0;
 }
 
+/* Of the daemon's own messages; a module's source is its name. */
+static const char *const log_sources[] = {
+	"agent",  "cache",   "config",	 "control", "controller", "devices", "drift",
+	"events", "export",  "link",	 "loop",    "machine",	  "metrics", "module",
+	"nri",	  "nri-rpd", "pipeline", "policy",  "rebalance",  "request", "settings",
+	"store",  "sync",    "topo",	 "updates", "verify",	  "wire",
+};
+#define N_LOG_SOURCES (sizeof log_sources / sizeof log_sources[0])
+
+static int is_module(const struct loader_item *item, void *arg)
+{
+	return str_eq(item->name, arg);
+}
+
+static bool source_known(struct pipeline *p, const char *name)
+{
+	for (size_t i = 0; i < N_LOG_SOURCES; i++)
+		if (str_eq(log_sources[i], name))
+			return true;
+	return str_eq(name, "*") ||
+	       loader_list(pipeline_loader(p), is_module, (char *)(uintptr_t)name) != 0;
+}
+
+static enum call_result unknown_source(struct call *call, const char *name)
+{
+	struct buf list = BUF_INIT;
+	const char *close = str_closest(name, log_sources, N_LOG_SOURCES);
+	for (size_t i = 0; i < N_LOG_SOURCES; i++)
+		(void)buf_printf(&list, "%s, ", log_sources[i]);
+	(void)call_fail(call, CTL_USAGE,
+			"nothing logs as \"%s\"%s%s%s sources are %smodules' names, * and off",
+			name, close ? "; did you mean " : ";", close ? close : "", close ? "?" : "",
+			buf_text(&list));
+	buf_fini(&list);
+	return CALL_DONE;
+}
+
 enum call_result run_log_debug(struct call *call)
 {
 	struct ctl *ctl = call->ctl;
@@ -260,6 +297,9 @@ enum call_result run_log_debug(struct call *call)
 				 CTL_DEBUG_MAX - 1);
 	if (r)
 		return call_fail(call, CTL_USAGE, "sources are names like cache, or *, or off");
+	for (unsigned i = 0; i < n; i++)
+		if (!source_known(call->p, sources[i]))
+			return unknown_source(call, sources[i]);
 	(void)log_set_debug(sources, n);
 	ctl->log_debug[0] = '\0';
 	for (unsigned i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking the daemon. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,24 @@ struct link {
 	int fd;
 	struct ttrpc_client client;
 };
+
+void complain(const struct cli *cli, const char *fmt, ...)
+{
+	struct err err = ERR_INIT;
+	va_list ap;
+	va_start(ap, fmt);
+	(void)err_vset(&err, -EINVAL, fmt, ap);
+	va_end(ap);
+	if (!cli->json) {
+		fprintf(stderr, "nri-rpctl: %s\n", err.text);
+		return;
+	}
+	json_t *doc = json_pack("{s:s}", "error", err.text);
+	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	(void)puts(text ? text : "{\"error\":\"it failed\"}");
+	free(text);
+	json_decref(doc);
+}
 
 int link_open(const char *socket, struct link **ret, struct err *err)
 {
@@ -108,14 +127,14 @@ int link_call(struct link *l, const struct question *req, struct answer *ret, st
 int tell_no_link(const struct cli *cli, int r, const struct err *err)
 {
 	if (r == -ENOENT || r == -ECONNREFUSED) {
-		fprintf(stderr,
-			"nri-rpctl: nri-rpd is not running: nobody listens on %s\n"
-			"Try `systemctl status nri-rpd` or `nri-rpctl doctor`.\n",
-			cli->socket);
+		complain(cli,
+			 "nri-rpd is not running: nobody listens on %s\n"
+			 "Try `systemctl status nri-rpd` or `nri-rpctl doctor`.",
+			 cli->socket);
 		return CTL_NOT_RUNNING;
 	}
-	fprintf(stderr, "nri-rpctl: %s%s\n", err_text(err, r),
-		r == -EACCES || r == -EPERM ? "; this takes root" : "");
+	complain(cli, "%s%s", err_text(err, r),
+		 r == -EACCES || r == -EPERM ? "; this takes root" : "");
 	return CTL_FAILED;
 }
 
@@ -129,7 +148,7 @@ int ask(struct cli *cli, const struct question *req, struct answer *ret)
 	r = link_call(l, req, ret, &err);
 	link_close(l);
 	if (r) {
-		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+		complain(cli, "%s", err_text(&err, r));
 		return CTL_FAILED;
 	}
 	if (cli->json) {

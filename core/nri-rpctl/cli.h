@@ -22,6 +22,7 @@
 #define OPT_TABLE 0x20u
 #define OPT_LOCAL 0x40u
 #define OPT_WIDE 0x80u
+#define OPT_HISTORY 0x100u
 
 struct cli {
 	const char *socket;
@@ -65,6 +66,9 @@ void answer_fini(struct answer *a);
 int ask(struct cli *cli, const struct question *req, struct answer *ret);
 /* Prints why there is no connection; the exit status for it. */
 int tell_no_link(const struct cli *cli, int r, const struct err *err);
+
+/* Says why it failed: on stderr, or with --json as {"error": TEXT} on stdout. */
+void complain(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- json ---- */
 

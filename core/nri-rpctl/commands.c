@@ -84,7 +84,16 @@ int cmd_topology(struct cli *cli)
 
 int cmd_explain(struct cli *cli)
 {
-	return show_with(cli, "Explain", show_explain);
+	struct answer a;
+	struct question req = plain(cli, "Explain");
+	req.flags = cli->options & OPT_HISTORY ? CTL_FLAG_HISTORY : 0;
+	int r = ask(cli, &req, &a);
+	if (r >= 0)
+		return r;
+	show_explain(&cli->out, a.doc);
+	r = a.exit;
+	answer_fini(&a);
+	return r;
 }
 
 int cmd_modules(struct cli *cli)
@@ -164,11 +173,11 @@ int cmd_reload(struct cli *cli)
 }
 
 /* The daemon's working directory is another one. */
-static int absolute(const char *path, char ret[PATH_MAX])
+static int absolute(const struct cli *cli, const char *path, char ret[PATH_MAX])
 {
 	if (realpath(path, ret))
 		return 0;
-	fprintf(stderr, "nri-rpctl: %s: %s\n", path, strerror(errno));
+	complain(cli, "%s: %s", path, strerror(errno));
 	return -1;
 }
 
@@ -177,13 +186,13 @@ int cmd_plan(struct cli *cli)
 	char path[PATH_MAX];
 	const char *args[] = {path};
 	struct question req = {.method = "Plan", .args = args, .n_args = 1};
-	if (absolute(cli->args[0], path))
+	if (absolute(cli, cli->args[0], path))
 		return CTL_FAILED;
 	return show_trial(cli, &req, "Would be accepted");
 }
 
 /* The text of a file, or with "-" of the standard input, up to CTL_TEXT_MAX bytes; malloc'd. */
-static char *read_text(const char *path)
+static char *read_text(const struct cli *cli, const char *path)
 {
 	FILE *f = str_eq(path, "-") ? stdin : fopen(path, "re");
 	char *text = malloc(CTL_TEXT_MAX + 2);
@@ -199,8 +208,7 @@ static char *read_text(const char *path)
 		failed = EILSEQ;
 	if (!failed)
 		return text;
-	fprintf(stderr, "nri-rpctl: %s: %s\n", path,
-		failed == EILSEQ ? "this is no text file" : strerror(failed));
+	complain(cli, "%s: %s", path, failed == EILSEQ ? "this is no text file" : strerror(failed));
 	free(text);
 	return NULL;
 }
@@ -208,7 +216,7 @@ static char *read_text(const char *path)
 int cmd_try(struct cli *cli)
 {
 	const char *args[] = {str_eq(cli->args[0], "-") ? "standard input" : cli->args[0]};
-	char *text = read_text(cli->args[0]);
+	char *text = read_text(cli, cli->args[0]);
 	struct question req = {.method = "Try",
 			       .args = args,
 			       .n_args = 1,
@@ -254,7 +262,7 @@ int cmd_config_check(struct cli *cli)
 	char path[PATH_MAX];
 	const char *args[] = {path}, *file = cli->n_args ? cli->args[0] : cli->config;
 	struct question req = {.method = "ConfigCheck", .args = args, .n_args = file != NULL};
-	if (file && absolute(file, path))
+	if (file && absolute(cli, file, path))
 		return CTL_FAILED;
 	if (cli->options & OPT_LOCAL || !running(cli))
 		return local_check(cli, file);
@@ -294,10 +302,8 @@ static int parse_since(const struct cli *cli, uint64_t *ret_after, int64_t *ret_
 	if (!cli->since || str_to_u64(cli->since, ret_after) == 0)
 		return 0;
 	if (str_to_ms(cli->since, &ms)) {
-		fprintf(stderr,
-			"nri-rpctl: --since %s: expected the number of an event, or a time like "
-			"10m\n",
-			cli->since);
+		complain(cli, "--since %s: expected the number of an event, or a time like 10m",
+			 cli->since);
 		return -1;
 	}
 	*ret_time = (int64_t)(clock_wall_ns() / 1000000000u) - ms / 1000;
@@ -354,7 +360,7 @@ static int follow_for_ever(struct cli *cli, struct question *req, int64_t from)
 			r = follow(cli, l, req, from, &err);
 			link_close(l);
 			if (r != -ECONNRESET && r != -EREMOTEIO) {
-				fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+				complain(cli, "%s", err_text(&err, r));
 				return CTL_FAILED;
 			}
 			fprintf(stderr, "nri-rpctl: nri-rpd is gone, waiting for its return\n");
@@ -381,7 +387,7 @@ int cmd_events(struct cli *cli)
 	r = link_call(l, &req, &a, &err);
 	link_close(l);
 	if (r) {
-		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+		complain(cli, "%s", err_text(&err, r));
 		return CTL_FAILED;
 	}
 	show_events(cli, &a, from);

@@ -40,7 +40,7 @@ static int load(struct local *l, const char *path, struct conf **ret, struct con
 	conf_errors_init(errs);
 	int r = open_loader(l, &err);
 	if (r) {
-		fprintf(stderr, "nri-rpctl: %s\n", err_text(&err, r));
+		complain(l->cli, "%s", err_text(&err, r));
 		return r;
 	}
 	l->installed = (struct schemas){l->loader, l->cli->n_module_dirs != 0, warn};
@@ -214,9 +214,8 @@ int cmd_config_schema(struct cli *cli)
 	}
 	for (unsigned a = 0; a < cli->n_args; a++)
 		if (!print_keys(cli, l, cli->args[a])) {
-			fprintf(stderr,
-				"nri-rpctl: no module %s with a table of keys is installed\n",
-				cli->args[a]);
+			complain(cli, "no module %s with a table of keys is installed",
+				 cli->args[a]);
 			exit = CTL_FAILED;
 		}
 	loader_free(l->loader);

@@ -47,6 +47,7 @@ static const struct option options[] = {
 	{"table", NULL, OPT_TABLE, "a line a CPU instead of a map"},
 	{"origin", NULL, OPT_ORIGIN, "where each key was set"},
 	{"defaults", NULL, OPT_DEFAULTS, "also keys that are not set"},
+	{"history", NULL, OPT_HISTORY, "what happened to it, refusals and moves included"},
 	{"local", NULL, OPT_LOCAL, "do not ask the daemon"},
 };
 #define N_OPTIONS (sizeof options / sizeof options[0])
@@ -69,7 +70,8 @@ static const struct command commands[] = {
 	{"topology", NULL, "", 0, 0, OPT_TABLE, cmd_topology,
 	 "a map of the machine: who runs on which CPU"},
 	{"zones", NULL, "", 0, 0, 0, cmd_zones, "how the policy divides the machine"},
-	{"explain", NULL, "CONTAINER", 1, 1, 0, cmd_explain, "why a container is where it is"},
+	{"explain", NULL, "CONTAINER", 1, 1, OPT_HISTORY, cmd_explain,
+	 "why a container is where it is, or was refused"},
 	{"events", NULL, "", 0, 0, OPT_FOLLOW | OPT_SINCE, cmd_events, "what happened lately"},
 	{"reload", NULL, "", 0, 0, 0, cmd_reload,
 	 "read the configuration again; waits for the outcome"},
@@ -150,14 +152,12 @@ static void help_command(const struct command *c)
 
 /* ---- the command line ------------------------------------------------------------------------- */
 
-static int wrong(const char *what, const char *word, const char *closest)
+static int wrong(const struct line *l, const char *what, const char *word, const char *closest)
 {
-	fprintf(stderr, "nri-rpctl: %s%s%s%s", what, word ? " \"" : "", word ? word : "",
-		word ? "\"" : "");
-	if (closest)
-		fprintf(stderr, "; did you mean \"%s%s\"?", word && word[0] == '-' ? "--" : "",
-			closest);
-	fprintf(stderr, "\nTry `nri-rpctl --help`.\n");
+	complain(&l->cli, "%s%s%s%s%s%s%s%s\nTry `nri-rpctl --help`.", what, word ? " \"" : "",
+		 word ? word : "", word ? "\"" : "", closest ? "; did you mean \"" : "",
+		 closest && word && word[0] == '-' ? "--" : "", closest ? closest : "",
+		 closest ? "\"?" : "");
 	return -1;
 }
 
@@ -185,7 +185,7 @@ static int take_global(struct line *l, unsigned which, const char *value)
 		return 0;
 	case GLOBAL_MODULE_DIR:
 		if (l->cli.n_module_dirs == MODULE_DIRS_MAX)
-			return wrong("too many --module-dir", NULL, NULL);
+			return wrong(l, "too many --module-dir", NULL, NULL);
 		l->module_dirs[l->cli.n_module_dirs++] = value;
 		return 0;
 	case GLOBAL_VERSION:
@@ -216,12 +216,12 @@ static int take_option(struct line *l, int argc, char **argv, int *at)
 	size_t len = value ? (size_t)(value++ - name) : strlen(name);
 	const struct option *o = find_option(name, len);
 	if (!o)
-		return wrong("unknown option", argv[*at], closest_option(name));
+		return wrong(l, "unknown option", argv[*at], closest_option(name));
 	if (!o->argument && value)
-		return wrong("this option takes no value:", argv[*at], NULL);
+		return wrong(l, "this option takes no value:", argv[*at], NULL);
 	if (o->argument && !value) {
 		if (*at + 1 >= argc)
-			return wrong("this option needs a value:", argv[*at], NULL);
+			return wrong(l, "this option needs a value:", argv[*at], NULL);
 		value = argv[++*at];
 	}
 	if (!o->bit)
@@ -251,15 +251,15 @@ static int parse(struct line *l, int argc, char **argv)
 			continue;
 		}
 		if (!words_only && arg[0] == '-' && arg[1])
-			return wrong("unknown option", arg, NULL);
+			return wrong(l, "unknown option", arg, NULL);
 		if (l->n_words == sizeof l->words / sizeof l->words[0])
-			return wrong("too many arguments", NULL, NULL);
+			return wrong(l, "too many arguments", NULL, NULL);
 		l->words[l->n_words++] = arg;
 	}
 	return 0;
 }
 
-static int unknown_command(const char *first, const char *second)
+static int unknown_command(const struct line *l, const char *first, const char *second)
 {
 	const char *names[N_COMMANDS], *known = NULL;
 	unsigned n = 0;
@@ -273,18 +273,19 @@ static int unknown_command(const char *first, const char *second)
 		n = 0;
 		for (size_t i = 0; i < N_COMMANDS; i++)
 			names[n++] = commands[i].name;
-		return wrong("unknown command", first, str_closest(first, names, n));
+		return wrong(l, "unknown command", first, str_closest(first, names, n));
 	}
 	n = 0;
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (str_eq(commands[i].name, first) && commands[i].sub)
 			names[n++] = commands[i].sub;
-	fprintf(stderr, "nri-rpctl: %s is followed by one of:", first);
+	struct buf list = BUF_INIT;
 	for (unsigned i = 0; i < n; i++)
-		fprintf(stderr, " %s", names[i]);
-	if (second && str_closest(second, names, n))
-		fprintf(stderr, "; did you mean \"%s\"?", str_closest(second, names, n));
-	fprintf(stderr, "\n");
+		(void)buf_printf(&list, " %s", names[i]);
+	const char *close = second ? str_closest(second, names, n) : NULL;
+	complain(&l->cli, "%s is followed by one of:%s%s%s%s", first, buf_text(&list),
+		 close ? "; did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+	buf_fini(&list);
 	return -1;
 }
 
@@ -320,13 +321,13 @@ static int check(const struct line *l, const struct command *c)
 	unsigned strange = l->cli.options & ~c->options, n = l->cli.n_args;
 	for (size_t i = 0; i < N_OPTIONS; i++)
 		if (strange & options[i].bit)
-			return wrong("this command takes no", options[i].name, NULL);
+			return wrong(l, "this command takes no", options[i].name, NULL);
 	if (n >= c->min_args && n <= c->max_args)
 		return 0;
 	if (n && !c->sub && !c->max_args && has_subs(c->name))
-		return unknown_command(c->name, l->cli.args[0]);
-	fprintf(stderr, "nri-rpctl: usage: nri-rpctl %s%s%s%s%s\n", c->name, c->sub ? " " : "",
-		c->sub ? c->sub : "", *c->arguments ? " " : "", c->arguments);
+		return unknown_command(l, c->name, l->cli.args[0]);
+	complain(&l->cli, "usage: nri-rpctl %s%s%s%s%s", c->name, c->sub ? " " : "",
+		 c->sub ? c->sub : "", *c->arguments ? " " : "", c->arguments);
 	return -1;
 }
 
@@ -335,7 +336,7 @@ static int run(struct line *l)
 	unsigned used = 0;
 	const struct command *c = find_command(l, &used);
 	if (!c) {
-		(void)unknown_command(l->words[0], l->n_words > 1 ? l->words[1] : NULL);
+		(void)unknown_command(l, l->words[0], l->n_words > 1 ? l->words[1] : NULL);
 		return CTL_USAGE;
 	}
 	if (l->help) {
@@ -367,6 +368,9 @@ int main(int argc, char **argv)
 	if (!l.cli.socket || !*l.cli.socket)
 		l.cli.socket = CTL_DEFAULT_SOCKET;
 	(void)signal(SIGPIPE, SIG_DFL);
+	/* what is wrong with the rest of the line is told as JSON, too */
+	for (int i = 1; i < argc && !str_eq(argv[i], "--"); i++)
+		l.cli.json = l.cli.json || str_eq(argv[i], "--json");
 	if (parse(&l, argc, argv))
 		return CTL_USAGE;
 	if (l.n_words && str_eq(l.words[0], "help")) {
@@ -382,7 +386,7 @@ int main(int argc, char **argv)
 			help_all();
 			return CTL_OK;
 		}
-		(void)wrong("a command is needed", NULL, NULL);
+		(void)wrong(&l, "a command is needed", NULL, NULL);
 		return CTL_USAGE;
 	}
 	return run(&l);

@@ -79,12 +79,12 @@ static enum style state_style(const char *state)
 	return str_eq(state, "exited") ? DIM : PLAIN;
 }
 
-/* "2-3" of its own, "4-7" shared, "2-3 + 4-7" both. */
+/* "2-3" of its own, "4-7" shared, "2-3 + 4-7" both; alone: shared, with nobody now. */
 static const char *own_part(const json_t *c)
 {
 	const char *exclusive = js(c, "exclusive");
 	if (!*exclusive)
-		return "shared";
+		return jb(c, "alone") ? "alone" : "shared";
 	return str_eq(exclusive, js(c, "cpus")) ? "exclusive" : exclusive;
 }
 
@@ -190,7 +190,10 @@ static void show_placement(struct out *o, const json_t *c)
 	const char *cpus = js(c, "cpus"), *exclusive = js(c, "exclusive"), *mems = js(c, "mems");
 	(void)buf_add_str(&text, *cpus ? cpus : "any");
 	if (*cpus && (!*exclusive || str_eq(cpus, exclusive)))
-		(void)buf_printf(&text, ", %s", *exclusive ? "exclusive" : "shared");
+		(void)buf_printf(&text, ", %s",
+				 *exclusive	  ? "exclusive"
+				 : jb(c, "alone") ? "nobody else is there"
+						  : "shared");
 	else if (*cpus)
 		(void)buf_printf(&text, ", of them exclusive %s", exclusive);
 	out_field(o, "CPUs", buf_text(&text));
@@ -275,10 +278,20 @@ static void show_values(struct out *o, const json_t *c)
 	table_end(t, o);
 }
 
-static void show_trail(struct out *o, const json_t *c)
+static void show_why(struct out *o, const json_t *lines)
 {
 	const json_t *line;
 	size_t i;
+	json_array_foreach(lines, i, line)
+	{
+		out_put(o, "  ");
+		out_wrap(o, json_string_value(line), 2, 4);
+		out_put(o, "\n");
+	}
+}
+
+static void show_trail(struct out *o, const json_t *c)
+{
 	out_put(o, "\n");
 	out_heading(o, "Why");
 	if (*js(c, "remark")) {
@@ -286,12 +299,7 @@ static void show_trail(struct out *o, const json_t *c)
 		out_wrap(o, js(c, "remark"), 2, 4);
 		out_put(o, "\n");
 	}
-	json_array_foreach(json_object_get(c, "trail"), i, line)
-	{
-		out_put(o, "  ");
-		out_wrap(o, json_string_value(line), 2, 4);
-		out_put(o, "\n");
-	}
+	show_why(o, json_object_get(c, "trail"));
 }
 
 static void show_annotations(struct out *o, json_t *annotations)
@@ -312,8 +320,37 @@ static void show_annotations(struct out *o, json_t *annotations)
 	}
 }
 
+static void show_history(struct out *o, const json_t *events)
+{
+	const json_t *e;
+	size_t i;
+	json_array_foreach(events, i, e) show_event(o, e);
+}
+
+static void show_refused(struct out *o, const json_t *e)
+{
+	char when[UNIT_MAX];
+	out_styled(o, RED, "Refused");
+	out_printf(o, " %s: ", unit_time(js(e, "time"), when));
+	out_wrap(o, js(e, "text"), 26, 2);
+	out_put(o, "\n");
+	if (!json_array_size(json_object_get(e, "why")))
+		return;
+	out_put(o, "\n");
+	out_heading(o, "What was tried");
+	show_why(o, json_object_get(e, "why"));
+}
+
 void show_explain(struct out *o, const json_t *c)
 {
+	if (json_object_get(c, "history")) {
+		show_history(o, json_object_get(c, "history"));
+		return;
+	}
+	if (json_object_get(c, "refused")) {
+		show_refused(o, json_object_get(c, "refused"));
+		return;
+	}
 	show_identity(o, c);
 	out_put(o, "\n");
 	out_heading(o, "Needs");

@@ -227,8 +227,8 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 	if (!report->moves)
 		return -ENOMEM;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		if (s->next.cpus == s->ctr->cur.cpus && s->next.mems == s->ctr->cur.mems &&
-		    !newly_degraded(s))
+		if (s->next.cpus == s->ctr->cur.cpus &&
+		    !moves_memory(p, s->ctr->cur.mems, s->next.mems) && !newly_degraded(s))
 			continue;
 		Trial__Move *m =
 			report_move(s->ctr, &s->next, s->ctr->cur.cpus, s->ctr->cur.mems, "");

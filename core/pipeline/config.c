@@ -188,13 +188,16 @@ void config_in_force(struct pipeline *p)
 
 /* ---- in the child of an attempt -------------------------------------------------------------------------------------- */
 
+#define SHOWN_MAX 240u /* bytes of a list or map in a change */
+
 static int add_change(const struct conf_change *change, void *arg)
 {
 	struct buf *out = arg;
 	bool renews = str_has_prefix(change->path, "runtime.");
+	char before[SHOWN_MAX], after[SHOWN_MAX];
 	return buf_printf(out, "%s: %s → %s%s\n", change->path,
-			  conf_text(change->before, "(not set)"),
-			  conf_text(change->after, "(not set)"),
+			  conf_flow(change->before, before, sizeof before),
+			  conf_flow(change->after, after, sizeof after),
 			  change->restart ? " (after a restart)"
 			  : renews	  ? " (connects to the runtime anew)"
 					  : "");

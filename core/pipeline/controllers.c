@@ -89,8 +89,8 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr handle,
 		return;
 	log_warning("%s%scontroller %s: %s", ctr ? ctr->full_name : "", ctr ? ": " : "",
 		    instance_name(i), text);
-	pipeline_event(p, EV_DEGRADED, "%s%scontroller %s: %s", ctr ? ctr->full_name : "",
-		       ctr ? ": " : "", instance_name(i), text);
+	pipeline_event_of(p, EV_DEGRADED, ctr, NULL, "%s%scontroller %s: %s",
+			  ctr ? ctr->full_name : "", ctr ? ": " : "", instance_name(i), text);
 }
 
 bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,

@@ -44,6 +44,7 @@ static void end(struct pipeline *p)
 static void commit(struct pipeline *p)
 {
 	txn_commit(p->txn);
+	events_degraded(p);
 	persist_txn(p);
 }
 
@@ -139,12 +140,17 @@ static void put_change(struct buf *text, const char *what, const struct iset *wa
 			 was ? was->text : "-", now->text);
 }
 
+bool moves_memory(const struct pipeline *p, const struct iset *was, const struct iset *now)
+{
+	return was != now && (was || rp_ids_count(topo_ids(p->env.topo, RP_NODES_MEMORY)) > 1);
+}
+
 static void tell_moves(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		const struct decision *was = &s->next, *now = &s->ctr->cur;
 		bool cpus = now->cpus && was->cpus != now->cpus;
-		bool mems = now->mems && was->mems != now->mems;
+		bool mems = now->mems && moves_memory(p, was->mems, now->mems);
 		struct buf text = BUF_INIT;
 		if (!cpus && !mems)
 			continue;
@@ -154,7 +160,8 @@ static void tell_moves(struct pipeline *p)
 		if (mems)
 			put_change(&text, "memory nodes", was->mems, now->mems);
 		log_info("%s: %s", s->ctr->full_name, buf_text(&text));
-		pipeline_event(p, EV_MOVED, "%s: %s", s->ctr->full_name, buf_text(&text));
+		pipeline_event_of(p, EV_MOVED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
+				  buf_text(&text));
 		buf_fini(&text);
 	}
 }

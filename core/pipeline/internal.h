@@ -8,6 +8,7 @@
 #include "core/pipeline/drift.h"
 #include "core/pipeline/pipeline.h"
 #include "core/topo/hotplug.h"
+#include "core/util/reclog.h"
 #include "proto/trial.pb-c.h"
 
 #define CONTROLLERS_MAX 32u
@@ -125,7 +126,9 @@ struct pipeline {
 	uint32_t sync_mark;
 
 	struct event events[EVENTS_MAX];
-	uint64_t last_event;
+	uint64_t last_event, logged_event; /* logged_event: the last one that is in the log */
+	struct reclog event_log;
+	bool event_log_ready;
 	void (*on_event)(void *arg);
 	void *on_event_arg;
 };
@@ -160,6 +163,8 @@ int decide_begin(struct pipeline *p, struct err *err);
 void decide_take_effect(struct pipeline *p);
 void decide_drop(struct pipeline *p);
 const struct stage *decide_touched(const struct pipeline *p);
+/* A container that is given the only memory node that there is was nowhere else before. */
+bool moves_memory(const struct pipeline *p, const struct iset *was, const struct iset *now);
 /* Checks only: for trials. */
 int decide_check(struct pipeline *p, struct err *err);
 struct invariants decide_invariants(const struct pipeline *p);
@@ -262,6 +267,15 @@ void persist_timer(void *arg);
 void persist_quiet(void *arg);
 /* The module's saved state is given back to it. */
 void persist_load(struct pipeline *p, struct instance *i);
+
+/* ---- events.c ---- */
+/* Takes over what the last process has left in the log of the state directory; that there is none is no failure. */
+void events_open(struct pipeline *p);
+/* Writes what is not in the log yet. */
+void events_log(struct pipeline *p);
+void events_close(struct pipeline *p);
+/* Tells of containers that the decision has degraded. */
+void events_degraded(struct pipeline *p);
 
 /* ---- state.c ---- */
 /* Opens the store and fills the cache with what it has. Without a directory that can be used there is none. */

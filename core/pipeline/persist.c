@@ -74,6 +74,7 @@ void persist_timer(void *arg)
 	struct pipeline *p = arg;
 	watchdog_begin(p->watchdog);
 	persist_now(p);
+	events_log(p);
 	tidy(p);
 	if (!store_pending(p->store))
 		(void)loop_timer_arm(p->quiet_timer, QUIET_MS);

@@ -220,6 +220,8 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 		r = open_machine(p, err);
 	if (!r)
 		r = state_open(p, err);
+	if (!r && !p->state_error[0])
+		events_open(p);
 	if (!r)
 		r = open_crumb(p, err);
 	if (!r)
@@ -260,6 +262,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	p->env.worker = worker_free_within(p->env.worker, PIPELINE_STOP_MS);
 	if (p->store && p->persist_timer)
 		persist_now(p);
+	events_log(p);
 	p->disk = worker_free_within(p->disk, PIPELINE_STOP_MS);
 	if (!p->disk) {
 		updates_fini(p);
@@ -283,6 +286,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	free(p->config_path);
 	free(p->config_problems);
 	first_forget(p);
+	events_close(p);
 	free(p);
 	return NULL;
 }

@@ -20,7 +20,7 @@
  *   state.c       what the store tells at a start
  *   devices.c     what the kubelet says of the devices of pods, and who waits for it
  *   export.c      the data files that containers can read
- *   events.c      what happened, for people: a bounded list
+ *   events.c      what happened, for people: a bounded list, and a log of it for those after a restart
  *   conditions.c  what is not as it should be
  *
  * A request works like this: the front end describes pod and container (borrowed text), gets a reply that points into the cache, encodes
@@ -360,6 +360,7 @@ enum event_kind {
 	EV_CREATED, /* a container was placed */
 	EV_REFUSED, /* … or refused */
 	EV_MOVED, /* its CPUs or memory nodes changed */
+	EV_RESIZED, /* it asked for other amounts, and has got them */
 	EV_RELEASED,
 	EV_DEGRADED,
 	EV_UPDATE_FAILED,
@@ -371,13 +372,19 @@ enum event_kind {
 const char *event_kind_name(enum event_kind k);
 
 struct event {
-	uint64_t seq; /* from 1 */
+	uint64_t seq; /* from 1; goes on after a restart */
 	uint64_t wall_ns;
 	enum event_kind kind;
 	char text[EVENT_TEXT_MAX];
+	char *subject; /* the container that it is about, namespace/pod/name; NULL: none */
+	char *detail; /* more of it, lines: why a container was refused; NULL: nothing */
 };
 void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* About a container; its text has to name it. `detail`: copied, may be NULL. */
+void pipeline_event_of(struct pipeline *p, enum event_kind kind, const struct ctr *ctr,
+		       const char *detail, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
 /* The first event after seq that is still there; NULL: none yet. */
 const struct event *pipeline_event_after(const struct pipeline *p, uint64_t seq);
 uint64_t pipeline_last_event(const struct pipeline *p);

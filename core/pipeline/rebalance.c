@@ -139,8 +139,9 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 	};
 	ctr->usage->pressure = pressure;
 	describe(pressure, text, sizeof text);
-	pipeline_event(p, EV_PRESSURE, pressure ? "%s: lacks %s" : "%s: lacks nothing any more",
-		       ctr->full_name, text);
+	pipeline_event_of(p, EV_PRESSURE, ctr, NULL,
+			  pressure ? "%s: lacks %s" : "%s: lacks nothing any more", ctr->full_name,
+			  text);
 	if (!listens(p) || !p->runtime.synchronized)
 		return;
 	int r = tell(p, &o, &err);

@@ -6,6 +6,7 @@
 
 #include "core/cache/derive.h"
 #include "core/pipeline/internal.h"
+#include "core/util/buf.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -78,7 +79,7 @@ static void describe_created(struct pipeline *p, const struct ctr *ctr)
 	if (!text)
 		return;
 	log_info("%s", text);
-	pipeline_event(p, EV_CREATED, "%s", text);
+	pipeline_event_of(p, EV_CREATED, ctr, NULL, "%s", text);
 }
 
 static void ack_reply(struct pipeline *p, const struct reply *reply)
@@ -140,7 +141,7 @@ static void release_pod(struct pipeline *p, struct pod *pod)
 		if (!ctr_live(ctr->cur.state))
 			continue;
 		release(p, ctr, NULL);
-		pipeline_event(p, EV_RELEASED, "%s: its pod ended", ctr->full_name);
+		pipeline_event_of(p, EV_RELEASED, ctr, NULL, "%s: its pod ended", ctr->full_name);
 	}
 }
 
@@ -277,7 +278,7 @@ static void refused(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
 	name_container(err, ctr);
 	log_notice("refused: %s", err->text);
-	pipeline_event(p, EV_REFUSED, "%s", err->text);
+	pipeline_event_of(p, EV_REFUSED, ctr, ctr->trail, "%s", err->text);
 	conditions_refused(p, ctr->full_name, err->text);
 	remove_ctr(p, ctr);
 }
@@ -305,7 +306,8 @@ static int create_unmanaged(struct pipeline *p, struct creation *c, struct err *
 	}
 	p->stats.unmanaged++;
 	log_warning("%s: runs unmanaged: %s", c->ctr->full_name, err->text);
-	pipeline_event(p, EV_DEGRADED, "%s runs unmanaged: %s", c->ctr->full_name, err->text);
+	pipeline_event_of(p, EV_DEGRADED, c->ctr, NULL, "%s runs unmanaged: %s", c->ctr->full_name,
+			  err->text);
 	return 0;
 }
 
@@ -407,7 +409,8 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 		if (c.replaced)
 			release(p, c.replaced, NULL); /* gone, whatever becomes of its successor */
 		log_error("%s: was not known and cannot be placed: %s", c.ctr->full_name, err.text);
-		pipeline_event(p, EV_DEGRADED, "%s: %s", c.ctr->full_name, err.text);
+		pipeline_event_of(p, EV_DEGRADED, c.ctr, c.ctr->trail, "%s: %s", c.ctr->full_name,
+				  err.text);
 		return c.ctr;
 	}
 	c.ctr->cur.state = living.state;
@@ -469,6 +472,27 @@ static int resize(struct pipeline *p, void *arg, struct err *err)
 	return p->policy ? instance_update(p->policy, ctr, err) : 0;
 }
 
+static void put_amount(struct buf *text, const char *what, int64_t was, int64_t now,
+		       const char *unit)
+{
+	if (was != now)
+		(void)buf_printf(text, "%s%s %lld%s → %lld%s", buf_len(text) ? ", " : "", what,
+				 (long long)was, unit, (long long)now, unit);
+}
+
+static void describe_resized(struct pipeline *p, const struct ctr *ctr, const struct needs *had)
+{
+	const struct needs *n = &ctr->wanted;
+	struct buf text = BUF_INIT;
+	put_amount(&text, "CPU request", had->cpu_request, n->cpu_request, "m");
+	put_amount(&text, "CPU limit", had->cpu_limit, n->cpu_limit, "m");
+	put_amount(&text, "memory limit", had->mem_limit >> 20, n->mem_limit >> 20, " MiB");
+	if (buf_len(&text))
+		pipeline_event_of(p, EV_RESIZED, ctr, NULL, "%s: %s; CPUs %s", ctr->full_name,
+				  buf_text(&text), ctr->cur.cpus ? ctr->cur.cpus->text : "any");
+	buf_fini(&text);
+}
+
 int request_update(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc,
 		   const struct res_desc *res, struct reply *ret, struct err *err)
 {
@@ -502,11 +526,12 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 		ctr->wanted = had;
 		ctr->flags = flags;
 		name_container(err, ctr);
-		pipeline_event(p, EV_REFUSED, "resize of %s", err->text);
+		pipeline_event_of(p, EV_REFUSED, ctr, NULL, "resize of %s", err->text);
 		return r;
 	}
 	values_fini(c, &requested);
 	values_fini(c, &acked);
+	describe_resized(p, ctr, &had);
 	/* the runtime is about to have what was asked for; ours goes over it where it differs */
 	(void)values_overlay(c, &ctr->acked, res, true);
 	ctr->stored = false;
@@ -525,7 +550,7 @@ void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct c
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return;
 	release(p, ctr, ret);
-	pipeline_event(p, EV_RELEASED, "%s", ctr->full_name);
+	pipeline_event_of(p, EV_RELEASED, ctr, NULL, "%s", ctr->full_name);
 }
 
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *desc)

@@ -235,7 +235,8 @@ void updates_failed(struct pipeline *p, bool connection_lost, const char *reason
 					    ? u->batch.items[i].values.cpus->text
 					    : "-",
 				    reason);
-			pipeline_event(p, EV_UPDATE_FAILED, "%s: %s", ctr->full_name, reason);
+			pipeline_event_of(p, EV_UPDATE_FAILED, ctr, NULL, "%s: %s", ctr->full_name,
+					  reason);
 		}
 	}
 	end_batch(u, p);

@@ -132,8 +132,9 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 	drift_note(p, ctr, c->culprit);
 	log_warning("%s: has %s %s instead of %s, telling the runtime again; it may have been %s",
 		    ctr->full_name, what, text, expected, culprit_text(c->culprit));
-	pipeline_event(p, EV_DEGRADED, "%s: has %s %s instead of %s: put back; it may have been %s",
-		       ctr->full_name, what, text, expected, culprit_text(c->culprit));
+	pipeline_event_of(p, EV_DEGRADED, ctr, NULL,
+			  "%s: has %s %s instead of %s: put back; it may have been %s",
+			  ctr->full_name, what, text, expected, culprit_text(c->culprit));
 	acknowledge(p, &ctr->acked.cpus, c->found_cpus);
 	acknowledge(p, &ctr->acked.mems, c->found_mems);
 	updates_add(p, ctr);

@@ -54,7 +54,10 @@ _nri_rpctl() {
 	pods) choices=$(_nri_rpctl_names pods name "${socket[@]}") ;;
 	containers) choices="--wide $(_nri_rpctl_names containers full_name "${socket[@]}")" ;;
 	topology) choices="--table" ;;
-	explain) choices=$(_nri_rpctl_names containers full_name "${socket[@]}") ;;
+	explain)
+		choices=$(_nri_rpctl_names containers full_name "${socket[@]}")
+		[[ $cur == -* ]] && choices="--history"
+		;;
 	events) choices="--follow --since" ;;
 	plan | try) files=-f ;;
 	config) choices="check show schema" ;;

@@ -214,7 +214,7 @@ static void test_diff_trees(void **state)
 	       "types: {items: [{name: a, max: 2}, {name: c}]}",
 	       "types.items[0].max: \"1\" -> \"2\"\ntypes.items[1].name: \"b\" -> \"c\"\n");
 	differ("types: {items: [{name: a}]}", "types: {items: [{name: a}, {name: b}]}",
-	       "types.items: a list -> a list\n");
+	       "types.items[b]: nothing -> a map\n");
 	differ("types: {options: {a: true, b: auto}}", "types: {options: {b: false, c: auto}}",
 	       "types.options.a: \"true\" -> nothing\ntypes.options.b: \"auto\" -> "
 	       "\"false\"\ntypes.options.c: nothing -> \"auto\"\n");

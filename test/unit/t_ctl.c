@@ -132,7 +132,7 @@ static void test_pods_and_containers(void **state)
 	doc = fixture_get(&fx, "Containers", "eb/c", CTL_OK);
 	assert_int_equal(json_array_size(doc), 1);
 	json_decref(doc);
-	doc = fixture_get(&fx, "Containers", "nothing", CTL_OK);
+	doc = fixture_get(&fx, "Containers", "nothing", CTL_FAILED);
 	assert_int_equal(json_array_size(doc), 0);
 	json_decref(doc);
 }

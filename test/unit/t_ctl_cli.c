@@ -262,7 +262,7 @@ static void test_usage(void **state)
 	expect(2, ARGS("status", "--follow"), WORDS("@this command takes no \"follow\""));
 	expect(2, ARGS("events", "--since", "soon"),
 	       WORDS("@--since soon: expected the number of an event"));
-	expect(2, ARGS("--json"), WORDS("@a command is needed"));
+	expect(2, ARGS("--json"), WORDS("{\"error\":\"a command is needed"));
 	expect(3, ARGS("--", "status"), WORDS("@nri-rpd is not running"));
 	const char *many[40];
 	for (unsigned i = 0; i < 9; i++)
@@ -282,7 +282,8 @@ static void test_help(void **state)
 	       WORDS("Usage: nri-rpctl events [OPTION]...", "--follow", "--since N|TIME"));
 	expect(0, ARGS("config", "show", "--help"),
 	       WORDS("Usage: nri-rpctl config show", "--origin"));
-	expect(0, ARGS("explain", "-h"), WORDS("nri-rpctl explain CONTAINER\nWhy a container"));
+	expect(0, ARGS("explain", "-h"),
+	       WORDS("nri-rpctl explain [OPTION]... CONTAINER\nWhy a container"));
 	expect(2, ARGS("help", "evnets"), WORDS("@did you mean \"events\"?"));
 }
 
@@ -356,9 +357,9 @@ static void test_commands(void **state)
 	expect(0, ARGS("status", "--memory"), WORDS("Memory\nResident  ", "different sets"));
 	expect(0, ARGS("pods"),
 	       WORDS("Namespace  Pod", "default    own    Guaranteed", "2  64 MiB  running"));
-	expect(0, ARGS("pods", "nothing"), WORDS("No pods.\n"));
-	expect(0, ARGS("containers"), WORDS("default/own/c0", "exclusive", "shared"));
-	expect(0, ARGS("containers", "nothing"), WORDS("No containers.\n"));
+	expect(1, ARGS("pods", "nothing"), WORDS("No pods.\n"));
+	expect(0, ARGS("containers"), WORDS("default/own/c0", "exclusive", "alone"));
+	expect(1, ARGS("containers", "nothing"), WORDS("No containers.\n"));
 	expect(0, ARGS("containers", "--wide", "own"), WORDS("0000cafe"));
 	expect(0, ARGS("explain", "own/c0"),
 	       WORDS("default/own/c0\nState         running, Guaranteed\n",
