@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "core/ctl/internal.h"
+#include "core/util/str.h"
 
 /* ---- the outcome ------------------------------------------------------------------------------ */
 
@@ -61,6 +62,7 @@ static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
 	put_lines(&j, "changes", res->changes);
 	json_kbool(&j, "restart_needed", res->restart_needed);
 	put_moves(&j, res);
+	json_kuint(&j, "unconfirmed_s", plan ? 0 : pipeline_unconfirmed_s(p));
 	json_kuint(&j, "took_us", res->took_us);
 	json_kuint(&j, "generation", pipeline_conf_generation(p));
 	json_end_obj(&j);
@@ -78,13 +80,56 @@ static void done(const struct reload_result *res, void *arg)
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
+/* The trial was begun, or not. */
+static enum call_result trial_begun(struct call *call, struct job *job, int r, struct err *err)
+{
+	if (!r)
+		return CALL_LATER;
+	job_drop(job, &call->ctl->jobs);
+	return call_fail(call, CTL_FAILED, "%s", err_text(err, r));
+}
+
+/* With an argument: the seconds that there are to confirm it. */
 enum call_result run_reload(struct call *call)
 {
+	struct err err = ERR_INIT;
+	uint64_t confirm_s = 0;
+	bool until = call->req->n_args != 0;
+	if (until && (str_to_u64(call->req->args[0], &confirm_s) || !confirm_s ||
+		      confirm_s > CTL_CONFIRM_MAX_S))
+		return call_fail(call, CTL_USAGE,
+				 "expected a time from 1 to %u seconds, found \"%s\"",
+				 CTL_CONFIRM_MAX_S, call->req->args[0]);
 	struct job *job = job_new(call, &call->ctl->jobs);
 	if (!job)
 		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+	if (until)
+		return trial_begun(
+			call, job,
+			pipeline_reload_until(call->p, (uint32_t)confirm_s, done, job, &err), &err);
 	pipeline_reload(call->p, done, job);
 	return CALL_LATER;
+}
+
+enum call_result run_undo(struct call *call)
+{
+	struct err err = ERR_INIT;
+	struct job *job = job_new(call, &call->ctl->jobs);
+	if (!job)
+		return call_fail(call, CTL_FAILED, "too many requests are waiting already");
+	return trial_begun(call, job, pipeline_undo(call->p, done, job, &err), &err);
+}
+
+enum call_result run_confirm(struct call *call)
+{
+	struct err err = ERR_INIT;
+	int r = pipeline_confirm(call->p, &err);
+	if (r)
+		return call_fail(call, CTL_FAILED, "%s", err_text(&err, r));
+	json_obj(&call->j);
+	json_kuint(&call->j, "confirmed", pipeline_conf_generation(call->p));
+	json_end_obj(&call->j);
+	return CALL_DONE;
 }
 
 /* A job for a trial; NULL: the call has failed. */
@@ -105,15 +150,6 @@ static struct job *trial_job(struct call *call, bool pod)
 	job->pod = pod;
 	ctl->n_plans++;
 	return job;
-}
-
-/* The trial was begun, or not. */
-static enum call_result trial_begun(struct call *call, struct job *job, int r, struct err *err)
-{
-	if (!r)
-		return CALL_LATER;
-	job_drop(job, &call->ctl->jobs);
-	return call_fail(call, CTL_FAILED, "%s", err_text(err, r));
 }
 
 static enum call_result plan_file(struct call *call, const char *path)

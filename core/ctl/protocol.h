@@ -12,6 +12,7 @@
 #define CTL_ARG_MAX 4096u /* bytes of one argument */
 #define CTL_PIECE_MAX (1u << 20) /* bytes of a document in one answer */
 #define CTL_DOCUMENT_MAX (128u << 20) /* bytes of a document */
+#define CTL_CONFIRM_MAX_S 86400u
 #define CTL_EVENTS_WAIT_MAX_MS 300000u
 
 /* Flags of requests. */

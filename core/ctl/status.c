@@ -64,6 +64,8 @@ static void put_policy(struct json *j, struct pipeline *p, const struct pipeline
 	put_text(j, "error", s->config_error);
 	put_lines(j, "problems", s->config_problems);
 	put_time(j, "kept", s->config_kept_ns);
+	json_kbool(j, "undone", s->config_undone);
+	json_kuint(j, "unconfirmed_s", pipeline_unconfirmed_s(p));
 	json_end_obj(j);
 }
 

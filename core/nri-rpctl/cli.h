@@ -23,12 +23,13 @@
 #define OPT_LOCAL 0x40u
 #define OPT_WIDE 0x80u
 #define OPT_HISTORY 0x100u
+#define OPT_CONFIRM 0x200u
 
 struct cli {
 	const char *socket;
 	bool json;
 	unsigned options; /* OPT_… that were given */
-	const char *since;
+	const char *since, *confirm;
 	const char *config; /* --config, for what needs no daemon */
 	const char *const *module_dirs;
 	unsigned n_module_dirs;
@@ -96,6 +97,8 @@ int cmd_containers(struct cli *cli);
 int cmd_zones(struct cli *cli);
 int cmd_topology(struct cli *cli);
 int cmd_explain(struct cli *cli);
+int cmd_confirm(struct cli *cli);
+int cmd_undo(struct cli *cli);
 int cmd_events(struct cli *cli);
 int cmd_reload(struct cli *cli);
 int cmd_plan(struct cli *cli);

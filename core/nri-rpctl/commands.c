@@ -168,8 +168,25 @@ static int show_trial(struct cli *cli, struct question *req, const char *verb)
 
 int cmd_reload(struct cli *cli)
 {
-	struct question req = plain(cli, "Reload");
+	const char *args[] = {cli->confirm};
+	struct question req = {.method = "Reload", .args = args, .n_args = cli->confirm != NULL};
 	return show_trial(cli, &req, "In force");
+}
+
+int cmd_undo(struct cli *cli)
+{
+	struct question req = plain(cli, "Undo");
+	return show_trial(cli, &req, "In force again");
+}
+
+static void show_confirmed(struct out *o, const json_t *doc)
+{
+	out_printf(o, "Generation %lld stays in force\n", (long long)ji(doc, "confirmed"));
+}
+
+int cmd_confirm(struct cli *cli)
+{
+	return show_with(cli, "Confirm", show_confirmed);
 }
 
 /* The daemon's working directory is another one. */

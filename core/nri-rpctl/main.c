@@ -47,6 +47,7 @@ static const struct option options[] = {
 	{"table", NULL, OPT_TABLE, "a line a CPU instead of a map"},
 	{"origin", NULL, OPT_ORIGIN, "where each key was set"},
 	{"defaults", NULL, OPT_DEFAULTS, "also keys that are not set"},
+	{"confirm", "SECONDS", OPT_CONFIRM, "undo it then, unless it is confirmed"},
 	{"history", NULL, OPT_HISTORY, "what happened to it, refusals and moves included"},
 	{"local", NULL, OPT_LOCAL, "do not ask the daemon"},
 };
@@ -73,8 +74,10 @@ static const struct command commands[] = {
 	{"explain", NULL, "CONTAINER", 1, 1, OPT_HISTORY, cmd_explain,
 	 "why a container is where it is, or was refused"},
 	{"events", NULL, "", 0, 0, OPT_FOLLOW | OPT_SINCE, cmd_events, "what happened lately"},
-	{"reload", NULL, "", 0, 0, 0, cmd_reload,
+	{"reload", NULL, "", 0, 0, OPT_CONFIRM, cmd_reload,
 	 "read the configuration again; waits for the outcome"},
+	{"confirm", NULL, "", 0, 0, 0, cmd_confirm, "keep what a reload --confirm has brought"},
+	{"undo", NULL, "", 0, 0, 0, cmd_undo, "back to the configuration that was in force before"},
 	{"plan", NULL, "FILE", 1, 1, 0, cmd_plan, "who would move if this were the configuration"},
 	{"try", NULL, "FILE|-", 1, 1, 0, cmd_try,
 	 "where would the pods of this manifest go? A Pod, Deployment, List …"},
@@ -229,6 +232,8 @@ static int take_option(struct line *l, int argc, char **argv, int *at)
 	l->cli.options |= o->bit;
 	if (o->bit == OPT_SINCE)
 		l->cli.since = value;
+	if (o->bit == OPT_CONFIRM)
+		l->cli.confirm = value;
 	return 0;
 }
 

@@ -125,6 +125,13 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 		   unit_count(json_array_size(moves), "container", "containers", a),
 		   str_eq(outcome, "in force") ? " moved" : " would move",
 		   unit_us((uint64_t)ji(doc, "took_us"), b));
+	if (ji(doc, "unconfirmed_s")) {
+		out_style(o, YELLOW);
+		out_printf(o,
+			   "Undone in %" PRId64 " s, unless it is confirmed: nri-rpctl confirm\n",
+			   ji(doc, "unconfirmed_s"));
+		out_style(o, PLAIN);
+	}
 	show_lines(o, json_object_get(doc, "problems"), "Warnings", YELLOW);
 	show_lines(o, json_object_get(doc, "changes"), "Changes", PLAIN);
 	if (jb(doc, "restart_needed"))

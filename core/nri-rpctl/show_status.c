@@ -81,6 +81,11 @@ static void show_policy(struct out *o, const json_t *doc)
 	      : jb(config, "ok")  ? ""
 				  : ", the file was refused since",
 	      js(config, "kept"));
+	if (jb(config, "undone"))
+		field(o, "", "undone: it is the one before what the files say");
+	if (ji(config, "unconfirmed_s"))
+		field(o, "", "undone in %lld s, unless it is confirmed: nri-rpctl confirm",
+		      (long long)ji(config, "unconfirmed_s"));
 	show_problems(o, json_object_get(config, "problems"));
 }
 

@@ -44,7 +44,12 @@ __attribute__((format(printf, 2, 3))) static void say(struct look *l, const char
 static void files_refused(struct look *l)
 {
 	const struct pipeline *p = l->p;
-	if (p->config_error[0] && p->kept_ns)
+	if (p->undo.undone && !p->kept_ns)
+		say(l,
+		    "%s was undone, the configuration before is in force: edit it and reload, or "
+		    "reload to have it again",
+		    p->config_path);
+	else if (p->config_error[0] && p->kept_ns)
 		say(l, "%s cannot be used, what was in force last is in force: %s", p->config_path,
 		    p->config_error);
 	else if (p->config_error[0] && !p->stats.reloads_refused)

@@ -68,8 +68,25 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 struct keeping {
 	struct pipeline *p;
 	struct buf data;
+	uint32_t sum;
 	struct err err;
 };
+
+/* What has been kept becomes the former one, unless it is the same. */
+static void keep_former(const struct keeping *k)
+{
+	struct err err = ERR_INIT;
+	struct kept was = {0};
+	struct buf data = BUF_INIT;
+	char path[CACHE_PATH_MAX + sizeof FORMER_FILE];
+	if (kept_read(k->p->kept_dir, &was, &err))
+		return;
+	(void)snprintf(path, sizeof path, "%s/" FORMER_FILE, k->p->kept_dir);
+	if (kept_sum(&was.files) != k->sum && kept_write(&was.files, was.wall_ns, &data) == 0)
+		(void)fs_replace(path, buf_text(&data), buf_len(&data), 0600, true, &err);
+	buf_fini(&data);
+	kept_fini(&was);
+}
 
 static int write_kept_to(struct keeping *k, const char *dir, mode_t mode, struct err *err)
 {
@@ -85,6 +102,7 @@ static int write_kept(void *arg)
 	struct err err = ERR_INIT;
 	/* Only helps where the other one is lost; a run-time directory that cannot be used is told of anyway. */
 	(void)write_kept_to(k, k->p->kept_run_dir, 0750, &err);
+	keep_former(k);
 	return write_kept_to(k, k->p->kept_dir, 0710, &k->err);
 }
 
@@ -104,14 +122,14 @@ static void kept_written(void *arg, int result)
 }
 
 /* When this has been answered and the process is killed at once, a start may find the one before: that is used only where the files cannot be. */
-static void keep(struct pipeline *p, const struct conf_files *files)
+void config_keep(struct pipeline *p, const struct conf_files *files)
 {
 	uint32_t sum = kept_sum(files);
 	if (sum == p->kept_sum)
 		return;
 	struct keeping *k = calloc(1, sizeof *k);
 	if (k)
-		k->p = p;
+		*k = (struct keeping){.p = p, .sum = sum};
 	if (!k || kept_write(files, clock_wall_ns(), &k->data) ||
 	    worker_submit(p->disk, write_kept, kept_written, k)) {
 		(void)snprintf(p->keep_error, sizeof p->keep_error, "no memory");
@@ -137,7 +155,8 @@ void config_accepted(struct pipeline *p, const struct conf_files *files)
 	free(TAKE(p->config_problems));
 	p->kept_ns = 0;
 	p->safe_mode_reason[0] = '\0';
-	keep(p, files);
+	if (files)
+		config_keep(p, files);
 }
 
 /* Each ends with a newline. */
@@ -274,6 +293,8 @@ struct reload {
 	struct proposal proposal;
 	char *manifest, *manifest_name; /* TRY: the pods' */
 	struct reload_waiter *waiters;
+	uint32_t confirm_s; /* not 0: it has to be confirmed */
+	uint32_t undoes; /* not 0: it is the one before, and this the sum of what is undone */
 	uint64_t began_us;
 };
 
@@ -300,6 +321,21 @@ static int put_in_force(struct pipeline *p, const struct config_text *text, stru
 	return r;
 }
 
+/* It is in force: for good, until it is confirmed, or instead of what the files say. */
+static void accepted(struct reload *r)
+{
+	struct pipeline *p = r->p;
+	config_accepted(p, r->confirm_s ? NULL : &r->text.files);
+	if (r->confirm_s) {
+		undo_await(p, &r->text.files, r->confirm_s);
+	} else if (r->undoes) {
+		undo_done(p, r->undoes);
+		pipeline_event(p, EV_CONFIG, "undone: the configuration before is in force again");
+	} else {
+		undo_forget(p);
+	}
+}
+
 static void conclude(struct reload *r, const struct report *report, struct reload_result *res)
 {
 	struct pipeline *p = r->p;
@@ -312,7 +348,7 @@ static void conclude(struct reload *r, const struct report *report, struct reloa
 	}
 	p->stats.reloads++;
 	if (!res->code) {
-		config_accepted(p, &r->text.files);
+		accepted(r);
 		(void)snprintf(p->configured_policy, sizeof p->configured_policy, "%s",
 			       conf_core(p->conf)->policy);
 		config_in_force(p);
@@ -515,6 +551,33 @@ void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 	log_error("the configuration cannot be tried: %s", res.err.text);
 	if (done)
 		done(&res, arg);
+}
+
+int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done done, void *arg,
+			  struct err *err)
+{
+	if (p->reload)
+		return err_set(err, -EBUSY, "a reload is under way");
+	struct reload *r = reload_new(p, RELOAD, done, arg);
+	if (!r)
+		return err_errno(err, -ENOMEM, "reload");
+	r->confirm_s = confirm_s;
+	config_read(p->config_path, &r->text);
+	return start(p, r, err);
+}
+
+int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
+		void *arg, struct err *err)
+{
+	struct reload *r = reload_new(p, RELOAD, done, arg);
+	if (!r) {
+		conf_files_fini(files);
+		return err_errno(err, -ENOMEM, "undo");
+	}
+	conf_errors_init(&r->text.problems);
+	r->text.files = *files;
+	r->undoes = sum;
+	return start(p, r, err);
 }
 
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,

@@ -345,9 +345,27 @@ static void refuse_files(struct pipeline *p, const struct conf_errors *errs, con
 	pipeline_event(p, EV_CONFIG, "refused at the start: %s", why->text);
 }
 
+/* The files were undone, or nobody has confirmed them: the one before it is. */
+static int start_undone(struct pipeline *p, struct first *f, struct err *err)
+{
+	struct conf_errors errs;
+	struct err why = ERR_INIT;
+	(void)err_set(
+		&why, -ECANCELED,
+		"it was undone, or not confirmed in time: edit it and reload, or reload to have "
+		"it again");
+	conf_errors_init(&errs);
+	refuse_files(p, &errs, &why);
+	p->undo.undone = true;
+	return take_another(p, f, true, &why, err);
+}
+
 static int start_with(struct pipeline *p, struct first *f, struct err *err)
 {
 	struct conf_errors errs;
+	if (f->has_kept && !same_text(&f->files, &f->kept) && !f->files.code &&
+	    undo_rejects(p, &f->files.files))
+		return start_undone(p, f, err);
 	int r = put_in_force(p, &f->files, &errs, err);
 	bool wrong = !is_module_fault(r, f->had_one);
 	if (!r || r == -ENOMEM)

@@ -7,6 +7,7 @@
 #include "core/pipeline/devices.h"
 #include "core/pipeline/drift.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/undo.h"
 #include "core/topo/hotplug.h"
 #include "core/util/reclog.h"
 #include "proto/trial.pb-c.h"
@@ -125,6 +126,7 @@ struct pipeline {
 	bool warned_kubelet;
 	uint32_t sync_mark;
 
+	struct undo undo;
 	struct event events[EVENTS_MAX];
 	uint64_t last_event, logged_event; /* logged_event: the last one that is in the log */
 	struct reclog event_log;
@@ -313,6 +315,11 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 void config_in_force(struct pipeline *p);
 /* That was done with what the files say: it is kept for later starts, and nothing is wrong with them any more. */
 void config_accepted(struct pipeline *p, const struct conf_files *files);
+/* It is what later starts use when they cannot use the files; what was kept before is the former one. */
+void config_keep(struct pipeline *p, const struct conf_files *files);
+/* As a reload, with other text; *files is taken over. `sum`: of what is in force and not to come back by itself. */
+int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
+		void *arg, struct err *err);
 /* The files are not what is in force. `problems`: lines, "" when err says all. */
 void config_refused(struct pipeline *p, const char *problems, const struct err *err);
 void config_fini(struct pipeline *p);

@@ -121,7 +121,12 @@ int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err)
 
 int kept_read(const char *dir, struct kept *ret, struct err *err)
 {
-	_free_ char *path = str_printf("%s/" KEPT_FILE, dir), *data = NULL;
+	return kept_read_file(dir, KEPT_FILE, ret, err);
+}
+
+int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err)
+{
+	_free_ char *path = str_printf("%s/%s", dir, file), *data = NULL;
 	size_t size;
 	if (!path)
 		return err_errno(err, -ENOMEM, "the kept configuration");

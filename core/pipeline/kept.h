@@ -24,6 +24,8 @@ int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out
 int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err);
 /* Of a directory. -ENOENT without err: there is none; else what kept_parse or fs_read_own say. */
 int kept_read(const char *dir, struct kept *ret, struct err *err);
+/* The same of another file than KEPT_FILE. */
+int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err);
 /* Equal for the same files with the same content. */
 uint32_t kept_sum(const struct conf_files *files);
 void kept_fini(struct kept *k);

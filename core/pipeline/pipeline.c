@@ -158,7 +158,7 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
 	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
-	    !p->rebalance_timer || updates_init(p) || verify_init(p))
+	    !p->rebalance_timer || undo_init(p) || updates_init(p) || verify_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -271,6 +271,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->persist_timer);
 	loop_timer_free(p->quiet_timer);
 	loop_timer_free(p->rebalance_timer);
+	undo_fini(p);
 	p->store = store_close(p->store);
 	if (p->env.worker || p->disk)
 		return leave_hanging(p);
@@ -324,6 +325,7 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret)
 		.safe_mode_reason = p->safe_mode_reason,
 		.config_path = p->config_path,
 		.config_generation = p->conf_generation,
+		.config_undone = p->undo.undone,
 		.config_ok = p->config_error[0] == '\0',
 		.config_error = p->config_error,
 		.config_problems = p->config_problems,

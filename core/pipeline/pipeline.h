@@ -12,6 +12,7 @@
  *   config.c      configurations: reload, plan and policy switch; each attempted before
  *   first.c       the one of a start, and what is done without a good one
  *   advice.c      what of one is hardly meant
+ *   undo.c        the way back to the one before
  *   kept.c        the one that was in force last, in a file that outlives reboots
  *   report.c      what that child reports
  *   verify.c      whether the kernel has what the runtime was told
@@ -223,6 +224,14 @@ typedef void (*reload_done)(const struct reload_result *res, void *arg);
 /* Reads the configuration again, tries it in a child, puts it in force. done (may be NULL) is called once, later; the outcome is logged
  * in any case. Reloads that come meanwhile are served by one that follows. */
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
+/* The same; after so many seconds without pipeline_confirm() the one before comes back. -EBUSY: a reload is under way. */
+int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done done, void *arg,
+			  struct err *err);
+/* What is in force stays. -ENOENT: nothing awaits that. */
+int pipeline_confirm(struct pipeline *p, struct err *err);
+unsigned pipeline_unconfirmed_s(const struct pipeline *p); /* that are left; 0: nothing awaits it */
+/* As a reload, with the configuration that was in force before; a second one leads back again. res->code is -EAGAIN when there is none. */
+int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err);
 /* The same up to the list of moves for another file; nothing is put in force. */
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);
@@ -242,6 +251,7 @@ struct pipeline_status {
 	const char *safe_mode_reason; /* "" */
 	const char *config_path;
 	uint64_t config_generation;
+	bool config_undone; /* what is in force was in force before what the files say */
 	bool config_ok; /* what is in force is what the files said last */
 	const char *config_error;
 	const char *config_problems; /* all that is wrong with them, lines; NULL when nothing is */

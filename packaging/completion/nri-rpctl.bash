@@ -24,7 +24,7 @@ _nri_rpctl() {
 			socket=(--socket "${COMP_WORDS[i + 1]-}")
 			((i++))
 			;;
-		--config | --module-dir | --since) ((i++)) ;;
+		--config | --module-dir | --since | --confirm) ((i++)) ;;
 		-*) ;;
 		*)
 			if [[ -z $first ]]; then
@@ -45,11 +45,11 @@ _nri_rpctl() {
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
-	--since) return ;;
+	--since | --confirm) return ;;
 	esac
 
 	case "$first${second:+ $second}" in
-	'') choices="status pods containers topology zones explain events reload plan try rebalance config modules log doctor version help" ;;
+	'') choices="status pods containers topology zones explain events reload confirm undo plan try rebalance config modules log doctor version help" ;;
 	status) choices="--memory" ;;
 	pods) choices=$(_nri_rpctl_names pods name "${socket[@]}") ;;
 	containers) choices="--wide $(_nri_rpctl_names containers full_name "${socket[@]}")" ;;
@@ -58,6 +58,7 @@ _nri_rpctl() {
 		choices=$(_nri_rpctl_names containers full_name "${socket[@]}")
 		[[ $cur == -* ]] && choices="--history"
 		;;
+	reload) choices="--confirm" ;;
 	events) choices="--follow --since" ;;
 	plan | try) files=-f ;;
 	config) choices="check show schema" ;;
@@ -72,7 +73,7 @@ _nri_rpctl() {
 	log) choices="level debug" ;;
 	'log level') choices="error warning notice info debug" ;;
 	'log debug') choices="off *" ;;
-	help) choices="status pods containers topology zones explain events reload plan try rebalance config modules log doctor version" ;;
+	help) choices="status pods containers topology zones explain events reload confirm undo plan try rebalance config modules log doctor version" ;;
 	esac
 	[[ $cur == -* ]] && choices="$choices $globals"
 	mapfile -t COMPREPLY < <(compgen ${files:+"$files"} -W "$choices" -- "$cur")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way back to the configuration before: undo, and what nobody has confirmed in time."""
+from operator_tools import DEGRADED, FAILED, OK, USAGE, ctl, ctl_json
+from simnode import STATIC, ctr, eventually
+
+TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+BALLOONS = {'policy': 'balloons'}
+
+
+def policy(node):
+    return ctl(node, 'status').out.split('Policy')[1].split()[0]
+
+
+def test_undo_and_back(make_node):
+    node = make_node(TOPOLOGY_AWARE)
+    node.create('a', ctr('a0', '2', '64Mi'))
+    assert ctl(node, 'undo').code == FAILED and 'no configuration before' in ctl(node, 'undo').out
+    node.run('write-config', STATIC)
+    assert ctl(node, 'reload').code == OK
+    done = ctl(node, 'undo')
+    assert done.code == OK and done.out.startswith('In force again') and policy(node) == 'topology-aware'
+    status = ctl(node, 'status')
+    assert status.code == DEGRADED and 'was undone' in status.out
+    # a restart does not take the files that were undone
+    node.restart()
+    assert policy(node) == 'topology-aware' and ctl(node, 'status').code == DEGRADED
+    assert ctl(node, 'undo').code == OK and policy(node) == 'static', 'undone is what was undone'
+    assert ctl(node, 'undo').code == OK and policy(node) == 'topology-aware'
+    # who loads them again wants them
+    assert ctl(node, 'reload').code == OK and policy(node) == 'static' and ctl(node, 'status').code == OK
+    node.restart()
+    assert policy(node) == 'static' and ctl(node, 'status').code == OK
+
+
+def test_not_confirmed(make_node):
+    node = make_node(STATIC)
+    node.run('write-config', BALLOONS)
+    doc = ctl_json(node, 'reload', '--confirm', '1')
+    assert doc['outcome'] == 'in force' and doc['unconfirmed_s'] == 1
+    eventually(lambda: 'was undone' in ctl(node, 'status').out)
+    assert policy(node) == 'static' and 'not confirmed: the one before comes back' in ctl(node, 'events').out
+
+
+def test_a_restart_before_it_is_confirmed(make_node):
+    node = make_node(STATIC)
+    node.run('write-config', BALLOONS)
+    assert 'Undone in 600 s, unless it is confirmed' in ctl(node, 'reload', '--confirm', '600').out and policy(node) == 'balloons'
+    node.settle()
+    node.restart()
+    assert policy(node) == 'static' and 'not confirmed in time' in ' '.join(ctl(node, 'status').out.split())
+
+
+def test_confirmed(make_node):
+    node = make_node(STATIC)
+    assert ctl(node, 'confirm').code == FAILED
+    node.run('write-config', BALLOONS)
+    assert ctl(node, 'reload', '--confirm', '600').code == OK
+    assert 'unless it is confirmed' in ctl(node, 'status').out
+    assert ctl_json(node, 'confirm') == {'confirmed': 2}
+    node.restart()
+    assert policy(node) == 'balloons' and ctl(node, 'status').code == OK
+    assert ctl(node, 'undo').code == OK and policy(node) == 'static'
+
+
+def test_wrong_times(make_node):
+    node = make_node(STATIC)
+    for seconds in ('0', 'x', '-1', '86401'):
+        done = ctl(node, 'reload', '--confirm', seconds)
+        assert done.code == USAGE and 'from 1 to 86400 seconds' in done.err
+
+
+def test_one_that_is_refused_changes_nothing(make_node):
+    node = make_node(STATIC)
+    node.run('write-config', {'policy': 'static', 'static': {'reservedResources': {'cpu': 99}}})
+    assert ctl(node, 'reload', '--confirm', '600').code == 78
+    assert ctl(node, 'confirm').code == FAILED and policy(node) == 'static'
