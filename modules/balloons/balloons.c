@@ -51,13 +51,6 @@ static void balloons_abort(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- containers ---------------------------------------------------------------------------------------------------- */
 
-static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
-{
-	*ret = (struct rp_ctr_info){.size = sizeof *ret};
-	int32_t r = inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
-	return r ? modhost_fail(&inst->h, r, "a container is not known") : 0;
-}
-
 static int32_t begin(struct rp_instance *inst)
 {
 	inst->in_sync = false;
@@ -136,7 +129,7 @@ static int32_t balloons_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct rp_ctr_info info;
 	int32_t r = begin(inst);
 	if (!r)
-		r = get_info(inst, ctr, &info);
+		r = ctr_info(&inst->h, ctr, &info);
 	if (r)
 		return r;
 	struct member *m = state_member(inst->state, ctr);
@@ -149,7 +142,7 @@ static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ct
 	struct rp_ctr_info info;
 	int32_t r = begin(inst);
 	if (!r)
-		r = get_info(inst, ctr, &info);
+		r = ctr_info(&inst->h, ctr, &info);
 	if (r)
 		return r;
 	if (choose_untouched(inst, &info))
@@ -167,7 +160,7 @@ static int32_t balloons_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr c
 	struct rp_ctr_info info;
 	int32_t r = begin(inst);
 	if (!r)
-		r = get_info(inst, ctr, &info);
+		r = ctr_info(&inst->h, ctr, &info);
 	if (r || choose_untouched(inst, &info))
 		return r;
 	r = sync_roam(inst, txn, ctr);
@@ -283,7 +276,7 @@ static void balloons_destroy(struct rp_instance *inst)
 	irq_free(inst->irq);
 	free(inst->image.data);
 	free(inst->before.data);
-	free(inst->ctrs);
+	ctr_list_free(&inst->list);
 	free(inst->waiting);
 	free(inst);
 }

@@ -29,6 +29,7 @@
 #include "modules/lib/amount.h"
 #include "modules/lib/cpualloc.h"
 #include "modules/lib/cpuclass.h"
+#include "modules/lib/ctr.h"
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
 #include "modules/lib/memalloc.h"
@@ -354,8 +355,8 @@ struct rp_instance {
 	struct irq *irq;
 	bool outside_ready; /* they were told the present configuration */
 	struct counters counters;
-	rp_ctr *ctrs; /* live containers as listed last; those to be placed come to the front */
-	uint32_t cap_ctrs;
+	struct ctr_list
+		list; /* live containers as listed last; those to be placed come to the front */
 	struct waiting {
 		rp_ctr ctr;
 		bool roams; /* runs unmanaged: it has no CPUs to keep, and follows those that are idle */
@@ -435,8 +436,6 @@ void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 /* ---- all at once (sync.c, image.c, rebuild.c) --------------------------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* The live containers in inst->ctrs, in the order in which they are placed; how many, or -RP_ENOMEM. */
-int32_t sync_list(struct rp_instance *inst);
 /* After room was made: places those that wait. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 /* It does not wait any more. */
@@ -454,7 +453,7 @@ void image_past(const struct image *image, struct reserve_past *ret);
 /* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */
 int32_t image_restore(struct state *s, const struct image *image);
 bool image_valid(const void *data, uint32_t size);
-/* Without an image: makes balloons for the first n of inst->ctrs out of the CPUs that they have. 0 or -RP_ENOMEM. */
+/* Without an image: makes balloons for the first n of inst->list.ctrs out of the CPUs that they have. 0 or -RP_ENOMEM. */
 int32_t rebuild_balloons(struct rp_instance *inst, uint32_t n, struct choice *c);
 
 /* ---- better places (rebalance.c, compact.c) ------------------------------------------------------------------------- */

@@ -296,7 +296,7 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
 	struct rebalancing r = {.inst = inst, .txn = txn, .budget = budget};
 	struct state *s = inst->state;
-	int32_t n = sync_list(inst), e = 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), e = 0;
 	if (n < 0)
 		return n;
 	uint32_t n_ctrs = (uint32_t)n, total = n_ctrs + s->n,
@@ -309,7 +309,7 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 			break;
 		}
 		if (at < n_ctrs)
-			e = look_at_container(&r, inst->ctrs[at], true, true);
+			e = look_at_container(&r, inst->list.ctrs[at], true, true);
 		else if (at - n_ctrs < s->n)
 			e = look_at_balloon(&r, s->list[at - n_ctrs]);
 	}

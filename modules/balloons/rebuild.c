@@ -163,7 +163,7 @@ int32_t rebuild_balloons(struct rp_instance *inst, uint32_t n, struct choice *c)
 	struct traces t = {.list = calloc(n + 1u, sizeof *t.list)};
 	int32_t r = t.list ? 0 : -RP_ENOMEM;
 	for (uint32_t i = 0; !r && i < n; i++)
-		r = add_container(inst, &t, inst->ctrs[i], c);
+		r = add_container(inst, &t, inst->list.ctrs[i], c);
 	count_cpus(&t);
 	/* First those that are sure of their number. */
 	for (uint32_t unsure = 0; unsure < 2; unsure++)

@@ -12,27 +12,6 @@ static int32_t no_memory(struct rp_instance *inst)
 	return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 }
 
-static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
-{
-	*ret = (struct rp_ctr_info){.size = sizeof *ret};
-	int32_t r = inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
-	return r ? modhost_fail(&inst->h, r, "a container is not known") : 0;
-}
-
-int32_t sync_list(struct rp_instance *inst)
-{
-	const struct modhost *h = &inst->h;
-	uint32_t n = h->cache->list(h->ctx, RP_ORDER_SYNC, inst->ctrs, inst->cap_ctrs);
-	if (n <= inst->cap_ctrs)
-		return (int32_t)n;
-	rp_ctr *grown = realloc(inst->ctrs, n * sizeof *grown);
-	if (!grown)
-		return no_memory(inst);
-	inst->ctrs = grown;
-	inst->cap_ctrs = n;
-	return (int32_t)h->cache->list(h->ctx, RP_ORDER_SYNC, inst->ctrs, n);
-}
-
 /* ---- those that stay ----------------------------------------------------------------------------------------------- */
 
 static struct balloon *find_balloon(const struct state *s, const struct type *t, uint32_t instance)
@@ -92,7 +71,7 @@ static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	const struct modhost *h = &inst->h;
 	struct rp_ctr_info info;
 	struct rp_idset left;
-	int32_t r = get_info(inst, ctr, &info);
+	int32_t r = ctr_info(&inst->h, ctr, &info);
 	if (!r)
 		r = pin_own_nothing(inst, txn, ctr);
 	if (r || rp_ids_empty(info.cpus))
@@ -122,7 +101,7 @@ static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, b
 {
 	struct record rec = {0};
 	struct rp_ctr_info info;
-	int32_t r = get_info(inst, ctr, &info);
+	int32_t r = ctr_info(&inst->h, ctr, &info);
 	if (r)
 		return r;
 	bool known = pin_read_record(inst, ctr, &rec);
@@ -172,24 +151,24 @@ static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp
 		       : add_waiting(inst, (struct waiting){info->ctr, .left = true});
 }
 
-/* Puts those that can stay where they were; the others are the first of inst->ctrs then. How many, or an error. */
+/* Puts those that can stay where they were; the others are the first of inst->list.ctrs then. How many, or an error. */
 static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choice *c)
 {
 	int32_t n_left = 0;
 	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
-		rp_ctr ctr = inst->ctrs[i];
-		int32_t r = get_info(inst, ctr, &info);
+		rp_ctr ctr = inst->list.ctrs[i];
+		int32_t r = ctr_info(&inst->h, ctr, &info);
 		if (r)
 			return r;
 		if (choose_untouched(inst, &info))
 			r = leave_alone(inst, txn, &info);
 		else if (!inst->state->n) /* there is no balloon to stay in */
-			inst->ctrs[n_left++] = ctr;
+			inst->list.ctrs[n_left++] = ctr;
 		else if (choose_type(inst, &info, c))
 			r = wait_for_place(inst, txn, ctr, c);
 		else if ((r = rejoin(inst, &info, c)) == 0)
-			inst->ctrs[n_left++] = ctr;
+			inst->list.ctrs[n_left++] = ctr;
 		if (r < 0)
 			return r;
 	}
@@ -248,7 +227,7 @@ static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 		if (is_bearable(inst, b, want))
 			return n_left;
 		struct member *last = b->members[b->n_members - 1];
-		inst->ctrs[n_left++] = last->ctr;
+		inst->list.ctrs[n_left++] = last->ctr;
 		state_leave(s, last);
 	}
 	return n_left;
@@ -287,7 +266,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct ch
 {
 	struct rp_ctr_info info;
 	uint32_t mark = state_mark(inst->state);
-	int32_t r = get_info(inst, ctr, &info);
+	int32_t r = ctr_info(&inst->h, ctr, &info);
 	if (r)
 		return r;
 	r = choose_type(inst, &info, c);
@@ -318,7 +297,7 @@ static int32_t record_all(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-/* A state with the containers that stay, and the others in inst->ctrs: how many, or an error. */
+/* A state with the containers that stay, and the others in inst->list.ctrs: how many, or an error. */
 static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct choice *c)
 {
 	inst->n_waiting = 0;
@@ -329,7 +308,7 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 	if (!n && restore && image_restore(inst->state, &inst->before))
 		n = no_memory(inst);
 	if (!n)
-		n = sync_list(inst);
+		n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
 	if (n > 0 && restore && !inst->before.size && rebuild_balloons(inst, (uint32_t)n, c))
 		n = no_memory(inst);
 	if (n >= 0)
@@ -367,7 +346,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		return n;
 	int32_t r = 0;
 	for (int32_t i = 0; !r && i < n; i++)
-		r = place(inst, txn, inst->ctrs[i], &c);
+		r = place(inst, txn, inst->list.ctrs[i], &c);
 	if (!r)
 		r = record_all(inst, txn);
 	for (uint32_t i = 0; i < inst->state->n; i++)
@@ -405,7 +384,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		struct rp_ctr_info info;
 		struct waiting w = inst->waiting[i];
 		rp_ctr ctr = w.ctr;
-		if (get_info(inst, ctr, &info) || info.state == RP_STATE_EXITED ||
+		if (ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_EXITED ||
 		    state_member(inst->state, ctr))
 			continue;
 		/* It stays in the list until the next time, as the transaction may yet be dropped. */
@@ -443,7 +422,7 @@ void sync_visited(struct rp_instance *inst, struct rp_idset *ret)
 		struct rp_ctr_info info;
 		struct rp_idset idle;
 		rp_ctr ctr = inst->waiting[i].ctr;
-		if (state_member(inst->state, ctr) || get_info(inst, ctr, &info) ||
+		if (state_member(inst->state, ctr) || ctr_info(&inst->h, ctr, &info) ||
 		    info.state == RP_STATE_EXITED)
 			continue;
 		rp_idset_or(ret, rp_ids_of(ret),
@@ -472,7 +451,7 @@ int32_t sync_follow(struct rp_instance *inst, rp_txn txn)
 		struct rp_ctr_info info;
 		rp_ctr ctr = inst->waiting[i].ctr;
 		if (!inst->waiting[i].roams || state_member(inst->state, ctr) ||
-		    get_info(inst, ctr, &info) || info.state == RP_STATE_EXITED)
+		    ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_EXITED)
 			continue;
 		r = inst->h.cache->set_cpus(inst->h.ctx, txn, ctr, roaming_cpus(inst, &idle));
 	}

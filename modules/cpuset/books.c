@@ -40,13 +40,13 @@ void books_del(struct books *b, enum cpuset_class class, struct rp_ids cpus)
 
 int32_t books_load(struct rp_instance *inst)
 {
-	int32_t n = stage_list(inst), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	books_clear(&inst->books);
 	inst->overlapping = false;
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct rp_ctr_info info = {.size = sizeof info};
 		struct record rec;
-		r = inst->h.cache->get_ctr(inst->h.ctx, inst->ctrs[i], &info);
+		r = inst->h.cache->get_ctr(inst->h.ctx, inst->list.ctrs[i], &info);
 		if (r || !record_read(inst, info.ctr, &rec))
 			continue;
 		books_add(&inst->books, rec.class, info.cpus);

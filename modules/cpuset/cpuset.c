@@ -159,7 +159,7 @@ static int32_t cpuset_create(const struct rp_host *host, struct rp_instance **re
 static void cpuset_destroy(struct rp_instance *inst)
 {
 	plan_free(inst->plan);
-	free(inst->ctrs);
+	ctr_list_free(&inst->list);
 	free(inst);
 }
 

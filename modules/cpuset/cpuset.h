@@ -25,6 +25,7 @@
 #include <nri-rp/policy.h>
 
 #include "modules/lib/amount.h"
+#include "modules/lib/ctr.h"
 #include "modules/lib/host.h"
 
 #define SET_TEXT_MAX 128u
@@ -130,8 +131,7 @@ struct rp_instance {
 	bool waiting; /* perhaps somebody lacks CPUs; only ever too true */
 	bool overlapping; /* shared containers run on CPUs of others, as nothing is left for them */
 	struct counters counters;
-	rp_ctr *ctrs; /* scratch for walks */
-	uint32_t ctrs_cap;
+	struct ctr_list list;
 };
 
 /* ---- into the transaction (stage.c) --------------------------------------------------------------------------------- */
@@ -156,8 +156,6 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 		     struct rp_ids pool, const char *reason);
 /* Gives the pool as it is now to all who share but one. */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except);
-/* The live containers in inst->ctrs, by creation; how many, or -RP_ENOMEM. */
-int32_t stage_list(struct rp_instance *inst);
 
 /* ---- what one container gets (place.c) ------------------------------------------------------------------------------ */
 

@@ -111,12 +111,12 @@ static int by_difficulty(const void *a, const void *b)
 static int32_t find_victims(struct rp_instance *inst, struct rp_ids named, struct victim **ret)
 {
 	const struct modhost *h = &inst->h;
-	int32_t n = stage_list(inst), n_found = 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), n_found = 0;
 	struct victim *list = NULL;
 	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info = {.size = sizeof info};
 		struct record rec;
-		if (h->cache->get_ctr(h->ctx, inst->ctrs[i], &info) ||
+		if (h->cache->get_ctr(h->ctx, inst->list.ctrs[i], &info) ||
 		    !record_read(inst, info.ctr, &rec) || rec.class != CLASS_INTEGER ||
 		    !rp_ids_overlap(info.cpus, named))
 			continue;

@@ -35,39 +35,6 @@ static int32_t record_write(struct rp_instance *inst, rp_txn txn, const struct l
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
-/* The nearest node that has memory. */
-static uint32_t nearest_memory(const struct modhost *h, uint32_t node, struct rp_ids with_memory)
-{
-	uint32_t best = RP_IDSET_NONE, best_distance = UINT32_MAX;
-	RP_IDS_EACH (other, with_memory) {
-		uint32_t d = h->topology->distance(h->ctx, node, other);
-		if (d && d < best_distance) {
-			best = other;
-			best_distance = d;
-		}
-	}
-	return best;
-}
-
-static void memory_of(const struct rp_instance *inst, struct rp_ids cpus, struct rp_idset *ret)
-{
-	const struct modhost *h = &inst->h;
-	struct rp_idset with_memory;
-	rp_idset_clear(ret);
-	modhost_set(h, RP_NODES_MEMORY, &with_memory);
-	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
-		struct rp_unit_info unit = {.size = sizeof unit};
-		if (h->topology->unit(h->ctx, RP_LEVEL_NODE, i, &unit) ||
-		    !rp_ids_overlap(unit.cpus, cpus))
-			continue;
-		uint32_t node = rp_ids_has(rp_ids_of(&with_memory), unit.id)
-					? unit.id
-					: nearest_memory(h, unit.id, rp_ids_of(&with_memory));
-		if (node != RP_IDSET_NONE)
-			rp_idset_add(ret, node);
-	}
-}
-
 /* Pins its memory to the nodes of its CPUs, or takes that back. The empty set would mean "as it is" to the runtime. */
 static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 			    enum cpuset_class class, struct rp_ids cpus, bool *ret_pinned)
@@ -84,14 +51,11 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct l
 		   (class == CLASS_INTEGER && p->numa_aware);
 	if (!pin && !(was.flags & RECORD_MEMORY))
 		return 0;
+	rp_idset_clear(&nodes);
 	if (pin)
-		memory_of(inst, cpus, &nodes);
-	else
-		modhost_set(h, RP_NODES_MEMORY, &nodes);
-	if (rp_ids_empty(rp_ids_of(&nodes)))
-		return 0;
-	*ret_pinned = pin;
-	return h->cache->set_mems(h->ctx, txn, c->info.ctr, rp_ids_of(&nodes));
+		ctr_memory_near(h, cpus, &nodes);
+	*ret_pinned = !rp_ids_empty(rp_ids_of(&nodes));
+	return ctr_set_memory(h, txn, c->info.ctr, rp_ids_of(&nodes));
 }
 
 /* ---- one container ------------------------------------------------------------------------------------------------- */
@@ -140,21 +104,6 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 
 /* ---- all that share ------------------------------------------------------------------------------------------------ */
 
-int32_t stage_list(struct rp_instance *inst)
-{
-	const struct modhost *h = &inst->h;
-	uint32_t n = h->cache->list(h->ctx, RP_ORDER_CREATED, inst->ctrs, inst->ctrs_cap);
-	if (n <= inst->ctrs_cap)
-		return (int32_t)n;
-	uint32_t cap = n + n / 2 + 16;
-	rp_ctr *ctrs = realloc(inst->ctrs, cap * sizeof *ctrs);
-	if (!ctrs)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	inst->ctrs = ctrs;
-	inst->ctrs_cap = cap;
-	return (int32_t)h->cache->list(h->ctx, RP_ORDER_CREATED, ctrs, cap);
-}
-
 /* The set alone, which is all that has changed for most of them. */
 static int32_t follow(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct record *rec,
 		      struct rp_ids pool)
@@ -186,14 +135,14 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 			    inst->books.n[CLASS_SHARED]);
 	if (empty && inst->overlapping == was)
 		return 0;
-	int32_t n = stage_list(inst), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct rp_ctr_info info = {.size = sizeof info};
 		struct record rec;
-		r = inst->ctrs[i] == except
+		r = inst->list.ctrs[i] == except
 			    ? 0
-			    : inst->h.cache->get_ctr(inst->h.ctx, inst->ctrs[i], &info);
-		if (r || inst->ctrs[i] == except || (info.flags & RP_CTR_PRESERVE_CPU))
+			    : inst->h.cache->get_ctr(inst->h.ctx, inst->list.ctrs[i], &info);
+		if (r || inst->list.ctrs[i] == except || (info.flags & RP_CTR_PRESERVE_CPU))
 			continue;
 		(void)record_read(inst, info.ctr, &rec);
 		if (rec.class != CLASS_SHARED)

@@ -143,14 +143,14 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, enum p
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	int32_t n = stage_list(inst), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	books_clear(&inst->books);
 	inst->waiting = inst->overlapping = false;
 	for (enum pass pass = 0; r >= 0 && pass < N_PASSES; pass++)
 		for (int32_t i = 0; r >= 0 && i < n; i++) {
-			r = inst->ctrs[i] ? sync_one(inst, txn, inst->ctrs[i], pass) : 0;
+			r = inst->list.ctrs[i] ? sync_one(inst, txn, inst->list.ctrs[i], pass) : 0;
 			if (r > 0)
-				inst->ctrs[i] = 0;
+				inst->list.ctrs[i] = 0;
 		}
 	if (r >= 0 && inst->overlapping) {
 		inst->overlapping = false;
@@ -194,10 +194,10 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
 	if (!inst->waiting)
 		return 0;
-	int32_t n = stage_list(inst), r = n < 0 ? n : 0, given = 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0, given = 0;
 	inst->waiting = false;
 	for (int32_t i = 0; r >= 0 && i < n; i++) {
-		r = inst->ctrs[i] != except ? retry_one(inst, txn, inst->ctrs[i]) : 0;
+		r = inst->list.ctrs[i] != except ? retry_one(inst, txn, inst->list.ctrs[i]) : 0;
 		given += r > 0;
 	}
 	return r < 0 ? r : given;

@@ -77,22 +77,10 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct r
 		return h->cache->set_mems(h->ctx, txn, info->ctr, rp_ids_of(nodes));
 	if (!(was & RECORD_MEMORY))
 		return 0;
-	/* The empty set would mean "as it is" to the runtime. */
-	struct rp_idset all;
-	modhost_set(h, RP_NODES_MEMORY, &all);
-	return h->cache->set_mems(h->ctx, txn, info->ctr, rp_ids_of(&all));
+	return ctr_set_memory(h, txn, info->ctr, rp_ids_none());
 }
 
 /* ---- data for the container ----------------------------------------------------------------------------------------- */
-
-static int32_t stage_data_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *key,
-			      struct rp_ids cpus)
-{
-	const struct modhost *h = &inst->h;
-	char text[RP_IDSET_TEXT_MAX];
-	(void)rp_ids_format(cpus, text, sizeof text);
-	return h->cache->set_data(h->ctx, txn, ctr, key, text);
-}
 
 static int32_t stage_data(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
 			  struct rp_ids exclusive)
@@ -100,11 +88,11 @@ static int32_t stage_data(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, stru
 	struct rp_idset isolated, ordinary;
 	rp_idset_and(&isolated, exclusive, rp_ids_of(&inst->plan->iso));
 	rp_idset_andnot(&ordinary, exclusive, rp_ids_of(&inst->plan->iso));
-	int32_t r = stage_data_set(inst, txn, ctr, "SHARED_CPUS", shared);
+	int32_t r = ctr_set_data_cpus(&inst->h, txn, ctr, "SHARED_CPUS", shared);
 	if (!r)
-		r = stage_data_set(inst, txn, ctr, "ISOLATED_CPUS", rp_ids_of(&isolated));
+		r = ctr_set_data_cpus(&inst->h, txn, ctr, "ISOLATED_CPUS", rp_ids_of(&isolated));
 	if (!r)
-		r = stage_data_set(inst, txn, ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary));
+		r = ctr_set_data_cpus(&inst->h, txn, ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary));
 	return r;
 }
 
@@ -179,44 +167,14 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 
 /* ---- all that share --------------------------------------------------------------------------------------------------- */
 
-static int32_t make_room(struct rp_instance *inst, uint32_t n)
-{
-	if (n <= inst->ctrs_cap)
-		return 0;
-	uint32_t cap = n + n / 2 + 16;
-	rp_ctr *ctrs = realloc(inst->ctrs, cap * sizeof *ctrs);
-	if (ctrs)
-		inst->ctrs = ctrs;
-	struct sync_entry *entries = realloc(inst->entries, cap * sizeof *entries);
-	if (entries)
-		inst->entries = entries;
-	if (!ctrs || !entries)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	inst->ctrs_cap = cap;
-	return 0;
-}
-
-int32_t stage_list(struct rp_instance *inst, uint32_t order)
-{
-	const struct modhost *h = &inst->h;
-	uint32_t n = h->cache->list(h->ctx, order, inst->ctrs, inst->ctrs_cap);
-	if (n <= inst->ctrs_cap)
-		return (int32_t)n;
-	int32_t r = make_room(inst, n);
-	if (r)
-		return r;
-	n = h->cache->list(h->ctx, order, inst->ctrs, inst->ctrs_cap);
-	return (int32_t)(n < inst->ctrs_cap ? n : inst->ctrs_cap);
-}
-
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared, rp_ctr except)
 {
 	const struct modhost *h = &inst->h;
-	char text[RP_IDSET_TEXT_MAX];
-	(void)rp_ids_format(shared, text, sizeof text);
-	int32_t n = stage_list(inst, RP_ORDER_CREATED);
+	char text[CTR_DATA_MAX + 1];
+	(void)ctr_data_text(h, "SHARED_CPUS", shared, text);
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED);
 	for (int32_t i = 0; i < n; i++) {
-		rp_ctr ctr = inst->ctrs[i];
+		rp_ctr ctr = inst->list.ctrs[i];
 		struct rp_ctr_info info = {.size = sizeof info};
 		if (ctr == except)
 			continue;

@@ -25,8 +25,9 @@ static int32_t static_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_pl
 	if (old) {
 		look_back(inst, &past);
 	} else {
-		int32_t n = stage_list(inst, RP_ORDER_CREATED); /* may move the list */
-		r = reserve_first(&inst->h, inst->ctrs, n, &inst->remembered, &past);
+		int32_t n =
+			ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED); /* may move the list */
+		r = reserve_first(&inst->h, inst->list.ctrs, n, &inst->remembered, &past);
 	}
 	if (!r)
 		r = plan_new(&inst->h, &s, &past, &p);
@@ -55,12 +56,6 @@ static void static_abort(struct rp_instance *inst, struct rp_plan *plan)
 }
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */
-
-static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
-{
-	*ret = (struct rp_ctr_info){.size = sizeof *ret};
-	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
-}
 
 /* Every callback that places begins here. */
 static int32_t begin(struct rp_instance *inst)
@@ -129,7 +124,7 @@ static int32_t static_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct rp_idset before, own;
 	int32_t r = begin(inst);
 	if (!r)
-		r = get_info(inst, ctr, &info);
+		r = ctr_info(&inst->h, ctr, &info);
 	if (r)
 		return r;
 	if (info.flags & RP_CTR_PRESERVE_CPU) {
@@ -209,7 +204,7 @@ static const struct rp_policy static_policy = {
 static void static_destroy(struct rp_instance *inst)
 {
 	plan_free(inst->plan);
-	free(inst->ctrs);
+	ctr_list_free(&inst->list);
 	free(inst->entries);
 	free(inst);
 }

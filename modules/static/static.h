@@ -23,6 +23,7 @@
 
 #include "modules/lib/amount.h"
 #include "modules/lib/cpualloc.h"
+#include "modules/lib/ctr.h"
 #include "modules/lib/host.h"
 #include "modules/lib/reserve.h"
 #include "modules/static/hints.h"
@@ -100,9 +101,8 @@ struct rp_instance {
 	int synced;
 	struct counters counters;
 	/* Scratch for walks over all containers. */
-	rp_ctr *ctrs;
+	struct ctr_list list;
 	struct sync_entry *entries;
-	uint32_t ctrs_cap;
 	struct reserve_past
 		remembered; /* of the daemon's former run, until the first configuration */
 	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
@@ -148,8 +148,6 @@ int32_t stage_degraded(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const c
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared, rp_ctr except);
 /* Was this exclusive set given by this policy? */
 int stage_is_ours(struct rp_instance *inst, rp_ctr ctr);
-/* The live containers in inst->ctrs; how many, or -RP_ENOMEM. */
-int32_t stage_list(struct rp_instance *inst, uint32_t order);
 
 /* ---- everything at once (sync.c) -------------------------------------------------------------------------------------- */
 

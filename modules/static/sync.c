@@ -3,14 +3,10 @@
  * Everything at once: who has a set that is still right keeps it, then those that wait for exclusive CPUs get some, and the rest shares
  * what is left. A container that cannot have what it is entitled to shares too and is retried whenever CPUs come free.
  */
+#include <stdlib.h>
+
 #include "modules/lib/adopt.h"
 #include "modules/static/static.h"
-
-static int32_t get_info(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
-{
-	*ret = (struct rp_ctr_info){.size = sizeof *ret};
-	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
-}
 
 /*
  * What of the container's CPUs is exclusively its own. Another policy's choice is taken over, if it is one that we could have made; what it
@@ -43,11 +39,16 @@ static int still_right(const struct rp_instance *inst, struct rp_ids own, int64_
 static int32_t keep_what_is_right(struct rp_instance *inst)
 {
 	struct rp_idset common;
-	int32_t n = stage_list(inst, RP_ORDER_SYNC), n_entries = 0;
-	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->ctrs, (uint32_t)n, &common);
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), n_entries = 0;
+	struct sync_entry *entries =
+		n > 0 ? realloc(inst->entries, (uint32_t)n * sizeof *entries) : NULL;
+	if (n > 0 && !entries)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	inst->entries = entries ? entries : inst->entries;
+	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &common);
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct rp_ctr_info info;
-		r = get_info(inst, inst->ctrs[i], &info);
+		r = ctr_info(&inst->h, inst->list.ctrs[i], &info);
 		if (r || info.flags & RP_CTR_PRESERVE_CPU)
 			continue;
 		struct rp_ids own = own_cpus(inst, &info, rp_ids_of(&common));
@@ -75,7 +76,7 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	struct placing p;
 	struct rp_ctr_info info;
-	int32_t r = get_info(inst, ctr, &info);
+	int32_t r = ctr_info(&inst->h, ctr, &info);
 	if (r || !try_exclusive(inst, &info, &p))
 		return r;
 	modhost_log(&inst->h, RP_LOG_WARNING, ctr, "%s; it shares CPUs for now", p.text);
@@ -99,7 +100,7 @@ static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, const struct sy
 {
 	struct rp_ctr_info info;
 	struct rp_idset own;
-	int32_t r = get_info(inst, e->ctr, &info);
+	int32_t r = ctr_info(&inst->h, e->ctr, &info);
 	if (r)
 		return r;
 	if (owners_owned(&inst->owners, e->ctr, &own)) {
@@ -138,7 +139,7 @@ static int32_t retry_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, int e
 	struct placing p;
 	struct rp_ctr_info info;
 	struct rp_idset own;
-	int32_t r = get_info(inst, ctr, &info);
+	int32_t r = ctr_info(&inst->h, ctr, &info);
 	if (r || (info.flags & RP_CTR_PRESERVE_CPU) || owners_owned(&inst->owners, ctr, &own))
 		return r;
 	if (place_wanted(&info)) {
@@ -162,9 +163,9 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 	struct rp_idset shared;
 	int enough = share_where(inst, &shared);
 	inst->waiting = 0;
-	int32_t n = stage_list(inst, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++)
-		if (inst->ctrs[i] != except)
-			r = retry_one(inst, txn, inst->ctrs[i], enough);
+		if (inst->list.ctrs[i] != except)
+			r = retry_one(inst, txn, inst->list.ctrs[i], enough);
 	return r;
 }

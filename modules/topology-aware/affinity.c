@@ -216,11 +216,11 @@ static bool add_weight(struct rp_plan *p, uint32_t pool, double weight)
 static int32_t weigh_explicit(struct rp_instance *inst, struct request *r,
 			      const struct affinities *a)
 {
-	int32_t n = ta_list(inst, RP_ORDER_CREATED);
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED);
 	for (int32_t i = 0; i < n; i++) {
 		struct rp_ctr_info other;
-		const struct grant *g = ledger_find(inst, inst->ctrs[i]);
-		if (!g || g->ctr == r->info.ctr || ta_get_ctr(inst, g->ctr, &other))
+		const struct grant *g = ledger_find(inst, inst->list.ctrs[i]);
+		if (!g || g->ctr == r->info.ctr || ctr_info(&inst->h, g->ctr, &other))
 			continue;
 		for (uint32_t k = 0; k < a->n; k++)
 			if (matches(inst, &a->list[k], &r->info, &other))

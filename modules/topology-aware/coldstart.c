@@ -102,9 +102,9 @@ int32_t cold_timer(struct rp_instance *inst, rp_txn txn)
 {
 	const struct modhost *h = &inst->h;
 	uint64_t now = h->timer->now_ms(h->ctx);
-	int32_t n = ta_list(inst, RP_ORDER_CREATED), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++) {
-		struct grant *g = ledger_find(inst, inst->ctrs[i]);
+		struct grant *g = ledger_find(inst, inst->list.ctrs[i]);
 		if (g && g->flags & GRANT_COLD && g->cold_until && g->cold_until <= now)
 			r = end(inst, txn, g);
 	}

@@ -207,7 +207,7 @@ static int32_t consider(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool s
 	struct rp_ctr_info info;
 	struct attempt a = {.inst = inst, .old = ledger_find(inst, ctr), .spread = spread};
 	*ret_work = 0;
-	if (!a.old || is_left_alone(a.old) || ta_get_ctr(inst, ctr, &info) ||
+	if (!a.old || is_left_alone(a.old) || ctr_info(&inst->h, ctr, &info) ||
 	    info.state == RP_STATE_CREATING || info.state == RP_STATE_EXITED)
 		return 0;
 	int32_t e = begin_memory(inst);
@@ -249,7 +249,7 @@ static uint32_t start_at(const struct rp_instance *inst, const rp_ctr *order, ui
 
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
-	int32_t n = has_work(inst) ? ta_list(inst, RP_ORDER_SYNC) : 0, r = 0;
+	int32_t n = has_work(inst) ? ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC) : 0, r = 0;
 	uint32_t work = 0, cost, first;
 	uint64_t n_moved = 0;
 	if (n <= 0)
@@ -258,7 +258,7 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 	rp_ctr *order = malloc((size_t)n * sizeof *order);
 	if (!order)
 		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	memcpy(order, inst->ctrs, (size_t)n * sizeof *order);
+	memcpy(order, inst->list.ctrs, (size_t)n * sizeof *order);
 	first = start_at(inst, order, (uint32_t)n);
 	inst->rebalance_from = 0;
 	for (uint32_t i = 0; r >= 0 && i < (uint32_t)n && (!budget || n_moved < budget); i++) {

@@ -7,7 +7,6 @@
 
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
-#define DATA_VALUE_MAX 4096u /* the host takes no more */
 
 static int64_t shares_of(int64_t mcpu)
 {
@@ -62,26 +61,14 @@ static int32_t stage_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struc
 	return r ? r : h->cache->set_exclusive(h->ctx, txn, ctr, exclusive);
 }
 
-/* Of a set; "" when it has more text than the host takes. */
-static const char *data_text(struct rp_instance *inst, const char *key, struct rp_ids ids,
-			     char text[static DATA_VALUE_MAX + 1])
-{
-	if (rp_ids_format(ids, text, DATA_VALUE_MAX + 1) > DATA_VALUE_MAX) {
-		modhost_log(&inst->h, RP_LOG_WARNING, 0,
-			    "%s is too long for the data file of containers", key);
-		text[0] = '\0';
-	}
-	return text;
-}
-
 static int32_t data_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *key,
 			struct rp_ids ids, bool fresh)
 {
 	const struct modhost *h = &inst->h;
-	char text[DATA_VALUE_MAX + 1];
+	char text[CTR_DATA_MAX + 1];
 	if (fresh && rp_ids_empty(ids))
 		return 0;
-	return h->cache->set_data(h->ctx, txn, ctr, key, data_text(inst, key, ids, text));
+	return h->cache->set_data(h->ctx, txn, ctr, key, ctr_data_text(&inst->h, key, ids, text));
 }
 
 #define SHARED_CPUS "SHARED_CPUS"
@@ -202,7 +189,7 @@ int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g)
 	struct rp_ctr_info info;
 	struct wanted w;
 	struct record_bytes rec;
-	int32_t r = ta_get_ctr(inst, g->ctr, &info);
+	int32_t r = ctr_info(&inst->h, g->ctr, &info);
 	if (r)
 		return r;
 	want_cpus(p, g, &info, &w);
@@ -240,15 +227,15 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct g
 static int32_t stage_sharers_of(struct rp_instance *inst, rp_txn txn, const struct pool *pool,
 				rp_ctr except)
 {
-	char text[DATA_VALUE_MAX + 1];
+	char text[CTR_DATA_MAX + 1];
 	const char *shared = NULL;
 	int32_t r = 0;
 	for (const struct grant *g = pool->grants; g && !r; g = g->pool_next) {
 		if (g->ctr == except || !shares_cpus(g))
 			continue;
 		if (!shared)
-			shared = data_text(inst, SHARED_CPUS, plan_ids(inst->plan, pool->sharable),
-					   text);
+			shared = ctr_data_text(&inst->h, SHARED_CPUS,
+					       plan_ids(inst->plan, pool->sharable), text);
 		r = stage_sharer(inst, txn, g, shared);
 	}
 	return r;

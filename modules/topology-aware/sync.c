@@ -131,7 +131,7 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 		return 0;
 	if (e)
 		return modhost_fail(&inst->h, e, "out of memory");
-	if (((rec.flags & GRANT_ZERO) != 0) != zero || ta_get_ctr(inst, ctr, &info) ||
+	if (((rec.flags & GRANT_ZERO) != 0) != zero || ctr_info(&inst->h, ctr, &info) ||
 	    request_read(inst, &info, rec.hints, &r)) {
 		hints_unref(rec.hints);
 		return 0;
@@ -192,7 +192,7 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 	uint32_t size;
 	if (ledger_find(inst, ctr) ||
 	    inst->h.cache->get_private(inst->h.ctx, ctr, &kept, &size) == 0 ||
-	    ta_get_ctr(inst, ctr, &info) || !has_own_cpus(&info, common) ||
+	    ctr_info(&inst->h, ctr, &info) || !has_own_cpus(&info, common) ||
 	    request_read(inst, &info, NULL, &r))
 		return 0;
 	int32_t e = make_record(inst->plan, &r, &rec) ? reinstate(inst, &r, &rec) : 0;
@@ -207,9 +207,9 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 static int32_t adopt(struct rp_instance *inst, int32_t n)
 {
 	struct rp_idset common;
-	int32_t e = adopt_common(&inst->h, inst->ctrs, (uint32_t)n, &common);
+	int32_t e = adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &common);
 	for (int32_t i = 0; !e && i < n; i++)
-		e = adopt_one(inst, inst->ctrs[i], rp_ids_of(&common));
+		e = adopt_one(inst, inst->list.ctrs[i], rp_ids_of(&common));
 	return e;
 }
 
@@ -265,7 +265,7 @@ static int32_t place_one(struct rp_instance *inst, rp_ctr ctr, bool reconfigured
 	struct grant *g;
 	if (ledger_find(inst, ctr))
 		return 0;
-	int32_t e = ta_get_ctr(inst, ctr, &info);
+	int32_t e = ctr_info(&inst->h, ctr, &info);
 	if (e)
 		return e;
 	if (record_read(inst, ctr, &rec))
@@ -288,7 +288,7 @@ static int32_t stage_all(struct rp_instance *inst, rp_txn txn, int32_t n)
 {
 	int32_t r = 0;
 	for (int32_t i = 0; !r && i < n; i++) {
-		const struct grant *g = ledger_find(inst, inst->ctrs[i]);
+		const struct grant *g = ledger_find(inst, inst->list.ctrs[i]);
 		r = g ? stage_grant(inst, txn, g) : 0;
 	}
 	inst->n_moved = 0;
@@ -301,10 +301,10 @@ static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopt
 	ledger_clear(inst);
 	memalloc_reset(inst->plan->mem);
 	inst->n_adopted = 0;
-	int32_t n = ta_list(inst, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
 	for (uint32_t zero = 0; zero < 2; zero++)
 		for (int32_t i = 0; !r && i < n; i++)
-			r = reinstate_one(inst, inst->ctrs[i], zero == 1);
+			r = reinstate_one(inst, inst->list.ctrs[i], zero == 1);
 	if (!r && adopting)
 		r = adopt(inst, n);
 	/* Placing looks at containers by lists of its own. */
@@ -312,11 +312,11 @@ static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopt
 	if (!r && n && !order)
 		r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 	if (order)
-		memcpy(order, inst->ctrs, (size_t)n * sizeof *order);
+		memcpy(order, inst->list.ctrs, (size_t)n * sizeof *order);
 	for (int32_t i = 0; order && !r && i < n; i++)
 		r = place_one(inst, order[i], reconfigured);
 	if (order)
-		memcpy(inst->ctrs, order, (size_t)n * sizeof *order);
+		memcpy(inst->list.ctrs, order, (size_t)n * sizeof *order);
 	free(order);
 	return r ? r : n;
 }
@@ -369,7 +369,7 @@ static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 	struct grant *g;
 	memalloc_mask zone = 0;
 	int32_t e = ledger_reserve(inst, 3);
-	if (e || ta_get_ctr(inst, old->ctr, &info))
+	if (e || ctr_info(&inst->h, old->ctr, &info))
 		return e;
 	struct grant *back = grant_copy(inst, old);
 	if (!back)
@@ -392,11 +392,11 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 {
 	if (!inst->ledger.n_waiting)
 		return 0;
-	int32_t n = ta_list(inst, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
 	rp_ctr *order = r || !n ? NULL : malloc((size_t)n * sizeof *order);
 	if (!order)
 		return r;
-	memcpy(order, inst->ctrs, (size_t)n * sizeof *order);
+	memcpy(order, inst->list.ctrs, (size_t)n * sizeof *order);
 	for (int32_t i = 0; !r && i < n; i++) {
 		struct grant *g = ledger_find(inst, order[i]);
 		if (g && g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))

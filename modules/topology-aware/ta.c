@@ -22,8 +22,9 @@ static int32_t ta_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan *
 	if (inst->plan) {
 		look_back(inst, &past);
 	} else {
-		int32_t n = ta_list(inst, RP_ORDER_CREATED); /* may move the list */
-		r = reserve_first(&inst->h, inst->ctrs, n, &inst->remembered, &past);
+		int32_t n =
+			ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED); /* may move the list */
+		r = reserve_first(&inst->h, inst->list.ctrs, n, &inst->remembered, &past);
 	}
 	if (!r)
 		r = plan_new(&inst->h, &s, &past, ret_plan);
@@ -60,28 +61,6 @@ static void ta_abort(struct rp_instance *inst, struct rp_plan *plan)
 }
 
 /* ---- containers ------------------------------------------------------------------------------------------------------------ */
-
-int32_t ta_get_ctr(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
-{
-	*ret = (struct rp_ctr_info){.size = sizeof *ret};
-	return inst->h.cache->get_ctr(inst->h.ctx, ctr, ret);
-}
-
-int32_t ta_list(struct rp_instance *inst, uint32_t order)
-{
-	const struct modhost *h = &inst->h;
-	uint32_t n = h->cache->list(h->ctx, order, inst->ctrs, inst->cap_ctrs);
-	if (n <= inst->cap_ctrs)
-		return (int32_t)n;
-	uint32_t cap = n + n / 2 + 16;
-	rp_ctr *ctrs = realloc(inst->ctrs, cap * sizeof *ctrs);
-	if (!ctrs)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	inst->ctrs = ctrs;
-	inst->cap_ctrs = cap;
-	n = h->cache->list(h->ctx, order, inst->ctrs, inst->cap_ctrs);
-	return (int32_t)(n < cap ? n : cap);
-}
 
 /* Every callback that changes something begins here. */
 static int32_t begin(struct rp_instance *inst)
@@ -139,7 +118,7 @@ static int32_t ta_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct rp_ctr_info info;
 	int32_t r = begin(inst);
 	if (!r)
-		r = ta_get_ctr(inst, ctr, &info);
+		r = ctr_info(&inst->h, ctr, &info);
 	return finish(inst, r ? r : allocate(inst, txn, &info));
 }
 
@@ -256,7 +235,7 @@ static void ta_destroy(struct rp_instance *inst)
 	free(inst->ledger.log);
 	free(inst->moved);
 	irq_names_free(inst->irq_names);
-	free(inst->ctrs);
+	ctr_list_free(&inst->list);
 	cpuclass_free(inst->classes);
 	irq_free(inst->irqs);
 	free(inst);

@@ -27,6 +27,7 @@
 #include "modules/lib/amount.h"
 #include "modules/lib/cpualloc.h"
 #include "modules/lib/cpuclass.h"
+#include "modules/lib/ctr.h"
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
 #include "modules/lib/memalloc.h"
@@ -570,8 +571,7 @@ struct rp_instance {
 	rp_ctr *moved;
 	uint32_t n_moved, cap_moved;
 	/* Scratch for walks over all containers. */
-	rp_ctr *ctrs;
-	uint32_t cap_ctrs;
+	struct ctr_list list;
 	struct reserve_past
 		remembered; /* of the daemon's former run, until the first configuration */
 	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
@@ -582,9 +582,5 @@ struct rp_instance {
 	bool irqs_asked; /* the worker is reading them */
 	char why[MODHOST_TEXT_MAX]; /* of the last failure */
 };
-
-int32_t ta_get_ctr(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret);
-/* The live containers in inst->ctrs; how many, or -RP_ENOMEM. */
-int32_t ta_list(struct rp_instance *inst, uint32_t order);
 
 #endif

@@ -118,7 +118,7 @@ static void test_expressions(void **state)
 						  .qos = RP_QOS_BURSTABLE,
 						  .labels = "app.kubernetes.io/name=web"});
 	struct rp_ctr_info info;
-	assert_int_equal(ta_get_ctr(inst, c, &info), 0);
+	assert_int_equal(ctr_info(&inst->h, c, &info), 0);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct expr e;
 		int32_t r = expr_read(inst, fake_cfg(f, cases[i].text), &e);

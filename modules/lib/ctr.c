@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/ctr.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SHARES_MIN 2
+#define SHARES_MAX 262144
+#define KEY_MAX 256u
+
+int32_t ctr_list(const struct modhost *h, struct ctr_list *list, uint32_t order)
+{
+	uint32_t n = h->cache->list(h->ctx, order, list->ctrs, list->cap);
+	if (n <= list->cap)
+		return (int32_t)n;
+	uint32_t cap = n + n / 2 + 16;
+	rp_ctr *ctrs = realloc(list->ctrs, cap * sizeof *ctrs);
+	if (!ctrs)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	*list = (struct ctr_list){ctrs, cap};
+	return (int32_t)h->cache->list(h->ctx, order, ctrs, cap);
+}
+
+void ctr_list_free(struct ctr_list *list)
+{
+	free(list->ctrs);
+	*list = (struct ctr_list){NULL, 0};
+}
+
+int32_t ctr_info(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret)
+{
+	*ret = (struct rp_ctr_info){.size = sizeof *ret};
+	int32_t r = h->cache->get_ctr(h->ctx, ctr, ret);
+	return r ? modhost_fail(h, r, "a container is not known") : 0;
+}
+
+const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key)
+{
+	static const char old[] = "cri-resource-manager.intel.com";
+	char text[KEY_MAX];
+	(void)snprintf(text, sizeof text, "%s.resource-policy.nri.io", key);
+	const char *value = h->cache->annotation(h->ctx, ctr, text, NULL);
+	if (value)
+		return value;
+	(void)snprintf(text, sizeof text, "%s.%s", key, old);
+	value = h->cache->annotation(h->ctx, ctr, text, NULL);
+	if (value)
+		return value;
+	(void)snprintf(text, sizeof text, "%s/%s", old, key);
+	return h->cache->annotation(h->ctx, ctr, text, NULL);
+}
+
+int64_t ctr_shares_of(int64_t mcpu)
+{
+	int64_t shares = mcpu > SHARES_MAX * INT64_C(1000) / 1024 ? SHARES_MAX : mcpu * 1024 / 1000;
+	return shares < SHARES_MIN ? SHARES_MIN : shares;
+}
+
+int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t mcpu)
+{
+	return h->cache->set_int(h->ctx, txn, ctr, RP_F_SHARES, ctr_shares_of(mcpu));
+}
+
+static uint32_t nearest_memory(const struct modhost *h, uint32_t node, struct rp_ids with_memory)
+{
+	uint32_t best = RP_IDSET_NONE, best_distance = UINT32_MAX;
+	RP_IDS_EACH (other, with_memory) {
+		uint32_t d = h->topology->distance(h->ctx, node, other);
+		if (d && d < best_distance) {
+			best = other;
+			best_distance = d;
+		}
+	}
+	return best;
+}
+
+void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idset *ret)
+{
+	struct rp_idset with_memory;
+	rp_idset_clear(ret);
+	modhost_set(h, RP_NODES_MEMORY, &with_memory);
+	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
+		struct rp_unit_info unit = {.size = sizeof unit};
+		if (h->topology->unit(h->ctx, RP_LEVEL_NODE, i, &unit) ||
+		    !rp_ids_overlap(unit.cpus, cpus))
+			continue;
+		uint32_t node = rp_ids_has(rp_ids_of(&with_memory), unit.id)
+					? unit.id
+					: nearest_memory(h, unit.id, rp_ids_of(&with_memory));
+		if (node != RP_IDSET_NONE)
+			rp_idset_add(ret, node);
+	}
+}
+
+int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes)
+{
+	struct rp_idset all;
+	modhost_set(h, RP_NODES_MEMORY, &all);
+	if (rp_ids_empty(nodes))
+		nodes = rp_ids_of(&all);
+	return rp_ids_empty(nodes) ? 0 : h->cache->set_mems(h->ctx, txn, ctr, nodes);
+}
+
+const char *ctr_data_text(const struct modhost *h, const char *key, struct rp_ids cpus,
+			  char text[CTR_DATA_MAX + 1])
+{
+	if (rp_ids_format(cpus, text, CTR_DATA_MAX + 1) > CTR_DATA_MAX) {
+		modhost_log(h, RP_LOG_WARNING, 0, "%s is too long for the data file of containers",
+			    key);
+		text[0] = '\0';
+	}
+	return text;
+}
+
+int32_t ctr_set_data_cpus(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *key,
+			  struct rp_ids cpus)
+{
+	char text[CTR_DATA_MAX + 1];
+	(void)ctr_data_text(h, key, cpus, text);
+	return h->cache->set_data(h->ctx, txn, ctr, key, text);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/zones.h"
+
+#include <stdio.h>
+
+#define ZONE_NAME_MAX 32u
+
+static void name_of(uint32_t node, char buf[ZONE_NAME_MAX])
+{
+	(void)snprintf(buf, ZONE_NAME_MAX, "NUMA node #%u", node);
+}
+
+static int64_t mcpu(struct rp_ids cpus, struct rp_ids of)
+{
+	return 1000 * (int64_t)rp_ids_count_and(cpus, of);
+}
+
+static void put_attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids cpus,
+			  struct rp_ids of)
+{
+	char text[RP_IDSET_TEXT_MAX];
+	struct rp_idset part;
+	rp_idset_and(&part, cpus, of);
+	(void)rp_ids_format(rp_ids_of(&part), text, sizeof text);
+	sink->attribute(sink->ctx, name, text);
+}
+
+static void put_costs(const struct modhost *h, const struct rp_zone_sink *sink, uint32_t node)
+{
+	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
+		struct rp_unit_info other = {.size = sizeof other};
+		char name[ZONE_NAME_MAX];
+		if (h->topology->unit(h->ctx, RP_LEVEL_NODE, i, &other) || rp_ids_empty(other.cpus))
+			continue; /* it has no zone */
+		uint32_t d = h->topology->distance(h->ctx, node, other.id);
+		name_of(other.id, name);
+		if (d)
+			sink->cost(sink->ctx, name, d);
+	}
+}
+
+void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
+		 struct rp_ids allocatable, struct rp_ids free, const struct zones_set *sets,
+		 uint32_t n)
+{
+	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, RP_LEVEL_NODE); i++) {
+		struct rp_unit_info node = {.size = sizeof node};
+		char name[ZONE_NAME_MAX];
+		if (h->topology->unit(h->ctx, RP_LEVEL_NODE, i, &node) || rp_ids_empty(node.cpus))
+			continue;
+		name_of(node.id, name);
+		sink->zone(sink->ctx, name, "numa node", "");
+		sink->resource(sink->ctx, "cpu", mcpu(node.cpus, node.cpus),
+			       mcpu(allocatable, node.cpus), mcpu(free, node.cpus));
+		put_attribute(sink, "cpuset", node.cpus, node.cpus);
+		for (uint32_t k = 0; k < n; k++)
+			put_attribute(sink, sets[k].name, sets[k].cpus, node.cpus);
+		put_costs(h, sink, node.id);
+	}
+}
