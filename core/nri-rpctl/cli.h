@@ -99,6 +99,12 @@ int cmd_topology(struct cli *cli);
 int cmd_explain(struct cli *cli);
 int cmd_confirm(struct cli *cli);
 int cmd_undo(struct cli *cli);
+int cmd_import(struct cli *cli);
+/* What is wrong with the text of an rp.conf, without a daemon. */
+void local_problems(const struct cli *cli, const char *text,
+		    void (*fn)(const char *problem, void *arg), void *arg);
+/* The text of a file, or with "-" of the standard input, up to CTL_TEXT_MAX bytes; malloc'd. NULL: it has complained. */
+char *cli_read_text(const struct cli *cli, const char *path);
 int cmd_events(struct cli *cli);
 int cmd_reload(struct cli *cli);
 int cmd_plan(struct cli *cli);

@@ -208,8 +208,7 @@ int cmd_plan(struct cli *cli)
 	return show_trial(cli, &req, "Would be accepted");
 }
 
-/* The text of a file, or with "-" of the standard input, up to CTL_TEXT_MAX bytes; malloc'd. */
-static char *read_text(const struct cli *cli, const char *path)
+char *cli_read_text(const struct cli *cli, const char *path)
 {
 	FILE *f = str_eq(path, "-") ? stdin : fopen(path, "re");
 	char *text = malloc(CTL_TEXT_MAX + 2);
@@ -233,7 +232,7 @@ static char *read_text(const struct cli *cli, const char *path)
 int cmd_try(struct cli *cli)
 {
 	const char *args[] = {str_eq(cli->args[0], "-") ? "standard input" : cli->args[0]};
-	char *text = read_text(cli, cli->args[0]);
+	char *text = cli_read_text(cli, cli->args[0]);
 	struct question req = {.method = "Try",
 			       .args = args,
 			       .n_args = 1,

@@ -150,6 +150,31 @@ int local_show(struct cli *cli, const char *path)
 	return status_of(r);
 }
 
+void local_problems(const struct cli *cli, const char *text,
+		    void (*fn)(const char *problem, void *arg), void *arg)
+{
+	_free_ struct local *l = calloc(1, sizeof *l);
+	_free_ struct conf_errors *errs = malloc(sizeof *errs);
+	const struct conf_source source = {.name = "rp.conf", .text = text, .len = strlen(text)};
+	struct conf *conf = NULL;
+	struct err err = ERR_INIT;
+	if (!l || !errs)
+		return;
+	l->cli = cli;
+	conf_errors_init(errs);
+	if (open_loader(l, &err)) {
+		fn(err.text, arg);
+		return;
+	}
+	l->installed = (struct schemas){l->loader, true, warn};
+	const struct conf_schemas schemas = schemas_of(&l->installed);
+	(void)conf_parse(&source, 1, &schemas, &conf, errs);
+	for (unsigned i = 0; i < errs->n_items; i++)
+		fn(errs->items[i].text, arg);
+	conf_free(conf);
+	loader_free(l->loader);
+}
+
 /* ---- schema ----------------------------------------------------------------------------------- */
 
 static int add_schema(const struct loader_item *item, void *arg)

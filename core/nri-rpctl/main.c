@@ -83,6 +83,8 @@ static const struct command commands[] = {
 	 "where would the pods of this manifest go? A Pod, Deployment, List …"},
 	{"rebalance", NULL, "[MOVES]", 0, 1, 0, cmd_rebalance,
 	 "have the policy move containers, at most so many, where that pays"},
+	{"import", NULL, "FILE|-", 1, 1, 0, cmd_import,
+	 "an rp.conf made of the configuration of another resource manager"},
 	{"config", "check", "[FILE]", 0, 1, OPT_LOCAL, cmd_config_check, "check a configuration"},
 	{"config", "show", "", 0, 0, OPT_ORIGIN | OPT_DEFAULTS | OPT_LOCAL, cmd_config_show,
 	 "the configuration in force"},

@@ -49,7 +49,7 @@ _nri_rpctl() {
 	esac
 
 	case "$first${second:+ $second}" in
-	'') choices="status pods containers topology zones explain events reload confirm undo plan try rebalance config modules log doctor version help" ;;
+	'') choices="status pods containers topology zones explain events reload confirm undo plan try rebalance import config modules log doctor version help" ;;
 	status) choices="--memory" ;;
 	pods) choices=$(_nri_rpctl_names pods name "${socket[@]}") ;;
 	containers) choices="--wide $(_nri_rpctl_names containers full_name "${socket[@]}")" ;;
@@ -60,7 +60,7 @@ _nri_rpctl() {
 		;;
 	reload) choices="--confirm" ;;
 	events) choices="--follow --since" ;;
-	plan | try) files=-f ;;
+	plan | try | import) files=-f ;;
 	config) choices="check show schema" ;;
 	'config check')
 		files=-f
@@ -73,7 +73,7 @@ _nri_rpctl() {
 	log) choices="level debug" ;;
 	'log level') choices="error warning notice info debug" ;;
 	'log debug') choices="off *" ;;
-	help) choices="status pods containers topology zones explain events reload confirm undo plan try rebalance config modules log doctor version" ;;
+	help) choices="status pods containers topology zones explain events reload confirm undo plan try rebalance import config modules log doctor version" ;;
 	esac
 	[[ $cur == -* ]] && choices="$choices $globals"
 	mapfile -t COMPREPLY < <(compgen ${files:+"$files"} -W "$choices" -- "$cur")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rpctl import: the configurations of others, and that what comes out is a good rp.conf with the same meaning."""
+import json
+
+import pytest
+import yaml
+
+from operator_tools import FAILED, OK, run_ctl
+from simnode import BUILD
+
+MODULES = ['--module-dir', BUILD / 'modules']
+
+CUSTOM = {'apiVersion': 'config.nri/v1alpha1', 'kind': 'BalloonsPolicy', 'metadata': {'name': 'node.worker-1'}, 'spec': {
+    'reservedResources': {'cpu': '750m'}, 'balloonTypes': [{'name': 'fast', 'minCPUs': 2, 'namespaces': ['prod', 'a b']}], 'log': {'debug': ['policy']},
+    'control': {'rdt': {'enable': True}}}}
+VALUES = {'image': {'name': 'registry.example/nri-resource-policy-topology-aware'}, 'nri': {'plugin': {'index': 42}}, 'tolerations': [],
+          'config': {'reservedResources': {'cpu': '1'}, 'pinMemory': False}}
+MANAGER = {'policy': {'Active': 'balloons', 'ReservedResources': {'CPU': 'cpuset:0'}, 'balloons': {
+    'PinCPU': True, 'IdleCPUClass': 'idle', 'BalloonTypes': [{'Name': 'own', 'MinCPUs': 1, 'AllocatorPriority': 2, 'CPUClass': ''}]}}, 'dump': {'Config': 'off:.*'}}
+PODPOOLS = {'policy': {'Active': 'podpools', 'ReservedResources': {'CPU': 1}, 'podpools': {'Pools': [
+    {'Name': 'pair', 'CPU': 2, 'Instances': '6 CPUs', 'MaxPods': 2}, {'Name': 'half', 'CPU': 1, 'Instances': '50 %'}]}}}
+KUBELET = {'kind': 'KubeletConfiguration', 'cpuManagerPolicy': 'static', 'reservedSystemCPUs': '0,8', 'cpuManagerPolicyOptions': {'full-pcpus-only': 'true'},
+           'topologyManagerPolicy': 'restricted', 'memoryManagerPolicy': 'Static'}
+CMK = {'pools': {'exclusive': {'exclusive': True, 'cpuLists': [{'Cpuset': '2,10', 'Socket': 0}, {'Cpuset': '3,11', 'Socket': 0}]},
+                 'infra': {'cpuLists': [{'Cpuset': '0-1', 'Socket': 0}]}}}
+WEKA = {'image': {'repository': 'example/weka-nri-cpuset'}, 'config': {'plugin': {'index': '200'}, 'cpu': {'min_shared_cpus': 2},
+                                                                       'numa': {'enable_memory_placement': False}}}
+WEKA_SET = {'kind': 'DaemonSet', 'spec': {'template': {'spec': {'containers': [{'name': 'c', 'image': 'example/nri-cpuset:1'}]}}}}
+
+
+def imported(tmp_path, *documents):
+    path = tmp_path / 'source.yaml'
+    path.write_text(yaml.safe_dump_all(documents))
+    done = run_ctl(*MODULES, 'import', path)
+    assert done.code == OK and done.err == '', done
+    (tmp_path / 'rp.conf').write_text(done.out)
+    check = run_ctl(*MODULES, 'config', 'check', '--local', tmp_path / 'rp.conf')
+    assert check.code == OK, (done.out, check)
+    doc = json.loads(run_ctl(*MODULES, '--json', 'import', path).out)
+    assert yaml.safe_load(doc['config']) == yaml.safe_load(done.out) and all('# - %s\n' % note in done.out for note in doc['notes'])
+    return yaml.safe_load(doc['config']), ' | '.join(doc['notes'])
+
+
+@pytest.mark.parametrize('source, expected, notes', [
+    (CUSTOM, {'policy': 'balloons', 'controllers': ['rdt'], 'control': {'rdt': {'enable': True}}, 'log': {'debug': ['policy']},
+              'balloons': {'reservedResources': {'cpu': '750m'}, 'balloonTypes': [{'name': 'fast', 'minCPUs': 2, 'namespaces': ['prod', 'a b']}]}},
+     ['node.worker-1']),
+    (VALUES, {'runtime': {'index': 42}, 'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 1}, 'pinMemory': False}},
+     ['image: ', 'tolerations: ']),
+    (MANAGER, {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}, 'pinCPU': True, 'idleCPUClass': 'idle',
+                                                  'balloonTypes': [{'name': 'own', 'minCPUs': 1, 'allocatorPriority': 'low', 'cpuClass': ''}]}}, ['dump: ']),
+    (PODPOOLS, {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 1}, 'balloonTypes': [
+        {'name': 'pair', 'minCPUs': 2, 'maxCPUs': 2, 'maxBalloons': 3}, {'name': 'half', 'minCPUs': 1, 'maxCPUs': 1}]}}, ['maxPods', '50 %', 'annotation']),
+    (KUBELET, {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0,8'}, 'cpuManagerPolicyOptions': {'full-pcpus-only': True},
+                                              'topologyManagerPolicy': 'restricted', 'pinMemory': True}}, ['cpuManagerPolicy: none']),
+    (CMK, {'policy': 'balloons', 'balloons': {'balloonTypes': [
+        {'name': 'exclusive', 'minCPUs': 2, 'maxCPUs': 2, 'maxBalloons': 2, 'preferNewBalloons': True},
+        {'name': 'infra', 'minCPUs': 2, 'maxCPUs': 2, 'maxBalloons': 1, 'preferNewBalloons': False}]}}, ['cmk isolate', 'exclusive-cores']),
+    (WEKA, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory', 'minSharedCPUs': 2, 'pinMemory': False}}, ['index 200']),
+    (WEKA_SET, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory'}}, ['weka.io/cores-ids']),
+], ids=['custom', 'values', 'manager', 'podpools', 'kubelet', 'cmk', 'weka', 'weka-set'])
+def test_sources(tmp_path, source, expected, notes):
+    config, said = imported(tmp_path, source)
+    assert config == expected
+    for note in notes:
+        assert note in said, said
+
+
+def test_a_config_map(tmp_path):
+    data = {'policy': yaml.safe_dump(MANAGER['policy']), 'rdt': yaml.safe_dump({'partitions': {'p': {'l3Allocation': '100%', 'classes': {'a': {'l3schema': '50%'}}}}})}
+    config, said = imported(tmp_path, {'kind': 'ConfigMap', 'metadata': {'name': 'cri-resmgr-config.default'}, 'data': data}, KUBELET)
+    assert config['policy'] == 'balloons' and config['controllers'] == ['rdt']
+    assert config['rdt']['partitions']['p']['classes']['a'] == {'l3Allocation': '50%'}
+    assert 'document 2 and what follows are left out' in said
+
+
+def test_what_is_nothing_of_that(tmp_path):
+    done = run_ctl('import', '-', input='{kind: Service}\n')
+    assert done.code == FAILED and 'it is none of these' in done.err and 'KubeletConfiguration' in done.err
+    assert 'none of these' in json.loads(run_ctl('--json', 'import', '-', input='a: 1\n').out)['error']
+    assert run_ctl('import', tmp_path / 'none').code == FAILED
+
+
+def test_a_key_that_is_no_more_is_told(tmp_path):
+    done = run_ctl(*MODULES, 'import', '-', input=yaml.safe_dump({**MANAGER, 'policy': {**MANAGER['policy'], 'balloons': {'NoSuchKey': 1}}}))
+    assert done.code == OK and 'check: rp.conf:' in done.out and 'noSuchKey: unknown key' in done.out
