@@ -72,10 +72,15 @@ static void count(struct pipeline *p, bool failed)
 static void describe_created(struct pipeline *p, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;
-	_free_ char *text = str_printf("%s: CPUs %s%s, memory nodes %s", ctr->full_name,
-				       d->cpus ? d->cpus->text : "not pinned",
-				       ctr_exclusive(p->env.cache, ctr) ? " (exclusive)" : "",
-				       d->mems ? d->mems->text : "not pinned");
+	const struct iset *own = ctr_exclusive(p->env.cache, ctr);
+	_free_ char *text =
+		str_printf("%s: CPUs %s%s%s%s, memory nodes %s", ctr->full_name,
+			   d->cpus ? d->cpus->text : "not pinned",
+			   !own		    ? ""
+			   : own == d->cpus ? " (exclusive)"
+					    : " (exclusive ",
+			   own && own != d->cpus ? own->text : "", own && own != d->cpus ? ")" : "",
+			   d->mems ? d->mems->text : "not pinned");
 	if (!text)
 		return;
 	log_info("%s", text);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "modules/static-plus/static-plus.h"
+
+#define SET_TEXT_MAX 256u
+
+static const struct rp_key keys[] = {
+	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
+	{.path = "availableResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "CPUs that containers may use, as a set; by default all online ones."},
+	{.path = "reservedResources",
+	 .type = RP_T_MAP,
+	 .doc = "What the containers of kube-system have."},
+	{.path = "reservedResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "Their CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one "
+		"is "
+		"needed."},
+};
+
+const struct rp_schema plus_schema = {
+	.size = sizeof(struct rp_schema),
+	.flags = RP_SCHEMA_FOLD_CASE,
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (!p)
+		return NULL;
+	machine_free(p->machine);
+	cpualloc_free(p->alloc);
+	free(p);
+	return NULL;
+}
+
+static rp_cfg at(const struct modhost *h, const struct rp_plan *p, const char *path)
+{
+	return h->config->get(h->ctx, p->section, path);
+}
+
+static int32_t read_section(const struct modhost *h, struct rp_plan *p)
+{
+	int32_t r = amount_read(h, at(h, p, "availableResources.cpu"),
+				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
+	if (!r)
+		r = amount_read(h, at(h, p, "reservedResources.cpu"),
+				AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &p->reserve);
+	if (!r && !amount_count(&p->reserve))
+		return modhost_fail_at(h, p->section, -RP_EINVAL,
+				       "static-plus cannot start without any reserved CPUs: give "
+				       "reservedResources.cpu a set or a quantity");
+	return r;
+}
+
+static int32_t reserve_set(const struct modhost *h, struct rp_plan *p, bool hotplug)
+{
+	struct rp_idset bad;
+	char text[SET_TEXT_MAX];
+	rp_idset_andnot(&bad, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool));
+	rp_idset_and(&p->reserved, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->pool));
+	if (rp_ids_empty(rp_ids_of(&bad)) || (hotplug && !rp_ids_empty(rp_ids_of(&p->reserved))))
+		return 0;
+	return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
+			       "part of the reserved CPUs are not available: %s",
+			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+}
+
+static int32_t reserve_count(const struct modhost *h, struct rp_plan *p, bool hotplug)
+{
+	uint32_t n = amount_count(&p->reserve), n_pool = rp_ids_count(rp_ids_of(&p->pool));
+	struct rp_idset from;
+	rp_idset_copy(&from, rp_ids_of(&p->pool));
+	rp_idset_clear(&p->reserved);
+	if (n < 2 && rp_ids_has(rp_ids_of(&p->pool), 0)) {
+		rp_idset_add(&p->reserved, 0);
+		return 0;
+	}
+	if (hotplug && n > n_pool)
+		n = n_pool;
+	return cpualloc_allocate(p->alloc, &from, n, CPUALLOC_NORMAL, CPUALLOC_PLAIN, &p->reserved)
+		       ? modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
+					 "%u CPUs are to be reserved, and %u are available", n,
+					 n_pool)
+		       : 0;
+}
+
+static int32_t fill(const struct modhost *h, struct rp_plan *p, bool hotplug)
+{
+	int32_t r = read_section(h, p);
+	if (!r)
+		r = machine_new(h, &p->machine);
+	if (r)
+		return r;
+	if (cpualloc_new(h->topology, h->ctx, &p->alloc))
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->pool);
+	rp_idset_and(&p->isolated, rp_ids_of(&p->machine->isolated), rp_ids_of(&p->pool));
+	rp_idset_andnot(&p->pool, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
+	r = p->reserve.kind == AMOUNT_QUANTITY ? reserve_count(h, p, hotplug)
+					       : reserve_set(h, p, hotplug);
+	rp_idset_andnot(&p->pool, rp_ids_of(&p->pool), rp_ids_of(&p->reserved));
+	return r;
+}
+
+int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->section = section;
+	int32_t r = fill(h, p, hotplug);
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken)
+{
+	struct rp_idset bad;
+	char text[SET_TEXT_MAX];
+	rp_idset_and(&bad, taken, rp_ids_of(&p->reserved));
+	if (!rp_ids_empty(rp_ids_of(&bad)))
+		return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EBUSY,
+				       "some reserved CPUs (%s) belong to containers exclusively",
+				       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	rp_idset_andnot(&bad, taken, rp_ids_of(&p->pool));
+	rp_idset_andnot(&bad, rp_ids_of(&bad), rp_ids_of(&p->isolated));
+	if (!rp_ids_empty(rp_ids_of(&bad)))
+		return modhost_fail_at(
+			h, at(h, p, "availableResources.cpu"), -RP_EBUSY,
+			"some CPUs that belong to containers exclusively (%s) would be unavailable",
+			modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+	return 0;
+}

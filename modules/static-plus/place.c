@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "modules/static-plus/static-plus.h"
+
+#define SET_TEXT_MAX 256u
+#define SYSTEM_NAMESPACE "kube-system"
+
+const char *const kind_names[N_KINDS] = {
+	[KIND_SHARED] = "shared",
+	[KIND_EXCLUSIVE] = "exclusive",
+	[KIND_MIXED] = "mixed",
+	[KIND_SYSTEM] = "system",
+};
+
+int32_t wish_of(struct rp_instance *inst, rp_ctr ctr, struct wish *ret)
+{
+	int32_t r = ctr_info(&inst->h, ctr, &ret->info);
+	if (r)
+		return r;
+	int64_t request = ret->info.cpu_request > 0 ? ret->info.cpu_request : 0;
+	bool system = strcmp(ret->info.pod_namespace, SYSTEM_NAMESPACE) == 0;
+	int64_t full = system ? 0 : request / 1000;
+	ret->full = full > RP_CPUS_MAX ? RP_CPUS_MAX + 1 : (uint32_t)full;
+	ret->part = system ? request : request % 1000;
+	ret->kind = system	? KIND_SYSTEM
+		    : !full	? KIND_SHARED
+		    : ret->part ? KIND_MIXED
+				: KIND_EXCLUSIVE;
+	return 0;
+}
+
+void place_shared(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	rp_idset_andnot(ret, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->owners.taken));
+}
+
+static void free_isolated(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	rp_idset_andnot(ret, rp_ids_of(&inst->plan->isolated), rp_ids_of(&inst->owners.taken));
+}
+
+/* Isolated CPUs are wanted unless an annotation says otherwise, which what makes no sense does as well. */
+static bool wants_isolated(const struct rp_instance *inst, rp_ctr ctr)
+{
+	const char *text = ctr_annotation(&inst->h, ctr, "prefer-isolated-cpus");
+	int wanted = 1;
+	if (text && modhost_parse_bool(text, &wanted)) {
+		modhost_note(&inst->h, ctr,
+			     "prefer-isolated-cpus: \"%.64s\" is neither true nor false: taken for "
+			     "false",
+			     text);
+		return false;
+	}
+	return wanted;
+}
+
+static int32_t take(const struct rp_instance *inst, struct rp_idset *from, uint32_t n,
+		    struct rp_idset *ret)
+{
+	return cpualloc_allocate(inst->plan->alloc, from, n, CPUALLOC_HIGH, CPUALLOC_PLAIN, ret);
+}
+
+static int32_t find(struct rp_instance *inst, const struct wish *w, struct rp_idset *ret)
+{
+	struct rp_idset isolated, shared;
+	free_isolated(inst, &isolated);
+	place_shared(inst, &shared);
+	if (rp_ids_count(rp_ids_of(&isolated)) >= w->full && wants_isolated(inst, w->info.ctr))
+		return take(inst, &isolated, w->full, ret);
+	return take(inst, &shared, w->full, ret);
+}
+
+/* Keeps all of its own, and adds what is in its packages first. */
+static int32_t grow(struct rp_instance *inst, struct rp_ids own, uint32_t more,
+		    struct rp_idset *ret)
+{
+	struct rp_idset shared, near, added;
+	place_shared(inst, &shared);
+	rp_idset_andnot(&shared, rp_ids_of(&shared), own);
+	machine_surround(inst->plan->machine, MACHINE_PACKAGE, own, &near);
+	rp_idset_and(&near, rp_ids_of(&near), rp_ids_of(&shared));
+	uint32_t n_near = rp_ids_count(rp_ids_of(&near));
+	int32_t r = take(inst, &near, n_near < more ? n_near : more, &added);
+	rp_idset_or(ret, own, rp_ids_of(&added));
+	if (r || n_near >= more)
+		return r;
+	rp_idset_andnot(&shared, rp_ids_of(&shared), rp_ids_of(&added));
+	r = take(inst, &shared, more - n_near, &added);
+	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&added));
+	return r;
+}
+
+int32_t place_slice(struct rp_instance *inst, const struct wish *w, struct rp_ids own,
+		    struct rp_idset *ret)
+{
+	struct rp_idset from;
+	uint32_t n = rp_ids_count(own);
+	rp_idset_copy(&from, own);
+	rp_idset_copy(ret, own);
+	int32_t r = n == w->full  ? 0
+		    : !n	  ? find(inst, w, ret)
+		    : n < w->full ? grow(inst, own, w->full - n, ret)
+				  : take(inst, &from, w->full, ret);
+	if (r != -RP_ENOSPC)
+		return r ? modhost_fail(&inst->h, r, "out of memory") : 0;
+	inst->counters.refused++;
+	inst->waiting = true;
+	return modhost_fail(&inst->h, -RP_ENOSPC,
+			    "failed to allocate %u exclusive CPUs: not enough capacity", w->full);
+}
+
+void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids slice)
+{
+	char text[SET_TEXT_MAX];
+	const struct modhost *h = &inst->h;
+	inst->counters.placed[w->kind]++;
+	switch (w->kind) {
+	case KIND_SYSTEM:
+		modhost_decided_by(
+			h, w->info.ctr,
+			h->config->get(h->ctx, inst->plan->section, "reservedResources.cpu"),
+			"it is in " SYSTEM_NAMESPACE ": the reserved CPUs");
+		return;
+	case KIND_SHARED:
+		modhost_note(h, w->info.ctr, "asks for less than one CPU: the shared ones");
+		return;
+	default:
+		modhost_note(h, w->info.ctr, "CPUs %s are its own%s%s",
+			     modhost_set_text(slice, text, sizeof text),
+			     rp_ids_overlap(slice, rp_ids_of(&inst->plan->isolated))
+				     ? ", isolated by the kernel"
+				     : "",
+			     w->kind == KIND_MIXED ? "; the rest of its request is shared" : "");
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "modules/lib/zones.h"
+#include "modules/static-plus/static-plus.h"
+
+static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset shared, usable, free;
+	if (!p)
+		return 0;
+	place_shared(inst, &shared);
+	rp_idset_or(&usable, rp_ids_of(&p->pool), rp_ids_of(&p->isolated));
+	rp_idset_andnot(&free, rp_ids_of(&usable), rp_ids_of(&inst->owners.taken));
+	const struct zones_set sets[] = {
+		{"shared cpuset", rp_ids_of(&shared)},
+		{"exclusive cpuset", rp_ids_of(&inst->owners.taken)},
+		{"reserved cpuset", rp_ids_of(&p->reserved)},
+		{"isolated cpuset", rp_ids_of(&p->isolated)},
+	};
+	zones_nodes(&inst->h, sink, rp_ids_of(&usable), rp_ids_of(&free), sets,
+		    sizeof sets / sizeof *sets);
+	return 0;
+}
+
+const struct rp_zones plus_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
+
+static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	struct rp_idset shared;
+	char labels[32];
+	if (!inst->plan)
+		return 0;
+	place_shared(inst, &shared);
+	const struct {
+		const char *labels;
+		const struct rp_idset *cpus;
+	} sets[] = {{"set=\"shared\"", &shared},
+		    {"set=\"exclusive\"", &inst->owners.taken},
+		    {"set=\"reserved\"", &inst->plan->reserved}};
+	for (uint32_t i = 0; i < sizeof sets / sizeof *sets; i++)
+		sink->gauge(sink->ctx, "policy_static_plus_cpus", "CPUs by what they are used for.",
+			    sets[i].labels, rp_ids_count(rp_ids_of(sets[i].cpus)));
+	for (uint32_t i = 0; i < N_KINDS; i++) {
+		(void)snprintf(labels, sizeof labels, "kind=\"%s\"", kind_names[i]);
+		sink->counter(sink->ctx, "policy_static_plus_placed_total", "Containers placed.",
+			      labels, (double)inst->counters.placed[i]);
+	}
+	sink->gauge(sink->ctx, "policy_static_plus_shared_requests",
+		    "Milli-CPU that containers ask for among the shared CPUs.", "",
+		    (double)inst->parts);
+	sink->counter(sink->ctx, "policy_static_plus_refused_total",
+		      "Containers that could not get CPUs of their own.", "",
+		      (double)inst->counters.refused);
+	return 0;
+}
+
+const struct rp_metrics plus_metrics = {.size = sizeof(struct rp_metrics),
+					.collect = report_metrics};
