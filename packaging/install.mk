@@ -49,6 +49,8 @@ install-node: all $(UNITS) $(DROPINS)
 	$(call put,644,$(sort $(wildcard conf/demo/*)),$(DATADIR)/demo)
 	$(Q)for file in packaging/completion/*.bash; do \
 		$(INSTALL) -D -m 644 $$file $(DESTDIR)$(COMPLETIONDIR)/$$(basename $$file .bash) || exit 1; done
+	$(call put,644,packaging/sysusers.d/nri-rp.conf,$(PREFIX)/lib/sysusers.d)
+	$(call put,644,packaging/tmpfiles.d/nri-rp.conf,$(PREFIX)/lib/tmpfiles.d)
 	$(call put_pages,$(NODE_MANS))
 	$(Q)$(INSTALL) -d $(DESTDIR)$(CONFDIR)/rp.conf.d
 	$(Q)test -e $(DESTDIR)$(CONFDIR)/rp.conf || { \
@@ -65,7 +67,11 @@ install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(Q)$(INSTALL) -m 644 packaging/author/template.mk $(DESTDIR)$(DATADIR)/template/Makefile
 	$(call put_pages,$(DEV_MANS))
 
-install: install-node install-dev ## install into DESTDIR/PREFIX
+install: install-node install-dev ## install into DESTDIR/PREFIX; on this machine with the account and folders that it needs
+	$(Q)test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ! command -v systemd-sysusers >/dev/null || \
+		systemd-sysusers $(PREFIX)/lib/sysusers.d/nri-rp.conf
+	$(Q)test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ! command -v systemd-tmpfiles >/dev/null || \
+		systemd-tmpfiles --create $(PREFIX)/lib/tmpfiles.d/nri-rp.conf
 
 deps: ## install the packages that building needs
 	$(Q)packaging/deps build

@@ -27,7 +27,8 @@
 #define LOG_SOURCE "nri-rpd"
 #define EXIT_USAGE 2
 #define EXIT_CONFIG 78
-#define READY_ANYWAY_MS 20000u /* systemd is told that we run, synchronized or not */
+#define READY_ANYWAY_MS 20000u /* systemd is told that we run, synchronized or not … */
+#define NO_RUNTIME_MS 3000u /* … and then already, where no runtime is there to wait for */
 
 struct daemon {
 	struct options options;
@@ -42,6 +43,7 @@ struct daemon {
 	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;
 	char run_dir[CACHE_PATH_MAX]; /* of the option --control-socket */
+	bool waits_longer; /* for a runtime that is there */
 	bool ready, status_due, forced_debug, failed;
 };
 
@@ -119,9 +121,17 @@ static void on_synchronized(void *arg)
 	loop_timer_disarm(d->ready_anyway);
 }
 
+/* What cannot be connected to by now is not about to tell its containers. */
 static void ready_anyway(void *arg)
 {
-	now_ready(arg);
+	struct daemon *d = arg;
+	const struct runtime_state *rt = pipeline_runtime(d->pipeline);
+	bool first = !d->waits_longer;
+	d->waits_longer = true;
+	if (first && (rt->connected || !rt->last_error[0]))
+		(void)loop_timer_arm(d->ready_anyway, READY_ANYWAY_MS - NO_RUNTIME_MS);
+	else
+		now_ready(d);
 }
 
 static void status_changed(void *arg)
@@ -356,7 +366,7 @@ static int start(struct daemon *d, struct err *err)
 	start_onlookers(d);
 	sd_on_feed(d->sd, on_changed, d);
 	sd_status(d->sd, "connecting to the runtime");
-	return loop_timer_arm(d->ready_anyway, READY_ANYWAY_MS);
+	return loop_timer_arm(d->ready_anyway, NO_RUNTIME_MS);
 }
 
 /* Returns the status, or ends the process with it. */

@@ -122,10 +122,14 @@ static void tell_step(struct player *p, const char *name, const json_t *args)
 	(void)fflush(stdout);
 }
 
-static void tell_result(struct player *p, const char *name, const json_t *args)
+static void tell_result(struct player *p, const char *name, const json_t *args,
+			const json_t *result)
 {
+	const char *error = json_string_value(json_object_get(result, "error"));
 	if (!p->options->verbose)
 		return;
+	if (error)
+		printf("    refused: %s\n", error);
 	if (str_eq(name, "show"))
 		show_control(p->s, args);
 	else if (changes_places(name))
@@ -158,7 +162,7 @@ static int play_step(struct player *p, const json_t *step, struct err *err)
 	if (!r)
 		r = new_problems(p, err);
 	if (!r)
-		tell_result(p, name, args);
+		tell_result(p, name, args, result);
 	else
 		(void)err_prefix(err, "%s: ", name);
 	return r;
