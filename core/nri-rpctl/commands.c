@@ -208,20 +208,28 @@ int cmd_plan(struct cli *cli)
 	return show_trial(cli, &req, "Would be accepted");
 }
 
-char *cli_read_text(const struct cli *cli, const char *path)
+/* Into CTL_TEXT_MAX + 2 bytes: 0, or an errno. */
+static int read_all(const char *path, char *text)
 {
 	FILE *f = str_eq(path, "-") ? stdin : fopen(path, "re");
-	char *text = malloc(CTL_TEXT_MAX + 2);
-	size_t n = f && text ? fread(text, 1, CTL_TEXT_MAX + 1, f) : 0;
-	int failed = !f || ferror(f) ? errno : text ? 0 : ENOMEM;
-	if (f && f != stdin)
+	if (!f)
+		return errno;
+	size_t n = fread(text, 1, CTL_TEXT_MAX + 1, f);
+	int failed = ferror(f) ? errno : 0;
+	if (f != stdin)
 		(void)fclose(f);
-	if (!failed && n > CTL_TEXT_MAX)
-		failed = EFBIG;
-	if (text)
-		text[n] = '\0';
-	if (!failed && strlen(text) < n)
-		failed = EILSEQ;
+	text[n] = '\0';
+	if (failed)
+		return failed;
+	if (n > CTL_TEXT_MAX)
+		return EFBIG;
+	return strlen(text) < n ? EILSEQ : 0;
+}
+
+char *cli_read_text(const struct cli *cli, const char *path)
+{
+	char *text = malloc(CTL_TEXT_MAX + 2);
+	int failed = text ? read_all(path, text) : ENOMEM;
 	if (!failed)
 		return text;
 	complain(cli, "%s: %s", path, failed == EILSEQ ? "this is no text file" : strerror(failed));
