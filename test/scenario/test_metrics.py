@@ -623,4 +623,4 @@ def test_a_file_in_the_way(tmp_path, make_node):
     node.config({**STATIC, 'metrics': {'listen': 'unix:%s' % other}})
     assert other.read_text() == 'data'
     assert http_get(str(path), '/healthz').status == 200
-    node.log(r'metrics: .*precious')
+    node.log(r'metrics\.listen: .*precious')
