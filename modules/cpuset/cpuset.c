@@ -144,16 +144,7 @@ static const struct rp_policy policy = {
 
 static int32_t cpuset_create(const struct rp_host *host, struct rp_instance **ret_inst)
 {
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
-	if (r) {
-		free(inst);
-		return r;
-	}
-	*ret_inst = inst;
-	return 0;
+	return modhost_instance(host, sizeof(struct rp_instance), MODHOST_POLICY, ret_inst);
 }
 
 static void cpuset_destroy(struct rp_instance *inst)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "modules/lib/host.h"
@@ -86,6 +87,20 @@ static void keep_why(const struct modhost *h, const char *text)
 {
 	if (h->why)
 		memcpy(h->why, text, strlen(text) + 1);
+}
+
+int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
+			 struct rp_instance **ret)
+{
+	void *inst = calloc(1, size);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	int32_t r = modhost_init(inst, host, need);
+	if (r)
+		free(inst);
+	else
+		*ret = inst;
+	return r;
 }
 
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)

@@ -44,6 +44,10 @@ struct modhost {
 /* Looks all services up. -RP_ENOTSUP, with a message that names it, when one of `need` is missing or too old. */
 int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t need);
 
+/* For create(): an instance of `size` zeros that begins with its struct modhost, which is filled. free() ends it. */
+int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
+			 struct rp_instance **ret);
+
 /* return modhost_fail(h, -RP_ENOSPC, "…", …); */
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -161,15 +161,7 @@ static void plus_destroy(struct rp_instance *inst)
 
 static int32_t plus_create(const struct rp_host *host, struct rp_instance **ret_inst)
 {
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
-	if (r)
-		free(inst);
-	else
-		*ret_inst = inst;
-	return r;
+	return modhost_instance(host, sizeof(struct rp_instance), MODHOST_POLICY, ret_inst);
 }
 
 static const void *plus_service(struct rp_instance *inst, const char *id)

@@ -211,33 +211,18 @@ static void static_destroy(struct rp_instance *inst)
 
 static int32_t static_create(const struct rp_host *host, struct rp_instance **ret_inst)
 {
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
-	if (r) {
-		static_destroy(inst);
-		return r;
-	}
-	*ret_inst = inst;
-	return 0;
+	return modhost_instance(host, sizeof(struct rp_instance), MODHOST_POLICY, ret_inst);
 }
 
 static const void *static_service(struct rp_instance *inst, const char *id)
 {
-	static const struct {
-		const char *id;
-		const void *service;
-	} services[] = {
+	static const struct modhost_service services[] = {
 		{RP_POLICY_1, &static_policy}, {RP_SCHEMA_1, &static_schema},
 		{RP_ZONES_1, &static_zones},   {RP_METRICS_1, &static_metrics},
-		{RP_STATE_1, &static_state},
+		{RP_STATE_1, &static_state},   {NULL, NULL},
 	};
 	(void)inst;
-	for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)
-		if (strcmp(id, services[i].id) == 0)
-			return services[i].service;
-	return NULL;
+	return modhost_service(services, id);
 }
 
 RP_MODULE_DEFINE(

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "modules/lib/number.h"
+#include "modules/podpools/podpools.h"
+
+#define TEXT_MAX 64u
+
+const char *const fill_names[] = {"Balanced", "Packed", "FirstFree"};
+#define N_FILLS (sizeof fill_names / sizeof *fill_names)
+
+static const struct rp_key keys[] = {
+	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
+	{.path = "availableResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "CPUs that containers may use, as a set; by default all online ones."},
+	{.path = "reservedResources", .type = RP_T_MAP, .doc = "What the pool reserved has."},
+	{.path = "reservedResources.cpu",
+	 .type = RP_T_AMOUNT,
+	 .doc = "Its CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one is "
+		"needed."},
+	{.path = "pinCPU",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Containers run on the CPUs of their pool."},
+	{.path = "pinMemory",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Containers get their memory from the NUMA nodes of their pool's CPUs."},
+	{.path = "pools", .type = RP_T_LIST, .doc = "Pools beside reserved and default."},
+	{.path = "pools[]", .type = RP_T_MAP, .doc = "A pool, or several of one kind."},
+	{.path = "pools[].name",
+	 .type = RP_T_STRING,
+	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
+	 .doc = "As pods name it. reserved and default are the built-in ones."},
+	{.path = "pools[].cpu", .type = RP_T_ANY, .doc = "CPUs of each instance: a whole number."},
+	{.path = "pools[].maxPods",
+	 .type = RP_T_INT,
+	 .min = -1,
+	 .max = 1000000,
+	 .fallback = "0",
+	 .doc = "Pods in one instance; 0: any number, -1: none."},
+	{.path = "pools[].instances",
+	 .type = RP_T_ANY,
+	 .fallback = "1",
+	 .doc = "How many: a number, \"8 CPUs\" for as many as these make, or \"50 %\" of the CPUs "
+		"that are not reserved."},
+	{.path = "pools[].fillOrder",
+	 .type = RP_T_ENUM,
+	 .choices = "Balanced|Packed|FirstFree",
+	 .fallback = "Balanced",
+	 .doc = "Which instance a pod goes to: the one with fewest pods, with most, or the first "
+		"that has room."},
+};
+
+const struct rp_schema podpools_schema = {
+	.size = sizeof(struct rp_schema),
+	.flags = RP_SCHEMA_FOLD_CASE,
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (!p)
+		return NULL;
+	free(p->pools);
+	free(p);
+	return NULL;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+
+static void cut_blanks(char *text)
+{
+	size_t len = strlen(text);
+	while (len && isspace((unsigned char)text[len - 1]))
+		text[--len] = '\0';
+}
+
+/* Cuts what follows the number: '%', 'c' for CPUs, or 0. */
+static char cut_unit(char *text)
+{
+	static const char *const units[] = {"%", "cpus", "cpu"};
+	cut_blanks(text);
+	for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
+		size_t len = strlen(text), n = strlen(units[i]);
+		if (len < n || strcasecmp(text + len - n, units[i]) != 0)
+			continue;
+		text[len - n] = '\0';
+		cut_blanks(text);
+		return units[i][0];
+	}
+	return '\0';
+}
+
+/* How many instances with so many CPUs each, where there are n_free. An error names the place. */
+static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t each, uint32_t n_free,
+			       uint32_t *ret)
+{
+	const char *text = h->config->text(h->ctx, node, "");
+	char number[TEXT_MAX];
+	*ret = 1;
+	if (!*text)
+		return 0;
+	(void)snprintf(number, sizeof number, "%s", text);
+	char unit = cut_unit(number);
+	int64_t n = strlen(text) < sizeof number ? number_parse(number, RP_CPUS_MAX) : -1;
+	if (n < 0)
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "invalid Instances: \"%.64s\": say a number, \"8 CPUs\" or "
+				       "\"50 %%\"",
+				       text);
+	*ret = (uint32_t)(unit == '%' ? n_free * n / 100 / each : unit ? n / each : n);
+	if (unit == 'c' && n > n_free)
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "insufficient CPUs: %lld required for instances but %u is "
+				       "available",
+				       (long long)n, n_free);
+	return 0;
+}
+
+/* ---- definitions ------------------------------------------------------------------------------------------------------ */
+
+struct def {
+	rp_cfg at;
+	const char *name;
+	int64_t cpus; /* of an instance; 0: not said */
+	int64_t max_pods;
+	enum fill_order fill;
+	uint32_t n;
+};
+
+struct making {
+	const struct modhost *h;
+	struct rp_plan *p;
+	struct cpualloc *alloc;
+	struct rp_idset free;
+};
+
+static rp_cfg member(const struct modhost *h, rp_cfg at, const char *key)
+{
+	return h->config->get(h->ctx, at, key);
+}
+
+static bool is_built_in(const char *name)
+{
+	return strcmp(name, "reserved") == 0 || strcmp(name, "default") == 0;
+}
+
+static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
+{
+	const struct modhost *h = m->h;
+	uint32_t n_free = rp_ids_count(rp_ids_of(&m->free));
+	const char *cpu = h->config->text(h->ctx, member(h, at, "cpu"), "");
+	const char *fill = h->config->text(h->ctx, member(h, at, "fillOrder"), fill_names[0]);
+	*ret = (struct def){.at = at, .n = 1};
+	ret->name = h->config->text(h->ctx, member(h, at, "name"), "");
+	ret->max_pods = h->config->value(h->ctx, member(h, at, "maxPods"), RP_T_INT, 0);
+	for (unsigned i = 0; i < N_FILLS; i++)
+		if (strcasecmp(fill, fill_names[i]) == 0)
+			ret->fill = (enum fill_order)i;
+	if (!*ret->name || strlen(ret->name) > NAME_MAX_LEN)
+		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
+				       NAME_MAX_LEN);
+	bool built_in = is_built_in(ret->name);
+	if (built_in && !*cpu && !member(h, at, "instances"))
+		return 0;
+	if (!*cpu)
+		return modhost_fail_at(h, at, -RP_EINVAL, "missing CPUs in pool \"%s\"", ret->name);
+	ret->cpus = number_parse(cpu, RP_CPUS_MAX);
+	if (ret->cpus < 1)
+		return modhost_fail_at(h, member(h, at, "cpu"), -RP_EINVAL,
+				       "invalid CPUs per pool: \"%.64s\", integer > 1 expected",
+				       cpu);
+	int32_t r = count_instances(h, member(h, at, "instances"), ret->cpus, n_free, &ret->n);
+	if (r || !built_in || ret->n == 1)
+		return r;
+	return modhost_fail_at(h, member(h, at, "instances"), -RP_EINVAL,
+			       "cannot change the number of instances of pool \"%s\"", ret->name);
+}
+
+static int32_t check_def(const struct making *m, const struct def *d)
+{
+	if (!d->n)
+		return modhost_fail_at(m->h, d->at, -RP_EINVAL,
+				       "insufficient CPUs to create any instances of pool \"%s\"",
+				       d->name);
+	if (d->n > 1 && d->fill == FILL_PACKED && !d->max_pods)
+		return modhost_fail_at(
+			m->h, d->at, -RP_EINVAL,
+			"%u pool(s) unreachable due to unlimited pod capacity: give maxPods",
+			d->n - 1);
+	for (uint32_t i = 0; i < m->p->n_pools; i++)
+		if (strcmp(m->p->pools[i].name, d->name) == 0)
+			return modhost_fail_at(m->h, d->at, -RP_EINVAL,
+					       "duplicate pool name \"%s\"", d->name);
+	if (m->p->n_pools + d->n > POOLS_MAX || d->n * d->cpus > rp_ids_count(rp_ids_of(&m->free)))
+		return modhost_fail_at(
+			m->h, d->at, -RP_EINVAL,
+			"insufficient CPUs: pool \"%s\" needs %lld and %u are available", d->name,
+			(long long)(d->n * d->cpus), rp_ids_count(rp_ids_of(&m->free)));
+	return 0;
+}
+
+static int32_t take(struct making *m, const struct def *d, struct pool *pool)
+{
+	int r = cpualloc_allocate(m->alloc, &m->free, (uint32_t)d->cpus, CPUALLOC_NORMAL,
+				  CPUALLOC_PLAIN, &pool->whole);
+	return r ? modhost_fail_at(m->h, d->at, -RP_EINVAL, "insufficient CPUs for pool \"%s\"",
+				   d->name)
+		 : 0;
+}
+
+static int32_t make_built_in(struct making *m, const struct def *d)
+{
+	bool reserved = strcmp(d->name, "reserved") == 0;
+	struct pool *pool = &m->p->pools[reserved ? POOL_RESERVED : POOL_DEFAULT];
+	pool->max_pods = d->max_pods;
+	if (!d->cpus)
+		return 0;
+	if (!reserved)
+		return take(m, d, pool);
+	return d->cpus == rp_ids_count(rp_ids_of(&pool->whole))
+		       ? 0
+		       : modhost_fail_at(m->h, member(m->h, d->at, "cpu"), -RP_EINVAL,
+					 "conflicting ReservedResources CPUs: %u are reserved",
+					 rp_ids_count(rp_ids_of(&pool->whole)));
+}
+
+static int32_t make_pools(struct making *m, const struct def *d)
+{
+	int32_t r = check_def(m, d);
+	for (uint32_t i = 0; !r && i < d->n; i++) {
+		struct pool *pool = &m->p->pools[m->p->n_pools];
+		*pool = (struct pool){.instance = i, .fill = d->fill, .max_pods = d->max_pods};
+		(void)snprintf(pool->name, sizeof pool->name, "%s", d->name);
+		r = take(m, d, pool);
+		m->p->n_pools += !r;
+	}
+	return r;
+}
+
+/* The built-in ones first; for the others all is shared out that is left then, whatever their order. */
+static int32_t make_all(struct making *m)
+{
+	const struct modhost *h = m->h;
+	rp_cfg list = member(h, m->p->section, "pools");
+	uint32_t n = h->config->count(h->ctx, list);
+	struct def *defs = calloc(n + 1u, sizeof *defs);
+	int32_t r = defs ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	for (uint32_t i = 0; !r && i < n; i++) {
+		rp_cfg at = h->config->item(h->ctx, list, i);
+		if (!is_built_in(h->config->text(h->ctx, member(h, at, "name"), "")))
+			continue;
+		r = read_def(m, at, &defs[i]);
+		if (!r)
+			r = make_built_in(m, &defs[i]);
+	}
+	for (uint32_t i = 0; !r && i < n; i++)
+		if (!defs[i].at)
+			r = read_def(m, h->config->item(h->ctx, list, i), &defs[i]);
+	for (uint32_t i = 0; !r && i < n; i++)
+		if (!is_built_in(defs[i].name))
+			r = make_pools(m, &defs[i]);
+	free(defs);
+	return r;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+
+static int32_t reserve(struct making *m)
+{
+	const struct modhost *h = m->h;
+	rp_cfg at = member(h, m->p->section, "reservedResources.cpu");
+	struct pool *pool = &m->p->pools[POOL_RESERVED];
+	struct amount amount;
+	int32_t r = amount_read(h, at, AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &amount);
+	if (r)
+		return r;
+	uint32_t n = amount_count(&amount);
+	if (amount.kind == AMOUNT_CPUS)
+		rp_idset_and(&pool->whole, rp_ids_of(&amount.cpus), rp_ids_of(&m->free));
+	else if (n && cpualloc_allocate(m->alloc, &m->free, n, CPUALLOC_NONE, CPUALLOC_PLAIN,
+					&pool->whole))
+		rp_idset_clear(&pool->whole);
+	rp_idset_andnot(&m->free, rp_ids_of(&m->free), rp_ids_of(&pool->whole));
+	return rp_ids_empty(rp_ids_of(&pool->whole))
+		       ? modhost_fail_at(h, at ? at : m->p->section, -RP_EINVAL,
+					 "podpools cannot run without reserved CPUs that are also "
+					 "AvailableResources")
+		       : 0;
+}
+
+static int32_t fill(struct making *m)
+{
+	const struct modhost *h = m->h;
+	struct rp_plan *p = m->p;
+	struct amount available;
+	struct rp_idset online;
+	int32_t r = amount_read(h, member(h, p->section, "availableResources.cpu"),
+				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &available);
+	if (r)
+		return r;
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	amount_pick(&available, rp_ids_of(&online), &p->available);
+	rp_idset_copy(&m->free, rp_ids_of(&p->available));
+	p->pin_cpu = h->config->value(h->ctx, member(h, p->section, "pinCPU"), RP_T_BOOL, 1) != 0;
+	p->pin_memory =
+		h->config->value(h->ctx, member(h, p->section, "pinMemory"), RP_T_BOOL, 1) != 0;
+	(void)snprintf(p->pools[POOL_RESERVED].name, sizeof p->pools->name, "reserved");
+	(void)snprintf(p->pools[POOL_DEFAULT].name, sizeof p->pools->name, "default");
+	p->n_pools = 2;
+	r = reserve(m);
+	if (!r)
+		r = make_all(m);
+	struct pool *rest = &p->pools[POOL_DEFAULT];
+	rp_idset_or(&rest->whole, rp_ids_of(&rest->whole), rp_ids_of(&m->free));
+	if (rp_ids_empty(rp_ids_of(&rest->whole)))
+		rp_idset_copy(&rest->whole, rp_ids_of(&p->pools[POOL_RESERVED].whole));
+	return r;
+}
+
+void plan_look(const struct modhost *h, struct rp_plan *p)
+{
+	struct rp_idset online;
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		struct pool *pool = &p->pools[i];
+		rp_idset_and(&pool->cpus, rp_ids_of(&pool->whole), rp_ids_of(&online));
+	}
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		struct pool *pool = &p->pools[i];
+		if (rp_ids_empty(rp_ids_of(&pool->cpus)))
+			rp_idset_copy(&pool->cpus, rp_ids_of(&p->pools[POOL_DEFAULT].cpus));
+		if (rp_ids_empty(rp_ids_of(&pool->cpus)))
+			rp_idset_copy(&pool->cpus, rp_ids_of(&online));
+	}
+}
+
+int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	struct making m = {.h = h, .p = p};
+	if (p)
+		p->pools = calloc(POOLS_MAX, sizeof *p->pools);
+	int32_t r = !p || !p->pools || cpualloc_new(h->topology, h->ctx, &m.alloc)
+			    ? modhost_fail(h, -RP_ENOMEM, "out of memory")
+			    : 0;
+	if (!r) {
+		p->section = section;
+		r = fill(&m);
+	}
+	cpualloc_free(m.alloc);
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	plan_look(h, p);
+	*ret = p;
+	return 0;
+}

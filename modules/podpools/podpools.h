@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The podpools policy: fixed pools of CPUs that hold so many pods each. All containers of a pod run in one pool, which the pod names by
+ * annotation; pods are counted, and not what they ask for. Nobody is ever refused, and nobody moves because of others.
+ *
+ * Which pool a pod is in is kept with its containers; `pods` is an index over that.
+ *
+ *	config.c  section and machine → pools     podpools.c  the callbacks, and where pods go
+ *	report.c  zones, metrics
+ */
+#ifndef PODPOOLS_H
+#define PODPOOLS_H
+
+#include <stdbool.h>
+
+#define HASH_NONFATAL_OOM 1 /* a module does not end the process */
+#include <uthash.h>
+
+#include <nri-rp/policy.h>
+
+#include "modules/lib/amount.h"
+#include "modules/lib/cpualloc.h"
+#include "modules/lib/ctr.h"
+
+#define NAME_MAX_LEN 63u
+#define POOLS_MAX 1024u /* instances of all definitions; each CPU is in one at most */
+
+enum fill_order { FILL_BALANCED, FILL_PACKED, FILL_FIRST_FREE };
+extern const char *const fill_names[];
+
+struct pool {
+	char name[NAME_MAX_LEN + 1];
+	uint32_t instance;
+	enum fill_order fill;
+	int64_t max_pods; /* 0: any number; negative: none */
+	struct rp_idset whole; /* its CPUs … */
+	struct rp_idset cpus; /* … those that are online, or others when none is */
+	uint32_t n_pods;
+};
+
+#define POOL_RESERVED 0u
+#define POOL_DEFAULT 1u
+
+struct rp_plan {
+	rp_cfg section;
+	bool pin_cpu, pin_memory;
+	struct pool *pools; /* the instances of a definition follow each other */
+	uint32_t n_pools;
+	struct rp_idset available;
+};
+
+extern const struct rp_schema podpools_schema;
+int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
+struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+/* CPUs have come or gone: pools are as they were, as far as they are online. */
+void plan_look(const struct modhost *h, struct rp_plan *p);
+
+/* A pod with containers. */
+struct pod {
+	rp_pod pod;
+	uint32_t pool, n_ctrs;
+	UT_hash_handle hh;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force; NULL before the first commit */
+	struct pod *pods;
+	uint64_t placed, overflowed;
+	struct ctr_list list;
+};
+
+void pool_name(const struct pool *p, char *buf, size_t size);
+#define POOL_NAME_MAX (NAME_MAX_LEN + 16u)
+
+extern const struct rp_zones podpools_zones;
+extern const struct rp_metrics podpools_metrics;
+
+#endif
