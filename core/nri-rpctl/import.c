@@ -171,46 +171,6 @@ static bool from_values(struct import *im, rp_cfg root)
 
 /* ---- CRI Resource Manager ----------------------------------------------------------------------------------------------- */
 
-/* What of podpools balloons can be: as many sets of as many CPUs. */
-static void put_pools(struct import *im, rp_cfg pools)
-{
-	import_printf(im, "  balloonTypes:\n");
-	for (uint32_t i = 0; i < conf_count(pools); i++) {
-		rp_cfg pool = conf_item(pools, i);
-		const char *name = import_text(pool, "name", "pool");
-		const char *cpu = import_text(pool, "cpu", "");
-		const char *instances = import_text(pool, "instances", "1");
-		int64_t n = 0, each = 0;
-		char *end = NULL;
-		import_printf(im, "  -\n");
-		import_value(im, "name", name, 4);
-		if (*cpu && str_to_i64(cpu, &n) == 0)
-			import_printf(im, "    minCPUs: %s\n    maxCPUs: %s\n", cpu, cpu);
-		n = strtol(instances, &end, 10);
-		bool cpus = end != instances && str_eq_nocase(end, " CPUs");
-		if (cpus && str_to_i64(cpu, &each) == 0 && each > 0)
-			n /= each;
-		if (n > 0 && (cpus || !*end))
-			import_printf(im, "    maxBalloons: %lld\n", (long long)n);
-		else
-			import_note(im,
-				    "pool %s, instances %s: balloons are counted, not shares of "
-				    "the machine: set maxBalloons",
-				    name, instances);
-		if (import_get(pool, "fillOrder"))
-			import_note(im,
-				    "pool %s, fillOrder: preferNewBalloons is as near as it gets",
-				    name);
-		if (import_get(pool, "maxPods"))
-			import_note(im,
-				    "pool %s, maxPods: a balloon has as many containers as fit "
-				    "into maxCPUs",
-				    name);
-	}
-	import_note(im, "pods name their pool by the annotation "
-			"balloon.balloons.resource-policy.nri.io: NAME, not by pool.podpools…");
-}
-
 /* CMK's pools, in the form of the policy static-pools: lists of CPUs become balloons of their size. */
 static void put_cmk_pools(struct import *im, rp_cfg pools)
 {
@@ -243,7 +203,8 @@ static void put_cmk_pools(struct import *im, rp_cfg pools)
 		"cmk.intel.com/exclusive-cores: no extended resource is published; request CPUs");
 }
 
-static const char *const rm_policies[] = {"topology-aware", "balloons", "static", "none"};
+static const char *const rm_policies[] = {"topology-aware", "balloons", "static",
+					  "static-plus",    "podpools", "none"};
 
 static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback)
 {
@@ -257,13 +218,12 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 		put_cmk_pools(im, import_get(own, "pools"));
 		return;
 	}
-	bool pools = str_eq(active, "podpools");
-	if (!name && !pools)
+	if (!name)
 		import_note(im,
 			    "policy.Active %s: there is no such policy; the nearest are "
 			    "topology-aware, balloons and static",
 			    active);
-	name = pools ? "balloons" : name ? name : str_eq(active, "static-plus") ? "static" : "none";
+	name = name ? name : "none";
 	import_printf(im, "policy: %s\n", name);
 	if (str_eq(name, "none"))
 		return;
@@ -277,9 +237,7 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 	else
 		import_printf(im,
 			      "  reservedResources: {cpu: 1} # nothing was said; one is needed\n");
-	if (pools)
-		put_pools(im, import_get(own, "pools"));
-	for (uint32_t i = 0; !pools && i < conf_count(own); i++)
+	for (uint32_t i = 0; i < conf_count(own); i++)
 		import_put(im, conf_key(own, i), conf_item(own, i), 2, import_camel);
 }
 

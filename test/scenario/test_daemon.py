@@ -54,7 +54,8 @@ def test_no_configuration_says_where_the_state_is(tmp_path):
     """Without --state-dir it is read twice, and the first time has to say what is wrong as well."""
     path = tmp_path / 'rp.conf'
     path.write_text('cache: [\n')
-    done = subprocess.run([DAEMON, '--config', path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([DAEMON, '--config', path, '--control-socket', tmp_path / 'run' / 'control.sock'], capture_output=True, text=True,
+                          timeout=60)
     assert done.returncode == EXIT_CONFIG
     assert '%s:2:1: not valid YAML' % path in done.stderr
 

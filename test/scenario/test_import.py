@@ -49,8 +49,8 @@ def imported(tmp_path, *documents):
      ['image: ', 'tolerations: ']),
     (MANAGER, {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}, 'pinCPU': True, 'idleCPUClass': 'idle',
                                                   'balloonTypes': [{'name': 'own', 'minCPUs': 1, 'allocatorPriority': 'low', 'cpuClass': ''}]}}, ['dump: ']),
-    (PODPOOLS, {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 1}, 'balloonTypes': [
-        {'name': 'pair', 'minCPUs': 2, 'maxCPUs': 2, 'maxBalloons': 3}, {'name': 'half', 'minCPUs': 1, 'maxCPUs': 1}]}}, ['maxPods', '50 %', 'annotation']),
+    (PODPOOLS, {'policy': 'podpools', 'podpools': {'reservedResources': {'cpu': 1}, 'pools': [
+        {'name': 'pair', 'cpu': 2, 'instances': '6 CPUs', 'maxPods': 2}, {'name': 'half', 'cpu': 1, 'instances': '50 %'}]}}, []),
     (KUBELET, {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0,8'}, 'cpuManagerPolicyOptions': {'full-pcpus-only': True},
                                               'topologyManagerPolicy': 'restricted', 'pinMemory': True}}, ['cpuManagerPolicy: none']),
     (CMK, {'policy': 'balloons', 'balloons': {'balloonTypes': [
