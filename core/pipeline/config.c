@@ -121,7 +121,10 @@ static void kept_written(void *arg, int result)
 	free(k);
 }
 
-/* When this has been answered and the process is killed at once, a start may find the one before: that is used only where the files cannot be. */
+/*
+ * When a reload has been answered and the process is killed at once, a start may find the configuration before: that is used only where the
+ * files cannot be. Before the first one there was none: a start waits for the disk, and nobody waits for a start.
+ */
 void config_keep(struct pipeline *p, const struct conf_files *files)
 {
 	uint32_t sum = kept_sum(files);
@@ -130,15 +133,19 @@ void config_keep(struct pipeline *p, const struct conf_files *files)
 	struct keeping *k = calloc(1, sizeof *k);
 	if (k)
 		*k = (struct keeping){.p = p, .sum = sum};
-	if (!k || kept_write(files, clock_wall_ns(), &k->data) ||
-	    worker_submit(p->disk, write_kept, kept_written, k)) {
+	int r = k ? kept_write(files, clock_wall_ns(), &k->data) : -ENOMEM;
+	p->kept_sum = r ? 0 : sum;
+	if (!r && p->conf_generation > 1)
+		r = worker_submit(p->disk, write_kept, kept_written, k);
+	else if (!r)
+		kept_written(k, write_kept(k));
+	if (r) {
+		p->kept_sum = 0;
 		(void)snprintf(p->keep_error, sizeof p->keep_error, "no memory");
 		if (k)
 			buf_fini(&k->data);
 		free(k);
-		return;
 	}
-	p->kept_sum = sum;
 }
 
 static void remember_policy(struct pipeline *p)
