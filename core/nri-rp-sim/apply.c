@@ -227,6 +227,11 @@ static void take_mounts(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 
 static void take_common(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 {
+	json_t *args = m->n_args ? json_array() : NULL;
+	for (size_t i = 0; args && i < m->n_args; i++)
+		(void)json_array_append_new(args, json_string(m->args[i]));
+	if (args)
+		(void)json_object_set_new(c->given, "args", args);
 	for (size_t i = 0; i < m->n_env; i++) {
 		set_member(sub_map(c->spec, "env"), m->env[i]->key, m->env[i]->value);
 		set_member(sub_map(c->given, "env"), m->env[i]->key, m->env[i]->value);

@@ -132,7 +132,7 @@ static int f_text(struct call *c)
 	return 0;
 }
 
-/* A member of what it was given, as in scheduler/nice. */
+/* A member of what it was given, as in scheduler/nice or args/0. */
 static int f_given(struct call *c)
 {
 	int r = need_ctr(c);
@@ -144,7 +144,8 @@ static int f_given(struct call *c)
 	char path[VALUE_TEXT_MAX], number[ARG_NUMBER_MAX];
 	(void)snprintf(path, sizeof path, "%s", c->args[1].text);
 	for (char *key, *rest = path; (key = strsep(&rest, "/"));)
-		node = json_object_get(node, key);
+		node = json_is_array(node) ? json_array_get(node, strtoul(key, NULL, 10))
+					   : json_object_get(node, key);
 	const char *text = node ? arg_scalar(node, number) : "";
 	if (json_is_integer(node))
 		value_number(c->ret, json_integer_value(node));

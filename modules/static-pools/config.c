@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/static-pools/static-pools.h"
+
+static const struct rp_key keys[] = {
+	{.path = "availableResources", .type = RP_T_ANY, .doc = "Accepted, and not used."},
+	{.path = "reservedResources", .type = RP_T_ANY, .doc = "Accepted, and not used."},
+	{.path = "pools",
+	 .type = RP_T_MAP,
+	 .doc = "Pools by name; CMK's are exclusive, shared, infra."},
+	{.path = "pools.*", .type = RP_T_MAP, .doc = "A pool."},
+	{.path = "pools.*.exclusive",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "A list belongs to one container alone."},
+	{.path = "pools.*.cpuLists", .type = RP_T_LIST, .doc = "What is given to containers."},
+	{.path = "pools.*.cpuLists[]", .type = RP_T_MAP, .doc = "A list of CPUs."},
+	{.path = "pools.*.cpuLists[].cpuset",
+	 .type = RP_T_ANY,
+	 .flags = RP_KEY_REQUIRED,
+	 .doc = "Its CPUs, such as \"4-6,7\". Containers are told this text."},
+	{.path = "pools.*.cpuLists[].socket",
+	 .type = RP_T_INT,
+	 .min = 0,
+	 .max = RP_CPUS_MAX,
+	 .fallback = "0",
+	 .doc = "The number that containers ask for it by."},
+	{.path = "confFilePath",
+	 .type = RP_T_STRING,
+	 .doc = "Not supported: a file with pools. nri-rpctl import makes this section of it."},
+	{.path = "confDirPath",
+	 .type = RP_T_STRING,
+	 .doc = "Not supported: a directory of CMK. Write its pools into this section."},
+	{.path = "labelNode",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Not supported: label the node cmk.intel.com/cmk-node=true."},
+	{.path = "taintNode",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Not supported: taint the node cmk=true:NoSchedule."},
+};
+
+const struct rp_schema pools_schema = {
+	.size = sizeof(struct rp_schema),
+	.flags = RP_SCHEMA_FOLD_CASE,
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (!p)
+		return NULL;
+	free(p->pools);
+	free(p->lists);
+	free(p);
+	return NULL;
+}
+
+struct pool *plan_pool(const struct rp_plan *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		if (strcmp(p->pools[i].name, name) == 0)
+			return &p->pools[i];
+	return NULL;
+}
+
+char *plan_lists_text(const struct rp_plan *p, const struct pool *pool)
+{
+	char *text = malloc((size_t)pool->n * (LIST_TEXT_MAX + 1) + 1);
+	size_t len = 0;
+	if (!text)
+		return NULL;
+	text[0] = '\0';
+	for (uint32_t i = 0; i < pool->n; i++)
+		len += (size_t)sprintf(text + len, "%s%s", i ? "," : "",
+				       p->lists[pool->first + i].text);
+	return text;
+}
+
+static rp_cfg member(const struct modhost *h, rp_cfg at, const char *key)
+{
+	return h->config->get(h->ctx, at, key);
+}
+
+/* Digits and ranges that ascend, with single commas, and no blanks. */
+static bool looks_like_list(const char *text)
+{
+	const char *p = text;
+	for (;;) {
+		char *end;
+		if (!isdigit((unsigned char)*p))
+			return false;
+		unsigned long first = strtoul(p, &end, 10), last = first;
+		if (*end == '-' && isdigit((unsigned char)end[1]))
+			last = strtoul(end + 1, &end, 10);
+		if (last < first)
+			return false;
+		if (!*end)
+			return true;
+		if (*end != ',')
+			return false;
+		p = end + 1;
+	}
+}
+
+static int32_t read_list(const struct modhost *h, rp_cfg at, struct list *ret)
+{
+	rp_cfg node = member(h, at, "cpuset");
+	const char *text = h->config->text(h->ctx, node, "");
+	struct rp_idset online, missing;
+	ret->socket = h->config->value(h->ctx, member(h, at, "socket"), RP_T_INT, 0);
+	if (strlen(text) > LIST_TEXT_MAX || !looks_like_list(text) ||
+	    rp_idset_parse(&ret->cpus, text, RP_CPUS_MAX))
+		return modhost_fail_at(h, node ? node : at, -RP_EINVAL,
+				       "\"%.64s\" does not look like a cpuset", text);
+	(void)snprintf(ret->text, sizeof ret->text, "%s", text);
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	rp_idset_andnot(&missing, rp_ids_of(&ret->cpus), rp_ids_of(&online));
+	if (!rp_ids_empty(rp_ids_of(&missing)))
+		modhost_log(h, RP_LOG_WARNING, 0, "cpuLists: not all CPUs of %s are online", text);
+	return 0;
+}
+
+static int32_t read_pool(const struct modhost *h, struct rp_plan *p, const char *name, rp_cfg at)
+{
+	rp_cfg lists = member(h, at, "cpuLists");
+	uint32_t n = h->config->count(h->ctx, lists);
+	struct pool *pool = &p->pools[p->n_pools++];
+	struct rp_idset all;
+	rp_idset_clear(&all);
+	if (!*name || strlen(name) > NAME_MAX_LEN || n > LISTS_MAX - p->n_lists)
+		return modhost_fail_at(
+			h, at, -RP_EINVAL,
+			"a pool's name has 1 to %u bytes, and there are %u lists at most",
+			NAME_MAX_LEN, LISTS_MAX);
+	struct list *grown = realloc(p->lists, (p->n_lists + n + 1u) * sizeof *grown);
+	if (!grown)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->lists = grown;
+	*pool = (struct pool){.first = p->n_lists, .n = n};
+	(void)snprintf(pool->name, sizeof pool->name, "%s", name);
+	pool->exclusive = h->config->value(h->ctx, member(h, at, "exclusive"), RP_T_BOOL, 0) != 0;
+	for (uint32_t i = 0; i < n; i++) {
+		rp_cfg item = h->config->item(h->ctx, lists, i);
+		struct list *list = &p->lists[p->n_lists++];
+		*list = (struct list){.alone = true};
+		int32_t r = read_list(h, item, list);
+		if (r)
+			return r;
+		if (pool->exclusive && rp_ids_overlap(rp_ids_of(&all), rp_ids_of(&list->cpus)))
+			return modhost_fail_at(
+				h, item, -RP_EINVAL,
+				"a CPU of %s is in another list of this exclusive pool",
+				list->text);
+		rp_idset_or(&all, rp_ids_of(&all), rp_ids_of(&list->cpus));
+	}
+	return 0;
+}
+
+static void find_overlaps(struct rp_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_lists; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (rp_ids_overlap(rp_ids_of(&p->lists[i].cpus),
+					   rp_ids_of(&p->lists[k].cpus)))
+				p->lists[i].alone = p->lists[k].alone = false;
+}
+
+/* What cannot be served is said: with pools of elsewhere an error, with the node's label and taint a warning. */
+static int32_t refuse_unsupported(const struct modhost *h, rp_cfg section)
+{
+	static const char *const files[] = {"confFilePath", "confDirPath"}, *const node[] = {
+										    "labelNode",
+										    "taintNode"};
+	for (unsigned i = 0; i < 2; i++) {
+		rp_cfg file = member(h, section, files[i]), flag = member(h, section, node[i]);
+		if (*h->config->text(h->ctx, file, ""))
+			return modhost_fail_at(h, file, -RP_EINVAL,
+					       "%s is not supported: write the pools into this "
+					       "section",
+					       files[i]);
+		if (h->config->value(h->ctx, flag, RP_T_BOOL, 0))
+			modhost_log(h, RP_LOG_WARNING, 0,
+				    "%s has no effect: nodes are not labelled or tainted yet",
+				    node[i]);
+	}
+	return 0;
+}
+
+int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	rp_cfg pools = member(h, section, "pools");
+	uint32_t n = h->config->count(h->ctx, pools);
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (p)
+		p->pools = calloc(n + 1u, sizeof *p->pools);
+	int32_t r = !p || !p->pools ? modhost_fail(h, -RP_ENOMEM, "out of memory")
+				    : refuse_unsupported(h, section);
+	if (!r && !n)
+		r = modhost_fail_at(h, section, -RP_EINVAL, "invalid config, no pools configured");
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = read_pool(h, p, h->config->key(h->ctx, pools, i),
+			      h->config->item(h->ctx, pools, i));
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	p->section = section;
+	find_overlaps(p);
+	*ret = p;
+	return 0;
+}

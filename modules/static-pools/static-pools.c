@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The callbacks of the static-pools policy. What the policy does is told in static-pools.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/static-pools/static-pools.h"
+
+/* ---- what is kept with a container ------------------------------------------------------------------------------------------- */
+
+/* Then the pool's name and the lists' texts, each with its NUL. */
+struct head {
+	uint32_t version, n_lists;
+	uint32_t no_affinity, pad;
+	int64_t n; /* lists that it has asked for */
+};
+#define RECORD_VERSION 1u
+
+struct record {
+	struct head head;
+	const char *pool, *lists; /* texts that follow each other */
+};
+
+static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
+{
+	const struct modhost *h = &inst->h;
+	const void *data;
+	uint32_t size, n = 0;
+	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size <= sizeof ret->head)
+		return false;
+	const char *texts = (const char *)data + sizeof ret->head;
+	size_t len = size - sizeof ret->head;
+	memcpy(&ret->head, data, sizeof ret->head);
+	for (size_t i = 0; i < len; i++)
+		n += !texts[i];
+	if (ret->head.version != RECORD_VERSION || texts[len - 1] || n != ret->head.n_lists + 1)
+		return false;
+	ret->pool = texts;
+	ret->lists = texts + strlen(texts) + 1;
+	return true;
+}
+
+/* -RP_E2BIG: more lists than can be kept. */
+static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct ask *a,
+			    struct list *const *lists, uint32_t n)
+{
+	char data[RP_PRIVATE_MAX];
+	const struct head head = {RECORD_VERSION, n, a->no_affinity, 0, a->n};
+	size_t len = sizeof head;
+	memcpy(data, &head, sizeof head);
+	len += (size_t)snprintf(data + len, sizeof data - len, "%s", a->pool) + 1;
+	for (uint32_t i = 0; i < n; i++) {
+		size_t more = strlen(lists[i]->text) + 1;
+		if (more > sizeof data - len)
+			return modhost_fail(&inst->h, -RP_E2BIG,
+					    "%u cpu lists are more than can be kept", n);
+		memcpy(data + len, lists[i]->text, more);
+		len += more;
+	}
+	return inst->h.cache->set_private(inst->h.ctx, txn, ctr, data, (uint32_t)len);
+}
+
+static struct list *find_list(const struct rp_plan *p, const struct pool *pool, const char *text)
+{
+	for (uint32_t i = 0; i < pool->n; i++)
+		if (strcmp(p->lists[pool->first + i].text, text) == 0)
+			return &p->lists[pool->first + i];
+	return NULL;
+}
+
+/* May a container with this record run under the plan? -RP_EBUSY with a message. */
+static int32_t verify(const struct modhost *h, const struct rp_plan *p, const struct record *rec,
+		      const char *ctr)
+{
+	const struct pool *pool = plan_pool(p, rec->pool);
+	if (!pool)
+		return modhost_fail(h, -RP_EBUSY, "pool %s for container %s not found", rec->pool,
+				    ctr);
+	if (pool->exclusive && rec->head.n < 1)
+		return modhost_fail(h, -RP_EBUSY,
+				    "no exclusive CPUs set to run in exclusive pool: container %s",
+				    ctr);
+	const char *text = rec->lists;
+	for (uint32_t i = 0; i < rec->head.n_lists; i++, text += strlen(text) + 1)
+		if (!find_list(p, pool, text))
+			return modhost_fail(h, -RP_EBUSY,
+					    "container %s has the list %s, which pool %s "
+					    "lacks",
+					    ctr, text, rec->pool);
+	return 0;
+}
+
+static void count_users(struct rp_plan *p, const struct record *rec, int by)
+{
+	const struct pool *pool = plan_pool(p, rec->pool);
+	const char *text = rec->lists;
+	for (uint32_t i = 0; pool && i < rec->head.n_lists; i++, text += strlen(text) + 1) {
+		struct list *list = find_list(p, pool, text);
+		if (list)
+			list->users += by < 0 ? -1u : 1u;
+	}
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------------------------------------- */
+
+static bool fits(const struct list *list, const struct ask *a)
+{
+	return a->socket == SOCKET_ANY || list->socket == a->socket;
+}
+
+static uint32_t choose_exclusive(const struct rp_plan *p, const struct pool *pool,
+				 const struct ask *a, struct list **ret)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < pool->n && n < a->n; i++) {
+		struct list *list = &p->lists[pool->first + i];
+		if (!list->users && fits(list, a))
+			ret[n++] = list;
+	}
+	return n;
+}
+
+/* The list with the fewest users. */
+static uint32_t choose_shared(const struct rp_plan *p, const struct pool *pool, const struct ask *a,
+			      struct list **ret)
+{
+	struct list *best = NULL;
+	for (uint32_t i = 0; i < pool->n; i++) {
+		struct list *list = &p->lists[pool->first + i];
+		if (fits(list, a) && (!best || list->users < best->users))
+			best = list;
+	}
+	ret[0] = best;
+	return best != NULL;
+}
+
+static int32_t choose(struct rp_instance *inst, const struct ask *a, const struct pool *pool,
+		      struct list **ret)
+{
+	const struct modhost *h = &inst->h;
+	char socket[48] = "";
+	if (a->socket != SOCKET_ANY)
+		(void)snprintf(socket, sizeof socket, " with socket id %lld", (long long)a->socket);
+	if (!pool)
+		return modhost_fail(h, -RP_EINVAL, "non-existent pool \"%s\"", a->pool);
+	if (pool->exclusive && a->n < 1)
+		return modhost_fail(h, -RP_EINVAL,
+				    "exclusive pool specified but the number of exclusive CPUs "
+				    "requested is 0");
+	uint32_t n = pool->exclusive ? choose_exclusive(inst->plan, pool, a, ret)
+				     : choose_shared(inst->plan, pool, a, ret);
+	if (pool->exclusive ? n < a->n : !n)
+		return modhost_fail(h, -RP_ENOSPC, "%s cpu lists in pool \"%s\"%s",
+				    pool->exclusive ? "not enough free" : "no available", a->pool,
+				    socket);
+	return (int32_t)n;
+}
+
+/* ---- into the transaction -------------------------------------------------------------------------------------------------------- */
+
+static int32_t set_env(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *name,
+		       const char *value)
+{
+	return inst->h.cache->set_pair(inst->h.ctx, txn, ctr, RP_F_ENV, name, value);
+}
+
+/* The CPUs as a number in base 16, the lowest CPU last. */
+static void mask_text(struct rp_ids cpus, char *text)
+{
+	uint32_t last = rp_ids_last(cpus), digits = last == RP_IDSET_NONE ? 1 : last / 4 + 1;
+	for (uint32_t i = 0; i < digits; i++) {
+		unsigned digit = 0;
+		for (uint32_t bit = 0; bit < 4; bit++)
+			digit |= rp_ids_has(cpus, 4 * i + bit) ? 1u << bit : 0;
+		text[digits - 1 - i] = "0123456789abcdef"[digit];
+	}
+	text[digits] = '\0';
+}
+
+static int32_t tell_pool(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *name,
+			 const char *pool_name)
+{
+	const struct pool *pool = plan_pool(inst->plan, pool_name);
+	if (!pool)
+		return 0;
+	char *text = plan_lists_text(inst->plan, pool);
+	int32_t r = text ? set_env(inst, txn, ctr, name, text) : -RP_ENOMEM;
+	free(text);
+	return r;
+}
+
+/* What only a container that is being created can be given. */
+static int32_t stage_new(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct ask *a,
+			 struct list *const *lists, uint32_t n, struct rp_ids cpus)
+{
+	char *text = malloc((size_t)n * (LIST_TEXT_MAX + 1) + RP_CPUS_MAX / 4 + 2);
+	size_t len = 0;
+	if (!text)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < n; i++)
+		len += (size_t)sprintf(text + len, "%s%s", i ? "," : "", lists[i]->text);
+	int32_t r = set_env(inst, txn, ctr, "CMK_CPUS_ASSIGNED", text);
+	mask_text(cpus, text);
+	if (!r)
+		r = set_env(inst, txn, ctr, "CMK_CPUS_ASSIGNED_MASK", text);
+	free(text);
+	if (!r)
+		r = tell_pool(inst, txn, ctr, "CMK_CPUS_INFRA", "infra");
+	if (!r)
+		r = tell_pool(inst, txn, ctr, "CMK_CPUS_SHARED", "shared");
+	if (!r && a->n_args)
+		r = inst->h.cache->set_args(inst->h.ctx, txn, ctr, a->args, a->n_args);
+	return r;
+}
+
+static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct pool *pool,
+			  const struct rp_idset *cpus, bool alone)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_idset online;
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	rp_idset_and(&online, rp_ids_of(cpus), rp_ids_of(&online));
+	if (rp_ids_empty(rp_ids_of(&online)))
+		return modhost_fail(h, -RP_ENOSPC,
+				    "none of the CPUs in pool \"%s\" that are free is online",
+				    pool->name);
+	bool own = pool->exclusive && alone;
+	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, rp_ids_of(&online));
+	if (!r)
+		r = h->cache->set_exclusive(h->ctx, txn, ctr,
+					    own ? rp_ids_of(&online) : rp_ids_none());
+	return r ? r
+		 : ctr_set_data_cpus(h, txn, ctr,
+				     pool->exclusive ? "EXCLUSIVE_CPUS" : "SHARED_CPUS",
+				     rp_ids_of(&online));
+}
+
+static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const struct ask *a, struct list **lists, uint32_t n)
+{
+	const struct pool *pool = plan_pool(inst->plan, a->pool);
+	struct rp_idset cpus;
+	bool alone = true;
+	rp_idset_clear(&cpus);
+	for (uint32_t i = 0; i < n; i++) {
+		lists[i]->users++;
+		alone = alone && lists[i]->alone;
+		rp_idset_or(&cpus, rp_ids_of(&cpus), rp_ids_of(&lists[i]->cpus));
+	}
+	int32_t r = a->no_affinity ? 0 : stage_cpus(inst, txn, info->ctr, pool, &cpus, alone);
+	if (!r && info->state == RP_STATE_CREATING)
+		r = stage_new(inst, txn, info->ctr, a, lists, n, rp_ids_of(&cpus));
+	if (!r)
+		r = inst->h.cache->set_degraded(inst->h.ctx, txn, info->ctr, NULL);
+	if (r)
+		return r;
+	inst->placed++;
+	modhost_note(&inst->h, info->ctr, "%u list%s of pool %s%s", n, n == 1 ? "" : "s",
+		     pool->name, a->no_affinity ? "; it pins itself" : "");
+	return write_record(inst, txn, info->ctr, a, lists, n);
+}
+
+static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	struct ask a;
+	struct list **lists = NULL;
+	int32_t r = ask_of(&inst->h, info->ctr, &a);
+	const struct pool *pool = plan_pool(inst->plan, a.pool);
+	if (!r) {
+		lists = calloc((pool ? pool->n : 0) + 1u, sizeof(struct list *));
+		r = lists ? choose(inst, &a, pool, lists)
+			  : modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	}
+	if (r > 0)
+		r = give(inst, txn, info, &a, lists, (uint32_t)r);
+	else
+		inst->refused++;
+	free(lists);
+	ask_fini(&a);
+	return r;
+}
+
+/* ---- callbacks ----------------------------------------------------------------------------------------------------------------------- */
+
+/* 1: there is nothing to do about it. */
+static int32_t begin(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
+{
+	if (!inst->plan)
+		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
+	int32_t r = ctr_info(&inst->h, ctr, ret);
+	return r ? r : (ret->flags & RP_CTR_PRESERVE_CPU) != 0;
+}
+
+static int32_t pools_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct rp_ctr_info info;
+	struct record rec;
+	int32_t r = begin(inst, ctr, &info);
+	if (r)
+		return r < 0 ? r : 0;
+	if (read_record(inst, ctr, &rec)) /* the reply to its first creation was lost */
+		count_users(inst->plan, &rec, -1);
+	return place(inst, txn, &info);
+}
+
+/* What it has follows from its pool, and not from what it asks for. */
+static int32_t pools_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	(void)inst;
+	(void)txn;
+	(void)ctr;
+	return 0;
+}
+
+static int32_t pools_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct record rec;
+	if (!inst->plan || !read_record(inst, ctr, &rec))
+		return 0;
+	count_users(inst->plan, &rec, -1);
+	int32_t r = h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
+	return r ? r : h->cache->set_private(h->ctx, txn, ctr, NULL, 0);
+}
+
+/* The users of lists, from what containers have. */
+static int32_t recount(struct rp_instance *inst)
+{
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED);
+	for (uint32_t i = 0; inst->plan && i < inst->plan->n_lists; i++)
+		inst->plan->lists[i].users = 0;
+	for (int32_t i = 0; inst->plan && i < n; i++) {
+		struct record rec;
+		if (read_record(inst, inst->list.ctrs[i], &rec))
+			count_users(inst->plan, &rec, 1);
+	}
+	return n;
+}
+
+/* It keeps what it has, and nobody gets a list with a CPU of it. */
+static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ids cpus = rp_ids_empty(info->cpus) ? rp_ids_none() : info->cpus;
+	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
+		inst->plan->lists[i].users +=
+			(uint32_t)rp_ids_overlap(cpus, rp_ids_of(&inst->plan->lists[i].cpus));
+	int32_t r = h->cache->set_exclusive(h->ctx, txn, info->ctr, rp_ids_none());
+	return r ? r : h->cache->set_degraded(h->ctx, txn, info->ctr, h->why);
+}
+
+static int32_t sync_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct rp_ctr_info info;
+	struct record rec;
+	char why[MODHOST_TEXT_MAX] = "";
+	int32_t r = ctr_info(&inst->h, ctr, &info);
+	if (r || (info.flags & RP_CTR_PRESERVE_CPU))
+		return r;
+	inst->h.why = why;
+	if (read_record(inst, ctr, &rec))
+		r = verify(&inst->h, inst->plan, &rec, info.id);
+	else
+		r = place(inst, txn, &info);
+	if (r && r != -RP_ENOMEM)
+		r = keep(inst, txn, &info);
+	inst->h.why = NULL;
+	return r;
+}
+
+static int32_t pools_sync(struct rp_instance *inst, rp_txn txn)
+{
+	if (!inst->plan)
+		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
+	int32_t n = recount(inst), r = n < 0 ? n : 0;
+	for (int32_t i = 0; !r && i < n; i++)
+		r = sync_one(inst, txn, inst->list.ctrs[i]);
+	return r;
+}
+
+static int32_t pools_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	return ev->type == RP_EVENT_TOPOLOGY && inst->plan ? pools_sync(inst, txn) : 0;
+}
+
+static int32_t pools_rolled_back(struct rp_instance *inst)
+{
+	return recount(inst) < 0 ? RP_RESYNC : 0;
+}
+
+static int32_t pools_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	struct rp_plan *p;
+	int32_t r = plan_new(&inst->h, cfg, &p);
+	if (r)
+		return r;
+	int32_t n = inst->plan ? ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED) : 0;
+	r = n < 0 ? n : 0;
+	for (int32_t i = 0; !r && i < n; i++) {
+		struct rp_ctr_info info;
+		struct record rec;
+		r = ctr_info(&inst->h, inst->list.ctrs[i], &info);
+		if (!r && read_record(inst, info.ctr, &rec))
+			r = verify(&inst->h, p, &rec, info.id);
+	}
+	if (r)
+		plan_free(p);
+	else
+		*ret_plan = p;
+	return r;
+}
+
+static void pools_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	plan_free(inst->plan);
+	inst->plan = plan;
+}
+
+static void pools_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	plan_free(plan);
+}
+
+static const struct rp_policy policy = {
+	.size = sizeof(struct rp_policy),
+	.prepare = pools_prepare,
+	.commit = pools_commit,
+	.abort = pools_abort,
+	.sync = pools_sync,
+	.allocate = pools_allocate,
+	.update = pools_update,
+	.release = pools_release,
+	.event = pools_event,
+	.rolled_back = pools_rolled_back,
+};
+
+static void pools_destroy(struct rp_instance *inst)
+{
+	plan_free(inst->plan);
+	ctr_list_free(&inst->list);
+	free(inst);
+}
+
+static int32_t pools_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	return modhost_instance(host, sizeof(struct rp_instance), MODHOST_POLICY, ret_inst);
+}
+
+static const void *pools_service(struct rp_instance *inst, const char *id)
+{
+	static const struct modhost_service services[] = {
+		{RP_POLICY_1, &policy},
+		{RP_SCHEMA_1, &pools_schema},
+		{RP_ZONES_1, &pools_zones},
+		{RP_METRICS_1, &pools_metrics},
+		{NULL, NULL},
+	};
+	(void)inst;
+	return modhost_service(services, id);
+}
+
+/* Process arguments. */
+#undef RP_MIN_HOST_MINOR
+#define RP_MIN_HOST_MINOR 3u
+RP_MODULE_DEFINE("static-pools", "1.0", RP_KIND_POLICY,
+		 .summary = "pools of ready-made CPU lists, as CMK has them",
+		 .licence = "Apache-2.0", .create = pools_create, .destroy = pools_destroy,
+		 .service = pools_service);
