@@ -54,7 +54,7 @@ static const char *value_of(const char *const *words, uint32_t n, uint32_t *at, 
 {
 	size_t len = strlen(option);
 	const char *word = words[*at];
-	if (strncmp(word, option, len) != 0)
+	if (!word || strncmp(word, option, len) != 0)
 		return NULL;
 	if (word[len] == '=')
 		return word + len + 1;

@@ -24,9 +24,9 @@ struct record {
 static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
 	const struct modhost *h = &inst->h;
-	const void *data;
+	const void *data = NULL;
 	uint32_t size, n = 0;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size <= sizeof ret->head)
+	if (h->cache->get_private(h->ctx, ctr, &data, &size) || !data || size <= sizeof ret->head)
 		return false;
 	const char *texts = (const char *)data + sizeof ret->head;
 	size_t len = size - sizeof ret->head;
@@ -260,22 +260,28 @@ static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	return write_record(inst, txn, info->ctr, a, lists, n);
 }
 
-static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t place_asked(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			   const struct ask *a)
 {
-	struct ask a;
-	struct list **lists = NULL;
-	int32_t r = ask_of(&inst->h, info->ctr, &a);
-	const struct pool *pool = plan_pool(inst->plan, a.pool);
-	if (!r) {
-		lists = calloc((pool ? pool->n : 0) + 1u, sizeof(struct list *));
-		r = lists ? choose(inst, &a, pool, lists)
-			  : modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	}
+	const struct pool *pool = plan_pool(inst->plan, a->pool);
+	struct list **lists = calloc((pool ? pool->n : 0) + 1u, sizeof(struct list *));
+	if (!lists)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	int32_t r = choose(inst, a, pool, lists);
 	if (r > 0)
-		r = give(inst, txn, info, &a, lists, (uint32_t)r);
+		r = give(inst, txn, info, a, lists, (uint32_t)r);
 	else
 		inst->refused++;
 	free(lists);
+	return r;
+}
+
+static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	struct ask a;
+	int32_t r = ask_of(&inst->h, info->ctr, &a);
+	if (!r)
+		r = place_asked(inst, txn, info, &a);
 	ask_fini(&a);
 	return r;
 }
@@ -341,10 +347,9 @@ static int32_t recount(struct rp_instance *inst)
 static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
-	struct rp_ids cpus = rp_ids_empty(info->cpus) ? rp_ids_none() : info->cpus;
 	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
 		inst->plan->lists[i].users +=
-			(uint32_t)rp_ids_overlap(cpus, rp_ids_of(&inst->plan->lists[i].cpus));
+			(uint32_t)rp_ids_overlap(info->cpus, rp_ids_of(&inst->plan->lists[i].cpus));
 	int32_t r = h->cache->set_exclusive(h->ctx, txn, info->ctr, rp_ids_none());
 	return r ? r : h->cache->set_degraded(h->ctx, txn, info->ctr, h->why);
 }
