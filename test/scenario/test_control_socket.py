@@ -236,7 +236,8 @@ def test_a_reader_that_does_not_read(make_node):
         while rest:
             piece = slow.call('More', rest=rest)
             text, rest = text + piece.json, piece.rest
-        assert len(json.loads(text)) == 4000
+        # the last question may have been looked at after the container came
+        assert len(json.loads(text)) in (4000, 4001)
 
 
 def test_a_reader_that_never_reads(make_node):
