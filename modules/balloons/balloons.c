@@ -289,7 +289,7 @@ static int32_t balloons_create(const struct rp_host *host, struct rp_instance **
 	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
 	if (!r) {
 		inst->classes = cpuclass_new(&inst->h);
-		inst->irq = irq_new(&inst->h, glob_match);
+		inst->irq = irq_new(&inst->h);
 		if (!inst->classes || !inst->irq)
 			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 		else

@@ -23,18 +23,19 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/balloons/match.h"
-#include "modules/balloons/pool.h"
 #include "modules/balloons/tree.h"
 #include "modules/lib/amount.h"
 #include "modules/lib/cpualloc.h"
 #include "modules/lib/cpuclass.h"
 #include "modules/lib/ctr.h"
+#include "modules/lib/glob.h"
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/match.h"
 #include "modules/lib/memalloc.h"
 #include "modules/lib/pct.h"
 #include "modules/lib/reserve.h"
+#include "modules/lib/schedclass.h"
 
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 
@@ -62,18 +63,6 @@ struct load_class {
 	const char *name;
 	enum tree_level level; /* CORE or L2 */
 	bool in_balloon; /* CPUs of one balloon should not load each other either */
-};
-
-struct sched_field {
-	uint32_t field; /* RP_F_… */
-	int64_t value;
-};
-#define SCHED_FIELDS_MAX 9u
-
-struct sched_class {
-	const char *name;
-	struct sched_field fields[SCHED_FIELDS_MAX];
-	uint32_t n_fields;
 };
 
 enum irq_mode { IRQ_NORMAL, IRQ_SINK, IRQ_ISOLATE };
@@ -105,13 +94,13 @@ struct type {
 	uint32_t memory_types; /* MEMALLOC_…; 0: any near */
 	const char *cpu_class_name;
 	uint32_t cpu_class; /* CPUCLASS_NONE: none */
-	int sched; /* index, or -1 */
+	int32_t sched; /* or SCHEDCLASS_NONE */
 	struct texts part_names;
 	struct indexes parts; /* types; some: it is composite */
 };
 
 struct rp_plan {
-	struct pool pool;
+	struct blocks memory;
 	rp_cfg section;
 	struct amount available, reserved;
 	bool pin_cpu, pin_memory, balancing, spread_cores, show_containers;
@@ -122,8 +111,7 @@ struct rp_plan {
 	struct type *reserved_type, *default_type;
 	struct load_class *loads;
 	uint32_t n_loads;
-	struct sched_class *scheds;
-	uint32_t n_scheds;
+	struct schedclasses scheds;
 	struct cpuclass_defs classes;
 	uint32_t idle_class;
 	bool uses_irq, uses_pods;

@@ -30,19 +30,6 @@ static int32_t no_memory(const struct modhost *h)
 	return modhost_fail(h, -RP_ENOMEM, "out of memory");
 }
 
-/* `room` further elements stay free behind the list. */
-static int32_t get_texts(const struct modhost *h, struct pool *pool, rp_cfg list, uint32_t room,
-			 struct texts *ret)
-{
-	ret->n = h->config->count(h->ctx, list);
-	ret->list = pool_alloc(pool, (size_t)ret->n + room, sizeof *ret->list);
-	if (!ret->list)
-		return no_memory(h);
-	for (uint32_t i = 0; i < ret->n; i++)
-		ret->list[i] = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
-	return 0;
-}
-
 /* Position of a word in a list that NULL ends, or -1. */
 static int word(const char *const *words, const char *text)
 {
@@ -52,90 +39,11 @@ static int word(const char *const *words, const char *text)
 	return -1;
 }
 
-/* ---- scheduling classes -------------------------------------------------------------------------------------------- */
-
-static const char *const sched_policies[] = {"none", "other", "fifo",	  "rr", "batch",
-					     "iso",  "idle",  "deadline", NULL};
-/* Linux's numbers; none is nothing to set. */
-static const int64_t sched_policy_values[] = {-1, 0, 1, 2, 3, 4, 5, 6};
-static const char *const sched_flags[] = {"reset-on-fork",  "reclaim",	   "dl-overrun",
-					  "keep-policy",    "keep-params", "util-clamp-min",
-					  "util-clamp-max", NULL};
-static const char *const io_classes[] = {"none", "rt", "be", "idle", NULL};
-
-static void add_field(struct sched_class *c, uint32_t field, int64_t value)
-{
-	c->fields[c->n_fields++] = (struct sched_field){field, value};
-}
-
-static int32_t read_sched_flags(const struct modhost *h, rp_cfg list, struct sched_class *c)
-{
-	int64_t bits = 0;
-	uint32_t n = h->config->count(h->ctx, list);
-	for (uint32_t i = 0; i < n; i++) {
-		rp_cfg node = h->config->item(h->ctx, list, i);
-		const char *name = h->config->text(h->ctx, node, "");
-		int bit = word(sched_flags, name);
-		if (bit < 0)
-			return modhost_fail_at(h, node, -RP_EINVAL,
-					       "scheduling class %s: unknown flag \"%s\"", c->name,
-					       name);
-		bits |= INT64_C(1) << bit;
-	}
-	if (n)
-		add_field(c, RP_F_SCHED_FLAGS, bits);
-	return 0;
-}
-
-static int32_t read_sched(const struct modhost *h, rp_cfg node, struct sched_class *c)
-{
-	static const struct {
-		const char *key;
-		uint32_t field;
-	} numbers[] = {
-		{"priority", RP_F_SCHED_PRIORITY}, {"nice", RP_F_NICE},
-		{"runtime", RP_F_SCHED_RUNTIME},   {"deadline", RP_F_SCHED_DEADLINE},
-		{"period", RP_F_SCHED_PERIOD},	   {"ioPriority", RP_F_IO_PRIORITY},
-	};
-	c->name = get_text(h, node, "name");
-	int policy = word(sched_policies, get_text(h, node, "policy"));
-	if (policy > 0)
-		add_field(c, RP_F_SCHED_POLICY, sched_policy_values[policy]);
-	int io = word(io_classes, get_text(h, node, "ioClass"));
-	if (io > 0)
-		add_field(c, RP_F_IO_CLASS, io);
-	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-		if (get(h, node, numbers[i].key))
-			add_field(c, numbers[i].field, get_int(h, node, numbers[i].key, 0));
-	return read_sched_flags(h, get(h, node, "flags"), c);
-}
-
-static int32_t read_scheds(const struct modhost *h, struct rp_plan *p)
-{
-	rp_cfg list = get(h, p->section, "schedulingClasses");
-	p->n_scheds = h->config->count(h->ctx, list);
-	p->scheds = pool_alloc(&p->pool, p->n_scheds, sizeof *p->scheds);
-	if (!p->scheds)
-		return no_memory(h);
-	for (uint32_t i = 0; i < p->n_scheds; i++) {
-		rp_cfg node = h->config->item(h->ctx, list, i);
-		int32_t r = read_sched(h, node, &p->scheds[i]);
-		if (r)
-			return r;
-		for (uint32_t k = 0; k < i; k++)
-			if (strcmp(p->scheds[k].name, p->scheds[i].name) == 0)
-				return modhost_fail_at(h, node, -RP_EINVAL,
-						       "two scheduling classes are named \"%s\"",
-						       p->scheds[i].name);
-	}
-	return 0;
-}
-
 static int32_t read_loads(const struct modhost *h, struct rp_plan *p)
 {
 	rp_cfg list = get(h, p->section, "loadClasses");
 	p->n_loads = h->config->count(h->ctx, list);
-	p->loads = pool_alloc(&p->pool, p->n_loads, sizeof *p->loads);
+	p->loads = blocks_alloc(&p->memory, p->n_loads, sizeof *p->loads);
 	if (!p->loads)
 		return no_memory(h);
 	for (uint32_t i = 0; i < p->n_loads; i++) {
@@ -179,7 +87,7 @@ static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struc
 {
 	rp_cfg list = get(h, t->at, "loads");
 	uint32_t n = h->config->count(h->ctx, list);
-	t->loads.list = pool_alloc(&p->pool, n, sizeof *t->loads.list);
+	t->loads.list = blocks_alloc(&p->memory, n, sizeof *t->loads.list);
 	if (!t->loads.list)
 		return no_memory(h);
 	for (uint32_t i = 0; i < n; i++) {
@@ -242,8 +150,8 @@ static int32_t read_parts(const struct modhost *h, struct rp_plan *p, struct typ
 {
 	rp_cfg list = get(h, t->at, "components");
 	uint32_t n = h->config->count(h->ctx, list);
-	t->part_names = (struct texts){pool_alloc(&p->pool, n, sizeof *t->part_names.list), n};
-	t->parts.list = pool_alloc(&p->pool, n, sizeof *t->parts.list);
+	t->part_names = (struct texts){blocks_alloc(&p->memory, n, sizeof *t->part_names.list), n};
+	t->parts.list = blocks_alloc(&p->memory, n, sizeof *t->parts.list);
 	if (!t->part_names.list || !t->parts.list)
 		return no_memory(h);
 	for (uint32_t i = 0; i < n; i++)
@@ -308,11 +216,8 @@ static int32_t check_type(const struct modhost *h, const struct type *t)
 static int32_t find_sched(const struct modhost *h, const struct rp_plan *p, struct type *t)
 {
 	const char *name = get_text(h, t->at, "schedulingClass");
-	t->sched = -1;
-	for (uint32_t i = 0; i < p->n_scheds; i++)
-		if (strcmp(p->scheds[i].name, name) == 0)
-			t->sched = (int)i;
-	if (*name && t->sched < 0)
+	t->sched = schedclass_find(&p->scheds, name);
+	if (*name && t->sched == SCHEDCLASS_NONE)
 		return modhost_fail_at(h, get(h, t->at, "schedulingClass"), -RP_EINVAL,
 				       "balloon type %s: there is no scheduling class \"%s\"",
 				       t->name, name);
@@ -328,14 +233,15 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, 
 	read_preferences(h, p, t);
 	(void)snprintf(what, sizeof what, "balloon type %s", t->name);
 	/* For the namespaces that the reserved type gets besides. */
-	int32_t r = get_texts(h, &p->pool, get(h, at, "namespaces"), 1 + p->reserved_namespaces.n,
-			      &t->namespaces);
+	int32_t r = texts_read(h, &p->memory, get(h, at, "namespaces"),
+			       1 + p->reserved_namespaces.n, &t->namespaces);
 	if (!r)
-		r = match_read(h, &p->pool, get(h, at, "matchExpressions"), what, &t->match);
+		r = match_read(h, &p->memory, get(h, at, "matchExpressions"), what, &t->match);
 	if (!r)
-		r = get_texts(h, &p->pool, get(h, at, "preferCloseToDevices"), 0, &t->close_paths);
+		r = texts_read(h, &p->memory, get(h, at, "preferCloseToDevices"), 0,
+			       &t->close_paths);
 	if (!r)
-		r = get_texts(h, &p->pool, get(h, at, "irqClaim"), 0, &t->irq_claim);
+		r = texts_read(h, &p->memory, get(h, at, "irqClaim"), 0, &t->irq_claim);
 	if (!r)
 		r = read_memory_types(h, t);
 	if (!r)
@@ -352,7 +258,7 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 	rp_cfg list = get(h, p->section, "balloonTypes");
 	uint32_t n = h->config->count(h->ctx, list);
 	/* The first and the last place are for the built-in types. */
-	p->types = pool_alloc(&p->pool, (size_t)n + 2, sizeof *p->types);
+	p->types = blocks_alloc(&p->memory, (size_t)n + 2, sizeof *p->types);
 	if (!p->types)
 		return no_memory(h);
 	p->types++;
@@ -373,24 +279,6 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 
 /* ---- the section --------------------------------------------------------------------------------------------------- */
 
-static int32_t read_controllable(const struct modhost *h, struct rp_plan *p)
-{
-	rp_cfg list = get(h, p->section, "controllableInterrupts");
-	bool all = false;
-	int32_t r = get_texts(h, &p->pool, list, 0, &p->controllable);
-	for (uint32_t i = 0; !r && i < p->controllable.n; i++) {
-		const char *glob = p->controllable.list[i];
-		if (!glob_valid(glob))
-			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
-					    "\"%s\" is not a well-formed glob", glob);
-		all = all || strcmp(glob, "*") == 0;
-	}
-	/* "*" is everything here, slashes or not. */
-	if (all)
-		p->controllable.n = 0;
-	return r;
-}
-
 static int32_t read_amounts(const struct modhost *h, struct rp_plan *p)
 {
 	int32_t r = amount_read(h, get(h, p->section, "availableResources.cpu"),
@@ -404,7 +292,7 @@ static int32_t read_amounts(const struct modhost *h, struct rp_plan *p)
 static int32_t read_reserved_namespaces(const struct modhost *h, struct rp_plan *p)
 {
 	rp_cfg list = get(h, p->section, "reservedPoolNamespaces");
-	return get_texts(h, &p->pool, list, 0, &p->reserved_namespaces);
+	return texts_read(h, &p->memory, list, 0, &p->reserved_namespaces);
 }
 
 /* cpuClasses, and what custom resources had before there was that. */
@@ -456,16 +344,16 @@ int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 	if (!r)
 		r = read_reserved_namespaces(h, p);
 	if (!r)
-		r = match_read(h, &p->pool, get(h, section, "preserve.matchExpressions"),
+		r = match_read(h, &p->memory, get(h, section, "preserve.matchExpressions"),
 			       "preserve", &p->preserve);
 	if (!r)
-		r = read_controllable(h, p);
+		r = irq_read_controllable(h, &p->memory, section, &p->controllable);
 	if (!r)
 		r = read_classes(h, p);
 	if (!r)
 		r = read_loads(h, p);
 	if (!r)
-		r = read_scheds(h, p);
+		r = schedclass_read(h, &p->memory, section, &p->scheds);
 	if (!r)
 		r = read_types(h, p);
 	if (!r)

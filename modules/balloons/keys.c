@@ -44,7 +44,6 @@
 
 #define T "balloonTypes[]."
 #define CPUS_LIMIT INT32_MAX /* a thousand times that is a number, too */
-#define S "schedulingClasses[]."
 
 static const struct rp_key keys[] = {
 	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
@@ -91,23 +90,7 @@ static const struct rp_key keys[] = {
 	 .doc = "What CPUs have in common that slow each other."},
 	BOOL("loadClasses[].overloadsLevelInBalloon", "false",
 	     "CPUs of one balloon should be kept apart as well."),
-	MAPS("schedulingClasses", "Classes of scheduling for containers.", "A class."),
-	{.path = S "name",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_REQUIRED,
-	 .doc = "Its name, unique."},
-	CHOICE(S "policy", "|none|other|fifo|rr|batch|iso|idle|deadline", NULL,
-	       "Linux scheduling policy."),
-	NUMBER(S "priority", 0, 99, NULL, "Priority of fifo and rr."),
-	NUMBER(S "nice", -20, 19, NULL, "Nice value of other and batch."),
-	TEXTS(S "flags", "Flags of the policy.",
-	      "reset-on-fork, reclaim, dl-overrun, keep-policy, keep-params, util-clamp-min or "
-	      "util-clamp-max."),
-	NUMBER(S "runtime", 0, INT64_MAX, NULL, "Of deadline, in ns."),
-	NUMBER(S "deadline", 0, INT64_MAX, NULL, "Of deadline, in ns."),
-	NUMBER(S "period", 0, INT64_MAX, NULL, "Of deadline, in ns."),
-	CHOICE(S "ioClass", "|none|rt|be|idle", NULL, "I/O scheduling class."),
-	NUMBER(S "ioPriority", 0, 7, NULL, "Priority in the I/O class; 0 comes first."),
+	SCHEDCLASS_KEYS,
 	MAPS("balloonTypes", "Types of balloons. The first one that takes a container gets it.",
 	     "A type; those named reserved and default replace the built-in ones."),
 	{.path = T "name",

@@ -285,23 +285,11 @@ int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m)
 
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t)
 {
-	const struct modhost *h = &inst->h;
-	const struct rp_plan *p = inst->plan;
-	int at = t->sched;
-	const char *name =
-		h->cache->annotation(h->ctx, ctr, "scheduling-class." ANNOTATION_DOMAIN, NULL);
-	for (uint32_t i = 0; name && i < p->n_scheds; i++)
-		if (strcmp(p->scheds[i].name, name) == 0)
-			at = (int)i;
-	if (name && (at < 0 || strcmp(p->scheds[at].name, name) != 0)) {
-		modhost_note(h, ctr, "there is no scheduling class \"%.60s\"", name);
-		return 0;
-	}
-	int32_t r = 0;
-	for (uint32_t i = 0; at >= 0 && !r && i < p->scheds[at].n_fields; i++)
-		r = h->cache->set_int(h->ctx, txn, ctr, p->scheds[at].fields[i].field,
-				      p->scheds[at].fields[i].value);
-	return r;
+	const struct schedclasses *classes = &inst->plan->scheds;
+	int32_t class = schedclass_annotated(&inst->h, classes, ctr, t->sched);
+	return class == SCHEDCLASS_NONE
+		       ? 0
+		       : schedclass_stage(&inst->h, txn, ctr, &classes->list[class]);
 }
 
 /* ---- where a container was, for a restart -------------------------------------------------------------------------- */

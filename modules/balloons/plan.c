@@ -33,7 +33,7 @@ static void built_in(const struct rp_plan *p, struct type *t, const char *name)
 		.pin_memory = p->pin_memory,
 		.show_containers = p->show_containers,
 		.share = -1,
-		.sched = -1,
+		.sched = SCHEDCLASS_NONE,
 		.cpu_class = cpuclass_find(&p->classes, "default"),
 	};
 }
@@ -42,7 +42,8 @@ static int32_t reserve_namespaces(const struct modhost *h, struct rp_plan *p)
 {
 	struct texts *to = &p->reserved_type->namespaces;
 	if (!to->list)
-		to->list = pool_alloc(&p->pool, 1u + p->reserved_namespaces.n, sizeof *to->list);
+		to->list =
+			blocks_alloc(&p->memory, 1u + p->reserved_namespaces.n, sizeof *to->list);
 	if (!to->list)
 		return no_memory(h);
 	to->list[to->n++] = "kube-system";
@@ -185,7 +186,7 @@ static bool reaches(const struct rp_plan *p, const struct type *t, uint32_t what
 
 static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
 {
-	uint8_t *seen = pool_alloc(&p->pool, p->n_types, 1);
+	uint8_t *seen = blocks_alloc(&p->memory, p->n_types, 1);
 	if (!seen)
 		return no_memory(h);
 	for (uint32_t i = 0; i < p->n_types; i++) {
@@ -338,7 +339,7 @@ static void like_devices(const struct modhost *h, struct rp_plan *p, struct type
 /* What any type likes others avoid. */
 static int32_t avoid_devices(const struct modhost *h, struct rp_plan *p)
 {
-	struct indexes avoid = {pool_alloc(&p->pool, p->n_devices + 1u, sizeof *avoid.list), 0};
+	struct indexes avoid = {blocks_alloc(&p->memory, p->n_devices + 1u, sizeof *avoid.list), 0};
 	if (!avoid.list)
 		return no_memory(h);
 	struct rp_ids isolated = rp_ids_of(&p->machine->isolated);
@@ -362,13 +363,13 @@ static int32_t avoid_devices(const struct modhost *h, struct rp_plan *p)
 static int32_t find_devices(const struct modhost *h, struct rp_plan *p)
 {
 	uint32_t n = count_devices(p);
-	p->devices = pool_alloc(&p->pool, n, sizeof *p->devices);
+	p->devices = blocks_alloc(&p->memory, n, sizeof *p->devices);
 	if (!p->devices)
 		return no_memory(h);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		struct type *t = &p->types[i];
-		t->close.list = pool_alloc(&p->pool, n, sizeof *t->close.list);
-		t->far.list = pool_alloc(&p->pool, n, sizeof *t->far.list);
+		t->close.list = blocks_alloc(&p->memory, n, sizeof *t->close.list);
+		t->far.list = blocks_alloc(&p->memory, n, sizeof *t->far.list);
 		if (!t->close.list || !t->far.list)
 			return no_memory(h);
 		like_devices(h, p, t);
@@ -386,39 +387,30 @@ static bool steers_interrupts(const struct rp_plan *p)
 	return false;
 }
 
-struct irq_check {
-	const struct modhost *h;
-	const struct rp_plan *p;
-};
-
-static int32_t check_interrupt(void *arg, uint32_t number, const char *description)
-{
-	const struct irq_check *c = arg;
-	if (!c->p->controllable.n || glob_any(&c->p->controllable, description))
-		return 0;
-	for (uint32_t i = 0; i < c->p->n_types; i++) {
-		const struct type *t = &c->p->types[i];
-		if (glob_any(&t->irq_claim, description))
-			return modhost_fail_at(c->h, t->at, -RP_EINVAL,
-					       "balloon type %s: irqClaim names the denied "
-					       "interrupt %u (%s)",
-					       t->name, number, description);
-	}
-	return 0;
-}
-
-static int32_t check_interrupts(const struct modhost *h, const struct rp_plan *p)
+static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 {
 	bool claims = false;
+	struct irq_names denied;
 	for (uint32_t i = 0; i < p->n_types; i++)
 		claims = claims || p->types[i].irq_claim.n;
 	if (!claims)
 		return 0;
-	struct irq_check c = {h, p};
-	int32_t r = irq_each(h, check_interrupt, &c);
-	if (r && r != -RP_EINVAL)
+	int32_t r = irq_read_denied(h, &p->memory, &p->controllable, &denied);
+	if (r)
 		return modhost_fail(h, r, "the table of interrupts can not be read");
-	return r;
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		const struct type *t = &p->types[i];
+		for (uint32_t k = 0; k < t->irq_claim.n; k++) {
+			const struct irq_name *name =
+				irq_find_denied(&denied, t->irq_claim.list[k]);
+			if (name)
+				return modhost_fail_at(h, t->at, -RP_EINVAL,
+						       "balloon type %s: irqClaim names the denied "
+						       "interrupt %u (%s)",
+						       t->name, name->number, name->description);
+		}
+	}
+	return 0;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------------------- */
@@ -483,7 +475,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 		return NULL;
 	machine_free(p->machine);
 	cpualloc_free(p->alloc);
-	pool_fini(&p->pool);
+	blocks_fini(&p->memory);
 	free(p);
 	return NULL;
 }

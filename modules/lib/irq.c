@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "modules/lib/glob.h"
 #include "modules/lib/irq.h"
 
 #define TABLE "/proc/interrupts"
@@ -120,6 +121,72 @@ int32_t irq_each(const struct modhost *h, irq_found found, void *arg)
 	r = each_line(text, found, arg);
 	free(text);
 	return r;
+}
+
+/* ---- what may be moved --------------------------------------------------------------------------------------------- */
+
+int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
+			      struct texts *ret)
+{
+	rp_cfg list = h->config->get(h->ctx, section, "controllableInterrupts");
+	bool all = false;
+	int32_t r = texts_read(h, memory, list, 0, ret);
+	for (uint32_t i = 0; !r && i < ret->n; i++) {
+		if (!glob_valid(ret->list[i]))
+			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
+					    "\"%.64s\" is no valid pattern", ret->list[i]);
+		all = all || strcmp(ret->list[i], "*") == 0;
+	}
+	if (all)
+		ret->n = 0;
+	return r;
+}
+
+struct denied_search {
+	struct blocks *memory;
+	const struct texts *controllable;
+	struct irq_names *names;
+};
+
+static int32_t add_denied(void *arg, uint32_t number, const char *description)
+{
+	struct denied_search *s = arg;
+	struct irq_names *names = s->names;
+	if (!s->controllable->n || glob_any(s->controllable, description))
+		return 0;
+	if (names->n == names->cap) {
+		uint32_t cap = names->cap * 2 + 64;
+		struct irq_name *list = blocks_alloc(s->memory, cap, sizeof *list);
+		if (!list)
+			return -RP_ENOMEM;
+		if (names->n)
+			memcpy(list, names->list, names->n * sizeof *list);
+		names->list = list;
+		names->cap = cap;
+	}
+	size_t len = strlen(description) + 1;
+	char *copy = blocks_alloc(s->memory, len, 1);
+	if (!copy)
+		return -RP_ENOMEM;
+	memcpy(copy, description, len);
+	names->list[names->n++] = (struct irq_name){number, copy};
+	return 0;
+}
+
+int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
+			const struct texts *controllable, struct irq_names *ret)
+{
+	struct denied_search s = {memory, controllable, ret};
+	*ret = (struct irq_names){0};
+	return irq_each(h, add_denied, &s);
+}
+
+const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern)
+{
+	for (uint32_t i = 0; i < denied->n; i++)
+		if (glob_match(pattern, denied->list[i].description))
+			return &denied->list[i];
+	return NULL;
 }
 
 /* ---- what is wanted ------------------------------------------------------------------------------------------------ */
@@ -264,7 +331,6 @@ struct back {
 	const struct rp_host_work *work;
 	const struct rp_host_settings *settings; /* or NULL */
 	void *ctx;
-	irq_glob glob;
 	struct known *known;
 	uint32_t n_known, cap_known;
 };
@@ -310,13 +376,12 @@ static struct known *known_of(struct back *b, uint32_t number)
 	return &b->known[b->n_known++];
 }
 
-static bool matches(const struct back *b, char *const *patterns, uint32_t n, uint32_t number,
-		    const char *description)
+static bool matches(char *const *patterns, uint32_t n, uint32_t number, const char *description)
 {
 	char digits[16];
 	(void)snprintf(digits, sizeof digits, "%u", number);
 	for (uint32_t i = 0; i < n; i++)
-		if (strcmp(patterns[i], digits) == 0 || b->glob(patterns[i], description))
+		if (strcmp(patterns[i], digits) == 0 || glob_match(patterns[i], description))
 			return true;
 	return false;
 }
@@ -334,7 +399,7 @@ static bool mask(const struct job *j, uint32_t number, const char *description,
 	for (uint32_t i = 0; i < o->n_masks; i++) {
 		const struct order_claim *m = &o->masks[i];
 		struct rp_idset off;
-		if (!matches(&j->owner->back, m->patterns, m->n, number, description))
+		if (!matches(m->patterns, m->n, number, description))
 			continue;
 		any = true;
 		rp_idset_copy(&off, rp_ids_of(&m->cpus));
@@ -355,7 +420,7 @@ static bool target(const struct job *j, uint32_t number, const char *description
 	rp_idset_clear(ret);
 	for (uint32_t i = 0; i < o->n_claims; i++) {
 		const struct order_claim *c = &o->claims[i];
-		if (matches(&j->owner->back, c->patterns, c->n, number, description))
+		if (matches(c->patterns, c->n, number, description))
 			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&c->cpus));
 	}
 	if (mask(j, number, description, ret) || !rp_ids_empty(rp_ids_of(ret)))
@@ -544,7 +609,7 @@ static int32_t move(void *arg, uint32_t number, const char *description)
 	char text[LIST_MAX], wanted[RP_IDSET_TEXT_MAX];
 	struct rp_idset now, from, to;
 	if (o->n_controllable &&
-	    !matches(b, o->controllable, o->n_controllable, number, description)) {
+	    !matches(o->controllable, o->n_controllable, number, description)) {
 		let_go(j, k);
 		return 0;
 	}
@@ -625,14 +690,13 @@ static void job_done(void *arg, int32_t result)
 	free(j);
 }
 
-struct irq *irq_new(const struct modhost *h, irq_glob glob)
+struct irq *irq_new(const struct modhost *h)
 {
 	struct irq *q = calloc(1, sizeof *q);
 	if (!q)
 		return NULL;
 	q->h = *h;
-	q->back = (struct back){
-		.work = h->work, .settings = h->settings, .ctx = h->ctx, .glob = glob};
+	q->back = (struct back){.work = h->work, .settings = h->settings, .ctx = h->ctx};
 	return q;
 }
 

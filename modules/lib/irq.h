@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "modules/lib/host.h"
+#include "modules/lib/blocks.h"
 
 #define IRQ_TEXT_MAX 256u /* of a pattern or a description; what is longer is cut off */
 
@@ -23,8 +23,6 @@ struct irq_patterns {
 	const char *const *list;
 	uint32_t n;
 };
-
-typedef bool (*irq_glob)(const char *glob, const char *text);
 
 struct irq_claim {
 	struct irq_patterns patterns;
@@ -50,8 +48,8 @@ struct irq_wish {
 
 struct irq;
 
-/* `glob` is called on the worker too. NULL: out of memory. Without a worker on the host nothing is done. */
-struct irq *irq_new(const struct modhost *h, irq_glob glob);
+/* NULL: out of memory. Without a worker on the host nothing is done. */
+struct irq *irq_new(const struct modhost *h);
 struct irq *irq_free(struct irq *q); /* returns NULL */
 /* Wishes that equal the one before cost a comparison. */
 void irq_commit(struct irq *q, const struct irq_wish *wish);
@@ -65,6 +63,29 @@ void irq_stop(struct irq *q);
  */
 int32_t irq_each(const struct modhost *h,
 		 int32_t (*found)(void *arg, uint32_t number, const char *description), void *arg);
+
+/*
+ * controllableInterrupts of a section: patterns of descriptions. "*" is every interrupt, whatever its description, and so is an empty list;
+ * *ret is empty then. 0, or an error with its place.
+ */
+int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
+			      struct texts *ret);
+
+struct irq_name {
+	uint32_t number;
+	const char *description;
+};
+
+struct irq_names {
+	struct irq_name *list;
+	uint32_t n, cap;
+};
+
+/* For prepare(): the interrupts there are that are not controllable. 0, -RP_ENOMEM, or the error of irq_each(). */
+int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
+			const struct texts *controllable, struct irq_names *ret);
+/* The first of them that a pattern is about, or NULL. */
+const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern);
 
 /* One line of /proc/interrupts below its head, which names n_cpus CPUs. 0 with number and description, or -RP_ENOENT: none of ours. */
 int32_t irq_parse_line(const char *line, size_t len, uint32_t n_cpus, uint32_t *ret_number,

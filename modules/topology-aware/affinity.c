@@ -21,6 +21,7 @@ struct affinity {
 };
 
 struct affinities {
+	struct blocks memory; /* of the expressions */
 	struct affinity *list;
 	uint32_t n;
 };
@@ -37,10 +38,7 @@ static uint32_t kind(struct rp_instance *inst, rp_cfg node)
 
 static void affinities_fini(struct affinities *a)
 {
-	for (uint32_t i = 0; i < a->n; i++) {
-		expr_fini(&a->list[i].scope);
-		expr_fini(&a->list[i].match);
-	}
+	blocks_fini(&a->memory);
 	free(a->list);
 	*a = (struct affinities){0};
 }
@@ -107,7 +105,8 @@ static int32_t read_simple(struct rp_instance *inst, rp_cfg map, const char *nam
 	return 0;
 }
 
-static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, struct affinity *ret)
+static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, struct blocks *memory,
+			struct affinity *ret)
 {
 	const struct modhost *h = &inst->h;
 	struct affinity one = {.weight = sign};
@@ -124,12 +123,10 @@ static int32_t read_one(struct rp_instance *inst, rp_cfg node, int64_t sign, str
 		one.weight = w ? sign * w : sign;
 	}
 	one.same_pod = kind(inst, scope) == RP_NODE_NULL;
-	int32_t r = one.same_pod ? 0 : expr_read(inst, scope, &one.scope);
+	int32_t r = one.same_pod ? 0 : match_read_one(h, memory, scope, "scope", &one.scope);
 	if (!r)
-		r = expr_read(inst, get(inst, node, "match"), &one.match);
-	if (r)
-		expr_fini(&one.scope);
-	else
+		r = match_read_one(h, memory, get(inst, node, "match"), "match", &one.match);
+	if (!r)
 		*ret = one;
 	return r;
 }
@@ -146,16 +143,13 @@ static int32_t read_full(struct rp_instance *inst, rp_cfg map, const char *name,
 					    h->config->key(h->ctx, map, i));
 		for (uint32_t k = 0; k < h->config->count(h->ctx, list); k++) {
 			struct affinity one;
-			int32_t r = read_one(inst, h->config->item(h->ctx, list, k), sign, &one);
+			int32_t r = read_one(inst, h->config->item(h->ctx, list, k), sign,
+					     &a->memory, &one);
 			if (r)
 				return r;
 			/* The others of the pod are only checked: a mistake refuses all of it. */
 			if (strcmp(h->config->key(h->ctx, map, i), name) == 0)
 				r = add(inst, a, &one);
-			if (r || strcmp(h->config->key(h->ctx, map, i), name) != 0) {
-				expr_fini(&one.scope);
-				expr_fini(&one.match);
-			}
 			if (r)
 				return r;
 		}
@@ -201,10 +195,10 @@ static int32_t read_all(struct rp_instance *inst, const struct rp_ctr_info *info
 static bool matches(struct rp_instance *inst, const struct affinity *a,
 		    const struct rp_ctr_info *own, const struct rp_ctr_info *other)
 {
-	if (a->same_pod ? other->pod != own->pod : !expr_match(inst, &a->scope, other))
+	if (a->same_pod ? other->pod != own->pod : !match_holds(&inst->h, &a->scope, other))
 		return false;
 	return a->name ? strcmp(a->name, "*") == 0 || strcmp(a->name, other->name) == 0
-		       : expr_match(inst, &a->match, other);
+		       : match_holds(&inst->h, &a->match, other);
 }
 
 static bool add_weight(struct rp_plan *p, uint32_t pool, double weight)

@@ -3,7 +3,6 @@
 
 #include "modules/topology-aware/ta.h"
 
-#define SCHED_KEY "scheduling-class" TA_DOMAIN
 #define CLASS_KEY "cpu-class" TA_DOMAIN
 #define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer */
 #define EXTENDED_DOMAIN "cpuclass.resource-policy.nri.io/"
@@ -13,41 +12,19 @@
 static int32_t find_sched(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct settings *s = &inst->plan->settings;
-	const struct modhost *h = &inst->h;
-	const char *name = h->cache->annotation(h->ctx, info->ctr, SCHED_KEY, NULL);
-	for (uint32_t i = 0; name && i < s->n_sched; i++)
-		if (strcmp(s->sched[i].name, name) == 0)
-			return (int32_t)i;
-	if (name)
-		modhost_log(h, RP_LOG_WARNING, info->ctr,
-			    "annotation " SCHED_KEY ": there is no scheduling class \"%.64s\"",
-			    name);
-	for (uint32_t i = 0; !name && i < s->n_sched_ns; i++)
+	int32_t class = info->qos < N_QOS ? s->sched_qos[info->qos] : SCHEDCLASS_NONE;
+	for (uint32_t i = s->n_sched_ns; i-- > 0;)
 		if (strcmp(s->sched_ns[i].namespace, info->pod_namespace) == 0)
-			return s->sched_ns[i].class;
-	return name || info->qos >= N_QOS ? NO_SCHED : s->sched_qos[info->qos];
+			class = s->sched_ns[i].class;
+	return schedclass_annotated(&inst->h, &s->sched, info->ctr, class);
 }
 
-/* A field that the runtime does not take is left out, the container goes on. */
 int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct request *r)
 {
-	const struct modhost *h = &inst->h;
-	if (r->sched == NO_SCHED || r->info.state != RP_STATE_CREATING)
+	if (r->sched == SCHEDCLASS_NONE || r->info.state != RP_STATE_CREATING)
 		return 0;
-	const struct sched_class *c = &inst->plan->settings.sched[r->sched];
-	for (uint32_t field = 0; field <= RP_F_SCHED_PERIOD; field++) {
-		if (!(c->has & SCHED_HAS(field)))
-			continue;
-		int32_t e = h->cache->set_int(h->ctx, txn, r->info.ctr, field, c->value[field]);
-		if (e == -RP_ENOMEM)
-			return e;
-		if (e)
-			modhost_log(h, RP_LOG_WARNING, r->info.ctr,
-				    "scheduling class %s: a value of %lld is not taken", c->name,
-				    (long long)c->value[field]);
-	}
-	modhost_note(h, r->info.ctr, "scheduling class %s", c->name);
-	return 0;
+	return schedclass_stage(&inst->h, txn, r->info.ctr,
+				&inst->plan->settings.sched.list[r->sched]);
 }
 
 /* ---- CPU classes ---------------------------------------------------------------------------------------------------------- */

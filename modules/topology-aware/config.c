@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <linux/sched.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include "modules/topology-aware/ta.h"
-
-/* From linux/ioprio.h, which not all kernels' headers have with all of it. */
-enum { IO_NONE, IO_RT, IO_BE, IO_IDLE };
 
 #define LEVELS "system|package|die|numa|l3cache"
 #define PRIORITIES "high|normal|low|none"
@@ -78,58 +73,11 @@ static const struct rp_key keys[] = {
 		"other CPUs."},
 	{.path = "testHints",
 	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Topology hints may be given by the annotation test.topologyhints, as if devices "
+	 .fallback = "false",
+	 .doc = "For tests only: topology hints may be given by the annotation test.topologyhints, "
+		"as if devices "
 		"had given them."},
-	{.path = "schedulingClasses", .type = RP_T_LIST, .doc = "Classes of kernel scheduling."},
-	{.path = "schedulingClasses[]", .type = RP_T_MAP, .doc = "A class."},
-	{.path = "schedulingClasses[].name",
-	 .type = RP_T_STRING,
-	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
-	 .doc = "Its name; of two of one name the first one counts."},
-	{.path = "schedulingClasses[].policy",
-	 .type = RP_T_ENUM,
-	 .choices = "|none|other|fifo|rr|batch|iso|idle|deadline",
-	 .doc = "Scheduling policy of the kernel."},
-	{.path = "schedulingClasses[].priority",
-	 .type = RP_T_INT,
-	 .min = 0,
-	 .max = 99,
-	 .doc = "Priority within the policy, for fifo and rr."},
-	{.path = "schedulingClasses[].flags",
-	 .type = RP_T_LIST,
-	 .doc = "Flags of sched_setattr(2)."},
-	{.path = "schedulingClasses[].flags[]",
-	 .type = RP_T_ENUM,
-	 .choices = "reset-on-fork|reclaim|dl-overrun|keep-policy|keep-params|util-clamp-min|util-"
-		    "clamp-max",
-	 .doc = "A flag."},
-	{.path = "schedulingClasses[].nice",
-	 .type = RP_T_INT,
-	 .min = -20,
-	 .max = 19,
-	 .doc = "Nice value, for other and batch."},
-	{.path = "schedulingClasses[].runtime",
-	 .type = RP_T_INT,
-	 .max = INT64_MAX / 1000,
-	 .doc = "Of deadline, in microseconds."},
-	{.path = "schedulingClasses[].deadline",
-	 .type = RP_T_INT,
-	 .max = INT64_MAX / 1000,
-	 .doc = "Of deadline, in microseconds."},
-	{.path = "schedulingClasses[].period",
-	 .type = RP_T_INT,
-	 .max = INT64_MAX / 1000,
-	 .doc = "Of deadline, in microseconds."},
-	{.path = "schedulingClasses[].ioClass",
-	 .type = RP_T_ENUM,
-	 .choices = "|none|rt|be|idle",
-	 .doc = "I/O scheduling class."},
-	{.path = "schedulingClasses[].ioPriority",
-	 .type = RP_T_INT,
-	 .min = 0,
-	 .max = 7,
-	 .doc = "Priority within the I/O class; 0 is the highest."},
+	SCHEDCLASS_KEYS,
 	{.path = "namespaceSchedulingClasses",
 	 .type = RP_T_MAP,
 	 .doc = "Scheduling classes of the containers of namespaces."},
@@ -155,7 +103,8 @@ static const struct rp_key keys[] = {
 	{.path = "controllableInterrupts",
 	 .type = RP_T_LIST,
 	 .fallback = "[\"*\"]",
-	 .doc = "Interrupts whose affinity containers may ask to change, by description."},
+	 .doc = "Interrupts whose affinity containers may ask to change, by description; all "
+		"when it is empty."},
 	{.path = "controllableInterrupts[]", .type = RP_T_STRING, .doc = "A pattern."},
 };
 
@@ -186,18 +135,6 @@ static const struct word levels[] = {
 	{"numa", RP_LEVEL_NODE},     {"l3cache", RP_LEVEL_L3},	    {"l2cache", RP_LEVEL_L2},
 	{"core", RP_LEVEL_CORE},     {"thread", RP_LEVEL_THREAD},
 };
-static const struct word sched_policies[] = {
-	{"other", SCHED_OTHER}, {"fifo", SCHED_FIFO}, {"rr", SCHED_RR},
-	{"batch", SCHED_BATCH}, {"iso", 4},	      {"idle", SCHED_IDLE},
-	{"deadline", 6},
-};
-static const struct word sched_flags[] = {
-	{"reset-on-fork", 0x01},  {"reclaim", 0x02},	 {"dl-overrun", 0x04},
-	{"keep-policy", 0x08},	  {"keep-params", 0x10}, {"util-clamp-min", 0x20},
-	{"util-clamp-max", 0x40},
-};
-static const struct word io_classes[] = {
-	{"none", IO_NONE}, {"rt", IO_RT}, {"be", IO_BE}, {"idle", IO_IDLE}};
 static const struct word qos_classes[] = {{"guaranteed", RP_QOS_GUARANTEED},
 					  {"burstable", RP_QOS_BURSTABLE},
 					  {"besteffort", RP_QOS_BEST_EFFORT}};
@@ -238,12 +175,12 @@ const char *level_name(uint32_t level)
 	return "?";
 }
 
-bool strings_match(const struct strings *patterns, const char *text)
+bool strings_match(const struct texts *patterns, const char *text)
 {
 	for (uint32_t i = 0; i < patterns->n; i++) {
-		if (!glob_valid(patterns->items[i]))
+		if (!glob_valid(patterns->list[i]))
 			return false;
-		if (glob_match(patterns->items[i], text))
+		if (glob_match(patterns->list[i], text))
 			return true;
 	}
 	return false;
@@ -272,82 +209,15 @@ static int32_t out_of_memory(const struct modhost *h)
 	return modhost_fail(h, -RP_ENOMEM, "out of memory");
 }
 
-/* The texts stay the configuration's. */
-static int32_t read_strings(const struct modhost *h, rp_cfg list, struct strings *ret)
-{
-	uint32_t n = h->config->count(h->ctx, list);
-	if (!n)
-		return 0;
-	ret->items = calloc(n, sizeof *ret->items);
-	if (!ret->items)
-		return out_of_memory(h);
-	for (uint32_t i = 0; i < n; i++)
-		ret->items[i] = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
-	ret->n = n;
-	return 0;
-}
-
 /* ---- scheduling classes --------------------------------------------------------------------------------------------- */
-
-static void set_field(struct sched_class *c, uint32_t field, int64_t value)
-{
-	c->has |= SCHED_HAS(field);
-	c->value[field] = value;
-}
-
-static void read_sched_word(const struct modhost *h, rp_cfg node, const char *key,
-			    const struct word *table, size_t n, struct sched_class *c,
-			    uint32_t field)
-{
-	const struct word *w = find_word(table, n, get_text(h, node, key, ""));
-	if (w)
-		set_field(c, field, w->value);
-}
-
-static void read_sched_number(const struct modhost *h, rp_cfg node, const char *key, int64_t factor,
-			      struct sched_class *c, uint32_t field)
-{
-	rp_cfg at = get(h, node, key);
-	if (at)
-		set_field(c, field, h->config->value(h->ctx, at, RP_T_INT, 0) * factor);
-}
-
-/* The kernel and the runtimes count nanoseconds. */
-#define NS_PER_US 1000
-
-static void read_sched_class(const struct modhost *h, rp_cfg node, struct sched_class *c)
-{
-	rp_cfg flags = get(h, node, "flags");
-	int64_t bits = 0;
-	c->name = get_text(h, node, "name", "");
-	read_sched_word(h, node, "policy", sched_policies, N_WORDS(sched_policies), c,
-			RP_F_SCHED_POLICY);
-	read_sched_word(h, node, "ioClass", io_classes, N_WORDS(io_classes), c, RP_F_IO_CLASS);
-	read_sched_number(h, node, "priority", 1, c, RP_F_SCHED_PRIORITY);
-	read_sched_number(h, node, "nice", 1, c, RP_F_NICE);
-	read_sched_number(h, node, "runtime", NS_PER_US, c, RP_F_SCHED_RUNTIME);
-	read_sched_number(h, node, "deadline", NS_PER_US, c, RP_F_SCHED_DEADLINE);
-	read_sched_number(h, node, "period", NS_PER_US, c, RP_F_SCHED_PERIOD);
-	read_sched_number(h, node, "ioPriority", 1, c, RP_F_IO_PRIORITY);
-	for (uint32_t i = 0; i < h->config->count(h->ctx, flags); i++) {
-		const char *text = h->config->text(h->ctx, h->config->item(h->ctx, flags, i), "");
-		const struct word *w = find_word(sched_flags, N_WORDS(sched_flags), text);
-		bits |= w ? w->value : 0;
-	}
-	if (bits)
-		set_field(c, RP_F_SCHED_FLAGS, bits);
-}
 
 static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_cfg node,
 			  int32_t *ret)
 {
 	const char *name = h->config->text(h->ctx, node, "");
-	for (uint32_t i = 0; i < s->n_sched; i++) {
-		if (strcmp(s->sched[i].name, name) == 0) {
-			*ret = (int32_t)i;
-			return 0;
-		}
-	}
+	*ret = schedclass_find(&s->sched, name);
+	if (*ret != SCHEDCLASS_NONE)
+		return 0;
 	return modhost_fail_at(h, node, -RP_EINVAL, "there is no scheduling class \"%s\"", name);
 }
 
@@ -355,7 +225,8 @@ static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
 {
 	rp_cfg map = get(h, s->section, "namespaceSchedulingClasses");
 	uint32_t n = h->config->count(h->ctx, map);
-	if (n && !(s->sched_ns = calloc(n, sizeof *s->sched_ns)))
+	s->sched_ns = blocks_alloc(&s->memory, n, sizeof *s->sched_ns);
+	if (!s->sched_ns)
 		return out_of_memory(h);
 	for (; s->n_sched_ns < n; s->n_sched_ns++) {
 		struct sched_rule *rule = &s->sched_ns[s->n_sched_ns];
@@ -385,16 +256,10 @@ static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
 
 static int32_t read_sched(const struct modhost *h, struct settings *s)
 {
-	rp_cfg list = get(h, s->section, "schedulingClasses");
-	uint32_t n = h->config->count(h->ctx, list);
 	for (uint32_t i = 0; i < N_QOS; i++)
-		s->sched_qos[i] = NO_SCHED;
-	if (n && !(s->sched = calloc(n, sizeof *s->sched)))
-		return out_of_memory(h);
-	for (; s->n_sched < n; s->n_sched++)
-		read_sched_class(h, h->config->item(h->ctx, list, s->n_sched),
-				 &s->sched[s->n_sched]);
-	return read_sched_rules(h, s);
+		s->sched_qos[i] = SCHEDCLASS_NONE;
+	int32_t r = schedclass_read(h, &s->memory, s->section, &s->sched);
+	return r ? r : read_sched_rules(h, s);
 }
 
 /* ---- CPU classes ---------------------------------------------------------------------------------------------------- */
@@ -457,31 +322,25 @@ static int32_t read_amounts(const struct modhost *h, struct settings *s)
 
 static int32_t read_patterns(const struct modhost *h, struct settings *s)
 {
-	static const char *const all[] = {"*"};
 	s->namespaces_at = get(h, s->section, "reservedPoolNamespaces");
-	int32_t r = read_strings(h, s->namespaces_at, &s->reserved_namespaces);
+	int32_t r = texts_read(h, &s->memory, s->namespaces_at, 0, &s->reserved_namespaces);
 	for (uint32_t i = 0; !r && i < s->reserved_namespaces.n; i++)
-		if (!glob_valid(s->reserved_namespaces.items[i]))
+		if (!glob_valid(s->reserved_namespaces.list[i]))
 			modhost_log(h, RP_LOG_WARNING, 0,
 				    "reservedPoolNamespaces: \"%s\" is no valid pattern; it and "
 				    "those after it match nothing",
-				    s->reserved_namespaces.items[i]);
-	rp_cfg list = get(h, s->section, "controllableInterrupts");
-	s->some_interrupts = list != NULL;
+				    s->reserved_namespaces.list[i]);
 	if (!r)
-		r = read_strings(h, list, &s->interrupts);
-	for (uint32_t i = 0; !r && i < s->interrupts.n; i++)
-		if (!glob_valid(s->interrupts.items[i]))
-			return modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
-					       "\"%s\" is no valid pattern",
-					       s->interrupts.items[i]);
-	if (r || list)
+		r = irq_read_controllable(h, &s->memory, s->section, &s->interrupts);
+	if (r || !s->interrupts.n)
 		return r;
-	s->interrupts.items = calloc(1, sizeof *s->interrupts.items);
-	if (!s->interrupts.items)
+	r = irq_read_denied(h, &s->memory, &s->interrupts, &s->denied);
+	if (r == -RP_ENOMEM)
 		return out_of_memory(h);
-	s->interrupts.items[0] = all[0];
-	s->interrupts.n = 1;
+	if (r)
+		modhost_log(h, RP_LOG_WARNING, 0,
+			    "controllableInterrupts: the table of interrupts can not be read; "
+			    "nobody who asks for another one is refused, and none is moved");
 	return 0;
 }
 
@@ -501,7 +360,7 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->prefer_shared = get_bool(h, c, "preferSharedCPUs", false);
 	s->colocate_pods = get_bool(h, c, "colocatePods", false);
 	s->colocate_namespaces = get_bool(h, c, "colocateNamespaces", false);
-	s->test_hints = get_bool(h, c, "testHints", true);
+	s->test_hints = get_bool(h, c, "testHints", false);
 	s->burstable_level = level_parse(get_text(h, c, "unlimitedBurstable", "package"));
 	s->overflow = strcmp(get_text(h, c, "bestEffortOverflow", "reserved"), "refuse") == 0
 			      ? OVERFLOW_REFUSE
@@ -535,10 +394,7 @@ int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *
 
 void settings_fini(struct settings *s)
 {
-	free(s->reserved_namespaces.items);
-	free(s->interrupts.items);
-	free(s->sched);
-	free(s->sched_ns);
+	blocks_fini(&s->memory);
 	free(s->classes);
 	*s = (struct settings){0};
 }

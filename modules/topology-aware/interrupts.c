@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Interrupts that containers want on their exclusive CPUs, or off them. Moving them is the library's work, on the host's worker. There, too, is
- * read which ones there are: on a large machine the kernel's table is one of megabytes. So a container that asks for one it may not
- * have is refused only once the names are known; before that, as ever, such an interrupt just stays where it is.
- */
+/* Interrupts that containers want on their exclusive CPUs, or off them. Moving them is the library's work, on the host's worker. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,113 +33,20 @@ struct irq_ask *irq_ask_unref(struct irq_ask *a)
 	return NULL;
 }
 
-/* ---- which ones there are ------------------------------------------------------------------------------------------------- */
-
-struct irq_names {
-	char **list; /* descriptions */
-	uint32_t n, cap;
-};
-
-struct names_job {
-	struct rp_instance *inst;
-	struct modhost h; /* the worker's; it keeps no sentences */
-	struct irq_names *names;
-};
-
-struct irq_names *irq_names_free(struct irq_names *n)
-{
-	if (!n)
-		return NULL;
-	for (uint32_t i = 0; i < n->n; i++)
-		free(n->list[i]);
-	free(n->list);
-	free(n);
-	return NULL;
-}
-
-static int32_t add_name(void *arg, uint32_t number, const char *description)
-{
-	struct irq_names *n = arg;
-	(void)number;
-	if (n->n == n->cap) {
-		uint32_t cap = n->cap * 2 + 64;
-		char **grown = realloc(n->list, cap * sizeof *grown);
-		if (!grown)
-			return -RP_ENOMEM;
-		n->list = grown;
-		n->cap = cap;
-	}
-	n->list[n->n] = strdup(description);
-	if (!n->list[n->n])
-		return -RP_ENOMEM;
-	n->n++;
-	return 0;
-}
-
-static int32_t names_run(void *arg)
-{
-	struct names_job *j = arg;
-	return irq_each(&j->h, add_name, j->names);
-}
-
-static void names_done(void *arg, int32_t result)
-{
-	struct names_job *j = arg;
-	struct rp_instance *inst = j->inst;
-	inst->irqs_asked = false;
-	if (!result) {
-		irq_names_free(inst->irq_names);
-		inst->irq_names = j->names;
-	} else {
-		irq_names_free(j->names);
-	}
-	free(j);
-}
-
-void interrupts_learn(struct rp_instance *inst)
-{
-	const struct modhost *h = &inst->h;
-	if (inst->irqs_asked || !h->work)
-		return;
-	struct names_job *j = calloc(1, sizeof *j);
-	struct irq_names *names = calloc(1, sizeof *names);
-	if (j && names) {
-		*j = (struct names_job){inst, *h, names};
-		j->h.why = NULL;
-		inst->irqs_asked = true;
-		if (h->work->submit(h->ctx, names_run, names_done, j) == 0)
-			return;
-		inst->irqs_asked = false;
-	}
-	free(names);
-	free(j);
-}
-
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
-
-static int32_t check_interrupt(struct rp_instance *inst, const struct irq_ask *ask,
-			       const char *description)
-{
-	if (strings_match(&inst->plan->settings.interrupts, description))
-		return 0;
-	for (uint32_t i = 0; i < ask->n_claims + ask->n_masks; i++)
-		if (glob_match(ask->patterns[i], description))
-			return modhost_fail(&inst->h, -RP_EINVAL,
-					    "denied interrupt: \"%.64s\" matches \"%.64s\", which "
-					    "controllableInterrupts does not have",
-					    ask->patterns[i], description);
-	return 0;
-}
 
 static int32_t check_interrupts(struct rp_instance *inst, const struct irq_ask *ask)
 {
-	const struct irq_names *n = inst->irq_names;
-	int32_t r = 0;
-	if (!n)
-		interrupts_learn(inst);
-	for (uint32_t i = 0; n && i < n->n && !r; i++)
-		r = check_interrupt(inst, ask, n->list[i]);
-	return r;
+	for (uint32_t i = 0; i < ask->n_claims + ask->n_masks; i++) {
+		const struct irq_name *denied =
+			irq_find_denied(&inst->plan->settings.denied, ask->patterns[i]);
+		if (denied)
+			return modhost_fail(&inst->h, -RP_EINVAL,
+					    "denied interrupt: \"%.64s\" matches \"%.64s\", which "
+					    "controllableInterrupts does not have",
+					    ask->patterns[i], denied->description);
+	}
+	return 0;
 }
 
 static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, struct irq_ask *a,
@@ -285,7 +188,7 @@ void interrupts_apply(struct rp_instance *inst)
 				complete = add_rules(&r, g);
 	inst->irqs_used |= r.n_claims + r.n_masks > 0;
 	if (inst->irqs_used && !inst->irqs)
-		inst->irqs = irq_new(&inst->h, glob_match);
+		inst->irqs = irq_new(&inst->h);
 	if (inst->irqs && complete) {
 		const struct irq_wish wish = {
 			.active = r.n_claims + r.n_masks > 0,
@@ -294,7 +197,7 @@ void interrupts_apply(struct rp_instance *inst)
 			.masks = r.masks,
 			.n_masks = r.n_masks,
 			.allowed = rp_ids_of(&p->allowed),
-			.controllable = {p->settings.interrupts.items, p->settings.interrupts.n},
+			.controllable = {p->settings.interrupts.list, p->settings.interrupts.n},
 		};
 		irq_commit(inst->irqs, &wish);
 	} else if (inst->irqs_used) {

@@ -305,7 +305,7 @@ int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, s
 		.info = *info,
 		.pool_hint = NO_POOL,
 		.class = CPUCLASS_NONE,
-		.sched = NO_SCHED,
+		.sched = SCHEDCLASS_NONE,
 		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};
 	int32_t r = 0;
 	if (known)

@@ -252,7 +252,7 @@ static void read_leniently(struct rp_instance *inst, const struct rp_ctr_info *i
 		.mem_types = inst->plan->mem_types,
 		.mem_preserve = (info->flags & RP_CTR_PRESERVE_MEM) != 0,
 		.class = CPUCLASS_NONE,
-		.sched = NO_SCHED,
+		.sched = SCHEDCLASS_NONE,
 		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};
 	ret->zero = !ret->fraction;
 }

@@ -44,8 +44,6 @@ static void take_over(struct rp_instance *inst, struct rp_plan *plan)
 	inst->n_moved = 0;
 	if (classes_configure(inst))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes are not enforced");
-	if (plan->settings.some_interrupts)
-		interrupts_learn(inst);
 }
 
 static void ta_commit(struct rp_instance *inst, struct rp_plan *plan)
@@ -234,7 +232,6 @@ static void ta_destroy(struct rp_instance *inst)
 	free(inst->ledger.by_pod);
 	free(inst->ledger.log);
 	free(inst->moved);
-	irq_names_free(inst->irq_names);
 	ctr_list_free(&inst->list);
 	cpuclass_free(inst->classes);
 	irq_free(inst->irqs);

@@ -6,7 +6,7 @@
  *
  *	config.c    section → settings             plan.c      settings + machine → sets of CPUs, allocators
  *	tree.c      the pools                      ledger.c    who has what in which pool, and the way back
- *	request.c   what a container wants         affinity.c  next to whom; expr.c, glob.c: its expressions
+ *	request.c   what a container wants         affinity.c  next to whom
  *	hints.c     near which devices             score.c     which pool is best
  *	place.c     one container into a pool      stage.c     into the transaction
  *	sync.c      everything at once             coldstart.c memory that comes later
@@ -28,11 +28,14 @@
 #include "modules/lib/cpualloc.h"
 #include "modules/lib/cpuclass.h"
 #include "modules/lib/ctr.h"
+#include "modules/lib/glob.h"
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/match.h"
 #include "modules/lib/memalloc.h"
 #include "modules/lib/pct.h"
 #include "modules/lib/reserve.h"
+#include "modules/lib/schedclass.h"
 
 #define TA_DOMAIN ".resource-policy.nri.io"
 #define TA_TEXT_MAX 160u /* sets in messages */
@@ -58,48 +61,28 @@ static inline uint32_t cpus_count(const struct cpus *c)
 	return c ? c->n : 0;
 }
 
-/* ---- globs (glob.c) ------------------------------------------------------------------------------------------------ */
-
-/* Shell patterns; * and ? do not match a slash. A malformed one matches nothing. Time is at most pattern × text. */
-bool glob_valid(const char *pattern);
-bool glob_match(const char *pattern, const char *text);
-
 /* ---- configuration (config.c) ------------------------------------------------------------------------------------- */
 
 enum overflow { OVERFLOW_RESERVED, OVERFLOW_REFUSE };
-
-struct strings {
-	const char **items;
-	uint32_t n;
-};
-
-#define SCHED_HAS(field) (UINT32_C(1) << (field))
-
-/* A scheduling class: the RP_F_ fields that it sets. */
-struct sched_class {
-	const char *name;
-	uint32_t has; /* SCHED_HAS bits */
-	int64_t value[RP_F_SCHED_PERIOD + 1];
-};
 
 struct sched_rule {
 	const char *namespace;
 	int32_t class;
 };
 
-#define NO_SCHED (-1)
-
 struct settings {
 	rp_cfg section;
+	struct blocks memory; /* of the lists below */
 	bool pin_cpu, pin_memory, prefer_isolated, prefer_shared, colocate_pods,
-		colocate_namespaces, test_hints, some_interrupts; /* not all that there are */
-	struct strings reserved_namespaces, interrupts;
+		colocate_namespaces, test_hints;
+	struct texts reserved_namespaces;
+	struct texts interrupts; /* that may be moved; none: all */
+	struct irq_names denied; /* those that may not */
 	struct amount available, reserved;
 	enum cpualloc_prio prio;
 	uint32_t burstable_level; /* RP_LEVEL_…, as written */
 	enum overflow overflow;
-	struct sched_class *sched;
-	uint32_t n_sched;
+	struct schedclasses sched;
 	struct sched_rule *sched_ns;
 	uint32_t n_sched_ns;
 	int32_t sched_qos[N_QOS];
@@ -120,7 +103,7 @@ const char *prio_name(enum cpualloc_prio prio);
 uint32_t level_parse(const char *text);
 const char *level_name(uint32_t level);
 /* Does a list of patterns have one for this? A malformed one ends the search. */
-bool strings_match(const struct strings *patterns, const char *text);
+bool strings_match(const struct texts *patterns, const char *text);
 
 /* ---- pools (tree.c) ------------------------------------------------------------------------------------------------- */
 
@@ -367,7 +350,7 @@ struct request {
 	struct hints *hints;
 	bool strict_hints, pick_by_hints;
 	uint32_t class; /* of its exclusive CPUs; CPUCLASS_NONE */
-	int32_t sched; /* NO_SCHED */
+	int32_t sched; /* or SCHEDCLASS_NONE */
 	struct irq_ask *irq;
 	uint32_t pool_hint; /* NO_POOL */
 	bool weighted; /* plan.affinity is of use */
@@ -391,16 +374,6 @@ bool request_bool(struct rp_instance *inst, rp_ctr ctr, const char *key, bool fa
 
 /* Fills plan.affinity, by pool. r->weighted tells whether there was anything to count. */
 int32_t affinity_weigh(struct rp_instance *inst, struct request *r);
-
-/* Expressions over containers (expr.c). */
-struct expr {
-	const char *key;
-	uint32_t operator;
-	struct strings values;
-};
-int32_t expr_read(struct rp_instance *inst, rp_cfg node, struct expr *ret);
-void expr_fini(struct expr *e);
-bool expr_match(struct rp_instance *inst, const struct expr *e, const struct rp_ctr_info *info);
 
 /* ---- hints (hints.c) --------------------------------------------------------------------------------------------------------------- */
 
@@ -494,9 +467,6 @@ void classes_timer(struct rp_instance *inst, uint64_t cookie);
 extern const struct rp_extended ta_extended;
 int32_t interrupts_read(struct rp_instance *inst, struct request *r);
 void interrupts_apply(struct rp_instance *inst);
-/* Lets the worker read which interrupts there are, so that those that may not be moved are refused by name. */
-void interrupts_learn(struct rp_instance *inst);
-struct irq_names *irq_names_free(struct irq_names *n); /* returns NULL */
 struct irq_ask *irq_ask_ref(struct irq_ask *a);
 struct irq_ask *irq_ask_unref(struct irq_ask *a);
 
@@ -578,8 +548,6 @@ struct rp_instance {
 	struct cpuclass *classes;
 	struct irq *irqs;
 	bool irqs_used;
-	struct irq_names *irq_names; /* NULL: not known (yet) */
-	bool irqs_asked; /* the worker is reading them */
 	char why[MODHOST_TEXT_MAX]; /* of the last failure */
 };
 

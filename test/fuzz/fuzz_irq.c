@@ -56,11 +56,6 @@ static void keep_quiet(void *ctx, uint32_t level, uint64_t object, const char *t
 	assert(*text);
 }
 
-static bool has_part(const char *glob, const char *text)
-{
-	return strstr(text, glob) != NULL;
-}
-
 static int32_t look(void *arg, uint32_t number, const char *description)
 {
 	uint32_t *n = arg;
@@ -71,9 +66,9 @@ static int32_t look(void *arg, uint32_t number, const char *description)
 
 static void move_all(struct kernel *k, const struct modhost *h)
 {
-	static const char *const pattern = "e";
+	static const char *const pattern = "*e*";
 	struct rp_idset some, all, others;
-	struct irq *q = irq_new(h, has_part);
+	struct irq *q = irq_new(h);
 	(void)k;
 	rp_idset_clear(&some);
 	rp_idset_add_range(&some, 1, 2);

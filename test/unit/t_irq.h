@@ -171,14 +171,6 @@ static const struct rp_host_work work_service = {.size = sizeof work_service,
 static const struct rp_host test_host = {.size = sizeof test_host, .log = keep_log};
 static const struct modhost host = {.host = &test_host, .work = &work_service};
 
-static inline bool glob(const char *pattern, const char *text)
-{
-	size_t n = strcspn(pattern, "*");
-	if (*pattern == '*')
-		return strstr(text, pattern + 1) != NULL;
-	return pattern[n] ? strncmp(pattern, text, n) == 0 : strcmp(pattern, text) == 0;
-}
-
 static inline int start_kernel(void **state)
 {
 	(void)state;

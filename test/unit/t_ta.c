@@ -232,7 +232,8 @@ static void test_strict_hints(void **state)
 	(void)state;
 	static const char strict[] = "strict.topologyhints.resource-policy.nri.io=true;"
 				     "test.topologyhints.resource-policy.nri.io={x: {NUMAs: 2}}";
-	struct fake_host *f = start(&small, PLAIN);
+	struct fake_host *f =
+		start(&small, "{reservedResources: {cpu: \"cpuset:0\"}, testHints: true}");
 	assert_string_equal(fake_cpus(f, guaranteed(f, "a", 1000, strict)), "8");
 	assert_string_equal(fake_cpus(f, guaranteed(f, "b", 1000, strict)), "9");
 	REFUSED(f, "fail strict hint", .cpu_request = 3000, G, .annotations = strict);
@@ -545,7 +546,7 @@ static void test_misfit_says_why(void **state)
 	fake_host_free(f);
 }
 
-/* The table of interrupts is read by the worker, once, and not while a container waits. */
+/* The table of interrupts is read with the configuration: what one container is refused, is refused the first, too. */
 static void test_interrupts(void **state)
 {
 	(void)state;
@@ -559,7 +560,7 @@ static void test_interrupts(void **state)
 	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: 1}, controllableInterrupts: "
 					   "[\"*eth*\"]}"),
 			 0);
-	assert_int_equal(fake_run_work(f), 1);
+	assert_int_equal(fake_run_work(f), 0);
 	REFUSED(f, "denied interrupt", .cpu_request = 1000, G, .annotations = ask);
 	assert_int_equal(fake_run_work(f), 0);
 	/* without exclusive CPUs the annotation of the pod says nothing */
@@ -571,7 +572,7 @@ static void test_interrupts(void **state)
 	(void)guaranteed(f, "owner", 1000, ask);
 	(void)fake_run_work(f);
 	fake_host_free(f);
-	/* where all are controllable nothing is read before somebody asks, and then off the main thread */
+	/* where all are controllable nobody is refused, whatever is in the table */
 	f = fake_host_new(&small);
 	fake_file(f, "/proc/interrupts", table);
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);

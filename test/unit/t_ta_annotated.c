@@ -9,7 +9,7 @@ static const struct fake_machine with_memory = {
 #define ALLOW "allow.topologyhints" DOMAIN
 #define DENY "deny.topologyhints" DOMAIN
 #define TEST_HINTS "test.topologyhints" DOMAIN
-#define PLAIN "{reservedResources: {cpu: \"cpuset:0\"}}"
+#define PLAIN "{reservedResources: {cpu: \"cpuset:0\"}, testHints: true}"
 #define GUARANTEED .qos = RP_QOS_GUARANTEED, .mem_request = 1 << 20, .mem_limit = 1 << 20
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -284,10 +284,9 @@ static void test_too_many(void **state)
 	fake_host_free(f);
 }
 
-static void test_test_hints_can_be_off(void **state)
+static void test_test_hints_are_off_by_default(void **state)
 {
-	struct fake_host *f =
-		start_with(&small, "{reservedResources: {cpu: \"cpuset:0\"}, testHints: false}");
+	struct fake_host *f = start_with(&small, "{reservedResources: {cpu: \"cpuset:0\"}}");
 	(void)state;
 	rp_ctr c = add(f, &(struct fake_ctr){.name = "x",
 					     GUARANTEED,
@@ -477,7 +476,7 @@ int main(void)
 		cmocka_unit_test(test_scores),
 		cmocka_unit_test(test_memory_hint),
 		cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_test_hints_can_be_off),
+		cmocka_unit_test(test_test_hints_are_off_by_default),
 		cmocka_unit_test(test_strict),
 		cmocka_unit_test(test_pick),
 		cmocka_unit_test(test_not_picked),

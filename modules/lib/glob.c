@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns come from pods, so matching one must not take longer than looking at every character once for every character of the pattern.
- * It is enough to remember the last star: what an earlier one could still take, the last one has been offered already.
+ * Patterns come from pods, so matching one must not take longer than looking at every character once for every character of the pattern,
+ * which fnmatch(3) does not promise. It is enough to remember the last star: what an earlier one could still take, the last one has been
+ * offered already.
  */
-#include "modules/topology-aware/ta.h"
+#include "modules/lib/glob.h"
 
 /* The end of a class that begins behind the '['; NULL: it has none. An empty class, as in "[]", is none. */
 static const char *class_end(const char *p)
@@ -103,4 +104,12 @@ bool glob_match(const char *p, const char *text)
 	while (*p == '*')
 		p++;
 	return !*p;
+}
+
+bool glob_any(const struct texts *patterns, const char *text)
+{
+	for (uint32_t i = 0; i < patterns->n; i++)
+		if (glob_match(patterns->list[i], text))
+			return true;
+	return false;
 }

@@ -2,107 +2,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "modules/balloons/match.h"
-
-/* ---- globs --------------------------------------------------------------------------------------------------------- */
-
-/* Where a class that begins at g ("[") ends, behind its "]"; NULL: it does not. *hit: does it have c? */
-static const char *glob_class(const char *g, char c, bool *hit)
-{
-	g++;
-	bool negate = *g == '^', any = false, found = false;
-	g += negate;
-	while (*g && (*g != ']' || !any)) {
-		any = true;
-		char lo = *g == '\\' ? *++g : *g;
-		if (!lo)
-			return NULL;
-		g++;
-		char hi = lo;
-		if (*g == '-') {
-			g++;
-			hi = *g == '\\' ? *++g : *g;
-			if (!hi || hi == ']')
-				return NULL;
-			g++;
-		}
-		found = found || ((unsigned char)lo <= (unsigned char)c &&
-				  (unsigned char)c <= (unsigned char)hi);
-	}
-	if (*g != ']')
-		return NULL;
-	*hit = found != negate;
-	return g + 1;
-}
-
-bool glob_valid(const char *glob)
-{
-	while (*glob) {
-		bool hit;
-		if (*glob == '[') {
-			glob = glob_class(glob, 'x', &hit);
-			if (!glob)
-				return false;
-			continue;
-		}
-		if (*glob == '\\' && !*++glob)
-			return false;
-		glob++;
-	}
-	return true;
-}
-
-/* One element against one character: the element's end, or NULL when they differ. */
-static const char *glob_one(const char *g, char c)
-{
-	bool hit = false;
-	if (*g == '?')
-		return c != '/' ? g + 1 : NULL;
-	if (*g == '[') {
-		g = glob_class(g, c, &hit);
-		return hit && c != '/' ? g : NULL;
-	}
-	if (*g == '\\')
-		g++;
-	return *g == c && c ? g + 1 : NULL;
-}
-
-bool glob_match(const char *glob, const char *text)
-{
-	const char *star = NULL, *star_text = NULL;
-	if (!glob_valid(glob))
-		return false;
-	while (*text) {
-		if (*glob == '*') {
-			star = ++glob;
-			star_text = text;
-			continue;
-		}
-		const char *next = *glob ? glob_one(glob, *text) : NULL;
-		if (next) {
-			glob = next;
-			text++;
-			continue;
-		}
-		/* The last star takes one character more; a star before it would not help, as between two stars the first fit is best
-		 * unless it may not pass a slash, and then the earlier one would have to as well. */
-		if (!star || *star_text == '/')
-			return false;
-		glob = star;
-		text = ++star_text;
-	}
-	while (*glob == '*')
-		glob++;
-	return !*glob;
-}
-
-bool glob_any(const struct texts *globs, const char *text)
-{
-	for (uint32_t i = 0; i < globs->n; i++)
-		if (glob_match(globs->list[i], text))
-			return true;
-	return false;
-}
+#include "modules/lib/glob.h"
+#include "modules/lib/match.h"
 
 /* ---- keys ---------------------------------------------------------------------------------------------------------- */
 
@@ -284,53 +185,64 @@ static const struct {
 };
 #define N_OPERATORS (sizeof operators / sizeof operators[0])
 
-static int32_t read_values(const struct modhost *h, struct pool *pool, rp_cfg node,
-			   struct texts *ret)
+static int32_t check_values(const struct modhost *h, rp_cfg node, const char *what,
+			    const struct expr *e)
 {
-	uint32_t n = h->config->count(h->ctx, node);
-	ret->n = n;
-	ret->list = pool_alloc(pool, n, sizeof *ret->list);
-	for (uint32_t i = 0; ret->list && i < n; i++)
-		ret->list[i] = h->config->text(h->ctx, h->config->item(h->ctx, node, i), "");
-	return ret->list ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	int32_t wanted = operators[e->op].n_values;
+	if (wanted >= 0 && e->values.n != (uint32_t)wanted)
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "%s: operator %s takes %d values, found %u", what,
+				       operators[e->op].name, wanted, e->values.n);
+	for (uint32_t i = 0; operators[e->op].op == OP_MATCHES && i < e->values.n; i++)
+		if (!glob_valid(e->values.list[i]))
+			return modhost_fail_at(h, node, -RP_EINVAL,
+					       "%s: \"%.64s\" is no valid pattern", what,
+					       e->values.list[i]);
+	return 0;
 }
 
-static int32_t read_expr(const struct modhost *h, struct pool *pool, rp_cfg node, const char *what,
-			 struct expr *ret)
+int32_t match_read_one(const struct modhost *h, struct blocks *memory, rp_cfg node,
+		       const char *what, struct expr *ret)
 {
-	const char *name = h->config->text(h->ctx, h->config->get(h->ctx, node, "operator"), "");
 	uint32_t op = 0;
+	if (h->config->kind(h->ctx, node) != RP_NODE_MAP)
+		return modhost_fail_at(h, node, -RP_EINVAL,
+				       "%s: an expression has to have key, operator and values",
+				       what);
+	const char *name = h->config->text(h->ctx, h->config->get(h->ctx, node, "operator"), "");
 	ret->key = h->config->text(h->ctx, h->config->get(h->ctx, node, "key"), "");
 	while (op < N_OPERATORS && strcmp(operators[op].name, name) != 0)
 		op++;
 	if (op == N_OPERATORS)
-		return modhost_fail_at(h, node, -RP_EINVAL, "%s: unknown operator \"%s\"", what,
+		return modhost_fail_at(h, node, -RP_EINVAL, "%s: unknown operator \"%.64s\"", what,
 				       name);
 	ret->op = op;
-	int32_t r = read_values(h, pool, h->config->get(h->ctx, node, "values"), &ret->values);
-	if (r)
-		return r;
-	if (operators[op].n_values >= 0 && ret->values.n != (uint32_t)operators[op].n_values)
+	rp_cfg values = h->config->get(h->ctx, node, "values");
+	uint32_t kind = h->config->kind(h->ctx, values);
+	if (values && kind != RP_NODE_LIST && kind != RP_NODE_NULL)
 		return modhost_fail_at(h, node, -RP_EINVAL,
-				       "%s: operator %s takes %d values, found %u", what, name,
-				       operators[op].n_values, ret->values.n);
-	const char *wrong = operators[op].op == OP_ALWAYS ? NULL : check_key(ret->key);
-	if (wrong)
-		return modhost_fail_at(h, node, -RP_EINVAL, "%s: bad key \"%s\": %s", what,
-				       ret->key, wrong);
-	return 0;
+				       "%s: the values of an expression have to be a list", what);
+	int32_t r = texts_read(h, memory, values, 0, &ret->values);
+	if (!r)
+		r = check_values(h, node, what, ret);
+	if (r || operators[op].op == OP_ALWAYS)
+		return r;
+	const char *wrong = check_key(ret->key);
+	return wrong ? modhost_fail_at(h, node, -RP_EINVAL, "%s: bad key \"%.64s\": %s", what,
+				       ret->key, wrong)
+		     : 0;
 }
 
-int32_t match_read(const struct modhost *h, struct pool *pool, rp_cfg list, const char *what,
+int32_t match_read(const struct modhost *h, struct blocks *memory, rp_cfg list, const char *what,
 		   struct exprs *ret)
 {
 	uint32_t n = h->config->count(h->ctx, list);
-	*ret = (struct exprs){pool_alloc(pool, n, sizeof *ret->list), n};
+	*ret = (struct exprs){blocks_alloc(memory, n, sizeof *ret->list), n};
 	if (!ret->list)
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < n; i++) {
-		int32_t r =
-			read_expr(h, pool, h->config->item(h->ctx, list, i), what, &ret->list[i]);
+		int32_t r = match_read_one(h, memory, h->config->item(h->ctx, list, i), what,
+					   &ret->list[i]);
 		if (r)
 			return r;
 	}
@@ -348,7 +260,7 @@ static bool has_value(const struct expr *e, const char *value)
 	return false;
 }
 
-static bool holds(const struct modhost *h, const struct expr *e, const struct rp_ctr_info *info)
+bool match_holds(const struct modhost *h, const struct expr *e, const struct rp_ctr_info *info)
 {
 	char value[MATCH_VALUE_MAX];
 	uint32_t op = operators[e->op].op;
@@ -366,7 +278,7 @@ int32_t match_any(const struct modhost *h, const struct exprs *exprs,
 		  const struct rp_ctr_info *info)
 {
 	for (uint32_t i = 0; i < exprs->n; i++)
-		if (holds(h, &exprs->list[i], info))
+		if (match_holds(h, &exprs->list[i], info))
 			return (int32_t)i;
 	return -1;
 }

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Globs, values of a container by key ("pod/labels/app"), expressions over them, and texts with such keys in them. */
-#ifndef BALLOONS_MATCH_H
-#define BALLOONS_MATCH_H
+/* Values of a container by key ("pod/labels/app"), expressions over them, and texts with such keys in them. */
+#ifndef NRI_RP_LIB_MATCH_H
+#define NRI_RP_LIB_MATCH_H
 
 #include <stdbool.h>
 
-#include "modules/lib/host.h"
-#include "modules/balloons/pool.h"
-
-/* * ? [a-z] [^a-z] \x; neither * nor ? nor a class is a slash. A malformed glob matches nothing. */
-bool glob_match(const char *glob, const char *text);
-bool glob_valid(const char *glob);
-bool glob_any(const struct texts *globs, const char *text);
+#include "modules/lib/blocks.h"
 
 #define MATCH_VALUE_MAX 4096u
 
@@ -33,9 +27,12 @@ struct exprs {
 	uint32_t n;
 };
 
-/* Reads and checks a list of {key, operator, values}; `what` begins error messages. */
-int32_t match_read(const struct modhost *h, struct pool *pool, rp_cfg list, const char *what,
+/* Reads and checks {key, operator, values}, or a list of such; `what` begins error messages. */
+int32_t match_read_one(const struct modhost *h, struct blocks *memory, rp_cfg node,
+		       const char *what, struct expr *ret);
+int32_t match_read(const struct modhost *h, struct blocks *memory, rp_cfg list, const char *what,
 		   struct exprs *ret);
+bool match_holds(const struct modhost *h, const struct expr *e, const struct rp_ctr_info *info);
 /* The index of the first expression that holds, or -1. */
 int32_t match_any(const struct modhost *h, const struct exprs *exprs,
 		  const struct rp_ctr_info *info);
