@@ -351,6 +351,19 @@ void balloon_delete(struct state *s, struct balloon *b)
 	state_remove_balloon(s, b);
 }
 
+int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why)
+{
+	if (!b->n_members)
+		return balloon_emptied(s, b);
+	uint32_t mark = state_mark(s);
+	int32_t r = balloon_resize(s, b, b->request > 0 ? b->request : 1, why);
+	if (r != -RP_ENOSPC)
+		return r;
+	/* It has fewer than minCPUs since a sync() that found no more, and there still are none: its members have what they need. */
+	state_undo_to(s, mark);
+	return 0;
+}
+
 int32_t balloon_emptied(struct state *s, struct balloon *b)
 {
 	const char *why = "";

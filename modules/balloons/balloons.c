@@ -107,9 +107,11 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,
 	int32_t r = state_set_request(s, m, info->cpu_request, info->mem_limit);
 	int64_t want = b->request > 0 ? b->request : 1;
 	/* As if it had left, or as if another one had joined. */
-	if (!r && (info->cpu_request < was || balloon_avail(b) < want))
+	if (!r && info->cpu_request < was)
+		r = balloon_shrink(s, b, &why);
+	else if (!r && balloon_avail(b) < want)
 		r = balloon_resize(s, b, want, &why);
-	if (!r && balloon_avail(b) < want) {
+	if (!r && info->cpu_request > was && balloon_avail(b) < want) {
 		r = -RP_ENOSPC;
 		why = "maxCPUs";
 	}
@@ -178,9 +180,7 @@ static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr
 		return end(inst, txn, 0, NULL);
 	struct balloon *b = m->balloon;
 	state_leave(inst->state, m);
-	int32_t r = !b->n_members
-			    ? balloon_emptied(inst->state, b)
-			    : balloon_resize(inst->state, b, b->request > 0 ? b->request : 1, &why);
+	int32_t r = balloon_shrink(inst->state, b, &why);
 	if (r)
 		return modhost_fail(&inst->h, r, "%s[%u] can not be shrunk: %s", b->type->name,
 				    b->instance, why);

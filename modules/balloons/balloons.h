@@ -275,6 +275,11 @@ int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
 		       struct balloon **ret, const char **why);
 /* Gives it the CPUs for so much, within its limits. 0; or -RP_ENOSPC or -RP_ENOMEM with the reason, some parts may be resized then. */
 int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const char **why);
+/*
+ * Members of it need less than before, or have left. It gets the size for those that are left, and keeps what it has when that would
+ * take more CPUs than there are. 0 or -RP_ENOMEM.
+ */
+int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why);
 void balloon_delete(struct state *s, struct balloon *b);
 /* The balloons that the configuration wants to be there from the start. */
 int32_t balloon_precreate(struct state *s);

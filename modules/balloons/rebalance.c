@@ -93,13 +93,6 @@ static bool has_hope(const struct state *s, const struct member *m, enum tie tie
 	return tie > TIE_OWN && t->prefer_new;
 }
 
-static int32_t shrink(struct state *s, struct balloon *b)
-{
-	const char *why;
-	return b->n_members ? balloon_resize(s, b, b->request > 0 ? b->request : 1, &why)
-			    : balloon_emptied(s, b);
-}
-
 static bool memory_fits(const struct state *s, const struct member *m, struct rp_ids cpus)
 {
 	struct rp_idset nodes;
@@ -147,12 +140,13 @@ static int32_t try_other(struct rebalancing *r, struct member *m, const struct r
 	struct state *s = r->inst->state;
 	struct balloon *was = m->balloon;
 	struct balloon *to = tie == TIE_NONE ? less_crowded(r->inst, m, info) : NULL;
+	const char *why;
 	if (!to && !has_hope(s, m, tie))
 		return 0;
 	state_detach(s, m);
-	int32_t e = s->failed_undo ? -RP_ENOMEM : shrink(s, was);
+	int32_t e = s->failed_undo ? -RP_ENOMEM : balloon_shrink(s, was, &why);
 	if (e)
-		return e == -RP_ENOMEM ? e : 0;
+		return e;
 	choose_stronger(r->inst, info, tie, c);
 	if (!c->balloon && to) {
 		c->balloon = to;
