@@ -74,6 +74,16 @@ static const char *blame(const struct placing *l)
 	return pool_of(l)->parent == NO_POOL ? "" : "no pool has enough CPUs; the best, ";
 }
 
+/* A resize that asks for as many CPUs of its own as before leaves them as they are. */
+static bool keep_exclusive(struct placing *l)
+{
+	const struct grant *had = l->r->had;
+	if (!had || had->pool != l->pool || cpus_count(had->exclusive) != l->r->full)
+		return false;
+	rp_idset_copy(&l->exclusive, cpus_ids(had->exclusive));
+	return true;
+}
+
 static int32_t take_exclusive(struct placing *l)
 {
 	const struct modhost *h = &l->inst->h;
@@ -82,6 +92,8 @@ static int32_t take_exclusive(struct placing *l)
 	int64_t room = ledger_room(p, l->pool, true);
 	long long n = l->r->full;
 	uint32_t n_sliceable;
+	if (keep_exclusive(l))
+		return 0;
 	if (l->r->isolate && pool->n_isolated >= l->r->full) {
 		if (take_from(l, pool->isolated) == 0)
 			return 0;
@@ -215,6 +227,16 @@ static uint32_t find_nearest(struct rp_instance *inst, const struct request *r)
 	return nearest;
 }
 
+/* Are the CPUs that it has what it asks for? */
+static bool has_its_cpus(const struct request *r)
+{
+	const struct grant *had = r->had;
+	return had && had->type == r->type && had->needs.cpu_request == r->needs.cpu_request &&
+	       had->needs.cpu_limit == r->needs.cpu_limit &&
+	       cpus_count(had->exclusive) == r->full && had->portion == r->fraction &&
+	       !(had->flags & (GRANT_MISPLACED | GRANT_OVERFLOW | GRANT_ODD_SHARES));
+}
+
 static int32_t choose_pool(struct placing *l)
 {
 	struct rp_instance *inst = l->inst;
@@ -263,6 +285,12 @@ static int32_t find_pool(struct placing *l)
 	struct rp_plan *p = l->inst->plan;
 	const struct request *r = l->r;
 	l->pool = p->root;
+	if (has_its_cpus(r)) {
+		modhost_note(&l->inst->h, r->info.ctr,
+			     "it asks for the CPUs that it has: it stays");
+		l->pool = r->had->pool;
+		return 0;
+	}
 	if (l->type == GRANT_PRESERVE)
 		return 0;
 	if (l->type == GRANT_RESERVED) {
@@ -449,8 +477,13 @@ int32_t place_again(struct rp_instance *inst, struct request *r, struct grant *o
 	if (e)
 		return e;
 	r->pool_hint = old->type == GRANT_NORMAL ? old->pool : NO_POOL;
+	r->had = old;
 	place_release(inst, old);
 	e = place(inst, r, ret);
+	if (e == -RP_ENOSPC && has_its_cpus(r)) {
+		r->had = NULL; /* there may be memory for it elsewhere */
+		e = place(inst, r, ret);
+	}
 	if (e != -RP_ENOSPC || !shrinks)
 		return e;
 	int32_t kept = keep_and_lower(inst, r, old, zone, ret);

@@ -353,6 +353,7 @@ struct request {
 	int32_t sched; /* or SCHEDCLASS_NONE */
 	struct irq_ask *irq;
 	uint32_t pool_hint; /* NO_POOL */
+	const struct grant *had; /* until now, when this is a resize; NULL */
 	bool weighted; /* plan.affinity is of use */
 	bool selective, averse; /* it has affinities of its own; some are against others */
 	rp_cfg decided_at;
