@@ -142,17 +142,27 @@ static bool instance_used(const struct state *s, const struct type *t, uint32_t 
 	return false;
 }
 
+/* Those of a type from b down that are in a window of numbers. */
+static void add_used(const struct balloon *b, const struct type *t, uint32_t first,
+		     struct rp_idset *ret)
+{
+	if (b->type == t && b->instance - first < RP_CPUS_MAX)
+		rp_idset_add(ret, b->instance - first);
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		add_used(b->parts[i], t, first, ret);
+}
+
 /* Windows of numbers, of which mostly the first one has a free one. */
-uint32_t balloon_free_instance(const struct state *s, const struct type *t)
+uint32_t balloon_free_instance(const struct state *s, const struct type *t,
+			       const struct balloon *whole)
 {
 	for (uint32_t first = 0;; first += RP_CPUS_MAX) {
 		struct rp_idset used;
 		rp_idset_clear(&used);
-		for (uint32_t i = 0; i < s->n; i++) {
-			const struct balloon *b = s->list[i];
-			if (b->type == t && b->instance - first < RP_CPUS_MAX)
-				rp_idset_add(&used, b->instance - first);
-		}
+		for (uint32_t i = 0; i < s->n; i++)
+			add_used(s->list[i], t, first, &used);
+		for (const struct balloon *w = whole; w; w = w->whole)
+			add_used(w, t, first, &used);
 		for (uint32_t i = 0; i < RP_CPUS_MAX; i++)
 			if (!rp_ids_has(rp_ids_of(&used), i))
 				return first + i;
@@ -265,7 +275,7 @@ static struct balloon *make(struct state *s, const struct type *t, struct balloo
 		return NULL;
 	}
 	uint32_t mark = state_mark(s);
-	struct balloon *b = balloon_alloc(t, balloon_free_instance(s, t));
+	struct balloon *b = balloon_alloc(t, balloon_free_instance(s, t, whole));
 	if (!b) {
 		*why = out_of_memory;
 		return NULL;

@@ -290,7 +290,9 @@ void balloon_name(const struct balloon *b, char *buf, size_t size);
 /* A bare one, for image.c. */
 struct balloon *balloon_alloc(const struct type *t, uint32_t instance);
 int32_t balloon_add_part(struct balloon *b, struct balloon *part);
-uint32_t balloon_free_instance(const struct state *s, const struct type *t);
+/* The lowest number that no balloon of the type has, components included; `whole` (NULL: none) is being made, and in no list. */
+uint32_t balloon_free_instance(const struct state *s, const struct type *t,
+			       const struct balloon *whole);
 /* May one that was there before, with all its parts, be among those in the list? */
 bool balloon_is_welcome(const struct state *s, const struct balloon *b);
 /* CPUs of one of the type, not a composite one, for so much. */

@@ -134,7 +134,7 @@ static int32_t make(struct state *s, const struct traces *t, const struct trace 
 {
 	struct rp_idset cpus;
 	uint32_t instance =
-		x->instance == UNKNOWN ? balloon_free_instance(s, x->type) : x->instance;
+		x->instance == UNKNOWN ? balloon_free_instance(s, x->type, NULL) : x->instance;
 	int32_t r = own_cpus(s, t, x, &cpus);
 	if (r || rp_ids_empty(rp_ids_of(&cpus)))
 		return r;

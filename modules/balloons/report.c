@@ -81,8 +81,7 @@ static void attribute(const struct rp_zone_sink *sink, const char *name, struct 
 {
 	char text[RP_IDSET_TEXT_MAX];
 	(void)rp_ids_format(ids, text, sizeof text);
-	if (text[0])
-		sink->attribute(sink->ctx, name, text);
+	sink->attribute(sink->ctx, name, text);
 }
 
 static void put_parts(struct out *o, const struct balloon *b)
@@ -280,6 +279,10 @@ static void balloon_labels(struct rp_instance *inst, const struct balloon *b, st
 		rp_idset_add(&mems, m->node_of[cpu]);
 	o->len = 0;
 	label(o, "balloon", name);
+	if (b->whole) {
+		balloon_name(b->whole, name, sizeof name);
+		label(o, "component_of", name);
+	}
 	label(o, "balloon_type", b->type->name);
 	label(o, "cpu_class",
 	      b->type->cpu_class == CPUCLASS_NONE ? b->type->cpu_class_name
@@ -327,17 +330,24 @@ static void outside_metrics(struct rp_instance *inst, const struct rp_metric_sin
 			      (double)counters[i].value);
 }
 
+/* A balloon, and its components after it. */
+static void balloon_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink,
+			    const struct balloon *b, struct out *o)
+{
+	balloon_labels(inst, b, o);
+	if (o->failed)
+		return;
+	sink->gauge(sink->ctx, "policy_balloons_cores", "CPUs of a balloon.", text_of(o),
+		    rp_ids_count(rp_ids_of(&b->cpus)));
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		balloon_metrics(inst, sink, b->parts[i], o);
+}
+
 static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	struct out o = {0};
-	for (uint32_t i = 0; inst->state && i < inst->state->n; i++) {
-		const struct balloon *b = inst->state->list[i];
-		balloon_labels(inst, b, &o);
-		if (o.failed)
-			break;
-		sink->gauge(sink->ctx, "policy_balloons_cores", "CPUs of a balloon.", text_of(&o),
-			    rp_ids_count(rp_ids_of(&b->cpus)));
-	}
+	for (uint32_t i = 0; inst->state && i < inst->state->n; i++)
+		balloon_metrics(inst, sink, inst->state->list[i], &o);
 	free(o.text);
 	outside_metrics(inst, sink);
 	return 0;

@@ -278,6 +278,22 @@ def test_a_series_a_balloon(served):
     assert Scrape(node.metrics).series('nri_policy_balloons_cores', balloon_type='db') == []
 
 
+def test_components_are_balloons_too(served):
+    """Each has a series and a number of its own, and says what it is a component of."""
+    parts = [{'balloonType': 'half'}, {'balloonType': 'half'}]
+    node = served({'policy': 'balloons', 'balloons': {
+        'reservedResources': {'cpu': '1'},
+        'balloonTypes': [{'name': 'half', 'namespaces': ['half']}, {'name': 'both', 'components': parts, 'namespaces': ['both']}]}})
+    node.create('w', ctr('wb', '4', '64Mi'), namespace='both')
+    node.create('s', ctr('sh', '1', '64Mi'), namespace='half')
+    found = {labels['balloon']: (labels.get('component_of'), v) for labels, v in Scrape(node.metrics).series('nri_policy_balloons_cores')}
+    assert found['both[0]'] == (None, 4)
+    assert found['half[0]'] == found['half[1]'] == ('both[0]', 2)
+    assert found['half[2]'] == (None, 1)
+    node.delete('w')
+    assert not Scrape(node.metrics).series('nri_policy_balloons_cores', component_of='both[0]')
+
+
 def test_moves_reloads_and_refusals(served):
     node = served()
     of_every_class(node)
