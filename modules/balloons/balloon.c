@@ -369,7 +369,10 @@ int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why)
 	int32_t r = balloon_resize(s, b, b->request > 0 ? b->request : 1, why);
 	if (r != -RP_ENOSPC)
 		return r;
-	/* It has fewer than minCPUs since a sync() that found no more, and there still are none: its members have what they need. */
+	/*
+	 * It has fewer than minCPUs since a sync() that found no more, and there still are
+	 * none: its members have what they need.
+	 */
 	state_undo_to(s, mark);
 	return 0;
 }

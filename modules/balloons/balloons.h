@@ -276,8 +276,8 @@ int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
 /* Gives it the CPUs for so much, within its limits. 0; or -RP_ENOSPC or -RP_ENOMEM with the reason, some parts may be resized then. */
 int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const char **why);
 /*
- * Members of it need less than before, or have left. It gets the size for those that are left, and keeps what it has when that would
- * take more CPUs than there are. 0 or -RP_ENOMEM.
+ * Members of it need less than before, or have left. It gets the size for those that are left,
+ * and keeps what it has when that would take more CPUs than there are. 0 or -RP_ENOMEM.
  */
 int32_t balloon_shrink(struct state *s, struct balloon *b, const char **why);
 void balloon_delete(struct state *s, struct balloon *b);
@@ -290,7 +290,10 @@ void balloon_name(const struct balloon *b, char *buf, size_t size);
 /* A bare one, for image.c. */
 struct balloon *balloon_alloc(const struct type *t, uint32_t instance);
 int32_t balloon_add_part(struct balloon *b, struct balloon *part);
-/* The lowest number that no balloon of the type has, components included; `whole` (NULL: none) is being made, and in no list. */
+/*
+ * The lowest number that no balloon of the type has, components included; `whole` (NULL: none)
+ * is being made, and in no list.
+ */
 uint32_t balloon_free_instance(const struct state *s, const struct type *t,
 			       const struct balloon *whole);
 /* May one that was there before, with all its parts, be among those in the list? */

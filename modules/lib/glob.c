@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns come from pods, so matching one must not take longer than looking at every character once for every character of the pattern,
- * which fnmatch(3) does not promise. It is enough to remember the last star: what an earlier one could still take, the last one has been
- * offered already.
+ * Patterns come from pods, so matching one must not take longer than looking at every character
+ * once for every character of the pattern, which fnmatch(3) does not promise. It is enough to
+ * remember the last star: what an earlier one could still take, the last one has been offered
+ * already.
  */
 #include "modules/lib/glob.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns as shells have them: * ? [a-z] [^a-z] [!a-z] \x, and the whole text has to match. Neither * nor ? nor a class is a slash. In a
- * class a first ] and a last - are characters like others. A malformed pattern matches nothing: a class that does not end, or a last \.
+ * Patterns as shells have them: * ? [a-z] [^a-z] [!a-z] \x, and the whole text has to match.
+ * Neither * nor ? nor a class is a slash. In a class a first ] and a last - are characters like
+ * others. A malformed pattern matches nothing: a class that does not end, or a last \.
  */
 #ifndef NRI_RP_LIB_GLOB_H
 #define NRI_RP_LIB_GLOB_H

@@ -123,7 +123,7 @@ int32_t irq_each(const struct modhost *h, irq_found found, void *arg)
 	return r;
 }
 
-/* ---- what may be moved --------------------------------------------------------------------------------------------- */
+/* ---- what may be moved ------------------------------------------------------------------- */
 
 int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			      struct texts *ret)

@@ -65,8 +65,9 @@ int32_t irq_each(const struct modhost *h,
 		 int32_t (*found)(void *arg, uint32_t number, const char *description), void *arg);
 
 /*
- * controllableInterrupts of a section: patterns of descriptions. "*" is every interrupt, whatever its description, and so is an empty list;
- * *ret is empty then. 0, or an error with its place.
+ * controllableInterrupts of a section: patterns of descriptions. "*" is every interrupt,
+ * whatever its description, and so is an empty list; *ret is empty then. 0, or an error with its
+ * place.
  */
 int32_t irq_read_controllable(const struct modhost *h, struct blocks *memory, rp_cfg section,
 			      struct texts *ret);
@@ -81,7 +82,10 @@ struct irq_names {
 	uint32_t n, cap;
 };
 
-/* For prepare(): the interrupts there are that are not controllable. 0, -RP_ENOMEM, or the error of irq_each(). */
+/*
+ * For prepare(): the interrupts there are that are not controllable. 0, -RP_ENOMEM, or the
+ * error of irq_each().
+ */
 int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
 			const struct texts *controllable, struct irq_names *ret);
 /* The first of them that a pattern is about, or NULL. */

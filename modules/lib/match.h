@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of a container by key ("pod/labels/app"), expressions over them, and texts with such keys in them. */
+/*
+ * Values of a container by key ("pod/labels/app"), expressions over them, and texts with such
+ * keys in them.
+ */
 #ifndef NRI_RP_LIB_MATCH_H
 #define NRI_RP_LIB_MATCH_H
 

@@ -29,7 +29,7 @@ static const struct word *find_word(const struct word *words, const char *text)
 	return words->name ? words : NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 static void add_field(struct schedclass *c, uint32_t field, int64_t value)
 {
@@ -108,7 +108,7 @@ int32_t schedclass_read(const struct modhost *h, struct blocks *memory, rp_cfg s
 	return 0;
 }
 
-/* ---- using -------------------------------------------------------------------------------------------------------- */
+/* ---- using ------------------------------------------------------------------------------- */
 
 int32_t schedclass_find(const struct schedclasses *classes, const char *name)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scheduling classes: how the kernel schedules the threads and the I/O of containers. Set when a container is created, never later. */
+/*
+ * Scheduling classes: how the kernel schedules the threads and the I/O of containers. Set when
+ * a container is created, never later.
+ */
 #ifndef NRI_RP_LIB_SCHEDCLASS_H
 #define NRI_RP_LIB_SCHEDCLASS_H
 
@@ -24,7 +27,10 @@ struct schedclasses {
 	uint32_t n;
 };
 
-/* Times are microseconds in the configuration; the kernel, the runtimes and RP_F_… count nanoseconds. */
+/*
+ * Times are microseconds in the configuration; the kernel, the runtimes and RP_F_… count
+ * nanoseconds.
+ */
 #define SCHEDCLASS_US_MAX (INT64_MAX / 1000)
 
 #define SCHEDCLASS_TIME(key_, doc_)                                                                \
@@ -80,10 +86,16 @@ int32_t schedclass_read(const struct modhost *h, struct blocks *memory, rp_cfg s
 			struct schedclasses *ret);
 /* The index, or SCHEDCLASS_NONE. */
 int32_t schedclass_find(const struct schedclasses *classes, const char *name);
-/* The class of a container's annotation; without one `fallback`, and SCHEDCLASS_NONE, with a warning, if there is no class of that name. */
+/*
+ * The class of a container's annotation; without one `fallback`, and SCHEDCLASS_NONE, with a
+ * warning, if there is no class of that name.
+ */
 int32_t schedclass_annotated(const struct modhost *h, const struct schedclasses *classes,
 			     rp_ctr ctr, int32_t fallback);
-/* For a container that is being created. A value that is not taken is left out, with a warning. 0 or -RP_ENOMEM. */
+/*
+ * For a container that is being created. A value that is not taken is left out, with a warning.
+ * 0 or -RP_ENOMEM.
+ */
 int32_t schedclass_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr,
 			 const struct schedclass *class);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts that containers want on their exclusive CPUs, or off them. Moving them is the library's work, on the host's worker. */
+/*
+ * Interrupts that containers want on their exclusive CPUs, or off them. Moving them is the
+ * library's work, on the host's worker.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

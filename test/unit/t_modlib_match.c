@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns, expressions over containers, and texts with keys in them: what all policies read in the same way. */
+/*
+ * Patterns, expressions over containers, and texts with keys in them: what all policies read in
+ * the same way.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -546,7 +546,10 @@ static void test_misfit_says_why(void **state)
 	fake_host_free(f);
 }
 
-/* The table of interrupts is read with the configuration: what one container is refused, is refused the first, too. */
+/*
+ * The table of interrupts is read with the configuration: what one container is refused, is
+ * refused the first, too.
+ */
 static void test_interrupts(void **state)
 {
 	(void)state;
