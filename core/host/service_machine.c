@@ -130,6 +130,11 @@ static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t ca
 	return n < 0 || (uint32_t)n >= cap ? -RP_E2BIG : n;
 }
 
+static int32_t t_simulated(void *ctx)
+{
+	return !fs_has_sysfs(((struct instance *)ctx)->env->root);
+}
+
 const struct rp_host_topology host_topology_service = {
 	.size = sizeof host_topology_service,
 	.generation = t_generation,
@@ -144,6 +149,7 @@ const struct rp_host_topology host_topology_service = {
 	.device = t_device,
 	.memory = t_memory,
 	.device_path = t_device_path,
+	.simulated = t_simulated,
 };
 
 static uint32_t c_kind(void *ctx, rp_cfg node)

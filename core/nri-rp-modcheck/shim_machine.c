@@ -80,6 +80,12 @@ static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t ca
 	return host_topology_service.device_path(ctx, what, buf, cap);
 }
 
+static int32_t t_simulated(void *ctx)
+{
+	(void)shim_enter(ctx, "simulated");
+	return host_topology_service.simulated(ctx);
+}
+
 const struct rp_host_topology shim_topology = {
 	.size = sizeof shim_topology,
 	.generation = t_generation,
@@ -94,6 +100,7 @@ const struct rp_host_topology shim_topology = {
 	.device = t_device,
 	.memory = t_memory,
 	.device_path = t_device_path,
+	.simulated = t_simulated,
 };
 
 static uint32_t g_kind(void *ctx, rp_cfg node)

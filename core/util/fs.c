@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -297,6 +299,13 @@ int fs_read_ids_at(int dirfd, const char *path, uint32_t max, struct rp_idset *r
 {
 	char text[RP_IDSET_TEXT_MAX];
 	return parse_ids(text, fs_read_at(dirfd, path, text, sizeof text), max, ret);
+}
+
+bool fs_has_sysfs(const struct fs_root *root)
+{
+	struct statfs st;
+	_close_ int fd = fs_open(root, "sys", O_PATH | O_DIRECTORY);
+	return fd >= 0 && fstatfs(fd, &st) == 0 && st.f_type == SYSFS_MAGIC;
 }
 
 bool fs_exists(const struct fs_root *root, const char *path)

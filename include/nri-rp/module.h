@@ -29,7 +29,8 @@
  *   1.1 nri-rp.host.usage/1, RP_EVENT_PRESSURE, the budget of RP_EVENT_REBALANCE; rp_controller.measure, rp_host_work.figure
  *   1.2 nri-rp.host.speedselect/1, nri-rp.host.settings/1, nri-rp.extended/1, rp_policy.stop, rp_policy.unmanaged,
  *       rp_host_cache.pod_resource, rp_ctr_info.has_cpus and has_mems
- *   1.3 rp_host_cache.arg, set_args and set_group, rp_ctr_info.asked_shares, asked_quota and asked_period
+ *   1.3 rp_host_cache.arg, set_args and set_group, rp_ctr_info.asked_shares, asked_quota and asked_period,
+ *       rp_host_topology.simulated
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H

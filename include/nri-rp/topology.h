@@ -125,6 +125,8 @@ struct rp_host_topology {
 	 * the length of the path. -RP_ENOENT: there is no such thing or it is on no device; -RP_E2BIG: buf is too small.
 	 */
 	int32_t (*device_path)(void *ctx, const char *what, char *buf, uint32_t cap);
+	/* [since 1.3] 1: the machine is made of files, for tests and simulations, and nobody's work depends on it; 0: it is the kernel's. */
+	int32_t (*simulated)(void *ctx);
 };
 
 #ifdef __cplusplus

@@ -73,10 +73,9 @@ static const struct rp_key keys[] = {
 		"other CPUs."},
 	{.path = "testHints",
 	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "For tests only: topology hints may be given by the annotation test.topologyhints, "
-		"as if devices "
-		"had given them."},
+	 .doc = "Topology hints may be given by the annotation test.topologyhints, as if devices "
+		"had given them. Any author of pods could choose CPUs with them: unless it is "
+		"set, they count only on simulated machines."},
 	SCHEDCLASS_KEYS,
 	{.path = "namespaceSchedulingClasses",
 	 .type = RP_T_MAP,
@@ -344,6 +343,11 @@ static int32_t read_patterns(const struct modhost *h, struct settings *s)
 	return 0;
 }
 
+static bool is_simulated(const struct modhost *h)
+{
+	return RP_HAS(h->topology, simulated) && h->topology->simulated(h->ctx);
+}
+
 static void read_simple(const struct modhost *h, struct settings *s)
 {
 	rp_cfg c = s->section;
@@ -360,7 +364,7 @@ static void read_simple(const struct modhost *h, struct settings *s)
 	s->prefer_shared = get_bool(h, c, "preferSharedCPUs", false);
 	s->colocate_pods = get_bool(h, c, "colocatePods", false);
 	s->colocate_namespaces = get_bool(h, c, "colocateNamespaces", false);
-	s->test_hints = get_bool(h, c, "testHints", false);
+	s->test_hints = get_bool(h, c, "testHints", is_simulated(h));
 	s->burstable_level = level_parse(get_text(h, c, "unlimitedBurstable", "package"));
 	s->overflow = strcmp(get_text(h, c, "bestEffortOverflow", "reserved"), "refuse") == 0
 			      ? OVERFLOW_REFUSE

@@ -4,7 +4,7 @@
 
   test/abi/layout.py > test/abi/layout_1_0.c
 
-A released file is never made anew: it is the promise. The next minor gets a file of its own.
+A released file is never made anew: it is the promise; that of the minor in the making is. The next minor gets a file of its own.
 """
 import os
 import re
@@ -72,9 +72,14 @@ def number(text):
     return '(-9223372036854775807 - 1)' if text == '-9223372036854775808' else text
 
 
+def minor():
+    with open(os.path.join(TOP, 'include/nri-rp/module.h')) as f:
+        return re.search(r'#define RP_ABI_MINOR (\d+)u', f.read())[1]
+
+
 def main():
     print('/* SPDX-License-Identifier: Apache-2.0 */')
-    print('/* The module ABI as it was released with 1.0, on machines with pointers of 64 bits: what a module built then relies on. Structs with a')
+    print('/* The module ABI as it was released with 1.%s, on machines with pointers of 64 bits: what a module built then relies on. Structs with a' % minor())
     print(' * size in front may have become longer since. Made by layout.py, once. */')
     print(includes())
     print('#define AT(s, field, n) _Static_assert(offsetof(struct s, field) == (n), #s "." #field " has moved")')

@@ -407,7 +407,7 @@ AT(rp_cache_info, type, 12);
 AT(rp_cache_info, bytes, 16);
 AT(rp_cache_info, cpus, 24);
 
-AT_LEAST(rp_host_topology, 104);
+AT_LEAST(rp_host_topology, 112);
 AT(rp_host_topology, size, 0);
 AT(rp_host_topology, pad, 4);
 AT(rp_host_topology, generation, 8);
@@ -422,6 +422,7 @@ AT(rp_host_topology, cache, 72);
 AT(rp_host_topology, device, 80);
 AT(rp_host_topology, memory, 88);
 AT(rp_host_topology, device_path, 96);
+AT(rp_host_topology, simulated, 104);
 VALUE(RP_ABI_MAJOR, 1);
 VALUE(RP_ANNOTATION_MAX, 65536);
 VALUE(RP_APPLY_DONE, 1);

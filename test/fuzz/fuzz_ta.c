@@ -65,7 +65,7 @@ static struct world *world(void)
 	w.f = fake_host_new(&machine);
 	fake_device(w.f, "b8:0", "/sys/devices/sda", "4-7", "1");
 	MUST(w.f, fake_policy_open(w.f, &rp_module_1));
-	MUST(w.f, fake_configure(w.f, "{reservedResources: {cpu: 750m}, testHints: true, "
+	MUST(w.f, fake_configure(w.f, "{reservedResources: {cpu: 750m}, "
 				      "schedulingClasses: [{name: s, "
 				      "policy: batch}], control: {cpu: {classes: {c: {}}}}}"));
 	w.owner = new_container(w.f, "owner", 2000, NULL);

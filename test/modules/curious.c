@@ -189,6 +189,7 @@ static void look_around(struct rp_instance *inst)
 	inst->seen += t->n_caches(ctx) && !t->cache(ctx, 0, &cache);
 	inst->seen += t->device(ctx, "/sys/devices/none", &cpus, &nodes) == 0;
 	inst->seen += t->device_path(ctx, "/no/such/file", path, sizeof path) == 0;
+	inst->seen += RP_HAS(t, simulated) && t->simulated(ctx);
 }
 
 static void tell(struct rp_instance *inst, rp_ctr ctr)

@@ -41,6 +41,7 @@ struct fake_machine {
 	uint32_t l2_cores; /* cores that share an L2 (efficient ones by four) */
 	uint32_t memory_nodes; /* further nodes without CPUs */
 	uint64_t node_memory; /* bytes; 0: 2 GiB */
+	bool real; /* it passes for the kernel's */
 	bool no_numa; /* one node for everything, whatever `nodes` says about numbering */
 	const char *isolated, *offline; /* list form; NULL: none */
 };

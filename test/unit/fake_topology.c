@@ -386,6 +386,11 @@ static int32_t topo_device_path(void *ctx, const char *what, char *buf, uint32_t
 	return (uint32_t)n < cap ? n : -RP_E2BIG;
 }
 
+static int32_t topo_simulated(void *ctx)
+{
+	return !topo(ctx)->machine.real;
+}
+
 static uint64_t topo_memory(void *ctx)
 {
 	uint64_t sum = 0;
@@ -408,4 +413,5 @@ const struct rp_host_topology fake_topology_service = {
 	.device = topo_device,
 	.memory = topo_memory,
 	.device_path = topo_device_path,
+	.simulated = topo_simulated,
 };

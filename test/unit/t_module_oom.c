@@ -299,7 +299,7 @@ static void test_topology_aware(void **state)
 {
 	static const struct subject s = {
 		.name = "topology-aware",
-		.config = "{reservedResources: {cpu: \"cpuset:0\"}, testHints: true}",
+		.config = "{reservedResources: {cpu: \"cpuset:0\"}}",
 		.other = "{reservedResources: {cpu: \"cpuset:0-1\"}, colocatePods: true, "
 			 "cpuClasses: "
 			 "[{name: slow, maxFreq: 1GHz}], sharedPoolCPUClass: slow}",

@@ -232,8 +232,7 @@ static void test_strict_hints(void **state)
 	(void)state;
 	static const char strict[] = "strict.topologyhints.resource-policy.nri.io=true;"
 				     "test.topologyhints.resource-policy.nri.io={x: {NUMAs: 2}}";
-	struct fake_host *f =
-		start(&small, "{reservedResources: {cpu: \"cpuset:0\"}, testHints: true}");
+	struct fake_host *f = start(&small, PLAIN);
 	assert_string_equal(fake_cpus(f, guaranteed(f, "a", 1000, strict)), "8");
 	assert_string_equal(fake_cpus(f, guaranteed(f, "b", 1000, strict)), "9");
 	REFUSED(f, "fail strict hint", .cpu_request = 3000, G, .annotations = strict);

@@ -13,7 +13,7 @@
 
 extern const struct rp_module rp_module_1;
 
-#define PLAIN "{reservedResources: {cpu: 1}, preferIsolatedCPUs: false, testHints: true}"
+#define PLAIN "{reservedResources: {cpu: 1}, preferIsolatedCPUs: false}"
 
 static struct fake_host *start(void)
 {
