@@ -80,31 +80,59 @@ static int leave(struct instance *i, enum crumb_call call, int32_t result, struc
 			 crumb_call_name(call));
 }
 
-static bool lacks(uint32_t size, size_t end)
-{
-	return size < end;
-}
-
 #define HAS(service, field) RP_HAS(service, field) && (service)->field
 
-static int check_services(struct instance *i, struct err *err)
+/* ---- roles ---------------------------------------------------------------------------------------------------------- */
+
+/* False: the table lacks what the role cannot do without. */
+static bool take_policy(struct instance *i, const void *table)
 {
-	const struct rp_policy *p = i->policy;
-	const struct rp_controller *c = i->controller;
-	uint32_t kinds = i->module->kinds;
-	if ((kinds & RP_KIND_POLICY) &&
-	    (!p || lacks(p->size, offsetof(struct rp_policy, event)) || !p->prepare || !p->commit ||
-	     !p->abort || !p->sync || !p->allocate || !p->update || !p->release))
-		return err_set(err, -EBADMSG,
-			       "module %s calls itself a policy but lacks parts of %s",
-			       i->module->name, RP_POLICY_1);
-	if ((kinds & RP_KIND_CONTROLLER) &&
-	    (!c || lacks(c->size, offsetof(struct rp_controller, pre_create)) || !c->prepare ||
-	     !c->commit || !c->abort || !c->start || !c->stop))
-		return err_set(err, -EBADMSG,
-			       "module %s calls itself a controller but lacks parts of %s",
-			       i->module->name, RP_CONTROLLER_1);
-	return 0;
+	const struct rp_policy *p = table;
+	if (!p || p->size < offsetof(struct rp_policy, event) || !p->prepare || !p->commit ||
+	    !p->abort || !p->sync || !p->allocate || !p->update || !p->release)
+		return false;
+	i->policy = p;
+	i->prepare = p->prepare;
+	i->commit = p->commit;
+	i->abort = p->abort;
+	return true;
+}
+
+static bool take_controller(struct instance *i, const void *table)
+{
+	const struct rp_controller *c = table;
+	if (!c || c->size < offsetof(struct rp_controller, pre_create) || !c->prepare ||
+	    !c->commit || !c->abort || !c->start || !c->stop)
+		return false;
+	i->controller = c;
+	i->prepare = c->prepare;
+	i->commit = c->commit;
+	i->abort = c->abort;
+	return true;
+}
+
+static const struct role {
+	uint32_t kind;
+	const char *name;
+	const char *service; /* with the table of the role */
+	bool (*take)(struct instance *i, const void *table);
+} roles[] = {
+	{RP_KIND_POLICY, "policy", RP_POLICY_1, take_policy},
+	{RP_KIND_CONTROLLER, "controller", RP_CONTROLLER_1, take_controller},
+};
+
+static const struct role *role_of(uint32_t kind)
+{
+	for (unsigned i = 0; i < sizeof roles / sizeof *roles; i++)
+		if (roles[i].kind == kind)
+			return &roles[i];
+	return NULL;
+}
+
+const char *kind_name(uint32_t kind)
+{
+	const struct role *role = role_of(kind);
+	return role ? role->name : "module of a kind that is not known";
 }
 
 static const void *module_service(struct instance *i, const char *id)
@@ -115,38 +143,42 @@ static const void *module_service(struct instance *i, const char *id)
 	return service;
 }
 
-int instance_new(struct host_env *env, struct module *m, struct instance **ret, struct err *err)
+static int take_role(struct instance *i, struct err *err)
 {
+	if (!i->role->take(i, module_service(i, i->role->service)))
+		return err_set(err, -EBADMSG, "module %s calls itself a %s but lacks parts of %s",
+			       i->module->name, i->role->name, i->role->service);
+	i->zones = module_service(i, RP_ZONES_1);
+	i->metrics = module_service(i, RP_METRICS_1);
+	i->state = module_service(i, RP_STATE_1);
+	i->extended = module_service(i, RP_EXTENDED_1);
+	return 0;
+}
+
+int instance_new(struct host_env *env, struct module *m, uint32_t role, struct instance **ret,
+		 struct err *err)
+{
+	if (!(m->kinds & role) || !role_of(role))
+		return err_set(err, -EINVAL, "module %s is no %s", m->name, kind_name(role));
 	struct instance *i = calloc(1, sizeof *i);
 	if (!i)
 		return err_errno(err, -ENOMEM, "module %s", m->name);
 	i->env = env;
 	i->module = m;
+	i->role = role_of(role);
 	i->number = cache_policy_number(env->cache, m->name);
 	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i,
 				   host_service,   host_log,	 host_fail};
 	enter(i, CRUMB_CREATE, NULL);
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	i->created = r == 0;
-	if (r) {
+	if (!r)
+		r = take_role(i, err);
+	if (r)
 		instance_free(i);
-		return r;
-	}
-	if (m->kinds & RP_KIND_POLICY)
-		i->policy = module_service(i, RP_POLICY_1);
-	if (m->kinds & RP_KIND_CONTROLLER)
-		i->controller = module_service(i, RP_CONTROLLER_1);
-	i->zones = module_service(i, RP_ZONES_1);
-	i->metrics = module_service(i, RP_METRICS_1);
-	i->state = module_service(i, RP_STATE_1);
-	i->extended = module_service(i, RP_EXTENDED_1);
-	r = check_services(i, err);
-	if (r) {
-		instance_free(i);
-		return r;
-	}
-	*ret = i;
-	return 0;
+	else
+		*ret = i;
+	return r;
 }
 
 void instance_finish(struct instance *i)
@@ -190,14 +222,9 @@ const char *instance_name(const struct instance *i)
 	return i->module->name;
 }
 
-bool instance_is_policy(const struct instance *i)
+uint32_t instance_role(const struct instance *i)
 {
-	return i->policy != NULL;
-}
-
-bool instance_is_controller(const struct instance *i)
-{
-	return i->controller != NULL;
+	return i->role->kind;
 }
 
 bool instance_handles_events(const struct instance *i)
@@ -221,29 +248,21 @@ int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, 
 {
 	*ret_plan = NULL;
 	enter(i, CRUMB_PREPARE, NULL);
-	int32_t r = i->policy ? i->policy->prepare(i->inst, cfg, ret_plan)
-			      : i->controller->prepare(i->inst, cfg, ret_plan);
-	return leave(i, CRUMB_PREPARE, r, err);
+	return leave(i, CRUMB_PREPARE, i->prepare(i->inst, cfg, ret_plan), err);
 }
 
 void instance_commit(struct instance *i, struct rp_plan *plan)
 {
 	enter(i, CRUMB_COMMIT, NULL);
 	i->committed = true;
-	if (i->policy)
-		i->policy->commit(i->inst, plan);
-	else
-		i->controller->commit(i->inst, plan);
+	i->commit(i->inst, plan);
 	(void)leave(i, CRUMB_COMMIT, 0, NULL);
 }
 
 void instance_abort(struct instance *i, struct rp_plan *plan)
 {
 	enter(i, CRUMB_ABORT, NULL);
-	if (i->policy)
-		i->policy->abort(i->inst, plan);
-	else
-		i->controller->abort(i->inst, plan);
+	i->abort(i->inst, plan);
 	(void)leave(i, CRUMB_ABORT, 0, NULL);
 }
 

@@ -48,14 +48,17 @@ struct host_env {
 	void *arg;
 };
 
-/* Creates an instance. The environment and the module have to outlive it. */
-int instance_new(struct host_env *env, struct module *m, struct instance **ret, struct err *err);
+/* What a kind is called for people: "policy". `kind` is one of RP_KIND_…. */
+const char *kind_name(uint32_t kind);
+/* Creates an instance in one role, RP_KIND_…, which the module has to have among its kinds: a module of several kinds is used by one
+ * instance for each. The environment and the module have to outlive it. */
+int instance_new(struct host_env *env, struct module *m, uint32_t role, struct instance **ret,
+		 struct err *err);
 /* Frees it at once, or, while its jobs are under way, when the last of them is done. Returns NULL; NULL is fine. */
 struct instance *instance_free(struct instance *i);
 struct module *instance_module(const struct instance *i);
 const char *instance_name(const struct instance *i);
-bool instance_is_policy(const struct instance *i);
-bool instance_is_controller(const struct instance *i);
+uint32_t instance_role(const struct instance *i); /* RP_KIND_… */
 bool instance_handles_events(const struct instance *i);
 unsigned instance_jobs(const struct instance *i);
 /* This instance's number in decisions (cache_policy_number). */
@@ -78,7 +81,7 @@ void settings_release_former(struct host_env *env);
 /* A line of the explanation of what the running transaction decides for a container. */
 void host_note(struct cache *c, struct ctr *ctr, const char *text);
 
-/* ---- configuration: policies and controllers alike ---- */
+/* ---- configuration: the same for every role ---- */
 
 int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err);
 void instance_commit(struct instance *i, struct rp_plan *plan);

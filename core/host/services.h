@@ -11,11 +11,17 @@
 #include "core/host/instance.h"
 
 struct instance_timer;
+struct role;
 
 struct instance {
 	struct host_env *env;
 	struct module *module;
 	struct rp_instance *inst;
+	const struct role *role;
+	/* What the role's table has of these, and the table itself: the others are NULL. */
+	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
+	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
+	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
 	const struct rp_policy *policy;
 	const struct rp_controller *controller;
 	const struct rp_zones *zones;

@@ -53,7 +53,7 @@ static void full_name(const struct instance *i, const char *name, char *ret, siz
 	squeeze(instance_name(i), module);
 	size_t len = strlen(module);
 	bool own = strncmp(name, module, len) == 0 && name[len] == '_';
-	const char *group = instance_is_policy(i) ? "policy_" : "";
+	const char *group = instance_role(i) == RP_KIND_POLICY ? "policy_" : "";
 	if (str_has_prefix(name, "policy_"))
 		(void)snprintf(ret, size, "nri_%s", name);
 	else if (own)
@@ -95,7 +95,7 @@ static int collect_one(struct instance *i, void *arg)
 	const struct rp_metric_sink sink = {
 		.size = sizeof sink, .ctx = s, .gauge = on_gauge, .counter = on_counter};
 	bool wanted = collect_wanted(s->core, "policy", instance_name(i));
-	if (!instance_is_policy(i))
+	if (instance_role(i) != RP_KIND_POLICY)
 		wanted = wanted || collect_wanted(s->core, "controller", instance_name(i));
 	if (!wanted)
 		return 0;

@@ -142,7 +142,7 @@ static int live(struct check *c, struct shim *s, bool *ret_lives, struct err *er
 	if (bad)
 		return bad == RIG_REFUSED ? 0 : bad;
 	*ret_lives = true;
-	if (!instance_is_policy(r.instance))
+	if (instance_role(r.instance) != RP_KIND_POLICY)
 		return 0;
 	bad = rig_sync(&r, err);
 	if (bad)

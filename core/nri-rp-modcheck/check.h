@@ -62,6 +62,7 @@ struct check {
 	const struct options *o;
 	struct machine *machine;
 	uint64_t seed;
+	uint32_t role; /* RP_KIND_…: what the module is used as */
 	struct crumb *crumb;
 	struct buf *out; /* lines for people, shown as diagnostics */
 	struct loader *loader; /* NULL for cases about the file alone */

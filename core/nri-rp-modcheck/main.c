@@ -58,7 +58,8 @@ struct run {
 	struct machines machines;
 	struct report report;
 	struct crumb *crumb;
-	uint32_t kinds; /* of the module; 0 until it could be loaded */
+	uint32_t kinds; /* of the module */
+	uint32_t role; /* in which it is looked at just now, one of them */
 	char closed[256]; /* the gate that failed: nothing behind it makes sense */
 	unsigned planned;
 	bool counting; /* only to know how many there will be */
@@ -96,7 +97,7 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 	if (r > 0 && r != CHECK_SKIPPED)
 		r = -EPROTO;
 	/* a controller may find nothing to control, at whatever point */
-	if (r == -RP_ENOTSUP && j->run->kinds == RP_KIND_CONTROLLER)
+	if (r == -RP_ENOTSUP && j->check.role == RP_KIND_CONTROLLER)
 		r = check_skip(&j->check, "%s", err->text);
 	(void)fflush(NULL);
 	j->check.conf = conf_free(j->check.conf);
@@ -147,7 +148,11 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 	_close_ int written = memfd_create("written", MFD_CLOEXEC);
 	struct job job = {run,
 			  what,
-			  {.o = run->o, .machine = machine, .seed = seed, .crumb = run->crumb},
+			  {.o = run->o,
+			   .machine = machine,
+			   .seed = seed,
+			   .role = run->role,
+			   .crumb = run->crumb},
 			  written};
 	uint32_t ms = what->flags & CASE_SLOW ? SLOW_MS : FAST_MS;
 	struct trial_spec spec = {.what = "the case ran",
@@ -209,8 +214,6 @@ static int offer_machines(struct run *run, const struct check_case *what)
 {
 	struct machines *m = &run->machines;
 	int r = 0;
-	if (what->kinds && run->kinds && !(what->kinds & run->kinds))
-		return 0;
 	if (what->flags & CASE_LARGEST)
 		return offer_seeds(run, what, machines_largest(m));
 	if (what->flags & CASE_SMALL)
@@ -222,12 +225,26 @@ static int offer_machines(struct run *run, const struct check_case *what)
 	return r;
 }
 
+/* A module of several kinds is looked at in each of them. */
+static int offer_roles(struct run *run, const struct check_case *what)
+{
+	uint32_t roles = run->kinds & (what->kinds ? what->kinds : UINT32_MAX);
+	int r = 0;
+	for (uint32_t role = RP_KIND_POLICY; !r && roles >= role; role <<= 1) {
+		if (!(roles & role))
+			continue;
+		run->role = role;
+		r = offer_machines(run, what);
+	}
+	return r;
+}
+
 static int run_all(struct run *run)
 {
 	int r = 0;
 	for (unsigned g = 0; g < N_GROUPS; g++)
 		for (unsigned i = 0; !r && i < groups[g]->n; i++)
-			r = offer_machines(run, &groups[g]->cases[i]);
+			r = offer_roles(run, &groups[g]->cases[i]);
 	return r;
 }
 

@@ -217,7 +217,7 @@ static int resync(struct rig *r, struct err *err)
 static int undo(struct rig *r, struct err *err)
 {
 	end(r);
-	if (!instance_is_policy(r->instance) || instance_rolled_back(r->instance) != RP_RESYNC)
+	if (instance_role(r->instance) != RP_KIND_POLICY || instance_rolled_back(r->instance) != RP_RESYNC)
 		return 0;
 	int bad = resync(r, err);
 	return bad && r->faulty ? resync(r, err) : bad;
@@ -537,7 +537,7 @@ int rig_wipe(struct rig *r, struct err *err)
 
 int rig_create(struct rig *r, struct err *err)
 {
-	int bad = instance_new(&r->env, r->module, &r->instance, err);
+	int bad = instance_new(&r->env, r->module, r->check->role, &r->instance, err);
 	return bad == -EBADMSG || !bad ? bad : rig_known_code(bad, "create", err);
 }
 

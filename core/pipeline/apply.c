@@ -299,222 +299,22 @@ static void back_to_former(struct pipeline *p)
 			  instance_name(p->policy), err.text);
 }
 
-/* ---- controllers ----------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------------------------------- */
 
-static struct controller *controller_of(struct pipeline *p, const char *name)
-{
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (str_eq(p->controllers[i].name, name))
-			return &p->controllers[i];
-	return NULL;
-}
-
-/* -ELIBBAD: the module cannot be used; -ENOENT: it is nowhere; -EINVAL: it is not of that kind, or no module's name. */
-static int open_module(struct pipeline *p, const char *name, uint32_t kind, struct instance **ret,
-		       struct err *err)
+int open_instance(struct pipeline *p, const char *name, uint32_t role, struct instance **ret,
+		  struct err *err)
 {
 	struct module *m = NULL;
 	int r = note_name_valid(name) ? loader_open(p->loader, name, &m, err)
 				      : err_set(err, -EINVAL, "%s is no name for a module", name);
-	if (m && !(m->kinds & kind))
-		return err_set(err, -EINVAL, "module %s is no %s", name,
-			       kind == RP_KIND_POLICY ? "policy" : "controller");
+	if (m && !(m->kinds & role))
+		return err_set(err, -EINVAL, "module %s is no %s", name, kind_name(role));
 	if (!r)
-		r = instance_new(&p->env, m, ret, err);
+		r = instance_new(&p->env, m, role, ret, err);
+	if (!r)
+		persist_load(p, *ret);
 	return r && r != -ENOENT && r != -ENOMEM && note_name_valid(name) ? -ELIBBAD : r;
 }
-
-static int open_controller(struct pipeline *p, struct controller *c, struct err *err)
-{
-	int r = open_module(p, c->name, RP_KIND_CONTROLLER, &c->instance, err);
-	if (!r)
-		persist_load(p, c->instance);
-	return r;
-}
-
-/* Does the reason begin with a place in the file of the section? */
-static bool has_place(const struct err *why, rp_cfg section)
-{
-	char where[CONF_PLACE_MAX];
-	(void)conf_where(section, where, sizeof where);
-	char *line = strchr(where, ':');
-	if (!section || !line)
-		return false;
-	line[1] = '\0';
-	return str_has_prefix(why->text, where);
-}
-
-static int prepare_controller(struct pipeline *p, struct conf *conf,
-			      const struct conf_controller *wanted, struct err *err)
-{
-	struct controller *c = controller_of(p, wanted->name);
-	rp_cfg section = conf_section(conf, wanted->name);
-	char where[CONF_PLACE_MAX];
-	struct err why = ERR_INIT;
-	int r = 0;
-	if (!c) {
-		if (p->n_controllers == CONTROLLERS_MAX)
-			return err_set(err, -EINVAL, "more than %u controllers", CONTROLLERS_MAX);
-		c = &p->controllers[p->n_controllers++];
-		*c = (struct controller){.mode = wanted->mode};
-		(void)snprintf(c->name, sizeof c->name, "%s", wanted->name);
-	}
-	c->keep = true;
-	c->plan = NULL;
-	c->error[0] = '\0';
-	if (!c->instance)
-		r = open_controller(p, c, &why);
-	if (!r)
-		r = instance_prepare(c->instance, section, &c->plan, &why);
-	if (!r)
-		return 0;
-	if ((wanted->mode == CONF_REQUIRED && !p->lenient) || r == -EINVAL)
-		return has_place(&why, section)
-			       ? err_set(err, r, "%s", why.text)
-			       : err_set(err, r, "%s: controller %s: %s",
-					 conf_where(wanted->node, where, sizeof where), c->name,
-					 why.text);
-	(void)snprintf(c->error, sizeof c->error, "%s", why.text);
-	log_warning("%s: controller %s is disabled: %s",
-		    conf_where(wanted->node, where, sizeof where), c->name, why.text);
-	return 0;
-}
-
-static void forget_controller(struct pipeline *p, unsigned i)
-{
-	struct controller *c = &p->controllers[i];
-	controller_fini(c);
-	memmove(c, c + 1, (--p->n_controllers - i) * sizeof *c);
-}
-
-static void abort_controllers(struct pipeline *p, unsigned n_before)
-{
-	for (unsigned i = p->n_controllers; i-- > 0;) {
-		struct controller *c = &p->controllers[i];
-		if (c->early) {
-			instance_stop(c->instance);
-			c->running = c->early = false;
-		}
-		if (c->plan)
-			instance_abort(c->instance, c->plan);
-		c->plan = NULL;
-		if (i >= n_before)
-			forget_controller(p, i);
-	}
-}
-
-static int prepare_controllers(struct pipeline *p, struct conf *conf, struct err *err)
-{
-	const struct conf_core *core = conf_core(conf);
-	unsigned before = p->n_controllers;
-	for (unsigned i = 0; i < p->n_controllers; i++)
-		p->controllers[i].keep = false;
-	for (unsigned i = 0; i < core->n_controllers; i++) {
-		if (core->controllers[i].mode == CONF_DISABLED)
-			continue;
-		int r = prepare_controller(p, conf, &core->controllers[i], err);
-		if (r) {
-			abort_controllers(p, before);
-			return r;
-		}
-	}
-	return 0;
-}
-
-static enum conf_mode mode_of(const struct conf_core *core, const struct controller *c)
-{
-	for (unsigned i = 0; i < core->n_controllers; i++)
-		if (str_eq(core->controllers[i].name, c->name))
-			return core->controllers[i].mode;
-	return c->mode;
-}
-
-/* Without them the configuration cannot be: that has to come out before anything of it is in force. */
-static int start_required(struct pipeline *p, struct conf *conf, struct err *err)
-{
-	for (unsigned i = 0; !p->lenient && i < p->n_controllers; i++) {
-		struct controller *c = &p->controllers[i];
-		struct err why = ERR_INIT;
-		if (!c->plan || c->running || mode_of(conf_core(conf), c) != CONF_REQUIRED)
-			continue;
-		instance_commit(c->instance, c->plan);
-		c->plan = NULL;
-		int r = instance_start(c->instance, &why);
-		if (r)
-			return err_set(err, r, "controller %s is required and does not start: %s",
-				       c->name, err_text(&why, r));
-		c->running = c->early = true;
-	}
-	return 0;
-}
-
-static bool is_enabled(const struct conf *conf, const struct controller *c)
-{
-	return conf_value(conf_get(conf_section(conf, c->name), "enable"), RP_T_BOOL, 1) != 0;
-}
-
-/* It is dropped, or can do nothing with its new section, or that says `enable: false`: then it is started again with it. */
-static bool leaves(const struct pipeline *p, const struct conf *conf, const struct controller *c)
-{
-	if (!c->running || c->early)
-		return false;
-	return !c->keep || !c->plan ||
-	       (!is_enabled(conf, c) && (!p->conf || is_enabled(p->conf, c)));
-}
-
-/* What they put back has to come before what the policy sets in its new configuration. */
-static void stop_leaving(struct pipeline *p, const struct conf *conf, bool stopped[CONTROLLERS_MAX])
-{
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct controller *c = &p->controllers[i];
-		stopped[i] = leaves(p, conf, c);
-		if (!stopped[i])
-			continue;
-		instance_stop(c->instance);
-		c->running = false;
-	}
-}
-
-static void start_again(struct pipeline *p, const bool stopped[CONTROLLERS_MAX])
-{
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct controller *c = &p->controllers[i];
-		struct err err = ERR_INIT;
-		if (!stopped[i])
-			continue;
-		c->running = instance_start(c->instance, &err) == 0;
-		if (!c->running)
-			log_error("controller %s does not start again: %s", c->name,
-				  err_text(&err, -ENOTSUP));
-	}
-	controllers_sync(p);
-}
-
-static void take_over_controllers(struct pipeline *p, struct conf *conf)
-{
-	for (unsigned i = p->n_controllers; i-- > 0;)
-		if (!p->controllers[i].keep)
-			forget_controller(p, i);
-	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct controller *c = &p->controllers[i];
-		struct err err = ERR_INIT;
-		c->mode = mode_of(conf_core(conf), c);
-		c->early = false;
-		if (!c->plan)
-			continue;
-		instance_commit(c->instance, c->plan);
-		c->plan = NULL;
-		if (!c->running && instance_start(c->instance, &err)) {
-			(void)snprintf(c->error, sizeof c->error, "%s", err_text(&err, -ENOTSUP));
-			log_warning("controller %s does not start: %s", c->name, c->error);
-			continue;
-		}
-		c->running = true;
-	}
-	controllers_sync(p);
-}
-
-/* ---- all of it ------------------------------------------------------------------------------------------------------- */
 
 static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
 {
@@ -529,7 +329,7 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	struct rp_plan *plan;
 	if (p->without_policy)
 		return 0;
-	int r = same ? 0 : open_module(p, name, RP_KIND_POLICY, &a.policy, err);
+	int r = same ? 0 : open_instance(p, name, RP_KIND_POLICY, &a.policy, err);
 	if (r && conf_core(conf)->policy_node) {
 		char place[CONF_PLACE_MAX];
 		(void)err_prefix(
@@ -537,8 +337,6 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	}
 	if (r)
 		return r;
-	if (!same)
-		persist_load(p, a.policy);
 	r = instance_prepare(a.policy, conf_section(conf, name), &plan, err);
 	if (r && !conf_section(conf, name)) {
 		char where[CONF_PLACE_MAX];
@@ -570,26 +368,18 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 
 int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
 {
-	unsigned before = p->n_controllers;
-	int r = prepare_controllers(p, conf, err);
-	if (r)
-		return r;
-	bool stopped[CONTROLLERS_MAX] = {false};
-	if (!report)
-		r = start_required(p, conf, err);
+	int r = controllers_prepare(p, conf, err);
 	if (!r && !report)
-		stop_leaving(p, conf, stopped);
+		r = controllers_switch(p, conf, err);
 	if (!r)
 		r = put_policy(p, conf, report, err);
 	if (r) {
-		abort_controllers(p, before);
-		if (!report)
-			start_again(p, stopped);
+		controllers_abort(p);
 		return r;
 	}
 	if (report)
 		return 0; /* the child ends here */
-	take_over_controllers(p, conf);
+	controllers_take_over(p);
 	if (p->runtime.synchronized)
 		settings_release_former(&p->env);
 	persist_now(p); /* what they own from now on */

@@ -146,8 +146,8 @@ static void containers_degraded(struct look *l)
 static void controllers_down(struct look *l)
 {
 	for (unsigned i = 0; i < l->p->n_controllers; i++) {
-		const struct controller *c = &l->p->controllers[i];
-		if (!c->running)
+		const struct controller *c = l->p->controllers[i];
+		if (!controller_runs(c))
 			say(l, "controller %s does not run: %s", c->name, c->error);
 	}
 }

@@ -612,10 +612,8 @@ void config_fini(struct pipeline *p)
 	tell_stopping(p->reload_again);
 	waiters_free(p->reload_again);
 	p->reload_again = NULL;
-	for (unsigned i = p->n_controllers; i-- > 0;) {
-		controller_fini(&p->controllers[i]);
-	}
-	p->n_controllers = 0;
+	while (p->n_controllers)
+		controller_free(p->controllers[--p->n_controllers]);
 	p->policy = instance_free(p->policy);
 	p->conf = conf_free(p->conf);
 }

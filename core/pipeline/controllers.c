@@ -36,21 +36,17 @@ static struct applied *find(struct applied *all, rp_ctr ctr)
 void controllers_forget(struct pipeline *p, rp_ctr ctr)
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct applied *a = find(p->controllers[i].applied, ctr);
+		struct applied *a = find(p->controllers[i]->applied, ctr);
 		if (a)
-			drop(&p->controllers[i], a);
+			drop(p->controllers[i], a);
 	}
 }
 
-void controller_fini(struct controller *c)
+void controllers_forget_all(struct controller *c)
 {
 	struct applied *a, *next;
 	HASH_ITER (hh, c->applied, a, next)
 		drop(c, a);
-	if (c->running)
-		instance_stop(c->instance);
-	c->running = false;
-	c->instance = instance_free(c->instance);
 }
 
 /* Whether it is news. */
@@ -83,8 +79,8 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr handle,
 	if (result > RP_APPLY_FAILED || (handle && (!ctr || !ctr_live(ctr->cur.state))))
 		return;
 	for (unsigned c = 0; ctr && c < p->n_controllers; c++)
-		if (p->controllers[c].instance == i)
-			news = record(&p->controllers[c], handle, result, text);
+		if (p->controllers[c]->instance == i)
+			news = record(p->controllers[c], handle, result, text);
 	if (result < RP_APPLY_PARTIAL || !news)
 		return;
 	log_warning("%s%scontroller %s: %s", ctr ? ctr->full_name : "", ctr ? ": " : "",
@@ -96,7 +92,7 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr handle,
 bool pipeline_controller_result(const struct pipeline *p, unsigned i, const struct ctr *ctr,
 				struct controller_result *ret)
 {
-	const struct applied *a = find(p->controllers[i].applied, ctr->handle);
+	const struct applied *a = find(p->controllers[i]->applied, ctr->handle);
 	if (!a)
 		return false;
 	*ret = (struct controller_result){a->result, a->text ? a->text : ""};
@@ -110,15 +106,15 @@ void controllers_sync(struct pipeline *p)
 	if (!p->runtime.synchronized)
 		return;
 	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (p->controllers[i].running)
-			instance_controller_sync(p->controllers[i].instance);
+		if (controller_runs(p->controllers[i]))
+			instance_controller_sync(p->controllers[i]->instance);
 }
 
 void controllers_timer(struct pipeline *p, struct instance *instance, uint64_t cookie)
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
-		const struct controller *c = &p->controllers[i];
-		if (c->instance != instance || !c->running)
+		const struct controller *c = p->controllers[i];
+		if (c->instance != instance || !controller_runs(c))
 			continue;
 		watchdog_begin(p->watchdog);
 		instance_controller_timer(instance, cookie);
@@ -131,8 +127,8 @@ void controllers_post_start(struct pipeline *p, struct ctr *ctr)
 	verify_soon(p, ctr);
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct err err = ERR_INIT;
-		struct controller *c = &p->controllers[i];
-		if (c->running && instance_post_start(c->instance, ctr, &err))
+		struct controller *c = p->controllers[i];
+		if (controller_runs(c) && instance_post_start(c->instance, ctr, &err))
 			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
 	}
 }
@@ -142,8 +138,8 @@ void controllers_post_stop(struct pipeline *p, struct ctr *ctr)
 	drift_forget(p, ctr);
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct err err = ERR_INIT;
-		struct controller *c = &p->controllers[i];
-		if (c->running && instance_post_stop(c->instance, ctr, &err))
+		struct controller *c = p->controllers[i];
+		if (controller_runs(c) && instance_post_stop(c->instance, ctr, &err))
 			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
 	}
 	controllers_forget(p, ctr->handle);
@@ -153,7 +149,7 @@ uint32_t controllers_take(const struct pipeline *p)
 {
 	uint32_t takes = 0;
 	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (p->controllers[i].running)
-			takes |= instance_takes(p->controllers[i].instance);
+		if (controller_runs(p->controllers[i]))
+			takes |= instance_takes(p->controllers[i]->instance);
 	return takes;
 }

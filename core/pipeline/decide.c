@@ -213,8 +213,8 @@ static void post_update(struct pipeline *p, struct ctr *ctr, uint32_t mask)
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
 		struct err err = ERR_INIT;
-		struct controller *c = &p->controllers[i];
-		if (c->running && instance_post_update(c->instance, ctr, mask, &err))
+		struct controller *c = p->controllers[i];
+		if (controller_runs(c) && instance_post_update(c->instance, ctr, mask, &err))
 			log_warning("%s: controller %s: %s", ctr->full_name, c->name, err.text);
 	}
 }

@@ -15,15 +15,20 @@
 #define CONTROLLERS_MAX 32u
 #define PERSIST_DELAY_MS 100u
 
+/* Drawn in controllers_life.c. */
+enum controller_life { CONTROLLER_IDLE, CONTROLLER_EARLY, CONTROLLER_RUNS, CONTROLLER_LEAVES };
+
 struct controller {
 	struct instance *instance; /* NULL: could not be made */
-	struct rp_plan *plan; /* while a configuration is put in force */
 	char name[RP_NAME_MAX];
 	enum conf_mode mode;
-	bool running;
-	bool early; /* started before the rest of the configuration is in force */
-	bool keep; /* the new configuration still has it */
-	char error[ERR_TEXT_MAX];
+	enum controller_life life;
+	char error[ERR_TEXT_MAX]; /* why it does not run */
+	struct { /* what the configuration says that is being put in force */
+		struct rp_plan *plan; /* NULL: committed already, or refused */
+		enum conf_mode mode;
+		char error[ERR_TEXT_MAX];
+	} next;
 	struct applied *applied; /* controllers.c: what it said of containers */
 	unsigned results[RP_APPLY_FAILED + 1]; /* containers */
 };
@@ -89,8 +94,9 @@ struct pipeline {
 	struct instance *policy;
 	char configured_policy[RP_NAME_MAX];
 	char safe_mode_reason[ERR_TEXT_MAX]; /* "": not in safe mode */
-	struct controller controllers[CONTROLLERS_MAX];
+	struct controller *controllers[CONTROLLERS_MAX]; /* in the configuration's order */
 	unsigned n_controllers;
+	struct controller_change *controller_change; /* while a configuration is put in force */
 	struct attempt *attempts; /* under way */
 	struct reload *reload; /* the one of them that is to come into force; NULL: none */
 	struct reload_waiter *reload_again; /* came meanwhile */
@@ -228,7 +234,26 @@ void export_removed(struct pipeline *p, const struct ctr *ctr);
 /* Removes what is left of containers that are gone, and writes what the others have. */
 void export_clean(struct pipeline *p);
 
-/* ---- controllers.c ---- */
+/* ---- apply.c ---- */
+/* A module in one role, with the state that it kept. -ELIBBAD: the module cannot be used; -ENOENT: it is nowhere; -EINVAL: it is not of
+ * that kind, or no module's name. */
+int open_instance(struct pipeline *p, const char *name, uint32_t role, struct instance **ret,
+		  struct err *err);
+
+/* ---- controllers_life.c: what becomes of controllers when a configuration is put in force ---- */
+bool controller_runs(const struct controller *c);
+struct controller *controller_free(struct controller *c);
+/* The controllers of the configuration, in its order, have looked at their sections: nothing has changed yet. Followed by
+ * controllers_abort() or by controllers_switch(), after an error too. */
+int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err *err);
+/* Required ones that do not run yet are started, those that leave are stopped, and the new list is told of containers from now on. What
+ * they put back has to come before what the policy sets. Followed by controllers_abort() or by controllers_take_over(). */
+int controllers_switch(struct pipeline *p, const struct conf *conf, struct err *err);
+/* All is as it was before. */
+void controllers_abort(struct pipeline *p);
+void controllers_take_over(struct pipeline *p);
+
+/* ---- controllers.c: what they are told, and what they say ---- */
 /* Tells the running controllers that list or machine may have changed. */
 void controllers_sync(struct pipeline *p);
 void controllers_post_start(struct pipeline *p, struct ctr *ctr);
@@ -239,7 +264,7 @@ void controllers_reported(struct pipeline *p, struct instance *i, rp_ctr ctr, ui
 			  const char *text);
 /* Forgets what they said of a container that is gone, or of all (0). */
 void controllers_forget(struct pipeline *p, rp_ctr ctr);
-void controller_fini(struct controller *c);
+void controllers_forget_all(struct controller *c);
 
 /* ---- verify.c ---- */
 int verify_init(struct pipeline *p);

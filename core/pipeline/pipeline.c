@@ -354,11 +354,11 @@ void pipeline_controller(const struct pipeline *p, unsigned i, struct controller
 		[CONF_REQUIRED] = "required",
 		[CONF_DISABLED] = "disabled",
 	};
-	const struct controller *c = &p->controllers[i];
+	const struct controller *c = p->controllers[i];
 	*ret = (struct controller_status){
 		.name = c->name,
 		.mode = modes[c->mode],
-		.running = c->running,
+		.running = controller_runs(c),
 		.error = c->error,
 		.pending = c->results[RP_APPLY_PENDING],
 		.done = c->results[RP_APPLY_DONE],
@@ -436,7 +436,7 @@ int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, voi
 {
 	int r = p->policy ? fn(p->policy, arg) : 0;
 	for (unsigned i = 0; i < p->n_controllers && !r; i++)
-		if (p->controllers[i].instance)
-			r = fn(p->controllers[i].instance, arg);
+		if (p->controllers[i]->instance)
+			r = fn(p->controllers[i]->instance, arg);
 	return r;
 }

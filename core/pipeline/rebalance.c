@@ -156,8 +156,8 @@ void pipeline_measure(struct pipeline *p)
 {
 	watchdog_begin(p->watchdog);
 	for (unsigned i = 0; i < p->n_controllers; i++)
-		if (p->controllers[i].running)
-			instance_measure(p->controllers[i].instance);
+		if (controller_runs(p->controllers[i]))
+			instance_measure(p->controllers[i]->instance);
 	watchdog_end(p->watchdog);
 }
 

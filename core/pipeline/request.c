@@ -219,9 +219,9 @@ struct creation {
 static int ask_controllers(struct pipeline *p, struct creation *c, struct err *err)
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
-		struct controller *ctl = &p->controllers[i];
+		struct controller *ctl = p->controllers[i];
 		struct err why = ERR_INIT;
-		if (!ctl->running || !instance_pre_create(ctl->instance, c->ctr, &why))
+		if (!controller_runs(ctl) || !instance_pre_create(ctl->instance, c->ctr, &why))
 			continue;
 		c->required = ctl->mode != CONF_RELAXED;
 		if (c->required)

@@ -164,6 +164,14 @@ def add_disks(node):
     put(node, 'sys/block/sda/queue/scheduler', 'none [bfq]\n')
 
 
+def test_order_of_the_configuration(make):
+    """Controllers are asked in the order of rp.conf, whether they came with a start or with a reload."""
+    node = make({'controllers': ['memory']})
+    for wanted in (['cpu', 'blkio', 'memory'], ['memory', 'cpu'], ['blkio', 'memory', 'cpu']):
+        node.config({**STATIC, 'controllers': wanted})
+        assert [c['name'] for c in node.control('Status')['controllers']] == wanted
+
+
 def test_blkio_throttles(make):
     node = make({'controllers': ['blkio'], **BLKIO}, add_disks)
     node.create('p', ctr('c', '1', '64Mi'), annotations={BLKIO_KEY: 'slow'})

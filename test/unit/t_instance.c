@@ -194,7 +194,8 @@ struct place {
 	struct tree tree;
 	struct host_env env;
 	struct module module;
-	struct instance *i;
+	struct instance *i; /* as a policy */
+	struct instance *controller;
 	struct ctr *ctr;
 	struct txn *txn;
 	unsigned n_timer, n_reported;
@@ -270,7 +271,9 @@ static int setup(void **state)
 	assert_int_equal(cache_put_pod(p->env.cache, &pod_desc, &pod, &err), 0);
 	assert_int_equal(cache_put_ctr(p->env.cache, &desc, &p->ctr, &err), 0);
 	p->ctr->desc = &desc;
-	assert_int_equal(instance_new(&p->env, &p->module, &p->i, &err), 0);
+	assert_int_equal(
+		instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &p->controller, &err), 0);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &p->i, &err), 0);
 	p->txn = txn_begin(p->env.cache);
 	*state = p;
 	return 0;
@@ -281,6 +284,7 @@ static int teardown(void **state)
 	struct place *p = *state;
 	txn_end(p->txn);
 	p->i = instance_free(p->i);
+	p->controller = instance_free(p->controller);
 	worker_free(p->env.worker);
 	cache_free(p->env.cache);
 	topo_unref(p->env.topo);
@@ -302,8 +306,8 @@ static void test_calls(void **state)
 	uint32_t size;
 	assert_string_equal(instance_name(p->i), "inner");
 	assert_ptr_equal(instance_module(p->i), &p->module);
-	assert_true(instance_is_policy(p->i) && instance_is_controller(p->i) &&
-		    instance_handles_events(p->i));
+	assert_int_equal(instance_role(p->i), RP_KIND_POLICY);
+	assert_true(instance_handles_events(p->i));
 	assert_int_equal(instance_jobs(p->i), 0);
 	assert_int_equal(instance_prepare(p->i, NULL, &plan, &err), 0);
 	instance_commit(p->i, plan);
@@ -319,18 +323,36 @@ static void test_calls(void **state)
 	assert_int_equal(instance_save(p->i, &data, &size, &err), 0);
 	assert_int_equal(size, 5);
 	assert_int_equal(instance_load(p->i, data, size, &err), 0);
-	assert_int_equal(instance_start(p->i, &err), 0);
-	assert_int_equal(instance_pre_create(p->i, p->ctr, &err), 0);
-	assert_int_equal(instance_post_start(p->i, p->ctr, &err), 0);
-	assert_int_equal(instance_post_update(p->i, p->ctr, 1, &err), 0);
-	assert_int_equal(instance_post_stop(p->i, p->ctr, &err), 0);
-	assert_int_equal(instance_takes(p->i), RP_TAKES_RDT_CLASS);
-	instance_controller_sync(p->i);
-	instance_controller_timer(p->i, 1);
-	instance_stop(p->i);
-	assert_int_equal(script.calls, 21);
+	assert_int_equal(script.calls, 13);
 	script.too_much = true;
 	assert_int_equal(instance_save(p->i, &data, &size, &err), -E2BIG);
+}
+
+/* A module of two kinds hears as a controller what a controller is asked, and nothing of what its policy is. */
+static void test_controller_calls(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct rp_plan *plan;
+	assert_int_equal(instance_role(p->controller), RP_KIND_CONTROLLER);
+	assert_false(instance_handles_events(p->controller));
+	policy.prepare = NULL;
+	policy.commit = policy.abort = NULL;
+	assert_int_equal(instance_prepare(p->controller, NULL, &plan, &err), 0);
+	instance_commit(p->controller, plan);
+	instance_abort(p->controller, plan);
+	policy.prepare = m_prepare;
+	policy.commit = policy.abort = m_plan;
+	assert_int_equal(instance_start(p->controller, &err), 0);
+	assert_int_equal(instance_pre_create(p->controller, p->ctr, &err), 0);
+	assert_int_equal(instance_post_start(p->controller, p->ctr, &err), 0);
+	assert_int_equal(instance_post_update(p->controller, p->ctr, 1, &err), 0);
+	assert_int_equal(instance_post_stop(p->controller, p->ctr, &err), 0);
+	assert_int_equal(instance_takes(p->controller), RP_TAKES_RDT_CLASS);
+	instance_controller_sync(p->controller);
+	instance_controller_timer(p->controller, 1);
+	instance_stop(p->controller);
+	assert_int_equal(script.calls, 11);
 }
 
 static void test_errors(void **state)
@@ -369,7 +391,7 @@ static void test_without_optional_parts(void **state)
 	script.no_state = true;
 	policy.size = offsetof(struct rp_policy, event);
 	controller.size = offsetof(struct rp_controller, pre_create);
-	assert_int_equal(instance_new(&p->env, &p->module, &bare, &err), 0);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bare, &err), 0);
 	assert_false(instance_handles_events(bare));
 	assert_int_equal(instance_event(bare, &ev, &err), 0);
 	assert_int_equal(instance_rolled_back(bare), RP_RESYNC);
@@ -378,6 +400,13 @@ static void test_without_optional_parts(void **state)
 	assert_int_equal(instance_save(bare, &data, &size, &err), 0);
 	assert_null(data);
 	assert_int_equal(instance_load(bare, "x", 1, &err), 0);
+	assert_int_equal(script.calls, 0);
+	assert_null(instance_free(bare));
+	assert_int_equal(script.destroyed, 1);
+	assert_null(instance_free(NULL));
+	/* as a controller */
+	policy = whole;
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &bare, &err), 0);
 	assert_int_equal(instance_pre_create(bare, p->ctr, &err), 0);
 	assert_int_equal(instance_post_start(bare, p->ctr, &err), 0);
 	assert_int_equal(instance_post_update(bare, p->ctr, 1, &err), 0);
@@ -386,18 +415,7 @@ static void test_without_optional_parts(void **state)
 	instance_controller_sync(bare);
 	instance_controller_timer(bare, 1);
 	assert_int_equal(script.calls, 0);
-	assert_null(instance_free(bare));
-	assert_int_equal(script.destroyed, 1);
-	assert_null(instance_free(NULL));
-	/* a controller alone */
-	p->module.kinds = RP_KIND_CONTROLLER;
-	policy = whole;
 	controller = all;
-	assert_int_equal(instance_new(&p->env, &p->module, &bare, &err), 0);
-	struct rp_plan *plan;
-	assert_int_equal(instance_prepare(bare, NULL, &plan, &err), 0);
-	instance_commit(bare, plan);
-	instance_abort(bare, plan);
 	instance_free(bare);
 }
 
@@ -409,22 +427,24 @@ static void test_not_to_be_used(void **state)
 	const struct rp_policy whole = policy;
 	const struct rp_controller all = controller;
 	script.no_policy = true;
-	assert_int_equal(instance_new(&p->env, &p->module, &bad, &err), -EBADMSG);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err), -EBADMSG);
 	assert_non_null(strstr(err.text, RP_POLICY_1));
 	script.no_policy = false;
 	policy.allocate = NULL;
-	assert_int_equal(instance_new(&p->env, &p->module, &bad, &err), -EBADMSG);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err), -EBADMSG);
 	policy = whole;
 	policy.size = 16;
-	assert_int_equal(instance_new(&p->env, &p->module, &bad, &err), -EBADMSG);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err), -EBADMSG);
 	policy = whole;
 	controller.start = NULL;
-	assert_int_equal(instance_new(&p->env, &p->module, &bad, &err), -EBADMSG);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &bad, &err),
+			 -EBADMSG);
 	assert_non_null(strstr(err.text, RP_CONTROLLER_1));
 	controller = all;
 	assert_int_equal(script.destroyed, 4);
 	script.create = -RP_ENOTSUP;
-	assert_int_equal(instance_new(&p->env, &p->module, &bad, &err), -RP_ENOTSUP);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err),
+			 -RP_ENOTSUP);
 	assert_int_equal(script.destroyed, 4);
 }
 
@@ -878,6 +898,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(calls),
+		T(controller_calls),
 		T(errors),
 		T(without_optional_parts),
 		T(not_to_be_used),

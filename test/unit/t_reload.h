@@ -53,7 +53,7 @@ static inline bool is_idle(struct world *w, void *arg)
 {
 	(void)arg;
 	for (unsigned i = 0; i < w->p->n_controllers; i++)
-		if (instance_jobs(w->p->controllers[i].instance))
+		if (instance_jobs(w->p->controllers[i]->instance))
 			return false;
 	return !instance_jobs(w->p->policy);
 }

@@ -40,11 +40,41 @@ static void m_destroy(struct rp_instance *i)
 	script.destroyed++;
 }
 
-static const void *m_service(struct rp_instance *i, const char *id)
+static int32_t m_prepare(struct rp_instance *i, rp_cfg cfg, struct rp_plan **ret)
 {
 	(void)i;
-	(void)id;
-	return NULL;
+	(void)cfg;
+	(void)ret;
+	return -RP_ENOTSUP;
+}
+
+static void m_plan(struct rp_instance *i, struct rp_plan *plan)
+{
+	(void)i;
+	(void)plan;
+}
+
+static int32_t m_start(struct rp_instance *i)
+{
+	(void)i;
+	return -RP_ENOTSUP;
+}
+
+static void m_stop(struct rp_instance *i)
+{
+	(void)i;
+}
+
+static const void *m_service(struct rp_instance *i, const char *id)
+{
+	static const struct rp_controller controller = {.size = sizeof controller,
+							.prepare = m_prepare,
+							.commit = m_plan,
+							.abort = m_plan,
+							.start = m_start,
+							.stop = m_stop};
+	(void)i;
+	return strcmp(id, RP_CONTROLLER_1) == 0 ? &controller : NULL;
 }
 
 static const struct rp_module abi = {.size = sizeof abi,
@@ -70,8 +100,7 @@ static int setup(void **state)
 	tree_put(&p->tree, SET_FILE, "1\n");
 	p->env = (struct host_env){
 		.loop = loop_new(), .cache = cache_new(UINT64_C(1) << 30), .root = &p->tree.root};
-	p->module = (struct module){.name = "inner",
-				    .abi = &abi}; /* of no kind: it needs no services */
+	p->module = (struct module){.name = "inner", .kinds = RP_KIND_CONTROLLER, .abi = &abi};
 	*state = p;
 	return 0;
 }
@@ -113,7 +142,8 @@ static void test_not_created(void **state)
 	struct instance *i = NULL;
 	work(p);
 	script.create = -RP_EBUSY;
-	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), -RP_EBUSY);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &i, &err),
+			 -RP_EBUSY);
 	assert_null(i);
 	rest(p);
 	is(p, "1");
@@ -129,7 +159,8 @@ static void test_not_created_with_a_job(void **state)
 	work(p);
 	script.create = -RP_EBUSY;
 	script.submits = true;
-	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), -RP_EBUSY);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &i, &err),
+			 -RP_EBUSY);
 	assert_int_equal(worker_pending(p->env.worker), 1);
 	rest(p);
 	assert_int_equal(script.destroyed, 0);
@@ -148,7 +179,7 @@ static void test_ended_with_the_worker(void **state)
 	struct instance *i;
 	work(p);
 	script.submits = true;
-	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), 0);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &i, &err), 0);
 	instance_free(i);
 	assert_int_equal(script.destroyed, 0);
 	rest(p);
@@ -165,7 +196,7 @@ static void test_closed_under_an_instance(void **state)
 	struct err err = ERR_INIT;
 	struct instance *i;
 	work(p);
-	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), 0);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &i, &err), 0);
 	rest(p);
 	settings_close(&p->env);
 	is(p, "2");
@@ -178,7 +209,7 @@ static void test_ended(void **state)
 	struct err err = ERR_INIT;
 	struct instance *i;
 	work(p);
-	assert_int_equal(instance_new(&p->env, &p->module, &i, &err), 0);
+	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &i, &err), 0);
 	instance_free(i);
 	assert_int_equal(script.destroyed, 1);
 	rest(p);
