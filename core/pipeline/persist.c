@@ -14,13 +14,28 @@
 #define QUIET_MS 250u /* without a change */
 #define QUIET_RECORDS 1000u /* written since the last time: fewer leave little to give back */
 
+struct state_name {
+	char text[RP_NAME_MAX + sizeof "/controller"];
+};
+
+/* What the instances of a module keep, each in its role, must not be mixed up. */
+static const char *state_name(const struct instance *i, struct state_name *ret)
+{
+	uint32_t role = instance_role(i), kinds = instance_module(i)->kinds;
+	bool first = role == (kinds & -kinds);
+	(void)snprintf(ret->text, sizeof ret->text, "%s%s%s", instance_name(i), first ? "" : "/",
+		       first ? "" : kind_name(role));
+	return ret->text;
+}
+
 void persist_load(struct pipeline *p, struct instance *i)
 {
 	struct err err = ERR_INIT;
+	struct state_name name;
 	const char *version;
 	size_t len;
 	const void *state =
-		p->store ? store_blob(p->store, instance_name(i), &version, &len) : NULL;
+		p->store ? store_blob(p->store, state_name(i, &name), &version, &len) : NULL;
 	if (state && instance_load(i, state, (uint32_t)len, &err))
 		log_warning("module %s does not take its saved state: %s; starting without it",
 			    instance_name(i), err.text);
@@ -30,12 +45,13 @@ static int save_state(struct instance *i, void *arg)
 {
 	struct pipeline *p = arg;
 	struct err err = ERR_INIT;
+	struct state_name name;
 	const void *data;
 	uint32_t size;
 	int r = instance_save(i, &data, &size, &err);
 	if (!r && data)
-		r = store_put_blob(p->store, instance_name(i), instance_module(i)->version, data,
-				   size);
+		r = store_put_blob(p->store, state_name(i, &name), instance_module(i)->version,
+				   data, size);
 	if (r)
 		log_warning("the state of module %s is not kept: %s", instance_name(i),
 			    err.code ? err.text : "no memory");

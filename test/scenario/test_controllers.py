@@ -152,6 +152,14 @@ def test_required_controller_refuses_configuration(make_node):
     assert 'controller hand is required and does not start: nothing to control' in node.read_log()
 
 
+def test_order_of_the_configuration(make):
+    """Controllers are asked in the order of rp.conf, whether they came with a start or with a reload."""
+    node = make({'controllers': ['memory']})
+    for wanted in (['cpu', 'blkio', 'memory'], ['memory', 'cpu'], ['blkio', 'memory', 'cpu']):
+        node.config({**STATIC, 'controllers': wanted})
+        assert [c['name'] for c in node.control('Status')['controllers']] == wanted
+
+
 # ---- blkio ----
 
 BLKIO_KEY = 'blockioclass.resource-policy.nri.io'
@@ -162,14 +170,6 @@ def add_disks(node):
     put(node, 'sys/fs/cgroup/cgroup.controllers', 'cpu io memory\n')
     put(node, 'sys/block/sda/dev', '8:0\n')
     put(node, 'sys/block/sda/queue/scheduler', 'none [bfq]\n')
-
-
-def test_order_of_the_configuration(make):
-    """Controllers are asked in the order of rp.conf, whether they came with a start or with a reload."""
-    node = make({'controllers': ['memory']})
-    for wanted in (['cpu', 'blkio', 'memory'], ['memory', 'cpu'], ['blkio', 'memory', 'cpu']):
-        node.config({**STATIC, 'controllers': wanted})
-        assert [c['name'] for c in node.control('Status')['controllers']] == wanted
 
 
 def test_blkio_throttles(make):
