@@ -328,6 +328,17 @@ static void test_calls(void **state)
 	assert_int_equal(instance_save(p->i, &data, &size, &err), -E2BIG);
 }
 
+static void call_hooks(struct place *p, struct instance *i)
+{
+	struct err err = ERR_INIT;
+	assert_int_equal(instance_pre_create(i, p->ctr, &err), 0);
+	assert_int_equal(instance_post_start(i, p->ctr, &err), 0);
+	assert_int_equal(instance_post_update(i, p->ctr, 1, &err), 0);
+	assert_int_equal(instance_post_stop(i, p->ctr, &err), 0);
+	instance_controller_sync(i);
+	instance_controller_timer(i, 1);
+}
+
 /* A module of two kinds hears as a controller what a controller is asked, and nothing of what its policy is. */
 static void test_controller_calls(void **state)
 {
@@ -344,13 +355,8 @@ static void test_controller_calls(void **state)
 	policy.prepare = m_prepare;
 	policy.commit = policy.abort = m_plan;
 	assert_int_equal(instance_start(p->controller, &err), 0);
-	assert_int_equal(instance_pre_create(p->controller, p->ctr, &err), 0);
-	assert_int_equal(instance_post_start(p->controller, p->ctr, &err), 0);
-	assert_int_equal(instance_post_update(p->controller, p->ctr, 1, &err), 0);
-	assert_int_equal(instance_post_stop(p->controller, p->ctr, &err), 0);
+	call_hooks(p, p->controller);
 	assert_int_equal(instance_takes(p->controller), RP_TAKES_RDT_CLASS);
-	instance_controller_sync(p->controller);
-	instance_controller_timer(p->controller, 1);
 	instance_stop(p->controller);
 	assert_int_equal(script.calls, 11);
 }
@@ -407,44 +413,43 @@ static void test_without_optional_parts(void **state)
 	/* as a controller */
 	policy = whole;
 	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &bare, &err), 0);
-	assert_int_equal(instance_pre_create(bare, p->ctr, &err), 0);
-	assert_int_equal(instance_post_start(bare, p->ctr, &err), 0);
-	assert_int_equal(instance_post_update(bare, p->ctr, 1, &err), 0);
-	assert_int_equal(instance_post_stop(bare, p->ctr, &err), 0);
+	call_hooks(p, bare);
 	assert_int_equal(instance_takes(bare), 0);
-	instance_controller_sync(bare);
-	instance_controller_timer(bare, 1);
 	assert_int_equal(script.calls, 0);
 	controller = all;
 	instance_free(bare);
 }
 
+static void cannot_be(struct place *p, struct err *why, uint32_t role, int code)
+{
+	struct instance *bad;
+	*why = (struct err)ERR_INIT;
+	assert_int_equal(instance_new(&p->env, &p->module, role, &bad, why), code);
+}
+
 static void test_not_to_be_used(void **state)
 {
 	struct place *p = *state;
-	struct err err = ERR_INIT;
-	struct instance *bad;
+	struct err why;
 	const struct rp_policy whole = policy;
 	const struct rp_controller all = controller;
 	script.no_policy = true;
-	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err), -EBADMSG);
-	assert_non_null(strstr(err.text, RP_POLICY_1));
+	cannot_be(p, &why, RP_KIND_POLICY, -EBADMSG);
+	assert_non_null(strstr(why.text, RP_POLICY_1));
 	script.no_policy = false;
 	policy.allocate = NULL;
-	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err), -EBADMSG);
+	cannot_be(p, &why, RP_KIND_POLICY, -EBADMSG);
 	policy = whole;
 	policy.size = 16;
-	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err), -EBADMSG);
+	cannot_be(p, &why, RP_KIND_POLICY, -EBADMSG);
 	policy = whole;
 	controller.start = NULL;
-	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_CONTROLLER, &bad, &err),
-			 -EBADMSG);
-	assert_non_null(strstr(err.text, RP_CONTROLLER_1));
+	cannot_be(p, &why, RP_KIND_CONTROLLER, -EBADMSG);
+	assert_non_null(strstr(why.text, RP_CONTROLLER_1));
 	controller = all;
 	assert_int_equal(script.destroyed, 4);
 	script.create = -RP_ENOTSUP;
-	assert_int_equal(instance_new(&p->env, &p->module, RP_KIND_POLICY, &bad, &err),
-			 -RP_ENOTSUP);
+	cannot_be(p, &why, RP_KIND_POLICY, -RP_ENOTSUP);
 	assert_int_equal(script.destroyed, 4);
 }
 
@@ -868,30 +873,6 @@ static void test_stop(void **state)
 	policy.stop = NULL;
 }
 
-static void test_topology(void **state)
-{
-	struct place *p = *state;
-	const struct rp_host_topology *t = &host_topology_service;
-	struct rp_ids ids;
-	struct rp_cpu_info cpu = {.size = sizeof cpu};
-	struct rp_node_info node = {.size = sizeof node};
-	struct rp_unit_info unit = {.size = sizeof unit};
-	struct rp_cache_info cache = {.size = sizeof cache};
-	struct rp_idset cpus, nodes;
-	assert_true(t->generation(p->i) > 0);
-	assert_int_equal(t->set(p->i, RP_CPUS_ONLINE, &ids), 0);
-	assert_int_equal(rp_ids_count(ids), 16);
-	assert_int_equal(t->cpu(p->i, 3, &cpu), 0);
-	assert_int_equal(t->node(p->i, 1, &node), 0);
-	assert_int_equal(t->n_units(p->i, RP_LEVEL_PACKAGE), 2);
-	assert_int_equal(t->unit(p->i, RP_LEVEL_PACKAGE, 1, &unit), 0);
-	assert_int_equal(t->distance(p->i, 0, 0), 10);
-	assert_true(t->n_caches(p->i) > 0);
-	assert_int_equal(t->cache(p->i, 0, &cache), 0);
-	assert_true(t->memory(p->i) > 0);
-	assert_true(t->device(p->i, "/nowhere", &cpus, &nodes) <= 0);
-}
-
 #define T(f) cmocka_unit_test_setup_teardown(test_##f, setup, teardown)
 
 int main(void)
@@ -915,7 +896,6 @@ int main(void)
 		T(closing),
 		T(closing_with_a_timer),
 		T(stop),
-		T(topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
