@@ -165,7 +165,6 @@ static struct rp_controller controller = {.size = sizeof controller,
 static const struct rp_state saved = {sizeof saved, 0, m_save, m_load};
 static const struct rp_zones zones = {sizeof zones, 0, m_zones};
 static const struct rp_metrics metrics = {sizeof metrics, 0, m_collect};
-
 static const void *m_service(struct rp_instance *i, const char *id)
 {
 	assert_ptr_equal(i, &the_instance);
