@@ -203,8 +203,8 @@ static void put_cmk_pools(struct import *im, rp_cfg pools)
 		"cmk.intel.com/exclusive-cores: no extended resource is published; request CPUs");
 }
 
-static const char *const rm_policies[] = {"topology-aware", "balloons", "static",
-					  "static-plus",    "podpools", "none"};
+static const char *const rm_policies[] = {
+	"topology-aware", "balloons", "static", "static-plus", "podpools", "dynamic-pools", "none"};
 
 static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback)
 {
@@ -234,7 +234,7 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 		import_put(im, "availableResources", available, 2, import_camel);
 	if (reserved)
 		import_put(im, "reservedResources", reserved, 2, import_camel);
-	else
+	else if (!str_eq(name, "dynamic-pools"))
 		import_printf(im,
 			      "  reservedResources: {cpu: 1} # nothing was said; one is needed\n");
 	for (uint32_t i = 0; i < conf_count(own); i++)

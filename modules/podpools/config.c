@@ -14,23 +14,7 @@ const char *const fill_names[] = {"Balanced", "Packed", "FirstFree"};
 #define N_FILLS (sizeof fill_names / sizeof *fill_names)
 
 static const struct rp_key keys[] = {
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
-	{.path = "availableResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that containers may use, as a set; by default all online ones."},
-	{.path = "reservedResources", .type = RP_T_MAP, .doc = "What the pool reserved has."},
-	{.path = "reservedResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "Its CPUs: a set, or a quantity that is rounded up to whole CPUs. At least one is "
-		"needed."},
-	{.path = "pinCPU",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Containers run on the CPUs of their pool."},
-	{.path = "pinMemory",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Containers get their memory from the NUMA nodes of their pool's CPUs."},
+	POOLS_KEYS,
 	{.path = "pools", .type = RP_T_LIST, .doc = "Pools beside reserved and default."},
 	{.path = "pools[]", .type = RP_T_MAP, .doc = "A pool, or several of one kind."},
 	{.path = "pools[].name",
@@ -165,9 +149,9 @@ static int32_t read_def(const struct making *m, rp_cfg at, struct def *ret)
 	for (unsigned i = 0; i < N_FILLS; i++)
 		if (strcasecmp(fill, fill_names[i]) == 0)
 			ret->fill = (enum fill_order)i;
-	if (!*ret->name || strlen(ret->name) > NAME_MAX_LEN)
+	if (!*ret->name || strlen(ret->name) > POOLS_NAME_MAX)
 		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
-				       NAME_MAX_LEN);
+				       POOLS_NAME_MAX);
 	bool built_in = is_built_in(ret->name);
 	if (built_in && !*cpu && !member(h, at, "instances"))
 		return 0;
@@ -250,7 +234,7 @@ static int32_t make_pools(struct making *m, const struct def *d)
 static int32_t make_all(struct making *m)
 {
 	const struct modhost *h = m->h;
-	rp_cfg list = member(h, m->p->section, "pools");
+	rp_cfg list = member(h, m->p->bounds.section, "pools");
 	uint32_t n = h->config->count(h->ctx, list);
 	struct def *defs = calloc(n + 1u, sizeof *defs);
 	int32_t r = defs ? 0 : modhost_fail(h, -RP_ENOMEM, "out of memory");
@@ -274,51 +258,24 @@ static int32_t make_all(struct making *m)
 
 /* ---- all of it ----------------------------------------------------------------------------------------------------------- */
 
-static int32_t reserve(struct making *m)
-{
-	const struct modhost *h = m->h;
-	rp_cfg at = member(h, m->p->section, "reservedResources.cpu");
-	struct pool *pool = &m->p->pools[POOL_RESERVED];
-	struct amount amount;
-	int32_t r = amount_read(h, at, AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &amount);
-	if (r)
-		return r;
-	uint32_t n = amount_count(&amount);
-	if (amount.kind == AMOUNT_CPUS)
-		rp_idset_and(&pool->whole, rp_ids_of(&amount.cpus), rp_ids_of(&m->free));
-	else if (n && cpualloc_allocate(m->alloc, &m->free, n, CPUALLOC_NONE, CPUALLOC_PLAIN,
-					&pool->whole))
-		rp_idset_clear(&pool->whole);
-	rp_idset_andnot(&m->free, rp_ids_of(&m->free), rp_ids_of(&pool->whole));
-	return rp_ids_empty(rp_ids_of(&pool->whole))
-		       ? modhost_fail_at(h, at ? at : m->p->section, -RP_EINVAL,
-					 "podpools cannot run without reserved CPUs that are also "
-					 "AvailableResources")
-		       : 0;
-}
-
-static int32_t fill(struct making *m)
+static int32_t fill(struct making *m, rp_cfg section)
 {
 	const struct modhost *h = m->h;
 	struct rp_plan *p = m->p;
-	struct amount available;
-	struct rp_idset online;
-	int32_t r = amount_read(h, member(h, p->section, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &available);
+	const struct reserve_past nothing = {.hotplug = false};
+	int32_t r = pools_read(h, section, m->alloc, &nothing, &p->bounds);
+	if (!r && rp_ids_empty(rp_ids_of(&p->bounds.reserved)))
+		r = modhost_fail_at(h, section, -RP_EINVAL,
+				    "podpools cannot run without reserved CPUs that are also "
+				    "AvailableResources");
 	if (r)
 		return r;
-	modhost_set(h, RP_CPUS_ONLINE, &online);
-	amount_pick(&available, rp_ids_of(&online), &p->available);
-	rp_idset_copy(&m->free, rp_ids_of(&p->available));
-	p->pin_cpu = h->config->value(h->ctx, member(h, p->section, "pinCPU"), RP_T_BOOL, 1) != 0;
-	p->pin_memory =
-		h->config->value(h->ctx, member(h, p->section, "pinMemory"), RP_T_BOOL, 1) != 0;
+	rp_idset_copy(&m->free, rp_ids_of(&p->bounds.rest));
 	(void)snprintf(p->pools[POOL_RESERVED].name, sizeof p->pools->name, "reserved");
 	(void)snprintf(p->pools[POOL_DEFAULT].name, sizeof p->pools->name, "default");
+	rp_idset_copy(&p->pools[POOL_RESERVED].whole, rp_ids_of(&p->bounds.reserved));
 	p->n_pools = 2;
-	r = reserve(m);
-	if (!r)
-		r = make_all(m);
+	r = make_all(m);
 	struct pool *rest = &p->pools[POOL_DEFAULT];
 	rp_idset_or(&rest->whole, rp_ids_of(&rest->whole), rp_ids_of(&m->free));
 	if (rp_ids_empty(rp_ids_of(&rest->whole)))
@@ -352,10 +309,8 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
 	int32_t r = !p || !p->pools || cpualloc_new(h->topology, h->ctx, &m.alloc)
 			    ? modhost_fail(h, -RP_ENOMEM, "out of memory")
 			    : 0;
-	if (!r) {
-		p->section = section;
-		r = fill(&m);
-	}
+	if (!r)
+		r = fill(&m, section);
 	cpualloc_free(m.alloc);
 	if (r) {
 		plan_free(p);

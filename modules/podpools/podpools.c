@@ -19,7 +19,7 @@ void pool_name(const struct pool *p, char *buf, size_t size)
 /* The pool that a container's pod is in. */
 struct record {
 	uint32_t version, instance;
-	char name[NAME_MAX_LEN + 1];
+	char name[POOLS_NAME_MAX + 1];
 };
 #define RECORD_VERSION 1u
 
@@ -31,7 +31,7 @@ static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct recor
 	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
 		return false;
 	memcpy(ret, data, sizeof *ret);
-	return ret->version == RECORD_VERSION && !ret->name[NAME_MAX_LEN];
+	return ret->version == RECORD_VERSION && !ret->name[POOLS_NAME_MAX];
 }
 
 static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
@@ -145,49 +145,21 @@ static uint32_t choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 
 /* ---- into the transaction ------------------------------------------------------------------------------------------------------ */
 
-/* The CPUs of user's pools are those of its pods together. */
-static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			  uint32_t index)
-{
-	const struct modhost *h = &inst->h;
-	const struct pool *pool = &inst->plan->pools[index];
-	bool own = inst->plan->pin_cpu && index > POOL_DEFAULT &&
-		   rp_ids_subset(rp_ids_of(&pool->cpus), rp_ids_of(&pool->whole));
-	struct rp_idset online;
-	modhost_set(h, RP_CPUS_ONLINE, &online);
-	int32_t r = 0;
-	if (inst->plan->pin_cpu || !rp_ids_empty(info->cpus))
-		r = h->cache->set_cpus(h->ctx, txn, info->ctr,
-				       rp_ids_of(inst->plan->pin_cpu ? &pool->cpus : &online));
-	if (!r)
-		r = h->cache->set_exclusive(h->ctx, txn, info->ctr,
-					    own ? rp_ids_of(&pool->cpus) : rp_ids_none());
-	if (!r)
-		r = h->cache->set_group(h->ctx, txn, info->ctr, own ? index : 0);
-	return r ? r : ctr_set_data_cpus(h, txn, info->ctr, "SHARED_CPUS", rp_ids_of(&pool->cpus));
-}
-
+/* The CPUs of a user's pool are those of its pods together. */
 static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     uint32_t index)
 {
-	const struct modhost *h = &inst->h;
 	const struct pool *pool = &inst->plan->pools[index];
-	struct rp_idset nodes;
-	int32_t r = stage_cpus(inst, txn, info, index);
-	if (!r && info->cpu_request > 0)
-		r = ctr_set_shares(h, txn, info->ctr, info->cpu_request);
-	rp_idset_clear(&nodes);
-	if (inst->plan->pin_memory)
-		ctr_memory_near(h, rp_ids_of(&pool->cpus), &nodes);
-	if (!r && !(info->flags & RP_CTR_PRESERVE_MEM) &&
-	    (inst->plan->pin_memory || !rp_ids_empty(info->mems)))
-		r = ctr_set_memory(h, txn, info->ctr, rp_ids_of(&nodes));
+	bool own = index > POOL_DEFAULT &&
+		   rp_ids_subset(rp_ids_of(&pool->cpus), rp_ids_of(&pool->whole));
+	int32_t r = pools_stage(&inst->h, &inst->plan->bounds, txn, info, rp_ids_of(&pool->cpus),
+				own ? index : 0);
 	return r ? r : write_record(inst, txn, info->ctr, pool);
 }
 
 static void explain(struct rp_instance *inst, const struct rp_ctr_info *info, uint32_t index)
 {
-	char name[POOL_NAME_MAX], text[SET_TEXT_MAX];
+	char name[POOLS_LABEL_MAX], text[SET_TEXT_MAX];
 	const struct pool *pool = &inst->plan->pools[index];
 	pool_name(pool, name, sizeof name);
 	modhost_note(&inst->h, info->ctr, "its pod is in pool %s (%s): CPUs %s, %u pods", name,
@@ -251,7 +223,7 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 	if (i == POOLS_MAX)
 		return i;
 	const struct pool *pool = &inst->plan->pools[i];
-	bool same = !inst->plan->pin_cpu || rp_ids_empty(info->cpus) ||
+	bool same = !inst->plan->bounds.pin_cpu || rp_ids_empty(info->cpus) ||
 		    rp_ids_equal(info->cpus, rp_ids_of(&pool->cpus)) ||
 		    rp_ids_subset(info->cpus, rp_ids_of(&pool->whole));
 	bool room = i == POOL_DEFAULT || !pool->max_pods || pool->max_pods > (int64_t)pool->n_pods;
@@ -297,7 +269,7 @@ static int32_t podpools_event(struct rp_instance *inst, rp_txn txn, const struct
 	struct rp_plan *p;
 	if (ev->type != RP_EVENT_TOPOLOGY || !inst->plan)
 		return 0;
-	if (plan_new(&inst->h, inst->plan->section, &p) == 0) {
+	if (plan_new(&inst->h, inst->plan->bounds.section, &p) == 0) {
 		plan_free(inst->plan);
 		inst->plan = p;
 	} else {

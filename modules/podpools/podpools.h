@@ -18,18 +18,15 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/lib/amount.h"
-#include "modules/lib/cpualloc.h"
-#include "modules/lib/ctr.h"
+#include "modules/lib/pools.h"
 
-#define NAME_MAX_LEN 63u
 #define POOLS_MAX 1024u /* instances of all definitions; each CPU is in one at most */
 
 enum fill_order { FILL_BALANCED, FILL_PACKED, FILL_FIRST_FREE };
 extern const char *const fill_names[];
 
 struct pool {
-	char name[NAME_MAX_LEN + 1];
+	char name[POOLS_NAME_MAX + 1];
 	uint32_t instance;
 	enum fill_order fill;
 	int64_t max_pods; /* 0: any number; negative: none */
@@ -42,11 +39,9 @@ struct pool {
 #define POOL_DEFAULT 1u
 
 struct rp_plan {
-	rp_cfg section;
-	bool pin_cpu, pin_memory;
+	struct pools bounds;
 	struct pool *pools; /* the instances of a definition follow each other */
 	uint32_t n_pools;
-	struct rp_idset available;
 };
 
 extern const struct rp_schema podpools_schema;
@@ -71,7 +66,6 @@ struct rp_instance {
 };
 
 void pool_name(const struct pool *p, char *buf, size_t size);
-#define POOL_NAME_MAX (NAME_MAX_LEN + 16u)
 
 extern const struct rp_zones podpools_zones;
 extern const struct rp_metrics podpools_metrics;

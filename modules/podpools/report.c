@@ -2,32 +2,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/lib/zones.h"
 #include "modules/podpools/podpools.h"
 
-#define ATTRIBUTE_MAX (POOL_NAME_MAX + 16u)
-
-/* Each pool is an attribute of the nodes. Nothing is ever full. */
+/* Nothing is ever full. */
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
-	if (!p)
-		return 0;
-	struct zones_set *sets = calloc(p->n_pools, sizeof *sets);
-	char(*names)[ATTRIBUTE_MAX] = calloc(p->n_pools, sizeof *names);
-	for (uint32_t i = 0; sets && names && i < p->n_pools; i++) {
-		char name[POOL_NAME_MAX];
-		pool_name(&p->pools[i], name, sizeof name);
-		(void)snprintf(names[i], sizeof names[i], "%s cpuset", name);
-		sets[i] = (struct zones_set){names[i], rp_ids_of(&p->pools[i].cpus)};
+	struct pools_zone *zones = p ? calloc(p->n_pools, sizeof *zones) : NULL;
+	if (!zones)
+		return p ? -RP_ENOMEM : 0;
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		pool_name(&p->pools[i], zones[i].label, sizeof zones[i].label);
+		zones[i].cpus = rp_ids_of(&p->pools[i].cpus);
 	}
-	bool good = sets && names;
-	if (good)
-		zones_nodes(&inst->h, sink, rp_ids_of(&p->available), rp_ids_of(&p->available),
-			    sets, p->n_pools);
-	free(sets);
-	free(names);
-	return good ? 0 : -RP_ENOMEM;
+	int32_t r = pools_zones(&inst->h, &p->bounds, sink, rp_ids_of(&p->bounds.available), zones,
+				p->n_pools);
+	free(zones);
+	return r;
 }
 
 const struct rp_zones podpools_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
@@ -37,7 +28,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	const struct rp_plan *p = inst->plan;
 	for (uint32_t i = 0; p && i < p->n_pools; i++) {
 		const struct pool *pool = &p->pools[i];
-		char labels[2 * POOL_NAME_MAX];
+		char labels[2 * POOLS_LABEL_MAX];
 		(void)snprintf(labels, sizeof labels, "pool=\"%s\",instance=\"%u\"", pool->name,
 			       pool->instance);
 		sink->gauge(sink->ctx, "policy_podpools_pods", "Pods in a pool.", labels,

@@ -19,6 +19,8 @@ MANAGER = {'policy': {'Active': 'balloons', 'ReservedResources': {'CPU': 'cpuset
     'PinCPU': True, 'IdleCPUClass': 'idle', 'BalloonTypes': [{'Name': 'own', 'MinCPUs': 1, 'AllocatorPriority': 2, 'CPUClass': ''}]}}, 'dump': {'Config': 'off:.*'}}
 PODPOOLS = {'policy': {'Active': 'podpools', 'ReservedResources': {'CPU': 1}, 'podpools': {'Pools': [
     {'Name': 'pair', 'CPU': 2, 'Instances': '6 CPUs', 'MaxPods': 2}, {'Name': 'half', 'CPU': 1, 'Instances': '50 %'}]}}}
+DYNAMIC = {'policy': {'Active': 'dynamic-pools', 'AvailableResources': {'CPU': 'cpuset:1-15'}, 'dynamic-pools': {
+    'PinCPU': True, 'ReservedPoolNamespaces': ['logs'], 'DynamicPoolTypes': [{'Name': 'p', 'Namespaces': ['p*'], 'CPUClass': 'fast', 'AllocatorPriority': 1}]}}}
 KUBELET = {'kind': 'KubeletConfiguration', 'cpuManagerPolicy': 'static', 'reservedSystemCPUs': '0,8', 'cpuManagerPolicyOptions': {'full-pcpus-only': 'true'},
            'topologyManagerPolicy': 'restricted', 'memoryManagerPolicy': 'Static'}
 CMK = {'pools': {'exclusive': {'exclusive': True, 'cpuLists': [{'Cpuset': '2,10', 'Socket': 0}, {'Cpuset': '3,11', 'Socket': 0}]},
@@ -51,6 +53,9 @@ def imported(tmp_path, *documents):
                                                   'balloonTypes': [{'name': 'own', 'minCPUs': 1, 'allocatorPriority': 'low', 'cpuClass': ''}]}}, ['dump: ']),
     (PODPOOLS, {'policy': 'podpools', 'podpools': {'reservedResources': {'cpu': 1}, 'pools': [
         {'name': 'pair', 'cpu': 2, 'instances': '6 CPUs', 'maxPods': 2}, {'name': 'half', 'cpu': 1, 'instances': '50 %'}]}}, []),
+    (DYNAMIC, {'policy': 'dynamic-pools', 'dynamic-pools': {
+        'availableResources': {'cpu': 'cpuset:1-15'}, 'pinCPU': True, 'reservedPoolNamespaces': ['logs'],
+        'dynamicPoolTypes': [{'name': 'p', 'namespaces': ['p*'], 'cpuClass': 'fast', 'allocatorPriority': 'normal'}]}}, []),
     (KUBELET, {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0,8'}, 'cpuManagerPolicyOptions': {'full-pcpus-only': True},
                                               'topologyManagerPolicy': 'restricted', 'pinMemory': True}}, ['cpuManagerPolicy: none']),
     (CMK, {'policy': 'balloons', 'balloons': {'balloonTypes': [
@@ -58,7 +63,7 @@ def imported(tmp_path, *documents):
         {'name': 'infra', 'minCPUs': 2, 'maxCPUs': 2, 'maxBalloons': 1, 'preferNewBalloons': False}]}}, ['cmk isolate', 'exclusive-cores']),
     (WEKA, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory', 'minSharedCPUs': 2, 'pinMemory': False}}, ['index 200']),
     (WEKA_SET, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory'}}, ['weka.io/cores-ids']),
-], ids=['custom', 'values', 'manager', 'podpools', 'kubelet', 'cmk', 'weka', 'weka-set'])
+], ids=['custom', 'values', 'manager', 'podpools', 'dynamic', 'kubelet', 'cmk', 'weka', 'weka-set'])
 def test_sources(tmp_path, source, expected, notes):
     config, said = imported(tmp_path, source)
     assert config == expected

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools of CPUs that several containers share: what is there to be divided into pools, what being in a pool means for a container, and the
+ * pools as attributes of zones. Which pools there are, how large, and who is in which, is the policy's own.
+ */
+#ifndef NRI_RP_LIB_POOLS_H
+#define NRI_RP_LIB_POOLS_H
+
+#include <stdbool.h>
+
+#include <nri-rp/policy.h>
+
+#include "modules/lib/cpualloc.h"
+#include "modules/lib/ctr.h"
+#include "modules/lib/reserve.h"
+
+#define POOLS_NAME_MAX 63u /* bytes of a pool's name */
+#define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u) /* with the number of an instance and the NUL */
+
+/* Rows of a schema for what pools_read() reads. */
+#define POOLS_KEYS                                                                                 \
+	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},       \
+		{.path = "availableResources.cpu",                                                 \
+		 .type = RP_T_AMOUNT,                                                              \
+		 .doc = "CPUs that containers may use, as a set; by default all online ones."},    \
+		{.path = "reservedResources",                                                      \
+		 .type = RP_T_MAP,                                                                 \
+		 .doc = "What the pool reserved has."},                                            \
+		{.path = "reservedResources.cpu",                                                  \
+		 .type = RP_T_AMOUNT,                                                              \
+		 .doc = "Its CPUs: a set, or a quantity that is rounded up to whole CPUs."},       \
+		{.path = "pinCPU",                                                                 \
+		 .type = RP_T_BOOL,                                                                \
+		 .fallback = "true",                                                               \
+		 .doc = "Containers run on the CPUs of their pool."},                              \
+	{                                                                                          \
+		.path = "pinMemory", .type = RP_T_BOOL, .fallback = "true",                        \
+		.doc = "Containers get their memory from the NUMA nodes of their pool's CPUs."     \
+	}
+
+/* What is divided. */
+struct pools {
+	rp_cfg section;
+	bool pin_cpu, pin_memory;
+	struct rp_idset available, reserved;
+	struct rp_idset rest; /* available, but not reserved */
+};
+
+/*
+ * Reads a section against the machine as it is. `past`: what was reserved before, of a quantity (reserve.h). An error names the place. That
+ * CPUs are to be reserved, and none is available, is one unless past->hotplug.
+ */
+int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
+		   const struct reserve_past *past, struct pools *ret);
+
+/*
+ * Stages that the container is in a pool with these CPUs: its CPUs and memory nodes as far as they are pinned, its shares if it has a
+ * request, and SHARED_CPUS in its data file. group: 0, or the number by which a pool is told from others whose CPUs nobody else may have.
+ */
+int32_t pools_stage(const struct modhost *h, const struct pools *p, rp_txn txn,
+		    const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group);
+
+struct pools_zone {
+	char label[POOLS_LABEL_MAX]; /* the attribute is "LABEL cpuset" */
+	struct rp_ids cpus;
+};
+/* Zones of NUMA nodes (zones.h) that have the pools as attributes. -RP_ENOMEM. */
+int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct rp_zone_sink *sink,
+		    struct rp_ids free, const struct pools_zone *zones, uint32_t n);
+
+/* What pools look like, by name, over restarts and reloads: a policy's state (nri-rp.state/1). All zeros: nothing is known. */
+struct pools_saved {
+	uint8_t *bytes;
+	uint32_t size, cap;
+};
+struct pools_named {
+	char name[POOLS_NAME_MAX + 1];
+	int64_t value; /* at least 0; the policy's own */
+	struct rp_idset cpus;
+};
+/* One after the other; -RP_ENOMEM with a message. */
+void pools_save_begin(struct pools_saved *s);
+int32_t pools_save(const struct modhost *h, struct pools_saved *s, const char *name, int64_t value,
+		   struct rp_ids cpus);
+/* Bytes from elsewhere: -RP_EINVAL when these are not what pools_save() makes. */
+int32_t pools_load(const struct modhost *h, struct pools_saved *s, const void *data, uint32_t size);
+/* The one at *at (0: the first), which becomes that of the next; false: there is none. */
+bool pools_saved_next(const struct pools_saved *s, uint32_t *at, struct pools_named *ret);
+
+#endif
