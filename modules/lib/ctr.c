@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
@@ -101,6 +102,48 @@ int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct r
 	return rp_ids_empty(nodes) ? 0 : h->cache->set_mems(h->ctx, txn, ctr, nodes);
 }
 
+static int32_t set_group(const struct modhost *h, rp_txn txn, rp_ctr ctr, uint32_t group)
+{
+	if (RP_HAS(h->cache, set_group))
+		return h->cache->set_group(h->ctx, txn, ctr, group);
+	return group ? -RP_ENOTSUP : 0;
+}
+
+int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct ctr_stage *s)
+{
+	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, s->cpus);
+	if (!r)
+		r = h->cache->set_exclusive(h->ctx, txn, ctr, s->own);
+	if (!r)
+		r = set_group(h, txn, ctr, s->group);
+	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, s->degraded);
+}
+
+bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size)
+{
+	const void *data;
+	uint32_t n, found;
+	if (h->cache->get_private(h->ctx, ctr, &data, &n) || n != size)
+		return false;
+	memcpy(&found, data, sizeof found);
+	if (found != version)
+		return false;
+	memcpy(ret, data, size);
+	return true;
+}
+
+int32_t ctr_set_record(const struct modhost *h, rp_txn txn, rp_ctr ctr, const void *record,
+		       uint32_t size)
+{
+	return h->cache->set_private(h->ctx, txn, ctr, record, size);
+}
+
+int32_t ctr_forget(const struct modhost *h, rp_txn txn, rp_ctr ctr)
+{
+	int32_t r = h->cache->set_private(h->ctx, txn, ctr, NULL, 0);
+	return r ? r : h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
+}
+
 const char *ctr_data_text(const struct modhost *h, const char *key, struct rp_ids cpus,
 			  char text[CTR_DATA_MAX + 1])
 {
@@ -118,4 +161,17 @@ int32_t ctr_set_data_cpus(const struct modhost *h, rp_txn txn, rp_ctr ctr, const
 	char text[CTR_DATA_MAX + 1];
 	(void)ctr_data_text(h, key, cpus, text);
 	return h->cache->set_data(h->ctx, txn, ctr, key, text);
+}
+
+int32_t ctr_set_data_sets(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
+			  struct rp_ids own)
+{
+	struct rp_idset isolated, ordinary;
+	modhost_set(h, RP_CPUS_ISOLATED, &isolated);
+	rp_idset_and(&isolated, own, rp_ids_of(&isolated));
+	rp_idset_andnot(&ordinary, own, rp_ids_of(&isolated));
+	int32_t r = ctr_set_data_cpus(h, txn, ctr, "SHARED_CPUS", shared);
+	if (!r)
+		r = ctr_set_data_cpus(h, txn, ctr, "ISOLATED_CPUS", rp_ids_of(&isolated));
+	return r ? r : ctr_set_data_cpus(h, txn, ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary));
 }

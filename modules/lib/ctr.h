@@ -3,6 +3,8 @@
 #ifndef NRI_RP_LIB_CTR_H
 #define NRI_RP_LIB_CTR_H
 
+#include <stdbool.h>
+
 #include "modules/lib/host.h"
 
 /* Scratch for walks over the live containers. All zeros: empty. */
@@ -30,11 +32,32 @@ void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idse
 /* Pins memory to nodes; to all of them when there are none, as the empty set would mean "as it is" to the runtime. */
 int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes);
 
+/* What a container shall have: all of it is set, so that nothing of what it had before is left. */
+struct ctr_stage {
+	struct rp_ids cpus; /* where it runs */
+	struct rp_ids own; /* of these: its own, or its group's */
+	uint32_t
+		group; /* of containers that share what they own (rp_host_cache.set_group); 0: none */
+	const char *degraded; /* why that is not what it asks for; NULL: it is */
+};
+int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct ctr_stage *s);
+
+/* What is kept with a container: a struct of the policy that begins with its version, a uint32_t. False: there is none of that version and
+ * size, so that another policy has decided, or nobody; *ret is as it was. */
+bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size);
+int32_t ctr_set_record(const struct modhost *h, rp_txn txn, rp_ctr ctr, const void *record,
+		       uint32_t size);
+/* It owns nothing, and nothing is kept with it. */
+int32_t ctr_forget(const struct modhost *h, rp_txn txn, rp_ctr ctr);
+
 /* A set as text for containers' data files; "", with a warning, when it has more than the host takes. Returns text. */
 #define CTR_DATA_MAX 4096u
 const char *ctr_data_text(const struct modhost *h, const char *key, struct rp_ids cpus,
 			  char text[CTR_DATA_MAX + 1]);
 int32_t ctr_set_data_cpus(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *key,
 			  struct rp_ids cpus);
+/* SHARED_CPUS, and of its own ones ISOLATED_CPUS, those that the kernel isolates, and EXCLUSIVE_CPUS, the others. */
+int32_t ctr_set_data_sets(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
+			  struct rp_ids own);
 
 #endif

@@ -13,21 +13,18 @@ const char *const kind_names[N_KINDS] = {
 	[KIND_SYSTEM] = "system",
 };
 
-int32_t wish_of(struct rp_instance *inst, rp_ctr ctr, struct wish *ret)
+struct wish wish_of(const struct rp_ctr_info *info)
 {
-	int32_t r = ctr_info(&inst->h, ctr, &ret->info);
-	if (r)
-		return r;
-	int64_t request = ret->info.cpu_request > 0 ? ret->info.cpu_request : 0;
-	bool system = strcmp(ret->info.pod_namespace, SYSTEM_NAMESPACE) == 0;
-	int64_t full = system ? 0 : request / 1000;
-	ret->full = full > RP_CPUS_MAX ? RP_CPUS_MAX + 1 : (uint32_t)full;
-	ret->part = system ? request : request % 1000;
-	ret->kind = system	? KIND_SYSTEM
-		    : !full	? KIND_SHARED
-		    : ret->part ? KIND_MIXED
-				: KIND_EXCLUSIVE;
-	return 0;
+	int64_t request = info->cpu_request > 0 ? info->cpu_request : 0;
+	bool system = strcmp(info->pod_namespace, SYSTEM_NAMESPACE) == 0;
+	int64_t full = system ? 0 : request / 1000, part = system ? request : request % 1000;
+	return (struct wish){.info = info,
+			     .kind = system  ? KIND_SYSTEM
+				     : !full ? KIND_SHARED
+				     : part  ? KIND_MIXED
+					     : KIND_EXCLUSIVE,
+			     .full = full > RP_CPUS_MAX ? RP_CPUS_MAX + 1 : (uint32_t)full,
+			     .part = part};
 }
 
 void place_shared(const struct rp_instance *inst, struct rp_idset *ret)
@@ -66,7 +63,7 @@ static int32_t find(struct rp_instance *inst, const struct wish *w, struct rp_id
 	struct rp_idset isolated, shared;
 	free_isolated(inst, &isolated);
 	place_shared(inst, &shared);
-	if (rp_ids_count(rp_ids_of(&isolated)) >= w->full && wants_isolated(inst, w->info.ctr))
+	if (rp_ids_count(rp_ids_of(&isolated)) >= w->full && wants_isolated(inst, w->info->ctr))
 		return take(inst, &isolated, w->full, ret);
 	return take(inst, &shared, w->full, ret);
 }
@@ -118,15 +115,15 @@ void place_explain(struct rp_instance *inst, const struct wish *w, struct rp_ids
 	switch (w->kind) {
 	case KIND_SYSTEM:
 		modhost_decided_by(
-			h, w->info.ctr,
+			h, w->info->ctr,
 			h->config->get(h->ctx, inst->plan->section, "reservedResources.cpu"),
 			"it is in " SYSTEM_NAMESPACE ": the reserved CPUs");
 		return;
 	case KIND_SHARED:
-		modhost_note(h, w->info.ctr, "asks for less than one CPU: the shared ones");
+		modhost_note(h, w->info->ctr, "asks for less than one CPU: the shared ones");
 		return;
 	default:
-		modhost_note(h, w->info.ctr, "CPUs %s are its own%s%s",
+		modhost_note(h, w->info->ctr, "CPUs %s are its own%s%s",
 			     modhost_set_text(slice, text, sizeof text),
 			     rp_ids_overlap(slice, rp_ids_of(&inst->plan->isolated))
 				     ? ", isolated by the kernel"

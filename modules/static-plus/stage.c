@@ -7,31 +7,12 @@
 
 bool stage_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data;
-	uint32_t size;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
-		return false;
-	memcpy(ret, data, sizeof *ret);
-	return ret->version == RECORD_VERSION && ret->kind < N_KINDS;
+	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) && ret->kind < N_KINDS;
 }
 
 static bool shares(uint32_t kind)
 {
 	return kind == KIND_SHARED || kind == KIND_MIXED;
-}
-
-static int32_t stage_data(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
-			  struct rp_ids slice)
-{
-	const struct modhost *h = &inst->h;
-	struct rp_idset isolated, ordinary;
-	rp_idset_and(&isolated, slice, rp_ids_of(&inst->plan->isolated));
-	rp_idset_andnot(&ordinary, slice, rp_ids_of(&isolated));
-	int32_t r = ctr_set_data_cpus(h, txn, ctr, "SHARED_CPUS", shared);
-	if (!r)
-		r = ctr_set_data_cpus(h, txn, ctr, "ISOLATED_CPUS", rp_ids_of(&isolated));
-	return r ? r : ctr_set_data_cpus(h, txn, ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary));
 }
 
 static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
@@ -43,7 +24,7 @@ static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, stru
 	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, rp_ids_of(&cpus));
 	if (!r)
 		r = h->cache->set_exclusive(h->ctx, txn, ctr, slice);
-	return r ? r : stage_data(inst, txn, ctr, shared, slice);
+	return r ? r : ctr_set_data_sets(h, txn, ctr, shared, slice);
 }
 
 static int64_t weight(const struct wish *w)
@@ -57,7 +38,7 @@ int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, co
 	const struct record rec = {RECORD_VERSION, w->kind, w->part};
 	struct rp_idset slice;
 	int32_t r = 0;
-	rp_ctr ctr = w->info.ctr;
+	rp_ctr ctr = w->info->ctr;
 	(void)owners_owned(&inst->owners, ctr, &slice);
 	/* who shares gets its CPUs by the walk over all of them */
 	if (w->kind == KIND_SYSTEM)
@@ -68,7 +49,7 @@ int32_t stage_ctr(struct rp_instance *inst, rp_txn txn, const struct wish *w, co
 		r = ctr_set_shares(h, txn, ctr, weight(w));
 	if (!r)
 		r = h->cache->set_degraded(h->ctx, txn, ctr, reason);
-	return r ? r : h->cache->set_private(h->ctx, txn, ctr, &rec, sizeof rec);
+	return r ? r : ctr_set_record(h, txn, ctr, &rec, sizeof rec);
 }
 
 /* What the shared CPUs can do, in milli-CPU, and these CPUs with the reserved ones. */
@@ -85,7 +66,7 @@ int32_t stage_last_sharer(struct rp_instance *inst, rp_txn txn, const struct wis
 	struct rp_idset shared, wide;
 	int64_t left = look_at_shared(inst, &shared, &wide) - inst->parts;
 	inst->parts += w->part;
-	return stage_sets(inst, txn, w->info.ctr, rp_ids_of(left > 0 ? &shared : &wide),
+	return stage_sets(inst, txn, w->info->ctr, rp_ids_of(left > 0 ? &shared : &wide),
 			  rp_ids_none());
 }
 
@@ -97,24 +78,24 @@ bool stage_forget_sharer(struct rp_instance *inst, const struct record *rec)
 	return !used_up || !shares(rec->kind);
 }
 
+static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			    int pass)
+{
+	struct rp_idset shared, wide, slice;
+	struct record rec;
+	(void)pass;
+	if (!stage_read(inst, info->ctr, &rec) || !shares(rec.kind))
+		return 0;
+	int64_t left = look_at_shared(inst, &shared, &wide) - inst->parts;
+	inst->parts += rec.part;
+	(void)owners_owned(&inst->owners, info->ctr, &slice);
+	return stage_sets(inst, txn, info->ctr, rp_ids_of(left > 0 ? &shared : &wide),
+			  rp_ids_of(&slice));
+}
+
 /* Those that came first have the shared CPUs; who comes when these are used up has the reserved ones, too. */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn)
 {
-	struct rp_idset shared, wide;
-	int64_t left = look_at_shared(inst, &shared, &wide);
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	inst->parts = 0;
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct record rec;
-		struct rp_idset slice;
-		rp_ctr ctr = inst->list.ctrs[i];
-		if (!stage_read(inst, ctr, &rec) || !shares(rec.kind))
-			continue;
-		(void)owners_owned(&inst->owners, ctr, &slice);
-		r = stage_sets(inst, txn, ctr, rp_ids_of(left > 0 ? &shared : &wide),
-			       rp_ids_of(&slice));
-		left -= rec.part;
-		inst->parts += rec.part;
-	}
-	return r;
+	return life_walk(inst, txn, RP_ORDER_CREATED, 1, stage_sharer);
 }

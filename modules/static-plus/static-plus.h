@@ -17,13 +17,9 @@
 #ifndef STATIC_PLUS_H
 #define STATIC_PLUS_H
 
-#include <stdbool.h>
-
-#include <nri-rp/policy.h>
-
 #include "modules/lib/amount.h"
 #include "modules/lib/cpualloc.h"
-#include "modules/lib/ctr.h"
+#include "modules/lib/life.h"
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
 
@@ -51,7 +47,7 @@ extern const char *const kind_names[N_KINDS];
 
 /* What a container asks for. */
 struct wish {
-	struct rp_ctr_info info;
+	const struct rp_ctr_info *info;
 	enum kind kind;
 	uint32_t full; /* CPUs of its own */
 	int64_t part; /* milli-CPU among those who share */
@@ -62,19 +58,16 @@ struct counters {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
+	LIFE;
 	struct owners owners;
 	int64_t parts,
 		parts_before; /* milli-CPU that all who share ask for; before this callback */
-	bool waiting; /* perhaps somebody lacks CPUs of its own; only ever too true */
-	bool synced;
+	struct rp_idset
+		common; /* CPUs in the sets of several containers, while everything is placed */
 	struct counters counters;
-	struct ctr_list list;
 };
 
-/* 0, or an error of the host. */
-int32_t wish_of(struct rp_instance *inst, rp_ctr ctr, struct wish *ret);
+struct wish wish_of(const struct rp_ctr_info *info);
 /* CPUs for a container that has `own` ones, none when it is new. -RP_ENOSPC with a message: it keeps those. */
 int32_t place_slice(struct rp_instance *inst, const struct wish *w, struct rp_ids own,
 		    struct rp_idset *ret);

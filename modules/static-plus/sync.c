@@ -12,9 +12,9 @@
 static struct rp_ids own_cpus(struct rp_instance *inst, const struct wish *w, struct rp_ids common)
 {
 	struct record rec;
-	if (stage_read(inst, w->info.ctr, &rec))
-		return w->info.exclusive;
-	struct rp_ids cpus = adopt_cpus(&w->info);
+	if (stage_read(inst, w->info->ctr, &rec))
+		return w->info->exclusive;
+	struct rp_ids cpus = adopt_cpus(w->info);
 	return inst->synced || rp_ids_overlap(cpus, common) ? rp_ids_none() : cpus;
 }
 
@@ -26,27 +26,15 @@ static bool is_right(const struct rp_instance *inst, const struct wish *w, struc
 	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken));
 }
 
-static bool is_placed(const struct rp_instance *inst, const struct wish *w)
+static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, int pass)
 {
-	struct rp_idset own;
-	return (w->info.flags & RP_CTR_PRESERVE_CPU) || !w->full ||
-	       owners_owned(&inst->owners, w->info.ctr, &own);
-}
-
-static int32_t keep(struct rp_instance *inst, int32_t n)
-{
-	struct rp_idset common;
-	int32_t r = adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &common);
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct wish w;
-		r = wish_of(inst, inst->list.ctrs[i], &w);
-		if (r || w.info.flags & RP_CTR_PRESERVE_CPU)
-			continue;
-		struct rp_ids own = own_cpus(inst, &w, rp_ids_of(&common));
-		if (is_right(inst, &w, own))
-			owners_give(&inst->owners, own, w.info.ctr);
-	}
-	return r;
+	const struct wish w = wish_of(info);
+	struct rp_ids own = own_cpus(inst, &w, rp_ids_of(&inst->common));
+	(void)txn;
+	(void)pass;
+	if (is_right(inst, &w, own))
+		owners_give(&inst->owners, own, info->ctr);
+	return 0;
 }
 
 /* 1: it has got its slice. Without one it shares, by what it would have beside it. */
@@ -58,63 +46,64 @@ static int32_t place_one(struct rp_instance *inst, rp_txn txn, struct wish *w)
 	int32_t r = place_slice(inst, w, rp_ids_none(), &slice);
 	inst->h.why = NULL;
 	if (!r) {
-		owners_give(&inst->owners, rp_ids_of(&slice), w->info.ctr);
+		owners_give(&inst->owners, rp_ids_of(&slice), w->info->ctr);
 		place_explain(inst, w, rp_ids_of(&slice));
 		r = stage_ctr(inst, txn, w, NULL);
 		return r ? r : 1;
 	}
 	if (r != -RP_ENOSPC)
 		return r;
-	w->part = w->info.cpu_request;
+	w->part = w->info->cpu_request;
 	w->kind = KIND_SHARED;
 	return stage_ctr(inst, txn, w, why);
 }
 
-static int32_t stage_kept(struct rp_instance *inst, rp_txn txn, const struct wish *w)
+static bool lacks_slice(const struct rp_instance *inst, const struct wish *w)
 {
+	struct rp_idset own;
+	return w->full && !owners_owned(&inst->owners, w->info->ctr, &own);
+}
+
+/* Those that have what they ask for come first, then the others get it. */
+static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			int pass)
+{
+	struct wish w = wish_of(info);
 	struct rp_idset slice;
-	if (w->info.flags & RP_CTR_PRESERVE_CPU)
+	if (pass)
+		return place_one(inst, txn, &w);
+	if (lacks_slice(inst, &w))
 		return 0;
-	(void)owners_owned(&inst->owners, w->info.ctr, &slice);
+	(void)owners_owned(&inst->owners, info->ctr, &slice);
 	if (!inst->synced)
-		place_explain(inst, w, rp_ids_of(&slice));
-	return stage_ctr(inst, txn, w, NULL);
+		place_explain(inst, &w, rp_ids_of(&slice));
+	int32_t r = stage_ctr(inst, txn, &w, NULL);
+	return r ? r : 1;
 }
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	owners_clear(&inst->owners);
-	inst->waiting = false;
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
-	int32_t r = n < 0 ? n : keep(inst, n);
-	for (int placed = 1; placed >= 0; placed--)
-		for (int32_t i = 0; r >= 0 && i < n; i++) {
-			struct wish w;
-			rp_ctr ctr = inst->list.ctrs[i];
-			r = ctr ? wish_of(inst, ctr, &w) : 0;
-			if (r || !ctr || is_placed(inst, &w) != placed)
-				continue;
-			inst->list.ctrs[i] = 0;
-			r = placed ? stage_kept(inst, txn, &w) : place_one(inst, txn, &w);
-		}
-	r = r < 0 ? r : stage_sharers(inst, txn);
-	inst->synced = inst->synced || !r;
-	return r;
+	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &inst->common);
+	if (!r)
+		r = life_walk(inst, txn, RP_ORDER_SYNC, 1, keep);
+	if (r >= 0)
+		r = life_walk(inst, txn, RP_ORDER_SYNC, 2, sync_one);
+	return r < 0 ? r : stage_sharers(inst, txn);
+}
+
+static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 int pass)
+{
+	struct wish w = wish_of(info);
+	(void)pass;
+	return lacks_slice(inst, &w) && (info->flags & RP_CTR_DEGRADED) ? place_one(inst, txn, &w)
+									: 0;
 }
 
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
-	if (!inst->waiting)
-		return 0;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
-	inst->waiting = false;
-	for (int32_t i = 0; r >= 0 && i < n; i++) {
-		struct wish w;
-		if (inst->list.ctrs[i] == except)
-			continue;
-		r = wish_of(inst, inst->list.ctrs[i], &w);
-		if (!r && !is_placed(inst, &w) && (w.info.flags & RP_CTR_DEGRADED))
-			r = place_one(inst, txn, &w);
-	}
+	int32_t r = life_retry(inst, txn, except, retry_one);
 	return r < 0 ? r : 0;
 }

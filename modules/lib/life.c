@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/life.h"
+
+#include <stdlib.h>
+
+static struct life *life_of(struct rp_instance *inst)
+{
+	return (struct life *)inst;
+}
+
+/* ---- plans ----------------------------------------------------------------------------------------------------------- */
+
+static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
+{
+	return life_of(inst)->ops->plan(inst, cfg, ret);
+}
+
+static void put_in_force(struct life *l, struct rp_plan *plan)
+{
+	if (plan == l->plan)
+		return;
+	l->ops->plan_free(l->plan);
+	l->plan = plan;
+}
+
+static void commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	put_in_force(life_of(inst), plan);
+	life_of(inst)->changed = true;
+}
+
+static void drop(struct rp_instance *inst, struct rp_plan *plan)
+{
+	life_of(inst)->ops->plan_free(plan);
+}
+
+/* ---- placing --------------------------------------------------------------------------------------------------------- */
+
+static int32_t begin(struct rp_instance *inst)
+{
+	struct life *l = life_of(inst);
+	if (!l->plan)
+		return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is in force");
+	if (l->ops->begin)
+		l->ops->begin(inst);
+	return 0;
+}
+
+static int32_t sync(struct rp_instance *inst, rp_txn txn)
+{
+	struct life *l = life_of(inst);
+	int32_t r = begin(inst);
+	l->waiting = false;
+	if (!r)
+		r = l->ops->sync(inst, txn);
+	if (r)
+		return r;
+	l->synced = true;
+	l->changed = false;
+	return 0;
+}
+
+static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
+		     int32_t (*op)(struct rp_instance *inst, rp_txn txn,
+				   const struct rp_ctr_info *info))
+{
+	const struct modhost *h = &life_of(inst)->h;
+	struct rp_ctr_info info;
+	int32_t r = begin(inst);
+	if (!r)
+		r = ctr_info(h, ctr, &info);
+	if (r)
+		return r;
+	if (!(info.flags & RP_CTR_PRESERVE_CPU))
+		return op(inst, txn, &info);
+	modhost_note_line(h, ctr, "annotated to keep its CPUs: left alone");
+	return 0;
+}
+
+static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	return place(inst, txn, ctr, life_of(inst)->ops->place);
+}
+
+static int32_t update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct life_ops *ops = life_of(inst)->ops;
+	return place(inst, txn, ctr, ops->resize ? ops->resize : ops->place);
+}
+
+static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct life *l = life_of(inst);
+	l->waiting = true;
+	return l->ops->unmanaged ? place(inst, txn, ctr, l->ops->unmanaged) : 0;
+}
+
+static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct life *l = life_of(inst);
+	struct rp_ctr_info info;
+	if (!l->plan)
+		return 0;
+	int32_t r = begin(inst);
+	if (!r)
+		r = ctr_info(&l->h, ctr, &info);
+	return r ? r : l->ops->release(inst, txn, &info);
+}
+
+static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	struct life *l = life_of(inst);
+	struct rp_plan *plan;
+	if (ev->type != RP_EVENT_TOPOLOGY || !l->plan)
+		return 0;
+	int32_t r = l->ops->look(inst, &plan);
+	if (r)
+		return r;
+	put_in_force(l, plan);
+	return sync(inst, txn);
+}
+
+static int32_t rolled_back(struct rp_instance *inst)
+{
+	struct life *l = life_of(inst);
+	l->waiting = true; /* perhaps */
+	return l->plan ? l->ops->rolled_back(inst) : 0;
+}
+
+/* ---- walks ----------------------------------------------------------------------------------------------------------- */
+
+static int32_t visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, int pass,
+		     int32_t (*each)(struct rp_instance *inst, rp_txn txn,
+				     const struct rp_ctr_info *info, int pass))
+{
+	struct rp_ctr_info info;
+	int32_t r = ctr_info(&life_of(inst)->h, ctr, &info);
+	if (r || (info.flags & RP_CTR_PRESERVE_CPU))
+		return r;
+	return each(inst, txn, &info, pass);
+}
+
+int32_t life_walk(struct rp_instance *inst, rp_txn txn, uint32_t order, int n_passes,
+		  int32_t (*each)(struct rp_instance *inst, rp_txn txn,
+				  const struct rp_ctr_info *info, int pass))
+{
+	struct life *l = life_of(inst);
+	int32_t n = ctr_list(&l->h, &l->list, order), r = n < 0 ? n : 0, sum = 0;
+	for (int pass = 0; r >= 0 && pass < n_passes; pass++)
+		for (int32_t i = 0; r >= 0 && i < n; i++) {
+			rp_ctr *at = &l->list.ctrs[i];
+			r = *at ? visit(inst, txn, *at, pass, each) : 0;
+			if (r > 0) {
+				sum += r;
+				*at = 0;
+			}
+		}
+	return r < 0 ? r : sum;
+}
+
+int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
+		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
+				   const struct rp_ctr_info *info, int pass))
+{
+	struct life *l = life_of(inst);
+	if (!l->waiting)
+		return 0;
+	int32_t n = ctr_list(&l->h, &l->list, RP_ORDER_SYNC), r = n < 0 ? n : 0, sum = 0;
+	l->waiting = false;
+	for (int32_t i = 0; r >= 0 && i < n; i++) {
+		r = l->list.ctrs[i] == except ? 0 : visit(inst, txn, l->list.ctrs[i], 0, each);
+		sum += r > 0 ? r : 0;
+	}
+	return r < 0 ? r : sum;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------------ */
+
+static const struct rp_policy policy = {
+	.size = sizeof(struct rp_policy),
+	.prepare = prepare,
+	.commit = commit,
+	.abort = drop,
+	.sync = sync,
+	.allocate = allocate,
+	.update = update,
+	.release = release,
+	.event = event,
+	.rolled_back = rolled_back,
+	.unmanaged = unmanaged,
+};
+
+int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
+		    struct rp_instance **ret)
+{
+	int32_t r = modhost_instance(host, size, MODHOST_POLICY, ret);
+	if (!r)
+		life_of(*ret)->ops = ops;
+	return r;
+}
+
+void life_destroy(struct rp_instance *inst)
+{
+	struct life *l = life_of(inst);
+	if (l->ops->fini)
+		l->ops->fini(inst);
+	l->ops->plan_free(l->plan);
+	ctr_list_free(&l->list);
+	free(inst);
+}
+
+const void *life_service(const struct life_ops *ops, const char *id)
+{
+	const struct modhost_service services[] = {
+		{RP_POLICY_1, &policy},	      {RP_SCHEMA_1, ops->schema}, {RP_ZONES_1, ops->zones},
+		{RP_METRICS_1, ops->metrics}, {RP_STATE_1, ops->state},	  {NULL, NULL},
+	};
+	return modhost_service(services, id);
+}

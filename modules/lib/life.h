@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a policy: what every policy does in the same way around its decision. A policy gives what is its own as a struct life_ops,
+ * begins its struct rp_instance with LIFE, and is defined with LIFE_MODULE. The host's callbacks are here:
+ *
+ *	prepare        ops.plan; an error leaves the plan in force
+ *	commit, abort  one plan is in force, or none before the first commit
+ *	sync           ops.begin, ops.sync; after it `synced` is true and `changed` false
+ *	allocate       ops.begin, ops.place; a container that is annotated to keep its CPUs is left alone, here and below
+ *	update         ops.begin, ops.resize, or ops.place where there is none
+ *	unmanaged      ops.begin, ops.unmanaged; what was refused is tried again when CPUs come free
+ *	release        ops.begin, ops.release
+ *	event          the machine has changed: ops.look, then as sync
+ *	rolled_back    ops.rolled_back
+ *
+ * A callback that places without a plan fails with -RP_EAGAIN; nothing was ever given then, so that release has nothing to do.
+ */
+#ifndef NRI_RP_LIB_LIFE_H
+#define NRI_RP_LIB_LIFE_H
+
+#include <stdbool.h>
+
+#include <nri-rp/policy.h>
+
+#include "modules/lib/ctr.h"
+
+struct life_ops {
+	/* The plan that section and machine make, checked against what is in force. An error with a message. */
+	int32_t (*plan)(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret);
+	/* The same after CPUs have come or gone: what is missing is no error, as the configuration was fine. May give the plan in force. */
+	int32_t (*look)(struct rp_instance *inst, struct rp_plan **ret);
+	struct rp_plan *(*plan_free)(struct rp_plan *p); /* returns NULL; NULL is fine */
+	/* Optional: comes before each of the following. */
+	void (*begin)(struct rp_instance *inst);
+	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
+	int32_t (*place)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
+	int32_t (*release)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
+	int32_t (*resize)(struct rp_instance *inst, rp_txn txn,
+			  const struct rp_ctr_info *info); /* optional */
+	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn,
+			     const struct rp_ctr_info *info); /* optional */
+	/* All is as it was before the last begin; RP_RESYNC: this is not known any more. */
+	int32_t (*rolled_back)(struct rp_instance *inst);
+	void (*fini)(struct rp_instance *inst); /* optional: what the instance has of its own */
+	/* Services of the module; NULL: it has none of that kind. */
+	const struct rp_schema *schema;
+	const struct rp_zones *zones;
+	const struct rp_metrics *metrics;
+	const struct rp_state *state;
+};
+
+#define LIFE_MEMBERS                                                                               \
+	struct modhost h;                                                                          \
+	const struct life_ops *ops;                                                                \
+	struct rp_plan *plan; /* in force; NULL before the first commit */                         \
+	struct ctr_list list; /* of the walk that is under way */                                  \
+	bool synced; /* everything was placed at least once */                                     \
+	bool changed; /* another configuration is in force since the last sync() */                \
+	bool waiting /* perhaps somebody lacks something; only ever too true */
+
+struct life {
+	LIFE_MEMBERS;
+};
+
+/* The first member of a policy's struct rp_instance: its members are the instance's. */
+#define LIFE                                                                                       \
+	union {                                                                                    \
+		struct life life;                                                                  \
+		struct {                                                                           \
+			LIFE_MEMBERS;                                                              \
+		};                                                                                 \
+	}
+
+/*
+ * Walks over live containers but those that are annotated to keep their CPUs, by RP_ORDER_…, once for each pass from 0. A container for
+ * which `each` returns a positive number is done, and left out of the following passes. An error ends the walk and is returned, else the
+ * sum of what was positive. `each` must not begin a walk of its own.
+ */
+int32_t life_walk(struct rp_instance *inst, rp_txn txn, uint32_t order, int n_passes,
+		  int32_t (*each)(struct rp_instance *inst, rp_txn txn,
+				  const struct rp_ctr_info *info, int pass));
+/* One pass in the order of sync() over all but `except`, when somebody may be waiting; `each` says so by `waiting` if somebody still is. */
+int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
+		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
+				   const struct rp_ctr_info *info, int pass));
+
+int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
+		    struct rp_instance **ret);
+void life_destroy(struct rp_instance *inst);
+const void *life_service(const struct life_ops *ops, const char *id);
+
+/* As RP_MODULE_DEFINE; then .summary and .licence. */
+#define LIFE_MODULE(name_, version_, ops_, ...)                                                    \
+	static int32_t life_module_create(const struct rp_host *host, struct rp_instance **ret)    \
+	{                                                                                          \
+		return life_create(host, sizeof(struct rp_instance), &(ops_), ret);                \
+	}                                                                                          \
+	static const void *life_module_service(struct rp_instance *inst, const char *id)           \
+	{                                                                                          \
+		(void)inst;                                                                        \
+		return life_service(&(ops_), id);                                                  \
+	}                                                                                          \
+	RP_MODULE_DEFINE(name_, version_, RP_KIND_POLICY, .create = life_module_create,            \
+			 .destroy = life_destroy, .service = life_module_service, __VA_ARGS__)
+
+#endif
