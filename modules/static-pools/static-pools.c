@@ -225,10 +225,9 @@ static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, cons
 				    "none of the CPUs in pool \"%s\" that are free is online",
 				    pool->name);
 	bool own = pool->exclusive && alone;
-	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, rp_ids_of(&online));
-	if (!r)
-		r = h->cache->set_exclusive(h->ctx, txn, ctr,
-					    own ? rp_ids_of(&online) : rp_ids_none());
+	const struct ctr_stage s = {.cpus = rp_ids_of(&online),
+				    .own = own ? rp_ids_of(&online) : rp_ids_none()};
+	int32_t r = ctr_stage(h, txn, ctr, &s);
 	return r ? r
 		 : ctr_set_data_cpus(h, txn, ctr,
 				     pool->exclusive ? "EXCLUSIVE_CPUS" : "SHARED_CPUS",
@@ -276,7 +275,7 @@ static int32_t place_asked(struct rp_instance *inst, rp_txn txn, const struct rp
 	return r;
 }
 
-static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct ask a;
 	int32_t r = ask_of(&inst->h, info->ctr, &a);
@@ -286,61 +285,56 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r;
 }
 
-/* ---- callbacks ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the life of the policy ----------------------------------------------------------------------------------------------------- */
 
-/* 1: there is nothing to do about it. */
-static int32_t begin(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
+static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	if (!inst->plan)
-		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
-	int32_t r = ctr_info(&inst->h, ctr, ret);
-	return r ? r : (ret->flags & RP_CTR_PRESERVE_CPU) != 0;
-}
-
-static int32_t pools_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	struct rp_ctr_info info;
 	struct record rec;
-	int32_t r = begin(inst, ctr, &info);
-	if (r)
-		return r < 0 ? r : 0;
-	if (read_record(inst, ctr, &rec)) /* the reply to its first creation was lost */
+	if (read_record(inst, info->ctr, &rec)) /* the reply to its first creation was lost */
 		count_users(inst->plan, &rec, -1);
-	return place(inst, txn, &info);
+	return place_new(inst, txn, info);
 }
 
 /* What it has follows from its pool, and not from what it asks for. */
-static int32_t pools_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	(void)inst;
 	(void)txn;
-	(void)ctr;
+	(void)info;
 	return 0;
 }
 
-static int32_t pools_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	const struct modhost *h = &inst->h;
 	struct record rec;
-	if (!inst->plan || !read_record(inst, ctr, &rec))
+	if (!read_record(inst, info->ctr, &rec))
 		return 0;
 	count_users(inst->plan, &rec, -1);
-	int32_t r = h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
-	return r ? r : h->cache->set_private(h->ctx, txn, ctr, NULL, 0);
+	return ctr_forget(&inst->h, txn, info->ctr);
+}
+
+static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 int pass)
+{
+	struct record rec;
+	(void)txn;
+	(void)pass;
+	if (read_record(inst, info->ctr, &rec))
+		count_users(inst->plan, &rec, 1);
+	return 0;
 }
 
 /* The users of lists, from what containers have. */
 static int32_t recount(struct rp_instance *inst)
 {
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED);
-	for (uint32_t i = 0; inst->plan && i < inst->plan->n_lists; i++)
+	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
 		inst->plan->lists[i].users = 0;
-	for (int32_t i = 0; inst->plan && i < n; i++) {
-		struct record rec;
-		if (read_record(inst, inst->list.ctrs[i], &rec))
-			count_users(inst->plan, &rec, 1);
-	}
-	return n;
+	return life_walk(inst, 0, RP_ORDER_CREATED, 1, count_one);
+}
+
+static int32_t rolled_back(struct rp_instance *inst)
+{
+	return recount(inst) ? RP_RESYNC : 0;
 }
 
 /* It keeps what it has, and nobody gets a list with a CPU of it. */
@@ -354,121 +348,74 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	return r ? r : h->cache->set_degraded(h->ctx, txn, info->ctr, h->why);
 }
 
-static int32_t sync_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			int pass)
 {
-	struct rp_ctr_info info;
 	struct record rec;
 	char why[MODHOST_TEXT_MAX] = "";
-	int32_t r = ctr_info(&inst->h, ctr, &info);
-	if (r || (info.flags & RP_CTR_PRESERVE_CPU))
-		return r;
+	(void)pass;
 	inst->h.why = why;
-	if (read_record(inst, ctr, &rec))
-		r = verify(&inst->h, inst->plan, &rec, info.id);
-	else
-		r = place(inst, txn, &info);
+	int32_t r = read_record(inst, info->ctr, &rec)
+			    ? verify(&inst->h, inst->plan, &rec, info->id)
+			    : place_new(inst, txn, info);
 	if (r && r != -RP_ENOMEM)
-		r = keep(inst, txn, &info);
+		r = keep(inst, txn, info);
 	inst->h.why = NULL;
 	return r;
 }
 
-static int32_t pools_sync(struct rp_instance *inst, rp_txn txn)
+static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	if (!inst->plan)
-		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
-	int32_t n = recount(inst), r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++)
-		r = sync_one(inst, txn, inst->list.ctrs[i]);
-	return r;
+	int32_t r = recount(inst);
+	return r ? r : life_walk(inst, txn, RP_ORDER_CREATED, 1, sync_one);
 }
 
-static int32_t pools_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 int pass)
 {
-	return ev->type == RP_EVENT_TOPOLOGY && inst->plan ? pools_sync(inst, txn) : 0;
+	struct record rec;
+	(void)txn;
+	(void)pass;
+	return read_record(inst, info->ctr, &rec) ? verify(&inst->h, inst->checked, &rec, info->id)
+						  : 0;
 }
 
-static int32_t pools_rolled_back(struct rp_instance *inst)
+static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	return recount(inst) < 0 ? RP_RESYNC : 0;
-}
-
-static int32_t pools_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
-{
-	struct rp_plan *p;
-	int32_t r = plan_new(&inst->h, cfg, &p);
-	if (r)
+	int32_t r = plan_new(&inst->h, section, ret);
+	if (r || !inst->plan)
 		return r;
-	int32_t n = inst->plan ? ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED) : 0;
-	r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct rp_ctr_info info;
-		struct record rec;
-		r = ctr_info(&inst->h, inst->list.ctrs[i], &info);
-		if (!r && read_record(inst, info.ctr, &rec))
-			r = verify(&inst->h, p, &rec, info.id);
-	}
+	inst->checked = *ret;
+	r = life_walk(inst, 0, RP_ORDER_CREATED, 1, check_one);
+	inst->checked = NULL;
 	if (r)
-		plan_free(p);
-	else
-		*ret_plan = p;
+		plan_free(*ret);
 	return r;
 }
 
-static void pools_commit(struct rp_instance *inst, struct rp_plan *plan)
+/* CPUs that are not there are left out when they are given. */
+static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	plan_free(inst->plan);
-	inst->plan = plan;
+	*ret = inst->plan;
+	return 0;
 }
 
-static void pools_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	plan_free(plan);
-}
-
-static const struct rp_policy policy = {
-	.size = sizeof(struct rp_policy),
-	.prepare = pools_prepare,
-	.commit = pools_commit,
-	.abort = pools_abort,
-	.sync = pools_sync,
-	.allocate = pools_allocate,
-	.update = pools_update,
-	.release = pools_release,
-	.event = pools_event,
-	.rolled_back = pools_rolled_back,
+static const struct life_ops ops = {
+	.plan = plan,
+	.look = look,
+	.plan_free = plan_free,
+	.sync = sync_all,
+	.place = place,
+	.resize = resize,
+	.release = release,
+	.rolled_back = rolled_back,
+	.schema = &pools_schema,
+	.zones = &pools_zones,
+	.metrics = &pools_metrics,
 };
-
-static void pools_destroy(struct rp_instance *inst)
-{
-	plan_free(inst->plan);
-	ctr_list_free(&inst->list);
-	free(inst);
-}
-
-static int32_t pools_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	return modhost_instance(host, sizeof(struct rp_instance), MODHOST_POLICY, ret_inst);
-}
-
-static const void *pools_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {
-		{RP_POLICY_1, &policy},
-		{RP_SCHEMA_1, &pools_schema},
-		{RP_ZONES_1, &pools_zones},
-		{RP_METRICS_1, &pools_metrics},
-		{NULL, NULL},
-	};
-	(void)inst;
-	return modhost_service(services, id);
-}
 
 /* Process arguments. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-RP_MODULE_DEFINE("static-pools", "1.0", RP_KIND_POLICY,
-		 .summary = "pools of ready-made CPU lists, as CMK has them",
-		 .licence = "Apache-2.0", .create = pools_create, .destroy = pools_destroy,
-		 .service = pools_service);
+LIFE_MODULE("static-pools", "1.0", ops, .summary = "pools of ready-made CPU lists, as CMK has them",
+	    .licence = "Apache-2.0");

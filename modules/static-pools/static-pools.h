@@ -12,11 +12,7 @@
 #ifndef STATIC_POOLS_H
 #define STATIC_POOLS_H
 
-#include <stdbool.h>
-
-#include <nri-rp/policy.h>
-
-#include "modules/lib/ctr.h"
+#include "modules/lib/life.h"
 
 #define NAME_MAX_LEN 63u
 #define LIST_TEXT_MAX 255u
@@ -74,10 +70,9 @@ void ask_fini(struct ask *a);
 /* ---- the instance ---------------------------------------------------------------------------------------------------------- */
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
+	LIFE;
 	uint64_t placed, refused;
-	struct ctr_list list;
+	struct rp_plan *checked; /* the plan that containers are checked against */
 };
 
 extern const struct rp_zones pools_zones;
