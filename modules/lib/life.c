@@ -129,49 +129,44 @@ static int32_t rolled_back(struct rp_instance *inst)
 
 /* ---- walks ----------------------------------------------------------------------------------------------------------- */
 
-static int32_t visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, int pass,
-		     int32_t (*each)(struct rp_instance *inst, rp_txn txn,
-				     const struct rp_ctr_info *info, int pass))
+static int32_t visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct life_walk *w)
 {
 	struct rp_ctr_info info;
+	if (!ctr || ctr == w->except)
+		return 0;
 	int32_t r = ctr_info(&life_of(inst)->h, ctr, &info);
 	if (r || (info.flags & RP_CTR_PRESERVE_CPU))
 		return r;
-	return each(inst, txn, &info, pass);
+	return w->each(inst, txn, &info, w);
 }
 
-int32_t life_walk(struct rp_instance *inst, rp_txn txn, uint32_t order, int n_passes,
-		  int32_t (*each)(struct rp_instance *inst, rp_txn txn,
-				  const struct rp_ctr_info *info, int pass))
+int32_t life_walk(struct rp_instance *inst, rp_txn txn, struct life_walk w)
 {
 	struct life *l = life_of(inst);
-	int32_t n = ctr_list(&l->h, &l->list, order), r = n < 0 ? n : 0, sum = 0;
-	for (int pass = 0; r >= 0 && pass < n_passes; pass++)
-		for (int32_t i = 0; r >= 0 && i < n; i++) {
-			rp_ctr *at = &l->list.ctrs[i];
-			r = *at ? visit(inst, txn, *at, pass, each) : 0;
-			if (r > 0) {
-				sum += r;
-				*at = 0;
-			}
+	int32_t n = ctr_list(&l->h, &l->list, w.order), sum = 0;
+	for (; n >= 0 && w.pass < (w.n_passes ? w.n_passes : 1); w.pass++)
+		for (int32_t i = 0; i < n; i++) {
+			int32_t r = visit(inst, txn, l->list.ctrs[i], &w);
+			if (r < 0)
+				return r;
+			if (r > 0)
+				l->list.ctrs[i] = 0;
+			sum += r;
 		}
-	return r < 0 ? r : sum;
+	return n < 0 ? n : sum;
 }
 
 int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
-				   const struct rp_ctr_info *info, int pass))
+				   const struct rp_ctr_info *info, const struct life_walk *w))
 {
 	struct life *l = life_of(inst);
 	if (!l->waiting)
 		return 0;
-	int32_t n = ctr_list(&l->h, &l->list, RP_ORDER_SYNC), r = n < 0 ? n : 0, sum = 0;
 	l->waiting = false;
-	for (int32_t i = 0; r >= 0 && i < n; i++) {
-		r = l->list.ctrs[i] == except ? 0 : visit(inst, txn, l->list.ctrs[i], 0, each);
-		sum += r > 0 ? r : 0;
-	}
-	return r < 0 ? r : sum;
+	return life_walk(
+		inst, txn,
+		(struct life_walk){.each = each, .order = RP_ORDER_SYNC, .except = except});
 }
 
 /* ---- the module ------------------------------------------------------------------------------------------------------ */

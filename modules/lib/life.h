@@ -72,17 +72,24 @@ struct life {
 	}
 
 /*
- * Walks over live containers but those that are annotated to keep their CPUs, by RP_ORDER_…, once for each pass from 0. A container for
- * which `each` returns a positive number is done, and left out of the following passes. An error ends the walk and is returned, else the
- * sum of what was positive. `each` must not begin a walk of its own.
+ * A walk over live containers but those that are annotated to keep their CPUs, once for each pass from 0. A container for which `each`
+ * returns a positive number is done, and left out of the following passes. An error ends the walk. `each` must not begin a walk of its own.
  */
-int32_t life_walk(struct rp_instance *inst, rp_txn txn, uint32_t order, int n_passes,
-		  int32_t (*each)(struct rp_instance *inst, rp_txn txn,
-				  const struct rp_ctr_info *info, int pass));
+struct life_walk {
+	int32_t (*each)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			const struct life_walk *w);
+	uint32_t order; /* RP_ORDER_… */
+	int n_passes; /* 0: one */
+	rp_ctr except; /* is left out; 0: nobody */
+	const void *arg; /* for `each` */
+	int pass; /* that is under way */
+};
+/* The error, or the sum of what was positive. */
+int32_t life_walk(struct rp_instance *inst, rp_txn txn, struct life_walk w);
 /* One pass in the order of sync() over all but `except`, when somebody may be waiting; `each` says so by `waiting` if somebody still is. */
 int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
-				   const struct rp_ctr_info *info, int pass));
+				   const struct rp_ctr_info *info, const struct life_walk *w));
 
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
 		    struct rp_instance **ret);

@@ -79,11 +79,11 @@ bool stage_forget_sharer(struct rp_instance *inst, const struct record *rec)
 }
 
 static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			    int pass)
+			    const struct life_walk *w)
 {
 	struct rp_idset shared, wide, slice;
 	struct record rec;
-	(void)pass;
+	(void)w;
 	if (!stage_read(inst, info->ctr, &rec) || !shares(rec.kind))
 		return 0;
 	int64_t left = look_at_shared(inst, &shared, &wide) - inst->parts;
@@ -97,5 +97,6 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn)
 {
 	inst->parts = 0;
-	return life_walk(inst, txn, RP_ORDER_CREATED, 1, stage_sharer);
+	return life_walk(inst, txn,
+			 (struct life_walk){.each = stage_sharer, .order = RP_ORDER_CREATED});
 }

@@ -62,8 +62,6 @@ struct rp_instance {
 	struct owners owners;
 	int64_t parts,
 		parts_before; /* milli-CPU that all who share ask for; before this callback */
-	struct rp_idset
-		common; /* CPUs in the sets of several containers, while everything is placed */
 	struct counters counters;
 };
 

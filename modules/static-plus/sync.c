@@ -26,12 +26,12 @@ static bool is_right(const struct rp_instance *inst, const struct wish *w, struc
 	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken));
 }
 
-static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, int pass)
+static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const struct life_walk *walk)
 {
 	const struct wish w = wish_of(info);
-	struct rp_ids own = own_cpus(inst, &w, rp_ids_of(&inst->common));
+	struct rp_ids own = own_cpus(inst, &w, rp_ids_of((const struct rp_idset *)walk->arg));
 	(void)txn;
-	(void)pass;
 	if (is_right(inst, &w, own))
 		owners_give(&inst->owners, own, info->ctr);
 	return 0;
@@ -66,11 +66,11 @@ static bool lacks_slice(const struct rp_instance *inst, const struct wish *w)
 
 /* Those that have what they ask for come first, then the others get it. */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			int pass)
+			const struct life_walk *walk)
 {
 	struct wish w = wish_of(info);
 	struct rp_idset slice;
-	if (pass)
+	if (walk->pass)
 		return place_one(inst, txn, &w);
 	if (lacks_slice(inst, &w))
 		return 0;
@@ -83,21 +83,24 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
+	struct rp_idset common;
+	struct life_walk kept = {.each = keep, .order = RP_ORDER_SYNC, .arg = &common};
+	struct life_walk all = {.each = sync_one, .order = RP_ORDER_SYNC, .n_passes = 2};
 	owners_clear(&inst->owners);
 	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
-	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &inst->common);
+	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &common);
 	if (!r)
-		r = life_walk(inst, txn, RP_ORDER_SYNC, 1, keep);
+		r = life_walk(inst, txn, kept);
 	if (r >= 0)
-		r = life_walk(inst, txn, RP_ORDER_SYNC, 2, sync_one);
+		r = life_walk(inst, txn, all);
 	return r < 0 ? r : stage_sharers(inst, txn);
 }
 
 static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			 int pass)
+			 const struct life_walk *walk)
 {
 	struct wish w = wish_of(info);
-	(void)pass;
+	(void)walk;
 	return lacks_slice(inst, &w) && (info->flags & RP_CTR_DEGRADED) ? place_one(inst, txn, &w)
 									: 0;
 }

@@ -314,11 +314,11 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 }
 
 static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			 int pass)
+			 const struct life_walk *w)
 {
 	struct record rec;
 	(void)txn;
-	(void)pass;
+	(void)w;
 	if (read_record(inst, info->ctr, &rec))
 		count_users(inst->plan, &rec, 1);
 	return 0;
@@ -329,7 +329,7 @@ static int32_t recount(struct rp_instance *inst)
 {
 	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
 		inst->plan->lists[i].users = 0;
-	return life_walk(inst, 0, RP_ORDER_CREATED, 1, count_one);
+	return life_walk(inst, 0, (struct life_walk){.each = count_one, .order = RP_ORDER_CREATED});
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
@@ -349,11 +349,11 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 }
 
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			int pass)
+			const struct life_walk *w)
 {
 	struct record rec;
 	char why[MODHOST_TEXT_MAX] = "";
-	(void)pass;
+	(void)w;
 	inst->h.why = why;
 	int32_t r = read_record(inst, info->ctr, &rec)
 			    ? verify(&inst->h, inst->plan, &rec, info->id)
@@ -367,17 +367,17 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	int32_t r = recount(inst);
-	return r ? r : life_walk(inst, txn, RP_ORDER_CREATED, 1, sync_one);
+	return r ? r
+		 : life_walk(inst, txn,
+			     (struct life_walk){.each = sync_one, .order = RP_ORDER_CREATED});
 }
 
 static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			 int pass)
+			 const struct life_walk *w)
 {
 	struct record rec;
 	(void)txn;
-	(void)pass;
-	return read_record(inst, info->ctr, &rec) ? verify(&inst->h, inst->checked, &rec, info->id)
-						  : 0;
+	return read_record(inst, info->ctr, &rec) ? verify(&inst->h, w->arg, &rec, info->id) : 0;
 }
 
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
@@ -385,9 +385,9 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 	int32_t r = plan_new(&inst->h, section, ret);
 	if (r || !inst->plan)
 		return r;
-	inst->checked = *ret;
-	r = life_walk(inst, 0, RP_ORDER_CREATED, 1, check_one);
-	inst->checked = NULL;
+	r = life_walk(
+		inst, 0,
+		(struct life_walk){.each = check_one, .order = RP_ORDER_CREATED, .arg = *ret});
 	if (r)
 		plan_free(*ret);
 	return r;

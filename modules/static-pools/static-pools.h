@@ -72,7 +72,6 @@ void ask_fini(struct ask *a);
 struct rp_instance {
 	LIFE;
 	uint64_t placed, refused;
-	struct rp_plan *checked; /* the plan that containers are checked against */
 };
 
 extern const struct rp_zones pools_zones;
