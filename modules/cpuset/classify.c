@@ -119,16 +119,18 @@ int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_i
 	if (beyond)
 		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not online: [%u]",
 				    inst->plan->named_key, beyond);
-	rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&inst->plan->online));
-	if (!rp_ids_empty(rp_ids_of(&wrong)))
-		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not online: %s",
-				    inst->plan->named_key,
-				    few(rp_ids_of(&wrong), text, sizeof text));
-	rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&inst->plan->allowed));
-	if (!rp_ids_empty(rp_ids_of(&wrong)))
-		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not available: %s",
-				    inst->plan->named_key,
-				    few(rp_ids_of(&wrong), text, sizeof text));
+	const struct {
+		const char *what;
+		const struct rp_idset *of;
+	} checks[] = {{"online", &inst->plan->machine->online},
+		      {"available", &inst->plan->allowed}};
+	for (uint32_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(checks[i].of));
+		if (!rp_ids_empty(rp_ids_of(&wrong)))
+			return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s",
+					    inst->plan->named_key, checks[i].what,
+					    few(rp_ids_of(&wrong), text, sizeof text));
+	}
 	return 0;
 }
 
@@ -142,7 +144,7 @@ void named_here(struct rp_instance *inst, const struct looked *c, struct rp_idse
 }
 
 /* A list that cannot be read forbids nothing, and never keeps a container from being created. */
-static void read_forbidden(struct rp_instance *inst, struct looked *c)
+static void read_forbidden(const struct rp_instance *inst, struct looked *c)
 {
 	const struct modhost *h = &inst->h;
 	const char *key = inst->plan->forbidden_key;
@@ -206,18 +208,15 @@ static int64_t integer_cpus(const struct rp_plan *p, const struct rp_ctr_info *i
 	return i->cpu_request / 1000;
 }
 
-int32_t look_at(struct rp_instance *inst, rp_ctr ctr, struct looked *ret)
+void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret)
 {
 	const struct modhost *h = &inst->h;
-	ret->info = (struct rp_ctr_info){.size = sizeof ret->info};
-	int32_t r = h->cache->get_ctr(h->ctx, ctr, &ret->info);
-	if (r)
-		return r;
-	int64_t n = integer_cpus(inst->plan, &ret->info);
+	int64_t n = integer_cpus(inst->plan, info);
+	ret->info = *info;
 	ret->class = CLASS_SHARED;
 	ret->why = "does not ask for a whole number of CPUs as request and limit";
 	ret->n = 0;
-	if (h->cache->pod_annotation(h->ctx, ret->info.pod, inst->plan->named_key)) {
+	if (h->cache->pod_annotation(h->ctx, info->pod, inst->plan->named_key)) {
 		ret->class = CLASS_ANNOTATED;
 		ret->why = "its pod names CPUs";
 	} else if (n > 0) {
@@ -226,5 +225,4 @@ int32_t look_at(struct rp_instance *inst, rp_ctr ctr, struct looked *ret)
 		ret->n = n > RP_CPUS_MAX ? RP_CPUS_MAX + 1 : (uint32_t)n;
 	}
 	read_forbidden(inst, ret);
-	return 0;
 }

@@ -127,43 +127,11 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-static int32_t read_cores(const struct modhost *h, struct rp_plan *p)
-{
-	uint32_t n_cores = h->topology->n_units(h->ctx, RP_LEVEL_CORE), n = 0;
-	struct core *cores = calloc(n_cores + 1, sizeof *cores);
-	uint32_t *threads = calloc(rp_ids_count(rp_ids_of(&p->online)) + 1, sizeof *threads);
-	bool smt = false;
-	if (!cores || !threads) {
-		free(cores);
-		free(threads);
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	}
-	for (uint32_t i = 0; i < n_cores; i++) {
-		struct rp_unit_info unit = {.size = sizeof unit};
-		if (h->topology->unit(h->ctx, RP_LEVEL_CORE, i, &unit))
-			continue;
-		cores[i].first = n;
-		RP_IDS_EACH (cpu, unit.cpus)
-			threads[n++] = cpu;
-		cores[i].n = n - cores[i].first;
-		smt = smt || cores[i].n > 1;
-	}
-	free(p->cores);
-	free(p->threads);
-	p->cores = cores;
-	p->threads = threads;
-	p->n_cores = n_cores;
-	p->smt = smt;
-	return 0;
-}
-
-/* A quantity that CPUs going off line have left too few for is all there are: what worked once has to go on. */
 static int32_t reserve(const struct modhost *h, struct rp_plan *p)
 {
 	struct rp_idset from = p->allowed;
 	struct cpualloc *a = NULL;
 	uint32_t n = amount_count(&p->reserve), n_allowed = rp_ids_count(rp_ids_of(&p->allowed));
-	rp_idset_clear(&p->reserved);
 	if (p->reserve.kind == AMOUNT_CPUS)
 		rp_idset_and(&p->reserved, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->allowed));
 	if (p->reserve.kind != AMOUNT_QUANTITY)
@@ -174,14 +142,6 @@ static int32_t reserve(const struct modhost *h, struct rp_plan *p)
 				      CPUALLOC_PLAIN, &p->reserved);
 	cpualloc_free(a);
 	return r ? modhost_fail(h, r, "CPUs cannot be reserved") : 0;
-}
-
-int32_t plan_look(const struct modhost *h, struct rp_plan *p)
-{
-	modhost_set(h, RP_CPUS_ONLINE, &p->online);
-	amount_pick(&p->available, rp_ids_of(&p->online), &p->allowed);
-	int32_t r = read_cores(h, p);
-	return r ? r : reserve(h, p);
 }
 
 static int32_t check_sets(const struct modhost *h, const struct rp_plan *p)
@@ -206,7 +166,7 @@ static int32_t check_sets(const struct modhost *h, const struct rp_plan *p)
 			       modhost_set_text(rp_ids_of(&missing), text, sizeof text));
 }
 
-int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+static int32_t make(const struct modhost *h, rp_cfg section, bool check, struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
@@ -214,23 +174,35 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
 	p->section = section;
 	int32_t r = read_settings(h, p);
 	if (!r)
-		r = plan_look(h, p);
-	if (!r)
-		r = check_sets(h, p);
-	if (r) {
-		plan_free(p);
-		return r;
+		r = machine_new(h, &p->machine);
+	if (!r) {
+		amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->allowed);
+		r = check ? check_sets(h, p) : 0;
 	}
-	*ret = p;
-	return 0;
+	if (!r)
+		r = reserve(h, p);
+	if (r)
+		plan_free(p);
+	else
+		*ret = p;
+	return r;
+}
+
+int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	return make(h, section, true, ret);
+}
+
+int32_t plan_look(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	return make(h, section, false, ret);
 }
 
 struct rp_plan *plan_free(struct rp_plan *p)
 {
-	if (p) {
-		free(p->cores);
-		free(p->threads);
-		free(p);
-	}
+	if (!p)
+		return NULL;
+	machine_free(p->machine);
+	free(p);
 	return NULL;
 }

@@ -8,11 +8,11 @@
  *	RESERVED  a part of ALLOWED that no integer container gets
  *	POOL      ALLOWED without the CPUs of annotated and integer containers: where the shared ones run
  *
- * Who has which CPU is in the host's cache, as the set of a container and the record that is kept with it; `struct books` is an index
- * over that, made anew when a transaction was dropped.
+ * Who has which CPU is in the host's cache, as the set of a container and the record that is kept with it; `owners` is an index over
+ * that: integer containers own CPUs, annotated ones join them.
  *
  *	config.c    section → settings and the machine's sets     classify.c  which class; the lists in annotations
- *	pick.c      which CPUs an integer container gets          books.c     who has which CPU
+ *	pick.c      which CPUs an integer container gets
  *	place.c     what one container gets, and who moves        stage.c     into the transaction
  *	sync.c      everything at once                            report.c    zones, metrics
  *	cpuset.c    the callbacks
@@ -20,13 +20,10 @@
 #ifndef CPUSET_CPUSET_H
 #define CPUSET_CPUSET_H
 
-#include <stdbool.h>
-
-#include <nri-rp/policy.h>
-
 #include "modules/lib/amount.h"
-#include "modules/lib/ctr.h"
-#include "modules/lib/host.h"
+#include "modules/lib/life.h"
+#include "modules/lib/machine.h"
+#include "modules/lib/owners.h"
 
 #define SET_TEXT_MAX 128u
 #define LIST_TEXT_MAX 4096u /* characters of a CPU list in an annotation */
@@ -37,10 +34,6 @@
 
 #define MIN_SHARED_DEFAULT (-1) /* one, while shared containers run */
 
-struct core {
-	uint32_t first, n; /* its online threads, in rp_plan.threads, ascending */
-};
-
 /* A configuration on the machine as it is. */
 struct rp_plan {
 	char named_key[256], forbidden_key[256]; /* of the annotations */
@@ -49,17 +42,14 @@ struct rp_plan {
 	int shared_overlap, pin_memory, numa_aware, shared_cache, needs_memory, by_qos;
 	rp_cfg section;
 
-	struct rp_idset online, allowed, reserved;
-	struct core *cores; /* by lowest CPU */
-	uint32_t *threads;
-	uint32_t n_cores;
-	bool smt; /* some core has several threads */
+	struct machine *machine;
+	struct rp_idset allowed, reserved;
 };
 
 extern const struct rp_schema cpuset_schema;
 int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
-/* The machine has changed. */
-int32_t plan_look(const struct modhost *h, struct rp_plan *p);
+/* The machine has changed: what worked once has to go on. */
+int32_t plan_look(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 
 /* ---- classes (classify.c) ------------------------------------------------------------------------------------------- */
@@ -77,8 +67,7 @@ struct looked {
 	const char *why; /* it has its class */
 };
 
-/* 0, or an error of the host. */
-int32_t look_at(struct rp_instance *inst, rp_ctr ctr, struct looked *ret);
+void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret);
 /* "0-3,8" with blanks around the elements; false: it is no list, with what is wrong in why. *ret_beyond: a CPU of it that no machine
  * has, which is not in *ret; 0: all can be. */
 #define LIST_WHY_MAX 160u
@@ -97,24 +86,6 @@ void pick(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_ids
 void pick_near(const struct rp_instance *inst, struct rp_ids free, uint32_t n,
 	       struct rp_idset *ret);
 
-/* ---- who has which CPU (books.c) ------------------------------------------------------------------------------------- */
-
-struct books {
-	struct rp_idset named, owned; /* CPUs of annotated, of integer containers */
-	uint16_t refs[RP_CPUS_MAX]; /* annotated containers on a CPU */
-	uint32_t n[N_CLASSES]; /* containers */
-};
-
-/* From the cache. Errors of the host. */
-int32_t books_load(struct rp_instance *inst);
-void books_clear(struct books *b);
-void books_add(struct books *b, enum cpuset_class class, struct rp_ids cpus);
-void books_del(struct books *b, enum cpuset_class class, struct rp_ids cpus);
-/* What the shared containers have. */
-void books_pool(const struct rp_instance *inst, struct rp_idset *ret);
-/* What an integer container could be given, without what is forbidden to it. */
-void books_free(const struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
-
 /* ---- the instance (cpuset.c) ------------------------------------------------------------------------------------------ */
 
 struct counters {
@@ -122,17 +93,23 @@ struct counters {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
-	struct books books;
-	bool stale; /* the books have changed in this callback, and are wrong if its transaction is dropped */
-	bool synced,
-		strict; /* strict: a reload, which is refused rather than that somebody loses something */
-	bool waiting; /* perhaps somebody lacks CPUs; only ever too true */
-	bool overlapping; /* shared containers run on CPUs of others, as nothing is left for them */
+	LIFE;
+	struct owners owners;
+	uint32_t n_shared, n_shared_before; /* containers; before this callback */
+	bool overlapping,
+		overlapping_before; /* shared containers run on CPUs of others, as nothing is left for them */
 	struct counters counters;
-	struct ctr_list list;
 };
+
+/* What the shared containers have. */
+void pool_shared(const struct rp_instance *inst, struct rp_idset *ret);
+/* What an integer container could be given, without what is forbidden to it. */
+void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
+/* CPUs of containers of a class other than shared. */
+void pool_of(const struct rp_instance *inst, enum cpuset_class class, struct rp_idset *ret);
+/* The container has these CPUs, or is one that shares; or has them no more. */
+void pool_add(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus);
+void pool_del(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus);
 
 /* ---- into the transaction (stage.c) --------------------------------------------------------------------------------- */
 

@@ -6,18 +6,10 @@
 #include "modules/cpuset/cpuset.h"
 
 struct picking {
-	const struct rp_plan *p;
+	const struct machine_level_units *cores;
 	struct rp_idset free, got;
 	uint32_t n; /* missing */
 };
-
-static uint32_t count_free(const struct picking *k, const struct core *c)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < c->n; i++)
-		n += rp_ids_has(rp_ids_of(&k->free), k->p->threads[c->first + i]) != 0;
-	return n;
-}
 
 static void take(struct picking *k, uint32_t cpu)
 {
@@ -28,42 +20,38 @@ static void take(struct picking *k, uint32_t cpu)
 	k->n--;
 }
 
-static void take_core(struct picking *k, const struct core *c)
+static void take_core(struct picking *k, const struct machine_unit *core)
 {
-	for (uint32_t i = 0; i < c->n; i++)
-		take(k, k->p->threads[c->first + i]);
+	for (uint32_t i = 0; i < core->n_cpus; i++)
+		take(k, core->cpus[i]);
 }
 
-static bool has_cpu0(const struct picking *k, const struct core *c)
+static bool is_whole(const struct picking *k, const struct machine_unit *core)
 {
-	return c->n && k->p->threads[c->first] == 0;
-}
-
-static bool is_whole(const struct picking *k, const struct core *c)
-{
-	return c->n > 1 && count_free(k, c) == c->n;
+	return core->n_cpus > 1 && machine_count_free(core, rp_ids_of(&k->free)) == core->n_cpus;
 }
 
 static void complete_broken_cores(struct picking *k)
 {
-	for (uint32_t i = 0; i < k->p->n_cores && k->n; i++) {
-		uint32_t n = count_free(k, &k->p->cores[i]);
-		if (n && n < k->p->cores[i].n)
-			take_core(k, &k->p->cores[i]);
+	for (uint32_t i = 0; i < k->cores->n_units && k->n; i++) {
+		const struct machine_unit *core = &k->cores->units[i];
+		uint32_t n = machine_count_free(core, rp_ids_of(&k->free));
+		if (core->n_cpus > 1 && n && n < core->n_cpus)
+			take_core(k, core);
 	}
 }
 
 static void take_whole_cores(struct picking *k)
 {
-	const struct core *last = NULL; /* that of CPU 0 */
-	for (uint32_t i = 0; i < k->p->n_cores && k->n > 1; i++) {
-		const struct core *c = &k->p->cores[i];
-		if (!is_whole(k, c))
+	const struct machine_unit *last = NULL; /* that of CPU 0 */
+	for (uint32_t i = 0; i < k->cores->n_units && k->n > 1; i++) {
+		const struct machine_unit *core = &k->cores->units[i];
+		if (!is_whole(k, core))
 			continue;
-		if (has_cpu0(k, c))
-			last = c;
+		if (core->cpus[0] == 0)
+			last = core;
 		else
-			take_core(k, c);
+			take_core(k, core);
 	}
 	if (last && k->n > 1)
 		take_core(k, last);
@@ -72,20 +60,20 @@ static void take_whole_cores(struct picking *k)
 /* Breaks a core for one CPU: that of CPU 0, but leaves CPU 0 itself. */
 static void break_core(struct picking *k)
 {
-	const struct core *first = NULL;
-	for (uint32_t i = 0; i < k->p->n_cores; i++) {
-		const struct core *c = &k->p->cores[i];
-		if (!is_whole(k, c))
+	const struct machine_unit *first = NULL;
+	for (uint32_t i = 0; i < k->cores->n_units; i++) {
+		const struct machine_unit *core = &k->cores->units[i];
+		if (!is_whole(k, core))
 			continue;
-		if (has_cpu0(k, c)) {
-			take(k, k->p->threads[c->first + 1]);
+		if (core->cpus[0] == 0) {
+			take(k, core->cpus[1]);
 			return;
 		}
 		if (!first)
-			first = c;
+			first = core;
 	}
 	if (first)
-		take(k, k->p->threads[first->first]);
+		take(k, first->cpus[0]);
 }
 
 static void take_ascending(struct picking *k)
@@ -97,49 +85,44 @@ static void take_ascending(struct picking *k)
 	take(k, 0);
 }
 
+/* Where no core has several threads, all that is done for whole cores does nothing. */
 void pick(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
-	struct picking k = {.p = p, .n = n};
+	struct picking k = {.cores = &p->machine->level[MACHINE_CORE], .n = n};
 	rp_idset_copy(&k.free, free);
 	rp_idset_clear(&k.got);
-	if (p->smt) {
-		complete_broken_cores(&k);
-		take_whole_cores(&k);
-		if (k.n)
-			break_core(&k);
-	}
+	complete_broken_cores(&k);
+	take_whole_cores(&k);
+	if (k.n)
+		break_core(&k);
 	take_ascending(&k);
 	*ret = k.got;
 }
 
 /* The unit of a level with the fewest free CPUs that are enough. */
-static bool smallest_unit(const struct modhost *h, uint32_t level, struct rp_ids free, uint32_t n,
+static bool smallest_unit(const struct machine_level_units *level, struct rp_ids free, uint32_t n,
 			  struct rp_idset *ret)
 {
 	uint32_t best = UINT32_MAX;
-	for (uint32_t i = 0; i < h->topology->n_units(h->ctx, level); i++) {
-		struct rp_unit_info unit = {.size = sizeof unit};
-		if (h->topology->unit(h->ctx, level, i, &unit))
-			continue;
-		uint32_t has = rp_ids_count_and(unit.cpus, free);
+	for (uint32_t i = 0; i < level->n_units; i++) {
+		uint32_t has = machine_count_free(&level->units[i], free);
 		if (has < n || has >= best)
 			continue;
 		best = has;
-		rp_idset_and(ret, unit.cpus, free);
+		rp_idset_clear(ret);
+		machine_add_free(&level->units[i], free, ret);
 	}
 	return best != UINT32_MAX;
 }
 
 void pick_near(const struct rp_instance *inst, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
+	static const enum machine_level levels[] = {MACHINE_PACKAGE, MACHINE_NODE, MACHINE_CACHE};
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset near, nearer;
 	rp_idset_copy(&near, free);
-	if (p->numa_aware) {
-		static const uint32_t levels[] = {RP_LEVEL_PACKAGE, RP_LEVEL_NODE, RP_LEVEL_LLC};
-		for (uint32_t i = 0; i < (p->shared_cache ? 3u : 2u); i++)
-			if (smallest_unit(&inst->h, levels[i], rp_ids_of(&near), n, &nearer))
-				near = nearer;
-	}
+	for (uint32_t i = 0; p->numa_aware && i < (p->shared_cache ? 3u : 2u); i++)
+		if (smallest_unit(&p->machine->level[levels[i]], rp_ids_of(&near), n, &nearer))
+			near = nearer;
 	pick(p, rp_ids_of(&near), n, ret);
 }

@@ -15,10 +15,8 @@ int32_t place_check_pool(struct rp_instance *inst)
 {
 	const struct rp_plan *p = inst->plan;
 	struct rp_idset pool;
-	uint32_t least = p->min_shared >= 0	       ? (uint32_t)p->min_shared
-			 : inst->books.n[CLASS_SHARED] ? 1
-						       : 0;
-	books_pool(inst, &pool);
+	uint32_t least = p->min_shared >= 0 ? (uint32_t)p->min_shared : inst->n_shared ? 1 : 0;
+	pool_shared(inst, &pool);
 	if (rp_ids_count(rp_ids_of(&pool)) >= least)
 		return 0;
 	return modhost_fail(&inst->h, -RP_ENOSPC, "would leave fewer than %u shared CPUs", least);
@@ -40,7 +38,7 @@ static int32_t find(struct rp_instance *inst, const struct looked *c, struct rp_
 		    struct rp_idset *ret)
 {
 	struct rp_idset free;
-	books_free(inst, c, &free);
+	pool_free(inst, c, &free);
 	uint32_t n_free = rp_ids_count(rp_ids_of(&free));
 	if (n_free < n)
 		return modhost_fail(&inst->h, -RP_ENOSPC, INSUFFICIENT_TEXT, n, n_free);
@@ -52,7 +50,7 @@ static int32_t find(struct rp_instance *inst, const struct looked *c, struct rp_
 static int32_t own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		   const struct rp_idset *cpus, const char *how)
 {
-	books_add(&inst->books, c->class, rp_ids_of(cpus));
+	pool_add(inst, c->class, c->info.ctr, rp_ids_of(cpus));
 	int32_t r = place_check_pool(inst);
 	if (r)
 		return refuse(inst, r);
@@ -87,7 +85,7 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *
 		if (r)
 			return refuse(inst, r);
 	}
-	books_del(&inst->books, CLASS_INTEGER, had);
+	pool_del(inst, CLASS_INTEGER, c->info.ctr, had);
 	return own(inst, txn, c, &cpus, c->n < n ? "keeps some of its CPUs" : "gets more CPUs");
 }
 
@@ -107,35 +105,44 @@ static int by_difficulty(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The integer containers on these CPUs, those for which there is least choice first. */
-static int32_t find_victims(struct rp_instance *inst, struct rp_ids named, struct victim **ret)
+struct victims {
+	struct rp_ids named;
+	struct victim *list;
+	uint32_t n, order;
+};
+
+static int32_t add_victim(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			  const struct life_walk *w)
 {
-	const struct modhost *h = &inst->h;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), n_found = 0;
-	struct victim *list = NULL;
-	for (int32_t i = 0; i < n; i++) {
-		struct rp_ctr_info info = {.size = sizeof info};
-		struct record rec;
-		if (h->cache->get_ctr(h->ctx, inst->list.ctrs[i], &info) ||
-		    !record_read(inst, info.ctr, &rec) || rec.class != CLASS_INTEGER ||
-		    !rp_ids_overlap(info.cpus, named))
-			continue;
-		struct victim *more = realloc(list, ((size_t)n_found + 1) * sizeof *list);
-		if (!more || look_at(inst, info.ctr, &more[n_found].c)) {
-			free(more ? more : list);
-			return modhost_fail(h, -RP_ENOMEM, "out of memory");
-		}
-		list = more;
-		list[n_found].order = (uint32_t)i;
-		list[n_found].n_forbidden = rp_ids_count_and(rp_ids_of(&list[n_found].c.forbidden),
-							     rp_ids_of(&inst->plan->allowed));
-		list[n_found].c.class = CLASS_INTEGER;
-		n_found++;
-	}
-	if (n_found > 1)
-		qsort(list, (size_t)n_found, sizeof *list, by_difficulty);
-	*ret = list;
-	return n < 0 ? n : n_found;
+	struct victims *v = w->arg;
+	struct record rec;
+	(void)txn;
+	v->order++;
+	if (!rp_ids_overlap(info->cpus, v->named) || !record_read(inst, info->ctr, &rec) ||
+	    rec.class != CLASS_INTEGER)
+		return 0;
+	struct victim *list = realloc(v->list, (v->n + 1u) * sizeof *list);
+	if (!list)
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	v->list = list;
+	struct victim *last = &list[v->n++];
+	look_at(inst, info, &last->c);
+	last->c.class = CLASS_INTEGER;
+	last->order = v->order;
+	last->n_forbidden =
+		rp_ids_count_and(rp_ids_of(&last->c.forbidden), rp_ids_of(&inst->plan->allowed));
+	return 0;
+}
+
+/* The integer containers on these CPUs, those for which there is least choice first. */
+static int32_t find_victims(struct rp_instance *inst, struct victims *v)
+{
+	int32_t r = life_walk(
+		inst, 0,
+		(struct life_walk){.each = add_victim, .order = RP_ORDER_CREATED, .arg = v});
+	if (v->n > 1)
+		qsort(v->list, v->n, sizeof *v->list, by_difficulty);
+	return r;
 }
 
 static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c,
@@ -144,8 +151,8 @@ static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c
 	const struct modhost *h = &inst->h;
 	struct rp_idset free, cpus;
 	uint32_t n = rp_ids_count(c->info.cpus);
-	books_del(&inst->books, CLASS_INTEGER, c->info.cpus);
-	books_free(inst, c, &free);
+	pool_del(inst, CLASS_INTEGER, c->info.ctr, c->info.cpus);
+	pool_free(inst, c, &free);
 	rp_idset_andnot(&free, rp_ids_of(&free), named);
 	uint32_t n_free = rp_ids_count(rp_ids_of(&free));
 	if (n_free < n)
@@ -154,7 +161,7 @@ static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c
 				    "integer container %s: " INSUFFICIENT_TEXT,
 				    c->info.id, n, n_free);
 	pick_near(inst, rp_ids_of(&free), n, &cpus);
-	books_add(&inst->books, CLASS_INTEGER, rp_ids_of(&cpus));
+	pool_add(inst, CLASS_INTEGER, c->info.ctr, rp_ids_of(&cpus));
 	explain(inst, c, rp_ids_of(&cpus), "moved for a pod that names some of its CPUs");
 	inst->counters.moved++;
 	return stage_own(inst, txn, c, rp_ids_of(&cpus),
@@ -163,22 +170,18 @@ static int32_t move(struct rp_instance *inst, rp_txn txn, const struct looked *c
 
 static int32_t place_annotated(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 {
-	struct rp_idset named;
-	struct victim *victims = NULL;
-	int32_t r = named_cpus(inst, c, &named), n = 0;
+	struct rp_idset named, owned;
+	int32_t r = named_cpus(inst, c, &named);
 	if (r)
 		return refuse(inst, r);
-	if (rp_ids_overlap(rp_ids_of(&named), rp_ids_of(&inst->books.owned)))
-		r = n = find_victims(inst, rp_ids_of(&named), &victims);
-	if (r > 0)
-		r = 0;
-	for (int32_t i = 0; !r && i < n; i++)
-		r = move(inst, txn, &victims[i].c, rp_ids_of(&named));
-	free(victims);
-	if (r) {
-		return refuse(inst, r);
-	}
-	return own(inst, txn, c, &named, "named by its pod");
+	struct victims v = {.named = rp_ids_of(&named)};
+	pool_of(inst, CLASS_INTEGER, &owned);
+	if (rp_ids_overlap(v.named, rp_ids_of(&owned)))
+		r = find_victims(inst, &v);
+	for (uint32_t i = 0; !r && i < v.n; i++)
+		r = move(inst, txn, &v.list[i].c, v.named);
+	free(v.list);
+	return r ? refuse(inst, r) : own(inst, txn, c, &named, "named by its pod");
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------------- */
@@ -186,13 +189,13 @@ static int32_t place_annotated(struct rp_instance *inst, rp_txn txn, const struc
 static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 {
 	struct rp_idset pool, own;
-	books_pool(inst, &pool);
+	pool_shared(inst, &pool);
 	rp_idset_copy(&own, rp_ids_of(&pool));
 	if (c->forbids)
 		rp_idset_andnot(&own, rp_ids_of(&pool), rp_ids_of(&c->forbidden));
 	if (rp_ids_empty(rp_ids_of(&own)))
 		return refuse(inst, modhost_fail(&inst->h, -RP_ENOSPC, POOL_EMPTY_TEXT));
-	books_add(&inst->books, CLASS_SHARED, rp_ids_none());
+	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());
 	inst->counters.placed[CLASS_SHARED]++;
 	explain(inst, c, rp_ids_of(&own), "what nobody owns");
 	return stage_shared(inst, txn, c, rp_ids_of(&pool), NULL);

@@ -8,18 +8,9 @@
 
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data;
-	uint32_t size;
 	*ret = (struct record){.class = CLASS_SHARED};
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
-		return false;
-	struct record rec;
-	memcpy(&rec, data, sizeof rec);
-	if (rec.version != RECORD_VERSION || rec.class >= N_CLASSES)
-		return false;
-	*ret = rec;
-	return true;
+	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) &&
+	       ret->class < N_CLASSES;
 }
 
 static int32_t record_write(struct rp_instance *inst, rp_txn txn, const struct looked *c,
@@ -30,7 +21,7 @@ static int32_t record_write(struct rp_instance *inst, rp_txn txn, const struct l
 				   .flags = (uint16_t)((memory ? RECORD_MEMORY : 0) |
 						       (c->forbids ? RECORD_FORBIDS : 0)),
 				   .n = c->n};
-	return inst->h.cache->set_private(inst->h.ctx, txn, c->info.ctr, &rec, sizeof rec);
+	return ctr_set_record(&inst->h, txn, c->info.ctr, &rec, sizeof rec);
 }
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
@@ -63,15 +54,12 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct l
 static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, enum cpuset_class class,
 			  struct rp_ids cpus, const char *reason)
 {
-	const struct modhost *h = &inst->h;
 	bool own = class != CLASS_SHARED && !inst->overlapping;
-	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, cpus);
-	if (!r)
-		r = h->cache->set_exclusive(h->ctx, txn, ctr, own ? cpus : rp_ids_none());
-	if (!r)
-		r = h->cache->set_group(h->ctx, txn, ctr,
-					class == CLASS_ANNOTATED ? NAMED_GROUP : 0);
-	return r ? r : h->cache->set_degraded(h->ctx, txn, ctr, reason);
+	const struct ctr_stage s = {.cpus = cpus,
+				    .own = own ? cpus : rp_ids_none(),
+				    .group = class == CLASS_ANNOTATED ? NAMED_GROUP : 0,
+				    .degraded = reason};
+	return ctr_stage(&inst->h, txn, ctr, &s);
 }
 
 int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct looked *c, struct rp_ids cpus,
@@ -104,51 +92,49 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 
 /* ---- all that share ------------------------------------------------------------------------------------------------ */
 
-/* The set alone, which is all that has changed for most of them. */
-static int32_t follow(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct record *rec,
-		      struct rp_ids pool)
-{
-	struct looked c;
-	if (!(rec->flags & RECORD_FORBIDS))
-		return inst->h.cache->set_cpus(inst->h.ctx, txn, ctr, pool);
-	int32_t r = look_at(inst, ctr, &c);
-	return r ? r : stage_shared(inst, txn, &c, pool, NULL);
-}
+struct follow {
+	struct rp_ids pool;
+	bool overlapping_was;
+};
 
-/* Those who own CPUs own them alone, unless nothing is left for those who share. */
-static int32_t own_again(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+/* The set alone, which is all that has changed for most of them; and those who own CPUs own them alone, unless nothing is left for others. */
+static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		      const struct life_walk *w)
 {
 	const struct modhost *h = &inst->h;
-	return h->cache->set_exclusive(h->ctx, txn, info->ctr,
-				       inst->overlapping ? rp_ids_none() : info->cpus);
+	const struct follow *f = w->arg;
+	struct looked c;
+	struct record rec;
+	(void)record_read(inst, info->ctr, &rec);
+	if (rec.class != CLASS_SHARED)
+		return inst->overlapping == f->overlapping_was
+			       ? 0
+			       : h->cache->set_exclusive(h->ctx, txn, info->ctr,
+							 inst->overlapping ? rp_ids_none()
+									   : info->cpus);
+	if (rp_ids_empty(f->pool))
+		return 0;
+	if (!(rec.flags & RECORD_FORBIDS))
+		return h->cache->set_cpus(h->ctx, txn, info->ctr, f->pool);
+	look_at(inst, info, &c);
+	return stage_shared(inst, txn, &c, f->pool, NULL);
 }
 
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
 	struct rp_idset pool;
-	books_pool(inst, &pool);
-	bool empty = rp_ids_empty(rp_ids_of(&pool)), was = inst->overlapping;
-	inst->overlapping = empty && inst->books.n[CLASS_SHARED];
-	if (inst->overlapping && !was)
+	pool_shared(inst, &pool);
+	bool empty = rp_ids_empty(rp_ids_of(&pool));
+	struct follow f = {.pool = rp_ids_of(&pool), .overlapping_was = inst->overlapping};
+	inst->overlapping = empty && inst->n_shared;
+	if (inst->overlapping && !f.overlapping_was)
 		modhost_log(&inst->h, RP_LOG_WARNING, 0,
 			    "shared CPU pool is empty, %u containers overlap with others",
-			    inst->books.n[CLASS_SHARED]);
-	if (empty && inst->overlapping == was)
+			    inst->n_shared);
+	if (empty && inst->overlapping == f.overlapping_was)
 		return 0;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct rp_ctr_info info = {.size = sizeof info};
-		struct record rec;
-		r = inst->list.ctrs[i] == except
-			    ? 0
-			    : inst->h.cache->get_ctr(inst->h.ctx, inst->list.ctrs[i], &info);
-		if (r || inst->list.ctrs[i] == except || (info.flags & RP_CTR_PRESERVE_CPU))
-			continue;
-		(void)record_read(inst, info.ctr, &rec);
-		if (rec.class != CLASS_SHARED)
-			r = inst->overlapping == was ? 0 : own_again(inst, txn, &info);
-		else if (!empty)
-			r = follow(inst, txn, info.ctr, &rec, rp_ids_of(&pool));
-	}
-	return r;
+	return life_walk(
+		inst, txn,
+		(struct life_walk){
+			.each = follow, .order = RP_ORDER_CREATED, .except = except, .arg = &f});
 }

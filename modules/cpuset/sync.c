@@ -13,16 +13,21 @@
 static int32_t give(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		    struct rp_ids cpus, const char *reason)
 {
-	books_add(&inst->books, c->class, cpus);
+	pool_add(inst, c->class, c->info.ctr, cpus);
 	if (reason)
 		inst->waiting = true;
 	return stage_own(inst, txn, c, cpus, reason);
 }
 
-/* A reload is refused rather than that a container loses what it has. */
+/* A reload, which is refused rather than that a container loses what it has. */
+static bool is_strict(const struct rp_instance *inst)
+{
+	return inst->synced && inst->changed;
+}
+
 static bool must_not_lose(const struct rp_instance *inst, const struct looked *c)
 {
-	return inst->strict && !(c->info.flags & RP_CTR_DEGRADED);
+	return is_strict(inst) && !(c->info.flags & RP_CTR_DEGRADED);
 }
 
 static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, struct looked *c)
@@ -56,7 +61,7 @@ static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp
 	struct rp_idset free;
 	bool ours = record_read(inst, c->info.ctr, &rec) && rec.class == CLASS_INTEGER;
 	struct rp_ids has = ours ? c->info.cpus : c->info.has_cpus;
-	books_free(inst, c, &free);
+	pool_free(inst, c, &free);
 	rp_idset_and(ret, has, rp_ids_of(&free));
 	/* a set of another size was not given by what it asks for now */
 	if (!ours && (rp_ids_count(has) != c->n || !rp_ids_equal(has, rp_ids_of(ret))))
@@ -70,7 +75,7 @@ static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, struct looked 
 	struct rp_idset keep, free, more;
 	may_keep(inst, c, &keep);
 	uint32_t n = rp_ids_count(rp_ids_of(&keep));
-	books_free(inst, c, &free);
+	pool_free(inst, c, &free);
 	rp_idset_andnot(&free, rp_ids_of(&free), rp_ids_of(&keep));
 	uint32_t n_free = rp_ids_count(rp_ids_of(&free));
 	if (n + n_free >= c->n) {
@@ -82,7 +87,7 @@ static int32_t sync_integer(struct rp_instance *inst, rp_txn txn, struct looked 
 		return modhost_fail(&inst->h, -RP_EBUSY, "container %s/%s: " INSUFFICIENT_TEXT,
 				    c->info.pod_name, c->info.name, c->n - n, n_free);
 	if (!n) {
-		books_free(inst, c, &keep);
+		pool_free(inst, c, &keep);
 		rp_idset_and(&keep, rp_ids_of(&keep), c->info.has_cpus);
 		n = rp_ids_count(rp_ids_of(&keep));
 	}
@@ -106,9 +111,9 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, struct looked *
 {
 	struct rp_idset pool;
 	const char *reason = c->n ? SHORT_TEXT : NULL;
-	books_pool(inst, &pool);
+	pool_shared(inst, &pool);
 	c->class = CLASS_SHARED;
-	books_add(&inst->books, CLASS_SHARED, rp_ids_none());
+	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());
 	if (!rp_ids_empty(rp_ids_of(&pool)))
 		return stage_shared(inst, txn, c, rp_ids_of(&pool), reason);
 	/* nobody who runs is left without a CPU: the reserved ones, else all that may be used, whoever owns them */
@@ -121,84 +126,73 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, struct looked *
 }
 
 /* 1: the pass has placed it. */
-static int32_t sync_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, enum pass pass)
+static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			const struct life_walk *w)
 {
 	struct looked c;
-	int32_t r = look_at(inst, ctr, &c);
-	if (r || (c.info.flags & RP_CTR_PRESERVE_CPU))
-		return r ? r : 1;
-	if (pass == PASS_SHARED)
+	int32_t r;
+	look_at(inst, info, &c);
+	if (w->pass == PASS_SHARED)
 		r = sync_shared(inst, txn, &c);
-	else if (pass == PASS_ANNOTATED && c.class == CLASS_ANNOTATED)
+	else if (w->pass == PASS_ANNOTATED && c.class == CLASS_ANNOTATED)
 		r = sync_annotated(inst, txn, &c);
-	else if (pass != PASS_ANNOTATED && c.class == CLASS_INTEGER &&
-		 (pass == PASS_PLACE || is_right(inst, &c)))
+	else if (w->pass != PASS_ANNOTATED && c.class == CLASS_INTEGER &&
+		 (w->pass == PASS_PLACE || is_right(inst, &c)))
 		r = sync_integer(inst, txn, &c);
 	else
 		return 0;
 	if (r < 0)
 		return r;
-	return r == 0 && (pass == PASS_SHARED || c.class != CLASS_SHARED);
+	return r == 0 && (w->pass == PASS_SHARED || c.class != CLASS_SHARED);
 }
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
-	books_clear(&inst->books);
-	inst->waiting = inst->overlapping = false;
-	for (enum pass pass = 0; r >= 0 && pass < N_PASSES; pass++)
-		for (int32_t i = 0; r >= 0 && i < n; i++) {
-			r = inst->list.ctrs[i] ? sync_one(inst, txn, inst->list.ctrs[i], pass) : 0;
-			if (r > 0)
-				inst->list.ctrs[i] = 0;
-		}
+	owners_clear(&inst->owners);
+	inst->n_shared = 0;
+	inst->overlapping = false;
+	int32_t r = life_walk(inst, txn,
+			      (struct life_walk){.each = sync_one,
+						 .order = RP_ORDER_CREATED,
+						 .n_passes = N_PASSES});
 	if (r >= 0 && inst->overlapping) {
 		inst->overlapping = false;
 		r = stage_sharers(inst, txn, 0);
 	}
-	if (r >= 0 && inst->strict)
+	if (r >= 0 && is_strict(inst))
 		r = place_check_pool(inst);
-	if (r < 0)
-		return r;
-	inst->synced = true;
-	inst->strict = false;
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 /* 1: it has got what it lacked. */
-static int32_t retry_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 const struct life_walk *w)
 {
 	struct looked c;
 	struct record rec;
 	struct rp_idset free, more;
-	int32_t r = look_at(inst, ctr, &c);
-	if (r || !(c.info.flags & RP_CTR_DEGRADED) || (c.info.flags & RP_CTR_PRESERVE_CPU) ||
-	    c.class != CLASS_INTEGER)
-		return r;
-	(void)record_read(inst, ctr, &rec);
-	struct rp_ids had = rec.class == CLASS_INTEGER ? c.info.cpus : rp_ids_none();
+	(void)w;
+	if (!(info->flags & RP_CTR_DEGRADED))
+		return 0;
+	look_at(inst, info, &c);
+	if (c.class != CLASS_INTEGER)
+		return 0;
+	(void)record_read(inst, info->ctr, &rec);
+	struct rp_ids had = rec.class == CLASS_INTEGER ? info->cpus : rp_ids_none();
 	uint32_t n = rp_ids_count(had);
-	books_free(inst, &c, &free);
+	pool_free(inst, &c, &free);
 	if (n > c.n || rp_ids_count(rp_ids_of(&free)) < c.n - n) {
 		inst->waiting = true;
 		return 0;
 	}
 	pick_near(inst, rp_ids_of(&free), c.n - n, &more);
 	rp_idset_or(&more, rp_ids_of(&more), had);
-	books_del(&inst->books, rec.class, had);
-	r = give(inst, txn, &c, rp_ids_of(&more), NULL);
+	pool_del(inst, rec.class, info->ctr, had);
+	int32_t r = give(inst, txn, &c, rp_ids_of(&more), NULL);
 	return r ? r : 1;
 }
 
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
-	if (!inst->waiting)
-		return 0;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0, given = 0;
-	inst->waiting = false;
-	for (int32_t i = 0; r >= 0 && i < n; i++) {
-		r = inst->list.ctrs[i] != except ? retry_one(inst, txn, inst->list.ctrs[i]) : 0;
-		given += r > 0;
-	}
-	return r < 0 ? r : given;
+	return life_retry(inst, txn, except, retry_one);
 }

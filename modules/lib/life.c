@@ -36,20 +36,22 @@ static void drop(struct rp_instance *inst, struct rp_plan *plan)
 
 /* ---- placing --------------------------------------------------------------------------------------------------------- */
 
-static int32_t begin(struct rp_instance *inst)
+/* A transaction may have several callbacks, which are taken back together. */
+static int32_t begin(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
 	if (!l->plan)
 		return modhost_fail(&l->h, -RP_EAGAIN, "no configuration is in force");
-	if (l->ops->begin)
+	if (l->ops->begin && l->txn != txn)
 		l->ops->begin(inst);
+	l->txn = txn;
 	return 0;
 }
 
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
-	int32_t r = begin(inst);
+	int32_t r = begin(inst, txn);
 	l->waiting = false;
 	if (!r)
 		r = l->ops->sync(inst, txn);
@@ -66,7 +68,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 {
 	const struct modhost *h = &life_of(inst)->h;
 	struct rp_ctr_info info;
-	int32_t r = begin(inst);
+	int32_t r = begin(inst, txn);
 	if (!r)
 		r = ctr_info(h, ctr, &info);
 	if (r)
@@ -101,7 +103,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct rp_ctr_info info;
 	if (!l->plan)
 		return 0;
-	int32_t r = begin(inst);
+	int32_t r = begin(inst, txn);
 	if (!r)
 		r = ctr_info(&l->h, ctr, &info);
 	return r ? r : l->ops->release(inst, txn, &info);

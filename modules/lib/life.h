@@ -30,7 +30,7 @@ struct life_ops {
 	/* The same after CPUs have come or gone: what is missing is no error, as the configuration was fine. May give the plan in force. */
 	int32_t (*look)(struct rp_instance *inst, struct rp_plan **ret);
 	struct rp_plan *(*plan_free)(struct rp_plan *p); /* returns NULL; NULL is fine */
-	/* Optional: comes before each of the following. */
+	/* Optional: a transaction begins, of one or several of the following. */
 	void (*begin)(struct rp_instance *inst);
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
 	int32_t (*place)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
@@ -39,7 +39,7 @@ struct life_ops {
 			  const struct rp_ctr_info *info); /* optional */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn,
 			     const struct rp_ctr_info *info); /* optional */
-	/* All is as it was before the last begin; RP_RESYNC: this is not known any more. */
+	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
 	void (*fini)(struct rp_instance *inst); /* optional: what the instance has of its own */
 	/* Services of the module; NULL: it has none of that kind. */
@@ -54,6 +54,7 @@ struct life_ops {
 	const struct life_ops *ops;                                                                \
 	struct rp_plan *plan; /* in force; NULL before the first commit */                         \
 	struct ctr_list list; /* of the walk that is under way */                                  \
+	rp_txn txn; /* the last one that began */                                                  \
 	bool synced; /* everything was placed at least once */                                     \
 	bool changed; /* another configuration is in force since the last sync() */                \
 	bool waiting /* perhaps somebody lacks something; only ever too true */
@@ -81,7 +82,7 @@ struct life_walk {
 	uint32_t order; /* RP_ORDER_… */
 	int n_passes; /* 0: one */
 	rp_ctr except; /* is left out; 0: nobody */
-	const void *arg; /* for `each` */
+	void *arg; /* for `each` */
 	int pass; /* that is under way */
 };
 /* The error, or the sum of what was positive. */
