@@ -19,15 +19,9 @@ struct record {
 #define RECORD_MEMORY 0x1u /* memory pinned */
 #define RECORD_QUOTA 0x2u /* quota lifted */
 
-static int read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
+static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data;
-	uint32_t size;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
-		return 0;
-	memcpy(ret, data, sizeof *ret);
-	return ret->version == RECORD_VERSION;
+	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret);
 }
 
 int stage_is_ours(struct rp_instance *inst, rp_ctr ctr)
@@ -80,22 +74,6 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct r
 	return ctr_set_memory(h, txn, info->ctr, rp_ids_none());
 }
 
-/* ---- data for the container ----------------------------------------------------------------------------------------- */
-
-static int32_t stage_data(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
-			  struct rp_ids exclusive)
-{
-	struct rp_idset isolated, ordinary;
-	rp_idset_and(&isolated, exclusive, rp_ids_of(&inst->plan->iso));
-	rp_idset_andnot(&ordinary, exclusive, rp_ids_of(&inst->plan->iso));
-	int32_t r = ctr_set_data_cpus(&inst->h, txn, ctr, "SHARED_CPUS", shared);
-	if (!r)
-		r = ctr_set_data_cpus(&inst->h, txn, ctr, "ISOLATED_CPUS", rp_ids_of(&isolated));
-	if (!r)
-		r = ctr_set_data_cpus(&inst->h, txn, ctr, "EXCLUSIVE_CPUS", rp_ids_of(&ordinary));
-	return r;
-}
-
 /* ---- one container ---------------------------------------------------------------------------------------------------- */
 
 /* Text for status when an exclusive set is kept although the configuration would not give it any more; NULL: all is well. */
@@ -104,14 +82,6 @@ static const char *blemish_of(const struct rp_instance *inst, struct rp_ids cpus
 	if (rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
 		return "some of its exclusive CPUs are reserved by now";
 	return NULL;
-}
-
-static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids cpus,
-			  struct rp_ids exclusive)
-{
-	const struct modhost *h = &inst->h;
-	int32_t r = h->cache->set_cpus(h->ctx, txn, ctr, cpus);
-	return r ? r : h->cache->set_exclusive(h->ctx, txn, ctr, exclusive);
 }
 
 int32_t stage_degraded(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *reason)
@@ -135,16 +105,15 @@ int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	const char *blemish = blemish_of(inst, cpus);
 	if (blemish)
 		modhost_log(h, RP_LOG_WARNING, info->ctr, "%s", blemish);
-	int32_t r = stage_sets(inst, txn, info->ctr, cpus, cpus);
-	if (!r)
-		r = stage_degraded(inst, txn, info->ctr, blemish);
+	int32_t r = ctr_stage(h, txn, info->ctr,
+			      &(struct ctr_stage){.cpus = cpus, .own = cpus, .degraded = blemish});
 	if (!r)
 		r = stage_memory(inst, txn, info, &nodes, was.flags);
 	if (!r)
 		r = stage_quota(inst, txn, info, s->disable_quota, was.flags);
 	if (!r)
-		r = stage_data(inst, txn, info->ctr, rp_ids_none(), cpus);
-	return r ? r : h->cache->set_private(h->ctx, txn, info->ctr, &rec, sizeof rec);
+		r = ctr_set_data_sets(h, txn, info->ctr, rp_ids_none(), cpus);
+	return r ? r : ctr_set_record(h, txn, info->ctr, &rec, sizeof rec);
 }
 
 int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -152,9 +121,11 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 {
 	const struct modhost *h = &inst->h;
 	struct record was;
-	int32_t r = stage_sets(inst, txn, info->ctr, shared, rp_ids_none());
+	int32_t r = h->cache->set_cpus(h->ctx, txn, info->ctr, shared);
 	if (!r)
-		r = stage_data(inst, txn, info->ctr, shared, rp_ids_none());
+		r = h->cache->set_exclusive(h->ctx, txn, info->ctr, rp_ids_none());
+	if (!r)
+		r = ctr_set_data_sets(h, txn, info->ctr, shared, rp_ids_none());
 	if (r || !read_record(inst, info->ctr, &was))
 		return r;
 	struct rp_idset none;
@@ -167,28 +138,28 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 
 /* ---- all that share --------------------------------------------------------------------------------------------------- */
 
-int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared, rp_ctr except)
+struct follow {
+	struct rp_ids shared;
+	const char *text;
+};
+
+static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		      const struct life_walk *w)
 {
 	const struct modhost *h = &inst->h;
+	const struct follow *f = w->arg;
+	if (!rp_ids_empty(info->exclusive))
+		return 0;
+	int32_t r = h->cache->set_cpus(h->ctx, txn, info->ctr, f->shared);
+	return r ? r : h->cache->set_data(h->ctx, txn, info->ctr, "SHARED_CPUS", f->text);
+}
+
+int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared, rp_ctr except)
+{
 	char text[CTR_DATA_MAX + 1];
-	(void)ctr_data_text(h, "SHARED_CPUS", shared, text);
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED);
-	for (int32_t i = 0; i < n; i++) {
-		rp_ctr ctr = inst->list.ctrs[i];
-		struct rp_ctr_info info = {.size = sizeof info};
-		if (ctr == except)
-			continue;
-		int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
-		if (!r && !rp_ids_empty(info.exclusive))
-			continue;
-		if (!r && (info.flags & RP_CTR_PRESERVE_CPU))
-			continue;
-		if (!r)
-			r = h->cache->set_cpus(h->ctx, txn, ctr, shared);
-		if (!r)
-			r = h->cache->set_data(h->ctx, txn, ctr, "SHARED_CPUS", text);
-		if (r)
-			return r;
-	}
-	return n < 0 ? n : 0;
+	struct follow f = {shared, ctr_data_text(&inst->h, "SHARED_CPUS", shared, text)};
+	return life_walk(
+		inst, txn,
+		(struct life_walk){
+			.each = follow, .order = RP_ORDER_CREATED, .except = except, .arg = &f});
 }

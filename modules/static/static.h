@@ -19,17 +19,14 @@
 #ifndef STATIC_STATIC_H
 #define STATIC_STATIC_H
 
-#include <nri-rp/policy.h>
-
 #include "modules/lib/amount.h"
 #include "modules/lib/cpualloc.h"
-#include "modules/lib/ctr.h"
-#include "modules/lib/host.h"
+#include "modules/lib/life.h"
+#include "modules/lib/machine.h"
+#include "modules/lib/owners.h"
 #include "modules/lib/reserve.h"
 #include "modules/static/hints.h"
 #include "modules/static/kubelet.h"
-#include "modules/lib/owners.h"
-#include "modules/lib/machine.h"
 
 /* ---- configuration (config.c) ------------------------------------------------------------------------------------ */
 
@@ -82,27 +79,14 @@ void plan_free_isolated(const struct rp_plan *p, const struct owners *l, struct 
 
 /* ---- the instance (static.c) -------------------------------------------------------------------------------------- */
 
-struct sync_entry {
-	rp_ctr ctr;
-	int64_t n_wanted; /* exclusive CPUs; 0: shared */
-	int kept; /* has what it wants */
-};
-
 struct counters {
 	uint64_t placed, refused;
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
+	LIFE;
 	struct owners owners;
-	/* Perhaps some container waits for exclusive CPUs. Only ever too true: a look at all of them clears it. */
-	int waiting;
-	int synced;
 	struct counters counters;
-	/* Scratch for walks over all containers. */
-	struct ctr_list list;
-	struct sync_entry *entries;
 	struct reserve_past
 		remembered; /* of the daemon's former run, until the first configuration */
 	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */

@@ -35,30 +35,23 @@ static int still_right(const struct rp_instance *inst, struct rp_ids own, int64_
 	       !rp_ids_overlap(own, rp_ids_of(&inst->owners.taken));
 }
 
-/* Fills inst->entries with those that are to be placed at all, and gives those that can keep their CPUs what they have. */
-static int32_t keep_what_is_right(struct rp_instance *inst)
+struct syncing {
+	struct rp_idset common; /* CPUs in the sets of several containers */
+	struct rp_idset kept; /* those of containers that have what they want */
+	struct rp_idset shared;
+	bool enough; /* shared CPUs are left but for the reserved ones */
+};
+
+/* Gives those that can keep their CPUs what they have. */
+static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const struct life_walk *w)
 {
-	struct rp_idset common;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), n_entries = 0;
-	struct sync_entry *entries =
-		n > 0 ? realloc(inst->entries, (uint32_t)n * sizeof *entries) : NULL;
-	if (n > 0 && !entries)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	inst->entries = entries ? entries : inst->entries;
-	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &common);
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct rp_ctr_info info;
-		r = ctr_info(&inst->h, inst->list.ctrs[i], &info);
-		if (r || info.flags & RP_CTR_PRESERVE_CPU)
-			continue;
-		struct rp_ids own = own_cpus(inst, &info, rp_ids_of(&common));
-		struct sync_entry *e = &inst->entries[n_entries++];
-		*e = (struct sync_entry){.ctr = info.ctr, .n_wanted = place_wanted(&info)};
-		e->kept = still_right(inst, own, e->n_wanted);
-		if (e->kept)
-			owners_give(&inst->owners, own, e->ctr);
-	}
-	return r ? r : n_entries;
+	const struct syncing *s = w->arg;
+	struct rp_ids own = own_cpus(inst, info, rp_ids_of(&s->common));
+	(void)txn;
+	if (still_right(inst, own, place_wanted(info)))
+		owners_give(&inst->owners, own, info->ctr);
+	return 0;
 }
 
 /* Exclusive CPUs for one that waits: 1 when there are none, with the reason in p. */
@@ -72,100 +65,90 @@ static int32_t try_exclusive(struct rp_instance *inst, const struct rp_ctr_info 
 	return 0;
 }
 
-static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			     const struct life_walk *w)
 {
 	struct placing p;
-	struct rp_ctr_info info;
-	int32_t r = ctr_info(&inst->h, ctr, &info);
-	if (r || !try_exclusive(inst, &info, &p))
-		return r;
-	modhost_log(&inst->h, RP_LOG_WARNING, ctr, "%s; it shares CPUs for now", p.text);
-	modhost_note(&inst->h, ctr, "no exclusive CPUs: %s", p.text);
-	inst->waiting = 1;
-	return stage_degraded(inst, txn, ctr, p.text);
+	struct rp_idset own;
+	(void)w;
+	if (!place_wanted(info) || owners_owned(&inst->owners, info->ctr, &own) ||
+	    !try_exclusive(inst, info, &p))
+		return 0;
+	modhost_log(&inst->h, RP_LOG_WARNING, info->ctr, "%s; it shares CPUs for now", p.text);
+	modhost_note(&inst->h, info->ctr, "no exclusive CPUs: %s", p.text);
+	inst->waiting = true;
+	return stage_degraded(inst, txn, info->ctr, p.text);
 }
 
 /* Where containers share. When nothing is left for that, those that run already have to make do with the reserved CPUs. */
-static int share_where(const struct rp_instance *inst, struct rp_idset *ret)
+static bool share_where(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	plan_shared(inst->plan, &inst->owners, ret);
 	if (!rp_ids_empty(rp_ids_of(ret)))
-		return 1;
+		return true;
 	rp_idset_andnot(ret, rp_ids_of(&inst->plan->reserved), rp_ids_of(&inst->owners.taken));
-	return 0;
+	return false;
 }
 
-static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, const struct sync_entry *e,
-			   struct rp_ids shared, int enough)
+static int32_t stage_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 const struct life_walk *w)
 {
-	struct rp_ctr_info info;
+	const struct syncing *s = w->arg;
 	struct rp_idset own;
-	int32_t r = ctr_info(&inst->h, e->ctr, &info);
-	if (r)
-		return r;
-	if (owners_owned(&inst->owners, e->ctr, &own)) {
-		if (e->kept && !inst->synced)
-			modhost_note(&inst->h, e->ctr, "keeps the exclusive CPUs that it had");
-		return stage_exclusive(inst, txn, &info, rp_ids_of(&own));
+	int32_t r = 0;
+	if (owners_owned(&inst->owners, info->ctr, &own)) {
+		if (!inst->synced && rp_ids_subset(rp_ids_of(&own), rp_ids_of(&s->kept)))
+			modhost_note(&inst->h, info->ctr, "keeps the exclusive CPUs that it had");
+		return stage_exclusive(inst, txn, info, rp_ids_of(&own));
 	}
-	if (!enough)
-		inst->waiting = 1;
-	if (!e->n_wanted) {
-		place_explain_shared(inst, &info);
-		r = stage_degraded(inst, txn, e->ctr, enough ? NULL : SHARED_EMPTY_TEXT);
+	inst->waiting = inst->waiting || !s->enough;
+	if (!place_wanted(info)) {
+		place_explain_shared(inst, info);
+		r = stage_degraded(inst, txn, info->ctr, s->enough ? NULL : SHARED_EMPTY_TEXT);
 	}
-	return r || rp_ids_empty(shared) ? r : stage_shared(inst, txn, &info, shared);
+	return r || rp_ids_empty(rp_ids_of(&s->shared))
+		       ? r
+		       : stage_shared(inst, txn, info, rp_ids_of(&s->shared));
 }
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
+	struct syncing s;
+	struct life_walk w = {.order = RP_ORDER_SYNC, .arg = &s};
 	owners_clear(&inst->owners);
-	inst->waiting = 0;
-	int32_t n = keep_what_is_right(inst), r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++)
-		if (inst->entries[i].n_wanted && !inst->entries[i].kept)
-			r = place_waiting(inst, txn, inst->entries[i].ctr);
-	struct rp_idset shared;
-	int enough = share_where(inst, &shared);
-	for (int32_t i = 0; !r && i < n; i++)
-		r = stage_entry(inst, txn, &inst->entries[i], rp_ids_of(&shared), enough);
-	if (!r)
-		inst->synced = 1;
-	return r;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
+	int32_t r = n < 0 ? n : adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &s.common);
+	w.each = keep;
+	r = r ? r : life_walk(inst, txn, w);
+	s.kept = inst->owners.taken;
+	w.each = place_waiting;
+	r = r ? r : life_walk(inst, txn, w);
+	s.enough = share_where(inst, &s.shared);
+	w.each = stage_one;
+	return r ? r : life_walk(inst, txn, w);
 }
 
-static int32_t retry_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, int enough)
+static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 const struct life_walk *w)
 {
 	struct placing p;
-	struct rp_ctr_info info;
-	struct rp_idset own;
-	int32_t r = ctr_info(&inst->h, ctr, &info);
-	if (r || (info.flags & RP_CTR_PRESERVE_CPU) || owners_owned(&inst->owners, ctr, &own))
-		return r;
-	if (place_wanted(&info)) {
-		if (!try_exclusive(inst, &info, &p))
-			return stage_exclusive(inst, txn, &info, rp_ids_of(&p.cpus));
-		inst->waiting = 1;
+	struct rp_idset own, shared;
+	(void)w;
+	if (owners_owned(&inst->owners, info->ctr, &own))
 		return 0;
+	if (place_wanted(info)) {
+		if (!try_exclusive(inst, info, &p))
+			return stage_exclusive(inst, txn, info, rp_ids_of(&p.cpus));
+	} else if (!(info->flags & RP_CTR_DEGRADED)) {
+		return 0;
+	} else if (share_where(inst, &shared)) {
+		return stage_degraded(inst, txn, info->ctr, NULL);
 	}
-	if (!(info.flags & RP_CTR_DEGRADED))
-		return 0;
-	if (enough)
-		return stage_degraded(inst, txn, ctr, NULL);
-	inst->waiting = 1;
+	inst->waiting = true;
 	return 0;
 }
 
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
-	if (!inst->waiting)
-		return 0;
-	struct rp_idset shared;
-	int enough = share_where(inst, &shared);
-	inst->waiting = 0;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++)
-		if (inst->list.ctrs[i] != except)
-			r = retry_one(inst, txn, inst->list.ctrs[i], enough);
-	return r;
+	return life_retry(inst, txn, except, retry_one);
 }
