@@ -9,6 +9,7 @@
 #include "modules/cpuset/cpuset.h"
 
 #define SHORT_TEXT "it has fewer CPUs than it asks for"
+#define NAMED_TEXT "none of the CPUs that its pod names can be used; it is shared"
 
 static int32_t give(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		    struct rp_ids cpus, const char *reason)
@@ -41,8 +42,7 @@ static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, struct looke
 	}
 	named_here(inst, c, &named);
 	if (rp_ids_empty(rp_ids_of(&named))) {
-		modhost_log(&inst->h, RP_LOG_WARNING, c->info.ctr,
-			    "none of the CPUs that its pod names can be used; it is shared");
+		modhost_log(&inst->h, RP_LOG_WARNING, c->info.ctr, NAMED_TEXT);
 		c->class = CLASS_SHARED;
 		return 0;
 	}
@@ -110,7 +110,7 @@ static bool is_right(struct rp_instance *inst, const struct looked *c)
 static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, struct looked *c)
 {
 	struct rp_idset pool;
-	const char *reason = c->n ? SHORT_TEXT : NULL;
+	const char *reason = c->class == CLASS_ANNOTATED ? NAMED_TEXT : c->n ? SHORT_TEXT : NULL;
 	pool_shared(inst, &pool);
 	c->class = CLASS_SHARED;
 	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());

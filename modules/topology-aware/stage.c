@@ -47,6 +47,9 @@ void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset 
 		rp_idset_or(ret, plan_ids(p, pool->sharable), cpus_ids(g->exclusive));
 	else
 		rp_idset_copy(ret, cpus_ids(g->exclusive));
+	/* it could not be placed, and others have got what was left then */
+	if (g->flags & GRANT_MISPLACED && rp_ids_empty(rp_ids_of(ret)))
+		rp_idset_copy(ret, plan_ids(p, p->pools[p->root].reserved));
 	if (g->flags & GRANT_HIDE_THREADS)
 		hide_threads(p, ret);
 }
