@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "modules/lib/annotation.h"
 #include "modules/topology-aware/ta.h"
 
 #define WEIGHT_MAX 1000
@@ -166,13 +167,10 @@ static int32_t read_annotation(struct rp_instance *inst, const struct rp_ctr_inf
 		text = h->cache->pod_annotation(h->ctx, info->pod, keys[1]);
 	if (!text)
 		return 0;
-	if (!RP_HAS(h->config, parse))
-		return modhost_fail(h, -RP_ENOTSUP, "this host can not read annotation %s",
-				    keys[0]);
-	int32_t r;
+	rp_cfg map;
 	char what[sizeof "annotation " + 64];
 	(void)snprintf(what, sizeof what, "annotation %s", keys[0]);
-	rp_cfg map = h->config->parse(h->ctx, what, text, &r);
+	int32_t r = annotation_parse(h, what, text, &map);
 	if (r)
 		return r;
 	return is_simple(inst, map) ? read_simple(inst, map, info->name, sign, a)

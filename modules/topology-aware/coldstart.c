@@ -3,6 +3,7 @@
  * A cold start: the container begins on slow memory and gets DRAM when it has run for a while. One timer of the host serves all of them.
  * The end is kept by the host's clock, which does not begin anew with the daemon.
  */
+#include "modules/lib/annotation.h"
 #include "modules/topology-aware/ta.h"
 
 #define KEY "cold-start" TA_DOMAIN
@@ -16,13 +17,12 @@ int32_t cold_read(struct rp_instance *inst, rp_ctr ctr, uint64_t *ret_ms)
 	*ret_ms = 0;
 	if (!text || !inst->plan->cold_start || !h->timer)
 		return 0;
-	int32_t r;
-	if (!RP_HAS(h->config, parse))
-		return modhost_fail(h, -RP_ENOTSUP, "this host can not read annotation " KEY);
-	rp_cfg map = h->config->parse(h->ctx, "annotation " KEY, text, &r);
+	rp_cfg map, at;
+	int32_t r = annotation_parse(h, "annotation " KEY, text, &map);
+	if (!r)
+		r = annotation_member(h, "annotation " KEY, map, "duration", RP_NODE_SCALAR, &at);
 	if (r)
 		return r;
-	rp_cfg at = h->config->get(h->ctx, map, "duration");
 	int64_t ms = h->config->value(h->ctx, at, RP_T_DURATION, -1);
 	if (ms < 0 || ms > DURATION_MAX_MS)
 		return modhost_fail(h, -RP_EINVAL,

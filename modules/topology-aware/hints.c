@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "modules/lib/annotation.h"
 #include "modules/topology-aware/ta.h"
 
 #define HINTS_KEY "topologyhints" TA_DOMAIN
 #define ALLOW_KEY "allow.topologyhints" TA_DOMAIN
 #define DENY_KEY "deny.topologyhints" TA_DOMAIN
 #define TEST_KEY "test.topologyhints" TA_DOMAIN
+#define TEST_WHAT "annotation " TEST_KEY
 #define POD_RESOURCE_PREFIX "podresourceapi:"
 
 #define HINTS_MAX 64u /* of one container */
@@ -155,36 +157,24 @@ static uint32_t parse_kinds(struct rp_instance *inst, rp_ctr ctr, const char *te
 	return kinds;
 }
 
-static int32_t parse(struct rp_instance *inst, const char *key, const char *text, rp_cfg *ret)
-{
-	const struct modhost *h = &inst->h;
-	char what[sizeof "annotation " + 64];
-	int32_t r;
-	if (!RP_HAS(h->config, parse))
-		return modhost_fail(h, -RP_ENOTSUP, "this host can not read annotation %s", key);
-	(void)snprintf(what, sizeof what, "annotation %s", key);
-	*ret = h->config->parse(h->ctx, what, text, &r);
-	return r;
-}
-
-static int32_t read_paths(struct search *s, const char *key, struct paths *ret)
+static int32_t read_paths(struct search *s, const char *key, const char *what, struct paths *ret)
 {
 	const struct modhost *h = &s->inst->h;
 	const char *text = h->cache->annotation(h->ctx, s->ctr, key, NULL);
-	rp_cfg map;
+	rp_cfg map, at;
 	if (!text)
 		return 0;
-	int32_t r = parse(s->inst, key, text, &map);
+	int32_t r = annotation_parse(h, what, text, &map);
+	if (!r)
+		r = annotation_member(h, what, map, "type", RP_NODE_SCALAR, &at);
 	if (r)
 		return r;
-	const char *type = h->config->text(h->ctx, h->config->get(h->ctx, map, "type"), "");
+	const char *type = h->config->text(h->ctx, at, "");
 	ret->globs = strcmp(type, "glob") == 0;
 	if (!ret->globs && strcmp(type, "prefix") != 0)
-		return modhost_fail(h, -RP_EINVAL,
-				    "annotation %s: type \"%.64s\" is neither prefix nor glob", key,
-				    type);
-	ret->list = h->config->get(h->ctx, map, "paths");
-	return 0;
+		return modhost_fail(h, -RP_EINVAL, "%s: type \"%.64s\" is neither prefix nor glob",
+				    what, type);
+	return annotation_texts(h, what, map, "paths", &ret->list);
 }
 
 static bool is_listed(const struct search *s, const struct paths *paths, const char *path)
@@ -330,26 +320,48 @@ static int32_t add_pod_resources(struct search *s)
 
 /* ---- annotated hints --------------------------------------------------------------------------------------------------------- */
 
-/* A member by its name in any case. */
-static const char *member(struct rp_instance *inst, rp_cfg map, const char *name)
+/* A member by its name in any case; "" when it is not there. */
+static int32_t read_member(const struct modhost *h, rp_cfg map, const char *name, const char **ret)
 {
-	const struct modhost *h = &inst->h;
-	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++)
-		if (strcasecmp(h->config->key(h->ctx, map, i), name) == 0)
-			return h->config->text(h->ctx, h->config->item(h->ctx, map, i), "");
-	return "";
+	*ret = "";
+	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++) {
+		const char *key = h->config->key(h->ctx, map, i);
+		rp_cfg at;
+		if (strcasecmp(key, name) != 0)
+			continue;
+		int32_t r = annotation_member(h, TEST_WHAT, map, key, RP_NODE_SCALAR, &at);
+		if (!r)
+			*ret = h->config->text(h->ctx, at, "");
+		return r;
+	}
+	return 0;
+}
+
+static int32_t read_ids(const struct modhost *h, rp_cfg map, const char *hint, const char *name,
+			uint32_t max, struct rp_idset *ret)
+{
+	const char *text;
+	int32_t r = read_member(h, map, name, &text);
+	if (!r && rp_idset_parse(ret, text, max))
+		return modhost_fail(h, -RP_EINVAL, TEST_WHAT ": \"%.64s\" has a list that is none",
+				    hint);
+	return r;
 }
 
 static int32_t add_test_hint(struct search *s, const char *name, rp_cfg map)
 {
+	const struct modhost *h = &s->inst->h;
 	struct rp_idset cpus, nodes, sockets;
-	const char *provider = member(s->inst, map, "Provider");
-	if (rp_idset_parse(&cpus, member(s->inst, map, "CPUs"), RP_CPUS_MAX) ||
-	    rp_idset_parse(&nodes, member(s->inst, map, "NUMAs"), RP_NODES_MAX) ||
-	    rp_idset_parse(&sockets, member(s->inst, map, "Sockets"), RP_CPUS_MAX))
-		return modhost_fail(&s->inst->h, -RP_EINVAL,
-				    "annotation " TEST_KEY ": \"%.64s\" has a list that is none",
-				    name);
+	const char *provider;
+	int32_t r = read_member(h, map, "Provider", &provider);
+	if (!r)
+		r = read_ids(h, map, name, "CPUs", RP_CPUS_MAX, &cpus);
+	if (!r)
+		r = read_ids(h, map, name, "NUMAs", RP_NODES_MAX, &nodes);
+	if (!r)
+		r = read_ids(h, map, name, "Sockets", RP_CPUS_MAX, &sockets);
+	if (r)
+		return r;
 	if (rp_ids_empty(rp_ids_of(&cpus)))
 		cpus_of_nodes(s->inst->plan, rp_ids_of(&nodes), &cpus);
 	return add_hint(s, *provider ? provider : name, rp_ids_of(&cpus), rp_ids_of(&nodes),
@@ -362,11 +374,14 @@ static int32_t add_test_hints(struct search *s)
 	const char *text = s->inst->plan->settings.test_hints
 				   ? h->cache->annotation(h->ctx, s->ctr, TEST_KEY, NULL)
 				   : NULL;
-	rp_cfg map = NULL;
-	int32_t r = text ? parse(s->inst, TEST_KEY, text, &map) : 0;
-	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, map); i++)
-		r = add_test_hint(s, h->config->key(h->ctx, map, i),
-				  h->config->item(h->ctx, map, i));
+	rp_cfg map = NULL, hint;
+	int32_t r = text ? annotation_parse(h, TEST_WHAT, text, &map) : 0;
+	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, map); i++) {
+		const char *name = h->config->key(h->ctx, map, i);
+		r = annotation_member(h, TEST_WHAT, map, name, RP_NODE_MAP, &hint);
+		if (!r)
+			r = add_test_hint(s, name, hint);
+	}
 	return r;
 }
 
@@ -379,9 +394,9 @@ int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, str
 		s.kinds = parse_kinds(inst, info->ctr, text);
 	if (!s.kinds)
 		return 0;
-	int32_t r = read_paths(&s, ALLOW_KEY, &s.allow);
+	int32_t r = read_paths(&s, ALLOW_KEY, "annotation " ALLOW_KEY, &s.allow);
 	if (!r)
-		r = read_paths(&s, DENY_KEY, &s.deny);
+		r = read_paths(&s, DENY_KEY, "annotation " DENY_KEY, &s.deny);
 	if (!r && s.kinds & KIND_MOUNTS)
 		r = add_mounts(&s);
 	if (!r && s.kinds & KIND_DEVICES)

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "modules/lib/annotation.h"
 #include "modules/topology-aware/ta.h"
 
 #define KEY "irq-affinity" TA_DOMAIN
+#define WHAT "invalid IRQ affinity, annotation " KEY
 #define PATTERNS_MAX 256u
 
 struct irq_ask {
@@ -56,8 +58,11 @@ static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, 
 			 uint32_t *count)
 {
 	const struct modhost *h = &inst->h;
-	rp_cfg list = h->config->get(h->ctx, map, key);
+	rp_cfg list;
+	int32_t r = annotation_texts(h, WHAT, map, key, &list);
 	uint32_t n = h->config->count(h->ctx, list), has = a->n_claims + a->n_masks;
+	if (r)
+		return r;
 	if (n > PATTERNS_MAX)
 		return modhost_fail(h, -RP_E2BIG, "invalid IRQ affinity: more than %u interrupts",
 				    PATTERNS_MAX);
@@ -83,14 +88,13 @@ static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, 
 static int32_t read_ask(struct rp_instance *inst, const char *text, struct irq_ask *a)
 {
 	const struct modhost *h = &inst->h;
-	int32_t r;
-	if (!RP_HAS(h->config, parse))
-		return modhost_fail(h, -RP_ENOTSUP, "this host can not read annotation " KEY);
-	rp_cfg map = h->config->parse(h->ctx, "invalid IRQ affinity, annotation " KEY, text, &r);
+	rp_cfg map, at;
+	int32_t r = annotation_parse(h, WHAT, text, &map);
+	if (!r)
+		r = annotation_member(h, WHAT, map, "mode", RP_NODE_SCALAR, &at);
 	if (r)
 		return r;
-	const char *mode =
-		h->config->text(h->ctx, h->config->get(h->ctx, map, "mode"), "mask-first");
+	const char *mode = h->config->text(h->ctx, at, "mask-first");
 	a->claim_first = strcmp(mode, "claim-first") == 0;
 	if (!a->claim_first && strcmp(mode, "mask-first") != 0)
 		return modhost_fail(h, -RP_EINVAL, "invalid IRQ affinity mode \"%.64s\"", mode);

@@ -133,10 +133,17 @@ static void test_refused_hints(void **state)
 	static const struct {
 		const char *annotations, *why;
 	} rows[] = {
+		{ALLOW "=/dev", "expected keys with values, found"},
+		{DENY "={type: prefix, paths: /dev}",
+		 "paths: expected a list, found a text or number"},
+		{DENY "={type: prefix, paths: [[/dev]]}", "paths: expected a text"},
+		{TEST_HINTS "={x: 12-15}", "x: expected a map, found a text"},
+		{TEST_HINTS "={x: {CPUs: [12, 13]}}", "CPUs: expected a text or number, found a"},
+		{TEST_HINTS "=[x]", "expected keys with values, found a list"},
 		{ALLOW "={paths: [/dev]}", "type \"\" is neither prefix nor glob"},
 		{DENY "={type: regexp, paths: [/dev]}", "type \"regexp\" is neither"},
 		{DENY "={type: [", "annotation deny.topologyhints"},
-		{ALLOW "=- x", "annotation allow.topologyhints"},
+		{ALLOW "=- x", "expected keys with values, found a list"},
 		{TEST_HINTS "={x: {CPUs: all}}", "\"x\" has a list that is none"},
 		{TEST_HINTS "={x: {NUMAs: 1-}}", "\"x\" has a list that is none"},
 		{TEST_HINTS "={x: {Sockets: \"0,a\"}}", "\"x\" has a list that is none"},
