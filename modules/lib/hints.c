@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/hints.h"
+
+#include <string.h>
+
+const char *const hints_policy_names[N_HINTS_POLICIES] = {
+	[HINTS_NONE] = "none",
+	[HINTS_BEST_EFFORT] = "best-effort",
+	[HINTS_RESTRICTED] = "restricted",
+	[HINTS_SINGLE_NUMA_NODE] = "single-numa-node",
+	[HINTS_NUMERIC] = "numeric",
+};
+
+/* ---- sets of nodes -------------------------------------------------------------------------------------------------- */
+
+/* The next larger number with as many bits; 0: there is none. */
+static uint64_t next_of_size(uint64_t v)
+{
+	uint64_t low = v & -v, sum = v + low;
+	return sum ? sum | ((v ^ sum) / low) >> 2 : 0;
+}
+
+/* Bit i of `of` goes to the place of the i-th bit in `nodes`. */
+static uint64_t spread(uint64_t of, uint64_t nodes)
+{
+	uint64_t ret = 0;
+	for (; of && nodes; of >>= 1, nodes &= nodes - 1)
+		if (of & 1)
+			ret |= nodes & -nodes;
+	return ret;
+}
+
+uint32_t hints_masks(uint64_t nodes, uint32_t least, uint64_t ret[HINTS_MAX])
+{
+	uint32_t n_nodes = hints_size(nodes), n = 0, first = least ? least : 1;
+	uint32_t last =
+		n_nodes <= HINTS_ALL_MASKS_NODES || first + 1 > n_nodes ? n_nodes : first + 1;
+	for (uint32_t size = first; size <= last && n < HINTS_MAX; size++) {
+		uint64_t v = UINT64_MAX >> (64 - size), end = v << (n_nodes - size);
+		for (; v && v <= end && n < HINTS_MAX; v = next_of_size(v))
+			ret[n++] = spread(v, nodes);
+	}
+	return n;
+}
+
+static bool is_narrower(uint64_t a, uint64_t b)
+{
+	uint32_t n = hints_size(a), m = hints_size(b);
+	return n != m ? n < m : a < b;
+}
+
+/* ---- one answer for all --------------------------------------------------------------------------------------------- */
+
+/* What a combination of hints comes to. */
+enum accord { NOT_PREFERRED, ALL_EQUAL, ALL_ANY }; /* the last two are preferred */
+
+struct sum {
+	uint64_t nodes;
+	enum accord accord;
+};
+
+/* Sums of all combinations so far, each once. Past the bound the worse ones are forgotten first come, first served. */
+#define SUMS_MAX 1024u
+#define SLOTS (2 * SUMS_MAX)
+
+struct sums {
+	uint32_t n;
+	struct sum list[SUMS_MAX];
+	uint16_t slots[SLOTS]; /* index + 1, by hash */
+};
+
+static void put_sum(struct sums *s, struct sum sum)
+{
+	uint64_t hash = (sum.nodes * 4 + sum.accord) * 0x9e3779b97f4a7c15u;
+	uint32_t at = (uint32_t)(hash >> 53) % SLOTS;
+	for (; s->slots[at]; at = (at + 1) % SLOTS) {
+		const struct sum *had = &s->list[s->slots[at] - 1];
+		if (had->nodes == sum.nodes && had->accord == sum.accord)
+			return;
+	}
+	if (s->n == SUMS_MAX)
+		return;
+	s->list[s->n] = sum;
+	s->slots[at] = (uint16_t)++s->n;
+}
+
+static struct sum add(struct sum sum, const struct hint *hint, uint64_t nodes)
+{
+	bool any = hint->nodes == HINTS_ANY;
+	struct sum r = {any ? sum.nodes : sum.nodes & hint->nodes & nodes, sum.accord};
+	if (!hint->preferred)
+		r.accord = NOT_PREFERRED;
+	else if (!any && sum.accord == ALL_ANY)
+		r.accord = ALL_EQUAL;
+	else if (!any && sum.accord == ALL_EQUAL && hint->nodes != sum.nodes)
+		r.accord = NOT_PREFERRED;
+	return r;
+}
+
+/* As good as nothing, and what stands for no opinion and for "nothing fits". */
+static const struct hint no_opinion = {HINTS_ANY, true}, nothing_fits = {HINTS_ANY, false};
+
+static struct hints told(const struct hints *r)
+{
+	if (r->list && r->n)
+		return (struct hints){r->list, r->n < HINTS_MAX ? r->n : HINTS_MAX, r->align};
+	return (struct hints){r->list ? &nothing_fits : &no_opinion, 1, r->align};
+}
+
+static bool counts(enum hints_policy policy, const struct hint *h)
+{
+	return policy != HINTS_SINGLE_NUMA_NODE ||
+	       (h->preferred && (h->nodes == HINTS_ANY || hints_size(h->nodes) == 1));
+}
+
+static void combine(enum hints_policy policy, uint64_t nodes, const struct hints *resource,
+		    const struct sums *before, struct sums *after)
+{
+	struct hints r = told(resource);
+	after->n = 0;
+	memset(after->slots, 0, sizeof after->slots);
+	for (uint32_t i = 0; i < before->n; i++)
+		for (uint32_t k = 0; k < r.n; k++) {
+			struct sum sum = add(before->list[i], &r.list[k], nodes);
+			if (counts(policy, &r.list[k]) && sum.nodes)
+				put_sum(after, sum);
+		}
+}
+
+/* The size that the most demanding resource needs. 0: none needs any. */
+static uint32_t least_size(enum hints_policy policy, const struct hints *resources, uint32_t n)
+{
+	uint32_t most = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t least = UINT32_MAX;
+		for (uint32_t k = 0; k < resources[i].n && resources[i].list; k++) {
+			const struct hint *h = &resources[i].list[k];
+			if (h->nodes != HINTS_ANY && counts(policy, h) &&
+			    hints_size(h->nodes) < least)
+				least = hints_size(h->nodes);
+		}
+		if (least != UINT32_MAX && least > most)
+			most = least;
+	}
+	return most;
+}
+
+/* Is `a` better than the best one so far? `wanted`: the size that suits combinations that are not preferred. */
+static bool is_better(const struct sum *a, const struct sum *best, uint32_t wanted)
+{
+	uint32_t n = hints_size(a->nodes), m = hints_size(best->nodes);
+	bool is = a->accord != NOT_PREFERRED, was = best->accord != NOT_PREFERRED;
+	if (is != was)
+		return is;
+	if (is || m > wanted)
+		return is_narrower(a->nodes, best->nodes);
+	if (m == wanted)
+		return n == wanted && is_narrower(a->nodes, best->nodes);
+	if (n > wanted || n < m)
+		return false;
+	return n > m || is_narrower(a->nodes, best->nodes);
+}
+
+static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
+			 uint32_t n)
+{
+	struct sums two[2];
+	struct sums *now = &two[0], *next = &two[1];
+	now->n = 1;
+	now->list[0] = (struct sum){nodes, ALL_ANY};
+	for (uint32_t i = 0; i < n; i++) {
+		combine(policy, nodes, &resources[i], now, next);
+		struct sums *former = now;
+		now = next;
+		next = former;
+	}
+	if (!now->n)
+		return (struct hint){nodes, false};
+	uint32_t wanted = least_size(policy, resources, n);
+	const struct sum *best = &now->list[0];
+	for (uint32_t i = 1; i < now->n; i++)
+		if (is_better(&now->list[i], best, wanted))
+			best = &now->list[i];
+	return (struct hint){best->nodes, best->accord != NOT_PREFERRED};
+}
+
+/* ---- numeric: each resource keeps its own ------------------------------------------------------------------------------ */
+
+struct numeric {
+	uint64_t nodes;
+	struct hints resources[HINTS_RESOURCES_MAX];
+	uint32_t n;
+	const struct hint *now[HINTS_RESOURCES_MAX], *best[HINTS_RESOURCES_MAX];
+	uint32_t best_preferred, best_size;
+	uint32_t left; /* combinations that may still be looked at */
+};
+#define NUMERIC_TRIES (1u << 18)
+
+static uint64_t nodes_of(const struct numeric *s, const struct hint *h)
+{
+	return h->nodes == HINTS_ANY ? s->nodes : h->nodes & s->nodes;
+}
+
+static bool suits_any(const struct hint *h)
+{
+	return h->nodes == HINTS_ANY && h->preferred;
+}
+
+/* Does it go with those chosen before it: contained in one another, and the aligned ones equal? */
+static bool goes_with(const struct numeric *s, uint32_t i, const struct hint *h)
+{
+	uint64_t mine = nodes_of(s, h);
+	for (uint32_t k = 0; k < i; k++) {
+		uint64_t other = nodes_of(s, s->now[k]), both = mine & other;
+		if (both != mine && both != other)
+			return false;
+		if (s->resources[i].align && s->resources[k].align && mine != other &&
+		    !suits_any(h) && !suits_any(s->now[k]))
+			return false;
+	}
+	return mine != 0;
+}
+
+static void judge(struct numeric *s)
+{
+	uint32_t preferred = 0, size = 0;
+	bool aligned = false, any_align = false;
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint32_t n = hints_size(nodes_of(s, s->now[i]));
+		size = n > size ? n : size;
+		if (s->resources[i].align) {
+			any_align = true;
+			aligned = aligned || s->now[i]->preferred;
+		} else {
+			preferred += s->now[i]->preferred;
+		}
+	}
+	if (any_align && !aligned)
+		return;
+	if (s->best[0] && (preferred < s->best_preferred ||
+			   (preferred == s->best_preferred && size >= s->best_size)))
+		return;
+	memcpy(s->best, s->now, sizeof s->best);
+	s->best_preferred = preferred;
+	s->best_size = size;
+}
+
+/* One hint of each resource in turn. The way back is that of an odometer: `at` counts. */
+static void choose(struct numeric *s)
+{
+	uint32_t at[HINTS_RESOURCES_MAX] = {0}, i = 0;
+	while (s->left) {
+		if (at[i] == s->resources[i].n) {
+			at[i] = 0;
+			if (!i)
+				return;
+			i--;
+			continue;
+		}
+		const struct hint *h = &s->resources[i].list[at[i]++];
+		s->left--;
+		if (!goes_with(s, i, h))
+			continue;
+		s->now[i] = h;
+		if (i + 1 == s->n)
+			judge(s);
+		else
+			i++;
+	}
+}
+
+static bool merge_numeric(uint64_t nodes, const struct hints *resources, uint32_t n,
+			  struct hint *ret)
+{
+	struct numeric s = {.nodes = nodes, .n = n, .left = NUMERIC_TRIES};
+	for (uint32_t i = 0; i < n; i++) {
+		if (resources[i].list && !resources[i].n)
+			return false;
+		s.resources[i] = told(&resources[i]);
+	}
+	if (n)
+		choose(&s);
+	if (n && !s.best[0])
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = *s.best[i];
+	return true;
+}
+
+bool hints_merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
+		 uint32_t n, struct hint *ret)
+{
+	struct hint all = no_opinion;
+	if (n > HINTS_RESOURCES_MAX)
+		return false;
+	if (policy == HINTS_NUMERIC)
+		return merge_numeric(nodes, resources, n, ret);
+	if (policy != HINTS_NONE)
+		all = merge(policy, nodes, resources, n);
+	if (policy == HINTS_SINGLE_NUMA_NODE && all.nodes == nodes)
+		all.nodes = HINTS_ANY;
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = all;
+	return all.preferred || policy == HINTS_BEST_EFFORT;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a pod asks for, by its annotations. Any user of the cluster writes those: what makes no sense refuses the pod. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+#define DOMAIN "katalyst.kubewharf.io/"
+#define LEVEL_KEY DOMAIN "qos_level"
+#define MEMORY_KEY DOMAIN "memory_enhancement"
+#define CPU_KEY DOMAIN "cpu_enhancement"
+#define BIND_RESULT_KEY DOMAIN "numa_bind_result"
+#define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
+
+/* An enhancement: the JSON of an annotation, else annotations of their own, else the configuration's defaults. */
+struct enhancement {
+	struct rp_instance *inst;
+	rp_pod pod;
+	rp_cfg json;
+};
+
+static int32_t open_json(struct rp_instance *inst, rp_pod pod, const char *key, rp_cfg *ret)
+{
+	const struct modhost *h = &inst->h;
+	const char *text = h->cache->pod_annotation(h->ctx, pod, key);
+	int32_t r = 0;
+	*ret = NULL;
+	if (!text)
+		return 0;
+	*ret = h->config->parse(h->ctx, key, text, &r);
+	return r;
+}
+
+static const char *get(const struct enhancement *e, const char *key)
+{
+	const struct modhost *h = &e->inst->h;
+	char full[128];
+	for (uint32_t i = 0; i < h->config->count(h->ctx, e->json); i++)
+		if (!strcmp(h->config->key(h->ctx, e->json, i), key))
+			return h->config->text(h->ctx, h->config->item(h->ctx, e->json, i), "");
+	const char *text = h->cache->pod_annotation(h->ctx, e->pod, key);
+	if (!text && strncmp(key, DOMAIN, strlen(DOMAIN)) != 0) {
+		(void)snprintf(full, sizeof full, DOMAIN "%s", key);
+		text = h->cache->pod_annotation(h->ctx, e->pod, full);
+	}
+	return text ? text : plan_default(h, e->inst->plan, key);
+}
+
+static bool is(const struct enhancement *e, const char *key, const char *value)
+{
+	const char *text = get(e, key);
+	return text && !strcmp(text, value);
+}
+
+static int32_t bad(struct rp_instance *inst, const char *key, const char *value,
+		   const char *expected)
+{
+	return modhost_fail(&inst->h, -RP_EINVAL, "annotation %s: \"%.64s\": expected %s", key,
+			    value, expected);
+}
+
+/* A number of at least 0. */
+static int32_t read_number(struct rp_instance *inst, const char *key, const char *text, int64_t max,
+			   int64_t *ret)
+{
+	char *end;
+	errno = 0;
+	long long n = strtoll(text, &end, 10);
+	if (errno || end == text || *end || n < 0 || n > max) {
+		char expected[64];
+		(void)snprintf(expected, sizeof expected, "a number of 0 to %lld", (long long)max);
+		return bad(inst, key, text, expected);
+	}
+	*ret = n;
+	return 0;
+}
+
+static int32_t read_nodes(struct rp_instance *inst, const char *key, const char *text,
+			  uint64_t *ret)
+{
+	struct rp_idset set;
+	if (rp_idset_parse(&set, text, NODES_MAX) || rp_ids_empty(rp_ids_of(&set)))
+		return bad(inst, key, text, "a list of NUMA nodes");
+	*ret = rp_ids_word(rp_ids_of(&set), 0);
+	if (*ret & ~inst->plan->node_mask)
+		return bad(inst, key, text, "NUMA nodes of this machine");
+	return 0;
+}
+
+static int32_t read_memory(struct enhancement *e, struct ask *a)
+{
+	int32_t r = open_json(e->inst, e->pod, MEMORY_KEY, &e->json);
+	if (r)
+		return r;
+	if (is(e, "numa_binding", "true"))
+		a->flags |= ASK_BOUND;
+	if (a->level == LEVEL_DEDICATED && is(e, "numa_exclusive", "true"))
+		a->flags |= ASK_EXCLUSIVE;
+	return 0;
+}
+
+static int32_t read_numa(struct enhancement *e, struct ask *a)
+{
+	static const char number_key[] = DOMAIN "numa_number", ids_key[] = DOMAIN "numa_ids";
+	const char *number = get(e, number_key), *ids = get(e, ids_key);
+	int64_t n = 0;
+	int32_t r =
+		number ? read_number(e->inst, number_key, number, e->inst->plan->n_nodes, &n) : 0;
+	if (!r && ids)
+		r = read_nodes(e->inst, ids_key, ids, &a->numa_ids);
+	a->numa_number = a->numa_ids ? hints_size(a->numa_ids) : (uint32_t)n;
+	return r;
+}
+
+static int32_t read_pool(struct enhancement *e, struct ask *a)
+{
+	const char *pool = get(e, "cpuset_pool");
+	if (!pool)
+		pool = "";
+	if (strlen(pool) > POOL_NAME_MAX)
+		return bad(e->inst, "cpuset_pool", pool, "a shorter name of a pool");
+	(void)snprintf(a->pool, sizeof a->pool, "%s",
+		       *pool || a->level != LEVEL_SHARED ? pool : SHARE_POOL);
+	return 0;
+}
+
+static int32_t read_cpu(struct enhancement *e, struct ask *a)
+{
+	static const struct {
+		const char *key, *value;
+		uint32_t flag;
+	} flags[] = {
+		{"numa_share", "false", ASK_ALONE},
+		{"align_by_socket", "true", ASK_ALIGN_SOCKET},
+		{"distribute_evenly_across_numa", "true", ASK_EVEN},
+		{"full_pcpus_pairing", "true", ASK_PAIRING},
+	};
+	int32_t r = open_json(e->inst, e->pod, CPU_KEY, &e->json);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		if (is(e, flags[i].key, flags[i].value))
+			a->flags |= flags[i].flag;
+	a->burst_policy = get(e, "cpu_burst_policy");
+	const char *percent = get(e, "cpu_burst_percent");
+	if (percent)
+		r = read_number(e->inst, "cpu_burst_percent", percent, 10000, &a->burst_percent);
+	if (!r)
+		r = read_numa(e, a);
+	return r ? r : read_pool(e, a);
+}
+
+static int32_t read_level(struct rp_instance *inst, rp_pod pod, struct ask *a)
+{
+	const char *text = inst->h.cache->pod_annotation(inst->h.ctx, pod, LEVEL_KEY);
+	a->level = LEVEL_SHARED;
+	if (!text)
+		return 0;
+	for (a->level = 0; a->level < N_LEVELS; a->level++)
+		if (!strcmp(text, level_names[a->level]))
+			return 0;
+	inst->counters.refused[REFUSED_LEVEL]++;
+	return modhost_fail(&inst->h, -RP_EINVAL,
+			    "invalid QoS level \"%.64s\": expected dedicated_cores, shared_cores, "
+			    "reclaimed_cores or system_cores",
+			    text);
+}
+
+static int32_t check(struct rp_instance *inst, const struct ask *a)
+{
+	if (a->level == LEVEL_DEDICATED && !(a->flags & ASK_BOUND))
+		return modhost_fail(&inst->h, -RP_EINVAL,
+				    "dedicated_cores need NUMA binding: set numa_binding in the "
+				    "annotation " MEMORY_KEY);
+	if ((a->flags & ASK_EXCLUSIVE) && (a->flags & (ASK_EVEN | ASK_PAIRING)))
+		return modhost_fail(&inst->h, -RP_EINVAL,
+				    "numa_exclusive and %s are mutually exclusive",
+				    a->flags & ASK_EVEN ? "distribute_evenly_across_numa"
+							: "full_pcpus_pairing");
+	return 0;
+}
+
+int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret)
+{
+	const struct modhost *h = &inst->h;
+	struct enhancement e = {inst, pod, NULL};
+	*ret = (struct ask){.level = LEVEL_SHARED};
+	int32_t r = read_level(inst, pod, ret);
+	if (r)
+		return r;
+	r = read_memory(&e, ret);
+	if (!r)
+		r = read_cpu(&e, ret);
+	if (!r)
+		r = check(inst, ret);
+	const char *wished = h->cache->pod_annotation(h->ctx, pod, BIND_RESULT_KEY);
+	if (!r && wished && *wished)
+		r = read_nodes(inst, BIND_RESULT_KEY, wished, &ret->wished);
+	if (r)
+		inst->counters.refused[REFUSED_OTHER]++;
+	return r;
+}
+
+/* What the pod as a whole is to be counted with; 0: not said. */
+int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem)
+{
+	const struct modhost *h = &inst->h;
+	rp_cfg json;
+	int32_t r = open_json(inst, pod, AGGREGATED_KEY, &json);
+	*ret_cpu = h->config->value(h->ctx, h->config->get(h->ctx, json, "cpu"), RP_T_CPU, 0);
+	*ret_mem = h->config->value(h->ctx, h->config->get(h->ctx, json, "memory"), RP_T_BYTES, 0);
+	return r;
+}
+
+bool ask_is_debugged(const struct rp_instance *inst, rp_pod pod)
+{
+	const struct texts *keys = &inst->plan->debug;
+	for (uint32_t i = 0; i < keys->n; i++)
+		if (inst->h.cache->pod_annotation(inst->h.ctx, pod, keys->list[i]))
+			return true;
+	return false;
+}
+
+/* A request that nobody knows counts as the limit, and where there is none as nothing. */
+int64_t ask_memory(const struct rp_ctr_info *info)
+{
+	int64_t mem = info->mem_request > 0 ? info->mem_request : info->mem_limit;
+	return mem > 0 ? mem : 0;
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+#define ENVS_MAX 64u
+#define LEVEL_CHOICES "dedicated_cores|shared_cores|reclaimed_cores|system_cores"
+#define HINTS_POLICY_DEFAULT HINTS_BEST_EFFORT
+
+#define LEVEL_KEYS(level_)                                                                         \
+	{.path = "levels." level_, .type = RP_T_MAP, .doc = "Of containers of this level."},       \
+		{.path = "levels." level_ ".cpuQuota",                                             \
+		 .type = RP_T_ENUM,                                                                \
+		 .choices = "asked|none|limit|burst",                                              \
+		 .fallback = "asked",                                                              \
+		 .doc = "CFS quota: as the runtime asks for it, none, that of the CPU limit, or "  \
+			"cpuBurstPercent of that."},                                               \
+		{.path = "levels." level_ ".cpuBurstPercent",                                      \
+		 .type = RP_T_INT,                                                                 \
+		 .min = 100,                                                                       \
+		 .max = 10000,                                                                     \
+		 .fallback = "100",                                                                \
+		 .doc = "Quota in percent of the CPU limit, with cpuQuota: burst."},               \
+		{.path = "levels." level_ ".memoryLow",                                            \
+		 .type = RP_T_NUMBER,                                                              \
+		 .doc = "memory.low as a part of the memory request, 0 to 1; cgroup v2 only."},    \
+		{.path = "levels." level_ ".memoryHigh",                                           \
+		 .type = RP_T_NUMBER,                                                              \
+		 .doc = "memory.high as a part of the memory limit, 0 to 1; cgroup v2 only."},     \
+		{.path = "levels." level_ ".rdtClass",                                             \
+		 .type = RP_T_STRING,                                                              \
+		 .doc = "Its RDT class, for those that no annotation gives one."},                 \
+		{.path = "levels." level_ ".blockioClass",                                         \
+		 .type = RP_T_STRING,                                                              \
+		 .doc = "Its block I/O class, likewise."},                                         \
+	{                                                                                          \
+		.path = "levels." level_ ".cpuClass", .type = RP_T_STRING,                         \
+		.doc = "Its CPU class, for the controllers that know such."                        \
+	}
+
+static const struct rp_key keys[] = {
+	{.path = "reservedCPUs",
+	 .type = RP_T_CPULIST,
+	 .doc = "CPUs that no pool has: system_cores with the pool \"reserve\" run there."},
+	{.path = "reservedCPUCount",
+	 .type = RP_T_INT,
+	 .max = RP_CPUS_MAX,
+	 .fallback = "0",
+	 .doc = "How many CPUs to reserve, taken from one NUMA node after the other; without "
+		"reservedCPUs."},
+	{.path = "reserveFromEnd",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "reservedCPUCount takes the last CPUs of nodes, not the first ones."},
+	{.path = "enableReclaim",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Pools are as large as their pods ask for, and reclaimed_cores have all that is "
+		"left. Without it pools have all but minReclaimedCPUs."},
+	{.path = "minReclaimedCPUs",
+	 .type = RP_T_INT,
+	 .min = 1,
+	 .max = RP_CPUS_MAX,
+	 .doc = "CPUs that are left for reclaimed_cores; by default 4, or one a NUMA node."},
+	{.path = "rampUpSeconds",
+	 .type = RP_T_INT,
+	 .max = 86400,
+	 .fallback = "30",
+	 .doc = "How long a new pod of shared_cores runs on all CPUs of pools before it joins its "
+		"own; 0: not at all."},
+	{.path = "numaHintPolicy",
+	 .type = RP_T_ENUM,
+	 .choices = "spreading|packing|dynamic_packing",
+	 .fallback = "spreading",
+	 .doc = "Which NUMA node bound pods of shared_cores go to: that with most left, with "
+		"least, or with least above numaHintLowThreshold."},
+	{.path = "numaHintLowThreshold",
+	 .type = RP_T_NUMBER,
+	 .fallback = "0",
+	 .doc = "The part of a node, 0 to 1, that dynamic_packing leaves free while it can."},
+	{.path = "allowSharedOverlapReclaimed",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "reclaimed_cores also run on CPUs of pools that do not need them."},
+	{.path = "enhancementDefaults",
+	 .type = RP_T_MAP,
+	 .doc = "What pods are taken to say in their enhancement annotations when they do not."},
+	{.path = "enhancementDefaults.*", .type = RP_T_STRING, .doc = "The value of a key."},
+	{.path = "podDebugAnnotations",
+	 .type = RP_T_LIST,
+	 .doc = "Annotations of pods that are left alone."},
+	{.path = "podDebugAnnotations[]", .type = RP_T_STRING, .doc = "A key."},
+	{.path = "injectEnvs",
+	 .type = RP_T_LIST,
+	 .doc = "Environment variables that containers get when they are created."},
+	{.path = "injectEnvs[]", .type = RP_T_MAP, .doc = "A variable."},
+	{.path = "injectEnvs[].name",
+	 .type = RP_T_STRING,
+	 .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY,
+	 .doc = "Its name."},
+	{.path = "injectEnvs[].value",
+	 .type = RP_T_STRING,
+	 .flags = RP_KEY_REQUIRED,
+	 .doc = "Its value, with ${qosLevel}, ${pool}, ${cpus}, ${mems}, ${numaNodes}, "
+		"${podName}, ${namespace}, ${containerName}, ${podUid}; $$ is $."},
+	{.path = "injectEnvs[].qosLevels",
+	 .type = RP_T_LIST,
+	 .doc = "The levels that have it; all by default."},
+	{.path = "injectEnvs[].qosLevels[]",
+	 .type = RP_T_ENUM,
+	 .choices = LEVEL_CHOICES,
+	 .doc = "A level."},
+	{.path = "injectEnvs[].override",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "It replaces a variable that the container has by itself."},
+	{.path = "topologyPolicy",
+	 .type = RP_T_ENUM,
+	 .choices = HINTS_POLICY_CHOICES,
+	 .fallback = "best-effort",
+	 .doc = "How the NUMA nodes that suit CPUs and memory are brought together, and which "
+		"pods are refused."},
+	{.path = "numericAlignResources",
+	 .type = RP_T_LIST,
+	 .fallback = "[cpu, memory]",
+	 .doc = "With topologyPolicy numeric: resources that have to be on the same nodes."},
+	{.path = "numericAlignResources[]",
+	 .type = RP_T_ENUM,
+	 .choices = "cpu|memory",
+	 .doc = "A resource."},
+	{.path = "pinCPU", .type = RP_T_BOOL, .fallback = "true", .doc = "Containers get CPUs."},
+	{.path = "pinMemory",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Containers get memory nodes."},
+	{.path = "nonBindingMemoryCheck",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Refuse pods of shared_cores whose memory is not there on nodes without bound "
+		"pods."},
+	{.path = "levels", .type = RP_T_MAP, .doc = "What else containers of a level have."},
+	LEVEL_KEYS("dedicated_cores"),
+	LEVEL_KEYS("shared_cores"),
+	LEVEL_KEYS("reclaimed_cores"),
+	LEVEL_KEYS("system_cores"),
+};
+
+const struct rp_schema qos_schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+const char *const level_names[N_LEVELS] = {
+	[LEVEL_DEDICATED] = "dedicated_cores",
+	[LEVEL_SHARED] = "shared_cores",
+	[LEVEL_RECLAIMED] = "reclaimed_cores",
+	[LEVEL_SYSTEM] = "system_cores",
+};
+
+struct rp_plan *plan_free(struct rp_plan *p)
+{
+	if (!p)
+		return NULL;
+	machine_free(p->machine);
+	blocks_fini(&p->memory);
+	free(p->nodes);
+	free(p);
+	return NULL;
+}
+
+/* ---- the section ------------------------------------------------------------------------------------------------------ */
+
+static rp_cfg at(const struct modhost *h, rp_cfg node, const char *path)
+{
+	return h->config->get(h->ctx, node, path);
+}
+
+static const char *text_at(const struct modhost *h, rp_cfg node, const char *path)
+{
+	return h->config->text(h->ctx, at(h, node, path), "");
+}
+
+static int64_t value_at(const struct modhost *h, rp_cfg node, const char *path, uint32_t type,
+			int64_t fallback)
+{
+	return h->config->value(h->ctx, at(h, node, path), type, fallback);
+}
+
+/* A part of something: 0 to 1. */
+static int32_t part_at(const struct modhost *h, rp_cfg node, const char *path, double *ret)
+{
+	*ret = h->config->number(h->ctx, at(h, node, path), 0);
+	if (*ret >= 0 && *ret <= 1)
+		return 0;
+	return modhost_fail_at(h, at(h, node, path), -RP_EINVAL, "expected a number of 0 to 1");
+}
+
+static uint32_t index_of(const char *text, const char *const *names, uint32_t n, uint32_t fallback)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	return fallback;
+}
+
+static int32_t read_level(const struct modhost *h, rp_cfg node, struct level_settings *ret)
+{
+	static const char *const quotas[] = {"asked", "none", "limit", "burst"};
+	ret->quota = index_of(text_at(h, node, "cpuQuota"), quotas, 4, QUOTA_AS_IS);
+	ret->burst = value_at(h, node, "cpuBurstPercent", RP_T_INT, 100);
+	ret->rdt = text_at(h, node, "rdtClass");
+	ret->blockio = text_at(h, node, "blockioClass");
+	ret->cpu_class = text_at(h, node, "cpuClass");
+	int32_t r = part_at(h, node, "memoryLow", &ret->memory_low);
+	return r ? r : part_at(h, node, "memoryHigh", &ret->memory_high);
+}
+
+static bool is_name(const char *text)
+{
+	if (*text >= '0' && *text <= '9')
+		return false;
+	return *text && !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+					   "0123456789")];
+}
+
+static int32_t read_env(const struct modhost *h, rp_cfg node, struct env *ret)
+{
+	rp_cfg levels = at(h, node, "qosLevels");
+	ret->name = text_at(h, node, "name");
+	ret->value = text_at(h, node, "value");
+	ret->override = value_at(h, node, "override", RP_T_BOOL, 0) != 0;
+	for (uint32_t i = 0; i < h->config->count(h->ctx, levels); i++) {
+		const char *level = h->config->text(h->ctx, h->config->item(h->ctx, levels, i), "");
+		ret->levels |= 1u << index_of(level, level_names, N_LEVELS, N_LEVELS);
+	}
+	if (!levels)
+		ret->levels = (1u << N_LEVELS) - 1;
+	if (!is_name(ret->name))
+		return modhost_fail_at(h, at(h, node, "name"), -RP_EINVAL,
+				       "\"%s\" is no name of a variable: letters, digits and _, "
+				       "not a digit first",
+				       ret->name);
+	const char *unknown = env_unknown(ret->value);
+	return !*unknown
+		       ? 0
+		       : modhost_fail_at(h, at(h, node, "value"), -RP_EINVAL,
+					 "unknown placeholder \"%.32s\"; $$ stands for $", unknown);
+}
+
+static int32_t read_envs(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg list = at(h, p->section, "injectEnvs");
+	uint32_t n = h->config->count(h->ctx, list);
+	if (n > ENVS_MAX)
+		return modhost_fail_at(h, list, -RP_EINVAL, "at most %u variables", ENVS_MAX);
+	p->envs = blocks_alloc(&p->memory, n ? n : 1, sizeof *p->envs);
+	if (!p->envs)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	int32_t r = 0;
+	for (; !r && p->n_envs < n; p->n_envs++)
+		r = read_env(h, h->config->item(h->ctx, list, p->n_envs), &p->envs[p->n_envs]);
+	return r;
+}
+
+static void read_aligned(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg list = at(h, p->section, "numericAlignResources");
+	p->numeric_cpu = p->numeric_memory = !list;
+	for (uint32_t i = 0; i < h->config->count(h->ctx, list); i++) {
+		const char *what = h->config->text(h->ctx, h->config->item(h->ctx, list, i), "");
+		p->numeric_cpu = p->numeric_cpu || !strcmp(what, "cpu");
+		p->numeric_memory = p->numeric_memory || !strcmp(what, "memory");
+	}
+}
+
+static int32_t read_section(const struct modhost *h, struct rp_plan *p)
+{
+	static const char *const spreadings[] = {"spreading", "packing", "dynamic_packing"};
+	rp_cfg s = p->section;
+	p->reclaim = value_at(h, s, "enableReclaim", RP_T_BOOL, 0) != 0;
+	p->overlap = value_at(h, s, "allowSharedOverlapReclaimed", RP_T_BOOL, 0) != 0;
+	p->pin_cpu = value_at(h, s, "pinCPU", RP_T_BOOL, 1) != 0;
+	p->pin_memory = value_at(h, s, "pinMemory", RP_T_BOOL, 1) != 0;
+	p->memory_check = value_at(h, s, "nonBindingMemoryCheck", RP_T_BOOL, 1) != 0;
+	p->ramp_up_ms = 1000 * value_at(h, s, "rampUpSeconds", RP_T_INT, 30);
+	p->min_reclaimed = (uint32_t)value_at(h, s, "minReclaimedCPUs", RP_T_INT, 0);
+	p->spreading = index_of(text_at(h, s, "numaHintPolicy"), spreadings, 3, SPREADING);
+	p->topology = index_of(text_at(h, s, "topologyPolicy"), hints_policy_names,
+			       N_HINTS_POLICIES, HINTS_POLICY_DEFAULT);
+	read_aligned(h, p);
+	int32_t r = part_at(h, s, "numaHintLowThreshold", &p->low_threshold);
+	for (uint32_t i = 0; !r && i < N_LEVELS; i++)
+		r = read_level(h, at(h, at(h, s, "levels"), level_names[i]), &p->levels[i]);
+	if (!r)
+		r = texts_read(h, &p->memory, at(h, s, "podDebugAnnotations"), 0, &p->debug);
+	return r ? r : read_envs(h, p);
+}
+
+const char *plan_default(const struct modhost *h, const struct rp_plan *p, const char *key)
+{
+	rp_cfg map = at(h, p->section, "enhancementDefaults");
+	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++)
+		if (!strcmp(h->config->key(h->ctx, map, i), key))
+			return h->config->text(h->ctx, h->config->item(h->ctx, map, i), NULL);
+	return NULL;
+}
+
+/* ---- the machine ------------------------------------------------------------------------------------------------------ */
+
+static int32_t reserve_list(const struct modhost *h, struct rp_plan *p, rp_cfg node, bool hotplug)
+{
+	struct rp_idset listed, bad;
+	char text[SET_TEXT_MAX];
+	if (rp_idset_parse(&listed, h->config->text(h->ctx, node, ""), RP_CPUS_MAX))
+		return modhost_fail_at(h, node, -RP_EINVAL, "expected a list of CPUs");
+	rp_idset_andnot(&bad, rp_ids_of(&listed), rp_ids_of(&p->machine->online));
+	rp_idset_and(&p->reserved, rp_ids_of(&listed), rp_ids_of(&p->machine->online));
+	if (rp_ids_empty(rp_ids_of(&bad)) || hotplug)
+		return 0;
+	return modhost_fail_at(h, node, -RP_EINVAL, "there are no CPUs %s on this machine",
+			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+}
+
+static int32_t reserve(const struct modhost *h, struct rp_plan *p, bool hotplug)
+{
+	rp_cfg list = at(h, p->section, "reservedCPUs");
+	rp_cfg count = at(h, p->section, "reservedCPUCount");
+	uint32_t n = (uint32_t)h->config->value(h->ctx, count, RP_T_INT, 0);
+	struct rp_idset from;
+	rp_idset_clear(&p->reserved);
+	rp_idset_copy(&from, rp_ids_of(&p->machine->online));
+	if (list)
+		return reserve_list(h, p, list, hotplug);
+	if (n >= p->machine->n_cpus && !hotplug)
+		return modhost_fail_at(h, count, -RP_EINVAL,
+				       "%u CPUs are to be reserved, and the machine has %u", n,
+				       p->machine->n_cpus);
+	take_threads(p, &from, n, value_at(h, p->section, "reserveFromEnd", RP_T_BOOL, 0) != 0,
+		     &p->reserved);
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int32_t add_node(const struct modhost *h, struct rp_plan *p, uint32_t unit)
+{
+	const struct machine_unit *u = &p->machine->level[MACHINE_NODE].units[unit];
+	struct rp_node_info info = {.size = sizeof info};
+	struct node *node = &p->nodes[p->n_nodes++];
+	if (u->id >= NODES_MAX)
+		return modhost_fail(
+			h, -RP_ENOTSUP,
+			"qos handles NUMA nodes with numbers below %u; this machine has "
+			"node %u",
+			NODES_MAX, u->id);
+	node->id = u->id;
+	node->unit = unit;
+	node->socket = p->machine->level[MACHINE_PACKAGE].unit_of[u->cpus[0]];
+	if (!h->topology->node(h->ctx, u->id, &info))
+		node->memory = info.memory;
+	p->node_mask |= UINT64_C(1) << u->id;
+	return 0;
+}
+
+static int32_t look_at_nodes(const struct modhost *h, struct rp_plan *p)
+{
+	uint32_t n = p->machine->level[MACHINE_NODE].n_units;
+	int32_t r = 0;
+	p->n_sockets = p->machine->level[MACHINE_PACKAGE].n_units;
+	if (!n || !p->n_sockets)
+		return modhost_fail(h, -RP_EINVAL, "the machine has no NUMA nodes with CPUs");
+	p->nodes = calloc(n, sizeof *p->nodes);
+	if (!p->nodes)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = add_node(h, p, i);
+	if (r)
+		return r;
+	qsort(p->nodes, p->n_nodes, sizeof *p->nodes, by_number);
+	p->node_cpus = (p->machine->n_cpus + n - 1) / n;
+	p->socket_cpus = (p->machine->n_cpus + p->n_sockets - 1) / p->n_sockets;
+	p->socket_nodes = n / p->n_sockets ? n / p->n_sockets : 1;
+	if (!p->min_reclaimed)
+		p->min_reclaimed = n > 4 ? n : 4;
+	return 0;
+}
+
+/* What is not reserved, as a whole and of each node. */
+static int32_t look_at_pool(const struct modhost *h, struct rp_plan *p, bool hotplug)
+{
+	rp_idset_andnot(&p->pool, rp_ids_of(&p->machine->online), rp_ids_of(&p->reserved));
+	if (rp_ids_empty(rp_ids_of(&p->pool)) && !hotplug)
+		return modhost_fail_at(h, at(h, p->section, "reservedCPUs"), -RP_EINVAL,
+				       "all CPUs are reserved: none is left for pods");
+	for (uint32_t i = 0; i < p->n_nodes; i++) {
+		struct node *node = &p->nodes[i];
+		rp_idset_clear(&node->cpus);
+		machine_add_free(&p->machine->level[MACHINE_NODE].units[node->unit],
+				 rp_ids_of(&p->pool), &node->cpus);
+		node->n_cpus = rp_ids_count(rp_ids_of(&node->cpus));
+	}
+	return 0;
+}
+
+int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->section = section;
+	int32_t r = read_section(h, p);
+	if (!r)
+		r = machine_new(h, &p->machine);
+	if (!r)
+		r = look_at_nodes(h, p);
+	if (!r)
+		r = reserve(h, p, hotplug);
+	if (!r)
+		r = look_at_pool(h, p, hotplug);
+	if (r) {
+		plan_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken)
+{
+	struct rp_idset bad;
+	char text[SET_TEXT_MAX];
+	rp_idset_and(&bad, taken, rp_ids_of(&p->reserved));
+	if (rp_ids_empty(rp_ids_of(&bad)))
+		return 0;
+	return modhost_fail_at(h, at(h, p->section, "reservedCPUs"), -RP_EBUSY,
+			       "some reserved CPUs (%s) are dedicated to containers that run",
+			       modhost_set_text(rp_ids_of(&bad), text, sizeof text));
+}
+
+void plan_cpus_of(const struct rp_plan *p, uint64_t nodes, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (nodes >> p->nodes[i].id & 1)
+			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&p->nodes[i].cpus));
+}

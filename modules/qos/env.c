@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Environment variables that tell a container where it is, and what its level sets beyond CPUs and memory nodes. */
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+#define VALUE_MAX 8192u
+
+/* ---- environment --------------------------------------------------------------------------------------------------------- */
+
+enum word { W_LEVEL, W_POOL, W_CPUS, W_MEMS, W_NODES, W_POD, W_NAMESPACE, W_CTR, W_UID, N_WORDS };
+static const char *const words[N_WORDS] = {
+	[W_LEVEL] = "qosLevel", [W_POOL] = "pool",	     [W_CPUS] = "cpus",
+	[W_MEMS] = "mems",	[W_NODES] = "numaNodes",     [W_POD] = "podName",
+	[W_UID] = "podUid",	[W_NAMESPACE] = "namespace", [W_CTR] = "containerName",
+};
+
+/* The placeholder at `text`, which begins with "${"; N_WORDS: none that is known. *ret_len: its bytes. */
+static enum word word_at(const char *text, size_t *ret_len)
+{
+	const char *end = strchr(text, '}');
+	enum word w = 0;
+	*ret_len = end ? (size_t)(end + 1 - text) : strlen(text);
+	while (w < N_WORDS && (!end || strlen(words[w]) != *ret_len - 3 ||
+			       strncmp(words[w], text + 2, *ret_len - 3) != 0))
+		w++;
+	return w;
+}
+
+const char *env_unknown(const char *value)
+{
+	size_t len;
+	for (const char *p = strchr(value, '$'); p; p = strchr(p, '$')) {
+		if (p[1] == '$')
+			p += 2;
+		else if (p[1] == '{' && word_at(p, &len) < N_WORDS)
+			p += len;
+		else
+			return p;
+	}
+	return "";
+}
+
+static void append(char *buf, const char *text)
+{
+	size_t n = strlen(buf);
+	(void)snprintf(buf + n, VALUE_MAX - n, "%s", text);
+}
+
+static void append_set(char *buf, struct rp_ids ids)
+{
+	char text[CTR_DATA_MAX + 1];
+	append(buf, modhost_set_text(ids, text, sizeof text));
+}
+
+static const char *pool_name(const struct entry *e)
+{
+	switch (e->is.level) {
+	case LEVEL_DEDICATED:
+		return "dedicated";
+	case LEVEL_RECLAIMED:
+		return "reclaim";
+	default:
+		return e->is.pool;
+	}
+}
+
+static void append_word(struct rp_instance *inst, const struct rp_ctr_info *info,
+			const struct entry *e, enum word w, char *buf)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_pod_info pod = {.size = sizeof pod, .uid = ""};
+	struct rp_idset set;
+	switch (w) {
+	case W_LEVEL:
+		append(buf, level_names[e->is.level]);
+		return;
+	case W_POOL:
+		append(buf, pool_name(e));
+		return;
+	case W_CPUS:
+		stage_cpus_of(inst, e, &set);
+		append_set(buf, rp_ids_of(&set));
+		return;
+	case W_MEMS:
+		stage_mems_of(inst, e, &set);
+		append_set(buf, rp_ids_of(&set));
+		return;
+	case W_NODES:
+		if (e->is.nodes)
+			append_set(buf, (struct rp_ids){&e->is.nodes, 1, 0});
+		else {
+			struct rp_idset cpus;
+			stage_cpus_of(inst, e, &cpus);
+			machine_nodes_of(inst->plan->machine, rp_ids_of(&cpus), &set);
+			append_set(buf, rp_ids_of(&set));
+		}
+		return;
+	case W_POD:
+		append(buf, info->pod_name);
+		return;
+	case W_NAMESPACE:
+		append(buf, info->pod_namespace);
+		return;
+	case W_CTR:
+		append(buf, info->name);
+		return;
+	default:
+		(void)h->cache->get_pod(h->ctx, info->pod, &pod);
+		append(buf, pod.uid);
+	}
+}
+
+static void expand(struct rp_instance *inst, const struct rp_ctr_info *info, const struct entry *e,
+		   const char *value, char buf[VALUE_MAX])
+{
+	size_t len;
+	buf[0] = '\0';
+	for (const char *p = value; *p; p += len) {
+		char one[2] = {*p, '\0'};
+		len = 1;
+		if (*p == '$' && p[1] == '{') {
+			append_word(inst, info, e, word_at(p, &len), buf);
+			continue;
+		}
+		len += *p == '$';
+		append(buf, one);
+	}
+}
+
+int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		  const struct entry *e)
+{
+	const struct modhost *h = &inst->h;
+	char value[VALUE_MAX];
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < inst->plan->n_envs; i++) {
+		const struct env *env = &inst->plan->envs[i];
+		if (!(env->levels >> e->is.level & 1) ||
+		    (!env->override && h->cache->env(h->ctx, info->ctr, env->name)))
+			continue;
+		expand(inst, info, e, env->value, value);
+		r = h->cache->set_pair(h->ctx, txn, info->ctr, RP_F_ENV, env->name, value);
+	}
+	return r == -RP_ENOTSUP ? 0 : r; /* one that runs already: its environment is what it is */
+}
+
+/* ---- settings of levels ----------------------------------------------------------------------------------------------------- */
+
+static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			   const struct level_settings *s)
+{
+	const struct modhost *h = &inst->h;
+	int64_t period = info->asked_period > 0 ? info->asked_period : 100000;
+	int64_t percent = s->quota == QUOTA_BURST ? s->burst : 100;
+	if (s->quota == QUOTA_AS_IS)
+		return 0;
+	if (s->quota == QUOTA_NONE || info->cpu_limit <= 0)
+		return h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, -1);
+	int64_t quota = info->cpu_limit * period / 1000 * percent / 100;
+	int32_t r = h->cache->set_int(h->ctx, txn, info->ctr, RP_F_PERIOD, period);
+	return r ? r
+		 : h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA,
+				     quota < 1000 ? 1000 : quota);
+}
+
+static int32_t stage_file(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *file,
+			  int64_t value)
+{
+	char text[32];
+	(void)snprintf(text, sizeof text, "%lld", (long long)value);
+	int32_t r = inst->h.cache->set_pair(inst->h.ctx, txn, ctr, RP_F_UNIFIED, file, text);
+	return r == -RP_ENOTSUP ? 0 : r;
+}
+
+/* What a pod says of bursts beyond its quota. */
+static int32_t stage_burst(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			   const struct ask *a)
+{
+	if (!a->burst_policy || !strcmp(a->burst_policy, "default"))
+		return 0;
+	if (!strcmp(a->burst_policy, "closed"))
+		return stage_file(inst, txn, info->ctr, "cpu.max.burst", 0);
+	if (!strcmp(a->burst_policy, "static") && info->asked_quota > 0)
+		return stage_file(inst, txn, info->ctr, "cpu.max.burst",
+				  info->asked_quota *
+					  (a->burst_percent < 100 ? a->burst_percent : 100) / 100);
+	modhost_note(&inst->h, info->ctr, "cpu_burst_policy \"%.32s\" is not followed: %s",
+		     a->burst_policy,
+		     strcmp(a->burst_policy, "static") != 0 ? "only default, closed and static are"
+							    : "it has no CPU quota");
+	return 0;
+}
+
+static int32_t stage_class(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t field,
+			   const char *class)
+{
+	return *class ? inst->h.cache->set_text(inst->h.ctx, txn, ctr, field, class) : 0;
+}
+
+int32_t level_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const struct ask *a)
+{
+	const struct level_settings *s = &inst->plan->levels[a->level];
+	int32_t r = stage_quota(inst, txn, info, s);
+	if (!r && s->memory_low > 0 && info->mem_request > 0)
+		r = stage_file(inst, txn, info->ctr, "memory.low",
+			       (int64_t)(s->memory_low * (double)info->mem_request));
+	if (!r && s->memory_high > 0 && info->mem_limit > 0)
+		r = stage_file(inst, txn, info->ctr, "memory.high",
+			       (int64_t)(s->memory_high * (double)info->mem_limit));
+	if (!r)
+		r = stage_class(inst, txn, info->ctr, RP_F_RDT_CLASS, s->rdt);
+	if (!r)
+		r = stage_class(inst, txn, info->ctr, RP_F_BLOCKIO_CLASS, s->blockio);
+	if (!r)
+		r = stage_class(inst, txn, info->ctr, RP_F_CPU_CLASS, s->cpu_class);
+	return r ? r : stage_burst(inst, txn, info, a);
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which NUMA nodes suit a pod: what others leave, the hints of CPUs and memory, and what comes of both. */
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+#define NO_CPUS "no available CPU hints"
+
+static uint64_t bit(const struct node *node)
+{
+	return UINT64_C(1) << node->id;
+}
+
+/* ---- what others leave ------------------------------------------------------------------------------------------------ */
+
+/* Memory of a bound pod is that of its nodes, the lower ones first; an exclusive one has all of it. */
+static void take_memory(const struct rp_plan *p, const struct record *rec, struct room *room)
+{
+	uint64_t left = rec->mem > 0 ? (uint64_t)rec->mem : 0;
+	for (uint32_t i = 0; i < p->n_nodes; i++) {
+		if (!(rec->nodes & bit(&p->nodes[i])))
+			continue;
+		uint64_t part = rec->flags & ASK_EXCLUSIVE || left > room->mem_free[i]
+					? room->mem_free[i]
+					: left;
+		room->mem_free[i] -= part;
+		left -= left < part ? left : part;
+	}
+}
+
+static bool wants_no_neighbour(const struct ask *a, const struct record *rec)
+{
+	bool alike =
+		rec->level == a->level && (a->level != LEVEL_SHARED || !strcmp(rec->pool, a->pool));
+	return !alike && ((a->flags | rec->flags) & ASK_ALONE);
+}
+
+static void count(const struct rp_plan *p, const struct record *rec, const struct ask *a,
+		  struct room *room)
+{
+	if (rec->level == LEVEL_SHARED && !rec->nodes) {
+		room->unbound_cpu += rec->cpu;
+		room->unbound_mem += rec->mem;
+	}
+	if (!rec->nodes || (rec->level != LEVEL_SHARED && rec->level != LEVEL_DEDICATED))
+		return;
+	room->bound |= rec->nodes;
+	if (rec->level == LEVEL_DEDICATED)
+		room->dedicated |= rec->nodes;
+	if (rec->flags & ASK_EXCLUSIVE)
+		room->exclusive |= rec->nodes;
+	if (wants_no_neighbour(a, rec))
+		room->refused |= rec->nodes;
+	for (uint32_t i = 0; rec->level == LEVEL_SHARED && i < p->n_nodes; i++)
+		if (rec->nodes & bit(&p->nodes[i]))
+			room->bound_cpu[i] += rec->cpu;
+	take_memory(p, rec, room);
+}
+
+void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset own, of_exclusive;
+	memset(ret, 0, sizeof *ret);
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		ret->mem_free[i] = p->nodes[i].memory;
+	for (uint32_t i = 0; i < inst->table.n; i++)
+		if (inst->table.list[i].pod != but && entry_counts(&inst->table.list[i]))
+			count(p, &inst->table.list[i].is, a, ret);
+	(void)owners_owned(&inst->owners, but, &own);
+	rp_idset_andnot(&ret->free, rp_ids_of(&p->pool), rp_ids_of(&inst->owners.taken));
+	rp_idset_or(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&own));
+	rp_idset_and(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&p->pool));
+	plan_cpus_of(p, ret->exclusive, &of_exclusive);
+	rp_idset_andnot(&ret->free, rp_ids_of(&ret->free), rp_ids_of(&of_exclusive));
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (!(ret->bound & bit(&p->nodes[i])))
+			ret->unbound_cpus += p->nodes[i].n_cpus;
+}
+
+/* ---- CPUs -------------------------------------------------------------------------------------------------------------- */
+
+static uint32_t cpus_needed(int64_t mcpu)
+{
+	return mcpu > 1000 * (int64_t)RP_CPUS_MAX ? RP_CPUS_MAX + 1
+						  : (uint32_t)((mcpu + 999) / 1000);
+}
+
+static uint32_t nodes_needed(const struct rp_plan *p, const struct ask *a)
+{
+	uint32_t n = (cpus_needed(a->cpu) + p->node_cpus - 1) / p->node_cpus;
+	return n ? n : 1;
+}
+
+static uint32_t free_in(const struct room *room, const struct node *node)
+{
+	return rp_ids_count_and(rp_ids_of(&room->free), rp_ids_of(&node->cpus));
+}
+
+/* What bound shared pods do not ask for, in milli-CPU. */
+static int64_t rest_of(const struct rp_plan *p, const struct room *room, uint32_t i)
+{
+	return 1000 * (int64_t)free_in(room, &p->nodes[i]) - room->bound_cpu[i];
+}
+
+/* Would the unbound shared pods find too few CPUs elsewhere? */
+static bool starves(const struct rp_plan *p, const struct room *room, uint64_t nodes)
+{
+	int64_t left = room->unbound_cpus;
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (nodes & ~room->bound & bit(&p->nodes[i]))
+			left -= p->nodes[i].n_cpus;
+	return (nodes & ~room->bound) && room->unbound_cpu > 1000 * left;
+}
+
+static bool several_nodes(const struct ask *a)
+{
+	return (a->flags & ASK_EXCLUSIVE) || a->numa_number > 1;
+}
+
+static uint64_t candidates(const struct rp_plan *p, const struct ask *a, const struct room *room)
+{
+	uint64_t r = 0;
+	for (uint32_t i = 0; i < p->n_nodes; i++) {
+		uint64_t node = bit(&p->nodes[i]);
+		if ((room->exclusive | room->refused) & node || !free_in(room, &p->nodes[i]))
+			continue;
+		if ((a->flags & ASK_EXCLUSIVE) && (room->bound & node))
+			continue;
+		if ((room->bound & node) ? a->numa_number > 1 || rest_of(p, room, i) >= a->cpu
+					 : !starves(p, room, node))
+			r |= node;
+	}
+	return r;
+}
+
+static uint32_t whole_cores(const struct rp_plan *p, const struct rp_idset *cpus)
+{
+	const struct machine_level_units *cores = &p->machine->level[MACHINE_CORE];
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < cores->n_units; i++)
+		n += machine_count_free(&cores->units[i], rp_ids_of(cpus)) ==
+		     cores->units[i].n_cpus;
+	return n;
+}
+
+static uint32_t sockets_of(const struct rp_plan *p, uint64_t nodes)
+{
+	uint32_t n = 0, last = MACHINE_NOWHERE;
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (nodes & bit(&p->nodes[i]) && p->nodes[i].socket != last) {
+			bool seen = false;
+			last = p->nodes[i].socket;
+			for (uint32_t k = 0; k < i; k++)
+				seen = seen ||
+				       (nodes & bit(&p->nodes[k]) && p->nodes[k].socket == last);
+			n += !seen;
+		}
+	return n;
+}
+
+/* Has every one of the nodes its part free? */
+static bool divides(const struct rp_plan *p, const struct room *room, uint64_t nodes, uint32_t n)
+{
+	uint32_t n_nodes = hints_size(nodes);
+	if (n % n_nodes)
+		return false;
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (nodes & bit(&p->nodes[i]) && free_in(room, &p->nodes[i]) < n / n_nodes)
+			return false;
+	return true;
+}
+
+static bool suits_flags(const struct rp_plan *p, const struct ask *a, const struct room *room,
+			uint64_t nodes, const struct rp_idset *cpus)
+{
+	uint32_t n = cpus_needed(a->cpu);
+	if (a->numa_ids && nodes != a->numa_ids)
+		return false;
+	if ((a->flags & ASK_EVEN) && !divides(p, room, nodes, n))
+		return false;
+	if ((a->flags & ASK_PAIRING) && whole_cores(p, cpus) < n / p->machine->threads)
+		return false;
+	return !(a->flags & ASK_ALIGN_SOCKET) ||
+	       sockets_of(p, nodes) == (n + p->socket_cpus - 1) / p->socket_cpus;
+}
+
+static bool suits_dedicated(const struct rp_plan *p, const struct ask *a, const struct room *room,
+			    uint64_t nodes)
+{
+	struct rp_idset cpus;
+	int64_t rest = 0;
+	if (hints_size(nodes) <= p->socket_nodes && sockets_of(p, nodes) > 1)
+		return false;
+	if (starves(p, room, nodes))
+		return false;
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (nodes & bit(&p->nodes[i]))
+			rest += rest_of(p, room, i);
+	if (rest < 1000 * (int64_t)cpus_needed(a->cpu))
+		return false;
+	plan_cpus_of(p, nodes, &cpus);
+	rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(&room->free));
+	return suits_flags(p, a, room, nodes, &cpus);
+}
+
+/* Preferred: as many nodes as the pod names, else as few as any that suit. */
+static void prefer_size(const struct ask *a, struct hint *list, uint32_t n)
+{
+	uint32_t wanted = a->numa_number;
+	for (uint32_t i = 0; !a->numa_number && i < n; i++)
+		if (!wanted || hints_size(list[i].nodes) < wanted)
+			wanted = hints_size(list[i].nodes);
+	for (uint32_t i = 0; i < n; i++)
+		list[i].preferred = hints_size(list[i].nodes) == wanted;
+}
+
+static uint32_t dedicated_hints(const struct rp_plan *p, const struct ask *a,
+				const struct room *room, struct hint *ret)
+{
+	uint64_t masks[HINTS_MAX];
+	uint32_t least = nodes_needed(p, a), n = 0;
+	if (a->numa_number > least && p->n_nodes > HINTS_ALL_MASKS_NODES)
+		least = a->numa_number;
+	uint32_t n_masks = hints_masks(candidates(p, a, room), least, masks);
+	for (uint32_t i = 0; i < n_masks; i++)
+		if ((several_nodes(a) || hints_size(masks[i]) == 1) &&
+		    suits_dedicated(p, a, room, masks[i]))
+			ret[n++].nodes = masks[i];
+	prefer_size(a, ret, n);
+	return n;
+}
+
+/* What of a node would be left, in thousandths of it. */
+static int64_t left_ratio(const struct rp_plan *p, const struct room *room, uint32_t i, int64_t cpu)
+{
+	return (rest_of(p, room, i) - cpu) / (p->nodes[i].n_cpus ? p->nodes[i].n_cpus : 1);
+}
+
+static uint32_t bound_hints(const struct rp_plan *p, const struct ask *a, const struct room *room,
+			    struct hint *ret)
+{
+	uint64_t nodes = candidates(p, a, room);
+	int64_t most = INT64_MIN, least = INT64_MAX, threshold = (int64_t)(1000 * p->low_threshold);
+	uint32_t n = 0, at[NODES_MAX];
+	for (uint32_t i = 0; i < p->n_nodes; i++) {
+		int64_t left = rest_of(p, room, i) - a->cpu;
+		if (!(nodes & bit(&p->nodes[i])) || left < 0 ||
+		    (a->numa_ids && a->numa_ids != bit(&p->nodes[i])))
+			continue;
+		at[n] = i;
+		ret[n++].nodes = bit(&p->nodes[i]);
+		most = left > most ? left : most;
+		if (left < least && (p->spreading != DYNAMIC_PACKING ||
+				     left_ratio(p, room, i, a->cpu) >= threshold))
+			least = left;
+	}
+	bool pack = p->spreading != SPREADING && least != INT64_MAX;
+	for (uint32_t i = 0; i < n; i++)
+		ret[i].preferred = rest_of(p, room, at[i]) - a->cpu == (pack ? least : most);
+	return n;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+
+static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const struct room *room,
+			     struct hint *ret)
+{
+	uint64_t masks[HINTS_MAX], needed = a->mem > 0 ? (uint64_t)a->mem : 0;
+	uint32_t n = 0, least = 1;
+	if (p->n_nodes > HINTS_ALL_MASKS_NODES)
+		least = a->numa_number ? a->numa_number : nodes_needed(p, a);
+	uint32_t n_masks = hints_masks(p->node_mask & ~room->exclusive, least, masks);
+	bool within = false; /* one socket suffices */
+	for (uint32_t i = 0; i < n_masks; i++) {
+		uint64_t sum = 0;
+		for (uint32_t k = 0; k < p->n_nodes; k++)
+			if (masks[i] & bit(&p->nodes[k]))
+				sum += room->mem_free[k];
+		if (sum < needed)
+			continue;
+		within = within || sockets_of(p, masks[i]) == 1;
+		ret[n++].nodes = masks[i];
+	}
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (!within || hints_size(ret[i].nodes) > p->socket_nodes ||
+		    sockets_of(p, ret[i].nodes) == 1)
+			ret[kept++] = ret[i];
+	prefer_size(a, ret, kept);
+	return kept;
+}
+
+/* ---- both ---------------------------------------------------------------------------------------------------------------- */
+
+static void say_nodes(struct line *l, uint64_t nodes)
+{
+	char text[SET_TEXT_MAX];
+	struct rp_ids ids = {&nodes, 1, 0};
+	line_say(l, nodes == HINTS_ANY ? "any" : rp_ids_empty(ids) ? "none" : "");
+	if (nodes && nodes != HINTS_ANY) {
+		line_say(l, "{");
+		line_say(l, modhost_set_text(ids, text, sizeof text));
+		line_say(l, "}");
+	}
+}
+
+static void explain(struct rp_instance *inst, rp_ctr ctr, const char *what, const struct hint *list,
+		    uint32_t n)
+{
+	struct line l = {.n = 0};
+	if (!ctr)
+		return;
+	line_say(&l, what);
+	for (uint32_t i = 0; i < n; i++) {
+		line_say(&l, " ");
+		say_nodes(&l, list[i].nodes);
+		line_say(&l, list[i].preferred ? "*" : "");
+	}
+	line_say(&l, n ? "" : " none");
+	modhost_note_line(&inst->h, ctr, l.text);
+}
+
+static int32_t refuse(struct rp_instance *inst, enum refusal why, const char *text)
+{
+	inst->counters.refused[why]++;
+	return modhost_fail(&inst->h, -RP_ENOSPC, "%s", text);
+}
+
+/* A pod that is not bound: there has to be room for all of them together. */
+static int32_t check_unbound(struct rp_instance *inst, const struct ask *a, const struct room *room)
+{
+	const struct rp_plan *p = inst->plan;
+	uint64_t capacity = 0;
+	int64_t sum = room->unbound_cpu + a->cpu;
+	if (sum > 1000 * room->unbound_cpus) {
+		inst->counters.refused[REFUSED_CPU]++;
+		return modhost_fail(&inst->h, -RP_ENOSPC,
+				    NO_CPUS ": shared_cores would ask for %lldm of %lld CPUs",
+				    (long long)sum, (long long)room->unbound_cpus);
+	}
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (!(room->bound & bit(&p->nodes[i])))
+			capacity += p->nodes[i].memory;
+	if (p->memory_check && a->mem > 0 && (uint64_t)(room->unbound_mem + a->mem) > capacity)
+		return refuse(inst, REFUSED_MEMORY,
+			      "not enough memory on the NUMA nodes without bound pods");
+	return 0;
+}
+
+static int32_t check_size(struct rp_instance *inst, const struct ask *a)
+{
+	const struct rp_plan *p = inst->plan;
+	uint32_t least = nodes_needed(p, a);
+	if (least > 1 && (a->level == LEVEL_SHARED || !several_nodes(a)))
+		return refuse(inst, REFUSED_CPU,
+			      "the CPUs that the pod asks for are larger than one NUMA node");
+	return least > p->n_nodes
+		       ? refuse(inst, REFUSED_CPU, NO_CPUS ": the machine has not as many")
+		       : 0;
+}
+
+/* The scheduler's wish is met where it is possible. */
+static void follow_wish(const struct ask *a, struct hint *list, uint32_t n)
+{
+	for (uint32_t i = 0; a->wished && i < n; i++)
+		if (list[i].nodes == a->wished) {
+			for (uint32_t k = 0; k < n; k++)
+				list[k].preferred = k == i;
+			return;
+		}
+}
+
+static int32_t check_result(struct rp_instance *inst, const struct ask *a, const struct room *room,
+			    uint64_t nodes)
+{
+	const struct rp_plan *p = inst->plan;
+	bool fits = a->level == LEVEL_DEDICATED ? suits_dedicated(p, a, room, nodes)
+						: hints_size(nodes) == 1;
+	if (a->level == LEVEL_DEDICATED && !several_nodes(a) && hints_size(nodes) > 1)
+		fits = false;
+	return fits ? 0
+		    : refuse(inst, REFUSED_HINTS,
+			     NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
+}
+
+static int32_t merge(struct rp_instance *inst, rp_ctr ctr, const struct hints both[2],
+		     uint64_t *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct hint result[2];
+	struct line l = {.n = 0};
+	if (p->topology == HINTS_NONE) { /* the CPUs' best alone */
+		(void)hints_merge(HINTS_BEST_EFFORT, p->node_mask, both, 1, result);
+	} else if (!hints_merge(p->topology, p->node_mask, both, 2, result)) {
+		inst->counters.refused[REFUSED_HINTS]++;
+		return modhost_fail(&inst->h, -RP_ENOSPC,
+				    "topology policy %s refuses the pod: no NUMA nodes are "
+				    "preferred for CPUs and memory alike",
+				    hints_policy_names[p->topology]);
+	}
+	*ret = result[0].nodes == HINTS_ANY ? p->node_mask : result[0].nodes;
+	if (!ctr)
+		return 0;
+	line_say(&l, "merged by ");
+	line_say(&l, hints_policy_names[p->topology]);
+	line_say(&l, ": ");
+	say_nodes(&l, *ret);
+	line_say(&l, result[0].preferred ? "*" : "");
+	modhost_note_line(&inst->h, ctr, l.text);
+	return 0;
+}
+
+static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+			    const struct room *room, uint64_t *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct hint cpu[HINTS_MAX], memory[HINTS_MAX];
+	int32_t r = check_size(inst, a);
+	if (r)
+		return r;
+	uint32_t n_cpu = a->level == LEVEL_DEDICATED ? dedicated_hints(p, a, room, cpu)
+						     : bound_hints(p, a, room, cpu);
+	uint32_t n_memory = memory_hints(p, a, room, memory);
+	follow_wish(a, cpu, n_cpu);
+	explain(inst, ctr, "NUMA nodes for CPUs (* preferred):", cpu, n_cpu);
+	explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
+	if (!n_cpu)
+		return refuse(inst, REFUSED_CPU,
+			      NO_CPUS ": no NUMA node has as many left, or shared_cores need them");
+	if (!n_memory)
+		return refuse(inst, REFUSED_MEMORY, "not enough memory on the NUMA nodes");
+	const struct hints both[2] = {{cpu, n_cpu, p->numeric_cpu},
+				      {memory, n_memory, p->numeric_memory}};
+	r = merge(inst, ctr, both, ret);
+	return r ? r : check_result(inst, a, room, *ret);
+}
+
+/* The node with most reclaimed CPUs for each of its bound pods. */
+static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, uint64_t *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	uint32_t best = 0;
+	for (uint32_t i = 0; i < p->n_nodes; i++) {
+		uint64_t node = bit(&p->nodes[i]);
+		uint32_t n = rp_ids_count_and(rp_ids_of(&inst->pools.reclaim),
+					      rp_ids_of(&p->nodes[i].cpus)) *
+			     RP_CPUS_MAX;
+		uint32_t n_pods = 1;
+		for (uint32_t k = 0; k < inst->table.n; k++) {
+			const struct entry *e = &inst->table.list[k];
+			n_pods += entry_counts(e) && e->is.level == LEVEL_RECLAIMED &&
+				  e->is.nodes == node;
+		}
+		if (a->numa_ids && a->numa_ids != node)
+			continue;
+		if (a->wished == node && n)
+			n = UINT32_MAX;
+		if (n / n_pods <= best)
+			continue;
+		best = n / n_pods;
+		*ret = node;
+	}
+	return best ? 0
+		    : refuse(inst, REFUSED_CPU,
+			     NO_CPUS ": no NUMA node has CPUs of the reclaim pool");
+}
+
+int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+		     const struct room *room, uint64_t *ret)
+{
+	*ret = 0;
+	switch (a->level) {
+	case LEVEL_DEDICATED:
+		return choose_bound(inst, ctr, a, room, ret);
+	case LEVEL_SHARED:
+		return a->flags & ASK_BOUND ? choose_bound(inst, ctr, a, room, ret)
+					    : check_unbound(inst, a, room);
+	case LEVEL_RECLAIMED:
+		if (rp_ids_empty(rp_ids_of(&inst->pools.reclaim)))
+			return refuse(inst, REFUSED_CPU, NO_CPUS ": the reclaim pool is empty");
+		return a->flags & ASK_BOUND ? choose_reclaimed(inst, a, ret) : 0;
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one container gets. Pools are not looked at here: they are made from all containers, afterwards. */
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+#define MAIN_KEY "kubernetes.io/main-container-name"
+
+static enum role role_of(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	const struct modhost *h = &inst->h;
+	const char *main = h->cache->pod_annotation(h->ctx, info->pod, MAIN_KEY);
+	if (info->flags & RP_CTR_INIT)
+		return ROLE_INIT;
+	if (main && *main)
+		return strcmp(main, info->name) != 0 ? ROLE_SIDECAR : ROLE_MAIN;
+	return table_main(inst, info->pod) ? ROLE_SIDECAR : ROLE_MAIN;
+}
+
+/* ---- dedicated CPUs ------------------------------------------------------------------------------------------------------ */
+
+static void take_dedicated(const struct rp_plan *p, const struct ask *a, uint64_t nodes,
+			   struct rp_idset *free, struct rp_idset *ret)
+{
+	uint32_t n = (uint32_t)((a->cpu + 999) / 1000), n_nodes = hints_size(nodes);
+	struct rp_idset cpus;
+	if (!(a->flags & ASK_EVEN)) {
+		plan_cpus_of(p, nodes, &cpus);
+		rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(free));
+		take_topology(p, &cpus, n, ret);
+		return;
+	}
+	for (uint64_t left = nodes; left; left &= left - 1) {
+		plan_cpus_of(p, left & -left, &cpus);
+		rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(free));
+		take_topology(p, &cpus, n / n_nodes, ret);
+	}
+}
+
+/* Its pod may have CPUs still, by a sidecar: the main container has come again. */
+static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64_t nodes,
+			   rp_pod pod, struct room *room)
+{
+	struct rp_idset cpus, had;
+	uint32_t n = owners_release(&inst->owners, pod, &had);
+	rp_idset_clear(&cpus);
+	if (a->flags & ASK_EXCLUSIVE) {
+		plan_cpus_of(inst->plan, nodes, &cpus);
+		rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(&room->free));
+	} else if (n == (uint32_t)((a->cpu + 999) / 1000) &&
+		   rp_ids_subset(rp_ids_of(&had), rp_ids_of(&inst->plan->pool))) {
+		rp_idset_copy(&cpus, rp_ids_of(&had));
+	} else {
+		take_dedicated(inst->plan, a, nodes, &room->free, &cpus);
+	}
+	owners_give(&inst->owners, rp_ids_of(&cpus), pod);
+}
+
+/* ---- the main container --------------------------------------------------------------------------------------------------- */
+
+/* Chooses its nodes and CPUs. What is refused leaves the table as it was. */
+static int32_t place_main(struct rp_instance *inst, struct ask *a, struct entry *e)
+{
+	struct room room;
+	struct ask whole = *a;
+	int64_t cpu, mem;
+	int32_t r = ask_aggregated(inst, e->pod, &cpu, &mem);
+	if (r)
+		return r;
+	whole.cpu = cpu ? cpu : a->cpu;
+	whole.mem = mem ? mem : a->mem;
+	room_of(inst, e->pod, a, &room);
+	r = hints_choose(inst, e->ctr, &whole, &room, &e->is.nodes);
+	if (r)
+		return r;
+	if (a->level == LEVEL_DEDICATED)
+		give_dedicated(inst, a, e->is.nodes, e->pod, &room);
+	if (a->level == LEVEL_DEDICATED || (a->level == LEVEL_SHARED && !e->is.ramp_end_ms))
+		inst->past.sized = true;
+	return 0;
+}
+
+static void follow_main(const struct entry *main, struct entry *e)
+{
+	e->is.nodes = main->is.nodes;
+	e->is.flags = main->is.flags;
+	e->changed = true;
+}
+
+static void call_sidecars(struct rp_instance *inst, const struct entry *main)
+{
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		struct entry *e = &inst->table.list[i];
+		if (e->pod == main->pod && e->is.role == ROLE_SIDECAR)
+			follow_main(main, e);
+	}
+}
+
+/* Unbound shared pods share a pool whoever is there; all others wait for their main container. */
+static void place_sidecar(struct rp_instance *inst, const struct ask *a, struct entry *e)
+{
+	const struct entry *main = table_main(inst, e->pod);
+	if (main)
+		follow_main(main, e);
+	else if (a->level != LEVEL_SHARED || (a->flags & ASK_BOUND))
+		e->is.flags |= ASK_WAITS;
+}
+
+static void note(struct rp_instance *inst, const struct entry *e)
+{
+	static const char *const roles[N_ROLES] = {"main container", "sidecar", "init container"};
+	modhost_note(&inst->h, e->ctr, "level %s%s%s, %s%s", level_names[e->is.level],
+		     e->is.flags & ASK_BOUND ? ", bound to NUMA nodes" : "",
+		     e->is.flags & ASK_EXCLUSIVE ? " that are its own" : "", roles[e->is.role],
+		     e->is.role == ROLE_INIT	  ? ": left alone"
+		     : e->is.flags & ASK_WAITS	  ? ": waits for its main container"
+		     : e->is.role == ROLE_SIDECAR ? ": has what its main container has"
+		     : e->is.ramp_end_ms	  ? ": runs on all CPUs of pools at first"
+						  : "");
+}
+
+static void begin(const struct rp_instance *inst, const struct rp_ctr_info *info,
+		  const struct ask *a, struct entry *ret)
+{
+	*ret = (struct entry){.ctr = info->ctr,
+			      .pod = info->pod,
+			      .changed = true,
+			      .is = {.version = RECORD_VERSION,
+				     .level = (uint16_t)a->level,
+				     .role = (uint16_t)role_of(inst, info),
+				     .flags = a->flags,
+				     .cpu = a->cpu,
+				     .mem = a->mem}};
+	memcpy(ret->is.pool, a->pool, sizeof ret->is.pool);
+}
+
+static int32_t ask_of(struct rp_instance *inst, const struct rp_ctr_info *info, struct ask *ret)
+{
+	int32_t r = ask_read(inst, info->pod, ret);
+	ret->cpu = info->cpu_request > 0 ? info->cpu_request : 0;
+	ret->mem = ask_memory(info);
+	return r;
+}
+
+int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp)
+{
+	struct ask a;
+	struct entry e;
+	if (ask_is_debugged(inst, info->pod)) {
+		modhost_note(&inst->h, info->ctr, "its pod is annotated for debugging: left alone");
+		return 0;
+	}
+	int32_t r = ask_of(inst, info, &a);
+	if (r)
+		return r;
+	begin(inst, info, &a, &e);
+	if (ramp && a.level == LEVEL_SHARED && !(a.flags & ASK_BOUND) && inst->plan->ramp_up_ms)
+		e.is.ramp_end_ms = sync_now_ms() + inst->plan->ramp_up_ms;
+	if (e.is.role == ROLE_MAIN)
+		r = place_main(inst, &a, &e);
+	else if (e.is.role == ROLE_SIDECAR)
+		place_sidecar(inst, &a, &e);
+	if (r)
+		return r;
+	note(inst, &e);
+	r = table_add(inst, &e);
+	if (!r && e.is.role == ROLE_MAIN)
+		call_sidecars(inst, &e);
+	if (!r && e.is.role != ROLE_INIT)
+		r = level_stage(inst, txn, info, &a);
+	inst->counters.placed[a.level]++;
+	return r;
+}
+
+int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct ask a;
+	struct entry e;
+	char why[MODHOST_TEXT_MAX];
+	inst->waiting = true;
+	inst->h.why = why; /* that it asks for nonsense was said before */
+	if (ask_of(inst, info, &a))
+		a = (struct ask){.level = LEVEL_SHARED, .pool = SHARE_POOL};
+	inst->h.why = NULL;
+	begin(inst, info, &a, &e);
+	if (e.is.role != ROLE_INIT)
+		e.is.flags |= ASK_LOST;
+	return table_add(inst, &e);
+}
+
+int32_t place_again(struct rp_instance *inst, struct entry *e)
+{
+	struct rp_ctr_info info;
+	struct ask a;
+	struct entry now = *e;
+	int32_t r = ctr_info(&inst->h, e->ctr, &info);
+	if (!r)
+		r = ask_of(inst, &info, &a);
+	if (r)
+		return r;
+	now.is.flags = a.flags;
+	now.is.level = (uint16_t)a.level;
+	memcpy(now.is.pool, a.pool, sizeof now.is.pool);
+	now.changed = true;
+	if (e->is.role == ROLE_SIDECAR)
+		place_sidecar(inst, &a, &now);
+	else
+		r = place_main(inst, &a, &now);
+	if (r)
+		return r;
+	*e = now;
+	if (e->is.role == ROLE_MAIN)
+		call_sidecars(inst, e);
+	note(inst, e);
+	return 0;
+}
+
+/* ---- other amounts ---------------------------------------------------------------------------------------------------------- */
+
+static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu, int64_t mem)
+{
+	const struct rp_plan *p = inst->plan;
+	struct room room;
+	struct ask a;
+	uint64_t nodes;
+	int32_t r = ask_read(inst, e->pod, &a);
+	if (r || (cpu <= e->is.cpu && mem <= e->is.mem))
+		return r;
+	a.cpu = cpu;
+	a.mem = mem;
+	if (a.level == LEVEL_SHARED && e->is.nodes)
+		a.numa_ids = e->is.nodes; /* it cannot move */
+	room_of(inst, e->pod, &a, &room);
+	for (uint32_t i = 0; e->is.nodes && i < p->n_nodes; i++)
+		if (a.numa_ids != UINT64_C(1) << p->nodes[i].id)
+			room.mem_free[i] = 0;
+	return hints_choose(inst, e->ctr, &a, &room, &nodes);
+}
+
+int32_t place_resize(struct rp_instance *inst, const struct rp_ctr_info *info, struct entry *e)
+{
+	int64_t cpu = info->cpu_request > 0 ? info->cpu_request : 0, mem = ask_memory(info);
+	int32_t r = 0;
+	if (cpu == e->is.cpu && mem == e->is.mem)
+		return 0;
+	if (e->is.role == ROLE_MAIN && e->is.level == LEVEL_DEDICATED)
+		return modhost_fail(&inst->h, -RP_EINVAL,
+				    "a container of dedicated_cores cannot be resized");
+	if (e->is.role == ROLE_MAIN && e->is.ramp_end_ms)
+		return modhost_fail(
+			&inst->h, -RP_EAGAIN,
+			"a container of shared_cores cannot be resized while it ramps up");
+	if (e->is.role == ROLE_MAIN && e->is.level == LEVEL_SHARED && !(e->is.flags & ASK_LOST))
+		r = fits(inst, e, cpu, mem);
+	if (r)
+		return r;
+	e->is.cpu = cpu;
+	e->is.mem = mem;
+	e->changed = true;
+	inst->past.sized = true;
+	return 0;
+}
+
+int32_t place_check(struct rp_instance *inst)
+{
+	if (!rp_ids_empty(rp_ids_of(&inst->pools.common)) ||
+	    !rp_ids_empty(rp_ids_of(&inst->plan->reserved)))
+		return 0;
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		const struct entry *e = &inst->table.list[i];
+		if (e->is.level == LEVEL_SHARED && !(e->is.flags & (ASK_BOUND | ASK_LOST)) &&
+		    e->is.role != ROLE_INIT) {
+			inst->counters.refused[REFUSED_CPU]++;
+			return modhost_fail(&inst->h, -RP_ENOSPC,
+					    "no available CPU hints: none would be left for "
+					    "shared_cores, and none is reserved");
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How large pools are, and where. They are worked out as a whole, from what main containers ask for and from what was reclaimed before,
+ * and not changed step by step: whoever comes or goes in whatever order, the same containers have the same pools.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+static uint32_t n_of(const struct rp_idset *set)
+{
+	return rp_ids_count(rp_ids_of(set));
+}
+
+static void add_to(struct rp_idset *set, const struct rp_idset *more)
+{
+	rp_idset_or(set, rp_ids_of(set), rp_ids_of(more));
+}
+
+static void take_out(struct rp_idset *set, const struct rp_idset *of)
+{
+	rp_idset_andnot(set, rp_ids_of(set), rp_ids_of(of));
+}
+
+/* ---- what pools are asked for ------------------------------------------------------------------------------------------ */
+
+static uint64_t node_of(const struct record *rec)
+{
+	return rec->flags & ASK_BOUND ? rec->nodes : 0;
+}
+
+static struct pool *find(struct pools *pools, const struct record *rec)
+{
+	for (uint32_t i = 0; i < pools->n; i++)
+		if (pools->list[i].node == node_of(rec) && !strcmp(pools->list[i].name, rec->pool))
+			return &pools->list[i];
+	return NULL;
+}
+
+const struct pool *pools_of(const struct rp_instance *inst, const struct record *rec)
+{
+	return find((struct pools *)&inst->pools, rec);
+}
+
+const char *pool_text(const struct pool *p, char text[POOL_TEXT_MAX])
+{
+	if (p->node)
+		(void)snprintf(text, POOL_TEXT_MAX, "%s-NUMA%d", p->name, __builtin_ctzll(p->node));
+	else
+		(void)snprintf(text, POOL_TEXT_MAX, "%s", p->name);
+	return text;
+}
+
+static int32_t count(struct rp_instance *inst, const struct record *rec)
+{
+	struct pools *pools = &inst->pools;
+	struct pool *p = find(pools, rec);
+	if (!p && pools->n == POOLS_MAX)
+		return modhost_fail(&inst->h, -RP_E2BIG, "more than %u CPU pools: no room for %s",
+				    POOLS_MAX, rec->pool);
+	if (!p) {
+		p = &pools->list[pools->n++];
+		p->node = node_of(rec);
+		p->request = 0;
+		memcpy(p->name, rec->pool, sizeof p->name);
+	}
+	p->request += rec->cpu;
+	return 0;
+}
+
+static int32_t look_at_entries(struct rp_instance *inst)
+{
+	struct pools *pools = &inst->pools;
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < inst->table.n; i++) {
+		const struct record *rec = &inst->table.list[i].is;
+		if (!entry_counts(&inst->table.list[i]))
+			continue;
+		if (rec->level == LEVEL_SHARED)
+			pools->shared |= rec->nodes;
+		else if (rec->level == LEVEL_DEDICATED)
+			pools->dedicated |= rec->nodes;
+		else if (rec->level == LEVEL_RECLAIMED)
+			pools->reclaimed |= rec->nodes;
+		if (rec->flags & ASK_EXCLUSIVE)
+			pools->exclusive |= rec->nodes;
+		if (rec->level == LEVEL_SHARED && !rec->ramp_end_ms && rec->cpu > 0)
+			r = count(inst, rec);
+	}
+	return r;
+}
+
+static int by_node(const void *a, const void *b)
+{
+	const struct pool *x = a, *y = b;
+	if (x->node != y->node)
+		return x->node - 1 < y->node - 1 ? -1 : 1; /* 0 is the last */
+	return strcmp(x->name, y->name);
+}
+
+/* ---- sharing out -------------------------------------------------------------------------------------------------------- */
+
+/* Pools of one node, or those that are not bound: the list is sorted. */
+struct group {
+	struct pool *list;
+	uint32_t n, sum;
+};
+
+static struct group group_at(struct pools *pools, uint32_t first)
+{
+	struct group g = {&pools->list[first], 0, 0};
+	for (uint32_t i = first; i < pools->n && pools->list[i].node == g.list->node; i++) {
+		g.n++;
+		g.sum += pools->list[i].size;
+	}
+	return g;
+}
+
+static void take_sizes(const struct rp_plan *p, struct group *g, struct rp_idset *from)
+{
+	for (uint32_t i = 0; i < g->n; i++)
+		take_cores(p, from, g->list[i].size, false, &g->list[i].cpus);
+}
+
+static struct pool *largest(struct group *g)
+{
+	struct pool *r = &g->list[0];
+	for (uint32_t i = 1; i < g->n; i++)
+		if (g->list[i].size > r->size)
+			r = &g->list[i];
+	return r;
+}
+
+/* All of `from`, each pool by its size; the whole of it for everybody when it has not even one for each. */
+static void take_parts(const struct rp_plan *p, struct group *g, struct rp_idset *from)
+{
+	uint32_t n = n_of(from), sum = 0;
+	if (n < g->n) {
+		for (uint32_t i = 0; i < g->n; i++)
+			rp_idset_copy(&g->list[i].cpus, rp_ids_of(from));
+		rp_idset_clear(from);
+		return;
+	}
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint64_t part = ((uint64_t)g->list[i].size * n + g->sum - 1) / g->sum;
+		g->list[i].size = part ? (uint32_t)part : 1;
+		sum += g->list[i].size;
+	}
+	for (; sum > n; sum--)
+		largest(g)->size--;
+	take_sizes(p, g, from);
+}
+
+/* What is left of `from` is reclaimed. */
+static void share_out(struct rp_instance *inst, struct group *g, struct rp_idset *from,
+		      bool may_leave)
+{
+	if (g->sum <= n_of(from) && may_leave && !inst->plan->overlap)
+		take_sizes(inst->plan, g, from);
+	else
+		take_parts(inst->plan, g, from);
+	add_to(&inst->pools.reclaim, from);
+}
+
+/* Without reclaiming the pools have all but a few CPUs. */
+static void give_surplus(struct rp_instance *inst, struct group *g)
+{
+	struct rp_idset *reclaim = &inst->pools.reclaim;
+	uint32_t n = n_of(reclaim), min = inst->plan->min_reclaimed, sum = 0;
+	if (!g->n || n <= min)
+		return;
+	uint32_t surplus = n - min, left = surplus;
+	for (uint32_t i = 0; i < g->n; i++)
+		sum += n_of(&g->list[i].cpus);
+	for (uint32_t i = 0; sum && left && i < g->n; i++) {
+		uint32_t part = (uint32_t)((uint64_t)n_of(&g->list[i].cpus) * surplus / sum);
+		part = part ? part : 1;
+		part = part < left ? part : left;
+		take_threads(inst->plan, reclaim, part, false, &g->list[i].cpus);
+		left -= part;
+	}
+}
+
+/* How many CPUs of a pool reclaimed containers run on, too: as large a part as before, at first what is not asked for. */
+static uint32_t lent(const struct rp_instance *inst, const struct pool *p)
+{
+	uint32_t n = n_of(&p->cpus);
+	if (inst->past.overlap)
+		return rp_ids_count_and(rp_ids_of(&p->cpus), rp_ids_of(&inst->past.reclaim));
+	int64_t rest = 1000 * (int64_t)n - p->request;
+	return rest > 0 ? (uint32_t)((rest + 999) / 1000) : 0;
+}
+
+static void lend(struct rp_instance *inst, struct group *g)
+{
+	for (uint32_t i = 0; i < g->n; i++) {
+		struct rp_idset from;
+		rp_idset_copy(&from, rp_ids_of(&g->list[i].cpus));
+		take_cores(inst->plan, &from, lent(inst, &g->list[i]), true, &inst->pools.reclaim);
+	}
+}
+
+/* Nothing is left: CPUs of others, of dedicated pods last. */
+static void reclaim_anyway(struct rp_instance *inst)
+{
+	struct rp_idset from;
+	rp_idset_copy(&from, rp_ids_of(&inst->pools.open));
+	take_threads(inst->plan, &from, inst->plan->min_reclaimed, false, &inst->pools.reclaim);
+	if (rp_ids_empty(rp_ids_of(&inst->pools.reclaim)))
+		rp_idset_copy(&inst->pools.reclaim, rp_ids_of(&inst->plan->reserved));
+	rp_idset_copy(&from, rp_ids_of(&inst->plan->pool));
+	if (rp_ids_empty(rp_ids_of(&inst->pools.reclaim)))
+		take_threads(inst->plan, &from, inst->plan->min_reclaimed, false,
+			     &inst->pools.reclaim);
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------------------- */
+
+static void make_sizes(struct pools *pools)
+{
+	for (uint32_t i = 0; i < pools->n; i++) {
+		struct pool *p = &pools->list[i];
+		int64_t size = ((p->node ? 2 : 1) * p->request + 999) / 1000;
+		p->size = size < RP_CPUS_MAX ? (uint32_t)size : RP_CPUS_MAX;
+		rp_idset_clear(&p->cpus);
+	}
+}
+
+static void make_sets(struct rp_instance *inst)
+{
+	struct pools *pools = &inst->pools;
+	struct rp_idset from, of_node;
+	struct group unbound = {NULL, 0, 0};
+	for (uint32_t i = 0; i < pools->n;) {
+		struct group g = group_at(pools, i);
+		i += g.n;
+		if (!g.list->node) {
+			unbound = g;
+			continue;
+		}
+		plan_cpus_of(inst->plan, g.list->node, &of_node);
+		rp_idset_and(&from, rp_ids_of(&of_node), rp_ids_of(&pools->open));
+		take_out(&pools->common, &of_node);
+		share_out(inst, &g, &from, inst->plan->reclaim);
+	}
+	rp_idset_copy(&from, rp_ids_of(&pools->common));
+	if (unbound.n)
+		share_out(inst, &unbound, &from, true);
+	else
+		add_to(&pools->reclaim, &from);
+	if (inst->plan->overlap)
+		lend(inst, &unbound);
+	else if (!inst->plan->reclaim)
+		give_surplus(inst, &unbound);
+}
+
+static void digest_word(uint64_t *digest, uint64_t word)
+{
+	*digest = (*digest ^ word) * 0x100000001b3u;
+	*digest ^= *digest >> 29;
+}
+
+static void digest_set(uint64_t *digest, const struct rp_idset *set)
+{
+	for (uint32_t i = 0; i < set->nw; i++)
+		if (set->w[i]) {
+			digest_word(digest, i);
+			digest_word(digest, set->w[i]);
+		}
+	digest_word(digest, UINT64_MAX);
+}
+
+static void digest(struct rp_instance *inst)
+{
+	struct pools *p = &inst->pools;
+	p->digest = 0xcbf29ce484222325u;
+	for (uint32_t i = 0; i < p->n; i++) {
+		digest_word(&p->digest, p->list[i].node);
+		for (const char *c = p->list[i].name; *c; c++)
+			digest_word(&p->digest, (unsigned char)*c);
+		digest_set(&p->digest, &p->list[i].cpus);
+	}
+	digest_set(&p->digest, &p->open);
+	digest_set(&p->digest, &p->common);
+	digest_set(&p->digest, &p->reclaim);
+	digest_set(&p->digest, &p->unbound_reclaim);
+	digest_word(&p->digest, p->shared);
+	digest_word(&p->digest, p->dedicated);
+	digest_word(&p->digest, p->reclaimed);
+	digest_word(&p->digest, p->exclusive);
+}
+
+int32_t pools_make(struct rp_instance *inst)
+{
+	struct pools *pools = &inst->pools;
+	struct rp_idset cpus;
+	pools->n = 0;
+	pools->shared = pools->dedicated = pools->reclaimed = pools->exclusive = 0;
+	int32_t r = look_at_entries(inst);
+	if (r)
+		return r;
+	qsort(pools->list, pools->n, sizeof *pools->list, by_node);
+	make_sizes(pools);
+	rp_idset_andnot(&pools->open, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->owners.taken));
+	plan_cpus_of(inst->plan, pools->exclusive, &cpus);
+	take_out(&pools->open, &cpus);
+	rp_idset_copy(&pools->common, rp_ids_of(&pools->open));
+	rp_idset_clear(&pools->reclaim);
+	if (inst->past.sized)
+		make_sets(inst);
+	if (rp_ids_empty(rp_ids_of(&pools->reclaim)))
+		reclaim_anyway(inst);
+	plan_cpus_of(inst->plan, pools->reclaimed, &cpus);
+	rp_idset_andnot(&pools->unbound_reclaim, rp_ids_of(&pools->reclaim), rp_ids_of(&cpus));
+	if (rp_ids_empty(rp_ids_of(&pools->unbound_reclaim)))
+		rp_idset_copy(&pools->unbound_reclaim, rp_ids_of(&pools->reclaim));
+	digest(inst);
+	return 0;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The qos policy: pods say how well they want to be served, in four levels.
+ *
+ *	dedicated_cores  CPUs of its own on NUMA nodes that hints choose; an exclusive pod has its nodes to itself
+ *	shared_cores     a pool, as large as its pods ask for; with binding one for each node
+ *	reclaimed_cores  what the pools leave
+ *	system_cores     the pools that it names, else all CPUs
+ *
+ * A pod is its main container: that one is placed, sidecars have what it has. What was decided of a container is kept with it in the
+ * host's cache; `struct table` is an index over that, and pools are worked out from the table as a whole.
+ *
+ *	config.c  section and machine → plan       hints.c  which nodes suit a pod
+ *	ask.c     what a pod asks for              place.c  what one container gets
+ *	table.c   who is there                     stage.c  into the transaction
+ *	take.c    which CPUs of a set              sync.c   everything at once, those that wait, ramp-up
+ *	pools.c   how large pools are, and where   env.c    environment, levels' settings
+ *	report.c  zones, metrics                   qos.c    the callbacks
+ */
+#ifndef QOS_QOS_H
+#define QOS_QOS_H
+
+#include <stdbool.h>
+
+#include <nri-rp/policy.h>
+
+#include "modules/lib/blocks.h"
+#include "modules/lib/ctr.h"
+#include "modules/lib/hints.h"
+#include "modules/lib/line.h"
+#include "modules/lib/machine.h"
+#include "modules/lib/owners.h"
+
+#define SET_TEXT_MAX 256u
+#define POOL_NAME_MAX 63u
+#define POOLS_MAX 256u /* at a time: their names are those of annotations */
+#define NODES_MAX 64u /* numbers of NUMA nodes are below this: sets of them are words */
+#define SHARE_POOL "share"
+
+enum level { LEVEL_DEDICATED, LEVEL_SHARED, LEVEL_RECLAIMED, LEVEL_SYSTEM, N_LEVELS };
+extern const char *const level_names[N_LEVELS];
+
+/* ---- configuration (config.c) ---------------------------------------------------------------------------------------- */
+
+enum spreading { SPREADING, PACKING, DYNAMIC_PACKING };
+enum quota { QUOTA_AS_IS, QUOTA_NONE, QUOTA_LIMIT, QUOTA_BURST };
+
+/* What a level sets beyond CPUs and memory nodes. */
+struct level_settings {
+	enum quota quota;
+	int64_t burst; /* percent of the limit */
+	double memory_low, memory_high; /* of the request, of the limit; 0: not set */
+	const char *rdt, *blockio, *cpu_class; /* "": not set */
+};
+
+struct env {
+	const char *name, *value;
+	uint32_t levels; /* bits of the levels that have it */
+	bool override;
+};
+
+struct node {
+	uint32_t id, unit, socket; /* unit, socket: indexes of the machine's */
+	struct rp_idset cpus; /* but for reserved ones */
+	uint32_t n_cpus;
+	uint64_t memory; /* bytes */
+};
+
+struct rp_plan {
+	rp_cfg section;
+	bool reclaim, overlap, pin_cpu, pin_memory, memory_check;
+	int64_t ramp_up_ms;
+	enum spreading spreading;
+	double low_threshold;
+	enum hints_policy topology;
+	bool numeric_cpu, numeric_memory;
+	uint32_t min_reclaimed;
+	struct blocks memory;
+	struct texts debug;
+	struct env *envs;
+	uint32_t n_envs;
+	struct level_settings levels[N_LEVELS];
+
+	struct machine *machine;
+	struct rp_idset reserved, pool; /* pool: what is not reserved */
+	struct node *nodes; /* those with CPUs, by number */
+	uint32_t n_nodes, node_cpus; /* node_cpus: CPUs of a node, on average, rounded up */
+	uint32_t n_sockets, socket_cpus, socket_nodes;
+	uint64_t node_mask; /* their numbers */
+};
+
+extern const struct rp_schema qos_schema;
+int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret);
+struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
+/* May it follow another one, with these CPUs dedicated? -RP_EBUSY with a message. */
+int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p, struct rp_ids taken);
+/* CPUs of a set of nodes, but for reserved ones. */
+void plan_cpus_of(const struct rp_plan *p, uint64_t nodes, struct rp_idset *ret);
+/* A default of a key of an enhancement; NULL: none. */
+const char *plan_default(const struct modhost *h, const struct rp_plan *p, const char *key);
+
+/* ---- what a pod asks for (ask.c) ------------------------------------------------------------------------------------ */
+
+#define ASK_BOUND 0x01u
+#define ASK_EXCLUSIVE 0x02u
+#define ASK_ALONE 0x04u /* numa_share "false" */
+#define ASK_ALIGN_SOCKET 0x08u
+#define ASK_EVEN 0x10u
+#define ASK_PAIRING 0x20u
+#define ASK_LOST 0x40u /* it could not be placed, and runs on what is nobody's own */
+#define ASK_WAITS 0x80u /* a sidecar whose main container has not come yet */
+
+struct ask {
+	enum level level;
+	uint32_t flags;
+	char pool[POOL_NAME_MAX + 1]; /* "": not named */
+	uint32_t numa_number; /* 0: not given */
+	uint64_t numa_ids, wished; /* 0: not given */
+	int64_t cpu, mem; /* milli-CPU, bytes */
+	const char *burst_policy; /* NULL: not given */
+	int64_t burst_percent;
+};
+
+/* 0, or -RP_EINVAL and another error with a message. */
+int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret);
+/* What the pod as a whole is to be counted with; 0: not said. */
+int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem);
+bool ask_is_debugged(const struct rp_instance *inst, rp_pod pod);
+int64_t ask_memory(const struct rp_ctr_info *info);
+
+/* ---- who is there (table.c) --------------------------------------------------------------------------------------------- */
+
+enum role { ROLE_MAIN, ROLE_SIDECAR, ROLE_INIT, N_ROLES };
+
+/* What is kept with a container. */
+struct record {
+	uint32_t version;
+	uint16_t level, role;
+	uint32_t flags; /* ASK_… */
+	uint32_t pad;
+	int64_t cpu, mem;
+	uint64_t nodes; /* chosen by hints, by their numbers; 0: none */
+	int64_t ramp_end_ms; /* wall clock; 0: it is where it belongs */
+	char pool[POOL_NAME_MAX + 1];
+};
+#define RECORD_VERSION 1u
+
+struct entry {
+	rp_ctr ctr;
+	rp_pod pod;
+	bool changed; /* it has to be staged, whatever the pools are */
+	struct record is;
+};
+
+struct table {
+	struct entry *list; /* by creation */
+	uint32_t n, cap;
+};
+
+/* Whoever has a record in the cache; dedicated CPUs go to the owners. Errors of the host. */
+int32_t table_load(struct rp_instance *inst);
+struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr);
+/* The main container of a pod; NULL: it is not there. */
+struct entry *table_main(const struct rp_instance *inst, rp_pod pod);
+int32_t table_add(struct rp_instance *inst, const struct entry *e);
+void table_del(struct rp_instance *inst, rp_ctr ctr);
+bool table_has_pod(const struct rp_instance *inst, rp_pod pod);
+bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
+
+static inline bool entry_counts(const struct entry *e)
+{
+	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST);
+}
+
+static inline bool entry_is_bound_shared(const struct entry *e)
+{
+	return e->is.level == LEVEL_SHARED && e->is.nodes;
+}
+
+/* ---- which CPUs of a set (take.c) ---------------------------------------------------------------------------------------- */
+
+/* Each adds n CPUs of `from`, all of them when there are fewer, to `ret`, and takes them out of `from`. `last`: the highest ones. */
+void take_threads(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
+		  struct rp_idset *ret);
+void take_cores(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
+		struct rp_idset *ret);
+void take_topology(const struct rp_plan *p, struct rp_idset *from, uint32_t n,
+		   struct rp_idset *ret);
+
+/* ---- pools (pools.c) ------------------------------------------------------------------------------------------------------- */
+
+struct pool {
+	char name[POOL_NAME_MAX + 1];
+	uint64_t node; /* its bit; 0: not bound */
+	int64_t request; /* milli-CPU of main containers */
+	uint32_t size;
+	struct rp_idset cpus;
+};
+
+struct pools {
+	struct pool list[POOLS_MAX]; /* by node, those that are not bound last; then by name */
+	uint32_t n;
+	struct rp_idset open; /* neither reserved nor dedicated */
+	struct rp_idset common; /* of that, nodes without bound pools: where pods ramp up */
+	struct rp_idset reclaim;
+	struct rp_idset unbound_reclaim; /* of that, for reclaimed pods that are not bound */
+	/* Nodes of pods that are bound, by level; those of them that are exclusive. */
+	uint64_t shared, dedicated, reclaimed, exclusive;
+	bool overlapping; /* somebody runs on dedicated CPUs */
+	uint64_t digest; /* of all this */
+};
+
+/* From the table and the owners. -RP_E2BIG: too many pools. */
+int32_t pools_make(struct rp_instance *inst);
+/* The pool of a container of shared_cores; NULL: there is none. */
+const struct pool *pools_of(const struct rp_instance *inst, const struct record *rec);
+/* How a pool is called: its name, of bound ones with the node. */
+#define POOL_TEXT_MAX (POOL_NAME_MAX + 16u)
+const char *pool_text(const struct pool *p, char text[POOL_TEXT_MAX]);
+
+/* ---- hints (hints.c) ------------------------------------------------------------------------------------------------------- */
+
+/* What others leave of the machine. */
+struct room {
+	uint64_t bound, dedicated,
+		exclusive; /* nodes by who is on them; bound: shared and dedicated pods */
+	uint64_t refused; /* nodes of which this pod or a neighbour wants no other one */
+	int64_t unbound_cpu, unbound_mem; /* that unbound shared pods ask for */
+	int64_t bound_cpu[NODES_MAX]; /* that bound shared pods ask for; by index of the node */
+	uint64_t mem_free[NODES_MAX];
+	struct rp_idset free; /* neither reserved nor dedicated */
+	int64_t unbound_cpus; /* of nodes without bound pods */
+};
+
+/* Without the pod itself. */
+void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
+/* Chooses the nodes for a pod, or finds that it fits where no node is chosen (*ret 0). -RP_ENOSPC and -RP_EINVAL with a message. ctr: whose trail
+ * it is told in; 0: nobody's. */
+int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+		     const struct room *room, uint64_t *ret);
+
+/* ---- what one container gets (place.c) ----------------------------------------------------------------------------------- */
+
+/* A container that has no entry yet gets one. `ramp`: it is new, and ramps up. */
+int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp);
+/* The container asks for other amounts. */
+int32_t place_resize(struct rp_instance *inst, const struct rp_ctr_info *info, struct entry *e);
+/* It runs on what is nobody's own, until there is room. */
+int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info);
+/* One that is lost is placed, if there is room. */
+int32_t place_again(struct rp_instance *inst, struct entry *e);
+/* -RP_ENOSPC with a message: the pools leave somebody without CPUs. */
+int32_t place_check(struct rp_instance *inst);
+
+/* ---- into the transaction (stage.c) ------------------------------------------------------------------------------------ */
+
+/* What the entry has, by the pools; empty: it is not pinned. */
+void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
+void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
+/* Pools anew, and all that this changes for anybody. */
+int32_t stage_all(struct rp_instance *inst, rp_txn txn);
+
+/* ---- everything at once (sync.c) ---------------------------------------------------------------------------------------------- */
+
+int32_t sync_all(struct rp_instance *inst, rp_txn txn);
+/* Something came free: the lost are tried again. */
+int32_t sync_retry(struct rp_instance *inst);
+/* Those whose time has come move to their pools. */
+int32_t sync_ramp(struct rp_instance *inst, rp_txn txn);
+/* A timer for the next one of them. */
+void sync_arm(struct rp_instance *inst);
+int64_t sync_now_ms(void); /* wall clock: times are kept over restarts */
+
+/* ---- environment and settings of levels (env.c) --------------------------------------------------------------------------------- */
+
+/* "": it is fine; else the placeholder that is not known. */
+const char *env_unknown(const char *value);
+int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		  const struct entry *e);
+int32_t level_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const struct ask *a);
+
+/* ---- the instance (qos.c) ------------------------------------------------------------------------------------------------------- */
+
+enum refusal {
+	REFUSED_LEVEL,
+	REFUSED_CPU,
+	REFUSED_MEMORY,
+	REFUSED_HINTS,
+	REFUSED_OTHER,
+	N_REFUSALS
+};
+
+struct counters {
+	uint64_t placed[N_LEVELS], refused[N_REFUSALS];
+};
+
+/* What cannot be worked out from containers. */
+struct past {
+	bool sized; /* pools have been sized since the node was empty */
+	bool overlap; /* reclaim is that of the overlap mode */
+	struct rp_idset reclaim;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force; NULL before the first commit */
+	struct owners owners; /* of dedicated CPUs; an owner is a pod */
+	struct table table;
+	struct pools pools;
+	struct past past, past_before; /* before: this callback */
+	uint64_t staged; /* the digest of the pools that all have */
+	int64_t armed_ms; /* when the timer goes off; 0: it does not */
+	bool synced;
+	bool waiting; /* perhaps somebody is lost; only ever too true */
+	struct counters counters;
+	struct ctr_list ctrs;
+	uint8_t saved[16 + sizeof(struct rp_idset)]; /* for the host */
+};
+
+/* ---- reports (report.c) ------------------------------------------------------------------------------------------------------- */
+
+extern const struct rp_zones qos_zones;
+extern const struct rp_metrics qos_metrics;
+
+#endif

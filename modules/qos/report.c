@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/lib/zones.h"
+#include "modules/qos/qos.h"
+
+static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+{
+	const struct pools *pools = &inst->pools;
+	struct rp_idset shared;
+	if (!inst->plan)
+		return 0;
+	rp_idset_clear(&shared);
+	for (uint32_t i = 0; i < pools->n; i++)
+		rp_idset_or(&shared, rp_ids_of(&shared), rp_ids_of(&pools->list[i].cpus));
+	const struct zones_set sets[] = {
+		{"shared cpuset", rp_ids_of(&shared)},
+		{"reclaimed cpuset", rp_ids_of(&pools->reclaim)},
+		{"dedicated cpuset", rp_ids_of(&inst->owners.taken)},
+		{"reserved cpuset", rp_ids_of(&inst->plan->reserved)},
+	};
+	zones_nodes(&inst->h, sink, rp_ids_of(&inst->plan->pool), rp_ids_of(&pools->open), sets,
+		    sizeof sets / sizeof *sets);
+	return 0;
+}
+
+const struct rp_zones qos_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
+
+/* Names are those of annotations: what a label cannot have becomes a line. */
+static void label(const char *name, char *buf, size_t size)
+{
+	size_t n = (size_t)snprintf(buf, size, "pool=\"");
+	for (; *name && n + 2 < size; name++)
+		buf[n++] = (char)(*name == '"' || *name == '\\' || *name < ' ' ? '_' : *name);
+	(void)snprintf(buf + n, size - n, "\"");
+}
+
+static void report_pool(const struct rp_metric_sink *sink, const char *name, struct rp_ids cpus)
+{
+	char text[POOL_TEXT_MAX + 16];
+	label(name, text, sizeof text);
+	sink->gauge(sink->ctx, "policy_qos_pool_cpus", "CPUs of pools.", text, rp_ids_count(cpus));
+}
+
+static void report_pools(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	const struct pools *pools = &inst->pools;
+	char name[POOL_TEXT_MAX], text[POOL_TEXT_MAX + 16];
+	report_pool(sink, "reserve", rp_ids_of(&inst->plan->reserved));
+	report_pool(sink, "reclaim", rp_ids_of(&pools->reclaim));
+	report_pool(sink, "dedicated", rp_ids_of(&inst->owners.taken));
+	for (uint32_t i = 0; i < pools->n; i++)
+		report_pool(sink, pool_text(&pools->list[i], name),
+			    rp_ids_of(&pools->list[i].cpus));
+	for (uint32_t i = 0; i < pools->n; i++) {
+		label(pool_text(&pools->list[i], name), text, sizeof text);
+		sink->gauge(sink->ctx, "policy_qos_pool_requests",
+			    "Milli-CPU that the pods of a pool ask for.", text,
+			    (double)pools->list[i].request);
+	}
+}
+
+static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	static const char *const reasons[N_REFUSALS] = {
+		[REFUSED_LEVEL] = "level", [REFUSED_CPU] = "cpu",     [REFUSED_MEMORY] = "memory",
+		[REFUSED_HINTS] = "hints", [REFUSED_OTHER] = "other",
+	};
+	char text[48];
+	uint32_t n_lost = 0;
+	if (!inst->plan)
+		return 0;
+	report_pools(inst, sink);
+	for (uint32_t i = 0; i < N_LEVELS; i++) {
+		(void)snprintf(text, sizeof text, "level=\"%s\"", level_names[i]);
+		sink->counter(sink->ctx, "policy_qos_placed_total", "Containers placed.", text,
+			      (double)inst->counters.placed[i]);
+	}
+	for (uint32_t i = 0; i < N_REFUSALS; i++) {
+		(void)snprintf(text, sizeof text, "reason=\"%s\"", reasons[i]);
+		sink->counter(sink->ctx, "policy_qos_refused_total", "Pods and containers refused.",
+			      text, (double)inst->counters.refused[i]);
+	}
+	for (uint32_t i = 0; i < inst->table.n; i++)
+		n_lost += (inst->table.list[i].is.flags & ASK_LOST) != 0;
+	sink->gauge(sink->ctx, "policy_qos_lost",
+		    "Containers that run without what their level promises.", "", n_lost);
+	return 0;
+}
+
+const struct rp_metrics qos_metrics = {.size = sizeof(struct rp_metrics),
+				       .collect = report_metrics};

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+#define LOST_TEXT                                                                                  \
+	"there is no room for what its level promises: it runs on CPUs that are nobody's own"
+
+/* ---- CPUs ---------------------------------------------------------------------------------------------------------------- */
+
+/* Never none: a container that runs has to run somewhere. */
+static void or_else(struct rp_idset *set, const struct rp_idset *other)
+{
+	if (rp_ids_empty(rp_ids_of(set)))
+		rp_idset_copy(set, rp_ids_of(other));
+}
+
+static void of_nodes(const struct rp_plan *p, uint64_t nodes, const struct rp_idset *from,
+		     struct rp_idset *ret)
+{
+	plan_cpus_of(p, nodes, ret);
+	rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(from));
+}
+
+static void shared_cpus(const struct rp_instance *inst, const struct record *rec,
+			struct rp_idset *ret)
+{
+	const struct pool *pool = rec->ramp_end_ms ? NULL : pools_of(inst, rec);
+	rp_idset_clear(ret);
+	if (pool)
+		rp_idset_copy(ret, rp_ids_of(&pool->cpus));
+	else if (rec->flags & ASK_BOUND)
+		of_nodes(inst->plan, rec->nodes, &inst->pools.open, ret);
+	or_else(ret, &inst->pools.common);
+	or_else(ret, &inst->plan->reserved);
+	or_else(ret, &inst->plan->machine->online);
+}
+
+static void reclaimed_cpus(const struct rp_instance *inst, const struct record *rec,
+			   struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	if (rec->nodes)
+		of_nodes(inst->plan, rec->nodes, &inst->pools.reclaim, ret);
+	or_else(ret, &inst->pools.unbound_reclaim);
+}
+
+static bool begins_with(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* The pools that are called so, or whose names begin so; without any all CPUs. */
+static void system_cpus(const struct rp_instance *inst, const struct record *rec,
+			struct rp_idset *ret)
+{
+	const struct pools *pools = &inst->pools;
+	char text[POOL_TEXT_MAX];
+	rp_idset_clear(ret);
+	if (*rec->pool) {
+		for (uint32_t i = 0; i < pools->n; i++)
+			if (begins_with(pool_text(&pools->list[i], text), rec->pool))
+				rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&pools->list[i].cpus));
+		if (begins_with("reserve", rec->pool))
+			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->reserved));
+		if (begins_with("reclaim", rec->pool))
+			rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&pools->reclaim));
+	}
+	if (rec->flags & ASK_BOUND)
+		or_else(ret, &pools->open);
+	or_else(ret, &inst->plan->machine->online);
+}
+
+void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	if (e->is.role == ROLE_INIT || (e->is.flags & ASK_WAITS))
+		return;
+	if (e->is.flags & ASK_LOST) {
+		rp_idset_andnot(ret, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->owners.taken));
+		or_else(ret, &inst->plan->reserved);
+		or_else(ret, &inst->plan->machine->online);
+	} else if (e->is.level == LEVEL_DEDICATED) {
+		(void)owners_owned(&inst->owners, e->pod, ret);
+	} else if (e->is.level == LEVEL_SHARED) {
+		shared_cpus(inst, &e->is, ret);
+	} else if (e->is.level == LEVEL_RECLAIMED) {
+		reclaimed_cpus(inst, &e->is, ret);
+	} else {
+		system_cpus(inst, &e->is, ret);
+	}
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+/* Nodes of these that have memory; of one without any the nearest. */
+static void memory_at(const struct rp_instance *inst, uint64_t nodes, struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rp_idset cpus;
+	rp_idset_clear(&cpus);
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (nodes >> p->nodes[i].id & 1)
+			machine_add_free(&p->machine->level[MACHINE_NODE].units[p->nodes[i].unit],
+					 rp_ids_of(&p->machine->online), &cpus);
+	ctr_memory_near(&inst->h, rp_ids_of(&cpus), ret);
+}
+
+void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret)
+{
+	const struct pools *pools = &inst->pools;
+	struct rp_idset all;
+	uint64_t without = 0;
+	rp_idset_clear(ret);
+	if (e->is.role == ROLE_INIT || (e->is.flags & ASK_WAITS))
+		return;
+	modhost_set(&inst->h, RP_NODES_MEMORY, &all);
+	if (e->is.nodes && !(e->is.flags & ASK_LOST)) {
+		memory_at(inst, e->is.nodes, ret);
+		or_else(ret, &all);
+		return;
+	}
+	if (e->is.level == LEVEL_SHARED)
+		without = pools->shared | pools->dedicated;
+	else if (e->is.level == LEVEL_RECLAIMED)
+		without = pools->reclaimed | (inst->plan->reclaim ? 0 : pools->exclusive);
+	else if (e->is.flags & ASK_BOUND)
+		without = pools->exclusive;
+	struct rp_ids not = {&without, e->is.flags & ASK_LOST ? 0 : 1, 0};
+	rp_idset_andnot(ret, rp_ids_of(&all), not );
+	or_else(ret, &all);
+}
+
+/* ---- into the transaction ------------------------------------------------------------------------------------------------- */
+
+/* Do these CPUs mean that the dedicated ones are not dedicated any more? */
+static bool overlaps(const struct rp_instance *inst, const struct entry *e)
+{
+	struct rp_idset cpus;
+	if (e->is.role == ROLE_INIT ||
+	    (e->is.level == LEVEL_DEDICATED && !(e->is.flags & ASK_LOST)))
+		return false;
+	stage_cpus_of(inst, e, &cpus);
+	return rp_ids_overlap(rp_ids_of(&cpus), rp_ids_of(&inst->owners.taken));
+}
+
+static bool anybody_overlaps(const struct rp_instance *inst)
+{
+	if (rp_ids_empty(rp_ids_of(&inst->owners.taken)))
+		return false;
+	for (uint32_t i = 0; i < inst->table.n; i++)
+		if (overlaps(inst, &inst->table.list[i]))
+			return true;
+	return false;
+}
+
+/* The containers of a pod share its dedicated CPUs: they are a group, numbered by the first of them. */
+static int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct entry *e,
+			 struct rp_ids cpus)
+{
+	const struct modhost *h = &inst->h;
+	bool own = e->is.level == LEVEL_DEDICATED && !(e->is.flags & ASK_LOST) &&
+		   !inst->pools.overlapping && !rp_ids_empty(cpus);
+	int32_t r = h->cache->set_exclusive(h->ctx, txn, e->ctr, own ? cpus : rp_ids_none());
+	return r ? r : h->cache->set_group(h->ctx, txn, e->ctr, own ? rp_ids_first(cpus) + 1 : 0);
+}
+
+static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, const struct entry *e)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info;
+	struct rp_idset cpus, mems;
+	int32_t r = ctr_info(h, e->ctr, &info);
+	stage_cpus_of(inst, e, &cpus);
+	stage_mems_of(inst, e, &mems);
+	if (!r && inst->plan->pin_cpu && !(info.flags & RP_CTR_PRESERVE_CPU) &&
+	    !rp_ids_empty(rp_ids_of(&cpus))) {
+		r = h->cache->set_cpus(h->ctx, txn, e->ctr, rp_ids_of(&cpus));
+		if (!r)
+			r = stage_own(inst, txn, e, rp_ids_of(&cpus));
+	}
+	if (!r && inst->plan->pin_memory && !(info.flags & RP_CTR_PRESERVE_MEM) &&
+	    !rp_ids_empty(rp_ids_of(&mems)))
+		r = h->cache->set_mems(h->ctx, txn, e->ctr, rp_ids_of(&mems));
+	return r;
+}
+
+static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, struct entry *e)
+{
+	const struct modhost *h = &inst->h;
+	int32_t r = stage_sets(inst, txn, e);
+	if (!r && e->changed)
+		r = h->cache->set_degraded(h->ctx, txn, e->ctr,
+					   e->is.flags & ASK_LOST ? LOST_TEXT : NULL);
+	if (!r && e->changed)
+		r = h->cache->set_private(h->ctx, txn, e->ctr, &e->is, sizeof e->is);
+	e->changed = false;
+	return r;
+}
+
+int32_t stage_all(struct rp_instance *inst, rp_txn txn)
+{
+	int32_t r = pools_make(inst);
+	if (!r)
+		r = place_check(inst);
+	if (r)
+		return r;
+	inst->past.reclaim = inst->pools.reclaim;
+	inst->past.overlap = inst->plan->overlap && inst->pools.n;
+	bool was = inst->pools.overlapping;
+	inst->pools.overlapping = anybody_overlaps(inst);
+	bool all = inst->staged != inst->pools.digest || was != inst->pools.overlapping;
+	inst->staged = inst->pools.digest;
+	for (uint32_t i = 0; !r && i < inst->table.n; i++)
+		if (all || inst->table.list[i].changed)
+			r = stage_entry(inst, txn, &inst->table.list[i]);
+	sync_arm(inst);
+	return r;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything at once: whoever has a place that is right keeps it, then those that have none get one, main containers first. */
+#include <time.h>
+
+#include "modules/qos/qos.h"
+
+#define RAMP_TIMER 1u
+
+int64_t sync_now_ms(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* ---- those that are lost --------------------------------------------------------------------------------------------------- */
+
+/* A refusal is no error here. */
+static int32_t quietly(struct rp_instance *inst, int32_t (*fn)(struct rp_instance *, void *),
+		       void *arg)
+{
+	char why[MODHOST_TEXT_MAX] = "";
+	inst->h.why = why;
+	int32_t r = fn(inst, arg);
+	inst->h.why = NULL;
+	return r;
+}
+
+static int32_t again(struct rp_instance *inst, void *arg)
+{
+	return place_again(inst, arg);
+}
+
+int32_t sync_retry(struct rp_instance *inst)
+{
+	bool lost = false;
+	if (!inst->waiting)
+		return 0;
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		struct entry *e = &inst->table.list[i];
+		if (!(e->is.flags & ASK_LOST))
+			continue;
+		int32_t r = quietly(inst, again, e);
+		if (r == -RP_ENOMEM)
+			return r;
+		lost = lost || r;
+	}
+	inst->waiting = lost;
+	return 0;
+}
+
+/* ---- ramp-up ----------------------------------------------------------------------------------------------------------------- */
+
+void sync_arm(struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	int64_t next = 0, now;
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		int64_t end = inst->table.list[i].is.ramp_end_ms;
+		if (end && (!next || end < next))
+			next = end;
+	}
+	if (!h->timer || next == inst->armed_ms)
+		return;
+	inst->armed_ms = next;
+	now = sync_now_ms();
+	(void)h->timer->arm(h->ctx, RAMP_TIMER,
+			    !next	  ? 0
+			    : next <= now ? 1
+					  : (uint64_t)(next - now));
+}
+
+/* Nobody ramps up for longer than the configuration says, whatever the clock was. */
+static bool end_ramps(struct rp_instance *inst)
+{
+	int64_t now = sync_now_ms(), latest = now + inst->plan->ramp_up_ms;
+	bool ended = false;
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		struct entry *e = &inst->table.list[i];
+		if (!e->is.ramp_end_ms || (e->is.ramp_end_ms > now && e->is.ramp_end_ms <= latest))
+			continue;
+		e->is.ramp_end_ms = e->is.ramp_end_ms <= now || latest <= now ? 0 : latest;
+		e->changed = true;
+		ended = ended || !e->is.ramp_end_ms;
+	}
+	return ended;
+}
+
+int32_t sync_ramp(struct rp_instance *inst, rp_txn txn)
+{
+	inst->armed_ms = 0;
+	if (end_ramps(inst))
+		inst->past.sized = true;
+	return stage_all(inst, txn);
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Dedicated CPUs that are not there any more, or are reserved by now, are nobody's. */
+static bool is_right(const struct rp_instance *inst, const struct entry *e)
+{
+	struct rp_idset cpus;
+	if (e->is.nodes & ~inst->plan->node_mask)
+		return false;
+	if (e->is.level != LEVEL_DEDICATED || e->is.role != ROLE_MAIN)
+		return true;
+	uint32_t n = owners_owned(&inst->owners, e->pod, &cpus);
+	return n && rp_ids_subset(rp_ids_of(&cpus), rp_ids_of(&inst->plan->pool));
+}
+
+static void forget_wrong(struct rp_instance *inst)
+{
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		struct entry *e = &inst->table.list[i];
+		struct rp_idset had;
+		if ((e->is.flags & ASK_LOST) || e->is.role == ROLE_INIT || is_right(inst, e))
+			continue;
+		if (e->is.level == LEVEL_DEDICATED)
+			(void)owners_release(&inst->owners, e->pod, &had);
+		e->is.flags |= ASK_LOST;
+		e->is.nodes = 0;
+		inst->waiting = true;
+	}
+}
+
+/* An exclusive pod has its nodes whole, and CPUs may have come to them. */
+static void grow_exclusive(struct rp_instance *inst)
+{
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		const struct entry *e = &inst->table.list[i];
+		struct rp_idset cpus;
+		if (!entry_counts(e) || !(e->is.flags & ASK_EXCLUSIVE))
+			continue;
+		plan_cpus_of(inst->plan, e->is.nodes, &cpus);
+		owners_give(&inst->owners, rp_ids_of(&cpus), e->pod);
+	}
+}
+
+struct placing {
+	rp_txn txn;
+	struct rp_ctr_info info;
+};
+
+static int32_t place(struct rp_instance *inst, void *arg)
+{
+	struct placing *a = arg;
+	return place_new(inst, a->txn, &a->info, false);
+}
+
+static int32_t place_rest(struct rp_instance *inst, rp_txn txn)
+{
+	int32_t n = ctr_list(&inst->h, &inst->ctrs, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	for (int32_t i = 0; !r && i < n; i++) {
+		struct placing a = {.txn = txn};
+		if (table_find(inst, inst->ctrs.ctrs[i]))
+			continue;
+		r = ctr_info(&inst->h, inst->ctrs.ctrs[i], &a.info);
+		if (r)
+			return r;
+		r = quietly(inst, place, &a);
+		if (r && r != -RP_ENOMEM)
+			r = place_lost(inst, &a.info);
+	}
+	return r;
+}
+
+int32_t sync_all(struct rp_instance *inst, rp_txn txn)
+{
+	int32_t r = table_load(inst);
+	if (r)
+		return r;
+	forget_wrong(inst);
+	grow_exclusive(inst);
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		inst->table.list[i].changed = true;
+		inst->waiting = inst->waiting || (inst->table.list[i].is.flags & ASK_LOST);
+	}
+	(void)end_ramps(inst);
+	if (inst->synced && inst->table.n)
+		inst->past.sized = true;
+	r = pools_make(inst);
+	if (!r)
+		r = place_rest(inst, txn);
+	if (!r)
+		r = sync_retry(inst);
+	inst->staged = 0;
+	inst->armed_ms = -1;
+	if (!r)
+		r = stage_all(inst, txn);
+	inst->synced = inst->synced || !r;
+	return r;
+}
