@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "core/agent/ask.h"
+#include "core/agent/config.h"
 #include "core/agent/protocol.h"
 #include "core/pipeline/devices.h"
 #include "core/util/arena.h"
@@ -94,7 +95,8 @@ static void connection_free(struct connection *c, const char *why)
 	if (was_agent) {
 		log_warning("the agent is gone: %s", why);
 		pipeline_event(a->pipeline, EV_RUNTIME, "the agent is gone: %s", why);
-		pipeline_devices_reachable(a->pipeline, false, "the agent is gone");
+		if (pipeline_devices_are_on(a->pipeline))
+			pipeline_devices_reachable(a->pipeline, false, "the agent is gone");
 	}
 	trunk_free(c->trunk);
 	free(c);
@@ -114,13 +116,16 @@ static bool has_feature(const Agent__RegisterRequest *m, const char *feature)
 	return false;
 }
 
-static void accept_agent(struct connection *c, const char *version)
+static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)
 {
 	struct agent *a = c->agent;
+	const char *version = m->version;
 	a->registered = c;
 	log_notice("nri-rp-agent %.40s is connected", version);
 	pipeline_event(a->pipeline, EV_RUNTIME, "nri-rp-agent %.40s is connected", version);
-	pipeline_devices_reachable(a->pipeline, true, "");
+	if (pipeline_devices_are_on(a->pipeline))
+		pipeline_devices_reachable(a->pipeline, has_feature(m, AGENT_FEATURE_POD_RESOURCES),
+					   "the agent does not ask the kubelet");
 }
 
 static void serve_register(struct connection *c, struct rpc_request *req)
@@ -137,17 +142,22 @@ static void serve_register(struct connection *c, struct rpc_request *req)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 	else if (c->agent->registered)
 		(void)rpc_reply_error(req, TTRPC_ALREADY_EXISTS, "another agent is connected");
-	else if (!has_feature(m, AGENT_FEATURE_POD_RESOURCES))
+	else if (!has_feature(m, AGENT_FEATURE_POD_RESOURCES) &&
+		 !has_feature(m, AGENT_FEATURE_CLUSTER))
 		(void)rpc_reply_error(req, TTRPC_FAILED_PRECONDITION,
 				      "this agent can do nothing that is wanted");
 	else if (rpc_reply(req, &out.base) == 0)
-		accept_agent(c, m->version);
+		accept_agent(c, m);
 }
 
 static void on_request(struct rpc_request *req, void *arg)
 {
-	if (str_eq(req->service, AGENT_HOST_SERVICE) && str_eq(req->method, "Register"))
-		serve_register(arg, req);
+	struct connection *c = arg;
+	bool ours = str_eq(req->service, AGENT_HOST_SERVICE);
+	if (ours && str_eq(req->method, "Register"))
+		serve_register(c, req);
+	else if (ours && str_eq(req->method, "SetConfig") && c->agent->registered == c)
+		agent_serve_config(c->agent->pipeline, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }
@@ -219,14 +229,16 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 
 static void shut(struct agent *a)
 {
-	pipeline_devices_off(a->pipeline);
+	if (pipeline_devices_are_on(a->pipeline))
+		pipeline_devices_off(a->pipeline);
 	while (a->connections)
 		connection_free(a->connections, "it is not wanted any more");
 	a->listener = listener_free(a->listener);
 }
 
-static int open_socket(struct agent *a, const char *path, const char *user, struct err *err)
+static int open_socket(struct agent *a, const struct conf_core *core, struct err *err)
 {
+	const char *path = core->agent.socket, *user = core->agent.user;
 	const struct device_source source = {
 		.ask_pod = ask_pod, .ask_all = ask_all, .pod_ended = pod_ended, .arg = a};
 	const struct listener_config config = {.what = "agent socket",
@@ -239,30 +251,33 @@ static int open_socket(struct agent *a, const char *path, const char *user, stru
 	free(a->user);
 	a->path = new_path;
 	a->user = new_user;
-	if (!new_path || !new_user || pipeline_devices_on(a->pipeline, &source))
+	if (!new_path || !new_user ||
+	    (core->agent.pod_resource_api && pipeline_devices_on(a->pipeline, &source)))
 		return err_errno(err, -ENOMEM, "agent socket %s", path);
 	if (find_user(user) == NO_UID)
 		log_notice("there is no user %s (agent.user) yet: only root can be the agent",
 			   user);
 	int r = listener_new(a->loop, &config, &a->listener, err);
-	if (r)
+	if (r && core->agent.pod_resource_api)
 		pipeline_devices_reachable(a->pipeline, false, err->text);
-	else
+	if (!r)
 		log_info("agent socket: %s", path);
 	return r;
 }
 
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err)
 {
-	if (!core->agent.pod_resource_api) {
+	bool devices = core->agent.pod_resource_api;
+	if (!devices && !core->agent.cluster) {
 		if (a->listener || pipeline_devices_are_on(a->pipeline))
 			shut(a);
 		return 0;
 	}
-	if (a->listener && str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user))
+	if (a->listener && devices == pipeline_devices_are_on(a->pipeline) &&
+	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user))
 		return 0;
 	shut(a);
-	return open_socket(a, core->agent.socket, core->agent.user, err);
+	return open_socket(a, core, err);
 }
 
 int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, struct err *err)

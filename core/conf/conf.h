@@ -30,7 +30,9 @@
 /* Limits. Beyond them a source is refused with a clear error. */
 #define CONF_FILE_MAX (1u << 20) /* bytes of one source */
 #define CONF_TOTAL_MAX (4u << 20) /* bytes of all sources */
-#define CONF_SOURCES_MAX 64u /* rp.conf and its drop-ins */
+#define CONF_FILES_MAX 64u /* rp.conf and its drop-ins */
+#define CONF_PUSHED_MAX 48u /* what the node agent pushed */
+#define CONF_SOURCES_MAX (CONF_FILES_MAX + CONF_PUSHED_MAX)
 #define CONF_DEPTH_MAX 32u /* nesting */
 #define CONF_NODES_MAX 20000u /* of all sources, after the expansion of aliases */
 #define CONF_MEMBERS_MAX 4096u /* of one map */
@@ -186,6 +188,7 @@ struct conf_core {
 	struct {
 		bool accept_all; /* there is no agent.accept */
 		struct conf_strings accept;
+		bool cluster; /* it may push configurations, as far as accept allows */
 		bool pod_resource_api;
 		const char *socket, *user;
 	} agent;

@@ -106,10 +106,11 @@ static const struct rp_key rows[] = {
 	ROW("agent.accept", RP_T_LIST, NULL,
 	    .doc = "Sections and keys that the agent may set; without it all sections of modules, "
 		   "and policy, controllers, log, agent, "
-		   "instrumentation, onPolicyError and resetOnSwitch. An empty list is none. Has "
-		   "no "
-		   "effect yet: nri-rp-agent pushes nothing."),
+		   "instrumentation, onPolicyError and resetOnSwitch. An empty list is none."),
 	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
+	ROW("agent.cluster", RP_T_BOOL, "false",
+	    .doc = "Take the configuration that the cluster has for this node, through the agent; "
+		   "only files can set this."),
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
 	    .doc = "Has no effect: NodeResourceTopology objects are not published."),
 	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
@@ -486,6 +487,7 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	const struct conf *conf = l->conf;
 	rp_cfg accept = conf_get(conf->root, "agent.accept");
 	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
+	core->agent.cluster = get_bool(conf, "agent.cluster");
 	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
 	core->agent.socket = get_text(conf, "agent.socket");
 	core->agent.user = get_text(conf, "agent.user");

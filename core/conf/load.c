@@ -109,9 +109,9 @@ static int add_drop_ins(struct conf_files *files, const char *dir, struct conf_e
 			       : file_problem(errs, dir, -errno, "cannot read the directory");
 	int rc = 0;
 	struct conf_file file = {.name = dir};
-	bool too_many = n >= (int)CONF_SOURCES_MAX;
+	bool too_many = n >= (int)CONF_FILES_MAX;
 	if (too_many)
-		rc = problem_at(errs, &file, 0, 0, "more than %u files", CONF_SOURCES_MAX - 1);
+		rc = problem_at(errs, &file, 0, 0, "more than %u files", CONF_FILES_MAX - 1);
 	for (int i = 0; i < n; i++) {
 		int r = too_many ? 0 : add_drop_in(files, dir, names[i]->d_name, errs);
 		rc = rc ? rc : r;

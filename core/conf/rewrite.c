@@ -326,19 +326,11 @@ static int keep_own(struct conf_loader *l, struct rp_cfg_node *agent, const char
 /* What may be pushed of `agent` keeps what may not: what is accepted, and from whom. */
 static int keep_agent(struct conf_loader *l, struct rp_cfg_node *agent)
 {
-	static const char *const keys[] = {"accept", "socket", "user"};
+	static const char *const keys[] = {"accept", "cluster", "socket", "user"};
 	int rc = 0;
 	for (unsigned i = 0; rc >= 0 && i < COUNT(keys); i++)
 		rc = keep_own(l, agent, keys[i]);
 	return rc;
-}
-
-static bool pushes_anything(const struct conf_docs *docs)
-{
-	for (const struct conf_doc *doc = docs->first; doc; doc = doc->next)
-		if (doc->pushed)
-			return true;
-	return false;
 }
 
 static int replace(struct conf_loader *l, const struct conf_member *from)
@@ -354,6 +346,15 @@ static int replace(struct conf_loader *l, const struct conf_member *from)
 	if (!to)
 		return node_append(l->arena, l->conf->root, from->key, from->node);
 	to->node = from->node;
+	return 0;
+}
+
+static int leave_out(struct conf_loader *l, const struct rp_cfg_node *pushed)
+{
+	for (uint32_t i = 0; i < pushed->n; i++)
+		warning_node(l->errs, pushed->members[i].node, NULL,
+			     "agent.cluster of the files does not say so: what the agent pushed is "
+			     "left out");
 	return 0;
 }
 
@@ -445,10 +446,11 @@ int rewrite_merge(struct conf_loader *l, struct conf_docs *docs)
 	if (rc < 0)
 		return rc;
 	rp_cfg accept = accept_list(l);
-	if (accept && accept->n && !pushes_anything(docs))
-		warning_node(l->errs, accept, NULL,
-			     "has no effect: nri-rp-agent pushes no configuration");
-	const char *next = accepts(accept, "policy") ? policy_of(docs, true, policy) : policy;
+	bool wanted = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
+	if (accept && accept->n && !wanted)
+		warning_node(l->errs, accept, NULL, "has no effect without agent.cluster: true");
+	const char *next =
+		wanted && accepts(accept, "policy") ? policy_of(docs, true, policy) : policy;
 	rc = merge_docs(l, docs, true, next, pushed);
-	return rc < 0 ? rc : overlay(l, pushed, accept, policy);
+	return rc < 0 ? rc : wanted ? overlay(l, pushed, accept, policy) : leave_out(l, pushed);
 }

@@ -16,6 +16,7 @@
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/kept.h"
+#include "core/pipeline/pushed.h"
 #include "core/pipeline/report.h"
 #include "core/pipeline/try.h"
 #include "core/topo/sst.h"
@@ -27,11 +28,13 @@
 
 /* ---- text --------------------------------------------------------------------------------------------------------- */
 
-void config_read(const char *path, struct config_text *ret)
+void config_read(const char *path, const struct conf_files *pushed, struct config_text *ret)
 {
 	conf_errors_init(&ret->problems);
 	ret->files = (struct conf_files){NULL, 0};
 	ret->code = conf_read_files(path, &ret->files, &ret->problems);
+	if (!ret->code)
+		ret->code = pushed_append(&ret->files, pushed->sources, pushed->n_sources);
 }
 
 void config_unread(struct config_text *r)
@@ -300,6 +303,8 @@ struct reload {
 	struct proposal proposal;
 	char *manifest, *manifest_name; /* TRY: the pods' */
 	struct reload_waiter *waiters;
+	struct conf_files pushed; /* what is pushed from then on */
+	bool pushes;
 	uint32_t confirm_s; /* not 0: it has to be confirmed */
 	uint32_t undoes; /* not 0: it is the one before, and this the sum of what is undone */
 	uint64_t began_us;
@@ -332,6 +337,8 @@ static int put_in_force(struct pipeline *p, const struct config_text *text, stru
 static void accepted(struct reload *r)
 {
 	struct pipeline *p = r->p;
+	if (r->pushes)
+		pushed_take(p, &r->pushed);
 	config_accepted(p, r->confirm_s ? NULL : &r->text.files);
 	if (r->confirm_s) {
 		undo_await(p, &r->text.files, r->confirm_s);
@@ -388,6 +395,7 @@ static void reload_free(struct reload *r)
 		return;
 	waiters_free(r->waiters);
 	config_unread(&r->text);
+	conf_files_fini(&r->pushed);
 	free(r->manifest);
 	free(r->manifest_name);
 	free(r);
@@ -537,7 +545,7 @@ static int begin(struct pipeline *p, const char *path, enum kind kind, reload_do
 	struct reload *r = reload_new(p, kind, done, arg);
 	if (!r)
 		return err_errno(err, -ENOMEM, "reload");
-	config_read(path, &r->text);
+	config_read(path, &p->pushed, &r->text);
 	return start(p, r, err);
 }
 
@@ -569,7 +577,26 @@ int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done do
 	if (!r)
 		return err_errno(err, -ENOMEM, "reload");
 	r->confirm_s = confirm_s;
-	config_read(p->config_path, &r->text);
+	config_read(p->config_path, &p->pushed, &r->text);
+	return start(p, r, err);
+}
+
+int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
+		  reload_done done, void *arg, struct err *err)
+{
+	if (n > CONF_PUSHED_MAX)
+		return err_set(err, -E2BIG, "more than %u sections", CONF_PUSHED_MAX);
+	if (p->reload)
+		return err_set(err, -EBUSY, "a reload is under way");
+	if (!p->config_error[0] && pushed_is(p, sources, n))
+		return 1;
+	struct reload *r = reload_new(p, RELOAD, done, arg);
+	if (!r || pushed_append(&r->pushed, sources, n)) {
+		reload_free(r);
+		return err_errno(err, -ENOMEM, "a configuration of the cluster");
+	}
+	r->pushes = true;
+	config_read(p->config_path, &r->pushed, &r->text);
 	return start(p, r, err);
 }
 

@@ -19,6 +19,7 @@
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/kept.h"
+#include "core/pipeline/pushed.h"
 #include "core/pipeline/report.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
@@ -103,7 +104,8 @@ int first_read(struct pipeline *p, struct err *err)
 		return err_errno(err, -ENOMEM, "start");
 	p->first = f;
 	default_dirs(p);
-	config_read(p->config_path, &f->files);
+	pushed_load(p);
+	config_read(p->config_path, &p->pushed, &f->files);
 	read_kept(p, f);
 	return 0;
 }

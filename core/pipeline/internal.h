@@ -133,6 +133,7 @@ struct pipeline {
 	uint32_t sync_mark;
 
 	struct undo undo;
+	struct conf_files pushed; /* pushed.h */
 	struct event events[EVENTS_MAX];
 	uint64_t last_event, logged_event; /* logged_event: the last one that is in the log */
 	struct reclog event_log;
@@ -328,7 +329,8 @@ struct proposal {
 	bool first; /* nothing is in force yet, and this comes into force when it is good */
 };
 
-void config_read(const char *path, struct config_text *ret);
+/* The files, and after them what was pushed: copies. */
+void config_read(const char *path, const struct conf_files *pushed, struct config_text *ret);
 void config_unread(struct config_text *r);
 /* `errs` is overwritten, and has what cannot be read, too; the first error goes to err. */
 int config_parse(struct pipeline *p, const struct config_text *text, struct conf **ret,

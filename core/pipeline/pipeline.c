@@ -9,6 +9,7 @@
 #include "core/host/ends.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/pushed.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -272,6 +273,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->quiet_timer);
 	loop_timer_free(p->rebalance_timer);
 	undo_fini(p);
+	pushed_fini(p);
 	p->store = store_close(p->store);
 	if (p->env.worker || p->disk)
 		return leave_hanging(p);

@@ -13,6 +13,7 @@
  *   first.c       the one of a start, and what is done without a good one
  *   advice.c      what of one is hardly meant
  *   undo.c        the way back to the one before
+ *   pushed.c      what of them the node agent has pushed
  *   kept.c        the one that was in force last, in a file that outlives reboots
  *   report.c      what that child reports
  *   verify.c      whether the kernel has what the runtime was told
@@ -239,6 +240,13 @@ int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *
  * even so. Controllers are not asked. `name` is that of the manifest's file, for messages. */
 int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
 		 void *arg, struct err *err);
+/*
+ * As a reload, with these sources of the node agent's instead of those that it pushed before; they are copied. What is accepted is kept
+ * for later starts (pushed.h). 1: that is what is in force, and done is not called; -EBUSY: a reload is under way; -E2BIG: more than
+ * CONF_PUSHED_MAX.
+ */
+int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
+		  reload_done done, void *arg, struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent tells the daemon, as a pod and as a list of them: whatever comes out is within the limits. */
+/* What the agent tells the daemon, as a pod, as a list of them and as a configuration: whatever comes out is within the limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/agent/ask.h"
+#include "core/agent/config.h"
 #include "core/agent/protocol.h"
 #include "core/util/arena.h"
 
@@ -44,6 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena *a = arena_new(BLOCK, MEMORY_MAX);
 	struct pod_devices_desc pod, *list;
+	struct conf_source *sources;
+	unsigned n_sources;
 	uint32_t n;
 	check(a != NULL);
 	if (agent_decode_pod(a, data, size, &pod) == 0)
@@ -53,6 +56,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(n <= AGENT_PODS_MAX);
 		for (uint32_t i = 0; i < n; i++)
 			check_pod(&list[i]);
+	}
+	arena_reset(a);
+	if (agent_decode_config(a, data, size, &sources, &n_sources) == 0) {
+		check(n_sources <= AGENT_SECTIONS_MAX);
+		for (unsigned i = 0; i < n_sources; i++)
+			check(sources[i].pushed && sources[i].len <= AGENT_CONFIG_MAX);
 	}
 	arena_free(a);
 	return 0;

@@ -248,4 +248,28 @@ static inline int forget_last(void **state)
 	return 0;
 }
 
+/* ---- what was loaded ---- */
+
+#define HEAD "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
+
+static inline const char *text_at(const char *path)
+{
+	return conf_text(conf_get(conf_root(last.conf), path), "(none)");
+}
+
+static inline const struct conf_core *core(void)
+{
+	return conf_core(last.conf);
+}
+
+static inline void check_strings(struct conf_strings strings, const char *wanted)
+{
+	char all[512] = "";
+	for (unsigned i = 0; i < strings.n; i++) {
+		strcat(all, i ? " " : "");
+		strcat(all, strings.items[i]);
+	}
+	assert_string_equal(all, wanted);
+}
+
 #endif

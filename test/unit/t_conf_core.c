@@ -312,8 +312,8 @@ static void test_without_effect(void **state)
 		"NodeResourceTopology objects are not published; nri-rpctl zones --json has their "
 		"content\n");
 	(void)warned("agent: {accept: [log]}\n",
-		     "warning: rp.conf:1:9: agent.accept: has no effect: nri-rp-agent pushes no "
-		     "configuration\n");
+		     "warning: rp.conf:1:9: agent.accept: has no effect without agent.cluster: "
+		     "true\n");
 	(void)warned(
 		"apiVersion: config.nri/v1alpha1\nkind: OwnPolicy\nspec: {agent: "
 		"{nodeResourceTopology: true}}\n",

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files, merging, custom resources, what the agent pushes, the keys of the core: load.c, rewrite.c, core.c, errors.c. */
+/* Files, merging, custom resources, the keys of the core: load.c, rewrite.c, core.c, errors.c. */
 #include "test/unit/t_conf.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char *text_at(const char *path)
-{
-	return conf_text(conf_get(conf_root(last.conf), path), "(none)");
-}
-
-static const struct conf_core *core(void)
-{
-	return conf_core(last.conf);
-}
-
-static void check_strings(struct conf_strings strings, const char *wanted)
-{
-	char all[512] = "";
-	for (unsigned i = 0; i < strings.n; i++) {
-		strcat(all, i ? " " : "");
-		strcat(all, strings.items[i]);
-	}
-	assert_string_equal(all, wanted);
-}
 
 /* ---- merging ----------------------------------------------------------------------------------------------------- */
 
@@ -73,8 +53,6 @@ static void test_replaced_errors(void **state)
 }
 
 /* ---- custom resources -------------------------------------------------------------------------------------------- */
-
-#define HEAD "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
 
 static void test_resource(void **state)
 {
@@ -259,86 +237,6 @@ static void test_parts_of_ones_own(void **state)
 	    "rp.conf:2:23: own.control.cpu.classes: expected a map, found a list\n");
 	bad("policy: own\nown: {control: fast}\n",
 	    "rp.conf:2:7: own.control: expected a map, found \"fast\"\n");
-}
-
-/* ---- what the agent pushed --------------------------------------------------------------------------------------- */
-
-static void push(const char *file, const char *pushed, const char *lines)
-{
-	struct conf_source sources[] = {source_of("rp.conf", file), source_of("agent", pushed)};
-	sources[1].pushed = true;
-	(void)parse_sources(sources, 2, &test_schemas);
-	assert_string_equal(problems(), lines);
-}
-
-static void test_pushed(void **state)
-{
-	(void)state;
-	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}, pinCPU: false}\nlog: "
-	     "{level: debug}\nagent: {podResourceAPI: true}\n",
-	     HEAD "spec: {reservedResources: {cpu: 2}, agent: {nodeResourceTopology: false}, "
-		  "control: {rdt: {enable: false}}}\n",
-	     "");
-	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
-	assert_string_equal(text_at("balloons.pinCPU"), "(none)");
-	assert_int_equal(core()->log.level, LOG_DEBUG);
-	assert_false(core()->agent.pod_resource_api);
-	assert_false(core()->agent.pod_resource_api);
-	assert_string_equal(text_at("rdt.enable"), "false");
-	char place[CONF_PLACE_MAX];
-	assert_string_equal(conf_where(conf_section(last.conf, "balloons"), place, sizeof place),
-			    "agent:3:1");
-	push("policy: none\n", HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}}\n",
-	     "");
-	assert_string_equal(core()->policy, "balloons");
-	assert_int_equal(core()->log.level, LOG_ERROR);
-	push("policy: none\n", HEAD "spec: {reservedResources: {cpu: x}}\n",
-	     "agent:3:28: balloons.reservedResources.cpu: expected an amount of CPU (2, 750m), "
-	     "cpuset:LIST, exclude-cpuset:LIST or "
-	     "cgroup:PATH, found \"x\"\n");
-}
-
-static void test_push_limits(void **state)
-{
-	(void)state;
-	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}}\nagent: {accept: "
-	     "[balloons, agent]}\n",
-	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}, agent: "
-		  "{nodeResourceTopology: false, accept: [log], user: bob}}\n",
-	     "warning: agent:3:37: balloons.log: agent.accept does not list it; what the agent "
-	     "pushed is left out\n"
-	     "warning: agent:3:95: balloons.agent.accept: only rp.conf can set this; what the "
-	     "agent pushed is left out\n"
-	     "warning: agent:3:110: balloons.agent.user: only rp.conf can set this; what the agent "
-	     "pushed is left out\n");
-	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
-	assert_int_equal(core()->log.level, LOG_INFO);
-	assert_false(core()->agent.pod_resource_api);
-	check_strings(core()->agent.accept, "balloons agent");
-	assert_false(core()->agent.accept_all);
-	push("policy: none\nagent: {accept: [balloons]}\n",
-	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}}\n",
-	     "warning: agent:2:1: policy: agent.accept does not list it; what the agent pushed is "
-	     "left out\n");
-	assert_string_equal(core()->policy, "none");
-	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
-	push("policy: none\nagent: {accept: []}\n", "bare: {x: 1}\n",
-	     "warning: agent:1:1: bare: agent.accept does not list it; what the agent pushed is "
-	     "left out\n");
-	assert_null(conf_section(last.conf, "bare"));
-	push("policy: none\ncontrol: {socket: /s}\n",
-	     "modules: {path: [/tmp]}\ncontrol: {socket: /x}\nstrict: false\nresetOnSwitch: true\n",
-	     "warning: agent:1:1: modules: only rp.conf can set this; what the agent pushed is "
-	     "left out\n"
-	     "warning: agent:2:1: control: only rp.conf can set this; what the agent pushed is "
-	     "left out\n"
-	     "warning: agent:3:1: strict: only rp.conf can set this; what the agent pushed is left "
-	     "out\n");
-	assert_string_equal(core()->control_socket, "/s");
-	assert_true(core()->strict);
-	assert_true(core()->reset_on_switch);
-	push("agent: {accept: [agent, 5]}\n", "agent: 5\n", "");
-	check_strings(core()->agent.accept, "agent 5");
 }
 
 /* ---- modules ----------------------------------------------------------------------------------------------------- */
@@ -671,13 +569,13 @@ static void test_too_many_files(void **state)
 	put("rp.conf", "policy: none\n");
 	char name[64];
 	(void)unlink(in_dir("rp.conf.d/z.conf"));
-	for (unsigned i = 0; i < CONF_SOURCES_MAX; i++) {
+	for (unsigned i = 0; i < CONF_FILES_MAX; i++) {
 		(void)snprintf(name, sizeof name, "rp.conf.d/m%02u.conf", i);
 		put(name, "bare: {x: 1}\n");
 	}
 	assert_int_equal(load_file("rp.conf"), -EINVAL);
 	check_problem("%s/rp.conf.d: more than 63 files\n");
-	for (unsigned i = 0; i < CONF_SOURCES_MAX; i++) {
+	for (unsigned i = 0; i < CONF_FILES_MAX; i++) {
 		(void)snprintf(name, sizeof name, "rp.conf.d/m%02u.conf", i);
 		assert_int_equal(unlink(in_dir(name)), 0);
 	}
@@ -875,8 +773,6 @@ int main(void)
 		cmocka_unit_test(test_pasted_spec),
 		cmocka_unit_test(test_control_parts),
 		cmocka_unit_test(test_parts_of_ones_own),
-		cmocka_unit_test(test_pushed),
-		cmocka_unit_test(test_push_limits),
 		cmocka_unit_test(test_begin_path),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_all_core_keys),

@@ -133,7 +133,7 @@ static void test_pushed(void **state)
 {
 	static const char text[] =
 		"policy: own\nstrict: false\n"
-		"agent: {accept: [agent, log, types]}\n"
+		"agent: {cluster: true, accept: [agent, log, types]}\n"
 		"own: {control: {cpu: {classes: {a: {minFreq: 1GHz}}, b: 1}, rdt: {}}}\n";
 	static const char *const more[] = {"", "fold: {}\n", "none: {}\n", "bare: {}\n"};
 	char whole[sizeof text + 64];

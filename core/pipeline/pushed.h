@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the node agent has pushed and was accepted: read after the files whenever these are, and kept beside the configuration that was in
+ * force last (kept.h), so that a start has it before the agent comes. It counts as long as agent.cluster of the files says so.
+ */
+#ifndef PIPELINE_PUSHED_H
+#define PIPELINE_PUSHED_H
+
+#include "core/conf/conf.h"
+
+#define PUSHED_FILE "configuration.pushed"
+
+struct pipeline;
+
+/* Copies, at the end of the files. 0 or -ENOMEM. */
+int pushed_append(struct conf_files *files, const struct conf_source *sources, unsigned n);
+/* At a start. What cannot be read is told and done without: the agent brings it again. */
+void pushed_load(struct pipeline *p);
+bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n);
+/* It is in force: taken over, and kept. */
+void pushed_take(struct pipeline *p, struct conf_files *files);
+void pushed_fini(struct pipeline *p);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent pushes, over what the files say: rewrite.c. */
+#include "test/unit/t_conf.h"
+
+#define CLUSTER "agent: {cluster: true}\n"
+
+static void push(const char *file, const char *pushed, const char *lines)
+{
+	struct conf_source sources[] = {source_of("rp.conf", file), source_of("agent", pushed)};
+	sources[1].pushed = true;
+	(void)parse_sources(sources, 2, &test_schemas);
+	assert_string_equal(problems(), lines);
+}
+
+static void test_pushed(void **state)
+{
+	(void)state;
+	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}, pinCPU: false}\nlog: "
+	     "{level: debug}\nagent: {cluster: true, podResourceAPI: true}\n",
+	     HEAD "spec: {reservedResources: {cpu: 2}, agent: {nodeResourceTopology: false}, "
+		  "control: {rdt: {enable: false}}}\n",
+	     "");
+	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
+	assert_string_equal(text_at("balloons.pinCPU"), "(none)");
+	assert_int_equal(core()->log.level, LOG_DEBUG);
+	assert_false(core()->agent.pod_resource_api);
+	assert_false(core()->agent.pod_resource_api);
+	assert_string_equal(text_at("rdt.enable"), "false");
+	char place[CONF_PLACE_MAX];
+	assert_string_equal(conf_where(conf_section(last.conf, "balloons"), place, sizeof place),
+			    "agent:3:1");
+	push("policy: none\n" CLUSTER,
+	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}}\n", "");
+	assert_string_equal(core()->policy, "balloons");
+	assert_int_equal(core()->log.level, LOG_ERROR);
+	push("policy: none\n" CLUSTER, HEAD "spec: {reservedResources: {cpu: x}}\n",
+	     "agent:3:28: balloons.reservedResources.cpu: expected an amount of CPU (2, 750m), "
+	     "cpuset:LIST, exclude-cpuset:LIST or "
+	     "cgroup:PATH, found \"x\"\n");
+}
+
+/* The files have not opened the door. */
+static void test_push_not_wanted(void **state)
+{
+	(void)state;
+	push("policy: none\n", "policy: balloons\nagent: {cluster: true}\n",
+	     "warning: agent:1:1: policy: agent.cluster of the files does not say so: what the "
+	     "agent "
+	     "pushed is left out\n"
+	     "warning: agent:2:1: agent: agent.cluster of the files does not say so: what the "
+	     "agent "
+	     "pushed is left out\n");
+	assert_string_equal(core()->policy, "none");
+	assert_false(core()->agent.cluster);
+	push("policy: none\n" CLUSTER, "agent: {cluster: false}\n",
+	     "warning: agent:1:9: agent.cluster: only rp.conf can set this; what the agent pushed "
+	     "is "
+	     "left out\n");
+	assert_true(core()->agent.cluster);
+}
+
+static void test_push_limits(void **state)
+{
+	(void)state;
+	push("policy: balloons\nballoons: {reservedResources: {cpu: 1}}\nagent: {cluster: true, "
+	     "accept: [balloons, agent]}\n",
+	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}, agent: "
+		  "{nodeResourceTopology: false, accept: [log], user: bob}}\n",
+	     "warning: agent:3:37: balloons.log: agent.accept does not list it; what the agent "
+	     "pushed is left out\n"
+	     "warning: agent:3:95: balloons.agent.accept: only rp.conf can set this; what the "
+	     "agent pushed is left out\n"
+	     "warning: agent:3:110: balloons.agent.user: only rp.conf can set this; what the agent "
+	     "pushed is left out\n");
+	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
+	assert_int_equal(core()->log.level, LOG_INFO);
+	assert_false(core()->agent.pod_resource_api);
+	check_strings(core()->agent.accept, "balloons agent");
+	assert_false(core()->agent.accept_all);
+	push("policy: none\nagent: {cluster: true, accept: [balloons]}\n",
+	     HEAD "spec: {reservedResources: {cpu: 2}, log: {level: error}}\n",
+	     "warning: agent:2:1: policy: agent.accept does not list it; what the agent pushed is "
+	     "left out\n");
+	assert_string_equal(core()->policy, "none");
+	assert_string_equal(text_at("balloons.reservedResources.cpu"), "2");
+	push("policy: none\nagent: {cluster: true, accept: []}\n", "bare: {x: 1}\n",
+	     "warning: agent:1:1: bare: agent.accept does not list it; what the agent pushed is "
+	     "left out\n");
+	assert_null(conf_section(last.conf, "bare"));
+	push("policy: none\ncontrol: {socket: /s}\n" CLUSTER,
+	     "modules: {path: [/tmp]}\ncontrol: {socket: /x}\nstrict: false\nresetOnSwitch: true\n",
+	     "warning: agent:1:1: modules: only rp.conf can set this; what the agent pushed is "
+	     "left out\n"
+	     "warning: agent:2:1: control: only rp.conf can set this; what the agent pushed is "
+	     "left out\n"
+	     "warning: agent:3:1: strict: only rp.conf can set this; what the agent pushed is left "
+	     "out\n");
+	assert_string_equal(core()->control_socket, "/s");
+	assert_true(core()->strict);
+	assert_true(core()->reset_on_switch);
+	push("agent: {cluster: true, accept: [agent, 5]}\n", "agent: 5\n", "");
+	check_strings(core()->agent.accept, "agent 5");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pushed),
+		cmocka_unit_test(test_push_not_wanted),
+		cmocka_unit_test(test_push_limits),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
