@@ -157,11 +157,11 @@ class Odd:
 
 
 class Agent:
-    def __init__(self, daemon_socket, kubelet_socket, under=()):
+    def __init__(self, daemon_socket, kubelet_socket, under=(), options=(), env=None):
         """under: a command line to put before that of the agent"""
         self.log = tempfile.NamedTemporaryFile(mode='r', prefix='nri-rp-agent-')  # pylint: disable=consider-using-with
         self.sockets = daemon_socket, kubelet_socket
-        self.process, self.under = None, list(under)
+        self.process, self.under, self.options, self.env = None, list(under), [str(o) for o in options], env
         self.start()
 
     def __enter__(self):
@@ -177,7 +177,7 @@ class Agent:
     def start(self):
         with open(self.log.name, 'a', encoding='utf-8') as log:
             self.process = subprocess.Popen([*self.under, str(AGENT), '--daemon-socket', str(self.sockets[0]), '--kubelet-socket', str(self.sockets[1]),
-                                             '--log-level', 'debug'], stderr=log)
+                                             '--log-level', 'debug', *self.options], stderr=log, env=self.env)
 
     def stop(self):
         self.process.terminate()

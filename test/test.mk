@@ -125,6 +125,7 @@ mutate: ## mutate what the daemon reads, MUTATIONS of each kind, in a sanitized 
 # The agent's: all of it but main().
 AGENT_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-agent/*.c))))
 $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): $(AGENT_OBJS)
-$(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): LIBS_DAEMON += -lnghttp2
-$(O)/fuzz-bin/fuzz_agent $(O)/fuzz-replay/fuzz_agent: $(AGENT_OBJS)
-$(O)/fuzz-bin/fuzz_agent $(O)/fuzz-replay/fuzz_agent: LIBS_DAEMON += -lnghttp2
+$(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): LIBS_DAEMON += -lnghttp2 -lcurl
+AGENT_FUZZ := $(foreach d,fuzz-bin fuzz-replay,$(O)/$(d)/fuzz_agent $(O)/$(d)/fuzz_kube)
+$(AGENT_FUZZ): $(AGENT_OBJS)
+$(AGENT_FUZZ): LIBS_DAEMON += -lnghttp2 -lcurl

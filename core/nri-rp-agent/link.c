@@ -26,6 +26,8 @@ struct link {
 	struct trunk *trunk;
 	struct loop_timer *reconnect;
 	uint64_t backoff_ms;
+	const struct link_client *client; /* NULL: nobody */
+	bool registered;
 	char last_error[ERR_TEXT_MAX]; /* what was logged, so that it is said once */
 };
 
@@ -110,6 +112,7 @@ static void on_request(struct rpc_request *req, void *arg)
 
 static void lost(struct link *l, const char *why)
 {
+	l->registered = false;
 	l->trunk = trunk_free(l->trunk);
 	if (!str_eq(l->last_error, why))
 		log_notice("no connection to nri-rpd: %s; trying again", why);
@@ -131,6 +134,9 @@ static void registered(const struct rpc_result *result, void *arg)
 		log_info("connected to nri-rpd at %s", l->socket);
 		l->last_error[0] = '\0';
 		l->backoff_ms = BACKOFF_FIRST_MS;
+		l->registered = true;
+		if (l->client)
+			l->client->connected(l->client->arg);
 	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
 		lost(l, result->text); /* else on_closed tells */
 	}
@@ -142,8 +148,9 @@ static int start(struct link *l, struct err *err)
 					    .send_max = AGENT_MESSAGE_MAX,
 					    .closed = on_closed,
 					    .arg = l};
-	static char feature[] = AGENT_FEATURE_POD_RESOURCES, version[] = NRI_RP_VERSION;
-	char *features[] = {feature};
+	static char pods[] = AGENT_FEATURE_POD_RESOURCES, cluster[] = AGENT_FEATURE_CLUSTER;
+	static char version[] = NRI_RP_VERSION;
+	char *features[] = {pods, cluster};
 	Agent__RegisterRequest msg = AGENT__REGISTER_REQUEST__INIT;
 	int r = wire_check_folder(l->socket, err);
 	if (r)
@@ -157,7 +164,7 @@ static int start(struct link *l, struct err *err)
 	rpc_serve(trunk_rpc(l->trunk, 0), on_request, l);
 	msg.version = version;
 	msg.features = features;
-	msg.n_features = 1;
+	msg.n_features = l->client ? 2 : 1;
 	r = rpc_call(trunk_rpc(l->trunk, 0), AGENT_HOST_SERVICE, "Register", &msg.base,
 		     REGISTER_TIMEOUT_MS, registered, l);
 	return r ? err_errno(err, r, "registering") : 0;
@@ -188,14 +195,32 @@ int link_new(struct loop *loop, const char *socket, struct podres *podres, struc
 		return err_errno(err, -ENOMEM, "connection to nri-rpd");
 	}
 	*ret = l;
-	try_connect(l);
 	return 0;
+}
+
+void link_set_client(struct link *l, const struct link_client *client)
+{
+	l->client = client;
+}
+
+void link_connect(struct link *l)
+{
+	try_connect(l);
+}
+
+int link_call(struct link *l, const char *method, const ProtobufCMessage *msg, uint64_t timeout_ms,
+	      rpc_done done, void *arg)
+{
+	return l->registered ? rpc_call(trunk_rpc(l->trunk, 0), AGENT_HOST_SERVICE, method, msg,
+					timeout_ms, done, arg)
+			     : -ENOTCONN;
 }
 
 struct link *link_free(struct link *l)
 {
 	if (!l)
 		return NULL;
+	l->registered = false;
 	trunk_free(l->trunk);
 	loop_timer_free(l->reconnect);
 	free(l->socket);

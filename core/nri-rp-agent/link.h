@@ -8,12 +8,27 @@
 #define NRI_RP_AGENT_LINK_H
 
 #include "core/nri-rp-agent/podres.h"
+#include "core/wire/rpc.h"
 
 struct link;
 
-/* Starts connecting. podres has to outlive it. */
+/* Who talks to the daemon besides the answers about pods. */
+struct link_client {
+	void (*connected)(
+		void *arg); /* registered, once more: nothing of what was sent before counts */
+	void *arg;
+};
+
+/* podres has to outlive it. */
 int link_new(struct loop *loop, const char *socket, struct podres *podres, struct link **ret,
 	     struct err *err);
 struct link *link_free(struct link *l); /* returns NULL; NULL is fine */
+/* Before link_connect; what it points to has to live as long as the link. */
+void link_set_client(struct link *l, const struct link_client *client);
+/* Starts connecting. */
+void link_connect(struct link *l);
+/* Calls the daemon, as rpc_call does; -ENOTCONN: not registered. */
+int link_call(struct link *l, const char *method, const ProtobufCMessage *msg, uint64_t timeout_ms,
+	      rpc_done done, void *arg);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp-agent: what nri-rpd wants to know from the kubelet. A program of its own, so that the daemon, which is root, neither talks to
- * the kubelet nor reads what it says.
+ * nri-rp-agent: what nri-rpd wants to know from the kubelet and the cluster. A program of its own, so that the daemon, which is root,
+ * neither talks to them nor reads what they say.
  *
  *   grpc.c      unary gRPC calls over HTTP/2, bytes in and out       kubelet.c   the kubelet's socket
  *   devices.c   its answers, as the daemon wants them                podres.c    Get, or List and what it remembers
- *   link.c      the connection to nri-rpd
+ *   link.c      the connection to nri-rpd                          cluster.c   the API server
  */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "core/nri-rp-agent/cluster.h"
 #include "core/nri-rp-agent/link.h"
 #include "core/nri-rp-agent/options.h"
 
@@ -22,13 +23,42 @@ struct agent {
 	struct loop_signal *signals[2];
 	struct podres *podres;
 	struct link *link;
+	struct cluster *cluster; /* NULL: there is none */
+	bool stopping;
 };
 
+static void retired(void *arg)
+{
+	loop_stop(arg);
+}
+
+/* A second signal does not wait for the cluster. */
 static void on_signal(int signo, void *arg)
 {
+	struct agent *a = arg;
+	bool again = a->stopping;
 	(void)signo;
 	log_notice("stopping");
-	loop_stop(arg);
+	a->stopping = true;
+	if (a->cluster && !again)
+		cluster_retire(a->cluster, retired, a->loop);
+	else
+		loop_stop(a->loop);
+}
+
+static int start_cluster(struct agent *a, const struct options *o, struct err *err)
+{
+	const struct cluster_config config = {
+		.loop = a->loop,
+		.link = a->link,
+		.kubeconfig = o->kubeconfig,
+		.context = o->context,
+		.service_account = o->service_account,
+		.node = o->node,
+		.ns = o->ns,
+		.config_map = o->config_map,
+	};
+	return cluster_new(&config, &a->cluster, err);
 }
 
 static int start(struct agent *a, const struct options *o, struct err *err)
@@ -40,17 +70,24 @@ static int start(struct agent *a, const struct options *o, struct err *err)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN); /* there is nothing to read anew */
 	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
-		a->signals[i] = loop_signal_new(a->loop, signos[i], on_signal, a->loop);
+		a->signals[i] = loop_signal_new(a->loop, signos[i], on_signal, a);
 		if (!a->signals[i])
 			return err_errno(err, -ENOMEM, "start");
 	}
 	int r = podres_new(a->loop, o->kubelet_socket, &a->podres, err);
-	return r ? r : link_new(a->loop, o->daemon_socket, a->podres, &a->link, err);
+	if (!r)
+		r = link_new(a->loop, o->daemon_socket, a->podres, &a->link, err);
+	if (!r)
+		r = start_cluster(a, o, err);
+	if (!r)
+		link_connect(a->link);
+	return r;
 }
 
 static void stop(struct agent *a)
 {
 	a->link = link_free(a->link);
+	a->cluster = cluster_free(a->cluster);
 	a->podres = podres_free(a->podres);
 	for (unsigned i = 0; i < sizeof a->signals / sizeof *a->signals; i++)
 		if (a->signals[i])

@@ -4,9 +4,21 @@
 #include <stdio.h>
 
 #include "core/agent/protocol.h"
+#include "core/nri-rp-agent/cluster.h"
+#include "core/nri-rp-agent/kubeconfig.h"
 #include "core/nri-rp-agent/kubelet.h"
 
-enum { OPT_DAEMON_SOCKET = 256, OPT_KUBELET_SOCKET, OPT_LOG_LEVEL };
+enum {
+	OPT_DAEMON_SOCKET,
+	OPT_KUBELET_SOCKET,
+	OPT_KUBECONFIG,
+	OPT_CONTEXT,
+	OPT_SERVICE_ACCOUNT,
+	OPT_NODE,
+	OPT_NAMESPACE,
+	OPT_CONFIG_MAP,
+	OPT_LOG_LEVEL,
+};
 
 static const struct cmdline_option table[] = {
 	{{"daemon-socket", required_argument, NULL, OPT_DAEMON_SOCKET},
@@ -16,33 +28,63 @@ static const struct cmdline_option table[] = {
 	 "PATH",
 	 "the kubelet's pod-resources socket,\n"
 	 "                           default " KUBELET_DEFAULT_SOCKET},
+	{{"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
+	 "FILE",
+	 "how to reach the API server; without it, as Kubernetes\n"
+	 "                           tells a container"},
+	{{"context", required_argument, NULL, OPT_CONTEXT},
+	 "NAME",
+	 "the context of that file to use, default its current one"},
+	{{"service-account", required_argument, NULL, OPT_SERVICE_ACCOUNT},
+	 "DIR",
+	 "the files of the service account, default\n"
+	 "                           " SERVICE_ACCOUNT_DIR},
+	{{"node", required_argument, NULL, OPT_NODE},
+	 "NAME",
+	 "this node's name in the cluster, default $NODE_NAME,\n"
+	 "                           else the host's name"},
+	{{"namespace", required_argument, NULL, OPT_NAMESPACE},
+	 "NAME",
+	 "where configurations are, default the account's, else\n"
+	 "                           " CLUSTER_DEFAULT_NAMESPACE},
+	{{"config-map", required_argument, NULL, OPT_CONFIG_MAP},
+	 "NAME",
+	 "what names of ConfigMaps begin with, default " CLUSTER_DEFAULT_CONFIG_MAP},
 	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
 	 "LEVEL",
 	 "error, warning, notice, info or debug, default info"},
 	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
 	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
 };
+static const char **text_option(struct options *o, int option)
+{
+	const char **const texts[] = {
+		[OPT_DAEMON_SOCKET] = &o->daemon_socket,
+		[OPT_KUBELET_SOCKET] = &o->kubelet_socket,
+		[OPT_KUBECONFIG] = &o->kubeconfig,
+		[OPT_CONTEXT] = &o->context,
+		[OPT_SERVICE_ACCOUNT] = &o->service_account,
+		[OPT_NODE] = &o->node,
+		[OPT_NAMESPACE] = &o->ns,
+		[OPT_CONFIG_MAP] = &o->config_map,
+	};
+	return option >= 0 && option < OPT_LOG_LEVEL ? texts[option] : NULL;
+}
+
 static int take(void *to, int option, const char *argument)
 {
 	struct options *o = to;
-	switch (option) {
-	case OPT_DAEMON_SOCKET:
-		o->daemon_socket = argument;
+	const char **text = text_option(o, option);
+	if (text) {
+		*text = argument;
 		return 0;
-	case OPT_KUBELET_SOCKET:
-		o->kubelet_socket = argument;
-		return 0;
-	case OPT_LOG_LEVEL:
-		if (log_level_from_name(argument, &o->log_level) == 0)
-			return 0;
-		fprintf(stderr,
-			"nri-rp-agent: --log-level %s: expected error, warning, notice, info or "
-			"debug\n",
-			argument);
-		return -1;
-	default:
-		return -1;
 	}
+	if (log_level_from_name(argument, &o->log_level) == 0)
+		return 0;
+	fprintf(stderr,
+		"nri-rp-agent: --log-level %s: expected error, warning, notice, info or debug\n",
+		argument);
+	return -1;
 }
 
 enum options_result options_parse(int argc, char **argv, struct options *ret)
@@ -51,8 +93,8 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 		.program = "nri-rp-agent",
 		.version = NRI_RP_VERSION,
 		.before = "Usage: nri-rp-agent [OPTION]…\n"
-			  "Asks the kubelet which devices pods have, for nri-rpd to place their "
-			  "containers near them.\n"
+			  "Talks to the kubelet and the Kubernetes API server for nri-rpd: which "
+			  "devices pods have, and\nhow the cluster configures this node.\n"
 			  "Runs in the foreground; SIGTERM stops.\n",
 		.after = "Exit status: 0 stopped as asked, 1 failed, 2 wrong usage.\n"
 			 "See nri-rp-agent(8), nri-rpd(8), rp.conf(5).\n",
@@ -60,6 +102,12 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 		.n_options = sizeof table / sizeof *table,
 		.take = take,
 	};
-	*ret = (struct options){AGENT_DEFAULT_SOCKET, KUBELET_DEFAULT_SOCKET, LOG_INFO};
+	*ret = (struct options){
+		.daemon_socket = AGENT_DEFAULT_SOCKET,
+		.kubelet_socket = KUBELET_DEFAULT_SOCKET,
+		.service_account = SERVICE_ACCOUNT_DIR,
+		.config_map = CLUSTER_DEFAULT_CONFIG_MAP,
+		.log_level = LOG_INFO,
+	};
 	return cmdline_parse(&line, argc, argv, ret);
 }

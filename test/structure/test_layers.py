@@ -19,7 +19,7 @@ BELOW['daemon'] = [folder for folder in BELOW]
 # nri-rpctl speaks the control socket's protocol, and lists and checks modules by itself where no daemon runs.
 PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf'],
             # What nri-rpd asks it is agent's protocol; nothing of the daemon itself.
-            'nri-rp-agent': ['util', 'wire', 'agent'],
+            'nri-rp-agent': ['util', 'wire', 'conf', 'agent'],
             'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host']}
 ALLOWED = {**BELOW, **PROGRAMS}
 

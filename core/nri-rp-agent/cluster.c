@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/cluster.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/nri-rp-agent/configs.h"
+#include "core/nri-rp-agent/kube.h"
+#include "core/nri-rp-agent/watch.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "cluster"
+#define NODE_MAX 254u
+
+struct cluster {
+	struct kube *kube;
+	struct configs *configs;
+	struct watch *node_watch;
+	struct link_client client;
+	char node[NODE_MAX];
+	const char *warned_label;
+};
+
+/* ---- the node -------------------------------------------------------------------------------------------------------- */
+
+/* Where the group is; the ones after the first are those of former programs. */
+static const char *const group_labels[] = {
+	"config.nri/group",
+	"group.config.nri",
+	"resource-policy.nri.io/group",
+	"cri-resource-manager.intel.com/group",
+};
+
+static void take_node(struct cluster *c, const json_t *node)
+{
+	const json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
+	const char *group = NULL;
+	unsigned i = 0;
+	for (; i < sizeof group_labels / sizeof *group_labels && !group; i++)
+		group = json_string_value(json_object_get(labels, group_labels[i]));
+	if (group && i > 1 && c->warned_label != group_labels[i - 1]) {
+		c->warned_label = group_labels[i - 1];
+		log_warning("the label %s of node %s is out of use; name the group by %s",
+			    group_labels[i - 1], c->node, group_labels[0]);
+	}
+	configs_set_group(c->configs, group && *group ? group : NULL);
+}
+
+static void on_node(enum watch_event event, json_t *object, const char *text, void *arg)
+{
+	struct cluster *c = arg;
+	(void)text;
+	if (event == WATCH_OBJECT)
+		take_node(c, object);
+	if (event != WATCH_DENIED)
+		return;
+	log_warning("labels of node %s cannot be read: it is of no group; nodes: get, list and "
+		    "watch would be needed",
+		    c->node);
+	configs_set_group(c->configs, NULL);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+static void connected(void *arg)
+{
+	const struct cluster *c = arg;
+	configs_daemon_connected(c->configs);
+}
+
+static int find_node(struct cluster *c, const char *given, struct err *err)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+	const char *env = getenv("NODE_NAME");
+	if (!given && env && *env)
+		given = env;
+	if (!given && gethostname(host, sizeof host - 1) == 0)
+		given = host;
+	if (!given || !*given || strlen(given) >= NODE_MAX ||
+	    given[strspn(given, "abcdefghijklmnopqrstuvwxyz0123456789.-")])
+		return err_set(err, -EINVAL,
+			       "\"%.100s\" is no name of a node: say it with --node, or in the "
+			       "environment as NODE_NAME",
+			       given ? given : "");
+	(void)snprintf(c->node, sizeof c->node, "%s", given);
+	return 0;
+}
+
+static int read_access(const struct cluster_config *config, struct kubeconfig *ret, struct err *err)
+{
+	return config->kubeconfig ? kubeconfig_read(config->kubeconfig, config->context, ret, err)
+				  : kubeconfig_in_cluster(config->service_account, ret, err);
+}
+
+static int start(struct cluster *c, const struct cluster_config *config, struct err *err)
+{
+	struct kubeconfig access;
+	int r = find_node(c, config->node, err);
+	if (!r)
+		r = read_access(config, &access, err);
+	if (!r)
+		r = kube_new(config->loop, &access, &c->kube, err);
+	if (r)
+		return r;
+	const char *own = kube_namespace(c->kube);
+	const struct configs_config configs = {
+		.kube = c->kube,
+		.link = config->link,
+		.node = c->node,
+		.ns = config->ns    ? config->ns
+		      : own && *own ? own
+				    : CLUSTER_DEFAULT_NAMESPACE,
+		.config_map = config->config_map,
+	};
+	r = configs_new(&configs, &c->configs, err);
+	if (r)
+		return r;
+	_free_ char *selector = str_printf("metadata.name=%s", c->node);
+	if (selector)
+		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
+	if (!c->node_watch)
+		return err_errno(err, -ENOMEM, "cluster");
+	log_info("node %s, configured by namespace %s", c->node, configs.ns);
+	return 0;
+}
+
+int cluster_new(const struct cluster_config *config, struct cluster **ret, struct err *err)
+{
+	*ret = NULL;
+	if (!config->kubeconfig && !kubeconfig_is_in_cluster())
+		return 0;
+	struct cluster *c = calloc(1, sizeof *c);
+	if (!c)
+		return err_errno(err, -ENOMEM, "cluster");
+	int r = start(c, config, err);
+	if (r) {
+		cluster_free(c);
+		return r;
+	}
+	c->client = (struct link_client){.connected = connected, .arg = c};
+	link_set_client(config->link, &c->client);
+	*ret = c;
+	return 0;
+}
+
+struct cluster *cluster_free(struct cluster *c)
+{
+	if (!c)
+		return NULL;
+	watch_free(c->node_watch);
+	configs_free(c->configs);
+	kube_free(c->kube);
+	free(c);
+	return NULL;
+}
+
+void cluster_retire(struct cluster *c, void (*done)(void *arg), void *arg)
+{
+	configs_retire(c->configs, done, arg);
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/configs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent/protocol.h"
+#include "core/nri-rp-agent/choice.h"
+#include "core/nri-rp-agent/verdict.h"
+#include "core/nri-rp-agent/watch.h"
+#include "core/util/arena.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define LOG_SOURCE "configs"
+#define GROUP_PATH "/apis/config.nri/v1alpha1"
+#define KINDS_MAX 32u /* of custom resources */
+#define PLURAL_MAX 64u
+#define SETTLE_MS 100u /* changes that come together are one */
+#define DISCOVER_AGAIN_MS (5u * 60000u)
+#define ANSWER_ARENA (4u << 20)
+#define RETIRE_POLL_MS 50u
+#define RETIRE_MAX_MS 10000u
+
+/* One object that is looked for. */
+struct slot {
+	struct kind *kind;
+	struct watch *watch;
+	char *name;
+	struct candidate *held; /* NULL: it is not there */
+	bool known; /* whether it is there */
+	bool seen; /* in the list that is being read */
+};
+
+struct kind {
+	struct configs *configs;
+	char plural[PLURAL_MAX]; /* "balloonspolicies", "configmaps" */
+	bool config_map;
+	struct slot slots[N_LEVELS];
+};
+
+struct configs {
+	struct configs_config config;
+	char *node, *ns, *config_map;
+	char *group; /* NULL: none */
+	bool group_known, group_changed, discovered;
+	struct kind *kinds[KINDS_MAX + 1]; /* the first one is that of ConfigMaps */
+	unsigned n_kinds;
+	struct kube_call *discovery;
+	struct loop_timer *discover_timer, *settle_timer, *retire_timer;
+	struct verdicts *verdicts;
+	struct backoff backoff; /* of what the daemon could not take */
+	const struct slot *sending; /* NULL: nothing is under way */
+	struct candidate *sent; /* what the daemon was asked to take last; kept by identity only */
+	bool sent_counts; /* it has answered, and is still the same daemon */
+	bool stale; /* the answer that is under way is of a daemon that is gone */
+	bool warned_none;
+	void (*retired)(void *arg);
+	void *retired_arg;
+	uint64_t retire_until_ms;
+};
+
+static void settle_later(struct configs *c, uint32_t ms)
+{
+	if (!loop_timer_armed(c->settle_timer) || !ms)
+		(void)loop_timer_arm(c->settle_timer, ms);
+}
+
+/* ---- objects --------------------------------------------------------------------------------------------------------- */
+
+static void take_object(struct slot *s, const json_t *object)
+{
+	const char *name =
+		json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
+	struct candidate *now;
+	struct err err = ERR_INIT;
+	if (!name || !str_eq(name, s->name))
+		return;
+	s->seen = true;
+	if (candidate_new(object, s->kind->config_map, &now, &err)) {
+		log_warning("%s", err.text);
+		return;
+	}
+	candidate_free(s->held);
+	s->held = now;
+}
+
+static void on_object(enum watch_event event, json_t *object, const char *text, void *arg)
+{
+	struct slot *s = arg;
+	(void)text;
+	switch (event) {
+	case WATCH_BEGIN:
+		s->seen = false;
+		return;
+	case WATCH_OBJECT:
+		take_object(s, object);
+		break;
+	case WATCH_GONE:
+		s->held = candidate_free(s->held);
+		break;
+	case WATCH_LISTED:
+		if (!s->seen)
+			s->held = candidate_free(s->held);
+		s->known = true;
+		break;
+	case WATCH_DENIED:
+		s->known = true;
+		break;
+	}
+	if (s->known)
+		settle_later(s->kind->configs, SETTLE_MS);
+}
+
+static void slot_close(struct slot *s)
+{
+	if (s->kind && s->kind->configs->sending == s)
+		s->kind->configs->sending = NULL;
+	s->watch = watch_free(s->watch);
+	s->held = candidate_free(s->held);
+	free(s->name);
+	s->name = NULL;
+	s->known = s->seen = false;
+}
+
+static int slot_open(struct kind *k, enum level level)
+{
+	struct configs *c = k->configs;
+	struct slot *s = &k->slots[level];
+	const char *group = level == LEVEL_SHARED ? c->group : NULL;
+	const char *prefix = k->config_map ? c->config_map : "";
+	const char *what = level == LEVEL_NODE ? "node." : group ? "group." : "default";
+	slot_close(s);
+	s->kind = k;
+	s->name = str_printf("%s%s%s%s", prefix, *prefix ? "." : "", what,
+			     level == LEVEL_NODE ? c->node
+			     : group		 ? group
+						 : "");
+	_free_ char *path = str_printf("%s/namespaces/%s/%s",
+				       k->config_map ? "/api/v1" : GROUP_PATH, c->ns, k->plural);
+	_free_ char *selector = s->name ? str_printf("metadata.name=%s", s->name) : NULL;
+	if (path && selector)
+		s->watch = watch_new(c->config.kube, path, selector, on_object, s);
+	return s->watch ? 0 : -ENOMEM;
+}
+
+/* ---- kinds ----------------------------------------------------------------------------------------------------------- */
+
+static struct kind *find_kind(const struct configs *c, const char *plural)
+{
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		if (str_eq(c->kinds[i]->plural, plural))
+			return c->kinds[i];
+	return NULL;
+}
+
+static int add_kind(struct configs *c, const char *plural, bool config_map)
+{
+	if (find_kind(c, plural) || c->n_kinds > KINDS_MAX || strlen(plural) >= PLURAL_MAX ||
+	    plural[strspn(plural, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+		return 0;
+	struct kind *k = calloc(1, sizeof *k);
+	if (!k)
+		return -ENOMEM;
+	k->configs = c;
+	k->config_map = config_map;
+	(void)snprintf(k->plural, sizeof k->plural, "%s", plural);
+	c->kinds[c->n_kinds++] = k;
+	int r = slot_open(k, LEVEL_NODE);
+	return r || !c->group_known ? r : slot_open(k, LEVEL_SHARED);
+}
+
+static void kind_free(struct kind *k)
+{
+	for (unsigned i = 0; i < N_LEVELS; i++)
+		slot_close(&k->slots[i]);
+	free(k);
+}
+
+/* What the cluster has in our group; a kind that is taken away is one that has no objects. */
+static void discovered(const struct kube_answer *answer, void *arg)
+{
+	struct configs *c = arg;
+	json_t *list = json_object_get(answer->body, "resources"), *resource;
+	bool answered = !answer->error || answer->error == -ENOENT || answer->error == -EACCES;
+	size_t i;
+	c->discovery = NULL;
+	if (answer->error && !c->discovered && answered)
+		log_notice("no custom resources configure this node: %s", answer->text);
+	json_array_foreach(list, i, resource)
+	{
+		const char *plural = json_string_value(json_object_get(resource, "name"));
+		if (plural && !strchr(plural, '/') && add_kind(c, plural, false))
+			log_error("%s: out of memory", plural);
+	}
+	c->discovered |= answered;
+	settle_later(c, SETTLE_MS);
+	(void)loop_timer_arm(c->discover_timer,
+			     answered ? DISCOVER_AGAIN_MS : backoff_next_ms(&c->backoff));
+}
+
+static void discover(void *arg)
+{
+	struct configs *c = arg;
+	const struct kube_request request = {
+		.method = "GET", .path = GROUP_PATH, .done = discovered, .arg = c};
+	if (!c->discovery)
+		c->discovery = kube_call(c->config.kube, &request);
+	if (!c->discovery)
+		(void)loop_timer_arm(c->discover_timer, backoff_next_ms(&c->backoff));
+}
+
+/* ---- to the daemon --------------------------------------------------------------------------------------------------- */
+
+static void tell(struct configs *c, const struct slot *s, const char *errors)
+{
+	verdicts_tell(c->verdicts, s->kind->plural, s->held, errors);
+	if (errors)
+		log_warning("%s %s/%s is refused: %s", s->held->kind, s->held->ns, s->held->name,
+			    errors);
+	else
+		log_notice("%s %s/%s, generation %s, is in force", s->held->kind, s->held->ns,
+			   s->held->name, s->held->generation);
+}
+
+static void try_again(struct configs *c)
+{
+	c->sent_counts = false;
+	(void)loop_timer_arm(c->settle_timer, backoff_next_ms(&c->backoff));
+}
+
+static void answered(const struct rpc_result *result, void *arg)
+{
+	struct configs *c = arg;
+	const struct slot *s = c->sending;
+	bool stale = c->stale;
+	c->sending = NULL;
+	c->stale = false;
+	if (result->error == -ECANCELED)
+		return;
+	_arena_ struct arena *a = arena_new(4096, ANSWER_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__SetConfigResponse *m =
+		!a || result->error ? NULL
+				    : agent__set_config_response__unpack(
+					      &alloc, result->payload_len, result->payload);
+	bool refused = result->error == -EREMOTEIO && result->code == TTRPC_FAILED_PRECONDITION;
+	if ((!m && !refused) || stale) {
+		if (result->error != -ECONNRESET && !stale)
+			log_warning("nri-rpd does not take the configuration: %s", result->text);
+		try_again(c);
+		return;
+	}
+	c->backoff.ms = 0;
+	/* What has changed meanwhile is about to be sent, and told of then. */
+	if (s && candidate_same(s->held, c->sent))
+		tell(c, s, refused ? result->text : m->accepted ? NULL : m->errors);
+	settle_later(c, SETTLE_MS);
+}
+
+/* What is compared with later, without the texts. */
+static struct candidate *identity(const struct candidate *of)
+{
+	struct candidate *c = calloc(1, sizeof *c);
+	if (!c)
+		return NULL;
+	c->uid = strdup(of->uid);
+	c->generation = strdup(of->generation);
+	return c->uid && c->generation ? c : candidate_free(c);
+}
+
+static int send_sections(struct configs *c, const struct slot *s)
+{
+	const struct candidate *from = s->held;
+	Agent__SetConfigRequest msg = AGENT__SET_CONFIG_REQUEST__INIT;
+	Agent__Section sections[AGENT_SECTIONS_MAX], *list[AGENT_SECTIONS_MAX];
+	for (size_t i = 0; i < from->n_sections; i++) {
+		agent__section__init(&sections[i]);
+		sections[i].name = from->sections[i].name;
+		sections[i].text = from->sections[i].text;
+		list[i] = &sections[i];
+	}
+	msg.kind = from->kind;
+	msg.namespace_ = from->ns;
+	msg.name = from->name;
+	msg.uid = from->uid;
+	msg.generation = from->generation;
+	msg.sections = list;
+	msg.n_sections = from->n_sections;
+	return link_call(c->config.link, "SetConfig", &msg.base, AGENT_CONFIG_TIMEOUT_MS, answered,
+			 c);
+}
+
+static void send(struct configs *c, const struct slot *s)
+{
+	candidate_free(c->sent);
+	c->sent = identity(s->held);
+	c->sent_counts = true;
+	if (s->held->refused) {
+		tell(c, s, s->held->refused);
+		return;
+	}
+	int r = c->sent ? send_sections(c, s) : -ENOMEM;
+	c->sent_counts = !r;
+	if (!r)
+		c->sending = s;
+	else if (r != -ENOTCONN) /* configs_daemon_connected comes */
+		try_again(c);
+}
+
+/* ---- which one ------------------------------------------------------------------------------------------------------- */
+
+static bool level_known(const struct configs *c, enum level level)
+{
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		if (!c->kinds[i]->slots[level].known)
+			return false;
+	return c->discovered;
+}
+
+static const struct slot *best(const struct configs *c, enum level level)
+{
+	const struct slot *found = NULL;
+	for (unsigned i = 0; i < c->n_kinds; i++) {
+		const struct slot *s = &c->kinds[i]->slots[level];
+		const struct candidate *was = found ? found->held : NULL;
+		if (s->held && candidate_better(s->held, was) == s->held)
+			found = s;
+	}
+	return found;
+}
+
+static void choose(struct configs *c)
+{
+	if (!level_known(c, LEVEL_NODE))
+		return;
+	const struct slot *s = best(c, LEVEL_NODE);
+	if (!s && (!c->group_known || !level_known(c, LEVEL_SHARED)))
+		return;
+	s = s ? s : best(c, LEVEL_SHARED);
+	if (!s && !c->warned_none)
+		log_warning("the cluster has no configuration for node %s in namespace %s: what is "
+			    "in force stays",
+			    c->node, c->ns);
+	c->warned_none = !s;
+	if (s && !(c->sent_counts && candidate_same(s->held, c->sent)))
+		send(c, s);
+}
+
+static void change_group(struct configs *c)
+{
+	c->group_changed = false;
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		if (slot_open(c->kinds[i], LEVEL_SHARED))
+			log_error("%s: out of memory", c->kinds[i]->plural);
+}
+
+static void settle(void *arg)
+{
+	struct configs *c = arg;
+	if (c->sending || c->retired)
+		return; /* its answer comes back here */
+	if (c->group_changed)
+		change_group(c);
+	choose(c);
+}
+
+void configs_set_group(struct configs *c, const char *group)
+{
+	bool same = c->group && group ? str_eq(c->group, group) : !c->group && !group;
+	if (c->group_known && same)
+		return;
+	if (group)
+		log_info("this node is of the group %s", group);
+	free(c->group);
+	c->group = group ? strdup(group) : NULL;
+	c->group_known = c->group_changed = true;
+	settle_later(c, 0);
+}
+
+void configs_daemon_connected(struct configs *c)
+{
+	c->sent_counts = false;
+	c->stale = c->sending != NULL;
+	settle_later(c, 0);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+static void retire(void *arg)
+{
+	struct configs *c = arg;
+	if (verdicts_idle(c->verdicts) || clock_ms() >= c->retire_until_ms)
+		c->retired(c->retired_arg);
+	else
+		(void)loop_timer_arm(c->retire_timer, RETIRE_POLL_MS);
+}
+
+void configs_retire(struct configs *c, void (*done)(void *arg), void *arg)
+{
+	c->retired = done;
+	c->retired_arg = arg;
+	c->retire_until_ms = clock_ms() + RETIRE_MAX_MS;
+	verdicts_withdraw(c->verdicts);
+	retire(c);
+}
+
+int configs_new(const struct configs_config *config, struct configs **ret, struct err *err)
+{
+	struct configs *c = calloc(1, sizeof *c);
+	if (!c)
+		return err_errno(err, -ENOMEM, "configurations of the cluster");
+	struct loop *loop = kube_loop(config->kube);
+	c->config = *config;
+	c->node = strdup(config->node);
+	c->ns = strdup(config->ns);
+	c->config_map = strdup(config->config_map);
+	c->verdicts = verdicts_new(config->kube, config->node);
+	c->discover_timer = loop_timer_new(loop, discover, c);
+	c->settle_timer = loop_timer_new(loop, settle, c);
+	c->retire_timer = loop_timer_new(loop, retire, c);
+	if (!c->node || !c->ns || !c->config_map || !c->verdicts || !c->discover_timer ||
+	    !c->settle_timer || !c->retire_timer || add_kind(c, "configmaps", true)) {
+		configs_free(c);
+		return err_errno(err, -ENOMEM, "configurations of the cluster");
+	}
+	discover(c);
+	*ret = c;
+	return 0;
+}
+
+struct configs *configs_free(struct configs *c)
+{
+	if (!c)
+		return NULL;
+	for (unsigned i = 0; i < c->n_kinds; i++)
+		kind_free(c->kinds[i]);
+	kube_cancel(c->discovery);
+	loop_timer_free(c->discover_timer);
+	loop_timer_free(c->settle_timer);
+	loop_timer_free(c->retire_timer);
+	verdicts_free(c->verdicts);
+	candidate_free(c->sent);
+	free(c->group);
+	free(c->node);
+	free(c->ns);
+	free(c->config_map);
+	free(c);
+	return NULL;
+}

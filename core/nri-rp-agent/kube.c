@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/kube.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <utlist.h>
+
+#include "core/nri-rp-agent/http.h"
+#include "core/util/buf.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "kube"
+#define REQUEST_COST 1000u /* of an allowance that grows by KUBE_RATE_PER_S a millisecond */
+
+struct kube_call {
+	struct kube *kube;
+	struct http_call *http; /* NULL: it waits */
+	char *method, *path, *content_type, *body;
+	uint32_t timeout_ms;
+	unsigned attempts;
+	bool too_large;
+	int (*stream)(const void *data, size_t n, void *arg);
+	void (*done)(const struct kube_answer *answer, void *arg);
+	void *arg;
+	struct buf answer;
+	struct kube_call *prev, *next;
+};
+
+struct kube {
+	struct loop *loop;
+	struct kubeconfig config;
+	struct http *http;
+	struct loop_timer *timer; /* to the next request that may go */
+	struct kube_call *waiting, *running;
+	unsigned n_calls;
+	uint64_t allowance, counted_ms;
+	uint64_t hold_until_ms; /* the server wants to hear nothing before */
+	char last_error[ERR_TEXT_MAX]; /* why it cannot be reached; "": it can */
+};
+
+uint32_t kube_jitter(uint32_t below)
+{
+	uint32_t random;
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+		random = (uint32_t)clock_ns();
+	return random % below;
+}
+
+uint32_t backoff_next_ms(struct backoff *b)
+{
+	b->ms = b->ms ? b->ms * 2 : BACKOFF_MIN_MS;
+	if (b->ms > BACKOFF_MAX_MS)
+		b->ms = BACKOFF_MAX_MS;
+	return b->ms / 2 + kube_jitter(b->ms / 2 + 1);
+}
+
+/* ---- when requests may go -------------------------------------------------------------------------------------------- */
+
+static void pump_later(struct kube *k, uint64_t delay_ms)
+{
+	(void)loop_timer_arm(k->timer, delay_ms);
+}
+
+/* Milliseconds until the next request may go; 0: now. */
+static uint64_t wait_ms(struct kube *k)
+{
+	uint64_t now = clock_ms();
+	k->allowance += (now - k->counted_ms) * KUBE_RATE_PER_S;
+	k->counted_ms = now;
+	if (k->allowance > KUBE_BURST * REQUEST_COST)
+		k->allowance = KUBE_BURST * REQUEST_COST;
+	if (now < k->hold_until_ms)
+		return k->hold_until_ms - now;
+	if (k->allowance >= REQUEST_COST)
+		return 0;
+	return (REQUEST_COST - k->allowance + KUBE_RATE_PER_S - 1) / KUBE_RATE_PER_S;
+}
+
+static void hold(struct kube *k, uint32_t retry_after_s)
+{
+	uint32_t s = retry_after_s > KUBE_HOLD_MAX_S ? KUBE_HOLD_MAX_S : retry_after_s;
+	uint64_t until = clock_ms() + UINT64_C(1000) * (s ? s : 1);
+	if (until > k->hold_until_ms)
+		k->hold_until_ms = until;
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------------------- */
+
+static void call_free(struct kube_call *c)
+{
+	c->kube->n_calls--;
+	http_cancel(c->http);
+	free(c->method);
+	free(c->path);
+	free(c->content_type);
+	free(c->body);
+	buf_fini(&c->answer);
+	free(c);
+}
+
+static void answer(struct kube_call *c, int error, const char *text, json_t *body)
+{
+	const struct kube_answer a = {.error = error, .text = text, .body = body};
+	void (*done)(const struct kube_answer *answer, void *arg) = c->done;
+	void *arg = c->arg;
+	DL_DELETE(c->kube->running, c);
+	call_free(c);
+	done(&a, arg);
+}
+
+static int error_of_status(unsigned status)
+{
+	switch (status) {
+	case 401:
+	case 403:
+		return -EACCES;
+	case 404:
+		return -ENOENT;
+	case 409:
+		return -EEXIST;
+	case 410:
+		return -ESTALE;
+	default:
+		return status >= 200 && status < 300			? 0
+		       : status >= 400 && status < 500 && status != 429 ? -EINVAL
+									: -EAGAIN;
+	}
+}
+
+/* A sentence of the server's, when it has sent one. */
+static void describe(const struct kube_call *c, unsigned status, const json_t *body, char *ret,
+		     size_t size)
+{
+	const char *message = json_string_value(json_object_get(body, "message"));
+	(void)snprintf(ret, size, "%s %.200s: %u%s%.700s", c->method, c->path, status,
+		       message ? ": " : "", message ? message : "");
+	str_one_line(ret);
+}
+
+static void tell_reachable(struct kube *k, const char *why_not)
+{
+	if (str_eq(k->last_error, why_not))
+		return;
+	if (*why_not)
+		log_warning("the API server %s: %s; trying again", k->config.server, why_not);
+	else
+		log_notice("the API server %s answers", k->config.server);
+	(void)snprintf(k->last_error, sizeof k->last_error, "%s", why_not);
+}
+
+static void conclude(struct kube_call *c, unsigned status)
+{
+	json_error_t where;
+	char text[ERR_TEXT_MAX] = "";
+	size_t n = buf_len(&c->answer);
+	json_t *body = n ? json_loadb((const char *)buf_bytes(&c->answer), n, 0, &where) : NULL;
+	int error = error_of_status(status);
+	if (error)
+		describe(c, status, body, text, sizeof text);
+	else if (n && !body)
+		error = -EBADMSG;
+	if (error == -EBADMSG)
+		(void)snprintf(text, sizeof text, "%s %.200s: the answer is no JSON: %.100s",
+			       c->method, c->path, where.text);
+	answer(c, error, text, error ? NULL : body);
+	json_decref(body);
+}
+
+static void ended(const struct http_result *result, void *arg)
+{
+	struct kube_call *c = arg;
+	struct kube *k = c->kube;
+	char text[ERR_TEXT_MAX];
+	c->http = NULL;
+	if (!result->error)
+		tell_reachable(k, "");
+	bool later = result->status == 429 || (result->status == 503 && result->retry_after_s);
+	if (!result->error && later) {
+		hold(k, result->retry_after_s);
+		if (++c->attempts < KUBE_ATTEMPTS_MAX) {
+			DL_DELETE(k->running, c);
+			DL_PREPEND(k->waiting, c);
+			buf_reset(&c->answer);
+			pump_later(k, 0);
+			return;
+		}
+	}
+	if (!result->error) {
+		conclude(c, result->status);
+		return;
+	}
+	if (result->error != -ECANCELED && !result->status)
+		tell_reachable(k, result->text);
+	(void)snprintf(text, sizeof text, "%s %.200s: %s", c->method, c->path,
+		       c->too_large ? "the answer is too large" : result->text);
+	answer(c, c->too_large ? -E2BIG : result->error, text, NULL);
+}
+
+static int take_data(unsigned status, const void *data, size_t n, void *arg)
+{
+	struct kube_call *c = arg;
+	if (c->stream && error_of_status(status) == 0)
+		return c->stream(data, n, c->arg);
+	c->too_large = n > KUBE_ANSWER_MAX - buf_len(&c->answer);
+	return c->too_large ? -E2BIG : buf_add(&c->answer, data, n);
+}
+
+/* ---- requests -------------------------------------------------------------------------------------------------------- */
+
+static void begin(struct kube *k, struct kube_call *c)
+{
+	struct err err = ERR_INIT;
+	char *token = NULL;
+	int r = kubeconfig_token(&k->config, &token, &err);
+	const struct http_request request = {.method = c->method,
+					     .path = c->path,
+					     .content_type = c->content_type,
+					     .body = c->body,
+					     .token = token,
+					     .timeout_ms = c->timeout_ms,
+					     .data = take_data,
+					     .done = ended,
+					     .arg = c};
+	if (!r)
+		c->http = http_start(k->http, &request, &err);
+	if (token)
+		explicit_bzero(token, strlen(token));
+	free(token);
+	if (c->http)
+		return;
+	tell_reachable(k, err.text);
+	answer(c, err.code, err.text, NULL);
+}
+
+static void pump(void *arg)
+{
+	struct kube *k = arg;
+	uint64_t wait = 0;
+	while (k->waiting && !(wait = wait_ms(k))) {
+		struct kube_call *c = k->waiting;
+		k->allowance -= REQUEST_COST;
+		DL_DELETE(k->waiting, c);
+		DL_APPEND(k->running, c);
+		begin(k, c);
+	}
+	if (k->waiting)
+		pump_later(k, wait);
+}
+
+static char *copy(const char *text, bool *failed)
+{
+	char *s = text ? strdup(text) : NULL;
+	*failed |= text && !s;
+	return s;
+}
+
+struct kube_call *kube_call(struct kube *k, const struct kube_request *request)
+{
+	bool failed = false;
+	struct kube_call *c = k->n_calls < KUBE_QUEUE_MAX ? calloc(1, sizeof *c) : NULL;
+	if (!c)
+		return NULL;
+	k->n_calls++;
+	c->kube = k;
+	c->method = copy(request->method, &failed);
+	c->path = copy(request->path, &failed);
+	c->content_type = copy(request->content_type, &failed);
+	c->body = copy(request->body, &failed);
+	c->timeout_ms = request->timeout_ms ? request->timeout_ms : KUBE_TIMEOUT_MS;
+	c->stream = request->stream;
+	c->done = request->done;
+	c->arg = request->arg;
+	if (failed) {
+		call_free(c);
+		return NULL;
+	}
+	DL_APPEND(k->waiting, c);
+	pump_later(k, 0);
+	return c;
+}
+
+struct kube_call *kube_cancel(struct kube_call *c)
+{
+	if (!c)
+		return NULL;
+	if (c->http)
+		DL_DELETE(c->kube->running, c);
+	else
+		DL_DELETE(c->kube->waiting, c);
+	call_free(c);
+	return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+int kube_new(struct loop *loop, struct kubeconfig *config, struct kube **ret, struct err *err)
+{
+	struct kube *k = calloc(1, sizeof *k);
+	if (!k) {
+		kubeconfig_fini(config);
+		return err_errno(err, -ENOMEM, "API server");
+	}
+	k->config = *config;
+	*config = (struct kubeconfig){0};
+	k->loop = loop;
+	k->allowance = KUBE_BURST * REQUEST_COST;
+	k->counted_ms = clock_ms();
+	k->timer = loop_timer_new(loop, pump, k);
+	int r = k->timer ? http_new(loop, &k->config, &k->http, err)
+			 : err_errno(err, -ENOMEM, "API server");
+	if (r)
+		kube_free(k);
+	else
+		*ret = k;
+	return r;
+}
+
+static void drop_calls(struct kube_call **list)
+{
+	struct kube_call *c, *next;
+	DL_FOREACH_SAFE(*list, c, next)
+	{
+		DL_DELETE(*list, c);
+		call_free(c);
+	}
+}
+
+struct kube *kube_free(struct kube *k)
+{
+	if (!k)
+		return NULL;
+	drop_calls(&k->waiting);
+	drop_calls(&k->running);
+	http_free(k->http);
+	loop_timer_free(k->timer);
+	kubeconfig_fini(&k->config);
+	free(k);
+	return NULL;
+}
+
+struct loop *kube_loop(const struct kube *k)
+{
+	return k->loop;
+}
+
+const char *kube_namespace(const struct kube *k)
+{
+	return k->config.ns;
+}

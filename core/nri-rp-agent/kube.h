@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests to the API server: as many a second as is polite, in the order in which they were asked for, JSON in and out. A server that
+ * says when to come back (429, 503 with Retry-After) is obeyed by all requests, and asked again.
+ */
+#ifndef NRI_RP_AGENT_KUBE_H
+#define NRI_RP_AGENT_KUBE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/nri-rp-agent/kubeconfig.h"
+#include "core/util/loop.h"
+
+#define KUBE_RATE_PER_S 5u
+#define KUBE_BURST 10u
+#define KUBE_ANSWER_MAX (8u << 20) /* bytes of one answer that is no stream */
+#define KUBE_QUEUE_MAX 256u /* requests that wait or are under way */
+#define KUBE_TIMEOUT_MS 30000u
+#define KUBE_ATTEMPTS_MAX 5u /* of a request that the server puts off */
+#define KUBE_HOLD_MAX_S 300u /* that it may put it off for at a time */
+
+#define KUBE_MERGE_PATCH "application/merge-patch+json"
+#define KUBE_JSON_PATCH "application/json-patch+json"
+#define KUBE_APPLY_PATCH "application/apply-patch+yaml" /* JSON is YAML */
+#define KUBE_JSON "application/json"
+
+struct kube;
+struct kube_call;
+
+/* Valid during the callback only. */
+struct kube_answer {
+	/*
+	 * 0: done; -EACCES: we may not, or are not known (401, 403); -ENOENT; -EEXIST: a conflict; -ESTALE: 410 Gone;
+	 * -EINVAL: the server refuses what it was sent; -EAGAIN: it cannot now (429, 5xx); -EBADMSG: its answer makes
+	 * no sense; -E2BIG: it is too large; -ECANCELED: stream() has ended it; -ETIMEDOUT, -ECONNRESET, -EPROTO:
+	 * it cannot be reached; -ENOMEM.
+	 */
+	int error;
+	const char *text; /* "": no error */
+	json_t *body; /* NULL: none */
+};
+
+struct kube_request {
+	const char *method, *path; /* copied, as is the body */
+	const char *content_type, *body; /* NULL: none */
+	uint32_t timeout_ms; /* 0: KUBE_TIMEOUT_MS */
+	/* The body of a good answer in pieces, instead of answer->body; not 0 ends the call. Must not start or cancel calls. */
+	int (*stream)(const void *data, size_t n, void *arg);
+	/* Called exactly once, never from inside kube_call; not after kube_cancel. */
+	void (*done)(const struct kube_answer *answer, void *arg);
+	void *arg;
+};
+
+/* Takes what k holds over, also when this fails. */
+int kube_new(struct loop *loop, struct kubeconfig *k, struct kube **ret, struct err *err);
+/* Calls that wait or are under way are dropped. Not from inside a callback. NULL is fine; returns NULL. */
+struct kube *kube_free(struct kube *k);
+/* NULL: no memory, or KUBE_QUEUE_MAX are waiting. */
+struct kube_call *kube_call(struct kube *k, const struct kube_request *request);
+/* NULL is fine; returns NULL. */
+struct kube_call *kube_cancel(struct kube_call *c);
+struct loop *kube_loop(const struct kube *k);
+const char *kube_namespace(const struct kube *k); /* ours; NULL: nobody says */
+
+/* Once more later: 1 s doubling to 60 s, each time between half of that and all of it, so that a thousand agents do not come at once. */
+struct backoff {
+	uint32_t ms; /* 0: nothing has failed */
+};
+uint32_t kube_jitter(uint32_t below); /* 0 … below - 1 */
+uint32_t backoff_next_ms(struct backoff *b);
+#define BACKOFF_MIN_MS 1000u
+#define BACKOFF_MAX_MS 60000u
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "core/util/buf.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "watch"
+#define VERSION_MAX 128u
+#define CONTINUE_MAX 4096u
+#define KEEP (64u << 10)
+#define GONE 410
+
+enum state { LISTING, WATCHING, RESTING };
+
+struct watch {
+	struct kube *kube;
+	char *path, *selector; /* as a piece of a query; "": none */
+	watch_fn fn;
+	void *arg;
+	enum state state;
+	struct kube_call *call;
+	struct loop_timer *timer;
+	struct backoff backoff;
+	char version[VERSION_MAX]; /* "": nothing is listed yet */
+	char next_page[CONTINUE_MAX]; /* "": the first one */
+	char last_error[ERR_TEXT_MAX]; /* what was logged */
+	struct buf partial;
+	int stream_error;
+	uint64_t asked_ms;
+};
+
+/* ---- what a stream says ---------------------------------------------------------------------------------------------- */
+
+int watch_feed(const struct watch_lines *l, const void *data, size_t n)
+{
+	const char *at = data;
+	while (n) {
+		const char *end = memchr(at, '\n', n);
+		size_t len = end ? (size_t)(end - at) : n;
+		int r = len > WATCH_OBJECT_MAX - buf_len(l->partial) ? -EMSGSIZE
+								     : buf_add(l->partial, at, len);
+		if (!r && end && buf_len(l->partial))
+			r = l->line((const char *)buf_bytes(l->partial), buf_len(l->partial),
+				    l->arg);
+		if (r)
+			return r;
+		if (end)
+			buf_reset(l->partial);
+		at += len + (end != NULL);
+		n -= len + (end != NULL);
+	}
+	buf_shrink(l->partial, KEEP);
+	return 0;
+}
+
+static const char *version_of(const json_t *object)
+{
+	const char *v = json_string_value(
+		json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
+	return v && *v && strlen(v) < VERSION_MAX ? v : NULL;
+}
+
+static int kind_of_event(const char *type, enum watch_event *ret)
+{
+	static const struct {
+		const char *type;
+		enum watch_event event;
+	} types[] = {
+		{"ADDED", WATCH_OBJECT},    {"MODIFIED", WATCH_OBJECT}, {"DELETED", WATCH_GONE},
+		{"BOOKMARK", WATCH_LISTED}, {"ERROR", WATCH_DENIED},
+	};
+	for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+		if (str_eq(types[i].type, type)) {
+			*ret = types[i].event;
+			return 0;
+		}
+	return -EBADMSG;
+}
+
+int watch_parse(const char *text, size_t n, struct watch_message *ret)
+{
+	struct watch_message m = {.error = 0};
+	json_t *top = json_loadb(text, n, 0, NULL);
+	int r = kind_of_event(json_string_value(json_object_get(top, "type")), &m.event);
+	m.object = json_incref(json_object_get(top, "object"));
+	if (!json_is_object(m.object))
+		r = -EBADMSG;
+	if (!r && m.event == WATCH_DENIED)
+		m.error = json_integer_value(json_object_get(m.object, "code")) == GONE ? -ESTALE
+											: -EAGAIN;
+	m.version = version_of(m.object);
+	if (!r && m.event != WATCH_DENIED && !m.version)
+		r = -EBADMSG;
+	json_decref(top);
+	if (r)
+		json_decref(m.object);
+	else
+		*ret = m;
+	return r;
+}
+
+/* ---- states ---------------------------------------------------------------------------------------------------------- */
+
+static void ask(struct watch *w);
+
+static void rest(struct watch *w, uint32_t ms)
+{
+	w->state = RESTING;
+	(void)loop_timer_arm(w->timer, ms);
+}
+
+static void say(struct watch *w, enum log_level level, const char *text)
+{
+	if (str_eq(w->last_error, text))
+		return;
+	log_write(LOG_SOURCE, level, "%s", text);
+	(void)snprintf(w->last_error, sizeof w->last_error, "%s", text);
+}
+
+static void list_anew(struct watch *w)
+{
+	w->version[0] = w->next_page[0] = '\0';
+	w->state = LISTING;
+}
+
+static void failed(struct watch *w, int error, const char *text)
+{
+	if (error == -EACCES || error == -ENOENT) {
+		say(w, LOG_WARNING, text);
+		list_anew(w);
+		w->fn(WATCH_DENIED, NULL, text, w->arg);
+		rest(w, WATCH_DENIED_MS);
+		return;
+	}
+	if (error == -EBADMSG || error == -E2BIG || error == -EMSGSIZE || error == -EINVAL) {
+		say(w, LOG_WARNING, text);
+		list_anew(w);
+	}
+	rest(w, backoff_next_ms(&w->backoff));
+}
+
+/* ---- watching -------------------------------------------------------------------------------------------------------- */
+
+static int take_line(const char *text, size_t n, void *arg)
+{
+	struct watch *w = arg;
+	struct watch_message m;
+	w->stream_error = watch_parse(text, n, &m);
+	if (w->stream_error)
+		return w->stream_error;
+	w->stream_error = m.error;
+	if (m.version)
+		(void)snprintf(w->version, sizeof w->version, "%s", m.version);
+	if (m.event == WATCH_OBJECT || m.event == WATCH_GONE)
+		w->fn(m.event, m.object, NULL, w->arg);
+	if (!m.error)
+		w->backoff.ms = 0;
+	json_decref(m.object);
+	return w->stream_error;
+}
+
+static int take_stream(const void *data, size_t n, void *arg)
+{
+	struct watch *w = arg;
+	const struct watch_lines lines = {&w->partial, take_line, w};
+	int r = watch_feed(&lines, data, n);
+	if (r && !w->stream_error)
+		w->stream_error = r;
+	return r;
+}
+
+static void stream_ended(const struct kube_answer *answer, void *arg)
+{
+	struct watch *w = arg;
+	int error = w->stream_error ? w->stream_error : answer->error;
+	w->call = NULL;
+	buf_fini(&w->partial);
+	w->stream_error = 0;
+	if (clock_ms() - w->asked_ms >= BACKOFF_MAX_MS)
+		w->backoff.ms = 0;
+	if (error == -ESTALE) {
+		list_anew(w);
+		rest(w, backoff_next_ms(&w->backoff));
+		return;
+	}
+	if (!error || error == -ETIMEDOUT || error == -ECONNRESET) {
+		rest(w, backoff_next_ms(&w->backoff));
+		return;
+	}
+	failed(w, error,
+	       *answer->text && answer->error != -ECANCELED ? answer->text
+							    : "an event makes no sense");
+}
+
+/* ---- listing --------------------------------------------------------------------------------------------------------- */
+
+static int take_page(struct watch *w, json_t *list)
+{
+	json_t *items = json_object_get(list, "items"), *item;
+	const char *next =
+		json_string_value(json_object_get(json_object_get(list, "metadata"), "continue"));
+	const char *version = version_of(list);
+	size_t i;
+	if (!json_is_array(items) || !version || (next && strlen(next) >= CONTINUE_MAX))
+		return -EBADMSG;
+	if (!w->next_page[0])
+		w->fn(WATCH_BEGIN, NULL, NULL, w->arg);
+	json_array_foreach(items, i, item)
+	{
+		if (json_is_object(item))
+			w->fn(WATCH_OBJECT, item, NULL, w->arg);
+	}
+	(void)snprintf(w->version, sizeof w->version, "%s", version);
+	(void)snprintf(w->next_page, sizeof w->next_page, "%s", next ? next : "");
+	if (w->next_page[0])
+		return 0;
+	w->state = WATCHING;
+	w->backoff.ms = 0;
+	w->last_error[0] = '\0';
+	w->fn(WATCH_LISTED, NULL, NULL, w->arg);
+	return 0;
+}
+
+static void listed(const struct kube_answer *answer, void *arg)
+{
+	struct watch *w = arg;
+	w->call = NULL;
+	int r = answer->error ? answer->error : take_page(w, answer->body);
+	if (r == -ESTALE) /* the rest of the list is not there any more */
+		list_anew(w);
+	if (r)
+		failed(w, r, *answer->text ? answer->text : "a list makes no sense");
+	else
+		ask(w);
+}
+
+/* ---- requests -------------------------------------------------------------------------------------------------------- */
+
+static char *list_path(const struct watch *w)
+{
+	_free_ char *next = NULL;
+	if (w->next_page[0]) {
+		char *escaped = curl_easy_escape(NULL, w->next_page, 0);
+		next = escaped ? str_printf("&continue=%s", escaped) : NULL;
+		curl_free(escaped);
+		if (!next)
+			return NULL;
+	}
+	return str_printf("%s?limit=%u%s%s", w->path, WATCH_PAGE, w->selector, next ? next : "");
+}
+
+static char *stream_path(const struct watch *w, uint32_t seconds)
+{
+	return str_printf("%s?watch=true&allowWatchBookmarks=true&resourceVersion=%s"
+			  "&timeoutSeconds=%u%s",
+			  w->path, w->version, seconds, w->selector);
+}
+
+static void ask(struct watch *w)
+{
+	uint32_t seconds = WATCH_SERVER_S - kube_jitter(WATCH_SERVER_S / 4);
+	bool lists = w->version[0] == '\0' || w->next_page[0];
+	_free_ char *path = lists ? list_path(w) : stream_path(w, seconds);
+	const struct kube_request request = {
+		.method = "GET",
+		.path = path,
+		.timeout_ms = lists ? 0 : (seconds + WATCH_GRACE_S) * 1000,
+		.stream = lists ? NULL : take_stream,
+		.done = lists ? listed : stream_ended,
+		.arg = w,
+	};
+	w->state = lists ? LISTING : WATCHING;
+	w->asked_ms = clock_ms();
+	w->call = path ? kube_call(w->kube, &request) : NULL;
+	if (!w->call)
+		rest(w, backoff_next_ms(&w->backoff));
+}
+
+static void ask_again(void *arg)
+{
+	ask(arg);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+static char *selector_query(const char *selector)
+{
+	if (!selector)
+		return strdup("");
+	char *escaped = curl_easy_escape(NULL, selector, 0);
+	char *query = escaped ? str_printf("&fieldSelector=%s", escaped) : NULL;
+	curl_free(escaped);
+	return query;
+}
+
+struct watch *watch_new(struct kube *k, const char *path, const char *field_selector, watch_fn fn,
+			void *arg)
+{
+	struct watch *w = calloc(1, sizeof *w);
+	if (!w)
+		return NULL;
+	w->kube = k;
+	w->fn = fn;
+	w->arg = arg;
+	w->path = strdup(path);
+	w->selector = selector_query(field_selector);
+	w->timer = loop_timer_new(kube_loop(k), ask_again, w);
+	if (!w->path || !w->selector || !w->timer)
+		return watch_free(w);
+	ask(w);
+	return w;
+}
+
+struct watch *watch_free(struct watch *w)
+{
+	if (!w)
+		return NULL;
+	kube_cancel(w->call);
+	loop_timer_free(w->timer);
+	buf_fini(&w->partial);
+	free(w->path);
+	free(w->selector);
+	free(w);
+	return NULL;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/util/log.h"
+
+#define LOG_SOURCE "writer"
+
+struct writer {
+	struct kube *kube;
+	char *method, *path, *content_type;
+	uint32_t interval_ms;
+	void (*written)(const struct kube_answer *answer, void *arg);
+	void *arg;
+	char *wanted; /* NULL: nothing */
+	bool wanted_again; /* came while it was being written */
+	struct kube_call *call;
+	struct loop_timer *timer;
+	struct backoff backoff;
+	uint64_t next_ms; /* not before */
+	int last_error; /* what was logged */
+};
+
+static void later(struct writer *w, uint64_t not_before_ms)
+{
+	uint64_t now = clock_ms();
+	w->next_ms = not_before_ms > now ? not_before_ms : now;
+	(void)loop_timer_arm(w->timer, w->next_ms - now);
+}
+
+static void wrote(const struct kube_answer *answer, void *arg)
+{
+	struct writer *w = arg;
+	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
+	w->call = NULL;
+	if (answer->error && answer->error != w->last_error)
+		log_warning("%s", answer->text);
+	w->last_error = answer->error;
+	if ((!answer->error || answer->error == -EINVAL) && !w->wanted_again) {
+		free(w->wanted);
+		w->wanted = NULL;
+	}
+	if (!answer->error)
+		w->backoff.ms = 0;
+	w->next_ms = clock_ms() + w->interval_ms;
+	w->wanted_again = false;
+	if (w->wanted)
+		later(w, denied		 ? clock_ms() + WRITER_DENIED_MS
+			 : answer->error ? clock_ms() + backoff_next_ms(&w->backoff)
+					 : w->next_ms);
+	if (w->written)
+		w->written(answer, w->arg);
+}
+
+static void write_now(void *arg)
+{
+	struct writer *w = arg;
+	const struct kube_request request = {
+		.method = w->method,
+		.path = w->path,
+		.content_type = w->content_type,
+		.body = w->wanted,
+		.done = wrote,
+		.arg = w,
+	};
+	w->call = kube_call(w->kube, &request);
+	if (!w->call)
+		later(w, clock_ms() + backoff_next_ms(&w->backoff));
+}
+
+int writer_put(struct writer *w, const char *body)
+{
+	char *copy = strdup(body);
+	if (!copy)
+		return -ENOMEM;
+	free(w->wanted);
+	w->wanted = copy;
+	if (w->call)
+		w->wanted_again = true;
+	else
+		later(w, w->next_ms);
+	return 0;
+}
+
+bool writer_idle(const struct writer *w)
+{
+	return !w->wanted;
+}
+
+struct writer *writer_new(struct kube *k, const struct writer_config *config)
+{
+	struct writer *w = calloc(1, sizeof *w);
+	if (!w)
+		return NULL;
+	w->kube = k;
+	w->interval_ms = config->interval_ms;
+	w->written = config->written;
+	w->arg = config->arg;
+	w->method = strdup(config->method);
+	w->path = strdup(config->path);
+	w->content_type = strdup(config->content_type);
+	w->timer = loop_timer_new(kube_loop(k), write_now, w);
+	return w->method && w->path && w->content_type && w->timer ? w : writer_free(w);
+}
+
+struct writer *writer_free(struct writer *w)
+{
+	if (!w)
+		return NULL;
+	kube_cancel(w->call);
+	loop_timer_free(w->timer);
+	free(w->method);
+	free(w->path);
+	free(w->content_type);
+	free(w->wanted);
+	free(w);
+	return NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes of one object, one after the other: what is wanted last is what is written, what is wanted meanwhile is not. What cannot be
+ * written is tried again until it can, or something else is wanted.
+ */
+#ifndef NRI_RP_AGENT_WRITER_H
+#define NRI_RP_AGENT_WRITER_H
+
+#include "core/nri-rp-agent/kube.h"
+
+#define WRITER_DENIED_MS (5u * 60000u) /* where we may not, or it is not there */
+
+struct writer;
+
+struct writer_config {
+	const char *method, *path, *content_type; /* copied */
+	uint32_t interval_ms; /* between two writes, at least */
+	/* Each outcome; may be NULL. Must not free the writer. */
+	void (*written)(const struct kube_answer *answer, void *arg);
+	void *arg;
+};
+
+struct writer *writer_new(struct kube *k, const struct writer_config *config); /* NULL: no memory */
+struct writer *writer_free(struct writer *w); /* NULL is fine; returns NULL */
+/* This is wanted now. The same as before is written all the same. 0 or -ENOMEM. */
+int writer_put(struct writer *w, const char *body);
+bool writer_idle(const struct writer *w); /* all that was wanted has been written, or was refused */
+
+#endif

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a cluster configures a node: a small API server, a real nri-rp-agent, a real nri-rpd."""
+import contextlib
+import json
+import time
+
+import pytest
+
+from apiserver import ApiServer
+from kubelet import Agent
+from simnode import ctr, eventually
+
+KINDS = {'balloonspolicies': 'BalloonsPolicy', 'topologyawarepolicies': 'TopologyAwarePolicy'}
+NS, NODE = 'nri', 'n1'
+RESERVED = {'reservedResources': {'cpu': 'cpuset:0'}}
+CRS, MAPS = 'balloonspolicies', 'configmaps'
+
+
+def balloons(*sizes, **more):
+    types = [{'name': 'b%d' % n, 'minCPUs': n, 'maxCPUs': n, 'matchExpressions': [{'key': 'name', 'operator': 'Equals', 'values': ['b%d' % n]}]} for n in sizes]
+    return {'spec': {**RESERVED, 'balloonTypes': types, **more}}
+
+
+class Cluster:
+    """A node of a cluster: its API server, its agent, its daemon."""
+
+    def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, **user):
+        self.api = ApiServer(KINDS if kinds is None else kinds, token)
+        self.api.put('nodes', None, NODE, {'metadata': {'labels': dict(labels or {})}})
+        self.node = make_node(None, start=False)
+        socket = self.node.paths['work'] + '/agent.sock'
+        self.node.run('write-config', {'policy': 'none', 'agent': {'cluster': True, 'socket': socket}, **(config or {})})
+        self.node.start()
+        self.options = ['--kubeconfig', self.api.kubeconfig(folder, **user), '--node', NODE, '--namespace', NS]
+        self.agent = Agent(socket, self.node.paths['work'] + '/no-kubelet.sock', options=self.options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *rest):
+        with contextlib.ExitStack() as stack:
+            stack.push(self.api.__exit__)
+            stack.push(self.agent.__exit__)
+            return stack.__exit__(kind, *rest)
+
+    def policy(self):
+        return self.node.ctl('status', check=False)['policy']['name']
+
+    def runs(self, policy):
+        eventually(lambda: self.policy() == policy)
+
+    def verdict(self, plural=CRS, name='default'):
+        return (((self.api.find(plural, NS, name) or {}).get('status') or {}).get('nodes') or {}).get(NODE)
+
+    def has_verdict(self, status, generation, plural=CRS, name='default'):
+        def is_there():
+            v = self.verdict(plural, name)
+            return v and (v['status'], v['generation']) == (status, generation)
+        eventually(is_there)
+        return self.verdict(plural, name)
+
+    def writes(self, part):
+        return [w for w in self.api.writes if part in w[1]]
+
+
+@pytest.fixture
+def cluster(make_node, tmp_path):
+    with contextlib.ExitStack() as stack:
+        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **more))
+
+
+def test_created_changed_invalid_deleted(cluster):
+    c = cluster()
+    assert c.policy() == 'none'
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.runs('balloons')
+    assert c.has_verdict('Success', 1)['errors'] == ''
+    c.node.create('web', ctr('c0', '1'))
+    shown = c.node.ctl('config', 'show', '--origin')['yaml']
+    assert 'BalloonsPolicy nri/default (generation 1)' in shown
+    c.api.put(CRS, NS, 'default', {'spec': {**RESERVED, 'balloonTypes': [{'name': 'x', 'minCPUs': 'many'}]}})
+    errors = c.has_verdict('Failure', 2)['errors']
+    assert 'balloons.balloonTypes[0].minCPUs' in errors and 'many' in errors
+    assert c.policy() == 'balloons' and "refused" in json.dumps(c.node.ctl('status', check=False))
+    c.api.put(CRS, NS, 'default', balloons(3))
+    c.has_verdict('Success', 3)
+    c.api.delete(CRS, NS, 'default')
+    eventually(lambda: 'has no configuration' in c.agent.read_log())
+    assert c.policy() == 'balloons'
+
+
+def test_node_wins_over_group_over_default(cluster):
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    c.api.put(CRS, NS, 'group.g', balloons(3))
+    c.api.put('nodes', None, NODE, {'metadata': {'labels': {'config.nri/group': 'g'}}})
+    c.has_verdict('Success', 1, name='group.g')
+    eventually(lambda: c.verdict() is None)
+    c.api.put(CRS, NS, 'node.' + NODE, balloons(4))
+    c.has_verdict('Success', 1, name='node.' + NODE)
+    eventually(lambda: c.verdict(name='group.g') is None)
+    c.api.delete(CRS, NS, 'node.' + NODE)
+    c.has_verdict('Success', 1, name='group.g')
+    # a group without an object does not make the node one of the default
+    c.api.put('nodes', None, NODE, {'metadata': {'labels': {'resource-policy.nri.io/group': 'nosuch'}}})
+    eventually(lambda: 'has no configuration' in c.agent.read_log())
+    assert 'out of use' in c.agent.read_log() and c.verdict() is None
+
+
+def test_kind_is_the_policy(cluster):
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.runs('balloons')
+    c.node.create('web', ctr('c0', '1'))
+    c.api.put('topologyawarepolicies', NS, 'default', {'spec': RESERVED})
+    c.runs('topology-aware')
+    c.has_verdict('Success', 1, plural='topologyawarepolicies')
+    eventually(lambda: c.verdict() is None)
+    assert c.node.cpus('web/c0')
+    c.api.delete('topologyawarepolicies', NS, 'default')
+    c.runs('balloons')
+
+
+def test_config_map(cluster):
+    c = cluster(kinds={})
+    c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'policy': 'balloons', 'balloons': 'reservedResources:\n  cpu: cpuset:0\n'}})
+    c.runs('balloons')
+
+    def annotation():
+        return ((c.api.find('nodes', None, NODE)['metadata'].get('annotations')) or {}).get('nri-rp/config-status', '')
+    eventually(lambda: annotation().startswith('Success nri/nri-rp-config.default'))
+    c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'rp.conf': 'policy: balloons\nballoons: {pinCPU: 7}\n'}})
+    eventually(lambda: annotation().startswith('Failure') and 'balloons.pinCPU' in annotation())
+
+
+def test_file_decides_what_is_taken(cluster):
+    c = cluster()
+    path = c.node.paths['config']
+    with open(path, encoding='utf-8') as f:
+        text = f.read()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.runs('balloons')
+    closed = text.replace('cluster: true', 'cluster: false').replace('"cluster": true', '"cluster": false')
+    assert closed != text
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(closed)
+    c.node.ctl('reload')
+    assert c.policy() == 'none'
+    eventually(lambda: 'no connection to nri-rpd' in c.agent.read_log())
+
+
+def test_kept_over_restarts(cluster):
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.runs('balloons')
+    c.has_verdict('Success', 1)
+    c.agent.kill()
+    assert c.policy() == 'balloons'
+    c.node.stop()
+    c.node.start()
+    assert c.policy() == 'balloons'
+    reloads = c.node.ctl('status')['config']['generation']
+    c.agent.start()
+    eventually(lambda: c.agent.read_log().count('is in force') == 2)
+    assert c.node.ctl('status')['config']['generation'] == reloads
+    # an agent that stops takes away what it said
+    c.agent.stop()
+    eventually(lambda: c.verdict() is None)
+    c.agent.start()
+    c.has_verdict('Success', 1)
+
+
+def test_faults_of_the_server(cluster, tmp_path):
+    token = tmp_path / 'token'
+    token.write_text('one\n')
+    c = cluster(token='one', tokenFile=str(token))
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    with c.api.lock:
+        c.api.token = 'two'
+    token.write_text('two\n')
+    c.api.fault(lambda h: h.fail(429, 'slow down', [('Retry-After', '1')]), 2)
+    c.api.fault(lambda h: h.fail(500, 'oops'), 2)
+    c.api.compact()
+    c.api.put(CRS, NS, 'default', balloons(3))
+    c.has_verdict('Success', 2)
+    # not JSON, an event that makes no sense, an answer cut off
+    c.api.fault(lambda h: h.answer(200, b'{"type":"ADDED","object":7}\n'), when=lambda m, p, q: CRS in p and 'watch' in q)
+    c.api.fault(lambda h: h.answer(200, b'no json'), when=lambda m, p, q: CRS in p and 'watch' not in q)
+    c.api.compact()
+    c.api.put(CRS, NS, 'default', balloons(4))
+    c.has_verdict('Success', 3)
+    c.api.stop()
+    eventually(lambda: 'trying again' in c.agent.read_log())
+    c.api.put(CRS, NS, 'default', balloons(5))
+    c.api.start()
+    c.has_verdict('Success', 4)
+
+
+def test_rights_that_are_missing(cluster):
+    c = cluster()
+    with c.api.lock:
+        c.api.denied |= {'nodes'}
+        c.api.read_only |= {CRS}
+    c.agent.stop()
+    c.agent.start()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.runs('balloons')
+    eventually(lambda: 'nodes is forbidden' in c.agent.read_log() and 'cannot patch' in c.agent.read_log())
+    assert c.verdict() is None
+
+
+def test_many_changes_few_writes(cluster):
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    before, began = len(c.api.requests), time.monotonic()
+    for i in range(200):
+        c.api.put(CRS, NS, 'default', balloons(2, idleCPUClass='c%d' % i))
+    c.has_verdict('Success', 201)
+    seconds = time.monotonic() - began
+    assert len(c.api.requests) - before <= 10 + 5 * seconds + 1
+    assert len(c.writes('/status')) <= 3 + seconds
+
+
+def test_what_is_refused(make_node, tmp_path):
+    with ApiServer(KINDS) as api:
+        node = make_node(None, start=False)
+        for user, word in (({'exec': {'command': 'x'}}, 'exec plug-ins'), ({'client-certificate-data': '!!'}, 'base64'),
+                           ({'auth-provider': {'name': 'x'}}, 'authentication providers')):
+            agent = Agent(node.paths['work'] + '/a.sock', node.paths['work'] + '/k.sock',
+                          options=['--kubeconfig', api.kubeconfig(tmp_path, **user), '--node', NODE])
+            assert agent.process.wait(20) == 1 and word in agent.read_log()
+            agent.log.close()

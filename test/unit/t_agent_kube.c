@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What nri-rp-agent reads of the cluster: kubeconfig files, streams of events, objects that configure a node, and which of them wins. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/agent/protocol.h"
+#include "core/nri-rp-agent/choice.h"
+#include "core/nri-rp-agent/kubeconfig.h"
+#include "core/nri-rp-agent/watch.h"
+#include "core/util/buf.h"
+#include "core/util/str.h"
+
+/* ---- kubeconfig ---- */
+
+#define CLUSTER(server)                                                                            \
+	"clusters: [{name: c, cluster: {server: \"" server "\", certificate-authority: "           \
+	"ca.pem}}]\n"
+#define CONTEXTS                                                                                   \
+	"contexts: [{name: x, context: {cluster: c, user: u, namespace: ns}}, "                    \
+	"{name: y, context: {cluster: c}}]\n"
+#define USER(keys) "users: [{name: u, user: {" keys "}}]\n"
+
+static int parse(const char *text, const char *context, struct kubeconfig *k, struct err *err)
+{
+	*err = (struct err)ERR_INIT;
+	return kubeconfig_parse("/etc/k/config", text, strlen(text), context, k, err);
+}
+
+static void refused(const char *text, const char *context, const char *why)
+{
+	struct kubeconfig k;
+	struct err err;
+	assert_int_equal(parse(text, context, &k, &err), -EINVAL);
+	if (!strstr(err.text, why))
+		fail_msg("%s: no word of %s", err.text, why);
+}
+
+static void test_kubeconfig(void **state)
+{
+	struct kubeconfig k;
+	struct err err;
+	(void)state;
+	assert_int_equal(parse("current-context: x\n" CLUSTER("https://h:1//") CONTEXTS USER(
+				       "client-certificate-data: QUJD, client-key: /k, token: t"),
+			       NULL, &k, &err),
+			 0);
+	assert_string_equal(k.server, "https://h:1");
+	assert_string_equal(k.ns, "ns");
+	assert_string_equal(k.ca.file, "/etc/k/ca.pem");
+	assert_string_equal(k.cert.data, "ABC");
+	assert_int_equal(k.cert.len, 3);
+	assert_string_equal(k.key.file, "/k");
+	assert_string_equal(k.token, "t");
+	kubeconfig_fini(&k);
+	assert_int_equal(parse(CLUSTER("http://h") CONTEXTS, "y", &k, &err), 0);
+	assert_null(k.token);
+	kubeconfig_fini(&k);
+}
+
+static void test_kubeconfig_refused(void **state)
+{
+	(void)state;
+	refused(CLUSTER("https://h") CONTEXTS, NULL, "current-context");
+	refused(CLUSTER("https://h") CONTEXTS, "z", "no context \"z\"");
+	refused(CLUSTER("h:1") CONTEXTS, "y", "https://HOST:PORT");
+	refused(CLUSTER("https://h") CONTEXTS, "x", "no user \"u\"");
+	refused(CLUSTER("https://h") CONTEXTS USER("exec: {command: c}"), "x", "exec plug-ins");
+	refused(CLUSTER("https://h") CONTEXTS USER("auth-provider: {name: c}"), "x",
+		"authentication providers");
+	refused(CLUSTER("https://h") CONTEXTS USER("client-key-data: \"?\""), "x", "base64");
+}
+
+static void test_token(void **state)
+{
+	char path[] = "/tmp/nri-rp-token-XXXXXX", *token;
+	struct kubeconfig k = {.token_file = path};
+	struct err err = ERR_INIT;
+	int fd = mkstemp(path);
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(kubeconfig_token(&k, &token, &err), -EINVAL);
+	assert_int_equal(write(fd, "abc\n", 4), 4);
+	assert_int_equal(kubeconfig_token(&k, &token, &err), 0);
+	assert_string_equal(token, "abc");
+	free(token);
+	assert_int_equal(pwrite(fd, "a c\r\nX: y", 9, 0), 9);
+	assert_int_equal(kubeconfig_token(&k, &token, &err), -EINVAL);
+	(void)close(fd);
+	(void)unlink(path);
+}
+
+/* ---- events ---- */
+
+static void event(const char *text, int result, enum watch_event kind, const char *version,
+		  int error)
+{
+	struct watch_message m;
+	assert_int_equal(watch_parse(text, strlen(text), &m), result);
+	if (result)
+		return;
+	assert_int_equal(m.event, kind);
+	assert_int_equal(m.error, error);
+	if (version)
+		assert_string_equal(m.version, version);
+	json_decref(m.object);
+}
+
+static void test_events(void **state)
+{
+	(void)state;
+	event("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}", 0,
+	      WATCH_OBJECT, "7", 0);
+	event("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"8\"}}}", 0,
+	      WATCH_GONE, "8", 0);
+	event("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}", 0,
+	      WATCH_LISTED, "9", 0);
+	event("{\"type\":\"ERROR\",\"object\":{\"code\":410}}", 0, WATCH_DENIED, NULL, -ESTALE);
+	event("{\"type\":\"ERROR\",\"object\":{\"code\":500}}", 0, WATCH_DENIED, NULL, -EAGAIN);
+	event("{\"type\":\"ADDED\",\"object\":{}}", -EBADMSG, 0, NULL, 0);
+	event("{\"type\":\"ADDED\",\"object\":[]}", -EBADMSG, 0, NULL, 0);
+	event("{\"type\":\"NEW\",\"object\":{}}", -EBADMSG, 0, NULL, 0);
+	event("[", -EBADMSG, 0, NULL, 0);
+}
+
+static int join(const char *text, size_t n, void *arg)
+{
+	return buf_add(arg, text, n) || buf_add_str(arg, "|");
+}
+
+static void test_lines(void **state)
+{
+	struct buf partial = BUF_INIT, out = BUF_INIT;
+	const struct watch_lines lines = {&partial, join, &out};
+	(void)state;
+	assert_int_equal(watch_feed(&lines, "ab", 2), 0);
+	assert_int_equal(watch_feed(&lines, "c\n\nde\nf", 7), 0);
+	assert_string_equal(buf_text(&out), "abc|de|");
+	char *huge = calloc(1, WATCH_OBJECT_MAX);
+	assert_non_null(huge);
+	memset(huge, 'x', WATCH_OBJECT_MAX);
+	assert_int_equal(watch_feed(&lines, huge, WATCH_OBJECT_MAX), -EMSGSIZE);
+	free(huge);
+	buf_fini(&partial);
+	buf_fini(&out);
+}
+
+static void test_backoff(void **state)
+{
+	struct backoff b = {0};
+	(void)state;
+	for (uint32_t whole = BACKOFF_MIN_MS; whole < BACKOFF_MAX_MS; whole *= 2) {
+		uint32_t ms = backoff_next_ms(&b);
+		assert_in_range(ms, whole / 2, whole);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_in_range(backoff_next_ms(&b), BACKOFF_MAX_MS / 2, BACKOFF_MAX_MS);
+}
+
+/* ---- objects ---- */
+
+static struct candidate *make(const char *kind, const char *created, const char *rest,
+			      bool config_map)
+{
+	struct candidate *c;
+	struct err err = ERR_INIT;
+	char *text =
+		str_printf("{\"apiVersion\":\"config.nri/v1alpha1\",\"kind\":\"%s\",\"metadata\":"
+			   "{\"name\":\"default\",\"namespace\":\"ns\",\"uid\":\"%s%s\","
+			   "\"generation\":3,\"resourceVersion\":\"70\",\"creationTimestamp\":"
+			   "\"%s\"},%s}",
+			   kind, kind, created, created, rest);
+	json_t *object = json_loads(text, 0, NULL);
+	assert_non_null(object);
+	assert_int_equal(candidate_new(object, config_map, &c, &err), 0);
+	json_decref(object);
+	free(text);
+	return c;
+}
+
+static void test_sections(void **state)
+{
+	(void)state;
+	struct candidate *c = make("A", "2026", "\"spec\":{\"pinCPU\":true}", false);
+	assert_int_equal(c->n_sections, 1);
+	assert_string_equal(c->generation, "3");
+	assert_non_null(strstr(c->sections[0].text, "\"pinCPU\": true"));
+	assert_null(strstr(c->sections[0].text, "resourceVersion"));
+	candidate_free(c);
+	c = make("", "2026", "\"data\":{\"rp.conf\":\"a: 1\\n\",\"b\":\"c: 1\\n\\nd: 2\"}", true);
+	assert_int_equal(c->n_sections, 2);
+	assert_string_equal(c->kind, "ConfigMap");
+	assert_string_equal(c->generation, "70");
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(c->sections[i].text, str_eq(c->sections[i].name, "b")
+								 ? "b:\n c: 1\n \n d: 2\n"
+								 : "a: 1\n");
+	candidate_free(c);
+	c = make("", "2026", "\"data\":{\"a\":1}", true);
+	assert_non_null(strstr(c->refused, "expected texts"));
+	candidate_free(c);
+}
+
+static void test_too_large(void **state)
+{
+	(void)state;
+	char *text = malloc(AGENT_CONFIG_MAX + 64);
+	assert_non_null(text);
+	size_t n = (size_t)sprintf(text, "\"data\":{\"rp.conf\":\"");
+	memset(text + n, 'x', AGENT_CONFIG_MAX + 1);
+	memcpy(text + n + AGENT_CONFIG_MAX + 1, "\"}", sizeof "\"}");
+	struct candidate *c = make("", "2026", text, true);
+	assert_non_null(strstr(c->refused, "more than"));
+	candidate_free(c);
+	free(text);
+}
+
+static void test_which_wins(void **state)
+{
+	(void)state;
+	struct candidate *older = make("B", "2025", "\"spec\":{}", false);
+	struct candidate *newer = make("C", "2026", "\"spec\":{}", false);
+	struct candidate *twin = make("A", "2026", "\"spec\":{}", false);
+	struct candidate *map = make("", "2027", "\"data\":{}", true);
+	const struct candidate *const order[][2] = {
+		{newer, older}, {twin, newer}, {older, map}, {map, NULL}};
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		assert_ptr_equal(candidate_better(order[i][0], order[i][1]), order[i][0]);
+		assert_ptr_equal(candidate_better(order[i][1], order[i][0]), order[i][0]);
+	}
+	assert_false(candidate_same(older, newer));
+	assert_false(candidate_same(older, NULL));
+	assert_true(candidate_same(NULL, NULL));
+	candidate_free(older);
+	candidate_free(newer);
+	candidate_free(twin);
+	candidate_free(map);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kubeconfig), cmocka_unit_test(test_kubeconfig_refused),
+		cmocka_unit_test(test_token),	   cmocka_unit_test(test_events),
+		cmocka_unit_test(test_lines),	   cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_sections),   cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_which_wins),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
