@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,42 +56,11 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	return NULL;
 }
 
-uint32_t plan_find(const struct rp_plan *p, const char *name)
-{
-	uint32_t i = 0;
-	while (i < p->n && strcmp(p->types[i].name, name) != 0)
-		i++;
-	return i;
-}
-
-void plan_carry(struct rp_plan *p, const struct pools_named *had)
-{
-	uint32_t k = plan_find(p, had->name);
-	if (k == p->n || k == POOL_RESERVED)
-		return;
-	struct pool *pool = &p->pools[k];
-	pool->weight = had->value;
-	rp_idset_and(&pool->cpus, rp_ids_of(&had->cpus), rp_ids_of(&p->bounds.rest));
-	for (uint32_t i = 0; i < p->n; i++)
-		if (i != k)
-			rp_idset_andnot(&pool->cpus, rp_ids_of(&pool->cpus),
-					rp_ids_of(&p->pools[i].cpus));
-}
-
-static int32_t read_namespaces(const struct modhost *h, struct rp_plan *p, rp_cfg list,
-			       struct texts *ret)
-{
-	int32_t r = texts_read(h, &p->memory, list, 0, ret);
-	for (uint32_t i = 0; !r && i < ret->n; i++)
-		if (!glob_valid(ret->list[i]))
-			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
-					    "\"%.64s\" is no pattern", ret->list[i]);
-	return r;
-}
-
-static enum cpualloc_prio read_priority(const char *text)
+static enum cpualloc_prio read_priority(const struct modhost *h, rp_cfg at)
 {
 	static const char *const names[] = {"high", "normal", "low"};
+	const char *text =
+		h->config->text(h->ctx, h->config->get(h->ctx, at, "allocatorPriority"), names[0]);
 	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(text, names[i]) == 0 || text[0] == (char)('0' + i))
 			return (enum cpualloc_prio)i;
@@ -102,7 +70,7 @@ static enum cpualloc_prio read_priority(const char *text)
 static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 {
 	const char *name = h->config->text(h->ctx, h->config->get(h->ctx, at, "name"), "");
-	uint32_t k = plan_find(p, name);
+	uint32_t k = pools_find(p->pools, p->n, name);
 	if (!*name || strlen(name) > POOLS_NAME_MAX)
 		return modhost_fail_at(h, at, -RP_EINVAL, "a pool has a name of 1 to %u bytes",
 				       POOLS_NAME_MAX);
@@ -111,46 +79,28 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 	if (k == POOLS_MAX)
 		return modhost_fail_at(h, at, -RP_EINVAL, "there are at most %u pools", POOLS_MAX);
 	p->n += k == p->n;
-	struct pool_type *t = &p->types[k];
-	t->at = at;
-	(void)snprintf(t->name, sizeof t->name, "%s", name);
-	t->cpu_class = h->config->text(h->ctx, h->config->get(h->ctx, at, "cpuClass"), "");
-	if (k >= N_BUILT_IN)
-		t->prio = read_priority(h->config->text(
-			h->ctx, h->config->get(h->ctx, at, "allocatorPriority"), "high"));
-	return read_namespaces(h, p, h->config->get(h->ctx, at, "namespaces"), &t->namespaces);
-}
-
-static int32_t read_types(const struct modhost *h, struct rp_plan *p)
-{
-	rp_cfg list = h->config->get(h->ctx, p->bounds.section, "dynamicPoolTypes");
-	for (; p->n < N_BUILT_IN; p->n++) {
-		struct pool_type *t = &p->types[p->n];
-		(void)snprintf(t->name, sizeof t->name, "%s", pool_names[p->n]);
-		t->cpu_class = "";
-		t->prio = CPUALLOC_NONE;
-	}
-	int32_t r = 0;
-	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, list); i++)
-		r = read_type(h, p, h->config->item(h->ctx, list, i));
-	return r;
+	pools_name(&p->pools[k], name);
+	p->types[k].at = at;
+	p->types[k].cpu_class = h->config->text(h->ctx, h->config->get(h->ctx, at, "cpuClass"), "");
+	p->pools[k].prio = k < N_BUILT_IN ? CPUALLOC_NONE : read_priority(h, at);
+	return glob_read(h, &p->memory, h->config->get(h->ctx, at, "namespaces"),
+			 &p->types[k].namespaces);
 }
 
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 {
-	struct texts *system = &p->system_namespaces;
-	rp_cfg list = h->config->get(h->ctx, p->bounds.section, "reservedPoolNamespaces");
-	int32_t r = read_namespaces(h, p, list, system);
-	if (!r)
-		r = read_types(h, p);
-	if (r)
-		return r;
-	p->pools = blocks_alloc(&p->memory, p->n, sizeof *p->pools);
-	p->before = blocks_alloc(&p->memory, p->n, sizeof *p->before);
-	if (!p->pools || !p->before)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	rp_cfg types = h->config->get(h->ctx, p->bounds.section, "dynamicPoolTypes"),
+	       system = h->config->get(h->ctx, p->bounds.section, "reservedPoolNamespaces");
+	for (; p->n < N_BUILT_IN; p->n++) {
+		pools_name(&p->pools[p->n], pool_names[p->n]);
+		p->pools[p->n].prio = CPUALLOC_NONE;
+		p->types[p->n].cpu_class = "";
+	}
 	rp_idset_copy(&p->pools[POOL_RESERVED].cpus, rp_ids_of(&p->bounds.reserved));
-	return 0;
+	int32_t r = glob_read(h, &p->memory, system, &p->system_namespaces);
+	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, types); i++)
+		r = read_type(h, p, h->config->item(h->ctx, types, i));
+	return r;
 }
 
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <string.h>
 
 #include "modules/dynamic-pools/dynamic-pools.h"
 
+/* CPUs are free that the pools would lose if each had no more than it needs. */
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
-	const struct rp_plan *p = inst->plan;
+	struct rp_plan *p = inst->plan;
+	struct pools_pool small[POOLS_MAX];
 	struct pools_zone zones[POOLS_MAX];
 	struct rp_idset spare;
+	uint32_t sizes[POOLS_MAX];
 	if (!p)
 		return 0;
+	memcpy(small, p->pools, sizeof small);
+	size_needed(p, sizes);
+	(void)pools_resize(p->alloc, small + POOL_SHARED, p->n - POOL_SHARED, rp_ids_none(),
+			   sizes + POOL_SHARED);
+	rp_idset_copy(&spare, rp_ids_of(&p->bounds.rest));
 	for (uint32_t i = 0; i < p->n; i++) {
-		(void)snprintf(zones[i].label, sizeof zones[i].label, "%s", p->types[i].name);
+		(void)snprintf(zones[i].label, sizeof zones[i].label, "%s", p->pools[i].name);
 		zones[i].cpus = rp_ids_of(&p->pools[i].cpus);
+		rp_idset_andnot(&spare, rp_ids_of(&spare), rp_ids_of(&small[i].cpus));
 	}
-	size_spare(p, &spare);
 	return pools_zones(&inst->h, &p->bounds, sink, rp_ids_of(&spare), zones, p->n);
 }
 
@@ -22,29 +31,9 @@ const struct rp_zones dynpools_zones = {.size = sizeof(struct rp_zones), .zones 
 
 static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
-	const struct rp_plan *p = inst->plan;
-	for (uint32_t i = 0; p && i < p->n; i++) {
-		const struct pool *pool = &p->pools[i];
-		char labels[POOLS_LABEL_MAX];
-		const struct {
-			const char *name, *help;
-			double value;
-		} rows[] = {
-			{"policy_dynamic_pools_cpus", "CPUs of a pool.",
-			 rp_ids_count(rp_ids_of(&pool->cpus))},
-			{"policy_dynamic_pools_containers", "Containers in a pool.", pool->n_ctrs},
-			{"policy_dynamic_pools_requests", "Milli-CPU that they ask for.",
-			 (double)pool->mcpu},
-			{"policy_dynamic_pools_weight",
-			 "Milli-CPU that they used when the pools were rebalanced last.",
-			 (double)pool->weight},
-		};
-		(void)snprintf(labels, sizeof labels, "pool=\"%s\"", p->types[i].name);
-		for (uint32_t k = 0; k < sizeof rows / sizeof *rows; k++)
-			sink->gauge(sink->ctx, rows[k].name, rows[k].help, labels, rows[k].value);
-	}
-	if (!p)
+	if (!inst->plan)
 		return 0;
+	pools_gauges(sink, "dynamic_pools", inst->plan->pools, inst->plan->n);
 	sink->counter(sink->ctx, "policy_dynamic_pools_placed_total", "Containers placed.", "",
 		      (double)inst->placed);
 	sink->counter(sink->ctx, "policy_dynamic_pools_refused_total",

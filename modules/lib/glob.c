@@ -114,3 +114,13 @@ bool glob_any(const struct texts *patterns, const char *text)
 			return true;
 	return false;
 }
+
+int32_t glob_read(const struct modhost *h, struct blocks *memory, rp_cfg list, struct texts *ret)
+{
+	int32_t r = texts_read(h, memory, list, 0, ret);
+	for (uint32_t i = 0; !r && i < ret->n; i++)
+		if (!glob_valid(ret->list[i]))
+			r = modhost_fail_at(h, h->config->item(h->ctx, list, i), -RP_EINVAL,
+					    "\"%.64s\" is no pattern", ret->list[i]);
+	return r;
+}

@@ -113,9 +113,14 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 {
 	struct life *l = life_of(inst);
 	struct rp_plan *plan;
+	int32_t r = 0;
+	if (ev->type == RP_EVENT_REBALANCE && l->plan && l->ops->rebalance) {
+		r = begin(inst, txn);
+		return r ? r : l->ops->rebalance(inst, txn, ev->cookie);
+	}
 	if (ev->type != RP_EVENT_TOPOLOGY || !l->plan)
 		return 0;
-	int32_t r = l->ops->look(inst, &plan);
+	r = l->ops->look(inst, &plan);
 	if (r)
 		return r;
 	put_in_force(l, plan);

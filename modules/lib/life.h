@@ -10,7 +10,7 @@
  *	update         ops.begin, ops.resize, or ops.place where there is none
  *	unmanaged      ops.begin, ops.unmanaged; what was refused is tried again when CPUs come free
  *	release        ops.begin, ops.release
- *	event          the machine has changed: ops.look, then as sync
+ *	event          the machine has changed: ops.look, then as sync; to rebalance: ops.begin, ops.rebalance, if there is one
  *	rolled_back    ops.rolled_back
  *
  * A callback that places without a plan fails with -RP_EAGAIN; nothing was ever given then, so that release has nothing to do.
@@ -39,6 +39,8 @@ struct life_ops {
 			  const struct rp_ctr_info *info); /* optional */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn,
 			     const struct rp_ctr_info *info); /* optional */
+	int32_t (*rebalance)(struct rp_instance *inst, rp_txn txn,
+			     uint64_t n_moves); /* optional; as many at most, 0: any number */
 	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
 	void (*fini)(struct rp_instance *inst); /* optional: what the instance has of its own */

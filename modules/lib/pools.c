@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "modules/lib/amount.h"
 #include "modules/lib/zones.h"
@@ -54,27 +55,30 @@ int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 }
 
 static int32_t stage_cpus(const struct modhost *h, const struct pools *p, rp_txn txn,
-			  const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group)
+			  const struct rp_ctr_info *info, struct rp_ids cpus, bool own,
+			  struct ctr_stage s)
 {
-	bool own = p->pin_cpu && group;
-	struct rp_idset online;
-	int32_t r = 0;
-	modhost_set(h, RP_CPUS_ONLINE, &online);
+	s.cpus = cpus;
+	s.own = own ? cpus : rp_ids_none();
+	s.group = own ? s.group : 0;
 	if (p->pin_cpu || !rp_ids_empty(info->cpus))
-		r = h->cache->set_cpus(h->ctx, txn, info->ctr,
-				       p->pin_cpu ? cpus : rp_ids_of(&online));
-	if (!r)
-		r = h->cache->set_exclusive(h->ctx, txn, info->ctr, own ? cpus : rp_ids_none());
-	if (!r)
-		r = h->cache->set_group(h->ctx, txn, info->ctr, own ? group : 0);
-	return r ? r : ctr_set_data_cpus(h, txn, info->ctr, "SHARED_CPUS", cpus);
+		return ctr_stage(h, txn, info->ctr, &s);
+	return h->cache->set_degraded(h->ctx, txn, info->ctr, s.degraded);
 }
 
 int32_t pools_stage(const struct modhost *h, const struct pools *p, rp_txn txn,
-		    const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group)
+		    const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group,
+		    const char *degraded)
 {
-	struct rp_idset nodes;
-	int32_t r = stage_cpus(h, p, txn, info, cpus, group);
+	struct rp_idset online, nodes;
+	bool own = p->pin_cpu && group && !rp_ids_empty(cpus);
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	if (rp_ids_empty(cpus))
+		cpus = rp_ids_of(rp_ids_empty(rp_ids_of(&p->reserved)) ? &online : &p->reserved);
+	int32_t r = stage_cpus(h, p, txn, info, p->pin_cpu ? cpus : rp_ids_of(&online), own,
+			       (struct ctr_stage){.group = group, .degraded = degraded});
+	if (!r)
+		r = ctr_set_data_cpus(h, txn, info->ctr, "SHARED_CPUS", cpus);
 	if (!r && info->cpu_request > 0)
 		r = ctr_set_shares(h, txn, info->ctr, info->cpu_request);
 	rp_idset_clear(&nodes);
@@ -102,4 +106,71 @@ int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct
 	free(sets);
 	free(names);
 	return good ? 0 : -RP_ENOMEM;
+}
+
+/* ---- pools that grow and shrink ------------------------------------------------------------------------------------------ */
+
+uint32_t pools_find(const struct pools_pool *list, uint32_t n, const char *name)
+{
+	uint32_t i = 0;
+	while (i < n && strcmp(list[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+void pools_name(struct pools_pool *pool, const char *name)
+{
+	(void)snprintf(pool->name, sizeof pool->name, "%s", name);
+}
+
+static uint32_t n_cpus(const struct pools_pool *pool)
+{
+	return rp_ids_count(rp_ids_of(&pool->cpus));
+}
+
+uint64_t pools_resize(struct cpualloc *a, struct pools_pool *list, uint32_t n, struct rp_ids from,
+		      const uint32_t *sizes)
+{
+	uint64_t changed = 0;
+	struct rp_idset left, part;
+	rp_idset_copy(&left, from);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t has = n_cpus(&list[i]);
+		if (has > sizes[i] && cpualloc_release(a, &list[i].cpus, has - sizes[i],
+						       list[i].prio, CPUALLOC_PLAIN, &part) == 0)
+			changed |= UINT64_C(1) << i;
+		rp_idset_andnot(&left, rp_ids_of(&left), rp_ids_of(&list[i].cpus));
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t has = n_cpus(&list[i]);
+		if (has >= sizes[i] || cpualloc_allocate(a, &left, sizes[i] - has, list[i].prio,
+							 CPUALLOC_PLAIN, &part))
+			continue;
+		rp_idset_or(&list[i].cpus, rp_ids_of(&list[i].cpus), rp_ids_of(&part));
+		changed |= UINT64_C(1) << i;
+	}
+	return changed;
+}
+
+void pools_gauges(const struct rp_metric_sink *sink, const char *name,
+		  const struct pools_pool *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		char labels[POOLS_LABEL_MAX], metric[POOLS_LABEL_MAX];
+		const struct {
+			const char *suffix, *help;
+			double value;
+		} rows[] = {
+			{"cpus", "CPUs of a pool.", n_cpus(&list[i])},
+			{"containers", "Containers in a pool.", list[i].n_ctrs},
+			{"requests", "Milli-CPU that they ask for.", (double)list[i].mcpu},
+			{"weight", "Milli-CPU that they used when that was looked at last.",
+			 (double)list[i].weight},
+		};
+		(void)snprintf(labels, sizeof labels, "pool=\"%s\"", list[i].name);
+		for (uint32_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+			(void)snprintf(metric, sizeof metric, "policy_%s_%s", name, rows[k].suffix);
+			sink->gauge(sink->ctx, metric, rows[k].help, labels, rows[k].value);
+		}
+	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of the podpools policy. What the policy does is told in podpools.h. */
+/* What the podpools policy does is told in podpools.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +25,8 @@ struct record {
 
 static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data;
-	uint32_t size;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
-		return false;
-	memcpy(ret, data, sizeof *ret);
-	return ret->version == RECORD_VERSION && !ret->name[POOLS_NAME_MAX];
+	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) &&
+	       !ret->name[POOLS_NAME_MAX];
 }
 
 static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
@@ -42,7 +37,7 @@ static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	rec.version = RECORD_VERSION;
 	rec.instance = pool->instance;
 	memcpy(rec.name, pool->name, sizeof rec.name);
-	return inst->h.cache->set_private(inst->h.ctx, txn, ctr, &rec, sizeof rec);
+	return ctr_set_record(&inst->h, txn, ctr, &rec, sizeof rec);
 }
 
 /* POOLS_MAX: there is none of that name and number. */
@@ -153,7 +148,7 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	bool own = index > POOL_DEFAULT &&
 		   rp_ids_subset(rp_ids_of(&pool->cpus), rp_ids_of(&pool->whole));
 	int32_t r = pools_stage(&inst->h, &inst->plan->bounds, txn, info, rp_ids_of(&pool->cpus),
-				own ? index : 0);
+				own ? index : 0, NULL);
 	return r ? r : write_record(inst, txn, info->ctr, pool);
 }
 
@@ -167,18 +162,9 @@ static void explain(struct rp_instance *inst, const struct rp_ctr_info *info, ui
 		     modhost_set_text(rp_ids_of(&pool->cpus), text, sizeof text), pool->n_pods);
 }
 
-/* ---- callbacks -------------------------------------------------------------------------------------------------------------------- */
+/* ---- its life ------------------------------------------------------------------------------------------------------------ */
 
-/* 1: there is nothing to do about it. */
-static int32_t begin(struct rp_instance *inst, rp_ctr ctr, struct rp_ctr_info *ret)
-{
-	if (!inst->plan)
-		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
-	int32_t r = ctr_info(&inst->h, ctr, ret);
-	return r ? r : (ret->flags & RP_CTR_PRESERVE_CPU) != 0;
-}
-
-static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct pod *pod = find_pod(inst, info->pod);
 	uint32_t index = pod ? pod->pool : choose(inst, info);
@@ -190,27 +176,22 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return stage(inst, txn, info, index);
 }
 
-static int32_t podpools_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+/* One that is known is asked for again as a reply was lost, or resized: its shares may be others. */
+static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct rp_ctr_info info;
 	struct record rec;
-	int32_t r = begin(inst, ctr, &info);
-	if (r)
-		return r < 0 ? r : 0;
-	if (!read_record(inst, ctr, &rec))
-		return place(inst, txn, &info);
-	return stage(inst, txn, &info, find_pod(inst, info.pod)->pool);
+	if (!read_record(inst, info->ctr, &rec))
+		return put(inst, txn, info);
+	return stage(inst, txn, info, find_pod(inst, info->pod)->pool);
 }
 
-static int32_t podpools_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct rp_ctr_info info;
 	struct record rec;
-	if (begin(inst, ctr, &info) || !read_record(inst, ctr, &rec))
+	if (!read_record(inst, info->ctr, &rec))
 		return 0;
-	leave(inst, info.pod);
-	int32_t r = inst->h.cache->set_exclusive(inst->h.ctx, txn, ctr, rp_ids_none());
-	return r ? r : inst->h.cache->set_private(inst->h.ctx, txn, ctr, NULL, 0);
+	leave(inst, info->pod);
+	return ctr_forget(&inst->h, txn, info->ctr);
 }
 
 /* The pool that its record names, if that is still what it was; POOLS_MAX: it is to be placed. */
@@ -230,137 +211,77 @@ static uint32_t kept_pool(const struct rp_instance *inst, const struct rp_ctr_in
 	return same && room ? i : POOLS_MAX;
 }
 
+/* Pods that can stay in their pool do, then the others find one, those that came first before. */
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			bool keep)
+			const struct life_walk *w)
 {
 	const struct pod *pod = find_pod(inst, info->pod);
 	uint32_t index = pod ? pod->pool : kept_pool(inst, info);
 	if (index == POOLS_MAX)
-		return keep ? 0 : place(inst, txn, info);
+		return w->pass ? put(inst, txn, info) : 0;
 	int32_t r = join(inst, info->pod, index);
 	if (!r)
 		r = stage(inst, txn, info, index);
 	return r ? r : 1;
 }
 
-/* Pods that can stay in their pool do, then the others find one, those that came first before. */
-static int32_t podpools_sync(struct rp_instance *inst, rp_txn txn)
+static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	if (!inst->plan)
-		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
 	forget_pods(inst);
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
-	for (int keep = 1; keep >= 0; keep--)
-		for (int32_t i = 0; r >= 0 && i < n; i++) {
-			struct rp_ctr_info info;
-			rp_ctr ctr = inst->list.ctrs[i];
-			r = ctr ? ctr_info(&inst->h, ctr, &info) : 0;
-			if (r || !ctr || (info.flags & RP_CTR_PRESERVE_CPU))
-				continue;
-			r = sync_one(inst, txn, &info, keep);
-			if (r > 0)
-				inst->list.ctrs[i] = 0;
-		}
-	return r < 0 ? r : 0;
-}
-
-static int32_t podpools_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
-{
-	struct rp_plan *p;
-	if (ev->type != RP_EVENT_TOPOLOGY || !inst->plan)
-		return 0;
-	if (plan_new(&inst->h, inst->plan->bounds.section, &p) == 0) {
-		plan_free(inst->plan);
-		inst->plan = p;
-	} else {
-		modhost_log(&inst->h, RP_LOG_WARNING, 0,
-			    "too few CPUs are left for the pools: they keep what is on line of "
-			    "theirs");
-		plan_look(&inst->h, inst->plan);
-	}
-	return podpools_sync(inst, txn);
+	return life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = 2});
 }
 
 /* The index is made anew from what containers have. */
-static int32_t podpools_rolled_back(struct rp_instance *inst)
+static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 const struct life_walk *w)
 {
-	if (!inst->plan)
+	struct record rec;
+	(void)txn;
+	(void)w;
+	if (!read_record(inst, info->ctr, &rec))
 		return 0;
+	uint32_t pool = find_pool(inst->plan, rec.name, rec.instance);
+	return pool < POOLS_MAX ? join(inst, info->pod, pool) : -RP_EINVAL;
+}
+
+static int32_t rolled_back(struct rp_instance *inst)
+{
 	forget_pods(inst);
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct rp_ctr_info info;
-		struct record rec;
-		r = ctr_info(&inst->h, inst->list.ctrs[i], &info);
-		if (r || !read_record(inst, info.ctr, &rec))
-			continue;
-		uint32_t pool = find_pool(inst->plan, rec.name, rec.instance);
-		r = pool < POOLS_MAX ? join(inst, info.pod, pool) : -RP_EINVAL;
-	}
-	return r ? RP_RESYNC : 0;
+	return life_walk(inst, 0, (struct life_walk){.each = count_one}) ? RP_RESYNC : 0;
 }
 
-static int32_t podpools_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, cfg, ret_plan);
+	return plan_new(&inst->h, section, ret);
 }
 
-static void podpools_commit(struct rp_instance *inst, struct rp_plan *plan)
+static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	plan_free(inst->plan);
-	inst->plan = plan;
+	if (plan_new(&inst->h, inst->plan->bounds.section, ret) == 0)
+		return 0;
+	modhost_log(&inst->h, RP_LOG_WARNING, 0,
+		    "too few CPUs are left for the pools: they keep what is on line of theirs");
+	plan_look(&inst->h, inst->plan);
+	*ret = inst->plan;
+	return 0;
 }
 
-static void podpools_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	plan_free(plan);
-}
-
-static const struct rp_policy policy = {
-	.size = sizeof(struct rp_policy),
-	.prepare = podpools_prepare,
-	.commit = podpools_commit,
-	.abort = podpools_abort,
-	.sync = podpools_sync,
-	.allocate =
-		podpools_update, /* of one that is known, as the first reply was lost: the same again */
-	.update = podpools_update,
-	.release = podpools_release,
-	.event = podpools_event,
-	.rolled_back = podpools_rolled_back,
+static const struct life_ops ops = {
+	.plan = plan,
+	.look = look,
+	.plan_free = plan_free,
+	.sync = sync_all,
+	.place = place,
+	.release = release,
+	.rolled_back = rolled_back,
+	.fini = forget_pods,
+	.schema = &podpools_schema,
+	.zones = &podpools_zones,
+	.metrics = &podpools_metrics,
 };
-
-static void podpools_destroy(struct rp_instance *inst)
-{
-	forget_pods(inst);
-	plan_free(inst->plan);
-	ctr_list_free(&inst->list);
-	free(inst);
-}
-
-static int32_t podpools_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	return modhost_instance(host, sizeof(struct rp_instance), MODHOST_POLICY, ret_inst);
-}
-
-static const void *podpools_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {
-		{RP_POLICY_1, &policy},
-		{RP_SCHEMA_1, &podpools_schema},
-		{RP_ZONES_1, &podpools_zones},
-		{RP_METRICS_1, &podpools_metrics},
-		{NULL, NULL},
-	};
-	(void)inst;
-	return modhost_service(services, id);
-}
 
 /* Groups that share CPUs. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-RP_MODULE_DEFINE("podpools", "1.0", RP_KIND_POLICY,
-		 .summary = "fixed pools of CPUs that hold so many pods each",
-		 .licence = "Apache-2.0", .create = podpools_create, .destroy = podpools_destroy,
-		 .service = podpools_service);
+LIFE_MODULE("podpools", "1.0", ops, .summary = "fixed pools of CPUs that hold so many pods each",
+	    .licence = "Apache-2.0");

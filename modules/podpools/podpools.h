@@ -5,7 +5,7 @@
  *
  * Which pool a pod is in is kept with its containers; `pods` is an index over that.
  *
- *	config.c  section and machine → pools     podpools.c  the callbacks, and where pods go
+ *	config.c  section and machine → pools     podpools.c  where pods go, and its life
  *	report.c  zones, metrics
  */
 #ifndef PODPOOLS_H
@@ -16,8 +16,7 @@
 #define HASH_NONFATAL_OOM 1 /* a module does not end the process */
 #include <uthash.h>
 
-#include <nri-rp/policy.h>
-
+#include "modules/lib/life.h"
 #include "modules/lib/pools.h"
 
 #define POOLS_MAX 1024u /* instances of all definitions; each CPU is in one at most */
@@ -58,11 +57,9 @@ struct pod {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
+	LIFE;
 	struct pod *pods;
 	uint64_t placed, overflowed;
-	struct ctr_list list;
 };
 
 void pool_name(const struct pool *p, char *buf, size_t size);

@@ -51,10 +51,11 @@ static void sizes_follow(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		static struct rp_plan p;
-		struct pool pools[N] = {{.mcpu = 99000, .weight = 99, .n_ctrs = 9}};
+		struct pools_pool *pools = p.pools;
 		uint32_t size[POOLS_MAX], all = 0;
 		p.n = N;
-		p.pools = pools;
+		pools[POOL_RESERVED] =
+			(struct pools_pool){.mcpu = 99000, .weight = 99, .n_ctrs = 9};
 		rp_idset_clear(&p.bounds.rest);
 		rp_idset_add_range(&p.bounds.rest, 1, rows[i].n_cpus);
 		for (uint32_t k = 1; k < N; k++) {
