@@ -231,7 +231,7 @@ class ApiServer:
             status = self.objects.get((plural, ns, name), {}).get('status')
             if plural in self.kinds:
                 object_ = {'apiVersion': 'config.nri/v1alpha1', 'kind': self.kinds[plural], **object_}
-            if status:
+            if status and 'status' not in object_:
                 object_ = {**object_, 'status': status}
             return self.store((plural, ns, name), copy.deepcopy(object_))
 

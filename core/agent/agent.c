@@ -12,6 +12,7 @@
 #include "core/agent/ask.h"
 #include "core/agent/config.h"
 #include "core/agent/protocol.h"
+#include "core/agent/publisher.h"
 #include "core/pipeline/devices.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
@@ -44,6 +45,8 @@ struct agent {
 	struct connection *connections;
 	unsigned n_connections;
 	struct connection *registered;
+	bool publishes; /* the registered one, and that is wanted */
+	struct publisher *publisher;
 	struct log_limit turned_away;
 };
 
@@ -89,8 +92,10 @@ static void connection_free(struct connection *c, const char *why)
 	bool was_agent = a->registered == c;
 	DL_DELETE(a->connections, c);
 	a->n_connections--;
-	if (was_agent)
+	if (was_agent) {
 		a->registered = NULL;
+		publisher_set_agent(a->publisher, NULL);
+	}
 	/* First of all nobody is asked any more, as whoever waited might. */
 	if (was_agent) {
 		log_warning("the agent is gone: %s", why);
@@ -116,6 +121,13 @@ static bool has_feature(const Agent__RegisterRequest *m, const char *feature)
 	return false;
 }
 
+static void set_publishing(struct agent *a)
+{
+	bool wanted = a->registered && a->publishes &&
+		      conf_core(pipeline_conf(a->pipeline))->agent.cluster;
+	publisher_set_agent(a->publisher, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
+}
+
 static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)
 {
 	struct agent *a = c->agent;
@@ -123,6 +135,8 @@ static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)
 	a->registered = c;
 	log_notice("nri-rp-agent %.40s is connected", version);
 	pipeline_event(a->pipeline, EV_RUNTIME, "nri-rp-agent %.40s is connected", version);
+	a->publishes = has_feature(m, AGENT_FEATURE_CLUSTER);
+	set_publishing(a);
 	if (pipeline_devices_are_on(a->pipeline))
 		pipeline_devices_reachable(a->pipeline, has_feature(m, AGENT_FEATURE_POD_RESOURCES),
 					   "the agent does not ask the kubelet");
@@ -274,8 +288,10 @@ int agent_configure(struct agent *a, const struct conf_core *core, struct err *e
 		return 0;
 	}
 	if (a->listener && devices == pipeline_devices_are_on(a->pipeline) &&
-	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user))
+	    str_eq(a->path, core->agent.socket) && str_eq(a->user, core->agent.user)) {
+		set_publishing(a);
 		return 0;
+	}
 	shut(a);
 	return open_socket(a, core, err);
 }
@@ -288,8 +304,18 @@ int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, 
 	a->loop = loop;
 	a->pipeline = pipeline;
 	a->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
+	a->publisher = publisher_new(loop, pipeline);
+	if (!a->publisher) {
+		free(a);
+		return err_errno(err, -ENOMEM, "agent");
+	}
 	*ret = a;
 	return 0;
+}
+
+void agent_changed(struct agent *a)
+{
+	publisher_changed(a->publisher);
 }
 
 struct agent *agent_free(struct agent *a)
@@ -297,6 +323,7 @@ struct agent *agent_free(struct agent *a)
 	if (!a)
 		return NULL;
 	shut(a);
+	publisher_free(a->publisher);
 	free(a->path);
 	free(a->user);
 	free(a);

@@ -19,5 +19,7 @@ int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, 
 struct agent *agent_free(struct agent *a); /* returns NULL; NULL is fine */
 /* As the configuration says: listens, or does not. An error leaves it not listening. */
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err);
+/* What is published may be otherwise than it was. */
+void agent_changed(struct agent *a);
 
 #endif

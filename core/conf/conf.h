@@ -189,6 +189,7 @@ struct conf_core {
 		bool accept_all; /* there is no agent.accept */
 		struct conf_strings accept;
 		bool cluster; /* it may push configurations, as far as accept allows */
+		bool topology; /* and it publishes the zones */
 		bool pod_resource_api;
 		const char *socket, *user;
 	} agent;

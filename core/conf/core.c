@@ -112,7 +112,8 @@ static const struct rp_key rows[] = {
 	    .doc = "Take the configuration that the cluster has for this node, through the agent; "
 		   "only files can set this."),
 	ROW("agent.nodeResourceTopology", RP_T_BOOL, NULL,
-	    .doc = "Has no effect: NodeResourceTopology objects are not published."),
+	    .doc = "With agent.cluster: publish the policy's zones as a NodeResourceTopology, "
+		   "unless it is false."),
 	ROW("agent.podResourceAPI", RP_T_BOOL, "false",
 	    .doc = "Have the agent ask the kubelet for the devices of pods, for topology hints."),
 	ROW("agent.socket", RP_T_STRING, CONF_DEFAULT_RUN_DIR "/agent.sock",
@@ -395,6 +396,8 @@ static int fill_log(struct conf_loader *l, struct conf_core *core)
 
 /* ---- metrics ----------------------------------------------------------------------------------------------------- */
 
+#define NODE_TOPOLOGY "agent.nodeResourceTopology"
+
 static void warn_without_effect(const struct conf_loader *l)
 {
 	static const char no_collector[] = "nri-rp sends nothing to collectors";
@@ -407,15 +410,15 @@ static void warn_without_effect(const struct conf_loader *l)
 		{"instrumentation.reportPeriod",
 		 "metrics are taken when somebody scrapes; metrics.collectInterval is for what "
 		 "containers use"},
-		{"agent.nodeResourceTopology",
-		 "NodeResourceTopology objects are not published; nri-rpctl zones --json has "
-		 "their content"},
+		{NODE_TOPOLOGY, "agent.cluster is not set; nri-rpctl zones --json has the content"},
 	};
+	bool cluster = conf_value(conf_get(l->conf->root, "agent.cluster"), RP_T_BOOL, 0);
 	for (size_t i = 0; i < COUNT(keys); i++) {
 		rp_cfg node = conf_get(l->conf->root, keys[i].path);
 		const char *text = conf_text(node, "");
 		bool off = !text[0] || str_eq(text, "0") || str_eq(text, "0s") ||
 			   !conf_value(node, RP_T_BOOL, 1);
+		off |= cluster && str_eq(keys[i].path, NODE_TOPOLOGY);
 		if (!off)
 			warning_node(l->errs, node, NULL, "has no effect: %s", keys[i].why);
 	}
@@ -488,6 +491,7 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	rp_cfg accept = conf_get(conf->root, "agent.accept");
 	core->agent.accept_all = !node_is(accept, RP_NODE_LIST);
 	core->agent.cluster = get_bool(conf, "agent.cluster");
+	core->agent.topology = conf_value(conf_get(conf->root, NODE_TOPOLOGY), RP_T_BOOL, 1);
 	core->agent.pod_resource_api = get_bool(conf, "agent.podResourceAPI");
 	core->agent.socket = get_text(conf, "agent.socket");
 	core->agent.user = get_text(conf, "agent.user");

@@ -54,6 +54,13 @@ static void on_updates_ready(void *arg)
 	nri_updates_ready(((struct daemon *)arg)->nri);
 }
 
+static void on_decided(void *arg)
+{
+	const struct daemon *d = arg;
+	if (d->agent)
+		agent_changed(d->agent);
+}
+
 static void on_devices_ready(void *arg)
 {
 	nri_devices_ready(((struct daemon *)arg)->nri);
@@ -287,6 +294,7 @@ static struct pipeline_config pipeline_config_of(struct daemon *d)
 		.configured = on_configured,
 		.changed = on_changed,
 		.synchronized = on_synchronized,
+		.decided = on_decided,
 		.devices_ready = on_devices_ready,
 		.arg = d,
 	};

@@ -9,6 +9,7 @@
 
 #include "core/nri-rp-agent/configs.h"
 #include "core/nri-rp-agent/kube.h"
+#include "core/nri-rp-agent/published.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
@@ -20,6 +21,7 @@
 struct cluster {
 	struct kube *kube;
 	struct configs *configs;
+	struct published *published;
 	struct watch *node_watch;
 	struct link_client client;
 	char node[NODE_MAX];
@@ -55,8 +57,10 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 {
 	struct cluster *c = arg;
 	(void)text;
-	if (event == WATCH_OBJECT)
+	if (event == WATCH_OBJECT) {
 		take_node(c, object);
+		published_seen(c->published, object);
+	}
 	if (event != WATCH_DENIED)
 		return;
 	log_warning("labels of node %s cannot be read: it is of no group; nodes: get, list and "
@@ -71,6 +75,12 @@ static void connected(void *arg)
 {
 	const struct cluster *c = arg;
 	configs_daemon_connected(c->configs);
+}
+
+static int publish(const Agent__PublishedRequest *m, void *arg)
+{
+	const struct cluster *c = arg;
+	return published_take(c->published, m);
 }
 
 static int find_node(struct cluster *c, const char *given, struct err *err)
@@ -120,8 +130,9 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	r = configs_new(&configs, &c->configs, err);
 	if (r)
 		return r;
+	c->published = published_new(c->kube, c->node);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector)
+	if (selector && c->published)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -142,7 +153,7 @@ int cluster_new(const struct cluster_config *config, struct cluster **ret, struc
 		cluster_free(c);
 		return r;
 	}
-	c->client = (struct link_client){.connected = connected, .arg = c};
+	c->client = (struct link_client){.connected = connected, .publish = publish, .arg = c};
 	link_set_client(config->link, &c->client);
 	*ret = c;
 	return 0;
@@ -154,6 +165,7 @@ struct cluster *cluster_free(struct cluster *c)
 		return NULL;
 	watch_free(c->node_watch);
 	configs_free(c->configs);
+	published_free(c->published);
 	kube_free(c->kube);
 	free(c);
 	return NULL;

@@ -5,7 +5,8 @@
  *   kubeconfig.c  where the API server is        configs.c  which configuration is this node's, and what became of it
  *   http.c        requests on the loop           choice.c   which of several it is
  *   kube.c        how many, and when             verdict.c  the status of it
- *   watch.c       objects kept in view           writer.c   writes of one object, one after the other
+ *   watch.c       objects kept in view           published.c  what is said of the node
+ *   writer.c      writes of one object, one after the other
  */
 #ifndef NRI_RP_AGENT_CLUSTER_H
 #define NRI_RP_AGENT_CLUSTER_H

@@ -18,6 +18,7 @@
 #define BACKOFF_LAST_MS 2000u
 #define REGISTER_TIMEOUT_MS 5000u
 #define REQUEST_ARENA (64u << 10)
+#define PUBLISHED_ARENA (64u << 20)
 
 struct link {
 	struct loop *loop;
@@ -93,6 +94,19 @@ static void serve_pod(struct link *l, struct rpc_request *req, bool forget)
 	(void)rpc_reply(req, NULL);
 }
 
+static void serve_published(struct link *l, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(4096, PUBLISHED_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__PublishedRequest *m =
+		a ? agent__published_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	int r = m ? l->client->publish(m, l->client->arg) : -EINVAL;
+	if (r)
+		(void)rpc_reply_error(req, code_of(r), m ? "it is too much" : "cannot decode it");
+	else
+		(void)rpc_reply(req, NULL);
+}
+
 static void on_request(struct rpc_request *req, void *arg)
 {
 	struct link *l = arg;
@@ -104,6 +118,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		podres_list(l->podres, on_list, req);
 	else if (str_eq(req->method, "ForgetPod"))
 		serve_pod(l, req, true);
+	else if (l->client && str_eq(req->method, "Published"))
+		serve_published(l, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
 }

@@ -14,8 +14,10 @@ struct link;
 
 /* Who talks to the daemon besides the answers about pods. */
 struct link_client {
-	void (*connected)(
-		void *arg); /* registered, once more: nothing of what was sent before counts */
+	/* Registered, once more: nothing of what was sent before counts. */
+	void (*connected)(void *arg);
+	/* What is to be published; 0, or why it cannot be. */
+	int (*publish)(const Agent__PublishedRequest *m, void *arg);
 	void *arg;
 };
 

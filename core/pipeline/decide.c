@@ -39,6 +39,8 @@ static void end(struct pipeline *p)
 {
 	txn_end(p->txn);
 	p->txn = NULL;
+	if (p->cfg.decided && !p->env.trial)
+		p->cfg.decided(p->cfg.arg);
 }
 
 static void commit(struct pipeline *p)

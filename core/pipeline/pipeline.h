@@ -177,6 +177,8 @@ struct pipeline_config {
 	void (*configured)(const struct conf *conf, void *arg);
 	/* An event was noted that may change how the daemon is (conditions.h); may be NULL. */
 	void (*changed)(void *arg);
+	/* A decision is over: what is told of zones and resources may be otherwise; may be NULL. */
+	void (*decided)(void *arg);
 	/* The first or a new synchronisation is through. */
 	void (*synchronized)(void *arg);
 	/* Devices that a request may have waited for are known, or will not be. */

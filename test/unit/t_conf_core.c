@@ -309,18 +309,16 @@ static void test_without_effect(void **state)
 		"warning: rp.conf:1:19: instrumentation.reportPeriod: has no effect: metrics are "
 		"taken when somebody scrapes; metrics.collectInterval is for what containers use\n"
 		"warning: rp.conf:2:9: agent.nodeResourceTopology: has no effect: "
-		"NodeResourceTopology objects are not published; nri-rpctl zones --json has their "
-		"content\n");
+		"agent.cluster is not set; nri-rpctl zones --json has the content\n");
 	(void)warned("agent: {accept: [log]}\n",
 		     "warning: rp.conf:1:9: agent.accept: has no effect without agent.cluster: "
 		     "true\n");
-	(void)warned(
-		"apiVersion: config.nri/v1alpha1\nkind: OwnPolicy\nspec: {agent: "
-		"{nodeResourceTopology: true}}\n",
-		"warning: rp.conf:3:16: own.agent.nodeResourceTopology: has no effect: "
-		"NodeResourceTopology objects are not published; nri-rpctl zones --json has their "
-		"content\n");
+	(void)warned("apiVersion: config.nri/v1alpha1\nkind: OwnPolicy\nspec: {agent: "
+		     "{nodeResourceTopology: true}}\n",
+		     "warning: rp.conf:3:16: own.agent.nodeResourceTopology: has no effect: "
+		     "agent.cluster is not set; nri-rpctl zones --json has the content\n");
 	(void)good("agent: {accept: [], nodeResourceTopology: false}\n");
+	(void)good("agent: {cluster: true, nodeResourceTopology: true}\n");
 }
 
 /* A policy's own part of `control` is looked for at all depths; where it has none of it, everything is the controller's. */

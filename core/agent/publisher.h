@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon has the agent publish: the policy's zones and the node's extended resources, as a whole, when it has changed. At once
+ * when it was quiet before, else not more often than every PUBLISH_INTERVAL_MS: what changes in between is one message.
+ */
+#ifndef AGENT_PUBLISHER_H
+#define AGENT_PUBLISHER_H
+
+#include "core/pipeline/pipeline.h"
+#include "core/wire/rpc.h"
+
+#define PUBLISH_INTERVAL_MS 5000u
+#define PUBLISH_QUIET_MS 100u /* changes that come together are one */
+
+struct publisher;
+
+struct publisher *publisher_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
+struct publisher *publisher_free(struct publisher *u); /* NULL is fine; returns NULL */
+/* Who is told from now on, of everything; NULL: nobody. */
+void publisher_set_agent(struct publisher *u, struct rpc *rpc);
+/* Something may be otherwise than it was. */
+void publisher_changed(struct publisher *u);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/published.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-agent/writer.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "published"
+#define TOPOLOGY_VERSION "topology.node.k8s.io/v1alpha2"
+#define TOPOLOGY_PATH "/apis/" TOPOLOGY_VERSION "/noderesourcetopologies/%s"
+#define FIELD_MANAGER "?fieldManager=nri-rp&force=true"
+#define QUANTITY_MAX 32u
+
+struct published {
+	char *name;
+	struct writer *topology, *capacity;
+	json_t *wanted; /* name → amount as text; NULL: nobody has said */
+	json_t *patterns; /* names that are ours */
+	json_t *seen; /* the Node's capacity; NULL: not seen */
+	bool writing; /* what is seen is not what was written yet */
+};
+
+/* ---- NodeResourceTopology -------------------------------------------------------------------------------------------- */
+
+/* CPU in milli, everything else in units. */
+static json_t *quantity(const char *resource, int64_t value)
+{
+	char text[QUANTITY_MAX];
+	bool milli = str_eq(resource, "cpu");
+	if (milli && value % 1000 == 0) {
+		value /= 1000;
+		milli = false;
+	}
+	(void)snprintf(text, sizeof text, "%lld%s", (long long)value, milli ? "m" : "");
+	return json_string(text);
+}
+
+static json_t *zone_resources(const Agent__Zone *z)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < z->n_resources; i++) {
+		const Agent__ZoneResource *r = z->resources[i];
+		(void)json_array_append_new(
+			list, json_pack("{s:s, s:o, s:o, s:o}", "name", r->name, "capacity",
+					quantity(r->name, r->capacity), "allocatable",
+					quantity(r->name, r->allocatable), "available",
+					quantity(r->name, r->available)));
+	}
+	return list;
+}
+
+static json_t *zone_attributes(const Agent__Zone *z)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < z->n_attributes; i++)
+		(void)json_array_append_new(list,
+					    json_pack("{s:s, s:s}", "name", z->attributes[i]->name,
+						      "value", z->attributes[i]->value));
+	return list;
+}
+
+static json_t *zone_costs(const Agent__Zone *z)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < z->n_costs; i++)
+		(void)json_array_append_new(list,
+					    json_pack("{s:s, s:I}", "name", z->costs[i]->name,
+						      "value", (json_int_t)z->costs[i]->value));
+	return list;
+}
+
+static void set_unless_empty(json_t *object, const char *key, json_t *list)
+{
+	if (json_array_size(list))
+		(void)json_object_set(object, key, list);
+	json_decref(list);
+}
+
+static json_t *zone_object(const Agent__Zone *z)
+{
+	json_t *zone = json_pack("{s:s, s:s}", "name", z->name, "type", z->type);
+	if (*z->parent)
+		(void)json_object_set_new(zone, "parent", json_string(z->parent));
+	set_unless_empty(zone, "resources", zone_resources(z));
+	set_unless_empty(zone, "attributes", zone_attributes(z));
+	set_unless_empty(zone, "costs", zone_costs(z));
+	return zone;
+}
+
+json_t *published_topology(const char *name, const Agent__PublishedRequest *m)
+{
+	json_t *zones = json_array();
+	for (size_t i = 0; i < m->n_zones; i++)
+		(void)json_array_append_new(zones, zone_object(m->zones[i]));
+	return json_pack("{s:s, s:s, s:{s:s}, s:[{s:s, s:s}], s:o}", "apiVersion", TOPOLOGY_VERSION,
+			 "kind", "NodeResourceTopology", "metadata", "name", name, "attributes",
+			 "name", "TopologyPolicy", "value", m->policy, "zones", zones);
+}
+
+/* ---- extended resources ---------------------------------------------------------------------------------------------- */
+
+/* Whatever the daemon says: other names are the kubelet's and of device plugins. */
+static bool may_write(const char *resource)
+{
+	const char *slash = strchr(resource, '/');
+	size_t suffix = strlen(PUBLISHED_OWN_SUFFIX);
+	size_t domain = slash ? (size_t)(slash - resource) : 0;
+	return domain > suffix &&
+	       strncmp(resource + domain - suffix, PUBLISHED_OWN_SUFFIX, suffix) == 0;
+}
+
+static bool is_ours(const json_t *patterns, const char *resource)
+{
+	json_t *pattern;
+	size_t i;
+	json_array_foreach(patterns, i, pattern)
+	{
+		if (may_write(resource) && str_glob(json_string_value(pattern), resource))
+			return true;
+	}
+	return false;
+}
+
+static bool same_amount(const json_t *has, const json_t *wanted)
+{
+	int64_t a, b;
+	const char *text = json_string_value(has);
+	return text && str_to_bytes(text, &a) == 0 &&
+	       str_to_bytes(json_string_value(wanted), &b) == 0 && a == b;
+}
+
+json_t *published_capacity(const json_t *has, const json_t *wanted, const json_t *patterns)
+{
+	json_t *patch = json_object(), *value;
+	const char *name;
+	json_object_foreach((json_t *)(uintptr_t)wanted, name, value)
+	{
+		if (!same_amount(json_object_get(has, name), value))
+			(void)json_object_set(patch, name, value);
+	}
+	json_object_foreach((json_t *)(uintptr_t)has, name, value)
+	{
+		if (!json_object_get(wanted, name) && is_ours(patterns, name))
+			(void)json_object_set_new(patch, name, json_null());
+	}
+	if (json_object_size(patch))
+		return patch;
+	json_decref(patch);
+	return NULL;
+}
+
+static void compare_capacity(struct published *n)
+{
+	if (!n->seen || !n->wanted || n->writing)
+		return;
+	json_t *patch = published_capacity(n->seen, n->wanted, n->patterns);
+	if (!patch)
+		return;
+	json_t *body = json_pack("{s:{s:O}}", "status", "capacity", patch);
+	_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	if (!text || writer_put(n->capacity, text))
+		log_error("extended resources cannot be written: no memory");
+	else
+		n->writing = true;
+	json_decref(body);
+	json_decref(patch);
+}
+
+/* The answer is the Node as it is now. */
+static void capacity_written(const struct kube_answer *answer, void *arg)
+{
+	struct published *n = arg;
+	n->writing = !writer_idle(n->capacity);
+	if (!answer->error)
+		published_seen(n, answer->body);
+}
+
+void published_seen(struct published *n, json_t *object)
+{
+	json_t *capacity = json_object_get(json_object_get(object, "status"), "capacity");
+	json_decref(n->seen);
+	n->seen = capacity ? json_deep_copy(capacity) : json_object();
+	compare_capacity(n);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+
+static bool too_much(const Agent__PublishedRequest *m)
+{
+	bool much = m->n_zones > PUBLISHED_ZONES_MAX || m->n_extended > PUBLISHED_RESOURCES_MAX ||
+		    m->n_owned > PUBLISHED_RESOURCES_MAX;
+	for (size_t i = 0; !much && i < m->n_zones; i++)
+		much = m->zones[i]->n_costs > PUBLISHED_ZONES_MAX ||
+		       m->zones[i]->n_resources > PUBLISHED_RESOURCES_MAX ||
+		       m->zones[i]->n_attributes > PUBLISHED_RESOURCES_MAX;
+	return much;
+}
+
+static int publish_topology(struct published *n, const Agent__PublishedRequest *m)
+{
+	json_t *object = published_topology(n->name, m);
+	_free_ char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	json_decref(object);
+	return text ? writer_put(n->topology, text) : -ENOMEM;
+}
+
+static int take_extended(struct published *n, const Agent__PublishedRequest *m)
+{
+	json_t *wanted = json_object(), *patterns = json_array();
+	for (size_t i = 0; i < m->n_extended; i++)
+		if (may_write(m->extended[i]->name))
+			(void)json_object_set_new(wanted, m->extended[i]->name,
+						  quantity("", m->extended[i]->amount));
+	for (size_t i = 0; i < m->n_owned; i++)
+		(void)json_array_append_new(patterns, json_string(m->owned[i]));
+	json_decref(n->wanted);
+	json_decref(n->patterns);
+	n->wanted = wanted;
+	n->patterns = patterns;
+	return wanted && patterns ? 0 : -ENOMEM;
+}
+
+int published_take(struct published *n, const Agent__PublishedRequest *m)
+{
+	if (too_much(m))
+		return -E2BIG;
+	int r = m->topology ? publish_topology(n, m) : 0;
+	if (!r)
+		r = take_extended(n, m);
+	if (!r)
+		compare_capacity(n);
+	return r;
+}
+
+static struct writer *open_writer(struct kube *k, const char *content_type, char *path,
+				  uint32_t interval_ms, struct published *n)
+{
+	_free_ char *owned = path;
+	const struct writer_config config = {
+		.method = "PATCH",
+		.path = path,
+		.content_type = content_type,
+		.interval_ms = interval_ms,
+		.written = n ? capacity_written : NULL,
+		.arg = n,
+	};
+	return owned ? writer_new(k, &config) : NULL;
+}
+
+struct published *published_new(struct kube *k, const char *name)
+{
+	struct published *n = calloc(1, sizeof *n);
+	if (!n)
+		return NULL;
+	n->name = strdup(name);
+	n->topology =
+		open_writer(k, KUBE_APPLY_PATCH, str_printf(TOPOLOGY_PATH FIELD_MANAGER, name),
+			    PUBLISHED_TOPOLOGY_INTERVAL_MS, NULL);
+	n->capacity = open_writer(k, KUBE_MERGE_PATCH, str_printf("/api/v1/nodes/%s/status", name),
+				  PUBLISHED_CAPACITY_INTERVAL_MS, n);
+	return n->name && n->topology && n->capacity ? n : published_free(n);
+}
+
+struct published *published_free(struct published *n)
+{
+	if (!n)
+		return NULL;
+	writer_free(n->topology);
+	writer_free(n->capacity);
+	json_decref(n->wanted);
+	json_decref(n->patterns);
+	json_decref(n->seen);
+	free(n->name);
+	free(n);
+	return NULL;
+}
