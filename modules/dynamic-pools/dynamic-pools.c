@@ -5,22 +5,10 @@
 
 #include "modules/dynamic-pools/dynamic-pools.h"
 #include "modules/lib/glob.h"
+#include "modules/lib/members.h"
 
 #define SYSTEM_NAMESPACE "kube-system"
-#define RECORD_VERSION 1u
-
-/* What is kept with a container. */
-struct record {
-	uint32_t version, pool;
-	int64_t mcpu; /* what it counts for there */
-	uint32_t overflows; /* it is in shared for want of CPUs */
-	uint32_t pad;
-};
-
-static bool read_record(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
-{
-	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret);
-}
+#define ANNOTATION "dynamic-pool.dynamic-pools"
 
 /* ---- plans, and what there was before -------------------------------------------------------------------------------- */
 
@@ -89,286 +77,147 @@ static int32_t rolled_back(struct rp_instance *inst)
 
 /* ---- which pool ---------------------------------------------------------------------------------------------------------- */
 
-struct choice {
-	uint32_t pool;
-	const char *why;
-	const char *missing; /* the pool that there is not */
-};
+static struct pools_pool *pools_of(struct rp_instance *inst, uint32_t *ret_n)
+{
+	*ret_n = inst->plan->n;
+	return inst->plan->pools;
+}
 
-static struct choice by_namespace(const struct rp_plan *p, const char *namespace)
+static struct members_choice by_namespace(const struct rp_plan *p, const char *namespace)
 {
 	for (uint32_t i = 0; i < p->n; i++)
 		if (glob_any(&p->types[i].namespaces, namespace))
-			return (struct choice){i, "by its namespace", NULL};
-	return (struct choice){POOL_SHARED, "no pool has its namespace", NULL};
+			return (struct members_choice){i, "by its namespace", p->types[i].at,
+						       false};
+	return (struct members_choice){POOL_SHARED, "no pool has its namespace", NULL, false};
 }
 
-static struct choice by_name(const struct rp_plan *p, const char *name)
+static struct members_choice by_name(const struct rp_plan *p, const char *name)
 {
 	uint32_t i = pools_find(p->pools, p->n, name);
 	if (i < p->n)
-		return (struct choice){i, "its annotation names it", NULL};
-	return (struct choice){POOL_SHARED, "the pool that its annotation names is gone", name};
+		return (struct members_choice){i, "its annotation names it", p->types[i].at, false};
+	return (struct members_choice){
+		POOL_SHARED, "the pool that its annotation names is gone: it is in shared", NULL,
+		true};
 }
 
-static struct choice choose(const struct rp_instance *inst, const struct rp_ctr_info *info)
+static struct members_choice choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct rp_plan *p = inst->plan;
-	const char *name = ctr_annotation(&inst->h, info->ctr, "dynamic-pool.dynamic-pools");
+	const char *name = ctr_annotation(&inst->h, info->ctr, ANNOTATION);
 	bool system = strcmp(info->pod_namespace, SYSTEM_NAMESPACE) == 0 ||
 		      glob_any(&p->system_namespaces, info->pod_namespace);
-	struct choice c = {POOL_RESERVED, "its namespace is reserved", NULL};
+	struct members_choice c = {POOL_RESERVED, "its namespace is reserved", NULL, false};
 	if (!system && info->cpu_request <= 0 && info->cpu_limit <= 0)
-		c = (struct choice){POOL_SHARED, "it asks for no CPU", NULL};
+		c = (struct members_choice){POOL_SHARED, "it asks for no CPU", NULL, false};
 	else if (name)
 		c = by_name(p, name);
 	else if (!system)
 		c = by_namespace(p, info->pod_namespace);
 	if (c.pool == POOL_RESERVED && rp_ids_empty(rp_ids_of(&p->bounds.reserved)))
-		c = (struct choice){POOL_SHARED, "no CPU is reserved", NULL};
+		c = (struct members_choice){POOL_SHARED, "no CPU is reserved", NULL, false};
 	return c;
 }
 
-static struct record record_of(const struct rp_ctr_info *info, uint32_t pool)
+static bool fits(struct rp_instance *inst)
 {
-	return (struct record){.version = RECORD_VERSION,
-			       .pool = pool,
-			       .mcpu = info->cpu_request > 0 ? info->cpu_request : 0};
+	return size_fits(inst->plan);
 }
 
-static void count(struct rp_instance *inst, const struct record *rec, int sign)
-{
-	struct pools_pool *pool = &inst->plan->pools[rec->pool];
-	pool->n_ctrs += (uint32_t)sign;
-	pool->mcpu += sign * rec->mcpu;
-}
-
-static int32_t keep_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
-			   const struct record *rec, const char *why)
-{
-	modhost_decided_by(&inst->h, ctr, inst->plan->types[rec->pool].at, "pool %s: %s",
-			   inst->plan->pools[rec->pool].name, why);
-	return ctr_set_record(&inst->h, txn, ctr, rec, sizeof *rec);
-}
-
-/* 1: it counts in the pool that it is for; 0: there are too few CPUs for that. */
-static int32_t join(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
-{
-	const struct choice c = choose(inst, info);
-	const struct record rec = record_of(info, c.pool);
-	count(inst, &rec, 1);
-	if (!size_fits(inst->plan)) {
-		count(inst, &rec, -1);
-		return 0;
-	}
-	if (c.missing)
-		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr,
-			    "there is no pool \"%.64s\" any more: it is in shared", c.missing);
-	int32_t r = keep_record(inst, txn, info->ctr, &rec, c.why);
-	return r ? r : 1;
-}
-
-static int32_t overflow(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	const struct record rec = {RECORD_VERSION, POOL_SHARED, 0, true, 0};
-	count(inst, &rec, 1);
-	inst->waiting = true;
-	return keep_record(inst, txn, ctr, &rec, "there are too few CPUs for the pool it is for");
-}
-
-/* ---- what that means for it -------------------------------------------------------------------------------------------- */
-
-static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     uint32_t pool, const char *degraded)
 {
 	const struct modhost *h = &inst->h;
 	const struct rp_plan *p = inst->plan;
-	struct record rec;
-	if (!read_record(inst, info->ctr, &rec))
-		return 0;
-	int32_t r = pools_stage(
-		h, &p->bounds, txn, info, rp_ids_of(&p->pools[rec.pool].cpus),
-		rec.pool < N_BUILT_IN ? 0 : rec.pool,
-		rec.overflows ? "too few CPUs for its pool: it runs on those of shared" : NULL);
+	int32_t r = pools_stage(h, &p->bounds, txn, info, rp_ids_of(&p->pools[pool].cpus),
+				pool < N_BUILT_IN ? 0 : pool, degraded);
 	return r ? r
 		 : h->cache->set_text(h->ctx, txn, info->ctr, RP_F_CPU_CLASS,
-				      p->types[rec.pool].cpu_class);
+				      p->types[pool].cpu_class);
 }
 
-/* `arg`: bits of the pools that have changed. */
-static int32_t stage_changed(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			     const struct life_walk *w)
-{
-	struct record rec;
-	bool changed =
-		read_record(inst, info->ctr, &rec) && *(const uint64_t *)w->arg >> rec.pool & 1;
-	return changed ? stage(inst, txn, info) : 0;
-}
+static const struct members members = {
+	.pools = pools_of,
+	.choose = choose,
+	.fits = fits,
+	.stage = stage,
+	.last_resort = POOL_SHARED,
+};
 
-static uint64_t change_sizes(struct rp_plan *p)
+/* ---- its life ------------------------------------------------------------------------------------------------------------ */
+
+/* Bits of the pools that have other CPUs now. */
+static uint64_t resize_pools(struct rp_plan *p)
 {
 	uint32_t sizes[POOLS_MAX];
 	if (!size_fits(p))
-		return 0;
+		return 0; /* hardly a CPU is on line */
 	size_all(p, sizes);
 	return pools_resize(p->alloc, p->pools + POOL_SHARED, p->n - POOL_SHARED,
 			    rp_ids_of(&p->bounds.rest), sizes + POOL_SHARED)
 	       << POOL_SHARED;
 }
 
-/* `except` gets its CPUs otherwise. */
-static int32_t resize(struct rp_instance *inst, rp_txn txn, rp_ctr except)
+/* Of the others; `except` is staged otherwise. */
+static int32_t settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 {
-	uint64_t changed = change_sizes(inst->plan);
+	uint64_t changed = resize_pools(inst->plan);
 	inst->resized += changed != 0;
-	return changed ? life_walk(inst, txn,
-				   (struct life_walk){.each = stage_changed,
-						      .order = RP_ORDER_CREATED,
-						      .except = except,
-						      .arg = &changed})
-		       : 0;
+	return members_stage(inst, &members, txn, changed, except);
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------------------------ */
-
-static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			 const struct life_walk *w)
-{
-	const struct record rec = record_of(info, choose(inst, info).pool);
-	(void)txn;
-	(void)w;
-	count(inst, &rec, 1);
-	return 0;
-}
-
-static void forget_counts(struct rp_plan *p)
-{
-	for (uint32_t i = 0; i < p->n; i++) {
-		p->pools[i].n_ctrs = 0;
-		p->pools[i].mcpu = 0;
-	}
-}
-
-/* Those that had room before have it first. */
-static int32_t join_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			const struct life_walk *w)
-{
-	struct record had;
-	bool last = w->pass + 1 == w->n_passes;
-	if (!last && (!read_record(inst, info->ctr, &had) || had.overflows))
-		return 0;
-	int32_t r = join(inst, txn, info);
-	return r || !last ? r : overflow(inst, txn, info->ctr);
-}
-
-/* Where not all of them fit, shared keeps a CPU for those that do not. */
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	struct rp_plan *p = inst->plan;
-	uint64_t all = UINT64_MAX;
 	inst->in_sync = true;
-	forget_counts(p);
-	int32_t r = life_walk(inst, txn, (struct life_walk){.each = count_one});
-	bool too_many = !size_fits(p);
-	forget_counts(p);
-	p->pools[POOL_SHARED].n_ctrs += too_many;
-	if (!r)
-		r = life_walk(inst, txn,
-			      (struct life_walk){.each = join_one,
-						 .order = RP_ORDER_SYNC,
-						 .n_passes = 2,
-						 .pass = !too_many});
-	p->pools[POOL_SHARED].n_ctrs -= too_many;
-	(void)change_sizes(p);
-	return r < 0 ? r
-		     : life_walk(inst, txn, (struct life_walk){.each = stage_changed, .arg = &all});
-}
-
-static int32_t retry_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			 const struct life_walk *w)
-{
-	struct record had;
-	(void)w;
-	if (!read_record(inst, info->ctr, &had) || !had.overflows)
-		return 0;
-	count(inst, &had, -1);
-	int32_t r = join(inst, txn, info);
-	if (r > 0)
-		return stage(inst, txn, info);
-	count(inst, &had, 1);
-	inst->waiting = true;
-	return r;
-}
-
-/* CPUs have come free, or more are needed. */
-static int32_t settle(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	int32_t r = life_retry(inst, txn, ctr, retry_one);
-	return r ? r : resize(inst, txn, ctr);
+	int32_t r = members_sync(inst, &members, txn);
+	(void)resize_pools(inst->plan);
+	return r ? r : members_stage(inst, &members, txn, UINT64_MAX, 0);
 }
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct record had;
-	const char *missing = choose(inst, info).missing;
-	bool known = read_record(inst, info->ctr, &had);
-	if (known)
-		count(inst, &had, -1);
-	else if (missing)
+	const struct members_choice c = choose(inst, info);
+	bool known = members_known(inst, info->ctr);
+	if (c.odd && !known)
 		return modhost_fail(&inst->h, -RP_EINVAL, "no dynamicPool for annotation \"%.64s\"",
-				    missing);
-	int32_t r = join(inst, txn, info);
+				    ctr_annotation(&inst->h, info->ctr, ANNOTATION));
+	int32_t r = members_join(inst, &members, txn, info);
 	inst->placed += r > 0;
 	inst->refused += !r;
 	if (!r)
 		return modhost_fail(&inst->h, -RP_ENOSPC, "not enough CPUs");
 	if (r > 0)
-		r = known ? settle(inst, txn, info->ctr) : resize(inst, txn, info->ctr);
-	return r ? r : stage(inst, txn, info);
+		r = known ? members_retry(inst, &members, txn, info->ctr) : 0;
+	if (!r)
+		r = settle(inst, txn, info->ctr);
+	return r ? r : members_stage_one(inst, &members, txn, info);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct record had;
-	if (!read_record(inst, info->ctr, &had))
-		return 0;
-	count(inst, &had, -1);
-	int32_t r = ctr_forget(&inst->h, txn, info->ctr);
+	int32_t r = members_leave(inst, &members, txn, info);
+	if (r > 0)
+		r = members_retry(inst, &members, txn, info->ctr);
 	return r ? r : settle(inst, txn, info->ctr);
 }
 
 /* It runs although it was refused: in shared, if that can have a CPU. */
 static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	int32_t r = overflow(inst, txn, info->ctr);
+	int32_t r = members_overflow(inst, &members, txn, info);
 	if (!r && !size_fits(inst->plan))
 		r = modhost_fail(&inst->h, -RP_ENOSPC, "not enough CPUs");
 	if (!r)
-		r = resize(inst, txn, info->ctr);
-	return r ? r : stage(inst, txn, info);
-}
-
-/* `arg`: the host's service that knows. */
-static int32_t weigh(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		     const struct life_walk *w)
-{
-	const struct rp_host_usage *service = w->arg;
-	struct rp_usage usage = {.size = sizeof usage};
-	struct record rec;
-	(void)txn;
-	if (service && read_record(inst, info->ctr, &rec) &&
-	    service->get(inst->h.ctx, info->ctr, &usage) == 0 && usage.cpu > 0)
-		inst->plan->pools[rec.pool].weight += usage.cpu;
-	return 0;
+		r = settle(inst, txn, info->ctr);
+	return r ? r : members_stage_one(inst, &members, txn, info);
 }
 
 static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t n_moves)
 {
-	const void *usage = inst->h.host->service(inst->h.ctx, RP_HOST_USAGE_1);
 	(void)n_moves; /* nobody moves to another pool */
-	for (uint32_t i = 0; i < inst->plan->n; i++)
-		inst->plan->pools[i].weight = 0;
-	int32_t r = life_walk(inst, txn, (struct life_walk){.each = weigh, .arg = (void *)usage});
-	return r ? r : resize(inst, txn, 0);
+	int32_t r = members_weigh(inst, &members, txn);
+	return r ? r : settle(inst, txn, 0);
 }
 
 static void fini(struct rp_instance *inst)
