@@ -353,9 +353,24 @@ static int put_kvs(struct kvs *field, const struct kv *pairs, uint32_t n, bool *
 	return r < 0 ? r : 0;
 }
 
+static void fill_sums(struct pod *pod, const struct res_desc *d)
+{
+	if (!d)
+		return;
+	bool limited = d->quota != RP_NOT_SET && d->quota > 0 && d->period > 0;
+	pod->sums = (struct needs){
+		.cpu_request =
+			d->shares == RP_NOT_SET ? RP_NOT_SET : derive_shares_to_mcpu(d->shares),
+		.cpu_limit = limited ? derive_quota_to_mcpu(d->quota, d->period) : 0,
+		.mem_request = RP_NOT_SET,
+		.mem_limit = d->mem_limit != RP_NOT_SET && d->mem_limit > 0 ? d->mem_limit : 0,
+	};
+}
+
 static int fill_pod(struct pod *pod, const struct pod_desc *d)
 {
 	bool changed = false;
+	fill_sums(pod, d->sums);
 	if (!*d->name && pod->name && *pod->name)
 		return 0; /* containerd, when its sandbox is gone: only an id */
 	int r = put_text(&pod->name, d->name, &changed);
@@ -387,6 +402,7 @@ static void free_pod(struct pod *pod)
 	free(pod->ns);
 	free(pod->runtime_handler);
 	free(pod->cgroup_parent);
+	blob_unref(pod->private_data);
 	kvs_fini(&pod->labels);
 	kvs_fini(&pod->annotations);
 	free(pod);
@@ -407,6 +423,8 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	if (c->pod_slots.n >= CACHE_PODS_MAX)
 		return err_set(err, -ENOSPC, "more than %u pods", CACHE_PODS_MAX);
 	pod = calloc(1, sizeof *pod);
+	if (pod)
+		pod->sums = (struct needs){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
 	if (!pod || put_text(&pod->id, desc->id, &fresh) || fill_pod(pod, desc) ||
 	    !(pod->handle = slots_add(&c->pod_slots, pod))) {
 		if (pod)

@@ -46,6 +46,7 @@ struct pod_desc {
 	const char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;
 	const struct kv *labels, *annotations;
 	uint32_t n_labels, n_annotations;
+	const struct res_desc *sums; /* of its containers; NULL: not told */
 };
 
 struct ctr_desc {
@@ -116,6 +117,10 @@ struct pod {
 	bool stopped;
 	bool annotated; /* annotations_ours */
 	struct kvs labels, annotations;
+	struct needs sums; /* of its containers, as the pod came; RP_NOT_SET: not told */
+	struct blob *private_data; /* a policy's, that of this number */
+	uint32_t policy;
+	struct pod_stage *stage; /* txn.h */
 	uint64_t seq; /* order of arrival */
 	struct ctr *ctrs;
 	UT_hash_handle hh;

@@ -34,7 +34,7 @@ int64_t derive_mcpu_to_shares(int64_t mcpu)
 	return shares < SHARES_MIN ? SHARES_MIN : shares;
 }
 
-static int64_t quota_to_mcpu(int64_t quota, int64_t period)
+int64_t derive_quota_to_mcpu(int64_t quota, int64_t period)
 {
 	return (int64_t)(((__int128)quota * 1000 + period / 2) / period);
 }
@@ -70,7 +70,7 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 	if (qos == RP_QOS_GUARANTEED) {
 		/* the scale of shares ends at 256 CPUs, that of quotas does not */
 		if (res->shares >= SHARES_MAX && res->quota > 0 && res->period > 0)
-			n.cpu_request = quota_to_mcpu(res->quota, res->period);
+			n.cpu_request = derive_quota_to_mcpu(res->quota, res->period);
 		n.cpu_limit = n.cpu_request;
 		n.mem_request = n.mem_limit;
 		*ret = n;

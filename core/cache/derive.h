@@ -14,6 +14,7 @@
 /* From the cgroup parent: …besteffort… and …burstable… name their class, anything else is Guaranteed. */
 uint32_t derive_qos(const char *cgroup_parent);
 int64_t derive_shares_to_mcpu(int64_t shares);
+int64_t derive_quota_to_mcpu(int64_t quota, int64_t period); /* period > 0 */
 int64_t derive_mcpu_to_shares(int64_t mcpu);
 /* Smallest memory request with this oom_score_adj; 0 when it tells nothing. */
 int64_t derive_mem_request(int64_t oom_score_adj, uint64_t capacity);

@@ -304,7 +304,7 @@ static void put(struct writing *w, const struct record *r)
 static void put_pod(struct writing *w, const struct pod *pod)
 {
 	struct record r;
-	record_of_pod(&r, pod);
+	record_of_pod(&r, pod, cache_policy_name(w->s->cache, pod->policy));
 	put(w, &r);
 }
 

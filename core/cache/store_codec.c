@@ -93,7 +93,7 @@ static void set_head(struct record *r, enum record_kind kind, uint64_t number,
 	r->message = message;
 }
 
-void record_of_pod(struct record *r, const struct pod *pod)
+void record_of_pod(struct record *r, const struct pod *pod, const char *policy)
 {
 	RpStore__Pod *m = &r->u.pod;
 	rp_store__pod__init(m);
@@ -108,6 +108,9 @@ void record_of_pod(struct record *r, const struct pod *pod)
 	m->has_annotations = pod->annotations.n != 0;
 	m->annotations = kvs_bytes(&pod->annotations);
 	m->has_stopped = m->stopped = pod->stopped;
+	m->policy = pod->private_data ? text(policy) : NULL;
+	m->has_private_data = pod->private_data != NULL;
+	m->private_data = blob_bytes(pod->private_data);
 	set_head(r, RECORD_POD, pod->seq, &m->base);
 }
 
@@ -351,7 +354,7 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 	const RpStore__Pod *m = unpack(a, &rp_store__pod__descriptor, data, len, err);
 	if (!m)
 		return -EINVAL;
-	struct stored_pod p = {.stopped = m->stopped};
+	struct stored_pod p = {.stopped = m->stopped, .policy = text(m->policy)};
 	struct pod_desc *d = &p.desc;
 	d->id = m->id;
 	d->name = m->name;
@@ -374,6 +377,11 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 		r = read_kvs(m->labels, &p.labels, err);
 	if (!r)
 		r = read_kvs(m->annotations, &p.annotations, err);
+	if (!r)
+		r = read_bytes(&p.private_data, m->has_private_data, m->private_data,
+			       RP_PRIVATE_MAX, "private data", err);
+	if (!r)
+		r = check_text("policy", p.policy, STORE_NAME_MAX, err);
 	if (!r)
 		*ret = p;
 	return r;

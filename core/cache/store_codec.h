@@ -48,7 +48,8 @@ struct record {
 	const ProtobufCMessage *message; /* NULL: the head says it all */
 };
 
-void record_of_pod(struct record *r, const struct pod *pod);
+/* policy: the name of that whose private data the pod has. */
+void record_of_pod(struct record *r, const struct pod *pod, const char *policy);
 void record_of_facts(struct record *r, const struct ctr *ctr);
 void record_of_decision(struct record *r, const struct ctr *ctr, const char *policy);
 /* acked: the runtime has those of these sets that there are. */
@@ -77,10 +78,17 @@ struct record_view {
 /* -EINVAL: it is of no kind that there is, or too short or long. */
 int record_open(const void *record, size_t len, struct record_view *ret);
 
+struct stored_bytes {
+	const void *data; /* NULL: absent */
+	uint32_t len;
+};
+
 struct stored_pod {
 	struct pod_desc desc; /* without labels and annotations */
 	struct kvs labels, annotations;
 	bool stopped;
+	const char *policy; /* whose private_data is; "" */
+	struct stored_bytes private_data;
 };
 
 struct stored_facts {
@@ -98,11 +106,6 @@ struct stored_set {
 struct stored_values {
 	int64_t shares, quota, period, mem_limit;
 	struct stored_set cpus, mems;
-};
-
-struct stored_bytes {
-	const void *data; /* NULL: absent */
-	uint32_t len;
 };
 
 struct stored_decision {

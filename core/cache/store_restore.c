@@ -76,6 +76,13 @@ static int take_kvs(struct kvs *field, const struct kvs *from)
 	return 0;
 }
 
+static int take_blob(struct blob **field, const struct stored_bytes *b)
+{
+	struct blob *made = b->data ? blob_new(b->data, b->len) : NULL;
+	txn_put_blob(field, made);
+	return b->data && !made ? -ENOMEM : 0;
+}
+
 static int restore_pod(struct restore *r, const struct found *f)
 {
 	struct stored_pod p;
@@ -91,6 +98,8 @@ static int restore_pod(struct restore *r, const struct found *f)
 		res = take_kvs(&pod->labels, &p.labels);
 	if (!res)
 		res = take_kvs(&pod->annotations, &p.annotations);
+	if (!res)
+		res = take_blob(&pod->private_data, &p.private_data);
 	if (res == -ENOMEM)
 		return res;
 	if (res) {
@@ -99,6 +108,7 @@ static int restore_pod(struct restore *r, const struct found *f)
 	}
 	pod->annotated = annotations_ours(&pod->annotations);
 	pod->stopped = p.stopped;
+	pod->policy = *p.policy ? cache_policy_number(r->cache, p.policy) : 0;
 	r->counts.pods++;
 	return 0;
 }
@@ -108,13 +118,6 @@ static int take_set(struct cache *c, struct iset **field, const struct stored_se
 	struct iset *made = set->present ? intern_get(cache_sets(c), rp_ids_of(&set->ids)) : NULL;
 	txn_put_set(c, field, made);
 	return set->present && !made ? -ENOMEM : 0;
-}
-
-static int take_blob(struct blob **field, const struct stored_bytes *b)
-{
-	struct blob *made = b->data ? blob_new(b->data, b->len) : NULL;
-	txn_put_blob(field, made);
-	return b->data && !made ? -ENOMEM : 0;
 }
 
 static int fill_acked(struct cache *c, struct values *v, const struct stored_values *from)

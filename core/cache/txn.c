@@ -21,6 +21,7 @@ struct txn {
 	uint32_t n_extras;
 	const char **args; /* NULL: the created container keeps its own */
 	uint32_t n_args;
+	struct pod_stage *pods;
 };
 
 /* ---- decisions ----------------------------------------------------------------------------------------------------- */
@@ -195,6 +196,35 @@ const struct decision *txn_view(const struct ctr *ctr)
 	return ctr->stage ? &ctr->stage->next : &ctr->cur;
 }
 
+int txn_put_pod_private(struct txn *t, struct pod *pod, uint32_t policy, struct blob *data)
+{
+	struct pod_stage *s = pod->stage;
+	if (!s) {
+		s = calloc(1, sizeof *s);
+		if (!s) {
+			blob_unref(data);
+			return -ENOMEM;
+		}
+		s->pod = pod;
+		s->link = t->pods;
+		t->pods = pod->stage = s;
+	}
+	txn_put_blob(&s->private_data, data);
+	s->policy = policy;
+	return 0;
+}
+
+const struct blob *txn_pod_private(const struct pod *pod, uint32_t *ret_policy)
+{
+	*ret_policy = pod->stage ? pod->stage->policy : pod->policy;
+	return pod->stage ? pod->stage->private_data : pod->private_data;
+}
+
+const struct pod_stage *txn_pods(const struct txn *t)
+{
+	return t->pods;
+}
+
 void txn_set_created(struct txn *t, struct ctr *ctr)
 {
 	t->created = ctr;
@@ -322,6 +352,15 @@ void txn_commit(struct txn *t)
 		s->next = before;
 		s->ctr->stage = NULL;
 	}
+	for (struct pod_stage *s = t->pods; s; s = s->link) {
+		struct blob *before = s->pod->private_data;
+		if (!blob_equal(before, s->private_data) || s->pod->policy != s->policy)
+			s->pod->stored = false;
+		s->pod->private_data = s->private_data;
+		s->pod->policy = s->policy;
+		s->pod->stage = NULL;
+		s->private_data = before;
+	}
 	t->committed = true;
 }
 
@@ -338,6 +377,14 @@ static void drop_stages(struct txn *t)
 	}
 	t->first = t->last = NULL;
 	t->n = 0;
+	for (struct pod_stage *s = t->pods, *next; s; s = next) {
+		next = s->link;
+		if (!t->committed)
+			s->pod->stage = NULL;
+		blob_unref(s->private_data);
+		free(s);
+	}
+	t->pods = NULL;
 }
 
 void txn_rollback(struct txn *t)

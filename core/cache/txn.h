@@ -29,6 +29,14 @@ struct stage {
 	bool counted;
 };
 
+/* What a policy keeps with a pod. */
+struct pod_stage {
+	struct pod *pod;
+	struct blob *private_data;
+	uint32_t policy;
+	struct pod_stage *link;
+};
+
 struct txn *txn_begin(struct cache *c);
 uint64_t txn_id(const struct txn *t);
 struct cache *txn_cache(const struct txn *t);
@@ -38,6 +46,11 @@ struct txn *txn_of(struct cache *c, uint64_t id);
 struct decision *txn_stage(struct txn *t, struct ctr *ctr);
 /* As it will be: the staged decision if there is one. */
 const struct decision *txn_view(const struct ctr *ctr);
+/* Keeps it with the pod, NULL: nothing; takes over the reference. -ENOMEM. */
+int txn_put_pod_private(struct txn *t, struct pod *pod, uint32_t policy, struct blob *data);
+/* As it will be; *ret_policy: whose it is. */
+const struct blob *txn_pod_private(const struct pod *pod, uint32_t *ret_policy);
+const struct pod_stage *txn_pods(const struct txn *t); /* through ->link */
 /* The container being created by this transaction, if any: extras are its. */
 void txn_set_created(struct txn *t, struct ctr *ctr);
 struct ctr *txn_created(const struct txn *t);

@@ -85,6 +85,8 @@ static const char *const call_names[CRUMB_N_CALLS] = {
 	[CRUMB_WORK_DONE] = "the end of a job",
 	[CRUMB_EXPLAIN] = "explain",
 	[CRUMB_CALCULATE] = "calculate",
+	[CRUMB_ADMIT] = "admit_pod",
+	[CRUMB_POD_REMOVED] = "pod_removed",
 };
 
 const char *crumb_call_name(unsigned call)

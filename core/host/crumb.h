@@ -64,6 +64,8 @@ enum crumb_call {
 	CRUMB_WORK_DONE, /* its done() */
 	CRUMB_EXPLAIN,
 	CRUMB_CALCULATE,
+	CRUMB_ADMIT,
+	CRUMB_POD_REMOVED,
 	CRUMB_N_CALLS
 };
 const char *crumb_call_name(unsigned call); /* "allocate"; "?" for numbers of a newer host */

@@ -308,6 +308,29 @@ int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 		     err);
 }
 
+bool instance_admits(const struct instance *i)
+{
+	return (HAS(i->policy, admit_pod)) || (HAS(i->policy, pod_removed));
+}
+
+int instance_admit_pod(struct instance *i, struct pod *pod, struct err *err)
+{
+	if (!(HAS(i->policy, admit_pod)))
+		return 0;
+	enter(i, CRUMB_ADMIT, pod->name);
+	return leave(i, CRUMB_ADMIT, i->policy->admit_pod(i->inst, running_txn(i), pod->handle),
+		     err);
+}
+
+int instance_pod_removed(struct instance *i, struct pod *pod, struct err *err)
+{
+	if (!(HAS(i->policy, pod_removed)))
+		return 0;
+	enter(i, CRUMB_POD_REMOVED, pod->name);
+	return leave(i, CRUMB_POD_REMOVED,
+		     i->policy->pod_removed(i->inst, running_txn(i), pod->handle), err);
+}
+
 int instance_event(struct instance *i, const struct rp_event *ev, struct err *err)
 {
 	if (!instance_handles_events(i))

@@ -135,6 +135,10 @@ static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 		.uid = pod->uid,
 		.runtime_handler = pod->runtime_handler,
 		.cgroup_parent = pod->cgroup_parent,
+		.flags = pod->stopped ? RP_POD_STOPPED : 0,
+		.cpu_request = pod->sums.cpu_request,
+		.cpu_limit = pod->sums.cpu_limit,
+		.mem_limit = pod->sums.mem_limit,
 	};
 	sized_fill(out, &full, sizeof full);
 	return 0;
@@ -289,6 +293,33 @@ static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t 
 		return -RP_ENOENT;
 	*ret = d->private_data->data;
 	*ret_size = d->private_data->len;
+	return 0;
+}
+
+static uint32_t list_pods(void *ctx, rp_pod *ret, uint32_t cap)
+{
+	uint32_t n = 0;
+	for (const struct pod *pod = cache_pods(((struct instance *)ctx)->env->cache); pod;
+	     pod = pod->hh.next) {
+		if (n < cap)
+			ret[n] = pod->handle;
+		n++;
+	}
+	return n;
+}
+
+static int32_t get_pod_private(void *ctx, rp_pod handle, const void **ret, uint32_t *ret_size)
+{
+	const struct instance *i = ctx;
+	const struct pod *pod = pod_of(ctx, handle);
+	uint32_t policy;
+	if (!pod)
+		return -RP_ESTALE;
+	const struct blob *data = txn_pod_private(pod, &policy);
+	if (!data || policy != i->number)
+		return -RP_ENOENT;
+	*ret = data->data;
+	*ret_size = data->len;
 	return 0;
 }
 
@@ -512,6 +543,21 @@ static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data
 	return 0;
 }
 
+static int32_t set_pod_private(void *ctx, rp_txn id, rp_pod handle, const void *data, uint32_t size)
+{
+	const struct instance *i = ctx;
+	struct txn *t = txn_of(i->env->cache, id);
+	struct pod *pod = pod_of(ctx, handle);
+	if (!t || !pod)
+		return t ? -RP_ESTALE : -RP_EINVAL;
+	if (size > RP_PRIVATE_MAX)
+		return -RP_E2BIG;
+	struct blob *blob = size ? blob_new(data, size) : NULL;
+	if (size && !blob)
+		return -RP_ENOMEM;
+	return txn_put_pod_private(t, pod, i->number, blob);
+}
+
 static int32_t set_degraded(void *ctx, rp_txn id, rp_ctr handle, const char *reason)
 {
 	int32_t r = 0;
@@ -655,4 +701,7 @@ const struct rp_host_cache host_cache_service = {
 	.arg = arg,
 	.set_args = set_args,
 	.set_group = set_group,
+	.list_pods = list_pods,
+	.get_pod_private = get_pod_private,
+	.set_pod_private = set_pod_private,
 };

@@ -217,7 +217,8 @@ static int resync(struct rig *r, struct err *err)
 static int undo(struct rig *r, struct err *err)
 {
 	end(r);
-	if (instance_role(r->instance) != RP_KIND_POLICY || instance_rolled_back(r->instance) != RP_RESYNC)
+	if (instance_role(r->instance) != RP_KIND_POLICY ||
+	    instance_rolled_back(r->instance) != RP_RESYNC)
 		return 0;
 	int bad = resync(r, err);
 	return bad && r->faulty ? resync(r, err) : bad;
@@ -287,12 +288,11 @@ static int64_t oom_score_adj_of(const struct rig *r, const struct wish *w)
 	return adj < 3 ? 3 : adj > 999 ? 999 : adj;
 }
 
-int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
+static int put_pod(struct rig *r, const struct wish *w, struct pod **ret, struct err *err)
 {
-	char parent[160], path[256];
-	struct pod *pod;
+	char parent[160];
+	const struct res_desc sums = resources_of(w);
 	(void)snprintf(parent, sizeof parent, "%s%s", qos_parents[w->qos], w->pod);
-	(void)snprintf(path, sizeof path, "%s/%s", parent, w->id);
 	const struct pod_desc pd = {.id = w->pod,
 				    .name = w->pod,
 				    .uid = w->pod,
@@ -300,7 +300,16 @@ int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *e
 				    .runtime_handler = "",
 				    .cgroup_parent = parent,
 				    .annotations = w->annotations,
-				    .n_annotations = w->n_annotations};
+				    .n_annotations = w->n_annotations,
+				    .sums = &sums};
+	return cache_put_pod(r->env.cache, &pd, ret, err);
+}
+
+int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
+{
+	char path[256];
+	struct pod *pod;
+	(void)snprintf(path, sizeof path, "%s%s/%s", qos_parents[w->qos], w->pod, w->id);
 	const struct ctr_desc cd = {.id = w->id,
 				    .pod_id = w->pod,
 				    .name = w->id,
@@ -309,7 +318,7 @@ int rig_put(struct rig *r, const struct wish *w, struct ctr **ret, struct err *e
 				    .created_ns = w->created_ns,
 				    .oom_score_adj = oom_score_adj_of(r, w),
 				    .res = resources_of(w)};
-	int bad = cache_put_pod(r->env.cache, &pd, &pod, err);
+	int bad = put_pod(r, w, &pod, err);
 	return bad ? bad : cache_put_ctr(r->env.cache, &cd, ret, err);
 }
 
@@ -344,10 +353,64 @@ static int run_unmanaged(struct rig *r, struct ctr *ctr, struct err *err)
 	return bad;
 }
 
+static int call_admit(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	(void)ctr;
+	return instance_admit_pod(r->instance, r->pod, err);
+}
+
+static int call_pod_removed(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	(void)ctr;
+	return instance_pod_removed(r->instance, r->pod, err);
+}
+
+/* A pod without containers ends. */
+static int drop_pod(struct rig *r, struct pod *pod, struct err *err)
+{
+	r->pod = pod;
+	int bad = rig_decide(r, call_pod_removed, NULL, "pod_removed", err);
+	if (bad == RIG_REFUSED && r->faulty)
+		bad = 0;
+	cache_del_pod(r->env.cache, pod);
+	return bad == RIG_REFUSED ? err_prefix(err, "pod_removed() must not fail: ") : bad;
+}
+
+/* The container goes, and its pod with it when that was the last one. */
+static int drop(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	struct pod *pod = ctr->pod;
+	cache_del_ctr(r->env.cache, ctr);
+	return pod->ctrs ? 0 : drop_pod(r, pod, err);
+}
+
+/* A pod that is not there yet has to be admitted. */
+static int admit(struct rig *r, const struct wish *w, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int bad = put_pod(r, w, &r->pod, err);
+	if (bad || r->pod->ctrs)
+		return bad;
+	struct pod *pod = r->pod;
+	if (r->dry)
+		bad = rehearse(r, call_admit, NULL, err);
+	bad = bad ? bad : rig_decide(r, call_admit, NULL, "admit_pod", err);
+	if (!bad || (bad == RIG_REFUSED && r->unmanaged))
+		return 0;
+	int worse = drop_pod(r, pod, &why);
+	if (!worse)
+		return bad;
+	*err = why;
+	return worse;
+}
+
 int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *err)
 {
 	struct ctr *ctr;
-	int bad = rig_put(r, w, &ctr, err);
+	struct err why = ERR_INIT;
+	int bad = admit(r, w, err);
+	if (!bad)
+		bad = rig_put(r, w, &ctr, err);
 	if (bad)
 		return bad;
 	if (r->dry)
@@ -356,8 +419,10 @@ int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *e
 	if (bad == RIG_REFUSED && r->unmanaged)
 		bad = run_unmanaged(r, ctr, err);
 	if (bad) {
-		rig_drop(r, ctr);
-		return bad;
+		int worse = drop(r, ctr, &why);
+		if (worse)
+			*err = why;
+		return worse ? worse : bad;
 	}
 	ctr->cur.state = RP_STATE_RUNNING;
 	*ret = ctr;
@@ -426,9 +491,7 @@ int rig_release(struct rig *r, struct ctr *ctr, struct err *err)
 int rig_remove(struct rig *r, struct ctr *ctr, struct err *err)
 {
 	int bad = rig_release(r, ctr, err);
-	if (!bad)
-		rig_drop(r, ctr);
-	return bad;
+	return bad ? bad : drop(r, ctr, err);
 }
 
 /* ---- events -------------------------------------------------------------------------------------------------------- */

@@ -27,6 +27,7 @@ struct rig {
 	bool lost_cpus; /* the policy has refused a change of the machine: sets may have CPUs that are gone */
 	uint64_t last_allocate_ns;
 	bool faulty; /* calls are made to fail: sync() and release() may do so too, once */
+	struct pod *pod; /* that is being admitted, or ends */
 	unsigned n_refused, n_unmanaged;
 };
 

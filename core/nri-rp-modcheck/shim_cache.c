@@ -179,6 +179,24 @@ static int32_t c_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)
 	return r ? r : host_cache_service.set_group(ctx, txn, ctr, group);
 }
 
+static uint32_t c_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
+{
+	(void)shim_enter(ctx, "list_pods");
+	return host_cache_service.list_pods(ctx, ret, cap);
+}
+
+static int32_t c_get_pod_private(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size)
+{
+	(void)shim_enter(ctx, "get_pod_private");
+	return host_cache_service.get_pod_private(ctx, pod, ret, ret_size);
+}
+
+static int32_t c_set_pod_private(void *ctx, rp_txn txn, rp_pod pod, const void *data, uint32_t size)
+{
+	int32_t r = shim_try(ctx, "set_pod_private");
+	return r ? r : host_cache_service.set_pod_private(ctx, txn, pod, data, size);
+}
+
 const struct rp_host_cache shim_cache = {
 	.size = sizeof shim_cache,
 	.list = c_list,
@@ -209,4 +227,7 @@ const struct rp_host_cache shim_cache = {
 	.arg = c_arg,
 	.set_args = c_set_args,
 	.set_group = c_set_group,
+	.list_pods = c_list_pods,
+	.get_pod_private = c_get_pod_private,
+	.set_pod_private = c_set_pod_private,
 };

@@ -126,6 +126,10 @@ void persist_txn(struct pipeline *p)
 		live = live || (ctr_live(s->ctr->cur.state) && s->ctr->unstored);
 		store_put_ctr(p->store, s->ctr);
 	}
+	for (const struct pod_stage *s = txn_pods(p->txn); s; s = s->link) {
+		live = live || !s->pod->stored;
+		store_put_pod(p->store, s->pod);
+	}
 	if (live)
 		persist_now(p);
 	if (store_pending(p->store))

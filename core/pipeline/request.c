@@ -116,16 +116,60 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 
 /* ---- pods ----------------------------------------------------------------------------------------------------------- */
 
+static void remove_pod(struct pipeline *p, struct pod *pod)
+{
+	store_del_pod(p->store, pod);
+	cache_del_pod(p->env.cache, pod);
+	persist_later(p);
+}
+
+static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
+{
+	return instance_admit_pod(p->policy, arg, err);
+}
+
+static bool runs_unmanaged(const struct pipeline *p)
+{
+	return pipeline_conf(p) && conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED;
+}
+
+/* 0: the pod may come. What that changes for others is told later: this reply has no room for it. */
+static int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
+{
+	struct err why = ERR_INIT;
+	if (!p->policy || !instance_admits(p->policy))
+		return 0;
+	if (!decide(p, ask_to_admit, pod, &why)) {
+		decide_settle(p);
+		return 0;
+	}
+	if (runs_unmanaged(p)) {
+		log_warning("pod %s/%s: not admitted: %s", pod->ns, pod->name, why.text);
+		return 0;
+	}
+	int r = err_set(err, why.code, "pod %s/%s: %s", pod->ns, pod->name, why.text);
+	_free_ char *name = str_printf("%s/%s", pod->ns, pod->name);
+	log_notice("refused: %s", err->text);
+	pipeline_event(p, EV_REFUSED, "%s", err->text);
+	conditions_refused(p, name ? name : pod->name, err->text);
+	return r;
+}
+
 int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err *err)
 {
 	struct pod *pod;
+	bool known = cache_pod(p->env.cache, desc->id) != NULL;
 	int r = cache_put_pod(p->env.cache, desc, &pod, err);
 	if (r)
 		return r;
 	store_put_pod(p->store, pod);
 	persist_later(p);
-	devices_pod_came(p, pod);
-	return 0;
+	r = admit_pod(p, pod, err);
+	if (r && !known)
+		remove_pod(p, pod);
+	if (!r)
+		devices_pod_came(p, pod);
+	return r;
 }
 
 /* A container ends: what that changes for others goes into the reply, or without one (NULL) to the queue. */
@@ -169,6 +213,22 @@ static void remove_ctr(struct pipeline *p, struct ctr *ctr)
 	cache_del_ctr(p->env.cache, ctr);
 }
 
+static int tell_removed(struct pipeline *p, void *arg, struct err *err)
+{
+	return instance_pod_removed(p->policy, arg, err);
+}
+
+static void end_grant(struct pipeline *p, struct pod *pod)
+{
+	struct err err = ERR_INIT;
+	if (!p->policy || !instance_admits(p->policy))
+		return;
+	if (decide(p, tell_removed, pod, &err))
+		log_error("pod %s/%s: policy %s fails at its removal: %s", pod->ns, pod->name,
+			  instance_name(p->policy), err.text);
+	decide_settle(p);
+}
+
 void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 {
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
@@ -178,9 +238,8 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 	devices_pod_ended(p, pod);
 	while (pod->ctrs)
 		remove_ctr(p, pod->ctrs);
-	store_del_pod(p->store, pod);
-	cache_del_pod(p->env.cache, pod);
-	persist_later(p);
+	end_grant(p, pod);
+	remove_pod(p, pod);
 }
 
 /* ---- creation ------------------------------------------------------------------------------------------------------- */
@@ -329,8 +388,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	r = decide(p, place, &c, err);
 	if (!r)
 		conditions_created(p);
-	if (r && !c.required && pipeline_conf(p) &&
-	    conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED)
+	if (r && !c.required && runs_unmanaged(p))
 		r = create_unmanaged(p, &c, err);
 	c.ctr->desc = NULL;
 	c.ctr->coming = false;

@@ -10,7 +10,7 @@
  */
 #include "core/runtime/internal.h"
 
-static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0, 0};
+static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0, 0, NULL};
 
 /* ---- pieces -------------------------------------------------------------------------------------------------------- */
 
@@ -138,9 +138,21 @@ struct pod_decoder {
 	struct kv *labels, *annotations;
 };
 
+/* What the containers of a pod ask for together. */
+static int take_sums(const struct pod_decoder *d, const struct field *f)
+{
+	struct res_desc *sums = arena_array(d->a, 1, sizeof *sums);
+	if (!sums || f->wire != WIRE_LEN)
+		return sums ? -EBADMSG : -ENOMEM;
+	d->ret->sums = sums;
+	return decode_resources(d->a, f->bytes, sums);
+}
+
 static int linux_pod_field(void *arg, const struct field *f)
 {
 	struct pod_decoder *d = arg;
+	if (f->number == 2)
+		return take_sums(d, f);
 	return f->number == 3 ? take_text(d->a, f, &d->ret->cgroup_parent) : 0;
 }
 

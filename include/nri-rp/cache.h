@@ -71,7 +71,17 @@ struct rp_pod_info {
 	uint32_t qos;
 	rp_pod pod;
 	const char *id, *name, *pod_namespace, *uid, *runtime_handler, *cgroup_parent;
+
+	/* ---- since 1.3 ---- */
+
+	uint32_t flags; /* RP_POD_… */
+	uint32_t pad;
+	/* What its containers ask for together, as the runtime was told of the pod: milli-CPU, bytes; 0: none. RP_NOT_SET: it was not told,
+	 * or the daemon has been started anew since. */
+	int64_t cpu_request, cpu_limit, mem_limit;
 };
+
+#define RP_POD_STOPPED 0x1u /* no container can be created in it any more */
 
 /* Orders of list(). */
 #define RP_ORDER_CREATED 0u /* by creation */
@@ -209,6 +219,14 @@ struct rp_host_cache {
 	 * exclusive CPUs with each other, and with nobody else: a CPU that one of them owns, every one
 	 * that may run there has to own. 0: no group, as without a call. */
 	int32_t (*set_group)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group);
+	/* All pods that are not removed, in order of arrival; returns how many there are, writes at most cap. */
+	uint32_t (*list_pods)(void *ctx, rp_pod *ret, uint32_t cap);
+	/* What this policy kept with the pod. -RP_ENOENT: nothing (also when another policy decided last). */
+	int32_t (*get_pod_private)(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size);
+	/* Kept with the pod until it is removed, over restarts, for this policy alone. Size 0 forgets it. -RP_E2BIG: over
+	 * RP_PRIVATE_MAX. */
+	int32_t (*set_pod_private)(void *ctx, rp_txn txn, rp_pod pod, const void *data,
+				   uint32_t size);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

@@ -91,6 +91,18 @@ struct rp_policy {
 	 * the next sync() at the latest if there is room by then: it clears the reason (set_degraded) then. What fails here refuses the
 	 * container. [since 1.2] */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
+
+	/* ---- since 1.3 ---- */
+
+	/* Optional. A pod begins: its sandbox is about to be made, none of its containers is known yet. rp_pod_info (cache.h) has what is
+	 * said of the pod as a whole. An error refuses the pod, and people read its sentence in the pod's events; the runtime tries
+	 * again later, with another rp_pod. What the policy grants it keeps with set_pod_private(), and finds it there at allocate(): a
+	 * pod may as well be older than the policy and never have been admitted. A pod that was admitted may be asked for again. Other
+	 * containers may be changed, too; they are told afterwards. */
+	int32_t (*admit_pod)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+	/* Optional. The pod is removed: its containers were released before, what is kept with it goes when this returns, whatever that is.
+	 * Pods that are gone when the runtime lists what there is are not told: sync() follows, and list_pods() has them no more. */
+	int32_t (*pod_removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 };
 
 /* nri-rp.zones/1, optional: the policy's view of the machine, for NodeResourceTopology and `nri-rpctl zones`. */

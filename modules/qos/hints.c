@@ -35,6 +35,20 @@ static bool wants_no_neighbour(const struct ask *a, const struct record *rec)
 	return !alike && ((a->flags | rec->flags) & ASK_ALONE);
 }
 
+/* What of the pod's CPUs are on each of its nodes: dedicated ones are whole. */
+static int64_t part_of(const struct record *rec)
+{
+	uint32_t n = hints_size(rec->nodes);
+	int64_t cpu = rec->level == LEVEL_DEDICATED ? (rec->cpu + 999) / 1000 * 1000 : rec->cpu;
+	return (cpu + n - 1) / n;
+}
+
+/* Grants whose main container is there are counted by that. */
+static bool counts(const struct entry *e)
+{
+	return e->is.role == ROLE_GRANT ? !(e->is.flags & ASK_USED) : entry_counts(e);
+}
+
 static void count(const struct rp_plan *p, const struct record *rec, const struct ask *a,
 		  struct room *room)
 {
@@ -51,9 +65,11 @@ static void count(const struct rp_plan *p, const struct record *rec, const struc
 		room->exclusive |= rec->nodes;
 	if (wants_no_neighbour(a, rec))
 		room->refused |= rec->nodes;
-	for (uint32_t i = 0; rec->level == LEVEL_SHARED && i < p->n_nodes; i++)
+	/* what a grant has of dedicated CPUs nobody has taken yet */
+	bool asks = rec->level == LEVEL_SHARED || rec->role == ROLE_GRANT;
+	for (uint32_t i = 0; asks && i < p->n_nodes; i++)
 		if (rec->nodes & bit(&p->nodes[i]))
-			room->bound_cpu[i] += rec->cpu;
+			room->bound_cpu[i] += part_of(rec);
 	take_memory(p, rec, room);
 }
 
@@ -65,7 +81,7 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 	for (uint32_t i = 0; i < p->n_nodes; i++)
 		ret->mem_free[i] = p->nodes[i].memory;
 	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (inst->table.list[i].pod != but && entry_counts(&inst->table.list[i]))
+		if (inst->table.list[i].pod != but && counts(&inst->table.list[i]))
 			count(p, &inst->table.list[i].is, a, ret);
 	(void)owners_owned(&inst->owners, but, &own);
 	rp_idset_andnot(&ret->free, rp_ids_of(&p->pool), rp_ids_of(&inst->owners.taken));

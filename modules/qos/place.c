@@ -9,12 +9,18 @@
 static enum role role_of(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
+	char name[MAIN_NAME_MAX + 1];
 	const char *main = h->cache->pod_annotation(h->ctx, info->pod, MAIN_KEY);
 	if (info->flags & RP_CTR_INIT)
 		return ROLE_INIT;
-	if (main && *main)
-		return strcmp(main, info->name) != 0 ? ROLE_SIDECAR : ROLE_MAIN;
-	return table_main(inst, info->pod) ? ROLE_SIDECAR : ROLE_MAIN;
+	if (table_main(inst, info->pod))
+		return ROLE_SIDECAR;
+	/* what ran alone and has ended may have been an init container: nobody says so */
+	if ((!main || !*main) && !table_has_pod(inst, info->pod))
+		return ROLE_MAIN;
+	if (!main || !*main)
+		main = admit_main(inst, info->pod, name);
+	return *main && strcmp(main, info->name) != 0 ? ROLE_SIDECAR : ROLE_MAIN;
 }
 
 /* ---- dedicated CPUs ------------------------------------------------------------------------------------------------------ */
@@ -59,7 +65,8 @@ static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64
 /* ---- the main container --------------------------------------------------------------------------------------------------- */
 
 /* Chooses its nodes and CPUs. What is refused leaves the table as it was. */
-static int32_t place_main(struct rp_instance *inst, struct ask *a, struct entry *e)
+static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			  struct ask *a, struct entry *e)
 {
 	struct room room;
 	struct ask whole = *a;
@@ -69,10 +76,12 @@ static int32_t place_main(struct rp_instance *inst, struct ask *a, struct entry 
 		return r;
 	whole.cpu = cpu ? cpu : a->cpu;
 	whole.mem = mem ? mem : a->mem;
-	room_of(inst, e->pod, a, &room);
-	r = hints_choose(inst, e->ctr, &whole, &room, &e->is.nodes);
+	r = admit_choose(inst, e->ctr, &whole, admit_grant(inst, e->pod), e->pod, &e->is.nodes);
+	if (!r)
+		r = admit_use(inst, txn, e, info->name);
 	if (r)
 		return r;
+	room_of(inst, e->pod, a, &room);
 	if (a->level == LEVEL_DEDICATED)
 		give_dedicated(inst, a, e->is.nodes, e->pod, &room);
 	if (a->level == LEVEL_DEDICATED || (a->level == LEVEL_SHARED && !e->is.ramp_end_ms))
@@ -108,7 +117,8 @@ static void place_sidecar(struct rp_instance *inst, const struct ask *a, struct 
 
 static void note(struct rp_instance *inst, const struct entry *e)
 {
-	static const char *const roles[N_ROLES] = {"main container", "sidecar", "init container"};
+	static const char *const roles[N_ROLES] = {"main container", "sidecar", "init container",
+						   "pod"};
 	modhost_note(&inst->h, e->ctr, "level %s%s%s, %s%s", level_names[e->is.level],
 		     e->is.flags & ASK_BOUND ? ", bound to NUMA nodes" : "",
 		     e->is.flags & ASK_EXCLUSIVE ? " that are its own" : "", roles[e->is.role],
@@ -157,7 +167,7 @@ int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 	if (ramp && a.level == LEVEL_SHARED && !(a.flags & ASK_BOUND) && inst->plan->ramp_up_ms)
 		e.is.ramp_end_ms = sync_now_ms() + inst->plan->ramp_up_ms;
 	if (e.is.role == ROLE_MAIN)
-		r = place_main(inst, &a, &e);
+		r = place_main(inst, txn, info, &a, &e);
 	else if (e.is.role == ROLE_SIDECAR)
 		place_sidecar(inst, &a, &e);
 	if (r)
@@ -188,7 +198,7 @@ int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info)
 	return table_add(inst, &e);
 }
 
-int32_t place_again(struct rp_instance *inst, struct entry *e)
+int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 {
 	struct rp_ctr_info info;
 	struct ask a;
@@ -205,9 +215,10 @@ int32_t place_again(struct rp_instance *inst, struct entry *e)
 	if (e->is.role == ROLE_SIDECAR)
 		place_sidecar(inst, &a, &now);
 	else
-		r = place_main(inst, &a, &now);
+		r = place_main(inst, txn, &info, &a, &now);
 	if (r)
 		return r;
+	e = table_find(inst, now.ctr); /* a grant may have been added, and the table moved */
 	*e = now;
 	if (e->is.role == ROLE_MAIN)
 		call_sidecars(inst, e);
@@ -269,7 +280,7 @@ int32_t place_check(struct rp_instance *inst)
 	for (uint32_t i = 0; i < inst->table.n; i++) {
 		const struct entry *e = &inst->table.list[i];
 		if (e->is.level == LEVEL_SHARED && !(e->is.flags & (ASK_BOUND | ASK_LOST)) &&
-		    e->is.role != ROLE_INIT) {
+		    e->is.role < ROLE_INIT) {
 			inst->counters.refused[REFUSED_CPU]++;
 			return modhost_fail(&inst->h, -RP_ENOSPC,
 					    "no available CPU hints: none would be left for "

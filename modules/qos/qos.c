@@ -44,13 +44,15 @@ static int32_t qos_sync(struct rp_instance *inst, rp_txn txn)
 	return r ? r : sync_all(inst, txn);
 }
 
-static void forget(struct rp_instance *inst, const struct entry *e)
+static int32_t forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
 {
 	struct rp_idset had;
 	rp_pod pod = e->pod;
-	table_del(inst, e->ctr);
+	bool main = e->is.role == ROLE_MAIN;
+	table_remove(inst, e);
 	if (!table_has_pod(inst, pod))
 		(void)owners_release(&inst->owners, pod, &had);
+	return main ? admit_unuse(inst, txn, pod) : 0;
 }
 
 static int32_t qos_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
@@ -84,7 +86,7 @@ static int32_t qos_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		return r;
 	r = place_resize(inst, &info, e);
 	if (!r)
-		r = sync_retry(inst);
+		r = sync_retry(inst, txn);
 	return r ? r : stage_all(inst, txn);
 }
 
@@ -96,13 +98,14 @@ static int32_t qos_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct entry *e = table_find(inst, ctr);
 	if (!e)
 		return 0;
-	forget(inst, e);
 	inst->past.sized = true;
-	int32_t r = h->cache->set_private(h->ctx, txn, ctr, NULL, 0);
+	int32_t r = forget(inst, txn, e);
+	if (!r)
+		r = h->cache->set_private(h->ctx, txn, ctr, NULL, 0);
 	if (!r)
 		r = h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
 	if (!r)
-		r = sync_retry(inst);
+		r = sync_retry(inst, txn);
 	return r ? r : stage_all(inst, txn);
 }
 
@@ -115,6 +118,24 @@ static int32_t qos_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	if (!r)
 		r = place_lost(inst, &info);
 	return r ? r : stage_all(inst, txn);
+}
+
+static int32_t qos_admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	int32_t r = begin(inst);
+	return r ? r : admit_pod(inst, txn, pod);
+}
+
+static int32_t qos_pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	if (begin(inst))
+		return 0; /* nothing was ever given */
+	int32_t r = admit_end(inst, txn, pod);
+	if (!r && inst->waiting) {
+		r = sync_retry(inst, txn);
+		r = r ? r : stage_all(inst, txn);
+	}
+	return r;
 }
 
 static int32_t look_at_machine(struct rp_instance *inst, rp_txn txn)
@@ -156,6 +177,8 @@ static const struct rp_policy policy = {
 	.event = qos_event,
 	.rolled_back = qos_rolled_back,
 	.unmanaged = qos_unmanaged,
+	.admit_pod = qos_admit_pod,
+	.pod_removed = qos_pod_removed,
 };
 
 /* ---- what is kept of the past ------------------------------------------------------------------------------------------ */
@@ -207,6 +230,7 @@ static void qos_destroy(struct rp_instance *inst)
 	plan_free(inst->plan);
 	ctr_list_free(&inst->ctrs);
 	free(inst->table.list);
+	free(inst->pods);
 	free(inst);
 }
 
@@ -225,7 +249,7 @@ static const void *qos_service(struct rp_instance *inst, const char *id)
 	return modhost_service(services, id);
 }
 
-/* Groups that share CPUs, amounts as the runtime asked for them. */
+/* Groups that share CPUs, what is kept with pods. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
 RP_MODULE_DEFINE("qos", "1.0", RP_KIND_POLICY,

@@ -12,6 +12,7 @@
  *
  *	config.c  section and machine → plan       hints.c  which nodes suit a pod
  *	ask.c     what a pod asks for              place.c  what one container gets
+ *	admit.c   pods before their containers
  *	table.c   who is there                     stage.c  into the transaction
  *	take.c    which CPUs of a set              sync.c   everything at once, those that wait, ramp-up
  *	pools.c   how large pools are, and where   env.c    environment, levels' settings
@@ -109,6 +110,7 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 #define ASK_PAIRING 0x20u
 #define ASK_LOST 0x40u /* it could not be placed, and runs on what is nobody's own */
 #define ASK_WAITS 0x80u /* a sidecar whose main container has not come yet */
+#define ASK_USED 0x100u /* a grant whose main container is there, and counted in its place */
 
 struct ask {
 	enum level level;
@@ -130,7 +132,13 @@ int64_t ask_memory(const struct rp_ctr_info *info);
 
 /* ---- who is there (table.c) --------------------------------------------------------------------------------------------- */
 
-enum role { ROLE_MAIN, ROLE_SIDECAR, ROLE_INIT, N_ROLES };
+enum role {
+	ROLE_MAIN,
+	ROLE_SIDECAR,
+	ROLE_INIT,
+	ROLE_GRANT,
+	N_ROLES
+}; /* ROLE_GRANT: a pod's (admit.c) */
 
 /* What is kept with a container. */
 struct record {
@@ -141,12 +149,13 @@ struct record {
 	int64_t cpu, mem;
 	uint64_t nodes; /* chosen by hints, by their numbers; 0: none */
 	int64_t ramp_end_ms; /* wall clock; 0: it is where it belongs */
+	uint64_t uid; /* a hash of its pod's; of grants only */
 	char pool[POOL_NAME_MAX + 1];
 };
 #define RECORD_VERSION 1u
 
 struct entry {
-	rp_ctr ctr;
+	rp_ctr ctr; /* 0: of a grant */
 	rp_pod pod;
 	bool changed; /* it has to be staged, whatever the pools are */
 	struct record is;
@@ -163,18 +172,14 @@ struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr);
 /* The main container of a pod; NULL: it is not there. */
 struct entry *table_main(const struct rp_instance *inst, rp_pod pod);
 int32_t table_add(struct rp_instance *inst, const struct entry *e);
-void table_del(struct rp_instance *inst, rp_ctr ctr);
+void table_remove(struct rp_instance *inst, struct entry *e);
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod);
+bool record_is_sound(const struct record *rec);
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 
 static inline bool entry_counts(const struct entry *e)
 {
 	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST);
-}
-
-static inline bool entry_is_bound_shared(const struct entry *e)
-{
-	return e->is.level == LEVEL_SHARED && e->is.nodes;
 }
 
 /* ---- which CPUs of a set (take.c) ---------------------------------------------------------------------------------------- */
@@ -239,6 +244,28 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct room *room, uint64_t *ret);
 
+/* ---- pods before their containers (admit.c) -------------------------------------------------------------------------- */
+
+#define MAIN_NAME_MAX 63u
+
+/* Reserves what the pod asks for as a whole; an error refuses it. */
+int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+/* The grants that the host has, into the table. */
+int32_t admit_load(struct rp_instance *inst);
+/* What is kept of a pod that has no main container now; NULL: nothing. */
+const struct record *admit_grant(const struct rp_instance *inst, rp_pod pod);
+/* hints_choose() in the room that others leave, with the nodes of a former grant (may be NULL) if they do. */
+int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+		     const struct record *former, rp_pod but, uint64_t *ret);
+/* The main container has come, and is counted in place of the grant; has gone, and what it had stays granted. */
+int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main, const char *name);
+int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+/* The name of the main container that the pod had; "". */
+const char *admit_main(const struct rp_instance *inst, rp_pod pod, char name[MAIN_NAME_MAX + 1]);
+/* At sync: grants of nodes that are gone, or of containers that nobody told of. */
+int32_t admit_check(struct rp_instance *inst, rp_txn txn);
+
 /* ---- what one container gets (place.c) ----------------------------------------------------------------------------------- */
 
 /* A container that has no entry yet gets one. `ramp`: it is new, and ramps up. */
@@ -248,7 +275,7 @@ int32_t place_resize(struct rp_instance *inst, const struct rp_ctr_info *info, s
 /* It runs on what is nobody's own, until there is room. */
 int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info);
 /* One that is lost is placed, if there is room. */
-int32_t place_again(struct rp_instance *inst, struct entry *e);
+int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e);
 /* -RP_ENOSPC with a message: the pools leave somebody without CPUs. */
 int32_t place_check(struct rp_instance *inst);
 
@@ -264,7 +291,7 @@ int32_t stage_all(struct rp_instance *inst, rp_txn txn);
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* Something came free: the lost are tried again. */
-int32_t sync_retry(struct rp_instance *inst);
+int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 /* Those whose time has come move to their pools. */
 int32_t sync_ramp(struct rp_instance *inst, rp_txn txn);
 /* A timer for the next one of them. */
@@ -315,6 +342,8 @@ struct rp_instance {
 	bool waiting; /* perhaps somebody is lost; only ever too true */
 	struct counters counters;
 	struct ctr_list ctrs;
+	rp_pod *pods; /* scratch, for n_pods of them */
+	uint32_t n_pods;
 	uint8_t saved[16 + sizeof(struct rp_idset)]; /* for the host */
 };
 

@@ -74,7 +74,7 @@ static void system_cpus(const struct rp_instance *inst, const struct record *rec
 void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret)
 {
 	rp_idset_clear(ret);
-	if (e->is.role == ROLE_INIT || (e->is.flags & ASK_WAITS))
+	if (e->is.role >= ROLE_INIT || (e->is.flags & ASK_WAITS))
 		return;
 	if (e->is.flags & ASK_LOST) {
 		rp_idset_andnot(ret, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->owners.taken));
@@ -112,7 +112,7 @@ void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct
 	struct rp_idset all;
 	uint64_t without = 0;
 	rp_idset_clear(ret);
-	if (e->is.role == ROLE_INIT || (e->is.flags & ASK_WAITS))
+	if (e->is.role >= ROLE_INIT || (e->is.flags & ASK_WAITS))
 		return;
 	modhost_set(&inst->h, RP_NODES_MEMORY, &all);
 	if (e->is.nodes && !(e->is.flags & ASK_LOST)) {
@@ -137,7 +137,7 @@ void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct
 static bool overlaps(const struct rp_instance *inst, const struct entry *e)
 {
 	struct rp_idset cpus;
-	if (e->is.role == ROLE_INIT ||
+	if (e->is.role >= ROLE_INIT ||
 	    (e->is.level == LEVEL_DEDICATED && !(e->is.flags & ASK_LOST)))
 		return false;
 	stage_cpus_of(inst, e, &cpus);
@@ -212,7 +212,7 @@ int32_t stage_all(struct rp_instance *inst, rp_txn txn)
 	bool all = inst->staged != inst->pools.digest || was != inst->pools.overlapping;
 	inst->staged = inst->pools.digest;
 	for (uint32_t i = 0; !r && i < inst->table.n; i++)
-		if (all || inst->table.list[i].changed)
+		if (inst->table.list[i].ctr && (all || inst->table.list[i].changed))
 			r = stage_entry(inst, txn, &inst->table.list[i]);
 	sync_arm(inst);
 	return r;

@@ -26,21 +26,27 @@ static int32_t quietly(struct rp_instance *inst, int32_t (*fn)(struct rp_instanc
 	return r;
 }
 
+struct retry {
+	rp_txn txn;
+	rp_ctr ctr;
+};
+
 static int32_t again(struct rp_instance *inst, void *arg)
 {
-	return place_again(inst, arg);
+	const struct retry *a = arg;
+	return place_again(inst, a->txn, table_find(inst, a->ctr));
 }
 
-int32_t sync_retry(struct rp_instance *inst)
+int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 {
 	bool lost = false;
 	if (!inst->waiting)
 		return 0;
 	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
-		if (!(e->is.flags & ASK_LOST))
+		struct retry a = {txn, inst->table.list[i].ctr};
+		if (!(inst->table.list[i].is.flags & ASK_LOST))
 			continue;
-		int32_t r = quietly(inst, again, e);
+		int32_t r = quietly(inst, again, &a);
 		if (r == -RP_ENOMEM)
 			return r;
 		lost = lost || r;
@@ -113,7 +119,7 @@ static void forget_wrong(struct rp_instance *inst)
 	for (uint32_t i = 0; i < inst->table.n; i++) {
 		struct entry *e = &inst->table.list[i];
 		struct rp_idset had;
-		if ((e->is.flags & ASK_LOST) || e->is.role == ROLE_INIT || is_right(inst, e))
+		if ((e->is.flags & ASK_LOST) || e->is.role >= ROLE_INIT || is_right(inst, e))
 			continue;
 		if (e->is.level == LEVEL_DEDICATED)
 			(void)owners_release(&inst->owners, e->pod, &had);
@@ -178,11 +184,13 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	(void)end_ramps(inst);
 	if (inst->synced && inst->table.n)
 		inst->past.sized = true;
-	r = pools_make(inst);
+	r = admit_check(inst, txn);
+	if (!r)
+		r = pools_make(inst);
 	if (!r)
 		r = place_rest(inst, txn);
 	if (!r)
-		r = sync_retry(inst);
+		r = sync_retry(inst, txn);
 	inst->staged = 0;
 	inst->armed_ms = -1;
 	if (!r)

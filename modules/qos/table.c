@@ -4,6 +4,12 @@
 
 #include "modules/qos/qos.h"
 
+bool record_is_sound(const struct record *rec)
+{
+	return rec->version == RECORD_VERSION && rec->level < N_LEVELS && rec->role < N_ROLES &&
+	       memchr(rec->pool, '\0', sizeof rec->pool);
+}
+
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
 	const struct modhost *h = &inst->h;
@@ -12,8 +18,7 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
 		return false;
 	memcpy(ret, data, sizeof *ret);
-	return ret->version == RECORD_VERSION && ret->level < N_LEVELS && ret->role < N_ROLES &&
-	       memchr(ret->pool, '\0', sizeof ret->pool);
+	return record_is_sound(ret) && ret->role != ROLE_GRANT;
 }
 
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr)
@@ -37,7 +42,7 @@ struct entry *table_main(const struct rp_instance *inst, rp_pod pod)
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod)
 {
 	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (inst->table.list[i].pod == pod && inst->table.list[i].is.role != ROLE_INIT)
+		if (inst->table.list[i].pod == pod && inst->table.list[i].is.role < ROLE_INIT)
 			return true;
 	return false;
 }
@@ -57,11 +62,8 @@ int32_t table_add(struct rp_instance *inst, const struct entry *e)
 	return 0;
 }
 
-void table_del(struct rp_instance *inst, rp_ctr ctr)
+void table_remove(struct rp_instance *inst, struct entry *e)
 {
-	struct entry *e = table_find(inst, ctr);
-	if (!e)
-		return;
 	struct table *t = &inst->table;
 	size_t i = (size_t)(e - t->list);
 	memmove(e, e + 1, (--t->n - i) * sizeof *e);
@@ -88,6 +90,8 @@ int32_t table_load(struct rp_instance *inst)
 	int32_t n = ctr_list(&inst->h, &inst->ctrs, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	inst->table.n = 0;
 	owners_clear(&inst->owners);
+	if (!r)
+		r = admit_load(inst);
 	for (int32_t i = 0; !r && i < n; i++)
 		r = load(inst, inst->ctrs.ctrs[i]);
 	return r;

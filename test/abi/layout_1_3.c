@@ -92,7 +92,7 @@ AT(rp_event, type, 4);
 AT(rp_event, object, 8);
 AT(rp_event, cookie, 16);
 
-AT_LEAST(rp_policy, 96);
+AT_LEAST(rp_policy, 112);
 AT(rp_policy, size, 0);
 AT(rp_policy, pad, 4);
 AT(rp_policy, prepare, 8);
@@ -106,6 +106,8 @@ AT(rp_policy, event, 64);
 AT(rp_policy, rolled_back, 72);
 AT(rp_policy, stop, 80);
 AT(rp_policy, unmanaged, 88);
+AT(rp_policy, admit_pod, 96);
+AT(rp_policy, pod_removed, 104);
 
 AT_LEAST(rp_zone_sink, 48);
 AT(rp_zone_sink, size, 0);
@@ -189,7 +191,7 @@ AT(rp_ctr_info, asked_shares, 208);
 AT(rp_ctr_info, asked_quota, 216);
 AT(rp_ctr_info, asked_period, 224);
 
-AT_LEAST(rp_pod_info, 64);
+AT_LEAST(rp_pod_info, 96);
 AT(rp_pod_info, size, 0);
 AT(rp_pod_info, qos, 4);
 AT(rp_pod_info, pod, 8);
@@ -199,6 +201,11 @@ AT(rp_pod_info, pod_namespace, 32);
 AT(rp_pod_info, uid, 40);
 AT(rp_pod_info, runtime_handler, 48);
 AT(rp_pod_info, cgroup_parent, 56);
+AT(rp_pod_info, flags, 64);
+AT(rp_pod_info, pad, 68);
+AT(rp_pod_info, cpu_request, 72);
+AT(rp_pod_info, cpu_limit, 80);
+AT(rp_pod_info, mem_limit, 88);
 
 AT_LEAST(rp_mount_info, 32);
 AT(rp_mount_info, size, 0);
@@ -221,7 +228,7 @@ AT(rp_pod_resource_info, pad, 4);
 AT(rp_pod_resource_info, resource, 8);
 AT(rp_pod_resource_info, nodes, 16);
 
-AT_LEAST(rp_host_cache, 232);
+AT_LEAST(rp_host_cache, 256);
 AT(rp_host_cache, size, 0);
 AT(rp_host_cache, pad, 4);
 AT(rp_host_cache, list, 8);
@@ -252,6 +259,9 @@ AT(rp_host_cache, pod_resource, 200);
 AT(rp_host_cache, arg, 208);
 AT(rp_host_cache, set_args, 216);
 AT(rp_host_cache, set_group, 224);
+AT(rp_host_cache, list_pods, 232);
+AT(rp_host_cache, get_pod_private, 240);
+AT(rp_host_cache, set_pod_private, 248);
 
 AT_LEAST(rp_controller, 112);
 AT(rp_controller, size, 0);
@@ -565,6 +575,7 @@ VALUE(RP_NOT_SET, (-9223372036854775807 - 1));
 VALUE(RP_N_LEVELS, 11);
 VALUE(RP_ORDER_CREATED, 0);
 VALUE(RP_ORDER_SYNC, 1);
+VALUE(RP_POD_STOPPED, 1);
 TEXT(RP_POLICY_1, "nri-rp.policy/1");
 VALUE(RP_PRESSURE_CPU, 2);
 VALUE(RP_PRESSURE_IO, 8);

@@ -201,6 +201,20 @@ static void tell(struct rp_instance *inst, rp_ctr ctr)
 			IS(SILENT_LOG) ? NULL : "a container");
 }
 
+static int32_t stage_pod(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct rp_host_cache *c = inst->cache;
+	void *ctx = inst->host->ctx;
+	struct rp_ctr_info info = {.size = sizeof info};
+	const void *kept;
+	rp_pod pods[1];
+	uint32_t size;
+	int32_t r = c->get_ctr(ctx, ctr, &info);
+	(void)c->list_pods(ctx, pods, 1);
+	r = r ? r : c->set_pod_private(ctx, txn, info.pod, "kept", 4);
+	return r ? r : c->get_pod_private(ctx, info.pod, &kept, &size);
+}
+
 static int32_t stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	const struct rp_host_cache *c = inst->cache;
@@ -215,6 +229,7 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	r = r ? r : c->set_text(ctx, txn, ctr, RP_F_CPU_CLASS, "");
 	r = r ? r : c->set_private(ctx, txn, ctr, "kept", 4);
 	r = r ? r : c->set_data(ctx, txn, ctr, "KEY", "value");
+	r = r ? r : stage_pod(inst, txn, ctr);
 	return r ? r : c->set_degraded(ctx, txn, ctr, NULL);
 }
 

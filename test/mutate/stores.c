@@ -86,8 +86,8 @@ static void add_pod(struct cache *c, unsigned i)
 	struct err err = ERR_INIT;
 	(void)snprintf(pod_id, sizeof pod_id, "pod%u", i);
 	(void)snprintf(ctr_id, sizeof ctr_id, "ctr%u", i);
-	const struct pod_desc pod_desc = {pod_id,      pod_id, "uid",	    "default", "",
-					  "/kubepods", labels, annotations, 2,	       1};
+	const struct pod_desc pod_desc = {pod_id, pod_id,      "uid", "default", "",  "/kubepods",
+					  labels, annotations, 2,     1,	 NULL};
 	const struct ctr_desc ctr_desc = {.id = ctr_id,
 					  .pod_id = pod_id,
 					  .name = "main",

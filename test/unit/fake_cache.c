@@ -495,6 +495,9 @@ static int32_t cache_get_pod(void *ctx, rp_pod pod, struct rp_pod_info *out)
 		.uid = c->pod_name,
 		.runtime_handler = "",
 		.cgroup_parent = "",
+		.cpu_request = RP_NOT_SET,
+		.cpu_limit = RP_NOT_SET,
+		.mem_limit = RP_NOT_SET,
 	};
 	memcpy(out, &info, out->size < sizeof info ? out->size : sizeof info);
 	return 0;
@@ -836,6 +839,31 @@ static int32_t cache_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group
 	return r;
 }
 
+/* Pods are known by their containers alone, and nothing is kept with them. */
+static uint32_t cache_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
+{
+	(void)ctx;
+	(void)ret;
+	(void)cap;
+	return 0;
+}
+
+static int32_t cache_get_pod_private(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size)
+{
+	(void)ret;
+	(void)ret_size;
+	return first_of(ctx, pod) ? -RP_ENOENT : -RP_ESTALE;
+}
+
+static int32_t cache_set_pod_private(void *ctx, rp_txn txn, rp_pod pod, const void *data,
+				     uint32_t size)
+{
+	(void)txn;
+	(void)data;
+	(void)size;
+	return first_of(ctx, pod) ? -RP_ENOTSUP : -RP_ESTALE;
+}
+
 const struct rp_host_cache fake_cache_service = {
 	.size = sizeof(struct rp_host_cache),
 	.list = cache_list,
@@ -866,4 +894,7 @@ const struct rp_host_cache fake_cache_service = {
 	.arg = cache_arg,
 	.set_args = cache_set_args,
 	.set_group = cache_set_group,
+	.list_pods = cache_list_pods,
+	.get_pod_private = cache_get_pod_private,
+	.set_pod_private = cache_set_pod_private,
 };

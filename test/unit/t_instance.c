@@ -148,7 +148,7 @@ static void m_timer(struct rp_instance *i, uint64_t cookie)
 
 static struct rp_policy policy = {sizeof policy, 0,	  m_prepare, m_plan,  m_plan,
 				  m_sync,	 m_about, m_about,   m_about, m_event,
-				  m_plain,	 NULL,	  NULL};
+				  m_plain,	 NULL,	  NULL,	     m_about, m_about};
 static struct rp_controller controller = {.size = sizeof controller,
 					  .prepare = m_prepare,
 					  .commit = m_plan,
@@ -232,8 +232,8 @@ static int setup(void **state)
 		{sizeof mounts[0], 1, "/from", "/to", "bind"}};
 	static const struct rp_device_info devices[] = {
 		{sizeof devices[0], 1, "/dev/x", "c", 1, 2}};
-	static const struct pod_desc pod_desc = {"p1",	    "pod", "uid", "ns", "handler",
-						 "/parent", notes, notes, 2,	2};
+	static const struct pod_desc pod_desc = {"p1",	"pod", "uid", "ns", "handler", "/parent",
+						 notes, notes, 2,     2,    NULL};
 	static const struct ctr_desc desc = {
 		.id = "c1",
 		.pod_id = "p1",

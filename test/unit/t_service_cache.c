@@ -116,12 +116,49 @@ static void test_args(void **state)
 	assert_int_equal(txn_view(p->ctr)->group, RP_GROUP_MAX);
 }
 
+/* What is kept with a pod belongs to the transaction, and then to the pod and the policy. */
+static void test_pods(void **state)
+{
+	const struct place *p = *state;
+	void *i = p->instance;
+	uint64_t t = txn_id(p->txn);
+	rp_pod pod = p->ctr->pod->handle, pods[2];
+	static const char large[RP_PRIVATE_MAX + 1];
+	struct rp_pod_info info = {.size = sizeof info};
+	const void *kept;
+	uint32_t n;
+	assert_int_equal(C.list_pods(i, pods, 2), 1);
+	assert_int_equal(pods[0], pod);
+	assert_int_equal(C.get_pod(i, pod, &info), 0);
+	assert_true(info.cpu_request == RP_NOT_SET && !info.flags);
+	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
+	assert_int_equal(C.get_pod_private(i, pod + 1, &kept, &n), -RP_ESTALE);
+	assert_int_equal(C.set_pod_private(i, t + 1, pod, "a", 1), -RP_EINVAL);
+	assert_int_equal(C.set_pod_private(i, t, pod + 1, "a", 1), -RP_ESTALE);
+	assert_int_equal(C.set_pod_private(i, t, pod, large, sizeof large), -RP_E2BIG);
+	assert_int_equal(C.set_pod_private(i, t, pod, "ab", 2), 0);
+	assert_int_equal(C.set_pod_private(i, t, pod, "abc", 3), 0);
+	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), 0);
+	assert_int_equal(n, 3);
+	assert_memory_equal(kept, "abc", 3);
+	txn_rollback(p->txn);
+	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
+	assert_int_equal(C.set_pod_private(i, t, pod, "abc", 3), 0);
+	p->ctr->pod->stored = true;
+	txn_commit(p->txn);
+	assert_false(p->ctr->pod->stored);
+	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), 0);
+	p->ctr->pod->policy++;
+	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arg, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_args, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pods, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void pods(void **state)
 		struct record r;
 		struct stored_pod p;
 		size_t len;
-		record_of_pod(&r, pod);
+		record_of_pod(&r, pod, cache_policy_name(b->cache, pod->policy));
 		uint8_t *data = pack(&r, &len);
 		arena_reset(b->arena);
 		assert_int_equal(record_decode_pod(b->arena, data, len, &p, NULL), 0);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods before their containers. What the runtime is told of a pod as a whole reserves room for it: nobody else is given that until the
+ * main container has come, and again when it has gone, as long as the pod is there. Nothing is written anywhere by it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/qos/qos.h"
+
+struct kept {
+	struct record is; /* role ROLE_GRANT */
+	char main[MAIN_NAME_MAX + 1]; /* the main container, once it has come; "": it has not */
+};
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+	return hash;
+}
+
+static bool read_kept(const struct rp_instance *inst, rp_pod pod, struct kept *ret)
+{
+	const struct modhost *h = &inst->h;
+	const void *data;
+	uint32_t size;
+	if (h->cache->get_pod_private(h->ctx, pod, &data, &size) || size != sizeof *ret)
+		return false;
+	memcpy(ret, data, sizeof *ret);
+	return record_is_sound(&ret->is) && ret->is.role == ROLE_GRANT &&
+	       memchr(ret->main, '\0', sizeof ret->main);
+}
+
+static struct entry *find(const struct rp_instance *inst, rp_pod pod)
+{
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		struct entry *e = &inst->table.list[i];
+		if (e->pod == pod && e->is.role == ROLE_GRANT)
+			return e;
+	}
+	return NULL;
+}
+
+static int32_t put(struct rp_instance *inst, rp_txn txn, const struct entry *e, const char *main)
+{
+	const struct modhost *h = &inst->h;
+	struct kept kept = {.is = e->is};
+	(void)snprintf(kept.main, sizeof kept.main, "%s",
+		       strlen(main) <= MAIN_NAME_MAX ? main : "");
+	return h->cache->set_pod_private(h->ctx, txn, e->pod, &kept, sizeof kept);
+}
+
+static int32_t drop(struct rp_instance *inst, rp_txn txn, struct entry *e)
+{
+	rp_pod pod = e->pod;
+	table_remove(inst, e);
+	return inst->h.cache->set_pod_private(inst->h.ctx, txn, pod, NULL, 0);
+}
+
+int32_t admit_load(struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	uint32_t n = h->cache->list_pods(h->ctx, inst->pods, inst->n_pods);
+	if (n > inst->n_pods) {
+		rp_pod *pods = realloc(inst->pods, 2 * (size_t)n * sizeof *pods);
+		if (!pods)
+			return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		inst->pods = pods;
+		inst->n_pods = 2 * n;
+		n = h->cache->list_pods(h->ctx, inst->pods, inst->n_pods);
+	}
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < n; i++) {
+		struct entry e = {.pod = inst->pods[i]};
+		struct kept kept;
+		if (!read_kept(inst, e.pod, &kept))
+			continue;
+		e.is = kept.is;
+		r = table_add(inst, &e);
+	}
+	return r;
+}
+
+/* Its sandbox has been made anew: what the former one was granted is the pod's. */
+static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_pod_info *pod,
+			 uint64_t uid, struct record *ret)
+{
+	const struct modhost *h = &inst->h;
+	for (uint32_t i = 0; i < inst->table.n; i++) {
+		struct entry *e = &inst->table.list[i];
+		struct rp_pod_info other = {.size = sizeof other};
+		if (e->is.role != ROLE_GRANT || e->is.uid != uid ||
+		    h->cache->get_pod(h->ctx, e->pod, &other) || strcmp(other.uid, pod->uid) != 0)
+			continue;
+		*ret = e->is;
+		return e->is.flags & ASK_USED ? 0 : drop(inst, txn, e);
+	}
+	return 0;
+}
+
+/* Nodes of a former grant serve again, if that was as large and they still suit. */
+int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+		     const struct record *former, rp_pod but, uint64_t *ret)
+{
+	struct room room;
+	room_of(inst, but, a, &room);
+	if (former && former->nodes && former->level == a->level && former->cpu >= a->cpu &&
+	    !a->numa_ids) {
+		struct ask again = *a;
+		char why[MODHOST_TEXT_MAX];
+		char *kept_why = inst->h.why;
+		again.numa_ids = former->nodes;
+		inst->h.why = why;
+		int32_t r = hints_choose(inst, ctr, &again, &room, ret);
+		inst->h.why = kept_why;
+		if (!r)
+			return 0;
+	}
+	return hints_choose(inst, ctr, a, &room, ret);
+}
+
+static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod_info *pod,
+		       struct ask *a)
+{
+	struct entry e = {.pod = pod->pod,
+			  .is = {.version = RECORD_VERSION,
+				 .level = (uint16_t)a->level,
+				 .role = ROLE_GRANT,
+				 .flags = a->flags,
+				 .uid = hash_of(pod->uid)}};
+	struct record former = {.nodes = 0};
+	int64_t cpu, mem;
+	int32_t r = ask_aggregated(inst, pod->pod, &cpu, &mem);
+	if (!r)
+		r = take_over(inst, txn, pod, e.is.uid, &former);
+	if (r)
+		return r;
+	e.is.cpu = a->cpu = cpu ? cpu : pod->cpu_request;
+	e.is.mem = a->mem = mem ? mem : pod->mem_limit > 0 ? pod->mem_limit : 0;
+	memcpy(e.is.pool, a->pool, sizeof e.is.pool);
+	r = admit_choose(inst, 0, a, &former, pod->pod, &e.is.nodes);
+	if (!r)
+		r = table_add(inst, &e);
+	return r ? r : put(inst, txn, &e, "");
+}
+
+int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_pod_info info = {.size = sizeof info};
+	struct entry *e = find(inst, pod);
+	struct ask a;
+	int32_t r = h->cache->get_pod(h->ctx, pod, &info);
+	if (r || ask_is_debugged(inst, pod) || (e && e->is.flags & ASK_USED))
+		return r;
+	if (e)
+		table_remove(inst, e); /* asked again: anew */
+	r = ask_read(inst, pod, &a);
+	if (r || (a.level != LEVEL_DEDICATED && a.level != LEVEL_SHARED) ||
+	    info.cpu_request == RP_NOT_SET)
+		return r;
+	return reserve(inst, txn, &info, &a);
+}
+
+const struct record *admit_grant(const struct rp_instance *inst, rp_pod pod)
+{
+	const struct entry *e = find(inst, pod);
+	return e ? &e->is : NULL;
+}
+
+int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main, const char *name)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_pod_info pod = {.size = sizeof pod, .uid = ""};
+	struct entry made = {.pod = main->pod, .is = main->is};
+	if (main->is.level != LEVEL_DEDICATED && main->is.level != LEVEL_SHARED)
+		return 0;
+	int32_t r = h->cache->get_pod(h->ctx, main->pod, &pod);
+	made.is.role = ROLE_GRANT;
+	made.is.flags |= ASK_USED;
+	made.is.ramp_end_ms = 0;
+	made.is.uid = hash_of(pod.uid);
+	struct entry *e = find(inst, main->pod);
+	if (e)
+		e->is = made.is;
+	else if (!r)
+		r = table_add(inst, &made);
+	return r ? r : put(inst, txn, &made, name);
+}
+
+int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	struct entry *e = find(inst, pod);
+	struct kept kept;
+	if (!e || !(e->is.flags & ASK_USED) || !read_kept(inst, pod, &kept))
+		return 0;
+	e->is.flags &= ~ASK_USED;
+	return put(inst, txn, e, kept.main);
+}
+
+int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	struct entry *e = find(inst, pod);
+	return e ? drop(inst, txn, e) : 0;
+}
+
+const char *admit_main(const struct rp_instance *inst, rp_pod pod, char name[MAIN_NAME_MAX + 1])
+{
+	struct kept kept;
+	name[0] = '\0';
+	if (read_kept(inst, pod, &kept))
+		memcpy(name, kept.main, sizeof kept.main);
+	return name;
+}
+
+int32_t admit_check(struct rp_instance *inst, rp_txn txn)
+{
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < inst->table.n; i++) {
+		struct entry *e = &inst->table.list[i];
+		if (e->is.role != ROLE_GRANT)
+			continue;
+		if (e->is.nodes & ~inst->plan->node_mask) {
+			r = drop(inst, txn, e);
+			i--;
+		} else if ((e->is.flags & ASK_USED) && !table_main(inst, e->pod)) {
+			r = admit_unuse(inst, txn, e->pod);
+		}
+	}
+	return r;
+}
