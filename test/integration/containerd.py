@@ -197,13 +197,18 @@ CONFIG_RUNTIME = '''
 {pause17}  [plugins.'{cri}'.containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
     [plugins.'{cri}'.containerd.runtimes.runc.options]
-      BinaryName = "{runc}"
+      BinaryName = "{dir}/runc-told"
       Root = "{dir}/runc"
       SystemdCgroup = {systemd}
 '''
 CONFIG_IMAGES_2 = '''
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = "{pause}"
+'''
+# Runs the test's program, if there is one, with runc's arguments before runc does anything: the kernel as it is before a container is.
+RUNC_TOLD = '''#!/bin/sh
+[ ! -x {dir}/before-runc ] || {dir}/before-runc "$@"
+exec {runc} "$@"
 '''
 
 
@@ -235,6 +240,8 @@ class Containerd:
                       restrict='false' if may_lower_oom_score() else 'true', pause17='' if two else '  sandbox_image = "%s"\n' % PAUSE)
         text = 'version = %d\n' % (3 if two else 2) + CONFIG_COMMON + CONFIG_RUNTIME + (CONFIG_IMAGES_2 if two else '')
         (self.dir / 'config.toml').write_text(text.format(**values))
+        (self.dir / 'runc-told').write_text(RUNC_TOLD.format(**values))
+        (self.dir / 'runc-told').chmod(0o755)
 
     # -- the process
 

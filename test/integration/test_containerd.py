@@ -162,6 +162,35 @@ def test_policies_are_switched_live(daemon, pods):
     assert (shared.allowed(), pinned.allowed()) == before
 
 
+WATCH = '''#!/bin/sh
+for word; do case "$word" in create|start) what=$word ;; esac; last=$word; done
+[ -z "$what" ] || echo "$what $last $(sed -n 's/^Cpus_allowed_list:\t//p' /proc/{pid}/status)" \
+    "$(sed 's/.*) //' /proc/{pid}/stat | cut -d ' ' -f 37)" >> {seen}
+'''
+
+
+@needs_two_cpus
+def test_whoever_has_a_named_cpu_has_left_it_before_its_new_owner_runs(unstarted, runtime, pods, tmp_path):
+    """What the kernel says of the one that makes room, when runc is asked to create the annotated container, before any process of that
+    one exists, and when it is asked to let its program begin. It is busy, so that it really runs on the CPU until it is moved."""
+    unstarted.configure('cpuset')
+    unstarted.start()
+    whole = pods('whole').run('c', 1000, command=('/bin/sh', '-c', 'while :; do :; done'))
+    (had,) = cpus(whole.allowed())
+    (tmp_path / 'watch').write_text(WATCH.format(pid=whole.pid(), seen=tmp_path / 'seen'))
+    (tmp_path / 'watch').chmod(0o755)
+    (runtime.dir / 'before-runc').symlink_to(tmp_path / 'watch')
+    try:
+        named = pods('named', 'burstable', {'weka.io/cores-ids': str(had)}).run('c', 100)
+    finally:
+        (runtime.dir / 'before-runc').unlink()
+    assert cpus(named.allowed()) == {had}
+    seen = [line.split()[:1] + line.split()[2:] for line in (tmp_path / 'seen').read_text().splitlines() if named.id in line]
+    assert [what for what, _, _ in seen] == ['create', 'start']
+    for _, allowed, running in seen:
+        assert cpus(allowed) == cpus(whole.allowed()) and had not in cpus(allowed) and int(running) != had
+
+
 def test_a_bad_configuration_changes_nothing(daemon, pods):
     shared = pods('shared', 'besteffort').run('c')
     before = shared.allowed()
