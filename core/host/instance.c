@@ -29,6 +29,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_USAGE_1, &host_usage_service},
 		{RP_HOST_SPEEDSELECT_1, &host_speedselect_service},
 		{RP_HOST_SETTINGS_1, &host_settings_service},
+		{RP_HOST_NODERES_1, &host_noderes_service},
 	};
 	(void)ctx;
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
@@ -111,6 +112,19 @@ static bool take_controller(struct instance *i, const void *table)
 	return true;
 }
 
+static bool take_calculator(struct instance *i, const void *table)
+{
+	const struct rp_calculator *c = table;
+	if (!c || c->size < offsetof(struct rp_calculator, reset) || !c->prepare || !c->commit ||
+	    !c->abort || !c->calculate || !c->resources || !c->annotations)
+		return false;
+	i->calculator = c;
+	i->prepare = c->prepare;
+	i->commit = c->commit;
+	i->abort = c->abort;
+	return true;
+}
+
 static const struct role {
 	uint32_t kind;
 	const char *name;
@@ -119,6 +133,7 @@ static const struct role {
 } roles[] = {
 	{RP_KIND_POLICY, "policy", RP_POLICY_1, take_policy},
 	{RP_KIND_CONTROLLER, "controller", RP_CONTROLLER_1, take_controller},
+	{RP_KIND_CALCULATOR, "calculator", RP_CALCULATOR_1, take_calculator},
 };
 
 static const struct role *role_of(uint32_t kind)
@@ -476,4 +491,63 @@ void instance_controller_timer(struct instance *i, uint64_t cookie)
 	enter(i, CRUMB_EVENT, NULL);
 	i->controller->timer(i->inst, cookie);
 	(void)leave(i, CRUMB_EVENT, 0, NULL);
+}
+
+/* ---- calculators ---------------------------------------------------------------------------------------------------- */
+
+const char *const *instance_resources(const struct instance *i)
+{
+	return i->calculator->resources;
+}
+
+const char *const *instance_annotations(const struct instance *i)
+{
+	return i->calculator->annotations;
+}
+
+int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err)
+{
+	enter(i, CRUMB_CALCULATE, NULL);
+	return leave(i, CRUMB_CALCULATE, i->calculator->calculate(i->inst, out), err);
+}
+
+int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
+		   bool *ret_default, struct err *err)
+{
+	*ret_default = !(HAS(i->calculator, reset));
+	if (*ret_default)
+		return 0;
+	enter(i, CRUMB_CALCULATE, "reset");
+	return leave(i, CRUMB_CALCULATE, i->calculator->reset(i->inst, message, out), err);
+}
+
+int instance_apply(struct instance *i, const struct rp_nr_edit *node, struct err *err)
+{
+	if (!(HAS(i->calculator, apply)))
+		return 0;
+	enter(i, CRUMB_CALCULATE, "apply");
+	return leave(i, CRUMB_CALCULATE, i->calculator->apply(i->inst, node), err);
+}
+
+bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,
+			const struct rp_nr_edit *new_node)
+{
+	if (!(HAS(i->calculator, need_sync)))
+		return false;
+	enter(i, CRUMB_CALCULATE, "need_sync");
+	int32_t r = i->calculator->need_sync(i->inst, old_node, new_node);
+	(void)leave(i, CRUMB_CALCULATE, 0, NULL);
+	return r > 0;
+}
+
+bool instance_meta_changed(struct instance *i, const char *key, const char *old_text,
+			   const char *new_text)
+{
+	if (!(HAS(i->calculator, meta_changed)))
+		return !old_text || !new_text ? old_text != new_text
+					      : strcmp(old_text, new_text) != 0;
+	enter(i, CRUMB_CALCULATE, "meta_changed");
+	int32_t r = i->calculator->meta_changed(i->inst, key, old_text, new_text);
+	(void)leave(i, CRUMB_CALCULATE, 0, NULL);
+	return r > 0;
 }

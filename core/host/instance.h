@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include <nri-rp/calculator.h>
 #include <nri-rp/controller.h>
 #include <nri-rp/host.h>
 #include <nri-rp/policy.h>
@@ -22,6 +23,7 @@
 #include "core/util/loop.h"
 
 struct instance;
+struct nr_input;
 
 /* What instances work on. Its members may be exchanged between calls (a new snapshot of the machine, say). */
 struct host_env {
@@ -35,6 +37,7 @@ struct host_env {
 	/* Devices that the kubelet gave a container; 0 or -ENOENT. NULL: nobody asks the kubelet. */
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			    void *arg);
+	const struct nr_input *noderes; /* of the running pass of calculators; NULL: none runs */
 	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
 	/* What instances have set of the machine and is not put back yet. Zeroed at first, as all of this. */
 	struct setting *settings;
@@ -108,6 +111,22 @@ int instance_collect(struct instance *i, const struct rp_metric_sink *sink, stru
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
+
+/* ---- calculators ---- */
+
+/* Names that are the module's own; lists that end with NULL, never NULL themselves. */
+const char *const *instance_resources(const struct instance *i);
+const char *const *instance_annotations(const struct instance *i);
+int instance_calculate(struct instance *i, const struct rp_nr_sink *out, struct err *err);
+/* 0 and *ret_default: the host resets its resources itself. */
+int instance_reset(struct instance *i, const char *message, const struct rp_nr_sink *out,
+		   bool *ret_default, struct err *err);
+int instance_apply(struct instance *i, const struct rp_nr_edit *node, struct err *err);
+bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,
+			const struct rp_nr_edit *new_node);
+/* NULL: the annotation is not there. */
+bool instance_meta_changed(struct instance *i, const char *key, const char *old_text,
+			   const char *new_text);
 
 /* ---- controllers ---- */
 

@@ -24,6 +24,7 @@ struct instance {
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
 	const struct rp_policy *policy;
 	const struct rp_controller *controller;
+	const struct rp_calculator *calculator;
 	const struct rp_zones *zones;
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
@@ -50,6 +51,7 @@ extern const struct rp_host_work host_work_service;
 extern const struct rp_host_usage host_usage_service;
 extern const struct rp_host_speedselect host_speedselect_service;
 extern const struct rp_host_settings host_settings_service;
+extern const struct rp_host_noderes host_noderes_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 void instance_drop_timers(struct instance *i);

@@ -35,6 +35,7 @@ struct options {
 	char dir[PATH_MAX], name[RP_NAME_MAX]; /* the module: its folder and name */
 	char path[PATH_MAX];
 	const char *machines, *config;
+	const char *vectors; /* a table to run instead of cases; NULL: none */
 	uint64_t seed;
 	bool reproduce; /* `seed` alone, with every request noted */
 	bool json, list, strict_time, has_cases;

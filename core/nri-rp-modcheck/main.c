@@ -13,6 +13,7 @@
 #include "core/host/crumb.h"
 #include "core/host/trial.h"
 #include "core/nri-rp-modcheck/check.h"
+#include "core/nri-rp-modcheck/vectors.h"
 #include "core/util/cleanup.h"
 #include "core/util/cmdline.h"
 #include "core/util/log.h"
@@ -296,6 +297,7 @@ enum {
 	OPT_CASES,
 	OPT_REPRODUCE,
 	OPT_CONFIG,
+	OPT_VECTORS,
 	OPT_STRICT,
 	OPT_JSON,
 	OPT_LIST,
@@ -317,6 +319,9 @@ static const struct cmdline_option table[] = {
 	{{"config", required_argument, NULL, OPT_CONFIG},
 	 "FILE",
 	 "the module's section of rp.conf, or a whole rp.conf"},
+	{{"vectors", required_argument, NULL, OPT_VECTORS},
+	 "FILE",
+	 "instead, a table of inputs and results, for the calculators beside MODULE.so"},
 	{{"strict-time", no_argument, NULL, OPT_STRICT}, NULL, "slow is wrong"},
 	{{"json", no_argument, NULL, OPT_JSON}, NULL, "one JSON document instead of TAP"},
 	{{"list", no_argument, NULL, OPT_LIST}, NULL, "list the cases and exit"},
@@ -364,6 +369,9 @@ static int take(struct options *o, int opt, const char *word)
 			       : 0;
 	case OPT_CONFIG:
 		o->config = optarg;
+		return 0;
+	case OPT_VECTORS:
+		o->vectors = optarg;
 		return 0;
 	case OPT_STRICT:
 		o->strict_time = true;
@@ -426,7 +434,7 @@ int main(int argc, char **argv)
 	else
 		r--;
 	if (!r && o.path[0] && optind == argc - 1)
-		r = check_module(&o);
+		r = o.vectors ? vectors_run(o.vectors, o.dir) : check_module(&o);
 	if (o.has_cases)
 		regfree(&o.cases);
 	return r;

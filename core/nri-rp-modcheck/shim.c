@@ -11,7 +11,8 @@
 
 const char *const shim_services[SHIM_SERVICES] = {RP_HOST_CACHE_1,  RP_HOST_TOPOLOGY_1,
 						  RP_HOST_CONFIG_1, RP_HOST_EXPLAIN_1,
-						  RP_HOST_TIMER_1,  RP_HOST_WORK_1};
+						  RP_HOST_TIMER_1,  RP_HOST_WORK_1,
+						  RP_HOST_NODERES_1};
 
 static const struct {
 	const void *real, *cover; /* what a cover leaves out goes to the host */
@@ -23,6 +24,7 @@ static const struct {
 	{&host_explain_service, &shim_explain, sizeof shim_explain},
 	{&host_timer_service, &shim_timer, sizeof shim_timer},
 	{&host_work_service, &shim_work, sizeof shim_work},
+	{&host_noderes_service, &host_noderes_service, sizeof host_noderes_service},
 };
 
 struct longer_host {

@@ -14,7 +14,7 @@
 
 #include "core/host/instance.h"
 
-#define SHIM_SERVICES 6u
+#define SHIM_SERVICES 7u
 #define SHIM_TAIL 64u /* bytes behind a longer struct */
 #define SHIM_POISON 0xa5
 #define SHIM_KEYS_MAX 64u

@@ -47,6 +47,7 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 	h->work = find(h, RP_HOST_WORK_1);
 	h->speedselect = find(h, RP_HOST_SPEEDSELECT_1);
 	h->settings = find(h, RP_HOST_SETTINGS_1);
+	h->noderes = find(h, RP_HOST_NODERES_1);
 	/* The last member that minor 0 has: a shorter struct is no service at all. */
 	if (!RP_HAS(h->topology, memory))
 		h->topology = NULL;
@@ -64,6 +65,8 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 		h->speedselect = NULL;
 	if (!RP_HAS(h->settings, drop))
 		h->settings = NULL;
+	if (!RP_HAS(h->noderes, device_amount))
+		h->noderes = NULL;
 	const struct {
 		uint32_t bit;
 		const void *service;
@@ -75,6 +78,7 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 		{MODHOST_EXPLAIN, h->explain, RP_HOST_EXPLAIN_1},
 		{MODHOST_TIMER, h->timer, RP_HOST_TIMER_1},
 		{MODHOST_WORK, h->work, RP_HOST_WORK_1},
+		{MODHOST_NODERES, h->noderes, RP_HOST_NODERES_1},
 	};
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
 		if ((need & wanted[i].bit) && !wanted[i].service)

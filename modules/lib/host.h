@@ -8,6 +8,7 @@
 #define NRI_RP_LIB_HOST_H
 
 #include <nri-rp/cache.h>
+#include <nri-rp/calculator.h>
 #include <nri-rp/config.h>
 #include <nri-rp/host.h>
 #include <nri-rp/module.h>
@@ -28,6 +29,7 @@ struct modhost {
 	const struct rp_host_work *work;
 	const struct rp_host_speedselect *speedselect; /* NULL: an older host */
 	const struct rp_host_settings *settings; /* NULL: an older host */
+	const struct rp_host_noderes *noderes; /* NULL: an older host */
 	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as after modhost_init: it is not kept. */
 	char *why;
 };
@@ -38,6 +40,8 @@ struct modhost {
 #define MODHOST_EXPLAIN 0x08u
 #define MODHOST_TIMER 0x10u
 #define MODHOST_WORK 0x20u
+#define MODHOST_NODERES 0x40u
+#define MODHOST_CALCULATOR (MODHOST_CONFIG | MODHOST_NODERES)
 /* What no policy can do without. */
 #define MODHOST_POLICY (MODHOST_TOPOLOGY | MODHOST_CACHE | MODHOST_CONFIG)
 

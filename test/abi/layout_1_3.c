@@ -2,6 +2,7 @@
 /* The module ABI as it was released with 1.3, on machines with pointers of 64 bits: what a module built then relies on. Structs with a
  * size in front may have become longer since. Made by layout.py, once. */
 #include <nri-rp/cache.h>
+#include <nri-rp/calculator.h>
 #include <nri-rp/config.h>
 #include <nri-rp/controller.h>
 #include <nri-rp/host.h>
@@ -263,6 +264,116 @@ AT(rp_host_cache, list_pods, 232);
 AT(rp_host_cache, get_pod_private, 240);
 AT(rp_host_cache, set_pod_private, 248);
 
+AT_LEAST(rp_nr_node, 56);
+AT(rp_nr_node, size, 0);
+AT(rp_nr_node, n_zones, 4);
+AT(rp_nr_node, capacity, 8);
+AT(rp_nr_node, allocatable, 24);
+AT(rp_nr_node, reserved, 40);
+
+AT_LEAST(rp_nr_measured, 64);
+AT(rp_nr_measured, size, 0);
+AT(rp_nr_measured, degraded, 4);
+AT(rp_nr_measured, age_ms, 8);
+AT(rp_nr_measured, node, 16);
+AT(rp_nr_measured, system, 32);
+AT(rp_nr_measured, prod_reclaimable, 48);
+
+AT_LEAST(rp_nr_pod, 80);
+AT(rp_nr_pod, size, 0);
+AT(rp_nr_pod, flags, 4);
+AT(rp_nr_pod, name, 8);
+AT(rp_nr_pod, qos, 16);
+AT(rp_nr_pod, prio, 20);
+AT(rp_nr_pod, reported, 24);
+AT(rp_nr_pod, pad, 28);
+AT(rp_nr_pod, request, 32);
+AT(rp_nr_pod, usage, 48);
+AT(rp_nr_pod, zones, 64);
+
+AT_LEAST(rp_nr_app, 24);
+AT(rp_nr_app, size, 0);
+AT(rp_nr_app, prio, 4);
+AT(rp_nr_app, usage, 8);
+
+AT_LEAST(rp_nr_zone, 24);
+AT(rp_nr_zone, size, 0);
+AT(rp_nr_zone, id, 4);
+AT(rp_nr_zone, allocatable, 8);
+
+AT_LEAST(rp_nr_cpu, 24);
+AT(rp_nr_cpu, size, 0);
+AT(rp_nr_cpu, hyper_threads, 4);
+AT(rp_nr_cpu, turbo, 8);
+AT(rp_nr_cpu, pad, 12);
+AT(rp_nr_cpu, model, 16);
+
+AT_LEAST(rp_nr_device, 24);
+AT(rp_nr_device, size, 0);
+AT(rp_nr_device, healthy, 4);
+AT(rp_nr_device, type, 8);
+AT(rp_nr_device, vendor, 16);
+
+AT_LEAST(rp_host_noderes, 96);
+AT(rp_host_noderes, size, 0);
+AT(rp_host_noderes, pad, 4);
+AT(rp_host_noderes, strategy, 8);
+AT(rp_host_noderes, node, 16);
+AT(rp_host_noderes, label, 24);
+AT(rp_host_noderes, annotation, 32);
+AT(rp_host_noderes, measured, 40);
+AT(rp_host_noderes, pod, 48);
+AT(rp_host_noderes, app, 56);
+AT(rp_host_noderes, zone, 64);
+AT(rp_host_noderes, cpu, 72);
+AT(rp_host_noderes, device, 80);
+AT(rp_host_noderes, device_amount, 88);
+
+AT_LEAST(rp_nr_item, 48);
+AT(rp_nr_item, size, 0);
+AT(rp_nr_item, flags, 4);
+AT(rp_nr_item, name, 8);
+AT(rp_nr_item, quantity, 16);
+AT(rp_nr_item, zones, 24);
+AT(rp_nr_item, n_zones, 32);
+AT(rp_nr_item, pad, 36);
+AT(rp_nr_item, message, 40);
+
+AT_LEAST(rp_nr_sink, 40);
+AT(rp_nr_sink, size, 0);
+AT(rp_nr_sink, pad, 4);
+AT(rp_nr_sink, ctx, 8);
+AT(rp_nr_sink, item, 16);
+AT(rp_nr_sink, label, 24);
+AT(rp_nr_sink, annotation, 32);
+
+AT_LEAST(rp_nr_edit, 80);
+AT(rp_nr_edit, size, 0);
+AT(rp_nr_edit, pad, 4);
+AT(rp_nr_edit, ctx, 8);
+AT(rp_nr_edit, result, 16);
+AT(rp_nr_edit, result_annotation, 24);
+AT(rp_nr_edit, get, 32);
+AT(rp_nr_edit, set, 40);
+AT(rp_nr_edit, remove, 48);
+AT(rp_nr_edit, annotation, 56);
+AT(rp_nr_edit, set_annotation, 64);
+AT(rp_nr_edit, set_label, 72);
+
+AT_LEAST(rp_calculator, 88);
+AT(rp_calculator, size, 0);
+AT(rp_calculator, pad, 4);
+AT(rp_calculator, prepare, 8);
+AT(rp_calculator, commit, 16);
+AT(rp_calculator, abort, 24);
+AT(rp_calculator, resources, 32);
+AT(rp_calculator, annotations, 40);
+AT(rp_calculator, calculate, 48);
+AT(rp_calculator, reset, 56);
+AT(rp_calculator, apply, 64);
+AT(rp_calculator, need_sync, 72);
+AT(rp_calculator, meta_changed, 80);
+
 AT_LEAST(rp_controller, 112);
 AT(rp_controller, size, 0);
 AT(rp_controller, pad, 4);
@@ -444,6 +555,7 @@ VALUE(RP_ARGS_MAX, 4096);
 VALUE(RP_CACHE_DATA, 1);
 VALUE(RP_CACHE_INSTRUCTION, 2);
 VALUE(RP_CACHE_UNIFIED, 3);
+TEXT(RP_CALCULATOR_1, "nri-rp.calculator/1");
 VALUE(RP_CGROUP_REF_MAX, 4352);
 VALUE(RP_CHANGED_CLASS, 16);
 VALUE(RP_CHANGED_CPUS, 1);
@@ -522,6 +634,7 @@ VALUE(RP_GROUP_MAX, 65535);
 TEXT(RP_HOST_CACHE_1, "nri-rp.host.cache/1");
 TEXT(RP_HOST_CONFIG_1, "nri-rp.host.config/1");
 TEXT(RP_HOST_EXPLAIN_1, "nri-rp.host.explain/1");
+TEXT(RP_HOST_NODERES_1, "nri-rp.host.noderes/1");
 TEXT(RP_HOST_SETTINGS_1, "nri-rp.host.settings/1");
 TEXT(RP_HOST_SPEEDSELECT_1, "nri-rp.host.speedselect/1");
 TEXT(RP_HOST_TIMER_1, "nri-rp.host.timer/1");
@@ -537,6 +650,12 @@ VALUE(RP_KEY_RESTART, 2);
 VALUE(RP_KIND_CALCULATOR, 4);
 VALUE(RP_KIND_CONTROLLER, 2);
 VALUE(RP_KIND_POLICY, 1);
+VALUE(RP_KOORD_BE, 4);
+VALUE(RP_KOORD_LS, 3);
+VALUE(RP_KOORD_LSE, 1);
+VALUE(RP_KOORD_LSR, 2);
+VALUE(RP_KOORD_NONE, 0);
+VALUE(RP_KOORD_SYSTEM, 5);
 VALUE(RP_LEVEL_CLUSTER, 9);
 VALUE(RP_LEVEL_CORE, 7);
 VALUE(RP_LEVEL_DIE, 3);
@@ -572,6 +691,38 @@ TEXT(RP_NOTE_OWNER, "nri-rp");
 VALUE(RP_NOTE_TYPE, 1);
 VALUE(RP_NOT_MEASURED, -1);
 VALUE(RP_NOT_SET, (-9223372036854775807 - 1));
+VALUE(RP_NR_AGGREGATE_SECONDS, 1);
+VALUE(RP_NR_AMOUNTS, 2);
+VALUE(RP_NR_BATCH_CPU_PERCENT, 17);
+VALUE(RP_NR_BATCH_MEMORY_PERCENT, 18);
+VALUE(RP_NR_BY_MAX, 2);
+VALUE(RP_NR_BY_REQUEST, 1);
+VALUE(RP_NR_BY_USAGE, 0);
+VALUE(RP_NR_COLLECT_HOT_CACHE, 1);
+VALUE(RP_NR_COLLECT_WITHOUT_CACHE, 0);
+VALUE(RP_NR_COLLECT_WITH_CACHE, 2);
+VALUE(RP_NR_CPU, 0);
+VALUE(RP_NR_CPU_POLICY, 5);
+VALUE(RP_NR_CPU_RECLAIM_PERCENT, 4);
+VALUE(RP_NR_DEGRADE_MINUTES, 8);
+VALUE(RP_NR_DIFF_THRESHOLD, 10);
+VALUE(RP_NR_ENABLE, 0);
+VALUE(RP_NR_FIELDS, 19);
+VALUE(RP_NR_ITEM_RESET, 1);
+VALUE(RP_NR_MEMORY, 1);
+VALUE(RP_NR_MEMORY_COLLECT, 3);
+VALUE(RP_NR_MEMORY_POLICY, 7);
+VALUE(RP_NR_MEMORY_RECLAIM_PERCENT, 6);
+VALUE(RP_NR_MID_CPU_PERCENT, 12);
+VALUE(RP_NR_MID_MEMORY_PERCENT, 13);
+VALUE(RP_NR_MID_MODE, 11);
+VALUE(RP_NR_MID_STATIC_CPU_PERCENT, 15);
+VALUE(RP_NR_MID_STATIC_MEMORY_PERCENT, 16);
+VALUE(RP_NR_MID_UNALLOCATED_PERCENT, 14);
+VALUE(RP_NR_POD_ACTIVE, 1);
+VALUE(RP_NR_POD_SAMPLED, 2);
+VALUE(RP_NR_REPORT_SECONDS, 2);
+VALUE(RP_NR_UPDATE_SECONDS, 9);
 VALUE(RP_N_LEVELS, 11);
 VALUE(RP_ORDER_CREATED, 0);
 VALUE(RP_ORDER_SYNC, 1);
@@ -581,6 +732,11 @@ VALUE(RP_PRESSURE_CPU, 2);
 VALUE(RP_PRESSURE_IO, 8);
 VALUE(RP_PRESSURE_MEMORY, 4);
 VALUE(RP_PRESSURE_THROTTLED, 1);
+VALUE(RP_PRIO_BATCH, 3);
+VALUE(RP_PRIO_FREE, 4);
+VALUE(RP_PRIO_MID, 2);
+VALUE(RP_PRIO_NONE, 0);
+VALUE(RP_PRIO_PROD, 1);
 VALUE(RP_PRIVATE_MAX, 4096);
 VALUE(RP_QOS_BEST_EFFORT, 2);
 VALUE(RP_QOS_BURSTABLE, 1);

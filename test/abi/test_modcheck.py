@@ -257,3 +257,20 @@ def test_leaves_nothing_behind(tmp_path):
                           timeout=300)
     assert done.returncode == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def vectors(path):
+    return subprocess.run([PROGRAM, '--vectors', path, BUILD / 'modules/batch.so'], capture_output=True, text=True)
+
+
+def test_calculations():
+    done = vectors(TOP / 'test/vectors/node-resources.yaml')
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not re.search('^not ok', done.stdout, re.M) and ' 0 failed' in done.stdout
+
+
+def test_wrong_calculations_are_found(tmp_path):
+    text = (TOP / 'test/vectors/node-resources.yaml').read_text().replace('batchCPU: 20600', 'batchCPU: 20601')
+    (tmp_path / 'wrong.yaml').write_text(text)
+    done = vectors(tmp_path / 'wrong.yaml')
+    assert done.returncode == 1 and 'kubernetes.io/batch-cpu: expected 20601, found 20600' in done.stdout

@@ -10,7 +10,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
 BELOW = {'util': [], 'topo': ['util'], 'conf': ['util'], 'wire': ['util']}
 BELOW['cache'] = ['util', 'topo', 'conf']
 BELOW['host'] = BELOW['cache'] + ['cache']
-BELOW['pipeline'] = BELOW['host'] + ['host']
+BELOW['noderes'] = BELOW['host'] + ['host']
+BELOW['pipeline'] = BELOW['noderes'] + ['noderes']
 BELOW['runtime'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['metrics'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['ctl'] = BELOW['pipeline'] + ['pipeline', 'wire']
@@ -20,7 +21,7 @@ BELOW['daemon'] = [folder for folder in BELOW]
 PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf'],
             # What nri-rpd asks it is agent's protocol; nothing of the daemon itself.
             'nri-rp-agent': ['util', 'wire', 'conf', 'agent'],
-            'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host']}
+            'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host', 'noderes']}
 ALLOWED = {**BELOW, **PROGRAMS}
 
 

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stages of a pass, calculator by calculator. */
+#include <string.h>
+
+#include "core/noderes/result.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define UNIT 1000 /* thousandths */
+
+/* ---- calculate ------------------------------------------------------------------------------------------------------- */
+
+/* What one calculator gives; the first thing that went wrong with it. */
+struct giving {
+	struct nr_result *to;
+	int bad;
+};
+
+static void note(struct giving *g, int bad)
+{
+	if (!g->bad)
+		g->bad = bad;
+}
+
+static void give_item(void *ctx, const struct rp_nr_item *item)
+{
+	struct giving *g = ctx;
+	note(g, item->size < sizeof *item || !item->name ? -EINVAL : nr_result_set(g->to, item));
+}
+
+static void give_label(void *ctx, const char *key, const char *value)
+{
+	struct giving *g = ctx;
+	note(g, nr_result_label(g->to, key, value));
+}
+
+static void give_annotation(void *ctx, const char *key, const char *value)
+{
+	struct giving *g = ctx;
+	note(g, nr_result_annotate(g->to, key, value));
+}
+
+static int reset_all(struct instance *i, const char *message, struct nr_result *to)
+{
+	int r = 0;
+	for (const char *const *name = instance_resources(i); !r && *name; name++)
+		r = nr_result_set(to, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
+							   .flags = RP_NR_ITEM_RESET,
+							   .name = *name,
+							   .quantity = RP_NOT_SET,
+							   .message = message});
+	return r;
+}
+
+static int ask(struct instance *i, bool reset, const char *message, struct nr_result *to,
+	       struct err *err)
+{
+	struct giving g = {.to = to};
+	const struct rp_nr_sink sink = {.size = sizeof sink,
+					.ctx = &g,
+					.item = give_item,
+					.label = give_label,
+					.annotation = give_annotation};
+	bool by_host = false;
+	int r = reset ? instance_reset(i, message, &sink, &by_host, err)
+		      : instance_calculate(i, &sink, err);
+	if (!r && by_host)
+		r = reset_all(i, message, to);
+	if (!r && g.bad)
+		r = err_errno(err, g.bad, "calculator %s: its items", instance_name(i));
+	return r;
+}
+
+static int merge(struct nr_result *to, const struct nr_result *from)
+{
+	int r = 0;
+	for (unsigned i = 0; !r && i < from->n_values; i++) {
+		const struct nr_value *v = &from->values[i];
+		r = nr_result_set(to, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
+							   .flags = v->reset ? RP_NR_ITEM_RESET : 0,
+							   .name = v->name,
+							   .quantity = v->quantity,
+							   .zones = v->zones,
+							   .n_zones = v->n_zones,
+							   .message = v->message});
+	}
+	for (unsigned i = 0; !r && i < from->n_labels; i++)
+		r = nr_result_label(to, from->labels[i].key, from->labels[i].value);
+	for (unsigned i = 0; !r && i < from->n_annotations; i++)
+		r = nr_result_annotate(to, from->annotations[i].key, from->annotations[i].value);
+	return r;
+}
+
+int nr_calculate(struct instance *const *list, unsigned n, bool reset, const char *message,
+		 struct nr_result *ret, struct err failed[NR_CALCULATORS_MAX])
+{
+	int r = 0;
+	for (unsigned i = 0; !r && i < n; i++) {
+		struct nr_result own = {0};
+		failed[i] = (struct err)ERR_INIT;
+		if (!ask(list[i], reset, message, &own, &failed[i]))
+			r = merge(ret, &own);
+		nr_result_fini(&own);
+	}
+	return r;
+}
+
+/* ---- apply ----------------------------------------------------------------------------------------------------------- */
+
+struct editing {
+	const struct nr_result *result; /* NULL: a Node that is only compared */
+	struct nr_result *node;
+	int bad;
+};
+
+static int32_t edit_result(void *ctx, const char *name, int64_t *ret)
+{
+	const struct editing *e = ctx;
+	const struct nr_value *v = e->result ? nr_result_value(e->result, name) : NULL;
+	if (!v || v->reset || v->quantity == RP_NOT_SET)
+		return -RP_ENOENT;
+	*ret = v->quantity;
+	return 0;
+}
+
+static const char *edit_result_annotation(void *ctx, const char *key)
+{
+	const struct editing *e = ctx;
+	return e->result ? nr_result_annotation(e->result, key) : NULL;
+}
+
+static int32_t edit_get(void *ctx, const char *name, int64_t *ret)
+{
+	const struct editing *e = ctx;
+	const struct nr_value *v = nr_result_value(e->node, name);
+	if (!v)
+		return -RP_ENOENT;
+	*ret = v->quantity;
+	return 0;
+}
+
+static int64_t round_up(int64_t quantity)
+{
+	int64_t units = quantity / UNIT;
+	return (units + (quantity > units * UNIT)) * UNIT;
+}
+
+static void edit_set(void *ctx, const char *name, int64_t quantity)
+{
+	struct editing *e = ctx;
+	int r = nr_result_set(e->node, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
+							    .name = name,
+							    .quantity = round_up(quantity)});
+	if (!e->bad)
+		e->bad = r;
+}
+
+static void edit_remove(void *ctx, const char *name)
+{
+	struct editing *e = ctx;
+	nr_result_remove(e->node, name);
+}
+
+static const char *edit_annotation(void *ctx, const char *key)
+{
+	const struct editing *e = ctx;
+	return nr_result_annotation(e->node, key);
+}
+
+static void edit_set_annotation(void *ctx, const char *key, const char *value)
+{
+	struct editing *e = ctx;
+	int r = nr_result_annotate(e->node, key, value);
+	if (!e->bad)
+		e->bad = r;
+}
+
+static void edit_set_label(void *ctx, const char *key, const char *value)
+{
+	struct editing *e = ctx;
+	int r = nr_result_label(e->node, key, value);
+	if (!e->bad)
+		e->bad = r;
+}
+
+static struct rp_nr_edit edit_of(struct editing *e)
+{
+	return (struct rp_nr_edit){.size = sizeof(struct rp_nr_edit),
+				   .ctx = e,
+				   .result = edit_result,
+				   .result_annotation = edit_result_annotation,
+				   .get = edit_get,
+				   .set = edit_set,
+				   .remove = edit_remove,
+				   .annotation = edit_annotation,
+				   .set_annotation = edit_set_annotation,
+				   .set_label = edit_set_label};
+}
+
+static void put_own(struct instance *i, struct editing *e)
+{
+	int64_t quantity;
+	for (const char *const *name = instance_resources(i); *name; name++) {
+		if (edit_result(e, *name, &quantity))
+			edit_remove(e, *name);
+		else
+			edit_set(e, *name, quantity);
+	}
+	for (const char *const *key = instance_annotations(i); *key; key++)
+		if (edit_result_annotation(e, *key))
+			edit_set_annotation(e, *key, edit_result_annotation(e, *key));
+}
+
+int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
+	     struct nr_result *node, struct err failed[NR_CALCULATORS_MAX])
+{
+	struct editing e = {.result = result, .node = node};
+	const struct rp_nr_edit edit = edit_of(&e);
+	for (unsigned i = 0; i < n; i++) {
+		failed[i] = (struct err)ERR_INIT;
+		put_own(list[i], &e);
+		(void)instance_apply(list[i], &edit, &failed[i]);
+	}
+	return e.bad;
+}
+
+/* ---- need to write ----------------------------------------------------------------------------------------------------- */
+
+bool nr_differs(int64_t before, int64_t after, int64_t threshold)
+{
+	if (before == RP_NOT_SET || after == RP_NOT_SET)
+		return before != after;
+	int64_t by = after > before ? after - before : before - after;
+	return (double)by * 1e6 > (double)before * (double)threshold;
+}
+
+bool nr_is_due(int64_t last_s, int64_t every_s)
+{
+	return last_s == RP_NOT_SET || last_s > every_s;
+}
+
+static int64_t quantity_of(const struct nr_result *node, const char *name)
+{
+	const struct nr_value *v = nr_result_value(node, name);
+	return v ? v->quantity : RP_NOT_SET;
+}
+
+bool nr_need_sync(struct instance *const *list, unsigned n, struct nr_result *before,
+		  struct nr_result *after, int64_t threshold)
+{
+	struct editing old_node = {.node = before}, new_node = {.node = after};
+	const struct rp_nr_edit a = edit_of(&old_node), b = edit_of(&new_node);
+	for (unsigned i = 0; i < n; i++) {
+		for (const char *const *name = instance_resources(list[i]); *name; name++)
+			if (nr_differs(quantity_of(before, *name), quantity_of(after, *name),
+				       threshold))
+				return true;
+		if (instance_need_sync(list[i], &a, &b))
+			return true;
+	}
+	return false;
+}
+
+bool nr_need_sync_meta(struct instance *const *list, unsigned n, const struct nr_result *before,
+		       const struct nr_result *after)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (const char *const *key = instance_annotations(list[i]); *key; key++)
+			if (instance_meta_changed(list[i], *key, nr_result_annotation(before, *key),
+						  nr_result_annotation(after, *key)))
+				return true;
+	return false;
+}

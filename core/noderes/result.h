@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a pass of the calculators has made: items, labels and annotations, merged; and a Node as far as it is looked at and written: its
+ * extended resources, labels and annotations. Quantities are thousandths, as in <nri-rp/calculator.h>.
+ */
+#ifndef NODERES_RESULT_H
+#define NODERES_RESULT_H
+
+#include <stdbool.h>
+
+#include <nri-rp/calculator.h>
+
+#include "core/host/instance.h"
+#include "core/util/err.h"
+
+#define NR_ITEMS_MAX 256u /* resources, or labels, or annotations of one result or Node */
+#define NR_ZONES_MAX 64u
+#define NR_NAME_MAX 253u /* bytes of a key */
+#define NR_TEXT_MAX 65536u /* bytes of a value */
+
+struct nr_value {
+	char *name;
+	int64_t quantity; /* RP_NOT_SET: none */
+	bool reset;
+	int64_t *zones; /* n_zones; NULL: none */
+	uint32_t n_zones;
+	char *message; /* NULL: none */
+};
+
+struct nr_pair {
+	char *key, *value;
+};
+
+/* A result, and a Node, too. All zeros: empty. */
+struct nr_result {
+	struct nr_value *values;
+	struct nr_pair *labels, *annotations;
+	unsigned n_values, n_labels, n_annotations;
+};
+
+void nr_result_fini(struct nr_result *r);
+/* NULL: there is none of that name. */
+const struct nr_value *nr_result_value(const struct nr_result *r, const char *name);
+const char *nr_result_annotation(const struct nr_result *r, const char *key);
+/* -ENOMEM, -E2BIG: more than NR_ITEMS_MAX. */
+int nr_result_set(struct nr_result *r, const struct rp_nr_item *item);
+int nr_result_annotate(struct nr_result *r, const char *key, const char *value); /* NULL: deletes */
+int nr_result_label(struct nr_result *r, const char *key, const char *value);
+void nr_result_remove(struct nr_result *r, const char *name);
+
+#define NR_CALCULATORS_MAX 32u
+
+/*
+ * One pass over calculators in their order, with env->noderes as input. What one of them fails at, by number, goes to failed[]: that is
+ * all that is lost. `reset`: lending is switched off, with `message` as the reason.
+ */
+int nr_calculate(struct instance *const *list, unsigned n, bool reset, const char *message,
+		 struct nr_result *ret, struct err failed[NR_CALCULATORS_MAX]);
+/* The result on a copy of the Node: capacity and allocatable alike, rounded up to whole units. Errors of calculators go to failed[]. */
+int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
+	     struct nr_result *node, struct err failed[NR_CALCULATORS_MAX]);
+/* Has the Node to be written, for its resources' sake, for that of labels and annotations? Threshold in millionths. */
+bool nr_need_sync(struct instance *const *list, unsigned n, struct nr_result *before,
+		  struct nr_result *after, int64_t threshold);
+bool nr_need_sync_meta(struct instance *const *list, unsigned n, const struct nr_result *before,
+		       const struct nr_result *after);
+/* Is it time to write the Node anyway? last_s: seconds since that was done; RP_NOT_SET: never. */
+bool nr_is_due(int64_t last_s, int64_t every_s);
+/* The rule for one resource: RP_NOT_SET where it is not there. */
+bool nr_differs(int64_t before, int64_t after, int64_t threshold);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU normalization: one CPU of a fast model counts for more than one. The ratio of this node's model, by hyper-threads and turbo, becomes
+ * an annotation of the Node, which other calculators and schedulers read.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/lib/calc.h"
+
+#define KEY "node.koordinator.sh/cpu-normalization-ratio"
+#define ENABLED_KEY "node.koordinator.sh/cpu-normalization-enabled"
+#define RATIO_MIN 1.0
+#define RATIO_MAX 5.0
+#define SAME_UP_TO (CALC_MILLION / 100)
+
+static const struct rp_key keys[] = {
+	{.path = "enable",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Whether nodes are normalized; the label " ENABLED_KEY
+		" of a node says otherwise."},
+	{.path = "defaultRatio",
+	 .type = RP_T_NUMBER,
+	 .doc = "Ratio of CPU models that are not listed, or lack the one that is needed."},
+	{.path = "ratioModel", .type = RP_T_MAP, .doc = "Ratios by CPU model."},
+	{.path = "ratioModel.*", .type = RP_T_MAP, .doc = "A model, as /proc/cpuinfo names it."},
+	{.path = "ratioModel.*.baseRatio",
+	 .type = RP_T_NUMBER,
+	 .doc = "Without hyper-threads and turbo; 1 to 5, as all of these."},
+	{.path = "ratioModel.*.hyperThreadEnabledRatio",
+	 .type = RP_T_NUMBER,
+	 .doc = "With hyper-threads alone."},
+	{.path = "ratioModel.*.turboEnabledRatio", .type = RP_T_NUMBER, .doc = "With turbo alone."},
+	{.path = "ratioModel.*.hyperThreadTurboEnabledRatio",
+	 .type = RP_T_NUMBER,
+	 .doc = "With both."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+struct rp_plan {
+	rp_cfg section;
+};
+
+static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->section = section;
+	*ret = p;
+	return 0;
+}
+
+static void plan_free(struct rp_plan *p)
+{
+	free(p);
+}
+
+static int32_t is_enabled(const struct rp_instance *inst, bool *ret)
+{
+	const struct modhost *h = &inst->h;
+	const char *label = h->noderes->label(h->ctx, ENABLED_KEY);
+	rp_cfg at = h->config->get(h->ctx, inst->plan->section, "enable");
+	*ret = h->config->value(h->ctx, at, RP_T_BOOL, 0) != 0;
+	if (!label)
+		return 0;
+	*ret = strcmp(label, "true") == 0;
+	if (!*ret && strcmp(label, "false") != 0)
+		return modhost_fail(h, -RP_EINVAL,
+				    "label " ENABLED_KEY ": \"%.64s\" is neither true nor false",
+				    label);
+	return 0;
+}
+
+/* NULL: no ratio is configured for this machine. */
+static rp_cfg ratio_at(const struct rp_instance *inst, const struct rp_nr_cpu *cpu)
+{
+	static const char *const names[2][2] = {
+		{"baseRatio", "turboEnabledRatio"},
+		{"hyperThreadEnabledRatio", "hyperThreadTurboEnabledRatio"},
+	};
+	const struct modhost *h = &inst->h;
+	rp_cfg models = h->config->get(h->ctx, inst->plan->section, "ratioModel");
+	for (uint32_t i = 0; i < h->config->count(h->ctx, models); i++) {
+		if (strcmp(h->config->key(h->ctx, models, i), cpu->model) != 0)
+			continue;
+		rp_cfg model = h->config->item(h->ctx, models, i);
+		rp_cfg at = h->config->get(h->ctx, model,
+					   names[cpu->hyper_threads != 0][cpu->turbo != 0]);
+		if (at)
+			return at;
+	}
+	return h->config->get(h->ctx, inst->plan->section, "defaultRatio");
+}
+
+static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_nr_cpu cpu = {.size = sizeof cpu};
+	char text[32];
+	bool enabled;
+	int32_t r = is_enabled(inst, &enabled);
+	if (r)
+		return r;
+	if (!enabled) {
+		out->annotation(out->ctx, KEY, "1.00");
+		return 0;
+	}
+	if (h->noderes->cpu(h->ctx, &cpu))
+		return modhost_fail(h, -RP_ENOENT, "the model of the CPUs is not known");
+	rp_cfg at = ratio_at(inst, &cpu);
+	if (!at)
+		return modhost_fail(h, -RP_ENOENT,
+				    "no ratio for CPU model \"%.64s\" with hyper-threads %s and "
+				    "turbo %s",
+				    cpu.model, cpu.hyper_threads ? "on" : "off",
+				    cpu.turbo ? "on" : "off");
+	double ratio = h->config->number(h->ctx, at, 0);
+	if (ratio < RATIO_MIN || ratio > RATIO_MAX)
+		return modhost_fail_at(h, at, -RP_EINVAL, "a ratio has to be from 1 to 5");
+	(void)snprintf(text, sizeof text, "%.2f", ratio);
+	out->annotation(out->ctx, KEY, text);
+	return 0;
+}
+
+static int32_t meta_changed(struct rp_instance *inst, const char *key, const char *old_text,
+			    const char *new_text)
+{
+	(void)inst;
+	(void)key;
+	if (!old_text || !new_text)
+		return old_text != new_text;
+	int64_t old_ratio = calc_millionths(old_text), new_ratio = calc_millionths(new_text);
+	if (old_ratio < 0 || new_ratio < 0)
+		return old_ratio < 0;
+	int64_t by = new_ratio > old_ratio ? new_ratio - old_ratio : old_ratio - new_ratio;
+	return by > SAME_UP_TO;
+}
+
+static const char *const no_names[] = {NULL};
+static const char *const annotations[] = {KEY, NULL};
+
+static const struct rp_calculator calculator = {
+	CALC_LIFE,
+	.resources = no_names,
+	.annotations = annotations,
+	.calculate = calculate,
+	.meta_changed = meta_changed,
+};
+
+static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+
+CALC_MODULE("cpu-normalization", "1.0", ops, calculator,
+	    .summary = "how much a CPU of this node's model counts for", .licence = "Apache-2.0");

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What calculators share: sums over pods and applications, percentages that are exact, items with their messages, and the life of a module
+ * whose section is read by one function.
+ */
+#ifndef NRI_RP_LIB_CALC_H
+#define NRI_RP_LIB_CALC_H
+
+#include <stdbool.h>
+
+#include "modules/lib/host.h"
+
+/* Milli-CPU and bytes. */
+struct calc_amounts {
+	int64_t of[RP_NR_AMOUNTS];
+};
+
+extern const char *const calc_amount_names[RP_NR_AMOUNTS]; /* "cpu", "memory" */
+
+/* value × percent / 100, cut towards zero. */
+int64_t calc_percent(int64_t value, int64_t percent);
+static inline int64_t calc_max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+static inline int64_t calc_min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+/* The amount, 0 when it is not known. */
+static inline int64_t calc_known(int64_t amount)
+{
+	return amount == RP_NOT_SET ? 0 : amount;
+}
+
+/* What the kubelet or the Node's annotation keeps back. */
+struct calc_amounts calc_node_reserved(const struct rp_nr_node *node);
+/* Usage of applications outside of pods, of prod and, if so asked, of mid. */
+struct calc_amounts calc_apps(const struct modhost *h, bool mid_too);
+
+/* An item of whole units with a message about it. */
+void calc_give(const struct rp_nr_sink *out, const char *name, int64_t units, const int64_t *zones,
+	       uint32_t n_zones, const char *message);
+void calc_reset(const struct rp_nr_sink *out, const char *const *names, const char *message);
+/* Why nothing can be told of the usage just now. Returns text. */
+const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t size);
+#define CALC_WHY_MAX 128u
+
+/* "1.20" as 1200000 millionths. -1: no such number, or out of 0 … 1000. */
+int64_t calc_millionths(const char *text);
+#define CALC_MILLION 1000000
+
+/* ---- the module ---- */
+
+struct calc_ops {
+	/* The section, checked. NULL: there is nothing to configure. */
+	int32_t (*plan)(const struct modhost *h, rp_cfg section, struct rp_plan **ret);
+	void (*plan_free)(struct rp_plan *p);
+	const struct rp_schema *schema;
+};
+
+struct rp_instance {
+	struct modhost h;
+	const struct calc_ops *ops;
+	struct rp_plan *plan; /* NULL: nothing is configured */
+};
+
+int32_t calc_create(const struct rp_host *host, const struct calc_ops *ops,
+		    struct rp_instance **ret);
+void calc_destroy(struct rp_instance *inst);
+int32_t calc_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret);
+void calc_commit(struct rp_instance *inst, struct rp_plan *plan);
+void calc_abort(struct rp_instance *inst, struct rp_plan *plan);
+
+/* First members of a struct rp_calculator. */
+#define CALC_LIFE                                                                                  \
+	.size = sizeof(struct rp_calculator), .prepare = calc_prepare, .commit = calc_commit,      \
+	.abort = calc_abort
+
+/* As RP_MODULE_DEFINE; then .summary and .licence. */
+#define CALC_MODULE(name_, version_, ops_, calculator_, ...)                                       \
+	static int32_t calc_module_create(const struct rp_host *host, struct rp_instance **ret)    \
+	{                                                                                          \
+		return calc_create(host, &(ops_), ret);                                            \
+	}                                                                                          \
+	static const void *calc_module_service(struct rp_instance *inst, const char *id)           \
+	{                                                                                          \
+		const struct modhost_service services[] = {{RP_CALCULATOR_1, &(calculator_)},      \
+							   {RP_SCHEMA_1, (ops_).schema},           \
+							   {NULL, NULL}};                          \
+		(void)inst;                                                                        \
+		return modhost_service(services, id);                                              \
+	}                                                                                          \
+	RP_MODULE_DEFINE(name_, version_, RP_KIND_CALCULATOR, .create = calc_module_create,        \
+			 .destroy = calc_destroy, .service = calc_module_service, __VA_ARGS__)
+
+#endif

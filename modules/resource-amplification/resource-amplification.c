@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resource amplification: what schedulers see as the native CPU and memory of a node, multiplied. The ratios become an annotation of the
+ * Node. That of CPU is multiplied by the normalization ratio that the Node has, so that a change of that counts from the next pass on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/lib/calc.h"
+
+#define KEY "node.koordinator.sh/resource-amplification-ratio"
+#define NORMALIZATION_KEY "node.koordinator.sh/cpu-normalization-ratio"
+#define RATIOS_MAX 32u
+#define NAME_MAX_LEN 128u
+#define CPU "cpu"
+
+static const struct rp_key keys[] = {
+	{.path = "enable",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Whether the ratios below count. Normalized CPUs are amplified without it, too."},
+	{.path = "resourceAmplificationRatio",
+	 .type = RP_T_MAP,
+	 .doc = "By resource; none may be below 1."},
+	{.path = "resourceAmplificationRatio.*", .type = RP_T_NUMBER, .doc = "A ratio."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+struct ratio {
+	char name[NAME_MAX_LEN];
+	double value;
+};
+
+struct rp_plan {
+	struct ratio ratios[RATIOS_MAX + 1]; /* by name */
+	uint32_t n;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct ratio *x = a, *y = b;
+	return strcmp(x->name, y->name);
+}
+
+static void put(struct rp_plan *p, const char *name, double value)
+{
+	struct ratio *r = &p->ratios[p->n++];
+	(void)snprintf(r->name, sizeof r->name, "%s", name);
+	r->value = value;
+	qsort(p->ratios, p->n, sizeof *p->ratios, by_name);
+}
+
+static int32_t read_ratios(const struct modhost *h, rp_cfg map, struct rp_plan *p)
+{
+	uint32_t n = h->config->count(h->ctx, map);
+	if (n > RATIOS_MAX)
+		return modhost_fail_at(h, map, -RP_E2BIG, "more than %u ratios", RATIOS_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name = h->config->key(h->ctx, map, i);
+		if (strlen(name) >= NAME_MAX_LEN || strpbrk(name, "\"\\"))
+			return modhost_fail_at(h, h->config->item(h->ctx, map, i), -RP_EINVAL,
+					       "\"%.64s\" is no name of a resource", name);
+		double ratio = h->config->number(h->ctx, h->config->item(h->ctx, map, i), 0);
+		if (ratio < 1)
+			return modhost_fail_at(h, h->config->item(h->ctx, map, i), -RP_EINVAL,
+					       "a ratio may not be below 1");
+		put(p, name, ratio);
+	}
+	return 0;
+}
+
+static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	rp_cfg enable = h->config->get(h->ctx, section, "enable");
+	int32_t r = 0;
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	if (h->config->value(h->ctx, enable, RP_T_BOOL, 0))
+		r = read_ratios(h, h->config->get(h->ctx, section, "resourceAmplificationRatio"),
+				p);
+	if (r)
+		free(p);
+	else
+		*ret = p;
+	return r;
+}
+
+static void plan_free(struct rp_plan *p)
+{
+	free(p);
+}
+
+/* Multiplies the ratio of CPU, which is 1 when none is configured. */
+static void amplify_cpu(struct rp_plan *p, double by)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (strcmp(p->ratios[i].name, CPU) == 0) {
+			p->ratios[i].value *= by;
+			return;
+		}
+	put(p, CPU, by);
+}
+
+static int32_t calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
+{
+	const struct modhost *h = &inst->h;
+	const char *text = h->noderes->annotation(h->ctx, NORMALIZATION_KEY);
+	int64_t normal = text ? calc_millionths(text) : CALC_MILLION;
+	struct rp_plan p = *inst->plan;
+	char json[RATIOS_MAX * (NAME_MAX_LEN + 32)];
+	size_t len = 0;
+	if (normal <= 0)
+		return modhost_fail(h, -RP_EINVAL,
+				    "annotation " NORMALIZATION_KEY ": \"%.64s\" is no ratio",
+				    text);
+	amplify_cpu(&p, (double)normal / CALC_MILLION);
+	for (uint32_t i = 0; i < p.n; i++) {
+		if (strcmp(p.ratios[i].name, CPU) == 0 && p.ratios[i].value <= 1)
+			continue;
+		len += (size_t)snprintf(json + len, sizeof json - len, "%s\"%s\":%.2f",
+					len ? "," : "{", p.ratios[i].name, p.ratios[i].value);
+	}
+	if (!len)
+		return 0;
+	(void)snprintf(json + len, sizeof json - len, "}");
+	out->annotation(out->ctx, KEY, json);
+	return 0;
+}
+
+/* Where nothing is amplified there is no annotation. */
+static int32_t apply(struct rp_instance *inst, const struct rp_nr_edit *node)
+{
+	(void)inst;
+	if (!node->result_annotation(node->ctx, KEY))
+		node->set_annotation(node->ctx, KEY, NULL);
+	return 0;
+}
+
+static const char *const no_names[] = {NULL};
+static const char *const annotations[] = {KEY, NULL};
+
+static const struct rp_calculator calculator = {
+	CALC_LIFE,	.resources = no_names, .annotations = annotations, .calculate = calculate,
+	.apply = apply,
+};
+
+static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+
+CALC_MODULE("resource-amplification", "1.0", ops, calculator,
+	    .summary = "what schedulers see as native CPU and memory, multiplied",
+	    .licence = "Apache-2.0");
