@@ -105,6 +105,19 @@ Nri__LinuxResources *message_resources(struct arena *a, const struct resources *
 	return m->memory->limit ? m : NULL;
 }
 
+/* As the kubelet tells the runtime with the sandbox. */
+static Nri__LinuxResources *pod_sums(struct arena *a, const struct wants *w)
+{
+	static char none[] = "";
+	const struct resources sums = {.shares = kubelet_shares(w),
+				       .quota = kubelet_quota(w),
+				       .period = KUBELET_PERIOD,
+				       .memory_limit = w->memory_limit,
+				       .cpus = none,
+				       .mems = none};
+	return message_resources(a, &sums, false);
+}
+
 /* ---- pods --------------------------------------------------------------------------------------------------------- */
 
 Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct sim_pod *p)
@@ -140,7 +153,8 @@ Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct 
 	m->lnx = lnx;
 	lnx->cgroup_parent = p->cgroup_parent;
 	lnx->cgroups_path = arena_printf(a, "%s/%s", p->cgroup_parent, p->id);
-	return lnx->cgroups_path ? m : NULL;
+	lnx->pod_resources = pod_sums(a, &p->wants);
+	return lnx->cgroups_path && lnx->pod_resources ? m : NULL;
 }
 
 /* ---- containers --------------------------------------------------------------------------------------------------- */

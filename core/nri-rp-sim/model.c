@@ -114,7 +114,7 @@ struct sim_ctr *model_find_ctr(const struct sim *s, const char *name)
 
 /* ---- pods --------------------------------------------------------------------------------------------------------- */
 
-static int pod_wants(const json_t *spec, enum qos *ret, struct err *err)
+static int pod_wants(const json_t *spec, struct sim_pod *p, struct err *err)
 {
 	const json_t *list;
 	int r = arg_list(spec, "containers", &list, err);
@@ -122,11 +122,20 @@ static int pod_wants(const json_t *spec, enum qos *ret, struct err *err)
 	_free_ struct wants *wants = calloc(n + 1, sizeof *wants);
 	if (!wants)
 		return err_errno(err, -ENOMEM, "pod");
-	for (size_t i = 0; !r && i < n; i++)
-		r = kubelet_wants(json_array_get(list, i), &wants[i], err);
-	if (!r)
-		*ret = kubelet_qos(wants, n);
-	return r;
+	_free_ bool *init = calloc(n + 1, sizeof *init);
+	if (!init)
+		return err_errno(err, -ENOMEM, "pod");
+	for (size_t i = 0; !r && i < n; i++) {
+		const json_t *ctr = json_array_get(list, i);
+		r = kubelet_wants(ctr, &wants[i], err);
+		if (!r)
+			r = arg_bool(ctr, "init", false, &init[i], err);
+	}
+	if (r)
+		return r;
+	p->qos = kubelet_qos(wants, n);
+	kubelet_sum(wants, init, n, &p->wants);
+	return 0;
 }
 
 static json_t *own_map(const json_t *map)
@@ -156,7 +165,7 @@ static int fill_pod(struct sim *s, const json_t *spec, struct sim_pod *p, struct
 	if (!r)
 		r = arg_bool(spec, "critical", false, &p->critical, err);
 	if (!r)
-		r = pod_wants(spec, &p->qos, err);
+		r = pod_wants(spec, p, err);
 	if (r)
 		return r;
 	if (!name)

@@ -107,6 +107,7 @@ struct sim_pod {
 	char *id, *name, *ns, *uid, *handler, *cgroup_parent;
 	json_t *labels, *annotations;
 	enum qos qos;
+	struct wants wants; /* of its containers together */
 	bool critical, stopped;
 	uint32_t pid;
 };
@@ -198,6 +199,8 @@ uint64_t model_hash(const struct sim *s, uint64_t n);
 int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err);
 /* Over all containers of a pod. */
 enum qos kubelet_qos(const struct wants *wants, size_t n);
+/* What a pod asks for: all of its containers, or the largest init container. A limit counts when all have one. */
+void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct wants *ret);
 const char *kubelet_qos_name(enum qos qos);
 int64_t kubelet_shares(const struct wants *w);
 int64_t kubelet_quota(const struct wants *w); /* 0: none */
