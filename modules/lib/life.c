@@ -109,6 +109,21 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return r ? r : l->ops->release(inst, txn, &info);
 }
 
+static int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	int32_t r = begin(inst, txn);
+	return r ? r : life_of(inst)->ops->admit(inst, txn, pod);
+}
+
+static int32_t pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	struct life *l = life_of(inst);
+	if (!l->plan)
+		return 0;
+	int32_t r = begin(inst, txn);
+	return r ? r : l->ops->removed(inst, txn, pod);
+}
+
 static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
 	struct life *l = life_of(inst);
@@ -117,6 +132,10 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 	if (ev->type == RP_EVENT_REBALANCE && l->plan && l->ops->rebalance) {
 		r = begin(inst, txn);
 		return r ? r : l->ops->rebalance(inst, txn, ev->cookie);
+	}
+	if (ev->type == RP_EVENT_TIMER && l->plan && l->ops->timer) {
+		r = begin(inst, txn);
+		return r ? r : l->ops->timer(inst, txn, ev->cookie);
 	}
 	if (ev->type != RP_EVENT_TOPOLOGY || !l->plan)
 		return 0;
@@ -178,19 +197,15 @@ int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 
 /* ---- the module ------------------------------------------------------------------------------------------------------ */
 
-static const struct rp_policy policy = {
-	.size = sizeof(struct rp_policy),
-	.prepare = prepare,
-	.commit = commit,
-	.abort = drop,
-	.sync = sync,
-	.allocate = allocate,
-	.update = update,
-	.release = release,
-	.event = event,
-	.rolled_back = rolled_back,
-	.unmanaged = unmanaged,
-};
+/* A policy that looks at containers alone is not asked about pods. */
+#define CALLBACKS                                                                                  \
+	.size = sizeof(struct rp_policy), .prepare = prepare, .commit = commit, .abort = drop,     \
+	.sync = sync, .allocate = allocate, .update = update, .release = release, .event = event,  \
+	.rolled_back = rolled_back, .unmanaged = unmanaged
+
+static const struct rp_policy policy = {CALLBACKS};
+static const struct rp_policy policy_of_pods = {CALLBACKS, .admit_pod = admit_pod,
+						.pod_removed = pod_removed};
 
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
 		    struct rp_instance **ret)
@@ -214,8 +229,12 @@ void life_destroy(struct rp_instance *inst)
 const void *life_service(const struct life_ops *ops, const char *id)
 {
 	const struct modhost_service services[] = {
-		{RP_POLICY_1, &policy},	      {RP_SCHEMA_1, ops->schema}, {RP_ZONES_1, ops->zones},
-		{RP_METRICS_1, ops->metrics}, {RP_STATE_1, ops->state},	  {NULL, NULL},
+		{RP_POLICY_1, ops->admit ? &policy_of_pods : &policy},
+		{RP_SCHEMA_1, ops->schema},
+		{RP_ZONES_1, ops->zones},
+		{RP_METRICS_1, ops->metrics},
+		{RP_STATE_1, ops->state},
+		{NULL, NULL},
 	};
 	return modhost_service(services, id);
 }

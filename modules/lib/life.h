@@ -41,6 +41,11 @@ struct life_ops {
 			     const struct rp_ctr_info *info); /* optional */
 	int32_t (*rebalance)(struct rp_instance *inst, rp_txn txn,
 			     uint64_t n_moves); /* optional; as many at most, 0: any number */
+	/* Optional: a timer that the policy has armed. */
+	int32_t (*timer)(struct rp_instance *inst, rp_txn txn, uint64_t cookie);
+	/* Optional, both or none: pods before and after their containers (rp_policy.admit_pod, pod_removed). */
+	int32_t (*admit)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
+	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
 	void (*fini)(struct rp_instance *inst); /* optional: what the instance has of its own */

@@ -5,43 +5,26 @@
 
 #include "modules/qos/qos.h"
 
-static int32_t qos_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	struct rp_plan *p;
-	int32_t r = plan_new(&inst->h, cfg, false, &p);
-	if (r)
-		return r;
-	r = plan_check_owners(&inst->h, p, rp_ids_of(&inst->owners.taken));
-	if (r)
-		plan_free(p);
+	int32_t r = plan_new(&inst->h, section, false, ret);
+	if (!r)
+		r = plan_check_owners(&inst->h, *ret, rp_ids_of(&inst->owners.taken));
 	else
-		*ret_plan = p;
+		return r;
+	if (r)
+		plan_free(*ret);
 	return r;
 }
 
-static void qos_commit(struct rp_instance *inst, struct rp_plan *plan)
+static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	plan_free(inst->plan);
-	inst->plan = plan;
+	return plan_new(&inst->h, inst->plan->section, true, ret);
 }
 
-static void qos_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	plan_free(plan);
-}
-
-/* Every callback that places begins here. */
-static int32_t begin(struct rp_instance *inst)
+static void begin(struct rp_instance *inst)
 {
 	inst->past_before = inst->past;
-	return inst->plan ? 0 : modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
-}
-
-static int32_t qos_sync(struct rp_instance *inst, rp_txn txn)
-{
-	int32_t r = begin(inst);
-	return r ? r : sync_all(inst, txn);
 }
 
 static int32_t forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
@@ -55,131 +38,71 @@ static int32_t forget(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	return main ? admit_unuse(inst, txn, pod) : 0;
 }
 
-static int32_t qos_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct rp_ctr_info info;
-	int32_t r = begin(inst);
-	if (!r)
-		r = ctr_info(&inst->h, ctr, &info);
-	if (r)
-		return r;
 	/* a lost reply makes the runtime ask again: what was given is kept */
-	struct entry *e = table_find(inst, ctr);
+	struct entry *e = table_find(inst, info->ctr);
+	int32_t r = 0;
 	if (e)
 		e->changed = true;
 	else
-		r = place_new(inst, txn, &info, true);
+		r = place_new(inst, txn, info, true);
 	if (!r)
 		r = stage_all(inst, txn);
-	e = table_find(inst, ctr);
-	return r || !e ? r : env_stage(inst, txn, &info, e);
+	e = table_find(inst, info->ctr);
+	return r || !e ? r : env_stage(inst, txn, info, e);
 }
 
-static int32_t qos_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct rp_ctr_info info;
-	int32_t r = begin(inst);
-	if (!r)
-		r = ctr_info(&inst->h, ctr, &info);
-	struct entry *e = r ? NULL : table_find(inst, ctr);
-	if (!e)
-		return r;
-	r = place_resize(inst, &info, e);
+	struct entry *e = table_find(inst, info->ctr);
+	int32_t r = e ? place_resize(inst, info, e) : 0;
 	if (!r)
 		r = sync_retry(inst, txn);
 	return r ? r : stage_all(inst, txn);
 }
 
-static int32_t qos_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	const struct modhost *h = &inst->h;
-	if (begin(inst))
-		return 0; /* nothing was ever given */
-	struct entry *e = table_find(inst, ctr);
+	struct entry *e = table_find(inst, info->ctr);
 	if (!e)
 		return 0;
 	inst->past.sized = true;
 	int32_t r = forget(inst, txn, e);
 	if (!r)
-		r = h->cache->set_private(h->ctx, txn, ctr, NULL, 0);
-	if (!r)
-		r = h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
+		r = ctr_forget(&inst->h, txn, info->ctr);
 	if (!r)
 		r = sync_retry(inst, txn);
 	return r ? r : stage_all(inst, txn);
 }
 
-static int32_t qos_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct rp_ctr_info info;
-	int32_t r = begin(inst);
-	if (!r)
-		r = ctr_info(&inst->h, ctr, &info);
-	if (!r)
-		r = place_lost(inst, &info);
+	int32_t r = place_lost(inst, info);
 	return r ? r : stage_all(inst, txn);
 }
 
-static int32_t qos_admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
-	int32_t r = begin(inst);
-	return r ? r : admit_pod(inst, txn, pod);
+	(void)cookie; /* there is one */
+	return sync_ramp(inst, txn);
 }
 
-static int32_t qos_pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
-	if (begin(inst))
-		return 0; /* nothing was ever given */
 	int32_t r = admit_end(inst, txn, pod);
-	if (!r && inst->waiting) {
-		r = sync_retry(inst, txn);
-		r = r ? r : stage_all(inst, txn);
-	}
-	return r;
-}
-
-static int32_t look_at_machine(struct rp_instance *inst, rp_txn txn)
-{
-	struct rp_plan *p;
-	int32_t r = plan_new(&inst->h, inst->plan->section, true, &p);
-	if (r)
+	if (r || !inst->waiting)
 		return r;
-	qos_commit(inst, p);
-	return sync_all(inst, txn);
+	r = sync_retry(inst, txn);
+	return r ? r : stage_all(inst, txn);
 }
 
-static int32_t qos_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
-{
-	if (begin(inst))
-		return 0;
-	if (ev->type == RP_EVENT_TOPOLOGY)
-		return look_at_machine(inst, txn);
-	return ev->type == RP_EVENT_TIMER ? sync_ramp(inst, txn) : 0;
-}
-
-static int32_t qos_rolled_back(struct rp_instance *inst)
+static int32_t rolled_back(struct rp_instance *inst)
 {
 	inst->past = inst->past_before;
 	inst->staged = 0;
-	inst->waiting = true; /* perhaps */
-	return !inst->plan || table_load(inst) || pools_make(inst) ? RP_RESYNC : 0;
+	return table_load(inst) || pools_make(inst) ? RP_RESYNC : 0;
 }
-
-static const struct rp_policy policy = {
-	.size = sizeof(struct rp_policy),
-	.prepare = qos_prepare,
-	.commit = qos_commit,
-	.abort = qos_abort,
-	.sync = qos_sync,
-	.allocate = qos_allocate,
-	.update = qos_update,
-	.release = qos_release,
-	.event = qos_event,
-	.rolled_back = qos_rolled_back,
-	.unmanaged = qos_unmanaged,
-	.admit_pod = qos_admit_pod,
-	.pod_removed = qos_pod_removed,
-};
 
 /* ---- what is kept of the past ------------------------------------------------------------------------------------------ */
 
@@ -225,35 +148,37 @@ static const struct rp_state state = {
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
-static void qos_destroy(struct rp_instance *inst)
+static void fini(struct rp_instance *inst)
 {
-	plan_free(inst->plan);
-	ctr_list_free(&inst->ctrs);
 	free(inst->table.list);
 	free(inst->pods);
-	free(inst);
 }
 
-static int32_t qos_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	return modhost_instance(host, sizeof(struct rp_instance), MODHOST_POLICY, ret_inst);
-}
-
-static const void *qos_service(struct rp_instance *inst, const char *id)
-{
-	static const struct modhost_service services[] = {
-		{RP_POLICY_1, &policy},	      {RP_SCHEMA_1, &qos_schema}, {RP_ZONES_1, &qos_zones},
-		{RP_METRICS_1, &qos_metrics}, {RP_STATE_1, &state},	  {NULL, NULL},
-	};
-	(void)inst;
-	return modhost_service(services, id);
-}
+static const struct life_ops ops = {
+	.plan = plan,
+	.look = look,
+	.plan_free = plan_free,
+	.begin = begin,
+	.sync = sync_all,
+	.place = place,
+	.release = release,
+	.resize = resize,
+	.unmanaged = unmanaged,
+	.timer = timer,
+	.admit = admit_pod,
+	.removed = removed,
+	.rolled_back = rolled_back,
+	.fini = fini,
+	.schema = &qos_schema,
+	.zones = &qos_zones,
+	.metrics = &qos_metrics,
+	.state = &state,
+};
 
 /* Groups that share CPUs, what is kept with pods. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-RP_MODULE_DEFINE("qos", "1.0", RP_KIND_POLICY,
-		 .summary = "levels of service: dedicated, shared, reclaimed and system CPUs, by "
-			    "what pods say",
-		 .licence = "Apache-2.0", .create = qos_create, .destroy = qos_destroy,
-		 .service = qos_service);
+LIFE_MODULE("qos", "1.0", ops,
+	    .summary = "levels of service: dedicated, shared, reclaimed and system CPUs, by what "
+		       "pods say",
+	    .licence = "Apache-2.0");

@@ -28,6 +28,7 @@
 #include "modules/lib/blocks.h"
 #include "modules/lib/ctr.h"
 #include "modules/lib/hints.h"
+#include "modules/lib/life.h"
 #include "modules/lib/line.h"
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
@@ -330,18 +331,14 @@ struct past {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
+	LIFE;
 	struct owners owners; /* of dedicated CPUs; an owner is a pod */
 	struct table table;
 	struct pools pools;
 	struct past past, past_before; /* before: this callback */
 	uint64_t staged; /* the digest of the pools that all have */
 	int64_t armed_ms; /* when the timer goes off; 0: it does not */
-	bool synced;
-	bool waiting; /* perhaps somebody is lost; only ever too true */
 	struct counters counters;
-	struct ctr_list ctrs;
 	rp_pod *pods; /* scratch, for n_pods of them */
 	uint32_t n_pods;
 	uint8_t saved[16 + sizeof(struct rp_idset)]; /* for the host */

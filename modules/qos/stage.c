@@ -155,45 +155,42 @@ static bool anybody_overlaps(const struct rp_instance *inst)
 }
 
 /* The containers of a pod share its dedicated CPUs: they are a group, numbered by the first of them. */
-static int32_t stage_own(struct rp_instance *inst, rp_txn txn, const struct entry *e,
-			 struct rp_ids cpus)
+static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, const struct entry *e)
 {
-	const struct modhost *h = &inst->h;
-	bool own = e->is.level == LEVEL_DEDICATED && !(e->is.flags & ASK_LOST) &&
-		   !inst->pools.overlapping && !rp_ids_empty(cpus);
-	int32_t r = h->cache->set_exclusive(h->ctx, txn, e->ctr, own ? cpus : rp_ids_none());
-	return r ? r : h->cache->set_group(h->ctx, txn, e->ctr, own ? rp_ids_first(cpus) + 1 : 0);
+	struct rp_idset cpus;
+	stage_cpus_of(inst, e, &cpus);
+	struct rp_ids ids = rp_ids_of(&cpus);
+	bool lost = e->is.flags & ASK_LOST;
+	bool own = e->is.level == LEVEL_DEDICATED && !lost && !inst->pools.overlapping;
+	if (rp_ids_empty(ids) || !inst->plan->pin_cpu)
+		return inst->h.cache->set_degraded(inst->h.ctx, txn, e->ctr,
+						   lost ? LOST_TEXT : NULL);
+	return ctr_stage(&inst->h, txn, e->ctr,
+			 &(struct ctr_stage){.cpus = ids,
+					     .own = own ? ids : rp_ids_none(),
+					     .group = own ? rp_ids_first(ids) + 1 : 0,
+					     .degraded = lost ? LOST_TEXT : NULL});
 }
 
-static int32_t stage_sets(struct rp_instance *inst, rp_txn txn, const struct entry *e)
+static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct entry *e)
 {
-	const struct modhost *h = &inst->h;
 	struct rp_ctr_info info;
-	struct rp_idset cpus, mems;
-	int32_t r = ctr_info(h, e->ctr, &info);
-	stage_cpus_of(inst, e, &cpus);
+	struct rp_idset mems;
+	int32_t r = inst->plan->pin_memory ? ctr_info(&inst->h, e->ctr, &info) : 0;
 	stage_mems_of(inst, e, &mems);
-	if (!r && inst->plan->pin_cpu && !(info.flags & RP_CTR_PRESERVE_CPU) &&
-	    !rp_ids_empty(rp_ids_of(&cpus))) {
-		r = h->cache->set_cpus(h->ctx, txn, e->ctr, rp_ids_of(&cpus));
-		if (!r)
-			r = stage_own(inst, txn, e, rp_ids_of(&cpus));
-	}
-	if (!r && inst->plan->pin_memory && !(info.flags & RP_CTR_PRESERVE_MEM) &&
-	    !rp_ids_empty(rp_ids_of(&mems)))
-		r = h->cache->set_mems(h->ctx, txn, e->ctr, rp_ids_of(&mems));
-	return r;
+	if (r || !inst->plan->pin_memory || (info.flags & RP_CTR_PRESERVE_MEM) ||
+	    rp_ids_empty(rp_ids_of(&mems)))
+		return r;
+	return inst->h.cache->set_mems(inst->h.ctx, txn, e->ctr, rp_ids_of(&mems));
 }
 
 static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, struct entry *e)
 {
-	const struct modhost *h = &inst->h;
-	int32_t r = stage_sets(inst, txn, e);
+	int32_t r = stage_cpus(inst, txn, e);
+	if (!r)
+		r = stage_memory(inst, txn, e);
 	if (!r && e->changed)
-		r = h->cache->set_degraded(h->ctx, txn, e->ctr,
-					   e->is.flags & ASK_LOST ? LOST_TEXT : NULL);
-	if (!r && e->changed)
-		r = h->cache->set_private(h->ctx, txn, e->ctr, &e->is, sizeof e->is);
+		r = ctr_set_record(&inst->h, txn, e->ctr, &e->is, sizeof e->is);
 	e->changed = false;
 	return r;
 }

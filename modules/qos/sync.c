@@ -144,30 +144,24 @@ static void grow_exclusive(struct rp_instance *inst)
 
 struct placing {
 	rp_txn txn;
-	struct rp_ctr_info info;
+	const struct rp_ctr_info *info;
 };
 
 static int32_t place(struct rp_instance *inst, void *arg)
 {
-	struct placing *a = arg;
-	return place_new(inst, a->txn, &a->info, false);
+	const struct placing *a = arg;
+	return place_new(inst, a->txn, a->info, false);
 }
 
-static int32_t place_rest(struct rp_instance *inst, rp_txn txn)
+static int32_t place_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			 const struct life_walk *w)
 {
-	int32_t n = ctr_list(&inst->h, &inst->ctrs, RP_ORDER_SYNC), r = n < 0 ? n : 0;
-	for (int32_t i = 0; !r && i < n; i++) {
-		struct placing a = {.txn = txn};
-		if (table_find(inst, inst->ctrs.ctrs[i]))
-			continue;
-		r = ctr_info(&inst->h, inst->ctrs.ctrs[i], &a.info);
-		if (r)
-			return r;
-		r = quietly(inst, place, &a);
-		if (r && r != -RP_ENOMEM)
-			r = place_lost(inst, &a.info);
-	}
-	return r;
+	struct placing a = {txn, info};
+	(void)w;
+	if (table_find(inst, info->ctr))
+		return 0;
+	int32_t r = quietly(inst, place, &a);
+	return r && r != -RP_ENOMEM ? place_lost(inst, info) : r;
 }
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
@@ -182,19 +176,19 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		inst->waiting = inst->waiting || (inst->table.list[i].is.flags & ASK_LOST);
 	}
 	(void)end_ramps(inst);
-	if (inst->synced && inst->table.n)
+	if (inst->synced && inst->changed && inst->table.n)
 		inst->past.sized = true;
 	r = admit_check(inst, txn);
 	if (!r)
 		r = pools_make(inst);
 	if (!r)
-		r = place_rest(inst, txn);
+		r = life_walk(inst, txn,
+			      (struct life_walk){.each = place_one, .order = RP_ORDER_SYNC});
 	if (!r)
 		r = sync_retry(inst, txn);
 	inst->staged = 0;
 	inst->armed_ms = -1;
 	if (!r)
 		r = stage_all(inst, txn);
-	inst->synced = inst->synced || !r;
 	return r;
 }

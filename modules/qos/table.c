@@ -12,13 +12,8 @@ bool record_is_sound(const struct record *rec)
 
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	const struct modhost *h = &inst->h;
-	const void *data;
-	uint32_t size;
-	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size != sizeof *ret)
-		return false;
-	memcpy(ret, data, sizeof *ret);
-	return record_is_sound(ret) && ret->role != ROLE_GRANT;
+	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) &&
+	       record_is_sound(ret) && ret->role != ROLE_GRANT;
 }
 
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr)
@@ -87,12 +82,12 @@ static int32_t load(struct rp_instance *inst, rp_ctr ctr)
 
 int32_t table_load(struct rp_instance *inst)
 {
-	int32_t n = ctr_list(&inst->h, &inst->ctrs, RP_ORDER_CREATED), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED), r = n < 0 ? n : 0;
 	inst->table.n = 0;
 	owners_clear(&inst->owners);
 	if (!r)
 		r = admit_load(inst);
 	for (int32_t i = 0; !r && i < n; i++)
-		r = load(inst, inst->ctrs.ctrs[i]);
+		r = load(inst, inst->list.ctrs[i]);
 	return r;
 }
