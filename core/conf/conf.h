@@ -247,6 +247,8 @@ struct conf_named_schema {
 };
 /* A JSON schema (2020-12) of a whole rp.conf with sections of these modules. */
 int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out);
+/* A List of CustomResourceDefinitions, one for each module whose section is the spec of a custom resource. */
+int conf_crds(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out);
 
 /* ---- differences ------------------------------------------------------------------------------------------------- */
 

@@ -58,9 +58,10 @@ static json_t *zone_attributes(const Agent__Zone *z)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < z->n_attributes; i++)
-		(void)json_array_append_new(list,
-					    json_pack("{s:s, s:s}", "name", z->attributes[i]->name,
-						      "value", z->attributes[i]->value));
+		if (*z->attributes[i]->value) /* API servers may take an empty text for null */
+			(void)json_array_append_new(list, json_pack("{s:s, s:s}", "name",
+								    z->attributes[i]->name, "value",
+								    z->attributes[i]->value));
 	return list;
 }
 

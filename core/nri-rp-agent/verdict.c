@@ -69,9 +69,10 @@ static json_t *compose(const struct candidate *c, const char *errors)
 				   now, errors ? ": " : "", errors ? errors : "");
 		return text ? json_string(text) : NULL;
 	}
-	return json_pack("{s:s, s:I, s:s, s:s}", "status", outcome, "generation",
-			 (json_int_t)strtoll(c->generation, NULL, 10), "errors",
-			 errors ? errors : "", "timestamp", now);
+	/* Without errors the key is taken away: some API servers take an empty text for null. */
+	return json_pack("{s:s, s:I, s:s?, s:s}", "status", outcome, "generation",
+			 (json_int_t)strtoll(c->generation, NULL, 10), "errors", errors,
+			 "timestamp", now);
 }
 
 void verdicts_withdraw(struct verdicts *v)

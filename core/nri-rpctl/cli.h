@@ -113,6 +113,7 @@ int cmd_rebalance(struct cli *cli);
 int cmd_config_check(struct cli *cli);
 int cmd_config_show(struct cli *cli);
 int cmd_config_schema(struct cli *cli);
+int cmd_config_crds(struct cli *cli);
 int cmd_modules(struct cli *cli);
 int cmd_modules_clear(struct cli *cli);
 int cmd_log_level(struct cli *cli);

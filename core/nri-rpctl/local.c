@@ -216,22 +216,41 @@ static bool print_keys(struct cli *cli, const struct local *l, const char *name)
 	return false;
 }
 
-/* With names of modules, or `core`: their keys for people. Without: a JSON schema of everything. */
-int cmd_config_schema(struct cli *cli)
+/* All installed ones; NULL: out of memory. */
+static struct local *schemas_open(struct cli *cli)
 {
-	_free_ struct local *l = calloc(1, sizeof *l);
+	struct local *l = calloc(1, sizeof *l);
 	_free_ struct conf_errors *errs = malloc(sizeof *errs);
 	struct conf *conf = NULL;
-	int exit = CTL_OK, r;
-	if (!l || !errs)
-		return CTL_FAILED;
+	if (!l || !errs) {
+		free(l);
+		return NULL;
+	}
 	l->cli = cli;
 	/* For its modules.path; whatever else is in it, or wrong with it, does not matter here. */
 	if (load(l, cli->config ? cli->config : CONF_DEFAULT_PATH, &conf, errs) == 0)
 		conf_free(conf);
-	if (!l->loader)
-		return CTL_FAILED;
+	if (!l->loader) {
+		free(l);
+		return NULL;
+	}
 	(void)loader_list(l->loader, add_schema, l);
+	return l;
+}
+
+static void schemas_close(struct local *l)
+{
+	loader_free(l->loader);
+	free(l);
+}
+
+/* With names of modules, or `core`: their keys for people. Without: a JSON schema of everything. */
+int cmd_config_schema(struct cli *cli)
+{
+	struct local *l = schemas_open(cli);
+	int exit = CTL_OK, r;
+	if (!l)
+		return CTL_FAILED;
 	if (!cli->n_args) {
 		r = conf_json_schema(l->schemas, l->n_schemas, &cli->out.buf);
 		(void)buf_add_str(&cli->out.buf, "\n");
@@ -243,6 +262,17 @@ int cmd_config_schema(struct cli *cli)
 				 cli->args[a]);
 			exit = CTL_FAILED;
 		}
-	loader_free(l->loader);
+	schemas_close(l);
 	return exit;
+}
+
+int cmd_config_crds(struct cli *cli)
+{
+	struct local *l = schemas_open(cli);
+	if (!l)
+		return CTL_FAILED;
+	int r = conf_crds(l->schemas, l->n_schemas, &cli->out.buf);
+	(void)buf_add_str(&cli->out.buf, "\n");
+	schemas_close(l);
+	return r ? CTL_FAILED : CTL_OK;
 }

@@ -90,6 +90,8 @@ static const struct command commands[] = {
 	 "the configuration in force"},
 	{"config", "schema", "[MODULE]...", 0, 16, 0, cmd_config_schema,
 	 "keys of modules (or core), or a JSON schema of all"},
+	{"config", "crds", "", 0, 0, 0, cmd_config_crds,
+	 "definitions of the policies' custom resources, for kubectl apply -f -"},
 	{"modules", NULL, "", 0, 0, 0, cmd_modules, "installed modules and their state"},
 	{"modules", "clear", "NAME", 1, 1, 0, cmd_modules_clear,
 	 "let a module run again after it died"},

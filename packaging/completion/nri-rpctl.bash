@@ -61,7 +61,7 @@ _nri_rpctl() {
 	reload) choices="--confirm" ;;
 	events) choices="--follow --since" ;;
 	plan | try | import) files=-f ;;
-	config) choices="check show schema" ;;
+	config) choices="check show schema crds" ;;
 	'config check')
 		files=-f
 		choices="--local"

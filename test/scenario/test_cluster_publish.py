@@ -26,7 +26,8 @@ def as_published(zone):
     if zone['parent']:
         out['parent'] = zone['parent']
     out['resources'] = [{'name': r['name'], **{k: amount(r['name'], r[k]) for k in ('capacity', 'allocatable', 'available')}} for r in zone['resources']]
-    out.update({key: zone[key] for key in ('attributes', 'costs')})
+    out['attributes'] = [a for a in zone['attributes'] if a['value']]
+    out['costs'] = zone['costs']
     return {key: value for key, value in out.items() if value}
 
 

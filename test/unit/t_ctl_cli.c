@@ -248,7 +248,7 @@ static void test_usage(void **state)
 	(void)state;
 	expect(2, ARGS("stauts"), WORDS("@unknown command \"stauts\"; did you mean \"status\"?"));
 	expect(2, ARGS("xyzzy"), WORDS("@unknown command \"xyzzy\"\n"));
-	expect(2, ARGS("config"), WORDS("@config is followed by one of: check show schema\n"));
+	expect(2, ARGS("config"), WORDS("@config is followed by one of: check show schema crds\n"));
 	expect(2, ARGS("config", "chek"), WORDS("@did you mean \"check\"?"));
 	expect(2, ARGS("modules", "claer", "x"),
 	       WORDS("@modules is followed by one of: clear; did you mean \"clear\"?"));
