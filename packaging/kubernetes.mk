@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# make kubernetes: what a cluster is given, below $(O)/kubernetes: packaging/kubernetes with the version, and the definitions of custom
+# resources as the modules' tables have them.
+
+KUBERNETES := $(O)/kubernetes
+
+kubernetes: $(O)/bin/nri-rpctl modules ## manifests for a cluster, to be applied with kubectl apply -k build/kubernetes/base
+	$(Q)rm -rf $(KUBERNETES) && mkdir -p $(O) && cp -r packaging/kubernetes $(KUBERNETES)
+	$(Q)sed -i 's|@version@|$(VERSION)|' $(KUBERNETES)/base/kustomization.yaml
+	$(Q)mkdir $(KUBERNETES)/modules && cp $$(ls $(O)/modules/*.so | grep -v /template.so$$) $(KUBERNETES)/modules
+	$(Q)$(O)/bin/nri-rpctl --module-dir $(KUBERNETES)/modules config crds > $(KUBERNETES)/base/crds.json
+	$(Q)rm -r $(KUBERNETES)/modules
+
+.PHONY: kubernetes
