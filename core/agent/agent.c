@@ -13,6 +13,8 @@
 #include "core/agent/config.h"
 #include "core/agent/protocol.h"
 #include "core/agent/publisher.h"
+#include "core/agent/state.h"
+#include "core/pipeline/cluster.h"
 #include "core/pipeline/devices.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
@@ -95,6 +97,7 @@ static void connection_free(struct connection *c, const char *why)
 	if (was_agent) {
 		a->registered = NULL;
 		publisher_set_agent(a->publisher, NULL);
+		(void)pipeline_cluster_told(a->pipeline, NULL);
 	}
 	/* First of all nobody is asked any more, as whoever waited might. */
 	if (was_agent) {
@@ -172,6 +175,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		serve_register(c, req);
 	else if (ours && str_eq(req->method, "SetConfig") && c->agent->registered == c)
 		agent_serve_config(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "SetState") && c->agent->registered == c)
+		agent_serve_state(c->agent->pipeline, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/pipeline/cluster.h"
 #include "core/util/arena.h"
 #include "core/util/buf.h"
 #include "core/util/crc32c.h"
@@ -202,8 +203,10 @@ static void told(const struct rpc_result *result, void *arg)
 	if (result->error == -ECANCELED || result->error == -ECONNRESET)
 		return;
 	say(u, result->error ? result->text : "");
-	if (!result->error)
+	if (!result->error) {
+		pipeline_cluster_published(u->pipeline);
 		return;
+	}
 	u->told = false;
 	publisher_changed(u);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/ctl/internal.h"
+#include "core/pipeline/cluster.h"
 #include "core/pipeline/conditions.h"
 #include "core/pipeline/devices.h"
 #include "core/util/cleanup.h"
@@ -187,6 +188,35 @@ static void put_machine(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
+/* null where the cluster has nothing to say here. */
+static void put_cluster(struct json *j, struct pipeline *p)
+{
+	struct cluster_status s;
+	pipeline_cluster_status(p, &s);
+	json_key(j, "cluster");
+	if (!s.on) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "connected", s.state && !s.state->unreachable[0]);
+	put_text(j, "error",
+		 !s.state		   ? "no agent of the cluster is connected"
+		 : s.state->unreachable[0] ? s.state->unreachable
+					   : NULL);
+	put_text(j, "server", s.state ? s.state->server : NULL);
+	put_text(j, "node", s.state ? s.state->node : NULL);
+	put_text(j, "namespace", s.state ? s.state->ns : NULL);
+	put_text(j, "configuration", s.source);
+	put_time(j, "published", s.published_ns);
+	json_key(j, "problems");
+	json_arr(j);
+	for (unsigned i = 0; s.state && i < s.state->n_problems; i++)
+		json_str(j, s.state->problems[i]);
+	json_end_arr(j);
+	json_end_obj(j);
+}
+
 /* null where the configuration has nothing to ask an agent for. */
 static void put_agent(struct json *j, struct pipeline *p)
 {
@@ -281,6 +311,7 @@ enum call_result run_status(struct call *call)
 	put_extended(j, call->p);
 	put_store(j, call->p, &s);
 	put_agent(j, call->p);
+	put_cluster(j, call->p);
 	if (call->req->flags & CTL_FLAG_MEMORY)
 		put_memory(j, call->p, &s);
 	json_end_obj(j);

@@ -2,6 +2,7 @@
 #include "core/nri-rp-agent/cluster.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,18 @@
 
 #define LOG_SOURCE "cluster"
 #define NODE_MAX 254u
+#define STATE_QUIET_MS 200u /* what changes together is told together */
+#define STATE_TIMEOUT_MS 5000u
 
 struct cluster {
 	struct kube *kube;
 	struct configs *configs;
 	struct published *published;
 	struct watch *node_watch;
+	struct link *link;
 	struct link_client client;
+	struct loop_timer *state_timer;
+	char ns[NODE_MAX];
 	char node[NODE_MAX];
 	const char *warned_label;
 };
@@ -71,10 +77,33 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 
 /* ---- life ------------------------------------------------------------------------------------------------------------ */
 
-static void connected(void *arg)
+/* Whether it arrives does not matter: a daemon that comes later is told then. */
+static void tell_state(void *arg)
+{
+	struct cluster *c = arg;
+	const char *problems[KUBE_PROBLEMS_MAX];
+	Agent__SetStateRequest m = AGENT__SET_STATE_REQUEST__INIT;
+	m.server = (char *)(uintptr_t)kube_server(c->kube);
+	m.node = c->node;
+	m.namespace_ = c->ns;
+	m.unreachable = (char *)(uintptr_t)kube_unreachable(c->kube);
+	m.n_problems = kube_problems(c->kube, problems);
+	m.problems = (char **)(uintptr_t)problems;
+	(void)link_call(c->link, "SetState", &m.base, STATE_TIMEOUT_MS, NULL, NULL);
+}
+
+static void state_changed(void *arg)
 {
 	const struct cluster *c = arg;
+	if (!loop_timer_armed(c->state_timer))
+		(void)loop_timer_arm(c->state_timer, STATE_QUIET_MS);
+}
+
+static void connected(void *arg)
+{
+	struct cluster *c = arg;
 	configs_daemon_connected(c->configs);
+	tell_state(c);
 }
 
 static int publish(const Agent__PublishedRequest *m, void *arg)
@@ -130,9 +159,13 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	r = configs_new(&configs, &c->configs, err);
 	if (r)
 		return r;
+	(void)snprintf(c->ns, sizeof c->ns, "%s", configs.ns);
+	c->link = config->link;
 	c->published = published_new(c->kube, c->node);
+	c->state_timer = loop_timer_new(config->loop, tell_state, c);
+	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published)
+	if (selector && c->published && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -166,7 +199,10 @@ struct cluster *cluster_free(struct cluster *c)
 	watch_free(c->node_watch);
 	configs_free(c->configs);
 	published_free(c->published);
+	if (c->kube)
+		kube_on_state(c->kube, NULL, NULL);
 	kube_free(c->kube);
+	loop_timer_free(c->state_timer);
 	free(c);
 	return NULL;
 }

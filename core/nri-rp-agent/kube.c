@@ -41,6 +41,11 @@ struct kube {
 	uint64_t allowance, counted_ms;
 	uint64_t hold_until_ms; /* the server wants to hear nothing before */
 	char last_error[ERR_TEXT_MAX]; /* why it cannot be reached; "": it can */
+	struct problem {
+		char *key, *text; /* NULL: a free place */
+	} problems[KUBE_PROBLEMS_MAX];
+	void (*changed)(void *arg);
+	void *changed_arg;
 };
 
 uint32_t kube_jitter(uint32_t below)
@@ -57,6 +62,72 @@ uint32_t backoff_next_ms(struct backoff *b)
 	if (b->ms > BACKOFF_MAX_MS)
 		b->ms = BACKOFF_MAX_MS;
 	return b->ms / 2 + kube_jitter(b->ms / 2 + 1);
+}
+
+/* ---- what people want to know ---------------------------------------------------------------------------------------- */
+
+static void tell_changed(const struct kube *k)
+{
+	if (k->changed)
+		k->changed(k->changed_arg);
+}
+
+static void problem_fini(struct problem *p)
+{
+	free(p->key);
+	free(p->text);
+	*p = (struct problem){NULL, NULL};
+}
+
+static struct problem *find_problem(struct kube *k, const char *key)
+{
+	struct problem *room = NULL;
+	for (unsigned i = 0; i < KUBE_PROBLEMS_MAX; i++) {
+		if (k->problems[i].key && str_eq(k->problems[i].key, key))
+			return &k->problems[i];
+		if (!k->problems[i].key && !room)
+			room = &k->problems[i];
+	}
+	return room;
+}
+
+void kube_set_problem(struct kube *k, const char *key, const char *text)
+{
+	struct problem *p = find_problem(k, key);
+	bool same = !p || (p->text && text ? str_eq(p->text, text) : p->text == text);
+	if (same)
+		return;
+	problem_fini(p);
+	if (text)
+		*p = (struct problem){strdup(key), strdup(text)};
+	if (text && (!p->key || !p->text))
+		problem_fini(p);
+	tell_changed(k);
+}
+
+unsigned kube_problems(const struct kube *k, const char *ret[KUBE_PROBLEMS_MAX])
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < KUBE_PROBLEMS_MAX; i++)
+		if (k->problems[i].text)
+			ret[n++] = k->problems[i].text;
+	return n;
+}
+
+const char *kube_unreachable(const struct kube *k)
+{
+	return k->last_error;
+}
+
+const char *kube_server(const struct kube *k)
+{
+	return k->config.server;
+}
+
+void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg)
+{
+	k->changed = changed;
+	k->changed_arg = arg;
 }
 
 /* ---- when requests may go -------------------------------------------------------------------------------------------- */
@@ -151,6 +222,7 @@ static void tell_reachable(struct kube *k, const char *why_not)
 	else
 		log_notice("the API server %s answers", k->config.server);
 	(void)snprintf(k->last_error, sizeof k->last_error, "%s", why_not);
+	tell_changed(k);
 }
 
 static void conclude(struct kube_call *c, unsigned status)
@@ -337,6 +409,8 @@ struct kube *kube_free(struct kube *k)
 	drop_calls(&k->waiting);
 	drop_calls(&k->running);
 	http_free(k->http);
+	for (unsigned i = 0; i < KUBE_PROBLEMS_MAX; i++)
+		problem_fini(&k->problems[i]);
 	loop_timer_free(k->timer);
 	kubeconfig_fini(&k->config);
 	free(k);

@@ -60,6 +60,18 @@ struct kube *kube_free(struct kube *k);
 struct kube_call *kube_call(struct kube *k, const struct kube_request *request);
 /* NULL is fine; returns NULL. */
 struct kube_call *kube_cancel(struct kube_call *c);
+/*
+ * What is off: `key` names it, NULL for text says that it is not any more. Told to people by whoever listens; at most
+ * KUBE_PROBLEMS_MAX are kept.
+ */
+#define KUBE_PROBLEMS_MAX 16u
+void kube_set_problem(struct kube *k, const char *key, const char *text);
+unsigned kube_problems(const struct kube *k, const char *ret[KUBE_PROBLEMS_MAX]);
+const char *kube_unreachable(
+	const struct kube *k); /* why the server does not answer; "": it does */
+const char *kube_server(const struct kube *k);
+/* Called when one of these has changed, from anywhere; it must not start or cancel calls. */
+void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg);
 struct loop *kube_loop(const struct kube *k);
 const char *kube_namespace(const struct kube *k); /* ours; NULL: nobody says */
 

@@ -135,6 +135,7 @@ static void failed(struct watch *w, int error, const char *text)
 {
 	if (error == -EACCES || error == -ENOENT) {
 		say(w, LOG_WARNING, text);
+		kube_set_problem(w->kube, w->path, text);
 		list_anew(w);
 		w->fn(WATCH_DENIED, NULL, text, w->arg);
 		rest(w, WATCH_DENIED_MS);
@@ -225,6 +226,7 @@ static int take_page(struct watch *w, json_t *list)
 	w->state = WATCHING;
 	w->backoff.ms = 0;
 	w->last_error[0] = '\0';
+	kube_set_problem(w->kube, w->path, NULL);
 	w->fn(WATCH_LISTED, NULL, NULL, w->arg);
 	return 0;
 }

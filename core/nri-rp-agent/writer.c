@@ -38,6 +38,7 @@ static void wrote(const struct kube_answer *answer, void *arg)
 	if (answer->error && answer->error != w->last_error)
 		log_warning("%s", answer->text);
 	w->last_error = answer->error;
+	kube_set_problem(w->kube, w->path, answer->error ? answer->text : NULL);
 	if ((!answer->error || answer->error == -EINVAL) && !w->wanted_again) {
 		free(w->wanted);
 		w->wanted = NULL;

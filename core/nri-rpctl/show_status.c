@@ -164,6 +164,25 @@ static void show_agent(struct out *o, const json_t *doc)
 		field(o, "Agent", "not connected: %s", js(a, "error"));
 }
 
+/* Only where the cluster is listened to. */
+static void show_cluster(struct out *o, const json_t *doc)
+{
+	const json_t *c = json_object_get(doc, "cluster"), *problem;
+	const char *source = json_string_value(json_object_get(c, "configuration"));
+	size_t i;
+	if (!json_is_object(c))
+		return;
+	if (jb(c, "connected"))
+		field(o, "Cluster", "node %s of %s, %s%s", js(c, "node"), js(c, "server"),
+		      source ? "configured by " : "no configuration in namespace ",
+		      source ? source : js(c, "namespace"));
+	else
+		field(o, "Cluster", "not connected: %s%s%s", js(c, "error"),
+		      source ? "; configured by " : "", source ? source : "");
+	json_array_foreach(json_object_get(c, "problems"), i, problem)
+		field(o, "  off", "%s", json_string_value(problem));
+}
+
 /* Those there are: without CPU classes that are published nobody has to know. */
 static void show_extended(struct out *o, const json_t *doc)
 {
@@ -256,6 +275,7 @@ void show_status(struct out *o, const json_t *doc)
 	show_counts(o, doc);
 	show_controllers(o, doc);
 	show_agent(o, doc);
+	show_cluster(o, doc);
 	show_extended(o, doc);
 	show_store(o, doc);
 	show_requests(o, doc);

@@ -3,6 +3,7 @@
 #ifndef PIPELINE_INTERNAL_H
 #define PIPELINE_INTERNAL_H
 
+#include "core/pipeline/cluster.h"
 #include "core/pipeline/conditions.h"
 #include "core/pipeline/devices.h"
 #include "core/pipeline/drift.h"
@@ -134,6 +135,8 @@ struct pipeline {
 
 	struct undo undo;
 	struct conf_files pushed; /* pushed.h */
+	struct cluster_state *cluster; /* cluster.h; NULL: nobody has told */
+	uint64_t published_ns;
 	struct event events[EVENTS_MAX];
 	uint64_t last_event, logged_event; /* logged_event: the last one that is in the log */
 	struct reclog event_log;

@@ -274,6 +274,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->rebalance_timer);
 	undo_fini(p);
 	pushed_fini(p);
+	(void)pipeline_cluster_told(p, NULL);
 	p->store = store_close(p->store);
 	if (p->env.worker || p->disk)
 		return leave_hanging(p);

@@ -13,6 +13,7 @@
  *   first.c       the one of a start, and what is done without a good one
  *   advice.c      what of one is hardly meant
  *   undo.c        the way back to the one before
+ *   cluster.c     what the node agent says of the cluster, for status
  *   pushed.c      what of them the node agent has pushed
  *   kept.c        the one that was in force last, in a file that outlives reboots
  *   report.c      what that child reports

@@ -86,6 +86,9 @@ class Daemon:
         """Its answer, as bytes; Failed(code, text)."""
         while stream not in self.waiting:
             kind, answered, body = self._receive()
+            if kind == REQUEST:  # what it tells besides
+                self._send(RESPONSE, answered, TTRPC.Response())
+                continue
             assert kind == RESPONSE
             self.waiting[answered] = TTRPC.Response.FromString(body)
         response = self.waiting.pop(stream)

@@ -2,13 +2,14 @@
 """How a cluster configures a node: a small API server, a real nri-rp-agent, a real nri-rpd."""
 import contextlib
 import json
+import subprocess
 import time
 
 import pytest
 
 from apiserver import ApiServer
 from kubelet import Agent
-from simnode import ctr, eventually
+from simnode import BUILD, ctr, eventually
 
 KINDS = {'balloonspolicies': 'BalloonsPolicy', 'topologyawarepolicies': 'TopologyAwarePolicy'}
 NS, NODE = 'nri', 'n1'
@@ -45,6 +46,9 @@ class Cluster:
 
     def policy(self):
         return self.node.ctl('status', check=False)['policy']['name']
+
+    def status(self):
+        return self.node.ctl('status', check=False)['cluster']
 
     def runs(self, policy):
         eventually(lambda: self.policy() == policy)
@@ -209,6 +213,28 @@ def test_rights_that_are_missing(cluster):
     c.runs('balloons')
     eventually(lambda: 'nodes is forbidden' in c.agent.read_log() and 'cannot patch' in c.agent.read_log())
     assert c.verdict() is None
+    eventually(lambda: len(c.status()['problems']) == 2)
+    assert c.status()['connected'] and any('nodes is forbidden' in p for p in c.status()['problems'])
+
+
+def test_status(cluster):
+    c = cluster()
+    eventually(lambda: c.status()['connected'])
+    assert (c.status()['node'], c.status()['namespace'], c.status()['configuration']) == (NODE, NS, None)
+    c.api.put(CRS, NS, 'default', balloons(2))
+    eventually(lambda: c.status()['configuration'] == 'BalloonsPolicy nri/default (generation 1)')
+    eventually(lambda: c.status()['published'])
+    text = subprocess.run([BUILD / 'bin' / 'nri-rpctl', '--socket', c.node.paths['control'], 'status'], capture_output=True, text=True, check=False).stdout
+    assert 'node %s of http://127.0.0.1:%d, configured by BalloonsPolicy nri/default' % (NODE, c.api.port) in text
+    c.api.stop()
+    eventually(lambda: not c.status()['connected'])
+    c.api.start()
+    eventually(lambda: c.status()['connected'])
+    c.agent.kill()
+    eventually(lambda: c.status()['error'] == 'no agent of the cluster is connected')
+    assert c.status()['configuration']
+    c.agent.start()
+    eventually(lambda: c.status()['connected'])
 
 
 def test_many_changes_few_writes(cluster):

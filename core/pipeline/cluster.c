@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pipeline/cluster.h"
+
+#include <stdlib.h>
+
+#include "core/pipeline/internal.h"
+
+int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state)
+{
+	if (!state) {
+		free(p->cluster);
+		p->cluster = NULL;
+		return 0;
+	}
+	if (!p->cluster)
+		p->cluster = malloc(sizeof *p->cluster);
+	if (!p->cluster)
+		return -ENOMEM;
+	*p->cluster = *state;
+	return 0;
+}
+
+void pipeline_cluster_published(struct pipeline *p)
+{
+	p->published_ns = clock_wall_ns();
+}
+
+void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret)
+{
+	*ret = (struct cluster_status){
+		.on = conf_core(p->conf)->agent.cluster,
+		.state = p->cluster,
+		.source = p->pushed.n_sources ? p->pushed.sources[0].name : NULL,
+		.published_ns = p->published_ns,
+	};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the node agent says of the cluster, for people: the pipeline keeps it, and does nothing with it. */
+#ifndef PIPELINE_CLUSTER_H
+#define PIPELINE_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pipeline;
+
+#define CLUSTER_TEXT_MAX 256u /* bytes of a name */
+#define CLUSTER_PROBLEM_MAX 512u
+#define CLUSTER_PROBLEMS_MAX 16u
+
+struct cluster_state {
+	char server[CLUSTER_TEXT_MAX], node[CLUSTER_TEXT_MAX];
+	char ns[CLUSTER_TEXT_MAX]; /* where configurations are looked for */
+	char unreachable[CLUSTER_PROBLEM_MAX]; /* why the API server does not answer; "": it does */
+	char problems[CLUSTER_PROBLEMS_MAX][CLUSTER_PROBLEM_MAX]; /* what is off, and why */
+	unsigned n_problems;
+};
+
+struct cluster_status {
+	bool on; /* agent.cluster */
+	const struct cluster_state *state; /* NULL: no agent has told */
+	const char *source; /* of the configuration that the cluster has given; NULL: none */
+	uint64_t published_ns; /* wall clock; 0: not since the start */
+};
+
+/* Copied; NULL: nobody is there who knows. 0 or -ENOMEM. */
+int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state);
+void pipeline_cluster_published(struct pipeline *p);
+void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret);
+
+#endif
