@@ -76,12 +76,29 @@ struct instance_timer {
 	struct instance_timer *next;
 };
 
+/* One that is armed no more has no place among the RP_TIMERS_MAX. */
+static void drop_timer(struct instance *i, uint64_t cookie)
+{
+	for (struct instance_timer **at = &i->timers; *at; at = &(*at)->next) {
+		struct instance_timer *t = *at;
+		if (t->cookie != cookie)
+			continue;
+		*at = t->next;
+		loop_timer_free(t->timer);
+		free(t);
+		i->n_timers--;
+		return;
+	}
+}
+
 static void timer_fired(void *arg)
 {
-	struct instance_timer *t = arg;
-	struct host_env *env = t->instance->env;
-	if (env->timer)
-		env->timer(t->instance, t->cookie, env->arg);
+	const struct instance_timer *t = arg;
+	struct instance *i = t->instance;
+	uint64_t cookie = t->cookie;
+	drop_timer(i, cookie);
+	if (i->env->timer)
+		i->env->timer(i, cookie, i->env->arg);
 }
 
 static struct instance_timer *timer_of(struct instance *i, uint64_t cookie)
@@ -112,13 +129,13 @@ static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 	struct instance *i = ctx;
 	if (i->env->trial || i->closing) /* a last job's done() may want another go */
 		return 0;
+	if (!delay_ms) {
+		drop_timer(i, cookie);
+		return 0;
+	}
 	struct instance_timer *t = timer_of(i, cookie);
 	if (!t)
 		return -RP_E2BIG;
-	if (!delay_ms) {
-		loop_timer_disarm(t->timer);
-		return 0;
-	}
 	return loop_timer_arm(t->timer, delay_ms);
 }
 

@@ -754,7 +754,7 @@ static void test_timers(void **state)
 	assert_int_equal(t->arm(p->i, 6, 0), 0);
 	assert_int_equal(loop_run(p->env.loop), 0);
 	assert_int_equal(p->n_timer, 1);
-	for (unsigned i = 0; i < RP_TIMERS_MAX - 2; i++)
+	for (unsigned i = 0; i < RP_TIMERS_MAX; i++) /* neither 5 nor 6 takes a place */
 		assert_int_equal(t->arm(p->i, 100 + i, 100000), 0);
 	assert_int_equal(t->arm(p->i, 7, 1), -RP_E2BIG);
 	assert_true(t->now_ms(p->i) > 0);
