@@ -17,14 +17,19 @@
 
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
+#define RELOCATION_CALLS R_X86_64_IRELATIVE
 #elif defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
+#define RELOCATION_CALLS R_AARCH64_IRELATIVE
 #elif defined(__powerpc64__)
 #define HOST_MACHINE EM_PPC64
+#define RELOCATION_CALLS R_PPC64_IRELATIVE
 #elif defined(__s390x__)
 #define HOST_MACHINE EM_S390
+#define RELOCATION_CALLS R_390_IRELATIVE
 #elif defined(__riscv)
 #define HOST_MACHINE EM_RISCV
+#define RELOCATION_CALLS R_RISCV_IRELATIVE
 #else
 #error "tell core/host/note.c the ELF machine number of this architecture"
 #endif
@@ -36,6 +41,7 @@
 #endif
 
 #define PAGE_OF_SYMBOLS 128u
+#define PAGE_OF_RELOCATIONS 128u
 
 struct elf {
 	const uint8_t *image; /* NULL: read from fd */
@@ -51,6 +57,8 @@ struct elf {
 /* What the dynamic section says, as far as it matters here. Addresses are virtual; 0: not there. */
 struct dynamic {
 	uint64_t symtab, strtab, strtab_size, symbol_size, hash, gnu_hash, init_array_size, flags;
+	uint64_t init; /* a function */
+	uint64_t rela, rela_size, plt_rela, plt_rela_size;
 	bool text_relocations, run_path;
 };
 
@@ -365,6 +373,21 @@ static void take_dynamic(const Elf64_Dyn *d, struct dynamic *dyn)
 	case DT_INIT_ARRAYSZ:
 		dyn->init_array_size = d->d_un.d_val;
 		break;
+	case DT_INIT:
+		dyn->init = d->d_un.d_ptr;
+		break;
+	case DT_RELA:
+		dyn->rela = d->d_un.d_ptr;
+		break;
+	case DT_RELASZ:
+		dyn->rela_size = d->d_un.d_val;
+		break;
+	case DT_JMPREL:
+		dyn->plt_rela = d->d_un.d_ptr;
+		break;
+	case DT_PLTRELSZ:
+		dyn->plt_rela_size = d->d_un.d_val;
+		break;
 	case DT_FLAGS:
 		dyn->flags = d->d_un.d_val;
 		break;
@@ -511,6 +534,51 @@ static int read_symbols(const struct elf *e, const struct dynamic *dyn, struct n
 	return 0;
 }
 
+/* ---- what runs while it is loaded ----------------------------------------------------------------------------------- */
+
+/* The compiler's own function of DT_INIT is all that a section holds, and short. Without section headers it cannot be told from others. */
+static int read_init(const struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
+{
+	const Elf64_Ehdr *h = &e->header;
+	if (!dyn->init || !h->e_shoff || h->e_shentsize != sizeof(Elf64_Shdr) ||
+	    h->e_shnum > NOTE_HEADERS_MAX)
+		return 0;
+	for (unsigned i = 0; i < h->e_shnum; i++) {
+		Elf64_Shdr s;
+		if (h->e_shoff > e->size)
+			return damaged(e, "the section header table would be past its end");
+		int r = get(e, h->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s,
+			    "the section header table");
+		if (r < 0)
+			return r;
+		if (s.sh_addr == dyn->init && s.sh_type == SHT_PROGBITS &&
+		    s.sh_size <= NOTE_COMPILER_INIT)
+			return 0;
+	}
+	facts->own_init = true;
+	return 0;
+}
+
+static int count_resolvers(const struct elf *e, uint64_t table, uint64_t size,
+			   struct note_facts *facts)
+{
+	uint64_t n = table ? size / sizeof(Elf64_Rela) : 0;
+	if (n > NOTE_RELOCATIONS_MAX)
+		return err_set(e->err, -EFBIG, "module file %s has more than %u relocations",
+			       e->label, NOTE_RELOCATIONS_MAX);
+	for (uint64_t i = 0; i < n; i += PAGE_OF_RELOCATIONS) {
+		Elf64_Rela page[PAGE_OF_RELOCATIONS];
+		uint64_t here = n - i < PAGE_OF_RELOCATIONS ? n - i : PAGE_OF_RELOCATIONS;
+		int r = get_mapped(e, table + i * sizeof page[0], page, here * sizeof page[0],
+				   "the relocations");
+		if (r < 0)
+			return r;
+		for (uint64_t k = 0; k < here; k++)
+			facts->n_resolvers += ELF64_R_TYPE(page[k].r_info) == RELOCATION_CALLS;
+	}
+	return 0;
+}
+
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
 /* Without the header, the dynamic loader assumes an executable stack. */
@@ -533,7 +601,10 @@ static int read_dynamic_facts(const struct elf *e, struct note_facts *facts)
 	facts->text_relocations = dyn.text_relocations || (dyn.flags & DF_TEXTREL);
 	facts->run_path = dyn.run_path;
 	facts->exec_stack = wants_exec_stack(e);
-	return read_symbols(e, &dyn, facts);
+	r = read_init(e, &dyn, facts);
+	r = r ? r : count_resolvers(e, dyn.rela, dyn.rela_size, facts);
+	r = r ? r : count_resolvers(e, dyn.plt_rela, dyn.plt_rela_size, facts);
+	return r ? r : read_symbols(e, &dyn, facts);
 }
 
 static int parse(struct elf *e, struct note_facts *ret)
@@ -613,6 +684,18 @@ static int check_contents(const struct note_facts *f, const char *who, unsigned 
 			       "%s: has %u constructors, which would run before it can be checked; "
 			       "start in create()",
 			       who, f->n_constructors - NOTE_COMPILER_CTORS);
+	if (f->own_init && !instrumented)
+		return err_set(
+			err, -EPERM,
+			"%s: has a function of its own as DT_INIT, which would run before it "
+			"can be checked; start in create()",
+			who);
+	if (f->n_resolvers && !instrumented)
+		return err_set(
+			err, -EPERM,
+			"%s: has %u resolvers of indirect functions (ifunc), which would run "
+			"before it can be checked; choose in create()",
+			who, f->n_resolvers);
 	if (f->text_relocations)
 		return err_set(err, -EPERM, "%s: has text relocations; build it with -fPIC", who);
 	if (f->exec_stack)

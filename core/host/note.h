@@ -21,6 +21,9 @@
 #define NOTE_HEADERS_MAX 512u /* program headers, section headers */
 #define NOTE_DYNAMIC_MAX 1024u /* entries of the dynamic section */
 #define NOTE_SYMBOLS_MAX 65536u /* dynamic symbols */
+#define NOTE_RELOCATIONS_MAX 1048576u
+#define NOTE_COMPILER_INIT                                                                         \
+	64u /* bytes of the function that the compiler's start files put into .init */
 #define NOTE_COMPILER_CTORS 1u /* what the compiler's start files put into .init_array */
 
 struct build_id {
@@ -42,6 +45,8 @@ struct note_facts {
 	uint64_t
 		notes_hash; /* over the bytes of all PT_NOTE segments, in order: the same in the file and in its image */
 	uint32_t n_constructors; /* entries of .init_array */
+	uint32_t n_resolvers; /* relocations that call a function to know their value (ifunc) */
+	bool own_init; /* DT_INIT is not the compiler's */
 	uint32_t
 		n_exports; /* defined global symbols; counted when there is a hash table to count by */
 	bool has_symbol; /* RP_MODULE_SYMBOL is a defined data symbol */
