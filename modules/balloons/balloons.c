@@ -320,6 +320,9 @@ static const void *balloons_service(struct rp_instance *inst, const char *id)
 	return NULL;
 }
 
+/* Groups that share CPUs. */
+#undef RP_MIN_HOST_MINOR
+#define RP_MIN_HOST_MINOR 3u
 RP_MODULE_DEFINE("balloons", "1.0", RP_KIND_POLICY,
 		 .summary = "containers share balloons, sets of CPUs that follow their requests",
 		 .licence = "Apache-2.0", .create = balloons_create, .destroy = balloons_destroy,

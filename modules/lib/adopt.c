@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "modules/lib/adopt.h"
 
+#include <stdbool.h>
+
 struct rp_ids adopt_cpus(const struct rp_ctr_info *info)
 {
-	return rp_ids_empty(info->cpus) ? info->has_cpus : info->cpus;
+	bool told = rp_ids_empty(info->cpus) && RP_HAS(info, has_cpus);
+	return told ? info->has_cpus : info->cpus;
 }
 
 int32_t adopt_common(const struct modhost *h, const rp_ctr *ctrs, uint32_t n, struct rp_idset *ret)
