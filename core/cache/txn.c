@@ -160,6 +160,11 @@ uint64_t cache_running_txn(const struct cache *c)
 	return c->txn && !c->txn->committed ? c->txn->id : 0;
 }
 
+uint64_t cache_last_txn(const struct cache *c)
+{
+	return c->txn_ids;
+}
+
 struct txn *txn_of(struct cache *c, uint64_t id)
 {
 	return c->txn && !c->txn->committed && c->txn->id == id ? c->txn : NULL;

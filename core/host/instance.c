@@ -285,7 +285,8 @@ void instance_abort(struct instance *i, struct rp_plan *plan)
 
 static rp_txn running_txn(struct instance *i)
 {
-	return cache_running_txn(i->env->cache);
+	i->txn = cache_running_txn(i->env->cache);
+	return i->txn;
 }
 
 int instance_sync(struct instance *i, struct err *err)
@@ -355,8 +356,11 @@ int instance_event(struct instance *i, const struct rp_event *ev, struct err *er
 	return leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
 }
 
+/* A policy that was not asked in the transaction has nothing to take back: it would undo its last one. */
 int instance_rolled_back(struct instance *i)
 {
+	if (i->txn != cache_last_txn(i->env->cache))
+		return 0;
 	if (!(HAS(i->policy, rolled_back)))
 		return RP_RESYNC;
 	enter(i, CRUMB_ROLLED_BACK, NULL);

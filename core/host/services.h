@@ -33,6 +33,7 @@ struct instance {
 	struct err failed; /* what the running callback said */
 	char where[CONF_PLACE_MAX]; /* the last answer of where() */
 	uint32_t number;
+	rp_txn txn; /* in which it was called last */
 	unsigned jobs;
 	bool closing; /* freed, but for jobs under way */
 	bool created; /* there is something to destroy */

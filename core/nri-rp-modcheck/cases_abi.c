@@ -15,7 +15,7 @@
 static int config(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_create(&r, err);
 	bad = bad ? bad : rig_commit(&r, c->conf, err);
 	const struct err why = *err;
@@ -61,7 +61,7 @@ static int no_section(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct rp_plan *plan;
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_create(&r, err);
 	if (bad)
 		return bad;
@@ -113,7 +113,7 @@ static int services(struct check *c, struct err *err)
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	const struct rp_module *abi = c->module->abi;
 	struct rp_instance *inst;
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_create(&r, err);
 	if (bad)
 		return bad;
@@ -136,7 +136,7 @@ static int live(struct check *c, struct shim *s, bool *ret_lives, struct err *er
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	*ret_lives = false;
-	int bad = rig_open(&r, c, &s->module, err);
+	int bad = rig_open(&r, c, s, err);
 	bad = bad ? bad : rig_create(&r, err);
 	bad = bad ? bad : rig_commit(&r, c->conf, err);
 	if (bad)
@@ -156,13 +156,12 @@ static int missing_one(struct check *c, uint32_t withheld, const char *name, str
 {
 	_cleanup_(shim_fini) struct shim s;
 	bool lives = false;
-	int bad = shim_init(&s, c->module);
+	int bad = shim_init(&s, c);
 	if (bad)
 		return bad;
 	s.withheld = withheld;
+	check_doing(c, "on a host without %s", name);
 	bad = live(c, &s, &lives, err);
-	/* what broke a rule explains what came of it */
-	bad = s.broken[0] ? shim_check(&s, err) : bad;
 	if (bad)
 		return err_prefix(err, "on a host without %s: ", name);
 	if (!lives)
@@ -170,39 +169,74 @@ static int missing_one(struct check *c, uint32_t withheld, const char *name, str
 	return 0;
 }
 
-static int missing(struct check *c, struct err *err)
-{
-	int r = missing_one(c, UINT32_MAX, "any service", err);
-	for (unsigned i = 0; !r && i < SHIM_SERVICES; i++) {
-		r = machine_make(c->machine, err);
-		r = r ? r : missing_one(c, 1u << i, shim_services[i], err);
-	}
-	return r;
-}
-
 static int lives_well(struct check *c, struct shim *s, struct err *err)
 {
 	bool lives = false;
 	int bad = live(c, s, &lives, err);
-	bad = s->broken[0] ? shim_check(s, err) : bad;
 	if (!bad && !lives)
 		return err->code;
 	return bad;
 }
 
+/* Whoever is slow or hangs is so in most cases: one look at all calls, and no other case has to wait for it. */
+static int time_of_calls(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	int bad = shim_init(&s, c);
+	bad = bad ? bad : lives_well(c, &s, err);
+	if (!bad && !c->o->reproduce)
+		check_note(c, "%llu calls, the slowest, %s, with %.1f ms",
+			   (unsigned long long)c->scene->n_calls, c->scene->slowest,
+			   (double)c->scene->slowest_ns / 1e6);
+	return bad;
+}
+
+/* One after the other first: a crash names the service then. */
+static int missing(struct check *c, struct err *err)
+{
+	int r = 0;
+	for (unsigned i = 0; !r && i < SHIM_SERVICES; i++) {
+		r = missing_one(c, 1u << i, shim_services[i], err);
+		r = r ? r : machine_make(c->machine, err);
+	}
+	return r ? r : missing_one(c, UINT32_MAX, "any service", err);
+}
+
 static int longer(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
-	int bad = shim_init(&s, c->module);
+	int bad = shim_init(&s, c);
 	s.longer = true;
+	check_doing(c, "on a host of a later minor");
 	bad = bad ? bad : lives_well(c, &s, err);
 	return bad ? err_prefix(err, "on a host of a later minor: ") : 0;
+}
+
+/* Each minor that the module says it can work with, back to the first. */
+static int shorter(struct check *c, struct err *err)
+{
+	int bad = 0;
+	for (uint32_t minor = RP_ABI_MINOR; !bad && minor-- > c->module->abi->min_host_minor;) {
+		_cleanup_(shim_fini) struct shim s;
+		bool lives = false;
+		bad = shim_init(&s, c);
+		s.minor = minor;
+		check_doing(c, "on a host of ABI %u.%u", RP_ABI_MAJOR, minor);
+		bad = bad ? bad : live(c, &s, &lives, err);
+		if (bad)
+			return err_prefix(err, "on a host of ABI %u.%u: ", RP_ABI_MAJOR, minor);
+		if (!lives)
+			check_note(c, "does not work on a host of ABI %u.%u, and says so: %s",
+				   RP_ABI_MAJOR, minor, err->text);
+		bad = machine_make(c->machine, err);
+	}
+	return bad;
 }
 
 static int rules(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
-	int bad = shim_init(&s, c->module);
+	int bad = shim_init(&s, c);
 	bad = bad ? bad : lives_well(c, &s, err);
 	if (!bad)
 		check_note(c, "%llu calls of the host", (unsigned long long)s.n_calls);
@@ -212,6 +246,8 @@ static int rules(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"abi/config", 0, CASE_SMALL | CASE_GATE, config,
 	 "the smallest configuration, or that of --config, is accepted"},
+	{"abi/time", 0, CASE_SMALL | CASE_GATE | CASE_CLOCK, time_of_calls,
+	 "no call takes longer than --slow"},
 	{"abi/table", 0, 0, table, "the table of keys is well-formed"},
 	{"abi/unknown-keys", 0, 0, unknown_keys, "a key that is not in the table is refused"},
 	{"abi/no-section", 0, CASE_SMALL, no_section,
@@ -222,8 +258,11 @@ static const struct check_case cases[] = {
 	 "without a service of the host it works, or refuses with a reason"},
 	{"abi/longer-structs", 0, CASE_SMALL, longer,
 	 "a host of a later minor, with longer structs, is no problem"},
+	{"abi/shorter-structs", 0, CASE_SMALL | CASE_SLOW, shorter,
+	 "hosts of each earlier minor that it says it can work with, back to 1.0, are no problem"},
 	{"abi/rules", 0, CASE_SMALL, rules,
-	 "host functions on the host's thread only, sizes set, messages of one line"},
+	 "host functions on the host's thread only, sizes set, results and texts as the headers "
+	 "say"},
 };
 
 const struct check_group abi_cases = {cases, sizeof cases / sizeof *cases};

@@ -10,48 +10,6 @@
 
 #define CTRS 16u
 #define ROUNDS 20u
-#define JOBS_MS 5000u
-
-static int open_rig(struct rig *r, struct check *c, struct module *m, struct err *err)
-{
-	int bad = rig_open(r, c, m, err);
-	if (bad)
-		return bad;
-	r->env.worker = worker_new(r->env.loop, "modcheck");
-	return r->env.worker ? 0 : err_errno(err, -ENOMEM, "worker");
-}
-
-/* ---- jobs ---------------------------------------------------------------------------------------------------------- */
-
-struct wait {
-	struct rig *rig;
-	struct loop_timer *timer;
-	uint64_t end_ms;
-};
-
-static void look(void *arg)
-{
-	struct wait *w = arg;
-	if (instance_jobs(w->rig->instance) && clock_ms() < w->end_ms)
-		(void)loop_timer_arm(w->timer, 1);
-	else
-		loop_stop(w->rig->env.loop);
-}
-
-/* Lets the loop run until the worker has done what it was given. */
-static int finish_jobs(struct rig *r, struct err *err)
-{
-	struct wait w = {r, NULL, clock_ms() + JOBS_MS};
-	w.timer = loop_timer_new(r->env.loop, look, &w);
-	if (!w.timer || loop_timer_arm(w.timer, 1))
-		return err_errno(err, -ENOMEM, "timer");
-	(void)loop_run(r->env.loop);
-	loop_timer_free(w.timer);
-	if (instance_jobs(r->instance))
-		return err_set(err, -ETIME, "%u jobs were not done within %u ms",
-			       instance_jobs(r->instance), JOBS_MS);
-	return 0;
-}
 
 /* ---- hooks --------------------------------------------------------------------------------------------------------- */
 
@@ -114,14 +72,15 @@ static int hooks(struct rig *r, struct churn *churn, struct err *err)
 		return bad;
 	instance_controller_sync(r->instance);
 	instance_controller_timer(r->instance, 0);
-	bad = finish_jobs(r, err);
+	instance_measure(r->instance);
+	bad = r->late ? 0 : rig_finish_jobs(r, err);
 	bad = bad ? bad : rig_commit(r, r->check->conf, err);
 	for (unsigned i = 0; i < CTRS; i++)
 		if (ctrs[i]) {
 			int worse = end_of(r, ctrs[i], err);
 			bad = bad ? bad : worse;
 		}
-	return bad ? bad : finish_jobs(r, err);
+	return bad || r->late ? bad : rig_finish_jobs(r, err);
 }
 
 /* One life of an instance. */
@@ -138,28 +97,43 @@ static int run_once(struct rig *r, struct churn *churn, bool *ret_started, struc
 		bad = hooks(r, churn, err);
 		instance_stop(r->instance);
 	}
-	bad = bad ? bad : finish_jobs(r, err);
+	if (!r->late)
+		bad = bad ? bad : rig_finish_jobs(r, err);
 	rig_destroy(r);
-	return bad;
+	return bad ? bad : rig_finish_jobs(r, err);
 }
 
-static int absent_files(struct check *c, struct err *err)
+static int lives(struct check *c, bool late, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	bool started = false;
-	int bad = shim_init(&s, c->module);
-	bad = bad ? bad : open_rig(&r, c, &s.module, err);
+	int bad = shim_init(&s, c);
+	bad = bad ? bad : rig_open(&r, c, &s, err);
 	if (bad)
 		return bad;
+	r.late = late;
 	churn_init(&churn, &r, c->seed);
-	for (unsigned i = 0; !bad && i < ROUNDS; i++)
+	for (unsigned i = 0; !bad && i < ROUNDS; i++) {
 		bad = run_once(&r, &churn, &started, err);
-	bad = bad ? bad : shim_check(&s, err);
+		bad = bad ? bad : rig_wipe(&r, err);
+	}
 	if (!bad && !started)
 		check_note(c, "start() refuses such a machine: %s", err->text);
 	return bad;
+}
+
+static int absent_files(struct check *c, struct err *err)
+{
+	return lives(c, false, err);
+}
+
+/* Everything that was begun ends when the containers are gone and the controller has stopped. */
+static int late(struct check *c, struct err *err)
+{
+	check_doing(c, "when results come late");
+	return lives(c, true, err);
 }
 
 /* Hooks fail at every point where the host can say no. */
@@ -170,8 +144,8 @@ static int faults(struct check *c, struct err *err)
 	struct churn churn;
 	bool started;
 	uint64_t n = 0;
-	int bad = shim_init(&s, c->module);
-	bad = bad ? bad : open_rig(&r, c, &s.module, err);
+	int bad = shim_init(&s, c);
+	bad = bad ? bad : rig_open(&r, c, &s, err);
 	if (bad)
 		return bad;
 	s.fail_code = -RP_ENOMEM;
@@ -194,6 +168,8 @@ static int faults(struct check *c, struct err *err)
 static const struct check_case cases[] = {
 	{"controller/absent-files", RP_KIND_CONTROLLER, CASE_MACHINES, absent_files,
 	 "start, all hooks, reload, stop where nothing is there to control: no crash, no job left"},
+	{"controller/late", RP_KIND_CONTROLLER, CASE_SMALL, late,
+	 "results of jobs come when containers are gone and it has stopped"},
 	{"controller/faults", RP_KIND_CONTROLLER, CASE_SMALL | CASE_SLOW, faults,
 	 "each call of the host fails once with ENOMEM"},
 };

@@ -1,68 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instances: made and freed, configured and not, in every legal order, and nothing is left behind. */
-#include <dirent.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nri-rp-modcheck/balance.h"
 #include "core/nri-rp-modcheck/churn.h"
 #include "core/util/cleanup.h"
 
 #define ROUNDS 1000u
 #define WARM_UP 100u
-/* In half of the rounds; less is a table that grew. One block a round is more: it takes 32 bytes at least. */
-#define LEAK_NOISE 12288u
 
 /* ---- the balance --------------------------------------------------------------------------------------------------- */
-
-struct balance {
-	size_t bytes;
-	unsigned fds, threads;
-};
-
-static unsigned count_entries(const char *path)
-{
-	unsigned n = 0;
-	_closedir_ DIR *dir = opendir(path);
-	while (dir && readdir(dir))
-		n++;
-	return n;
-}
-
-static struct balance balance_now(void)
-{
-	return (struct balance){mallinfo2().uordblks, count_entries("/proc/self/fd"),
-				count_entries("/proc/self/task")};
-}
-
-static int balance_check(struct balance before, struct balance now, const char *what,
-			 struct err *err)
-{
-	if (now.fds != before.fds)
-		return err_set(err, -EMFILE, "%s: %d file descriptors are left", what,
-			       (int)(now.fds - before.fds));
-	if (now.threads != before.threads)
-		return err_set(err, -EAGAIN, "%s: %d threads are left", what,
-			       (int)(now.threads - before.threads));
-	return 0;
-}
-
-/* Tables grow once in a while; a leak shows in either half. */
-static bool leaks(size_t before, size_t middle, size_t now)
-{
-	return middle > before + LEAK_NOISE && now > middle + LEAK_NOISE;
-}
-
-static int balance_all(struct balance before, struct balance middle, unsigned rounds,
-		       const char *what, struct err *err)
-{
-	struct balance now = balance_now();
-	if (leaks(before.bytes, middle.bytes, now.bytes))
-		return err_set(err, -ENOMEM, "%s: some %zu bytes are left each time", what,
-			       (now.bytes - before.bytes) / rounds);
-	return balance_check(before, now, what, err);
-}
 
 /* fn, again and again on one rig. */
 static int repeat(struct rig *r, unsigned rounds, int (*fn)(struct rig *r, struct err *err),
@@ -78,7 +27,7 @@ static int repeat(struct rig *r, unsigned rounds, int (*fn)(struct rig *r, struc
 		if (bad)
 			return err_prefix(err, "%s, round %u: ", what, i + 1);
 	}
-	return balance_all(before, middle, rounds, what, err);
+	return balance_compare(before, middle, balance_now(), rounds, what, err);
 }
 
 /* ---- policies and controllers alike -------------------------------------------------------------------------------- */
@@ -93,7 +42,7 @@ static int once_created(struct rig *r, struct err *err)
 static int create_destroy(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	return bad ? bad : repeat(&r, ROUNDS, once_created, "create, destroy", err);
 }
 
@@ -115,7 +64,7 @@ static int once_prepared(struct rig *r, struct err *err)
 static int prepare_abort(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_create(&r, err);
 	return bad ? bad : repeat(&r, ROUNDS, once_prepared, "prepare, abort", err);
 }
@@ -134,7 +83,7 @@ static int once_committed(struct rig *r, struct err *err)
 static int commit_destroy(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	return bad ? bad
 		   : repeat(&r, ROUNDS, once_committed, "create, prepare, commit, destroy", err);
 }
@@ -206,7 +155,7 @@ static int orders(struct check *c, struct err *err)
 	_cleanup_(buf_fini) struct buf before = BUF_INIT;
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_create(&r, err);
 	bad = bad ? bad : once_prepared(&r, err);
 	bad = bad ? bad : commit_again(&r, err);
@@ -230,7 +179,7 @@ static int release_twice(struct check *c, struct err *err)
 	struct churn churn;
 	struct wish w;
 	struct ctr *ctr;
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
 	if (bad)
 		return bad;
@@ -252,7 +201,7 @@ static int release_twice(struct check *c, struct err *err)
 static int release_unplaced(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
 	for (unsigned i = 0; !bad && i < 8; i++) {
 		char id[32];
@@ -286,7 +235,7 @@ static int reloads(struct check *c, struct err *err)
 	_cleanup_(buf_fini) struct buf before = BUF_INIT;
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
 	bad = bad ? bad : populate(&r, &churn, err);
 	if (bad)
@@ -302,7 +251,7 @@ static int filled_and_emptied(struct check *c, struct err *err)
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
 	struct balance before = {0}, middle = {0};
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
 	if (bad)
 		return bad;
@@ -318,14 +267,15 @@ static int filled_and_emptied(struct check *c, struct err *err)
 		if (bad)
 			return bad;
 	}
-	return balance_all(before, middle, 4000, "containers created and removed", err);
+	return balance_compare(before, middle, balance_now(), 4000,
+			       "containers created and removed", err);
 }
 
 static int restarts(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
 	bad = bad ? bad : populate(&r, &churn, err);
 	return bad ? bad : repeat(&r, ROUNDS, rig_restart, "restart with containers", err);

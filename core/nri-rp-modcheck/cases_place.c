@@ -16,7 +16,7 @@
 
 static int begin(struct check *c, struct rig *r, struct churn *churn, struct err *err)
 {
-	int bad = rig_open(r, c, c->module, err);
+	int bad = rig_open(r, c, NULL, err);
 	bad = bad ? bad : rig_start(r, err);
 	if (!bad)
 		churn_init(churn, r, c->seed);
@@ -42,7 +42,7 @@ static int invariants(struct check *c, struct err *err)
 static int probe_fresh(struct check *c, struct buf *out, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
-	int bad = rig_open(&r, c, c->module, err);
+	int bad = rig_open(&r, c, NULL, err);
 	bad = bad ? bad : rig_start(&r, err);
 	return bad ? bad : churn_probe(&r, out, err);
 }

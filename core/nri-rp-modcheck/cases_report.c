@@ -14,7 +14,7 @@
 
 static int populated(struct check *c, struct rig *r, struct churn *churn, struct err *err)
 {
-	int bad = rig_open(r, c, c->module, err);
+	int bad = rig_open(r, c, NULL, err);
 	bad = bad ? bad : rig_start(r, err);
 	if (bad)
 		return bad;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the file is, before anything of it runs, and what it asks the dynamic loader for. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,14 +80,39 @@ static int constructors(struct check *c, struct err *err)
 		return err_set(err, -EPERM,
 			       "%u constructors: they run before the host could check anything",
 			       f.n_constructors - NOTE_COMPILER_CTORS);
+	if (f.own_init)
+		return err_set(
+			err, -EPERM,
+			"a function of its own as DT_INIT (-init): it runs before the host could "
+			"check anything");
+	if (f.n_resolvers)
+		return err_set(
+			err, -EPERM,
+			"%u resolvers of indirect functions (ifunc): they run before the host "
+			"could check anything",
+			f.n_resolvers);
 	if (f.run_path)
 		return err_set(err, -EPERM, "an RPATH or RUNPATH: link without -rpath");
 	return 0;
 }
 
+static unsigned n_threads(void)
+{
+	unsigned n = 0;
+	const struct dirent *d;
+	_closedir_ DIR *dir = opendir("/proc/self/task");
+	while (dir && (d = readdir(dir)))
+		n += d->d_name[0] != '.';
+	return n;
+}
+
 static int loads(struct check *c, struct err *err)
 {
-	(void)err;
+	if (n_threads() > 1)
+		return err_set(
+			err, -EPERM,
+			"loading it has started a thread: constructors of a library that it needs "
+			"have done so (static/libraries)");
 	check_note(c, "%s", c->module->path);
 	return 0;
 }
@@ -107,9 +134,129 @@ static int strings(struct check *c, struct err *err)
 
 /* ---- symbols ------------------------------------------------------------------------------------------------------- */
 
+/* What a module may call of the C library: what only computes, and the heap. A star stands for the rest of a name. */
+static const char *const allowed[] = {
+	"malloc",
+	"calloc",
+	"realloc",
+	"reallocarray",
+	"free",
+	"posix_memalign",
+	"aligned_alloc",
+	"malloc_usable_size",
+	"memcpy",
+	"memmove",
+	"memset",
+	"memcmp",
+	"memchr",
+	"memrchr",
+	"memmem",
+	"mempcpy",
+	"memccpy",
+	"rawmemchr",
+	"explicit_bzero",
+	"bcmp",
+	"bzero",
+	"str*",
+	"stp*",
+	"wcs*",
+	"wmem*",
+	"index",
+	"rindex",
+	"basename",
+	"is*",
+	"to*",
+	"ato*",
+	"abs",
+	"labs",
+	"llabs",
+	"div",
+	"ldiv",
+	"lldiv",
+	"imaxabs",
+	"imaxdiv",
+	"ffs*",
+	"qsort",
+	"qsort_r",
+	"bsearch",
+	"lfind",
+	"lsearch",
+	"tsearch",
+	"tfind",
+	"tdelete",
+	"twalk*",
+	"tdestroy",
+	"snprintf",
+	"vsnprintf",
+	"sprintf",
+	"vsprintf",
+	"asprintf",
+	"vasprintf",
+	"sscanf",
+	"vsscanf",
+	"__isoc99_sscanf",
+	"__isoc99_vsscanf",
+	"__isoc23_sscanf",
+	"__isoc23_vsscanf",
+	"__isoc23_strto*",
+	"__snprintf_chk",
+	"__vsnprintf_chk",
+	"__sprintf_chk",
+	"__vsprintf_chk",
+	"__asprintf_chk",
+	"__vasprintf_chk",
+	"__mem*_chk",
+	"__str*",
+	"__stp*",
+	"__explicit_bzero_chk",
+	"open_memstream",
+	"fmemopen",
+	"fprintf",
+	"__fprintf_chk",
+	"vfprintf",
+	"__vfprintf_chk",
+	"fputs",
+	"fputc",
+	"putc",
+	"fwrite",
+	"fclose",
+	"fnmatch",
+	"glob_pattern_p",
+	"regcomp",
+	"regexec",
+	"regfree",
+	"regerror",
+	"rand_r",
+	"clock_gettime",
+	"time",
+	"gmtime_r",
+	"timegm",
+	"inet_*",
+	"hton*",
+	"ntoh*",
+	"getopt*",
+	"gettext",
+	"nl_langinfo",
+	"abort",
+	"__assert*",
+	"__errno_location",
+	"__ctype_*",
+	"__cxa_*",
+	"__gmon_start__",
+	"_ITM_*",
+	"__stack_chk_fail",
+	"__tls_get_addr",
+	"__register_frame*",
+	"__deregister_frame*",
+	"_Unwind_*",
+	"__memcpy*",
+	"__memset*",
+	"dl_iterate_phdr",
+};
+
 static const struct {
 	const char *name, *why;
-} forbidden[] = {
+} reasons[] = {
 	{"exit", "ends the host"},
 	{"_exit", "ends the host"},
 	{"_Exit", "ends the host"},
@@ -123,33 +270,68 @@ static const struct {
 	{"perror", "writes to standard error"},
 	{"stdout", "writes to standard output"},
 	{"stderr", "writes to standard error"},
+	{"syslog", "writes to the log behind the host's back"},
 	{"fork", "starts a process"},
 	{"vfork", "starts a process"},
+	{"clone", "starts a process"},
 	{"system", "starts a process"},
 	{"popen", "starts a process"},
-	{"posix_spawn", "starts a process"},
-	{"execve", "replaces the host"},
-	{"execv", "replaces the host"},
-	{"execvp", "replaces the host"},
+	{"posix_spawn*", "starts a process"},
+	{"exec*", "replaces the host"},
 	{"pthread_create", "starts a thread; blocking work goes to nri-rp.host.work/1"},
 	{"thrd_create", "starts a thread; blocking work goes to nri-rp.host.work/1"},
+	{"pthread_mutex_*", "takes a lock, where one thread calls"},
+	{"pthread_cond_*", "waits for another thread"},
+	{"pthread_join", "waits for another thread"},
+	{"sem_*", "waits for another thread"},
 	{"sleep", "blocks"},
 	{"usleep", "blocks"},
 	{"nanosleep", "blocks"},
 	{"clock_nanosleep", "blocks"},
+	{"poll", "blocks"},
+	{"select", "blocks"},
+	{"epoll_*", "blocks"},
 	{"signal", "changes the host's signals"},
 	{"sigaction", "changes the host's signals"},
 	{"pthread_sigmask", "changes the host's signals"},
 	{"sigprocmask", "changes the host's signals"},
 	{"alarm", "changes the host's signals"},
 	{"setlocale", "changes the host's locale"},
+	{"getenv", "reads the host's environment"},
+	{"secure_getenv", "reads the host's environment"},
 	{"setenv", "changes the host's environment"},
 	{"putenv", "changes the host's environment"},
+	{"unsetenv", "changes the host's environment"},
 	{"chdir", "changes the host's working directory"},
+	{"umask", "changes the host's files"},
+	{"setrlimit", "changes the host's limits"},
 	{"atexit", "outlives the module"},
+	{"on_exit", "outlives the module"},
+	{"dl*open", "loads code that the host has not checked"},
 	{"dlopen", "loads code that the host has not checked"},
+	{"dlsym", "calls what this list cannot show"},
+	{"syscall", "calls what this list cannot show"},
+	{"mmap*", "takes memory that the host cannot count"},
+	{"sbrk", "takes memory that the host cannot count"},
+	{"memfd_create", "makes a file"},
+	{"open*", "opens a file; files are read and written by nri-rp.host.work/1"},
+	{"fopen*", "opens a file; files are read and written by nri-rp.host.work/1"},
+	{"creat", "opens a file; files are read and written by nri-rp.host.work/1"},
+	{"stat", "asks the file system; use nri-rp.host.work/1"},
+	{"access", "asks the file system; use nri-rp.host.work/1"},
+	{"read*", "reads a file; use nri-rp.host.work/1"},
+	{"write", "writes to a file; use nri-rp.host.work/1"},
+	{"unlink*", "removes a file"},
+	{"rename*", "renames a file"},
+	{"socket", "opens a connection"},
+	{"connect", "opens a connection"},
 	{"rand", "is not deterministic across hosts"},
 	{"random", "is not deterministic across hosts"},
+	{"arc4random*", "is not deterministic"},
+	{"getrandom", "is not deterministic"},
+	{"sysconf", "asks this machine; that of the host is in nri-rp.host.topology/1"},
+	{"get_nprocs*", "asks this machine; that of the host is in nri-rp.host.topology/1"},
+	{"sched_*", "asks or changes this machine; that of the host is in nri-rp.host.topology/1"},
 };
 
 /* The tables of an image that is loaded: the dynamic loader has relocated their addresses. */
@@ -184,58 +366,103 @@ static bool image_of(const struct link_map *map, struct image *ret)
 	return ret->symbols && ret->strings;
 }
 
-static int check_symbol(const char *name, struct err *err)
+static bool matches(const char *pattern, const char *name)
 {
-	for (unsigned i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
-		if (str_eq(forbidden[i].name, name))
-			return err_set(err, -EPERM, "it calls for %s, which %s", name,
-				       forbidden[i].why);
-	return 0;
+	return fnmatch(pattern, name, 0) == 0;
+}
+
+static bool is_allowed(const char *name)
+{
+	for (unsigned i = 0; i < sizeof allowed / sizeof *allowed; i++)
+		if (matches(allowed[i], name))
+			return true;
+	return false;
+}
+
+static const char *why_not(const char *name)
+{
+	for (unsigned i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (matches(reasons[i].name, name))
+			return reasons[i].why;
+	return "is not among what a module may call";
+}
+
+/* Other libraries are named by static/libraries, their functions are not judged; those of the mathematical one only compute. */
+static bool is_judged(const char *name)
+{
+	Dl_info where;
+	const void *address = dlsym(RTLD_DEFAULT, name);
+	if (!address || !dladdr(address, &where) || !where.dli_fname)
+		return true;
+	return !strstr(where.dli_fname, "/libm.so") && strstr(where.dli_fname, "/libc.so");
 }
 
 static int symbols(struct check *c, struct err *err)
 {
+	_cleanup_(buf_fini) struct buf bad = BUF_INIT;
 	struct link_map *map;
 	struct image image;
+	unsigned n = 0, n_bad = 0;
 	if (loader_default_flags() & LOADER_INSTRUMENTED)
 		return check_skip(c, "instrumented build");
 	void *handle = dlopen(c->module->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) || !image_of(map, &image))
 		return err_set(err, -EBADMSG, "%s: no dynamic symbols", c->module->path);
-	unsigned n = 0;
 	for (uint32_t i = 0; i < image.n_symbols; i++) {
 		const ElfW(Sym) *s = &image.symbols[i];
+		const char *name = image.strings + s->st_name;
 		if (s->st_shndx != SHN_UNDEF || !s->st_name)
 			continue;
-		int r = check_symbol(image.strings + s->st_name, err);
-		if (r)
-			return r;
 		n++;
+		if (is_allowed(name) || !is_judged(name))
+			continue;
+		(void)buf_printf(&bad, "%s%s, which %s", n_bad++ ? "; " : "", name, why_not(name));
 	}
 	check_note(c, "%u symbols of other libraries", n);
-	return 0;
+	if (!n_bad)
+		return 0;
+	return err_set(err, -EPERM, "it calls for %s", buf_text(&bad));
+}
+
+/* Entries of .init_array of an image that is loaded, but for the compiler's own. */
+static size_t constructors_of(const struct link_map *map)
+{
+	size_t n = 0;
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_INIT_ARRAYSZ)
+			n = d->d_un.d_val / sizeof(void *);
+	return n > NOTE_COMPILER_CTORS ? n - NOTE_COMPILER_CTORS : 0;
+}
+
+static void note_library(struct check *c, const char *name)
+{
+	static const char *const usual[] = {"libc.so.6", "libm.so.6", "libgcc_s.so.1",
+					    "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"};
+	struct link_map *map;
+	for (unsigned i = 0; i < sizeof usual / sizeof *usual; i++)
+		if (str_eq(name, usual[i]))
+			return;
+	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	size_t n = handle && !dlinfo(handle, RTLD_DI_LINKMAP, &map) ? constructors_of(map) : 0;
+	check_note(c, "needs %s on each node", name);
+	if (n)
+		check_note(
+			c,
+			"%s has %zu constructors, which run before the host could check anything",
+			name, n);
 }
 
 /* What is linked besides the C library is the author's business, as long as he knows. */
 static int libraries(struct check *c, struct err *err)
 {
-	static const char *const usual[] = {"libc.so.6", "libm.so.6", "libgcc_s.so.1",
-					    "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"};
 	struct link_map *map;
 	struct image image;
 	void *handle = dlopen(c->module->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) || !image_of(map, &image))
 		return err_set(err, -EBADMSG, "%s: no dynamic section", c->module->path);
-	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
-		if (d->d_tag != DT_NEEDED)
-			continue;
-		const char *name = image.strings + d->d_un.d_val;
-		bool known = false;
-		for (unsigned i = 0; i < sizeof usual / sizeof *usual; i++)
-			known = known || str_eq(name, usual[i]);
-		if (!known)
-			check_note(c, "needs %s on each node", name);
-	}
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_NEEDED)
+			note_library(c, image.strings + d->d_un.d_val);
 	return 0;
 }
 
@@ -243,12 +470,14 @@ static const struct check_case cases[] = {
 	{"static/note", 0, CASE_FILE, note,
 	 "the ELF note is there, well-formed, for this host, and names the file"},
 	{"static/exports", 0, CASE_FILE, exports, "one exported symbol, " RP_MODULE_SYMBOL},
-	{"static/constructors", 0, CASE_FILE, constructors, "no constructors, no run path"},
+	{"static/constructors", 0, CASE_FILE, constructors,
+	 "nothing runs while it is loaded: no constructors, DT_INIT, ifunc; no run path"},
 	{"static/memory", 0, CASE_FILE, memory, "no text relocations, no executable stack"},
 	{"static/load", 0, CASE_GATE | CASE_NO_CONFIG, loads,
 	 "the host loads it: file, note, struct and table agree"},
 	{"static/symbols", 0, CASE_NO_CONFIG, symbols,
-	 "no function that exits, prints, blocks, starts threads or processes"},
+	 "of the C library it calls what computes, and nothing that exits, prints, blocks, starts "
+	 "threads or opens files"},
 	{"static/libraries", 0, CASE_NO_CONFIG, libraries,
 	 "which libraries a node needs (for your information)"},
 	{"static/strings", 0, CASE_NO_CONFIG, strings, "version, summary and licence are set"},

@@ -21,7 +21,9 @@
 
 #include <nri-rp/set.h>
 
+#include "core/cache/kvs.h"
 #include "core/conf/conf.h"
+#include "core/conf/fragment.h"
 #include "core/host/loader.h"
 #include "core/util/buf.h"
 #include "core/util/err.h"
@@ -29,13 +31,15 @@
 #define CHECK_MACHINES_MAX 64u
 #define CHECK_DIR_MAX 512u /* bytes of the path of our folder */
 #define CHECK_SEEDS 3u /* runs of a random case */
+#define CHECK_OWN_MAX 1024u /* pairs of annotations */
 #define CHECK_CONFIG_MAX (1u << 20) /* bytes of a --config file */
 
 struct options {
 	char dir[PATH_MAX], name[RP_NAME_MAX]; /* the module: its folder and name */
 	char path[PATH_MAX];
-	const char *machines, *config;
+	const char *machines, *config, *annotations;
 	const char *vectors; /* a table to run instead of cases; NULL: none */
+	uint64_t slow_ms; /* a call that takes longer is a failure; 0: never */
 	uint64_t seed;
 	bool reproduce; /* `seed` alone, with every request noted */
 	bool json, list, strict_time, has_cases;
@@ -58,6 +62,14 @@ struct machines {
 	unsigned n;
 };
 
+/* What was going on when a case's process ended: in memory that it shares with the one that reports. */
+struct scene {
+	char doing[192]; /* "on a host without nri-rp.host.work/1"; "": nothing in particular */
+	char broken[256]; /* the first rule of the border that was broken; "": none */
+	char slowest[224]; /* the module's function that took the longest, with what was doing … */
+	uint64_t slowest_ns, n_calls, total_ns; /* … and how long it did, of all its calls */
+};
+
 /* A case as it runs, in its own process. */
 struct check {
 	const struct options *o;
@@ -65,11 +77,16 @@ struct check {
 	uint64_t seed;
 	uint32_t role; /* RP_KIND_…: what the module is used as */
 	struct crumb *crumb;
+	struct scene *scene;
 	struct buf *out; /* lines for people, shown as diagnostics */
 	struct loader *loader; /* NULL for cases about the file alone */
 	struct module *module;
 	const struct rp_schema *schema; /* NULL: it has none */
 	struct conf *conf;
+	struct kv *
+		own; /* annotations that the module is known to look for: of --annotations, or learned */
+	unsigned n_own;
+	bool hung; /* a job of the module's has not come to an end: its code has to stay */
 };
 
 #define CASE_MACHINES 0x1u /* once for each machine */
@@ -79,6 +96,8 @@ struct check {
 #define CASE_NO_CONFIG 0x10u /* needs no configuration */
 #define CASE_SLOW 0x20u /* may take 30 s instead of 10 s */
 #define CASE_SMALL 0x40u /* on one machine of a middle size */
+#define CASE_CLOCK                                                                                 \
+	0x100u /* about time alone: whatever else goes wrong, other cases are about that */
 #define CASE_GATE 0x80u /* when it fails nothing after it makes sense; runs whatever --cases says */
 
 /* fn gives 0 (passed), CHECK_SKIPPED (check_skip said why), or a negative errno with the reason in err. */
@@ -96,9 +115,11 @@ struct check_group {
 	unsigned n;
 };
 extern const struct check_group static_cases, abi_cases, life_cases, place_cases, unmanaged_cases,
-	fault_cases, report_cases, controller_cases;
+	value_cases, annotation_cases, work_cases, fault_cases, report_cases, controller_cases;
 
 void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What a crash or a hang from here on is to be blamed on, beside the function that it is in. "": nothing. */
+void check_doing(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Notes why, returns CHECK_SKIPPED. */
 int check_skip(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -119,6 +140,13 @@ struct machine *machines_middle(struct machines *m);
 int config_load(const struct check *c, struct conf **ret, struct err *err);
 /* The section's text with something more in it, as lines "key: value". */
 int config_load_with(const struct check *c, const char *more, struct conf **ret, struct err *err);
+
+/* The same with one key of the table set to a value, and what its path needs. */
+int config_load_variant(const struct check *c, const char *path, const char *value,
+			struct conf **ret, struct err *err);
+/* Pairs of --annotations; their texts live as long as *ret_text. */
+int config_annotations(const char *path, struct kv **ret, unsigned *ret_n,
+		       struct fragment **ret_text, struct err *err);
 
 /* ---- report.c ---- */
 

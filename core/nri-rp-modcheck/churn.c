@@ -104,17 +104,15 @@ void churn_wish(struct churn *c, struct wish *ret)
 	if (churn_random(c, 5) == 0)
 		ret->annotations[ret->n_annotations++] =
 			annotations[churn_random(c, sizeof annotations / sizeof *annotations)];
+	const struct check *check = c->rig->check;
+	for (unsigned i = 0; check->n_own && i < 2 && churn_random(c, 2) == 0; i++)
+		ret->annotations[ret->n_annotations++] = check->own[churn_random(c, check->n_own)];
 	if (c->huge && churn_random(c, c->huge) == 0)
 		wish_huge(c, ret);
 	c->seq++;
 }
 
 /* ---- requests ------------------------------------------------------------------------------------------------------ */
-
-static int settle(int result)
-{
-	return result == RIG_REFUSED ? 0 : result;
-}
 
 static int op_add(struct churn *c, struct err *err)
 {
@@ -127,7 +125,7 @@ static int op_add(struct churn *c, struct err *err)
 		w.n_annotations ? w.annotations[0].value : "");
 	int r = rig_add(c->rig, &w, &ctr, err);
 	if (r)
-		return settle(r);
+		return rig_settle(r);
 	c->live[c->n_live++] = ctr;
 	c->n_placed += ctr->cur.cpus != NULL;
 	return c->placed ? c->placed(c, ctr, err) : 0;
@@ -155,7 +153,7 @@ static int op_resize(struct churn *c, struct err *err)
 	rig_log(c->rig, "resize %s to cpu %lld/%lld memory %lld/%lld", ctr->full_name,
 		(long long)w.cpu_request, (long long)w.cpu_limit, (long long)w.mem_request,
 		(long long)w.mem_limit);
-	return settle(rig_resize(c->rig, ctr, &w, err));
+	return rig_settle(rig_resize(c->rig, ctr, &w, err));
 }
 
 static int op_hotplug(struct churn *c, struct err *err)
@@ -209,7 +207,8 @@ static int op_event(struct churn *c, struct err *err)
 	struct ctr *ctr = c->live[churn_random(c, c->n_live)];
 	bool started = churn_random(c, 3) != 0;
 	rig_log(c->rig, "event %s %s", started ? "started" : "rebalance", ctr->full_name);
-	return settle(rig_event(c->rig, started ? RP_EVENT_STARTED : RP_EVENT_REBALANCE, ctr, err));
+	return rig_settle(
+		rig_event(c->rig, started ? RP_EVENT_STARTED : RP_EVENT_REBALANCE, ctr, err));
 }
 
 static int op_rare(struct churn *c, struct err *err)
@@ -308,7 +307,7 @@ int churn_probe(struct rig *r, struct buf *out, struct err *err)
 		n += !bad;
 		if (bad == RIG_REFUSED)
 			(void)buf_printf(out, "%s: refused\n", w.id);
-		bad = settle(bad);
+		bad = rig_settle(bad);
 	}
 	for (unsigned i = 0; i < n; i++)
 		put_amounts(placed[i], out);

@@ -44,13 +44,27 @@ static int64_t plain_int(const struct rp_key *key)
 	return key->max < 1 ? key->max : 1;
 }
 
-static void put_members(const struct rp_schema *schema, const char *parent, unsigned depth,
+/* One key that is set, beside those that are required. */
+struct variant {
+	const struct rp_schema *schema;
+	const char *path, *value; /* NULL: none */
+};
+
+/* Is the key, or a list's element, on the way to the one that is set? */
+static bool on_the_way(const struct variant *v, const char *path)
+{
+	size_t len = strlen(path);
+	return v->path && strncmp(v->path, path, len) == 0 &&
+	       (!v->path[len] || v->path[len] == '.' || v->path[len] == '[');
+}
+
+static void put_members(const struct variant *v, const char *parent, unsigned depth,
 			struct buf *out);
 
-static void put_list(const struct rp_schema *schema, const struct rp_key *key, unsigned depth,
+static void put_list(const struct variant *v, const struct rp_key *key, unsigned depth,
 		     struct buf *out);
 
-static void put_value(const struct rp_schema *schema, const struct rp_key *key, unsigned depth,
+static void put_value(const struct variant *v, const struct rp_key *key, unsigned depth,
 		      struct buf *out)
 {
 	static const char *const plain[] = {
@@ -59,6 +73,10 @@ static void put_value(const struct rp_schema *schema, const struct rp_key *key, 
 		[RP_T_AMOUNT] = "1",	 [RP_T_CPULIST] = "0", [RP_T_ANY] = "{}",
 		[RP_T_FREQ] = "1000000",
 	};
+	if (v->path && str_eq(v->path, key->path)) {
+		(void)buf_add_str(out, v->value);
+		return;
+	}
 	switch (key->type) {
 	case RP_T_INT:
 		(void)buf_printf(out, "%lld", (long long)plain_int(key));
@@ -67,10 +85,10 @@ static void put_value(const struct rp_schema *schema, const struct rp_key *key, 
 		(void)buf_printf(out, "\"%.*s\"", (int)strcspn(key->choices, "|"), key->choices);
 		return;
 	case RP_T_MAP:
-		put_members(schema, key->path, depth, out);
+		put_members(v, key->path, depth, out);
 		return;
 	case RP_T_LIST:
-		put_list(schema, key, depth, out);
+		put_list(v, key, depth, out);
 		return;
 	default:
 		(void)buf_add_str(out, key->type < sizeof plain / sizeof *plain && plain[key->type]
@@ -79,33 +97,34 @@ static void put_value(const struct rp_schema *schema, const struct rp_key *key, 
 	}
 }
 
-static void put_list(const struct rp_schema *schema, const struct rp_key *key, unsigned depth,
+static void put_list(const struct variant *v, const struct rp_key *key, unsigned depth,
 		     struct buf *out)
 {
 	_free_ char *path = str_printf("%s[]", key->path);
-	const struct rp_key *item = path ? row_of(schema, path) : NULL;
+	const struct rp_key *item = path ? row_of(v->schema, path) : NULL;
 	(void)buf_add_str(out, "[");
-	if ((key->flags & RP_KEY_NON_EMPTY) && depth < NEST_MAX && path) {
+	if (path && depth < NEST_MAX && ((key->flags & RP_KEY_NON_EMPTY) || on_the_way(v, path))) {
 		if (item)
-			put_value(schema, item, depth + 1, out);
+			put_value(v, item, depth + 1, out);
 		else
-			put_members(schema, path, depth + 1, out);
+			put_members(v, path, depth + 1, out);
 	}
 	(void)buf_add_str(out, "]");
 }
 
-static void put_members(const struct rp_schema *schema, const char *parent, unsigned depth,
+static void put_members(const struct variant *v, const char *parent, unsigned depth,
 			struct buf *out)
 {
+	const struct rp_schema *schema = v->schema;
 	const char *between = "";
 	(void)buf_add_str(out, "{");
 	for (uint32_t i = 0; depth < NEST_MAX && i < schema->n_keys; i++) {
 		const struct rp_key *key = &schema->keys[i];
 		const char *leaf = leaf_of(key, parent);
-		if (!leaf || !(key->flags & RP_KEY_REQUIRED))
+		if (!leaf || (!(key->flags & RP_KEY_REQUIRED) && !on_the_way(v, key->path)))
 			continue;
 		(void)buf_printf(out, "%s%s: ", between, leaf);
-		put_value(schema, key, depth + 1, out);
+		put_value(v, key, depth + 1, out);
 		between = ", ";
 	}
 	(void)buf_add_str(out, "}");
@@ -118,15 +137,16 @@ static bool is_reserve(const struct rp_schema *schema, const struct rp_key *key)
 	       row_of(schema, "reservedResources.cpu");
 }
 
-static void put_required(const struct check *c, struct buf *out)
+static void put_required(const struct variant *v, struct buf *out)
 {
-	for (uint32_t i = 0; c->schema && i < c->schema->n_keys; i++) {
-		const struct rp_key *key = &c->schema->keys[i];
-		if (is_reserve(c->schema, key)) {
+	for (uint32_t i = 0; v->schema && i < v->schema->n_keys; i++) {
+		const struct rp_key *key = &v->schema->keys[i];
+		if (is_reserve(v->schema, key) && !on_the_way(v, key->path)) {
 			(void)buf_add_str(out, "  reservedResources: {cpu: 1}\n");
-		} else if ((key->flags & RP_KEY_REQUIRED) && leaf_of(key, "")) {
+		} else if (leaf_of(key, "") &&
+			   ((key->flags & RP_KEY_REQUIRED) || on_the_way(v, key->path))) {
 			(void)buf_printf(out, "  %s: ", key->path);
-			put_value(c->schema, key, 1, out);
+			put_value(v, key, 1, out);
 			(void)buf_add_str(out, "\n");
 		}
 	}
@@ -202,41 +222,86 @@ static enum conf_found find_schema(void *ctx, const char *module, const struct r
 	return CONF_SCHEMA;
 }
 
-static int put_text(const struct check *c, const char *more, struct buf *out, struct err *err)
+static void put_head(const struct check *c, struct buf *out)
 {
 	const char *name = c->o->name;
-	int r = 0;
-	if (c->module->kinds & RP_KIND_POLICY)
-		(void)buf_printf(out, "policy: %s\n%s:\n", name, name);
-	else
-		(void)buf_printf(out, "controllers: [%s]\n%s:\n", name, name);
-	if (c->o->config)
-		r = put_file(c, more, out, err);
-	else
-		put_required(c, out);
-	(void)buf_add_str(out, more);
-	return r ? r : out->failed;
+	(void)buf_printf(out,
+			 c->module->kinds & RP_KIND_POLICY ? "policy: %s\n%s:\n"
+							   : "controllers: [%s]\n%s:\n",
+			 name, name);
+}
+
+static int parse(const struct check *c, struct buf *text, const char *name, struct conf **ret,
+		 struct err *err)
+{
+	_free_ struct conf_errors *errs = malloc(sizeof *errs);
+	if (!errs || text->failed)
+		return err_errno(err, -ENOMEM, "configuration");
+	conf_errors_init(errs);
+	const struct conf_schemas schemas = {.ctx = (void *)(uintptr_t)c, .find = find_schema};
+	const struct conf_source source = {
+		.name = name, .text = buf_text(text), .len = buf_len(text)};
+	int r = conf_parse(&source, 1, &schemas, ret, errs);
+	return r ? conf_errors_to_err(errs, r, err) : 0;
 }
 
 int config_load_with(const struct check *c, const char *more, struct conf **ret, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf text = BUF_INIT;
-	int r = put_text(c, more, &text, err);
-	if (r)
-		return r;
-	_free_ struct conf_errors *errs = malloc(sizeof *errs);
-	if (!errs)
-		return err_errno(err, -ENOMEM, "configuration");
-	conf_errors_init(errs);
-	const struct conf_schemas schemas = {.ctx = (void *)(uintptr_t)c, .find = find_schema};
-	const struct conf_source source = {.name = c->o->config ? c->o->config : "rp.conf",
-					   .text = buf_text(&text),
-					   .len = buf_len(&text)};
-	r = conf_parse(&source, 1, &schemas, ret, errs);
-	return r ? conf_errors_to_err(errs, r, err) : 0;
+	const struct variant plain = {.schema = c->schema};
+	int r = 0;
+	put_head(c, &text);
+	if (c->o->config)
+		r = put_file(c, more, &text, err);
+	else
+		put_required(&plain, &text);
+	(void)buf_add_str(&text, more);
+	return r ? r : parse(c, &text, c->o->config ? c->o->config : "rp.conf", ret, err);
 }
 
 int config_load(const struct check *c, struct conf **ret, struct err *err)
 {
 	return config_load_with(c, "", ret, err);
+}
+
+int config_load_variant(const struct check *c, const char *path, const char *value,
+			struct conf **ret, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf text = BUF_INIT;
+	const struct variant v = {c->schema, path, value};
+	put_head(c, &text);
+	put_required(&v, &text);
+	return parse(c, &text, "rp.conf", ret, err);
+}
+
+/* ---- annotations --------------------------------------------------------------------------------------------------- */
+
+static unsigned take_values(rp_cfg map, struct kv *ret)
+{
+	unsigned n = 0;
+	for (uint32_t i = 0; i < conf_count(map); i++) {
+		rp_cfg value = conf_item(map, i);
+		bool list = conf_kind(value) == RP_NODE_LIST;
+		for (uint32_t k = 0; k < (list ? conf_count(value) : 1) && n < CHECK_OWN_MAX; k++)
+			ret[n++] = (struct kv){conf_key(map, i),
+					       conf_text(list ? conf_item(value, k) : value, "")};
+	}
+	return n;
+}
+
+int config_annotations(const char *path, struct kv **ret, unsigned *ret_n,
+		       struct fragment **ret_text, struct err *err)
+{
+	_free_ char *text = NULL;
+	_free_ struct kv *pairs = calloc(CHECK_OWN_MAX, sizeof *pairs);
+	rp_cfg map = NULL;
+	int r = pairs ? read_text(path, &text, err) : err_errno(err, -ENOMEM, "annotations");
+	if (r)
+		return r;
+	r = fragment_parse(text, ret_text, &map, err);
+	if (r)
+		return err_prefix(err, "%s: ", path);
+	*ret_n = map ? take_values(map, pairs) : 0;
+	*ret = TAKE(pairs);
+	return 0;
 }

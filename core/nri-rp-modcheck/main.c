@@ -24,11 +24,14 @@
 #define SLOW_MS 30000u
 #define OUTPUT_MAX (8u << 20)
 #define WRITTEN_SHOWN 4000u /* bytes of what a module wrote to its standard output */
+#define SLOW_CALL_MS 100u
+#define NS_PER_MS UINT64_C(1000000)
 #define LOG_SILENT ((enum log_level)0)
 
-static const struct check_group *const groups[] = {&static_cases, &abi_cases,	    &life_cases,
-						   &place_cases,  &unmanaged_cases, &fault_cases,
-						   &report_cases, &controller_cases};
+static const struct check_group *const groups[] = {
+	&static_cases, &abi_cases,	  &life_cases,	    &place_cases,
+	&value_cases,  &annotation_cases, &work_cases,	    &unmanaged_cases,
+	&fault_cases,  &report_cases,	  &controller_cases};
 #define N_GROUPS (sizeof groups / sizeof *groups)
 
 /* ---- for cases ----------------------------------------------------------------------------------------------------- */
@@ -40,6 +43,14 @@ void check_note(struct check *c, const char *fmt, ...)
 	(void)buf_vprintf(c->out, fmt, ap);
 	va_end(ap);
 	(void)buf_add_str(c->out, "\n");
+}
+
+void check_doing(struct check *c, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(c->scene->doing, sizeof c->scene->doing, fmt, ap);
+	va_end(ap);
 }
 
 int check_skip(struct check *c, const char *fmt, ...)
@@ -59,6 +70,7 @@ struct run {
 	struct machines machines;
 	struct report report;
 	struct crumb *crumb;
+	struct scene *scene;
 	uint32_t kinds; /* of the module */
 	uint32_t role; /* in which it is looked at just now, one of them */
 	char closed[256]; /* the gate that failed: nothing behind it makes sense */
@@ -71,17 +83,22 @@ struct job {
 	const struct check_case *what;
 	struct check check;
 	int written; /* what goes to stdout and stderr */
+	struct fragment *annotations; /* the text of check.own */
 };
 
 static int load(struct job *j, struct err *err)
 {
 	struct check *c = &j->check;
 	const char *dir = c->o->dir;
+	check_doing(c, "where constructors of the libraries that it needs run");
 	int r = loader_new(&dir, 1, loader_default_flags(), j->run->crumb, &c->loader, err);
 	r = r ? r : loader_open(c->loader, c->o->name, &c->module, err);
+	check_doing(c, "%s", "");
 	r = r ? r : module_schema(c->loader, c->module, &c->schema, err);
 	if (!r && !(j->what->flags & CASE_NO_CONFIG))
 		r = config_load(c, &c->conf, err);
+	if (!r && c->o->annotations)
+		r = config_annotations(c->o->annotations, &c->own, &c->n_own, &j->annotations, err);
 	return r;
 }
 
@@ -101,6 +118,10 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 	if (r == -RP_ENOTSUP && j->check.role == RP_KIND_CONTROLLER)
 		r = check_skip(&j->check, "%s", err->text);
 	(void)fflush(NULL);
+	if (j->check.hung)
+		return r;
+	free(j->check.own);
+	j->annotations = fragment_free(j->annotations);
 	j->check.conf = conf_free(j->check.conf);
 	j->check.loader = loader_free(j->check.loader);
 	return r;
@@ -115,28 +136,68 @@ static void read_written(const struct job *j, struct buf *ret)
 		(void)buf_printf(ret, "written to standard output or error: %.*s", (int)n, text);
 }
 
+static bool is_slow(const struct job *j)
+{
+	const struct options *o = j->run->o;
+	return o->slow_ms && j->run->scene->slowest_ns > o->slow_ms * NS_PER_MS;
+}
+
+/* What went wrong; "": nothing. A rule that was broken explains what came of it. */
+static void put_reason(const struct job *j, const struct trial_result *res, struct buf *written,
+		       struct buf *ret)
+{
+	const struct scene *s = j->run->scene;
+	bool ended = res->outcome != TRIAL_DONE && res->outcome != TRIAL_REFUSED;
+	bool slow = is_slow(j) && (j->what->flags & CASE_CLOCK || res->outcome == TRIAL_DONE);
+	if (s->broken[0] && !slow)
+		(void)buf_printf(ret, "%s", s->broken);
+	else if (slow)
+		(void)buf_printf(ret, "%s took %.1f ms: a call may take %llu ms (--slow)",
+				 s->slowest, (double)s->slowest_ns / 1e6,
+				 (unsigned long long)j->run->o->slow_ms);
+	else if (res->outcome != TRIAL_DONE)
+		(void)buf_printf(ret, "%s", res->err.text);
+	else
+		(void)buf_printf(ret, "%s", buf_text(written));
+	if (ended && s->doing[0])
+		(void)buf_printf(ret, ", %s", s->doing);
+	if (res->outcome == TRIAL_TIMED_OUT && s->n_calls)
+		(void)buf_printf(ret, "; %llu calls took %.1f ms each, the slowest, %s, %.1f ms",
+				 (unsigned long long)s->n_calls,
+				 (double)s->total_ns / 1e6 / (double)s->n_calls, s->slowest,
+				 (double)s->slowest_ns / 1e6);
+}
+
+static enum verdict verdict_of(const struct job *j, const struct trial_result *res,
+			       const struct buf *reason)
+{
+	bool ours = is_slow(j) || res->outcome == TRIAL_TIMED_OUT;
+	if (buf_len(reason) && (j->what->flags & CASE_CLOCK) && !ours)
+		return VERDICT_SKIPPED;
+	if (res->outcome == TRIAL_DONE && res->code == CHECK_SKIPPED && !j->run->scene->broken[0])
+		return VERDICT_SKIPPED;
+	return buf_len(reason) ? VERDICT_FAILED : VERDICT_PASSED;
+}
+
 static void judge(struct job *j, const char *name, const struct trial_result *res)
 {
-	_cleanup_(buf_fini) struct buf notes = BUF_INIT, written = BUF_INIT;
+	_cleanup_(buf_fini) struct buf notes = BUF_INIT, written = BUF_INIT, reason = BUF_INIT;
 	struct run *run = j->run;
-	bool done = res->outcome == TRIAL_DONE;
 	read_written(j, &written);
+	put_reason(j, res, &written, &reason);
+	enum verdict verdict = verdict_of(j, res, &reason);
 	if (res->data)
 		(void)buf_add(&notes, res->data, res->size);
-	if (done && res->code == CHECK_SKIPPED) {
-		report_case(&run->report, name, VERDICT_SKIPPED, buf_text(&notes), "",
-			    res->took_us);
+	if (verdict == VERDICT_SKIPPED) {
+		const char *why =
+			j->what->flags & CASE_CLOCK ? "something else is wrong" : buf_text(&notes);
+		report_case(&run->report, name, verdict, why, "", res->took_us);
 		return;
 	}
-	if (done && !buf_len(&written)) {
-		report_case(&run->report, name, VERDICT_PASSED, "", buf_text(&notes), res->took_us);
-		return;
-	}
-	if (buf_len(&written) && !done)
+	if (buf_len(&written) && res->outcome != TRIAL_DONE)
 		(void)buf_printf(&notes, "%s", buf_text(&written));
-	report_case(&run->report, name, VERDICT_FAILED, done ? buf_text(&written) : res->err.text,
-		    buf_text(&notes), res->took_us);
-	if (j->what->flags & CASE_GATE)
+	report_case(&run->report, name, verdict, buf_text(&reason), buf_text(&notes), res->took_us);
+	if (verdict == VERDICT_FAILED && (j->what->flags & CASE_GATE))
 		(void)snprintf(run->closed, sizeof run->closed, "%s", name);
 }
 
@@ -153,8 +214,10 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 			   .machine = machine,
 			   .seed = seed,
 			   .role = run->role,
-			   .crumb = run->crumb},
-			  written};
+			   .crumb = run->crumb,
+			   .scene = run->scene},
+			  written,
+			  NULL};
 	uint32_t ms = what->flags & CASE_SLOW ? SLOW_MS : FAST_MS;
 	struct trial_spec spec = {.what = "the case ran",
 				  .fn = run_child,
@@ -164,6 +227,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 				  .keep_fds = {written},
 				  .n_keep_fds = 1};
 	(void)fflush(NULL); /* or the child writes it again */
+	*run->scene = (struct scene){.slowest_ns = 0};
 	r = r ? r : written < 0 ? -errno : trial_run(&spec, &res, &err);
 	if (r) {
 		(void)fprintf(stderr, "nri-rp-modcheck: %s: %s\n", name, err_text(&err, r));
@@ -274,6 +338,10 @@ static int check_module(const struct options *o)
 	int status = 1, r = machines_init(&run.machines, o->machines, &err);
 	(void)snprintf(path, sizeof path, "%s/crumb", run.machines.dir);
 	r = r ? r : crumb_open(path, &run.crumb, &err);
+	run.scene = mmap(NULL, sizeof *run.scene, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!r && run.scene == MAP_FAILED)
+		r = err_errno(&err, -errno, "shared memory");
 	if (r) {
 		(void)fprintf(stderr, "nri-rp-modcheck: %s\n", err_text(&err, r));
 	} else {
@@ -298,6 +366,8 @@ enum {
 	OPT_REPRODUCE,
 	OPT_CONFIG,
 	OPT_VECTORS,
+	OPT_ANNOTATIONS,
+	OPT_SLOW,
 	OPT_STRICT,
 	OPT_JSON,
 	OPT_LIST,
@@ -322,6 +392,12 @@ static const struct cmdline_option table[] = {
 	{{"vectors", required_argument, NULL, OPT_VECTORS},
 	 "FILE",
 	 "instead, a table of inputs and results, for the calculators beside MODULE.so"},
+	{{"annotations", required_argument, NULL, OPT_ANNOTATIONS},
+	 "FILE",
+	 "annotations that the module looks for, as a YAML map of values or lists of values"},
+	{{"slow", required_argument, NULL, OPT_SLOW},
+	 "MS",
+	 "a call of the module that takes longer is a failure, default 100; 0: never"},
 	{{"strict-time", no_argument, NULL, OPT_STRICT}, NULL, "slow is wrong"},
 	{{"json", no_argument, NULL, OPT_JSON}, NULL, "one JSON document instead of TAP"},
 	{{"list", no_argument, NULL, OPT_LIST}, NULL, "list the cases and exit"},
@@ -373,6 +449,13 @@ static int take(struct options *o, int opt, const char *word)
 	case OPT_VECTORS:
 		o->vectors = optarg;
 		return 0;
+	case OPT_ANNOTATIONS:
+		o->annotations = optarg;
+		return 0;
+	case OPT_SLOW:
+		return str_to_u64(optarg, &o->slow_ms)
+			       ? 1 + usage("%s: no number of milliseconds", optarg)
+			       : 0;
 	case OPT_STRICT:
 		o->strict_time = true;
 		return 0;
@@ -407,11 +490,14 @@ static int take_module(struct options *o, const char *path)
 	return 0;
 }
 
-/* What the allocator keeps at hand for a thread counts as taken and comes and goes by tens of kilobytes: without it the balance of
-   memory is exact. Only a program's start can switch it off. */
+/*
+ * What the allocator keeps at hand for a thread counts as taken and comes and goes by tens of kilobytes: without it the balance of
+ * memory is exact. What was freed, or never set, reads as nonsense: who uses it is seen. Only a program's start can set this up.
+ */
+#define HEAP "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1:glibc.malloc.perturb=165"
 static void start_with_plain_heap(char **argv)
 {
-	if (getenv("GLIBC_TUNABLES") || setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1))
+	if (getenv("GLIBC_TUNABLES") || setenv("GLIBC_TUNABLES", HEAP, 1))
 		return;
 	(void)execv("/proc/self/exe", argv);
 }
@@ -419,7 +505,7 @@ static void start_with_plain_heap(char **argv)
 int main(int argc, char **argv)
 {
 	start_with_plain_heap(argv);
-	struct options o = {.seed = 1};
+	struct options o = {.seed = 1, .slow_ms = SLOW_CALL_MS};
 	struct option options[N_OPTIONS + 1] = {{0}};
 	int opt, r = 0;
 	for (unsigned i = 0; i < N_OPTIONS; i++)

@@ -12,6 +12,8 @@
 #include "core/host/services.h"
 #include "core/util/str.h"
 
+#define JOBS_MS 5000u
+
 /* ---- results ------------------------------------------------------------------------------------------------------- */
 
 int rig_known_code(int code, const char *what, struct err *err)
@@ -167,6 +169,43 @@ static void log_touched(struct rig *r)
 			describe(s->ctr, r->log);
 }
 
+/* ---- jobs ---------------------------------------------------------------------------------------------------------- */
+
+static void stop_loop(void *arg)
+{
+	loop_stop(arg);
+}
+
+static int nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void all_done(void *arg, int result)
+{
+	(void)result;
+	loop_stop(arg);
+}
+
+/* A job behind the others ends the wait for them; what their done() functions have submitted is waited for next. */
+int rig_finish_jobs(struct rig *r, struct err *err)
+{
+	uint64_t end_ms = clock_ms() + JOBS_MS;
+	if (!worker_pending(r->env.worker))
+		return 0;
+	struct loop_timer *limit = loop_timer_new(r->env.loop, stop_loop, r->env.loop);
+	if (!limit || loop_timer_arm(limit, JOBS_MS))
+		return err_errno(err, -ENOMEM, "timer");
+	while (worker_pending(r->env.worker) && clock_ms() < end_ms &&
+	       !worker_submit(r->env.worker, nothing, all_done, r->env.loop))
+		(void)loop_run(r->env.loop);
+	loop_timer_free(limit);
+	if (worker_pending(r->env.worker))
+		return err_set(err, -ETIME, "jobs were not done within %u ms", JOBS_MS);
+	return 0;
+}
+
 /* ---- decisions ----------------------------------------------------------------------------------------------------- */
 
 typedef int (*decide_fn)(struct rig *r, struct ctr *ctr, struct err *err);
@@ -246,6 +285,8 @@ int rig_decide(struct rig *r, decide_fn fn, struct ctr *ctr, const char *what, s
 	}
 	bad = accept(r, err);
 	end(r);
+	if (!bad && !r->late)
+		bad = rig_finish_jobs(r, err);
 	if (!bad)
 		bad = rig_check(r, err);
 	return bad ? err_prefix(err, "after %s: ", what) : 0;
@@ -258,7 +299,9 @@ static int rehearse(struct rig *r, decide_fn fn, struct ctr *ctr, struct err *er
 	int bad = begin(r, err);
 	if (bad)
 		return bad;
+	r->env.trial = true;
 	(void)fn(r, ctr, &ignored);
+	r->env.trial = false;
 	return undo(r, err);
 }
 
@@ -413,11 +456,13 @@ int rig_add(struct rig *r, const struct wish *w, struct ctr **ret, struct err *e
 		bad = rig_put(r, w, &ctr, err);
 	if (bad)
 		return bad;
+	ctr->coming = true;
 	if (r->dry)
 		bad = rehearse(r, call_allocate, ctr, err);
 	bad = bad ? bad : rig_decide(r, call_allocate, ctr, "allocate", err);
 	if (bad == RIG_REFUSED && r->unmanaged)
 		bad = run_unmanaged(r, ctr, err);
+	ctr->coming = false;
 	if (bad) {
 		int worse = drop(r, ctr, &why);
 		if (worse)
@@ -531,6 +576,19 @@ int rig_event(struct rig *r, uint32_t type, struct ctr *ctr, struct err *err)
 			  type == RP_EVENT_STARTED ? "event (started)" : "event (rebalance)", err);
 }
 
+static int call_timer(struct rig *r, struct ctr *ctr, struct err *err)
+{
+	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_TIMER, .cookie = r->cookie};
+	(void)ctr;
+	return instance_event(r->instance, &ev, err);
+}
+
+int rig_timer(struct rig *r, uint64_t cookie, struct err *err)
+{
+	r->cookie = cookie;
+	return rig_decide(r, call_timer, NULL, "event (timer)", err);
+}
+
 int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 {
 	struct topo *now, *old = r->env.topo;
@@ -555,17 +613,23 @@ int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-int rig_open(struct rig *r, struct check *c, struct module *m, struct err *err)
+int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err)
 {
-	*r = (struct rig){.check = c, .module = m};
+	*r = (struct rig){.check = c, .shim = shim};
 	int bad = fs_root_open(&r->root, c->machine->root, err);
 	if (bad)
 		return bad;
 	r->open = true;
+	if (!shim) {
+		r->shim = &r->own_shim;
+		bad = shim_init(r->shim, c);
+	}
 	r->env.root = &r->root;
 	r->env.crumb = c->crumb;
 	r->env.loop = loop_new();
-	bad = r->env.loop ? topo_read(&r->root, &r->env.topo, err) : -ENOMEM;
+	r->env.worker = r->env.loop ? worker_new(r->env.loop, "modcheck") : NULL;
+	if (!bad)
+		bad = r->env.worker ? topo_read(&r->root, &r->env.topo, err) : -ENOMEM;
 	if (!bad) {
 		r->env.cache = cache_new(topo_memory(r->env.topo));
 		bad = r->env.cache ? 0 : -ENOMEM;
@@ -583,12 +647,18 @@ void rig_close(struct rig *r)
 	if (r->txn)
 		end(r);
 	r->instance = instance_free(r->instance);
-	r->env.worker = r->env.worker ? worker_free(r->env.worker) : NULL;
+	r->env.worker = r->env.worker ? worker_free_within(r->env.worker, JOBS_MS) : NULL;
+	if (r->env.worker) { /* its thread goes on with what it has until the process ends */
+		r->check->hung = true;
+		return;
+	}
 	r->conf = conf_free(r->conf);
 	r->env.cache = r->env.cache ? cache_free(r->env.cache) : NULL;
 	r->env.topo = topo_unref(r->env.topo);
 	r->env.loop = r->env.loop ? loop_free(r->env.loop) : NULL;
 	fs_root_close(&r->root);
+	if (r->shim == &r->own_shim)
+		shim_fini(r->shim);
 }
 
 int rig_wipe(struct rig *r, struct err *err)
@@ -600,7 +670,7 @@ int rig_wipe(struct rig *r, struct err *err)
 
 int rig_create(struct rig *r, struct err *err)
 {
-	int bad = instance_new(&r->env, r->module, r->check->role, &r->instance, err);
+	int bad = instance_new(&r->env, &r->shim->module, r->check->role, &r->instance, err);
 	return bad == -EBADMSG || !bad ? bad : rig_known_code(bad, "create", err);
 }
 
@@ -655,12 +725,14 @@ int rig_start(struct rig *r, struct err *err)
 
 struct rp_instance *rig_instance(const struct rig *r)
 {
-	return r->instance->inst;
+	return shim_real(r->instance->inst);
 }
 
 void rig_destroy(struct rig *r)
 {
 	r->instance = instance_free(r->instance);
+	if (!r->late)
+		(void)rig_finish_jobs(r, NULL);
 }
 
 int rig_restart(struct rig *r, struct err *err)

@@ -8,13 +8,15 @@
 
 #include "core/host/instance.h"
 #include "core/nri-rp-modcheck/check.h"
+#include "core/nri-rp-modcheck/shim.h"
 #include "core/util/loop.h"
 
 #define RIG_NAMES_MAX 64u
 
 struct rig {
 	struct check *check;
-	struct module *module; /* the check's, or one with a shim around it */
+	struct shim *shim; /* around the module: the case's, or our own */
+	struct shim own_shim;
 	struct host_env env;
 	struct fs_root root;
 	struct instance *instance;
@@ -25,7 +27,9 @@ struct rig {
 	bool dry; /* try each placement first, and drop it */
 	bool unmanaged; /* who is refused runs all the same (onPolicyError: unmanaged) */
 	bool lost_cpus; /* the policy has refused a change of the machine: sets may have CPUs that are gone */
+	uint64_t cookie; /* of the timer that goes off */
 	uint64_t last_allocate_ns;
+	bool late; /* results of jobs are kept back: the case lets them come */
 	bool faulty; /* calls are made to fail: sync() and release() may do so too, once */
 	struct pod *pod; /* that is being admitted, or ends */
 	unsigned n_refused, n_unmanaged;
@@ -44,7 +48,14 @@ struct wish {
 /* The policy said no, with a code that it may give; err has the reason. Everything is as before. */
 #define RIG_REFUSED 1
 
-int rig_open(struct rig *r, struct check *c, struct module *m, struct err *err);
+/* For whom a refusal is as good as success. */
+static inline int rig_settle(int result)
+{
+	return result == RIG_REFUSED ? 0 : result;
+}
+
+/* shim: NULL for one that only looks. */
+int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err);
 void rig_close(struct rig *r);
 /* Creates the instance. Returns RIG_REFUSED when create() fails. */
 int rig_create(struct rig *r, struct err *err);
@@ -57,6 +68,8 @@ int rig_start(struct rig *r, struct err *err);
 /* Destroys the instance, makes another one, gives it the state of the former, synchronises. */
 int rig_restart(struct rig *r, struct err *err);
 void rig_destroy(struct rig *r);
+/* Lets the loop run until the worker has done what it was given. */
+int rig_finish_jobs(struct rig *r, struct err *err);
 
 /* prepare and commit alone. */
 int rig_commit(struct rig *r, struct conf *conf, struct err *err);
@@ -78,6 +91,7 @@ int rig_call_unmanaged(struct rig *r, struct ctr *ctr, struct err *err);
 int rig_remove(struct rig *r, struct ctr *ctr, struct err *err);
 int rig_release(struct rig *r, struct ctr *ctr, struct err *err);
 int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err);
+int rig_timer(struct rig *r, uint64_t cookie, struct err *err);
 int rig_event(struct rig *r, uint32_t type, struct ctr *ctr, struct err *err);
 
 /* What is decided for all live containers, a line each, by creation. */

@@ -9,22 +9,26 @@
 #include "core/host/services.h"
 #include "core/util/str.h"
 
-const char *const shim_services[SHIM_SERVICES] = {RP_HOST_CACHE_1,  RP_HOST_TOPOLOGY_1,
-						  RP_HOST_CONFIG_1, RP_HOST_EXPLAIN_1,
-						  RP_HOST_TIMER_1,  RP_HOST_WORK_1,
-						  RP_HOST_NODERES_1};
+const char *const shim_services[SHIM_SERVICES] = {
+	RP_HOST_CACHE_1,    RP_HOST_TOPOLOGY_1, RP_HOST_CONFIG_1, RP_HOST_EXPLAIN_1,
+	RP_HOST_TIMER_1,    RP_HOST_WORK_1,	RP_HOST_USAGE_1,  RP_HOST_SPEEDSELECT_1,
+	RP_HOST_SETTINGS_1, RP_HOST_NODERES_1};
 
 static const struct {
 	const void *real, *cover; /* what a cover leaves out goes to the host */
 	size_t size;
+	uint32_t since; /* the minor that brought it */
 } covers[SHIM_SERVICES] = {
-	{&host_cache_service, &shim_cache, sizeof shim_cache},
-	{&host_topology_service, &shim_topology, sizeof shim_topology},
-	{&host_config_service, &shim_config, sizeof shim_config},
-	{&host_explain_service, &shim_explain, sizeof shim_explain},
-	{&host_timer_service, &shim_timer, sizeof shim_timer},
-	{&host_work_service, &shim_work, sizeof shim_work},
-	{&host_noderes_service, &host_noderes_service, sizeof host_noderes_service},
+	{&host_cache_service, &shim_cache, sizeof shim_cache, 0},
+	{&host_topology_service, &shim_topology, sizeof shim_topology, 0},
+	{&host_config_service, &shim_config, sizeof shim_config, 0},
+	{&host_explain_service, &shim_explain, sizeof shim_explain, 0},
+	{&host_timer_service, &shim_timer, sizeof shim_timer, 0},
+	{&host_work_service, &shim_work, sizeof shim_work, 0},
+	{&host_usage_service, NULL, sizeof host_usage_service, 1},
+	{&host_speedselect_service, NULL, sizeof host_speedselect_service, 2},
+	{&host_settings_service, NULL, sizeof host_settings_service, 2},
+	{&host_noderes_service, NULL, sizeof host_noderes_service, 3},
 };
 
 struct longer_host {
@@ -43,10 +47,10 @@ struct shim *shim_of(void *ctx)
 void shim_broken(struct shim *s, const char *fmt, ...)
 {
 	va_list ap;
-	if (s->broken[0])
+	if (s->scene->broken[0])
 		return;
 	va_start(ap, fmt);
-	(void)vsnprintf(s->broken, sizeof s->broken, fmt, ap);
+	(void)vsnprintf(s->scene->broken, sizeof s->scene->broken, fmt, ap);
 	va_end(ap);
 }
 
@@ -68,6 +72,24 @@ int32_t shim_try(void *ctx, const char *name)
 	return s->fail_code;
 }
 
+int32_t shim_result(void *ctx, int32_t result)
+{
+	struct shim *s = shim_of(ctx);
+	s->host_failed = s->host_failed || result < 0;
+	return result;
+}
+
+/* Files can block: the worker's thread may wait for them, the host's may not, least of all for what is merely tried. */
+void shim_writes(void *ctx, const char *name, const char *path)
+{
+	struct shim *s = shim_of(ctx);
+	if (s->call && pthread_equal(pthread_self(), s->thread))
+		shim_broken(s,
+			    "%s(\"%.80s\") in %s(): files are changed by jobs (submit()), after "
+			    "the decision is made",
+			    name, path, s->call);
+}
+
 void shim_out(void *ctx, const char *name, const void *out, uint32_t known)
 {
 	uint32_t size;
@@ -79,6 +101,16 @@ void shim_out(void *ctx, const char *name, const void *out, uint32_t known)
 			name, size);
 }
 
+void shim_shorten(void *ctx, void *out, uint32_t known)
+{
+	uint32_t size;
+	memcpy(&size, out, sizeof size);
+	if (shim_of(ctx)->minor == RP_ABI_MINOR || size <= known || size > known + 4096)
+		return;
+	memset((char *)out + known, SHIM_POISON, size - known);
+	memcpy(out, &known, sizeof known);
+}
+
 void shim_asked(struct shim *s, const char *key)
 {
 	for (unsigned i = 0; i < s->n_asked; i++)
@@ -88,11 +120,6 @@ void shim_asked(struct shim *s, const char *key)
 		(void)snprintf(s->asked[s->n_asked++], SHIM_KEY_MAX, "%s", key);
 }
 
-int shim_check(const struct shim *s, struct err *err)
-{
-	return s->broken[0] ? err_set(err, -EPROTO, "%s", s->broken) : 0;
-}
-
 /* ---- the host's own functions -------------------------------------------------------------------------------------- */
 
 static const void *service(void *ctx, const char *id)
@@ -100,7 +127,9 @@ static const void *service(void *ctx, const char *id)
 	struct shim *s = shim_enter(ctx, "service");
 	for (unsigned i = 0; i < SHIM_SERVICES; i++)
 		if (str_eq(shim_services[i], id))
-			return (s->withheld & 1u << i) ? NULL : s->services[i];
+			return (s->withheld & 1u << i) || s->minor < covers[i].since
+				       ? NULL
+				       : s->services[i];
 	return NULL;
 }
 
@@ -126,7 +155,60 @@ static int32_t explain_failure(void *ctx, int32_t code, const char *text)
 	return err_set(&i->failed, code, "%s", text ? text : "");
 }
 
-/* ---- the module's side --------------------------------------------------------------------------------------------- */
+/* ---- longer and shorter structs ------------------------------------------------------------------------------------ */
+
+typedef void (*function)(void);
+
+/* Members that came later than their services. Without RP_HAS they are called on hosts that do not have them. */
+#define LATER_MEMBERS(X)                                                                           \
+	X(WORK, rp_host_work, figure, 1)                                                           \
+	X(CACHE, rp_host_cache, pod_resource, 2)                                                   \
+	X(CACHE, rp_host_cache, arg, 3)                                                            \
+	X(CACHE, rp_host_cache, set_args, 3)                                                       \
+	X(CACHE, rp_host_cache, set_group, 3)                                                      \
+	X(CACHE, rp_host_cache, list_pods, 3)                                                      \
+	X(CACHE, rp_host_cache, get_pod_private, 3)                                                \
+	X(CACHE, rp_host_cache, set_pod_private, 3)                                                \
+	X(TOPOLOGY, rp_host_topology, simulated, 3)
+
+enum { CACHE, TOPOLOGY, CONFIG, EXPLAIN, TIMER, WORK };
+
+/* 0 or NULL, whichever the member gives. */
+static void *absent(void *ctx, const char *name, uint32_t since)
+{
+	struct shim *s = shim_of(ctx);
+	shim_broken(s,
+		    "%s() of ABI %u.%u was called on a host of %u.%u, which does not have it: ask "
+		    "RP_HAS() first",
+		    name, RP_ABI_MAJOR, since, RP_ABI_MAJOR, s->minor);
+	return NULL;
+}
+#define ABSENT(service, type, member, since)                                                       \
+	static void *no_##member(void *ctx)                                                        \
+	{                                                                                          \
+		return absent(ctx, #member, since);                                                \
+	}
+LATER_MEMBERS(ABSENT)
+
+static const struct later {
+	unsigned service;
+	uint32_t since;
+	size_t offset;
+	function absent;
+} later[] = {
+#define LATER(service, type, member, since)                                                        \
+	{service, since, offsetof(struct type, member), (function)no_##member},
+	LATER_MEMBERS(LATER)};
+
+/* The bytes of a service that a host of the shim's minor has. */
+static uint32_t size_of_service(const struct shim *s, unsigned i)
+{
+	size_t size = covers[i].size + (s->longer ? SHIM_TAIL : 0);
+	for (unsigned k = 0; k < sizeof later / sizeof *later; k++)
+		if (later[k].service == i && later[k].since > s->minor && later[k].offset < size)
+			size = later[k].offset;
+	return (uint32_t)size;
+}
 
 static const struct rp_host *lengthen(struct shim *s, const struct rp_host *host)
 {
@@ -145,7 +227,6 @@ static const struct rp_host *lengthen(struct shim *s, const struct rp_host *host
 /* All members behind the size are functions. */
 static void put_cover(void *service, unsigned i)
 {
-	typedef void (*function)(void);
 	for (size_t at = 2 * sizeof(uint32_t); at + sizeof(function) <= covers[i].size;
 	     at += sizeof(function)) {
 		function f;
@@ -158,32 +239,44 @@ static void put_cover(void *service, unsigned i)
 static void fill_services(struct shim *s)
 {
 	for (unsigned i = 0; i < SHIM_SERVICES; i++) {
-		uint32_t size = (uint32_t)(covers[i].size + (s->longer ? SHIM_TAIL : 0));
+		uint32_t size = size_of_service(s, i);
 		memset(s->services[i], SHIM_POISON, covers[i].size + SHIM_TAIL);
 		memcpy(s->services[i], covers[i].real, covers[i].size);
 		memcpy(s->services[i], &size, sizeof size);
-		put_cover(s->services[i], i);
+		if (covers[i].cover)
+			put_cover(s->services[i], i);
 	}
+	for (unsigned k = 0; k < sizeof later / sizeof *later; k++)
+		if (later[k].since > s->minor)
+			memcpy((char *)s->services[later[k].service] + later[k].offset,
+			       &later[k].absent, sizeof later[k].absent);
 }
+
+/* ---- a shim -------------------------------------------------------------------------------------------------------- */
 
 static int32_t create(const struct rp_host *host, struct rp_instance **ret)
 {
 	struct instance *i = host->ctx;
 	struct shim *s = shim_of(i);
 	fill_services(s);
+	i->host.abi_minor = s->minor;
 	i->host.service = service;
 	i->host.log = say;
 	i->host.fail = explain_failure;
-	return s->real->create(s->longer ? lengthen(s, &i->host) : &i->host, ret);
+	return shim_create(s, s->longer ? lengthen(s, &i->host) : &i->host, ret);
 }
 
-int shim_init(struct shim *s, struct module *m)
+int shim_init(struct shim *s, const struct check *c)
 {
-	*s = (struct shim){.module = *m, .real = m->abi, .thread = pthread_self()};
+	*s = (struct shim){.module = *c->module,
+			   .real = c->module->abi,
+			   .scene = c->scene,
+			   .thread = pthread_self(),
+			   .minor = RP_ABI_MINOR};
 	s->abi = (struct rp_module){.size = sizeof s->abi,
 				    .create = create,
-				    .destroy = m->abi->destroy,
-				    .service = m->abi->service};
+				    .destroy = shim_destroy,
+				    .service = shim_service};
 	s->module.abi = &s->abi;
 	for (unsigned i = 0; i < SHIM_SERVICES; i++) {
 		s->services[i] = malloc(covers[i].size + SHIM_TAIL);

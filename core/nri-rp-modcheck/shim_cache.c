@@ -9,18 +9,31 @@ static uint32_t c_list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 	return host_cache_service.list(ctx, order, ret, cap);
 }
 
+static uint32_t info_size(uint32_t minor)
+{
+	if (minor < 2)
+		return offsetof(struct rp_ctr_info, has_cpus);
+	return minor < 3 ? offsetof(struct rp_ctr_info, asked_shares) : sizeof(struct rp_ctr_info);
+}
+
 static int32_t c_get_ctr(void *ctx, rp_ctr ctr, struct rp_ctr_info *out)
 {
 	int32_t r = shim_try(ctx, "get_ctr");
 	shim_out(ctx, "get_ctr", out, sizeof *out);
-	return r ? r : host_cache_service.get_ctr(ctx, ctr, out);
+	r = shim_result(ctx, r ? r : host_cache_service.get_ctr(ctx, ctr, out));
+	if (!r)
+		shim_shorten(ctx, out, info_size(shim_of(ctx)->minor));
+	return r;
 }
 
 static int32_t c_get_pod(void *ctx, rp_pod pod, struct rp_pod_info *out)
 {
 	int32_t r = shim_try(ctx, "get_pod");
 	shim_out(ctx, "get_pod", out, sizeof *out);
-	return r ? r : host_cache_service.get_pod(ctx, pod, out);
+	r = shim_result(ctx, r ? r : host_cache_service.get_pod(ctx, pod, out));
+	if (!r && shim_of(ctx)->minor < 3)
+		shim_shorten(ctx, out, offsetof(struct rp_pod_info, flags));
+	return r;
 }
 
 static const char *c_annotation(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope)
@@ -109,56 +122,63 @@ static int32_t c_extended(void *ctx, rp_ctr ctr, const char *resource, int64_t *
 static int32_t c_set_cpus(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
 {
 	int32_t r = shim_try(ctx, "set_cpus");
-	return r ? r : host_cache_service.set_cpus(ctx, txn, ctr, ids);
+	return shim_result(ctx, r ? r : host_cache_service.set_cpus(ctx, txn, ctr, ids));
 }
 
 static int32_t c_set_mems(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
 {
 	int32_t r = shim_try(ctx, "set_mems");
-	return r ? r : host_cache_service.set_mems(ctx, txn, ctr, ids);
+	return shim_result(ctx, r ? r : host_cache_service.set_mems(ctx, txn, ctr, ids));
 }
 
 static int32_t c_set_exclusive(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids ids)
 {
 	int32_t r = shim_try(ctx, "set_exclusive");
-	return r ? r : host_cache_service.set_exclusive(ctx, txn, ctr, ids);
+	return shim_result(ctx, r ? r : host_cache_service.set_exclusive(ctx, txn, ctr, ids));
 }
 
 static int32_t c_set_int(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value)
 {
 	int32_t r = shim_try(ctx, "set_int");
-	return r ? r : host_cache_service.set_int(ctx, txn, ctr, field, value);
+	if (value == SHIM_POISONED)
+		shim_broken(
+			shim_of(ctx),
+			"set_int() was handed what a host of ABI %u.%u leaves unset: ask RP_HAS() "
+			"of the struct that it comes from",
+			RP_ABI_MAJOR, shim_of(ctx)->minor);
+	return shim_result(ctx, r ? r : host_cache_service.set_int(ctx, txn, ctr, field, value));
 }
 
 static int32_t c_set_text(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value)
 {
 	int32_t r = shim_try(ctx, "set_text");
-	return r ? r : host_cache_service.set_text(ctx, txn, ctr, field, value);
+	return shim_result(ctx, r ? r : host_cache_service.set_text(ctx, txn, ctr, field, value));
 }
 
 static int32_t c_set_pair(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *key,
 			  const char *value)
 {
 	int32_t r = shim_try(ctx, "set_pair");
-	return r ? r : host_cache_service.set_pair(ctx, txn, ctr, field, key, value);
+	return shim_result(ctx,
+			   r ? r : host_cache_service.set_pair(ctx, txn, ctr, field, key, value));
 }
 
 static int32_t c_set_private(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size)
 {
 	int32_t r = shim_try(ctx, "set_private");
-	return r ? r : host_cache_service.set_private(ctx, txn, ctr, data, size);
+	return shim_result(ctx, r ? r : host_cache_service.set_private(ctx, txn, ctr, data, size));
 }
 
 static int32_t c_set_degraded(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason)
 {
 	int32_t r = shim_try(ctx, "set_degraded");
-	return r ? r : host_cache_service.set_degraded(ctx, txn, ctr, reason);
+	return shim_result(ctx, r ? r : host_cache_service.set_degraded(ctx, txn, ctr, reason));
 }
 
 static int32_t c_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value)
 {
 	int32_t r = shim_try(ctx, "set_data");
-	return r ? r : host_cache_service.set_data(ctx, txn, ctr, key, value);
+	return shim_result(ctx, r ? r : host_cache_service.set_data(ctx, txn, ctr, key, value));
 }
 
 static const char *c_arg(void *ctx, rp_ctr ctr, uint32_t index)
@@ -170,13 +190,13 @@ static const char *c_arg(void *ctx, rp_ctr ctr, uint32_t index)
 static int32_t c_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n)
 {
 	int32_t r = shim_try(ctx, "set_args");
-	return r ? r : host_cache_service.set_args(ctx, txn, ctr, args, n);
+	return shim_result(ctx, r ? r : host_cache_service.set_args(ctx, txn, ctr, args, n));
 }
 
 static int32_t c_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)
 {
 	int32_t r = shim_try(ctx, "set_group");
-	return r ? r : host_cache_service.set_group(ctx, txn, ctr, group);
+	return shim_result(ctx, r ? r : host_cache_service.set_group(ctx, txn, ctr, group));
 }
 
 static uint32_t c_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
@@ -194,7 +214,8 @@ static int32_t c_get_pod_private(void *ctx, rp_pod pod, const void **ret, uint32
 static int32_t c_set_pod_private(void *ctx, rp_txn txn, rp_pod pod, const void *data, uint32_t size)
 {
 	int32_t r = shim_try(ctx, "set_pod_private");
-	return r ? r : host_cache_service.set_pod_private(ctx, txn, pod, data, size);
+	return shim_result(ctx,
+			   r ? r : host_cache_service.set_pod_private(ctx, txn, pod, data, size));
 }
 
 const struct rp_host_cache shim_cache = {

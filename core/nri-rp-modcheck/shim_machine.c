@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Covers of the other services. What is marked [any] may come from the worker's thread and is left alone. */
+#include <stdlib.h>
+
 #include "core/host/services.h"
 #include "core/nri-rp-modcheck/shim.h"
 
@@ -168,7 +170,9 @@ static rp_cfg g_parse(void *ctx, const char *what, const char *text, int32_t *re
 	int32_t r = shim_try(ctx, "parse");
 	if (r && ret_code)
 		*ret_code = r;
-	return r ? NULL : host_config_service.parse(ctx, what, text, ret_code);
+	rp_cfg node = r ? NULL : host_config_service.parse(ctx, what, text, ret_code);
+	(void)shim_result(ctx, node ? 0 : -RP_EINVAL); /* which has called fail() */
+	return node;
 }
 
 const struct rp_host_config shim_config = {
@@ -206,10 +210,24 @@ const struct rp_host_explain shim_explain = {
 	.decided_by = e_decided_by,
 };
 
+static void forget_timer(struct shim *s, uint64_t cookie)
+{
+	for (unsigned i = 0; i < s->n_timers; i++)
+		if (s->timers[i] == cookie)
+			s->timers[i--] = s->timers[--s->n_timers];
+}
+
 static int32_t m_arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 {
 	int32_t r = shim_try(ctx, "arm");
-	return r ? r : host_timer_service.arm(ctx, cookie, delay_ms);
+	struct shim *s = shim_of(ctx);
+	r = shim_result(ctx, r ? r : host_timer_service.arm(ctx, cookie, delay_ms));
+	forget_timer(s, cookie);
+	if (!r && delay_ms && s->n_timers < SHIM_TIMERS_MAX) {
+		s->timers[s->n_timers++] = cookie;
+		s->armed = true;
+	}
+	return r;
 }
 
 static uint64_t m_now_ms(void *ctx)
@@ -224,11 +242,43 @@ const struct rp_host_timer shim_timer = {
 	.now_ms = m_now_ms,
 };
 
+struct job {
+	struct shim *shim;
+	int32_t (*run)(void *arg);
+	void (*done)(void *arg, int32_t result);
+	void *arg;
+};
+
+static int32_t run_job(void *arg)
+{
+	const struct job *j = arg;
+	return j->run(j->arg);
+}
+
+static void end_job(void *arg, int32_t result)
+{
+	struct job *j = arg;
+	j->shim->call = "done";
+	if (j->done)
+		j->done(j->arg, result);
+	j->shim->call = NULL;
+	free(j);
+}
+
 static int32_t w_submit(void *ctx, int32_t (*run)(void *arg),
 			void (*done)(void *arg, int32_t result), void *arg)
 {
 	int32_t r = shim_try(ctx, "submit");
-	return r ? r : host_work_service.submit(ctx, run, done, arg);
+	struct shim *s = shim_of(ctx);
+	struct job *j = r ? NULL : malloc(sizeof *j);
+	if (!j)
+		return shim_result(ctx, r ? r : -RP_ENOMEM);
+	*j = (struct job){s, run, done, arg};
+	r = host_work_service.submit(ctx, run_job, end_job, j);
+	s->n_jobs += !r;
+	if (r)
+		free(j);
+	return shim_result(ctx, r);
 }
 
 static void w_report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
@@ -244,13 +294,38 @@ static void w_report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
 static int32_t w_cgroup_dir(void *ctx, rp_ctr ctr, const char *controller, char *buf, uint32_t cap)
 {
 	int32_t r = shim_try(ctx, "cgroup_dir");
-	return r ? r : host_work_service.cgroup_dir(ctx, ctr, controller, buf, cap);
+	return shim_result(ctx,
+			   r ? r : host_work_service.cgroup_dir(ctx, ctr, controller, buf, cap));
 }
 
 static int32_t w_cgroup_ref(void *ctx, rp_ctr ctr, char *buf, uint32_t cap)
 {
 	int32_t r = shim_try(ctx, "cgroup_ref");
-	return r ? r : host_work_service.cgroup_ref(ctx, ctr, buf, cap);
+	return shim_result(ctx, r ? r : host_work_service.cgroup_ref(ctx, ctr, buf, cap));
+}
+
+static int32_t w_write_file(void *ctx, const char *path, const char *text)
+{
+	shim_writes(ctx, "write_file", path);
+	return host_work_service.write_file(ctx, path, text);
+}
+
+static int32_t w_make_dir(void *ctx, const char *path)
+{
+	shim_writes(ctx, "make_dir", path);
+	return host_work_service.make_dir(ctx, path);
+}
+
+static int32_t w_remove_dir(void *ctx, const char *path)
+{
+	shim_writes(ctx, "remove_dir", path);
+	return host_work_service.remove_dir(ctx, path);
+}
+
+static void w_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value)
+{
+	(void)shim_enter(ctx, "figure");
+	host_work_service.figure(ctx, ctr, figure, value);
 }
 
 const struct rp_host_work shim_work = {
@@ -259,4 +334,8 @@ const struct rp_host_work shim_work = {
 	.report = w_report,
 	.cgroup_dir = w_cgroup_dir,
 	.cgroup_ref = w_cgroup_ref,
+	.write_file = w_write_file,
+	.make_dir = w_make_dir,
+	.remove_dir = w_remove_dir,
+	.figure = w_figure,
 };

@@ -3,6 +3,7 @@
  * A policy that asks the host for everything there is and tells of itself all it can. CURIOUS_CASE says what it gets wrong; with 0 that is
  * nothing. For tests of nri-rp-modcheck, which has to notice.
  */
+#define RP_MIN_HOST_MINOR 3u
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

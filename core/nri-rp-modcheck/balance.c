@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-modcheck/balance.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "core/util/cleanup.h"
+
+/* In half of the rounds; less is a table that grew. One block a round is more: it takes 32 bytes at least. */
+#define HEAP_NOISE 12288u
+#define MAPPED_NOISE 262144u /* stacks, files of the C library */
+
+static unsigned count_entries(const char *path)
+{
+	unsigned n = 0;
+	_closedir_ DIR *dir = opendir(path);
+	while (dir && readdir(dir))
+		n++;
+	return n;
+}
+
+static size_t address_space(void)
+{
+	unsigned long pages = 0;
+	_fclose_ FILE *f = fopen("/proc/self/statm", "re");
+	if (!f || fscanf(f, "%lu", &pages) != 1)
+		return 0;
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+struct balance balance_now(void)
+{
+	size_t space = address_space();
+	struct mallinfo2 heap = mallinfo2();
+	size_t of_heap = heap.arena + heap.hblkhd;
+	return (struct balance){heap.uordblks, space > of_heap ? space - of_heap : 0,
+				count_entries("/proc/self/fd"), count_entries("/proc/self/task")};
+}
+
+/* Tables grow once in a while; a leak shows in either half. */
+static bool grows(size_t first, size_t middle, size_t last, size_t noise)
+{
+	return middle > first + noise && last > middle + noise;
+}
+
+static int compare(struct balance first, struct balance middle, struct balance last, unsigned n,
+		   size_t heap_noise, size_t mapped_noise, const char *what, struct err *err)
+{
+	if (grows(first.bytes, middle.bytes, last.bytes, heap_noise))
+		return err_set(err, -ENOMEM, "%s: some %zu bytes are left each time", what,
+			       (last.bytes - first.bytes) / n);
+	if (grows(first.mapped, middle.mapped, last.mapped, mapped_noise))
+		return err_set(err, -ENOMEM, "%s: some %zu bytes are left mapped each time (mmap)",
+			       what, (last.mapped - first.mapped) / n);
+	if (last.fds != first.fds)
+		return err_set(err, -EMFILE, "%s: %d file descriptors are left", what,
+			       (int)(last.fds - first.fds));
+	if (last.threads != first.threads)
+		return err_set(err, -EAGAIN, "%s: %d threads are left", what,
+			       (int)(last.threads - first.threads));
+	return 0;
+}
+
+int balance_compare(struct balance first, struct balance middle, struct balance last, unsigned n,
+		    const char *what, struct err *err)
+{
+	return compare(first, middle, last, n, HEAP_NOISE, MAPPED_NOISE, what, err);
+}
+
+int balance_exact(struct balance first, struct balance middle, struct balance last, unsigned n,
+		  const char *what, struct err *err)
+{
+	return compare(first, middle, last, n, 0, 0, what, err);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Annotations that the module looks for: those of --annotations and those it was seen to ask for, plausible and hostile. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-modcheck/balance.h"
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/shim.h"
+#include "core/util/cleanup.h"
+
+#define DOMAIN ".resource-policy.nri.io"
+#define GIB (INT64_C(1) << 30)
+#define REQUESTS 1000u
+#define LEAK_ROUNDS 9u
+
+static const struct wish sizes[] = {
+	{.ns = "default",
+	 .qos = RP_QOS_GUARANTEED,
+	 .cpu_request = 2000,
+	 .cpu_limit = 2000,
+	 .mem_request = GIB,
+	 .mem_limit = GIB,
+	 .created_ns = 1},
+	{.ns = "default",
+	 .qos = RP_QOS_BURSTABLE,
+	 .cpu_request = 500,
+	 .mem_request = GIB,
+	 .created_ns = 2},
+};
+
+/* ---- hostile ones --------------------------------------------------------------------------------------------------- */
+
+static const char *const hostile[] = {
+	"",
+	" ",
+	"\n",
+	"-1",
+	"0",
+	"1e308",
+	"99999999999999999999999999",
+	"NaN",
+	"true\n",
+	"TRUE; rm -rf /",
+	"%s%s%s%n",
+	"../../../../etc/passwd",
+	"\x01\x02\x7f",
+	"\xff\xfe\xc0\x80",
+	"cpuset:0-99999",
+	"0-4294967295",
+	"[",
+	"{",
+	"]}",
+	"{a: {b: {c: [1, {d: [}",
+	"- - - - - - - -",
+	"&a [*a, *a]",
+	"a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n",
+	"? ? ? ?",
+	"{\"c0\": -1, \"c0\": null}",
+	"c0: [9999999999, -9999999999]",
+	"!!binary xyz",
+	"\"\\ud800\"",
+};
+#define N_HOSTILE (sizeof hostile / sizeof *hostile)
+
+enum { LONG_A, LONG_BRACKETS, LONG_COMMAS, LONG_LINES, N_LONG };
+#define LONG_MAX_BYTES 60000u
+
+static char *long_text(unsigned kind)
+{
+	static const char *const units[N_LONG] = {"a", "[", "1,", "k: v\n"};
+	size_t unit = strlen(units[kind]), n = LONG_MAX_BYTES / unit;
+	char *text = malloc(n * unit + 1);
+	for (size_t i = 0; text && i < n; i++)
+		memcpy(text + i * unit, units[kind], unit);
+	if (text)
+		text[n * unit] = '\0';
+	return text;
+}
+
+/* Under all the names by which it may be looked for. */
+static int annotate(struct rig *r, const char *key, const char *value, unsigned nth,
+		    struct err *err)
+{
+	char names[4][SHIM_KEY_MAX + 64];
+	struct wish w = sizes[nth % 2];
+	struct ctr *ctr;
+	(void)snprintf(w.id, sizeof w.id, "c%u", nth);
+	(void)snprintf(w.pod, sizeof w.pod, "pod-%u", nth);
+	(void)snprintf(names[0], sizeof names[0], "%s", key);
+	(void)snprintf(names[1], sizeof names[1], "%s/pod", key);
+	(void)snprintf(names[2], sizeof names[2], "%s" DOMAIN, key);
+	(void)snprintf(names[3], sizeof names[3], "%s" DOMAIN "/pod", key);
+	for (unsigned i = 0; i < 4; i++)
+		w.annotations[w.n_annotations++] = (struct kv){names[i], value};
+	int bad = rig_add(r, &w, &ctr, err);
+	if (!bad)
+		bad = rig_remove(r, ctr, err);
+	bad = rig_settle(bad);
+	return bad ? err_prefix(err, "annotation %s: \"%.60s\": ", key, value) : 0;
+}
+
+static int each_hostile(struct rig *r, const char *key, struct err *err)
+{
+	unsigned nth = 0;
+	int bad = 0;
+	for (unsigned i = 0; !bad && i < N_HOSTILE; i++)
+		bad = annotate(r, key, hostile[i], nth++, err);
+	for (unsigned i = 0; !bad && i < N_LONG; i++) {
+		_free_ char *text = long_text(i);
+		bad = text ? annotate(r, key, text, nth++, err) : -ENOMEM;
+	}
+	return bad;
+}
+
+/* Again and again: what is left each time nobody frees. */
+static int all_hostile(struct rig *r, const char *key, struct err *err)
+{
+	struct balance at[3];
+	char what[SHIM_KEY_MAX + 64];
+	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
+		int bad = each_hostile(r, key, err);
+		if (bad)
+			return bad;
+		if (i % 3 == 2)
+			at[i / 3] = balance_now();
+	}
+	(void)snprintf(what, sizeof what, "malformed annotations %s", key);
+	return balance_exact(at[0], at[1], at[2], 6, what, err);
+}
+
+static int learn_keys(struct check *c, struct shim *s, struct rig *r, struct err *err)
+{
+	struct churn churn;
+	int bad = rig_open(r, c, s, err);
+	bad = bad ? bad : rig_start(r, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, r, c->seed);
+	churn.still = true;
+	bad = churn_run(&churn, 200, err);
+	return bad ? bad : churn_empty(&churn, err);
+}
+
+static int annotations(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	int bad = shim_init(&s, c);
+	bad = bad ? bad : learn_keys(c, &s, &r, err);
+	if (!bad && !s.n_asked)
+		return check_skip(c, "it looks at no annotations");
+	for (unsigned k = 0; !bad && k < s.n_asked; k++)
+		bad = all_hostile(&r, s.asked[k], err);
+	for (unsigned k = 0; !bad && k < s.n_asked; k++)
+		check_note(c, "%s", s.asked[k]);
+	return bad;
+}
+
+/* ---- plausible ones ------------------------------------------------------------------------------------------------ */
+
+static const char *const plausible[] = {
+	"true", "false", "0",	 "1",	"2",	   "4",	  "1000", "500m", "1.5",      "0-1",
+	"0,2",	"1-3",	 "none", "all", "default", "low", "high", "yes",  "[0, 1]",   "{}",
+	"a=b",	"a,b",	 "1Gi",	 "10%", "10ms",	   "a",	  "on",	  "off",  "isolated", "exclusive",
+};
+#define N_PLAUSIBLE (sizeof plausible / sizeof *plausible)
+
+/* The pairs of --annotations as they are, and what it was seen to ask for with all values that make sense for something. */
+static int own_pairs(struct check *c, const struct shim *s, struct kv **ret, unsigned *ret_n)
+{
+	struct kv *pairs = calloc(CHECK_OWN_MAX + SHIM_KEYS_MAX * N_PLAUSIBLE, sizeof *pairs);
+	unsigned n = 0;
+	if (!pairs)
+		return -ENOMEM;
+	for (unsigned i = 0; i < c->n_own; i++)
+		pairs[n++] = c->own[i];
+	for (unsigned k = 0; k < s->n_asked; k++)
+		for (unsigned i = 0; i < N_PLAUSIBLE; i++)
+			pairs[n++] = (struct kv){s->asked[k], plausible[i]};
+	*ret = pairs;
+	*ret_n = n;
+	return 0;
+}
+
+static int with_pairs(struct check *c, struct shim *s, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = rig_open(&r, c, s, err);
+	bad = bad ? bad : rig_start(&r, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, &r, c->seed);
+	churn.restart_every = 100;
+	r.log = c->o->reproduce ? c->out : NULL;
+	bad = churn_run(&churn, REQUESTS, err);
+	return bad ? bad : churn_empty(&churn, err);
+}
+
+static int own(struct check *c, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	struct kv *given = c->own;
+	unsigned n_given = c->n_own;
+	int bad = shim_init(&s, c);
+	if (!bad) {
+		_cleanup_(rig_close) struct rig learning = {.check = c};
+		bad = learn_keys(c, &s, &learning, err);
+	}
+	bad = bad ? bad : own_pairs(c, &s, &c->own, &c->n_own);
+	if (bad)
+		return bad;
+	unsigned n = c->n_own;
+	bad = n ? with_pairs(c, &s, err) : check_skip(c, "it looks at no annotations");
+	if (!bad)
+		check_note(c, "%u pairs", n);
+	free(c->own);
+	c->own = given;
+	c->n_own = n_given;
+	return bad;
+}
+
+static const struct check_case cases[] = {
+	{"placement/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW | CASE_SEEDS, own,
+	 "the same with annotations that it looks for, or that --annotations gives"},
+	{"faults/annotations", RP_KIND_POLICY, CASE_SMALL | CASE_SLOW, annotations,
+	 "huge, malformed and hostile values of all annotations that it looks at; nothing is left"},
+};
+
+const struct check_group annotation_cases = {cases, sizeof cases / sizeof *cases};

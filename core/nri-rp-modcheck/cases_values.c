@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configurations that the module's table allows: each key with the values at its bounds, and odd ones. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nri-rp-modcheck/balance.h"
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define VALUE_MAX 384u
+#define VALUES_MAX 24u
+#define REQUESTS 12u
+#define LEAK_ROUNDS 9u
+
+struct odd_values {
+	char text[VALUES_MAX][VALUE_MAX];
+	unsigned n;
+};
+
+static void add(struct odd_values *v, const char *text, size_t len)
+{
+	if (v->n < VALUES_MAX && len < VALUE_MAX)
+		(void)snprintf(v->text[v->n++], VALUE_MAX, "%.*s", (int)len, text);
+}
+
+static void add_int(struct odd_values *v, int64_t value)
+{
+	char text[32];
+	add(v, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)value));
+}
+
+static void add_choices(struct odd_values *v, const char *choices)
+{
+	while (*choices) {
+		char quoted[VALUE_MAX];
+		size_t len = strcspn(choices, "|");
+		add(v, quoted,
+		    (size_t)snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)len, choices));
+		choices += len + (choices[len] == '|');
+	}
+}
+
+/* By type, separated by bars; what a table forbids is sorted out by the host. */
+static const char *const odd[] = {
+	[RP_T_BOOL] = "true|false",
+	[RP_T_INT] = "0|1|-1|2|7|100|65536|2147483647|2147483648|9223372036854775807",
+	[RP_T_NUMBER] = "0|0.5|1|-1|1e308|-1e308|1e-308",
+	[RP_T_STRING] =
+		"\"\"|x|\"*\"|\"%n%s%s\"|\"../../etc\"|\"a b\"|\"\\u00e9\"|\"[\"|\"0\"|\"a/b\"",
+	[RP_T_CPU] = "0|1m|1|1500m|2|64|1000000",
+	[RP_T_BYTES] = "0|1|4Ki|1Gi|7Ei",
+	[RP_T_DURATION] = "0s|1ms|1s|8760h",
+	[RP_T_AMOUNT] = "0|1|1500m|1000|cpuset:0-1|cpuset:1023|exclude-cpuset:0|cgroup:/none",
+	[RP_T_CPULIST] = "\"\"|\"0\"|\"0-1\"|\"1023\"|\"0-1023\"",
+	[RP_T_MAP] = "{}|null",
+	[RP_T_LIST] = "[]|null",
+	[RP_T_ANY] = "{}|[]|\"\"|1|null|{a: {b: [1]}}|[{a: 1}, {}]|[[[]]]|true",
+	[RP_T_FREQ] = "min|base|turbo|0|1|800MHz|5GHz",
+};
+
+static void values_of(const struct rp_key *key, struct odd_values *ret)
+{
+	ret->n = 0;
+	if (key->type == RP_T_INT && (key->min || key->max)) {
+		add_int(ret, key->min);
+		add_int(ret, key->max);
+	}
+	if (key->type == RP_T_ENUM) {
+		add_choices(ret, key->choices);
+		return;
+	}
+	const char *p =
+		key->type < sizeof odd / sizeof *odd && odd[key->type] ? odd[key->type] : "";
+	while (*p) {
+		size_t len = strcspn(p, "|");
+		add(ret, p, len);
+		p += len + (p[len] == '|');
+	}
+	if (key->type == RP_T_STRING) {
+		char text[VALUE_MAX];
+		memset(text, 'a', sizeof text);
+		add(ret, text, VALUE_MAX - 1);
+	}
+}
+
+/* ---- one configuration --------------------------------------------------------------------------------------------- */
+
+/* A refusal, again and again, leaves nothing. */
+static int refused_again(struct rig *r, struct conf *conf, struct err *err)
+{
+	struct balance at[3];
+	struct err why = *err;
+	if (strstr(err->text, "without saying why"))
+		return err->code;
+	for (unsigned i = 0; i < LEAK_ROUNDS; i++) {
+		if (rig_commit(r, conf, &why) != RIG_REFUSED)
+			return err_set(err, -EINVAL,
+				       "a configuration was refused once (%s) and then taken",
+				       why.text);
+		if (i % 3 == 2)
+			at[i / 3] = balance_now();
+	}
+	return balance_exact(at[0], at[1], at[2], 6, "a configuration that is refused", err);
+}
+
+static int lives_with(struct check *c, struct conf *conf, bool *ret_taken, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = rig_open(&r, c, NULL, err);
+	bad = bad ? bad : rig_create(&r, err);
+	bad = bad ? bad : rig_commit(&r, conf, err);
+	*ret_taken = !bad;
+	if (bad)
+		return bad == RIG_REFUSED ? refused_again(&r, conf, err) : bad;
+	if (c->role != RP_KIND_POLICY)
+		return 0;
+	bad = rig_sync(&r, err);
+	if (bad)
+		return bad;
+	churn_init(&churn, &r, c->seed);
+	churn.still = true;
+	bad = churn_run(&churn, REQUESTS, err);
+	return bad ? bad : churn_empty(&churn, err);
+}
+
+/* Looked at and dropped, beside another one that is in force. */
+static int changes_nothing(struct rig *r, struct conf *conf, struct buf *expected, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf got = BUF_INIT;
+	struct rp_plan *plan;
+	char where[700];
+	int bad = instance_prepare(r->instance, conf_section(conf, r->check->o->name), &plan, err);
+	if (bad)
+		return 0;
+	instance_abort(r->instance, plan);
+	if (r->check->role != RP_KIND_POLICY)
+		return 0;
+	bad = churn_probe(r, &got, err);
+	if (!bad && text_differs(expected, &got, where, sizeof where))
+		return err_set(err, -EINVAL,
+			       "prepare() and abort() have changed what is in force: %s", where);
+	return bad;
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------------- */
+
+struct sums {
+	unsigned taken, refused, forbidden;
+};
+
+static int try_value(struct rig *r, const char *path, const char *value, struct buf *expected,
+		     struct sums *sums, struct err *err)
+{
+	struct check *c = r->check;
+	struct conf *conf = NULL;
+	struct err ignored = ERR_INIT;
+	bool taken = false;
+	check_doing(c, "with %s: %s", path, value);
+	if (config_load_variant(c, path, value, &conf, &ignored)) {
+		sums->forbidden++;
+		return 0;
+	}
+	int bad = lives_with(c, conf, &taken, err);
+	bad = bad ? bad : changes_nothing(r, conf, expected, err);
+	conf_free(conf);
+	sums->taken += taken;
+	sums->refused += !taken;
+	return bad ? err_prefix(err, "with %s: %.60s: ", path, value) : 0;
+}
+
+static int all_values(struct check *c, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf expected = BUF_INIT;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	_free_ struct odd_values *values = malloc(sizeof *values);
+	struct sums sums = {0};
+	if (!c->schema)
+		return check_skip(c, "the module has no table of keys (" RP_SCHEMA_1 ")");
+	int bad = values ? rig_open(&r, c, NULL, err) : -ENOMEM;
+	bad = bad ? bad : rig_create(&r, err);
+	bad = bad ? bad : rig_commit(&r, c->conf, err);
+	if (!bad && c->role == RP_KIND_POLICY) {
+		bad = rig_sync(&r, err);
+		bad = bad ? bad : churn_probe(&r, &expected, err);
+	}
+	for (uint32_t i = 0; !bad && i < c->schema->n_keys; i++) {
+		values_of(&c->schema->keys[i], values);
+		for (unsigned k = 0; !bad && k < values->n; k++)
+			bad = try_value(&r, c->schema->keys[i].path, values->text[k], &expected,
+					&sums, err);
+	}
+	c->scene->slowest_ns = 0; /* thousands of pools may be asked for, and take their time */
+	if (!bad)
+		check_note(c, "%u configurations taken, %u refused, %u not allowed by the table",
+			   sums.taken, sums.refused, sums.forbidden);
+	return bad;
+}
+
+static const struct check_case cases[] = {
+	{"config/values", 0, CASE_SMALL | CASE_SLOW, all_values,
+	 "each key of the table with values at its bounds and odd ones: taken or refused with a "
+	 "reason, and prepare() changes nothing that is in force"},
+};
+
+const struct check_group value_cases = {cases, sizeof cases / sizeof *cases};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs of a policy on a worker that runs: their results come at once, or when what they were about is long gone. Timers likewise. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/nri-rp-modcheck/shim.h"
+#include "core/util/cleanup.h"
+
+#define CTRS 24u
+#define ROUNDS 4u
+
+/* Those that are armed now: one may arm itself again. */
+static int go_off(struct rig *r, struct err *err)
+{
+	struct shim *s = r->shim;
+	uint64_t cookies[SHIM_TIMERS_MAX];
+	unsigned n = s->n_timers;
+	int bad = 0;
+	memcpy(cookies, s->timers, sizeof cookies);
+	s->n_timers = 0;
+	while (!bad && n)
+		bad = rig_settle(rig_timer(r, cookies[--n], err));
+	return bad;
+}
+
+/* Late: everything that was begun ends when its containers are gone and another configuration is in force. */
+static int one_life(struct rig *r, struct churn *churn, struct err *err)
+{
+	struct ctr *ctrs[CTRS];
+	unsigned n = 0;
+	int bad = rig_create(r, err);
+	bad = bad ? bad : rig_configure(r, err);
+	for (unsigned i = 0; !bad && i < CTRS; i++) {
+		struct wish w;
+		churn_wish(churn, &w);
+		bad = rig_add(r, &w, &ctrs[n], err);
+		n += !bad;
+		bad = rig_settle(bad);
+	}
+	for (unsigned i = 0; !bad && i < n; i++)
+		bad = rig_settle(rig_event(r, RP_EVENT_STARTED, ctrs[i], err));
+	while (!bad && n > CTRS / 4)
+		bad = rig_remove(r, ctrs[--n], err);
+	bad = bad ? bad : rig_reload(r, err);
+	bad = bad ? bad : go_off(r, err);
+	while (!bad && n)
+		bad = rig_remove(r, ctrs[--n], err);
+	if (bad)
+		return bad;
+	rig_destroy(r);
+	bad = rig_finish_jobs(r, err);
+	return bad ? bad : rig_wipe(r, err);
+}
+
+static int lives(struct check *c, bool late, struct err *err)
+{
+	_cleanup_(shim_fini) struct shim s;
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = shim_init(&s, c);
+	bad = bad ? bad : rig_open(&r, c, &s, err);
+	if (bad)
+		return bad;
+	r.late = late;
+	churn_init(&churn, &r, c->seed);
+	for (unsigned i = 0; !bad && i < ROUNDS; i++) {
+		s.n_timers = 0;
+		bad = one_life(&r, &churn, err);
+	}
+	if (!bad && !s.n_jobs && !s.armed)
+		return check_skip(c, "it has no jobs and no timers");
+	if (!bad)
+		check_note(c, "%u jobs", s.n_jobs);
+	return bad;
+}
+
+static int jobs(struct check *c, struct err *err)
+{
+	return lives(c, false, err);
+}
+
+static int late(struct check *c, struct err *err)
+{
+	check_doing(c, "when results come late");
+	return lives(c, true, err);
+}
+
+static const struct check_case cases[] = {
+	{"work/jobs", RP_KIND_POLICY, CASE_SMALL, jobs,
+	 "jobs come to an end, and use of the host only what is marked [any]"},
+	{"work/late", RP_KIND_POLICY, CASE_SMALL, late,
+	 "results and timers come when containers and configuration are gone"},
+};
+
+const struct check_group work_cases = {cases, sizeof cases / sizeof *cases};

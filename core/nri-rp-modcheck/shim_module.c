@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Covers of what a module offers: each call is timed, and what it gives is judged by the rules of <nri-rp/module.h>. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <nri-rp/calculator.h>
+
+#include "core/host/services.h"
+#include "core/nri-rp-modcheck/shim.h"
+#include "core/util/str.h"
+
+/* What the host takes for the module's instance. */
+struct cover {
+	struct shim *shim;
+	struct instance *host;
+	struct rp_instance *real;
+	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
+	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
+	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
+	/* The module's tables, and ours in their place. */
+	const struct rp_policy *policy;
+	const struct rp_controller *controller;
+	const struct rp_zones *zones;
+	const struct rp_extended *extended;
+	const struct rp_metrics *metrics;
+	const struct rp_state *state;
+	struct rp_policy our_policy;
+	struct rp_controller our_controller;
+	const struct rp_calculator *calculator;
+	struct rp_calculator our_calculator;
+};
+
+static struct cover *cover_of(struct rp_instance *inst)
+{
+	return (struct cover *)inst;
+}
+
+struct rp_instance *shim_real(struct rp_instance *inst)
+{
+	return cover_of(inst)->real;
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------------- */
+
+struct begun {
+	uint64_t wall_ns, cpu_ns;
+	long waits;
+};
+
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_usec * 1000;
+}
+
+static struct begun now(void)
+{
+	struct rusage u;
+	(void)getrusage(RUSAGE_THREAD, &u);
+	return (struct begun){clock_ns(), ns_of(u.ru_utime) + ns_of(u.ru_stime), u.ru_nvcsw};
+}
+
+/* Others that want the CPU too are not the module's fault: the clock on the wall counts only when it has waited for something. */
+static uint64_t taken(struct begun b)
+{
+	struct begun end = now();
+	return end.waits != b.waits ? end.wall_ns - b.wall_ns : end.cpu_ns - b.cpu_ns;
+}
+
+static struct begun begin(struct cover *c, const char *call)
+{
+	c->shim->call = call;
+	c->shim->host_failed = false;
+	return now();
+}
+
+static void end(struct cover *c, struct begun b)
+{
+	struct scene *scene = c->shim->scene;
+	uint64_t ns = taken(b);
+	scene->n_calls++;
+	scene->total_ns += ns;
+	if (ns > scene->slowest_ns) {
+		scene->slowest_ns = ns;
+		(void)snprintf(scene->slowest, sizeof scene->slowest, "%s()%s%s", c->shim->call,
+			       scene->doing[0] ? " " : "", scene->doing);
+	}
+	c->shim->call = NULL;
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------- */
+
+static int32_t judge(struct cover *c, struct begun b, int32_t result)
+{
+	struct shim *s = c->shim;
+	if (result > 0)
+		shim_broken(s, "%s() returned %d: success is 0, errors are negative", s->call,
+			    result);
+	if (result < 0 && !s->host_failed && !c->host->failed.text[0])
+		shim_broken(s, "%s() returned %d without saying why: fail() comes first", s->call,
+			    result);
+	end(c, b);
+	return result;
+}
+
+/* `call` is evaluated between the two looks at the clock. */
+#define JUDGE(c, name, call)                                                                       \
+	do {                                                                                       \
+		struct begun begun_ = begin(c, name);                                              \
+		return judge(c, begun_, call);                                                     \
+	} while (0)
+#define TIME(c, name, call)                                                                        \
+	do {                                                                                       \
+		struct begun begun_ = begin(c, name);                                              \
+		call;                                                                              \
+		end(c, begun_);                                                                    \
+	} while (0)
+
+/* ---- configuration: the same for every role ------------------------------------------------------------------------- */
+
+static int32_t g_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "prepare", c->prepare(c->real, cfg, ret));
+}
+
+static void g_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "commit", c->commit(c->real, plan));
+	if (RP_HAS(c->controller, takes))
+		c->our_controller.takes = c->controller->takes;
+}
+
+static void g_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "abort", c->abort(c->real, plan));
+}
+
+/* ---- policies ------------------------------------------------------------------------------------------------------ */
+
+static int32_t p_sync(struct rp_instance *inst, rp_txn txn)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "sync", c->policy->sync(c->real, txn));
+}
+
+static int32_t p_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "allocate", c->policy->allocate(c->real, txn, ctr));
+}
+
+static int32_t p_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "update", c->policy->update(c->real, txn, ctr));
+}
+
+static int32_t p_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "release", c->policy->release(c->real, txn, ctr));
+}
+
+static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "event", c->policy->event(c->real, txn, ev));
+}
+
+static int32_t p_rolled_back(struct rp_instance *inst)
+{
+	struct cover *c = cover_of(inst);
+	struct begun b = begin(c, "rolled_back");
+	int32_t result = c->policy->rolled_back(c->real);
+	if (result && result != RP_RESYNC)
+		shim_broken(c->shim, "rolled_back() returned %d: it gives 0 or RP_RESYNC", result);
+	end(c, b);
+	return result;
+}
+
+static void p_stop(struct rp_instance *inst)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "stop", c->policy->stop(c->real));
+}
+
+static int32_t p_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "unmanaged", c->policy->unmanaged(c->real, txn, ctr));
+}
+
+static int32_t p_admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "admit_pod", c->policy->admit_pod(c->real, txn, pod));
+}
+
+static int32_t p_pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "pod_removed", c->policy->pod_removed(c->real, txn, pod));
+}
+
+#define LAST_IS(type, member)                                                                      \
+	_Static_assert(sizeof(struct type) ==                                                      \
+			       offsetof(struct type, member) + sizeof(void (*)(void)),             \
+		       "cover what is new in struct " #type)
+LAST_IS(rp_policy, pod_removed);
+LAST_IS(rp_controller, measure);
+
+/* A member that the module's table has is covered; the table keeps its size. */
+#define COVER(theirs, ours, member, fn)                                                            \
+	do {                                                                                       \
+		if (RP_HAS(theirs, member) && (theirs)->member)                                    \
+			(ours)->member = fn;                                                       \
+	} while (0)
+
+static const void *cover_policy(struct cover *c, const struct rp_policy *p)
+{
+	struct rp_policy *ours = &c->our_policy;
+	if (!p)
+		return NULL;
+	c->policy = p;
+	*ours = (struct rp_policy){.size = p->size < sizeof *ours ? p->size : sizeof *ours};
+	COVER(p, c, prepare, p->prepare);
+	COVER(p, ours, prepare, g_prepare);
+	COVER(p, c, commit, p->commit);
+	COVER(p, ours, commit, g_commit);
+	COVER(p, c, abort, p->abort);
+	COVER(p, ours, abort, g_abort);
+	COVER(p, ours, sync, p_sync);
+	COVER(p, ours, allocate, p_allocate);
+	COVER(p, ours, update, p_update);
+	COVER(p, ours, release, p_release);
+	COVER(p, ours, event, p_event);
+	COVER(p, ours, rolled_back, p_rolled_back);
+	COVER(p, ours, stop, p_stop);
+	COVER(p, ours, unmanaged, p_unmanaged);
+	COVER(p, ours, admit_pod, p_admit_pod);
+	COVER(p, ours, pod_removed, p_pod_removed);
+	return ours;
+}
+
+/* ---- controllers --------------------------------------------------------------------------------------------------- */
+
+static int32_t c_start(struct rp_instance *inst)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "start", c->controller->start(c->real));
+}
+
+static void c_stop(struct rp_instance *inst)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "stop", c->controller->stop(c->real));
+}
+
+static int32_t c_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "pre_create", c->controller->pre_create(c->real, txn, ctr));
+}
+
+static int32_t c_post_start(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "post_start", c->controller->post_start(c->real, ctr));
+}
+
+static int32_t c_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "post_update", c->controller->post_update(c->real, ctr, changed));
+}
+
+static int32_t c_post_stop(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "post_stop", c->controller->post_stop(c->real, ctr));
+}
+
+static void c_sync(struct rp_instance *inst)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "sync", c->controller->sync(c->real));
+}
+
+static void c_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "timer", c->controller->timer(c->real, cookie));
+}
+
+static void c_measure(struct rp_instance *inst)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "measure", c->controller->measure(c->real));
+}
+
+static const void *cover_controller(struct cover *c, const struct rp_controller *k)
+{
+	struct rp_controller *ours = &c->our_controller;
+	if (!k)
+		return NULL;
+	c->controller = k;
+	*ours = (struct rp_controller){.size = k->size < sizeof *ours ? k->size : sizeof *ours};
+	if (RP_HAS(k, takes))
+		ours->takes = k->takes;
+	COVER(k, c, prepare, k->prepare);
+	COVER(k, ours, prepare, g_prepare);
+	COVER(k, c, commit, k->commit);
+	COVER(k, ours, commit, g_commit);
+	COVER(k, c, abort, k->abort);
+	COVER(k, ours, abort, g_abort);
+	COVER(k, ours, start, c_start);
+	COVER(k, ours, stop, c_stop);
+	COVER(k, ours, pre_create, c_pre_create);
+	COVER(k, ours, post_start, c_post_start);
+	COVER(k, ours, post_update, c_post_update);
+	COVER(k, ours, post_stop, c_post_stop);
+	COVER(k, ours, sync, c_sync);
+	COVER(k, ours, timer, c_timer);
+	COVER(k, ours, measure, c_measure);
+	return ours;
+}
+
+/* ---- calculators --------------------------------------------------------------------------------------------------- */
+
+static int32_t n_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "calculate", c->calculator->calculate(c->real, out));
+}
+
+static int32_t n_reset(struct rp_instance *inst, const char *message, const struct rp_nr_sink *out)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "reset", c->calculator->reset(c->real, message, out));
+}
+
+static int32_t n_apply(struct rp_instance *inst, const struct rp_nr_edit *node)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "apply", c->calculator->apply(c->real, node));
+}
+
+/* 1 is an answer of the following two. */
+static int32_t n_need_sync(struct rp_instance *inst, const struct rp_nr_edit *old_node,
+			   const struct rp_nr_edit *new_node)
+{
+	const struct cover *c = cover_of(inst);
+	return c->calculator->need_sync(c->real, old_node, new_node);
+}
+
+static int32_t n_meta_changed(struct rp_instance *inst, const char *key, const char *old_text,
+			      const char *new_text)
+{
+	const struct cover *c = cover_of(inst);
+	return c->calculator->meta_changed(c->real, key, old_text, new_text);
+}
+
+LAST_IS(rp_calculator, meta_changed);
+
+static const void *cover_calculator(struct cover *c, const struct rp_calculator *n)
+{
+	struct rp_calculator *ours = &c->our_calculator;
+	if (!n)
+		return NULL;
+	c->calculator = n;
+	*ours = (struct rp_calculator){.size = n->size < sizeof *ours ? n->size : sizeof *ours};
+	COVER(n, c, prepare, n->prepare);
+	COVER(n, ours, prepare, g_prepare);
+	COVER(n, c, commit, n->commit);
+	COVER(n, ours, commit, g_commit);
+	COVER(n, c, abort, n->abort);
+	COVER(n, ours, abort, g_abort);
+	COVER(n, ours, resources, n->resources);
+	COVER(n, ours, annotations, n->annotations);
+	COVER(n, ours, calculate, n_calculate);
+	COVER(n, ours, reset, n_reset);
+	COVER(n, ours, apply, n_apply);
+	COVER(n, ours, need_sync, n_need_sync);
+	COVER(n, ours, meta_changed, n_meta_changed);
+	return ours;
+}
+
+/* ---- what any module may offer ------------------------------------------------------------------------------------- */
+
+static int32_t r_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "zones", c->zones->zones(c->real, sink));
+}
+
+static int32_t r_extended(struct rp_instance *inst, const struct rp_extended_sink *sink)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "extended", c->extended->extended(c->real, sink));
+}
+
+static int32_t r_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "collect", c->metrics->collect(c->real, sink));
+}
+
+static int32_t r_save(struct rp_instance *inst, const void **ret, uint32_t *ret_size)
+{
+	struct cover *c = cover_of(inst);
+	JUDGE(c, "save", c->state->save(c->real, ret, ret_size));
+}
+
+/* "Not mine" may be said without a sentence. */
+static int32_t r_load(struct rp_instance *inst, const void *data, uint32_t size)
+{
+	struct cover *c = cover_of(inst);
+	struct begun b = begin(c, "load");
+	c->shim->host_failed = true;
+	return judge(c, b, c->state->load(c->real, data, size));
+}
+
+static const struct rp_zones our_zones = {.size = sizeof our_zones, .zones = r_zones};
+static const struct rp_extended our_extended = {.size = sizeof our_extended,
+						.extended = r_extended};
+static const struct rp_metrics our_metrics = {.size = sizeof our_metrics, .collect = r_collect};
+static const struct rp_state our_state = {.size = sizeof our_state, .save = r_save, .load = r_load};
+
+/* ---- the instance -------------------------------------------------------------------------------------------------- */
+
+static const void *service_of(struct cover *c, const char *id)
+{
+	const void *theirs = c->shim->real->service(c->real, id);
+	if (str_eq(id, RP_POLICY_1))
+		return cover_policy(c, theirs);
+	if (str_eq(id, RP_CONTROLLER_1))
+		return cover_controller(c, theirs);
+	if (str_eq(id, RP_CALCULATOR_1))
+		return cover_calculator(c, theirs);
+	if (str_eq(id, RP_ZONES_1))
+		return RP_HAS(c->zones = theirs, zones) && c->zones->zones ? &our_zones : NULL;
+	if (str_eq(id, RP_EXTENDED_1))
+		return RP_HAS(c->extended = theirs, extended) && c->extended->extended
+			       ? &our_extended
+			       : NULL;
+	if (str_eq(id, RP_METRICS_1))
+		return RP_HAS(c->metrics = theirs, collect) && c->metrics->collect ? &our_metrics
+										   : NULL;
+	if (str_eq(id, RP_STATE_1))
+		return RP_HAS(c->state = theirs, load) && c->state->save && c->state->load
+			       ? &our_state
+			       : NULL;
+	return theirs;
+}
+
+const void *shim_service(struct rp_instance *inst, const char *id)
+{
+	return service_of(cover_of(inst), id);
+}
+
+int32_t shim_create(struct shim *s, const struct rp_host *host, struct rp_instance **ret)
+{
+	struct cover *c = calloc(1, sizeof *c);
+	if (!c)
+		return -RP_ENOMEM;
+	*c = (struct cover){.shim = s, .host = host->ctx};
+	struct begun b = begin(c, "create");
+	int32_t r = s->real->create(host, &c->real);
+	if (!r && !c->real)
+		shim_broken(s, "create() returned 0 and no instance");
+	r = judge(c, b, r);
+	if (r) {
+		free(c);
+		return r;
+	}
+	*ret = (struct rp_instance *)c;
+	return 0;
+}
+
+void shim_destroy(struct rp_instance *inst)
+{
+	struct cover *c = cover_of(inst);
+	TIME(c, "destroy", c->shim->real->destroy(c->real));
+	free(c);
+}
