@@ -55,7 +55,7 @@ static int32_t sync(struct rp_instance *inst, rp_txn txn)
 	l->waiting = false;
 	if (!r)
 		r = l->ops->sync(inst, txn);
-	if (r)
+	if (r < 0)
 		return r;
 	l->synced = true;
 	l->changed = false;

@@ -32,7 +32,7 @@ struct life_ops {
 	struct rp_plan *(*plan_free)(struct rp_plan *p); /* returns NULL; NULL is fine */
 	/* Optional: a transaction begins, of one or several of the following. */
 	void (*begin)(struct rp_instance *inst);
-	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
+	int32_t (*sync)(struct rp_instance *inst, rp_txn txn); /* may give the sum of a walk */
 	int32_t (*place)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
 	int32_t (*release)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info);
 	int32_t (*resize)(struct rp_instance *inst, rp_txn txn,
