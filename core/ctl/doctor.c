@@ -7,6 +7,7 @@
 
 #include "core/ctl/internal.h"
 #include "core/host/kubelet.h"
+#include "core/pipeline/cluster.h"
 #include "core/pipeline/conditions.h"
 #include "core/topo/isst.h"
 #include "core/topo/sst.h"
@@ -328,6 +329,35 @@ static void check_agent(struct doctor *d)
 	finding(d, FINE, NULL, "it is connected, the devices of %u pods are known", s.n_known);
 }
 
+static void check_cluster(struct doctor *d)
+{
+	struct cluster_status s;
+	pipeline_cluster_status(d->p, &s);
+	if (!s.on) {
+		finding(d, FINE, NULL, "this node is not configured by a cluster");
+		return;
+	}
+	if (!s.state) {
+		finding(d, WARNING,
+			"systemctl status nri-rp-agent; it needs --kubeconfig outside of a "
+			"container",
+			"agent.cluster is set, but no agent of the cluster is connected");
+		return;
+	}
+	if (s.state->unreachable[0])
+		finding(d, WARNING, "see the log of nri-rp-agent", "the API server %s: %s",
+			s.state->server, s.state->unreachable);
+	for (unsigned i = 0; i < s.state->n_problems; i++)
+		finding(d, WARNING, "nri-rp-agent(8) lists the rights that it needs", "%s",
+			s.state->problems[i]);
+	if (!s.source)
+		finding(d, WARNING, "kubectl apply one, named default, into that namespace",
+			"the cluster has no configuration for node %s in namespace %s",
+			s.state->node, s.state->ns);
+	if (!d->n)
+		finding(d, FINE, NULL, "node %s is configured by %s", s.state->node, s.source);
+}
+
 static void check_drift(struct doctor *d)
 {
 	struct drift_stats s;
@@ -454,8 +484,8 @@ static const struct {
 	{"store", check_store},		  {"containers", check_containers},
 	{"control socket", check_socket}, {"metrics", check_metrics},
 	{"kubelet", check_kubelet},	  {"agent", check_agent},
-	{"drift", check_drift},		  {"cgroup", check_cgroup},
-	{"machine", check_machine},
+	{"cluster", check_cluster},	  {"drift", check_drift},
+	{"cgroup", check_cgroup},	  {"machine", check_machine},
 };
 
 /* Those of the table that belong to the running check. */

@@ -50,6 +50,9 @@ class Cluster:
     def status(self):
         return self.node.ctl('status', check=False)['cluster']
 
+    def findings(self):
+        return [f['text'] for f in self.node.ctl('doctor', check=False) if f['check'] == 'cluster']
+
     def runs(self, policy):
         eventually(lambda: self.policy() == policy)
 
@@ -226,8 +229,10 @@ def test_status(cluster):
     eventually(lambda: c.status()['published'])
     text = subprocess.run([BUILD / 'bin' / 'nri-rpctl', '--socket', c.node.paths['control'], 'status'], capture_output=True, text=True, check=False).stdout
     assert 'node %s of http://127.0.0.1:%d, configured by BalloonsPolicy nri/default' % (NODE, c.api.port) in text
+    assert c.findings() == ['node %s is configured by BalloonsPolicy nri/default (generation 1)' % NODE]
     c.api.stop()
     eventually(lambda: not c.status()['connected'])
+    assert 'the API server' in c.findings()[0]
     c.api.start()
     eventually(lambda: c.status()['connected'])
     c.agent.kill()
