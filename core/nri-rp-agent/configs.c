@@ -258,7 +258,11 @@ static void answered(const struct rpc_result *result, void *arg)
 	c->backoff.ms = 0;
 	/* What has changed meanwhile is about to be sent, and told of then. */
 	if (s && candidate_same(s->held, c->sent))
-		tell(c, s, refused ? result->text : m->accepted ? NULL : m->errors);
+		tell(c, s,
+		     refused	   ? result->text
+		     : m->accepted ? NULL
+		     : *m->errors  ? m->errors
+				   : "refused without a reason");
 	settle_later(c, SETTLE_MS);
 }
 

@@ -15,6 +15,7 @@
 #define TOPOLOGY_PATH "/apis/" TOPOLOGY_VERSION "/noderesourcetopologies/%s"
 #define FIELD_MANAGER "?fieldManager=nri-rp&force=true"
 #define QUANTITY_MAX 32u
+#define SETTLE_MS 300u
 
 struct published {
 	char *name;
@@ -23,6 +24,7 @@ struct published {
 	json_t *patterns; /* names that are ours */
 	json_t *seen; /* the Node's capacity; NULL: not seen */
 	bool writing; /* what is seen is not what was written yet */
+	struct loop_timer *settle; /* until what was written is seen */
 };
 
 /* ---- NodeResourceTopology -------------------------------------------------------------------------------------------- */
@@ -157,7 +159,7 @@ json_t *published_capacity(const json_t *has, const json_t *wanted, const json_t
 
 static void compare_capacity(struct published *n)
 {
-	if (!n->seen || !n->wanted || n->writing)
+	if (!n->seen || !n->wanted || n->writing || loop_timer_armed(n->settle))
 		return;
 	json_t *patch = published_capacity(n->seen, n->wanted, n->patterns);
 	if (!patch)
@@ -172,13 +174,21 @@ static void compare_capacity(struct published *n)
 	json_decref(patch);
 }
 
-/* The answer is the Node as it is now. */
+/*
+ * The answer says how the Node was then, and may come after what the watch has told since: only that counts. What it has not told yet it
+ * is given a moment for.
+ */
 static void capacity_written(const struct kube_answer *answer, void *arg)
 {
 	struct published *n = arg;
+	(void)answer;
 	n->writing = !writer_idle(n->capacity);
-	if (!answer->error)
-		published_seen(n, answer->body);
+	(void)loop_timer_arm(n->settle, SETTLE_MS);
+}
+
+static void settle(void *arg)
+{
+	compare_capacity(arg);
 }
 
 void published_seen(struct published *n, json_t *object)
@@ -259,12 +269,13 @@ struct published *published_new(struct kube *k, const char *name)
 	if (!n)
 		return NULL;
 	n->name = strdup(name);
+	n->settle = loop_timer_new(kube_loop(k), settle, n);
 	n->topology =
 		open_writer(k, KUBE_APPLY_PATCH, str_printf(TOPOLOGY_PATH FIELD_MANAGER, name),
 			    PUBLISHED_TOPOLOGY_INTERVAL_MS, NULL);
 	n->capacity = open_writer(k, KUBE_MERGE_PATCH, str_printf("/api/v1/nodes/%s/status", name),
 				  PUBLISHED_CAPACITY_INTERVAL_MS, n);
-	return n->name && n->topology && n->capacity ? n : published_free(n);
+	return n->name && n->settle && n->topology && n->capacity ? n : published_free(n);
 }
 
 struct published *published_free(struct published *n)
@@ -273,6 +284,7 @@ struct published *published_free(struct published *n)
 		return NULL;
 	writer_free(n->topology);
 	writer_free(n->capacity);
+	loop_timer_free(n->settle);
 	json_decref(n->wanted);
 	json_decref(n->patterns);
 	json_decref(n->seen);

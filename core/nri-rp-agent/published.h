@@ -13,7 +13,7 @@
 #include "proto/agent.pb-c.h"
 
 #define PUBLISHED_TOPOLOGY_INTERVAL_MS 5000u
-#define PUBLISHED_CAPACITY_INTERVAL_MS 1000u
+#define PUBLISHED_CAPACITY_INTERVAL_MS 500u
 /* What the daemon may tell, which is no stranger: against what cannot be. */
 #define PUBLISHED_ZONES_MAX 4096u
 #define PUBLISHED_RESOURCES_MAX 256u

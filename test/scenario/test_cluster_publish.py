@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cluster is told of a node: zones from a real nri-rpd, extended resources from one that says what the test wants."""
 import contextlib
+import time
 
 import pytest
 
@@ -100,6 +101,19 @@ def told(tmp_path):
     t = Told(tmp_path)
     with t.stack:
         yield t
+
+
+def test_kubelet_starts_during_a_write(told):
+    """What the answer says was so before."""
+    def late(handler):
+        told.capacity(cpu='4', **{HI: '5'})
+        answer = told.api.find('nodes', None, NODE)
+        told.capacity(cpu='4', **{HI: '0'})
+        time.sleep(0.5)
+        handler.answer(200, answer)
+    told.api.fault(late, when=lambda method, path, query: method == 'PATCH')
+    told.publish((HI, 5), owned=['cpuclass.balloons.nri.io/*'])
+    eventually(lambda: told.has() == {'cpu': '4', HI: '5'} and told.api.writes)
 
 
 def test_extended_resources(told):
