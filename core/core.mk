@@ -5,9 +5,15 @@ PROTOS := $(sort $(wildcard proto/*.proto))
 GENERATED_HEADERS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.h)
 PROTO_OBJS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.o)
 
-CORE_LIB_DIRS := util topo conf wire cache host noderes pipeline runtime metrics ctl agent
+CORE_LIB_DIRS := util topo conf wire cache host noderes pipeline runtime metrics ctl map agent
 CORE_SRCS := $(sort $(foreach d,$(CORE_LIB_DIRS),$(wildcard core/$(d)/*.c)))
-CORE_OBJS := $(CORE_SRCS:%.c=$(O)/%.o)
+CORE_OBJS := $(CORE_SRCS:%.c=$(O)/%.o) $(O)/core/map/page.o
+
+# The map's page is part of the daemon.
+$(O)/core/map/page.o: core/map/page.S $(wildcard core/map/page/*) $(O)/flags
+	$(call say,AS,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -c -o $@ $<
 
 $(O)/libcore.a: $(CORE_OBJS) $(PROTO_OBJS)
 	$(call say,AR,$@)

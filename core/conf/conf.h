@@ -171,6 +171,7 @@ struct conf_core {
 		const char *
 			listen; /* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint when metrics.listen is not set */
 		bool prometheus; /* serve /metrics */
+		bool map; /* serve /map, where only this machine reaches it */
 		struct conf_strings enabled, polled; /* globs of metric groups */
 		uint64_t collect_ms; /* between two readings of what containers use; 0: never */
 		uint32_t pressure

@@ -77,6 +77,9 @@ static const struct rp_key rows[] = {
 	ROW("metrics.listen", RP_T_STRING, NULL,
 	    .doc = "Address and port, or unix:PATH; an empty text switches the server off. Without "
 		   "it, instrumentation.httpEndpoint holds."),
+	ROW("metrics.map", RP_T_BOOL, "false",
+	    .doc = "Serve a page with a live map of the machine at /map, on a loopback address or "
+		   "a unix socket alone."),
 	ROW("metrics.collectInterval", RP_T_DURATION, "0s",
 	    .doc = "How often it is read what containers use, 1s to 24h; 0s is never."),
 	ROW("metrics.pressure", RP_T_MAP, NULL,
@@ -457,12 +460,28 @@ static const char *get_listen(struct conf_loader *l, rp_cfg map)
 	return text;
 }
 
+/* It is served to this machine alone, and one who asked for it should know why it is not there. */
+static void warn_of_map(struct conf_loader *l, const struct conf_core *core)
+{
+	struct address a;
+	const char *listen = core->metrics.listen;
+	if (!core->metrics.map ||
+	    (*listen && (address_parse(listen, &a, NULL) || address_is_local(&a))))
+		return;
+	warning_node(l->errs, conf_get(l->conf->root, "metrics.map"), NULL,
+		     "has no effect: metrics.listen is \"%s\", and the map is served on a loopback "
+		     "address or a unix socket alone",
+		     listen);
+}
+
 static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 {
 	const struct conf *conf = l->conf;
 	rp_cfg map = node_child(conf->root, "instrumentation");
 	core->metrics.listen = get_listen(l, map);
 	core->metrics.prometheus = get_bool(conf, "instrumentation.prometheusExport");
+	core->metrics.map = get_bool(conf, "metrics.map");
+	warn_of_map(l, core);
 	rp_cfg exporter = node_child(map, "metricsExporter");
 	const char *name = conf_text(exporter, "");
 	if (name[0] && !str_eq(name, "prometheus")) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a request's bytes to a command's document. */
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ const struct command *command_find(const char *method)
 
 /* ---- requests --------------------------------------------------------------------------------- */
 
-static int check_args(const Control__Request *req, const struct command *command, struct err *err)
+int command_check_args(const Control__Request *req, const struct command *command, struct err *err)
 {
 	if (req->n_args < command->min_args || req->n_args > command->max_args)
 		return err_set(err, -EINVAL, "%s takes %u to %u arguments, not %zu",
@@ -81,7 +82,7 @@ Control__Request *command_decode(struct arena *arena, const uint8_t *data, size_
 	Control__Request *req = control__request__unpack(&allocator, len, data);
 	if (!req)
 		(void)err_set(err, -EBADMSG, "the request does not decode");
-	return req && check_args(req, command, err) == 0 ? req : NULL;
+	return req && command_check_args(req, command, err) == 0 ? req : NULL;
 }
 
 /* ---- answers ---------------------------------------------------------------------------------- */
@@ -108,19 +109,45 @@ enum call_result call_fail(struct call *call, int exit, const char *fmt, ...)
 	return CALL_DONE;
 }
 
-static void run(struct client *client, struct rpc_request *rpc, const struct command *command,
-		const Control__Request *req)
+void command_run(struct ctl *ctl, const struct command *command, const Control__Request *req,
+		 const struct asker *asker)
 {
-	struct call call = {.ctl = client->ctl,
-			    .p = client->ctl->pipeline,
-			    .client = client,
-			    .rpc = rpc,
-			    .req = req,
-			    .out = BUF_INIT};
+	struct call call = {
+		.ctl = ctl, .p = ctl->pipeline, .asker = *asker, .req = req, .out = BUF_INIT};
 	json_init(&call.j, &call.out);
 	if (command->run(&call) == CALL_DONE)
-		server_answer(client, rpc, &call.out, call.exit);
+		server_answer(&call.asker, &call.out, call.exit);
 	buf_fini(&call.out);
+}
+
+/* The strings of a protobuf-c request are not const, though nobody writes to them. */
+static char *borrowed(const char *s)
+{
+	return (char *)(uintptr_t)(s ? s : "");
+}
+
+void ctl_ask(struct ctl *ctl, const struct ctl_question *q, ctl_answer_fn fn, void *arg)
+{
+	const struct command *command = command_find(q->method);
+	const struct asker asker = {.fn = fn, .arg = arg};
+	struct err err = ERR_INIT;
+	char *args[] = {borrowed(q->argument)};
+	Control__Request req = CONTROL__REQUEST__INIT;
+	req.args = args;
+	req.n_args = q->argument != NULL;
+	req.text = borrowed(q->text);
+	req.flags = q->flags;
+	req.after = q->after;
+	req.wait_ms = q->wait_ms;
+	assert(command && command->run);
+	if (command_check_args(&req, command, &err) == 0) {
+		command_run(ctl, command, &req, &asker);
+		return;
+	}
+	struct buf out = BUF_INIT;
+	document_error(&out, err.text);
+	server_answer(&asker, &out, CTL_USAGE);
+	buf_fini(&out);
 }
 
 void command_serve(struct client *client, struct rpc_request *rpc)
@@ -144,8 +171,9 @@ void command_serve(struct client *client, struct rpc_request *rpc)
 		return;
 	}
 	log_debug("%s %s", command->method, req->n_args ? req->args[0] : "");
+	const struct asker asker = {.client = client, .rpc = rpc};
 	if (command->run)
-		run(client, rpc, command, req);
+		command_run(client->ctl, command, req, &asker);
 	else
 		server_more(client, rpc, req->rest);
 }

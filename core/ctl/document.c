@@ -69,6 +69,13 @@ const char *state_name(uint32_t state)
 	return state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
+const char *told(const char *text, uint32_t flags)
+{
+	if (!text || !(flags & CTL_FLAG_PUBLIC) || !strstr(text, "annotation"))
+		return text;
+	return "something about an annotation: see nri-rpctl explain, or nri-rpctl events";
+}
+
 bool matches(const char *pattern, const char *name)
 {
 	if (!pattern || !*pattern)

@@ -9,37 +9,37 @@
 
 #define WAKE_MS 10u /* a burst becomes one answer */
 
-void put_event(struct json *j, const struct event *e)
+void put_event(struct json *j, const struct event *e, uint32_t flags)
 {
 	json_obj(j);
 	json_kuint(j, "seq", e->seq);
 	put_time(j, "time", e->wall_ns);
 	json_kstr(j, "kind", event_kind_name(e->kind));
-	json_kstr(j, "text", e->text);
+	json_kstr(j, "text", told(e->text, flags));
 	put_text(j, "container", e->subject);
 	if (e->detail)
-		put_lines(j, "why", e->detail);
+		put_lines(j, "why", told(e->detail, flags));
 	json_end_obj(j);
 }
 
-static uint64_t put_events(struct json *j, const struct pipeline *p, uint64_t after)
+static uint64_t put_events(struct json *j, const struct pipeline *p, uint64_t after, uint32_t flags)
 {
 	const struct event *e = pipeline_event_after(p, after);
 	uint64_t missed = e ? e->seq - after - 1 : 0;
 	json_key(j, "events");
 	json_arr(j);
 	for (; e; e = pipeline_event_after(p, e->seq))
-		put_event(j, e);
+		put_event(j, e, flags);
 	json_end_arr(j);
 	return missed;
 }
 
-static void put_document(struct buf *out, const struct pipeline *p, uint64_t after)
+static void put_document(struct buf *out, const struct pipeline *p, uint64_t after, uint32_t flags)
 {
 	struct json j;
 	json_init(&j, out);
 	json_obj(&j);
-	uint64_t missed = put_events(&j, p, after);
+	uint64_t missed = put_events(&j, p, after, flags);
 	json_kuint(&j, "missed", missed);
 	json_kuint(&j, "last", pipeline_last_event(p));
 	json_end_obj(&j);
@@ -48,7 +48,7 @@ static void put_document(struct buf *out, const struct pipeline *p, uint64_t aft
 static void answer(struct job *job)
 {
 	struct buf out = BUF_INIT;
-	put_document(&out, job->ctl->pipeline, job->after);
+	put_document(&out, job->ctl->pipeline, job->after, job->flags);
 	job_end(job, &out, CTL_OK);
 	buf_fini(&out);
 }
@@ -81,7 +81,7 @@ enum call_result run_events(struct call *call)
 	if (after > pipeline_last_event(call->p))
 		after = 0;
 	if (!wait_ms || pipeline_event_after(call->p, after)) {
-		put_document(&call->out, call->p, after);
+		put_document(&call->out, call->p, after, call->req->flags);
 		return CALL_DONE;
 	}
 	struct loop_timer *timer = NULL;
@@ -95,6 +95,7 @@ enum call_result run_events(struct call *call)
 	}
 	job->timer = timer;
 	job->after = after;
+	job->flags = call->req->flags;
 	if (wait_ms > CTL_EVENTS_WAIT_MAX_MS)
 		wait_ms = CTL_EVENTS_WAIT_MAX_MS;
 	(void)loop_timer_arm(timer, wait_ms);

@@ -22,13 +22,21 @@ struct client {
 	struct client *prev, *next;
 };
 
+/* Where an answer goes: over the socket, or to another part of the process. All NULL: nobody wants it any more. */
+struct asker {
+	struct client *client; /* NULL: gone, or no client */
+	struct rpc_request *rpc;
+	ctl_answer_fn fn;
+	void *arg;
+};
+
 /* A request that is answered later. */
 struct job {
 	struct ctl *ctl; /* NULL: gone, the outcome interests nobody any more */
-	struct client *client; /* NULL: gone */
-	struct rpc_request *rpc;
+	struct asker asker;
 	bool plan, pod;
-	uint64_t after; /* events: wanted are those behind it */
+	uint64_t after; /* events: wanted are those behind it … */
+	uint32_t flags; /* … told under these */
 	struct loop_timer *timer; /* events: the end of patience */
 	struct job *prev, *next;
 };
@@ -54,8 +62,7 @@ struct ctl {
 struct call {
 	struct ctl *ctl;
 	struct pipeline *p;
-	struct client *client;
-	struct rpc_request *rpc;
+	struct asker asker;
 	const Control__Request *req;
 	struct buf out;
 	struct json j; /* writes to out */
@@ -79,6 +86,10 @@ const struct command *command_find(const char *method);
 Control__Request *command_decode(struct arena *arena, const uint8_t *data, size_t len,
 				 const struct command *command, struct err *err);
 void command_serve(struct client *client, struct rpc_request *rpc);
+/* Runs the command and answers, unless a job has taken the question. */
+void command_run(struct ctl *ctl, const struct command *command, const Control__Request *req,
+		 const struct asker *asker);
+int command_check_args(const Control__Request *req, const struct command *command, struct err *err);
 /* Drops what was written: the document is {"error": TEXT}. */
 enum call_result call_fail(struct call *call, int exit, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -86,8 +97,8 @@ void document_error(struct buf *out, const char *text);
 
 /* ---- server.c ---- */
 
-/* Ends the request with a document, which is taken (out is empty afterwards). client may be NULL. */
-void server_answer(struct client *client, struct rpc_request *rpc, struct buf *out, int exit);
+/* Ends the request with a document, which may be taken (out is empty afterwards). */
+void server_answer(const struct asker *asker, struct buf *out, int exit);
 /* The next piece. */
 void server_more(struct client *client, struct rpc_request *rpc, uint64_t rest);
 /* NULL: there are too many, or no memory. */
@@ -123,7 +134,7 @@ enum call_result run_version(struct call *call);
 
 /* ---- events.c ---- */
 
-void put_event(struct json *j, const struct event *e);
+void put_event(struct json *j, const struct event *e, uint32_t flags);
 int events_init(struct ctl *ctl);
 void events_fini(struct ctl *ctl);
 
@@ -140,6 +151,8 @@ void put_set(struct json *j, const char *key, const struct iset *set); /* null w
 void put_ids(struct json *j, const char *key, struct rp_ids ids);
 void put_amount(struct json *j, const char *key, int64_t v); /* null for RP_NOT_SET */
 void put_text(struct json *j, const char *key, const char *s); /* null for NULL and "" */
+/* What may be told of a text under these flags: itself, or that an annotation is at fault, not which and why. */
+const char *told(const char *text, uint32_t flags);
 void put_lines(struct json *j, const char *key, const char *lines); /* a list; empty for NULL */
 const char *qos_name(uint32_t qos);
 const char *state_name(uint32_t state);

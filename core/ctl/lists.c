@@ -117,7 +117,8 @@ static void put_alone(struct json *j, const struct ctr *ctr, const struct rp_ids
 		   cpus && cpus->count && !rp_ids_overlap(cpus->ids, rp_ids_of(crowded)));
 }
 
-static void put_ctr_members(struct json *j, const struct cache *cache, const struct ctr *ctr)
+static void put_ctr_members(struct json *j, const struct cache *cache, const struct ctr *ctr,
+			    uint32_t flags)
 {
 	const struct decision *d = &ctr->cur;
 	const struct iset *cpus = d->cpus ? d->cpus : NULL;
@@ -137,8 +138,9 @@ static void put_ctr_members(struct json *j, const struct cache *cache, const str
 	put_text(j, "cpu_class", blob_text(d->cpu_class));
 	put_text(j, "policy", cache_policy_name(cache, d->policy));
 	put_flags(j, ctr->flags);
-	put_text(j, "degraded", blob_text(d->degraded));
-	json_kuint(j, "pid", ctr->pid);
+	put_text(j, "degraded", told(blob_text(d->degraded), flags));
+	if (!(flags & CTL_FLAG_PUBLIC))
+		json_kuint(j, "pid", ctr->pid);
 	put_time(j, "created", ctr->created_ns);
 }
 
@@ -157,7 +159,7 @@ enum call_result run_containers(struct call *call)
 			continue;
 		call->exit = CTL_OK;
 		json_obj(&call->j);
-		put_ctr_members(&call->j, cache, ctr);
+		put_ctr_members(&call->j, cache, ctr, call->req->flags);
 		put_alone(&call->j, ctr, &crowded);
 		json_end_obj(&call->j);
 	}
@@ -167,7 +169,7 @@ enum call_result run_containers(struct call *call)
 
 /* ---- explain ---------------------------------------------------------------------------------- */
 
-static void put_trail(struct json *j, const char *trail)
+static void put_trail(struct json *j, const char *trail, uint32_t flags)
 {
 	json_key(j, "trail");
 	json_arr(j);
@@ -177,7 +179,7 @@ static void put_trail(struct json *j, const char *trail)
 		memcpy(line, trail, len);
 		line[len] = '\0';
 		if (len)
-			json_str(j, line);
+			json_str(j, told(line, flags));
 		trail += n + (trail[n] == '\n');
 	}
 	json_end_arr(j);
@@ -269,7 +271,8 @@ static void put_section(struct json *j, const struct pipeline *p, const struct i
 }
 
 /* What controllers said of it last. */
-static void put_controllers(struct json *j, const struct pipeline *p, const struct ctr *ctr)
+static void put_controllers(struct json *j, const struct pipeline *p, const struct ctr *ctr,
+			    uint32_t flags)
 {
 	static const char *const names[] = {
 		[RP_APPLY_PENDING] = "pending",
@@ -288,7 +291,7 @@ static void put_controllers(struct json *j, const struct pipeline *p, const stru
 		json_obj(j);
 		json_kstr(j, "name", status.name);
 		json_kstr(j, "result", names[res.result]);
-		put_text(j, "text", res.text);
+		put_text(j, "text", told(res.text, flags));
 		json_end_obj(j);
 	}
 	json_end_arr(j);
@@ -320,7 +323,7 @@ static enum call_result put_history(struct call *call, const char *name)
 	for (; e; e = pipeline_event_after(call->p, e->seq)) {
 		if (!is_about(e, name))
 			continue;
-		put_event(&call->j, e);
+		put_event(&call->j, e, call->req->flags);
 		n++;
 	}
 	json_end_arr(&call->j);
@@ -362,7 +365,7 @@ static enum call_result explain_other(struct call *call, const char *name, const
 		json_obj(&call->j);
 		json_kstr(&call->j, "name", name);
 		json_key(&call->j, "refused");
-		put_event(&call->j, e);
+		put_event(&call->j, e, call->req->flags);
 		json_end_obj(&call->j);
 		return CALL_DONE;
 	}
@@ -391,6 +394,7 @@ enum call_result run_explain(struct call *call)
 	struct json *j = &call->j;
 	struct cache *cache = pipeline_cache(call->p);
 	const char *name = call->req->args[0];
+	const uint32_t flags = call->req->flags;
 	const struct ctr *ctr = find_ctr(call, name, &err);
 	const struct instance *policy = pipeline_policy(call->p);
 	if (call->req->flags & CTL_FLAG_HISTORY)
@@ -400,20 +404,23 @@ enum call_result run_explain(struct call *call)
 	struct rp_idset crowded;
 	crowded_cpus(cache, &crowded);
 	json_obj(j);
-	put_ctr_members(j, cache, ctr);
+	put_ctr_members(j, cache, ctr, flags);
 	put_alone(j, ctr, &crowded);
 	put_needs(j, "decided_for", &ctr->cur.needs);
 	put_amount(j, "oom_score_adj", ctr->oom_score_adj);
-	put_text(j, "cgroup", ctr->cgroups_path);
+	if (!(flags & CTL_FLAG_PUBLIC))
+		put_text(j, "cgroup", ctr->cgroups_path);
 	put_values(j, ctr);
-	put_controllers(j, call->p, ctr);
+	put_controllers(j, call->p, ctr, flags);
 	json_kbool(j, "update_waits", ctr->in_updates);
-	put_annotations(j, ctr);
+	if (!(flags & CTL_FLAG_PUBLIC))
+		put_annotations(j, ctr);
 	put_text(j, "policy_in_force", policy ? instance_name(policy) : NULL);
 	put_section(j, call->p, policy);
 	put_text(j, "remark", remark(ctr, policy));
-	put_trail(j, ctr->trail);
-	put_text(j, "data", blob_text(ctr->cur.data));
+	put_trail(j, ctr->trail, flags);
+	if (!(flags & CTL_FLAG_PUBLIC))
+		put_text(j, "data", blob_text(ctr->cur.data));
 	json_end_obj(j);
 	return CALL_DONE;
 }

@@ -29,9 +29,25 @@ static void send_piece(struct rpc_request *rpc, const uint8_t *data, size_t len,
 	(void)rpc_reply(rpc, &res.base);
 }
 
-void server_answer(struct client *client, struct rpc_request *rpc, struct buf *out, int exit)
+/* An answer to another part of the process, which it never leaves in pieces. */
+static void tell(const struct asker *asker, struct buf *out, int exit)
 {
+	if (out->failed || buf_len(out) > CTL_DOCUMENT_MAX) {
+		document_error(out, out->failed ? "out of memory" : "the document is too long");
+		exit = CTL_FAILED;
+	}
+	asker->fn(asker->arg, out, exit);
+}
+
+void server_answer(const struct asker *asker, struct buf *out, int exit)
+{
+	struct client *client = asker->client;
+	struct rpc_request *rpc = asker->rpc;
 	size_t len = buf_len(out);
+	if (asker->fn)
+		tell(asker, out, exit);
+	if (!rpc)
+		return;
 	if (out->failed) {
 		(void)rpc_reply_error(rpc, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 		return;
@@ -77,7 +93,7 @@ struct job *job_new(struct call *call, struct job **list)
 	struct job *job = ctl->n_jobs < CTL_JOBS_MAX ? calloc(1, sizeof *job) : NULL;
 	if (!job)
 		return NULL;
-	*job = (struct job){.ctl = ctl, .client = call->client, .rpc = call->rpc};
+	*job = (struct job){.ctl = ctl, .asker = call->asker};
 	DL_APPEND(*list, job);
 	ctl->n_jobs++;
 	return job;
@@ -97,9 +113,10 @@ void job_end(struct job *job, struct buf *out, int exit)
 {
 	if (job->ctl) {
 		if (out)
-			server_answer(job->client, job->rpc, out, exit);
-		else
-			(void)rpc_reply_error(job->rpc, TTRPC_UNAVAILABLE, "nri-rpd is stopping");
+			server_answer(&job->asker, out, exit);
+		else if (job->asker.rpc)
+			(void)rpc_reply_error(job->asker.rpc, TTRPC_UNAVAILABLE,
+					      "nri-rpd is stopping");
 		job_detach(job, job->timer ? &job->ctl->waits : &job->ctl->jobs);
 	}
 	free(job);
@@ -118,7 +135,9 @@ static void abandon_jobs(struct ctl *ctl)
 	/* The pipeline still holds these, and calls their ends. */
 	while (ctl->jobs) {
 		struct job *job = ctl->jobs;
-		(void)rpc_reply_error(job->rpc, TTRPC_UNAVAILABLE, "nri-rpd is stopping");
+		if (job->asker.rpc)
+			(void)rpc_reply_error(job->asker.rpc, TTRPC_UNAVAILABLE,
+					      "nri-rpd is stopping");
 		job_detach(job, &ctl->jobs);
 	}
 }
@@ -127,8 +146,19 @@ static void forget_client(struct job *list, const struct client *client)
 {
 	struct job *job;
 	DL_FOREACH (list, job)
-		if (job->client == client)
-			job->client = NULL;
+		if (job->asker.client == client)
+			job->asker.client = NULL;
+}
+
+void ctl_forget(struct ctl *ctl, const void *arg)
+{
+	struct job *job, *next;
+	DL_FOREACH (ctl->jobs, job)
+		if (job->asker.fn && job->asker.arg == arg)
+			job->asker = (struct asker){0};
+	DL_FOREACH_SAFE(ctl->waits, job, next)
+	if (job->asker.fn && job->asker.arg == arg)
+		job_end(job, NULL, 0);
 }
 
 /* ---- clients ---------------------------------------------------------------------------------- */
@@ -138,7 +168,7 @@ static void end_waits(struct ctl *ctl, const struct client *client)
 {
 	struct job *job, *next;
 	DL_FOREACH_SAFE(ctl->waits, job, next)
-	if (job->client == client)
+	if (job->asker.client == client)
 		job_end(job, NULL, 0);
 }
 

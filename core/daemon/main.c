@@ -14,6 +14,7 @@
 #include "core/ctl/ctl.h"
 #include "core/daemon/options.h"
 #include "core/daemon/sd.h"
+#include "core/map/map.h"
 #include "core/metrics/collector.h"
 #include "core/metrics/metrics.h"
 #include "core/pipeline/conditions.h"
@@ -39,6 +40,7 @@ struct daemon {
 	struct agent *agent;
 	struct ctl *ctl;
 	struct metrics *metrics;
+	struct map *map; /* NULL: out of memory, or not yet */
 	struct collector *collector;
 	struct loop_signal *signals[6];
 	struct loop_timer *ready_anyway;
@@ -172,6 +174,10 @@ static void serve_metrics(struct daemon *d, const struct conf_core *core)
 	int r = d->metrics ? 0 : metrics_new(d->loop, d->pipeline, "", &d->metrics, &err);
 	if (!r)
 		r = metrics_set_listen(d->metrics, core->metrics.listen, &err);
+	if (d->metrics && d->ctl && !d->map)
+		d->map = map_new(d->metrics, d->ctl, d->pipeline);
+	if (d->map)
+		map_serve(d->map, core->metrics.map);
 	pipeline_served(d->pipeline, SERVICE_METRICS, r ? &err : NULL);
 }
 
@@ -381,6 +387,7 @@ static int start(struct daemon *d, struct err *err)
 static int stop(struct daemon *d, int status)
 {
 	d->metrics = metrics_free(d->metrics);
+	d->map = map_free(d->map);
 	d->collector = collector_free(d->collector);
 	d->ctl = ctl_free(d->ctl);
 	d->nri = nri_free(d->nri);

@@ -38,6 +38,8 @@ struct connection {
 	struct bufferevent *bev;
 	struct evhttp_connection *http; /* NULL until watch() */
 	struct loop_timer *timer;
+	void (*closed)(void *arg); /* NULL: nobody else has to know */
+	void *closed_arg;
 	struct connection *prev, *next;
 };
 
@@ -52,6 +54,9 @@ struct metrics {
 	ino_t ino;
 	struct connection *connections;
 	unsigned n_connections;
+	const char *routed; /* somebody else's path; NULL: none */
+	metrics_route_fn route;
+	void *route_arg;
 };
 
 /* ---- answers ---------------------------------------------------------------------------------- */
@@ -115,8 +120,9 @@ static void answer_live(struct metrics *m, struct answer *a)
 
 static void answer_index(struct metrics *m, struct answer *a)
 {
-	(void)m;
 	(void)buf_add_str(&a->body, "nri-rp " NRI_RP_VERSION "\n/metrics\n/healthz\n/livez\n");
+	if (m->routed)
+		(void)buf_printf(&a->body, "%s\n", m->routed);
 }
 
 static void route(struct metrics *m, const char *path, struct answer *a)
@@ -177,6 +183,8 @@ static void connection_free(struct connection *c)
 		accept_more(m, true);
 	if (!c->http && c->bev)
 		(void)bufferevent_decref(c->bev);
+	if (c->closed)
+		c->closed(c->closed_arg);
 	loop_timer_free(c->timer);
 	free(c);
 }
@@ -247,18 +255,34 @@ static struct bufferevent *on_accepted(struct event_base *base, void *arg)
 	return c->bev;
 }
 
+static struct connection *connection_of(struct metrics *m, struct evhttp_request *req)
+{
+	struct bufferevent *bev =
+		evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	struct connection *c;
+	DL_SEARCH_SCALAR(m->connections, c, bev, bev);
+	return c && (c->http || watch(c)) ? c : NULL;
+}
+
+static bool is_routed(const struct metrics *m, const char *path)
+{
+	size_t len = m->routed ? strlen(m->routed) : 0;
+	return len && strncmp(path, m->routed, len) == 0 && (!path[len] || path[len] == '/');
+}
+
 static void on_request(struct evhttp_request *req, void *arg)
 {
 	struct metrics *m = arg;
 	struct answer a = {.status = HTTP_OK, .type = TEXT_PLAIN, .body = BUF_INIT};
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
-	struct bufferevent *bev =
-		evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
-	struct connection *c;
-	DL_SEARCH_SCALAR(m->connections, c, bev, bev);
-	if (c && (c->http || watch(c)))
+	struct connection *c = connection_of(m, req);
+	if (c)
 		(void)loop_timer_arm(c->timer, METRICS_ANSWER_MS);
+	if (path && is_routed(m, path)) {
+		m->route(req, m->route_arg);
+		return;
+	}
 	if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
 		route(m, path ? path : "", &a);
 	} else {
@@ -267,6 +291,30 @@ static void on_request(struct evhttp_request *req, void *arg)
 	}
 	send_answer(req, &a);
 	buf_fini(&a.body);
+}
+
+void metrics_hold(struct metrics *m, struct evhttp_request *req, uint64_t limit_ms,
+		  void (*closed)(void *arg), void *arg)
+{
+	struct connection *c = connection_of(m, req);
+	assert(c);
+	c->closed = closed;
+	c->closed_arg = arg;
+	(void)loop_timer_arm(c->timer, limit_ms);
+}
+
+void metrics_route(struct metrics *m, const char *path, size_t body_max, metrics_route_fn fn,
+		   void *arg)
+{
+	m->routed = path;
+	m->route = fn;
+	m->route_arg = arg;
+	evhttp_set_max_body_size(m->http, path ? (ev_ssize_t)body_max : 0);
+}
+
+const char *metrics_listens(const struct metrics *m)
+{
+	return m->bound ? m->listen : "";
 }
 
 static void resume(void *arg)

@@ -56,3 +56,14 @@ int address_parse(const char *text, struct address *ret, struct err *err)
 	*ret = a;
 	return 0;
 }
+
+bool address_is_local(const struct address *a)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+	if (a->path)
+		return true;
+	if (inet_pton(AF_INET, a->host, &v4) == 1)
+		return ntohl(v4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+	return inet_pton(AF_INET6, a->host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}

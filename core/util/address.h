@@ -3,6 +3,7 @@
 #ifndef UTIL_ADDRESS_H
 #define UTIL_ADDRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/util/err.h"
@@ -17,5 +18,7 @@ struct address {
 
 /* "host:port", "[v6]:port", ":port", "unix:PATH". -EINVAL: none of them. */
 int address_parse(const char *text, struct address *ret, struct err *err);
+/* A unix socket or loopback: nobody on another machine reaches it. */
+bool address_is_local(const struct address *a);
 
 #endif

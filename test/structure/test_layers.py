@@ -15,6 +15,7 @@ BELOW['pipeline'] = BELOW['noderes'] + ['noderes']
 BELOW['runtime'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['metrics'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['ctl'] = BELOW['pipeline'] + ['pipeline', 'wire']
+BELOW['map'] = BELOW['metrics'] + ['metrics', 'ctl']
 BELOW['agent'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['daemon'] = [folder for folder in BELOW]
 # nri-rpctl speaks the control socket's protocol, and lists and checks modules by itself where no daemon runs.
