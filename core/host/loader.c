@@ -432,6 +432,34 @@ static bool image_text_is(const struct image *image, const char *text, const cha
 	return text && image_text(image, text, strlen(expected)) >= 0 && str_eq(text, expected);
 }
 
+/* What can be shown of a text that is not what it should be. */
+static const char *image_shown(const struct image *image, const char *text)
+{
+	return text && image_text(image, text, LOADER_TEXT_MAX) >= 0 ? text : "no text";
+}
+
+static int compare_with_note(const struct image *image, const struct rp_module *abi,
+			     const struct rp_note *note, const char *path, struct err *err)
+{
+	if (abi->abi_minor != note->abi_minor || abi->kinds != note->kinds ||
+	    abi->min_host_minor != note->min_host_minor)
+		return err_set(err, -EBADMSG,
+			       "module file %s: its struct %s and its note differ in version or "
+			       "kinds: ABI %u.%u and %u.%u, for hosts of %u.%u and %u.%u, kinds "
+			       "0x%x and 0x%x",
+			       path, RP_MODULE_SYMBOL, RP_ABI_MAJOR, abi->abi_minor, RP_ABI_MAJOR,
+			       note->abi_minor, RP_ABI_MAJOR, abi->min_host_minor, RP_ABI_MAJOR,
+			       note->min_host_minor, abi->kinds, note->kinds);
+	if (!image_text_is(image, abi->name, note->name) ||
+	    !image_text_is(image, abi->version, note->version))
+		return err_set(err, -EBADMSG,
+			       "module file %s: its struct %s and its note differ in name or "
+			       "version: \"%.64s\" %.64s and \"%s\" %s",
+			       path, RP_MODULE_SYMBOL, image_shown(image, abi->name),
+			       image_shown(image, abi->version), note->name, note->version);
+	return 0;
+}
+
 static int check_struct(struct loaded *m, const struct rp_note *note, uint64_t symbol_size,
 			const char *path, struct err *err)
 {
@@ -441,17 +469,14 @@ static int check_struct(struct loaded *m, const struct rp_note *note, uint64_t s
 		return disagree(path, "is too short", err);
 	if (abi->size > symbol_size)
 		return disagree(path, "claims to be longer than it is", err);
-	if (abi->abi_minor != note->abi_minor || abi->kinds != note->kinds ||
-	    abi->min_host_minor != note->min_host_minor)
-		return disagree(path, "and its note differ in version or kinds", err);
-	if (!image_text_is(image, abi->name, note->name) ||
-	    !image_text_is(image, abi->version, note->version))
-		return disagree(path, "and its note differ in name or version", err);
+	int r = compare_with_note(image, abi, note, path, err);
+	if (r)
+		return r;
 	if (!image_function(image, (const void *)abi->create) ||
 	    !image_function(image, (const void *)abi->destroy) ||
 	    !image_function(image, (const void *)abi->service))
 		return disagree(path, "lacks create(), destroy() or service()", err);
-	int r = copy_text(m, path, abi->summary, &m->module.summary, err);
+	r = copy_text(m, path, abi->summary, &m->module.summary, err);
 	return r < 0 ? r : copy_text(m, path, abi->licence, &m->module.licence, err);
 }
 
