@@ -67,8 +67,32 @@ static int comes_back(struct check *c, struct err *err)
 	return bad;
 }
 
-/* Runs it all and writes down every decision. */
-static int record(struct check *c, bool dry, bool still, struct buf *out, struct err *err)
+static int record_decisions(struct rig *r, struct churn *churn, struct buf *out, struct err *err)
+{
+	r->log = out;
+	return churn_run(churn, SOME, err);
+}
+
+/* In which order others are told of a decision may be another after a restart. */
+static int record_states(struct rig *r, struct churn *churn, struct buf *out, struct err *err)
+{
+	int bad = 0;
+	for (unsigned i = 0; !bad && i < SOME; i++) {
+		bad = churn_run(churn, 1, err);
+		rig_describe(r, out);
+	}
+	return bad;
+}
+
+/* How a run is disturbed, and what is written down of it. */
+struct disturbed {
+	bool dry; /* each request is tried and dropped first */
+	bool still; /* nothing but containers that come, go and change */
+	bool restart; /* after each request */
+	int (*record)(struct rig *r, struct churn *churn, struct buf *out, struct err *err);
+};
+
+static int record(struct check *c, const struct disturbed *how, struct buf *out, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
 	struct churn churn;
@@ -76,10 +100,10 @@ static int record(struct check *c, bool dry, bool still, struct buf *out, struct
 	bad = bad ? bad : begin(c, &r, &churn, err);
 	if (bad)
 		return bad;
-	r.log = out;
-	r.dry = dry;
-	churn.still = still;
-	return churn_run(&churn, SOME, err);
+	r.dry = how->dry;
+	churn.still = how->still;
+	churn.restart_every = how->restart;
+	return how->record(&r, &churn, out, err);
 }
 
 /* Memory that the next run gets has other addresses and other contents. */
@@ -94,14 +118,17 @@ static void stir(void *keep[static 64])
 	}
 }
 
-static int same_twice(struct check *c, bool dry, const char *what, struct err *err)
+/* Once undisturbed, once disturbed. */
+static int same_twice(struct check *c, const struct disturbed *how, const char *what,
+		      struct err *err)
 {
 	_cleanup_(buf_fini) struct buf first = BUF_INIT, second = BUF_INIT;
+	const struct disturbed plain = {.still = how->still, .record = how->record};
 	void *stirred[64];
 	char where[700];
-	int bad = record(c, false, dry, &first, err);
+	int bad = record(c, &plain, &first, err);
 	stir(stirred);
-	bad = bad ? bad : record(c, dry, dry, &second, err);
+	bad = bad ? bad : record(c, how, &second, err);
 	for (unsigned i = 0; i < 64; i++)
 		free(stirred[i]);
 	if (!bad && text_differs(&first, &second, where, sizeof where))
@@ -111,13 +138,21 @@ static int same_twice(struct check *c, bool dry, const char *what, struct err *e
 
 static int determinism(struct check *c, struct err *err)
 {
-	return same_twice(c, false, "the same requests were decided otherwise the second time",
-			  err);
+	const struct disturbed how = {.record = record_decisions};
+	return same_twice(c, &how, "the same requests were decided otherwise the second time", err);
 }
 
 static int dry_run(struct check *c, struct err *err)
 {
-	return same_twice(c, true, "requests that were tried and dropped have changed later ones",
+	const struct disturbed how = {.dry = true, .still = true, .record = record_decisions};
+	return same_twice(c, &how, "requests that were tried and dropped have changed later ones",
+			  err);
+}
+
+static int restart_always(struct check *c, struct err *err)
+{
+	const struct disturbed how = {.still = true, .restart = true, .record = record_states};
+	return same_twice(c, &how, "with a new instance after each request, later ones differ",
 			  err);
 }
 
@@ -238,6 +273,9 @@ static const struct check_case cases[] = {
 	 "the same requests give the same decisions, byte for byte"},
 	{"placement/restart", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW, restart,
 	 "a new instance leaves all containers where they are, after each 100th of 2,000 requests"},
+	{"placement/restart-always", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS | CASE_SLOW,
+	 restart_always,
+	 "with a new instance after each request all others are decided as they are without"},
 	{"placement/dry-run", RP_KIND_POLICY, CASE_MACHINES | CASE_SEEDS, dry_run,
 	 "requests that are tried in a dropped transaction first change nothing later"},
 	{"placement/explain", RP_KIND_POLICY, CASE_LARGEST, explain,
