@@ -71,8 +71,10 @@ static void begin(struct rp_instance *inst)
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
+	if (inst->in_sync)
+		return RP_RESYNC;
 	memcpy(inst->plan->pools, inst->plan->before, inst->plan->n * sizeof *inst->plan->pools);
-	return inst->in_sync ? RP_RESYNC : 0;
+	return 0;
 }
 
 /* ---- which pool ---------------------------------------------------------------------------------------------------------- */

@@ -124,26 +124,30 @@ static int32_t pod_removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	return r ? r : l->ops->removed(inst, txn, pod);
 }
 
-static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+static int32_t new_machine(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
 	struct rp_plan *plan;
-	int32_t r = 0;
-	if (ev->type == RP_EVENT_REBALANCE && l->plan && l->ops->rebalance) {
-		r = begin(inst, txn);
-		return r ? r : l->ops->rebalance(inst, txn, ev->cookie);
-	}
-	if (ev->type == RP_EVENT_TIMER && l->plan && l->ops->timer) {
-		r = begin(inst, txn);
-		return r ? r : l->ops->timer(inst, txn, ev->cookie);
-	}
-	if (ev->type != RP_EVENT_TOPOLOGY || !l->plan)
-		return 0;
-	r = l->ops->look(inst, &plan);
+	int32_t r = l->ops->look(inst, &plan);
 	if (r)
 		return r;
 	put_in_force(l, plan);
 	return sync(inst, txn);
+}
+
+static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+{
+	struct life *l = life_of(inst);
+	if (!l->plan)
+		return 0;
+	if (ev->type == RP_EVENT_TOPOLOGY)
+		return new_machine(inst, txn);
+	int32_t r = begin(inst, txn);
+	if (!r && ev->type == RP_EVENT_REBALANCE && l->ops->rebalance)
+		return l->ops->rebalance(inst, txn, ev->cookie);
+	if (!r && ev->type == RP_EVENT_TIMER && l->ops->timer)
+		return l->ops->timer(inst, txn, ev->cookie);
+	return r;
 }
 
 static int32_t rolled_back(struct rp_instance *inst)

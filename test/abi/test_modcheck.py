@@ -217,6 +217,13 @@ def test_recorded_machines(tmp_path):
     assert done.returncode == 1 and 'no folder with' in done.stderr
 
 
+def test_pools_that_are_used(tmp_path):
+    """Without a configuration all containers are in one pool."""
+    path = tmp_path / 'pools.conf'
+    path.write_text('reservedResources: {cpu: 1}\ndynamicPoolTypes: [{name: p, namespaces: [default]}, {name: q, namespaces: ["kube-*"]}]\n')
+    assert failed(cases(module('dynamic-pools'), '--config', path, '--cases', 'two-sockets|lifecycle')) == {}
+
+
 def test_configuration(tmp_path):
     section, whole, bad = tmp_path / 'section', tmp_path / 'whole', tmp_path / 'bad'
     section.write_text('# all of them\nreservedResources:\n  cpu: 2\n')
