@@ -91,7 +91,8 @@ def failed(found):
     return {n: c['reason'] for n, c in found.items() if c['result'] == 'failed'}
 
 
-@pytest.mark.parametrize('name', ['none', 'static', 'template', 'topology-aware', 'balloons', 'good', 'conduct-0', 'conduct-20', 'curious-0'])
+@pytest.mark.parametrize('name', ['none', 'static', 'static-plus', 'podpools', 'dynamic-pools', 'cpuset', 'template', 'topology-aware', 'balloons', 'good',
+                                  'conduct-0', 'conduct-20', 'curious-0'])
 def test_sound_modules_pass(name):
     found = cases(module(name), '--cases', BRIEF)
     assert failed(found) == {}
