@@ -134,6 +134,11 @@ static const struct rp_key keys[] = {
 	 .type = RP_T_BOOL,
 	 .fallback = "true",
 	 .doc = "Containers get memory nodes."},
+	{.path = "memoryMigrate",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Pages shall follow when memory nodes change. The controller memory does that, "
+		"with pageMigration."},
 	{.path = "nonBindingMemoryCheck",
 	 .type = RP_T_BOOL,
 	 .fallback = "true",
@@ -284,6 +289,10 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 	p->overlap = value_at(h, s, "allowSharedOverlapReclaimed", RP_T_BOOL, 0) != 0;
 	p->pin_cpu = value_at(h, s, "pinCPU", RP_T_BOOL, 1) != 0;
 	p->pin_memory = value_at(h, s, "pinMemory", RP_T_BOOL, 1) != 0;
+	if (value_at(h, s, "memoryMigrate", RP_T_BOOL, 0))
+		modhost_log(h, RP_LOG_NOTICE, 0,
+			    "memoryMigrate: pages follow where the controller memory runs, with "
+			    "pageMigration.enable");
 	p->memory_check = value_at(h, s, "nonBindingMemoryCheck", RP_T_BOOL, 1) != 0;
 	p->ramp_up_ms = 1000 * value_at(h, s, "rampUpSeconds", RP_T_INT, 30);
 	p->min_reclaimed = (uint32_t)value_at(h, s, "minReclaimedCPUs", RP_T_INT, 0);

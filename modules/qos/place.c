@@ -119,7 +119,8 @@ static void note(struct rp_instance *inst, const struct entry *e)
 {
 	static const char *const roles[N_ROLES] = {"main container", "sidecar", "init container",
 						   "pod"};
-	modhost_note(&inst->h, e->ctr, "level %s%s%s, %s%s", level_names[e->is.level],
+	modhost_note(&inst->h, e->ctr, "level %s%s%s%s%s, %s%s", level_names[e->is.level],
+		     *e->is.pool ? ", pool " : "", e->is.pool,
 		     e->is.flags & ASK_BOUND ? ", bound to NUMA nodes" : "",
 		     e->is.flags & ASK_EXCLUSIVE ? " that are its own" : "", roles[e->is.role],
 		     e->is.role == ROLE_INIT	  ? ": left alone"
@@ -248,7 +249,8 @@ static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu
 	return hints_choose(inst, e->ctr, &a, &room, &nodes);
 }
 
-int32_t place_resize(struct rp_instance *inst, const struct rp_ctr_info *info, struct entry *e)
+int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     struct entry *e)
 {
 	int64_t cpu = info->cpu_request > 0 ? info->cpu_request : 0, mem = ask_memory(info);
 	int32_t r = 0;
@@ -269,7 +271,9 @@ int32_t place_resize(struct rp_instance *inst, const struct rp_ctr_info *info, s
 	e->is.mem = mem;
 	e->changed = true;
 	inst->past.sized = true;
-	return 0;
+	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST)
+		       ? admit_use(inst, txn, e, info->name)
+		       : 0;
 }
 
 int32_t place_check(struct rp_instance *inst)

@@ -56,7 +56,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct entry *e = table_find(inst, info->ctr);
-	int32_t r = e ? place_resize(inst, info, e) : 0;
+	int32_t r = e ? place_resize(inst, txn, info, e) : 0;
 	if (!r)
 		r = sync_retry(inst, txn);
 	return r ? r : stage_all(inst, txn);

@@ -272,7 +272,8 @@ int32_t admit_check(struct rp_instance *inst, rp_txn txn);
 /* A container that has no entry yet gets one. `ramp`: it is new, and ramps up. */
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp);
 /* The container asks for other amounts. */
-int32_t place_resize(struct rp_instance *inst, const struct rp_ctr_info *info, struct entry *e);
+int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		     struct entry *e);
 /* It runs on what is nobody's own, until there is room. */
 int32_t place_lost(struct rp_instance *inst, const struct rp_ctr_info *info);
 /* One that is lost is placed, if there is room. */
