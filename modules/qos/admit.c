@@ -106,17 +106,18 @@ int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 {
 	struct room room;
 	room_of(inst, but, a, &room);
-	if (former && former->nodes && former->level == a->level && former->cpu >= a->cpu &&
-	    !a->numa_ids) {
+	if (former && former->nodes && former->level == a->level && former->cpu >= a->cpu) {
 		struct ask again = *a;
 		char why[MODHOST_TEXT_MAX];
 		char *kept_why = inst->h.why;
-		again.numa_ids = former->nodes;
+		struct counters counters = inst->counters;
+		again.granted = former->nodes;
 		inst->h.why = why;
 		int32_t r = hints_choose(inst, ctr, &again, &room, ret);
 		inst->h.why = kept_why;
 		if (!r)
 			return 0;
+		inst->counters = counters; /* it is not refused yet */
 	}
 	return hints_choose(inst, ctr, a, &room, ret);
 }

@@ -39,7 +39,8 @@ static bool wants_no_neighbour(const struct ask *a, const struct record *rec)
 static int64_t part_of(const struct record *rec)
 {
 	uint32_t n = hints_size(rec->nodes);
-	int64_t cpu = rec->level == LEVEL_DEDICATED ? (rec->cpu + 999) / 1000 * 1000 : rec->cpu;
+	int64_t cpu =
+		rec->level == LEVEL_DEDICATED ? 1000 * (int64_t)ask_whole(rec->cpu) : rec->cpu;
 	return (cpu + n - 1) / n;
 }
 
@@ -96,15 +97,9 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 
 /* ---- CPUs -------------------------------------------------------------------------------------------------------------- */
 
-static uint32_t cpus_needed(int64_t mcpu)
-{
-	return mcpu > 1000 * (int64_t)RP_CPUS_MAX ? RP_CPUS_MAX + 1
-						  : (uint32_t)((mcpu + 999) / 1000);
-}
-
 static uint32_t nodes_needed(const struct rp_plan *p, const struct ask *a)
 {
-	uint32_t n = (cpus_needed(a->cpu) + p->node_cpus - 1) / p->node_cpus;
+	uint32_t n = (ask_whole(a->cpu) + p->node_cpus - 1) / p->node_cpus;
 	return n ? n : 1;
 }
 
@@ -190,7 +185,7 @@ static bool divides(const struct rp_plan *p, const struct room *room, uint64_t n
 static bool suits_flags(const struct rp_plan *p, const struct ask *a, const struct room *room,
 			uint64_t nodes, const struct rp_idset *cpus)
 {
-	uint32_t n = cpus_needed(a->cpu);
+	uint32_t n = ask_whole(a->cpu);
 	if (a->numa_ids && nodes != a->numa_ids)
 		return false;
 	if ((a->flags & ASK_EVEN) && !divides(p, room, nodes, n))
@@ -213,7 +208,7 @@ static bool suits_dedicated(const struct rp_plan *p, const struct ask *a, const 
 	for (uint32_t i = 0; i < p->n_nodes; i++)
 		if (nodes & bit(&p->nodes[i]))
 			rest += rest_of(p, room, i);
-	if (rest < 1000 * (int64_t)cpus_needed(a->cpu))
+	if (rest < 1000 * (int64_t)ask_whole(a->cpu))
 		return false;
 	plan_cpus_of(p, nodes, &cpus);
 	rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(&room->free));
@@ -387,6 +382,17 @@ static void follow_wish(const struct ask *a, struct hint *list, uint32_t n)
 		}
 }
 
+/* What the pod was granted before is all that is looked at. */
+static uint32_t keep_granted(const struct ask *a, struct hint *list, uint32_t n)
+{
+	for (uint32_t i = 0; a->granted && i < n; i++)
+		if (list[i].nodes == a->granted) {
+			list[0] = (struct hint){a->granted, true};
+			return 1;
+		}
+	return a->granted ? 0 : n;
+}
+
 static int32_t check_result(struct rp_instance *inst, const struct ask *a, const struct room *room,
 			    uint64_t nodes)
 {
@@ -441,6 +447,7 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 	follow_wish(a, cpu, n_cpu);
 	explain(inst, ctr, "NUMA nodes for CPUs (* preferred):", cpu, n_cpu);
 	explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
+	n_cpu = keep_granted(a, cpu, n_cpu);
 	if (!n_cpu)
 		return refuse(inst, REFUSED_CPU,
 			      NO_CPUS ": no NUMA node has as many left, or shared_cores need them");
@@ -449,6 +456,8 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 	const struct hints both[2] = {{cpu, n_cpu, p->numeric_cpu},
 				      {memory, n_memory, p->numeric_memory}};
 	r = merge(inst, ctr, both, ret);
+	if (!r && a->granted && *ret != a->granted)
+		return -RP_ENOSPC;
 	return r ? r : check_result(inst, a, room, *ret);
 }
 

@@ -28,7 +28,7 @@ static enum role role_of(const struct rp_instance *inst, const struct rp_ctr_inf
 static void take_dedicated(const struct rp_plan *p, const struct ask *a, uint64_t nodes,
 			   struct rp_idset *free, struct rp_idset *ret)
 {
-	uint32_t n = (uint32_t)((a->cpu + 999) / 1000), n_nodes = hints_size(nodes);
+	uint32_t n = ask_whole(a->cpu), n_nodes = hints_size(nodes);
 	struct rp_idset cpus;
 	if (!(a->flags & ASK_EVEN)) {
 		plan_cpus_of(p, nodes, &cpus);
@@ -53,7 +53,7 @@ static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64
 	if (a->flags & ASK_EXCLUSIVE) {
 		plan_cpus_of(inst->plan, nodes, &cpus);
 		rp_idset_and(&cpus, rp_ids_of(&cpus), rp_ids_of(&room->free));
-	} else if (n == (uint32_t)((a->cpu + 999) / 1000) &&
+	} else if (n == ask_whole(a->cpu) &&
 		   rp_ids_subset(rp_ids_of(&had), rp_ids_of(&inst->plan->pool))) {
 		rp_idset_copy(&cpus, rp_ids_of(&had));
 	} else {

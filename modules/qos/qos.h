@@ -119,10 +119,20 @@ struct ask {
 	char pool[POOL_NAME_MAX + 1]; /* "": not named */
 	uint32_t numa_number; /* 0: not given */
 	uint64_t numa_ids, wished; /* 0: not given */
+	uint64_t
+		granted; /* the nodes that it has to have, as it had them before; 0: any that suit */
 	int64_t cpu, mem; /* milli-CPU, bytes */
 	const char *burst_policy; /* NULL: not given */
 	int64_t burst_percent;
 };
+
+/* Whole CPUs for a request: one at least, as none would mean any. */
+static inline uint32_t ask_whole(int64_t mcpu)
+{
+	if (mcpu > 1000 * (int64_t)RP_CPUS_MAX)
+		return RP_CPUS_MAX + 1;
+	return mcpu > 0 ? (uint32_t)((mcpu + 999) / 1000) : 1;
+}
 
 /* 0, or -RP_EINVAL and another error with a message. */
 int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret);

@@ -20,6 +20,7 @@ SECTIONS = {
     'podpools': {**RESERVED, 'pools': [{'name': 'pool', 'cpu': 4, 'maxPods': 3, 'instances': 4}, {'name': 'wide', 'cpu': 16, 'fillOrder': 'Packed'}]},
     'dynamic-pools': {**RESERVED, 'dynamicPoolTypes': [{'name': 'pool', 'namespaces': ['exact']}, {'name': 'wide', 'namespaces': ['parts']}]},
     'cpuset': {**RESERVED, 'minSharedCPUs': 2},
+    'qos': {'reservedCPUs': '0-1', 'rampUpSeconds': 0},
 }
 
 
