@@ -140,6 +140,7 @@ enum conf_mode { CONF_RELAXED, CONF_OPTIONAL, CONF_REQUIRED, CONF_DISABLED };
 
 struct conf_controller {
 	const char *name; /* the module */
+	uint32_t kind; /* RP_KIND_CONTROLLER, or RP_KIND_CALCULATOR for one of `calculators` */
 	enum conf_mode mode;
 	rp_cfg node; /* where it is listed */
 };

@@ -30,6 +30,24 @@ static const struct rp_key rows[] = {
 	    .doc = "Controller modules in use: a list of names, or a map of names to required, "
 		   "optional, relaxed or disabled. A name "
 		   "in a list is relaxed."),
+	ROW("calculators", RP_T_ANY, "[]",
+	    .doc = "Calculator modules of node resources in use, in this order; as controllers. A "
+		   "required one refuses a configuration that it cannot take."),
+	ROW("nodeResources", RP_T_MAP, NULL,
+	    .doc = "What the node has to lend: see nri-rp-node-resources(7)."),
+	ROW("nodeResources.strategy", RP_T_ANY, NULL, .doc = "Fields of the strategy, a map."),
+	ROW("nodeResources.nodeConfigs", RP_T_ANY, NULL,
+	    .doc = "Fields for nodes with certain labels: a list of maps with name, matchLabels "
+		   "and "
+		   "strategy. The first one that fits counts."),
+	ROW("nodeResources.node", RP_T_MAP, NULL,
+	    .doc = "What the cluster would say of this node."),
+	ROW("nodeResources.node.labels", RP_T_ANY, NULL, .doc = "A map."),
+	ROW("nodeResources.node.annotations", RP_T_ANY, NULL, .doc = "A map."),
+	ROW("nodeResources.node.reserved", RP_T_MAP, NULL,
+	    .doc = "What is not for pods: capacity less this is allocatable."),
+	ROW("nodeResources.node.reserved.cpu", RP_T_CPU, "0", .doc = "CPUs."),
+	ROW("nodeResources.node.reserved.memory", RP_T_BYTES, "0", .doc = "Memory."),
 	ROW("onPolicyError", RP_T_ENUM, "reject", .choices = ON_POLICY_ERROR,
 	    .doc = "What becomes of a container that the policy cannot place: reject refuses it, "
 		   "unmanaged lets it run on the shared CPUs."),
@@ -269,12 +287,12 @@ static int read_mode(struct conf_errors *errs, rp_cfg node, enum conf_mode *ret)
 			    node_found(node, found, sizeof found));
 }
 
-/* One member of `controllers`, in either form. */
+/* One member of `controllers` or `calculators`, in either form. */
 static void add_controller(struct conf_loader *l, struct conf_core *core,
-			   struct conf_controller *list, const struct conf_member *m)
+			   struct conf_controller *list, const struct conf_member *m, uint32_t kind)
 {
-	struct conf_controller c = {.name = m->key ? m->key : conf_text(m->node, NULL),
-				    .node = m->node};
+	struct conf_controller c = {
+		.name = m->key ? m->key : conf_text(m->node, NULL), .node = m->node, .kind = kind};
 	if (check_module_name(l->errs, m->node, c.name) < 0 ||
 	    (m->key && read_mode(l->errs, m->node, &c.mode) < 0))
 		return;
@@ -286,29 +304,41 @@ static void add_controller(struct conf_loader *l, struct conf_core *core,
 	list[core->n_controllers++] = c;
 }
 
-static int fill_controllers(struct conf_loader *l, struct conf_core *core)
+/* NULL: it is not there, or is no list. */
+static const struct rp_cfg_node *list_of_modules(struct conf_loader *l, const char *key)
 {
-	const struct rp_cfg_node *node = node_set(l->conf->root, "controllers");
+	const struct rp_cfg_node *node = node_set(l->conf->root, key);
 	char found[CONF_PLACE_MAX];
 	if (!node)
-		return 0;
-	if (node->kind == RP_NODE_SCALAR) {
+		return NULL;
+	if (node->kind == RP_NODE_SCALAR)
 		(void)problem_node(l->errs, node, NULL,
 				   "expected a list of names or a map of names to modes, found %s",
 				   node_found(node, found, sizeof found));
-		return 0;
-	}
-	if (node->n > CONF_CONTROLLERS_MAX) {
-		(void)problem_node(l->errs, node, NULL, "more than %u controllers",
-				   CONF_CONTROLLERS_MAX);
-		return 0;
-	}
-	struct conf_controller *list = arena_array(l->arena, node->n, sizeof *list);
+	else if (node->n > CONF_CONTROLLERS_MAX)
+		(void)problem_node(l->errs, node, NULL, "more than %u %s", CONF_CONTROLLERS_MAX,
+				   key);
+	else
+		return node;
+	return NULL;
+}
+
+static int fill_controllers(struct conf_loader *l, struct conf_core *core)
+{
+	static const struct {
+		const char *key;
+		uint32_t kind;
+	} lists[] = {{"controllers", RP_KIND_CONTROLLER}, {"calculators", RP_KIND_CALCULATOR}};
+	struct conf_controller *list =
+		arena_array(l->arena, COUNT(lists) * CONF_CONTROLLERS_MAX, sizeof *list);
 	if (!list)
 		return -ENOMEM;
 	core->controllers = list;
-	for (uint32_t i = 0; i < node->n; i++)
-		add_controller(l, core, list, &node->members[i]);
+	for (unsigned k = 0; k < COUNT(lists); k++) {
+		const struct rp_cfg_node *node = list_of_modules(l, lists[k].key);
+		for (uint32_t i = 0; node && i < node->n; i++)
+			add_controller(l, core, list, &node->members[i], lists[k].kind);
+	}
 	return 0;
 }
 

@@ -21,6 +21,7 @@ static const struct command commands[] = {
 	{"Containers", 0, 1, run_containers},
 	{"Explain", 1, 1, run_explain},
 	{"Zones", 0, 0, run_zones},
+	{"Node", 0, 0, run_node},
 	{"Topology", 0, 0, run_topology},
 	{"Events", 0, 0, run_events},
 	{"Reload", 0, 1, run_reload},

@@ -119,6 +119,7 @@ enum call_result run_topology(struct call *call);
 enum call_result run_events(struct call *call);
 enum call_result run_reload(struct call *call);
 enum call_result run_rebalance(struct call *call);
+enum call_result run_node(struct call *call);
 enum call_result run_confirm(struct call *call);
 enum call_result run_undo(struct call *call);
 enum call_result run_plan(struct call *call);

@@ -420,12 +420,16 @@ int instance_load(struct instance *i, const void *data, uint32_t size, struct er
 
 int instance_start(struct instance *i, struct err *err)
 {
+	if (!i->controller)
+		return 0;
 	enter(i, CRUMB_START, NULL);
 	return leave(i, CRUMB_START, i->controller->start(i->inst), err);
 }
 
 void instance_stop(struct instance *i)
 {
+	if (!i->controller)
+		return;
 	enter(i, CRUMB_STOP, NULL);
 	i->controller->stop(i->inst);
 	(void)leave(i, CRUMB_STOP, 0, NULL);

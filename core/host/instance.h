@@ -128,7 +128,7 @@ bool instance_need_sync(struct instance *i, const struct rp_nr_edit *old_node,
 bool instance_meta_changed(struct instance *i, const char *key, const char *old_text,
 			   const char *new_text);
 
-/* ---- controllers ---- */
+/* ---- controllers; a calculator has nothing to start or stop ---- */
 
 int instance_start(struct instance *i, struct err *err);
 void instance_stop(struct instance *i);

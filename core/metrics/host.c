@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/metrics/collect.h"
+#include "core/pipeline/noderes.h"
 #include "core/pipeline/conditions.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
@@ -239,6 +240,30 @@ static void collect_controllers(struct expo *e, struct pipeline *p)
 	}
 }
 
+static void collect_node(struct expo *e, struct pipeline *p)
+{
+	struct noderes_view v;
+	char labels[NR_NAME_MAX + 16];
+	if (!pipeline_noderes(p, &v) || !v.passes)
+		return;
+	struct family *values = expo_family(e, "nri_rp_node_resource", EXPO_GAUGE,
+					    "What the node has to lend, as it was calculated.");
+	struct family *degraded =
+		expo_family(e, "nri_rp_node_resource_degraded", EXPO_GAUGE,
+			    "1 when what was measured is too old to go by, or nothing was.");
+	struct family *writes = expo_family(e, "nri_rp_node_resource_writes_total", EXPO_COUNTER,
+					    "How often the node had changed enough to be written.");
+	for (unsigned i = 0; i < v.result->n_values; i++) {
+		const struct nr_value *value = &v.result->values[i];
+		if (value->reset || value->quantity == RP_NOT_SET)
+			continue;
+		(void)snprintf(labels, sizeof labels, "resource=\"%s\"", value->name);
+		expo_add(e, values, "", labels, (double)value->quantity / 1000);
+	}
+	expo_add(e, degraded, "", "", v.measured->degraded != 0);
+	expo_add(e, writes, "", "", (double)v.writes);
+}
+
 static void collect_store(struct expo *e, struct pipeline *p)
 {
 	struct store_stats st;
@@ -267,6 +292,7 @@ void collect_host(struct expo *e, struct pipeline *p)
 	collect_runtime(e, p);
 	collect_stats(e, p);
 	collect_controllers(e, p);
+	collect_node(e, p);
 	collect_store(e, p);
 }
 

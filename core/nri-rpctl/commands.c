@@ -76,6 +76,11 @@ int cmd_zones(struct cli *cli)
 	return show_with(cli, "Zones", show_zones);
 }
 
+int cmd_node(struct cli *cli)
+{
+	return show_with(cli, "Node", show_node);
+}
+
 int cmd_topology(struct cli *cli)
 {
 	return show_with(cli, "Topology",

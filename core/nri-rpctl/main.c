@@ -71,6 +71,7 @@ static const struct command commands[] = {
 	{"topology", NULL, "", 0, 0, OPT_TABLE, cmd_topology,
 	 "a map of the machine: who runs on which CPU"},
 	{"zones", NULL, "", 0, 0, 0, cmd_zones, "how the policy divides the machine"},
+	{"node", NULL, "", 0, 0, 0, cmd_node, "what the node has to lend, and why"},
 	{"explain", NULL, "CONTAINER", 1, 1, OPT_HISTORY, cmd_explain,
 	 "why a container is where it is, or was refused"},
 	{"events", NULL, "", 0, 0, OPT_FOLLOW | OPT_SINCE, cmd_events, "what happened lately"},

@@ -15,6 +15,7 @@
 
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/noderes.h"
 #include "core/pipeline/report.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -368,7 +369,9 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 
 int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
 {
-	int r = controllers_prepare(p, conf, err);
+	int r = noderes_check(conf, err);
+	if (!r)
+		r = controllers_prepare(p, conf, err);
 	if (!r && !report)
 		r = controllers_switch(p, conf, err);
 	if (!r)
@@ -386,6 +389,7 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 	conf_free(p->conf);
 	p->conf = conf;
 	p->conf_generation++;
+	noderes_configure(p);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "core/pipeline/advice.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/noderes.h"
 #include "core/pipeline/kept.h"
 #include "core/pipeline/pushed.h"
 #include "core/pipeline/report.h"
@@ -639,6 +640,7 @@ void config_fini(struct pipeline *p)
 	tell_stopping(p->reload_again);
 	waiters_free(p->reload_again);
 	p->reload_again = NULL;
+	noderes_stop(p);
 	while (p->n_controllers)
 		controller_free(p->controllers[--p->n_controllers]);
 	p->policy = instance_free(p->policy);

@@ -95,7 +95,7 @@ static int prepare(struct pipeline *p, const struct conf *conf, struct controlle
 	c->next.plan = NULL;
 	c->next.error[0] = '\0';
 	if (!c->instance)
-		r = open_instance(p, c->name, RP_KIND_CONTROLLER, &c->instance, &why);
+		r = open_instance(p, c->name, wanted->kind, &c->instance, &why);
 	if (!r)
 		r = instance_prepare(c->instance, section, &c->next.plan, &why);
 	if (!r)

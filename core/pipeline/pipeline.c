@@ -9,6 +9,7 @@
 #include "core/host/ends.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/noderes.h"
 #include "core/pipeline/pushed.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -159,7 +160,8 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
 	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
-	    !p->rebalance_timer || undo_init(p) || updates_init(p) || verify_init(p))
+	    !p->rebalance_timer || noderes_init(p) || undo_init(p) || updates_init(p) ||
+	    verify_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -272,6 +274,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->persist_timer);
 	loop_timer_free(p->quiet_timer);
 	loop_timer_free(p->rebalance_timer);
+	noderes_fini(p);
 	undo_fini(p);
 	pushed_fini(p);
 	(void)pipeline_cluster_told(p, NULL);
@@ -362,6 +365,7 @@ void pipeline_controller(const struct pipeline *p, unsigned i, struct controller
 		.name = c->name,
 		.mode = modes[c->mode],
 		.running = controller_runs(c),
+		.calculator = c->instance && instance_role(c->instance) == RP_KIND_CALCULATOR,
 		.error = c->error,
 		.pending = c->results[RP_APPLY_PENDING],
 		.done = c->results[RP_APPLY_DONE],

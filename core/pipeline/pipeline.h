@@ -278,6 +278,7 @@ void pipeline_status(const struct pipeline *p, struct pipeline_status *ret);
 struct controller_status {
 	const char *name, *mode;
 	bool running;
+	bool calculator; /* and no controller */
 	const char *error; /* why not */
 	unsigned pending, done, partial, failed; /* containers */
 };

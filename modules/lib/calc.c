@@ -106,7 +106,8 @@ void calc_destroy(struct rp_instance *inst)
 
 int32_t calc_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
-	*ret = NULL;
+	static char nothing; /* hosts take no plan for a refusal */
+	*ret = (struct rp_plan *)(void *)&nothing;
 	return inst->ops->plan ? inst->ops->plan(&inst->h, cfg, ret) : 0;
 }
 

@@ -62,7 +62,7 @@ struct calc_ops {
 struct rp_instance {
 	struct modhost h;
 	const struct calc_ops *ops;
-	struct rp_plan *plan; /* NULL: nothing is configured */
+	struct rp_plan *plan; /* NULL: no configuration was committed yet */
 };
 
 int32_t calc_create(const struct rp_host *host, const struct calc_ops *ops,

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The node's resources to lend, as a document. */
+#include "core/ctl/internal.h"
+#include "core/pipeline/noderes.h"
+
+#define UNIT 1000 /* thousandths */
+
+static const char *const amounts[RP_NR_AMOUNTS] = {"cpu", "memory"};
+
+static void put_amounts(struct json *j, const char *key, const int64_t of[RP_NR_AMOUNTS])
+{
+	json_key(j, key);
+	json_obj(j);
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
+		if (of[k] != RP_NOT_SET)
+			json_kint(j, amounts[k], of[k]);
+	json_end_obj(j);
+}
+
+static void put_measured(struct json *j, const struct rp_nr_measured *m)
+{
+	json_key(j, "measured");
+	json_obj(j);
+	json_kbool(j, "degraded", m->degraded != 0);
+	if (m->age_ms != RP_NOT_SET)
+		json_kint(j, "age_ms", m->age_ms);
+	if (!m->degraded) {
+		put_amounts(j, "node", m->node);
+		put_amounts(j, "system", m->system);
+	}
+	json_end_obj(j);
+}
+
+static const char *origin_name(enum strategy_origin o)
+{
+	static const char *const names[] = {
+		[STRATEGY_DEFAULT] = "default",
+		[STRATEGY_CONFIG] = "strategy",
+		[STRATEGY_NODE_CONFIG] = "nodeConfigs",
+		[STRATEGY_NODE_ANNOTATION] = "node annotation",
+		[STRATEGY_NODE_LABEL] = "node label",
+	};
+	return names[o];
+}
+
+static void put_strategy(struct json *j, const struct strategy *s)
+{
+	json_key(j, "strategy");
+	json_arr(j);
+	for (uint32_t i = 0; i < RP_NR_FIELDS; i++) {
+		if (s->values[i] == RP_NOT_SET)
+			continue;
+		json_obj(j);
+		json_kstr(j, "field", strategy_field_name(i));
+		json_key(j, "value");
+		if (i == RP_NR_DIFF_THRESHOLD)
+			json_num(j, (double)s->values[i] / 1e6);
+		else
+			json_int(j, s->values[i]);
+		json_kstr(j, "origin", origin_name(s->origins[i]));
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+static void put_resources(struct json *j, const struct noderes_view *v)
+{
+	json_key(j, "resources");
+	json_arr(j);
+	for (unsigned i = 0; i < v->result->n_values; i++) {
+		const struct nr_value *value = &v->result->values[i];
+		const struct nr_value *written = nr_result_value(v->node, value->name);
+		json_obj(j);
+		json_kstr(j, "name", value->name);
+		if (!value->reset && value->quantity != RP_NOT_SET)
+			json_kint(j, "value", value->quantity / UNIT);
+		if (written)
+			json_kint(j, "written", written->quantity / UNIT);
+		json_kstr(j, "why", value->message ? value->message : "");
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	json_key(j, "annotations");
+	json_obj(j);
+	for (unsigned i = 0; i < v->node->n_annotations; i++)
+		json_kstr(j, v->node->annotations[i].key, v->node->annotations[i].value);
+	json_end_obj(j);
+}
+
+static void put_calculators(struct json *j, const struct pipeline *p)
+{
+	json_key(j, "calculators");
+	json_arr(j);
+	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
+		struct controller_status c;
+		pipeline_controller(p, i, &c);
+		if (!c.calculator)
+			continue;
+		const char *failed = pipeline_noderes_error(p, i);
+		json_obj(j);
+		json_kstr(j, "name", c.name);
+		json_kbool(j, "running", c.running);
+		json_kstr(j, "error", c.running ? failed : c.error);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
+enum call_result run_node(struct call *call)
+{
+	struct json *j = &call->j;
+	struct noderes_view v;
+	bool any = pipeline_noderes(call->p, &v);
+	json_obj(j);
+	json_kbool(j, "enabled", v.enabled);
+	json_kuint(j, "passes", v.passes);
+	json_kuint(j, "writes", v.writes);
+	json_kstr(j, "error", v.error);
+	put_calculators(j, call->p);
+	if (any && v.passes) {
+		json_kuint(j, "age_ms", v.age_ms);
+		put_amounts(j, "capacity", v.capacity);
+		put_amounts(j, "allocatable", v.allocatable);
+		put_measured(j, v.measured);
+		put_resources(j, &v);
+	}
+	put_strategy(j, v.strategy);
+	json_end_obj(j);
+	return CALL_DONE;
+}

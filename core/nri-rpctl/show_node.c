@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nri-rpctl node: what the node has to lend, and why. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nri-rpctl/cli.h"
+
+static void show_amounts(struct out *o, const char *name, const json_t *of)
+{
+	char cpu[UNIT_MAX], memory[UNIT_MAX];
+	if (!json_object_get(of, "cpu"))
+		return;
+	(void)unit_cpu(ji(of, "cpu"), cpu);
+	(void)unit_bytes((uint64_t)ji(of, "memory"), memory);
+	out_pad(o, 2);
+	out_printf(o, "%-12s %8s CPUs  %10s\n", name, cpu, memory);
+}
+
+static void add_quantity(struct table *t, const json_t *r, const char *key)
+{
+	char text[UNIT_MAX] = "-";
+	if (!json_object_get(r, key)) {
+		table_add(t, DIM, text);
+		return;
+	}
+	if (strstr(js(r, "name"), "memory"))
+		(void)unit_bytes((uint64_t)ji(r, key), text);
+	else
+		(void)snprintf(text, sizeof text, "%" PRId64, ji(r, key));
+	table_add(t, PLAIN, text);
+}
+
+static void show_resources(struct out *o, const json_t *list)
+{
+	static const struct column columns[] = {
+		{.title = "Resource"},
+		{.title = "Calculated", .right = true},
+		{.title = "On the node", .right = true},
+		{.title = "Why", .flex = true},
+	};
+	const json_t *r;
+	size_t i;
+	struct table *t = table_new(&o->term, columns, 4);
+	json_array_foreach(list, i, r)
+	{
+		table_add(t, BOLD, js(r, "name"));
+		add_quantity(t, r, "value");
+		add_quantity(t, r, "written");
+		table_add(t, PLAIN, js(r, "why"));
+	}
+	table_end(t, o);
+}
+
+static void show_calculators(struct out *o, const json_t *list)
+{
+	const json_t *c;
+	size_t i;
+	json_array_foreach(list, i, c)
+	{
+		if (!*js(c, "error"))
+			continue;
+		out_styled(o, BOLD, js(c, "name"));
+		out_put(o, ": ");
+		out_text(o, js(c, "error"));
+		out_put(o, "\n");
+	}
+}
+
+static void show_strategy(struct out *o, const json_t *list)
+{
+	const json_t *f;
+	size_t i;
+	json_array_foreach(list, i, f)
+	{
+		if (strcmp(js(f, "origin"), "default") == 0)
+			continue;
+		char text[UNIT_MAX];
+		(void)snprintf(text, sizeof text, "%g",
+			       json_number_value(json_object_get(f, "value")));
+		out_printf(o, "  %s: %s (%s)\n", js(f, "field"), text, js(f, "origin"));
+	}
+}
+
+void show_node(struct out *o, const json_t *doc)
+{
+	const json_t *measured = json_object_get(doc, "measured"), *a;
+	const char *key;
+	if (!json_array_size(json_object_get(doc, "calculators"))) {
+		out_put(o, "No calculators are configured: see nri-rp-node-resources(7).\n");
+		return;
+	}
+	if (!ji(doc, "passes"))
+		out_put(o, "Nothing was calculated yet.\n");
+	if (!jb(doc, "enabled"))
+		out_put(o, "Lending is switched off: nodeResources.strategy.enable.\n");
+	if (*js(doc, "error"))
+		out_printf(o, "The node cannot be measured: %s\n", js(doc, "error"));
+	show_calculators(o, json_object_get(doc, "calculators"));
+	show_amounts(o, "Capacity", json_object_get(doc, "capacity"));
+	show_amounts(o, "Allocatable", json_object_get(doc, "allocatable"));
+	show_amounts(o, "Used", json_object_get(measured, "node"));
+	show_amounts(o, "By no pod", json_object_get(measured, "system"));
+	show_resources(o, json_object_get(doc, "resources"));
+	json_object_foreach((json_t *)json_object_get(doc, "annotations"), key, a)
+		out_printf(o, "%s: %s\n", key, json_string_value(a));
+	show_strategy(o, json_object_get(doc, "strategy"));
+}
