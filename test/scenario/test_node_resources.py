@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the node has to lend, from the machine's files to `nri-rpctl node`."""
+import pathlib
+
+import pytest
+
+from operator_tools import free_port, http_get
+from simnode import SimError, ctr, eventually
+
+GIB = 1 << 30
+
+
+def config(**strategy):
+    return {'policy': 'none', 'calculators': ['batch', 'mid'],
+            'nodeResources': {'strategy': {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100,
+                                           'memoryReclaimThresholdPercent': 100, **strategy},
+                              'node': {'reserved': {'cpu': 2}}}}
+
+
+def put_machine(node, ticks=0, used=2 * GIB, total=8 * GIB):
+    """A CPU ticks a hundred times a second; the user's part of it."""
+    proc = pathlib.Path(node.paths['root']) / 'proc'
+    proc.mkdir(parents=True, exist_ok=True)
+    (proc / 'stat').write_text('cpu  %d 0 0 500 0 0 0 0 0 0\n' % ticks)
+    (proc / 'meminfo').write_text('MemTotal: %d kB\nMemFree: 0 kB\nMemAvailable: %d kB\n' % (total >> 10, (total - used) >> 10))
+
+
+@pytest.fixture
+def lend(make_node):
+    def make(conf):
+        node = make_node(conf, start=False)
+        put_machine(node)
+        node.start()
+        return node
+    return make
+
+
+def values(node):
+    return {r['name']: r.get('value') for r in node.ctl('node').get('resources', [])}
+
+
+def test_what_is_not_used_is_lent(lend):
+    address = '127.0.0.1:%d' % free_port()
+    node = lend({**config(), 'metrics': {'listen': address}})
+    node.create('p', ctr('c', '3', '1Gi'))
+    # 16 CPUs less 2 that are reserved and 3 that are asked for and were not measured; 8 GiB less 2 that are used and 1 that is asked for
+    eventually(lambda: values(node).get('kubernetes.io/batch-cpu') == 11000)
+    doc = node.ctl('node')
+    memory = next(r for r in doc['resources'] if r['name'] == 'kubernetes.io/batch-memory')
+    assert memory['value'] == memory['written'] == 5 * GIB
+    assert 'system %d' % (2 * GIB) in memory['why'] and 'high-priority usage %d' % GIB in memory['why']
+    assert 'nri_rp_node_resource{resource="kubernetes.io/batch-cpu"} 11000' in http_get(address, '/metrics').body.decode()
+    assert {c['name']: c['running'] for c in doc['calculators']} == {'batch': True, 'mid': True}
+
+
+def test_batch_pods_are_not_counted(lend):
+    node = lend(config())
+    node.create('p', ctr('c', '3', '1Gi'), labels={'koordinator.sh/priority-class': 'koord-batch'})
+    eventually(lambda: values(node).get('kubernetes.io/batch-cpu') == 14000)
+
+
+def test_switched_off(lend):
+    node = lend(config(enable=False))
+    eventually(lambda: values(node) == {'kubernetes.io/batch-cpu': None, 'kubernetes.io/batch-memory': None,
+                                        'kubernetes.io/mid-cpu': None, 'kubernetes.io/mid-memory': None})
+    assert 'switched off' in node.ctl('node')['resources'][0]['why']
+
+
+def test_a_machine_that_cannot_be_read(lend):
+    node = lend(config())
+    eventually(lambda: values(node).get('kubernetes.io/batch-memory'))
+    (pathlib.Path(node.paths['root']) / 'proc/stat').write_text('cpu none\n')
+    eventually(lambda: '/proc/stat' in node.ctl('node')['error'])
+    assert values(node)['kubernetes.io/batch-memory'], 'what was measured is good for degradeTimeMinutes'
+
+
+def test_calculators_come_and_go(lend):
+    node = lend(config())
+    eventually(lambda: 'kubernetes.io/mid-cpu' in values(node))
+    node.config({**config(), 'calculators': ['batch']})
+    eventually(lambda: list(values(node)) == ['kubernetes.io/batch-cpu', 'kubernetes.io/batch-memory'])
+    node.config({'policy': 'none'})
+    assert node.ctl('node')['calculators'] == [] and not values(node)
+
+
+@pytest.mark.parametrize('wrong, why', [
+    ({'nodeResources': {'strategy': {'midCPUThresholdPercent': 101}}}, 'midCPUThresholdPercent: 101 is out of range'),
+    ({'nodeResources': {'nodeConfigs': [{'name': 'x', 'strategy': {'enable': True}}]}}, 'an entry needs matchLabels'),
+    ({'calculators': ['static']}, 'module static is no calculator'),
+    ({'calculators': {'batch': 'maybe'}}, 'expected required, optional, relaxed or disabled'),
+])
+def test_wrong_configurations(lend, wrong, why):
+    node = lend(config())
+    with pytest.raises(SimError, match=why):
+        node.config({**config(), **wrong})
+    eventually(lambda: values(node).get('kubernetes.io/batch-memory'))

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Averages of what was used. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/noderes/series.h"
+
+static void put(struct series *s, uint64_t at_s, uint64_t cpu_s, int64_t memory)
+{
+	series_put(s, &(struct series_reading){1000 * at_s, cpu_s * UINT64_C(1000000000), memory});
+}
+
+static void average_is(const struct series *s, uint64_t now_s, uint64_t window_s, int64_t mcpu,
+		       int64_t memory)
+{
+	int64_t found_mcpu, found_memory;
+	assert_true(series_average(s, 1000 * now_s, 1000 * window_s, &found_mcpu, &found_memory));
+	assert_int_equal(found_mcpu, mcpu);
+	assert_int_equal(found_memory, memory);
+}
+
+static void test_window(void **state)
+{
+	struct series s = {0};
+	int64_t mcpu, memory;
+	(void)state;
+	put(&s, 100, 0, 10);
+	assert_false(series_average(&s, 100000, 60000, &mcpu, &memory));
+	put(&s, 160, 60, 20);
+	put(&s, 220, 180, 60);
+	average_is(&s, 220, 300, 1500, 30);
+	average_is(&s, 220, 60, 2000, 40);
+	/* two readings are taken even where less time has passed than between them */
+	average_is(&s, 220, 10, 2000, 40);
+	assert_false(series_average(&s, 220000 + 60001, 60000, &mcpu, &memory));
+}
+
+static void test_counter_that_began_anew(void **state)
+{
+	struct series s = {0};
+	int64_t mcpu, memory;
+	(void)state;
+	put(&s, 1, 1000, 5);
+	put(&s, 2, 1001, 5);
+	put(&s, 3, 0, 5);
+	assert_false(series_average(&s, 3000, 60000, &mcpu, &memory));
+	put(&s, 4, 2, 5);
+	average_is(&s, 4, 60, 2000, 5);
+}
+
+static void test_ring(void **state)
+{
+	struct series s = {0};
+	(void)state;
+	for (uint64_t i = 1; i <= 5 * SERIES_READINGS; i++)
+		put(&s, i, i / 2, (int64_t)i);
+	assert_int_equal(s.n, SERIES_READINGS);
+	/* what is older than the ring is not reached */
+	average_is(&s, 5 * SERIES_READINGS, 1000000, 533, 72);
+}
+
+static void test_files(void **state)
+{
+	uint64_t cpu;
+	int64_t used;
+	(void)state;
+	assert_int_equal(series_parse_stat("cpu  1 2 3 400 500 6 7 800 0 0\n", 100, &cpu), 0);
+	assert_int_equal(cpu, UINT64_C(190000000));
+	assert_int_equal(series_parse_stat("cpu  1 2 3\n", 100, &cpu), -EINVAL);
+	assert_int_equal(series_parse_stat("cpu  -1 2 3 4 5 6 7\n", 100, &cpu), -EINVAL);
+	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\nMemAvailable:  3 kB\n", &used), 0);
+	assert_int_equal(used, 5 * 1024);
+	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\nMemAvailable: 9 kB\n", &used),
+			 -EINVAL);
+	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\n", &used), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_counter_that_began_anew),
+		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_files),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
