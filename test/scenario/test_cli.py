@@ -114,7 +114,7 @@ def test_a_good_one(tmp_path):
     ('policy:static\nlog: {level: info}\n', '1:1', ['"policy: static"']),
     ('policy:static\n', '1:1', ['"policy: static"']),
     ('policy: Topology_Aware\n', '1:1', ['did you mean topology-aware?']),
-    ('policy: static\nTopology_Aware: {a: 1}\n', '2:1', ['unknown section', 'did you mean topology-aware?', 'modules here are balloons, blkio']),
+    ('policy: static\nTopology_Aware: {a: 1}\n', '2:1', ['unknown section', 'did you mean topology-aware?', 'modules here are balloons, batch']),
     ('foo: {a: 1}\n', '1:1', ['no module foo is installed; modules here are balloons']),
     ('foo: 1\n', '1:1', ['foo: unknown key']),
     ('policy: static\nstatic: {reservedResources: {cpu: cpuset:0,64}}\n', '2:44', ['has to be quoted: cpu: "cpuset:0,64"']),
