@@ -68,6 +68,8 @@ static const struct {
 	[RP_T_STRING] = {{"word", "\"two words\"", "7"}, {NULL}},
 	[RP_T_ENUM] = {{NULL}, {"nothing-of-the-kind"}},
 	[RP_T_DURATION] = {{"1s", "1m30s", "24h"}, {"5", "fast", "-1s", "1 year"}},
+	[RP_T_CPU] = {{"2", "750m"}, {"many", "-1"}},
+	[RP_T_BYTES] = {{"1Gi", "512"}, {"much", "-1"}},
 	[RP_T_LIST] = {{"[]"}, {"word", "7"}},
 	[RP_T_MAP] = {{"{}"}, {"word", "7"}},
 };
@@ -75,9 +77,19 @@ static const struct {
 /* Checked in other ways than by the table; the tests of loading have them. */
 static bool is_special(const char *path)
 {
-	static const char *const paths[] = {
-		"policy",   "controllers",     "control.cpu",	 "control.rdt",
-		"log.klog", "control.blockio", "metrics.listen", "instrumentation.httpEndpoint"};
+	static const char *const paths[] = {"policy",
+					    "controllers",
+					    "control.cpu",
+					    "control.rdt",
+					    "log.klog",
+					    "control.blockio",
+					    "metrics.listen",
+					    "instrumentation.httpEndpoint",
+					    "calculators",
+					    "nodeResources.strategy",
+					    "nodeResources.nodeConfigs",
+					    "nodeResources.node.labels",
+					    "nodeResources.node.annotations"};
 	for (size_t i = 0; i < COUNT(paths); i++)
 		if (str_eq(paths[i], path))
 			return true;
