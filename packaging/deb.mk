@@ -2,6 +2,8 @@
 # make deb: nri-rp_VERSION_ARCH.deb for nodes, nri-rp-dev_VERSION_ARCH.deb for authors of modules, below $(O).
 
 DEB := $(O)/deb
+# Packages of the same tree are the same, byte by byte, whenever they are made: nothing in them is younger than its last commit.
+DEB_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y LICENSE))
 DEB_ARCH = $(shell dpkg --print-architecture)
 
 deb: all ## Debian packages: nri-rp for nodes, nri-rp-dev for authors of modules
@@ -10,6 +12,6 @@ deb: all ## Debian packages: nri-rp for nodes, nri-rp-dev for authors of modules
 	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp PREFIX=/usr SYSCONFDIR=/etc UNITDIR=/lib/systemd/system \
 		install-node
 	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp-dev PREFIX=/usr install-dev
-	$(Q)packaging/debian/build $(DEB) $(VERSION) $(DEB_ARCH)
+	$(Q)SOURCE_DATE_EPOCH=$(DEB_EPOCH) packaging/debian/build $(DEB) $(VERSION) $(DEB_ARCH)
 
 .PHONY: deb

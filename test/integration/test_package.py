@@ -127,6 +127,16 @@ def test_without_a_runtime_it_is_installed_and_waits(package, runtime):  # noqa:
     assert package.ours() == package.before
 
 
+def test_an_account_that_was_there_before_stays(package):
+    subprocess.run(['useradd', '--system', USER], check=True)
+    try:
+        dpkg('-i', package.deb)
+        package.purge()
+        assert has_user()
+    finally:
+        subprocess.run(['userdel', USER], check=True)
+
+
 def test_a_daemon_that_does_not_come_up_is_told_of(package):
     """A node that never had a configuration, and has a wrong one; a later installation of the same tries again."""
     own = CONF / 'rp.conf.d/own.conf'
