@@ -394,3 +394,17 @@ int expect_holds(const struct sim *s, const char *text, bool *ret, struct buf *w
 		*ret = truth(&v);
 	return r;
 }
+
+int expect_check(const char *text, struct err *err)
+{
+	struct parser p = {.whole = text, .next = text, .err = err};
+	int open = 0;
+	for (parser_advance(&p); p.word != W_END; parser_advance(&p)) {
+		if (p.word == W_WRONG)
+			return parser_wrong(&p, "a word");
+		open += (p.word == W_OPEN) - (p.word == W_CLOSE);
+		if (open < 0)
+			return parser_wrong(&p, "no \")\"");
+	}
+	return open ? parser_wrong(&p, "\",\" or \")\"") : 0;
+}

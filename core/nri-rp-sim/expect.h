@@ -20,4 +20,7 @@
 int expect_holds(const struct sim *s, const char *text, bool *ret, struct buf *why,
 		 struct err *err);
 
+/* Words and brackets, which can be looked at before there is anything to be expected of. -EINVAL. */
+int expect_check(const char *text, struct err *err);
+
 #endif

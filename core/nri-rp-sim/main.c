@@ -41,7 +41,8 @@ static const struct cmdline_option table[] = {
 	 "{work} stand for files"},
 	{{"module-dir", required_argument, NULL, OPT_MODULE_DIR},
 	 "DIR",
-	 "where nri-rpd looks for modules; may be given several times"},
+	 "where nri-rpd looks for modules, such as the folder of your own MODULE.so, instead of "
+	 "those beside this program; may be given several times"},
 	{{"nri", required_argument, NULL, OPT_NRI},
 	 "0.N",
 	 "the release of NRI to imitate, 0.3 to 0.12"},
@@ -77,6 +78,9 @@ static void help(void)
 	       "  machine   writes a machine's files below sys/ and proc/ into a folder\n"
 	       "  machines  lists the machines that it knows\n\n");
 	cmdline_print(table, N_OPTIONS, 22);
+	printf("\nIn a scenario, reject: and reject-update: expect a refusal, and error: REGEX "
+	       "among\n"
+	       "their keys the words of it. Malformed steps fail before the first one runs.\n");
 	printf("\nExit status: 0 all passed, 1 something failed, 2 wrong usage. See "
 	       "nri-rp-sim(1).\n");
 }

@@ -17,6 +17,21 @@ static const char ctr_keys[] =
 	"name cpu memory requests limits init image args env mounts devices labels annotations "
 	"hugepages cpus mems state";
 
+int model_check_pod(const json_t *spec, const char *more, struct err *err)
+{
+	char keys[sizeof pod_keys + 32];
+	json_t *ctr;
+	size_t i;
+	(void)snprintf(keys, sizeof keys, "%s %s", pod_keys, more);
+	int r = arg_check(spec, keys, "pod", err);
+	json_array_foreach(json_object_get(spec, "containers"), i, ctr)
+	{
+		if (!r)
+			r = arg_check(ctr, ctr_keys, "container", err);
+	}
+	return r;
+}
+
 /* ---- names and numbers -------------------------------------------------------------------------------------------- */
 
 uint64_t model_hash(const struct sim *s, uint64_t n)

@@ -205,8 +205,17 @@ static int play_steps(struct player *p, const json_t *scenario, const json_t **r
 {
 	json_t *step;
 	size_t i;
+	int r = 0;
+	/* nobody waits for half of a scenario to read of a misspelt word */
+	json_array_foreach(json_object_get(scenario, "steps"), i, step)
+	{
+		*ret_where = step;
+		r = r ? r : step_check(step, err);
+		if (r)
+			return r;
+	}
 	*ret_where = scenario;
-	int r = begin(p, scenario, err);
+	r = begin(p, scenario, err);
 	if (!r && p->options->verbose)
 		draw(p, stdout);
 	json_array_foreach(json_object_get(scenario, "steps"), i, step)

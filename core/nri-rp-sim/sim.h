@@ -173,6 +173,8 @@ int sim_look(struct sim *s, struct err *err);
 
 struct sim_pod *model_find_pod(const struct sim *s, const char *name); /* NAME or NAMESPACE/NAME */
 /* ID, CONTAINER if there is but one of that name, POD/CONTAINER or NAMESPACE/POD/CONTAINER; those that have not exited go first. */
+/* The keys of a pod and its containers, and `more` ones of the pod; "": none. */
+int model_check_pod(const json_t *spec, const char *more, struct err *err);
 struct sim_ctr *model_find_ctr(const struct sim *s, const char *name);
 struct sim_ctr *model_ctr_of_id(const struct sim *s, const char *id);
 /* From {pod, namespace, uid, labels, annotations, …}; without its containers. */

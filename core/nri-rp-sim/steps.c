@@ -548,17 +548,30 @@ static const struct step {
 };
 #define N_STEPS (sizeof steps / sizeof steps[0])
 
-int step_run(struct sim *s, const char *name, const json_t *args, json_t *result, struct err *err)
+static const struct step *find_step(const char *name)
+{
+	for (unsigned i = 0; i < N_STEPS; i++)
+		if (str_eq(steps[i].name, name))
+			return &steps[i];
+	return NULL;
+}
+
+int step_known(const char *name, struct err *err)
 {
 	const char *names[N_STEPS];
-	for (unsigned i = 0; i < N_STEPS; i++) {
+	if (find_step(name))
+		return 0;
+	for (unsigned i = 0; i < N_STEPS; i++)
 		names[i] = steps[i].name;
-		if (str_eq(steps[i].name, name))
-			return steps[i].run(s, args, result, err);
-	}
 	const char *close = str_closest(name, names, N_STEPS);
 	return err_set(err, -EINVAL, "no step is called \"%s\"%s%s%s", name,
 		       close ? ", did you mean \"" : "", close ? close : "", close ? "\"?" : "");
+}
+
+int step_run(struct sim *s, const char *name, const json_t *args, json_t *result, struct err *err)
+{
+	const struct step *step = find_step(name);
+	return step ? step->run(s, args, result, err) : step_known(name, err);
 }
 
 const char *step_name(const json_t *step)

@@ -10,6 +10,10 @@
  * -EINVAL when the step itself is wrong.
  */
 int step_run(struct sim *s, const char *name, const json_t *args, json_t *result, struct err *err);
+/* Is there a step of that name? -EINVAL, with the nearest one. */
+int step_known(const char *name, struct err *err);
+/* What is wrong with a step and can be known before anything runs: its word, keys, brackets of expressions. -EINVAL. */
+int step_check(const json_t *step, struct err *err);
 /* The word a step begins with, or NULL when the map has none or several. */
 const char *step_name(const json_t *step);
 

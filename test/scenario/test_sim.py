@@ -118,8 +118,6 @@ def test_play_json(scenario):
 @pytest.mark.parametrize('steps, why', [
     ('- expect: count(cpus(nobody)) == 1', 'no container is called "nobody"'),
     ('- create: {pod: a, containers: [{name: c}]}\n- expect: cpus(c) == 3', 'cpus(c) is 0-15'),
-    ('- creat: {pod: a}', 'did you mean "create"'),
-    ('- create: {pod: a, contianers: []}', 'did you mean "containers"'),
     ('- create: {pod: a, containers: [{name: c, cpu: lots}]}', 'cpu: expected'),
     ('- create: {pod: a, containers: [{name: c, cpu: 99, memory: 1Mi}]}', 'not enough cpus'),
     ('- reject: {pod: a, containers: [{name: c}]}', 'a was accepted'),
@@ -133,7 +131,6 @@ def test_play_json(scenario):
     ('- signal: BLUE', 'signal: expected HUP'),
     ('- wait: for me', 'expected a duration'),
     ('- offline: 0-15', 'a CPU has to be left'),
-    ('- {create: {pod: a}, delete: a}', 'a step is one word'),
     ('- kill:\n- exited: 0', 'ended with signal 9, not exit status 0'),
     ('- start:', 'runs already'),
     ('- control: {method: Dance}', 'Dance'),
@@ -142,6 +139,19 @@ def test_failing_steps(scenario, steps, why):
     out = sim('play', '--settle', '60ms', scenario('steps:\n' + steps + '\n'), code=1)
     assert why in out
     assert 'FAILED' in out and 'scenario.yaml:' in out and 'node 0' in out
+    assert out.endswith('0 passed, 1 failed\n')
+
+
+@pytest.mark.parametrize('step, why', [
+    ('- creat: {pod: b}', 'no step is called "creat", did you mean "create"'), ('- create: {pod: b, contianers: []}', 'did you mean "containers"'),
+    ('- create: [{pod: b, containers: [{name: c, cpuu: 1}]}]', 'container: unknown key "cpuu"'), ('- {create: {pod: b}, delete: b}', 'a step is one word'),
+    ('- reject: {pod: b, eror: x}', 'unknown key "eror", did you mean "error"'), ('- update: {container: c, error: x}', 'unknown key "error"'),
+    ('- reject-update: {container: c, cpu: 9, eror: x}', 'did you mean "error"'), ('- expect: cpus(c == 1', 'expect: cpus(c == 1: expected'),
+    ('- expect: [1 == 1, 1 ? 2]', 'expected a word at "? 2"'), ('- log: {regexp: x}', 'did you mean "regex"'), ('- expect: 7', 'expected an expression'),
+])
+def test_malformed_steps_fail_before_the_first(scenario, step, why):
+    out = sim('play', '--verbose', scenario('steps:\n- create: {pod: a, containers: [{name: c}]}\n%s\n' % step), code=1)
+    assert why in out and 'scenario.yaml:' in out and '---' not in out
     assert out.endswith('0 passed, 1 failed\n')
 
 

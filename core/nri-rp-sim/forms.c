@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be known of a step before anything runs: its word, the keys of its argument, brackets and words of expressions. */
+#include <string.h>
+
+#include "core/nri-rp-sim/expect.h"
+#include "core/nri-rp-sim/steps.h"
+#include "core/util/str.h"
+
+#define WITH_ERROR true
+
+static int each(const json_t *args, int (*fn)(const json_t *arg, bool error, struct err *err),
+		bool error, struct err *err)
+{
+	json_t *item;
+	size_t i;
+	int r = 0;
+	if (!json_is_array(args))
+		return fn(args, error, err);
+	json_array_foreach(args, i, item)
+	{
+		if (!r)
+			r = fn(item, error, err);
+	}
+	return r;
+}
+
+static int pod(const json_t *arg, bool error, struct err *err)
+{
+	return model_check_pod(arg, error ? "error" : "", err);
+}
+
+static int resize(const json_t *arg, bool error, struct err *err)
+{
+	return arg_check(arg,
+			 error ? "container cpu memory requests limits error"
+			       : "container cpu memory requests limits",
+			 "update", err);
+}
+
+static int expression(const json_t *arg, bool error, struct err *err)
+{
+	const char *text = json_string_value(arg);
+	(void)error;
+	return text ? expect_check(text, err) : err_set(err, -EINVAL, "expected an expression");
+}
+
+static int log_line(const json_t *arg, bool error, struct err *err)
+{
+	(void)error;
+	return json_is_object(arg) ? arg_check(arg, "regex within never", "log", err) : 0;
+}
+
+static int event(const json_t *arg, bool error, struct err *err)
+{
+	(void)error;
+	return arg_check(arg, "event container", "tell", err);
+}
+
+static int control(const json_t *arg, bool error, struct err *err)
+{
+	(void)error;
+	return arg_check(arg, "method args has lacks", "control", err);
+}
+
+static const struct form {
+	const char *name;
+	int (*check)(const json_t *arg, bool error, struct err *err);
+	bool error; /* takes the words of a refusal */
+} forms[] = {
+	{"create", pod, false},
+	{"existing", pod, false},
+	{"reject", pod, WITH_ERROR},
+	{"update", resize, false},
+	{"reject-update", resize, WITH_ERROR},
+	{"expect", expression, false},
+	{"log", log_line, false},
+	{"tell", event, false},
+	{"control", control, false},
+};
+
+int step_check(const json_t *step, struct err *err)
+{
+	const char *name = step_name(step);
+	if (!name)
+		return err_set(err, -EINVAL, "a step is one word with its argument");
+	int r = step_known(name, err);
+	for (unsigned i = 0; !r && i < sizeof forms / sizeof *forms; i++)
+		if (str_eq(forms[i].name, name))
+			r = each(json_object_get(step, name), forms[i].check, forms[i].error, err);
+	return r ? err_prefix(err, "%s: ", name) : 0;
+}
