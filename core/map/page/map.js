@@ -182,6 +182,7 @@ function showSummary(places, unknown) {
 	if (unpinned) parts.push(`${unpinned} not pinned`);
 	if (t.present !== t.online) parts.push(`online: ${t.online} of ${t.present}`);
 	if (unknown.size) parts.push(`${unknown.size} more, of which it is not known where they were`);
+	if (state.at !== null) parts.push('as far as events tell: CPUs that policies share differently within a request are shown as now');
 	$('summary').textContent = parts.join(' · ');
 }
 
