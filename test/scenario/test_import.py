@@ -89,3 +89,30 @@ def test_what_is_nothing_of_that(tmp_path):
 def test_a_key_that_is_no_more_is_told(tmp_path):
     done = run_ctl(*MODULES, 'import', '-', input=yaml.safe_dump({**MANAGER, 'policy': {**MANAGER['policy'], 'balloons': {'NoSuchKey': 1}}}))
     assert done.code == OK and 'check: rp.conf:' in done.out and 'noSuchKey: unknown key' in done.out
+
+
+def crd(kind, **spec):
+    return {'apiVersion': 'config.nri/v1alpha1', 'kind': kind, 'metadata': {'name': 'default'}, 'spec': spec}
+
+
+# More of each source, in forms that the ones above do not have.
+@pytest.mark.parametrize('source, policy', [
+    (crd('TopologyAwarePolicy', reservedResources={'cpu': '750m'}, pinCPU=True, pinMemory=True, preferIsolatedCPUs=True, preferSharedCPUs=False), 'topology-aware'),
+    (crd('BalloonsPolicy', reservedResources={'cpu': '1000m'}, pinMemory=False, idleCPUClass='lowpower', balloonTypes=[
+        {'name': 'quad', 'minCPUs': 4, 'maxCPUs': 4, 'maxBalloons': 2, 'allocatorPriority': 'high', 'namespaces': ['video-*']}]), 'balloons'),
+    ({'image': {'name': 'registry.example/nri-resource-policy-balloons'}, 'config': {'reservedResources': {'cpu': '750m'}, 'balloonTypes': [
+        {'name': 'one', 'maxCPUs': 8}]}, 'resources': {'cpu': '500m'}}, 'balloons'),
+    ({'image': {'name': 'registry.example/nri-resource-policy-topology-aware'}, 'config': {'reservedResources': {'cpu': 'cpuset:0-1'}, 'pinCPU': True},
+      'plugin-test': {'enableAPIs': False}}, 'topology-aware'),
+    ({'policy': {'Active': 'topology-aware', 'ReservedResources': {'CPU': '750m'}, 'topology-aware': {'PinCPU': True, 'PreferSharedCPUs': True}}}, 'topology-aware'),
+    ({'kind': 'KubeletConfiguration', 'cpuManagerPolicy': 'static', 'reservedSystemCPUs': '0-1', 'topologyManagerPolicy': 'single-numa-node'}, 'static'),
+    ({'kind': 'KubeletConfiguration', 'cpuManagerPolicy': 'static', 'kubeReserved': {'cpu': '1'}, 'systemReserved': {'cpu': '500m'},
+      'cpuManagerPolicyOptions': {'distribute-cpus-across-numa': 'true'}}, 'static'),
+    ({'pools': {'exclusive': {'exclusive': True, 'cpuLists': [{'Cpuset': '4,12', 'Socket': 0}]},
+                'shared': {'exclusive': False, 'cpuLists': [{'Cpuset': '2-3,10-11', 'Socket': 0}]}}}, 'balloons'),
+    ({'pools': {'shared': {'cpuLists': [{'Cpuset': '4-7', 'Socket': 0}]}, 'infra': {'cpuLists': [{'Cpuset': '0-3', 'Socket': 0}]}}}, 'balloons'),
+    ({'image': {'repository': 'example/weka-nri-cpuset'}, 'config': {'plugin': {'index': '99'}}}, 'cpuset'),
+])
+def test_examples_of_each_source(tmp_path, source, policy):
+    config, notes = imported(tmp_path, source)
+    assert config['policy'] == policy, notes
