@@ -164,7 +164,8 @@ struct rp_host_noderes {
 
 /* ---- what comes out ---- */
 
-#define RP_NR_ITEM_RESET 0x1u /* the Node has no such resource: its key is deleted, as it is when there is no quantity */
+#define RP_NR_ITEM_RESET                                                                           \
+	0x1u /* the Node has no such resource: its key is deleted, as it is when there is no quantity */
 
 struct rp_nr_item {
 	uint32_t size;
@@ -201,7 +202,8 @@ struct rp_nr_edit {
 	void (*set)(void *ctx, const char *name, int64_t quantity);
 	void (*remove)(void *ctx, const char *name);
 	const char *(*annotation)(void *ctx, const char *key);
-	void (*set_annotation)(void *ctx, const char *key, const char *value); /* NULL: no such one */
+	void (*set_annotation)(void *ctx, const char *key,
+			       const char *value); /* NULL: no such one */
 	void (*set_label)(void *ctx, const char *key, const char *value);
 };
 
