@@ -441,19 +441,24 @@ static const void *service_of(struct cover *c, const char *id)
 		return cover_controller(c, theirs);
 	if (str_eq(id, RP_CALCULATOR_1))
 		return cover_calculator(c, theirs);
-	if (str_eq(id, RP_ZONES_1))
-		return RP_HAS(c->zones = theirs, zones) && c->zones->zones ? &our_zones : NULL;
-	if (str_eq(id, RP_EXTENDED_1))
-		return RP_HAS(c->extended = theirs, extended) && c->extended->extended
-			       ? &our_extended
-			       : NULL;
-	if (str_eq(id, RP_METRICS_1))
-		return RP_HAS(c->metrics = theirs, collect) && c->metrics->collect ? &our_metrics
-										   : NULL;
-	if (str_eq(id, RP_STATE_1))
-		return RP_HAS(c->state = theirs, load) && c->state->save && c->state->load
-			       ? &our_state
-			       : NULL;
+	if (str_eq(id, RP_ZONES_1)) {
+		c->zones = theirs;
+		return RP_HAS(c->zones, zones) && c->zones->zones ? &our_zones : NULL;
+	}
+	if (str_eq(id, RP_EXTENDED_1)) {
+		c->extended = theirs;
+		return RP_HAS(c->extended, extended) && c->extended->extended ? &our_extended
+									      : NULL;
+	}
+	if (str_eq(id, RP_METRICS_1)) {
+		c->metrics = theirs;
+		return RP_HAS(c->metrics, collect) && c->metrics->collect ? &our_metrics : NULL;
+	}
+	if (str_eq(id, RP_STATE_1)) {
+		c->state = theirs;
+		return RP_HAS(c->state, load) && c->state->save && c->state->load ? &our_state
+										  : NULL;
+	}
 	return theirs;
 }
 

@@ -179,10 +179,11 @@ static int32_t put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_inf
 /* One that is known is asked for again as a reply was lost, or resized: its shares may be others. */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
+	const struct pod *pod = find_pod(inst, info->pod);
 	struct record rec;
-	if (!read_record(inst, info->ctr, &rec))
+	if (!pod || !read_record(inst, info->ctr, &rec))
 		return put(inst, txn, info);
-	return stage(inst, txn, info, find_pod(inst, info->pod)->pool);
+	return stage(inst, txn, info, pod->pool);
 }
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
