@@ -34,6 +34,7 @@ enum request_kind { DOCUMENT, STREAM, TRIAL, N_REQUEST_KINDS };
 struct map_request {
 	struct map *map;
 	struct evhttp_request *http;
+	bool started; /* a stream: its reply has begun, and does not end by itself */
 	enum request_kind kind;
 	struct map_request *prev, *next;
 };
@@ -126,6 +127,9 @@ static void request_closed(void *arg)
 	struct map_request *r = arg;
 	struct map *map = r->map;
 	ctl_forget(map->ctl, r);
+	/* a stream whose reader has gone is nobody's any more: ending the reply frees it */
+	if (r->started && !evhttp_request_get_connection(r->http))
+		evhttp_send_reply_end(r->http);
 	DL_DELETE(map->requests, r);
 	map->n_requests--;
 	map->n_kind[r->kind]--;
@@ -273,6 +277,7 @@ static void serve_events(struct map *map, struct evhttp_request *http,
 		return;
 	}
 	evhttp_send_reply_start(http, HTTP_OK, NULL);
+	r->started = true;
 	stream_on(r, after);
 }
 
