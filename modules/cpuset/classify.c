@@ -1,163 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which class a container is of, by its pod's annotations and by what the runtime was asked for. */
-#include <stdio.h>
-#include <string.h>
-
 #include "modules/cpuset/cpuset.h"
+#include "modules/lib/cpulist.h"
 
 #define SHARES_MAX 262144 /* the scale of shares ends at 256 CPUs */
 #define CPUS_OF_SHARES_MAX 256
-#define WRONG_CPUS_SHOWN 16u
 
 const char *const class_names[N_CLASSES] = {"shared", "integer", "annotated"};
 
 /* ---- lists --------------------------------------------------------------------------------------------------------- */
 
-static bool read_number(const char **text, uint32_t *ret)
+static const char *list_text(const struct rp_instance *inst, const struct rp_ctr_info *info,
+			     const char *key)
 {
-	const char *p = *text;
-	uint32_t n = 0;
-	while (*p >= '0' && *p <= '9' && n <= LIST_CPU_MAX)
-		n = n * 10 + (uint32_t)(*p++ - '0');
-	if (p == *text || n > LIST_CPU_MAX)
-		return false;
-	*text = p;
-	*ret = n;
-	return true;
-}
-
-/* "5" or "2-4", and nothing behind it. */
-static bool read_item(const char *item, uint32_t len, struct rp_idset *ret, uint32_t *ret_beyond)
-{
-	const char *p = item;
-	uint32_t first, last;
-	if (!read_number(&p, &first))
-		return false;
-	last = first;
-	if (p < item + len && *p == '-') {
-		p++;
-		if (!read_number(&p, &last))
-			return false;
-	}
-	if (p != item + len || last < first)
-		return false;
-	for (uint32_t cpu = first; cpu <= last && cpu < RP_CPUS_MAX; cpu++)
-		rp_idset_add(ret, cpu);
-	if (last >= RP_CPUS_MAX && !*ret_beyond)
-		*ret_beyond = first < RP_CPUS_MAX ? RP_CPUS_MAX : first;
-	return true;
-}
-
-bool list_parse(const char *text, struct rp_idset *ret, uint32_t *ret_beyond,
-		char why[LIST_WHY_MAX])
-{
-	uint32_t n = 0;
-	*ret_beyond = 0;
-	rp_idset_clear(ret);
-	if (strnlen(text, LIST_TEXT_MAX + 1) > LIST_TEXT_MAX) {
-		(void)snprintf(why, LIST_WHY_MAX, "longer than %u characters", LIST_TEXT_MAX);
-		return false;
-	}
-	if (!text[strspn(text, " \t")]) {
-		(void)snprintf(why, LIST_WHY_MAX, "empty");
-		return false;
-	}
-	for (const char *p = text, *end; p; p = *end ? end + 1 : NULL) {
-		end = p + strcspn(p, ",");
-		p += strspn(p, " \t");
-		uint32_t len = (uint32_t)(end > p ? end - p : 0);
-		while (len && (p[len - 1] == ' ' || p[len - 1] == '\t'))
-			len--;
-		if (!len) {
-			(void)snprintf(why, LIST_WHY_MAX, "empty CPU value");
-			return false;
-		}
-		if (n++ == LIST_ITEMS_MAX) {
-			(void)snprintf(why, LIST_WHY_MAX, "more than %u elements", LIST_ITEMS_MAX);
-			return false;
-		}
-		if (!read_item(p, len, ret, ret_beyond)) {
-			(void)snprintf(why, LIST_WHY_MAX, "%.*s", (int)(len < 64 ? len : 64), p);
-			return false;
-		}
-	}
-	return true;
-}
-
-/* "[3 5 99]", at most so many of them. */
-static const char *few(struct rp_ids cpus, char *buf, size_t size)
-{
-	size_t n = (size_t)snprintf(buf, size, "[");
-	uint32_t shown = 0;
-	RP_IDS_EACH (cpu, cpus) {
-		if (shown == WRONG_CPUS_SHOWN || n + 16 > size) {
-			n += (size_t)snprintf(buf + n, size - n, " …");
-			break;
-		}
-		n += (size_t)snprintf(buf + n, size - n, "%s%u", shown++ ? " " : "", cpu);
-	}
-	(void)snprintf(buf + n, size - n, "]");
-	return buf;
-}
-
-static const char *named_text(const struct rp_instance *inst, const struct looked *c)
-{
-	const struct modhost *h = &inst->h;
-	const char *text = h->cache->pod_annotation(h->ctx, c->info.pod, inst->plan->named_key);
-	return text ? text : "";
+	return inst->h.cache->pod_annotation(inst->h.ctx, info->pod, key);
 }
 
 int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
 {
 	const struct modhost *h = &inst->h;
-	char why[LIST_WHY_MAX], text[256];
+	const struct rp_plan *p = inst->plan;
+	const char *list = list_text(inst, &c->info, p->named_key);
+	char why[CPULIST_WHY_MAX], few[CPULIST_FEW_MAX];
 	struct rp_idset wrong;
 	uint32_t beyond;
-	if (!list_parse(named_text(inst, c), ret, &beyond, why))
+	if (!cpulist_parse(list ? list : "", ret, &beyond, why))
 		return modhost_fail(h, -RP_EINVAL, "annotation %s: invalid CPU list: %s",
-				    inst->plan->named_key, why);
+				    p->named_key, why);
 	if (beyond)
 		return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not online: [%u]",
-				    inst->plan->named_key, beyond);
-	const struct {
-		const char *what;
-		const struct rp_idset *of;
-	} checks[] = {{"online", &inst->plan->machine->online},
-		      {"available", &inst->plan->allowed}};
-	for (uint32_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(checks[i].of));
-		if (!rp_ids_empty(rp_ids_of(&wrong)))
-			return modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s",
-					    inst->plan->named_key, checks[i].what,
-					    few(rp_ids_of(&wrong), text, sizeof text));
-	}
-	return 0;
+				    p->named_key, beyond);
+	rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->machine->online));
+	bool offline = !rp_ids_empty(rp_ids_of(&wrong));
+	if (!offline)
+		rp_idset_andnot(&wrong, rp_ids_of(ret), rp_ids_of(&p->cpus.available));
+	return rp_ids_empty(rp_ids_of(&wrong))
+		       ? 0
+		       : modhost_fail(h, -RP_EINVAL, "annotation %s: CPU(s) not %s: %s",
+				      p->named_key, offline ? "online" : "available",
+				      cpulist_few(rp_ids_of(&wrong), few));
 }
 
-void named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
+bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
 {
-	char why[LIST_WHY_MAX];
-	uint32_t beyond;
-	if (!list_parse(named_text(inst, c), ret, &beyond, why))
+	const char *list = list_text(inst, &c->info, inst->plan->named_key);
+	char why[CPULIST_WHY_MAX];
+	uint32_t beyond = 0, n;
+	if (!list || !cpulist_parse(list, ret, &beyond, why))
 		rp_idset_clear(ret);
-	rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->allowed));
+	n = rp_ids_count(rp_ids_of(ret));
+	rp_idset_and(ret, rp_ids_of(ret), rp_ids_of(&inst->plan->cpus.available));
+	return !beyond && rp_ids_count(rp_ids_of(ret)) == n;
 }
 
 /* A list that cannot be read forbids nothing, and never keeps a container from being created. */
 static void read_forbidden(const struct rp_instance *inst, struct looked *c)
 {
-	const struct modhost *h = &inst->h;
 	const char *key = inst->plan->forbidden_key;
-	const char *text = h->cache->pod_annotation(h->ctx, c->info.pod, key);
-	char why[LIST_WHY_MAX];
+	const char *list = c->class == CLASS_ANNOTATED ? NULL : list_text(inst, &c->info, key);
+	char why[CPULIST_WHY_MAX];
 	uint32_t beyond;
-	c->forbids = false;
 	rp_idset_clear(&c->forbidden);
-	if (!text || c->class == CLASS_ANNOTATED)
-		return;
-	c->forbids = list_parse(text, &c->forbidden, &beyond, why);
-	if (!c->forbids)
-		modhost_log(h, RP_LOG_WARNING, c->info.ctr,
+	c->forbids = list && cpulist_parse(list, &c->forbidden, &beyond, why);
+	if (list && !c->forbids)
+		modhost_log(&inst->h, RP_LOG_WARNING, c->info.ctr,
 			    "annotation %s is ignored: invalid CPU list: %s", key, why);
 }
 
@@ -210,19 +116,19 @@ static int64_t integer_cpus(const struct rp_plan *p, const struct rp_ctr_info *i
 
 void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret)
 {
-	const struct modhost *h = &inst->h;
 	int64_t n = integer_cpus(inst->plan, info);
 	ret->info = *info;
-	ret->class = CLASS_SHARED;
-	ret->why = "does not ask for a whole number of CPUs as request and limit";
 	ret->n = 0;
-	if (h->cache->pod_annotation(h->ctx, info->pod, inst->plan->named_key)) {
+	if (list_text(inst, info, inst->plan->named_key)) {
 		ret->class = CLASS_ANNOTATED;
 		ret->why = "its pod names CPUs";
 	} else if (n > 0) {
 		ret->class = CLASS_INTEGER;
 		ret->why = "asks for a whole number of CPUs as request and limit";
 		ret->n = n > RP_CPUS_MAX ? RP_CPUS_MAX + 1 : (uint32_t)n;
+	} else {
+		ret->class = CLASS_SHARED;
+		ret->why = "does not ask for a whole number of CPUs as request and limit";
 	}
 	read_forbidden(inst, ret);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "modules/cpuset/cpuset.h"
-#include "modules/lib/cpualloc.h"
 
 static const struct rp_key keys[] = {
 	{.path = "coreIdsAnnotation",
@@ -16,17 +15,9 @@ static const struct rp_key keys[] = {
 	 .flags = RP_KEY_NON_EMPTY,
 	 .fallback = "weka.io/forbid-core-ids",
 	 .doc = "Annotation by which a pod names CPUs that its containers must not run on."},
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
-	{.path = "availableResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that containers may use, as a set; by default all online ones."},
-	{.path = "reservedResources",
-	 .type = RP_T_MAP,
-	 .doc = "What no container gets for itself unless its pod names it."},
-	{.path = "reservedResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that no integer container gets: a set, or a quantity that is rounded up to "
-		"whole CPUs; by default none."},
+	BOUNDS_KEYS("What no container gets for itself unless its pod names it.",
+		    "CPUs that no integer container gets: a set, or a quantity that is rounded up "
+		    "to whole CPUs; by default none."),
 	{.path = "minSharedCPUs",
 	 .type = RP_T_INT,
 	 .max = RP_CPUS_MAX,
@@ -75,47 +66,29 @@ static rp_cfg at(const struct modhost *h, const struct rp_plan *p, const char *p
 	return h->config->get(h->ctx, p->section, path);
 }
 
-static int flag(const struct modhost *h, const struct rp_plan *p, const char *key, int fallback)
+static bool flag(const struct modhost *h, const struct rp_plan *p, const char *key, int fallback)
 {
 	return h->config->value(h->ctx, at(h, p, key), RP_T_BOOL, fallback) != 0;
 }
 
-static int32_t read_key(const struct modhost *h, const struct rp_plan *p, const char *path,
-			const char *fallback, char ret[256])
+static const char *text(const struct modhost *h, const struct rp_plan *p, const char *key,
+			const char *fallback)
 {
-	const char *text = h->config->text(h->ctx, at(h, p, path), fallback);
-	if (strlen(text) >= 256)
-		return modhost_fail_at(h, at(h, p, path), -RP_EINVAL,
-				       "a key of an annotation has at most 255 characters");
-	memcpy(ret, text, strlen(text) + 1);
-	return 0;
+	return h->config->text(h->ctx, at(h, p, key), fallback);
 }
 
 static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 {
-	int32_t r = read_key(h, p, "coreIdsAnnotation", "weka.io/cores-ids", p->named_key);
-	if (!r)
-		r = read_key(h, p, "forbidCoreIdsAnnotation", "weka.io/forbid-core-ids",
-			     p->forbidden_key);
-	if (!r)
-		r = amount_read(h, at(h, p, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
-	if (!r)
-		r = amount_read(h, at(h, p, "reservedResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY, &p->reserve);
-	if (r)
-		return r;
+	p->named_key = text(h, p, "coreIdsAnnotation", "weka.io/cores-ids");
+	p->forbidden_key = text(h, p, "forbidCoreIdsAnnotation", "weka.io/forbid-core-ids");
 	p->min_shared =
 		h->config->value(h->ctx, at(h, p, "minSharedCPUs"), RP_T_INT, MIN_SHARED_DEFAULT);
-	p->shared_overlap = flag(h, p, "sharedOverlap", 0);
 	p->pin_memory = flag(h, p, "pinMemory", 1);
 	p->by_qos = flag(h, p, "classifyByQoS", 0);
 	p->numa_aware = flag(h, p, "numaAware", 0);
 	p->shared_cache = flag(h, p, "preferSharedCache", 0);
-	p->needs_memory =
-		strcmp(h->config->text(h->ctx, at(h, p, "integerNeeds"), "cpu-and-memory"),
-		       "cpu") != 0;
-	if (p->min_shared == 0 && !p->shared_overlap)
+	p->needs_memory = strcmp(text(h, p, "integerNeeds", "cpu-and-memory"), "cpu") != 0;
+	if (p->min_shared == 0 && !flag(h, p, "sharedOverlap", 0))
 		return modhost_fail_at(
 			h, at(h, p, "minSharedCPUs"), -RP_EINVAL,
 			"0 lets shared containers run on CPUs of others when none are "
@@ -127,46 +100,20 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-static int32_t reserve(const struct modhost *h, struct rp_plan *p)
+static int32_t read_cpus(const struct modhost *h, struct rp_plan *p, bool hotplug)
 {
-	struct rp_idset from = p->allowed;
+	const struct reserve_past past = {.hotplug = hotplug};
 	struct cpualloc *a = NULL;
-	uint32_t n = amount_count(&p->reserve), n_allowed = rp_ids_count(rp_ids_of(&p->allowed));
-	if (p->reserve.kind == AMOUNT_CPUS)
-		rp_idset_and(&p->reserved, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->allowed));
-	if (p->reserve.kind != AMOUNT_QUANTITY)
-		return 0;
-	int r = cpualloc_new(h->topology, h->ctx, &a);
+	int32_t r = machine_new(h, &p->machine);
+	if (!r && cpualloc_new(h->topology, h->ctx, &a))
+		r = modhost_fail(h, -RP_ENOMEM, "out of memory");
 	if (!r)
-		r = cpualloc_allocate(a, &from, n < n_allowed ? n : n_allowed, CPUALLOC_NONE,
-				      CPUALLOC_PLAIN, &p->reserved);
+		r = bounds_read(h, p->section, a, &past, true, &p->cpus);
 	cpualloc_free(a);
-	return r ? modhost_fail(h, r, "CPUs cannot be reserved") : 0;
+	return r;
 }
 
-static int32_t check_sets(const struct modhost *h, const struct rp_plan *p)
-{
-	char text[SET_TEXT_MAX];
-	struct rp_idset missing;
-	if (rp_ids_empty(rp_ids_of(&p->allowed)))
-		return modhost_fail_at(h, at(h, p, "availableResources.cpu"), -RP_EINVAL,
-				       "none of these CPUs is online");
-	uint32_t n = amount_count(&p->reserve), n_allowed = rp_ids_count(rp_ids_of(&p->allowed));
-	if (p->reserve.kind == AMOUNT_QUANTITY && n > n_allowed)
-		return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
-				       "%u CPUs are to be reserved, and %u are available", n,
-				       n_allowed);
-	if (p->reserve.kind != AMOUNT_CPUS)
-		return 0;
-	rp_idset_andnot(&missing, rp_ids_of(&p->reserve.cpus), rp_ids_of(&p->allowed));
-	if (rp_ids_empty(rp_ids_of(&missing)))
-		return 0;
-	return modhost_fail_at(h, at(h, p, "reservedResources.cpu"), -RP_EINVAL,
-			       "CPUs %s are not available",
-			       modhost_set_text(rp_ids_of(&missing), text, sizeof text));
-}
-
-static int32_t make(const struct modhost *h, rp_cfg section, bool check, struct rp_plan **ret)
+int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
@@ -174,28 +121,12 @@ static int32_t make(const struct modhost *h, rp_cfg section, bool check, struct 
 	p->section = section;
 	int32_t r = read_settings(h, p);
 	if (!r)
-		r = machine_new(h, &p->machine);
-	if (!r) {
-		amount_pick(&p->available, rp_ids_of(&p->machine->online), &p->allowed);
-		r = check ? check_sets(h, p) : 0;
-	}
-	if (!r)
-		r = reserve(h, p);
+		r = read_cpus(h, p, hotplug);
 	if (r)
 		plan_free(p);
 	else
 		*ret = p;
 	return r;
-}
-
-int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
-{
-	return make(h, section, true, ret);
-}
-
-int32_t plan_look(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
-{
-	return make(h, section, false, ret);
 }
 
 struct rp_plan *plan_free(struct rp_plan *p)

@@ -2,28 +2,61 @@
 /* What the cpuset policy does is told in cpuset.h. */
 #include "modules/cpuset/cpuset.h"
 
+/* ---- who has which CPU ------------------------------------------------------------------------------------------------ */
+
+void pool_add(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus)
+{
+	inst->now.n[class]++;
+	if (class == CLASS_INTEGER)
+		owners_give(&inst->owners, cpus, ctr);
+	else if (class == CLASS_ANNOTATED)
+		owners_join(&inst->owners, cpus);
+}
+
+void pool_del(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus)
+{
+	struct rp_idset had;
+	inst->now.n[class] -= inst->now.n[class] != 0;
+	if (class == CLASS_INTEGER)
+		(void)owners_release(&inst->owners, ctr, &had);
+	else if (class == CLASS_ANNOTATED)
+		owners_leave(&inst->owners, cpus);
+}
+
+void pool_shared(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	rp_idset_andnot(ret, rp_ids_of(&inst->plan->cpus.available),
+			rp_ids_of(&inst->owners.taken));
+}
+
+void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
+{
+	rp_idset_andnot(ret, rp_ids_of(&inst->plan->cpus.rest), rp_ids_of(&inst->owners.taken));
+	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&c->forbidden));
+}
+
+/* ---- its life ---------------------------------------------------------------------------------------------------------- */
+
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	return plan_new(&inst->h, section, ret);
+	return plan_new(&inst->h, section, false, ret);
 }
 
 static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 {
-	return plan_look(&inst->h, inst->plan->section, ret);
+	return plan_new(&inst->h, inst->plan->section, true, ret);
 }
 
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
-	inst->n_shared_before = inst->n_shared;
-	inst->overlapping_before = inst->overlapping;
+	inst->before = inst->now;
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	owners_undo(&inst->owners);
-	inst->n_shared = inst->n_shared_before;
-	inst->overlapping = inst->overlapping_before;
+	inst->now = inst->before;
 	return 0;
 }
 

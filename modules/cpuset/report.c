@@ -5,64 +5,50 @@
 #include "modules/cpuset/cpuset.h"
 #include "modules/lib/zones.h"
 
+/* The CPUs of each class. */
+static void sets_of(const struct rp_instance *inst, struct rp_idset ret[N_CLASSES])
+{
+	pool_shared(inst, &ret[CLASS_SHARED]);
+	owners_given(&inst->owners, &ret[CLASS_INTEGER]);
+	rp_idset_andnot(&ret[CLASS_ANNOTATED], rp_ids_of(&inst->owners.taken),
+			rp_ids_of(&ret[CLASS_INTEGER]));
+}
+
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
 	const struct rp_plan *p = inst->plan;
-	struct rp_idset pool, free, named, owned;
+	struct rp_idset of[N_CLASSES], free;
 	if (!p)
 		return 0;
-	pool_shared(inst, &pool);
-	pool_of(inst, CLASS_ANNOTATED, &named);
-	pool_of(inst, CLASS_INTEGER, &owned);
-	rp_idset_andnot(&free, rp_ids_of(&pool), rp_ids_of(&p->reserved));
+	sets_of(inst, of);
+	rp_idset_andnot(&free, rp_ids_of(&of[CLASS_SHARED]), rp_ids_of(&p->cpus.reserved));
 	const struct zones_set sets[] = {
-		{"annotated cpuset", rp_ids_of(&named)},
-		{"integer cpuset", rp_ids_of(&owned)},
-		{"shared cpuset", rp_ids_of(&pool)},
-		{"reserved cpuset", rp_ids_of(&p->reserved)},
+		{"annotated cpuset", rp_ids_of(&of[CLASS_ANNOTATED])},
+		{"integer cpuset", rp_ids_of(&of[CLASS_INTEGER])},
+		{"shared cpuset", rp_ids_of(&of[CLASS_SHARED])},
+		{"reserved cpuset", rp_ids_of(&p->cpus.reserved)},
 	};
-	zones_nodes(&inst->h, sink, rp_ids_of(&p->allowed), rp_ids_of(&free), sets,
+	zones_nodes(&inst->h, sink, rp_ids_of(&p->cpus.available), rp_ids_of(&free), sets,
 		    sizeof sets / sizeof *sets);
 	return 0;
 }
 
 const struct rp_zones cpuset_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
 
-static int32_t count_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			 const struct life_walk *w)
-{
-	struct record rec;
-	uint32_t *n = w->arg;
-	(void)txn;
-	if (record_read(inst, info->ctr, &rec))
-		n[rec.class]++;
-	return 0;
-}
-
-static void count_classes(struct rp_instance *inst, uint32_t n[N_CLASSES])
-{
-	(void)life_walk(inst, 0,
-			(struct life_walk){.each = count_one, .order = RP_ORDER_CREATED, .arg = n});
-}
-
 static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	struct rp_idset sets[N_CLASSES];
-	uint32_t n[N_CLASSES] = {0};
 	char labels[32];
 	if (!inst->plan)
 		return 0;
-	pool_shared(inst, &sets[CLASS_SHARED]);
-	pool_of(inst, CLASS_INTEGER, &sets[CLASS_INTEGER]);
-	pool_of(inst, CLASS_ANNOTATED, &sets[CLASS_ANNOTATED]);
-	count_classes(inst, n);
+	sets_of(inst, sets);
 	for (uint32_t i = 0; i < N_CLASSES; i++) {
 		(void)snprintf(labels, sizeof labels, "class=\"%s\"", class_names[i]);
 		sink->gauge(sink->ctx, "policy_cpuset_cpus",
 			    "CPUs by the class of their containers.", labels,
 			    rp_ids_count(rp_ids_of(&sets[i])));
 		sink->gauge(sink->ctx, "policy_cpuset_containers", "Containers by class.", labels,
-			    n[i]);
+			    inst->now.n[i]);
 		sink->counter(sink->ctx, "policy_cpuset_placed_total", "Containers placed.", labels,
 			      (double)inst->counters.placed[i]);
 	}

@@ -96,7 +96,7 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 		p->pools[p->n].prio = CPUALLOC_NONE;
 		p->types[p->n].cpu_class = "";
 	}
-	rp_idset_copy(&p->pools[POOL_RESERVED].cpus, rp_ids_of(&p->bounds.reserved));
+	rp_idset_copy(&p->pools[POOL_RESERVED].cpus, rp_ids_of(&p->bounds.cpus.reserved));
 	int32_t r = glob_read(h, &p->memory, system, &p->system_namespaces);
 	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, types); i++)
 		r = read_type(h, p, h->config->item(h->ctx, types, i));
@@ -112,7 +112,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 			    : 0;
 	if (!r)
 		r = pools_read(h, section, p->alloc, past, &p->bounds);
-	if (!r && !past->hotplug && rp_ids_empty(rp_ids_of(&p->bounds.rest)))
+	if (!r && !past->hotplug && rp_ids_empty(rp_ids_of(&p->bounds.cpus.rest)))
 		r = modhost_fail_at(h, section, -RP_EINVAL,
 				    "no CPU is left for the pools beside reserved");
 	if (!r)

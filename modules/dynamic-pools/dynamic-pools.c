@@ -28,7 +28,7 @@ static int32_t make_plan(struct rp_instance *inst, rp_cfg section, bool hotplug,
 	int32_t r = plan_new(&inst->h, section, &past, ret);
 	if (!r)
 		pools_carry(&inst->saved, (*ret)->pools + POOL_SHARED, (*ret)->n - POOL_SHARED,
-			    rp_ids_of(&(*ret)->bounds.rest));
+			    rp_ids_of(&(*ret)->bounds.cpus.rest));
 	return r;
 }
 
@@ -117,7 +117,7 @@ static struct members_choice choose(struct rp_instance *inst, const struct rp_ct
 		c = by_name(p, name);
 	else if (!system)
 		c = by_namespace(p, info->pod_namespace);
-	if (c.pool == POOL_RESERVED && rp_ids_empty(rp_ids_of(&p->bounds.reserved)))
+	if (c.pool == POOL_RESERVED && rp_ids_empty(rp_ids_of(&p->bounds.cpus.reserved)))
 		c = (struct members_choice){POOL_SHARED, "no CPU is reserved", NULL, false};
 	return c;
 }
@@ -157,7 +157,7 @@ static uint64_t resize_pools(struct rp_plan *p)
 		return 0; /* hardly a CPU is on line */
 	size_all(p, sizes);
 	return pools_resize(p->alloc, p->pools + POOL_SHARED, p->n - POOL_SHARED,
-			    rp_ids_of(&p->bounds.rest), sizes + POOL_SHARED)
+			    rp_ids_of(&p->bounds.cpus.rest), sizes + POOL_SHARED)
 	       << POOL_SHARED;
 }
 

@@ -18,7 +18,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 	size_needed(p, sizes);
 	(void)pools_resize(p->alloc, small + POOL_SHARED, p->n - POOL_SHARED, rp_ids_none(),
 			   sizes + POOL_SHARED);
-	rp_idset_copy(&spare, rp_ids_of(&p->bounds.rest));
+	rp_idset_copy(&spare, rp_ids_of(&p->bounds.cpus.rest));
 	for (uint32_t i = 0; i < p->n; i++) {
 		(void)snprintf(zones[i].label, sizeof zones[i].label, "%s", p->pools[i].name);
 		zones[i].cpus = rp_ids_of(&p->pools[i].cpus);

@@ -5,7 +5,7 @@
 
 static int64_t n_rest(const struct rp_plan *p)
 {
-	return rp_ids_count(rp_ids_of(&p->bounds.rest));
+	return rp_ids_count(rp_ids_of(&p->bounds.cpus.rest));
 }
 
 /* CPUs for what is asked for. */

@@ -102,6 +102,18 @@ int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct r
 	return rp_ids_empty(nodes) ? 0 : h->cache->set_mems(h->ctx, txn, ctr, nodes);
 }
 
+int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_info *info,
+		       bool pin, struct rp_ids cpus)
+{
+	struct rp_idset nodes;
+	if (info->flags & RP_CTR_PRESERVE_MEM || (!pin && rp_ids_empty(info->mems)))
+		return 0;
+	rp_idset_clear(&nodes);
+	if (pin)
+		ctr_memory_near(h, cpus, &nodes);
+	return ctr_set_memory(h, txn, info->ctr, rp_ids_of(&nodes));
+}
+
 static int32_t set_group(const struct modhost *h, rp_txn txn, rp_ctr ctr, uint32_t group)
 {
 	if (RP_HAS(h->cache, set_group))

@@ -31,6 +31,9 @@ int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t 
 void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idset *ret);
 /* Pins memory to nodes; to all of them when there are none, as the empty set would mean "as it is" to the runtime. */
 int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes);
+/* Its memory is pinned near these CPUs, or no longer if a policy pinned it; one that is annotated to keep its memory is left alone. */
+int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_info *info,
+		       bool pin, struct rp_ids cpus);
 
 /* What a container shall have: all of it is set, so that nothing of what it had before is left. */
 struct ctr_stage {

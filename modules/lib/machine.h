@@ -8,6 +8,8 @@
 #ifndef NRI_RP_LIB_MACHINE_H
 #define NRI_RP_LIB_MACHINE_H
 
+#include <stdbool.h>
+
 #include "modules/lib/host.h"
 
 enum machine_level {
@@ -81,5 +83,13 @@ void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_ids
  */
 int32_t machine_grow(const struct machine *m, struct rp_ids own, struct rp_ids free, uint32_t more,
 		     struct rp_idset *ret);
+/*
+ * n of the free CPUs, of which there have to be as many: broken cores are used up first, whole cores stay whole as long as they can, and
+ * CPU 0 is given away last. Cores are walked by their lowest CPU; nothing but that makes CPUs near to each other.
+ */
+void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struct rp_idset *ret);
+/* The free CPUs of the level's unit that has the fewest of them, n at least. false: none has as many. */
+bool machine_tightest(const struct machine *m, enum machine_level level, struct rp_ids free,
+		      uint32_t n, struct rp_idset *ret);
 
 #endif

@@ -73,3 +73,11 @@ uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret)
 	owners_give(o, rp_ids_of(ret), 0);
 	return n;
 }
+
+void owners_given(const struct owners *o, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	RP_IDS_EACH (cpu, rp_ids_of(&o->taken))
+		if (o->now[cpu].owner)
+			rp_idset_add(ret, cpu);
+}

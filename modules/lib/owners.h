@@ -33,6 +33,8 @@ void owners_leave(struct owners *o, struct rp_ids cpus);
 void owners_clear(struct owners *o);
 /* Takes everything from a container; what it had goes to ret. How many CPUs that were. */
 uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret);
+/* CPUs that have an owner; the other ones that are taken were joined. */
+void owners_given(const struct owners *o, struct rp_idset *ret);
 uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret);
 
 #endif

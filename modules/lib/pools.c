@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/lib/amount.h"
 #include "modules/lib/zones.h"
 
 static rp_cfg get(const struct modhost *h, const struct pools *p, const char *key)
@@ -13,45 +12,13 @@ static rp_cfg get(const struct modhost *h, const struct pools *p, const char *ke
 	return h->config->get(h->ctx, p->section, key);
 }
 
-static int32_t reserve(const struct modhost *h, struct cpualloc *a, const struct reserve_past *past,
-		       struct pools *p)
-{
-	rp_cfg at = get(h, p, "reservedResources.cpu");
-	struct rp_idset from, more;
-	struct amount amount;
-	int32_t r = amount_read(h, at, AMOUNT_TAKES_QUANTITY | AMOUNT_TAKES_CPUS, &amount);
-	if (r)
-		return r;
-	rp_idset_clear(&p->reserved);
-	if (amount.kind == AMOUNT_CPUS) {
-		rp_idset_and(&p->reserved, rp_ids_of(&amount.cpus), rp_ids_of(&p->available));
-	} else if (amount_count(&amount)) {
-		uint32_t n = reserve_quantity(past, rp_ids_of(&p->available), cpualloc_online(a),
-					      amount_count(&amount), &p->reserved, &from);
-		if (cpualloc_allocate(a, &from, n, CPUALLOC_NONE, CPUALLOC_PLAIN, &more) == 0)
-			rp_idset_or(&p->reserved, rp_ids_of(&p->reserved), rp_ids_of(&more));
-	}
-	if (!amount_count(&amount) || past->hotplug || !rp_ids_empty(rp_ids_of(&p->reserved)))
-		return 0;
-	return modhost_fail_at(h, at, -RP_EINVAL,
-			       "none of the CPUs to be reserved is available, or too few are");
-}
-
 int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		   const struct reserve_past *past, struct pools *ret)
 {
-	struct amount available;
 	ret->section = section;
 	ret->pin_cpu = h->config->value(h->ctx, get(h, ret, "pinCPU"), RP_T_BOOL, 1) != 0;
 	ret->pin_memory = h->config->value(h->ctx, get(h, ret, "pinMemory"), RP_T_BOOL, 1) != 0;
-	int32_t r = amount_read(h, get(h, ret, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &available);
-	if (r)
-		return r;
-	amount_pick(&available, cpualloc_online(a), &ret->available);
-	r = reserve(h, a, past, ret);
-	rp_idset_andnot(&ret->rest, rp_ids_of(&ret->available), rp_ids_of(&ret->reserved));
-	return r;
+	return bounds_read(h, section, a, past, false, &ret->cpus);
 }
 
 static int32_t stage_cpus(const struct modhost *h, const struct pools *p, rp_txn txn,
@@ -70,23 +37,19 @@ int32_t pools_stage(const struct modhost *h, const struct pools *p, rp_txn txn,
 		    const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group,
 		    const char *degraded)
 {
-	struct rp_idset online, nodes;
+	struct rp_idset online;
 	bool own = p->pin_cpu && group && !rp_ids_empty(cpus);
 	modhost_set(h, RP_CPUS_ONLINE, &online);
 	if (rp_ids_empty(cpus))
-		cpus = rp_ids_of(rp_ids_empty(rp_ids_of(&p->reserved)) ? &online : &p->reserved);
+		cpus = rp_ids_of(rp_ids_empty(rp_ids_of(&p->cpus.reserved)) ? &online
+									    : &p->cpus.reserved);
 	int32_t r = stage_cpus(h, p, txn, info, p->pin_cpu ? cpus : rp_ids_of(&online), own,
 			       (struct ctr_stage){.group = group, .degraded = degraded});
 	if (!r)
 		r = ctr_set_data_cpus(h, txn, info->ctr, "SHARED_CPUS", cpus);
 	if (!r && info->cpu_request > 0)
 		r = ctr_set_shares(h, txn, info->ctr, info->cpu_request);
-	rp_idset_clear(&nodes);
-	if (p->pin_memory)
-		ctr_memory_near(h, cpus, &nodes);
-	if (r || info->flags & RP_CTR_PRESERVE_MEM || (!p->pin_memory && rp_ids_empty(info->mems)))
-		return r;
-	return ctr_set_memory(h, txn, info->ctr, rp_ids_of(&nodes));
+	return r ? r : ctr_pin_memory(h, txn, info, p->pin_memory, cpus);
 }
 
 #define ATTRIBUTE_MAX (POOLS_LABEL_MAX + 8u)
@@ -102,7 +65,7 @@ int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct
 		sets[i] = (struct zones_set){names[i], zones[i].cpus};
 	}
 	if (good)
-		zones_nodes(h, sink, rp_ids_of(&p->available), free_cpus, sets, n);
+		zones_nodes(h, sink, rp_ids_of(&p->cpus.available), free_cpus, sets, n);
 	free(sets);
 	free(names);
 	return good ? 0 : -RP_ENOMEM;

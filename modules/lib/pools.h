@@ -10,25 +10,16 @@
 
 #include <nri-rp/policy.h>
 
-#include "modules/lib/cpualloc.h"
+#include "modules/lib/bounds.h"
 #include "modules/lib/ctr.h"
-#include "modules/lib/reserve.h"
 
 #define POOLS_NAME_MAX 63u /* bytes of a pool's name */
 #define POOLS_LABEL_MAX (POOLS_NAME_MAX + 17u) /* with the number of an instance and the NUL */
 
 /* Rows of a schema for what pools_read() reads. */
 #define POOLS_KEYS                                                                                 \
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},       \
-		{.path = "availableResources.cpu",                                                 \
-		 .type = RP_T_AMOUNT,                                                              \
-		 .doc = "CPUs that containers may use, as a set; by default all online ones."},    \
-		{.path = "reservedResources",                                                      \
-		 .type = RP_T_MAP,                                                                 \
-		 .doc = "What the pool reserved has."},                                            \
-		{.path = "reservedResources.cpu",                                                  \
-		 .type = RP_T_AMOUNT,                                                              \
-		 .doc = "Its CPUs: a set, or a quantity that is rounded up to whole CPUs."},       \
+	BOUNDS_KEYS("What the pool reserved has.",                                                 \
+		    "Its CPUs: a set, or a quantity that is rounded up to whole CPUs."),           \
 		{.path = "pinCPU",                                                                 \
 		 .type = RP_T_BOOL,                                                                \
 		 .fallback = "true",                                                               \
@@ -42,8 +33,7 @@
 struct pools {
 	rp_cfg section;
 	bool pin_cpu, pin_memory;
-	struct rp_idset available, reserved;
-	struct rp_idset rest; /* available, but not reserved */
+	struct bounds cpus;
 };
 
 /*

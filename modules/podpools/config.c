@@ -264,16 +264,16 @@ static int32_t fill(struct making *m, rp_cfg section)
 	struct rp_plan *p = m->p;
 	const struct reserve_past nothing = {.hotplug = false};
 	int32_t r = pools_read(h, section, m->alloc, &nothing, &p->bounds);
-	if (!r && rp_ids_empty(rp_ids_of(&p->bounds.reserved)))
+	if (!r && rp_ids_empty(rp_ids_of(&p->bounds.cpus.reserved)))
 		r = modhost_fail_at(h, section, -RP_EINVAL,
 				    "podpools cannot run without reserved CPUs that are also "
 				    "AvailableResources");
 	if (r)
 		return r;
-	rp_idset_copy(&m->free, rp_ids_of(&p->bounds.rest));
+	rp_idset_copy(&m->free, rp_ids_of(&p->bounds.cpus.rest));
 	(void)snprintf(p->pools[POOL_RESERVED].name, sizeof p->pools->name, "reserved");
 	(void)snprintf(p->pools[POOL_DEFAULT].name, sizeof p->pools->name, "default");
-	rp_idset_copy(&p->pools[POOL_RESERVED].whole, rp_ids_of(&p->bounds.reserved));
+	rp_idset_copy(&p->pools[POOL_RESERVED].whole, rp_ids_of(&p->bounds.cpus.reserved));
 	p->n_pools = 2;
 	r = make_all(m);
 	struct pool *rest = &p->pools[POOL_DEFAULT];

@@ -56,8 +56,8 @@ static void sizes_follow(void **state)
 		p.n = N;
 		pools[POOL_RESERVED] =
 			(struct pools_pool){.mcpu = 99000, .weight = 99, .n_ctrs = 9};
-		rp_idset_clear(&p.bounds.rest);
-		rp_idset_add_range(&p.bounds.rest, 1, rows[i].n_cpus);
+		rp_idset_clear(&p.bounds.cpus.rest);
+		rp_idset_add_range(&p.bounds.cpus.rest, 1, rows[i].n_cpus);
 		for (uint32_t k = 1; k < N; k++) {
 			pools[k].mcpu = rows[i].pools[k - 1].mcpu;
 			pools[k].weight = rows[i].pools[k - 1].weight;

@@ -5,24 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/cpuset/cpuset.h"
+#include "modules/lib/cpulist.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char text[RP_IDSET_TEXT_MAX];
-	char why[LIST_WHY_MAX], *list = calloc(1, size + 1);
+	char why[CPULIST_WHY_MAX], *list = calloc(1, size + 1);
 	struct rp_idset cpus, again;
 	uint32_t beyond;
 	if (!list)
 		return 0;
 	memcpy(list, data, size);
-	if (list_parse(list, &cpus, &beyond, why)) {
-		assert(beyond <= LIST_CPU_MAX && (beyond == 0 || beyond >= RP_CPUS_MAX));
+	if (cpulist_parse(list, &cpus, &beyond, why)) {
+		assert(beyond <= CPULIST_CPU_MAX && (beyond == 0 || beyond >= RP_CPUS_MAX));
 		if (!rp_ids_empty(rp_ids_of(&cpus)) &&
-		    rp_ids_format(rp_ids_of(&cpus), text, sizeof text) <= LIST_TEXT_MAX) {
-			assert(list_parse(text, &again, &beyond, why) && !beyond);
+		    rp_ids_format(rp_ids_of(&cpus), text, sizeof text) <= CPULIST_TEXT_MAX) {
+			assert(cpulist_parse(text, &again, &beyond, why) && !beyond);
 			assert(rp_ids_equal(rp_ids_of(&cpus), rp_ids_of(&again)));
 		}
 	} else {

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which CPUs an integer container gets: broken cores are used up first, whole cores stay whole as long as they can, and CPU 0 is given
- * away last. Cores are walked by their lowest CPU; nothing but that makes CPUs near to each other, unless numaAware does.
- */
-#include "modules/cpuset/cpuset.h"
+#include "modules/lib/machine.h"
 
 struct picking {
 	const struct machine_level_units *cores;
@@ -86,9 +82,9 @@ static void take_ascending(struct picking *k)
 }
 
 /* Where no core has several threads, all that is done for whole cores does nothing. */
-void pick(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret)
+void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struct rp_idset *ret)
 {
-	struct picking k = {.cores = &p->machine->level[MACHINE_CORE], .n = n};
+	struct picking k = {.cores = &m->level[MACHINE_CORE], .n = n};
 	rp_idset_copy(&k.free, free);
 	rp_idset_clear(&k.got);
 	complete_broken_cores(&k);
@@ -99,30 +95,21 @@ void pick(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_ids
 	*ret = k.got;
 }
 
-/* The unit of a level with the fewest free CPUs that are enough. */
-static bool smallest_unit(const struct machine_level_units *level, struct rp_ids free, uint32_t n,
-			  struct rp_idset *ret)
+bool machine_tightest(const struct machine *m, enum machine_level level, struct rp_ids free,
+		      uint32_t n, struct rp_idset *ret)
 {
-	uint32_t best = UINT32_MAX;
-	for (uint32_t i = 0; i < level->n_units; i++) {
-		uint32_t has = machine_count_free(&level->units[i], free);
-		if (has < n || has >= best)
+	const struct machine_unit *best = NULL;
+	uint32_t n_best = UINT32_MAX;
+	for (uint32_t i = 0; i < m->level[level].n_units; i++) {
+		const struct machine_unit *unit = &m->level[level].units[i];
+		uint32_t has = machine_count_free(unit, free);
+		if (has < n || has >= n_best)
 			continue;
-		best = has;
-		rp_idset_clear(ret);
-		machine_add_free(&level->units[i], free, ret);
+		best = unit;
+		n_best = has;
 	}
-	return best != UINT32_MAX;
-}
-
-void pick_near(const struct rp_instance *inst, struct rp_ids free, uint32_t n, struct rp_idset *ret)
-{
-	static const enum machine_level levels[] = {MACHINE_PACKAGE, MACHINE_NODE, MACHINE_CACHE};
-	const struct rp_plan *p = inst->plan;
-	struct rp_idset near, nearer;
-	rp_idset_copy(&near, free);
-	for (uint32_t i = 0; p->numa_aware && i < (p->shared_cache ? 3u : 2u); i++)
-		if (smallest_unit(&p->machine->level[levels[i]], rp_ids_of(&near), n, &nearer))
-			near = nearer;
-	pick(p, rp_ids_of(&near), n, ret);
+	rp_idset_clear(ret);
+	if (best)
+		machine_add_free(best, free, ret);
+	return best != NULL;
 }
