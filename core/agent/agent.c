@@ -11,6 +11,7 @@
 
 #include "core/agent/ask.h"
 #include "core/agent/config.h"
+#include "core/agent/node.h"
 #include "core/agent/protocol.h"
 #include "core/agent/publisher.h"
 #include "core/agent/state.h"
@@ -177,6 +178,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		agent_serve_config(c->agent->pipeline, req);
 	else if (ours && str_eq(req->method, "SetState") && c->agent->registered == c)
 		agent_serve_state(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "SetNode") && c->agent->registered == c)
+		agent_serve_node(c->agent->pipeline, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }

@@ -10,12 +10,14 @@
 
 /* The agent answers GetPod, ListPods and ForgetPod. */
 #define AGENT_FEATURE_POD_RESOURCES "pod-resources"
-/* The agent calls SetConfig. */
+/* The agent calls SetConfig, SetState and SetNode, and answers Published. */
 #define AGENT_FEATURE_CLUSTER "cluster"
 
 #define AGENT_CONFIG_TIMEOUT_MS 60000u /* trying a configuration and putting it in force */
 #define AGENT_CONFIG_MAX (1u << 20) /* bytes of all sections of a configuration */
 #define AGENT_SECTIONS_MAX 48u
+#define AGENT_NODE_MAX (1u << 20) /* bytes of a Node as it is sent */
+#define AGENT_NODE_ITEMS_MAX 1024u /* of each of its lists */
 
 /* What the kubelet is given to answer, in either direction of time: the agent gives up by then. */
 #define AGENT_GET_MS 1000u

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node's resources to lend, as a document. */
+/* The node as the cluster has it, and its resources to lend, as a document. */
 #include "core/ctl/internal.h"
+#include "core/host/node.h"
+#include "core/pipeline/cluster.h"
 #include "core/pipeline/noderes.h"
 
 #define UNIT 1000 /* thousandths */
@@ -106,6 +108,54 @@ static void put_calculators(struct json *j, const struct pipeline *p)
 	json_end_arr(j);
 }
 
+static void put_pairs(struct json *j, const char *key, const struct kv *list, uint32_t n)
+{
+	json_key(j, key);
+	json_obj(j);
+	for (uint32_t i = 0; i < n; i++)
+		json_kstr(j, list[i].key, list[i].value);
+	json_end_obj(j);
+}
+
+static void put_node_amounts(struct json *j, const char *key, const struct node_amount *list,
+			     uint32_t n)
+{
+	json_key(j, key);
+	json_obj(j);
+	for (uint32_t i = 0; i < n; i++)
+		json_kint(j, list[i].name, list[i].amount);
+	json_end_obj(j);
+}
+
+/* null where no agent has told. */
+static void put_object(struct json *j, const struct node_object *node)
+{
+	json_key(j, "object");
+	if (!node) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kstr(j, "name", node->name);
+	json_kstr(j, "uid", node->uid);
+	json_kbool(j, "unschedulable", node->unschedulable);
+	put_pairs(j, "labels", node->labels, node->n_labels);
+	put_pairs(j, "annotations", node->annotations, node->n_annotations);
+	json_key(j, "taints");
+	json_arr(j);
+	for (uint32_t i = 0; i < node->n_taints; i++) {
+		json_obj(j);
+		json_kstr(j, "key", node->taints[i].key);
+		json_kstr(j, "value", node->taints[i].value);
+		json_kstr(j, "effect", node->taints[i].effect);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	put_node_amounts(j, "capacity", node->capacity, node->n_capacity);
+	put_node_amounts(j, "allocatable", node->allocatable, node->n_allocatable);
+	json_end_obj(j);
+}
+
 enum call_result run_node(struct call *call)
 {
 	struct json *j = &call->j;
@@ -125,6 +175,7 @@ enum call_result run_node(struct call *call)
 		put_resources(j, &v);
 	}
 	put_strategy(j, v.strategy);
+	put_object(j, pipeline_node(call->p));
 	json_end_obj(j);
 	return CALL_DONE;
 }

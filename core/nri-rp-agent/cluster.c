@@ -10,6 +10,7 @@
 
 #include "core/nri-rp-agent/configs.h"
 #include "core/nri-rp-agent/kube.h"
+#include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/published.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/util/cleanup.h"
@@ -25,6 +26,7 @@ struct cluster {
 	struct kube *kube;
 	struct configs *configs;
 	struct published *published;
+	struct node_feed *node_feed;
 	struct watch *node_watch;
 	struct link *link;
 	struct link_client client;
@@ -66,6 +68,7 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 	if (event == WATCH_OBJECT) {
 		take_node(c, object);
 		published_seen(c->published, object);
+		node_feed_seen(c->node_feed, object);
 	}
 	if (event != WATCH_DENIED)
 		return;
@@ -103,6 +106,7 @@ static void connected(void *arg)
 {
 	struct cluster *c = arg;
 	configs_daemon_connected(c->configs);
+	node_feed_daemon_connected(c->node_feed);
 	tell_state(c);
 }
 
@@ -162,10 +166,11 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	(void)snprintf(c->ns, sizeof c->ns, "%s", configs.ns);
 	c->link = config->link;
 	c->published = published_new(c->kube, c->node);
+	c->node_feed = node_feed_new(c->kube, c->link);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published && c->state_timer)
+	if (selector && c->published && c->node_feed && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -199,6 +204,7 @@ struct cluster *cluster_free(struct cluster *c)
 	watch_free(c->node_watch);
 	configs_free(c->configs);
 	published_free(c->published);
+	node_feed_free(c->node_feed);
 	if (c->kube)
 		kube_on_state(c->kube, NULL, NULL);
 	kube_free(c->kube);

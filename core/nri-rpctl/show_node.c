@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rpctl node: what the node has to lend, and why. */
+/* nri-rpctl node: the Node as the cluster has it, what it has to lend, and why. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,10 +82,28 @@ static void show_strategy(struct out *o, const json_t *list)
 	}
 }
 
+/* What steers pods; annotations, which are many and long, are in --json. */
+static void show_object(struct out *o, const json_t *node)
+{
+	const json_t *t, *value;
+	const char *key;
+	size_t i;
+	if (!json_is_object(node))
+		return;
+	out_printf(o, "Node %s in the cluster%s\n", js(node, "name"),
+		   jb(node, "unschedulable") ? ", cordoned" : "");
+	json_object_foreach((json_t *)json_object_get(node, "labels"), key, value)
+		out_printf(o, "  %s=%s\n", key, json_string_value(value));
+	json_array_foreach(json_object_get(node, "taints"), i, t)
+		out_printf(o, "  taint %s%s%s:%s\n", js(t, "key"), *js(t, "value") ? "=" : "",
+			   js(t, "value"), js(t, "effect"));
+}
+
 void show_node(struct out *o, const json_t *doc)
 {
 	const json_t *measured = json_object_get(doc, "measured"), *a;
 	const char *key;
+	show_object(o, json_object_get(doc, "object"));
 	if (!json_array_size(json_object_get(doc, "calculators"))) {
 		out_put(o, "No calculators are configured: see nri-rp-node-resources(7).\n");
 		return;

@@ -25,6 +25,18 @@ void pipeline_cluster_published(struct pipeline *p)
 	p->published_ns = clock_wall_ns();
 }
 
+void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct node_object *node)
+{
+	arena_free(p->node_arena);
+	p->node_arena = arena;
+	p->node = node;
+}
+
+const struct node_object *pipeline_node(const struct pipeline *p)
+{
+	return conf_core(p->conf)->agent.cluster ? p->node : NULL;
+}
+
 void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret)
 {
 	*ret = (struct cluster_status){

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the node agent says of the cluster, for people: the pipeline keeps it, and does nothing with it. */
+/* What the node agent says of the cluster: how it stands with it, for people, and the Node. */
 #ifndef PIPELINE_CLUSTER_H
 #define PIPELINE_CLUSTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct arena;
+struct node_object;
 struct pipeline;
 
 #define CLUSTER_TEXT_MAX 256u /* bytes of a name */
@@ -30,6 +32,10 @@ struct cluster_status {
 /* Copied; NULL: nobody is there who knows. 0 or -ENOMEM. */
 int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state);
 void pipeline_cluster_published(struct pipeline *p);
+/* The Node has changed. Takes the arena over, which the Node is in. */
+void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct node_object *node);
+/* The Node as it was told last, by an agent that may be gone since; valid until the next one. NULL: none was, or agent.cluster is off. */
+const struct node_object *pipeline_node(const struct pipeline *p);
 void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret);
 
 #endif

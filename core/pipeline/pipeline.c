@@ -278,6 +278,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	undo_fini(p);
 	pushed_fini(p);
 	(void)pipeline_cluster_told(p, NULL);
+	pipeline_node_take(p, NULL, NULL);
 	p->store = store_close(p->store);
 	if (p->env.worker || p->disk)
 		return leave_hanging(p);

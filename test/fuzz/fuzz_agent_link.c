@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent tells the daemon, as a pod, as a list of them and as a configuration: whatever comes out is within the limits. */
+/* What the agent tells the daemon, as a pod, as a list of them, as a configuration and as a Node: whatever comes out is within the limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/agent/ask.h"
 #include "core/agent/config.h"
+#include "core/agent/node.h"
 #include "core/agent/protocol.h"
 #include "core/util/arena.h"
 
@@ -39,6 +40,18 @@ static void check_pod(const struct pod_devices_desc *pod)
 	}
 }
 
+static void check_node(const struct node_object *node)
+{
+	check(is_name(node->name));
+	check(node->n_labels <= AGENT_NODE_ITEMS_MAX && node->n_taints <= AGENT_NODE_ITEMS_MAX);
+	for (uint32_t i = 0; i < node->n_labels; i++)
+		check(!i || strcmp(node->labels[i - 1].key, node->labels[i].key) < 0);
+	for (uint32_t i = 0; i < node->n_annotations; i++)
+		check(!i || strcmp(node->annotations[i - 1].key, node->annotations[i].key) < 0);
+	for (uint32_t i = 0; i < node->n_capacity; i++)
+		check(*node->capacity[i].name && node->capacity[i].amount >= 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -63,6 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (unsigned i = 0; i < n_sources; i++)
 			check(sources[i].pushed && sources[i].len <= AGENT_CONFIG_MAX);
 	}
+	arena_reset(a);
+	const struct node_object *node;
+	if (agent_decode_node(a, data, size, &node) == 0)
+		check_node(node);
 	arena_free(a);
 	return 0;
 }

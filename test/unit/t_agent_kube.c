@@ -11,10 +11,13 @@
 
 #include <cmocka.h>
 
+#include "core/agent/node.h"
 #include "core/agent/protocol.h"
 #include "core/nri-rp-agent/choice.h"
 #include "core/nri-rp-agent/kubeconfig.h"
+#include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/watch.h"
+#include "core/util/arena.h"
 #include "core/util/buf.h"
 #include "core/util/str.h"
 
@@ -244,14 +247,111 @@ static void test_which_wins(void **state)
 	candidate_free(map);
 }
 
+/* ---- the Node: as the agent reads it of the server, and the daemon of the agent ---- */
+
+static struct arena *node_arena(void)
+{
+	struct arena *a = arena_new(4096, 16u << 20);
+	assert_non_null(a);
+	return a;
+}
+
+static int decode(struct arena *a, const Agent__SetNodeRequest *m, const struct node_object **ret)
+{
+	size_t n = agent__set_node_request__get_packed_size(m);
+	uint8_t *packed = arena_alloc(a, n + 1);
+	assert_non_null(packed);
+	assert_int_equal(agent__set_node_request__pack(m, packed), n);
+	return agent_decode_node(a, packed, n, ret);
+}
+
+static int send_node(struct arena *a, const char *text, const struct node_object **ret)
+{
+	Agent__SetNodeRequest m;
+	json_t *json = json_loads(text, 0, NULL);
+	assert_non_null(json);
+	int r = node_message(a, json, &m);
+	json_decref(json);
+	return r ? r : decode(a, &m, ret);
+}
+
+static void is_amount(const struct node_amount *has, const char *name, int64_t amount)
+{
+	assert_string_equal(has->name, name);
+	assert_int_equal(has->amount, amount);
+}
+
+static void test_node(void **state)
+{
+	struct arena *a = node_arena();
+	const struct node_object *node;
+	(void)state;
+	assert_int_equal(
+		send_node(a,
+			  "{\"metadata\": {\"name\": \"n1\", \"uid\": \"u\", \"labels\": {\"z\": "
+			  "\"1\", \"a\": \"\"}, \"annotations\": {\"k\": \"v\"}},"
+			  "\"spec\": {\"unschedulable\": true, \"taints\": ["
+			  "{\"key\": \"t\", \"effect\": \"NoSchedule\"},"
+			  "{\"key\": \"t\", \"value\": \"x\", \"effect\": \"NoExecute\"}]},"
+			  "\"status\": {\"capacity\": {\"memory\": \"2Ki\", \"cpu\": \"4\", "
+			  "\"odd\": \"many\"}, \"allocatable\": {\"cpu\": \"3500m\"}}}",
+			  &node),
+		0);
+	assert_string_equal(node->name, "n1");
+	assert_string_equal(node->uid, "u");
+	assert_true(node->unschedulable);
+	assert_int_equal(node->n_labels, 2);
+	assert_string_equal(node->labels[0].key, "a");
+	assert_string_equal(node->labels[1].value, "1");
+	assert_int_equal(node->n_annotations, 1);
+	assert_string_equal(node->annotations[0].value, "v");
+	assert_int_equal(node->n_taints, 2);
+	assert_string_equal(node->taints[0].value, "x");
+	assert_string_equal(node->taints[1].effect, "NoSchedule");
+	assert_int_equal(node->n_capacity, 2);
+	is_amount(&node->capacity[0], "cpu", 4000);
+	is_amount(&node->capacity[1], "memory", 2048);
+	assert_int_equal(node->n_allocatable, 1);
+	is_amount(&node->allocatable[0], "cpu", 3500);
+	arena_free(a);
+}
+
+static void test_node_refused(void **state)
+{
+	struct arena *a = node_arena();
+	const struct node_object *node;
+	static char name[] = "n1", key[] = "k", value[] = "v", odd[] = "a b";
+	Agent__Pair pair = AGENT__PAIR__INIT, *pairs[AGENT_NODE_ITEMS_MAX + 1];
+	Agent__SetNodeRequest m = AGENT__SET_NODE_REQUEST__INIT;
+	(void)state;
+	assert_int_equal(send_node(a, "{\"metadata\": {}}", &node), -EINVAL);
+	for (size_t i = 0; i <= AGENT_NODE_ITEMS_MAX; i++)
+		pairs[i] = &pair;
+	pair.key = key;
+	pair.value = value;
+	m.name = name;
+	m.labels = pairs;
+	m.n_labels = 1;
+	assert_int_equal(decode(a, &m, &node), 0);
+	m.n_labels = 2; /* one key twice */
+	assert_int_equal(decode(a, &m, &node), -EINVAL);
+	m.n_labels = 1;
+	pair.key = odd;
+	assert_int_equal(decode(a, &m, &node), -EINVAL);
+	m.n_labels = AGENT_NODE_ITEMS_MAX + 1;
+	assert_int_equal(decode(a, &m, &node), -E2BIG);
+	arena_free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kubeconfig), cmocka_unit_test(test_kubeconfig_refused),
-		cmocka_unit_test(test_token),	   cmocka_unit_test(test_events),
-		cmocka_unit_test(test_lines),	   cmocka_unit_test(test_backoff),
-		cmocka_unit_test(test_sections),   cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_which_wins),
+		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_kubeconfig_refused),
+		cmocka_unit_test(test_token),	     cmocka_unit_test(test_events),
+		cmocka_unit_test(test_lines),	     cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_sections),     cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_which_wins),   cmocka_unit_test(test_node),
+		cmocka_unit_test(test_node_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

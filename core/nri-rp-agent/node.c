@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent/protocol.h"
+#include "core/util/arena.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define LOG_SOURCE "node"
+#define ARENA_BLOCK (16u << 10)
+#define ARENA_LIMIT (16u << 20) /* of an object that a server may send at all */
+#define QUIET_MS 100u /* changes that come together are one */
+#define ANSWER_TIMEOUT_MS 5000u
+#define PROBLEM "the daemon's Node"
+
+struct node_feed {
+	struct kube *kube;
+	struct link *link;
+	struct arena *arena; /* what the message is in; NULL: there is none */
+	Agent__SetNodeRequest message;
+	uint8_t *packed; /* the same, to compare with; NULL: none */
+	size_t packed_len;
+	struct loop_timer *timer;
+	struct backoff backoff;
+	bool under_way, again; /* again: what is under way is not what is wanted */
+};
+
+/* ---- a Node as a message --------------------------------------------------------------------------------------------- */
+
+/* Everything that is no text is left out. */
+static int put_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n)
+{
+	Agent__Pair **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
+	const char *key;
+	json_t *value;
+	if (!list)
+		return -ENOMEM;
+	*ret = list;
+	json_object_foreach(map, key, value)
+	{
+		const char *text = json_string_value(value);
+		Agent__Pair *pair = text ? arena_alloc(a, sizeof *pair) : NULL;
+		if (!text)
+			continue;
+		if (!pair)
+			return -ENOMEM;
+		agent__pair__init(pair);
+		pair->key = arena_strdup(a, key);
+		pair->value = arena_strdup(a, text);
+		if (!pair->key || !pair->value)
+			return -ENOMEM;
+		list[(*ret_n)++] = pair;
+	}
+	return 0;
+}
+
+/* "4", "250m", "16Gi"; the server may write a number, too. */
+static bool read_quantity(const char *resource, const json_t *value, int64_t *ret)
+{
+	const char *text = json_string_value(value);
+	bool cpu = str_eq(resource, "cpu");
+	if (json_is_integer(value)) {
+		*ret = json_integer_value(value);
+		return *ret >= 0 && (!cpu || !__builtin_mul_overflow(*ret, 1000, ret));
+	}
+	return text && (cpu ? str_to_milli(text, ret) : str_to_bytes(text, ret)) == 0 && *ret >= 0;
+}
+
+static int put_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n)
+{
+	Agent__Amount **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
+	const char *name;
+	json_t *value;
+	int64_t units;
+	if (!list)
+		return -ENOMEM;
+	*ret = list;
+	json_object_foreach(map, name, value)
+	{
+		if (!read_quantity(name, value, &units))
+			continue;
+		Agent__Amount *amount = arena_alloc(a, sizeof *amount);
+		if (!amount)
+			return -ENOMEM;
+		agent__amount__init(amount);
+		amount->name = arena_strdup(a, name);
+		amount->amount = units;
+		if (!amount->name)
+			return -ENOMEM;
+		list[(*ret_n)++] = amount;
+	}
+	return 0;
+}
+
+static char *text_of(struct arena *a, const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	return arena_strdup(a, text ? text : "");
+}
+
+static int put_taints(struct arena *a, const json_t *list, Agent__SetNodeRequest *m)
+{
+	json_t *item;
+	size_t i;
+	m->taints = arena_array(a, json_array_size(list) + 1, sizeof *m->taints);
+	if (!m->taints)
+		return -ENOMEM;
+	json_array_foreach(list, i, item)
+	{
+		Agent__Taint *t = arena_alloc(a, sizeof *t);
+		if (!t)
+			return -ENOMEM;
+		agent__taint__init(t);
+		t->key = text_of(a, item, "key");
+		t->value = text_of(a, item, "value");
+		t->effect = text_of(a, item, "effect");
+		if (!t->key || !t->value || !t->effect)
+			return -ENOMEM;
+		m->taints[m->n_taints++] = t;
+	}
+	return 0;
+}
+
+int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret)
+{
+	const json_t *meta = json_object_get(node, "metadata"),
+		     *spec = json_object_get(node, "spec");
+	const json_t *status = json_object_get(node, "status");
+	Agent__SetNodeRequest m = AGENT__SET_NODE_REQUEST__INIT;
+	m.name = text_of(a, meta, "name");
+	m.uid = text_of(a, meta, "uid");
+	m.unschedulable = json_is_true(json_object_get(spec, "unschedulable"));
+	if (!m.name || !m.uid)
+		return -ENOMEM;
+	if (!*m.name)
+		return -EINVAL;
+	int r = put_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
+	if (!r)
+		r = put_pairs(a, json_object_get(meta, "annotations"), &m.annotations,
+			      &m.n_annotations);
+	if (!r)
+		r = put_taints(a, json_object_get(spec, "taints"), &m);
+	if (!r)
+		r = put_amounts(a, json_object_get(status, "capacity"), &m.capacity, &m.n_capacity);
+	if (!r)
+		r = put_amounts(a, json_object_get(status, "allocatable"), &m.allocatable,
+				&m.n_allocatable);
+	if (!r)
+		*ret = m;
+	return r;
+}
+
+/* ---- telling --------------------------------------------------------------------------------------------------------- */
+
+static void told(const struct rpc_result *result, void *arg)
+{
+	struct node_feed *f = arg;
+	bool lost = result->error == -ECANCELED || result->error == -ECONNRESET;
+	f->under_way = false;
+	if (lost) /* node_feed_daemon_connected() begins anew */
+		return;
+	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
+	if (!result->error)
+		f->backoff.ms = 0;
+	if (f->again)
+		(void)loop_timer_arm(f->timer, QUIET_MS);
+	else if (result->error)
+		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+}
+
+static void tell(void *arg)
+{
+	struct node_feed *f = arg;
+	if (!f->arena || f->under_way)
+		return;
+	f->again = false;
+	int r = link_call(f->link, "SetNode", &f->message.base, ANSWER_TIMEOUT_MS, told, f);
+	f->under_way = !r;
+	if (r && r != -ENOTCONN)
+		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+}
+
+static void tell_soon(struct node_feed *f)
+{
+	f->again = f->under_way;
+	if (!f->under_way && !loop_timer_armed(f->timer))
+		(void)loop_timer_arm(f->timer, QUIET_MS);
+}
+
+static uint8_t *pack(const Agent__SetNodeRequest *m, size_t *ret_n)
+{
+	uint8_t *packed = malloc(agent__set_node_request__get_packed_size(m) + 1);
+	if (packed)
+		*ret_n = agent__set_node_request__pack(m, packed);
+	return packed;
+}
+
+void node_feed_seen(struct node_feed *f, const json_t *node)
+{
+	struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
+	Agent__SetNodeRequest m;
+	size_t n = 0;
+	int r = a ? node_message(a, node, &m) : -ENOMEM;
+	uint8_t *packed = r ? NULL : pack(&m, &n);
+	if (!packed || (f->packed && n == f->packed_len && memcmp(packed, f->packed, n) == 0)) {
+		if (!packed)
+			log_warning("the Node is not told to nri-rpd: %s",
+				    r == -EINVAL ? "it has no name" : "no memory");
+		free(packed);
+		arena_free(a);
+		return;
+	}
+	arena_free(f->arena);
+	free(f->packed);
+	f->arena = a;
+	f->message = m;
+	f->packed = packed;
+	f->packed_len = n;
+	tell_soon(f);
+}
+
+void node_feed_daemon_connected(struct node_feed *f)
+{
+	f->backoff.ms = 0;
+	tell_soon(f);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+struct node_feed *node_feed_new(struct kube *k, struct link *l)
+{
+	struct node_feed *f = calloc(1, sizeof *f);
+	if (!f)
+		return NULL;
+	f->kube = k;
+	f->link = l;
+	f->timer = loop_timer_new(kube_loop(k), tell, f);
+	return f->timer ? f : node_feed_free(f);
+}
+
+struct node_feed *node_feed_free(struct node_feed *f)
+{
+	if (!f)
+		return NULL;
+	loop_timer_free(f->timer);
+	arena_free(f->arena);
+	free(f->packed);
+	free(f);
+	return NULL;
+}
