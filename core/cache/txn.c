@@ -22,6 +22,7 @@ struct txn {
 	const char **args; /* NULL: the created container keeps its own */
 	uint32_t n_args;
 	struct pod_stage *pods;
+	struct patience patience;
 };
 
 /* ---- decisions ----------------------------------------------------------------------------------------------------- */
@@ -301,6 +302,16 @@ const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n)
 {
 	*ret_n = t->n_extras;
 	return t->extras;
+}
+
+void txn_set_patience(struct txn *t, struct patience patience)
+{
+	t->patience = patience;
+}
+
+struct patience txn_patience(const struct txn *t)
+{
+	return t->patience;
 }
 
 bool txn_committed(const struct txn *t)

@@ -68,6 +68,13 @@ void txn_put_set(struct cache *c, struct iset **field,
 		 struct iset *set); /* takes over the reference */
 void txn_put_blob(struct blob **field, struct blob *blob); /* takes over the reference */
 
+/* How long what it gives may be kept from the runtime (rp_host_cache.may_wait). All zeros: not at all. */
+struct patience {
+	uint32_t quiet_ms, longest_ms;
+};
+void txn_set_patience(struct txn *t, struct patience patience);
+struct patience txn_patience(const struct txn *t);
+
 struct invariants {
 	struct rp_ids online, mem_nodes;
 };

@@ -524,6 +524,18 @@ static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
 	return r;
 }
 
+static int32_t may_wait(void *ctx, rp_txn id, uint32_t quiet_ms, uint32_t longest_ms)
+{
+	const struct instance *i = ctx;
+	struct txn *t = txn_of(i->env->cache, id);
+	if (!t)
+		return -RP_ESTALE;
+	if (longest_ms > RP_WAIT_MAX_MS || quiet_ms > longest_ms)
+		return -RP_EINVAL;
+	txn_set_patience(t, (struct patience){quiet_ms, longest_ms});
+	return 0;
+}
+
 static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data, uint32_t size)
 {
 	struct instance *i = ctx;
@@ -701,6 +713,7 @@ const struct rp_host_cache host_cache_service = {
 	.arg = arg,
 	.set_args = set_args,
 	.set_group = set_group,
+	.may_wait = may_wait,
 	.list_pods = list_pods,
 	.get_pod_private = get_pod_private,
 	.set_pod_private = set_pod_private,

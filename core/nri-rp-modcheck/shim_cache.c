@@ -193,6 +193,12 @@ static int32_t c_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *
 	return shim_result(ctx, r ? r : host_cache_service.set_args(ctx, txn, ctr, args, n));
 }
 
+static int32_t c_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms)
+{
+	int32_t r = shim_try(ctx, "may_wait");
+	return shim_result(ctx, r ? r : host_cache_service.may_wait(ctx, txn, quiet_ms, longest_ms));
+}
+
 static int32_t c_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)
 {
 	int32_t r = shim_try(ctx, "set_group");
@@ -248,6 +254,7 @@ const struct rp_host_cache shim_cache = {
 	.arg = c_arg,
 	.set_args = c_set_args,
 	.set_group = c_set_group,
+	.may_wait = c_may_wait,
 	.list_pods = c_list_pods,
 	.get_pod_private = c_get_pod_private,
 	.set_pod_private = c_set_pod_private,

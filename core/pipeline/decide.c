@@ -170,9 +170,7 @@ static void tell_moves(struct pipeline *p)
 
 void decide_settle(struct pipeline *p)
 {
-	for (const struct stage *s = decide_touched(p); s; s = s->link)
-		if (ctr_can_update(s->ctr) && ctr_diff(s->ctr))
-			updates_add(p, s->ctr);
+	updates_settle(p);
 	decide_close(p, NULL);
 }
 

@@ -50,6 +50,9 @@ struct updates {
 	uint32_t single_left;
 	uint32_t backoff_ms;
 	struct loop_timer *retry;
+	/* All that waits may go on waiting, for this timer (rp_host_cache.may_wait). */
+	struct loop_timer *hold;
+	uint64_t held_until_ms; /* at the latest; 0: nothing is held */
 };
 
 /* Creations that were refused, since one was not; by different containers. */
@@ -226,6 +229,8 @@ void confine_unknown(struct pipeline *p);
 int updates_init(struct pipeline *p);
 void updates_fini(struct pipeline *p);
 void updates_add(struct pipeline *p, struct ctr *ctr);
+/* Adds what the transaction has changed, which may wait when it only gives and the policy has said so. */
+void updates_settle(struct pipeline *p);
 /* What the containers are to be told that the decision has touched, but for `skip`: for a reply. What there is no memory for is queued. */
 void updates_of_touched(struct pipeline *p, const struct ctr *skip);
 /* That was answered, or could not be. */

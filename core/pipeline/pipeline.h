@@ -138,6 +138,8 @@ void reply_dropped(struct pipeline *p, struct reply *reply);
 /* The next batch, one at a time: NULL when nothing waits or one is outstanding. The front end sends it and answers with one of the
  * two below. */
 const struct update *updates_next(struct pipeline *p, uint32_t *ret_n);
+/* Nothing waits that could be sent. */
+void updates_hurry(struct pipeline *p);
 void updates_acked(struct pipeline *p);
 /* Somebody in the batch failed, the runtime does not say who: they are sent again one by one, later and later. `retry_now`: the
  * connection ended, nothing is known. */

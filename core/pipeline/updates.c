@@ -5,6 +5,9 @@
  *
  * A runtime that fails one update of a batch does not say which: the batch is sent again, one container at a time, with growing pauses
  * for those that go on failing.
+ *
+ * A policy may let what it gives wait (rp_host_cache.may_wait): as long as all in the queue is of that kind the queue is held, until the
+ * policy has been quiet for some time or the first of it has waited long enough.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -28,10 +31,25 @@ static void retry(void *arg)
 	announce(arg);
 }
 
+void updates_hurry(struct pipeline *p)
+{
+	if (!p->updates.held_until_ms)
+		return;
+	p->updates.held_until_ms = 0;
+	loop_timer_disarm(p->updates.hold);
+	announce(p);
+}
+
+static void held_long_enough(void *arg)
+{
+	updates_hurry(arg);
+}
+
 int updates_init(struct pipeline *p)
 {
 	p->updates.retry = loop_timer_new(p->env.loop, retry, p);
-	return p->updates.retry ? 0 : -ENOMEM;
+	p->updates.hold = loop_timer_new(p->env.loop, held_long_enough, p);
+	return p->updates.retry && p->updates.hold ? 0 : -ENOMEM;
 }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------------- */
@@ -139,10 +157,11 @@ void updates_fini(struct pipeline *p)
 	free(u->reply.items);
 	free(u->waiting);
 	loop_timer_free(u->retry);
+	loop_timer_free(u->hold);
 	*u = (struct updates){0};
 }
 
-void updates_add(struct pipeline *p, struct ctr *ctr)
+static void enqueue(struct pipeline *p, struct ctr *ctr)
 {
 	struct updates *u = &p->updates;
 	if (ctr->in_updates || p->env.trial)
@@ -160,7 +179,47 @@ void updates_add(struct pipeline *p, struct ctr *ctr)
 	}
 	u->waiting[u->n++] = ctr->handle;
 	ctr->in_updates = true;
-	if (u->n == 1)
+}
+
+void updates_add(struct pipeline *p, struct ctr *ctr)
+{
+	bool first = !p->updates.n;
+	enqueue(p, ctr);
+	if (first && p->updates.n)
+		announce(p);
+	updates_hurry(p);
+}
+
+static void hold(struct pipeline *p, struct patience patience)
+{
+	struct updates *u = &p->updates;
+	uint64_t now = clock_ms();
+	if (!u->held_until_ms)
+		u->held_until_ms = now + patience.longest_ms;
+	uint64_t left = u->held_until_ms > now ? u->held_until_ms - now : 0,
+		 wait = left < patience.quiet_ms ? left : patience.quiet_ms;
+	if (loop_timer_arm(u->hold, wait ? wait : 1))
+		updates_hurry(p);
+}
+
+void updates_settle(struct pipeline *p)
+{
+	const struct patience patience = p->txn ? txn_patience(p->txn) : (struct patience){0};
+	bool idle = !p->updates.n, takes = !patience.longest_ms, some = false;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		if (!ctr_can_update(s->ctr) || !ctr_diff(s->ctr))
+			continue;
+		takes = takes || loses_cpus(s->ctr);
+		some = true;
+		enqueue(p, s->ctr);
+	}
+	if (!some)
+		return;
+	if (!takes && (idle || p->updates.held_until_ms))
+		hold(p, patience);
+	else if (p->updates.held_until_ms)
+		updates_hurry(p);
+	else if (idle)
 		announce(p);
 }
 
@@ -168,7 +227,8 @@ const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 {
 	struct updates *u = &p->updates;
 	uint32_t taken = 0, max = u->single ? 1 : UPDATE_BATCH_MAX;
-	if (u->outstanding || !u->n || (u->single && loop_timer_armed(u->retry)))
+	if (u->outstanding || !u->n || u->held_until_ms ||
+	    (u->single && loop_timer_armed(u->retry)))
 		return NULL;
 	for (; taken < u->n && u->batch.n < max; taken++) {
 		struct ctr *ctr = cache_ctr_of(p->env.cache, u->waiting[taken]);

@@ -302,6 +302,7 @@ int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsig
 	nri->cfg.index = index;
 	log_notice("the runtime's socket, our name or index has changed: connecting anew");
 	nri->renew = true;
+	updates_hurry(nri->cfg.pipeline);
 	(void)loop_timer_arm(nri->renew_timer, RENEW_MS);
 	return loop_defer(nri->cfg.loop, renew_when_idle, nri);
 }

@@ -123,6 +123,7 @@ struct rp_pod_info {
 #define RP_F_UNIFIED 202u /* a cgroup v2 file and its content */
 
 #define RP_GROUP_MAX 65535u /* of set_group */
+#define RP_WAIT_MAX_MS 60000u /* of may_wait */
 #define RP_ARGS_MAX 4096u /* process arguments of set_args … */
 #define RP_ARGS_BYTES_MAX 131072u /* … and their bytes, the NULs included */
 #define RP_PRIVATE_MAX 4096u /* bytes of set_private */
@@ -227,6 +228,11 @@ struct rp_host_cache {
 	 * RP_PRIVATE_MAX. */
 	int32_t (*set_pod_private)(void *ctx, rp_txn txn, rp_pod pod, const void *data,
 				   uint32_t size);
+	/* What this transaction gives to containers, and no reply tells, the runtime is told when nothing of that kind has been decided for
+	 * quiet_ms, and at the latest longest_ms after the first of it: many containers that end in a row are one update of those that grow.
+	 * A transaction that takes a CPU from a container is never held back, and takes along what waits. The last call counts; without one,
+	 * and with longest_ms 0, nothing waits. -RP_EINVAL: longest_ms is over RP_WAIT_MAX_MS, or below quiet_ms. */
+	int32_t (*may_wait)(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

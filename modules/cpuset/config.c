@@ -47,6 +47,15 @@ static const struct rp_key keys[] = {
 	 .fallback = "false",
 	 .doc = "Integer containers get CPUs of one NUMA node where they can, and their memory "
 		"from there."},
+	{.path = "updateDelay",
+	 .type = RP_T_DURATION,
+	 .fallback = "500ms",
+	 .doc = "When containers are gone, the shared ones get the CPUs after so long a time "
+		"without another one going."},
+	{.path = "maxUpdateDelay",
+	 .type = RP_T_DURATION,
+	 .fallback = "2s",
+	 .doc = "But after this time at the latest."},
 	{.path = "preferSharedCache",
 	 .type = RP_T_BOOL,
 	 .fallback = "false",
@@ -71,6 +80,12 @@ static bool flag(const struct modhost *h, const struct rp_plan *p, const char *k
 	return h->config->value(h->ctx, at(h, p, key), RP_T_BOOL, fallback) != 0;
 }
 
+static int64_t duration(const struct modhost *h, const struct rp_plan *p, const char *key,
+			int64_t fallback_ms)
+{
+	return h->config->value(h->ctx, at(h, p, key), RP_T_DURATION, fallback_ms);
+}
+
 static const char *text(const struct modhost *h, const struct rp_plan *p, const char *key,
 			const char *fallback)
 {
@@ -93,6 +108,13 @@ static int32_t read_settings(const struct modhost *h, struct rp_plan *p)
 			h, at(h, p, "minSharedCPUs"), -RP_EINVAL,
 			"0 lets shared containers run on CPUs of others when none are "
 			"left: say sharedOverlap: true, too, or leave at least 1");
+	p->update_delay_ms = duration(h, p, "updateDelay", 500);
+	p->max_update_delay_ms = duration(h, p, "maxUpdateDelay", 2000);
+	if (p->update_delay_ms > p->max_update_delay_ms || p->max_update_delay_ms > RP_WAIT_MAX_MS)
+		return modhost_fail_at(h, at(h, p, "maxUpdateDelay"), -RP_EINVAL,
+				       "maxUpdateDelay is at least updateDelay, and at most "
+				       "%u ms",
+				       RP_WAIT_MAX_MS);
 	if (p->shared_cache && !p->numa_aware)
 		return modhost_fail_at(
 			h, at(h, p, "preferSharedCache"), -RP_EINVAL,

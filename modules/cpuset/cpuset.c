@@ -104,6 +104,9 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr
 		return 0;
 	int32_t r = ctr_forget(&inst->h, txn, info->ctr);
 	if (!r)
+		r = inst->h.cache->may_wait(inst->h.ctx, txn, (uint32_t)inst->plan->update_delay_ms,
+					    (uint32_t)inst->plan->max_update_delay_ms);
+	if (!r)
 		r = sync_retry(inst, txn, info->ctr);
 	return r < 0 ? r : stage_sharers(inst, txn, info->ctr);
 }

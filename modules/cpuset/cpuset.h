@@ -31,6 +31,7 @@ struct rp_plan {
 	rp_cfg section;
 	const char *named_key, *forbidden_key; /* of the annotations */
 	int64_t min_shared;
+	int64_t update_delay_ms, max_update_delay_ms; /* of a pool that grows */
 	bool pin_memory, numa_aware, shared_cache, needs_memory, by_qos;
 	struct machine *machine;
 	struct bounds cpus; /* ALLOWED, RESERVED */

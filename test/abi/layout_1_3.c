@@ -229,7 +229,7 @@ AT(rp_pod_resource_info, pad, 4);
 AT(rp_pod_resource_info, resource, 8);
 AT(rp_pod_resource_info, nodes, 16);
 
-AT_LEAST(rp_host_cache, 256);
+AT_LEAST(rp_host_cache, 264);
 AT(rp_host_cache, size, 0);
 AT(rp_host_cache, pad, 4);
 AT(rp_host_cache, list, 8);
@@ -263,6 +263,7 @@ AT(rp_host_cache, set_group, 224);
 AT(rp_host_cache, list_pods, 232);
 AT(rp_host_cache, get_pod_private, 240);
 AT(rp_host_cache, set_pod_private, 248);
+AT(rp_host_cache, may_wait, 256);
 
 AT_LEAST(rp_nr_node, 56);
 AT(rp_nr_node, size, 0);
@@ -784,4 +785,5 @@ VALUE(RP_T_MAP, 11);
 VALUE(RP_T_NUMBER, 3);
 VALUE(RP_T_STRING, 4);
 VALUE(RP_VERSION_MAX, 24);
+VALUE(RP_WAIT_MAX_MS, 60000);
 TEXT(RP_ZONES_1, "nri-rp.zones/1");

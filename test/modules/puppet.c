@@ -154,6 +154,8 @@ static int32_t statement(struct rp_instance *inst, rp_txn txn, rp_ctr *ctr, cons
 		return c->set_private(ctx, txn, *ctr, rest, (uint32_t)strlen(rest));
 	if (strcmp(verb, "degraded") == 0)
 		return c->set_degraded(ctx, txn, *ctr, *rest ? rest : NULL);
+	if (strcmp(verb, "wait") == 0)
+		return c->may_wait(ctx, txn, field, (uint32_t)strtoul(value, NULL, 10));
 	if (strcmp(verb, "arm") == 0)
 		return inst->timer->arm(ctx, field, strtoull(value, NULL, 10));
 	if (strcmp(verb, "work") == 0)

@@ -839,6 +839,14 @@ static int32_t cache_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group
 	return r;
 }
 
+/* Nobody is told anything here. */
+static int32_t cache_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms)
+{
+	(void)ctx;
+	(void)txn;
+	return quiet_ms > longest_ms || longest_ms > RP_WAIT_MAX_MS ? -RP_EINVAL : 0;
+}
+
 /* Pods are known by their containers alone, and nothing is kept with them. */
 static uint32_t cache_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
@@ -897,4 +905,5 @@ const struct rp_host_cache fake_cache_service = {
 	.list_pods = cache_list_pods,
 	.get_pod_private = cache_get_pod_private,
 	.set_pod_private = cache_set_pod_private,
+	.may_wait = cache_may_wait,
 };

@@ -64,6 +64,57 @@ static void test_losers_first(void **state)
 	updates_acked(w->p);
 }
 
+static bool is_ready_again(struct world *w, void *arg)
+{
+	return w->n_ready > *(unsigned *)arg;
+}
+
+/* What is given waits when the policy says so, until its time is up, or something is taken. */
+static void test_patience(void **state)
+{
+	struct world *w = *state;
+	uint32_t n = 0;
+	unsigned ready;
+	box_run(w, &(struct box){.name = "gains",
+				 .alloc = "cpus 0",
+				 .sync = "cpus 0-3; wait 60000 60000"});
+	ready = w->n_ready;
+	move(w);
+	assert_int_equal(updates_waiting(w->p), 1);
+	assert_null(updates_next(w->p, &n));
+	assert_int_equal(w->n_ready, ready);
+	box_run(w, &(struct box){.name = "a",
+				 .alloc = "cpus 10-11",
+				 .start = "cpus 10; wait 60000 60000"});
+	assert_int_equal(w->n_ready, ready + 1);
+	const struct update *items = updates_next(w->p, &n);
+	assert_int_equal(n, 2);
+	assert_string_equal(items[0].ctr->id, "c-a");
+	updates_acked(w->p);
+	box_run(w, &(struct box){
+			   .name = "b", .alloc = "cpus 11", .start = "on c; cpus 0-4; wait 1 1"});
+	world_until(w, is_ready_again, &(unsigned){ready + 1});
+	assert_non_null(updates_next(w->p, &n));
+	updates_acked(w->p);
+	/* another one of the kind puts the first one's time off, but only so long */
+	box_run(w, &(struct box){
+			   .name = "c", .alloc = "cpus 12", .start = "on c; cpus 0-5; wait 50 50"});
+	box_run(w, &(struct box){.name = "d",
+				 .alloc = "cpus 13",
+				 .start = "on c; cpus 0-6; wait 60000 60000"});
+	world_until(w, is_ready_again, &(unsigned){ready + 2});
+	assert_string_equal(updates_next(w->p, &n)->values.cpus->text, "0-6");
+	updates_acked(w->p);
+	/* the runtime's socket is another one now: what waits goes first */
+	box_run(w, &(struct box){.name = "e",
+				 .alloc = "cpus 14",
+				 .start = "on c; cpus 0-7; wait 60000 60000"});
+	assert_null(updates_next(w->p, &n));
+	updates_hurry(w->p);
+	assert_non_null(updates_next(w->p, &n));
+	updates_acked(w->p);
+}
+
 /* All values that can be said. */
 static void test_every_field(void **state)
 {
@@ -343,6 +394,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		world_test(test_batch),
 		world_test(test_losers_first),
+		world_test(test_patience),
 		world_test(test_every_field),
 		world_test(test_ended_meanwhile),
 		world_test(test_changed_meanwhile),
