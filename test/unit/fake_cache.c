@@ -3,94 +3,6 @@
 
 #include "test/unit/fake_impl.h"
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
-
-static void values_init(struct fake_values *v)
-{
-	memset(v, 0, sizeof *v);
-	for (uint32_t i = 0; i < FAKE_N_INTS; i++)
-		v->ints[i] = RP_NOT_SET;
-}
-
-static void values_fini(struct fake_values *v)
-{
-	for (uint32_t i = 0; i < FAKE_N_TEXTS; i++)
-		free(v->texts[i]);
-	for (uint32_t i = 0; i < v->n_pairs; i++) {
-		free(v->pairs[i].key);
-		free(v->pairs[i].value);
-	}
-	free(v->pairs);
-	free(v->private_data);
-	free(v->degraded);
-	values_init(v);
-}
-
-static void values_copy(struct fake_values *dst, const struct fake_values *src)
-{
-	*dst = *src;
-	dst->pairs = NULL;
-	for (uint32_t i = 0; i < FAKE_N_TEXTS; i++)
-		dst->texts[i] = fake_strdup(src->texts[i]);
-	if (src->n_pairs)
-		dst->pairs = fake_grow(NULL, src->n_pairs, sizeof *dst->pairs);
-	for (uint32_t i = 0; i < src->n_pairs; i++)
-		dst->pairs[i] =
-			(struct fake_pair){src->pairs[i].field, fake_strdup(src->pairs[i].key),
-					   fake_strdup(src->pairs[i].value)};
-	dst->degraded = fake_strdup(src->degraded);
-	dst->private_data = NULL;
-	if (src->private_size) {
-		dst->private_data = fake_alloc(src->private_size);
-		memcpy(dst->private_data, src->private_data, src->private_size);
-	}
-}
-
-static struct fake_pair *find_pair(struct fake_values *v, uint32_t field, const char *key)
-{
-	for (uint32_t i = 0; i < v->n_pairs; i++)
-		if (v->pairs[i].field == field && strcmp(v->pairs[i].key, key) == 0)
-			return &v->pairs[i];
-	return NULL;
-}
-
-static void put_pair(struct fake_values *v, uint32_t field, const char *key, const char *value)
-{
-	struct fake_pair *p = find_pair(v, field, key);
-	if (p && !*value) {
-		free(p->key);
-		free(p->value);
-		*p = v->pairs[--v->n_pairs];
-		return;
-	}
-	if (!*value)
-		return;
-	if (!p) {
-		v->pairs = fake_grow(v->pairs, v->n_pairs + 1, sizeof *v->pairs);
-		p = &v->pairs[v->n_pairs++];
-		*p = (struct fake_pair){field, fake_strdup(key), NULL};
-	}
-	free(p->value);
-	p->value = fake_strdup(value);
-}
-
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool same_values(const struct fake_values *a, const struct fake_values *b)
-{
-	bool same = rp_ids_equal(rp_ids_of(&a->cpus), rp_ids_of(&b->cpus)) &&
-		    rp_ids_equal(rp_ids_of(&a->mems), rp_ids_of(&b->mems)) &&
-		    rp_ids_equal(rp_ids_of(&a->exclusive), rp_ids_of(&b->exclusive)) &&
-		    memcmp(a->ints, b->ints, sizeof a->ints) == 0 && a->group == b->group &&
-		    same_text(a->degraded, b->degraded);
-	for (uint32_t i = 0; i < FAKE_N_TEXTS; i++)
-		same = same && same_text(a->texts[i], b->texts[i]);
-	return same;
-}
-
 /* ---- containers -------------------------------------------------------------------------------------------------- */
 
 static struct fake_container *find(struct fake_host *f, rp_ctr ctr)
@@ -142,8 +54,8 @@ rp_ctr fake_ctr(struct fake_host *f, const struct fake_ctr *desc)
 	derive_asked(c, desc);
 	c->mem_request = desc->mem_request;
 	c->mem_limit = desc->mem_limit;
-	values_init(&c->now);
-	values_init(&c->before);
+	fake_values_init(&c->now);
+	fake_values_init(&c->before);
 	fake_out_fini(&pod);
 	f->ctrs = fake_grow(f->ctrs, f->n_ctrs + 1, sizeof(struct fake_container *));
 	f->ctrs[f->n_ctrs++] = c;
@@ -178,7 +90,7 @@ void fake_forget(struct fake_host *f, rp_ctr ctr)
 {
 	struct fake_container *c = fake_container(f, ctr);
 	c->live = false;
-	values_fini(&c->now);
+	fake_values_fini(&c->now);
 }
 
 uint32_t fake_n_ctrs(struct fake_host *f)
@@ -202,8 +114,8 @@ void fake_cache_fini(struct fake_host *f)
 {
 	for (uint32_t i = 0; i < f->n_ctrs; i++) {
 		struct fake_container *c = f->ctrs[i];
-		values_fini(&c->now);
-		values_fini(&c->before);
+		fake_values_fini(&c->now);
+		fake_values_fini(&c->before);
 		fake_out_fini(&c->trail);
 		free(c->name);
 		free(c->pod_name);
@@ -262,7 +174,7 @@ const char *fake_text(struct fake_host *f, rp_ctr ctr, uint32_t field)
 
 const char *fake_pair(struct fake_host *f, rp_ctr ctr, uint32_t field, const char *key)
 {
-	const struct fake_pair *p = find_pair(&fake_container(f, ctr)->now, field, key);
+	const struct fake_pair *p = fake_values_find_pair(&fake_container(f, ctr)->now, field, key);
 	return p ? p->value : NULL;
 }
 
@@ -387,13 +299,13 @@ int32_t fake_end(struct fake_host *f, bool keep)
 			continue;
 		c->touched = false;
 		if (!keep || r) {
-			values_fini(&c->now);
+			fake_values_fini(&c->now);
 			c->now = c->before;
-			values_init(&c->before);
+			fake_values_init(&c->before);
 			continue;
 		}
-		f->n_changed += !same_values(&c->now, &c->before);
-		values_fini(&c->before);
+		f->n_changed += !fake_values_same(&c->now, &c->before);
+		fake_values_fini(&c->before);
 	}
 	f->txn = 0;
 	return r;
@@ -705,7 +617,7 @@ static struct fake_values *stage(void *ctx, rp_txn txn, rp_ctr ctr, int32_t *ret
 		return NULL;
 	}
 	if (!c->touched) {
-		values_copy(&c->before, &c->now);
+		fake_values_copy(&c->before, &c->now);
 		c->touched = true;
 	}
 	return &c->now;
@@ -769,7 +681,7 @@ static int32_t cache_set_pair(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field,
 	int32_t r;
 	struct fake_values *v = stage(ctx, txn, ctr, &r);
 	if (v)
-		put_pair(v, field, key, value);
+		fake_values_put_pair(v, field, key, value);
 	return r;
 }
 
@@ -809,7 +721,7 @@ static int32_t cache_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key
 	int32_t r;
 	struct fake_values *v = stage(ctx, txn, ctr, &r);
 	if (v)
-		put_pair(v, FAKE_DATA, key, value ? value : "");
+		fake_values_put_pair(v, FAKE_DATA, key, value ? value : "");
 	return r;
 }
 
@@ -825,7 +737,7 @@ static int32_t cache_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *con
 		return -RP_EINVAL;
 	for (uint32_t i = 0; i < n; i++)
 		fake_print(&all, "%s%s", i ? ";" : "", args[i]);
-	put_pair(v, FAKE_ARGS, "args", fake_out_text(&all));
+	fake_values_put_pair(v, FAKE_ARGS, "args", fake_out_text(&all));
 	fake_out_fini(&all);
 	return 0;
 }

@@ -180,4 +180,14 @@ extern const struct rp_host_topology fake_topology_service;
 extern const struct rp_host_config fake_config_service;
 extern const struct rp_host_cache fake_cache_service;
 
+/* ---- what is decided for a container (fake_values.c) ---- */
+
+void fake_values_init(struct fake_values *v);
+void fake_values_fini(struct fake_values *v);
+void fake_values_copy(struct fake_values *dst, const struct fake_values *src);
+struct fake_pair *fake_values_find_pair(struct fake_values *v, uint32_t field, const char *key);
+void fake_values_put_pair(struct fake_values *v, uint32_t field, const char *key,
+			  const char *value);
+bool fake_values_same(const struct fake_values *a, const struct fake_values *b);
+
 #endif
