@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -218,6 +219,141 @@ static void test_joined(void **state)
 	free(o);
 }
 
+/* ---- packing: a plain reading of the rule beside the library's ------------------------------------------------------- */
+
+struct model {
+	const struct machine *m;
+	bool free[64], got[64];
+	uint32_t missing;
+};
+
+static void model_take(struct model *k, uint32_t cpu)
+{
+	if (k->missing && k->free[cpu]) {
+		k->free[cpu] = false;
+		k->got[cpu] = true;
+		k->missing--;
+	}
+}
+
+static bool same_core(const struct machine *m, uint32_t a, uint32_t b)
+{
+	return machine_unit_of(m, MACHINE_CORE, a) == machine_unit_of(m, MACHINE_CORE, b);
+}
+
+/* Threads of the CPU's core that are free, of how many; is the CPU the lowest of them? */
+static uint32_t free_of_core(const struct model *k, uint32_t cpu, uint32_t *ret_all,
+			     bool *ret_first)
+{
+	uint32_t n = 0;
+	*ret_all = 0;
+	*ret_first = true;
+	for (uint32_t other = 0; other < k->m->cpu_end; other++) {
+		if (!rp_ids_has(rp_ids_of(&k->m->online), other) || !same_core(k->m, cpu, other))
+			continue;
+		*ret_first = *ret_first && other >= cpu;
+		(*ret_all)++;
+		n += k->free[other];
+	}
+	return n;
+}
+
+static void model_take_core(struct model *k, uint32_t cpu)
+{
+	for (uint32_t other = 0; other < k->m->cpu_end; other++)
+		if (rp_ids_has(rp_ids_of(&k->m->online), other) && same_core(k->m, cpu, other))
+			model_take(k, other);
+}
+
+/* The lowest CPU of the first core that is wholly free and has several threads, rather not CPU 0's; or UINT32_MAX. */
+static uint32_t whole_core(const struct model *k, bool rather_0)
+{
+	uint32_t found = UINT32_MAX, n;
+	bool first;
+	RP_IDS_EACH (cpu, rp_ids_of(&k->m->online)) {
+		uint32_t has = free_of_core(k, cpu, &n, &first);
+		if (!first || n < 2 || has != n)
+			continue;
+		if ((cpu == 0) == rather_0)
+			return cpu;
+		if (found == UINT32_MAX)
+			found = cpu;
+	}
+	return found;
+}
+
+static void model_pack(struct model *k)
+{
+	uint32_t n, cpu;
+	bool first;
+	RP_IDS_EACH (broken, rp_ids_of(&k->m->online)) {
+		uint32_t has = free_of_core(k, broken, &n, &first);
+		if (first && has && has < n)
+			model_take_core(k, broken);
+	}
+	while (k->missing >= 2 && (cpu = whole_core(k, false)) != UINT32_MAX)
+		model_take_core(k, cpu);
+	/* what the last whole core left is used up before another one is broken */
+	RP_IDS_EACH (broken, rp_ids_of(&k->m->online)) {
+		uint32_t has = free_of_core(k, broken, &n, &first);
+		if (first && has && has < n)
+			model_take_core(k, broken);
+	}
+	if (k->missing && (cpu = whole_core(k, true)) != UINT32_MAX) {
+		if (cpu == 0)
+			RP_IDS_EACH (second, rp_ids_of(&k->m->online))
+				if (second && same_core(k->m, 0, second)) {
+					cpu = second;
+					break;
+				}
+		model_take(k, cpu);
+	}
+	for (cpu = 1; cpu < k->m->cpu_end; cpu++)
+		model_take(k, cpu);
+	model_take(k, 0);
+}
+
+static void test_packing(void **state)
+{
+	static const struct fake_machine small = {
+		.packages = 2, .nodes = 1, .cores = 8, .threads = 2, .siblings = true};
+	static const struct fake_machine smt4 = {.cores = 6, .threads = 4};
+	static const struct fake_machine plain = {.cores = 12};
+	static const struct fake_machine *const machines[] = {&n4c16, &small, &laptop, &smt4,
+							      &plain};
+	unsigned seed = (unsigned)time(NULL);
+	(void)state;
+	print_message("seed %u\n", seed);
+	srand(seed);
+	for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+		struct bench b;
+		open_bench(&b, machines[i]);
+		for (unsigned round = 0; round < 2000; round++) {
+			struct model k = {.m = b.m};
+			struct rp_idset free, found, expected;
+			rp_idset_clear(&free);
+			rp_idset_clear(&expected);
+			RP_IDS_EACH (cpu, rp_ids_of(&b.m->online)) {
+				k.free[cpu] = rand() % 3 > 0;
+				if (k.free[cpu])
+					rp_idset_add(&free, cpu);
+			}
+			uint32_t n = rp_ids_count(rp_ids_of(&free));
+			k.missing = n ? 1 + (uint32_t)rand() % n : 0;
+			machine_pack(b.m, rp_ids_of(&free), k.missing, &found);
+			model_pack(&k);
+			for (uint32_t cpu = 0; cpu < 64; cpu++)
+				if (k.got[cpu])
+					rp_idset_add(&expected, cpu);
+			char text[256], what[256];
+			(void)rp_ids_format(rp_ids_of(&free), what, sizeof what);
+			(void)rp_ids_format(rp_ids_of(&expected), text, sizeof text);
+			assert_set(rp_ids_of(&found), text, what);
+		}
+		close_bench(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_machine_dies),
 		cmocka_unit_test(test_owners),
 		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_packing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
