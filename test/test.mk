@@ -122,6 +122,10 @@ mutate: ## mutate what the daemon reads, MUTATIONS of each kind, in a sanitized 
 
 .PHONY: mutate
 
+# What speaks gRPC.
+GRPC_TESTS := $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_grpc) $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_grpc*.c))
+$(GRPC_TESTS): LIBS_DAEMON += -lnghttp2
+
 # The agent's: all of it but main().
 AGENT_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-agent/*.c))))
 $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): $(AGENT_OBJS)

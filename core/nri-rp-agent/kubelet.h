@@ -6,7 +6,7 @@
 #ifndef NRI_RP_AGENT_KUBELET_H
 #define NRI_RP_AGENT_KUBELET_H
 
-#include "core/nri-rp-agent/grpc.h"
+#include "core/grpc/call.h"
 #include "core/util/loop.h"
 
 #define KUBELET_DEFAULT_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
@@ -17,7 +17,7 @@ struct kubelet;
 int kubelet_new(struct loop *loop, const char *socket, struct kubelet **ret, struct err *err);
 /* Calls under way end with -ECANCELED. NULL is fine; returns NULL. Not from inside a callback. */
 struct kubelet *kubelet_free(struct kubelet *k);
-/* As grpc_call; an error has a sentence. */
+/* done as grpc_call has it; an error has a sentence. */
 int kubelet_call(struct kubelet *k, const char *path, const ProtobufCMessage *msg,
 		 uint32_t timeout_ms, grpc_done done, void *arg, struct err *err);
 /* Which connection this is, from 1: the next one may be to another kubelet. */

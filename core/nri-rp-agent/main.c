@@ -3,9 +3,9 @@
  * nri-rp-agent: what nri-rpd wants to know from the kubelet and the cluster. A program of its own, so that the daemon, which is root,
  * neither talks to them nor reads what they say.
  *
- *   grpc.c      unary gRPC calls over HTTP/2, bytes in and out       kubelet.c   the kubelet's socket
- *   devices.c   its answers, as the daemon wants them                podres.c    Get, or List and what it remembers
- *   link.c      the connection to nri-rpd                          cluster.c   the API server
+ *   kubelet.c   the kubelet's socket                                 podres.c    Get, or List and what it remembers
+ *   devices.c   its answers, as the daemon wants them                cluster.c   the API server
+ *   link.c      the connection to nri-rpd
  */
 #include <signal.h>
 #include <stdlib.h>

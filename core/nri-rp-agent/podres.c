@@ -19,7 +19,6 @@
 #define LOG_SOURCE "podres"
 #define GET_METHOD "/v1.PodResourcesLister/Get"
 #define LIST_METHOD "/v1.PodResourcesLister/List"
-#define STATUS_UNIMPLEMENTED 12
 #define KEY_MAX (2 * AGENT_NAME_MAX)
 #define LIST_ARENA (64u << 20)
 #define ARENA_BLOCK (16u << 10)
@@ -330,7 +329,7 @@ static bool lists_only(const struct podres *p)
 /* Kubelets before 1.27 do not know it; later ones have a feature gate, and answer with an error of no particular kind. */
 static bool has_no_get(const struct grpc_result *result)
 {
-	return result->error == -EREMOTEIO && (result->status == STATUS_UNIMPLEMENTED ||
+	return result->error == -EREMOTEIO && (result->status == GRPC_UNIMPLEMENTED ||
 					       strstr(result->text, "Get method disabled"));
 }
 

@@ -93,6 +93,16 @@ static struct loop_task *queue_take(struct task_queue *q)
 	return task;
 }
 
+static void queue_remove(struct task_queue *q, const struct loop_task *task)
+{
+	struct task_queue all = *q;
+	struct loop_task *t;
+	queue_init(q);
+	while ((t = queue_take(&all)))
+		if (t != task)
+			queue_add(q, t);
+}
+
 static void run_call(void *arg)
 {
 	struct call call = *(struct call *)arg;
@@ -161,16 +171,7 @@ void loop_post_task(struct loop *loop, struct loop_task *task)
 void loop_unpost_task(struct loop *loop, struct loop_task *task)
 {
 	pthread_mutex_lock(&loop->lock);
-	struct task_queue kept;
-	queue_init(&kept);
-	struct loop_task *t;
-	while ((t = queue_take(&loop->posted)))
-		if (t != task)
-			queue_add(&kept, t);
-	if (kept.first) {
-		loop->posted.first = kept.first;
-		loop->posted.end = kept.end;
-	}
+	queue_remove(&loop->posted, task);
 	pthread_mutex_unlock(&loop->lock);
 }
 
@@ -209,6 +210,17 @@ static void on_deferral(evutil_socket_t fd, short what, void *arg)
 	event_base_loopcontinue(loop->base);
 }
 
+void loop_defer_task(struct loop *loop, struct loop_task *task)
+{
+	queue_add(&loop->deferred, task);
+	activate_deferral(loop);
+}
+
+void loop_undefer_task(struct loop *loop, struct loop_task *task)
+{
+	queue_remove(&loop->deferred, task);
+}
+
 int loop_defer(struct loop *loop, void (*fn)(void *arg), void *arg)
 {
 	if (loop->abandoned)
@@ -216,8 +228,7 @@ int loop_defer(struct loop *loop, void (*fn)(void *arg), void *arg)
 	struct loop_task *task = call_new(fn, arg);
 	if (!task)
 		return -ENOMEM;
-	queue_add(&loop->deferred, task);
-	activate_deferral(loop);
+	loop_defer_task(loop, task);
 	return 0;
 }
 

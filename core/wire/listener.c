@@ -23,6 +23,7 @@ struct listener {
 	struct loop_io *io;
 	struct loop_timer *pause; /* between attempts when descriptors are short */
 	dev_t dev;
+	bool inherited;
 	ino_t ino; /* of the socket file, so that nobody else's is removed */
 	void (*accepted)(int fd, void *arg);
 	void *arg;
@@ -78,9 +79,14 @@ static int open_socket(struct listener *l, struct loop *loop, const struct liste
 		       struct err *err)
 {
 	struct stat st;
-	int r = make_folder(c, err);
+	int r = c->inherited > 0 ? wire_adopt(c->inherited, err) : make_folder(c, err);
 	if (r)
 		return r;
+	if (c->inherited > 0) {
+		l->fd = c->inherited;
+		l->io = loop_io_new(loop, l->fd, LOOP_READ, on_connection, l);
+		return l->io ? 0 : err_errno(err, -ENOMEM, "%s", c->path);
+	}
 	_close_ int fd = wire_listen_unix(c->path, c->mode, err);
 	if (fd < 0)
 		return fd;
@@ -100,6 +106,7 @@ int listener_new(struct loop *loop, const struct listener_config *config, struct
 	if (!l)
 		return err_errno(err, -ENOMEM, "%s %s", config->what, config->path);
 	l->fd = -1;
+	l->inherited = config->inherited > 0;
 	l->accepted = config->accepted;
 	l->arg = config->arg;
 	l->path = strdup(config->path);
@@ -125,7 +132,8 @@ struct listener *listener_free(struct listener *l)
 	loop_timer_free(l->pause);
 	if (l->fd >= 0 && l->path) {
 		(void)close(l->fd);
-		if (lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+		if (!l->inherited && lstat(l->path, &st) == 0 && st.st_dev == l->dev &&
+		    st.st_ino == l->ino)
 			(void)unlink(l->path);
 	}
 	free(l->path);

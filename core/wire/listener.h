@@ -14,6 +14,7 @@ struct listener_config {
 	const char *what; /* for messages: "control socket" */
 	const char *path; /* its folder is made if it is not there */
 	mode_t mode;
+	int inherited; /* > 0: a socket that listens already, and stays when this goes: no file is made or removed */
 	/* A connection, which is the callee's to close; or an error: descriptors or memory are short, and it has to wait a second. */
 	void (*accepted)(int fd, void *arg);
 	void *arg;

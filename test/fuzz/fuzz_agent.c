@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/grpc/call.h"
 #include "core/nri-rp-agent/devices.h"
-#include "core/nri-rp-agent/grpc.h"
 #include "proto/podresources.pb-c.h"
 
 #define MESSAGE_MAX 65536u
@@ -54,7 +54,7 @@ static void read_answer(const uint8_t *data, size_t n)
 	check(r <= 0 && err.code == r && (r == 0) == !*err.text);
 }
 
-static void on_output(void *arg)
+static void on_touched(void *arg)
 {
 	(void)arg;
 }
@@ -70,26 +70,41 @@ static void on_done(const struct grpc_result *r, void *arg)
 		read_answer(r->payload, r->payload_len);
 }
 
+static void say(struct h2 *h)
+{
+	const uint8_t *data;
+	while (h2_pull(h, &data) > 0)
+		;
+}
+
 static struct outcome play(const uint8_t *data, size_t n, size_t piece)
 {
 	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
 	struct outcome o = {0, 0, 0};
-	struct buf out = BUF_INIT;
-	struct grpc *g = grpc_new(&(struct grpc_config){MESSAGE_MAX, &out, on_output, NULL});
-	check(g && !grpc_call(g, "/v1.PodResourcesLister/List", &msg.base, 60000, on_done, &o));
+	struct loop *loop = loop_new();
+	struct h2 *h = h2_new(&(struct h2_config){.touched = on_touched});
+	check(h && !grpc_call(&(struct grpc_call_config){.h2 = h,
+							 .loop = loop,
+							 .path = "/v1.PodResourcesLister/List",
+							 .timeout_ms = 60000,
+							 .message_max = MESSAGE_MAX,
+							 .done = on_done,
+							 .arg = &o},
+			      &msg.base, NULL));
+	say(h);
 	for (size_t at = 0; at < n;) {
 		struct err err = ERR_INIT;
 		size_t len = n - at < piece ? n - at : piece;
-		if (grpc_feed(g, data + at, len, &err)) {
+		if (h2_feed(h, data + at, len, &err)) {
 			check(*err.text != '\0');
 			break;
 		}
 		at += len;
-		buf_reset(&out);
+		say(h);
 	}
-	grpc_close(g, -ECONNRESET, "closed");
-	grpc_free(g);
-	buf_fini(&out);
+	h2_close(h, -ECONNRESET, "closed");
+	h2_free(h);
+	loop_free(loop);
 	check(o.n == 1);
 	return o;
 }

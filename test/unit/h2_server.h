@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other end of grpc.h in a test: a server of HTTP/2 that says what it is told to. To be included in the test's one source file. */
+/* The other end of a call in a test: a server of HTTP/2 that says what it is told to. To be included in the test's one source file. */
 #ifndef TEST_H2_SERVER_H
 #define TEST_H2_SERVER_H
 
@@ -141,7 +141,7 @@ static int h2_flush(struct h2_server *s)
 }
 
 /* What the client sent. */
-static int h2_feed(struct h2_server *s, struct buf *from)
+static int h2_feed_server(struct h2_server *s, struct buf *from)
 {
 	ssize_t n = nghttp2_session_mem_recv(s->session, buf_bytes(from), buf_len(from));
 	if (n < 0)

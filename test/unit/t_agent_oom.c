@@ -2,8 +2,8 @@
 /* A call and what is made of its answer, with memory ending at each point: each call ends once, and nothing is lost. */
 #include <string.h>
 
+#include "core/grpc/call.h"
 #include "core/nri-rp-agent/devices.h"
-#include "core/nri-rp-agent/grpc.h"
 #include "proto/podresources.pb-c.h"
 #include "test/unit/h2_server.h"
 #include "test/unit/t_oom.h"
@@ -57,12 +57,11 @@ static const uint8_t two_pods[] = {
 static struct buf recorded;
 
 struct talk {
-	struct buf out;
 	unsigned n_done, n_pods;
 	int error;
 };
 
-static void on_output(void *arg)
+static void on_touched(void *arg)
 {
 	(void)arg;
 }
@@ -89,32 +88,58 @@ static void on_done(const struct grpc_result *r, void *arg)
 		  t->error == -ECANCELED || t->error == -ECONNRESET);
 }
 
-static int converse(struct grpc *g, struct talk *t)
+static int list(struct h2 *h, struct loop *loop, struct talk *t)
 {
 	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
+	return grpc_call(&(struct grpc_call_config){.h2 = h,
+						    .loop = loop,
+						    .path = "/v1.PodResourcesLister/List",
+						    .timeout_ms = 2000,
+						    .done = on_done,
+						    .arg = t},
+			 &msg.base, NULL);
+}
+
+/* Sends what there is to be said, to the end of memory. */
+static int say(struct h2 *h, struct buf *to)
+{
+	const uint8_t *data;
+	ssize_t n;
+	while ((n = h2_pull(h, &data)) > 0)
+		if (to && buf_add(to, data, (size_t)n))
+			return -ENOMEM;
+	return (int)n;
+}
+
+static int converse(struct h2 *h, struct loop *loop, struct talk *t)
+{
 	struct err err = ERR_INIT;
-	int r = grpc_call(g, "/v1.PodResourcesLister/List", &msg.base, 2000, on_done, t);
+	int r = list(h, loop, t);
 	if (r) {
 		OOM_CHECK(r == -ENOMEM);
 		return r;
 	}
-	r = grpc_feed(g, buf_bytes(&recorded), buf_len(&recorded), &err);
-	if (r)
-		OOM_CHECK(err.code == r && err.text[0] && !grpc_usable(g));
+	r = say(h, NULL);
+	if (!r)
+		r = h2_feed(h, buf_bytes(&recorded), buf_len(&recorded), &err);
+	OOM_CHECK(r <= 0 && (!err.code || (err.code == r && err.text[0])));
 	return r;
 }
 
 static int work(void *arg)
 {
-	struct talk t = {.out = BUF_INIT};
+	struct talk t = {0};
 	(void)arg;
-	struct grpc *g = grpc_new(&(struct grpc_config){1u << 20, &t.out, on_output, &t});
-	if (!g)
+	struct loop *loop = loop_new();
+	struct h2 *h = loop ? h2_new(&(struct h2_config){.touched = on_touched}) : NULL;
+	if (!h) {
+		loop_free(loop);
 		return -ENOMEM;
-	int r = converse(g, &t);
-	bool called = r == 0 || t.n_done || grpc_n_calls(g);
-	grpc_free(g);
-	buf_fini(&t.out);
+	}
+	int r = converse(h, loop, &t);
+	bool called = r == 0 || t.n_done || h2_n_streams(h);
+	h2_free(h);
+	loop_free(loop);
 	OOM_CHECK(t.n_done == (called ? 1 : 0));
 	r = r ? r : t.error;
 	OOM_CHECK(r || t.n_pods == 2);
@@ -125,21 +150,23 @@ static int work(void *arg)
 static void record(void)
 {
 	static struct h2_answer answer = {.data = two_pods, .n_data = MESSAGE_SIZE, .status = "0"};
-	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
 	struct h2_server server;
-	struct talk t = {.out = BUF_INIT};
-	struct grpc *g = grpc_new(&(struct grpc_config){1u << 20, &t.out, on_output, &t});
-	assert_non_null(g);
+	struct talk t = {0};
+	struct buf out = BUF_INIT;
+	struct loop *loop = loop_new();
+	struct h2 *h = h2_new(&(struct h2_config){.touched = on_touched});
+	assert_non_null(h);
 	assert_int_equal(h2_start(&server), 0);
-	assert_int_equal(grpc_call(g, "/v1.PodResourcesLister/List", &msg.base, 2000, on_done, &t),
-			 0);
-	assert_int_equal(h2_feed(&server, &t.out), 0);
+	assert_int_equal(list(h, loop, &t), 0);
+	assert_int_equal(say(h, &out), 0);
+	assert_int_equal(h2_feed_server(&server, &out), 0);
 	assert_int_equal(server.n_streams, 1);
 	assert_int_equal(h2_answer(&server, server.streams[0], &answer), 0);
 	assert_int_equal(buf_add(&recorded, buf_bytes(&server.out), buf_len(&server.out)), 0);
 	h2_stop(&server);
-	grpc_free(g);
-	buf_fini(&t.out);
+	h2_free(h);
+	loop_free(loop);
+	buf_fini(&out);
 }
 
 static void test_memory_may_end_anywhere(void **state)

@@ -75,7 +75,7 @@ static void on_bytes(unsigned events, void *arg)
 	}
 	unsigned before = k->h2.n_streams;
 	assert_int_equal(buf_add(&k->in, chunk, (size_t)n), 0);
-	assert_int_equal(h2_feed(&k->h2, &k->in), 0);
+	assert_int_equal(h2_feed_server(&k->h2, &k->in), 0);
 	k->n_calls += k->h2.n_streams - before;
 	send_all(k);
 }

@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/nri-rp-agent/grpc.h"
-#include "core/util/loop.h"
+#include "core/grpc/call.h"
 #include "proto/podresources.pb-c.h"
 #include "test/unit/h2_server.h"
 
@@ -26,18 +25,21 @@ struct outcome {
 	size_t n_payload;
 	uint8_t payload[64]; /* its beginning */
 	bool call_again;
+	struct loop *loop; /* stopped when the call ends */
 };
 
 struct fixture {
-	struct grpc *grpc;
+	struct h2 *h2;
+	struct loop *loop;
 	struct buf out;
+	uint32_t timeout_ms;
 	struct h2_server server;
 	size_t piece; /* bytes the client gets at a time; 0: all */
-	int fed; /* first error of grpc_feed */
+	int fed; /* first error of h2_feed */
 	char why[ERR_TEXT_MAX];
 };
 
-static void on_output(void *arg)
+static void on_touched(void *arg)
 {
 	(void)arg;
 }
@@ -55,6 +57,8 @@ static void on_done(const struct grpc_result *r, void *arg)
 	if (r->payload_len)
 		memcpy(o->payload, r->payload,
 		       r->payload_len < sizeof o->payload ? r->payload_len : sizeof o->payload);
+	if (o->loop)
+		loop_stop(o->loop);
 	if (o->call_again) {
 		o->call_again = false;
 		call(o->fixture, o);
@@ -63,17 +67,31 @@ static void on_done(const struct grpc_result *r, void *arg)
 
 static void begin(struct fixture *f, size_t piece)
 {
-	*f = (struct fixture){.out = BUF_INIT, .piece = piece};
-	f->grpc = grpc_new(&(struct grpc_config){MESSAGE_MAX, &f->out, on_output, f});
-	assert_non_null(f->grpc);
+	*f = (struct fixture){.out = BUF_INIT, .piece = piece, .timeout_ms = 1000};
+	f->loop = loop_new();
+	f->h2 = h2_new(&(struct h2_config){.touched = on_touched});
+	assert_non_null(f->h2);
 	assert_int_equal(h2_start(&f->server), 0);
 }
 
 static void finish(struct fixture *f)
 {
-	grpc_free(f->grpc);
+	f->h2 = h2_free(f->h2);
+	loop_free(f->loop);
 	h2_stop(&f->server);
 	buf_fini(&f->out);
+}
+
+static int try_call(struct fixture *f, struct outcome *o, const ProtobufCMessage *msg)
+{
+	return grpc_call(&(struct grpc_call_config){.h2 = f->h2,
+						    .loop = f->loop,
+						    .path = METHOD,
+						    .timeout_ms = f->timeout_ms,
+						    .message_max = MESSAGE_MAX,
+						    .done = on_done,
+						    .arg = o},
+			 msg, NULL);
 }
 
 static void call(struct fixture *f, struct outcome *o)
@@ -83,21 +101,31 @@ static void call(struct fixture *f, struct outcome *o)
 	msg.pod_namespace = ns;
 	msg.pod_name = name;
 	o->fixture = f;
-	assert_int_equal(grpc_call(f->grpc, METHOD, &msg.base, 1000, on_done, o), 0);
+	assert_int_equal(try_call(f, o, &msg.base), 0);
+}
+
+static void pull(struct fixture *f)
+{
+	const uint8_t *data;
+	ssize_t n;
+	while ((n = h2_pull(f->h2, &data)) > 0)
+		assert_int_equal(buf_add(&f->out, data, (size_t)n), 0);
 }
 
 /* Until nothing is left to be said on either side. */
 static void exchange(struct fixture *f)
 {
 	struct err err = ERR_INIT;
+	pull(f);
 	while (!f->fed && (buf_len(&f->out) || buf_len(&f->server.out))) {
-		assert_int_equal(h2_feed(&f->server, &f->out), 0);
+		assert_int_equal(h2_feed_server(&f->server, &f->out), 0);
 		size_t n = buf_len(&f->server.out);
 		if (f->piece && n > f->piece)
 			n = f->piece;
 		if (!n)
 			continue;
-		f->fed = grpc_feed(f->grpc, buf_bytes(&f->server.out), n, &err);
+		f->fed = h2_feed(f->h2, buf_bytes(&f->server.out), n, &err);
+		pull(f);
 		buf_consume(&f->server.out, n);
 		(void)snprintf(f->why, sizeof f->why, "%s", err.text);
 	}
@@ -123,8 +151,8 @@ static void one_answer(const struct h2_answer *a, struct outcome *ret)
 		ask_and_answer(&f, &o, a);
 		assert_int_equal(o.n, 1);
 		assert_int_equal(f.fed, 0);
-		assert_true(grpc_usable(f.grpc)); /* a bad answer is no reason for others to fail */
-		assert_int_equal(grpc_n_calls(f.grpc), 0);
+		assert_true(h2_usable(f.h2)); /* a bad answer is no reason for others to fail */
+		assert_int_equal(h2_n_streams(f.h2), 0);
 		finish(&f);
 		assert_int_equal(o.n, 1);
 		if (i)
@@ -270,7 +298,7 @@ static void test_headers_have_a_limit(void **state)
 	(void)state;
 	one_answer(
 		&(struct h2_answer){
-			.data = data, .n_data = 5, .status = "0", .padding = GRPC_HEADERS_MAX},
+			.data = data, .n_data = 5, .status = "0", .padding = H2_HEADERS_MAX},
 		&o);
 	assert_int_equal(o.error, -EMSGSIZE);
 }
@@ -281,18 +309,15 @@ static void test_a_call_without_an_answer_runs_out_of_time(void **state)
 	struct outcome o = {0};
 	(void)state;
 	begin(&f, 0);
-	assert_int_equal(grpc_deadline_ms(f.grpc), 0);
-	uint64_t before = clock_ms();
+	f.timeout_ms = 20;
 	call(&f, &o);
-	uint64_t deadline = grpc_deadline_ms(f.grpc);
-	assert_true(deadline >= before + 1000 && deadline <= clock_ms() + 1000);
 	exchange(&f);
-	grpc_expire(f.grpc, deadline - 1);
-	assert_int_equal(o.n, 0);
-	grpc_expire(f.grpc, deadline);
+	assert_string_equal(f.server.timeout, "20m");
+	o.loop = f.loop;
+	assert_int_equal(loop_run(f.loop), 0);
 	assert_int_equal(o.n, 1);
 	assert_int_equal(o.error, -ETIMEDOUT);
-	assert_int_equal(grpc_deadline_ms(f.grpc), 0);
+	exchange(&f);
 	/* The server hears of it, and what it says all the same goes nowhere. */
 	assert_int_equal(h2_answer(&f.server, f.server.streams[0],
 				   &(struct h2_answer){.only_trailers = true, .status = "0"}),
@@ -351,16 +376,16 @@ static void test_an_answer_may_lead_to_the_next_call(void **state)
 static void test_calls_have_a_limit(void **state)
 {
 	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
-	struct outcome o[GRPC_CALLS_MAX] = {0}, more = {0};
+	struct outcome o[H2_STREAMS_MAX] = {0}, more = {0};
 	struct fixture f;
 	(void)state;
 	begin(&f, 0);
-	for (unsigned i = 0; i < GRPC_CALLS_MAX; i++)
+	for (unsigned i = 0; i < H2_STREAMS_MAX; i++)
 		call(&f, &o[i]);
-	assert_int_equal(grpc_call(f.grpc, METHOD, &msg.base, 1000, on_done, &more), -ENOBUFS);
+	assert_int_equal(try_call(&f, &more, &msg.base), -ENOBUFS);
 	finish(&f);
 	assert_int_equal(more.n, 0);
-	for (unsigned i = 0; i < GRPC_CALLS_MAX; i++)
+	for (unsigned i = 0; i < H2_STREAMS_MAX; i++)
 		assert_int_equal(o[i].n, 1);
 }
 
@@ -379,7 +404,7 @@ static void test_a_server_that_breaks_off_a_call_is_an_error_of_it(void **state)
 	exchange(&f);
 	assert_int_equal(o.error, -ECONNRESET);
 	assert_non_null(strstr(o.text, "INTERNAL_ERROR"));
-	assert_true(grpc_usable(f.grpc));
+	assert_true(h2_usable(f.h2));
 	finish(&f);
 }
 
@@ -398,8 +423,8 @@ static void test_a_server_that_goes_away_gets_no_more_calls(void **state)
 	assert_int_equal(h2_flush(&f.server), 0);
 	exchange(&f);
 	assert_int_equal(o.n, 0);
-	assert_false(grpc_usable(f.grpc));
-	assert_int_equal(grpc_call(f.grpc, METHOD, &msg.base, 1000, on_done, &o), -ENOTCONN);
+	assert_false(h2_usable(f.h2));
+	assert_int_equal(try_call(&f, &o, &msg.base), -ENOTCONN);
 	/* The one that is under way still gets its answer. */
 	assert_int_equal(h2_answer(&f.server, f.server.streams[0],
 				   &(struct h2_answer){.data = a, .n_data = 6, .status = "0"}),
@@ -419,12 +444,14 @@ static void test_what_is_no_http2_ends_the_connection(void **state)
 	(void)state;
 	begin(&f, 0);
 	call(&f, &o);
-	assert_int_equal(grpc_feed(f.grpc, (const uint8_t *)garbage, sizeof garbage - 1, &err),
-			 -EBADMSG);
-	assert_true(err.text[0]);
-	assert_false(grpc_usable(f.grpc));
-	assert_int_equal(grpc_feed(f.grpc, (const uint8_t *)garbage, 1, NULL), -ENOTCONN);
-	grpc_close(f.grpc, -EBADMSG, err.text);
+	assert_int_equal(h2_feed(f.h2, (const uint8_t *)garbage, sizeof garbage - 1, &err), 0);
+	pull(&f);
+	assert_true(h2_finished(f.h2));
+	assert_non_null(h2_complaint(f.h2));
+	(void)err_set(&err, -EBADMSG, "%s", h2_complaint(f.h2));
+	h2_close(f.h2, err.code, err.text);
+	assert_false(h2_usable(f.h2));
+	assert_int_equal(h2_feed(f.h2, (const uint8_t *)garbage, 1, NULL), -ENOTCONN);
 	assert_int_equal(o.n, 1);
 	assert_int_equal(o.error, -EBADMSG);
 	assert_string_equal(o.text, err.text);
