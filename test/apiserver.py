@@ -159,6 +159,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             patch = json.loads(body)
             if at['sub'] == 'status':
                 patch = {'status': patch.get('status', {})}
+            version = patch.get('metadata', {}).pop('resourceVersion', None)
+            if version and version != api.objects[key]['metadata']['resourceVersion']:
+                self.fail(409, 'the object has been modified')
+                return
             out = api.store(key, merged(api.objects.get(key, {}), patch), spec=at['sub'] is None)
         self.answer(200, out)
 

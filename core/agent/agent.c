@@ -290,6 +290,8 @@ static int open_socket(struct agent *a, const struct conf_core *core, struct err
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err)
 {
 	bool devices = core->agent.pod_resource_api;
+	if (!core->agent.cluster)
+		pipeline_node_take(a->pipeline, NULL, NULL);
 	if (!devices && !core->agent.cluster) {
 		if (a->listener || pipeline_devices_are_on(a->pipeline))
 			shut(a);

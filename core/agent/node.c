@@ -149,6 +149,13 @@ void agent_serve_node(struct pipeline *p, struct rpc_request *req)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, NODE_ARENA);
 	const struct node_object *node;
+	if (!conf_core(pipeline_conf(p))->agent.cluster) {
+		(void)rpc_reply_error(
+			req, TTRPC_FAILED_PRECONDITION,
+			"this node listens to no cluster: agent.cluster is not set in "
+			"its rp.conf");
+		return;
+	}
 	int r = a ? agent_decode_node(a, req->payload, req->payload_len, &node) : -ENOMEM;
 	if (r == -ENOMEM)
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/host/node.h"
 #include "core/pipeline/cluster.h"
 #include "core/util/arena.h"
 #include "core/util/buf.h"
@@ -44,6 +45,7 @@ struct zone {
 struct composing {
 	struct arena *arena;
 	struct list zones, extended, patterns;
+	struct list labels, annotations, taints, resources; /* wishes */
 	struct zone *zone; /* the one begun last */
 	bool failed;
 };
@@ -128,10 +130,9 @@ static void on_own(void *ctx, const char *pattern)
 		c->patterns.items[c->patterns.n - 1] = keep(c, pattern);
 }
 
-static void on_extended(void *ctx, const char *name, int64_t amount)
+static void add_amount(struct composing *c, struct list *to, const char *name, int64_t amount)
 {
-	struct composing *c = ctx;
-	Agent__Amount *a = add(c, &c->extended, sizeof *a);
+	Agent__Amount *a = add(c, to, sizeof *a);
 	if (!a)
 		return;
 	agent__amount__init(a);
@@ -139,8 +140,59 @@ static void on_extended(void *ctx, const char *name, int64_t amount)
 	a->amount = amount;
 }
 
+static void on_extended(void *ctx, const char *name, int64_t amount)
+{
+	struct composing *c = ctx;
+	add_amount(c, &c->extended, name, amount);
+}
+
+static void add_pair(struct composing *c, struct list *to, const struct node_wish *w)
+{
+	Agent__Pair *pair = add(c, to, sizeof *pair);
+	if (!pair)
+		return;
+	agent__pair__init(pair);
+	pair->key = keep(c, w->key);
+	pair->value = keep(c, w->value);
+}
+
+static void add_taint(struct composing *c, const struct node_wish *w)
+{
+	Agent__Taint *t = add(c, &c->taints, sizeof *t);
+	if (!t)
+		return;
+	agent__taint__init(t);
+	t->key = keep(c, w->key);
+	t->value = keep(c, w->value);
+	t->effect = keep(c, w->effect);
+}
+
+static void add_wishes(struct composing *c, const struct node_wish *all)
+{
+	for (const struct node_wish *w = all; w; w = w->next) {
+		if (node_wish_waits(all, w))
+			continue;
+		if (w->kind == WISH_LABEL)
+			add_pair(c, &c->labels, w);
+		else if (w->kind == WISH_ANNOTATION)
+			add_pair(c, &c->annotations, w);
+		else if (w->kind == WISH_TAINT)
+			add_taint(c, w);
+		else
+			add_amount(c, &c->resources, w->key, w->amount);
+	}
+}
+
 static void finish(struct composing *c, Agent__PublishedRequest *m)
 {
+	m->labels = (Agent__Pair **)c->labels.items;
+	m->n_labels = c->labels.n;
+	m->annotations = (Agent__Pair **)c->annotations.items;
+	m->n_annotations = c->annotations.n;
+	m->taints = (Agent__Taint **)c->taints.items;
+	m->n_taints = c->taints.n;
+	m->resources = (Agent__Amount **)c->resources.items;
+	m->n_resources = c->resources.n;
 	m->zones = (Agent__Zone **)c->zones.items;
 	m->n_zones = c->zones.n;
 	for (size_t i = 0; i < c->zones.n; i++) {
@@ -182,6 +234,7 @@ static int compose(struct publisher *u, struct arena *a, Agent__PublishedRequest
 	pipeline_status(u->pipeline, &s);
 	m->policy = keep(&c, s.policy);
 	m->topology = core->agent.topology;
+	add_wishes(&c, pipeline_wishes(u->pipeline));
 	finish(&c, m);
 	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
 }

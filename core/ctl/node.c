@@ -156,6 +156,30 @@ static void put_object(struct json *j, const struct node_object *node)
 	json_end_obj(j);
 }
 
+/* What modules want it to have, and whether it has. */
+static void put_wishes(struct json *j, const struct pipeline *p)
+{
+	const struct node_wish *all = pipeline_wishes(p);
+	json_key(j, "wishes");
+	json_arr(j);
+	for (const struct node_wish *w = all; w; w = w->next) {
+		json_obj(j);
+		json_kstr(j, "module", instance_name(w->owner));
+		json_kstr(j, "kind", wish_kind_name(w->kind));
+		json_kstr(j, "key", w->key);
+		if (w->kind == WISH_RESOURCE)
+			json_kint(j, "amount", w->amount);
+		else
+			json_kstr(j, "value", w->value);
+		if (w->kind == WISH_TAINT)
+			json_kstr(j, "effect", w->effect);
+		json_kbool(j, "waits", node_wish_waits(all, w));
+		json_kbool(j, "there", node_has_wish(pipeline_node(p), w));
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
 enum call_result run_node(struct call *call)
 {
 	struct json *j = &call->j;
@@ -176,6 +200,7 @@ enum call_result run_node(struct call *call)
 	}
 	put_strategy(j, v.strategy);
 	put_object(j, pipeline_node(call->p));
+	put_wishes(j, call->p);
 	json_end_obj(j);
 	return CALL_DONE;
 }

@@ -30,6 +30,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_SPEEDSELECT_1, &host_speedselect_service},
 		{RP_HOST_SETTINGS_1, &host_settings_service},
 		{RP_HOST_NODERES_1, &host_noderes_service},
+		{RP_HOST_NODE_1, &host_node_service},
 	};
 	(void)ctx;
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
@@ -222,6 +223,7 @@ struct instance *instance_free(struct instance *i)
 	}
 	i->closing = true;
 	instance_drop_timers(i);
+	instance_drop_wishes(i);
 	if (!i->jobs)
 		instance_finish(i);
 	return NULL;

@@ -23,6 +23,8 @@
 #include "core/util/loop.h"
 
 struct instance;
+struct node_object;
+struct node_wish;
 struct nr_input;
 
 /* What instances work on. Its members may be exchanged between calls (a new snapshot of the machine, say). */
@@ -38,6 +40,8 @@ struct host_env {
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			    void *arg);
 	const struct nr_input *noderes; /* of the running pass of calculators; NULL: none runs */
+	const struct node_object *node; /* as the cluster has it (node.h); NULL: nothing is known */
+	struct node_wish *wishes; /* of all instances, in the order in which they were said */
 	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
 	/* What instances have set of the machine and is not put back yet. Zeroed at first, as all of this. */
 	struct setting *settings;
@@ -48,6 +52,7 @@ struct host_env {
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			 void *arg);
+	void (*wished)(void *arg); /* wishes have changed; may be NULL */
 	void *arg;
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node as the cluster has it: a copy of the Node object, as far as anything here needs it. Lists are by key, each key once. */
+/*
+ * The node in the cluster: a copy of the Node object, as far as anything here needs it, whose lists are by key, each key once; and what
+ * modules want it to have, which is the data behind nri-rp.host.node/1.
+ */
 #ifndef HOST_NODE_H
 #define HOST_NODE_H
 
@@ -26,5 +29,26 @@ struct node_object {
 	uint32_t n_labels, n_annotations, n_taints, n_capacity, n_allocatable;
 	bool unschedulable;
 };
+
+/* ---- wishes of modules ---- */
+
+enum wish_kind { WISH_LABEL, WISH_ANNOTATION, WISH_TAINT, WISH_RESOURCE };
+
+struct instance;
+struct node_wish {
+	enum wish_kind kind;
+	const struct instance *owner;
+	const char *key;
+	const char *effect; /* of a taint; else "" */
+	char *value; /* of all but resources */
+	int64_t amount; /* of a resource */
+	struct node_wish *prev, *next;
+};
+
+/* Somebody else has wished for the same before: this one does not count. */
+bool node_wish_waits(const struct node_wish *all, const struct node_wish *w);
+/* Does the Node have it? NULL: nothing is known of it. */
+bool node_has_wish(const struct node_object *node, const struct node_wish *w);
+const char *wish_kind_name(enum wish_kind kind); /* "label" */
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <nri-rp/cache.h>
 #include <nri-rp/host.h>
+#include <nri-rp/node.h>
 #include <nri-rp/speedselect.h>
 #include <nri-rp/topology.h>
 
@@ -53,11 +54,13 @@ extern const struct rp_host_usage host_usage_service;
 extern const struct rp_host_speedselect host_speedselect_service;
 extern const struct rp_host_settings host_settings_service;
 extern const struct rp_host_noderes host_noderes_service;
+extern const struct rp_host_node host_node_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 void instance_drop_timers(struct instance *i);
 void instance_drop_fragments(struct instance *i);
 void instance_drop_settings(struct instance *i);
+void instance_drop_wishes(struct instance *i);
 /* The last job of an instance that was freed has ended. */
 void instance_finish(struct instance *i);
 

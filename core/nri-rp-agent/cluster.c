@@ -13,6 +13,7 @@
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/published.h"
 #include "core/nri-rp-agent/watch.h"
+#include "core/nri-rp-agent/wishes.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -26,6 +27,7 @@ struct cluster {
 	struct kube *kube;
 	struct configs *configs;
 	struct published *published;
+	struct wishes *wishes;
 	struct node_feed *node_feed;
 	struct watch *node_watch;
 	struct link *link;
@@ -68,6 +70,7 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 	if (event == WATCH_OBJECT) {
 		take_node(c, object);
 		published_seen(c->published, object);
+		wishes_seen(c->wishes, object);
 		node_feed_seen(c->node_feed, object);
 	}
 	if (event != WATCH_DENIED)
@@ -113,7 +116,8 @@ static void connected(void *arg)
 static int publish(const Agent__PublishedRequest *m, void *arg)
 {
 	const struct cluster *c = arg;
-	return published_take(c->published, m);
+	int r = published_take(c->published, m);
+	return r ? r : wishes_take(c->wishes, m);
 }
 
 static int find_node(struct cluster *c, const char *given, struct err *err)
@@ -166,11 +170,12 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	(void)snprintf(c->ns, sizeof c->ns, "%s", configs.ns);
 	c->link = config->link;
 	c->published = published_new(c->kube, c->node);
+	c->wishes = wishes_new(c->kube, c->node);
 	c->node_feed = node_feed_new(c->kube, c->link);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published && c->node_feed && c->state_timer)
+	if (selector && c->published && c->wishes && c->node_feed && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -204,6 +209,7 @@ struct cluster *cluster_free(struct cluster *c)
 	watch_free(c->node_watch);
 	configs_free(c->configs);
 	published_free(c->published);
+	wishes_free(c->wishes);
 	node_feed_free(c->node_feed);
 	if (c->kube)
 		kube_on_state(c->kube, NULL, NULL);

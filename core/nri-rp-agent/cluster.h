@@ -6,7 +6,7 @@
  *   http.c        requests on the loop           choice.c   which of several it is
  *   kube.c        how many, and when             verdict.c  the status of it
  *   watch.c       objects kept in view           published.c  what is said of the node
- *   node.c        the Node, for the daemon
+ *   node.c        the Node, for the daemon           wishes.c   what modules want it to have
  *   writer.c      writes of one object, one after the other
  */
 #ifndef NRI_RP_AGENT_CLUSTER_H

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nri-rp-agent/wishes.h"
 #include "core/nri-rp-agent/writer.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
@@ -22,7 +23,7 @@ struct published {
 	struct writer *topology, *capacity;
 	json_t *wanted; /* name → amount as text; NULL: nobody has said */
 	json_t *patterns; /* names that are ours */
-	json_t *seen; /* the Node's capacity; NULL: not seen */
+	json_t *seen; /* the Node; NULL: not seen */
 	bool writing; /* what is seen is not what was written yet */
 	struct loop_timer *settle; /* until what was written is seen */
 };
@@ -137,18 +138,22 @@ static bool same_amount(const json_t *has, const json_t *wanted)
 	       str_to_bytes(json_string_value(wanted), &b) == 0 && a == b;
 }
 
-json_t *published_capacity(const json_t *has, const json_t *wanted, const json_t *patterns)
+/* The capacity to merge; NULL: that of the Node is right, or no memory. */
+static json_t *capacity_patch(const json_t *node, json_t *wanted, const json_t *patterns)
 {
+	json_t *has = json_object_get(json_object_get(node, "status"), "capacity");
 	json_t *patch = json_object(), *value;
 	const char *name;
-	json_object_foreach((json_t *)(uintptr_t)wanted, name, value)
+	json_object_foreach(wanted, name, value)
 	{
-		if (!same_amount(json_object_get(has, name), value))
+		if (!same_amount(json_object_get(has, name), value) &&
+		    (may_write(name) || wishes_recorded(node, name)))
 			(void)json_object_set(patch, name, value);
 	}
-	json_object_foreach((json_t *)(uintptr_t)has, name, value)
+	json_object_foreach(has, name, value)
 	{
-		if (!json_object_get(wanted, name) && is_ours(patterns, name))
+		if (!json_object_get(wanted, name) &&
+		    (is_ours(patterns, name) || wishes_recorded(node, name)))
 			(void)json_object_set_new(patch, name, json_null());
 	}
 	if (json_object_size(patch))
@@ -161,7 +166,7 @@ static void compare_capacity(struct published *n)
 {
 	if (!n->seen || !n->wanted || n->writing || loop_timer_armed(n->settle))
 		return;
-	json_t *patch = published_capacity(n->seen, n->wanted, n->patterns);
+	json_t *patch = capacity_patch(n->seen, n->wanted, n->patterns);
 	if (!patch)
 		return;
 	json_t *body = json_pack("{s:{s:O}}", "status", "capacity", patch);
@@ -193,9 +198,8 @@ static void settle(void *arg)
 
 void published_seen(struct published *n, json_t *object)
 {
-	json_t *capacity = json_object_get(json_object_get(object, "status"), "capacity");
 	json_decref(n->seen);
-	n->seen = capacity ? json_deep_copy(capacity) : json_object();
+	n->seen = json_incref(object);
 	compare_capacity(n);
 }
 
@@ -204,7 +208,9 @@ void published_seen(struct published *n, json_t *object)
 static bool too_much(const Agent__PublishedRequest *m)
 {
 	bool much = m->n_zones > PUBLISHED_ZONES_MAX || m->n_extended > PUBLISHED_RESOURCES_MAX ||
-		    m->n_owned > PUBLISHED_RESOURCES_MAX;
+		    m->n_owned > PUBLISHED_RESOURCES_MAX || m->n_labels > PUBLISHED_WISHES_MAX ||
+		    m->n_annotations > PUBLISHED_WISHES_MAX || m->n_taints > PUBLISHED_WISHES_MAX ||
+		    m->n_resources > PUBLISHED_WISHES_MAX;
 	for (size_t i = 0; !much && i < m->n_zones; i++)
 		much = m->zones[i]->n_costs > PUBLISHED_ZONES_MAX ||
 		       m->zones[i]->n_resources > PUBLISHED_RESOURCES_MAX ||
@@ -227,6 +233,9 @@ static int take_extended(struct published *n, const Agent__PublishedRequest *m)
 		if (may_write(m->extended[i]->name))
 			(void)json_object_set_new(wanted, m->extended[i]->name,
 						  quantity("", m->extended[i]->amount));
+	for (size_t i = 0; i < m->n_resources; i++)
+		(void)json_object_set_new(wanted, m->resources[i]->name,
+					  quantity("", m->resources[i]->amount));
 	for (size_t i = 0; i < m->n_owned; i++)
 		(void)json_array_append_new(patterns, json_string(m->owned[i]));
 	json_decref(n->wanted);

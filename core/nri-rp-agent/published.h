@@ -17,7 +17,9 @@
 /* What the daemon may tell, which is no stranger: against what cannot be. */
 #define PUBLISHED_ZONES_MAX 4096u
 #define PUBLISHED_RESOURCES_MAX 256u
-#define PUBLISHED_OWN_SUFFIX ".nri.io" /* of the domain of extended resources that may be written */
+#define PUBLISHED_WISHES_MAX 1024u
+#define PUBLISHED_OWN_SUFFIX                                                                       \
+	".nri.io" /* of the domain of extended resources that a policy may publish */
 
 struct published;
 
@@ -28,8 +30,7 @@ int published_take(struct published *n, const Agent__PublishedRequest *m);
 /* The Node as the server has it now. */
 void published_seen(struct published *n, json_t *object);
 
-/* For tests: the object to apply; the capacity to merge, NULL when that of the Node is right. NULL as well: no memory. Owned. */
+/* For tests: the object to apply. NULL: no memory. Owned. */
 json_t *published_topology(const char *name, const Agent__PublishedRequest *m);
-json_t *published_capacity(const json_t *has, const json_t *wanted, const json_t *patterns);
 
 #endif

@@ -34,12 +34,13 @@ static void wrote(const struct kube_answer *answer, void *arg)
 {
 	struct writer *w = arg;
 	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
+	bool overtaken = answer->error == -EEXIST; /* whoever wanted it sees the newer version */
 	w->call = NULL;
-	if (answer->error && answer->error != w->last_error)
+	if (answer->error && !overtaken && answer->error != w->last_error)
 		log_warning("%s", answer->text);
 	w->last_error = answer->error;
-	kube_set_problem(w->kube, w->path, answer->error ? answer->text : NULL);
-	if ((!answer->error || answer->error == -EINVAL) && !w->wanted_again) {
+	kube_set_problem(w->kube, w->path, answer->error && !overtaken ? answer->text : NULL);
+	if ((!answer->error || overtaken || answer->error == -EINVAL) && !w->wanted_again) {
 		free(w->wanted);
 		w->wanted = NULL;
 	}

@@ -99,11 +99,31 @@ static void show_object(struct out *o, const json_t *node)
 			   js(t, "value"), js(t, "effect"));
 }
 
+static void show_wishes(struct out *o, const json_t *list)
+{
+	const json_t *w, *amount;
+	size_t i;
+	json_array_foreach(list, i, w)
+	{
+		amount = json_object_get(w, "amount");
+		out_printf(o, "%s wants the %s %s", js(w, "module"), js(w, "kind"), js(w, "key"));
+		if (amount)
+			out_printf(o, " of %" PRId64, (int64_t)json_integer_value(amount));
+		else
+			out_printf(o, "=%s%s%s", js(w, "value"), *js(w, "effect") ? ":" : "",
+				   js(w, "effect"));
+		out_put(o, jb(w, "waits")   ? ", as another module does\n"
+			   : jb(w, "there") ? "\n"
+					    : ": the Node does not have it\n");
+	}
+}
+
 void show_node(struct out *o, const json_t *doc)
 {
 	const json_t *measured = json_object_get(doc, "measured"), *a;
 	const char *key;
 	show_object(o, json_object_get(doc, "object"));
+	show_wishes(o, json_object_get(doc, "wishes"));
 	if (!json_array_size(json_object_get(doc, "calculators"))) {
 		out_put(o, "No calculators are configured: see nri-rp-node-resources(7).\n");
 		return;

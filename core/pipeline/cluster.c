@@ -29,12 +29,17 @@ void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct no
 {
 	arena_free(p->node_arena);
 	p->node_arena = arena;
-	p->node = node;
+	p->env.node = node;
 }
 
 const struct node_object *pipeline_node(const struct pipeline *p)
 {
-	return conf_core(p->conf)->agent.cluster ? p->node : NULL;
+	return p->env.node;
+}
+
+const struct node_wish *pipeline_wishes(const struct pipeline *p)
+{
+	return p->env.wishes;
 }
 
 void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *ret)

@@ -140,8 +140,7 @@ struct pipeline {
 	struct undo undo;
 	struct conf_files pushed; /* pushed.h */
 	struct cluster_state *cluster; /* cluster.h; NULL: nobody has told */
-	const struct node_object *node; /* host/node.h, in node_arena; NULL: nobody has told */
-	struct arena *node_arena;
+	struct arena *node_arena; /* of env.node */
 	uint64_t published_ns;
 	struct event events[EVENTS_MAX];
 	uint64_t last_event, logged_event; /* logged_event: the last one that is in the log */

@@ -53,6 +53,13 @@ static void on_reported(struct instance *i, rp_ctr ctr, uint32_t result, const c
 	controllers_reported(arg, i, ctr, result, text);
 }
 
+static void on_wished(void *arg)
+{
+	const struct pipeline *p = arg;
+	if (p->cfg.decided && !p->env.trial)
+		p->cfg.decided(p->cfg.arg);
+}
+
 static void describe_change(struct pipeline *p, const struct topo_change *c)
 {
 	char on[256], off[256];
@@ -185,6 +192,7 @@ static struct pipeline *new_bare(const struct pipeline_config *config)
 	p->env.loop = config->loop;
 	p->env.timer = on_timer;
 	p->env.reported = on_reported;
+	p->env.wished = on_wished;
 	p->env.arg = p;
 	p->started_ns = clock_wall_ns();
 	p->config_path = strdup(config->config_path);

@@ -180,7 +180,7 @@ struct pipeline_config {
 	void (*configured)(const struct conf *conf, void *arg);
 	/* An event was noted that may change how the daemon is (conditions.h); may be NULL. */
 	void (*changed)(void *arg);
-	/* A decision is over: what is told of zones and resources may be otherwise; may be NULL. */
+	/* A decision is over, or a module wants the Node otherwise: what is published may be otherwise; may be NULL. */
 	void (*decided)(void *arg);
 	/* The first or a new synchronisation is through. */
 	void (*synchronized)(void *arg);

@@ -12,6 +12,7 @@
 #include <nri-rp/config.h>
 #include <nri-rp/host.h>
 #include <nri-rp/module.h>
+#include <nri-rp/node.h>
 #include <nri-rp/speedselect.h>
 #include <nri-rp/topology.h>
 
@@ -30,6 +31,7 @@ struct modhost {
 	const struct rp_host_speedselect *speedselect; /* NULL: an older host */
 	const struct rp_host_settings *settings; /* NULL: an older host */
 	const struct rp_host_noderes *noderes; /* NULL: an older host */
+	const struct rp_host_node *node; /* NULL: an older host */
 	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as after modhost_init: it is not kept. */
 	char *why;
 };

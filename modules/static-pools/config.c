@@ -37,11 +37,11 @@ static const struct rp_key keys[] = {
 	{.path = "labelNode",
 	 .type = RP_T_BOOL,
 	 .fallback = "false",
-	 .doc = "Not supported: label the node cmk.intel.com/cmk-node=true."},
+	 .doc = "Label the node cmk.intel.com/cmk-node=true in the cluster."},
 	{.path = "taintNode",
 	 .type = RP_T_BOOL,
 	 .fallback = "false",
-	 .doc = "Not supported: taint the node cmk=true:NoSchedule."},
+	 .doc = "Taint the node cmk=true:NoSchedule in the cluster."},
 };
 
 const struct rp_schema pools_schema = {
@@ -152,25 +152,26 @@ static void find_overlaps(struct rp_plan *p)
 				p->lists[i].alone = p->lists[k].alone = false;
 }
 
-/* What cannot be served is said: with pools of elsewhere an error, with the node's label and taint a warning. */
 static int32_t refuse_unsupported(const struct modhost *h, rp_cfg section)
 {
-	static const char *const files[] = {"confFilePath", "confDirPath"}, *const node[] = {
-										    "labelNode",
-										    "taintNode"};
+	static const char *const files[] = {"confFilePath", "confDirPath"};
 	for (unsigned i = 0; i < 2; i++) {
-		rp_cfg file = member(h, section, files[i]), flag = member(h, section, node[i]);
+		rp_cfg file = member(h, section, files[i]);
 		if (*h->config->text(h->ctx, file, ""))
 			return modhost_fail_at(h, file, -RP_EINVAL,
 					       "%s is not supported: write the pools into this "
 					       "section",
 					       files[i]);
-		if (h->config->value(h->ctx, flag, RP_T_BOOL, 0))
-			modhost_log(h, RP_LOG_WARNING, 0,
-				    "%s has no effect: nodes are not labelled or tainted yet",
-				    node[i]);
 	}
 	return 0;
+}
+
+static bool flag(const struct modhost *h, rp_cfg section, const char *key)
+{
+	bool on = h->config->value(h->ctx, member(h, section, key), RP_T_BOOL, 0) != 0;
+	if (on && !h->node)
+		modhost_log(h, RP_LOG_WARNING, 0, "%s has no effect: the host is too old", key);
+	return on;
 }
 
 int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
@@ -192,6 +193,8 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
 		return r;
 	}
 	p->section = section;
+	p->label = flag(h, section, "labelNode");
+	p->taint = flag(h, section, "taintNode");
 	find_overlaps(p);
 	*ret = p;
 	return 0;

@@ -364,8 +364,24 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	return r;
 }
 
+/* What the host cannot take is told and done without: containers are placed all the same. */
+static void mark_node(const struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	if (!h->node)
+		return;
+	int32_t r = h->node->set_label(h->ctx, CMK_LABEL, inst->plan->label ? "true" : NULL);
+	if (!r)
+		r = h->node->set_taint(h->ctx, CMK_TAINT, "NoSchedule",
+				       inst->plan->taint ? "true" : NULL);
+	if (r)
+		modhost_log(h, RP_LOG_WARNING, 0, "the node is neither labelled nor tainted: %d",
+			    r);
+}
+
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
+	mark_node(inst);
 	int32_t r = recount(inst);
 	return r ? r
 		 : life_walk(inst, txn,

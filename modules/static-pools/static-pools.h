@@ -18,6 +18,8 @@
 #define LIST_TEXT_MAX 255u
 #define LISTS_MAX 4096u
 #define SOCKET_ANY (-1)
+#define CMK_LABEL "cmk.intel.com/cmk-node"
+#define CMK_TAINT "cmk"
 
 /* Whoever has it runs on its CPUs. */
 struct list {

@@ -7,6 +7,7 @@
 #include <nri-rp/controller.h>
 #include <nri-rp/host.h>
 #include <nri-rp/module.h>
+#include <nri-rp/node.h>
 #include <nri-rp/policy.h>
 #include <nri-rp/set.h>
 #include <nri-rp/speedselect.h>
@@ -450,6 +451,27 @@ AT(rp_host_settings, without, 16);
 AT(rp_host_settings, drop, 24);
 AT(rp_host_settings, found, 32);
 
+AT_LEAST(rp_node_taint, 32);
+AT(rp_node_taint, size, 0);
+AT(rp_node_taint, pad, 4);
+AT(rp_node_taint, key, 8);
+AT(rp_node_taint, value, 16);
+AT(rp_node_taint, effect, 24);
+
+AT_LEAST(rp_host_node, 88);
+AT(rp_host_node, size, 0);
+AT(rp_host_node, pad, 4);
+AT(rp_host_node, name, 8);
+AT(rp_host_node, label, 16);
+AT(rp_host_node, annotation, 24);
+AT(rp_host_node, taint, 32);
+AT(rp_host_node, capacity, 40);
+AT(rp_host_node, allocatable, 48);
+AT(rp_host_node, set_label, 56);
+AT(rp_host_node, set_annotation, 64);
+AT(rp_host_node, set_taint, 72);
+AT(rp_host_node, set_resource, 80);
+
 SIZE(rp_clos, 16);
 AT(rp_clos, min_mhz, 0);
 AT(rp_clos, max_mhz, 4);
@@ -636,6 +658,7 @@ TEXT(RP_HOST_CACHE_1, "nri-rp.host.cache/1");
 TEXT(RP_HOST_CONFIG_1, "nri-rp.host.config/1");
 TEXT(RP_HOST_EXPLAIN_1, "nri-rp.host.explain/1");
 TEXT(RP_HOST_NODERES_1, "nri-rp.host.noderes/1");
+TEXT(RP_HOST_NODE_1, "nri-rp.host.node/1");
 TEXT(RP_HOST_SETTINGS_1, "nri-rp.host.settings/1");
 TEXT(RP_HOST_SPEEDSELECT_1, "nri-rp.host.speedselect/1");
 TEXT(RP_HOST_TIMER_1, "nri-rp.host.timer/1");
@@ -684,10 +707,14 @@ VALUE(RP_NODES_MAX, 1024);
 VALUE(RP_NODES_MEMORY, 21);
 VALUE(RP_NODES_NORMAL, 22);
 VALUE(RP_NODES_ONLINE, 20);
+VALUE(RP_NODE_ANNOTATION_MAX, 16384);
+VALUE(RP_NODE_KEY_MAX, 317);
+VALUE(RP_NODE_LABEL_MAX, 63);
 VALUE(RP_NODE_LIST, 2);
 VALUE(RP_NODE_MAP, 3);
 VALUE(RP_NODE_NULL, 0);
 VALUE(RP_NODE_SCALAR, 1);
+VALUE(RP_NODE_WISHES_MAX, 128);
 TEXT(RP_NOTE_OWNER, "nri-rp");
 VALUE(RP_NOTE_TYPE, 1);
 VALUE(RP_NOT_MEASURED, -1);

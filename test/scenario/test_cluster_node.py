@@ -48,3 +48,58 @@ def test_too_large_a_node(cluster):
     eventually(lambda: any('longer than 1024' in p for p in c.status()['problems']))
     put_node(c, {'zone': 'b'})
     eventually(lambda: known(c).get('labels') == {'zone': 'b'} and not c.status()['problems'])
+
+
+STATIC = {'policy': 'static-pools', 'static-pools': {'pools': {'shared': {'cpuLists': [{'cpuset': '2-3'}]}}, 'labelNode': True, 'taintNode': True}}
+LABEL, TAINT = 'cmk.intel.com/cmk-node', {'key': 'cmk', 'value': 'true', 'effect': 'NoSchedule'}
+
+
+def at_server(c):
+    node = c.api.find('nodes', None, NODE)
+    return node['metadata'].get('labels') or {}, (node.get('spec') or {}).get('taints') or [], node['metadata'].get('annotations') or {}
+
+
+def has(c, labels, taints):
+    return at_server(c)[:2] == (labels, taints)
+
+
+def test_a_policy_marks_the_node(cluster):
+    c = cluster(labels={'zone': 'a'}, config=STATIC)
+    eventually(lambda: has(c, {'zone': 'a', LABEL: 'true'}, [TAINT]))
+    eventually(lambda: all(w['there'] for w in c.node.ctl('node')['wishes']))
+    assert [(w['module'], w['kind'], w['key']) for w in c.node.ctl('node')['wishes']] == [('static-pools', 'label', LABEL), ('static-pools', 'taint', 'cmk')]
+    # who takes it away finds it back; what others have stays
+    put_node(c, {'zone': 'b'}, [NO_EXECUTE], at_server(c)[2])
+    eventually(lambda: has(c, {'zone': 'b', LABEL: 'true'}, [NO_EXECUTE, TAINT]))
+    # a daemon and an agent that go and come leave it
+    c.agent.kill()
+    c.node.restart()
+    assert has(c, {'zone': 'b', LABEL: 'true'}, [NO_EXECUTE, TAINT])
+    # another policy meanwhile: what the former one wanted is found by the Node's own record
+    c.node.config({'policy': 'none', 'agent': {'cluster': True, 'socket': c.node.paths['work'] + '/agent.sock'}})
+    c.node.reload()
+    c.agent.start()
+    eventually(lambda: has(c, {'zone': 'b'}, [NO_EXECUTE]))
+    assert at_server(c)[2] == {}
+
+
+def test_what_is_somebody_elses_stays(cluster):
+    c = cluster(labels={LABEL: 'false'}, config=STATIC)
+    eventually(lambda: has(c, {LABEL: 'false'}, [TAINT]))
+    eventually(lambda: any("somebody else's" in p for p in c.status()['problems']))
+    put_node(c, {}, [], at_server(c)[2])
+    eventually(lambda: has(c, {LABEL: 'true'}, [TAINT]) and not c.status()['problems'])
+
+
+def test_two_write_at_once(cluster):
+    """The version that was read is not the latest any more: what is there now decides."""
+    c = cluster(config={'policy': 'none'})
+
+    def late(handler):
+        put_node(c, {'other': 'x'}, [NO_EXECUTE])
+        handler.fail(409, 'the object has been modified')
+    c.api.fault(late, when=lambda method, path, query: method == 'PATCH' and path.endswith('/' + NODE))
+    c.node.config({**STATIC, 'agent': {'cluster': True, 'socket': c.node.paths['work'] + '/agent.sock'}})
+    c.node.reload()
+    eventually(lambda: has(c, {'other': 'x', LABEL: 'true'}, [NO_EXECUTE, TAINT]))
+    assert not c.status()['problems']

@@ -274,6 +274,71 @@ static const struct rp_host_work work_service = {
 	.cgroup_dir = work_cgroup_dir,
 };
 
+/* Nothing is known of the Node, and what is wished is logged. */
+static const char *node_name(void *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
+static const char *node_text(void *ctx, const char *key)
+{
+	(void)ctx;
+	(void)key;
+	return NULL;
+}
+
+static int32_t node_taint(void *ctx, uint32_t index, struct rp_node_taint *out)
+{
+	(void)ctx;
+	(void)index;
+	(void)out;
+	return -RP_ENOENT;
+}
+
+static int32_t node_amount(void *ctx, const char *resource, int64_t *ret)
+{
+	(void)ctx;
+	(void)resource;
+	(void)ret;
+	return -RP_ENOENT;
+}
+
+static int32_t node_set(void *ctx, const char *key, const char *value)
+{
+	struct fake_host *f = ctx;
+	fake_print(&f->log, "node %s=%s\n", key, value ? value : "-");
+	return 0;
+}
+
+static int32_t node_set_taint(void *ctx, const char *key, const char *effect, const char *value)
+{
+	struct fake_host *f = ctx;
+	fake_print(&f->log, "node %s=%s:%s\n", key, value ? value : "-", effect);
+	return 0;
+}
+
+static int32_t node_set_resource(void *ctx, const char *name, int64_t amount)
+{
+	struct fake_host *f = ctx;
+	fake_print(&f->log, "node %s: %lld\n", name, (long long)amount);
+	return 0;
+}
+
+static const struct rp_host_node node_service = {
+	.size = sizeof(struct rp_host_node),
+	.name = node_name,
+	.label = node_text,
+	.annotation = node_text,
+	.taint = node_taint,
+	.capacity = node_amount,
+	.allocatable = node_amount,
+	.set_label = node_set,
+	.set_annotation = node_set,
+	.set_taint = node_set_taint,
+	.set_resource = node_set_resource,
+};
+
 static const void *host_service(void *ctx, const char *id)
 {
 	static const struct {
@@ -287,6 +352,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_TIMER_1, &timer_service},
 		{RP_HOST_WORK_1, &work_service},
 		{RP_HOST_SPEEDSELECT_1, &fake_speedselect_service},
+		{RP_HOST_NODE_1, &node_service},
 	};
 	const struct fake_host *f = ctx;
 	if (f->hidden && strcmp(id, f->hidden) == 0)

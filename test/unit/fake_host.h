@@ -21,6 +21,7 @@
 #include <nri-rp/cache.h>
 #include <nri-rp/config.h>
 #include <nri-rp/host.h>
+#include <nri-rp/node.h>
 #include <nri-rp/module.h>
 #include <nri-rp/policy.h>
 #include <nri-rp/set.h>

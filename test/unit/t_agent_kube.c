@@ -17,6 +17,7 @@
 #include "core/nri-rp-agent/kubeconfig.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/watch.h"
+#include "core/nri-rp-agent/wishes.h"
 #include "core/util/arena.h"
 #include "core/util/buf.h"
 #include "core/util/str.h"
@@ -343,6 +344,95 @@ static void test_node_refused(void **state)
 	arena_free(a);
 }
 
+/* ---- what modules want the Node to have ---- */
+
+/* With ' for ", so that it can be read. */
+static json_t *loose(const char *text)
+{
+	char *copy = strdup(text);
+	assert_non_null(copy);
+	for (char *c = copy; *c; c++)
+		*c = *c == '\'' ? '"' : *c;
+	json_t *json = json_loads(copy, 0, NULL);
+	free(copy);
+	assert_non_null(json);
+	return json;
+}
+
+/* NULL: there is nothing to be done; foreign: a word of what is said of others. */
+static void patches(const char *node, const char *wanted, const char *expected, const char *foreign)
+{
+	json_t *n = loose(node), *w = loose(wanted), *patch = NULL;
+	json_t *e = expected ? loose(expected) : NULL;
+	char said[ERR_TEXT_MAX];
+	assert_int_equal(wishes_patch(n, w, &patch, said), 0);
+	if (patch ? !e || !json_equal(patch, e) : e != NULL)
+		fail_msg("%s: %s", node, patch ? json_dumps(patch, 0) : "nothing");
+	if (foreign ? !strstr(said, foreign) : *said)
+		fail_msg("%s: said \"%s\"", node, said);
+	json_decref(n);
+	json_decref(w);
+	json_decref(e);
+	json_decref(patch);
+}
+
+#define OWNED "'nri-rp/owned': "
+#define NODE(annotations, labels, taints)                                                          \
+	"{'metadata': {'resourceVersion': '7', 'annotations': {" annotations                       \
+	"}, 'labels': {" labels "}}, 'spec': {'taints': [" taints                                  \
+	"]}, 'status': {'capacity': {'x.io/r': '2'}}}"
+#define OURS "{'key': 't', 'value': 'v', 'effect': 'NoExecute'}"
+#define THEIRS "{'key': 'o', 'effect': 'NoSchedule'}"
+
+static void test_wishes(void **state)
+{
+	static const char nothing[] = "{}", label[] = "{'labels': {'l': 'v'}}",
+			  taint[] = "{'taints': {'t:NoExecute': 'v'}}",
+			  resource[] = "{'resources': {'x.io/r': true}}",
+			  other[] = "{'resources': {'x.io/s': true}}";
+	(void)state;
+	/* it is not there; it is; it is otherwise; it is not wanted any more */
+	patches(NODE("", "", ""), label,
+		"{'metadata': {'resourceVersion': '7', 'labels': {'l': 'v'}, 'annotations': {" OWNED
+		"'{\\'labels\\':[\\'l\\']}'}}}",
+		NULL);
+	patches(NODE(OWNED "'{\\'labels\\':[\\'l\\']}'", "'l': 'v'", ""), label, NULL, NULL);
+	patches(NODE(OWNED "'{\\'labels\\':[\\'l\\']}'", "'l': 'w'", ""), label,
+		"{'metadata': {'resourceVersion': '7', 'labels': {'l': 'v'}}}", NULL);
+	patches(NODE(OWNED "'{\\'labels\\':[\\'l\\']}'", "'l': 'v', 'm': ''", ""), nothing,
+		"{'metadata': {'resourceVersion': '7', 'labels': {'l': null}, 'annotations': "
+		"{" OWNED "null}}}",
+		NULL);
+	/* somebody else's, by chance the same; and not the same */
+	patches(NODE("", "'l': 'v'", ""), label, NULL, NULL);
+	patches(NODE("", "'l': 'w'", ""), label, NULL, "label l");
+	/* a record that makes no sense says that nothing is ours */
+	patches(NODE(OWNED "'[1'", "'l': 'w'", ""), label, NULL, "label l");
+	/* taints are one list */
+	patches(NODE("", "", THEIRS), taint,
+		"{'metadata': {'resourceVersion': '7', 'annotations': {" OWNED
+		"'{\\'taints\\':[\\'t:NoExecute\\']}'}}, 'spec': {'taints': [" THEIRS ", " OURS
+		"]}}",
+		NULL);
+	patches(NODE(OWNED "'{\\'taints\\':[\\'t:NoExecute\\']}'", "", OURS ", " THEIRS), taint,
+		NULL, NULL);
+	patches(NODE(OWNED "'{\\'taints\\':[\\'t:NoExecute\\']}'", "", OURS ", " THEIRS), nothing,
+		"{'metadata': {'resourceVersion': '7', 'annotations': {" OWNED
+		"null}}, 'spec': {'taints': [" THEIRS "]}}",
+		NULL);
+	patches(NODE("", "", "{'key': 't', 'value': 'w', 'effect': 'NoExecute'}"), taint, NULL,
+		"taint t:NoExecute");
+	/* a resource is noted before it is written, and until it is gone */
+	patches(NODE("", "", ""), other,
+		"{'metadata': {'resourceVersion': '7', 'annotations': {" OWNED
+		"'{\\'resources\\':[\\'x.io/s\\']}'}}}",
+		NULL);
+	patches(NODE("", "", ""), resource, NULL, "resource x.io/r");
+	patches(NODE(OWNED "'{\\'resources\\':[\\'x.io/r\\']}'", "", ""), nothing, NULL, NULL);
+	patches(NODE(OWNED "'{\\'resources\\':[\\'x.io/s\\']}'", "", ""), nothing,
+		"{'metadata': {'resourceVersion': '7', 'annotations': {" OWNED "null}}}", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,7 +441,7 @@ int main(void)
 		cmocka_unit_test(test_lines),	     cmocka_unit_test(test_backoff),
 		cmocka_unit_test(test_sections),     cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_which_wins),   cmocka_unit_test(test_node),
-		cmocka_unit_test(test_node_refused),
+		cmocka_unit_test(test_node_refused), cmocka_unit_test(test_wishes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
