@@ -33,3 +33,4 @@ $(if $(wildcard core/nri-rpctl/*.c),$(eval $(call program,nri-rpctl,nri-rpctl,$$
 $(if $(wildcard core/nri-rp-sim/*.c),$(eval $(call program,nri-rp-sim,nri-rp-sim,$$(LIBS_SIM))))
 $(if $(wildcard core/nri-rp-modcheck/*.c),$(eval $(call program,nri-rp-modcheck,nri-rp-modcheck,$$(LIBS_DAEMON))))
 $(if $(wildcard core/nri-rp-agent/*.c),$(eval $(call program,nri-rp-agent,nri-rp-agent,$$(LIBS_AGENT))))
+$(if $(wildcard core/nri-rp-bridge/*.c),$(eval $(call program,nri-rp-bridge,nri-rp-bridge,$$(LIBS_BRIDGE))))

@@ -16,10 +16,10 @@ DEV_PROGRAMS := $(if $(wildcard core/nri-rp-modcheck/*.c),$(O)/bin/nri-rp-modche
 DEV_HEADERS := $(filter-out %_impl.h,$(wildcard modules/lib/*.h))
 SAMPLES := $(sort $(wildcard conf/samples/* modules/*/*.conf))
 
-UNITS := $(patsubst packaging/systemd/%.in,$(O)/%,$(sort $(wildcard packaging/systemd/*.service.in)))
+UNITS := $(patsubst packaging/systemd/%.in,$(O)/%,$(sort $(wildcard packaging/systemd/*.service.in packaging/systemd/*.socket.in)))
 
 # Made anew each time, as folders may be others than last time.
-$(O)/%.service: packaging/systemd/%.service.in FORCE
+$(UNITS): $(O)/%: packaging/systemd/%.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@bindir@|$(BINDIR)|g' $< > $@
 

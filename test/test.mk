@@ -21,7 +21,7 @@ $(O)/test/topo_table: $(O)/test/unit/topo_table.o $(O)/libcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
-$(O)/test/t_daemon_options: $(O)/core/daemon/options.o $(O)/core/daemon/sd.o
+$(O)/test/t_daemon_options: $(O)/core/daemon/options.o
 $(O)/test/t_module_oom: $$(FAKE_HOST_OBJS) | modules
 $(O)/test/t_controller_oom: $$(FAKE_HOST_OBJS) $(O)/test/unit/ctl_host.o | modules
 

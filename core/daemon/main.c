@@ -13,7 +13,7 @@
 #include "core/agent/agent.h"
 #include "core/ctl/ctl.h"
 #include "core/daemon/options.h"
-#include "core/daemon/sd.h"
+#include "core/util/sd.h"
 #include "core/map/map.h"
 #include "core/metrics/collector.h"
 #include "core/metrics/metrics.h"

@@ -50,7 +50,7 @@ def unit_text(folder, state):
 @pytest.fixture(params=sorted(UNIT_IN.parent.glob('*.service.in')), ids=lambda path: path.name.partition('.')[0])
 def unit_file(request, tmp_path):
     """Beside the others, as one may require another."""
-    for unit in UNIT_IN.parent.glob('*.service.in'):
+    for unit in [*UNIT_IN.parent.glob('*.service.in'), *UNIT_IN.parent.glob('*.socket.in')]:
         text = re.sub(r'@bindir@/\S+ ', '/bin/true ', unit.read_text())
         # The agent's user comes with the package.
         (tmp_path / unit.stem).write_text(re.sub(r'^(Documentation|User|Group)=.*\n', '', text, flags=re.M))

@@ -15,7 +15,7 @@ from simnode import ANSWER_S, BUILD, STATIC, TOP, ctr, eventually
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason='takes root')
 QUIET = 'metrics: {listen: ""}\n'
 MACHINE = None
-PROGRAMS = ['nri-rpd', 'nri-rpctl', 'nri-rp-sim', 'nri-rp-modcheck', 'nri-rp-agent']
+PROGRAMS = ['nri-rpd', 'nri-rpctl', 'nri-rp-sim', 'nri-rp-modcheck', 'nri-rp-agent', 'nri-rp-bridge']
 
 
 def run(*words, program='nri-rpd', **how):

@@ -24,6 +24,7 @@ BELOW['grpc'] = ['util', 'wire']
 PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf'],
             # What nri-rpd asks it is agent's protocol; nothing of the daemon itself.
             'nri-rp-agent': ['util', 'wire', 'conf', 'agent', 'grpc'],
+            'nri-rp-bridge': ['util', 'wire', 'grpc'],
             'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host', 'noderes']}
 ALLOWED = {**BELOW, **PROGRAMS}
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "core/daemon/options.h"
-#include "core/daemon/sd.h"
+#include "core/util/sd.h"
 #include "core/util/loop.h"
 
 static enum options_result parse(struct options *o, const char *line)

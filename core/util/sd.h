@@ -3,8 +3,8 @@
  * systemd's notification protocol: one documented datagram to $NOTIFY_SOCKET, by hand, as its library would bring compression and
  * encryption into a root daemon. Without the variable everything here does nothing.
  */
-#ifndef DAEMON_SD_H
-#define DAEMON_SD_H
+#ifndef UTIL_SD_H
+#define UTIL_SD_H
 
 #include "core/util/loop.h"
 
@@ -22,5 +22,7 @@ void sd_ready(struct sd *sd, const char *status);
 void sd_status(struct sd *sd, const char *status);
 void sd_reloading(struct sd *sd);
 void sd_stopping(struct sd *sd);
+/* The first socket that systemd listens on for us, 0: none. */
+int sd_listen_fd(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/daemon/sd.h"
+#include "core/util/sd.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "core/util/str.h"
+
+#define LISTEN_FDS_START 3
 
 struct sd {
 	int fd; /* -1: not under systemd */
@@ -129,4 +131,13 @@ void sd_reloading(struct sd *sd)
 void sd_stopping(struct sd *sd)
 {
 	send_text(sd, "STOPPING=1\nSTATUS=stopping");
+}
+
+int sd_listen_fd(void)
+{
+	const char *fds = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+	int64_t n, for_pid;
+	if (!fds || !pid || str_to_i64(fds, &n) || str_to_i64(pid, &for_pid))
+		return 0;
+	return n > 0 && for_pid == getpid() ? LISTEN_FDS_START : 0;
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nri-rp-bridge: stands between the kubelet and a container runtime that has no NRI.
+ *
+ *   proxy.c   calls that pass from one to the other     upstream.c   the runtime's socket
+ *   trace.c   what of them is logged
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "core/nri-rp-bridge/options.h"
+#include "core/nri-rp-bridge/proxy.h"
+#include "core/util/sd.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "bridge"
+#define EXIT_USAGE 2
+
+struct bridge {
+	struct loop *loop;
+	struct loop_signal *signals[2];
+	struct sd *sd;
+	struct upstream *runtime, *image; /* image NULL: the runtime's */
+	struct proxy *proxy;
+};
+
+static void on_signal(int signo, void *arg)
+{
+	struct bridge *b = arg;
+	(void)signo;
+	log_notice("stopping");
+	sd_stopping(b->sd);
+	loop_stop(b->loop);
+}
+
+static int start_loop(struct bridge *b, struct err *err)
+{
+	static const int signos[] = {SIGTERM, SIGINT};
+	b->loop = loop_new();
+	if (!b->loop)
+		return err_errno(err, -ENOMEM, "start");
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN); /* there is nothing to read anew */
+	for (unsigned i = 0; i < sizeof signos / sizeof *signos; i++) {
+		b->signals[i] = loop_signal_new(b->loop, signos[i], on_signal, b);
+		if (!b->signals[i])
+			return err_errno(err, -ENOMEM, "start");
+	}
+	b->sd = sd_new(b->loop);
+	return b->sd ? 0 : err_errno(err, -ENOMEM, "start");
+}
+
+static int start_proxy(struct bridge *b, const struct options *o, struct err *err)
+{
+	int r = upstream_new(b->loop, o->runtime, &b->runtime, err);
+	if (!r && o->image && !str_eq(o->image, o->runtime))
+		r = upstream_new(b->loop, o->image, &b->image, err);
+	return r ? r
+		 : proxy_new(&(struct proxy_config){.loop = b->loop,
+						    .listen = o->listen,
+						    .inherited = sd_listen_fd(),
+						    .runtime = b->runtime,
+						    .image = b->image ? b->image : b->runtime,
+						    .trace = &o->trace},
+			     &b->proxy, err);
+}
+
+static void tell_ready(struct bridge *b, const struct options *o)
+{
+	char status[SD_STATUS_MAX];
+	(void)snprintf(status, sizeof status, "between %s and %s", o->listen, o->runtime);
+	log_info("%s", status);
+	sd_ready(b->sd, status);
+}
+
+static void stop(struct bridge *b)
+{
+	b->proxy = proxy_free(b->proxy);
+	b->image = upstream_free(b->image);
+	b->runtime = upstream_free(b->runtime);
+	for (unsigned i = 0; i < sizeof b->signals / sizeof *b->signals; i++)
+		if (b->signals[i])
+			loop_signal_free(b->signals[i]);
+	b->sd = sd_free(b->sd);
+	b->loop = loop_free(b->loop);
+}
+
+int main(int argc, char **argv)
+{
+	struct bridge b = {0};
+	struct options o;
+	struct err err = ERR_INIT;
+	log_init("nri-rp-bridge");
+	switch (options_parse(argc, argv, &o)) {
+	case OPTIONS_DONE:
+		return EXIT_SUCCESS;
+	case OPTIONS_WRONG:
+		return EXIT_USAGE;
+	default:
+		break;
+	}
+	(void)umask(0077);
+	log_set_level(o.log_level);
+	log_info("nri-rp-bridge %s", NRI_RP_VERSION);
+	int r = start_loop(&b, &err);
+	if (!r)
+		r = start_proxy(&b, &o, &err);
+	if (r) {
+		log_error("%s", err_text(&err, r));
+	} else {
+		tell_ready(&b, &o);
+		r = loop_run(b.loop);
+	}
+	stop(&b);
+	return r ? EXIT_FAILURE : EXIT_SUCCESS;
+}

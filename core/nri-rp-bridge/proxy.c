@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-bridge/proxy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/grpc/served.h"
+#include "core/grpc/server.h"
+#include "core/util/buf.h"
+#include "core/util/log.h"
+
+#define LOG_SOURCE "trace"
+#define SOCKET_MODE 0660
+#define IMAGE_SERVICE ".ImageService/"
+
+struct proxy {
+	struct proxy_config config;
+	struct grpc_server *server;
+};
+
+/* One direction of a call, for the log. */
+struct traced {
+	uint64_t n_bytes;
+	struct buf head; /* the first bytes, when messages are wanted */
+};
+
+/* Each of the streams is NULL when nothing more is to be said to that side, or heard from it. */
+struct call {
+	struct proxy *proxy;
+	struct h2_stream *down; /* the kubelet's */
+	struct h2_stream *up; /* ours to the runtime */
+	bool responded; /* the runtime's headers have been passed on */
+	bool answered; /* the runtime has said all */
+	enum trace_level level;
+	char *path;
+	uint64_t begun_us;
+	int32_t status;
+	struct traced request, response;
+};
+
+/* ---- what is logged ---------------------------------------------------------------------------------------------------- */
+
+static void note_bytes(const struct call *c, struct traced *t, const uint8_t *data, size_t n)
+{
+	t->n_bytes += n;
+	if (c->level != TRACE_FULL || buf_len(&t->head) >= TRACE_BYTES_MAX)
+		return;
+	size_t room = TRACE_BYTES_MAX - buf_len(&t->head);
+	(void)buf_add(&t->head, data, n < room ? n : room);
+}
+
+static void log_messages(const struct call *c)
+{
+	const struct {
+		const char *arrow;
+		const struct traced *traced;
+	} sides[] = {{"<-", &c->request}, {"->", &c->response}};
+	for (unsigned i = 0; i < 2; i++) {
+		const struct buf *head = &sides[i].traced->head;
+		if (buf_len(head) >= GRPC_PREFIX_SIZE)
+			trace_log_message(c->path, sides[i].arrow,
+					  buf_bytes(head) + GRPC_PREFIX_SIZE,
+					  buf_len(head) - GRPC_PREFIX_SIZE);
+	}
+}
+
+static void log_call(const struct call *c)
+{
+	char status[32];
+	if (c->level == TRACE_OFF)
+		return;
+	if (c->status == GRPC_STATUS_UNTOLD)
+		(void)snprintf(status, sizeof status, "broken off");
+	else
+		(void)snprintf(status, sizeof status, "status %" PRId32, c->status);
+	double ms = (double)(clock_us() - c->begun_us) / 1000;
+	if (c->level == TRACE_NAME)
+		log_info("%s: %s, %.3f ms", trace_method(c->path), status, ms);
+	else
+		log_info("%s: %s, %.3f ms, %" PRIu64 " bytes asked, %" PRIu64 " answered",
+			 trace_method(c->path), status, ms, c->request.n_bytes,
+			 c->response.n_bytes);
+	if (c->level == TRACE_FULL)
+		log_messages(c);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------------- */
+
+static void call_free_if_over(struct call *c)
+{
+	if (c->down || c->up)
+		return;
+	log_call(c);
+	buf_fini(&c->request.head);
+	buf_fini(&c->response.head);
+	free(c->path);
+	free(c);
+}
+
+/* Out of memory, or out of step: both sides are told. */
+static void call_break(struct call *c, uint32_t code)
+{
+	c->down = h2_stream_reset(c->down, code);
+	c->up = h2_stream_reset(c->up, code);
+	call_free_if_over(c);
+}
+
+/* The runtime's connection has ended in the midst of the call: the kubelet gets what gRPC says then. */
+static void tell_unavailable(struct call *c, const char *text)
+{
+	char encoded[GRPC_TEXT_MAX];
+	struct h2_stream *down = c->down;
+	c->down = NULL;
+	c->status = GRPC_UNAVAILABLE;
+	if (!c->responded) {
+		grpc_refuse(down, GRPC_UNAVAILABLE, text);
+		return;
+	}
+	grpc_encode_text(text, encoded, sizeof encoded);
+	struct h2_field list[] = {H2_FIELD("grpc-status", "14"), H2_FIELD("grpc-message", encoded)};
+	if (h2_stream_finish(down, &(struct h2_fields){list, 2}))
+		h2_stream_reset(down, H2_INTERNAL_ERROR);
+	else
+		h2_stream_leave(down);
+}
+
+/* ---- from the runtime to the kubelet ----------------------------------------------------------------------------------- */
+
+static void note_end(struct call *c, const struct h2_fields *trailers)
+{
+	c->answered = true;
+	if (trailers)
+		c->status = grpc_status_of(trailers);
+}
+
+static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
+{
+	struct call *c = arg;
+	(void)s;
+	if (last)
+		note_end(c, fields);
+	if (!c->down)
+		return;
+	int r = -EBADMSG; /* headers in the midst of an answer: HTTP knows of none that gRPC could mean */
+	if (!c->responded)
+		r = h2_stream_respond(c->down, fields, last);
+	else if (last)
+		r = h2_stream_finish(c->down, fields);
+	c->responded = true;
+	if (r)
+		call_break(c, H2_INTERNAL_ERROR);
+}
+
+static void on_up_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
+{
+	struct call *c = arg;
+	note_bytes(c, &c->response, data, n);
+	if (!c->down)
+		h2_stream_consume(s, n);
+	else if (h2_stream_write(c->down, data, n))
+		call_break(c, H2_INTERNAL_ERROR);
+}
+
+static void on_up_finished(struct h2_stream *s, void *arg)
+{
+	struct call *c = arg;
+	(void)s;
+	note_end(c, NULL);
+	if (c->down && h2_stream_finish(c->down, NULL))
+		call_break(c, H2_INTERNAL_ERROR);
+}
+
+static void on_up_sent(struct h2_stream *s, size_t n, void *arg)
+{
+	const struct call *c = arg;
+	(void)s;
+	if (c->down)
+		h2_stream_consume(c->down, n);
+}
+
+static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
+{
+	struct call *c = arg;
+	(void)s;
+	c->up = NULL;
+	if (c->down && !c->answered) {
+		if (end->error)
+			tell_unavailable(c, end->text);
+		else
+			c->down = h2_stream_reset(c->down, end->code);
+	}
+	/* An answer that is complete goes out by itself; `down` stays until it has, to know when the call was over. */
+	call_free_if_over(c);
+}
+
+/* ---- from the kubelet to the runtime ----------------------------------------------------------------------------------- */
+
+static void on_down_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
+{
+	struct call *c = arg;
+	note_bytes(c, &c->request, data, n);
+	if (!c->up)
+		h2_stream_consume(s, n);
+	else if (h2_stream_write(c->up, data, n))
+		call_break(c, H2_INTERNAL_ERROR);
+}
+
+static void ask_end(struct call *c, const struct h2_fields *trailers)
+{
+	if (c->up && h2_stream_finish(c->up, trailers))
+		call_break(c, H2_INTERNAL_ERROR);
+}
+
+static void on_down_headers(struct h2_stream *s, const struct h2_fields *fields, bool last,
+			    void *arg)
+{
+	(void)s;
+	if (last)
+		ask_end(arg, fields);
+}
+
+static void on_down_finished(struct h2_stream *s, void *arg)
+{
+	(void)s;
+	ask_end(arg, NULL);
+}
+
+static void on_down_sent(struct h2_stream *s, size_t n, void *arg)
+{
+	const struct call *c = arg;
+	(void)s;
+	if (c->up)
+		h2_stream_consume(c->up, n);
+}
+
+static void on_down_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
+{
+	struct call *c = arg;
+	(void)s;
+	c->down = NULL;
+	if (c->up && !c->answered)
+		c->up = h2_stream_reset(c->up, end->error ? H2_CANCEL : end->code);
+	else
+		c->up = h2_stream_leave(c->up);
+	call_free_if_over(c);
+}
+
+/* ---- the beginning ----------------------------------------------------------------------------------------------------- */
+
+static struct call *call_new(struct proxy *p, struct h2_stream *down, const char *path)
+{
+	struct call *c = calloc(1, sizeof *c);
+	if (!c)
+		return NULL;
+	c->proxy = p;
+	c->down = down;
+	c->status = GRPC_STATUS_UNTOLD;
+	c->begun_us = clock_us();
+	c->level = trace_level_of(p->config.trace, path);
+	c->path = strdup(path);
+	if (!c->path) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static struct upstream *upstream_of(const struct proxy *p, const char *path)
+{
+	return strstr(path, IMAGE_SERVICE) ? p->config.image : p->config.runtime;
+}
+
+static int open_up(struct call *c, const struct h2_fields *fields, bool last, struct err *err)
+{
+	static const struct h2_events events = {.headers = on_up_headers,
+						.data = on_up_data,
+						.finished = on_up_finished,
+						.sent = on_up_sent,
+						.closed = on_up_closed};
+	struct h2 *h2;
+	int r = upstream_connection(upstream_of(c->proxy, c->path), &h2, err);
+	if (r)
+		return r;
+	r = h2_open(h2, fields, last, &events, c, &c->up);
+	return r ? err_errno(err, r, "a call to the runtime") : 0;
+}
+
+static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
+{
+	static const struct h2_events events = {.headers = on_down_headers,
+						.data = on_down_data,
+						.finished = on_down_finished,
+						.sent = on_down_sent,
+						.closed = on_down_closed};
+	const struct h2_field *path = h2_field_find(fields, ":path");
+	struct err err = ERR_INIT;
+	struct call *c = call_new(arg, s, path ? path->value : "");
+	if (!c) {
+		h2_stream_reset(s, H2_INTERNAL_ERROR);
+		return;
+	}
+
+	h2_stream_listen(s, &events, c);
+	if (open_up(c, fields, last, &err) == 0)
+		return;
+	(void)err_prefix(&err, "the runtime cannot be reached: ");
+	tell_unavailable(c, err.text);
+	call_free_if_over(c);
+}
+
+int proxy_new(const struct proxy_config *config, struct proxy **ret, struct err *err)
+{
+	struct proxy *p = calloc(1, sizeof *p);
+	if (!p)
+		return err_errno(err, -ENOMEM, "%s", config->listen);
+	p->config = *config;
+	int r = grpc_server_new(&(struct grpc_server_config){.loop = config->loop,
+							     .path = config->listen,
+							     .mode = SOCKET_MODE,
+							     .inherited = config->inherited,
+							     .accept = on_accept,
+							     .arg = p},
+				&p->server, err);
+	if (r) {
+		free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct proxy *proxy_free(struct proxy *p)
+{
+	if (!p)
+		return NULL;
+	grpc_server_free(p->server);
+	free(p);
+	return NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that pass from the kubelet to the runtime and back as bytes: headers, messages, trailers, resets, in both directions. Neither
+ * side's messages are decoded, kept or waited for: what one side has not taken, the other cannot send more of.
+ */
+#ifndef NRI_RP_BRIDGE_PROXY_H
+#define NRI_RP_BRIDGE_PROXY_H
+
+#include "core/nri-rp-bridge/trace.h"
+#include "core/nri-rp-bridge/upstream.h"
+
+struct proxy;
+
+struct proxy_config {
+	struct loop *loop;
+	const char *listen; /* socket of ours */
+	int inherited; /* > 0: it listens already */
+	struct upstream *runtime, *image; /* image: of the image service; may be the same */
+	const struct trace_rules *trace; /* lives as long as the proxy */
+};
+
+int proxy_new(const struct proxy_config *config, struct proxy **ret, struct err *err);
+/* Calls end on both sides. Before the upstreams. Not from inside a callback. NULL is fine; returns NULL. */
+struct proxy *proxy_free(struct proxy *p);
+
+#endif

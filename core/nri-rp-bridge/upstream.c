@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-bridge/upstream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/grpc/conn.h"
+#include "core/util/log.h"
+#include "core/wire/sock.h"
+
+#define LOG_SOURCE "bridge"
+#define BACKOFF_FIRST_MS 50u
+#define BACKOFF_LAST_MS 2000u
+
+/* A connection that takes no more calls lives on until those under way have ended. */
+struct link {
+	struct upstream *upstream;
+	struct grpc_conn *conn;
+	struct link *prev, *next;
+};
+
+struct upstream {
+	struct loop *loop;
+	char *path;
+	struct link *links; /* the first one is the newest */
+	struct loop_timer *retry;
+	uint64_t backoff_ms;
+	bool away; /* as far as has been told */
+};
+
+static struct link *link_free(struct link *l)
+{
+	DL_DELETE(l->upstream->links, l);
+	grpc_conn_free(l->conn);
+	free(l);
+	return NULL;
+}
+
+static void try_later(struct upstream *u)
+{
+	if (loop_timer_armed(u->retry))
+		return;
+	(void)loop_timer_arm(u->retry, u->backoff_ms);
+	u->backoff_ms = u->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : u->backoff_ms * 2;
+}
+
+static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
+{
+	struct link *l = arg;
+	struct upstream *u = l->upstream;
+	(void)conn;
+	log_notice("%s: %s", u->path, err->text);
+	link_free(l);
+	if (!u->links)
+		try_later(u);
+}
+
+static int connect_now(struct upstream *u, struct err *err)
+{
+	int r = wire_check_folder(u->path, err);
+	if (r)
+		return r;
+	struct link *l = calloc(1, sizeof *l);
+	if (!l)
+		return err_set(err, -ENOMEM, "no memory for a connection");
+	const struct grpc_conn_config config = {
+		.loop = u->loop, .peer = "the runtime", .ended = on_ended, .arg = l};
+	int fd = wire_connect_unix(u->path, err);
+	r = fd < 0 ? fd : grpc_conn_new(fd, &config, &l->conn, err);
+	if (r) {
+		free(l);
+		return r;
+	}
+	l->upstream = u;
+	DL_PREPEND(u->links, l);
+	return 0;
+}
+
+static int reconnect(struct upstream *u, struct err *err)
+{
+	int r = connect_now(u, err);
+	if (r) {
+		if (!u->away)
+			log_warning("the runtime is away: %s", err->text);
+		u->away = true;
+		try_later(u);
+		return r;
+	}
+	if (u->away)
+		log_notice("%s: the runtime is back", u->path);
+	u->away = false;
+	u->backoff_ms = BACKOFF_FIRST_MS;
+	loop_timer_disarm(u->retry);
+	return 0;
+}
+
+static void on_retry(void *arg)
+{
+	struct upstream *u = arg;
+	struct err err = ERR_INIT;
+	if (!u->links)
+		(void)reconnect(u, &err);
+}
+
+static bool is_usable(const struct link *l)
+{
+	return l && h2_usable(grpc_conn_h2(l->conn));
+}
+
+int upstream_connection(struct upstream *u, struct h2 **ret, struct err *err)
+{
+	int r = is_usable(u->links) ? 0 : reconnect(u, err);
+	if (!r)
+		*ret = grpc_conn_h2(u->links->conn);
+	return r;
+}
+
+int upstream_new(struct loop *loop, const char *path, struct upstream **ret, struct err *err)
+{
+	struct upstream *u = calloc(1, sizeof *u);
+	if (!u)
+		return err_errno(err, -ENOMEM, "%s", path);
+	u->loop = loop;
+	u->backoff_ms = BACKOFF_FIRST_MS;
+	u->path = strdup(path);
+	u->retry = loop_timer_new(loop, on_retry, u);
+	if (!u->path || !u->retry) {
+		upstream_free(u);
+		return err_errno(err, -ENOMEM, "%s", path);
+	}
+	*ret = u;
+	return 0;
+}
+
+struct upstream *upstream_free(struct upstream *u)
+{
+	if (!u)
+		return NULL;
+	while (u->links)
+		link_free(u->links);
+	loop_timer_free(u->retry);
+	free(u->path);
+	free(u);
+	return NULL;
+}
