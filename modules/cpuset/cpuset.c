@@ -15,10 +15,9 @@ void pool_add(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, str
 
 void pool_del(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus)
 {
-	struct rp_idset had;
 	inst->now.n[class] -= inst->now.n[class] != 0;
 	if (class == CLASS_INTEGER)
-		(void)owners_release(&inst->owners, ctr, &had);
+		owners_take(&inst->owners, ctr, cpus);
 	else if (class == CLASS_ANNOTATED)
 		owners_leave(&inst->owners, cpus);
 }
@@ -100,15 +99,19 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 
 static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	if ((info->flags & RP_CTR_PRESERVE_CPU) || !forget(inst, info))
+	const struct rp_plan *p = inst->plan;
+	struct record rec;
+	if ((info->flags & RP_CTR_PRESERVE_CPU) || !record_read(inst, info->ctr, &rec))
 		return 0;
+	pool_del(inst, rec.class, info->ctr, info->cpus);
 	int32_t r = ctr_forget(&inst->h, txn, info->ctr);
 	if (!r)
-		r = inst->h.cache->may_wait(inst->h.ctx, txn, (uint32_t)inst->plan->update_delay_ms,
-					    (uint32_t)inst->plan->max_update_delay_ms);
+		r = inst->h.cache->may_wait(inst->h.ctx, txn, (uint32_t)p->update_delay_ms,
+					    (uint32_t)p->max_update_delay_ms);
 	if (!r)
 		r = sync_retry(inst, txn, info->ctr);
-	return r < 0 ? r : stage_sharers(inst, txn, info->ctr);
+	bool changed = r > 0 || rec.class != CLASS_SHARED || inst->now.overlapping;
+	return r < 0 || !changed ? r : stage_sharers(inst, txn, info->ctr);
 }
 
 /* It runs although it was refused: among those who share, until there is room. */

@@ -129,19 +129,18 @@ static int by_difficulty(const void *a, const void *b)
 static int32_t find_victims(struct rp_instance *inst, struct rp_idset *cpus, struct victim *ret)
 {
 	struct rp_ctr_info info;
-	struct rp_idset owned;
 	int32_t n = 0;
 	for (; !rp_ids_empty(rp_ids_of(cpus)); n++) {
-		rp_ctr owner = inst->owners.now[rp_ids_first(rp_ids_of(cpus))].owner;
-		int32_t r = ctr_info(&inst->h, owner, &info);
+		uint32_t cpu = rp_ids_first(rp_ids_of(cpus));
+		int32_t r = ctr_info(&inst->h, inst->owners.now[cpu].owner, &info);
 		if (r)
 			return r;
 		look_at(inst, &info, &ret[n].c);
 		ret[n].c.class = CLASS_INTEGER;
 		ret[n].n_forbidden = rp_ids_count_and(rp_ids_of(&ret[n].c.forbidden),
 						      rp_ids_of(&inst->plan->cpus.available));
-		(void)owners_owned(&inst->owners, owner, &owned);
-		rp_idset_andnot(cpus, rp_ids_of(cpus), rp_ids_of(&owned));
+		rp_idset_andnot(cpus, rp_ids_of(cpus), info.cpus);
+		rp_idset_del(cpus, cpu);
 	}
 	qsort(ret, (size_t)n, sizeof *ret, by_difficulty);
 	return n;

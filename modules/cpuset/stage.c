@@ -87,7 +87,7 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 		modhost_log(&inst->h, RP_LOG_WARNING, 0,
 			    "shared CPU pool is empty, %u containers overlap with others",
 			    inst->now.n[CLASS_SHARED]);
-	if (empty && !f.turned)
+	if ((empty || !inst->now.n[CLASS_SHARED]) && !f.turned)
 		return 0;
 	return life_walk(
 		inst, txn,

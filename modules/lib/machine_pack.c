@@ -56,20 +56,13 @@ static void take_whole_cores(struct picking *k)
 /* Breaks a core for one CPU: that of CPU 0, but leaves CPU 0 itself. */
 static void break_core(struct picking *k)
 {
-	const struct machine_unit *first = NULL;
 	for (uint32_t i = 0; i < k->cores->n_units; i++) {
 		const struct machine_unit *core = &k->cores->units[i];
 		if (!is_whole(k, core))
 			continue;
-		if (core->cpus[0] == 0) {
-			take(k, core->cpus[1]);
-			return;
-		}
-		if (!first)
-			first = core;
+		take(k, core->cpus[core->cpus[0] == 0]);
+		return;
 	}
-	if (first)
-		take(k, first->cpus[0]);
 }
 
 static void take_ascending(struct picking *k)

@@ -67,6 +67,13 @@ uint32_t owners_owned(const struct owners *o, rp_ctr ctr, struct rp_idset *ret)
 	return rp_ids_count(rp_ids_of(ret));
 }
 
+void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus)
+{
+	RP_IDS_EACH (cpu, cpus)
+		if (cpu < RP_CPUS_MAX && o->now[cpu].owner == ctr)
+			set_cpu(o, cpu, (struct owners_cpu){0, 0});
+}
+
 uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret)
 {
 	uint32_t n = owners_owned(o, ctr, ret);

@@ -31,7 +31,9 @@ void owners_give(struct owners *o, struct rp_ids cpus, rp_ctr ctr);
 void owners_join(struct owners *o, struct rp_ids cpus);
 void owners_leave(struct owners *o, struct rp_ids cpus);
 void owners_clear(struct owners *o);
-/* Takes everything from a container; what it had goes to ret. How many CPUs that were. */
+/* Those of these CPUs that the container owns are free. */
+void owners_take(struct owners *o, rp_ctr ctr, struct rp_ids cpus);
+/* Takes everything from a container; what it had goes to ret. How many CPUs that were. Looks at all CPUs that are not free. */
 uint32_t owners_release(struct owners *o, rp_ctr ctr, struct rp_idset *ret);
 /* CPUs that have an owner; the other ones that are taken were joined. */
 void owners_given(const struct owners *o, struct rp_idset *ret);
