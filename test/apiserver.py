@@ -81,7 +81,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if at['group'] and at['group'] not in GROUPS:
             self.fail(404, 'no such group')
         elif not at['plural']:
-            self.discover(api)
+            self.discover(api, at['group'] is None)
         elif at['plural'] in api.denied:
             self.fail(403, '%s is forbidden' % at['plural'])
         elif at['name']:
@@ -95,9 +95,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.list(api, at, query)
 
-    def discover(self, api):
+    def discover(self, api, core):
         resources = [{'name': plural, 'kind': kind, 'namespaced': True} for plural, kind in api.kinds.items()]
         resources += [{**r, 'name': r['name'] + '/status'} for r in resources]
+        if core:
+            resources = [{'name': 'pods/eviction', 'group': 'policy', 'version': 'v1', 'kind': 'Eviction', 'namespaced': True}]
         if resources:
             self.answer(200, {'kind': 'APIResourceList', 'resources': resources})
         else:
@@ -169,7 +171,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def serve_post(self, api, at, query, body):
         with api.lock:
             api.writes.append(('POST', self.path, json.loads(body)))
+            if at['sub'] == 'eviction' and not self.evict(api, at, json.loads(body)):
+                return
         self.answer(201, json.loads(body))
+
+    def evict(self, api, at, body):
+        """False: an answer was given."""
+        pod = api.objects.get(('pods', at['ns'], at['name']))
+        if not pod:
+            self.fail(404, 'pods "%s" not found' % at['name'])
+        elif body['deleteOptions']['preconditions']['uid'] != pod['metadata']['uid']:
+            self.fail(409, 'the UID in the precondition does not match')
+        elif api.budget <= 0:
+            self.fail(429, 'Cannot evict pod as it would violate the pod\'s disruption budget.')
+        else:
+            api.budget -= 1
+            api.delete('pods', at['ns'], at['name'])
+            return True
+        return False
 
 
 class ApiServer:
@@ -180,6 +199,7 @@ class ApiServer:
         self.objects, self.events, self.requests, self.writes, self.faults = {}, [], [], [], []
         self.version, self.oldest, self.streams, self.closing = 100, 0, 0, False
         self.denied, self.read_only = set(), set()
+        self.budget = 1  # pods that may be evicted
         self.server = self.port = None
         self.start()
 

@@ -17,6 +17,7 @@
 #include "core/agent/state.h"
 #include "core/pipeline/cluster.h"
 #include "core/pipeline/devices.h"
+#include "core/pipeline/evict.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
@@ -98,6 +99,7 @@ static void connection_free(struct connection *c, const char *why)
 	if (was_agent) {
 		a->registered = NULL;
 		publisher_set_agent(a->publisher, NULL);
+		pipeline_evict_source(a->pipeline, NULL);
 		(void)pipeline_cluster_told(a->pipeline, NULL);
 	}
 	/* First of all nobody is asked any more, as whoever waited might. */
@@ -125,11 +127,19 @@ static bool has_feature(const Agent__RegisterRequest *m, const char *feature)
 	return false;
 }
 
+static int ask_evict(void *arg, const struct pod *pod, int64_t grace_s)
+{
+	const struct agent *a = arg;
+	return agent_ask_evict(a->pipeline, trunk_rpc(a->registered->trunk, 0), pod, grace_s);
+}
+
 static void set_publishing(struct agent *a)
 {
 	bool wanted = a->registered && a->publishes &&
 		      conf_core(pipeline_conf(a->pipeline))->agent.cluster;
+	const struct evict_source evictions = {ask_evict, a};
 	publisher_set_agent(a->publisher, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
+	pipeline_evict_source(a->pipeline, wanted ? &evictions : NULL);
 }
 
 static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/pipeline/evict.h"
 #include "core/util/arena.h"
 #include "core/util/pb.h"
 #include "proto/agent.pb-c.h"
@@ -161,6 +162,45 @@ int agent_ask_all(struct pipeline *p, struct rpc *rpc)
 {
 	return rpc_call(rpc, AGENT_SERVICE, "ListPods", NULL, AGENT_LIST_MS + MARGIN_MS, on_list,
 			p);
+}
+
+static void on_evicted(const struct rpc_result *result, void *arg)
+{
+	static const enum evict_answer answers[] = {
+		[AGENT__EVICT_OUTCOME__GRANTED] = EVICT_GRANTED,
+		[AGENT__EVICT_OUTCOME__REFUSED] = EVICT_REFUSED,
+		[AGENT__EVICT_OUTCOME__GONE] = EVICT_GONE,
+		[AGENT__EVICT_OUTCOME__DENIED] = EVICT_DENIED,
+	};
+	struct question *q = arg;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ANSWER_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__EvictResponse *m =
+		a && !result->error ? agent__evict_response__unpack(&alloc, result->payload_len,
+								    result->payload)
+				    : NULL;
+	bool sane = m && (unsigned)m->outcome < sizeof answers / sizeof *answers;
+	pipeline_evict_told(q->pipeline, q->pod, sane ? answers[m->outcome] : EVICT_UNANSWERED,
+			    sane ? m->text : why_not(result, -EBADMSG));
+	free(q);
+}
+
+int agent_ask_evict(struct pipeline *p, struct rpc *rpc, const struct pod *pod, int64_t grace_s)
+{
+	Agent__EvictRequest msg = AGENT__EVICT_REQUEST__INIT;
+	struct question *q = malloc(sizeof *q);
+	if (!q)
+		return -ENOMEM;
+	*q = (struct question){p, pod->handle};
+	msg.namespace_ = pod->ns;
+	msg.name = pod->name;
+	msg.uid = pod->uid;
+	msg.grace_s = grace_s;
+	int r = rpc_call(rpc, AGENT_SERVICE, "Evict", &msg.base, AGENT_EVICT_TIMEOUT_MS, on_evicted,
+			 q);
+	if (r)
+		free(q);
+	return r;
 }
 
 void agent_tell_ended(struct rpc *rpc, const char *ns, const char *name)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to a connected agent, whose answers go to the pipeline. */
+/* Questions to a connected agent, and evictions that it is to ask for, whose answers go to the pipeline. */
 #ifndef AGENT_ASK_H
 #define AGENT_ASK_H
 
 #include "core/pipeline/devices.h"
+#include "core/pipeline/pipeline.h"
 #include "core/wire/rpc.h"
 
 /* 0: pipeline_devices_tell or _fail is called later, once. */
@@ -11,6 +12,8 @@ int agent_ask_pod(struct pipeline *p, struct rpc *rpc, rp_pod pod, const char *n
 		  const char *name);
 /* 0: pipeline_devices_listed or _not_listed is called later, once. */
 int agent_ask_all(struct pipeline *p, struct rpc *rpc);
+/* 0: pipeline_evict_told is called later, once. */
+int agent_ask_evict(struct pipeline *p, struct rpc *rpc, const struct pod *pod, int64_t grace_s);
 void agent_tell_ended(struct rpc *rpc, const char *ns, const char *name);
 
 /*

@@ -7,6 +7,7 @@
 
 #include "core/ctl/internal.h"
 #include "core/pipeline/cluster.h"
+#include "core/pipeline/evict.h"
 #include "core/pipeline/conditions.h"
 #include "core/pipeline/devices.h"
 #include "core/util/cleanup.h"
@@ -217,6 +218,25 @@ static void put_cluster(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
+static void put_evictions(struct json *j, struct pipeline *p)
+{
+	json_key(j, "evictions");
+	json_arr(j);
+	for (const struct eviction *v = pipeline_evictions(p); v; v = v->next) {
+		const struct pod *pod = cache_pod_of(pipeline_cache(p), v->pod);
+		json_obj(j);
+		json_kstr(j, "namespace", pod->ns);
+		json_kstr(j, "pod", pod->name);
+		json_kstr(j, "module", instance_name(v->owner));
+		json_kstr(j, "reason", v->reason);
+		json_kstr(j, "state", eviction_state_name(v->state));
+		json_kuint(j, "asked", v->asked);
+		put_text(j, "answer", v->why);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+}
+
 /* null where the configuration has nothing to ask an agent for. */
 static void put_agent(struct json *j, struct pipeline *p)
 {
@@ -312,6 +332,7 @@ enum call_result run_status(struct call *call)
 	put_store(j, call->p, &s);
 	put_agent(j, call->p);
 	put_cluster(j, call->p);
+	put_evictions(j, call->p);
 	if (call->req->flags & CTL_FLAG_MEMORY)
 		put_memory(j, call->p, &s);
 	json_end_obj(j);

@@ -31,6 +31,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_SETTINGS_1, &host_settings_service},
 		{RP_HOST_NODERES_1, &host_noderes_service},
 		{RP_HOST_NODE_1, &host_node_service},
+		{RP_HOST_EVICT_1, &host_evict_service},
 	};
 	(void)ctx;
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
@@ -224,6 +225,8 @@ struct instance *instance_free(struct instance *i)
 	i->closing = true;
 	instance_drop_timers(i);
 	instance_drop_wishes(i);
+	if (i->env->evict)
+		i->env->evict->forget(i, i->env->arg);
 	if (!i->jobs)
 		instance_finish(i);
 	return NULL;

@@ -27,6 +27,16 @@ struct node_object;
 struct node_wish;
 struct nr_input;
 
+/* Who takes evictions for the modules (nri-rp.host.evict/1). */
+struct evict_ops {
+	bool (*available)(void *arg);
+	int (*evict)(const struct instance *i, struct pod *pod, int64_t grace_s, const char *reason,
+		     void *arg);
+	void (*withdraw)(const struct instance *i, rp_pod pod, void *arg);
+	uint32_t (*state)(rp_pod pod, const char **ret_why, void *arg); /* RP_EVICTION_… */
+	void (*forget)(const struct instance *i, void *arg); /* it is gone */
+};
+
 /* What instances work on. Its members may be exchanged between calls (a new snapshot of the machine, say). */
 struct host_env {
 	struct loop *loop;
@@ -52,6 +62,7 @@ struct host_env {
 	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			 void *arg);
+	const struct evict_ops *evict; /* NULL: nobody does */
 	void (*wished)(void *arg); /* wishes have changed; may be NULL */
 	void *arg;
 };

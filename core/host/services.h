@@ -55,6 +55,7 @@ extern const struct rp_host_speedselect host_speedselect_service;
 extern const struct rp_host_settings host_settings_service;
 extern const struct rp_host_noderes host_noderes_service;
 extern const struct rp_host_node host_node_service;
+extern const struct rp_host_evict host_evict_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 void instance_drop_timers(struct instance *i);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/nri-rp-agent/configs.h"
+#include "core/nri-rp-agent/evict.h"
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/published.h"
@@ -28,6 +29,7 @@ struct cluster {
 	struct configs *configs;
 	struct published *published;
 	struct wishes *wishes;
+	struct evict *evict;
 	struct node_feed *node_feed;
 	struct watch *node_watch;
 	struct link *link;
@@ -120,6 +122,12 @@ static int publish(const Agent__PublishedRequest *m, void *arg)
 	return r ? r : wishes_take(c->wishes, m);
 }
 
+static void evict(const Agent__EvictRequest *m, struct rpc_request *req, void *arg)
+{
+	const struct cluster *c = arg;
+	evict_serve(c->evict, m, req);
+}
+
 static int find_node(struct cluster *c, const char *given, struct err *err)
 {
 	char host[HOST_NAME_MAX + 1] = "";
@@ -171,11 +179,12 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	c->link = config->link;
 	c->published = published_new(c->kube, c->node);
 	c->wishes = wishes_new(c->kube, c->node);
+	c->evict = evict_new(c->kube);
 	c->node_feed = node_feed_new(c->kube, c->link);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published && c->wishes && c->node_feed && c->state_timer)
+	if (selector && c->published && c->wishes && c->evict && c->node_feed && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -196,7 +205,8 @@ int cluster_new(const struct cluster_config *config, struct cluster **ret, struc
 		cluster_free(c);
 		return r;
 	}
-	c->client = (struct link_client){.connected = connected, .publish = publish, .arg = c};
+	c->client = (struct link_client){
+		.connected = connected, .publish = publish, .evict = evict, .arg = c};
 	link_set_client(config->link, &c->client);
 	*ret = c;
 	return 0;
@@ -210,6 +220,7 @@ struct cluster *cluster_free(struct cluster *c)
 	configs_free(c->configs);
 	published_free(c->published);
 	wishes_free(c->wishes);
+	evict_free(c->evict);
 	node_feed_free(c->node_feed);
 	if (c->kube)
 		kube_on_state(c->kube, NULL, NULL);

@@ -23,7 +23,7 @@ struct kube_call {
 	char *method, *path, *content_type, *body;
 	uint32_t timeout_ms;
 	unsigned attempts;
-	bool too_large;
+	bool too_large, takes_429;
 	int (*stream)(const void *data, size_t n, void *arg);
 	void (*done)(const struct kube_answer *answer, void *arg);
 	void *arg;
@@ -251,7 +251,8 @@ static void ended(const struct http_result *result, void *arg)
 	c->http = NULL;
 	if (!result->error)
 		tell_reachable(k, "");
-	bool later = result->status == 429 || (result->status == 503 && result->retry_after_s);
+	bool later = (result->status == 429 && (!c->takes_429 || result->retry_after_s)) ||
+		     (result->status == 503 && result->retry_after_s);
 	if (!result->error && later) {
 		hold(k, result->retry_after_s);
 		if (++c->attempts < KUBE_ATTEMPTS_MAX) {
@@ -344,6 +345,7 @@ struct kube_call *kube_call(struct kube *k, const struct kube_request *request)
 	c->content_type = copy(request->content_type, &failed);
 	c->body = copy(request->body, &failed);
 	c->timeout_ms = request->timeout_ms ? request->timeout_ms : KUBE_TIMEOUT_MS;
+	c->takes_429 = request->takes_429;
 	c->stream = request->stream;
 	c->done = request->done;
 	c->arg = request->arg;

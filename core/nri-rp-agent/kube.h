@@ -45,6 +45,7 @@ struct kube_request {
 	const char *method, *path; /* copied, as is the body */
 	const char *content_type, *body; /* NULL: none */
 	uint32_t timeout_ms; /* 0: KUBE_TIMEOUT_MS */
+	bool takes_429; /* it may be about the object: an answer like others, -EAGAIN */
 	/* The body of a good answer in pieces, instead of answer->body; not 0 ends the call. Must not start or cancel calls. */
 	int (*stream)(const void *data, size_t n, void *arg);
 	/* Called exactly once, never from inside kube_call; not after kube_cancel. */

@@ -107,6 +107,18 @@ static void serve_published(struct link *l, struct rpc_request *req)
 		(void)rpc_reply(req, NULL);
 }
 
+static void serve_evict(struct link *l, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__EvictRequest *m =
+		a ? agent__evict_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	if (m)
+		l->client->evict(m, req, l->client->arg);
+	else
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+}
+
 static void on_request(struct rpc_request *req, void *arg)
 {
 	struct link *l = arg;
@@ -120,6 +132,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		serve_pod(l, req, true);
 	else if (l->client && str_eq(req->method, "Published"))
 		serve_published(l, req);
+	else if (l->client && str_eq(req->method, "Evict"))
+		serve_evict(l, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
 }

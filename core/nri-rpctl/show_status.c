@@ -183,6 +183,16 @@ static void show_cluster(struct out *o, const json_t *doc)
 		field(o, "  off", "%s", json_string_value(problem));
 }
 
+static void show_evictions(struct out *o, const json_t *doc)
+{
+	const json_t *v;
+	size_t i;
+	json_array_foreach(json_object_get(doc, "evictions"), i, v)
+		field(o, "Eviction", "%s/%s, %s%s%s; %s: %s", js(v, "namespace"), js(v, "pod"),
+		      js(v, "state"), *js(v, "answer") ? ": " : "", js(v, "answer"),
+		      js(v, "module"), js(v, "reason"));
+}
+
 /* Those there are: without CPU classes that are published nobody has to know. */
 static void show_extended(struct out *o, const json_t *doc)
 {
@@ -276,6 +286,7 @@ void show_status(struct out *o, const json_t *doc)
 	show_controllers(o, doc);
 	show_agent(o, doc);
 	show_cluster(o, doc);
+	show_evictions(o, doc);
 	show_extended(o, doc);
 	show_store(o, doc);
 	show_requests(o, doc);

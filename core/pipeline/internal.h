@@ -127,6 +127,7 @@ struct pipeline {
 	struct usage_stats usage;
 	struct devices *devices; /* NULL: the kubelet is not asked */
 	struct noderes *noderes; /* noderes.c */
+	struct evictions *evictions; /* evict.c */
 	uint64_t started_ns;
 	bool other_policy; /* the restored decisions are those of another policy than the configured one */
 	bool sync_failed;

@@ -8,6 +8,7 @@
 
 #include "core/host/ends.h"
 #include "core/pipeline/apply.h"
+#include "core/pipeline/evict.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/noderes.h"
 #include "core/pipeline/pushed.h"
@@ -167,7 +168,7 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
 	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
-	    !p->rebalance_timer || noderes_init(p) || undo_init(p) || updates_init(p) ||
+	    !p->rebalance_timer || noderes_init(p) || evict_init(p) || undo_init(p) || updates_init(p) ||
 	    verify_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
@@ -283,6 +284,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->quiet_timer);
 	loop_timer_free(p->rebalance_timer);
 	noderes_fini(p);
+	evict_fini(p);
 	undo_fini(p);
 	pushed_fini(p);
 	(void)pipeline_cluster_told(p, NULL);

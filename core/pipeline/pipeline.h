@@ -22,6 +22,7 @@
  *   persist.c     what the store is told, and when
  *   state.c       what the store tells at a start
  *   devices.c     what the kubelet says of the devices of pods, and who waits for it
+ *   evict.c       pods that modules want to be on another node
  *   export.c      the data files that containers can read
  *   events.c      what happened, for people: a bounded list, and a log of it for those after a restart
  *   conditions.c  what is not as it should be
@@ -391,6 +392,7 @@ enum event_kind {
 	EV_MODULE, /* errors and deaths of modules */
 	EV_MACHINE, /* CPUs came or went */
 	EV_PRESSURE, /* a container lacks something, or no longer */
+	EV_EVICTION, /* a module asks for one, or the cluster has answered */
 	N_EVENT_KINDS
 };
 const char *event_kind_name(enum event_kind k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small services of the host: explanations, timers, blocking work, results of controllers, settings that modules share.
+ * Small services of the host: explanations, timers, blocking work, results of controllers, settings that modules share, evictions.
  */
 #ifndef NRI_RP_HOST_H
 #define NRI_RP_HOST_H
@@ -154,6 +154,36 @@ struct rp_host_settings {
 	/* [any] What was found before any module came; its length. -RP_ENOENT: nobody has set anything there; -RP_E2BIG. It is what to decide
 	 * from: a file that another module is about to put back says nothing. */
 	int32_t (*found)(void *ctx, const char *path, char *buf, uint32_t cap);
+};
+
+/*
+ * nri-rp.host.evict/1 [since 1.3, a host may not have it]: pods that had better run on another node. The node agent asks the API server
+ * to evict them, which obeys disruption budgets and ends the pod as `kubectl drain` would: its containers stop, the pod is removed, and the
+ * cluster starts another one elsewhere. What is refused for now is asked for again, after 10 s doubling to 5 min, until the pod is gone, the
+ * module withdraws it or is destroyed. Nothing is answered at once: state() tells what has become of it.
+ */
+#define RP_HOST_EVICT_1 "nri-rp.host.evict/1"
+#define RP_EVICTIONS_MAX 64u /* of all modules, that are not over */
+
+#define RP_EVICTION_NONE 0u /* nobody has asked for it, or the pod is gone */
+#define RP_EVICTION_ASKED 1u /* there is no answer yet */
+#define RP_EVICTION_REFUSED 2u /* not now, by a disruption budget for example */
+#define RP_EVICTION_GRANTED 3u /* the pod is being ended */
+#define RP_EVICTION_FAILED                                                                         \
+	4u /* the cluster does not know the pod, as a static one, or the agent lacks the right */
+
+struct rp_host_evict {
+	uint32_t size;
+	uint32_t pad;
+	/* 1: an agent of the cluster is connected; 0: what is asked for waits for one. */
+	int32_t (*available)(void *ctx);
+	/* grace_s: that its containers have to end, -1: as the pod says. reason: a sentence, for status and the log. The first who asks for
+	 * a pod counts; 0 for others, too. In a trial nothing is asked. -RP_ESTALE: no such pod; -RP_E2BIG; -RP_ENOMEM. */
+	int32_t (*evict)(void *ctx, rp_pod pod, int64_t grace_s, const char *reason);
+	/* It need not be any more. What was granted cannot be taken back. */
+	void (*withdraw)(void *ctx, rp_pod pod);
+	/* RP_EVICTION_…, of whoever has asked; why: what the server said, "" for nothing. cap 0: not wanted. */
+	uint32_t (*state)(void *ctx, rp_pod pod, char *why, uint32_t cap);
 };
 
 #ifdef __cplusplus

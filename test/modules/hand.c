@@ -3,6 +3,7 @@
  * A controller that does what it is told: a key of its section for each call ("prepare", "start", "preCreate", "postStart", "postUpdate",
  * "postStop"), whose text "CODE TEXT" makes the call fail, and a "report" "RESULT TEXT" that it makes about each container started.
  * With "once" PATH the text of "prepare" holds only if the file is there, and the file is made: a trial goes well, and the real thing fails.
+ * "evict" TEXT is the reason for which pods whose name begins with "victim" have to leave the node, as soon as one of their containers runs.
  * "env" TEXT is what containers that are created get as the variable of its name, "trace" PATH a file for a line "PROCESS NAME CALL TEXT" of
  * each commit, start and stop; TEXT is that of "env".
  */
@@ -26,7 +27,7 @@
 
 struct rp_plan {
 	char start[TEXT_MAX], pre_create[TEXT_MAX], post_start[TEXT_MAX], post_update[TEXT_MAX],
-		post_stop[TEXT_MAX], report[TEXT_MAX], env[TEXT_MAX], trace[TEXT_MAX];
+		post_stop[TEXT_MAX], report[TEXT_MAX], env[TEXT_MAX], evict[TEXT_MAX], trace[TEXT_MAX];
 	int64_t arm_ms;
 };
 
@@ -93,6 +94,7 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 	take(inst, cfg, "postStop", plan->post_stop);
 	take(inst, cfg, "report", plan->report);
 	take(inst, cfg, "env", plan->env);
+	take(inst, cfg, "evict", plan->evict);
 	take(inst, cfg, "trace", plan->trace);
 	plan->arm_ms = inst->config->value(ctx, inst->config->get(ctx, cfg, "armMs"), RP_T_INT, 0);
 	*ret_plan = plan;
@@ -136,6 +138,20 @@ static int32_t pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return verdict(inst, inst->plan.pre_create);
 }
 
+static void evict(const struct rp_instance *inst, rp_ctr ctr)
+{
+	void *ctx = inst->host->ctx;
+	const struct rp_host_evict *e = inst->host->service(ctx, RP_HOST_EVICT_1);
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct rp_pod_info pod = {.size = sizeof pod};
+	if (inst->cache->get_ctr(ctx, ctr, &info) || inst->cache->get_pod(ctx, info.pod, &pod) ||
+	    strncmp(pod.name, "victim", 6) != 0)
+		return;
+	int32_t r = e->evict(ctx, info.pod, 5, inst->plan.evict);
+	if (r)
+		inst->host->fail(ctx, r, "cannot evict");
+}
+
 static int32_t post_start(struct rp_instance *inst, rp_ctr ctr)
 {
 	char *text = NULL;
@@ -143,6 +159,8 @@ static int32_t post_start(struct rp_instance *inst, rp_ctr ctr)
 	if (*inst->plan.report)
 		inst->work->report(inst->host->ctx, ctr, (uint32_t)result,
 				   *text == ' ' ? text + 1 : text);
+	if (*inst->plan.evict)
+		evict(inst, ctr);
 	return verdict(inst, inst->plan.post_start);
 }
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node of a real API server: nri-rp-agent with the rights of packaging/kubernetes and no others, nri-rpd below a simulated runtime.
+
+NRI_RP_KUBE_ADMIN names a kubeconfig that may do everything, NRI_RP_KUBE_AGENT one of the service account nri-rp/nri-rp-agent, whose rights
+are those of `kubectl apply -k build/kubernetes/base` alone, NRI_RP_KUBE_NODE a Node without a kubelet; kubectl is $KUBECTL or that of PATH.
+"""
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from kubelet import Agent
+from simnode import BUILD, TEST_MODULES, Node, ctr, eventually
+
+ADMIN, AGENT, NODE = (os.environ.get('NRI_RP_KUBE_' + name) for name in ('ADMIN', 'AGENT', 'NODE'))
+KUBECTL = os.environ.get('KUBECTL') or shutil.which('kubectl')
+NS = 'nri-rp'
+LABEL, TAINT = 'cmk.intel.com/cmk-node', {'key': 'cmk', 'value': 'true', 'effect': 'NoSchedule'}
+POOLS = {'policy': 'static-pools', 'static-pools': {'pools': {'shared': {'cpuLists': [{'cpuset': '2-3'}]}}, 'labelNode': True, 'taintNode': True}}
+
+pytestmark = pytest.mark.skipif(not (ADMIN and AGENT and NODE and KUBECTL), reason='needs a cluster: NRI_RP_KUBE_ADMIN, _AGENT, _NODE')
+
+
+def kubectl(*args, text=None, check=True):
+    done = subprocess.run([KUBECTL, '--kubeconfig', ADMIN, *args], input=text, capture_output=True, text=True, timeout=60)
+    assert not check or done.returncode == 0, done.stderr
+    return done.stdout if check else done
+
+
+def get(*args):
+    return json.loads(kubectl('get', '-o', 'json', *args))
+
+
+@contextlib.contextmanager
+def managed(config, module_dirs=()):
+    with contextlib.ExitStack() as stack:
+        node = stack.enter_context(Node(None, start=False, module_dirs=module_dirs))
+        socket = node.paths['work'] + '/agent.sock'
+        node.run('write-config', {'agent': {'cluster': True, 'nodeResourceTopology': False, 'socket': socket}, **config})
+        node.start()
+        stack.enter_context(Agent(socket, node.paths['work'] + '/none.sock', options=['--kubeconfig', AGENT, '--node', NODE, '--namespace', NS]))
+        yield node
+
+
+def problems(node):
+    return node.ctl('status', check=False)['cluster']['problems']
+
+
+def set_config(node, config):
+    node.config({'agent': {'cluster': True, 'nodeResourceTopology': False, 'socket': node.paths['work'] + '/agent.sock'}, **config})
+    node.reload()
+
+
+def test_the_node_is_known_and_marked():
+    kubectl('label', '--overwrite', 'node', NODE, 'test.example/zone=a')
+    kubectl('taint', '--overwrite', 'node', NODE, 'test.example/t=x:PreferNoSchedule')
+
+    def object_():
+        return node.ctl('node')['object'] or {}
+
+    def marked():
+        at = get('node', NODE)
+        taints = [{k: t[k] for k in TAINT if k in t} for t in at['spec'].get('taints', [])]
+        return at['metadata']['labels'].get(LABEL) == 'true' and TAINT in taints and any(t['key'] == 'test.example/t' for t in taints)
+    with managed(POOLS) as node:
+        eventually(marked)
+        eventually(lambda: object_().get('labels', {}).get('test.example/zone') == 'a')
+        at = get('node', NODE)
+        assert object_()['uid'] == at['metadata']['uid'] and set(object_()['capacity']) == set(at['status']['capacity'])
+        # somebody takes it away, and adds something
+        kubectl('taint', 'node', NODE, 'cmk:NoSchedule-')
+        kubectl('label', '--overwrite', 'node', NODE, LABEL + '-', 'test.example/zone=b')
+        eventually(marked)
+        eventually(lambda: object_()['labels']['test.example/zone'] == 'b')
+        set_config(node, {'policy': 'none'})
+        eventually(lambda: LABEL not in get('node', NODE)['metadata']['labels'])
+        at = get('node', NODE)
+        assert [t['key'] for t in at['spec']['taints'] if t['key'] in ('cmk', 'test.example/t')] == ['test.example/t']
+        assert 'nri-rp/owned' not in at['metadata'].get('annotations', {})
+        assert problems(node) == []
+    kubectl('taint', 'node', NODE, 'test.example/t:PreferNoSchedule-')
+
+
+def run_pod(name):
+    """A pod that is bound to the node and says that it runs; no kubelet is there to do so."""
+    pod = {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': name, 'namespace': 'default', 'labels': {'app': name}},
+           'spec': {'nodeName': NODE, 'tolerations': [{'operator': 'Exists'}], 'containers': [{'name': 'c0', 'image': 'x'}]}}
+    kubectl('create', '-f', '-', text=json.dumps(pod))
+    pod = get('-n', 'default', 'pod', name)
+    pod['status'] = {'phase': 'Running', 'conditions': [{'type': 'Ready', 'status': 'True'}]}
+    kubectl('replace', '--raw', '/api/v1/namespaces/default/pods/%s/status' % name, '-f', '-', text=json.dumps(pod))
+    return pod['metadata']['uid']
+
+
+def policy_version():
+    return 'policy/v1' if 'policy/v1\n' in kubectl('api-versions') else 'policy/v1beta1'
+
+
+@pytest.fixture
+def victim():
+    uid = run_pod('victim')
+    budget = {'apiVersion': policy_version(), 'kind': 'PodDisruptionBudget', 'metadata': {'name': 'victim', 'namespace': 'default'},
+              'spec': {'minAvailable': 1, 'selector': {'matchLabels': {'app': 'victim'}}}}
+    kubectl('create', '-f', '-', text=json.dumps(budget))
+    yield uid
+    kubectl('-n', 'default', 'delete', '--ignore-not-found', 'pdb', 'victim')
+    kubectl('-n', 'default', 'delete', '--ignore-not-found', '--force', '--grace-period=0', 'pod', 'victim')
+
+
+def test_an_eviction_obeys_the_budget(victim):
+    def eviction():
+        return next(iter(node.ctl('status', check=False)['evictions']), {})
+
+    def counted():
+        status = get('-n', 'default', 'pdb', 'victim').get('status', {})
+        return status.get('expectedPods') == status.get('currentHealthy') == 1
+    eventually(counted)
+    config = {'policy': 'none', 'controllers': {'hand': 'required'}, 'hand': {'evict': 'the node is too hot'}}
+    with managed(config, [TEST_MODULES, BUILD / 'modules']) as node:
+        node.create('victim', ctr('c0', '1'), uid=victim)
+        eventually(lambda: eviction().get('state') == 'refused')
+        assert 'disruption budget' in eviction()['answer']
+        assert 'deletionTimestamp' not in get('-n', 'default', 'pod', 'victim')['metadata']
+        kubectl('-n', 'default', 'delete', 'pdb', 'victim')
+        eventually(lambda: eviction().get('state') == 'granted', 40)
+        assert 'deletionTimestamp' in get('-n', 'default', 'pod', 'victim')['metadata']
+        assert problems(node) == []
