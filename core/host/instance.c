@@ -169,6 +169,7 @@ static int take_role(struct instance *i, struct err *err)
 	i->metrics = module_service(i, RP_METRICS_1);
 	i->state = module_service(i, RP_STATE_1);
 	i->extended = module_service(i, RP_EXTENDED_1);
+	i->decision = module_service(i, RP_DECISION_1);
 	return 0;
 }
 
@@ -504,6 +505,25 @@ void instance_controller_timer(struct instance *i, uint64_t cookie)
 	enter(i, CRUMB_EVENT, NULL);
 	i->controller->timer(i->inst, cookie);
 	(void)leave(i, CRUMB_EVENT, 0, NULL);
+}
+
+/* ---- decisions of given figures --------------------------------------------------------------------------------------- */
+
+bool instance_decides(const struct instance *i, const char *kind)
+{
+	if (!(HAS(i->decision, decide)) || !i->decision->kinds)
+		return false;
+	for (const char *const *k = i->decision->kinds; *k; k++)
+		if (str_eq(*k, kind))
+			return true;
+	return false;
+}
+
+int instance_decide(struct instance *i, const struct rp_question *question,
+		    const struct rp_answer *answer, struct err *err)
+{
+	enter(i, CRUMB_CALCULATE, question->kind);
+	return leave(i, CRUMB_CALCULATE, i->decision->decide(i->inst, question, answer), err);
 }
 
 /* ---- calculators ---------------------------------------------------------------------------------------------------- */

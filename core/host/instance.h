@@ -11,6 +11,7 @@
 
 #include <nri-rp/calculator.h>
 #include <nri-rp/controller.h>
+#include <nri-rp/decision.h>
 #include <nri-rp/host.h>
 #include <nri-rp/policy.h>
 
@@ -127,6 +128,13 @@ int instance_collect(struct instance *i, const struct rp_metric_sink *sink, stru
 int instance_extended(struct instance *i, const struct rp_extended_sink *sink, struct err *err);
 int instance_save(struct instance *i, const void **ret, uint32_t *ret_size, struct err *err);
 int instance_load(struct instance *i, const void *data, uint32_t size, struct err *err);
+
+/* ---- decisions of given figures ---- */
+
+/* Does it have a rule of that kind? */
+bool instance_decides(const struct instance *i, const char *kind);
+int instance_decide(struct instance *i, const struct rp_question *question,
+		    const struct rp_answer *answer, struct err *err);
 
 /* ---- calculators ---- */
 

@@ -30,6 +30,7 @@ struct instance {
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
 	const struct rp_extended *extended;
+	const struct rp_decision *decision;
 	struct rp_host host;
 	struct err failed; /* what the running callback said */
 	char where[CONF_PLACE_MAX]; /* the last answer of where() */

@@ -93,7 +93,7 @@ struct place {
 	struct fs_root root;
 	struct loader *loader;
 	struct instance *list[NR_CALCULATORS_MAX];
-	unsigned n;
+	unsigned n, n_calculators; /* these first */
 };
 
 int vector_module(struct vector *v, const char *name, struct instance **ret, struct err *err)
@@ -115,15 +115,22 @@ int vector_configure(struct instance *i, rp_cfg section, struct err *err)
 	return r;
 }
 
-static int open_one(struct place *p, const char *name, struct err *err)
+static int open_one(struct place *p, const char *name, uint32_t role, struct err *err)
 {
 	struct module *m;
 	int r = loader_open(p->loader, name, &m, err);
 	if (!r && p->n == NR_CALCULATORS_MAX)
-		r = err_set(err, -E2BIG, "more than %u calculators", NR_CALCULATORS_MAX);
+		r = err_set(err, -E2BIG, "more than %u modules", NR_CALCULATORS_MAX);
+	return r ? r : instance_new(&p->env, m, role, &p->list[p->n++], err);
+}
+
+static int open_calculator(struct place *p, const char *name, struct err *err)
+{
+	int r = open_one(p, name, RP_KIND_CALCULATOR, err);
 	if (!r)
-		r = instance_new(&p->env, m, RP_KIND_CALCULATOR, &p->list[p->n], err);
-	return r ? r : vector_configure(p->list[p->n++], NULL, err);
+		r = vector_configure(p->list[p->n - 1], NULL, err);
+	p->n_calculators = p->n;
+	return r;
 }
 
 struct opening {
@@ -139,7 +146,15 @@ static int open_other(const struct loader_item *item, void *arg)
 	for (unsigned i = 0; i < o->place->n; i++)
 		if (str_eq(instance_name(o->place->list[i]), item->name))
 			return 0;
-	return open_one(o->place, item->name, o->err);
+	return open_calculator(o->place, item->name, o->err);
+}
+
+/* Controllers are asked for decisions alone, which need no configuration. */
+static int open_controller(const struct loader_item *item, void *arg)
+{
+	struct opening *o = arg;
+	bool fits = loader_usable(item) && (item->facts->note.kinds & RP_KIND_CONTROLLER);
+	return fits ? open_one(o->place, item->name, RP_KIND_CONTROLLER, o->err) : 0;
 }
 
 /* Those that others build on come first, the rest by name. */
@@ -152,8 +167,10 @@ static int open_all(struct place *p, struct err *err)
 	int r = 0;
 	for (unsigned i = 0; !r && i < sizeof first / sizeof *first; i++)
 		if (!loader_find(p->loader, first[i], path, NULL))
-			r = open_one(p, first[i], err);
-	return r ? r : loader_list(p->loader, open_other, &o);
+			r = open_calculator(p, first[i], err);
+	if (!r)
+		r = loader_list(p->loader, open_other, &o);
+	return r ? r : loader_list(p->loader, open_controller, &o);
 }
 
 static int place_open(struct place *p, const char *dir, struct err *err)
@@ -198,8 +215,17 @@ static const struct vector_kind *find_kind(const char *name)
 	return NULL;
 }
 
-static void run_case(struct place *p, const struct vector_kind *kind, rp_cfg defaults, rp_cfg one,
-		     struct tally *t)
+static struct instance *find_decider(struct place *p, const char *kind)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (instance_decides(p->list[i], kind))
+			return p->list[i];
+	return NULL;
+}
+
+/* `kind`: of the host; NULL: the module decides by its own rule of that name. */
+static void run_case(struct place *p, const char *called, const struct vector_kind *kind,
+		     rp_cfg defaults, rp_cfg one, struct tally *t)
 {
 	_cleanup_(buf_fini) struct buf why = BUF_INIT;
 	struct err err = ERR_INIT;
@@ -208,14 +234,16 @@ static void run_case(struct place *p, const struct vector_kind *kind, rp_cfg def
 			   .in = conf_get(one, "in"),
 			   .out = conf_get(one, "out"),
 			   .list = p->list,
-			   .n_list = p->n,
+			   .n_list = p->n_calculators,
 			   .env = &p->env,
 			   .why = &why};
-	int r = v.out ? kind->run(&v, &err) : err_set(&err, -EINVAL, "the case has no out");
+	int r = !v.out ? err_set(&err, -EINVAL, "the case has no out")
+		: kind ? kind->run(&v, &err)
+		       : vector_decide(&v, find_decider(p, called), called, &err);
 	bool good = !r && !buf_len(&why);
 	t->passed += good;
 	t->failed += !good;
-	printf("%s %u - %s: %s\n", good ? "ok" : "not ok", t->passed + t->failed, kind->name, name);
+	printf("%s %u - %s: %s\n", good ? "ok" : "not ok", t->passed + t->failed, called, name);
 	if (r)
 		printf("# %s\n", err_text(&err, r));
 	for (const char *line = buf_text(&why); *line; line = strchr(line, '\n') + 1)
@@ -227,13 +255,13 @@ static void run_document(struct place *p, rp_cfg root, struct tally *t)
 	const char *name = conf_text(conf_get(root, "kind"), "");
 	const struct vector_kind *kind = find_kind(name);
 	rp_cfg cases = conf_get(root, "cases");
-	if (!kind) {
+	if (!kind && !find_decider(p, name)) {
 		t->failed++;
 		printf("not ok %u - kind \"%s\" is not known\n", t->passed + t->failed, name);
 		return;
 	}
 	for (uint32_t i = 0; i < conf_count(cases); i++)
-		run_case(p, kind, conf_get(root, "defaults"), conf_item(cases, i), t);
+		run_case(p, name, kind, conf_get(root, "defaults"), conf_item(cases, i), t);
 }
 
 static int read_documents(const char *file, struct documents *ret, struct err *err)

@@ -20,7 +20,7 @@ int vectors_run(const char *file, const char *dir);
 
 struct vector {
 	rp_cfg defaults, in, out;
-	struct instance **list; /* calculators in their order */
+	struct instance **list; /* calculators in their order, and then others that decide */
 	unsigned n_list;
 	struct host_env *env;
 	struct buf *why; /* what differs; empty: nothing */
@@ -48,6 +48,9 @@ void vector_compare_text(struct vector *v, const char *what, const char *expecte
 int vector_module(struct vector *v, const char *name, struct instance **ret, struct err *err);
 /* Gives it a section, which has to live as long as the case. */
 int vector_configure(struct instance *i, rp_cfg section, struct err *err);
+
+/* Asks the module's own rule of that kind. */
+int vector_decide(struct vector *v, struct instance *i, const char *kind, struct err *err);
 
 /* What calculators look at, filled from strategy, node, pods and metrics. */
 struct vector_input {

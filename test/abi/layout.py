@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-HEADERS = ['cache', 'calculator', 'config', 'controller', 'host', 'module', 'node', 'policy', 'set', 'speedselect', 'topology']
+HEADERS = ['cache', 'calculator', 'config', 'controller', 'decision', 'host', 'module', 'node', 'policy', 'set', 'speedselect', 'topology']
 # No size in front: they are what they are for as long as the major lives.
 FIXED = {'rp_note', 'rp_elf_note', 'rp_ids', 'rp_idset', 'rp_clos', 'rp_sst_at'}
 # Known to a host alone, or the module's own.

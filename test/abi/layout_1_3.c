@@ -5,6 +5,7 @@
 #include <nri-rp/calculator.h>
 #include <nri-rp/config.h>
 #include <nri-rp/controller.h>
+#include <nri-rp/decision.h>
 #include <nri-rp/host.h>
 #include <nri-rp/module.h>
 #include <nri-rp/node.h>
@@ -394,6 +395,25 @@ AT(rp_controller, sync, 88);
 AT(rp_controller, timer, 96);
 AT(rp_controller, measure, 104);
 
+AT_LEAST(rp_question, 32);
+AT(rp_question, size, 0);
+AT(rp_question, pad, 4);
+AT(rp_question, kind, 8);
+AT(rp_question, ctx, 16);
+AT(rp_question, input, 24);
+
+AT_LEAST(rp_answer, 24);
+AT(rp_answer, size, 0);
+AT(rp_answer, pad, 4);
+AT(rp_answer, ctx, 8);
+AT(rp_answer, result, 16);
+
+AT_LEAST(rp_decision, 24);
+AT(rp_decision, size, 0);
+AT(rp_decision, pad, 4);
+AT(rp_decision, kinds, 8);
+AT(rp_decision, decide, 16);
+
 AT_LEAST(rp_host_explain, 24);
 AT(rp_host_explain, size, 0);
 AT(rp_host_explain, pad, 4);
@@ -614,6 +634,7 @@ VALUE(RP_CTR_PRESERVE_CPU, 2);
 VALUE(RP_CTR_PRESERVE_MEM, 4);
 VALUE(RP_CTR_RESTORED, 16);
 TEXT(RP_DATA_DIR, "/.nri-resource-policy");
+TEXT(RP_DECISION_1, "nri-rp.decision/1");
 VALUE(RP_E2BIG, 7);
 VALUE(RP_EAGAIN, 11);
 VALUE(RP_EBUSY, 16);

@@ -273,8 +273,9 @@ def vectors(path):
     return subprocess.run([PROGRAM, '--vectors', path, BUILD / 'modules/batch.so'], capture_output=True, text=True)
 
 
-def test_calculations():
-    done = vectors(TOP / 'test/vectors/node-resources.yaml')
+@pytest.mark.parametrize('table', ['node-resources', 'node-qos'])
+def test_calculations(table):
+    done = vectors(TOP / 'test/vectors' / (table + '.yaml'))
     assert done.returncode == 0, done.stdout + done.stderr
     assert not re.search('^not ok', done.stdout, re.M) and ' 0 failed' in done.stdout
 
@@ -284,3 +285,15 @@ def test_wrong_calculations_are_found(tmp_path):
     (tmp_path / 'wrong.yaml').write_text(text)
     done = vectors(tmp_path / 'wrong.yaml')
     assert done.returncode == 1 and 'kubernetes.io/batch-cpu: expected 20601, found 20600' in done.stdout
+
+
+@pytest.mark.parametrize('out, why', [
+    ('{min: 52428801, low: 0, high: max}', 'min: expected 52428801, found 52428800'),
+    ('{min: 52428800, low: 0}', 'high: expected nothing, found max'),
+    ('{min: 52428800, low: 0, high: null}', 'high: expected nothing, found max'),
+    ('{min: 52428800, low: 0, high: max, more: 1}', 'more: expected 1, found nothing'),
+])
+def test_wrong_decisions_are_found(tmp_path, out, why):
+    (tmp_path / 'wrong.yaml').write_text('kind: memory-qos\ncases:\n- {name: x, in: {request: 100Mi, minLimitPercent: 50}, out: %s}\n' % out)
+    done = vectors(tmp_path / 'wrong.yaml')
+    assert done.returncode == 1 and why in done.stdout

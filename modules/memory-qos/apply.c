@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "modules/memory-qos/memory-qos.h"
+
+#define NUMBER_MAX 32u
+
+static int32_t put(const struct modhost *h, const char *dir, const char *file, int64_t value,
+		   uint32_t *n_writes, struct ctl_item *item)
+{
+	char text[NUMBER_MAX];
+	memqos_text(value, text, sizeof text);
+	int32_t r = koord_write(h, dir, file, text);
+	if (r > 0)
+		++*n_writes;
+	if (r < 0)
+		ctl_say(item, RP_APPLY_FAILED, "%s/%s: %s", dir, file, ctl_why(r));
+	return r < 0 ? r : 0;
+}
+
+void memqos_apply(const struct modhost *h, struct memqos_item *m)
+{
+	char dir[CTL_PATH_MAX];
+	int32_t r = h->work->cgroup_find(h->ctx, m->ref, "", dir, sizeof dir);
+	if (r) {
+		ctl_say(&m->item, RP_APPLY_FAILED, "its cgroup is not found: %s", ctl_why(r));
+		return;
+	}
+	ctl_say(&m->item, RP_APPLY_DONE, "%s", "");
+	if (!put(h, dir, "memory.min", m->values.min, &m->n_writes, &m->item) &&
+	    !put(h, dir, "memory.low", m->values.low, &m->n_writes, &m->item))
+		(void)put(h, dir, "memory.high", m->values.high, &m->n_writes, &m->item);
+}
+
+/* ---- above containers ------------------------------------------------------------------------------------------------- */
+
+void memqos_dirs_free(struct memqos_dir *d)
+{
+	while (d) {
+		struct memqos_dir *next = d->next;
+		free(d->path);
+		free(d);
+		d = next;
+	}
+}
+
+static struct memqos_dir *dir_of(struct memqos_dir **list, const char *path)
+{
+	struct memqos_dir *d = *list;
+	while (d && strcmp(d->path, path) != 0)
+		d = d->next;
+	if (d)
+		return d;
+	d = calloc(1, sizeof *d);
+	if (d)
+		d->path = strdup(path);
+	if (!d || !d->path) {
+		free(d);
+		return NULL;
+	}
+	d->next = *list;
+	*list = d;
+	return d;
+}
+
+static void add(const struct modhost *h, struct memqos_sums *sums, const struct memqos_part *part)
+{
+	char dir[CTL_PATH_MAX];
+	if (h->work->cgroup_find(h->ctx, part->ref, "", dir, sizeof dir))
+		return; /* it is gone, or told of by its own item */
+	while (koord_dir_above(dir)) {
+		struct memqos_dir *d = dir_of(sums->dirs, dir);
+		if (!d)
+			continue;
+		d->min += part->min;
+		d->low += part->low;
+		d->has = true;
+	}
+}
+
+/* Nothing is said of those that never were kept anything: they may be others' to set. */
+void memqos_sum(const struct modhost *h, struct memqos_sums *sums)
+{
+	for (struct memqos_dir *d = *sums->dirs; d; d = d->next) {
+		d->min = d->low = 0;
+		d->has = false;
+	}
+	for (uint32_t i = 0; i < sums->n; i++)
+		add(h, sums, &sums->parts[i]);
+	ctl_say(&sums->item, RP_APPLY_DONE, "%s", "");
+	for (struct memqos_dir **at = sums->dirs; *at;) {
+		struct memqos_dir *d = *at;
+		struct ctl_item gone, *say = d->has ? &sums->item : &gone;
+		(void)put(h, d->path, "memory.min", d->min, &sums->n_writes, say);
+		(void)put(h, d->path, "memory.low", d->low, &sums->n_writes, say);
+		if (d->has) {
+			at = &d->next;
+			continue;
+		}
+		*at = d->next;
+		d->next = NULL;
+		memqos_dirs_free(d);
+	}
+}
