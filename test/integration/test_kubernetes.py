@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+import helmchart
 from kubelet import Agent
 from simnode import BUILD, TEST_MODULES, Node, ctr, eventually
 
@@ -128,3 +129,17 @@ def test_an_eviction_obeys_the_budget(victim):
         eventually(lambda: eviction().get('state') == 'granted', 40)
         assert 'deletionTimestamp' in get('-n', 'default', 'pod', 'victim')['metadata']
         assert problems(node) == []
+
+
+def test_manifests_and_chart_are_accepted():
+    """By the server, which checks all of it and keeps nothing."""
+    folder = BUILD / 'kubernetes'
+    if not (folder / 'chart').is_dir():
+        pytest.skip('needs make kubernetes')
+    made = kubectl('apply', '--dry-run=server', '-k', str(folder / 'base'), '-o', 'name').split()
+    assert len(made) > 15 and 'daemonset.apps/nri-rp' in made
+    templates = {f.name: f.read_text() for f in (folder / 'chart' / 'templates').iterdir()}
+    assert templates == {name + '.yaml': helmchart.template(name) for name in helmchart.TEMPLATES}
+    text = json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': helmchart.render(helmchart.values())})
+    names = kubectl('apply', '--dry-run=server', '-f', '-', '-o', 'name', text=text).split()
+    assert set(names) <= set(made) and 'daemonset.apps/nri-rp' in names

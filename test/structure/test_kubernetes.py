@@ -3,8 +3,12 @@
 import json
 import pathlib
 import re
+import sys
 
 import yaml
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import helmchart  # noqa: E402
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = TOP / 'packaging' / 'kubernetes'
@@ -48,6 +52,49 @@ def test_volumes():
     for container in pod['containers']:
         context = container['securityContext']
         assert context['capabilities']['drop'] == ['ALL'] and not context['allowPrivilegeEscalation'] and context['readOnlyRootFilesystem']
+
+
+def without(document, *paths):
+    """A copy that lacks these."""
+    copy = json.loads(json.dumps(document))
+    for *folders, last in paths:
+        at = copy
+        for key in folders:
+            at = at[key]
+        at.pop(last, None)
+    return copy
+
+
+def comparable(document):
+    """Of a ConfigMap what rp.conf says, of the DaemonSet all but how images are pulled."""
+    if document['kind'] == 'ConfigMap':
+        return {**document, 'data': {k: yaml.safe_load(v) for k, v in document['data'].items()}}
+    if document['kind'] == 'DaemonSet':
+        return without(document, *[('spec', 'template', 'spec', 'containers', n, key) for n in range(2) for key in ('image', 'imagePullPolicy')])
+    return document
+
+
+def test_the_chart_is_the_manifests():
+    """With its own values."""
+    base = [comparable(d) for d in documents() if d['kind'] not in ('Kustomization', 'Namespace')]
+    chart = [comparable(d) for d in helmchart.render(helmchart.values())]
+    assert sorted(map(json.dumps, chart)) == sorted(map(json.dumps, base)) and len(chart) > 10
+
+
+def test_values_of_the_chart():
+    given = {**helmchart.values(), 'image': {'name': 'r.example/x', 'tag': 'a"b', 'pullPolicy': 'Never'}, 'config': {'policy': 'none', 'text': "it's"},
+             'priorityClassName': 'p', 'nodeSelector': {'a': 'b'}, 'tolerations': [], 'resources': {'limits': {'cpu': 1}}, 'agentResources': {'limits': {'cpu': 2}}}
+    documents_ = helmchart.render(given, 'elsewhere')
+    assert {d['metadata']['namespace'] for d in documents_ if 'namespace' in d['metadata']} == {'elsewhere'}
+    assert {s['namespace'] for d in documents_ for s in d.get('subjects', [])} == {'elsewhere'}
+    config, = [d for d in documents_ if d['kind'] == 'ConfigMap']
+    assert yaml.safe_load(config['data']['rp.conf']) == given['config']
+    pod = [d for d in documents_ if d['kind'] == 'DaemonSet'][0]['spec']['template']['spec']
+    assert {(c['image'], c['imagePullPolicy']) for c in pod['containers']} == {('r.example/x:a"b', 'Never')}
+    assert [c['resources']['limits']['cpu'] for c in pod['containers']] == [1, 2]
+    assert (pod['priorityClassName'], pod['nodeSelector'], pod['tolerations']) == ('p', {'a': 'b'}, [])
+    schema = json.loads((FOLDER / 'chart' / 'values.schema.json').read_text())
+    assert set(schema['properties']) == set(helmchart.values()) and set(schema['properties']['image']['properties']) == set(given['image'])
 
 
 def test_metrics_exist():

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Makes templates of a Helm chart of the manifests in base/: what differs between sites becomes a value.
+s|namespace: nri-rp\b|namespace: {{ .Release.Namespace \| toJson }}|
+s|image: nri-rp$|image: {{ printf "%s:%s" .Values.image.name .Values.image.tag \| toJson }}\n          imagePullPolicy: {{ .Values.image.pullPolicy \| toJson }}|
+s|priorityClassName: .*|priorityClassName: {{ .Values.priorityClassName \| toJson }}|
+s|nodeSelector: .*|nodeSelector: {{ .Values.nodeSelector \| toJson }}|
+s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
+/^ *resources:$/{
+	N
+	s|\n *requests: {cpu: 50m.*| {{ .Values.resources \| toJson }}|
+	s|\n *requests: {cpu: 10m.*| {{ .Values.agentResources \| toJson }}|
+}
+/^  rp.conf: |/,$c\  rp.conf: {{ .Values.config | toJson | toJson }}

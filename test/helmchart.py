@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Helm chart without helm: its templates of the manifests, by chart.sed, and what they make of values. Of Go's templates only what chart.sed
+writes is known; anything else is an error."""
+import json
+import pathlib
+import re
+import subprocess
+
+import yaml
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / 'packaging' / 'kubernetes'
+CHART = FOLDER / 'chart'
+TEMPLATES = ('rbac', 'configuration', 'daemonset')
+
+
+def values(version='0.0.0'):
+    return yaml.safe_load((CHART / 'values.yaml').read_text().replace('@version@', version))
+
+
+def template(name):
+    return subprocess.run(['sed', '-f', str(FOLDER / 'chart.sed'), str(FOLDER / 'base' / (name + '.yaml'))], capture_output=True, text=True, check=True).stdout
+
+
+def _term(word, scope):
+    if word.startswith('"'):
+        return json.loads(word)
+    for key in word[1:].split('.'):
+        scope = scope[key]
+    return scope
+
+
+def _expression(text, scope):
+    first, *functions = [part.split() for part in text.split('|')]
+    if first[0] == 'printf':
+        value = _term(first[1], scope) % tuple(_term(word, scope) for word in first[2:])
+    else:
+        word, = first
+        value = _term(word, scope)
+    for function, in functions:
+        assert function == 'toJson', function
+        value = json.dumps(value)
+    return value
+
+
+def render(with_values, namespace='nri-rp'):
+    """All documents of a release."""
+    scope = {'Values': with_values, 'Release': {'Namespace': namespace}}
+    texts = [re.sub(r'\{\{(.*?)\}\}', lambda m: _expression(m.group(1), scope), template(name)) for name in TEMPLATES]
+    return [d for text in texts for d in yaml.safe_load_all(text) if d]
