@@ -171,36 +171,34 @@ static bool from_values(struct import *im, rp_cfg root)
 
 /* ---- CRI Resource Manager ----------------------------------------------------------------------------------------------- */
 
-/* CMK's pools, in the form of the policy static-pools: lists of CPUs become balloons of their size. */
-static void put_cmk_pools(struct import *im, rp_cfg pools)
+/* Names of pools stay as they are. */
+static void pool_key(const char *key, char *buf, size_t size)
 {
-	import_printf(im, "balloons:\n  balloonTypes:\n");
-	for (uint32_t i = 0; i < conf_count(pools); i++) {
-		rp_cfg pool = conf_item(pools, i), lists = import_get(pool, "cpuLists");
-		struct rp_idset set;
-		uint32_t most = 0, n = conf_count(lists);
-		for (uint32_t k = 0; k < n; k++) {
-			const char *text = import_text(conf_item(lists, k), "cpuset", "");
-			uint32_t count = rp_idset_parse(&set, text, RP_CPUS_MAX)
-						 ? 0
-						 : rp_ids_count(rp_ids_of(&set));
-			most = count > most ? count : most;
-		}
-		bool exclusive = conf_value(import_get(pool, "exclusive"), RP_T_BOOL, 0);
-		import_printf(im, "  -\n");
-		import_value(im, "name", conf_key(pools, i), 4);
-		import_printf(im, "    minCPUs: %u\n    maxCPUs: %u\n", most, most);
-		import_printf(im, "    maxBalloons: %u\n    preferNewBalloons: %s\n", n,
-			      exclusive ? "true" : "false");
-	}
-	import_note(im,
-		    "which CPUs a pool has is up to the policy; how many, and how many sets, is as "
-		    "it was");
-	import_note(im, "`cmk isolate --pool=P` in a command line is not looked at: the pod says "
-			"balloon.balloons.resource-policy.nri.io: P");
-	import_note(
-		im,
-		"cmk.intel.com/exclusive-cores: no extended resource is published; request CPUs");
+	static const char *const keys[] = {"exclusive", "cpuLists", "cpuset", "socket"};
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+		if (str_eq_nocase(key, keys[i]))
+			key = keys[i];
+	(void)snprintf(buf, size, "%s", key);
+}
+
+static void put_pools(struct import *im, rp_cfg pools)
+{
+	import_printf(im, "policy: static-pools\nstatic-pools:\n");
+	import_put(im, "pools", pools, 2, pool_key);
+	import_note(im, "cmk.intel.com/exclusive-cores is published by nri-rp-agent; without it: "
+			"CMK_NUM_CORES in the container");
+}
+
+static void put_static_pools(struct import *im, rp_cfg own)
+{
+	static const char *const as_they_are[] = {"labelNode", "taintNode"};
+	put_pools(im, import_get(own, "pools"));
+	for (size_t i = 0; i < 2; i++)
+		if (import_get(own, as_they_are[i]))
+			import_put(im, as_they_are[i], import_get(own, as_they_are[i]), 2, NULL);
+	if (import_get(own, "confFilePath") || import_get(own, "confDirPath"))
+		import_note(im, "ConfFilePath, ConfDirPath: pools are in this file alone; give "
+				"nri-rpctl import the file with them");
 }
 
 static const char *const rm_policies[] = {
@@ -214,8 +212,7 @@ static void put_rm_policy(struct import *im, rp_cfg policy, const char *fallback
 		if (str_eq(rm_policies[i], active))
 			name = active;
 	if (str_eq(active, "static-pools")) {
-		import_printf(im, "policy: balloons\n");
-		put_cmk_pools(im, import_get(own, "pools"));
+		put_static_pools(im, own);
 		return;
 	}
 	if (!name)
@@ -353,7 +350,6 @@ static void put_cpuset(struct import *im, const char *index, const char *min_sha
 		import_printf(im, "  minSharedCPUs: %s\n", min_shared);
 	import_note(im,
 		    "annotations weka.io/cores-ids and weka.io/forbid-core-ids count as before");
-	import_note(im, "events are not delayed: debouncing and the queue of updates have no keys");
 }
 
 static bool from_weka(struct import *im, rp_cfg root)
@@ -390,8 +386,7 @@ static bool from_cmk(struct import *im, rp_cfg root)
 	    !import_get(conf_item(pools, 0), "cpuLists"))
 		return false;
 	im->source = "pools of CMK";
-	import_printf(im, "policy: balloons\n");
-	put_cmk_pools(im, pools);
+	put_pools(im, pools);
 	return true;
 }
 

@@ -5,8 +5,6 @@
 
 #include "modules/static-pools/static-pools.h"
 
-#define CORES_RESOURCE "cmk.intel.com/exclusive-cores"
-
 void ask_fini(struct ask *a)
 {
 	free(a->args);

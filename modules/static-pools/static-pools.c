@@ -12,7 +12,7 @@
 struct head {
 	uint32_t version, n_lists;
 	uint32_t no_affinity, pad;
-	int64_t n; /* lists that it has asked for */
+	int64_t n; /* lists of an exclusive pool; 0: its pool is none */
 };
 #define RECORD_VERSION 1u
 
@@ -45,7 +45,8 @@ static int32_t write_record(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, co
 			    struct list *const *lists, uint32_t n)
 {
 	char data[RP_PRIVATE_MAX];
-	const struct head head = {RECORD_VERSION, n, a->no_affinity, 0, a->n};
+	bool exclusive = plan_pool(inst->plan, a->pool)->exclusive;
+	const struct head head = {RECORD_VERSION, n, a->no_affinity, 0, exclusive ? a->n : 0};
 	size_t len = sizeof head;
 	memcpy(data, &head, sizeof head);
 	len += (size_t)snprintf(data + len, sizeof data - len, "%s", a->pool) + 1;
@@ -76,9 +77,11 @@ static int32_t verify(const struct modhost *h, const struct rp_plan *p, const st
 	if (!pool)
 		return modhost_fail(h, -RP_EBUSY, "pool %s for container %s not found", rec->pool,
 				    ctr);
-	if (pool->exclusive && rec->head.n < 1)
-		return modhost_fail(h, -RP_EBUSY,
-				    "no exclusive CPUs set to run in exclusive pool: container %s",
+	if (pool->exclusive != (rec->head.n > 0))
+		return modhost_fail(h, -RP_EBUSY, "%s: container %s",
+				    pool->exclusive
+					    ? "no exclusive CPUs set to run in exclusive pool"
+					    : "exclusive CPUs set to run in non-exclusive pool",
 				    ctr);
 	const char *text = rec->lists;
 	for (uint32_t i = 0; i < rec->head.n_lists; i++, text += strlen(text) + 1)
@@ -364,19 +367,23 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	return r;
 }
 
-/* What the host cannot take is told and done without: containers are placed all the same. */
+/* What schedulers choose nodes by; what the host cannot take is told and done without: containers are placed all the same. */
 static void mark_node(const struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
+	const struct rp_plan *p = inst->plan;
+	int64_t n = 0;
 	if (!h->node)
 		return;
-	int32_t r = h->node->set_label(h->ctx, CMK_LABEL, inst->plan->label ? "true" : NULL);
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		n += p->pools[i].exclusive ? p->pools[i].n : 0;
+	int32_t r = h->node->set_label(h->ctx, CMK_LABEL, p->label ? "true" : NULL);
 	if (!r)
-		r = h->node->set_taint(h->ctx, CMK_TAINT, "NoSchedule",
-				       inst->plan->taint ? "true" : NULL);
+		r = h->node->set_taint(h->ctx, CMK_TAINT, "NoSchedule", p->taint ? "true" : NULL);
+	if (!r)
+		r = h->node->set_resource(h->ctx, CORES_RESOURCE, n ? n : RP_NOT_SET);
 	if (r)
-		modhost_log(h, RP_LOG_WARNING, 0, "the node is neither labelled nor tainted: %d",
-			    r);
+		modhost_log(h, RP_LOG_WARNING, 0, "the node is not marked for schedulers: %d", r);
 }
 
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)

@@ -18,6 +18,7 @@
 #define LIST_TEXT_MAX 255u
 #define LISTS_MAX 4096u
 #define SOCKET_ANY (-1)
+#define CORES_RESOURCE "cmk.intel.com/exclusive-cores" /* lists of exclusive pools */
 #define CMK_LABEL "cmk.intel.com/cmk-node"
 #define CMK_TAINT "cmk"
 

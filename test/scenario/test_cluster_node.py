@@ -83,6 +83,13 @@ def test_a_policy_marks_the_node(cluster):
     assert at_server(c)[2] == {}
 
 
+def test_a_policy_says_how_much_it_has(cluster):
+    """Lists of exclusive pools are what schedulers count."""
+    lists = [{'cpuset': '4-5'}, {'cpuset': '6-7'}]
+    c = cluster(config={'policy': 'static-pools', 'static-pools': {'pools': {'shared': {'cpuLists': [{'cpuset': '2-3'}]}, 'exclusive': {'exclusive': True, 'cpuLists': lists}}}})
+    eventually(lambda: (c.api.find('nodes', None, NODE).get('status') or {}).get('capacity', {}).get('cmk.intel.com/exclusive-cores') == '2')
+
+
 def test_what_is_somebody_elses_stays(cluster):
     c = cluster(labels={LABEL: 'false'}, config=STATIC)
     eventually(lambda: has(c, {LABEL: 'false'}, [TAINT]))

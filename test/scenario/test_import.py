@@ -58,12 +58,16 @@ def imported(tmp_path, *documents):
         'dynamicPoolTypes': [{'name': 'p', 'namespaces': ['p*'], 'cpuClass': 'fast', 'allocatorPriority': 'normal'}]}}, []),
     (KUBELET, {'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0,8'}, 'cpuManagerPolicyOptions': {'full-pcpus-only': True},
                                               'topologyManagerPolicy': 'restricted', 'pinMemory': True}}, ['cpuManagerPolicy: none']),
-    (CMK, {'policy': 'balloons', 'balloons': {'balloonTypes': [
-        {'name': 'exclusive', 'minCPUs': 2, 'maxCPUs': 2, 'maxBalloons': 2, 'preferNewBalloons': True},
-        {'name': 'infra', 'minCPUs': 2, 'maxCPUs': 2, 'maxBalloons': 1, 'preferNewBalloons': False}]}}, ['cmk isolate', 'exclusive-cores']),
+    (CMK, {'policy': 'static-pools', 'static-pools': {'pools': {
+        'exclusive': {'exclusive': True, 'cpuLists': [{'cpuset': '2,10', 'socket': 0}, {'cpuset': '3,11', 'socket': 0}]},
+        'infra': {'cpuLists': [{'cpuset': '0-1', 'socket': 0}]}}}}, ['exclusive-cores']),
+    ({'policy': {'Active': 'static-pools', 'static-pools': {'LabelNode': True, 'ConfDirPath': '/etc/cmk', 'Pools': {'Gold': {'Exclusive': False, 'CPULists': [
+        {'Cpuset': '1-3,5', 'Socket': 1}]}}}}},
+     {'policy': 'static-pools', 'static-pools': {'labelNode': True, 'pools': {'Gold': {'exclusive': False, 'cpuLists': [{'cpuset': '1-3,5', 'socket': 1}]}}}},
+     ['ConfDirPath']),
     (WEKA, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory', 'minSharedCPUs': 2, 'pinMemory': False}}, ['index 200']),
     (WEKA_SET, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory'}}, ['weka.io/cores-ids']),
-], ids=['custom', 'values', 'manager', 'podpools', 'dynamic', 'kubelet', 'cmk', 'weka', 'weka-set'])
+], ids=['custom', 'values', 'manager', 'podpools', 'dynamic', 'kubelet', 'cmk', 'pools', 'weka', 'weka-set'])
 def test_sources(tmp_path, source, expected, notes):
     config, said = imported(tmp_path, source)
     assert config == expected
@@ -109,8 +113,8 @@ def crd(kind, **spec):
     ({'kind': 'KubeletConfiguration', 'cpuManagerPolicy': 'static', 'kubeReserved': {'cpu': '1'}, 'systemReserved': {'cpu': '500m'},
       'cpuManagerPolicyOptions': {'distribute-cpus-across-numa': 'true'}}, 'static'),
     ({'pools': {'exclusive': {'exclusive': True, 'cpuLists': [{'Cpuset': '4,12', 'Socket': 0}]},
-                'shared': {'exclusive': False, 'cpuLists': [{'Cpuset': '2-3,10-11', 'Socket': 0}]}}}, 'balloons'),
-    ({'pools': {'shared': {'cpuLists': [{'Cpuset': '4-7', 'Socket': 0}]}, 'infra': {'cpuLists': [{'Cpuset': '0-3', 'Socket': 0}]}}}, 'balloons'),
+                'shared': {'exclusive': False, 'cpuLists': [{'Cpuset': '2-3,10-11', 'Socket': 0}]}}}, 'static-pools'),
+    ({'pools': {'shared': {'cpuLists': [{'Cpuset': '4-7', 'Socket': 0}]}, 'infra': {'cpuLists': [{'Cpuset': '0-3', 'Socket': 0}]}}}, 'static-pools'),
     ({'image': {'repository': 'example/weka-nri-cpuset'}, 'config': {'plugin': {'index': '99'}}}, 'cpuset'),
 ])
 def test_examples_of_each_source(tmp_path, source, policy):
