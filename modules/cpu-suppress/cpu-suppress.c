@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A round every interval, as long as there are BestEffort pods:
+ *
+ *	tick ──▶ [worker] what the node has used, what their cgroup has ──▶ decide ──▶ [worker] write what is to change
+ */
+#include "modules/cpu-suppress/cpu-suppress.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nri-rp/controller.h>
+
+#include "modules/lib/ctl_table.h"
+
+#define TICK_COOKIE UINT64_C(0x5099)
+#define STALE_MS 10000 /* usage that is older counts as not known */
+#define PATIENCE_MS 3000u /* until it is said that nobody measures */
+#define VALUE_MAX 8192u
+
+enum { KIND_READ, KIND_WRITE };
+
+struct rp_plan {
+	bool enable, by_quota;
+	int64_t threshold_percent, min_percent, reserved;
+	struct rp_idset reserved_cpus;
+	uint64_t interval_ms;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force */
+	const struct rp_host_usage *usage;
+	struct ctl_queue *queue;
+	struct koord_rate rate;
+	uint64_t known_ms; /* when usage was known last, or the first of them came */
+	bool running, armed;
+	bool steered[2]; /* CPUs, quota: something was written */
+	int64_t ceiling; /* of the last round; RP_NOT_SET: none was possible */
+	uint64_t n_rounds, n_writes;
+	char why[CTL_TEXT_MAX]; /* nothing can be decided, or written */
+};
+
+struct round {
+	struct ctl_item item;
+	char *ref; /* of any container */
+	char dir[CTL_PATH_MAX];
+	int32_t failed;
+	int64_t busy_us, quota, period;
+	char cpus[VALUE_MAX]; /* read */
+	const char *file; /* to write … */
+	char value[VALUE_MAX];
+	char free_value[VALUE_MAX]; /* … and what it has when nobody steers */
+};
+
+const struct modhost *suppress_host(const struct rp_instance *inst)
+{
+	return &inst->h;
+}
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+
+static int64_t value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
+		     int64_t fallback)
+{
+	return h->config->value(h->ctx, h->config->get(h->ctx, cfg, key), type, fallback);
+}
+
+static int32_t suppress_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	const struct modhost *h = &inst->h;
+	rp_cfg policy = h->config->get(h->ctx, cfg, "cpuSuppressPolicy");
+	rp_cfg cpus = h->config->get(h->ctx, cfg, "reservedCPUs");
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->enable = value(h, cfg, "enable", RP_T_BOOL, 1) != 0;
+	p->by_quota = strcmp(h->config->text(h->ctx, policy, "cpuset"), "cfsQuota") == 0;
+	p->threshold_percent = value(h, cfg, "cpuSuppressThresholdPercent", RP_T_INT, 65);
+	p->min_percent = value(h, cfg, "cpuSuppressMinPercent", RP_T_INT, RP_NOT_SET);
+	p->reserved = value(h, cfg, "reserved", RP_T_CPU, 0);
+	p->interval_ms = (uint64_t)value(h, cfg, "interval", RP_T_DURATION, 1000);
+	int32_t r =
+		rp_idset_parse(&p->reserved_cpus, h->config->text(h->ctx, cpus, ""), RP_CPUS_MAX)
+			? modhost_fail_at(h, cpus, -RP_EINVAL, "expected a list of CPUs")
+			: 0;
+	if (!r && (p->interval_ms < 100 || p->interval_ms > 60000))
+		r = modhost_fail_at(h, h->config->get(h->ctx, cfg, "interval"), -RP_EINVAL,
+				    "expected 100ms to 1m");
+	if (r)
+		free(p);
+	else
+		*ret_plan = p;
+	return r;
+}
+
+static void suppress_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	free(plan);
+}
+
+static void suppress_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	free(inst->plan);
+	inst->plan = plan;
+}
+
+/* ---- what is known ---------------------------------------------------------------------------------------------------- */
+
+struct survey {
+	const struct rp_instance *inst;
+	struct suppress_usage usage;
+	struct suppress_sets sets;
+	struct rp_idset pinned; /* where a policy has put BE containers */
+	rp_ctr any; /* a BestEffort one */
+	uint32_t n, n_sampled; /* BE containers */
+	bool apart; /* not all of them may run on the same CPUs */
+};
+
+static void look_at_lent(struct survey *s, const struct rp_ctr_info *info, bool sampled)
+{
+	if (info->qos == RP_QOS_BEST_EFFORT && info->state == RP_STATE_RUNNING)
+		s->any = info->ctr;
+	s->apart = s->apart || (s->n && !rp_ids_equal(info->cpus, rp_ids_of(&s->pinned)));
+	rp_idset_copy(&s->pinned, info->cpus);
+	s->n++;
+	s->n_sampled += sampled;
+}
+
+static void look_at(void *arg, rp_ctr ctr)
+{
+	struct survey *s = arg;
+	const struct modhost *h = &s->inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct rp_usage used = {.size = sizeof used};
+	if (h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_CREATING)
+		return;
+	bool sampled = s->inst->usage && !s->inst->usage->get(h->ctx, ctr, &used) &&
+		       used.cpu != RP_NOT_MEASURED && used.age_ms < STALE_MS;
+	bool lent = koord_is_lent(h, info.pod);
+	struct rp_idset *own =
+		koord_qos(h, info.pod) == RP_KOORD_LSE ? &s->sets.excluded : &s->sets.lsr;
+	if (sampled) {
+		s->usage.pods += used.cpu;
+		s->usage.pods_kept += lent ? 0 : used.cpu;
+	}
+	if (lent)
+		look_at_lent(s, &info, sampled);
+	else
+		rp_idset_or(own, rp_ids_of(own), info.exclusive);
+}
+
+static void survey(const struct rp_instance *inst, struct survey *s)
+{
+	memset(s, 0, sizeof *s);
+	s->inst = inst;
+	rp_idset_copy(&s->sets.excluded, rp_ids_of(&inst->plan->reserved_cpus));
+	s->usage.capacity = koord_capacity(&inst->h);
+	s->usage.reserved = inst->plan->reserved;
+	(void)ctl_each_container(&inst->h, look_at, s);
+}
+
+/* ---- rounds ----------------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void complain(struct rp_instance *inst,
+							   const char *fmt, ...)
+{
+	char text[CTL_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (*text && strcmp(text, inst->why) != 0)
+		modhost_log(&inst->h, RP_LOG_WARNING, 0, "BestEffort pods are not steered: %s",
+			    text);
+	(void)ctl_format(inst->why, sizeof inst->why, "%s", text);
+}
+
+static bool has_to_do(const struct rp_instance *inst)
+{
+	return inst->plan->enable || inst->steered[false] || inst->steered[true];
+}
+
+static void arm(struct rp_instance *inst)
+{
+	if (inst->running && has_to_do(inst) && !inst->armed)
+		inst->armed =
+			inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, inst->plan->interval_ms) == 0;
+}
+
+static void round_free(struct round *r)
+{
+	free(r->ref);
+	free(r);
+}
+
+static void begin_round(struct rp_instance *inst)
+{
+	struct survey *s = malloc(sizeof *s);
+	inst->armed = false;
+	if (!s)
+		return;
+	survey(inst, s);
+	struct round *r = s->any ? calloc(1, sizeof *r) : NULL;
+	if (r)
+		r->ref = ctl_cgroup_ref(&inst->h, s->any);
+	if (r && r->ref) {
+		r->item.kind = KIND_READ;
+		ctl_queue_add(inst->queue, &r->item);
+	} else if (r) {
+		round_free(r);
+	}
+	if (s->n)
+		arm(inst); /* without any the next one that starts goes on */
+	free(s);
+}
+
+/* [worker] */
+static void read_round(const struct modhost *h, struct round *r)
+{
+	ctl_say(&r->item, RP_APPLY_DONE, "%s", "");
+	r->failed = koord_busy_us(h, &r->busy_us);
+	if (r->failed)
+		ctl_say(&r->item, RP_APPLY_FAILED, "/proc/stat: %s", ctl_why(r->failed));
+	if (!r->failed && (r->failed = koord_qos_dir(h, r->ref, r->dir, sizeof r->dir)))
+		ctl_say(&r->item, RP_APPLY_FAILED, "their cgroup: %s", ctl_why(r->failed));
+	if (!r->failed && (r->failed = koord_read_quota(h, r->dir, &r->quota, &r->period)))
+		ctl_say(&r->item, RP_APPLY_FAILED, "%s/cpu.max: %s", r->dir, ctl_why(r->failed));
+	if (!r->failed && koord_read(h, r->dir, "cpuset.cpus", r->cpus, sizeof r->cpus))
+		r->cpus[0] = '\0';
+}
+
+static struct suppress_cpu *list_cpus(const struct modhost *h, uint32_t *ret_n)
+{
+	struct rp_idset online;
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	struct suppress_cpu *list = calloc(rp_ids_count(rp_ids_of(&online)) + 1u, sizeof *list);
+	*ret_n = 0;
+	RP_IDS_EACH (cpu, rp_ids_of(&online)) {
+		struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
+		if (list && !h->topology->cpu(h->ctx, cpu, &info))
+			list[(*ret_n)++] = (struct suppress_cpu){cpu, info.unit[RP_LEVEL_CORE],
+								 info.package_id, info.node_id};
+	}
+	return list;
+}
+
+/* Which file is written, and what it has when nobody steers. */
+static void aim(const struct modhost *h, struct round *r, bool at_quota)
+{
+	struct rp_idset online;
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	r->file = at_quota ? "cpu.max" : "cpuset.cpus";
+	if (at_quota)
+		(void)snprintf(r->free_value, sizeof r->free_value, "max %d", SUPPRESS_PERIOD_US);
+	else
+		(void)rp_ids_format(rp_ids_of(&online), r->free_value, sizeof r->free_value);
+}
+
+/* What BE pods may have, were they let: those where a policy has put them, else all. */
+static void within_pinned(struct survey *s, const struct rp_idset *online)
+{
+	struct rp_idset outside;
+	if (rp_ids_empty(rp_ids_of(&s->pinned)))
+		return;
+	rp_idset_andnot(&outside, rp_ids_of(online), rp_ids_of(&s->pinned));
+	rp_idset_or(&s->sets.excluded, rp_ids_of(&s->sets.excluded), rp_ids_of(&outside));
+}
+
+static bool decide_cpus(struct rp_instance *inst, struct survey *s, struct round *r)
+{
+	struct rp_idset online, picked;
+	uint32_t n;
+	if (s->apart) {
+		complain(inst, "the policy has put them on different CPUs; take cpuSuppressPolicy: "
+			       "cfsQuota");
+		return false;
+	}
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &online);
+	if (!r->cpus[0] || rp_idset_parse(&s->sets.old, r->cpus, RP_CPUS_MAX))
+		rp_idset_copy(&s->sets.old, rp_ids_of(&online));
+	within_pinned(s, &online);
+	struct suppress_cpu *list = list_cpus(&inst->h, &n);
+	bool found = list && suppress_cpus(list, n, &s->sets, inst->ceiling, &picked);
+	free(list);
+	if (!found)
+		return false;
+	(void)rp_ids_format(rp_ids_of(&picked), r->value, sizeof r->value);
+	aim(&inst->h, r, false);
+	return strcmp(r->value, r->cpus) != 0;
+}
+
+static bool decide_quota(struct rp_instance *inst, struct round *r)
+{
+	bool limited = r->quota >= 0 && r->period > 0;
+	int64_t now = limited ? r->quota * SUPPRESS_PERIOD_US / r->period : -1;
+	int64_t quota = suppress_quota(inst->ceiling, koord_capacity(&inst->h), now);
+	(void)snprintf(r->value, sizeof r->value, "%lld %d", (long long)quota, SUPPRESS_PERIOD_US);
+	aim(&inst->h, r, true);
+	return quota != now;
+}
+
+/* What was steered before, and is not any more, is over at once. */
+static bool recover(struct rp_instance *inst, struct round *r)
+{
+	for (unsigned at_quota = 0; at_quota < 2; at_quota++) {
+		bool stays = inst->plan->enable && inst->plan->by_quota == at_quota;
+		if (!inst->steered[at_quota] || stays)
+			continue;
+		inst->steered[at_quota] = false;
+		aim(&inst->h, r, at_quota);
+		memcpy(r->value, r->free_value, sizeof r->value);
+		return true;
+	}
+	return false;
+}
+
+/* True: the round goes on, to write. */
+/* Without their usage all that the node uses would count as others'. */
+static bool is_measured(struct rp_instance *inst, const struct survey *s, uint64_t now)
+{
+	if (s->n_sampled || !inst->known_ms)
+		inst->known_ms = now;
+	if (now - inst->known_ms > PATIENCE_MS)
+		complain(inst, "it is not known what they use; metrics.collectInterval has to be "
+			       "below 10s");
+	return s->n_sampled != 0;
+}
+
+static bool decide(struct rp_instance *inst, struct round *r)
+{
+	struct survey *s = malloc(sizeof *s);
+	uint64_t now = inst->h.timer->now_ms(inst->h.ctx);
+	bool go_on = false;
+	inst->ceiling = RP_NOT_SET;
+	if (!s)
+		return false;
+	survey(inst, s);
+	s->usage.node = koord_used(&inst->rate, now, r->busy_us);
+	if (recover(inst, r)) {
+		go_on = true;
+	} else if (!inst->plan->enable) {
+		go_on = false;
+	} else if (is_measured(inst, s, now) && s->usage.node != RP_NOT_SET) {
+		inst->n_rounds++;
+		inst->ceiling = suppress_ceiling(&s->usage, inst->plan->threshold_percent,
+						 inst->plan->min_percent);
+		go_on = inst->plan->by_quota ? decide_quota(inst, r) : decide_cpus(inst, s, r);
+	}
+	free(s);
+	return go_on;
+}
+
+/* [worker] What was there before anybody steered is put back by the host when the module ends. */
+static void write_round(const struct modhost *h, struct round *r)
+{
+	char path[CTL_PATH_MAX];
+	int32_t bad = ctl_format(path, sizeof path, "%s/%s", r->dir, r->file);
+	if (!bad && h->settings)
+		bad = h->settings->keep(h->ctx, path, r->value, r->free_value);
+	if (!bad)
+		bad = koord_write(h, r->dir, r->file, r->value);
+	if (bad < 0)
+		ctl_say(&r->item, RP_APPLY_FAILED, "%s: %s", path, ctl_why(bad));
+	else
+		ctl_say(&r->item, RP_APPLY_DONE, "%s", "");
+}
+
+static void run_item(void *arg, struct ctl_item *item)
+{
+	struct rp_instance *inst = arg;
+	struct round *r = (struct round *)(void *)item;
+	if (item->kind == KIND_READ)
+		read_round(&inst->h, r);
+	else
+		write_round(&inst->h, r);
+}
+
+static void tell_written(struct rp_instance *inst, const struct round *r)
+{
+	bool is_quota = strcmp(r->file, "cpu.max") == 0;
+	inst->n_writes++;
+	inst->steered[is_quota] = inst->plan->enable && is_quota == inst->plan->by_quota;
+	if (inst->ceiling == RP_NOT_SET)
+		modhost_log(&inst->h, RP_LOG_INFO, 0,
+			    "BestEffort pods may have all again: %s is %s", r->file, r->value);
+	else
+		modhost_log(&inst->h, RP_LOG_DEBUG, 0,
+			    "BestEffort pods may have %lld milli-CPU: %s is %s",
+			    (long long)(inst->ceiling > 0 ? inst->ceiling : 0), r->file, r->value);
+}
+
+static void item_done(void *arg, struct ctl_item *item, int ran)
+{
+	struct rp_instance *inst = arg;
+	struct round *r = (struct round *)(void *)item;
+	bool failed = ran && item->result == RP_APPLY_FAILED;
+	if (failed)
+		complain(inst, "%s", item->text);
+	if (ran && !failed && item->kind == KIND_WRITE) {
+		complain(inst, "%s", "");
+		tell_written(inst, r);
+	}
+	if (ran && !failed && item->kind == KIND_READ && inst->running && decide(inst, r)) {
+		r->item.kind = KIND_WRITE;
+		ctl_queue_add(inst->queue, &r->item);
+		return;
+	}
+	round_free(r);
+}
+
+/* ---- containers ------------------------------------------------------------------------------------------------------- */
+
+static int32_t suppress_post_start(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	if (!inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) && koord_is_lent(&inst->h, info.pod))
+		arm(inst);
+	return 0;
+}
+
+static void suppress_sync(struct rp_instance *inst)
+{
+	if (inst->plan)
+		arm(inst);
+}
+
+static void suppress_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	if (cookie != TICK_COOKIE)
+		ctl_queue_timer(inst->queue, cookie);
+	else if (inst->running)
+		begin_round(inst);
+}
+
+static int32_t suppress_start(struct rp_instance *inst)
+{
+	if (koord_is_v1(&inst->h, "cpu"))
+		return modhost_fail(&inst->h, -RP_ENOTSUP,
+				    "cgroup v1: this module steers cgroup v2 alone");
+	inst->running = true;
+	arm(inst);
+	return 0;
+}
+
+static void suppress_stop(struct rp_instance *inst)
+{
+	inst->running = inst->armed = false;
+	(void)inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, 0);
+	ctl_queue_clear(inst->queue);
+	inst->rate = (struct koord_rate){0};
+}
+
+static int32_t suppress_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	if (inst->ceiling != RP_NOT_SET)
+		sink->gauge(sink->ctx, "ceiling_milli_cores",
+			    "What BestEffort pods may use, by the last round.", "",
+			    (double)inst->ceiling);
+	sink->counter(sink->ctx, "rounds_total", "Decisions.", "", (double)inst->n_rounds);
+	sink->counter(sink->ctx, "writes_total", "Decisions that were written.", "",
+		      (double)inst->n_writes);
+	return 0;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------------- */
+
+static const struct rp_key keys[] = {
+	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},
+	{.path = "cpuSuppressThresholdPercent",
+	 .type = RP_T_INT,
+	 .min = 0,
+	 .max = 100,
+	 .fallback = "65",
+	 .doc = "Percent of the node's CPUs that all together shall use at most."},
+	{.path = "cpuSuppressMinPercent",
+	 .type = RP_T_INT,
+	 .min = 0,
+	 .max = 100,
+	 .doc = "Percent of them that BestEffort pods keep in any case."},
+	{.path = "cpuSuppressPolicy",
+	 .type = RP_T_ENUM,
+	 .choices = "cpuset|cfsQuota",
+	 .fallback = "cpuset",
+	 .doc = "By a set of CPUs, or by a quota."},
+	{.path = "reserved",
+	 .type = RP_T_CPU,
+	 .fallback = "0",
+	 .doc = "What the system is counted with at least."},
+	{.path = "reservedCPUs",
+	 .type = RP_T_CPULIST,
+	 .doc = "CPUs that BestEffort pods are never given."},
+	{.path = "interval", .type = RP_T_DURATION, .fallback = "1s", .doc = "Between two rounds."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static const struct rp_controller controller = {
+	.size = sizeof(struct rp_controller),
+	.prepare = suppress_prepare,
+	.commit = suppress_commit,
+	.abort = suppress_abort,
+	.start = suppress_start,
+	.stop = suppress_stop,
+	.post_start = suppress_post_start,
+	.sync = suppress_sync,
+	.timer = suppress_timer,
+};
+
+static const struct rp_metrics metrics = {
+	.size = sizeof(struct rp_metrics),
+	.collect = suppress_collect,
+};
+
+static void suppress_destroy(struct rp_instance *inst)
+{
+	inst->queue = ctl_queue_free(inst->queue);
+	free(inst->plan);
+	free(inst);
+}
+
+static int32_t suppress_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	static const struct ctl_ops ops = {run_item, item_done, NULL};
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	int32_t r = koord_open(&inst->h, host, &ops, inst, &inst->queue);
+	if (r) {
+		suppress_destroy(inst);
+		return r;
+	}
+	inst->usage = host->service(host->ctx, RP_HOST_USAGE_1);
+	if (!RP_HAS(inst->usage, get))
+		inst->usage = NULL;
+	inst->ceiling = RP_NOT_SET;
+	*ret_inst = inst;
+	return 0;
+}
+
+static const void *suppress_service(struct rp_instance *inst, const char *id)
+{
+	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
+							  {RP_CONTROLLER_1, &controller},
+							  {RP_METRICS_1, &metrics},
+							  {RP_DECISION_1, &suppress_decision},
+							  {NULL, NULL}};
+	(void)inst;
+	return modhost_service(services, id);
+}
+
+RP_MODULE_DEFINE("cpu-suppress", "1.0", RP_KIND_CONTROLLER,
+		 .summary = "CPU of BestEffort pods, by what all others use",
+		 .licence = "Apache-2.0", .create = suppress_create, .destroy = suppress_destroy,
+		 .service = suppress_service);
