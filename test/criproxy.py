@@ -20,6 +20,7 @@ SERVICE = '/runtime.v1.RuntimeService/'
 IMAGES = '/runtime.v1.ImageService/'
 UNLIMITED = [('grpc.max_receive_message_length', -1), ('grpc.max_send_message_length', -1)]
 STOP_S = 60
+STARTED = 'bridge: between '
 MANY = 2000  # messages that Flood sends at most
 
 
@@ -107,7 +108,7 @@ class Runtime(grpc.GenericRpcHandler):
 class Bridge:
     def __init__(self, runtime, *options, image=None):
         self.dir, self.options = runtime.dir, [str(o) for o in options]
-        self.socket, self.log = self.dir / 'cri.sock', self.dir / 'bridge.log'
+        self.socket, self.nri_socket, self.log = self.dir / 'kubelet.sock', self.dir / 'bridge.sock', self.dir / 'bridge.log'
         self.runtime, self.image = runtime, image
         self.process = self.channel = None
         self.start()
@@ -122,11 +123,12 @@ class Bridge:
         assert kind or code == 0, 'nri-rp-bridge has ended with %s' % code
 
     def start(self):
-        words = ['--listen', self.socket, '--runtime', 'unix://%s' % self.runtime.socket]
+        words = ['--listen', self.socket, '--runtime', 'unix://%s' % self.runtime.socket, '--nri-socket', self.nri_socket]
         words += ['--image', self.image.socket] if self.image else []
+        before = self.log.read_text().count(STARTED) if self.log.exists() else 0
         with open(self.log, 'a', encoding='utf-8') as log:
             self.process = subprocess.Popen([str(BUILD / 'bin/nri-rp-bridge'), *map(str, words), *self.options], stderr=log)
-        self.wait_log('between ')
+        self.wait_log(STARTED, before + 1)
         self.channel = self.connect()
 
     def connect(self):

@@ -93,6 +93,27 @@ static struct nv_list *nv_copy(const struct h2_fields *fields)
 	return l;
 }
 
+struct h2_fields *h2_fields_copy(const struct h2_fields *fields)
+{
+	size_t size = sizeof *fields + fields->n * sizeof *fields->list;
+	for (size_t i = 0; i < fields->n; i++)
+		size += fields->list[i].name_len + fields->list[i].value_len + 2;
+	struct h2_fields *copy = malloc(size);
+	if (!copy)
+		return NULL;
+	struct h2_field *list = (struct h2_field *)(void *)(copy + 1);
+	char *p = (char *)(list + fields->n);
+	for (size_t i = 0; i < fields->n; i++) {
+		list[i] = fields->list[i];
+		list[i].name = memcpy(p, list[i].name, list[i].name_len + 1);
+		p += list[i].name_len + 1;
+		list[i].value = memcpy(p, list[i].value, list[i].value_len + 1);
+		p += list[i].value_len + 1;
+	}
+	*copy = (struct h2_fields){list, fields->n};
+	return copy;
+}
+
 /* One that is too large is not kept; the end of the block says so. */
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,

@@ -53,6 +53,9 @@ struct h2_fields {
 /* NULL: there is none of that name. */
 const struct h2_field *h2_field_find(const struct h2_fields *fields, const char *name);
 
+/* A copy in one piece, for free(). NULL: out of memory. */
+struct h2_fields *h2_fields_copy(const struct h2_fields *fields);
+
 /* Why a stream has ended. */
 struct h2_end {
 	int error; /* 0: with `code`, by the peer or both sides; -ECONNRESET and others: the connection has ended */

@@ -3,7 +3,7 @@
  * nri-rp-bridge: stands between the kubelet and a container runtime that has no NRI.
  *
  *   proxy.c   calls that pass from one to the other     upstream.c   the runtime's socket
- *   trace.c   what of them is logged
+ *   trace.c   what of them is logged                   police.c     calls that a plugin has a say in, and what these are made of
  */
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@ struct bridge {
 	struct loop_signal *signals[2];
 	struct sd *sd;
 	struct upstream *runtime, *image; /* image NULL: the runtime's */
+	struct police *police;
 	struct proxy *proxy;
 };
 
@@ -57,12 +58,20 @@ static int start_proxy(struct bridge *b, const struct options *o, struct err *er
 	int r = upstream_new(b->loop, o->runtime, &b->runtime, err);
 	if (!r && o->image && !str_eq(o->image, o->runtime))
 		r = upstream_new(b->loop, o->image, &b->image, err);
+	if (!r)
+		r = police_new(&(struct police_config){.loop = b->loop,
+						       .runtime = b->runtime,
+						       .socket = o->nri_socket,
+						       .strict = o->strict,
+						       .require_plugin = o->require_plugin},
+			       &b->police, err);
 	return r ? r
 		 : proxy_new(&(struct proxy_config){.loop = b->loop,
 						    .listen = o->listen,
 						    .inherited = sd_listen_fd(),
 						    .runtime = b->runtime,
 						    .image = b->image ? b->image : b->runtime,
+						    .police = b->police,
 						    .trace = &o->trace},
 			     &b->proxy, err);
 }
@@ -80,6 +89,7 @@ static void stop(struct bridge *b)
 	b->proxy = proxy_free(b->proxy);
 	b->image = upstream_free(b->image);
 	b->runtime = upstream_free(b->runtime);
+	b->police = police_free(b->police);
 	for (unsigned i = 0; i < sizeof b->signals / sizeof *b->signals; i++)
 		if (b->signals[i])
 			loop_signal_free(b->signals[i]);

@@ -8,12 +8,16 @@
 
 #define DEFAULT_LISTEN "/run/nri-rp/cri.sock"
 #define DEFAULT_RUNTIME "/run/containerd/containerd.sock"
+#define DEFAULT_NRI "/run/nri-rp/bridge.sock"
 #define SCHEME "unix://"
 
 enum {
 	OPT_LISTEN,
 	OPT_RUNTIME,
 	OPT_IMAGE,
+	OPT_NRI_SOCKET,
+	OPT_STRICT,
+	OPT_REQUIRE_PLUGIN,
 	OPT_TRACE,
 	OPT_LOG_LEVEL,
 	OPT_FORMER, /* + one of the first three: what CRI Resource Manager calls them */
@@ -30,6 +34,15 @@ static const struct cmdline_option table[] = {
 	{{"image", required_argument, NULL, OPT_IMAGE},
 	 "PATH",
 	 "the image service's socket, default the runtime's"},
+	{{"nri-socket", required_argument, NULL, OPT_NRI_SOCKET},
+	 "PATH",
+	 "the socket for nri-rpd, default " DEFAULT_NRI},
+	{{"strict", no_argument, NULL, OPT_STRICT},
+	 NULL,
+	 "fail a call when the plugin wants what CRI has no place for"},
+	{{"require-plugin", no_argument, NULL, OPT_REQUIRE_PLUGIN},
+	 NULL,
+	 "fail RunPodSandbox and CreateContainer without nri-rpd"},
 	{{"trace", required_argument, NULL, OPT_TRACE},
 	 "GLOB[=LEVEL]",
 	 "log calls whose method fits: off, name, short (default) or\n"
@@ -82,17 +95,21 @@ static int take_trace(struct options *o, const char *argument)
 
 static int take(void *to, int option, const char *argument)
 {
-	static const char *const names[] = {"listen", "runtime", "image"};
+	static const char *const names[] = {"listen", "runtime", "image", "nri-socket"};
 	struct options *o = to;
-	const char **const sockets[] = {&o->listen, &o->runtime, &o->image};
+	const char **const sockets[] = {&o->listen, &o->runtime, &o->image, &o->nri_socket};
 	int socket = option >= OPT_FORMER ? option - OPT_FORMER : option;
 	if (option >= OPT_FORMER)
 		fprintf(stderr,
 			"nri-rp-bridge: hint: --%s is the name of this option here; the one of CRI "
 			"Resource Manager works as well\n",
 			names[socket]);
-	if (socket <= OPT_IMAGE)
+	if (socket <= OPT_NRI_SOCKET)
 		return take_socket(sockets[socket], names[socket], argument);
+	if (option == OPT_STRICT || option == OPT_REQUIRE_PLUGIN) {
+		*(option == OPT_STRICT ? &o->strict : &o->require_plugin) = true;
+		return 0;
+	}
 	if (option == OPT_TRACE)
 		return take_trace(o, argument);
 	if (log_level_from_name(argument, &o->log_level) == 0)
@@ -108,18 +125,20 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 	static const struct cmdline line = {
 		.program = "nri-rp-bridge",
 		.version = NRI_RP_VERSION,
-		.before =
-			"Usage: nri-rp-bridge [OPTION]…\n"
-			"Stands between the kubelet and a container runtime without NRI: all calls "
-			"of CRI pass through.\n"
-			"Runs in the foreground; SIGTERM stops.\n",
+		.before = "Usage: nri-rp-bridge [OPTION]…\n"
+			  "Stands between the kubelet and a container runtime without NRI: calls "
+			  "of CRI "
+			  "pass through, and\nnri-rpd places the containers that they create.\n"
+			  "Runs in the foreground; SIGTERM stops.\n",
 		.after = "Exit status: 0 stopped as asked, 1 failed, 2 wrong usage.\n"
 			 "See nri-rp-bridge(8), nri-rpd(8).\n",
 		.options = table,
 		.n_options = sizeof table / sizeof *table,
 		.take = take,
 	};
-	*ret = (struct options){
-		.listen = DEFAULT_LISTEN, .runtime = DEFAULT_RUNTIME, .log_level = LOG_INFO};
+	*ret = (struct options){.listen = DEFAULT_LISTEN,
+				.runtime = DEFAULT_RUNTIME,
+				.nri_socket = DEFAULT_NRI,
+				.log_level = LOG_INFO};
 	return cmdline_parse(&line, argc, argv, ret);
 }

@@ -9,6 +9,8 @@
 /* Texts are argv's. */
 struct options {
 	const char *listen, *runtime, *image; /* image NULL: the runtime's */
+	const char *nri_socket;
+	bool strict, require_plugin;
 	struct trace_rules trace;
 	enum log_level log_level;
 };

@@ -14,6 +14,7 @@
 #define LOG_SOURCE "trace"
 #define SOCKET_MODE 0660
 #define IMAGE_SERVICE ".ImageService/"
+#define AWAY "the runtime cannot be reached: "
 
 struct proxy {
 	struct proxy_config config;
@@ -38,6 +39,15 @@ struct call {
 	uint64_t begun_us;
 	int32_t status;
 	struct traced request, response;
+	struct policed *policed; /* NULL: it passes */
+};
+
+/* What is kept of a call that the police wants. */
+struct policed {
+	struct police_call *police; /* NULL: not yet, or not any more */
+	struct h2_fields *headers;
+	uint64_t deadline_ms; /* UINT64_MAX: none */
+	struct grpc_reader request, answer;
 };
 
 /* ---- what is logged ---------------------------------------------------------------------------------------------------- */
@@ -88,11 +98,34 @@ static void log_call(const struct call *c)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------------- */
 
+static void policed_end(struct call *c, bool ok)
+{
+	struct policed *p = c->policed;
+	struct grpc_message m = {0};
+	if (!p || !p->police)
+		return;
+	if (ok && grpc_reader_next(&p->answer, &m, NULL) <= 0)
+		ok = false;
+	p->police = police_end(p->police, ok, m.data, m.n);
+}
+
+static void policed_free(struct policed *p)
+{
+	if (!p)
+		return;
+	grpc_reader_fini(&p->request);
+	grpc_reader_fini(&p->answer);
+	free(p->headers);
+	free(p);
+}
+
 static void call_free_if_over(struct call *c)
 {
 	if (c->down || c->up)
 		return;
+	policed_end(c, false);
 	log_call(c);
+	policed_free(c->policed);
 	buf_fini(&c->request.head);
 	buf_fini(&c->response.head);
 	free(c->path);
@@ -133,6 +166,7 @@ static void note_end(struct call *c, const struct h2_fields *trailers)
 	c->answered = true;
 	if (trailers)
 		c->status = grpc_status_of(trailers);
+	policed_end(c, c->status == GRPC_OK);
 }
 
 static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
@@ -157,6 +191,9 @@ static void on_up_data(struct h2_stream *s, const uint8_t *data, size_t n, void 
 {
 	struct call *c = arg;
 	note_bytes(c, &c->response, data, n);
+	if (c->policed &&
+	    grpc_reader_next(&c->policed->answer, &(struct grpc_message){0}, NULL) == 0)
+		(void)grpc_reader_add(&c->policed->answer, data, n);
 	if (!c->down)
 		h2_stream_consume(s, n);
 	else if (h2_stream_write(c->down, data, n))
@@ -176,7 +213,7 @@ static void on_up_sent(struct h2_stream *s, size_t n, void *arg)
 {
 	const struct call *c = arg;
 	(void)s;
-	if (c->down)
+	if (c->down && !c->policed) /* what the police has read has room for more already */
 		h2_stream_consume(c->down, n);
 }
 
@@ -185,6 +222,7 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 	struct call *c = arg;
 	(void)s;
 	c->up = NULL;
+	policed_end(c, false);
 	if (c->down && !c->answered) {
 		if (end->error)
 			tell_unavailable(c, end->text);
@@ -195,13 +233,126 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 	call_free_if_over(c);
 }
 
+/* ---- the runtime ------------------------------------------------------------------------------------------------------- */
+
+static struct upstream *upstream_of(const struct proxy *p, const char *path)
+{
+	return strstr(path, IMAGE_SERVICE) ? p->config.image : p->config.runtime;
+}
+
+static int open_up(struct call *c, const struct h2_fields *fields, bool last, struct err *err)
+{
+	static const struct h2_events events = {.headers = on_up_headers,
+						.data = on_up_data,
+						.finished = on_up_finished,
+						.sent = on_up_sent,
+						.closed = on_up_closed};
+	struct h2 *h2;
+	int r = upstream_connection(upstream_of(c->proxy, c->path), &h2, err);
+	if (r)
+		return r;
+	r = h2_open(h2, fields, last, &events, c, &c->up);
+	return r ? err_errno(err, r, "a call to the runtime") : 0;
+}
+
+/* ---- calls that the police wants --------------------------------------------------------------------------------------- */
+
+static void refuse(struct call *c, enum grpc_status status, const char *text)
+{
+	struct h2_stream *down = c->down;
+	c->down = NULL;
+	c->status = (int32_t)status;
+	if (down)
+		grpc_refuse(down, status, text);
+	call_free_if_over(c);
+}
+
+static void on_police_refuses(enum grpc_status status, const char *text, void *arg)
+{
+	struct call *c = arg;
+	c->policed->police = NULL;
+	refuse(c, status, text);
+}
+
+static void on_police_forwards(const uint8_t *payload, size_t n, void *arg)
+{
+	struct call *c = arg;
+	uint8_t prefix[GRPC_PREFIX_SIZE];
+	struct err err = ERR_INIT;
+	grpc_prefix(prefix, (uint32_t)n);
+	if (open_up(c, c->policed->headers, false, &err)) {
+		(void)err_prefix(&err, AWAY);
+		refuse(c, GRPC_UNAVAILABLE, err.text);
+		return;
+	}
+	if (h2_stream_write(c->up, prefix, sizeof prefix) || h2_stream_write(c->up, payload, n) ||
+	    h2_stream_finish(c->up, NULL))
+		call_break(c, H2_INTERNAL_ERROR);
+}
+
+static void police_ask(struct call *c)
+{
+	static const struct police_events events = {.forward = on_police_forwards,
+						    .refuse = on_police_refuses};
+	struct policed *p = c->policed;
+	struct grpc_message m;
+	uint64_t now = clock_ms(), left = UINT64_MAX;
+	if (grpc_reader_next(&p->request, &m, NULL) <= 0) {
+		refuse(c, GRPC_INTERNAL, "a request that is not one message");
+		return;
+	}
+	if (m.compressed) {
+		refuse(c, GRPC_UNIMPLEMENTED, "nri-rp-bridge reads no compressed requests");
+		return;
+	}
+	if (p->deadline_ms != UINT64_MAX)
+		left = p->deadline_ms > now ? p->deadline_ms - now : 1;
+	police_begin(c->proxy->config.police, c->path, m.data, m.n, left, &events, c, &p->police);
+}
+
+static void policed_data(struct call *c, const uint8_t *data, size_t n)
+{
+	struct err err = ERR_INIT;
+	struct policed *p = c->policed;
+	int r = grpc_reader_add(&p->request, data, n);
+	if (r)
+		(void)err_set(&err, r, "no memory for the request");
+	else
+		r = grpc_reader_next(&p->request, &(struct grpc_message){0}, &err);
+	if (r < 0)
+		refuse(c, GRPC_RESOURCE_EXHAUSTED, err.text);
+	else
+		h2_stream_consume(c->down, n);
+}
+
+/* 0, or -errno. */
+static int policed_new(struct call *c, const struct h2_fields *fields)
+{
+	uint64_t timeout_ms = UINT64_MAX;
+	struct policed *p = calloc(1, sizeof *p);
+	if (!p)
+		return -ENOMEM;
+	p->request.message_max = p->answer.message_max = GRPC_MESSAGE_MAX;
+	p->headers = h2_fields_copy(fields);
+	(void)grpc_timeout_ms(h2_field_find(fields, "grpc-timeout"), &timeout_ms);
+	p->deadline_ms = timeout_ms == UINT64_MAX ? UINT64_MAX : clock_ms() + timeout_ms;
+	if (!p->headers) {
+		free(p);
+		return -ENOMEM;
+	}
+	c->policed = p;
+	return 0;
+}
+
 /* ---- from the kubelet to the runtime ----------------------------------------------------------------------------------- */
 
 static void on_down_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
 {
 	struct call *c = arg;
 	note_bytes(c, &c->request, data, n);
-	if (!c->up)
+	if (c->policed)
+		policed_data(c, data, n);
+	else if (!c->up)
 		h2_stream_consume(s, n);
 	else if (h2_stream_write(c->up, data, n))
 		call_break(c, H2_INTERNAL_ERROR);
@@ -209,6 +360,10 @@ static void on_down_data(struct h2_stream *s, const uint8_t *data, size_t n, voi
 
 static void ask_end(struct call *c, const struct h2_fields *trailers)
 {
+	if (c->policed) {
+		police_ask(c);
+		return;
+	}
 	if (c->up && h2_stream_finish(c->up, trailers))
 		call_break(c, H2_INTERNAL_ERROR);
 }
@@ -267,26 +422,6 @@ static struct call *call_new(struct proxy *p, struct h2_stream *down, const char
 	return c;
 }
 
-static struct upstream *upstream_of(const struct proxy *p, const char *path)
-{
-	return strstr(path, IMAGE_SERVICE) ? p->config.image : p->config.runtime;
-}
-
-static int open_up(struct call *c, const struct h2_fields *fields, bool last, struct err *err)
-{
-	static const struct h2_events events = {.headers = on_up_headers,
-						.data = on_up_data,
-						.finished = on_up_finished,
-						.sent = on_up_sent,
-						.closed = on_up_closed};
-	struct h2 *h2;
-	int r = upstream_connection(upstream_of(c->proxy, c->path), &h2, err);
-	if (r)
-		return r;
-	r = h2_open(h2, fields, last, &events, c, &c->up);
-	return r ? err_errno(err, r, "a call to the runtime") : 0;
-}
-
 static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
 {
 	static const struct h2_events events = {.headers = on_down_headers,
@@ -296,16 +431,19 @@ static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool 
 						.closed = on_down_closed};
 	const struct h2_field *path = h2_field_find(fields, ":path");
 	struct err err = ERR_INIT;
-	struct call *c = call_new(arg, s, path ? path->value : "");
+	struct proxy *p = arg;
+	struct call *c = call_new(p, s, path ? path->value : "");
 	if (!c) {
 		h2_stream_reset(s, H2_INTERNAL_ERROR);
 		return;
 	}
 
 	h2_stream_listen(s, &events, c);
-	if (open_up(c, fields, last, &err) == 0)
+	bool policed = !last && p->config.police && police_wants(c->path);
+	int r = policed ? policed_new(c, fields) : open_up(c, fields, last, &err);
+	if (!r)
 		return;
-	(void)err_prefix(&err, "the runtime cannot be reached: ");
+	(void)err_prefix(&err, AWAY);
 	tell_unavailable(c, err.text);
 	call_free_if_over(c);
 }

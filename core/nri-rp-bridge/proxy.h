@@ -2,10 +2,14 @@
 /*
  * Calls that pass from the kubelet to the runtime and back as bytes: headers, messages, trailers, resets, in both directions. Neither
  * side's messages are decoded, kept or waited for: what one side has not taken, the other cannot send more of.
+ *
+ * Calls that the police wants are the exception: each is one message, which is kept until the police forwards it, edited, or refuses
+ * it. Their answers pass as all others do, and the police reads along.
  */
 #ifndef NRI_RP_BRIDGE_PROXY_H
 #define NRI_RP_BRIDGE_PROXY_H
 
+#include "core/nri-rp-bridge/police.h"
 #include "core/nri-rp-bridge/trace.h"
 #include "core/nri-rp-bridge/upstream.h"
 
@@ -16,6 +20,7 @@ struct proxy_config {
 	const char *listen; /* socket of ours */
 	int inherited; /* > 0: it listens already */
 	struct upstream *runtime, *image; /* image: of the image service; may be the same */
+	struct police *police;
 	const struct trace_rules *trace; /* lives as long as the proxy */
 };
 

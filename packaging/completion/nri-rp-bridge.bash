@@ -6,9 +6,9 @@ _nri_rp_bridge() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	COMPREPLY=()
 	case $prev in
-	--listen | --runtime | --image) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	--listen | --runtime | --image | --nri-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--log-level) mapfile -t COMPREPLY < <(compgen -W "error warning notice info debug" -- "$cur") ;;
-	*) mapfile -t COMPREPLY < <(compgen -W "--listen --runtime --image --trace --log-level --version --help" -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W "--listen --runtime --image --nri-socket --strict --require-plugin --trace --log-level --version --help" -- "$cur") ;;
 	esac
 }
 

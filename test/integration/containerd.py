@@ -184,7 +184,7 @@ state = "{dir}/state"
 [plugins.'io.containerd.internal.v1.opt']
   path = "{dir}/opt"
 [plugins.'io.containerd.nri.v1.nri']
-  disable = false
+  disable = {nri_off}
   socket_path = "{dir}/nri/nri.sock"
   plugin_path = "{dir}/nri/plugins"
   plugin_config_path = "{dir}/nri/conf.d"
@@ -218,7 +218,7 @@ def may_lower_oom_score():
 
 
 class Containerd:
-    def __init__(self, release, folder, systemd=False):
+    def __init__(self, release, folder, systemd=False, nri=True):
         if os.geteuid():
             raise Unavailable('only root can run containers')
         if not os.path.exists('/etc/hosts'):
@@ -235,7 +235,7 @@ class Containerd:
         for sub in ('nri/plugins', 'nri/conf.d', 'opt'):
             (self.dir / sub).mkdir(parents=True, exist_ok=True)
         two = release != '1.7'
-        values = dict(dir=self.dir, runc=runc, pause=PAUSE, systemd='true' if systemd else 'false',
+        values = dict(dir=self.dir, runc=runc, nri_off='false' if nri else 'true', pause=PAUSE, systemd='true' if systemd else 'false',
                       cri='io.containerd.cri.v1.runtime' if two else 'io.containerd.grpc.v1.cri',
                       restrict='false' if may_lower_oom_score() else 'true', pause17='' if two else '  sandbox_image = "%s"\n' % PAUSE)
         text = 'version = %d\n' % (3 if two else 2) + CONFIG_COMMON + CONFIG_RUNTIME + (CONFIG_IMAGES_2 if two else '')
@@ -251,9 +251,13 @@ class Containerd:
         with open(self.dir / 'containerd.log', 'ab') as log:
             self.process = subprocess.Popen([str(self.bin / 'containerd'), '--config', str(self.dir / 'config.toml')], stdout=log,
                                             stderr=log, env=env, cwd=self.dir, start_new_session=True)
-        self.channel = grpc.insecure_channel('unix://%s/cri.sock' % self.dir)
+        self.connect(self.dir / 'cri.sock')
         wait_for('containerd answers', self.ready, READY_S)
         return self
+
+    def connect(self, path):
+        """Calls go there from now on."""
+        self.channel = grpc.insecure_channel('unix://%s' % path, options=[('grpc.use_local_subchannel_pool', 1)])
 
     def ready(self):
         if self.process.poll() is not None:

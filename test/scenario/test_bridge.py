@@ -140,12 +140,13 @@ def test_a_bridge_that_is_killed_is_as_before_when_it_is_back(bridge):
 
 def test_an_inherited_socket_makes_connections_wait(runtime):
     """As systemd does it: the socket is there before the bridge."""
-    path = runtime.dir / 'kubelet.sock'
+    path = runtime.dir / 'inherited.sock'
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
     call = grpc.insecure_channel('unix:%s' % path).unary_unary(SERVICE + 'Echo').future(b'x', timeout=ANSWER_S, wait_for_ready=True)
-    script = 'exec 3<&%d; LISTEN_FDS=1 LISTEN_PID=$$ exec %s --listen %s --runtime %s' % (listener.fileno(), BUILD / 'bin/nri-rp-bridge', path, runtime.socket)
+    script = 'exec 3<&%d; LISTEN_FDS=1 LISTEN_PID=$$ exec %s --listen %s --runtime %s --nri-socket %s' % (
+        listener.fileno(), BUILD / 'bin/nri-rp-bridge', path, runtime.socket, runtime.dir / 'nri.sock')
     with subprocess.Popen(['bash', '-c', script], pass_fds=[listener.fileno()], stderr=subprocess.PIPE) as process:
         assert call.result() == b'x'
         process.terminate()
@@ -181,7 +182,8 @@ def test_wrong_usage(words, said):
 def test_names_of_cri_resource_manager(runtime):
     with Bridge(runtime) as bridge:
         bridge.stop()
-        words = ['--relay-socket', bridge.socket, '--runtime-socket', runtime.socket, '--image-socket', 'unix://%s' % runtime.socket]
+        words = ['--relay-socket', bridge.socket, '--runtime-socket', runtime.socket, '--image-socket', 'unix://%s' % runtime.socket,
+                 '--nri-socket', bridge.nri_socket]
         with open(bridge.log, 'a', encoding='utf-8') as log:
             bridge.process = subprocess.Popen([str(BUILD / 'bin/nri-rp-bridge'), *map(str, words)], stderr=log)
         bridge.wait_log('between ', 2)

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-bridge/cri_edit.h"
+
+#include <string.h>
+
+#include "core/util/str.h"
+
+#define RDT_ANNOTATION "io.kubernetes.cri.rdt-class"
+#define BLOCKIO_ANNOTATION "io.kubernetes.cri.blockio-class"
+#define PERMISSIONS_ALL "rwm"
+
+/* A zeroed message of a type from the arena, initialised. */
+#define NEW(arena, type, prefix)                                                                   \
+	__extension__({                                                                            \
+		type *m_ = arena_zero(arena, type);                                                \
+		if (m_)                                                                            \
+			prefix##__init(m_);                                                        \
+		m_;                                                                                \
+	})
+
+/* An entry of a map, as protobuf-c has it for maps of text whatever their names. */
+struct entry {
+	ProtobufCMessage base;
+	char *key, *value;
+};
+_Static_assert(sizeof(struct entry) == sizeof(Nri__PodSandbox__LabelsEntry), "maps are alike");
+_Static_assert(sizeof(struct entry) == sizeof(Cri__PodConfig__LabelsEntry), "maps are alike");
+
+/* ---- maps -------------------------------------------------------------------------------------------------------------- */
+
+static struct entry *entry_new(struct arena *a, const ProtobufCMessageDescriptor *type,
+			       const char *key, const char *value)
+{
+	struct entry *e = arena_zero(a, struct entry);
+	if (!e)
+		return NULL;
+	protobuf_c_message_init(type, e);
+	e->key = (char *)(uintptr_t)key;
+	e->value = (char *)(uintptr_t)value;
+	return e;
+}
+
+/* A copy with entries of another type. */
+static int map_copy(struct arena *a, const ProtobufCMessageDescriptor *type, const void *from,
+		    size_t n, void *ret)
+{
+	struct entry *const *list = from;
+	struct entry **out = arena_array(a, n + 1, sizeof *out);
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		out[i] = entry_new(a, type, list[i]->key, list[i]->value);
+		if (!out[i])
+			return -ENOMEM;
+	}
+	memcpy(ret, &out, sizeof out);
+	return 0;
+}
+
+/* Sets key to value; NULL: takes it out. map and n are members of a message. */
+static int map_set(struct arena *a, const ProtobufCMessageDescriptor *type, void *map, size_t *n,
+		   const char *key, const char *value)
+{
+	struct entry **list;
+	memcpy(&list, map, sizeof list);
+	size_t at = 0;
+	while (at < *n && !str_eq(list[at]->key, key))
+		at++;
+	if (at < *n && !value) {
+		memmove(&list[at], &list[at + 1], (--*n - at) * sizeof *list);
+		return 0;
+	}
+	if (!value)
+		return 0;
+	struct entry *e = entry_new(a, type, key, value);
+	if (!e)
+		return -ENOMEM;
+	if (at == *n) {
+		struct entry **grown = arena_array(a, *n + 1, sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		if (*n)
+			memcpy(grown, list, *n * sizeof *list);
+		list = grown;
+		memcpy(map, &list, sizeof list);
+		++*n;
+	}
+	list[at] = e;
+	return 0;
+}
+
+static const char *map_find(const void *map, size_t n, const char *key)
+{
+	struct entry *const *list = map;
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(list[i]->key, key))
+			return list[i]->value;
+	return NULL;
+}
+
+int cri_annotate_pod(struct arena *a, Cri__PodConfig *config, const char *key, const char *value)
+{
+	return map_set(a, &cri__pod_config__annotations_entry__descriptor, &config->annotations,
+		       &config->n_annotations, key, value);
+}
+
+int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const char *key,
+			   const char *value)
+{
+	return map_set(a, &cri__container_config__annotations_entry__descriptor,
+		       &config->annotations, &config->n_annotations, key, value);
+}
+
+/* ---- CRI as NRI -------------------------------------------------------------------------------------------------------- */
+
+#define OPTIONAL(arena, to, type, prefix, v)                                                       \
+	do {                                                                                       \
+		(to) = NEW(arena, type, prefix);                                                   \
+		if (!(to))                                                                         \
+			return NULL;                                                               \
+		(to)->value = (v);                                                                 \
+	} while (0)
+
+static Nri__LinuxCPU *cpu_of(struct arena *a, const Cri__Resources *from)
+{
+	Nri__LinuxCPU *cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
+	if (!cpu)
+		return NULL;
+	if (from->cpu_shares > 0)
+		OPTIONAL(a, cpu->shares, Nri__OptionalUInt64, nri__optional_uint64,
+			 (uint64_t)from->cpu_shares);
+	if (from->cpu_quota)
+		OPTIONAL(a, cpu->quota, Nri__OptionalInt64, nri__optional_int64, from->cpu_quota);
+	if (from->cpu_period > 0)
+		OPTIONAL(a, cpu->period, Nri__OptionalUInt64, nri__optional_uint64,
+			 (uint64_t)from->cpu_period);
+	cpu->cpus = from->cpuset_cpus;
+	cpu->mems = from->cpuset_mems;
+	return cpu;
+}
+
+static Nri__LinuxMemory *memory_of(struct arena *a, const Cri__Resources *from)
+{
+	Nri__LinuxMemory *memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
+	if (!memory)
+		return NULL;
+	if (from->memory_limit)
+		OPTIONAL(a, memory->limit, Nri__OptionalInt64, nri__optional_int64,
+			 from->memory_limit);
+	if (from->memory_swap)
+		OPTIONAL(a, memory->swap, Nri__OptionalInt64, nri__optional_int64,
+			 from->memory_swap);
+	return memory;
+}
+
+static int hugepages_of(struct arena *a, const Cri__Resources *from, Nri__LinuxResources *to)
+{
+	to->hugepage_limits =
+		arena_array(a, from->n_hugepage_limits + 1, sizeof *to->hugepage_limits);
+	if (!to->hugepage_limits)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->n_hugepage_limits; i++) {
+		Nri__HugepageLimit *limit = NEW(a, Nri__HugepageLimit, nri__hugepage_limit);
+		if (!limit)
+			return -ENOMEM;
+		limit->page_size = from->hugepage_limits[i]->page_size;
+		limit->limit = from->hugepage_limits[i]->limit;
+		to->hugepage_limits[to->n_hugepage_limits++] = limit;
+	}
+	return 0;
+}
+
+Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from)
+{
+	Nri__LinuxResources *to = NEW(a, Nri__LinuxResources, nri__linux_resources);
+	if (!to)
+		return NULL;
+	to->cpu = cpu_of(a, from);
+	to->memory = memory_of(a, from);
+	if (!to->cpu || !to->memory || hugepages_of(a, from, to) ||
+	    map_copy(a, &nri__linux_resources__unified_entry__descriptor, from->unified,
+		     from->n_unified, &to->unified))
+		return NULL;
+	to->n_unified = from->n_unified;
+	return to;
+}
+
+static Nri__PodSandbox *pod_of(struct arena *a, const char *id, const Cri__PodMetadata *metadata,
+			       const char *handler, const char *parent)
+{
+	Nri__PodSandbox *pod = NEW(a, Nri__PodSandbox, nri__pod_sandbox);
+	Nri__LinuxPodSandbox *lnx = NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
+	if (!pod || !lnx)
+		return NULL;
+	pod->id = (char *)(uintptr_t)id;
+	pod->runtime_handler = (char *)(uintptr_t)handler;
+	lnx->cgroup_parent = (char *)(uintptr_t)parent;
+	pod->lnx = lnx;
+	if (metadata) {
+		pod->name = metadata->name;
+		pod->uid = metadata->uid;
+		pod->namespace_ = metadata->namespace_;
+	}
+	return pod;
+}
+
+Nri__PodSandbox *cri_pod(struct arena *a, const char *id, const Cri__PodConfig *config,
+			 const char *handler)
+{
+	const Cri__LinuxPod *lnx = config->lnx;
+	Nri__PodSandbox *pod =
+		pod_of(a, id, config->metadata, handler, lnx ? lnx->cgroup_parent : "");
+	if (!pod ||
+	    map_copy(a, &nri__pod_sandbox__labels_entry__descriptor, config->labels,
+		     config->n_labels, &pod->labels) ||
+	    map_copy(a, &nri__pod_sandbox__annotations_entry__descriptor, config->annotations,
+		     config->n_annotations, &pod->annotations))
+		return NULL;
+	pod->n_labels = config->n_labels;
+	pod->n_annotations = config->n_annotations;
+	if (lnx && lnx->overhead) {
+		pod->lnx->pod_overhead = cri_resources(a, lnx->overhead);
+		if (!pod->lnx->pod_overhead)
+			return NULL;
+	}
+	if (lnx && lnx->resources) {
+		pod->lnx->pod_resources = cri_resources(a, lnx->resources);
+		if (!pod->lnx->pod_resources)
+			return NULL;
+	}
+	return pod;
+}
+
+Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed)
+{
+	const char *parent =
+		map_find(listed->annotations, listed->n_annotations, CRI_PARENT_ANNOTATION);
+	Nri__PodSandbox *pod = pod_of(a, cri_pod_id(listed), listed->metadata,
+				      listed->runtime_handler, parent ? parent : "");
+	if (!pod ||
+	    map_copy(a, &nri__pod_sandbox__labels_entry__descriptor, listed->labels,
+		     listed->n_labels, &pod->labels) ||
+	    map_copy(a, &nri__pod_sandbox__annotations_entry__descriptor, listed->annotations,
+		     listed->n_annotations, &pod->annotations))
+		return NULL;
+	pod->n_labels = listed->n_labels;
+	pod->n_annotations = listed->n_annotations;
+	return pod;
+}
+
+/* With resources and oom_score_adj. */
+static Nri__LinuxContainer *linux_of(struct arena *a, const Cri__Resources *resources)
+{
+	Nri__LinuxContainer *lnx = NEW(a, Nri__LinuxContainer, nri__linux_container);
+	if (!lnx || !resources)
+		return lnx;
+	lnx->resources = cri_resources(a, resources);
+	lnx->oom_score_adj = NEW(a, Nri__OptionalInt, nri__optional_int);
+	if (!lnx->resources || !lnx->oom_score_adj)
+		return NULL;
+	lnx->oom_score_adj->value = resources->oom_score_adj;
+	return lnx;
+}
+
+static char **words_of(struct arena *a, const Cri__ContainerConfig *config, size_t *ret_n)
+{
+	size_t n = 0;
+	char **list = arena_array(a, config->n_command + config->n_args + 1, sizeof *list);
+	for (size_t i = 0; list && i < config->n_command; i++)
+		list[n++] = config->command[i];
+	for (size_t i = 0; list && i < config->n_args; i++)
+		list[n++] = config->args[i];
+	*ret_n = n;
+	return list;
+}
+
+static int add_env(struct arena *a, const Cri__ContainerConfig *config, Nri__Container *to)
+{
+	to->env = arena_array(a, config->n_envs + 1, sizeof *to->env);
+	for (size_t i = 0; to->env && i < config->n_envs; i++) {
+		to->env[i] = arena_printf(a, "%s=%s", config->envs[i]->key, config->envs[i]->value);
+		if (!to->env[i])
+			return -ENOMEM;
+	}
+	to->n_env = config->n_envs;
+	return to->env ? 0 : -ENOMEM;
+}
+
+static int add_mounts(struct arena *a, const Cri__ContainerConfig *config, Nri__Container *to)
+{
+	static char bind[] = "bind", read_only[] = "ro", writable[] = "rw";
+	to->mounts = arena_array(a, config->n_mounts + 1, sizeof *to->mounts);
+	for (size_t i = 0; to->mounts && i < config->n_mounts; i++) {
+		Nri__Mount *m = NEW(a, Nri__Mount, nri__mount);
+		char **options = arena_array(a, 2, sizeof *options);
+		if (!m || !options)
+			return -ENOMEM;
+		options[0] = bind;
+		options[1] = config->mounts[i]->readonly ? read_only : writable;
+		m->destination = config->mounts[i]->container_path;
+		m->source = config->mounts[i]->host_path;
+		m->type = bind;
+		m->options = options;
+		m->n_options = 2;
+		to->mounts[to->n_mounts++] = m;
+	}
+	return to->mounts ? 0 : -ENOMEM;
+}
+
+Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_id,
+			      const Cri__ContainerConfig *config)
+{
+	Nri__Container *c = NEW(a, Nri__Container, nri__container);
+	if (!c)
+		return NULL;
+	c->id = (char *)(uintptr_t)id;
+	c->pod_sandbox_id = (char *)(uintptr_t)pod_id;
+	if (config->metadata)
+		c->name = config->metadata->name;
+	c->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+	c->args = words_of(a, config, &c->n_args);
+	c->lnx = linux_of(a, config->lnx ? config->lnx->resources : NULL);
+	if (!c->args || !c->lnx || add_env(a, config, c) || add_mounts(a, config, c) ||
+	    map_copy(a, &nri__container__labels_entry__descriptor, config->labels, config->n_labels,
+		     &c->labels) ||
+	    map_copy(a, &nri__container__annotations_entry__descriptor, config->annotations,
+		     config->n_annotations, &c->annotations))
+		return NULL;
+	c->n_labels = config->n_labels;
+	c->n_annotations = config->n_annotations;
+	return c;
+}
+
+Nri__Container *cri_listed_container(struct arena *a, const char *pod_id,
+				     const Cri__ListedContainer *ctr,
+				     const Cri__Resources *resources)
+{
+	Nri__Container *c = NEW(a, Nri__Container, nri__container);
+	if (!c)
+		return NULL;
+	c->id = (char *)(uintptr_t)cri_container_id(ctr);
+	c->pod_sandbox_id = (char *)(uintptr_t)pod_id;
+	if (ctr->metadata)
+		c->name = ctr->metadata->name;
+	c->created_at = ctr->created_at;
+	c->state = ctr->state ? NRI__CONTAINER_STATE__CONTAINER_RUNNING
+			      : NRI__CONTAINER_STATE__CONTAINER_CREATED;
+	c->lnx = linux_of(a, resources);
+	if (!c->lnx ||
+	    map_copy(a, &nri__container__labels_entry__descriptor, ctr->labels, ctr->n_labels,
+		     &c->labels) ||
+	    map_copy(a, &nri__container__annotations_entry__descriptor, ctr->annotations,
+		     ctr->n_annotations, &c->annotations))
+		return NULL;
+	c->n_labels = ctr->n_labels;
+	c->n_annotations = ctr->n_annotations;
+	return c;
+}
+
+const char *cri_pod_id(const Cri__ListedPod *pod)
+{
+	const char *id = map_find(pod->annotations, pod->n_annotations, CRI_ID_ANNOTATION);
+	return id && *id ? id : pod->id;
+}
+
+const char *cri_container_id(const Cri__ListedContainer *ctr)
+{
+	const char *id = map_find(ctr->annotations, ctr->n_annotations, CRI_ID_ANNOTATION);
+	return id && *id ? id : ctr->id;
+}
+
+/* ---- what a plugin wants ----------------------------------------------------------------------------------------------- */
+
+static void miss(struct cri_missing *missing, bool wanted, const char *field)
+{
+	if (wanted && missing->n < CRI_MISSING_MAX)
+		missing->fields[missing->n++] = field;
+}
+
+static void set_cpu(Cri__Resources *to, const Nri__LinuxCPU *cpu, struct cri_missing *missing)
+{
+	if (cpu->period)
+		to->cpu_period = (int64_t)cpu->period->value;
+	if (cpu->quota)
+		to->cpu_quota = cpu->quota->value;
+	if (cpu->shares)
+		to->cpu_shares = (int64_t)cpu->shares->value;
+	if (*cpu->cpus)
+		to->cpuset_cpus = cpu->cpus;
+	if (*cpu->mems)
+		to->cpuset_mems = cpu->mems;
+	miss(missing, cpu->realtime_runtime || cpu->realtime_period, "cpu.realtime");
+}
+
+static void set_memory(Cri__Resources *to, const Nri__LinuxMemory *memory,
+		       struct cri_missing *missing)
+{
+	if (memory->limit)
+		to->memory_limit = memory->limit->value;
+	if (memory->swap)
+		to->memory_swap = memory->swap->value;
+	miss(missing, memory->reservation, "memory.reservation");
+	miss(missing, memory->kernel || memory->kernel_tcp, "memory.kernel");
+	miss(missing, memory->swappiness, "memory.swappiness");
+	miss(missing, memory->disable_oom_killer || memory->use_hierarchy, "memory.oom");
+}
+
+static int set_hugepage(struct arena *a, Cri__Resources *to, const Nri__HugepageLimit *limit)
+{
+	for (size_t i = 0; i < to->n_hugepage_limits; i++)
+		if (str_eq(to->hugepage_limits[i]->page_size, limit->page_size)) {
+			to->hugepage_limits[i]->limit = limit->limit;
+			return 0;
+		}
+	Cri__HugepageLimit *more = NEW(a, Cri__HugepageLimit, cri__hugepage_limit);
+	Cri__HugepageLimit **list =
+		arena_array(a, to->n_hugepage_limits + 1, sizeof(Cri__HugepageLimit *));
+	if (!more || !list)
+		return -ENOMEM;
+	more->page_size = limit->page_size;
+	more->limit = limit->limit;
+	if (to->n_hugepage_limits)
+		memcpy(list, to->hugepage_limits, to->n_hugepage_limits * sizeof *list);
+	list[to->n_hugepage_limits++] = more;
+	to->hugepage_limits = list;
+	return 0;
+}
+
+int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResources *from,
+		      struct cri_missing *missing)
+{
+	int r = 0;
+	if (from->cpu)
+		set_cpu(to, from->cpu, missing);
+	if (from->memory)
+		set_memory(to, from->memory, missing);
+	for (size_t i = 0; !r && i < from->n_hugepage_limits; i++)
+		r = set_hugepage(a, to, from->hugepage_limits[i]);
+	for (size_t i = 0; !r && i < from->n_unified; i++)
+		r = map_set(a, &cri__resources__unified_entry__descriptor, &to->unified,
+			    &to->n_unified, from->unified[i]->key, from->unified[i]->value);
+	miss(missing, from->n_devices > 0, "resources.devices");
+	miss(missing, from->pids, "resources.pids");
+	return r;
+}
+
+/* A leading "-" takes out what is there. */
+static int adjust_annotations(struct arena *a, Cri__ContainerConfig *config,
+			      const Nri__ContainerAdjustment *adjust)
+{
+	int r = 0;
+	for (size_t i = 0; !r && i < adjust->n_annotations; i++) {
+		const char *key = adjust->annotations[i]->key;
+		r = *key == '-'
+			    ? cri_annotate_container(a, config, key + 1, NULL)
+			    : cri_annotate_container(a, config, key, adjust->annotations[i]->value);
+	}
+	return r;
+}
+
+static int adjust_env(struct arena *a, Cri__ContainerConfig *config,
+		      const Nri__ContainerAdjustment *adjust)
+{
+	size_t n = 0;
+	Cri__KeyValue **list =
+		arena_array(a, config->n_envs + adjust->n_env + 1, sizeof(Cri__KeyValue *));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < config->n_envs; i++) {
+		bool replaced = false;
+		for (size_t k = 0; k < adjust->n_env; k++) {
+			const char *key = adjust->env[k]->key;
+			replaced = replaced || str_eq(config->envs[i]->key, key + (*key == '-'));
+		}
+		if (!replaced)
+			list[n++] = config->envs[i];
+	}
+	for (size_t k = 0; k < adjust->n_env; k++) {
+		if (*adjust->env[k]->key == '-')
+			continue;
+		Cri__KeyValue *e = NEW(a, Cri__KeyValue, cri__key_value);
+		if (!e)
+			return -ENOMEM;
+		e->key = adjust->env[k]->key;
+		e->value = adjust->env[k]->value;
+		list[n++] = e;
+	}
+	config->envs = list;
+	config->n_envs = n;
+	return 0;
+}
+
+static Cri__Mount *mount_of(struct arena *a, const Nri__Mount *from)
+{
+	Cri__Mount *m = NEW(a, Cri__Mount, cri__mount);
+	if (!m)
+		return NULL;
+	m->container_path = from->destination;
+	m->host_path = from->source;
+	for (size_t i = 0; i < from->n_options; i++) {
+		const char *option = from->options[i];
+		if (str_eq(option, "ro"))
+			m->readonly = true;
+		else if (str_eq(option, "rslave") || str_eq(option, "slave"))
+			m->propagation = 1;
+		else if (str_eq(option, "rshared") || str_eq(option, "shared"))
+			m->propagation = 2;
+	}
+	return m;
+}
+
+static int adjust_mounts(struct arena *a, Cri__ContainerConfig *config,
+			 const Nri__ContainerAdjustment *adjust, struct cri_missing *missing)
+{
+	size_t n = 0;
+	Cri__Mount **list =
+		arena_array(a, config->n_mounts + adjust->n_mounts + 1, sizeof(Cri__Mount *));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < config->n_mounts; i++) {
+		bool replaced = false;
+		for (size_t k = 0; k < adjust->n_mounts; k++) {
+			const char *path = adjust->mounts[k]->destination;
+			replaced = replaced ||
+				   str_eq(config->mounts[i]->container_path, path + (*path == '-'));
+		}
+		if (!replaced)
+			list[n++] = config->mounts[i];
+	}
+	for (size_t k = 0; k < adjust->n_mounts; k++) {
+		const Nri__Mount *m = adjust->mounts[k];
+		bool bind = !*m->type || str_eq(m->type, "bind");
+		miss(missing, *m->destination != '-' && !bind, "mounts that are none of files");
+		if (*m->destination == '-' || !bind)
+			continue;
+		list[n] = mount_of(a, m);
+		if (!list[n++])
+			return -ENOMEM;
+	}
+	config->mounts = list;
+	config->n_mounts = n;
+	return 0;
+}
+
+/* CRI names a device of the host; numbers of one that is not there have no place. */
+static int adjust_devices(struct arena *a, Cri__ContainerConfig *config,
+			  const Nri__LinuxContainerAdjustment *lnx)
+{
+	static char all[] = PERMISSIONS_ALL;
+	Cri__Device **list =
+		arena_array(a, config->n_devices + lnx->n_devices + 1, sizeof(Cri__Device *));
+	if (!list)
+		return -ENOMEM;
+	if (config->n_devices)
+		memcpy(list, config->devices, config->n_devices * sizeof *list);
+	config->devices = list;
+	for (size_t i = 0; i < lnx->n_devices; i++) {
+		Cri__Device *d = NEW(a, Cri__Device, cri__device);
+		if (!d)
+			return -ENOMEM;
+		d->container_path = lnx->devices[i]->path;
+		d->host_path = lnx->devices[i]->path;
+		d->permissions = all;
+		list[config->n_devices++] = d;
+	}
+	return 0;
+}
+
+static int adjust_classes(struct arena *a, Cri__ContainerConfig *config,
+			  const Nri__LinuxResources *resources)
+{
+	int r = 0;
+	if (resources->rdt_class)
+		r = cri_annotate_container(a, config, RDT_ANNOTATION, resources->rdt_class->value);
+	if (!r && resources->blockio_class)
+		r = cri_annotate_container(a, config, BLOCKIO_ANNOTATION,
+					   resources->blockio_class->value);
+	return r;
+}
+
+static int adjust_linux(struct arena *a, Cri__ContainerConfig *config,
+			const Nri__LinuxContainerAdjustment *lnx, struct cri_missing *missing)
+{
+	if (!config->lnx)
+		config->lnx = NEW(a, Cri__LinuxContainer, cri__linux_container);
+	if (config->lnx && !config->lnx->resources)
+		config->lnx->resources = NEW(a, Cri__Resources, cri__resources);
+	if (!config->lnx || !config->lnx->resources)
+		return -ENOMEM;
+	int r = lnx->n_devices ? adjust_devices(a, config, lnx) : 0;
+	if (!r && lnx->resources)
+		r = cri_set_resources(a, config->lnx->resources, lnx->resources, missing);
+	if (!r && lnx->resources)
+		r = adjust_classes(a, config, lnx->resources);
+	if (lnx->oom_score_adj)
+		config->lnx->resources->oom_score_adj = lnx->oom_score_adj->value;
+	miss(missing, *lnx->cgroups_path, "cgroups_path");
+	miss(missing, lnx->io_priority, "io_priority");
+	miss(missing, lnx->seccomp_policy, "seccomp_policy");
+	miss(missing, lnx->n_namespaces > 0, "namespaces");
+	miss(missing, lnx->n_sysctl > 0, "sysctl");
+	miss(missing, lnx->n_net_devices > 0, "net_devices");
+	miss(missing, lnx->scheduler, "scheduler");
+	miss(missing, lnx->rdt, "rdt");
+	miss(missing, lnx->memory_policy, "memory_policy");
+	return r;
+}
+
+int cri_adjust(struct arena *a, Cri__ContainerConfig *config,
+	       const Nri__ContainerAdjustment *adjust, struct cri_missing *missing)
+{
+	int r = adjust_annotations(a, config, adjust);
+	if (!r && adjust->n_env)
+		r = adjust_env(a, config, adjust);
+	if (!r && adjust->n_mounts)
+		r = adjust_mounts(a, config, adjust, missing);
+	if (!r && adjust->lnx)
+		r = adjust_linux(a, config, adjust->lnx, missing);
+	miss(missing, adjust->hooks, "hooks");
+	miss(missing, adjust->n_rlimits > 0, "rlimits");
+	miss(missing, adjust->n_cdi_devices > 0, "cdi_devices");
+	miss(missing, adjust->n_args > 0, "args");
+	return r;
+}

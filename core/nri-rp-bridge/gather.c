@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All pods and containers that the runtime has: ListPodSandbox, ListContainers, and ContainerStatus of each container that is there,
+ * for its resources. That is Synchronize; nothing is remembered from before it.
+ *
+ * Containers that end by themselves are found by listing them every 10 s while any runs. The runtime's stream of events is left to the
+ * kubelet: containerd 1.7 gives each event to one reader only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-bridge/police_internal.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+
+#define LOG_SOURCE "bridge"
+#define LIST_MS 10000u /* the runtime has for a list */
+#define POLL_MS 10000u
+#define STATE_READY 0
+#define STATE_RUNNING 1
+#define STATE_EXITED 2
+
+struct gather {
+	struct police *police; /* NULL: that is gone */
+	struct arena *arena;
+	Cri__PodList *pods;
+	Cri__ContainerList *ctrs;
+	size_t next; /* container whose status is asked for */
+	Nri__PodSandbox **nri_pods;
+	Nri__Container **nri_ctrs;
+	size_t n_pods, n_ctrs;
+	Cri__Resources **resources; /* of each container */
+};
+
+struct gather *gather_free(struct gather *g)
+{
+	if (!g)
+		return NULL;
+	arena_free(g->arena);
+	free(g);
+	return NULL;
+}
+
+static void give_up(struct gather *g, const char *why)
+{
+	struct police *p = g->police;
+	log_warning("the runtime's containers cannot be listed: %s", why);
+	p->gather = gather_free(g);
+	nri_runtime_not_synchronized(p->nri, "there is nothing to synchronise it with");
+}
+
+static void *unpack(struct gather *g, const ProtobufCMessageDescriptor *type,
+		    const struct grpc_result *result)
+{
+	ProtobufCAllocator alloc = pb_arena(g->arena);
+	return protobuf_c_message_unpack(type, &alloc, result->payload_len, result->payload);
+}
+
+static bool counts(const Cri__ListedContainer *ctr)
+{
+	return ctr->state == 0 || ctr->state == STATE_RUNNING;
+}
+
+/* ---- the end: the model, and Synchronize ------------------------------------------------------------------------------- */
+
+static void on_carried(unsigned failed, void *arg)
+{
+	struct gather *g = arg;
+	struct police *p = g->police;
+	(void)failed;
+	p->gather = gather_free(g);
+	nri_runtime_unlock(p->nri);
+}
+
+static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
+{
+	struct gather *g = arg;
+	if (m)
+		log_info("synchronised: %zu pods, %zu containers, %zu updates", g->n_pods,
+			 g->n_ctrs, m->n_update);
+	carry_updates(g->police, m ? m->update : NULL, m ? m->n_update : 0, NULL, on_carried, g);
+}
+
+static int add_pods(struct gather *g)
+{
+	for (size_t i = 0; i < g->pods->n_items; i++) {
+		const Cri__ListedPod *listed = g->pods->items[i];
+		if (listed->state != STATE_READY)
+			continue;
+		Nri__PodSandbox *msg = cri_listed_pod(g->arena, listed);
+		struct pod *pod = msg ? model_add_pod(&g->police->model, msg, listed->id) : NULL;
+		if (!pod)
+			return -ENOMEM;
+		pod_unref(pod);
+		g->nri_pods[g->n_pods++] = msg;
+	}
+	return 0;
+}
+
+static int add_ctrs(struct gather *g)
+{
+	struct model *model = &g->police->model;
+	for (size_t i = 0; i < g->ctrs->n_containers; i++) {
+		const Cri__ListedContainer *listed = g->ctrs->containers[i];
+		struct pod *pod = model_pod(model, listed->pod_sandbox_id);
+		if (!pod || !counts(listed))
+			continue;
+		Nri__Container *msg =
+			cri_listed_container(g->arena, pod->id, listed, g->resources[i]);
+		struct ctr *ctr = msg ? model_add_ctr(model, pod, msg, listed->id) : NULL;
+		if (!ctr)
+			return -ENOMEM;
+		ctr_unref(ctr);
+		g->nri_ctrs[g->n_ctrs++] = msg;
+	}
+	return 0;
+}
+
+static void finish(struct gather *g)
+{
+	struct police *p = g->police;
+	model_clear(&p->model);
+	p->generation++;
+	g->nri_pods = arena_array(g->arena, g->pods->n_items + 1, sizeof *g->nri_pods);
+	g->nri_ctrs = arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->nri_ctrs);
+	if (!g->nri_pods || !g->nri_ctrs || add_pods(g) || add_ctrs(g))
+		give_up(g, "out of memory");
+	else
+		nri_runtime_synchronize(p->nri, g->nri_pods, g->n_pods, g->nri_ctrs, g->n_ctrs,
+					on_synchronized, g);
+}
+
+/* ---- the questions ----------------------------------------------------------------------------------------------------- */
+
+static void ask_next_status(struct gather *g);
+
+static void on_status(const struct grpc_result *result, void *arg)
+{
+	struct gather *g = arg;
+	/* A container that has gone meanwhile is no error. */
+	const Cri__ContainerStatusResponse *m =
+		result->error ? NULL
+			      : unpack(g, &cri__container_status_response__descriptor, result);
+	if (m && m->status && m->status->resources)
+		g->resources[g->next] = m->status->resources->lnx;
+	g->next++;
+	ask_next_status(g);
+}
+
+static void ask_next_status(struct gather *g)
+{
+	while (g->next < g->ctrs->n_containers && !counts(g->ctrs->containers[g->next]))
+		g->next++;
+	if (g->next == g->ctrs->n_containers) {
+		finish(g);
+		return;
+	}
+	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
+	m.id = g->ctrs->containers[g->next]->id;
+	if (police_call_runtime(g->police, "ContainerStatus", &m.base, LIST_MS, on_status, g))
+		give_up(g, "the runtime is away");
+}
+
+static void on_ctrs(const struct grpc_result *result, void *arg)
+{
+	struct gather *g = arg;
+	g->ctrs = result->error ? NULL : unpack(g, &cri__container_list__descriptor, result);
+	g->resources =
+		g->ctrs ? arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->resources)
+			: NULL;
+	if (!g->resources)
+		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
+	else
+		ask_next_status(g);
+}
+
+static void on_pods(const struct grpc_result *result, void *arg)
+{
+	struct gather *g = arg;
+	Cri__Id none = CRI__ID__INIT;
+	g->pods = result->error ? NULL : unpack(g, &cri__pod_list__descriptor, result);
+	if (!g->pods)
+		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
+	else if (police_call_runtime(g->police, "ListContainers", &none.base, LIST_MS, on_ctrs, g))
+		give_up(g, "the runtime is away");
+}
+
+void gather_begin(void *arg)
+{
+	struct police *p = arg;
+	Cri__Id none = CRI__ID__INIT;
+	struct gather *g = calloc(1, sizeof *g);
+	if (g)
+		g->arena = arena_new(ARENA_BLOCK, 0);
+	if (!g || !g->arena) {
+		free(g);
+		nri_runtime_not_synchronized(p->nri, "out of memory");
+		return;
+	}
+	g->police = p;
+	p->gather = g;
+	if (police_call_runtime(p, "ListPodSandbox", &none.base, LIST_MS, on_pods, g))
+		give_up(g, "the runtime is away");
+}
+
+/* ---- containers that end by themselves --------------------------------------------------------------------------------- */
+
+static bool any_runs(const struct police *p)
+{
+	for (const struct ctr *ctr = p->model.ctrs; ctr; ctr = ctr->by_id.next)
+		if (ctr->state == NRI__CONTAINER_STATE__CONTAINER_RUNNING)
+			return true;
+	return false;
+}
+
+void gather_poll_later(struct police *p)
+{
+	if (!loop_timer_armed(p->poll) && any_runs(p))
+		(void)loop_timer_arm(p->poll, POLL_MS);
+}
+
+static void on_polled(const struct grpc_result *result, void *arg)
+{
+	struct police *p = arg;
+	Cri__ContainerList *m =
+		result->error
+			? NULL
+			: cri__container_list__unpack(NULL, result->payload_len, result->payload);
+	for (size_t i = 0; m && i < m->n_containers; i++) {
+		struct ctr *ctr = model_ctr(&p->model, m->containers[i]->id);
+		if (ctr && m->containers[i]->state >= STATE_EXITED)
+			tell_stopped(p, ctr);
+	}
+	cri__container_list__free_unpacked(m, NULL);
+	if (result->error != -ECANCELED)
+		gather_poll_later(p);
+}
+
+void gather_poll(void *arg)
+{
+	struct police *p = arg;
+	Cri__Id none = CRI__ID__INIT;
+	if (!nri_runtime_is_active(p->nri))
+		return;
+	if (police_call_runtime(p, "ListContainers", &none.base, LIST_MS, on_polled, p))
+		gather_poll_later(p);
+}

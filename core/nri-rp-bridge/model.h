@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pods and containers that the plugin has been told of: by the ids that the plugin knows, which are the bridge's own for what has
+ * been created through it, and by the runtime's. Their messages are kept packed.
+ */
+#ifndef NRI_RP_BRIDGE_MODEL_H
+#define NRI_RP_BRIDGE_MODEL_H
+
+#include <stdbool.h>
+
+#include "core/util/arena.h"
+#include "core/util/err.h"
+#include "core/util/hash.h"
+#include "proto/nri.pb-c.h"
+
+#define MODEL_ID_SIZE 65u /* of an id of ours, with its NUL */
+
+struct packed {
+	uint8_t *data;
+	size_t n;
+};
+
+struct pod {
+	char *id; /* the plugin's */
+	char *cri_id; /* the runtime's; NULL: not known yet */
+	struct packed msg;
+	unsigned refs;
+	bool gone; /* in no table any more */
+	UT_hash_handle by_cri;
+};
+
+struct ctr {
+	char *id, *cri_id;
+	struct pod *pod;
+	struct packed msg;
+	Nri__ContainerState state;
+	/* What is to be set as soon as the runtime has an id for it: an update that came while it was being created. */
+	struct packed pending;
+	unsigned refs;
+	bool gone;
+	UT_hash_handle by_id, by_cri;
+};
+
+struct model {
+	struct pod *pods; /* by_cri: those whose id is known */
+	struct ctr *ctrs; /* by_id: all */
+	struct ctr *ctrs_by_cri;
+};
+
+/* A random id, as runtimes have them. */
+int model_new_id(char ret[MODEL_ID_SIZE]);
+
+/* Owned by the caller, besides the tables. cri_id may be NULL. NULL: out of memory. */
+struct pod *model_add_pod(struct model *m, const Nri__PodSandbox *msg, const char *cri_id);
+struct ctr *model_add_ctr(struct model *m, struct pod *pod, const Nri__Container *msg,
+			  const char *cri_id);
+/* -ENOMEM; -EEXIST: another one has that id. */
+int model_name_pod(struct model *m, struct pod *pod, const char *cri_id);
+int model_name_ctr(struct model *m, struct ctr *ctr, const char *cri_id);
+struct pod *model_pod(const struct model *m, const char *cri_id);
+struct ctr *model_ctr(const struct model *m, const char *cri_id);
+struct ctr *model_ctr_by_id(const struct model *m, const char *id);
+/* Out of the tables; whoever has it keeps it. */
+void model_remove_pod(struct model *m, struct pod *pod);
+void model_remove_ctr(struct model *m, struct ctr *ctr);
+void model_clear(struct model *m);
+
+struct pod *pod_ref(struct pod *pod);
+struct ctr *ctr_ref(struct ctr *ctr);
+/* NULL is fine; return NULL. */
+struct pod *pod_unref(struct pod *pod);
+struct ctr *ctr_unref(struct ctr *ctr);
+/* The messages, unpacked in the arena. NULL: out of memory. */
+Nri__PodSandbox *pod_message(struct arena *a, const struct pod *pod);
+Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr);
+
+/* A copy of a message, packed, in place of what was there. */
+int packed_set(struct packed *p, const ProtobufCMessage *msg);
+void packed_fini(struct packed *p);
+
+#endif

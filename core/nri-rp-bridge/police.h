@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that a plugin has a say in. The bridge plays the runtime's side of NRI: what the plugin wants is written into the call before
+ * the runtime sees it, and what became of it is told to the plugin.
+ *
+ *   police.c   the calls: asked about, edited, forwarded or refused; and what follows their answers
+ *   tell.c     questions to the plugin one by one, and the updates that it wants of other containers
+ *   gather.c   what there is, for Synchronize; and containers that end by themselves
+ *   model.c    pods and containers, by both their ids       cri_edit.c   CRI's messages and NRI's
+ *
+ * A call:    waiting ──turn──▶ asked ──answer──▶ updating ──▶ forwarded ──answer of the runtime──▶ told
+ *                                └──refused or abandoned: the plugin is told that there is nothing
+ *
+ * Without a plugin calls pass unchanged.
+ */
+#ifndef NRI_RP_BRIDGE_POLICE_H
+#define NRI_RP_BRIDGE_POLICE_H
+
+#include "core/grpc/message.h"
+#include "core/nri-rp-bridge/upstream.h"
+
+struct police;
+struct police_call;
+
+struct police_config {
+	struct loop *loop;
+	struct upstream *runtime;
+	const char *socket; /* where plugins connect */
+	bool strict; /* what CRI has no place for fails a call */
+	bool require_plugin; /* without a plugin nothing new is created */
+};
+
+/* One of both is called, once, perhaps from inside police_begin. */
+struct police_events {
+	void (*forward)(const uint8_t *payload, size_t n, void *arg);
+	void (*refuse)(enum grpc_status status, const char *text, void *arg);
+};
+
+int police_new(const struct police_config *config, struct police **ret, struct err *err);
+/* After the proxy and the upstreams. NULL is fine; returns NULL. */
+struct police *police_free(struct police *p);
+
+/* Are calls of that path to be shown? */
+bool police_wants(const char *path);
+/*
+ * A call's one message. left_ms: how long its caller waits, UINT64_MAX: for ever. *ret is set before the events are called, and valid
+ * until police_end; NULL: nothing is to be told of this call's end.
+ */
+void police_begin(struct police *p, const char *path, const uint8_t *payload, size_t n,
+		  uint64_t left_ms, const struct police_events *events, void *arg,
+		  struct police_call **ret);
+/*
+ * What became of it: ok with the runtime's answer, or not; also when the caller has gone before. Has to be called once, unless the
+ * call was refused. NULL is fine; returns NULL.
+ */
+struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *payload, size_t n);
+
+#endif

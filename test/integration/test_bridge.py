@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rp-bridge before a real containerd that has NRI off, with a real nri-rpd behind it: what is decided is what the kernel does."""
+import pathlib
+import shutil
+import tempfile
+
+import grpc
+import pytest
+
+import containerd
+from containerd import cpus, wait_for
+from criproxy import Bridge
+from test_containerd import ONLINE, SCRATCH, Daemon, needs_two_cpus
+
+RESTARTS = 10
+PLACED = 'containers are placed'
+
+
+class Bridged:
+    """Stands for the runtime, as Daemon and Bridge want one."""
+
+    def __init__(self, runtime):
+        self.runtime, self.dir, self.socket = runtime, runtime.dir, runtime.dir / 'cri.sock'
+
+
+@pytest.fixture(params=list(containerd.SUITES), scope='module')
+def runtime(request):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir=SCRATCH))
+    try:
+        rt = containerd.Containerd(request.param, folder, nri=False)
+        rt.start()
+        rt.load_images()
+    except containerd.Unavailable as why:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(why))
+    assert not rt.nri_socket.exists()
+    yield rt
+    rt.connect(rt.dir / 'cri.sock')
+    rt.down()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def bridge(runtime):
+    with Bridge(Bridged(runtime)) as b:
+        runtime.connect(b.socket)
+        runtime.nri_socket = b.nri_socket
+        yield b
+        runtime.connect(runtime.dir / 'cri.sock')
+
+
+@pytest.fixture
+def daemon(runtime, bridge):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-d-', dir=SCRATCH))
+    d = Daemon(runtime, folder)
+    d.configure('static', '{reservedResources: {cpu: "cpuset:%d"}}' % ONLINE[0])
+    before = bridge.log.read_text().count(PLACED)
+    d.start()
+    bridge.wait_log(PLACED, before + 1)
+    yield d
+    if d.process.poll() is None:
+        d.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def pods(runtime, bridge):
+    made = []
+
+    def run(*args, **kwargs):
+        made.append(runtime.run_pod(*args, **kwargs))
+        return made[-1]
+    yield run
+    for pod in made:
+        pod.remove()
+
+
+@needs_two_cpus
+def test_an_exclusive_cpu_is_the_kernels(daemon, pods):
+    shared = pods('shared', 'besteffort').run('c')
+    assert cpus(shared.allowed()) == set(ONLINE)
+    pinned = pods('pinned').run('c', 1000)
+    assert len(cpus(pinned.allowed())) == 1 and not cpus(pinned.allowed()) & {ONLINE[0]}
+    # The others have gone out of its way before it began, and come back when it is gone.
+    assert cpus(shared.allowed()) == set(ONLINE) - cpus(pinned.allowed())
+    pinned.remove()
+    wait_for('the CPU is given back', lambda: cpus(shared.allowed()) == set(ONLINE))
+
+
+@needs_two_cpus
+def test_what_cannot_be_placed_fails_with_the_reason(daemon, pods):
+    pod = pods('large')
+    with pytest.raises(grpc.RpcError) as e:
+        pod.run('c', 1000 * (len(ONLINE) + 1))
+    assert e.value.code() == grpc.StatusCode.FAILED_PRECONDITION and 'cpus' in e.value.details()
+    assert len(cpus(pods('next').run('c', 1000).allowed())) == 1
+
+
+@needs_two_cpus
+def test_nothing_moves_when_either_is_restarted(runtime, bridge, daemon, pods):
+    pinned, shared = pods('pinned').run('c', 1000), pods('shared', 'besteffort').run('c')
+    before = pinned.allowed(), shared.allowed()
+    for _ in range(RESTARTS):
+        again = bridge.log.read_text().count(PLACED) + 1
+        daemon.kill()
+        daemon.start()
+        bridge.wait_log(PLACED, again)
+    assert (pinned.allowed(), shared.allowed()) == before
+    for _ in range(RESTARTS):
+        mark = daemon.mark()
+        bridge.process.kill()
+        bridge.process.wait()
+        bridge.log.unlink()
+        bridge.start()
+        runtime.connect(bridge.socket)
+        daemon.wait_log('synchronized with', mark)
+        bridge.wait_log(PLACED)
+    assert (pinned.allowed(), shared.allowed()) == before
+    pinned.remove()
+    wait_for('the CPU is given back', lambda: cpus(shared.allowed()) == set(ONLINE))
+
+
+@needs_two_cpus
+def test_without_the_daemon_calls_pass(runtime, bridge, daemon, pods):
+    daemon.stop()
+    bridge.wait_log('calls pass unchanged')
+    unplaced = pods('unplaced').run('c', 1000)
+    assert cpus(unplaced.allowed()) == set(ONLINE)
+    daemon.start()
+    # Found by Synchronize, and placed then.
+    wait_for('it is placed', lambda: len(cpus(unplaced.allowed())) == 1)
+
+
+@needs_two_cpus
+def test_a_container_that_the_runtime_does_not_create_keeps_nothing(runtime, daemon, pods):
+    pod = pods('broken')
+    for _ in range(3):
+        with pytest.raises(grpc.RpcError):
+            pod.run('c', 1000, devices=['/dev/no-such-device'])
+    shared = pods('shared', 'besteffort').run('c')
+    wait_for('nothing is kept', lambda: cpus(shared.allowed()) == set(ONLINE))
+    assert len(cpus(pod.run('c', 1000).allowed())) == 1
+
+
+@needs_two_cpus
+def test_a_container_that_ends_by_itself_gives_its_cpus_back(daemon, pods):
+    shared = pods('shared', 'besteffort').run('c')
+    pods('short').run('c', 1000, command=['/bin/sleep', '1'])
+    assert cpus(shared.allowed()) != set(ONLINE)
+    wait_for('the CPU is given back', lambda: cpus(shared.allowed()) == set(ONLINE))
+
+
+def test_exec_and_lists_pass(runtime, pods):
+    ctr = pods('one').run('c')
+    assert runtime.images() and ctr.exec('/bin/true') == '' and ctr.allowed()
