@@ -347,8 +347,46 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
 		inst->plan->lists[i].users +=
 			(uint32_t)rp_ids_overlap(info->cpus, rp_ids_of(&inst->plan->lists[i].cpus));
-	int32_t r = h->cache->set_exclusive(h->ctx, txn, info->ctr, rp_ids_none());
-	return r ? r : h->cache->set_degraded(h->ctx, txn, info->ctr, h->why);
+	struct rp_idset online, cpus;
+	modhost_set(h, RP_CPUS_ONLINE, &online);
+	rp_idset_and(&cpus, info->cpus, rp_ids_of(&online));
+	const struct ctr_stage s = {
+		.cpus = rp_ids_of(rp_ids_empty(rp_ids_of(&cpus)) ? &online : &cpus),
+		.own = rp_ids_none(),
+		.degraded = h->why};
+	return ctr_stage(h, txn, info->ctr, &s);
+}
+
+/* CPUs of its lists may have gone, or come back. Nobody who runs is left without one: then it is on those that are nobody's alone. */
+static int32_t settle(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		      const struct record *rec)
+{
+	const struct rp_plan *p = inst->plan;
+	const struct pool *pool = plan_pool(p, rec->pool);
+	const char *text = rec->lists;
+	struct rp_idset cpus, any;
+	bool alone = true;
+	rp_idset_clear(&cpus);
+	for (uint32_t i = 0; i < rec->head.n_lists; i++, text += strlen(text) + 1) {
+		const struct list *list = find_list(p, pool, text);
+		alone = alone && list->alone;
+		rp_idset_or(&cpus, rp_ids_of(&cpus), rp_ids_of(&list->cpus));
+	}
+	int32_t r =
+		rec->head.no_affinity ? 0 : stage_cpus(inst, txn, info->ctr, pool, &cpus, alone);
+	if (r != -RP_ENOSPC)
+		return r;
+	modhost_set(&inst->h, RP_CPUS_ONLINE, &any);
+	cpus = any;
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		for (uint32_t k = 0; p->pools[i].exclusive && k < p->pools[i].n; k++)
+			rp_idset_andnot(&cpus, rp_ids_of(&cpus),
+					rp_ids_of(&p->lists[p->pools[i].first + k].cpus));
+	const struct ctr_stage s = {
+		.cpus = rp_ids_of(rp_ids_empty(rp_ids_of(&cpus)) ? &any : &cpus),
+		.own = rp_ids_none(),
+		.degraded = "none of the CPUs of its lists is online"};
+	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -358,10 +396,12 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	char why[MODHOST_TEXT_MAX] = "";
 	(void)w;
 	inst->h.why = why;
-	int32_t r = read_record(inst, info->ctr, &rec)
-			    ? verify(&inst->h, inst->plan, &rec, info->id)
-			    : place_new(inst, txn, info);
-	if (r && r != -RP_ENOMEM)
+	bool ours = read_record(inst, info->ctr, &rec);
+	int32_t r =
+		ours ? verify(&inst->h, inst->plan, &rec, info->id) : place_new(inst, txn, info);
+	if (!r && ours)
+		r = settle(inst, txn, info, &rec);
+	else if (r && r != -RP_ENOMEM)
 		r = keep(inst, txn, info);
 	inst->h.why = NULL;
 	return r;

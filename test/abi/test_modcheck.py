@@ -219,10 +219,12 @@ def test_recorded_machines(tmp_path):
 
 
 def test_pools_that_are_used(tmp_path):
-    """Without a configuration all containers are in one pool."""
+    """Without a configuration all containers are in one pool, or there is none to be in."""
     path = tmp_path / 'pools.conf'
     path.write_text('reservedResources: {cpu: 1}\ndynamicPoolTypes: [{name: p, namespaces: [default]}, {name: q, namespaces: ["kube-*"]}]\n')
     assert failed(cases(module('dynamic-pools'), '--config', path, '--cases', 'two-sockets|lifecycle')) == {}
+    path.write_text('pools: {exclusive: {exclusive: true, cpuLists: [{cpuset: 2-3}, {cpuset: "6"}]}, shared: {cpuLists: [{cpuset: 8-11}]}, infra: {cpuLists: [{cpuset: 0-1}]}}\n')
+    assert failed(cases(module('static-pools'), '--config', path, '--cases', 'laptop|lifecycle|abi/rules')) == {}
 
 
 def test_configuration(tmp_path):
