@@ -15,6 +15,7 @@
 #include "core/agent/protocol.h"
 #include "core/agent/publisher.h"
 #include "core/agent/state.h"
+#include "core/agent/teller.h"
 #include "core/pipeline/cluster.h"
 #include "core/pipeline/devices.h"
 #include "core/pipeline/evict.h"
@@ -51,6 +52,7 @@ struct agent {
 	struct connection *registered;
 	bool publishes; /* the registered one, and that is wanted */
 	struct publisher *publisher;
+	struct teller *teller;
 	struct log_limit turned_away;
 };
 
@@ -99,6 +101,7 @@ static void connection_free(struct connection *c, const char *why)
 	if (was_agent) {
 		a->registered = NULL;
 		publisher_set_agent(a->publisher, NULL);
+		teller_set_agent(a->teller, NULL);
 		pipeline_evict_source(a->pipeline, NULL);
 		(void)pipeline_cluster_told(a->pipeline, NULL);
 	}
@@ -139,6 +142,7 @@ static void set_publishing(struct agent *a)
 		      conf_core(pipeline_conf(a->pipeline))->agent.cluster;
 	const struct evict_source evictions = {ask_evict, a};
 	publisher_set_agent(a->publisher, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
+	teller_set_agent(a->teller, wanted ? trunk_rpc(a->registered->trunk, 0) : NULL);
 	pipeline_evict_source(a->pipeline, wanted ? &evictions : NULL);
 }
 
@@ -325,12 +329,20 @@ int agent_new(struct loop *loop, struct pipeline *pipeline, struct agent **ret, 
 	a->pipeline = pipeline;
 	a->turned_away = (struct log_limit)LOG_LIMIT(5, 10000);
 	a->publisher = publisher_new(loop, pipeline);
-	if (!a->publisher) {
+	a->teller = teller_new(loop, pipeline);
+	if (!a->publisher || !a->teller) {
+		publisher_free(a->publisher);
+		teller_free(a->teller);
 		free(a);
 		return err_errno(err, -ENOMEM, "agent");
 	}
 	*ret = a;
 	return 0;
+}
+
+void agent_event(struct agent *a)
+{
+	teller_changed(a->teller);
 }
 
 void agent_changed(struct agent *a)
@@ -344,6 +356,7 @@ struct agent *agent_free(struct agent *a)
 		return NULL;
 	shut(a);
 	publisher_free(a->publisher);
+	teller_free(a->teller);
 	free(a->path);
 	free(a->user);
 	free(a);

@@ -21,5 +21,7 @@ struct agent *agent_free(struct agent *a); /* returns NULL; NULL is fine */
 int agent_configure(struct agent *a, const struct conf_core *core, struct err *err);
 /* What is published may be otherwise than it was. */
 void agent_changed(struct agent *a);
+/* An event was noted. */
+void agent_event(struct agent *a);
 
 #endif

@@ -154,6 +154,8 @@ static void status_changed(void *arg)
 static void on_changed(void *arg)
 {
 	struct daemon *d = arg;
+	if (d->agent)
+		agent_event(d->agent);
 	if (!d->status_due)
 		d->status_due = loop_defer(d->loop, status_changed, d) == 0;
 }

@@ -13,6 +13,7 @@
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/published.h"
+#include "core/nri-rp-agent/report.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/wishes.h"
 #include "core/util/cleanup.h"
@@ -30,6 +31,7 @@ struct cluster {
 	struct published *published;
 	struct wishes *wishes;
 	struct evict *evict;
+	struct report *report;
 	struct node_feed *node_feed;
 	struct watch *node_watch;
 	struct link *link;
@@ -128,6 +130,12 @@ static void evict(const Agent__EvictRequest *m, struct rpc_request *req, void *a
 	evict_serve(c->evict, m, req);
 }
 
+static void tell(const Agent__TellRequest *m, void *arg)
+{
+	const struct cluster *c = arg;
+	report_tell(c->report, m);
+}
+
 static int find_node(struct cluster *c, const char *given, struct err *err)
 {
 	char host[HOST_NAME_MAX + 1] = "";
@@ -180,11 +188,13 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	c->published = published_new(c->kube, c->node);
 	c->wishes = wishes_new(c->kube, c->node);
 	c->evict = evict_new(c->kube);
+	c->report = report_new(c->kube, c->node);
 	c->node_feed = node_feed_new(c->kube, c->link);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published && c->wishes && c->evict && c->node_feed && c->state_timer)
+	if (selector && c->published && c->wishes && c->evict && c->report && c->node_feed &&
+	    c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -206,7 +216,7 @@ int cluster_new(const struct cluster_config *config, struct cluster **ret, struc
 		return r;
 	}
 	c->client = (struct link_client){
-		.connected = connected, .publish = publish, .evict = evict, .arg = c};
+		.connected = connected, .publish = publish, .evict = evict, .tell = tell, .arg = c};
 	link_set_client(config->link, &c->client);
 	*ret = c;
 	return 0;
@@ -221,6 +231,7 @@ struct cluster *cluster_free(struct cluster *c)
 	published_free(c->published);
 	wishes_free(c->wishes);
 	evict_free(c->evict);
+	report_free(c->report);
 	node_feed_free(c->node_feed);
 	if (c->kube)
 		kube_on_state(c->kube, NULL, NULL);

@@ -7,7 +7,7 @@
  *   kube.c        how many, and when             verdict.c  the status of it
  *   watch.c       objects kept in view           published.c  what is said of the node
  *   node.c        the Node, for the daemon           wishes.c   what modules want it to have
- *   evict.c       pods that have to leave the node
+ *   evict.c       pods that have to leave the node     report.c   events of pods and of the node
  *   writer.c      writes of one object, one after the other
  */
 #ifndef NRI_RP_AGENT_CLUSTER_H

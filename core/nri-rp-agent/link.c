@@ -119,6 +119,20 @@ static void serve_evict(struct link *l, struct rpc_request *req)
 		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
 }
 
+static void serve_tell(struct link *l, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(4096, REQUEST_ARENA);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Agent__TellRequest *m =
+		a ? agent__tell_request__unpack(&alloc, req->payload_len, req->payload) : NULL;
+	if (!m) {
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+		return;
+	}
+	l->client->tell(m, l->client->arg);
+	(void)rpc_reply(req, NULL);
+}
+
 static void on_request(struct rpc_request *req, void *arg)
 {
 	struct link *l = arg;
@@ -134,6 +148,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		serve_published(l, req);
 	else if (l->client && str_eq(req->method, "Evict"))
 		serve_evict(l, req);
+	else if (l->client && str_eq(req->method, "Tell"))
+		serve_tell(l, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
 }

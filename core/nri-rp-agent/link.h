@@ -18,6 +18,8 @@ struct link_client {
 	void (*connected)(void *arg);
 	/* What is to be published; 0, or why it cannot be. */
 	int (*publish)(const Agent__PublishedRequest *m, void *arg);
+	/* Events for people. */
+	void (*tell)(const Agent__TellRequest *m, void *arg);
 	/* A pod is to be evicted. Answers req, perhaps later. */
 	void (*evict)(const Agent__EvictRequest *m, struct rpc_request *req, void *arg);
 	void *arg;

@@ -36,12 +36,24 @@ static void set_text(struct event *e, const char *text)
 	e->text[len] = '\0';
 }
 
+static void event_fini(struct event *e)
+{
+	free(e->subject);
+	free(e->uid);
+	free(e->detail);
+}
+
+/* Those of the daily life are no news for the cluster. */
+static bool is_news(enum event_kind kind)
+{
+	return kind != EV_CREATED && kind != EV_MOVED && kind != EV_RELEASED;
+}
+
 /* The place of a new one, whose predecessor is forgotten. */
 static struct event *next_event(struct pipeline *p, uint64_t seq)
 {
 	struct event *e = &p->events[(seq - 1) % EVENTS_MAX];
-	free(e->subject);
-	free(e->detail);
+	event_fini(e);
 	*e = (struct event){.seq = seq};
 	p->last_event = seq;
 	return e;
@@ -58,12 +70,13 @@ __attribute__((format(printf, 5, 0))) static void add(struct pipeline *p, enum e
 	e->wall_ns = clock_wall_ns();
 	e->kind = kind;
 	e->subject = ctr ? strdup(ctr->full_name) : NULL;
+	e->uid = ctr && is_news(kind) ? strdup(ctr->pod->uid) : NULL;
 	e->detail = detail && *detail ? strdup(detail) : NULL;
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	set_text(e, text);
 	if (p->event_log_ready)
 		persist_later(p);
-	if (p->cfg.changed && kind != EV_CREATED && kind != EV_MOVED && kind != EV_RELEASED)
+	if (p->cfg.changed && is_news(kind))
 		p->cfg.changed(p->cfg.arg);
 	if (p->on_event)
 		p->on_event(p->on_event_arg);
@@ -220,8 +233,6 @@ void events_close(struct pipeline *p)
 {
 	if (p->event_log_ready)
 		reclog_fini(&p->event_log);
-	for (unsigned i = 0; i < EVENTS_MAX; i++) {
-		free(p->events[i].subject);
-		free(p->events[i].detail);
-	}
+	for (unsigned i = 0; i < EVENTS_MAX; i++)
+		event_fini(&p->events[i]);
 }

@@ -403,6 +403,7 @@ struct event {
 	enum event_kind kind;
 	char text[EVENT_TEXT_MAX];
 	char *subject; /* the container that it is about, namespace/pod/name; NULL: none */
+	char *uid; /* of the subject's pod, where the cluster may be told of it; NULL: not known, or of an earlier process */
 	char *detail; /* more of it, lines: why a container was refused; NULL: nothing */
 };
 void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...)

@@ -96,6 +96,25 @@ def run_pod(name):
     return pod['metadata']['uid']
 
 
+def test_a_refusal_is_seen_at_the_pod():
+    pod = 'refused'
+    uid = run_pod(pod)
+
+    def events():
+        return [e for e in get('-n', 'default', 'events', '--field-selector', 'involvedObject.uid=' + uid)['items'] if e['reason'] == 'PlacementRefused']
+    try:
+        with managed({'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}) as node:
+            eventually(lambda: node.ctl('status', check=False)['cluster']['connected'])
+            # the pod is known once a container of it runs
+            node.create(pod, ctr('small', '1', '64Mi'), uid=uid)
+            node.reject(pod, ctr('c0', '64', '64Mi'), uid=uid)
+            eventually(events)
+            assert pod in kubectl('-n', 'default', 'describe', 'pod', pod) and problems(node) == []
+            assert 'PlacementRefused' in kubectl('-n', 'default', 'describe', 'pod', pod)
+    finally:
+        kubectl('-n', 'default', 'delete', '--force', '--grace-period=0', 'pod', pod)
+
+
 def policy_version():
     return 'policy/v1' if 'policy/v1\n' in kubectl('api-versions') else 'policy/v1beta1'
 
