@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A round every interval, as long as there are containers that may burst:
+ *
+ *	tick ──▶ [worker] what the node has used ──▶ decide for each container ──▶ [worker] write where something is to change
+ */
+#include "modules/cpu-burst/cpu-burst.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nri-rp/controller.h>
+#define HASH_NONFATAL_OOM 1 /* a module does not end the process */
+#include <uthash.h>
+
+#include "modules/lib/annotation.h"
+#include "modules/lib/ctl_table.h"
+
+#define TICK_COOKIE UINT64_C(0xb125)
+#define STALE_MS 10000 /* usage that is older counts as not known */
+#define RETRY_MS 30000u /* after a failure */
+#define FIRST_SAVINGS_PERMILLE 250 /* of what can be saved: neither nothing nor half of it */
+#define KEY "koordinator.sh/cpuBurst"
+
+enum { KIND_LOOK, KIND_WRITE };
+
+struct rp_plan {
+	struct burst_config config;
+	int64_t threshold_percent;
+	bool annotations;
+	uint64_t interval_ms;
+};
+
+/* What is known of a container that may burst. */
+struct known {
+	rp_ctr ctr;
+	struct burst_savings savings;
+	int64_t quota, kernel_percent; /* written last; quota RP_NOT_SET: not known */
+	int64_t limit;
+	uint64_t at_ms, retry_ms;
+	bool waits; /* an item is under way */
+	UT_hash_handle hh;
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force */
+	const struct rp_host_usage *usage;
+	struct ctl_queue *queue;
+	struct koord_rate rate;
+	struct known *known;
+	bool running, armed;
+	enum burst_node node;
+	uint64_t n_writes, n_ways[BURST_UP + 1];
+};
+
+struct look {
+	struct ctl_item item;
+	int64_t busy_us;
+};
+
+const struct modhost *burst_host(const struct rp_instance *inst)
+{
+	return &inst->h;
+}
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+
+/* Keys of the section, and of the annotation, over what there is. */
+static bool read_config(const struct modhost *h, rp_cfg map, struct burst_config *c)
+{
+	const struct {
+		const char *key;
+		int64_t *to, min, max;
+	} numbers[] = {
+		{"cpuBurstPercent", &c->kernel_percent, 1, 10000},
+		{"cfsQuotaBurstPercent", &c->quota_percent, 1, 10000},
+		{"cfsQuotaBurstPeriodSeconds", &c->period_s, BURST_NO_PERIOD, 604800},
+	};
+	rp_cfg policy = h->config->get(h->ctx, map, "policy");
+	if (policy && !burst_policy(h->config->text(h->ctx, policy, ""), c))
+		return false;
+	for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		rp_cfg node = h->config->get(h->ctx, map, numbers[i].key);
+		int64_t v =
+			node ? h->config->value(h->ctx, node, RP_T_INT, INT64_MIN) : *numbers[i].to;
+		if (v < numbers[i].min || v > numbers[i].max)
+			return false;
+		*numbers[i].to = v;
+	}
+	return true;
+}
+
+static int32_t burst_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	const struct modhost *h = &inst->h;
+	rp_cfg interval = h->config->get(h->ctx, cfg, "interval");
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->config = (struct burst_config){
+		.kernel_percent = 1000, .quota_percent = 300, .period_s = BURST_NO_PERIOD};
+	p->threshold_percent = h->config->value(
+		h->ctx, h->config->get(h->ctx, cfg, "sharePoolThresholdPercent"), RP_T_INT, 50);
+	p->annotations = h->config->value(h->ctx, h->config->get(h->ctx, cfg, "annotations"),
+					  RP_T_BOOL, 1) != 0;
+	p->interval_ms = (uint64_t)h->config->value(h->ctx, interval, RP_T_DURATION, 1000);
+	int32_t r = p->interval_ms < 100 || p->interval_ms > 60000
+			    ? modhost_fail_at(h, interval, -RP_EINVAL, "expected 100ms to 1m")
+			    : 0;
+	if (!r && !read_config(h, cfg, &p->config))
+		r = modhost_fail_at(h, cfg, -RP_EINVAL, "a number is out of its range");
+	if (r)
+		free(p);
+	else
+		*ret_plan = p;
+	return r;
+}
+
+static void burst_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	free(plan);
+}
+
+static void burst_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	free(inst->plan);
+	inst->plan = plan;
+}
+
+/* ---- containers ------------------------------------------------------------------------------------------------------- */
+
+/* What holds for the container's pod. An annotation that cannot be read counts as none. */
+static struct burst_config config_of(const struct rp_instance *inst, rp_pod pod)
+{
+	const struct modhost *h = &inst->h;
+	struct burst_config c = inst->plan->config;
+	const char *text =
+		inst->plan->annotations ? h->cache->pod_annotation(h->ctx, pod, KEY) : NULL;
+	rp_cfg map;
+	if (!text)
+		return c;
+	if (annotation_parse(h, "annotation " KEY, text, &map) || !read_config(h, map, &c))
+		return inst->plan->config;
+	return c;
+}
+
+/* LS pods and those that do not say what they are, with a limit and no CPUs of their own. */
+static bool may_burst(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	const struct modhost *h = &inst->h;
+	const char *label = h->cache->pod_label(h->ctx, info->pod, "koordinator.sh/qosClass");
+	return info->cpu_limit > 0 && info->state == RP_STATE_RUNNING &&
+	       rp_ids_empty(info->exclusive) && (!label || koord_qos_of(label) == RP_KOORD_LS);
+}
+
+static struct known *find(const struct rp_instance *inst, rp_ctr ctr)
+{
+	struct known *k;
+	HASH_FIND(hh, inst->known, &ctr, sizeof ctr, k);
+	return k;
+}
+
+static struct known *know(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct known *k = find(inst, ctr);
+	if (k)
+		return k;
+	k = calloc(1, sizeof *k);
+	if (!k)
+		return NULL;
+	k->ctr = ctr;
+	k->quota = RP_NOT_SET;
+	HASH_ADD(hh, inst->known, ctr, sizeof k->ctr, k);
+	if (k->hh.tbl)
+		return k;
+	free(k);
+	return NULL;
+}
+
+static void forget(struct rp_instance *inst, struct known *k)
+{
+	HASH_DEL(inst->known, k);
+	free(k);
+}
+
+static void item_free(struct burst_item *b)
+{
+	free(b->ref);
+	free(b);
+}
+
+static void add_item(struct rp_instance *inst, struct known *k, enum burst_way way,
+		     const struct burst_config *c)
+{
+	struct burst_item *b = calloc(1, sizeof *b);
+	if (b)
+		b->ref = ctl_cgroup_ref(&inst->h, k->ctr);
+	if (!b || !b->ref) {
+		if (b)
+			item_free(b);
+		return;
+	}
+	b->item.kind = KIND_WRITE;
+	b->item.ctr = k->ctr;
+	b->way = way;
+	b->limit = k->limit;
+	b->quota_percent = c->quota_percent;
+	b->kernel_percent = c->by_kernel ? c->kernel_percent : 0;
+	k->kernel_percent = b->kernel_percent;
+	k->waits = true;
+	inst->n_ways[way]++;
+	ctl_queue_add(inst->queue, &b->item);
+}
+
+/* ---- rounds ----------------------------------------------------------------------------------------------------------- */
+
+struct survey {
+	struct rp_instance *inst;
+	int64_t node, used,
+		shared; /* milli-CPU; used: of those that count for the shared CPUs not */
+	uint64_t now;
+	uint32_t n;
+};
+
+static int64_t used_of(const struct rp_instance *inst, rp_ctr ctr, struct rp_usage *ret)
+{
+	*ret = (struct rp_usage){.size = sizeof *ret};
+	bool known = inst->usage && !inst->usage->get(inst->h.ctx, ctr, ret) &&
+		     ret->cpu != RP_NOT_MEASURED && ret->age_ms < STALE_MS;
+	return known ? ret->cpu : RP_NOT_SET;
+}
+
+static void look_at(void *arg, rp_ctr ctr)
+{
+	struct survey *s = arg;
+	const struct modhost *h = &s->inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct rp_usage usage;
+	if (h->cache->get_ctr(h->ctx, ctr, &info) || info.state == RP_STATE_CREATING)
+		return;
+	bool owns = !rp_ids_empty(info.exclusive);
+	int64_t used = used_of(s->inst, ctr, &usage);
+	if ((owns || koord_is_lent(h, info.pod)) && used != RP_NOT_SET)
+		s->used += used;
+	if (owns)
+		s->shared -= info.cpu_request;
+	s->n += may_burst(s->inst, &info);
+}
+
+static void steer(void *arg, rp_ctr ctr)
+{
+	struct survey *s = arg;
+	struct rp_instance *inst = s->inst;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct rp_usage usage;
+	if (inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) || !may_burst(inst, &info))
+		return;
+	struct known *k = know(inst, ctr);
+	if (!k || k->waits || s->now < k->retry_ms)
+		return;
+	struct burst_config c = config_of(inst, info.pod);
+	int64_t used = used_of(inst, ctr, &usage);
+	bool throttled = used != RP_NOT_SET && usage.throttled > 0, allowed = true;
+	if (c.period_s >= 0 && c.quota_percent > 100) {
+		if (k->savings.period_s != c.period_s || k->savings.max_percent != c.quota_percent)
+			burst_savings_begin(&k->savings, c.period_s, c.quota_percent,
+					    FIRST_SAVINGS_PERMILLE);
+		allowed = burst_savings_put(&k->savings,
+					    used == RP_NOT_SET ? 100 : 100 * used / info.cpu_limit,
+					    k->at_ms ? (int64_t)(s->now - k->at_ms) / 1000 : 0);
+	}
+	k->at_ms = s->now;
+	if (k->limit != info.cpu_limit)
+		k->quota = RP_NOT_SET;
+	k->limit = info.cpu_limit;
+	enum burst_way way = burst_way(&c, allowed, throttled, inst->node);
+	int64_t kernel = c.by_kernel ? c.kernel_percent : 0, base = k->limit * 100;
+	bool same = k->quota != RP_NOT_SET && kernel == k->kernel_percent &&
+		    burst_quota(way, base, c.quota_percent, k->quota) == k->quota;
+	bool first_of_nothing = k->quota == RP_NOT_SET && !c.by_quota && !c.by_kernel;
+	if (first_of_nothing)
+		k->quota = base; /* what nobody wants otherwise is left alone */
+	else if (!same)
+		add_item(inst, k, way, &c);
+}
+
+static void arm(struct rp_instance *inst)
+{
+	if (inst->running && inst->plan && !inst->armed)
+		inst->armed =
+			inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, inst->plan->interval_ms) == 0;
+}
+
+static void begin_round(struct rp_instance *inst)
+{
+	struct survey s = {.inst = inst};
+	inst->armed = false;
+	(void)ctl_each_container(&inst->h, look_at, &s);
+	struct look *l = s.n ? calloc(1, sizeof *l) : NULL;
+	if (l) {
+		l->item.kind = KIND_LOOK;
+		ctl_queue_add(inst->queue, &l->item);
+	}
+	if (s.n)
+		arm(inst); /* without any the next one that starts goes on */
+}
+
+static void decide(struct rp_instance *inst, const struct look *l)
+{
+	struct survey s = {.inst = inst, .now = inst->h.timer->now_ms(inst->h.ctx)};
+	bool read = l->item.result == RP_APPLY_DONE;
+	s.shared = koord_capacity(&inst->h);
+	(void)ctl_each_container(&inst->h, look_at, &s);
+	s.node = read ? koord_used(&inst->rate, s.now, l->busy_us) : RP_NOT_SET;
+	inst->node = burst_node_state(s.shared, s.node == RP_NOT_SET ? RP_NOT_SET : s.node - s.used,
+				      inst->plan->threshold_percent);
+	(void)ctl_each_container(&inst->h, steer, &s);
+}
+
+static void run_item(void *arg, struct ctl_item *item)
+{
+	struct rp_instance *inst = arg;
+	if (item->kind == KIND_WRITE) {
+		burst_apply(&inst->h, (struct burst_item *)(void *)item);
+		return;
+	}
+	int32_t r = koord_busy_us(&inst->h, &((struct look *)(void *)item)->busy_us);
+	ctl_say(item, r ? RP_APPLY_FAILED : RP_APPLY_DONE, "%s", "");
+}
+
+static void written(struct rp_instance *inst, const struct burst_item *b, bool ran)
+{
+	struct known *k = find(inst, b->item.ctr);
+	inst->n_writes += b->n_writes;
+	if (!k)
+		return;
+	k->waits = false;
+	k->quota = RP_NOT_SET;
+	if (ran && b->item.result == RP_APPLY_FAILED)
+		k->retry_ms = inst->h.timer->now_ms(inst->h.ctx) + RETRY_MS;
+	else if (ran &&
+		 b->ret_quota <
+			 0) /* somebody took its limit away: nothing to do until it is another */
+		k->quota = burst_quota(BURST_RESET, k->limit * 100, b->quota_percent, 0);
+	else if (ran && b->ret_period > 0)
+		k->quota = b->ret_quota * 100000 / b->ret_period;
+	if (ran && b->n_writes)
+		modhost_log(&inst->h, RP_LOG_DEBUG, k->ctr,
+			    "quota %lld us of 100 ms, the node is %s", (long long)k->quota,
+			    burst_node_names[inst->node]);
+}
+
+static void item_done(void *arg, struct ctl_item *item, int ran)
+{
+	struct rp_instance *inst = arg;
+	if (item->kind == KIND_WRITE) {
+		struct burst_item *b = (struct burst_item *)(void *)item;
+		written(inst, b, ran);
+		item_free(b);
+		return;
+	}
+	struct look *l = (struct look *)(void *)item;
+	if (ran && inst->running)
+		decide(inst, l);
+	free(l);
+}
+
+/* ---- hooks ------------------------------------------------------------------------------------------------------------ */
+
+static int32_t burst_post_start(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	if (!inst->h.cache->get_ctr(inst->h.ctx, ctr, &info) && may_burst(inst, &info))
+		arm(inst);
+	return 0;
+}
+
+/* The runtime has written its limit. */
+static int32_t burst_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
+{
+	struct known *k = find(inst, ctr);
+	if (k && (changed & RP_CHANGED_CPU_SHARE)) {
+		k->quota = RP_NOT_SET;
+		k->retry_ms = 0;
+	}
+	arm(inst);
+	return 0;
+}
+
+static int32_t burst_post_stop(struct rp_instance *inst, rp_ctr ctr)
+{
+	struct known *k = find(inst, ctr);
+	ctl_queue_forget(inst->queue, ctr);
+	if (k)
+		forget(inst, k);
+	return 0;
+}
+
+static void burst_sync(struct rp_instance *inst)
+{
+	struct known *k, *next;
+	struct rp_ctr_info info;
+	HASH_ITER (hh, inst->known, k, next) {
+		info = (struct rp_ctr_info){.size = sizeof info};
+		if (inst->h.cache->get_ctr(inst->h.ctx, k->ctr, &info) ||
+		    info.state == RP_STATE_EXITED)
+			forget(inst, k);
+	}
+	arm(inst);
+}
+
+static void burst_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	if (cookie != TICK_COOKIE)
+		ctl_queue_timer(inst->queue, cookie);
+	else if (inst->running)
+		begin_round(inst);
+}
+
+static int32_t burst_start(struct rp_instance *inst)
+{
+	if (koord_is_v1(&inst->h, "cpu"))
+		return modhost_fail(&inst->h, -RP_ENOTSUP,
+				    "cgroup v1: this module steers cgroup v2 alone");
+	inst->running = true;
+	arm(inst);
+	return 0;
+}
+
+/* Who has a larger quota, or savings, loses them. */
+static void burst_stop(struct rp_instance *inst)
+{
+	const struct burst_config none = {.quota_percent = 100};
+	struct known *k, *next;
+	inst->running = inst->armed = false;
+	(void)inst->h.timer->arm(inst->h.ctx, TICK_COOKIE, 0);
+	ctl_queue_clear(inst->queue);
+	inst->rate = (struct koord_rate){0};
+	HASH_ITER (hh, inst->known, k, next)
+		if (k->quota == RP_NOT_SET || k->quota > k->limit * 100 || k->kernel_percent)
+			add_item(inst, k, BURST_RESET, &none);
+}
+
+static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	static const char *const ways[] = {"way=\"reset\"", "way=\"down\"", "way=\"remain\"",
+					   "way=\"up\""};
+	sink->gauge(sink->ctx, "node_state",
+		    "The shared CPUs: 0 unknown, 1 idle, 2 cooling, 3 overload.", "",
+		    (double)inst->node);
+	sink->gauge(sink->ctx, "containers", "Containers that may burst.", "",
+		    HASH_COUNT(inst->known));
+	for (unsigned i = 0; i <= BURST_UP; i++)
+		sink->counter(sink->ctx, "decisions_total", "Decisions that change something.",
+			      ways[i], (double)inst->n_ways[i]);
+	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
+		      (double)inst->n_writes);
+	return 0;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------------- */
+
+static const struct rp_key keys[] = {
+	{.path = "policy",
+	 .type = RP_T_ENUM,
+	 .choices = "none|auto|cpuBurstOnly|cfsQuotaBurstOnly",
+	 .fallback = "none",
+	 .doc = "Savings of the kernel, larger quotas, both, or nothing."},
+	{.path = "cpuBurstPercent",
+	 .type = RP_T_INT,
+	 .min = 1,
+	 .max = 10000,
+	 .fallback = "1000",
+	 .doc = "Percent of the limit that the kernel saves up; never more than the quota."},
+	{.path = "cfsQuotaBurstPercent",
+	 .type = RP_T_INT,
+	 .min = 1,
+	 .max = 10000,
+	 .fallback = "300",
+	 .doc = "Percent of the limit that a quota grows to."},
+	{.path = "cfsQuotaBurstPeriodSeconds",
+	 .type = RP_T_INT,
+	 .min = -1,
+	 .max = 604800,
+	 .fallback = "-1",
+	 .doc = "So long a container may use all of it, if it has saved that up; -1 is for ever."},
+	{.path = "sharePoolThresholdPercent",
+	 .type = RP_T_INT,
+	 .min = 1,
+	 .max = 100,
+	 .fallback = "50",
+	 .doc = "Percent of the shared CPUs in use from which on quotas shrink again."},
+	{.path = "annotations",
+	 .type = RP_T_BOOL,
+	 .fallback = "true",
+	 .doc = "Pods may say otherwise by the annotation koordinator.sh/cpuBurst."},
+	{.path = "interval", .type = RP_T_DURATION, .fallback = "1s", .doc = "Between two rounds."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static const struct rp_controller controller = {
+	.size = sizeof(struct rp_controller),
+	.prepare = burst_prepare,
+	.commit = burst_commit,
+	.abort = burst_abort,
+	.start = burst_start,
+	.stop = burst_stop,
+	.post_start = burst_post_start,
+	.post_update = burst_post_update,
+	.post_stop = burst_post_stop,
+	.sync = burst_sync,
+	.timer = burst_timer,
+};
+
+static const struct rp_metrics metrics = {
+	.size = sizeof(struct rp_metrics),
+	.collect = burst_collect,
+};
+
+static void burst_destroy(struct rp_instance *inst)
+{
+	struct known *k, *next;
+	inst->queue = ctl_queue_free(inst->queue);
+	HASH_ITER (hh, inst->known, k, next)
+		forget(inst, k);
+	free(inst->plan);
+	free(inst);
+}
+
+static int32_t burst_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	static const struct ctl_ops ops = {run_item, item_done, NULL};
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	int32_t r = koord_open(&inst->h, host, &ops, inst, &inst->queue);
+	if (r) {
+		burst_destroy(inst);
+		return r;
+	}
+	inst->usage = host->service(host->ctx, RP_HOST_USAGE_1);
+	if (!RP_HAS(inst->usage, get))
+		inst->usage = NULL;
+	*ret_inst = inst;
+	return 0;
+}
+
+static const void *burst_service(struct rp_instance *inst, const char *id)
+{
+	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
+							  {RP_CONTROLLER_1, &controller},
+							  {RP_METRICS_1, &metrics},
+							  {RP_DECISION_1, &burst_decision},
+							  {NULL, NULL}};
+	(void)inst;
+	return modhost_service(services, id);
+}
+
+RP_MODULE_DEFINE("cpu-burst", "1.0", RP_KIND_CONTROLLER,
+		 .summary = "CPU beyond their limit for containers that it stops",
+		 .licence = "Apache-2.0", .create = burst_create, .destroy = burst_destroy,
+		 .service = burst_service);
