@@ -72,10 +72,9 @@ static void read_forbidden(const struct rp_instance *inst, struct looked *c)
 /* Whole CPUs of a quota; 0: it is none of whole CPUs. */
 static int64_t whole_quota(const struct rp_ctr_info *i)
 {
-	if (i->asked_quota == RP_NOT_SET || i->asked_period == RP_NOT_SET || i->asked_quota <= 0 ||
-	    i->asked_period <= 0 || i->asked_quota % i->asked_period)
-		return 0;
-	return i->asked_quota / i->asked_period;
+	bool whole =
+		i->asked_quota > 0 && i->asked_period > 0 && i->asked_quota % i->asked_period == 0;
+	return whole ? i->asked_quota / i->asked_period : 0;
 }
 
 /* Shares stand for n CPUs when they are at most a hundredth of a CPU away. */
@@ -108,8 +107,8 @@ static int64_t integer_cpus(const struct rp_plan *p, const struct rp_ctr_info *i
 	int64_t n = whole_quota(i);
 	if (n)
 		return shares_are(i->asked_shares, n) ? n : 0;
-	bool no_quota = i->asked_quota == RP_NOT_SET || i->asked_quota <= 0;
-	if (!p->by_qos || !no_quota || i->qos != RP_QOS_GUARANTEED || i->cpu_request % 1000)
+	if (!p->by_qos || i->asked_quota > 0 || i->qos != RP_QOS_GUARANTEED ||
+	    i->cpu_request % 1000)
 		return 0;
 	return i->cpu_request / 1000;
 }

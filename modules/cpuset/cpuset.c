@@ -59,6 +59,12 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
+static int32_t refused(struct rp_instance *inst, int32_t code)
+{
+	inst->counters.refused += code != 0;
+	return code;
+}
+
 /* Takes away what it has; false: it has nothing of this policy. */
 static bool forget(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
@@ -74,7 +80,7 @@ static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	struct looked c;
 	look_at(inst, info, &c);
 	(void)forget(inst, info); /* the reply to its first creation was lost */
-	return place_new(inst, txn, &c);
+	return refused(inst, place_new(inst, txn, &c));
 }
 
 static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -91,7 +97,7 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 		r = place_resize(inst, txn, &c, info->cpus);
 	else if (forget(inst, info))
 		r = place_new(inst, txn, &c);
-	if (!r)
+	if (!refused(inst, r))
 		r = sync_retry(inst, txn, info->ctr);
 	/* who has got CPUs to itself has told the others already */
 	return r > 0 || (!r && c.class == CLASS_SHARED) ? stage_sharers(inst, txn, info->ctr) : r;

@@ -107,6 +107,7 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 /* ---- what one container gets (place.c) ------------------------------------------------------------------------------ */
 
+#define WHOSE_MAX 512u
 #define POOL_EMPTY_TEXT "shared CPU pool is empty"
 
 /* n CPUs for an integer container: those that it keeps, and others that are free and not avoided. -RP_ENOSPC; `whose`: before the message. */

@@ -7,24 +7,18 @@
 #include "modules/cpuset/cpuset.h"
 
 #define SET_TEXT_MAX 128u
-#define WHOSE_MAX 192u
-
-static int32_t refuse(struct rp_instance *inst, int32_t code)
-{
-	inst->counters.refused += code != 0;
-	return code;
-}
 
 int32_t place_check_pool(struct rp_instance *inst)
 {
-	const struct rp_plan *p = inst->plan;
 	struct rp_idset pool;
-	uint32_t least = p->min_shared != MIN_SHARED_DEFAULT ? (uint32_t)p->min_shared
-							     : inst->now.n[CLASS_SHARED] != 0;
+	int64_t least = inst->plan->min_shared;
+	if (least == MIN_SHARED_DEFAULT)
+		least = inst->now.n[CLASS_SHARED] != 0;
 	pool_shared(inst, &pool);
 	if (rp_ids_count(rp_ids_of(&pool)) >= least)
 		return 0;
-	return modhost_fail(&inst->h, -RP_ENOSPC, "would leave fewer than %u shared CPUs", least);
+	return modhost_fail(&inst->h, -RP_ENOSPC, "would leave fewer than %u shared CPUs",
+			    (uint32_t)least);
 }
 
 static void explain(struct rp_instance *inst, const struct looked *c, struct rp_ids cpus,
@@ -40,7 +34,7 @@ static int32_t own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		   const struct rp_idset *cpus, const char *how)
 {
 	pool_add(inst, c->class, c->info.ctr, rp_ids_of(cpus));
-	int32_t r = refuse(inst, place_check_pool(inst));
+	int32_t r = place_check_pool(inst);
 	if (r)
 		return r;
 	inst->counters.placed[c->class]++;
@@ -84,8 +78,7 @@ int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_i
 static int32_t place_integer(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 {
 	struct rp_idset cpus;
-	int32_t r =
-		refuse(inst, place_find(inst, c, rp_ids_none(), rp_ids_none(), c->n, "", &cpus));
+	int32_t r = place_find(inst, c, rp_ids_none(), rp_ids_none(), c->n, "", &cpus);
 	return r ? r : own(inst, txn, c, &cpus, "broken cores first, then whole ones");
 }
 
@@ -100,7 +93,7 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *
 	if (c->n < n)
 		machine_pack(inst->plan->machine, had, c->n, &cpus);
 	else
-		r = refuse(inst, place_find(inst, c, had, rp_ids_none(), c->n, "", &cpus));
+		r = place_find(inst, c, had, rp_ids_none(), c->n, "", &cpus);
 	if (r)
 		return r;
 	pool_del(inst, CLASS_INTEGER, c->info.ctr, had);
@@ -188,7 +181,7 @@ static int32_t place_annotated(struct rp_instance *inst, rp_txn txn, const struc
 	int32_t r = named_cpus(inst, c, &named);
 	if (!r)
 		r = move_victims(inst, txn, rp_ids_of(&named));
-	return r ? refuse(inst, r) : own(inst, txn, c, &named, "named by its pod");
+	return r ? r : own(inst, txn, c, &named, "named by its pod");
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------------- */
@@ -199,7 +192,7 @@ static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct l
 	pool_shared(inst, &pool);
 	rp_idset_andnot(&cpus, rp_ids_of(&pool), rp_ids_of(&c->forbidden));
 	if (rp_ids_empty(rp_ids_of(&cpus)))
-		return refuse(inst, modhost_fail(&inst->h, -RP_ENOSPC, POOL_EMPTY_TEXT));
+		return modhost_fail(&inst->h, -RP_ENOSPC, POOL_EMPTY_TEXT);
 	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());
 	inst->counters.placed[CLASS_SHARED]++;
 	explain(inst, c, rp_ids_of(&cpus), "what nobody owns");
@@ -208,11 +201,7 @@ static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct l
 
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 {
-	static int32_t (*const place[N_CLASSES])(struct rp_instance * inst, rp_txn txn,
-						 const struct looked *c) = {
-		[CLASS_SHARED] = place_shared,
-		[CLASS_INTEGER] = place_integer,
-		[CLASS_ANNOTATED] = place_annotated,
-	};
-	return place[c->class](inst, txn, c);
+	return (c->class == CLASS_ANNOTATED ? place_annotated
+		: c->class == CLASS_INTEGER ? place_integer
+					    : place_shared)(inst, txn, c);
 }

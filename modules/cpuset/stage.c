@@ -14,11 +14,10 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 		     enum cpuset_class class, struct rp_ids cpus, const char *reason)
 {
-	const struct rp_plan *p = inst->plan;
 	const struct record rec = {RECORD_VERSION, (uint16_t) class, c->forbids};
 	bool own = class != CLASS_SHARED && !inst->now.overlapping,
-	     pin = (class == CLASS_ANNOTATED && p->pin_memory) ||
-		   (class == CLASS_INTEGER && p->numa_aware);
+	     pin = (class == CLASS_ANNOTATED && inst->plan->pin_memory) ||
+		   (class == CLASS_INTEGER && inst->plan->numa_aware);
 	const struct ctr_stage s = {.cpus = cpus,
 				    .own = own ? cpus : rp_ids_none(),
 				    .group = class == CLASS_ANNOTATED ? NAMED_GROUP : 0,
@@ -89,8 +88,6 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except)
 			    inst->now.n[CLASS_SHARED]);
 	if ((empty || !inst->now.n[CLASS_SHARED]) && !f.turned)
 		return 0;
-	return life_walk(
-		inst, txn,
-		(struct life_walk){
-			.each = follow, .order = RP_ORDER_CREATED, .except = except, .arg = &f});
+	return life_walk(inst, txn,
+			 (struct life_walk){.each = follow, .except = except, .arg = &f});
 }

@@ -8,7 +8,6 @@
 
 #include "modules/cpuset/cpuset.h"
 
-#define WHOSE_MAX 512u
 #define SHORT_TEXT "it has fewer CPUs than it asks for"
 #define NAMED_TEXT "none of the CPUs that its pod names can be used; it is shared"
 
@@ -22,15 +21,10 @@ static int32_t give(struct rp_instance *inst, rp_txn txn, const struct looked *c
 	return r ? r : 1;
 }
 
-/* A reload, which is refused rather than that a container loses what it has. */
-static bool is_strict(const struct rp_instance *inst)
-{
-	return inst->synced && inst->changed;
-}
-
+/* A reload is refused rather than that a container loses what it has. */
 static bool must_not_lose(const struct rp_instance *inst, const struct looked *c)
 {
-	return is_strict(inst) && !(c->info.flags & RP_CTR_DEGRADED);
+	return inst->synced && inst->changed && !(c->info.flags & RP_CTR_DEGRADED);
 }
 
 static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct looked *c)
@@ -107,30 +101,26 @@ enum pass { PASS_ANNOTATED, PASS_KEEP, PASS_PLACE, PASS_SHARED, N_PASSES };
 static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w)
 {
-	static const enum cpuset_class class_of[] = {CLASS_ANNOTATED, CLASS_INTEGER, CLASS_INTEGER};
 	struct looked c;
 	look_at(inst, info, &c);
 	if (w->pass == PASS_SHARED)
 		return sync_shared(inst, txn, &c);
-	if (c.class != class_of[w->pass])
-		return 0;
-	return c.class == CLASS_ANNOTATED ? sync_annotated(inst, txn, &c)
-					  : sync_integer(inst, txn, &c, w->pass == PASS_KEEP);
+	if (w->pass == PASS_ANNOTATED)
+		return c.class == CLASS_ANNOTATED ? sync_annotated(inst, txn, &c) : 0;
+	return c.class == CLASS_INTEGER ? sync_integer(inst, txn, &c, w->pass == PASS_KEEP) : 0;
 }
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	owners_clear(&inst->owners);
 	inst->now = (struct population){.overlapping = false};
-	int32_t r = life_walk(inst, txn,
-			      (struct life_walk){.each = sync_one,
-						 .order = RP_ORDER_CREATED,
-						 .n_passes = N_PASSES});
+	int32_t r =
+		life_walk(inst, txn, (struct life_walk){.each = sync_one, .n_passes = N_PASSES});
 	if (r >= 0 && inst->now.overlapping) {
 		inst->now.overlapping = false;
 		r = stage_sharers(inst, txn, 0);
 	}
-	return r >= 0 && is_strict(inst) ? place_check_pool(inst) : r;
+	return r >= 0 && inst->synced && inst->changed ? place_check_pool(inst) : r;
 }
 
 /* 1: it has got what it lacked, or some of it. */

@@ -86,7 +86,7 @@ struct life {
 struct life_walk {
 	int32_t (*each)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			const struct life_walk *w);
-	uint32_t order; /* RP_ORDER_… */
+	uint32_t order; /* RP_ORDER_…; 0 is by creation */
 	int n_passes; /* 0: one */
 	rp_ctr except; /* is left out; 0: nobody */
 	void *arg; /* for `each` */

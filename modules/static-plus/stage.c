@@ -97,6 +97,5 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn)
 {
 	inst->parts = 0;
-	return life_walk(inst, txn,
-			 (struct life_walk){.each = stage_sharer, .order = RP_ORDER_CREATED});
+	return life_walk(inst, txn, (struct life_walk){.each = stage_sharer});
 }

@@ -332,7 +332,7 @@ static int32_t recount(struct rp_instance *inst)
 {
 	for (uint32_t i = 0; i < inst->plan->n_lists; i++)
 		inst->plan->lists[i].users = 0;
-	return life_walk(inst, 0, (struct life_walk){.each = count_one, .order = RP_ORDER_CREATED});
+	return life_walk(inst, 0, (struct life_walk){.each = count_one});
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
@@ -430,9 +430,7 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	mark_node(inst);
 	int32_t r = recount(inst);
-	return r ? r
-		 : life_walk(inst, txn,
-			     (struct life_walk){.each = sync_one, .order = RP_ORDER_CREATED});
+	return r ? r : life_walk(inst, txn, (struct life_walk){.each = sync_one});
 }
 
 static int32_t check_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -448,9 +446,7 @@ static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **r
 	int32_t r = plan_new(&inst->h, section, ret);
 	if (r || !inst->plan)
 		return r;
-	r = life_walk(
-		inst, 0,
-		(struct life_walk){.each = check_one, .order = RP_ORDER_CREATED, .arg = *ret});
+	r = life_walk(inst, 0, (struct life_walk){.each = check_one, .arg = *ret});
 	if (r)
 		plan_free(*ret);
 	return r;

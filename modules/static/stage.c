@@ -158,8 +158,6 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared
 {
 	char text[CTR_DATA_MAX + 1];
 	struct follow f = {shared, ctr_data_text(&inst->h, "SHARED_CPUS", shared, text)};
-	return life_walk(
-		inst, txn,
-		(struct life_walk){
-			.each = follow, .order = RP_ORDER_CREATED, .except = except, .arg = &f});
+	return life_walk(inst, txn,
+			 (struct life_walk){.each = follow, .except = except, .arg = &f});
 }
