@@ -110,8 +110,7 @@ static void print_message(struct buf *to, struct span s, unsigned depth, uint32_
 {
 	struct field f;
 	const char *between = "{";
-	int r;
-	while (buf_len(to) < LINE_MAX && (r = field_next(&s, &f)) > 0) {
+	while (buf_len(to) < LINE_MAX && field_next(&s, &f) > 0) {
 		(void)buf_add_str(to, between);
 		print_field(to, &f, depth, hidden);
 		between = ", ";

@@ -153,3 +153,51 @@ def test_a_container_that_ends_by_itself_gives_its_cpus_back(daemon, pods):
 def test_exec_and_lists_pass(runtime, pods):
     ctr = pods('one').run('c')
     assert runtime.images() and ctr.exec('/bin/true') == '' and ctr.allowed()
+
+
+# ---- what passes is what the runtime says ------------------------------------------------------------------------------------------
+
+METHODS = {
+    'RuntimeService': '''Version RunPodSandbox StopPodSandbox RemovePodSandbox PodSandboxStatus ListPodSandbox CreateContainer StartContainer StopContainer
+        RemoveContainer ListContainers ContainerStatus UpdateContainerResources ReopenContainerLog ExecSync Exec Attach PortForward ContainerStats
+        ListContainerStats PodSandboxStats ListPodSandboxStats UpdateRuntimeConfig Status CheckpointContainer ListMetricDescriptors
+        ListPodSandboxMetrics RuntimeConfig UpdatePodSandboxResources NoSuchMethod''',
+    'ImageService': 'ListImages ImageStatus PullImage RemoveImage ImageFsInfo NoSuchMethod',
+}
+# Nothing; an id that there is not; what is no message; a field of another type.
+ARGUMENTS = b'', b'\x0a\x03abc', b'\xff\xff\xff', b'\x0a\x00\x10\x01'
+# Answers with the time in them, or in no order.
+VOLATILE = 'ImageFsInfo', 'ListContainerStats', 'ListPodSandboxStats', 'ListImages', 'Status', 'ListPodSandbox', 'ListContainers'
+
+
+def outcome(channel, path, data):
+    """What a client sees: status, text, trailers, answer."""
+    try:
+        answer, call = channel.unary_unary(path).with_call(data, timeout=containerd.CALL_S)
+    except grpc.RpcError as e:
+        return e.code(), e.details(), tuple(e.trailing_metadata() or ())
+    volatile = path.rsplit('/', 1)[-1] in VOLATILE
+    return call.code(), sorted(answer) if volatile and path.endswith('ListImages') else len(answer) > 0 if volatile else answer, tuple(call.trailing_metadata())
+
+
+@pytest.mark.parametrize('version', ['v1', 'v1alpha2'])
+@pytest.mark.parametrize('service', METHODS)
+def test_answers_are_those_without_the_bridge(runtime, bridge, daemon, service, version):
+    direct = grpc.insecure_channel('unix://%s/cri.sock' % runtime.dir)
+    differ = []
+    for method in METHODS[service].split():
+        path = '/runtime.%s.%s/%s' % (version, service, method)
+        for data in ARGUMENTS:
+            both = outcome(direct, path, data), outcome(bridge.channel, path, data)
+            if both[0] != both[1]:
+                differ.append((path, data, *both))
+    runtime.connect(runtime.dir / 'cri.sock')
+    runtime.load_images()  # an image without a name is any, to RemoveImage
+    assert differ == []
+
+
+def test_the_stream_of_events_passes(runtime, bridge, daemon, pods):
+    events = bridge.channel.unary_stream('/runtime.v1.RuntimeService/GetContainerEvents')(b'', timeout=containerd.CALL_S)
+    ctr = pods('one').run('c')
+    assert any(ctr.id.encode() in event for event in events)
+    events.cancel()

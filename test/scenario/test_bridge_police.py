@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rp-bridge and a real nri-rpd between a CRI client and a runtime that is a few lines of Python behind a real gRPC server: what a policy
+decides is in the request that the runtime gets, and nothing of a call that fails stays allocated.
+"""
+import json
+import random
+import re
+import subprocess
+import threading
+
+import grpc
+import pytest
+
+from criproxy import SERVICE, Bridge, Runtime
+from kubelet import messages
+from simnode import BUILD, TOP, cpuset, eventually
+
+ANSWER_S = 60
+MACHINE = 'n4c16'
+ALL = set(range(16))
+UNKNOWN = b'\xfa\xff\x03\x05later'  # field 8191, a text: what a later release of CRI adds
+API = messages('test/integration', 'cri')
+CREATED, RUNNING, EXITED = range(3)
+
+
+class Cri(Runtime):
+    """A runtime's memory. `calls` has (method, request) in the order in which they came; `faults` what a method does instead of its work."""
+
+    def __init__(self):
+        self.pods, self.ctrs, self.faults, self.lock, self.n = {}, {}, {}, threading.Lock(), 0
+        super().__init__()
+
+    def service(self, handler_call_details):
+        name = handler_call_details.method.rsplit('/', 1)[-1]
+        work = getattr(self, 'do_' + name, None)
+        if not work:
+            return super().service(handler_call_details)
+
+        def handle(data, context):
+            with self.lock:
+                self.calls.append((name, data))
+            if name in self.faults:
+                self.faults[name](context)
+            with self.lock:
+                return work(data).SerializeToString()
+        return grpc.unary_unary_rpc_method_handler(handle)
+
+    def new_id(self, kind):
+        self.n += 1
+        return '%s%d' % (kind, self.n)
+
+    def do_RunPodSandbox(self, data):
+        pod = self.new_id('pod')
+        self.pods[pod] = API.RunPodSandboxRequest.FromString(data).config
+        return API.RunPodSandboxResponse(pod_sandbox_id=pod)
+
+    def do_StopPodSandbox(self, data):
+        for ctr in self.ctrs.values():
+            if ctr.pod == API.PodRequest.FromString(data).pod_sandbox_id:
+                ctr.state = EXITED
+        return API.Empty()
+
+    def do_RemovePodSandbox(self, data):
+        pod = API.PodRequest.FromString(data).pod_sandbox_id
+        self.pods.pop(pod, None)
+        self.ctrs = {k: c for k, c in self.ctrs.items() if c.pod != pod}
+        return API.Empty()
+
+    def do_CreateContainer(self, data):
+        request = API.CreateContainerRequest.FromString(data)
+        ctr = self.new_id('ctr')
+        self.ctrs[ctr] = Ctr(request.pod_sandbox_id, request.config)
+        return API.CreateContainerResponse(container_id=ctr)
+
+    def do_StartContainer(self, data):
+        self.ctrs[API.ContainerRequest.FromString(data).container_id].state = RUNNING
+        return API.Empty()
+
+    def do_StopContainer(self, data):
+        self.ctrs[API.ContainerRequest.FromString(data).container_id].state = EXITED
+        return API.Empty()
+
+    def do_RemoveContainer(self, data):
+        self.ctrs.pop(API.ContainerRequest.FromString(data).container_id, None)
+        return API.Empty()
+
+    def do_UpdateContainerResources(self, data):
+        request = API.UpdateRequest.FromString(data)
+        self.ctrs[request.container_id].config.linux.resources.MergeFrom(request.linux)
+        return API.Empty()
+
+    def do_ListPodSandbox(self, _):
+        return API.PodList(items=[API.ListedPod(id=k, metadata=p.metadata, labels=p.labels, annotations=p.annotations) for k, p in self.pods.items()])
+
+    def do_ListContainers(self, _):
+        return API.ContainerList(containers=[
+            API.ListedContainer(id=k, pod_sandbox_id=c.pod, metadata=c.config.metadata, state=c.state, labels=c.config.labels,
+                                annotations=c.config.annotations) for k, c in self.ctrs.items()])
+
+    def do_ContainerStatus(self, data):
+        ctr = API.StatusRequest.FromString(data).container_id
+        return API.StatusResponse(status=API.ContainerStatus(id=ctr, resources=API.StatusResources(linux=self.ctrs[ctr].config.linux.resources)))
+
+    def cpus(self, ctr):
+        text = self.ctrs[ctr].config.linux.resources.cpuset_cpus
+        return cpuset(text) if text else ALL
+
+    def called(self, name):
+        with self.lock:
+            return [data for method, data in self.calls if method == name]
+
+
+class Ctr:
+    def __init__(self, pod, config):
+        self.pod, self.config, self.state = pod, config, CREATED
+
+
+class Daemon:
+    def __init__(self, folder, socket):
+        self.dir, self.log, self.control = folder, folder / 'nri-rpd.log', folder / 'control.sock'
+        made = subprocess.run([str(BUILD / 'bin/nri-rp-sim'), 'machine', MACHINE, str(folder / 'machine')], capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr
+        (folder / 'rp.conf').write_text('policy: static\nstatic: {reservedResources: {cpu: "cpuset:0"}}\nmetrics: {listen: ""}\n')
+        self.words = [str(BUILD / 'bin/nri-rpd'), '--config', folder / 'rp.conf', '--nri-socket', socket, '--host-root', folder / 'machine',
+                      '--state-dir', folder / 'state', '--control-socket', self.control, '--module-dir', BUILD / 'modules']
+        self.process = None
+
+    def start(self):
+        with open(self.log, 'ab') as log:
+            self.process = subprocess.Popen([str(w) for w in self.words], stdout=log, stderr=log)
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def containers(self):
+        done = subprocess.run([str(BUILD / 'bin/nri-rpctl'), '--socket', str(self.control), '--json', 'containers'], capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+class Client:
+    """What a kubelet would ask."""
+
+    def __init__(self, bridge):
+        self.bridge, self.uid = bridge, 0
+
+    def call(self, method, request, answer=API.Empty, service=SERVICE, timeout=ANSWER_S):
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        return answer.FromString(self.bridge.unary(method, service)(data, timeout=timeout))
+
+    def pod(self, name, qos='guaranteed'):
+        self.uid += 1
+        config = API.PodConfig(metadata=dict(name=name, uid='uid-%d' % self.uid, namespace='default'))
+        config.linux.cgroup_parent = '/kubepods%s/pod%d' % ('' if qos == 'guaranteed' else '/' + qos, self.uid)
+        return self.call('RunPodSandbox', API.RunPodSandboxRequest(config=config), API.RunPodSandboxResponse).pod_sandbox_id
+
+    @staticmethod
+    def request(pod, mcpu, name='c'):
+        config = API.ContainerConfig(metadata=dict(name=name))
+        config.labels['io.kubernetes.container.name'] = name
+        r = config.linux.resources
+        r.cpu_shares, r.oom_score_adj = max(2, mcpu * 1024 // 1000), -997 if mcpu else 1000
+        if mcpu:
+            r.cpu_period, r.cpu_quota, r.memory_limit_in_bytes = 100000, mcpu * 100, 64 << 20
+        return API.CreateContainerRequest(pod_sandbox_id=pod, config=config)
+
+    def create(self, pod, mcpu=0, **how):
+        return self.call('CreateContainer', self.request(pod, mcpu), API.CreateContainerResponse, **how).container_id
+
+    def start(self, ctr):
+        self.call('StartContainer', API.ContainerRequest(container_id=ctr))
+        return ctr
+
+    def run(self, name, mcpu=0):
+        pod = self.pod(name, 'guaranteed' if mcpu else 'besteffort')
+        return pod, self.start(self.create(pod, mcpu))
+
+    def remove(self, pod):
+        self.call('StopPodSandbox', API.PodRequest(pod_sandbox_id=pod))
+        self.call('RemovePodSandbox', API.PodRequest(pod_sandbox_id=pod))
+
+
+@pytest.fixture
+def runtime():
+    with Cri() as r:
+        yield r
+
+
+@pytest.fixture
+def bridge(runtime):
+    with Bridge(runtime, '--trace', '*') as b:
+        yield b
+
+
+@pytest.fixture
+def client(bridge):
+    return Client(bridge)
+
+
+PLACED = 'containers are placed'
+
+
+@pytest.fixture
+def daemon(bridge, tmp_path):
+    d = Daemon(tmp_path, bridge.nri_socket).start()
+    bridge.wait_log(PLACED)
+    yield d
+    d.kill()
+
+
+def status_of(call):
+    with pytest.raises(grpc.RpcError) as e:
+        call()
+    return e.value
+
+
+def test_what_the_policy_decides_is_in_the_request(runtime, client, daemon):
+    _, shared = client.run('shared')
+    pod = client.pod('pinned')
+    request = client.request(pod, 2000)
+    asked = request.config.SerializeToString() + UNKNOWN
+    data = b'\x0a' + bytes([len(pod)]) + pod.encode() + b'\x12' + bytes([len(asked)]) + asked + UNKNOWN
+    ctr = client.call('CreateContainer', data, API.CreateContainerResponse).container_id
+    cpus = runtime.cpus(ctr)
+    assert len(cpus) == 2 and 0 not in cpus
+    # The others have made room before the runtime heard of it.
+    order = [name for name, _ in runtime.calls if name in ('UpdateContainerResources', 'CreateContainer')]
+    assert order == ['CreateContainer', 'UpdateContainerResources', 'CreateContainer']
+    assert runtime.cpus(shared) == ALL - cpus
+    # What the bridge does not know is still there, in both messages.
+    got = runtime.called('CreateContainer')[1]
+    assert got.count(UNKNOWN) == 2
+    config = API.CreateContainerRequest.FromString(got).config
+    assert re.fullmatch('[0-9a-f]{64}', config.annotations['bridge.nri-rp.io/id'])
+    assert config.linux.resources.cpu_quota == 200000 and config.metadata.name == 'c'
+    client.start(ctr)
+    client.remove(pod)
+    eventually(lambda: runtime.cpus(shared) == ALL)
+
+
+def test_both_versions_are_placed(runtime, client, daemon):
+    pod = client.pod('old')
+    ctr = client.create(pod, 1000, service='/runtime.v1alpha2.RuntimeService/')
+    assert len(runtime.cpus(ctr)) == 1
+
+
+def test_a_refusal_is_the_callers_error_and_the_runtime_hears_nothing(runtime, client, daemon):
+    pod = client.pod('large')
+    e = status_of(lambda: client.create(pod, 99000))
+    assert e.code() == grpc.StatusCode.FAILED_PRECONDITION and 'not enough cpus' in e.details()
+    assert not runtime.called('CreateContainer')
+    assert len(runtime.cpus(client.create(pod, 15000))) == 15
+
+
+def abort(context):
+    context.abort(grpc.StatusCode.INTERNAL, 'the disk is full')
+
+
+def test_what_the_runtime_does_not_create_is_free_again(runtime, client, daemon):
+    pod = client.pod('p')
+    runtime.faults['CreateContainer'] = abort
+    for _ in range(20):
+        assert status_of(lambda: client.create(pod, 15000)).details() == 'the disk is full'
+    runtime.faults.clear()
+    assert len(runtime.cpus(client.create(pod, 15000))) == 15
+    eventually(lambda: len(daemon.containers()) == 1)
+    runtime.faults['RunPodSandbox'] = abort
+    assert status_of(lambda: client.pod('q')).details() == 'the disk is full'
+
+
+def test_a_caller_that_gives_up_leaves_nothing(runtime, client, daemon):
+    pod, hold = client.pod('p'), threading.Event()
+    runtime.faults['CreateContainer'] = lambda context: hold.wait(ANSWER_S) and context.abort(grpc.StatusCode.CANCELLED, 'too late')
+    e = status_of(lambda: client.create(pod, 15000, timeout=1))
+    assert e.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+    eventually(lambda: daemon.containers() == [])
+    hold.set()
+    runtime.faults.clear()
+    assert len(runtime.cpus(client.create(pod, 15000))) == 15
+
+
+def test_an_update_of_a_container_that_is_being_created_comes_after_it(runtime, client, daemon):
+    shared, pinned, hold = client.pod('shared', 'besteffort'), client.pod('pinned'), threading.Event()
+    runtime.faults['CreateContainer'] = lambda context: hold.wait(ANSWER_S)
+    made = client.bridge.unary('CreateContainer').future(client.request(shared, 0).SerializeToString())
+    eventually(lambda: runtime.called('CreateContainer'))
+    runtime.faults.clear()
+    cpus = runtime.cpus(client.create(pinned, 2000))
+    hold.set()
+    ctr = API.CreateContainerResponse.FromString(made.result()).container_id
+    eventually(lambda: runtime.cpus(ctr) == ALL - cpus)
+
+
+def test_a_resize_is_decided_by_the_policy(runtime, client, daemon):
+    _, ctr = client.run('a', 1000)
+    request = API.UpdateRequest(container_id=ctr)
+    request.linux.CopyFrom(client.request('', 500).config.linux.resources)
+    client.call('UpdateContainerResources', request)
+    assert runtime.ctrs[ctr].config.linux.resources.cpu_shares == 512
+    assert runtime.cpus(ctr) == ALL and daemon.containers()[0]['wanted']['cpu_request_milli'] == 500
+    request.linux.CopyFrom(client.request('', 3000).config.linux.resources)
+    client.call('UpdateContainerResources', request)
+    assert len(runtime.cpus(ctr)) == 3
+
+
+def test_without_a_plugin_calls_pass_or_fail_as_asked(runtime, client):
+    pod = client.pod('p')
+    ctr = client.create(pod, 1000)
+    assert runtime.cpus(ctr) == ALL and not runtime.ctrs[ctr].config.annotations
+    client.bridge.stop()
+    client.bridge.options = ['--require-plugin']
+    client.bridge.start()
+    e = status_of(lambda: client.create(pod, 1000))
+    assert e.code() == grpc.StatusCode.UNAVAILABLE and '--require-plugin' in e.details()
+    client.remove(pod)
+
+
+def churn(client, runtime, rounds):
+    rng, live = random.Random(1), []
+    for i in range(rounds):
+        live.append(client.run('p%d' % i, rng.choice([0, 1000, 2000])))
+        if len(live) > 3:
+            client.remove(live.pop(rng.randrange(len(live)))[0])
+        yield
+    for pod, _ in live:
+        client.remove(pod)
+
+
+def test_a_daemon_that_is_killed_while_pods_come_and_go_loses_none(runtime, client, daemon):
+    for i, _ in enumerate(churn(client, runtime, 30)):
+        if i % 3:
+            continue
+        again = client.bridge.log.read_text().count(PLACED) + 1
+        daemon.kill()
+        daemon.start()
+        if i % 2:
+            client.bridge.wait_log(PLACED, again)
+    eventually(lambda: daemon.containers() == [])
+    pod = client.pod('last')
+    assert len(runtime.cpus(client.create(pod, 15000))) == 15
+
+
+def test_a_bridge_that_is_killed_while_pods_come_and_go_moves_nobody(runtime, client, daemon):
+    _, kept = client.run('kept', 3000)
+    cpus = runtime.cpus(kept)
+    for i, _ in enumerate(churn(client, runtime, 20)):
+        if i % 4:
+            continue
+        client.bridge.process.kill()
+        client.bridge.process.wait()
+        client.bridge.log.unlink()
+        client.bridge.start()
+        client.bridge.wait_log(PLACED)
+        assert runtime.cpus(kept) == cpus
+    eventually(lambda: len(daemon.containers()) == 1)
+
+
+def test_a_runtime_that_comes_back_is_synchronised_by_the_next_connection(runtime, client, daemon):
+    pod, ctr = client.run('p', 2000)
+    cpus = runtime.cpus(ctr)
+    runtime.stop()
+    assert status_of(lambda: client.create(pod, 1000)).code() == grpc.StatusCode.UNAVAILABLE
+    runtime.start()
+    client.bridge.wait_log('the runtime is back')
+    assert not runtime.cpus(client.create(pod, 1000)) & cpus
+
+
+def test_the_manual_has_all_options():
+    text = (TOP / 'man/nri-rp-bridge.8').read_text()
+    said = subprocess.run([str(BUILD / 'bin/nri-rp-bridge'), '--help'], capture_output=True, text=True).stdout
+    options = re.findall(r'^  --([a-z-]+)', said, re.M)
+    assert options and [o for o in options if ' -%s' % o not in text] == []
