@@ -40,6 +40,8 @@ static const struct rp_key rows[] = {
 	    .doc = "Fields for nodes with certain labels: a list of maps with name, matchLabels "
 		   "and "
 		   "strategy. The first one that fits counts."),
+	ROW("nodeResources.devices", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
+	    .doc = "A file with the devices of the node, a JSON list."),
 	ROW("nodeResources.node", RP_T_MAP, NULL,
 	    .doc = "What the cluster would say of this node."),
 	ROW("nodeResources.node.labels", RP_T_ANY, NULL, .doc = "A map."),

@@ -318,6 +318,62 @@ static int run_amplification(struct vector *v, struct err *err)
 	return r;
 }
 
+/* ---- devices -------------------------------------------------------------------------------------------------------------------- */
+
+static void fill_device(rp_cfg map, struct nr_device *ret)
+{
+	*ret = (struct nr_device){
+		.device = {.size = sizeof ret->device,
+			   .healthy = conf_value(conf_get(map, "healthy"), RP_T_BOOL, 1) != 0,
+			   .type = conf_text(conf_get(map, "type"), "gpu"),
+			   .vendor = conf_text(conf_get(map, "vendor"), ""),
+			   .model = "",
+			   .driver = ""}};
+	for (uint32_t i = 0; i < conf_count(map) && ret->n_amounts < NR_DEVICE_AMOUNTS_MAX; i++) {
+		const char *key = conf_key(map, i);
+		if (!strchr(key, '/'))
+			continue;
+		ret->amounts[ret->n_amounts].resource = key;
+		ret->amounts[ret->n_amounts++].thousandths =
+			vector_int(conf_item(map, i), 0) * UNIT;
+	}
+}
+
+/* Every resource that the module gives has to be expected, and the other way round. */
+static void compare_devices(struct vector *v, const struct nr_result *result)
+{
+	for (uint32_t i = 0; i < conf_count(v->out); i++)
+		vector_compare(v, conf_key(v->out, i), vector_int(conf_item(v->out, i), RP_NOT_SET),
+			       units(nr_result_value(result, conf_key(v->out, i))));
+	for (unsigned i = 0; i < result->n_values; i++)
+		if (!conf_get(v->out, result->values[i].name))
+			vector_compare(v, result->values[i].name, RP_NOT_SET,
+				       units(&result->values[i]));
+}
+
+static int run_device_sum(struct vector *v, struct err *err)
+{
+	static const char *const modules[] = {"gpu", "rdma"};
+	rp_cfg list = vector_in(v, "devices");
+	uint32_t n = conf_count(list);
+	_free_ struct nr_device *devices = calloc(n + 1u, sizeof *devices);
+	struct nr_result result = {0};
+	int r = devices ? 0 : err_errno(err, -ENOMEM, "devices");
+	for (uint32_t i = 0; !r && i < n; i++)
+		fill_device(conf_item(list, i), &devices[i]);
+	const struct nr_input in = {.devices = devices, .n_devices = n};
+	for (unsigned i = 0; !r && i < sizeof modules / sizeof *modules; i++) {
+		struct err failed;
+		r = calculate(v, modules[i], &in, &result, &failed, err);
+		if (!r && failed.text[0])
+			(void)buf_printf(v->why, "failed: %s\n", failed.text);
+	}
+	if (!r)
+		compare_devices(v, &result);
+	nr_result_fini(&result);
+	return r;
+}
+
 const struct vector_kind vector_kinds_calculators[] = {
 	{"batch", run_batch},
 	{"mid", run_mid},
@@ -326,5 +382,6 @@ const struct vector_kind vector_kinds_calculators[] = {
 	{"cpu-normalization", run_normalization},
 	{"cpu-normalization-meta", run_normalization_meta},
 	{"amplification", run_amplification},
+	{"device-sum", run_device_sum},
 	{NULL, NULL},
 };

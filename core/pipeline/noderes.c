@@ -14,6 +14,7 @@
 #include "core/cache/usage.h"
 #include "core/host/noderes.h"
 #include "core/noderes/classes.h"
+#include "core/noderes/devices.h"
 #include "core/noderes/series.h"
 #include "core/pipeline/internal.h"
 #include "core/util/cleanup.h"
@@ -39,6 +40,10 @@ struct noderes {
 	bool reading; /* a job is under way */
 	struct series_reading read; /* its result */
 	char error[ERR_TEXT_MAX];
+	const char *inventory; /* the file of devices, the configuration's text; NULL: none */
+	char *inventory_text; /* as it was read last */
+	struct nr_devices devices;
+	char devices_error[ERR_TEXT_MAX];
 	struct series node;
 	struct used *used;
 	struct strategy strategy;
@@ -132,6 +137,7 @@ void noderes_configure(struct pipeline *p)
 	if (merge_configs(p->conf, n->labels, n->n_labels, &n->strategy, &err))
 		log_error("%s", err.text); /* noderes_check() found nothing */
 	strategy_of_node(&n->strategy, n->labels, n->n_labels, n->annotations, n->n_annotations);
+	n->inventory = conf_text(conf_get(conf_root(p->conf), "nodeResources.devices"), NULL);
 	take_calculators(p);
 	nr_result_fini(&n->standing); /* it may have keys of calculators that have gone */
 	n->write_ms = 0;
@@ -338,6 +344,8 @@ static int fill_input(struct pipeline *p, uint64_t now, struct input *ret)
 	if (!r)
 		r = fill_zones(p, ret);
 	fill_node(p, &ret->in);
+	ret->in.devices = n->devices.list;
+	ret->in.n_devices = n->devices.n;
 	fill_measured(n, now, ret, &n->measured);
 	ret->in.measured = n->measured;
 	return r;
@@ -428,13 +436,52 @@ struct job {
 	struct pipeline *p;
 	struct series_reading reading;
 	struct err err;
+	char *inventory; /* its path; NULL: none */
+	char *devices; /* its text; NULL: it cannot be read, and why */
+	int devices_failed;
 };
+
+static void job_free(struct job *job)
+{
+	free(job->inventory);
+	free(job->devices);
+	free(job);
+}
 
 /* [worker] */
 static int read_machine(void *arg)
 {
 	struct job *job = arg;
+	size_t len;
+	if (job->inventory)
+		job->devices_failed = fs_read_all(&job->p->root, job->inventory, NR_INVENTORY_MAX,
+						  &job->devices, &len);
 	return series_read_node(&job->p->root, &job->reading, &job->err);
+}
+
+/* Without a file there are no devices; what is malformed in it leaves those that there were. */
+static void take_devices(struct noderes *n, struct job *job)
+{
+	struct nr_devices devices = {0};
+	struct err err = ERR_INIT;
+	int r = job->devices_failed;
+	const char *text = job->devices ? job->devices : "";
+	if (n->inventory_text && str_eq(n->inventory_text, text) && !r)
+		return;
+	if (r)
+		(void)err_errno(&err, r, "nodeResources.devices: %s", job->inventory);
+	else if (nr_devices_parse(text, &devices, &err))
+		(void)err_prefix(&err, "nodeResources.devices: %s: ", job->inventory);
+	if (*err.text && !str_eq(err.text, n->devices_error))
+		log_warning("%s", err.text);
+	(void)snprintf(n->devices_error, sizeof n->devices_error, "%s", err.text);
+	free(n->inventory_text);
+	n->inventory_text = job->devices;
+	job->devices = NULL;
+	if (*err.text && r != -ENOENT)
+		return;
+	nr_devices_fini(&n->devices);
+	n->devices = devices;
 }
 
 static void machine_read(void *arg, int result)
@@ -452,7 +499,8 @@ static void machine_read(void *arg, int result)
 		n->read = job->reading;
 		series_put(&n->node, &job->reading);
 	}
-	free(job);
+	take_devices(n, job);
+	job_free(job);
 	if (n->n_calculators && run_pass(p))
 		log_warning("out of memory: the node's resources stay as they are");
 }
@@ -466,8 +514,9 @@ static void on_timer(void *arg)
 	if (!job)
 		return;
 	job->p = p;
+	job->inventory = n->inventory ? strdup(n->inventory) : NULL;
 	if (worker_submit(p->disk, read_machine, machine_read, job))
-		free(job);
+		job_free(job);
 	else
 		n->reading = true;
 }
@@ -505,6 +554,8 @@ void noderes_fini(struct pipeline *p)
 	nr_result_fini(&n->standing);
 	free(n->labels);
 	free(n->annotations);
+	free(n->inventory_text);
+	nr_devices_fini(&n->devices);
 	free(n);
 	p->noderes = NULL;
 }

@@ -137,7 +137,7 @@ struct rp_nr_device {
 	uint32_t size;
 	uint32_t healthy; /* 0 or 1 */
 	const char *type; /* "gpu", "rdma" */
-	const char *vendor; /* "" when it is not known */
+	const char *vendor, *model, *driver; /* "" when it is not known */
 };
 
 /* The inputs of the running pass; RP_ENOENT outside of one. Indexes begin at 0; -RP_ENOENT ends a list. */

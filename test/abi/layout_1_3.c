@@ -311,11 +311,13 @@ AT(rp_nr_cpu, turbo, 8);
 AT(rp_nr_cpu, pad, 12);
 AT(rp_nr_cpu, model, 16);
 
-AT_LEAST(rp_nr_device, 24);
+AT_LEAST(rp_nr_device, 40);
 AT(rp_nr_device, size, 0);
 AT(rp_nr_device, healthy, 4);
 AT(rp_nr_device, type, 8);
 AT(rp_nr_device, vendor, 16);
+AT(rp_nr_device, model, 24);
+AT(rp_nr_device, driver, 32);
 
 AT_LEAST(rp_host_noderes, 96);
 AT(rp_host_noderes, size, 0);

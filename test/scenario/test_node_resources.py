@@ -94,3 +94,24 @@ def test_wrong_configurations(lend, wrong, why):
     with pytest.raises(SimError, match=why):
         node.config({**config(), **wrong})
     eventually(lambda: values(node).get('kubernetes.io/batch-memory'))
+
+
+def test_devices_of_a_file(lend):
+    conf = config()
+    node = lend({**conf, 'calculators': ['gpu', 'rdma'], 'nodeResources': {**conf['nodeResources'], 'devices': '/run/devices.json'}})
+    devices = pathlib.Path(node.paths['root']) / 'run/devices.json'
+    gone = {'koordinator.sh/' + name: None for name in ('gpu', 'gpu-core', 'gpu-memory', 'gpu-memory-ratio', 'gpu.shared', 'rdma')}
+    eventually(lambda: values(node) == gone)
+    devices.parent.mkdir(exist_ok=True)
+    devices.write_text('[{"type": "gpu", "minor": 0, "vendor": "NVIDIA", "resources": {"koordinator.sh/gpu-core": 100, '
+                       '"koordinator.sh/gpu-memory": "16Gi"}}, {"type": "rdma", "health": true}]')
+    found = {**gone, 'koordinator.sh/gpu': 100, 'koordinator.sh/gpu-core': 100, 'koordinator.sh/gpu-memory': 16 * GIB, 'koordinator.sh/rdma': 100}
+    eventually(lambda: values(node) == found)
+    # what is malformed leaves what there was, and is told
+    devices.write_text('[{"type": "gpu", "resources": {"koordinator.sh/gpu-core": "many"}}]')
+    node.log('device 0: koordinator.sh/gpu-core: expected an amount')
+    assert values(node) == found
+    devices.write_text('[{"type": "gpu", "health": false, "resources": {"koordinator.sh/gpu-core": 100}}]')
+    eventually(lambda: values(node) == {**gone, 'koordinator.sh/gpu': 0, 'koordinator.sh/gpu-core': 0})
+    devices.unlink()
+    eventually(lambda: values(node) == gone)

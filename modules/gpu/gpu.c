@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphics processors: what the healthy ones of the inventory have, and what they are. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/lib/calc.h"
+
+#define GPU "koordinator.sh/gpu"
+#define CORE "koordinator.sh/gpu-core"
+#define MEMORY "koordinator.sh/gpu-memory"
+#define MEMORY_RATIO "koordinator.sh/gpu-memory-ratio"
+#define SHARED "koordinator.sh/gpu.shared"
+#define SHARES 100 /* of one device */
+#define THOUSANDTHS 1000
+
+struct rp_plan {
+	bool shared;
+};
+
+static const char *const names[] = {GPU, CORE, MEMORY, MEMORY_RATIO, SHARED, NULL};
+static const char *const no_names[] = {NULL};
+static const char *const summed[] = {CORE, MEMORY, MEMORY_RATIO};
+#define N_SUMMED (sizeof summed / sizeof *summed)
+
+struct sums {
+	int64_t of[N_SUMMED], gpu; /* units; RP_NOT_SET: no device has such a resource */
+	uint32_t n, n_healthy;
+	struct rp_nr_device first; /* that is healthy */
+};
+
+static void add(int64_t *to, int64_t amount)
+{
+	*to = calc_known(*to) + amount;
+}
+
+static void add_device(const struct modhost *h, uint32_t index, const struct rp_nr_device *d,
+		       struct sums *s)
+{
+	bool counts = !*d->vendor || strcasecmp(d->vendor, "nvidia") == 0;
+	for (uint32_t k = 0; k < N_SUMMED; k++) {
+		int64_t amount;
+		if (h->noderes->device_amount(h->ctx, index, summed[k], &amount))
+			continue;
+		amount = d->healthy ? amount / THOUSANDTHS : 0;
+		add(&s->of[k], amount);
+		if (k == 0 && counts)
+			add(&s->gpu, amount);
+	}
+	if (d->healthy && !s->n_healthy++)
+		s->first = *d;
+	s->n++;
+}
+
+static void give(const struct rp_nr_sink *out, const char *name, int64_t units,
+		 const struct sums *s)
+{
+	char text[CALC_WHY_MAX];
+	(void)snprintf(text, sizeof text, "%lld = sum over %u of %u devices that are healthy",
+		       (long long)units, s->n_healthy, s->n);
+	if (units != RP_NOT_SET)
+		calc_give(out, name, units, NULL, 0, text);
+}
+
+static void give_labels(const struct rp_nr_sink *out, const struct rp_nr_device *d)
+{
+	const struct {
+		const char *key, *value;
+	} labels[] = {{"node.koordinator.sh/gpu-vendor", d->vendor},
+		      {"node.koordinator.sh/gpu-model", d->model},
+		      {"node.koordinator.sh/gpu-driver-version", d->driver}};
+	for (uint32_t i = 0; i < sizeof labels / sizeof *labels; i++)
+		if (labels[i].value && *labels[i].value)
+			out->label(out->ctx, labels[i].key, labels[i].value);
+}
+
+static int32_t gpu_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_nr_device d = {.size = sizeof d};
+	struct sums s = {.of = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET}, .gpu = RP_NOT_SET};
+	for (uint32_t i = 0; !h->noderes->device(h->ctx, i, &d); i++) {
+		if (strcmp(d.type, "gpu") == 0)
+			add_device(h, i, &d, &s);
+		d = (struct rp_nr_device){.size = sizeof d};
+	}
+	calc_reset(out, names, "no such resource is in the inventory");
+	if (!s.n)
+		return 0;
+	give(out, GPU, s.gpu, &s);
+	for (uint32_t k = 0; k < N_SUMMED; k++)
+		give(out, summed[k], s.of[k], &s);
+	if (inst->plan && inst->plan->shared)
+		give(out, SHARED, (int64_t)s.n_healthy * SHARES, &s);
+	if (s.n_healthy)
+		give_labels(out, &s.first);
+	return 0;
+}
+
+static int32_t plan(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->shared = h->config->value(h->ctx, h->config->get(h->ctx, section, "shared"), RP_T_BOOL,
+				     0) != 0;
+	*ret = p;
+	return 0;
+}
+
+static void plan_free(struct rp_plan *p)
+{
+	free(p);
+}
+
+static const struct rp_key keys[] = {
+	{.path = "shared",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Give gpu.shared as well: 100 for each healthy device."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static const struct rp_calculator calculator = {
+	CALC_LIFE,
+	.resources = names,
+	.annotations = no_names,
+	.calculate = gpu_calculate,
+};
+
+static const struct calc_ops ops = {.plan = plan, .plan_free = plan_free, .schema = &schema};
+
+CALC_MODULE("gpu", "1.0", ops, calculator,
+	    .summary = "what the graphics processors of the inventory have together",
+	    .licence = "Apache-2.0");
