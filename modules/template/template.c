@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A complete policy, to be copied. Rename it, change what place() decides, and you have yours.
- *
- * It keeps some CPUs for the containers of kube-system and lets all others run on the rest:
+ * A complete policy, to be copied. Rename it, change what wanted() and stage() decide, and you have yours. Containers of kube-system run
+ * on reserved CPUs, those of Guaranteed pods that ask for whole CPUs get these for themselves, and all others share the rest:
  *
  *	template:
  *	  availableResources: {cpu: "cpuset:2-15"}	# default: all online CPUs
@@ -12,42 +11,29 @@
  * What to know before you start:
  *
  *  - The host calls every function on one thread, one at a time. Decide quickly and return: no files, no sleeping, no threads.
- *  - Containers are handles. cache->get_ctr() tells about one; the set_…() functions say what you want for one.
- *  - The set_…() functions only *stage*. When your function returns 0 the host checks everything and makes it true; when it
- *    returns an error, nothing has happened. You never have to clean up after yourself.
- *  - Remember as little as you can. What the cache knows survives a restart of the daemon; what your variables know does not. This policy
- *    remembers nothing but its configuration.
+ *  - Containers are handles. A struct rp_ctr_info tells about one; ctr_stage() says what you want for one.
+ *  - This only *stages*. When your function returns 0 the host checks everything and makes it true. After an error nothing has
+ *    happened, and rolled_back() is called to do the same with your own tables.
+ *  - Remember as little as you can. What the cache knows survives a restart of the daemon; what your variables know does not. This
+ *    policy remembers which container owns which CPU, and finds that out anew in sync().
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/policy.h>
 
-/* Optional helpers that are linked into the module: messages with formats, and the notation of CPU amounts. */
-#include "modules/lib/amount.h"
-#include "modules/lib/host.h"
+/* Optional helpers that are linked into the module; modules/lib/README has a list of them. */
+#include "modules/lib/bounds.h"
+#include "modules/lib/life.h"
+#include "modules/lib/owners.h"
 
 /* ---- what may be configured -------------------------------------------------------------------------------------- */
 
 /* The host checks rp.conf against this table before you see it, and makes its help and manual from it. */
 static const struct rp_key keys[] = {
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
-	{.path = "availableResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that containers may use, as a set; by default all online ones."},
-	{.path = "reservedResources",
-	 .type = RP_T_MAP,
-	 .flags = RP_KEY_REQUIRED,
-	 .doc = "What the containers of kube-system have for themselves."},
-	{.path = "reservedResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .flags = RP_KEY_REQUIRED,
-	 .doc = "Their CPUs: a set, or a quantity of the lowest available ones."},
-	{.path = "pinCPU",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Pin containers to CPUs at all."},
-};
+	BOUNDS_KEYS("What the containers of kube-system have for themselves.",
+		    "Their CPUs: a set, or a quantity of the available ones."),
+	{.path = "pinCPU", .type = RP_T_BOOL, .fallback = "true", .doc = "Pin containers at all."}};
 
 static const struct rp_schema schema = {
 	.size = sizeof(struct rp_schema),
@@ -59,195 +45,205 @@ static const struct rp_schema schema = {
 
 /* A configuration that has been checked, with all that follows from it. The name is given, the contents are yours. */
 struct rp_plan {
-	int pin_cpu;
-	struct amount available, reserved_cpu; /* as configured … */
-	struct rp_idset reserved, shared; /* … and on the machine as it is */
+	rp_cfg section;
+	bool pin_cpu;
+	struct bounds cpus; /* reserved ones, and the rest, on the machine as it is */
+	struct cpualloc *alloc; /* chooses CPUs: whole cores first, near each other */
 };
 
 /* Your module's memory. There can be several instances at a time: a trial of a new configuration has its own. */
 struct rp_instance {
-	struct modhost h; /* the host's services */
-	struct rp_plan *plan; /* the configuration in force; NULL before the first one */
+	LIFE; /* first: h, the host's services; plan, the configuration in force; and more (life.h) */
+	struct owners owners; /* of the CPUs that are some container's own */
 };
 
 /* ---- taking a configuration into use ------------------------------------------------------------------------------- */
 
-/* Splits the CPUs that are online. CPUs come and go: this is done anew whenever they do. */
-static void split_cpus(const struct modhost *h, struct rp_plan *plan)
+static struct rp_plan *plan_free(struct rp_plan *plan)
 {
-	struct rp_idset online, usable;
-	modhost_set(h, RP_CPUS_ONLINE, &online);
-	amount_pick(&plan->available, rp_ids_of(&online), &usable);
-	amount_pick(&plan->reserved_cpu, rp_ids_of(&usable), &plan->reserved);
-	while (plan->reserved_cpu.kind == AMOUNT_QUANTITY &&
-	       rp_ids_count(rp_ids_of(&plan->reserved)) > amount_count(&plan->reserved_cpu))
-		rp_idset_del(&plan->reserved, rp_ids_last(rp_ids_of(&plan->reserved)));
-	rp_idset_andnot(&plan->shared, rp_ids_of(&usable), rp_ids_of(&plan->reserved));
+	if (plan)
+		cpualloc_free(plan->alloc);
+	free(plan);
+	return NULL;
 }
 
 /* Errors are one sentence for people, and name the place in rp.conf when a key is to blame. */
-static int32_t read_cpus(const struct modhost *h, rp_cfg cfg, struct rp_plan *plan)
+static int32_t fill(const struct modhost *h, bool hotplug, struct rp_plan *p)
 {
-	rp_cfg reserved_node = h->config->get(h->ctx, cfg, "reservedResources.cpu");
-	int32_t r = amount_read(h, h->config->get(h->ctx, cfg, "availableResources.cpu"),
-				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &plan->available);
-	if (!r)
-		r = amount_read(h, reserved_node, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY,
-				&plan->reserved_cpu);
-	if (r)
-		return r;
-	split_cpus(h, plan);
-	if (rp_ids_count(rp_ids_of(&plan->reserved)) < amount_count(&plan->reserved_cpu) ||
-	    rp_ids_empty(rp_ids_of(&plan->reserved)))
-		return modhost_fail_at(h, reserved_node, -RP_EINVAL,
-				       "not enough available CPUs to reserve");
-	if (rp_ids_empty(rp_ids_of(&plan->shared)))
-		return modhost_fail_at(h, reserved_node, -RP_EINVAL,
-				       "nothing is left for other containers");
-	return 0;
-}
-
-/* Checks a configuration. Must not change anything that is in force: it may yet be dropped by abort(). */
-static int32_t template_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
-{
-	const struct modhost *h = &inst->h;
-	struct rp_plan *plan = calloc(1, sizeof *plan);
-	if (!plan)
+	rp_cfg reserved = h->config->get(h->ctx, p->section, "reservedResources.cpu");
+	rp_cfg pin_cpu = h->config->get(h->ctx, p->section, "pinCPU");
+	p->pin_cpu = h->config->value(h->ctx, pin_cpu, RP_T_BOOL, 1) != 0;
+	if (cpualloc_new(h->topology, h->ctx, &p->alloc))
 		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	rp_cfg pin_cpu = h->config->get(h->ctx, cfg, "pinCPU");
-	plan->pin_cpu = h->config->value(h->ctx, pin_cpu, RP_T_BOOL, 1) != 0;
-	int32_t r = read_cpus(h, cfg, plan);
-	if (r) {
-		free(plan);
+	int32_t r = bounds_read(h, p->section, p->alloc, &(struct reserve_past){.hotplug = hotplug},
+				true, &p->cpus);
+	if (r || hotplug)
 		return r;
-	}
-	*ret_plan = plan;
+	if (rp_ids_empty(rp_ids_of(&p->cpus.reserved)) || rp_ids_empty(rp_ids_of(&p->cpus.rest)))
+		return modhost_fail_at(h, reserved, -RP_EINVAL,
+				       "kube-system and all others need one CPU each at least");
 	return 0;
 }
 
-/* Puts a prepared one in force. sync() comes next, so containers need not be looked at here. */
-static void template_commit(struct rp_instance *inst, struct rp_plan *plan)
+static int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
 {
-	free(inst->plan);
-	inst->plan = plan;
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->section = section;
+	int32_t r = fill(h, hotplug, p);
+	*ret = r ? plan_free(p) : p;
+	return r;
 }
 
-static void template_abort(struct rp_instance *inst, struct rp_plan *plan)
+/* Checks a configuration. Must not change anything that is in force: the new plan may yet be dropped. */
+static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
-	(void)inst;
-	free(plan);
+	return plan_new(&inst->h, section, false, ret);
+}
+
+/* CPUs have come or gone: the plan for the machine as it is now. sync() comes next. */
+static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
+{
+	return plan_new(&inst->h, inst->plan->section, true, ret);
 }
 
 /* ---- placing containers -------------------------------------------------------------------------------------------- */
 
-/* The policy proper. */
-static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static bool is_system(const struct rp_ctr_info *info)
 {
-	const struct modhost *h = &inst->h;
-	struct rp_ctr_info info = {.size = sizeof info};
-	int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
-	if (r)
-		return r; /* codes of host functions can be passed on as they are */
-	if (!inst->plan->pin_cpu || (info.flags & RP_CTR_PRESERVE_CPU))
-		return 0; /* to stage nothing is fine */
-	int system = strcmp(info.pod_namespace, "kube-system") == 0;
-	struct rp_ids cpus = rp_ids_of(system ? &inst->plan->reserved : &inst->plan->shared);
-	if (rp_ids_empty(cpus))
-		return modhost_fail(h, -RP_ENOSPC, "all CPUs for namespace %s are offline",
-				    info.pod_namespace);
+	return strcmp(info->pod_namespace, "kube-system") == 0;
+}
+
+/* How many CPUs a container is to have for itself. */
+static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	bool whole = info->qos == RP_QOS_GUARANTEED && info->cpu_request % 1000 == 0;
+	return inst->plan->pin_cpu && whole && !is_system(info) ? info->cpu_request / 1000 : 0;
+}
+
+/* Gives a container as many CPUs as it wants, or leaves it without. One CPU at least stays for those who share. */
+static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct rp_idset own, free;
+	int64_t n = wanted(inst, info);
+	if (owners_owned(&inst->owners, info->ctr, &own) == n)
+		return true;
+	(void)owners_release(&inst->owners, info->ctr, &own);
+	rp_idset_andnot(&free, rp_ids_of(&inst->plan->cpus.rest), rp_ids_of(&inst->owners.taken));
+	if (n == 0 || n >= rp_ids_count(rp_ids_of(&free)))
+		return n == 0;
+	(void)cpualloc_allocate(inst->plan->alloc, &free, (uint32_t)n, CPUALLOC_NORMAL,
+				CPUALLOC_DEFAULT, &own); /* there are enough */
+	owners_give(&inst->owners, rp_ids_of(&own), info->ctr);
+	return true;
+}
+
+/* Says what a container gets, after give(): what is already so costs nothing. Those whose CPUs are all off line join the others. */
+static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	struct rp_idset own, shared;
+	if (!inst->plan->pin_cpu)
+		return ctr_forget(&inst->h, txn, info->ctr);
+	uint32_t n = owners_owned(&inst->owners, info->ctr, &own);
+	rp_idset_andnot(&shared, rp_ids_of(&inst->plan->cpus.rest), rp_ids_of(&inst->owners.taken));
+	const struct rp_idset *pools[] = {&shared, &inst->plan->cpus.reserved};
+	struct ctr_stage s = {.cpus = rp_ids_of(n ? &own : pools[is_system(info)]),
+			      .own = rp_ids_of(&own)};
+	if (rp_ids_empty(s.cpus))
+		s.cpus = rp_ids_of(pools[!is_system(info)]);
+	if (wanted(inst, info) != n)
+		s.degraded = "too few CPUs to have its own";
+	return ctr_stage(&inst->h, txn, info->ctr, &s);
+}
+
+/* Everybody: first those that lack CPUs of their own may have what is free, then all are told where they run. */
+static int32_t settle_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+			  const struct life_walk *w)
+{
+	if (w->pass == 0)
+		(void)give(inst, info);
+	return w->pass == 0 ? 0 : stage(inst, txn, info);
+}
+
+static int32_t settle(struct rp_instance *inst, rp_txn txn, rp_ctr except)
+{
+	return life_walk(inst, txn, (struct life_walk){settle_one, RP_ORDER_SYNC, 2, except, 0, 0});
+}
+
+/* A container is created or resized. An error refuses that. */
+static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	struct rp_idset before = inst->owners.taken;
+	if (!give(inst, info))
+		return modhost_fail(&inst->h, -RP_ENOSPC, "no %lld CPUs are free to be its own",
+				    (long long)wanted(inst, info));
 	/* `nri-rpctl explain` shows this. */
-	modhost_note(h, ctr, "namespace %s: %s CPUs", info.pod_namespace,
-		     system ? "reserved" : "shared");
-	return h->cache->set_cpus(h->ctx, txn, ctr, cpus);
+	const char *kind = wanted(inst, info) ? "its own" : "shared";
+	modhost_note(&inst->h, info->ctr, "namespace %s: %s CPUs", info->pod_namespace,
+		     is_system(info) ? "reserved" : kind);
+	bool same = rp_ids_equal(rp_ids_of(&before), rp_ids_of(&inst->owners.taken));
+	int32_t r = same ? 0 : settle(inst, txn, info->ctr);
+	return r ? r : stage(inst, txn, info);
 }
 
-/* After a start, a reload or a reconnect: makes sure that everybody is where he should be. What is already so costs nothing. */
-static int32_t template_sync(struct rp_instance *inst, rp_txn txn)
+/* A container has gone. Others have to hear of that only when it had something of its own. */
+static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	const struct modhost *h = &inst->h;
-	uint32_t n = h->cache->list(h->ctx, RP_ORDER_SYNC, NULL, 0);
-	rp_ctr *ctrs = calloc(n ? n : 1, sizeof *ctrs);
-	if (!ctrs)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	int32_t r = 0;
-	(void)h->cache->list(h->ctx, RP_ORDER_SYNC, ctrs, n);
-	for (uint32_t i = 0; i < n && !r; i++)
-		r = place(inst, txn, ctrs[i]);
-	free(ctrs);
-	return r;
+	struct rp_idset had;
+	return owners_release(&inst->owners, info->ctr, &had) ? settle(inst, txn, info->ctr) : 0;
 }
 
-/* The machine has changed: everybody is looked at anew. An error here leaves all as it was. */
-static int32_t template_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+/* The cache knows what containers own; they keep that while it is right. */
+static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+		    const struct life_walk *w)
 {
-	if (ev->type != RP_EVENT_TOPOLOGY || !inst->plan)
-		return 0;
-	split_cpus(&inst->h, inst->plan);
-	return template_sync(inst, txn);
-}
-
-/* Nobody gets anything back when a container goes, since nothing was its own. A policy with exclusive CPUs would free them here. */
-static int32_t template_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
-{
-	(void)inst;
-	(void)txn;
-	(void)ctr;
+	(void)txn, (void)w;
+	uint32_t n = rp_ids_count(info->exclusive),
+		 n_taken = rp_ids_count(rp_ids_of(&inst->owners.taken));
+	if (n == wanted(inst, info) &&
+	    n + n_taken < rp_ids_count(rp_ids_of(&inst->plan->cpus.rest)) &&
+	    rp_ids_subset(info->exclusive, rp_ids_of(&inst->plan->cpus.rest)) &&
+	    !rp_ids_overlap(info->exclusive, rp_ids_of(&inst->owners.taken)))
+		owners_give(&inst->owners, info->exclusive, info->ctr);
 	return 0;
 }
 
-/* An error or a broken invariant has dropped what the last call staged. We have no tables that could be wrong now. */
-static int32_t template_rolled_back(struct rp_instance *inst)
+/* After a start, a reload, a reconnect, or CPUs that came or went: makes sure that everybody is where he should be. */
+static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	(void)inst;
-	return 0;
+	owners_clear(&inst->owners);
+	int32_t r = life_walk(inst, txn, (struct life_walk){.each = keep, .order = RP_ORDER_SYNC});
+	return r ? r : settle(inst, txn, 0);
 }
 
-static const struct rp_policy policy = {
-	.size = sizeof(struct rp_policy),
-	.prepare = template_prepare,
-	.commit = template_commit,
-	.abort = template_abort,
-	.sync = template_sync,
-	.allocate = place,
-	.update = place, /* an in-place resize changes nothing for us, so the answer is the same */
-	.release = template_release,
-	.event = template_event,
-	.rolled_back = template_rolled_back,
-};
+/* What the owners table was like is known at the beginning of each transaction, in case that the host drops it. */
+static void begin(struct rp_instance *inst)
+{
+	owners_begin(&inst->owners);
+}
+
+static int32_t rolled_back(struct rp_instance *inst)
+{
+	owners_undo(&inst->owners);
+	return 0;
+}
 
 /* ---- the module ------------------------------------------------------------------------------------------------------ */
 
-static int32_t template_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
-	if (r) {
-		free(inst);
-		return r;
-	}
-	*ret_inst = inst;
-	return 0;
-}
-
-static void template_destroy(struct rp_instance *inst)
-{
-	free(inst->plan);
-	free(inst);
-}
-
-/* How the host finds out what the module can do. The schema is asked for before there is an instance. */
-static const void *template_service(struct rp_instance *inst, const char *id)
-{
-	(void)inst;
-	if (strcmp(id, RP_POLICY_1) == 0)
-		return &policy;
-	return strcmp(id, RP_SCHEMA_1) == 0 ? &schema : NULL;
-}
+static const struct life_ops ops = {
+	.plan = plan,
+	.look = look,
+	.plan_free = plan_free,
+	.begin = begin,
+	.sync = sync_all,
+	.place = place,
+	.release = release,
+	.rolled_back = rolled_back,
+	.schema = &schema,
+};
 
 /* The one exported symbol, and the note that the host reads before it loads the file. The name is that of the file. */
-RP_MODULE_DEFINE("template", "1.0", RP_KIND_POLICY,
-		 .summary = "reserved CPUs for kube-system, the rest for everybody else",
-		 .licence = "Apache-2.0", .create = template_create, .destroy = template_destroy,
-		 .service = template_service);
+LIFE_MODULE("template", "1.0", ops,
+	    .summary = "reserved CPUs for kube-system, exclusive ones for Guaranteed pods",
+	    .licence = "Apache-2.0");

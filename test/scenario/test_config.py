@@ -51,7 +51,7 @@ def test_who_loses_what_is_said(make_node, tmp_path):
     for command in (['plan', str(path)], ['reload']):
         assert fewer in ctl(node, *command).out
     assert fewer in ctl(node, 'events').out
-    path.write_text('policy: template\ntemplate: {reservedResources: {cpu: cpuset:0}}\n')
+    path.write_text('policy: template\ntemplate: {reservedResources: {cpu: cpuset:0}, pinCPU: false}\n')
     assert '1 running container without CPUs that were theirs alone: default/g/own' in ctl(node, 'reload').out
     path.write_text('policy: none\n')
     assert 'running container' not in ctl(node, 'reload').out
@@ -81,12 +81,14 @@ def test_none_leaves_containers_alone(make_node):
     assert node.updates() == []
 
 
-def test_template_splits_by_namespace(make_node):
+def test_template_splits_by_namespace_and_class(make_node):
     node = make_node(TEMPLATE)
     node.create('dns', ctr('d', '100m/-'), namespace='kube-system')
-    node.create('web', ctr('w', '2', '64Mi'))
+    node.create('web', ctr('w', '2/-'))
+    node.create('db', ctr('own', '2', '64Mi'))
     assert node.cpus('kube-system/dns/d') == {0, 1}
-    assert node.cpus('w') == ONLINE - {0, 1}
+    assert node.cpus('own') == {2, 3}
+    assert node.cpus('w') == ONLINE - {0, 1, 2, 3}
 
 
 def test_switch_back_and_forth(make_node):
@@ -95,7 +97,7 @@ def test_switch_back_and_forth(make_node):
     node.config(STATIC)
     node.expect('cpus(a0) == 2-3', 'cpus(b0) == 4-7', 'cpus(s0) == online - union(a0, b0)')
     node.config(TEMPLATE)
-    node.expect('cpus(a0) == cpus(b0) == cpus(s0) == 2-15')
+    node.expect('cpus(a0) == 2-3', 'cpus(b0) == 4-7', 'cpus(s0) == 8-15')
     node.config(STATIC)
     node.expect('count(cpus(a0)) == 2', 'count(cpus(b0)) == 4', 'disjoint(a0, b0, s0)')
     before = node.places()

@@ -11,7 +11,8 @@ from simnode import BUILD, STATIC, cpuset, ctr, eventually
 
 NONE = {'policy': 'none'}
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
-TEMPLATE = {'policy': 'template', 'template': {'reservedResources': {'cpu': 'cpuset:0-1'}}}  # 2-15 for all that is not of the system
+# Takes from "own", below, what that had by the static policy: 4-5 are its own then, and 6-15 are shared.
+TEMPLATE = {'policy': 'template', 'template': {'reservedResources': {'cpu': 'cpuset:0-3'}}}
 BALLOONS = {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'},
                                                'balloonTypes': [{'name': 'db', 'minCPUs': 2, 'maxCPUs': 4, 'namespaces': ['data']}]}}
 POLICIES = [NONE, STATIC, TOPOLOGY_AWARE, BALLOONS]
@@ -535,7 +536,7 @@ def test_explain_after_restart_switch_and_exit(busy):
     assert doc['remark']
     node.config(TEMPLATE)
     doc = ctl_json(node, 'explain', 'g/own')
-    assert doc['policy'] == 'template' and doc['cpus'] == '2-15'
+    assert doc['policy'] == 'template' and doc['cpus'] == '4-5'
     node.exit('g/own')
     assert 'exited' in ctl_json(node, 'explain', 'g/own')['remark']
 
@@ -577,7 +578,7 @@ def test_events_tell_the_story(busy):
     assert len(of['refused']) == 1 and 'default/big/c' in of['refused'][0]
     assert 'refused' in of['config'][0] and 'policy template, 3 containers moved' in of['config'][1]
     assert any('default/h/more' in t for t in of['released'])
-    assert sorted(of['moved']) == ['default/b/part: CPUs 0-1,4-15 → 2-15', 'default/e/best: CPUs 0-1,4-15 → 2-15', 'default/g/own: CPUs 2-3 → 2-15']
+    assert sorted(of['moved']) == ['default/b/part: CPUs 0-1,4-15 → 6-15', 'default/e/best: CPUs 0-1,4-15 → 6-15', 'default/g/own: CPUs 2-3 → 4-5']
     text = ctl(node, 'events').out.splitlines()
     assert len(text) == len(told)
     for line, event in zip(text, told):
@@ -640,8 +641,8 @@ def test_reload_and_its_outcome(busy):
     assert any(line.startswith('policy') for line in doc['changes']) and any('runtime.index' in line for line in doc['changes'])
     moves = by_name(doc['moves'], 'container')
     assert {name: (m['from_cpus'], m['to_cpus']) for name, m in moves.items()} == {
-        'default/g/own': ('2-3', '2-15'), 'default/b/part': ('0-1,4-15', '2-15'), 'default/e/best': ('0-1,4-15', '2-15')}
-    node.expect('cpus(own) == cpus(part) == cpus(best) == 2-15')
+        'default/g/own': ('2-3', '4-5'), 'default/b/part': ('0-1,4-15', '6-15'), 'default/e/best': ('0-1,4-15', '6-15')}
+    node.expect('cpus(own) == 4-5', 'cpus(part) == cpus(best) == 6-15')
 
 
 def test_reload_as_text(busy):
@@ -651,7 +652,7 @@ def test_reload_as_text(busy):
     done = ctl(node, 'reload')
     assert done.code == OK and 'generation 3; 3 containers moved' in done.out and 'Changes' in done.out
     row = next(line for line in done.out.splitlines() if line.startswith('default/g/own'))
-    assert row.split()[1:3] == ['2-3', '2-15']
+    assert row.split()[1:3] == ['2-3', '4-5']
 
 
 @pytest.mark.parametrize('command', ['reload', 'check', 'plan', 'check-local'])
@@ -682,7 +683,7 @@ def test_plan_changes_nothing(busy, tmp_path):
     before = node.places()
     node.updates()
     path = tmp_path / 'next.conf'
-    path.write_text('policy: template\nmetrics: {listen: ""}\ntemplate: {reservedResources: {cpu: "cpuset:0-1"}}\n')
+    path.write_text('policy: template\nmetrics: {listen: ""}\ntemplate: {reservedResources: {cpu: "cpuset:0-3"}}\n')
     doc = ctl_json(node, 'plan', str(path))
     assert doc['outcome'] == 'accepted'
     assert {m['container'] for m in doc['moves']} == {'default/g/own', 'default/b/part', 'default/e/best'}

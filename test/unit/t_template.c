@@ -62,9 +62,59 @@ static void test_hotplug(void **state)
 	assert_int_equal(fake_set_offline(f, ""), 0);
 	assert_string_equal(fake_cpus(f, sys), "0");
 	assert_string_equal(fake_cpus(f, app), "1-15");
-	/* nothing is left for the others: all stays as it was, and new ones are refused */
-	assert_int_equal(fake_set_offline(f, "1-15"), -RP_ENOSPC);
-	assert_string_equal(fake_cpus(f, app), "1-15");
+	/* nothing is left for the others but what is reserved */
+	assert_int_equal(fake_set_offline(f, "1-15"), 0);
+	assert_string_equal(fake_cpus(f, app), "0");
+	fake_host_free(f);
+}
+
+static rp_ctr guaranteed(struct fake_host *f, const char *name, int64_t mcpu)
+{
+	return fake_ctr(f, &(struct fake_ctr){.name = name,
+					      .pod_namespace = "default",
+					      .qos = RP_QOS_GUARANTEED,
+					      .cpu_request = mcpu});
+}
+
+static void test_exclusive(void **state)
+{
+	(void)state;
+	struct fake_host *f = start("{reservedResources: {cpu: 2}}");
+	rp_ctr app = create(f, "app", "default", 0), db = guaranteed(f, "db", 4000);
+	assert_int_equal(fake_allocate(f, db), 0);
+	assert_string_equal(fake_exclusive(f, db), "2-5");
+	assert_string_equal(fake_cpus(f, db), "2-5");
+	assert_string_equal(fake_cpus(f, app), "6-15");
+	rp_ctr part = guaranteed(f, "part", 1500), big = guaranteed(f, "big", 10000);
+	assert_int_equal(fake_allocate(f, part), 0);
+	assert_string_equal(fake_cpus(f, part), "6-15");
+	/* one has to stay for those who share */
+	assert_int_equal(fake_allocate(f, big), -RP_ENOSPC);
+	assert_non_null(strstr(fake_error(f), "no 10 CPUs are free"));
+	assert_int_equal(fake_restart(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	fake_request(f, db, 2000, 2000);
+	assert_int_equal(fake_update(f, db), 0);
+	assert_int_equal(rp_ids_count(fake_exclusive_ids(f, db)), 2);
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, app)), 12);
+	fake_host_free(f);
+}
+
+static void test_exclusive_come_back(void **state)
+{
+	(void)state;
+	struct fake_host *f = start("{reservedResources: {cpu: \"cpuset:0\"}}");
+	rp_ctr app = create(f, "app", "default", 0), db = guaranteed(f, "db", 4000);
+	assert_int_equal(fake_allocate(f, db), 0);
+	assert_int_equal(fake_set_offline(f, "4-15"), 0);
+	assert_string_equal(fake_exclusive(f, db), "");
+	assert_string_equal(fake_cpus(f, db), "1-3");
+	assert_string_equal(fake_degraded(f, db), "too few CPUs to have its own");
+	assert_int_equal(fake_set_offline(f, "0,8-15"), 0);
+	assert_int_equal(rp_ids_count(fake_exclusive_ids(f, db)), 4);
+	assert_null(fake_degraded(f, db));
+	assert_int_equal(fake_release(f, db), 0);
+	assert_string_equal(fake_cpus(f, app), "1-7");
 	fake_host_free(f);
 }
 
@@ -79,10 +129,12 @@ static void test_unpinned(void **state)
 static const struct {
 	const char *config, *error;
 } bad[] = {
-	{"{reservedResources: {cpu: 17}}", "not enough available CPUs to reserve"},
-	{"{reservedResources: {cpu: 0}}", "not enough available CPUs to reserve"},
-	{"{reservedResources: {cpu: \"cpuset:3,16\"}}", "not enough available CPUs to reserve"},
-	{"{reservedResources: {cpu: 16}}", "nothing is left for other containers"},
+	{"{reservedResources: {cpu: 17}}", "17 CPUs are to be reserved, and 16 are available"},
+	{"{reservedResources: {cpu: 0}}", "need one CPU each at least"},
+	{"{pinCPU: true}", "need one CPU each at least"},
+	{"{reservedResources: {cpu: \"cpuset:3,16\"}}",
+	 "part of the reserved CPUs are not available: 16"},
+	{"{reservedResources: {cpu: 16}}", "need one CPU each at least"},
 	{"{reservedResources: {cpu: much}}", "expected a quantity"},
 	{"{reservedResources: {cpu: 1}, availableResources: {cpu: 3}}",
 	 "a quantity can not be used here"},
@@ -135,9 +187,14 @@ static void test_module(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_placement), cmocka_unit_test(test_unpinned),
-		cmocka_unit_test(test_hotplug),	  cmocka_unit_test(test_bad_configs),
-		cmocka_unit_test(test_faults),	  cmocka_unit_test(test_module),
+		cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_unpinned),
+		cmocka_unit_test(test_hotplug),
+		cmocka_unit_test(test_exclusive),
+		cmocka_unit_test(test_exclusive_come_back),
+		cmocka_unit_test(test_bad_configs),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_module),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
