@@ -55,7 +55,8 @@ __attribute__((format(printf, 4, 5))) static void finding(struct doctor *d, enum
 
 static const char nri_hint[] = "containerd: [plugins.\"io.containerd.nri.v1.nri\"] disable = false "
 			       "(the default from 2.0 on); CRI-O: "
-			       "[crio.nri] enable_nri = true; then restart the runtime";
+			       "[crio.nri] enable_nri = true; then restart the runtime; a runtime "
+			       "without NRI: nri-rp-bridge(8)";
 
 static void check_nri_socket(struct doctor *d)
 {

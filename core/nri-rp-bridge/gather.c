@@ -6,12 +6,14 @@
  * Containers that end by themselves are found by listing them every 10 s while any runs. The runtime's stream of events is left to the
  * kubelet: containerd 1.7 gives each event to one reader only.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/nri-rp-bridge/police_internal.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
+#include "core/util/str.h"
 
 #define LOG_SOURCE "bridge"
 #define LIST_MS 10000u /* the runtime has for a list */
@@ -174,10 +176,24 @@ static void on_ctrs(const struct grpc_result *result, void *arg)
 		ask_next_status(g);
 }
 
+static int ask_pods(struct gather *g);
+
+/* A runtime that only knows what came before v1 is asked by that from now on. */
+static bool is_of_another_version(struct police *p, const struct grpc_result *result)
+{
+	if (result->error != -EREMOTEIO || result->status != GRPC_UNIMPLEMENTED ||
+	    !str_eq(p->service, SERVICE_V1))
+		return false;
+	(void)snprintf(p->service, sizeof p->service, "%s", SERVICE_V1ALPHA2);
+	return true;
+}
+
 static void on_pods(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
 	Cri__Id none = CRI__ID__INIT;
+	if (is_of_another_version(g->police, result) && ask_pods(g) == 0)
+		return;
 	g->pods = result->error ? NULL : unpack(g, &cri__pod_list__descriptor, result);
 	if (!g->pods)
 		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
@@ -185,10 +201,15 @@ static void on_pods(const struct grpc_result *result, void *arg)
 		give_up(g, "the runtime is away");
 }
 
+static int ask_pods(struct gather *g)
+{
+	Cri__Id none = CRI__ID__INIT;
+	return police_call_runtime(g->police, "ListPodSandbox", &none.base, LIST_MS, on_pods, g);
+}
+
 void gather_begin(void *arg)
 {
 	struct police *p = arg;
-	Cri__Id none = CRI__ID__INIT;
 	struct gather *g = calloc(1, sizeof *g);
 	if (g)
 		g->arena = arena_new(ARENA_BLOCK, 0);
@@ -199,7 +220,7 @@ void gather_begin(void *arg)
 	}
 	g->police = p;
 	p->gather = g;
-	if (police_call_runtime(p, "ListPodSandbox", &none.base, LIST_MS, on_pods, g))
+	if (ask_pods(g))
 		give_up(g, "the runtime is away");
 }
 

@@ -15,7 +15,6 @@
 
 #define LOG_SOURCE "bridge"
 #define REGISTRATION_MS 5000u
-#define DEFAULT_SERVICE "/runtime.v1.RuntimeService/"
 
 enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_OVER };
 
@@ -441,8 +440,7 @@ static const struct method methods[] = {
 /* "/runtime.v1.RuntimeService/CreateContainer" → the method; the length of what is before its name. */
 static const struct method *method_of(const char *path, size_t *ret_service)
 {
-	static const char *const services[] = {DEFAULT_SERVICE,
-					       "/runtime.v1alpha2.RuntimeService/"};
+	static const char *const services[] = {SERVICE_V1, SERVICE_V1ALPHA2};
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++) {
 		if (!str_has_prefix(path, services[i]))
 			continue;
@@ -563,7 +561,7 @@ int police_new(const struct police_config *config, struct police **ret, struct e
 	if (!p)
 		return err_errno(err, -ENOMEM, "police");
 	p->config = *config;
-	(void)snprintf(p->service, sizeof p->service, "%s", DEFAULT_SERVICE);
+	(void)snprintf(p->service, sizeof p->service, "%s", SERVICE_V1);
 	p->poll = loop_timer_new(config->loop, gather_poll, p);
 	int r = p->poll ? nri_runtime_new(
 				  &(struct nri_runtime_config){.loop = config->loop,

@@ -11,6 +11,8 @@
 #include "core/nri-runtime/runtime.h"
 
 #define QUESTION_MS 1500u /* the plugin has for an answer, at most */
+#define SERVICE_V1 "/runtime.v1.RuntimeService/"
+#define SERVICE_V1ALPHA2 "/runtime.v1alpha2.RuntimeService/"
 #define ARENA_BLOCK (16u << 10)
 #define ARENA_MAX                                                                                  \
 	(64u << 20) /* for one call: a message, what it is unpacked to, and what is made of it */

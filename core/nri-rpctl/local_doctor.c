@@ -65,7 +65,8 @@ static void look_at_nri(json_t *list)
 		finding(list, "runtime", "warning",
 			"containerd: [plugins.\"io.containerd.nri.v1.nri\"] disable = false; "
 			"CRI-O: [crio.nri] "
-			"enable_nri = true; then restart the runtime",
+			"enable_nri = true; then restart the runtime; a runtime without NRI: "
+			"nri-rp-bridge(8)",
 			NRI_SOCKET ": %s", strerror(errno));
 }
 

@@ -5,6 +5,7 @@ decides is in the request that the runtime gets, and nothing of a call that fail
 import json
 import random
 import re
+import signal
 import subprocess
 import threading
 
@@ -21,6 +22,7 @@ ALL = set(range(16))
 UNKNOWN = b'\xfa\xff\x03\x05later'  # field 8191, a text: what a later release of CRI adds
 API = messages('test/integration', 'cri')
 CREATED, RUNNING, EXITED = range(3)
+MANY = 2000  # of 3 KB: more than a message of NRI holds
 
 
 class Cri(Runtime):
@@ -28,10 +30,13 @@ class Cri(Runtime):
 
     def __init__(self):
         self.pods, self.ctrs, self.faults, self.lock, self.n = {}, {}, {}, threading.Lock(), 0
+        self.versions = ''  # in the names of the services that it has
         super().__init__()
 
     def service(self, handler_call_details):
-        name = handler_call_details.method.rsplit('/', 1)[-1]
+        service, name = handler_call_details.method.rsplit('/', 1)
+        if self.versions not in service:
+            return None
         work = getattr(self, 'do_' + name, None)
         if not work:
             return super().service(handler_call_details)
@@ -207,6 +212,41 @@ def daemon(bridge, tmp_path):
     bridge.wait_log(PLACED)
     yield d
     d.kill()
+
+
+def test_a_runtime_of_before_v1(runtime, bridge, client, tmp_path):
+    runtime.versions = 'v1alpha2'
+    d = Daemon(tmp_path, bridge.nri_socket).start()
+    bridge.wait_log(PLACED)
+    old = '/runtime.v1alpha2.RuntimeService/'
+    pod = client.call('RunPodSandbox', API.RunPodSandboxRequest(config=dict(metadata=dict(name='p', uid='u'))), API.RunPodSandboxResponse, old)
+    assert len(runtime.cpus(client.create(pod.pod_sandbox_id, 1000, service=old))) == 1
+    d.kill()
+
+
+def test_many_containers_are_synchronised_in_parts(runtime, bridge, tmp_path):
+    for i in range(MANY):
+        pod = API.PodConfig(metadata=dict(name='p%d' % i, uid='u%d' % i, namespace='default'))
+        pod.annotations['x'] = 'x' * 1000
+        ctr = API.ContainerConfig(metadata=dict(name='c'))
+        ctr.annotations['x'] = 'x' * 2000
+        runtime.pods['pod%d' % i], runtime.ctrs['ctr%d' % i] = pod, Ctr('pod%d' % i, ctr)
+    d = Daemon(tmp_path, bridge.nri_socket).start()
+    bridge.wait_log(PLACED)
+    assert 'synchronised: %d pods, %d containers' % (MANY, MANY) in bridge.log.read_text()
+    assert len(d.containers()) == MANY
+    d.kill()
+
+
+def test_a_daemon_that_hangs_is_dropped_and_taken_back(runtime, bridge, client, daemon):
+    pod, again = client.pod('p'), bridge.log.read_text().count(PLACED) + 1
+    daemon.process.send_signal(signal.SIGSTOP)
+    ctr = client.create(pod, 2000)
+    assert runtime.cpus(ctr) == ALL
+    assert 'it did not answer in time' in bridge.log.read_text()
+    daemon.process.send_signal(signal.SIGCONT)
+    bridge.wait_log(PLACED, again)
+    eventually(lambda: len(runtime.cpus(ctr)) == 2)
 
 
 def status_of(call):
