@@ -7,7 +7,8 @@ PROTO_OBJS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.o)
 
 CORE_LIB_DIRS := util topo conf wire cache host noderes pipeline runtime metrics ctl map agent grpc nri-runtime
 CORE_SRCS := $(sort $(foreach d,$(CORE_LIB_DIRS),$(wildcard core/$(d)/*.c)))
-CORE_OBJS := $(CORE_SRCS:%.c=$(O)/%.o) $(O)/core/map/page.o
+# What of modules/lib the core uses (core/host/expressions.c).
+CORE_OBJS := $(CORE_SRCS:%.c=$(O)/%.o) $(O)/core/map/page.o $(patsubst %,$(O)/pic/modules/lib/%.o,glob host match)
 
 # The map's page is part of the daemon.
 $(O)/core/map/page.o: core/map/page.S $(wildcard core/map/page/*) $(O)/flags

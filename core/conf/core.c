@@ -33,6 +33,10 @@ static const struct rp_key rows[] = {
 	ROW("calculators", RP_T_ANY, "[]",
 	    .doc = "Calculator modules of node resources in use, in this order; as controllers. A "
 		   "required one refuses a configuration that it cannot take."),
+	ROW("adjustments", RP_T_ANY, "[]",
+	    .doc = "Containers that are placed by other requests and limits than their pods have: "
+		   "a list of "
+		   "maps with name, scope and resources."),
 	ROW("nodeResources", RP_T_MAP, NULL,
 	    .doc = "What the node has to lend: see nri-rp-node-resources(7)."),
 	ROW("nodeResources.strategy", RP_T_ANY, NULL, .doc = "Fields of the strategy, a map."),
@@ -129,7 +133,8 @@ static const struct rp_key rows[] = {
 	ROW("agent.accept", RP_T_LIST, NULL,
 	    .doc = "Sections and keys that the agent may set; without it all sections of modules, "
 		   "and policy, controllers, log, agent, "
-		   "instrumentation, onPolicyError and resetOnSwitch. An empty list is none."),
+		   "instrumentation, onPolicyError, resetOnSwitch and adjustments. An empty list "
+		   "is none."),
 	ROW("agent.accept[]", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY, .doc = "One of them."),
 	ROW("agent.cluster", RP_T_BOOL, "false",
 	    .doc = "Take the configuration that the cluster has for this node, through the agent; "

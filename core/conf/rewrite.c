@@ -20,7 +20,7 @@ static const struct {
 /* Keys of the core that may come from the agent, besides the sections of modules. */
 static const char *const pushable[] = {
 	"policy", "controllers",   "log",	    "instrumentation",
-	"agent",  "onPolicyError", "resetOnSwitch",
+	"agent",  "onPolicyError", "resetOnSwitch", "adjustments",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -4,6 +4,7 @@
 
 #include "core/cache/derive.h"
 #include "core/ctl/internal.h"
+#include "core/pipeline/adjust.h"
 #include "core/util/str.h"
 
 /* ---- pods ------------------------------------------------------------------------------------- */
@@ -407,6 +408,7 @@ enum call_result run_explain(struct call *call)
 	put_ctr_members(j, cache, ctr, flags);
 	put_alone(j, ctr, &crowded);
 	put_needs(j, "decided_for", &ctr->cur.needs);
+	put_text(j, "adjustment", pipeline_adjustment(call->p, ctr));
 	put_amount(j, "oom_score_adj", ctr->oom_score_adj);
 	if (!(flags & CTL_FLAG_PUBLIC))
 		put_text(j, "cgroup", ctr->cgroups_path);

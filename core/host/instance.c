@@ -62,6 +62,12 @@ static int32_t host_fail(void *ctx, int32_t code, const char *text)
 	return code;
 }
 
+void instance_fill_host(struct instance *i)
+{
+	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i,
+				   host_service,   host_log,	 host_fail};
+}
+
 /* ---- calls ---------------------------------------------------------------------------------------------------------- */
 
 static void enter(struct instance *i, enum crumb_call call, const char *object)
@@ -185,8 +191,7 @@ int instance_new(struct host_env *env, struct module *m, uint32_t role, struct i
 	i->module = m;
 	i->role = role_of(role);
 	i->number = cache_policy_number(env->cache, m->name);
-	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i,
-				   host_service,   host_log,	 host_fail};
+	instance_fill_host(i);
 	enter(i, CRUMB_CREATE, NULL);
 	int r = leave(i, CRUMB_CREATE, m->abi->create(&i->host, &i->inst), err);
 	i->created = r == 0;

@@ -59,6 +59,8 @@ extern const struct rp_host_node host_node_service;
 extern const struct rp_host_evict host_evict_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
+/* Everything that a module gets, for what is in core and uses modules/lib as modules do. */
+void instance_fill_host(struct instance *i);
 void instance_drop_timers(struct instance *i);
 void instance_drop_fragments(struct instance *i);
 void instance_drop_settings(struct instance *i);

@@ -177,6 +177,13 @@ static void show_needs(struct out *o, const json_t *c)
 		       estimated ? " (estimated from its OOM score)" : "",
 		       amount_bytes(ji(w, "memory_limit"), b));
 	out_field(o, "Memory", text);
+	if (!*js(c, "adjustment"))
+		return;
+	w = json_object_get(c, "decided_for");
+	(void)snprintf(text, sizeof text, "%.60s: CPU request %s, memory request %s",
+		       js(c, "adjustment"), amount_cpu(ji(w, "cpu_request_milli"), a),
+		       amount_bytes(ji(w, "memory_request"), b));
+	out_field(o, "Adjusted by", text);
 }
 
 static void show_placement(struct out *o, const json_t *c)

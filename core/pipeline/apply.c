@@ -13,6 +13,7 @@
 
 #include <utlist.h>
 
+#include "core/pipeline/adjust.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/noderes.h"
@@ -26,6 +27,7 @@
 
 struct placing {
 	struct instance *policy;
+	struct adjustments *adjustments;
 	bool switching, reset;
 	bool later; /* the first configuration of a process: the runtime's list comes first */
 };
@@ -142,10 +144,29 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 	return 0;
 }
 
+/* A policy may leave what is larger than it has to be where it is when it looks at all containers: these have been resized. */
+static int resize_adjusted(struct pipeline *p, struct instance *policy, struct err *err)
+{
+	struct ctr *ctr;
+	int r = 0;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
+		if (!r && ctr_live(ctr->cur.state) &&
+		    memcmp(&txn_view(ctr)->needs, &ctr->cur.needs, sizeof ctr->cur.needs) != 0)
+			r = instance_update(policy, ctr, err);
+	return r;
+}
+
 static int place_all(struct pipeline *p, const struct placing *a, struct err *err)
 {
-	int r = a->switching ? apply_other_policy(p, a->policy, a->reset, err)
-			     : instance_sync(a->policy, err);
+	p->adjustments = a->adjustments;
+	int r = adjust_check(p, err);
+	if (!r)
+		r = adjust_stage_all(p, err);
+	if (!r)
+		r = a->switching ? apply_other_policy(p, a->policy, a->reset, err)
+				 : instance_sync(a->policy, err);
+	if (!r && !a->switching)
+		r = resize_adjusted(p, a->policy, err);
 	if (!r)
 		r = confine(p, err);
 	return r ? r : decide_check(p, err);
@@ -284,7 +305,7 @@ static void back_to_former(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	struct rp_plan *plan;
-	const struct placing again = {.policy = p->policy};
+	const struct placing again = {.policy = p->policy, .adjustments = p->adjustments};
 	int r = p->conf ? instance_prepare(p->policy,
 					   conf_section(p->conf, instance_name(p->policy)), &plan,
 					   &err)
@@ -317,12 +338,14 @@ int open_instance(struct pipeline *p, const char *name, uint32_t role, struct in
 	return r && r != -ENOENT && r != -ENOMEM && note_name_valid(name) ? -ELIBBAD : r;
 }
 
-static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
+static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments *adjustments,
+		      Trial__Report *report, struct err *err)
 {
 	const char *name = conf_core(conf)->policy;
 	bool same = p->policy && str_eq(instance_name(p->policy), name);
 	struct placing a = {
 		.policy = p->policy,
+		.adjustments = adjustments,
 		.switching = !same && (p->conf || p->other_policy),
 		.reset = conf_core(conf)->reset_on_switch,
 		.later = !p->conf && !report,
@@ -351,10 +374,12 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 	}
 	instance_commit(a.policy, plan);
 	struct instance *former = p->policy;
+	struct adjustments *former_adjustments = p->adjustments;
 	p->policy = a.policy;
 	r = a.later ? 0 : place_and_commit(p, &a, report, err);
 	if (r) {
 		p->policy = former;
+		p->adjustments = former_adjustments;
 		/* Before the other one ends: it takes back what nobody else has taken over. */
 		if (!report && former)
 			back_to_former(p);
@@ -369,19 +394,25 @@ static int put_policy(struct pipeline *p, struct conf *conf, Trial__Report *repo
 
 int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err)
 {
+	struct adjustments *adjustments = NULL, *former = p->adjustments;
 	int r = noderes_check(conf, err);
+	if (!r)
+		r = adjustments_read(p, conf, &adjustments, err);
 	if (!r)
 		r = controllers_prepare(p, conf, err);
 	if (!r && !report)
 		r = controllers_switch(p, conf, err);
 	if (!r)
-		r = put_policy(p, conf, report, err);
+		r = put_policy(p, conf, adjustments, report, err);
 	if (r) {
 		controllers_abort(p);
+		adjustments_free(adjustments);
 		return r;
 	}
 	if (report)
 		return 0; /* the child ends here */
+	adjustments_free(former);
+	p->adjustments = adjustments;
 	controllers_take_over(p);
 	if (p->runtime.synchronized)
 		settings_release_former(&p->env);

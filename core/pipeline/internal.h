@@ -128,6 +128,7 @@ struct pipeline {
 	struct devices *devices; /* NULL: the kubelet is not asked */
 	struct noderes *noderes; /* noderes.c */
 	struct evictions *evictions; /* evict.c */
+	struct adjustments *adjustments; /* adjust.c: of p->conf; NULL: none */
 	uint64_t started_ns;
 	bool other_policy; /* the restored decisions are those of another policy than the configured one */
 	bool sync_failed;

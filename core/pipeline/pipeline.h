@@ -22,6 +22,7 @@
  *   persist.c     what the store is told, and when
  *   state.c       what the store tells at a start
  *   devices.c     what the kubelet says of the devices of pods, and who waits for it
+ *   adjust.c      containers that are taken for others than their pods say
  *   evict.c       pods that modules want to be on another node
  *   export.c      the data files that containers can read
  *   events.c      what happened, for people: a bounded list, and a log of it for those after a restart

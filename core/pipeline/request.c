@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "core/cache/derive.h"
+#include "core/pipeline/adjust.h"
 #include "core/pipeline/internal.h"
 #include "core/util/buf.h"
 #include "core/util/cleanup.h"
@@ -298,6 +299,7 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	if (!d)
 		return r ? r : err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
 	txn_set_created(p->txn, c->ctr);
+	adjust_stage(p, c->ctr, d);
 	devices_explain(p, c->ctr);
 	if (p->policy)
 		r = instance_allocate(p->policy, c->ctr, err);
@@ -320,6 +322,7 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 		return err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
 	}
 	txn_set_created(p->txn, c->ctr);
+	adjust_stage(p, c->ctr, d);
 	if (cpus->count && !(c->ctr->flags & RP_CTR_PRESERVE_CPU))
 		txn_put_set(p->env.cache, &d->cpus, intern_ref(cpus));
 	intern_unref(cache_sets(p->env.cache), cpus);
@@ -525,13 +528,16 @@ static int resize(struct pipeline *p, void *arg, struct err *err)
 {
 	const struct resizing *a = arg;
 	struct ctr *ctr = a->ctr;
+	struct needs needs;
+	const char *adjustment;
 	struct decision *d = txn_stage(p->txn, ctr);
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 	decision_follow(d, a->was, &ctr->requested);
-	if (needs_equal(&d->needs, &ctr->wanted))
+	adjusted_needs(p, ctr, &needs, &adjustment);
+	if (needs_equal(&d->needs, &needs))
 		return 0;
-	d->needs = ctr->wanted;
+	adjust_stage(p, ctr, d);
 	return p->policy ? instance_update(p->policy, ctr, err) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <utlist.h>
 
 #include "core/cache/derive.h"
+#include "core/pipeline/adjust.h"
 #include "core/pipeline/apply.h"
 #include "core/pipeline/internal.h"
 #include "core/util/log.h"
@@ -150,17 +151,10 @@ static void settle_names(struct pipeline *p)
 
 static int synchronize(struct pipeline *p, void *arg, struct err *err)
 {
-	struct ctr *ctr;
 	(void)arg;
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		if (!ctr_live(ctr->cur.state) ||
-		    !memcmp(&ctr->cur.needs, &ctr->wanted, sizeof ctr->wanted))
-			continue;
-		struct decision *d = txn_stage(p->txn, ctr);
-		if (!d)
-			return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
-		d->needs = ctr->wanted;
-	}
+	int r = adjust_stage_all(p, err);
+	if (r)
+		return r;
 	if (!p->policy)
 		return 0;
 	return p->other_policy

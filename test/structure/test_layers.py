@@ -27,6 +27,8 @@ PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': 
             'nri-rp-bridge': ['util', 'wire', 'grpc', 'nri-runtime'],
             'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host', 'noderes']}
 ALLOWED = {**BELOW, **PROGRAMS}
+# There is one matcher of expressions, which works on the services that modules get; this file gives it them.
+MATCHER = ('core/host/expressions.c', 'modules/lib/match.h')
 
 
 def includes(path):
@@ -43,7 +45,7 @@ def core_violations(paths):
         folder = path.relative_to(TOP / 'core').parts[0]
         for kind, name in includes(path):
             parts = name.split('/')
-            if parts[0] == 'modules':
+            if parts[0] == 'modules' and (path.relative_to(TOP).as_posix(), name) != MATCHER:
                 bad.append('%s includes %s: core knows no module' % (path, name))
             if parts[0] == 'core' and parts[1] != folder and parts[1] not in ALLOWED[folder]:
                 bad.append('%s includes %s: the arrow points up' % (path, name))

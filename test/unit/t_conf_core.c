@@ -86,6 +86,7 @@ static bool is_special(const char *path)
 					    "metrics.listen",
 					    "instrumentation.httpEndpoint",
 					    "calculators",
+					    "adjustments",
 					    "nodeResources.strategy",
 					    "nodeResources.nodeConfigs",
 					    "nodeResources.node.labels",

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adjustments (`adjustments` of rp.conf): containers that are taken for larger or smaller ones than their pods say. They are laid over what a
+ * container asks for wherever that becomes what it is placed by; what the runtime was asked for stays known, and comes back with the last
+ * adjustment. A configuration whose adjustments contradict each other on a container that runs is refused.
+ */
+#ifndef PIPELINE_ADJUST_H
+#define PIPELINE_ADJUST_H
+
+#include "core/conf/conf.h"
+#include "core/pipeline/pipeline.h"
+
+#define ADJUSTMENTS_MAX 256u
+
+struct adjustments;
+
+/* -EINVAL with the place, -ENOMEM. They point into the configuration. */
+int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustments **ret,
+		     struct err *err);
+struct adjustments *adjustments_free(struct adjustments *a); /* NULL is fine; returns NULL */
+/* By those in force (p->adjustments): what the container is to be placed by. ret_name: of the one that says so; NULL: none does. */
+void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret,
+		    const char **ret_name);
+/* For people: the name of the adjustment of a container; NULL: there is none. */
+const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr);
+/* -EINVAL: two are for one container that runs, or one is for a container without requests. */
+int adjust_check(const struct pipeline *p, struct err *err);
+/* Stages what is otherwise for all containers. Of two adjustments the first one counts. */
+int adjust_stage_all(struct pipeline *p, struct err *err);
+/* The same for one that is being created or resized; its trail tells. */
+void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d);
+
+#endif

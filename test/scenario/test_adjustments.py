@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adjustments: containers that are placed by other requests than their pods have."""
+import json
+
+import pytest
+
+from simnode import SimError, ctr, eventually
+from test_cluster import MAPS, NODE, NS, Cluster
+
+TA = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+
+
+def more(name, pod, cpu, **else_):
+    return {'name': name, 'scope': [{'containers': [{'key': 'pod/name', 'operator': 'Equals', 'values': [pod]}]}],
+            'resources': {'requests': {'cpu': cpu}, 'limits': {'cpu': cpu}}, **else_}
+
+
+def adjusted(*adjustments):
+    return {**TA, 'adjustments': list(adjustments)}
+
+
+def size(node, pod):
+    return len(node.cpus('default/%s/c0' % pod))
+
+
+def becomes(node, pod, n):
+    """The runtime is told after the configuration is in force."""
+    eventually(lambda: size(node, pod) == n)
+
+
+def explained(node, pod):
+    """Who says so, and the notes of the decision."""
+    said = node.ctl('explain', 'default/%s/c0' % pod)
+    return said['adjustment'], '\n'.join(map(str, said['trail']))
+
+
+@pytest.fixture
+def node(make_node):
+    node = make_node(TA)
+    node.create('web', ctr('c0', '2', '64Mi'))
+    node.create('other', ctr('c0', '1', '64Mi'))
+    return node
+
+
+def test_it_comes_and_goes(node):
+    other = node.cpus('default/other/c0')
+    assert (size(node, 'web'), size(node, 'other')) == (2, 1)
+    node.config(adjusted(more('larger', 'web', '3')))
+    becomes(node, 'web', 3)
+    assert explained(node, 'web')[0] == 'larger' and explained(node, 'other')[0] is None
+    node.restart()
+    assert (size(node, 'web'), node.cpus('default/other/c0')) == (3, other)
+    # one that comes is as large from the first
+    node.delete('web')
+    node.create('web', ctr('c0', '2', '64Mi'))
+    assert size(node, 'web') == 3 and 'adjusted by larger: CPU request 2000m → 3000m' in explained(node, 'web')[1]
+    node.config(TA)
+    becomes(node, 'web', 2)
+    assert node.cpus('default/other/c0') == other
+
+
+def test_a_resize_below_it(node):
+    node.config(adjusted(more('larger', 'web', '4')))
+    becomes(node, 'web', 4)
+    node.update('default/web/c0', cpu='3')
+    assert size(node, 'web') == 4
+    node.config(TA)
+    becomes(node, 'web', 3)
+
+
+def refused(node, *adjustments):
+    with pytest.raises(SimError) as said:
+        node.config(adjusted(*adjustments))
+    return str(said.value)
+
+
+def test_contradictions_are_refused(node):
+    said = refused(node, more('a', 'web', '3'), more('b', 'web', '4'))
+    assert 'both a and b are for container default/web/c0' in said and size(node, 'web') == 2
+    node.create('idle', ctr('c0'))
+    assert 'requests nothing' in refused(node, more('a', 'idle', '3'))
+    # what comes later is no reason to stop the node: the first one counts
+    node.config(adjusted(more('a', 'late', '3'), more('b', 'late', '4')))
+    node.create('late', ctr('c0', '2', '64Mi'))
+    assert size(node, 'late') == 3
+
+
+@pytest.mark.parametrize('broken, said', [
+    ({'scope': []}, 'a scope is a list'),
+    ({'scope': [{'containers': [{'key': 'nothing', 'operator': 'Exists'}]}]}, 'bad key'),
+    ({'resources': {}}, 'adjusts nothing'),
+    ({'resources': {'requests': {'cpu': 'many'}}}, 'expected CPUs'),
+    ({'resources': {'requests': {'cpu': '2'}, 'limits': {'cpu': '1'}}}, 'less than what is requested'),
+    ({'resources': {'requests': {'gpu': '2'}}}, 'no such key'),
+    ({'classes': {'rdt': 'gold'}}, 'no such key'),
+])
+def test_what_makes_no_sense_is_refused_with_its_place(node, broken, said):
+    text = refused(node, {**more('a', 'web', '3'), **broken})
+    assert said in text and 'adjustments[0]' in text
+    assert size(node, 'web') == 2
+
+
+def test_the_cluster_pushes_them(make_node, tmp_path):
+    """As a key of a ConfigMap, beside the files' own policy."""
+    with Cluster(make_node, tmp_path, config=TA) as c:
+        c.node.create('web', ctr('c0', '2', '64Mi'))
+        c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'adjustments': json.dumps([more('larger', 'web', '3')])}})
+        becomes(c.node, 'web', 3)
+        assert c.policy() == 'topology-aware'
+        c.agent.kill()
+        c.node.restart()
+        becomes(c.node, 'web', 3)
+        assert explained(c.node, 'web')[0] == 'larger'
+        c.agent.start()
+        c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'adjustments': json.dumps([more('a', 'web', '3'), more('b', 'web', '4')])}})
+        eventually(lambda: 'both a and b' in (c.api.find('nodes', None, NODE)['metadata'].get('annotations') or {}).get('nri-rp/config-status', ''))
+        assert size(c.node, 'web') == 3
+        c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'adjustments': '[]'}})
+        becomes(c.node, 'web', 2)
