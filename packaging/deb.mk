@@ -10,6 +10,7 @@ deb: all ## Debian packages: nri-rp for nodes, nri-rp-dev for authors of modules
 	$(Q)packaging/deps deb
 	$(Q)rm -rf $(DEB)
 	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp PREFIX=/usr SYSCONFDIR=/etc UNITDIR=/lib/systemd/system \
+		ZSHDIR=/usr/share/zsh/vendor-completions \
 		install-node
 	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp-dev PREFIX=/usr install-dev
 	$(Q)SOURCE_DATE_EPOCH=$(DEB_EPOCH) packaging/debian/build $(DEB) $(VERSION) $(DEB_ARCH)

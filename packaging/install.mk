@@ -7,6 +7,8 @@ DATADIR := $(PREFIX)/share/nri-rp
 MANDIR ?= $(PREFIX)/share/man
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR := $(PREFIX)/share/fish/vendor_completions.d
 CONFDIR := $(SYSCONFDIR)/nri-rp
 INSTALL ?= install
 
@@ -29,6 +31,13 @@ $(DROPINS): $(O)/%: packaging/systemd/%.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@datadir@|$(DATADIR)|g' $< > $@
 
+# What zsh and fish offer comes from bash's tables.
+FISH := $(patsubst packaging/completion/%.bash,$(O)/completion/%.fish,$(sort $(wildcard packaging/completion/nri-rp*.bash)))
+$(FISH) $(O)/completion/_nri-rp: $(O)/completion/%: packaging/completion FORCE
+	@mkdir -p $(@D)
+	$(Q)sed 's|@datadir@|$(DATADIR)|g; s|@completiondir@|$(COMPLETIONDIR)|g; s|@program@|$(basename $*)|g' \
+		packaging/completion/$(if $(filter %.fish,$*),fish,zsh).in > $@
+
 $(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g' $< > $@
@@ -39,7 +48,7 @@ put_pages = $(Q)for page in $(1); do \
 		$(INSTALL) -D -m 644 $$page $(DESTDIR)$(MANDIR)/man$${page\#\#*.}/$${page\#\#*/} || exit 1; done
 
 # The shell expands what has been built: make may have looked into the folders before.
-install-node: all $(UNITS) $(DROPINS)
+install-node: all $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 	$(call put,755,$$(ls $(O)/bin/nri-rp* | grep -v /nri-rp-modcheck$$),$(BINDIR))
 	$(call put,644,$$(ls $(O)/modules/*.so | grep -v /template.so$$),$(MODULEDIR))
 	$(call put,644,$(UNITS),$(UNITDIR))
@@ -47,8 +56,11 @@ install-node: all $(UNITS) $(DROPINS)
 	$(call put,644,$(SAMPLES),$(DATADIR)/samples)
 	$(call put,644,$(sort $(wildcard conf/machines/*)),$(DATADIR)/machines)
 	$(call put,644,$(sort $(wildcard conf/demo/*)),$(DATADIR)/demo)
-	$(Q)for file in packaging/completion/*.bash; do \
+	$(Q)for file in packaging/completion/nri-rp*.bash; do \
 		$(INSTALL) -D -m 644 $$file $(DESTDIR)$(COMPLETIONDIR)/$$(basename $$file .bash) || exit 1; done
+	$(call put,644,packaging/completion/complete.bash,$(DATADIR))
+	$(call put,644,$(O)/completion/_nri-rp,$(ZSHDIR))
+	$(call put,644,$(FISH),$(FISHDIR))
 	$(call put,644,packaging/sysusers.d/nri-rp.conf,$(PREFIX)/lib/sysusers.d)
 	$(call put,644,packaging/tmpfiles.d/nri-rp.conf,$(PREFIX)/lib/tmpfiles.d)
 	$(call put_pages,$(NODE_MANS))

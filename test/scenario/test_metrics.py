@@ -297,7 +297,7 @@ def test_components_are_balloons_too(served):
 def test_moves_reloads_and_refusals(served):
     node = served()
     of_every_class(node)
-    template = {**node.metrics_config, 'policy': 'template', 'template': {'reservedResources': {'cpu': 'cpuset:0-1'}}}
+    template = {**node.metrics_config, 'policy': 'template', 'template': {'reservedResources': {'cpu': 'cpuset:0-3'}}}
     node.config(template)
     node.settle()
     scrape = Scrape(node.metrics)
@@ -320,7 +320,7 @@ def test_updates_that_fail_and_are_tried_again(served):
     eventually(lambda: Scrape(node.metrics).get('nri_rp_updates_failed_total') >= 1)
     node.fail_updates()
     eventually(lambda: Scrape(node.metrics).get('nri_rp_updates_waiting') == 0)
-    node.expect('cpus(best) == 2-15')
+    node.expect('cpus(best) == 4-15')
 
 
 def test_updates_in_replies(served):
