@@ -231,12 +231,15 @@ Nri__PodSandbox *cri_pod(struct arena *a, const char *id, const Cri__PodConfig *
 	return pod;
 }
 
-Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed)
+const char *cri_listed_parent(const Cri__ListedPod *pod)
 {
-	const char *parent =
-		map_find(listed->annotations, listed->n_annotations, CRI_PARENT_ANNOTATION);
-	Nri__PodSandbox *pod = pod_of(a, cri_pod_id(listed), listed->metadata,
-				      listed->runtime_handler, parent ? parent : "");
+	return map_find(pod->annotations, pod->n_annotations, CRI_PARENT_ANNOTATION);
+}
+
+Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *listed, const char *parent)
+{
+	Nri__PodSandbox *pod =
+		pod_of(a, cri_pod_id(listed), listed->metadata, listed->runtime_handler, parent);
 	if (!pod ||
 	    map_copy(a, &nri__pod_sandbox__labels_entry__descriptor, listed->labels,
 		     listed->n_labels, &pod->labels) ||

@@ -29,7 +29,10 @@ struct cri_missing {
 /* All of them: NULL or -ENOMEM: out of memory. */
 Nri__PodSandbox *cri_pod(struct arena *a, const char *id, const Cri__PodConfig *config,
 			 const char *handler);
-Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *pod);
+/* parent: its cgroup parent. */
+Nri__PodSandbox *cri_listed_pod(struct arena *a, const Cri__ListedPod *pod, const char *parent);
+/* The annotation of ours; NULL: it has none. */
+const char *cri_listed_parent(const Cri__ListedPod *pod);
 Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_id,
 			      const Cri__ContainerConfig *config);
 /* resources may be NULL: not known. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All pods and containers that the runtime has: ListPodSandbox, ListContainers, and ContainerStatus of each container that is there,
- * for its resources. That is Synchronize; nothing is remembered from before it.
+ * All pods and containers that the runtime has: ListPodSandbox, ListContainers, PodSandboxStatus of each pod that is not of ours, for its
+ * cgroup parent, and ContainerStatus of each container that is there, for its resources. That is Synchronize; nothing is remembered
+ * from before it. What older runtimes tell in no field is in the JSON of a verbose status.
  *
  * Containers that end by themselves are found by listing them every 10 s while any runs. The runtime's stream of events is left to the
  * kubelet: containerd 1.7 gives each event to one reader only.
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/nri-rp-bridge/cri_info.h"
 #include "core/nri-rp-bridge/police_internal.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
@@ -27,7 +29,9 @@ struct gather {
 	struct arena *arena;
 	Cri__PodList *pods;
 	Cri__ContainerList *ctrs;
-	size_t next; /* container whose status is asked for */
+	size_t next_pod, next_ctr; /* whose status is asked for */
+	bool verbose; /* of the container */
+	const char **parents; /* of each pod; NULL: not known */
 	Nri__PodSandbox **nri_pods;
 	Nri__Container **nri_ctrs;
 	size_t n_pods, n_ctrs;
@@ -89,7 +93,8 @@ static int add_pods(struct gather *g)
 		const Cri__ListedPod *listed = g->pods->items[i];
 		if (listed->state != STATE_READY)
 			continue;
-		Nri__PodSandbox *msg = cri_listed_pod(g->arena, listed);
+		const char *parent = g->parents[i] ? g->parents[i] : "";
+		Nri__PodSandbox *msg = cri_listed_pod(g->arena, listed, parent);
 		struct pod *pod = msg ? model_add_pod(&g->police->model, msg, listed->id) : NULL;
 		if (!pod)
 			return -ENOMEM;
@@ -134,32 +139,90 @@ static void finish(struct gather *g)
 
 /* ---- the questions ----------------------------------------------------------------------------------------------------- */
 
-static void ask_next_status(struct gather *g);
+/* The JSON of a verbose status; "" where there is none. entries are a map's. */
+#define INFO_OF(m)                                                                                 \
+	__extension__({                                                                            \
+		const char *info_ = "";                                                            \
+		for (size_t i_ = 0; i_ < (m)->n_info; i_++)                                        \
+			if (str_eq((m)->info[i_]->key, "info"))                                    \
+				info_ = (m)->info[i_]->value;                                      \
+		info_;                                                                             \
+	})
 
-static void on_status(const struct grpc_result *result, void *arg)
+static void ask_next_ctr(struct gather *g);
+
+/* false: the same container is to be asked about again, in more words. */
+static bool hear_ctr(struct gather *g, const Cri__ContainerStatusResponse *m)
+{
+	if (m->status && m->status->resources)
+		g->resources[g->next_ctr] = m->status->resources->lnx;
+	if (!g->resources[g->next_ctr] && !g->verbose)
+		return false;
+	if (!g->resources[g->next_ctr])
+		g->resources[g->next_ctr] = cri_info_resources(g->arena, INFO_OF(m));
+	return true;
+}
+
+static void on_ctr(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
 	/* A container that has gone meanwhile is no error. */
 	const Cri__ContainerStatusResponse *m =
 		result->error ? NULL
 			      : unpack(g, &cri__container_status_response__descriptor, result);
-	if (m && m->status && m->status->resources)
-		g->resources[g->next] = m->status->resources->lnx;
-	g->next++;
-	ask_next_status(g);
+	g->verbose = m && !hear_ctr(g, m);
+	if (!g->verbose)
+		g->next_ctr++;
+	ask_next_ctr(g);
 }
 
-static void ask_next_status(struct gather *g)
+static void ask_next_ctr(struct gather *g)
 {
-	while (g->next < g->ctrs->n_containers && !counts(g->ctrs->containers[g->next]))
-		g->next++;
-	if (g->next == g->ctrs->n_containers) {
+	while (g->next_ctr < g->ctrs->n_containers && !counts(g->ctrs->containers[g->next_ctr]))
+		g->next_ctr++;
+	if (g->next_ctr == g->ctrs->n_containers) {
 		finish(g);
 		return;
 	}
 	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
-	m.id = g->ctrs->containers[g->next]->id;
-	if (police_call_runtime(g->police, "ContainerStatus", &m.base, LIST_MS, on_status, g))
+	m.id = g->ctrs->containers[g->next_ctr]->id;
+	m.verbose = g->verbose;
+	if (police_call_runtime(g->police, "ContainerStatus", &m.base, LIST_MS, on_ctr, g))
+		give_up(g, "the runtime is away");
+}
+
+static void ask_next_pod(struct gather *g);
+
+static void on_pod(const struct grpc_result *result, void *arg)
+{
+	struct gather *g = arg;
+	const Cri__PodStatusResponse *m =
+		result->error ? NULL : unpack(g, &cri__pod_status_response__descriptor, result);
+	if (m)
+		g->parents[g->next_pod] = cri_info_parent(g->arena, INFO_OF(m));
+	g->next_pod++;
+	ask_next_pod(g);
+}
+
+static bool has_parent(const struct gather *g, size_t i)
+{
+	const Cri__ListedPod *pod = g->pods->items[i];
+	g->parents[i] = cri_listed_parent(pod);
+	return g->parents[i] || pod->state != STATE_READY;
+}
+
+static void ask_next_pod(struct gather *g)
+{
+	while (g->next_pod < g->pods->n_items && has_parent(g, g->next_pod))
+		g->next_pod++;
+	if (g->next_pod == g->pods->n_items) {
+		ask_next_ctr(g);
+		return;
+	}
+	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
+	m.id = g->pods->items[g->next_pod]->id;
+	m.verbose = true;
+	if (police_call_runtime(g->police, "PodSandboxStatus", &m.base, LIST_MS, on_pod, g))
 		give_up(g, "the runtime is away");
 }
 
@@ -167,13 +230,15 @@ static void on_ctrs(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
 	g->ctrs = result->error ? NULL : unpack(g, &cri__container_list__descriptor, result);
-	g->resources =
-		g->ctrs ? arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->resources)
-			: NULL;
-	if (!g->resources)
+	if (g->ctrs) {
+		g->resources =
+			arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->resources);
+		g->parents = arena_array(g->arena, g->pods->n_items + 1, sizeof *g->parents);
+	}
+	if (!g->ctrs || !g->resources || !g->parents)
 		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
 	else
-		ask_next_status(g);
+		ask_next_pod(g);
 }
 
 static int ask_pods(struct gather *g);

@@ -46,7 +46,7 @@ static void read_lists(struct arena *a, const uint8_t *data, size_t n)
 	ProtobufCAllocator alloc = pb_arena(a);
 	const Cri__PodList *pods = cri__pod_list__unpack(&alloc, n, data);
 	for (size_t i = 0; pods && i < pods->n_items; i++)
-		check_packs(&cri_listed_pod(a, pods->items[i])->base);
+		check_packs(&cri_listed_pod(a, pods->items[i], "")->base);
 	const Cri__ContainerList *ctrs = cri__container_list__unpack(&alloc, n, data);
 	for (size_t i = 0; ctrs && i < ctrs->n_containers; i++)
 		check_packs(&cri_listed_container(a, "pod", ctrs->containers[i], NULL)->base);

@@ -124,11 +124,12 @@ def test_nothing_moves_when_either_is_restarted(runtime, bridge, daemon, pods):
 def test_without_the_daemon_calls_pass(runtime, bridge, daemon, pods):
     daemon.stop()
     bridge.wait_log('calls pass unchanged')
-    unplaced = pods('unplaced').run('c', 1000)
+    unplaced, other = pods('unplaced').run('c', 1000), pods('other', 'burstable').run('c', 1000)
     assert cpus(unplaced.allowed()) == set(ONLINE)
     daemon.start()
     # Found by Synchronize, and placed then.
     wait_for('it is placed', lambda: len(cpus(unplaced.allowed())) == 1)
+    assert cpus(other.allowed()) == set(ONLINE) - cpus(unplaced.allowed())
 
 
 @needs_two_cpus

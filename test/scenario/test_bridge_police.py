@@ -31,6 +31,7 @@ class Cri(Runtime):
     def __init__(self):
         self.pods, self.ctrs, self.faults, self.lock, self.n = {}, {}, {}, threading.Lock(), 0
         self.versions = ''  # in the names of the services that it has
+        self.old = False  # resources are in no field of a status
         super().__init__()
 
     def service(self, handler_call_details):
@@ -102,8 +103,19 @@ class Cri(Runtime):
             API.ListedContainer(id=k, pod_sandbox_id=c.pod, metadata=c.config.metadata, state=c.state, labels=c.config.labels,
                                 annotations=c.config.annotations) for k, c in self.ctrs.items()])
 
+    def do_PodSandboxStatus(self, data):
+        pod = self.pods[API.PodRequest.FromString(data).pod_sandbox_id]
+        return API.StatusResponse(info={'info': json.dumps({'config': {'linux': {'cgroup_parent': pod.linux.cgroup_parent}}})})
+
     def do_ContainerStatus(self, data):
-        ctr = API.StatusRequest.FromString(data).container_id
+        request = API.StatusRequest.FromString(data)
+        ctr, r = request.container_id, self.ctrs[request.container_id].config.linux.resources
+        if self.old and request.verbose:
+            cpu = {'shares': r.cpu_shares, 'quota': r.cpu_quota, 'period': r.cpu_period, 'cpus': r.cpuset_cpus}
+            spec = {'process': {'oomScoreAdj': r.oom_score_adj}, 'linux': {'resources': {'cpu': cpu, 'memory': {'limit': r.memory_limit_in_bytes}}}}
+            return API.StatusResponse(status=API.ContainerStatus(id=ctr), info={'info': json.dumps({'runtimeSpec': spec})})
+        if self.old:
+            return API.StatusResponse(status=API.ContainerStatus(id=ctr))
         return API.StatusResponse(status=API.ContainerStatus(id=ctr, resources=API.StatusResources(linux=self.ctrs[ctr].config.linux.resources)))
 
     def cpus(self, ctr):
@@ -221,6 +233,19 @@ def test_a_runtime_of_before_v1(runtime, bridge, client, tmp_path):
     old = '/runtime.v1alpha2.RuntimeService/'
     pod = client.call('RunPodSandbox', API.RunPodSandboxRequest(config=dict(metadata=dict(name='p', uid='u'))), API.RunPodSandboxResponse, old)
     assert len(runtime.cpus(client.create(pod.pod_sandbox_id, 1000, service=old))) == 1
+    d.kill()
+
+
+@pytest.mark.parametrize('old', [False, True])
+def test_what_was_there_before_the_bridge_is_known_for_what_it_is(runtime, bridge, client, tmp_path, old):
+    """Created without a plugin, so without annotations: a burstable pod is none of those that get CPUs of their own."""
+    runtime.old = old
+    burstable = client.create(client.pod('b', 'burstable'), 2000)
+    _, guaranteed = client.run('g', 2000)
+    d = Daemon(tmp_path, bridge.nri_socket).start()
+    bridge.wait_log(PLACED)
+    eventually(lambda: len(runtime.cpus(guaranteed)) == 2 and runtime.cpus(burstable) == ALL - runtime.cpus(guaranteed))
+    assert {c['qos'] for c in d.containers()} == {'Burstable', 'Guaranteed'}
     d.kill()
 
 
