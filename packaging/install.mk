@@ -23,7 +23,7 @@ UNITS := $(patsubst packaging/systemd/%.in,$(O)/%,$(sort $(wildcard packaging/sy
 # Made anew each time, as folders may be others than last time.
 $(UNITS): $(O)/%: packaging/systemd/%.in FORCE
 	@mkdir -p $(@D)
-	$(Q)sed 's|@bindir@|$(BINDIR)|g' $< > $@
+	$(Q)sed 's|@bindir@|$(BINDIR)|g; s|@datadir@|$(DATADIR)|g' $< > $@
 
 # Parts of units that an operator may want.
 DROPINS := $(patsubst packaging/systemd/%.in,$(O)/%,$(sort $(wildcard packaging/systemd/*.conf.in)))

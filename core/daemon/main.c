@@ -13,6 +13,7 @@
 #include "core/agent/agent.h"
 #include "core/ctl/ctl.h"
 #include "core/daemon/options.h"
+#include "core/daemon/privileges.h"
 #include "core/util/sd.h"
 #include "core/map/map.h"
 #include "core/metrics/collector.h"
@@ -451,7 +452,9 @@ int main(int argc, char **argv)
 	if (d.options.check_config)
 		return check_config(&d);
 	log_info("nri-rpd %s", NRI_RP_VERSION);
-	int r = start(&d, &err);
+	int r = privileges_drop(&err);
+	if (!r)
+		r = start(&d, &err);
 	if (r) {
 		log_error("%s", err_text(&err, r));
 		return stop(&d, r == -EINVAL || r == -ENOENT ? EXIT_CONFIG : EXIT_FAILURE);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nri-rpd itself: what it does on signals, and how it ends when it cannot begin."""
 import os
+import pathlib
 import socket
 import subprocess
 
@@ -26,6 +27,16 @@ def test_state_by_signal(node):
     node.signal('USR2')
     node.log('state: policy static, 1 pods, 2 containers, 0 updates waiting$')
     node.log('state: default/web/app [0-9a-f]+: CPUs 0-15, memory nodes -')
+
+
+def test_privileges(node):
+    """Of root's rights it keeps three, and Speed Select's where there is that, for itself and all that it starts."""
+    pid = node.status()['pid']
+    said = dict(line.split(':\t', 1) for line in pathlib.Path('/proc/%d/status' % pid).read_text().splitlines())
+    kept = 1 << 1 | 1 << 19 | 1 << 23 | (1 << 21 if os.path.exists('/dev/isst_interface') else 0)  # DAC_OVERRIDE, SYS_PTRACE, SYS_NICE; SYS_ADMIN
+    for name in ('CapPrm', 'CapEff', 'CapInh') + (('CapBnd',) if os.geteuid() == 0 else ()):
+        assert int(said[name], 16) & ~kept == 0, name
+    assert said['NoNewPrivs'] == '1'
 
 
 def run(tmp_path, conf, *options, env=(), **how):
