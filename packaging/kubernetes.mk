@@ -11,7 +11,7 @@ kubernetes: $(O)/bin/nri-rpctl modules ## manifests for a cluster, to be applied
 	$(Q)$(O)/bin/nri-rpctl --module-dir $(KUBERNETES)/modules config crds > $(KUBERNETES)/base/crds.json
 	$(Q)rm -r $(KUBERNETES)/modules $(KUBERNETES)/chart.sed
 	$(Q)mkdir $(KUBERNETES)/chart/crds $(KUBERNETES)/chart/templates
-	$(Q)cp $(KUBERNETES)/base/crds.json $(KUBERNETES)/chart/crds
+	$(Q)cp $(KUBERNETES)/base/crds.json $(KUBERNETES)/base/adjustments.yaml $(KUBERNETES)/chart/crds
 	$(Q)for f in rbac configuration daemonset; do \
 		sed -f packaging/kubernetes/chart.sed $(KUBERNETES)/base/$$f.yaml > $(KUBERNETES)/chart/templates/$$f.yaml || exit 1; done
 

@@ -15,7 +15,7 @@ import time
 import urllib.parse
 import uuid
 
-GROUPS = {'config.nri/v1alpha1', 'topology.node.k8s.io/v1alpha2'}
+GROUPS = {'config.nri/v1alpha1', 'nri-rp.io/v1alpha1', 'topology.node.k8s.io/v1alpha2'}
 PATH = re.compile(r'^/(?:api/v1|apis/(?P<group>[^/]+/[^/]+))(?:/namespaces/(?P<ns>[^/]+))?(?:/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?)?$')
 WATCH_STEP_S = 0.05
 

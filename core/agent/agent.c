@@ -189,7 +189,9 @@ static void on_request(struct rpc_request *req, void *arg)
 	if (ours && str_eq(req->method, "Register"))
 		serve_register(c, req);
 	else if (ours && str_eq(req->method, "SetConfig") && c->agent->registered == c)
-		agent_serve_config(c->agent->pipeline, req);
+		agent_serve_config(c->agent->pipeline, req, false);
+	else if (ours && str_eq(req->method, "SetAdjustments") && c->agent->registered == c)
+		agent_serve_config(c->agent->pipeline, req, true);
 	else if (ours && str_eq(req->method, "SetState") && c->agent->registered == c)
 		agent_serve_state(c->agent->pipeline, req);
 	else if (ours && str_eq(req->method, "SetNode") && c->agent->registered == c)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/pipeline/pushed.h"
 #include "core/util/arena.h"
 #include "core/util/pb.h"
 #include "core/util/str.h"
@@ -127,7 +128,7 @@ static void refuse(struct rpc_request *req, int error)
 	}
 }
 
-void agent_serve_config(struct pipeline *p, struct rpc_request *req)
+void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjustments)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, CONFIG_ARENA);
 	struct conf_source *sources;
@@ -144,7 +145,13 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req)
 		refuse(req, r);
 		return;
 	}
-	r = pipeline_push(p, sources, n, tried, req, &err);
+	/* Sources are told apart by their names after a restart. */
+	bool named = !n || str_has_prefix(sources[0].name, PUSHED_ADJUSTMENTS) == adjustments;
+	if (!named) {
+		refuse(req, -EINVAL);
+		return;
+	}
+	r = pipeline_push(p, sources, n, adjustments, tried, req, &err);
 	if (r > 0)
 		answer(req, NULL);
 	else if (r)

@@ -6,8 +6,8 @@
 #include "core/pipeline/pipeline.h"
 #include "core/wire/rpc.h"
 
-/* AgentHost.SetConfig. Ends req, perhaps later. */
-void agent_serve_config(struct pipeline *p, struct rpc_request *req);
+/* AgentHost.SetConfig and SetAdjustments. Ends req, perhaps later. */
+void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjustments);
 
 /*
  * The sources of a request, for tests as well, out of the arena; what they are called says where they come from. -EBADMSG: it does not

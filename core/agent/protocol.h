@@ -10,12 +10,13 @@
 
 /* The agent answers GetPod, ListPods and ForgetPod. */
 #define AGENT_FEATURE_POD_RESOURCES "pod-resources"
-/* The agent calls SetConfig, SetState and SetNode, and answers Published, Evict and Tell. */
+/* The agent calls SetConfig, SetAdjustments, SetState and SetNode, and answers Published, Evict and Tell. */
 #define AGENT_FEATURE_CLUSTER "cluster"
 
 #define AGENT_CONFIG_TIMEOUT_MS 60000u /* trying a configuration and putting it in force */
 #define AGENT_EVICT_TIMEOUT_MS 45000u /* longer than the API server is given */
 #define AGENT_EVENTS_MAX 32u /* of one message */
+#define AGENT_ADJUSTMENTS "Adjustments" /* kind of the object of SetAdjustments */
 #define AGENT_CONFIG_MAX (1u << 20) /* bytes of all sections of a configuration */
 #define AGENT_SECTIONS_MAX 48u
 #define AGENT_NODE_MAX (1u << 20) /* bytes of a Node as it is sent */

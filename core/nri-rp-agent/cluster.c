@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/nri-rp-agent/adjust.h"
 #include "core/nri-rp-agent/configs.h"
 #include "core/nri-rp-agent/evict.h"
 #include "core/nri-rp-agent/kube.h"
@@ -32,6 +33,7 @@ struct cluster {
 	struct wishes *wishes;
 	struct evict *evict;
 	struct report *report;
+	struct adjust *adjust;
 	struct node_feed *node_feed;
 	struct watch *node_watch;
 	struct link *link;
@@ -114,6 +116,7 @@ static void connected(void *arg)
 	struct cluster *c = arg;
 	configs_daemon_connected(c->configs);
 	node_feed_daemon_connected(c->node_feed);
+	adjust_daemon_connected(c->adjust);
 	tell_state(c);
 }
 
@@ -189,12 +192,13 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	c->wishes = wishes_new(c->kube, c->node);
 	c->evict = evict_new(c->kube);
 	c->report = report_new(c->kube, c->node);
+	c->adjust = adjust_new(c->kube, c->link, c->node, c->ns);
 	c->node_feed = node_feed_new(c->kube, c->link);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
-	if (selector && c->published && c->wishes && c->evict && c->report && c->node_feed &&
-	    c->state_timer)
+	if (selector && c->published && c->wishes && c->evict && c->report && c->adjust &&
+	    c->node_feed && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -232,6 +236,7 @@ struct cluster *cluster_free(struct cluster *c)
 	wishes_free(c->wishes);
 	evict_free(c->evict);
 	report_free(c->report);
+	adjust_free(c->adjust);
 	node_feed_free(c->node_feed);
 	if (c->kube)
 		kube_on_state(c->kube, NULL, NULL);

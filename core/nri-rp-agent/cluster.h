@@ -8,6 +8,7 @@
  *   watch.c       objects kept in view           published.c  what is said of the node
  *   node.c        the Node, for the daemon           wishes.c   what modules want it to have
  *   evict.c       pods that have to leave the node     report.c   events of pods and of the node
+ *   adjust.c      containers that are placed by other requests than their pods have
  *   writer.c      writes of one object, one after the other
  */
 #ifndef NRI_RP_AGENT_CLUSTER_H

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/pipeline/internal.h"
+#include "core/pipeline/pushed.h"
 
 int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state)
 {
@@ -47,7 +48,7 @@ void pipeline_cluster_status(const struct pipeline *p, struct cluster_status *re
 	*ret = (struct cluster_status){
 		.on = conf_core(p->conf)->agent.cluster,
 		.state = p->cluster,
-		.source = p->pushed.n_sources ? p->pushed.sources[0].name : NULL,
+		.source = pushed_source(p),
 		.published_ns = p->published_ns,
 	};
 }

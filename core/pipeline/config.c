@@ -583,16 +583,16 @@ int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done do
 }
 
 int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
-		  reload_done done, void *arg, struct err *err)
+		  bool adjustments, reload_done done, void *arg, struct err *err)
 {
 	if (n > CONF_PUSHED_MAX)
 		return err_set(err, -E2BIG, "more than %u sections", CONF_PUSHED_MAX);
 	if (p->reload)
 		return err_set(err, -EBUSY, "a reload is under way");
-	if (!p->config_error[0] && pushed_is(p, sources, n))
+	if (!p->config_error[0] && pushed_is(p, sources, n, adjustments))
 		return 1;
 	struct reload *r = reload_new(p, RELOAD, done, arg);
-	if (!r || pushed_append(&r->pushed, sources, n)) {
+	if (!r || pushed_replace(p, sources, n, adjustments, &r->pushed)) {
 		reload_free(r);
 		return err_errno(err, -ENOMEM, "a configuration of the cluster");
 	}

@@ -249,11 +249,11 @@ int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_
 		 void *arg, struct err *err);
 /*
  * As a reload, with these sources of the node agent's instead of those that it pushed before; they are copied. What is accepted is kept
- * for later starts (pushed.h). 1: that is what is in force, and done is not called; -EBUSY: a reload is under way; -E2BIG: more than
+ * for later starts (pushed.h). Adjustments and the rest of a configuration come from different objects: one is pushed, the other one stays. 1: that is what is in force, and done is not called; -EBUSY: a reload is under way; -E2BIG: more than
  * CONF_PUSHED_MAX.
  */
 int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,
-		  reload_done done, void *arg, struct err *err);
+		  bool adjustments, reload_done done, void *arg, struct err *err);
 const struct conf *pipeline_conf(const struct pipeline *p);
 uint64_t pipeline_conf_generation(const struct pipeline *p);
 

@@ -10,6 +10,7 @@
 #include "core/pipeline/kept.h"
 #include "core/util/fs.h"
 #include "core/util/log.h"
+#include "core/util/str.h"
 
 #define LOG_SOURCE "config"
 
@@ -35,10 +36,45 @@ int pushed_append(struct conf_files *files, const struct conf_source *sources, u
 	return 0;
 }
 
-bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n)
+static bool is_adjustments(const struct conf_source *s)
+{
+	return str_has_prefix(s->name, PUSHED_ADJUSTMENTS);
+}
+
+/* They are kept in this order: the configuration, then adjustments. */
+static struct conf_files of_kind(const struct pipeline *p, bool adjustments)
+{
+	unsigned n = 0;
+	while (n < p->pushed.n_sources && !is_adjustments(&p->pushed.sources[n]))
+		n++;
+	return adjustments ? (struct conf_files){p->pushed.sources + n, p->pushed.n_sources - n}
+			   : (struct conf_files){p->pushed.sources, n};
+}
+
+bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n,
+	       bool adjustments)
 {
 	const struct conf_files files = {(struct conf_source *)(uintptr_t)sources, n};
-	return p->pushed.n_sources == n && kept_sum(&files) == kept_sum(&p->pushed);
+	const struct conf_files now = of_kind(p, adjustments);
+	return now.n_sources == n && kept_sum(&files) == kept_sum(&now);
+}
+
+int pushed_replace(const struct pipeline *p, const struct conf_source *sources, unsigned n,
+		   bool adjustments, struct conf_files *ret)
+{
+	const struct conf_files stay = of_kind(p, !adjustments);
+	int r = adjustments ? pushed_append(ret, stay.sources, stay.n_sources)
+			    : pushed_append(ret, sources, n);
+	if (r)
+		return r;
+	return adjustments ? pushed_append(ret, sources, n)
+			   : pushed_append(ret, stay.sources, stay.n_sources);
+}
+
+const char *pushed_source(const struct pipeline *p)
+{
+	const struct conf_files of = of_kind(p, false);
+	return of.n_sources ? of.sources[0].name : NULL;
 }
 
 void pushed_load(struct pipeline *p)

@@ -9,6 +9,7 @@
 #include "core/conf/conf.h"
 
 #define PUSHED_FILE "configuration.pushed"
+#define PUSHED_ADJUSTMENTS "Adjustments " /* what names of their sources begin with */
 
 struct pipeline;
 
@@ -16,7 +17,14 @@ struct pipeline;
 int pushed_append(struct conf_files *files, const struct conf_source *sources, unsigned n);
 /* At a start. What cannot be read is told and done without: the agent brings it again. */
 void pushed_load(struct pipeline *p);
-bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n);
+/* Is it what is in force of its kind? */
+bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n,
+	       bool adjustments);
+/* Copies of all that is pushed with these in the place of those of their kind, adjustments last. 0 or -ENOMEM. */
+int pushed_replace(const struct pipeline *p, const struct conf_source *sources, unsigned n,
+		   bool adjustments, struct conf_files *ret);
+/* Of the configuration, not of adjustments; NULL: there is none. */
+const char *pushed_source(const struct pipeline *p);
 /* It is in force: taken over, and kept. */
 void pushed_take(struct pipeline *p, struct conf_files *files);
 void pushed_fini(struct pipeline *p);

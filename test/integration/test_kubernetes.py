@@ -162,3 +162,36 @@ def test_manifests_and_chart_are_accepted():
     text = json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': helmchart.render(helmchart.values())})
     names = kubectl('apply', '--dry-run=server', '-f', '-', '-o', 'name', text=text).split()
     assert set(names) <= set(made) and 'daemonset.apps/nri-rp' in names
+
+
+def adjustment(name, cpu, **scope):
+    return {'apiVersion': 'nri-rp.io/v1alpha1', 'kind': 'Adjustment', 'metadata': {'name': name, 'namespace': NS},
+            'spec': {'scope': [{**scope, 'containers': [{'key': 'pod/name', 'operator': 'Equals', 'values': ['web']}]}],
+                     'resources': {'requests': {'cpu': cpu}, 'limits': {'cpu': cpu}}}}
+
+
+def test_adjustments():
+    def size():
+        return len(node.cpus('default/web/c0'))
+
+    def verdict(name):
+        return get('-n', NS, 'adjustment', name).get('status', {}).get('nodes', {}).get(NODE, {})
+
+    def apply(*documents):
+        kubectl('apply', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': list(documents)}))
+    try:
+        with managed({'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}) as node:
+            node.create('web', ctr('c0', '2', '64Mi'))
+            apply(adjustment('larger', '3', nodes=[NODE]), adjustment('elsewhere', '5', nodes=['other-*']))
+            eventually(lambda: size() == 3 and verdict('larger').get('status') == 'Success')
+            assert verdict('elsewhere') == {}
+            apply(adjustment('another', 4))
+            eventually(lambda: 'both another and larger' in verdict('another').get('errors', ''))
+            assert size() == 3
+            kubectl('-n', NS, 'delete', 'adjustment', 'larger')
+            eventually(lambda: size() == 4 and verdict('another') == {'status': 'Success', 'generation': 1})
+            assert problems(node) == []
+            said = kubectl('apply', '-f', '-', text=json.dumps({**adjustment('odd', 1), 'spec': {'scope': []}}), check=False)
+            assert said.returncode and 'resources' in said.stderr
+    finally:
+        kubectl('-n', NS, 'delete', 'adjustments', '--all')

@@ -117,3 +117,72 @@ def test_the_cluster_pushes_them(make_node, tmp_path):
         assert size(c.node, 'web') == 3
         c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'adjustments': '[]'}})
         becomes(c.node, 'web', 2)
+
+
+ADJUSTMENTS = 'adjustments'
+
+
+def resource(pod, cpu, *nodes, **else_):
+    item = more('', pod, cpu, **else_)
+    return {'spec': {'scope': [{'nodes': list(nodes), **item['scope'][0]}], **{k: v for k, v in item.items() if k not in ('name', 'scope')}}}
+
+
+def verdict(c, name):
+    return ((c.api.find(ADJUSTMENTS, NS, name).get('status') or {}).get('nodes') or {}).get(NODE)
+
+
+def accepted(c, name, generation=1):
+    eventually(lambda: verdict(c, name) == {'status': 'Success', 'generation': generation})
+
+
+def test_custom_resources(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, config=TA) as c:
+        c.node.create('web', ctr('c0', '2', '64Mi'))
+        c.api.put(ADJUSTMENTS, NS, 'larger', resource('web', '3', 'm1', 'n*'))
+        c.api.put(ADJUSTMENTS, NS, 'elsewhere', resource('web', '4', 'm*'))
+        becomes(c.node, 'web', 3)
+        accepted(c, 'larger')
+        assert verdict(c, 'elsewhere') is None and explained(c.node, 'web')[0] == 'larger'
+        # a configuration comes and goes beside them
+        c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'topology-aware': json.dumps({**TA['topology-aware'], 'pinMemory': False})}})
+        eventually(lambda: 'nri-rp-config.default' in (c.status()['configuration'] or ''))
+        assert size(c.node, 'web') == 3
+        # two that cannot both be meant: both say so, and what was in force stays
+        c.api.put(ADJUSTMENTS, NS, 'zz', resource('web', '4'))
+        eventually(lambda: all((verdict(c, n) or {}).get('status') == 'Failure' for n in ('larger', 'zz')))
+        assert 'both larger and zz' in verdict(c, 'zz')['errors'] and size(c.node, 'web') == 3
+        c.api.delete(ADJUSTMENTS, NS, 'larger')
+        becomes(c.node, 'web', 4)
+        accepted(c, 'zz')
+        # not for this node any more
+        c.api.put(ADJUSTMENTS, NS, 'zz', resource('web', '4', 'm1'))
+        becomes(c.node, 'web', 2)
+        eventually(lambda: verdict(c, 'zz') is None)
+        assert c.status()['problems'] == [] and 'nri-rp-config.default' in c.status()['configuration']
+
+
+def test_custom_resources_outlive_restarts(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, config=TA) as c:
+        c.node.create('web', ctr('c0', '2', '64Mi'))
+        c.api.put(ADJUSTMENTS, NS, 'larger', resource('web', '3'))
+        becomes(c.node, 'web', 3)
+        accepted(c, 'larger')
+        writes = len(c.writes(ADJUSTMENTS))
+        c.agent.kill()
+        c.node.restart()
+        assert size(c.node, 'web') == 3 and explained(c.node, 'web')[0] == 'larger'
+        c.api.delete(ADJUSTMENTS, NS, 'larger')
+        c.agent.start()
+        becomes(c.node, 'web', 2)
+        assert len(c.writes(ADJUSTMENTS)) == writes
+
+
+def test_a_resource_that_makes_no_sense(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, config=TA) as c:
+        c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3', classes={'rdt': 'gold'}))
+        eventually(lambda: (verdict(c, 'odd') or {}).get('status') == 'Failure')
+        assert 'adjustments[0].classes: there is no such key' in verdict(c, 'odd')['errors']
+        c.api.put(ADJUSTMENTS, NS, 'odd', {'spec': {'scope': 'all'}})
+        eventually(lambda: verdict(c, 'odd') is None)
+        c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3'))
+        accepted(c, 'odd', 3)
