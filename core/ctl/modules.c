@@ -248,10 +248,10 @@ static int split_sources(const Control__Request *req, char joined[CTL_DEBUG_MAX]
 
 /* Of the daemon's own messages; a module's source is its name. */
 static const char *const log_sources[] = {
-	"agent",   "cache",    "config",  "control", "controller", "devices", "drift",	  "events",
-	"export",  "link",     "loop",	  "machine", "metrics",	   "module",  "node",	  "nri",
-	"nri-rpd", "pipeline", "policy",  "publish", "rebalance",  "request", "settings", "store",
-	"sync",	   "topo",     "updates", "verify",  "wire",
+	"agent", "cache",   "config",	"control", "controller", "devices",   "drift",	 "events",
+	"evict", "export",  "link",	"loop",	   "machine",	 "metrics",   "module",	 "node",
+	"nri",	 "nri-rpd", "pipeline", "policy",  "publish",	 "rebalance", "request", "settings",
+	"store", "sync",    "topo",	"updates", "verify",	 "wire",
 };
 #define N_LOG_SOURCES (sizeof log_sources / sizeof log_sources[0])
 

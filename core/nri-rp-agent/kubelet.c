@@ -31,7 +31,7 @@ static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
 static int connect_now(struct kubelet *k, struct err *err)
 {
 	const struct grpc_conn_config config = {
-		.loop = k->loop, .peer = "the kubelet", .ended = on_ended, .arg = k};
+		.loop = k->loop, .peer = k->socket, .ended = on_ended, .arg = k};
 	int r = wire_check_folder(k->socket, err);
 	if (r)
 		return r;

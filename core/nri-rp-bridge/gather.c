@@ -133,8 +133,10 @@ static void finish(struct gather *g)
 	if (!g->nri_pods || !g->nri_ctrs || add_pods(g) || add_ctrs(g))
 		give_up(g, "out of memory");
 	else
-		nri_runtime_synchronize(p->nri, g->nri_pods, g->n_pods, g->nri_ctrs, g->n_ctrs,
-					on_synchronized, g);
+		nri_runtime_synchronize(
+			p->nri,
+			&(struct nri_existing){g->nri_pods, g->n_pods, g->nri_ctrs, g->n_ctrs, 0},
+			on_synchronized, g);
 }
 
 /* ---- the questions ----------------------------------------------------------------------------------------------------- */

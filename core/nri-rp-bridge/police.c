@@ -15,6 +15,7 @@
 
 #define LOG_SOURCE "bridge"
 #define REGISTRATION_MS 5000u
+#define PLAYED_NRI "0.11" /* what every plugin that can be met understands */
 
 enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_OVER };
 
@@ -544,39 +545,54 @@ static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 	carry_updates(arg, m->update, m->n_update, NULL, on_asked_updates, arg);
 }
 
-static void on_changed(bool active, const char *why, void *arg)
+static void on_came(const char *plugin, void *arg)
 {
-	struct police *p = arg;
-	if (active)
-		log_notice("the plugin %s is connected: containers are placed", why);
-	else
-		log_notice("no plugin is connected: calls pass unchanged");
-	if (active)
-		gather_poll_later(p);
+	log_notice("the plugin %s is connected: containers are placed", plugin);
+	gather_poll_later(arg);
+}
+
+static void on_gone(bool was_active, const char *why, void *arg)
+{
+	(void)arg;
+	log_notice("%s: %s", why,
+		   was_active ? "no plugin is connected any more, calls pass unchanged"
+			      : "a plugin was let go before it was asked anything");
+}
+
+static void on_problem(const char *what, void *arg)
+{
+	(void)arg;
+	log_warning("the plugin: %s", what);
 }
 
 int police_new(const struct police_config *config, struct police **ret, struct err *err)
 {
+	const struct nri_release *release;
 	struct police *p = calloc(1, sizeof *p);
 	if (!p)
 		return err_errno(err, -ENOMEM, "police");
 	p->config = *config;
 	(void)snprintf(p->service, sizeof p->service, "%s", SERVICE_V1);
 	p->poll = loop_timer_new(config->loop, gather_poll, p);
-	int r = p->poll ? nri_runtime_new(
-				  &(struct nri_runtime_config){.loop = config->loop,
-							       .socket = config->socket,
-							       .name = "nri-rp-bridge/cri",
-							       .version = NRI_RP_VERSION,
-							       .registration_timeout_ms =
-								       REGISTRATION_MS,
-							       .request_timeout_ms = QUESTION_MS,
-							       .synchronize = gather_begin,
-							       .update = on_update,
-							       .changed = on_changed,
-							       .arg = p},
-				  &p->nri, err)
-			: err_errno(err, -ENOMEM, "police");
+	int r = release_find(PLAYED_NRI, &release, err);
+	if (!r)
+		r = p->poll ? nri_runtime_new(
+				      &(struct nri_runtime_config){
+					      .loop = config->loop,
+					      .socket = config->socket,
+					      .name = "nri-rp-bridge/cri",
+					      .version = NRI_RP_VERSION,
+					      .registration_timeout_ms = REGISTRATION_MS,
+					      .request_timeout_ms = QUESTION_MS,
+					      .synchronize = gather_begin,
+					      .update = on_update,
+					      .came = on_came,
+					      .gone = on_gone,
+					      .problem = on_problem,
+					      .release = release,
+					      .arg = p},
+				      &p->nri, err)
+			    : err_errno(err, -ENOMEM, "police");
 	if (r) {
 		police_free(p);
 		return r;

@@ -34,7 +34,7 @@
 #include <jansson.h>
 
 #include "core/nri-rp-sim/machine.h"
-#include "core/nri-rp-sim/release.h"
+#include "core/nri-runtime/release.h"
 #include "core/nri-rp-sim/view.h"
 #include "core/util/err.h"
 #include "core/util/loop.h"
@@ -144,7 +144,6 @@ struct sim {
 	struct conn *conn; /* NULL: the runtime does not listen */
 	struct daemon *daemon;
 	uint64_t n_active_before; /* plugins of earlier runs of the runtime */
-	bool busy; /* a request is under way: NRI's lock is taken */
 
 	json_t *updates; /* what was applied to containers, since the last time somebody asked */
 	json_t *problems; /* what the plugin did that a runtime would not take, since then */

@@ -455,7 +455,7 @@ static int step_status(struct sim *s, const json_t *args, json_t *result, struct
 	(void)args;
 	(void)err;
 	put_int(result, "pid", daemon_pid(s));
-	put_bool(result, "connected", conn_state(s) == CONN_ACTIVE);
+	put_bool(result, "connected", conn_is_active(s));
 	put_text(result, "lastExit", daemon_status_text(daemon_last_status(s), text, sizeof text));
 	put_int(result, "synchronizations", (int64_t)s->n_synchronizations);
 	put_int(result, "updates", (int64_t)s->n_updates);

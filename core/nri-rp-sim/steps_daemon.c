@@ -27,7 +27,7 @@ struct starting {
 static bool up_or_dead(struct sim *s, void *arg)
 {
 	const struct starting *w = arg;
-	return !daemon_running(s) || (conn_state(s) == CONN_ACTIVE && conn_n_active(s) > w->after);
+	return !daemon_running(s) || (conn_is_active(s) && conn_n_active(s) > w->after);
 }
 
 static int not_up(struct sim *s, struct err *err)
@@ -159,15 +159,15 @@ int step_runtime_stop(struct sim *s, const json_t *args, json_t *result, struct 
 
 int step_runtime_start(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
-	struct conn_faults faults;
+	bool configure_first;
 	uint64_t after = conn_n_active(s);
 	(void)result;
-	int r = arg_bool(args, "configureFirst", false, &faults.configure_first, err);
+	int r = arg_bool(args, "configureFirst", false, &configure_first, err);
 	if (!r)
 		r = conn_listen(s, err);
 	if (r)
 		return r;
-	conn_set_faults(s, &faults);
+	conn_configure_first(s, configure_first);
 	return daemon_running(s) ? conn_wait_active(s, after, START_MS, err) : 0;
 }
 
@@ -184,7 +184,7 @@ int step_connected(struct sim *s, const json_t *args, json_t *result, struct err
 	(void)args;
 	(void)result;
 	(void)sim_wait(s, up_or_dead, &w, START_MS);
-	return daemon_running(s) && conn_state(s) == CONN_ACTIVE ? 0 : not_up(s, err);
+	return daemon_running(s) && conn_is_active(s) ? 0 : not_up(s, err);
 }
 
 /* ---- configurations ----------------------------------------------------------------------------------------------- */

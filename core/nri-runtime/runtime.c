@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,16 +13,13 @@
 
 #include "core/nri-runtime/sync.h"
 #include "core/util/cleanup.h"
-#include "core/util/log.h"
 #include "core/util/str.h"
 #include "core/wire/listener.h"
 #include "core/wire/trunk.h"
 
-#define LOG_SOURCE "nri"
 #define RUNTIME_SERVICE "nri.pkg.api.v1alpha1.Runtime"
 #define SOCKET_MODE 0600
 #define UPDATES_WAITING_MAX 64u /* requests of one plugin */
-#define EVENTS_KNOWN 0x3fffu /* bit (event - 1) */
 
 /* Updates that the plugin asks for by itself. */
 struct asked {
@@ -41,7 +40,9 @@ struct nri_runtime {
 	int next_fd; /* a plugin that came while another was there; -1: none */
 	uint32_t events;
 	char name[128];
-	bool locked, freeing;
+	bool no_methods; /* StateChange instead */
+	bool configure_first;
+	bool locked, giving, freeing;
 	struct nri_turn *turns;
 	struct nri_turn sync_turn;
 	struct nri_sync *sync; /* under way */
@@ -51,14 +52,19 @@ struct nri_runtime {
 
 /* ---- the lock ---------------------------------------------------------------------------------------------------------- */
 
+/* A turn that ends at once leads to the next one here, however many wait: not deeper and deeper from inside each other. */
 static void give_turns(struct nri_runtime *r)
 {
-	while (!r->locked && r->turns) {
+	if (r->giving)
+		return;
+	r->giving = true;
+	while (!r->locked && r->turns && !r->freeing) {
 		struct nri_turn *turn = r->turns;
 		DL_DELETE(r->turns, turn);
 		r->locked = true;
 		turn->fn(turn->arg);
 	}
+	r->giving = false;
 }
 
 void nri_runtime_lock(struct nri_runtime *r, struct nri_turn *turn)
@@ -71,8 +77,7 @@ void nri_runtime_unlock(struct nri_runtime *r)
 {
 	assert(r->locked);
 	r->locked = false;
-	if (!r->freeing)
-		give_turns(r);
+	give_turns(r);
 }
 
 void nri_runtime_forget(struct nri_runtime *r, struct nri_turn *turn)
@@ -112,20 +117,33 @@ static void refuse_asked(struct nri_runtime *r)
 	}
 }
 
-static void drop(struct nri_runtime *r, const char *why)
+static void problem(const struct nri_runtime *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void problem(const struct nri_runtime *r, const char *fmt, ...)
+{
+	char text[ERR_TEXT_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (r->config.problem)
+		r->config.problem(text, r->config.arg);
+}
+
+void nri_runtime_drop(struct nri_runtime *r, const char *why)
 {
 	if (r->state == NRI_RUNTIME_NOBODY)
 		return;
 	bool active = r->state == NRI_RUNTIME_ACTIVE;
 	r->state = NRI_RUNTIME_NOBODY;
-	log_notice("the plugin %s has gone: %s", *r->name ? r->name : "(not registered)", why);
 	loop_timer_disarm(r->registration);
 	nri_runtime_forget(r, &r->sync_turn);
 	refuse_asked(r);
 	r->rpc = NULL;
 	trunk_free(TAKE(r->trunk)); /* ends the questions */
-	if (active && r->config.changed)
-		r->config.changed(false, why, r->config.arg);
+	if (r->config.gone)
+		r->config.gone(active, why, r->config.arg);
 	if (r->state == NRI_RUNTIME_NOBODY && r->next_fd >= 0 && !r->freeing)
 		take_plugin(r, take_fd(&r->next_fd));
 }
@@ -133,21 +151,27 @@ static void drop(struct nri_runtime *r, const char *why)
 static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	(void)trunk;
-	drop(arg, err->text);
+	nri_runtime_drop(arg, err->text);
 }
 
 static void on_late(void *arg)
 {
-	drop(arg, "it did not register in time");
+	problem(arg, "a plugin has connected and does not register");
+	nri_runtime_drop(arg, "no registration in time");
 }
 
 /* What a failed question means for whoever was asked. */
-static void drop_if_broken(struct nri_runtime *r, const struct rpc_result *result)
+static void drop_if_broken(struct nri_runtime *r, const char *method,
+			   const struct rpc_result *result)
 {
-	if (result->error == -ETIMEDOUT)
-		drop(r, "it did not answer in time");
-	else if (result->error == -EBADMSG)
-		drop(r, "its answer makes no sense");
+	if (result->error == -ETIMEDOUT) {
+		problem(r, "%s was not answered within %u ms", method,
+			r->config.request_timeout_ms);
+		nri_runtime_drop(r, "it was late");
+	} else if (result->error == -EBADMSG) {
+		problem(r, "%s: undecodable answer", method);
+		nri_runtime_drop(r, "it broke the protocol");
+	}
 }
 
 /* ---- synchronisation --------------------------------------------------------------------------------------------------- */
@@ -177,40 +201,41 @@ static void on_synced(const Nri__SynchronizeResponse *m, const char *why, void *
 	bool active = m && r->state == NRI_RUNTIME_CONFIGURED;
 	if (active)
 		r->state = NRI_RUNTIME_ACTIVE;
+	else if (r->state == NRI_RUNTIME_CONFIGURED)
+		problem(r, "Synchronize: %s", why);
 	end.done(active ? m : NULL, end.arg);
 	if (!m)
-		drop(r, why);
-	else if (active && r->config.changed)
-		r->config.changed(true, r->name, r->config.arg);
+		nri_runtime_drop(r, "Synchronize has failed");
+	else if (r->state == NRI_RUNTIME_ACTIVE && r->config.came)
+		r->config.came(r->name, r->config.arg);
 }
 
-void nri_runtime_synchronize(struct nri_runtime *r, Nri__PodSandbox **pods, size_t n_pods,
-			     Nri__Container **ctrs, size_t n_ctrs, nri_synchronized done, void *arg)
+void nri_runtime_synchronize(struct nri_runtime *r, const struct nri_existing *all,
+			     nri_synchronized done, void *arg)
 {
 	struct sync_end *end = malloc(sizeof *end);
 	assert(r->locked && !r->sync);
 	if (!end || r->state != NRI_RUNTIME_CONFIGURED) {
 		free(end);
 		done(NULL, arg);
-		drop(r, "out of memory");
+		nri_runtime_drop(r, "out of memory");
 		return;
 	}
 	*end = (struct sync_end){r, done, arg};
-	r->sync = nri_sync_new(&(struct nri_sync_config){.rpc = r->rpc,
-							 .pods = pods,
-							 .n_pods = n_pods,
-							 .ctrs = ctrs,
-							 .n_ctrs = n_ctrs,
-							 .timeout_ms = r->config.request_timeout_ms,
-							 .done = on_synced,
-							 .arg = end});
+	r->sync = nri_sync_new(
+		&(struct nri_sync_config){.rpc = r->rpc,
+					  .all = *all,
+					  .whole = !release_has_timeouts(r->config.release),
+					  .timeout_ms = r->config.request_timeout_ms,
+					  .done = on_synced,
+					  .arg = end});
 	if (!r->sync || nri_sync_begin(r->sync))
-		on_synced(NULL, "Synchronize could not be sent", end);
+		on_synced(NULL, "it could not be sent", end);
 }
 
 void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why)
 {
-	drop(r, why);
+	nri_runtime_drop(r, why);
 	nri_runtime_unlock(r);
 }
 
@@ -219,6 +244,7 @@ void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why)
 static void on_configured(const struct rpc_result *result, void *arg)
 {
 	struct nri_runtime *r = arg;
+	uint32_t known = release_events(r->config.release);
 	if (result->error == -ECANCELED || r->state != NRI_RUNTIME_REGISTERED)
 		return;
 	Nri__ConfigureResponse *m = result->error
@@ -226,38 +252,44 @@ static void on_configured(const struct rpc_result *result, void *arg)
 					    : nri__configure_response__unpack(
 						      NULL, result->payload_len, result->payload);
 	if (!m) {
-		drop(r, result->error ? result->text : "its answer to Configure makes no sense");
+		problem(r, "Configure: %s", result->error ? result->text : "undecodable answer");
+		nri_runtime_drop(r, "Configure has failed");
 		return;
 	}
 	uint32_t events = (uint32_t)m->events;
 	nri__configure_response__free_unpacked(m, NULL);
-	if (events & ~EVENTS_KNOWN) {
-		drop(r, "it subscribes to events that there are not");
+	if (events & ~known) {
+		problem(r, "Configure: invalid plugin events: 0x%x", events & ~known);
+		nri_runtime_drop(r, "it subscribes to events that there are not");
 		return;
 	}
-	r->events = events ? events : EVENTS_KNOWN;
+	r->events = events ? events : known;
 	r->state = NRI_RUNTIME_CONFIGURED;
 	nri_runtime_lock(r, &r->sync_turn);
 }
 
 static void configure(struct nri_runtime *r)
 {
+	const struct nri_runtime_config *c = &r->config;
 	Nri__ConfigureRequest m = NRI__CONFIGURE_REQUEST__INIT;
-	m.runtime_name = (char *)(uintptr_t)r->config.name;
-	m.runtime_version = (char *)(uintptr_t)r->config.version;
-	m.registration_timeout = r->config.registration_timeout_ms;
-	m.request_timeout = r->config.request_timeout_ms;
-	if (rpc_call(r->rpc, NRI_PLUGIN_SERVICE, "Configure", &m.base, r->config.request_timeout_ms,
+	m.runtime_name = (char *)(uintptr_t)c->name;
+	m.runtime_version = (char *)(uintptr_t)c->version;
+	m.nri_version = (char *)(uintptr_t)c->release->version;
+	if (release_has_timeouts(c->release)) {
+		m.registration_timeout = c->registration_timeout_ms;
+		m.request_timeout = c->request_timeout_ms;
+	}
+	if (rpc_call(r->rpc, NRI_PLUGIN_SERVICE, "Configure", &m.base, c->request_timeout_ms,
 		     on_configured, r))
-		drop(r, "Configure could not be sent");
+		nri_runtime_drop(r, "Configure could not be sent");
 }
 
-static const char *wrong_name(const Nri__RegisterPluginRequest *m)
+static const char *wrong_name(const struct nri_runtime *r, const Nri__RegisterPluginRequest *m)
 {
 	const char *index = m->plugin_idx;
 	if (!*m->plugin_name)
 		return "it has no name";
-	for (const char *p = m->plugin_name; *p; p++)
+	for (const char *p = m->plugin_name; release_checks_names(r->config.release) && *p; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("_.+-", *p))
 			return "its name has a character that is not allowed";
 	bool two =
@@ -269,21 +301,25 @@ static void on_register(struct nri_runtime *r, struct rpc_request *request)
 {
 	Nri__RegisterPluginRequest *m =
 		nri__register_plugin_request__unpack(NULL, request->payload_len, request->payload);
-	const char *wrong = m ? wrong_name(m) : "undecodable";
+	const char *wrong = m ? wrong_name(r, m) : "undecodable";
 	if (r->state != NRI_RUNTIME_ACCEPTED)
 		wrong = "it is registered already";
 	if (!wrong)
 		(void)snprintf(r->name, sizeof r->name, "%s-%s", m->plugin_idx, m->plugin_name);
 	nri__register_plugin_request__free_unpacked(m, NULL);
 	if (wrong) {
+		problem(r, "invalid plugin: %s", wrong);
 		(void)rpc_reply_error(request, TTRPC_UNKNOWN, "invalid plugin: %s", wrong);
-		drop(r, wrong);
+		nri_runtime_drop(r, wrong);
 		return;
 	}
 	loop_timer_disarm(r->registration);
 	r->state = NRI_RUNTIME_REGISTERED;
+	if (r->configure_first)
+		configure(r);
 	(void)rpc_reply(request, NULL);
-	configure(r);
+	if (!r->configure_first)
+		configure(r);
 }
 
 /* ---- what the plugin asks for ------------------------------------------------------------------------------------------ */
@@ -317,6 +353,7 @@ static void on_update_request(struct nri_runtime *r, struct rpc_request *request
 	if (!a || !a->msg) {
 		bool full = !a;
 		free(a);
+		problem(r, "UpdateContainers: %s", full ? "too many wait" : "undecodable");
 		(void)rpc_reply_error(request,
 				      full ? TTRPC_RESOURCE_EXHAUSTED : TTRPC_INVALID_ARGUMENT,
 				      full ? "too many updates wait" : "undecodable");
@@ -333,49 +370,147 @@ static void on_update_request(struct nri_runtime *r, struct rpc_request *request
 static void on_request(struct rpc_request *request, void *arg)
 {
 	struct nri_runtime *r = arg;
-	if (!str_eq(request->service, RUNTIME_SERVICE))
+	if (!str_eq(request->service, RUNTIME_SERVICE)) {
+		problem(r, "a call of the service %s", request->service);
 		(void)rpc_reply_error(request, TTRPC_UNIMPLEMENTED, "service %s", request->service);
-	else if (str_eq(request->method, "RegisterPlugin"))
+	} else if (str_eq(request->method, "RegisterPlugin")) {
 		on_register(r, request);
-	else if (str_eq(request->method, "UpdateContainers"))
+	} else if (str_eq(request->method, "UpdateContainers")) {
 		on_update_request(r, request);
-	else
+	} else {
+		problem(r, "a call of the method %s", request->method);
 		(void)rpc_reply_error(request, TTRPC_UNIMPLEMENTED, "method %s", request->method);
+	}
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------------- */
 
+struct event_kind {
+	Nri__Event event;
+	const char *method;
+	bool always; /* a method of its own in every release that has the event */
+};
+
+static const struct event_kind kinds[] = {
+	{NRI__EVENT__RUN_POD_SANDBOX, "RunPodSandbox", false},
+	{NRI__EVENT__STOP_POD_SANDBOX, "StopPodSandbox", false},
+	{NRI__EVENT__REMOVE_POD_SANDBOX, "RemovePodSandbox", false},
+	{NRI__EVENT__CREATE_CONTAINER, "CreateContainer", true},
+	{NRI__EVENT__POST_CREATE_CONTAINER, "PostCreateContainer", false},
+	{NRI__EVENT__START_CONTAINER, "StartContainer", false},
+	{NRI__EVENT__POST_START_CONTAINER, "PostStartContainer", false},
+	{NRI__EVENT__UPDATE_CONTAINER, "UpdateContainer", true},
+	{NRI__EVENT__POST_UPDATE_CONTAINER, "PostUpdateContainer", false},
+	{NRI__EVENT__STOP_CONTAINER, "StopContainer", true},
+	{NRI__EVENT__REMOVE_CONTAINER, "RemoveContainer", false},
+};
+
+static const struct event_kind *kind_of(Nri__Event event)
+{
+	for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (kinds[i].event == event)
+			return &kinds[i];
+	return NULL;
+}
+
+const char *nri_runtime_method(Nri__Event event)
+{
+	const struct event_kind *k = kind_of(event);
+	return k ? k->method : "StateChange";
+}
+
+/* Of a plugin about an event. */
 struct question {
 	struct nri_runtime *runtime;
+	Nri__Event event;
+	Nri__PodSandbox *pod;
+	Nri__Container *ctr;
+	Nri__LinuxResources *resources;
+	uint64_t timeout_ms;
+	bool by_method;
 	rpc_done done;
 	void *arg;
 };
 
+static int ask(struct question *q);
+
 static void on_answer(const struct rpc_result *result, void *arg)
 {
 	struct question q = *(struct question *)arg;
+	const struct event_kind *k = kind_of(q.event);
+	if (q.by_method && !k->always && result->error == -EREMOTEIO &&
+	    result->code == TTRPC_UNIMPLEMENTED) {
+		problem(q.runtime, "%s is not implemented", k->method);
+		q.runtime->no_methods = true;
+		if (ask(arg) == 0)
+			return;
+	}
 	free(arg);
 	q.done(result, q.arg);
 	if (result->error != -ECANCELED)
-		drop_if_broken(q.runtime, result);
+		drop_if_broken(q.runtime, q.by_method ? k->method : "StateChange", result);
 }
 
-static int ask(struct nri_runtime *r, const char *method, const ProtobufCMessage *m,
-	       uint64_t timeout_ms, rpc_done done, void *arg)
+static int send(const struct question *q, const char *method, const ProtobufCMessage *m)
 {
-	struct question *q = malloc(sizeof *q);
-	if (!q)
-		return -ENOMEM;
-	*q = (struct question){r, done, arg};
-	int error = rpc_call(r->rpc, NRI_PLUGIN_SERVICE, method, m, timeout_ms, on_answer, q);
-	if (error)
-		free(q);
-	return error;
+	return rpc_call(q->runtime->rpc, NRI_PLUGIN_SERVICE, method, m, q->timeout_ms, on_answer,
+			(void *)(uintptr_t)q);
+}
+
+/* The requests of events have pod, container and resources as fields 1 to 3; those that a request lacks are not set. */
+static int ask(struct question *q)
+{
+	const struct event_kind *k = kind_of(q->event);
+	q->by_method = k && (k->always || !q->runtime->no_methods);
+	if (!q->by_method) {
+		Nri__StateChangeEvent m = NRI__STATE_CHANGE_EVENT__INIT;
+		m.event = q->event;
+		m.pod = q->pod;
+		m.container = q->ctr;
+		return send(q, "StateChange", &m.base);
+	}
+	if (q->event == NRI__EVENT__UPDATE_CONTAINER) {
+		Nri__UpdateContainerRequest m = NRI__UPDATE_CONTAINER_REQUEST__INIT;
+		m.pod = q->pod;
+		m.container = q->ctr;
+		m.linux_resources = q->resources;
+		return send(q, k->method, &m.base);
+	}
+	if (q->ctr) {
+		/* Fields 1 and 2 of all of them. */
+		Nri__CreateContainerRequest m = NRI__CREATE_CONTAINER_REQUEST__INIT;
+		m.pod = q->pod;
+		m.container = q->ctr;
+		return send(q, k->method, &m.base);
+	}
+	Nri__RunPodSandboxRequest m = NRI__RUN_POD_SANDBOX_REQUEST__INIT;
+	m.pod = q->pod;
+	return send(q, k->method, &m.base);
+}
+
+enum nri_runtime_state nri_runtime_state(const struct nri_runtime *r)
+{
+	return r->state;
+}
+
+const char *nri_runtime_plugin(const struct nri_runtime *r)
+{
+	return r->name;
 }
 
 bool nri_runtime_is_active(const struct nri_runtime *r)
 {
 	return r->state == NRI_RUNTIME_ACTIVE;
+}
+
+bool nri_runtime_is_subscribed(const struct nri_runtime *r, Nri__Event event)
+{
+	return nri_runtime_is_active(r) && r->events >> (event - 1) & 1;
+}
+
+void nri_runtime_configure_first(struct nri_runtime *r, bool first)
+{
+	r->configure_first = first;
 }
 
 int nri_runtime_event(struct nri_runtime *r, Nri__Event event, Nri__PodSandbox *pod,
@@ -384,32 +519,23 @@ int nri_runtime_event(struct nri_runtime *r, Nri__Event event, Nri__PodSandbox *
 {
 	uint64_t limit = r->config.request_timeout_ms;
 	assert(r->locked);
-	if (r->state != NRI_RUNTIME_ACTIVE || !(r->events >> (event - 1) & 1))
+	if (!nri_runtime_is_subscribed(r, event))
 		return 1;
-	if (timeout_ms && timeout_ms < limit)
-		limit = timeout_ms;
-	if (event == NRI__EVENT__CREATE_CONTAINER || event == NRI__EVENT__STOP_CONTAINER) {
-		/* Both requests have the same fields. */
-		Nri__CreateContainerRequest m = NRI__CREATE_CONTAINER_REQUEST__INIT;
-		m.pod = pod;
-		m.container = ctr;
-		return ask(r,
-			   event == NRI__EVENT__STOP_CONTAINER ? "StopContainer"
-							       : "CreateContainer",
-			   &m.base, limit, done, arg);
-	}
-	if (event == NRI__EVENT__UPDATE_CONTAINER) {
-		Nri__UpdateContainerRequest m = NRI__UPDATE_CONTAINER_REQUEST__INIT;
-		m.pod = pod;
-		m.container = ctr;
-		m.linux_resources = resources;
-		return ask(r, "UpdateContainer", &m.base, limit, done, arg);
-	}
-	Nri__StateChangeEvent m = NRI__STATE_CHANGE_EVENT__INIT;
-	m.event = event;
-	m.pod = pod;
-	m.container = ctr;
-	return ask(r, "StateChange", &m.base, limit, done, arg);
+	struct question *q = malloc(sizeof *q);
+	if (!q)
+		return -ENOMEM;
+	*q = (struct question){.runtime = r,
+			       .event = event,
+			       .pod = pod,
+			       .ctr = ctr,
+			       .resources = resources,
+			       .timeout_ms = timeout_ms && timeout_ms < limit ? timeout_ms : limit,
+			       .done = done,
+			       .arg = arg};
+	int error = ask(q);
+	if (error)
+		free(q);
+	return error;
 }
 
 /* ---- the socket -------------------------------------------------------------------------------------------------------- */
@@ -417,12 +543,23 @@ int nri_runtime_event(struct nri_runtime *r, Nri__Event event, Nri__PodSandbox *
 static void take_plugin(struct nri_runtime *r, int fd)
 {
 	struct err err = ERR_INIT;
-	const struct trunk_config config = {.mux = true, .closed = on_closed, .arg = r};
-	if (trunk_new(r->config.loop, fd, &config, &r->trunk, &err)) {
-		log_warning("a plugin cannot be taken: %s", err.text);
+	const struct trunk_config config = {
+		.mux = true,
+		.first_max = release_one_frame(r->config.release) ? SIZE_MAX : 0,
+		.closed = on_closed,
+		.arg = r,
+	};
+	int error = r->config.wrap ? r->config.wrap(fd, &fd, &err, r->config.arg) : 0;
+	if (!error)
+		error = trunk_new(r->config.loop, fd, &config, &r->trunk, &err);
+	if (error) {
+		problem(r, "a plugin cannot be taken: %s", err.text);
+		if (r->config.gone)
+			r->config.gone(false, err.text, r->config.arg);
 		return;
 	}
 	*r->name = '\0';
+	r->no_methods = !release_has_methods(r->config.release);
 	r->rpc = trunk_rpc(r->trunk, MUX_CONN_PLUGIN);
 	rpc_serve(trunk_rpc(r->trunk, MUX_CONN_RUNTIME), on_request, r);
 	r->state = NRI_RUNTIME_ACCEPTED;
@@ -477,7 +614,7 @@ struct nri_runtime *nri_runtime_free(struct nri_runtime *r)
 		return NULL;
 	r->freeing = true;
 	listener_free(r->listener);
-	drop(r, "the runtime stops");
+	nri_runtime_drop(r, "the runtime stops");
 	while (r->asked)
 		asked_free(r->asked);
 	if (r->next_fd >= 0)

@@ -13,8 +13,13 @@ struct nri_sync {
 };
 
 /* As many as fit, one at least when the message is empty yet. Returns how many; *room is what they leave. */
-static size_t fitting(ProtobufCMessage *const *list, size_t n, size_t *room, bool empty)
+static size_t fitting(const struct nri_sync_config *c, ProtobufCMessage *const *list, size_t n,
+		      size_t *room, bool empty)
 {
+	if (c->whole)
+		return n;
+	if (c->all.part && n > c->all.part)
+		n = c->all.part;
 	size_t taken = 0;
 	for (; taken < n; taken++) {
 		size_t size = protobuf_c_message_get_packed_size(list[taken]) + OBJECT_OVERHEAD;
@@ -28,15 +33,17 @@ static size_t fitting(ProtobufCMessage *const *list, size_t n, size_t *room, boo
 static void fill_part(const struct nri_sync *s, Nri__SynchronizeRequest *m)
 {
 	const struct nri_sync_config *c = &s->config;
+	const struct nri_existing *all = &c->all;
 	size_t room = PART_MAX;
-	m->pods = c->pods + s->next_pod;
-	m->n_pods =
-		fitting((ProtobufCMessage *const *)m->pods, c->n_pods - s->next_pod, &room, true);
-	m->containers = c->ctrs + s->next_ctr;
-	if (s->next_pod + m->n_pods == c->n_pods)
-		m->n_containers = fitting((ProtobufCMessage *const *)m->containers,
-					  c->n_ctrs - s->next_ctr, &room, !m->n_pods);
-	m->more = s->next_pod + m->n_pods < c->n_pods || s->next_ctr + m->n_containers < c->n_ctrs;
+	m->pods = all->pods + s->next_pod;
+	m->n_pods = fitting(c, (ProtobufCMessage *const *)m->pods, all->n_pods - s->next_pod, &room,
+			    true);
+	m->containers = all->ctrs + s->next_ctr;
+	if (c->whole || all->part || s->next_pod + m->n_pods == all->n_pods)
+		m->n_containers = fitting(c, (ProtobufCMessage *const *)m->containers,
+					  all->n_ctrs - s->next_ctr, &room, !m->n_pods);
+	m->more = s->next_pod + m->n_pods < all->n_pods ||
+		  s->next_ctr + m->n_containers < all->n_ctrs;
 }
 
 static void on_part(const struct rpc_result *result, void *arg)
@@ -47,9 +54,9 @@ static void on_part(const struct rpc_result *result, void *arg)
 		why ? NULL
 		    : nri__synchronize_response__unpack(NULL, result->payload_len, result->payload);
 	if (!why && !m)
-		why = "its answer to Synchronize makes no sense";
+		why = "undecodable answer";
 	else if (!why && (s->more != (m->more != 0) || (s->more && m->n_update)))
-		why = "it does not handle Synchronize in parts";
+		why = "the plugin does not handle split sync requests";
 	bool more = s->more;
 	if (!why && more && nri_sync_begin(s))
 		why = "Synchronize could not be sent";

@@ -3,8 +3,7 @@
 #ifndef NRI_RUNTIME_SYNC_H
 #define NRI_RUNTIME_SYNC_H
 
-#include "core/wire/rpc.h"
-#include "proto/nri.pb-c.h"
+#include "core/nri-runtime/runtime.h"
 
 #define NRI_PLUGIN_SERVICE "nri.pkg.api.v1alpha1.Plugin"
 
@@ -12,10 +11,8 @@ struct nri_sync;
 
 struct nri_sync_config {
 	struct rpc *rpc;
-	Nri__PodSandbox **pods;
-	size_t n_pods;
-	Nri__Container **ctrs;
-	size_t n_ctrs;
+	struct nri_existing all;
+	bool whole; /* in one message, however large: the release knows no parts */
 	uint64_t timeout_ms; /* of each part */
 	/* NULL: it failed, and why. */
 	void (*done)(const Nri__SynchronizeResponse *m, const char *why, void *arg);

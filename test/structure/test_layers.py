@@ -21,7 +21,7 @@ BELOW['daemon'] = [folder for folder in BELOW]
 # For programs other than the daemon.
 BELOW['grpc'] = BELOW['nri-runtime'] = ['util', 'wire']
 # nri-rpctl speaks the control socket's protocol, and lists and checks modules by itself where no daemon runs.
-PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf'],
+PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf', 'nri-runtime'],
             # What nri-rpd asks it is agent's protocol; nothing of the daemon itself.
             'nri-rp-agent': ['util', 'wire', 'conf', 'agent', 'grpc'],
             'nri-rp-bridge': ['util', 'wire', 'grpc', 'nri-runtime'],

@@ -224,7 +224,7 @@ static void expect_lost(struct plugin *p, const char *problem)
 {
 	assert_int_equal(sim_wait(p->s, is_lost, p, WAIT_MS), 0);
 	assert_true(sim_has_problem(p->s, problem));
-	assert_int_equal(conn_state(p->s), CONN_NOBODY);
+	assert_false(conn_is_active(p->s));
 }
 
 static void end(struct plugin *p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nri-rp-sim/release.h"
+#include "core/nri-runtime/release.h"
 
 #include "core/util/str.h"
 

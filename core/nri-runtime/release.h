@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each release of NRI can do, and which runtime brought it. */
-#ifndef SIM_RELEASE_H
-#define SIM_RELEASE_H
+#ifndef NRI_RUNTIME_RELEASE_H
+#define NRI_RUNTIME_RELEASE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +40,12 @@ static inline bool release_has_times(const struct nri_release *r)
 
 /* Every event has a method of its own. */
 static inline bool release_has_methods(const struct nri_release *r)
+{
+	return r->minor >= 12;
+}
+
+/* Plugins' names are looked at. */
+static inline bool release_checks_names(const struct nri_release *r)
 {
 	return r->minor >= 12;
 }
