@@ -567,7 +567,7 @@ static void test_the_kubelet_restarts(void **state)
 	ask(&a, k, "web");
 	(void)expect_call(k, 1, GET);
 	hang_up(k);
-	expect_error(&a, -ECONNRESET, "the kubelet closed the connection");
+	expect_error(&a, -ECONNRESET, "kubelet.sock closed the connection");
 	ask(&b, k, "web");
 	answer_pods(k, expect_call(k, 2, GET), web);
 	expect_pods(&b, "web app x.com/nic@1");
