@@ -125,7 +125,8 @@ mutate: ## mutate what the daemon reads, MUTATIONS of each kind, in a sanitized 
 # What speaks gRPC.
 GRPC_TESTS := $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_grpc) $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_grpc*.c))
 $(GRPC_TESTS): LIBS_DAEMON += -lnghttp2
-$(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_cri) $(O)/test/t_bridge_edit: $(O)/core/nri-rp-bridge/cri_edit.o
+$(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_cri) $(O)/test/t_bridge_edit: $(O)/core/nri-rp-bridge/cri_edit.o \
+		$(O)/core/nri-rp-bridge/cri_info.o
 
 # The agent's: all of it but main().
 AGENT_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-agent/*.c))))

@@ -43,6 +43,9 @@ struct police_call {
 	enum stage stage;
 	unsigned generation;
 	bool told; /* the plugin knows of this call */
+	char new_id[MODEL_ID_SIZE]; /* by which the plugin is to know what is created */
+	const char *late_id; /* the runtime's, of what was created while nobody was asked */
+	struct nri_turn late;
 	ProtobufCMessage *request;
 	Nri__ContainerUpdate **updates;
 	size_t n_updates;
@@ -207,19 +210,26 @@ static void on_asked(struct question *q, const struct rpc_result *result)
 
 /* ---- pods -------------------------------------------------------------------------------------------------------------- */
 
+/* What is being created is known by an id of ours, what is there by the runtime's. NULL: there is none. */
+static const char *id_of_new(struct police_call *c)
+{
+	if (c->late_id)
+		return c->late_id;
+	return model_new_id(c->new_id) ? NULL : c->new_id;
+}
+
 static int read_run_pod(struct police_call *c)
 {
-	char id[MODEL_ID_SIZE];
+	const char *id = id_of_new(c);
 	Cri__RunPodSandboxRequest *m =
 		unpack(c, &cri__run_pod_sandbox_request__descriptor, c->payload);
 	if (!m || !m->config)
 		return 1; /* the runtime says what is wrong with it */
-	Nri__PodSandbox *pod =
-		model_new_id(id) ? NULL : cri_pod(c->arena, id, m->config, m->runtime_handler);
+	Nri__PodSandbox *pod = id ? cri_pod(c->arena, id, m->config, m->runtime_handler) : NULL;
 	if (!pod)
 		return -ENOMEM;
 	c->request = &m->base;
-	c->q.pod = model_add_pod(&c->q.police->model, pod, NULL);
+	c->q.pod = model_add_pod(&c->q.police->model, pod, c->late_id);
 	return c->q.pod ? 0 : -ENOMEM;
 }
 
@@ -284,20 +294,19 @@ static void after_remove_pod(struct police_call *c, bool ok, struct span payload
 
 static int read_create(struct police_call *c)
 {
-	char id[MODEL_ID_SIZE];
+	const char *id = id_of_new(c);
 	struct model *model = &c->q.police->model;
 	Cri__CreateContainerRequest *m =
 		unpack(c, &cri__create_container_request__descriptor, c->payload);
 	struct pod *pod = m ? model_pod(model, m->pod_sandbox_id) : NULL;
 	if (!pod || !m->config)
 		return 1;
-	Nri__Container *ctr =
-		model_new_id(id) ? NULL : cri_container(c->arena, id, pod->id, m->config);
+	Nri__Container *ctr = id ? cri_container(c->arena, id, pod->id, m->config) : NULL;
 	if (!ctr)
 		return -ENOMEM;
 	c->request = &m->base;
 	c->q.pod = pod_ref(pod);
-	c->q.ctr = model_add_ctr(model, pod, ctr, NULL);
+	c->q.ctr = model_add_ctr(model, pod, ctr, c->late_id);
 	return c->q.ctr ? 0 : -ENOMEM;
 }
 
@@ -515,6 +524,88 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 	}
 }
 
+/* ---- what was created while nobody was asked --------------------------------------------------------------------------- */
+
+static void on_late_carried(unsigned failed, void *arg)
+{
+	struct police_call *c = arg;
+	struct police *p = c->q.police;
+	(void)failed;
+	call_free(c);
+	nri_runtime_unlock(p->nri);
+}
+
+/* What would have been written into the request is an update now. */
+static int add_late_update(struct police_call *c)
+{
+	const Nri__ContainerAdjustment *adjust = c->created ? c->created->adjust : NULL;
+	if (!adjust || !adjust->lnx || !adjust->lnx->resources)
+		return 0;
+	Nri__ContainerUpdate *u = arena_zero(c->arena, Nri__ContainerUpdate);
+	Nri__LinuxContainerUpdate *lnx = arena_zero(c->arena, Nri__LinuxContainerUpdate);
+	Nri__ContainerUpdate **list =
+		arena_array(c->arena, c->n_updates + 1, sizeof(Nri__ContainerUpdate *));
+	if (!u || !lnx || !list)
+		return -ENOMEM;
+	nri__container_update__init(u);
+	nri__linux_container_update__init(lnx);
+	u->container_id = c->q.ctr->id;
+	u->lnx = lnx;
+	lnx->resources = adjust->lnx->resources;
+	if (c->n_updates)
+		memcpy(list, c->updates, c->n_updates * sizeof(Nri__ContainerUpdate *));
+	list[c->n_updates++] = u;
+	c->updates = list;
+	return 0;
+}
+
+static void on_late_asked(struct question *q, const struct rpc_result *result)
+{
+	struct police_call *c = (struct police_call *)q;
+	int r = result ? result->error : 0;
+	if (result && !r && c->method->hear)
+		r = c->method->hear(c, result);
+	if (!r)
+		r = add_late_update(c);
+	if (r)
+		log_warning("%s, which was created while no plugin was asked, is not placed: %s",
+			    c->late_id, r == -EREMOTEIO ? result->text : strerror(-r));
+	if (r && q->ctr)
+		model_remove_ctr(&q->police->model, q->ctr);
+	carry_updates(q->police, c->updates, r ? 0 : c->n_updates, NULL, on_late_carried, c);
+}
+
+/* Under the lock: is it unknown still? */
+static void on_late_turn(void *arg)
+{
+	struct police_call *c = arg;
+	struct police *p = c->q.police;
+	bool known = model_pod(&p->model, c->late_id) || model_ctr(&p->model, c->late_id);
+	if (known || !nri_runtime_is_active(p->nri) || c->method->read(c)) {
+		call_free(c);
+	} else {
+		c->q.then = on_late_asked;
+		c->q.deadline_ms = UINT64_MAX;
+		question_ask(&c->q);
+	}
+	nri_runtime_unlock(p->nri);
+}
+
+/* A plugin came while the runtime was at it, and may or may not have been told by Synchronize. */
+static void tell_late(struct police_call *c, struct span payload)
+{
+	const Cri__Id *m = unpack(c, &cri__id__descriptor, payload);
+	c->q.ctr = ctr_unref(c->q.ctr);
+	c->q.pod = pod_unref(c->q.pod);
+	if (!m || !*m->id) {
+		call_free(c);
+		return;
+	}
+	c->late_id = m->id;
+	c->late = (struct nri_turn){.fn = on_late_turn, .arg = c};
+	nri_runtime_lock(c->q.police->nri, &c->late);
+}
+
 struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *payload, size_t n)
 {
 	if (!c)
@@ -522,7 +613,12 @@ struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *pa
 	c->events = NULL;
 	if (c->stage != STAGE_FORWARDED)
 		return NULL; /* the plugin is being asked: that ends it */
-	if (c->told && c->generation == c->q.police->generation)
+	struct police *p = c->q.police;
+	if (!c->told && ok && c->method->creates && (p->gather || nri_runtime_is_active(p->nri))) {
+		tell_late(c, span_of(payload, n));
+		return NULL;
+	}
+	if (c->told && c->generation == p->generation)
 		c->method->after(c, ok, span_of(payload, n));
 	else
 		undo(c);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/nri-rp-bridge/cri_edit.h"
+#include "core/nri-rp-bridge/cri_info.h"
 #include "core/util/pb.h"
 #include "test/fuzz/check.h"
 
@@ -65,6 +66,16 @@ static void read_lists(struct arena *a, const uint8_t *data, size_t n)
 	}
 }
 
+/* The JSON of a status. */
+static void read_info(struct arena *a, const uint8_t *data, size_t n)
+{
+	const char *text = arena_strndup(a, (const char *)data, n);
+	check(text && cri_info_parent(a, text) != NULL);
+	const Cri__Resources *r = cri_info_resources(a, text);
+	if (r)
+		check_packs(&r->base);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -80,5 +91,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (m && m->config)
 		edit_create(a, m, data + 2 + n, rest - n);
 	read_lists(a, data + 2, n);
+	read_info(a, data + 2, n);
 	return 0;
 }

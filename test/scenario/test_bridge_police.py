@@ -236,6 +236,24 @@ def test_a_runtime_of_before_v1(runtime, bridge, client, tmp_path):
     d.kill()
 
 
+def test_what_is_created_while_the_daemon_comes_is_placed_all_the_same(runtime, bridge, client, tmp_path):
+    """A pod and a container that the runtime is at when the plugin is synchronised: in no list yet, and nobody was asked."""
+    pod, hold = client.pod('a'), threading.Event()
+    runtime.faults['RunPodSandbox'] = runtime.faults['CreateContainer'] = lambda context: hold.wait(ANSWER_S)
+    late_ctr = bridge.unary('CreateContainer').future(client.request(pod, 2000).SerializeToString())
+    request = API.RunPodSandboxRequest(config=dict(metadata=dict(name='b', uid='late')))
+    late_pod = bridge.unary('RunPodSandbox').future(request.SerializeToString())
+    eventually(lambda: runtime.called('CreateContainer') and len(runtime.called('RunPodSandbox')) == 2)
+    d = Daemon(tmp_path, bridge.nri_socket).start()
+    bridge.wait_log(PLACED)
+    hold.set()
+    ctr = API.CreateContainerResponse.FromString(late_ctr.result()).container_id
+    eventually(lambda: len(runtime.cpus(ctr)) == 2)
+    other = client.create(API.RunPodSandboxResponse.FromString(late_pod.result()).pod_sandbox_id, 3000)
+    assert len(runtime.cpus(other)) == 3 and not runtime.cpus(other) & runtime.cpus(ctr)
+    d.kill()
+
+
 @pytest.mark.parametrize('old', [False, True])
 def test_what_was_there_before_the_bridge_is_known_for_what_it_is(runtime, bridge, client, tmp_path, old):
     """Created without a plugin, so without annotations: a burstable pod is none of those that get CPUs of their own."""
