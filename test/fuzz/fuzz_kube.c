@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an API server sends, and kubeconfig files. The first byte says what the rest is, and how it is cut: a kubeconfig, a stream of events,
- * an object that configures the node. However it is cut, a stream has the same lines.
+ * an object that configures the node, or is it, or adjusts its containers. However it is cut, a stream has the same lines.
  */
 #include <stdint.h>
 #include <string.h>
 
+#include "core/agent/node.h"
 #include "core/agent/protocol.h"
+#include "core/nri-rp-agent/adjust.h"
 #include "core/nri-rp-agent/choice.h"
 #include "core/nri-rp-agent/kubeconfig.h"
+#include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/watch.h"
+#include "core/nri-rp-agent/wishes.h"
+#include "core/util/arena.h"
 #include "core/util/buf.h"
 #include "test/fuzz/check.h"
 
@@ -74,6 +79,45 @@ static void read_object(const uint8_t *data, size_t n, bool config_map)
 	json_decref(object);
 }
 
+/* What the agent makes of a Node the daemon takes, or refuses. */
+static void send_node(struct arena *a, const json_t *object)
+{
+	Agent__SetNodeRequest m;
+	const struct node_object *node;
+	if (node_message(a, object, &m))
+		return;
+	uint8_t *packed = arena_alloc(a, agent__set_node_request__get_packed_size(&m) + 1);
+	size_t n = packed ? agent__set_node_request__pack(&m, packed) : 0;
+	if (packed && agent_decode_node(a, packed, n, &node) == 0)
+		check(node->n_labels <= m.n_labels && node->n_taints <= m.n_taints);
+}
+
+static void read_node(const uint8_t *data, size_t n)
+{
+	static const char wants[] =
+		"{\"labels\": {\"a\": \"v\"}, \"annotations\": {\"b\": \"v\"}, "
+		"\"taints\": {\"t:NoSchedule\": \"v\"}, \"resources\": {\"x.io/r\": true}}";
+	struct arena *a = arena_new(4096, 8u << 20);
+	json_t *object = json_loadb((const char *)data, n, 0, NULL), *patch = NULL;
+	json_t *wanted = json_loads(wants, 0, NULL), *nothing = json_object();
+	char foreign[ERR_TEXT_MAX];
+	check(a && wanted && nothing);
+	if (object) {
+		send_node(a, object);
+		check(wishes_patch(object, wanted, &patch, foreign) == 0);
+		check(!patch || json_object_get(patch, "metadata"));
+		json_decref(patch);
+		patch = NULL;
+		check(wishes_patch(object, nothing, &patch, foreign) == 0 && !*foreign);
+		json_decref(patch);
+		json_decref(adjust_item(object, "n1"));
+	}
+	json_decref(object);
+	json_decref(wanted);
+	json_decref(nothing);
+	arena_free(a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -91,5 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (how % 4 >= 2)
 		read_object(data, size, how % 4 == 2);
+	if (how % 4 == 3)
+		read_node(data, size);
 	return 0;
 }
