@@ -45,6 +45,7 @@ struct question {
 	/* The answer, or NULL: nobody has been asked. Under the lock, which is then to be given back. */
 	void (*then)(struct question *q, const struct rpc_result *result);
 	struct nri_turn turn;
+	struct arena *arena; /* of the messages, until they are answered */
 };
 void question_ask(struct question *q);
 void question_forget(struct question *q);

@@ -18,11 +18,13 @@
 static void on_answer(const struct rpc_result *result, void *arg)
 {
 	struct question *q = arg;
+	q->arena = arena_free(q->arena);
 	q->then(q, result);
 }
 
-static int ask_now(struct question *q, struct arena *a)
+static int ask_now(struct question *q)
 {
+	struct arena *a = q->arena;
 	uint64_t now = clock_ms(), left = 0;
 	if (q->deadline_ms != UINT64_MAX)
 		left = q->deadline_ms > now ? q->deadline_ms - now : 1;
@@ -37,9 +39,11 @@ static int ask_now(struct question *q, struct arena *a)
 static void on_turn(void *arg)
 {
 	struct question *q = arg;
-	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
-	if (ask_now(q, a))
-		q->then(q, NULL);
+	q->arena = arena_new(ARENA_BLOCK, ARENA_MAX);
+	if (!ask_now(q))
+		return;
+	q->arena = arena_free(q->arena);
+	q->then(q, NULL);
 }
 
 void question_ask(struct question *q)
