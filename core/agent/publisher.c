@@ -7,6 +7,7 @@
 #include "core/agent/protocol.h"
 #include "core/host/node.h"
 #include "core/pipeline/cluster.h"
+#include "core/pipeline/noderes.h"
 #include "core/util/arena.h"
 #include "core/util/buf.h"
 #include "core/util/crc32c.h"
@@ -216,6 +217,7 @@ static int compose(struct publisher *u, struct arena *a, Agent__PublishedRequest
 {
 	struct composing c = {.arena = a};
 	struct pipeline_status s;
+	struct noderes_view lent;
 	const struct rp_zone_sink zones = {.size = sizeof zones,
 					   .ctx = &c,
 					   .zone = on_zone,
@@ -235,6 +237,8 @@ static int compose(struct publisher *u, struct arena *a, Agent__PublishedRequest
 	m->policy = keep(&c, s.policy);
 	m->topology = core->agent.topology;
 	add_wishes(&c, pipeline_wishes(u->pipeline));
+	(void)pipeline_noderes(u->pipeline, &lent);
+	m->settling = lent.settling;
 	finish(&c, m);
 	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
 }

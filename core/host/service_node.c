@@ -287,6 +287,17 @@ static int32_t set_resource(void *ctx, const char *name, int64_t amount)
 					     .amount = withdrawn ? 0 : amount});
 }
 
+int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
+			   const char *value)
+{
+	return kind == WISH_LABEL ? set_label(i, key, value) : set_annotation(i, key, value);
+}
+
+int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amount)
+{
+	return set_resource(i, name, amount);
+}
+
 void instance_drop_wishes(struct instance *i)
 {
 	struct node_wish *w, *next;

@@ -71,7 +71,14 @@ static int ask(struct instance *i, bool reset, const char *message, struct nr_re
 	return r;
 }
 
-static int merge(struct nr_result *to, const struct nr_result *from)
+static void sign(struct nr_pair *pairs, unsigned n, const char *key, struct instance *by)
+{
+	struct nr_pair *p = nr_pair_find(pairs, n, key);
+	if (p)
+		p->by = by;
+}
+
+static int merge(struct nr_result *to, const struct nr_result *from, struct instance *by)
 {
 	int r = 0;
 	for (unsigned i = 0; !r && i < from->n_values; i++) {
@@ -84,8 +91,10 @@ static int merge(struct nr_result *to, const struct nr_result *from)
 							   .n_zones = v->n_zones,
 							   .message = v->message});
 	}
-	for (unsigned i = 0; !r && i < from->n_labels; i++)
+	for (unsigned i = 0; !r && i < from->n_labels; i++) {
 		r = nr_result_label(to, from->labels[i].key, from->labels[i].value);
+		sign(to->labels, to->n_labels, from->labels[i].key, by);
+	}
 	for (unsigned i = 0; !r && i < from->n_annotations; i++)
 		r = nr_result_annotate(to, from->annotations[i].key, from->annotations[i].value);
 	return r;
@@ -99,7 +108,7 @@ int nr_calculate(struct instance *const *list, unsigned n, bool reset, const cha
 		struct nr_result own = {0};
 		failed[i] = (struct err)ERR_INIT;
 		if (!ask(list[i], reset, message, &own, &failed[i]))
-			r = merge(ret, &own);
+			r = merge(ret, &own, list[i]);
 		nr_result_fini(&own);
 	}
 	return r;
@@ -110,6 +119,7 @@ int nr_calculate(struct instance *const *list, unsigned n, bool reset, const cha
 struct editing {
 	const struct nr_result *result; /* NULL: a Node that is only compared */
 	struct nr_result *node;
+	struct instance *by; /* who edits */
 	int bad;
 };
 
@@ -151,8 +161,11 @@ static void edit_set(void *ctx, const char *name, int64_t quantity)
 	int r = nr_result_set(e->node, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
 							    .name = name,
 							    .quantity = round_up(quantity)});
+	struct nr_value *v = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
 	if (!e->bad)
 		e->bad = r;
+	if (v)
+		v->by = e->by;
 }
 
 static void edit_remove(void *ctx, const char *name)
@@ -173,6 +186,7 @@ static void edit_set_annotation(void *ctx, const char *key, const char *value)
 	int r = nr_result_annotate(e->node, key, value);
 	if (!e->bad)
 		e->bad = r;
+	sign(e->node->annotations, e->node->n_annotations, key, e->by);
 }
 
 static void edit_set_label(void *ctx, const char *key, const char *value)
@@ -181,6 +195,7 @@ static void edit_set_label(void *ctx, const char *key, const char *value)
 	int r = nr_result_label(e->node, key, value);
 	if (!e->bad)
 		e->bad = r;
+	sign(e->node->labels, e->node->n_labels, key, e->by);
 }
 
 static struct rp_nr_edit edit_of(struct editing *e)
@@ -209,6 +224,9 @@ static void put_own(struct instance *i, struct editing *e)
 	for (const char *const *key = instance_annotations(i); *key; key++)
 		if (edit_result_annotation(e, *key))
 			edit_set_annotation(e, *key, edit_result_annotation(e, *key));
+	for (unsigned k = 0; k < e->result->n_labels; k++)
+		if (e->result->labels[k].by == i)
+			edit_set_label(e, e->result->labels[k].key, e->result->labels[k].value);
 }
 
 int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
@@ -218,6 +236,7 @@ int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *r
 	const struct rp_nr_edit edit = edit_of(&e);
 	for (unsigned i = 0; i < n; i++) {
 		failed[i] = (struct err)ERR_INIT;
+		e.by = list[i];
 		put_own(list[i], &e);
 		(void)instance_apply(list[i], &edit, &failed[i]);
 	}

@@ -106,13 +106,20 @@ void nr_result_remove(struct nr_result *r, const char *name)
 	}
 }
 
+struct nr_pair *nr_pair_find(struct nr_pair *pairs, unsigned n, const char *key)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (str_eq(pairs[i].key, key))
+			return &pairs[i];
+	return NULL;
+}
+
 static int set_pair(struct nr_pair **pairs, unsigned *n, const char *key, const char *value)
 {
-	unsigned i = 0;
+	struct nr_pair *has = nr_pair_find(*pairs, *n, key);
+	unsigned i = has ? (unsigned)(has - *pairs) : *n;
 	if (strlen(key) > NR_NAME_MAX || (value && strlen(value) > NR_TEXT_MAX))
 		return -E2BIG;
-	while (i < *n && !str_eq((*pairs)[i].key, key))
-		i++;
 	if (!value) {
 		if (i == *n)
 			return 0;
@@ -151,8 +158,6 @@ int nr_result_label(struct nr_result *r, const char *key, const char *value)
 
 const char *nr_result_annotation(const struct nr_result *r, const char *key)
 {
-	for (unsigned i = 0; i < r->n_annotations; i++)
-		if (str_eq(r->annotations[i].key, key))
-			return r->annotations[i].value;
-	return NULL;
+	const struct nr_pair *p = nr_pair_find(r->annotations, r->n_annotations, key);
+	return p ? p->value : NULL;
 }

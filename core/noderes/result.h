@@ -25,10 +25,12 @@ struct nr_value {
 	int64_t *zones; /* n_zones; NULL: none */
 	uint32_t n_zones;
 	char *message; /* NULL: none */
+	struct instance *by; /* on a Node: the calculator that has put it there; NULL: none */
 };
 
 struct nr_pair {
 	char *key, *value;
+	struct instance *by; /* as above */
 };
 
 /* A result, and a Node, too. All zeros: empty. */
@@ -42,6 +44,8 @@ void nr_result_fini(struct nr_result *r);
 /* NULL: there is none of that name. */
 const struct nr_value *nr_result_value(const struct nr_result *r, const char *name);
 const char *nr_result_annotation(const struct nr_result *r, const char *key);
+/* NULL: there is none of that key. */
+struct nr_pair *nr_pair_find(struct nr_pair *pairs, unsigned n, const char *key);
 /* -ENOMEM, -E2BIG: more than NR_ITEMS_MAX. */
 int nr_result_set(struct nr_result *r, const struct rp_nr_item *item);
 int nr_result_annotate(struct nr_result *r, const char *key, const char *value); /* NULL: deletes */

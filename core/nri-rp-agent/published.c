@@ -24,6 +24,7 @@ struct published {
 	json_t *wanted; /* name → amount as text; NULL: nobody has said */
 	json_t *patterns; /* names that are ours */
 	json_t *seen; /* the Node; NULL: not seen */
+	bool settling; /* nothing is taken away yet */
 	bool writing; /* what is seen is not what was written yet */
 	struct loop_timer *settle; /* until what was written is seen */
 };
@@ -139,8 +140,10 @@ static bool same_amount(const json_t *has, const json_t *wanted)
 }
 
 /* The capacity to merge; NULL: that of the Node is right, or no memory. */
-static json_t *capacity_patch(const json_t *node, json_t *wanted, const json_t *patterns)
+static json_t *capacity_patch(const struct published *n)
 {
+	const json_t *node = n->seen, *patterns = n->patterns;
+	json_t *wanted = n->wanted;
 	json_t *has = json_object_get(json_object_get(node, "status"), "capacity");
 	json_t *patch = json_object(), *value;
 	const char *name;
@@ -152,7 +155,7 @@ static json_t *capacity_patch(const json_t *node, json_t *wanted, const json_t *
 	}
 	json_object_foreach(has, name, value)
 	{
-		if (!json_object_get(wanted, name) &&
+		if (!n->settling && !json_object_get(wanted, name) &&
 		    (is_ours(patterns, name) || wishes_recorded(node, name)))
 			(void)json_object_set_new(patch, name, json_null());
 	}
@@ -166,10 +169,11 @@ static void compare_capacity(struct published *n)
 {
 	if (!n->seen || !n->wanted || n->writing || loop_timer_armed(n->settle))
 		return;
-	json_t *patch = capacity_patch(n->seen, n->wanted, n->patterns);
+	json_t *patch = capacity_patch(n);
 	if (!patch)
 		return;
-	json_t *body = json_pack("{s:{s:O}}", "status", "capacity", patch);
+	json_t *body =
+		json_pack("{s:{s:O, s:O}}", "status", "capacity", patch, "allocatable", patch);
 	_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	if (!text || writer_put(n->capacity, text))
 		log_error("extended resources cannot be written: no memory");
@@ -241,6 +245,7 @@ static int take_extended(struct published *n, const Agent__PublishedRequest *m)
 	json_decref(n->wanted);
 	json_decref(n->patterns);
 	n->wanted = wanted;
+	n->settling = m->settling;
 	n->patterns = patterns;
 	return wanted && patterns ? 0 : -ENOMEM;
 }

@@ -17,6 +17,7 @@
 #define ANNOTATIONS "annotations"
 #define TAINTS "taints"
 #define RESOURCES "resources"
+#define SETTLING "settling"
 
 struct wishes {
 	struct kube *kube;
@@ -51,8 +52,8 @@ json_t *wishes_wanted(const Agent__PublishedRequest *m)
 	put_taints(taints, m->taints, m->n_taints);
 	for (size_t i = 0; i < m->n_resources; i++)
 		(void)json_object_set_new(resources, m->resources[i]->name, json_true());
-	return json_pack("{s:o, s:o, s:o, s:o}", LABELS, labels, ANNOTATIONS, annotations, TAINTS,
-			 taints, RESOURCES, resources);
+	return json_pack("{s:o, s:o, s:o, s:o, s:b}", LABELS, labels, ANNOTATIONS, annotations,
+			 TAINTS, taints, RESOURCES, resources, SETTLING, m->settling);
 }
 
 /* ---- what is ours on the Node ---------------------------------------------------------------------------------------- */
@@ -237,6 +238,33 @@ static void compare_record(struct comparing *c)
 				  json_object_size(c->next) ? json_string(text) : json_null());
 }
 
+/* What is ours on the Node, and nobody has asked for yet, is wanted as it is. */
+static void keep_map(const struct comparing *c, const char *part)
+{
+	json_t *has = json_object_get(json_object_get(c->node, "metadata"), part), *value;
+	json_t *wanted = json_object_get(c->wanted, part);
+	const char *key;
+	json_object_foreach(has, key, value)
+	{
+		if (is_listed(c->record, part, key) && !json_object_get(wanted, key))
+			(void)json_object_set(wanted, key, value);
+	}
+}
+
+static void keep_taints(const struct comparing *c)
+{
+	json_t *has = json_object_get(json_object_get(c->node, "spec"), TAINTS), *taint;
+	json_t *wanted = json_object_get(c->wanted, TAINTS);
+	size_t i;
+	json_array_foreach(has, i, taint)
+	{
+		_free_ char *key = taint_key(taint);
+		const char *value = json_string_value(json_object_get(taint, "value"));
+		if (key && is_listed(c->record, TAINTS, key) && !json_object_get(wanted, key))
+			(void)json_object_set_new(wanted, key, json_string(value ? value : ""));
+	}
+}
+
 static json_t *compose(const struct comparing *c)
 {
 	json_t *meta = json_object(), *patch = json_object();
@@ -262,15 +290,20 @@ static json_t *compose(const struct comparing *c)
 int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign)
 {
 	struct comparing c = {.node = node,
-			      .wanted = wanted,
+			      .wanted = json_deep_copy(wanted),
 			      .record = read_record(node),
 			      .labels = json_object(),
 			      .annotations = json_object(),
 			      .taints = json_array(),
 			      .next = json_object(),
 			      .foreign = foreign};
-	bool memory = c.record && c.labels && c.annotations && c.taints && c.next;
+	bool memory = c.wanted && c.record && c.labels && c.annotations && c.taints && c.next;
 	*foreign = '\0';
+	if (memory && json_is_true(json_object_get(wanted, SETTLING))) {
+		keep_map(&c, LABELS);
+		keep_map(&c, ANNOTATIONS);
+		keep_taints(&c);
+	}
 	if (memory) {
 		compare_map(&c, LABELS, "label", c.labels);
 		compare_map(&c, ANNOTATIONS, "annotation", c.annotations);
@@ -279,6 +312,7 @@ int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign)
 		compare_record(&c);
 		*ret = compose(&c);
 	}
+	json_decref(c.wanted);
 	json_decref(c.record);
 	json_decref(c.labels);
 	json_decref(c.annotations);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/pipeline/internal.h"
+#include "core/pipeline/noderes.h"
 #include "core/pipeline/pushed.h"
 
 int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state)
@@ -31,6 +32,7 @@ void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct no
 	arena_free(p->node_arena);
 	p->node_arena = arena;
 	p->env.node = node;
+	noderes_node_changed(p);
 }
 
 const struct node_object *pipeline_node(const struct pipeline *p)

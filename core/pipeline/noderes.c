@@ -2,6 +2,8 @@
 /*
  * One pass: read the machine on the worker, add what the collector has read of containers, fill the calculators' input, calculate, and put
  * the result on the Node when it differs enough from what is there, or was put there too long ago.
+ *
+ * Usage is the difference of two readings: until there are two of them after a start, nothing is put on the Node, and nothing taken away.
  */
 #include "core/pipeline/noderes.h"
 
@@ -12,11 +14,13 @@
 #include <utlist.h>
 
 #include "core/cache/usage.h"
+#include "core/conf/fragment.h"
 #include "core/host/noderes.h"
 #include "core/noderes/classes.h"
 #include "core/noderes/devices.h"
 #include "core/noderes/series.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/lending.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -24,8 +28,11 @@
 #define LOG_SOURCE "node"
 
 #define QOS_LABEL "koordinator.sh/qosClass"
+#define RESERVATION_ANNOTATION "node.koordinator.sh/reservation"
 #define PRIO_LABEL "koordinator.sh/priority-class"
+#define FIRST_PASSES 2u /* as many as readings are needed */
 #define FIRST_PASS_MS 2000u
+#define PACE_MS 10000u /* the least time between two passes, however often the Node changes */
 
 /* What is known of a container beyond its last two readings. */
 struct used {
@@ -51,11 +58,14 @@ struct noderes {
 	unsigned n_labels, n_annotations;
 	int64_t capacity[RP_NR_AMOUNTS], allocatable[RP_NR_AMOUNTS];
 	struct rp_nr_measured measured;
-	struct nr_result result, standing;
+	struct nr_result result;
+	struct lending lending;
+	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
+	bool settled; /* since the start enough was measured, or is not to be waited for any more */
 	struct err failed[NR_CALCULATORS_MAX];
 	struct instance *calculators[NR_CALCULATORS_MAX];
 	unsigned n_calculators;
-	uint64_t passes, writes, pass_ms, write_ms; /* ms: monotonic; 0: never */
+	uint64_t passes, pass_ms; /* ms: monotonic; 0: never */
 };
 
 /* ---- configuration ------------------------------------------------------------------------------------------------------ */
@@ -122,27 +132,56 @@ static void take_calculators(struct pipeline *p)
 
 static uint64_t interval_ms(const struct noderes *n)
 {
-	return 1000 * (uint64_t)n->strategy.values[RP_NR_REPORT_SECONDS];
+	return n->passes < FIRST_PASSES ? FIRST_PASS_MS
+					: 1000 * (uint64_t)n->strategy.values[RP_NR_REPORT_SECONDS];
+}
+
+static void schedule(struct noderes *n, uint64_t in_ms)
+{
+	n->due_ms = clock_ms() + in_ms;
+	(void)loop_timer_arm(n->timer, in_ms);
+}
+
+/* Labels and annotations of the Node in the cluster; without one, those of rp.conf. */
+struct texts {
+	const struct kv *labels, *annotations;
+	unsigned n_labels, n_annotations;
+};
+
+static struct texts node_texts(const struct pipeline *p)
+{
+	const struct noderes *n = p->noderes;
+	const struct node_object *node = p->env.node;
+	if (node)
+		return (struct texts){node->labels, node->annotations, node->n_labels,
+				      node->n_annotations};
+	return (struct texts){n->labels, n->annotations, n->n_labels, n->n_annotations};
+}
+
+static void take_strategy(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	struct texts of = node_texts(p);
+	struct err err = ERR_INIT;
+	if (merge_configs(p->conf, of.labels, of.n_labels, &n->strategy, &err))
+		log_error("%s", err.text); /* noderes_check() found nothing */
+	strategy_of_node(&n->strategy, of.labels, of.n_labels, of.annotations, of.n_annotations);
 }
 
 void noderes_configure(struct pipeline *p)
 {
 	struct noderes *n = p->noderes;
-	struct err err = ERR_INIT;
 	rp_cfg node = conf_get(conf_root(p->conf), "nodeResources.node");
 	free(n->labels);
 	free(n->annotations);
 	n->labels = pairs_of(conf_get(node, "labels"), &n->n_labels);
 	n->annotations = pairs_of(conf_get(node, "annotations"), &n->n_annotations);
-	if (merge_configs(p->conf, n->labels, n->n_labels, &n->strategy, &err))
-		log_error("%s", err.text); /* noderes_check() found nothing */
-	strategy_of_node(&n->strategy, n->labels, n->n_labels, n->annotations, n->n_annotations);
+	take_strategy(p);
 	n->inventory = conf_text(conf_get(conf_root(p->conf), "nodeResources.devices"), NULL);
 	take_calculators(p);
-	nr_result_fini(&n->standing); /* it may have keys of calculators that have gone */
-	n->write_ms = 0;
+	lending_keep(&n->lending, n->calculators, n->n_calculators);
 	if (n->n_calculators && !p->env.trial)
-		(void)loop_timer_arm(n->timer, n->passes ? interval_ms(n) : FIRST_PASS_MS);
+		schedule(n, FIRST_PASS_MS);
 	else
 		loop_timer_disarm(n->timer);
 }
@@ -295,7 +334,8 @@ static int fill_zones(struct pipeline *p, struct input *ret)
 	return 0;
 }
 
-static void fill_node(struct pipeline *p, struct nr_input *in)
+/* The machine, less what rp.conf reserves: what holds where no agent tells of the Node. */
+static void measure_node(struct pipeline *p)
 {
 	struct noderes *n = p->noderes;
 	struct rp_ids online;
@@ -307,13 +347,49 @@ static void fill_node(struct pipeline *p, struct nr_input *in)
 					 ? 0
 					 : 1000 * (int64_t)rp_ids_count(online);
 	n->capacity[RP_NR_MEMORY] = (int64_t)topo_memory(p->env.topo);
-	in->node.size = sizeof in->node;
-	in->node.n_zones = in->n_zones;
-	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
 		n->allocatable[k] = n->capacity[k] > keeps[k] ? n->capacity[k] - keeps[k] : 0;
-		in->node.capacity[k] = n->capacity[k];
-		in->node.allocatable[k] = n->allocatable[k];
+}
+
+static void amounts_in_cluster(const struct node_amount *list, uint32_t n,
+			       int64_t of[RP_NR_AMOUNTS])
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (str_eq(list[i].name, "cpu"))
+			of[RP_NR_CPU] = list[i].amount;
+		else if (str_eq(list[i].name, "memory"))
+			of[RP_NR_MEMORY] = list[i].amount;
 	}
+}
+
+/* What the Node's annotation reserves; an annotation that makes no sense reserves nothing. */
+static void read_reservation(const struct texts *of, int64_t ret[RP_NR_AMOUNTS])
+{
+	struct fragment *f = NULL;
+	rp_cfg root = NULL;
+	const char *text = kv_text(of->annotations, of->n_annotations, RESERVATION_ANNOTATION);
+	if (text && fragment_parse(text, &f, &root, NULL) == 0) {
+		rp_cfg resources = conf_get(root, "resources");
+		ret[RP_NR_CPU] = conf_value(conf_get(resources, "cpu"), RP_T_CPU, 0);
+		ret[RP_NR_MEMORY] = conf_value(conf_get(resources, "memory"), RP_T_BYTES, 0);
+	}
+	fragment_free(f);
+}
+
+static void fill_node(struct pipeline *p, struct nr_input *in)
+{
+	struct noderes *n = p->noderes;
+	const struct node_object *node = p->env.node;
+	struct texts of = node_texts(p);
+	measure_node(p);
+	if (node) {
+		amounts_in_cluster(node->capacity, node->n_capacity, n->capacity);
+		amounts_in_cluster(node->allocatable, node->n_allocatable, n->allocatable);
+	}
+	in->node = (struct rp_nr_node){.size = sizeof in->node, .n_zones = in->n_zones};
+	memcpy(in->node.capacity, n->capacity, sizeof in->node.capacity);
+	memcpy(in->node.allocatable, n->allocatable, sizeof in->node.allocatable);
+	read_reservation(&of, in->node.reserved);
 }
 
 static void fill_measured(struct noderes *n, uint64_t now, const struct input *of,
@@ -336,10 +412,11 @@ static int fill_input(struct pipeline *p, uint64_t now, struct input *ret)
 	struct noderes *n = p->noderes;
 	*ret = (struct input){0};
 	memcpy(ret->in.strategy, n->strategy.values, sizeof ret->in.strategy);
-	ret->in.labels = n->labels;
-	ret->in.n_labels = n->n_labels;
-	ret->in.annotations = n->annotations;
-	ret->in.n_annotations = n->n_annotations;
+	struct texts of = node_texts(p);
+	ret->in.labels = of.labels;
+	ret->in.n_labels = of.n_labels;
+	ret->in.annotations = of.annotations;
+	ret->in.n_annotations = of.n_annotations;
 	int r = fill_pods(p, now, ret);
 	if (!r)
 		r = fill_zones(p, ret);
@@ -361,39 +438,29 @@ static void tell_failures(struct noderes *n, const struct err *before)
 				    n->failed[i].text);
 }
 
-static int copy_result(const struct nr_result *from, struct nr_result *to)
+/* Enough was measured to go by, or will not be; whoever waited for that is told. */
+static void settle(struct pipeline *p, uint64_t now)
 {
-	int r = 0;
-	for (unsigned i = 0; !r && i < from->n_values; i++)
-		r = nr_result_set(to, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
-							   .name = from->values[i].name,
-							   .quantity = from->values[i].quantity});
-	for (unsigned i = 0; !r && i < from->n_annotations; i++)
-		r = nr_result_annotate(to, from->annotations[i].key, from->annotations[i].value);
-	return r;
+	struct noderes *n = p->noderes;
+	uint64_t limit = (uint64_t)n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
+	if (n->settled || (n->measured.degraded && n->strategy.values[RP_NR_ENABLE] == 1 &&
+			   now - n->started_ms <= limit))
+		return;
+	n->settled = true;
+	if (p->env.wished)
+		p->env.wished(p->env.arg);
 }
 
-/* Writes the Node if it is time to, or if it has changed enough. */
-static int put_on_node(struct noderes *n, uint64_t now)
+static int put_on_node(struct pipeline *p, uint64_t now)
 {
-	struct nr_result next = {0};
-	struct err failed[NR_CALCULATORS_MAX];
-	int64_t since = n->write_ms ? (int64_t)((now - n->write_ms) / 1000) : RP_NOT_SET;
-	int r = copy_result(&n->standing, &next);
-	if (!r)
-		r = nr_apply(n->calculators, n->n_calculators, &n->result, &next, failed);
-	if (!r && (nr_is_due(since, n->strategy.values[RP_NR_UPDATE_SECONDS]) ||
-		   nr_need_sync(n->calculators, n->n_calculators, &n->standing, &next,
-				n->strategy.values[RP_NR_DIFF_THRESHOLD]) ||
-		   nr_need_sync_meta(n->calculators, n->n_calculators, &n->standing, &next))) {
-		nr_result_fini(&n->standing);
-		n->standing = next;
-		n->writes++;
-		n->write_ms = now;
-		return 0;
-	}
-	nr_result_fini(&next);
-	return r;
+	struct noderes *n = p->noderes;
+	const struct lending_pass pass = {.calculators = n->calculators,
+					  .n_calculators = n->n_calculators,
+					  .result = &n->result,
+					  .strategy = &n->strategy,
+					  .node = p->env.node,
+					  .cluster = conf_core(p->conf)->agent.cluster};
+	return n->settled ? lending_decide(&n->lending, &pass, now) : 0;
 }
 
 static int run_pass(struct pipeline *p)
@@ -416,7 +483,8 @@ static int run_pass(struct pipeline *p)
 		if (!r) {
 			nr_result_fini(&n->result);
 			n->result = result;
-			r = put_on_node(n, now);
+			settle(p, now);
+			r = put_on_node(p, now);
 		} else {
 			nr_result_fini(&result);
 		}
@@ -509,7 +577,7 @@ static void on_timer(void *arg)
 {
 	struct pipeline *p = arg;
 	struct noderes *n = p->noderes;
-	(void)loop_timer_arm(n->timer, n->passes ? interval_ms(n) : FIRST_PASS_MS);
+	schedule(n, interval_ms(n));
 	struct job *job = n->reading ? NULL : calloc(1, sizeof *job);
 	if (!job)
 		return;
@@ -519,6 +587,24 @@ static void on_timer(void *arg)
 		job_free(job);
 	else
 		n->reading = true;
+}
+
+void noderes_node_changed(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	uint64_t now = clock_ms();
+	if (!n || !p->conf || p->env.trial)
+		return;
+	take_strategy(p);
+	if (!n->n_calculators)
+		return;
+	uint64_t at = n->pass_ms + PACE_MS > now ? n->pass_ms + PACE_MS : now;
+	if (n->passes && at < n->due_ms)
+		schedule(n, at - now);
+	watchdog_begin(p->watchdog);
+	if (n->passes && put_on_node(p, now))
+		log_warning("out of memory: the Node stays as it is");
+	watchdog_end(p->watchdog);
 }
 
 void noderes_stop(struct pipeline *p)
@@ -535,6 +621,7 @@ int noderes_init(struct pipeline *p)
 	if (!p->noderes)
 		return -ENOMEM;
 	strategy_defaults(&p->noderes->strategy);
+	p->noderes->started_ms = clock_ms();
 	p->noderes->timer = loop_timer_new(p->env.loop, on_timer, p);
 	return p->noderes->timer ? 0 : -ENOMEM;
 }
@@ -551,7 +638,7 @@ void noderes_fini(struct pipeline *p)
 	}
 	loop_timer_free(n->timer);
 	nr_result_fini(&n->result);
-	nr_result_fini(&n->standing);
+	lending_fini(&n->lending);
 	free(n->labels);
 	free(n->annotations);
 	free(n->inventory_text);
@@ -571,9 +658,10 @@ bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 				     .capacity = n->capacity,
 				     .allocatable = n->allocatable,
 				     .result = &n->result,
-				     .node = &n->standing,
+				     .node = &n->lending.stands,
+				     .settling = n->n_calculators && !n->settled,
 				     .passes = n->passes,
-				     .writes = n->writes,
+				     .writes = n->lending.writes,
 				     .age_ms = n->pass_ms ? clock_ms() - n->pass_ms : 0,
 				     .error = n->error};
 	return n->n_calculators != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's resources to lend: measured on a timer, calculated by the calculators of rp.conf, put on a Node that stands here for the one
- * that an API server has. Nothing of it is on the way of a request.
+ * The node's resources to lend: measured on a timer, calculated by the calculators of rp.conf, put on the Node (lending.h). Nothing of it is
+ * on the way of a request.
  */
 #ifndef PIPELINE_NODERES_H
 #define PIPELINE_NODERES_H
@@ -18,8 +18,9 @@ struct noderes_view {
 	const struct rp_nr_measured *measured;
 	const int64_t *capacity, *allocatable; /* by RP_NR_… */
 	const struct nr_result *result; /* of the last pass, with messages */
-	const struct nr_result *node; /* as it would be written */
-	uint64_t passes, writes; /* a write: the Node has changed enough */
+	const struct nr_result *node; /* what of it stands on the Node, or is to be written there */
+	uint64_t passes, writes; /* a write: what stands has changed */
+	bool settling; /* not enough was measured since the start: what the Node has stays */
 	uint64_t age_ms; /* of the last pass */
 	const char *error; /* of measuring; "" */
 };
@@ -31,6 +32,8 @@ void noderes_fini(struct pipeline *p);
 int noderes_check(const struct conf *conf, struct err *err);
 /* Another configuration is in force. */
 void noderes_configure(struct pipeline *p);
+/* The agent has told another Node: results are put on that one at once, and calculated anew soon. */
+void noderes_node_changed(struct pipeline *p);
 /* Calculators are about to end. */
 void noderes_stop(struct pipeline *p);
 /* False: there are no calculators. */

@@ -14,7 +14,7 @@ import pytest
 
 import helmchart
 from kubelet import Agent
-from simnode import BUILD, TEST_MODULES, Node, ctr, eventually
+from simnode import BUILD, TEST_MODULES, Node, ctr, eventually, put_machine
 
 ADMIN, AGENT, NODE = (os.environ.get('NRI_RP_KUBE_' + name) for name in ('ADMIN', 'AGENT', 'NODE'))
 KUBECTL = os.environ.get('KUBECTL') or shutil.which('kubectl')
@@ -147,6 +147,39 @@ def test_an_eviction_obeys_the_budget(victim):
         kubectl('-n', 'default', 'delete', 'pdb', 'victim')
         eventually(lambda: eviction().get('state') == 'granted', 40)
         assert 'deletionTimestamp' in get('-n', 'default', 'pod', 'victim')['metadata']
+        assert problems(node) == []
+
+
+def test_what_is_not_used_is_lent():
+    """Batch resources come, follow, lose what others hand out, survive what a starting kubelet does, and go."""
+    cpu, others = 'kubernetes.io/batch-cpu', 'node.koordinator.sh/thirdPartyAllocations'
+    strategy = {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100, 'memoryReclaimThresholdPercent': 100}
+    config = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'strategy': strategy}}
+    allocations = {'allocations': [{'name': 'yarn', 'priority': 'koord-batch', 'resources': {cpu: '500'}}]}
+
+    def lent(part='capacity'):
+        return int(get('node', NODE)['status'][part].get(cpu, '-1').replace('k', '000'))
+
+    def allocatable():
+        text = get('node', NODE)['status']['allocatable']['cpu']
+        return int(text[:-1]) if text.endswith('m') else 1000 * int(text)
+    whole = allocatable()
+    with managed({'policy': 'none'}) as node:
+        put_machine(node)
+        set_config(node, config)
+        eventually(lambda: lent() == lent('allocatable') == whole)
+        node.create('p', ctr('c', '500m', '1Gi'))
+        eventually(lambda: lent() == whole - 500)
+        kubectl('annotate', '--overwrite', 'node', NODE, others + '=' + json.dumps(allocations))
+        eventually(lambda: lent() == whole - 1000)
+        kubectl('annotate', 'node', NODE, others + '-')
+        eventually(lambda: lent() == whole - 500)
+        at = get('node', NODE)
+        at['status']['capacity'][cpu] = at['status']['allocatable'][cpu] = '0'
+        kubectl('replace', '--raw', '/api/v1/nodes/%s/status' % NODE, '-f', '-', text=json.dumps(at))
+        eventually(lambda: lent() == lent('allocatable') == whole - 500)
+        set_config(node, {**config, 'nodeResources': {'strategy': {**strategy, 'enable': False}}})
+        eventually(lambda: lent() == lent('allocatable') == -1)
         assert problems(node) == []
 
 

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from operator_tools import free_port, http_get
-from simnode import SimError, ctr, eventually
+from simnode import SimError, ctr, eventually, put_machine
 
 GIB = 1 << 30
 
@@ -15,14 +15,6 @@ def config(**strategy):
             'nodeResources': {'strategy': {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100,
                                            'memoryReclaimThresholdPercent': 100, **strategy},
                               'node': {'reserved': {'cpu': 2}}}}
-
-
-def put_machine(node, ticks=0, used=2 * GIB, total=8 * GIB):
-    """A CPU ticks a hundred times a second; the user's part of it."""
-    proc = pathlib.Path(node.paths['root']) / 'proc'
-    proc.mkdir(parents=True, exist_ok=True)
-    (proc / 'stat').write_text('cpu  %d 0 0 500 0 0 0 0 0 0\n' % ticks)
-    (proc / 'meminfo').write_text('MemTotal: %d kB\nMemFree: 0 kB\nMemAvailable: %d kB\n' % (total >> 10, (total - used) >> 10))
 
 
 @pytest.fixture

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the node has to lend, as it gets to the Node of an API server."""
+import contextlib
+import json
+
+import pytest
+
+from simnode import ctr, eventually, put_machine
+from test_cluster import NODE, Cluster
+from test_node_resources import GIB, config
+
+CPU, MEMORY = 'kubernetes.io/batch-cpu', 'kubernetes.io/batch-memory'
+OTHERS = 'node.koordinator.sh/thirdPartyAllocations'
+HAS = {'cpu': '16', 'memory': '8Gi'}
+
+
+class Lending(Cluster):
+    """The Node has 16 CPUs, two of which are not to be had, and 8 GiB, two of which are in use."""
+
+    def __init__(self, make_node, folder, conf=None):
+        super().__init__(make_node, folder, topology=False, config={'policy': 'none'})
+        self.put(status={'capacity': HAS, 'allocatable': {**HAS, 'cpu': '14'}})
+        put_machine(self.node)
+        self.set({**config(), 'calculators': ['batch']} if conf is None else conf)
+
+    def put(self, labels=None, annotations=None, status=None):
+        self.api.put('nodes', None, NODE, {'metadata': {'labels': labels or {}, 'annotations': annotations or {}}, 'status': status or {}})
+
+    def set(self, conf):
+        self.node.config({**conf, 'agent': {'cluster': True, 'nodeResourceTopology': False, 'socket': self.node.paths['work'] + '/agent.sock'}})
+        self.node.reload()
+
+    def at(self):
+        return self.api.find('nodes', None, NODE)
+
+    def lent(self, part='capacity'):
+        of = self.at()['status'].get(part) or {}
+        return {name: int(of[name]) for name in (CPU, MEMORY) if name in of}
+
+    def capacity_writes(self):
+        return len(self.writes('/status'))
+
+
+@pytest.fixture
+def lending(make_node, tmp_path):
+    with contextlib.ExitStack() as stack:
+        yield lambda **more: stack.enter_context(Lending(make_node, tmp_path, **more))
+
+
+def allocations(cpu):
+    return json.dumps({'allocations': [{'name': 'yarn', 'priority': 'koord-batch', 'resources': {CPU: cpu, MEMORY: '1Gi'}}]})
+
+
+def test_on_the_node_and_away(lending):
+    c = lending()
+    whole = {CPU: 14000, MEMORY: 6 * GIB}
+    eventually(lambda: c.lent() == c.lent('allocatable') == whole)
+    eventually(lambda: all(w['there'] for w in c.node.ctl('node')['wishes']))
+    # what a pod asks for and nobody has measured is not lent
+    c.node.create('p', ctr('c', '3', '1Gi'))
+    eventually(lambda: c.lent() == {CPU: 11000, MEMORY: 5 * GIB})
+    # a kubelet that starts sets what it does not know to nothing
+    c.put(annotations=c.at()['metadata']['annotations'], status={'capacity': {**HAS, CPU: '0', MEMORY: '0'}, 'allocatable': HAS})
+    eventually(lambda: c.lent() == c.lent('allocatable') == {CPU: 11000, MEMORY: 5 * GIB})
+    # lending ends
+    c.set({**config(enable=False), 'calculators': ['batch']})
+    eventually(lambda: c.lent() == c.lent('allocatable') == {})
+    eventually(lambda: 'nri-rp/owned' not in c.at()['metadata']['annotations'])
+    assert c.at()['status']['capacity'] == HAS
+
+
+def test_starts_take_nothing_away(lending):
+    c = lending()
+    eventually(lambda: c.lent() == {CPU: 14000, MEMORY: 6 * GIB})
+    before = c.capacity_writes()
+    passes = c.node.ctl('node')['passes']
+    c.node.restart()
+    eventually(lambda: c.node.ctl('node')['passes'] > 2 and c.node.ctl('node')['wishes'])
+    c.agent.kill()
+    c.agent.start()
+    c.node.reload()
+    eventually(lambda: c.node.ctl('node')['passes'] > passes)
+    assert c.capacity_writes() == before and c.lent() == {CPU: 14000, MEMORY: 6 * GIB}
+
+
+def test_others_lend_of_it_too(lending):
+    c = lending()
+    eventually(lambda: c.lent() == {CPU: 14000, MEMORY: 6 * GIB})
+    # somebody writes first: the write is refused, and all is put on the Node that is there now
+    clashes = []
+
+    def late(handler):
+        clashes.append(1)
+        c.put(annotations={**c.at()['metadata']['annotations'], OTHERS: allocations('4000')}, status=c.at()['status'])
+        handler.fail(409, 'the object has been modified')
+    c.api.fault(late, when=lambda method, path, query: method == 'PATCH' and path.endswith('/' + NODE))
+    c.put(annotations={**c.at()['metadata']['annotations'], OTHERS: allocations('1')}, status=c.at()['status'])
+    eventually(lambda: c.lent()[MEMORY] == 5 * GIB and clashes)
+    eventually(lambda: c.lent() == {CPU: 10000, MEMORY: 5 * GIB})
+    origin = 'node.koordinator.sh/originExtendedAllocatable'
+    eventually(lambda: origin in c.at()['metadata']['annotations'])
+    assert json.loads(c.at()['metadata']['annotations'][origin])['resources'][CPU] == '14000'
+    # and no more: the annotation that says so goes
+    left = {k: v for k, v in c.at()['metadata']['annotations'].items() if k != OTHERS}
+    c.put(annotations=left, status=c.at()['status'])
+    eventually(lambda: c.lent() == {CPU: 14000, MEMORY: 6 * GIB} and origin not in c.at()['metadata']['annotations'])
+
+
+def test_the_node_says_how(lending):
+    """Its own annotation and labels are the last word on the strategy, and what it reserves is not lent."""
+    c = lending()
+    eventually(lambda: c.lent() == {CPU: 14000, MEMORY: 6 * GIB})
+    c.put(labels={'node.koordinator.sh/cpu-reclaim-ratio': '0.5'}, annotations=c.at()['metadata']['annotations'], status=c.at()['status'])
+    eventually(lambda: c.lent().get(CPU) == 6000)
+    assert any(f['origin'] == 'node label' for f in c.node.ctl('node')['strategy'])
+    c.put(annotations={**c.at()['metadata']['annotations'], 'node.koordinator.sh/reservation': '{"resources": {"cpu": "5"}}'}, status=c.at()['status'])
+    eventually(lambda: c.lent().get(CPU) == 11000)
+    c.put(annotations={**c.at()['metadata']['annotations'], 'node.koordinator.sh/colocation-strategy': '{"enable": false}'}, status=c.at()['status'])
+    eventually(lambda: c.lent() == {})
+
+
+def test_little_changes_are_not_written(lending):
+    c = lending(conf={**config(resourceDiffThreshold=0.2), 'calculators': ['batch']})
+    eventually(lambda: c.lent() == {CPU: 14000, MEMORY: 6 * GIB})
+    before = c.capacity_writes()
+    c.node.create('small', ctr('c', '1', '1Mi'))
+    eventually(lambda: next(r['value'] for r in c.node.ctl('node')['resources'] if r['name'] == CPU) == 13000)
+    assert c.lent()[CPU] == 14000 and c.capacity_writes() == before
+    c.node.create('large', ctr('c', '4', '1Mi'))
+    eventually(lambda: c.lent()[CPU] == 9000)
+    assert c.capacity_writes() == before + 1
