@@ -122,7 +122,7 @@ static void test_end_with_waiting(void **state)
 	fixture_start(&fx, NONE);
 	a.req.after = pipeline_last_event(fx.pipeline);
 	struct loop_timer *t = loop_timer_new(fx.loop, stop_all, &fx);
-	(void)loop_timer_arm(t, 50);
+	(void)loop_timer_arm(t, 1000);
 	fixture_run(&a);
 	assert_int_equal(a.result, -EREMOTEIO);
 	assert_string_equal(a.err.text, "nri-rpd is stopping");
