@@ -12,7 +12,11 @@ deb: all ## Debian packages: nri-rp for nodes, nri-rp-dev for authors of modules
 	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp PREFIX=/usr SYSCONFDIR=/etc UNITDIR=/lib/systemd/system \
 		ZSHDIR=/usr/share/zsh/vendor-completions \
 		install-node
-	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp-dev PREFIX=/usr install-dev
+	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp-dev PREFIX=/usr \
+		PKGCONFIGDIR=/usr/share/pkgconfig install-dev
 	$(Q)SOURCE_DATE_EPOCH=$(DEB_EPOCH) packaging/debian/build $(DEB) $(VERSION) $(DEB_ARCH)
 
-.PHONY: deb
+lintian: deb ## what Debian's checker says of the packages
+	$(Q)lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs $(DEB)/*.deb
+
+.PHONY: deb lintian

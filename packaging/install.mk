@@ -7,6 +7,7 @@ DATADIR := $(PREFIX)/share/nri-rp
 MANDIR ?= $(PREFIX)/share/man
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
+PKGCONFIGDIR ?= $(PREFIX)/lib/pkgconfig
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR := $(PREFIX)/share/fish/vendor_completions.d
 CONFDIR := $(SYSCONFDIR)/nri-rp
@@ -74,7 +75,7 @@ install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put,644,include/nri-rp/*.h,$(PREFIX)/include/nri-rp)
 	$(call put,644,$(DEV_HEADERS) modules/lib/README,$(DATADIR)/include/modules/lib)
 	$(call put,644,$(O)/libnri-rp-module.a packaging/author/module.mk,$(LIBDIR))
-	$(call put,644,$(O)/nri-rp-module.pc,$(PREFIX)/lib/pkgconfig)
+	$(call put,644,$(O)/nri-rp-module.pc,$(PKGCONFIGDIR))
 	$(call put,644,$(wildcard modules/template/*.c modules/template/*.h),$(DATADIR)/template)
 	$(Q)$(INSTALL) -m 644 packaging/author/template.mk $(DESTDIR)$(DATADIR)/template/Makefile
 	$(call put_pages,$(DEV_MANS))
