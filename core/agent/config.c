@@ -47,6 +47,7 @@ static int take_section(struct arena *a, const Agent__SetConfigRequest *m, const
 		.text = s->text,
 		.len = strlen(s->text),
 		.pushed = true,
+		.keyed = s->keyed,
 	};
 	return ret->name ? 0 : -ENOMEM;
 }

@@ -113,6 +113,8 @@ struct conf_source {
 	size_t len;
 	/* From the node agent: its sections replace whole sections of the sources before, as far as `agent.accept` allows. */
 	bool pushed;
+	/* A key was put on a line before what somebody wrote, and all of that moved by a blank: places are those of what was written. */
+	bool keyed;
 };
 
 /* What does not lie in files. */

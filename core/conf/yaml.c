@@ -37,6 +37,14 @@ struct reader {
 	unsigned n_anchors;
 };
 
+/* ---- places, from 1 ---------------------------------------------------------------------------------------------- */
+
+/* A line or column, from 0, of the text. A key that was put before what somebody wrote is told as the first of that. */
+static uint32_t place_of(const struct reader *r, size_t from_0)
+{
+	return (uint32_t)from_0 + (r->source->keyed && from_0 > 0 ? 0 : 1);
+}
+
 /* ---- characters -------------------------------------------------------------------------------------------------- */
 
 unsigned char_decode(const char *s, size_t n, uint32_t *ret)
@@ -75,23 +83,23 @@ static int check_bytes(const struct reader *r)
 				  "starts with a byte order mark; save it as UTF-8 without one");
 	if (n >= 2 && (memcmp(s, "\xff\xfe", 2) == 0 || memcmp(s, "\xfe\xff", 2) == 0))
 		return problem_at(r->errs, r->file, 1, 1, "is UTF-16; save it as UTF-8");
-	unsigned line = 1, column = 1;
+	size_t line = 0, column = 0;
 	for (size_t i = 0; i < n;) {
 		uint32_t c;
 		unsigned len = char_decode(s + i, n - i, &c);
 		if (!len)
-			return problem_at(r->errs, r->file, line, column,
+			return problem_at(r->errs, r->file, place_of(r, line), place_of(r, column),
 					  "byte 0x%02x is not valid UTF-8", (uint8_t)s[i]);
 		if (!c)
-			return problem_at(r->errs, r->file, line, column,
+			return problem_at(r->errs, r->file, place_of(r, line), place_of(r, column),
 					  "a NUL byte; this is no text file");
 		if (!char_printable(c))
-			return problem_at(r->errs, r->file, line, column,
+			return problem_at(r->errs, r->file, place_of(r, line), place_of(r, column),
 					  "character U+%04X is not allowed", c);
 		column++;
 		if (char_breaks(c) && !(c == '\r' && i + 1 < n && s[i + 1] == '\n')) {
 			line++;
-			column = 1;
+			column = 0;
 		}
 		i += len;
 	}
@@ -131,7 +139,7 @@ __attribute__((format(printf, 3, 4))) static int fail(const struct reader *r,
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	return problem_at(r->errs, r->file, (unsigned)mark->line + 1, (unsigned)mark->column + 1,
+	return problem_at(r->errs, r->file, place_of(r, mark->line), place_of(r, mark->column),
 			  "%s", text);
 }
 
@@ -161,8 +169,8 @@ static int make(struct reader *r, uint32_t kind, const yaml_mark_t *mark, struct
 		node->written = f->key;
 		node->index = f->node->n;
 	}
-	node->line = f && f->key ? f->line : (uint32_t)mark->line + 1;
-	node->column = f && f->key ? f->column : (uint32_t)mark->column + 1;
+	node->line = f && f->key ? f->line : place_of(r, mark->line);
+	node->column = f && f->key ? f->column : place_of(r, mark->column);
 	*ret = node;
 	return 0;
 }
@@ -251,7 +259,7 @@ static bool tell_lost_colon(const struct reader *r, size_t last)
 	if (!found || found_len > CONF_KEY_MAX)
 		return false;
 	size_t indent = strspn(found, " ");
-	(void)problem_at(r->errs, r->file, (unsigned)found_line + 1, (unsigned)indent + 1,
+	(void)problem_at(r->errs, r->file, place_of(r, found_line), place_of(r, indent),
 			 "\"%.*s\" has no key: a colon and a blank are needed, \"%.*s: %.*s\"",
 			 (int)(found_len - indent), found + indent, (int)(key - indent),
 			 found + indent, (int)(found_len - value), found + value);
@@ -286,8 +294,8 @@ static int read_key(struct reader *r, const yaml_event_t *e)
 		return fail(r, &e->start_mark,
 			    "merge keys (<<) are not supported; repeat the keys");
 	f->key = arena_strdup(r->arena, text);
-	f->line = (uint32_t)e->start_mark.line + 1;
-	f->column = (uint32_t)e->start_mark.column + 1;
+	f->line = place_of(r, e->start_mark.line);
+	f->column = place_of(r, e->start_mark.column);
 	return f->key ? 0 : -ENOMEM;
 }
 
@@ -409,7 +417,8 @@ static int end_document(struct reader *r)
 	if (!root || root->kind == RP_NODE_NULL)
 		return 0;
 	char found[CONF_PLACE_MAX];
-	if (root->kind == RP_NODE_SCALAR && tell_lost_colon(r, root->line - 1))
+	if (root->kind == RP_NODE_SCALAR &&
+	    tell_lost_colon(r, r->source->keyed ? root->line : root->line - 1))
 		return -EINVAL;
 	if (root->kind != RP_NODE_MAP)
 		return problem_node(r->errs, root, NULL, "expected keys with values, found %s",
@@ -454,9 +463,8 @@ static int syntax_error(const struct reader *r, const yaml_parser_t *yaml)
 	if (tab_indents(r->source, yaml->problem_mark.line))
 		return fail(r, &yaml->problem_mark, "a tab in the indentation; use spaces");
 	if (yaml->context)
-		return fail(r, &yaml->problem_mark,
-			    "not valid YAML: %s, %s that begins at line %zu", yaml->problem,
-			    yaml->context, yaml->context_mark.line + 1);
+		return fail(r, &yaml->problem_mark, "not valid YAML: %s, %s that begins at line %u",
+			    yaml->problem, yaml->context, place_of(r, yaml->context_mark.line));
 	return fail(r, &yaml->problem_mark, "not valid YAML: %s", yaml->problem);
 }
 

@@ -58,12 +58,13 @@ static char *section_text(const char *key, const char *text)
 
 /* ---- sections -------------------------------------------------------------------------------------------------------- */
 
-static int add_section(struct candidate *c, const char *name, char *text, size_t *total)
+static int add_section(struct candidate *c, const char *name, char *text, bool keyed, size_t *total)
 {
 	struct section *s = &c->sections[c->n_sections];
 	if (!text)
 		return -ENOMEM;
 	s->text = text;
+	s->keyed = keyed;
 	s->name = strdup(name);
 	c->n_sections++;
 	*total += strlen(text);
@@ -80,14 +81,14 @@ static int add_sections(struct candidate *c, json_t *object, size_t *total)
 	if (!c->sections)
 		return r ? r : -ENOMEM;
 	if (!c->config_map)
-		return add_section(c, "", resource_text(c, object), total);
+		return add_section(c, "", resource_text(c, object), false, total);
 	json_object_foreach(data, key, value)
 	{
 		const char *text = json_string_value(value);
 		if (!text)
 			return -EINVAL;
-		r = add_section(c, key,
-				str_eq(key, WHOLE_FILE) ? strdup(text) : section_text(key, text),
+		bool whole = str_eq(key, WHOLE_FILE);
+		r = add_section(c, key, whole ? strdup(text) : section_text(key, text), !whole,
 				total);
 		if (r)
 			return r;

@@ -30,6 +30,7 @@ struct candidate {
 	struct section {
 		char *name; /* of a ConfigMap's key; "": the object as a whole */
 		char *text;
+		bool keyed; /* the text begins with a line for the key; see Section of agent.proto */
 	} * sections;
 	size_t n_sections;
 };

@@ -286,6 +286,7 @@ static int send_sections(struct configs *c, const struct slot *s)
 		agent__section__init(&sections[i]);
 		sections[i].name = from->sections[i].name;
 		sections[i].text = from->sections[i].text;
+		sections[i].keyed = from->sections[i].keyed;
 		list[i] = &sections[i];
 	}
 	msg.kind = from->kind;

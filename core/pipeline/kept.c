@@ -53,6 +53,7 @@ int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out
 		sources[i].name = (char *)from->name;
 		sources[i].text = (ProtobufCBinaryData){from->len, (uint8_t *)from->text};
 		sources[i].pushed = from->pushed;
+		sources[i].keyed = from->keyed;
 		list[i] = &sources[i];
 	}
 	message.sources = list;
@@ -70,7 +71,8 @@ static int copy_source(struct kept *k, const Kept__Source *from)
 	*to = (struct conf_source){.name = strdup(from->name),
 				   .text = text,
 				   .len = from->text.len,
-				   .pushed = from->pushed};
+				   .pushed = from->pushed,
+				   .keyed = from->keyed};
 	if (!text || !to->name)
 		return -ENOMEM;
 	if (to->len)

@@ -30,8 +30,11 @@ int pushed_append(struct conf_files *files, const struct conf_source *sources, u
 		}
 		memcpy(text, sources[i].text, sources[i].len);
 		text[sources[i].len] = '\0';
-		list[files->n_sources++] = (struct conf_source){
-			.name = name, .text = text, .len = sources[i].len, .pushed = true};
+		list[files->n_sources++] = (struct conf_source){.name = name,
+								.text = text,
+								.len = sources[i].len,
+								.pushed = true,
+								.keyed = sources[i].keyed};
 	}
 	return 0;
 }

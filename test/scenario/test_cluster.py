@@ -139,6 +139,8 @@ def test_config_map(cluster):
     eventually(lambda: annotation().startswith('Success nri/nri-rp-config.default'))
     c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'rp.conf': 'policy: balloons\nballoons: {pinCPU: 7}\n'}})
     eventually(lambda: annotation().startswith('Failure') and 'balloons.pinCPU' in annotation())
+    c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'policy': 'balloons', 'balloons': 'reservedResources:\n  cpu: "1"\npinCPU: 8\n'}})
+    eventually(lambda: ':3:1: balloons.pinCPU' in annotation() and '"8"' in annotation())
 
 
 def test_file_decides_what_is_taken(cluster):

@@ -206,6 +206,8 @@ static void test_sections(void **state)
 		assert_string_equal(c->sections[i].text, str_eq(c->sections[i].name, "b")
 								 ? "b:\n c: 1\n \n d: 2\n"
 								 : "a: 1\n");
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(c->sections[i].keyed, str_eq(c->sections[i].name, "b"));
 	candidate_free(c);
 	c = make("", "2026", "\"data\":{\"a\":1}", true);
 	assert_non_null(strstr(c->refused, "expected texts"));

@@ -39,6 +39,32 @@ static void test_pushed(void **state)
 	     "cgroup:PATH, found \"x\"\n");
 }
 
+/* A value of a ConfigMap has a line with its key in front, and is told of as its author wrote it. */
+static void push_keyed(const char *pushed, const char *lines)
+{
+	struct conf_source sources[] = {source_of("rp.conf", "policy: none\n" CLUSTER),
+					source_of("map b", pushed)};
+	sources[1].pushed = sources[1].keyed = true;
+	(void)parse_sources(sources, 2, &test_schemas);
+	assert_string_equal(problems(), lines);
+}
+
+static void test_places_of_a_value(void **state)
+{
+	(void)state;
+	push_keyed(
+		"balloons:\n pinCPU: true\n reservedResources:\n   cpu: x\n",
+		"map b:3:3: balloons.reservedResources.cpu: expected an amount of CPU (2, 750m), "
+		"cpuset:LIST, exclude-cpuset:LIST or cgroup:PATH, found \"x\"\n");
+	push_keyed("balloons:\n a: 1\n pinCPU perhaps\n",
+		   "map b:2:1: \"pinCPU perhaps\" has no key: a colon and a blank are needed, "
+		   "\"pinCPU: perhaps\"\n");
+	push_keyed("balloons:\n pinCPU: true\n  reservedResources: [\n",
+		   "map b:2:19: not valid YAML: mapping values are not allowed in this context\n");
+	push_keyed("balloons:\n pinCPU: tr\001ue\n",
+		   "map b:1:11: character U+0001 is not allowed\n");
+}
+
 /* The files have not opened the door. */
 static void test_push_not_wanted(void **state)
 {
@@ -106,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pushed),
+		cmocka_unit_test(test_places_of_a_value),
 		cmocka_unit_test(test_push_not_wanted),
 		cmocka_unit_test(test_push_limits),
 	};
