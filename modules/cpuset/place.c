@@ -62,6 +62,7 @@ int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_i
 {
 	struct rp_idset free;
 	uint32_t need = n - rp_ids_count(keep);
+	rp_idset_clear(ret);
 	pool_free(inst, c, &free);
 	rp_idset_andnot(&free, rp_ids_of(&free), avoid);
 	rp_idset_andnot(&free, rp_ids_of(&free), keep);
