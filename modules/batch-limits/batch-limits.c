@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules/batch-limits/batch-limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "modules/lib/ctl_table.h"
+
+#define RATIO "node.koordinator.sh/cpu-normalization-ratio"
+#define RATIO_MIN 1.0
+#define RATIO_MAX 10.0
+#define AGAIN_COOKIE UINT64_C(0xba7c)
+#define AGAIN_MS 10000u /* what others write is put back */
+
+struct rp_plan {
+	double ratio; /* 0: what the Node says */
+};
+
+struct rp_instance {
+	struct modhost h;
+	struct rp_plan *plan; /* in force */
+	struct ctl_queue *queue;
+	bool running;
+	uint32_t n_ctrs; /* as it was counted last */
+	uint64_t n_writes;
+};
+
+/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+
+static double read_ratio(const char *text)
+{
+	char *end;
+	errno = 0;
+	double v = text ? strtod(text, &end) : 0;
+	return text && !errno && !*end && v >= RATIO_MIN && v <= RATIO_MAX ? v : 0;
+}
+
+static int32_t limits_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+{
+	const struct modhost *h = &inst->h;
+	rp_cfg at = h->config->get(h->ctx, cfg, "cpuNormalizationRatio");
+	const char *text = h->config->text(h->ctx, at, NULL);
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->ratio = read_ratio(text);
+	if (text && p->ratio <= 0) {
+		free(p);
+		return modhost_fail_at(h, at, -RP_EINVAL, "expected a number from 1 to 10");
+	}
+	*ret_plan = p;
+	return 0;
+}
+
+static void limits_abort(struct rp_instance *inst, struct rp_plan *plan)
+{
+	(void)inst;
+	free(plan);
+}
+
+static void limits_commit(struct rp_instance *inst, struct rp_plan *plan)
+{
+	free(inst->plan);
+	inst->plan = plan;
+}
+
+/* In hundredths. */
+static int64_t ratio_of(const struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	double ratio = inst->plan->ratio;
+	if (ratio <= 0 && h->node)
+		ratio = read_ratio(h->node->annotation(h->ctx, RATIO));
+	return ratio > 0 ? (int64_t)(ratio * 100 + 0.5) : 100;
+}
+
+/* ---- containers ------------------------------------------------------------------------------------------------------- */
+
+static void item_free(struct batch_item *b)
+{
+	free(b->ref);
+	free(b);
+}
+
+static int32_t apply(struct rp_instance *inst, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct batch_limits own, pod;
+	char why[CTL_TEXT_MAX];
+	if (!inst->running || h->cache->get_ctr(h->ctx, ctr, &info) ||
+	    info.state == RP_STATE_EXITED || info.state == RP_STATE_CREATING ||
+	    batch_limits_of(h, &info, ratio_of(inst), &own, &pod, why) <= 0)
+		return 0;
+	struct batch_item *b = calloc(1, sizeof *b);
+	if (b)
+		b->ref = ctl_cgroup_ref(h, ctr);
+	if (!b || !b->ref) {
+		free(b);
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	}
+	b->item.ctr = ctr;
+	b->ctr = own;
+	b->pod = pod;
+	inst->n_ctrs++;
+	ctl_queue_add(inst->queue, &b->item);
+	return 0;
+}
+
+static void apply_one(void *arg, rp_ctr ctr)
+{
+	(void)apply(arg, ctr);
+}
+
+/* All of them, and again as long as there are any. */
+static void apply_all(struct rp_instance *inst)
+{
+	const struct modhost *h = &inst->h;
+	inst->n_ctrs = 0;
+	(void)ctl_each_container(h, apply_one, inst);
+	(void)h->timer->arm(h->ctx, AGAIN_COOKIE, inst->n_ctrs ? AGAIN_MS : 0);
+}
+
+static int32_t stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct batch_limits *l)
+{
+	int32_t r = h->cache->set_int(h->ctx, txn, ctr, RP_F_SHARES, l->shares);
+	if (!r && l->quota != BATCH_UNLIMITED)
+		r = h->cache->set_int(h->ctx, txn, ctr, RP_F_QUOTA, l->quota);
+	if (!r && l->quota != BATCH_UNLIMITED)
+		r = h->cache->set_int(h->ctx, txn, ctr, RP_F_PERIOD, BATCH_PERIOD);
+	if (!r && l->memory != BATCH_UNLIMITED)
+		r = h->cache->set_int(h->ctx, txn, ctr, RP_F_MEMORY_LIMIT, l->memory);
+	return r;
+}
+
+static int32_t limits_pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct batch_limits own, pod;
+	char why[CTL_TEXT_MAX];
+	int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
+	if (r)
+		return modhost_fail(h, r, "the container is not known");
+	r = batch_limits_of(h, &info, ratio_of(inst), &own, &pod, why);
+	if (r < 0)
+		return modhost_fail(h, r, "%s", why);
+	if (!r)
+		return 0;
+	modhost_note(h, ctr, "batch: %lld shares, quota %lld of %d µs, %lld bytes",
+		     (long long)own.shares, (long long)own.quota, BATCH_PERIOD,
+		     (long long)own.memory);
+	return stage(h, txn, ctr, &own);
+}
+
+static int32_t limits_post_start(struct rp_instance *inst, rp_ctr ctr)
+{
+	uint32_t before = inst->n_ctrs;
+	int32_t r = apply(inst, ctr);
+	if (!before && inst->n_ctrs)
+		(void)inst->h.timer->arm(inst->h.ctx, AGAIN_COOKIE, AGAIN_MS);
+	return r;
+}
+
+static int32_t limits_post_update(struct rp_instance *inst, rp_ctr ctr, uint32_t changed)
+{
+	return changed & (RP_CHANGED_MEMORY | RP_CHANGED_CPU_SHARE) ? apply(inst, ctr) : 0;
+}
+
+static int32_t limits_post_stop(struct rp_instance *inst, rp_ctr ctr)
+{
+	ctl_queue_forget(inst->queue, ctr);
+	return 0;
+}
+
+static void limits_sync(struct rp_instance *inst)
+{
+	if (inst->running)
+		apply_all(inst);
+}
+
+static void limits_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	if (cookie != AGAIN_COOKIE)
+		ctl_queue_timer(inst->queue, cookie);
+	else
+		limits_sync(inst);
+}
+
+static int32_t limits_start(struct rp_instance *inst)
+{
+	inst->running = true;
+	return 0;
+}
+
+static void limits_stop(struct rp_instance *inst)
+{
+	inst->running = false;
+	inst->n_ctrs = 0;
+	(void)inst->h.timer->arm(inst->h.ctx, AGAIN_COOKIE, 0);
+	ctl_queue_clear(inst->queue);
+}
+
+/* ---- the worker --------------------------------------------------------------------------------------------------------- */
+
+static void run_item(void *arg, struct ctl_item *item)
+{
+	struct rp_instance *inst = arg;
+	batch_apply(&inst->h, (struct batch_item *)(void *)item);
+}
+
+static void item_done(void *arg, struct ctl_item *item, int ran)
+{
+	struct rp_instance *inst = arg;
+	struct batch_item *b = (struct batch_item *)(void *)item;
+	(void)ran;
+	inst->n_writes += b->n_writes;
+	item_free(b);
+}
+
+static int32_t limits_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	sink->gauge(sink->ctx, "containers", "Containers that ask for batch resources.", "",
+		    inst->n_ctrs);
+	sink->counter(sink->ctx, "writes_total", "Writes to files of cgroups.", "",
+		      (double)inst->n_writes);
+	ctl_queue_collect(inst->queue, sink);
+	return 0;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------------- */
+
+static const struct rp_key keys[] = {
+	{.path = "cpuNormalizationRatio",
+	 .type = RP_T_NUMBER,
+	 .doc = "What a CPU of this node is worth, from 1 to 10: quotas are divided by it. By "
+		"default what the Node's annotation " RATIO " says."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+static const struct rp_controller controller = {
+	.size = sizeof(struct rp_controller),
+	.prepare = limits_prepare,
+	.commit = limits_commit,
+	.abort = limits_abort,
+	.start = limits_start,
+	.stop = limits_stop,
+	.pre_create = limits_pre_create,
+	.post_start = limits_post_start,
+	.post_update = limits_post_update,
+	.post_stop = limits_post_stop,
+	.sync = limits_sync,
+	.timer = limits_timer,
+};
+
+static const struct rp_metrics metrics = {
+	.size = sizeof(struct rp_metrics),
+	.collect = limits_collect,
+};
+
+static void limits_destroy(struct rp_instance *inst)
+{
+	inst->queue = ctl_queue_free(inst->queue);
+	free(inst->plan);
+	free(inst);
+}
+
+static int32_t limits_create(const struct rp_host *host, struct rp_instance **ret_inst)
+{
+	static const struct ctl_ops ops = {run_item, item_done, apply_one};
+	struct rp_instance *inst = calloc(1, sizeof *inst);
+	if (!inst)
+		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
+	int32_t r = koord_open(&inst->h, host, &ops, inst, &inst->queue);
+	if (r) {
+		limits_destroy(inst);
+		return r;
+	}
+	*ret_inst = inst;
+	return 0;
+}
+
+static const void *limits_service(struct rp_instance *inst, const char *id)
+{
+	static const struct modhost_service services[] = {{RP_SCHEMA_1, &schema},
+							  {RP_CONTROLLER_1, &controller},
+							  {RP_METRICS_1, &metrics},
+							  {NULL, NULL}};
+	(void)inst;
+	return modhost_service(services, id);
+}
+
+RP_MODULE_DEFINE("batch-limits", "1.0", RP_KIND_CONTROLLER,
+		 .summary = "shares and limits of containers that ask for batch resources",
+		 .licence = "Apache-2.0", .create = limits_create, .destroy = limits_destroy,
+		 .service = limits_service);

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+$(eval $(call module,batch-limits,$(sort $(wildcard modules/batch-limits/*.c))))
