@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A calculator of somebody else: built against the installed tree alone, asked after those of the host, failing alone."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from simnode import Node, eventually, put_machine  # noqa: E402
+from test_abi import BUILD, author_env, installed, is_instrumented, must  # noqa: E402,F401
+
+CPU, OWN, BROKEN = 'kubernetes.io/batch-cpu', 'example.com/night-cpu', 'example.com/broken'
+SOURCE = r'''
+#include <modules/lib/calc.h>
+
+/* What is lent at night: what the calculators before have given of batch-cpu is replaced. */
+static const char *const names[] = {"example.com/night-cpu", NULL};
+static const char *const no_names[] = {NULL};
+
+static int32_t night_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
+{
+	const struct modhost *h = &inst->h;
+	calc_give(out, names[0], 7, NULL, 0, "seven at night");
+	calc_give(out, "kubernetes.io/batch-cpu", 4321, NULL, 0, "less at night");
+	if (h->noderes->annotation(h->ctx, "example.com/broken"))
+		return modhost_fail(h, -RP_EINVAL, "the night is broken");
+	return 0;
+}
+
+static const struct rp_calculator calculator = {CALC_LIFE, .resources = names, .annotations = no_names, .calculate = night_calculate};
+static const struct calc_ops ops = {.plan = NULL};
+CALC_MODULE("night", "1.0", ops, calculator, .summary = "What is lent at night", .licence = "none");
+'''
+MAKEFILE = '''MODULE := night
+SOURCES := night.c
+PKG_CONFIG ?= pkg-config
+include $(shell $(PKG_CONFIG) --variable=makefile nri-rp-module)
+'''
+
+
+@pytest.fixture(scope='module')
+def night(installed, tmp_path_factory):  # noqa: F811
+    if is_instrumented():
+        pytest.skip('libnri-rp-module.a is instrumented')
+    folder = tmp_path_factory.mktemp('night')
+    (folder / 'night.c').write_text(SOURCE)
+    (folder / 'Makefile').write_text(MAKEFILE)
+    env = author_env(installed)
+    env.pop('MAKEFLAGS', None)
+    must(['make', '-C', str(folder), 'CFLAGS=-O2 -Werror', 'all'], env=env)
+    os.chmod(folder / 'night.so', 0o644)
+    return folder
+
+
+def config(annotations=None):
+    strategy = {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100}
+    return {'policy': 'none', 'calculators': ['batch', 'night'], 'nodeResources': {'strategy': strategy, 'node': {'annotations': annotations or {}}}}
+
+
+def values(node):
+    return {r['name']: r.get('value') for r in node.ctl('node').get('resources', [])}
+
+
+def test_asked_last_and_failing_alone(night):
+    with Node(None, start=False, module_dirs=[os.path.join(BUILD, 'modules'), night]) as node:
+        node.run('write-config', config())
+        put_machine(node)
+        node.start()
+        eventually(lambda: values(node).get(CPU) == 4321 and values(node)[OWN] == 7)
+        assert [c['name'] for c in node.ctl('node')['calculators']] == ['batch', 'night']
+        node.config(config({BROKEN: ''}))
+        node.reload()
+        eventually(lambda: values(node).get(CPU) == 16000)
+        assert OWN not in values(node), 'none of its items are used'
+        errors = {c['name']: c['error'] for c in node.ctl('node')['calculators']}
+        assert errors['batch'] == '' and 'the night is broken' in errors['night']
+        node.config(config())
+        node.reload()
+        eventually(lambda: values(node).get(OWN) == 7)
+        assert not any(c['error'] for c in node.ctl('node')['calculators'])
