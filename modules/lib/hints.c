@@ -52,14 +52,17 @@ static bool is_narrower(uint64_t a, uint64_t b)
 /* ---- one answer for all --------------------------------------------------------------------------------------------- */
 
 /* What a combination of hints comes to. */
-enum accord { NOT_PREFERRED, ALL_EQUAL, ALL_ANY }; /* the last two are preferred */
+enum accord { NOT_PREFERRED, ALL_EQUAL, ALL_ANY }; /* from bad to good */
 
 struct sum {
 	uint64_t nodes;
 	enum accord accord;
 };
 
-/* Sums of all combinations so far, each once. Past the bound the worse ones are forgotten first come, first served. */
+/*
+ * Sums of all combinations so far, each set of nodes once: whatever is added later, the better accord
+ * comes to something as good or better. Past the bound, sums that come later are forgotten.
+ */
 #define SUMS_MAX 1024u
 #define SLOTS (2 * SUMS_MAX)
 
@@ -69,25 +72,27 @@ struct sums {
 	uint16_t slots[SLOTS]; /* index + 1, by hash */
 };
 
+/* There has to be room for one more. */
 static void put_sum(struct sums *s, struct sum sum)
 {
-	uint64_t hash = (sum.nodes * 4 + sum.accord) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = sum.nodes * 0x9e3779b97f4a7c15u;
 	uint32_t at = (uint32_t)(hash >> 53) % SLOTS;
 	for (; s->slots[at]; at = (at + 1) % SLOTS) {
-		const struct sum *had = &s->list[s->slots[at] - 1];
-		if (had->nodes == sum.nodes && had->accord == sum.accord)
-			return;
-	}
-	if (s->n == SUMS_MAX)
+		struct sum *had = &s->list[s->slots[at] - 1];
+		if (had->nodes != sum.nodes)
+			continue;
+		if (sum.accord > had->accord)
+			had->accord = sum.accord;
 		return;
+	}
 	s->list[s->n] = sum;
 	s->slots[at] = (uint16_t)++s->n;
 }
 
-static struct sum add(struct sum sum, const struct hint *hint, uint64_t nodes)
+static struct sum add(struct sum sum, const struct hint *hint)
 {
 	bool any = hint->nodes == HINTS_ANY;
-	struct sum r = {any ? sum.nodes : sum.nodes & hint->nodes & nodes, sum.accord};
+	struct sum r = {sum.nodes & hint->nodes, sum.accord};
 	if (!hint->preferred)
 		r.accord = NOT_PREFERRED;
 	else if (!any && sum.accord == ALL_ANY)
@@ -113,18 +118,20 @@ static bool counts(enum hints_policy policy, const struct hint *h)
 	       (h->preferred && (h->nodes == HINTS_ANY || hints_size(h->nodes) == 1));
 }
 
-static void combine(enum hints_policy policy, uint64_t nodes, const struct hints *resource,
+/* Most pairs have no node in common: they are passed over before all else. */
+static void combine(enum hints_policy policy, const struct hints *resource,
 		    const struct sums *before, struct sums *after)
 {
 	struct hints r = told(resource);
 	after->n = 0;
 	memset(after->slots, 0, sizeof after->slots);
-	for (uint32_t i = 0; i < before->n; i++)
-		for (uint32_t k = 0; k < r.n; k++) {
-			struct sum sum = add(before->list[i], &r.list[k], nodes);
-			if (counts(policy, &r.list[k]) && sum.nodes)
-				put_sum(after, sum);
-		}
+	for (uint32_t k = 0; k < r.n; k++) {
+		if (!counts(policy, &r.list[k]))
+			continue;
+		for (uint32_t i = 0; i < before->n && after->n < SUMS_MAX; i++)
+			if (before->list[i].nodes & r.list[k].nodes)
+				put_sum(after, add(before->list[i], &r.list[k]));
+	}
 }
 
 /* The size that the most demanding resource needs. 0: none needs any. */
@@ -169,7 +176,7 @@ static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct 
 	now->n = 1;
 	now->list[0] = (struct sum){nodes, ALL_ANY};
 	for (uint32_t i = 0; i < n; i++) {
-		combine(policy, nodes, &resources[i], now, next);
+		combine(policy, &resources[i], now, next);
 		struct sums *former = now;
 		now = next;
 		next = former;
