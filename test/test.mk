@@ -81,13 +81,18 @@ coverage: ## lines covered by the unit and scenario tests, a folder a line
 	$(Q)$(MAKE) --no-print-directory O=$(O)/coverage COVERAGE=1 CFLAGS='-O0 -g' test-programs
 	$(Q)test/coverage $(O)/coverage
 
+# The first, the second ... and the FAULT_DEPTH-th call of the C library fails in the running daemon; `make check` tries the first few.
+FAULT_DEPTH ?= 100
+faults: test-programs ## let calls of the C library fail in the daemon, up to the FAULT_DEPTH-th of each
+	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) test/run --build $(O) --only scenario -k test_faults $(TESTFLAGS)
+
 lint: $(GENERATED_HEADERS) ## clang-format, clang-tidy, cppcheck, gcc -fanalyzer, mandoc, shellcheck
 	$(Q)test/lint --build $(O) $(LINTFLAGS) -- $(ALL_CFLAGS) $(ALL_CPPFLAGS)
 
 format: ## clang-format everything
 	$(Q)git ls-files '*.c' '*.h' | xargs $(CLANG)-format -i
 
-.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz coverage lint format
+.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz faults coverage lint format
 
 # What nri-rpd costs beside a plugin that does nothing, on a simulated machine of 128 CPUs.
 BENCH_LIVE ?= 10,1000
