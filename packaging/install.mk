@@ -39,9 +39,11 @@ $(FISH) $(O)/completion/_nri-rp: $(O)/completion/%: packaging/completion FORCE
 	$(Q)sed 's|@datadir@|$(DATADIR)|g; s|@completiondir@|$(COMPLETIONDIR)|g; s|@program@|$(basename $*)|g' \
 		packaging/completion/$(if $(filter %.fish,$*),fish,zsh).in > $@
 
+# What a module is built for says its header alone.
+abi = $(shell sed -n 's/^.define RP_ABI_$(1) \([0-9]*\)u$$/\1/p' include/nri-rp/module.h)
 $(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in FORCE
 	@mkdir -p $(@D)
-	$(Q)sed 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g' $< > $@
+	$(Q)sed 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g; s|@abi_major@|$(call abi,MAJOR)|; s|@abi_minor@|$(call abi,MINOR)|' $< > $@
 
 # $(call put,MODE,FILES,FOLDER); nothing where there are no files
 put = $(if $(strip $(2)),$(Q)$(INSTALL) -d $(DESTDIR)$(3) && $(INSTALL) -m $(1) $(2) $(DESTDIR)$(3))
