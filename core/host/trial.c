@@ -150,8 +150,7 @@ _Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)
 	r = r < 0 ? r : spec->fn(spec->arg, &out, &err);
 	if (r >= 0 && out.failed)
 		r = out.failed;
-	frame_send(pipe_fd, r, &err, &out, spec->limits.output_max);
-	_exit(0);
+	_exit(-frame_send(pipe_fd, r, &err, &out, spec->limits.output_max));
 }
 
 /* ---- start and end of the child ---------------------------------------------------------------------------------- */
@@ -365,10 +364,16 @@ static void judge_end(struct trial *t, struct trial_result *res)
 		(void)err_set(&res->err, end_of(res, TRIAL_TIMED_OUT, -ETIMEDOUT, 0),
 			      "%s did not come to an end within %u ms%s while %s", p.who,
 			      t->spec.limits.time_ms, p.where, what);
-	else if (t->wait_code == CLD_EXITED)
+	else if (t->wait_code == CLD_EXITED && *res->module)
 		(void)err_set(&res->err, end_of(res, TRIAL_EXITED, -ECHILD, t->wait_status),
 			      "%s ended the process (exit status %d)%s while %s", p.who,
 			      t->wait_status, p.where, what);
+	else if (t->wait_code == CLD_EXITED)
+		(void)err_set(
+			&res->err, end_of(res, TRIAL_EXITED, -ECHILD, t->wait_status),
+			"the process ended without an answer (exit status %d, as for: %s) while "
+			"%s",
+			t->wait_status, strerror(t->wait_status), what);
 	else
 		judge_signal(t, res, &p);
 }

@@ -17,7 +17,7 @@ struct frame {
 
 /* ---- in the child ------------------------------------------------------------------------------------------------ */
 
-static void send_bytes(int fd, const void *data, size_t size)
+static int send_bytes(int fd, const void *data, size_t size)
 {
 	const uint8_t *p = data;
 	while (size) {
@@ -25,25 +25,25 @@ static void send_bytes(int fd, const void *data, size_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return;
+			return n < 0 ? -errno : -EPIPE;
 		p += n;
 		size -= (size_t)n;
 	}
+	return 0;
 }
 
-void frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max)
+int frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max)
 {
 	const char *text = code < 0 ? err_text(err, code) : "";
 	struct frame f = {.magic = FRAME_MAGIC,
 			  .code = code,
 			  .text_size = (uint32_t)strlen(text),
 			  .data_size = buf_len(data)};
-	send_bytes(fd, &f, sizeof f);
-	if (f.data_size > data_max)
-		return;
-	send_bytes(fd, text, f.text_size);
-	if (f.data_size)
-		send_bytes(fd, buf_bytes(data), f.data_size);
+	int r = send_bytes(fd, &f, sizeof f);
+	if (r || f.data_size > data_max)
+		return r;
+	r = send_bytes(fd, text, f.text_size);
+	return r || !f.data_size ? r : send_bytes(fd, buf_bytes(data), f.data_size);
 }
 
 /* ---- in the parent ----------------------------------------------------------------------------------------------- */

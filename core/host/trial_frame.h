@@ -36,8 +36,8 @@ struct frame_answer {
 	size_t size;
 };
 
-/* In the child. An answer with more than data_max bytes of payload sends its size alone. */
-void frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max);
+/* In the child. An answer with more than data_max bytes of payload sends its size alone. -errno: it did not get through. */
+int frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max);
 
 /* Where to put what comes, at most n bytes; NULL: no memory, which is FRAME_TOO_LONG. frame_add() tells how many have come. */
 uint8_t *frame_room(struct frame_in *f, size_t n);

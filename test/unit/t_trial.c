@@ -553,7 +553,7 @@ static void test_lies(void **state)
 	       "the answer is longer than 16777216 bytes, after the configuration was tried");
 	lie = (struct lie){.magic = magic, .data_size = 41}; /* less than announced */
 	expect(&s, TRIAL_EXITED, -ECHILD,
-	       "the process ended the process (exit status 0) outside of any module while the "
+	       "the process ended without an answer (exit status 0, as for: Success) while the "
 	       "configuration was tried");
 }
 

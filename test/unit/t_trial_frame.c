@@ -26,7 +26,7 @@ static size_t sent(int code, const char *why, const char *data, size_t data_max,
 	assert_int_equal(buf_add_str(&b, data), 0);
 	if (code < 0)
 		(void)err_set(&err, code, "%s", why);
-	frame_send(fds[1], code, &err, &b, data_max);
+	assert_int_equal(frame_send(fds[1], code, &err, &b, data_max), 0);
 	ssize_t n = read(fds[0], ret, size);
 	assert_true(n > 0 && (size_t)n < size);
 	(void)close(fds[0]);
