@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import grpc
 
@@ -179,7 +180,15 @@ class Agent:
             self.process = subprocess.Popen([*self.under, str(AGENT), '--daemon-socket', str(self.sockets[0]), '--kubelet-socket', str(self.sockets[1]),
                                              '--log-level', 'debug', *self.options], stderr=log, env=self.env)
 
+    def _catches(self, signo):
+        fields = dict(line.split(':', 1) for line in pathlib.Path('/proc/%d/status' % self.process.pid).read_text(encoding='ascii').splitlines())
+        return any(int(fields[name], 16) >> (signo - 1) & 1 for name in ('SigBlk', 'SigCgt'))
+
     def stop(self):
+        """A process that has only just begun would die of the signal."""
+        end = time.monotonic() + STOP_S
+        while self.process.poll() is None and not self._catches(signal.SIGTERM) and time.monotonic() < end:
+            time.sleep(0.01)
         self.process.terminate()
         code = self.process.wait(STOP_S)
         self.process = None

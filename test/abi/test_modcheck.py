@@ -133,7 +133,7 @@ def test_unmanaged(name):
 
 
 def test_without_unmanaged():
-    found = cases(module('template'), '--cases', '^unmanaged/')
+    found = cases(module('none'), '--cases', '^unmanaged/')
     assert {c['result'] for n, c in found.items() if n.startswith('unmanaged/')} == {'skipped'}
 
 

@@ -100,6 +100,7 @@ def test_switch_back_and_forth(make_node):
     node.expect('cpus(a0) == 2-3', 'cpus(b0) == 4-7', 'cpus(s0) == 8-15')
     node.config(STATIC)
     node.expect('count(cpus(a0)) == 2', 'count(cpus(b0)) == 4', 'disjoint(a0, b0, s0)')
+    node.settle()
     before = node.places()
     node.config(NONE)
     node.settle()
