@@ -196,7 +196,8 @@ static int32_t c_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *
 static int32_t c_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms)
 {
 	int32_t r = shim_try(ctx, "may_wait");
-	return shim_result(ctx, r ? r : host_cache_service.may_wait(ctx, txn, quiet_ms, longest_ms));
+	return shim_result(ctx,
+			   r ? r : host_cache_service.may_wait(ctx, txn, quiet_ms, longest_ms));
 }
 
 static int32_t c_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)

@@ -174,6 +174,7 @@ static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct 
 	struct sums two[2];
 	struct sums *now = &two[0], *next = &two[1];
 	now->n = 1;
+	next->n = 0;
 	now->list[0] = (struct sum){nodes, ALL_ANY};
 	for (uint32_t i = 0; i < n; i++) {
 		combine(policy, &resources[i], now, next);

@@ -30,20 +30,20 @@ void memqos_text(int64_t value, char *buf, size_t size)
 		(void)snprintf(buf, size, "%lld", (long long)value);
 }
 
-static const struct memqos_rule *rule_of(const struct modhost *h, const struct memqos_config *c,
-					 rp_pod pod)
+static struct memqos_rule rule_of(const struct modhost *h, const struct memqos_config *c,
+				  rp_pod pod)
 {
 	switch (koord_qos(h, pod)) {
 	case RP_KOORD_LSE:
 	case RP_KOORD_LSR:
-		return &c->rules[MEMQOS_LSR];
+		return c->rules[MEMQOS_LSR];
 	case RP_KOORD_LS:
 	case RP_KOORD_NONE:
-		return &c->rules[MEMQOS_LS];
+		return c->rules[MEMQOS_LS];
 	case RP_KOORD_BE:
-		return &c->rules[MEMQOS_BE];
+		return c->rules[MEMQOS_BE];
 	default:
-		return NULL; /* parts of the system have what they were given */
+		return (struct memqos_rule){0}; /* parts of the system have what they were given */
 	}
 }
 
@@ -90,8 +90,7 @@ int32_t memqos_values_of(const struct modhost *h, const struct memqos_config *c,
 			 const struct rp_ctr_info *info, struct memqos_values *ret,
 			 char why[CTL_TEXT_MAX])
 {
-	const struct memqos_rule *of_class = rule_of(h, c, info->pod);
-	struct memqos_rule rule = of_class ? *of_class : (struct memqos_rule){0};
+	struct memqos_rule rule = rule_of(h, c, info->pod);
 	int64_t request = info->mem_request, limit = info->mem_limit, lent, lent_limit;
 	int32_t r = c->annotations ? annotate(h, info->pod, &rule, why) : 0;
 	if (h->cache->extended(h->ctx, info->ctr, KOORD_BATCH_MEMORY, &lent, &lent_limit) == 0) {

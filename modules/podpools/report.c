@@ -15,8 +15,8 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 		pool_name(&p->pools[i], zones[i].label, sizeof zones[i].label);
 		zones[i].cpus = rp_ids_of(&p->pools[i].cpus);
 	}
-	int32_t r = pools_zones(&inst->h, &p->bounds, sink, rp_ids_of(&p->bounds.cpus.available), zones,
-				p->n_pools);
+	int32_t r = pools_zones(&inst->h, &p->bounds, sink, rp_ids_of(&p->bounds.cpus.available),
+				zones, p->n_pools);
 	free(zones);
 	return r;
 }

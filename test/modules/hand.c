@@ -27,7 +27,8 @@
 
 struct rp_plan {
 	char start[TEXT_MAX], pre_create[TEXT_MAX], post_start[TEXT_MAX], post_update[TEXT_MAX],
-		post_stop[TEXT_MAX], report[TEXT_MAX], env[TEXT_MAX], evict[TEXT_MAX], trace[TEXT_MAX];
+		post_stop[TEXT_MAX], report[TEXT_MAX], env[TEXT_MAX], evict[TEXT_MAX],
+		trace[TEXT_MAX];
 	int64_t arm_ms;
 };
 

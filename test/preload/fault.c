@@ -12,13 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum call {
-	CALL_NONE,
-	CALL_WRITE,
-	CALL_SHORT_WRITE,
-	CALL_OPEN,
-	CALL_MALLOC
-};
+enum call { CALL_NONE, CALL_WRITE, CALL_SHORT_WRITE, CALL_OPEN, CALL_MALLOC };
 
 struct plan {
 	uint32_t call; /* enum call; written last by the test */
