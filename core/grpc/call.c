@@ -134,7 +134,7 @@ static int check_single(const struct grpc_call *c, struct err *err)
 {
 	struct grpc_message m;
 	const uint8_t *p = buf_bytes(&c->reader.in);
-	if (buf_len(&c->reader.in) >= GRPC_PREFIX_SIZE && p[0] == 1)
+	if (p && buf_len(&c->reader.in) >= GRPC_PREFIX_SIZE && p[0] == 1)
 		return check_message(&(struct grpc_message){.compressed = true}, err);
 	int r = grpc_reader_next(&c->reader, &m, err);
 	if (r > 0 && buf_len(&c->reader.in) > GRPC_PREFIX_SIZE + m.n)

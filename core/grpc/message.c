@@ -37,7 +37,9 @@ int grpc_reader_next(const struct grpc_reader *r, struct grpc_message *ret, stru
 
 void grpc_reader_drop(struct grpc_reader *r)
 {
-	buf_consume(&r->in, GRPC_PREFIX_SIZE + get_be32(buf_bytes(&r->in) + 1));
+	const uint8_t *p = buf_bytes(&r->in);
+	if (p)
+		buf_consume(&r->in, GRPC_PREFIX_SIZE + get_be32(p + 1));
 	buf_shrink(&r->in, BUFFER_KEEP);
 }
 

@@ -427,7 +427,7 @@ struct question {
 	Nri__Container *ctr;
 	Nri__LinuxResources *resources;
 	uint64_t timeout_ms;
-	bool by_method;
+	const struct event_kind *kind; /* asked by its method; NULL: by StateChange */
 	rpc_done done;
 	void *arg;
 };
@@ -437,10 +437,9 @@ static int ask(struct question *q);
 static void on_answer(const struct rpc_result *result, void *arg)
 {
 	struct question q = *(struct question *)arg;
-	const struct event_kind *k = kind_of(q.event);
-	if (q.by_method && !k->always && result->error == -EREMOTEIO &&
+	if (q.kind && !q.kind->always && result->error == -EREMOTEIO &&
 	    result->code == TTRPC_UNIMPLEMENTED) {
-		problem(q.runtime, "%s is not implemented", k->method);
+		problem(q.runtime, "%s is not implemented", q.kind->method);
 		q.runtime->no_methods = true;
 		if (ask(arg) == 0)
 			return;
@@ -448,7 +447,7 @@ static void on_answer(const struct rpc_result *result, void *arg)
 	free(arg);
 	q.done(result, q.arg);
 	if (result->error != -ECANCELED)
-		drop_if_broken(q.runtime, q.by_method ? k->method : "StateChange", result);
+		drop_if_broken(q.runtime, q.kind ? q.kind->method : "StateChange", result);
 }
 
 static int send(const struct question *q, const char *method, const ProtobufCMessage *m)
@@ -461,8 +460,8 @@ static int send(const struct question *q, const char *method, const ProtobufCMes
 static int ask(struct question *q)
 {
 	const struct event_kind *k = kind_of(q->event);
-	q->by_method = k && (k->always || !q->runtime->no_methods);
-	if (!q->by_method) {
+	q->kind = k && (k->always || !q->runtime->no_methods) ? k : NULL;
+	if (!q->kind) {
 		Nri__StateChangeEvent m = NRI__STATE_CHANGE_EVENT__INIT;
 		m.event = q->event;
 		m.pod = q->pod;
@@ -474,18 +473,18 @@ static int ask(struct question *q)
 		m.pod = q->pod;
 		m.container = q->ctr;
 		m.linux_resources = q->resources;
-		return send(q, k->method, &m.base);
+		return send(q, q->kind->method, &m.base);
 	}
 	if (q->ctr) {
 		/* Fields 1 and 2 of all of them. */
 		Nri__CreateContainerRequest m = NRI__CREATE_CONTAINER_REQUEST__INIT;
 		m.pod = q->pod;
 		m.container = q->ctr;
-		return send(q, k->method, &m.base);
+		return send(q, q->kind->method, &m.base);
 	}
 	Nri__RunPodSandboxRequest m = NRI__RUN_POD_SANDBOX_REQUEST__INIT;
 	m.pod = q->pod;
-	return send(q, k->method, &m.base);
+	return send(q, q->kind->method, &m.base);
 }
 
 enum nri_runtime_state nri_runtime_state(const struct nri_runtime *r)

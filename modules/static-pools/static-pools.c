@@ -369,6 +369,8 @@ static int32_t settle(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_
 	rp_idset_clear(&cpus);
 	for (uint32_t i = 0; i < rec->head.n_lists; i++, text += strlen(text) + 1) {
 		const struct list *list = find_list(p, pool, text);
+		if (!list)
+			continue;
 		alone = alone && list->alone;
 		rp_idset_or(&cpus, rp_ids_of(&cpus), rp_ids_of(&list->cpus));
 	}
