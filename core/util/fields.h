@@ -42,6 +42,8 @@ static inline int span_long_varint(struct span *s, uint64_t *ret)
 	uint64_t v = 0;
 	for (unsigned i = 0; i < VARINT_MAX && s->p < s->end; i++) {
 		uint8_t byte = *s->p++;
+		if (i == VARINT_MAX - 1 && byte > 1) /* more than 64 bits */
+			return -EBADMSG;
 		v |= (uint64_t)(byte & 0x7f) << (7 * i);
 		if (!(byte & 0x80)) {
 			*ret = v;

@@ -4,10 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/util/fields.h"
 #include "core/util/str.h"
 #include "core/wire/be.h"
-
-#define FIELD_NUMBER_MAX 0x1fffffffu
 
 const char *ttrpc_code_name(int code)
 {
@@ -52,97 +51,32 @@ void ttrpc_header_encode(uint8_t data[TTRPC_HEADER_SIZE], const struct ttrpc_hea
 
 /* ---- reading envelopes ---- */
 
-enum field_type { FIELD_VARINT = 0, FIELD_64 = 1, FIELD_BYTES = 2, FIELD_32 = 5 };
-
-struct field {
-	uint32_t number;
-	enum field_type type;
-	uint64_t value; /* FIELD_VARINT */
-	const uint8_t *data; /* FIELD_BYTES */
-	size_t len;
-};
-
-struct reader {
-	const uint8_t *at, *end;
-};
-
-static size_t bytes_left(const struct reader *r)
+/* What is left is not empty. A field without a number is an error in an envelope. */
+static int read_field(struct span *s, struct field *ret)
 {
-	return (size_t)(r->end - r->at);
-}
-
-static int read_varint(struct reader *r, uint64_t *ret)
-{
-	uint64_t v = 0;
-	for (unsigned shift = 0;; shift += 7) {
-		if (r->at == r->end)
-			return -EBADMSG;
-		uint8_t byte = *r->at++;
-		if (shift == 63 && byte > 1)
-			return -EBADMSG;
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			*ret = v;
-			return 0;
-		}
-	}
-}
-
-static int skip(struct reader *r, uint64_t n)
-{
-	if (n > bytes_left(r))
-		return -EBADMSG;
-	r->at += n;
-	return 0;
-}
-
-static int read_bytes(struct reader *r, struct field *f)
-{
-	uint64_t n = 0;
-	if (read_varint(r, &n))
-		return -EBADMSG;
-	f->data = r->at;
-	f->len = (size_t)n;
-	return skip(r, n);
-}
-
-static int read_field(struct reader *r, struct field *ret)
-{
-	uint64_t key = 0;
-	if (read_varint(r, &key) || key >> 3 == 0 || key >> 3 > FIELD_NUMBER_MAX)
-		return -EBADMSG;
-	*ret = (struct field){.number = (uint32_t)(key >> 3), .type = (enum field_type)(key & 7)};
-	switch (ret->type) {
-	case FIELD_VARINT:
-		return read_varint(r, &ret->value);
-	case FIELD_64:
-		return skip(r, 8);
-	case FIELD_BYTES:
-		return read_bytes(r, ret);
-	case FIELD_32:
-		return skip(r, 4);
-	}
-	return -EBADMSG; /* groups have not been in use since proto3 */
+	return field_next(s, ret) > 0 && ret->number ? 0 : -EBADMSG;
 }
 
 static int copy_name(char dst[TTRPC_NAME_MAX], const struct field *f)
 {
-	if (f->len >= TTRPC_NAME_MAX)
-		return -ENAMETOOLONG;
-	if (f->type != FIELD_BYTES || memchr(f->data, '\0', f->len) ||
-	    !utf8_valid((const char *)f->data, f->len))
+	if (f->wire != WIRE_LEN)
 		return -EBADMSG;
-	memcpy(dst, f->data, f->len);
-	dst[f->len] = '\0';
+	size_t len = span_len(&f->bytes);
+	if (len >= TTRPC_NAME_MAX)
+		return -ENAMETOOLONG;
+	if (memchr(f->bytes.p, '\0', len) || !utf8_valid((const char *)f->bytes.p, len))
+		return -EBADMSG;
+	memcpy(dst, f->bytes.p, len);
+	dst[len] = '\0';
 	return 0;
 }
 
 static int set_bytes(const uint8_t **data, size_t *len, const struct field *f)
 {
-	if (f->type != FIELD_BYTES)
+	if (f->wire != WIRE_LEN)
 		return -EBADMSG;
-	*data = f->data;
-	*len = f->len;
+	*data = f->bytes.p;
+	*len = span_len(&f->bytes);
 	return 0;
 }
 
@@ -157,7 +91,7 @@ static int request_field(struct ttrpc_request *req, const struct field *f)
 		return set_bytes(&req->payload, &req->payload_len, f);
 	case 4:
 		req->timeout_ns = (int64_t)f->value;
-		return f->type == FIELD_VARINT ? 0 : -EBADMSG;
+		return f->wire == WIRE_VARINT ? 0 : -EBADMSG;
 	default:
 		return 0; /* metadata (5) is for tracing */
 	}
@@ -165,12 +99,12 @@ static int request_field(struct ttrpc_request *req, const struct field *f)
 
 int ttrpc_request_decode(const uint8_t *data, size_t n, struct ttrpc_request *ret, struct err *err)
 {
-	struct reader r = {data, n ? data + n : data};
+	struct span r = span_of(data, n);
 	ret->service[0] = ret->method[0] = '\0';
 	ret->payload = NULL;
 	ret->payload_len = 0;
 	ret->timeout_ns = 0;
-	while (bytes_left(&r)) {
+	while (span_len(&r)) {
 		struct field f;
 		int e = read_field(&r, &f);
 		if (!e)
@@ -179,11 +113,11 @@ int ttrpc_request_decode(const uint8_t *data, size_t n, struct ttrpc_request *re
 			return err_set(
 				err, e,
 				"a service or method name of %zu bytes, at most %u are accepted",
-				f.len, TTRPC_NAME_MAX - 1);
+				span_len(&f.bytes), TTRPC_NAME_MAX - 1);
 		if (e)
 			return err_set(err, e,
 				       "not a ttrpc request: invalid data before byte %zu of %zu",
-				       (size_t)(r.at - data), n);
+				       (size_t)(r.p - data), n);
 	}
 	return 0;
 }
@@ -193,7 +127,7 @@ static int status_field(struct ttrpc_response *res, const struct field *f)
 	switch (f->number) {
 	case 1:
 		res->code = (int32_t)(uint32_t)f->value;
-		return f->type == FIELD_VARINT ? 0 : -EBADMSG;
+		return f->wire == WIRE_VARINT ? 0 : -EBADMSG;
 	case 2:
 		return set_bytes(&res->text, &res->text_len, f);
 	default:
@@ -203,10 +137,10 @@ static int status_field(struct ttrpc_response *res, const struct field *f)
 
 static int decode_status(struct ttrpc_response *res, const struct field *status)
 {
-	if (status->type != FIELD_BYTES)
+	if (status->wire != WIRE_LEN)
 		return -EBADMSG;
-	struct reader r = {status->data, status->data + status->len};
-	while (bytes_left(&r)) {
+	struct span r = status->bytes;
+	while (span_len(&r)) {
 		struct field f;
 		if (read_field(&r, &f) || status_field(res, &f))
 			return -EBADMSG;
@@ -229,14 +163,14 @@ static int response_field(struct ttrpc_response *res, const struct field *f)
 int ttrpc_response_decode(const uint8_t *data, size_t n, struct ttrpc_response *ret,
 			  struct err *err)
 {
-	struct reader r = {data, n ? data + n : data};
+	struct span r = span_of(data, n);
 	*ret = (struct ttrpc_response){.code = TTRPC_OK};
-	while (bytes_left(&r)) {
+	while (span_len(&r)) {
 		struct field f;
 		if (read_field(&r, &f) || response_field(ret, &f))
 			return err_set(err, -EBADMSG,
 				       "not a ttrpc response: invalid data before byte %zu of %zu",
-				       (size_t)(r.at - data), n);
+				       (size_t)(r.p - data), n);
 	}
 	return 0;
 }
@@ -272,7 +206,7 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
 
 static uint8_t *put_key_len(uint8_t *p, unsigned number, size_t len)
 {
-	*p++ = (uint8_t)(number << 3 | FIELD_BYTES);
+	*p++ = (uint8_t)(number << 3 | WIRE_LEN);
 	return put_varint(p, len);
 }
 
@@ -289,7 +223,7 @@ static uint8_t *put_number(uint8_t *p, unsigned number, int64_t v)
 {
 	if (!v)
 		return p;
-	*p++ = (uint8_t)(number << 3 | FIELD_VARINT);
+	*p++ = (uint8_t)(number << 3 | WIRE_VARINT);
 	return put_varint(p, (uint64_t)v);
 }
 
