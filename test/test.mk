@@ -94,9 +94,11 @@ format: ## clang-format everything
 
 .PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz faults coverage lint format
 
-# What nri-rpd costs beside a plugin that does nothing, on a simulated machine of 128 CPUs.
+# What nri-rpd costs beside a plugin that does nothing, on a simulated machine of 128 CPUs. With BENCH_NAMED above 0 and policy
+# cpuset a cycle is a pod that names the CPUs of so many others.
 BENCH_LIVE ?= 10,1000
 BENCH_CYCLES ?= 1000
+BENCH_NAMED ?= 0
 BENCH_POLICIES ?= none static
 BENCH_MACHINE ?= n4c128
 
@@ -108,7 +110,7 @@ $(O)/bench/noop $(O)/bench/bench:
 	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
 bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugin that does nothing
-	$(Q)test/bench/run $(O) $(BENCH_MACHINE) $(BENCH_LIVE) $(BENCH_CYCLES) $(BENCH_POLICIES)
+	$(Q)test/bench/run $(O) $(BENCH_MACHINE) $(BENCH_LIVE) $(BENCH_CYCLES) $(BENCH_NAMED) $(BENCH_POLICIES)
 
 .PHONY: bench
 

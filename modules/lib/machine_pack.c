@@ -67,10 +67,9 @@ static void break_core(struct picking *k)
 
 static void take_ascending(struct picking *k)
 {
-	struct rp_idset rest = k->free;
-	RP_IDS_EACH (cpu, rp_ids_of(&rest))
-		if (cpu)
-			take(k, cpu);
+	uint32_t cpu = rp_ids_next(rp_ids_of(&k->free), 0);
+	for (; k->n && cpu != RP_IDSET_NONE; cpu = rp_ids_next(rp_ids_of(&k->free), cpu))
+		take(k, cpu);
 	take(k, 0);
 }
 

@@ -37,6 +37,7 @@ struct bench {
 	struct samples samples[N_KINDS];
 	unsigned updates; /* that the plugin asked for */
 	char (*cpus)[64]; /* of container i, as the plugin said last */
+	unsigned named; /* so many CPUs of others are named by what is created anew; 0: none */
 };
 
 struct result {
@@ -58,7 +59,8 @@ uint64_t bench_wakeups(const struct bench *b);
 int bench_ask(struct bench *b, enum kind kind, const char *method, const ProtobufCMessage *msg);
 int bench_configure(struct bench *b);
 int bench_synchronize(struct bench *b, unsigned n);
-int bench_create(struct bench *b, unsigned i);
+/* names: the CPUs that its pod names for it, or NULL. */
+int bench_create(struct bench *b, unsigned i, const char *names);
 int bench_delete(struct bench *b, unsigned i);
 
 #endif

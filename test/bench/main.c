@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench ROOT CONFIG LIVE[,LIVE…] CYCLES NAME=COMMAND…
+ * bench ROOT CONFIG LIVE[,LIVE…] CYCLES NAMED NAME=COMMAND…
  *
  * Plays LIVE containers and CYCLES life cycles against each command in turn and prints what they cost, the first one being the floor. In a
- * command {socket}, {dir}, {root} and {config} are filled in.
+ * command {socket}, {dir}, {root} and {config} are filled in. With NAMED above 0 each of them has a CPU of its own, and a cycle is a pod
+ * that names the CPUs of NAMED of them.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "test/bench/bench.h"
 
 #define TARGETS_MAX 8
+#define NAMED_MAX 64u
 #define ROUNDS 3u
 #define IDLE_S 2u
 
@@ -39,16 +41,34 @@ static void forget_samples(struct bench *b)
 	b->updates = 0;
 }
 
+static unsigned next(unsigned *random, unsigned n)
+{
+	*random = *random * 1664525u + 1013904223u;
+	return (*random >> 8) % n;
+}
+
+/* A pod comes that names CPUs of others, and goes again. */
+static int conflict(struct bench *b, unsigned live, unsigned *random)
+{
+	char list[NAMED_MAX * sizeof *b->cpus];
+	for (unsigned k = 0, at = 0; k < b->named; k++)
+		at += (unsigned)sprintf(list + at, "%s%s", k ? "," : "",
+					b->cpus[next(random, live)]);
+	return bench_create(b, live, list) ? -1 : bench_delete(b, live);
+}
+
 static int churn(struct bench *b, unsigned live, unsigned cycles)
 {
 	unsigned random = 1;
-	for (unsigned c = 0; c < cycles; c++) {
-		random = random * 1664525u + 1013904223u;
-		unsigned i = (random >> 8) % live;
-		if (bench_delete(b, i) || bench_create(b, i))
-			return -1;
+	int r = 0;
+	for (unsigned c = 0; !r && c < cycles; c++) {
+		unsigned i = next(&random, live);
+		if (b->named)
+			r = conflict(b, live, &random);
+		else if (!(r = bench_delete(b, i)))
+			r = bench_create(b, i, NULL);
 	}
-	return 0;
+	return r;
 }
 
 static int measure_restart(struct bench *b, const char *command, const char *root,
@@ -73,7 +93,7 @@ static int measure(struct bench *b, const char *command, const char *root, const
 	ret->start_ms = (double)(b->registered_ns - b->exec_ns) / 1e6;
 	ret->rss_start_kib = bench_rss_kib(b);
 	for (unsigned i = 0; i < live; i++)
-		if (bench_create(b, i))
+		if (bench_create(b, i, NULL))
 			return -1;
 	if (churn(b, live, cycles / 10 + 1))
 		return -1;
@@ -97,9 +117,9 @@ static int measure(struct bench *b, const char *command, const char *root, const
 }
 
 static int one_round(const char *command, const char *root, const char *config, unsigned live,
-		     unsigned cycles, struct result *ret)
+		     unsigned cycles, unsigned named, struct result *ret)
 {
-	struct bench b = {.loop = loop_new()};
+	struct bench b = {.loop = loop_new(), .named = named};
 	*ret = (struct result){0};
 	(void)snprintf(b.dir, sizeof b.dir, "/tmp/nri-rp-bench-XXXXXX");
 	if (!b.loop || !mkdtemp(b.dir))
@@ -160,7 +180,7 @@ static void print_table(unsigned live, char *const *names, const struct result *
 }
 
 static int bench_level(const char *root, const char *config, unsigned live, unsigned cycles,
-		       char *const *names, char *const *commands, int n)
+		       unsigned named, char *const *names, char *const *commands, int n)
 {
 	struct result best[TARGETS_MAX];
 	for (unsigned round = 0; round < ROUNDS; round++) {
@@ -168,7 +188,7 @@ static int bench_level(const char *root, const char *config, unsigned live, unsi
 			struct result r;
 			fprintf(stderr, "\r%u containers, round %u of %u: %-20s", live, round + 1,
 				ROUNDS, names[t]);
-			if (one_round(commands[t], root, config, live, cycles, &r))
+			if (one_round(commands[t], root, config, live, cycles, named, &r))
 				return -1;
 			better(&best[t], &r, round == 0);
 		}
@@ -183,11 +203,12 @@ int main(int argc, char **argv)
 	char *names[TARGETS_MAX], *commands[TARGETS_MAX];
 	int n = 0;
 	cpu_set_t one;
-	if (argc < 6 || argc - 5 > TARGETS_MAX) {
-		fprintf(stderr, "usage: bench ROOT CONFIG LIVE[,LIVE…] CYCLES NAME=COMMAND…\n");
+	if (argc < 7 || argc - 6 > TARGETS_MAX) {
+		fprintf(stderr,
+			"usage: bench ROOT CONFIG LIVE[,LIVE…] CYCLES NAMED NAME=COMMAND…\n");
 		return 2;
 	}
-	for (int i = 5; i < argc; i++, n++) {
+	for (int i = 6; i < argc; i++, n++) {
 		names[n] = argv[i];
 		commands[n] = strchr(argv[i], '=');
 		if (!commands[n])
@@ -199,11 +220,12 @@ int main(int argc, char **argv)
 	(void)sched_setaffinity(0, sizeof one, &one);
 	char *save = NULL;
 	for (char *live = strtok_r(argv[3], ",", &save); live; live = strtok_r(NULL, ",", &save)) {
-		unsigned long count = strtoul(live, NULL, 10), cycles = strtoul(argv[4], NULL, 10);
-		if (!count || count >= LIVE_MAX || !cycles)
+		unsigned long count = strtoul(live, NULL, 10), cycles = strtoul(argv[4], NULL, 10),
+			      named = strtoul(argv[5], NULL, 10);
+		if (!count || count >= LIVE_MAX || !cycles || named > NAMED_MAX)
 			return 2;
-		if (bench_level(argv[1], argv[2], (unsigned)count, (unsigned)cycles, names,
-				commands, n))
+		if (bench_level(argv[1], argv[2], (unsigned)count, (unsigned)cycles,
+				(unsigned)named, names, commands, n))
 			return 1;
 	}
 	return 0;

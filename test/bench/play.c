@@ -51,14 +51,18 @@ static Nri__PodSandbox *pod_of(struct arena *a, unsigned i)
 	return p;
 }
 
-static Nri__LinuxResources *resources_of(struct arena *a)
+static Nri__LinuxResources *resources_of(struct arena *a, bool whole_cpu)
 {
 	Nri__LinuxResources *r = NEW(a, Nri__LinuxResources, nri__linux_resources);
 	r->cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
 	r->cpu->shares = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
-	r->cpu->shares->value = 102;
+	r->cpu->shares->value = whole_cpu ? 1024 : 102;
 	r->cpu->period = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
 	r->cpu->period->value = 100000;
+	if (whole_cpu) {
+		r->cpu->quota = NEW(a, Nri__OptionalInt64, nri__optional_int64);
+		r->cpu->quota->value = 100000;
+	}
 	r->memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
 	r->memory->limit = NEW(a, Nri__OptionalInt64, nri__optional_int64);
 	r->memory->limit->value = 64 << 20;
@@ -81,7 +85,7 @@ static void add_environment(struct arena *a, Nri__Container *c)
 	}
 }
 
-static Nri__Container *ctr_of(struct arena *a, unsigned i, bool exists)
+static Nri__Container *ctr_of(struct arena *a, unsigned i, bool exists, bool whole_cpu)
 {
 	Nri__Container *c = NEW(a, Nri__Container, nri__container);
 	c->id = arena_printf(a, "%064x", 0x20000000u + i);
@@ -91,7 +95,7 @@ static Nri__Container *ctr_of(struct arena *a, unsigned i, bool exists)
 			  : NRI__CONTAINER_STATE__CONTAINER_UNKNOWN;
 	add_environment(a, c);
 	c->lnx = NEW(a, Nri__LinuxContainer, nri__linux_container);
-	c->lnx->resources = resources_of(a);
+	c->lnx->resources = resources_of(a, whole_cpu);
 	c->lnx->oom_score_adj = NEW(a, Nri__OptionalInt, nri__optional_int);
 	c->lnx->oom_score_adj->value = 990;
 	c->lnx->cgroups_path =
@@ -196,7 +200,7 @@ int bench_synchronize(struct bench *b, unsigned n)
 	m.containers = arena_array(a, n + 1, sizeof *m.containers);
 	for (unsigned i = 0; i < n; i++) {
 		m.pods[m.n_pods++] = pod_of(a, i);
-		m.containers[m.n_containers++] = ctr_of(a, i, true);
+		m.containers[m.n_containers++] = ctr_of(a, i, true, b->named != 0);
 		m.containers[i]->lnx->resources->cpu->cpus = b->cpus[i];
 	}
 	int r = bench_ask(b, N_KINDS, "Synchronize", &m.base);
@@ -204,7 +208,16 @@ int bench_synchronize(struct bench *b, unsigned n)
 	return r;
 }
 
-int bench_create(struct bench *b, unsigned i)
+/* The pod's containers shall run on these CPUs, whoever has them. */
+static void name_cpus(struct arena *a, Nri__PodSandbox *pod, const char *cpus)
+{
+	if (!cpus)
+		return;
+	pod->annotations[0]->key = arena_strdup(a, "weka.io/cores-ids");
+	pod->annotations[0]->value = arena_strdup(a, cpus);
+}
+
+int bench_create(struct bench *b, unsigned i, const char *names)
 {
 	struct arena *a = arena_new(16384, 1 << 20);
 	struct told t = {b, i, true};
@@ -212,7 +225,8 @@ int bench_create(struct bench *b, unsigned i)
 	Nri__CreateContainerRequest create = NRI__CREATE_CONTAINER_REQUEST__INIT;
 	Nri__StartContainerRequest start = NRI__START_CONTAINER_REQUEST__INIT;
 	run.pod = create.pod = start.pod = pod_of(a, i);
-	create.container = start.container = ctr_of(a, i, false);
+	create.container = start.container = ctr_of(a, i, false, b->named != 0);
+	name_cpus(a, run.pod, names);
 	int r = bench_ask(b, RUN_POD, "RunPodSandbox", &run.base);
 	if (!r)
 		r = ask(b, CREATE, "CreateContainer", &create.base, &t);
@@ -231,7 +245,7 @@ int bench_delete(struct bench *b, unsigned i)
 	Nri__StopPodSandboxRequest stop_pod = NRI__STOP_POD_SANDBOX_REQUEST__INIT;
 	Nri__RemovePodSandboxRequest remove_pod = NRI__REMOVE_POD_SANDBOX_REQUEST__INIT;
 	stop.pod = remove.pod = stop_pod.pod = remove_pod.pod = pod_of(a, i);
-	stop.container = remove.container = ctr_of(a, i, true);
+	stop.container = remove.container = ctr_of(a, i, true, b->named != 0);
 	int r = bench_ask(b, STOP, "StopContainer", &stop.base);
 	if (!r)
 		r = bench_ask(b, STOP_POD, "StopPodSandbox", &stop_pod.base);
