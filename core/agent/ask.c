@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
-#include "core/pipeline/evict.h"
+#include "core/pipeline/node/evict.h"
 #include "core/util/arena.h"
 #include "core/util/pb.h"
 #include "proto/agent.pb-c.h"

@@ -3,8 +3,8 @@
 #ifndef AGENT_ASK_H
 #define AGENT_ASK_H
 
-#include "core/pipeline/devices.h"
-#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/devices.h"
+#include "core/pipeline/request/request.h"
 #include "core/wire/rpc.h"
 
 /* 0: pipeline_devices_tell or _fail is called later, once. */

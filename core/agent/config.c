@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
-#include "core/pipeline/pushed.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/config/pushed.h"
 #include "core/util/arena.h"
 #include "core/util/pb.h"
 #include "core/util/str.h"

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
-#include "core/pipeline/cluster.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/node/cluster.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
 #include "core/util/pb.h"

@@ -6,8 +6,11 @@
 
 #include "core/agent/protocol.h"
 #include "core/host/node.h"
-#include "core/pipeline/cluster.h"
-#include "core/pipeline/noderes.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/node/cluster.h"
+#include "core/pipeline/node/noderes.h"
+#include "core/pipeline/pipeline.h"
 #include "core/util/arena.h"
 #include "core/util/buf.h"
 #include "core/util/crc32c.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/pipeline/cluster.h"
+#include "core/pipeline/node/cluster.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
 #include "core/util/pb.h"

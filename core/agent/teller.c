@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/pipeline/look/events.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 #include "proto/agent.pb-c.h"

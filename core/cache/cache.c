@@ -212,7 +212,7 @@ void ctr_ack_values(struct cache *c, struct ctr *ctr, uint32_t fields, const str
 		a->period = v->period;
 	if (fields & DIFF_MEM_LIMIT)
 		a->mem_limit = v->mem_limit;
-	ctr->unstored |= ctr_unstored_acked(fields);
+	ctr->store.missing |= ctr_unstored_acked(fields);
 }
 
 void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields)
@@ -390,7 +390,7 @@ static int fill_pod(struct pod *pod, const struct pod_desc *d)
 	if (!changed)
 		return r;
 	pod->qos = derive_qos(pod->cgroup_parent ? pod->cgroup_parent : "");
-	pod->stored = false;
+	pod->store.facts = false;
 	return r;
 }
 
@@ -512,7 +512,7 @@ static int fill_ctr(struct ctr *ctr, const struct ctr_desc *d)
 		changed = true;
 	}
 	if (changed)
-		ctr->stored = false;
+		ctr->store.facts = false;
 	return r;
 }
 
@@ -525,7 +525,7 @@ static void free_ctr(struct cache *c, struct ctr *ctr)
 	free(ctr->name);
 	free(ctr->cgroups_path);
 	free(ctr->full_name);
-	free(ctr->trail);
+	free(ctr->trail.text);
 	free(ctr->usage);
 	kvs_fini(&ctr->labels);
 	kvs_fini(&ctr->annotations);
@@ -558,7 +558,7 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 	if (!ctr)
 		return NULL;
 	ctr->pod = pod;
-	ctr->unstored = TXN_CHANGED_OTHER;
+	ctr->store.missing = TXN_CHANGED_OTHER;
 	ctr->oom_score_adj = RP_NOT_SET;
 	ctr->requested = (struct values)VALUES_NONE;
 	ctr->acked = (struct values)VALUES_NONE;

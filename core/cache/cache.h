@@ -111,8 +111,10 @@ struct pod {
 	rp_pod handle;
 	char *id, *name, *uid, *ns, *runtime_handler, *cgroup_parent;
 	uint32_t qos;
-	bool stored; /* the store has it as it is */
-	bool noted; /* the store's: for its next commit */
+	struct {
+		bool facts; /* it has the pod as the pod is */
+		bool noted; /* for its next commit */
+	} store;
 	uint32_t sync_mark; /* the last Synchronize that listed it */
 	bool stopped;
 	bool annotated; /* annotations_ours */
@@ -137,17 +139,23 @@ struct ctr {
 	uint32_t flags; /* RP_CTR_… */
 	uint32_t pid;
 	uint32_t sync_mark;
-	uint32_t
-		unstored; /* what of its decision is not: DIFF_…, CTR_UNSTORED_…, and what else txn.h knows */
-	bool stored; /* its facts */
-	bool noted; /* the store's: for its next commit */
+	struct {
+		bool facts; /* it has the container's facts */
+		bool noted; /* for its next commit */
+		uint32_t
+			missing; /* what of its decision it has not: DIFF_…, CTR_UNSTORED_…, and what else txn.h knows */
+	} store;
 	bool coming; /* its creation is being decided */
 	bool in_updates; /* waits in the unsolicited queue */
-	bool to_verify; /* waits for a look at its cgroup */
-	uint8_t verify_tries;
-	int watch; /* inotify's number; 0: not watched */
-	uint64_t verify_from_ms,
-		repaired_ms; /* not looked at before; when its sets were put back last */
+	struct {
+		bool waits; /* for a look at its cgroup */
+		uint8_t tries;
+		uint64_t from_ms,
+			repaired_ms; /* not looked at before; when its sets were put back last */
+	} verify;
+	struct {
+		int watch; /* inotify's number; 0: not watched */
+	} drift;
 	int64_t oom_score_adj;
 	uint64_t created_ns, seq;
 	struct needs wanted; /* as the runtime asked for last */
@@ -156,8 +164,10 @@ struct ctr {
 	struct values acked;
 	struct decision cur;
 	struct stage *stage; /* in the running transaction */
-	char *trail; /* explanation of the last decision: lines */
-	uint64_t trail_txn; /* that it belongs to */
+	struct {
+		char *text; /* explanation of the last decision: lines */
+		uint64_t txn; /* that it belongs to */
+	} trail;
 	const struct ctr_desc *desc; /* while its request is handled */
 	struct usage *usage; /* NULL: nothing was measured */
 	struct kvs labels, annotations;
@@ -257,9 +267,9 @@ void decision_follow(struct decision *d, const struct values *was, const struct 
 #define DIFF_MEM_LIMIT 0x20u
 /* What the decision wants otherwise than the runtime has it. */
 uint32_t ctr_diff(const struct ctr *ctr);
-/* In ctr->unstored: which CPUs and memory nodes the runtime has. */
+/* In ctr->store.missing: which CPUs and memory nodes the runtime has. */
 #define CTR_UNSTORED_ACKED_SETS 0x400u
-/* In ctr->unstored: that the runtime has these fields now. */
+/* In ctr->store.missing: that the runtime has these fields now. */
 uint32_t ctr_unstored_acked(uint32_t fields);
 /* The runtime has these fields of the decision now. */
 void ctr_ack(struct cache *c, struct ctr *ctr, uint32_t fields);

@@ -229,17 +229,17 @@ static void note(struct store *s, enum change_what what, uint64_t number)
 
 void store_put_pod(struct store *s, struct pod *pod)
 {
-	if (!takes_notes(s) || pod->noted || pod->stored)
+	if (!takes_notes(s) || pod->store.noted || pod->store.facts)
 		return;
-	pod->noted = true;
+	pod->store.noted = true;
 	note(s, CHANGE_POD, pod->handle);
 }
 
 void store_put_ctr(struct store *s, struct ctr *ctr)
 {
-	if (!takes_notes(s) || ctr->noted || (ctr->stored && !ctr->unstored))
+	if (!takes_notes(s) || ctr->store.noted || (ctr->store.facts && !ctr->store.missing))
 		return;
-	ctr->noted = true;
+	ctr->store.noted = true;
 	note(s, CHANGE_CTR, ctr->handle);
 }
 
@@ -350,8 +350,8 @@ static bool has_what_was_decided(const struct ctr *ctr)
 /* Is it stored, but for its sets, and can the record say what the runtime has? */
 static bool moved_only(const struct ctr *ctr)
 {
-	return ctr->stored && !(ctr->unstored & ~(SETS | CTR_UNSTORED_ACKED_SETS)) &&
-	       (!(ctr->unstored & CTR_UNSTORED_ACKED_SETS) || has_what_was_decided(ctr));
+	return ctr->store.facts && !(ctr->store.missing & ~(SETS | CTR_UNSTORED_ACKED_SETS)) &&
+	       (!(ctr->store.missing & CTR_UNSTORED_ACKED_SETS) || has_what_was_decided(ctr));
 }
 
 static bool note_moved(struct store *s, struct ctr *ctr)
@@ -415,16 +415,16 @@ static void put_moved(struct writing *w)
 
 static void put_ctr(struct writing *w, struct ctr *ctr)
 {
-	if (ctr->stored && !ctr->unstored)
+	if (ctr->store.facts && !ctr->store.missing)
 		return;
 	/* without its pod it could not be restored */
-	if (!ctr->pod->stored && !ctr->pod->noted)
+	if (!ctr->pod->store.facts && !ctr->pod->store.noted)
 		put_pod(w, ctr->pod);
 	if (moved_only(ctr) && note_moved(w->s, ctr))
 		return;
-	if (!ctr->stored)
+	if (!ctr->store.facts)
 		put_facts(w, ctr);
-	if (ctr->unstored)
+	if (ctr->store.missing)
 		put_decision(w, ctr);
 }
 
@@ -453,16 +453,16 @@ static void put_change(struct writing *w, const struct change *change)
 
 static void settle_pod(struct pod *pod)
 {
-	pod->stored = true;
-	pod->noted = false;
+	pod->store.facts = true;
+	pod->store.noted = false;
 }
 
 static void settle_ctr(struct ctr *ctr)
 {
-	ctr->stored = true;
-	ctr->noted = false;
-	ctr->unstored = 0;
-	ctr->pod->stored = true;
+	ctr->store.facts = true;
+	ctr->store.noted = false;
+	ctr->store.missing = 0;
+	ctr->pod->store.facts = true;
 }
 
 static void settle_changes(struct store *s)

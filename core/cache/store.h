@@ -87,7 +87,7 @@ int store_restore(struct store *s, struct cache *cache, struct store_counts *ret
 
 /*
  * Notes what changed, for the next commit. What a pod or a container is at that time is what gets written, of a container only the
- * parts that say they are not stored (ctr->stored, ctr->unstored); one that is gone by then is passed over. store_del_pod
+ * parts that say they are not stored (ctr->store.facts, ctr->store.missing); one that is gone by then is passed over. store_del_pod
  * includes its containers, and is to be called while they are there. Nothing here fails: if memory does not suffice for the note,
  * the commit writes all there is.
  */

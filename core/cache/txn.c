@@ -357,7 +357,7 @@ void txn_commit(struct txn *t)
 	struct cache *c = t->cache;
 	assert(!t->committed);
 	for (struct stage *s = t->first; s; s = s->link) {
-		s->ctr->unstored |= txn_changed(s);
+		s->ctr->store.missing |= txn_changed(s);
 		count_decision(c, s->ctr, &s->ctr->cur, false);
 	}
 	/* all former owners have left: a CPU that changes hands is nobody's when its new owner comes */
@@ -371,7 +371,7 @@ void txn_commit(struct txn *t)
 	for (struct pod_stage *s = t->pods; s; s = s->link) {
 		struct blob *before = s->pod->private_data;
 		if (!blob_equal(before, s->private_data) || s->pod->policy != s->policy)
-			s->pod->stored = false;
+			s->pod->store.facts = false;
 		s->pod->private_data = s->private_data;
 		s->pod->policy = s->policy;
 		s->pod->stage = NULL;

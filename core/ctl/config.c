@@ -5,6 +5,8 @@
 #include <utlist.h>
 
 #include "core/ctl/internal.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/look/look.h"
 #include "core/util/str.h"
 
 /* ---- the outcome ------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "core/ctl/internal.h"
+#include "core/pipeline/look/events.h"
 
 #define WAKE_MS 10u /* a burst becomes one answer */
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "core/ctl/ctl.h"
+#include "core/pipeline/look/events.h"
 #include "core/util/json.h"
 #include "core/util/log.h"
 #include "core/wire/rpc.h"

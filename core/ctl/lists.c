@@ -4,7 +4,11 @@
 
 #include "core/cache/derive.h"
 #include "core/ctl/internal.h"
-#include "core/pipeline/adjust.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/look/events.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/adjust.h"
 #include "core/util/str.h"
 
 /* ---- pods ------------------------------------------------------------------------------------- */
@@ -257,9 +261,9 @@ static const char *remark(const struct ctr *ctr, const struct instance *policy)
 		return "no policy has decided about it: it keeps what the runtime gave it";
 	if (ctr->cur.policy != instance_number(policy))
 		return "another policy decided about it, and this one has left it at that";
-	if (!ctr->trail && ctr->flags & RP_CTR_RESTORED)
+	if (!ctr->trail.text && ctr->flags & RP_CTR_RESTORED)
 		return "it was placed before this daemon's start, and what was right was kept";
-	return ctr->trail ? NULL : "the policy has left no notes about it";
+	return ctr->trail.text ? NULL : "the policy has left no notes about it";
 }
 
 static void put_section(struct json *j, const struct pipeline *p, const struct instance *policy)
@@ -420,7 +424,7 @@ enum call_result run_explain(struct call *call)
 	put_text(j, "policy_in_force", policy ? instance_name(policy) : NULL);
 	put_section(j, call->p, policy);
 	put_text(j, "remark", remark(ctr, policy));
-	put_trail(j, ctr->trail, flags);
+	put_trail(j, ctr->trail.text, flags);
 	if (!(flags & CTL_FLAG_PUBLIC))
 		put_text(j, "data", blob_text(ctr->cur.data));
 	json_end_obj(j);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ctl/internal.h"
+#include "core/pipeline/pipeline.h"
 #include "core/topo/isst.h"
 #include "core/util/arena.h"
 

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "core/ctl/internal.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/pipeline.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 

@@ -2,8 +2,9 @@
 /* The node as the cluster has it, and its resources to lend, as a document. */
 #include "core/ctl/internal.h"
 #include "core/host/node.h"
-#include "core/pipeline/cluster.h"
-#include "core/pipeline/noderes.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/node/cluster.h"
+#include "core/pipeline/node/noderes.h"
 
 #define UNIT 1000 /* thousandths */
 

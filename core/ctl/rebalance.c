@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/ctl/internal.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "core/util/str.h"
 
 /* The number of moves that the policy may make is the configuration's, or the argument; 0: any. */

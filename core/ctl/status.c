@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 #include "core/ctl/internal.h"
-#include "core/pipeline/cluster.h"
-#include "core/pipeline/evict.h"
-#include "core/pipeline/conditions.h"
-#include "core/pipeline/devices.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/look/conditions.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/node/cluster.h"
+#include "core/pipeline/node/evict.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/devices.h"
+#include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
 
 /* ---- reasons ---------------------------------------------------------------------------------- */

@@ -26,23 +26,23 @@ void host_note(struct cache *c, struct ctr *ctr, const char *text)
 {
 	rp_txn txn = cache_running_txn(c);
 	size_t len = strlen(text),
-	       had = ctr->trail && ctr->trail_txn == txn ? strlen(ctr->trail) : 0;
+	       had = ctr->trail.text && ctr->trail.txn == txn ? strlen(ctr->trail.text) : 0;
 	if (had + len + 2 + sizeof cut_mark > RP_TRAIL_MAX) {
 		if (had < sizeof cut_mark ||
-		    strcmp(ctr->trail + had - sizeof cut_mark + 1, cut_mark) == 0)
+		    strcmp(ctr->trail.text + had - sizeof cut_mark + 1, cut_mark) == 0)
 			return;
 		text = "(more was noted than is kept)";
 		len = sizeof cut_mark - 2;
 	}
-	char *grown = realloc(ctr->trail, had + len + 2);
+	char *grown = realloc(ctr->trail.text, had + len + 2);
 	if (!grown)
 		return;
 	memcpy(grown + had, text, len);
 	grown[had + len] = '\0';
 	str_one_line(grown + had); /* annotations are quoted in it */
 	memcpy(grown + had + len, "\n", 2);
-	ctr->trail = grown;
-	ctr->trail_txn = txn;
+	ctr->trail.text = grown;
+	ctr->trail.txn = txn;
 }
 
 static void note(void *ctx, rp_ctr handle, const char *text)

@@ -18,6 +18,7 @@
 #include <event2/keyvalq_struct.h>
 #include <utlist.h>
 
+#include "core/pipeline/look/events.h"
 #include "core/util/address.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"

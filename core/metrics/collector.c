@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "core/metrics/figures.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/pipeline.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "metrics"

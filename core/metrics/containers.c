@@ -4,6 +4,8 @@
 
 #include "core/cache/usage.h"
 #include "core/metrics/collect.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/pipeline.h"
 
 static const struct row {
 	enum figure figure;

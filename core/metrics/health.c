@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is it ready to serve? A line for each condition that says no. */
 #include "core/metrics/metrics.h"
-#include "core/pipeline/conditions.h"
+#include "core/pipeline/look/conditions.h"
 
 static void add_line(const struct condition *c, void *arg)
 {

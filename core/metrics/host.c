@@ -8,8 +8,13 @@
 #include <unistd.h>
 
 #include "core/metrics/collect.h"
-#include "core/pipeline/noderes.h"
-#include "core/pipeline/conditions.h"
+#include "core/pipeline/look/conditions.h"
+#include "core/pipeline/look/drift.h"
+#include "core/pipeline/look/events.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/node/noderes.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 

@@ -6,6 +6,8 @@
 
 #include "core/metrics/collect.h"
 #include "core/metrics/metrics.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/pipeline.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 

@@ -22,6 +22,7 @@
 #include "core/metrics/address.h"
 #include "core/metrics/collect.h"
 #include "core/metrics/metrics.h"
+#include "core/pipeline/config/config.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"

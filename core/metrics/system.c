@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/metrics/collect.h"
+#include "core/pipeline/pipeline.h"
 
 /* Containers with the same set are counted together, so that a scrape costs sets times members, not containers times members. */
 struct share {

@@ -173,7 +173,7 @@ static int restart(struct check *c, struct err *err)
 static int has_trail(struct churn *churn, struct ctr *ctr, struct err *err)
 {
 	(void)churn;
-	if (!ctr->cur.cpus || (ctr->trail && *ctr->trail))
+	if (!ctr->cur.cpus || (ctr->trail.text && *ctr->trail.text))
 		return 0;
 	return err_set(err, -EINVAL,
 		       "container %s was given CPUs %s, and nothing was noted about why (%s)",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Only what was decided is set: a field that is merely repeated would be claimed from other plugins. */
+#include "core/pipeline/request/request.h"
 #include "core/runtime/internal.h"
 #include "core/util/str.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "core/runtime/internal.h"
 #include "core/runtime/sync.h"
 #include "core/runtime/wait.h"

@@ -3,9 +3,10 @@
 #ifndef RUNTIME_INTERNAL_H
 #define RUNTIME_INTERNAL_H
 
-#include "core/util/fields.h"
+#include "core/pipeline/request/request.h"
 #include "core/runtime/nri.h"
 #include "core/util/arena.h"
+#include "core/util/fields.h"
 #include "core/wire/mux.h"
 #include "core/wire/rpc.h"
 #include "core/wire/trunk.h"

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/pipeline/look/events.h"
+#include "core/pipeline/request/request.h"
 #include "core/runtime/internal.h"
 #include "core/runtime/wait.h"
 #include "core/util/log.h"

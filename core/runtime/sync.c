@@ -4,6 +4,8 @@
  * then pods and containers are unpacked one at a time, pods first, each into memory that the next one uses again. Only environment, mounts
  * and devices of what is not known yet stay unpacked until the end: a policy may ask for them.
  */
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "core/runtime/sync.h"
 
 #define FIELD_PODS 1u

@@ -6,7 +6,7 @@
 
 #include <utlist.h>
 
-#include "core/pipeline/devices.h"
+#include "core/pipeline/request/devices.h"
 #include "core/runtime/sync.h"
 #include "core/util/log.h"
 #include "core/util/str.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pipeline/kept.h"
+#include "core/pipeline/config/kept.h"
 #include "core/util/crc32c.h"
 #include "test/fuzz/check.h"
 

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "core/host/trial_frame.h"
-#include "core/pipeline/report.h"
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/config/report.h"
 #include "test/fuzz/check.h"
 
 #define PAYLOAD_MAX 4096u

@@ -3,6 +3,7 @@
  * The daemon's end of the agent's connection: who may connect and register, what is asked and what is made of answers, and what the
  * configuration does to all that. The agent is this file, at the other end of the socket.
  */
+#include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #include <pwd.h>
@@ -10,7 +11,7 @@
 
 #include "core/agent/agent.h"
 #include "core/agent/protocol.h"
-#include "core/pipeline/devices.h"
+#include "core/pipeline/request/devices.h"
 #include "core/wire/sock.h"
 #include "core/wire/trunk.h"
 #include "proto/agent.pb-c.h"
@@ -565,7 +566,7 @@ static void test_an_agent_that_goes_instead_of_answering(void **state)
 	world_until(d->w, has_failed, d);
 	assert_string_equal(status_of(d).last_error, "the agent is gone");
 	box_run(d->w, &web);
-	assert_non_null(strstr(box_ctr(d->w, "web")->trail,
+	assert_non_null(strstr(box_ctr(d->w, "web")->trail.text,
 			       "devices of its pod are not known: the agent is gone"));
 	leave(&p);
 }
@@ -679,7 +680,8 @@ static void test_a_place_that_is_taken(void **state)
 	assert_true(status_of(d).on);
 	assert_non_null(strstr(status_of(d).why_not, d->socket));
 	box_run(d->w, &web);
-	assert_non_null(strstr(box_ctr(d->w, "web")->trail, "devices of its pod are not known"));
+	assert_non_null(
+		strstr(box_ctr(d->w, "web")->trail.text, "devices of its pod are not known"));
 	/* the next configuration is another try */
 	(void)snprintf(d->socket, sizeof d->socket, "%s", good);
 	listen_there(d);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector over a made-up cgroup tree: rounds, figures, who lacks what, and what the policy does about it within its budget. */
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #include "core/cache/usage.h"
@@ -258,9 +262,9 @@ static void test_pressure_reaches_policy(void **state)
 	assert_string_equal(box_cpus(w, "a"), "1-2");
 	assert_int_equal(updates_waiting(w->p), 1);
 	assert_true(world_told(w, "default/a/c: lacks CPU time above its limit"));
-	assert_non_null(strstr(box_ctr(w, "a")->trail, "lacks 1, cpu "));
+	assert_non_null(strstr(box_ctr(w, "a")->trail.text, "lacks 1, cpu "));
 	assert_non_null(
-		strstr(box_ctr(w, "a")->trail, ", throttled 500, memory -1, waits -1 -1 -1"));
+		strstr(box_ctr(w, "a")->trail.text, ", throttled 500, memory -1, waits -1 -1 -1"));
 	shows(w, "container_id=\"c-a\",lacks=\"throttled\"} 1\n", true);
 	for (unsigned i = 4; i < 7; i++) {
 		put_cpu(w, "a", 1000 * i, 100 * i, 150);

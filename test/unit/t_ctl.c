@@ -3,6 +3,7 @@
 #include "core/nri-rpctl/call.c"
 #include "core/nri-rpctl/term.c"
 
+#include "core/pipeline/look/events.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

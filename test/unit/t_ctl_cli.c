@@ -10,6 +10,8 @@
 #include <pty.h>
 #include <signal.h>
 
+#include "core/pipeline/look/events.h"
+#include "core/pipeline/request/request.h"
 #include "core/wire/trunk.h"
 #include "t_ctl_fixture.h"
 

@@ -5,6 +5,7 @@
 
 #include "core/host/crumb.h"
 #include "core/metrics/metrics.h"
+#include "core/pipeline/request/request.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

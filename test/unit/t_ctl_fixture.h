@@ -18,6 +18,7 @@
 #include "core/ctl/ctl.h"
 #include "core/nri-rpctl/cli.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 #include "core/wire/client.h"

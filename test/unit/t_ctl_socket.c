@@ -5,6 +5,8 @@
 #include "core/nri-rpctl/call.c"
 #include "core/nri-rpctl/term.c"
 
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/look/events.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Others who write cpusets: noticed by the watch, put back with growing pauses, and named. */
+#include "core/pipeline/look/drift.h"
+#include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #define GROUP "sys/fs/cgroup/pods/a/"
@@ -100,24 +102,24 @@ static void test_backs_off(void **state)
 		uint64_t before = clock_ms();
 		write_at(w, GROUP "cpuset.cpus", "5");
 		world_until(w, has_found, &n);
-		assert_true(a->verify_from_ms >= before + (1u << (n - 1)));
-		assert_int_equal(a->verify_tries, n);
+		assert_true(a->verify.from_ms >= before + (1u << (n - 1)));
+		assert_int_equal(a->verify.tries, n);
 		put_back(w);
 	}
-	a->verify_tries = 200;
+	a->verify.tries = 200;
 	write_at(w, GROUP "cpuset.cpus", "5");
 	uint64_t n = 5, now = clock_ms();
 	world_until(w, has_found, &n);
-	assert_true(a->verify_from_ms <= clock_ms() + 128 && a->verify_from_ms > now);
+	assert_true(a->verify.from_ms <= clock_ms() + 128 && a->verify.from_ms > now);
 	put_back(w);
-	a->repaired_ms = 0;
-	a->verify_from_ms = 0;
+	a->verify.repaired_ms = 0;
+	a->verify.from_ms = 0;
 	if (clock_ms() >
 	    600000) { /* a machine that has been up for long enough to have had peace */
 		write_at(w, GROUP "cpuset.cpus", "5");
 		n = 6;
 		world_until(w, has_found, &n);
-		assert_int_equal(a->verify_tries, 1);
+		assert_int_equal(a->verify.tries, 1);
 	}
 }
 
@@ -298,7 +300,7 @@ static int wait_for_end(void *arg)
 
 static bool put_off(struct world *w, void *arg)
 {
-	return box_ctr(w, "a")->verify_from_ms > *(uint64_t *)arg;
+	return box_ctr(w, "a")->verify.from_ms > *(uint64_t *)arg;
 }
 
 /* One that has been told to stop and does not end: what it refuses is looked at later. */
@@ -318,7 +320,7 @@ static void test_refused_job(void **state)
 	w->p->disk = busy;
 	write_at(w, GROUP "cpuset.cpus", "5");
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t from = a->verify_from_ms;
+		uint64_t from = a->verify.from_ms;
 		world_until(w, put_off, &from);
 	}
 	assert_int_equal(found(w), 0);

@@ -3,6 +3,7 @@
 #ifndef TEST_UNIT_T_FRONT_H
 #define TEST_UNIT_T_FRONT_H
 
+#include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 #include <sys/socket.h>

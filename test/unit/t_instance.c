@@ -733,16 +733,16 @@ static void test_trail(void **state)
 	e->note(p->i, p->ctr->handle + 99, "nobody's");
 	e->note(p->i, p->ctr->handle, "first");
 	e->decided_by(p->i, p->ctr->handle, NULL, "because");
-	assert_string_equal(p->ctr->trail, "first\ndefault: because\n");
+	assert_string_equal(p->ctr->trail.text, "first\ndefault: because\n");
 	for (unsigned i = 0; i < 500; i++)
 		e->note(p->i, p->ctr->handle, "and so on and so forth");
-	assert_true(strlen(p->ctr->trail) < RP_TRAIL_MAX);
-	assert_non_null(strstr(p->ctr->trail, "more was noted"));
+	assert_true(strlen(p->ctr->trail.text) < RP_TRAIL_MAX);
+	assert_non_null(strstr(p->ctr->trail.text, "more was noted"));
 	/* another decision, another trail */
 	txn_end(p->txn);
 	p->txn = txn_begin(p->env.cache);
 	e->note(p->i, p->ctr->handle, "anew");
-	assert_string_equal(p->ctr->trail, "anew\n");
+	assert_string_equal(p->ctr->trail.text, "anew\n");
 }
 
 static void test_timers(void **state)

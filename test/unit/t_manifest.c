@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/pipeline/manifest.h"
+#include "core/pipeline/config/manifest.h"
 
 #define GIB (INT64_C(1) << 30)
 #define MIB (INT64_C(1) << 20)

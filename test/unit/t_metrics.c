@@ -10,6 +10,9 @@
 #include <sys/un.h>
 
 #include "core/metrics/metrics.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "t_ctl_fixture.h"
 
 #include "coverage_exit.h"

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/pipeline/pipeline.h"
+#include "core/pipeline/look/events.h"
+#include "core/pipeline/request/request.h"
 #include "core/runtime/internal.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

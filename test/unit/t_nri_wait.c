@@ -3,9 +3,10 @@
  * Requests that wait for devices: who waits and who does not, in what order answers come, and what ends the waiting. Whoever is asked for
  * devices is this test, which answers when it likes. Nothing here looks at the clock but the tests of the limits, and these only wait.
  */
+#include "core/pipeline/pipeline.h"
 #include "test/unit/t_front.h"
 
-#include "core/pipeline/devices.h"
+#include "core/pipeline/request/devices.h"
 
 #define ASKED_MAX 8u
 #define ORDER_MAX 256u
@@ -176,7 +177,7 @@ static void test_a_creation_waits_for_the_answer(void **state)
 	assert_int_equal(create.error, 0);
 	struct ctr *ctr = cache_ctr(pipeline_cache(r->w->p), "c-a");
 	assert_non_null(ctr);
-	assert_non_null(strstr(ctr->trail, "the kubelet gave it x.com/nic at NUMA nodes 1"));
+	assert_non_null(strstr(ctr->trail.text, "the kubelet gave it x.com/nic at NUMA nodes 1"));
 	assert_int_equal(a.n_pods, 1);
 	/* The next one of the pod is not kept waiting. */
 	struct rp_pod_resource_info info = {.size = sizeof info};
@@ -246,7 +247,7 @@ static void test_no_answer_is_waited_for_only_so_long(void **state)
 	assert_string_equal(a.order, "first second ");
 	assert_int_equal(first.error | second.error, 0);
 	struct ctr *ctr = cache_ctr(pipeline_cache(r->w->p), "c-a");
-	assert_non_null(strstr(ctr->trail, "the agent has not answered in time"));
+	assert_non_null(strstr(ctr->trail.text, "the agent has not answered in time"));
 	/* The second one's time began when it came, too: it has not waited by itself any more. */
 	struct devices_status s;
 	pipeline_devices_status(r->w->p, &s);
@@ -267,7 +268,7 @@ static void check_goes_on(struct asking *a, void (*end)(struct pipeline *p, stru
 	end(a->r->w->p, a);
 	await(a, &create);
 	assert_int_equal(create.error, 0);
-	const char *trail = cache_ctr(pipeline_cache(a->r->w->p), "c-a")->trail;
+	const char *trail = cache_ctr(pipeline_cache(a->r->w->p), "c-a")->trail.text;
 	if (says)
 		assert_non_null(strstr(trail, says));
 	else

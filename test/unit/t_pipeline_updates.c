@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said without being asked, and whether the kernel has it: the queue, its failures, the second look. */
+#include "core/pipeline/config/config.h"
+#include "core/pipeline/look/look.h"
+#include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
 /* ---- the queue --------------------------------------------------------------------------------------------------------- */
@@ -303,7 +306,7 @@ static bool verified(struct world *w, void *arg)
 
 static void look(struct world *w, const char *name)
 {
-	box_ctr(w, name)->verify_from_ms = 0;
+	box_ctr(w, name)->verify.from_ms = 0;
 	verify_later(w->p, box_ctr(w, name));
 	verify_later(w->p, box_ctr(w, name)); /* once is enough */
 	assert_int_equal(w->p->n_to_verify, 1);
@@ -330,7 +333,7 @@ static void test_verify(void **state)
 	tree_put(&w->tree, "sys/fs/cgroup/pods/a/cpuset.cpus", "0-3\n");
 	look(w, "a");
 	assert_int_equal(updates_waiting(w->p), 0);
-	assert_int_equal(box_ctr(w, "a")->verify_tries, 0);
+	assert_int_equal(box_ctr(w, "a")->verify.tries, 0);
 	tree_put(&w->tree, "sys/fs/cgroup/pods/a/cpuset.cpus", "0-15\n");
 	look(w, "a");
 	assert_int_equal(updates_waiting(w->p), 1);

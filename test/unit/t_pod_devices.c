@@ -3,9 +3,11 @@
  * What the pipeline knows of the devices of pods: whom it asks and when, what becomes of answers that come late, twice or never, for how
  * long a request is to wait, and what modules and people are told. The clock is this file's own and stands still unless a test moves it.
  */
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
-#include "core/pipeline/devices.h"
+#include "core/pipeline/request/devices.h"
 
 #define START_MS 1000000u
 #define NS_PER_MS UINT64_C(1000000)
@@ -207,16 +209,16 @@ static void expect_trail(struct world *w, const struct box *b, const char *part)
 {
 	const struct ctr *ctr = box_ctr(w, b->name);
 	assert_non_null(ctr);
-	if (!strstr(ctr->trail ? ctr->trail : "", part))
-		fail_msg("'%s' does not tell '%s'", ctr->trail ? ctr->trail : "", part);
+	if (!strstr(ctr->trail.text ? ctr->trail.text : "", part))
+		fail_msg("'%s' does not tell '%s'", ctr->trail.text ? ctr->trail.text : "", part);
 }
 
 static void expect_no_word(struct world *w, const struct box *b, const char *part)
 {
 	const struct ctr *ctr = box_ctr(w, b->name);
 	assert_non_null(ctr);
-	if (ctr->trail && strstr(ctr->trail, part))
-		fail_msg("'%s' tells '%s'", ctr->trail, part);
+	if (ctr->trail.text && strstr(ctr->trail.text, part))
+		fail_msg("'%s' tells '%s'", ctr->trail.text, part);
 }
 
 /* ---- off, and with nobody to ask ---- */

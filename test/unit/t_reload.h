@@ -4,6 +4,7 @@
 #define TEST_UNIT_T_RELOAD_H
 
 #include "core/host/instance.h"
+#include "core/pipeline/config/config.h"
 #include "test/unit/t_world.h"
 
 struct answer {

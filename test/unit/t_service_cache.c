@@ -149,9 +149,9 @@ static void test_pods(void **state)
 	txn_rollback(p->txn);
 	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
 	assert_int_equal(C.set_pod_private(i, t, pod, "abc", 3), 0);
-	p->ctr->pod->stored = true;
+	p->ctr->pod->store.facts = true;
 	txn_commit(p->txn);
-	assert_false(p->ctr->pod->stored);
+	assert_false(p->ctr->pod->store.facts);
 	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), 0);
 	p->ctr->pod->policy++;
 	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);

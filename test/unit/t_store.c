@@ -204,12 +204,12 @@ static void changes(void **state)
 	struct ctr *a = cache_ctrs(r.cache), *b = a->next->next;
 	uint64_t before = n_records(&r);
 	decide(r.cache, a, 1, 7);
-	assert_true(a->unstored);
+	assert_true(a->store.missing);
 	store_put_ctr(r.store, a);
 	store_put_ctr(r.store, a);
 	assert_true(store_pending(r.store));
 	commit(r.store);
-	assert_false(a->unstored);
+	assert_false(a->store.missing);
 	assert_true(n_records(&r) - before == 1); /* the decision, not the facts */
 
 	store_put_ctr(r.store, b); /* is stored as it is */
@@ -217,18 +217,18 @@ static void changes(void **state)
 	commit(r.store);
 	assert_true(n_records(&r) - before == 1);
 
-	a->stored = false;
-	b->unstored = TXN_CHANGED_OTHER;
+	a->store.facts = false;
+	b->store.missing = TXN_CHANGED_OTHER;
 	b->wanted.cpu_request = 12345;
-	b->stored = false;
+	b->store.facts = false;
 	store_put_ctr(r.store, a);
 	store_put_ctr(r.store, b);
 	struct pod *pod = cache_pods(r.cache);
 	pod->stopped = !pod->stopped;
-	pod->stored = false;
+	pod->store.facts = false;
 	store_put_pod(r.store, pod);
 	commit(r.store);
-	assert_true(a->stored && b->stored && !b->unstored && pod->stored);
+	assert_true(a->store.facts && b->store.facts && !b->store.missing && pod->store.facts);
 	assert_true(n_records(&r) - before == 5);
 	stop(&r, p);
 }
@@ -300,7 +300,7 @@ static void moved_and_not_told(void **state)
 	commit(r.store);
 	for (struct ctr *ctr = cache_ctrs(r.cache); ctr; ctr = ctr->next) {
 		put_set(r.cache, &ctr->acked.cpus, "17");
-		ctr->unstored |= ctr_unstored_acked(DIFF_CPUS);
+		ctr->store.missing |= ctr_unstored_acked(DIFF_CPUS);
 		store_put_ctr(r.store, ctr);
 	}
 	commit(r.store);

@@ -149,7 +149,7 @@ static void own(struct store *s, struct cache *c, uint64_t step, unsigned i)
 	put_set(c, &ctr->cur.cpus, cpus);
 	put_set(c, &ctr->cur.exclusive, cpus);
 	ctr->cur.state = RP_STATE_RUNNING;
-	ctr->unstored = TXN_CHANGED_OTHER;
+	ctr->store.missing = TXN_CHANGED_OTHER;
 	store_put_ctr(s, ctr);
 }
 
@@ -175,7 +175,7 @@ static struct ctr *sharer(struct store *s, struct cache *c, unsigned i)
 	ctr = add_ctr(c, pod, i);
 	put_set(c, &ctr->cur.exclusive, "");
 	ctr->cur.state = RP_STATE_RUNNING;
-	ctr->unstored = TXN_CHANGED_OTHER;
+	ctr->store.missing = TXN_CHANGED_OTHER;
 	return ctr;
 }
 
@@ -208,7 +208,7 @@ static void move_to(struct store *s, struct cache *c, uint64_t step)
 	}
 	txn_commit(t);
 	for (const struct stage *stage = txn_touched(t); stage; stage = stage->link)
-		if (stage->ctr->unstored || !stage->ctr->stored)
+		if (stage->ctr->store.missing || !stage->ctr->store.facts)
 			store_put_ctr(s, stage->ctr);
 	txn_end(t);
 }

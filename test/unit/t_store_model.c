@@ -129,7 +129,7 @@ static void move(struct model *m)
 			put_set(c, &txn_stage(t, ctr)->cpus, cpus);
 	txn_commit(t);
 	for (const struct stage *s = txn_touched(t); s; s = s->link)
-		if (s->ctr->unstored || !s->ctr->stored)
+		if (s->ctr->store.missing || !s->ctr->store.facts)
 			store_put_ctr(m->r.store, s->ctr);
 	txn_end(t);
 }
@@ -149,11 +149,11 @@ static void other_facts(struct model *m)
 	struct pod *pod = some_pod(m);
 	if (ctr && draw(m, 2)) {
 		ctr->oom_score_adj = (int)draw(m, 1000);
-		ctr->stored = false;
+		ctr->store.facts = false;
 		store_put_ctr(m->r.store, ctr);
 	} else if (pod) {
 		pod->stopped = !pod->stopped;
-		pod->stored = false;
+		pod->store.facts = false;
 		store_put_pod(m->r.store, pod);
 	}
 }

@@ -7,11 +7,12 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/host/trial_frame.h"
-#include "core/pipeline/report.h"
+#include "core/pipeline/config/report.h"
 
 #define DATA_MAX 64u
 

@@ -9,7 +9,9 @@
 #include <limits.h>
 
 #include "core/pipeline/internal.h"
+#include "core/pipeline/look/events.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/request.h"
 #include "core/util/log.h"
 #include "test/unit/coverage_exit.h"
 #include "test/unit/t_topo_tree.h"

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass: read the machine on the worker, add what the collector has read of containers, fill the calculators' input, calculate, and put
+ * the result on the Node when it differs enough from what is there, or was put there too long ago.
+ *
+ * Usage is the difference of two readings: until there are two of them after a start, nothing is put on the Node, and nothing taken away.
+ */
+#include "core/pipeline/node/noderes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+#include <utlist.h>
+
+#include "core/cache/usage.h"
+#include "core/conf/fragment.h"
+#include "core/host/noderes.h"
+#include "core/noderes/classes.h"
+#include "core/noderes/devices.h"
+#include "core/noderes/series.h"
+#include "core/pipeline/internal.h"
+#include "core/pipeline/node/lending.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "node"
+
+#define QOS_LABEL "koordinator.sh/qosClass"
+#define RESERVATION_ANNOTATION "node.koordinator.sh/reservation"
+#define PRIO_LABEL "koordinator.sh/priority-class"
+#define FIRST_PASSES 2u /* as many as readings are needed */
+#define FIRST_PASS_MS 2000u
+#define PACE_MS 10000u /* the least time between two passes, however often the Node changes */
+
+/* What is known of a container beyond its last two readings. */
+struct used {
+	rp_ctr ctr;
+	struct series series;
+	uint64_t mark; /* the last pass that saw it */
+	UT_hash_handle hh;
+};
+
+struct noderes {
+	struct loop_timer *timer;
+	bool reading; /* a job is under way */
+	struct series_reading read; /* its result */
+	char error[ERR_TEXT_MAX];
+	const char *inventory; /* the file of devices, the configuration's text; NULL: none */
+	char *inventory_text; /* as it was read last */
+	struct nr_devices devices;
+	char devices_error[ERR_TEXT_MAX];
+	struct series node;
+	struct used *used;
+	struct strategy strategy;
+	struct kv *labels, *annotations; /* texts are the configuration's */
+	unsigned n_labels, n_annotations;
+	int64_t capacity[RP_NR_AMOUNTS], allocatable[RP_NR_AMOUNTS];
+	struct rp_nr_measured measured;
+	struct nr_result result;
+	struct lending lending;
+	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
+	bool settled; /* since the start enough was measured, or is not to be waited for any more */
+	struct err failed[NR_CALCULATORS_MAX];
+	struct instance *calculators[NR_CALCULATORS_MAX];
+	unsigned n_calculators;
+	uint64_t passes, pass_ms; /* ms: monotonic; 0: never */
+};
+
+/* ---- configuration ------------------------------------------------------------------------------------------------------ */
+
+static struct kv *pairs_of(rp_cfg map, unsigned *ret_n)
+{
+	struct kv *list = calloc(conf_count(map) + 1u, sizeof *list);
+	*ret_n = list ? conf_count(map) : 0;
+	for (unsigned i = 0; i < *ret_n; i++)
+		list[i] = (struct kv){conf_key(map, i), conf_text(conf_item(map, i), "")};
+	return list;
+}
+
+static int at_place(rp_cfg node, int r, struct err *err)
+{
+	char where[CONF_PLACE_MAX];
+	if (r)
+		(void)err_prefix(err, "%s: ", conf_place(node, where, sizeof where));
+	return r;
+}
+
+/* -EINVAL for what is not valid, whichever node it is for. */
+static int merge_configs(const struct conf *conf, const struct kv *labels, unsigned n_labels,
+			 struct strategy *ret, struct err *err)
+{
+	rp_cfg base = conf_get(conf_root(conf), "nodeResources.strategy");
+	rp_cfg list = conf_get(conf_root(conf), "nodeResources.nodeConfigs");
+	bool found = false;
+	strategy_defaults(ret);
+	int r = at_place(base, strategy_merge(ret, base, STRATEGY_CONFIG, err), err);
+	for (uint32_t i = 0; !r && i < conf_count(list); i++) {
+		rp_cfg one = conf_item(list, i), match = conf_get(one, "matchLabels");
+		rp_cfg fields = conf_get(one, "strategy");
+		struct strategy tried = *ret;
+		r = conf_count(match) && conf_count(fields)
+			    ? strategy_merge(&tried, fields, STRATEGY_NODE_CONFIG, err)
+			    : err_set(err, -EINVAL, "an entry needs matchLabels and a strategy");
+		r = at_place(one, r, err);
+		if (r || found || !strategy_selects(match, labels, n_labels))
+			continue;
+		*ret = tried;
+		found = true;
+	}
+	return r;
+}
+
+int noderes_check(const struct conf *conf, struct err *err)
+{
+	struct strategy s;
+	return merge_configs(conf, NULL, 0, &s, err);
+}
+
+static void take_calculators(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	n->n_calculators = 0;
+	for (unsigned i = 0; i < p->n_controllers && n->n_calculators < NR_CALCULATORS_MAX; i++) {
+		struct controller *c = p->controllers[i];
+		if (c->instance && controller_runs(c) &&
+		    instance_role(c->instance) == RP_KIND_CALCULATOR)
+			n->calculators[n->n_calculators++] = c->instance;
+	}
+}
+
+static uint64_t interval_ms(const struct noderes *n)
+{
+	return n->passes < FIRST_PASSES ? FIRST_PASS_MS
+					: 1000 * (uint64_t)n->strategy.values[RP_NR_REPORT_SECONDS];
+}
+
+static void schedule(struct noderes *n, uint64_t in_ms)
+{
+	n->due_ms = clock_ms() + in_ms;
+	(void)loop_timer_arm(n->timer, in_ms);
+}
+
+/* Labels and annotations of the Node in the cluster; without one, those of rp.conf. */
+struct texts {
+	const struct kv *labels, *annotations;
+	unsigned n_labels, n_annotations;
+};
+
+static struct texts node_texts(const struct pipeline *p)
+{
+	const struct noderes *n = p->noderes;
+	const struct node_object *node = p->env.node;
+	if (node)
+		return (struct texts){node->labels, node->annotations, node->n_labels,
+				      node->n_annotations};
+	return (struct texts){n->labels, n->annotations, n->n_labels, n->n_annotations};
+}
+
+static void take_strategy(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	struct texts of = node_texts(p);
+	struct err err = ERR_INIT;
+	if (merge_configs(p->conf, of.labels, of.n_labels, &n->strategy, &err))
+		log_error("%s", err.text); /* noderes_check() found nothing */
+	strategy_of_node(&n->strategy, of.labels, of.n_labels, of.annotations, of.n_annotations);
+}
+
+void noderes_configure(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	rp_cfg node = conf_get(conf_root(p->conf), "nodeResources.node");
+	free(n->labels);
+	free(n->annotations);
+	n->labels = pairs_of(conf_get(node, "labels"), &n->n_labels);
+	n->annotations = pairs_of(conf_get(node, "annotations"), &n->n_annotations);
+	take_strategy(p);
+	n->inventory = conf_text(conf_get(conf_root(p->conf), "nodeResources.devices"), NULL);
+	take_calculators(p);
+	lending_keep(&n->lending, n->calculators, n->n_calculators);
+	if (n->n_calculators && !p->env.trial)
+		schedule(n, FIRST_PASS_MS);
+	else
+		loop_timer_disarm(n->timer);
+}
+
+/* ---- measuring ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t window_ms(const struct noderes *n)
+{
+	return 1000 * (uint64_t)n->strategy.values[RP_NR_AGGREGATE_SECONDS];
+}
+
+static struct used *used_of(struct noderes *n, rp_ctr ctr)
+{
+	struct used *u;
+	HASH_FIND(hh, n->used, &ctr, sizeof ctr, u);
+	if (u)
+		return u;
+	u = calloc(1, sizeof *u);
+	if (!u)
+		return NULL;
+	u->ctr = ctr;
+	HASH_ADD(hh, n->used, ctr, sizeof u->ctr, u);
+	return u;
+}
+
+static void put_readings(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	struct used *u, *next;
+	struct ctr *ctr;
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		const struct reading *cpu = ctr->usage ? &ctr->usage->now[FIG_CPU] : NULL;
+		if (!cpu || !cpu->at_ms || !(u = used_of(n, ctr->handle)))
+			continue;
+		u->mark = n->passes;
+		if (u->series.n &&
+		    cpu->at_ms ==
+			    u->series.list[(u->series.next + SERIES_READINGS - 1) % SERIES_READINGS]
+				    .at_ms)
+			continue; /* nobody has read it since */
+		series_put(&u->series,
+			   &(struct series_reading){cpu->at_ms, cpu->value,
+						    (int64_t)ctr->usage->now[FIG_MEMORY].value});
+	}
+	HASH_ITER (hh, n->used, u, next)
+		if (u->mark != n->passes) {
+			HASH_DEL(n->used, u);
+			free(u);
+		}
+}
+
+/* ---- input -------------------------------------------------------------------------------------------------------------- */
+
+struct input {
+	struct nr_input in;
+	struct rp_nr_pod *pods;
+	struct rp_nr_zone *zones;
+	int64_t used[RP_NR_AMOUNTS]; /* by all pods */
+};
+
+static const char *label_of(const struct pod *pod, const char *key)
+{
+	return kvs_get(&pod->labels, key);
+}
+
+static uint32_t qos_of(const struct pod *pod)
+{
+	static const uint32_t by_kubernetes[] = {[RP_QOS_GUARANTEED] = RP_KOORD_LSR,
+						 [RP_QOS_BURSTABLE] = RP_KOORD_LS,
+						 [RP_QOS_BEST_EFFORT] = RP_KOORD_BE};
+	const char *label = label_of(pod, QOS_LABEL);
+	if (label)
+		return class_qos(label);
+	return pod->qos <= RP_QOS_BEST_EFFORT ? by_kubernetes[pod->qos] : RP_KOORD_NONE;
+}
+
+static void add_usage(struct noderes *n, const struct ctr *ctr, uint64_t now, struct rp_nr_pod *pod)
+{
+	struct used *u;
+	int64_t cpu, memory;
+	HASH_FIND(hh, n->used, &ctr->handle, sizeof ctr->handle, u);
+	if (!u || !series_average(&u->series, now, window_ms(n), &cpu, &memory)) {
+		pod->flags &= ~RP_NR_POD_SAMPLED; /* a part of it would be less than it uses */
+		return;
+	}
+	pod->usage[RP_NR_CPU] += cpu;
+	pod->usage[RP_NR_MEMORY] += memory;
+}
+
+static bool fill_pod(struct noderes *n, const struct pod *pod, uint64_t now, struct rp_nr_pod *ret)
+{
+	const struct ctr *ctr;
+	bool any = false;
+	*ret = (struct rp_nr_pod){.size = sizeof *ret,
+				  .flags = RP_NR_POD_ACTIVE | RP_NR_POD_SAMPLED,
+				  .name = pod->name,
+				  .qos = qos_of(pod)};
+	ret->prio = class_prio_with_default(class_prio(label_of(pod, PRIO_LABEL), 0), ret->qos);
+	DL_FOREACH2(pod->ctrs, ctr, pod_next)
+	{
+		if (!ctr_live(ctr->cur.state))
+			continue;
+		any = true;
+		ret->request[RP_NR_CPU] += ctr->cur.needs.cpu_request;
+		ret->request[RP_NR_MEMORY] += ctr->cur.needs.mem_request;
+		add_usage(n, ctr, now, ret);
+	}
+	return any;
+}
+
+static int fill_pods(struct pipeline *p, uint64_t now, struct input *ret)
+{
+	const struct pod *pod;
+	uint32_t n = 0;
+	ret->pods = calloc(cache_n_pods(p->env.cache) + 1u, sizeof *ret->pods);
+	if (!ret->pods)
+		return -ENOMEM;
+	for (pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
+		struct rp_nr_pod *to = &ret->pods[n];
+		if (!fill_pod(p->noderes, pod, now, to))
+			continue;
+		n++;
+		for (uint32_t k = 0; (to->flags & RP_NR_POD_SAMPLED) && k < RP_NR_AMOUNTS; k++)
+			ret->used[k] += to->usage[k];
+	}
+	ret->in.pods = ret->pods;
+	ret->in.n_pods = n;
+	return 0;
+}
+
+static int fill_zones(struct pipeline *p, struct input *ret)
+{
+	uint32_t n = topo_n_units(p->env.topo, RP_LEVEL_NODE);
+	ret->zones = calloc(n + 1u, sizeof *ret->zones);
+	if (!ret->zones)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		struct rp_unit_info unit = {.size = sizeof unit};
+		struct rp_node_info node = {.size = sizeof node};
+		if (topo_unit(p->env.topo, RP_LEVEL_NODE, i, &unit) ||
+		    topo_node(p->env.topo, unit.id, &node))
+			continue;
+		ret->zones[ret->in.n_zones++] =
+			(struct rp_nr_zone){.size = sizeof *ret->zones,
+					    .id = unit.id,
+					    .allocatable = {1000 * (int64_t)rp_ids_count(unit.cpus),
+							    (int64_t)node.memory}};
+	}
+	ret->in.zones = ret->zones;
+	return 0;
+}
+
+/* The machine, less what rp.conf reserves: what holds where no agent tells of the Node. */
+static void measure_node(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	struct rp_ids online;
+	rp_cfg reserved = conf_get(conf_root(p->conf), "nodeResources.node.reserved");
+	const int64_t keeps[RP_NR_AMOUNTS] = {
+		conf_value(conf_get(reserved, "cpu"), RP_T_CPU, 0),
+		conf_value(conf_get(reserved, "memory"), RP_T_BYTES, 0)};
+	n->capacity[RP_NR_CPU] = topo_set(p->env.topo, RP_CPUS_ONLINE, &online)
+					 ? 0
+					 : 1000 * (int64_t)rp_ids_count(online);
+	n->capacity[RP_NR_MEMORY] = (int64_t)topo_memory(p->env.topo);
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
+		n->allocatable[k] = n->capacity[k] > keeps[k] ? n->capacity[k] - keeps[k] : 0;
+}
+
+static void amounts_in_cluster(const struct node_amount *list, uint32_t n,
+			       int64_t of[RP_NR_AMOUNTS])
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (str_eq(list[i].name, "cpu"))
+			of[RP_NR_CPU] = list[i].amount;
+		else if (str_eq(list[i].name, "memory"))
+			of[RP_NR_MEMORY] = list[i].amount;
+	}
+}
+
+/* What the Node's annotation reserves; an annotation that makes no sense reserves nothing. */
+static void read_reservation(const struct texts *of, int64_t ret[RP_NR_AMOUNTS])
+{
+	struct fragment *f = NULL;
+	rp_cfg root = NULL;
+	const char *text = kv_text(of->annotations, of->n_annotations, RESERVATION_ANNOTATION);
+	if (text && fragment_parse(text, &f, &root, NULL) == 0) {
+		rp_cfg resources = conf_get(root, "resources");
+		ret[RP_NR_CPU] = conf_value(conf_get(resources, "cpu"), RP_T_CPU, 0);
+		ret[RP_NR_MEMORY] = conf_value(conf_get(resources, "memory"), RP_T_BYTES, 0);
+	}
+	fragment_free(f);
+}
+
+static void fill_node(struct pipeline *p, struct nr_input *in)
+{
+	struct noderes *n = p->noderes;
+	const struct node_object *node = p->env.node;
+	struct texts of = node_texts(p);
+	measure_node(p);
+	if (node) {
+		amounts_in_cluster(node->capacity, node->n_capacity, n->capacity);
+		amounts_in_cluster(node->allocatable, node->n_allocatable, n->allocatable);
+	}
+	in->node = (struct rp_nr_node){.size = sizeof in->node, .n_zones = in->n_zones};
+	memcpy(in->node.capacity, n->capacity, sizeof in->node.capacity);
+	memcpy(in->node.allocatable, n->allocatable, sizeof in->node.allocatable);
+	read_reservation(&of, in->node.reserved);
+}
+
+static void fill_measured(struct noderes *n, uint64_t now, const struct input *of,
+			  struct rp_nr_measured *m)
+{
+	*m = (struct rp_nr_measured){.size = sizeof *m,
+				     .age_ms = n->read.at_ms ? (int64_t)(now - n->read.at_ms)
+							     : RP_NOT_SET,
+				     .prod_reclaimable = {RP_NOT_SET, RP_NOT_SET}};
+	int64_t limit = n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
+	m->degraded = !series_average(&n->node, now, window_ms(n), &m->node[RP_NR_CPU],
+				      &m->node[RP_NR_MEMORY]) ||
+		      m->age_ms > limit;
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
+		m->system[k] = m->node[k] > of->used[k] ? m->node[k] - of->used[k] : 0;
+}
+
+static int fill_input(struct pipeline *p, uint64_t now, struct input *ret)
+{
+	struct noderes *n = p->noderes;
+	*ret = (struct input){0};
+	memcpy(ret->in.strategy, n->strategy.values, sizeof ret->in.strategy);
+	struct texts of = node_texts(p);
+	ret->in.labels = of.labels;
+	ret->in.n_labels = of.n_labels;
+	ret->in.annotations = of.annotations;
+	ret->in.n_annotations = of.n_annotations;
+	int r = fill_pods(p, now, ret);
+	if (!r)
+		r = fill_zones(p, ret);
+	fill_node(p, &ret->in);
+	ret->in.devices = n->devices.list;
+	ret->in.n_devices = n->devices.n;
+	fill_measured(n, now, ret, &n->measured);
+	ret->in.measured = n->measured;
+	return r;
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------------------------------- */
+
+static void tell_failures(struct noderes *n, const struct err *before)
+{
+	for (unsigned i = 0; i < n->n_calculators; i++)
+		if (n->failed[i].text[0] && !str_eq(n->failed[i].text, before[i].text))
+			log_warning("calculator %s: %s", instance_name(n->calculators[i]),
+				    n->failed[i].text);
+}
+
+/* Enough was measured to go by, or will not be; whoever waited for that is told. */
+static void settle(struct pipeline *p, uint64_t now)
+{
+	struct noderes *n = p->noderes;
+	uint64_t limit = (uint64_t)n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
+	if (n->settled || (n->measured.degraded && n->strategy.values[RP_NR_ENABLE] == 1 &&
+			   now - n->started_ms <= limit))
+		return;
+	n->settled = true;
+	if (p->env.wished)
+		p->env.wished(p->env.arg);
+}
+
+static int put_on_node(struct pipeline *p, uint64_t now)
+{
+	struct noderes *n = p->noderes;
+	const struct lending_pass pass = {.calculators = n->calculators,
+					  .n_calculators = n->n_calculators,
+					  .result = &n->result,
+					  .strategy = &n->strategy,
+					  .node = p->env.node,
+					  .cluster = conf_core(p->conf)->agent.cluster};
+	return n->settled ? lending_decide(&n->lending, &pass, now) : 0;
+}
+
+static int run_pass(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	struct input input;
+	struct err before[NR_CALCULATORS_MAX];
+	struct nr_result result = {0};
+	uint64_t now = clock_ms();
+	bool enabled = n->strategy.values[RP_NR_ENABLE] == 1;
+	n->passes++;
+	put_readings(p);
+	memcpy(before, n->failed, sizeof before);
+	int r = fill_input(p, now, &input);
+	if (!r) {
+		p->env.noderes = &input.in;
+		watchdog_begin(p->watchdog);
+		r = nr_calculate(n->calculators, n->n_calculators, !enabled,
+				 "lending is switched off", &result, n->failed);
+		if (!r) {
+			nr_result_fini(&n->result);
+			n->result = result;
+			settle(p, now);
+			r = put_on_node(p, now);
+		} else {
+			nr_result_fini(&result);
+		}
+		watchdog_end(p->watchdog);
+		p->env.noderes = NULL;
+	}
+	free(input.pods);
+	free(input.zones);
+	tell_failures(n, before);
+	n->pass_ms = now;
+	return r;
+}
+
+/* ---- the timer -------------------------------------------------------------------------------------------------------------- */
+
+struct job {
+	struct pipeline *p;
+	struct series_reading reading;
+	struct err err;
+	char *inventory; /* its path; NULL: none */
+	char *devices; /* its text; NULL: it cannot be read, and why */
+	int devices_failed;
+};
+
+static void job_free(struct job *job)
+{
+	free(job->inventory);
+	free(job->devices);
+	free(job);
+}
+
+/* [worker] */
+static int read_machine(void *arg)
+{
+	struct job *job = arg;
+	size_t len;
+	if (job->inventory)
+		job->devices_failed = fs_read_all(&job->p->root, job->inventory, NR_INVENTORY_MAX,
+						  &job->devices, &len);
+	return series_read_node(&job->p->root, &job->reading, &job->err);
+}
+
+/* Without a file there are no devices; what is malformed in it leaves those that there were. */
+static void take_devices(struct noderes *n, struct job *job)
+{
+	struct nr_devices devices = {0};
+	struct err err = ERR_INIT;
+	int r = job->devices_failed;
+	const char *text = job->devices ? job->devices : "";
+	if (n->inventory_text && str_eq(n->inventory_text, text) && !r)
+		return;
+	if (r)
+		(void)err_errno(&err, r, "nodeResources.devices: %s", job->inventory);
+	else if (nr_devices_parse(text, &devices, &err))
+		(void)err_prefix(&err, "nodeResources.devices: %s: ", job->inventory);
+	if (*err.text && !str_eq(err.text, n->devices_error))
+		log_warning("%s", err.text);
+	(void)snprintf(n->devices_error, sizeof n->devices_error, "%s", err.text);
+	free(n->inventory_text);
+	n->inventory_text = job->devices;
+	job->devices = NULL;
+	if (*err.text && r != -ENOENT)
+		return;
+	nr_devices_fini(&n->devices);
+	n->devices = devices;
+}
+
+static void machine_read(void *arg, int result)
+{
+	struct job *job = arg;
+	struct pipeline *p = job->p;
+	struct noderes *n = p->noderes;
+	n->reading = false;
+	if (result) {
+		if (!str_eq(n->error, job->err.text))
+			log_warning("the node cannot be measured: %s", job->err.text);
+		(void)snprintf(n->error, sizeof n->error, "%s", job->err.text);
+	} else {
+		n->error[0] = '\0';
+		n->read = job->reading;
+		series_put(&n->node, &job->reading);
+	}
+	take_devices(n, job);
+	job_free(job);
+	if (n->n_calculators && run_pass(p))
+		log_warning("out of memory: the node's resources stay as they are");
+}
+
+static void on_timer(void *arg)
+{
+	struct pipeline *p = arg;
+	struct noderes *n = p->noderes;
+	schedule(n, interval_ms(n));
+	struct job *job = n->reading ? NULL : calloc(1, sizeof *job);
+	if (!job)
+		return;
+	job->p = p;
+	job->inventory = n->inventory ? strdup(n->inventory) : NULL;
+	if (worker_submit(p->disk, read_machine, machine_read, job))
+		job_free(job);
+	else
+		n->reading = true;
+}
+
+void noderes_node_changed(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	uint64_t now = clock_ms();
+	if (!n || !p->conf || p->env.trial)
+		return;
+	take_strategy(p);
+	if (!n->n_calculators)
+		return;
+	uint64_t at = n->pass_ms + PACE_MS > now ? n->pass_ms + PACE_MS : now;
+	if (n->passes && at < n->due_ms)
+		schedule(n, at - now);
+	watchdog_begin(p->watchdog);
+	if (n->passes && put_on_node(p, now))
+		log_warning("out of memory: the Node stays as it is");
+	watchdog_end(p->watchdog);
+}
+
+void noderes_stop(struct pipeline *p)
+{
+	if (!p->noderes)
+		return;
+	loop_timer_disarm(p->noderes->timer);
+	p->noderes->n_calculators = 0;
+}
+
+int noderes_init(struct pipeline *p)
+{
+	p->noderes = calloc(1, sizeof *p->noderes);
+	if (!p->noderes)
+		return -ENOMEM;
+	strategy_defaults(&p->noderes->strategy);
+	p->noderes->started_ms = clock_ms();
+	p->noderes->timer = loop_timer_new(p->env.loop, on_timer, p);
+	return p->noderes->timer ? 0 : -ENOMEM;
+}
+
+void noderes_fini(struct pipeline *p)
+{
+	struct noderes *n = p->noderes;
+	struct used *u, *next;
+	if (!n)
+		return;
+	HASH_ITER (hh, n->used, u, next) {
+		HASH_DEL(n->used, u);
+		free(u);
+	}
+	loop_timer_free(n->timer);
+	nr_result_fini(&n->result);
+	lending_fini(&n->lending);
+	free(n->labels);
+	free(n->annotations);
+	free(n->inventory_text);
+	nr_devices_fini(&n->devices);
+	free(n);
+	p->noderes = NULL;
+}
+
+/* ---- for people ------------------------------------------------------------------------------------------------------------- */
+
+bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
+{
+	const struct noderes *n = p->noderes;
+	*ret = (struct noderes_view){.enabled = n->strategy.values[RP_NR_ENABLE] == 1,
+				     .strategy = &n->strategy,
+				     .measured = &n->measured,
+				     .capacity = n->capacity,
+				     .allocatable = n->allocatable,
+				     .result = &n->result,
+				     .node = &n->lending.stands,
+				     .settling = n->n_calculators && !n->settled,
+				     .passes = n->passes,
+				     .writes = n->lending.writes,
+				     .age_ms = n->pass_ms ? clock_ms() - n->pass_ms : 0,
+				     .error = n->error};
+	return n->n_calculators != 0;
+}
+
+const char *pipeline_noderes_error(const struct pipeline *p, unsigned controller)
+{
+	const struct noderes *n = p->noderes;
+	for (unsigned i = 0; i < n->n_calculators; i++)
+		if (n->calculators[i] == p->controllers[controller]->instance)
+			return n->failed[i].text;
+	return "";
+}
