@@ -106,14 +106,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.fail(404, 'no such group')
 
     @staticmethod
-    def selected(at, query, key):
+    def selected(at, query, key, object_):
+        """Without a namespace in the path it is those of all namespaces."""
         plural, ns, name = key
         wanted = dict(part.split('=', 1) for part in query.get('fieldSelector', '').split(',') if part)
-        return plural == at['plural'] and ns == at['ns'] and wanted.get('metadata.name', name) == name
+        node = (object_.get('spec') or {}).get('nodeName')
+        return plural == at['plural'] and at['ns'] in (None, ns) and wanted.get('metadata.name', name) == name and wanted.get('spec.nodeName', node) == node
 
     def list(self, api, at, query):
         with api.lock:
-            items = [copy.deepcopy(o) for key, o in sorted(api.objects.items(), key=str) if self.selected(at, query, key)]
+            items = [copy.deepcopy(o) for key, o in sorted(api.objects.items(), key=str) if self.selected(at, query, key, o)]
             version = str(api.version)
         first = int(query.get('continue', 0))
         size = int(query.get('limit', 500))
@@ -142,7 +144,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     events = [e for e in api.events if e[0] > seen]
                 for version, kind, key, object_ in events:
                     seen = version
-                    if self.selected(at, query, key):
+                    if self.selected(at, query, key, object_):
                         self.chunk(json.dumps({'type': kind, 'object': object_}).encode() + b'\n')
                 time.sleep(WATCH_STEP_S)
             self.chunk(b'')
@@ -241,7 +243,7 @@ class ApiServer:
             self.version += 1
             meta = object_.setdefault('metadata', {})
             was = (old or {}).get('metadata', {})
-            meta.update(name=key[2], resourceVersion=str(self.version), uid=was.get('uid') or str(uuid.uuid4()),
+            meta.update(name=key[2], resourceVersion=str(self.version), uid=meta.get('uid') or was.get('uid') or str(uuid.uuid4()),
                         creationTimestamp=was.get('creationTimestamp') or '2026-01-01T00:%02d:%02dZ' % divmod(self.version % 3600, 60),
                         generation=was.get('generation', 0) + (1 if spec and (old or {}).get('spec') != object_.get('spec') or not old else 0))
             if key[1]:

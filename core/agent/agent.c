@@ -12,6 +12,7 @@
 #include "core/agent/ask.h"
 #include "core/agent/config.h"
 #include "core/agent/node.h"
+#include "core/agent/pods.h"
 #include "core/agent/protocol.h"
 #include "core/agent/publisher.h"
 #include "core/agent/state.h"
@@ -20,6 +21,7 @@
 #include "core/pipeline/look/events.h"
 #include "core/pipeline/node/cluster.h"
 #include "core/pipeline/node/evict.h"
+#include "core/pipeline/node/feed.h"
 #include "core/pipeline/request/devices.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
@@ -106,6 +108,7 @@ static void connection_free(struct connection *c, const char *why)
 		teller_set_agent(a->teller, NULL);
 		pipeline_evict_source(a->pipeline, NULL);
 		(void)pipeline_cluster_told(a->pipeline, NULL);
+		pipeline_feed_lost(a->pipeline);
 	}
 	/* First of all nobody is asked any more, as whoever waited might. */
 	if (was_agent) {
@@ -198,6 +201,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		agent_serve_state(c->agent->pipeline, req);
 	else if (ours && str_eq(req->method, "SetNode") && c->agent->registered == c)
 		agent_serve_node(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "SetPods") && c->agent->registered == c)
+		agent_serve_pods(c->agent->pipeline, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }

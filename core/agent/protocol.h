@@ -10,7 +10,7 @@
 
 /* The agent answers GetPod, ListPods and ForgetPod. */
 #define AGENT_FEATURE_POD_RESOURCES "pod-resources"
-/* The agent calls SetConfig, SetAdjustments, SetState and SetNode, and answers Published, Evict and Tell. */
+/* The agent calls SetConfig, SetAdjustments, SetState, SetNode and SetPods, and answers Published, Evict and Tell. */
 #define AGENT_FEATURE_CLUSTER "cluster"
 
 #define AGENT_CONFIG_TIMEOUT_MS 60000u /* trying a configuration and putting it in force */
@@ -20,6 +20,7 @@
 #define AGENT_CONFIG_MAX (1u << 20) /* bytes of all sections of a configuration */
 #define AGENT_SECTIONS_MAX 48u
 #define AGENT_NODE_MAX (1u << 20) /* bytes of a Node as it is sent */
+#define AGENT_SET_PODS_MAX (2u << 20) /* bytes of one SetPods */
 #define AGENT_NODE_ITEMS_MAX 1024u /* of each of its lists */
 
 /* What the kubelet is given to answer, in either direction of time: the agent gives up by then. */

@@ -259,6 +259,7 @@ struct cache *cache_free(struct cache *c)
 		c->spare_stages = s->link;
 		free(s);
 	}
+	feed_clear(&c->feed);
 	if (c->sets)
 		intern_free(c->sets);
 	for (uint32_t i = 0; i < c->n_policies; i++)
@@ -275,6 +276,11 @@ struct cache *cache_free(struct cache *c)
 struct intern *cache_sets(struct cache *c)
 {
 	return c->sets;
+}
+
+struct feed *cache_feed(struct cache *c)
+{
+	return &c->feed;
 }
 
 void cache_set_memory_total(struct cache *c, uint64_t bytes)
@@ -469,11 +475,24 @@ void cache_derive_resized(struct cache *c, struct ctr *ctr)
 	ctr->flags |= estimated ? RP_CTR_ESTIMATED_MEM : 0u;
 }
 
+/* What was said in so many words, by the cluster or by a webhook of it. -ENOENT: nothing. */
+static int told_needs(const struct cache *c, const struct ctr *ctr, struct needs *ret,
+		      bool *ret_init, struct err *err)
+{
+	const struct fed_pod *pod = pod_fed(c, ctr->pod);
+	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
+	if (!fed)
+		return resources_annotation(ctr->pod, ctr->name, ret, ret_init, err);
+	*ret = fed->needs;
+	*ret_init = fed->kind == FED_INIT;
+	return 0;
+}
+
 void cache_derive(struct cache *c, struct ctr *ctr)
 {
 	bool init = false;
 	struct err parse = ERR_INIT;
-	int r = resources_annotation(ctr->pod, ctr->name, &ctr->wanted, &init, &parse);
+	int r = told_needs(c, ctr, &ctr->wanted, &init, &parse);
 	if (r == -EINVAL)
 		log_warning("%s; going by the runtime's values", parse.text);
 	if (r)

@@ -180,10 +180,12 @@ struct ctr {
 /* ---- the cache ----------------------------------------------------------------------------------------------------- */
 
 struct cache;
+struct feed;
 
 struct cache *cache_new(uint64_t memory_total);
 struct cache *cache_free(struct cache *c);
 struct intern *cache_sets(struct cache *c);
+struct feed *cache_feed(struct cache *c); /* feed.h */
 /* MemTotal, for what is derived from oom_score_adj. */
 void cache_set_memory_total(struct cache *c, uint64_t bytes);
 

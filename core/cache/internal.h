@@ -3,7 +3,7 @@
 #ifndef CACHE_INTERNAL_H
 #define CACHE_INTERNAL_H
 
-#include "core/cache/cache.h"
+#include "core/cache/feed.h"
 
 #define POLICY_NAMES_MAX 64u
 
@@ -20,6 +20,12 @@ struct slots {
 
 struct stage;
 
+struct feed {
+	struct fed_pod *pods;
+	size_t bytes;
+	bool unused;
+};
+
 struct cache {
 	uint64_t memory_total;
 	struct intern *sets;
@@ -27,6 +33,7 @@ struct cache {
 	struct ctr *by_id, *by_name;
 	struct ctr *ctrs; /* utlist, by seq */
 	struct slots pod_slots, ctr_slots;
+	struct feed feed;
 	uint64_t seq;
 	char *policies[POLICY_NAMES_MAX];
 	uint32_t n_policies;

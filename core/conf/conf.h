@@ -156,6 +156,7 @@ struct conf_strings {
 extern const struct conf_strings conf_module_dirs;
 
 enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
+enum conf_request_source { CONF_REQUESTS_AUTO, CONF_REQUESTS_FEED, CONF_REQUESTS_RUNTIME };
 
 struct conf_core {
 	const char *policy;
@@ -197,6 +198,9 @@ struct conf_core {
 		bool pod_resource_api;
 		const char *socket, *user;
 	} agent;
+	struct {
+		enum conf_request_source source;
+	} admit;
 	bool strict; /* unknown keys are errors, not warnings */
 };
 

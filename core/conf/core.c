@@ -15,6 +15,7 @@
 #define FRONTENDS "nri"
 #define LEVELS "error|warning|notice|info|debug"
 #define ON_POLICY_ERROR "reject|unmanaged"
+#define REQUEST_SOURCES "auto|feed|runtime"
 #define TRACING "|otlp-http|otlp-grpc"
 #define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
 
@@ -57,6 +58,11 @@ static const struct rp_key rows[] = {
 	ROW("onPolicyError", RP_T_ENUM, "reject", .choices = ON_POLICY_ERROR,
 	    .doc = "What becomes of a container that the policy cannot place: reject refuses it, "
 		   "unmanaged lets it run on the shared CPUs."),
+	ROW("admit", RP_T_MAP, NULL,
+	    .doc = "Pods before their containers, where the policy admits them."),
+	ROW("admit.requestSource", RP_T_ENUM, "auto", .choices = REQUEST_SOURCES,
+	    .doc = "Who says what a pod asks for: feed, the cluster through the agent; runtime, "
+		   "the sums that the runtime is told; auto, the cluster where it does."),
 	ROW("resetOnSwitch", RP_T_BOOL, "false",
 	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
 		   "right."),
@@ -554,11 +560,20 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
 }
 
+static void fill_admit(const struct conf *conf, struct conf_core *core)
+{
+	const char *source = get_text(conf, "admit.requestSource");
+	core->admit.source = str_eq(source, "feed")	 ? CONF_REQUESTS_FEED
+			     : str_eq(source, "runtime") ? CONF_REQUESTS_RUNTIME
+							 : CONF_REQUESTS_AUTO;
+}
+
 int core_fill(struct conf_loader *l)
 {
 	struct conf *conf = l->conf;
 	struct conf_core *core = &conf->core;
 	fill_policy(l, core);
+	fill_admit(conf, core);
 	core->on_policy_error =
 		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
 	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"),

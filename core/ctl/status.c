@@ -11,6 +11,7 @@
 #include "core/pipeline/look/look.h"
 #include "core/pipeline/node/cluster.h"
 #include "core/pipeline/node/evict.h"
+#include "core/pipeline/node/feed.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/request/devices.h"
 #include "core/pipeline/request/request.h"
@@ -268,6 +269,26 @@ static void put_agent(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
+/* null where no cluster is listened to. */
+static void put_feed(struct json *j, const struct pipeline *p)
+{
+	struct feed_status s;
+	pipeline_feed_status(p, &s);
+	json_key(j, "pod_feed");
+	if (!s.on) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "current", s.counts.current);
+	json_kuint(j, "pods", s.n_pods);
+	json_kstr(j, "request_source", s.source);
+	json_kuint(j, "left_out", s.counts.left_out);
+	json_kuint(j, "by_feed", s.counts.by_feed);
+	json_kuint(j, "by_runtime", s.counts.by_runtime);
+	json_end_obj(j);
+}
+
 /* ---- memory ----------------------------------------------------------------------------------- */
 
 /* "VmRSS:      1234 kB" */
@@ -335,6 +356,7 @@ enum call_result run_status(struct call *call)
 	put_extended(j, call->p);
 	put_store(j, call->p, &s);
 	put_agent(j, call->p);
+	put_feed(j, call->p);
 	put_cluster(j, call->p);
 	put_evictions(j, call->p);
 	if (call->req->flags & CTL_FLAG_MEMORY)

@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "core/cache/derive.h"
+#include "core/cache/feed.h"
 #include "core/cache/txn.h"
 #include "core/host/services.h"
 #include "core/util/cleanup.h"
@@ -126,6 +127,10 @@ static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 	const struct pod *pod = pod_of(ctx, handle);
 	if (!pod)
 		return -RP_ESTALE;
+	struct needs sums = pod->sums;
+	const struct fed_pod *fed = pod_fed(((struct instance *)ctx)->env->cache, pod);
+	if (fed)
+		sums = fed_needs(fed);
 	struct rp_pod_info full = {
 		.qos = pod->qos,
 		.pod = pod->handle,
@@ -135,10 +140,37 @@ static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 		.uid = pod->uid,
 		.runtime_handler = pod->runtime_handler,
 		.cgroup_parent = pod->cgroup_parent,
-		.flags = pod->stopped ? RP_POD_STOPPED : 0,
-		.cpu_request = pod->sums.cpu_request,
-		.cpu_limit = pod->sums.cpu_limit,
-		.mem_limit = pod->sums.mem_limit,
+		.flags = (pod->stopped ? RP_POD_STOPPED : 0u) | (fed ? RP_POD_FED : 0u) |
+			 (fed && str_eq(fed->owner, "DaemonSet") ? RP_POD_DAEMON_SET : 0u),
+		.cpu_request = sums.cpu_request,
+		.cpu_limit = sums.cpu_limit,
+		.mem_limit = sums.mem_limit,
+		.mem_request = sums.mem_request,
+	};
+	sized_fill(out, &full, sizeof full);
+	return 0;
+}
+
+static const uint32_t fed_kinds[] = {[FED_APP] = RP_POD_CTR_APP,
+				     [FED_INIT] = RP_POD_CTR_INIT,
+				     [FED_SIDECAR] = RP_POD_CTR_SIDECAR};
+
+static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_ctr_info *out)
+{
+	const struct pod *pod = pod_of(ctx, handle);
+	if (!pod)
+		return -RP_ESTALE;
+	const struct fed_pod *fed = pod_fed(((struct instance *)ctx)->env->cache, pod);
+	if (!fed || index >= fed->n_ctrs)
+		return -RP_ENOENT;
+	const struct fed_ctr *ctr = &fed->ctrs[index];
+	struct rp_pod_ctr_info full = {
+		.kind = fed_kinds[ctr->kind],
+		.name = ctr->name,
+		.cpu_request = ctr->needs.cpu_request,
+		.cpu_limit = ctr->needs.cpu_limit,
+		.mem_request = ctr->needs.mem_request,
+		.mem_limit = ctr->needs.mem_limit,
 	};
 	sized_fill(out, &full, sizeof full);
 	return 0;
@@ -329,6 +361,10 @@ static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t 
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
+	const struct fed_pod *pod = pod_fed(((struct instance *)ctx)->env->cache, ctr->pod);
+	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
+	if (fed)
+		return fed_extended(fed, resource, ret_request, ret_limit);
 	return resources_annotation_extended(ctr->pod, ctr->name, resource, ret_request, ret_limit);
 }
 
@@ -714,6 +750,7 @@ const struct rp_host_cache host_cache_service = {
 	.set_args = set_args,
 	.set_group = set_group,
 	.may_wait = may_wait,
+	.pod_ctr = pod_ctr,
 	.list_pods = list_pods,
 	.get_pod_private = get_pod_private,
 	.set_pod_private = set_pod_private,

@@ -13,6 +13,7 @@
 #include "core/nri-rp-agent/evict.h"
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/node.h"
+#include "core/nri-rp-agent/pods.h"
 #include "core/nri-rp-agent/published.h"
 #include "core/nri-rp-agent/report.h"
 #include "core/nri-rp-agent/watch.h"
@@ -35,6 +36,7 @@ struct cluster {
 	struct report *report;
 	struct adjust *adjust;
 	struct node_feed *node_feed;
+	struct pod_feed *pod_feed;
 	struct watch *node_watch;
 	struct link *link;
 	struct link_client client;
@@ -116,6 +118,7 @@ static void connected(void *arg)
 	struct cluster *c = arg;
 	configs_daemon_connected(c->configs);
 	node_feed_daemon_connected(c->node_feed);
+	pod_feed_daemon_connected(c->pod_feed);
 	adjust_daemon_connected(c->adjust);
 	tell_state(c);
 }
@@ -194,11 +197,12 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	c->report = report_new(c->kube, c->node);
 	c->adjust = adjust_new(c->kube, c->link, c->node, c->ns);
 	c->node_feed = node_feed_new(c->kube, c->link);
+	c->pod_feed = pod_feed_new(c->kube, c->link, c->node);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
 	if (selector && c->published && c->wishes && c->evict && c->report && c->adjust &&
-	    c->node_feed && c->state_timer)
+	    c->node_feed && c->pod_feed && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -238,6 +242,7 @@ struct cluster *cluster_free(struct cluster *c)
 	report_free(c->report);
 	adjust_free(c->adjust);
 	node_feed_free(c->node_feed);
+	pod_feed_free(c->pod_feed);
 	if (c->kube)
 		kube_on_state(c->kube, NULL, NULL);
 	kube_free(c->kube);

@@ -70,7 +70,7 @@ static bool read_quantity(const char *resource, const json_t *value, int64_t *re
 	return text && (cpu ? str_to_milli(text, ret) : str_to_bytes(text, ret)) == 0 && *ret >= 0;
 }
 
-static int put_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n)
+int node_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n)
 {
 	Agent__Amount **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
 	const char *name;
@@ -145,9 +145,9 @@ int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret
 	if (!r)
 		r = put_taints(a, json_object_get(spec, "taints"), &m);
 	if (!r)
-		r = put_amounts(a, json_object_get(status, "capacity"), &m.capacity, &m.n_capacity);
+		r = node_amounts(a, json_object_get(status, "capacity"), &m.capacity, &m.n_capacity);
 	if (!r)
-		r = put_amounts(a, json_object_get(status, "allocatable"), &m.allocatable,
+		r = node_amounts(a, json_object_get(status, "allocatable"), &m.allocatable,
 				&m.n_allocatable);
 	if (!r)
 		*ret = m;

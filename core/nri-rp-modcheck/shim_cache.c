@@ -94,6 +94,13 @@ static int32_t c_pod_resource(void *ctx, rp_ctr ctr, uint32_t index,
 	return host_cache_service.pod_resource(ctx, ctr, index, out);
 }
 
+static int32_t c_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out)
+{
+	(void)shim_enter(ctx, "pod_ctr");
+	shim_out(ctx, "pod_ctr", out, sizeof *out);
+	return host_cache_service.pod_ctr(ctx, pod, index, out);
+}
+
 static int32_t c_get_int(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret)
 {
 	(void)shim_enter(ctx, "get_int");
@@ -256,6 +263,7 @@ const struct rp_host_cache shim_cache = {
 	.set_args = c_set_args,
 	.set_group = c_set_group,
 	.may_wait = c_may_wait,
+	.pod_ctr = c_pod_ctr,
 	.list_pods = c_list_pods,
 	.get_pod_private = c_get_pod_private,
 	.set_pod_private = c_set_pod_private,

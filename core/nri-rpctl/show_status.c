@@ -183,6 +183,17 @@ static void show_cluster(struct out *o, const json_t *doc)
 		field(o, "  off", "%s", json_string_value(problem));
 }
 
+static void show_feed(struct out *o, const json_t *doc)
+{
+	const json_t *f = json_object_get(doc, "pod_feed");
+	char text[UNIT_MAX];
+	if (!json_is_object(f))
+		return;
+	field(o, "Pod feed", "%s%s; requests by the %s",
+	      jb(f, "current") ? "" : "nobody tells; knows ", count(f, "pods", "pod", "pods", text),
+	      str_eq(js(f, "request_source"), "feed") ? "cluster" : "runtime");
+}
+
 static void show_evictions(struct out *o, const json_t *doc)
 {
 	const json_t *v;
@@ -286,6 +297,7 @@ void show_status(struct out *o, const json_t *doc)
 	show_controllers(o, doc);
 	show_agent(o, doc);
 	show_cluster(o, doc);
+	show_feed(o, doc);
 	show_evictions(o, doc);
 	show_extended(o, doc);
 	show_store(o, doc);

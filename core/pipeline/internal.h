@@ -12,6 +12,7 @@
 #include "core/pipeline/look/look.h"
 #include "core/pipeline/look/verify.h"
 #include "core/pipeline/node/cluster.h"
+#include "core/pipeline/node/feed.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/request/controllers.h"
 #include "core/pipeline/request/decide.h"
@@ -98,6 +99,7 @@ struct pipeline {
 
 	struct undo undo;
 	struct conf_files pushed; /* pushed.h */
+	struct feed_counts feed; /* feed.h */
 	struct cluster_state *cluster; /* cluster.h; NULL: nobody has told */
 	struct arena *node_arena; /* of env.node */
 	uint64_t published_ns;

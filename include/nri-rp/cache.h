@@ -76,12 +76,29 @@ struct rp_pod_info {
 
 	uint32_t flags; /* RP_POD_… */
 	uint32_t pad;
-	/* What its containers ask for together, as the runtime was told of the pod: milli-CPU, bytes; 0: none. RP_NOT_SET: it was not told,
-	 * or the daemon has been started anew since. */
+	/* What its containers ask for together, as the cluster has it or else as the runtime was told of the pod: milli-CPU, bytes; 0: none.
+	 * RP_NOT_SET: neither is known, as after a start of the daemon; of mem_request only the cluster knows. */
 	int64_t cpu_request, cpu_limit, mem_limit;
+	int64_t mem_request;
 };
 
 #define RP_POD_STOPPED 0x1u /* no container can be created in it any more */
+#define RP_POD_FED                                                                                 \
+	0x2u /* the cluster has told of it: the amounts are exact, and pod_ctr() knows its containers */
+#define RP_POD_DAEMON_SET 0x4u /* with RP_POD_FED: it is one of a DaemonSet */
+
+/* A container of a pod as the cluster has it, whether it has been created or not. */
+struct rp_pod_ctr_info {
+	uint32_t size;
+	uint32_t kind; /* RP_POD_CTR_… */
+	const char *name;
+	int64_t cpu_request, cpu_limit; /* milli-CPU; 0: none */
+	int64_t mem_request, mem_limit; /* bytes; 0: none */
+};
+
+#define RP_POD_CTR_APP 1u
+#define RP_POD_CTR_INIT 2u /* it ends before the next one begins */
+#define RP_POD_CTR_SIDECAR 3u /* an init container that goes on */
 
 /* Orders of list(). */
 #define RP_ORDER_CREATED 0u /* by creation */
@@ -233,6 +250,9 @@ struct rp_host_cache {
 	 * A transaction that takes a CPU from a container is never held back, and takes along what waits. The last call counts; without one,
 	 * and with longest_ms 0, nothing waits. -RP_EINVAL: longest_ms is over RP_WAIT_MAX_MS, or below quiet_ms. */
 	int32_t (*may_wait)(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms);
+	/* The containers of a pod with RP_POD_FED, those that begin before the apps first, each kind in the pod's order. -RP_ENOENT past the
+	 * last one, and of other pods. What is to last has to be kept by the policy: a daemon that is started anew knows nothing of it. */
+	int32_t (*pod_ctr)(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

@@ -34,7 +34,7 @@
  *       nri-rp.host.node/1, nri-rp.host.evict/1,
  *       nri-rp.decision/1,
  *       rp_policy.admit_pod and pod_removed, rp_host_cache.list_pods, get_pod_private, set_pod_private and may_wait, rp_pod_info.flags, cpu_request,
- *       cpu_limit and mem_limit
+ *       cpu_limit, mem_limit and mem_request, rp_host_cache.pod_ctr
  */
 #ifndef NRI_RP_MODULE_H
 #define NRI_RP_MODULE_H

@@ -122,6 +122,16 @@ int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 	return hints_choose(inst, ctr, a, &room, ret);
 }
 
+/* The main container's, where the cluster has told of it, else those of the pod as a whole. */
+static void asked_of(const struct rp_instance *inst, const struct rp_pod_info *pod, struct ask *a)
+{
+	struct rp_pod_ctr_info main = {.size = sizeof main};
+	bool known = ask_main(inst, pod->pod, &main);
+	a->cpu = known ? main.cpu_request : pod->cpu_request;
+	a->mem = known ? ask_memory(main.mem_request, main.mem_limit)
+		       : ask_memory(0, pod->mem_limit);
+}
+
 static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod_info *pod,
 		       struct ask *a)
 {
@@ -138,8 +148,9 @@ static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod
 		r = take_over(inst, txn, pod, e.is.uid, &former);
 	if (r)
 		return r;
-	e.is.cpu = a->cpu = cpu ? cpu : pod->cpu_request;
-	e.is.mem = a->mem = mem ? mem : pod->mem_limit > 0 ? pod->mem_limit : 0;
+	asked_of(inst, pod, a);
+	e.is.cpu = a->cpu = cpu ? cpu : a->cpu;
+	e.is.mem = a->mem = mem ? mem : a->mem;
 	memcpy(e.is.pool, a->pool, sizeof e.is.pool);
 	r = admit_choose(inst, 0, a, &former, pod->pod, &e.is.nodes);
 	if (!r)

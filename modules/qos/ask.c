@@ -213,6 +213,23 @@ int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, i
 	return r;
 }
 
+bool ask_main(const struct rp_instance *inst, rp_pod pod, struct rp_pod_ctr_info *ret)
+{
+	const struct modhost *h = &inst->h;
+	const char *name = h->cache->pod_annotation(h->ctx, pod, MAIN_KEY);
+	if (!RP_HAS(h->cache, pod_ctr))
+		return false;
+	for (uint32_t i = 0;; i++) {
+		struct rp_pod_ctr_info c = {.size = sizeof c};
+		if (h->cache->pod_ctr(h->ctx, pod, i, &c))
+			return false;
+		if (name && *name ? strcmp(name, c.name) != 0 : c.kind != RP_POD_CTR_APP)
+			continue;
+		*ret = c;
+		return true;
+	}
+}
+
 bool ask_is_debugged(const struct rp_instance *inst, rp_pod pod)
 {
 	const struct texts *keys = &inst->plan->debug;
@@ -223,8 +240,8 @@ bool ask_is_debugged(const struct rp_instance *inst, rp_pod pod)
 }
 
 /* A request that nobody knows counts as the limit, and where there is none as nothing. */
-int64_t ask_memory(const struct rp_ctr_info *info)
+int64_t ask_memory(int64_t request, int64_t limit)
 {
-	int64_t mem = info->mem_request > 0 ? info->mem_request : info->mem_limit;
+	int64_t mem = request > 0 ? request : limit;
 	return mem > 0 ? mem : 0;
 }

@@ -4,17 +4,18 @@
 
 #include "modules/qos/qos.h"
 
-#define MAIN_KEY "kubernetes.io/main-container-name"
-
 static enum role role_of(const struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
+	struct rp_pod_ctr_info told = {.size = sizeof told};
 	char name[MAIN_NAME_MAX + 1];
 	const char *main = h->cache->pod_annotation(h->ctx, info->pod, MAIN_KEY);
 	if (info->flags & RP_CTR_INIT)
 		return ROLE_INIT;
 	if (table_main(inst, info->pod))
 		return ROLE_SIDECAR;
+	if (ask_main(inst, info->pod, &told))
+		return strcmp(told.name, info->name) != 0 ? ROLE_SIDECAR : ROLE_MAIN;
 	/* what ran alone and has ended may have been an init container: nobody says so */
 	if ((!main || !*main) && !table_has_pod(inst, info->pod))
 		return ROLE_MAIN;
@@ -149,7 +150,7 @@ static int32_t ask_of(struct rp_instance *inst, const struct rp_ctr_info *info, 
 {
 	int32_t r = ask_read(inst, info->pod, ret);
 	ret->cpu = info->cpu_request > 0 ? info->cpu_request : 0;
-	ret->mem = ask_memory(info);
+	ret->mem = ask_memory(info->mem_request, info->mem_limit);
 	return r;
 }
 
@@ -252,7 +253,8 @@ static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		     struct entry *e)
 {
-	int64_t cpu = info->cpu_request > 0 ? info->cpu_request : 0, mem = ask_memory(info);
+	int64_t cpu = info->cpu_request > 0 ? info->cpu_request : 0,
+		mem = ask_memory(info->mem_request, info->mem_limit);
 	int32_t r = 0;
 	if (cpu == e->is.cpu && mem == e->is.mem)
 		return 0;

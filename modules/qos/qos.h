@@ -139,7 +139,10 @@ int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret);
 /* What the pod as a whole is to be counted with; 0: not said. */
 int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem);
 bool ask_is_debugged(const struct rp_instance *inst, rp_pod pod);
-int64_t ask_memory(const struct rp_ctr_info *info);
+int64_t ask_memory(int64_t request, int64_t limit);
+/* A pod's main container, if the cluster has told of it. */
+#define MAIN_KEY "kubernetes.io/main-container-name"
+bool ask_main(const struct rp_instance *inst, rp_pod pod, struct rp_pod_ctr_info *ret);
 
 /* ---- who is there (table.c) --------------------------------------------------------------------------------------------- */
 

@@ -194,7 +194,7 @@ AT(rp_ctr_info, asked_shares, 208);
 AT(rp_ctr_info, asked_quota, 216);
 AT(rp_ctr_info, asked_period, 224);
 
-AT_LEAST(rp_pod_info, 96);
+AT_LEAST(rp_pod_info, 104);
 AT(rp_pod_info, size, 0);
 AT(rp_pod_info, qos, 4);
 AT(rp_pod_info, pod, 8);
@@ -209,6 +209,16 @@ AT(rp_pod_info, pad, 68);
 AT(rp_pod_info, cpu_request, 72);
 AT(rp_pod_info, cpu_limit, 80);
 AT(rp_pod_info, mem_limit, 88);
+AT(rp_pod_info, mem_request, 96);
+
+AT_LEAST(rp_pod_ctr_info, 48);
+AT(rp_pod_ctr_info, size, 0);
+AT(rp_pod_ctr_info, kind, 4);
+AT(rp_pod_ctr_info, name, 8);
+AT(rp_pod_ctr_info, cpu_request, 16);
+AT(rp_pod_ctr_info, cpu_limit, 24);
+AT(rp_pod_ctr_info, mem_request, 32);
+AT(rp_pod_ctr_info, mem_limit, 40);
 
 AT_LEAST(rp_mount_info, 32);
 AT(rp_mount_info, size, 0);
@@ -231,7 +241,7 @@ AT(rp_pod_resource_info, pad, 4);
 AT(rp_pod_resource_info, resource, 8);
 AT(rp_pod_resource_info, nodes, 16);
 
-AT_LEAST(rp_host_cache, 264);
+AT_LEAST(rp_host_cache, 272);
 AT(rp_host_cache, size, 0);
 AT(rp_host_cache, pad, 4);
 AT(rp_host_cache, list, 8);
@@ -266,6 +276,7 @@ AT(rp_host_cache, list_pods, 232);
 AT(rp_host_cache, get_pod_private, 240);
 AT(rp_host_cache, set_pod_private, 248);
 AT(rp_host_cache, may_wait, 256);
+AT(rp_host_cache, pod_ctr, 264);
 
 AT_LEAST(rp_nr_node, 56);
 AT(rp_nr_node, size, 0);
@@ -792,6 +803,11 @@ VALUE(RP_NR_UPDATE_SECONDS, 9);
 VALUE(RP_N_LEVELS, 11);
 VALUE(RP_ORDER_CREATED, 0);
 VALUE(RP_ORDER_SYNC, 1);
+VALUE(RP_POD_CTR_APP, 1);
+VALUE(RP_POD_CTR_INIT, 2);
+VALUE(RP_POD_CTR_SIDECAR, 3);
+VALUE(RP_POD_DAEMON_SET, 4);
+VALUE(RP_POD_FED, 2);
 VALUE(RP_POD_STOPPED, 1);
 TEXT(RP_POLICY_1, "nri-rp.policy/1");
 VALUE(RP_PRESSURE_CPU, 2);

@@ -53,6 +53,7 @@ def defects():
     yield 'call-set-group', {'IN_PLACE': '(void)cache->set_group(ctx, txn, ctr, 0)'}, 'abi/shorter-structs', 'set_group() of ABI 1.3 was called on a host of 1.2'
     yield 'call-set-args', {'IN_PLACE': 'const char *a = "x"; (void)cache->set_args(ctx, txn, ctr, &a, 1)'}, 'abi/shorter-structs', 'set_args() of ABI 1.3'
     yield 'call-may-wait', {'IN_PLACE': '(void)cache->may_wait(ctx, txn, 0, 0)'}, 'abi/shorter-structs', 'may_wait() of ABI 1.3'
+    yield 'call-pod-ctr', {'IN_PLACE': 'struct rp_pod_ctr_info i = {sizeof i}; (void)cache->pod_ctr(ctx, 1, 0, &i)'}, 'abi/shorter-structs', 'pod_ctr() of ABI 1.3'
     yield 'call-arg', {'IN_PLACE': '(void)cache->arg(ctx, ctr, 0)'}, 'abi/shorter-structs', 'arg() of ABI 1.3'
     yield 'call-list-pods', {'IN_PLACE': '(void)cache->list_pods(ctx, NULL, 0)'}, 'abi/shorter-structs', 'list_pods() of ABI 1.3'
     yield 'call-simulated', {'IN_SYNC': '(void)inst->topology->simulated(inst->ctx)'}, 'abi/shorter-structs', 'simulated() of ABI 1.3'

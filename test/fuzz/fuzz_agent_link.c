@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent tells the daemon, as a pod, as a list of them, as a configuration and as a Node: whatever comes out is within the limits. */
+/* What the agent tells the daemon, as a pod, as a list of them, as a configuration, as a Node and as pods of the cluster: whatever comes out is within the limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "core/agent/ask.h"
 #include "core/agent/config.h"
 #include "core/agent/node.h"
+#include "core/agent/pods.h"
 #include "core/agent/protocol.h"
 #include "core/util/arena.h"
 
@@ -52,6 +53,20 @@ static void check_node(const struct node_object *node)
 		check(*node->capacity[i].name && node->capacity[i].amount >= 0);
 }
 
+static void check_fed(const struct fed_message *m)
+{
+	check(m->n_pods <= FEED_PODS_MAX && m->n_gone <= FEED_PODS_MAX);
+	for (uint32_t i = 0; i < m->n_pods; i++) {
+		const struct fed_pod *pod = &m->pods[i];
+		struct needs sums = fed_needs(pod);
+		check(is_name(pod->uid) && is_name(pod->ns) && is_name(pod->name));
+		check(pod->n_ctrs <= FEED_CTRS_MAX);
+		check(sums.cpu_request >= 0 && sums.mem_request >= 0 && sums.mem_limit >= 0);
+		for (uint32_t k = 0; k < pod->n_ctrs; k++)
+			check(fed_ctr(pod, pod->ctrs[k].name) == &pod->ctrs[k]);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -80,6 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct node_object *node;
 	if (agent_decode_node(a, data, size, &node) == 0)
 		check_node(node);
+	arena_reset(a);
+	struct fed_message fed;
+	if (agent_decode_pods(a, data, size, &fed) == 0)
+		check_fed(&fed);
 	arena_free(a);
 	return 0;
 }

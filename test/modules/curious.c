@@ -208,10 +208,12 @@ static int32_t stage_pod(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	void *ctx = inst->host->ctx;
 	struct rp_ctr_info info = {.size = sizeof info};
 	const void *kept;
+	struct rp_pod_ctr_info one = {.size = sizeof one};
 	rp_pod pods[1];
 	uint32_t size;
 	int32_t r = c->get_ctr(ctx, ctr, &info);
 	(void)c->list_pods(ctx, pods, 1);
+	(void)c->pod_ctr(ctx, info.pod, 0, &one);
 	r = r ? r : c->set_pod_private(ctx, txn, info.pod, "kept", 4);
 	return r ? r : c->get_pod_private(ctx, info.pod, &kept, &size);
 }

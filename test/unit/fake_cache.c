@@ -759,6 +759,16 @@ static int32_t cache_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t
 	return quiet_ms > longest_ms || longest_ms > RP_WAIT_MAX_MS ? -RP_EINVAL : 0;
 }
 
+/* There is no cluster. */
+static int32_t cache_pod_ctr(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out)
+{
+	(void)ctx;
+	(void)pod;
+	(void)index;
+	(void)out;
+	return -RP_ENOENT;
+}
+
 /* Pods are known by their containers alone, and nothing is kept with them. */
 static uint32_t cache_list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
@@ -818,4 +828,5 @@ const struct rp_host_cache fake_cache_service = {
 	.get_pod_private = cache_get_pod_private,
 	.set_pod_private = cache_set_pod_private,
 	.may_wait = cache_may_wait,
+	.pod_ctr = cache_pod_ctr,
 };

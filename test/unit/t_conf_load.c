@@ -285,6 +285,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c->log.debug.n, 0);
 	assert_false(c->log.source);
 	assert_int_equal(c->on_policy_error, CONF_REJECT);
+	assert_int_equal(c->admit.source, CONF_REQUESTS_AUTO);
 	assert_false(c->reset_on_switch);
 	assert_true(c->agent.accept_all);
 	assert_false(c->agent.pod_resource_api);
@@ -295,6 +296,7 @@ static void test_all_core_keys(void **state)
 {
 	(void)state;
 	good("policy: bare\nonPolicyError: unmanaged\nresetOnSwitch: true\nstrict: false\n"
+	     "admit: {requestSource: feed}\n"
 	     "modules: {path: [/m]}\nruntime: {frontend: nri, socket: /n, name: me, index: "
 	     "5}\ncache: {dir: /c}\n"
 	     "control: {socket: /s}\nmetrics: {listen: \"\"}\nlog: {level: warning, debug: [a], "
@@ -308,6 +310,7 @@ static void test_all_core_keys(void **state)
 	const struct conf_core *c = core();
 	assert_string_equal(c->policy, "bare");
 	assert_int_equal(c->on_policy_error, CONF_UNMANAGED);
+	assert_int_equal(c->admit.source, CONF_REQUESTS_FEED);
 	assert_true(c->reset_on_switch);
 	assert_false(c->strict);
 	check_strings(c->module_path, "/m");

@@ -213,6 +213,7 @@ void config_in_force(struct pipeline *p)
 {
 	remember_policy(p);
 	pipeline_arm_rebalance(p);
+	feed_configured(p);
 	take_core(p);
 }
 

@@ -165,6 +165,7 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 		return r;
 	store_put_pod(p->store, pod);
 	persist_later(p);
+	feed_count(p, pod);
 	r = admit_pod(p, pod, err);
 	if (r && !known)
 		remove_pod(p, pod);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define HASH_NONFATAL_OOM 1 /* a pod that cannot be remembered is not told */
+#include "core/nri-rp-agent/pods.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent/protocol.h"
+#include "core/nri-rp-agent/node.h"
+#include "core/nri-rp-agent/watch.h"
+#include "core/util/arena.h"
+#include "core/util/cleanup.h"
+#include "core/util/hash.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define LOG_SOURCE "pods"
+#define ARENA_BLOCK 1024u
+#define ARENA_LIMIT (16u << 20) /* of an object that a server may send at all */
+#define PODS_MAX 4096u /* that the daemon takes */
+#define POD_MAX (64u << 10) /* bytes of a pod as it is told */
+#define PART_MAX (1u << 20) /* of pods in a message */
+#define QUIET_MS 10u /* a pod that comes is waited for */
+#define ANSWER_TIMEOUT_MS 5000u
+#define PROBLEM "the daemon's pods"
+#define MIRROR "kubernetes.io/config.mirror" /* the UID that a static pod has on its node */
+
+struct seen_pod {
+	struct arena *arena; /* what the message is in */
+	Agent__FedPod message;
+	uint8_t *packed; /* the same, to compare with */
+	size_t packed_len;
+	bool untold, gone; /* gone: the daemon is still to be told that it is */
+	bool listed; /* in the list that has begun */
+	UT_hash_handle hh;
+};
+
+struct pod_feed {
+	struct kube *kube;
+	struct link *link;
+	struct watch *watch;
+	struct seen_pod *pods; /* by UID */
+	struct loop_timer *timer;
+	struct backoff backoff;
+	bool known; /* a list was complete once */
+	bool anew; /* the daemon is to be told all */
+	bool under_way;
+	bool warned;
+};
+
+/* ---- a Pod as a message ---------------------------------------------------------------------------------------------- */
+
+static int put_text(struct arena *a, const json_t *object, const char *key, char **ret)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	*ret = arena_strdup(a, text ? text : "");
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int put_container(struct arena *a, const json_t *from, Agent__PodContainerKind kind,
+			 Agent__PodContainer **ret)
+{
+	const json_t *resources = json_object_get(from, "resources");
+	Agent__PodContainer *m = arena_alloc(a, sizeof *m);
+	if (!m)
+		return -ENOMEM;
+	agent__pod_container__init(m);
+	m->kind = kind;
+	*ret = m;
+	int r = put_text(a, from, "name", &m->name);
+	if (!r)
+		r = node_amounts(a, json_object_get(resources, "requests"), &m->requests,
+				 &m->n_requests);
+	if (!r)
+		r = node_amounts(a, json_object_get(resources, "limits"), &m->limits, &m->n_limits);
+	return r;
+}
+
+static Agent__PodContainerKind init_kind(const json_t *ctr)
+{
+	const char *policy = json_string_value(json_object_get(ctr, "restartPolicy"));
+	return policy && str_eq(policy, "Always") ? AGENT__POD_CONTAINER_KIND__SIDECAR
+						  : AGENT__POD_CONTAINER_KIND__INIT;
+}
+
+static int put_containers(struct arena *a, const json_t *spec, Agent__FedPod *m)
+{
+	const json_t *init = json_object_get(spec, "initContainers");
+	const json_t *apps = json_object_get(spec, "containers"), *one;
+	size_t i;
+	int r = 0;
+	m->containers =
+		arena_array(a, json_array_size(init) + json_array_size(apps) + 1, sizeof(void *));
+	if (!m->containers)
+		return -ENOMEM;
+	json_array_foreach(init, i, one) if (!r)
+	{
+		r = put_container(a, one, init_kind(one), &m->containers[m->n_containers]);
+		m->n_containers += !r;
+	}
+	json_array_foreach(apps, i, one) if (!r)
+	{
+		r = put_container(a, one, AGENT__POD_CONTAINER_KIND__APP,
+				  &m->containers[m->n_containers]);
+		m->n_containers += !r;
+	}
+	return r;
+}
+
+static int put_owner(struct arena *a, const json_t *meta, Agent__FedPod *m)
+{
+	const json_t *owner;
+	size_t i;
+	m->owner = arena_strdup(a, "");
+	json_array_foreach(json_object_get(meta, "ownerReferences"), i, owner)
+	{
+		if (json_is_true(json_object_get(owner, "controller")))
+			return put_text(a, owner, "kind", &m->owner);
+	}
+	return m->owner ? 0 : -ENOMEM;
+}
+
+/* A static pod has another UID on its node than its mirror has at the server. */
+static int put_uid(struct arena *a, const json_t *meta, Agent__FedPod *m)
+{
+	const json_t *annotations = json_object_get(meta, "annotations");
+	return json_is_string(json_object_get(annotations, MIRROR))
+		       ? put_text(a, annotations, MIRROR, &m->uid)
+		       : put_text(a, meta, "uid", &m->uid);
+}
+
+int pod_message(struct arena *a, const json_t *pod, Agent__FedPod *ret)
+{
+	const json_t *meta = json_object_get(pod, "metadata"), *spec = json_object_get(pod, "spec");
+	const char *phase =
+		json_string_value(json_object_get(json_object_get(pod, "status"), "phase"));
+	Agent__FedPod m = AGENT__FED_POD__INIT;
+	m.priority = (int32_t)json_integer_value(json_object_get(spec, "priority"));
+	m.ended = phase && (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"));
+	int r = put_uid(a, meta, &m);
+	if (!r)
+		r = put_text(a, meta, "namespace", &m.namespace_);
+	if (!r)
+		r = put_text(a, meta, "name", &m.name);
+	if (!r && (!*m.uid || !*m.namespace_ || !*m.name))
+		r = -EINVAL;
+	if (!r)
+		r = put_owner(a, meta, &m);
+	if (!r)
+		r = put_containers(a, spec, &m);
+	if (!r)
+		*ret = m;
+	return r;
+}
+
+/* ---- what is known --------------------------------------------------------------------------------------------------- */
+
+static struct seen_pod *seen_free(struct seen_pod *pod)
+{
+	if (!pod)
+		return NULL;
+	arena_free(pod->arena);
+	free(pod->packed);
+	free(pod);
+	return NULL;
+}
+
+static struct seen_pod *seen_new(const json_t *object)
+{
+	struct seen_pod *pod = calloc(1, sizeof *pod);
+	if (!pod)
+		return NULL;
+	pod->arena = arena_new(ARENA_BLOCK, ARENA_LIMIT);
+	if (!pod->arena || pod_message(pod->arena, object, &pod->message))
+		return seen_free(pod);
+	size_t n = agent__fed_pod__get_packed_size(&pod->message);
+	pod->packed = n <= POD_MAX ? malloc(n + 1) : NULL;
+	if (!pod->packed)
+		return seen_free(pod);
+	pod->packed_len = agent__fed_pod__pack(&pod->message, pod->packed);
+	pod->untold = pod->listed = true;
+	return pod;
+}
+
+static struct seen_pod *find(const struct pod_feed *f, const char *uid)
+{
+	struct seen_pod *pod = NULL;
+	HASH_FIND(hh, f->pods, uid, strlen(uid), pod);
+	return pod;
+}
+
+static void drop(struct pod_feed *f, struct seen_pod *pod)
+{
+	HASH_DEL(f->pods, pod);
+	seen_free(pod);
+}
+
+static void left_out(struct pod_feed *f, const char *why)
+{
+	if (!f->warned)
+		log_warning("a pod is not told to nri-rpd: %s (said once)", why);
+	f->warned = true;
+}
+
+static void take(struct pod_feed *f, const json_t *object)
+{
+	struct seen_pod *pod = seen_new(object), *had = pod ? find(f, pod->message.uid) : NULL;
+	if (!pod) {
+		left_out(f, "it has no name or no UID, is too large, or there is no memory");
+		return;
+	}
+	if (had && !had->gone && had->packed_len == pod->packed_len &&
+	    memcmp(had->packed, pod->packed, pod->packed_len) == 0) {
+		had->listed = true;
+		seen_free(pod);
+		return;
+	}
+	if (had)
+		drop(f, had);
+	if (HASH_COUNT(f->pods) >= PODS_MAX) {
+		left_out(f, "there are too many");
+		seen_free(pod);
+		return;
+	}
+	HASH_ADD_KEYPTR(hh, f->pods, pod->message.uid, strlen(pod->message.uid), pod);
+	if (!pod->hh.tbl)
+		seen_free(pod);
+}
+
+static void take_gone(struct pod_feed *f, const json_t *object)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
+	Agent__FedPod m;
+	struct seen_pod *pod = a && pod_message(a, object, &m) == 0 ? find(f, m.uid) : NULL;
+	if (pod)
+		pod->gone = true;
+}
+
+/* ---- telling --------------------------------------------------------------------------------------------------------- */
+
+static void tell_soon(struct pod_feed *f)
+{
+	if (!f->under_way && !loop_timer_armed(f->timer))
+		(void)loop_timer_arm(f->timer, QUIET_MS);
+}
+
+static void told(const struct rpc_result *result, void *arg)
+{
+	struct pod_feed *f = arg;
+	bool lost = result->error == -ECANCELED || result->error == -ECONNRESET;
+	f->under_way = false;
+	if (lost) /* pod_feed_daemon_connected() begins anew */
+		return;
+	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
+	if (result->error) {
+		f->anew = true;
+		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+		return;
+	}
+	f->backoff.ms = 0;
+	tell_soon(f);
+}
+
+static void begin_anew(struct pod_feed *f)
+{
+	struct seen_pod *pod, *next;
+	HASH_ITER (hh, f->pods, pod, next) {
+		if (pod->gone)
+			drop(f, pod);
+		else
+			pod->untold = true;
+	}
+}
+
+/* What of it has not been told yet, as far as it goes into a message. True: there is more. */
+static bool fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
+{
+	size_t bytes = 0;
+	for (struct seen_pod *pod = f->pods; pod; pod = pod->hh.next) {
+		if (!pod->gone && !pod->untold)
+			continue;
+		bytes += pod->packed_len;
+		if (bytes > PART_MAX)
+			return true;
+		if (pod->gone)
+			m->gone[m->n_gone++] = pod->message.uid;
+		else
+			m->pods[m->n_pods++] = &pod->message;
+	}
+	return false;
+}
+
+/* It is on its way: packed already. */
+static void sent(struct pod_feed *f, const Agent__SetPodsRequest *m)
+{
+	for (size_t i = 0; i < m->n_pods; i++)
+		find(f, m->pods[i]->uid)->untold = false;
+	for (size_t i = 0; i < m->n_gone; i++)
+		drop(f, find(f, m->gone[i]));
+}
+
+static void tell(void *arg)
+{
+	struct pod_feed *f = arg;
+	Agent__SetPodsRequest m = AGENT__SET_PODS_REQUEST__INIT;
+	if (!f->known || f->under_way)
+		return;
+	if (f->anew)
+		begin_anew(f);
+	size_t n = HASH_COUNT(f->pods) + 1;
+	_free_ Agent__FedPod **pods = calloc(n, sizeof(void *));
+	_free_ char **gone = calloc(n, sizeof(void *));
+	m.pods = pods;
+	m.gone = gone;
+	if (!pods || !gone) {
+		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+		return;
+	}
+	m.begin = f->anew;
+	m.complete = !fill(f, &m);
+	if (!m.begin && !m.n_pods && !m.n_gone)
+		return;
+	int r = link_call(f->link, "SetPods", &m.base, ANSWER_TIMEOUT_MS, told, f);
+	if (r && r != -ENOTCONN)
+		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
+	if (r)
+		return;
+	f->under_way = true;
+	f->anew = false;
+	sent(f, &m);
+}
+
+void pod_feed_daemon_connected(struct pod_feed *f)
+{
+	f->backoff.ms = 0;
+	f->anew = true;
+	f->under_way = false;
+	tell_soon(f);
+}
+
+/* ---- the watch ------------------------------------------------------------------------------------------------------- */
+
+static void begin_list(struct pod_feed *f)
+{
+	for (struct seen_pod *pod = f->pods; pod; pod = pod->hh.next)
+		pod->listed = false;
+}
+
+static void end_list(struct pod_feed *f)
+{
+	for (struct seen_pod *pod = f->pods; pod; pod = pod->hh.next)
+		pod->gone = pod->gone || !pod->listed;
+	f->known = true;
+}
+
+static void on_pod(enum watch_event event, json_t *object, const char *text, void *arg)
+{
+	struct pod_feed *f = arg;
+	(void)text;
+	switch (event) {
+	case WATCH_BEGIN:
+		begin_list(f);
+		return;
+	case WATCH_OBJECT:
+		take(f, object);
+		break;
+	case WATCH_GONE:
+		take_gone(f, object);
+		break;
+	case WATCH_LISTED:
+		end_list(f);
+		break;
+	case WATCH_DENIED:
+		return;
+	}
+	tell_soon(f);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------ */
+
+struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node)
+{
+	struct pod_feed *f = calloc(1, sizeof *f);
+	_free_ char *selector = str_printf("spec.nodeName=%s", node);
+	if (!f)
+		return NULL;
+	f->kube = k;
+	f->link = l;
+	f->anew = true;
+	f->timer = loop_timer_new(kube_loop(k), tell, f);
+	if (selector && f->timer)
+		f->watch = watch_new(k, "/api/v1/pods", selector, on_pod, f);
+	return f->watch ? f : pod_feed_free(f);
+}
+
+struct pod_feed *pod_feed_free(struct pod_feed *f)
+{
+	struct seen_pod *pod, *next;
+	if (!f)
+		return NULL;
+	watch_free(f->watch);
+	loop_timer_free(f->timer);
+	HASH_ITER (hh, f->pods, pod, next)
+		drop(f, pod);
+	free(f);
+	return NULL;
+}

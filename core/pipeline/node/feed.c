@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pipeline/node/feed.h"
+
+#include "core/cache/feed.h"
+#include "core/pipeline/internal.h"
+#include "core/util/log.h"
+
+#define LOG_SOURCE "feed"
+
+static struct feed *feed_of(const struct pipeline *p)
+{
+	return cache_feed(p->env.cache);
+}
+
+void pipeline_feed_begin(struct pipeline *p)
+{
+	feed_begin(feed_of(p));
+}
+
+void pipeline_feed_complete(struct pipeline *p)
+{
+	feed_complete(feed_of(p));
+	if (!p->feed.current)
+		log_info("the agent has told of %u pods", feed_n_pods(feed_of(p)));
+	p->feed.current = true;
+}
+
+int pipeline_feed_pod(struct pipeline *p, const struct fed_pod *pod)
+{
+	return feed_put(feed_of(p), pod);
+}
+
+void pipeline_feed_left_out(struct pipeline *p, uint32_t n)
+{
+	if (!p->feed.left_out)
+		log_warning("%u pods of the cluster are left out: one has too many containers or "
+			    "resources, or something without a sound name or amount, or there are "
+			    "too many (said once)",
+			    n);
+	p->feed.left_out += n;
+}
+
+void pipeline_feed_gone(struct pipeline *p, const char *uid)
+{
+	feed_del(feed_of(p), uid);
+}
+
+void pipeline_feed_lost(struct pipeline *p)
+{
+	p->feed.current = false;
+}
+
+void feed_configured(struct pipeline *p)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	feed_use(feed_of(p), core->admit.source != CONF_REQUESTS_RUNTIME);
+	if (!core->agent.cluster)
+		feed_clear(feed_of(p));
+}
+
+void feed_count(struct pipeline *p, const struct pod *pod)
+{
+	if (pod_fed(p->env.cache, pod))
+		p->feed.by_feed++;
+	else
+		p->feed.by_runtime++;
+}
+
+void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	bool feed = core->admit.source == CONF_REQUESTS_FEED ||
+		    (core->admit.source == CONF_REQUESTS_AUTO && p->feed.current);
+	*ret = (struct feed_status){
+		.on = core->agent.cluster,
+		.source = feed ? "feed" : "runtime",
+		.n_pods = feed_n_pods(feed_of(p)),
+		.counts = p->feed,
+	};
+}

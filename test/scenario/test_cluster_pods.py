@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pod feed: what the API server has of this node's pods, through a real agent to a real daemon."""
+import contextlib
+
+import pytest
+
+from simnode import ctr, eventually
+from test_cluster import NODE, Cluster
+
+QOS = {'policy': 'qos', 'qos': {'reservedCPUs': '0', 'rampUpSeconds': 0}}
+MIB = 1 << 20
+ODD = 123456789  # bytes that nothing but an exact word of them gives
+
+
+@pytest.fixture
+def cluster(make_node, tmp_path):
+    with contextlib.ExitStack() as stack:
+        yield lambda **more: stack.enter_context(Cluster(make_node, tmp_path, **more))
+
+
+def container(name, cpu, memory=ODD, **more):
+    return {'name': name, 'resources': {'requests': {'cpu': cpu, 'memory': str(memory)}, 'limits': {'memory': str(4 * memory)}}, **more}
+
+
+def put_pod(c, name, *containers, uid=None, node=NODE, init=(), phase='Pending', **meta):
+    c.api.put('pods', 'default', name, {'metadata': {'uid': uid or 'uid-' + name, **meta}, 'status': {'phase': phase},
+                                        'spec': {'nodeName': node, 'containers': list(containers), 'initContainers': list(init)}})
+
+
+def feed(c):
+    return c.node.ctl('status', check=False)['pod_feed']
+
+
+def knows(c, n):
+    eventually(lambda: feed(c)['current'] and feed(c)['pods'] == n)
+
+
+def shown(c, name):
+    return next(x for x in c.node.ctl('containers') if x['full_name'] == name)
+
+
+def test_exact_requests(cluster):
+    c = cluster(config=QOS)
+    knows(c, 0)
+    put_pod(c, 'web', container('app', '1500m'), container('log', '250m'), init=[container('setup', '3')])
+    put_pod(c, 'elsewhere', container('app', '1'), node='n2')
+    knows(c, 1)
+    c.node.create('web', ctr('app', '1500m/2', '120Mi/470Mi'), uid='uid-web')
+    app = shown(c, 'default/web/app')
+    assert app['wanted']['memory_request'] == ODD and 'exact-needs' in app['flags'] and 'memory-estimated' not in app['flags']
+    # nobody has told of this one
+    c.node.create('other', ctr('app', '1/2', '120Mi/470Mi'), uid='uid-other')
+    assert 'memory-estimated' in shown(c, 'default/other/app')['flags']
+    assert (feed(c)['by_feed'], feed(c)['by_runtime'], feed(c)['request_source']) == (1, 1, 'feed')
+    # what the cluster says later of a pod that runs changes nothing of it
+    put_pod(c, 'web', container('app', '2', 7 * MIB))
+    c.node.restart()
+    knows(c, 1)
+    assert shown(c, 'default/web/app')['wanted'] == app['wanted']
+
+
+def test_pods_come_change_and_go(cluster):
+    c = cluster(config=QOS)
+    for i in range(250):
+        put_pod(c, 'p%d' % i, container('a', '1'))
+    knows(c, 250)
+    put_pod(c, 'p0', container('a', '2'))
+    put_pod(c, 'new', container('a', '1'))
+    c.api.delete('pods', 'default', 'p1')
+    c.api.delete('pods', 'default', 'p2')
+    knows(c, 249)
+    # an agent that is gone tells nobody; another one tells anew what is there by then
+    c.agent.kill()
+    eventually(lambda: not feed(c)['current'])
+    assert feed(c)['pods'] == 249 and feed(c)['request_source'] == 'runtime'
+    c.api.delete('pods', 'default', 'p3')
+    c.agent.start()
+    knows(c, 248)
+    # versions that the server has forgotten: listed anew
+    c.api.delete('pods', 'default', 'p4')
+    c.api.compact()
+    knows(c, 247)
+
+
+def test_the_runtime_is_believed_where_that_is_wanted(cluster):
+    c = cluster(config={**QOS, 'admit': {'requestSource': 'runtime'}})
+    put_pod(c, 'web', container('app', '1500m'))
+    knows(c, 1)
+    c.node.create('web', ctr('app', '1500m/2', '120Mi/470Mi'), uid='uid-web')
+    assert 'memory-estimated' in shown(c, 'default/web/app')['flags'] and feed(c)['request_source'] == 'runtime'
+
+
+def test_a_static_pod_has_the_uid_of_its_node(cluster):
+    c = cluster(config=QOS)
+    put_pod(c, 'etcd', container('app', '1'), uid='of-the-mirror', annotations={'kubernetes.io/config.mirror': 'of-the-node'})
+    knows(c, 1)
+    c.node.create('etcd', ctr('app', '1/2', '120Mi/470Mi'), uid='of-the-node')
+    assert 'exact-needs' in shown(c, 'default/etcd/app')['flags']
+
+
+def test_pods_that_make_no_sense_are_left_out(cluster):
+    c = cluster(config=QOS)
+    put_pod(c, 'many', *[container('c%d' % i, '1m') for i in range(65)])
+    put_pod(c, 'huge', container('app', '1', 1 << 60))
+    put_pod(c, 'twice', container('app', '1'), container('app', '1'))
+    put_pod(c, 'name', container('not a name', '1'))
+    put_pod(c, 'good', container('app', '1'))
+    knows(c, 1)
+    assert feed(c)['left_out'] == 4 and 'left out' in c.node.read_log()
+    assert not c.status()['problems']
+
+
+def test_the_rights_are_missing(cluster, make_node, tmp_path):
+    c = cluster(config=QOS)
+    c.api.denied.add('pods')
+    c.api.compact()
+    eventually(lambda: any('pods' in p for p in c.status()['problems']))
+
+
+def test_the_main_container_decides(cluster):
+    """n4c16: 15 CPUs for pods, one node has 4. The sum of a pod's containers is more than that, its main container is not."""
+    bound = {'katalyst.kubewharf.io/qos_level': 'shared_cores', 'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding":"true"}'}
+    parts = [ctr('side', '3'), ctr('app', '2')]
+    c = cluster(config=QOS)
+    knows(c, 0)
+    assert 'larger than one NUMA node' in c.node.reject('sum', *parts, annotations=bound, uid='uid-sum')
+    put_pod(c, 'web', container('side', '3'), container('app', '2'))
+    named = {**bound, 'kubernetes.io/main-container-name': 'app'}
+    knows(c, 1)
+    c.node.create('web', *parts, annotations=named, uid='uid-web')
+    assert c.node.cpus('web/side') == c.node.cpus('web/app')
