@@ -46,7 +46,7 @@ struct options {
 	regex_t cases;
 };
 
-struct machine {
+struct check_machine {
 	char name[64];
 	char root[CHECK_DIR_MAX + 72];
 	const struct machine_shape *shape; /* NULL: a copy of a folder of --machines */
@@ -58,7 +58,7 @@ struct machine {
 
 struct machines {
 	char dir[CHECK_DIR_MAX]; /* ours, removed at the end */
-	struct machine items[CHECK_MACHINES_MAX];
+	struct check_machine items[CHECK_MACHINES_MAX];
 	unsigned n;
 };
 
@@ -73,7 +73,7 @@ struct scene {
 /* A case as it runs, in its own process. */
 struct check {
 	const struct options *o;
-	struct machine *machine;
+	struct check_machine *machine;
 	uint64_t seed;
 	uint32_t role; /* RP_KIND_…: what the module is used as */
 	struct crumb *crumb;
@@ -128,11 +128,11 @@ int check_skip(struct check *c, const char *fmt, ...) __attribute__((format(prin
 int machines_init(struct machines *m, const char *folder, struct err *err);
 void machines_fini(struct machines *m);
 /* Writes its tree if that is not there yet, and puts all its CPUs online. */
-int machine_make(struct machine *m, struct err *err);
-int machine_set_online(const struct machine *m, struct rp_ids cpus, struct err *err);
+int machine_make(struct check_machine *m, struct err *err);
+int machine_set_online(const struct check_machine *m, struct rp_ids cpus, struct err *err);
 /* The one with the most CPUs, and the one in the middle. */
-struct machine *machines_largest(struct machines *m);
-struct machine *machines_middle(struct machines *m);
+struct check_machine *machines_largest(struct machines *m);
+struct check_machine *machines_middle(struct machines *m);
 
 /* ---- config.c ---- */
 

@@ -2,7 +2,6 @@
 /* nri-rp-modcheck: options, the list of what to run, and each case in a child. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +201,7 @@ static void judge(struct job *j, const char *name, const struct trial_result *re
 }
 
 static int run_case(struct run *run, const struct check_case *what, const char *name,
-		    struct machine *machine, uint64_t seed)
+		    struct check_machine *machine, uint64_t seed)
 {
 	struct err err = ERR_INIT;
 	struct trial_result res = {.code = 0};
@@ -240,7 +239,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 
 /* ---- all of them --------------------------------------------------------------------------------------------------- */
 
-static int offer(struct run *run, const struct check_case *what, struct machine *machine,
+static int offer(struct run *run, const struct check_case *what, struct check_machine *machine,
 		 bool seeded, uint64_t seed)
 {
 	char name[256], number[32] = "";
@@ -265,7 +264,8 @@ static int offer(struct run *run, const struct check_case *what, struct machine 
 	return run_case(run, what, name, machine, seed);
 }
 
-static int offer_seeds(struct run *run, const struct check_case *what, struct machine *machine)
+static int offer_seeds(struct run *run, const struct check_case *what,
+		       struct check_machine *machine)
 {
 	bool seeded = what->flags & CASE_SEEDS;
 	unsigned n = seeded && !run->o->reproduce ? CHECK_SEEDS : 1;
@@ -370,9 +370,7 @@ enum {
 	OPT_SLOW,
 	OPT_STRICT,
 	OPT_JSON,
-	OPT_LIST,
-	OPT_VERSION,
-	OPT_HELP
+	OPT_LIST
 };
 
 static const struct cmdline_option table[] = {
@@ -401,18 +399,18 @@ static const struct cmdline_option table[] = {
 	{{"strict-time", no_argument, NULL, OPT_STRICT}, NULL, "slow is wrong"},
 	{{"json", no_argument, NULL, OPT_JSON}, NULL, "one JSON document instead of TAP"},
 	{{"list", no_argument, NULL, OPT_LIST}, NULL, "list the cases and exit"},
-	{{"version", no_argument, NULL, OPT_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, OPT_HELP}, NULL, "print this and exit"},
+	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
+	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
 };
-#define N_OPTIONS (sizeof table / sizeof *table)
-
-static void help(void)
+static int __attribute__((format(printf, 1, 2))) wrong(const char *fmt, ...)
 {
-	printf("Usage: nri-rp-modcheck [OPTION]… MODULE.so\n"
-	       "Proves a module of nri-rp without a cluster.\n\n");
-	cmdline_print(table, N_OPTIONS, 20);
-	printf("\nExit status: 0 all passed, 1 something failed, 2 wrong usage.\n"
-	       "See nri-rp-modcheck(1), nri-rp-module(7).\n");
+	va_list ap;
+	(void)fprintf(stderr, "nri-rp-modcheck: ");
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, ". ");
+	return -1;
 }
 
 static int __attribute__((format(printf, 1, 2))) usage(const char *fmt, ...)
@@ -426,35 +424,35 @@ static int __attribute__((format(printf, 1, 2))) usage(const char *fmt, ...)
 	return EXIT_USAGE;
 }
 
-/* 0, or an exit status + 1. */
-static int take(struct options *o, int opt, const char *word)
+static int take(void *to, int opt, const char *argument)
 {
+	struct options *o = to;
 	switch (opt) {
 	case OPT_MACHINES:
-		o->machines = optarg;
+		o->machines = argument;
 		return 0;
 	case OPT_REPRODUCE:
 		o->reproduce = true;
 		/* fallthrough */
 	case OPT_SEED:
-		return str_to_u64(optarg, &o->seed) ? 1 + usage("%s is no seed", optarg) : 0;
+		return str_to_u64(argument, &o->seed) ? wrong("%s is no seed", argument) : 0;
 	case OPT_CASES:
 		o->has_cases = true;
-		return regcomp(&o->cases, optarg, REG_EXTENDED | REG_NOSUB)
-			       ? 1 + usage("%s is no regular expression", optarg)
+		return regcomp(&o->cases, argument, REG_EXTENDED | REG_NOSUB)
+			       ? wrong("%s is no regular expression", argument)
 			       : 0;
 	case OPT_CONFIG:
-		o->config = optarg;
+		o->config = argument;
 		return 0;
 	case OPT_VECTORS:
-		o->vectors = optarg;
+		o->vectors = argument;
 		return 0;
 	case OPT_ANNOTATIONS:
-		o->annotations = optarg;
+		o->annotations = argument;
 		return 0;
 	case OPT_SLOW:
-		return str_to_u64(optarg, &o->slow_ms)
-			       ? 1 + usage("%s: no number of milliseconds", optarg)
+		return str_to_u64(argument, &o->slow_ms)
+			       ? wrong("%s: no number of milliseconds", argument)
 			       : 0;
 	case OPT_STRICT:
 		o->strict_time = true;
@@ -463,18 +461,26 @@ static int take(struct options *o, int opt, const char *word)
 		o->json = true;
 		return 0;
 	case OPT_LIST:
-		list_all();
-		return 1;
-	case OPT_VERSION:
-		puts("nri-rp-modcheck " NRI_RP_VERSION);
-		return 1;
-	case OPT_HELP:
-		help();
-		return 1;
+		o->list = true;
+		return 0;
 	default:
-		return 1 + usage("wrong option %s", word);
+		return -1;
 	}
 }
+
+static const struct cmdline line = {
+	.program = "nri-rp-modcheck",
+	.version = NRI_RP_VERSION,
+	.before = "Usage: nri-rp-modcheck [OPTION]… MODULE.so\n"
+		  "Proves a module of nri-rp without a cluster.\n",
+	.after = "Exit status: 0 all passed, 1 something failed, 2 wrong usage.\n"
+		 "See nri-rp-modcheck(1), nri-rp-module(7).\n",
+	.options = table,
+	.n_options = sizeof table / sizeof *table,
+	.column = 20,
+	.words = true,
+	.take = take,
+};
 
 static int take_module(struct options *o, const char *path)
 {
@@ -502,26 +508,29 @@ static void start_with_plain_heap(char **argv)
 	(void)execv("/proc/self/exe", argv);
 }
 
+static int start(struct options *o, int argc, char **argv)
+{
+	enum options_result r = cmdline_parse(&line, argc, argv, o);
+	if (r != OPTIONS_RUN)
+		return r == OPTIONS_DONE ? EXIT_SUCCESS : EXIT_USAGE;
+	if (o->list) {
+		list_all();
+		return EXIT_SUCCESS;
+	}
+	if (optind != argc - 1)
+		return usage(optind < argc ? "one module at a time" : "which module?");
+	int status = take_module(o, argv[optind]);
+	if (status)
+		return status;
+	return o->vectors ? vectors_run(o->vectors, o->dir) : check_module(o);
+}
+
 int main(int argc, char **argv)
 {
 	start_with_plain_heap(argv);
 	struct options o = {.seed = 1, .slow_ms = SLOW_CALL_MS};
-	struct option options[N_OPTIONS + 1] = {{0}};
-	int opt, r = 0;
-	for (unsigned i = 0; i < N_OPTIONS; i++)
-		options[i] = table[i].option;
-	opterr = 0;
-	while (!r && (opt = getopt_long(argc, argv, "", options, NULL)) != -1)
-		r = take(&o, opt, argv[optind - 1]);
-	if (!r && optind != argc - 1)
-		r = 1 + usage(optind < argc ? "one module at a time" : "which module?");
-	if (!r)
-		r = take_module(&o, argv[optind]);
-	else
-		r--;
-	if (!r && o.path[0] && optind == argc - 1)
-		r = o.vectors ? vectors_run(o.vectors, o.dir) : check_module(&o);
+	int status = start(&o, argc, argv);
 	if (o.has_cases)
 		regfree(&o.cases);
-	return r;
+	return status;
 }

@@ -83,24 +83,24 @@ static json_t *record(struct sim *s, const Nri__ContainerUpdate *u, const struct
 	const Nri__LinuxResources *m = u->lnx ? u->lnx->resources : NULL;
 	json_t *to = json_object();
 	char name[MODEL_NAME_MAX];
-	put_int(to, "seq", (int64_t)++s->n_updates);
-	put_text(to, "via", via);
-	put_text(to, "id", u->container_id);
-	put_text(to, "container", c ? model_name(c, name) : "");
+	doc_put_int(to, "seq", (int64_t)++s->n_updates);
+	doc_put_text(to, "via", via);
+	doc_put_text(to, "id", u->container_id);
+	doc_put_text(to, "container", c ? model_name(c, name) : "");
 	if (m && m->cpu) {
 		if (*m->cpu->cpus)
-			put_text(to, "cpus", m->cpu->cpus);
+			doc_put_text(to, "cpus", m->cpu->cpus);
 		if (*m->cpu->mems)
-			put_text(to, "mems", m->cpu->mems);
+			doc_put_text(to, "mems", m->cpu->mems);
 		if (m->cpu->shares)
-			put_int(to, "shares", (int64_t)m->cpu->shares->value);
+			doc_put_int(to, "shares", (int64_t)m->cpu->shares->value);
 		if (m->cpu->quota)
-			put_int(to, "quota", m->cpu->quota->value);
+			doc_put_int(to, "quota", m->cpu->quota->value);
 		if (m->cpu->period)
-			put_int(to, "period", (int64_t)m->cpu->period->value);
+			doc_put_int(to, "period", (int64_t)m->cpu->period->value);
 	}
 	if (m && m->memory && m->memory->limit)
-		put_int(to, "memoryLimit", m->memory->limit->value);
+		doc_put_int(to, "memoryLimit", m->memory->limit->value);
 	if (json_array_size(s->updates) < RECORDS_MAX)
 		(void)json_array_append(s->updates, to);
 	return to;
@@ -132,7 +132,7 @@ static int change(struct sim *s, struct sim_ctr *c, const Nri__LinuxResources *m
 	c->n_updates++;
 	c->n_moves += moves;
 	s->n_needless += !changes;
-	put_bool(rec, "changes", changes);
+	doc_put_bool(rec, "changes", changes);
 	fini_resources(&c->res);
 	c->res = next;
 	return 0;
@@ -144,7 +144,7 @@ static int apply_update(struct sim *s, const Nri__ContainerUpdate *u, const char
 	struct sim_ctr *c = model_ctr_of_id(s, u->container_id);
 	_json_ json_t *rec = record(s, u, c, via);
 	if (!c) {
-		put_bool(rec, "unknown", true);
+		doc_put_bool(rec, "unknown", true);
 		return 0;
 	}
 	if (!u->lnx || !u->lnx->resources)
@@ -152,7 +152,7 @@ static int apply_update(struct sim *s, const Nri__ContainerUpdate *u, const char
 	check_ignored(s, u->lnx->resources, true, c->name);
 	int r = change(s, c, u->lnx->resources, rec, &err);
 	if (r)
-		put_text(rec, "failed", err.text);
+		doc_put_text(rec, "failed", err.text);
 	return r && !u->ignore_failure ? r : 0;
 }
 
@@ -202,7 +202,7 @@ static void set_member(json_t *map, const char *key, const char *value)
 	if (*key == '-')
 		(void)json_object_del(map, key + 1);
 	else
-		put_text(map, key, value);
+		doc_put_text(map, key, value);
 }
 
 static void take_mounts(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
@@ -214,9 +214,9 @@ static void take_mounts(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 	}
 	for (size_t i = 0; i < m->n_mounts; i++) {
 		json_t *mount = json_object();
-		put_text(mount, "destination", m->mounts[i]->destination);
-		put_text(mount, "source", m->mounts[i]->source);
-		put_text(mount, "type", m->mounts[i]->type);
+		doc_put_text(mount, "destination", m->mounts[i]->destination);
+		doc_put_text(mount, "source", m->mounts[i]->source);
+		doc_put_text(mount, "type", m->mounts[i]->type);
 		(void)json_array_append(given, mount);
 		(void)json_array_append_new(list, mount);
 	}
@@ -247,11 +247,12 @@ static void take_common(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 static void take_classes(struct sim_ctr *c, const Nri__LinuxResources *r)
 {
 	if (r->rdt_class)
-		put_text(c->given, "rdt", r->rdt_class->value);
+		doc_put_text(c->given, "rdt", r->rdt_class->value);
 	if (r->blockio_class)
-		put_text(c->given, "blockio", r->blockio_class->value);
+		doc_put_text(c->given, "blockio", r->blockio_class->value);
 	for (size_t i = 0; i < r->n_unified; i++)
-		put_text(sub_map(c->given, "unified"), r->unified[i]->key, r->unified[i]->value);
+		doc_put_text(sub_map(c->given, "unified"), r->unified[i]->key,
+			     r->unified[i]->value);
 }
 
 /* A bit for each of them, by its number. */
@@ -269,27 +270,27 @@ static void take_scheduling(struct sim_ctr *c, const Nri__LinuxContainerAdjustme
 	json_t *to;
 	if (l->scheduler) {
 		to = sub_map(c->given, "scheduler");
-		put_int(to, "policy", l->scheduler->policy);
-		put_int(to, "nice", l->scheduler->nice);
-		put_int(to, "priority", l->scheduler->priority);
-		put_int(to, "flags", flags_of(l->scheduler));
-		put_int(to, "runtime", (int64_t)l->scheduler->runtime);
-		put_int(to, "deadline", (int64_t)l->scheduler->deadline);
-		put_int(to, "period", (int64_t)l->scheduler->period);
+		doc_put_int(to, "policy", l->scheduler->policy);
+		doc_put_int(to, "nice", l->scheduler->nice);
+		doc_put_int(to, "priority", l->scheduler->priority);
+		doc_put_int(to, "flags", flags_of(l->scheduler));
+		doc_put_int(to, "runtime", (int64_t)l->scheduler->runtime);
+		doc_put_int(to, "deadline", (int64_t)l->scheduler->deadline);
+		doc_put_int(to, "period", (int64_t)l->scheduler->period);
 	}
 	if (l->io_priority) {
 		to = sub_map(c->given, "ioPriority");
-		put_int(to, "class", l->io_priority->class_);
-		put_int(to, "priority", l->io_priority->priority);
+		doc_put_int(to, "class", l->io_priority->class_);
+		doc_put_int(to, "priority", l->io_priority->priority);
 	}
 	if (l->memory_policy) {
 		to = sub_map(c->given, "memoryPolicy");
-		put_int(to, "mode", l->memory_policy->mode);
-		put_text(to, "nodes", l->memory_policy->nodes);
+		doc_put_int(to, "mode", l->memory_policy->mode);
+		doc_put_text(to, "nodes", l->memory_policy->nodes);
 	}
 	if (l->oom_score_adj) {
 		c->oom_score_adj = l->oom_score_adj->value;
-		put_int(c->given, "oomScoreAdj", c->oom_score_adj);
+		doc_put_int(c->given, "oomScoreAdj", c->oom_score_adj);
 	}
 }
 

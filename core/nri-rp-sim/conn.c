@@ -74,10 +74,10 @@ static void synchronized(const Nri__SynchronizeResponse *m, void *arg)
 		nri_runtime_drop(c->runtime, "updates of the synchronisation have failed");
 	} else if (m) {
 		json_t *details = json_object();
-		put_text(details, "plugin", nri_runtime_plugin(c->runtime));
-		put_int(details, "pods", (int64_t)c->all.n_pods);
-		put_int(details, "containers", (int64_t)c->all.n_ctrs);
-		put_int(details, "updates", (int64_t)m->n_update);
+		doc_put_text(details, "plugin", nri_runtime_plugin(c->runtime));
+		doc_put_int(details, "pods", (int64_t)c->all.n_pods);
+		doc_put_int(details, "containers", (int64_t)c->all.n_ctrs);
+		doc_put_int(details, "updates", (int64_t)m->n_update);
 		c->s->n_synchronizations++;
 		sim_event(c->s, "synchronized", details);
 	}
@@ -111,8 +111,8 @@ static void gone(bool was_active, const char *why, void *arg)
 	struct conn *c = arg;
 	json_t *details = json_object();
 	c->tap = tap_free(c->tap);
-	put_text(details, "why", why);
-	put_bool(details, "active", was_active);
+	doc_put_text(details, "why", why);
+	doc_put_bool(details, "active", was_active);
 	sim_event(c->s, "disconnected", details);
 	sim_wake(c->s);
 }
@@ -149,9 +149,9 @@ static void update(const Nri__UpdateContainersRequest *m, void *arg)
 	if (m->n_evict)
 		sim_problem(s, "evictions, which no release carries out");
 	s->n_unsolicited++;
-	put_int(details, "first", (int64_t)first);
-	put_int(details, "updates", (int64_t)m->n_update);
-	put_int(details, "failed", failed);
+	doc_put_int(details, "first", (int64_t)first);
+	doc_put_int(details, "updates", (int64_t)m->n_update);
+	doc_put_int(details, "failed", failed);
 	sim_event(s, "updated", details);
 	nri_runtime_updated(c->runtime, r || failed);
 	sim_wake(s);

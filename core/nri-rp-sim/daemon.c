@@ -147,7 +147,7 @@ static void on_child(int signo, void *arg)
 	d->last_status = status;
 	char text[64];
 	json_t *details = json_object();
-	put_text(details, "status", daemon_status_text(status, text, sizeof text));
+	doc_put_text(details, "status", daemon_status_text(status, text, sizeof text));
 	sim_event(s, "exited", details);
 	sim_wake(s);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nri-rp-sim: the command line. */
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nri-rp-sim/machine.h"
+#include "core/machines/machine.h"
 #include "core/nri-rp-sim/serve.h"
 #include "core/util/cmdline.h"
 #include "core/util/log.h"
@@ -26,9 +25,7 @@ enum {
 	OPT_SEED,
 	OPT_SETTLE,
 	OPT_JSON,
-	OPT_KEEP,
-	OPT_VERSION,
-	OPT_HELP
+	OPT_KEEP
 };
 
 static const struct cmdline_option table[] = {
@@ -61,30 +58,9 @@ static const struct cmdline_option table[] = {
 	{{"verbose", no_argument, NULL, 'v'},
 	 NULL,
 	 "play: show each step and the map of the machine after it"},
-	{{"version", no_argument, NULL, OPT_VERSION}, NULL, "print the version and exit"},
-	{{"help", no_argument, NULL, OPT_HELP}, NULL, "print this and exit"},
+	{{"version", no_argument, NULL, CMDLINE_VERSION}, NULL, "print the version and exit"},
+	{{"help", no_argument, NULL, CMDLINE_HELP}, NULL, "print this and exit"},
 };
-#define N_OPTIONS (sizeof table / sizeof *table)
-
-static void help(void)
-{
-	printf("Usage: nri-rp-sim play [OPTION]… SCENARIO.yaml…\n"
-	       "       nri-rp-sim serve [OPTION]…\n"
-	       "       nri-rp-sim machine MACHINE DIR\n"
-	       "       nri-rp-sim machines\n"
-	       "A container runtime with a machine to go with it, for a real nri-rpd.\n\n"
-	       "  play      runs scenarios, each with an nri-rpd of its own\n"
-	       "  serve     takes commands on standard input, a JSON object a line\n"
-	       "  machine   writes a machine's files below sys/ and proc/ into a folder\n"
-	       "  machines  lists the machines that it knows\n\n");
-	cmdline_print(table, N_OPTIONS, 22);
-	printf("\nIn a scenario, reject: and reject-update: expect a refusal, and error: REGEX "
-	       "among\n"
-	       "their keys the words of it. Malformed steps fail before the first one runs.\n");
-	printf("\nExit status: 0 all passed, 1 something failed, 2 wrong usage. See "
-	       "nri-rp-sim(1).\n");
-}
-
 static int usage(const char *what)
 {
 	(void)fprintf(stderr, "nri-rp-sim: %s\nTry 'nri-rp-sim --help'.\n", what);
@@ -93,18 +69,24 @@ static int usage(const char *what)
 
 /* ---- options ------------------------------------------------------------------------------------------------------ */
 
-static int take_number(struct sim_options *o, int opt)
+static int wrong(const char *what, const char *argument)
+{
+	(void)fprintf(stderr, "nri-rp-sim: %s: %s. ", argument, what);
+	return -1;
+}
+
+static int take_number(struct sim_options *o, int opt, const char *argument)
 {
 	uint64_t number;
 	int64_t ms;
 	if (opt == OPT_SETTLE) {
-		if (str_to_ms(optarg, &ms) || ms < 0)
-			return -EINVAL;
+		if (str_to_ms(argument, &ms) || ms < 0)
+			return wrong("expected a time, as in 2s", argument);
 		o->settle_ms = (uint64_t)ms;
 		return 0;
 	}
-	if (str_to_u64(optarg, &number))
-		return -EINVAL;
+	if (str_to_u64(argument, &number))
+		return wrong("expected a number", argument);
 	if (opt == OPT_SEED)
 		o->seed = number;
 	else
@@ -112,26 +94,27 @@ static int take_number(struct sim_options *o, int opt)
 	return 0;
 }
 
-static int take(struct sim_options *o, int opt)
+static int take(void *to, int opt, const char *argument)
 {
+	struct sim_options *o = to;
 	switch (opt) {
 	case OPT_MACHINE:
-		o->machine = optarg;
+		o->machine = argument;
 		return 0;
 	case OPT_DAEMON:
-		o->daemon = optarg;
+		o->daemon = argument;
 		return 0;
 	case OPT_WORK:
-		o->work = optarg;
+		o->work = argument;
 		return 0;
 	case OPT_NRI:
-		o->nri = optarg;
+		o->nri = argument;
 		return 0;
 	case OPT_RUNTIME:
-		o->runtime = optarg;
+		o->runtime = argument;
 		return 0;
 	case OPT_CGROUPS:
-		o->cgroups = optarg;
+		o->cgroups = argument;
 		return 0;
 	case OPT_JSON:
 		o->json = true;
@@ -144,39 +127,42 @@ static int take(struct sim_options *o, int opt)
 		return 0;
 	case OPT_MODULE_DIR:
 		if (o->n_module_dirs == SIM_MODULE_DIRS_MAX)
-			return -EINVAL;
-		o->module_dirs[o->n_module_dirs++] = optarg;
+			return wrong("too many folders of modules", argument);
+		o->module_dirs[o->n_module_dirs++] = argument;
 		return 0;
 	case OPT_SYNC_PARTS:
 	case OPT_SEED:
 	case OPT_SETTLE:
-		return take_number(o, opt);
+		return take_number(o, opt, argument);
 	default:
-		return -EINVAL;
+		return -1;
 	}
 }
 
-/* 0: go on; 1: done; -EINVAL: wrong. */
-static int parse(int argc, char **argv, struct sim_options *ret)
-{
-	struct option longs[N_OPTIONS + 1] = {0};
-	int opt;
-	for (unsigned i = 0; i < N_OPTIONS; i++)
-		longs[i] = table[i].option;
-	while ((opt = getopt_long(argc, argv, "v", longs, NULL)) != -1) {
-		if (opt == OPT_HELP) {
-			help();
-			return 1;
-		}
-		if (opt == OPT_VERSION) {
-			printf("nri-rp-sim %s\n", NRI_RP_VERSION);
-			return 1;
-		}
-		if (opt == '?' || take(ret, opt))
-			return -EINVAL;
-	}
-	return 0;
-}
+static const struct cmdline line = {
+	.program = "nri-rp-sim",
+	.version = NRI_RP_VERSION,
+	.before = "Usage: nri-rp-sim play [OPTION]… SCENARIO.yaml…\n"
+		  "       nri-rp-sim serve [OPTION]…\n"
+		  "       nri-rp-sim machine MACHINE DIR\n"
+		  "       nri-rp-sim machines\n"
+		  "A container runtime with a machine to go with it, for a real nri-rpd.\n\n"
+		  "  play      runs scenarios, each with an nri-rpd of its own\n"
+		  "  serve     takes commands on standard input, a JSON object a line\n"
+		  "  machine   writes a machine's files below sys/ and proc/ into a folder\n"
+		  "  machines  lists the machines that it knows\n",
+	.after = "In a scenario, reject: and reject-update: expect a refusal, and error: REGEX "
+		 "among\n"
+		 "their keys the words of it. Malformed steps fail before the first one runs.\n\n"
+		 "Exit status: 0 all passed, 1 something failed, 2 wrong usage. See "
+		 "nri-rp-sim(1).\n",
+	.options = table,
+	.n_options = sizeof table / sizeof *table,
+	.letters = "v",
+	.column = 22,
+	.words = true,
+	.take = take,
+};
 
 /* ---- machines ----------------------------------------------------------------------------------------------------- */
 
@@ -219,9 +205,9 @@ int main(int argc, char **argv)
 {
 	struct sim_options options = {.seed = 1, .settle_ms = 2000};
 	log_init("nri-rp-sim");
-	int r = parse(argc, argv, &options);
-	if (r)
-		return r > 0 ? EXIT_SUCCESS : usage("wrong option");
+	enum options_result r = cmdline_parse(&line, argc, argv, &options);
+	if (r != OPTIONS_RUN)
+		return r == OPTIONS_DONE ? EXIT_SUCCESS : EXIT_USAGE;
 	int n = argc - optind;
 	const char *command = n ? argv[optind] : "";
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -11,7 +11,7 @@
 #include "core/util/str.h"
 
 #define GROUPS_MAX 128u
-#define LETTERS 52u
+#define LETTERS 26u
 #define WIDTH_USUAL 100u
 #define DETAIL_CPUS_MAX 512u /* above, a node is told in numbers */
 #define NOBODY 255u
@@ -20,7 +20,8 @@
 
 struct group {
 	struct rp_idset cpus;
-	unsigned letter; /* of its oldest container */
+	bool shared; /* by several containers, or some of its CPUs with another group */
+	unsigned letter; /* of its oldest container, and of the kind that map.h tells */
 };
 
 struct map {
@@ -53,7 +54,7 @@ static char letter(unsigned who)
 		return '.';
 	if (who >= REST)
 		return '*';
-	return (char)(who < 26 ? 'a' + (int)who : 'A' + (int)who - 26);
+	return (char)(who < LETTERS ? 'a' + (int)who : 'A' + (int)(who - LETTERS));
 }
 
 static void add_letter(struct map *m, unsigned who)
@@ -61,7 +62,8 @@ static void add_letter(struct map *m, unsigned who)
 	static const unsigned colours[] = {32, 33, 36, 35, 34, 31};
 	if (m->style.colour && who < REST)
 		buf_printf(m->out, "\x1b[1;%um%c\x1b[0m",
-			   colours[who % (sizeof colours / sizeof *colours)], letter(who));
+			   colours[who % LETTERS % (sizeof colours / sizeof *colours)],
+			   letter(who));
 	else
 		buf_printf(m->out, "%c", letter(who));
 }
@@ -77,19 +79,32 @@ static unsigned group_of(const struct map *m, struct rp_ids cpus)
 	return REST;
 }
 
-static void make_groups(struct map *m)
+static void add_to_groups(struct map *m, const struct sim_ctr *c)
 {
 	struct rp_idset cpus;
-	for (const struct sim_ctr *c = m->s->ctrs; c; c = c->next) {
-		if (c->state == CTR_EXITED)
-			continue;
-		model_cpus(m->s, c, &cpus);
-		unsigned g = group_of(m, rp_ids_of(&cpus));
-		if (g == REST && m->n_groups < GROUPS_MAX) {
-			m->groups[m->n_groups].letter = c->number % LETTERS;
-			rp_idset_copy(&m->groups[m->n_groups++].cpus, rp_ids_of(&cpus));
-		}
+	model_cpus(m->s, c, &cpus);
+	unsigned g = group_of(m, rp_ids_of(&cpus));
+	if (g != REST) {
+		m->groups[g].shared = true;
+		return;
 	}
+	if (m->n_groups == GROUPS_MAX)
+		return;
+	struct group *new = &m->groups[m->n_groups++];
+	new->letter = c->number % LETTERS;
+	rp_idset_copy(&new->cpus, rp_ids_of(&cpus));
+	for (struct group *other = m->groups; other < new; other++)
+		if (rp_ids_overlap(rp_ids_of(&other->cpus), rp_ids_of(&cpus)))
+			other->shared = new->shared = true;
+}
+
+static void make_groups(struct map *m)
+{
+	for (const struct sim_ctr *c = m->s->ctrs; c; c = c->next)
+		if (c->state != CTR_EXITED)
+			add_to_groups(m, c);
+	for (unsigned g = 0; g < m->n_groups; g++)
+		m->groups[g].letter += m->groups[g].shared ? 0 : LETTERS;
 	for (uint32_t i = 0; i < m->s->view.n_cpus; i++) {
 		m->who[i] = NOBODY;
 		for (unsigned g = 0; g < m->n_groups; g++)
@@ -266,7 +281,7 @@ json_t *map_remember(const struct sim *s)
 	char place[256];
 	for (const struct sim_ctr *c = s->ctrs; c; c = c->next) {
 		place_text(s, c, place, sizeof place);
-		put_text(places, c->id, place);
+		doc_put_text(places, c->id, place);
 	}
 	return places;
 }

@@ -392,7 +392,7 @@ static void put_set(json_t *to, const char *key, const struct rp_idset *set)
 	if (!text)
 		return;
 	(void)rp_ids_format(rp_ids_of(set), text, RP_IDSET_TEXT_MAX);
-	put_text(to, key, text);
+	doc_put_text(to, key, text);
 }
 
 json_t *model_describe(const struct sim *s, const struct sim_ctr *c)
@@ -400,15 +400,15 @@ json_t *model_describe(const struct sim *s, const struct sim_ctr *c)
 	json_t *to = json_object();
 	struct rp_idset set;
 	char name[MODEL_NAME_MAX];
-	put_text(to, "name", model_name(c, name));
-	put_text(to, "id", c->id);
-	put_text(to, "pod", c->pod->name);
-	put_text(to, "namespace", c->pod->ns);
-	put_text(to, "container", c->name);
-	put_text(to, "state", model_state_name(c->state));
-	put_text(to, "qos", kubelet_qos_name(c->pod->qos));
-	put_bool(to, "pinned", *c->res.cpus);
-	put_bool(to, "pinnedMemory", *c->res.mems);
+	doc_put_text(to, "name", model_name(c, name));
+	doc_put_text(to, "id", c->id);
+	doc_put_text(to, "pod", c->pod->name);
+	doc_put_text(to, "namespace", c->pod->ns);
+	doc_put_text(to, "container", c->name);
+	doc_put_text(to, "state", model_state_name(c->state));
+	doc_put_text(to, "qos", kubelet_qos_name(c->pod->qos));
+	doc_put_bool(to, "pinned", *c->res.cpus);
+	doc_put_bool(to, "pinnedMemory", *c->res.mems);
 	model_cpus(s, c, &set);
 	put_set(to, "cpus", &set);
 	model_mems(s, c, &set);
@@ -422,11 +422,11 @@ json_t *model_describe(const struct sim *s, const struct sim_ctr *c)
 		       {"memoryLimit", c->res.memory_limit}};
 	for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		if (numbers[i].value != SIM_NOT_SET)
-			put_int(to, numbers[i].key, numbers[i].value);
-	put_int(to, "oomScoreAdj", c->oom_score_adj);
-	put_text(to, "cgroupsPath", c->cgroups_path);
-	put_int(to, "updates", (int64_t)c->n_updates);
-	put_int(to, "moves", (int64_t)c->n_moves);
+			doc_put_int(to, numbers[i].key, numbers[i].value);
+	doc_put_int(to, "oomScoreAdj", c->oom_score_adj);
+	doc_put_text(to, "cgroupsPath", c->cgroups_path);
+	doc_put_int(to, "updates", (int64_t)c->n_updates);
+	doc_put_int(to, "moves", (int64_t)c->n_moves);
 	(void)json_object_set(to, "given", c->given);
 	return to;
 }

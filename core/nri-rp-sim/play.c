@@ -249,12 +249,12 @@ static void tell_failure(struct player *p, const char *name, const json_t *where
 static void note_result(struct player *p, const char *name, const struct err *err, uint64_t took_ms)
 {
 	json_t *to = json_object();
-	put_text(to, "scenario", name);
-	put_text(to, "file", p->doc.name);
-	put_bool(to, "passed", err->code == 0);
+	doc_put_text(to, "scenario", name);
+	doc_put_text(to, "file", p->doc.name);
+	doc_put_bool(to, "passed", err->code == 0);
 	if (err->code)
-		put_text(to, "error", err->text);
-	put_int(to, "took_ms", (int64_t)took_ms);
+		doc_put_text(to, "error", err->text);
+	doc_put_int(to, "took_ms", (int64_t)took_ms);
 	(void)json_array_append_new(p->results, to);
 }
 

@@ -84,7 +84,7 @@ static int show_map(struct sim *s, const json_t *args, json_t *result)
 	struct err err = ERR_INIT;
 	(void)arg_int(args, "width", 100, MAP_WIDTH_MIN, 1000, &width, &err);
 	map_draw(s, (struct map_style){(unsigned)width, false}, NULL, &text);
-	put_text(result, "map", buf_text(&text));
+	doc_put_text(result, "map", buf_text(&text));
 	buf_fini(&text);
 	return 0;
 }
@@ -118,10 +118,10 @@ static void command(struct server *v, const char *text, size_t len)
 		r = run(v, name, json_object_get(line, name), result, &err);
 	if (id)
 		(void)json_object_set_new(result, "id", id);
-	put_bool(result, "ok", r == 0);
+	doc_put_bool(result, "ok", r == 0);
 	if (r) {
-		put_text(result, "failed", err_text(&err, r));
-		put_int(result, "code", -r);
+		doc_put_text(result, "failed", err_text(&err, r));
+		doc_put_int(result, "code", -r);
 	}
 	say(result);
 }

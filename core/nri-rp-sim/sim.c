@@ -67,7 +67,7 @@ int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, u
 
 void sim_event(struct sim *s, const char *what, json_t *details)
 {
-	put_text(details, "event", what);
+	doc_put_text(details, "event", what);
 	if (s->on_event)
 		s->on_event(details, s->on_event_arg);
 	else
@@ -88,7 +88,7 @@ void sim_problem(struct sim *s, const char *fmt, ...)
 					    copy ? copy : json_string("(text that is not UTF-8)"));
 	}
 	json_t *details = json_object();
-	put_text(details, "what", text);
+	doc_put_text(details, "what", text);
 	sim_event(s, "problem", details);
 }
 

@@ -33,7 +33,7 @@
 
 #include <jansson.h>
 
-#include "core/nri-rp-sim/machine.h"
+#include "core/machines/machine.h"
 #include "core/nri-runtime/release.h"
 #include "core/nri-rp-sim/view.h"
 #include "core/util/err.h"

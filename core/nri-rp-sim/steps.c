@@ -104,7 +104,7 @@ static int step_reject(struct sim *s, const json_t *args, json_t *result, struct
 		return err_set(err, -EPROTO, "%s was accepted", name);
 	if (r != -EPERM)
 		return err_set(err, r, "%s", why.text);
-	put_text(result, "error", why.text);
+	doc_put_text(result, "error", why.text);
 	return step_matches(why.text, expected, err);
 }
 
@@ -200,7 +200,7 @@ static int step_reject_update(struct sim *s, const json_t *args, json_t *result,
 		return err_set(err, -EPROTO, "the update was accepted");
 	if (r != -EPERM)
 		return err_set(err, r, "%s", why.text);
-	put_text(result, "error", why.text);
+	doc_put_text(result, "error", why.text);
 	return step_matches(why.text, json_object_get(args, "error"), err);
 }
 
@@ -246,8 +246,8 @@ static int step_tell(struct sim *s, const json_t *args, json_t *result, struct e
 		if (!str_eq(events[i].name, name))
 			continue;
 		conn_event(s, events[i].event, c->pod, c, NULL, &a);
-		put_int(result, "error", a.error);
-		put_text(result, "text", a.text ? a.text : "");
+		doc_put_int(result, "error", a.error);
+		doc_put_text(result, "text", a.text ? a.text : "");
 		conn_answer_fini(&a);
 		return 0;
 	}
@@ -274,7 +274,7 @@ static int change_online(struct sim *s, const json_t *args, bool online, struct 
 	else
 		rp_idset_or(&offline, rp_ids_of(&offline), rp_ids_of(&cpus));
 	(void)rp_ids_format(rp_ids_of(&offline), text, sizeof text);
-	put_text(s->machine, "offline", text);
+	doc_put_text(s->machine, "offline", text);
 	r = machine_from(s->machine, &m, err);
 	if (r)
 		return r;
@@ -454,21 +454,22 @@ static int step_status(struct sim *s, const json_t *args, json_t *result, struct
 	char text[64];
 	(void)args;
 	(void)err;
-	put_int(result, "pid", daemon_pid(s));
-	put_bool(result, "connected", conn_is_active(s));
-	put_text(result, "lastExit", daemon_status_text(daemon_last_status(s), text, sizeof text));
-	put_int(result, "synchronizations", (int64_t)s->n_synchronizations);
-	put_int(result, "updates", (int64_t)s->n_updates);
-	put_int(result, "needless", (int64_t)s->n_needless);
-	put_int(result, "unsolicited", (int64_t)s->n_unsolicited);
-	put_int(result, "problems", (int64_t)s->n_problems);
-	put_text(result, "work", s->work);
-	put_text(result, "root", s->root);
-	put_text(result, "config", s->config);
-	put_text(result, "log", s->log);
-	put_text(result, "state", s->state);
-	put_text(result, "control", s->control);
-	put_text(result, "socket", s->socket);
+	doc_put_int(result, "pid", daemon_pid(s));
+	doc_put_bool(result, "connected", conn_is_active(s));
+	doc_put_text(result, "lastExit",
+		     daemon_status_text(daemon_last_status(s), text, sizeof text));
+	doc_put_int(result, "synchronizations", (int64_t)s->n_synchronizations);
+	doc_put_int(result, "updates", (int64_t)s->n_updates);
+	doc_put_int(result, "needless", (int64_t)s->n_needless);
+	doc_put_int(result, "unsolicited", (int64_t)s->n_unsolicited);
+	doc_put_int(result, "problems", (int64_t)s->n_problems);
+	doc_put_text(result, "work", s->work);
+	doc_put_text(result, "root", s->root);
+	doc_put_text(result, "config", s->config);
+	doc_put_text(result, "log", s->log);
+	doc_put_text(result, "state", s->state);
+	doc_put_text(result, "control", s->control);
+	doc_put_text(result, "socket", s->socket);
 	return 0;
 }
 
@@ -480,8 +481,8 @@ static int evaluate(struct sim *s, const json_t *args, json_t *result, struct er
 	int r = text ? expect_holds(s, text, &holds, &why, err)
 		     : err_set(err, -EINVAL, "evaluate: expected an expression");
 	if (!r) {
-		put_bool(result, "holds", holds);
-		put_text(result, "why", buf_text(&why));
+		doc_put_bool(result, "holds", holds);
+		doc_put_text(result, "why", buf_text(&why));
 	}
 	buf_fini(&why);
 	return r;

@@ -56,18 +56,18 @@ int step_start(struct sim *s, const json_t *args, json_t *result, struct err *er
 	if (r || !wait)
 		return r;
 	(void)sim_wait(s, up_or_dead, &w, START_MS);
-	put_int(result, "took_us", (int64_t)(clock_us() - start));
+	doc_put_int(result, "took_us", (int64_t)(clock_us() - start));
 	return daemon_running(s) && conn_n_active(s) > w.after ? 0 : not_up(s, err);
 }
 
 static void put_status(json_t *result, int status)
 {
 	char text[64];
-	put_text(result, "status", daemon_status_text(status, text, sizeof text));
+	doc_put_text(result, "status", daemon_status_text(status, text, sizeof text));
 	if (status >= 0 && WIFEXITED(status))
-		put_int(result, "exit", WEXITSTATUS(status));
+		doc_put_int(result, "exit", WEXITSTATUS(status));
 	if (status >= 0 && WIFSIGNALED(status))
-		put_int(result, "signal", WTERMSIG(status));
+		doc_put_int(result, "signal", WTERMSIG(status));
 }
 
 static int end(struct sim *s, int signo, json_t *result, struct err *err)
@@ -222,7 +222,7 @@ static int reload_by_signal(struct sim *s, json_t *result, bool *ret_refused, st
 	const char *why = log ? strstr(log, "stays in force: ") : NULL;
 	*ret_refused = log && !strstr(log, "configuration reloaded");
 	if (why)
-		put_text(result, "error", why + strlen("stays in force: "));
+		doc_put_text(result, "error", why + strlen("stays in force: "));
 	return 0;
 }
 
@@ -236,7 +236,7 @@ static int reload_by_control(struct sim *s, json_t *result, bool *ret_refused, s
 	const char *why = json_string_value(json_object_get(document, "error"));
 	*ret_refused = exit_status != 0;
 	if (why)
-		put_text(result, "error", why);
+		doc_put_text(result, "error", why);
 	(void)json_object_set_new(result, "document", document);
 	return 0;
 }
@@ -263,7 +263,7 @@ int step_reload(struct sim *s, const json_t *args, json_t *result, struct err *e
 	const char *how = json_string_value(args);
 	int r = reload(s, how ? how : "", result, &refused, err);
 	if (!r)
-		put_bool(result, "accepted", !refused);
+		doc_put_bool(result, "accepted", !refused);
 	return r;
 }
 
@@ -370,7 +370,7 @@ int step_control(struct sim *s, const json_t *args, json_t *result, struct err *
 		json_decref(q.document);
 		return r;
 	}
-	put_int(result, "exit", q.exit);
+	doc_put_int(result, "exit", q.exit);
 	(void)json_object_set_new(result, "document", q.document);
 	return 0;
 }

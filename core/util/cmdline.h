@@ -4,6 +4,7 @@
 #define UTIL_CMDLINE_H
 
 #include <getopt.h>
+#include <stdbool.h>
 
 struct cmdline_option {
 	struct option option;
@@ -18,6 +19,9 @@ struct cmdline {
 	const char *before, *after; /* what the help says before and after the options */
 	const struct cmdline_option *options;
 	unsigned n_options; /* CMDLINE_OPTIONS_MAX at most */
+	const char *letters; /* short forms, as of getopt(3); NULL: none */
+	int column; /* of the explanations in the help; 0: the usual one */
+	bool words; /* words other than options are allowed: argv from optind on */
 	/* An option that was given. 0, or -1 when its argument is wrong, which it has said. */
 	int (*take)(void *to, int option, const char *argument);
 };
@@ -26,8 +30,5 @@ enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
 
 /* OPTIONS_DONE: help or version was printed. OPTIONS_WRONG: a message was printed. */
 enum options_result cmdline_parse(const struct cmdline *c, int argc, char **argv, void *to);
-
-/* The options with their explanations, as the help has them, these in a column of their own. */
-void cmdline_print(const struct cmdline_option *options, unsigned n, int column);
 
 #endif

@@ -99,7 +99,7 @@ def test_play(options):
     out = sim('play', *options, HERE / 'first.yaml')
     assert out.endswith('2 passed, 0 failed\n')
     if '-v' in options:
-        assert '[aa]' in out and 'nobody has moved' in out and 'nobody is left but the old one' in out
+        assert '[AA]' in out and 'nobody has moved' in out and 'nobody is left but the old one' in out
 
 
 @pytest.mark.skipif(not (BUILD / 'modules/topology-aware.so').exists(), reason='the story ends with topology-aware')
@@ -283,4 +283,4 @@ def test_map_of_a_narrow_terminal(make_node):
     node.create('s', ctr('s0', '1/2'))
     text = node.map(60)
     assert max(len(line) for line in text.splitlines() if 'CPUs' not in line) <= 60
-    assert '[aa]' in text and '[bb]' in text and 'package 1' in text
+    assert '[AA]' in text and '[BB]' in text and 'package 1' in text

@@ -20,12 +20,13 @@ BELOW['agent'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['daemon'] = [folder for folder in BELOW]
 # For programs other than the daemon.
 BELOW['grpc'] = BELOW['nri-runtime'] = ['util', 'wire']
+BELOW['machines'] = ['util', 'conf']
 # nri-rpctl speaks the control socket's protocol, and lists and checks modules by itself where no daemon runs.
-PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf', 'nri-runtime'],
+PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host'], 'nri-rp-sim': ['util', 'wire', 'conf', 'machines', 'nri-runtime'],
             # What nri-rpd asks it is agent's protocol; nothing of the daemon itself.
             'nri-rp-agent': ['util', 'wire', 'conf', 'agent', 'grpc'],
             'nri-rp-bridge': ['util', 'wire', 'grpc', 'nri-runtime'],
-            'nri-rp-modcheck': ['util', 'topo', 'conf', 'cache', 'host', 'noderes']}
+            'nri-rp-modcheck': ['util', 'topo', 'conf', 'machines', 'cache', 'host', 'noderes']}
 ALLOWED = {**BELOW, **PROGRAMS}
 # There is one matcher of expressions, which works on the services that modules get; this file gives it them.
 MATCHER = ('core/host/expressions.c', 'modules/lib/match.h')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/conf/conf.h"
-#include "core/nri-rp-sim/doc.h"
+#include "core/machines/doc.h"
 #include "core/util/str.h"
 #include "t_sim.h"
 
@@ -142,7 +142,7 @@ static void text_that_is_not_utf8(void **state)
 {
 	_json_ json_t *map = json_object();
 	(void)state;
-	put_text(map, "k", "\xff\xfe");
+	doc_put_text(map, "k", "\xff\xfe");
 	assert_string_equal(json_string_value(json_object_get(map, "k")), "(not UTF-8)");
 }
 

@@ -116,14 +116,14 @@ static void machine_map(void **state)
 	const char *text = buf_text(&out);
 	assert_non_null(strstr(
 		text,
-		"package 0\n  node 0   2.0 GiB    [..] [aa] \n  node 1   2.0 GiB    [bb] [bb] \n"));
+		"package 0\n  node 0   2.0 GiB    [..] [AA] \n  node 1   2.0 GiB    [bb] [bb] \n"));
 	assert_non_null(strstr(text, "package 1\n  node 2   2.0 GiB    [*b] [bb] \n"));
 	assert_non_null(
-		strstr(text, "  a  web/app                burstable   CPUs 2-3, memory 0\n"));
+		strstr(text, "  A  web/app                burstable   CPUs 2-3, memory 0\n"));
 	assert_non_null(strstr(text, "  c  prod/web/app"));
 	buf_reset(&out);
 	map_draw(s, (struct map_style){100, true}, NULL, &out);
-	assert_non_null(strstr(buf_text(&out), "\x1b[1;32ma\x1b[0m"));
+	assert_non_null(strstr(buf_text(&out), "\x1b[1;32mA\x1b[0m"));
 	_json_ json_t *before = map_remember(s);
 	assert_step(s, "{\"offline\": \"3\"}");
 	buf_reset(&out);

@@ -3,8 +3,8 @@
  * Descriptions and scenarios as trees of JSON values: read from YAML files or JSON lines, and asked for what they hold. A plain
  * scalar of YAML becomes a boolean or an integer when it is written as one, everything else is text; the getters take either.
  */
-#ifndef SIM_DOC_H
-#define SIM_DOC_H
+#ifndef MACHINES_DOC_H
+#define MACHINES_DOC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,9 +61,9 @@ int arg_map(const json_t *map, const char *key, const json_t **ret, struct err *
 int arg_list(const json_t *map, const char *key, const json_t **ret, struct err *err);
 
 /* To build results: out of memory is remembered in neither, as json_t's are checked at the end by json_dumps. */
-void put_text(json_t *map, const char *key, const char *value);
-void put_int(json_t *map, const char *key, int64_t value);
-void put_bool(json_t *map, const char *key, bool value);
+void doc_put_text(json_t *map, const char *key, const char *value);
+void doc_put_int(json_t *map, const char *key, int64_t value);
+void doc_put_bool(json_t *map, const char *key, bool value);
 
 static inline void cleanup_json(json_t **node)
 {

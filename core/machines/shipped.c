@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/nri-rp-sim/machine.h"
+#include "core/machines/machine.h"
 #include "core/util/str.h"
 
 #define MACHINES(X)                                                                                \

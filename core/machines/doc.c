@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nri-rp-sim/doc.h"
+#include "core/machines/doc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -362,19 +362,19 @@ int arg_list(const json_t *map, const char *key, const json_t **ret, struct err 
 	return *ret && !json_is_array(*ret) ? wrong(key, "a list", err) : 0;
 }
 
-void put_text(json_t *map, const char *key, const char *value)
+void doc_put_text(json_t *map, const char *key, const char *value)
 {
 	/* what comes from outside may be anything; JSON is UTF-8 */
 	json_t *text = json_string(value);
 	(void)json_object_set_new(map, key, text ? text : json_string("(not UTF-8)"));
 }
 
-void put_int(json_t *map, const char *key, int64_t value)
+void doc_put_int(json_t *map, const char *key, int64_t value)
 {
 	(void)json_object_set_new(map, key, json_integer(value));
 }
 
-void put_bool(json_t *map, const char *key, bool value)
+void doc_put_bool(json_t *map, const char *key, bool value)
 {
 	(void)json_object_set_new(map, key, json_boolean(value));
 }

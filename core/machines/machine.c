@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a description to CPUs, caches and memory nodes. */
-#include "core/nri-rp-sim/machine.h"
+#include "core/machines/machine.h"
 
 #include <stdio.h>
 #include <string.h>

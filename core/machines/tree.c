@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/nri-rp-sim/machine.h"
+#include "core/machines/machine.h"
 #include "core/util/buf.h"
 #include "core/util/cleanup.h"
 #include "core/util/fs.h"

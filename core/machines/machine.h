@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machines: described by a YAML file (nri-rp-sim(1)), or one of those shipped with the program. A machine is written as a tree with
- * the files below sys/ and proc/ that tell a program what the hardware is like.
+ * Machines for the programs that need one without its hardware: described by a YAML file (nri-rp-sim(1)), or one of those shipped. A
+ * machine is written as a tree with the files below sys/ and proc/ that tell a program what the hardware is like.
  */
-#ifndef SIM_MACHINE_H
-#define SIM_MACHINE_H
+#ifndef MACHINES_MACHINE_H
+#define MACHINES_MACHINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <nri-rp/set.h>
 
-#include "core/nri-rp-sim/doc.h"
+#include "core/machines/doc.h"
 #include "core/util/arena.h"
 #include "core/util/err.h"
 
