@@ -5,7 +5,6 @@
 
 #include "core/agent/protocol.h"
 #include "core/pipeline/config/config.h"
-#include "core/pipeline/node/feed.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
 #include "core/util/pb.h"
@@ -145,15 +144,16 @@ int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed
 		return -EBADMSG;
 	if (m->n_pods > FEED_PODS_MAX || m->n_gone > FEED_PODS_MAX)
 		return -E2BIG;
+	struct fed_pod *pods = arena_array(a, m->n_pods + 1, sizeof *pods);
+	if (!pods)
+		return -ENOMEM;
 	*ret = (struct fed_message){.begin = m->begin,
 				    .complete = m->complete,
 				    .gone = (const char *const *)m->gone,
 				    .n_gone = (uint32_t)m->n_gone,
-				    .pods = arena_array(a, m->n_pods + 1, sizeof *ret->pods)};
-	if (!ret->pods)
-		return -ENOMEM;
+				    .pods = pods};
 	for (size_t i = 0; i < m->n_pods; i++) {
-		int r = take_pod(a, m->pods[i], &ret->pods[ret->n_pods]);
+		int r = take_pod(a, m->pods[i], &pods[ret->n_pods]);
 		if (r == -ENOMEM)
 			return r;
 		ret->n_pods += !r;
@@ -163,21 +163,6 @@ int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed
 }
 
 /* ---- the request ----------------------------------------------------------------------------------------------------- */
-
-static void take(struct pipeline *p, const struct fed_message *m)
-{
-	uint32_t left_out = m->n_left_out;
-	if (m->begin)
-		pipeline_feed_begin(p);
-	for (uint32_t i = 0; i < m->n_gone; i++)
-		pipeline_feed_gone(p, m->gone[i]);
-	for (uint32_t i = 0; i < m->n_pods; i++)
-		left_out += pipeline_feed_pod(p, &m->pods[i]) != 0;
-	if (left_out)
-		pipeline_feed_left_out(p, left_out);
-	if (m->complete)
-		pipeline_feed_complete(p);
-}
 
 void agent_serve_pods(struct pipeline *p, struct rpc_request *req)
 {
@@ -199,7 +184,7 @@ void agent_serve_pods(struct pipeline *p, struct rpc_request *req)
 	} else if (r) {
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
 	} else {
-		take(p, &m);
+		pipeline_feed_take(p, &m);
 		(void)rpc_reply(req, NULL);
 	}
 }

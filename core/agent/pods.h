@@ -4,20 +4,12 @@
 #define AGENT_PODS_H
 
 #include "core/cache/feed.h"
+#include "core/pipeline/node/feed.h"
 #include "core/pipeline/pipeline.h"
 #include "core/wire/rpc.h"
 
 /* Ends req. */
 void agent_serve_pods(struct pipeline *p, struct rpc_request *req);
-
-struct fed_message {
-	bool begin, complete;
-	struct fed_pod *pods;
-	const char *const *gone;
-	uint32_t n_pods, n_gone;
-	uint32_t
-		n_left_out; /* pods that are over a limit of feed.h, or have something without a name, twice, or an amount that is none */
-};
 
 /*
  * A request, for tests as well, out of the arena. Users of the cluster write pods: one that makes no sense is left out, the others count.

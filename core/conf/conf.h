@@ -156,6 +156,7 @@ struct conf_strings {
 extern const struct conf_strings conf_module_dirs;
 
 enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
+enum conf_on_timeout { CONF_REFUSE, CONF_ALLOW };
 enum conf_request_source { CONF_REQUESTS_AUTO, CONF_REQUESTS_FEED, CONF_REQUESTS_RUNTIME };
 
 struct conf_core {
@@ -200,6 +201,8 @@ struct conf_core {
 	} agent;
 	struct {
 		enum conf_request_source source;
+		uint64_t timeout_ms;
+		enum conf_on_timeout on_timeout;
 	} admit;
 	bool strict; /* unknown keys are errors, not warnings */
 };

@@ -16,6 +16,8 @@
 #define LEVELS "error|warning|notice|info|debug"
 #define ON_POLICY_ERROR "reject|unmanaged"
 #define REQUEST_SOURCES "auto|feed|runtime"
+#define ON_TIMEOUT "reject|allow"
+#define ADMIT_TIMEOUT_MS 1500
 #define TRACING "|otlp-http|otlp-grpc"
 #define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
 
@@ -63,6 +65,12 @@ static const struct rp_key rows[] = {
 	ROW("admit.requestSource", RP_T_ENUM, "auto", .choices = REQUEST_SOURCES,
 	    .doc = "Who says what a pod asks for: feed, the cluster through the agent; runtime, "
 		   "the sums that the runtime is told; auto, the cluster where it does."),
+	ROW("admit.timeout", RP_T_DURATION, "1500ms",
+	    .doc = "How long a pod may wait for what the cluster says of it; at most "
+		   "three quarters of what the runtime allows, and with auto 500 ms."),
+	ROW("admit.onTimeout", RP_T_ENUM, "reject", .choices = ON_TIMEOUT,
+	    .doc = "With requestSource: feed, what becomes of the pod then: reject refuses it, "
+		   "allow goes by the runtime's sums."),
 	ROW("resetOnSwitch", RP_T_BOOL, "false",
 	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
 		   "right."),
@@ -566,6 +574,10 @@ static void fill_admit(const struct conf *conf, struct conf_core *core)
 	core->admit.source = str_eq(source, "feed")	 ? CONF_REQUESTS_FEED
 			     : str_eq(source, "runtime") ? CONF_REQUESTS_RUNTIME
 							 : CONF_REQUESTS_AUTO;
+	core->admit.timeout_ms = (uint64_t)conf_value(conf_get(conf->root, "admit.timeout"),
+						      RP_T_DURATION, ADMIT_TIMEOUT_MS);
+	core->admit.on_timeout =
+		str_eq(get_text(conf, "admit.onTimeout"), "allow") ? CONF_ALLOW : CONF_REFUSE;
 }
 
 int core_fill(struct conf_loader *l)

@@ -13,6 +13,7 @@
 #include "core/pipeline/node/evict.h"
 #include "core/pipeline/node/feed.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/admit.h"
 #include "core/pipeline/request/devices.h"
 #include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
@@ -273,6 +274,7 @@ static void put_agent(struct json *j, struct pipeline *p)
 static void put_feed(struct json *j, const struct pipeline *p)
 {
 	struct feed_status s;
+	const struct admit_counts *c = pipeline_admit_counts(p);
 	pipeline_feed_status(p, &s);
 	json_key(j, "pod_feed");
 	if (!s.on) {
@@ -284,8 +286,10 @@ static void put_feed(struct json *j, const struct pipeline *p)
 	json_kuint(j, "pods", s.n_pods);
 	json_kstr(j, "request_source", s.source);
 	json_kuint(j, "left_out", s.counts.left_out);
-	json_kuint(j, "by_feed", s.counts.by_feed);
-	json_kuint(j, "by_runtime", s.counts.by_runtime);
+	json_kuint(j, "by_feed", c->by_feed);
+	json_kuint(j, "by_runtime", c->by_runtime);
+	json_kuint(j, "waited", c->waited);
+	json_kuint(j, "late", c->late);
 	json_end_obj(j);
 }
 

@@ -67,9 +67,9 @@ static void on_decided(void *arg)
 		agent_changed(d->agent);
 }
 
-static void on_devices_ready(void *arg)
+static void on_answered(void *arg)
 {
-	nri_devices_ready(((struct daemon *)arg)->nri);
+	nri_answered(((struct daemon *)arg)->nri);
 }
 
 /* "connected to containerd 1.7.2; degraded: …", as short as systemd shows it. */
@@ -307,7 +307,7 @@ static struct pipeline_config pipeline_config_of(struct daemon *d)
 		.changed = on_changed,
 		.synchronized = on_synchronized,
 		.decided = on_decided,
-		.devices_ready = on_devices_ready,
+		.answered = on_answered,
 		.arg = d,
 	};
 }

@@ -14,6 +14,7 @@
 #include "core/pipeline/look/look.h"
 #include "core/pipeline/node/noderes.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/admit.h"
 #include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
@@ -196,6 +197,7 @@ static void collect_conditions(struct expo *e, struct pipeline *p)
 static void collect_runtime(struct expo *e, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
+	const struct admit_counts *admitted = pipeline_admit_counts(p);
 	const struct row rows[] = {
 		{"nri_rp_runtime_connected", "1 while the runtime is connected.", EXPO_GAUGE,
 		 rt->connected},
@@ -205,6 +207,11 @@ static void collect_runtime(struct expo *e, struct pipeline *p)
 		 EXPO_COUNTER, (double)rt->connects},
 		{"nri_rp_runtime_disconnects_total", "Connections to the runtime that were lost.",
 		 EXPO_COUNTER, (double)rt->disconnects},
+		{"nri_rp_admission_waits_total",
+		 "Pods that had to wait for what the cluster says of them.", EXPO_COUNTER,
+		 (double)admitted->waited},
+		{"nri_rp_admission_late_total", "Pods that the cluster had not told of in time.",
+		 EXPO_COUNTER, (double)admitted->late},
 	};
 	ADD_ROWS(e, rows);
 	if (!rt->connected)

@@ -14,6 +14,7 @@
 #include "core/pipeline/node/cluster.h"
 #include "core/pipeline/node/feed.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/admit.h"
 #include "core/pipeline/request/controllers.h"
 #include "core/pipeline/request/decide.h"
 #include "core/pipeline/request/devices.h"
@@ -100,6 +101,7 @@ struct pipeline {
 	struct undo undo;
 	struct conf_files pushed; /* pushed.h */
 	struct feed_counts feed; /* feed.h */
+	struct admit_counts admit;
 	struct cluster_state *cluster; /* cluster.h; NULL: nobody has told */
 	struct arena *node_arena; /* of env.node */
 	uint64_t published_ns;
@@ -110,5 +112,8 @@ struct pipeline {
 	void (*on_event)(void *arg);
 	void *on_event_arg;
 };
+
+/* What a request may have waited for is known, or will not be. */
+void pipeline_answered(struct pipeline *p);
 
 #endif

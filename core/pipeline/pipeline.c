@@ -16,6 +16,12 @@
 
 #define LOG_SOURCE "pipeline"
 
+void pipeline_answered(struct pipeline *p)
+{
+	if (p->cfg.answered)
+		p->cfg.answered(p->cfg.arg);
+}
+
 /* ---- what modules and the machine tell -------------------------------------------------------------------------------- */
 
 struct timer_event {

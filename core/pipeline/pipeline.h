@@ -85,8 +85,8 @@ struct pipeline_config {
 	void (*decided)(void *arg);
 	/* The first or a new synchronisation is through. */
 	void (*synchronized)(void *arg);
-	/* Devices that a request may have waited for are known, or will not be. */
-	void (*devices_ready)(void *arg);
+	/* What a request may have waited for is known, or will not be. */
+	void (*answered)(void *arg);
 	void *arg;
 };
 

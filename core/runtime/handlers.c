@@ -253,6 +253,29 @@ int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod
 	return r;
 }
 
+/* Where its pod is: it is a field of the event itself, or of the StateChange that tells of it. 0: it is no RunPodSandbox. */
+static uint32_t sandbox_field(const struct rpc_request *req)
+{
+	uint64_t number;
+	if (str_eq(req->method, "RunPodSandbox"))
+		return 1;
+	if (!str_eq(req->method, "StateChange") || state_change_event(req, &number))
+		return 0;
+	return number == NRI__EVENT__RUN_POD_SANDBOX ? 2 : 0;
+}
+
+bool nri_is_sandbox(const struct rpc_request *req)
+{
+	return sandbox_field(req) != 0;
+}
+
+int nri_decode_sandbox(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret)
+{
+	struct event_parts parts;
+	int r = split_event(req, sandbox_field(req), 1, &parts);
+	return r ? r : decode_pod(nri->arena, parts.part[PART_POD], DECODE_NAME, ret);
+}
+
 /*
  * Of those that are known already only the name is decoded, but where the runtime tells of them anew; a container that is not known may
  * have to be taken over, with its pod.

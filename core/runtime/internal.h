@@ -57,6 +57,9 @@ void nri_handle_now(struct nri *nri, struct rpc_request *req);
 /* The pod that a CreateContainer is about, in the arena; what is known of it only by its name. -EBADMSG, -ENOMEM. */
 int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret,
 		      struct ctr_desc *ret_ctr);
+/* Is it a RunPodSandbox, however the runtime sends that; and the ids and names of its pod, in the arena. */
+bool nri_is_sandbox(const struct rpc_request *req);
+int nri_decode_sandbox(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret);
 void nri_sync_reset(struct sync_parts *s);
 /* Ends the connection and starts over. */
 void nri_restart(struct nri *nri, const char *why);

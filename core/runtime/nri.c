@@ -81,7 +81,7 @@ static void run_waiting(void *arg)
 	wait_run(arg);
 }
 
-void nri_devices_ready(struct nri *nri)
+void nri_answered(struct nri *nri)
 {
 	if (nri && nri->waiting)
 		(void)loop_defer(nri->cfg.loop, run_waiting, nri);

@@ -6,6 +6,7 @@
 
 #include <utlist.h>
 
+#include "core/pipeline/request/admit.h"
 #include "core/pipeline/request/devices.h"
 #include "core/runtime/sync.h"
 #include "core/util/log.h"
@@ -18,11 +19,21 @@ struct waiting {
 	char *service, *method;
 	uint8_t *payload;
 	size_t len;
-	bool asked; /* a Synchronize has had all pods asked for */
+	bool looked_at; /* by wait_until() */
 	struct waiting *prev, *next;
 };
 
 /* ---- who has to wait --------------------------------------------------------------------------------------------------- */
+
+static uint64_t sandbox_until(struct nri *nri, const struct rpc_request *req, bool first)
+{
+	struct pod_desc pod;
+	int r = nri_decode_sandbox(nri, req, &pod);
+	uint64_t until =
+		r ? 0 : pipeline_admit_wait(nri->cfg.pipeline, &pod, req->received_ns, first);
+	arena_reset(nri->arena);
+	return until;
+}
 
 static uint64_t create_until(struct nri *nri, const struct rpc_request *req)
 {
@@ -36,26 +47,30 @@ static uint64_t create_until(struct nri *nri, const struct rpc_request *req)
 }
 
 /* The parts of a list come one after the other; the last one has it decided. */
-static uint64_t sync_until(struct nri *nri, const struct rpc_request *req, bool asked)
+static uint64_t sync_until(struct nri *nri, const struct rpc_request *req, bool again)
 {
 	bool more, first = !nri->sync.objects && !buf_len(&nri->sync.bytes);
 	uint32_t objects;
 	if (sync_look(req->payload, req->payload_len, &more, &objects))
 		return 0;
 	uint64_t until =
-		pipeline_devices_wait_all(nri->cfg.pipeline, first && !asked, req->received_ns);
+		pipeline_devices_wait_all(nri->cfg.pipeline, first && !again, req->received_ns);
 	return more ? 0 : until;
 }
 
-/* clock_ms() until when, 0: not at all. */
-static uint64_t wait_until(struct nri *nri, const struct rpc_request *req, bool asked)
+/* clock_ms() until when, 0: not at all. `again`: it has been looked at before. */
+static uint64_t wait_until(struct nri *nri, const struct rpc_request *req, bool again)
 {
-	if (!pipeline_devices_are_on(nri->cfg.pipeline) ||
-	    !str_eq(req->service, NRI_PLUGIN_SERVICE))
+	const struct pipeline *p = nri->cfg.pipeline;
+	if (!str_eq(req->service, NRI_PLUGIN_SERVICE))
+		return 0;
+	if (pipeline_admit_waits(p) && nri_is_sandbox(req))
+		return sandbox_until(nri, req, !again);
+	if (!pipeline_devices_are_on(p))
 		return 0;
 	if (str_eq(req->method, "CreateContainer"))
 		return create_until(nri, req);
-	return str_eq(req->method, "Synchronize") ? sync_until(nri, req, asked) : 0;
+	return str_eq(req->method, "Synchronize") ? sync_until(nri, req, again) : 0;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------- */
@@ -106,7 +121,7 @@ bool wait_take(struct nri *nri, struct rpc_request *req)
 		return true;
 	}
 	log_debug("%s waits", req->method);
-	w->asked = until != 0;
+	w->looked_at = until != 0;
 	nri->waiting_bytes += w->len;
 	DL_APPEND(nri->waiting, w);
 	if (until)
@@ -144,8 +159,8 @@ void wait_run(struct nri *nri)
 {
 	while (nri->waiting) {
 		struct waiting *w = first(nri);
-		uint64_t until = wait_until(nri, w->req, w->asked);
-		w->asked = true;
+		uint64_t until = wait_until(nri, w->req, w->looked_at);
+		w->looked_at = true;
 		if (until) {
 			arm(nri, until);
 			return;

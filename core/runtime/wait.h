@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for what the kubelet says of devices. The loop goes on meanwhile; requests that come later stay behind those that wait,
- * in their order.
+ * Requests that wait for what somebody else has to say first: the cluster of a pod that is to be admitted, the kubelet of devices. The loop goes
+ * on meanwhile; requests that come later stay behind those that wait, in their order: runtimes ask for one thing at a time anyway.
  */
 #ifndef RUNTIME_WAIT_H
 #define RUNTIME_WAIT_H

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pod feed: what the API server has of this node's pods, through a real agent to a real daemon."""
 import contextlib
+import os
+import pathlib
+import re
+import signal
+import threading
 
 import pytest
 
-from simnode import ctr, eventually
+from simnode import SimError, ctr, eventually
 from test_cluster import NODE, Cluster
 
 QOS = {'policy': 'qos', 'qos': {'reservedCPUs': '0', 'rampUpSeconds': 0}}
@@ -129,3 +134,107 @@ def test_the_main_container_decides(cluster):
     knows(c, 1)
     c.node.create('web', *parts, annotations=named, uid='uid-web')
     assert c.node.cpus('web/side') == c.node.cpus('web/app')
+
+
+# ---- waiting -------------------------------------------------------------------------------------------------------------------------------
+
+
+def waiting(cluster, on_timeout='reject', timeout='1500ms', source='feed', **more):
+    """The runtime gives more time than anything here takes."""
+    c = cluster(config={**QOS, 'admit': {'requestSource': source, 'timeout': timeout, 'onTimeout': on_timeout}, **more}, head={'requestTimeout': '600s'})
+    knows(c, 0)
+    return c
+
+
+def while_it_waits(c, what, name='web', **more):
+    """What became of a pod whose sandbox waits when this is done."""
+    def act():
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: feed(c)['waited'], seconds=5)
+        what()
+    thread = threading.Thread(target=act)
+    thread.start()
+    try:
+        return c.node.create(name, ctr('app', '1500m/2', '120Mi/470Mi'), uid='uid-' + name, **more)
+    finally:
+        thread.join()
+
+
+def counts(c):
+    return {k: feed(c)[k] for k in ('by_feed', 'by_runtime', 'waited', 'late')}
+
+
+def test_a_pod_waits_for_the_feed(cluster):
+    c = waiting(cluster, timeout='60s')
+    while_it_waits(c, lambda: put_pod(c, 'web', container('app', '1500m')))
+    assert 'exact-needs' in shown(c, 'default/web/app')['flags']
+    # who is known already does not
+    put_pod(c, 'known', container('app', '1'))
+    knows(c, 2)
+    c.node.create('known', ctr('app', '1'), uid='uid-known')
+    assert counts(c) == {'by_feed': 2, 'by_runtime': 0, 'waited': 1, 'late': 0}
+
+
+def test_nobody_tells(cluster):
+    c = waiting(cluster, timeout='100ms')
+    assert re.search('admission timed out: pod not found .*uid-web', c.node.reject('web', ctr('app', '1'), uid='uid-web'))
+    c.agent.kill()
+    eventually(lambda: not feed(c)['current'])
+    assert 'admission timed out: no agent tells' in c.node.reject('web', ctr('app', '1'), uid='uid-web')
+    assert c.node.ctl('pods') == [] and counts(c)['late'] == 2
+    # the kubelet comes again with the same UID
+    put_pod(c, 'web', container('app', '1'))
+    c.agent.start()
+    knows(c, 1)
+    c.node.create('web', ctr('app', '1'), uid='uid-web')
+    assert c.node.cpus('web/app')
+
+
+def test_nobody_tells_and_that_is_all_right(cluster):
+    c = waiting(cluster, 'allow', '100ms')
+    c.node.create('web', ctr('app', '1'), uid='uid-web')
+    assert counts(c) == {'by_feed': 0, 'by_runtime': 1, 'waited': 1, 'late': 1}
+
+
+def test_the_cluster_is_asked_first(cluster):
+    """With auto nobody is refused, and without an agent nobody waits."""
+    c = waiting(cluster, timeout='100ms', source='auto')
+    c.node.create('web', ctr('app', '1'), uid='uid-web')
+    assert counts(c) == {'by_feed': 0, 'by_runtime': 1, 'waited': 1, 'late': 1}
+    c.agent.kill()
+    eventually(lambda: not feed(c)['current'])
+    c.node.create('db', ctr('app', '1'), uid='uid-db')
+    assert counts(c) == {'by_feed': 0, 'by_runtime': 2, 'waited': 1, 'late': 1}
+
+
+def test_other_policies_do_not_wait(cluster):
+    c = cluster(config={'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'}}, 'admit': {'requestSource': 'feed', 'timeout': '60s'}})
+    knows(c, 0)
+    c.node.create('web', ctr('app', '1'), uid='uid-web')
+    assert counts(c)['waited'] == 0
+
+
+def test_a_reload_while_a_pod_waits(cluster):
+    c = waiting(cluster, timeout='60s')
+
+    def believe_the_runtime():
+        path = pathlib.Path(c.node.paths['config'])
+        path.write_text(path.read_text().replace('feed', 'runtime'))
+        c.node.ctl('reload')
+    while_it_waits(c, believe_the_runtime)
+    assert counts(c)['by_runtime'] == 1
+
+
+@pytest.mark.parametrize('signo', [signal.SIGKILL, signal.SIGTERM])
+def test_the_daemon_ends_while_a_pod_waits(cluster, signo):
+    """Stopped, it answers what it knows; killed, the runtime goes on without it. Nothing of the pod is left but what the runtime has."""
+    c = waiting(cluster, timeout='60s')
+    pid = c.node.status()['pid']
+    c.node.allow('.')
+    with contextlib.suppress(SimError):
+        while_it_waits(c, lambda: os.kill(pid, signo))
+    c.node.run('exited')
+    c.node.start()
+    has = [] if signo == signal.SIGTERM else ['default/web/app']
+    assert len(c.node.places()) == len(has) and [x['full_name'] for x in c.node.ctl('containers')] == has
+    assert len(c.node.ctl('pods')) == len(has)

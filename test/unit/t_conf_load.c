@@ -286,6 +286,8 @@ static void test_defaults(void **state)
 	assert_false(c->log.source);
 	assert_int_equal(c->on_policy_error, CONF_REJECT);
 	assert_int_equal(c->admit.source, CONF_REQUESTS_AUTO);
+	assert_int_equal(c->admit.timeout_ms, 1500);
+	assert_int_equal(c->admit.on_timeout, CONF_REFUSE);
 	assert_false(c->reset_on_switch);
 	assert_true(c->agent.accept_all);
 	assert_false(c->agent.pod_resource_api);
@@ -296,7 +298,7 @@ static void test_all_core_keys(void **state)
 {
 	(void)state;
 	good("policy: bare\nonPolicyError: unmanaged\nresetOnSwitch: true\nstrict: false\n"
-	     "admit: {requestSource: feed}\n"
+	     "admit: {requestSource: feed, timeout: 1s, onTimeout: allow}\n"
 	     "modules: {path: [/m]}\nruntime: {frontend: nri, socket: /n, name: me, index: "
 	     "5}\ncache: {dir: /c}\n"
 	     "control: {socket: /s}\nmetrics: {listen: \"\"}\nlog: {level: warning, debug: [a], "
@@ -311,6 +313,8 @@ static void test_all_core_keys(void **state)
 	assert_string_equal(c->policy, "bare");
 	assert_int_equal(c->on_policy_error, CONF_UNMANAGED);
 	assert_int_equal(c->admit.source, CONF_REQUESTS_FEED);
+	assert_int_equal(c->admit.timeout_ms, 1000);
+	assert_int_equal(c->admit.on_timeout, CONF_ALLOW);
 	assert_true(c->reset_on_switch);
 	assert_false(c->strict);
 	check_strings(c->module_path, "/m");

@@ -47,14 +47,14 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 
 static void on_ready(void *arg)
 {
-	nri_devices_ready(((struct runtime *)arg)->nri);
+	nri_answered(((struct runtime *)arg)->nri);
 }
 
 static void turn_on(struct asking *a, struct runtime *r)
 {
 	const struct device_source source = {ask_pod, ask_all, pod_ended, a};
 	*a = (struct asking){.r = r};
-	r->w->p->cfg.devices_ready = on_ready;
+	r->w->p->cfg.answered = on_ready;
 	assert_int_equal(pipeline_devices_on(r->w->p, &source), 0);
 	pipeline_devices_reachable(r->w->p, true, "");
 }

@@ -90,7 +90,7 @@ static int setup(void **state)
 	int r = world_setup(state);
 	now_ms = START_MS;
 	source = (struct source){.w = *state};
-	source.w->p->cfg.devices_ready = on_ready;
+	source.w->p->cfg.answered = on_ready;
 	return r;
 }
 
@@ -100,7 +100,7 @@ static int teardown(void **state)
 	/* the clock goes again: the end waits for the disk's worker by it */
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-	((struct world *)*state)->p->cfg.devices_ready = NULL;
+	((struct world *)*state)->p->cfg.answered = NULL;
 	return world_teardown(state);
 }
 

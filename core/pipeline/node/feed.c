@@ -12,25 +12,7 @@ static struct feed *feed_of(const struct pipeline *p)
 	return cache_feed(p->env.cache);
 }
 
-void pipeline_feed_begin(struct pipeline *p)
-{
-	feed_begin(feed_of(p));
-}
-
-void pipeline_feed_complete(struct pipeline *p)
-{
-	feed_complete(feed_of(p));
-	if (!p->feed.current)
-		log_info("the agent has told of %u pods", feed_n_pods(feed_of(p)));
-	p->feed.current = true;
-}
-
-int pipeline_feed_pod(struct pipeline *p, const struct fed_pod *pod)
-{
-	return feed_put(feed_of(p), pod);
-}
-
-void pipeline_feed_left_out(struct pipeline *p, uint32_t n)
+static void leave_out(struct pipeline *p, uint32_t n)
 {
 	if (!p->feed.left_out)
 		log_warning("%u pods of the cluster are left out: one has too many containers or "
@@ -40,14 +22,34 @@ void pipeline_feed_left_out(struct pipeline *p, uint32_t n)
 	p->feed.left_out += n;
 }
 
-void pipeline_feed_gone(struct pipeline *p, const char *uid)
+static void complete(struct pipeline *p)
 {
-	feed_del(feed_of(p), uid);
+	feed_complete(feed_of(p));
+	if (!p->feed.current)
+		log_info("the agent has told of %u pods", feed_n_pods(feed_of(p)));
+	p->feed.current = true;
+}
+
+void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
+{
+	uint32_t left_out = m->n_left_out;
+	if (m->begin)
+		feed_begin(feed_of(p));
+	for (uint32_t i = 0; i < m->n_gone; i++)
+		feed_del(feed_of(p), m->gone[i]);
+	for (uint32_t i = 0; i < m->n_pods; i++)
+		left_out += feed_put(feed_of(p), &m->pods[i]) != 0;
+	if (left_out)
+		leave_out(p, left_out);
+	if (m->complete)
+		complete(p);
+	pipeline_answered(p);
 }
 
 void pipeline_feed_lost(struct pipeline *p)
 {
 	p->feed.current = false;
+	pipeline_answered(p);
 }
 
 void feed_configured(struct pipeline *p)
@@ -56,14 +58,7 @@ void feed_configured(struct pipeline *p)
 	feed_use(feed_of(p), core->admit.source != CONF_REQUESTS_RUNTIME);
 	if (!core->agent.cluster)
 		feed_clear(feed_of(p));
-}
-
-void feed_count(struct pipeline *p, const struct pod *pod)
-{
-	if (pod_fed(p->env.cache, pod))
-		p->feed.by_feed++;
-	else
-		p->feed.by_runtime++;
+	pipeline_answered(p);
 }
 
 void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret)

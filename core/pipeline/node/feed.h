@@ -8,12 +8,10 @@
 
 struct fed_pod;
 struct pipeline;
-struct pod;
 
 struct feed_counts {
 	bool current; /* the agent that is connected has told all pods */
 	uint64_t left_out; /* pods that were told and not taken */
-	uint64_t by_feed, by_runtime; /* pods that came, by who has said what they ask for */
 };
 
 struct feed_status {
@@ -23,19 +21,19 @@ struct feed_status {
 	struct feed_counts counts;
 };
 
-/* A list begins, or is complete; between these, and after them, pods and what is gone. */
-void pipeline_feed_begin(struct pipeline *p);
-void pipeline_feed_complete(struct pipeline *p);
-/* As feed_put(). */
-int pipeline_feed_pod(struct pipeline *p, const struct fed_pod *pod);
-void pipeline_feed_left_out(struct pipeline *p, uint32_t n);
-void pipeline_feed_gone(struct pipeline *p, const char *uid);
+/* What an agent tells at a time; borrowed. */
+struct fed_message {
+	bool begin, complete; /* a list of all pods begins, or is complete */
+	const struct fed_pod *pods;
+	const char *const *gone; /* UIDs */
+	uint32_t n_pods, n_gone;
+	uint32_t n_left_out; /* pods that made no sense */
+};
+void pipeline_feed_take(struct pipeline *p, const struct fed_message *m);
 /* Nobody tells any more. What was told stays until somebody else tells. */
 void pipeline_feed_lost(struct pipeline *p);
 void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret);
 
 void feed_configured(struct pipeline *p);
-/* A pod has come. */
-void feed_count(struct pipeline *p, const struct pod *pod);
 
 #endif

@@ -20,7 +20,6 @@
 #define NOTE_MAX 512u
 #define HINTS_KEY "topologyhints.resource-policy.nri.io" /* which kinds of hints a pod wants */
 #define HINTS_STEM "topologyhints."
-#define REQUEST_TIMEOUT_MS 2000u /* of a runtime that does not say */
 
 enum query_state { QUERY_ASKED, QUERY_KNOWN, QUERY_FAILED };
 
@@ -200,13 +199,6 @@ static void take(struct devices *d, struct query *q, const struct device_desc *l
 	d->answered++;
 }
 
-/* Requests may wait for it. */
-static void tell_front_end(struct pipeline *p)
-{
-	if (p->cfg.devices_ready)
-		p->cfg.devices_ready(p->cfg.arg);
-}
-
 /* ---- asking ------------------------------------------------------------------------------------------------------------ */
 
 static void warn_once(struct devices *d)
@@ -265,7 +257,7 @@ void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_d
 	if (!q || q->state != QUERY_ASKED)
 		return; /* the pod has ended */
 	take(p->devices, q, list, n);
-	tell_front_end(p);
+	pipeline_answered(p);
 }
 
 static void log_failure(struct devices *d, const struct pod *pod, const char *why)
@@ -282,7 +274,7 @@ void pipeline_devices_fail(struct pipeline *p, rp_pod pod, const char *why)
 		return;
 	log_failure(d, cache_pod_of(p->env.cache, pod), why);
 	fail(d, q, why);
-	tell_front_end(p);
+	pipeline_answered(p);
 }
 
 static int pod_cmp(const void *a, const void *b)
@@ -367,7 +359,7 @@ void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, 
 		take_listed(p, pods, n);
 	else
 		keep(d, pods, n);
-	tell_front_end(p);
+	pipeline_answered(p);
 }
 
 void pipeline_devices_not_listed(struct pipeline *p, const char *why)
@@ -380,7 +372,7 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 	d->failed++;
 	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
 	log_warning("the devices of pods could not be listed: %s", why);
-	tell_front_end(p);
+	pipeline_answered(p);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------- */
@@ -394,8 +386,7 @@ static uint64_t until(uint64_t received_ns, uint64_t limit_ms)
 /* Half of the time that the runtime gives us, at most. */
 static uint64_t wait_limit(const struct pipeline *p, uint64_t most)
 {
-	uint64_t allowed = p->runtime.request_timeout_ms;
-	uint64_t half = (allowed ? allowed : REQUEST_TIMEOUT_MS) / 2;
+	uint64_t half = request_allowed_ms(p) / 2;
 	return half < most ? half : most;
 }
 
@@ -534,7 +525,7 @@ void pipeline_devices_off(struct pipeline *p)
 		query_free(d, q);
 	drop_kept(d);
 	free(d);
-	tell_front_end(p);
+	pipeline_answered(p);
 }
 
 static void fail_asked(struct pipeline *p)
@@ -546,7 +537,7 @@ static void fail_asked(struct pipeline *p)
 	HASH_ITER (hh, d->queries, q, next)
 		if (q->state == QUERY_ASKED)
 			fail(d, q, d->why_not);
-	tell_front_end(p);
+	pipeline_answered(p);
 }
 
 void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_not)

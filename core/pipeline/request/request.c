@@ -13,6 +13,7 @@
 #include "core/util/str.h"
 
 #define LOG_SOURCE "request"
+#define ALLOWED_MS 2000u /* by a runtime that does not say */
 
 const uint32_t histogram_le_us[HISTOGRAM_BUCKETS - 1] = {10,   25,   50,    100,    250,    500,
 							 1000, 5000, 25000, 100000, 1000000};
@@ -62,9 +63,7 @@ static void count(struct pipeline *p, bool failed)
 	s->bucket[b]++;
 	if (took > s->max_ns)
 		s->max_ns = took;
-	uint64_t half = p->runtime.request_timeout_ms ? p->runtime.request_timeout_ms * 500000
-						      : 1000000000u;
-	if (took > half)
+	if (took > request_allowed_ms(p) * 500000)
 		log_warning("%s took %llu ms, more than half of what the runtime allows",
 			    request_name(p->request), (unsigned long long)(took / 1000000));
 }
@@ -115,6 +114,11 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 	count(p, failed);
 }
 
+uint64_t request_allowed_ms(const struct pipeline *p)
+{
+	return p->runtime.request_timeout_ms ? p->runtime.request_timeout_ms : ALLOWED_MS;
+}
+
 /* ---- pods ----------------------------------------------------------------------------------------------------------- */
 
 static void remove_pod(struct pipeline *p, struct pod *pod)
@@ -122,38 +126,6 @@ static void remove_pod(struct pipeline *p, struct pod *pod)
 	store_del_pod(p->store, pod);
 	cache_del_pod(p->env.cache, pod);
 	persist_later(p);
-}
-
-static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
-{
-	return instance_admit_pod(p->policy, arg, err);
-}
-
-static bool runs_unmanaged(const struct pipeline *p)
-{
-	return pipeline_conf(p) && conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED;
-}
-
-/* 0: the pod may come. What that changes for others is told later: this reply has no room for it. */
-static int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
-{
-	struct err why = ERR_INIT;
-	if (!p->policy || !instance_admits(p->policy))
-		return 0;
-	if (!decide(p, ask_to_admit, pod, &why)) {
-		decide_settle(p);
-		return 0;
-	}
-	if (runs_unmanaged(p)) {
-		log_warning("pod %s/%s: not admitted: %s", pod->ns, pod->name, why.text);
-		return 0;
-	}
-	int r = err_set(err, why.code, "pod %s/%s: %s", pod->ns, pod->name, why.text);
-	_free_ char *name = str_printf("%s/%s", pod->ns, pod->name);
-	log_notice("refused: %s", err->text);
-	pipeline_event(p, EV_REFUSED, "%s", err->text);
-	conditions_refused(p, name ? name : pod->name, err->text);
-	return r;
 }
 
 int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err *err)
@@ -165,7 +137,6 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 		return r;
 	store_put_pod(p->store, pod);
 	persist_later(p);
-	feed_count(p, pod);
 	r = admit_pod(p, pod, err);
 	if (r && !known)
 		remove_pod(p, pod);
@@ -215,22 +186,6 @@ static void remove_ctr(struct pipeline *p, struct ctr *ctr)
 	cache_del_ctr(p->env.cache, ctr);
 }
 
-static int tell_removed(struct pipeline *p, void *arg, struct err *err)
-{
-	return instance_pod_removed(p->policy, arg, err);
-}
-
-static void end_grant(struct pipeline *p, struct pod *pod)
-{
-	struct err err = ERR_INIT;
-	if (!p->policy || !instance_admits(p->policy))
-		return;
-	if (decide(p, tell_removed, pod, &err))
-		log_error("pod %s/%s: policy %s fails at its removal: %s", pod->ns, pod->name,
-			  instance_name(p->policy), err.text);
-	decide_settle(p);
-}
-
 void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 {
 	struct pod *pod = cache_pod(p->env.cache, desc->id);
@@ -240,7 +195,7 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 	devices_pod_ended(p, pod);
 	while (pod->ctrs)
 		remove_ctr(p, pod->ctrs);
-	end_grant(p, pod);
+	admit_end(p, pod);
 	remove_pod(p, pod);
 }
 
@@ -308,6 +263,11 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
 	return r;
+}
+
+static bool runs_unmanaged(const struct pipeline *p)
+{
+	return pipeline_conf(p) && conf_core(pipeline_conf(p))->on_policy_error == CONF_UNMANAGED;
 }
 
 /* err has why the policy has not placed it. */

@@ -93,6 +93,9 @@ void sync_abandon(struct pipeline *p);
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed);
 void reply_dropped(struct pipeline *p, struct reply *reply);
 
+/* For how long the runtime waits for an answer. */
+uint64_t request_allowed_ms(const struct pipeline *p);
+
 /* ---- unsolicited updates (updates.c) ------------------------------------------------------------------------------------ */
 
 #define UPDATE_BATCH_MAX 2048u

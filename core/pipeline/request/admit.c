@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/pipeline/request/admit.h"
+
+#include "core/cache/feed.h"
+#include "core/pipeline/internal.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "admit"
+
+static bool policy_admits(const struct pipeline *p)
+{
+	return p->policy && instance_admits(p->policy);
+}
+
+/* ---- waiting for the feed -------------------------------------------------------------------------------------------- */
+
+/* Three quarters of what the runtime gives us, at most: the rest is for the answer. */
+static uint64_t limit_ms(const struct pipeline *p)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	uint64_t allowed = request_allowed_ms(p) * 3 / 4, limit = core->admit.timeout_ms;
+	if (core->admit.source == CONF_REQUESTS_AUTO && limit > ADMIT_AUTO_WAIT_MS)
+		limit = ADMIT_AUTO_WAIT_MS;
+	return limit < allowed ? limit : allowed;
+}
+
+/* Somebody may still tell. */
+static bool is_waited_for(const struct pipeline *p)
+{
+	enum conf_request_source source = conf_core(p->conf)->admit.source;
+	return source == CONF_REQUESTS_FEED || (source == CONF_REQUESTS_AUTO && p->feed.current);
+}
+
+bool pipeline_admit_waits(const struct pipeline *p)
+{
+	return policy_admits(p) && is_waited_for(p);
+}
+
+uint64_t pipeline_admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
+			     bool first)
+{
+	if (!pipeline_admit_waits(p) || feed_find(cache_feed(p->env.cache), desc->uid))
+		return 0;
+	uint64_t until = received_ns / 1000000u + limit_ms(p);
+	p->admit.waited += first;
+	return clock_ms() < until ? until : 0;
+}
+
+/* Nobody has said what it asks for, and the time is over. 0: it may come all the same. */
+static int take_without_feed(struct pipeline *p, const struct pod *pod, struct err *err)
+{
+	const struct conf_core *core = conf_core(p->conf);
+	p->admit.by_runtime++;
+	if (!pipeline_admit_waits(p))
+		return 0;
+	p->admit.late++;
+	if (core->admit.source == CONF_REQUESTS_AUTO || core->admit.on_timeout == CONF_ALLOW) {
+		log_info("pod %s/%s is admitted by the sums of the runtime: the cluster has not "
+			 "told of it in time",
+			 pod->ns, pod->name);
+		return 0;
+	}
+	if (!p->feed.current)
+		return err_set(err, -ETIMEDOUT,
+			       "admission timed out: no agent tells of this node's pods; see "
+			       "systemctl status nri-rp-agent, and admit in rp.conf");
+	return err_set(err, -ETIMEDOUT,
+		       "admission timed out: pod not found among those that the cluster has for "
+		       "this node (uid %.64s)",
+		       pod->uid);
+}
+
+const struct admit_counts *pipeline_admit_counts(const struct pipeline *p)
+{
+	return &p->admit;
+}
+
+/* ---- asking the policy ----------------------------------------------------------------------------------------------- */
+
+static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
+{
+	return instance_admit_pod(p->policy, arg, err);
+}
+
+static int refuse(struct pipeline *p, const struct pod *pod, const struct err *why, struct err *err)
+{
+	_free_ char *name = str_printf("%s/%s", pod->ns, pod->name);
+	int r = err_set(err, why->code, "pod %s/%s: %s", pod->ns, pod->name, why->text);
+	log_notice("refused: %s", err->text);
+	pipeline_event(p, EV_REFUSED, "%s", err->text);
+	conditions_refused(p, name ? name : pod->name, err->text);
+	return r;
+}
+
+int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
+{
+	struct err why = ERR_INIT;
+	if (pod_fed(p->env.cache, pod))
+		p->admit.by_feed++;
+	else if (take_without_feed(p, pod, &why))
+		return refuse(p, pod, &why, err);
+	if (!policy_admits(p))
+		return 0;
+	if (!decide(p, ask_to_admit, pod, &why)) {
+		decide_settle(p);
+		return 0;
+	}
+	if (conf_core(p->conf)->on_policy_error == CONF_REJECT)
+		return refuse(p, pod, &why, err);
+	log_warning("pod %s/%s: not admitted: %s", pod->ns, pod->name, why.text);
+	return 0;
+}
+
+static int tell_removed(struct pipeline *p, void *arg, struct err *err)
+{
+	return instance_pod_removed(p->policy, arg, err);
+}
+
+void admit_end(struct pipeline *p, struct pod *pod)
+{
+	struct err err = ERR_INIT;
+	if (!policy_admits(p))
+		return;
+	if (decide(p, tell_removed, pod, &err))
+		log_error("pod %s/%s: policy %s fails at its removal: %s", pod->ns, pod->name,
+			  instance_name(p->policy), err.text);
+	decide_settle(p);
+}
