@@ -256,6 +256,8 @@ static void account(const struct rp_instance *inst, const struct grant *g, bool 
 	struct pool *own = &p->pools[g->pool];
 	own->shared_own += shared;
 	own->reserved_own += reserved;
+	if (g->flags & GRANT_ZERO)
+		own->zero_own += (uint32_t)sign;
 	own->n_grants[g->type] += (uint32_t)sign;
 	g->ns->n_grants[g->pool] += (uint32_t)sign;
 	for (uint32_t i = g->pool; i != NO_POOL; i = p->pools[i].parent) {
@@ -377,7 +379,7 @@ static void reset_pool(const struct rp_plan *p, struct pool *pool)
 	pool->n_isolated = rp_ids_count(plan_ids(p, pool->isolated));
 	pool->generation++;
 	pool->shared_own = pool->shared_sum = pool->reserved_own = pool->reserved_sum = 0;
-	pool->zero_sum = 0;
+	pool->zero_own = pool->zero_sum = 0;
 	memset(pool->n_grants, 0, sizeof pool->n_grants);
 	pool->grants = NULL;
 	pool->changed = true;
@@ -427,6 +429,14 @@ void ledger_rooms(struct rp_plan *p)
 	}
 	for (uint32_t i = 0; i < p->n_pools; i++)
 		p->room[i] -= p->pools[i].zero_sum ? 1 : 0;
+}
+
+bool ledger_drains(const struct rp_plan *p, uint32_t pool, int64_t n)
+{
+	for (uint32_t i = p->pools[pool].parent; i != NO_POOL; i = p->pools[i].parent)
+		if (p->pools[i].zero_own && p->pools[i].n_sharable <= n)
+			return true;
+	return false;
 }
 
 int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool)

@@ -109,6 +109,11 @@ static int32_t take_exclusive(struct placing *l)
 				    "%s%s: can't slice %lld exclusive CPUs off its shared ones, of "
 				    "which %lldm are available",
 				    blame(l), pool->name, n, (long long)(room > 0 ? room : 0));
+	if (ledger_drains(p, l->pool, l->r->full))
+		return modhost_fail(h, -RP_ENOSPC,
+				    "%s: can't slice %lld exclusive CPUs off the last shared ones, "
+				    "on which containers of a pool above it run",
+				    pool->name, n);
 	const uint64_t *slice = ledger_sliceable(p, l->pool, &n_sliceable);
 	if (n_sliceable >= l->r->full && take_from(l, slice) == 0)
 		return 0;

@@ -94,7 +94,8 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 	ret->isolated = r->isolate ? (int64_t)pool->n_isolated - r->full : 0;
 	bool sliced = r->full && !(r->isolate && ret->isolated >= 0);
 	ret->shared = p->room[id] - (sliced ? 1000 * r->full : 0) - part;
-	ret->empty = r->zero && !pool->n_sharable;
+	ret->unusable = !ret->memory->offers || (r->zero && !pool->n_sharable) ||
+			(sliced && ledger_drains(p, id, r->full));
 	if (sliced) {
 		/* Amounts are no whole CPUs: promises of parts can leave less than it seems. */
 		uint32_t n;
@@ -112,8 +113,7 @@ void score_pool(struct rp_instance *inst, const struct request *r, uint32_t id, 
 /* Without isolated CPUs ordinary ones do, where nothing else is demanded. */
 bool score_sufficient(const struct request *r, const struct score *s)
 {
-	return s->memory->offers && !s->empty && s->shared >= 0 &&
-	       (s->isolated >= 0 || !r->strict_isolated);
+	return !s->unusable && s->shared >= 0 && (s->isolated >= 0 || !r->strict_isolated);
 }
 
 /*
@@ -146,14 +146,15 @@ static int by_id(const struct score *a, const struct score *b)
 
 static bool worse(const struct score *a, const struct score *b)
 {
-	return (a->isolated < 0 && b->isolated >= 0) || (a->shared < 0 && b->shared >= 0) ||
-	       (a->empty && !b->empty) || (!a->memory->offers && b->memory->offers);
+	return (a->isolated < 0 && b->isolated >= 0) || (a->shared < 0 && b->shared >= 0);
 }
 
 static int rule_sufficient(const struct compare *c, const struct score *a, const struct score *b)
 {
-	(void)c;
-	return worse(b, a) ? 1 : worse(a, b) ? -1 : 0;
+	int r = by_bool(score_sufficient(c->r, a), score_sufficient(c->r, b));
+	if (!r)
+		r = by_bool(b->unusable, a->unusable);
+	return r ? r : worse(b, a) ? 1 : worse(a, b) ? -1 : 0;
 }
 
 static int rule_affinity(const struct compare *c, const struct score *a, const struct score *b)

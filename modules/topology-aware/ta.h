@@ -140,7 +140,7 @@ struct pool {
 	uint32_t n_sharable, n_isolated;
 	uint64_t generation; /* of sharable */
 	int64_t shared_own, shared_sum, reserved_own, reserved_sum;
-	uint32_t zero_sum; /* containers that ask for nothing */
+	uint32_t zero_own, zero_sum; /* containers that ask for nothing */
 	uint32_t n_grants[N_GRANT_TYPES]; /* of this very pool */
 	struct grant *grants;
 	bool changed; /* sharable, since ledger_begin */
@@ -326,6 +326,8 @@ struct grant *grant_free(struct rp_instance *inst, struct grant *g); /* returns 
 int64_t ledger_room(const struct rp_plan *p, uint32_t pool, bool zero);
 void ledger_rooms(struct rp_plan *p);
 int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool); /* -1: it has none */
+/* Would those that ask for nothing in a pool above it be left without a CPU, if n shared CPUs of it were given away? */
+bool ledger_drains(const struct rp_plan *p, uint32_t pool, int64_t n);
 /* Brings whole_slice and slice of all pools up to date; needs ledger_rooms(). */
 void ledger_slices(struct rp_plan *p);
 /* What may be given away of a pool: plan.pools[pool].whole_slice for inner ones, .slice for leaves. */
@@ -400,7 +402,7 @@ const struct hint *hints_memory_violated(const struct rp_plan *p, const struct h
 
 struct score {
 	uint32_t pool;
-	bool empty; /* of what it would share */
+	bool unusable; /* no memory, nothing to share, or nothing left for others to share */
 	bool preferred; /* its exclusive CPUs would be where their class likes them */
 	int64_t isolated, shared; /* what would be left */
 	double hint_all, hint_some;

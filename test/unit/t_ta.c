@@ -290,6 +290,22 @@ static void test_nobody_is_drained(void **state)
 	fake_host_free(f);
 }
 
+/* Those that ask for nothing at the root keep a CPU when a pool below it is all that there is. */
+static void test_nobody_above_is_drained(void **state)
+{
+	(void)state;
+	struct fake_host *f = start(&small, "{availableResources: {cpu: \"cpuset:0,4-5\"}, "
+					    "reservedResources: {cpu: \"cpuset:0\"}}");
+	rp_ctr top = add(
+		f,
+		&(struct fake_ctr){.name = "top", .qos = RP_QOS_BURSTABLE, .mem_request = 1 << 20});
+	assert_string_equal(fake_cpus(f, top), "4-5");
+	REFUSED(f, "off the last shared ones", .cpu_request = 2000, G);
+	assert_string_equal(fake_cpus(f, guaranteed(f, "one", 1000, NULL)), "4");
+	assert_string_equal(fake_cpus(f, top), "5");
+	fake_host_free(f);
+}
+
 static void test_overflow(void **state)
 {
 	(void)state;
@@ -588,17 +604,29 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exclusive),      cmocka_unit_test(test_mixed),
-		cmocka_unit_test(test_reserved),       cmocka_unit_test(test_isolated),
-		cmocka_unit_test(test_burstable),      cmocka_unit_test(test_hidden_threads),
-		cmocka_unit_test(test_memory_types),   cmocka_unit_test(test_cold_start),
-		cmocka_unit_test(test_hints),	       cmocka_unit_test(test_strict_hints),
-		cmocka_unit_test(test_affinity),       cmocka_unit_test(test_nobody_is_drained),
-		cmocka_unit_test(test_overflow),       cmocka_unit_test(test_resize),
-		cmocka_unit_test(test_preserve),       cmocka_unit_test(test_pinning_off),
-		cmocka_unit_test(test_configurations), cmocka_unit_test(test_scheduling),
-		cmocka_unit_test(test_machines),       cmocka_unit_test(test_hotplug),
-		cmocka_unit_test(test_failing_host),   cmocka_unit_test(test_misfit_says_why),
+		cmocka_unit_test(test_exclusive),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_isolated),
+		cmocka_unit_test(test_burstable),
+		cmocka_unit_test(test_hidden_threads),
+		cmocka_unit_test(test_memory_types),
+		cmocka_unit_test(test_cold_start),
+		cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_strict_hints),
+		cmocka_unit_test(test_affinity),
+		cmocka_unit_test(test_nobody_is_drained),
+		cmocka_unit_test(test_nobody_above_is_drained),
+		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_resize),
+		cmocka_unit_test(test_preserve),
+		cmocka_unit_test(test_pinning_off),
+		cmocka_unit_test(test_configurations),
+		cmocka_unit_test(test_scheduling),
+		cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_hotplug),
+		cmocka_unit_test(test_failing_host),
+		cmocka_unit_test(test_misfit_says_why),
 		cmocka_unit_test(test_interrupts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
