@@ -51,57 +51,6 @@ static bool is_narrower(uint64_t a, uint64_t b)
 
 /* ---- one answer for all --------------------------------------------------------------------------------------------- */
 
-/* What a combination of hints comes to. */
-enum accord { NOT_PREFERRED, ALL_EQUAL, ALL_ANY }; /* from bad to good */
-
-struct sum {
-	uint64_t nodes;
-	enum accord accord;
-};
-
-/*
- * Sums of all combinations so far, each set of nodes once: whatever is added later, the better accord
- * comes to something as good or better. Past the bound, sums that come later are forgotten.
- */
-#define SUMS_MAX 1024u
-#define SLOTS (2 * SUMS_MAX)
-
-struct sums {
-	uint32_t n;
-	struct sum list[SUMS_MAX];
-	uint16_t slots[SLOTS]; /* index + 1, by hash */
-};
-
-/* There has to be room for one more. */
-static void put_sum(struct sums *s, struct sum sum)
-{
-	uint64_t hash = sum.nodes * 0x9e3779b97f4a7c15u;
-	uint32_t at = (uint32_t)(hash >> 53) % SLOTS;
-	for (; s->slots[at]; at = (at + 1) % SLOTS) {
-		struct sum *had = &s->list[s->slots[at] - 1];
-		if (had->nodes != sum.nodes)
-			continue;
-		if (sum.accord > had->accord)
-			had->accord = sum.accord;
-		return;
-	}
-	s->list[s->n] = sum;
-	s->slots[at] = (uint16_t)++s->n;
-}
-
-static struct sum add(struct sum sum, const struct hint *hint)
-{
-	bool any = hint->nodes == HINTS_ANY;
-	struct sum r = {sum.nodes & hint->nodes, sum.accord};
-	if (!hint->preferred)
-		r.accord = NOT_PREFERRED;
-	else if (!any && sum.accord == ALL_ANY)
-		r.accord = ALL_EQUAL;
-	else if (!any && sum.accord == ALL_EQUAL && hint->nodes != sum.nodes)
-		r.accord = NOT_PREFERRED;
-	return r;
-}
-
 /* As good as nothing, and what stands for no opinion and for "nothing fits". */
 static const struct hint no_opinion = {HINTS_ANY, true}, nothing_fits = {HINTS_ANY, false};
 
@@ -118,6 +67,88 @@ static bool counts(enum hints_policy policy, const struct hint *h)
 	       (h->preferred && (h->nodes == HINTS_ANY || hints_size(h->nodes) == 1));
 }
 
+/* ---- what all prefer ---- */
+
+static bool prefers_any(const struct hints *r)
+{
+	for (uint32_t k = 0; k < r->n; k++)
+		if (r->list[k].preferred && r->list[k].nodes == HINTS_ANY)
+			return true;
+	return false;
+}
+
+static bool prefers(const struct hints *r, uint64_t machine, uint64_t nodes)
+{
+	for (uint32_t k = 0; k < r->n; k++)
+		if (r->list[k].preferred && (r->list[k].nodes & machine) == nodes &&
+		    r->list[k].nodes != HINTS_ANY)
+			return true;
+	return false;
+}
+
+struct wishes {
+	struct hints list[HINTS_RESOURCES_MAX];
+	bool any[HINTS_RESOURCES_MAX]; /* among others it prefers any nodes */
+	uint32_t n;
+	uint32_t strictest; /* the first one that does not; n: there is none */
+};
+
+static bool all_prefer(const struct wishes *w, uint64_t machine, uint64_t nodes)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!w->any[i] && i != w->strictest && !prefers(&w->list[i], machine, nodes))
+			return false;
+	return true;
+}
+
+/* The narrowest set of nodes that each resource prefers, by itself or as any. 0: there is none. */
+static uint64_t common_wish(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
+			    uint32_t n)
+{
+	struct wishes w = {.n = n, .strictest = n};
+	for (uint32_t i = n; i--;) {
+		w.list[i] = told(&resources[i]);
+		w.any[i] = prefers_any(&w.list[i]);
+		w.strictest = w.any[i] ? w.strictest : i;
+	}
+	uint64_t best = w.strictest == n ? nodes : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < w.list[i].n; k++) {
+			const struct hint *h = &w.list[i].list[k];
+			bool candidate = h->preferred && h->nodes & nodes && counts(policy, h) &&
+					 (w.strictest == n || w.strictest == i);
+			if (candidate && h->nodes != HINTS_ANY &&
+			    (!best || is_narrower(h->nodes & nodes, best)) &&
+			    all_prefer(&w, nodes, h->nodes & nodes))
+				best = h->nodes & nodes;
+		}
+	}
+	return best;
+}
+
+/* ---- the best of what some do not prefer ---- */
+
+/* What all combinations so far have in common, each set of nodes once. Past the bound, those that come later are forgotten. */
+#define SUMS_MAX 1024u
+#define SLOTS (2 * SUMS_MAX)
+
+struct sums {
+	uint32_t n;
+	uint64_t list[SUMS_MAX];
+	uint16_t slots[SLOTS]; /* index + 1, by hash */
+};
+
+/* There has to be room for one more. */
+static void put_sum(struct sums *s, uint64_t nodes)
+{
+	uint32_t at = (uint32_t)(nodes * 0x9e3779b97f4a7c15u >> 53) % SLOTS;
+	for (; s->slots[at]; at = (at + 1) % SLOTS)
+		if (s->list[s->slots[at] - 1] == nodes)
+			return;
+	s->list[s->n] = nodes;
+	s->slots[at] = (uint16_t)++s->n;
+}
+
 /* Most pairs have no node in common: they are passed over before all else. */
 static void combine(enum hints_policy policy, const struct hints *resource,
 		    const struct sums *before, struct sums *after)
@@ -129,8 +160,8 @@ static void combine(enum hints_policy policy, const struct hints *resource,
 		if (!counts(policy, &r.list[k]))
 			continue;
 		for (uint32_t i = 0; i < before->n && after->n < SUMS_MAX; i++)
-			if (before->list[i].nodes & r.list[k].nodes)
-				put_sum(after, add(before->list[i], &r.list[k]));
+			if (before->list[i] & r.list[k].nodes)
+				put_sum(after, before->list[i] & r.list[k].nodes);
 	}
 }
 
@@ -152,30 +183,30 @@ static uint32_t least_size(enum hints_policy policy, const struct hints *resourc
 	return most;
 }
 
-/* Is `a` better than the best one so far? `wanted`: the size that suits combinations that are not preferred. */
-static bool is_better(const struct sum *a, const struct sum *best, uint32_t wanted)
+/* `wanted`: the size that suits best. */
+static bool is_better(uint64_t nodes, uint64_t best, uint32_t wanted)
 {
-	uint32_t n = hints_size(a->nodes), m = hints_size(best->nodes);
-	bool is = a->accord != NOT_PREFERRED, was = best->accord != NOT_PREFERRED;
-	if (is != was)
-		return is;
-	if (is || m > wanted)
-		return is_narrower(a->nodes, best->nodes);
+	uint32_t n = hints_size(nodes), m = hints_size(best);
+	if (m > wanted)
+		return is_narrower(nodes, best);
 	if (m == wanted)
-		return n == wanted && is_narrower(a->nodes, best->nodes);
+		return n == wanted && is_narrower(nodes, best);
 	if (n > wanted || n < m)
 		return false;
-	return n > m || is_narrower(a->nodes, best->nodes);
+	return n > m || is_narrower(nodes, best);
 }
 
 static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
 			 uint32_t n)
 {
+	uint64_t best = common_wish(policy, nodes, resources, n);
+	if (best)
+		return (struct hint){best, true};
 	struct sums two[2];
 	struct sums *now = &two[0], *next = &two[1];
 	now->n = 1;
 	next->n = 0;
-	now->list[0] = (struct sum){nodes, ALL_ANY};
+	now->list[0] = nodes;
 	for (uint32_t i = 0; i < n; i++) {
 		combine(policy, &resources[i], now, next);
 		struct sums *former = now;
@@ -185,11 +216,11 @@ static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct 
 	if (!now->n)
 		return (struct hint){nodes, false};
 	uint32_t wanted = least_size(policy, resources, n);
-	const struct sum *best = &now->list[0];
+	best = now->list[0];
 	for (uint32_t i = 1; i < now->n; i++)
-		if (is_better(&now->list[i], best, wanted))
-			best = &now->list[i];
-	return (struct hint){best->nodes, best->accord != NOT_PREFERRED};
+		if (is_better(now->list[i], best, wanted))
+			best = now->list[i];
+	return (struct hint){best, false};
 }
 
 /* ---- numeric: each resource keeps its own ------------------------------------------------------------------------------ */

@@ -239,12 +239,53 @@ static void test_large(void **state)
 	assert_false(hints_merge(HINTS_BEST_EFFORT, 1, resources, HINTS_RESOURCES_MAX + 1, ret));
 }
 
+/* So many sets of nodes, each with one that all have, that their combinations are more than are looked at. */
+static uint32_t fill(struct hint *list, unsigned seed, struct hint last)
+{
+	uint64_t x = seed;
+	for (uint32_t i = 0; i < HINTS_MAX - 1; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		list[i] = (struct hint){x | 1, i % 2};
+	}
+	list[HINTS_MAX - 1] = last;
+	return HINTS_MAX;
+}
+
+/* What all prefer is found, wherever it is listed and whatever else there is. */
+static void test_preferred_past_the_bound(void **state)
+{
+	(void)state;
+	static struct hint lists[HINTS_RESOURCES_MAX][HINTS_MAX];
+	const struct hint common = {UINT64_C(3) << 62, true}, any = {HINTS_ANY, true};
+	struct hints resources[HINTS_RESOURCES_MAX];
+	struct hint ret[HINTS_RESOURCES_MAX];
+	for (uint32_t i = 0; i < HINTS_RESOURCES_MAX; i++)
+		resources[i] = (struct hints){lists[i], fill(lists[i], i + 1, common), false};
+	for (uint32_t n = 2; n <= HINTS_RESOURCES_MAX; n++) {
+		assert_true(hints_merge(HINTS_RESTRICTED, UINT64_MAX, resources, n, ret));
+		assert_true(ret[0].preferred && ret[0].nodes == common.nodes);
+		assert_true(hints_merge(HINTS_BEST_EFFORT, UINT64_MAX, resources, n, ret));
+		assert_true(ret[0].preferred && ret[0].nodes == common.nodes);
+	}
+	/* whom any nodes suit is content with those of the other */
+	lists[0][HINTS_MAX - 1] = any;
+	assert_true(hints_merge(HINTS_RESTRICTED, UINT64_MAX, resources, 3, ret));
+	assert_true(ret[0].preferred && ret[0].nodes == common.nodes);
+	/* and who does not prefer it spoils it */
+	lists[0][HINTS_MAX - 1] = (struct hint){common.nodes, false};
+	assert_false(hints_merge(HINTS_RESTRICTED, UINT64_MAX, resources, 3, ret));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_merge),	       cmocka_unit_test(test_numeric),
-		cmocka_unit_test(test_numeric_others), cmocka_unit_test(test_masks),
-		cmocka_unit_test(test_random),	       cmocka_unit_test(test_large),
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_numeric),
+		cmocka_unit_test(test_numeric_others),
+		cmocka_unit_test(test_masks),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_preferred_past_the_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
