@@ -117,6 +117,7 @@ struct pod {
 	} store;
 	uint32_t sync_mark; /* the last Synchronize that listed it */
 	bool stopped;
+	bool over; /* its containers have ended for good, and what it was granted is free */
 	bool annotated; /* annotations_ours */
 	struct kvs labels, annotations;
 	struct needs sums; /* of its containers, as the pod came; RP_NOT_SET: not told */

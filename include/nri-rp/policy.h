@@ -101,6 +101,7 @@ struct rp_policy {
 	 * containers may be changed, too; they are told afterwards. */
 	int32_t (*admit_pod)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	/* Optional. The pod is removed: its containers were released before, what is kept with it goes when this returns, whatever that is.
+	 * Where the cluster tells that it has ended for good it may be told then already, and once more later.
 	 * Pods that are gone when the runtime lists what there is are not told: sync() follows, and list_pods() has them no more. */
 	int32_t (*pod_removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 };

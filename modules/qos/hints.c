@@ -393,17 +393,35 @@ static uint32_t keep_granted(const struct ask *a, struct hint *list, uint32_t n)
 	return a->granted ? 0 : n;
 }
 
-static int32_t check_result(struct rp_instance *inst, const struct ask *a, const struct room *room,
-			    uint64_t nodes)
+static bool suits(const struct rp_plan *p, const struct ask *a, const struct room *room,
+		  uint64_t nodes)
 {
-	const struct rp_plan *p = inst->plan;
-	bool fits = a->level == LEVEL_DEDICATED ? suits_dedicated(p, a, room, nodes)
-						: hints_size(nodes) == 1;
-	if (a->level == LEVEL_DEDICATED && !several_nodes(a) && hints_size(nodes) > 1)
-		fits = false;
-	return fits ? 0
-		    : refuse(inst, REFUSED_HINTS,
-			     NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
+	if (a->level != LEVEL_DEDICATED)
+		return hints_size(nodes) == 1;
+	return (several_nodes(a) || hints_size(nodes) == 1) && suits_dedicated(p, a, room, nodes);
+}
+
+static bool is_listed(const struct hints *l, uint64_t nodes)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->list[i].nodes == nodes)
+			return true;
+	return false;
+}
+
+/*
+ * What two sets of nodes have in common may have less than either, where no set is preferred by both. Then the smallest one that
+ * is listed for CPUs and for memory does. 0: there is none.
+ */
+static uint64_t listed_by_both(const struct hints both[2])
+{
+	uint64_t best = 0;
+	for (uint32_t i = 0; i < both[0].n; i++) {
+		uint64_t nodes = both[0].list[i].nodes;
+		if ((!best || hints_size(nodes) < hints_size(best)) && is_listed(&both[1], nodes))
+			best = nodes;
+	}
+	return best;
 }
 
 static int32_t merge(struct rp_instance *inst, rp_ctr ctr, const struct hints both[2],
@@ -458,7 +476,16 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 	r = merge(inst, ctr, both, ret);
 	if (!r && a->granted && *ret != a->granted)
 		return -RP_ENOSPC;
-	return r ? r : check_result(inst, a, room, *ret);
+	if (r || suits(p, a, room, *ret))
+		return r;
+	const struct hint instead = {
+		.nodes = p->topology == HINTS_BEST_EFFORT ? listed_by_both(both) : 0};
+	explain(inst, ctr, "these have not enough; those that both list:", &instead, 1);
+	*ret = instead.nodes;
+	return *ret && suits(p, a, room, *ret)
+		       ? 0
+		       : refuse(inst, REFUSED_HINTS,
+				NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
 }
 
 /* The node with most reclaimed CPUs for each of its bound pods. */

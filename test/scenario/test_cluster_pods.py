@@ -238,3 +238,45 @@ def test_the_daemon_ends_while_a_pod_waits(cluster, signo):
     has = [] if signo == signal.SIGTERM else ['default/web/app']
     assert len(c.node.places()) == len(has) and [x['full_name'] for x in c.node.ctl('containers')] == has
     assert len(c.node.ctl('pods')) == len(has)
+
+
+# ---- pods that have ended ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('phase', ['Succeeded', 'Failed'])
+def test_a_pod_that_has_ended_holds_nothing(cluster, phase):
+    """Its sandbox stays until the kubelet collects it, a Job's for days."""
+    own = {'katalyst.kubewharf.io/qos_level': 'dedicated_cores', 'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding":"true","numa_exclusive":"true"}'}
+    c = cluster(config=QOS)
+    for name in ('job', 'next'):
+        put_pod(c, name, container('app', '8'))
+    knows(c, 2)
+
+    def refused():
+        return 'no available CPU hints' in c.node.reject('next', ctr('app', '8'), uid='uid-next', annotations=own)
+    c.node.create('job', ctr('app', '8'), uid='uid-job', annotations=own)
+    assert refused()
+    # an ended container may be started again: its pod still holds what it was granted
+    c.node.exit('job/app')
+    assert refused()
+    put_pod(c, 'job', container('app', '8'), phase=phase)
+    eventually(lambda: 'default/job has ended' in c.node.read_log())
+    c.node.create('next', ctr('app', '8'), uid='uid-next', annotations=own)
+    assert len(c.node.cpus('next/app')) >= 8
+    c.node.delete('job')
+    c.node.restart()
+    assert len(c.node.cpus('next/app')) >= 8
+
+
+def test_a_container_that_runs_keeps_what_it_has(cluster):
+    """The cluster may know more than the runtime has told."""
+    c = cluster(config=QOS)
+    put_pod(c, 'job', container('app', '2'))
+    knows(c, 1)
+    c.node.create('job', ctr('app', '2'), uid='uid-job')
+    had = c.node.cpus('job/app')
+    put_pod(c, 'job', container('app', '2'), phase='Failed')
+    put_pod(c, 'other', container('app', '1'))
+    knows(c, 2)
+    assert c.node.cpus('job/app') == had and 'has ended' not in c.node.read_log()
+    c.node.delete('job')

@@ -33,16 +33,21 @@ static void complete(struct pipeline *p)
 void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 {
 	uint32_t left_out = m->n_left_out;
+	bool ended = false;
 	if (m->begin)
 		feed_begin(feed_of(p));
 	for (uint32_t i = 0; i < m->n_gone; i++)
 		feed_del(feed_of(p), m->gone[i]);
-	for (uint32_t i = 0; i < m->n_pods; i++)
+	for (uint32_t i = 0; i < m->n_pods; i++) {
 		left_out += feed_put(feed_of(p), &m->pods[i]) != 0;
+		ended = ended || m->pods[i].ended;
+	}
 	if (left_out)
 		leave_out(p, left_out);
 	if (m->complete)
 		complete(p);
+	if (ended)
+		admit_settle(p);
 	pipeline_answered(p);
 }
 

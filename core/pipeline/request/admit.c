@@ -128,3 +128,32 @@ void admit_end(struct pipeline *p, struct pod *pod)
 			  instance_name(p->policy), err.text);
 	decide_settle(p);
 }
+
+/* ---- pods that have ended -------------------------------------------------------------------------------------------- */
+
+/* The kubelet removes their sandboxes when it is in the mood to: nothing is held for them until then. */
+static bool is_over(const struct pipeline *p, const struct pod *pod)
+{
+	const struct fed_pod *fed = feed_find(cache_feed(p->env.cache), pod->uid);
+	if (!fed || !fed->ended)
+		return false;
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
+		if (ctr_live(ctr->cur.state))
+			return false;
+	return true;
+}
+
+void admit_settle(struct pipeline *p)
+{
+	if (!p->runtime.synchronized || !policy_admits(p))
+		return;
+	watchdog_begin(p->watchdog);
+	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
+		if (pod->over || !is_over(p, pod))
+			continue;
+		pod->over = true;
+		log_info("pod %s/%s has ended: what it was granted is free", pod->ns, pod->name);
+		admit_end(p, pod);
+	}
+	watchdog_end(p->watchdog);
+}

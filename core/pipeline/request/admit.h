@@ -32,5 +32,7 @@ const struct admit_counts *pipeline_admit_counts(const struct pipeline *p);
 int admit_pod(struct pipeline *p, struct pod *pod, struct err *err);
 /* The pod is gone, or will run nothing any more: what it was granted is free. */
 void admit_end(struct pipeline *p, struct pod *pod);
+/* The cluster may have told that pods have ended. Outside of requests. */
+void admit_settle(struct pipeline *p);
 
 #endif

@@ -112,6 +112,8 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 	}
 	watchdog_end(p->watchdog);
 	count(p, failed);
+	if (p->request == REQ_STOP_POD || p->request == REQ_SYNCHRONIZE)
+		admit_settle(p);
 }
 
 uint64_t request_allowed_ms(const struct pipeline *p)
