@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/agent.h"
 
+#include <assert.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,7 @@ static int admit(const struct agent *a, int fd, struct err *err)
 
 static void connection_free(struct connection *c, const char *why)
 {
+	assert(c->agent->n_connections);
 	struct agent *a = c->agent;
 	bool was_agent = a->registered == c;
 	DL_DELETE(a->connections, c);

@@ -45,6 +45,7 @@ static uint64_t slots_add(struct slots *s, void *object)
 static void slots_del(struct slots *s, uint64_t handle)
 {
 	uint32_t i = (uint32_t)handle - 1;
+	assert(i < s->cap && s->slot[i].object && s->n);
 	s->slot[i].object = NULL;
 	s->slot[i].generation++;
 	s->slot[i].next_free = s->free;
@@ -88,13 +89,16 @@ struct blob *blob_str(const char *s)
 
 struct blob *blob_ref(struct blob *b)
 {
-	if (b)
+	if (b) {
+		assert(b->refs);
 		b->refs++;
+	}
 	return b;
 }
 
 struct blob *blob_unref(struct blob *b)
 {
+	assert(!b || b->refs);
 	if (b && --b->refs == 0)
 		free(b);
 	return NULL;

@@ -214,6 +214,7 @@ static bool takes_notes(const struct store *s)
 
 static void note(struct store *s, enum change_what what, uint64_t number)
 {
+	assert(takes_notes(s));
 	if (s->n_changes == s->cap_changes) {
 		uint32_t cap = s->cap_changes ? s->cap_changes * 2 : 32;
 		struct change *grown = realloc(s->changes, cap * sizeof *grown);

@@ -80,6 +80,7 @@ static void count_owned(struct cache *c, uint32_t cpu, uint32_t key, bool in)
 	}
 	if (c->cpu_owner[cpu] != key)
 		return;
+	assert(in || (c->cpu_owners[cpu] && c->n_owned));
 	c->cpu_owners[cpu] += in ? 1u : -1u;
 	if (!c->cpu_owners[cpu]) {
 		c->cpu_owner[cpu] = 0;
@@ -111,8 +112,10 @@ void count_decision(struct cache *c, const struct ctr *ctr, const struct decisio
 	RP_IDS_EACH (cpu, d->cpus->ids) {
 		if (own && rp_ids_has(own->ids, cpu))
 			count_owned(c, cpu, key, in);
+		else if (in)
+			c->cpu_sets[cpu]++;
 		else
-			c->cpu_sets[cpu] += in ? 1u : -1u;
+			c->cpu_sets[cpu]--;
 	}
 }
 
@@ -173,6 +176,7 @@ struct txn *txn_of(struct cache *c, uint64_t id)
 
 struct decision *txn_stage(struct txn *t, struct ctr *ctr)
 {
+	assert(t->cache->txn == t && !t->committed);
 	struct cache *c = t->cache;
 	if (ctr->stage)
 		return &ctr->stage->next;
@@ -204,6 +208,7 @@ const struct decision *txn_view(const struct ctr *ctr)
 
 int txn_put_pod_private(struct txn *t, struct pod *pod, uint32_t policy, struct blob *data)
 {
+	assert(!t->committed);
 	struct pod_stage *s = pod->stage;
 	if (!s) {
 		s = calloc(1, sizeof *s);
@@ -233,6 +238,7 @@ const struct pod_stage *txn_pods(const struct txn *t)
 
 void txn_set_created(struct txn *t, struct ctr *ctr)
 {
+	assert(!t->committed);
 	t->created = ctr;
 }
 
@@ -259,6 +265,7 @@ static struct arena *extras_arena(struct txn *t)
 
 int txn_set_args(struct txn *t, const char *const *args, uint32_t n)
 {
+	assert(!t->committed);
 	const char **copy =
 		extras_arena(t) ? arena_array(t->arena, (size_t)n + 1, sizeof *copy) : NULL;
 	if (!copy)
@@ -281,6 +288,7 @@ const char *const *txn_args(const struct txn *t, uint32_t *ret_n)
 
 int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text)
 {
+	assert(!t->committed);
 	if (extras_arena(t) && !t->extras)
 		t->extras = arena_array(t->arena, TXN_EXTRAS_MAX, sizeof *t->extras);
 	if (!t->extras)
@@ -306,6 +314,7 @@ const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n)
 
 void txn_set_patience(struct txn *t, struct patience patience)
 {
+	assert(patience.quiet_ms <= patience.longest_ms);
 	t->patience = patience;
 }
 
@@ -418,6 +427,7 @@ void txn_end(struct txn *t)
 		return;
 	drop_stages(t);
 	arena_free(t->arena);
+	assert(t->cache->txn == t);
 	t->cache->txn = NULL;
 	free(t);
 }

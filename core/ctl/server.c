@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The socket, its clients, and answers of any length. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,6 +103,7 @@ struct job *job_new(struct call *call, struct job **list)
 /* Its request is answered, its place is free; what may still come of it has nobody to go to. */
 static void job_detach(struct job *job, struct job **list)
 {
+	assert(job->ctl && job->ctl->n_jobs);
 	DL_DELETE(*list, job);
 	job->ctl->n_jobs--;
 	job->ctl->n_plans -= job->plan;
@@ -174,6 +176,7 @@ static void end_waits(struct ctl *ctl, const struct client *client)
 
 static void client_free(struct client *client)
 {
+	assert(client->ctl->n_clients);
 	struct ctl *ctl = client->ctl;
 	forget_client(ctl->jobs, client);
 	end_waits(ctl, client);

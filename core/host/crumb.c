@@ -5,6 +5,7 @@
  */
 #include "core/host/crumb.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,7 @@ const char *crumb_cause_name(unsigned cause)
 void crumb_enter(struct crumb *c, enum crumb_lane lane, const char module[RP_NAME_MAX],
 		 enum crumb_call call, const char *object)
 {
+	assert(call > CRUMB_NONE && call < CRUMB_N_CALLS && lane < CRUMB_N_LANES);
 	if (!c || !c->live)
 		return;
 	struct crumb_slot *s = &c->live->lane[lane];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/host/instance.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,7 @@ int instance_new(struct host_env *env, struct module *m, uint32_t role, struct i
 
 void instance_finish(struct instance *i)
 {
+	assert(!i->jobs);
 	if (i->env->sst_manager == i)
 		i->env->sst_manager = NULL;
 	if (i->created) {
@@ -279,6 +281,7 @@ int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, 
 
 void instance_commit(struct instance *i, struct rp_plan *plan)
 {
+	assert(i->created && i->commit);
 	enter(i, CRUMB_COMMIT, NULL);
 	i->committed = true;
 	i->commit(i->inst, plan);
@@ -296,18 +299,21 @@ void instance_abort(struct instance *i, struct rp_plan *plan)
 
 static rp_txn running_txn(struct instance *i)
 {
+	assert(cache_running_txn(i->env->cache));
 	i->txn = cache_running_txn(i->env->cache);
 	return i->txn;
 }
 
 int instance_sync(struct instance *i, struct err *err)
 {
+	assert(i->policy && i->created);
 	enter(i, CRUMB_SYNC, NULL);
 	return leave(i, CRUMB_SYNC, i->policy->sync(i->inst, running_txn(i)), err);
 }
 
 int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err)
 {
+	assert(i->policy && i->created);
 	enter(i, CRUMB_ALLOCATE, ctr->full_name);
 	return leave(i, CRUMB_ALLOCATE, i->policy->allocate(i->inst, running_txn(i), ctr->handle),
 		     err);
@@ -315,6 +321,7 @@ int instance_allocate(struct instance *i, struct ctr *ctr, struct err *err)
 
 int instance_update(struct instance *i, struct ctr *ctr, struct err *err)
 {
+	assert(i->policy && i->created);
 	enter(i, CRUMB_UPDATE, ctr->full_name);
 	return leave(i, CRUMB_UPDATE, i->policy->update(i->inst, running_txn(i), ctr->handle), err);
 }
@@ -330,6 +337,7 @@ int instance_unmanaged(struct instance *i, struct ctr *ctr, struct err *err)
 
 int instance_release(struct instance *i, struct ctr *ctr, struct err *err)
 {
+	assert(i->policy && i->created);
 	enter(i, CRUMB_RELEASE, ctr->full_name);
 	return leave(i, CRUMB_RELEASE, i->policy->release(i->inst, running_txn(i), ctr->handle),
 		     err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nri-rp.host.explain/1, nri-rp.host.timer/1 and nri-rp.host.work/1. */
+#include <assert.h>
 #include <fcntl.h>
 #include <numa.h>
 #include <numaif.h>
@@ -86,6 +87,7 @@ static void drop_timer(struct instance *i, uint64_t cookie)
 		*at = t->next;
 		loop_timer_free(t->timer);
 		free(t);
+		assert(i->n_timers);
 		i->n_timers--;
 		return;
 	}
@@ -183,6 +185,7 @@ static int job_run(void *arg)
 
 static void job_done(void *arg, int result)
 {
+	assert(((struct job *)arg)->instance->jobs);
 	struct job *j = arg;
 	struct instance *i = j->instance;
 	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, CRUMB_WORK_DONE, NULL);

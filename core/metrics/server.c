@@ -177,6 +177,7 @@ static void accept_more(struct metrics *m, bool more)
 
 static void connection_free(struct connection *c)
 {
+	assert(c->m->n_connections);
 	struct metrics *m = c->m;
 	DL_DELETE(m->connections, c);
 	m->n_connections--;

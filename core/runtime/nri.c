@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,7 @@ static void registered(const struct rpc_result *result, void *arg)
 
 static int start(struct nri *nri, int fd, struct err *err)
 {
+	assert(!nri->trunk);
 	const struct trunk_config config = {.mux = true, .closed = closed, .arg = nri};
 	char index[8], version[] = NRI_VERSION;
 	int r = trunk_new(nri->cfg.loop, fd, &config, &nri->trunk, err);

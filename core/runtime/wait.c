@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/runtime/wait.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,7 @@ bool wait_take(struct nri *nri, struct rpc_request *req)
 static void handle(struct nri *nri, struct waiting *w)
 {
 	struct rpc_request *req = w->req;
+	assert(w == nri->waiting && nri->waiting_bytes >= w->len);
 	nri->waiting_bytes -= w->len;
 	DL_DELETE(nri->waiting, w);
 	nri_handle_now(nri, req);
@@ -141,6 +143,7 @@ static void handle(struct nri *nri, struct waiting *w)
 /* The first of those that wait, to look at. */
 static struct waiting *first(const struct nri *nri)
 {
+	assert(nri->waiting);
 	struct waiting *w = nri->waiting;
 	w->req->service = w->service;
 	w->req->method = w->method;

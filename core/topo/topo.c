@@ -2,6 +2,7 @@
 /* A snapshot's life and its getters. */
 #include "core/topo/topo.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 struct topo *topo_ref(struct topo *t)
 {
+	assert(t->n_refs);
 	t->n_refs++;
 	return t;
 }
@@ -22,6 +24,7 @@ int topo_root_fd(const struct topo *t)
 
 struct topo *topo_unref(struct topo *t)
 {
+	assert(!t || t->n_refs);
 	if (!t || --t->n_refs)
 		return NULL;
 	arena_free(t->arena);

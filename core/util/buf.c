@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/util/buf.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,11 +68,13 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
 
 void buf_commit(struct buf *b, size_t n)
 {
+	assert(n <= b->cap - b->end);
 	b->end += n;
 }
 
 void buf_consume(struct buf *b, size_t n)
 {
+	assert(n <= buf_len(b));
 	b->start += n;
 	if (b->start == b->end)
 		b->start = b->end = 0;

@@ -2,6 +2,7 @@
 /* A chained hash table. A set, its words and its text are one allocation. */
 #include "core/util/intern.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define N_BUCKETS_MIN 64u
@@ -121,8 +122,10 @@ struct iset *intern_ref(struct iset *s)
 
 struct iset *intern_unref(struct intern *t, struct iset *s)
 {
+	assert(!s || s->refs);
 	if (!s || --s->refs)
 		return NULL;
+	assert(t->n_sets);
 	struct iset **bucket = bucket_of(t, s->hash);
 	if (*bucket == s) {
 		*bucket = s->next;

@@ -5,6 +5,7 @@
  */
 #include "core/util/task.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -212,6 +213,7 @@ static void on_deferral(evutil_socket_t fd, short what, void *arg)
 
 void loop_defer_task(struct loop *loop, struct loop_task *task)
 {
+	assert(!loop->abandoned);
 	queue_add(&loop->deferred, task);
 	activate_deferral(loop);
 }
@@ -323,6 +325,7 @@ bool loop_is_abandoned(const struct loop *loop)
  */
 void loop_abandon(struct loop *loop)
 {
+	assert(!loop->abandoned);
 	loop->abandoned = true;
 	(void)close(take_fd(&loop->wake_fd));
 	(void)pthread_sigmask(SIG_UNBLOCK, &loop->blocked, NULL);

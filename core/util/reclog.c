@@ -225,6 +225,7 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 /* What was put, as one batch at the end of one of the two files. */
 static int write_batch(struct reclog *l, int fd, size_t *size)
 {
+	assert(fd >= 0 && *size <= l->size_max);
 	size_t len = buf_len(&l->batch);
 	if (l->batch.failed)
 		return l->batch.failed;
@@ -257,6 +258,7 @@ int reclog_put(struct reclog *l, const void *record, size_t len)
 
 static int begin_file(struct reclog *l)
 {
+	assert(l->next_fd >= 0 && !buf_len(&l->batch));
 	const struct reclog_head *h = l->head;
 	struct buf record = BUF_INIT;
 	(void)buf_add(&record, &h->format, sizeof h->format);
@@ -292,6 +294,7 @@ int reclog_begin_anew(struct reclog *l, struct err *err)
 
 static int commit_anew(struct reclog *l)
 {
+	assert(l->next_fd >= 0);
 	char path[4096];
 	int r = write_batch(l, l->next_fd, &l->next_size);
 	new_path(l, path);

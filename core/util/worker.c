@@ -5,6 +5,7 @@
  */
 #include "core/util/task.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -99,6 +100,7 @@ static void *work(void *arg)
 
 static void finish_job(struct worker *w, struct job *job)
 {
+	assert(atomic_load(&w->n_pending));
 	atomic_fetch_sub(&w->n_pending, 1);
 	if (job->done)
 		job->done(job->arg, job->result);
@@ -140,6 +142,7 @@ struct worker *worker_new(struct loop *loop, const char *name)
  * called. */
 static int start_thread(struct worker *w)
 {
+	assert(!w->started && !w->stopping);
 	static const int crashes[] = CRASH_SIGNALS;
 	sigset_t all, old;
 	sigfillset(&all);
@@ -184,6 +187,7 @@ unsigned worker_pending(const struct worker *w)
 
 static void tell_to_stop(struct worker *w)
 {
+	assert(!w->stopping);
 	pthread_mutex_lock(&w->lock);
 	w->stopping = true;
 	pthread_cond_signal(&w->wanted);

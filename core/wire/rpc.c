@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/wire/rpc.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,7 @@ static struct rpc *request_end(struct rpc_request *req)
 		free(req);
 		return NULL;
 	}
+	assert(rpc->n_pending);
 	DL_DELETE(rpc->pending, req);
 	rpc->n_pending--;
 	if (rpc->current == req)
@@ -307,6 +309,7 @@ void rpc_refuse_pending(struct rpc *rpc, enum ttrpc_code code, const char *text)
 	struct rpc_request *req, *next;
 	DL_FOREACH_SAFE(rpc->pending, req, next)
 	{
+		assert(rpc->n_pending && req->rpc == rpc);
 		DL_DELETE(rpc->pending, req);
 		rpc->n_pending--;
 		req->rpc = NULL;
@@ -376,6 +379,7 @@ int rpc_call(struct rpc *rpc, const char *service, const char *method, const Pro
 
 static void call_end(struct rpc *rpc, struct call *call, const struct rpc_result *result)
 {
+	assert(rpc->n_calls);
 	rpc_done done = call->done;
 	void *arg = call->arg;
 	DL_DELETE(rpc->calls, call);

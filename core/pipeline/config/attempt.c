@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/pipeline/config/attempt.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include <utlist.h>
@@ -17,6 +18,7 @@ struct attempt {
 /* From whatever reaches out of the process. */
 static void cut_off(struct pipeline *p)
 {
+	assert(!p->env.trial);
 	p->env.trial = true;
 	p->env.worker = NULL;
 	p->store = store_abandon(p->store); /* modules get what they had saved, as they will */
@@ -50,6 +52,7 @@ static struct trial_spec trial_of(struct attempt *a)
 
 static void ended(void *arg, const struct trial_result *res)
 {
+	assert(((struct attempt *)arg)->p->attempts);
 	struct attempt *a = arg;
 	DL_DELETE(a->p->attempts, a);
 	a->spec.done(a->spec.arg, res);

@@ -338,6 +338,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text, stru
 /* It is in force: for good, until it is confirmed, or instead of what the files say. */
 static void accepted(struct reload *r)
 {
+	assert(r->p->reload == r || !r->p->reload);
 	struct pipeline *p = r->p;
 	if (r->pushes)
 		pushed_take(p, &r->pushed);

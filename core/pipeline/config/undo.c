@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/pipeline/config/undo.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ void undo_forget(struct pipeline *p)
 
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
 {
+	assert(seconds);
 	stop_waiting(p);
 	p->undo.undone = false;
 	p->undo.unconfirmed = *files;
@@ -101,6 +103,7 @@ void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds)
 void undo_done(struct pipeline *p, uint32_t sum)
 {
 	stop_waiting(p);
+	assert(sum);
 	p->undo.undone = true;
 	mark(p, sum);
 }
@@ -187,6 +190,7 @@ int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *e
 
 static void not_confirmed(void *arg)
 {
+	assert(((struct pipeline *)arg)->undo.due_ms);
 	struct pipeline *p = arg;
 	struct err err = ERR_INIT;
 	log_warning("the configuration was not confirmed: the one before comes back");

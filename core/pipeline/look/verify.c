@@ -4,6 +4,7 @@
  * others write cgroups, too (drift.h). So a while after a container has started, after a reply and after a write to its cgroup, the
  * kernel is asked: the worker reads its sets, and who has something else than was said is told again, later and later.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,7 @@ static void verified(void *arg, int result)
 	struct verify_job *job = arg;
 	struct pipeline *p = job->p;
 	bool missed = p->drift.missed;
+	assert(p->verifying);
 	(void)result;
 	p->verifying = false;
 	p->drift.missed = false;
@@ -174,6 +176,7 @@ static bool add_check(struct verify_job *job, const struct ctr *ctr)
 	char *path = strdup(ctr->cgroups_path);
 	if (!path)
 		return false;
+	assert(ctr->acked.cpus && job->n < job->p->n_to_verify);
 	job->checks[job->n++] = (struct check){
 		.ctr = ctr->handle,
 		.cgroups_path = path,
@@ -203,6 +206,7 @@ static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 			p->to_verify[n++] = p->to_verify[i];
 			continue;
 		}
+		assert(ctr->verify.waits);
 		ctr->verify.waits = false;
 	}
 	p->n_to_verify = n;

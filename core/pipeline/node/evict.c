@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/pipeline/node/evict.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ struct evictions {
 
 static void drop(struct evictions *e, struct eviction *v)
 {
+	assert(e->n);
 	DL_DELETE(e->list, v);
 	e->n--;
 	free(v->reason);

@@ -45,6 +45,7 @@ static void end(struct pipeline *p)
 
 static void commit(struct pipeline *p)
 {
+	assert(p->txn && !txn_committed(p->txn));
 	txn_commit(p->txn);
 	events_degraded(p);
 	persist_txn(p);
@@ -130,6 +131,7 @@ const struct stage *decide_touched(const struct pipeline *p)
 
 void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip)
 {
+	assert(!p->txn || txn_committed(p->txn));
 	updates_of_touched(p, skip);
 	reply->updates = p->updates.reply.items;
 	reply->n_updates = p->updates.reply.n;
@@ -176,6 +178,7 @@ void decide_settle(struct pipeline *p)
 
 void decide_take_effect(struct pipeline *p)
 {
+	assert(p->txn);
 	if (!txn_committed(p->txn))
 		commit(p);
 	tell_moves(p);
@@ -185,6 +188,7 @@ void decide_take_effect(struct pipeline *p)
 int decide_event(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct err *err),
 		 void *arg, struct err *err)
 {
+	assert(!p->txn);
 	int r = decide(p, fn, arg, err);
 	if (!r)
 		decide_take_effect(p);
@@ -221,6 +225,7 @@ static void post_update(struct pipeline *p, struct ctr *ctr, uint32_t mask)
 
 static void run_hooks(struct pipeline *p, const struct ctr *created)
 {
+	assert(txn_committed(p->txn));
 	export_touched(p, created);
 	if (!p->n_controllers)
 		return;
@@ -257,6 +262,7 @@ static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
 
 int decide_stage_release(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
+	assert(p->txn && !txn_committed(p->txn));
 	int r = p->policy ? instance_release(p->policy, ctr, err) : 0;
 	return r ? r : stage_exited(p, ctr, err);
 }

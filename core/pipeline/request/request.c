@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the runtime asks, one function a request. */
+#include <assert.h>
 #include <string.h>
 
 #include <utlist.h>
@@ -45,6 +46,7 @@ const char *request_name(enum request r)
 
 void request_begin(struct pipeline *p, enum request r)
 {
+	assert(r < N_REQUESTS && !p->txn);
 	p->request = r;
 	p->request_ns = clock_ns();
 	watchdog_begin(p->watchdog);
@@ -110,6 +112,7 @@ void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
 			settings_release_former(&p->env);
 		verify_all(p);
 	}
+	assert(!p->txn);
 	watchdog_end(p->watchdog);
 	count(p, failed);
 	if (p->request == REQ_STOP_POD || p->request == REQ_SYNCHRONIZE)

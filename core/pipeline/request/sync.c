@@ -3,6 +3,7 @@
  * Synchronize: the runtime's list replaces what the cache believes. What is known and still there keeps its decision, and only what the
  * runtime has otherwise is said; what is new is placed; what is not listed is gone.
  */
+#include <assert.h>
 #include <string.h>
 
 #include <utlist.h>
@@ -22,6 +23,7 @@ void sync_begin(struct pipeline *p)
 
 void sync_pod(struct pipeline *p, const struct pod_desc *desc)
 {
+	assert(p->request == REQ_SYNCHRONIZE);
 	struct err err = ERR_INIT;
 	struct pod *pod;
 	if (cache_put_pod(p->env.cache, desc, &pod, &err)) {
@@ -65,6 +67,7 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 
 void sync_ctr(struct pipeline *p, const struct ctr_desc *desc, const struct ctr_desc *later)
 {
+	assert(p->request == REQ_SYNCHRONIZE);
 	struct err err = ERR_INIT;
 	struct ctr_desc d = *desc;
 	struct ctr *known = cache_ctr(p->env.cache, d.id), *ctr;
@@ -191,6 +194,7 @@ void sync_recovered(struct pipeline *p)
 
 void sync_end(struct pipeline *p, struct reply *ret)
 {
+	assert(p->request == REQ_SYNCHRONIZE && !p->txn);
 	struct err err = ERR_INIT;
 	*ret = (struct reply){0};
 	drop_unlisted(p);

@@ -248,6 +248,7 @@ const struct update *updates_next(struct pipeline *p, uint32_t *ret_n)
 		return NULL;
 	}
 	sort(&u->batch);
+	assert(!u->outstanding && u->batch.n <= max);
 	u->outstanding = true;
 	*ret_n = u->batch.n;
 	return u->batch.items;
@@ -261,6 +262,7 @@ static void end_batch(struct updates *u, struct pipeline *p)
 
 void updates_acked(struct pipeline *p)
 {
+	assert(p->updates.outstanding);
 	struct updates *u = &p->updates;
 	p->stats.updates_sent += u->batch.n;
 	for (uint32_t i = 0; i < u->batch.n; i++) {
@@ -280,6 +282,7 @@ void updates_acked(struct pipeline *p)
 
 void updates_failed(struct pipeline *p, bool connection_lost, const char *reason)
 {
+	assert(p->updates.outstanding);
 	struct updates *u = &p->updates;
 	bool alone = u->batch.n == 1;
 	p->stats.updates_failed += u->batch.n;
