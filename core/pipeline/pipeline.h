@@ -39,6 +39,36 @@
  * A request works like this: the front end describes pod and container (borrowed text), gets a reply that points into the cache, encodes
  * it, and says reply_sent(): that acknowledges the values, runs the out-of-band hooks and lets deferred persistence happen.
  * Between the two calls nothing else may be asked of the pipeline.
+ *
+ * One CreateContainer:
+ *   nri_handle()          wait_take() parks the request while something outside is being asked for, else nri_handle_now() goes on
+ *   decode_event()        bytes → struct pod_desc, struct ctr_desc
+ *   request_begin(), request_create()
+ *     adopt()             pod and container into the cache
+ *     decide(place)       decide_begin(): a transaction
+ *                         instance_allocate(): the policy stages CPUs and memory; ask_controllers(): who has to agree
+ *                         confine(): those whom nobody pins; decide_check(): the invariants
+ *                         commit(): the cache has it; persist_txn(): the store has it before the answer
+ *     decide_reply()      what other containers have to be told, those that lose CPUs first
+ *   answer()              encoded and sent
+ *   reply_sent()          ack_reply(): the runtime has it; decide_close(): hooks, data files, the end of the transaction
+ *
+ * One reload:
+ *   pipeline_reload()     config_read(): the files, once
+ *   attempt_start()       a child: config_try() parses these bytes, puts all in force in its copy of the node, and reports
+ *   tried()               report_read(); a child that died, hung or refused ends it here
+ *   put_in_force()        config_parse() of the same bytes, then apply_config(): controllers_prepare(), controllers_switch(), put_policy()
+ *                         with place_and_commit(), controllers_take_over(); an error on the way puts everything back
+ *   accepted()            kept for later starts; config_in_force() tells the rest of the daemon
+ *   tell_all()            whoever has asked
+ *
+ * A Synchronize after a restart:
+ *   state_open()          the store's records into the cache, with the decisions of the last process
+ *   config_first()        the configuration, attempted as in a reload
+ *   sync_begin(), sync_pod(), sync_ctr()   the runtime's list: take_known() keeps the decision of what is known
+ *   sync_end()            drop_unlisted(), settle_names(), decide(synchronize): the policy takes over what is right and places the rest
+ *   decide_reply()        only what the runtime has otherwise
+ *   reply_sent()          settings_release_former(): what the last process had set and nobody wants any more
  */
 #ifndef PIPELINE_PIPELINE_H
 #define PIPELINE_PIPELINE_H
