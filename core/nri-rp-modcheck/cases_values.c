@@ -11,6 +11,7 @@
 #define VALUE_MAX 384u
 #define VALUES_MAX 24u
 #define REQUESTS 12u
+#define DEFAULT_REQUESTS 60u
 #define LEAK_ROUNDS 9u
 
 struct odd_values {
@@ -198,10 +199,84 @@ static int all_values(struct check *c, struct err *err)
 	return bad;
 }
 
+/* ---- defaults ------------------------------------------------------------------------------------------------------- */
+
+/* What a fresh instance makes of random requests under a configuration. */
+static int record_under(struct check *c, struct conf *conf, struct buf *out, struct err *err)
+{
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = rig_open(&r, c, NULL, err);
+	bad = bad ? bad : rig_create(&r, err);
+	bad = bad ? bad : rig_commit(&r, conf, err);
+	if (bad || c->role != RP_KIND_POLICY)
+		return bad;
+	bad = rig_sync(&r, err);
+	if (bad)
+		return bad;
+	r.log = out;
+	churn_init(&churn, &r, c->seed);
+	churn.still = true;
+	return churn_run(&churn, DEFAULT_REQUESTS, err);
+}
+
+/* A key of every entry of a list or map, of which there may be none, has no place where it could be written out. */
+static bool can_be_written_out(const struct rp_key *key)
+{
+	return key->fallback && *key->fallback && !strpbrk(key->path, "*[");
+}
+
+static void as_value(const struct rp_key *key, char ret[VALUE_MAX])
+{
+	bool text = key->type == RP_T_STRING || key->type == RP_T_ENUM;
+	(void)snprintf(ret, VALUE_MAX, text ? "\"%s\"" : "%s", key->fallback);
+}
+
+static int try_default(struct check *c, const struct rp_key *key, struct buf *expected,
+		       struct err *err)
+{
+	_cleanup_(buf_fini) struct buf got = BUF_INIT;
+	struct conf *conf = NULL;
+	char value[VALUE_MAX], where[700];
+	as_value(key, value);
+	check_doing(c, "with %s: %s, its default", key->path, value);
+	int bad = config_load_variant(c, key->path, value, &conf, err);
+	bad = bad ? bad : record_under(c, conf, &got, err);
+	conf_free(conf);
+	if (!bad && text_differs(expected, &got, where, sizeof where))
+		bad = err_set(err, -EINVAL,
+			      "containers are given something else than without it: "
+			      "%s",
+			      where);
+	return bad ? err_prefix(err, "with %s: %.60s, its default: ", key->path, value) : 0;
+}
+
+static int defaults(struct check *c, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf expected = BUF_INIT;
+	unsigned n = 0;
+	if (!c->schema)
+		return check_skip(c, "the module has no table of keys (" RP_SCHEMA_1 ")");
+	int bad = record_under(c, c->conf, &expected, err);
+	for (uint32_t i = 0; !bad && i < c->schema->n_keys; i++) {
+		const struct rp_key *key = &c->schema->keys[i];
+		if (!can_be_written_out(key))
+			continue;
+		bad = try_default(c, key, &expected, err);
+		n++;
+	}
+	if (!bad)
+		check_note(c, "%u defaults", n);
+	return bad;
+}
+
 static const struct check_case cases[] = {
 	{"config/values", 0, CASE_SMALL | CASE_SLOW, all_values,
 	 "each key of the table with values at its bounds and odd ones: taken or refused with a "
 	 "reason, and prepare() changes nothing that is in force"},
+	{"config/defaults", 0, CASE_SMALL, defaults,
+	 "each key of the table with the default that it tells: nothing is decided otherwise than "
+	 "without the key"},
 };
 
 const struct check_group value_cases = {cases, sizeof cases / sizeof *cases};

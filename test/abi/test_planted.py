@@ -43,6 +43,9 @@ def defects():
     yield 'value-zero', {'IN_PREPARE': 'int64_t l = config->value(ctx, config->get(ctx, cfg, "limit"), RP_T_DURATION, 1); number = 1000 / l'}, \
         'config/values', 'with limit: 0s'
     yield 'value-long-text', {'IN_PREPARE': 'char b[100]; if (strlen(name) > sizeof b) abort(); strncpy(b, name, sizeof b)'}, 'config/values', 'with name: aaa'
+    yield 'default-refused', {'NUMBER_DEFAULT': '"0"'}, 'config/defaults', 'with number: 0, its default'
+    yield 'default-differs', {'NUMBER_DEFAULT': '"7"', 'IN_PREPARE': 'inst->saved = number == 7 ? 9 : 0', 'IN_PLACE': 'if (inst->saved == 9) return 0'}, \
+        'config/defaults', 'with number: 7, its default: containers are given something else'
     yield 'refusal-without-reason', {'IN_PREPARE': 'if (!strcmp(mode, "odd")) return -RP_EINVAL'}, 'config/values', 'prepare() returned -22 without saying why'
     yield 'refusal-leaks', {'IN_PREPARE': 'char *c = strdup(name)', 'REFUSE_NAME(r)': 'leave_it(r)', 'PREPARED(r)': '(free(c), r)'}, \
         'config/values', 'a configuration that is refused: some'

@@ -14,6 +14,9 @@
 #include <nri-rp/policy.h>
 #include <nri-rp/topology.h>
 
+#ifndef NUMBER_DEFAULT
+#define NUMBER_DEFAULT "2"
+#endif
 #ifndef KIND
 #define KIND RP_KIND_POLICY
 #endif
@@ -379,7 +382,12 @@ static const struct rp_state state = {.size = sizeof state, .save = save, .load 
 
 static const struct rp_key keys[] = {
 	{.path = "mode", .type = RP_T_ENUM, .choices = "plain|odd|fast", .doc = "How."},
-	{.path = "number", .type = RP_T_INT, .min = 1, .max = 100000, .doc = "How many."},
+	{.path = "number",
+	 .type = RP_T_INT,
+	 .min = 1,
+	 .max = 100000,
+	 .fallback = NUMBER_DEFAULT,
+	 .doc = "How many."},
 	{.path = "name", .type = RP_T_STRING, .doc = "Who."},
 	{.path = "list", .type = RP_T_LIST, .doc = "What else."},
 	{.path = "limit", .type = RP_T_DURATION, .doc = "How long."},
