@@ -3,6 +3,8 @@
 
 #include "test/unit/fake_impl.h"
 
+#define DATA_TEXT_MAX 4096u /* as the host takes it */
+
 /* ---- containers -------------------------------------------------------------------------------------------------- */
 
 static struct fake_container *find(struct fake_host *f, rp_ctr ctr)
@@ -719,6 +721,8 @@ static int32_t cache_set_degraded(void *ctx, rp_txn txn, rp_ctr ctr, const char 
 static int32_t cache_set_data(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value)
 {
 	int32_t r;
+	if (value && (strlen(value) > DATA_TEXT_MAX || strchr(value, '\n')))
+		return -RP_EINVAL;
 	struct fake_values *v = stage(ctx, txn, ctr, &r);
 	if (v)
 		fake_values_put_pair(v, FAKE_DATA, key, value ? value : "");

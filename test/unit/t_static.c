@@ -479,6 +479,54 @@ static void test_resize_helps_waiting(void **state)
 	fake_host_free(f);
 }
 
+/* ---- large machines ---------------------------------------------------------------------------------------------------- */
+
+/* Every other CPU, so many of them; text has room for all. */
+static void every_other(char *text, size_t size, uint32_t first, uint32_t n)
+{
+	struct rp_idset set;
+	rp_idset_clear(&set);
+	for (uint32_t i = 0; i < n; i++)
+		rp_idset_add(&set, first + 2 * i);
+	assert_true(rp_ids_format(rp_ids_of(&set), text, (uint32_t)size) < size);
+}
+
+/* What is too long for a line of the data file is left out of it, with a warning; placing goes on. */
+static void test_scattered_cpus(void **state)
+{
+	(void)state;
+	static const struct fake_machine huge = {
+		.packages = 4, .nodes = 4, .cores = 128, .threads = 2, .siblings = true};
+	char *config = malloc(32768), *odd = malloc(32768);
+	assert_non_null(config);
+	assert_non_null(odd);
+	size_t n = (size_t)snprintf(config, 32768,
+				    "{cpuManagerPolicyOptions: {strict-cpu-reservation: true}, "
+				    "reservedResources: {cpu: \"cpuset:");
+	every_other(config + n, 16384, 0, 2048);
+	strcat(config, "\"}}");
+	struct fake_host *f = start(&huge, config);
+	rp_ctr shared = best_effort(f, "shared");
+	every_other(odd, 32768, 1, 2048);
+	assert_true(strlen(odd) > 4096);
+	assert_string_equal(fake_cpus(f, shared), odd);
+	assert_null(fake_data(f, shared, "SHARED_CPUS"));
+	assert_non_null(strstr(fake_log(f), "SHARED_CPUS is too long"));
+	rp_ctr most = guaranteed(f, "most", 1800);
+	assert_true(strlen(fake_exclusive(f, most)) > 4096);
+	assert_null(fake_data(f, most, "EXCLUSIVE_CPUS"));
+	/* what is left fits again */
+	assert_int_equal(rp_ids_count(fake_cpu_ids(f, shared)), 248);
+	assert_string_equal(fake_data(f, shared, "SHARED_CPUS"), fake_cpus(f, shared));
+	assert_int_equal(fake_release(f, most), 0);
+	assert_null(fake_data(f, shared, "SHARED_CPUS"));
+	assert_int_equal(fake_restart(f), 0);
+	assert_int_equal(fake_n_changed(f), 0);
+	fake_host_free(f);
+	free(config);
+	free(odd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -505,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_resize_full_pcpus),
 		cmocka_unit_test(test_resize_helps_waiting),
+		cmocka_unit_test(test_scattered_cpus),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
