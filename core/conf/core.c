@@ -568,8 +568,9 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
 }
 
-static void fill_admit(const struct conf *conf, struct conf_core *core)
+static void fill_admit(struct conf_loader *l, struct conf_core *core)
 {
+	const struct conf *conf = l->conf;
 	const char *source = get_text(conf, "admit.requestSource");
 	core->admit.source = str_eq(source, "feed")	 ? CONF_REQUESTS_FEED
 			     : str_eq(source, "runtime") ? CONF_REQUESTS_RUNTIME
@@ -578,6 +579,9 @@ static void fill_admit(const struct conf *conf, struct conf_core *core)
 						      RP_T_DURATION, ADMIT_TIMEOUT_MS);
 	core->admit.on_timeout =
 		str_eq(get_text(conf, "admit.onTimeout"), "allow") ? CONF_ALLOW : CONF_REFUSE;
+	if (core->admit.source == CONF_REQUESTS_FEED && !core->agent.cluster)
+		(void)problem_node(l->errs, conf_get(conf->root, "admit.requestSource"), NULL,
+				   "nobody would tell what pods ask for: agent.cluster is not set");
 }
 
 int core_fill(struct conf_loader *l)
@@ -585,7 +589,6 @@ int core_fill(struct conf_loader *l)
 	struct conf *conf = l->conf;
 	struct conf_core *core = &conf->core;
 	fill_policy(l, core);
-	fill_admit(conf, core);
 	core->on_policy_error =
 		str_eq(get_text(conf, "onPolicyError"), "unmanaged") ? CONF_UNMANAGED : CONF_REJECT;
 	core->rebalance_ms = (uint64_t)conf_value(conf_get(conf_root(conf), "rebalanceInterval"),
@@ -608,5 +611,9 @@ int core_fill(struct conf_loader *l)
 		rc = fill_log(l, core);
 	if (rc == 0)
 		rc = fill_metrics(l, core);
-	return rc < 0 ? rc : fill_agent(l, core);
+	if (rc >= 0)
+		rc = fill_agent(l, core);
+	if (rc >= 0)
+		fill_admit(l, core);
+	return rc;
 }

@@ -10,6 +10,8 @@ import threading
 
 from simnode import SimError, cpuset, ctr
 
+from test_cluster import Cluster
+from test_cluster_pods import container, knows, put_pod
 from test_kill import KILL_ROUNDS
 
 DOMAIN = 'katalyst.kubewharf.io/'
@@ -33,14 +35,22 @@ class Churn:
         self.pods, self.system, self.own = set(), set(), {}  # own: the CPUs of containers that have theirs for themselves
         self.answers = self.refusals = 0
 
+    def coming(self, name, parts):
+        """What others know of a pod that is about to come."""
+
+    def gone(self, name):
+        pass
+
     def create(self):
         self.n += 1
         name, kind = 'p%d' % self.n, self.rng.choice(KINDS)
         parts = [ctr('c', self.rng.choice(['1', '2', '1500m']), '64Mi')] + [ctr('side', '100m', '16Mi')] * (self.rng.random() < .3)
+        self.coming(name, parts)
         try:
-            made = self.node.create(name, *parts, annotations=kind)
+            made = self.node.create(name, *parts, annotations=kind, uid='uid-' + name)
         except SimError as e:
             assert 'no available CPU hints' in str(e), e
+            self.gone(name)
             self.refusals += 1
             return
         self.pods.add(name)
@@ -53,6 +63,7 @@ class Churn:
     def remove(self):
         name = self.rng.choice(sorted(self.pods))
         self.node.delete(name)
+        self.gone(name)
         self.pods.discard(name)
         self.own.pop(name + '/c', None)
 
@@ -92,9 +103,7 @@ class Churn:
         assert self.node.ctl('pods') == []
 
 
-def test_kill_under_churn(make_node):
-    node = make_node(CONFIG)
-    churn = Churn(node, 17)
+def rounds(node, churn, kill_others=lambda: None):
     for i in range(1, KILL_ROUNDS + 1):
         for _ in range(churn.rng.randint(0, 2)):
             churn.step()
@@ -104,6 +113,7 @@ def test_kill_under_churn(make_node):
             churn.step()
         killer.join()
         assert node.exited().get('signal') == 9
+        kill_others()
         node.start()
         node.settle(20)
         churn.verify()
@@ -111,3 +121,40 @@ def test_kill_under_churn(make_node):
             churn.nothing_is_held()
     assert churn.answers > KILL_ROUNDS // 2
     print('%d kills, %d pods answered, %d refused' % (KILL_ROUNDS, churn.answers, churn.refusals))
+
+
+def test_kill_under_churn(make_node):
+    node = make_node(CONFIG)
+    rounds(node, Churn(node, 17))
+
+
+class ToldChurn(Churn):
+    """The cluster knows of most pods before the runtime does, of the others nothing."""
+
+    def __init__(self, cluster, seed):
+        super().__init__(cluster.node, seed)
+        self.cluster, self.told = cluster, set()
+
+    def coming(self, name, parts):
+        if self.rng.random() < .2:
+            return
+        self.told.add(name)
+        put_pod(self.cluster, name, *[container(part['name'], part['cpu'], part['memory']) for part in parts])
+
+    def gone(self, name):
+        if name in self.told:
+            self.told.discard(name)
+            self.cluster.api.delete('pods', 'default', name)
+
+
+def test_kill_daemon_and_agent_under_churn(make_node, tmp_path):
+    """The agent ends now and then, too, and comes back at any time."""
+    with Cluster(make_node, tmp_path, config={**CONFIG, 'admit': {'timeout': '5ms'}}) as c:
+        churn = ToldChurn(c, 23)
+
+        def kill_agent():
+            if churn.rng.random() < .3:
+                c.agent.kill()
+                c.agent.start()
+        rounds(c.node, churn, kill_agent)
+        knows(c, len(churn.told))

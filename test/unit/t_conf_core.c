@@ -87,6 +87,7 @@ static bool is_special(const char *path)
 					    "instrumentation.httpEndpoint",
 					    "calculators",
 					    "adjustments",
+					    "admit.requestSource",
 					    "nodeResources.strategy",
 					    "nodeResources.nodeConfigs",
 					    "nodeResources.node.labels",

@@ -303,7 +303,8 @@ static void test_all_core_keys(void **state)
 	     "5}\ncache: {dir: /c}\n"
 	     "control: {socket: /s}\nmetrics: {listen: \"\"}\nlog: {level: warning, debug: [a], "
 	     "source: true, klog: {v: 5}}\n"
-	     "agent: {accept: [], nodeResourceTopology: false, podResourceAPI: false}\n"
+	     "agent: {accept: [], cluster: true, nodeResourceTopology: false, podResourceAPI: "
+	     "false}\n"
 	     "instrumentation: {httpEndpoint: \":1\", prometheusExport: false, metricsExporter: "
 	     "\"\", reportPeriod: 0s,\n"
 	     "  metrics: {enabled: [\"*\"], polled: [x, y]}, samplingRatePerMillion: 0, "
@@ -448,6 +449,12 @@ static void test_core_types(void **state)
 	    "rp.conf:2:1: onPolicyError: expected reject or unmanaged, found \"ignore\"\n"
 	    "rp.conf:3:11: modules.path: expected a list that is not empty, found an empty one\n"
 	    "rp.conf:4:1: log: expected a map, found \"5\"\n");
+	bad("admit: {requestSource: kubelet, onTimeout: wait}\n",
+	    "rp.conf:1:9: admit.requestSource: expected auto, feed or runtime, found \"kubelet\"\n"
+	    "rp.conf:1:33: admit.onTimeout: expected reject or allow, found \"wait\"\n");
+	bad("admit: {requestSource: feed}\n",
+	    "rp.conf:1:9: admit.requestSource: nobody would tell what pods ask for: agent.cluster "
+	    "is not set\n");
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
