@@ -164,8 +164,11 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	struct rp_pod_info info = {.size = sizeof info};
 	struct entry *e = find(inst, pod);
 	struct ask a;
+	const char *nothing;
 	int32_t r = h->cache->get_pod(h->ctx, pod, &info);
-	if (r || ask_is_debugged(inst, pod) || (e && e->is.flags & ASK_USED))
+	if (!r)
+		r = ask_for_nothing(inst, txn, pod, &nothing);
+	if (r || nothing || (e && e->is.flags & ASK_USED))
 		return r;
 	if (e)
 		table_remove(inst, e); /* asked again: anew */

@@ -230,13 +230,47 @@ bool ask_main(const struct rp_instance *inst, rp_pod pod, struct rp_pod_ctr_info
 	}
 }
 
-bool ask_is_debugged(const struct rp_instance *inst, rp_pod pod)
+static bool is_debugged(const struct rp_instance *inst, rp_pod pod)
 {
 	const struct texts *keys = &inst->plan->debug;
 	for (uint32_t i = 0; i < keys->n; i++)
 		if (inst->h.cache->pod_annotation(inst->h.ctx, pod, keys->list[i]))
 			return true;
 	return false;
+}
+
+/* One on every node: it takes what is there, but for those that are part of the system. */
+static bool is_of_daemon_set(const struct rp_instance *inst, rp_pod pod)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_pod_info info = {.size = sizeof info};
+	const char *level = h->cache->pod_annotation(h->ctx, pod, LEVEL_KEY);
+	return !h->cache->get_pod(h->ctx, pod, &info) && info.flags & RP_POD_DAEMON_SET &&
+	       !(level && !strcmp(level, level_names[LEVEL_SYSTEM]));
+}
+
+static const char left_alone[] = "left alone";
+
+static bool was_left_alone(const struct rp_instance *inst, rp_pod pod)
+{
+	const void *data;
+	uint32_t size;
+	return !inst->h.cache->get_pod_private(inst->h.ctx, pod, &data, &size) &&
+	       size == sizeof left_alone && !memcmp(data, left_alone, size);
+}
+
+/* What only the cluster knows is kept with the pod: after a restart nobody may be there to say it again. */
+int32_t ask_for_nothing(struct rp_instance *inst, rp_txn txn, rp_pod pod, const char **ret_why)
+{
+	const struct modhost *h = &inst->h;
+	*ret_why = is_debugged(inst, pod) ? "its pod is annotated for debugging: left alone" : NULL;
+	if (*ret_why)
+		return 0;
+	bool known = was_left_alone(inst, pod), is = known || is_of_daemon_set(inst, pod);
+	*ret_why = is ? "its pod is one of a DaemonSet: left alone" : NULL;
+	return is && !known
+		       ? h->cache->set_pod_private(h->ctx, txn, pod, left_alone, sizeof left_alone)
+		       : 0;
 }
 
 /* A request that nobody knows counts as the limit, and where there is none as nothing. */

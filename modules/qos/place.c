@@ -158,12 +158,13 @@ int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 {
 	struct ask a;
 	struct entry e;
-	if (ask_is_debugged(inst, info->pod)) {
-		modhost_note(&inst->h, info->ctr, "its pod is annotated for debugging: left alone");
-		return 0;
-	}
-	int32_t r = ask_of(inst, info, &a);
-	if (r)
+	const char *nothing;
+	int32_t r = ask_for_nothing(inst, txn, info->pod, &nothing);
+	if (nothing)
+		modhost_note(&inst->h, info->ctr, "%s", nothing);
+	if (!r && !nothing)
+		r = ask_of(inst, info, &a);
+	if (r || nothing)
 		return r;
 	begin(inst, info, &a, &e);
 	if (ramp && a.level == LEVEL_SHARED && !(a.flags & ASK_BOUND) && inst->plan->ramp_up_ms)

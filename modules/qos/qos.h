@@ -138,7 +138,8 @@ static inline uint32_t ask_whole(int64_t mcpu)
 int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret);
 /* What the pod as a whole is to be counted with; 0: not said. */
 int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem);
-bool ask_is_debugged(const struct rp_instance *inst, rp_pod pod);
+/* A pod that is neither admitted nor pinned, and why; NULL: it is none. */
+int32_t ask_for_nothing(struct rp_instance *inst, rp_txn txn, rp_pod pod, const char **ret_why);
 int64_t ask_memory(int64_t request, int64_t limit);
 /* A pod's main container, if the cluster has told of it. */
 #define MAIN_KEY "kubernetes.io/main-container-name"

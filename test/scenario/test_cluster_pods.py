@@ -280,3 +280,30 @@ def test_a_container_that_runs_keeps_what_it_has(cluster):
     knows(c, 2)
     assert c.node.cpus('job/app') == had and 'has ended' not in c.node.read_log()
     c.node.delete('job')
+
+
+# ---- DaemonSets ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_pods_of_a_daemon_set_are_left_alone(cluster):
+    """They are on each node, full or not; a restart without an agent does not make others of them."""
+    owner = [{'kind': 'DaemonSet', 'name': 'd', 'controller': True}]
+    c = cluster(config=QOS)
+    put_pod(c, 'web', container('app', '15'))
+    put_pod(c, 'log', container('app', '1'), ownerReferences=owner)
+    put_pod(c, 'dns', container('app', '1'), ownerReferences=owner)
+    put_pod(c, 'job', container('app', '1'), ownerReferences=[{'kind': 'Job', 'name': 'j', 'controller': True}])
+    knows(c, 4)
+    c.node.create('web', ctr('app', '15'), uid='uid-web')
+    assert 'no available CPU hints' in c.node.reject('job', ctr('app', '1'), uid='uid-job')
+    c.node.create('log', ctr('app', '1'), uid='uid-log')
+    c.node.create('dns', ctr('app', '1'), uid='uid-dns', annotations={'katalyst.kubewharf.io/qos_level': 'system_cores'})
+
+    def pinned():
+        return {x['full_name'] for x in c.node.ctl('containers') if x['cpus']}
+    assert pinned() == {'default/web/app', 'default/dns/app'}
+    c.agent.kill()
+    c.node.kill()
+    c.node.start()
+    c.node.settle()
+    assert pinned() == {'default/web/app', 'default/dns/app'}
