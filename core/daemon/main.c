@@ -67,11 +67,6 @@ static void on_decided(void *arg)
 		agent_changed(d->agent);
 }
 
-static void on_answered(void *arg)
-{
-	nri_answered(((struct daemon *)arg)->nri);
-}
-
 /* "connected to containerd 1.7.2; degraded: …", as short as systemd shows it. */
 struct unit_status {
 	char text[SD_STATUS_MAX], first[SD_STATUS_MAX];
@@ -307,7 +302,6 @@ static struct pipeline_config pipeline_config_of(struct daemon *d)
 		.changed = on_changed,
 		.synchronized = on_synchronized,
 		.decided = on_decided,
-		.answered = on_answered,
 		.arg = d,
 	};
 }

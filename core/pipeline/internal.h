@@ -18,6 +18,7 @@
 #include "core/pipeline/request/controllers.h"
 #include "core/pipeline/request/decide.h"
 #include "core/pipeline/request/devices.h"
+#include "core/pipeline/request/hold.h"
 #include "core/pipeline/request/persist.h"
 #include "core/util/reclog.h"
 
@@ -66,6 +67,7 @@ struct pipeline {
 	struct machine_change
 		*change; /* the machine's last one, while its Speed Select is being read */
 
+	struct hold hold;
 	/* the running request */
 	enum request request;
 	uint64_t request_ns;
@@ -112,8 +114,5 @@ struct pipeline {
 	void (*on_event)(void *arg);
 	void *on_event_arg;
 };
-
-/* What a request may have waited for is known, or will not be. */
-void pipeline_answered(struct pipeline *p);
 
 #endif

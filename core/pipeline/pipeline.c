@@ -16,12 +16,6 @@
 
 #define LOG_SOURCE "pipeline"
 
-void pipeline_answered(struct pipeline *p)
-{
-	if (p->cfg.answered)
-		p->cfg.answered(p->cfg.arg);
-}
-
 /* ---- what modules and the machine tell -------------------------------------------------------------------------------- */
 
 struct timer_event {
@@ -174,7 +168,7 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
 	    !p->rebalance_timer || noderes_init(p) || evict_init(p) || undo_init(p) ||
-	    updates_init(p) || verify_init(p))
+	    updates_init(p) || verify_init(p) || hold_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -284,6 +278,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	if (!p->disk) {
 		updates_fini(p);
 		verify_fini(p);
+		hold_fini(p);
 	}
 	loop_timer_free(p->persist_timer);
 	loop_timer_free(p->quiet_timer);

@@ -11,7 +11,8 @@
  *   updates.c     what has to be said to the runtime without being asked
  *   rebalance.c   telling the policy when moving containers may pay
  *   adjust.c      containers that are taken for others than their pods say
- *   devices.c     what the kubelet says of the devices of pods, and who waits for it
+ *   devices.c     what the kubelet says of the devices of pods
+ *   hold.c        a request that waits for what the kubelet or the cluster says
  *   export.c      the data files that containers can read
  *   persist.c     what the store is told, and when
  *   state.c       what the store tells at a start
@@ -41,8 +42,9 @@
  * Between the two calls nothing else may be asked of the pipeline.
  *
  * One CreateContainer:
- *   nri_handle()          wait_take() parks the request while something outside is being asked for, else nri_handle_now() goes on
- *   decode_event()        bytes → struct pod_desc, struct ctr_desc
+ *   nri_handle()          wait_behind(): behind a request that is held; else nri_handle_now()
+ *   decode_event()        bytes → struct pod_desc, struct ctr_desc, once
+ *   request_hold()        parks it with a continuation while somebody outside has to say something first
  *   request_begin(), request_create()
  *     adopt()             pod and container into the cache
  *     decide(place)       decide_begin(): a transaction
@@ -115,8 +117,6 @@ struct pipeline_config {
 	void (*decided)(void *arg);
 	/* The first or a new synchronisation is through. */
 	void (*synchronized)(void *arg);
-	/* What a request may have waited for is known, or will not be. */
-	void (*answered)(void *arg);
 	void *arg;
 };
 

@@ -15,16 +15,6 @@
 
 /* ---- the request at hand --------------------------------------------------------------------------------------------- */
 
-struct call {
-	struct nri *nri;
-	struct pipeline *pipeline;
-	struct rpc_request *req;
-	enum request kind;
-	struct pod_desc pod;
-	struct ctr_desc ctr;
-	struct res_desc res;
-};
-
 static ProtobufCAllocator request_allocator(struct nri *nri)
 {
 	return pb_arena(nri->arena);
@@ -239,43 +229,6 @@ static int state_change_event(const struct rpc_request *req, uint64_t *ret)
 	return more;
 }
 
-int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret,
-		      struct ctr_desc *ret_ctr)
-{
-	struct event_parts parts;
-	int r = split_event(req, 1, 2, &parts);
-	if (!r)
-		r = decode_pod(nri->arena, parts.part[PART_POD], DECODE_NAME, ret);
-	if (!r && parts.part[PART_POD].p && !cache_pod(pipeline_cache(nri->cfg.pipeline), ret->id))
-		r = decode_pod(nri->arena, parts.part[PART_POD], DECODE_ALL, ret);
-	if (!r)
-		r = decode_ctr(nri->arena, nri->arena, parts.part[PART_CTR], DECODE_NAME, ret_ctr);
-	return r;
-}
-
-/* Where its pod is: it is a field of the event itself, or of the StateChange that tells of it. 0: it is no RunPodSandbox. */
-static uint32_t sandbox_field(const struct rpc_request *req)
-{
-	uint64_t number;
-	if (str_eq(req->method, "RunPodSandbox"))
-		return 1;
-	if (!str_eq(req->method, "StateChange") || state_change_event(req, &number))
-		return 0;
-	return number == NRI__EVENT__RUN_POD_SANDBOX ? 2 : 0;
-}
-
-bool nri_is_sandbox(const struct rpc_request *req)
-{
-	return sandbox_field(req) != 0;
-}
-
-int nri_decode_sandbox(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret)
-{
-	struct event_parts parts;
-	int r = split_event(req, sandbox_field(req), 1, &parts);
-	return r ? r : decode_pod(nri->arena, parts.part[PART_POD], DECODE_NAME, ret);
-}
-
 /*
  * Of those that are known already only the name is decoded, but where the runtime tells of them anew; a container that is not known may
  * have to be taken over, with its pod.
@@ -306,23 +259,31 @@ static void undecodable(struct call *c, const char *method)
 			      "nri-rp: cannot decode the %s request", method);
 }
 
+static void begin_event(struct call *c)
+{
+	request_begin(c->pipeline, c->kind);
+	log_debug("%s %s %s", c->event->method, c->pod.id, c->ctr.id);
+	c->event->handle(c);
+}
+
 static void handle_event(struct call *c, const struct nri_event *e, uint32_t first)
 {
 	struct event_parts parts;
 	c->kind = e->kind;
+	c->event = e;
 	int r = split_event(c->req, first, e->n_parts, &parts);
 	if (!r)
 		r = decode_event(c, &parts);
-	if (r == -EBADMSG) {
+	const struct request_about about = {.kind = c->kind,
+					    .received_ns = c->req->received_ns,
+					    .pod = &c->pod,
+					    .ctr = &c->ctr};
+	if (r == -EBADMSG)
 		undecodable(c, e->method);
-		return;
-	}
-	request_begin(c->pipeline, e->kind);
-	log_debug("%s %s %s", e->method, c->pod.id, c->ctr.id);
-	if (r)
-		out_of_memory(c, NULL);
-	else
-		e->handle(c);
+	else if (r)
+		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+	else if (!wait_hold(c->nri, &about))
+		begin_event(c);
 }
 
 static void handle_state_change(struct call *c)
@@ -410,13 +371,27 @@ static void check_lateness(struct call *c, uint64_t received_ns)
 		c->nri->close_soon = true;
 }
 
+/* All parts are there: those that were kept, or the one that is the request. */
+static void end_synchronize(struct call *c)
+{
+	struct sync_parts *s = &c->nri->sync;
+	uint64_t received_ns = c->req->received_ns;
+	if (buf_len(&s->bytes))
+		synchronize(c, buf_bytes(&s->bytes), buf_len(&s->bytes));
+	else
+		synchronize(c, c->req->payload, c->req->payload_len);
+	nri_sync_reset(s);
+	heap_settle();
+	nri_give_back(c->nri);
+	check_lateness(c, received_ns);
+}
+
 static void handle_synchronize(struct call *c)
 {
 	struct sync_parts *s = &c->nri->sync;
 	struct rpc_request *req = c->req;
-	uint64_t received_ns = req->received_ns;
 	uint32_t objects;
-	bool more;
+	bool more, begins = !s->objects && !buf_len(&s->bytes);
 	if (sync_look(req->payload, req->payload_len, &more, &objects)) {
 		undecodable(c, "Synchronize");
 		nri_sync_reset(s);
@@ -431,47 +406,29 @@ static void handle_synchronize(struct call *c)
 		nri_sync_reset(s);
 		return;
 	}
-	if ((more || buf_len(&s->bytes)) && buf_add(&s->bytes, req->payload, req->payload_len)) {
+	const struct request_about about = {.kind = c->kind = REQ_SYNCHRONIZE,
+					    .received_ns = req->received_ns,
+					    .begins = begins,
+					    .ends = !more};
+	bool held = wait_hold(c->nri, &about);
+	if ((more || held || buf_len(&s->bytes)) &&
+	    buf_add(&s->bytes, req->payload, req->payload_len)) {
+		wait_let_go(c->nri);
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
 		nri_sync_reset(s);
-		return;
-	}
-	if (more) {
+	} else if (more) {
 		Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
 		out.more = true;
 		(void)rpc_reply(req, &out.base);
-		return;
+	} else if (!held) {
+		end_synchronize(c);
 	}
-	if (buf_len(&s->bytes))
-		synchronize(c, buf_bytes(&s->bytes), buf_len(&s->bytes));
-	else
-		synchronize(c, req->payload, req->payload_len);
-	nri_sync_reset(s);
-	heap_settle();
-	nri_give_back(c->nri);
-	check_lateness(c, received_ns);
 }
 
 /* ---- entry ------------------------------------------------------------------------------------------------------------------- */
 
-void nri_handle_now(struct nri *nri, struct rpc_request *req)
+static void finish(struct nri *nri)
 {
-	struct call c = {.nri = nri, .pipeline = nri->cfg.pipeline, .req = req};
-	const struct nri_event *e;
-	if (!str_eq(req->service, NRI_PLUGIN_SERVICE))
-		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "service %s", req->service);
-	else if ((e = event_of_method(req->method)))
-		handle_event(&c, e, 1);
-	else if (str_eq(req->method, "StateChange"))
-		handle_state_change(&c);
-	else if (str_eq(req->method, "Configure"))
-		handle_configure(&c);
-	else if (str_eq(req->method, "Synchronize"))
-		handle_synchronize(&c);
-	else if (str_eq(req->method, "Shutdown"))
-		(void)rpc_reply(req, NULL);
-	else
-		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
 	arena_reset(nri->arena);
 	if (nri->close_soon)
 		nri_restart(nri, "the answer to Synchronize came too late for the runtime");
@@ -479,8 +436,41 @@ void nri_handle_now(struct nri *nri, struct rpc_request *req)
 		nri_kick(nri);
 }
 
+void nri_resume(struct nri *nri)
+{
+	struct call *c = &nri->call;
+	if (c->event)
+		begin_event(c);
+	else
+		end_synchronize(c);
+	finish(nri);
+}
+
+void nri_handle_now(struct nri *nri, struct rpc_request *req)
+{
+	struct call *c = &nri->call;
+	const struct nri_event *e;
+	*c = (struct call){.nri = nri, .pipeline = nri->cfg.pipeline, .req = req};
+	if (!str_eq(req->service, NRI_PLUGIN_SERVICE))
+		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "service %s", req->service);
+	else if ((e = event_of_method(req->method)))
+		handle_event(c, e, 1);
+	else if (str_eq(req->method, "StateChange"))
+		handle_state_change(c);
+	else if (str_eq(req->method, "Configure"))
+		handle_configure(c);
+	else if (str_eq(req->method, "Synchronize"))
+		handle_synchronize(c);
+	else if (str_eq(req->method, "Shutdown"))
+		(void)rpc_reply(req, NULL);
+	else
+		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
+	if (!nri->held)
+		finish(nri);
+}
+
 void nri_handle(struct rpc_request *req, void *arg)
 {
-	if (!wait_take(arg, req))
+	if (!wait_behind(arg, req))
 		nri_handle_now(arg, req);
 }

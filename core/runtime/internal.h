@@ -33,6 +33,20 @@ struct sync_parts {
 	struct arena *kept;
 };
 
+struct nri_event; /* handlers.c: a row of its table */
+
+/* The request at hand, decoded. */
+struct call {
+	struct nri *nri;
+	struct pipeline *pipeline;
+	struct rpc_request *req;
+	enum request kind;
+	const struct nri_event *event; /* NULL: it is none of the table's */
+	struct pod_desc pod;
+	struct ctr_desc ctr;
+	struct res_desc res;
+};
+
 struct nri {
 	struct nri_config cfg;
 	char *socket, *name;
@@ -47,19 +61,17 @@ struct nri {
 	uint64_t connected_ms;
 	struct arena *arena; /* of the request being handled */
 	struct sync_parts sync;
-	struct waiting *waiting; /* wait.c: requests, in the order that they came */
+	struct call call; /* the one that is being handled, or held */
+	bool held; /* wait.c: the call waits, and so do … */
+	struct waiting *waiting; /* … those that have come since, in their order */
 	size_t waiting_bytes;
-	struct loop_timer *wait_timer;
+	bool hurries; /* nothing is held any more, as the connection is about to end */
 };
 
 void nri_handle(struct rpc_request *req, void *arg);
 void nri_handle_now(struct nri *nri, struct rpc_request *req);
-/* The pod that a CreateContainer is about, in the arena; what is known of it only by its name. -EBADMSG, -ENOMEM. */
-int nri_decode_pod_of(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret,
-		      struct ctr_desc *ret_ctr);
-/* Is it a RunPodSandbox, however the runtime sends that; and the ids and names of its pod, in the arena. */
-bool nri_is_sandbox(const struct rpc_request *req);
-int nri_decode_sandbox(struct nri *nri, const struct rpc_request *req, struct pod_desc *ret);
+/* Goes on with the call that was held. */
+void nri_resume(struct nri *nri);
 void nri_sync_reset(struct sync_parts *s);
 /* Ends the connection and starts over. */
 void nri_restart(struct nri *nri, const char *why);

@@ -77,17 +77,6 @@ void nri_updates_ready(struct nri *nri)
 		(void)loop_defer(nri->cfg.loop, kick_later, nri);
 }
 
-static void run_waiting(void *arg)
-{
-	wait_run(arg);
-}
-
-void nri_answered(struct nri *nri)
-{
-	if (nri && nri->waiting)
-		(void)loop_defer(nri->cfg.loop, run_waiting, nri);
-}
-
 static void give_back(void *arg)
 {
 	(void)arg;
@@ -253,10 +242,8 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 	nri->name = strdup(config->name);
 	nri->arena = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
 	nri->reconnect = loop_timer_new(config->loop, try_connect, nri);
-	nri->wait_timer = loop_timer_new(config->loop, run_waiting, nri);
 	nri->renew_timer = loop_timer_new(config->loop, renew, nri);
-	if (!nri->socket || !nri->name || !nri->arena || !nri->reconnect || !nri->wait_timer ||
-	    !nri->renew_timer) {
+	if (!nri->socket || !nri->name || !nri->arena || !nri->reconnect || !nri->renew_timer) {
 		nri_free(nri);
 		return err_errno(err, -ENOMEM, "NRI front end");
 	}
@@ -272,10 +259,8 @@ struct nri *nri_free(struct nri *nri)
 		return NULL;
 	wait_finish(nri);
 	trunk_free(nri->trunk);
-	if (nri->wait_timer)
-		wait_drop(nri);
+	wait_drop(nri);
 	loop_timer_free(nri->renew_timer);
-	loop_timer_free(nri->wait_timer);
 	loop_timer_free(nri->reconnect);
 	nri_sync_reset(&nri->sync);
 	arena_free(nri->arena);

@@ -38,8 +38,6 @@ struct nri_config {
 /* Starts connecting. */
 int nri_new(const struct nri_config *config, struct nri **ret, struct err *err);
 struct nri *nri_free(struct nri *nri);
-/* What requests may wait for is known, or will not be. NULL is fine. */
-void nri_answered(struct nri *nri);
 /* The pipeline has updates to send. */
 void nri_updates_ready(struct nri *nri);
 /* Another socket, name or index: connects anew if one of them is different. Of no effect on a connection that was inherited. */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for what somebody else has to say first: the cluster of a pod that is to be admitted, the kubelet of devices. The loop goes
- * on meanwhile; requests that come later stay behind those that wait, in their order: runtimes ask for one thing at a time anyway.
+ * A request that the pipeline holds (request_hold), and those behind it. The held one is decoded and stays in nri->call and nri->arena; those that come
+ * meanwhile are kept as bytes and handled in their order: runtimes ask for one thing at a time anyway.
  */
 #ifndef RUNTIME_WAIT_H
 #define RUNTIME_WAIT_H
 
 #include "core/runtime/internal.h"
 
-/* True: it waits, and nri_handle_now() will get it. False: it need not, and nobody is before it. */
-bool wait_take(struct nri *nri, struct rpc_request *req);
-/* Handles those that need not wait any longer. */
-void wait_run(struct nri *nri);
+/* True: another one is held, and this one has been put behind it. */
+bool wait_behind(struct nri *nri, struct rpc_request *req);
+/* True: the call is held, and nri_resume() will be called for it. */
+bool wait_hold(struct nri *nri, const struct request_about *about);
+/* The call is not held any more; nri_resume() will not be called for it. */
+void wait_let_go(struct nri *nri);
 /* We end the connection: all are handled with what is known. */
 void wait_finish(struct nri *nri);
 /* The connection has ended: nobody wants their answers. */

@@ -45,16 +45,10 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 	((struct asking *)arg)->n_ended++;
 }
 
-static void on_ready(void *arg)
-{
-	nri_answered(((struct runtime *)arg)->nri);
-}
-
 static void turn_on(struct asking *a, struct runtime *r)
 {
 	const struct device_source source = {ask_pod, ask_all, pod_ended, a};
 	*a = (struct asking){.r = r};
-	r->w->p->cfg.answered = on_ready;
 	assert_int_equal(pipeline_devices_on(r->w->p, &source), 0);
 	pipeline_devices_reachable(r->w->p, true, "");
 }
@@ -136,7 +130,7 @@ static bool has_asked(struct world *w, void *arg)
 static bool is_waiting(struct world *w, void *arg)
 {
 	(void)w;
-	return ((struct runtime *)arg)->nri->waiting != NULL;
+	return ((struct runtime *)arg)->nri->held;
 }
 
 static void tell(struct asking *a, unsigned i)
@@ -154,7 +148,7 @@ static void test_without_devices_nothing_waits(void **state)
 	(void)state;
 	assert_false(pipeline_devices_are_on(r->w->p));
 	create_named(r, "a", "cpus 1");
-	assert_null(r->nri->waiting);
+	assert_false(r->nri->held || r->nri->waiting);
 	assert_null(r->w->p->env.pod_resource);
 	runtime_free(r);
 }
@@ -318,7 +312,7 @@ static void test_who_cannot_be_asked_is_not_waited_for(void **state)
 	create_named(r, "a", "cpus 1");
 	pipeline_devices_reachable(r->w->p, false, "the agent is gone");
 	create_named(r, "b", "cpus 2");
-	assert_null(r->nri->waiting);
+	assert_false(r->nri->held || r->nri->waiting);
 	assert_int_equal(a.n_pods, 0);
 	runtime_free(r);
 }
@@ -335,7 +329,7 @@ static void test_a_connection_that_ends_takes_those_who_wait_with_it(void **stat
 	r->trunk = trunk_free(r->trunk);
 	assert_true(create.done && create.error);
 	world_until(r->w, is_registered, r);
-	assert_null(r->nri->waiting);
+	assert_false(r->nri->held || r->nri->waiting);
 	assert_int_equal(r->nri->waiting_bytes, 0);
 	/* The answer comes all the same, and nobody is there for it. */
 	tell(&a, 0);

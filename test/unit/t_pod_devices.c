@@ -39,7 +39,8 @@ uint64_t clock_wall_ns(void)
 
 struct source {
 	struct world *w;
-	unsigned n_pod, n_all, n_ended, n_ready;
+	unsigned n_pod, n_all, n_ended;
+	unsigned told_before; /* of the pipeline's hold, at the start */
 	rp_pod last;
 	int refuse_pod, refuse_all;
 	char names[128]; /* of the pods that were asked for, then of those that ended after a "!" */
@@ -77,10 +78,10 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 	s->n_ended++;
 }
 
-static void on_ready(void *arg)
+/* Times that a request which is held would have been looked at again. */
+static unsigned n_told(void)
 {
-	(void)arg;
-	source.n_ready++;
+	return source.w->p->hold.told - source.told_before;
 }
 
 static const struct device_source the_source = {ask_pod, ask_all, pod_ended, &source};
@@ -90,7 +91,7 @@ static int setup(void **state)
 	int r = world_setup(state);
 	now_ms = START_MS;
 	source = (struct source){.w = *state};
-	source.w->p->cfg.answered = on_ready;
+	source.told_before = source.w->p->hold.told;
 	return r;
 }
 
@@ -100,7 +101,6 @@ static int teardown(void **state)
 	/* the clock goes again: the end waits for the disk's worker by it */
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-	((struct world *)*state)->p->cfg.answered = NULL;
 	return world_teardown(state);
 }
 
@@ -160,7 +160,7 @@ static uint64_t wait_of(struct world *w, const struct box *b)
 {
 	struct box_desc d;
 	box_describe(b, &d);
-	return pipeline_devices_wait(w->p, &d.pod, "c", START_MS * NS_PER_MS);
+	return devices_wait(w->p, &d.pod, "c", START_MS * NS_PER_MS);
 }
 
 static rp_pod handle_of(struct world *w, const struct box *b)
@@ -231,7 +231,7 @@ static void test_off_there_is_nothing(void **state)
 	assert_null(w->p->env.pod_resource);
 	run_pod(w, &web);
 	assert_int_equal(wait_of(w, &web), 0);
-	assert_int_equal(pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
+	assert_int_equal(devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
 	/* what somebody says without being asked */
 	pipeline_devices_tell(w->p, handle_of(w, &web), &nic, 1);
 	pipeline_devices_fail(w->p, handle_of(w, &web), "no");
@@ -241,7 +241,7 @@ static void test_off_there_is_nothing(void **state)
 	pipeline_devices_off(w->p);
 	assert_false(status_of(w).on);
 	assert_int_equal(status_of(w).failed, 0);
-	assert_int_equal(source.n_ready, 0);
+	assert_int_equal(n_told(), 0);
 	box_run(w, &web);
 	expect_no_word(w, &web, "devices");
 	end_pod(w, &web, false);
@@ -256,7 +256,7 @@ static void test_nobody_to_ask(void **state)
 	assert_string_equal(status_of(w).why_not, "no agent has connected yet");
 	run_pod(w, &web);
 	assert_int_equal(wait_of(w, &web), 0);
-	assert_int_equal(pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
+	assert_int_equal(devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
 	assert_int_equal(source.n_pod + source.n_all, 0);
 	expect_pods(w, 0, 0, 0);
 	box_run(w, &web);
@@ -277,7 +277,7 @@ static void test_a_pod_is_asked_for_once(void **state)
 	assert_int_equal(source.n_pod, 1);
 	expect_pods(w, 1, 0, 0);
 	pipeline_devices_tell(w->p, source.last, NULL, 0);
-	assert_int_equal(source.n_ready, 1);
+	assert_int_equal(n_told(), 1);
 	expect_pods(w, 0, 1, 0);
 	assert_int_equal(wait_of(w, &web), 0);
 	assert_int_equal(source.n_pod, 1);
@@ -341,11 +341,11 @@ static void test_answers_that_nobody_waits_for(void **state)
 	reachable(w);
 	run_pod(w, &web);
 	pipeline_devices_tell(w->p, source.last + 1000, &gpu, 1); /* there is no such pod */
-	assert_int_equal(source.n_ready, 0);
+	assert_int_equal(n_told(), 0);
 	pipeline_devices_tell(w->p, source.last, &nic, 1);
 	pipeline_devices_tell(w->p, source.last, &gpu, 1); /* a second time */
 	pipeline_devices_fail(w->p, source.last, "too late");
-	assert_int_equal(source.n_ready, 1);
+	assert_int_equal(n_told(), 1);
 	expect_pods(w, 0, 1, 0);
 	assert_string_equal(status_of(w).last_error, "");
 	box_run(w, &web);
@@ -362,7 +362,7 @@ static void test_a_failure_is_told(void **state)
 {
 	struct world *w = asked(state);
 	pipeline_devices_fail(w->p, source.last, "the kubelet does not know the pod");
-	assert_int_equal(source.n_ready, 1);
+	assert_int_equal(n_told(), 1);
 	expect_pods(w, 0, 0, 1);
 	assert_int_equal(status_of(w).failed, 1);
 	assert_string_equal(status_of(w).last_error, "the kubelet does not know the pod");
@@ -381,7 +381,7 @@ static void test_who_cannot_be_asked_at_all(void **state)
 	assert_int_equal(wait_of(w, &web), 0);
 	expect_pods(w, 0, 0, 1);
 	assert_string_equal(status_of(w).last_error, strerror(ENOTCONN));
-	assert_int_equal(source.n_ready, 0); /* nobody has begun to wait */
+	assert_int_equal(n_told(), 0); /* nobody has begun to wait */
 }
 
 /* A container that comes DEVICES_RETRY_MS later, and no earlier, asks anew. */
@@ -458,7 +458,7 @@ static void test_how_long_a_synchronization_waits(void **state)
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		w->p->runtime.request_timeout_ms = cases[i].timeout_ms;
 		now_ms = START_MS + cases[i].now_ms;
-		uint64_t until = pipeline_devices_wait_all(w->p, i == 0, START_MS * NS_PER_MS);
+		uint64_t until = devices_wait_all(w->p, i == 0, START_MS * NS_PER_MS);
 		if (until != (cases[i].until_ms ? START_MS + cases[i].until_ms : 0))
 			fail_msg("case %u: until %lld", i, (long long)until - START_MS);
 	}
@@ -471,9 +471,9 @@ static void test_a_synchronization_that_nobody_answers_does_not_wait(void **stat
 	struct world *w = *state;
 	reachable(w);
 	source.refuse_all = -ENOTCONN;
-	assert_int_equal(pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
+	assert_int_equal(devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
 	assert_int_equal(source.n_all, 1);
-	assert_int_equal(pipeline_devices_wait_all(w->p, false, START_MS * NS_PER_MS), 0);
+	assert_int_equal(devices_wait_all(w->p, false, START_MS * NS_PER_MS), 0);
 	assert_int_equal(source.n_all, 1); /* once for each beginning */
 	assert_int_equal(status_of(w).late, 0);
 }
@@ -502,11 +502,11 @@ static void test_a_list_before_the_pods(void **state)
 		boxes[i].state = RP_STATE_RUNNING;
 	reachable(w);
 	assert_int_equal(source.n_all, 0); /* the synchronization asks */
-	assert_int_not_equal(pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
+	assert_int_not_equal(devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
 	assert_int_equal(source.n_all, 1);
 	list_both(w);
-	assert_int_equal(source.n_ready, 1);
-	assert_int_equal(pipeline_devices_wait_all(w->p, false, START_MS * NS_PER_MS), 0);
+	assert_int_equal(n_told(), 1);
+	assert_int_equal(devices_wait_all(w->p, false, START_MS * NS_PER_MS), 0);
 	expect_pods(w, 0, 0, 0);
 	(void)boxes_sync(w, boxes, COUNT(boxes));
 	expect_pods(w, 0, 3, 0);
@@ -522,10 +522,10 @@ static void test_a_list_of_another_time_is_not_used(void **state)
 	struct box box = web;
 	box.state = RP_STATE_RUNNING;
 	reachable(w);
-	(void)pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS);
+	(void)devices_wait_all(w->p, true, START_MS * NS_PER_MS);
 	list_both(w);
 	source.refuse_all = -ENOTCONN; /* the next time there is no list */
-	assert_int_equal(pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
+	assert_int_equal(devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
 	(void)boxes_sync(w, &box, 1);
 	expect_pods(w, 0, 0, 0);
 	assert_string_equal(devices_of(w, &web), "");
@@ -537,7 +537,7 @@ static void test_a_list_ends_with_the_connection(void **state)
 	struct box box = web;
 	box.state = RP_STATE_RUNNING;
 	reachable(w);
-	(void)pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS);
+	(void)devices_wait_all(w->p, true, START_MS * NS_PER_MS);
 	list_both(w);
 	pipeline_devices_reachable(w->p, false, "the agent is gone");
 	(void)boxes_sync(w, &box, 1);
@@ -581,7 +581,7 @@ static void test_a_list_leaves_alone_whom_it_does_not_concern(void **state)
 	box_run(w, &web);
 	box_run(w, &db);
 	end_pod(w, &db, false);
-	assert_int_not_equal(pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
+	assert_int_not_equal(devices_wait_all(w->p, true, START_MS * NS_PER_MS), 0);
 	list_both(w);
 	expect_pods(w, 1, 1, 0);
 	assert_string_equal(devices_of(w, &web), "");
@@ -594,10 +594,10 @@ static void test_no_list(void **state)
 {
 	struct world *w = *state;
 	reachable(w);
-	(void)pipeline_devices_wait_all(w->p, true, START_MS * NS_PER_MS);
+	(void)devices_wait_all(w->p, true, START_MS * NS_PER_MS);
 	pipeline_devices_not_listed(w->p, "the kubelet is not there");
-	assert_int_equal(source.n_ready, 1);
-	assert_int_equal(pipeline_devices_wait_all(w->p, false, START_MS * NS_PER_MS), 0);
+	assert_int_equal(n_told(), 1);
+	assert_int_equal(devices_wait_all(w->p, false, START_MS * NS_PER_MS), 0);
 	assert_string_equal(status_of(w).last_error, "the kubelet is not there");
 	assert_int_equal(status_of(w).failed, 1);
 	pipeline_devices_not_listed(w->p, "a second time"); /* nobody has asked */
@@ -633,7 +633,7 @@ static void test_the_agent_goes(void **state)
 	run_pod(w, &db);
 	pipeline_devices_reachable(w->p, false, "the agent is gone");
 	expect_pods(w, 0, 1, 1);
-	assert_int_equal(source.n_ready, 2);
+	assert_int_equal(n_told(), 2);
 	assert_string_equal(status_of(w).why_not, "the agent is gone");
 	assert_string_equal(status_of(w).last_error, "the agent is gone");
 	box_run(w, &web);
@@ -659,7 +659,7 @@ static void test_turned_off_and_on(void **state)
 	pipeline_devices_tell(w->p, source.last, &nic, 1);
 	box_run(w, &web);
 	pipeline_devices_off(w->p);
-	assert_int_equal(source.n_ready, 2); /* whoever waits need not any more */
+	assert_int_equal(n_told(), 2); /* whoever waits need not any more */
 	assert_null(w->p->env.pod_resource);
 	turn_on(w);
 	assert_string_equal(devices_of(w, &web), ""); /* nothing is kept */

@@ -85,7 +85,7 @@ static int tell_one(void *arg)
 	}
 	pipeline_devices_reachable(w->p, true, "");
 	box_describe(&web, &d);
-	uint64_t until = pipeline_devices_wait(w->p, &d.pod, "c", clock_ns());
+	uint64_t until = devices_wait(w->p, &d.pod, "c", clock_ns());
 	/* nobody waits for an answer to what was not asked */
 	OOM_CHECK((until != 0) == (n_asked == 1));
 	pipeline_devices_tell(w->p, box_ctr(w, "web")->pod->handle, told, N_TOLD);
@@ -106,9 +106,9 @@ static int list_all(void *arg)
 		return r;
 	pipeline_devices_reachable(w->p, true, "");
 	w->p->runtime.synchronized = false;
-	OOM_CHECK(pipeline_devices_wait_all(w->p, true, clock_ns()) != 0);
+	OOM_CHECK(devices_wait_all(w->p, true, clock_ns()) != 0);
 	pipeline_devices_listed(w->p, pods, 2);
-	OOM_CHECK(pipeline_devices_wait_all(w->p, false, clock_ns()) == 0);
+	OOM_CHECK(devices_wait_all(w->p, false, clock_ns()) == 0);
 	devices_synchronizing(w->p);
 	w->p->runtime.synchronized = true;
 	r = judge(w);

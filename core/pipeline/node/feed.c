@@ -48,13 +48,13 @@ void pipeline_feed_take(struct pipeline *p, const struct fed_message *m)
 		complete(p);
 	if (ended)
 		admit_settle(p);
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 void pipeline_feed_lost(struct pipeline *p)
 {
 	p->feed.current = false;
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 void feed_configured(struct pipeline *p)
@@ -63,7 +63,7 @@ void feed_configured(struct pipeline *p)
 	feed_use(feed_of(p), core->admit.source != CONF_REQUESTS_RUNTIME);
 	if (!core->agent.cluster)
 		feed_clear(feed_of(p));
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 void pipeline_feed_status(const struct pipeline *p, struct feed_status *ret)

@@ -33,15 +33,15 @@ static bool is_waited_for(const struct pipeline *p)
 	return source == CONF_REQUESTS_FEED || (source == CONF_REQUESTS_AUTO && p->feed.current);
 }
 
-bool pipeline_admit_waits(const struct pipeline *p)
+bool admit_waits(const struct pipeline *p)
 {
 	return policy_admits(p) && is_waited_for(p);
 }
 
-uint64_t pipeline_admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
-			     bool first)
+uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
+		    bool first)
 {
-	if (!pipeline_admit_waits(p) || feed_find(cache_feed(p->env.cache), desc->uid))
+	if (!admit_waits(p) || feed_find(cache_feed(p->env.cache), desc->uid))
 		return 0;
 	uint64_t until = received_ns / 1000000u + limit_ms(p);
 	p->admit.waited += first;
@@ -53,7 +53,7 @@ static int take_without_feed(struct pipeline *p, const struct pod *pod, struct e
 {
 	const struct conf_core *core = conf_core(p->conf);
 	p->admit.by_runtime++;
-	if (!pipeline_admit_waits(p))
+	if (!admit_waits(p))
 		return 0;
 	p->admit.late++;
 	if (core->admit.source == CONF_REQUESTS_AUTO || core->admit.on_timeout == CONF_ALLOW) {

@@ -22,10 +22,10 @@ struct admit_counts {
 };
 
 /* Until when the pod's RunPodSandbox has to wait, by clock_ms(); 0: it need not. `first`: it has not waited yet. */
-uint64_t pipeline_admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
-			     bool first);
+uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
+		    bool first);
 /* Is any pod going to be waited for? */
-bool pipeline_admit_waits(const struct pipeline *p);
+bool admit_waits(const struct pipeline *p);
 const struct admit_counts *pipeline_admit_counts(const struct pipeline *p);
 
 /* 0: the pod may come. What that changes for others is told later. An error refuses it. */

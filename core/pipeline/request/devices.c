@@ -257,7 +257,7 @@ void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_d
 	if (!q || q->state != QUERY_ASKED)
 		return; /* the pod has ended */
 	take(p->devices, q, list, n);
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 static void log_failure(struct devices *d, const struct pod *pod, const char *why)
@@ -274,7 +274,7 @@ void pipeline_devices_fail(struct pipeline *p, rp_pod pod, const char *why)
 		return;
 	log_failure(d, cache_pod_of(p->env.cache, pod), why);
 	fail(d, q, why);
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 static int pod_cmp(const void *a, const void *b)
@@ -359,7 +359,7 @@ void pipeline_devices_listed(struct pipeline *p, struct pod_devices_desc *pods, 
 		take_listed(p, pods, n);
 	else
 		keep(d, pods, n);
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 void pipeline_devices_not_listed(struct pipeline *p, const char *why)
@@ -372,7 +372,7 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 	d->failed++;
 	(void)snprintf(d->last_error, sizeof d->last_error, "%s", why);
 	log_warning("the devices of pods could not be listed: %s", why);
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------- */
@@ -395,8 +395,8 @@ static bool is_worth_asking(const struct query *q)
 	return !q || (q->state == QUERY_FAILED && clock_ms() - q->failed_ms >= DEVICES_RETRY_MS);
 }
 
-uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc, const char *ctr,
-			       uint64_t received_ns)
+uint64_t devices_wait(struct pipeline *p, const struct pod_desc *desc, const char *ctr,
+		      uint64_t received_ns)
 {
 	struct devices *d = p->devices;
 	if (!d || !d->reachable)
@@ -418,7 +418,7 @@ uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *desc, 
 	return end;
 }
 
-uint64_t pipeline_devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
+uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 {
 	struct devices *d = p->devices;
 	if (!d)
@@ -525,7 +525,7 @@ void pipeline_devices_off(struct pipeline *p)
 		query_free(d, q);
 	drop_kept(d);
 	free(d);
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 static void fail_asked(struct pipeline *p)
@@ -537,7 +537,7 @@ static void fail_asked(struct pipeline *p)
 	HASH_ITER (hh, d->queries, q, next)
 		if (q->state == QUERY_ASKED)
 			fail(d, q, d->why_not);
-	pipeline_answered(p);
+	hold_told(p);
 }
 
 void pipeline_devices_reachable(struct pipeline *p, bool yes, const char *why_not)

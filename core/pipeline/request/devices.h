@@ -62,10 +62,10 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why);
  * Until when (clock_ms) a CreateContainer of that name in this pod that came at received_ns should wait; 0: it need not, as one whose annotations
  * say that it wants no such hints. Asks when nobody has. A pod that is not known is taken in.
  */
-uint64_t pipeline_devices_wait(struct pipeline *p, const struct pod_desc *pod, const char *ctr,
-			       uint64_t received_ns);
+uint64_t devices_wait(struct pipeline *p, const struct pod_desc *pod, const char *ctr,
+		      uint64_t received_ns);
 /* The same for a Synchronize. Asks for all pods, once for each `begin`. */
-uint64_t pipeline_devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns);
+uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns);
 bool pipeline_devices_are_on(const struct pipeline *p);
 
 /* ---- for status ---- */

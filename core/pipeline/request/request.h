@@ -63,6 +63,23 @@ enum request {
 };
 const char *request_name(enum request r); /* "CreateContainer" */
 
+/* What a request is about, as far as that decides whether it has to wait. */
+struct request_about {
+	enum request kind;
+	uint64_t received_ns; /* clock_ns() */
+	const struct pod_desc *pod; /* of REQ_RUN_POD and REQ_CREATE */
+	const struct ctr_desc *ctr; /* of REQ_CREATE */
+	bool begins, ends; /* a REQ_SYNCHRONIZE: its first part, its last one */
+};
+/*
+ * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any longer `resume` is called, from the loop, and what
+ * `about` points to stays as it is until then. Nothing else may begin meanwhile. False: it may begin.
+ */
+bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
+		  void *arg);
+/* What is held is nobody's any more, or begins at once: resume is not called. */
+void request_unhold(struct pipeline *p);
+
 /*
  * Each begins with request_begin and ends with reply_sent (reply_dropped when the reply could not be delivered: its changes go to the
  * unsolicited queue). An error comes with the sentence that the runtime passes on to people; nothing has changed then. Pods and
