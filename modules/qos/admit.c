@@ -33,16 +33,6 @@ static bool read_kept(const struct rp_instance *inst, rp_pod pod, struct kept *r
 	       memchr(ret->main, '\0', sizeof ret->main);
 }
 
-static struct entry *find(const struct rp_instance *inst, rp_pod pod)
-{
-	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
-		if (e->pod == pod && e->is.role == ROLE_GRANT)
-			return e;
-	}
-	return NULL;
-}
-
 static int32_t put(struct rp_instance *inst, rp_txn txn, const struct entry *e, const char *main)
 {
 	const struct modhost *h = &inst->h;
@@ -88,11 +78,10 @@ static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_p
 			 uint64_t uid, struct record *ret)
 {
 	const struct modhost *h = &inst->h;
-	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
+	struct entry *e;
+	for (uint32_t at = 0; (e = table_grant_of(inst, uid, &at));) {
 		struct rp_pod_info other = {.size = sizeof other};
-		if (e->is.role != ROLE_GRANT || e->is.uid != uid ||
-		    h->cache->get_pod(h->ctx, e->pod, &other) || strcmp(other.uid, pod->uid) != 0)
+		if (h->cache->get_pod(h->ctx, e->pod, &other) || strcmp(other.uid, pod->uid) != 0)
 			continue;
 		*ret = e->is;
 		return e->is.flags & ASK_USED ? 0 : drop(inst, txn, e);
@@ -162,7 +151,7 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_pod_info info = {.size = sizeof info};
-	struct entry *e = find(inst, pod);
+	struct entry *e = table_grant(inst, pod);
 	struct ask a;
 	const char *nothing;
 	int32_t r = h->cache->get_pod(h->ctx, pod, &info);
@@ -181,7 +170,7 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 
 const struct record *admit_grant(const struct rp_instance *inst, rp_pod pod)
 {
-	const struct entry *e = find(inst, pod);
+	const struct entry *e = table_grant(inst, pod);
 	return e ? &e->is : NULL;
 }
 
@@ -197,7 +186,7 @@ int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main
 	made.is.flags |= ASK_USED;
 	made.is.ramp_end_ms = 0;
 	made.is.uid = hash_of(pod.uid);
-	struct entry *e = find(inst, main->pod);
+	struct entry *e = table_grant(inst, main->pod);
 	if (e)
 		e->is = made.is;
 	else if (!r)
@@ -207,7 +196,7 @@ int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main
 
 int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
-	struct entry *e = find(inst, pod);
+	struct entry *e = table_grant(inst, pod);
 	struct kept kept;
 	if (!e || !(e->is.flags & ASK_USED) || !read_kept(inst, pod, &kept))
 		return 0;
@@ -217,7 +206,7 @@ int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
-	struct entry *e = find(inst, pod);
+	struct entry *e = table_grant(inst, pod);
 	return e ? drop(inst, txn, e) : 0;
 }
 

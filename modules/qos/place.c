@@ -82,9 +82,10 @@ static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_
 		r = admit_use(inst, txn, e, info->name);
 	if (r)
 		return r;
-	room_of(inst, e->pod, a, &room);
-	if (a->level == LEVEL_DEDICATED)
+	if (a->level == LEVEL_DEDICATED) {
+		room_of(inst, e->pod, a, &room);
 		give_dedicated(inst, a, e->is.nodes, e->pod, &room);
+	}
 	if (a->level == LEVEL_DEDICATED || (a->level == LEVEL_SHARED && !e->is.ramp_end_ms))
 		inst->past.sized = true;
 	return 0;

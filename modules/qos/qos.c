@@ -151,6 +151,7 @@ static const struct rp_state state = {
 static void fini(struct rp_instance *inst)
 {
 	free(inst->table.list);
+	free(inst->table.keys);
 	free(inst->pods);
 }
 

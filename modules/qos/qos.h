@@ -176,8 +176,16 @@ struct entry {
 	struct record is;
 };
 
+/* What an entry is looked for by: of thousands of them these are a part of the bytes. */
+struct key {
+	rp_pod pod;
+	rp_ctr ctr; /* 0: of a grant */
+	uint64_t uid; /* of a grant; else 0 */
+};
+
 struct table {
 	struct entry *list; /* by creation */
+	struct key *keys; /* of the entries, one each */
 	uint32_t n, cap;
 };
 
@@ -186,6 +194,9 @@ int32_t table_load(struct rp_instance *inst);
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr);
 /* The main container of a pod; NULL: it is not there. */
 struct entry *table_main(const struct rp_instance *inst, rp_pod pod);
+struct entry *table_grant(const struct rp_instance *inst, rp_pod pod);
+/* The next grant from *at on whose pod may have this UID, by its hash; *at is moved behind it. */
+struct entry *table_grant_of(const struct rp_instance *inst, uint64_t uid, uint32_t *at);
 int32_t table_add(struct rp_instance *inst, const struct entry *e);
 void table_remove(struct rp_instance *inst, struct entry *e);
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod);

@@ -19,40 +19,74 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr)
 {
 	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (inst->table.list[i].ctr == ctr)
+		if (inst->table.keys[i].ctr == ctr)
 			return &inst->table.list[i];
 	return NULL;
 }
 
+/* The next one of a pod from *at on, which is moved behind it. */
+static struct entry *next_of(const struct rp_instance *inst, rp_pod pod, uint32_t *at)
+{
+	const struct table *t = &inst->table;
+	while (*at < t->n && t->keys[*at].pod != pod)
+		(*at)++;
+	return *at < t->n ? &t->list[(*at)++] : NULL;
+}
+
+static struct entry *find_role(const struct rp_instance *inst, rp_pod pod, enum role first,
+			       enum role last)
+{
+	uint32_t at = 0;
+	struct entry *e = next_of(inst, pod, &at);
+	while (e && (e->is.role < first || e->is.role > last))
+		e = next_of(inst, pod, &at);
+	return e;
+}
+
 struct entry *table_main(const struct rp_instance *inst, rp_pod pod)
 {
-	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
-		if (e->pod == pod && e->is.role == ROLE_MAIN)
-			return e;
-	}
-	return NULL;
+	return find_role(inst, pod, ROLE_MAIN, ROLE_MAIN);
+}
+
+struct entry *table_grant(const struct rp_instance *inst, rp_pod pod)
+{
+	return find_role(inst, pod, ROLE_GRANT, ROLE_GRANT);
+}
+
+struct entry *table_grant_of(const struct rp_instance *inst, uint64_t uid, uint32_t *at)
+{
+	const struct table *t = &inst->table;
+	while (*at < t->n && t->keys[*at].uid != uid)
+		(*at)++;
+	return *at < t->n ? &t->list[(*at)++] : NULL;
 }
 
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod)
 {
-	for (uint32_t i = 0; i < inst->table.n; i++)
-		if (inst->table.list[i].pod == pod && inst->table.list[i].is.role < ROLE_INIT)
-			return true;
-	return false;
+	return find_role(inst, pod, ROLE_MAIN, ROLE_SIDECAR) != NULL;
+}
+
+static int32_t grow(struct table *t)
+{
+	uint32_t cap = t->cap ? 2 * t->cap : 64;
+	struct entry *list = realloc(t->list, cap * sizeof *list);
+	if (!list)
+		return -RP_ENOMEM;
+	t->list = list;
+	struct key *keys = realloc(t->keys, cap * sizeof *keys);
+	if (!keys)
+		return -RP_ENOMEM;
+	t->keys = keys;
+	t->cap = cap;
+	return 0;
 }
 
 int32_t table_add(struct rp_instance *inst, const struct entry *e)
 {
 	struct table *t = &inst->table;
-	if (t->n == t->cap) {
-		uint32_t cap = t->cap ? 2 * t->cap : 64;
-		struct entry *list = realloc(t->list, cap * sizeof *list);
-		if (!list)
-			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-		t->list = list;
-		t->cap = cap;
-	}
+	if (t->n == t->cap && grow(t))
+		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+	t->keys[t->n] = (struct key){e->pod, e->ctr, e->is.role == ROLE_GRANT ? e->is.uid : 0};
 	t->list[t->n++] = *e;
 	return 0;
 }
@@ -60,8 +94,9 @@ int32_t table_add(struct rp_instance *inst, const struct entry *e)
 void table_remove(struct rp_instance *inst, struct entry *e)
 {
 	struct table *t = &inst->table;
-	size_t i = (size_t)(e - t->list);
-	memmove(e, e + 1, (--t->n - i) * sizeof *e);
+	size_t i = (size_t)(e - t->list), left = --t->n - i;
+	memmove(e, e + 1, left * sizeof *e);
+	memmove(&t->keys[i], &t->keys[i + 1], left * sizeof *t->keys);
 }
 
 static int32_t load(struct rp_instance *inst, rp_ctr ctr)
