@@ -12,10 +12,12 @@
 #include <cmocka.h>
 
 #include "core/agent/node.h"
+#include "core/agent/pods.h"
 #include "core/agent/protocol.h"
 #include "core/nri-rp-agent/choice.h"
 #include "core/nri-rp-agent/kubeconfig.h"
 #include "core/nri-rp-agent/node.h"
+#include "core/nri-rp-agent/pods.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/wishes.h"
 #include "core/util/arena.h"
@@ -319,6 +321,72 @@ static void test_node(void **state)
 	arena_free(a);
 }
 
+static int send_pod(struct arena *a, const char *text, struct fed_message *ret)
+{
+	Agent__FedPod pod;
+	Agent__FedPod *pods[] = {&pod};
+	Agent__SetPodsRequest m = AGENT__SET_PODS_REQUEST__INIT;
+	json_t *json = json_loads(text, 0, NULL);
+	assert_non_null(json);
+	int r = pod_message(a, json, &pod);
+	json_decref(json);
+	if (r)
+		return r;
+	m.pods = pods;
+	m.n_pods = 1;
+	size_t n = agent__set_pods_request__get_packed_size(&m);
+	uint8_t *packed = arena_alloc(a, n + 1);
+	assert_non_null(packed);
+	assert_int_equal(agent__set_pods_request__pack(&m, packed), n);
+	return agent_decode_pods(a, packed, n, ret);
+}
+
+static void test_pod(void **state)
+{
+	struct arena *a = node_arena();
+	struct fed_message m;
+	(void)state;
+	assert_int_equal(
+		send_pod(a,
+			 "{\"metadata\": {\"name\": \"web\", \"namespace\": \"d\", \"uid\": \"u\", "
+			 "\"ownerReferences\": [{\"kind\": \"Other\"}, {\"kind\": \"DaemonSet\", "
+			 "\"controller\": true}]}, \"status\": {\"phase\": \"Failed\"},"
+			 "\"spec\": {\"priority\": -7, \"initContainers\": [{\"name\": \"i\"}, "
+			 "{\"name\": "
+			 "\"s\", \"restartPolicy\": \"Always\"}], \"containers\": [{\"name\": "
+			 "\"c\", "
+			 "\"resources\": {\"requests\": {\"cpu\": \"1500m\", \"example.com/gpu\": "
+			 "2}, "
+			 "\"limits\": {\"memory\": \"1Ki\", \"cpu\": 2}}}]}}",
+			 &m),
+		0);
+	const struct fed_pod *pod = &m.pods[0];
+	assert_int_equal(m.n_pods, 1);
+	assert_string_equal(pod->uid, "u");
+	assert_string_equal(pod->owner, "DaemonSet");
+	assert_true(pod->ended && pod->priority == -7 && pod->n_ctrs == 3);
+	assert_int_equal(pod->ctrs[0].kind, FED_INIT);
+	assert_int_equal(pod->ctrs[1].kind, FED_SIDECAR);
+	const struct fed_ctr *c = fed_ctr(pod, "c");
+	assert_int_equal(c->kind, FED_APP);
+	assert_int_equal(c->needs.cpu_request, 1500);
+	assert_int_equal(c->needs.cpu_limit, 2000);
+	assert_int_equal(c->needs.mem_request, 1024); /* the limit, where nothing else is said */
+	assert_int_equal(c->n_extended, 1);
+	assert_int_equal(c->extended[0].request, 2);
+	assert_int_equal(send_pod(a, "{\"metadata\": {\"name\": \"web\"}}", &m), -EINVAL);
+	/* what no container can be called leaves the pod out, and the message stands */
+	assert_int_equal(
+		send_pod(a,
+			 "{\"metadata\": {\"name\": \"web\", \"namespace\": \"d\", \"uid\": "
+			 "\"u\"}, \"spec\": {\"containers\": [{\"name\": \"a b\"}]}}",
+			 &m),
+		0);
+	assert_true(m.n_pods == 0 && m.n_left_out == 1);
+	assert_int_equal(agent_decode_pods(a, (const uint8_t *)"\xff", 1, &m), -EBADMSG);
+	arena_free(a);
+}
+
 static void test_node_refused(void **state)
 {
 	struct arena *a = node_arena();
@@ -438,12 +506,13 @@ static void test_wishes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_kubeconfig_refused),
-		cmocka_unit_test(test_token),	     cmocka_unit_test(test_events),
-		cmocka_unit_test(test_lines),	     cmocka_unit_test(test_backoff),
-		cmocka_unit_test(test_sections),     cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_which_wins),   cmocka_unit_test(test_node),
-		cmocka_unit_test(test_node_refused), cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_kubeconfig), cmocka_unit_test(test_kubeconfig_refused),
+		cmocka_unit_test(test_token),	   cmocka_unit_test(test_events),
+		cmocka_unit_test(test_lines),	   cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_sections),   cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_which_wins), cmocka_unit_test(test_node),
+		cmocka_unit_test(test_pod),	   cmocka_unit_test(test_node_refused),
+		cmocka_unit_test(test_wishes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

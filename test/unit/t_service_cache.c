@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "core/cache/feed.h"
 #include "core/cache/txn.h"
 #include "core/host/services.h"
 
@@ -157,6 +159,96 @@ static void test_pods(void **state)
 	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
 }
 
+/* What the cluster says of a pod: all its containers, what they take at most at a time, and nothing of it where the runtime is believed. */
+static void test_fed(void **state)
+{
+	const struct place *p = *state;
+	void *i = p->instance;
+	struct pod *pod = p->ctr->pod;
+	struct feed *feed = cache_feed(p->env.cache);
+	const struct fed_amount gpus[] = {{"example.com/gpu", 2, 2}};
+	const struct fed_ctr ctrs[] = {
+		{.name = "early", .kind = FED_INIT, .needs = {1600, 0, 100, 0}},
+		{.name = "mesh", .kind = FED_SIDECAR, .needs = {200, 200, 20, 50}},
+		{.name = "late", .kind = FED_INIT, .needs = {1500, 0, 0, 0}},
+		{.name = p->ctr->name,
+		 .needs = {1000, 2000, 500, 0},
+		 .extended = gpus,
+		 .n_extended = 1},
+		{.name = "log", .needs = {500, 500, 7, 70}},
+	};
+	const struct fed_pod desc = {.uid = pod->uid,
+				     .ns = "n",
+				     .name = "p",
+				     .owner = "DaemonSet",
+				     .ctrs = ctrs,
+				     .n_ctrs = 5};
+	struct rp_pod_info info = {.size = sizeof info};
+	struct rp_pod_ctr_info c = {.size = sizeof c};
+	int64_t request, limit;
+	assert_int_equal(C.pod_ctr(i, pod->handle, 0, &c), -RP_ENOENT);
+	assert_int_equal(C.pod_ctr(i, pod->handle + 1, 0, &c), -RP_ESTALE);
+	assert_int_equal(feed_put(feed, &desc), 0);
+	assert_int_equal(C.get_pod(i, pod->handle, &info), 0);
+	assert_int_equal(info.flags, RP_POD_FED | RP_POD_DAEMON_SET);
+	/* the apps beside the sidecar; one init container beside it takes as much CPU, the other one comes before it */
+	assert_int_equal(info.cpu_request, 1700);
+	assert_int_equal(info.mem_request, 527);
+	assert_true(info.cpu_limit == 0 && info.mem_limit == 0);
+	assert_int_equal(C.pod_ctr(i, pod->handle, 1, &c), 0);
+	assert_string_equal(c.name, "mesh");
+	assert_true(c.kind == RP_POD_CTR_SIDECAR && c.cpu_request == 200 && c.mem_limit == 50);
+	assert_int_equal(C.pod_ctr(i, pod->handle, 5, &c), -RP_ENOENT);
+	assert_int_equal(C.extended(i, p->ctr->handle, "example.com/gpu", &request, &limit), 0);
+	assert_true(request == 2 && limit == 2);
+	assert_int_equal(C.extended(i, p->ctr->handle, "example.com/nic", &request, &limit),
+			 -RP_ENOENT);
+	feed_use(feed, false);
+	assert_int_equal(C.pod_ctr(i, pod->handle, 0, &c), -RP_ENOENT);
+	feed_use(feed, true);
+	feed_begin(feed);
+	assert_int_equal(feed_n_pods(feed), 1);
+	feed_complete(feed);
+	assert_int_equal(feed_n_pods(feed), 0);
+}
+
+/* However many and large pods are told of, what is kept is bounded. */
+static void test_feed_bounds(void **state)
+{
+	const struct place *p = *state;
+	struct feed *feed = cache_feed(p->env.cache);
+	static char name[200];
+	struct fed_ctr ctrs[FEED_CTRS_MAX];
+	char uid[32];
+	struct fed_pod desc = {.uid = uid, .ns = "n", .name = "p", .owner = "", .ctrs = ctrs};
+	unsigned n = 0;
+	memset(name, 'a', sizeof name - 1);
+	for (uint32_t i = 0; i < FEED_CTRS_MAX; i++)
+		ctrs[i] = (struct fed_ctr){.name = name};
+	int r = 0;
+	while (!r) {
+		(void)snprintf(uid, sizeof uid, "small-%u", n);
+		r = feed_put(feed, &desc);
+		n += !r;
+	}
+	assert_int_equal(r, -ENOSPC);
+	assert_int_equal(n, FEED_PODS_MAX);
+	feed_clear(feed);
+	desc.n_ctrs = FEED_CTRS_MAX;
+	for (n = 0, r = 0; !r; n += !r) {
+		(void)snprintf(uid, sizeof uid, "large-%u", n);
+		r = feed_put(feed, &desc);
+	}
+	assert_int_equal(r, -ENOSPC);
+	assert_true(n < FEED_PODS_MAX && n >= FEED_BYTES_MAX / (64 * 1024));
+	/* one that goes makes room, one that cannot be kept is not known as it was */
+	feed_del(feed, "large-0");
+	(void)snprintf(uid, sizeof uid, "small");
+	desc.n_ctrs = 1;
+	assert_int_equal(feed_put(feed, &desc), 0);
+	feed_clear(feed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +256,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_arg, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_args, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pods, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_feed_bounds, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
