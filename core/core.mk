@@ -35,3 +35,10 @@ $(if $(wildcard core/nri-rp-sim/*.c),$(eval $(call program,nri-rp-sim,nri-rp-sim
 $(if $(wildcard core/nri-rp-modcheck/*.c),$(eval $(call program,nri-rp-modcheck,nri-rp-modcheck,$$(LIBS_DAEMON))))
 $(if $(wildcard core/nri-rp-agent/*.c),$(eval $(call program,nri-rp-agent,nri-rp-agent,$$(LIBS_AGENT))))
 $(if $(wildcard core/nri-rp-bridge/*.c),$(eval $(call program,nri-rp-bridge,nri-rp-bridge,$$(LIBS_BRIDGE))))
+
+# The checker of modules as its --sanitize runs it: all of it built with sanitizers, for modules that are too.
+SANITIZED_MODCHECK := $(O)/lib/nri-rp/nri-rp-modcheck-sanitized
+sanitized-modcheck: ## the checker of modules with sanitizers, for nri-rp-modcheck --sanitize
+	$(Q)$(MAKE) --no-print-directory O=$(O)/sanitized SANITIZE=address,undefined COVERAGE= CFLAGS='-O1 -g' $(O)/sanitized/bin/nri-rp-modcheck
+	$(Q)install -D -m 755 $(O)/sanitized/bin/nri-rp-modcheck $(SANITIZED_MODCHECK)
+.PHONY: sanitized-modcheck

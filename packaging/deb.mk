@@ -13,7 +13,7 @@ deb: all ## Debian packages: nri-rp for nodes, nri-rp-dev for authors of modules
 		ZSHDIR=/usr/share/zsh/vendor-completions \
 		install-node
 	$(Q)$(MAKE) --no-print-directory DESTDIR=$(abspath $(DEB))/nri-rp-dev PREFIX=/usr \
-		PKGCONFIGDIR=/usr/share/pkgconfig install-dev
+		PKGCONFIGDIR=/usr/share/pkgconfig install-dev install-sanitized
 	$(Q)SOURCE_DATE_EPOCH=$(DEB_EPOCH) packaging/debian/build $(DEB) $(VERSION) $(DEB_ARCH)
 
 lintian: deb ## what Debian's checker says of the packages

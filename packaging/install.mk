@@ -82,6 +82,10 @@ install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(Q)$(INSTALL) -m 644 packaging/author/template.mk $(DESTDIR)$(DATADIR)/template/Makefile
 	$(call put_pages,$(DEV_MANS))
 
+# Takes a second build: for packages.
+install-sanitized: sanitized-modcheck
+	$(call put,755,$(SANITIZED_MODCHECK),$(LIBDIR))
+
 install: install-node install-dev ## install into DESTDIR/PREFIX; on this machine with the account and folders that it needs
 	$(Q)test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ! command -v systemd-sysusers >/dev/null || \
 		systemd-sysusers $(PREFIX)/lib/sysusers.d/nri-rp.conf
@@ -93,4 +97,4 @@ deps: ## install the packages that building needs
 deps-check: ## install the packages that testing needs
 	$(Q)packaging/deps check
 
-.PHONY: install install-node install-dev deps deps-check
+.PHONY: install install-node install-dev install-sanitized deps deps-check

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/host/loader.h"
 #include "core/nri-rp-modcheck/balance.h"
+#include "core/nri-rp-modcheck/watch.h"
 
 #include <dirent.h>
 #include <malloc.h>
@@ -53,8 +54,8 @@ static int compare(struct balance first, struct balance middle, struct balance l
 	if (grows(first.bytes, middle.bytes, last.bytes, heap_noise))
 		return err_set(err, -ENOMEM, "%s: some %zu bytes are left each time", what,
 			       (last.bytes - first.bytes) / n);
-	/* sanitizers map memory for themselves */
-	bool exact = !(loader_default_flags() & LOADER_INSTRUMENTED);
+	/* sanitizers and valgrind map memory for themselves */
+	bool exact = !(loader_default_flags() & LOADER_INSTRUMENTED) && watch_factor() == 1;
 	if (exact && grows(first.mapped, middle.mapped, last.mapped, mapped_noise))
 		return err_set(err, -ENOMEM, "%s: some %zu bytes are left mapped each time (mmap)",
 			       what, (last.mapped - first.mapped) / n);

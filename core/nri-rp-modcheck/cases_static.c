@@ -12,6 +12,7 @@
 
 #include "core/host/note.h"
 #include "core/nri-rp-modcheck/check.h"
+#include "core/nri-rp-modcheck/watch.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 
@@ -104,17 +105,6 @@ static unsigned n_threads(void)
 	while (dir && (d = readdir(dir)))
 		n += d->d_name[0] != '.';
 	return n;
-}
-
-static int loads(struct check *c, struct err *err)
-{
-	if (n_threads() > 1)
-		return err_set(
-			err, -EPERM,
-			"loading it has started a thread: constructors of a library that it needs "
-			"have done so (static/libraries)");
-	check_note(c, "%s", c->module->path);
-	return 0;
 }
 
 static int strings(struct check *c, struct err *err)
@@ -397,17 +387,51 @@ static bool is_judged(const char *name)
 	return !strstr(where.dli_fname, "/libm.so") && strstr(where.dli_fname, "/libc.so");
 }
 
+static int image_of_module(const struct check *c, struct image *ret, struct err *err)
+{
+	struct link_map *map;
+	void *handle = dlopen(c->module->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) || !image_of(map, ret))
+		return err_set(err, -EBADMSG, "%s: no dynamic symbols", c->module->path);
+	return 0;
+}
+
+/* The checker's sanitizers see what a module does with memory if it has them too. */
+static int with_sanitizers(const struct check *c, struct err *err)
+{
+	struct image image = {0};
+	int r = image_of_module(c, &image, err);
+	for (uint32_t i = 0; !r && i < image.n_symbols; i++)
+		if (str_has_prefix(image.strings + image.symbols[i].st_name, "__asan_"))
+			return 0;
+	return r ? r
+		 : err_set(err, -EPERM,
+			   "it was built without sanitizers, and what it does with memory would "
+			   "not "
+			   "be seen: make check-sanitized, of the kit's module.mk, builds it so");
+}
+
+static int loads(struct check *c, struct err *err)
+{
+	if (n_threads() > 1)
+		return err_set(
+			err, -EPERM,
+			"loading it has started a thread: constructors of a library that it needs "
+			"have done so (static/libraries)");
+	check_note(c, "%s", c->module->path);
+	return watch_is_sanitized() ? with_sanitizers(c, err) : 0;
+}
+
 static int symbols(struct check *c, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf bad = BUF_INIT;
-	struct link_map *map;
-	struct image image;
+	struct image image = {0};
 	unsigned n = 0, n_bad = 0;
 	if (loader_default_flags() & LOADER_INSTRUMENTED)
 		return check_skip(c, "instrumented build");
-	void *handle = dlopen(c->module->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) || !image_of(map, &image))
-		return err_set(err, -EBADMSG, "%s: no dynamic symbols", c->module->path);
+	int r = image_of_module(c, &image, err);
+	if (r)
+		return r;
 	for (uint32_t i = 0; i < image.n_symbols; i++) {
 		const ElfW(Sym) *s = &image.symbols[i];
 		const char *name = image.strings + s->st_name;
@@ -456,7 +480,7 @@ static void note_library(struct check *c, const char *name)
 static int libraries(struct check *c, struct err *err)
 {
 	struct link_map *map;
-	struct image image;
+	struct image image = {0};
 	void *handle = dlopen(c->module->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) || !image_of(map, &image))
 		return err_set(err, -EBADMSG, "%s: no dynamic section", c->module->path);

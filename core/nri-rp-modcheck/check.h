@@ -9,6 +9,7 @@
  *   churn       random requests on a rig, the same for the same seed
  *   shim        the host's services with a twist: faults, absent services, longer structs, watched rules
  *   cases_…     the cases, tables of struct check_case
+ *   watch       sanitizers and valgrind
  *   report      TAP and JSON
  */
 #ifndef MODCHECK_CHECK_H
@@ -43,6 +44,7 @@ struct options {
 	uint64_t seed;
 	bool reproduce; /* `seed` alone, with every request noted */
 	bool json, list, strict_time, has_cases;
+	bool sanitize, valgrind;
 	regex_t cases;
 };
 

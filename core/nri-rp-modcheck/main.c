@@ -13,6 +13,7 @@
 #include "core/host/trial.h"
 #include "core/nri-rp-modcheck/check.h"
 #include "core/nri-rp-modcheck/vectors.h"
+#include "core/nri-rp-modcheck/watch.h"
 #include "core/util/cleanup.h"
 #include "core/util/cmdline.h"
 #include "core/util/log.h"
@@ -82,6 +83,7 @@ struct job {
 	const struct check_case *what;
 	struct check check;
 	int written; /* what goes to stdout and stderr */
+	off_t log_from; /* where in valgrind's log the case begins */
 	struct fragment *annotations; /* the text of check.own */
 };
 
@@ -126,13 +128,20 @@ static int run_child(void *arg, struct buf *out, struct err *err)
 	return r;
 }
 
-/* A rule of the border, and the first thing to look at when it crashed. */
-static void read_written(const struct job *j, struct buf *ret)
+static void read_from(int fd, off_t from, const char *what, struct buf *ret)
 {
 	char text[WRITTEN_SHOWN];
-	ssize_t n = pread(j->written, text, sizeof text, 0);
+	ssize_t n = fd >= 0 ? pread(fd, text, sizeof text, from) : 0;
 	if (n > 0)
-		(void)buf_printf(ret, "written to standard output or error: %.*s", (int)n, text);
+		(void)buf_printf(ret, "%s%.*s", what, (int)n, text);
+}
+
+/* A rule of the border, and the first thing to look at when it crashed. */
+static void read_written(const struct job *j, const struct trial_result *res, struct buf *ret)
+{
+	read_from(j->written, 0, "written to standard output or error: ", ret);
+	if (res->outcome != TRIAL_DONE && res->outcome != TRIAL_REFUSED)
+		read_from(watch_valgrind_log(), j->log_from, "", ret);
 }
 
 static bool is_slow(const struct job *j)
@@ -148,7 +157,13 @@ static void put_reason(const struct job *j, const struct trial_result *res, stru
 	const struct scene *s = j->run->scene;
 	bool ended = res->outcome != TRIAL_DONE && res->outcome != TRIAL_REFUSED;
 	bool slow = is_slow(j) && (j->what->flags & CASE_CLOCK || res->outcome == TRIAL_DONE);
-	if (s->broken[0] && !slow)
+	if (ended)
+		watch_finding(buf_text(written), ret);
+	if (buf_len(ret) && *res->module)
+		(void)buf_printf(ret, "; %s", res->err.text);
+	else if (buf_len(ret))
+		; /* all is said */
+	else if (s->broken[0] && !slow)
 		(void)buf_printf(ret, "%s", s->broken);
 	else if (slow)
 		(void)buf_printf(ret, "%s took %.1f ms: a call may take %llu ms (--slow)",
@@ -182,7 +197,7 @@ static void judge(struct job *j, const char *name, const struct trial_result *re
 {
 	_cleanup_(buf_fini) struct buf notes = BUF_INIT, written = BUF_INIT, reason = BUF_INIT;
 	struct run *run = j->run;
-	read_written(j, &written);
+	read_written(j, res, &written);
 	put_reason(j, res, &written, &reason);
 	enum verdict verdict = verdict_of(j, res, &reason);
 	if (res->data)
@@ -207,6 +222,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 	struct trial_result res = {.code = 0};
 	int r = machine ? machine_make(machine, &err) : 0;
 	_close_ int written = memfd_create("written", MFD_CLOEXEC);
+	off_t log_from = watch_valgrind_log() < 0 ? 0 : lseek(watch_valgrind_log(), 0, SEEK_END);
 	struct job job = {run,
 			  what,
 			  {.o = run->o,
@@ -216,8 +232,9 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 			   .crumb = run->crumb,
 			   .scene = run->scene},
 			  written,
+			  log_from,
 			  NULL};
-	uint32_t ms = what->flags & CASE_SLOW ? SLOW_MS : FAST_MS;
+	uint32_t ms = (what->flags & CASE_SLOW ? SLOW_MS : FAST_MS) * watch_factor();
 	struct trial_spec spec = {.what = "the case ran",
 				  .fn = run_child,
 				  .arg = &job,
@@ -368,6 +385,8 @@ enum {
 	OPT_VECTORS,
 	OPT_ANNOTATIONS,
 	OPT_SLOW,
+	OPT_SANITIZE,
+	OPT_VALGRIND,
 	OPT_STRICT,
 	OPT_JSON,
 	OPT_LIST
@@ -396,6 +415,12 @@ static const struct cmdline_option table[] = {
 	{{"slow", required_argument, NULL, OPT_SLOW},
 	 "MS",
 	 "a call of the module that takes longer is a failure, default 100; 0: never"},
+	{{"sanitize", no_argument, NULL, OPT_SANITIZE},
+	 NULL,
+	 "the module was built with sanitizers: use the checker that was, too"},
+	{{"valgrind", no_argument, NULL, OPT_VALGRIND},
+	 NULL,
+	 "run in valgrind: the module may be built as usual; takes long"},
 	{{"strict-time", no_argument, NULL, OPT_STRICT}, NULL, "slow is wrong"},
 	{{"json", no_argument, NULL, OPT_JSON}, NULL, "one JSON document instead of TAP"},
 	{{"list", no_argument, NULL, OPT_LIST}, NULL, "list the cases and exit"},
@@ -454,6 +479,12 @@ static int take(void *to, int opt, const char *argument)
 		return str_to_u64(argument, &o->slow_ms)
 			       ? wrong("%s: no number of milliseconds", argument)
 			       : 0;
+	case OPT_SANITIZE:
+		o->sanitize = true;
+		return 0;
+	case OPT_VALGRIND:
+		o->valgrind = true;
+		return 0;
 	case OPT_STRICT:
 		o->strict_time = true;
 		return 0;
@@ -503,7 +534,8 @@ static int take_module(struct options *o, const char *path)
 #define HEAP "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1:glibc.malloc.perturb=165"
 static void start_with_plain_heap(char **argv)
 {
-	if (getenv("GLIBC_TUNABLES") || setenv("GLIBC_TUNABLES", HEAP, 1))
+	if (watch_valgrind_log() >= 0 || getenv("GLIBC_TUNABLES") ||
+	    setenv("GLIBC_TUNABLES", HEAP, 1))
 		return;
 	(void)execv("/proc/self/exe", argv);
 }
@@ -522,13 +554,18 @@ static int start(struct options *o, int argc, char **argv)
 	int status = take_module(o, argv[optind]);
 	if (status)
 		return status;
+	struct err err = ERR_INIT;
+	status = o->sanitize ? watch_with_sanitizers(argv, &err) : 0;
+	status = !status && o->valgrind ? watch_with_valgrind(argv, &err) : status;
+	if (status)
+		return usage("%s", err_text(&err, status));
 	return o->vectors ? vectors_run(o->vectors, o->dir) : check_module(o);
 }
 
 int main(int argc, char **argv)
 {
 	start_with_plain_heap(argv);
-	struct options o = {.seed = 1, .slow_ms = SLOW_CALL_MS};
+	struct options o = {.seed = 1, .slow_ms = (uint64_t)SLOW_CALL_MS * watch_factor()};
 	int status = start(&o, argc, argv);
 	if (o.has_cases)
 		regfree(&o.cases);

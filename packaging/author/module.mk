@@ -5,8 +5,8 @@
 #   SOURCES := mine.c
 #   include $(shell pkg-config --variable=makefile nri-rp-module)
 #
-# gives $(MODULE).so, `make check` (all that nri-rp-modcheck knows to try) and `make install`. The module's name in its source has
-# to be $(MODULE) too. With PKG_CONFIG='pkg-config --define-prefix' the installed tree may lie anywhere.
+# gives $(MODULE).so, `make check` (all that nri-rp-modcheck knows to try), `make check-sanitized` and `make check-valgrind` (the same,
+# looking at each use of memory) and `make install`. The module's name in its source has to be $(MODULE) too. With PKG_CONFIG='pkg-config --define-prefix' the installed tree may lie anywhere.
 
 PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
@@ -24,10 +24,21 @@ $(MODULE).so: $(SOURCES) $(HEADERS) $(MAKEFILE_LIST)
 check: $(MODULE).so
 	$(MODCHECK) $(CURDIR)/$(MODULE).so
 
+SANITIZE := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -U_FORTIFY_SOURCE
+sanitized/$(MODULE).so: $(SOURCES) $(HEADERS) $(MAKEFILE_LIST)
+	mkdir -p $(@D)
+	$(CC) $(MODULE_CFLAGS) $(SANITIZE) -o $@ $(SOURCES) $(MODULE_LDFLAGS) -Wl,-z,undefs $(MODULE_LIB)
+
+check-sanitized: sanitized/$(MODULE).so
+	$(MODCHECK) --sanitize $(CURDIR)/sanitized/$(MODULE).so
+
+check-valgrind: $(MODULE).so
+	$(MODCHECK) --valgrind $(CURDIR)/$(MODULE).so
+
 install: $(MODULE).so
 	install -D -m 644 $(MODULE).so $(DESTDIR)$(MODULE_DIR)/$(MODULE).so
 
 clean:
-	rm -f $(MODULE).so
+	rm -rf $(MODULE).so sanitized
 
-.PHONY: all check install clean
+.PHONY: all check check-sanitized check-valgrind install clean

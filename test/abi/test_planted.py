@@ -5,6 +5,8 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -167,25 +169,54 @@ def defects():
     yield 'mismatch-minor', {'DEFINE_MODULE': both % '.abi_minor = 1'}, 'static/load', ['1.1', '1.3']
 
 
+def seen_by_sanitizers():
+    """name, macros, case, words: what goes on as if nothing had been, unless each use of memory is looked at."""
+    yield 'read-freed-record', {'IN_RELEASE': 'struct record *o = record_of(inst, ctr); forget(inst, ctr); if (o) inst->n_calls += o->speed'}, \
+        'lifecycle/containers', ['use-after-free: READ of size 4 in release']
+    yield 'read-freed-plan', {'IN_COMMIT': 'struct rp_plan *old = inst->plan; free_plan(inst->plan); inst->plan = NULL; inst->n_calls += old ? old->number : 0'}, \
+        'lifecycle/reloads', ['use-after-free: READ of size 8 in commit']
+    yield 'read-freed-name', {'IN_ABORT': 'char *n = plan->name; plan->name = NULL; free(n); inst->n_calls += n[0]'}, 'lifecycle/prepare-abort', ['use-after-free: READ of size 1 in abort_plan']
+    yield 'read-freed-job', {'FREE_JOB(p)': 'free(p); inst->n_calls += p->ctr != 0'}, 'work/jobs', ['use-after-free: READ of size 8 in done']
+    yield 'read-beyond-heap', {'IN_PLACE': 'volatile uint32_t n = 4; uint32_t *t = calloc(n, sizeof *t); inst->n_calls += t[n]; free(t)'}, 'lifecycle/orders', ['heap-buffer-overflow: READ of size 4 in place']
+    yield 'write-beyond-heap', {'IN_PLACE': 'volatile uint32_t n = 20; char *t = malloc(n); ((volatile char *)t)[n] = 1; free(t)'}, 'lifecycle/orders', ['heap-buffer-overflow: WRITE of size 1 in place']
+    yield 'read-freed-record-of-controller', {**CONTROLLER, 'IN_POST_STOP': 'struct record *o = record_of(inst, ctr); forget(inst, ctr); if (o) inst->n_calls += o->speed'}, \
+        'controller/absent-files', ['use-after-free: READ of size 4 in post_stop']
+
+
+def seen_by_compiler():
+    """The same, of what only code that the compiler has prepared notices."""
+    yield 'read-beyond-stack', {'IN_PLACE': 'volatile uint32_t t[4] = {0}; inst->n_calls += t[leave_it(4) + !text]'}, 'lifecycle/orders', ['out of bounds', 'planted.c']
+    yield 'overflow', {'IN_PLACE': 'volatile int32_t n = INT32_MAX; n = n + leave_it(1)'}, 'lifecycle/orders', ['signed integer overflow', 'planted.c']
+
+
+def seen_by_valgrind():
+    """The same, of what no sanitizer of the compiler's notices."""
+    yield 'never-set-branch', {'IN_PLACE': 'volatile uint32_t *u = malloc(64); if (u[3] == 77) inst->n_calls++; free((void *)u)'}, 'lifecycle/orders', ['uninitialised', 'place (planted.c']
+
+
 # What is not found, and why.
 MISSED = {}
 TABLE = {row[0]: row[1:] for row in defects()}
 
 
-def build(folder, macros):
-    folder.mkdir()
+SANITIZE = ['-fsanitize=address,undefined', '-fno-sanitize-recover=undefined', '-fno-omit-frame-pointer', '-Wl,-z,undefs']
+SANITIZED = 'fsanitize' in (BUILD / 'flags').read_text()
+
+
+def build(folder, macros, more=()):
+    folder.mkdir(parents=True)
     text = ''.join('#define %s %s\n' % (m, v) for m, v in macros.items() if m not in ('FLAGS', 'FILE_SCOPE'))
     (folder / 'scope.h').write_text(macros.get('FILE_SCOPE', '') + '\n')
     (folder / 'planted.c').write_text(text + '#include "%s/test/modules/planted.c"\n' % TOP)
-    flags = [macros['FLAGS']] if 'FLAGS' in macros else []
+    flags = [*more, *filter(None, [macros.get('FLAGS')])]
     subprocess.run(['gcc', *CFLAGS, '-I%s' % folder, '-o', folder / 'planted.so', folder / 'planted.c', *flags], check=True)
     return folder / 'planted.so'
 
 
-def look(folder, name, macros, case, words):
+def look(folder, name, macros, case, words, option=(), flags=()):
     """What modcheck says in that case; None: nothing."""
-    path = build(folder / name, macros)
-    done = subprocess.run([PROGRAM, '--json', '--cases', '^(static/(note|exports|memory|load|constructors|symbols)$|%s( (two-sockets|laptop))?( seed [12])?$)' % case
+    path = build(folder / name, macros, flags)
+    done = subprocess.run([PROGRAM, '--json', *option, '--cases', '^(static/(note|exports|memory|load|constructors|symbols)$|%s( (two-sockets|laptop))?( seed [12])?$)' % case
                            if '/' in case else case, path], capture_output=True, text=True, timeout=120)
     failed = {c['name']: c['reason'] for c in json.loads(done.stdout)['cases'] if c['result'] == 'failed'}
     found = [r for n, r in failed.items() if case in n]
@@ -202,9 +233,46 @@ def test_what_is_planted_is_found(tmp_path):
     assert missed.keys() == MISSED.keys(), missed
 
 
+def not_found(folder, table, option, flags=()):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = list(pool.map(lambda row: look(folder, *row, [option], flags), table))
+    return {name: failed for name, found, failed in done if not found}
+
+
+@pytest.mark.skipif(not SANITIZED and not (BUILD / 'lib/nri-rp/nri-rp-modcheck-sanitized').exists(), reason='make sanitized-modcheck has not been run')
+def test_sanitizers_name_uses_of_memory(tmp_path):
+    assert not_found(tmp_path, [*seen_by_sanitizers(), *seen_by_compiler()], '--sanitize', SANITIZE) == {}
+    plain = build(tmp_path / 'plain', {})
+    done = subprocess.run([PROGRAM, '--sanitize', '--cases', 'static/load', plain], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and 'it was built without sanitizers' in done.stdout
+
+
+@pytest.mark.skipif(INSTRUMENTED, reason='valgrind looks at plain builds')
+@pytest.mark.skipif(not shutil.which('valgrind'), reason='no valgrind')
+def test_valgrind_names_uses_of_memory(tmp_path):
+    # a few, since each takes seconds
+    told = re.compile(r'.*: (\w+) of size \d in (\w+)')
+    few = [(name, macros, case, ['Invalid ' + told.match(words[0])[1].lower(), told.match(words[0])[2] + ' (planted.c'])
+             for name, macros, case, words in seen_by_sanitizers() if name in ('read-freed-record', 'read-freed-job', 'write-beyond-heap', 'read-freed-record-of-controller')]
+    assert not_found(tmp_path, [*few, *seen_by_valgrind()], '--valgrind') == {}
+    sound = build(tmp_path / 'sound', {})
+    done = subprocess.run([PROGRAM, '--json', '--valgrind', '--cases', '^(lifecycle/(orders|containers)|work/jobs)', sound], capture_output=True, text=True, timeout=300)
+    assert [c for c in json.loads(done.stdout)['cases'] if c['result'] == 'failed'] == []
+
+
+@pytest.mark.skipif(SANITIZED, reason='a checker with sanitizers looks')
+def test_a_checker_that_is_not_there_is_named(tmp_path):
+    """Without the package's, and without make sanitized-modcheck."""
+    alone = tmp_path / 'bin' / 'nri-rp-modcheck'
+    alone.parent.mkdir()
+    shutil.copy(PROGRAM, alone)
+    done = subprocess.run([alone, '--sanitize', build(tmp_path / 'sound', {})], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and 'nri-rp-modcheck-sanitized (it comes with the package nri-rp-dev' in done.stderr
+
+
 @pytest.mark.parametrize('macros', [{}, CONTROLLER])
 def test_nothing_is_found_where_nothing_is_planted(tmp_path, macros):
-    path = build(tmp_path / 'sound', macros)
+    path = build(tmp_path / 'sound', macros, SANITIZE if SANITIZED else [])
     done = subprocess.run([PROGRAM, '--json', '--cases', '^(static|abi|lifecycle|config|work|faults|controller)/|two-sockets', path], capture_output=True,
                           text=True, timeout=120)
     assert [c for c in json.loads(done.stdout)['cases'] if c['result'] == 'failed'] == []
