@@ -7,6 +7,7 @@
 #include "core/cache/txn.h"
 #include "core/util/cleanup.h"
 #include "core/util/fs.h"
+#include "core/util/grow.h"
 #include "core/util/log.h"
 #include "core/util/loop.h"
 
@@ -215,17 +216,10 @@ static bool takes_notes(const struct store *s)
 static void note(struct store *s, enum change_what what, uint64_t number)
 {
 	assert(takes_notes(s));
-	if (s->n_changes == s->cap_changes) {
-		uint32_t cap = s->cap_changes ? s->cap_changes * 2 : 32;
-		struct change *grown = realloc(s->changes, cap * sizeof *grown);
-		if (!grown) {
-			s->lost_track = true;
-			return;
-		}
-		s->changes = grown;
-		s->cap_changes = cap;
-	}
-	s->changes[s->n_changes++] = (struct change){what, number};
+	if (HAS_ROOM(s->changes, s->n_changes, s->cap_changes, 32))
+		s->changes[s->n_changes++] = (struct change){what, number};
+	else
+		s->lost_track = true;
 }
 
 void store_put_pod(struct store *s, struct pod *pod)
@@ -357,14 +351,8 @@ static bool moved_only(const struct ctr *ctr)
 
 static bool note_moved(struct store *s, struct ctr *ctr)
 {
-	if (s->n_moved == s->cap_moved) {
-		uint32_t cap = s->cap_moved ? s->cap_moved * 2 : 64;
-		struct ctr **grown = realloc(s->moved, cap * sizeof *grown);
-		if (!grown)
-			return false;
-		s->moved = grown;
-		s->cap_moved = cap;
-	}
+	if (!HAS_ROOM(s->moved, s->n_moved, s->cap_moved, 64))
+		return false;
 	s->moved[s->n_moved++] = ctr;
 	return true;
 }

@@ -3,6 +3,7 @@
 
 #include "core/cache/derive.h"
 #include "core/cache/txn.h"
+#include "core/util/grow.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "store"
@@ -298,14 +299,8 @@ static int remember(struct restore *r, const struct record_view *v)
 {
 	if (r->n == RECORDS_MAX)
 		return -E2BIG;
-	if (r->n == r->cap) {
-		uint32_t cap = r->cap ? r->cap * 2 : 1024;
-		struct found *grown = realloc(r->at, cap * sizeof *grown);
-		if (!grown)
-			return -ENOMEM;
-		r->at = grown;
-		r->cap = cap;
-	}
+	if (!HAS_ROOM(r->at, r->n, r->cap, 1024))
+		return -ENOMEM;
 	r->at[r->n] = (struct found){v->number, r->n, v->kind, v->message, v->len};
 	r->n++;
 	return 0;

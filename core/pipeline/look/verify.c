@@ -11,6 +11,7 @@
 #include "core/host/cgroup.h"
 #include "core/pipeline/internal.h"
 #include "core/util/cleanup.h"
+#include "core/util/grow.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "verify"
@@ -285,14 +286,8 @@ static void add(struct pipeline *p, struct ctr *ctr, uint64_t delay_ms)
 {
 	if (ctr->verify.waits || p->env.trial)
 		return;
-	if (p->n_to_verify == p->cap_to_verify) {
-		uint32_t cap = p->cap_to_verify ? p->cap_to_verify * 2 : 64;
-		rp_ctr *grown = realloc(p->to_verify, cap * sizeof *grown);
-		if (!grown)
-			return;
-		p->to_verify = grown;
-		p->cap_to_verify = cap;
-	}
+	if (!HAS_ROOM(p->to_verify, p->n_to_verify, p->cap_to_verify, 64))
+		return;
 	uint64_t from = clock_ms() + delay_ms;
 	if (ctr->verify.from_ms < from)
 		ctr->verify.from_ms = from;

@@ -204,7 +204,10 @@ static struct used *used_of(struct noderes *n, rp_ctr ctr)
 		return NULL;
 	u->ctr = ctr;
 	HASH_ADD(hh, n->used, ctr, sizeof u->ctr, u);
-	return u;
+	if (u->hh.tbl)
+		return u;
+	free(u);
+	return NULL;
 }
 
 static void put_readings(struct pipeline *p)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/pipeline/internal.h"
+#include "core/util/grow.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "updates"
@@ -69,14 +70,8 @@ static bool loses_cpus(const struct ctr *ctr)
 
 static int add(struct update_list *l, struct ctr *ctr, uint32_t fields)
 {
-	if (l->n == l->cap) {
-		uint32_t cap = l->cap ? l->cap * 2 : 64;
-		struct update *grown = realloc(l->items, cap * sizeof *grown);
-		if (!grown)
-			return -ENOMEM;
-		l->items = grown;
-		l->cap = cap;
-	}
+	if (!HAS_ROOM(l->items, l->n, l->cap, 64))
+		return -ENOMEM;
 	const struct values v = ctr_decided(ctr);
 	struct update *update = &l->items[l->n++];
 	*update = (struct update){
@@ -166,16 +161,10 @@ static void enqueue(struct pipeline *p, struct ctr *ctr)
 	struct updates *u = &p->updates;
 	if (ctr->in_updates || p->env.trial)
 		return;
-	if (u->n == u->cap) {
-		uint32_t cap = u->cap ? u->cap * 2 : 64;
-		rp_ctr *grown = realloc(u->waiting, cap * sizeof *grown);
-		if (!grown) {
-			log_error("%s: out of memory, its update waits for the next change",
-				  ctr->full_name);
-			return;
-		}
-		u->waiting = grown;
-		u->cap = cap;
+	if (!HAS_ROOM(u->waiting, u->n, u->cap, 64)) {
+		log_error("%s: out of memory, its update waits for the next change",
+			  ctr->full_name);
+		return;
 	}
 	u->waiting[u->n++] = ctr->handle;
 	ctr->in_updates = true;
