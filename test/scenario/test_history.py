@@ -54,6 +54,27 @@ def test_a_refusal_is_explained(make_node, kill):
     assert [e['kind'] for e in ctl_json(node, 'explain', '--history', 'web')['history']] == ['refused', 'created']
 
 
+def test_changes_for_others_are_told(make_node):
+    """Who shares CPUs has fewer when another takes some for itself, and has them back when that goes; of many a few are told."""
+    node = make_node(STATIC)
+    for i in range(10):
+        node.create('s%d' % i, ctr('c', '100m/200m', '64Mi/128Mi'))
+
+    def told(change):
+        last = events(node)[-1]['seq']
+        change()
+        return [e for e in events(node, '--since', str(last)) if e['kind'] == 'moved']
+    for change in (lambda: node.create('own', ctr('app', '2', '64Mi')), lambda: node.delete('own')):
+        moved = told(change)
+        names = [e['container'] for e in moved[:-1]]
+        assert len(set(names)) == 8 and all(re.fullmatch('default/s./c', name) for name in names)
+        assert all(re.search(': CPUs \\S+ → \\S+$', e['text']) for e in moved[:-1])
+        assert moved[-1]['text'] == 'the CPUs of 2 more containers have changed with these'
+    assert [e['kind'] for e in ctl_json(node, 'explain', '--history', names[0])['history']] == ['created', 'moved', 'moved']
+    # nobody moves for one that shares
+    assert told(lambda: node.create('s', ctr('c', '100m/200m', '64Mi/128Mi'))) == []
+
+
 def test_sizes_and_degradations(make_node):
     node = make_node(TOPOLOGY_AWARE)
     node.create('web', ctr('app', '2', '64Mi'))

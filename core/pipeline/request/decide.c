@@ -4,9 +4,11 @@
 
 #include "core/pipeline/internal.h"
 #include "core/util/buf.h"
+#include "core/util/cleanup.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "policy"
+#define OTHERS_TOLD 8u /* events about others of one reply */
 
 struct invariants decide_invariants(const struct pipeline *p)
 {
@@ -149,25 +151,45 @@ bool moves_memory(const struct pipeline *p, const struct iset *was, const struct
 	return was != now && (was || rp_ids_count(topo_ids(p->env.topo, RP_NODES_MEMORY)) > 1);
 }
 
+/* false: it is where it was. */
+static bool describe_move(const struct pipeline *p, const struct stage *s, struct buf *text)
+{
+	const struct decision *was = &s->next, *now = &s->ctr->cur;
+	if (now->cpus && was->cpus != now->cpus)
+		put_change(text, "CPUs", was->cpus, now->cpus);
+	if (now->mems && moves_memory(p, was->mems, now->mems))
+		put_change(text, "memory nodes", was->mems, now->mems);
+	return buf_len(text);
+}
+
 static void tell_moves(struct pipeline *p)
 {
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
-		const struct decision *was = &s->next, *now = &s->ctr->cur;
-		bool cpus = now->cpus && was->cpus != now->cpus;
-		bool mems = now->mems && moves_memory(p, was->mems, now->mems);
-		struct buf text = BUF_INIT;
-		if (!cpus && !mems)
+		_cleanup_(buf_fini) struct buf text = BUF_INIT;
+		if (!describe_move(p, s, &text))
 			continue;
 		p->stats.moved++;
-		if (cpus)
-			put_change(&text, "CPUs", was->cpus, now->cpus);
-		if (mems)
-			put_change(&text, "memory nodes", was->mems, now->mems);
 		log_info("%s: %s", s->ctr->full_name, buf_text(&text));
 		pipeline_event_of(p, EV_MOVED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
 				  buf_text(&text));
-		buf_fini(&text);
 	}
+}
+
+void decide_tell_others(struct pipeline *p, const struct ctr *cause)
+{
+	unsigned n = 0;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		_cleanup_(buf_fini) struct buf text = BUF_INIT;
+		if (s->ctr == cause || !s->next.cpus || s->next.cpus == s->ctr->cur.cpus ||
+		    ++n > OTHERS_TOLD || !describe_move(p, s, &text))
+			continue;
+		pipeline_event_of(p, EV_MOVED, s->ctr, NULL, "%s: %s", s->ctr->full_name,
+				  buf_text(&text));
+	}
+	if (n > OTHERS_TOLD)
+		pipeline_event(p, EV_MOVED,
+			       "the CPUs of %u more containers have changed with these",
+			       n - OTHERS_TOLD);
 }
 
 void decide_settle(struct pipeline *p)

@@ -38,6 +38,8 @@ int decide(struct pipeline *p, int (*fn)(struct pipeline *p, void *arg, struct e
 	   struct err *err);
 /* Fills the reply's updates with what the touched containers need, but for the one that is created or stopped. */
 void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip);
+/* Events about those whose CPUs have changed with a reply that was sent, but for its cause: daily life, so that a few stand for all. */
+void decide_tell_others(struct pipeline *p, const struct ctr *cause);
 /* Puts what the touched containers need into the unsolicited queue instead, and closes. */
 void decide_settle(struct pipeline *p);
 /* After the reply: hooks and data files of the touched containers, but for the created one. Nothing when no decision is open. */

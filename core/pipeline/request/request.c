@@ -94,10 +94,11 @@ static void ack_reply(struct pipeline *p, const struct reply *reply)
 	if (reply->created || reply->n_updates)
 		persist_later(p);
 	updates_told(p);
-	if (!reply->created)
-		return;
-	ctr_ack(p->env.cache, reply->created, reply->created_fields);
-	describe_created(p, reply->created);
+	if (reply->created) {
+		ctr_ack(p->env.cache, reply->created, reply->created_fields);
+		describe_created(p, reply->created);
+	}
+	decide_tell_others(p, reply->created);
 }
 
 void reply_sent(struct pipeline *p, struct reply *reply, bool failed)
