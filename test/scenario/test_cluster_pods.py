@@ -139,9 +139,9 @@ def test_the_main_container_decides(cluster):
 # ---- waiting -------------------------------------------------------------------------------------------------------------------------------
 
 
-def waiting(cluster, on_timeout='reject', timeout='1500ms', source='feed', **more):
+def waiting(cluster, on_timeout='reject', timeout='1500ms', source='feed', head=None, **more):
     """The runtime gives more time than anything here takes."""
-    c = cluster(config={**QOS, 'admit': {'requestSource': source, 'timeout': timeout, 'onTimeout': on_timeout}, **more}, head={'requestTimeout': '600s'})
+    c = cluster(config={**QOS, 'admit': {'requestSource': source, 'timeout': timeout, 'onTimeout': on_timeout}, **more}, head={'requestTimeout': '600s', **(head or {})})
     knows(c, 0)
     return c
 
@@ -164,8 +164,10 @@ def counts(c):
     return {k: feed(c)[k] for k in ('by_feed', 'by_runtime', 'waited', 'late')}
 
 
-def test_a_pod_waits_for_the_feed(cluster):
-    c = waiting(cluster, timeout='60s')
+@pytest.mark.parametrize('release', ['0.6', '0.12'])
+def test_a_pod_waits_for_the_feed(cluster, release):
+    """Older runtimes tell of a sandbox as of any change of state."""
+    c = waiting(cluster, timeout='60s', head={'nri': release})
     while_it_waits(c, lambda: put_pod(c, 'web', container('app', '1500m')))
     assert 'exact-needs' in shown(c, 'default/web/app')['flags']
     # who is known already does not
@@ -188,6 +190,13 @@ def test_nobody_tells(cluster):
     knows(c, 1)
     c.node.create('web', ctr('app', '1'), uid='uid-web')
     assert c.node.cpus('web/app')
+
+
+def test_the_runtime_is_answered_in_time(cluster):
+    """Whatever the configuration says: a runtime that waits for too long goes on without us, for good."""
+    c = waiting(cluster, timeout='1h', head={'requestTimeout': '4s'})
+    assert 'admission timed out' in c.node.reject('web', ctr('app', '1'), uid='uid-web')
+    assert c.node.status()['pid'] and c.node.ctl('status', check=False)['runtime']['disconnects'] == 0
 
 
 def test_nobody_tells_and_that_is_all_right(cluster):
