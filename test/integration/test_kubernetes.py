@@ -115,6 +115,30 @@ def test_a_refusal_is_seen_at_the_pod():
         kubectl('-n', 'default', 'delete', '--force', '--grace-period=0', 'pod', pod)
 
 
+def test_pods_are_told():
+    """What a pod asks for is known before a runtime has heard of it: exactly, with what the server fills in."""
+    pod = {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'told', 'namespace': 'default'},
+           'spec': {'nodeName': NODE, 'tolerations': [{'operator': 'Exists'}], 'initContainers': [{'name': 'setup', 'image': 'x'}],
+                    'containers': [{'name': 'app', 'image': 'x', 'resources': {'requests': {'memory': '123456789'}, 'limits': {'cpu': '1500m', 'memory': '200Mi'}}}]}}
+
+    def feed():
+        return node.ctl('status', check=False)['pod_feed']
+    with managed({'policy': 'qos', 'qos': {'reservedCPUs': '0', 'rampUpSeconds': 0}}) as node:
+        eventually(lambda: feed()['current'])
+        others = feed()['pods']
+        kubectl('create', '-f', '-', text=json.dumps(pod))
+        try:
+            uid = get('-n', 'default', 'pod', 'told')['metadata']['uid']
+            eventually(lambda: feed()['pods'] == others + 1)
+            node.create('told', ctr('app', '1500m', '120Mi/200Mi'), uid=uid)
+            app = next(c for c in node.ctl('containers') if c['full_name'] == 'default/told/app')
+            assert app['wanted'] == {'cpu_request_milli': 1500, 'cpu_limit_milli': 1500, 'memory_request': 123456789, 'memory_limit': 200 << 20}
+            assert feed()['by_feed'] == 1 and problems(node) == []
+        finally:
+            kubectl('-n', 'default', 'delete', '--force', '--grace-period=0', 'pod', 'told')
+        eventually(lambda: feed()['pods'] == others)
+
+
 def policy_version():
     return 'policy/v1' if 'policy/v1\n' in kubectl('api-versions') else 'policy/v1beta1'
 
