@@ -256,7 +256,8 @@ static void account(const struct rp_instance *inst, const struct grant *g, bool 
 	struct pool *own = &p->pools[g->pool];
 	own->shared_own += shared;
 	own->reserved_own += reserved;
-	if (g->flags & GRANT_ZERO)
+	/* One that is misplaced has the reserved CPUs when no shared ones are left. */
+	if ((g->flags & (GRANT_ZERO | GRANT_MISPLACED)) == GRANT_ZERO)
 		own->zero_own += (uint32_t)sign;
 	own->n_grants[g->type] += (uint32_t)sign;
 	g->ns->n_grants[g->pool] += (uint32_t)sign;
