@@ -88,6 +88,7 @@ static const char *const call_names[CRUMB_N_CALLS] = {
 	[CRUMB_CALCULATE] = "calculate",
 	[CRUMB_ADMIT] = "admit_pod",
 	[CRUMB_POD_REMOVED] = "pod_removed",
+	[CRUMB_THREAD] = "a call of the host on a foreign thread",
 };
 
 const char *crumb_call_name(unsigned call)

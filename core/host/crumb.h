@@ -66,6 +66,7 @@ enum crumb_call {
 	CRUMB_CALCULATE,
 	CRUMB_ADMIT,
 	CRUMB_POD_REMOVED,
+	CRUMB_THREAD, /* it calls the host on a thread that is not the main one; the object is the service */
 	CRUMB_N_CALLS
 };
 const char *crumb_call_name(unsigned call); /* "allocate"; "?" for numbers of a newer host */

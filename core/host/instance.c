@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/cache/txn.h"
 #include "core/host/services.h"
@@ -34,7 +35,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_NODE_1, &host_node_service},
 		{RP_HOST_EVICT_1, &host_evict_service},
 	};
-	(void)ctx;
+	(void)main_call(ctx, "service()");
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)
 		if (str_eq(services[i].id, id))
 			return services[i].service;
@@ -43,7 +44,7 @@ static const void *host_service(void *ctx, const char *id)
 
 static void host_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, "log()");
 	const struct ctr *ctr = object ? cache_ctr_of(i->env->cache, object) : NULL;
 	if (level < LOG_ERROR || level > LOG_DEBUG)
 		level = LOG_DEBUG;
@@ -57,14 +58,27 @@ static void host_log(void *ctx, uint32_t level, uint64_t object, const char *tex
 
 static int32_t host_fail(void *ctx, int32_t code, const char *text)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, "fail()");
 	(void)err_set(&i->failed, code, "%.*s", (int)utf8_cut(text, ERR_TEXT_MAX - 1), text);
 	str_one_line(i->failed.text); /* annotations are quoted in it */
 	return code;
 }
 
+/* The log is the main thread's, too. */
+void instance_foreign_call(const struct instance *i, const char *service)
+{
+	dprintf(STDERR_FILENO,
+		"<2>module %s called %s of the host on a thread that is not the main one: nri-rpd "
+		"ends "
+		"here\n",
+		i->module->name, service);
+	crumb_enter(i->env->crumb, CRUMB_LOOP, i->module->name, CRUMB_THREAD, service);
+	abort();
+}
+
 void instance_fill_host(struct instance *i)
 {
+	i->thread = pthread_self();
 	i->host = (struct rp_host){sizeof i->host, RP_ABI_MINOR, i,
 				   host_service,   host_log,	 host_fail};
 }

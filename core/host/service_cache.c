@@ -20,12 +20,12 @@
 
 static struct ctr *ctr_of(void *ctx, rp_ctr handle)
 {
-	return cache_ctr_of(((struct instance *)ctx)->env->cache, handle);
+	return cache_ctr_of(main_call(ctx, RP_HOST_CACHE_1)->env->cache, handle);
 }
 
 static struct pod *pod_of(void *ctx, rp_pod handle)
 {
-	return cache_pod_of(((struct instance *)ctx)->env->cache, handle);
+	return cache_pod_of(main_call(ctx, RP_HOST_CACHE_1)->env->cache, handle);
 }
 
 static int sync_cmp(const void *a, const void *b)
@@ -60,7 +60,7 @@ static uint32_t list_created(struct cache *c, uint32_t order, rp_ctr *ret, uint3
 
 static uint32_t list(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap)
 {
-	struct cache *c = ((struct instance *)ctx)->env->cache;
+	struct cache *c = main_call(ctx, RP_HOST_CACHE_1)->env->cache;
 	uint32_t n = list_created(c, order, ret, cap);
 	if (order != RP_ORDER_SYNC || n > cap || n < 2)
 		return n;
@@ -128,7 +128,7 @@ static int32_t get_pod(void *ctx, rp_pod handle, struct rp_pod_info *out)
 	if (!pod)
 		return -RP_ESTALE;
 	struct needs sums = pod->sums;
-	const struct fed_pod *fed = pod_fed(((struct instance *)ctx)->env->cache, pod);
+	const struct fed_pod *fed = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, pod);
 	if (fed)
 		sums = fed_needs(fed);
 	struct rp_pod_info full = {
@@ -160,7 +160,7 @@ static int32_t pod_ctr(void *ctx, rp_pod handle, uint32_t index, struct rp_pod_c
 	const struct pod *pod = pod_of(ctx, handle);
 	if (!pod)
 		return -RP_ESTALE;
-	const struct fed_pod *fed = pod_fed(((struct instance *)ctx)->env->cache, pod);
+	const struct fed_pod *fed = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, pod);
 	if (!fed || index >= fed->n_ctrs)
 		return -RP_ENOENT;
 	const struct fed_ctr *ctr = &fed->ctrs[index];
@@ -249,7 +249,7 @@ static const char *arg(void *ctx, rp_ctr handle, uint32_t index)
 static int32_t pod_resource(void *ctx, rp_ctr handle, uint32_t index,
 			    struct rp_pod_resource_info *out)
 {
-	const struct host_env *env = ((struct instance *)ctx)->env;
+	const struct host_env *env = main_call(ctx, RP_HOST_CACHE_1)->env;
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	struct rp_pod_resource_info full = {0};
 	if (!ctr)
@@ -316,7 +316,7 @@ static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
 
 static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t *ret_size)
 {
-	const struct instance *i = ctx;
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -331,7 +331,7 @@ static int32_t get_private(void *ctx, rp_ctr handle, const void **ret, uint32_t 
 static uint32_t list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 {
 	uint32_t n = 0;
-	for (const struct pod *pod = cache_pods(((struct instance *)ctx)->env->cache); pod;
+	for (const struct pod *pod = cache_pods(main_call(ctx, RP_HOST_CACHE_1)->env->cache); pod;
 	     pod = pod->hh.next) {
 		if (n < cap)
 			ret[n] = pod->handle;
@@ -342,7 +342,7 @@ static uint32_t list_pods(void *ctx, rp_pod *ret, uint32_t cap)
 
 static int32_t get_pod_private(void *ctx, rp_pod handle, const void **ret, uint32_t *ret_size)
 {
-	const struct instance *i = ctx;
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	const struct pod *pod = pod_of(ctx, handle);
 	uint32_t policy;
 	if (!pod)
@@ -361,7 +361,7 @@ static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t 
 	const struct ctr *ctr = ctr_of(ctx, handle);
 	if (!ctr)
 		return -RP_ESTALE;
-	const struct fed_pod *pod = pod_fed(((struct instance *)ctx)->env->cache, ctr->pod);
+	const struct fed_pod *pod = pod_fed(main_call(ctx, RP_HOST_CACHE_1)->env->cache, ctr->pod);
 	const struct fed_ctr *fed = pod ? fed_ctr(pod, ctr->name) : NULL;
 	if (fed)
 		return fed_extended(fed, resource, ret_request, ret_limit);
@@ -469,7 +469,7 @@ static int32_t add_extra(struct instance *i, rp_txn id, rp_ctr handle, uint32_t 
 
 static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int64_t value)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	int32_t r = 0;
 	struct decision probe;
 	if (!in_range(field, value))
@@ -494,7 +494,7 @@ static bool good_text(const char *text, size_t max)
 
 static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *value)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	int32_t r = 0;
 	struct decision probe;
 	if (!good_text(value, TEXT_MAX))
@@ -526,7 +526,7 @@ static int32_t set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 
 static int32_t set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const *args, uint32_t n)
 {
-	const struct instance *i = ctx;
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	struct txn *t = txn_of(i->env->cache, id);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	size_t bytes = 0;
@@ -562,7 +562,7 @@ static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
 
 static int32_t may_wait(void *ctx, rp_txn id, uint32_t quiet_ms, uint32_t longest_ms)
 {
-	const struct instance *i = ctx;
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	struct txn *t = txn_of(i->env->cache, id);
 	if (!t)
 		return -RP_ESTALE;
@@ -574,7 +574,7 @@ static int32_t may_wait(void *ctx, rp_txn id, uint32_t quiet_ms, uint32_t longes
 
 static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data, uint32_t size)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	int32_t r = 0;
 	if (size > RP_PRIVATE_MAX)
 		return -RP_E2BIG;
@@ -593,7 +593,7 @@ static int32_t set_private(void *ctx, rp_txn id, rp_ctr handle, const void *data
 
 static int32_t set_pod_private(void *ctx, rp_txn id, rp_pod handle, const void *data, uint32_t size)
 {
-	const struct instance *i = ctx;
+	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	struct txn *t = txn_of(i->env->cache, id);
 	struct pod *pod = pod_of(ctx, handle);
 	if (!t || !pod)

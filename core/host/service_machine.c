@@ -14,7 +14,7 @@
 
 static struct topo *topo_of(void *ctx)
 {
-	return ((struct instance *)ctx)->env->topo;
+	return main_call(ctx, RP_HOST_TOPOLOGY_1)->env->topo;
 }
 
 static uint64_t t_generation(void *ctx)
@@ -117,7 +117,7 @@ static int number_of_text(const char *text, char *ret, size_t size)
 
 static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t cap)
 {
-	const struct fs_root *root = ((struct instance *)ctx)->env->root;
+	const struct fs_root *root = main_call(ctx, RP_HOST_TOPOLOGY_1)->env->root;
 	char number[DEVICE_NUMBER_MAX], link[DEVICE_NUMBER_MAX + sizeof "sys/dev/"], real[PATH_MAX];
 	int r = what[0] == '/' ? number_of_path(root, what, number, sizeof number)
 			       : number_of_text(what, number, sizeof number);
@@ -132,7 +132,7 @@ static int32_t t_device_path(void *ctx, const char *what, char *buf, uint32_t ca
 
 static int32_t t_simulated(void *ctx)
 {
-	return !fs_has_sysfs(((struct instance *)ctx)->env->root);
+	return !fs_has_sysfs(main_call(ctx, RP_HOST_TOPOLOGY_1)->env->root);
 }
 
 const struct rp_host_topology host_topology_service = {
@@ -154,55 +154,55 @@ const struct rp_host_topology host_topology_service = {
 
 static uint32_t c_kind(void *ctx, rp_cfg node)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_kind(node);
 }
 
 static rp_cfg c_get(void *ctx, rp_cfg node, const char *path)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_get(node, path);
 }
 
 static uint32_t c_count(void *ctx, rp_cfg node)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_count(node);
 }
 
 static rp_cfg c_item(void *ctx, rp_cfg node, uint32_t i)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_item(node, i);
 }
 
 static const char *c_key(void *ctx, rp_cfg node, uint32_t i)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_key(node, i);
 }
 
 static const char *c_text(void *ctx, rp_cfg node, const char *fallback)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_text(node, fallback);
 }
 
 static int64_t c_value(void *ctx, rp_cfg node, uint32_t type, int64_t fallback)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_value(node, type, fallback);
 }
 
 static double c_number(void *ctx, rp_cfg node, double fallback)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_number(node, fallback);
 }
 
 static int32_t c_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
 	char place[CONF_PLACE_MAX];
 	(void)err_set(&i->failed, code, "%s: %s",
 		      node ? conf_place(node, place, sizeof place) : i->module->name, text);
@@ -212,7 +212,7 @@ static int32_t c_fail_at(void *ctx, rp_cfg node, int32_t code, const char *text)
 
 static const char *c_where(void *ctx, rp_cfg node)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
 	return conf_where(node, i->where, sizeof i->where);
 }
 
@@ -227,7 +227,7 @@ void instance_drop_fragments(struct instance *i)
 
 static rp_cfg c_parse(void *ctx, const char *what, const char *text, int32_t *ret_code)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_CONFIG_1);
 	struct fragment *f;
 	rp_cfg root = NULL;
 	struct err err = ERR_INIT;

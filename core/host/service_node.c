@@ -21,7 +21,7 @@
 
 static const struct node_object *node_of(void *ctx)
 {
-	return ((struct instance *)ctx)->env->node;
+	return main_call(ctx, RP_HOST_NODE_1)->env->node;
 }
 
 static const char *text_of(const struct kv *list, uint32_t n, const char *key)
@@ -246,10 +246,11 @@ static int32_t set_label(void *ctx, const char *key, const char *value)
 {
 	if (!good_key(key) || (value && !good_label_value(value)))
 		return -RP_EINVAL;
-	return wish(ctx, &(struct node_wish){.kind = WISH_LABEL,
-					     .key = key,
-					     .effect = "",
-					     .value = (char *)(uintptr_t)value});
+	return wish(main_call(ctx, RP_HOST_NODE_1),
+		    &(struct node_wish){.kind = WISH_LABEL,
+					.key = key,
+					.effect = "",
+					.value = (char *)(uintptr_t)value});
 }
 
 static int32_t set_annotation(void *ctx, const char *key, const char *value)
@@ -258,20 +259,22 @@ static int32_t set_annotation(void *ctx, const char *key, const char *value)
 		return -RP_EINVAL;
 	if (value && strlen(value) > RP_NODE_ANNOTATION_MAX)
 		return -RP_E2BIG;
-	return wish(ctx, &(struct node_wish){.kind = WISH_ANNOTATION,
-					     .key = key,
-					     .effect = "",
-					     .value = (char *)(uintptr_t)value});
+	return wish(main_call(ctx, RP_HOST_NODE_1),
+		    &(struct node_wish){.kind = WISH_ANNOTATION,
+					.key = key,
+					.effect = "",
+					.value = (char *)(uintptr_t)value});
 }
 
 static int32_t set_taint(void *ctx, const char *key, const char *effect, const char *value)
 {
 	if (!good_key(key) || !good_effect(effect) || (value && !good_label_value(value)))
 		return -RP_EINVAL;
-	return wish(ctx, &(struct node_wish){.kind = WISH_TAINT,
-					     .key = key,
-					     .effect = effect,
-					     .value = (char *)(uintptr_t)value});
+	return wish(main_call(ctx, RP_HOST_NODE_1),
+		    &(struct node_wish){.kind = WISH_TAINT,
+					.key = key,
+					.effect = effect,
+					.value = (char *)(uintptr_t)value});
 }
 
 static int32_t set_resource(void *ctx, const char *name, int64_t amount)
@@ -280,11 +283,12 @@ static int32_t set_resource(void *ctx, const char *name, int64_t amount)
 	bool withdrawn = amount == RP_NOT_SET;
 	if (!good_key(name) || !strchr(name, '/') || (amount < 0 && !withdrawn))
 		return -RP_EINVAL;
-	return wish(ctx, &(struct node_wish){.kind = WISH_RESOURCE,
-					     .key = name,
-					     .effect = "",
-					     .value = withdrawn ? NULL : none,
-					     .amount = withdrawn ? 0 : amount});
+	return wish(main_call(ctx, RP_HOST_NODE_1),
+		    &(struct node_wish){.kind = WISH_RESOURCE,
+					.key = name,
+					.effect = "",
+					.value = withdrawn ? NULL : none,
+					.amount = withdrawn ? 0 : amount});
 }
 
 int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,

@@ -7,7 +7,7 @@
 
 static const struct nr_input *input_of(void *ctx)
 {
-	return ((struct instance *)ctx)->env->noderes;
+	return main_call(ctx, RP_HOST_NODERES_1)->env->noderes;
 }
 
 static int64_t strategy(void *ctx, uint32_t field)

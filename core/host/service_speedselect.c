@@ -8,7 +8,7 @@
 
 static struct topo *topo_of(void *ctx)
 {
-	return ((struct instance *)ctx)->env->topo;
+	return main_call(ctx, RP_HOST_SPEEDSELECT_1)->env->topo;
 }
 
 static uint32_t n_punits(void *ctx)
@@ -33,7 +33,7 @@ static uint32_t clos_of(void *ctx, uint32_t cpu)
 
 static int32_t manage(void *ctx, uint32_t on)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_SPEEDSELECT_1);
 	if (!on && i->env->sst_manager != i)
 		return -RP_EBUSY;
 	i->env->sst_manager = on ? i : NULL;

@@ -48,7 +48,7 @@ void host_note(struct cache *c, struct ctr *ctr, const char *text)
 
 static void note(void *ctx, rp_ctr handle, const char *text)
 {
-	struct cache *c = ((struct instance *)ctx)->env->cache;
+	struct cache *c = main_call(ctx, RP_HOST_EXPLAIN_1)->env->cache;
 	struct ctr *ctr = cache_ctr_of(c, handle);
 	if (ctr)
 		host_note(c, ctr, text);
@@ -128,7 +128,7 @@ static struct instance_timer *timer_of(struct instance *i, uint64_t cookie)
 
 static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_TIMER_1);
 	if (i->env->trial || i->closing) /* a last job's done() may want another go */
 		return 0;
 	if (!delay_ms) {
@@ -143,7 +143,7 @@ static int32_t arm(void *ctx, uint64_t cookie, uint64_t delay_ms)
 
 static uint64_t now_ms(void *ctx)
 {
-	(void)ctx;
+	(void)main_call(ctx, RP_HOST_TIMER_1);
 	return clock_ms();
 }
 
@@ -200,7 +200,7 @@ static void job_done(void *arg, int result)
 static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *arg, int32_t result),
 		      void *arg)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
 	if (i->env->trial || i->closing || !i->env->worker)
 		return -RP_ENOTSUP;
 	struct job *j = malloc(sizeof *j);
@@ -229,14 +229,14 @@ static int32_t write_file(void *ctx, const char *path, const char *text)
 
 static void report(void *ctx, rp_ctr ctr, uint32_t result, const char *text)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
 	if (i->env->reported)
 		i->env->reported(i, ctr, result, text, i->env->arg);
 }
 
 static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char *buf, uint32_t cap)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	if (!ctr)
 		return -RP_ESTALE;
@@ -246,7 +246,7 @@ static int32_t cgroup_dir(void *ctx, rp_ctr handle, const char *controller, char
 /* "PID PATH" */
 static int32_t cgroup_ref(void *ctx, rp_ctr handle, char *buf, uint32_t cap)
 {
-	struct instance *i = ctx;
+	struct instance *i = main_call(ctx, RP_HOST_WORK_1);
 	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
 	if (!ctr)
 		return -RP_ESTALE;

@@ -3,6 +3,8 @@
 #ifndef HOST_SERVICES_H
 #define HOST_SERVICES_H
 
+#include <pthread.h>
+
 #include <nri-rp/cache.h>
 #include <nri-rp/host.h>
 #include <nri-rp/node.h>
@@ -32,6 +34,7 @@ struct instance {
 	const struct rp_extended *extended;
 	const struct rp_decision *decision;
 	struct rp_host host;
+	pthread_t thread; /* the main one, on which it may call the host */
 	struct err failed; /* what the running callback said */
 	char where[CONF_PLACE_MAX]; /* the last answer of where() */
 	uint32_t number;
@@ -58,6 +61,19 @@ extern const struct rp_host_noderes host_noderes_service;
 extern const struct rp_host_node host_node_service;
 extern const struct rp_host_evict host_evict_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
+
+/*
+ * Whose call of a service that is not marked [any] this is. On any other thread than the main one it is the end of the process: what the
+ * main thread works on would be damaged, and nobody would know by whom. So the breadcrumb says it.
+ */
+__attribute__((noreturn)) void instance_foreign_call(const struct instance *i, const char *service);
+static inline struct instance *main_call(void *ctx, const char *service)
+{
+	struct instance *i = ctx;
+	if (__builtin_expect(!pthread_equal(pthread_self(), i->thread), 0))
+		instance_foreign_call(i, service);
+	return i;
+}
 
 /* Everything that a module gets, for what is in core and uses modules/lib as modules do. */
 void instance_fill_host(struct instance *i);

@@ -10,7 +10,9 @@
  *
  *   Threads     Every function is called on the host's main thread, never nested, never at the same time as another one,
  *               unless it is marked [any] or [worker]. A module takes no locks, starts no threads, never blocks, never
- *               exits, never writes to stdout or stderr. Work that can block goes to the host's worker (work.h).
+ *               exits, never writes to stdout or stderr. Work that can block goes to the host's worker (host.h). The host
+ *               looks: a call of its functions that are not marked [any] on any other thread ends the process at once, and
+ *               the next one knows which module that was.
  *   Structs     Each begins with `uint32_t size`. Whoever fills a struct sets size to what it knows; whoever reads it looks
  *               only at members that size covers (RP_HAS). Members are only ever appended within a major.
  *   Results     0 is success. A negative value is one of the RP_E codes; a sentence for people goes through fail() first. A

@@ -24,6 +24,7 @@ static int setup(void **state)
 	struct place *p = calloc(1, sizeof *p);
 	assert_non_null(p);
 	p->one.env = p->other.env = &p->env;
+	p->one.thread = p->other.thread = pthread_self();
 	*state = p;
 	return 0;
 }

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.cache/1 over a cache with one container that is being created: what 1.3 has added. */
+/* nri-rp.host.cache/1 over a cache with one container that is being created: what 1.3 has added, and on which thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/cache/feed.h"
 #include "core/cache/txn.h"
+#include "core/host/crumb.h"
+#include "core/host/ends.h"
+#include "core/host/loader.h"
 #include "core/host/services.h"
 
 #define C host_cache_service
@@ -26,6 +32,7 @@ static int setup(void **state)
 {
 	static struct place place;
 	static struct instance instance;
+	static struct module module = {.name = "inner"};
 	const struct pod_desc pod = {.id = "p",
 				     .name = "p",
 				     .uid = "",
@@ -43,7 +50,8 @@ static int setup(void **state)
 					     .mem_limit = RP_NOT_SET}};
 	struct pod *made = NULL;
 	place = (struct place){.env.cache = cache_new(1 << 30), .instance = &instance};
-	instance = (struct instance){.env = &place.env};
+	instance =
+		(struct instance){.env = &place.env, .module = &module, .thread = pthread_self()};
 	assert_int_equal(cache_put_pod(place.env.cache, &pod, &made, NULL), 0);
 	assert_int_equal(cache_put_ctr(place.env.cache, &ctr, &place.ctr, NULL), 0);
 	place.txn = txn_begin(place.env.cache);
@@ -249,6 +257,60 @@ static void test_feed_bounds(void **state)
 	feed_clear(feed);
 }
 
+/* ---- threads ------------------------------------------------------------------------------------------------------------ */
+
+static void *call_the_host(void *arg)
+{
+	struct rp_ctr_info info = {.size = sizeof info};
+	const struct place *p = arg;
+	(void)C.get_ctr(p->instance, p->ctr->handle, &info);
+	return NULL;
+}
+
+/* A child in which another thread calls the host; how it ends. */
+static int end_of_a_foreign_call(struct place *p, const char *path)
+{
+	int status = 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct err err = ERR_INIT;
+		pthread_t thread;
+		(void)close(STDERR_FILENO);
+		if (crumb_open(path, &p->env.crumb, &err))
+			_exit(1);
+		ends_note(p->env.crumb);
+		if (pthread_create(&thread, NULL, call_the_host, p) == 0)
+			(void)pthread_join(thread, NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* It does not go on with damaged tables, and the next process knows whose fault it was. */
+static void test_foreign_thread(void **state)
+{
+	struct place *p = *state;
+	struct err err = ERR_INIT;
+	struct crumb *c = NULL;
+	char dir[] = "/tmp/t_service-XXXXXX", path[64];
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof path, "%s/breadcrumb", dir);
+	int status = end_of_a_foreign_call(p, path);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+	assert_int_equal(crumb_open(path, &c, &err), 0);
+	assert_non_null(crumb_last(c));
+	assert_string_equal(crumb_last(c)->module, "inner");
+	assert_string_equal(crumb_last(c)->object, RP_HOST_CACHE_1);
+	assert_int_equal(crumb_last(c)->call, CRUMB_THREAD);
+	assert_int_equal(crumb_last(c)->cause, CRUMB_DIED);
+	assert_int_equal(crumb_last(c)->counted, 1);
+	crumb_close(c);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pods, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_feed_bounds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign_thread, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@ static void begin(struct place *p, const struct tree *tree)
 {
 	*p = (struct place){.env = {.topo = tree_read(tree), .root = &tree->root}};
 	p->one.env = p->other.env = &p->env;
+	p->one.thread = p->other.thread = pthread_self();
 }
 
 static void test_without(void **state)
