@@ -42,9 +42,18 @@ static void answer_empty(struct call *c)
 	answer(c, NULL, NULL);
 }
 
+/* Whoever looks for the reason of an error that the runtime shows finds it in the log. */
+static void refuse_for_memory(struct rpc_request *req, const char *method)
+{
+	static struct log_limit limit = LOG_LIMIT(10, 60000);
+	if (log_allowed(&limit, LOG_SOURCE))
+		log_error("%s is answered with an error: out of memory", method);
+	(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+}
+
 static void out_of_memory(struct call *c, struct reply *reply)
 {
-	(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+	refuse_for_memory(c->req, request_name(c->kind));
 	if (reply)
 		reply_dropped(c->pipeline, reply);
 	else
@@ -281,7 +290,7 @@ static void handle_event(struct call *c, const struct nri_event *e, uint32_t fir
 	if (r == -EBADMSG)
 		undecodable(c, e->method);
 	else if (r)
-		(void)rpc_reply_error(c->req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+		refuse_for_memory(c->req, e->method);
 	else if (!wait_hold(c->nri, &about))
 		begin_event(c);
 }
@@ -414,7 +423,7 @@ static void handle_synchronize(struct call *c)
 	if ((more || held || buf_len(&s->bytes)) &&
 	    buf_add(&s->bytes, req->payload, req->payload_len)) {
 		wait_let_go(c->nri);
-		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "nri-rp: out of memory");
+		refuse_for_memory(req, "Synchronize");
 		nri_sync_reset(s);
 	} else if (more) {
 		Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;

@@ -7,6 +7,10 @@
 
 #include <utlist.h>
 
+#include "core/util/log.h"
+
+#define LOG_SOURCE "nri"
+
 struct waiting {
 	struct rpc_request *req;
 	char *service, *method;
@@ -51,6 +55,8 @@ bool wait_behind(struct nri *nri, struct rpc_request *req)
 				    ? waiting_new(req)
 				    : NULL;
 	if (!w) {
+		log_error("%s is answered with an error: too much waits, or no memory is left",
+			  req->method);
 		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED,
 				      "nri-rp: too much waits for an answer");
 		return true;

@@ -6,6 +6,7 @@ The checker knows what was answered to the runtime and who asked for CPUs of the
 import errno
 import mmap
 import os
+import re
 import struct
 
 import pytest
@@ -20,6 +21,7 @@ FAULTS = {'write-ENOSPC': (WRITE, errno.ENOSPC), 'write-EIO': (WRITE, errno.EIO)
           'malloc-ENOMEM': (MALLOC, errno.ENOMEM)}
 DEPTH = int(os.environ.get('FAULT_DEPTH', 4))  # the first call fails, then the second, and so on
 KEPT = 3
+LOGGED = 10  # of a kind in a minute; the log tells how many it leaves out
 
 
 class Plan:
@@ -67,14 +69,17 @@ def test_goes_on(make_node, tmp_path, policy, fault):
                        '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control}'])
     node = make_node(POLICIES[policy], daemon=daemon, module_dirs=[BUILD / 'modules'])
     node.create('e', ctr('c', '100m/200m', '16Mi'))
-    owners, failed, pid = {}, 0, node.status()['pid']
+    owners, failed, refused, pid = {}, 0, 0, node.status()['pid']
     for skip in range(DEPTH):
         name = 'x%d' % skip
         plan.arm(call, error, skip)
+        said = len(node.read_log())
         made = tried(lambda: node.create(name, ctr('c', '2', '64Mi')))
         tried(node.reload)
         failed += plan.disarm()
         assert node.status()['pid'] == pid
+        refused += not made
+        assert made or refused > LOGGED or re.search('refused|error|memory', node.read_log()[said:]), 'refused without a word'
         if made:
             owners[name + '/c'] = 2
         node.settle()

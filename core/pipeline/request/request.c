@@ -89,6 +89,15 @@ static void describe_created(struct pipeline *p, const struct ctr *ctr)
 	pipeline_event_of(p, EV_CREATED, ctr, NULL, "%s", text);
 }
 
+/* The cache does not take what the request is about: no policy hears of it, which would give its reasons. */
+static int not_taken(const struct pipeline *p, int r, const struct err *err)
+{
+	static struct log_limit limit = LOG_LIMIT(10, 60000);
+	if (log_allowed(&limit, LOG_SOURCE))
+		log_error("refused: %s: %s", request_name(p->request), err->text);
+	return r;
+}
+
 static void ack_reply(struct pipeline *p, const struct reply *reply)
 {
 	if (reply->created || reply->n_updates)
@@ -140,7 +149,7 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 	bool known = cache_pod(p->env.cache, desc->id) != NULL;
 	int r = cache_put_pod(p->env.cache, desc, &pod, err);
 	if (r)
-		return r;
+		return not_taken(p, r, err);
 	store_put_pod(p->store, pod);
 	persist_later(p);
 	r = admit_pod(p, pod, err);
@@ -352,7 +361,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	*ret = (struct reply){0};
 	int r = adopt(p, pod, desc, &c.ctr, err);
 	if (r)
-		return r;
+		return not_taken(p, r, err);
 	c.ctr->desc = desc;
 	c.ctr->coming = true;
 	r = decide(p, place, &c, err);
