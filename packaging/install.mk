@@ -41,9 +41,11 @@ $(FISH) $(O)/completion/_nri-rp: $(O)/completion/%: packaging/completion FORCE
 
 # What a module is built for says its header alone.
 abi = $(shell sed -n 's/^.define RP_ABI_$(1) \([0-9]*\)u$$/\1/p' include/nri-rp/module.h)
+lib_version = $(shell sed -n 's/^.define NRI_RP_LIB_$(1) \([0-9]*\)$$/\1/p' modules/lib/version.h)
 $(O)/nri-rp-module.pc: packaging/nri-rp-module.pc.in FORCE
 	@mkdir -p $(@D)
-	$(Q)sed 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g; s|@abi_major@|$(call abi,MAJOR)|; s|@abi_minor@|$(call abi,MINOR)|' $< > $@
+	$(Q)sed -e 's|@prefix@|$(PREFIX)|g; s|@version@|$(VERSION)|g; s|@moduledir@|$(MODULEDIR)|g; s|@abi_major@|$(call abi,MAJOR)|; s|@abi_minor@|$(call abi,MINOR)|' \
+		-e 's|@lib_major@|$(call lib_version,MAJOR)|; s|@lib_minor@|$(call lib_version,MINOR)|' $< > $@
 
 # $(call put,MODE,FILES,FOLDER); nothing where there are no files
 put = $(if $(strip $(2)),$(Q)$(INSTALL) -d $(DESTDIR)$(3) && $(INSTALL) -m $(1) $(2) $(DESTDIR)$(3))
