@@ -129,6 +129,13 @@ mutate: ## mutate what the daemon reads, MUTATIONS of each kind, in a sanitized 
 
 .PHONY: mutate
 
+# Errors in the sources of modules: the share of them that the tests catch. Takes about half a minute each.
+MUTANTS ?= 20
+mutants: ## make MUTANTS small errors in modules/, one at a time, and tell which tests catch them
+	$(Q)test/mutants.py --work $(O)/mutants $(MUTANTS)
+
+.PHONY: mutants
+
 # What speaks gRPC.
 GRPC_TESTS := $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_grpc) $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_grpc*.c))
 $(GRPC_TESTS): LIBS_DAEMON += -lnghttp2
