@@ -13,7 +13,9 @@
 #include "core/pipeline/look/events.h"
 #include "core/pipeline/look/look.h"
 #include "core/pipeline/node/cluster.h"
+#include "core/pipeline/node/feed.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/admit.h"
 #include "core/pipeline/request/devices.h"
 #include "core/pipeline/request/request.h"
 #include "core/topo/isst.h"
@@ -336,6 +338,22 @@ static void check_agent(struct doctor *d)
 	finding(d, FINE, NULL, "it is connected, the devices of %u pods are known", s.n_known);
 }
 
+static void check_feed(struct doctor *d)
+{
+	const struct admit_counts *c = pipeline_admit_counts(d->p);
+	struct feed_status s;
+	pipeline_feed_status(d->p, &s);
+	if (!s.counts.current && str_eq(s.source, "feed"))
+		finding(d, WARNING, "systemctl status nri-rp-agent; see admit in rp.conf",
+			"pods that the policy has to admit wait for the cluster, and no agent "
+			"tells "
+			"of any");
+	if (c->late)
+		finding(d, WARNING, "see the log of nri-rp-agent, and admit in rp.conf",
+			"%llu pods came that the cluster had not told of in time",
+			(unsigned long long)c->late);
+}
+
 static void check_cluster(struct doctor *d)
 {
 	struct cluster_status s;
@@ -344,6 +362,7 @@ static void check_cluster(struct doctor *d)
 		finding(d, FINE, NULL, "this node is not configured by a cluster");
 		return;
 	}
+	check_feed(d);
 	if (!s.state) {
 		finding(d, WARNING,
 			"systemctl status nri-rp-agent; it needs --kubeconfig outside of a "

@@ -183,6 +183,7 @@ def test_nobody_tells(cluster):
     c.agent.kill()
     eventually(lambda: not feed(c)['current'])
     assert 'admission timed out: no agent tells' in c.node.reject('web', ctr('app', '1'), uid='uid-web')
+    assert '2 pods came that the cluster had not told of in time' in c.findings() and any('no agent tells of any' in f for f in c.findings())
     assert c.node.ctl('pods') == [] and counts(c)['late'] == 2
     # the kubelet comes again with the same UID
     put_pod(c, 'web', container('app', '1'))
