@@ -12,8 +12,9 @@
 void agent_serve_pods(struct pipeline *p, struct rpc_request *req);
 
 /*
- * A request, for tests as well, out of the arena. Users of the cluster write pods: one that makes no sense is left out, the others count.
- * -EBADMSG: it does not decode; -E2BIG: it is over AGENT_SET_PODS_MAX or FEED_PODS_MAX; -ENOMEM.
+ * A request, for tests as well, out of the arena. Users of the cluster write pods: one that makes
+ * no sense is left out, the others count. -EBADMSG: it does not decode; -E2BIG: it is over
+ * AGENT_SET_PODS_MAX or FEED_PODS_MAX; -ENOMEM.
  */
 struct arena;
 int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed_message *ret);

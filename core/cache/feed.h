@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pod feed: what the cluster says of the pods of this node, by UID. A pod may be here before the runtime has it, and stay when the
- * runtime has it no more; what is here changes no container that was placed already.
+ * The pod feed: what the cluster says of the pods of this node, by UID. A pod may be here before
+ * the runtime has it, and stay when the runtime has it no more; what is here changes no container
+ * that was placed already.
  */
 #ifndef CACHE_FEED_H
 #define CACHE_FEED_H
@@ -48,8 +49,10 @@ struct feed; /* of a cache (cache_feed) */
 /* A list begins; what is not put until it is complete is dropped then. */
 void feed_begin(struct feed *f);
 void feed_complete(struct feed *f);
-/* Copied, in place of what is known by that UID. -ENOSPC: over FEED_PODS_MAX or FEED_BYTES_MAX; -ENOMEM. What is not
- * taken is not known from then on. */
+/*
+ * Copied, in place of what is known by that UID. -ENOSPC: over FEED_PODS_MAX or FEED_BYTES_MAX;
+ * -ENOMEM. What is not taken is not known from then on.
+ */
 int feed_put(struct feed *f, const struct fed_pod *desc);
 void feed_del(struct feed *f, const char *uid);
 void feed_clear(struct feed *f);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pods that are bound to this node, told to the daemon: all of them when it connects, then what changes of what it needs to know. What a
- * kubelet writes of their status every few seconds is nothing of that.
+ * The pods that are bound to this node, told to the daemon: all of them when it connects, then
+ * what changes of what it needs to know. What a kubelet writes of their status every few seconds is
+ * nothing of that.
  */
 #ifndef NRI_RP_AGENT_PODS_H
 #define NRI_RP_AGENT_PODS_H
@@ -19,7 +20,10 @@ struct pod_feed *pod_feed_free(struct pod_feed *f); /* NULL is fine; returns NUL
 /* The daemon is there, or there again. */
 void pod_feed_daemon_connected(struct pod_feed *f);
 
-/* For tests: the message of a Pod, out of the arena. -EINVAL: it has no name or no UID; -ENOMEM. What makes no sense in it is left out. */
+/*
+ * For tests: the message of a Pod, out of the arena. -EINVAL: it has no name or no UID; -ENOMEM.
+ * What makes no sense in it is left out.
+ */
 struct arena;
 int pod_message(struct arena *a, const json_t *pod, Agent__FedPod *ret);
 

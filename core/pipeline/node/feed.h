@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pod feed (core/cache/feed.h): what the agent tells of the pods of this node, and what becomes of that. */
+/*
+ * The pod feed (core/cache/feed.h): what the agent tells of the pods of this node, and what becomes
+ * of that.
+ */
 #ifndef PIPELINE_FEED_H
 #define PIPELINE_FEED_H
 

@@ -131,7 +131,7 @@ void admit_end(struct pipeline *p, struct pod *pod)
 
 /* ---- pods that have ended -------------------------------------------------------------------------------------------- */
 
-/* The kubelet removes their sandboxes when it is in the mood to: nothing is held for them until then. */
+/* The kubelet may keep the sandbox of such a pod for days: nothing is held for it until then. */
 static bool is_over(const struct pipeline *p, const struct pod *pod)
 {
 	const struct fed_pod *fed = feed_find(cache_feed(p->env.cache), pod->uid);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods before their containers. A policy that admits pods is asked when a pod's sandbox is about to be made; the request waits before that, with the
- * loop going on, until the cluster has told what the pod asks for, or the time for it is over.
+ * Pods before their containers. A policy that admits pods is asked when a pod's sandbox is about
+ * to be made; the request waits before that, with the loop going on, until the cluster has told
+ * what the pod asks for, or the time for it is over.
  */
 #ifndef PIPELINE_REQUEST_ADMIT_H
 #define PIPELINE_REQUEST_ADMIT_H
@@ -12,7 +13,10 @@
 
 struct pipeline;
 
-/* Where the cluster is asked first and the runtime is believed in the end, longer than this is not waited. */
+/*
+ * Where the cluster is asked first and the runtime is believed in the end, longer than this is not
+ * waited.
+ */
 #define ADMIT_AUTO_WAIT_MS 500u
 
 struct admit_counts {
@@ -21,7 +25,10 @@ struct admit_counts {
 	uint64_t late; /* those of them that went on without it */
 };
 
-/* Until when the pod's RunPodSandbox has to wait, by clock_ms(); 0: it need not. `first`: it has not waited yet. */
+/*
+ * Until when the pod's RunPodSandbox has to wait, by clock_ms(); 0: it need not. `first`: it has
+ * not waited yet.
+ */
 uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
 		    bool first);
 /* Is any pod going to be waited for? */
