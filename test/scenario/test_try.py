@@ -10,6 +10,7 @@ import yaml
 
 from operator_tools import FAILED, OK, USAGE, ctl, ctl_json
 from simnode import STATIC, ctr
+from test_controllers import add_resctrl, put
 
 TOPOLOGY_AWARE = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
 BALLOONS = {'policy': 'balloons', 'balloons': {'reservedResources': {'cpu': 'cpuset:0'},
@@ -207,3 +208,36 @@ def test_one_of_that_name_is_there(make_node, manifest):
     node.create('web', ctr('app', '12', '64Mi'))
     assert tried(node, manifest(container('app', '12', '64Mi')))['default/web/app']['to_cpus'] == '4-15'
     assert len(node.cpus('web/app')) == 12
+
+
+def test_controllers_are_asked(make_node, manifest):
+    """What they would set is said, and nothing of it is; who has to agree refuses, who need not does nothing for it."""
+    rdt = {'partitions': {'p': {'l3Allocation': '100%', 'classes': {'gold': {'l3Allocation': '80%'}, 'bronze': {'l3Allocation': '20%'}}}}}
+    qos = {'classes': [{'name': 'capped', 'swapLimitRatio': 0.5}]}
+    key = 'rdtclass.resource-policy.nri.io'
+
+    def node_with(mode):
+        node = make_node({**TOPOLOGY_AWARE, 'controllers': {'rdt': mode, 'memory': mode}, 'rdt': rdt, 'memory': qos}, start=False)
+        add_resctrl(node)
+        put(node, 'sys/fs/cgroup/cgroup.controllers', 'cpu io memory\n')
+        node.start()
+        return node
+    node = node_with('optional')
+    annotations = {key: 'gold', 'class.memory-qos.nri.io': 'capped'}
+    path = manifest(container('app', '2', '64Mi'), annotations=annotations)
+    said = tried(node, path)['default/web/app']['why']
+    assert 'RDT class gold, from annotation ' + key in said
+    assert any(line.startswith('would be set: ') and 'memory.swap.max = max' in line for line in said), said
+    silver = manifest(container('app', '2', '64Mi'), annotations={key: 'silver'})
+    refused = ctl(node, 'try', silver)
+    assert refused.code == FAILED and 'controller rdt: ' in refused.out and 'no RDT class "silver"' in refused.out
+    assert 'no RDT class "silver"' in node.reject('web', ctr('app', '2', '64Mi'), annotations={key: 'silver'})
+    assert not [e for e in ctl_json(node, 'containers')]
+    node.create('web', ctr('app', '2', '64Mi'), annotations=annotations)
+    given = node.container('web/app')['given']
+    assert 'memory.swap.max' in json.dumps(given)
+    node = node_with('relaxed')
+    path = manifest(container('app', '2', '64Mi'), annotations={key: 'silver'})
+    assert any('controller rdt does nothing for it: ' in line for line in tried(node, path)['default/web/app']['why'])
+    node.create('web', ctr('app', '2', '64Mi'), annotations={key: 'silver'})
+    assert 'controller rdt does nothing for it: ' in ctl(node, 'explain', 'web').out

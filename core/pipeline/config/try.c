@@ -43,6 +43,83 @@ static unsigned look(struct pipeline *p, struct seen *seen)
 	return n;
 }
 
+/* ---- what controllers and the policy set besides CPUs and memory nodes ------------------------------------------------- */
+
+static void put_name(struct buf *text, const char *what, const struct blob *name)
+{
+	if (name)
+		(void)buf_printf(text, "%s%s %s", buf_len(text) ? ", " : "", what, name->data);
+}
+
+static void put_number(struct buf *text, const char *what, int64_t asked, int64_t decided)
+{
+	if (decided == RP_NOT_SET || decided == asked)
+		return;
+	(void)buf_printf(text, "%s%s %lld", buf_len(text) ? ", " : "", what, (long long)decided);
+	if (asked != RP_NOT_SET)
+		(void)buf_printf(text, " (asked for: %lld)", (long long)asked);
+}
+
+static const char *extra_name(uint32_t field)
+{
+	static const char *const names[] = {
+		[RP_F_SCHED_POLICY] = "scheduling policy",
+		[RP_F_SCHED_PRIORITY] = "scheduling priority",
+		[RP_F_NICE] = "nice value",
+		[RP_F_IO_CLASS] = "I/O class",
+		[RP_F_IO_PRIORITY] = "I/O priority",
+		[RP_F_OOM_SCORE_ADJ] = "OOM score",
+		[RP_F_SCHED_FLAGS] = "scheduling flags",
+		[RP_F_SCHED_RUNTIME] = "scheduling runtime",
+		[RP_F_SCHED_DEADLINE] = "scheduling deadline",
+		[RP_F_SCHED_PERIOD] = "scheduling period",
+		[RP_F_MEMPOLICY_MODE] = "memory policy mode",
+	};
+	const char *name = field < sizeof names / sizeof *names ? names[field] : NULL;
+	return name			       ? name
+	       : field == RP_F_MEMPOLICY_NODES ? "memory policy nodes"
+					       : "memory policy flags";
+}
+
+static void put_extra(struct buf *text, const struct extra *e)
+{
+	const char *comma = buf_len(text) ? ", " : "";
+	if (e->field == RP_F_ENV)
+		(void)buf_printf(text, "%senvironment %s", comma, e->key);
+	else if (e->key)
+		(void)buf_printf(text, "%s%s = %s", comma, e->key, e->text);
+	else if (e->text)
+		(void)buf_printf(text, "%s%s %s", comma, extra_name(e->field), e->text);
+	else
+		(void)buf_printf(text, "%s%s %lld", comma, extra_name(e->field),
+				 (long long)e->number);
+}
+
+static void explain_settings(struct pipeline *p, struct ctr *ctr, const struct reply *reply)
+{
+	_cleanup_(buf_fini) struct buf text = BUF_INIT;
+	const struct decision *d = &ctr->cur;
+	const struct values *asked = &ctr->requested;
+	put_name(&text, "RDT class", d->rdt_class);
+	put_name(&text, "block I/O class", d->blockio_class);
+	put_name(&text, "CPU class", d->cpu_class);
+	put_number(&text, "CPU shares", asked->shares, d->shares);
+	put_number(&text, "CPU quota", asked->quota, d->quota);
+	put_number(&text, "CPU period", asked->period, d->period);
+	put_number(&text, "memory limit", asked->mem_limit, d->mem_limit);
+	for (uint32_t i = 0; i < reply->n_extras; i++)
+		put_extra(&text, &reply->extras[i]);
+	if (!buf_len(&text))
+		return;
+	_cleanup_(buf_fini) struct buf line = BUF_INIT;
+	(void)buf_printf(&line, "would be set: %s", buf_text(&text));
+	ctr->trail.txn =
+		cache_running_txn(p->env.cache); /* the decision is over, the trail goes on */
+	host_note(p->env.cache, ctr, buf_text(&line));
+}
+
+/* ---- containers -------------------------------------------------------------------------------------------------------- */
+
 static int add_created(struct pipeline *p, const struct manifest_ctr *c, Trial__Report *report)
 {
 	const struct ctr *ctr = cache_ctr(p->env.cache, c->desc.id);
@@ -55,6 +132,8 @@ static int create(struct pipeline *p, const struct manifest_pod *pod, const stru
 	struct reply reply;
 	request_begin(p, REQ_CREATE);
 	int r = request_create(p, &pod->pod, &c->desc, &reply, err);
+	if (!r)
+		explain_settings(p, reply.created, &reply);
 	reply_sent(p, r ? NULL : &reply, r != 0);
 	if (r || !c->ends)
 		return r;
@@ -126,12 +205,11 @@ static int add_notes(const struct manifest *m, Trial__Report *report)
 	return report->warnings ? 0 : -ENOMEM;
 }
 
-/* Nobody is asked about the pods, as there are none. */
+/* Nobody who knows pods is asked about these, as there are none: the kubelet has not chosen their devices yet. */
 static void ask_nobody(struct pipeline *p)
 {
 	p->env.pod_resource = NULL;
 	p->devices = NULL;
-	p->n_controllers = 0;
 	log_set_level(LOG_ERROR);
 }
 

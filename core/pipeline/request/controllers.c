@@ -136,7 +136,7 @@ void controllers_post_start(struct pipeline *p, struct ctr *ctr)
 void controllers_post_stop(struct pipeline *p, struct ctr *ctr)
 {
 	drift_forget(p, ctr);
-	for (unsigned i = 0; i < p->n_controllers; i++) {
+	for (unsigned i = 0; !p->env.trial && i < p->n_controllers; i++) {
 		struct err err = ERR_INIT;
 		struct controller *c = p->controllers[i];
 		if (controller_runs(c) && instance_post_stop(c->instance, ctr, &err))

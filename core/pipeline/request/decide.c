@@ -249,7 +249,7 @@ static void run_hooks(struct pipeline *p, const struct ctr *created)
 {
 	assert(txn_committed(p->txn));
 	export_touched(p, created);
-	if (!p->n_controllers)
+	if (!p->n_controllers || p->env.trial)
 		return;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		/* committed: the stage holds what was before */

@@ -247,6 +247,15 @@ struct creation {
 	bool required; /* it was refused by a controller that has to agree */
 };
 
+/* A controller that need not agree: the container comes without what it would have done. */
+static void explain_refusing(struct pipeline *p, struct ctr *ctr, const char *controller,
+			     const char *why)
+{
+	_cleanup_(buf_fini) struct buf line = BUF_INIT;
+	(void)buf_printf(&line, "controller %s does nothing for it: %s", controller, why);
+	host_note(p->env.cache, ctr, buf_text(&line));
+}
+
 static int ask_controllers(struct pipeline *p, struct creation *c, struct err *err)
 {
 	for (unsigned i = 0; i < p->n_controllers; i++) {
@@ -258,6 +267,7 @@ static int ask_controllers(struct pipeline *p, struct creation *c, struct err *e
 		if (c->required)
 			return err_set(err, why.code, "controller %s: %s", ctl->name, why.text);
 		log_warning("%s: controller %s: %s", c->ctr->full_name, ctl->name, why.text);
+		explain_refusing(p, c->ctr, ctl->name, why.text);
 	}
 	return 0;
 }
