@@ -62,6 +62,7 @@ static void put_outcome(struct buf *out, const struct pipeline *p, bool plan,
 	put_text(&j, "error", res->code ? err_text(&res->err, res->code) : NULL);
 	put_lines(&j, "problems", res->warnings);
 	put_lines(&j, "changes", res->changes);
+	put_lines(&j, "classes", res->classes);
 	json_kbool(&j, "restart_needed", res->restart_needed);
 	put_moves(&j, res);
 	json_kuint(&j, "unconfirmed_s", plan ? 0 : pipeline_unconfirmed_s(p));

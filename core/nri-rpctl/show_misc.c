@@ -136,6 +136,7 @@ void show_outcome(struct out *o, const json_t *doc, const char *verb)
 	show_lines(o, json_object_get(doc, "changes"), "Changes", PLAIN);
 	if (jb(doc, "restart_needed"))
 		out_styled(o, YELLOW, "Some of it only takes effect after a restart of nri-rpd.\n");
+	show_lines(o, json_object_get(doc, "classes"), "Classes", PLAIN);
 	show_moves(o, moves);
 }
 

@@ -241,3 +241,19 @@ def test_controllers_are_asked(make_node, manifest):
     assert any('controller rdt does nothing for it: ' in line for line in tried(node, path)['default/web/app']['why'])
     node.create('web', ctr('app', '2', '64Mi'), annotations={key: 'silver'})
     assert 'controller rdt does nothing for it: ' in ctl(node, 'explain', 'web').out
+
+
+def test_plan_tells_classes(make_node, tmp_path):
+    """What containers would be given besides CPUs and memory nodes; who has it already is not named."""
+    def config(name):
+        return {'policy': 'dynamic-pools', 'dynamic-pools': {'reservedResources': {'cpu': 'cpuset:0-1'},
+                                                             'dynamicPoolTypes': [{'name': 'p', 'namespaces': ['default'], 'cpuClass': name}]}}
+    node = make_node(config('slow'))
+    node.create('web', ctr('app', '500m/1', '64Mi/128Mi'))
+    path = tmp_path / 'next.conf'
+    for name, classes in (('slow', []), ('fast', ['default/web/app: CPU class slow → fast'])):
+        path.write_text(yaml.safe_dump(config(name)))
+        doc = ctl_json(node, 'plan', str(path))
+        assert doc['classes'] == classes and doc['moves'] == []
+    out = ctl(node, 'plan', str(path)).out
+    assert '0 containers would move' in out and 'Classes' in out and 'CPU class slow → fast' in out

@@ -18,6 +18,7 @@
 #include "core/pipeline/internal.h"
 #include "core/pipeline/node/noderes.h"
 #include "core/pipeline/request/adjust.h"
+#include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -241,6 +242,29 @@ static int report_losses(struct pipeline *p, Trial__Report *report)
 	return r ? r : tell_losers(&fewer, report);
 }
 
+static void put_class(struct buf *lines, const struct ctr *ctr, const char *what,
+		      const struct blob *was, const struct blob *now)
+{
+	if (!blob_equal(was, now))
+		(void)buf_printf(lines, "%s: %s %s → %s\n", ctr->full_name, what,
+				 was ? was->data : "none", now ? now->data : "none");
+}
+
+/* What controllers would be told to set, where that is another class than in force. */
+static int report_classes(struct pipeline *p, Trial__Report *report)
+{
+	_cleanup_(buf_fini) struct buf lines = BUF_INIT;
+	for (const struct stage *s = decide_touched(p); s; s = s->link) {
+		const struct decision *was = &s->ctr->cur, *now = &s->next;
+		put_class(&lines, s->ctr, "RDT class", was->rdt_class, now->rdt_class);
+		put_class(&lines, s->ctr, "block I/O class", was->blockio_class,
+			  now->blockio_class);
+		put_class(&lines, s->ctr, "CPU class", was->cpu_class, now->cpu_class);
+	}
+	report->classes = strdup(buf_text(&lines));
+	return report->classes ? 0 : -ENOMEM;
+}
+
 /* What the open transaction would move, and who is left without a place where it is. The child that calls this ends soon: nothing is
  * freed. */
 static int report_moves(struct pipeline *p, Trial__Report *report)
@@ -258,7 +282,8 @@ static int report_moves(struct pipeline *p, Trial__Report *report)
 			return -ENOMEM;
 		report->moves[report->n_moves++] = m;
 	}
-	return report_losses(p, report);
+	int r = report_classes(p, report);
+	return r ? r : report_losses(p, report);
 }
 
 /* The reasons of the policy before are none of this one's; what it has noted itself stays. */

@@ -419,7 +419,7 @@ static void start_again(struct pipeline *p)
 /* Whoever waits for an answer that will not come is told so. */
 static void tell_stopping(const struct reload_waiter *waiters)
 {
-	struct reload_result res = {.warnings = "", .changes = ""};
+	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
 	res.code = err_set(&res.err, -ESHUTDOWN, "nri-rpd is stopping");
 	tell_all(waiters, &res);
 }
@@ -470,12 +470,13 @@ static void tried(void *arg, const struct trial_result *t)
 	if (report.message) {
 		res.warnings = report.message->warnings;
 		res.changes = report.message->changes;
+		res.classes = report.message->classes;
 		res.restart_needed = report.message->restart_needed;
 		res.moves = report.moves;
 		res.n_moves = report.n_moves;
 	}
 	if (!res.warnings)
-		res.warnings = res.changes = "";
+		res.warnings = res.changes = res.classes = "";
 	struct dry_log dry = {.told = res.warnings, .text = BUF_INIT};
 	(void)buf_add_str(&dry.text, res.warnings);
 	if (r->kind != RELOAD && t->held)
@@ -554,7 +555,7 @@ static int begin(struct pipeline *p, const char *path, enum kind kind, reload_do
 
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg)
 {
-	struct reload_result res = {.warnings = "", .changes = ""};
+	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};
 	if (p->hotplug)
 		hotplug_trigger(p->hotplug);
 	if (p->reload) {

@@ -28,6 +28,7 @@ struct reload_result {
 	struct err err;
 	const char *warnings; /* lines, "" */
 	const char *changes; /* keys that changed, lines */
+	const char *classes; /* of containers that controllers would give others, or have, lines */
 	bool restart_needed; /* some of them only count after a restart */
 	const struct move *moves; /* containers that are moved */
 	unsigned n_moves;

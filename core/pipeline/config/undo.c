@@ -158,8 +158,11 @@ static void former_read(void *arg, int result)
 	if (!result)
 		result = config_undo(p, &u->kept.files, u->sum, u->done, u->arg, &u->err);
 	if (result) {
-		const struct reload_result res = {
-			.code = -EAGAIN, .err = u->err, .warnings = "", .changes = ""};
+		const struct reload_result res = {.code = -EAGAIN,
+						  .err = u->err,
+						  .warnings = "",
+						  .changes = "",
+						  .classes = ""};
 		log_error("nothing is undone: %s", err_text(&u->err, result));
 		if (p->undo.due_ms)
 			(void)loop_timer_arm(p->undo.timer, AGAIN_MS);
