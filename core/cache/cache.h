@@ -97,6 +97,8 @@ struct decision {
 	struct iset *cpus, *mems, *exclusive; /* references; NULL: not decided */
 	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: not decided */
 	struct blob *rdt_class, *blockio_class, *cpu_class;
+	/* those of an adjustment, which count instead; derived from the configuration, never stored */
+	struct blob *rdt_adjusted, *blockio_adjusted;
 	struct blob *private_data; /* of the policy that decided */
 	struct blob *degraded; /* why it does not run as it should */
 	struct blob *data; /* lines of the exported data file */
@@ -106,6 +108,17 @@ struct decision {
 	bool confined; /* the CPUs are the host's doing, as nobody has pinned the container */
 	uint32_t group; /* whose members may share its exclusive CPUs; 0: nobody may */
 };
+
+/* The class that counts; NULL: none. */
+static inline const struct blob *decision_rdt(const struct decision *d)
+{
+	return d->rdt_adjusted ? d->rdt_adjusted : d->rdt_class;
+}
+
+static inline const struct blob *decision_blockio(const struct decision *d)
+{
+	return d->blockio_adjusted ? d->blockio_adjusted : d->blockio_class;
+}
 
 struct pod {
 	rp_pod handle;

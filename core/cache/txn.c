@@ -51,6 +51,8 @@ void decision_copy(struct decision *dst, const struct decision *src)
 	blob_ref(dst->rdt_class);
 	blob_ref(dst->blockio_class);
 	blob_ref(dst->cpu_class);
+	blob_ref(dst->rdt_adjusted);
+	blob_ref(dst->blockio_adjusted);
 	blob_ref(dst->private_data);
 	blob_ref(dst->degraded);
 	blob_ref(dst->data);
@@ -64,6 +66,8 @@ void decision_fini(struct cache *c, struct decision *d)
 	txn_put_blob(&d->rdt_class, NULL);
 	txn_put_blob(&d->blockio_class, NULL);
 	txn_put_blob(&d->cpu_class, NULL);
+	txn_put_blob(&d->rdt_adjusted, NULL);
+	txn_put_blob(&d->blockio_adjusted, NULL);
 	txn_put_blob(&d->private_data, NULL);
 	txn_put_blob(&d->degraded, NULL);
 	txn_put_blob(&d->data, NULL);
@@ -348,6 +352,8 @@ uint32_t txn_changed(const struct stage *s)
 	       (a->mem_limit != b->mem_limit ? DIFF_MEM_LIMIT : 0u) |
 	       (!blob_equal(a->rdt_class, b->rdt_class) ||
 				!blob_equal(a->blockio_class, b->blockio_class) ||
+				!blob_equal(a->rdt_adjusted, b->rdt_adjusted) ||
+				!blob_equal(a->blockio_adjusted, b->blockio_adjusted) ||
 				!blob_equal(a->cpu_class, b->cpu_class)
 			? TXN_CHANGED_CLASS
 			: 0u) |

@@ -138,8 +138,8 @@ static void put_ctr_members(struct json *j, const struct cache *cache, const str
 	put_set(j, "exclusive", ctr_exclusive(cache, ctr));
 	put_set(j, "mems", d->mems);
 	put_needs(j, "wanted", &ctr->wanted);
-	put_text(j, "rdt_class", blob_text(d->rdt_class));
-	put_text(j, "blockio_class", blob_text(d->blockio_class));
+	put_text(j, "rdt_class", blob_text(decision_rdt(d)));
+	put_text(j, "blockio_class", blob_text(decision_blockio(d)));
 	put_text(j, "cpu_class", blob_text(d->cpu_class));
 	put_text(j, "policy", cache_policy_name(cache, d->policy));
 	put_flags(j, ctr->flags);

@@ -311,6 +311,10 @@ static const char *get_text(void *ctx, rp_ctr handle, uint32_t field)
 		return NULL;
 	struct decision d = *txn_view(ctr);
 	struct blob **text = text_of(&d, field);
+	if (field == RP_F_RDT_CLASS)
+		return blob_text(decision_rdt(&d));
+	if (field == RP_F_BLOCKIO_CLASS)
+		return blob_text(decision_blockio(&d));
 	return text ? blob_text(*text) : NULL;
 }
 

@@ -344,9 +344,9 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 	struct target t = {.arena = a,
 			   .reply = reply,
 			   .adj = NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
-	const struct blob *rdt = reply->taken & RP_TAKES_RDT_CLASS ? NULL : d->rdt_class,
-			  *blockio =
-				  reply->taken & RP_TAKES_BLOCKIO_CLASS ? NULL : d->blockio_class;
+	const struct blob *rdt = reply->taken & RP_TAKES_RDT_CLASS ? NULL : decision_rdt(d),
+			  *blockio = reply->taken & RP_TAKES_BLOCKIO_CLASS ? NULL
+									   : decision_blockio(d);
 	*ret_empty = !reply->created_fields && !reply->n_extras && !reply->args && !rdt &&
 		     !blockio && !reply->data_dir;
 	if (!t.adj || *ret_empty)

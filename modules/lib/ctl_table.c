@@ -277,7 +277,7 @@ const char *ctl_class_of(const struct modhost *h, rp_ctr ctr, uint32_t field, co
 			 const char **ret_source)
 {
 	const char *class = field ? h->cache->get_text(h->ctx, ctr, field) : NULL;
-	*ret_source = "decided by the policy";
+	*ret_source = "decided by the policy or an adjustment";
 	if (class && *class)
 		return class;
 	*ret_source = "from an annotation";

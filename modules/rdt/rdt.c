@@ -182,7 +182,7 @@ static void choose(struct rp_instance *inst, const struct rp_ctr_info *info, str
 	const struct modhost *h = &inst->h;
 	const struct rdt_config *c = &inst->plan->config;
 	const char *class = h->cache->get_text(h->ctx, info->ctr, RP_F_RDT_CLASS);
-	*ret = (struct choice){.source = "decided by the policy"};
+	*ret = (struct choice){.source = "decided by the policy or an adjustment"};
 	if (!class || !*class) {
 		class = h->cache->annotation(h->ctx, info->ctr, CLASS_KEY, NULL);
 		ret->source = "from annotation " CLASS_KEY;

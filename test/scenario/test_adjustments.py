@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adjustments: containers that are placed by other requests than their pods have."""
 import json
+import pathlib
 
 import pytest
 
 from simnode import SimError, ctr, eventually
+from test_controllers import CLASS_KEY, RDT, add_cgroup, add_resctrl, get
 from test_cluster import MAPS, NODE, NS, Cluster
 
 TA = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
@@ -92,12 +94,59 @@ def test_contradictions_are_refused(node):
     ({'resources': {'requests': {'cpu': 'many'}}}, 'expected CPUs'),
     ({'resources': {'requests': {'cpu': '2'}, 'limits': {'cpu': '1'}}}, 'less than what is requested'),
     ({'resources': {'requests': {'gpu': '2'}}}, 'no such key'),
-    ({'classes': {'rdt': 'gold'}}, 'no such key'),
+    ({'classes': {'cpu': 'gold'}}, 'no such key'),
+    ({'classes': {'rdt': ''}}, 'expected the name of a class'),
+    ({'classes': {}}, 'with names of classes'),
+    ({'toptierLimit': '1Gi'}, 'no such key'),
 ])
 def test_what_makes_no_sense_is_refused_with_its_place(node, broken, said):
     text = refused(node, {**more('a', 'web', '3'), **broken})
     assert said in text and 'adjustments[0]' in text
     assert size(node, 'web') == 2
+
+
+def classed(name, pod, rdt):
+    return {**{k: v for k, v in more(name, pod, '1').items() if k != 'resources'}, 'classes': {'rdt': rdt}}
+
+
+TASKS = 'sys/fs/resctrl/nri-rp.%s/tasks'
+
+
+def moves(node, group, thread, pod):
+    """A folder of files keeps what was written before: the file is emptied for the next move."""
+    eventually(lambda: get(node, TASKS % group) == thread + '\n')
+    node.check()
+    assert node.ctl('explain', 'default/%s/c0' % pod)['rdt_class'] == group
+    (pathlib.Path(node.paths['root']) / (TASKS % group)).write_text('')
+
+
+def test_a_class_moves_its_tasks_live(make_node):
+    conf = {**TA, 'controllers': ['rdt'], **RDT}
+    node = make_node(conf, start=False)
+    add_resctrl(node)
+    node.start()
+    node.create('web', ctr('c0', '1', '64Mi'), annotations={CLASS_KEY: 'bronze'})
+    node.create('idle', ctr('c0'))
+    add_cgroup(node, 'web/c0', {'cgroup.threads': '4711\n'})
+    add_cgroup(node, 'idle/c0', {'cgroup.threads': '4712\n'})
+    cpus = node.cpus('default/web/c0')
+    # also for a container that requests nothing, as nothing of it is resized
+    for pod, thread in ('web', '4711'), ('idle', '4712'):
+        node.config({**conf, 'adjustments': [classed('a', pod, 'gold')]})
+        moves(node, 'gold', thread, pod)
+        assert 'classes by a: RDT gold' in explained(node, pod)[1]
+    assert node.cpus('default/web/c0') == cpus and explained(node, 'web')[0] is None
+    # a restart keeps it, and with the adjustment its class goes
+    eventually(lambda: '4711' in get(node, TASKS % 'bronze'))
+    (pathlib.Path(node.paths['root']) / (TASKS % 'bronze')).write_text('')
+    node.config({**conf, 'adjustments': [classed('a', 'web', 'gold')]})
+    moves(node, 'gold', '4711', 'web')
+    node.kill()
+    node.start()
+    moves(node, 'gold', '4711', 'web')
+    node.config(conf)
+    eventually(lambda: get(node, TASKS % 'bronze') == '4711\n')
+    assert node.ctl('explain', 'default/web/c0').get('rdt_class') in ('', None)
 
 
 def test_the_cluster_pushes_them(make_node, tmp_path):
@@ -179,9 +228,9 @@ def test_custom_resources_outlive_restarts(make_node, tmp_path):
 
 def test_a_resource_that_makes_no_sense(make_node, tmp_path):
     with Cluster(make_node, tmp_path, config=TA) as c:
-        c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3', classes={'rdt': 'gold'}))
+        c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3', classes={'cpu': 'gold'}))
         eventually(lambda: (verdict(c, 'odd') or {}).get('status') == 'Failure')
-        assert 'adjustments[0].classes: there is no such key' in verdict(c, 'odd')['errors']
+        assert 'adjustments[0].classes.cpu: there is no such key' in verdict(c, 'odd')['errors']
         c.api.put(ADJUSTMENTS, NS, 'odd', {'spec': {'scope': 'all'}})
         eventually(lambda: verdict(c, 'odd') is None)
         c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3'))

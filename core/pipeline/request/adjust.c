@@ -12,12 +12,15 @@
 #include "core/util/str.h"
 
 #define SCOPES_MAX 16u
+#define CLASS_NAME_MAX 255u
 
 struct adjustment {
 	const char *name; /* the configuration's */
 	struct expressions *scopes[SCOPES_MAX];
 	unsigned n_scopes;
+	bool resizes; /* it has resources */
 	struct needs needs; /* RP_NOT_SET: as the pod says */
+	struct blob *rdt, *blockio; /* NULL: as without it */
 };
 
 struct adjustments {
@@ -70,7 +73,6 @@ static int read_amounts(rp_cfg list, int64_t *ret_cpu, int64_t *ret_mem, struct 
 static int read_resources(rp_cfg node, struct needs *ret, struct err *err)
 {
 	static const char *const keys[] = {"requests", "limits", NULL};
-	*ret = (struct needs){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
 	if (!conf_count(node))
 		return wrong(node, err,
 			     "an adjustment without requests and limits adjusts nothing");
@@ -84,6 +86,29 @@ static int read_resources(rp_cfg node, struct needs *ret, struct err *err)
 		   (ret->mem_limit > 0 && ret->mem_limit < ret->mem_request)))
 		r = wrong(node, err, "a limit is less than what is requested");
 	return r;
+}
+
+static int read_class(rp_cfg classes, const char *key, struct blob **ret, struct err *err)
+{
+	rp_cfg node = conf_get(classes, key);
+	const char *name = conf_text(node, "");
+	if (!node)
+		return 0;
+	if (!*name || strlen(name) > CLASS_NAME_MAX)
+		return wrong(node, err, "expected the name of a class, of up to 255 bytes");
+	*ret = blob_str(name);
+	return *ret ? 0 : err_errno(err, -ENOMEM, "adjustments");
+}
+
+static int read_classes(rp_cfg node, struct adjustment *ret, struct err *err)
+{
+	static const char *const keys[] = {"rdt", "blockio", NULL};
+	if (!conf_count(node))
+		return wrong(node, err, "expected rdt, blockio or both, with names of classes");
+	int r = check_keys(node, keys, err);
+	if (!r)
+		r = read_class(node, keys[0], &ret->rdt, err);
+	return r ? r : read_class(node, keys[1], &ret->blockio, err);
 }
 
 static int read_scopes(struct pipeline *p, rp_cfg list, struct adjustment *ret, struct err *err)
@@ -108,18 +133,23 @@ static int read_scopes(struct pipeline *p, rp_cfg list, struct adjustment *ret, 
 
 static int read_one(struct pipeline *p, rp_cfg node, struct adjustment *ret, struct err *err)
 {
-	static const char *const keys[] = {"name", "scope", "resources", NULL};
-	rp_cfg name = conf_get(node, keys[0]);
+	static const char *const keys[] = {"name", "scope", "resources", "classes", NULL};
+	rp_cfg name = conf_get(node, keys[0]), resources = conf_get(node, keys[2]),
+	       classes = conf_get(node, keys[3]);
 	int r = check_keys(node, keys, err);
 	if (r)
 		return r;
-	for (unsigned i = 0; keys[i]; i++)
-		if (!conf_get(node, keys[i]))
-			return wrong(node, err, "an adjustment needs name, scope and resources");
+	if (!name || !conf_get(node, keys[1]) || (!resources && !classes))
+		return wrong(node, err, "an adjustment needs name, scope and resources or classes");
 	ret->name = conf_text(name, "");
 	if (!*ret->name)
 		return wrong(name, err, "expected a name");
-	r = read_resources(conf_get(node, keys[2]), &ret->needs, err);
+	ret->resizes = resources != NULL;
+	ret->needs = (struct needs){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
+	if (resources)
+		r = read_resources(resources, &ret->needs, err);
+	if (!r && classes)
+		r = read_classes(classes, ret, err);
 	return r ? r : read_scopes(p, conf_get(node, keys[1]), ret, err);
 }
 
@@ -145,9 +175,12 @@ int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustm
 
 struct adjustments *adjustments_free(struct adjustments *a)
 {
-	for (uint32_t i = 0; a && i < a->n; i++)
+	for (uint32_t i = 0; a && i < a->n; i++) {
 		for (unsigned k = 0; k < a->list[i].n_scopes; k++)
 			expressions_free(a->list[i].scopes[k]);
+		blob_unref(a->list[i].rdt);
+		blob_unref(a->list[i].blockio);
+	}
 	free(a);
 	return NULL;
 }
@@ -185,13 +218,17 @@ static void lift(int64_t *limit, int64_t request)
 		*limit = request;
 }
 
-void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret,
-		    const char **ret_name)
+/* That in force for a container: the requests of one that has none cannot be adjusted. */
+static const struct adjustment *in_force(const struct pipeline *p, const struct ctr *ctr)
 {
-	const struct adjustment *a =
-		ctr->pod->qos == RP_QOS_BEST_EFFORT ? NULL : find(p->adjustments, ctr, 0);
+	const struct adjustment *a = find(p->adjustments, ctr, 0);
+	return a && a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT ? NULL : a;
+}
+
+void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret)
+{
+	const struct adjustment *a = in_force(p, ctr);
 	*ret = ctr->wanted;
-	*ret_name = a ? a->name : NULL;
 	if (!a)
 		return;
 	put(&ret->cpu_request, a->needs.cpu_request);
@@ -204,10 +241,8 @@ void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct need
 
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr)
 {
-	struct needs needs;
-	const char *name;
-	adjusted_needs(p, ctr, &needs, &name);
-	return name;
+	const struct adjustment *a = in_force(p, ctr);
+	return a ? a->name : NULL;
 }
 
 /* Adjustments that cannot all be meant. */
@@ -217,7 +252,7 @@ static int contradiction(const struct pipeline *p, const struct ctr *ctr, struct
 	const struct adjustment *a = find(all, ctr, 0);
 	if (!a)
 		return 0;
-	if (ctr->pod->qos == RP_QOS_BEST_EFFORT)
+	if (a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT)
 		return err_set(err, -EINVAL,
 			       "adjustments: %s is for container %s, which requests nothing",
 			       a->name, ctr->full_name);
@@ -227,18 +262,47 @@ static int contradiction(const struct pipeline *p, const struct ctr *ctr, struct
 		     : 0;
 }
 
+static void note(struct pipeline *p, struct ctr *ctr, const struct adjustment *a,
+		 const struct needs *needs)
+{
+	char text[RP_TRAIL_MAX];
+	if (a->resizes)
+		(void)snprintf(
+			text, sizeof text,
+			"adjusted by %.200s: CPU request %lldm → %lldm, memory request %lld → %lld",
+			a->name, (long long)ctr->wanted.cpu_request, (long long)needs->cpu_request,
+			(long long)ctr->wanted.mem_request, (long long)needs->mem_request);
+	else
+		(void)snprintf(text, sizeof text, "adjusted by %.200s", a->name);
+	host_note(p->env.cache, ctr, text);
+	if (!a->rdt && !a->blockio)
+		return;
+	(void)snprintf(text, sizeof text, "classes by %.200s:%s%.100s%s%.100s", a->name,
+		       a->rdt ? " RDT " : "", a->rdt ? blob_text(a->rdt) : "",
+		       a->blockio ? " block I/O " : "", a->blockio ? blob_text(a->blockio) : "");
+	host_note(p->env.cache, ctr, text);
+}
+
 void adjust_stage(struct pipeline *p, struct ctr *ctr, struct decision *d)
 {
-	const char *name;
-	char text[RP_TRAIL_MAX];
-	adjusted_needs(p, ctr, &d->needs, &name);
-	if (!name)
-		return;
-	(void)snprintf(text, sizeof text,
-		       "adjusted by %.200s: CPU request %lldm → %lldm, memory request %lld → %lld",
-		       name, (long long)ctr->wanted.cpu_request, (long long)d->needs.cpu_request,
-		       (long long)ctr->wanted.mem_request, (long long)d->needs.mem_request);
-	host_note(p->env.cache, ctr, text);
+	const struct adjustment *a = in_force(p, ctr);
+	adjusted_needs(p, ctr, &d->needs);
+	txn_put_blob(&d->rdt_adjusted, a ? blob_ref(a->rdt) : NULL);
+	txn_put_blob(&d->blockio_adjusted, a ? blob_ref(a->blockio) : NULL);
+	if (a)
+		note(p, ctr, a, &d->needs);
+}
+
+/* Is it staged as the adjustments in force have it? */
+static bool as_adjusted(const struct pipeline *p, const struct ctr *ctr)
+{
+	const struct adjustment *a = in_force(p, ctr);
+	const struct decision *d = txn_view(ctr);
+	struct needs needs;
+	adjusted_needs(p, ctr, &needs);
+	return !memcmp(&d->needs, &needs, sizeof needs) &&
+	       blob_equal(d->rdt_adjusted, a ? a->rdt : NULL) &&
+	       blob_equal(d->blockio_adjusted, a ? a->blockio : NULL);
 }
 
 int adjust_check(const struct pipeline *p, struct err *err)
@@ -255,11 +319,7 @@ int adjust_stage_all(struct pipeline *p, struct err *err)
 {
 	struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		struct needs needs;
-		const char *name;
-		adjusted_needs(p, ctr, &needs, &name);
-		if (!ctr_live(ctr->cur.state) ||
-		    !memcmp(&txn_view(ctr)->needs, &needs, sizeof needs))
+		if (!ctr_live(ctr->cur.state) || as_adjusted(p, ctr))
 			continue;
 		struct decision *d = txn_stage(p->txn, ctr);
 		if (!d)

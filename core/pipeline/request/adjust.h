@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adjustments (`adjustments` of rp.conf): containers that are taken for larger or smaller ones than their pods say. They are laid over what a
- * container asks for wherever that becomes what it is placed by; what the runtime was asked for stays known, and comes back with the last
- * adjustment. A configuration whose adjustments contradict each other on a container that runs is refused.
+ * Adjustments (`adjustments` of rp.conf): containers that are taken for larger or smaller ones than their pods say, or that
+ * have other classes than the policy or an annotation gives them. They are laid over what a container asks for wherever that becomes what
+ * it is placed by; what the runtime was asked for stays known, and comes back with the last adjustment. A configuration whose adjustments contradict each other on a container that runs is refused.
  */
 #ifndef PIPELINE_ADJUST_H
 #define PIPELINE_ADJUST_H
@@ -18,9 +18,8 @@ struct adjustments;
 int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustments **ret,
 		     struct err *err);
 struct adjustments *adjustments_free(struct adjustments *a); /* NULL is fine; returns NULL */
-/* By those in force (p->adjustments): what the container is to be placed by. ret_name: of the one that says so; NULL: none does. */
-void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret,
-		    const char **ret_name);
+/* By those in force (p->adjustments): what the container is to be placed by. */
+void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret);
 /* For people: the name of the adjustment of a container; NULL: there is none. */
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr);
 /* -EINVAL: two are for one container that runs, or one is for a container without requests. */

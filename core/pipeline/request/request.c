@@ -515,12 +515,11 @@ static int resize(struct pipeline *p, void *arg, struct err *err)
 	const struct resizing *a = arg;
 	struct ctr *ctr = a->ctr;
 	struct needs needs;
-	const char *adjustment;
 	struct decision *d = txn_stage(p->txn, ctr);
 	if (!d)
 		return err_errno(err, -ENOMEM, "container %s", ctr->full_name);
 	decision_follow(d, a->was, &ctr->requested);
-	adjusted_needs(p, ctr, &needs, &adjustment);
+	adjusted_needs(p, ctr, &needs);
 	if (needs_equal(&d->needs, &needs))
 		return 0;
 	adjust_stage(p, ctr, d);
