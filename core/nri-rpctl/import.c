@@ -184,7 +184,10 @@ static void pool_key(const char *key, char *buf, size_t size)
 static void put_pools(struct import *im, rp_cfg pools)
 {
 	import_printf(im, "policy: static-pools\nstatic-pools:\n");
-	import_put(im, "pools", pools, 2, pool_key);
+	if (pools)
+		import_put(im, "pools", pools, 2, pool_key);
+	else
+		import_printf(im, "  pools: {}\n");
 	import_note(im, "cmk.intel.com/exclusive-cores is published by nri-rp-agent; without it: "
 			"CMK_NUM_CORES in the container");
 }
@@ -193,6 +196,10 @@ static void put_static_pools(struct import *im, rp_cfg own)
 {
 	static const char *const as_they_are[] = {"labelNode", "taintNode"};
 	put_pools(im, import_get(own, "pools"));
+	if (!import_get(own, "pools"))
+		import_note(im,
+			    "no pools are named, and the policy does not start without: put them "
+			    "into static-pools.pools");
 	for (size_t i = 0; i < 2; i++)
 		if (import_get(own, as_they_are[i]))
 			import_put(im, as_they_are[i], import_get(own, as_they_are[i]), 2, NULL);

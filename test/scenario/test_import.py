@@ -65,9 +65,17 @@ def imported(tmp_path, *documents):
         {'Cpuset': '1-3,5', 'Socket': 1}]}}}}},
      {'policy': 'static-pools', 'static-pools': {'labelNode': True, 'pools': {'Gold': {'exclusive': False, 'cpuLists': [{'cpuset': '1-3,5', 'socket': 1}]}}}},
      ['ConfDirPath']),
+    # as the manual has it, with nothing but comments below the policy; and as its configuration map has it, for four sockets
+    ({'policy': {'Active': 'static-pools', 'static-pools': None}}, {'policy': 'static-pools', 'static-pools': {'pools': {}}}, ['no pools are named']),
+    ({'policy': {'Active': 'static-pools', 'AvailableResources': {'cpu': 'cpuset:0-31'}, 'static-pools': {'ConfDirPath': '/etc/cmk', 'ConfFilePath': '', 'TaintNode': False, 'pools': {
+        'exclusive': {'cpuLists': [{'Cpuset': '8,9', 'Socket': 1}, {'Cpuset': 10, 'Socket': 1}], 'exclusive': True},
+        'infra': {'cpuLists': [{'Cpuset': '0,1,2,3', 'Socket': 0}], 'exclusive': False}}}}, 'logger': {'Debug': 'cache,policy'}},
+     {'policy': 'static-pools', 'static-pools': {'taintNode': False, 'pools': {
+         'exclusive': {'cpuLists': [{'cpuset': '8,9', 'socket': 1}, {'cpuset': 10, 'socket': 1}], 'exclusive': True},
+         'infra': {'cpuLists': [{'cpuset': '0,1,2,3', 'socket': 0}], 'exclusive': False}}}}, ['ConfDirPath', 'logger.Debug']),
     (WEKA, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory', 'minSharedCPUs': 2, 'pinMemory': False}}, ['index 200']),
     (WEKA_SET, {'policy': 'cpuset', 'cpuset': {'integerNeeds': 'cpu-and-memory'}}, ['weka.io/cores-ids']),
-], ids=['custom', 'values', 'manager', 'podpools', 'dynamic', 'kubelet', 'cmk', 'pools', 'weka', 'weka-set'])
+], ids=['custom', 'values', 'manager', 'podpools', 'dynamic', 'kubelet', 'cmk', 'pools', 'no-pools', 'pools-map', 'weka', 'weka-set'])
 def test_sources(tmp_path, source, expected, notes):
     config, said = imported(tmp_path, source)
     assert config == expected
