@@ -102,7 +102,7 @@ const char *conf_flow(rp_cfg node, char *buf, size_t size)
 {
 	struct buf text = BUF_INIT;
 	if (node_is(node, RP_NODE_SCALAR))
-		(void)buf_add_str(&text, node->text);
+		(void)buf_add_str(&text, *node->text ? node->text : "\"\"");
 	else if (node)
 		show_flow(&text, node);
 	else

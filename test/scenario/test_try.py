@@ -255,5 +255,6 @@ def test_plan_tells_classes(make_node, tmp_path):
         path.write_text(yaml.safe_dump(config(name)))
         doc = ctl_json(node, 'plan', str(path))
         assert doc['classes'] == classes and doc['moves'] == []
+        assert 'metrics.listen: "" → (not set)' in doc['changes'], 'an empty text is seen'
     out = ctl(node, 'plan', str(path)).out
     assert '0 containers would move' in out and 'Classes' in out and 'CPU class slow → fast' in out
