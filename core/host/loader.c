@@ -18,6 +18,7 @@
 #include "core/util/arena.h"
 #include "core/util/buf.h"
 #include "core/util/cleanup.h"
+#include "core/util/sized.h"
 #include "core/util/str.h"
 
 #define SUFFIX ".so"
@@ -665,9 +666,11 @@ static int copy_rows(struct schema_copy *c, const struct rp_schema *from, struct
 				 c->m->name);
 	for (c->row = 0; c->row < from->n_keys; c->row++) {
 		size_t size = from->key_size < sizeof *keys ? from->key_size : sizeof *keys;
-		memcpy(&keys[c->row], (const char *)from->keys + (size_t)c->row * from->key_size,
-		       size);
-		int r = copy_row(c, &keys[c->row]);
+		const char *row = (const char *)from->keys + (size_t)c->row * from->key_size;
+		memcpy(&keys[c->row], row, size);
+		int r = sized_is_understood(row, from->key_size, sizeof *keys)
+				? copy_row(c, &keys[c->row])
+				: bad_row(c, "says what this nri-rpd is too old to know");
 		if (r < 0)
 			return r;
 	}

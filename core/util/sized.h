@@ -3,6 +3,7 @@
 #ifndef UTIL_SIZED_H
 #define UTIL_SIZED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -19,6 +20,15 @@ static inline void sized_fill(void *out, const void *full, uint32_t full_size)
 		return;
 	memcpy(out, full, n);
 	memcpy(out, &n, sizeof n);
+}
+
+/* Does a struct of `size` bytes, of which `known` mean something here, say nothing in the rest? */
+static inline bool sized_is_understood(const void *from, uint32_t size, uint32_t known)
+{
+	for (uint32_t i = known; i < size; i++)
+		if (((const unsigned char *)from)[i])
+			return false;
+	return true;
 }
 
 #endif

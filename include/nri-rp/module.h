@@ -14,7 +14,9 @@
  *               looks: a call of its functions that are not marked [any] on any other thread ends the process at once, and
  *               the next one knows which module that was.
  *   Structs     Each begins with `uint32_t size`. Whoever fills a struct sets size to what it knows; whoever reads it looks
- *               only at members that size covers (RP_HAS). Members are only ever appended within a major.
+ *               only at members that size covers (RP_HAS). Members are only ever appended within a major. In a row of
+ *               a schema (rp_key) the host refuses what it is too old to know, unless that is all zero: half of what was
+ *               said is not what was said. Functions that it does not know it just never calls.
  *   Results     0 is success. A negative value is one of the RP_E codes; a sentence for people goes through fail() first. A
  *               positive value means something only where its function says so.
  *   Memory      Nothing changes owner. Arguments are borrowed for the call; what a host getter returns stays valid until the

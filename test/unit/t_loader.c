@@ -427,11 +427,16 @@ static void test_schema_faults(void **state)
 		"row 0 of its configuration schema has an empty path",
 		"row 0 of its configuration schema has a text that is malformed or too long",
 		"a kind of custom resource that is no text",
+		NULL,
+		NULL,
+		"row 1 of its configuration schema says what this nri-rpd is too old to know",
 	};
 	make_loader(modules, NULL, NULL);
 	for (unsigned i = 1; i < sizeof expected / sizeof expected[0]; i++) {
 		char name[RP_NAME_MAX];
 		const struct rp_schema *s = NULL;
+		if (!expected[i])
+			continue;
 		(void)snprintf(name, sizeof name, "schema-%u", i);
 		int r = module_schema(loader, load(name), &s, &last);
 		if (r != -EBADMSG || !strstr(last.text, expected[i]))
