@@ -145,10 +145,11 @@ int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret
 	if (!r)
 		r = put_taints(a, json_object_get(spec, "taints"), &m);
 	if (!r)
-		r = node_amounts(a, json_object_get(status, "capacity"), &m.capacity, &m.n_capacity);
+		r = node_amounts(a, json_object_get(status, "capacity"), &m.capacity,
+				 &m.n_capacity);
 	if (!r)
 		r = node_amounts(a, json_object_get(status, "allocatable"), &m.allocatable,
-				&m.n_allocatable);
+				 &m.n_allocatable);
 	if (!r)
 		*ret = m;
 	return r;
