@@ -256,9 +256,9 @@ static int report_classes(struct pipeline *p, Trial__Report *report)
 	_cleanup_(buf_fini) struct buf lines = BUF_INIT;
 	for (const struct stage *s = decide_touched(p); s; s = s->link) {
 		const struct decision *was = &s->ctr->cur, *now = &s->next;
-		put_class(&lines, s->ctr, "RDT class", was->rdt_class, now->rdt_class);
-		put_class(&lines, s->ctr, "block I/O class", was->blockio_class,
-			  now->blockio_class);
+		put_class(&lines, s->ctr, "RDT class", decision_rdt(was), decision_rdt(now));
+		put_class(&lines, s->ctr, "block I/O class", decision_blockio(was),
+			  decision_blockio(now));
 		put_class(&lines, s->ctr, "CPU class", was->cpu_class, now->cpu_class);
 	}
 	report->classes = strdup(buf_text(&lines));

@@ -100,8 +100,8 @@ static void explain_settings(struct pipeline *p, struct ctr *ctr, const struct r
 	_cleanup_(buf_fini) struct buf text = BUF_INIT;
 	const struct decision *d = &ctr->cur;
 	const struct values *asked = &ctr->requested;
-	put_name(&text, "RDT class", d->rdt_class);
-	put_name(&text, "block I/O class", d->blockio_class);
+	put_name(&text, "RDT class", decision_rdt(d));
+	put_name(&text, "block I/O class", decision_blockio(d));
 	put_name(&text, "CPU class", d->cpu_class);
 	put_number(&text, "CPU shares", asked->shares, d->shares);
 	put_number(&text, "CPU quota", asked->quota, d->quota);
