@@ -54,6 +54,27 @@ static void test_counter_that_began_anew(void **state)
 	average_is(&s, 4, 60, 2000, 5);
 }
 
+/* A clock that goes back begins the series anew; one that leaps forth leaves an average over all of the leap. */
+static void test_clock_that_jumps(void **state)
+{
+	struct series s = {0};
+	int64_t mcpu, memory;
+	(void)state;
+	put(&s, 1000, 10, 5);
+	put(&s, 1060, 70, 5);
+	put(&s, 100, 71, 7); /* back: what was read before is forgotten */
+	assert_false(series_average(&s, 100000, 60000, &mcpu, &memory));
+	put(&s, 160, 101, 9);
+	average_is(&s, 160, 300, 500, 8);
+	put(&s, 160, 102, 11); /* no time has passed: no division by it */
+	assert_false(series_average(&s, 160000, 300000, &mcpu, &memory));
+	put(&s, 220, 162, 13);
+	put(&s, 1000220, 500162, 15); /* forth: usage is that of the whole time */
+	average_is(&s, 1000220, 60, 500, 14);
+	/* asked for a time before the last reading */
+	average_is(&s, 220, 60, 500, 13);
+}
+
 static void test_ring(void **state)
 {
 	struct series s = {0};
@@ -86,6 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_counter_that_began_anew),
+		cmocka_unit_test(test_clock_that_jumps),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_files),
 	};
