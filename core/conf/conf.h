@@ -167,6 +167,8 @@ struct conf_core {
 	struct conf_strings module_path;
 	struct {
 		const char *socket, *name;
+		const char *fallback; /* "": none */
+		uint64_t fallback_after_ms;
 		unsigned index; /* 0 … 99 */
 	} runtime;
 	const char *cache_dir;

@@ -18,6 +18,7 @@
 #define REQUEST_SOURCES "auto|feed|runtime"
 #define ON_TIMEOUT "reject|allow"
 #define ADMIT_TIMEOUT_MS 1500
+#define FALLBACK_AFTER_MS 30000
 #define TRACING "|otlp-http|otlp-grpc"
 #define EXPORTERS "|prometheus|otlp-http|otlp-grpc"
 
@@ -94,6 +95,11 @@ static const struct rp_key rows[] = {
 	    .doc = "How it is reached: nri is all there is."),
 	ROW("runtime.socket", RP_T_STRING, "/var/run/nri/nri.sock", .flags = RP_KEY_NON_EMPTY,
 	    .doc = "The runtime's NRI socket."),
+	ROW("runtime.fallback", RP_T_STRING, "",
+	    .doc = "Another socket, for as long as nothing takes us in at runtime.socket: that of "
+		   "nri-rp-bridge; empty: none."),
+	ROW("runtime.fallbackAfter", RP_T_DURATION, "30s",
+	    .doc = "How long a runtime that was connected may be away before the fallback is."),
 	ROW("runtime.name", RP_T_STRING, "nri-rp", .flags = RP_KEY_NON_EMPTY,
 	    .doc = "Name to register with."),
 	ROW("runtime.index", RP_T_INT, "90", .max = 99,
@@ -599,6 +605,9 @@ int core_fill(struct conf_loader *l)
 	core->strict = get_bool(conf, "strict");
 	core->runtime.socket = get_text(conf, "runtime.socket");
 	core->runtime.name = get_text(conf, "runtime.name");
+	core->runtime.fallback = get_text(conf, "runtime.fallback");
+	core->runtime.fallback_after_ms = (uint64_t)conf_value(
+		conf_get(conf->root, "runtime.fallbackAfter"), RP_T_DURATION, FALLBACK_AFTER_MS);
 	core->runtime.index =
 		(unsigned)conf_value(conf_get(conf->root, "runtime.index"), RP_T_INT, 90);
 	core->cache_dir = get_text(conf, "cache.dir");

@@ -71,6 +71,9 @@ static void check_nri_socket(struct doctor *d)
 	const struct runtime_state *rt = pipeline_runtime(d->p);
 	/* The command line may say another than the configuration. */
 	const char *path = rt->socket ? rt->socket : conf_core(pipeline_conf(d->p))->runtime.socket;
+	if (!rt->fallback || !*rt->fallback)
+		finding(d, NOTE, "nri-rp-bridge(8)",
+			"no runtime.fallback is set: it would let nri-rp-bridge stand in");
 	struct stat st;
 	struct err err = ERR_INIT;
 	if (stat(path, &st) < 0) {
@@ -98,6 +101,9 @@ static void check_runtime(struct doctor *d)
 		finding(d, NOTE, NULL, "the connection was lost %llu times%s%s",
 			(unsigned long long)rt->disconnects,
 			rt->last_error[0] ? ", the last time: " : "", rt->last_error);
+	if (rt->on_fallback)
+		finding(d, WARNING, nri_hint, "connected to the fallback %s: %s", rt->fallback,
+			rt->fallback_why);
 	finding(d, FINE, NULL, "%s %s is connected", rt->name, rt->version);
 }
 

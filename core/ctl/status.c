@@ -93,6 +93,10 @@ static void put_runtime(struct json *j, struct pipeline *p)
 	json_kuint(j, "connects", rt->connects);
 	json_kuint(j, "disconnects", rt->disconnects);
 	put_text(j, "error", rt->connected ? NULL : rt->last_error);
+	put_text(j, "socket", rt->socket);
+	put_text(j, "fallback", rt->fallback);
+	json_kbool(j, "on_fallback", rt->on_fallback);
+	put_text(j, "fallback_reason", rt->on_fallback ? rt->fallback_why : NULL);
 	json_end_obj(j);
 }
 

@@ -201,15 +201,29 @@ static void serve_control(struct daemon *d, const struct conf_core *core)
 	pipeline_served(d->pipeline, SERVICE_CONTROL, r ? &err : NULL);
 }
 
+/* What the configuration says of the runtime's connection. */
+static struct nri_config front_end(const struct daemon *d, const struct conf_core *core)
+{
+	return (struct nri_config){
+		.loop = d->loop,
+		.pipeline = d->pipeline,
+		.socket = d->options.nri_socket ? d->options.nri_socket : core->runtime.socket,
+		.name = core->runtime.name,
+		.fallback = core->runtime.fallback,
+		.fallback_after_ms = core->runtime.fallback_after_ms,
+		.index = core->runtime.index,
+		.inherited_fd = -1,
+	};
+}
+
 static void on_configured(const struct conf *conf, void *arg)
 {
 	struct daemon *d = arg;
 	const struct conf_core *core = conf_core(conf);
 	if (!d->nri)
 		return; /* the first one: nothing is there to be told */
-	(void)nri_set_runtime(d->nri,
-			      d->options.nri_socket ? d->options.nri_socket : core->runtime.socket,
-			      core->runtime.name, core->runtime.index);
+	const struct nri_config runtime = front_end(d, core);
+	(void)nri_set_runtime(d->nri, &runtime);
 	set_debug(d);
 	serve_agent(d, core);
 	if (d->collector)
@@ -336,16 +350,10 @@ static int start_front_end(struct daemon *d, struct err *err)
 	int fd = inherited_fd(err);
 	if (fd < -1)
 		return fd;
-	const struct nri_config config = {
-		.loop = d->loop,
-		.pipeline = d->pipeline,
-		.socket = d->options.nri_socket ? d->options.nri_socket : core->runtime.socket,
-		.name = core->runtime.name,
-		.index = core->runtime.index,
-		.inherited_fd = fd,
-		.orphaned = on_orphaned,
-		.arg = d,
-	};
+	struct nri_config config = front_end(d, core);
+	config.inherited_fd = fd;
+	config.orphaned = on_orphaned;
+	config.arg = d;
 	return nri_new(&config, &d->nri, err);
 }
 

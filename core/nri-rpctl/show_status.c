@@ -102,6 +102,9 @@ static void show_runtime(struct out *o, const json_t *doc)
 	      *nri ? " (NRI " : "", nri, *nri ? ")" : "",
 	      unit_age(since(doc, js(rt, "connected_at")), age),
 	      jb(rt, "synchronized") ? "" : ", not synchronized yet");
+	if (jb(rt, "on_fallback"))
+		field(o, "Fallback", "%s is connected to: %s", js(rt, "fallback"),
+		      js(rt, "fallback_reason"));
 }
 
 static void show_machine(struct out *o, const json_t *doc)

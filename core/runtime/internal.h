@@ -4,6 +4,7 @@
 #define RUNTIME_INTERNAL_H
 
 #include "core/pipeline/request/request.h"
+#include "core/runtime/fallback.h"
 #include "core/runtime/nri.h"
 #include "core/util/arena.h"
 #include "core/util/fields.h"
@@ -52,6 +53,7 @@ struct nri {
 	char *socket, *name;
 	struct trunk *trunk;
 	struct rpc *rpc; /* the end that we call and the one that we serve */
+	struct fallback fallback;
 	struct loop_timer *reconnect;
 	struct loop_timer *renew_timer;
 	bool renew; /* another socket, name or index: to connect anew when nothing is under way */
@@ -75,6 +77,8 @@ void nri_resume(struct nri *nri);
 void nri_sync_reset(struct sync_parts *s);
 /* Ends the connection and starts over. */
 void nri_restart(struct nri *nri, const char *why);
+/* Connects anew as soon as nothing is under way. */
+void nri_renew(struct nri *nri);
 void nri_kick(struct nri *nri);
 /* Soon: gives the memory that a large message took back to the system. */
 void nri_give_back(struct nri *nri);

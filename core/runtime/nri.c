@@ -11,7 +11,6 @@
 #include "core/runtime/wait.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
-#include "core/wire/sock.h"
 
 #define LOG_SOURCE "nri"
 #define BACKOFF_FIRST_MS 50u
@@ -114,6 +113,7 @@ static void lost(struct nri *nri, const char *why, bool loud)
 	nri->configured = false;
 	nri->close_soon = false;
 	nri_sync_reset(&nri->sync);
+	fallback_lost(nri, s->connected, was_synchronized);
 	bool news = !str_eq(s->last_error, why);
 	s->connected = s->synchronized = false;
 	(void)snprintf(s->last_error, sizeof s->last_error, "%s", why);
@@ -192,10 +192,7 @@ static int start(struct nri *nri, int fd, struct err *err)
 
 static int dial(struct nri *nri, struct err *err)
 {
-	int r = wire_check_folder(nri->socket, err);
-	if (r && r != -ENOENT)
-		return r;
-	int fd = wire_connect_unix(nri->socket, err);
+	int fd = fallback_dial(nri, err);
 	return fd < 0 ? fd : start(nri, fd, err);
 }
 
@@ -243,7 +240,8 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err)
 	nri->arena = arena_new(ARENA_BLOCK, NRI_REQUEST_ARENA);
 	nri->reconnect = loop_timer_new(config->loop, try_connect, nri);
 	nri->renew_timer = loop_timer_new(config->loop, renew, nri);
-	if (!nri->socket || !nri->name || !nri->arena || !nri->reconnect || !nri->renew_timer) {
+	if (fallback_init(nri) || !nri->socket || !nri->name || !nri->arena || !nri->reconnect ||
+	    !nri->renew_timer) {
 		nri_free(nri);
 		return err_errno(err, -ENOMEM, "NRI front end");
 	}
@@ -260,6 +258,7 @@ struct nri *nri_free(struct nri *nri)
 	wait_finish(nri);
 	trunk_free(nri->trunk);
 	wait_drop(nri);
+	fallback_fini(nri);
 	loop_timer_free(nri->renew_timer);
 	loop_timer_free(nri->reconnect);
 	nri_sync_reset(&nri->sync);
@@ -271,27 +270,44 @@ struct nri *nri_free(struct nri *nri)
 	return NULL;
 }
 
-int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsigned index)
+static int set_address(struct nri *nri, const struct nri_config *config)
 {
-	if (nri->cfg.inherited_fd >= 0)
-		return 0; /* the runtime has chosen them, there is no other connection to be had */
-	if (str_eq(nri->socket, socket) && str_eq(nri->name, name) && nri->cfg.index == index)
-		return 0;
-	char *new_socket = strdup(socket), *new_name = strdup(name);
-	if (!new_socket || !new_name) {
-		free(new_socket);
-		free(new_name);
+	char *socket = strdup(config->socket), *name = strdup(config->name);
+	if (!socket || !name) {
+		free(socket);
+		free(name);
 		return -ENOMEM;
 	}
 	free(nri->socket);
 	free(nri->name);
-	nri->socket = new_socket;
-	pipeline_runtime(nri->cfg.pipeline)->socket = new_socket;
-	nri->name = new_name;
-	nri->cfg.index = index;
-	log_notice("the runtime's socket, our name or index has changed: connecting anew");
+	nri->socket = socket;
+	pipeline_runtime(nri->cfg.pipeline)->socket = socket;
+	nri->name = name;
+	nri->cfg.index = config->index;
+	return 0;
+}
+
+void nri_renew(struct nri *nri)
+{
 	nri->renew = true;
 	updates_hurry(nri->cfg.pipeline);
 	(void)loop_timer_arm(nri->renew_timer, RENEW_MS);
-	return loop_defer(nri->cfg.loop, renew_when_idle, nri);
+	(void)loop_defer(nri->cfg.loop, renew_when_idle, nri);
+}
+
+int nri_set_runtime(struct nri *nri, const struct nri_config *config)
+{
+	bool other_fallback;
+	if (nri->cfg.inherited_fd >= 0)
+		return 0; /* the runtime has chosen them, there is no other connection to be had */
+	int r = fallback_set(nri, config->fallback, config->fallback_after_ms, &other_fallback);
+	bool other = !str_eq(nri->socket, config->socket) || !str_eq(nri->name, config->name) ||
+		     nri->cfg.index != config->index;
+	if (r == 0 && other)
+		r = set_address(nri, config);
+	if (r || !(other || other_fallback))
+		return r;
+	log_notice("the runtime's socket, our name or index has changed: connecting anew");
+	nri_renew(nri);
+	return 0;
 }

@@ -3,6 +3,7 @@
  * The NRI front end: the runtime's plugin connection on one side, the pipeline on the other.
  *
  *   nri.c         connecting, registering, coming back for ever; the queue of unsolicited updates
+ *   fallback.c    which of two sockets it is
  *   handlers.c    the runtime's calls, in both forms (own methods and StateChange)
  *   sync.c        the parts of Synchronize, an object at a time
  *   wait.c        requests that wait for devices to be known, and those behind them
@@ -28,6 +29,8 @@ struct nri_config {
 	struct loop *loop;
 	struct pipeline *pipeline;
 	const char *socket, *name;
+	const char *fallback; /* another socket, for when the first is away; NULL, "": none */
+	uint64_t fallback_after_ms;
 	unsigned index;
 	int inherited_fd; /* the runtime has started us: its end of the connection; else -1 */
 	/* The connection that was inherited has ended: there is no other. */
@@ -40,7 +43,8 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err);
 struct nri *nri_free(struct nri *nri);
 /* The pipeline has updates to send. */
 void nri_updates_ready(struct nri *nri);
-/* Another socket, name or index: connects anew if one of them is different. Of no effect on a connection that was inherited. */
-int nri_set_runtime(struct nri *nri, const char *socket, const char *name, unsigned index);
+/* Takes over the sockets, fallback_after_ms, name and index of `config`, and connects anew if what the connection stands on is different.
+ * Of no effect on a connection that was inherited. */
+int nri_set_runtime(struct nri *nri, const struct nri_config *config);
 
 #endif

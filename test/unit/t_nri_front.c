@@ -83,6 +83,12 @@ static bool is_orphaned(struct world *w, void *arg)
 	return ((struct runtime *)arg)->n_orphaned > 0;
 }
 
+static int set_runtime(struct runtime *r, const char *socket, const char *name, unsigned index)
+{
+	const struct nri_config config = {.socket = socket, .name = name, .index = index};
+	return nri_set_runtime(r->nri, &config);
+}
+
 static void test_launched_by_the_runtime(void **state)
 {
 	(void)state;
@@ -96,7 +102,7 @@ static void test_launched_by_the_runtime(void **state)
 	configure(r);
 	synchronize(r);
 	/* a socket of ours does not matter here */
-	assert_int_equal(nri_set_runtime(r->nri, "/elsewhere", "other", 3), 0);
+	assert_int_equal(set_runtime(r, "/elsewhere", "other", 3), 0);
 	assert_int_equal(r->n_orphaned, 0);
 	r->trunk = trunk_free(r->trunk);
 	world_until(r->w, is_orphaned, r);
@@ -108,9 +114,9 @@ static void test_another_socket(void **state)
 {
 	(void)state;
 	struct runtime *r = connected();
-	assert_int_equal(nri_set_runtime(r->nri, r->socket, "tested", 7), 0);
+	assert_int_equal(set_runtime(r, r->socket, "tested", 7), 0);
 	assert_true(pipeline_runtime(r->w->p)->connected);
-	assert_int_equal(nri_set_runtime(r->nri, r->socket, "renamed", 107), 0);
+	assert_int_equal(set_runtime(r, r->socket, "renamed", 107), 0);
 	world_until(r->w, connected_again, r);
 	assert_string_equal(r->plugin, "07-renamed");
 	runtime_free(r);

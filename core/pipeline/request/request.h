@@ -138,6 +138,9 @@ struct runtime_state {
 	uint64_t connects, disconnects;
 	char last_error[ERR_TEXT_MAX]; /* why it is not connected */
 	const char *socket; /* where it is looked for; NULL: where rp.conf says */
+	const char *fallback; /* where else; "", NULL: nowhere */
+	bool on_fallback; /* that is where it is … */
+	char fallback_why[ERR_TEXT_MAX]; /* … and why */
 };
 struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
 
