@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What checkers that see one file at a time cannot know: a function that makes an error gives back the code that it was given, which is
- * negative. test/lint puts this in front of every source; nothing else includes it.
+ * What checkers that see one file at a time cannot know: a function that makes an error gives back
+ * the code that it was given, which is negative. test/lint puts this in front of every source;
+ * nothing else includes it.
  */
 static inline int known_negative(int code)
 {

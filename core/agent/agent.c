@@ -61,7 +61,7 @@ struct agent {
 	struct log_limit turned_away;
 };
 
-/* ---- who may connect --------------------------------------------------------------------------------------------------- */
+/* ---- who may connect ------------------------------------------------------------------------- */
 
 /* From the file alone: a look-up by the C library might ask the network. */
 static uid_t find_user(const char *name)
@@ -95,7 +95,7 @@ static int admit(const struct agent *a, int fd, struct err *err)
 	return 0;
 }
 
-/* ---- connections ------------------------------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void connection_free(struct connection *c, const char *why)
 {
@@ -246,7 +246,7 @@ static void on_connection(int fd, void *arg)
 		log_warning("%s", err.text);
 }
 
-/* ---- what the pipeline wants to know ----------------------------------------------------------------------------------- */
+/* ---- what the pipeline wants to know --------------------------------------------------------- */
 
 static struct rpc *agent_rpc(const struct agent *a)
 {
@@ -272,7 +272,7 @@ static void pod_ended(void *arg, const char *ns, const char *name)
 		agent_tell_ended(agent_rpc(a), ns, name);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void shut(struct agent *a)
 {

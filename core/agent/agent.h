@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's end of the connection to nri-rp-agent (protocol.h, proto/agent.proto): the socket that the agent connects to, and the
- * calls that go over it. It is there only while the configuration has something to ask the agent for.
+ * The daemon's end of the connection to nri-rp-agent (protocol.h, proto/agent.proto): the socket
+ * that the agent connects to, and the calls that go over it. It is there only while the
+ * configuration has something to ask the agent for.
  *
- * Who may connect: root, the daemon's own user, and the agent's (agent.user), by the credentials that the kernel gives of the peer; the
- * mode of the socket leaves everybody else out, too. One agent at a time.
+ * Who may connect: root, the daemon's own user, and the agent's (agent.user), by the credentials
+ * that the kernel gives of the peer; the mode of the socket leaves everybody else out, too. One
+ * agent at a time.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H

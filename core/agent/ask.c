@@ -21,7 +21,7 @@ struct question {
 	rp_pod pod;
 };
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static bool good_name(const char *name)
 {
@@ -134,7 +134,7 @@ static void on_list(const struct rpc_result *result, void *arg)
 		pipeline_devices_listed(p, pods, n);
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static Agent__PodRequest pod_request(const char *ns, const char *name)
 {

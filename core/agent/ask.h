@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to a connected agent, and evictions that it is to ask for, whose answers go to the pipeline. */
+/* Questions to a connected agent, and evictions that it is to ask for, whose answers go to the
+ * pipeline. */
 #ifndef AGENT_ASK_H
 #define AGENT_ASK_H
 
@@ -17,8 +18,8 @@ int agent_ask_evict(struct pipeline *p, struct rpc *rpc, const struct pod *pod, 
 void agent_tell_ended(struct rpc *rpc, const char *ns, const char *name);
 
 /*
- * What the agent answers, for tests as well. Out of the arena: -EBADMSG: it does not decode; -E2BIG: it is over a limit of protocol.h;
- * -ENOMEM.
+ * What the agent answers, for tests as well. Out of the arena: -EBADMSG: it does not decode;
+ * -E2BIG: it is over a limit of protocol.h; -ENOMEM.
  */
 struct arena;
 int agent_decode_pod(struct arena *a, const uint8_t *data, size_t n, struct pod_devices_desc *ret);

@@ -16,7 +16,7 @@
 #define CONFIG_ARENA (4u * AGENT_CONFIG_MAX)
 #define ERRORS_MAX (32u << 10) /* bytes that the status of an object has room for */
 
-/* ---- what is pushed -------------------------------------------------------------------------------------------------- */
+/* ---- what is pushed -------------------------------------------------------------------------- */
 
 /* It becomes part of names of sources, which people read. */
 static bool good_word(const char *text)
@@ -78,7 +78,7 @@ int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct c
 	return r;
 }
 
-/* ---- what becomes of it ---------------------------------------------------------------------------------------------- */
+/* ---- what becomes of it ---------------------------------------------------------------------- */
 
 static void answer(struct rpc_request *req, const char *errors)
 {

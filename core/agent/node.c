@@ -16,7 +16,7 @@
 #define ARENA_BLOCK (16u << 10)
 #define NODE_ARENA (8u * AGENT_NODE_MAX)
 
-/* ---- lists ----------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* Names of labels, annotations, taints and resources are printable ASCII. */
 static bool good_key(const char *key)
@@ -111,7 +111,7 @@ static int take_taints(struct arena *a, const Agent__SetNodeRequest *m, struct n
 	return put_in_order(list, m->n_taints, sizeof *list, cmp_taint);
 }
 
-/* ---- the Node -------------------------------------------------------------------------------------------------------- */
+/* ---- the Node -------------------------------------------------------------------------------- */
 
 int agent_decode_node(struct arena *a, const uint8_t *data, size_t n,
 		      const struct node_object **ret)

@@ -11,8 +11,9 @@
 void agent_serve_node(struct pipeline *p, struct rpc_request *req);
 
 /*
- * The Node of a request, for tests as well, out of the arena. -EBADMSG: it does not decode; -E2BIG: it is over a limit of protocol.h;
- * -EINVAL: it has no name, or a key that is none or is there twice; -ENOMEM.
+ * The Node of a request, for tests as well, out of the arena. -EBADMSG: it does not decode; -E2BIG:
+ * it is over a limit of protocol.h; -EINVAL: it has no name, or a key that is none or is there
+ * twice; -ENOMEM.
  */
 struct arena;
 int agent_decode_node(struct arena *a, const uint8_t *data, size_t n,

@@ -26,7 +26,7 @@ static bool good_name(const char *name)
 	return true;
 }
 
-/* ---- amounts --------------------------------------------------------------------------------------------------------- */
+/* ---- amounts --------------------------------------------------------------------------------- */
 
 /* Where an amount of that name goes; a name that is new is added. NULL: there are too many. */
 static int64_t *amount_of(struct fed_ctr *c, struct fed_amount *extended, const char *name,
@@ -80,7 +80,7 @@ static void default_requests(struct fed_ctr *c, struct fed_amount *extended)
 		default_to(&extended[i].request, extended[i].limit);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------------------------------ */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static enum fed_kind kind_of(Agent__PodContainerKind kind)
 {
@@ -162,7 +162,7 @@ int agent_decode_pods(struct arena *a, const uint8_t *data, size_t n, struct fed
 	return 0;
 }
 
-/* ---- the request ----------------------------------------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 void agent_serve_pods(struct pipeline *p, struct rpc_request *req)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both ends of the connection between nri-rpd and nri-rp-agent know. The messages are in proto/agent.proto. */
+/* What both ends of the connection between nri-rpd and nri-rp-agent know. The messages are in
+ * proto/agent.proto. */
 #ifndef AGENT_PROTOCOL_H
 #define AGENT_PROTOCOL_H
 
@@ -10,7 +11,8 @@
 
 /* The agent answers GetPod, ListPods and ForgetPod. */
 #define AGENT_FEATURE_POD_RESOURCES "pod-resources"
-/* The agent calls SetConfig, SetAdjustments, SetState, SetNode and SetPods, and answers Published, Evict and Tell. */
+/* The agent calls SetConfig, SetAdjustments, SetState, SetNode and SetPods, and answers Published,
+ * Evict and Tell. */
 #define AGENT_FEATURE_CLUSTER "cluster"
 
 #define AGENT_CONFIG_TIMEOUT_MS 60000u /* trying a configuration and putting it in force */

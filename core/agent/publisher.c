@@ -33,7 +33,7 @@ struct publisher {
 	char last_error[ERR_TEXT_MAX]; /* what was logged */
 };
 
-/* ---- a message under construction ------------------------------------------------------------------------------------ */
+/* ---- a message under construction ------------------------------------------------------------ */
 
 /* Modules tell one thing after the other; lists grow by doubling. */
 struct list {
@@ -246,7 +246,7 @@ static int compose(struct publisher *u, struct arena *a, Agent__PublishedRequest
 	return c.failed ? err_errno(err, -ENOMEM, "what the policy tells of zones") : 0;
 }
 
-/* ---- telling --------------------------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static void say(struct publisher *u, const char *text)
 {
@@ -322,7 +322,7 @@ void publisher_set_agent(struct publisher *u, struct rpc *rpc)
 	publisher_changed(u);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct publisher *publisher_new(struct loop *loop, struct pipeline *p)
 {

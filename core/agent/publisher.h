@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon has the agent publish: the policy's zones, the node's extended resources and what modules want the Node to have, as a whole, when it has changed. At once
- * when it was quiet before, else not more often than every PUBLISH_INTERVAL_MS: what changes in between is one message.
+ * What the daemon has the agent publish: the policy's zones, the node's extended resources and what
+ * modules want the Node to have, as a whole, when it has changed. At once when it was quiet before,
+ * else not more often than every PUBLISH_INTERVAL_MS: what changes in between is one message.
  */
 #ifndef AGENT_PUBLISHER_H
 #define AGENT_PUBLISHER_H

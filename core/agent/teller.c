@@ -34,7 +34,7 @@ struct teller {
 	struct recent recent[RECENT_MAX];
 };
 
-/* ---- which events, and how often ------------------------------------------------------------------------------------- */
+/* ---- which events, and how often ------------------------------------------------------------- */
 
 struct kind {
 	const char *reason; /* NULL: nothing for the cluster */
@@ -98,7 +98,7 @@ static uint32_t may_tell(struct teller *t, const char *reason, const char *pod, 
 	return count;
 }
 
-/* ---- a message ------------------------------------------------------------------------------------------------------- */
+/* ---- a message ------------------------------------------------------------------------------- */
 
 struct telling {
 	Agent__ClusterEvent events[AGENT_EVENTS_MAX], *list[AGENT_EVENTS_MAX];
@@ -184,7 +184,7 @@ void teller_set_agent(struct teller *t, struct rpc *rpc)
 	teller_changed(t);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct teller *teller_new(struct loop *loop, struct pipeline *p)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of the daemon that people should see in the cluster, at the pod or the node: refusals, what is degraded, configurations, evictions.
- * One of a kind a pod and a minute, and not more than TELLER_BURST at a time and one every TELLER_REFILL_MS all in all: a pod that is refused is
- * tried again by its kubelet for ever. What is left out is counted, and told with the next of its kind.
+ * Events of the daemon that people should see in the cluster, at the pod or the node: refusals,
+ * what is degraded, configurations, evictions. One of a kind a pod and a minute, and not more than
+ * TELLER_BURST at a time and one every TELLER_REFILL_MS all in all: a pod that is refused is tried
+ * again by its kubelet for ever. What is left out is counted, and told with the next of its kind.
  */
 #ifndef AGENT_TELLER_H
 #define AGENT_TELLER_H
@@ -19,7 +20,8 @@ struct teller;
 
 struct teller *teller_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
 struct teller *teller_free(struct teller *t); /* NULL is fine; returns NULL */
-/* Who is told from now on; NULL: nobody. What happened meanwhile is told then, as far as it is remembered. */
+/* Who is told from now on; NULL: nobody. What happened meanwhile is told then, as far as it is
+ * remembered. */
 void teller_set_agent(struct teller *t, struct rpc *rpc);
 /* There may be a new event. */
 void teller_changed(struct teller *t);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache in short. Facts come from the runtime (cache_put_pod, cache_put_ctr) and are replaced whenever it repeats them. Decisions
- * come from policies, through transactions (txn.c). Sets are interned (util/intern.h), so a decision is a handful of pointers, and
- * staging one costs a copy of those. Handles given to modules are a slot's index and generation: the slot of a removed object is used
- * again under the next generation, which is how stale handles are told from good ones.
+ * The cache in short. Facts come from the runtime (cache_put_pod, cache_put_ctr) and are replaced
+ * whenever it repeats them. Decisions come from policies, through transactions (txn.c). Sets are
+ * interned (util/intern.h), so a decision is a handful of pointers, and staging one costs a copy of
+ * those. Handles given to modules are a slot's index and generation: the slot of a removed object
+ * is used again under the next generation, which is how stale handles are told from good ones.
  */
 #include "core/cache/cache.h"
 
@@ -20,7 +21,7 @@
 
 #define LOG_SOURCE "cache"
 
-/* ---- slots --------------------------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static uint64_t slots_add(struct slots *s, void *object)
 {
@@ -61,7 +62,7 @@ static void *slots_get(const struct slots *s, uint64_t handle)
 	return s->slot[i].object;
 }
 
-/* ---- blobs --------------------------------------------------------------------------------------------------------- */
+/* ---- blobs ----------------------------------------------------------------------------------- */
 
 struct blob *blob_room(uint32_t len)
 {
@@ -111,7 +112,7 @@ bool blob_equal(const struct blob *a, const struct blob *b)
 	return a == b || (a->len == b->len && !memcmp(a->data, b->data, a->len));
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static int overlay_set(struct cache *c, struct iset **field, const char *text, uint32_t max)
 {
@@ -231,7 +232,7 @@ uint32_t ctr_unstored_acked(uint32_t fields)
 	return (fields & ~sets) | (fields & sets ? CTR_UNSTORED_ACKED_SETS : 0);
 }
 
-/* ---- the cache itself ---------------------------------------------------------------------------------------------- */
+/* ---- the cache itself ------------------------------------------------------------------------ */
 
 struct cache *cache_new(uint64_t memory_total)
 {
@@ -311,7 +312,7 @@ const char *cache_policy_name(const struct cache *c, uint32_t number)
 	return number && number <= c->n_policies ? c->policies[number - 1] : "";
 }
 
-/* ---- pods ---------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static int check_text(const char *what, const char *text, size_t max, struct err *err)
 {
@@ -353,7 +354,8 @@ static int put_text(char **field, const char *text, bool *changed)
 	return 0;
 }
 
-/* Labels and annotations are what they were when the runtime made the pod or container: told once, they stay. */
+/* Labels and annotations are what they were when the runtime made the pod or container: told once,
+ * they stay. */
 static int put_kvs(struct kvs *field, const struct kv *pairs, uint32_t n, bool *changed)
 {
 	if (!n || field->n)
@@ -456,7 +458,7 @@ void cache_del_pod(struct cache *c, struct pod *pod)
 	free_pod(pod);
 }
 
-/* ---- containers ---------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int check_ctr(const struct ctr_desc *d, struct err *err)
 {
@@ -658,7 +660,7 @@ void cache_del_ctr(struct cache *c, struct ctr *ctr)
 	free_ctr(c, ctr);
 }
 
-/* ---- look-ups ------------------------------------------------------------------------------------------------------ */
+/* ---- look-ups -------------------------------------------------------------------------------- */
 
 struct pod *cache_pod(struct cache *c, const char *id)
 {

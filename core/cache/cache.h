@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache: every pod and container of the node, what each asks for, what was decided for it, and what the runtime is known to have.
+ * The cache: every pod and container of the node, what each asks for, what was decided for it, and
+ * what the runtime is known to have.
  *
  *   struct pod, struct ctr   facts, set at insertion and refreshed by the runtime
- *   struct decision          what we decided; changed only through a transaction (txn.h), so that a failed request leaves no trace
- *   struct values (acked)    what the runtime has acknowledged; the difference to the decision is what an update has to say
+ *   struct decision          what we decided; changed only through a transaction (txn.h), so that a
+ *                            failed request leaves no trace
+ *   struct values (acked)    what the runtime has acknowledged; the difference to the decision is
+ *                            what an update has to say
  *
- * Objects are found by the runtime's id, by name and by handle (rp_pod, rp_ctr: slot and generation; the handle of a removed object
- * never comes back). Everything is owned by the cache; pointers are good until the object is removed. Nothing here does I/O: the store
- * (store.h) is driven by the pipeline.
+ * Objects are found by the runtime's id, by name and by handle (rp_pod, rp_ctr: slot and
+ * generation; the handle of a removed object never comes back). Everything is owned by the cache;
+ * pointers are good until the object is removed. Nothing here does I/O: the store (store.h) is
+ * driven by the pipeline.
  */
 #ifndef CACHE_CACHE_H
 #define CACHE_CACHE_H
@@ -29,7 +33,7 @@
 #define CACHE_PODS_MAX 65536u
 #define CACHE_CTRS_MAX 65536u
 
-/* ---- what a front end tells (borrowed text, for the call) ---------------------------------------------------------- */
+/* ---- what a front end tells (borrowed text, for the call) ------------------------------------ */
 
 /* Resource values; RP_NOT_SET and NULL where the runtime said nothing. */
 struct values {
@@ -69,7 +73,7 @@ struct ctr_desc {
 	uint32_t n_devices;
 };
 
-/* ---- objects ------------------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 /* Immutable counted bytes with a NUL behind them: classes, private data, reasons. NULL: not set. */
 struct blob {
@@ -97,7 +101,8 @@ struct decision {
 	struct iset *cpus, *mems, *exclusive; /* references; NULL: not decided */
 	int64_t shares, quota, period, mem_limit; /* RP_NOT_SET: not decided */
 	struct blob *rdt_class, *blockio_class, *cpu_class;
-	/* those of an adjustment, which count instead; derived from the configuration, never stored */
+	/* those of an adjustment, which count instead; derived from the configuration, never
+	 * stored */
 	struct blob *rdt_adjusted, *blockio_adjusted;
 	struct blob *private_data; /* of the policy that decided */
 	struct blob *degraded; /* why it does not run as it should */
@@ -156,8 +161,9 @@ struct ctr {
 	struct {
 		bool facts; /* it has the container's facts */
 		bool noted; /* for its next commit */
-		uint32_t
-			missing; /* what of its decision it has not: DIFF_…, CTR_UNSTORED_…, and what else txn.h knows */
+		/* what of its decision it has not: DIFF_…, CTR_UNSTORED_…, and what else txn.h
+		 * knows */
+		uint32_t missing;
 	} store;
 	bool coming; /* its creation is being decided */
 	bool in_updates; /* waits in the unsolicited queue */
@@ -173,8 +179,8 @@ struct ctr {
 	int64_t oom_score_adj;
 	uint64_t created_ns, seq;
 	struct needs wanted; /* as the runtime asked for last */
-	struct values
-		requested; /* the runtime's own values at creation or from its last update, ours not among them */
+	/* the runtime's own values at creation or from its last update, ours not among them */
+	struct values requested;
 	struct values acked;
 	struct decision cur;
 	struct stage *stage; /* in the running transaction */
@@ -191,7 +197,7 @@ struct ctr {
 	UT_hash_handle hh_name;
 };
 
-/* ---- the cache ----------------------------------------------------------------------------------------------------- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 struct cache;
 struct feed;
@@ -204,12 +210,14 @@ struct feed *cache_feed(struct cache *c); /* feed.h */
 void cache_set_memory_total(struct cache *c, uint64_t bytes);
 
 /*
- * Inserts, or refreshes what is known by that id. -EINVAL: the description breaks a limit or lacks an id; -ENOSPC: too many.
- * A new container starts in desc->state with nothing decided; its needs are derived. Its pod has to be there (-ENOENT).
+ * Inserts, or refreshes what is known by that id. -EINVAL: the description breaks a limit or lacks
+ * an id; -ENOSPC: too many. A new container starts in desc->state with nothing decided; its needs
+ * are derived. Its pod has to be there (-ENOENT).
  */
 int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret, struct err *err);
 int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err);
-/* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested) and its pod's annotations. */
+/* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested)
+ * and its pod's annotations. */
 void cache_derive(struct cache *c, struct ctr *ctr);
 /* After a resize: what the runtime says counts, and no annotation any more. */
 void cache_derive_resized(struct cache *c, struct ctr *ctr);
@@ -224,7 +232,8 @@ struct ctr *cache_ctr_by_name(struct cache *c, const char *full_name);
 struct ctr *cache_ctr_named(struct cache *c, const char *ns, const char *pod, const char *name);
 /* This container is the one that its name means from now on. */
 void cache_claim_name(struct cache *c, struct ctr *ctr);
-/* By id, unique id prefix, namespace/pod/name or pod/name, for people. NULL and a reason when none or several match. */
+/* By id, unique id prefix, namespace/pod/name or pod/name, for people. NULL and a reason when none
+ * or several match. */
 struct ctr *cache_ctr_find(struct cache *c, const char *text, struct err *err);
 struct pod *cache_pod_of(struct cache *c, rp_pod handle);
 struct ctr *cache_ctr_of(struct cache *c, rp_ctr handle);
@@ -245,11 +254,13 @@ static inline bool ctr_can_update(const struct ctr *ctr)
 	       ctr->cur.state == RP_STATE_PAUSED;
 }
 
-/* The number of a policy's name in decisions: small, stable while the process lives; 0: none. Names come back by cache_policy_name. */
+/* The number of a policy's name in decisions: small, stable while the process lives; 0: none. Names
+ * come back by cache_policy_name. */
 uint32_t cache_policy_number(struct cache *c, const char *name);
 const char *cache_policy_name(const struct cache *c, uint32_t number);
 
-/* By what is committed: does any container own CPUs; and those of a container that it owns without others of a group, or NULL. */
+/* By what is committed: does any container own CPUs; and those of a container that it owns without
+ * others of a group, or NULL. */
 bool cache_owned(const struct cache *c);
 struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr);
 
@@ -258,21 +269,22 @@ uint64_t cache_running_txn(const struct cache *c);
 /* That of the one that was begun last, whether it runs or not. */
 uint64_t cache_last_txn(const struct cache *c);
 
-/* ---- values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 #define VALUES_NONE                                                                                \
 	{                                                                                          \
 		RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, NULL, NULL                         \
 	}
 
-/* Overlays what is present (not RP_NOT_SET, and not 0 for an update: runtimes write 0 for "unchanged") onto v. A list that does not
- * parse is left out: -EINVAL, the rest is taken. */
+/* Overlays what is present (not RP_NOT_SET, and not 0 for an update: runtimes write 0 for
+ * "unchanged") onto v. A list that does not parse is left out: -EINVAL, the rest is taken. */
 int values_overlay(struct cache *c, struct values *v, const struct res_desc *res,
 		   bool zero_is_absent);
 void values_fini(struct cache *c, struct values *v);
 void values_copy(struct values *dst, const struct values *src);
 
-/* The runtime asks for other numbers than before: those that were decided as it had asked for follow. */
+/* The runtime asks for other numbers than before: those that were decided as it had asked for
+ * follow. */
 void decision_follow(struct decision *d, const struct values *was, const struct values *now);
 
 #define DIFF_CPUS 0x01u

@@ -90,7 +90,7 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 	*ret = n;
 }
 
-/* ---- annotations --------------------------------------------------------------------------------------------------- */
+/* ---- annotations ----------------------------------------------------------------------------- */
 
 #define SPELLINGS 4u
 #define NO_RANK UINT32_MAX
@@ -113,8 +113,9 @@ static const char *after_domain(const char *text, uint32_t *ret_alias)
 }
 
 /*
- * What is behind the name in one of its spellings, in order of preference: STEM.DOMAIN, DOMAIN/STEM, and both with the predecessor's
- * domain. A key of somebody else's domain is taken as it stands.
+ * What is behind the name in one of its spellings, in order of preference: STEM.DOMAIN,
+ * DOMAIN/STEM, and both with the predecessor's domain. A key of somebody else's domain is taken as
+ * it stands.
  */
 static const char *behind_name(const char *key, const char *stem, size_t len, bool ours,
 			       uint32_t *ret_spelling)

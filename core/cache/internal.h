@@ -42,8 +42,8 @@ struct cache {
 	uint64_t txn_ids;
 	struct stage *spare_stages;
 	/*
-	 * Per CPU: how many sets in use contain it for others than those who own it; whose alone it is (owner_key below, 0:
-	 * nobody's), and in how many of that owner's sets.
+	 * Per CPU: how many sets in use contain it for others than those who own it; whose alone it
+	 * is (owner_key below, 0: nobody's), and in how many of that owner's sets.
 	 */
 	uint32_t *cpu_sets, *cpu_owner, *cpu_owners;
 	uint32_t n_owned; /* CPUs that are somebody's alone */
@@ -58,7 +58,8 @@ static inline struct iset *owned_of(const struct decision *d)
 	return d->exclusive && d->exclusive->count ? d->exclusive : NULL;
 }
 
-/* Who owns the exclusive CPUs of a decision: the container (slot + 1), or the group that it is in. 0: there are none. */
+/* Who owns the exclusive CPUs of a decision: the container (slot + 1), or the group that it is in.
+ * 0: there are none. */
 static inline uint32_t owner_key(const struct ctr *ctr, const struct decision *d)
 {
 	if (!owned_of(d))

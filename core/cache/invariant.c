@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must hold for the node whatever a policy says. A transaction is tried on the per-CPU counts of the cache: the touched containers'
- * former decisions are taken out, the staged ones put in, each is looked at, and the counts are put back (txn_commit does it again for
- * good). The work is that of the touched containers' sets, each different set looked at once.
+ * What must hold for the node whatever a policy says. A transaction is tried on the per-CPU counts
+ * of the cache: the touched containers' former decisions are taken out, the staged ones put in,
+ * each is looked at, and the counts are put back (txn_commit does it again for good). The work is
+ * that of the touched containers' sets, each different set looked at once.
  */
 #include "core/cache/internal.h"
 #include "core/cache/txn.h"
 
-/* A container that owns the CPU; of a group, any of its members that this transaction leaves alone, for people. */
+/* A container that owns the CPU; of a group, any of its members that this transaction leaves alone,
+ * for people. */
 static const char *owner(struct cache *c, uint32_t cpu)
 {
 	uint32_t key = c->cpu_owner[cpu];
@@ -69,7 +71,8 @@ static int overlap(struct cache *c, const struct ctr *ctr, const struct decision
 		       ctr->full_name, cpu, d->exclusive->text);
 }
 
-/* Its own exclusive CPUs: nobody else owns them, and whoever runs there does so as one of their owners. */
+/* Its own exclusive CPUs: nobody else owns them, and whoever runs there does so as one of their
+ * owners. */
 static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d,
 			   struct err *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resources annotation: {"containers": {NAME: {"requests": {"cpu": "500m", …}, "limits": {…}}}, "initContainers": {…}}, written by a
- * mutating webhook of the cluster. It is text from outside: bounded by KVS_VALUE_MAX, and believed only as far as it parses.
+ * The resources annotation: {"containers": {NAME: {"requests": {"cpu": "500m", …}, "limits": {…}}},
+ * "initContainers": {…}}, written by a mutating webhook of the cluster. It is text from outside:
+ * bounded by KVS_VALUE_MAX, and believed only as far as it parses.
  */
 #include <jansson.h>
 

@@ -16,7 +16,7 @@
 #define RECORD_USUAL 4096u
 #define SETS (DIFF_CPUS | DIFF_MEMS)
 
-/* ---- opening and closing ------------------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static void tell(struct store_opening *o, enum store_outcome outcome, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -89,7 +89,8 @@ static void put_former_aside(struct store *s, enum store_aside how, char ret[128
 	(void)unlinkat(s->dir.fd, STORE_FILE_FORMER_TOO, 0);
 }
 
-/* It is later than a log: an earlier version has run since that was written. *ret says what became of it, if nothing came of it. */
+/* It is later than a log: an earlier version has run since that was written. *ret says what became
+ * of it, if nothing came of it. */
 static int take_former(struct store *s, bool reset, struct store_opening *ret, struct err *err)
 {
 	struct err why = ERR_INIT;
@@ -205,7 +206,7 @@ struct store *store_abandon(struct store *s)
 	return s;
 }
 
-/* ---- notes of changes ---------------------------------------------------------------------------------------------- */
+/* ---- notes of changes ------------------------------------------------------------------------ */
 
 /* Or everything gets written anyway, or nothing. */
 static bool takes_notes(const struct store *s)
@@ -258,7 +259,7 @@ bool store_pending(const struct store *s)
 	       (!reclog_is_open(&s->log) || s->n_changes || s->lost_track || store_kept_pending(s));
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* One commit; the first error stays. */
 struct writing {
@@ -329,11 +330,12 @@ static void put_kept(struct writing *w, bool all)
 	}
 }
 
-/* ---- sets of many containers --------------------------------------------------------------------------------------- */
+/* ---- sets of many containers ----------------------------------------------------------------- */
 
 /*
- * Containers of which only the sets are others than those that are stored are many at a time: all that share CPUs which have become more
- * or fewer. One record (Moved) says it for all that have the same ones.
+ * Containers of which only the sets are others than those that are stored are many at a time: all
+ * that share CPUs which have become more or fewer. One record (Moved) says it for all that have the
+ * same ones.
  */
 
 static bool has_what_was_decided(const struct ctr *ctr)
@@ -400,7 +402,7 @@ static void put_moved(struct writing *w)
 	s->n_moved = 0;
 }
 
-/* ---- commits ------------------------------------------------------------------------------------------------------- */
+/* ---- commits --------------------------------------------------------------------------------- */
 
 static void put_ctr(struct writing *w, struct ctr *ctr)
 {

@@ -4,12 +4,13 @@
 #include "core/util/pack.h"
 #include "core/util/pb.h"
 
-/* What of a container's flags outlives the daemon; the others follow from the rest of its records. */
+/* What of a container's flags outlives the daemon; the others follow from the rest of its
+ * records. */
 #define FLAGS_STORED                                                                               \
 	(RP_CTR_EXACT_NEEDS | RP_CTR_ESTIMATED_MEM | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM |   \
 	 RP_CTR_INIT)
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* The messages' fields are not const, but nobody writes to what is packed. */
 static char *text(const char *s)
@@ -225,7 +226,7 @@ size_t record_pack(const struct record *r, uint8_t *room, size_t size)
 	return RECORD_HEAD + len;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 int record_open(const void *record, size_t len, struct record_view *ret)
 {
@@ -265,7 +266,8 @@ static int check_id(const char *what, const char *s, struct err *err)
 	return check_text(what, s, CACHE_ID_MAX, err);
 }
 
-/* "key NUL value NUL …", keys in ascending order: as the cache has it, so it can be taken as it is. */
+/* "key NUL value NUL …", keys in ascending order: as the cache has it, so it can be taken as it
+ * is. */
 static int read_kvs(ProtobufCBinaryData b, struct kvs *ret, struct err *err)
 {
 	*ret = (struct kvs){0};
@@ -387,7 +389,8 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 	return r;
 }
 
-/* What the runtime asked for, as it said it; the text of the sets is checked and then taken as it is. */
+/* What the runtime asked for, as it said it; the text of the sets is checked and then taken as it
+ * is. */
 static int read_requested(const RpStore__Values *m, struct res_desc *ret, struct err *err)
 {
 	struct stored_values v;

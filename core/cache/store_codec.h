@@ -2,8 +2,9 @@
 /*
  * Records of the store: the way between the cache's objects and proto/store.proto.
  *
- * Decoders take bytes from anywhere. What they return is within the limits of the cache (lengths, sets, states) and lives in the
- * arena or in the caller's struct; the bytes themselves are not referred to any more.
+ * Decoders take bytes from anywhere. What they return is within the limits of the cache (lengths,
+ * sets, states) and lives in the arena or in the caller's struct; the bytes themselves are not
+ * referred to any more.
  */
 #ifndef CACHE_STORE_CODEC_H
 #define CACHE_STORE_CODEC_H
@@ -26,13 +27,15 @@ enum record_kind {
 
 #define RECORD_HEAD 9u /* bytes in front of the message: the kind, the number */
 #define RECORD_TEXT_MAX (1u << 20) /* a class, a reason, the lines of a data file */
-/* The largest: a pod whose labels and annotations fill their limits, or a blob; with room for the rest. */
+/* The largest: a pod whose labels and annotations fill their limits, or a blob; with room for the
+ * rest. */
 #define RECORD_MAX (STORE_BLOB_MAX + 65536u)
 #define RECORD_ARENA_LIMIT ((size_t)32 << 20)
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* A message that points into the object it is of; valid while that does not change. Not to be copied: it points into itself. */
+/* A message that points into the object it is of; valid while that does not change. Not to be
+ * copied: it points into itself. */
 struct record {
 	enum record_kind kind;
 	uint64_t number; /* of the object; 0: it has none */
@@ -66,7 +69,7 @@ void record_write(const struct record *r, uint8_t *out);
 /* The same into the end of some room, in one go: what it is long. 0: there is not room enough. */
 size_t record_pack(const struct record *r, uint8_t *room, size_t size);
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct record_view {
 	enum record_kind kind;

@@ -90,7 +90,8 @@ static int lock_patiently(int fd)
 	return 0;
 }
 
-/* -ENOENT: there is none, and none can be made, nor anything else; who else there is cannot write either. */
+/* -ENOENT: there is none, and none can be made, nor anything else; who else there is cannot write
+ * either. */
 static int open_lock(const struct store_dir *d)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
@@ -187,7 +188,7 @@ bool store_dir_has(const struct store_dir *d, const char *name)
 	return fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* ---- what is set aside --------------------------------------------------------------------------------------------- */
+/* ---- what is set aside ----------------------------------------------------------------------- */
 
 struct bad_list {
 	unsigned n;

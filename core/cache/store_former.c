@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store that versions up to 0.1 have written, made a log of, so that an upgrade on a node in use moves nobody. To be removed with
- * the first version that need not follow them.
+ * The store that versions up to 0.1 have written, made a log of, so that an upgrade on a node in
+ * use moves nobody. To be removed with the first version that need not follow them.
  *
- * It was LMDB's: a tree of pages, with two pages in front that say where its root is, written in turns; the one with the higher number
- * counts, unless its last commit was torn. What urgent commits had written since then is in a journal beside it. Nothing of either is
- * trusted: every offset is checked against the bytes that there are, and no page is looked at more often than there are pages.
+ * It was LMDB's: a tree of pages, with two pages in front that say where its root is, written in
+ * turns; the one with the higher number counts, unless its last commit was torn. What urgent
+ * commits had written since then is in a journal beside it. Nothing of either is trusted: every
+ * offset is checked against the bytes that there are, and no page is looked at more often than
+ * there are pages.
  *
- *   key     'o', the number (big-endian, 8 bytes), then the kind: of an object · 'l', a number: Moved · 'm': Former
+ *   key     'o', the number (big-endian, 8 bytes), then the kind: of an object · 'l', a number:
+ *           Moved · 'm': Former
  *           'b' or 'n', a name: Blob
  *   value   CRC-32C of key and message, the message
  */
@@ -52,7 +55,7 @@ static uint64_t get(const uint8_t *at, unsigned n)
 	return value;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static int put_record(const struct former *f, uint8_t kind, uint64_t number, struct bytes message,
 		      struct bytes name)
@@ -104,7 +107,7 @@ static int take_record(struct former *f, struct bytes key, struct bytes value)
 	return 0;
 }
 
-/* ---- the tree ------------------------------------------------------------------------------------------------------ */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 /* NULL: there are not so many bytes. */
 static const uint8_t *page_at(const struct former *f, uint64_t page, size_t size)
@@ -160,7 +163,7 @@ static int walk_all(struct former *f)
 	return f->root == NO_PAGE ? 0 : walk(f, f->root, 0);
 }
 
-/* ---- the journal --------------------------------------------------------------------------------------------------- */
+/* ---- the journal ----------------------------------------------------------------------------- */
 
 static int take_entries(struct former *f, struct bytes batch)
 {
@@ -201,7 +204,7 @@ static int take_journal(struct former *f)
 	return r;
 }
 
-/* ---- the head ------------------------------------------------------------------------------------------------------ */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 static int check_head(struct former *f, struct err *err)
 {
@@ -253,7 +256,7 @@ static int choose_meta(struct former *f, struct err *err)
 	return 0;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int write_log(struct former *f, struct reclog *to, struct err *err)
 {

@@ -16,7 +16,7 @@
 #include "core/cache/store_codec.h"
 #include "core/util/reclog.h"
 
-/* ---- store_dir.c --------------------------------------------------------------------------------------------------- */
+/* ---- store_dir.c ----------------------------------------------------------------------------- */
 
 struct store_dir {
 	char *path;
@@ -46,10 +46,11 @@ enum store_aside {
 int store_dir_set_aside(const struct store_dir *d, const char *file, enum store_aside how,
 			char ret_name[64]);
 
-/* ---- store_former.c ------------------------------------------------------------------------------------------------ */
+/* ---- store_former.c -------------------------------------------------------------------------- */
 
-/* Writes the log anew with what an earlier version's file, which is there, has. -ENOMSG, -EBADMSG: it is damaged; -ESTALE: of another
- * boot; -EPERM: not ours; or the log cannot be written. Nothing is changed then. */
+/* Writes the log anew with what an earlier version's file, which is there, has. -ENOMSG, -EBADMSG:
+ * it is damaged; -ESTALE: of another boot; -EPERM: not ours; or the log cannot be written. Nothing
+ * is changed then. */
 int store_former_convert(const struct store_dir *d, const char *boot_id, struct reclog *to,
 			 struct err *err);
 /* The same of the bytes of that file and the one beside it. */
@@ -60,7 +61,7 @@ struct bytes {
 int store_former_write(struct bytes file, struct bytes journal, const char *boot_id,
 		       struct reclog *to, struct err *err);
 
-/* ---- store.c ------------------------------------------------------------------------------------------------------- */
+/* ---- store.c --------------------------------------------------------------------------------- */
 
 enum change_what { CHANGE_POD, CHANGE_CTR, CHANGE_GONE };
 
@@ -96,7 +97,7 @@ struct store {
 	struct store_stats stats;
 };
 
-/* ---- store_kept.c -------------------------------------------------------------------------------------------------- */
+/* ---- store_kept.c ---------------------------------------------------------------------------- */
 
 /* Puts a blob or a note in its place; a copy is made of the data. */
 int store_keep(struct store *s, enum record_kind kind, const char *name, const char *version,

@@ -30,8 +30,9 @@ struct restore {
 	struct store *s;
 	struct cache *cache;
 	struct arena *arena; /* for one record at a time */
-	struct found *
-		at; /* records of objects, by number and order; moves, in their order, have no number and come first */
+	/* records of objects, by number and order; moves, in their order, have no number and come
+	 * first */
+	struct found *at;
 	uint32_t n, cap;
 	struct found_ctr *ctrs; /* by number */
 	uint32_t n_ctrs;
@@ -47,7 +48,7 @@ static void warn_bad(struct restore *r, const char *what, uint64_t number, const
 			    (unsigned long long)number, why);
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static int restore_blob(struct restore *r, const struct record_view *v)
 {
@@ -229,7 +230,7 @@ static int restore_pair(struct restore *r, struct found_ctr *f)
 	return res || !f->ctr || !f->decision ? res : restore_decision(r, f->ctr, f->decision);
 }
 
-/* ---- sets that many containers were given -------------------------------------------------------------------------- */
+/* ---- sets that many containers were given ---------------------------------------------------- */
 
 static const struct found_ctr *find_ctr(const struct restore *r, uint64_t number)
 {
@@ -293,7 +294,7 @@ static int restore_moved(struct restore *r, const struct found *f)
 	return 0;
 }
 
-/* ---- the log ------------------------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 static int remember(struct restore *r, const struct record_view *v)
 {
@@ -355,7 +356,8 @@ static uint32_t last_of(const struct restore *r, uint32_t from, const struct fou
 	return i;
 }
 
-/* In the order of their numbers, which is that of their arrival; a container comes later than its pod. */
+/* In the order of their numbers, which is that of their arrival; a container comes later than its
+ * pod. */
 static int restore_objects(struct restore *r, uint32_t from)
 {
 	int res = 0;

@@ -25,7 +25,7 @@ struct txn {
 	struct patience patience;
 };
 
-/* ---- decisions ----------------------------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 void txn_put_set(struct cache *c, struct iset **field, struct iset *set)
 {
@@ -73,9 +73,10 @@ void decision_fini(struct cache *c, struct decision *d)
 	txn_put_blob(&d->data, NULL);
 }
 
-/* ---- counts -------------------------------------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
-/* A CPU that another owner has already stays that one's: the look at the new owner finds it there. */
+/* A CPU that another owner has already stays that one's: the look at the new owner finds it
+ * there. */
 static void count_owned(struct cache *c, uint32_t cpu, uint32_t key, bool in)
 {
 	if (in && !c->cpu_owner[cpu]) {
@@ -92,8 +93,9 @@ static void count_owned(struct cache *c, uint32_t cpu, uint32_t key, bool in)
 	}
 }
 
-/* Most who have a set have it with the same part for themselves, or none: the first of them is counted for all. Those few who have it with
- * another part, which is mostly about to be refused, are counted one by one. */
+/* Most who have a set have it with the same part for themselves, or none: the first of them is
+ * counted for all. Those few who have it with another part, which is mostly about to be refused,
+ * are counted one by one. */
 static bool counted_already(struct iset *cpus, const struct iset *own, uint32_t key, bool in)
 {
 	if (!cpus->users && in) {
@@ -123,7 +125,7 @@ void count_decision(struct cache *c, const struct ctr *ctr, const struct decisio
 	}
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct txn *txn_begin(struct cache *c)
 {
@@ -375,7 +377,8 @@ void txn_commit(struct txn *t)
 		s->ctr->store.missing |= txn_changed(s);
 		count_decision(c, s->ctr, &s->ctr->cur, false);
 	}
-	/* all former owners have left: a CPU that changes hands is nobody's when its new owner comes */
+	/* all former owners have left: a CPU that changes hands is nobody's when its new owner
+	 * comes */
 	for (struct stage *s = t->first; s; s = s->link) {
 		struct decision before = s->ctr->cur;
 		count_decision(c, s->ctr, &s->next, true);

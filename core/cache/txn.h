@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transaction: what a request is going to change. Decisions are staged on copies; txn_check tries them against the invariants,
- * txn_commit makes them the containers' own, txn_rollback forgets them. There is at most one transaction at a time.
+ * A transaction: what a request is going to change. Decisions are staged on copies; txn_check tries
+ * them against the invariants, txn_commit makes them the containers' own, txn_rollback forgets
+ * them. There is at most one transaction at a time.
  *
- * Costs follow the containers touched: per CPU the cache counts how many different sets in use contain it and who owns it
- * exclusively, so that no check ever looks at the containers that a request leaves alone.
+ * Costs follow the containers touched: per CPU the cache counts how many different sets in use
+ * contain it and who owns it exclusively, so that no check ever looks at the containers that a
+ * request leaves alone.
  */
 #ifndef CACHE_TXN_H
 #define CACHE_TXN_H
@@ -68,7 +70,8 @@ void txn_put_set(struct cache *c, struct iset **field,
 		 struct iset *set); /* takes over the reference */
 void txn_put_blob(struct blob **field, struct blob *blob); /* takes over the reference */
 
-/* How long what it gives may be kept from the runtime (rp_host_cache.may_wait). All zeros: not at all. */
+/* How long what it gives may be kept from the runtime (rp_host_cache.may_wait). All zeros: not at
+ * all. */
 struct patience {
 	uint32_t quiet_ms, longest_ms;
 };
@@ -79,9 +82,11 @@ struct invariants {
 	struct rp_ids online, mem_nodes;
 };
 
-/* 0, or -EINVAL with the broken invariant, the containers and the CPUs named. May be called again after more was staged. */
+/* 0, or -EINVAL with the broken invariant, the containers and the CPUs named. May be called again
+ * after more was staged. */
 int txn_check(struct txn *t, const struct invariants *inv, struct err *err);
-/* A changed container, from before to after; `changed` are DIFF_… bits of decided values and TXN_CHANGED_… */
+/* A changed container, from before to after; `changed` are DIFF_… bits of decided values and
+ * TXN_CHANGED_… */
 #define TXN_CHANGED_CLASS 0x100u
 #define TXN_CHANGED_OTHER 0x200u
 uint32_t txn_changed(const struct stage *s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a container was measured to use: a row a figure, the two last readings of it. Filled by the collector on the loop's thread, read by
- * modules and the exposition; nobody decides by it here. Not stored: a restart measures anew.
+ * What a container was measured to use: a row a figure, the two last readings of it. Filled by the
+ * collector on the loop's thread, read by modules and the exposition; nobody decides by it here.
+ * Not stored: a restart measures anew.
  */
 #ifndef CACHE_USAGE_H
 #define CACHE_USAGE_H

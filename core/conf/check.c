@@ -8,7 +8,7 @@
 
 #define CANDIDATES_MAX 256u /* keys that a suggestion is looked for in */
 
-/* ---- spelling ---------------------------------------------------------------------------------------------------- */
+/* ---- spelling -------------------------------------------------------------------------------- */
 
 static void fold_node(struct conf_errors *errs, struct rp_cfg_node *node,
 		      const struct schema_node *s);
@@ -54,7 +54,7 @@ void check_spelling(struct conf_errors *errs, struct rp_cfg_node *section,
 		fold_node(errs, section, &schema->root);
 }
 
-/* ---- one table --------------------------------------------------------------------------------------------------- */
+/* ---- one table ------------------------------------------------------------------------------- */
 
 struct check {
 	struct conf_errors *errs;
@@ -87,7 +87,8 @@ __attribute__((format(printf, 3, 4))) static void tell(const struct check *c,
 		warning_node(c->errs, m->node, NULL, "%s", text);
 }
 
-/* {cpu: cpuset:0,64}: in braces a comma ends the value, and the rest of the list of CPUs looks like another key. */
+/* {cpu: cpuset:0,64}: in braces a comma ends the value, and the rest of the list of CPUs looks like
+ * another key. */
 static bool ends_a_list(rp_cfg map, uint32_t i)
 {
 	const struct conf_member *m = &map->members[i];
@@ -167,7 +168,7 @@ static void check_node(const struct check *c, const struct schema_node *s, rp_cf
 		check_list(c, s, node);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Custom resources carry switched-off and empty sections for controllers that need not be here. */
 static bool does_something(rp_cfg section)
@@ -189,7 +190,8 @@ static bool names_controller(const struct rp_cfg_node *root, const char *name)
 	return false;
 }
 
-/* What a section may be called: keys of ours that are maps, the modules in use, and those that are installed. */
+/* What a section may be called: keys of ours that are maps, the modules in use, and those that are
+ * installed. */
 struct sections {
 	struct arena *arena;
 	const char *names[CANDIDATES_MAX];

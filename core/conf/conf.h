@@ -2,13 +2,16 @@
 /*
  * rp.conf: text in, one checked tree out.
  *
- * Sources are read in order: rp.conf, then the files *.conf in rp.conf.d in byte order, then what the node agent pushed. A source is a YAML stream; each
- * document of it is either plain (core keys, and one section a module) or a whole custom resource (`kind` and `spec`), which is
- * rewritten to the plain form. Documents merge in order: maps member by member, everything else replaces; a null takes a key back. The
- * result is checked against the core's table and those of the modules, and every problem is reported with its place. Loading
- * has no effect on anything but the new `struct conf`.
+ * Sources are read in order: rp.conf, then the files *.conf in rp.conf.d in byte order, then what
+ * the node agent pushed. A source is a YAML stream; each document of it is either plain (core keys,
+ * and one section a module) or a whole custom resource (`kind` and `spec`), which is rewritten to
+ * the plain form. Documents merge in order: maps member by member, everything else replaces; a null
+ * takes a key back. The result is checked against the core's table and those of the modules, and
+ * every problem is reported with its place. Loading has no effect on anything but the new `struct
+ * conf`.
  *
- * Everything of a configuration lives in its own arena until conf_free. Strings in the tree are UTF-8 without NUL.
+ * Everything of a configuration lives in its own arena until conf_free. Strings in the tree are
+ * UTF-8 without NUL.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -43,14 +46,15 @@
 
 struct conf;
 
-/* ---- problems ---------------------------------------------------------------------------------------------------- */
+/* ---- problems -------------------------------------------------------------------------------- */
 
 struct conf_problem {
 	bool warning; /* the configuration can be used all the same */
 	unsigned line, column; /* from 1; 0: no place */
 	unsigned source; /* position of the source in reading order */
 	unsigned seq;
-	/* One line, place included: `rp.conf:12:5: balloons.pinCPU: expected true or false, found "maybe"` */
+	/* One line, place included: `rp.conf:12:5: balloons.pinCPU: expected true or false, found
+	 * "maybe"` */
 	char text[CONF_PROBLEM_TEXT_MAX];
 };
 
@@ -67,10 +71,11 @@ void conf_errors_sort(struct conf_errors *errs);
 #define CONF_WARNING "warning: "
 /* One line a problem, warnings marked by that, and how many more there are. */
 void conf_errors_print(const struct conf_errors *errs, struct buf *out);
-/* The first error in err (with the number of further ones): what a reload's reply has room for. Returns code. */
+/* The first error in err (with the number of further ones): what a reload's reply has room for.
+ * Returns code. */
 int conf_errors_to_err(const struct conf_errors *errs, int code, struct err *err);
 
-/* ---- the modules' side ------------------------------------------------------------------------------------------- */
+/* ---- the modules' side ----------------------------------------------------------------------- */
 
 enum conf_found {
 	CONF_NO_MODULE, /* not installed: its section is taken unchecked, with a warning */
@@ -79,8 +84,9 @@ enum conf_found {
 };
 
 /*
- * Where tables come from. `begin` is called once before the others with the directories of `modules.path` as the sources give it; it may
- * be NULL. What they return has to live until conf_load returns, no longer: the configuration keeps copies.
+ * Where tables come from. `begin` is called once before the others with the directories of
+ * `modules.path` as the sources give it; it may be NULL. What they return has to live until
+ * conf_load returns, no longer: the configuration keeps copies.
  */
 struct conf_schemas {
 	void *ctx;
@@ -97,12 +103,12 @@ int conf_schema_check(const struct rp_schema *schema, struct err *err);
 /* The table of everything that is not a module's section. */
 const struct rp_schema *conf_core_schema(void);
 
-/* ---- loading ----------------------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /*
- * Reads `path` and the drop-ins of the directory `<path>.d`. Places name files as `path` does. `schemas` may be NULL: no
- * modules. 0 with *ret (errs may hold warnings), -EINVAL when something in it is wrong, another -errno when it cannot be read;
- * errs then holds at least one error.
+ * Reads `path` and the drop-ins of the directory `<path>.d`. Places name files as `path` does.
+ * `schemas` may be NULL: no modules. 0 with *ret (errs may hold warnings), -EINVAL when something
+ * in it is wrong, another -errno when it cannot be read; errs then holds at least one error.
  */
 int conf_load(const char *path, const struct conf_schemas *schemas, struct conf **ret,
 	      struct conf_errors *errs);
@@ -111,9 +117,11 @@ struct conf_source {
 	const char *name; /* for places: a file's path, "agent" */
 	const char *text;
 	size_t len;
-	/* From the node agent: its sections replace whole sections of the sources before, as far as `agent.accept` allows. */
+	/* From the node agent: its sections replace whole sections of the sources before, as far as
+	 * `agent.accept` allows. */
 	bool pushed;
-	/* A key was put on a line before what somebody wrote, and all of that moved by a blank: places are those of what was written. */
+	/* A key was put on a line before what somebody wrote, and all of that moved by a blank:
+	 * places are those of what was written. */
 	bool keyed;
 };
 
@@ -126,8 +134,8 @@ struct conf_files {
 	unsigned n_sources;
 };
 /*
- * conf_load in two halves. When a file cannot be read, the first half has those that can be and the code, and the second one,
- * with that code, only tells what is wrong with these as well.
+ * conf_load in two halves. When a file cannot be read, the first half has those that can be and the
+ * code, and the second one, with that code, only tells what is wrong with these as well.
  */
 int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors *errs);
 int conf_parse_files(const struct conf_files *files, int code, const struct conf_schemas *schemas,
@@ -136,7 +144,7 @@ void conf_files_fini(struct conf_files *files);
 
 struct conf *conf_free(struct conf *conf); /* returns NULL; NULL is fine */
 
-/* ---- the core's keys, typed, defaults filled in ------------------------------------------------------------------ */
+/* ---- the core's keys, typed, defaults filled in ---------------------------------------------- */
 
 enum conf_mode { CONF_RELAXED, CONF_OPTIONAL, CONF_REQUIRED, CONF_DISABLED };
 
@@ -152,7 +160,8 @@ struct conf_strings {
 	unsigned n;
 };
 
-/* Where modules are when neither modules.path nor an option says so: where this build installs them first. */
+/* Where modules are when neither modules.path nor an option says so: where this build installs them
+ * first. */
 extern const struct conf_strings conf_module_dirs;
 
 enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
@@ -175,14 +184,15 @@ struct conf_core {
 	bool export_data;
 	const char *control_socket;
 	struct {
-		const char *
-			listen; /* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint when metrics.listen is not set */
+		/* "host:port", "unix:PATH"; "": no server. instrumentation.httpEndpoint when
+		 * metrics.listen is not set */
+		const char *listen;
 		bool prometheus; /* serve /metrics */
 		bool map; /* serve /map, where only this machine reaches it */
 		struct conf_strings enabled, polled; /* globs of metric groups */
 		uint64_t collect_ms; /* between two readings of what containers use; 0: never */
-		uint32_t pressure
-			[4]; /* percent from which on it is one, by bit of RP_PRESSURE_…; 0: never */
+		/* percent from which on it is one, by bit of RP_PRESSURE_…; 0: never */
+		uint32_t pressure[4];
 	} metrics;
 	struct {
 		enum log_level level;
@@ -211,7 +221,7 @@ struct conf_core {
 
 const struct conf_core *conf_core(const struct conf *conf);
 
-/* ---- the tree ---------------------------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 rp_cfg conf_root(const struct conf *conf);
 /* A module's section; NULL when there is none (or it is null). */
@@ -219,7 +229,8 @@ rp_cfg conf_section(const struct conf *conf, const char *module);
 
 /* The getters of nri-rp.host.config/1, without the context; see there. */
 uint32_t conf_kind(rp_cfg node);
-/* At each map the rest of the path is first tried as one key, so that keys with dots can be reached. */
+/* At each map the rest of the path is first tried as one key, so that keys with dots can be
+ * reached. */
 rp_cfg conf_get(rp_cfg node, const char *path);
 uint32_t conf_count(rp_cfg node);
 rp_cfg conf_item(rp_cfg node, uint32_t i);
@@ -227,7 +238,8 @@ const char *conf_key(rp_cfg node, uint32_t i);
 const char *conf_text(rp_cfg node, const char *fallback);
 /* The value on a line, cut to the size: [a, b], {a: 1}; "(not set)" for NULL. Returns buf. */
 const char *conf_flow(rp_cfg node, char *buf, size_t size);
-/* `fallback` also when the scalar is no such value, which only happens where no table row checked it. AMOUNT: milli of a quantity. */
+/* `fallback` also when the scalar is no such value, which only happens where no table row checked
+ * it. AMOUNT: milli of a quantity. */
 int64_t conf_value(rp_cfg node, uint32_t type, int64_t fallback);
 double conf_number(rp_cfg node, double fallback);
 /* Is it a scalar that can only be text, "true" rather than true? */
@@ -237,12 +249,14 @@ uint32_t conf_line(rp_cfg node); /* from 1; 0 for NULL */
 #define CONF_PLACE_MAX 512u /* holds any place, cut if need be */
 /* "rp.conf:12:5"; "" for NULL. Returns buf. */
 const char *conf_where(rp_cfg node, char *buf, size_t size);
-/* "balloons.balloonTypes[2].maxCPUs", as it is written in the file, but for a custom resource's `spec`, which is the module's name. */
+/* "balloons.balloonTypes[2].maxCPUs", as it is written in the file, but for a custom resource's
+ * `spec`, which is the module's name. */
 const char *conf_path(rp_cfg node, char *buf, size_t size);
-/* Both, what goes before a message about the node: "rp.conf:12:5: balloons.balloonTypes[2].maxCPUs". */
+/* Both, what goes before a message about the node: "rp.conf:12:5:
+ * balloons.balloonTypes[2].maxCPUs". */
 const char *conf_place(rp_cfg node, char *buf, size_t size);
 
-/* ---- for people and tools ---------------------------------------------------------------------------------------- */
+/* ---- for people and tools -------------------------------------------------------------------- */
 
 #define CONF_SHOW_ORIGIN 0x1u /* "# rp.conf:12" after each key */
 #define CONF_SHOW_DEFAULTS 0x2u /* also keys that are not set, marked "# default" */
@@ -251,7 +265,8 @@ const char *conf_place(rp_cfg node, char *buf, size_t size);
 int conf_show(const struct conf *conf, unsigned flags, struct buf *out);
 
 enum conf_format { CONF_TEXT, CONF_MDOC };
-/* A table's keys with type, default and meaning: for a terminal, or as the list of a manual page. 0, -EINVAL or -ENOMEM. */
+/* A table's keys with type, default and meaning: for a terminal, or as the list of a manual page.
+ * 0, -EINVAL or -ENOMEM. */
 int conf_schema_help(const struct rp_schema *schema, enum conf_format format, struct buf *out);
 
 struct conf_named_schema {
@@ -260,10 +275,11 @@ struct conf_named_schema {
 };
 /* A JSON schema (2020-12) of a whole rp.conf with sections of these modules. */
 int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out);
-/* A List of CustomResourceDefinitions, one for each module whose section is the spec of a custom resource. */
+/* A List of CustomResourceDefinitions, one for each module whose section is the spec of a custom
+ * resource. */
 int conf_crds(const struct conf_named_schema *modules, unsigned n_modules, struct buf *out);
 
-/* ---- differences ------------------------------------------------------------------------------------------------- */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 struct conf_change {
 	const char *
@@ -273,8 +289,8 @@ struct conf_change {
 };
 
 /*
- * Calls fn for each key whose value differs, in the order of the tables, then of the tree; setting a key to what it was by default is no
- * change. A non-zero result of fn ends it and is returned.
+ * Calls fn for each key whose value differs, in the order of the tables, then of the tree; setting
+ * a key to what it was by default is no change. A non-zero result of fn ends it and is returned.
  */
 int conf_diff(const struct conf *before, const struct conf *after,
 	      int (*fn)(const struct conf_change *change, void *arg), void *arg);

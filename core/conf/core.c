@@ -231,7 +231,7 @@ const char *core_default(const char *path)
 	return rows[i].fallback;
 }
 
-/* ---- scalars and lists ------------------------------------------------------------------------------------------- */
+/* ---- scalars and lists ----------------------------------------------------------------------- */
 
 static const char *get_text(const struct conf *conf, const char *path)
 {
@@ -266,7 +266,7 @@ int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct
 			   ret);
 }
 
-/* ---- policy and controllers -------------------------------------------------------------------------------------- */
+/* ---- policy and controllers ------------------------------------------------------------------ */
 
 static int check_module_name(struct conf_errors *errs, rp_cfg node, const char *name)
 {
@@ -369,7 +369,7 @@ static int fill_controllers(struct conf_loader *l, struct conf_core *core)
 	return 0;
 }
 
-/* ---- log --------------------------------------------------------------------------------------------------------- */
+/* ---- log ------------------------------------------------------------------------------------- */
 
 struct sources {
 	const char *names[LOG_SOURCES_MAX];
@@ -454,7 +454,7 @@ static int fill_log(struct conf_loader *l, struct conf_core *core)
 	return collect_sources(l, list, &sources, &core->log.debug);
 }
 
-/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 #define NODE_TOPOLOGY "agent.nodeResourceTopology"
 
@@ -559,7 +559,7 @@ static int fill_metrics(struct conf_loader *l, struct conf_core *core)
 			   &core->metrics.polled);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bounded piece of YAML or JSON that is no configuration: the value of an annotation. Everybody who may create a pod writes those, so
- * the limits are tighter than those of rp.conf. The tree has the getters of the configuration.
+ * A bounded piece of YAML or JSON that is no configuration: the value of an annotation. Everybody
+ * who may create a pod writes those, so the limits are tighter than those of rp.conf. The tree has
+ * the getters of the configuration.
  */
 #ifndef CONF_FRAGMENT_H
 #define CONF_FRAGMENT_H
@@ -17,8 +18,8 @@ struct fragment {
 };
 
 /*
- * One document whose top is a map. 0 with *ret and the map in *ret_root; an empty text gives a NULL root. -EINVAL when it is none,
- * with the place in err ("line 1, column 5: …"); -E2BIG; -ENOMEM.
+ * One document whose top is a map. 0 with *ret and the map in *ret_root; an empty text gives a NULL
+ * root. -EINVAL when it is none, with the place in err ("line 1, column 5: …"); -E2BIG; -ENOMEM.
  */
 int fragment_parse(const char *text, struct fragment **ret, rp_cfg *ret_root, struct err *err);
 struct fragment *fragment_free(struct fragment *f); /* NULL is fine; returns NULL */

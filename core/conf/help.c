@@ -6,7 +6,7 @@
 
 #include "core/util/str.h"
 
-/* ---- help -------------------------------------------------------------------------------------------------------- */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 /* Text for mdoc: no line of it is a request, backslashes are characters. */
 static void add_mdoc(struct buf *out, const char *s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of core/conf share. The way of a text: yaml.c makes a tree of each document, rewrite.c brings documents to the plain
- * form and merges them, check.c compares the result with the tables (schema.c), core.c reads the core's keys out of it, load.c
- * drives all that.
+ * What the files of core/conf share. The way of a text: yaml.c makes a tree of each document,
+ * rewrite.c brings documents to the plain form and merges them, check.c compares the result with
+ * the tables (schema.c), core.c reads the core's keys out of it, load.c drives all that.
  */
 #ifndef CONF_INTERNAL_H
 #define CONF_INTERNAL_H
@@ -18,7 +18,7 @@
 #define CONF_CONTROLLERS_MAX 64u
 #define CONF_FOUND_MAX 60u /* bytes of a value that a message quotes */
 
-/* ---- tree.c ------------------------------------------------------------------------------------------------------ */
+/* ---- tree.c ---------------------------------------------------------------------------------- */
 
 struct conf_file {
 	const char *name;
@@ -32,8 +32,8 @@ struct conf_member {
 };
 
 /*
- * parent, written and index say where the node stands in its document, and stay as they are when it is merged into another map: a
- * path in a message is the one that people find in the file.
+ * parent, written and index say where the node stands in its document, and stay as they are when it
+ * is merged into another map: a path in a message is the one that people find in the file.
  */
 struct rp_cfg_node {
 	uint8_t kind;
@@ -67,7 +67,7 @@ static inline bool node_is(rp_cfg node, uint32_t kind)
 /* `"many"`, `a list` …: what a message says was found. */
 const char *node_found(rp_cfg node, char *buf, size_t size);
 
-/* ---- errors.c ---------------------------------------------------------------------------------------------------- */
+/* ---- errors.c -------------------------------------------------------------------------------- */
 
 /* At a place of a file (line 0: the file as a whole; file NULL: nowhere). Return -EINVAL. */
 int problem_at(struct conf_errors *errs, const struct conf_file *file, unsigned line,
@@ -80,7 +80,7 @@ int problem_node(struct conf_errors *errs, rp_cfg node, const char *below, const
 void warning_node(struct conf_errors *errs, rp_cfg node, const char *below, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* ---- yaml.c ------------------------------------------------------------------------------------------------------ */
+/* ---- yaml.c ---------------------------------------------------------------------------------- */
 
 struct conf_doc {
 	struct rp_cfg_node *root; /* a map */
@@ -94,16 +94,18 @@ struct conf_docs {
 	unsigned n_nodes;
 };
 
-/* The character at s, of which n bytes are left (at least one); its length, or 0 when it is not UTF-8. */
+/* The character at s, of which n bytes are left (at least one); its length, or 0 when it is not
+ * UTF-8. */
 unsigned char_decode(const char *s, size_t n, uint32_t *ret);
 bool char_breaks(uint32_t c); /* ends a line */
 bool char_printable(uint32_t c); /* YAML allows it unescaped */
 
-/* Appends the documents of one source. 0, maybe with problems; -EINVAL with problems when the rest of the source is lost; -ENOMEM. */
+/* Appends the documents of one source. 0, maybe with problems; -EINVAL with problems when the rest
+ * of the source is lost; -ENOMEM. */
 int yaml_read(struct arena *arena, const struct conf_source *source, const struct conf_file *file,
 	      struct conf_docs *docs, struct conf_errors *errs);
 
-/* ---- value.c ----------------------------------------------------------------------------------------------------- */
+/* ---- value.c --------------------------------------------------------------------------------- */
 
 /* Does the scalar fit the row's type, range and choices? Reports it when not. */
 bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs);
@@ -114,7 +116,7 @@ bool value_fits(const char *text, const struct rp_key *key);
 /* The values the scalars give under the type are the same. */
 bool value_equal(const char *a, const char *b, uint32_t type);
 
-/* ---- schema.c ---------------------------------------------------------------------------------------------------- */
+/* ---- schema.c -------------------------------------------------------------------------------- */
 
 /* A table as a tree: one node a key, `any` for "*", `elem` for "[]". */
 struct schema_node {
@@ -139,10 +141,11 @@ static inline bool schema_open(const struct schema_node *s)
 {
 	return !s || s->key.type == RP_T_ANY || (!s->first && !s->any && !s->elem);
 }
-/* Row i of a table whose rows may be longer or shorter than ours, members that are not there being 0. */
+/* Row i of a table whose rows may be longer or shorter than ours, members that are not there being
+ * 0. */
 struct rp_key schema_row(const struct rp_schema *schema, uint32_t i);
 
-/* ---- load.c ------------------------------------------------------------------------------------------------------ */
+/* ---- load.c ---------------------------------------------------------------------------------- */
 
 struct conf_module {
 	const char *name;
@@ -178,33 +181,37 @@ const struct conf_module *loader_module(struct conf_loader *l, const char *name)
 const struct conf_module *known_module(const struct conf *conf, const char *name);
 const struct schema_tree *conf_schema_of(const struct conf *conf, const char *module);
 
-/* ---- rewrite.c --------------------------------------------------------------------------------------------------- */
+/* ---- rewrite.c ------------------------------------------------------------------------------- */
 
-/* Documents into conf->root. 0, maybe with problems; -EINVAL with one that leaves nothing to go on with; -ENOMEM. */
+/* Documents into conf->root. 0, maybe with problems; -EINVAL with one that leaves nothing to go on
+ * with; -ENOMEM. */
 int rewrite_merge(struct conf_loader *l, struct conf_docs *docs);
 
-/* ---- check.c ----------------------------------------------------------------------------------------------------- */
+/* ---- check.c --------------------------------------------------------------------------------- */
 
-/* Renames keys to the table's spelling where it folds case; two spellings of one key are a problem. */
+/* Renames keys to the table's spelling where it folds case; two spellings of one key are a
+ * problem. */
 void check_spelling(struct conf_errors *errs, struct rp_cfg_node *section,
 		    const struct schema_tree *schema);
 /* Everything the tables say about the merged tree. */
 void check_all(const struct conf_loader *l);
-/* The same for modules in use that have no section, and sections that are switched on for modules that are not in use. */
+/* The same for modules in use that have no section, and sections that are switched on for modules
+ * that are not in use. */
 int check_used(struct conf_loader *l);
 
-/* ---- core.c ------------------------------------------------------------------------------------------------------ */
+/* ---- core.c ---------------------------------------------------------------------------------- */
 
 /* Is it a key of the core? */
 bool core_key(const char *key);
 /* Fills conf->core from the tree, reporting what a table cannot say. 0 or -ENOMEM. */
 int core_fill(struct conf_loader *l);
-/* `modules.path`, which is needed before the tree is merged: the last document that has it counts. */
+/* `modules.path`, which is needed before the tree is merged: the last document that has it
+ * counts. */
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret);
 /* The default of a core key as the table gives it; of keys only that have one. */
 const char *core_default(const char *path);
 
-/* ---- show.c ------------------------------------------------------------------------------------------------------ */
+/* ---- show.c ---------------------------------------------------------------------------------- */
 
 /* A list without maps in it, on one line. */
 bool show_is_flat(rp_cfg list);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables for editors, as a JSON schema, and for API servers, as definitions of custom resources. Schemas in these have to be *structural*:
- * each value of one type, an object with named members or with any, no alternatives.
+ * Tables for editors, as a JSON schema, and for API servers, as definitions of custom resources.
+ * Schemas in these have to be *structural*: each value of one type, an object with named members or
+ * with any, no alternatives.
  */
 #include "core/conf/internal.h"
 
@@ -276,7 +277,7 @@ int conf_json_schema(const struct conf_named_schema *modules, unsigned n_modules
 	return out->failed;
 }
 
-/* ---- custom resources ------------------------------------------------------------------------------------------------- */
+/* ---- custom resources ------------------------------------------------------------------------ */
 
 #define CRD_GROUP "config.nri"
 #define NAME_MAX_CRD 64u

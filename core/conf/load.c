@@ -10,7 +10,7 @@
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 void conf_files_fini(struct conf_files *files)
 {
@@ -132,7 +132,7 @@ int conf_read_files(const char *path, struct conf_files *ret, struct conf_errors
 	return rc ? rc : r;
 }
 
-/* ---- modules ----------------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 bool module_name_valid(const char *name)
 {
@@ -188,7 +188,7 @@ const struct schema_tree *conf_schema_of(const struct conf *conf, const char *mo
 	return m ? m->schema : NULL;
 }
 
-/* ---- parsing ----------------------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static int read_sources(struct conf_loader *l, const struct conf_source *sources,
 			unsigned n_sources, struct conf_docs *docs)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Documents to one tree. A custom resource becomes `policy: MODULE` and the module's section. What custom resources keep beside
- * the keys of the policy (`control`, `log` …) goes to the top level, also from a section that such a spec was pasted into; only that of
- * the policy in force counts. The parts of `control` that are a controller's become that controller's section. Parts that the module's
- * own table has stay where they are.
+ * Documents to one tree. A custom resource becomes `policy: MODULE` and the module's section. What
+ * custom resources keep beside the keys of the policy (`control`, `log` …) goes to the top level,
+ * also from a section that such a spec was pasted into; only that of the policy in force counts.
+ * The parts of `control` that are a controller's become that controller's section. Parts that the
+ * module's own table has stay where they are.
  */
 #include "core/conf/internal.h"
 
@@ -33,7 +34,7 @@ static bool one_of(const char *s, const char *const *list, size_t n)
 	return false;
 }
 
-/* ---- merging ----------------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 /* src over dst; a null takes away what dst has. Depth is bounded by the documents'. */
 static int merge(struct arena *arena, struct rp_cfg_node *dst, const struct rp_cfg_node *src)
@@ -70,7 +71,7 @@ static int merge_under(struct arena *arena, struct rp_cfg_node *map, const char 
 	return rc;
 }
 
-/* ---- custom resources -------------------------------------------------------------------------------------------- */
+/* ---- custom resources ------------------------------------------------------------------------ */
 
 static bool is_resource(const struct rp_cfg_node *root)
 {
@@ -155,9 +156,10 @@ static const char *policy_of(const struct conf_docs *docs, bool pushed, const ch
 	return policy;
 }
 
-/* ---- plain form -------------------------------------------------------------------------------------------------- */
+/* ---- plain form ------------------------------------------------------------------------------ */
 
-/* Takes what a table has out of a part, as a map of its own; *ret is NULL when it has nothing of it. */
+/* Takes what a table has out of a part, as a map of its own; *ret is NULL when it has nothing of
+ * it. */
 static int take_own(struct conf_loader *l, struct rp_cfg_node *part,
 		    const struct schema_node *schema, struct rp_cfg_node **ret)
 {
@@ -291,7 +293,7 @@ static int plain_form(struct conf_loader *l, struct rp_cfg_node *root, const cha
 	return rc < 0 ? rc : fix_spelling(l, root);
 }
 
-/* ---- what the agent pushed --------------------------------------------------------------------------------------- */
+/* ---- what the agent pushed ------------------------------------------------------------------- */
 
 /* `agent.accept` of the files; NULL: everything. */
 static rp_cfg accept_list(const struct conf_loader *l)
@@ -383,7 +385,7 @@ static int overlay(struct conf_loader *l, const struct rp_cfg_node *pushed, rp_c
 	return 0;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Drops the documents that cannot be used. */
 static int read_resources(struct conf_loader *l, struct conf_docs *docs)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of keys as trees. Tables come from modules of any age: rows may be shorter or longer than ours, and what is wrong with a table is
- * reported like any other bad input.
+ * Tables of keys as trees. Tables come from modules of any age: rows may be shorter or longer than
+ * ours, and what is wrong with a table is reported like any other bad input.
  */
 #include "core/conf/internal.h"
 
@@ -52,7 +52,8 @@ static struct schema_node *find_named(const struct schema_node *map, const char 
 	return NULL;
 }
 
-/* The child of a segment, made when there is none. A new one is what its own children will need it to be, a map at first. */
+/* The child of a segment, made when there is none. A new one is what its own children will need it
+ * to be, a map at first. */
 static int child_of(struct arena *arena, struct schema_node *parent, const char *name, size_t len,
 		    struct schema_node **ret)
 {

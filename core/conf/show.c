@@ -16,7 +16,7 @@ struct show {
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./%+=@:-"
 #define PLAIN_FIRST "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/"
 
-/* ---- scalars ----------------------------------------------------------------------------------------------------- */
+/* ---- scalars --------------------------------------------------------------------------------- */
 
 /* Can it stand without quotes, in a list on one line, too? */
 static bool can_be_plain(const char *s)
@@ -114,7 +114,7 @@ const char *conf_flow(rp_cfg node, char *buf, size_t size)
 	return buf;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void indent(const struct show *s, unsigned by)
 {
@@ -135,7 +135,7 @@ static void end_line(const struct show *s, rp_cfg node)
 static void show_members(const struct show *s, rp_cfg map, const struct schema_node *schema,
 			 unsigned by, bool inlined);
 
-/* ---- defaults ---------------------------------------------------------------------------------------------------- */
+/* ---- defaults -------------------------------------------------------------------------------- */
 
 static bool has_defaults(const struct schema_node *schema)
 {
@@ -179,7 +179,8 @@ static bool wants_defaults(const struct show *s, const struct schema_node *schem
 	return (s->flags & CONF_SHOW_DEFAULTS) && schema && schema->key.type == RP_T_MAP;
 }
 
-/* Null is nothing where the table names the key; elsewhere the key's being there may have a meaning. */
+/* Null is nothing where the table names the key; elsewhere the key's being there may have a
+ * meaning. */
 static bool is_left_out(const struct conf_member *m, const struct schema_node *schema)
 {
 	if (!node_is(m->node, RP_NODE_NULL) || schema_open(schema))
@@ -188,7 +189,7 @@ static bool is_left_out(const struct conf_member *m, const struct schema_node *s
 	return child && child != schema->any;
 }
 
-/* ---- trees ------------------------------------------------------------------------------------------------------- */
+/* ---- trees ----------------------------------------------------------------------------------- */
 
 /* Will show_members write anything? */
 static bool has_lines(const struct show *s, rp_cfg map, const struct schema_node *schema)
@@ -274,7 +275,7 @@ static void show_members(const struct show *s, rp_cfg map, const struct schema_n
 	}
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void show_core(const struct show *s)
 {

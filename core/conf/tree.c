@@ -82,7 +82,7 @@ void node_rename(struct conf_member *member, const char *key)
 	member->hash = hash_text(key);
 }
 
-/* ---- getters ----------------------------------------------------------------------------------------------------- */
+/* ---- getters --------------------------------------------------------------------------------- */
 
 uint32_t conf_kind(rp_cfg node)
 {
@@ -140,7 +140,7 @@ uint32_t conf_line(rp_cfg node)
 	return node ? node->line : 0;
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 struct text {
 	char *buf;
@@ -160,7 +160,8 @@ __attribute__((format(printf, 2, 3))) static void text_add(struct text *t, const
 {
 	if (t->len + 1 >= t->size)
 		return;
-	/* Four bytes more than are used, so that utf8_cut sees the whole character where it cuts. */
+	/* Four bytes more than are used, so that utf8_cut sees the whole character where it
+	 * cuts. */
 	char piece[PIECE_MAX + 5];
 	va_list ap;
 	va_start(ap, fmt);

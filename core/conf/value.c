@@ -83,7 +83,7 @@ double conf_number(rp_cfg node, double fallback)
 	return v;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static int check_cpus(const char *s)
 {
@@ -198,7 +198,7 @@ bool value_check(rp_cfg node, const struct rp_key *key, struct conf_errors *errs
 	return false;
 }
 
-/* ---- words ------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static void expected_integer(const struct rp_key *key, char *buf, size_t size)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A YAML stream into trees, by libyaml's events. The text is looked through first for what has no business in a configuration, so that
- * such things get a place and plain words. Aliases become copies of what they name, counted like everything else; merge
- * keys, complex keys and tags other than those of text, lists and maps are refused.
+ * A YAML stream into trees, by libyaml's events. The text is looked through first for what has no
+ * business in a configuration, so that such things get a place and plain words. Aliases become
+ * copies of what they name, counted like everything else; merge keys, complex keys and tags other
+ * than those of text, lists and maps are refused.
  */
 #include "core/conf/internal.h"
 
@@ -37,15 +38,16 @@ struct reader {
 	unsigned n_anchors;
 };
 
-/* ---- places, from 1 ---------------------------------------------------------------------------------------------- */
+/* ---- places, from 1 -------------------------------------------------------------------------- */
 
-/* A line or column, from 0, of the text. A key that was put before what somebody wrote is told as the first of that. */
+/* A line or column, from 0, of the text. A key that was put before what somebody wrote is told as
+ * the first of that. */
 static uint32_t place_of(const struct reader *r, size_t from_0)
 {
 	return (uint32_t)from_0 + (r->source->keyed && from_0 > 0 ? 0 : 1);
 }
 
-/* ---- characters -------------------------------------------------------------------------------------------------- */
+/* ---- characters ------------------------------------------------------------------------------ */
 
 unsigned char_decode(const char *s, size_t n, uint32_t *ret)
 {
@@ -129,7 +131,7 @@ static bool tab_indents(const struct conf_source *source, size_t line)
 	return s && s < end && *s == '\t';
 }
 
-/* ---- placing nodes ----------------------------------------------------------------------------------------------- */
+/* ---- placing nodes --------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4))) static int fail(const struct reader *r,
 						      const yaml_mark_t *mark, const char *fmt, ...)
@@ -212,9 +214,10 @@ static int add_anchor(struct reader *r, const yaml_char_t *name, struct rp_cfg_n
 	return 0;
 }
 
-/* ---- lines that lack a colon -------------------------------------------------------------------------------------- */
+/* ---- lines that lack a colon ----------------------------------------------------------------- */
 
-/* A line such as "policy static" or "policy:static": its key, and where the value begins; 0: it is none of those. */
+/* A line such as "policy static" or "policy:static": its key, and where the value begins; 0: it is
+ * none of those. */
 static size_t lost_colon(const char *line, size_t len, size_t *ret_value)
 {
 	size_t at = 0;
@@ -238,7 +241,8 @@ static size_t lost_colon(const char *line, size_t len, size_t *ret_value)
 	return end;
 }
 
-/* The last such line up to `last` (from 0), where only lines like it lie between: the parser notices later. True: it was told. */
+/* The last such line up to `last` (from 0), where only lines like it lie between: the parser
+ * notices later. True: it was told. */
 static bool tell_lost_colon(const struct reader *r, size_t last)
 {
 	const char *s = r->source->text, *end = s + r->source->len, *found = NULL;
@@ -266,7 +270,7 @@ static bool tell_lost_colon(const struct reader *r, size_t last)
 	return true;
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int refuse_tag(const struct reader *r, const yaml_mark_t *mark, const char *tag)
 {

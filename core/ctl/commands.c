@@ -49,7 +49,7 @@ const struct command *command_find(const char *method)
 	return NULL;
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 int command_check_args(const Control__Request *req, const struct command *command, struct err *err)
 {
@@ -86,7 +86,7 @@ Control__Request *command_decode(struct arena *arena, const uint8_t *data, size_
 	return req && command_check_args(req, command, err) == 0 ? req : NULL;
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 void document_error(struct buf *out, const char *text)
 {

@@ -9,7 +9,7 @@
 #include "core/pipeline/look/look.h"
 #include "core/util/str.h"
 
-/* ---- the outcome ------------------------------------------------------------------------------ */
+/* ---- the outcome ----------------------------------------------------------------------------- */
 
 static void put_moves(struct json *j, const struct reload_result *res)
 {
@@ -81,7 +81,7 @@ static void done(const struct reload_result *res, void *arg)
 	buf_fini(&out);
 }
 
-/* ---- commands --------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* The trial was begun, or not. */
 static enum call_result trial_begun(struct call *call, struct job *job, int r, struct err *err)

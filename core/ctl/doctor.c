@@ -59,7 +59,7 @@ __attribute__((format(printf, 4, 5))) static void finding(struct doctor *d, enum
 	d->n++;
 }
 
-/* ---- the runtime ------------------------------------------------------------------------------ */
+/* ---- the runtime ----------------------------------------------------------------------------- */
 
 static const char nri_hint[] = "containerd: [plugins.\"io.containerd.nri.v1.nri\"] disable = false "
 			       "(the default from 2.0 on); CRI-O: "
@@ -149,7 +149,7 @@ static void check_updates(struct doctor *d)
 		finding(d, FINE, NULL, "all containers have what was decided");
 }
 
-/* ---- ourselves -------------------------------------------------------------------------------- */
+/* ---- ourselves ------------------------------------------------------------------------------- */
 
 /* The condition above names the first one. */
 static void put_problems(struct doctor *d, const char *lines)
@@ -290,7 +290,7 @@ static void check_socket(struct doctor *d)
 			CTL_CLIENTS_MAX);
 }
 
-/* ---- the node --------------------------------------------------------------------------------- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 static void check_kubelet(struct doctor *d)
 {
@@ -466,7 +466,8 @@ static bool may_administer(void)
 static void check_speedselect(struct doctor *d)
 {
 	struct topo *topo = pipeline_topo(d->p);
-	/* reading it takes its time, and is of no use where nothing in the configuration asks for it */
+	/* reading it takes its time, and is of no use where nothing in the configuration asks for
+	 * it */
 	uint32_t n = sst_is_read(topo) ? sst_n_punits(topo) : 0;
 	if (n && !may_administer())
 		finding(d, NOTE, "for pctPriority and sstClosID: " DROPIN_COMMAND,
@@ -504,7 +505,7 @@ static void check_metrics(struct doctor *d)
 		finding(d, FINE, NULL, *listen ? "served at %s" : "not served%s", listen);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happened, for those who ask and those who wait. An event comes in the middle of a request of the runtime, so nothing is done
- * there but setting a timer.
+ * What happened, for those who ask and those who wait. An event comes in the middle of a request of
+ * the runtime, so nothing is done there but setting a timer.
  */
 #include <utlist.h>
 
@@ -78,7 +78,8 @@ static void patience_ends(void *arg)
 enum call_result run_events(struct call *call)
 {
 	uint64_t after = call->req->after, wait_ms = call->req->wait_ms;
-	/* Numbers begin anew where the log of events is lost: somebody who remembers a higher one has not heard of this one yet. */
+	/* Numbers begin anew where the log of events is lost: somebody who remembers a higher one
+	 * has not heard of this one yet. */
 	if (after > pipeline_last_event(call->p))
 		after = 0;
 	if (!wait_ms || pipeline_event_after(call->p, after)) {

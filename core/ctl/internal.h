@@ -23,7 +23,8 @@ struct client {
 	struct client *prev, *next;
 };
 
-/* Where an answer goes: over the socket, or to another part of the process. All NULL: nobody wants it any more. */
+/* Where an answer goes: over the socket, or to another part of the process. All NULL: nobody wants
+ * it any more. */
 struct asker {
 	struct client *client; /* NULL: gone, or no client */
 	struct rpc_request *rpc;
@@ -83,7 +84,8 @@ struct command {
 /* ---- commands.c ---- */
 
 const struct command *command_find(const char *method);
-/* What is in the bytes, out of the arena; NULL and a sentence when it is no request or breaks a limit. */
+/* What is in the bytes, out of the arena; NULL and a sentence when it is no request or breaks a
+ * limit. */
 Control__Request *command_decode(struct arena *arena, const uint8_t *data, size_t len,
 				 const struct command *command, struct err *err);
 void command_serve(struct client *client, struct rpc_request *rpc);
@@ -153,12 +155,14 @@ void put_set(struct json *j, const char *key, const struct iset *set); /* null w
 void put_ids(struct json *j, const char *key, struct rp_ids ids);
 void put_amount(struct json *j, const char *key, int64_t v); /* null for RP_NOT_SET */
 void put_text(struct json *j, const char *key, const char *s); /* null for NULL and "" */
-/* What may be told of a text under these flags: itself, or that an annotation is at fault, not which and why. */
+/* What may be told of a text under these flags: itself, or that an annotation is at fault, not
+ * which and why. */
 const char *told(const char *text, uint32_t flags);
 void put_lines(struct json *j, const char *key, const char *lines); /* a list; empty for NULL */
 const char *qos_name(uint32_t qos);
 const char *state_name(uint32_t state);
-/* The text of `path` matches: a glob if it has wildcards, else a part of the name; NULL and "" match all. */
+/* The text of `path` matches: a glob if it has wildcards, else a part of the name; NULL and ""
+ * match all. */
 bool matches(const char *pattern, const char *name);
 
 #endif

@@ -11,7 +11,7 @@
 #include "core/pipeline/request/adjust.h"
 #include "core/util/str.h"
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static void put_pod(struct json *j, const struct pod *pod)
 {
@@ -65,7 +65,7 @@ enum call_result run_pods(struct call *call)
 	return CALL_DONE;
 }
 
-/* ---- containers ------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static void put_needs(struct json *j, const char *key, const struct needs *n)
 {
@@ -172,7 +172,7 @@ enum call_result run_containers(struct call *call)
 	return CALL_DONE;
 }
 
-/* ---- explain ---------------------------------------------------------------------------------- */
+/* ---- explain --------------------------------------------------------------------------------- */
 
 static void put_trail(struct json *j, const char *trail, uint32_t flags)
 {
@@ -212,7 +212,8 @@ static void put_set_value(struct json *j, const char *name, const struct iset *d
 	json_end_obj(j);
 }
 
-/* Each value: what the policy decided, what the runtime asked for itself, what it is known to have. */
+/* Each value: what the policy decided, what the runtime asked for itself, what it is known to
+ * have. */
 static void put_values(struct json *j, const struct ctr *ctr)
 {
 	const struct decision *d = &ctr->cur;

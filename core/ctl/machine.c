@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine: as the policy divides it (zones), and CPU by CPU with those who may run there (topology). */
+/* The machine: as the policy divides it (zones), and CPU by CPU with those who may run there
+ * (topology). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "core/topo/isst.h"
 #include "core/util/arena.h"
 
-/* ---- zones ------------------------------------------------------------------------------------ */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 #define ZONES_ARENA_BLOCK 16384u
 #define ZONES_ARENA_MAX (32u << 20) /* what a policy may say about its zones */
@@ -176,7 +177,7 @@ enum call_result run_zones(struct call *call)
 	return CALL_DONE;
 }
 
-/* ---- topology: the machine -------------------------------------------------------------------- */
+/* ---- topology: the machine ------------------------------------------------------------------- */
 
 static void put_unit(struct json *j, const char *key, uint32_t unit)
 {
@@ -258,9 +259,10 @@ static void put_machine(struct json *j, struct topo *topo)
 	json_end_arr(j);
 }
 
-/* ---- topology: who may run where -------------------------------------------------------------- */
+/* ---- topology: who may run where ------------------------------------------------------------- */
 
-/* A part of a container's CPUs: those it has for itself, or those it shares. Equal sets are one object. */
+/* A part of a container's CPUs: those it has for itself, or those it shares. Equal sets are one
+ * object. */
 struct use {
 	struct iset *set;
 	const struct ctr *ctr;
@@ -394,7 +396,8 @@ static void topology_written(void *arg, const struct trial_result *res)
 	buf_fini(&out);
 }
 
-/* Speed Select is shown as it is now, and mailboxes take their time: all of it is written in a child then. */
+/* Speed Select is shown as it is now, and mailboxes take their time: all of it is written in a
+ * child then. */
 enum call_result run_topology(struct call *call)
 {
 	struct ctl *ctl = call->ctl;

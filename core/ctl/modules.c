@@ -11,7 +11,7 @@
 
 #define LOG_SOURCE "control"
 
-/* ---- modules ---------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 struct listing {
 	struct json *j;
@@ -171,7 +171,7 @@ enum call_result run_modules_clear(struct call *call)
 	return CALL_DONE;
 }
 
-/* ---- log -------------------------------------------------------------------------------------- */
+/* ---- log ------------------------------------------------------------------------------------- */
 
 /* Names of what is debugged: set by hand since the last configuration, or by that. */
 static void put_debug(struct call *call)
@@ -314,7 +314,7 @@ enum call_result run_log_debug(struct call *call)
 	return put_log(call);
 }
 
-/* ---- version ---------------------------------------------------------------------------------- */
+/* ---- version --------------------------------------------------------------------------------- */
 
 enum call_result run_version(struct call *call)
 {

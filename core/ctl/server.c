@@ -17,7 +17,7 @@
 #define LOG_SOURCE "control"
 #define SOCKET_MODE 0600
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void send_piece(struct rpc_request *rpc, const uint8_t *data, size_t len, int exit,
 		       uint64_t rest)
@@ -86,7 +86,7 @@ void server_more(struct client *client, struct rpc_request *rpc, uint64_t rest)
 		buf_fini(&client->rest);
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 struct job *job_new(struct call *call, struct job **list)
 {
@@ -163,9 +163,10 @@ void ctl_forget(struct ctl *ctl, const void *arg)
 		job_end(job, NULL, 0);
 }
 
-/* ---- clients ---------------------------------------------------------------------------------- */
+/* ---- clients --------------------------------------------------------------------------------- */
 
-/* Who waited for events waits no more: its places are for others, and not only when the patience asked for ends. */
+/* Who waited for events waits no more: its places are for others, and not only when the patience
+ * asked for ends. */
 static void end_waits(struct ctl *ctl, const struct client *client)
 {
 	struct job *job, *next;
@@ -250,7 +251,7 @@ static void on_connection(int fd, void *arg)
 		log_warning("%s", err.text);
 }
 
-/* ---- the socket ------------------------------------------------------------------------------- */
+/* ---- the socket ------------------------------------------------------------------------------ */
 
 int ctl_set_socket(struct ctl *ctl, const char *socket, struct err *err)
 {

@@ -8,7 +8,7 @@
 #include "core/topo/sst.h"
 #include "core/util/arena.h"
 
-/* ---- extended resources ----------------------------------------------------------------------- */
+/* ---- extended resources ---------------------------------------------------------------------- */
 
 #define EXTENDED_ARENA_BLOCK 4096u
 #define EXTENDED_ARENA_MAX (1u << 20)
@@ -87,7 +87,7 @@ void put_extended(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
-/* ---- the platform ----------------------------------------------------------------------------- */
+/* ---- the platform ---------------------------------------------------------------------------- */
 
 static void put_features(struct json *j, const char *key, uint32_t features)
 {

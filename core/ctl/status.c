@@ -18,7 +18,7 @@
 #include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
 
-/* ---- reasons ---------------------------------------------------------------------------------- */
+/* ---- reasons --------------------------------------------------------------------------------- */
 
 static void put_reason(const struct condition *c, void *arg)
 {
@@ -51,7 +51,7 @@ static void put_reasons(struct json *j, const struct pipeline *p)
 	json_end_arr(j);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static void put_policy(struct json *j, struct pipeline *p, const struct pipeline_status *s)
 {
@@ -297,7 +297,7 @@ static void put_feed(struct json *j, const struct pipeline *p)
 	json_end_obj(j);
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* "VmRSS:      1234 kB" */
 static uint64_t status_kib(const char *text, const char *name)
@@ -341,7 +341,7 @@ static void put_memory(struct json *j, struct pipeline *p, const struct pipeline
 	json_end_obj(j);
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 enum call_result run_status(struct call *call)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rpd: wiring only. The pipeline decides, the front end talks to the runtime, the control socket and the metrics look on; here they
- * are made, told about each other's news, and taken down in the reverse order.
+ * nri-rpd: wiring only. The pipeline decides, the front end talks to the runtime, the control
+ * socket and the metrics look on; here they are made, told about each other's news, and taken down
+ * in the reverse order.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ struct daemon {
 	bool ready, status_due, forced_debug, failed;
 };
 
-/* ---- news ------------------------------------------------------------------------------------------------------------- */
+/* ---- news ------------------------------------------------------------------------------------ */
 
 static void on_updates_ready(void *arg)
 {
@@ -243,7 +244,8 @@ static void reload_by_signal(struct daemon *d)
 {
 	if (d->ready)
 		sd_reloading(d->sd);
-	/* To one that is being started systemd has nothing to wait for: it is ready when it is synchronized. */
+	/* To one that is being started systemd has nothing to wait for: it is ready when it is
+	 * synchronized. */
 	pipeline_reload(d->pipeline, d->ready ? reloaded : NULL, d);
 }
 
@@ -297,7 +299,7 @@ static void on_orphaned(void *arg)
 	loop_stop(d->loop);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static struct pipeline_config pipeline_config_of(struct daemon *d)
 {

@@ -6,8 +6,9 @@
 #include "core/util/err.h"
 
 /*
- * Gives up every capability but those that privileges.c lists with the reason of each, for this process and all that it starts, and with
- * them the right to get any back. Before the first thread. Does nothing where there is nothing to give up, as in the shipped unit.
+ * Gives up every capability but those that privileges.c lists with the reason of each, for this
+ * process and all that it starts, and with them the right to get any back. Before the first thread.
+ * Does nothing where there is nothing to give up, as in the shipped unit.
  */
 int privileges_drop(struct err *err);
 

@@ -41,7 +41,8 @@ struct grpc_call *grpc_call_cancel(struct grpc_call *c)
 	return c->telling ? NULL : call_free(c);
 }
 
-/* The stream is gone already. The end may come while a message is being told: then c goes when that returns. */
+/* The stream is gone already. The end may come while a message is being told: then c goes when that
+ * returns. */
 static void tell(struct grpc_call *c, const struct grpc_result *result)
 {
 	bool inside = c->telling;
@@ -67,7 +68,7 @@ static void on_timer(void *arg)
 	give_up(arg, &err);
 }
 
-/* ---- what the server sends --------------------------------------------------------------------------------------------- */
+/* ---- what the server sends ------------------------------------------------------------------- */
 
 static int check_headers(const struct h2_fields *fields, struct err *err)
 {
@@ -160,7 +161,7 @@ static void on_data(struct h2_stream *s, const uint8_t *data, size_t n, void *ar
 		h2_stream_consume(s, n);
 }
 
-/* ---- how it ended ------------------------------------------------------------------------------------------------------ */
+/* ---- how it ended ---------------------------------------------------------------------------- */
 
 static int judge(const struct grpc_call *c, const struct h2_end *end, struct grpc_message *ret,
 		 struct err *err)
@@ -198,7 +199,7 @@ static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 	tell(c, &result);
 }
 
-/* ---- what we send ------------------------------------------------------------------------------------------------------ */
+/* ---- what we send ---------------------------------------------------------------------------- */
 
 static int open_stream(struct grpc_call *c, const struct grpc_call_config *config)
 {

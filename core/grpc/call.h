@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gRPC calls that we make. Nothing is compressed. All that comes from the server is checked, and bounded by the limits here: what
- * breaks one call's rules ends that call.
+ * gRPC calls that we make. Nothing is compressed. All that comes from the server is checked, and
+ * bounded by the limits here: what breaks one call's rules ends that call.
  */
 #ifndef GRPC_CALL_H
 #define GRPC_CALL_H
@@ -14,9 +14,9 @@ struct grpc_call;
 /* How a call ended. All of it is valid during the callback only. */
 struct grpc_result {
 	/*
-	 * 0: answered; -EREMOTEIO: answered with a status other than OK; -ETIMEDOUT; -EBADMSG: the answer
-	 * breaks the rules; -EMSGSIZE: it is too large; -ECONNRESET: the connection ended, or the server
-	 * gave up; -ECANCELED: we closed it; -ENOMEM.
+	 * 0: answered; -EREMOTEIO: answered with a status other than OK; -ETIMEDOUT; -EBADMSG: the
+	 * answer breaks the rules; -EMSGSIZE: it is too large; -ECONNRESET: the connection ended,
+	 * or the server gave up; -ECANCELED: we closed it; -ENOMEM.
 	 */
 	int error;
 	int32_t status; /* gRPC's, of -EREMOTEIO */
@@ -40,8 +40,9 @@ struct grpc_call_config {
 };
 
 /*
- * After 0 done is called exactly once, never from inside. Otherwise it is not called: -ENOTCONN: the server takes no more on
- * this connection; -ENOBUFS: H2_STREAMS_MAX are under way; -ENOMEM. ret may be NULL; the call is gone when done returns.
+ * After 0 done is called exactly once, never from inside. Otherwise it is not called: -ENOTCONN:
+ * the server takes no more on this connection; -ENOBUFS: H2_STREAMS_MAX are under way; -ENOMEM. ret
+ * may be NULL; the call is gone when done returns.
  */
 int grpc_call(const struct grpc_call_config *config, const ProtobufCMessage *msg,
 	      struct grpc_call **ret);

@@ -47,7 +47,7 @@ static void leave(struct grpc_conn *c)
 		destroy(c);
 }
 
-/* ---- output ------------------------------------------------------------------------------------------------------------ */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void schedule(struct grpc_conn *c)
 {
@@ -125,7 +125,7 @@ static int write_some(struct grpc_conn *c, struct err *err)
 	return h2_finished(c->h2) && !buf_len(&c->out) ? why_finished(c, err) : 0;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* The last thing done with c, unless somebody holds it. */
 static void end(struct grpc_conn *c, int error, const struct err *err)
@@ -139,7 +139,7 @@ static void end(struct grpc_conn *c, int error, const struct err *err)
 		c->config.ended(c, err, c->config.arg);
 }
 
-/* ---- input ------------------------------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static int read_some(struct grpc_conn *c, struct err *err)
 {
@@ -197,7 +197,7 @@ static void on_io(unsigned events, void *arg)
 	leave(c);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct h2 *grpc_conn_h2(struct grpc_conn *c)
 {

@@ -14,7 +14,8 @@ struct grpc_conn_config {
 	bool server;
 	unsigned streams_max; /* as struct h2_config has these three */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
-	/* The connection has ended, after all of its streams: grpc_conn_free is all that is left to do with it. Not within h2's callbacks. */
+	/* The connection has ended, after all of its streams: grpc_conn_free is all that is left to
+	 * do with it. Not within h2's callbacks. */
 	void (*ended)(struct grpc_conn *c, const struct err *err, void *arg);
 	void *arg;
 };
@@ -22,7 +23,8 @@ struct grpc_conn_config {
 /* Takes the fd, which is closed on an error, too. */
 int grpc_conn_new(int fd, const struct grpc_conn_config *config, struct grpc_conn **ret,
 		  struct err *err);
-/* Streams end with -ECANCELED before it returns. Allowed in every callback. NULL is fine; returns NULL. */
+/* Streams end with -ECANCELED before it returns. Allowed in every callback. NULL is fine; returns
+ * NULL. */
 struct grpc_conn *grpc_conn_free(struct grpc_conn *c);
 struct h2 *grpc_conn_h2(struct grpc_conn *c);
 

@@ -24,7 +24,8 @@ struct h2_stream {
 	bool finished; /* by us: nothing follows what is in out */
 	bool peer_finished;
 	struct nv_list *trailers; /* to be sent at the end */
-	/* The block of headers that is being received: the texts one behind the other, each with a NUL; and their places. */
+	/* The block of headers that is being received: the texts one behind the other, each with a
+	 * NUL; and their places. */
 	struct buf text, list;
 	bool too_large;
 	struct h2_stream *prev, *next;
@@ -51,7 +52,7 @@ static void touch(struct h2 *h)
 		h->config.touched(h->config.arg);
 }
 
-/* ---- headers ----------------------------------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 const struct h2_field *h2_field_find(const struct h2_fields *fields, const char *name)
 {
@@ -152,7 +153,7 @@ static struct h2_fields fields_of(const struct h2_stream *s)
 	return fields;
 }
 
-/* ---- streams ----------------------------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static struct h2_stream *stream_new(struct h2 *h)
 {
@@ -223,7 +224,7 @@ void h2_stream_consume(struct h2_stream *s, size_t n)
 	touch(s->h2);
 }
 
-/* ---- what the peer sends ------------------------------------------------------------------------------------------------ */
+/* ---- what the peer sends --------------------------------------------------------------------- */
 
 static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
@@ -328,7 +329,7 @@ int h2_feed(struct h2 *h, const uint8_t *data, size_t n, struct err *err)
 	return 0;
 }
 
-/* ---- what we send ------------------------------------------------------------------------------------------------------ */
+/* ---- what we send ---------------------------------------------------------------------------- */
 
 /* The data of a stream is at its end: what comes now. */
 static ssize_t end_of_data(struct h2_stream *s, size_t len, uint32_t *flags)
@@ -364,7 +365,8 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_
 	return s && s->finished && !buf_len(&s->out) ? end_of_data(s, len, flags) : (ssize_t)len;
 }
 
-/* A server has answered in full: a client that still wants to say something is told that nobody listens. */
+/* A server has answered in full: a client that still wants to say something is told that nobody
+ * listens. */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct h2 *h = arg;
@@ -463,7 +465,7 @@ ssize_t h2_pull(struct h2 *h, const uint8_t **ret)
 	return n < 0 ? -EPROTO : n;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void h2_close(struct h2 *h, int error, const char *text)
 {

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/2 as gRPC uses it (nghttp2), both sides: bytes in, bytes out; the socket is conn.h's. A stream is one call.
+ * HTTP/2 as gRPC uses it (nghttp2), both sides: bytes in, bytes out; the socket is conn.h's. A
+ * stream is one call.
  *
- *   h2.c       a connection's streams: headers, data, trailers, resets     conn.c     its socket on the loop
- *   message.c  what gRPC puts into them: messages, statuses, texts         call.c     calls that we make
- *   server.c   a socket that calls come in on                              served.c   calls that we answer ourselves
+ *   h2.c       a connection's streams: headers, data, trailers, resets
+ *   message.c  what gRPC puts into them: messages, statuses, texts
+ *   server.c   a socket that calls come in on
+ *   conn.c     its socket on the loop
+ *   call.c     calls that we make
+ *   served.c   calls that we answer ourselves
  *
- * Flow control is the user's: what a stream has received counts against its window until h2_stream_consume, so that a
- * slow receiver slows its sender, and nobody else: the window of the whole connection is opened again at once.
+ * Flow control is the user's: what a stream has received counts against its window until
+ * h2_stream_consume, so that a slow receiver slows its sender, and nobody else: the window of the
+ * whole connection is opened again at once.
  *
- * Callbacks come from inside h2_feed, h2_pull, h2_close and h2_free. All functions but these four may be called there.
+ * Callbacks come from inside h2_feed, h2_pull, h2_close and h2_free. All functions but these four
+ * may be called there.
  */
 #ifndef GRPC_H2_H
 #define GRPC_H2_H
@@ -58,12 +64,15 @@ struct h2_fields *h2_fields_copy(const struct h2_fields *fields);
 
 /* Why a stream has ended. */
 struct h2_end {
-	int error; /* 0: with `code`, by the peer or both sides; -ECONNRESET and others: the connection has ended */
+	/* 0: with `code`, by the peer or both sides; -ECONNRESET and others: the connection has
+	 * ended */
+	int error;
 	uint32_t code; /* of RST_STREAM; H2_NO_ERROR after both sides had said all */
 	const char *text; /* never NULL */
 };
 
-/* Any but closed may be NULL; data then is consumed at once. Fields and bytes are valid during the callback. */
+/* Any but closed may be NULL; data then is consumed at once. Fields and bytes are valid during the
+ * callback. */
 struct h2_events {
 	/* The peer's headers (of a client's stream), or trailers: `last` when nothing follows. */
 	void (*headers)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
@@ -80,7 +89,8 @@ struct h2_events {
 struct h2_config {
 	bool server;
 	unsigned streams_max; /* of a server; 0: H2_STREAMS_MAX */
-	/* Of a server: a call begins. The callee names its events (h2_stream_listen), or resets it. */
+	/* Of a server: a call begins. The callee names its events (h2_stream_listen), or resets
+	 * it. */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
 	/* There is something to send: h2_pull, not from inside. */
 	void (*touched)(void *arg);
@@ -104,20 +114,25 @@ bool h2_finished(const struct h2 *h); /* neither side has anything left to say *
 const char *h2_complaint(const struct h2 *h);
 unsigned h2_n_streams(const struct h2 *h);
 
-/* A call of a client; last: no data follows. -ENOTCONN: the server takes no more here; -ENOBUFS: too many; -ENOMEM. */
+/* A call of a client; last: no data follows. -ENOTCONN: the server takes no more here; -ENOBUFS:
+ * too many; -ENOMEM. */
 int h2_open(struct h2 *h, const struct h2_fields *fields, bool last, const struct h2_events *events,
 	    void *arg, struct h2_stream **ret);
 void h2_stream_listen(struct h2_stream *s, const struct h2_events *events, void *arg);
-/* A server's headers, once. All that sends: 0 or -ENOMEM, after which the stream can only be reset. */
+/* A server's headers, once. All that sends: 0 or -ENOMEM, after which the stream can only be
+ * reset. */
 int h2_stream_respond(struct h2_stream *s, const struct h2_fields *fields, bool last);
-/* What does not fit into the peer's window waits here: the caller looks at `sent` for how much that is. */
+/* What does not fit into the peer's window waits here: the caller looks at `sent` for how much that
+ * is. */
 int h2_stream_write(struct h2_stream *s, const uint8_t *data, size_t n);
-/* All is said, with these trailers (a server's; NULL: without). A server's stream ends with it, whatever the client still wants to say. */
+/* All is said, with these trailers (a server's; NULL: without). A server's stream ends with it,
+ * whatever the client still wants to say. */
 int h2_stream_finish(struct h2_stream *s, const struct h2_fields *trailers);
 void h2_stream_consume(struct h2_stream *s, size_t n);
 /* The stream is gone at once; no callback comes. NULL is fine; returns NULL. */
 struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code);
-/* Nothing of it is of interest any more, but what was written still goes out. No callback comes. NULL is fine; returns NULL. */
+/* Nothing of it is of interest any more, but what was written still goes out. No callback comes.
+ * NULL is fine; returns NULL. */
 struct h2_stream *h2_stream_leave(struct h2_stream *s);
 
 #endif

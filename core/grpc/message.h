@@ -41,7 +41,8 @@ struct grpc_message {
 	size_t n;
 };
 int grpc_reader_add(struct grpc_reader *r, const uint8_t *data, size_t n);
-/* 1: *ret is the next message, until grpc_reader_drop; 0: it is not complete yet; -EMSGSIZE; -EBADMSG: no message begins so. */
+/* 1: *ret is the next message, until grpc_reader_drop; 0: it is not complete yet; -EMSGSIZE;
+ * -EBADMSG: no message begins so. */
 int grpc_reader_next(const struct grpc_reader *r, struct grpc_message *ret, struct err *err);
 void grpc_reader_drop(struct grpc_reader *r); /* the message that next has given */
 bool grpc_reader_partial(const struct grpc_reader *r); /* the beginning of one is there */
@@ -51,15 +52,18 @@ void grpc_prefix(uint8_t ret[GRPC_PREFIX_SIZE], uint32_t n);
 /* Appends msg behind its prefix. -ENOMEM, also when it is longer than a message can be. */
 int grpc_pack(struct buf *to, const ProtobufCMessage *msg);
 
-/* The status of a block of trailers; GRPC_STATUS_UNTOLD: it has none; what is no status is GRPC_UNKNOWN. */
+/* The status of a block of trailers; GRPC_STATUS_UNTOLD: it has none; what is no status is
+ * GRPC_UNKNOWN. */
 int32_t grpc_status_of(const struct h2_fields *fields);
 bool grpc_is_content_type(const struct h2_field *type);
 /* A small number of plain digits; -1: it is none. */
 int32_t grpc_small_number(const char *text, size_t n);
-/* "20S", "300m" … → milliseconds, rounded up; UINT64_MAX: not limited; what is no time-out is -EINVAL. */
+/* "20S", "300m" … → milliseconds, rounded up; UINT64_MAX: not limited; what is no time-out is
+ * -EINVAL. */
 int grpc_timeout_ms(const struct h2_field *timeout, uint64_t *ret);
 
-/* gRPC's percent-encoding of texts, into size bytes with the NUL; what is no UTF-8 then becomes question marks. */
+/* gRPC's percent-encoding of texts, into size bytes with the NUL; what is no UTF-8 then becomes
+ * question marks. */
 void grpc_decode_text(const uint8_t *data, size_t n, char *ret, size_t size);
 void grpc_encode_text(const char *text, char *ret, size_t size);
 

@@ -61,7 +61,7 @@ static void tell_gone(struct grpc_served *c)
 	let_go(c);
 }
 
-/* ---- what we send ------------------------------------------------------------------------------------------------------ */
+/* ---- what we send ---------------------------------------------------------------------------- */
 
 static void add_status(struct h2_fields *fields, struct h2_field *list, char number[8],
 		       enum grpc_status status, const char *encoded)
@@ -142,7 +142,7 @@ uint64_t grpc_served_left_ms(const struct grpc_served *c)
 	return c->deadline_ms > now ? c->deadline_ms - now : 0;
 }
 
-/* ---- what the caller sends --------------------------------------------------------------------------------------------- */
+/* ---- what the caller sends ------------------------------------------------------------------- */
 
 /* We end the call, and the user has to know. */
 static void abort_call(struct grpc_served *c, enum grpc_status status, const char *text)
@@ -227,7 +227,7 @@ static void on_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
 	tell_gone(arg);
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------------------------------- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 static int set_timer(struct grpc_served *c, uint64_t timeout_ms)
 {

@@ -18,14 +18,16 @@ struct grpc_server_config {
 	const char *path;
 	mode_t mode;
 	int inherited; /* > 0: a socket that listens already, instead */
-	/* A call begins, as struct h2_config has it. What is more than the limit is refused before. */
+	/* A call begins, as struct h2_config has it. What is more than the limit is refused
+	 * before. */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
 	void *arg;
 };
 
 int grpc_server_new(const struct grpc_server_config *config, struct grpc_server **ret,
 		    struct err *err);
-/* Calls end as if their callers had gone. Not from inside a callback. NULL is fine; returns NULL. */
+/* Calls end as if their callers had gone. Not from inside a callback. NULL is fine; returns
+ * NULL. */
 struct grpc_server *grpc_server_free(struct grpc_server *s);
 unsigned grpc_server_n_connections(const struct grpc_server *s);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is one struct crumb_file, mapped shared. Its live part changes with every call and is never synced: it has to survive the
- * process, not the machine. Its records change when a death was found, a module is seen or cleared, and carry a checksum.
+ * The file is one struct crumb_file, mapped shared. Its live part changes with every call and is
+ * never synced: it has to survive the process, not the machine. Its records change when a death was
+ * found, a module is seen or cleared, and carry a checksum.
  */
 #include "core/host/crumb.h"
 
@@ -108,7 +109,7 @@ const char *crumb_cause_name(unsigned cause)
 	return cause < CRUMB_N_CAUSES ? names[cause] : "?";
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 void crumb_enter(struct crumb *c, enum crumb_lane lane, const char module[RP_NAME_MAX],
 		 enum crumb_call call, const char *object)
@@ -147,7 +148,7 @@ struct crumb_live *crumb_live(struct crumb *c)
 	return c ? c->live : NULL;
 }
 
-/* ---- records ----------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void seal(struct crumb *c)
 {
@@ -206,8 +207,8 @@ bool crumb_quarantined(const struct crumb *c, const char *name)
 	return k && k->quarantined;
 }
 
-/* A row for a name; the table is larger than what a process loads, so that a row nothing is held against is found unless all
- * are quarantined. */
+/* A row for a name; the table is larger than what a process loads, so that a row nothing is held
+ * against is found unless all are quarantined. */
 static struct crumb_known *make_known(struct crumb *c, const char *name)
 {
 	struct crumb_known *k = find_known(c, name);
@@ -265,7 +266,7 @@ int crumb_clear(struct crumb *c, const char *name)
 	return 0;
 }
 
-/* ---- what the last process left ---------------------------------------------------------------------------------- */
+/* ---- what the last process left -------------------------------------------------------------- */
 
 /* Whatever a dying module may have written over it, it is text afterwards. */
 static void make_text(char *s, size_t size)
@@ -366,7 +367,7 @@ static void take_over(struct crumb *c)
 	seal(c);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* NULL, or what is wrong with it. */
 static const char *find_fault(const struct crumb_file *f)
@@ -408,7 +409,8 @@ static void unmap_file(struct crumb *c)
 	c->file = NULL;
 }
 
-/* The file's blocks are there before a store needs them: a full file system is an error here and not a SIGBUS later. */
+/* The file's blocks are there before a store needs them: a full file system is an error here and
+ * not a SIGBUS later. */
 static int init_file(struct crumb *c, const char *path, struct err *err)
 {
 	int r = posix_fallocate(c->fd, 0, sizeof *c->file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers only store: what was there before (the default action, a sanitizer's report) is put back and gets the signal again.
+ * Handlers only store: what was there before (the default action, a sanitizer's report) is put back
+ * and gets the signal again.
  */
 #include "core/host/ends.h"
 
@@ -26,7 +27,8 @@ static void mark(void)
 		live->cause = CRUMB_DIED;
 }
 
-/* The kernel's own verdict on an instruction, or the process's on itself: abort(). Not another process's kill(). */
+/* The kernel's own verdict on an instruction, or the process's on itself: abort(). Not another
+ * process's kill(). */
 static bool of_own_doing(const siginfo_t *info)
 {
 	return info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());

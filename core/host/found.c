@@ -21,7 +21,7 @@ struct found {
 	char *origin;
 };
 
-/* ---- records: the path, a NUL; then the value and a NUL, or nothing: it has been put back ---------------------------- */
+/* ---- records: the path, a NUL; then the value and a NUL, or nothing: it has been put back ---- */
 
 static bool is_line(const char *text)
 {
@@ -72,7 +72,7 @@ int found_parse(const void *data, size_t size, const char *origin, found_each ea
 	return reclog_parse(data, size, &head, read_record, &r, err);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void read_file(const char *path, const char *origin, found_each each, void *arg,
 		      struct err *why)

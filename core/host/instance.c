@@ -14,7 +14,7 @@
 
 #define LOG_SOURCE "module"
 
-/* ---- what a module gets --------------------------------------------------------------------------------------------- */
+/* ---- what a module gets ---------------------------------------------------------------------- */
 
 static const void *host_service(void *ctx, const char *id)
 {
@@ -83,7 +83,7 @@ void instance_fill_host(struct instance *i)
 				   host_service,   host_log,	 host_fail};
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void enter(struct instance *i, enum crumb_call call, const char *object)
 {
@@ -106,7 +106,7 @@ static int leave(struct instance *i, enum crumb_call call, int32_t result, struc
 
 #define HAS(service, field) RP_HAS(service, field) && (service)->field
 
-/* ---- roles ---------------------------------------------------------------------------------------------------------- */
+/* ---- roles ----------------------------------------------------------------------------------- */
 
 /* False: the table lacks what the role cannot do without. */
 static bool take_policy(struct instance *i, const void *table)
@@ -284,7 +284,7 @@ uint32_t instance_number(const struct instance *i)
 	return i->number;
 }
 
-/* ---- configuration -------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 int instance_prepare(struct instance *i, rp_cfg cfg, struct rp_plan **ret_plan, struct err *err)
 {
@@ -309,7 +309,7 @@ void instance_abort(struct instance *i, struct rp_plan *plan)
 	(void)leave(i, CRUMB_ABORT, 0, NULL);
 }
 
-/* ---- policies ------------------------------------------------------------------------------------------------------- */
+/* ---- policies -------------------------------------------------------------------------------- */
 
 static rp_txn running_txn(struct instance *i)
 {
@@ -389,7 +389,8 @@ int instance_event(struct instance *i, const struct rp_event *ev, struct err *er
 	return leave(i, CRUMB_EVENT, i->policy->event(i->inst, running_txn(i), ev), err);
 }
 
-/* A policy that was not asked in the transaction has nothing to take back: it would undo its last one. */
+/* A policy that was not asked in the transaction has nothing to take back: it would undo its last
+ * one. */
 int instance_rolled_back(struct instance *i)
 {
 	if (i->txn != cache_last_txn(i->env->cache))
@@ -449,7 +450,7 @@ int instance_load(struct instance *i, const void *data, uint32_t size, struct er
 	return leave(i, CRUMB_STATE_LOAD, i->state->load(i->inst, data, size), err);
 }
 
-/* ---- controllers ---------------------------------------------------------------------------------------------------- */
+/* ---- controllers ----------------------------------------------------------------------------- */
 
 int instance_start(struct instance *i, struct err *err)
 {
@@ -534,7 +535,7 @@ void instance_controller_timer(struct instance *i, uint64_t cookie)
 	(void)leave(i, CRUMB_EVENT, 0, NULL);
 }
 
-/* ---- decisions of given figures --------------------------------------------------------------------------------------- */
+/* ---- decisions of given figures -------------------------------------------------------------- */
 
 bool instance_decides(const struct instance *i, const char *kind)
 {
@@ -553,7 +554,7 @@ int instance_decide(struct instance *i, const struct rp_question *question,
 	return leave(i, CRUMB_CALCULATE, i->decision->decide(i->inst, question, answer), err);
 }
 
-/* ---- calculators ---------------------------------------------------------------------------------------------------- */
+/* ---- calculators ----------------------------------------------------------------------------- */
 
 const char *const *instance_resources(const struct instance *i)
 {

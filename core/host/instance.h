@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A running module: one instance of it, the host services it was given, and guarded calls into it. Every call is made under a breadcrumb,
- * its error text is collected, and what it returns is judged by the rules of <nri-rp/module.h>.
+ * A running module: one instance of it, the host services it was given, and guarded calls into it.
+ * Every call is made under a breadcrumb, its error text is collected, and what it returns is judged
+ * by the rules of <nri-rp/module.h>.
  */
 #ifndef HOST_INSTANCE_H
 #define HOST_INSTANCE_H
@@ -38,7 +39,8 @@ struct evict_ops {
 	void (*forget)(const struct instance *i, void *arg); /* it is gone */
 };
 
-/* What instances work on. Its members may be exchanged between calls (a new snapshot of the machine, say). */
+/* What instances work on. Its members may be exchanged between calls (a new snapshot of the
+ * machine, say). */
 struct host_env {
 	struct loop *loop;
 	struct worker *worker;
@@ -47,14 +49,16 @@ struct host_env {
 	struct topo *topo;
 	const struct fs_root *root;
 	bool trial; /* a forked child: no timers, no work, nothing leaves it */
-	/* Devices that the kubelet gave a container; 0 or -ENOENT. NULL: nobody asks the kubelet. */
+	/* Devices that the kubelet gave a container; 0 or -ENOENT. NULL: nobody asks the
+	 * kubelet. */
 	int (*pod_resource)(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			    void *arg);
 	const struct nr_input *noderes; /* of the running pass of calculators; NULL: none runs */
 	const struct node_object *node; /* as the cluster has it (node.h); NULL: nothing is known */
 	struct node_wish *wishes; /* of all instances, in the order in which they were said */
 	struct instance *sst_manager; /* who sets up Speed Select; NULL: nobody */
-	/* What instances have set of the machine and is not put back yet. Zeroed at first, as all of this. */
+	/* What instances have set of the machine and is not put back yet. Zeroed at first, as all
+	 * of this. */
 	struct setting *settings;
 	pthread_mutex_t settings_lock; /* for all of it */
 	struct found *found; /* the file of what was there before; NULL: none */
@@ -70,11 +74,13 @@ struct host_env {
 
 /* What a kind is called for people: "policy". `kind` is one of RP_KIND_…. */
 const char *kind_name(uint32_t kind);
-/* Creates an instance in one role, RP_KIND_…, which the module has to have among its kinds: a module of several kinds is used by one
- * instance for each. The environment and the module have to outlive it. */
+/* Creates an instance in one role, RP_KIND_…, which the module has to have among its kinds: a
+ * module of several kinds is used by one instance for each. The environment and the module have to
+ * outlive it. */
 int instance_new(struct host_env *env, struct module *m, uint32_t role, struct instance **ret,
 		 struct err *err);
-/* Frees it at once, or, while its jobs are under way, when the last of them is done. Returns NULL; NULL is fine. */
+/* Frees it at once, or, while its jobs are under way, when the last of them is done. Returns NULL;
+ * NULL is fine. */
 struct instance *instance_free(struct instance *i);
 struct module *instance_module(const struct instance *i);
 const char *instance_name(const struct instance *i);
@@ -87,15 +93,18 @@ uint32_t instance_number(const struct instance *i);
 /* ---- settings of the machine ---- */
 
 /*
- * What the modules set from now on outlives the process, with what was there before, in this file; what the last process has left there is
- * adopted. `origin`: one line of boot and root, with another one the file is void. Only what cannot go on without it is an error.
+ * What the modules set from now on outlives the process, with what was there before, in this file;
+ * what the last process has left there is adopted. `origin`: one line of boot and root, with
+ * another one the file is void. Only what cannot go on without it is an error.
  */
 int settings_open(struct host_env *env, const char *path, const char *origin, struct err *err);
-/* The worker has ended. What ended modules have left is put back at once; what cannot be stays in the file. */
+/* The worker has ended. What ended modules have left is put back at once; what cannot be stays in
+ * the file. */
 void settings_close(struct host_env *env);
 /* What ended modules have left is put back, on the worker. */
 void settings_put_back(struct host_env *env);
-/* All modules have said what they want: what the last process has left and nobody wants is put back, too. */
+/* All modules have said what they want: what the last process has left and nobody wants is put
+ * back, too. */
 void settings_release_former(struct host_env *env);
 
 /* A line of the explanation of what the running transaction decides for a container. */

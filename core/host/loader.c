@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of loader_open are the ones in host.h; each has a function here. Everything that is read from a loaded image goes
- * through struct image, which knows where the image's segments are: a wild pointer in a module's struct is an error, not a crash.
+ * The steps of loader_open are the ones in host.h; each has a function here. Everything that is
+ * read from a loaded image goes through struct image, which knows where the image's segments are: a
+ * wild pointer in a module's struct is an error, not a crash.
  */
 #include "core/host/loader.h"
 
@@ -74,7 +75,7 @@ unsigned loader_default_flags(void)
 #endif
 }
 
-/* ---- the loader -------------------------------------------------------------------------------------------------- */
+/* ---- the loader ------------------------------------------------------------------------------ */
 
 static void free_paths(char **paths, unsigned n)
 {
@@ -118,7 +119,8 @@ int loader_new(const char *const *paths, unsigned n_paths, unsigned flags, struc
 	return 0;
 }
 
-/* In production an image stays: its timers, thread-local destructors and exit handlers may outlive the last call. */
+/* In production an image stays: its timers, thread-local destructors and exit handlers may outlive
+ * the last call. */
 static void release_image(const struct loader *l, void *handle)
 {
 	if (handle && (l->flags & LOADER_INSTRUMENTED))
@@ -153,7 +155,7 @@ struct module *loader_get(const struct loader *l, const char *name)
 	return NULL;
 }
 
-/* ---- finding, and trusting --------------------------------------------------------------------------------------- */
+/* ---- finding, and trusting ------------------------------------------------------------------- */
 
 /* NULL, or why others could have changed what is there. */
 static const char *find_distrust(const struct stat *st)
@@ -230,7 +232,7 @@ static int locate(const char *dir, const char *name, char ret_path[PATH_MAX], st
 	return 0;
 }
 
-/* ---- directories ------------------------------------------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 struct names {
 	char **names; /* without the suffix, in natural order */
@@ -313,9 +315,10 @@ int loader_find(const struct loader *l, const char *name, char ret_path[PATH_MAX
 	return not_found(l, name, err);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
-/* Opens it and checks all that can be known without loading it. *ret_readable: the facts are there, whatever the result. */
+/* Opens it and checks all that can be known without loading it. *ret_readable: the facts are there,
+ * whatever the result. */
 static int inspect(const struct loader *l, const char *path, const char *name,
 		   struct note_facts *facts, bool *ret_readable, struct stat *st, struct err *err)
 {
@@ -353,7 +356,7 @@ static int refuse_quarantined(const char *name, struct err *err)
 		       name, CRUMB_DEATHS);
 }
 
-/* ---- the image --------------------------------------------------------------------------------------------------- */
+/* ---- the image ------------------------------------------------------------------------------- */
 
 static int take_image(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -408,7 +411,7 @@ static bool image_function(const struct image *image, const void *function)
 	return function && image_has(image, function, 1, PF_X);
 }
 
-/* ---- the module's struct ----------------------------------------------------------------------------------------- */
+/* ---- the module's struct --------------------------------------------------------------------- */
 
 static int disagree(const char *path, const char *what, struct err *err)
 {
@@ -567,7 +570,8 @@ int loader_open(struct loader *l, const char *name, struct module **ret, struct 
 	if (r == 0)
 		r = load(l, path, m, &facts, err);
 	if (r < 0) {
-		/* Nothing of it has been called: it may go, so that a repaired file can be loaded without a restart. */
+		/* Nothing of it has been called: it may go, so that a repaired file can be loaded
+		 * without a restart. */
 		if (m->priv.handle)
 			(void)dlclose(TAKE(m->priv.handle));
 		free_loaded(l, m);
@@ -606,7 +610,7 @@ int module_restart(const struct loader *l, const struct module *m, struct err *e
 	return r < 0 ? r : inspect(l, path, m->name, &facts, &readable, &st, err);
 }
 
-/* ---- schema ------------------------------------------------------------------------------------------------------ */
+/* ---- schema ---------------------------------------------------------------------------------- */
 
 struct schema_copy {
 	const struct module *m;
@@ -737,7 +741,7 @@ int module_schema(const struct loader *l, struct module *m, const struct rp_sche
 	return 0;
 }
 
-/* ---- list -------------------------------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 static bool has_earlier(const struct loader *l, unsigned dir, const char *name)
 {

@@ -2,13 +2,15 @@
 /*
  * Finding, checking and loading modules.
  *
- * A file is trusted when it is a regular file, owned by root or by this process's user, and nobody else may write to it; and when the
- * same holds for each directory from it up to "/". A directory that others may write to is accepted if it is root's and sticky (/tmp):
- * there, nobody can rename or remove what belongs to root or to us. Directories are resolved first (/lib may be a link), the file itself
- * must not be a link.
+ * A file is trusted when it is a regular file, owned by root or by this process's user, and nobody
+ * else may write to it; and when the same holds for each directory from it up to "/". A directory
+ * that others may write to is accepted if it is root's and sticky (/tmp): there, nobody can rename
+ * or remove what belongs to root or to us. Directories are resolved first (/lib may be a link), the
+ * file itself must not be a link.
  *
- * A name is loaded once in the life of the process: asking again gives the same module, even if the file has changed since, because
- * dlopen would do so behind our back. module_stale() tells; a restart takes the new file.
+ * A name is loaded once in the life of the process: asking again gives the same module, even if the
+ * file has changed since, because dlopen would do so behind our back. module_stale() tells; a
+ * restart takes the new file.
  */
 #ifndef HOST_LOADER_H
 #define HOST_LOADER_H
@@ -36,7 +38,8 @@ struct loader;
 #define LOADER_KEY_PATH_MAX 256u /* bytes of a row's path … */
 #define LOADER_KEY_TEXT_MAX 2048u /* … and of its other texts */
 
-/* A loaded module. Everything but `abi` and `schema`'s origin is host memory. Lives as long as its loader. */
+/* A loaded module. Everything but `abi` and `schema`'s origin is host memory. Lives as long as its
+ * loader. */
 struct module {
 	char name[RP_NAME_MAX];
 	char version[RP_VERSION_MAX];
@@ -51,25 +54,28 @@ struct module {
 
 #define LOADER_INSTRUMENTED 0x1u /* accept instrumented files: NOTE_INSTRUMENTED */
 
-/* Directories are copied. The crumb (may be NULL) has to outlive the loader. No directory has to exist. */
+/* Directories are copied. The crumb (may be NULL) has to outlive the loader. No directory has to
+ * exist. */
 int loader_new(const char *const *paths, unsigned n_paths, unsigned flags, struct crumb *crumb,
 	       struct loader **ret, struct err *err);
-/* Frees what the host holds; images stay mapped in production builds and are dlclosed in instrumented ones, so that leaks show.
- * No instance may be left. Returns NULL; NULL is fine. */
+/* Frees what the host holds; images stay mapped in production builds and are dlclosed in
+ * instrumented ones, so that leaks show. No instance may be left. Returns NULL; NULL is fine. */
 struct loader *loader_free(struct loader *l);
 /* LOADER_INSTRUMENTED in builds that are, 0 in others. */
 unsigned loader_default_flags(void);
 /* Other directories, from now on (a reload). What is loaded stays. */
 int loader_set_paths(struct loader *l, const char *const *paths, unsigned n_paths, struct err *err);
 
-/* The resolved path of NAME.so in the first directory that has it. -ENOENT: nowhere (names what there is); -EPERM: found, but not
- * trusted: later directories are not tried; -EINVAL: no module name. */
+/* The resolved path of NAME.so in the first directory that has it. -ENOENT: nowhere (names what
+ * there is); -EPERM: found, but not trusted: later directories are not tried; -EINVAL: no module
+ * name. */
 int loader_find(const struct loader *l, const char *name, char ret_path[PATH_MAX], struct err *err);
 
 /*
- * The module of that name, loaded now or before. Nothing of it has been called but what dlopen runs. Errors: those of loader_find,
- * note_read and note_check; -ECANCELED: quarantined; -ELIBBAD: the dynamic loader refused (missing symbols); -EBADMSG: note, struct
- * and file name do not agree; -ESTALE: the file changed while it was loaded; -EMFILE: LOADER_MODULES_MAX.
+ * The module of that name, loaded now or before. Nothing of it has been called but what dlopen
+ * runs. Errors: those of loader_find, note_read and note_check; -ECANCELED: quarantined; -ELIBBAD:
+ * the dynamic loader refused (missing symbols); -EBADMSG: note, struct and file name do not agree;
+ * -ESTALE: the file changed while it was loaded; -EMFILE: LOADER_MODULES_MAX.
  */
 int loader_open(struct loader *l, const char *name, struct module **ret, struct err *err);
 /* Loaded already? NULL: no. */
@@ -79,14 +85,17 @@ struct module *loader_get(const struct loader *l, const char *name);
 #define MODULE_CHANGED                                                                             \
 	1 /* another build is on disk, or another file comes first in the search path */
 #define MODULE_GONE 2 /* no file of that name is left */
-/* What a restart would find, compared with what is loaded. Reads the file: not for the request path. */
+/* What a restart would find, compared with what is loaded. Reads the file: not for the request
+ * path. */
 int module_stale(const struct loader *l, const struct module *m);
-/* Could a new process load what is on disk now? 0, or an error of loader_open, as far as it shows without loading. */
+/* Could a new process load what is on disk now? 0, or an error of loader_open, as far as it shows
+ * without loading. */
 int module_restart(const struct loader *l, const struct module *m, struct err *err);
 
 /*
- * The table of the module's keys, in host memory and in this host's layout (key_size == sizeof(struct rp_key)); asked for once, kept
- * with the module. Needs no instance. *ret is NULL when the module has none. -EBADMSG: malformed or over a limit.
+ * The table of the module's keys, in host memory and in this host's layout (key_size ==
+ * sizeof(struct rp_key)); asked for once, kept with the module. Needs no instance. *ret is NULL
+ * when the module has none. -EBADMSG: malformed or over a limit.
  */
 int module_schema(const struct loader *l, struct module *m, const struct rp_schema **ret,
 		  struct err *err);
@@ -104,7 +113,8 @@ static inline bool loader_usable(const struct loader_item *item)
 {
 	return !item->err && !item->hidden && item->facts;
 }
-/* Every NAME.so of the directories in order, within one by name in natural order. A non-zero result of fn ends it and is returned. */
+/* Every NAME.so of the directories in order, within one by name in natural order. A non-zero result
+ * of fn ends it and is returned. */
 int loader_list(const struct loader *l, int (*fn)(const struct loader_item *item, void *arg),
 		void *arg);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node in the cluster: a copy of the Node object, as far as anything here needs it, whose lists are by key, each key once; and what
- * modules want it to have, which is the data behind nri-rp.host.node/1.
+ * The node in the cluster: a copy of the Node object, as far as anything here needs it, whose lists
+ * are by key, each key once; and what modules want it to have, which is the data behind
+ * nri-rp.host.node/1.
  */
 #ifndef HOST_NODE_H
 #define HOST_NODE_H
@@ -49,7 +50,8 @@ struct node_wish {
 bool node_wish_waits(const struct node_wish *all, const struct node_wish *w);
 /* Does the Node have it? NULL: nothing is known of it. */
 bool node_has_wish(const struct node_object *node, const struct node_wish *w);
-/* Wishes in an instance's name, as it could itself: 0, -RP_EINVAL, -RP_E2BIG, -RP_ENOMEM. value NULL, or RP_NOT_SET of a resource: no more. */
+/* Wishes in an instance's name, as it could itself: 0, -RP_EINVAL, -RP_E2BIG, -RP_ENOMEM. value
+ * NULL, or RP_NOT_SET of a resource: no more. */
 int32_t instance_wish_pair(struct instance *i, enum wish_kind kind, const char *key,
 			   const char *value);
 int32_t instance_wish_resource(struct instance *i, const char *name, int64_t amount);

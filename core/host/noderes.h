@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calculators calculate from, in a pass: the data behind nri-rp.host.noderes/1. Whoever makes a pass fills it; nothing is copied. */
+/* What calculators calculate from, in a pass: the data behind nri-rp.host.noderes/1. Whoever makes
+ * a pass fills it; nothing is copied. */
 #ifndef HOST_NODERES_H
 #define HOST_NODERES_H
 

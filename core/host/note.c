@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reader of just as much ELF as it takes to refuse a file: headers, notes, the dynamic section, the dynamic symbols.
+ * A reader of just as much ELF as it takes to refuse a file: headers, notes, the dynamic section,
+ * the dynamic symbols.
  *
- * All reading goes through get(), which knows the file's size; everything else works on copies. What the dynamic loader will use
- * is looked up the way it does, by virtual address through the PT_LOAD headers, so that both see the same bytes.
+ * All reading goes through get(), which knows the file's size; everything else works on copies.
+ * What the dynamic loader will use is looked up the way it does, by virtual address through the
+ * PT_LOAD headers, so that both see the same bytes.
  */
 #include "core/host/note.h"
 
@@ -100,7 +102,7 @@ bool note_name_valid(const char *name)
 	return n > 0 && n < RP_NAME_MAX && !name[n];
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static int damaged(const struct elf *e, const char *what)
 {
@@ -147,7 +149,7 @@ static int get_mapped(const struct elf *e, uint64_t addr, void *dst, uint64_t le
 		       e->label, what);
 }
 
-/* ---- headers ----------------------------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 static int refuse(const struct elf *e, const char *why)
 {
@@ -208,7 +210,7 @@ static int read_segments(struct elf *e)
 		   "the program header table");
 }
 
-/* ---- notes ------------------------------------------------------------------------------------------------------- */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 static bool is_text(const char *s, size_t size)
 {
@@ -221,7 +223,8 @@ static bool is_text(const char *s, size_t size)
 	return false;
 }
 
-/* A note of nri-rp. Ours wins over those of other majors, which only serve to say what the file was built for. */
+/* A note of nri-rp. Ours wins over those of other majors, which only serve to say what the file was
+ * built for. */
 static int take_note(const struct elf *e, const uint8_t *desc, uint64_t size,
 		     struct note_facts *facts, bool *found)
 {
@@ -347,7 +350,7 @@ static int find_note(const struct elf *e, struct note_facts *facts)
 	return 0;
 }
 
-/* ---- the dynamic section ----------------------------------------------------------------------------------------- */
+/* ---- the dynamic section --------------------------------------------------------------------- */
 
 static void take_dynamic(const Elf64_Dyn *d, struct dynamic *dyn)
 {
@@ -429,7 +432,7 @@ static int read_dynamic(const struct elf *e, struct dynamic *dyn)
 		       NOTE_DYNAMIC_MAX);
 }
 
-/* ---- symbols ----------------------------------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
 static int too_many_symbols(const struct elf *e)
 {
@@ -437,7 +440,8 @@ static int too_many_symbols(const struct elf *e)
 		       NOTE_SYMBOLS_MAX);
 }
 
-/* The GNU hash table does not say how many symbols there are: the last chain of the highest bucket ends with the last one. */
+/* The GNU hash table does not say how many symbols there are: the last chain of the highest bucket
+ * ends with the last one. */
 static int count_gnu_hash(const struct elf *e, uint64_t table, uint32_t *ret_n)
 {
 	uint32_t h[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
@@ -534,9 +538,10 @@ static int read_symbols(const struct elf *e, const struct dynamic *dyn, struct n
 	return 0;
 }
 
-/* ---- what runs while it is loaded ----------------------------------------------------------------------------------- */
+/* ---- what runs while it is loaded ------------------------------------------------------------ */
 
-/* The compiler's own function of DT_INIT is all that a section holds, and short. Without section headers it cannot be told from others. */
+/* The compiler's own function of DT_INIT is all that a section holds, and short. Without section
+ * headers it cannot be told from others. */
 static int read_init(const struct elf *e, const struct dynamic *dyn, struct note_facts *facts)
 {
 	const Elf64_Ehdr *h = &e->header;
@@ -579,7 +584,7 @@ static int count_resolvers(const struct elf *e, uint64_t table, uint64_t size,
 	return 0;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 /* Without the header, the dynamic loader assumes an executable stack. */
 static bool wants_exec_stack(const struct elf *e)
@@ -643,7 +648,7 @@ int note_read(int fd, const char *label, struct note_facts *ret, struct err *err
 	return parse(&e, ret);
 }
 
-/* ---- verdict ----------------------------------------------------------------------------------------------------- */
+/* ---- verdict --------------------------------------------------------------------------------- */
 
 static int check_versions(const struct rp_note *n, const char *who, struct err *err)
 {

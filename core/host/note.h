@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a module's ELF note, and what else decides whether its file may be loaded, without running any of it.
+ * Reading a module's ELF note, and what else decides whether its file may be loaded, without
+ * running any of it.
  *
- * Only the program headers are needed (a file may be stripped of its sections); sections are a second place to look for the note.
- * Nothing read is believed: every offset and length is checked against the file's size in 64 bit.
+ * Only the program headers are needed (a file may be stripped of its sections); sections are a
+ * second place to look for the note. Nothing read is believed: every offset and length is checked
+ * against the file's size in 64 bit.
  */
 #ifndef HOST_NOTE_H
 #define HOST_NOTE_H
@@ -39,16 +41,17 @@ bool build_id_equal(const struct build_id *a, const struct build_id *b);
 
 /* What the file says. */
 struct note_facts {
-	struct rp_note
-		note; /* of our major when there are several; name and version are NUL-terminated text */
+	/* of our major when there are several; name and version are NUL-terminated text */
+	struct rp_note note;
 	struct build_id build_id;
-	uint64_t
-		notes_hash; /* over the bytes of all PT_NOTE segments, in order: the same in the file and in its image */
+	/* over the bytes of all PT_NOTE segments, in order: the same in the file and in its
+	 * image */
+	uint64_t notes_hash;
 	uint32_t n_constructors; /* entries of .init_array */
 	uint32_t n_resolvers; /* relocations that call a function to know their value (ifunc) */
 	bool own_init; /* DT_INIT is not the compiler's */
-	uint32_t
-		n_exports; /* defined global symbols; counted when there is a hash table to count by */
+	/* defined global symbols; counted when there is a hash table to count by */
+	uint32_t n_exports;
 	bool has_symbol; /* RP_MODULE_SYMBOL is a defined data symbol */
 	bool text_relocations;
 	bool exec_stack;
@@ -56,20 +59,23 @@ struct note_facts {
 };
 
 /*
- * Both fill *ret when the file is a shared object for this machine with one readable note of nri-rp, of whatever version. `label`
- * is how errors call it (its path). -ENOEXEC: no shared object for this machine; -ENOMSG: no note; -EBADMSG: damaged or
- * contradictory; -EFBIG: over a limit; or what reading gave.
+ * Both fill *ret when the file is a shared object for this machine with one readable note of
+ * nri-rp, of whatever version. `label` is how errors call it (its path). -ENOEXEC: no shared object
+ * for this machine; -ENOMSG: no note; -EBADMSG: damaged or contradictory; -EFBIG: over a limit; or
+ * what reading gave.
  */
 int note_parse(const void *image, size_t size, const char *label, struct note_facts *ret,
 	       struct err *err);
 int note_read(int fd, const char *label, struct note_facts *ret, struct err *err);
 
-/* The file is instrumented (sanitizers, coverage): it has constructors and a run path that are not its author's. */
+/* The file is instrumented (sanitizers, coverage): it has constructors and a run path that are not
+ * its author's. */
 #define NOTE_INSTRUMENTED 0x1u
 
 /*
- * May a host of this ABI load it? -EPROTONOSUPPORT: versions do not fit; -EPERM: it would run code or map memory that a module may
- * not; -ENOEXEC: the module symbol is missing; -EINVAL: empty or malformed name, version or kinds.
+ * May a host of this ABI load it? -EPROTONOSUPPORT: versions do not fit; -EPERM: it would run code
+ * or map memory that a module may not; -ENOEXEC: the module symbol is missing; -EINVAL: empty or
+ * malformed name, version or kinds.
  */
 int note_check(const struct note_facts *facts, const char *label, unsigned flags, struct err *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of the installed modules, for those who read configurations: the daemon, and nri-rpctl without one. */
+/* The tables of the installed modules, for those who read configurations: the daemon, and nri-rpctl
+ * without one. */
 #ifndef HOST_SCHEMAS_H
 #define HOST_SCHEMAS_H
 
@@ -10,7 +11,9 @@
 
 struct schemas {
 	struct loader *loader;
-	bool fixed; /* the directories are the command line's: modules.path of a configuration changes nothing */
+	/* the directories are the command line's: modules.path of a configuration changes
+	 * nothing */
+	bool fixed;
 	void (*warn)(const char *text); /* of a path or a module that cannot be had */
 };
 

@@ -16,7 +16,7 @@
 #define DATA_MAX 16384u
 #define DATA_KEY_MAX 64
 
-/* ---- reading -------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static struct ctr *ctr_of(void *ctx, rp_ctr handle)
 {
@@ -38,7 +38,8 @@ static int sync_cmp(const void *a, const void *b)
 	return strcmp(x->id, y->id);
 }
 
-/* Who is being created is the request's: when that has failed and the policy looks at everything anew, it is about to go. */
+/* Who is being created is the request's: when that has failed and the policy looks at everything
+ * anew, it is about to go. */
 static bool is_listed(const struct ctr *ctr, uint32_t order)
 {
 	return ctr_live(txn_view(ctr)->state) && (order != RP_ORDER_SYNC || !ctr->coming);
@@ -372,7 +373,7 @@ static int32_t extended(void *ctx, rp_ctr handle, const char *resource, int64_t 
 	return resources_annotation_extended(ctr->pod, ctr->name, resource, ret_request, ret_limit);
 }
 
-/* ---- staging -------------------------------------------------------------------------------------------------------- */
+/* ---- staging --------------------------------------------------------------------------------- */
 
 /* The staged decision, or NULL and why not in *ret. */
 static struct decision *stage(struct instance *i, rp_txn id, rp_ctr handle, struct ctr **ret_ctr,
@@ -649,7 +650,8 @@ struct line_place {
 	size_t size; /* of all lines */
 };
 
-/* Lines are in the order of their keys; what is no line of ours, from a damaged store, is not there. */
+/* Lines are in the order of their keys; what is no line of ours, from a damaged store, is not
+ * there. */
 static struct line_place find_line(const char *lines, const char *key, size_t key_len)
 {
 	struct line_place r = {0, 0, 0};

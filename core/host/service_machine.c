@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.topology/1 and nri-rp.host.config/1: thin covers over the snapshot and the configuration tree. */
+/* nri-rp.host.topology/1 and nri-rp.host.config/1: thin covers over the snapshot and the
+ * configuration tree. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -75,7 +76,8 @@ static uint64_t t_memory(void *ctx)
 
 #define DEVICE_NUMBER_MAX 32u
 
-/* What the kernel knows without asking anybody is enough: a hanging server must not hang the daemon. */
+/* What the kernel knows without asking anybody is enough: a hanging server must not hang the
+ * daemon. */
 static int stat_quick(const struct fs_root *root, const char *path, struct statx *ret)
 {
 	char real[PATH_MAX];

@@ -17,7 +17,7 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
 #define ANY LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static const struct node_object *node_of(void *ctx)
 {
@@ -92,7 +92,7 @@ static int32_t get_allocatable(void *ctx, const char *resource, int64_t *ret)
 		node ? amount_of(node->allocatable, node->n_allocatable, resource) : NULL, ret);
 }
 
-/* ---- what a Node can have -------------------------------------------------------------------------------------------- */
+/* ---- what a Node can have -------------------------------------------------------------------- */
 
 /* Letters and digits at both ends, what `also` has in between. */
 static bool good_word(const char *s, size_t n, size_t max, const char *letters, const char *also)
@@ -123,7 +123,7 @@ static bool good_effect(const char *effect)
 	       str_eq(effect, "NoExecute");
 }
 
-/* ---- wishes ---------------------------------------------------------------------------------------------------------- */
+/* ---- wishes ---------------------------------------------------------------------------------- */
 
 static bool same_wish(const struct node_wish *a, const struct node_wish *b)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.host.settings/1: who has set which file of the machine to what. The worker uses it, and the main thread when an instance ends.
- * What is in the table is to be put back one day. By the module that has set it; or by the host, if that has ended without, or with the
- * whole process (found.h).
+ * nri-rp.host.settings/1: who has set which file of the machine to what. The worker uses it, and
+ * the main thread when an instance ends. What is in the table is to be put back one day. By the
+ * module that has set it; or by the host, if that has ended without, or with the whole process
+ * (found.h).
  */
 #define HASH_NONFATAL_OOM 1 /* a module is told, and does not change the file */
 #include <pthread.h>
@@ -29,13 +30,14 @@ struct setting {
 	struct claim *claims; /* the last one first; none: the host is to put it back */
 	const char *path; /* behind what was found */
 	bool former; /* set by the process before: somebody may still say that he wants it */
-	bool adopted; /* from the process before; a module that drops it may never have come to put it back */
+	/* from the process before; a module that drops it may never have come to put it back */
+	bool adopted;
 	bool changed; /* somebody set it to something else than was found: it belongs in the file */
 	bool noted; /* it is in the file */
 	char found[];
 };
 
-/* ---- the table ------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static struct setting *find(const struct host_env *env, const char *path)
 {
@@ -68,7 +70,7 @@ static void forget(struct host_env *env, struct setting *s)
 	free(s);
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* That it cannot be written is no reason to leave CPUs as they are. */
 static void complain(struct host_env *env, int r)
@@ -164,7 +166,7 @@ int settings_open(struct host_env *env, const char *path, const char *origin, st
 	return 0;
 }
 
-/* ---- what modules say ----------------------------------------------------------------------------------------------- */
+/* ---- what modules say ------------------------------------------------------------------------ */
 
 static struct claim *take(struct setting *s, const struct instance *i)
 {
@@ -178,7 +180,8 @@ static struct claim *take(struct setting *s, const struct instance *i)
 	return NULL;
 }
 
-/* What the process before has set is not back because somebody could not set it to something else. */
+/* What the process before has set is not back because somebody could not set it to something
+ * else. */
 static void back_if_free(struct host_env *env, struct setting *s)
 {
 	if (!s->claims && !s->adopted)
@@ -303,7 +306,7 @@ static void drop(void *ctx, const char *path)
 	pthread_mutex_unlock(&i->env->settings_lock);
 }
 
-/* ---- what nobody has put back --------------------------------------------------------------------------------------- */
+/* ---- what nobody has put back ---------------------------------------------------------------- */
 
 struct left {
 	char *path, *found;
@@ -378,7 +381,8 @@ static int put_one_back(struct host_env *env, const struct left *l)
 	return 0;
 }
 
-/* [worker] Twice: older kernels take a lowest frequency only if the highest, which may come later, is above it. */
+/* [worker] Twice: older kernels take a lowest frequency only if the highest, which may come later,
+ * is above it. */
 static int put_back_run(void *arg)
 {
 	struct put_back_job *job = arg;
@@ -476,7 +480,8 @@ void settings_release_former(struct host_env *env)
 
 void instance_drop_settings(struct instance *i)
 {
-	if (i->env->trial) /* the worker's thread, which may have had the lock, is not in this process */
+	/* the worker's thread, which may have had the lock, is not in this process */
+	if (i->env->trial)
 		return;
 	pthread_mutex_lock(&i->env->settings_lock);
 	for (struct setting *s = i->env->settings; s; s = s->hh.next)

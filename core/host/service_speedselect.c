@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.speedselect/1. What is marked [any] uses nothing of an instance but the root, which never changes. */
+/* nri-rp.host.speedselect/1. What is marked [any] uses nothing of an instance but the root, which
+ * never changes. */
 #include <nri-rp/speedselect.h>
 
 #include "core/host/services.h"

@@ -19,7 +19,7 @@
 #define LOG_SOURCE "module"
 #define MOVE_PORTION 1024u /* pages */
 
-/* ---- explanations --------------------------------------------------------------------------------------------------- */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 static const char cut_mark[] = "(more was noted than is kept)\n";
 
@@ -68,7 +68,7 @@ const struct rp_host_explain host_explain_service = {
 	.decided_by = decided_by,
 };
 
-/* ---- timers --------------------------------------------------------------------------------------------------------- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 struct instance_timer {
 	struct instance *instance;
@@ -164,7 +164,7 @@ const struct rp_host_timer host_timer_service = {
 	.now_ms = now_ms,
 };
 
-/* ---- work ----------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 struct job {
 	struct instance *instance;
@@ -306,7 +306,8 @@ static int32_t remove_dir(void *ctx, const char *path)
 	return env->trial ? -RP_ENOTSUP : fs_rmdir(env->root, path);
 }
 
-/* libnuma's own of these two print to stderr, and may end the program. Both are found by libnuma by name. */
+/* libnuma's own of these two print to stderr, and may end the program. Both are found by libnuma by
+ * name. */
 __attribute__((visibility("default"))) void numa_error(char *where)
 {
 	log_warning("libnuma: %s: %s", where, strerror(errno));
@@ -323,8 +324,9 @@ __attribute__((visibility("default"), format(printf, 2, 3))) void numa_warn(int 
 }
 
 /*
- * In portions, since the kernel holds the process's memory map while it works on one. The process ids of another root are not those of this
- * kernel. No numa_available(): numa_move_pages() is the bare system call, which says itself that a kernel has no NUMA (-ENOSYS).
+ * In portions, since the kernel holds the process's memory map while it works on one. The process
+ * ids of another root are not those of this kernel. No numa_available(): numa_move_pages() is the
+ * bare system call, which says itself that a kernel has no NUMA (-ENOSYS).
  */
 static int64_t move_pages_by_portions(void *ctx, int32_t pid, uint64_t n, void **pages,
 				      const int32_t *nodes, int32_t *status)

@@ -63,8 +63,9 @@ extern const struct rp_host_evict host_evict_service;
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 /*
- * Whose call of a service that is not marked [any] this is. On any other thread than the main one it is the end of the process: what the
- * main thread works on would be damaged, and nobody would know by whom. So the breadcrumb says it.
+ * Whose call of a service that is not marked [any] this is. On any other thread than the main one
+ * it is the end of the process: what the main thread works on would be damaged, and nobody would
+ * know by whom. So the breadcrumb says it.
  */
 __attribute__((noreturn)) void instance_foreign_call(const struct instance *i, const char *service);
 static inline struct instance *main_call(void *ctx, const char *service)

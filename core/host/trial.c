@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child sends one frame (trial_frame.h) and ends. The parent collects what comes through the pipe and learns about the end from a
- * pidfd: a process that is gone has written all it ever will, so that the verdict is given then, on what was collected.
+ * The child sends one frame (trial_frame.h) and ends. The parent collects what comes through the
+ * pipe and learns about the end from a pidfd: a process that is gone has written all it ever will,
+ * so that the verdict is given then, on what was collected.
  */
 #include "core/host/trial.h"
 
@@ -45,7 +46,7 @@ struct trial {
 	void *done_arg;
 };
 
-/* ---- in the child ------------------------------------------------------------------------------------------------ */
+/* ---- in the child ---------------------------------------------------------------------------- */
 
 static void default_signals(void)
 {
@@ -73,7 +74,8 @@ static int cmp_fd(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* stdin and stdout go to /dev/null, so that neither a careless module nor the next open() gets their numbers. */
+/* stdin and stdout go to /dev/null, so that neither a careless module nor the next open() gets
+ * their numbers. */
 static void keep_fds(const struct trial_spec *spec, int pipe_fd)
 {
 	int keep[TRIAL_KEEP_FDS_MAX + 2], n = 0;
@@ -153,7 +155,7 @@ _Noreturn static void be_child(struct trial *t, int pipe_fd, pid_t parent)
 	_exit(-frame_send(pipe_fd, r, &err, &out, spec->limits.output_max));
 }
 
-/* ---- start and end of the child ---------------------------------------------------------------------------------- */
+/* ---- start and end of the child -------------------------------------------------------------- */
 
 static void stop_child(struct trial *t)
 {
@@ -250,7 +252,7 @@ static int make(const struct trial_spec *spec, struct trial **ret, struct err *e
 	return 0;
 }
 
-/* ---- collecting -------------------------------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 /* 1: there may be more at once, 0: not now, -1: never again. */
 static int collect(struct trial *t)
@@ -278,9 +280,10 @@ static void reap(struct trial *t)
 		;
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------------------------- */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
-/* "module "x"" or a word for the process, and " in allocate of "o"", from the shared page that the child may have scribbled over. */
+/* "module "x"" or a word for the process, and " in allocate of "o"", from the shared page that the
+ * child may have scribbled over. */
 struct place {
 	char who[RP_NAME_MAX + 16], where[CRUMB_OBJECT_MAX + 64];
 };
@@ -393,7 +396,7 @@ static void judge(struct trial *t, struct trial_result *res)
 		res->held = t->held;
 }
 
-/* ---- on the loop ------------------------------------------------------------------------------------------------- */
+/* ---- on the loop ----------------------------------------------------------------------------- */
 
 static void on_pipe(unsigned events, void *arg)
 {
@@ -452,7 +455,7 @@ void trial_cancel(struct trial *t)
 	(void)trial_free(t);
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void wait_for(struct trial *t)
 {

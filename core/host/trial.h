@@ -2,10 +2,11 @@
 /*
  * A function in a forked child: whatever it does, the daemon stays as it is.
  *
- * The child has the whole state of the loop's thread as it was at the fork, and nothing else of the process: no other thread, no
- * descriptors but stderr, those in keep_fds and its end of the result pipe, signals at their defaults, its own limits, no core
- * file. It dies with its parent. Breadcrumb and watchdog are detached; a shared page takes the crumbs, so that the sentence about a
- * crash can name module and function.
+ * The child has the whole state of the loop's thread as it was at the fork, and nothing else of the
+ * process: no other thread, no descriptors but stderr, those in keep_fds and its end of the result
+ * pipe, signals at their defaults, its own limits, no core file. It dies with its parent.
+ * Breadcrumb and watchdog are detached; a shared page takes the crumbs, so that the sentence about
+ * a crash can name module and function.
  */
 #ifndef HOST_TRIAL_H
 #define HOST_TRIAL_H
@@ -31,8 +32,8 @@ struct trial_limits {
 	uint32_t time_ms; /* until SIGKILL */
 	uint32_t
 		cpu_s; /* RLIMIT_CPU; more than time_ms, which is to be the answer for one thread */
-	uint64_t
-		memory_max; /* bytes of address space beyond what the parent has; not in instrumented builds */
+	/* bytes of address space beyond what the parent has; not in instrumented builds */
+	uint64_t memory_max;
 	size_t output_max; /* bytes of payload */
 	int nice; /* added to the parent's */
 };
@@ -55,8 +56,8 @@ struct trial_result {
 	enum trial_outcome outcome;
 	int code; /* what the function returned; a negative errno for what is none of its doing */
 	int status; /* signal of CRASHED, exit status of EXITED */
-	char module
-		[RP_NAME_MAX]; /* inside of which it ended; "" when in none, and for DONE and REFUSED */
+	/* inside of which it ended; "" when in none, and for DONE and REFUSED */
+	char module[RP_NAME_MAX];
 	unsigned call; /* enum crumb_call, with module */
 	struct err err; /* the sentence, for all but DONE */
 	const uint8_t *data; /* what the function wrote to out; for DONE and REFUSED */
@@ -66,13 +67,16 @@ struct trial_result {
 	struct log_held *held; /* what it has warned of and is not logged; NULL: nothing */
 };
 
-/* Runs in the child. Writes its answer to out; a negative result is a refusal and comes with err filled. */
+/* Runs in the child. Writes its answer to out; a negative result is a refusal and comes with err
+ * filled. */
 typedef int (*trial_fn)(void *arg, struct buf *out, struct err *err);
 
 /* Where the child's log goes. */
 enum trial_log {
 	TRIAL_LOG_LIVE, /* it is the daemon's own */
-	TRIAL_LOG_HELD, /* warnings and less are logged only if it does not end as DONE; else the parent is going to say them */
+	/* warnings and less are logged only if it does not end as DONE; else the parent is going to
+	 * say them */
+	TRIAL_LOG_HELD,
 	TRIAL_LOG_DRY, /* it is never logged: result.held has it, whatever the outcome */
 };
 
@@ -91,8 +95,8 @@ struct trial_spec {
 };
 
 /*
- * Starts it and returns; done is called once from the loop, never from within trial_start. The result is valid during done, the trial is
- * freed after it. ret may be NULL.
+ * Starts it and returns; done is called once from the loop, never from within trial_start. The
+ * result is valid during done, the trial is freed after it. ret may be NULL.
  */
 int trial_start(const struct trial_spec *spec,
 		void (*done)(void *arg, const struct trial_result *res), void *done_arg,

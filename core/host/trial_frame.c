@@ -15,7 +15,7 @@ struct frame {
 	uint64_t data_size;
 };
 
-/* ---- in the child ------------------------------------------------------------------------------------------------ */
+/* ---- in the child ---------------------------------------------------------------------------- */
 
 static int send_bytes(int fd, const void *data, size_t size)
 {
@@ -46,7 +46,7 @@ int frame_send(int fd, int code, const struct err *err, const struct buf *data, 
 	return r || !f.data_size ? r : send_bytes(fd, buf_bytes(data), f.data_size);
 }
 
-/* ---- in the parent ----------------------------------------------------------------------------------------------- */
+/* ---- in the parent --------------------------------------------------------------------------- */
 
 /* The header, if it is there. */
 static bool peek(const struct frame_in *f, struct frame *ret)

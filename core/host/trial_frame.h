@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the child of a trial sends through its pipe: one frame, a header with text and payload behind it. It is as trustworthy as the
- * module that ran there: not at all.
+ * What the child of a trial sends through its pipe: one frame, a header with text and payload
+ * behind it. It is as trustworthy as the module that ran there: not at all.
  */
 #ifndef HOST_TRIAL_FRAME_H
 #define HOST_TRIAL_FRAME_H
@@ -36,10 +36,12 @@ struct frame_answer {
 	size_t size;
 };
 
-/* In the child. An answer with more than data_max bytes of payload sends its size alone. -errno: it did not get through. */
+/* In the child. An answer with more than data_max bytes of payload sends its size alone. -errno: it
+ * did not get through. */
 int frame_send(int fd, int code, const struct err *err, const struct buf *data, size_t data_max);
 
-/* Where to put what comes, at most n bytes; NULL: no memory, which is FRAME_TOO_LONG. frame_add() tells how many have come. */
+/* Where to put what comes, at most n bytes; NULL: no memory, which is FRAME_TOO_LONG. frame_add()
+ * tells how many have come. */
 uint8_t *frame_room(struct frame_in *f, size_t n);
 enum frame_state frame_add(struct frame_in *f, size_t n);
 /* False unless it is whole. Valid as long as f->in is. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arming a kernel timer for each request would cost two system calls. This one is armed when a request begins while it rests, and
- * decides at its own pace what became of that request:
+ * Arming a kernel timer for each request would cost two system calls. This one is armed when a
+ * request begins while it rests, and decides at its own pace what became of that request:
  *
  *   resting ──begin──▶ armed for limit - grace ──▶ no request running? rest
  *                        ▲                         younger request?   arm for what is left
@@ -52,7 +52,7 @@ static void arm(struct watchdog *w, uint64_t ns)
 	(void)timer_settime(w->timer, 0, &it, NULL); /* fails for times out of range alone */
 }
 
-/* ---- in the handler: async-signal-safe only ---------------------------------------------------------------------- */
+/* ---- in the handler: async-signal-safe only -------------------------------------------------- */
 
 struct line {
 	char text[WATCHDOG_TEXT_MAX];
@@ -161,7 +161,7 @@ static void handle(int signo, siginfo_t *info, void *context)
 	arm(w, first - (now - begin));
 }
 
-/* ---- outside ----------------------------------------------------------------------------------------------------- */
+/* ---- outside --------------------------------------------------------------------------------- */
 
 int watchdog_new(struct crumb *crumb, uint32_t limit_ms, struct watchdog **ret, struct err *err)
 {

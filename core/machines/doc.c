@@ -14,7 +14,7 @@
 #define ARG_KEYS_MAX 48u
 #define BLOCK_INDENT_MAX 40u
 
-/* ---- YAML --------------------------------------------------------------------------------------------------------- */
+/* ---- YAML ------------------------------------------------------------------------------------ */
 
 /* Octal-looking and signed texts, and those too large, stay text. */
 static json_t *plain_scalar(const char *text)
@@ -144,7 +144,8 @@ const char *doc_where(const struct doc *doc, const json_t *node, char *buf, size
 	return buf;
 }
 
-/* Decimals of a YAML file are text here, and have to be written without quotes to be numbers again. */
+/* Decimals of a YAML file are text here, and have to be written without quotes to be numbers
+ * again. */
 static bool looks_like_decimal(const char *s)
 {
 	double value;
@@ -223,7 +224,7 @@ int doc_write_yaml(const json_t *map, struct buf *out)
 	return out->failed;
 }
 
-/* ---- getters ------------------------------------------------------------------------------------------------------ */
+/* ---- getters --------------------------------------------------------------------------------- */
 
 static unsigned split(char *words, const char *ret[ARG_KEYS_MAX])
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptions and scenarios as trees of JSON values: read from YAML files or JSON lines, and asked for what they hold. A plain
- * scalar of YAML becomes a boolean or an integer when it is written as one, everything else is text; the getters take either.
+ * Descriptions and scenarios as trees of JSON values: read from YAML files or JSON lines, and asked
+ * for what they hold. A plain scalar of YAML becomes a boolean or an integer when it is written as
+ * one, everything else is text; the getters take either.
  */
 #ifndef MACHINES_DOC_H
 #define MACHINES_DOC_H
@@ -39,9 +40,10 @@ const char *doc_where(const struct doc *doc, const json_t *node, char *buf, size
 /* A map as a file that nri-rp's YAML reader takes. */
 int doc_write_yaml(const json_t *map, struct buf *out);
 
-/* ---- getters ------------------------------------------------------------------------------------------------------ */
+/* ---- getters --------------------------------------------------------------------------------- */
 
-/* Are all keys of a map among these, separated by blanks? -EINVAL names the first that is not, and what it could have been. */
+/* Are all keys of a map among these, separated by blanks? -EINVAL names the first that is not, and
+ * what it could have been. */
 int arg_check(const json_t *map, const char *keys, const char *what, struct err *err);
 /* A scalar as text. Numbers and booleans are written into buf. NULL: not there, or not a scalar. */
 #define ARG_NUMBER_MAX 32
@@ -52,7 +54,8 @@ int arg_text(const json_t *map, const char *key, const char *otherwise, const ch
 int arg_int(const json_t *map, const char *key, int64_t otherwise, int64_t min, int64_t max,
 	    int64_t *ret, struct err *err);
 int arg_bool(const json_t *map, const char *key, bool otherwise, bool *ret, struct err *err);
-/* Kubernetes quantities and durations, see core/util/str.h; in bytes, milli CPUs, milliseconds, kHz. */
+/* Kubernetes quantities and durations, see core/util/str.h; in bytes, milli CPUs, milliseconds,
+ * kHz. */
 enum arg_unit { ARG_BYTES, ARG_MILLI, ARG_MS, ARG_KHZ };
 int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t otherwise,
 	       int64_t *ret, struct err *err);
@@ -60,7 +63,8 @@ int arg_amount(const json_t *map, const char *key, enum arg_unit unit, int64_t o
 int arg_map(const json_t *map, const char *key, const json_t **ret, struct err *err);
 int arg_list(const json_t *map, const char *key, const json_t **ret, struct err *err);
 
-/* To build results: out of memory is remembered in neither, as json_t's are checked at the end by json_dumps. */
+/* To build results: out of memory is remembered in neither, as json_t's are checked at the end by
+ * json_dumps. */
 void doc_put_text(json_t *map, const char *key, const char *value);
 void doc_put_int(json_t *map, const char *key, int64_t value);
 void doc_put_bool(json_t *map, const char *key, bool value);

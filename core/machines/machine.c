@@ -27,7 +27,7 @@ struct plan {
 	struct err *err;
 };
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int read_frequency(const json_t *map, struct machine_frequency *ret, struct err *err)
 {
@@ -177,7 +177,7 @@ static int read_shape(struct plan *p)
 	return 0;
 }
 
-/* ---- CPUs --------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs ------------------------------------------------------------------------------------ */
 
 struct counters {
 	uint32_t cpu, core, core_id, l2, l3;
@@ -270,7 +270,7 @@ static int make_cpus(struct plan *p)
 	return p->far_siblings && spread_siblings(m) ? err_errno(p->err, -ENOMEM, "machine") : 0;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int make_distances(struct plan *p)
 {
@@ -361,7 +361,7 @@ static int make_memory(struct plan *p)
 	return r;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int read_set(struct plan *p, const char *key, struct rp_idset *ret)
 {

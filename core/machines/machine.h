@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machines for the programs that need one without its hardware: described by a YAML file (nri-rp-sim(1)), or one of those shipped. A
- * machine is written as a tree with the files below sys/ and proc/ that tell a program what the hardware is like.
+ * Machines for the programs that need one without its hardware: described by a YAML file
+ * (nri-rp-sim(1)), or one of those shipped. A machine is written as a tree with the files below
+ * sys/ and proc/ that tell a program what the hardware is like.
  */
 #ifndef MACHINES_MACHINE_H
 #define MACHINES_MACHINE_H
@@ -64,14 +65,16 @@ struct machine {
 	struct rp_idset isolated, offline;
 };
 
-/* From a description; -EINVAL with err when it makes no sense. A base is looked up among the shipped ones. */
+/* From a description; -EINVAL with err when it makes no sense. A base is looked up among the
+ * shipped ones. */
 int machine_from(const json_t *description, struct machine *ret, struct err *err);
 void machine_fini(struct machine *m);
 
-/* Writes the tree, or brings one up to date that has been written for the same machine with other CPUs offline. */
+/* Writes the tree, or brings one up to date that has been written for the same machine with other
+ * CPUs offline. */
 int machine_write(const struct machine *m, const char *dir, struct err *err);
 
-/* ---- shipped ------------------------------------------------------------------------------------------------------ */
+/* ---- shipped --------------------------------------------------------------------------------- */
 
 struct shipped_machine {
 	const char *name;
@@ -83,7 +86,8 @@ extern const unsigned n_shipped_machines;
 int machine_shipped(const char *name, json_t **ret, struct err *err);
 
 /*
- * NAME, FILE.yaml, or a map. A directory (which is a recorded tree) is none of them: -EISDIR. The result is a new reference.
+ * NAME, FILE.yaml, or a map. A directory (which is a recorded tree) is none of them: -EISDIR. The
+ * result is a new reference.
  */
 int machine_describe(const json_t *which, json_t **ret, struct err *err);
 

@@ -16,7 +16,8 @@
 
 #define CPU "sys/devices/system/cpu"
 #define NODE "sys/devices/system/node"
-/* Beyond so many CPUs the bit masks beside the lists, which nobody needs, are left out: they would be most of the tree. */
+/* Beyond so many CPUs the bit masks beside the lists, which nobody needs, are left out: they would
+ * be most of the tree. */
 #define MASKS_CPUS_MAX 512u
 
 struct tree {
@@ -29,7 +30,7 @@ struct tree {
 	int failed; /* the first error; nothing is written after it */
 };
 
-/* ---- files -------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void fail(struct tree *t, const char *path)
 {
@@ -106,9 +107,10 @@ static bool online(const struct tree *t, uint32_t cpu)
 	return rp_ids_has(rp_ids_of(&t->online), cpu);
 }
 
-/* ---- CPUs --------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs ------------------------------------------------------------------------------------ */
 
-/* Those online that are in the same unit, given by a member of struct machine_cpu and maybe the package. */
+/* Those online that are in the same unit, given by a member of struct machine_cpu and maybe the
+ * package. */
 #define SAME(t, cpu, set, condition)                                                               \
 	do {                                                                                       \
 		rp_idset_clear(set);                                                               \
@@ -330,7 +332,7 @@ static void put_cpus(struct tree *t)
 	put_kinds(t);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void add_meminfo(struct tree *t, int64_t bytes, const char *prefix)
 {
@@ -427,7 +429,7 @@ static void put_memory(struct tree *t)
 	put_tiers(t);
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void put_proc(struct tree *t)
 {

@@ -48,7 +48,7 @@ struct map {
 	unsigned n_requests, n_kind[N_REQUEST_KINDS];
 };
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static bool add_headers(struct evhttp_request *http, const char *type)
 {
@@ -90,7 +90,7 @@ static void refuse(struct evhttp_request *http, int status, const char *text)
 	send_whole(http, status, TYPE_TEXT, text, strlen(text));
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 #define PAGE_FILE(name) extern const char map_page_##name[], map_page_##name##_end[]
 PAGE_FILE(html);
@@ -121,7 +121,7 @@ static bool send_page(struct evhttp_request *http, const char *path)
 	return false;
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void request_closed(void *arg)
 {
@@ -160,7 +160,7 @@ static struct map_request *request_new(struct map *map, struct evhttp_request *h
 	return r;
 }
 
-/* ---- documents -------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 static void answer_document(void *arg, const struct buf *document, int exit)
 {
@@ -222,7 +222,7 @@ static void serve_try(struct map *map, struct evhttp_request *http, const struct
 		ctl_ask(map->ctl, &q, answer_document, r);
 }
 
-/* ---- what happens ----------------------------------------------------------------------------- */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static void stream_on(struct map_request *r, uint64_t after);
 
@@ -282,9 +282,10 @@ static void serve_events(struct map *map, struct evhttp_request *http,
 	stream_on(r, after);
 }
 
-/* ---- who may ask ------------------------------------------------------------------------------ */
+/* ---- who may ask ----------------------------------------------------------------------------- */
 
-/* A numeric address or localhost, with or without a port: no name that somebody may let point here. */
+/* A numeric address or localhost, with or without a port: no name that somebody may let point
+ * here. */
 static bool host_is_plain(const char *host)
 {
 	char name[HOST_MAX];
@@ -358,7 +359,7 @@ static void on_request(struct evhttp_request *http, void *arg)
 	refuse(http, HTTP_NOTFOUND, "there is " PATH "\n");
 }
 
-/* ---- on and off ------------------------------------------------------------------------------- */
+/* ---- on and off ------------------------------------------------------------------------------ */
 
 static void end_requests(struct map *map)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page with a live map of the machine, /map on the HTTP server of the metrics: map.c serves it, page/ is what a browser gets, with
- * neither a build step nor anything from elsewhere.
+ * A page with a live map of the machine, /map on the HTTP server of the metrics: map.c serves it,
+ * page/ is what a browser gets, with neither a build step nor anything from elsewhere.
  *
  *   GET  /map, /map/FILE         the page
  *   GET  /map/topology           the documents of nri-rpctl --json, without
  *   GET  /map/containers         what annotations say, processes and cgroups
  *   GET  /map/explain?name=NAME
- *   GET  /map/events?after=N     Server-sent events: each message is a document of events. Without anything new, an empty one
- *                                now and then. Last-Event-ID wins over after.
+ *   GET  /map/events?after=N     Server-sent events: each message is a document of events. Without
+ *                                anything new, an empty one now and then. Last-Event-ID wins
+ *                                over after.
  *   POST /map/try                a manifest; nothing comes of it
  *
- * Only a browser that was told a numeric address or localhost is answered, and only a page from here may ask: else a page from
- * anywhere could read it, by a name that points here. All is within bounds, beside those of the server.
+ * Only a browser that was told a numeric address or localhost is answered, and only a page from
+ * here may ask: else a page from anywhere could read it, by a name that points here. All is within
+ * bounds, beside those of the server.
  */
 #ifndef MAP_MAP_H
 #define MAP_MAP_H
@@ -34,9 +36,11 @@
 
 struct map;
 
-/* Serves nothing yet. NULL: out of memory. All three have to outlive what it serves: metrics_free() ends that, map_free() is next. */
+/* Serves nothing yet. NULL: out of memory. All three have to outlive what it serves: metrics_free()
+ * ends that, map_free() is next. */
 struct map *map_new(struct metrics *metrics, struct ctl *ctl, struct pipeline *pipeline);
-/* On, as long as the metrics are served to this machine alone, or off; to be called again when the metrics listen elsewhere. */
+/* On, as long as the metrics are served to this machine alone, or off; to be called again when the
+ * metrics listen elsewhere. */
 void map_serve(struct map *map, bool on);
 struct map *map_free(struct map *map); /* NULL is fine; returns NULL */
 

@@ -23,7 +23,7 @@ struct collector {
 	bool under_way, closing;
 };
 
-/* ---- a round ---------------------------------------------------------------------------------- */
+/* ---- a round --------------------------------------------------------------------------------- */
 
 struct asked {
 	rp_ctr ctr;
@@ -77,7 +77,7 @@ static int read_all(void *arg)
 	return 0;
 }
 
-/* ---- what came of it -------------------------------------------------------------------------- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 /* In per mille; false: not known. */
 static bool suffering(const struct usage *u, unsigned bit, int64_t *ret)
@@ -205,7 +205,7 @@ bool collector_round(struct collector *c)
 	return c->under_way;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void tick(void *arg)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri_rp_container_*: what containers use, a series a container and figure; and what finding that out costs. */
+/* nri_rp_container_*: what containers use, a series a container and figure; and what finding that
+ * out costs. */
 #include <stdio.h>
 
 #include "core/cache/usage.h"

@@ -45,7 +45,7 @@ void expo_fini(struct expo *e)
 	}
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool is_letter(char c, bool colon)
 {
@@ -146,7 +146,7 @@ static void add_number(struct buf *out, double v)
 	(void)buf_add_str(out, text);
 }
 
-/* ---- families --------------------------------------------------------------------------------- */
+/* ---- families -------------------------------------------------------------------------------- */
 
 static struct family *family_new(struct expo *e, const char *name, enum expo_type type,
 				 const char *help)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prometheus' text format, version 0.0.4. Samples of a family stand together whatever the order they come in, so they are
- * collected before they are written.
+ * Prometheus' text format, version 0.0.4. Samples of a family stand together whatever the order
+ * they come in, so they are collected before they are written.
  */
 #ifndef METRICS_EXPO_H
 #define METRICS_EXPO_H
@@ -29,12 +29,14 @@ void expo_init(struct expo *e);
 void expo_fini(struct expo *e);
 int expo_write(const struct expo *e, struct buf *out);
 
-/* The family of that name, made when it is new. NULL: no name of a metric, of another type already, or no memory. */
+/* The family of that name, made when it is new. NULL: no name of a metric, of another type already,
+ * or no memory. */
 struct family *expo_family(struct expo *e, const char *name, enum expo_type type, const char *help);
 /* A sample: NAME SUFFIX {LABELS} VALUE. Trusted: labels are well-formed. A NULL family is fine. */
 void expo_add(struct expo *e, struct family *f, const char *suffix, const char *labels,
 	      double value);
-/* The same with labels from outside: false, and nothing added, when they are malformed or the sample is there already. */
+/* The same with labels from outside: false, and nothing added, when they are malformed or the
+ * sample is there already. */
 bool expo_add_checked(struct expo *e, struct family *f, const char *labels, double value);
 
 /* One sample, one family. */

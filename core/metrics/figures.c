@@ -9,7 +9,7 @@
 
 #define KEYS_MAX 4
 
-/* ---- contents --------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 /* Digits at the start of text; false: there are none, or it is no number of 64 bits. */
 static bool take_number(const char **text, uint64_t *ret)
@@ -147,7 +147,7 @@ bool figures_io_v1(const char *text, uint64_t *ret_read, uint64_t *ret_written)
 	return true;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 enum how { NUMBER, KEYS, WAIT, IO, IO_V1 };
 

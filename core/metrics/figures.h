@@ -19,8 +19,8 @@ struct figures {
 
 /* Is the cgroup tree v2? */
 bool figures_unified(const struct fs_root *root);
-/* -errno when there is no cgroup; a file that is not there or makes no sense only leaves its figures out. `buf` has FIGURES_FILE_MAX
- * bytes. pid: of the container, 0: not known. */
+/* -errno when there is no cgroup; a file that is not there or makes no sense only leaves its
+ * figures out. `buf` has FIGURES_FILE_MAX bytes. pid: of the container, 0: not known. */
 int figures_read(const struct fs_root *root, bool unified, const char *cgroups_path, uint32_t pid,
 		 char *buf, struct figures *ret);
 

@@ -33,7 +33,7 @@ static void add_rows(struct expo *e, const struct row *rows, size_t n)
 }
 #define ADD_ROWS(e, rows) add_rows(e, rows, sizeof(rows) / sizeof(rows)[0])
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void add_histogram(struct expo *e, struct family *f, const char *event,
 			  const struct request_stats *s)
@@ -134,7 +134,7 @@ static void collect_stats(struct expo *e, struct pipeline *p)
 	collect_requests(e, st);
 }
 
-/* ---- state ------------------------------------------------------------------------------------ */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 static void collect_state(struct expo *e, struct pipeline *p)
 {
@@ -311,7 +311,7 @@ void collect_host(struct expo *e, struct pipeline *p)
 	collect_store(e, p);
 }
 
-/* ---- the process ------------------------------------------------------------------------------ */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 static unsigned open_files(void)
 {

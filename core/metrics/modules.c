@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What modules count. Their names and labels are checked: one bad sample would cost all of the scrape. */
+/* What modules count. Their names and labels are checked: one bad sample would cost all of the
+ * scrape. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static void squeeze(const char *name, char ret[RP_NAME_MAX])
 	ret[n] = '\0';
 }
 
-/* A policy's metrics begin with nri_policy_, those of others with nri_ and their names, whether the module says so itself or not. */
+/* A policy's metrics begin with nri_policy_, those of others with nri_ and their names, whether the
+ * module says so itself or not. */
 static void full_name(const struct instance *i, const char *name, char *ret, size_t size)
 {
 	char module[RP_NAME_MAX];

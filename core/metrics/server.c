@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libevent's HTTP server within bounds of our own. A connection takes a place when it is accepted and gives it back when libevent closes
- * it; with no place left the listener is off, and further connections wait in the kernel's queue.
+ * libevent's HTTP server within bounds of our own. A connection takes a place when it is accepted
+ * and gives it back when libevent closes it; with no place left the listener is off, and further
+ * connections wait in the kernel's queue.
  *
  *   accepted ──▶ waiting for the request ──whole──▶ answering ──all taken──▶ closed
  *                  └─── METRICS_REQUEST_MS ───────────┴── METRICS_ANSWER_MS ──▶ closed
@@ -31,7 +32,8 @@
 #define PAUSE_MS 1000u
 #define TEXT_PLAIN "text/plain; charset=utf-8"
 #define TEXT_PROMETHEUS "text/plain; version=0.0.4; charset=utf-8"
-/* The table of routes decides, all but GET and HEAD being refused there: libevent would call them not implemented. */
+/* The table of routes decides, all but GET and HEAD being refused there: libevent would call them
+ * not implemented. */
 #define ANY_METHOD 0xffffu
 
 struct connection {
@@ -60,7 +62,7 @@ struct metrics {
 	void *route_arg;
 };
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 struct answer {
 	int status;
@@ -112,7 +114,8 @@ static void answer_ready(struct metrics *m, struct answer *a)
 		a->status = 500;
 }
 
-/* That somebody answers is the answer: what only time or people can mend is no reason for a restart. */
+/* That somebody answers is the answer: what only time or people can mend is no reason for a
+ * restart. */
 static void answer_live(struct metrics *m, struct answer *a)
 {
 	(void)m;
@@ -149,13 +152,13 @@ static void send_answer(struct evhttp_request *req, const struct answer *a)
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
 	char length[24];
 	(void)snprintf(length, sizeof length, "%zu", buf_len(&a->body));
-	bool ok =
-		!a->body.failed && evhttp_add_header(headers, "Content-Type", a->type) == 0 &&
-		evhttp_add_header(headers, "Content-Length", length) == 0 &&
-		evhttp_add_header(headers, "Cache-Control", "no-store") == 0 &&
-		/* a scraper comes four times a minute, and what does not stay open needs no rules */
-		evhttp_add_header(headers, "Connection", "close") == 0 &&
-		evhttp_add_header(headers, "Allow", "GET, HEAD") == 0;
+	bool ok = !a->body.failed && evhttp_add_header(headers, "Content-Type", a->type) == 0 &&
+		  evhttp_add_header(headers, "Content-Length", length) == 0 &&
+		  evhttp_add_header(headers, "Cache-Control", "no-store") == 0 &&
+		  /* a scraper comes four times a minute, and what does not stay open needs no
+		 * rules */
+		  evhttp_add_header(headers, "Connection", "close") == 0 &&
+		  evhttp_add_header(headers, "Allow", "GET, HEAD") == 0;
 	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
 		ok = ok && evbuffer_add(evhttp_request_get_output_buffer(req), buf_bytes(&a->body),
 					buf_len(&a->body)) == 0;
@@ -165,7 +168,7 @@ static void send_answer(struct evhttp_request *req, const struct answer *a)
 		evhttp_send_error(req, HTTP_INTERNAL, NULL);
 }
 
-/* ---- connections ------------------------------------------------------------------------------ */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void accept_more(struct metrics *m, bool more)
 {
@@ -198,8 +201,8 @@ static void on_closed(struct evhttp_connection *http, void *arg)
 }
 
 /*
- * libevent shows a connection to nobody before its first request is whole, but hands it to the callbacks of the connection's buffer.
- * False: the connection has been closed already.
+ * libevent shows a connection to nobody before its first request is whole, but hands it to the
+ * callbacks of the connection's buffer. False: the connection has been closed already.
  */
 static bool watch(struct connection *c)
 {
@@ -232,7 +235,8 @@ static void pause_accepting(struct metrics *m, const char *why)
 	(void)loop_timer_arm(m->pause, PAUSE_MS);
 }
 
-/* Whatever is missing here, the connection is still served, but none is accepted beside it before the pause is over. */
+/* Whatever is missing here, the connection is still served, but none is accepted beside it before
+ * the pause is over. */
 static struct bufferevent *on_accepted(struct event_base *base, void *arg)
 {
 	struct metrics *m = arg;
@@ -332,7 +336,7 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 	pause_accepting(arg, strerror(errno));
 }
 
-/* ---- listening -------------------------------------------------------------------------------- */
+/* ---- listening ------------------------------------------------------------------------------- */
 
 static void stop_listening(struct metrics *m)
 {

@@ -6,7 +6,8 @@
 #include "core/metrics/collect.h"
 #include "core/pipeline/pipeline.h"
 
-/* Containers with the same set are counted together, so that a scrape costs sets times members, not containers times members. */
+/* Containers with the same set are counted together, so that a scrape costs sets times members, not
+ * containers times members. */
 struct share {
 	const struct iset *set;
 	double amount; /* of one container: milli-CPU, bytes */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices of the node, as an inventory tells: a JSON list of maps with type, minor, uuid, health, numa, resources, vendor, model, driver. */
+/* Devices of the node, as an inventory tells: a JSON list of maps with type, minor, uuid, health,
+ * numa, resources, vendor, model, driver. */
 #ifndef NODERES_DEVICES_H
 #define NODERES_DEVICES_H
 
@@ -17,7 +18,8 @@ struct nr_devices {
 	struct fragment *fragment;
 };
 
-/* The empty text has none. -EINVAL with a message that says which device is malformed: *ret is untouched. */
+/* The empty text has none. -EINVAL with a message that says which device is malformed: *ret is
+ * untouched. */
 int nr_devices_parse(const char *text, struct nr_devices *ret, struct err *err);
 void nr_devices_fini(struct nr_devices *d);
 

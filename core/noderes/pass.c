@@ -8,7 +8,7 @@
 
 #define UNIT 1000 /* thousandths */
 
-/* ---- calculate ------------------------------------------------------------------------------------------------------- */
+/* ---- calculate ------------------------------------------------------------------------------- */
 
 /* What one calculator gives; the first thing that went wrong with it. */
 struct giving {
@@ -114,7 +114,7 @@ int nr_calculate(struct instance *const *list, unsigned n, bool reset, const cha
 	return r;
 }
 
-/* ---- apply ----------------------------------------------------------------------------------------------------------- */
+/* ---- apply ----------------------------------------------------------------------------------- */
 
 struct editing {
 	const struct nr_result *result; /* NULL: a Node that is only compared */
@@ -243,7 +243,7 @@ int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *r
 	return e.bad;
 }
 
-/* ---- need to write ----------------------------------------------------------------------------------------------------- */
+/* ---- need to write --------------------------------------------------------------------------- */
 
 bool nr_differs(int64_t before, int64_t after, int64_t threshold)
 {

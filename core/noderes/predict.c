@@ -8,7 +8,7 @@
 #define WEIGHT_MIN 1e-4 /* less is nothing */
 #define HALF_LIVES_MAX 100 /* from the reference, before weights are counted from a later one */
 
-/* ---- buckets --------------------------------------------------------------------------------------------------------- */
+/* ---- buckets --------------------------------------------------------------------------------- */
 
 static bool is_linear(const struct buckets *b)
 {
@@ -49,7 +49,7 @@ uint32_t bucket_of(const struct buckets *b, double value)
 	return i;
 }
 
-/* ---- histograms ------------------------------------------------------------------------------------------------------ */
+/* ---- histograms ------------------------------------------------------------------------------ */
 
 void histogram_init(struct histogram *h, const struct buckets *b, double half_life_s)
 {
@@ -101,7 +101,7 @@ double histogram_percentile(const struct histogram *h, double p)
 	return bucket_start(&h->buckets, i + 1 < h->buckets.n ? i + 1 : h->buckets.n - 1);
 }
 
-/* ---- what can be reclaimed ------------------------------------------------------------------------------------------- */
+/* ---- what can be reclaimed ------------------------------------------------------------------- */
 
 static int64_t with_margin(int64_t peak, int64_t percent)
 {

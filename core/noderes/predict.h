@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Peaks by the past: histograms of what was used, in which old samples weigh less, and what prod pods have asked for but are not predicted to
- * need.
+ * Peaks by the past: histograms of what was used, in which old samples weigh less, and what prod
+ * pods have asked for but are not predicted to need.
  */
 #ifndef NODERES_PREDICT_H
 #define NODERES_PREDICT_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pass of the calculators has made: items, labels and annotations, merged; and a Node as far as it is looked at and written: its
- * extended resources, labels and annotations. Quantities are thousandths, as in <nri-rp/calculator.h>.
+ * What a pass of the calculators has made: items, labels and annotations, merged; and a Node as far
+ * as it is looked at and written: its extended resources, labels and annotations. Quantities are
+ * thousandths, as in <nri-rp/calculator.h>.
  */
 #ifndef NODERES_RESULT_H
 #define NODERES_RESULT_H
@@ -55,15 +56,18 @@ void nr_result_remove(struct nr_result *r, const char *name);
 #define NR_CALCULATORS_MAX 32u
 
 /*
- * One pass over calculators in their order, with env->noderes as input. What one of them fails at, by number, goes to failed[]: that is
- * all that is lost. `reset`: lending is switched off, with `message` as the reason.
+ * One pass over calculators in their order, with env->noderes as input. What one of them fails at,
+ * by number, goes to failed[]: that is all that is lost. `reset`: lending is switched off, with
+ * `message` as the reason.
  */
 int nr_calculate(struct instance *const *list, unsigned n, bool reset, const char *message,
 		 struct nr_result *ret, struct err failed[NR_CALCULATORS_MAX]);
-/* The result on a copy of the Node: capacity and allocatable alike, rounded up to whole units. Errors of calculators go to failed[]. */
+/* The result on a copy of the Node: capacity and allocatable alike, rounded up to whole units.
+ * Errors of calculators go to failed[]. */
 int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
 	     struct nr_result *node, struct err failed[NR_CALCULATORS_MAX]);
-/* Has the Node to be written, for its resources' sake, for that of labels and annotations? Threshold in millionths. */
+/* Has the Node to be written, for its resources' sake, for that of labels and annotations?
+ * Threshold in millionths. */
 bool nr_need_sync(struct instance *const *list, unsigned n, struct nr_result *before,
 		  struct nr_result *after, int64_t threshold);
 bool nr_need_sync_meta(struct instance *const *list, unsigned n, const struct nr_result *before,

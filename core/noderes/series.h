@@ -25,7 +25,8 @@ struct series {
 
 /* What goes backwards, as the counter of a container that began anew, forgets what was before. */
 void series_put(struct series *s, const struct series_reading *r);
-/* Milli-CPU and bytes over the last window_ms. False: two readings are needed, and the last one not older than that. */
+/* Milli-CPU and bytes over the last window_ms. False: two readings are needed, and the last one not
+ * older than that. */
 bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms, int64_t *ret_mcpu,
 		    int64_t *ret_memory);
 

@@ -61,7 +61,8 @@ void strategy_defaults(struct strategy *s)
 	}
 }
 
-/* The number of a word in "a|b|c"; what is none of them is the first, as readers of these fields elsewhere take it. */
+/* The number of a word in "a|b|c"; what is none of them is the first, as readers of these fields
+ * elsewhere take it. */
 static int64_t word_of(const char *words, const char *text)
 {
 	size_t len = strlen(text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strategy by which a node lends capacity: fields with defaults, set by the configuration, by the first of its node entries whose labels
- * the node has, and by the Node's annotation and labels. The fields are those of <nri-rp/calculator.h>.
+ * The strategy by which a node lends capacity: fields with defaults, set by the configuration, by
+ * the first of its node entries whose labels the node has, and by the Node's annotation and labels.
+ * The fields are those of <nri-rp/calculator.h>.
  */
 #ifndef NODERES_STRATEGY_H
 #define NODERES_STRATEGY_H
@@ -31,7 +32,8 @@ struct strategy {
 
 const char *strategy_field_name(uint32_t field);
 void strategy_defaults(struct strategy *s);
-/* The fields that a map has, nothing of the others. -EINVAL with a message: a value is out of its range; nothing has changed then. */
+/* The fields that a map has, nothing of the others. -EINVAL with a message: a value is out of its
+ * range; nothing has changed then. */
 int strategy_merge(struct strategy *s, rp_cfg map, enum strategy_origin origin, struct err *err);
 /* The labels of Node and its annotation on top. What is malformed in them is left out. */
 void strategy_of_node(struct strategy *s, const struct kv *labels, unsigned n_labels,

@@ -35,7 +35,7 @@ struct adjust {
 	char *errors; /* why it has not taken it; NULL: it has */
 };
 
-/* ---- what is said for this node -------------------------------------------------------------------------------------- */
+/* ---- what is said for this node -------------------------------------------------------------- */
 
 /* "n1", "n*"; none at all is every node. */
 static bool names_node(const json_t *nodes, const char *node)
@@ -122,7 +122,7 @@ static char *compose(const struct adjust *a)
 	return copy;
 }
 
-/* ---- status ---------------------------------------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 static void status_written(const struct kube_answer *answer, void *arg)
 {
@@ -148,7 +148,8 @@ static void put_status(const struct adjust *a, const char *name, json_t *verdict
 			    name);
 }
 
-/* What is there already is not written again: the write itself comes back as a change of the object. */
+/* What is there already is not written again: the write itself comes back as a change of the
+ * object. */
 static void tell_status(const struct adjust *a, const char *name, const json_t *object)
 {
 	json_t *item = adjust_item(object, a->node);
@@ -178,7 +179,7 @@ static void tell_all(const struct adjust *a)
 	json_object_foreach(a->objects, name, object) tell_status(a, name, object);
 }
 
-/* ---- the daemon ------------------------------------------------------------------------------------------------------ */
+/* ---- the daemon ------------------------------------------------------------------------------ */
 
 static void again(struct adjust *a)
 {
@@ -261,7 +262,7 @@ void adjust_daemon_connected(struct adjust *a)
 	(void)loop_timer_arm(a->timer, SETTLE_MS);
 }
 
-/* ---- objects --------------------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static void take(struct adjust *a, json_t *object)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adjustments: custom resources that have containers placed by other requests than their pods have. All that name this node are told to the
- * daemon together, which takes all of them or none; each one's status says which. Where the cluster has no such kind nothing is told.
+ * Adjustments: custom resources that have containers placed by other requests than their pods have.
+ * All that name this node are told to the daemon together, which takes all of them or none; each
+ * one's status says which. Where the cluster has no such kind nothing is told.
  */
 #ifndef NRI_RP_AGENT_ADJUST_H
 #define NRI_RP_AGENT_ADJUST_H
@@ -22,7 +23,8 @@ struct adjust *adjust_free(struct adjust *a); /* NULL is fine; returns NULL */
 /* The daemon is there, or there again. */
 void adjust_daemon_connected(struct adjust *a);
 
-/* For tests: what an object says for a node, as an item of the section `adjustments`; NULL: nothing. Owned. */
+/* For tests: what an object says for a node, as an item of the section `adjustments`; NULL:
+ * nothing. Owned. */
 json_t *adjust_item(const json_t *object, const char *node);
 
 #endif

@@ -11,7 +11,7 @@
 #define WHOLE_FILE "rp.conf" /* the key of a ConfigMap that holds all of it */
 #define INDENT 2 /* a line for each key, so that a message's place means something */
 
-/* ---- texts ----------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -56,7 +56,7 @@ static char *section_text(const char *key, const char *text)
 	return all;
 }
 
-/* ---- sections -------------------------------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static int add_section(struct candidate *c, const char *name, char *text, bool keyed, size_t *total)
 {
@@ -156,7 +156,7 @@ struct candidate *candidate_free(struct candidate *c)
 	return NULL;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 bool candidate_same(const struct candidate *a, const struct candidate *b)
 {

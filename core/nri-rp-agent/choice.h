@@ -3,11 +3,12 @@
  * Which of the cluster's configurations is this node's. Candidates are the objects that may be it:
  *
  *   node.NODE     wins
- *   group.GROUP   else, where the node has a group; then `default` is not looked at, be there such a group or not
+ *   group.GROUP   else, where the node has a group; then `default` is not looked at, be there such
+ *                 a group or not
  *   default       else
  *
- * A custom resource wins over a ConfigMap. Several kinds of the same name: the one that was created last, so that a change of the policy
- * begins when its resource is created.
+ * A custom resource wins over a ConfigMap. Several kinds of the same name: the one that was created
+ * last, so that a change of the policy begins when its resource is created.
  */
 #ifndef NRI_RP_AGENT_CHOICE_H
 #define NRI_RP_AGENT_CHOICE_H
@@ -30,7 +31,8 @@ struct candidate {
 	struct section {
 		char *name; /* of a ConfigMap's key; "": the object as a whole */
 		char *text;
-		bool keyed; /* the text begins with a line for the key; see Section of agent.proto */
+		/* the text begins with a line for the key; see Section of agent.proto */
+		bool keyed;
 	} * sections;
 	size_t n_sections;
 };

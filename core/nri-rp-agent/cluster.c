@@ -46,7 +46,7 @@ struct cluster {
 	const char *warned_label;
 };
 
-/* ---- the node -------------------------------------------------------------------------------------------------------- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 /* Where the group is; the ones after the first are those of former programs. */
 static const char *const group_labels[] = {
@@ -89,7 +89,7 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 	configs_set_group(c->configs, NULL);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* Whether it arrives does not matter: a daemon that comes later is told then. */
 static void tell_state(void *arg)

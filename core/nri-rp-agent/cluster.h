@@ -2,12 +2,18 @@
 /*
  * The cluster's side of the agent: this node's object, and what is done for the node there.
  *
- *   kubeconfig.c  where the API server is        configs.c  which configuration is this node's, and what became of it
- *   http.c        requests on the loop           choice.c   which of several it is
- *   kube.c        how many, and when             verdict.c  the status of it
- *   watch.c       objects kept in view           published.c  what is said of the node
- *   node.c        the Node, for the daemon           wishes.c   what modules want it to have
- *   evict.c       pods that have to leave the node     report.c   events of pods and of the node
+ *   kubeconfig.c  where the API server is
+ *   http.c        requests on the loop
+ *   kube.c        how many, and when
+ *   watch.c       objects kept in view
+ *   node.c        the Node, for the daemon
+ *   evict.c       pods that have to leave the node
+ *   configs.c     which configuration is this node's, and what became of it
+ *   choice.c      which of several it is
+ *   verdict.c     the status of it
+ *   published.c   what is said of the node
+ *   wishes.c      what modules want it to have
+ *   report.c      events of pods and of the node
  *   adjust.c      containers that are placed by other requests than their pods have
  *   writer.c      writes of one object, one after the other
  */
@@ -35,7 +41,8 @@ struct cluster_config {
 int cluster_new(const struct cluster_config *config, struct cluster **ret, struct err *err);
 /* After the link is gone, which may be in the middle of a call. NULL is fine; returns NULL. */
 struct cluster *cluster_free(struct cluster *c);
-/* The agent stops: done is called, perhaps from inside, when the cluster has been told, or cannot be. */
+/* The agent stops: done is called, perhaps from inside, when the cluster has been told, or cannot
+ * be. */
 void cluster_retire(struct cluster *c, void (*done)(void *arg), void *arg);
 
 #endif

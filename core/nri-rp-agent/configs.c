@@ -70,7 +70,7 @@ static void settle_later(struct configs *c, uint32_t ms)
 		(void)loop_timer_arm(c->settle_timer, ms);
 }
 
-/* ---- objects --------------------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static void take_object(struct slot *s, const json_t *object)
 {
@@ -148,7 +148,7 @@ static int slot_open(struct kind *k, enum level level)
 	return s->watch ? 0 : -ENOMEM;
 }
 
-/* ---- kinds ----------------------------------------------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static struct kind *find_kind(const struct configs *c, const char *plural)
 {
@@ -214,7 +214,7 @@ static void discover(void *arg)
 		(void)loop_timer_arm(c->discover_timer, backoff_next_ms(&c->backoff));
 }
 
-/* ---- to the daemon --------------------------------------------------------------------------------------------------- */
+/* ---- to the daemon --------------------------------------------------------------------------- */
 
 static void tell(struct configs *c, const struct slot *s, const char *errors)
 {
@@ -317,7 +317,7 @@ static void send(struct configs *c, const struct slot *s)
 		try_again(c);
 }
 
-/* ---- which one ------------------------------------------------------------------------------------------------------- */
+/* ---- which one ------------------------------------------------------------------------------- */
 
 static bool level_known(const struct configs *c, enum level level)
 {
@@ -394,7 +394,7 @@ void configs_daemon_connected(struct configs *c)
 	settle_later(c, 0);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void retire(void *arg)
 {

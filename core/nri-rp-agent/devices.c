@@ -54,8 +54,8 @@ static bool is_node(int64_t id)
 }
 
 /*
- * A resource comes with an entry for each set of nodes that its devices are at: what counts is all of these. A plugin that does not
- * know where its device is gives no node, or the kernel's -1.
+ * A resource comes with an entry for each set of nodes that its devices are at: what counts is all
+ * of these. A plugin that does not know where its device is gives no node, or the kernel's -1.
  */
 static int add_entry(struct groups *g, const Podresources__ContainerDevices *d, struct err *err)
 {

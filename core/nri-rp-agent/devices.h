@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kubelet says of pods, as the daemon wants it: a resource of a container with the nodes of all its devices. */
+/* What the kubelet says of pods, as the daemon wants it: a resource of a container with the nodes
+ * of all its devices. */
 #ifndef NRI_RP_AGENT_DEVICES_H
 #define NRI_RP_AGENT_DEVICES_H
 
@@ -15,8 +16,9 @@
 #define DEVICES_POD_ARENA (64u << 20)
 
 /*
- * The pods of the kubelet's answer to List, or the one of Get, one after the other: fn gets each, valid for the call. An
- * error of fn ends it. -EBADMSG: it makes no sense; -E2BIG: it is over a limit; -ENOMEM.
+ * The pods of the kubelet's answer to List, or the one of Get, one after the other: fn gets each,
+ * valid for the call. An error of fn ends it. -EBADMSG: it makes no sense; -E2BIG: it is over a
+ * limit; -ENOMEM.
  */
 int devices_each_pod(const uint8_t *data, size_t n,
 		     int (*fn)(const Agent__PodDevices *pod, void *arg), void *arg,

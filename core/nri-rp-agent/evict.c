@@ -25,13 +25,13 @@ struct eviction {
 
 struct evict {
 	struct kube *kube;
-	char version
-		[VERSION_MAX]; /* of group policy, that the server's evictions are of; "": not known */
+	/* of group policy, that the server's evictions are of; "": not known */
+	char version[VERSION_MAX];
 	struct eviction *list;
 	unsigned n;
 };
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void eviction_free(struct eviction *v)
 {
@@ -79,7 +79,7 @@ static void evicted(const struct kube_answer *answer, void *arg)
 	finish(v, outcome_of(answer->error), answer->text);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static char *body_of(const struct eviction *v)
 {
@@ -184,7 +184,7 @@ void evict_serve(struct evict *e, const Agent__EvictRequest *m, struct rpc_reque
 	}
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct evict *evict_new(struct kube *k)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evictions by the API server, which asks disruption budgets and ends the pod. The pod that is meant is told by its uid. Each request is
- * answered once; whoever asks comes again.
+ * Evictions by the API server, which asks disruption budgets and ends the pod. The pod that is
+ * meant is told by its uid. Each request is answered once; whoever asks comes again.
  */
 #ifndef NRI_RP_AGENT_EVICT_H
 #define NRI_RP_AGENT_EVICT_H

@@ -42,7 +42,7 @@ struct watched {
 	struct loop_io *io;
 };
 
-/* ---- the end of calls ------------------------------------------------------------------------------------------------ */
+/* ---- the end of calls ------------------------------------------------------------------------ */
 
 static void call_free(struct http_call *c)
 {
@@ -112,7 +112,7 @@ static void conclude_ended(struct http *h)
 	}
 }
 
-/* ---- libcurl on the loop --------------------------------------------------------------------------------------------- */
+/* ---- libcurl on the loop --------------------------------------------------------------------- */
 
 static void act(struct http *h, int fd, int what)
 {
@@ -176,7 +176,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 	return 0;
 }
 
-/* ---- requests -------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static size_t take_data(char *data, size_t size, size_t n, void *arg)
 {
@@ -302,7 +302,7 @@ struct http_call *http_cancel(struct http_call *c)
 	return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int http_new(struct loop *loop, const struct kubeconfig *k, struct http **ret, struct err *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP requests to the API server on the loop (libcurl inside, nothing of it outside): TLS, HTTP/2 with all requests on one connection,
- * keep-alive and proxies are libcurl's. Answers are handed on in pieces as they come; who takes them bounds them.
+ * HTTP requests to the API server on the loop (libcurl inside, nothing of it outside): TLS, HTTP/2
+ * with all requests on one connection, keep-alive and proxies are libcurl's. Answers are handed on
+ * in pieces as they come; who takes them bounds them.
  */
 #ifndef NRI_RP_AGENT_HTTP_H
 #define NRI_RP_AGENT_HTTP_H
@@ -15,8 +16,8 @@ struct http_call;
 /* How a request ended. Valid during the callback only. */
 struct http_result {
 	/*
-	 * 0: there is an answer, whatever its status; -ETIMEDOUT; -EPROTO: the TLS connection could not be made;
-	 * -ECANCELED: data() has ended it; -ECONNRESET: everything else.
+	 * 0: there is an answer, whatever its status; -ETIMEDOUT; -EPROTO: the TLS connection could
+	 * not be made; -ECANCELED: data() has ended it; -ECONNRESET: everything else.
 	 */
 	int error;
 	unsigned status; /* 0: none came */
@@ -31,7 +32,8 @@ struct http_request {
 	const char *body; /* has to live until the end of the call */
 	const char *token; /* NULL: none */
 	uint32_t timeout_ms; /* for all of it */
-	/* A piece of the answer's body; not 0 ends the call with -ECANCELED. It must not start or cancel calls. */
+	/* A piece of the answer's body; not 0 ends the call with -ECANCELED. It must not start or
+	 * cancel calls. */
 	int (*data)(unsigned status, const void *data, size_t n, void *arg);
 	/* Called exactly once, never from inside http_start; not after http_cancel. */
 	void (*done)(const struct http_result *result, void *arg);

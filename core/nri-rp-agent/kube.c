@@ -64,7 +64,7 @@ uint32_t backoff_next_ms(struct backoff *b)
 	return b->ms / 2 + kube_jitter(b->ms / 2 + 1);
 }
 
-/* ---- what people want to know ---------------------------------------------------------------------------------------- */
+/* ---- what people want to know ---------------------------------------------------------------- */
 
 static void tell_changed(const struct kube *k)
 {
@@ -130,7 +130,7 @@ void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg)
 	k->changed_arg = arg;
 }
 
-/* ---- when requests may go -------------------------------------------------------------------------------------------- */
+/* ---- when requests may go -------------------------------------------------------------------- */
 
 static void pump_later(struct kube *k, uint64_t delay_ms)
 {
@@ -160,7 +160,7 @@ static void hold(struct kube *k, uint32_t retry_after_s)
 		k->hold_until_ms = until;
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void call_free(struct kube_call *c)
 {
@@ -283,7 +283,7 @@ static int take_data(unsigned status, const void *data, size_t n, void *arg)
 	return c->too_large ? -E2BIG : buf_add(&c->answer, data, n);
 }
 
-/* ---- requests -------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void begin(struct kube *k, struct kube_call *c)
 {
@@ -370,7 +370,7 @@ struct kube_call *kube_cancel(struct kube_call *c)
 	return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int kube_new(struct loop *loop, struct kubeconfig *config, struct kube **ret, struct err *err)
 {

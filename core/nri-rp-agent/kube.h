@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the API server: as many a second as is polite, in the order in which they were asked for, JSON in and out. A server that
- * says when to come back (429, 503 with Retry-After) is obeyed by all requests, and asked again.
+ * Requests to the API server: as many a second as is polite, in the order in which they were asked
+ * for, JSON in and out. A server that says when to come back (429, 503 with Retry-After) is obeyed
+ * by all requests, and asked again.
  */
 #ifndef NRI_RP_AGENT_KUBE_H
 #define NRI_RP_AGENT_KUBE_H
@@ -31,10 +32,10 @@ struct kube_call;
 /* Valid during the callback only. */
 struct kube_answer {
 	/*
-	 * 0: done; -EACCES: we may not, or are not known (401, 403); -ENOENT; -EEXIST: a conflict; -ESTALE: 410 Gone;
-	 * -EINVAL: the server refuses what it was sent; -EAGAIN: it cannot now (429, 5xx); -EBADMSG: its answer makes
-	 * no sense; -E2BIG: it is too large; -ECANCELED: stream() has ended it; -ETIMEDOUT, -ECONNRESET, -EPROTO:
-	 * it cannot be reached; -ENOMEM.
+	 * 0: done; -EACCES: we may not, or are not known (401, 403); -ENOENT; -EEXIST: a conflict;
+	 * -ESTALE: 410 Gone; -EINVAL: the server refuses what it was sent; -EAGAIN: it cannot now
+	 * (429, 5xx); -EBADMSG: its answer makes no sense; -E2BIG: it is too large; -ECANCELED:
+	 * stream() has ended it; -ETIMEDOUT, -ECONNRESET, -EPROTO: it cannot be reached; -ENOMEM.
 	 */
 	int error;
 	const char *text; /* "": no error */
@@ -46,7 +47,8 @@ struct kube_request {
 	const char *content_type, *body; /* NULL: none */
 	uint32_t timeout_ms; /* 0: KUBE_TIMEOUT_MS */
 	bool takes_429; /* it may be about the object: an answer like others, -EAGAIN */
-	/* The body of a good answer in pieces, instead of answer->body; not 0 ends the call. Must not start or cancel calls. */
+	/* The body of a good answer in pieces, instead of answer->body; not 0 ends the call. Must
+	 * not start or cancel calls. */
 	int (*stream)(const void *data, size_t n, void *arg);
 	/* Called exactly once, never from inside kube_call; not after kube_cancel. */
 	void (*done)(const struct kube_answer *answer, void *arg);
@@ -55,15 +57,16 @@ struct kube_request {
 
 /* Takes what k holds over, also when this fails. */
 int kube_new(struct loop *loop, struct kubeconfig *k, struct kube **ret, struct err *err);
-/* Calls that wait or are under way are dropped. Not from inside a callback. NULL is fine; returns NULL. */
+/* Calls that wait or are under way are dropped. Not from inside a callback. NULL is fine; returns
+ * NULL. */
 struct kube *kube_free(struct kube *k);
 /* NULL: no memory, or KUBE_QUEUE_MAX are waiting. */
 struct kube_call *kube_call(struct kube *k, const struct kube_request *request);
 /* NULL is fine; returns NULL. */
 struct kube_call *kube_cancel(struct kube_call *c);
 /*
- * What is off: `key` names it, NULL for text says that it is not any more. Told to people by whoever listens; at most
- * KUBE_PROBLEMS_MAX are kept.
+ * What is off: `key` names it, NULL for text says that it is not any more. Told to people by
+ * whoever listens; at most KUBE_PROBLEMS_MAX are kept.
  */
 #define KUBE_PROBLEMS_MAX 16u
 void kube_set_problem(struct kube *k, const char *key, const char *text);
@@ -76,7 +79,8 @@ void kube_on_state(struct kube *k, void (*changed)(void *arg), void *arg);
 struct loop *kube_loop(const struct kube *k);
 const char *kube_namespace(const struct kube *k); /* ours; NULL: nobody says */
 
-/* Once more later: 1 s doubling to 60 s, each time between half of that and all of it, so that a thousand agents do not come at once. */
+/* Once more later: 1 s doubling to 60 s, each time between half of that and all of it, so that a
+ * thousand agents do not come at once. */
 struct backoff {
 	uint32_t ms; /* 0: nothing has failed */
 };

@@ -11,7 +11,7 @@
 #include "core/util/fs.h"
 #include "core/util/str.h"
 
-/* ---- files and texts ------------------------------------------------------------------------------------------------- */
+/* ---- files and texts ------------------------------------------------------------------------- */
 
 static int read_file(const char *path, size_t max, char **ret, size_t *ret_len, struct err *err)
 {
@@ -71,7 +71,7 @@ static char *base64_decode(const char *text, size_t *ret_len)
 	return data;
 }
 
-/* ---- the parts of a kubeconfig --------------------------------------------------------------------------------------- */
+/* ---- the parts of a kubeconfig --------------------------------------------------------------- */
 
 struct reading {
 	const char *name; /* of the file */
@@ -238,7 +238,7 @@ int kubeconfig_read(const char *path, const char *context, struct kubeconfig *re
 	return r ? r : kubeconfig_parse(path, text, len, context, ret, err);
 }
 
-/* ---- in a cluster ---------------------------------------------------------------------------------------------------- */
+/* ---- in a cluster ---------------------------------------------------------------------------- */
 
 bool kubeconfig_is_in_cluster(void)
 {
@@ -304,7 +304,7 @@ void kubeconfig_fini(struct kubeconfig *k)
 	*k = (struct kubeconfig){0};
 }
 
-/* ---- tokens ---------------------------------------------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 int kubeconfig_token(const struct kubeconfig *k, char **ret, struct err *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the API server is, and as whom to talk to it: from a kubeconfig file, or from what Kubernetes puts into a container. What needs a
- * program to be run (exec plug-ins, auth providers) is refused: the agent starts none.
+ * Where the API server is, and as whom to talk to it: from a kubeconfig file, or from what
+ * Kubernetes puts into a container. What needs a program to be run (exec plug-ins, auth providers)
+ * is refused: the agent starts none.
  */
 #ifndef NRI_RP_AGENT_KUBECONFIG_H
 #define NRI_RP_AGENT_KUBECONFIG_H
@@ -34,7 +35,8 @@ struct kubeconfig {
 	bool insecure; /* the server's certificate is not checked */
 };
 
-/* `context` NULL: the file's current one. -EINVAL: it cannot be used, with the place and the reason. */
+/* `context` NULL: the file's current one. -EINVAL: it cannot be used, with the place and the
+ * reason. */
 int kubeconfig_read(const char *path, const char *context, struct kubeconfig *ret, struct err *err);
 /* The same of a text; `name` is that of its file, which paths in it are relative to. */
 int kubeconfig_parse(const char *name, const char *text, size_t len, const char *context,
@@ -46,8 +48,8 @@ int kubeconfig_in_cluster(const char *dir, struct kubeconfig *ret, struct err *e
 void kubeconfig_fini(struct kubeconfig *k);
 
 /*
- * The token to send now, malloc'd; *ret NULL: there is none. -EINVAL: the file holds none that can be
- * sent; another: it cannot be read.
+ * The token to send now, malloc'd; *ret NULL: there is none. -EINVAL: the file holds none that can
+ * be sent; another: it cannot be read.
  */
 int kubeconfig_token(const struct kubeconfig *k, char **ret, struct err *err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kubelet's socket on the loop. It is connected to when there is something to ask, and again when the connection has ended; a
- * kubelet that is not there, or does not listen, is an error of the call.
+ * The kubelet's socket on the loop. It is connected to when there is something to ask, and again
+ * when the connection has ended; a kubelet that is not there, or does not listen, is an error of
+ * the call.
  */
 #ifndef NRI_RP_AGENT_KUBELET_H
 #define NRI_RP_AGENT_KUBELET_H

@@ -32,7 +32,7 @@ struct link {
 	char last_error[ERR_TEXT_MAX]; /* what was logged, so that it is said once */
 };
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static enum ttrpc_code code_of(int error)
 {
@@ -74,7 +74,7 @@ static void on_list(const struct podres_list *result, void *arg)
 	answer(arg, result->error, result->text, &result->list.base);
 }
 
-/* ---- what the daemon asks ---------------------------------------------------------------------------------------------- */
+/* ---- what the daemon asks -------------------------------------------------------------------- */
 
 static void serve_pod(struct link *l, struct rpc_request *req, bool forget)
 {
@@ -154,7 +154,7 @@ static void on_request(struct rpc_request *req, void *arg)
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
 }
 
-/* ---- connecting -------------------------------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 static void lost(struct link *l, const char *why)
 {

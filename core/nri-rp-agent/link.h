@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to nri-rpd: the agent connects and registers, the daemon calls. It comes back for ever, with back-off. That it is the
- * agent who connects has two reasons: the daemon, being root, opens no path that another user has made, and knows who is there by the
- * credentials of a socket of its own.
+ * The connection to nri-rpd: the agent connects and registers, the daemon calls. It comes back for
+ * ever, with back-off. That it is the agent who connects has two reasons: the daemon, being root,
+ * opens no path that another user has made, and knows who is there by the credentials of a socket
+ * of its own.
  */
 #ifndef NRI_RP_AGENT_LINK_H
 #define NRI_RP_AGENT_LINK_H

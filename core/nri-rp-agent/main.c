@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp-agent: what nri-rpd wants to know from the kubelet and the cluster. A program of its own, so that the daemon, which is root,
- * neither talks to them nor reads what they say.
+ * nri-rp-agent: what nri-rpd wants to know from the kubelet and the cluster. A program of its own,
+ * so that the daemon, which is root, neither talks to them nor reads what they say.
  *
- *   kubelet.c   the kubelet's socket                                 podres.c    Get, or List and what it remembers
- *   devices.c   its answers, as the daemon wants them                cluster.c   the API server
+ *   kubelet.c   the kubelet's socket
+ *   devices.c   its answers, as the daemon wants them
+ *   podres.c    Get, or List and what it remembers
+ *   cluster.c   the API server
  *   link.c      the connection to nri-rpd
  */
 #include <signal.h>

@@ -29,7 +29,7 @@ struct node_feed {
 	bool under_way, again; /* again: what is under way is not what is wanted */
 };
 
-/* ---- a Node as a message --------------------------------------------------------------------------------------------- */
+/* ---- a Node as a message --------------------------------------------------------------------- */
 
 /* Everything that is no text is left out. */
 static int put_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n)
@@ -155,7 +155,7 @@ int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret
 	return r;
 }
 
-/* ---- telling --------------------------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static void told(const struct rpc_result *result, void *arg)
 {
@@ -230,7 +230,7 @@ void node_feed_daemon_connected(struct node_feed *f)
 	tell_soon(f);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct node_feed *node_feed_new(struct kube *k, struct link *l)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This node's object, told to the daemon: what it needs of it, and only when that has changed. A Node changes every few minutes
- * when nothing happens, by what its kubelet says of its health.
+ * This node's object, told to the daemon: what it needs of it, and only when that has changed. A
+ * Node changes every few minutes when nothing happens, by what its kubelet says of its health.
  */
 #ifndef NRI_RP_AGENT_NODE_H
 #define NRI_RP_AGENT_NODE_H
@@ -20,11 +20,13 @@ void node_feed_seen(struct node_feed *f, const json_t *node);
 /* The daemon is there, or there again. */
 void node_feed_daemon_connected(struct node_feed *f);
 
-/* For tests: the message of a Node, out of the arena. -EINVAL: it has no name; -ENOMEM. What makes no sense in it is left out. */
+/* For tests: the message of a Node, out of the arena. -EINVAL: it has no name; -ENOMEM. What makes
+ * no sense in it is left out. */
 struct arena;
 int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret);
 
-/* Of a map of amounts, those that make sense, out of the arena: CPU in milli, everything else in units. */
+/* Of a map of amounts, those that make sense, out of the arena: CPU in milli, everything else in
+ * units. */
 int node_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n);
 
 #endif

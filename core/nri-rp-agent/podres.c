@@ -53,7 +53,7 @@ struct podres {
 	unsigned lists; /* so far */
 };
 
-/* ---- what is known ----------------------------------------------------------------------------------------------------- */
+/* ---- what is known --------------------------------------------------------------------------- */
 
 static void known_del(struct podres *p, struct known *k)
 {
@@ -132,7 +132,7 @@ static void forget_all(struct podres *p)
 		known_del(p, k);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void pod_failed(const struct waiter *w, int error, const char *text)
 {
@@ -213,7 +213,7 @@ static void tell_listed(struct podres *p, const struct waiter *w)
 	pod_failed(w, -EREMOTEIO, text);
 }
 
-/* ---- List -------------------------------------------------------------------------------------------------------------- */
+/* ---- List ------------------------------------------------------------------------------------ */
 
 static void list_next(struct podres *p);
 
@@ -265,7 +265,8 @@ static void listed(const struct grpc_result *result, void *arg)
 	list_next(p);
 }
 
-/* A list that was asked for before somebody came may not have what that one wants: who come meanwhile get the next one. */
+/* A list that was asked for before somebody came may not have what that one wants: who come
+ * meanwhile get the next one. */
 static void list_next(struct podres *p)
 {
 	Podresources__ListRequest msg = PODRESOURCES__LIST_REQUEST__INIT;
@@ -324,9 +325,10 @@ static bool lists_only(const struct podres *p)
 	return p->no_get && p->no_get == kubelet_connection(p->kubelet);
 }
 
-/* ---- Get --------------------------------------------------------------------------------------------------------------- */
+/* ---- Get ------------------------------------------------------------------------------------- */
 
-/* Kubelets before 1.27 do not know it; later ones have a feature gate, and answer with an error of no particular kind. */
+/* Kubelets before 1.27 do not know it; later ones have a feature gate, and answer with an error of
+ * no particular kind. */
 static bool has_no_get(const struct grpc_result *result)
 {
 	return result->error == -EREMOTEIO && (result->status == GRPC_UNIMPLEMENTED ||

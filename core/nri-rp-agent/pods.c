@@ -49,7 +49,7 @@ struct pod_feed {
 	bool warned;
 };
 
-/* ---- a Pod as a message ---------------------------------------------------------------------------------------------- */
+/* ---- a Pod as a message ---------------------------------------------------------------------- */
 
 static int put_text(struct arena *a, const json_t *object, const char *key, char **ret)
 {
@@ -154,7 +154,7 @@ int pod_message(struct arena *a, const json_t *pod, Agent__FedPod *ret)
 	return r;
 }
 
-/* ---- what is known --------------------------------------------------------------------------------------------------- */
+/* ---- what is known --------------------------------------------------------------------------- */
 
 static struct seen_pod *seen_free(struct seen_pod *pod)
 {
@@ -237,7 +237,7 @@ static void take_gone(struct pod_feed *f, const json_t *object)
 		pod->gone = true;
 }
 
-/* ---- telling --------------------------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static void tell_soon(struct pod_feed *f)
 {
@@ -339,7 +339,7 @@ void pod_feed_daemon_connected(struct pod_feed *f)
 	tell_soon(f);
 }
 
-/* ---- the watch ------------------------------------------------------------------------------------------------------- */
+/* ---- the watch ------------------------------------------------------------------------------- */
 
 static void begin_list(struct pod_feed *f)
 {
@@ -377,7 +377,7 @@ static void on_pod(enum watch_event event, json_t *object, const char *text, voi
 	tell_soon(f);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node)
 {

@@ -29,7 +29,7 @@ struct published {
 	struct loop_timer *settle; /* until what was written is seen */
 };
 
-/* ---- NodeResourceTopology -------------------------------------------------------------------------------------------- */
+/* ---- NodeResourceTopology -------------------------------------------------------------------- */
 
 /* CPU in milli, everything else in units. */
 static json_t *quantity(const char *resource, int64_t value)
@@ -107,7 +107,7 @@ json_t *published_topology(const char *name, const Agent__PublishedRequest *m)
 			 "name", "TopologyPolicy", "value", m->policy, "zones", zones);
 }
 
-/* ---- extended resources ---------------------------------------------------------------------------------------------- */
+/* ---- extended resources ---------------------------------------------------------------------- */
 
 /* Whatever the daemon says: other names are the kubelet's and of device plugins. */
 static bool may_write(const char *resource)
@@ -184,8 +184,8 @@ static void compare_capacity(struct published *n)
 }
 
 /*
- * The answer says how the Node was then, and may come after what the watch has told since: only that counts. What it has not told yet it
- * is given a moment for.
+ * The answer says how the Node was then, and may come after what the watch has told since: only
+ * that counts. What it has not told yet it is given a moment for.
  */
 static void capacity_written(const struct kube_answer *answer, void *arg)
 {
@@ -207,7 +207,7 @@ void published_seen(struct published *n, json_t *object)
 	compare_capacity(n);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool too_much(const Agent__PublishedRequest *m)
 {

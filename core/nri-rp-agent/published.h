@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node is said to be in the cluster: a NodeResourceTopology with the policy's zones, and extended resources in the Node's
- * capacity. Other fields of these objects stay as they are. A kubelet that starts sets extended resources it does not know to nothing:
- * they are written again as soon as that is seen.
+ * What the node is said to be in the cluster: a NodeResourceTopology with the policy's zones, and
+ * extended resources in the Node's capacity. Other fields of these objects stay as they are. A
+ * kubelet that starts sets extended resources it does not know to nothing: they are written again
+ * as soon as that is seen.
  */
 #ifndef NRI_RP_AGENT_PUBLISHED_H
 #define NRI_RP_AGENT_PUBLISHED_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of pods and of the node, for people who look at them with kubectl. Each is written once; what cannot be written is lost. */
+/* Events of pods and of the node, for people who look at them with kubectl. Each is written once;
+ * what cannot be written is lost. */
 #ifndef NRI_RP_AGENT_REPORT_H
 #define NRI_RP_AGENT_REPORT_H
 

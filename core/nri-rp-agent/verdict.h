@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What became of a configuration on this node, written where people look: into the status of the custom resource, a member for each node;
- * for a ConfigMap, which has no status, into an annotation of the Node. When another object is the node's configuration, what was said of
- * this node in the former one is taken away.
+ * What became of a configuration on this node, written where people look: into the status of the
+ * custom resource, a member for each node; for a ConfigMap, which has no status, into an annotation
+ * of the Node. When another object is the node's configuration, what was said of this node in the
+ * former one is taken away.
  */
 #ifndef NRI_RP_AGENT_VERDICT_H
 #define NRI_RP_AGENT_VERDICT_H

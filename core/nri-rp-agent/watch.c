@@ -37,7 +37,7 @@ struct watch {
 	uint64_t asked_ms;
 };
 
-/* ---- what a stream says ---------------------------------------------------------------------------------------------- */
+/* ---- what a stream says ---------------------------------------------------------------------- */
 
 int watch_feed(const struct watch_lines *l, const void *data, size_t n)
 {
@@ -107,7 +107,7 @@ int watch_parse(const char *text, size_t n, struct watch_message *ret)
 	return r;
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static void ask(struct watch *w);
 
@@ -148,7 +148,7 @@ static void failed(struct watch *w, int error, const char *text)
 	rest(w, backoff_next_ms(&w->backoff));
 }
 
-/* ---- watching -------------------------------------------------------------------------------------------------------- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 static int take_line(const char *text, size_t n, void *arg)
 {
@@ -201,7 +201,7 @@ static void stream_ended(const struct kube_answer *answer, void *arg)
 							    : "an event makes no sense");
 }
 
-/* ---- listing --------------------------------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 static int take_page(struct watch *w, json_t *list)
 {
@@ -244,7 +244,7 @@ static void listed(const struct kube_answer *answer, void *arg)
 		ask(w);
 }
 
-/* ---- requests -------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static char *list_path(const struct watch *w)
 {
@@ -291,7 +291,7 @@ static void ask_again(void *arg)
 	ask(arg);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static char *selector_query(const char *selector)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of the API server, kept in view: listed, page by page, then watched from there on. One of these sees what a field selector picks,
- * so that it costs nothing how large the cluster is.
+ * Objects of the API server, kept in view: listed, page by page, then watched from there on. One of
+ * these sees what a field selector picks, so that it costs nothing how large the cluster is.
  *
  *        ┌──────────── 410 Gone ────────────┐
  *        ▼                                  │
@@ -31,17 +31,20 @@ enum watch_event {
 };
 
 struct watch;
-/* object: of WATCH_OBJECT and WATCH_GONE, borrowed; text: of WATCH_DENIED. Must not free the watch. */
+/* object: of WATCH_OBJECT and WATCH_GONE, borrowed; text: of WATCH_DENIED. Must not free the
+ * watch. */
 typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *text, void *arg);
 
 /*
- * path: "/api/v1/nodes", without a query; field_selector: "metadata.name=n1", NULL: all there are. Starts at once. NULL: no memory.
+ * path: "/api/v1/nodes", without a query; field_selector: "metadata.name=n1", NULL: all there are.
+ * Starts at once. NULL: no memory.
  */
 struct watch *watch_new(struct kube *k, const char *path, const char *field_selector, watch_fn fn,
 			void *arg);
 struct watch *watch_free(struct watch *w); /* NULL is fine; returns NULL */
 
-/* What a server sends, for tests as well: events, one a line, however they are cut into pieces. -EMSGSIZE: one is too long. */
+/* What a server sends, for tests as well: events, one a line, however they are cut into pieces.
+ * -EMSGSIZE: one is too long. */
 struct watch_lines {
 	struct buf *partial;
 	int (*line)(const char *text, size_t n, void *arg);
@@ -51,8 +54,8 @@ int watch_feed(const struct watch_lines *l, const void *data, size_t n);
 
 /* One event of a stream. */
 struct watch_message {
-	enum watch_event
-		event; /* WATCH_OBJECT, WATCH_GONE; WATCH_LISTED: a bookmark; WATCH_DENIED: an error */
+	/* WATCH_OBJECT, WATCH_GONE; WATCH_LISTED: a bookmark; WATCH_DENIED: an error */
+	enum watch_event event;
 	json_t *object; /* owned */
 	const char *version; /* its resourceVersion, in object; NULL: none */
 	int error; /* of WATCH_DENIED: -ESTALE, -EAGAIN */

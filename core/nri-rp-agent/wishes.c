@@ -26,7 +26,7 @@ struct wishes {
 	json_t *seen; /* NULL: not seen */
 };
 
-/* ---- what is wanted -------------------------------------------------------------------------------------------------- */
+/* ---- what is wanted -------------------------------------------------------------------------- */
 
 static void put_pairs(json_t *map, Agent__Pair *const *list, size_t n)
 {
@@ -56,9 +56,10 @@ json_t *wishes_wanted(const Agent__PublishedRequest *m)
 			 TAINTS, taints, RESOURCES, resources, SETTLING, m->settling);
 }
 
-/* ---- what is ours on the Node ---------------------------------------------------------------------------------------- */
+/* ---- what is ours on the Node ---------------------------------------------------------------- */
 
-/* {"labels": [KEY, …], …}; an empty object when there is none, or it makes no sense: then nothing is ours. */
+/* {"labels": [KEY, …], …}; an empty object when there is none, or it makes no sense: then nothing
+ * is ours. */
 static json_t *read_record(const json_t *node)
 {
 	const json_t *annotations = json_object_get(json_object_get(node, "metadata"), ANNOTATIONS);
@@ -90,7 +91,7 @@ bool wishes_recorded(const json_t *node, const char *resource)
 	return ours;
 }
 
-/* ---- what there is to be done ---------------------------------------------------------------------------------------- */
+/* ---- what there is to be done ---------------------------------------------------------------- */
 
 struct comparing {
 	json_t *node, *wanted, *record;
@@ -321,7 +322,7 @@ int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign)
 	return memory ? 0 : -ENOMEM;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void compare(struct wishes *w)
 {

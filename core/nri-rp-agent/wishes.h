@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Labels, annotations and taints that the daemon's modules want the Node to have. What was put there for them is noted on the Node itself,
- * as the annotation nri-rp/owned, in the same write: so what nobody wants any more is found and taken away after any restart, and what
- * somebody else has put there stays. Extended resources of domains that are not ours are noted there before they are written (published.h),
- * and until they are gone.
+ * Labels, annotations and taints that the daemon's modules want the Node to have. What was put
+ * there for them is noted on the Node itself, as the annotation nri-rp/owned, in the same write: so
+ * what nobody wants any more is found and taken away after any restart, and what somebody else has
+ * put there stays. Extended resources of domains that are not ours are noted there before they are
+ * written (published.h), and until they are gone.
  *
- * A write is of one version of the Node. When that is not the latest, the server refuses it, and the version that is tells what is to be
- * written.
+ * A write is of one version of the Node. When that is not the latest, the server refuses it, and
+ * the version that is tells what is to be written.
  */
 #ifndef NRI_RP_AGENT_WISHES_H
 #define NRI_RP_AGENT_WISHES_H
@@ -32,8 +33,9 @@ void wishes_seen(struct wishes *w, json_t *node);
 bool wishes_recorded(const json_t *node, const char *resource);
 
 /*
- * For tests: what is wanted, {"labels": {KEY: VALUE}, "annotations": …, "taints": {"KEY:EFFECT": VALUE}, "resources": {NAME: true}}, and the
- * patch that makes a Node so; *ret NULL: it is so. Owned. foreign, of ERR_TEXT_MAX bytes: what is somebody else's; "": nothing. -ENOMEM.
+ * For tests: what is wanted, {"labels": {KEY: VALUE}, "annotations": …, "taints": {"KEY:EFFECT":
+ * VALUE}, "resources": {NAME: true}}, and the patch that makes a Node so; *ret NULL: it is so.
+ * Owned. foreign, of ERR_TEXT_MAX bytes: what is somebody else's; "": nothing. -ENOMEM.
  */
 json_t *wishes_wanted(const Agent__PublishedRequest *m);
 int wishes_patch(json_t *node, json_t *wanted, json_t **ret, char *foreign);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes of one object, one after the other: what is wanted last is what is written, what is wanted meanwhile is not. What cannot be
- * written is tried again until it can, or something else is wanted. A write of one version of the object (metadata.resourceVersion) that is
- * not the latest any more is dropped.
+ * Writes of one object, one after the other: what is wanted last is what is written, what is wanted
+ * meanwhile is not. What cannot be written is tried again until it can, or something else is
+ * wanted. A write of one version of the object (metadata.resourceVersion) that is not the latest
+ * any more is dropped.
  */
 #ifndef NRI_RP_AGENT_WRITER_H
 #define NRI_RP_AGENT_WRITER_H

@@ -26,7 +26,7 @@ struct entry {
 _Static_assert(sizeof(struct entry) == sizeof(Nri__PodSandbox__LabelsEntry), "maps are alike");
 _Static_assert(sizeof(struct entry) == sizeof(Cri__PodConfig__LabelsEntry), "maps are alike");
 
-/* ---- maps -------------------------------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 static struct entry *entry_new(struct arena *a, const ProtobufCMessageDescriptor *type,
 			       const char *key, const char *value)
@@ -111,7 +111,7 @@ int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const 
 		       &config->annotations, &config->n_annotations, key, value);
 }
 
-/* ---- CRI as NRI -------------------------------------------------------------------------------------------------------- */
+/* ---- CRI as NRI ------------------------------------------------------------------------------ */
 
 #define OPTIONAL(arena, to, type, prefix, v)                                                       \
 	do {                                                                                       \
@@ -372,7 +372,7 @@ const char *cri_container_id(const Cri__ListedContainer *ctr)
 	return id && *id ? id : ctr->id;
 }
 
-/* ---- what a plugin wants ----------------------------------------------------------------------------------------------- */
+/* ---- what a plugin wants --------------------------------------------------------------------- */
 
 static void miss(struct cri_missing *missing, bool wanted, const char *field)
 {

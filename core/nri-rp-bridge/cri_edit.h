@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CRI's messages and NRI's: what the one says in terms of the other, and what a plugin wants written into a request. Messages are in
- * arenas; texts of a result may be those of its source, which has to live as long.
+ * CRI's messages and NRI's: what the one says in terms of the other, and what a plugin wants
+ * written into a request. Messages are in arenas; texts of a result may be those of its source,
+ * which has to live as long.
  */
 #ifndef NRI_RP_BRIDGE_CRI_EDIT_H
 #define NRI_RP_BRIDGE_CRI_EDIT_H
@@ -12,8 +13,9 @@
 #include "proto/nri.pb-c.h"
 
 /*
- * Annotations that the bridge gives pods and containers, so that it needs no memory of its own: the id by which the plugin knows them,
- * chosen before the runtime has one, and the cgroup parent of a pod, which the runtime does not list.
+ * Annotations that the bridge gives pods and containers, so that it needs no memory of its own: the
+ * id by which the plugin knows them, chosen before the runtime has one, and the cgroup parent of a
+ * pod, which the runtime does not list.
  */
 #define CRI_ID_ANNOTATION "bridge.nri-rp.io/id"
 #define CRI_PARENT_ANNOTATION "bridge.nri-rp.io/cgroup-parent"
@@ -44,7 +46,8 @@ Nri__LinuxResources *cri_resources(struct arena *a, const Cri__Resources *from);
 int cri_annotate_pod(struct arena *a, Cri__PodConfig *config, const char *key, const char *value);
 int cri_annotate_container(struct arena *a, Cri__ContainerConfig *config, const char *key,
 			   const char *value);
-/* Writes what is set in `from` over what is in `to`; what CRI has no place for is added to missing. */
+/* Writes what is set in `from` over what is in `to`; what CRI has no place for is added to
+ * missing. */
 int cri_set_resources(struct arena *a, Cri__Resources *to, const Nri__LinuxResources *from,
 		      struct cri_missing *missing);
 /* The same for all that a plugin wants of a container that is to be created. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runtimes say in the JSON of a verbose status, and nowhere else: containerd's and CRI-O's, as far as they have it. */
+/* What runtimes say in the JSON of a verbose status, and nowhere else: containerd's and CRI-O's, as
+ * far as they have it. */
 #ifndef NRI_RP_BRIDGE_CRI_INFO_H
 #define NRI_RP_BRIDGE_CRI_INFO_H
 
@@ -8,9 +9,11 @@
 
 #define CRI_INFO_MAX (4u << 20) /* bytes of JSON that are read */
 
-/* The cgroup parent of a pod, or its cgroup's path; "" where it does not say. NULL: out of memory. */
+/* The cgroup parent of a pod, or its cgroup's path; "" where it does not say. NULL: out of
+ * memory. */
 const char *cri_info_parent(struct arena *a, const char *info);
-/* The resources of a container out of its OCI specification; NULL: it does not say, or out of memory. */
+/* The resources of a container out of its OCI specification; NULL: it does not say, or out of
+ * memory. */
 Cri__Resources *cri_info_resources(struct arena *a, const char *info);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All pods and containers that the runtime has: ListPodSandbox, ListContainers, PodSandboxStatus of each pod that is not of ours, for its
- * cgroup parent, and ContainerStatus of each container that is there, for its resources. That is Synchronize; nothing is remembered
- * from before it. What older runtimes tell in no field is in the JSON of a verbose status.
+ * All pods and containers that the runtime has: ListPodSandbox, ListContainers, PodSandboxStatus of
+ * each pod that is not of ours, for its cgroup parent, and ContainerStatus of each container that
+ * is there, for its resources. That is Synchronize; nothing is remembered from before it. What
+ * older runtimes tell in no field is in the JSON of a verbose status.
  *
- * Containers that end by themselves are found by listing them every 10 s while any runs. The runtime's stream of events is left to the
- * kubelet: containerd 1.7 gives each event to one reader only.
+ * Containers that end by themselves are found by listing them every 10 s while any runs. The
+ * runtime's stream of events is left to the kubelet: containerd 1.7 gives each event to one reader
+ * only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +69,7 @@ static bool counts(const Cri__ListedContainer *ctr)
 	return ctr->state == 0 || ctr->state == STATE_RUNNING;
 }
 
-/* ---- the end: the model, and Synchronize ------------------------------------------------------------------------------- */
+/* ---- the end: the model, and Synchronize ----------------------------------------------------- */
 
 static void on_carried(unsigned failed, void *arg)
 {
@@ -139,7 +141,7 @@ static void finish(struct gather *g)
 			on_synchronized, g);
 }
 
-/* ---- the questions ----------------------------------------------------------------------------------------------------- */
+/* ---- the questions --------------------------------------------------------------------------- */
 
 /* The JSON of a verbose status; "" where there is none. entries are a map's. */
 #define INFO_OF(m)                                                                                 \
@@ -291,7 +293,7 @@ void gather_begin(void *arg)
 		give_up(g, "the runtime is away");
 }
 
-/* ---- containers that end by themselves --------------------------------------------------------------------------------- */
+/* ---- containers that end by themselves ------------------------------------------------------- */
 
 static bool any_runs(const struct police *p)
 {

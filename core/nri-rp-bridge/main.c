@@ -2,8 +2,10 @@
 /*
  * nri-rp-bridge: stands between the kubelet and a container runtime that has no NRI.
  *
- *   proxy.c   calls that pass from one to the other     upstream.c   the runtime's socket
- *   trace.c   what of them is logged                   police.c     calls that a plugin has a say in, and what these are made of
+ *   proxy.c     calls that pass from one to the other
+ *   trace.c     what of them is logged
+ *   upstream.c  the runtime's socket
+ *   police.c    calls that a plugin has a say in, and what these are made of
  */
 #include <signal.h>
 #include <stdio.h>

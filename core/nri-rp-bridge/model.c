@@ -24,7 +24,7 @@ int model_new_id(char ret[MODEL_ID_SIZE])
 	return 0;
 }
 
-/* ---- packed messages --------------------------------------------------------------------------------------------------- */
+/* ---- packed messages ------------------------------------------------------------------------- */
 
 int packed_set(struct packed *p, const ProtobufCMessage *msg)
 {
@@ -59,7 +59,7 @@ Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr)
 	return m;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct pod *pod_ref(struct pod *pod)
 {
@@ -97,7 +97,7 @@ struct ctr *ctr_unref(struct ctr *ctr)
 	return NULL;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct pod *model_pod(const struct model *m, const char *cri_id)
 {

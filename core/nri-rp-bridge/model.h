@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pods and containers that the plugin has been told of: by the ids that the plugin knows, which are the bridge's own for what has
- * been created through it, and by the runtime's. Their messages are kept packed.
+ * The pods and containers that the plugin has been told of: by the ids that the plugin knows, which
+ * are the bridge's own for what has been created through it, and by the runtime's. Their messages
+ * are kept packed.
  */
 #ifndef NRI_RP_BRIDGE_MODEL_H
 #define NRI_RP_BRIDGE_MODEL_H
@@ -34,7 +35,8 @@ struct ctr {
 	struct pod *pod;
 	struct packed msg;
 	Nri__ContainerState state;
-	/* What is to be set as soon as the runtime has an id for it: an update that came while it was being created. */
+	/* What is to be set as soon as the runtime has an id for it: an update that came while it
+	 * was being created. */
 	struct packed pending;
 	unsigned refs;
 	bool gone;

@@ -21,7 +21,8 @@ enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_OVER };
 
 struct method {
 	const char *name;
-	/* Reads the request, and says whom it is about. 1: not to be asked about. NULL: it is just passed on. */
+	/* Reads the request, and says whom it is about. 1: not to be asked about. NULL: it is just
+	 * passed on. */
 	int (*read)(struct police_call *c);
 	Nri__Event event; /* what the plugin is asked, where read says so */
 	/* The answer of the plugin: other containers' updates in *list. */
@@ -66,7 +67,7 @@ static void *unpack(const struct police_call *c, const ProtobufCMessageDescripto
 	return protobuf_c_message_unpack(type, &alloc, span_len(&s), s.p);
 }
 
-/* ---- life of a call ---------------------------------------------------------------------------------------------------- */
+/* ---- life of a call -------------------------------------------------------------------------- */
 
 static void call_free(struct police_call *c)
 {
@@ -122,7 +123,7 @@ static void undo(struct police_call *c)
 		model_remove_ctr(&c->q.police->model, c->q.ctr);
 }
 
-/* ---- the plugin's answer ----------------------------------------------------------------------------------------------- */
+/* ---- the plugin's answer --------------------------------------------------------------------- */
 
 static void forward_edited(struct police_call *c)
 {
@@ -208,9 +209,10 @@ static void on_asked(struct question *q, const struct rpc_result *result)
 	nri_runtime_unlock(p->nri);
 }
 
-/* ---- pods -------------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
-/* What is being created is known by an id of ours, what is there by the runtime's. NULL: there is none. */
+/* What is being created is known by an id of ours, what is there by the runtime's. NULL: there is
+ * none. */
 static const char *id_of_new(struct police_call *c)
 {
 	if (c->late_id)
@@ -290,7 +292,7 @@ static void after_remove_pod(struct police_call *c, bool ok, struct span payload
 	notice_tell(c->q.police, NRI__EVENT__REMOVE_POD_SANDBOX, c->q.pod, NULL, EFFECT_REMOVE);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int read_create(struct police_call *c)
 {
@@ -431,7 +433,7 @@ static void after_remove(struct police_call *c, bool ok, struct span payload)
 		tell_removed(c->q.police, c->q.ctr);
 }
 
-/* ---- the calls --------------------------------------------------------------------------------------------------------- */
+/* ---- the calls ------------------------------------------------------------------------------- */
 
 static const struct method methods[] = {
 	{"RunPodSandbox", read_run_pod, NRI__EVENT__RUN_POD_SANDBOX, NULL, edit_run_pod, true,
@@ -447,7 +449,8 @@ static const struct method methods[] = {
 	{"RemoveContainer", read_ctr, NRI__EVENT__UNKNOWN, NULL, NULL, false, after_remove},
 };
 
-/* "/runtime.v1.RuntimeService/CreateContainer" → the method; the length of what is before its name. */
+/* "/runtime.v1.RuntimeService/CreateContainer" → the method; the length of what is before its
+ * name. */
 static const struct method *method_of(const char *path, size_t *ret_service)
 {
 	static const char *const services[] = {SERVICE_V1, SERVICE_V1ALPHA2};
@@ -524,7 +527,7 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 	}
 }
 
-/* ---- what was created while nobody was asked --------------------------------------------------------------------------- */
+/* ---- what was created while nobody was asked ------------------------------------------------- */
 
 static void on_late_carried(unsigned failed, void *arg)
 {
@@ -626,7 +629,7 @@ struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *pa
 	return NULL;
 }
 
-/* ---- the plugin -------------------------------------------------------------------------------------------------------- */
+/* ---- the plugin ------------------------------------------------------------------------------ */
 
 static void on_asked_updates(unsigned failed, void *arg)
 {

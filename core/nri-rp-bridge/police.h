@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that a plugin has a say in. The bridge plays the runtime's side of NRI: what the plugin wants is written into the call before
- * the runtime sees it, and what became of it is told to the plugin.
+ * Calls that a plugin has a say in. The bridge plays the runtime's side of NRI: what the plugin
+ * wants is written into the call before the runtime sees it, and what became of it is told to the
+ * plugin.
  *
  *   police.c   the calls: asked about, edited, forwarded or refused; and what follows their answers
- *   tell.c     questions to the plugin one by one, and the updates that it wants of other containers
+ *   tell.c     questions to the plugin one by one, and the updates that it wants of other
+ *              containers
  *   gather.c   what there is, for Synchronize; and containers that end by themselves
  *   model.c    pods and containers, by both their ids       cri_edit.c   CRI's messages and NRI's
  *
@@ -43,15 +45,16 @@ struct police *police_free(struct police *p);
 /* Are calls of that path to be shown? */
 bool police_wants(const char *path);
 /*
- * A call's one message. left_ms: how long its caller waits, UINT64_MAX: for ever. *ret is set before the events are called, and valid
- * until police_end; NULL: nothing is to be told of this call's end.
+ * A call's one message. left_ms: how long its caller waits, UINT64_MAX: for ever. *ret is set
+ * before the events are called, and valid until police_end; NULL: nothing is to be told of this
+ * call's end.
  */
 void police_begin(struct police *p, const char *path, const uint8_t *payload, size_t n,
 		  uint64_t left_ms, const struct police_events *events, void *arg,
 		  struct police_call **ret);
 /*
- * What became of it: ok with the runtime's answer, or not; also when the caller has gone before. Has to be called once, unless the
- * call was refused. NULL is fine; returns NULL.
+ * What became of it: ok with the runtime's answer, or not; also when the caller has gone before.
+ * Has to be called once, unless the call was refused. NULL is fine; returns NULL.
  */
 struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *payload, size_t n);
 

@@ -23,7 +23,8 @@ struct police {
 	struct police_config config;
 	struct nri_runtime *nri;
 	struct model model;
-	/* Which Synchronize the model is of: what was begun before another one is of a plugin that is gone. */
+	/* Which Synchronize the model is of: what was begun before another one is of a plugin that
+	 * is gone. */
 	unsigned generation;
 	char service[64]; /* by which the runtime is asked: as the kubelet asks last */
 	struct police_call *calls;
@@ -42,7 +43,8 @@ struct question {
 	struct ctr *ctr; /* NULL: an event of the pod */
 	Nri__LinuxResources *resources; /* of an UpdateContainer */
 	uint64_t deadline_ms; /* of whoever waits for it, UINT64_MAX: nobody */
-	/* The answer, or NULL: nobody has been asked. Under the lock, which is then to be given back. */
+	/* The answer, or NULL: nobody has been asked. Under the lock, which is then to be given
+	 * back. */
 	void (*then)(struct question *q, const struct rpc_result *result);
 	struct nri_turn turn;
 	struct arena *arena; /* of the messages, until they are answered */
@@ -61,7 +63,8 @@ void tell_stopped(struct police *p, struct ctr *ctr);
 /* A container is no more. */
 void tell_removed(struct police *p, struct ctr *ctr);
 
-/* Updates of containers, but of the one with the id `except`. done comes once, perhaps from inside: how many failed. */
+/* Updates of containers, but of the one with the id `except`. done comes once, perhaps from inside:
+ * how many failed. */
 void carry_updates(struct police *p, Nri__ContainerUpdate *const *list, size_t n,
 		   const char *except, void (*done)(unsigned failed, void *arg), void *arg);
 /* Sets what waited for the container to have an id. */

@@ -50,7 +50,7 @@ struct policed {
 	struct grpc_reader request, answer;
 };
 
-/* ---- what is logged ---------------------------------------------------------------------------------------------------- */
+/* ---- what is logged -------------------------------------------------------------------------- */
 
 static void note_bytes(const struct call *c, struct traced *t, const uint8_t *data, size_t n)
 {
@@ -96,7 +96,7 @@ static void log_call(const struct call *c)
 		log_messages(c);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void policed_end(struct call *c, bool ok)
 {
@@ -140,7 +140,8 @@ static void call_break(struct call *c, uint32_t code)
 	call_free_if_over(c);
 }
 
-/* The runtime's connection has ended in the midst of the call: the kubelet gets what gRPC says then. */
+/* The runtime's connection has ended in the midst of the call: the kubelet gets what gRPC says
+ * then. */
 static void tell_unavailable(struct call *c, const char *text)
 {
 	char encoded[GRPC_TEXT_MAX];
@@ -159,7 +160,7 @@ static void tell_unavailable(struct call *c, const char *text)
 		h2_stream_leave(down);
 }
 
-/* ---- from the runtime to the kubelet ----------------------------------------------------------------------------------- */
+/* ---- from the runtime to the kubelet --------------------------------------------------------- */
 
 static void note_end(struct call *c, const struct h2_fields *trailers)
 {
@@ -177,7 +178,8 @@ static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, b
 		note_end(c, fields);
 	if (!c->down)
 		return;
-	int r = -EBADMSG; /* headers in the midst of an answer: HTTP knows of none that gRPC could mean */
+	/* headers in the midst of an answer: HTTP knows of none that gRPC could mean */
+	int r = -EBADMSG;
 	if (!c->responded)
 		r = h2_stream_respond(c->down, fields, last);
 	else if (last)
@@ -229,11 +231,12 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 		else
 			c->down = h2_stream_reset(c->down, end->code);
 	}
-	/* An answer that is complete goes out by itself; `down` stays until it has, to know when the call was over. */
+	/* An answer that is complete goes out by itself; `down` stays until it has, to know when
+	 * the call was over. */
 	call_free_if_over(c);
 }
 
-/* ---- the runtime ------------------------------------------------------------------------------------------------------- */
+/* ---- the runtime ----------------------------------------------------------------------------- */
 
 static struct upstream *upstream_of(const struct proxy *p, const char *path)
 {
@@ -255,7 +258,7 @@ static int open_up(struct call *c, const struct h2_fields *fields, bool last, st
 	return r ? err_errno(err, r, "a call to the runtime") : 0;
 }
 
-/* ---- calls that the police wants --------------------------------------------------------------------------------------- */
+/* ---- calls that the police wants ------------------------------------------------------------- */
 
 static void refuse(struct call *c, enum grpc_status status, const char *text)
 {
@@ -344,7 +347,7 @@ static int policed_new(struct call *c, const struct h2_fields *fields)
 	return 0;
 }
 
-/* ---- from the kubelet to the runtime ----------------------------------------------------------------------------------- */
+/* ---- from the kubelet to the runtime --------------------------------------------------------- */
 
 static void on_down_data(struct h2_stream *s, const uint8_t *data, size_t n, void *arg)
 {
@@ -402,7 +405,7 @@ static void on_down_closed(struct h2_stream *s, const struct h2_end *end, void *
 	call_free_if_over(c);
 }
 
-/* ---- the beginning ----------------------------------------------------------------------------------------------------- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 static struct call *call_new(struct proxy *p, struct h2_stream *down, const char *path)
 {

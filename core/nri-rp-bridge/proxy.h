@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that pass from the kubelet to the runtime and back as bytes: headers, messages, trailers, resets, in both directions. Neither
- * side's messages are decoded, kept or waited for: what one side has not taken, the other cannot send more of.
+ * Calls that pass from the kubelet to the runtime and back as bytes: headers, messages, trailers,
+ * resets, in both directions. Neither side's messages are decoded, kept or waited for: what one
+ * side has not taken, the other cannot send more of.
  *
- * Calls that the police wants are the exception: each is one message, which is kept until the police forwards it, edited, or refuses
- * it. Their answers pass as all others do, and the police reads along.
+ * Calls that the police wants are the exception: each is one message, which is kept until the
+ * police forwards it, edited, or refuses it. Their answers pass as all others do, and the police
+ * reads along.
  */
 #ifndef NRI_RP_BRIDGE_PROXY_H
 #define NRI_RP_BRIDGE_PROXY_H
@@ -25,7 +27,8 @@ struct proxy_config {
 };
 
 int proxy_new(const struct proxy_config *config, struct proxy **ret, struct err *err);
-/* Calls end on both sides. Before the upstreams. Not from inside a callback. NULL is fine; returns NULL. */
+/* Calls end on both sides. Before the upstreams. Not from inside a callback. NULL is fine; returns
+ * NULL. */
 struct proxy *proxy_free(struct proxy *p);
 
 #endif

@@ -13,7 +13,7 @@
 #define LOG_SOURCE "bridge"
 #define UPDATE_MS 2000u /* the runtime has for an update */
 
-/* ---- questions --------------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static void on_answer(const struct rpc_result *result, void *arg)
 {
@@ -57,7 +57,7 @@ void question_forget(struct question *q)
 	nri_runtime_forget(q->police->nri, &q->turn);
 }
 
-/* ---- notices ----------------------------------------------------------------------------------------------------------- */
+/* ---- notices --------------------------------------------------------------------------------- */
 
 struct notice {
 	struct question q;
@@ -144,7 +144,7 @@ void tell_removed(struct police *p, struct ctr *ctr)
 	notice_tell(p, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr, EFFECT_REMOVE);
 }
 
-/* ---- updates ----------------------------------------------------------------------------------------------------------- */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 int police_call_runtime(struct police *p, const char *method, const ProtobufCMessage *msg,
 			uint32_t timeout_ms, grpc_done done, void *arg)

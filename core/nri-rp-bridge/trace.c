@@ -58,7 +58,7 @@ enum trace_level trace_level_of(const struct trace_rules *rules, const char *pat
 	return TRACE_OFF;
 }
 
-/* ---- messages as text -------------------------------------------------------------------------------------------------- */
+/* ---- messages as text ------------------------------------------------------------------------ */
 
 static bool is_text(const struct span *s)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the calls that pass is logged: rules of the command line, the first that fits a method counts. */
+/* What of the calls that pass is logged: rules of the command line, the first that fits a method
+ * counts. */
 #ifndef NRI_RP_BRIDGE_TRACE_H
 #define NRI_RP_BRIDGE_TRACE_H
 
@@ -29,8 +30,8 @@ struct trace_rules {
 int trace_add(struct trace_rules *rules, const char *text);
 enum trace_level trace_level_of(const struct trace_rules *rules, const char *path);
 /*
- * A message as text: "{1: "name", 2: {…}}" with the numbers of its fields. `n` bytes of one that may have been longer. What tells a
- * registry who we are is left out.
+ * A message as text: "{1: "name", 2: {…}}" with the numbers of its fields. `n` bytes of one that
+ * may have been longer. What tells a registry who we are is left out.
  */
 void trace_log_message(const char *path, const char *arrow, const uint8_t *data, size_t n);
 /* "CreateContainer", or all of a path that has no method. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's socket: one connection for all, made when it is wanted, and again when it has ended. */
+/* The runtime's socket: one connection for all, made when it is wanted, and again when it has
+ * ended. */
 #ifndef NRI_RP_BRIDGE_UPSTREAM_H
 #define NRI_RP_BRIDGE_UPSTREAM_H
 
@@ -13,8 +14,8 @@ int upstream_new(struct loop *loop, const char *path, struct upstream **ret, str
 /* Streams end with -ECANCELED. Not from inside a callback. NULL is fine; returns NULL. */
 struct upstream *upstream_free(struct upstream *u);
 /*
- * The connection, for the next call. A runtime that is not there, or does not listen, is an error at once; from then on it is looked
- * for with back-off, so that its return is told.
+ * The connection, for the next call. A runtime that is not there, or does not listen, is an error
+ * at once; from then on it is looked for with back-off, so that its return is told.
  */
 int upstream_connection(struct upstream *u, struct h2 **ret, struct err *err);
 

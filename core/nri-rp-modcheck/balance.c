@@ -11,7 +11,8 @@
 
 #include "core/util/cleanup.h"
 
-/* In half of the rounds; less is a table that grew. One block a round is more: it takes 32 bytes at least. */
+/* In half of the rounds; less is a table that grew. One block a round is more: it takes 32 bytes at
+ * least. */
 #define HEAP_NOISE 12288u
 #define MAPPED_NOISE 262144u /* stacks, files of the C library */
 

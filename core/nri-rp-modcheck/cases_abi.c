@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Older and newer hosts, missing services, the module's own services, its table, and the rules of the border. */
+/* Older and newer hosts, missing services, the module's own services, its table, and the rules of
+ * the border. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #define REQUESTS 200u
 #define LEAK_ROUNDS 9u
 
-/* ---- configuration ------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static int config(struct check *c, struct err *err)
 {
@@ -59,7 +60,8 @@ static int table(struct check *c, struct err *err)
 	return r;
 }
 
-/* A section that is not there is a configuration like others: everything by default, or refused with a reason. */
+/* A section that is not there is a configuration like others: everything by default, or refused
+ * with a reason. */
 static int no_section(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -79,7 +81,7 @@ static int no_section(struct check *c, struct err *err)
 	return bad == RIG_REFUSED ? 0 : bad;
 }
 
-/* ---- the module's services ----------------------------------------------------------------------------------------- */
+/* ---- the module's services ------------------------------------------------------------------- */
 
 static const struct {
 	const char *id;
@@ -131,9 +133,10 @@ static int services(struct check *c, struct err *err)
 	return bad;
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* Requests as long as there is somebody to make them of; a refusal to live on such a host is fine. */
+/* Requests as long as there is somebody to make them of; a refusal to live on such a host is
+ * fine. */
 static int live(struct check *c, struct shim *s, bool *ret_lives, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};
@@ -199,7 +202,8 @@ static int lives_well(struct check *c, struct shim *s, struct err *err)
 	return bad;
 }
 
-/* Whoever is slow or hangs is so in most cases: one look at all calls, and no other case has to wait for it. */
+/* Whoever is slow or hangs is so in most cases: one look at all calls, and no other case has to
+ * wait for it. */
 static int time_of_calls(struct check *c, struct err *err)
 {
 	_cleanup_(shim_fini) struct shim s;

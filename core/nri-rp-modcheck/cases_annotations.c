@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Annotations that the module looks for: those of --annotations and those it was seen to ask for, plausible and hostile. */
+/* Annotations that the module looks for: those of --annotations and those it was seen to ask for,
+ * plausible and hostile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static const struct wish sizes[] = {
 	 .created_ns = 2},
 };
 
-/* ---- hostile ones --------------------------------------------------------------------------------------------------- */
+/* ---- hostile ones ---------------------------------------------------------------------------- */
 
 static const char *const hostile[] = {
 	"",
@@ -157,7 +158,7 @@ static int annotations(struct check *c, struct err *err)
 	return bad;
 }
 
-/* ---- plausible ones ------------------------------------------------------------------------------------------------ */
+/* ---- plausible ones -------------------------------------------------------------------------- */
 
 static const char *const plausible[] = {
 	"true", "false", "0",	 "1",	"2",	   "4",	  "1000", "500m", "1.5",      "0-1",
@@ -166,7 +167,8 @@ static const char *const plausible[] = {
 };
 #define N_PLAUSIBLE (sizeof plausible / sizeof *plausible)
 
-/* The pairs of --annotations as they are, and what it was seen to ask for with all values that make sense for something. */
+/* The pairs of --annotations as they are, and what it was seen to ask for with all values that make
+ * sense for something. */
 static int own_pairs(struct check *c, const struct shim *s, struct kv **ret, unsigned *ret_n)
 {
 	struct kv *pairs = calloc(CHECK_OWN_MAX + SHIM_KEYS_MAX * N_PLAUSIBLE, sizeof *pairs);

@@ -12,7 +12,7 @@
 #define CALLS_MAX 20000u
 #define GIB (INT64_C(1) << 30)
 
-/* ---- the n-th call fails ------------------------------------------------------------------------------------------- */
+/* ---- the n-th call fails --------------------------------------------------------------------- */
 
 static const struct wish wishes[] = {
 	{.id = "a",
@@ -147,7 +147,7 @@ static int stale(struct check *c, struct err *err)
 	return all_faults(c, -RP_ESTALE, err);
 }
 
-/* ---- leaks on the way out ------------------------------------------------------------------------------------------- */
+/* ---- leaks on the way out -------------------------------------------------------------------- */
 
 #define LEAK_CALLS 150u
 #define LEAK_ROUNDS 9u

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instances: made and freed, configured and not, in every legal order, and nothing is left behind. */
+/* Instances: made and freed, configured and not, in every legal order, and nothing is left
+ * behind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #define ROUNDS 1000u
 #define WARM_UP 100u
 
-/* ---- the balance --------------------------------------------------------------------------------------------------- */
+/* ---- the balance ----------------------------------------------------------------------------- */
 
 /* fn, again and again on one rig. */
 static int repeat(struct rig *r, unsigned rounds, int (*fn)(struct rig *r, struct err *err),
@@ -30,7 +31,7 @@ static int repeat(struct rig *r, unsigned rounds, int (*fn)(struct rig *r, struc
 	return balance_compare(before, middle, balance_now(), rounds, what, err);
 }
 
-/* ---- policies and controllers alike -------------------------------------------------------------------------------- */
+/* ---- policies and controllers alike ---------------------------------------------------------- */
 
 static int once_created(struct rig *r, struct err *err)
 {
@@ -88,7 +89,7 @@ static int commit_destroy(struct check *c, struct err *err)
 		   : repeat(&r, ROUNDS, once_committed, "create, prepare, commit, destroy", err);
 }
 
-/* ---- policies ------------------------------------------------------------------------------------------------------ */
+/* ---- policies -------------------------------------------------------------------------------- */
 
 static int populate(struct rig *r, struct churn *churn, struct err *err)
 {
@@ -118,7 +119,8 @@ static int commit_again(struct rig *r, struct err *err)
 	return rig_sync(r, err);
 }
 
-/* One plan is prepared while another configuration is in force, and dropped: requests in between go by the latter. */
+/* One plan is prepared while another configuration is in force, and dropped: requests in between go
+ * by the latter. */
 static int aborted_between(struct rig *r, struct churn *churn, struct err *err)
 {
 	struct rp_plan *plan;
@@ -197,7 +199,8 @@ static int release_twice(struct check *c, struct err *err)
 	return 0;
 }
 
-/* Containers that were there before: as after the first start of the daemon on a node that is in use. */
+/* Containers that were there before: as after the first start of the daemon on a node that is in
+ * use. */
 static int release_unplaced(struct check *c, struct err *err)
 {
 	_cleanup_(rig_close) struct rig r = {.check = c};

@@ -168,7 +168,7 @@ static int restart(struct check *c, struct err *err)
 	return bad ? bad : churn_empty(&churn, err);
 }
 
-/* ---- explanations -------------------------------------------------------------------------------------------------- */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 static int has_trail(struct churn *churn, struct ctr *ctr, struct err *err)
 {
@@ -195,7 +195,7 @@ static int explain(struct check *c, struct err *err)
 	return bad;
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static int cmp_ns(const void *a, const void *b)
 {

@@ -25,7 +25,7 @@ static int populated(struct check *c, struct rig *r, struct churn *churn, struct
 	return churn_run(churn, 100, err);
 }
 
-/* ---- zones --------------------------------------------------------------------------------------------------------- */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 struct zones {
 	char names[ZONES_MAX][NAME_MAX_BYTES];
@@ -129,7 +129,7 @@ static int zones(struct check *c, struct err *err)
 	return bad ? bad : check_zones(&r, c, err);
 }
 
-/* ---- metrics ------------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 struct metrics {
 	unsigned n;
@@ -184,7 +184,7 @@ static int metrics(struct check *c, struct err *err)
 	return 0;
 }
 
-/* ---- state --------------------------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 /* Bytes that it did not write are refused or taken, but do no harm. */
 static int load_garbage(struct rig *r, const uint8_t *state, uint32_t size, struct err *err)

@@ -122,9 +122,10 @@ static int strings(struct check *c, struct err *err)
 	return 0;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
-/* What a module may call of the C library: what only computes, and the heap. A star stands for the rest of a name. */
+/* What a module may call of the C library: what only computes, and the heap. A star stands for the
+ * rest of a name. */
 static const char *const allowed[] = {
 	"malloc",
 	"calloc",
@@ -377,7 +378,8 @@ static const char *why_not(const char *name)
 	return "is not among what a module may call";
 }
 
-/* Other libraries are named by static/libraries, their functions are not judged; those of the mathematical one only compute. */
+/* Other libraries are named by static/libraries, their functions are not judged; those of the
+ * mathematical one only compute. */
 static bool is_judged(const char *name)
 {
 	Dl_info where;

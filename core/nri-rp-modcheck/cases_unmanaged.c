@@ -75,7 +75,7 @@ static int dry_run(struct check *c, struct err *err)
 	return n ? 0 : check_skip(c, "no container was refused");
 }
 
-/* ---- placed later -------------------------------------------------------------------------------------------------- */
+/* ---- placed later ---------------------------------------------------------------------------- */
 
 /* Containers of one kind until one of them is refused and runs all the same. NULL: none was. */
 static int fill(struct rig *r, const struct wish *w, struct ctr *placed[static FULL],

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations that the module's table allows: each key with the values at its bounds, and odd ones. */
+/* Configurations that the module's table allows: each key with the values at its bounds, and odd
+ * ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +86,7 @@ static void values_of(const struct rp_key *key, struct odd_values *ret)
 	}
 }
 
-/* ---- one configuration --------------------------------------------------------------------------------------------- */
+/* ---- one configuration ----------------------------------------------------------------------- */
 
 /* A refusal, again and again, leaves nothing. */
 static int refused_again(struct rig *r, struct conf *conf, struct err *err)
@@ -145,7 +146,7 @@ static int changes_nothing(struct rig *r, struct conf *conf, struct buf *expecte
 	return bad;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 struct sums {
 	unsigned taken, refused, forbidden;
@@ -199,7 +200,7 @@ static int all_values(struct check *c, struct err *err)
 	return bad;
 }
 
-/* ---- defaults ------------------------------------------------------------------------------------------------------- */
+/* ---- defaults -------------------------------------------------------------------------------- */
 
 /* What a fresh instance makes of random requests under a configuration. */
 static int record_under(struct check *c, struct conf *conf, struct buf *out, struct err *err)
@@ -220,7 +221,8 @@ static int record_under(struct check *c, struct conf *conf, struct buf *out, str
 	return churn_run(&churn, DEFAULT_REQUESTS, err);
 }
 
-/* A key of every entry of a list or map, of which there may be none, has no place where it could be written out. */
+/* A key of every entry of a list or map, of which there may be none, has no place where it could be
+ * written out. */
 static bool can_be_written_out(const struct rp_key *key)
 {
 	return key->fallback && *key->fallback && !strpbrk(key->path, "*[");

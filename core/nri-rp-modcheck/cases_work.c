@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of a policy on a worker that runs: their results come at once, or when what they were about is long gone. Timers likewise. */
+/* Jobs of a policy on a worker that runs: their results come at once, or when what they were about
+ * is long gone. Timers likewise. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ static int go_off(struct rig *r, struct err *err)
 	return bad;
 }
 
-/* Late: everything that was begun ends when its containers are gone and another configuration is in force. */
+/* Late: everything that was begun ends when its containers are gone and another configuration is in
+ * force. */
 static int one_life(struct rig *r, struct churn *churn, struct err *err)
 {
 	struct ctr *ctrs[CTRS];

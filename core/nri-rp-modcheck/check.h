@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp-modcheck: proves a module without a cluster. The module runs against the daemon's own host side (core/host, core/cache) on made-up
- * machines; each case is a forked child (core/host/trial.h), so that a crash or a hang is a result like others.
+ * nri-rp-modcheck: proves a module without a cluster. The module runs against the daemon's own host
+ * side (core/host, core/cache) on made-up machines; each case is a forked child
+ * (core/host/trial.h), so that a crash or a hang is a result like others.
  *
  *   machines    trees with the files below sys/ and proc/
  *   config      the smallest configuration that the module's table allows, or the user's
- *   rig         a node: one instance, a cache, a machine; requests as the daemon makes them, and what has to hold after each
+ *   rig         a node: one instance, a cache, a machine; requests as the daemon makes them, and
+ *               what has to hold after each
  *   churn       random requests on a rig, the same for the same seed
- *   shim        the host's services with a twist: faults, absent services, longer structs, watched rules
+ *   shim        the host's services with a twist: faults, absent services, longer structs, watched
+ *               rules
  *   cases_…     the cases, tables of struct check_case
  *   watch       sanitizers and valgrind
  *   report      TAP and JSON
@@ -64,7 +67,8 @@ struct machines {
 	unsigned n;
 };
 
-/* What was going on when a case's process ended: in memory that it shares with the one that reports. */
+/* What was going on when a case's process ended: in memory that it shares with the one that
+ * reports. */
 struct scene {
 	char doing[192]; /* "on a host without nri-rp.host.work/1"; "": nothing in particular */
 	char broken[256]; /* the first rule of the border that was broken; "": none */
@@ -85,8 +89,8 @@ struct check {
 	struct module *module;
 	const struct rp_schema *schema; /* NULL: it has none */
 	struct conf *conf;
-	struct kv *
-		own; /* annotations that the module is known to look for: of --annotations, or learned */
+	/* annotations that the module is known to look for: of --annotations, or learned */
+	struct kv *own;
 	unsigned n_own;
 	bool hung; /* a job of the module's has not come to an end: its code has to stay */
 };
@@ -102,7 +106,8 @@ struct check {
 	0x100u /* about time alone: whatever else goes wrong, other cases are about that */
 #define CASE_GATE 0x80u /* when it fails nothing after it makes sense; runs whatever --cases says */
 
-/* fn gives 0 (passed), CHECK_SKIPPED (check_skip said why), or a negative errno with the reason in err. */
+/* fn gives 0 (passed), CHECK_SKIPPED (check_skip said why), or a negative errno with the reason in
+ * err. */
 #define CHECK_SKIPPED 1
 struct check_case {
 	const char *name; /* "group/case" */
@@ -120,7 +125,8 @@ extern const struct check_group static_cases, abi_cases, life_cases, place_cases
 	value_cases, annotation_cases, work_cases, fault_cases, report_cases, controller_cases;
 
 void check_note(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* What a crash or a hang from here on is to be blamed on, beside the function that it is in. "": nothing. */
+/* What a crash or a hang from here on is to be blamed on, beside the function that it is in. "":
+ * nothing. */
 void check_doing(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Notes why, returns CHECK_SKIPPED. */
 int check_skip(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -32,7 +32,7 @@ void churn_init(struct churn *c, struct rig *r, uint64_t seed)
 	rp_idset_copy(&c->online, rig_online(r));
 }
 
-/* ---- wishes -------------------------------------------------------------------------------------------------------- */
+/* ---- wishes ---------------------------------------------------------------------------------- */
 
 static const struct kv annotations[] = {
 	{"prefer-isolated-cpus" DOMAIN, "true"}, {"prefer-isolated-cpus" DOMAIN, "maybe"},
@@ -112,7 +112,7 @@ void churn_wish(struct churn *c, struct wish *ret)
 	c->seq++;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static int op_add(struct churn *c, struct err *err)
 {
@@ -260,7 +260,7 @@ int churn_empty(struct churn *c, struct err *err)
 	return r;
 }
 
-/* ---- the probe ----------------------------------------------------------------------------------------------------- */
+/* ---- the probe ------------------------------------------------------------------------------- */
 
 static unsigned size_of(const struct iset *s)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random requests on a rig. The same seed gives the same requests, as long as the policy answers the same. */
+/* Random requests on a rig. The same seed gives the same requests, as long as the policy answers
+ * the same. */
 #ifndef MODCHECK_CHURN_H
 #define MODCHECK_CHURN_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration for the module: the user's, or the keys that its table cannot do without, each with the plainest value. */
+/* A configuration for the module: the user's, or the keys that its table cannot do without, each
+ * with the plainest value. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #define NEST_MAX 8u
 
-/* ---- from the table ------------------------------------------------------------------------------------------------ */
+/* ---- from the table -------------------------------------------------------------------------- */
 
 /* The part of a row's path behind its parent's, NULL when the parent is another one. */
 static const char *leaf_of(const struct rp_key *key, const char *parent)
@@ -152,7 +153,7 @@ static void put_required(const struct variant *v, struct buf *out)
 	}
 }
 
-/* ---- from a file --------------------------------------------------------------------------------------------------- */
+/* ---- from a file ----------------------------------------------------------------------------- */
 
 static int read_text(const char *path, char **ret, struct err *err)
 {
@@ -176,7 +177,8 @@ static int read_text(const char *path, char **ret, struct err *err)
 	return 0;
 }
 
-/* A whole rp.conf has the module's name at its top; anything else is taken for the section alone. */
+/* A whole rp.conf has the module's name at its top; anything else is taken for the section
+ * alone. */
 static bool is_whole(const struct check *c, const char *text)
 {
 	struct fragment *f = NULL;
@@ -209,7 +211,7 @@ static int put_file(const struct check *c, const char *more, struct buf *out, st
 	return out->failed;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static enum conf_found find_schema(void *ctx, const char *module, const struct rp_schema **ret)
 {
@@ -274,7 +276,7 @@ int config_load_variant(const struct check *c, const char *path, const char *val
 	return parse(c, &text, "rp.conf", ret, err);
 }
 
-/* ---- annotations --------------------------------------------------------------------------------------------------- */
+/* ---- annotations ----------------------------------------------------------------------------- */
 
 static unsigned take_values(rp_cfg map, struct kv *ret)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines as trees of files: made-up ones, and copies of recorded ones. CPUs go on- and offline by their list alone. */
+/* Machines as trees of files: made-up ones, and copies of recorded ones. CPUs go on- and offline by
+ * their list alone. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static const struct machine_shape shapes[] = {
 	 "32Mi, l3Cores: 4}}"},
 };
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static int put(const struct check_machine *m, const char *path, const char *text, struct err *err)
 {
@@ -96,7 +97,7 @@ static int put_shape(const struct check_machine *m, struct err *err)
 	return r;
 }
 
-/* ---- copying ------------------------------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 struct copy {
 	const struct fs_root *from;
@@ -165,7 +166,7 @@ static int copy_tree(struct check_machine *m, struct err *err)
 	return r;
 }
 
-/* ---- the list of machines ------------------------------------------------------------------------------------------ */
+/* ---- the list of machines -------------------------------------------------------------------- */
 
 static struct check_machine *add(struct machines *all, const char *name)
 {

@@ -34,7 +34,7 @@ static const struct check_group *const groups[] = {
 	&fault_cases,  &report_cases,	  &controller_cases};
 #define N_GROUPS (sizeof groups / sizeof *groups)
 
-/* ---- for cases ----------------------------------------------------------------------------------------------------- */
+/* ---- for cases ------------------------------------------------------------------------------- */
 
 void check_note(struct check *c, const char *fmt, ...)
 {
@@ -63,7 +63,7 @@ int check_skip(struct check *c, const char *fmt, ...)
 	return CHECK_SKIPPED;
 }
 
-/* ---- one case ------------------------------------------------------------------------------------------------------ */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 struct run {
 	const struct options *o;
@@ -254,7 +254,7 @@ static int run_case(struct run *run, const struct check_case *what, const char *
 	return 0;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int offer(struct run *run, const struct check_case *what, struct check_machine *machine,
 		 bool seeded, uint64_t seed)
@@ -337,7 +337,8 @@ static void list_all(void)
 			printf("%-26s %s\n", groups[g]->cases[i].name, groups[g]->cases[i].about);
 }
 
-/* What the file says it is decides which cases there are; a file that says nothing gets those of policies. */
+/* What the file says it is decides which cases there are; a file that says nothing gets those of
+ * policies. */
 static uint32_t kinds_of(const char *path)
 {
 	struct note_facts facts;
@@ -374,7 +375,7 @@ static int check_module(const struct options *o)
 	return r ? 1 : status;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 enum {
 	OPT_MACHINES = 256,
@@ -528,8 +529,9 @@ static int take_module(struct options *o, const char *path)
 }
 
 /*
- * What the allocator keeps at hand for a thread counts as taken and comes and goes by tens of kilobytes: without it the balance of
- * memory is exact. What was freed, or never set, reads as nonsense: who uses it is seen. Only a program's start can set this up.
+ * What the allocator keeps at hand for a thread counts as taken and comes and goes by tens of
+ * kilobytes: without it the balance of memory is exact. What was freed, or never set, reads as
+ * nonsense: who uses it is seen. Only a program's start can set this up.
  */
 #define HEAP "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1:glibc.malloc.perturb=165"
 static void start_with_plain_heap(char **argv)

@@ -14,7 +14,7 @@
 
 #define JOBS_MS 5000u
 
-/* ---- results ------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 int rig_known_code(int code, const char *what, struct err *err)
 {
@@ -57,7 +57,7 @@ void rig_log(struct rig *r, const char *fmt, ...)
 	(void)buf_add_str(r->log, "\n");
 }
 
-/* ---- invariants ---------------------------------------------------------------------------------------------------- */
+/* ---- invariants ------------------------------------------------------------------------------ */
 
 struct rp_ids rig_online(const struct rig *r)
 {
@@ -120,7 +120,7 @@ int rig_check(struct rig *r, struct err *err)
 	return 0;
 }
 
-/* ---- writing down -------------------------------------------------------------------------------------------------- */
+/* ---- writing down ---------------------------------------------------------------------------- */
 
 static const char *text_of(const struct iset *s)
 {
@@ -169,7 +169,7 @@ static void log_touched(struct rig *r)
 			describe(s->ctr, r->log);
 }
 
-/* ---- jobs ---------------------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static void stop_loop(void *arg)
 {
@@ -188,7 +188,8 @@ static void all_done(void *arg, int result)
 	loop_stop(arg);
 }
 
-/* A job behind the others ends the wait for them; what their done() functions have submitted is waited for next. */
+/* A job behind the others ends the wait for them; what their done() functions have submitted is
+ * waited for next. */
 int rig_finish_jobs(struct rig *r, struct err *err)
 {
 	uint64_t end_ms = clock_ms() + JOBS_MS;
@@ -206,7 +207,7 @@ int rig_finish_jobs(struct rig *r, struct err *err)
 	return 0;
 }
 
-/* ---- decisions ----------------------------------------------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------------- */
 
 typedef int (*decide_fn)(struct rig *r, struct ctr *ctr, struct err *err);
 
@@ -305,7 +306,7 @@ static int rehearse(struct rig *r, decide_fn fn, struct ctr *ctr, struct err *er
 	return undo(r, err);
 }
 
-/* ---- containers ---------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static const char *const qos_parents[] = {"/kubepods/pod", "/kubepods/burstable/pod",
 					  "/kubepods/besteffort/pod"};
@@ -539,7 +540,7 @@ int rig_remove(struct rig *r, struct ctr *ctr, struct err *err)
 	return bad ? bad : drop(r, ctr, err);
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 int rig_sync(struct rig *r, struct err *err)
 {
@@ -611,7 +612,7 @@ int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 	return bad ? err_prefix(err, "after event (topology): ") : 0;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err)
 {

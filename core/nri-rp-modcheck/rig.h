@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node for one instance of a policy: requests as the daemon makes them, each one transaction, and after each the things that have to
- * hold, looked at anew over all containers. What was decided is written down as text, to be compared.
+ * A node for one instance of a policy: requests as the daemon makes them, each one transaction, and
+ * after each the things that have to hold, looked at anew over all containers. What was decided is
+ * written down as text, to be compared.
  */
 #ifndef MODCHECK_RIG_H
 #define MODCHECK_RIG_H
@@ -26,7 +27,8 @@ struct rig {
 	bool open;
 	bool dry; /* try each placement first, and drop it */
 	bool unmanaged; /* who is refused runs all the same (onPolicyError: unmanaged) */
-	bool lost_cpus; /* the policy has refused a change of the machine: sets may have CPUs that are gone */
+	/* the policy has refused a change of the machine: sets may have CPUs that are gone */
+	bool lost_cpus;
 	uint64_t cookie; /* of the timer that goes off */
 	uint64_t last_allocate_ns;
 	bool late; /* results of jobs are kept back: the case lets them come */

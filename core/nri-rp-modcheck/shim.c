@@ -39,7 +39,7 @@ struct longer_host {
 	struct longer_host *next;
 };
 
-/* ---- rules --------------------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 struct shim *shim_of(void *ctx)
 {
@@ -81,7 +81,8 @@ int32_t shim_result(void *ctx, int32_t result)
 	return result;
 }
 
-/* Files can block: the worker's thread may wait for them, the host's may not, least of all for what is merely tried. */
+/* Files can block: the worker's thread may wait for them, the host's may not, least of all for what
+ * is merely tried. */
 void shim_writes(void *ctx, const char *name, const char *path)
 {
 	struct shim *s = shim_of(ctx);
@@ -122,7 +123,7 @@ void shim_asked(struct shim *s, const char *key)
 		(void)snprintf(s->asked[s->n_asked++], SHIM_KEY_MAX, "%s", key);
 }
 
-/* ---- the host's own functions -------------------------------------------------------------------------------------- */
+/* ---- the host's own functions ---------------------------------------------------------------- */
 
 static const void *service(void *ctx, const char *id)
 {
@@ -157,11 +158,12 @@ static int32_t explain_failure(void *ctx, int32_t code, const char *text)
 	return err_set(&i->failed, code, "%s", text ? text : "");
 }
 
-/* ---- longer and shorter structs ------------------------------------------------------------------------------------ */
+/* ---- longer and shorter structs -------------------------------------------------------------- */
 
 typedef void (*function)(void);
 
-/* Members that came later than their services. Without RP_HAS they are called on hosts that do not have them. */
+/* Members that came later than their services. Without RP_HAS they are called on hosts that do not
+ * have them. */
 #define LATER_MEMBERS(X)                                                                           \
 	X(WORK, rp_host_work, figure, 1)                                                           \
 	X(CACHE, rp_host_cache, pod_resource, 2)                                                   \
@@ -256,7 +258,7 @@ static void fill_services(struct shim *s)
 			       &later[k].absent, sizeof later[k].absent);
 }
 
-/* ---- a shim -------------------------------------------------------------------------------------------------------- */
+/* ---- a shim ---------------------------------------------------------------------------------- */
 
 static int32_t create(const struct rp_host *host, struct rp_instance **ret)
 {

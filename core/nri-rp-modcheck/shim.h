@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A module whose instances see the host's services through thin covers: these count the calls, make the n-th one fail, withhold
- * services, make structs longer or shorter, and notice broken rules. What is not covered goes to the host as it is. The host in turn
- * sees the module's services through covers that take the time of each call and judge what it gives. The first rule that is broken goes
- * to the scene, and fails the case.
+ * A module whose instances see the host's services through thin covers: these count the calls, make
+ * the n-th one fail, withhold services, make structs longer or shorter, and notice broken rules.
+ * What is not covered goes to the host as it is. The host in turn sees the module's services
+ * through covers that take the time of each call and judge what it gives. The first rule that is
+ * broken goes to the scene, and fails the case.
  */
 #ifndef MODCHECK_SHIM_H
 #define MODCHECK_SHIM_H
@@ -36,7 +37,8 @@ struct shim {
 
 	/* what to do */
 	uint32_t withheld; /* a bit for each service, as shim_services lists them */
-	bool longer; /* structs are longer than the module can know, and what it does not know is poisoned */
+	/* structs are longer than the module can know, and what it does not know is poisoned */
+	bool longer;
 	uint32_t minor; /* of the host: what came later is not there */
 	uint64_t fail_at; /* the n-th call that can fail does so; 0: none */
 	int32_t fail_code;
@@ -63,12 +65,13 @@ struct rp_instance *shim_real(struct rp_instance *inst);
 /* No instance may be left. */
 void shim_fini(struct shim *s);
 
-/* ---- between the covers -------------------------------------------------------------------------------------------- */
+/* ---- between the covers ---------------------------------------------------------------------- */
 
 struct shim *shim_of(void *ctx);
 /* Every covered call: notes the thread. */
 struct shim *shim_enter(void *ctx, const char *name);
-/* The same for a call that can fail on a healthy node too (no memory, an object gone); a negative result is what it has to give. */
+/* The same for a call that can fail on a healthy node too (no memory, an object gone); a negative
+ * result is what it has to give. */
 int32_t shim_try(void *ctx, const char *name);
 /* What the host says, told to the module: whoever was refused need not say why. */
 int32_t shim_result(void *ctx, int32_t result);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Covers of the other services. What is marked [any] may come from the worker's thread and is left alone. */
+/* Covers of the other services. What is marked [any] may come from the worker's thread and is left
+ * alone. */
 #include <stdlib.h>
 
 #include "core/host/services.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Covers of what a module offers: each call is timed, and what it gives is judged by the rules of <nri-rp/module.h>. */
+/* Covers of what a module offers: each call is timed, and what it gives is judged by the rules of
+ * <nri-rp/module.h>. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ struct rp_instance *shim_real(struct rp_instance *inst)
 	return cover_of(inst)->real;
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 struct begun {
 	uint64_t wall_ns, cpu_ns;
@@ -61,7 +62,8 @@ static struct begun now(void)
 	return (struct begun){clock_ns(), ns_of(u.ru_utime) + ns_of(u.ru_stime), u.ru_nvcsw};
 }
 
-/* Others that want the CPU too are not the module's fault: the clock on the wall counts only when it has waited for something. */
+/* Others that want the CPU too are not the module's fault: the clock on the wall counts only when
+ * it has waited for something. */
 static uint64_t taken(struct begun b)
 {
 	struct begun end = now();
@@ -89,7 +91,7 @@ static void end(struct cover *c, struct begun b)
 	c->shim->call = NULL;
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static int32_t judge(struct cover *c, struct begun b, int32_t result)
 {
@@ -117,7 +119,7 @@ static int32_t judge(struct cover *c, struct begun b, int32_t result)
 		end(c, begun_);                                                                    \
 	} while (0)
 
-/* ---- configuration: the same for every role ------------------------------------------------------------------------- */
+/* ---- configuration: the same for every role -------------------------------------------------- */
 
 static int32_t g_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
@@ -139,7 +141,7 @@ static void g_abort(struct rp_instance *inst, struct rp_plan *plan)
 	TIME(c, "abort", c->abort(c->real, plan));
 }
 
-/* ---- policies ------------------------------------------------------------------------------------------------------ */
+/* ---- policies -------------------------------------------------------------------------------- */
 
 static int32_t p_sync(struct rp_instance *inst, rp_txn txn)
 {
@@ -246,7 +248,7 @@ static const void *cover_policy(struct cover *c, const struct rp_policy *p)
 	return ours;
 }
 
-/* ---- controllers --------------------------------------------------------------------------------------------------- */
+/* ---- controllers ----------------------------------------------------------------------------- */
 
 static int32_t c_start(struct rp_instance *inst)
 {
@@ -329,7 +331,7 @@ static const void *cover_controller(struct cover *c, const struct rp_controller 
 	return ours;
 }
 
-/* ---- calculators --------------------------------------------------------------------------------------------------- */
+/* ---- calculators ----------------------------------------------------------------------------- */
 
 static int32_t n_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
 {
@@ -389,7 +391,7 @@ static const void *cover_calculator(struct cover *c, const struct rp_calculator 
 	return ours;
 }
 
-/* ---- what any module may offer ------------------------------------------------------------------------------------- */
+/* ---- what any module may offer --------------------------------------------------------------- */
 
 static int32_t r_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
@@ -430,7 +432,7 @@ static const struct rp_extended our_extended = {.size = sizeof our_extended,
 static const struct rp_metrics our_metrics = {.size = sizeof our_metrics, .collect = r_collect};
 static const struct rp_state our_state = {.size = sizeof our_state, .save = r_save, .load = r_load};
 
-/* ---- the instance -------------------------------------------------------------------------------------------------- */
+/* ---- the instance ---------------------------------------------------------------------------- */
 
 static const void *service_of(struct cover *c, const char *id)
 {

@@ -16,7 +16,7 @@
 #define FILE_MAX (4u << 20)
 #define LOG_SILENT ((enum log_level)0)
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static rp_cfg not_null(rp_cfg node)
 {
@@ -50,7 +50,7 @@ int64_t vector_int(rp_cfg node, int64_t fallback)
 	return node ? conf_value(node, RP_T_INT, fallback) : fallback;
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static const char *number_text(int64_t n, char *text, size_t size)
 {
@@ -86,7 +86,7 @@ void vector_compare_text(struct vector *v, const char *what, const char *expecte
 				 expected ? expected : "nothing", found ? found : "nothing");
 }
 
-/* ---- calculators -------------------------------------------------------------------------------------------------------- */
+/* ---- calculators ----------------------------------------------------------------------------- */
 
 struct place {
 	struct host_env env;
@@ -198,7 +198,7 @@ static void place_close(struct place *p)
 	fs_root_close(&p->root);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 struct tally {
 	unsigned passed, failed;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of inputs and results of node-resource calculations, run through the real modules and the host's own functions. A document has
- * `kind`, `defaults` and `cases`, each with `name`, `in` (which replaces keys of the defaults; of strategy, node and metrics key by key) and
- * `out`. nri-rp-modcheck(1) lists the kinds with their keys.
+ * Tables of inputs and results of node-resource calculations, run through the real modules and the
+ * host's own functions. A document has `kind`, `defaults` and `cases`, each with `name`, `in`
+ * (which replaces keys of the defaults; of strategy, node and metrics key by key) and `out`.
+ * nri-rp-modcheck(1) lists the kinds with their keys.
  */
 #ifndef MODCHECK_VECTORS_H
 #define MODCHECK_VECTORS_H
@@ -13,7 +14,8 @@
 #include "core/noderes/result.h"
 #include "core/util/buf.h"
 
-/* Runs a file with the calculators of a folder, and prints what it finds as TAP. The exit status. */
+/* Runs a file with the calculators of a folder, and prints what it finds as TAP. The exit
+ * status. */
 int vectors_run(const char *file, const char *dir);
 
 /* ---- a case ---- */

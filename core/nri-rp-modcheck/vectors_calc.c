@@ -31,7 +31,7 @@ static int calculate(struct vector *v, const char *module, const struct nr_input
 	return r;
 }
 
-/* ---- batch and mid ------------------------------------------------------------------------------------------------------- */
+/* ---- batch and mid --------------------------------------------------------------------------- */
 
 static int64_t units(const struct nr_value *v)
 {
@@ -104,7 +104,7 @@ static int run_mid(struct vector *v, struct err *err)
 	return run_lent(v, "mid", names, keys, err);
 }
 
-/* ---- shares of zones -------------------------------------------------------------------------------------------------------- */
+/* ---- shares of zones ------------------------------------------------------------------------- */
 
 #define ROOM_CPU                                                                                   \
 	INT64_C(1000000000) /* of a zone: what is missing of it afterwards is the pod's share */
@@ -160,7 +160,7 @@ static int run_numa_split(struct vector *v, struct err *err)
 	return r;
 }
 
-/* ---- on the Node -------------------------------------------------------------------------------------------------------------- */
+/* ---- on the Node ----------------------------------------------------------------------------- */
 
 static int put_value(struct nr_result *to, const char *name, int64_t quantity, bool reset)
 {
@@ -197,7 +197,8 @@ static void compare_node(struct vector *v, const struct nr_result *node)
 					 node->values[i].name);
 }
 
-/* The annotation with what was there before others' allocations were taken away; as a map, or within `resources`. */
+/* The annotation with what was there before others' allocations were taken away; as a map, or
+ * within `resources`. */
 static void compare_origin(struct vector *v, const struct nr_result *node)
 {
 	rp_cfg expected = conf_get(v->out, "origin"), found = NULL;
@@ -242,7 +243,7 @@ static int run_prepare(struct vector *v, struct err *err)
 	return r ? err_errno(err, r, "result") : 0;
 }
 
-/* ---- annotations ---------------------------------------------------------------------------------------------------------------- */
+/* ---- annotations ----------------------------------------------------------------------------- */
 
 static void compare_annotation(struct vector *v, const struct nr_result *result, const char *key,
 			       const struct err *failed)
@@ -260,7 +261,8 @@ static void compare_annotation(struct vector *v, const struct nr_result *result,
 				    nr_result_annotation(result, key));
 }
 
-/* `section` is what the module is configured with; an error of that counts as one of the calculation. */
+/* `section` is what the module is configured with; an error of that counts as one of the
+ * calculation. */
 static int run_annotation(struct vector *v, const char *module, const char *key, rp_cfg section,
 			  struct err *err)
 {
@@ -318,7 +320,7 @@ static int run_amplification(struct vector *v, struct err *err)
 	return r;
 }
 
-/* ---- devices -------------------------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static void fill_device(rp_cfg map, struct nr_device *ret)
 {

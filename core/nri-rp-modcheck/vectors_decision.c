@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of nri-rp.decision/1: inputs as they stand, and each result of the module against `out`, where a map counts as KEY.SUB. */
+/* Vectors of nri-rp.decision/1: inputs as they stand, and each result of the module against `out`,
+ * where a map counts as KEY.SUB. */
 #include <stdlib.h>
 #include <string.h>
 

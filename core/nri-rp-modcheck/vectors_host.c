@@ -11,7 +11,7 @@
 
 #define MILLION 1e6
 
-/* ---- strategies -------------------------------------------------------------------------------------------------------- */
+/* ---- strategies ------------------------------------------------------------------------------ */
 
 /* A map of texts; free it. */
 static struct kv *pairs_of(rp_cfg map, unsigned *ret_n)
@@ -93,7 +93,7 @@ static int run_strategy_validate(struct vector *v, struct err *err)
 	return 0;
 }
 
-/* ---- the decision to write ------------------------------------------------------------------------------------------------ */
+/* ---- the decision to write ------------------------------------------------------------------- */
 
 static int64_t thousandths_of(rp_cfg map, const char *name)
 {
@@ -117,7 +117,7 @@ static int run_needsync(struct vector *v, struct err *err)
 	return 0;
 }
 
-/* ---- predictions ------------------------------------------------------------------------------------------------------------ */
+/* ---- predictions ----------------------------------------------------------------------------- */
 
 static void compare_number(struct vector *v, const char *what, double at, double expected,
 			   double found)

@@ -41,7 +41,7 @@ unsigned watch_factor(void)
 	return watch_is_sanitized() ? WATCH_SANITIZED_FACTOR : 1;
 }
 
-/* ---- another process ----------------------------------------------------------------------------------------------- */
+/* ---- another process ------------------------------------------------------------------------- */
 
 int watch_with_sanitizers(char **argv, struct err *err)
 {
@@ -91,7 +91,7 @@ int watch_with_valgrind(char **argv, struct err *err)
 	return err_errno(err, -errno, "cannot run valgrind (Debian's package is of that name)");
 }
 
-/* ---- what they write ----------------------------------------------------------------------------------------------- */
+/* ---- what they write ------------------------------------------------------------------------- */
 
 /* The next line of *text, which moves behind it; false: there is none. */
 static bool next_line(const char **text, char *ret, size_t size)
@@ -104,7 +104,8 @@ static bool next_line(const char **text, char *ret, size_t size)
 	return true;
 }
 
-/* Of valgrind's lines "==12== Invalid read of size 4", what comes behind the number; NULL: another line. */
+/* Of valgrind's lines "==12== Invalid read of size 4", what comes behind the number; NULL: another
+ * line. */
 static const char *of_valgrind(const char *line)
 {
 	if (strncmp(line, "==", 2) != 0)
@@ -113,7 +114,8 @@ static const char *of_valgrind(const char *line)
 	return end && strspn(line + 2, "0123456789") == (size_t)(end - line - 2) ? end + 3 : NULL;
 }
 
-/* Where what is wrong is said: of the address sanitizer, of the one for undefined behaviour, of valgrind. */
+/* Where what is wrong is said: of the address sanitizer, of the one for undefined behaviour, of
+ * valgrind. */
 static bool begins(const char *line, struct buf *ret)
 {
 	static const char address[] = "ERROR: AddressSanitizer: ";
@@ -135,7 +137,8 @@ static bool begins(const char *line, struct buf *ret)
 	return true;
 }
 
-/* The function of a frame, unless that is the C library's or stands for it: "    #1 0x12 in place mine.c:20", "   by 0x12: place (mine.c:20)". */
+/* The function of a frame, unless that is the C library's or stands for it:
+ * "    #1 0x12 in place mine.c:20", "   by 0x12: place (mine.c:20)". */
 static const char *frame(const char *line)
 {
 	const char *at = of_valgrind(line);

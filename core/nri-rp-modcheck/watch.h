@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Uses of memory that the C library cannot see: what is read after it was freed, beyond an end, or never set. The checker replaces its own
- * process by a build of itself with sanitizers (for a module that was built with them), or runs in valgrind (for any module).
+ * Uses of memory that the C library cannot see: what is read after it was freed, beyond an end, or
+ * never set. The checker replaces its own process by a build of itself with sanitizers (for a
+ * module that was built with them), or runs in valgrind (for any module).
  */
 #ifndef MODCHECK_WATCH_H
 #define MODCHECK_WATCH_H
@@ -26,7 +27,8 @@ int watch_valgrind_log(void);
 /* How much longer all takes. */
 unsigned watch_factor(void);
 
-/* "heap-use-after-free: READ of size 4 in place mine.c:20", the first of what they found; nothing is added if `text` tells of none. */
+/* "heap-use-after-free: READ of size 4 in place mine.c:20", the first of what they found; nothing
+ * is added if `text` tells of none. */
 void watch_finding(const char *text, struct buf *ret);
 
 #endif

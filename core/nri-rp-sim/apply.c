@@ -8,7 +8,7 @@
 
 #define RECORDS_MAX 200000u
 
-/* ---- resources ---------------------------------------------------------------------------------------------------- */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 static int set_text(char **to, const char *text)
 {
@@ -75,7 +75,7 @@ static bool same(const struct resources *a, const struct resources *b)
 	       a->period == b->period && a->memory_limit == b->memory_limit;
 }
 
-/* ---- updates ------------------------------------------------------------------------------------------------------ */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 static json_t *record(struct sim *s, const Nri__ContainerUpdate *u, const struct sim_ctr *c,
 		      const char *via)
@@ -184,7 +184,7 @@ static int apply_answered(struct sim *s, Nri__ContainerUpdate **list, size_t n,
 	return 0;
 }
 
-/* ---- creation ----------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 /* A map below a key of another, made when it is not there. */
 static json_t *sub_map(json_t *map, const char *key)
@@ -346,7 +346,7 @@ int apply_creation(struct sim *s, struct sim_ctr *ctr, const Nri__CreateContaine
 	return m->adjust->lnx ? take_linux(s, ctr, m->adjust->lnx, err) : 0;
 }
 
-/* ---- resizes ------------------------------------------------------------------------------------------------------ */
+/* ---- resizes --------------------------------------------------------------------------------- */
 
 /* Takes the kubelet's numbers; its cpuset is empty unless its CPU manager sets one. */
 static int take_wanted(struct resources *to, const struct resources *wanted)

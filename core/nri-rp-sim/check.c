@@ -7,7 +7,7 @@
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 
-/* ---- any message -------------------------------------------------------------------------------------------------- */
+/* ---- any message ----------------------------------------------------------------------------- */
 
 static const void *member(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 {
@@ -56,7 +56,7 @@ int check_message(struct sim *s, const ProtobufCMessage *m, const char *what)
 	return -EINVAL;
 }
 
-/* ---- claims ------------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 static int twice(struct sim *s, const char *what, const char *key, struct err *err)
 {
@@ -155,7 +155,7 @@ int check_claims(struct sim *s, Nri__ContainerUpdate *const *list, size_t n, str
 	return 0;
 }
 
-/* ---- what is asked for -------------------------------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 static int check_set(const char *text, uint32_t max, struct rp_ids allowed, const char *what,
 		     const char *lack, struct err *err)

@@ -21,7 +21,7 @@ struct conn {
 	struct nri_existing all;
 };
 
-/* ---- synchronisation ----------------------------------------------------------------------------------------------- */
+/* ---- synchronisation ------------------------------------------------------------------------- */
 
 static int collect(struct conn *c)
 {
@@ -96,7 +96,7 @@ static void synchronize(void *arg)
 	nri_runtime_not_synchronized(c->runtime, "out of memory");
 }
 
-/* ---- what the plugin does ------------------------------------------------------------------------------------------- */
+/* ---- what the plugin does -------------------------------------------------------------------- */
 
 static void came(const char *plugin, void *arg)
 {
@@ -157,7 +157,7 @@ static void update(const Nri__UpdateContainersRequest *m, void *arg)
 	sim_wake(s);
 }
 
-/* ---- the socket --------------------------------------------------------------------------------------------------- */
+/* ---- the socket ------------------------------------------------------------------------------ */
 
 int conn_listen(struct sim *s, struct err *err)
 {
@@ -207,7 +207,7 @@ void conn_close(struct sim *s)
 	s->conn = NULL;
 }
 
-/* ---- its state ---------------------------------------------------------------------------------------------------- */
+/* ---- its state ------------------------------------------------------------------------------- */
 
 bool conn_is_active(const struct sim *s)
 {
@@ -245,7 +245,7 @@ int conn_wait_active(struct sim *s, uint64_t after, uint64_t timeout_ms, struct 
 		       (unsigned long long)timeout_ms);
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 struct question {
 	struct nri_turn turn;

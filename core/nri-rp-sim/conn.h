@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's end of NRI (core/nri-runtime), as scenarios use it: what is asked is waited for, what the plugin wants is checked and
- * done to the model, and all that it does wrong is a problem.
+ * The runtime's end of NRI (core/nri-runtime), as scenarios use it: what is asked is waited for,
+ * what the plugin wants is checked and done to the model, and all that it does wrong is a problem.
  */
 #ifndef SIM_CONN_H
 #define SIM_CONN_H
@@ -35,8 +35,9 @@ struct conn_answer {
 };
 void conn_answer_fini(struct conn_answer *answer);
 /*
- * Asks and waits; nothing when nobody has subscribed to the event. pod and ctr become the request; resources are those of an
- * UpdateContainer. A plugin that is late or goes away is dropped: -ETIMEDOUT, -ECONNRESET …
+ * Asks and waits; nothing when nobody has subscribed to the event. pod and ctr become the request;
+ * resources are those of an UpdateContainer. A plugin that is late or goes away is dropped:
+ * -ETIMEDOUT, -ECONNRESET …
  */
 void conn_event(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 		const struct sim_ctr *ctr, const struct resources *resources,

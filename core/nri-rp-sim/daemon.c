@@ -27,7 +27,7 @@ struct daemon {
 	struct loop_signal *child;
 };
 
-/* ---- the command -------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* The folder of this program, where nri-rpd is too. */
 static int own_folder(char *buf, size_t size)
@@ -133,7 +133,7 @@ static int make_args(const struct sim *s, char *args[ARGS_MAX + 1], struct err *
 	return n ? 0 : err_set(err, -EINVAL, "nri-rpd's command is empty");
 }
 
-/* ---- the process -------------------------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 static void on_child(int signo, void *arg)
 {
@@ -265,7 +265,7 @@ const char *daemon_status_text(int status, char *buf, size_t size)
 	return buf;
 }
 
-/* ---- the log ------------------------------------------------------------------------------------------------------ */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 uint64_t daemon_log_end(const struct sim *s)
 {

@@ -23,7 +23,8 @@ int daemon_last_status(const struct sim *s);
 
 /* Where the log ends now, to look only at what comes later. */
 uint64_t daemon_log_end(const struct sim *s);
-/* Waits for a line that matches the extended regular expression. -ETIMEDOUT; -EINVAL: no such expression. */
+/* Waits for a line that matches the extended regular expression. -ETIMEDOUT; -EINVAL: no such
+ * expression. */
 int daemon_wait_log(struct sim *s, const char *regex, uint64_t from, uint64_t timeout_ms,
 		    struct err *err);
 /* The whole log from there on, malloc'd. */
@@ -31,7 +32,8 @@ char *daemon_read_log(const struct sim *s, uint64_t from);
 /* The last lines, for messages. */
 char *daemon_log_tail(const struct sim *s, unsigned n_lines);
 
-/* The control socket: the document that a method answers, a new reference, and the exit status that nri-rpctl would have. */
+/* The control socket: the document that a method answers, a new reference, and the exit status that
+ * nri-rpctl would have. */
 int control_ask(struct sim *s, const char *method, const json_t *args, uint64_t timeout_ms,
 		json_t **ret, int *ret_exit, struct err *err);
 

@@ -10,7 +10,7 @@
 #include "core/nri-rp-sim/expect_internal.h"
 #include "core/util/str.h"
 
-/* ---- words -------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool name_char(char c)
 {
@@ -96,7 +96,7 @@ int parser_wrong(struct parser *p, const char *expected)
 	return err_set(p->err, -EINVAL, "%s: expected %s at \"%s\"", p->whole, expected, p->at);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 void value_number(struct value *v, int64_t number)
 {
@@ -159,7 +159,7 @@ void value_add_to(const struct value *v, struct buf *out)
 	}
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static int compare_numbers(enum word op, int64_t a, int64_t b)
 {
@@ -243,7 +243,7 @@ static int combine(struct parser *p, enum word op, struct value *a, struct value
 	return 0;
 }
 
-/* ---- the grammar, from the inside out ----------------------------------------------------------------------------- */
+/* ---- the grammar, from the inside out -------------------------------------------------------- */
 
 static int parse_word(struct parser *p, struct value *v)
 {

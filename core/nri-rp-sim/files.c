@@ -16,7 +16,7 @@
 #define EXPORT_AT "/.nri-resource-policy"
 #define EXPORT_FILE "resources.sh"
 
-/* ---- texts and paths ---------------------------------------------------------------------------------------------- */
+/* ---- texts and paths ------------------------------------------------------------------------- */
 
 static bool leads_out(const char *path)
 {
@@ -125,7 +125,7 @@ int files_read(const struct sim *s, const char *path, char **ret)
 	return r;
 }
 
-/* ---- cgroups ------------------------------------------------------------------------------------------------------ */
+/* ---- cgroups --------------------------------------------------------------------------------- */
 
 /* "a-b.slice" → "a.slice/a-b.slice" */
 static void add_slices(struct buf *out, const char *slice, size_t len)
@@ -136,7 +136,8 @@ static void add_slices(struct buf *out, const char *slice, size_t len)
 			buf_printf(out, "%.*s.slice/", (int)i, slice);
 }
 
-/* Where the kernel has it. The controller in front of a file's name tells the hierarchy of cgroup v1. */
+/* Where the kernel has it. The controller in front of a file's name tells the hierarchy of cgroup
+ * v1. */
 static int cgroup_path(const struct sim_ctr *c, const char *file, char *buf, struct err *err)
 {
 	const char *path = c->cgroups_path, *slash = strchr(file, '/');
@@ -230,7 +231,7 @@ int files_read_cgroup(const struct sim *s, const struct sim_ctr *c, const char *
 	return r ? r : files_read(s, path, ret);
 }
 
-/* ---- what containers can read of themselves ----------------------------------------------------------------------- */
+/* ---- what containers can read of themselves -------------------------------------------------- */
 
 static const char *export_source(const struct sim_ctr *c)
 {

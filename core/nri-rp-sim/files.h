@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the simulated machine beside those of its topology: what a scenario puts there, and what it looks at. */
+/* Files of the simulated machine beside those of its topology: what a scenario puts there, and what
+ * it looks at. */
 #ifndef SIM_FILES_H
 #define SIM_FILES_H
 
@@ -15,10 +16,12 @@ int files_link(struct sim *s, const json_t *map, struct err *err);
 /* A text of the scenario's head, cgroupFiles: what each container's cgroup has in it. */
 int files_setup(struct sim *s, const json_t *head, struct err *err);
 
-/* The container's cgroup comes with the files of the head, and goes. Nothing without such a head. */
+/* The container's cgroup comes with the files of the head, and goes. Nothing without such a
+ * head. */
 int files_make_cgroup(struct sim *s, const struct sim_ctr *c, struct err *err);
 void files_remove_cgroup(struct sim *s, const struct sim_ctr *c);
-/* Files of a container's cgroup. With cgroup v1 they have the controller in front: "blkio/blkio.weight". */
+/* Files of a container's cgroup. With cgroup v1 they have the controller in front:
+ * "blkio/blkio.weight". */
 int files_put_cgroup(struct sim *s, const struct sim_ctr *c, const json_t *map, struct err *err);
 
 /* Malloc'd, without the newline at the end. Errors have no text. */

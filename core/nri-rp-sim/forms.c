@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be known of a step before anything runs: its word, the keys of its argument, brackets and words of expressions. */
+/* What can be known of a step before anything runs: its word, the keys of its argument, brackets
+ * and words of expressions. */
 #include <string.h>
 
 #include "core/nri-rp-sim/expect.h"

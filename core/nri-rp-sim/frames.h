@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin sends, looked at frame by frame the way a runtime written in Go reads it. There a read takes one frame whole, into
- * 4096 bytes while a message begins, and a frame that does not fit ends the connection, silently. So: a message begins in a frame of
- * its own with at most 4096 bytes, its rest comes in one more. Also checked: sizes, connections, types, stream numbers.
+ * What a plugin sends, looked at frame by frame the way a runtime written in Go reads it. There a
+ * read takes one frame whole, into 4096 bytes while a message begins, and a frame that does not fit
+ * ends the connection, silently. So: a message begins in a frame of its own with at most 4096
+ * bytes, its rest comes in one more. Also checked: sizes, connections, types, stream numbers.
  */
 #ifndef SIM_FRAMES_H
 #define SIM_FRAMES_H

@@ -26,7 +26,7 @@ struct function {
 	int detail; /* for functions that share their code */
 };
 
-/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static int wrong(const struct call *c, const char *expected)
 {
@@ -47,7 +47,7 @@ static int all_sets(const struct call *c)
 	return r;
 }
 
-/* ---- of containers ------------------------------------------------------------------------------------------------ */
+/* ---- of containers --------------------------------------------------------------------------- */
 
 static int f_cpus(struct call *c)
 {
@@ -154,7 +154,7 @@ static int f_given(struct call *c)
 	return 0;
 }
 
-/* ---- of files ----------------------------------------------------------------------------------------------------- */
+/* ---- of files -------------------------------------------------------------------------------- */
 
 static int take_file(struct call *c, int r, const char *name, char *text)
 {
@@ -202,7 +202,8 @@ static int f_cgroup(struct call *c)
 	return take_file(c, r, c->args[1].text, text);
 }
 
-/* What a file of each of the CPUs says, when it is the same: all of them are as expected, or the expectation fails. */
+/* What a file of each of the CPUs says, when it is the same: all of them are as expected, or the
+ * expectation fails. */
 static int f_cpufile(struct call *c)
 {
 	bool first = true, same = true;
@@ -232,7 +233,7 @@ static int f_cpufile(struct call *c)
 	return 0;
 }
 
-/* ---- of sets ------------------------------------------------------------------------------------------------------ */
+/* ---- of sets --------------------------------------------------------------------------------- */
 
 static int f_count(struct call *c)
 {
@@ -331,7 +332,7 @@ static const struct function functions[] = {
 };
 #define N_FUNCTIONS (sizeof functions / sizeof functions[0])
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool machine_value(const struct sim *s, const char *name, struct value *v)
 {

@@ -9,7 +9,7 @@
 #include "core/nri-rp-sim/files.h"
 #include "core/util/str.h"
 
-/* ---- events whose answers carry nothing --------------------------------------------------------------------------- */
+/* ---- events whose answers carry nothing ------------------------------------------------------ */
 
 /* Runtimes only log an error of these, but no plugin should give one. */
 static void tell(struct sim *s, Nri__Event event, const struct sim_pod *pod,
@@ -23,7 +23,7 @@ static void tell(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 	conn_answer_fini(&a);
 }
 
-/* ---- containers end ----------------------------------------------------------------------------------------------- */
+/* ---- containers end -------------------------------------------------------------------------- */
 
 static void ask_stop(struct sim *s, struct sim_ctr *c)
 {
@@ -83,7 +83,7 @@ static void give_up(struct sim *s, struct sim_ctr *c)
 	model_free_ctr(s, c);
 }
 
-/* ---- containers begin --------------------------------------------------------------------------------------------- */
+/* ---- containers begin ------------------------------------------------------------------------ */
 
 static int refused(const struct conn_answer *a, struct err *err)
 {
@@ -177,7 +177,7 @@ static int create_ctrs(struct sim *s, struct sim_pod *pod, const json_t *spec, j
 	return r;
 }
 
-/* ---- pods --------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static int run_pod(struct sim *s, struct sim_pod *pod, struct err *err)
 {
@@ -264,7 +264,7 @@ int lifecycle_delete(struct sim *s, struct sim_pod *pod, struct err *err)
 	return 0;
 }
 
-/* ---- changes ------------------------------------------------------------------------------------------------------ */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static int ask_resize(struct sim *s, struct sim_ctr *c, const struct resources *wanted,
 		      struct err *err)

@@ -68,7 +68,7 @@ static void add_letter(struct map *m, unsigned who)
 		buf_printf(m->out, "%c", letter(who));
 }
 
-/* ---- who is where ------------------------------------------------------------------------------------------------- */
+/* ---- who is where ---------------------------------------------------------------------------- */
 
 /* The index of a group, REST when there is none. */
 static unsigned group_of(const struct map *m, struct rp_ids cpus)
@@ -114,7 +114,7 @@ static void make_groups(struct map *m)
 	}
 }
 
-/* ---- the machine -------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static void add_size(struct map *m, int64_t bytes)
 {
@@ -223,7 +223,7 @@ static void add_machine(struct map *m)
 	}
 }
 
-/* ---- the containers ----------------------------------------------------------------------------------------------- */
+/* ---- the containers -------------------------------------------------------------------------- */
 
 static void place_text(const struct sim *s, const struct sim_ctr *c, char *buf, size_t size)
 {

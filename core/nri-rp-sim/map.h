@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine map: packages, memory nodes, cores, and on each CPU the letter of who runs there, which mean what they do in nri-rpctl's map:
- * capitals are CPUs of one container alone, small letters are shared ones. Containers that have the same CPUs share a letter; "*" is a CPU of
+ * The machine map: packages, memory nodes, cores, and on each CPU the letter of who runs there,
+ * which mean what they do in nri-rpctl's map: capitals are CPUs of one container alone, small
+ * letters are shared ones. Containers that have the same CPUs share a letter; "*" is a CPU of
  * several groups, "." one of nobody, "x" one that is offline.
  */
 #ifndef SIM_MAP_H

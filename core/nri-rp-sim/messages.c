@@ -21,7 +21,7 @@ static char *borrow(const char *text)
 		w_;                                                                                \
 	})
 
-/* ---- maps --------------------------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 /* Entries of every map have the same members behind the base. */
 struct entry {
@@ -74,7 +74,7 @@ static void map_add_all(struct map *m, const json_t *from)
 	}
 }
 
-/* ---- resources ---------------------------------------------------------------------------------------------------- */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 static bool fill_cpu(struct arena *a, const struct resources *res, bool update, Nri__LinuxCPU *cpu)
 {
@@ -118,7 +118,7 @@ static Nri__LinuxResources *pod_sums(struct arena *a, const struct wants *w)
 	return message_resources(a, &sums, false);
 }
 
-/* ---- pods --------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct sim_pod *p)
 {
@@ -157,7 +157,7 @@ Nri__PodSandbox *message_pod(const struct sim *s, struct arena *a, const struct 
 	return lnx->cgroups_path && lnx->pod_resources ? m : NULL;
 }
 
-/* ---- containers --------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static bool fill_labels(const struct sim *s, struct arena *a, const struct sim_ctr *c,
 			Nri__Container *m)

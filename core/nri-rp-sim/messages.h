@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model as NRI messages, in an arena, with the labels and annotations that the runtime at hand adds. NULL: out of memory. */
+/* The model as NRI messages, in an arena, with the labels and annotations that the runtime at hand
+ * adds. NULL: out of memory. */
 #ifndef SIM_MESSAGES_H
 #define SIM_MESSAGES_H
 

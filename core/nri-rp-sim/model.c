@@ -32,7 +32,7 @@ int model_check_pod(const json_t *spec, const char *more, struct err *err)
 	return r;
 }
 
-/* ---- names and numbers -------------------------------------------------------------------------------------------- */
+/* ---- names and numbers ----------------------------------------------------------------------- */
 
 uint64_t model_hash(const struct sim *s, uint64_t n)
 {
@@ -74,7 +74,7 @@ const char *model_state_name(enum ctr_state state)
 	return names[state];
 }
 
-/* ---- finding ------------------------------------------------------------------------------------------------------ */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 struct sim_pod *model_find_pod(const struct sim *s, const char *name)
 {
@@ -127,7 +127,7 @@ struct sim_ctr *model_find_ctr(const struct sim *s, const char *name)
 	return found;
 }
 
-/* ---- pods --------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static int pod_wants(const json_t *spec, struct sim_pod *p, struct err *err)
 {
@@ -251,7 +251,7 @@ void model_free_pod(struct sim *s, struct sim_pod *p)
 	free_pod(p);
 }
 
-/* ---- containers --------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int fill_resources(const struct sim_ctr *c, const json_t *spec, struct resources *res,
 			  struct err *err)
@@ -363,7 +363,7 @@ void model_free_ctr(struct sim *s, struct sim_ctr *c)
 	free_ctr(c);
 }
 
-/* ---- what it may use ---------------------------------------------------------------------------------------------- */
+/* ---- what it may use ------------------------------------------------------------------------- */
 
 /* As the kernel has it: what is offline does not count, and nobody has nothing. */
 static void effective(const char *text, uint32_t max, const struct rp_idset *all,

@@ -30,7 +30,7 @@ struct player {
 	bool interrupted;
 };
 
-/* ---- telling ------------------------------------------------------------------------------------------------------ */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static void draw(struct player *p, FILE *to)
 {
@@ -137,7 +137,7 @@ static void tell_result(struct player *p, const char *name, const json_t *args,
 	(void)fflush(stdout);
 }
 
-/* ---- one scenario ------------------------------------------------------------------------------------------------- */
+/* ---- one scenario ---------------------------------------------------------------------------- */
 
 static int new_problems(struct player *p, struct err *err)
 {
@@ -287,7 +287,7 @@ static void play_scenario(struct player *p, const json_t *scenario)
 	p->s = sim_free(p->s);
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void play_file(struct player *p, const char *path)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests and other programs: {"id": 1, "create": {…}} in, {"id": 1, "ok": true, …} out, and events ({"event": "updated", …}) when
- * they happen. The first command sets up the node: {"setup": {machine: …}}.
+ * For tests and other programs: {"id": 1, "create": {…}} in, {"id": 1, "ok": true, …} out, and
+ * events ({"event": "updated", …}) when they happen. The first command sets up the node: {"setup":
+ * {machine: …}}.
  */
 #include <fcntl.h>
 #include <signal.h>

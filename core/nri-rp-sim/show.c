@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the real nri-rpctl, which lies beside this program, with what a scenario wants to have shown. */
+/* Runs the real nri-rpctl, which lies beside this program, with what a scenario wants to have
+ * shown. */
 #include "core/nri-rp-sim/show.h"
 
 #include <limits.h>

@@ -24,7 +24,7 @@
 #define PROBLEMS_MAX 1000u
 #define DEPTH_MAX 32u
 
-/* ---- waiting ------------------------------------------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void wait_is_over(void *arg)
 {
@@ -63,7 +63,7 @@ int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, u
 	return r;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------ */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 void sim_event(struct sim *s, const char *what, json_t *details)
 {
@@ -92,7 +92,7 @@ void sim_problem(struct sim *s, const char *fmt, ...)
 	sim_event(s, "problem", details);
 }
 
-/* ---- the work folder ---------------------------------------------------------------------------------------------- */
+/* ---- the work folder ------------------------------------------------------------------------- */
 
 static void remove_tree(int dir, const char *name, unsigned depth)
 {
@@ -140,7 +140,7 @@ static int make_work(struct sim *s, struct err *err)
 	return r ? r : fs_mkdirs(s->state, 0700, err);
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int sim_new(const struct sim_options *options, struct sim **ret, struct err *err)
 {
@@ -197,7 +197,7 @@ struct sim *sim_free(struct sim *s)
 	return NULL;
 }
 
-/* ---- setting up --------------------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 int sim_look(struct sim *s, struct err *err)
 {

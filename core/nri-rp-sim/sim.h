@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A simulated node: a container runtime with its pods, the kubelet's arithmetic in front of it, a machine below it, and a real nri-rpd
- * that is connected to it by NRI over a unix socket.
+ * A simulated node: a container runtime with its pods, the kubelet's arithmetic in front of it, a
+ * machine below it, and a real nri-rpd that is connected to it by NRI over a unix socket.
  *
  *   machine.c tree.c shipped.c  machines, as files below sys/ and proc/
  *   files.c                     other files of the machine: those of cgroups, resctrl, interrupts …
@@ -11,18 +11,21 @@
  *   kubelet.c                   from requests and limits to shares, quota and the rest
  *   model.c                     pods and containers
  *   messages.c                  the model as messages
- *   tap.c frames.c              between the socket and core/wire: is what the plugin sends fit for a Go peer?
- *   conn.c sync.c               the socket, registration, synchronisation, requests, updates nobody asked for
+ *   tap.c frames.c              between the socket and core/wire: is what the plugin sends fit for
+ *                               a Go peer?
+ *   conn.c sync.c               the socket, registration, synchronisation, requests, updates nobody
+ *                               asked for
  *   apply.c check.c             what the plugin answers, judged and taken over
  *   daemon.c                    nri-rpd: start, stop, kill, its log
- *   lifecycle.c                 pods come, change and go: which requests that makes, and what follows an error
+ *   lifecycle.c                 pods come, change and go: which requests that makes, and what
+ *                               follows an error
  *   steps.c                     what a scenario or a test can ask for
  *   expect.c                    the language of expectations
  *   map.c                       who sits where, for people
  *   play.c serve.c              a scenario file; commands on stdin
  *
- * Everything runs on one thread. A step waits by running the loop (sim_wait) until its request has been answered; callbacks
- * note what has happened and never wait.
+ * Everything runs on one thread. A step waits by running the loop (sim_wait) until its request has
+ * been answered; callbacks note what has happened and never wait.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -50,8 +53,8 @@ enum sim_cgroups { CGROUPS_SYSTEMD, CGROUPS_FS };
 
 struct sim_options {
 	const char *machine; /* NULL: the scenario says, or n4c16 */
-	const char *
-		daemon; /* command with {config} and the like; NULL: the nri-rpd beside this program */
+	/* command with {config} and the like; NULL: the nri-rpd beside this program */
+	const char *daemon;
 	const char *module_dirs[SIM_MODULE_DIRS_MAX];
 	unsigned n_module_dirs;
 	const char *work; /* a folder to work in that is kept; NULL: a temporary one */
@@ -62,7 +65,7 @@ struct sim_options {
 	bool verbose, json, keep;
 };
 
-/* ---- the model ---------------------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 enum qos { QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT };
 
@@ -92,7 +95,8 @@ struct sim_ctr {
 	struct resources res;
 	int64_t oom_score_adj;
 	char *cgroups_path;
-	json_t *spec; /* args, env, mounts, devices, annotations, labels … as described and adjusted */
+	/* args, env, mounts, devices, annotations, labels … as described and adjusted */
+	json_t *spec;
 	json_t *given; /* what the plugin adjusted beside resources: for expectations */
 	int64_t created_ns, started_ns, finished_ns;
 	int exit_code;
@@ -112,7 +116,7 @@ struct sim_pod {
 	uint32_t pid;
 };
 
-/* ---- the node ----------------------------------------------------------------------------------------------------- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 struct sim {
 	struct sim_options options;
@@ -155,23 +159,27 @@ struct sim {
 int sim_new(const struct sim_options *options, struct sim **ret, struct err *err);
 struct sim *sim_free(struct sim *s); /* returns NULL; NULL is fine */
 
-/* The setting up of a node: machine, release … from a scenario's head; the options win over it. Writes the machine's tree. */
+/* The setting up of a node: machine, release … from a scenario's head; the options win over it.
+ * Writes the machine's tree. */
 int sim_setup(struct sim *s, const json_t *head, struct err *err);
-/* Runs the loop until over() says so: 0, -ETIMEDOUT, or -EINTR once the user has had enough. UINT64_MAX: no limit. */
+/* Runs the loop until over() says so: 0, -ETIMEDOUT, or -EINTR once the user has had enough.
+ * UINT64_MAX: no limit. */
 int sim_wait(struct sim *s, bool (*over)(struct sim *s, void *arg), void *arg, uint64_t timeout_ms);
 /* Has sim_wait look again; for callbacks. */
 void sim_wake(struct sim *s);
 /* Something the plugin should not have done. */
 void sim_problem(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Tells whoever watches: an object with the key "event" and what is in details, whose reference is taken. */
+/* Tells whoever watches: an object with the key "event" and what is in details, whose reference is
+ * taken. */
 void sim_event(struct sim *s, const char *what, json_t *details);
 /* Reads the tree anew, after CPUs went or came. */
 int sim_look(struct sim *s, struct err *err);
 
-/* ---- model.c ------------------------------------------------------------------------------------------------------ */
+/* ---- model.c --------------------------------------------------------------------------------- */
 
 struct sim_pod *model_find_pod(const struct sim *s, const char *name); /* NAME or NAMESPACE/NAME */
-/* ID, CONTAINER if there is but one of that name, POD/CONTAINER or NAMESPACE/POD/CONTAINER; those that have not exited go first. */
+/* ID, CONTAINER if there is but one of that name, POD/CONTAINER or NAMESPACE/POD/CONTAINER; those
+ * that have not exited go first. */
 /* The keys of a pod and its containers, and `more` ones of the pod; "": none. */
 int model_check_pod(const json_t *spec, const char *more, struct err *err);
 struct sim_ctr *model_find_ctr(const struct sim *s, const char *name);
@@ -194,13 +202,14 @@ const char *model_state_name(enum ctr_state state);
 /* A stable number from the seed: the n-th of a purpose. */
 uint64_t model_hash(const struct sim *s, uint64_t n);
 
-/* ---- kubelet.c ---------------------------------------------------------------------------------------------------- */
+/* ---- kubelet.c ------------------------------------------------------------------------------- */
 
 /* {cpu, memory, requests, limits}; what is not there keeps what ret says. */
 int kubelet_wants(const json_t *spec, struct wants *ret, struct err *err);
 /* Over all containers of a pod. */
 enum qos kubelet_qos(const struct wants *wants, size_t n);
-/* What a pod asks for: all of its containers, or the largest init container. A limit counts when all have one. */
+/* What a pod asks for: all of its containers, or the largest init container. A limit counts when
+ * all have one. */
 void kubelet_sum(const struct wants *wants, const bool *init, size_t n, struct wants *ret);
 const char *kubelet_qos_name(enum qos qos);
 int64_t kubelet_shares(const struct wants *w);

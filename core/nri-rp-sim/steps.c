@@ -17,7 +17,7 @@
 #define LOOK_MS 10
 #define WAIT_MAX_MS 600000
 
-/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 /* One thing or a list of them: fn for each. */
 static int each(const json_t *args,
@@ -62,7 +62,7 @@ static int read_ms(const json_t *arg, int64_t otherwise, int64_t *ret, struct er
 	return arg_amount(map, "time", ARG_MS, otherwise, ret, err);
 }
 
-/* ---- pods --------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static int create_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -204,7 +204,7 @@ static int step_reject_update(struct sim *s, const json_t *args, json_t *result,
 	return step_matches(why.text, json_object_get(args, "error"), err);
 }
 
-/* ---- the runtime's and the machine's faults ----------------------------------------------------------------------- */
+/* ---- the runtime's and the machine's faults -------------------------------------------------- */
 
 static int fail_one(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -317,7 +317,7 @@ static int step_cgroup(struct sim *s, const json_t *args, json_t *result, struct
 	return r ? r : files_put_cgroup(s, c, json_object_get(args, "files"), err);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 struct hopes {
 	const json_t *list;
@@ -497,7 +497,7 @@ static int step_note(struct sim *s, const json_t *args, json_t *result, struct e
 	return 0;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static const struct step {
 	const char *name;

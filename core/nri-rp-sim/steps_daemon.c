@@ -18,7 +18,7 @@
 #define LOG_LINES 12u
 #define ASK_AGAIN_MS 50u
 
-/* ---- the process -------------------------------------------------------------------------------------------------- */
+/* ---- the process ----------------------------------------------------------------------------- */
 
 struct starting {
 	uint64_t after;
@@ -146,7 +146,7 @@ int step_exited(struct sim *s, const json_t *args, json_t *result, struct err *e
 		       : err_set(err, -EPROTO, "nri-rpd has ended with %s, not %s", text, wanted);
 }
 
-/* ---- the runtime's process ---------------------------------------------------------------------------------------- */
+/* ---- the runtime's process ------------------------------------------------------------------- */
 
 int step_runtime_stop(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
@@ -187,9 +187,10 @@ int step_connected(struct sim *s, const json_t *args, json_t *result, struct err
 	return daemon_running(s) && conn_is_active(s) ? 0 : not_up(s, err);
 }
 
-/* ---- configurations ----------------------------------------------------------------------------------------------- */
+/* ---- configurations -------------------------------------------------------------------------- */
 
-/* A text is written as it is. A map gets no metrics server unless it says so, as there may be many simulations at a time. */
+/* A text is written as it is. A map gets no metrics server unless it says so, as there may be many
+ * simulations at a time. */
 int step_write_config(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct buf text = BUF_INIT;
@@ -298,7 +299,7 @@ int step_badconfig(struct sim *s, const json_t *args, json_t *result, struct err
 	return step_matches(why ? why : "", expected, err);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 struct question {
 	const char *method;
@@ -351,7 +352,8 @@ static int ask(struct sim *s, struct question *q, struct err *err)
 	}
 }
 
-/* {method, args, has, lacks}: the document and the exit status nri-rpctl would have; what has to match it in a moment. */
+/* {method, args, has, lacks}: the document and the exit status nri-rpctl would have; what has to
+ * match it in a moment. */
 int step_control(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	struct question q = {.err = ERR_INIT};
@@ -386,7 +388,8 @@ static int not_in_log(struct sim *s, const char *regex, struct err *err)
 		 : err_set(err, -EPROTO, "the log has a line that matches %s", regex);
 }
 
-/* A line that the log has, or gets in a moment: REGEX, or {regex, within: TIME}; {regex, never: true}: that it has not. */
+/* A line that the log has, or gets in a moment: REGEX, or {regex, within: TIME}; {regex, never:
+ * true}: that it has not. */
 int step_log(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	const char *regex = json_string_value(args);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sits between a plugin's connection and the trunk that serves it, passes all bytes on, and has what the plugin sends checked. So the
- * judge of the frames shares no code with those who made them.
+ * Sits between a plugin's connection and the trunk that serves it, passes all bytes on, and has
+ * what the plugin sends checked. So the judge of the frames shares no code with those who made
+ * them.
  */
 #ifndef SIM_TAP_H
 #define SIM_TAP_H

@@ -35,7 +35,7 @@ static int64_t read_memory(struct reader *r, const char *path)
 	return fs_read(&r->root, path, text, sizeof text) < 0 ? 0 : mem_total(text);
 }
 
-/* ---- CPUs --------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs ------------------------------------------------------------------------------------ */
 
 /* The set that a CPU's list file names, or the CPU alone. */
 static void read_sharers(struct reader *r, uint32_t cpu, const char *const *files,
@@ -129,7 +129,7 @@ static int make_cpus(struct reader *r)
 	return 0;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int make_nodes(struct reader *r)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime and the kernel know of a machine, read back from its tree, made up or recorded. */
+/* What the runtime and the kernel know of a machine, read back from its tree, made up or
+ * recorded. */
 #ifndef SIM_VIEW_H
 #define SIM_VIEW_H
 
@@ -16,7 +17,8 @@ enum view_level { VIEW_CORE, VIEW_L3, VIEW_NODE, VIEW_DIE, VIEW_PACKAGE, VIEW_LE
 
 struct view_cpu {
 	uint32_t id;
-	/* By level, counted over the machine in the order of first CPUs, but for nodes, which have their own numbers. */
+	/* By level, counted over the machine in the order of first CPUs, but for nodes, which have
+	 * their own numbers. */
 	uint32_t unit[VIEW_LEVELS];
 };
 

@@ -63,7 +63,8 @@ int link_open(const char *socket, struct link **ret, struct err *err);
 struct link *link_close(struct link *l);
 int link_call(struct link *l, const struct question *req, struct answer *ret, struct err *err);
 void answer_fini(struct answer *a);
-/* Opens, calls, closes. What went wrong is printed; the result is the exit status, -1 when *ret is to be shown. */
+/* Opens, calls, closes. What went wrong is printed; the result is the exit status, -1 when *ret is
+ * to be shown. */
 int ask(struct cli *cli, const struct question *req, struct answer *ret);
 /* Prints why there is no connection; the exit status for it. */
 int tell_no_link(const struct cli *cli, int r, const struct err *err);
@@ -104,7 +105,8 @@ int cmd_import(struct cli *cli);
 /* What is wrong with the text of an rp.conf, without a daemon. */
 void local_problems(const struct cli *cli, const char *text,
 		    void (*fn)(const char *problem, void *arg), void *arg);
-/* The text of a file, or with "-" of the standard input, up to CTL_TEXT_MAX bytes; malloc'd. NULL: it has complained. */
+/* The text of a file, or with "-" of the standard input, up to CTL_TEXT_MAX bytes; malloc'd. NULL:
+ * it has complained. */
 char *cli_read_text(const struct cli *cli, const char *path);
 int cmd_events(struct cli *cli);
 int cmd_reload(struct cli *cli);

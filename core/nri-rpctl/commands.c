@@ -21,7 +21,7 @@ static struct question plain(const struct cli *cli, const char *method)
 	return (struct question){.method = method, .args = cli->args, .n_args = cli->n_args};
 }
 
-/* ---- looking ---------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 int cmd_status(struct cli *cli)
 {
@@ -156,7 +156,7 @@ int cmd_version(struct cli *cli)
 	return CTL_OK;
 }
 
-/* ---- configurations --------------------------------------------------------------------------- */
+/* ---- configurations -------------------------------------------------------------------------- */
 
 static int show_trial(struct cli *cli, struct question *req, const char *verb)
 {
@@ -320,7 +320,7 @@ int cmd_config_show(struct cli *cli)
 	return r;
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* A number of an event, or how long ago: "10m". */
 static int parse_since(const struct cli *cli, uint64_t *ret_after, int64_t *ret_time)
@@ -424,7 +424,7 @@ int cmd_events(struct cli *cli)
 	return CTL_OK;
 }
 
-/* ---- doctor ----------------------------------------------------------------------------------- */
+/* ---- doctor ---------------------------------------------------------------------------------- */
 
 int cmd_doctor(struct cli *cli)
 {

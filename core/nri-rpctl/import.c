@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations of others as an rp.conf: it is written from the source's documents, with comments, and what has no equivalent is said.
- * import.c knows the sources, import_write.c how YAML is written.
+ * Configurations of others as an rp.conf: it is written from the source's documents, with comments,
+ * and what has no equivalent is said. import.c knows the sources, import_write.c how YAML is
+ * written.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 
 #define EMBEDDED_MAX 16u /* texts of a ConfigMap that are documents themselves */
 
-/* ---- what has no equivalent -------------------------------------------------------------------------------------------- */
+/* ---- what has no equivalent ------------------------------------------------------------------ */
 
 struct leftover {
 	const char *key, *why;
@@ -40,7 +41,7 @@ static void tell_rest(struct import *im, rp_cfg map, const struct leftover *know
 	}
 }
 
-/* ---- custom resources and Helm values ---------------------------------------------------------------------------------- */
+/* ---- custom resources and Helm values -------------------------------------------------------- */
 
 static const char *const common_parts[] = {"control", "log", "instrumentation", "agent"};
 #define N_COMMON (sizeof common_parts / sizeof common_parts[0])
@@ -169,7 +170,7 @@ static bool from_values(struct import *im, rp_cfg root)
 	return true;
 }
 
-/* ---- CRI Resource Manager ----------------------------------------------------------------------------------------------- */
+/* ---- CRI Resource Manager -------------------------------------------------------------------- */
 
 /* Names of pools stay as they are. */
 static void pool_key(const char *key, char *buf, size_t size)
@@ -283,7 +284,7 @@ static bool from_manager(struct import *im, rp_cfg root)
 	return true;
 }
 
-/* ---- the kubelet's CPU manager ------------------------------------------------------------------------------------------- */
+/* ---- the kubelet's CPU manager --------------------------------------------------------------- */
 
 static void put_kubelet_reserved(struct import *im, rp_cfg root)
 {
@@ -333,7 +334,7 @@ static bool from_kubelet(struct import *im, rp_cfg root)
 	return true;
 }
 
-/* ---- the Weka plugin ------------------------------------------------------------------------------------------------------ */
+/* ---- the Weka plugin ------------------------------------------------------------------------- */
 
 static rp_cfg find_env(rp_cfg ctr, const char *name)
 {
@@ -384,7 +385,7 @@ static bool from_weka(struct import *im, rp_cfg root)
 	return true;
 }
 
-/* ---- which of them -------------------------------------------------------------------------------------------------------- */
+/* ---- which of them --------------------------------------------------------------------------- */
 
 static bool from_cmk(struct import *im, rp_cfg root)
 {
@@ -407,7 +408,8 @@ static bool take(struct import *im, rp_cfg root)
 	return false;
 }
 
-/* The data of a ConfigMap are texts: "policy: {…}" has become policy: |. They are put together again. */
+/* The data of a ConfigMap are texts: "policy: {…}" has become policy: |. They are put together
+ * again. */
 static int unfold(rp_cfg root, struct buf *out)
 {
 	rp_cfg data = conf_get(root, "data");

@@ -18,7 +18,8 @@ struct import {
 void import_fini(struct import *im);
 void import_printf(struct import *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void import_note(struct import *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "key: value" and what is below, indented; `rename` makes names of keys out of the source's (NULL: as they are). */
+/* "key: value" and what is below, indented; `rename` makes names of keys out of the source's (NULL:
+ * as they are). */
 void import_put(struct import *im, const char *key, rp_cfg node, unsigned indent,
 		void (*rename)(const char *key, char *buf, size_t size));
 /* The same of a text. */

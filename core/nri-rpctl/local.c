@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations without a daemon: the same reader and the installed modules' tables. No policy sees them here. */
+/* Configurations without a daemon: the same reader and the installed modules' tables. No policy
+ * sees them here. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -17,7 +18,7 @@ struct local {
 	unsigned n_schemas;
 };
 
-/* ---- modules ---------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static int open_loader(struct local *l, struct err *err)
 {
@@ -32,7 +33,7 @@ static void warn(const char *text)
 	fprintf(stderr, "nri-rpctl: %s\n", text);
 }
 
-/* ---- check and show --------------------------------------------------------------------------- */
+/* ---- check and show -------------------------------------------------------------------------- */
 
 static int load(struct local *l, const char *path, struct conf **ret, struct conf_errors *errs)
 {
@@ -175,7 +176,7 @@ void local_problems(const struct cli *cli, const char *text,
 	loader_free(l->loader);
 }
 
-/* ---- schema ----------------------------------------------------------------------------------- */
+/* ---- schema ---------------------------------------------------------------------------------- */
 
 static int add_schema(const struct loader_item *item, void *arg)
 {

@@ -112,7 +112,7 @@ struct line {
 	bool help, version;
 };
 
-/* ---- help ------------------------------------------------------------------------------------- */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 static void print_option(const struct option *o)
 {
@@ -158,7 +158,7 @@ static void help_command(const struct command *c)
 			print_option(&options[i]);
 }
 
-/* ---- the command line ------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static int wrong(const struct line *l, const char *what, const char *word, const char *closest)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine as a map: packages, nodes, caches, cores, and on every CPU the letter of those who run there.
+ * The machine as a map: packages, nodes, caches, cores, and on every CPU the letter of those who
+ * run there.
  *
  *   node 0  DRAM 16 GiB  CPUs 0-7: 2 exclusive, 6 shared
  *     0 a   1 a │   2 A   3 A │   4 a   5 a │   6 a   7 a
  *
- * Capitals are CPUs of one container alone, small letters are shared ones. Large machines get a line of sets for each node instead.
+ * Capitals are CPUs of one container alone, small letters are shared ones. Large machines get a
+ * line of sets for each node instead.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +40,7 @@ struct map {
 	bool many_caches; /* a node has several */
 };
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int compare_cpus(const void *x, const void *y)
 {
@@ -66,7 +68,8 @@ static bool same_node(const struct map_cpu *a, const struct map_cpu *b)
 	return a->node == b->node && a->package == b->package;
 }
 
-/* Groups come with what is exclusive first, then the smaller ones: the first that has a CPU says most about it. */
+/* Groups come with what is exclusive first, then the smaller ones: the first that has a CPU says
+ * most about it. */
 static void assign_groups(struct map *m)
 {
 	const json_t *g;
@@ -128,7 +131,7 @@ static int read_map(struct map *m)
 	return 0;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------ */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static bool is_exclusive(const struct map *m, uint32_t group)
 {
@@ -159,7 +162,7 @@ static enum style style_of(uint32_t group)
 	return group == NOBODY ? DIM : styles[group % (sizeof styles / sizeof styles[0])];
 }
 
-/* ---- drawing ---------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static unsigned width_of(const struct map *m)
 {
@@ -335,7 +338,7 @@ static void draw_memory_nodes(const struct map *m)
 		js(n, "type"), unit_bytes((uint64_t)ji(n, "memory"), memory), ji(n, "package"));
 }
 
-/* ---- head and legend -------------------------------------------------------------------------- */
+/* ---- head and legend ------------------------------------------------------------------------- */
 
 static void draw_head(const struct map *m)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text for people: what the terminal can do, colours, tables, units. Everything from the daemon goes through out_text and its like, which let
- * nothing through that a terminal would take for a command: names and annotations are written by any user of a cluster.
+ * Text for people: what the terminal can do, colours, tables, units. Everything from the daemon
+ * goes through out_text and its like, which let nothing through that a terminal would take for a
+ * command: names and annotations are written by any user of a cluster.
  */
 #ifndef RPCTL_OUT_H
 #define RPCTL_OUT_H
@@ -44,13 +45,15 @@ void out_pad(struct out *o, unsigned n); /* blanks */
 /* A heading, and "  name   value" below it; value NULL: the caller goes on. */
 void out_heading(struct out *o, const char *text);
 void out_field(struct out *o, const char *name, const char *value);
-/* Words broken into lines at blanks and commas; all but the first begin with `indent` blanks. `column`: where the first begins. */
+/* Words broken into lines at blanks and commas; all but the first begin with `indent` blanks.
+ * `column`: where the first begins. */
 void out_wrap(struct out *o, const char *s, unsigned column, unsigned indent);
 
 /* Columns that text takes, and the bytes of its beginning that take at most `columns`. */
 unsigned text_width(const char *s);
 unsigned text_cut(const char *s, unsigned columns);
-/* A copy without what controls terminals, as the terminal can show it. malloc'd; NULL when out of memory. */
+/* A copy without what controls terminals, as the terminal can show it. malloc'd; NULL when out of
+ * memory. */
 char *text_clean(const struct term *term, const char *s);
 
 /* ---- units ---- */
@@ -72,8 +75,8 @@ struct column {
 	const char *title;
 	bool right; /* aligned */
 	bool flex; /* may be cut when the terminal is narrow */
-	/* Not 0: left out on a narrow terminal, the highest first: from COLUMN_EXTRA on before anything is cut, below when
-	 * cutting does not suffice. */
+	/* Not 0: left out on a narrow terminal, the highest first: from COLUMN_EXTRA on before
+	 * anything is cut, below when cutting does not suffice. */
 	unsigned drop;
 };
 

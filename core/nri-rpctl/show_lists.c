@@ -8,7 +8,7 @@
 
 #define ID_LENGTH 13u
 
-/* ---- pods ------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static const char *amount_cpu(int64_t milli, char buf[UNIT_MAX])
 {
@@ -70,7 +70,7 @@ void show_pods(struct out *o, const json_t *doc)
 	table_end(t, o);
 }
 
-/* ---- containers ------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static enum style state_style(const char *state)
 {
@@ -142,7 +142,7 @@ void show_containers(struct out *o, const json_t *doc, bool wide)
 	}
 }
 
-/* ---- explain ---------------------------------------------------------------------------------- */
+/* ---- explain --------------------------------------------------------------------------------- */
 
 static void show_identity(struct out *o, const json_t *c)
 {

@@ -9,7 +9,7 @@
 #include "core/nri-rpctl/cli.h"
 #include "core/util/str.h"
 
-/* ---- zones ------------------------------------------------------------------------------------ */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 #define ZONE_DEPTH_MAX 16u
 
@@ -89,7 +89,7 @@ void show_zones(struct out *o, const json_t *doc)
 	table_end(t, o);
 }
 
-/* ---- topology as a table ---------------------------------------------------------------------- */
+/* ---- topology as a table --------------------------------------------------------------------- */
 
 #define NAMED_MAX 3u
 
@@ -135,7 +135,7 @@ static struct rp_idset *parse_sets(const json_t *groups)
 	return sets;
 }
 
-/* ---- Speed Select ------------------------------------------------------------------------------ */
+/* ---- Speed Select ---------------------------------------------------------------------------- */
 
 static void add_texts(struct table *t, const json_t *list)
 {

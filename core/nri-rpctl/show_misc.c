@@ -7,7 +7,7 @@
 #include "core/nri-rpctl/cli.h"
 #include "core/util/str.h"
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 #define KIND_WIDTH 13u
 
@@ -39,7 +39,7 @@ void show_event(struct out *o, const json_t *e)
 	out_put(o, "\n");
 }
 
-/* ---- configurations --------------------------------------------------------------------------- */
+/* ---- configurations -------------------------------------------------------------------------- */
 
 static void show_lines(struct out *o, const json_t *lines, const char *title, enum style style)
 {
@@ -190,7 +190,7 @@ void show_tried(struct out *o, const json_t *doc)
 	show_reasons(o, moves);
 }
 
-/* ---- modules ---------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static const char *module_state(const json_t *m, enum style *ret_style)
 {
@@ -294,7 +294,7 @@ void show_modules(struct out *o, const json_t *doc)
 	show_deaths(o, json_object_get(doc, "deaths"));
 }
 
-/* ---- log -------------------------------------------------------------------------------------- */
+/* ---- log ------------------------------------------------------------------------------------- */
 
 void show_log(struct out *o, const json_t *doc)
 {
@@ -308,7 +308,7 @@ void show_log(struct out *o, const json_t *doc)
 	buf_fini(&text);
 }
 
-/* ---- doctor ----------------------------------------------------------------------------------- */
+/* ---- doctor ---------------------------------------------------------------------------------- */
 
 #define CHECK_WIDTH 14u
 

@@ -67,7 +67,7 @@ unsigned table_rows(const struct table *t)
 	return t ? (unsigned)(t->n / t->n_columns) : 0;
 }
 
-/* ---- fitting ---------------------------------------------------------------------------------- */
+/* ---- fitting --------------------------------------------------------------------------------- */
 
 static unsigned total_width(const struct table *t)
 {
@@ -124,7 +124,7 @@ static void fit(struct table *t)
 		t->width[c]--;
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_cell(const struct table *t, struct out *o, unsigned c, const char *text,
 		       enum style style, bool last)

@@ -39,9 +39,10 @@ void term_init(struct term *t, int fd)
 	t->width = tty ? width_of(fd) : 0;
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* Characters that change how others are shown: C1 controls, marks and overrides of direction, the line separators. */
+/* Characters that change how others are shown: C1 controls, marks and overrides of direction, the
+ * line separators. */
 static bool is_control(const char *s, size_t n)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -113,7 +114,7 @@ unsigned text_cut(const char *s, unsigned columns)
 	return at;
 }
 
-/* ---- output ----------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 void out_init(struct out *o, const struct term *term)
 {

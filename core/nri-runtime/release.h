@@ -12,7 +12,8 @@
 struct nri_release {
 	unsigned minor; /* of 0.minor */
 	const char *containerd,
-		*crio; /* what these called themselves; where they skipped one, the release before */
+		/* what these called themselves; where they skipped one, the release before */
+		*crio;
 	const char *version; /* as told in Configure, "" when it is not */
 };
 
@@ -27,7 +28,8 @@ static inline uint32_t release_events(const struct nri_release *r)
 	return r->minor >= 10 ? 0x3fff : 0x7ff;
 }
 
-/* The lengths of request and registration timeouts are told in Configure, and Synchronize can come in parts. */
+/* The lengths of request and registration timeouts are told in Configure, and Synchronize can come
+ * in parts. */
 static inline bool release_has_timeouts(const struct nri_release *r)
 {
 	return r->minor >= 7;

@@ -50,9 +50,10 @@ struct nri_runtime {
 	unsigned n_asked;
 };
 
-/* ---- the lock ---------------------------------------------------------------------------------------------------------- */
+/* ---- the lock -------------------------------------------------------------------------------- */
 
-/* A turn that ends at once leads to the next one here, however many wait: not deeper and deeper from inside each other. */
+/* A turn that ends at once leads to the next one here, however many wait: not deeper and deeper
+ * from inside each other. */
 static void give_turns(struct nri_runtime *r)
 {
 	if (r->giving)
@@ -90,7 +91,7 @@ void nri_runtime_forget(struct nri_runtime *r, struct nri_turn *turn)
 		}
 }
 
-/* ---- the end of a plugin ----------------------------------------------------------------------------------------------- */
+/* ---- the end of a plugin --------------------------------------------------------------------- */
 
 static void take_plugin(struct nri_runtime *r, int fd);
 
@@ -174,7 +175,7 @@ static void drop_if_broken(struct nri_runtime *r, const char *method,
 	}
 }
 
-/* ---- synchronisation --------------------------------------------------------------------------------------------------- */
+/* ---- synchronisation ------------------------------------------------------------------------- */
 
 /* The turn has come: the user is to say what there is. */
 static void on_sync_turn(void *arg)
@@ -239,7 +240,7 @@ void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why)
 	nri_runtime_unlock(r);
 }
 
-/* ---- registration and configuration ------------------------------------------------------------------------------------ */
+/* ---- registration and configuration ---------------------------------------------------------- */
 
 static void on_configured(const struct rpc_result *result, void *arg)
 {
@@ -322,7 +323,7 @@ static void on_register(struct nri_runtime *r, struct rpc_request *request)
 		configure(r);
 }
 
-/* ---- what the plugin asks for ------------------------------------------------------------------------------------------ */
+/* ---- what the plugin asks for ---------------------------------------------------------------- */
 
 static void on_update_turn(void *arg)
 {
@@ -383,7 +384,7 @@ static void on_request(struct rpc_request *request, void *arg)
 	}
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 struct event_kind {
 	Nri__Event event;
@@ -456,7 +457,8 @@ static int send(const struct question *q, const char *method, const ProtobufCMes
 			(void *)(uintptr_t)q);
 }
 
-/* The requests of events have pod, container and resources as fields 1 to 3; those that a request lacks are not set. */
+/* The requests of events have pod, container and resources as fields 1 to 3; those that a request
+ * lacks are not set. */
 static int ask(struct question *q)
 {
 	const struct event_kind *k = kind_of(q->event);
@@ -537,7 +539,7 @@ int nri_runtime_event(struct nri_runtime *r, Nri__Event event, Nri__PodSandbox *
 	return error;
 }
 
-/* ---- the socket -------------------------------------------------------------------------------------------------------- */
+/* ---- the socket ------------------------------------------------------------------------------ */
 
 static void take_plugin(struct nri_runtime *r, int fd)
 {

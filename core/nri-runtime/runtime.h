@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NRI, the runtime's side: a socket that a plugin connects to, registers, is configured and synchronised, and is then asked about
- * what happens to pods and containers. On the loop; nothing waits.
+ * NRI, the runtime's side: a socket that a plugin connects to, registers, is configured and
+ * synchronised, and is then asked about what happens to pods and containers. On the loop; nothing
+ * waits.
  *
  *   nobody ──connect──▶ accepted ──RegisterPlugin──▶ registered ──Configure──▶ configured ──Synchronize──▶ active
  *
- * One lock keeps the order that plugins rely on: whoever asks, synchronises or carries out updates has it, from the question until
- * what the answer wants is done. Turns are given in the order in which they were asked for. A plugin that is late, closes, or breaks
- * the protocol is dropped, and may come again. Events go by methods of their own or as StateChange, whichever the release has.
+ * One lock keeps the order that plugins rely on: whoever asks, synchronises or carries out updates
+ * has it, from the question until what the answer wants is done. Turns are given in the order in
+ * which they were asked for. A plugin that is late, closes, or breaks the protocol is dropped, and
+ * may come again. Events go by methods of their own or as StateChange, whichever the release has.
  */
 #ifndef NRI_RUNTIME_RUNTIME_H
 #define NRI_RUNTIME_RUNTIME_H
@@ -40,11 +42,12 @@ struct nri_runtime_config {
 	const char *name, *version; /* of the runtime that is played */
 	const struct nri_release *release;
 	uint32_t registration_timeout_ms, request_timeout_ms;
-	/* A plugin wants to know of all there is. The lock is yours; nri_runtime_synchronize, now or later. */
+	/* A plugin wants to know of all there is. The lock is yours; nri_runtime_synchronize, now
+	 * or later. */
 	void (*synchronize)(void *arg);
 	/*
-	 * The plugin asks for updates by itself. The lock is yours; the messages are valid until nri_runtime_updated, which has to be
-	 * called, now or later.
+	 * The plugin asks for updates by itself. The lock is yours; the messages are valid until
+	 * nri_runtime_updated, which has to be called, now or later.
 	 */
 	void (*update)(const Nri__UpdateContainersRequest *m, void *arg);
 	/* The following may be NULL. */
@@ -53,14 +56,16 @@ struct nri_runtime_config {
 	void (*gone)(bool was_active, const char *why, void *arg);
 	/* The plugin does not do as NRI wants it to; what it is dropped for, too. */
 	void (*problem)(const char *what, void *arg);
-	/* Something between its socket and us: takes fd, also when this fails; our end goes to ret_fd. What is there is to go with gone. */
+	/* Something between its socket and us: takes fd, also when this fails; our end goes to
+	 * ret_fd. What is there is to go with gone. */
 	int (*wrap)(int fd, int *ret_fd, struct err *err, void *arg);
 	void *arg;
 };
 
 int nri_runtime_new(const struct nri_runtime_config *config, struct nri_runtime **ret,
 		    struct err *err);
-/* Questions end with -ECANCELED; turns that were not given are forgotten. Not from inside a callback. NULL is fine; returns NULL. */
+/* Questions end with -ECANCELED; turns that were not given are forgotten. Not from inside a
+ * callback. NULL is fine; returns NULL. */
 struct nri_runtime *nri_runtime_free(struct nri_runtime *r);
 
 enum nri_runtime_state nri_runtime_state(const struct nri_runtime *r);
@@ -82,16 +87,17 @@ void nri_runtime_unlock(struct nri_runtime *r);
 void nri_runtime_forget(struct nri_runtime *r, struct nri_turn *turn);
 
 /*
- * Asks or tells the plugin, under the lock. pod, ctr and resources become the request (ctr NULL: an event of the pod; resources: of
- * an UpdateContainer). timeout_ms 0: the runtime's own.
- * 0: done is called exactly once, not from inside, and the messages live until then; 1: nobody listens, or not to this; -errno: not
- * sent.
+ * Asks or tells the plugin, under the lock. pod, ctr and resources become the request (ctr NULL: an
+ * event of the pod; resources: of an UpdateContainer). timeout_ms 0: the runtime's own. 0: done is
+ * called exactly once, not from inside, and the messages live until then; 1: nobody listens, or not
+ * to this; -errno: not sent.
  */
 int nri_runtime_event(struct nri_runtime *r, Nri__Event event, Nri__PodSandbox *pod,
 		      Nri__Container *ctr, Nri__LinuxResources *resources, uint64_t timeout_ms,
 		      rpc_done done, void *arg);
 
-/* How Synchronize ended: NULL: without an answer. Under the lock, which is then to be given back. */
+/* How Synchronize ended: NULL: without an answer. Under the lock, which is then to be given
+ * back. */
 typedef void (*nri_synchronized)(const Nri__SynchronizeResponse *m, void *arg);
 /* All that there is. */
 struct nri_existing {
@@ -102,12 +108,13 @@ struct nri_existing {
 	size_t part; /* so many of each in a message; 0: as many as fit */
 };
 /*
- * In parts where they are many. The lists live until done is called, which is exactly once, perhaps from inside. The plugin is active
- * when done is called with an answer.
+ * In parts where they are many. The lists live until done is called, which is exactly once, perhaps
+ * from inside. The plugin is active when done is called with an answer.
  */
 void nri_runtime_synchronize(struct nri_runtime *r, const struct nri_existing *all,
 			     nri_synchronized done, void *arg);
-/* There is nothing to say what exists: the plugin is let go. In place of nri_runtime_synchronize; unlocks. */
+/* There is nothing to say what exists: the plugin is let go. In place of nri_runtime_synchronize;
+ * unlocks. */
 void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why);
 /* The updates that the plugin asked for are done; failed: it could not be done for all. Unlocks. */
 void nri_runtime_updated(struct nri_runtime *r, bool failed);

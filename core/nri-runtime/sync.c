@@ -12,7 +12,8 @@ struct nri_sync {
 	bool more; /* of the part under way */
 };
 
-/* As many as fit, one at least when the message is empty yet. Returns how many; *room is what they leave. */
+/* As many as fit, one at least when the message is empty yet. Returns how many; *room is what they
+ * leave. */
 static size_t fitting(const struct nri_sync_config *c, ProtobufCMessage *const *list, size_t n,
 		      size_t *room, bool empty)
 {

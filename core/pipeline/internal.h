@@ -48,8 +48,8 @@ struct pipeline {
 	uint64_t conf_generation;
 	char config_error[ERR_TEXT_MAX]; /* of the last reload, or start; "" when it was accepted */
 	char *config_problems; /* all that is wrong then, lines; NULL with no error */
-	uint64_t
-		kept_ns; /* what is in force was kept, and in force at that time; 0: it is of the files */
+	/* what is in force was kept, and in force at that time; 0: it is of the files */
+	uint64_t kept_ns;
 	uint32_t kept_sum; /* of what is kept */
 	char keep_error[ERR_TEXT_MAX]; /* why the configuration in force is not kept; "": it is */
 	struct first *first; /* at a start only (first.c) */
@@ -91,9 +91,11 @@ struct pipeline {
 	struct evictions *evictions; /* evict.c */
 	struct adjustments *adjustments; /* adjust.c: of p->conf; NULL: none */
 	uint64_t started_ns;
-	bool other_policy; /* the restored decisions are those of another policy than the configured one */
+	/* the restored decisions are those of another policy than the configured one */
+	bool other_policy;
 	bool sync_failed;
-	/* Perhaps a container runs that nobody has pinned; perhaps one is confined (confine.c). Only ever too true. */
+	/* Perhaps a container runs that nobody has pinned; perhaps one is confined (confine.c).
+	 * Only ever too true. */
 	bool loose, confining;
 	struct refusals refusals;
 	char unserved[N_SERVICES][CONDITION_TEXT_MAX]; /* why; "" */

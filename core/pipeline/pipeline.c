@@ -16,7 +16,7 @@
 
 #define LOG_SOURCE "pipeline"
 
-/* ---- what modules and the machine tell -------------------------------------------------------------------------------- */
+/* ---- what modules and the machine tell ------------------------------------------------------- */
 
 struct timer_event {
 	struct instance *instance;
@@ -112,7 +112,7 @@ static void machine_changed(void *arg)
 		take_machine(p, now, &change);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int open_crumb_file(struct pipeline *p, struct err *err)
 {
@@ -310,7 +310,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	return NULL;
 }
 
-/* ---- looking at it ----------------------------------------------------------------------------------------------------- */
+/* ---- looking at it --------------------------------------------------------------------------- */
 
 struct runtime_state *pipeline_runtime(struct pipeline *p)
 {

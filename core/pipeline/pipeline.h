@@ -5,8 +5,10 @@
  * request/  requests, from the runtime's question to the answer, and what follows a decision
  *   request.c     what the runtime asks: pods and containers come, change and go
  *   sync.c        the runtime's whole truth after a connection: compare and keep
- *   decide.c      one transaction through policy, controllers and invariants; what follows a failure
- *   controllers.c what controllers are told, and what they say; controllers_life.c: how they come and go
+ *   decide.c      one transaction through policy, controllers and invariants; what follows a
+ *                 failure
+ *   controllers.c what controllers are told, and what they say; controllers_life.c: how they come
+ *   and go
  *   confine.c     containers that nobody has pinned, beside others that own CPUs
  *   updates.c     what has to be said to the runtime without being asked
  *   rebalance.c   telling the policy when moving containers may pay
@@ -20,7 +22,8 @@
  *   config.c      reload, plan and policy switch
  *   attempt.c     a function in a forked child: what is tried, or takes its time
  *   report.c      what that child reports
- *   try.c         the attempt to place the pods of a manifest; manifest.c, manifest_pod.c: reading that
+ *   try.c         the attempt to place the pods of a manifest; manifest.c, manifest_pod.c: reading
+ *                 that
  *   apply.c       putting a configuration in force
  *   first.c       the one of a start, and what is done without a good one
  *   advice.c      what of one is hardly meant
@@ -31,46 +34,59 @@
  * look/     what people and programs see
  *   status.c      how it is; conditions.c: what of that is not as it should be
  *   events.c      what happened: a bounded list, and a log of it for those after a restart
- *   verify.c      whether the kernel has what the runtime was told; drift.c: who else writes CPUs of containers
+ *   verify.c      whether the kernel has what the runtime was told; drift.c: who else writes CPUs
+ *                 of containers
  * node/     the Node of the cluster
  *   noderes.c     the resources that the node can lend; lending.c: publishing them
  *   evict.c       pods that modules want to be on another node
  *   cluster.c     what the node agent says of the cluster, for status
  *
- * A request works like this: the front end describes pod and container (borrowed text), gets a reply that points into the cache, encodes
- * it, and says reply_sent(): that acknowledges the values, runs the out-of-band hooks and lets deferred persistence happen.
- * Between the two calls nothing else may be asked of the pipeline.
+ * A request works like this: the front end describes pod and container (borrowed text), gets a
+ * reply that points into the cache, encodes it, and says reply_sent(): that acknowledges the
+ * values, runs the out-of-band hooks and lets deferred persistence happen. Between the two calls
+ * nothing else may be asked of the pipeline.
  *
  * One CreateContainer:
  *   nri_handle()          wait_behind(): behind a request that is held; else nri_handle_now()
  *   decode_event()        bytes → struct pod_desc, struct ctr_desc, once
- *   request_hold()        parks it with a continuation while somebody outside has to say something first
+ *   request_hold()        parks it with a continuation while somebody outside has to say something
+ *                         first
  *   request_begin(), request_create()
  *     adopt()             pod and container into the cache
  *     decide(place)       decide_begin(): a transaction
- *                         instance_allocate(): the policy stages CPUs and memory; ask_controllers(): who has to agree
+ *                         instance_allocate(): the policy stages CPUs and memory;
+ *                         ask_controllers(): who has to agree
  *                         confine(): those whom nobody pins; decide_check(): the invariants
- *                         commit(): the cache has it; persist_txn(): the store has it before the answer
+ *                         commit(): the cache has it; persist_txn(): the store has it before the
+ *                         answer
  *     decide_reply()      what other containers have to be told, those that lose CPUs first
  *   answer()              encoded and sent
- *   reply_sent()          ack_reply(): the runtime has it; decide_close(): hooks, data files, the end of the transaction
+ *   reply_sent()          ack_reply(): the runtime has it; decide_close(): hooks, data files, the
+ *                         end of the transaction
  *
  * One reload:
  *   pipeline_reload()     config_read(): the files, once
- *   attempt_start()       a child: config_try() parses these bytes, puts all in force in its copy of the node, and reports
+ *   attempt_start()       a child: config_try() parses these bytes, puts all in force in its copy
+ *                         of the node, and reports
  *   tried()               report_read(); a child that died, hung or refused ends it here
- *   put_in_force()        config_parse() of the same bytes, then apply_config(): controllers_prepare(), controllers_switch(), put_policy()
- *                         with place_and_commit(), controllers_take_over(); an error on the way puts everything back
+ *   put_in_force()        config_parse() of the same bytes, then apply_config():
+ *                         controllers_prepare(), controllers_switch(), put_policy()
+ *                         with place_and_commit(), controllers_take_over(); an error on the way
+ *                         puts everything back
  *   accepted()            kept for later starts; config_in_force() tells the rest of the daemon
  *   tell_all()            whoever has asked
  *
  * A Synchronize after a restart:
- *   state_open()          the store's records into the cache, with the decisions of the last process
+ *   state_open()          the store's records into the cache, with the decisions of the last
+ *                         process
  *   config_first()        the configuration, attempted as in a reload
- *   sync_begin(), sync_pod(), sync_ctr()   the runtime's list: take_known() keeps the decision of what is known
- *   sync_end()            drop_unlisted(), settle_names(), decide(synchronize): the policy takes over what is right and places the rest
+ *   sync_begin(), sync_pod(), sync_ctr()   the runtime's list: take_known() keeps the decision of
+ *                                          what is known
+ *   sync_end()            drop_unlisted(), settle_names(), decide(synchronize): the policy takes
+ *                         over what is right and places the rest
  *   decide_reply()        only what the runtime has otherwise
- *   reply_sent()          settings_release_former(): what the last process had set and nobody wants any more
+ *   reply_sent()          settings_release_former(): what the last process had set and nobody wants
+ *                         any more
  */
 #ifndef PIPELINE_PIPELINE_H
 #define PIPELINE_PIPELINE_H
@@ -92,7 +108,7 @@
 
 struct pipeline;
 
-/* ---- life --------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct pipeline_config {
 	struct loop *loop;
@@ -100,8 +116,8 @@ struct pipeline_config {
 	const char *host_root; /* "/" */
 	/* NULL: as the configuration says. */
 	const char *state_dir; /* survives reboots: placements, and the configuration in force */
-	const char *
-		run_dir; /* survives restarts, best on a tmpfs: the breadcrumb, written with each call of a module */
+	/* survives restarts, best on a tmpfs: the breadcrumb, written with each call of a module */
+	const char *run_dir;
 	const char *const *module_dirs; /* instead of modules.path */
 	unsigned n_module_dirs;
 	bool reset_cache;
@@ -109,28 +125,33 @@ struct pipeline_config {
 	uint32_t hang_limit_ms; /* of a module call; 0: WATCHDOG_LIMIT_MS */
 	/* Something waits for updates_next. Called from anywhere but within updates_*. */
 	void (*updates_ready)(void *arg);
-	/* A configuration has come into force (the first one included): take what concerns you from conf_core(). */
+	/* A configuration has come into force (the first one included): take what concerns you from
+	 * conf_core(). */
 	void (*configured)(const struct conf *conf, void *arg);
 	/* An event was noted that may change how the daemon is (conditions.h); may be NULL. */
 	void (*changed)(void *arg);
-	/* A decision is over, or a module wants the Node otherwise: what is published may be otherwise; may be NULL. */
+	/* A decision is over, or a module wants the Node otherwise: what is published may be
+	 * otherwise; may be NULL. */
 	void (*decided)(void *arg);
 	/* The first or a new synchronisation is through. */
 	void (*synchronized)(void *arg);
 	void *arg;
 };
 
-/* Reads configuration and machine, opens the store, loads the policy and the controllers. Nothing leaves the process yet. Errors
- * are for people; -EINVAL means the configuration (exit status 78). */
+/* Reads configuration and machine, opens the store, loads the policy and the controllers. Nothing
+ * leaves the process yet. Errors are for people; -EINVAL means the configuration (exit status
+ * 78). */
 int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, struct err *err);
-/* Stops the controllers, writes what is not written, closes. Returns NULL; p when a module's job hangs, in a write to the kernel that
- * does not return: all is written then, but what the job uses cannot be freed, and the process has to _exit. */
+/* Stops the controllers, writes what is not written, closes. Returns NULL; p when a module's job
+ * hangs, in a write to the kernel that does not return: all is written then, but what the job uses
+ * cannot be freed, and the process has to _exit. */
 #define PIPELINE_STOP_MS 3000u
 struct pipeline *pipeline_free(struct pipeline *p);
 
 /*
- * Checks a configuration as a start would, modules, machine and all, and with a copy of the state that is in the state directory (""
- * in config: that of the configuration). Problems and warnings go to report as lines. 0: good; -EINVAL: not; another: it could not be tried.
+ * Checks a configuration as a start would, modules, machine and all, and with a copy of the state
+ * that is in the state directory ("" in config: that of the configuration). Problems and warnings
+ * go to report as lines. 0: good; -EINVAL: not; another: it could not be tried.
  */
 int pipeline_check(const struct pipeline_config *config, struct buf *report, struct err *err);
 
@@ -143,7 +164,8 @@ const struct fs_root *pipeline_root(struct pipeline *p);
 struct instance *pipeline_policy(struct pipeline *p); /* NULL: none is loaded */
 /* Every running instance, the policy first; for metrics. */
 int pipeline_each_instance(struct pipeline *p, int (*fn)(struct instance *i, void *arg), void *arg);
-/* What a module tells, under the watchdog; never call instance_zones or instance_collect past these. */
+/* What a module tells, under the watchdog; never call instance_zones or instance_collect past
+ * these. */
 int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct err *err);
 int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err);
 int pipeline_collect(struct pipeline *p, struct instance *i, const struct rp_metric_sink *sink,

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods and containers out of their packed form, straight into the descriptions that the pipeline takes. A runtime tells everything about a
- * pod and its container with each request; most of it (arguments, hooks, limits, seccomp) concerns nobody here, and of what has been
- * told before only the name matters. So what is not wanted is stepped over where it lies, and only text that is kept is copied, to
- * get its NUL.
+ * Pods and containers out of their packed form, straight into the descriptions that the pipeline
+ * takes. A runtime tells everything about a pod and its container with each request; most of it
+ * (arguments, hooks, limits, seccomp) concerns nobody here, and of what has been told before only
+ * the name matters. So what is not wanted is stepped over where it lies, and only text that is kept
+ * is copied, to get its NUL.
  *
- * Of a field that comes twice the last one counts, messages within are merged, and what has another wire type than it should is an error,
- * as everywhere with protobuf.
+ * Of a field that comes twice the last one counts, messages within are merged, and what has another
+ * wire type than it should is an error, as everywhere with protobuf.
  */
 #include "core/runtime/internal.h"
 
 static const struct pod_desc empty_pod = {"", "", "", "", "", "", NULL, NULL, 0, 0, NULL};
 
-/* ---- pieces -------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* All fields of a message, one after the other, until one is refused. Made anew for each kind of message, which calls nothing then. */
+/* All fields of a message, one after the other, until one is refused. Made anew for each kind of
+ * message, which calls nothing then. */
 FIELDS_INLINE int each_field(struct span s, int (*take)(void *arg, const struct field *f),
 			     void *arg)
 {
@@ -99,7 +101,7 @@ static int count_fields(struct span s, uint32_t ret[NUMBERS])
 	return more;
 }
 
-/* ---- entries of maps ------------------------------------------------------------------------------------------------ */
+/* ---- entries of maps ------------------------------------------------------------------------- */
 
 struct entry {
 	struct arena *a;
@@ -129,7 +131,7 @@ static int take_entry(struct arena *a, const struct field *f, struct kv *pairs, 
 	return r;
 }
 
-/* ---- pods ----------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 struct pod_decoder {
 	struct arena *a;
@@ -198,7 +200,7 @@ int decode_pod(struct arena *a, struct span s, enum decode_depth depth, struct p
 	return r ? r : each_field(s, pod_field, &d);
 }
 
-/* ---- resources ------------------------------------------------------------------------------------------------------ */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 /* A rule of a device cgroup. */
 struct rule {
@@ -312,7 +314,7 @@ int decode_resources(struct arena *a, struct span s, struct res_desc *ret)
 	return each_field(s, res_field, &d);
 }
 
-/* ---- mounts and devices ---------------------------------------------------------------------------------------------- */
+/* ---- mounts and devices ---------------------------------------------------------------------- */
 
 struct mount_decoder {
 	struct arena *a;
@@ -377,7 +379,8 @@ static bool rule_covers(const struct rule *rule, const struct rp_device_info *de
 	       (!rule->has_minor || rule->minor == dev->minor);
 }
 
-/* As the kernel reads the rules of a device cgroup: the last one that covers the device decides. Without rules: writable. */
+/* As the kernel reads the rules of a device cgroup: the last one that covers the device decides.
+ * Without rules: writable. */
 static bool device_writable(const struct res_decoder *res, const struct rp_device_info *dev)
 {
 	for (uint32_t i = res->n_rules; i-- > 0;) {
@@ -388,7 +391,7 @@ static bool device_writable(const struct res_decoder *res, const struct rp_devic
 	return true;
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 struct ctr_decoder {
 	struct arena *a, *rest;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only what was decided is set: a field that is merely repeated would be claimed from other plugins. */
+/* Only what was decided is set: a field that is merely repeated would be claimed from other
+ * plugins. */
 #include "core/pipeline/request/request.h"
 #include "core/runtime/internal.h"
 #include "core/util/str.h"
@@ -113,7 +114,7 @@ Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *upda
 	return list;
 }
 
-/* ---- creation-only values --------------------------------------------------------------------------------------------- */
+/* ---- creation-only values -------------------------------------------------------------------- */
 
 struct target {
 	struct arena *arena;
@@ -167,7 +168,8 @@ static int add_unified(struct target *t, const struct extra *e)
 	return 0;
 }
 
-/* Linux numbers policies from 0 (OTHER), NRI from 1; the kernel's SCHED_ISO was never merged, so 4 is not used. */
+/* Linux numbers policies from 0 (OTHER), NRI from 1; the kernel's SCHED_ISO was never merged, so 4
+ * is not used. */
 static Nri__LinuxSchedulerPolicy sched_policy(int64_t linux_number)
 {
 	static const Nri__LinuxSchedulerPolicy by_number[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of two sockets the runtime is reached by: the first one, runtime.socket, or runtime.fallback, for as long as the first does not
- * take us in.
+ * Which of two sockets the runtime is reached by: the first one, runtime.socket, or
+ * runtime.fallback, for as long as the first does not take us in.
  *
  *               not there at the start, or away for fallbackAfter
  *            ┌─────────────────────────────────────────────────────┐
@@ -27,7 +27,9 @@ struct fallback {
 	struct loop_timer *look; /* for the first socket, while the fallback is connected */
 	uint64_t look_ms; /* back-off of that */
 	int way_back; /* a connection to the first socket that nobody has spoken over; -1 */
-	bool in_use; /* the connection that there is, or the last one until another is tried, is the fallback's */
+	/* the connection that there is, or the last one until another is tried, is the
+	 * fallback's */
+	bool in_use;
 	bool seen; /* the first socket has synchronised us once … */
 	uint64_t gone_ms; /* … and was lost then */
 	bool turned_away; /* the first socket has last taken the connection, but not us */

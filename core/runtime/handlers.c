@@ -13,7 +13,7 @@
 
 #define LOG_SOURCE "nri"
 
-/* ---- the request at hand --------------------------------------------------------------------------------------------- */
+/* ---- the request at hand --------------------------------------------------------------------- */
 
 static ProtobufCAllocator request_allocator(struct nri *nri)
 {
@@ -60,7 +60,7 @@ static void out_of_memory(struct call *c, struct reply *reply)
 		reply_sent(c->pipeline, NULL, true);
 }
 
-/* ---- what each asks --------------------------------------------------------------------------------------------------- */
+/* ---- what each asks -------------------------------------------------------------------------- */
 
 static void do_run_pod(struct call *c)
 {
@@ -153,7 +153,7 @@ static void do_remove(struct call *c)
 	answer_empty(c);
 }
 
-/* ---- decoding: which message, then the same for all ------------------------------------------------------------------------ */
+/* ---- decoding: which message, then the same for all ------------------------------------------ */
 
 struct nri_event {
 	const char *method;
@@ -239,8 +239,8 @@ static int state_change_event(const struct rpc_request *req, uint64_t *ret)
 }
 
 /*
- * Of those that are known already only the name is decoded, but where the runtime tells of them anew; a container that is not known may
- * have to be taken over, with its pod.
+ * Of those that are known already only the name is decoded, but where the runtime tells of them
+ * anew; a container that is not known may have to be taken over, with its pod.
  */
 static int decode_event(struct call *c, const struct event_parts *e)
 {
@@ -312,7 +312,7 @@ static void handle_state_change(struct call *c)
 		handle_event(c, e, 2);
 }
 
-/* ---- Configure and Synchronize ---------------------------------------------------------------------------------------------- */
+/* ---- Configure and Synchronize --------------------------------------------------------------- */
 
 static void handle_configure(struct call *c)
 {
@@ -371,7 +371,8 @@ static void synchronize(struct call *c, const uint8_t *data, size_t len)
 		out_of_memory(c, &reply);
 }
 
-/* containerd 1.7 keeps a plugin connected whose answer came too late, and never calls it again: only a new connection helps. */
+/* containerd 1.7 keeps a plugin connected whose answer came too late, and never calls it again:
+ * only a new connection helps. */
 static void check_lateness(struct call *c, uint64_t received_ns)
 {
 	uint64_t limit = pipeline_runtime(c->pipeline)->request_timeout_ms;
@@ -434,7 +435,7 @@ static void handle_synchronize(struct call *c)
 	}
 }
 
-/* ---- entry ------------------------------------------------------------------------------------------------------------------- */
+/* ---- entry ----------------------------------------------------------------------------------- */
 
 static void finish(struct nri *nri)
 {

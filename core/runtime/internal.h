@@ -23,8 +23,8 @@
 #define NRI_WAITING_BYTES_MAX (256u << 20) /* of requests that wait */
 #define ARENA_BLOCK (64u << 10)
 
-/* RunPodSandbox, StopPodSandbox, RemovePodSandbox, CreateContainer, StartContainer, UpdateContainer, StopContainer, RemoveContainer:
- * every release since 0.2 knows them. */
+/* RunPodSandbox, StopPodSandbox, RemovePodSandbox, CreateContainer, StartContainer,
+ * UpdateContainer, StopContainer, RemoveContainer: every release since 0.2 knows them. */
 #define NRI_EVENTS 0x6af
 
 /* A Synchronize under way. */
@@ -85,7 +85,8 @@ void nri_give_back(struct nri *nri);
 
 /* How much of a pod or container is decoded. */
 enum decode_depth {
-	DECODE_NAME, /* ids, names, state, pid and time of creation; all else is as if it were not there */
+	/* ids, names, state, pid and time of creation; all else is as if it were not there */
+	DECODE_NAME,
 	DECODE_FACTS, /* that, and what stays with the object: labels, annotations, resources … */
 	DECODE_ALL, /* that, and what only a creation looks at: environment, mounts, devices */
 };
@@ -101,7 +102,8 @@ uint32_t decode_state(uint64_t state); /* RP_STATE_… */
 /* encode.c: NULL: out of memory */
 Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
 					    bool *ret_empty);
-/* Without ignore_failure the runtime says that something failed, but gives up with the first that does. */
+/* Without ignore_failure the runtime says that something failed, but gives up with the first that
+ * does. */
 Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *updates, uint32_t n,
 				      bool ignore_failure);
 

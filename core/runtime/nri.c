@@ -21,7 +21,7 @@
 #define RENEW_MS                                                                                   \
 	2000u /* no longer is waited for what is under way before the connection is made anew */
 
-/* ---- unsolicited updates ---------------------------------------------------------------------------------------------- */
+/* ---- unsolicited updates --------------------------------------------------------------------- */
 
 static void updates_answered(const struct rpc_result *result, void *arg)
 {
@@ -87,11 +87,12 @@ void nri_give_back(struct nri *nri)
 	(void)loop_defer(nri->cfg.loop, give_back, NULL);
 }
 
-/* ---- connecting ------------------------------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 static void schedule(struct nri *nri)
 {
-	/* a little jitter, so that the plugins of a node do not all come at once; a linear congruence is random enough */
+	/* a little jitter, so that the plugins of a node do not all come at once; a linear
+	 * congruence is random enough */
 	nri->jitter = nri->jitter * 1103515245u + 12345u;
 	uint64_t delay = nri->backoff_ms + nri->jitter / 65536u % (nri->backoff_ms / 4 + 1);
 	nri->backoff_ms =
@@ -216,7 +217,8 @@ static void renew(void *arg)
 	(void)loop_timer_arm(nri->reconnect, 1);
 }
 
-/* What the runtime still has to be told goes over the connection that there is: what is lost with it would be another one's doing later. */
+/* What the runtime still has to be told goes over the connection that there is: what is lost with
+ * it would be another one's doing later. */
 static void renew_when_idle(void *arg)
 {
 	struct nri *nri = arg;

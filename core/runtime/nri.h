@@ -14,8 +14,9 @@
  *            ▼                                                                            │
  *   (waiting) ──connect──▶ registering ──Configure──▶ configured ──last Synchronize──▶ synchronized
  *
- * The order Configure and the answer to our registration come in is not fixed. Unsolicited updates leave only when synchronized, with no
- * request of the runtime being handled and no other batch under way.
+ * The order Configure and the answer to our registration come in is not fixed. Unsolicited updates
+ * leave only when synchronized, with no request of the runtime being handled and no other batch
+ * under way.
  */
 #ifndef RUNTIME_NRI_H
 #define RUNTIME_NRI_H
@@ -43,8 +44,8 @@ int nri_new(const struct nri_config *config, struct nri **ret, struct err *err);
 struct nri *nri_free(struct nri *nri);
 /* The pipeline has updates to send. */
 void nri_updates_ready(struct nri *nri);
-/* Takes over the sockets, fallback_after_ms, name and index of `config`, and connects anew if what the connection stands on is different.
- * Of no effect on a connection that was inherited. */
+/* Takes over the sockets, fallback_after_ms, name and index of `config`, and connects anew if what
+ * the connection stands on is different. Of no effect on a connection that was inherited. */
 int nri_set_runtime(struct nri *nri, const struct nri_config *config);
 
 #endif

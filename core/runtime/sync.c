@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Synchronize can carry megabytes. Its parts are kept as bytes until the last one is there, as containers may come before their pods;
- * then pods and containers are unpacked one at a time, pods first, each into memory that the next one uses again. Only environment, mounts
- * and devices of what is not known yet stay unpacked until the end: a policy may ask for them.
+ * Synchronize can carry megabytes. Its parts are kept as bytes until the last one is there, as
+ * containers may come before their pods; then pods and containers are unpacked one at a time, pods
+ * first, each into memory that the next one uses again. Only environment, mounts and devices of
+ * what is not known yet stay unpacked until the end: a policy may ask for them.
  */
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/request/request.h"

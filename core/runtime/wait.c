@@ -19,7 +19,7 @@ struct waiting {
 	struct waiting *prev, *next;
 };
 
-/* ---- those behind ------------------------------------------------------------------------------------------------------ */
+/* ---- those behind ---------------------------------------------------------------------------- */
 
 static struct waiting *waiting_free(struct waiting *w)
 {
@@ -80,7 +80,7 @@ static void handle_first(struct nri *nri)
 	waiting_free(w);
 }
 
-/* ---- the one that is held ---------------------------------------------------------------------------------------------- */
+/* ---- the one that is held -------------------------------------------------------------------- */
 
 static void resume(void *arg)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request that the pipeline holds (request_hold), and those behind it. The held one is decoded and stays in nri->call and nri->arena; those that come
- * meanwhile are kept as bytes and handled in their order: runtimes ask for one thing at a time anyway.
+ * A request that the pipeline holds (request_hold), and those behind it. The held one is decoded
+ * and stays in nri->call and nri->arena; those that come meanwhile are kept as bytes and handled in
+ * their order: runtimes ask for one thing at a time anyway.
  */
 #ifndef RUNTIME_WAIT_H
 #define RUNTIME_WAIT_H

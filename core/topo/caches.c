@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Caches, the bulk of what there is to read: some twenty files a core. Three things keep it short. A cache is read through the first
- * CPU that has it. Caches private to a core have the same level, type and size in all cores of a die that are of one kind, so these
- * come from a *model*, the first such core. And who shares a first-level cache is taken from the model too when that core's is
+ * Caches, the bulk of what there is to read: some twenty files a core. Three things keep it short.
+ * A cache is read through the first CPU that has it. Caches private to a core have the same level,
+ * type and size in all cores of a die that are of one kind, so these come from a *model*, the first
+ * such core. And who shares a first-level cache is taken from the model too when that core's is
  * private and no CPU is offline, as an offline sibling could make a shared cache look private.
  */
 #include <stdio.h>
@@ -39,7 +40,7 @@ struct caches {
 	uint32_t n, n_room;
 };
 
-/* ---- one cache's files ------------------------------------------------------------------------------------------- */
+/* ---- one cache's files ----------------------------------------------------------------------- */
 
 static void index_path(char *buf, size_t size, uint32_t cpu, uint32_t index, const char *file)
 {
@@ -121,7 +122,7 @@ static uint32_t read_cache_id(struct caches *s, uint32_t cpu, uint32_t index, st
 	return rc ? ID_UNKNOWN : id;
 }
 
-/* ---- models ------------------------------------------------------------------------------------------------------ */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 struct listing {
 	uint32_t indices;
@@ -165,7 +166,7 @@ static struct model *model_of(struct caches *s, uint32_t cpu)
 	return m;
 }
 
-/* ---- the list ---------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* CPUs that have a cache of this level and type: nobody has two. */
 static struct rp_idset *taken_by(struct caches *s, const struct topo_cache *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packages, dies, clusters and cores. Of the CPUs that share a core only the first is asked, and a package or die is asked for once:
- * the list of those who share it covers the others. Older kernels lack the lists; then each core is asked.
+ * Packages, dies, clusters and cores. Of the CPUs that share a core only the first is asked, and a
+ * package or die is asked for once: the list of those who share it covers the others. Older kernels
+ * lack the lists; then each core is asked.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -34,8 +35,8 @@ static uint32_t *fact_of(struct reader *r, uint32_t cpu, size_t offset)
 }
 
 /*
- * A number below topology/. Kernels write -1 for "unknown": that, and a missing file, gives the default. True when there was a
- * number.
+ * A number below topology/. Kernels write -1 for "unknown": that, and a missing file, gives the
+ * default. True when there was a number.
  */
 static bool read_id(struct reader *r, uint32_t cpu, const char *file, bool expected,
 		    uint32_t otherwise, uint32_t *ret)
@@ -55,7 +56,8 @@ static bool read_id(struct reader *r, uint32_t cpu, const char *file, bool expec
 	return false;
 }
 
-/* The online CPUs in a list below topology/ that has to name the CPU itself. False when there is no such list. */
+/* The online CPUs in a list below topology/ that has to name the CPU itself. False when there is no
+ * such list. */
 static bool read_members(struct reader *r, uint32_t cpu, const char *const files[2],
 			 struct rp_idset *ret)
 {

@@ -22,7 +22,8 @@ static void put_set(struct buf *out, struct rp_ids ids)
 	(void)buf_add_str(out, text[0] ? text : "-");
 }
 
-/* "2.5 GiB": the largest unit that leaves at least 1, one digit behind the point when it is not a whole number. */
+/* "2.5 GiB": the largest unit that leaves at least 1, one digit behind the point when it is not a
+ * whole number. */
 static void put_bytes(struct buf *out, uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

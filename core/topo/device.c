@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a device is. Going up from its directory, the first one below /sys/devices that names CPUs or a node decides. A device made of
- * others is where these are.
+ * Where a device is. Going up from its directory, the first one below /sys/devices that names CPUs
+ * or a node decides. A device made of others is where these are.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct search {
 	unsigned n_visits, depth;
 };
 
-/* ---- one directory ----------------------------------------------------------------------------------------------- */
+/* ---- one directory --------------------------------------------------------------------------- */
 
 static int read_list(const struct topo *t, const char *dir, const char *file, struct rp_idset *ret)
 {
@@ -36,7 +36,8 @@ static int read_list(const struct topo *t, const char *dir, const char *file, st
 	return rp_ids_empty(rp_ids_of(ret)) ? -ENOENT : 0;
 }
 
-/* The device's own word. -1 is the kernel's "nowhere", and what it then lists as local is every CPU. */
+/* The device's own word. -1 is the kernel's "nowhere", and what it then lists as local is every
+ * CPU. */
 static int read_node(const struct topo *t, const char *dir, int64_t *ret)
 {
 	char path[PATH_MAX];
@@ -116,7 +117,7 @@ static bool add_place(struct search *s, const char *dir)
 	return true;
 }
 
-/* ---- going up, and to the parts ---------------------------------------------------------------------------------- */
+/* ---- going up, and to the parts -------------------------------------------------------------- */
 
 static void visit(struct search *s, const char *path);
 

@@ -7,7 +7,8 @@
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 
-/* A name of the kernel's or a number of 0 to 255. "default" is whatever the firmware has set: unknown. */
+/* A name of the kernel's or a number of 0 to 255. "default" is whatever the firmware has set:
+ * unknown. */
 static uint32_t parse_epp(const char *text)
 {
 	static const struct {
@@ -57,7 +58,8 @@ static void load_epp(const struct topo *t, uint32_t number, struct topo_cpu *c)
 		c->epp = parse_epp(epp);
 }
 
-/* Frequencies are the core's, so that its first CPU tells them; each thread has a preference of its own. */
+/* Frequencies are the core's, so that its first CPU tells them; each thread has a preference of its
+ * own. */
 void topo_load_freq(const struct topo *t, uint32_t number, struct topo_cpu *c)
 {
 	if (c->has_freq)

@@ -114,8 +114,8 @@ static void on_readable(unsigned events, void *arg)
 		SKIP_UNLESS(WORD('s', 't', 'e', 'm'), 1), PASS
 
 /*
- * Every container that starts makes a dozen uevents. This keeps the daemon asleep: what passes begins with "ACTION@/devices/system",
- * for actions of 3, 6 and 7 letters.
+ * Every container that starts makes a dozen uevents. This keeps the daemon asleep: what passes
+ * begins with "ACTION@/devices/system", for actions of 3, 6 and 7 letters.
  */
 static int filter_events(int fd)
 {

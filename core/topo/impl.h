@@ -117,8 +117,9 @@ int reader_nodes(struct reader *r);
 int reader_units(struct reader *r);
 
 /*
- * Makes the units of a level: online CPUs with the same key are one, numbered by their first CPU, under that CPU's id. keys and ids
- * are by index in t->cpus; CPUs whose key is TOPO_NO_KEY are in none.
+ * Makes the units of a level: online CPUs with the same key are one, numbered by their first CPU,
+ * under that CPU's id. keys and ids are by index in t->cpus; CPUs whose key is TOPO_NO_KEY are in
+ * none.
  */
 #define TOPO_NO_KEY UINT64_MAX
 int reader_level(struct reader *r, uint32_t level, const uint64_t *keys, const uint32_t *ids);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's Speed Select interface, /dev/isst_interface, as far as it is used here. Debian 12's <linux/isst_if.h> ends before the
- * part for TPMI, so the layouts are told here: they are the kernel's ABI. Commands carry the size of a pointer, whatever they point to.
+ * The kernel's Speed Select interface, /dev/isst_interface, as far as it is used here. Debian 12's
+ * <linux/isst_if.h> ends before the part for TPMI, so the layouts are told here: they are the
+ * kernel's ABI. Commands carry the size of a pointer, whatever they point to.
  */
 #ifndef TOPO_ISST_H
 #define TOPO_ISST_H
@@ -26,7 +27,7 @@
 #define ISST_BF_MASK _IOR(ISST_MAGIC, 15, void *)
 #define ISST_TF_INFO _IOR(ISST_MAGIC, 16, void *)
 
-/* ---- all platforms ------------------------------------------------------------------------------------------------- */
+/* ---- all platforms --------------------------------------------------------------------------- */
 
 struct isst_platform {
 	uint16_t api, driver, max_commands;
@@ -43,7 +44,7 @@ struct isst_phys_id {
 #define ISST_TPMI_CORE(physical) ((physical) >> 3 & 0xffu)
 #define ISST_TPMI_PUNIT(physical) ((physical) >> 11 & 0x1fu)
 
-/* ---- mailboxes ----------------------------------------------------------------------------------------------------- */
+/* ---- mailboxes ------------------------------------------------------------------------------- */
 
 struct isst_io {
 	uint32_t n; /* 1 */
@@ -92,7 +93,7 @@ struct isst_mbox {
 #define PARAM_MAX(v) ((v) >> 16 & 0xffu)
 #define ASSOC_CLOS(v) ((v) >> 16 & 0x3u)
 
-/* ---- TPMI ---------------------------------------------------------------------------------------------------------- */
+/* ---- TPMI ------------------------------------------------------------------------------------ */
 
 struct isst_instances {
 	uint8_t package, n;

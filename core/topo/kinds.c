@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Performance and efficient cores. x86 tells by the two PMUs of hybrid machines, others (and x86 guests without PMU) by the capacity
- * of their cores. A core is of one kind.
+ * Performance and efficient cores. x86 tells by the two PMUs of hybrid machines, others (and x86
+ * guests without PMU) by the capacity of their cores. A core is of one kind.
  */
 #include <stdio.h>
 
@@ -67,7 +67,8 @@ static int kinds_of_pmus(struct reader *r, struct rp_idset *efficient)
 	return rc;
 }
 
-/* Capacities, of one CPU a core. False when this machine has none, or none that differ: its first CPU tells the former. */
+/* Capacities, of one CPU a core. False when this machine has none, or none that differ: its first
+ * CPU tells the former. */
 static bool read_capacities(struct reader *r, uint16_t *ret_highest)
 {
 	struct topo *t = r->t;
@@ -97,7 +98,8 @@ static bool read_capacities(struct reader *r, uint16_t *ret_highest)
 	return lowest < highest;
 }
 
-/* Cores differ a little on some machines that have one kind only: a quarter less makes it another kind. */
+/* Cores differ a little on some machines that have one kind only: a quarter less makes it another
+ * kind. */
 static void kinds_of_capacities(struct reader *r, uint16_t highest, struct rp_idset *efficient)
 {
 	for (uint32_t i = 0; i < r->t->n_cpus; i++) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kind of memory a node has. A node with CPUs is DRAM, also when all of them are offline; one without memory is nothing. Memory
- * without CPUs is told, in this order, by
- *   the device it comes from, when it was made into memory by the dax driver: persistent memory or CXL;
- *   its memory tier: faster than that of the DRAM nodes is HBM, slower is CXL, five times as slow PMEM, as that is what the
+ * What kind of memory a node has. A node with CPUs is DRAM, also when all of them are offline; one
+ * without memory is nothing. Memory without CPUs is told, in this order, by
+ *   the device it comes from, when it was made into memory by the dax driver: persistent memory or
+ *   CXL;
+ *   its memory tier: faster than that of the DRAM nodes is HBM, slower is CXL, five times as slow
+ *   PMEM, as that is what the
  *   dax driver takes for granted where the firmware tells nothing;
  *   its size: less than the average DRAM node's is HBM, else PMEM.
  */
@@ -26,7 +28,7 @@ struct tiers {
 	uint32_t *of; /* by index of the node */
 };
 
-/* ---- by device --------------------------------------------------------------------------------------------------- */
+/* ---- by device ------------------------------------------------------------------------------- */
 
 static uint8_t type_of_device(const char *path)
 {
@@ -63,7 +65,7 @@ static int read_dax(const char *name, void *arg)
 	return 0;
 }
 
-/* ---- by tier ----------------------------------------------------------------------------------------------------- */
+/* ---- by tier --------------------------------------------------------------------------------- */
 
 static int read_tier(const char *name, void *arg)
 {
@@ -117,7 +119,7 @@ static int types_of_tiers(struct reader *r)
 	return 0;
 }
 
-/* ---- by size ----------------------------------------------------------------------------------------------------- */
+/* ---- by size --------------------------------------------------------------------------------- */
 
 static void types_of_sizes(struct topo *t)
 {
@@ -137,7 +139,7 @@ static void types_of_sizes(struct topo *t)
 	}
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int find_cpu(const char *name, void *arg)
 {

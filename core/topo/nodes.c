@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory nodes: which there are, their CPUs and memory, and how far from each other they are. Node numbers may have holes; the kernel
- * writes a distance for each online node in ascending order. What kind of memory a node has is memtype.c's business.
+ * Memory nodes: which there are, their CPUs and memory, and how far from each other they are. Node
+ * numbers may have holes; the kernel writes a distance for each online node in ascending order.
+ * What kind of memory a node has is memtype.c's business.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ uint16_t topo_node_index(const struct topo *t, uint32_t node)
 	return TOPO_NO_INDEX;
 }
 
-/* ---- which nodes ------------------------------------------------------------------------------------------------- */
+/* ---- which nodes ----------------------------------------------------------------------------- */
 
 static int note_node(const char *name, void *arg)
 {
@@ -68,7 +69,7 @@ static int make_nodes(struct reader *r, struct rp_ids online)
 	return reader_keep_set(r, online, &t->sets[RP_NODES_ONLINE]);
 }
 
-/* ---- one node ---------------------------------------------------------------------------------------------------- */
+/* ---- one node -------------------------------------------------------------------------------- */
 
 static void node_path(char *buf, size_t size, const struct topo_node *n, const char *file)
 {
@@ -151,7 +152,7 @@ static void level_distances(struct topo *t)
 	}
 }
 
-/* ---- what follows from it ---------------------------------------------------------------------------------------- */
+/* ---- what follows from it -------------------------------------------------------------------- */
 
 /* A CPU that no node claims belongs to the first one. */
 static int place_rest(struct reader *r, struct rp_ids unplaced)

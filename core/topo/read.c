@@ -13,7 +13,7 @@
 #define ARENA_BLOCK 16384u
 #define SCRATCH_BLOCK 65536u
 
-/* ---- shared by the steps ----------------------------------------------------------------------------------------- */
+/* ---- shared by the steps --------------------------------------------------------------------- */
 
 int reader_no_memory(struct reader *r)
 {
@@ -119,7 +119,7 @@ int topo_parse_size(const char *text, uint64_t *ret)
 	return -EINVAL;
 }
 
-/* ---- the sets of CPUs -------------------------------------------------------------------------------------------- */
+/* ---- the sets of CPUs ------------------------------------------------------------------------ */
 
 static int bad_list(struct reader *r, int rc, const char *path, uint32_t max)
 {
@@ -229,7 +229,7 @@ int reader_cpu_sets(struct reader *r)
 	return rc ? rc : index_cpus(r);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* A handle of its own: the caller's may be closed while the snapshot lives. */
 static int keep_root(struct topo *t, const struct fs_root *root, struct err *err)

@@ -47,7 +47,8 @@ static int grow(struct set_pool *p)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->n_slots; i++) {
 		const struct set_pool_slot *s = &p->slots[i];
-		/* Zeros beyond any position: two slots may have the same span, and each needs its own. */
+		/* Zeros beyond any position: two slots may have the same span, and each needs its
+		 * own. */
 		if (s->span)
 			*find_slot(&bigger, s->span, s->n_words, UINT32_MAX, s->hash) = *s;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets in little memory. A view starts at word 0, so the set {4095} needs 63 zeros in front of its one word. What makes a set is its span,
- * from the first word that is not zero to the last; the pool keeps each distinct span once, behind a run of zeros, and a view starts
- * as far back in that run as its span's position asks for. So all of {0}, {64}, {128} … share their words, and so do the threads of
- * core after core: 4096 cores cost some dozen spans and not a megabyte.
+ * Sets in little memory. A view starts at word 0, so the set {4095} needs 63 zeros in front of its
+ * one word. What makes a set is its span, from the first word that is not zero to the last; the
+ * pool keeps each distinct span once, behind a run of zeros, and a view starts as far back in that
+ * run as its span's position asks for. So all of {0}, {64}, {128} … share their words, and so do
+ * the threads of core after core: 4096 cores cost some dozen spans and not a megabyte.
  */
 #ifndef TOPO_SETPOOL_H
 #define TOPO_SETPOOL_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Speed Select by mailboxes: commands to a CPU, which answer for the punit that it is in. Classes are in registers where there are any. */
+/* Speed Select by mailboxes: commands to a CPU, which answer for the punit that it is in. Classes
+ * are in registers where there are any. */
 #include "core/topo/sst_impl.h"
 
 static int mailbox(const struct sst_device *d, const struct sst_place *at, uint32_t command,
@@ -78,7 +79,8 @@ static int state(const struct sst_device *d, const struct sst_place *at, struct 
 	ret->supported = (pm & PM_CP_SUPPORTED ? RP_SST_CP : 0u) |
 			 (control & CONTROL_TF_SUPPORTED ? RP_SST_TF : 0u) |
 			 (control & CONTROL_BF_SUPPORTED ? RP_SST_BF : 0u);
-	/* The classes' own switch: some firmware does not keep the one of power management, and refuses to set it. */
+	/* The classes' own switch: some firmware does not keep the one of power management, and
+	 * refuses to set it. */
 	ret->enabled = (qos & QOS_ON ? RP_SST_CP : 0u) | (control & CONTROL_TF ? RP_SST_TF : 0u) |
 		       (control & CONTROL_BF ? RP_SST_BF : 0u);
 	ret->priority = qos & QOS_ORDERED ? RP_SST_ORDERED : RP_SST_PROPORTIONAL;

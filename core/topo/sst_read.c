@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Speed Select platform as a picture in the snapshot. No device, no permission, another vendor: no punits, and a sentence about it. */
+/* The Speed Select platform as a picture in the snapshot. No device, no permission, another vendor:
+ * no punits, and a sentence about it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ size_t sst_size(const struct topo *t)
 	return s ? sizeof *s + s->n_punits * sizeof *s->punits + t->n_cpus * sizeof *s->seats : 0;
 }
 
-/* ---- which CPU is in which punit ------------------------------------------------------------------------------------ */
+/* ---- which CPU is in which punit ------------------------------------------------------------- */
 
 /* In ascending order. NULL: out of memory, or more than there can be. */
 static struct punit *punit_of(struct sst *s, uint32_t package, uint32_t id)
@@ -124,7 +125,7 @@ static void drop_invalid(struct topo *t, struct sst *s)
 			s->seats[topo_cpu_index(t, cpu)].punit = (uint16_t)i;
 }
 
-/* ---- what a punit can do -------------------------------------------------------------------------------------------- */
+/* ---- what a punit can do --------------------------------------------------------------------- */
 
 /* Ascending, without those of no core; never more than there are CPUs. */
 static void sort_buckets(struct punit *p, const uint32_t cores[RP_SST_BUCKETS])
@@ -197,7 +198,7 @@ static int read_classes(const struct sst_device *d, struct topo *t, struct sst *
 	return 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void give_up(struct sst *s, const char *fmt, ...)
 {
@@ -282,7 +283,7 @@ void sst_forget(struct topo *t)
 	t->sst = sst_free(t->sst);
 }
 
-/* ---- read elsewhere ------------------------------------------------------------------------------------------------- */
+/* ---- read elsewhere -------------------------------------------------------------------------- */
 
 static bool is_of(const struct topo *t, const struct rp_sst_punit *p)
 {
@@ -360,7 +361,7 @@ int sst_put(struct topo *t, const char *why, const struct rp_sst_punit *punits, 
 	return 0;
 }
 
-/* ---- the getters ---------------------------------------------------------------------------------------------------- */
+/* ---- the getters ----------------------------------------------------------------------------- */
 
 uint32_t sst_n_punits(struct topo *t)
 {

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine is: CPUs, cores, caches, dies, packages, memory nodes, read once from sysfs and procfs under a root into an
- * immutable snapshot. The getters are those of the modules' service nri-rp.host.topology/1 (<nri-rp/topology.h>), whose types
- * they use; each costs O(1) and hands out views of the snapshot's memory, valid as long as a reference to it is held.
+ * What the machine is: CPUs, cores, caches, dies, packages, memory nodes, read once from sysfs and
+ * procfs under a root into an immutable snapshot. The getters are those of the modules' service
+ * nri-rp.host.topology/1 (<nri-rp/topology.h>), whose types they use; each costs O(1) and hands out
+ * views of the snapshot's memory, valid as long as a reference to it is held.
  *
- * Only cpu/online (or, without it, cpu/present) has to be there and every file that says which CPUs and nodes there are has to make
- * sense. All else has a default; what was missing where it should not, or was contradictory, is told by topo_note().
+ * Only cpu/online (or, without it, cpu/present) has to be there and every file that says which CPUs
+ * and nodes there are has to make sense. All else has a default; what was missing where it should
+ * not, or was contradictory, is told by topo_note().
  *
- * Frequencies and EPP are the exception to "read once": they are read when topo_cpu() is first asked for them, a CPU
- * at a time, through the root that the snapshot keeps open; and so is Speed Select (sst.h). So a snapshot is for one thread.
+ * Frequencies and EPP are the exception to "read once": they are read when topo_cpu() is first
+ * asked for them, a CPU at a time, through the root that the snapshot keeps open; and so is Speed
+ * Select (sst.h). So a snapshot is for one thread.
  *
- * Out-structs are filled as core/util/sized.h says. A CPU's frequencies are not read for a caller whose size ends before them.
+ * Out-structs are filled as core/util/sized.h says. A CPU's frequencies are not read for a caller
+ * whose size ends before them.
  */
 #ifndef TOPO_TOPO_H
 #define TOPO_TOPO_H
@@ -26,11 +30,12 @@
 
 struct topo;
 
-/* ---- making ------------------------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /*
- * Reads the machine under root. The caller owns the reference it gets. -ENOENT without a list of CPUs, -EINVAL when a list of CPUs
- * or nodes is not one or has ids beyond RP_CPUS_MAX or RP_NODES_MAX; err names the file.
+ * Reads the machine under root. The caller owns the reference it gets. -ENOENT without a list of
+ * CPUs, -EINVAL when a list of CPUs or nodes is not one or has ids beyond RP_CPUS_MAX or
+ * RP_NODES_MAX; err names the file.
  */
 int topo_read(const struct fs_root *root, struct topo **ret, struct err *err);
 /* The same machine as it is now; its generation is one more than that of `old`. */
@@ -48,7 +53,7 @@ static inline void cleanup_topo(struct topo **t)
 /* The root that the snapshot keeps open, for a child that closes what it does not need. */
 int topo_root_fd(const struct topo *t);
 
-/* ---- the service's getters ---------------------------------------------------------------------------------------- */
+/* ---- the service's getters ------------------------------------------------------------------- */
 
 uint64_t topo_generation(const struct topo *t);
 /* RP_CPUS_… or RP_NODES_…; -EINVAL for any other number. */
@@ -56,8 +61,9 @@ int topo_set(const struct topo *t, uint32_t which, struct rp_ids *ret);
 /* -ENOENT for a CPU that is not online. */
 int topo_cpu(struct topo *t, uint32_t cpu, struct rp_cpu_info *out);
 /*
- * The frequencies that have been asked for so far: a child tells them, so that its parent need not read them as well. Those of the next CPU
- * from *cpu on, which is moved behind it; false: there is none.
+ * The frequencies that have been asked for so far: a child tells them, so that its parent need not
+ * read them as well. Those of the next CPU from *cpu on, which is moved behind it; false: there is
+ * none.
  */
 struct topo_freq {
 	uint32_t cpu, base_khz, min_khz, max_khz, epp;
@@ -70,9 +76,10 @@ int topo_put_freq(struct topo *t, const struct topo_freq *f);
 /* 0 for a level that does not exist here. */
 uint32_t topo_n_units(const struct topo *t, uint32_t level);
 /*
- * Units of RP_LEVEL_CLUSTER are logical clusters: those kernel clusters of a die that are just one core's threads are taken as one,
- * under the cluster id of the first of them. Units of a cache level are caches that hold data. A node is a unit of RP_LEVEL_NODE
- * whether or not it has CPUs. -ENOENT beyond the last one.
+ * Units of RP_LEVEL_CLUSTER are logical clusters: those kernel clusters of a die that are just one
+ * core's threads are taken as one, under the cluster id of the first of them. Units of a cache
+ * level are caches that hold data. A node is a unit of RP_LEVEL_NODE whether or not it has CPUs.
+ * -ENOENT beyond the last one.
  */
 int topo_unit(const struct topo *t, uint32_t level, uint32_t index, struct rp_unit_info *out);
 /* -ENOENT for a node that is not online. */
@@ -83,15 +90,16 @@ uint32_t topo_n_caches(const struct topo *t);
 int topo_cache(const struct topo *t, uint32_t index, struct rp_cache_info *out);
 uint64_t topo_memory(const struct topo *t);
 /*
- * Online CPUs and nodes near a device: "/sys/devices/…", any path under /sys that leads there, or a device number ("8:0": block, else
- * character; "b8:0"; "c1:3"). A device made of others (md, dm, a vfio group) is where these are. When only CPUs are told the nodes
- * are theirs; when only a node is, the CPUs are the node's, or the closest ones to a memory-only node. Reads files each time.
+ * Online CPUs and nodes near a device: "/sys/devices/…", any path under /sys that leads there, or a
+ * device number ("8:0": block, else character; "b8:0"; "c1:3"). A device made of others (md, dm, a
+ * vfio group) is where these are. When only CPUs are told the nodes are theirs; when only a node
+ * is, the CPUs are the node's, or the closest ones to a memory-only node. Reads files each time.
  * -ENOENT: not known; -EINVAL: neither path nor device number.
  */
 int topo_device_near(const struct topo *t, const char *device, struct rp_idset *ret_cpus,
 		     struct rp_idset *ret_nodes);
 
-/* ---- for the host alone ------------------------------------------------------------------------------------------- */
+/* ---- for the host alone ---------------------------------------------------------------------- */
 
 /* A set by its number, which has to be one of the RP_CPUS_… or RP_NODES_…. */
 static inline struct rp_ids topo_ids(const struct topo *t, uint32_t which)
@@ -101,7 +109,8 @@ static inline struct rp_ids topo_ids(const struct topo *t, uint32_t which)
 	return v;
 }
 
-/* What was odd about the machine's description: sentences without a newline, TOPO_NOTES_MAX at most, the last tells if there were more. */
+/* What was odd about the machine's description: sentences without a newline, TOPO_NOTES_MAX at
+ * most, the last tells if there were more. */
 #define TOPO_NOTES_MAX 32u
 uint32_t topo_n_notes(const struct topo *t);
 const char *topo_note(const struct topo *t, uint32_t index); /* NULL beyond the last one */
@@ -113,7 +122,8 @@ struct topo_change {
 	struct rp_idset cpus_on, cpus_off; /* came online, went offline */
 	struct rp_idset nodes_on, nodes_off; /* the same for nodes */
 	struct rp_idset nodes_resized; /* online in both, other amount or kind of memory */
-	bool cpus_moved; /* a CPU online in both has other ids, units or kind; or isolated, nohz_full changed */
+	/* a CPU online in both has other ids, units or kind; or isolated, nohz_full changed */
+	bool cpus_moved;
 	bool distances; /* of nodes online in both */
 };
 /* True when anything that the getters tell is different (but for frequencies and notes). */

@@ -91,7 +91,7 @@ int reader_level(struct reader *r, uint32_t level, const uint64_t *keys, const u
 	return 0;
 }
 
-/* ---- keys of the levels ------------------------------------------------------------------------------------------ */
+/* ---- keys of the levels ---------------------------------------------------------------------- */
 
 static uint64_t below(uint16_t parent, uint32_t id)
 {
@@ -142,7 +142,8 @@ static void kernel_cluster_keys(const struct reader *r, uint64_t *keys, uint32_t
 	}
 }
 
-/* On top of the kernel's clusters: those of one core are one in their die. No cluster id is UINT32_MAX. */
+/* On top of the kernel's clusters: those of one core are one in their die. No cluster id is
+ * UINT32_MAX. */
 static void cluster_keys(const struct reader *r, uint64_t *keys, uint32_t *ids)
 {
 	const struct topo *t = r->t;

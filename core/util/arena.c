@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks in a list; allocation moves the mark of the one in front. What is large gets a block of its own behind it. Under AddressSanitizer everything that was not handed out is poisoned.
+ * Blocks in a list; allocation moves the mark of the one in front. What is large gets a block of
+ * its own behind it. Under AddressSanitizer everything that was not handed out is poisoned.
  */
 #include "core/util/arena.h"
 
@@ -121,8 +122,8 @@ static struct block *add_block(struct arena *a, size_t need)
 	return b;
 }
 
-/* Not zeroed. Text may begin anywhere; not so where the sanitizer, which sees eight bytes at a time, is to find what is written
- * behind its end. */
+/* Not zeroed. Text may begin anywhere; not so where the sanitizer, which sees eight bytes at a
+ * time, is to find what is written behind its end. */
 #ifdef SANITIZED
 #define TEXT_ALIGN ALIGN
 #else

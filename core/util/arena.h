@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that dies together: everything a request or a configuration needs. Allocation is a pointer bump; reset keeps the first
- * block. An arena has a limit, so that hostile input ends in -ENOMEM and not in swap.
+ * Memory that dies together: everything a request or a configuration needs. Allocation is a pointer
+ * bump; reset keeps the first block. An arena has a limit, so that hostile input ends in -ENOMEM
+ * and not in swap.
  */
 #ifndef UTIL_ARENA_H
 #define UTIL_ARENA_H

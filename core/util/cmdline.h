@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines of programs that take long options: a table says what there is, for the help as well. */
+/* Command lines of programs that take long options: a table says what there is, for the help as
+ * well. */
 #ifndef UTIL_CMDLINE_H
 #define UTIL_CMDLINE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CRC-32C (Castagnoli), as iSCSI and ext4 have it; by the processor's instruction where there is one. */
+/* CRC-32C (Castagnoli), as iSCSI and ext4 have it; by the processor's instruction where there is
+ * one. */
 #ifndef UTIL_CRC32C_H
 #define UTIL_CRC32C_H
 

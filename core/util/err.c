@@ -9,8 +9,9 @@
  *   fs            files below a root, which is "/" on a node and a recorded tree elsewhere
  *   loop, worker  the one thread that decides, the one beside it that may block, and the clocks
  *
- * The folder has no state of its own but the log sink. Only log, clock, loop_post and worker_submit may be used off the loop's
- * thread; none of these takes a lock that a forked child could find held (loop_post and worker_submit refuse after loop_abandon).
+ * The folder has no state of its own but the log sink. Only log, clock, loop_post and worker_submit
+ * may be used off the loop's thread; none of these takes a lock that a forked child could find held
+ * (loop_post and worker_submit refuse after loop_abandon).
  */
 #include "core/util/err.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors for people. Functions return 0 or a negative errno; those whose failure somebody will read take a `struct err *` as their last
- * parameter and leave one sentence in it: what was attempted, on what, why. The origin fills it, callers may prefix it, nobody
- * overwrites it. A NULL err is allowed everywhere.
+ * Errors for people. Functions return 0 or a negative errno; those whose failure somebody will read
+ * take a `struct err *` as their last parameter and leave one sentence in it: what was attempted,
+ * on what, why. The origin fills it, callers may prefix it, nobody overwrites it. A NULL err is
+ * allowed everywhere.
  */
 #ifndef UTIL_ERR_H
 #define UTIL_ERR_H

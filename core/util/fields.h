@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A packed message, field by field, where it lies: nothing is copied, and what nobody asks for costs no more than to step over it. */
+/* A packed message, field by field, where it lies: nothing is copied, and what nobody asks for
+ * costs no more than to step over it. */
 #ifndef UTIL_FIELDS_H
 #define UTIL_FIELDS_H
 
@@ -13,7 +14,8 @@
 #define WIRE_I32 5u
 #define VARINT_MAX 10u /* bytes */
 
-/* A list of a thousand containers has a quarter of a million fields: each loop over them has these in itself. */
+/* A list of a thousand containers has a quarter of a million fields: each loop over them has these
+ * in itself. */
 #define FIELDS_INLINE static inline __attribute__((always_inline))
 
 /* The bytes of a message, or what is left of them. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Below "/" a path is opened as it is. Below any other root the kernel's openat2 keeps links inside; where it has none, the path is
- * walked here, which is slower and, other than openat2, not safe against somebody who changes the tree at the same time.
+ * Below "/" a path is opened as it is. Below any other root the kernel's openat2 keeps links
+ * inside; where it has none, the path is walked here, which is slower and, other than openat2, not
+ * safe against somebody who changes the tree at the same time.
  */
 #include "core/util/fs.h"
 
@@ -74,7 +75,7 @@ void fs_root_close(struct fs_root *root)
 	*root = (struct fs_root){.fd = -1};
 }
 
-/* ---- walking by hand ---------------------------------------------------------------------------------------------- */
+/* ---- walking by hand ------------------------------------------------------------------------- */
 
 struct walk {
 	const struct fs_root *root;
@@ -131,7 +132,8 @@ static int walk_part(struct walk *w, const char *name, size_t n, bool follow)
 	return walk_link(w, target);
 }
 
-/* Resolves path into w->done. The last part may be missing, and is not followed when it is a link, if !follow_last. */
+/* Resolves path into w->done. The last part may be missing, and is not followed when it is a link,
+ * if !follow_last. */
 static int walk(struct walk *w, const struct fs_root *root, const char *path, bool follow_last)
 {
 	w->root = root;
@@ -183,7 +185,7 @@ static int open_walked(const struct fs_root *root, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int open_below(const struct fs_root *root, const char *path, int flags)
 {
@@ -381,7 +383,7 @@ ssize_t fs_readlink(const struct fs_root *root, const char *path, char *buf, siz
 	return n;
 }
 
-/* ---- listing ------------------------------------------------------------------------------------------------------ */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 static int cmp_names(const void *a, const void *b)
 {
@@ -431,7 +433,7 @@ int fs_list(const struct fs_root *root, const char *path, int (*fn)(const char *
 	return r;
 }
 
-/* ---- changing the real system ------------------------------------------------------------------------------------- */
+/* ---- changing the real system ---------------------------------------------------------------- */
 
 static int write_all(int fd, const char *data, size_t len)
 {

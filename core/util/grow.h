@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is there room behind n items, of `cap`? False: no memory, and everything is as it was. `first`: the capacity of an array that has none. */
+/* Is there room behind n items, of `cap`? False: no memory, and everything is as it was. `first`:
+ * the capacity of an array that has none. */
 #define HAS_ROOM(items, n, cap, first) grow_array(&(items), n, &(cap), first, sizeof *(items))
 
 /* `items`: the address of a pointer to objects of that size. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interned sets: equal sets are one object, so that comparing two is comparing pointers, a thousand containers on one shared pool
- * cost one set, and its text is made once.
+ * Interned sets: equal sets are one object, so that comparing two is comparing pointers, a thousand
+ * containers on one shared pool cost one set, and its text is made once.
  */
 #ifndef UTIL_INTERN_H
 #define UTIL_INTERN_H
@@ -17,7 +17,8 @@ struct iset {
 	uint32_t hash;
 	const char *text; /* list form */
 	struct rp_ids ids;
-	/* For the owner of the table: containers that have it with the same part for themselves (core/cache/txn.c). */
+	/* For the owner of the table: containers that have it with the same part for themselves
+	 * (core/cache/txn.c). */
 	uint64_t users;
 	const struct iset *users_own;
 	uint32_t users_key;

@@ -28,7 +28,8 @@ static void separate(struct json *j)
 	j->fresh[j->depth] = false;
 }
 
-/* Nesting can come from outside, so that too much of it is an error of the output and not of the caller. */
+/* Nesting can come from outside, so that too much of it is an error of the output and not of the
+ * caller. */
 static void open_scope(struct json *j, const char *bracket)
 {
 	separate(j);
@@ -146,7 +147,8 @@ void json_uint(struct json *j, uint64_t v)
 	buf_printf(j->out, "%" PRIu64, v);
 }
 
-/* The shortest text that reads back as the same number; what JSON has no number for becomes null. */
+/* The shortest text that reads back as the same number; what JSON has no number for becomes
+ * null. */
 void json_num(struct json *j, double v)
 {
 	if (!isfinite(v)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A streaming JSON writer. Commas and nesting are its business; invalid UTF-8 in strings becomes U+FFFD. Errors are in out->failed. */
+/* A streaming JSON writer. Commas and nesting are its business; invalid UTF-8 in strings becomes
+ * U+FFFD. Errors are in out->failed. */
 #ifndef UTIL_JSON_H
 #define UTIL_JSON_H
 

@@ -20,8 +20,9 @@
 #define LOG_SOURCE_WIDTH 14 /* topology-aware, the longest of ours */
 
 /*
- * Written at start and at a reload, read by the worker's thread as well and by forked children: no locks. The debugged sources are
- * kept as hashes, so that a reader meets an old one or a new one but never half a name.
+ * Written at start and at a reload, read by the worker's thread as well and by forked children: no
+ * locks. The debugged sources are kept as hashes, so that a reader meets an old one or a new one
+ * but never half a name.
  */
 static struct {
 	char program[LOG_PROGRAM_MAX];
@@ -51,7 +52,8 @@ static const char *const level_names[] = {
 	[LOG_INFO] = "info",   [LOG_DEBUG] = "debug",
 };
 
-/* systemd says in JOURNAL_STREAM which device and inode it made stderr; children may have pointed stderr elsewhere since. */
+/* systemd says in JOURNAL_STREAM which device and inode it made stderr; children may have pointed
+ * stderr elsewhere since. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -140,12 +142,14 @@ static char *put_digits(char *out, unsigned number, unsigned n)
 	return out + n;
 }
 
-/* ISO 8601 in UTC. By hand, since the C library's conversion takes a lock that a forked child could find held. */
+/* ISO 8601 in UTC. By hand, since the C library's conversion takes a lock that a forked child could
+ * find held. */
 static char *put_time(char *out)
 {
 	uint64_t ms = clock_wall_ns() / 1000000u, s = ms / 1000u;
 	unsigned days = (unsigned)(s / 86400u), of_day = (unsigned)(s % 86400u);
-	/* Years begin in March here, so that the leap day is the last one; 719468 days lie between then and 1970. */
+	/* Years begin in March here, so that the leap day is the last one; 719468 days lie between
+	 * then and 1970. */
 	unsigned n = days + 719468u, era = n / 146097u, of_era = n % 146097u;
 	unsigned year = (of_era - of_era / 1460u + of_era / 36524u - of_era / 146096u) / 365u;
 	unsigned of_year = of_era - (365u * year + year / 4u - year / 100u);
@@ -220,7 +224,8 @@ static size_t plain(const char *text, size_t len)
 	return n;
 }
 
-/* Copies text, with control characters and what is not UTF-8 escaped. Stops where the next piece would not fit. */
+/* Copies text, with control characters and what is not UTF-8 escaped. Stops where the next piece
+ * would not fit. */
 static size_t escape(char *out, size_t size, const char *text, size_t left)
 {
 	size_t len = plain(text, left < size ? left : size);
@@ -307,7 +312,8 @@ void log_each_held(const struct log_held *h,
 	}
 }
 
-/* False: there is no room for it. A line counts when it is complete: the child may die while it writes. */
+/* False: there is no room for it. A line counts when it is complete: the child may die while it
+ * writes. */
 static bool hold(const char *source, enum log_level level, const char *fmt, va_list ap)
 {
 	uint32_t n = held->n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libevent is touched by the loop's thread alone and runs without its locks: posts from other threads go through a queue of ours
- * and an eventfd. Signals arrive by signalfd, not by handlers, so that a forked child can never write to its parent's pipe.
+ * libevent is touched by the loop's thread alone and runs without its locks: posts from other
+ * threads go through a queue of ours and an eventfd. Signals arrive by signalfd, not by handlers,
+ * so that a forked child can never write to its parent's pipe.
  */
 #include "core/util/task.h"
 
@@ -61,7 +62,7 @@ struct loop_signal {
 	void *arg;
 };
 
-/* ---- calls in a queue --------------------------------------------------------------------------------------------- */
+/* ---- calls in a queue ------------------------------------------------------------------------ */
 
 /* What loop_post and loop_defer allocate. */
 struct call {
@@ -148,7 +149,8 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	struct loop *loop = arg;
 	eventfd_t n_posts = 0;
 	(void)what;
-	/* Each post adds one to the counter: what it says is there, or was taken back by loop_unpost_task. */
+	/* Each post adds one to the counter: what it says is there, or was taken back by
+	 * loop_unpost_task. */
 	if (eventfd_read(fd, &n_posts) < 0)
 		return;
 	for (; n_posts && !loop->stopped; n_posts--) {
@@ -234,7 +236,7 @@ int loop_defer(struct loop *loop, void (*fn)(void *arg), void *arg)
 	return 0;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static void log_event_message(int severity, const char *text)
 {
@@ -250,7 +252,8 @@ static struct event_base *base_new(void)
 	struct event_config *config = event_config_new();
 	if (!config)
 		return NULL;
-	/* Not PRECISE_TIMER: it costs a system call (timerfd_settime) every turn. The coarse clock can be a tick early: on_timer waits. */
+	/* Not PRECISE_TIMER: it costs a system call (timerfd_settime) every turn. The coarse clock
+	 * can be a tick early: on_timer waits. */
 	event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME);
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 	struct event_base *base = event_base_new_with_config(config);
@@ -320,8 +323,9 @@ bool loop_is_abandoned(const struct loop *loop)
 }
 
 /*
- * libevent's structures stay where they are: letting go of an event would take it out of the epoll set, which is the parent's too.
- * What has to end is what changes the child's behaviour or can reach the parent.
+ * libevent's structures stay where they are: letting go of an event would take it out of the epoll
+ * set, which is the parent's too. What has to end is what changes the child's behaviour or can
+ * reach the parent.
  */
 void loop_abandon(struct loop *loop)
 {
@@ -331,7 +335,7 @@ void loop_abandon(struct loop *loop)
 	(void)pthread_sigmask(SIG_UNBLOCK, &loop->blocked, NULL);
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void on_io(evutil_socket_t fd, short what, void *arg)
 {
@@ -385,7 +389,7 @@ struct loop_io *loop_io_free(struct loop_io *io)
 	return NULL;
 }
 
-/* ---- timers ------------------------------------------------------------------------------------------------------- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 #define TIMER_MAX_MS (UINT64_MAX / 4000) /* for ever */
 
@@ -443,7 +447,7 @@ struct loop_timer *loop_timer_free(struct loop_timer *t)
 	return NULL;
 }
 
-/* ---- signals ------------------------------------------------------------------------------------------------------ */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static void on_signal(evutil_socket_t fd, short what, void *arg)
 {

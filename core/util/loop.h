@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event loop (libevent inside, nothing of it outside) and the worker thread beside it. Everything runs on the loop's thread but
- * for what worker_submit takes; loop_post and worker_submit alone may be called from other threads.
+ * The event loop (libevent inside, nothing of it outside) and the worker thread beside it.
+ * Everything runs on the loop's thread but for what worker_submit takes; loop_post and
+ * worker_submit alone may be called from other threads.
  */
 #ifndef UTIL_LOOP_H
 #define UTIL_LOOP_H
@@ -22,8 +23,9 @@ int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 /* For evhttp alone. */
 struct event_base *loop_base(struct loop *loop);
-/* After fork(): the child's loop handle is dead, this only lets go of what it shares with the parent and unblocks
- * the loop's signals. Posts and jobs are refused with -ESHUTDOWN from here on; leave with _exit(). */
+/* After fork(): the child's loop handle is dead, this only lets go of what it shares with the
+ * parent and unblocks the loop's signals. Posts and jobs are refused with -ESHUTDOWN from here on;
+ * leave with _exit(). */
 void loop_abandon(struct loop *loop);
 
 #define LOOP_READ 1u
@@ -39,7 +41,8 @@ void loop_timer_disarm(struct loop_timer *t);
 bool loop_timer_armed(const struct loop_timer *t);
 struct loop_timer *loop_timer_free(struct loop_timer *t);
 
-/* The signal is blocked in the process as long as this lives, and read from a signalfd: make it before any thread, once a signal. */
+/* The signal is blocked in the process as long as this lives, and read from a signalfd: make it
+ * before any thread, once a signal. */
 struct loop_signal *loop_signal_new(struct loop *loop, int signo, void (*fn)(int signo, void *arg),
 				    void *arg);
 struct loop_signal *loop_signal_free(struct loop_signal *s);
@@ -54,7 +57,8 @@ uint64_t clock_us(void);
 uint64_t clock_ns(void);
 uint64_t clock_wall_ns(void);
 
-/* One thread that runs jobs in order; done is posted back to the loop. The thread starts with the first job. */
+/* One thread that runs jobs in order; done is posted back to the loop. The thread starts with the
+ * first job. */
 struct worker;
 struct worker *worker_new(struct loop *loop, const char *name);
 int worker_submit(struct worker *w, int (*run)(void *arg), void (*done)(void *arg, int result),
@@ -62,8 +66,9 @@ int worker_submit(struct worker *w, int (*run)(void *arg), void (*done)(void *ar
 unsigned worker_pending(const struct worker *w);
 /* Waits for the jobs that are there, runs their done functions, ends the thread. */
 struct worker *worker_free(struct worker *w);
-/* The same, but not for longer than that: returns w when a job hangs. It and the jobs behind it are left as they are, none of the latter is
- * begun any more, no done function is called for them; what they work on has to live until the process ends, which ought to be soon. */
+/* The same, but not for longer than that: returns w when a job hangs. It and the jobs behind it are
+ * left as they are, none of the latter is begun any more, no done function is called for them; what
+ * they work on has to live until the process ends, which ought to be soon. */
 struct worker *worker_free_within(struct worker *w, uint64_t limit_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parsers of str.h for numbers. Decimals are exact: digits and a power of ten until a unit says what they count, no floating
- * point between the text and the integer.
+ * The parsers of str.h for numbers. Decimals are exact: digits and a power of ten until a unit says
+ * what they count, no floating point between the text and the integer.
  */
 #include "core/util/str.h"
 
@@ -80,7 +80,7 @@ int str_to_bool(const char *s, bool *ret)
 	return -EINVAL;
 }
 
-/* ---- decimals ----------------------------------------------------------------------------------------------------- */
+/* ---- decimals -------------------------------------------------------------------------------- */
 
 #define DIGITS_MAX 20 /* 10^20 < 2^67: leaves room for 2^60 */
 #define EXPONENT_MAX 1000000 /* of the texts taken; far beyond what any result holds */
@@ -88,7 +88,8 @@ int str_to_bool(const char *s, bool *ret)
 struct decimal {
 	u128 digits;
 	int64_t exp10;
-	bool more; /* digits beyond DIGITS_MAX that are not all zero: the value is a little larger */
+	/* digits beyond DIGITS_MAX that are not all zero: the value is a little larger */
+	bool more;
 };
 
 static void add_digit(struct decimal *d, int digit, int *n_digits)
@@ -162,7 +163,7 @@ static const struct unit *find_unit(const struct unit *units, size_t n, const ch
 	return NULL;
 }
 
-/* ---- Kubernetes quantities ---------------------------------------------------------------------------------------- */
+/* ---- Kubernetes quantities ------------------------------------------------------------------- */
 
 static const struct unit quantity_units[] = {
 	{"", 0, 0},    {"n", -9, 0},  {"u", -6, 0},  {"m", -3, 0},  {"k", 3, 0},   {"M", 6, 0},
@@ -246,7 +247,7 @@ int str_to_khz(const char *s, int64_t *ret)
 	return 0;
 }
 
-/* ---- durations ---------------------------------------------------------------------------------------------------- */
+/* ---- durations ------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

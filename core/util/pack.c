@@ -51,7 +51,7 @@ static inline int put_tag(struct out *o, const ProtobufCFieldDescriptor *f, uint
 	return put_varint(o, (uint64_t)f->id << 3 | wire);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static inline uint64_t zigzag(int64_t v)
 {
@@ -88,7 +88,7 @@ static inline bool number(ProtobufCType type, const void *at, uint64_t *ret)
 	}
 }
 
-/* ---- fields -------------------------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static int put_message(struct out *o, const ProtobufCMessage *m);
 
@@ -170,7 +170,8 @@ static int put_list(struct out *o, const ProtobufCFieldDescriptor *f, const void
 	return r;
 }
 
-/* proto3 leaves out what is 0 or empty: a text as well as a NULL, bytes by their length, which is what comes first in them. */
+/* proto3 leaves out what is 0 or empty: a text as well as a NULL, bytes by their length, which is
+ * what comes first in them. */
 static inline bool is_empty(ProtobufCType type, const void *at)
 {
 	const char *text;

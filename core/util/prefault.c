@@ -27,7 +27,8 @@ void heap_widen(size_t len)
 		return;
 	if (len > WIDEN_MAX)
 		len = WIDEN_MAX;
-	/* One piece at the heap's end, and not a mapping of its own; freed, it stays there for the small ones. */
+	/* One piece at the heap's end, and not a mapping of its own; freed, it stays there for the
+	 * small ones. */
 	(void)mallopt(M_MMAP_THRESHOLD, (int)WIDEN_MAX * 2);
 	(void)mallopt(M_TRIM_THRESHOLD, (int)WIDEN_MAX * 2);
 	void *room = malloc(len);

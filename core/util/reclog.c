@@ -30,7 +30,7 @@ static uint32_t head_sum_of(const struct batch *b, uint64_t at)
 	return crc32c(crc32c(0, &at, sizeof at), b, offsetof(struct batch, head_sum));
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The text up to the next NUL, which has to be there; NULL: it is not. */
 static const char *next_text(const char **at, const char *end)
@@ -81,7 +81,8 @@ static enum found look_at(const uint8_t *data, size_t size, size_t at, size_t *r
 	return crc32c(0, data + at + sizeof b, b.size) == b.sum ? FOUND_BATCH : FOUND_DAMAGE;
 }
 
-/* The length of the record at the beginning of these bytes, without the four that say so; SIZE_MAX: it does not end within them. */
+/* The length of the record at the beginning of these bytes, without the four that say so; SIZE_MAX:
+ * it does not end within them. */
 static size_t record_len(const uint8_t *data, size_t size)
 {
 	uint32_t len;
@@ -145,7 +146,7 @@ int reclog_parse(const void *data, size_t size, const struct reclog_head *head, 
 	return r;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 int reclog_init(struct reclog *l, const char *path, const struct reclog_head *head, size_t size_max)
 {

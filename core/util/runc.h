@@ -12,7 +12,8 @@ struct runc_version {
 	unsigned major, minor, patch;
 };
 
-/* Looks for what builds leave: "v1.1.5-0-gf19387a6" (upstream's git describe) and "1.1.5+ds1" (Debian's). False: it is not to be seen. */
+/* Looks for what builds leave: "v1.1.5-0-gf19387a6" (upstream's git describe) and "1.1.5+ds1"
+ * (Debian's). False: it is not to be seen. */
 bool runc_version_in(const char *data, size_t len, struct runc_version *ret);
 /* -errno; -ENODATA: the binary does not say. */
 int runc_version_of(const char *path, struct runc_version *ret);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * systemd's notification protocol: one documented datagram to $NOTIFY_SOCKET, by hand, as its library would bring compression and
- * encryption into a root daemon. Without the variable everything here does nothing.
+ * systemd's notification protocol: one documented datagram to $NOTIFY_SOCKET, by hand, as its
+ * library would bring compression and encryption into a root daemon. Without the variable
+ * everything here does nothing.
  */
 #ifndef UTIL_SD_H
 #define UTIL_SD_H
@@ -10,7 +11,8 @@
 
 struct sd;
 
-/* Starts to feed the watchdog, when the unit has one: as long as the loop turns. NULL only when out of memory. */
+/* Starts to feed the watchdog, when the unit has one: as long as the loop turns. NULL only when out
+ * of memory. */
 struct sd *sd_new(struct loop *loop);
 struct sd *sd_free(struct sd *sd);
 /* Called whenever the watchdog is fed. */

@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Fills a caller's struct as far as both sides know its members. The rest is zeroed, and `size` becomes the number of bytes that
- * mean something, so that RP_HAS() tells the truth to a caller who knows more members than the one who filled them. */
+/* Fills a caller's struct as far as both sides know its members. The rest is zeroed, and `size`
+ * becomes the number of bytes that mean something, so that RP_HAS() tells the truth to a caller who
+ * knows more members than the one who filled them. */
 static inline void sized_fill(void *out, const void *full, uint32_t full_size)
 {
 	uint32_t size;

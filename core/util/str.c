@@ -41,7 +41,7 @@ char *str_printf(const char *fmt, ...)
 	return s;
 }
 
-/* ---- comparison --------------------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 /* Two runs of digits by value; moves both texts behind them. */
 static int cmp_numbers(const char **a, const char **b)
@@ -62,7 +62,8 @@ static int cmp_numbers(const char **a, const char **b)
 #define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
 #define HIGH_BITS EACH_BYTE(0x80)
 
-/* Some of eight bytes may be control characters: below 0x20, or 0x7f. What borrows reach beyond such a byte does not matter. */
+/* Some of eight bytes may be control characters: below 0x20, or 0x7f. What borrows reach beyond
+ * such a byte does not matter. */
 static bool may_control(uint64_t word)
 {
 	uint64_t low = (word - EACH_BYTE(0x20)) & ~word, del = word ^ EACH_BYTE(0x7f);
@@ -114,7 +115,8 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 	return m < c ? m : c;
 }
 
-/* Insertions, deletions, substitutions and swaps of neighbours that lead from a to b; ASCII case is free. */
+/* Insertions, deletions, substitutions and swaps of neighbours that lead from a to b; ASCII case is
+ * free. */
 static unsigned edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
 	unsigned rows[3][CLOSEST_MAX + 1];
@@ -162,7 +164,8 @@ const char *str_closest(const char *word, const char *const *candidates, unsigne
 	return closest;
 }
 
-/* Does the bracket expression at p ("[a-z]") match c? Moves p behind it; an expression that does not end is a plain '['. */
+/* Does the bracket expression at p ("[a-z]") match c? Moves p behind it; an expression that does
+ * not end is a plain '['. */
 static bool match_bracket(const char **pattern, char c)
 {
 	const char *p = *pattern + 1;
@@ -191,7 +194,8 @@ static bool match_bracket(const char **pattern, char c)
 	return found != negated;
 }
 
-/* One character of the text against one element of the pattern that is no '*'; moves the pattern behind it. */
+/* One character of the text against one element of the pattern that is no '*'; moves the pattern
+ * behind it. */
 static bool match_one(const char **pattern, char c)
 {
 	switch (**pattern) {
@@ -208,7 +212,8 @@ static bool match_one(const char **pattern, char c)
 	return *(*pattern)++ == c;
 }
 
-/* It is enough to go back to the last '*', so the time is at most the product of the two lengths. */
+/* It is enough to go back to the last '*', so the time is at most the product of the two
+ * lengths. */
 bool str_glob(const char *pattern, const char *s)
 {
 	const char *star = NULL, *from = NULL;
@@ -232,7 +237,7 @@ bool str_glob(const char *pattern, const char *s)
 	return !*pattern;
 }
 
-/* ---- UTF-8 -------------------------------------------------------------------------------------------------------- */
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
 size_t utf8_char(const char *s, size_t n)
 {

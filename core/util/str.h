@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text: comparison, numbers, quantities, UTF-8. Parsers take the whole text or fail with -EINVAL (-ERANGE: too large). */
+/* Text: comparison, numbers, quantities, UTF-8. Parsers take the whole text or fail with -EINVAL
+ * (-ERANGE: too large). */
 #ifndef UTIL_STR_H
 #define UTIL_STR_H
 
@@ -33,7 +34,8 @@ int str_to_u64(const char *s, uint64_t *ret);
 int str_to_double(const char *s, double *ret);
 /* Go's ParseBool and YAML's booleans. */
 int str_to_bool(const char *s, bool *ret);
-/* Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" → bytes, rounded up. */
+/* Kubernetes quantities: "2", "750m", "1.5" → milli, rounded up; "512Mi", "1G", "1e3" → bytes,
+ * rounded up. */
 int str_to_milli(const char *s, int64_t *ret);
 int str_to_bytes(const char *s, int64_t *ret);
 /* "300ms", "30s", "1m30s", "2h" → milliseconds, rounded up. */
@@ -41,7 +43,8 @@ int str_to_ms(const char *s, int64_t *ret);
 /* "2.4GHz", "800 M", "1200000" (kHz) → kHz, rounded up; not negative. */
 int str_to_khz(const char *s, int64_t *ret);
 
-/* Length of the character that starts at s, at most n bytes; 0 when there is none or it is not valid. */
+/* Length of the character that starts at s, at most n bytes; 0 when there is none or it is not
+ * valid. */
 size_t utf8_char(const char *s, size_t n);
 bool utf8_valid(const char *s, size_t n);
 /* Length of the longest prefix of at most max bytes that does not cut a character. */

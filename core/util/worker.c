@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs go one way through two queues of the worker: submitted → run by the thread → finished → done called on the loop's thread.
- * The loop holds at most one task of a worker: "look at the finished ones".
+ * Jobs go one way through two queues of the worker: submitted → run by the thread → finished → done
+ * called on the loop's thread. The loop holds at most one task of a worker: "look at the finished
+ * ones".
  */
 #include "core/util/task.h"
 
@@ -138,8 +139,8 @@ struct worker *worker_new(struct loop *loop, const char *name)
 	return w;
 }
 
-/* Signals are the loop's: the thread is born with all of them blocked, but for those of its own crashes, whose handlers would not be
- * called. */
+/* Signals are the loop's: the thread is born with all of them blocked, but for those of its own
+ * crashes, whose handlers would not be called. */
 static int start_thread(struct worker *w)
 {
 	assert(!w->started && !w->stopping);

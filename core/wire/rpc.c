@@ -492,7 +492,8 @@ int rpc_input(struct rpc *rpc, struct buf *in, uint64_t now_ns, struct err *err)
 				h.length, rpc->config.recv_max);
 		size_t has = buf_len(in) - TTRPC_HEADER_SIZE;
 		if (has < h.length) {
-			/* all at once, and once, is cheaper than growing; if it fails, adding will say so */
+			/* all at once, and once, is cheaper than growing; if it fails, adding will
+			 * say so */
 			size_t had = in->cap;
 			uint8_t *rest = buf_reserve(in, h.length - has);
 			if (rest && in->cap != had)

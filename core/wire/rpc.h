@@ -87,7 +87,8 @@ struct rpc_config {
 	uint32_t conn; /* multiplexer connection; 0: no multiplexer */
 	size_t first_max; /* see mux.h; 0: MUX_FIRST_FRAME_MAX */
 	uint32_t first_stream; /* of our calls, odd; 0: 1 */
-	/* While out holds more, calls are refused, answers are reason to end it all; 0: no limit. */
+	/* While out holds more, calls are refused, answers are reason to end it all; 0: no
+	 * limit. */
 	size_t calls_out_max, answers_out_max;
 	struct buf *out; /* messages are appended here … */
 	void (*output)(void *arg); /* … and this says so, or that a deadline has changed */

@@ -90,8 +90,8 @@ static void set_events(struct trunk *t)
 }
 
 /*
- * A timer that is armed stays: most calls are answered long before, and moving it twice a call costs
- * more than a look in vain at the time of the first.
+ * A timer that is armed stays: most calls are answered long before, and moving it twice a call
+ * costs more than a look in vain at the time of the first.
  */
 static void set_timer(struct trunk *t)
 {

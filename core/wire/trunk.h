@@ -39,7 +39,8 @@ struct trunk_config {
 	/*
 	 * The connection has ended, not through trunk_free: err->code is -ECONNRESET when the peer
 	 * closed it, -EMSGSIZE when it broke the protocol, -ENOBUFS when it did not take its
-	 * answers, else what the system said. Calls have ended before. The one thing left to do is trunk_free, here or later.
+	 * answers, else what the system said. Calls have ended before. The one thing left to do is
+	 * trunk_free, here or later.
 	 */
 	void (*closed)(struct trunk *trunk, const struct err *err, void *arg);
 	void *arg;

@@ -82,8 +82,8 @@ struct ttrpc_out {
 	int32_t code; /* response */
 	const char *text;
 	const ProtobufCMessage *payload;
-	const uint8_t *
-		packed; /* the payload's bytes, payload_len of them; NULL: they are made where they go */
+	/* the payload's bytes, payload_len of them; NULL: they are made where they go */
+	const uint8_t *packed;
 	/* set by the _size functions */
 	size_t payload_len, text_len, status_len;
 };

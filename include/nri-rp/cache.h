@@ -2,8 +2,9 @@
 /*
  * nri-rp.host.cache/1: pods and containers, and the transaction through which they are changed.
  *
- * Getters show the state as it will be when the running transaction commits: what the module has staged is already there. Setters
- * take the transaction that the callback was given; outside of a callback there is none and nothing can be changed.
+ * Getters show the state as it will be when the running transaction commits: what the module has
+ * staged is already there. Setters take the transaction that the callback was given; outside of a
+ * callback there is none and nothing can be changed.
  */
 #ifndef NRI_RP_CACHE_H
 #define NRI_RP_CACHE_H
@@ -33,8 +34,9 @@ extern "C" {
 #define RP_CTR_INIT 0x8u /* known to be an init container (not always known) */
 #define RP_CTR_RESTORED 0x10u /* was there before this daemon's start */
 #define RP_CTR_DEGRADED 0x20u
-#define RP_CTR_EXACT_NEEDS                                                                         \
-	0x40u /* requests and limits are what the pod says, by the resources annotation, and not computed back from what the runtime was told. [since 1.3] */
+/* requests and limits are what the pod says, by the resources annotation, and not computed back
+ * from what the runtime was told. [since 1.3] */
+#define RP_CTR_EXACT_NEEDS 0x40u
 
 #define RP_NOT_SET INT64_MIN /* an amount nobody has set */
 
@@ -61,8 +63,8 @@ struct rp_ctr_info {
 
 	/* ---- since 1.3 ---- */
 
-	/* As the runtime asked for them at creation or in the last resize, before anything was derived
-	 * from them. RP_NOT_SET: it did not say. */
+	/* As the runtime asked for them at creation or in the last resize, before anything was
+	 * derived from them. RP_NOT_SET: it did not say. */
 	int64_t asked_shares, asked_quota, asked_period;
 };
 
@@ -76,15 +78,16 @@ struct rp_pod_info {
 
 	uint32_t flags; /* RP_POD_… */
 	uint32_t pad;
-	/* What its containers ask for together, as the cluster has it or else as the runtime was told of the pod: milli-CPU, bytes; 0: none.
-	 * RP_NOT_SET: neither is known, as after a start of the daemon; of mem_request only the cluster knows. */
+	/* What its containers ask for together, as the cluster has it or else as the runtime was
+	 * told of the pod: milli-CPU, bytes; 0: none. RP_NOT_SET: neither is known, as after a
+	 * start of the daemon; of mem_request only the cluster knows. */
 	int64_t cpu_request, cpu_limit, mem_limit;
 	int64_t mem_request;
 };
 
 #define RP_POD_STOPPED 0x1u /* no container can be created in it any more */
-#define RP_POD_FED                                                                                 \
-	0x2u /* the cluster has told of it: the amounts are exact, and pod_ctr() knows its containers */
+/* the cluster has told of it: the amounts are exact, and pod_ctr() knows its containers */
+#define RP_POD_FED 0x2u
 #define RP_POD_DAEMON_SET 0x4u /* with RP_POD_FED: it is one of a DaemonSet */
 
 /* A container of a pod as the cluster has it, whether it has been created or not. */
@@ -102,15 +105,17 @@ struct rp_pod_ctr_info {
 
 /* Orders of list(). */
 #define RP_ORDER_CREATED 0u /* by creation */
-#define RP_ORDER_SYNC                                                                              \
-	1u /* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places. Without the one that is being created */
+/* Guaranteed, Burstable, BestEffort; each by creation time, then id: in which sync() places.
+ * Without the one that is being created */
+#define RP_ORDER_SYNC 1u
 
 /* Where an annotation was found. */
 #define RP_SCOPE_CONTAINER 1u
 #define RP_SCOPE_POD 2u
 #define RP_SCOPE_UNSCOPED 3u
 
-/* Fields of set_int(), with their units. Fields marked * only take effect while a container is being created. */
+/* Fields of set_int(), with their units. Fields marked * only take effect while a container is
+ * being created. */
 #define RP_F_SHARES 1u /* 2 … 262144 */
 #define RP_F_QUOTA 2u /* microseconds; -1: unlimited */
 #define RP_F_PERIOD 3u /* microseconds */
@@ -164,8 +169,8 @@ struct rp_pod_resource_info {
 	uint32_t size;
 	uint32_t pad;
 	const char *resource; /* as "vendor.example/gpu" */
-	struct rp_ids
-		nodes; /* that any of them is at; at least one, but perhaps none that this machine has */
+	/* that any of them is at; at least one, but perhaps none that this machine has */
+	struct rp_ids nodes;
 };
 
 struct rp_host_cache {
@@ -174,29 +179,33 @@ struct rp_host_cache {
 
 	/* ---- reading ---- */
 
-	/* Live containers (not EXITED), in an order; returns how many there are, writes at most cap. */
+	/* Live containers (not EXITED), in an order; returns how many there are, writes at most
+	 * cap. */
 	uint32_t (*list)(void *ctx, uint32_t order, rp_ctr *ret, uint32_t cap);
 	int32_t (*get_ctr)(void *ctx, rp_ctr ctr, struct rp_ctr_info *out);
 	int32_t (*get_pod)(void *ctx, rp_pod pod, struct rp_pod_info *out);
-	/* The effective annotation of a container: KEY/container.NAME, then KEY/pod, then KEY, all on its pod; for each the canonical
-	 * spelling, then its aliases. NULL: none. ret_scope may be NULL. */
+	/* The effective annotation of a container: KEY/container.NAME, then KEY/pod, then KEY, all
+	 * on its pod; for each the canonical spelling, then its aliases. NULL: none. ret_scope may
+	 * be NULL. */
 	const char *(*annotation)(void *ctx, rp_ctr ctr, const char *key, uint32_t *ret_scope);
 	/* Plain look-ups; NULL: none. */
 	const char *(*pod_annotation)(void *ctx, rp_pod pod, const char *key);
 	const char *(*pod_label)(void *ctx, rp_pod pod, const char *key);
 	const char *(*ctr_label)(void *ctx, rp_ctr ctr, const char *key);
 	const char *(*ctr_annotation)(void *ctx, rp_ctr ctr, const char *key);
-	/* Only known while the container is being created, and for those that existed, after Synchronize: -RP_ENOENT elsewhere and past
-	 * the last one. */
+	/* Only known while the container is being created, and for those that existed, after
+	 * Synchronize: -RP_ENOENT elsewhere and past the last one. */
 	const char *(*env)(void *ctx, rp_ctr ctr, const char *name);
 	int32_t (*mount)(void *ctx, rp_ctr ctr, uint32_t index, struct rp_mount_info *out);
 	int32_t (*device)(void *ctx, rp_ctr ctr, uint32_t index, struct rp_device_info *out);
 	/* Decided values, by the fields of set_int and set_text. -RP_ENOENT: not set. */
 	int32_t (*get_int)(void *ctx, rp_ctr ctr, uint32_t field, int64_t *ret);
 	const char *(*get_text)(void *ctx, rp_ctr ctr, uint32_t field);
-	/* What this policy kept with the container. -RP_ENOENT: nothing (also when another policy decided last). */
+	/* What this policy kept with the container. -RP_ENOENT: nothing (also when another policy
+	 * decided last). */
 	int32_t (*get_private)(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_size);
-	/* An extended resource's request and limit from the resources annotation. -RP_ENOENT: none. */
+	/* An extended resource's request and limit from the resources annotation. -RP_ENOENT:
+	 * none. */
 	int32_t (*extended)(void *ctx, rp_ctr ctr, const char *resource, int64_t *ret_request,
 			    int64_t *ret_limit);
 
@@ -204,7 +213,8 @@ struct rp_host_cache {
 
 	int32_t (*set_cpus)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
 	int32_t (*set_mems)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids mems);
-	/* The part of its CPUs that nobody else may use. The host enforces it. The empty set: none, as without a call. */
+	/* The part of its CPUs that nobody else may use. The host enforces it. The empty set: none,
+	 * as without a call. */
 	int32_t (*set_exclusive)(void *ctx, rp_txn txn, rp_ctr ctr, struct rp_ids cpus);
 	int32_t (*set_int)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, int64_t value);
 	int32_t (*set_text)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t field, const char *value);
@@ -212,46 +222,55 @@ struct rp_host_cache {
 			    const char *value);
 	/* Kept with the container over restarts, for this policy alone. Size 0 forgets it. */
 	int32_t (*set_private)(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size);
-	/* It runs, but not as it should: shown in status with the reason and retried by the policy. NULL: all is well again. */
+	/* It runs, but not as it should: shown in status with the reason and retried by the policy.
+	 * NULL: all is well again. */
 	int32_t (*set_degraded)(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason);
-	/* A KEY="value" line of the data file that the container can read (RP_DATA_DIR/resources.sh). NULL or "" takes it out. */
+	/* A KEY="value" line of the data file that the container can read
+	 * (RP_DATA_DIR/resources.sh). NULL or "" takes it out. */
 	int32_t (*set_data)(void *ctx, rp_txn txn, rp_ctr ctr, const char *key, const char *value);
 
 	/* ---- since 1.2 ---- */
 
-	/* What the kubelet's pod-resources API says of the container, by name of the resource. -RP_ENOENT past the last one; there is none
-	 * where the kubelet is not asked, has not answered, or the daemon has been started anew and nobody has asked yet: what is to last
+	/* What the kubelet's pod-resources API says of the container, by name of the resource.
+	 * -RP_ENOENT past the last one; there is none where the kubelet is not asked, has not
+	 * answered, or the daemon has been started anew and nobody has asked yet: what is to last
 	 * has to be kept by the policy. */
 	int32_t (*pod_resource)(void *ctx, rp_ctr ctr, uint32_t index,
 				struct rp_pod_resource_info *out);
 
 	/* ---- since 1.3 ---- */
 
-	/* The container's process arguments, the program first; known when env is. NULL past the last. */
+	/* The container's process arguments, the program first; known when env is. NULL past the
+	 * last. */
 	const char *(*arg)(void *ctx, rp_ctr ctr, uint32_t index);
-	/* Replaces all of them, while the container is being created; n is at least 1 and the first one
-	 * not "". -RP_ENOTSUP: the container is not being created; -RP_E2BIG: over RP_ARGS_MAX or
-	 * RP_ARGS_BYTES_MAX. */
+	/* Replaces all of them, while the container is being created; n is at least 1 and the first
+	 * one not "". -RP_ENOTSUP: the container is not being created; -RP_E2BIG: over RP_ARGS_MAX
+	 * or RP_ARGS_BYTES_MAX. */
 	int32_t (*set_args)(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *args, uint32_t n);
-	/* The members of a group (1 … RP_GROUP_MAX, numbers of the policy's choosing) may share their
-	 * exclusive CPUs with each other, and with nobody else: a CPU that one of them owns, every one
-	 * that may run there has to own. 0: no group, as without a call. */
+	/* The members of a group (1 … RP_GROUP_MAX, numbers of the policy's choosing) may share
+	 * their exclusive CPUs with each other, and with nobody else: a CPU that one of them owns,
+	 * every one that may run there has to own. 0: no group, as without a call. */
 	int32_t (*set_group)(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group);
-	/* All pods that are not removed, in order of arrival; returns how many there are, writes at most cap. */
+	/* All pods that are not removed, in order of arrival; returns how many there are, writes at
+	 * most cap. */
 	uint32_t (*list_pods)(void *ctx, rp_pod *ret, uint32_t cap);
-	/* What this policy kept with the pod. -RP_ENOENT: nothing (also when another policy decided last). */
+	/* What this policy kept with the pod. -RP_ENOENT: nothing (also when another policy decided
+	 * last). */
 	int32_t (*get_pod_private)(void *ctx, rp_pod pod, const void **ret, uint32_t *ret_size);
-	/* Kept with the pod until it is removed, over restarts, for this policy alone. Size 0 forgets it. -RP_E2BIG: over
-	 * RP_PRIVATE_MAX. */
+	/* Kept with the pod until it is removed, over restarts, for this policy alone. Size 0
+	 * forgets it. -RP_E2BIG: over RP_PRIVATE_MAX. */
 	int32_t (*set_pod_private)(void *ctx, rp_txn txn, rp_pod pod, const void *data,
 				   uint32_t size);
-	/* What this transaction gives to containers, and no reply tells, the runtime is told when nothing of that kind has been decided for
-	 * quiet_ms, and at the latest longest_ms after the first of it: many containers that end in a row are one update of those that grow.
-	 * A transaction that takes a CPU from a container is never held back, and takes along what waits. The last call counts; without one,
-	 * and with longest_ms 0, nothing waits. -RP_EINVAL: longest_ms is over RP_WAIT_MAX_MS, or below quiet_ms. */
+	/* What this transaction gives to containers, and no reply tells, the runtime is told when
+	 * nothing of that kind has been decided for quiet_ms, and at the latest longest_ms after
+	 * the first of it: many containers that end in a row are one update of those that grow. A
+	 * transaction that takes a CPU from a container is never held back, and takes along what
+	 * waits. The last call counts; without one, and with longest_ms 0, nothing waits.
+	 * -RP_EINVAL: longest_ms is over RP_WAIT_MAX_MS, or below quiet_ms. */
 	int32_t (*may_wait)(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms);
-	/* The containers of a pod with RP_POD_FED, those that begin before the apps first, each kind in the pod's order. -RP_ENOENT past the
-	 * last one, and of other pods. What is to last has to be kept by the policy: a daemon that is started anew knows nothing of it. */
+	/* The containers of a pod with RP_POD_FED, those that begin before the apps first, each
+	 * kind in the pod's order. -RP_ENOENT past the last one, and of other pods. What is to last
+	 * has to be kept by the policy: a daemon that is started anew knows nothing of it. */
 	int32_t (*pod_ctr)(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out);
 };
 

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.calculator/1 [since 1.3]: what a node-resource module does. It derives capacity that a node can lend a second time, or facts that
- * the node's object tells, from what was measured.
+ * nri-rp.calculator/1 [since 1.3]: what a node-resource module does. It derives capacity that a
+ * node can lend a second time, or facts that the node's object tells, from what was measured.
  *
  * The life of an instance is that of a controller's: create ─▶ prepare ─▶ commit ─▶ { calculate | reset | apply | … }* ─▶ destroy. All
- * calls come on the main thread and have to be over within the budget of a stage (one second); slow work belongs to the host's worker.
+ * calls come on the main thread and have to be over within the budget of a stage (one second); slow
+ * work belongs to the host's worker.
  *
  * One pass of the host asks every calculator in the order of rp.conf:
  *
  *   calculate   what its resources are now; while colocation is switched off: reset
- *   apply       the result on a copy of the Node, once for each attempt to write it: must give the same for the same copy
+ *   apply       the result on a copy of the Node, once for each attempt to write it: must give the
+ *               same for the same copy
  *   need_sync   whether the Node has to be written for its resources' sake
  *
- * A stage that is NULL is left out. What fails in `calculate` loses all the items of that calculator of that pass, and nothing of others'.
+ * A stage that is NULL is left out. What fails in `calculate` loses all the items of that
+ * calculator of that pass, and nothing of others'.
  *
- * Quantities of items are in thousandths of the resource's unit, so that a share of a byte can be told: batch-cpu of 25000 milli-CPU,
- * whose unit is the milli-CPU, is 25000000. Published values are rounded up to whole units.
+ * Quantities of items are in thousandths of the resource's unit, so that a share of a byte can be
+ * told: batch-cpu of 25000 milli-CPU, whose unit is the milli-CPU, is 25000000. Published values
+ * are rounded up to whole units.
  */
 #ifndef NRI_RP_CALCULATOR_H
 #define NRI_RP_CALCULATOR_H
@@ -51,8 +55,8 @@ extern "C" {
 #define RP_KOORD_BE 4u
 #define RP_KOORD_SYSTEM 5u
 
-/* Fields of the effective strategy of this node. Numbers as configured, in their unit; RP_NOT_SET where nothing is said and there is no
- * default. */
+/* Fields of the effective strategy of this node. Numbers as configured, in their unit; RP_NOT_SET
+ * where nothing is said and there is no default. */
 #define RP_NR_ENABLE 0u /* 0 or 1 */
 #define RP_NR_AGGREGATE_SECONDS 1u
 #define RP_NR_REPORT_SECONDS 2u
@@ -140,7 +144,8 @@ struct rp_nr_device {
 	const char *vendor, *model, *driver; /* "" when it is not known */
 };
 
-/* The inputs of the running pass; RP_ENOENT outside of one. Indexes begin at 0; -RP_ENOENT ends a list. */
+/* The inputs of the running pass; RP_ENOENT outside of one. Indexes begin at 0; -RP_ENOENT ends a
+ * list. */
 #define RP_HOST_NODERES_1 "nri-rp.host.noderes/1"
 
 struct rp_host_noderes {
@@ -164,8 +169,8 @@ struct rp_host_noderes {
 
 /* ---- what comes out ---- */
 
-#define RP_NR_ITEM_RESET                                                                           \
-	0x1u /* the Node has no such resource: its key is deleted, as it is when there is no quantity */
+/* the Node has no such resource: its key is deleted, as it is when there is no quantity */
+#define RP_NR_ITEM_RESET 0x1u
 
 struct rp_nr_item {
 	uint32_t size;
@@ -178,7 +183,8 @@ struct rp_nr_item {
 	const char *message; /* how it comes about, for people; "" or NULL: nothing to say */
 };
 
-/* Everything is copied. A later item, label or annotation of one name replaces the earlier one, whoever gave it. */
+/* Everything is copied. A later item, label or annotation of one name replaces the earlier one,
+ * whoever gave it. */
 struct rp_nr_sink {
 	uint32_t size;
 	uint32_t pad;
@@ -213,8 +219,9 @@ struct rp_calculator {
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
-	/* Names of the resources that are its own, and of the annotations; each list ends with NULL and is constant. The host puts results of
-	 * these names on the Node, deletes keys that have none, compares them with what is there, and resets them. */
+	/* Names of the resources that are its own, and of the annotations; each list ends with NULL
+	 * and is constant. The host puts results of these names on the Node, deletes keys that have
+	 * none, compares them with what is there, and resets them. */
 	const char *const *resources;
 	const char *const *annotations;
 	int32_t (*calculate)(struct rp_instance *inst, const struct rp_nr_sink *out);
@@ -223,10 +230,12 @@ struct rp_calculator {
 			 const struct rp_nr_sink *out);
 	/* Optional: after the host has put the results of its own names on the copy. */
 	int32_t (*apply)(struct rp_instance *inst, const struct rp_nr_edit *node);
-	/* Optional: does the Node have to be written although no resource differs by more than the strategy's threshold? 1: yes. */
+	/* Optional: does the Node have to be written although no resource differs by more than the
+	 * strategy's threshold? 1: yes. */
 	int32_t (*need_sync)(struct rp_instance *inst, const struct rp_nr_edit *old_node,
 			     const struct rp_nr_edit *new_node);
-	/* Optional, else any difference counts: do the texts of an annotation of its own differ? NULL: it is not there. 1: yes. */
+	/* Optional, else any difference counts: do the texts of an annotation of its own differ?
+	 * NULL: it is not there. 1: yes. */
 	int32_t (*meta_changed)(struct rp_instance *inst, const char *key, const char *old_text,
 				const char *new_text);
 };

@@ -2,12 +2,14 @@
 /*
  * nri-rp.controller/1: what a controller module does.
  *
- * A controller carries out what was decided and cannot be said to the runtime: cache ways, block I/O, frequencies. Hooks run on the
- * main thread and must not block: they put the work into the host's worker (work.h) and report with report() when it is done.
- * pre_create alone is in-band: it may stage values (cache.h) of the container being created and may refuse it.
+ * A controller carries out what was decided and cannot be said to the runtime: cache ways, block
+ * I/O, frequencies. Hooks run on the main thread and must not block: they put the work into the
+ * host's worker (work.h) and report with report() when it is done. pre_create alone is in-band: it
+ * may stage values (cache.h) of the container being created and may refuse it.
  *
- * How failures count is up to rp.conf, per controller: `required` (its failure fails the request, or the start), `optional` (the
- * same for requests, but a failing start only disables it), `relaxed` (default: logged and shown in status).
+ * How failures count is up to rp.conf, per controller: `required` (its failure fails the request,
+ * or the start), `optional` (the same for requests, but a failing start only disables it),
+ * `relaxed` (default: logged and shown in status).
  */
 #ifndef NRI_RP_CONTROLLER_H
 #define NRI_RP_CONTROLLER_H
@@ -33,7 +35,8 @@ extern "C" {
 #define RP_CHANGED_MEMORY 0x08u /* limits */
 #define RP_CHANGED_CLASS 0x10u /* RDT, block I/O or CPU class */
 
-/* Classes that a controller gives containers itself, a mask: while it runs the runtime is not told of them. */
+/* Classes that a controller gives containers itself, a mask: while it runs the runtime is not told
+ * of them. */
 #define RP_TAKES_RDT_CLASS 0x01u
 #define RP_TAKES_BLOCKIO_CLASS 0x02u
 
@@ -44,9 +47,11 @@ struct rp_controller {
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
 	/*
-	 * After the first commit(). -RP_ENOTSUP: this machine has nothing to control. It may follow a stop(), with or without a commit() in
-	 * between: when the policy has refused the configuration that was to end the controller, or when the section's key `enable` has
-	 * become false. What is put back by stop() comes before what the policy does with its new configuration.
+	 * After the first commit(). -RP_ENOTSUP: this machine has nothing to control. It may follow
+	 * a stop(), with or without a commit() in between: when the policy has refused the
+	 * configuration that was to end the controller, or when the section's key `enable` has
+	 * become false. What is put back by stop() comes before what the policy does with its new
+	 * configuration.
 	 */
 	int32_t (*start)(struct rp_instance *inst);
 	void (*stop)(struct rp_instance *inst);
@@ -57,13 +62,14 @@ struct rp_controller {
 	int32_t (*post_stop)(struct rp_instance *inst, rp_ctr ctr);
 	uint32_t takes; /* RP_TAKES_…; may be another one after each commit() */
 	uint32_t pad2;
-	/* Containers or machine may be others than before, and no hook has told so: after a Synchronize, after a commit() with containers
-	 * there, when CPUs or nodes came or went. list() of cache.h has them all. */
+	/* Containers or machine may be others than before, and no hook has told so: after a
+	 * Synchronize, after a commit() with containers there, when CPUs or nodes came or went.
+	 * list() of cache.h has them all. */
 	void (*sync)(struct rp_instance *inst);
 	/* A timer of nri-rp.host.timer/1 has gone off. */
 	void (*timer)(struct rp_instance *inst, uint64_t cookie);
-	/* Figures of containers are collected now: the controller reads those that it has on the worker and tells them by figure() of
-	 * work.h. Only called when figures are wanted. */
+	/* Figures of containers are collected now: the controller reads those that it has on the
+	 * worker and tells them by figure() of work.h. Only called when figures are wanted. */
 	void (*measure)(struct rp_instance *inst);
 };
 

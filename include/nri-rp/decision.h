@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.decision/1 [since 1.3], optional: what a module would decide of given figures, without a container, a machine or a clock. A module
- * that steers by what is measured puts the rule itself in functions of their inputs, and offers them here as well: so it can be looked at
- * with tables of inputs and results (nri-rp-modcheck --vectors), and it is the rule that runs.
+ * nri-rp.decision/1 [since 1.3], optional: what a module would decide of given figures, without a
+ * container, a machine or a clock. A module that steers by what is measured puts the rule itself in
+ * functions of their inputs, and offers them here as well: so it can be looked at with tables of
+ * inputs and results (nri-rp-modcheck --vectors), and it is the rule that runs.
  */
 #ifndef NRI_RP_DECISION_H
 #define NRI_RP_DECISION_H
@@ -30,7 +31,8 @@ struct rp_answer {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* One result, copied: a number in decimal digits, a word, numbers with commas between them. What has no value is not told. */
+	/* One result, copied: a number in decimal digits, a word, numbers with commas between them.
+	 * What has no value is not told. */
 	void (*result)(void *ctx, const char *name, const char *text);
 };
 
@@ -38,7 +40,8 @@ struct rp_decision {
 	uint32_t size;
 	uint32_t pad;
 	const char *const *kinds; /* of decisions; ends with NULL, constant */
-	/* Changes nothing, neither of the instance nor outside. It may come before any configuration. */
+	/* Changes nothing, neither of the instance nor outside. It may come before any
+	 * configuration. */
 	int32_t (*decide)(struct rp_instance *inst, const struct rp_question *question,
 			  const struct rp_answer *answer);
 };

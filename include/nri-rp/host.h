@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small services of the host: explanations, timers, blocking work, results of controllers, settings that modules share, evictions.
+ * Small services of the host: explanations, timers, blocking work, results of controllers, settings
+ * that modules share, evictions.
  */
 #ifndef NRI_RP_HOST_H
 #define NRI_RP_HOST_H
@@ -13,8 +14,9 @@ extern "C" {
 #endif
 
 /*
- * nri-rp.host.explain/1: why a container is where it is. Notes of one decision form its trail, the next decision about the
- * container starts a new one. `nri-rpctl explain` prints it. At most RP_TRAIL_MAX bytes a trail; what is more is dropped and marked.
+ * nri-rp.host.explain/1: why a container is where it is. Notes of one decision form its trail, the
+ * next decision about the container starts a new one. `nri-rpctl explain` prints it. At most
+ * RP_TRAIL_MAX bytes a trail; what is more is dropped and marked.
  */
 #define RP_HOST_EXPLAIN_1 "nri-rp.host.explain/1"
 #define RP_TRAIL_MAX 2048u
@@ -28,7 +30,8 @@ struct rp_host_explain {
 	void (*decided_by)(void *ctx, rp_ctr ctr, rp_cfg node, const char *text);
 };
 
-/* nri-rp.host.timer/1: an RP_EVENT_TIMER with `cookie` (a controller: its timer()) after delay_ms; arming a cookie again moves it, 0 ms cancels it. */
+/* nri-rp.host.timer/1: an RP_EVENT_TIMER with `cookie` (a controller: its timer()) after delay_ms;
+ * arming a cookie again moves it, 0 ms cancels it. */
 #define RP_HOST_TIMER_1 "nri-rp.host.timer/1"
 #define RP_TIMERS_MAX 1024u
 
@@ -40,8 +43,8 @@ struct rp_host_timer {
 };
 
 /*
- * nri-rp.host.work/1: things that can block. Jobs of one instance run one after the other, in order, on the host's worker thread, after
- * the reply to the runtime has left.
+ * nri-rp.host.work/1: things that can block. Jobs of one instance run one after the other, in
+ * order, on the host's worker thread, after the reply to the runtime has left.
  */
 #define RP_HOST_WORK_1 "nri-rp.host.work/1"
 #define RP_CGROUP_REF_MAX 4352u /* bytes of a text of cgroup_ref() */
@@ -54,36 +57,44 @@ struct rp_host_timer {
 struct rp_host_work {
 	uint32_t size;
 	uint32_t pad;
-	/* run [worker] may use nothing of the host but what its argument carries and the functions marked [any]; its result goes to
-	 * done [main]. destroy() is called only when no job is left. */
+	/* run [worker] may use nothing of the host but what its argument carries and the functions
+	 * marked [any]; its result goes to done [main]. destroy() is called only when no job is
+	 * left. */
 	int32_t (*submit)(void *ctx, int32_t (*run)(void *arg),
 			  void (*done)(void *arg, int32_t result), void *arg);
-	/* [any] A file below the host's root (/sys, /proc), for real or simulated machines alike. Reading: at most cap bytes, NUL-terminated,
-	 * returns the length. Both give -errno. */
+	/* [any] A file below the host's root (/sys, /proc), for real or simulated machines alike.
+	 * Reading: at most cap bytes, NUL-terminated, returns the length. Both give -errno. */
 	int32_t (*read_file)(void *ctx, const char *path, char *buf, uint32_t cap);
 	int32_t (*write_file)(void *ctx, const char *path, const char *text);
-	/* What became of a container's settings, for status and metrics; the text says why when it is not RP_APPLY_DONE. */
+	/* What became of a container's settings, for status and metrics; the text says why when it
+	 * is not RP_APPLY_DONE. */
 	void (*report)(void *ctx, rp_ctr ctr, uint32_t result, const char *text);
-	/* Directory of the container's cgroup below the root, for a cgroup v1 controller or "" on v2. -RP_ENOENT: not known (yet). */
+	/* Directory of the container's cgroup below the root, for a cgroup v1 controller or "" on
+	 * v2. -RP_ENOENT: not known (yet). */
 	int32_t (*cgroup_dir)(void *ctx, rp_ctr ctr, const char *controller, char *buf,
 			      uint32_t cap);
-	/* The same in two steps: a text that stands for the container's cgroup, and [any] where that is now. A cgroup that is not where the
-	 * runtime said is looked for by the container's process. */
+	/* The same in two steps: a text that stands for the container's cgroup, and [any] where
+	 * that is now. A cgroup that is not where the runtime said is looked for by the container's
+	 * process. */
 	int32_t (*cgroup_ref)(void *ctx, rp_ctr ctr, char *buf, uint32_t cap);
 	int32_t (*cgroup_find)(void *ctx, const char *ref, const char *controller, char *buf,
 			       uint32_t cap);
-	/* [any] Entries of a directory in natural order; `each` ends the walk by a result other than 0, which is returned. */
+	/* [any] Entries of a directory in natural order; `each` ends the walk by a result other
+	 * than 0, which is returned. */
 	int32_t (*list_dir)(void *ctx, const char *path,
 			    int32_t (*each)(void *arg, const char *name, uint32_t kind), void *arg);
 	/* [any] One directory: cgroups, resctrl groups. -errno. */
 	int32_t (*make_dir)(void *ctx, const char *path);
 	int32_t (*remove_dir)(void *ctx, const char *path);
-	/* [any] move_pages(2), for processes of a real machine: nodes NULL asks where the pages are. -RP_ENOTSUP below another root. */
+	/* [any] move_pages(2), for processes of a real machine: nodes NULL asks where the pages
+	 * are. -RP_ENOTSUP below another root. */
 	int64_t (*move_pages)(void *ctx, int32_t pid, uint64_t n, void **pages,
 			      const int32_t *nodes, int32_t *status);
-	/* [any] Where a symbolic link points to, as it is written there. The length; -errno (-RP_EINVAL: it is no link). */
+	/* [any] Where a symbolic link points to, as it is written there. The length; -errno
+	 * (-RP_EINVAL: it is no link). */
 	int32_t (*read_link)(void *ctx, const char *path, char *buf, uint32_t cap);
-	/* A figure of a container that only the controller can read (RP_FIGURE_…), in answer to measure(). */
+	/* A figure of a container that only the controller can read (RP_FIGURE_…), in answer to
+	 * measure(). */
 	void (*figure)(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 };
 
@@ -91,8 +102,9 @@ struct rp_host_work {
 #define RP_FIGURE_TRAFFIC 2u /* bytes moved to and from memory since it was first counted */
 
 /*
- * nri-rp.host.usage/1: what containers really use, as it was measured last. The host reads cgroups every metrics.collectInterval, off the
- * main thread; without that key nothing is known of anybody. RP_EVENT_PRESSURE tells of those that lack something.
+ * nri-rp.host.usage/1: what containers really use, as it was measured last. The host reads cgroups
+ * every metrics.collectInterval, off the main thread; without that key nothing is known of anybody.
+ * RP_EVENT_PRESSURE tells of those that lack something.
  */
 #define RP_HOST_USAGE_1 "nri-rp.host.usage/1"
 
@@ -102,8 +114,9 @@ struct rp_host_work {
 #define RP_PRESSURE_MEMORY 0x4u
 #define RP_PRESSURE_IO 0x8u
 
-/* Rates are those of the last interval. A member that is not known is RP_NOT_MEASURED: the first reading gives no rates, cgroup v1 has
- * no pressure, the cache is told by the rdt controller alone. */
+/* Rates are those of the last interval. A member that is not known is RP_NOT_MEASURED: the first
+ * reading gives no rates, cgroup v1 has no pressure, the cache is told by the rdt controller
+ * alone. */
 #define RP_NOT_MEASURED (-1)
 
 struct rp_usage {
@@ -128,13 +141,15 @@ struct rp_host_usage {
 };
 
 /*
- * nri-rp.host.settings/1 [since 1.2, a host may not have it]: files of the machine that are put back when nobody wants them to be
- * otherwise, such as those of cpufreq and the affinities of interrupts. What one module has set, another one may set meanwhile: a policy
- * that takes over from one, or from a controller. So none knows by itself what to put back. The host keeps what was found before any
- * module came, and what each one has made of it since. What an instance has not dropped when it is destroyed, or when its create()
- * fails, the host puts back. It does so after the death of the whole process, too: what was found below /sys/devices/system and /proc/irq
- * before that, and is one line, counts for the next process of the same boot, whatever that finds there. In a trial there is nothing to
- * set: -RP_ENOTSUP.
+ * nri-rp.host.settings/1 [since 1.2, a host may not have it]: files of the machine that are put
+ * back when nobody wants them to be otherwise, such as those of cpufreq and the affinities of
+ * interrupts. What one module has set, another one may set meanwhile: a policy that takes over from
+ * one, or from a controller. So none knows by itself what to put back. The host keeps what was
+ * found before any module came, and what each one has made of it since. What an instance has not
+ * dropped when it is destroyed, or when its create() fails, the host puts back. It does so after
+ * the death of the whole process, too: what was found below /sys/devices/system and /proc/irq
+ * before that, and is one line, counts for the next process of the same boot, whatever that finds
+ * there. In a trial there is nothing to set: -RP_ENOTSUP.
  */
 #define RP_HOST_SETTINGS_1 "nri-rp.host.settings/1"
 #define RP_SETTING_MAX 4096u /* bytes of a value, with the NUL */
@@ -143,24 +158,29 @@ struct rp_host_usage {
 struct rp_host_settings {
 	uint32_t size;
 	uint32_t pad;
-	/* [any] The caller is about to set `path` to `value`, in place of what it said of it before, and finds `found` there, which counts
-	 * unless another module has said something of it. -RP_ENOMEM, -RP_E2BIG. */
+	/* [any] The caller is about to set `path` to `value`, in place of what it said of it
+	 * before, and finds `found` there, which counts unless another module has said something of
+	 * it. -RP_ENOMEM, -RP_E2BIG. */
 	int32_t (*keep)(void *ctx, const char *path, const char *value, const char *found);
-	/* [any] What it has to be but for the caller: the value that another one gave it last, else what was found. Its length; -RP_ENOENT:
-	 * the caller has set nothing there; -RP_E2BIG. */
+	/* [any] What it has to be but for the caller: the value that another one gave it last, else
+	 * what was found. Its length; -RP_ENOENT: the caller has set nothing there; -RP_E2BIG. */
 	int32_t (*without)(void *ctx, const char *path, char *buf, uint32_t cap);
-	/* [any] The caller has put it back, or does not care any more. May read the file, to see which, if the process before has set it. */
+	/* [any] The caller has put it back, or does not care any more. May read the file, to see
+	 * which, if the process before has set it. */
 	void (*drop)(void *ctx, const char *path);
-	/* [any] What was found before any module came; its length. -RP_ENOENT: nobody has set anything there; -RP_E2BIG. It is what to decide
-	 * from: a file that another module is about to put back says nothing. */
+	/* [any] What was found before any module came; its length. -RP_ENOENT: nobody has set
+	 * anything there; -RP_E2BIG. It is what to decide from: a file that another module is about
+	 * to put back says nothing. */
 	int32_t (*found)(void *ctx, const char *path, char *buf, uint32_t cap);
 };
 
 /*
- * nri-rp.host.evict/1 [since 1.3, a host may not have it]: pods that had better run on another node. The node agent asks the API server
- * to evict them, which obeys disruption budgets and ends the pod as `kubectl drain` would: its containers stop, the pod is removed, and the
- * cluster starts another one elsewhere. What is refused for now is asked for again, after 10 s doubling to 5 min, until the pod is gone, the
- * module withdraws it or is destroyed. Nothing is answered at once: state() tells what has become of it.
+ * nri-rp.host.evict/1 [since 1.3, a host may not have it]: pods that had better run on another
+ * node. The node agent asks the API server to evict them, which obeys disruption budgets and ends
+ * the pod as `kubectl drain` would: its containers stop, the pod is removed, and the cluster starts
+ * another one elsewhere. What is refused for now is asked for again, after 10 s doubling to 5 min,
+ * until the pod is gone, the module withdraws it or is destroyed. Nothing is answered at once:
+ * state() tells what has become of it.
  */
 #define RP_HOST_EVICT_1 "nri-rp.host.evict/1"
 #define RP_EVICTIONS_MAX 64u /* of all modules, that are not over */
@@ -177,12 +197,14 @@ struct rp_host_evict {
 	uint32_t pad;
 	/* 1: an agent of the cluster is connected; 0: what is asked for waits for one. */
 	int32_t (*available)(void *ctx);
-	/* grace_s: that its containers have to end, -1: as the pod says. reason: a sentence, for status and the log. The first who asks for
-	 * a pod counts; 0 for others, too. In a trial nothing is asked. -RP_ESTALE: no such pod; -RP_E2BIG; -RP_ENOMEM. */
+	/* grace_s: that its containers have to end, -1: as the pod says. reason: a sentence, for
+	 * status and the log. The first who asks for a pod counts; 0 for others, too. In a trial
+	 * nothing is asked. -RP_ESTALE: no such pod; -RP_E2BIG; -RP_ENOMEM. */
 	int32_t (*evict)(void *ctx, rp_pod pod, int64_t grace_s, const char *reason);
 	/* It need not be any more. What was granted cannot be taken back. */
 	void (*withdraw)(void *ctx, rp_pod pod);
-	/* RP_EVICTION_…, of whoever has asked; why: what the server said, "" for nothing. cap 0: not wanted. */
+	/* RP_EVICTION_…, of whoever has asked; why: what the server said, "" for nothing. cap 0:
+	 * not wanted. */
 	uint32_t (*state)(void *ctx, rp_pod pod, char *why, uint32_t cap);
 };
 

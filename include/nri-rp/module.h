@@ -2,42 +2,58 @@
 /*
  * The nri-rp module ABI, major 1.
  *
- * A module is one shared object, <module directory>/<name>.so, that defines exactly one exported symbol with
- * RP_MODULE_DEFINE. The host (nri-rpd) reads the module's ELF note before it loads the file, so that a module of another
- * major, a garbage file or somebody else's library is refused without running any of its code.
+ * A module is one shared object, <module directory>/<name>.so, that defines exactly one exported
+ * symbol with RP_MODULE_DEFINE. The host (nri-rpd) reads the module's ELF note before it loads the
+ * file, so that a module of another major, a garbage file or somebody else's library is refused
+ * without running any of its code.
  *
  * The rules of the border, for everything under <nri-rp/>:
  *
- *   Threads     Every function is called on the host's main thread, never nested, never at the same time as another one,
- *               unless it is marked [any] or [worker]. A module takes no locks, starts no threads, never blocks, never
- *               exits, never writes to stdout or stderr. Work that can block goes to the host's worker (host.h). The host
- *               looks: a call of its functions that are not marked [any] on any other thread ends the process at once, and
+ *   Threads     Every function is called on the host's main thread, never nested, never at the same
+ *               time as another one,
+ *               unless it is marked [any] or [worker]. A module takes no locks, starts no threads,
+ *               never blocks, never
+ *               exits, never writes to stdout or stderr. Work that can block goes to the host's
+ *               worker (host.h). The host
+ *               looks: a call of its functions that are not marked [any] on any other thread ends
+ *               the process at once, and
  *               the next one knows which module that was.
- *   Structs     Each begins with `uint32_t size`. Whoever fills a struct sets size to what it knows; whoever reads it looks
- *               only at members that size covers (RP_HAS). Members are only ever appended within a major. In a row of
- *               a schema (rp_key) the host refuses what it is too old to know, unless that is all zero: half of what was
+ *   Structs     Each begins with `uint32_t size`. Whoever fills a struct sets size to what it
+ *               knows; whoever reads it looks
+ *               only at members that size covers (RP_HAS). Members are only ever appended within a
+ *               major. In a row of
+ *               a schema (rp_key) the host refuses what it is too old to know, unless that is all
+ *               zero: half of what was
  *               said is not what was said. Functions that it does not know it just never calls.
- *   Results     0 is success. A negative value is one of the RP_E codes; a sentence for people goes through fail() first. A
+ *   Results     0 is success. A negative value is one of the RP_E codes; a sentence for people goes
+ *               through fail() first. A
  *               positive value means something only where its function says so.
- *   Memory      Nothing changes owner. Arguments are borrowed for the call; what a host getter returns stays valid until the
- *               module's callback returns, where nothing else is said. What a module returns stays valid until the same
+ *   Memory      Nothing changes owner. Arguments are borrowed for the call; what a host getter
+ *               returns stays valid until the
+ *               module's callback returns, where nothing else is said. What a module returns stays
+ *               valid until the same
  *               function is called again or the instance is destroyed.
  *   Text        UTF-8, NUL-terminated, never NULL where a "" will do.
  *   Amounts     CPU in milli-CPU, memory in bytes, both int64_t.
  *
- * Services in both directions are found by name: rp_host.service() gives what the host offers, rp_module.service() what the
- * module does. An unknown name gives NULL: that is how older and newer sides find out about each other.
+ * Services in both directions are found by name: rp_host.service() gives what the host offers,
+ * rp_module.service() what the module does. An unknown name gives NULL: that is how older and newer
+ * sides find out about each other.
  *
  * Changes:
  *   1.0 first release
- *   1.1 nri-rp.host.usage/1, RP_EVENT_PRESSURE, the budget of RP_EVENT_REBALANCE; rp_controller.measure, rp_host_work.figure
- *   1.2 nri-rp.host.speedselect/1, nri-rp.host.settings/1, nri-rp.extended/1, rp_policy.stop, rp_policy.unmanaged,
+ *   1.1 nri-rp.host.usage/1, RP_EVENT_PRESSURE, the budget of RP_EVENT_REBALANCE;
+ *   rp_controller.measure, rp_host_work.figure
+ *   1.2 nri-rp.host.speedselect/1, nri-rp.host.settings/1, nri-rp.extended/1, rp_policy.stop,
+ *   rp_policy.unmanaged,
  *       rp_host_cache.pod_resource, rp_ctr_info.has_cpus and has_mems
- *   1.3 rp_host_cache.arg, set_args and set_group, rp_ctr_info.asked_shares, asked_quota and asked_period,
+ *   1.3 rp_host_cache.arg, set_args and set_group, rp_ctr_info.asked_shares, asked_quota and
+ *   asked_period,
  *       rp_host_topology.simulated, nri-rp.calculator/1, nri-rp.host.noderes/1,
  *       nri-rp.host.node/1, nri-rp.host.evict/1,
  *       nri-rp.decision/1,
- *       rp_policy.admit_pod and pod_removed, rp_host_cache.list_pods, get_pod_private, set_pod_private and may_wait, rp_pod_info.flags, cpu_request,
+ *       rp_policy.admit_pod and pod_removed, rp_host_cache.list_pods, get_pod_private,
+ *       set_pod_private and may_wait, rp_pod_info.flags, cpu_request,
  *       cpu_limit, mem_limit and mem_request, rp_host_cache.pod_ctr
  */
 #ifndef NRI_RP_MODULE_H
@@ -57,7 +73,8 @@ extern "C" {
 #define RP_HAS(p, field)                                                                           \
 	((p) && (p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
 
-/* Error codes that cross the border, negated (return -RP_EINVAL). The values are Linux errno numbers. */
+/* Error codes that cross the border, negated (return -RP_EINVAL). The values are Linux errno
+ * numbers. */
 #define RP_ENOENT 2 /* there is no such thing (annotation, key, private data) */
 #define RP_EAGAIN 11 /* not now; try again later */
 #define RP_ENOMEM 12
@@ -80,7 +97,8 @@ extern "C" {
 #define RP_LOG_INFO 6u
 #define RP_LOG_DEBUG 7u
 
-/* Objects of the host's cache. 0 is none; the id of a removed object is never used again (-RP_ESTALE). */
+/* Objects of the host's cache. 0 is none; the id of a removed object is never used again
+ * (-RP_ESTALE). */
 typedef uint64_t rp_pod;
 typedef uint64_t rp_ctr;
 
@@ -95,8 +113,9 @@ struct rp_host {
 	const void *(*service)(void *ctx, const char *id);
 	/* One line of log. `object` is a container or pod it is about, or 0. */
 	void (*log)(void *ctx, uint32_t level, uint64_t object, const char *text);
-	/* Records why the running callback is going to fail and returns `code`: return fail(ctx, -RP_ENOSPC, "…"). One
-	 * sentence, no newline. The last one recorded before the callback returns is the one that people see. */
+	/* Records why the running callback is going to fail and returns `code`: return fail(ctx,
+	 * -RP_ENOSPC, "…"). One sentence, no newline. The last one recorded before the callback
+	 * returns is the one that people see. */
 	int32_t (*fail)(void *ctx, int32_t code, const char *text);
 };
 
@@ -117,7 +136,7 @@ struct rp_module {
 	const void *(*service)(struct rp_instance *inst, const char *id);
 };
 
-/* ---- the note: what the host reads before dlopen ----------------------------------------------------------------- */
+/* ---- the note: what the host reads before dlopen --------------------------------------------- */
 
 #define RP_NOTE_OWNER "nri-rp"
 #define RP_NOTE_TYPE 1u
@@ -143,7 +162,8 @@ struct rp_elf_note {
 
 #define RP_MODULE_SYMBOL "rp_module_1"
 
-/* The oldest minor of a host that the module can work with; define it before including this header when it is not 0. */
+/* The oldest minor of a host that the module can work with; define it before including this header
+ * when it is not 0. */
 #ifndef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 0u
 #endif

@@ -2,8 +2,9 @@
 /*
  * nri-rp.policy/1: what a policy module does.
  *
- * A policy decides where containers run. It owns no truth: containers, their requests and what was decided for them live in the
- * host's cache (cache.h) and survive restarts there; a policy's own tables are an index over it that sync() can rebuild.
+ * A policy decides where containers run. It owns no truth: containers, their requests and what was
+ * decided for them live in the host's cache (cache.h) and survive restarts there; a policy's own
+ * tables are an index over it that sync() can rebuild.
  *
  * Life of an instance:
  *
@@ -11,16 +12,17 @@
  *                └─▶ abort            ▲                    │
  *                                     └── prepare/commit ◀─┘   (reload)
  *
- * Every callback that gets a transaction stages its decisions with the setters of cache.h, for the container in question and for
- * any other one. When it returns 0 the host checks the invariants (below) and makes all of it true at once; when it returns an
- * error, or an invariant does not hold, nothing has happened and rolled_back() follows.
+ * Every callback that gets a transaction stages its decisions with the setters of cache.h, for the
+ * container in question and for any other one. When it returns 0 the host checks the invariants
+ * (below) and makes all of it true at once; when it returns an error, or an invariant does not
+ * hold, nothing has happened and rolled_back() follows.
  *
- * Invariants the host checks: CPU sets lie within the online CPUs; sets given with set_exclusive overlap nobody else's CPUs;
- * no live container that has been given CPUs ends up with none; memory nodes are online and have memory; containers marked
- * immovable keep what they have.
+ * Invariants the host checks: CPU sets lie within the online CPUs; sets given with set_exclusive
+ * overlap nobody else's CPUs; no live container that has been given CPUs ends up with none; memory
+ * nodes are online and have memory; containers marked immovable keep what they have.
  *
- * The same calls serve trials (`nri-rpctl try`, `plan`, reloads): those run in a forked child whose transactions are never
- * committed. A policy needs no code for it.
+ * The same calls serve trials (`nri-rpctl try`, `plan`, reloads): those run in a forked child whose
+ * transactions are never committed. A policy needs no code for it.
  */
 #ifndef NRI_RP_POLICY_H
 #define NRI_RP_POLICY_H
@@ -38,16 +40,18 @@ extern "C" {
 #define RP_RESYNC 1
 
 #define RP_EVENT_STARTED 1u /* object = the container that has started */
-#define RP_EVENT_TOPOLOGY                                                                          \
-	2u /* CPUs or memory nodes came or went: the topology service shows the new machine */
+/* CPUs or memory nodes came or went: the topology service shows the new machine */
+#define RP_EVENT_TOPOLOGY 2u
 #define RP_EVENT_TIMER 3u /* cookie = that of arm() (host.h) */
-#define RP_EVENT_REBALANCE                                                                         \
-	4u /* a good moment to move containers, if it pays; cookie = how many at most, 0: any number. A container counts whose CPUs or memory
-	      nodes change together with what set_private keeps of it, or that nothing is kept of: a set that several share may grow or shrink.
-	      One that is degraded no more does not count */
-#define RP_EVENT_PRESSURE                                                                          \
-	5u /* object = a container that has begun or ceased to lack something, cookie = RP_PRESSURE_… (host.h) of what it lacks now; 0: nothing.
-	      It may be moved, and others; not more of them than a rebalancing may move */
+/* a good moment to move containers, if it pays; cookie = how many at most, 0: any number. A
+ * container counts whose CPUs or memory nodes change together with what set_private keeps of it, or
+ * that nothing is kept of: a set that several share may grow or shrink. One that is degraded no
+ * more does not count */
+#define RP_EVENT_REBALANCE 4u
+/* object = a container that has begun or ceased to lack something, cookie = RP_PRESSURE_… (host.h)
+ * of what it lacks now; 0: nothing. It may be moved, and others; not more of them than a
+ * rebalancing may move */
+#define RP_EVENT_PRESSURE 5u
 
 struct rp_event {
 	uint32_t size;
@@ -62,58 +66,71 @@ typedef uint64_t rp_txn;
 struct rp_policy {
 	uint32_t size;
 	uint32_t pad;
-	/* Checks a configuration and builds whatever the policy needs from it, without changing anything that is in force.
-	 * Errors about a key go through config.h's fail_at(). `cfg` stays valid until abort() or the next commit(). */
+	/* Checks a configuration and builds whatever the policy needs from it, without changing
+	 * anything that is in force. Errors about a key go through config.h's fail_at(). `cfg`
+	 * stays valid until abort() or the next commit(). */
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
-	/* Puts a prepared configuration in force; the plan is the policy's again. Cannot fail. sync() follows. */
+	/* Puts a prepared configuration in force; the plan is the policy's again. Cannot fail.
+	 * sync() follows. */
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);
-	/* Rebuilds all tables from the cache: keeps every recorded assignment that is still right, re-places what is not, places what
-	 * has none, in the order in which the cache lists containers for sync. A container that cannot be placed is marked with
-	 * set_degraded, which is no error of sync. */
+	/* Rebuilds all tables from the cache: keeps every recorded assignment that is still right,
+	 * re-places what is not, places what has none, in the order in which the cache lists
+	 * containers for sync. A container that cannot be placed is marked with set_degraded, which
+	 * is no error of sync. */
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
 	/* Places a container that is being created. */
 	int32_t (*allocate)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-	/* Its requirements have changed (in-place resize): get_ctr() shows the new ones. On an error it keeps what it has. */
+	/* Its requirements have changed (in-place resize): get_ctr() shows the new ones. On an
+	 * error it keeps what it has. */
 	int32_t (*update)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 	/* It is gone. Must accept containers that were never placed; may be called twice. */
 	int32_t (*release)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 	/* Optional. */
 	int32_t (*event)(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev);
-	/* The transaction was dropped, with everything the last callback staged. Return 0 when the tables are right again, or
-	 * RP_RESYNC for a sync() of everything. Optional: absent means RP_RESYNC. */
+	/* The transaction was dropped, with everything the last callback staged. Return 0 when the
+	 * tables are right again, or RP_RESYNC for a sync() of everything. Optional: absent means
+	 * RP_RESYNC. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
-	/* Optional: the last call but destroy(), of an instance whose configuration was committed: the daemon stops, or another policy is
-	 * in force. What it submits to the worker is still done. */
+	/* Optional: the last call but destroy(), of an instance whose configuration was committed:
+	 * the daemon stops, or another policy is in force. What it submits to the worker is still
+	 * done. */
 	void (*stop)(struct rp_instance *inst);
-	/* Optional. allocate() has refused the container, but it runs all the same (onPolicyError: unmanaged). The host has staged all CPUs
-	 * that are nobody's own for it, and why it is degraded. The policy may stage other ones, and take a note of it to place it later, at
-	 * the next sync() at the latest if there is room by then: it clears the reason (set_degraded) then. What fails here refuses the
-	 * container. [since 1.2] */
+	/* Optional. allocate() has refused the container, but it runs all the same (onPolicyError:
+	 * unmanaged). The host has staged all CPUs that are nobody's own for it, and why it is
+	 * degraded. The policy may stage other ones, and take a note of it to place it later, at
+	 * the next sync() at the latest if there is room by then: it clears the reason
+	 * (set_degraded) then. What fails here refuses the container. [since 1.2] */
 	int32_t (*unmanaged)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 
 	/* ---- since 1.3 ---- */
 
-	/* Optional. A pod begins: its sandbox is about to be made, none of its containers is known yet. rp_pod_info (cache.h) has what is
-	 * said of the pod as a whole. An error refuses the pod, and people read its sentence in the pod's events; the runtime tries
-	 * again later, with another rp_pod. What the policy grants it keeps with set_pod_private(), and finds it there at allocate(): a
-	 * pod may as well be older than the policy and never have been admitted. A pod that was admitted may be asked for again. Other
-	 * containers may be changed, too; they are told afterwards. */
+	/* Optional. A pod begins: its sandbox is about to be made, none of its containers is known
+	 * yet. rp_pod_info (cache.h) has what is said of the pod as a whole. An error refuses the
+	 * pod, and people read its sentence in the pod's events; the runtime tries again later,
+	 * with another rp_pod. What the policy grants it keeps with set_pod_private(), and finds it
+	 * there at allocate(): a pod may as well be older than the policy and never have been
+	 * admitted. A pod that was admitted may be asked for again. Other containers may be
+	 * changed, too; they are told afterwards. */
 	int32_t (*admit_pod)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
-	/* Optional. The pod is removed: its containers were released before, what is kept with it goes when this returns, whatever that is.
-	 * Where the cluster tells that it has ended for good it may be told then already, and once more later.
-	 * Pods that are gone when the runtime lists what there is are not told: sync() follows, and list_pods() has them no more. */
+	/* Optional. The pod is removed: its containers were released before, what is kept with it
+	 * goes when this returns, whatever that is. Where the cluster tells that it has ended for
+	 * good it may be told then already, and once more later. Pods that are gone when the
+	 * runtime lists what there is are not told: sync() follows, and list_pods() has them no
+	 * more. */
 	int32_t (*pod_removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 };
 
-/* nri-rp.zones/1, optional: the policy's view of the machine, for NodeResourceTopology and `nri-rpctl zones`. */
+/* nri-rp.zones/1, optional: the policy's view of the machine, for NodeResourceTopology and
+ * `nri-rpctl zones`. */
 #define RP_ZONES_1 "nri-rp.zones/1"
 
 struct rp_zone_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* Begins a zone; `parent` is the name of an earlier one or "". The calls below are about the zone begun last. */
+	/* Begins a zone; `parent` is the name of an earlier one or "". The calls below are about
+	 * the zone begun last. */
 	void (*zone)(void *ctx, const char *name, const char *type, const char *parent);
 	/* CPU in milli-CPU, memory in bytes. */
 	void (*resource)(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
@@ -130,8 +147,9 @@ struct rp_zones {
 };
 
 /*
- * nri-rp.extended/1, optional: extended resources of the node, for the scheduler. Names end in ".nri.io/NAME"; the node agent publishes
- * what is told here, and takes away what the policy owns and does not tell.
+ * nri-rp.extended/1, optional: extended resources of the node, for the scheduler. Names end in
+ * ".nri.io/NAME"; the node agent publishes what is told here, and takes away what the policy owns
+ * and does not tell.
  */
 #define RP_EXTENDED_1 "nri-rp.extended/1"
 
@@ -157,7 +175,8 @@ struct rp_metric_sink {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* `name` without prefix, as Prometheus writes it; `labels` as in {a="b",c="d"} without the braces, or "". */
+	/* `name` without prefix, as Prometheus writes it; `labels` as in {a="b",c="d"} without the
+	 * braces, or "". */
 	void (*gauge)(void *ctx, const char *name, const char *help, const char *labels,
 		      double value);
 	void (*counter)(void *ctx, const char *name, const char *help, const char *labels,
@@ -170,7 +189,8 @@ struct rp_metrics {
 	int32_t (*collect)(struct rp_instance *inst, const struct rp_metric_sink *sink);
 };
 
-/* nri-rp.state/1, optional: what cannot live with a container. At most RP_STATE_MAX bytes, kept with each commit. */
+/* nri-rp.state/1, optional: what cannot live with a container. At most RP_STATE_MAX bytes, kept
+ * with each commit. */
 #define RP_STATE_1 "nri-rp.state/1"
 #define RP_STATE_MAX 65536u
 
@@ -179,7 +199,8 @@ struct rp_state {
 	uint32_t pad;
 	/* The bytes to keep; unchanged bytes cost a comparison. */
 	int32_t (*save)(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size);
-	/* What was saved last, before the first sync(). An error means "not mine": the state is dropped. */
+	/* What was saved last, before the first sync(). An error means "not mine": the state is
+	 * dropped. */
 	int32_t (*load)(struct rp_instance *inst, const void *data, uint32_t size);
 };
 

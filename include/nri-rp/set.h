@@ -3,12 +3,14 @@
  * Sets of small ids: CPUs (0 … 8191) and memory nodes (0 … 1023).
  *
  * Two shapes, one meaning:
- *   struct rp_ids    a read-only view of words that somebody else owns. This is what crosses the ABI.
- *   struct rp_idset  storage in the caller's hands, as large as the largest set; an operation costs what its operands
+ *   struct rp_ids    a read-only view of words that somebody else owns. This is what crosses the
+ *                    ABI.
+ *   struct rp_idset  storage in the caller's hands, as large as the largest set; an operation costs
+ *                    what its operands
  *                    really use (nw words), not what the storage could hold.
  *
- * Id n is bit n % 64 of word n / 64; words beyond nw count as zero. Nothing here allocates or can fail but for parsing.
- * The textual form is the kernel's list format: "0-3,8", the empty set is "".
+ * Id n is bit n % 64 of word n / 64; words beyond nw count as zero. Nothing here allocates or can
+ * fail but for parsing. The textual form is the kernel's list format: "0-3,8", the empty set is "".
  */
 #ifndef NRI_RP_SET_H
 #define NRI_RP_SET_H
@@ -55,7 +57,7 @@ static inline struct rp_ids rp_ids_none(void)
 	return v;
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static inline uint64_t rp_ids_word(struct rp_ids v, uint32_t i)
 {
@@ -146,7 +148,7 @@ static inline uint32_t rp_ids_count_and(struct rp_ids a, struct rp_ids b)
 	return count;
 }
 
-/* ---- changes; the destination may be one of the operands --------------------------------------------------------- */
+/* ---- changes; the destination may be one of the operands ------------------------------------- */
 
 static inline void rp_idset_clear(struct rp_idset *dst)
 {
@@ -231,7 +233,7 @@ static inline void rp_idset_andnot(struct rp_idset *dst, struct rp_ids a, struct
 	rp_idset_trim(dst);
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* The last member of the row without a gap that the member `id` is in. */
 static inline uint32_t rp_ids_run(struct rp_ids v, uint32_t id)
@@ -258,8 +260,8 @@ static inline uint32_t rp_ids_put_number(char *text, uint32_t n, uint32_t number
 }
 
 /*
- * Writes the list form, always NUL-terminated when size > 0. Returns the length the whole text has, as snprintf does:
- * a result of `size` or more means it was cut.
+ * Writes the list form, always NUL-terminated when size > 0. Returns the length the whole text has,
+ * as snprintf does: a result of `size` or more means it was cut.
  */
 static inline uint32_t rp_ids_format(struct rp_ids v, char *buf, uint32_t size)
 {
@@ -303,8 +305,9 @@ static inline int rp_idset_parse_number(const char **text, uint32_t max, uint32_
 }
 
 /*
- * Reads the list form; one newline at the end and blanks around items are allowed, the empty text is the empty set.
- * Every id has to be below `max` (RP_CPUS_MAX or RP_NODES_MAX). Returns 0, or -1 with dst undefined.
+ * Reads the list form; one newline at the end and blanks around items are allowed, the empty text
+ * is the empty set. Every id has to be below `max` (RP_CPUS_MAX or RP_NODES_MAX). Returns 0, or -1
+ * with dst undefined.
  */
 static inline int rp_idset_parse(struct rp_idset *dst, const char *text, uint32_t max)
 {

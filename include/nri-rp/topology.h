@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.host.topology/1: the machine, as read from sysfs. A snapshot: it changes only between callbacks, and RP_EVENT_TOPOLOGY
- * tells. CPUs, cores, caches, dies, packages and nodes are *units* of a *level*; units of a level are numbered 0 … n-1 in ascending
- * order of their lowest CPU (memory-only nodes after the others, by node id). Offline CPUs are in no unit.
+ * nri-rp.host.topology/1: the machine, as read from sysfs. A snapshot: it changes only between
+ * callbacks, and RP_EVENT_TOPOLOGY tells. CPUs, cores, caches, dies, packages and nodes are *units*
+ * of a *level*; units of a level are numbered 0 … n-1 in ascending order of their lowest CPU
+ * (memory-only nodes after the others, by node id). Offline CPUs are in no unit.
  */
 #ifndef NRI_RP_TOPOLOGY_H
 #define NRI_RP_TOPOLOGY_H
@@ -53,16 +54,16 @@ extern "C" {
 #define RP_EPP_UNKNOWN 0xffffffffu
 
 /*
- * Frequencies and EPP are read when somebody first asks for those of the CPU. Who does not need them sets size to
- * offsetof(struct rp_cpu_info, base_khz), and costs nobody the reading.
+ * Frequencies and EPP are read when somebody first asks for those of the CPU. Who does not need
+ * them sets size to offsetof(struct rp_cpu_info, base_khz), and costs nobody the reading.
  */
 struct rp_cpu_info {
 	uint32_t size;
 	uint32_t cpu;
 	uint32_t package_id, die_id, cluster_id, core_id, node_id; /* the kernel's numbers */
 	uint32_t kind; /* RP_CORE_PERFORMANCE or RP_CORE_EFFICIENT */
-	uint32_t unit
-		[RP_N_LEVELS]; /* by level: index of the unit it is in; RP_IDSET_NONE when there is none */
+	/* by level: index of the unit it is in; RP_IDSET_NONE when there is none */
+	uint32_t unit[RP_N_LEVELS];
 	uint64_t base_khz, min_khz, max_khz; /* 0: unknown */
 	uint32_t epp; /* 0 performance … 255 power; RP_EPP_UNKNOWN */
 	uint32_t capacity; /* relative performance, 1024 at most; 0: unknown */
@@ -70,8 +71,9 @@ struct rp_cpu_info {
 
 struct rp_unit_info {
 	uint32_t size;
-	uint32_t
-		id; /* the kernel's number (core_id, node number, cache id …); only unique within the parent for some levels */
+	/* the kernel's number (core_id, node number, cache id …); only unique within the parent for
+	 * some levels */
+	uint32_t id;
 	struct rp_ids cpus; /* online CPUs */
 };
 
@@ -83,7 +85,8 @@ struct rp_node_info {
 	uint64_t memory; /* bytes */
 	struct rp_ids cpus;
 	uint32_t package_id,
-		die_id; /* of its CPUs; for a memory-only node those of the closest node with CPUs */
+		/* of its CPUs; for a memory-only node those of the closest node with CPUs */
+		die_id;
 };
 
 #define RP_CACHE_DATA 1u
@@ -114,18 +117,22 @@ struct rp_host_topology {
 	uint32_t (*distance)(void *ctx, uint32_t from, uint32_t to);
 	uint32_t (*n_caches)(void *ctx);
 	int32_t (*cache)(void *ctx, uint32_t index, struct rp_cache_info *out);
-	/* CPUs and nodes near a device, given its path under /sys/devices or its device number. -RP_ENOENT: not known. */
+	/* CPUs and nodes near a device, given its path under /sys/devices or its device number.
+	 * -RP_ENOENT: not known. */
 	int32_t (*device)(void *ctx, const char *sysfs_path, struct rp_idset *ret_cpus,
 			  struct rp_idset *ret_nodes);
 	/* MemTotal of the machine in bytes. */
 	uint64_t (*memory)(void *ctx);
 	/*
-	 * The device behind a path of the host ("/dev/sda": that one; any other file or folder: the one its file system is on), or of a device
-	 * number ("b8:0", "c1:3"), as its path under /sys/devices, for device(). Does not ask the servers of network file systems. Returns
-	 * the length of the path. -RP_ENOENT: there is no such thing or it is on no device; -RP_E2BIG: buf is too small.
+	 * The device behind a path of the host ("/dev/sda": that one; any other file or folder: the
+	 * one its file system is on), or of a device number ("b8:0", "c1:3"), as its path under
+	 * /sys/devices, for device(). Does not ask the servers of network file systems. Returns the
+	 * length of the path. -RP_ENOENT: there is no such thing or it is on no device; -RP_E2BIG:
+	 * buf is too small.
 	 */
 	int32_t (*device_path)(void *ctx, const char *what, char *buf, uint32_t cap);
-	/* [since 1.3] 1: the machine is made of files, for tests and simulations, and nobody's work depends on it; 0: it is the kernel's. */
+	/* [since 1.3] 1: the machine is made of files, for tests and simulations, and nobody's work
+	 * depends on it; 0: it is the kernel's. */
 	int32_t (*simulated)(void *ctx);
 };
 

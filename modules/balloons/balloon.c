@@ -32,7 +32,7 @@ int32_t balloon_add_part(struct balloon *b, struct balloon *part)
 	return 0;
 }
 
-/* ---- sizes --------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 int64_t balloon_avail(const struct balloon *b)
 {
@@ -68,7 +68,7 @@ int64_t balloon_max_avail(const struct state *s, const struct balloon *b)
 	return balloon_max_avail_of(b, rp_ids_count(rp_ids_of(&s->free)));
 }
 
-/* ---- resize -------------------------------------------------------------------------------------------------------- */
+/* ---- resize ---------------------------------------------------------------------------------- */
 
 int64_t balloon_wanted(const struct type *t, int64_t mcpu)
 {
@@ -132,7 +132,7 @@ int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const c
 	return r;
 }
 
-/* ---- create -------------------------------------------------------------------------------------------------------- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 static bool instance_used(const struct state *s, const struct type *t, uint32_t instance)
 {
@@ -178,7 +178,8 @@ static uint32_t count_in(const struct balloon *b, const struct type *t)
 	return n;
 }
 
-/* Those that are being made included: one is in no list, nor among the parts of its whole, until it is done. */
+/* Those that are being made included: one is in no list, nor among the parts of its whole, until it
+ * is done. */
 static uint32_t count_all(const struct state *s, const struct type *t, const struct balloon *whole)
 {
 	uint32_t n = 0;
@@ -189,7 +190,8 @@ static uint32_t count_all(const struct state *s, const struct type *t, const str
 	return n;
 }
 
-/* Of which type would there be too many with a whole balloon that is in no list yet, by b, which is it or one of its parts? NULL: of none. */
+/* Of which type would there be too many with a whole balloon that is in no list yet, by b, which is
+ * it or one of its parts? NULL: of none. */
 static const struct type *too_many(const struct state *s, const struct balloon *whole,
 				   const struct balloon *b)
 {
@@ -215,7 +217,8 @@ bool balloon_is_welcome(const struct state *s, const struct balloon *b)
 	return !t;
 }
 
-/* Balloons of a type and of all types that it may have components of; a type that is reached twice counts once. */
+/* Balloons of a type and of all types that it may have components of; a type that is reached twice
+ * counts once. */
 static uint32_t count_family(const struct state *s, const struct type *t,
 			     const struct balloon *whole)
 {
@@ -266,7 +269,8 @@ static int32_t make_parts(struct state *s, struct balloon *b, const char **why)
 	return t->parts.n && t->balance_parts ? make_part(s, b, best, why) : 0;
 }
 
-/* A balloon of its smallest size with all its parts, in no list, nor among the parts of its whole (NULL: it is none). NULL: not possible. */
+/* A balloon of its smallest size with all its parts, in no list, nor among the parts of its whole
+ * (NULL: it is none). NULL: not possible. */
 static struct balloon *make(struct state *s, const struct type *t, struct balloon *whole,
 			    const char **why)
 {
@@ -340,7 +344,7 @@ int32_t balloon_precreate(struct state *s)
 	return 0;
 }
 
-/* ---- delete -------------------------------------------------------------------------------------------------------- */
+/* ---- delete ---------------------------------------------------------------------------------- */
 
 /* Its CPUs, and those of its parts, are free. */
 static void drain(struct state *s, struct balloon *b)

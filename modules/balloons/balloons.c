@@ -7,7 +7,7 @@
 
 #define CLASSES_COOKIE 1u /* timer */
 
-/* ---- configuration ------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 /* What was reserved: now, or, before the first configuration, when the state was saved. */
 static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
@@ -49,7 +49,7 @@ static void balloons_abort(struct rp_instance *inst, struct rp_plan *plan)
 	plan_free(plan);
 }
 
-/* ---- containers ---------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int32_t begin(struct rp_instance *inst)
 {
@@ -266,7 +266,7 @@ static const struct rp_policy balloons_policy = {
 	.unmanaged = balloons_unmanaged,
 };
 
-/* ---- the module ---------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static void balloons_destroy(struct rp_instance *inst)
 {

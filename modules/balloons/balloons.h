@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The balloons policy: containers run in balloons, disjoint sets of CPUs that grow and shrink with what their containers ask for.
+ * The balloons policy: containers run in balloons, disjoint sets of CPUs that grow and shrink with
+ * what their containers ask for.
  *
- * A configuration on the machine as it is makes a `struct rp_plan`; what is placed where under it is a `struct state`. A state can always be
- * made anew from a plan and an image of the one before (image.c), which is what a reload, a reconnect and a restart do alike.
+ * A configuration on the machine as it is makes a `struct rp_plan`; what is placed where under it
+ * is a `struct state`. A state can always be made anew from a plan and an image of the one before
+ * (image.c), which is what a reload, a reconnect and a restart do alike.
  *
- *	keys.c, config.c   section → types              plan.c     types + machine → plan; built-ins, hints, checks
- *	match.c            globs, expressions, groups   tree.c     the machine as a tree
- *	resize.c           which CPUs come and go       state.c    balloons, members, undo
- *	balloon.c          create, resize, delete       choose.c   which type, which balloon
- *	pin.c              into the transaction         image.c    everything as bytes, and back
- *	sync.c             everything at once           rebuild.c  balloons from what containers have
+ *	keys.c, config.c   section → types
+ *	match.c            globs, expressions, groups
+ *	resize.c           which CPUs come and go
+ *	balloon.c          create, resize, delete
+ *	pin.c              into the transaction
+ *	sync.c             everything at once
+ *	plan.c             types + machine → plan; built-ins, hints, checks
+ *	tree.c             the machine as a tree
+ *	state.c            balloons, members, undo
+ *	choose.c           which type, which balloon
+ *	image.c            everything as bytes, and back
+ *	rebuild.c          balloons from what containers have
  *	devices.c          devices that containers have
- *	rebalance.c        who would be placed better   compact.c  better CPUs for a balloon
- *	outside.c          CPU classes, interrupts      report.c   zones, metrics, explanations
+ *	rebalance.c        who would be placed better
+ *	outside.c          CPU classes, interrupts
+ *	compact.c          better CPUs for a balloon
+ *	report.c           zones, metrics, explanations
  *	extended.c         extended resources            balloons.c the callbacks
  */
 #ifndef BALLOONS_BALLOONS_H
@@ -39,7 +49,7 @@
 
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 
-/* ---- configuration ------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 /* What CPUs can be near to, or far from. */
 enum device_kind {
@@ -128,14 +138,15 @@ struct rp_plan {
 extern const struct rp_schema balloons_schema;
 /* Section → plan without its machine part. Errors name the place. */
 int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p);
-/* past->hotplug: CPUs have gone away under a configuration that was fine; what is missing is no error. */
+/* past->hotplug: CPUs have gone away under a configuration that was fine; what is missing is no
+ * error. */
 int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_past *past,
 		 struct rp_plan **ret);
 void plan_past(const struct rp_plan *p, struct reserve_past *ret); /* for the next one */
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 struct type *plan_type(const struct rp_plan *p, const char *name); /* or NULL */
 
-/* ---- state --------------------------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 struct balloon;
 
@@ -210,7 +221,8 @@ struct state {
 	const struct rp_plan *plan;
 	const struct pct *pct; /* NULL: CPU classes have nothing to do with Speed Select */
 	struct rp_idset free;
-	/* CPUs of balloons where containers without a place run, so that these are nobody's alone; as it was before the operation */
+	/* CPUs of balloons where containers without a place run, so that these are nobody's alone;
+	 * as it was before the operation */
 	struct rp_idset visited, visited_before;
 	struct balloon **list;
 	uint32_t n, cap;
@@ -218,8 +230,8 @@ struct state {
 	struct table by_pod; /* its first member here */
 	struct memalloc *memory; /* NULL: nobody's is pinned */
 	struct rp_idset *load_cpus; /* of each load class */
-	int64_t *
-		refused; /* of each type: the least that there was no room for, while waiting containers are tried */
+	/* of each type: the least that there was no room for, while waiting containers are tried */
+	int64_t *refused;
 	uint8_t *counted; /* of each type: while those of a component are counted */
 	/* What the running operation did. */
 	struct undo *undo;
@@ -228,7 +240,8 @@ struct state {
 	uint64_t *words; /* sets as they were */
 	uint32_t n_words, cap_words;
 	uint64_t operation;
-	bool failed_undo; /* memory ran out: what was done cannot be taken back, all has to be rebuilt */
+	/* memory ran out: what was done cannot be taken back, all has to be rebuilt */
+	bool failed_undo;
 	const struct near *making; /* devices for the balloon that is being made */
 	const struct near *near; /* those that count for the balloon that is being resized */
 	bool sets_changed; /* some balloon's CPUs */
@@ -263,17 +276,19 @@ void state_detach(struct state *s, struct member *m);
 int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit);
 const struct tag *tags_find(const struct tags *tags, const char *text); /* with members, or NULL */
 
-/* ---- balloons (balloon.c) ------------------------------------------------------------------------------------------ */
+/* ---- balloons (balloon.c) -------------------------------------------------------------------- */
 
 int64_t balloon_avail(const struct balloon *b); /* milli-CPU it has */
 int64_t balloon_max_avail(const struct state *s, const struct balloon *b); /* it could have now */
 int64_t balloon_max_avail_of(const struct balloon *b, uint32_t n_free); /* with so many free CPUs */
 /* Its CPUs have changed. */
 void balloon_count_cpus(struct balloon *b);
-/* 0; 1: not applicable, *why says why; or -RP_ENOMEM. The balloon is in the list then. near (NULL: nothing) is its own in any case. */
+/* 0; 1: not applicable, *why says why; or -RP_ENOMEM. The balloon is in the list then. near (NULL:
+ * nothing) is its own in any case. */
 int32_t balloon_create(struct state *s, const struct type *t, struct near *near,
 		       struct balloon **ret, const char **why);
-/* Gives it the CPUs for so much, within its limits. 0; or -RP_ENOSPC or -RP_ENOMEM with the reason, some parts may be resized then. */
+/* Gives it the CPUs for so much, within its limits. 0; or -RP_ENOSPC or -RP_ENOMEM with the reason,
+ * some parts may be resized then. */
 int32_t balloon_resize(struct state *s, struct balloon *b, int64_t mcpu, const char **why);
 /*
  * Members of it need less than before, or have left. It gets the size for those that are left,
@@ -301,23 +316,26 @@ bool balloon_is_welcome(const struct state *s, const struct balloon *b);
 /* CPUs of one of the type, not a composite one, for so much. */
 int64_t balloon_wanted(const struct type *t, int64_t mcpu);
 
-/* resize.c: n CPUs of the free ones for a balloon, or n of its own to give up. 0, -RP_ENOSPC or -RP_ENOMEM. */
+/* resize.c: n CPUs of the free ones for a balloon, or n of its own to give up. 0, -RP_ENOSPC or
+ * -RP_ENOMEM. */
 int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
 int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret);
 /* CPUs that classes of high priority have, but for one balloon (NULL: all). */
 void resize_high(const struct state *s, const struct balloon *but, struct rp_idset *ret);
 /* What the loads of others make slow at present, for resize_misses(). */
 void resize_look_at_others(struct state *s, struct balloon *b);
-/* Of some CPUs, how many a hint of the type would rather not have: the close ones first, in their order, then the far ones. */
+/* Of some CPUs, how many a hint of the type would rather not have: the close ones first, in their
+ * order, then the far ones. */
 uint32_t resize_misses(const struct state *s, const struct type *t, uint32_t hint,
 		       struct rp_ids cpus);
 
-/* ---- devices of containers (devices.c) ------------------------------------------------------------------------------- */
+/* ---- devices of containers (devices.c) ------------------------------------------------------- */
 
 #define POD_RESOURCE "podresourceapi:"
 #define DEVICES_TEXT_MAX 2900u /* RESOURCE=NODES lines, as they are kept with a container */
 
-/* What counts of a container's devices for a balloon of the type that is made for it. NULL: nothing. 0 or -RP_ENOMEM. */
+/* What counts of a container's devices for a balloon of the type that is made for it. NULL:
+ * nothing. 0 or -RP_ENOMEM. */
 int32_t devices_near(struct rp_instance *inst, rp_ctr ctr, const struct type *t, bool quiet,
 		     struct near **ret);
 struct near *near_free(struct near *near); /* returns NULL */
@@ -326,13 +344,14 @@ void devices_look(struct state *s, const struct balloon *b);
 struct rp_ids devices_cpus(const struct state *s, uint32_t device); /* of s->near */
 /* A member has come or gone: what counts because of it does so as long as it is there. */
 void devices_moved(const struct member *m, bool joined);
-/* Do devices of this member count for its balloon? And, after a restart, that they do so again: 0 or -RP_ENOMEM. */
+/* Do devices of this member count for its balloon? And, after a restart, that they do so again: 0
+ * or -RP_ENOMEM. */
 bool devices_owns(const struct member *m);
 int32_t devices_restore(struct rp_instance *inst, const struct member *m);
 /* The lines of a container; "": it has none. */
 void devices_text(struct rp_instance *inst, rp_ctr ctr, char *text, size_t size);
 
-/* ---- instance ------------------------------------------------------------------------------------------------------ */
+/* ---- instance -------------------------------------------------------------------------------- */
 
 struct image {
 	uint8_t *data;
@@ -357,15 +376,18 @@ struct rp_instance {
 		list; /* live containers as listed last; those to be placed come to the front */
 	struct waiting {
 		rp_ctr ctr;
-		bool roams; /* runs unmanaged: it has no CPUs to keep, and follows those that are idle */
-		bool left; /* waits for nothing: it is left alone, on the CPUs that it has from an earlier time */
+		/* runs unmanaged: it has no CPUs to keep, and follows those that are idle */
+		bool roams;
+		/* waits for nothing: it is left alone, on the CPUs that it has from an earlier
+		 * time */
+		bool left;
 	} * waiting; /* containers without a place; perhaps more than there still are */
 	uint32_t n_waiting, cap_waiting;
 	uint32_t rebalance_at; /* where the last rebalancing stopped as it had looked at enough */
 	bool in_sync; /* the running operation is one */
 };
 
-/* ---- choosing (choose.c) ------------------------------------------------------------------------------------------- */
+/* ---- choosing (choose.c) --------------------------------------------------------------------- */
 
 #define CHOOSE_TEXT_MAX 512u
 
@@ -397,19 +419,20 @@ int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, st
 struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     const struct type *t);
 enum tie choose_tie(const struct member *m);
-/* For one that has left a balloon of c->type: one that it has a stronger tie to than `than`. c->balloon is NULL when there is none. */
+/* For one that has left a balloon of c->type: one that it has a stronger tie to than `than`.
+ * c->balloon is NULL when there is none. */
 void choose_stronger(struct rp_instance *inst, const struct rp_ctr_info *info, enum tie than,
 		     struct choice *c);
 /* The balloon with most room that is not `but`, without resizing any; or NULL. */
 struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_info *info,
 			       const struct balloon *but);
 
-/* ---- into the transaction (pin.c) ---------------------------------------------------------------------------------- */
+/* ---- into the transaction (pin.c) ------------------------------------------------------------ */
 
 /* Pins `m` (NULL: nobody in particular) and the members of all balloons whose sets have changed. */
 int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m);
-/* All CPUs, or all memory nodes, for a container that is confined to some. Nothing else can take a set away again; who never had one is left
- * alone. */
+/* All CPUs, or all memory nodes, for a container that is confined to some. Nothing else can take a
+ * set away again; who never had one is left alone. */
 #define PIN_CPUS 0x1u
 #define PIN_MEMORY 0x2u
 int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what);
@@ -431,7 +454,7 @@ bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 /* CPUs its members may use. */
 void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 
-/* ---- all at once (sync.c, image.c, rebuild.c) --------------------------------------------------------------------------------- */
+/* ---- all at once (sync.c, image.c, rebuild.c) ------------------------------------------------ */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After room was made: places those that wait. */
@@ -440,37 +463,42 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 void sync_forget(struct rp_instance *inst, rp_ctr ctr);
 /* CPUs where containers run that are in no balloon. */
 void sync_visited(struct rp_instance *inst, struct rp_idset *ret);
-/* One that runs without a place: the CPUs it may use, and a note to place it later. After balloons have changed: those of all such ones. */
+/* One that runs without a place: the CPUs it may use, and a note to place it later. After balloons
+ * have changed: those of all such ones. */
 int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 int32_t sync_follow(struct rp_instance *inst, rp_txn txn);
 int32_t image_write(const struct state *s, struct image *image);
-/* The balloons of an image, with what is reserved now: for when they are yet to be made. Without one: empty. */
+/* The balloons of an image, with what is reserved now: for when they are yet to be made. Without
+ * one: empty. */
 int32_t image_renew(const struct rp_plan *p, const struct image *before, struct image *image);
 /* What was reserved when it was written; without an image: nothing. */
 void image_past(const struct image *image, struct reserve_past *ret);
-/* Makes the balloons of an image that the plan still has room for, without members. Garbage is ignored. */
+/* Makes the balloons of an image that the plan still has room for, without members. Garbage is
+ * ignored. */
 int32_t image_restore(struct state *s, const struct image *image);
 bool image_valid(const void *data, uint32_t size);
-/* Without an image: makes balloons for the first n of inst->list.ctrs out of the CPUs that they have. 0 or -RP_ENOMEM. */
+/* Without an image: makes balloons for the first n of inst->list.ctrs out of the CPUs that they
+ * have. 0 or -RP_ENOMEM. */
 int32_t rebuild_balloons(struct rp_instance *inst, uint32_t n, struct choice *c);
 
-/* ---- better places (rebalance.c, compact.c) ------------------------------------------------------------------------- */
+/* ---- better places (rebalance.c, compact.c) -------------------------------------------------- */
 
 /* Moves containers that would be placed better now, at most `budget` (0: any number). */
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget);
 /* Moves one that lacks something, if that is better for it. */
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
-/* Better CPUs for a balloon, as many as it has. 1: *ret_why says why they are better; 0: there are none; or -RP_ENOMEM. */
+/* Better CPUs for a balloon, as many as it has. 1: *ret_why says why they are better; 0: there are
+ * none; or -RP_ENOMEM. */
 int32_t compact(struct state *s, struct balloon *b, const char **ret_why);
 /* Units of a level that a set of CPUs is in. */
 uint32_t compact_count(const struct machine *m, enum tree_level level, struct rp_ids cpus);
 
-/* ---- out of band (outside.c) --------------------------------------------------------------------------------------- */
+/* ---- out of band (outside.c) ----------------------------------------------------------------- */
 
 /* Hands CPU classes and interrupts to the worker as they follow from the state. */
 void outside_follow(struct rp_instance *inst);
 
-/* ---- reports (report.c) -------------------------------------------------------------------------------------------- */
+/* ---- reports (report.c) ---------------------------------------------------------------------- */
 
 extern const struct rp_zones balloons_zones;
 extern const struct rp_metrics balloons_metrics;

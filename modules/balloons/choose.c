@@ -34,7 +34,7 @@ int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
 	return code;
 }
 
-/* ---- type ---------------------------------------------------------------------------------------------------------- */
+/* ---- type ------------------------------------------------------------------------------------ */
 
 static bool takes(struct rp_instance *inst, const struct type *t, const struct rp_ctr_info *info,
 		  struct choice *c)
@@ -75,7 +75,7 @@ int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, st
 	return 0;
 }
 
-/* ---- balloon ------------------------------------------------------------------------------------------------------- */
+/* ---- balloon --------------------------------------------------------------------------------- */
 
 /* The best candidate so far: most room, then fewest members, then first in the list. */
 struct search {
@@ -214,7 +214,8 @@ static struct balloon *method(struct search *q, struct choice *c, const char *na
 	return found;
 }
 
-/* By the methods that tie a container to a balloon, down to, but without, one that ties like `than`. */
+/* By the methods that tie a container to a balloon, down to, but without, one that ties like
+ * `than`. */
 static struct balloon *find_tied(struct search *q, struct choice *c, bool grouped, enum tie than)
 {
 	const struct type *t = q->type;
@@ -271,7 +272,7 @@ int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info,
 	return 0;
 }
 
-/* ---- a better one -------------------------------------------------------------------------------------------------- */
+/* ---- a better one ---------------------------------------------------------------------------- */
 
 static bool has_mate(const struct member *m)
 {
@@ -319,7 +320,7 @@ struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_inf
 	return best_of(&q, AS_IT_IS, is_other, but);
 }
 
-/* ---- joining ------------------------------------------------------------------------------------------------------- */
+/* ---- joining --------------------------------------------------------------------------------- */
 
 /* Kinds of memory from a list as "DRAM, hbm"; 0: malformed. */
 static uint32_t parse_memory_types(const char *text)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Better CPUs for a balloon that grew when others were in its way. A few candidates are made with the rules by which balloons grow: the
- * part of the balloon that lies together stays and the rest comes to it, or all of it is chosen anew. A candidate is better when it
- * is so in something of what the type asks for or of how near the CPUs are to each other, and worse in nothing of it; when it is the same
- * in all of that, whole cores decide.
+ * Better CPUs for a balloon that grew when others were in its way. A few candidates are made with
+ * the rules by which balloons grow: the part of the balloon that lies together stays and the rest
+ * comes to it, or all of it is chosen anew. A candidate is better when it is so in something of
+ * what the type asks for or of how near the CPUs are to each other, and worse in nothing of it;
+ * when it is the same in all of that, whole cores decide.
  */
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
 
-/* ---- comparing ----------------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 struct comparison {
 	bool worse;
@@ -120,7 +121,8 @@ static enum tree_level spread_level(const struct state *s, const struct balloon 
 	return level == TREE_SYSTEM && (t->spread_cores || hides_threads(b)) ? TREE_CORE : level;
 }
 
-/* Why one set of CPUs is better for a balloon than another; NULL: it is not. The loads of others have been looked at. */
+/* Why one set of CPUs is better for a balloon than another; NULL: it is not. The loads of others
+ * have been looked at. */
 static const char *better(const struct state *s, const struct balloon *b, struct rp_ids before,
 			  struct rp_ids after)
 {
@@ -139,9 +141,10 @@ static const char *better(const struct state *s, const struct balloon *b, struct
 	return c.worse ? NULL : c.why;
 }
 
-/* ---- candidates ---------------------------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
-/* The unit of a level that has room for the balloon and most of its CPUs already: those, and all CPUs of the unit. False: there is none. */
+/* The unit of a level that has room for the balloon and most of its CPUs already: those, and all
+ * CPUs of the unit. False: there is none. */
 static bool densest(const struct state *s, enum tree_level level, const struct balloon *b,
 		    struct rp_idset *ret_keep, struct rp_idset *ret_unit)
 {
@@ -166,7 +169,8 @@ static bool densest(const struct state *s, enum tree_level level, const struct b
 	return most && most < b->n_cpus;
 }
 
-/* What the balloon would have if it kept some of its CPUs and grew again, within a unit if there is one. 0, -RP_ENOSPC or -RP_ENOMEM. */
+/* What the balloon would have if it kept some of its CPUs and grew again, within a unit if there is
+ * one. 0, -RP_ENOSPC or -RP_ENOMEM. */
 static int32_t grow_again(struct state *s, struct balloon *b, struct rp_ids keep,
 			  struct rp_ids unit, struct rp_idset *ret)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section as it is written: types, classes, and what can be said about them without knowing the machine. */
+/* A section as it is written: types, classes, and what can be said about them without knowing the
+ * machine. */
 #include <string.h>
 #include <strings.h>
 
@@ -63,7 +64,7 @@ static int32_t read_loads(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* ---- types --------------------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static int32_t read_memory_types(const struct modhost *h, struct type *t)
 {
@@ -277,7 +278,7 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* ---- the section --------------------------------------------------------------------------------------------------- */
+/* ---- the section ----------------------------------------------------------------------------- */
 
 static int32_t read_amounts(const struct modhost *h, struct rp_plan *p)
 {

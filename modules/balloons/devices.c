@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices that the kubelet gave a container (podresourceapi:GLOB among what a type's CPUs should be near to). They count for the balloon that
- * is made for the container, and for its parts, as long as the container is in it.
+ * Devices that the kubelet gave a container (podresourceapi:GLOB among what a type's CPUs should be
+ * near to). They count for the balloon that is made for the container, and for its parts, as long
+ * as the container is in it.
  *
- * What the kubelet said is kept with the container as text, RESOURCE=NODES lines, since nobody may know it after a restart.
+ * What the kubelet said is kept with the container as text, RESOURCE=NODES lines, since nobody may
+ * know it after a restart.
  */
 #include <string.h>
 
@@ -30,7 +32,7 @@ struct near *near_free(struct near *near)
 	return NULL;
 }
 
-/* ---- what the kubelet said --------------------------------------------------------------------------------------------- */
+/* ---- what the kubelet said ------------------------------------------------------------------- */
 
 /* One line more; false: there is no room for it. */
 static bool add_line(char *text, size_t size, const struct rp_pod_resource_info *r)
@@ -80,7 +82,7 @@ static void nodes_of(char *text, const char *glob, struct rp_idset *ret)
 	}
 }
 
-/* ---- near them --------------------------------------------------------------------------------------------------------- */
+/* ---- near them ------------------------------------------------------------------------------- */
 
 static void cpus_near(const struct rp_plan *p, struct rp_ids nodes, struct rp_idset *ret)
 {

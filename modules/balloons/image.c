@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All balloons, and what is reserved, as bytes, for the daemon's next run and for the next configuration. Written and read on one machine only:
+ * All balloons, and what is reserved, as bytes, for the daemon's next run and for the next
+ * configuration. Written and read on one machine only:
  *
  *	u32 version
  *	u32 size of what reserve_save() wrote, and that (not in version 1)
- *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request, u16 parts, u16 runs of CPUs, u16 first and u16 last of each; then
+ *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request, u16 parts,
+ *      u16 runs of CPUs, u16 first and u16 last of each; then
  *	its parts in the same form
  */
 #include <string.h>
@@ -15,7 +17,7 @@
 #define IMAGE_VERSION_BARE 1u
 #define IMAGE_DEPTH_MAX 32u
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static int32_t put(struct image *im, const void *data, size_t n)
 {
@@ -95,14 +97,15 @@ int32_t image_write(const struct state *s, struct image *im)
 	for (uint32_t i = 0; !r && i < s->n; i++) {
 		uint32_t size = im->size;
 		r = put_balloon(im, s->list[i]);
-		/* What is left out is found again by nobody: its containers are placed anew after a restart. */
+		/* What is left out is found again by nobody: its containers are placed anew after a
+		 * restart. */
 		if (im->size > RP_STATE_MAX)
 			im->size = size;
 	}
 	return r;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reader {
 	const uint8_t *at, *end;
@@ -224,7 +227,8 @@ static bool part_fits(const struct type *t, const struct type *part, uint32_t pl
 	return false;
 }
 
-/* Reads a balloon with CPUs out of `free`. The reader is behind it in any case. *ret is NULL when it is not possible any more. */
+/* Reads a balloon with CPUs out of `free`. The reader is behind it in any case. *ret is NULL when
+ * it is not possible any more. */
 static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_idset *free,
 			    struct balloon **ret)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes to the hardware beside the containers: CPU classes and interrupts, both through the host's worker. */
+/* What goes to the hardware beside the containers: CPU classes and interrupts, both through the
+ * host's worker. */
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
@@ -21,7 +22,7 @@ static void follow_classes(struct rp_instance *inst)
 	cpuclass_commit(inst->classes);
 }
 
-/* ---- interrupts ---------------------------------------------------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------------------------------ */
 
 struct wishes {
 	struct irq_claim *claims;
@@ -82,7 +83,7 @@ static void follow_interrupts(struct rp_instance *inst)
 	free(w.claims);
 }
 
-/* ---- both ---------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 void outside_follow(struct rp_instance *inst)
 {

@@ -20,7 +20,7 @@ void pin_pinnable(const struct balloon *b, struct rp_idset *ret)
 	rp_idset_or(ret, rp_ids_of(&b->cpus), rp_ids_of(&b->shared));
 }
 
-/* ---- idle CPUs ----------------------------------------------------------------------------------------------------- */
+/* ---- idle CPUs ------------------------------------------------------------------------------- */
 
 static void share_idle(struct state *s, struct balloon *b, struct rp_ids idle)
 {
@@ -44,7 +44,7 @@ static void share_all(struct state *s)
 			share_idle(s, s->list[i], rp_ids_of(&idle));
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int32_t set_mems(const struct pin *p, rp_ctr ctr, memalloc_mask zone)
 {
@@ -129,7 +129,7 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 	return known ? 0 : set_mems(p, m->ctr, req.nodes & memalloc_with_memory(mem));
 }
 
-/* ---- one container ------------------------------------------------------------------------------------------------- */
+/* ---- one container --------------------------------------------------------------------------- */
 
 static void look_at_one_per_core(struct pin *p)
 {
@@ -213,7 +213,7 @@ static int32_t pin_member(struct pin *p, struct member *m)
 	return r;
 }
 
-/* ---- balloons ------------------------------------------------------------------------------------------------------ */
+/* ---- balloons -------------------------------------------------------------------------------- */
 
 static void begin_balloon(struct pin *p, struct balloon *b)
 {
@@ -247,7 +247,8 @@ static int32_t pin_all(struct pin *p, struct balloon *b)
 	return r;
 }
 
-/* Which CPUs of balloons are their members' alone depends on where those run that have found no place. */
+/* Which CPUs of balloons are their members' alone depends on where those run that have found no
+ * place. */
 static void see_visitors(struct rp_instance *inst)
 {
 	struct state *s = inst->state;
@@ -281,7 +282,7 @@ int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m)
 	return r;
 }
 
-/* ---- once ---------------------------------------------------------------------------------------------------------- */
+/* ---- once ------------------------------------------------------------------------------------ */
 
 int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t)
 {
@@ -292,9 +293,10 @@ int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const s
 		       : schedclass_stage(&inst->h, txn, ctr, &classes->list[class]);
 }
 
-/* ---- where a container was, for a restart -------------------------------------------------------------------------- */
+/* ---- where a container was, for a restart ---------------------------------------------------- */
 
-/* u32 version, u32 instance, u32 moves, u32 flags, then two texts with their NULs: the type's name, and lines of devices. */
+/* u32 version, u32 instance, u32 moves, u32 flags, then two texts with their NULs: the type's name,
+ * and lines of devices. */
 #define RECORD_VERSION 3u
 #define RECORD_HEAD 16u
 #define RECORD_NAME_MAX 1024u

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a configuration means on this machine: built-in types, reserved CPUs, the devices that types like and avoid. */
+/* What a configuration means on this machine: built-in types, reserved CPUs, the devices that types
+ * like and avoid. */
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
@@ -17,7 +18,7 @@ struct type *plan_type(const struct rp_plan *p, const char *name)
 	return NULL;
 }
 
-/* ---- built-in types ------------------------------------------------------------------------------------------------ */
+/* ---- built-in types -------------------------------------------------------------------------- */
 
 static void built_in(const struct rp_plan *p, struct type *t, const char *name)
 {
@@ -73,7 +74,7 @@ static int32_t add_built_in(const struct modhost *h, struct rp_plan *p)
 	return reserve_namespaces(h, p);
 }
 
-/* ---- available and reserved CPUs ----------------------------------------------------------------------------------- */
+/* ---- available and reserved CPUs ------------------------------------------------------------- */
 
 static int32_t check_quantity(const struct modhost *h, struct rp_plan *p, rp_cfg at)
 {
@@ -149,7 +150,7 @@ static int32_t divide_cpus(const struct modhost *h, struct rp_plan *p,
 	return reserve_cpus(h, p, at, past);
 }
 
-/* ---- components ---------------------------------------------------------------------------------------------------- */
+/* ---- components ------------------------------------------------------------------------------ */
 
 static int32_t resolve_parts(const struct modhost *h, struct rp_plan *p)
 {
@@ -199,7 +200,7 @@ static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 #define DEVICE_PATH_MAX 4096u
 
@@ -377,7 +378,7 @@ static int32_t find_devices(const struct modhost *h, struct rp_plan *p)
 	return avoid_devices(h, p);
 }
 
-/* ---- interrupts ---------------------------------------------------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------------------------------ */
 
 static bool steers_interrupts(const struct rp_plan *p)
 {
@@ -413,7 +414,7 @@ static int32_t check_interrupts(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int32_t try_first_balloons(const struct modhost *h, struct rp_plan *p)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Better places for containers that run. Who came when CPUs were scarce sits with strangers, apart from its pod, or in a balloon that is
- * spread over the machine, and stays there after room has come. Three things are looked for:
+ * Better places for containers that run. Who came when CPUs were scarce sits with strangers, apart
+ * from its pod, or in a balloon that is spread over the machine, and stays there after room has
+ * come. Three things are looked for:
  *
- *	a balloon that the container has a stronger tie to than to its own, by the order of the methods that choose balloons, or one of the
+ *	a balloon that the container has a stronger tie to than to its own, by the order of the
+ *      methods that choose balloons, or one of the
  *	same type where fewer share as many CPUs;
  *	memory nearer to its CPUs;
  *	better CPUs for a whole balloon (compact.c).
  *
- * Whoever moves is better off, and nobody else is the worse for it but for idle CPUs that were only lent; so moves come to an end. All
- * containers of a balloon that gets other CPUs count as moved.
+ * Whoever moves is better off, and nobody else is the worse for it but for idle CPUs that were only
+ * lent; so moves come to an end. All containers of a balloon that gets other CPUs count as moved.
  */
 #include <string.h>
 
@@ -40,7 +42,7 @@ static int32_t has_moved(struct rebalancing *r, struct member *m)
 	return pin_record(r->inst, r->txn, m);
 }
 
-/* ---- another balloon ----------------------------------------------------------------------------------------------- */
+/* ---- another balloon ------------------------------------------------------------------------- */
 
 /* Would it leave somebody who is in the balloon because of it? */
 static bool is_needed(const struct member *m)
@@ -63,7 +65,8 @@ static uint32_t count_allowed(const struct balloon *b)
 	return b->n_cpus + rp_ids_count(rp_ids_of(&b->shared));
 }
 
-/* One with as much room and as many CPUs where it has to share its own with fewer. No balloon is resized for that. */
+/* One with as much room and as many CPUs where it has to share its own with fewer. No balloon is
+ * resized for that. */
 static struct balloon *less_crowded(struct rp_instance *inst, const struct member *m,
 				    const struct rp_ctr_info *info)
 {
@@ -81,7 +84,8 @@ static struct balloon *less_crowded(struct rp_instance *inst, const struct membe
 	return there > here ? to : NULL;
 }
 
-/* Is there any chance of another balloon? Most of those that are where they belong are told here. */
+/* Is there any chance of another balloon? Most of those that are where they belong are told
+ * here. */
 static bool has_hope(const struct state *s, const struct member *m, enum tie tie)
 {
 	const struct type *t = m->balloon->type;
@@ -181,7 +185,7 @@ static int32_t move_container(struct rebalancing *r, struct member *m,
 	return e ? e : 1;
 }
 
-/* ---- nearer memory ------------------------------------------------------------------------------------------------- */
+/* ---- nearer memory --------------------------------------------------------------------------- */
 
 static int32_t move_memory(struct rebalancing *r, struct member *m)
 {
@@ -220,7 +224,7 @@ static int32_t look_at_container(struct rebalancing *r, rp_ctr ctr, bool cpus, b
 	return e < 0 ? e : 0;
 }
 
-/* ---- other CPUs ---------------------------------------------------------------------------------------------------- */
+/* ---- other CPUs ------------------------------------------------------------------------------ */
 
 /* How many CPUs its members may use: its own and idle ones. */
 static uint32_t count_usable(const struct state *s, const struct balloon *b)
@@ -273,9 +277,10 @@ static int32_t look_at_balloon(struct rebalancing *r, struct balloon *b)
 	return e;
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
-/* Who waits gets what the moves have left. What was tried has been taken back only if there was memory for it. */
+/* Who waits gets what the moves have left. What was tried has been taken back only if there was
+ * memory for it. */
 static int32_t finish(const struct rebalancing *r, int32_t e)
 {
 	if (!e && r->n_moved)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the image of the balloons is lost: those that containers were in are made anew, out of the CPUs that the containers have. Which of
- * these were the balloon's own, and which were idle and shared, is not known; how many were its own follows from what they ask for.
- * Composite balloons are not made anew: what their parts had cannot be told.
+ * When the image of the balloons is lost: those that containers were in are made anew, out of the
+ * CPUs that the containers have. Which of these were the balloon's own, and which were idle and
+ * shared, is not known; how many were its own follows from what they ask for. Composite balloons
+ * are not made anew: what their parts had cannot be told.
  */
 #include <string.h>
 
@@ -74,7 +75,8 @@ static void count_cpus(struct traces *t)
 	}
 }
 
-/* Threads that containers do not see although they may be the balloon's: those behind the one of their core that they see. */
+/* Threads that containers do not see although they may be the balloon's: those behind the one of
+ * their core that they see. */
 static void hidden_cpus(const struct state *s, const struct traces *t, const struct trace *x,
 			struct rp_idset *ret)
 {

@@ -4,7 +4,7 @@
 #include "modules/balloons/balloons.h"
 #include "modules/lib/line.h"
 
-/* ---- explanations -------------------------------------------------------------------------------------------------- */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info, const struct choice *c)
 {
@@ -30,7 +30,7 @@ void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info, con
 	modhost_note_line(h, info->ctr, l.text);
 }
 
-/* ---- text that grows ----------------------------------------------------------------------------------------------- */
+/* ---- text that grows ------------------------------------------------------------------------- */
 
 struct out {
 	char *text;
@@ -75,7 +75,7 @@ static const char *text_of(const struct out *o)
 	return o->failed || !o->text ? "" : o->text;
 }
 
-/* ---- zones --------------------------------------------------------------------------------------------------------- */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 static void attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids)
 {
@@ -151,7 +151,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 
 const struct rp_zones balloons_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
 
-/* ---- metrics ------------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static void label(struct out *o, const char *name, const char *value)
 {
@@ -358,7 +358,7 @@ const struct rp_metrics balloons_metrics = {
 	.collect = report_metrics,
 };
 
-/* ---- saved state --------------------------------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
 static int32_t state_save_image(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {

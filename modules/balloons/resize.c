@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which CPUs a balloon gets or gives up. A chain of stages, each of which narrows the problem for the next:
+ * Which CPUs a balloon gets or gives up. A chain of stages, each of which narrows the problem for
+ * the next:
  *
  *	load	keeps CPUs of one balloon from loading each other
  *	hints	near and far devices, room for CPUs of high priority
@@ -29,7 +30,7 @@ static struct rp_ids near_device(const struct state *s, uint32_t index)
 	return rp_ids_of(d->kind == DEVICE_LOAD ? &s->load_cpus[d->load] : &d->cpus);
 }
 
-/* ---- tree, steps --------------------------------------------------------------------------------------------------- */
+/* ---- tree, steps ----------------------------------------------------------------------------- */
 
 static bool steps_grow(const struct problem *p, struct rp_ids current, struct rp_ids free,
 		       uint32_t n, struct rp_idset *ret)
@@ -70,7 +71,7 @@ static bool steps_shrink(const struct problem *p, struct rp_ids current, struct 
 	return true;
 }
 
-/* ---- hints --------------------------------------------------------------------------------------------------------- */
+/* ---- hints ----------------------------------------------------------------------------------- */
 
 static void narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
 {
@@ -98,9 +99,10 @@ static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp
 }
 
 /*
- * What goes first: CPUs that the most important hint does not hold, then the next one, and so on. A close device holds what is near it,
- * a far one what is not. Each hint splits those that are left; the part that has to go entirely does, the other one goes on. Isolated CPUs
- * are avoided by who grows; who has got some gives them up like others, and for good when it is rebalanced.
+ * What goes first: CPUs that the most important hint does not hold, then the next one, and so on. A
+ * close device holds what is near it, a far one what is not. Each hint splits those that are left;
+ * the part that has to go entirely does, the other one goes on. Isolated CPUs are avoided by who
+ * grows; who has got some gives them up like others, and for good when it is rebalanced.
  */
 static bool split(struct rp_idset *maybe, struct rp_idset *sure, uint32_t *n, struct rp_ids held,
 		  bool far)
@@ -140,7 +142,7 @@ static bool hints_shrink(const struct problem *p, struct rp_ids current, struct 
 	return true;
 }
 
-/* ---- load ---------------------------------------------------------------------------------------------------------- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 static void load_from(struct state *s, uint32_t load, struct rp_ids cpus)
 {
@@ -200,7 +202,7 @@ static bool load_grow(const struct problem *p, struct rp_ids current, struct rp_
 	return true;
 }
 
-/* ---- CPU classes --------------------------------------------------------------------------------------------------- */
+/* ---- CPU classes ----------------------------------------------------------------------------- */
 
 static void add_high(const struct state *s, const struct balloon *b, const struct balloon *but,
 		     struct rp_idset *ret)
@@ -222,7 +224,7 @@ void resize_high(const struct state *s, const struct balloon *but, struct rp_ids
 		add_high(s, s->list[i], but, ret);
 }
 
-/* ---- the chain ----------------------------------------------------------------------------------------------------- */
+/* ---- the chain ------------------------------------------------------------------------------- */
 
 static void begin(struct problem *p, struct state *s, const struct balloon *b)
 {
@@ -273,7 +275,7 @@ int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, stru
 	return hints_shrink(&p, own, rp_ids_of(&s->free), n, ret) ? 0 : -RP_ENOSPC;
 }
 
-/* ---- for comparisons ----------------------------------------------------------------------------------------------- */
+/* ---- for comparisons ------------------------------------------------------------------------- */
 
 void resize_look_at_others(struct state *s, struct balloon *b)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Balloons and who is in them, and how to take back what an operation did. Changes are noted as they are made: sets as copies of
- * their words, the rest as what to do to get back. What was taken out is kept until the next operation begins.
+ * Balloons and who is in them, and how to take back what an operation did. Changes are noted as
+ * they are made: sets as copies of their words, the rest as what to do to get back. What was taken
+ * out is kept until the next operation begins.
  */
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
 
-/* ---- table --------------------------------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static uint32_t slot_of(const struct table *t, uint64_t key)
 {
@@ -68,7 +69,7 @@ void table_del(struct table *t, uint64_t key)
 	t->slots[hole] = (struct table_slot){0, NULL};
 }
 
-/* ---- notes for the way back ---------------------------------------------------------------------------------------- */
+/* ---- notes for the way back ------------------------------------------------------------------ */
 
 enum undo_what {
 	UNDO_SETS, /* cpus, shared and nodes of a balloon were … */
@@ -77,7 +78,8 @@ enum undo_what {
 	UNDO_REMOVE, /* a balloon was removed from place `at` */
 	UNDO_JOIN,
 	UNDO_LEAVE,
-	UNDO_REQUEST, /* a member's request was `value`, its memory limit mem_limit, it was fresh or not */
+	/* a member's request was `value`, its memory limit mem_limit, it was fresh or not */
+	UNDO_REQUEST,
 };
 
 struct undo {
@@ -162,7 +164,7 @@ static void restore_set(const struct state *s, uint32_t word, uint32_t n, struct
 	rp_idset_copy(set, was);
 }
 
-/* ---- balloons ------------------------------------------------------------------------------------------------------ */
+/* ---- balloons -------------------------------------------------------------------------------- */
 
 static void free_tags(struct tags *tags)
 {
@@ -274,7 +276,7 @@ uint32_t state_count(const struct state *s, const struct type *t)
 	return n;
 }
 
-/* ---- tags ---------------------------------------------------------------------------------------------------------- */
+/* ---- tags ------------------------------------------------------------------------------------ */
 
 static struct tag *find_tag(const struct tags *tags, const char *text)
 {
@@ -340,7 +342,7 @@ static void count_tag(struct state *s, struct tags *tags, const char *text, int 
 		tag->emptied = s->operation;
 }
 
-/* ---- members ------------------------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 struct member *state_member(const struct state *s, rp_ctr ctr)
 {
@@ -466,7 +468,7 @@ int32_t state_set_request(struct state *s, struct member *m, int64_t request, in
 	return 0;
 }
 
-/* ---- operations ---------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static void forget_undo(struct state *s)
 {

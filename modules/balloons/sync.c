@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: the balloons that were there and still fit come back, containers that were in them and still belong there join
- * them, and the rest is placed as if it were created now. A container that cannot be placed keeps what it has and waits.
+ * Everything at once: the balloons that were there and still fit come back, containers that were in
+ * them and still belong there join them, and the rest is placed as if it were created now. A
+ * container that cannot be placed keeps what it has and waits.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@ static int32_t no_memory(struct rp_instance *inst)
 	return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
 }
 
-/* ---- those that stay ----------------------------------------------------------------------------------------------- */
+/* ---- those that stay ------------------------------------------------------------------------- */
 
 static struct balloon *find_balloon(const struct state *s, const struct type *t, uint32_t instance)
 {
@@ -65,7 +66,8 @@ static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, 
 		       : 1;
 }
 
-/* It keeps its CPUs, as far as they are on line; one that has lost them all may run wherever others may. */
+/* It keeps its CPUs, as far as they are on line; one that has lost them all may run wherever others
+ * may. */
 static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	const struct modhost *h = &inst->h;
@@ -96,7 +98,8 @@ static int32_t add_waiting(struct rp_instance *inst, struct waiting w)
 	return 0;
 }
 
-/* Has it no CPUs of its own to keep? With pinCPU off nobody has, and who had some has them no more when it is on again. */
+/* Has it no CPUs of its own to keep? With pinCPU off nobody has, and who had some has them no more
+ * when it is on again. */
 static int32_t begin_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool *ret)
 {
 	struct record rec = {0};
@@ -136,7 +139,8 @@ void sync_forget(struct rp_instance *inst, rp_ctr ctr)
 	inst->n_waiting = n;
 }
 
-/* What was known of it when it was in a balloon, or waited for one, counts no more: it belongs to no balloon. */
+/* What was known of it when it was in a balloon, or waited for one, counts no more: it belongs to
+ * no balloon. */
 static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct modhost *h = &inst->h;
@@ -151,7 +155,8 @@ static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp
 		       : add_waiting(inst, (struct waiting){info->ctr, .left = true});
 }
 
-/* Puts those that can stay where they were; the others are the first of inst->list.ctrs then. How many, or an error. */
+/* Puts those that can stay where they were; the others are the first of inst->list.ctrs then. How
+ * many, or an error. */
 static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choice *c)
 {
 	int32_t n_left = 0;
@@ -175,16 +180,18 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, int32_t n, struct choi
 	return n_left;
 }
 
-/* ---- the balloons that were there ---------------------------------------------------------------------------------- */
+/* ---- the balloons that were there ------------------------------------------------------------ */
 
-/* Has it CPUs that neither its members nor a least size ask for? Of one that has parts that depends on how they were made. */
+/* Has it CPUs that neither its members nor a least size ask for? Of one that has parts that depends
+ * on how they were made. */
 static bool has_excess(const struct balloon *b)
 {
 	int64_t least = b->type->min_cpus > 1 ? 1000 * b->type->min_cpus : 1000;
 	return !b->n_parts && balloon_avail(b) - 1000 >= (b->request > least ? b->request : least);
 }
 
-/* Is its size what it should be? That follows from its history: only its limits and its members can have made a difference. */
+/* Is its size what it should be? That follows from its history: only its limits and its members can
+ * have made a difference. */
 static bool is_settled(const struct balloon *b)
 {
 	const struct type *t = b->type;
@@ -260,7 +267,7 @@ static int32_t settle(struct rp_instance *inst, int32_t n_left)
 	return r ? no_memory(inst) : n_left;
 }
 
-/* ---- those that are placed ----------------------------------------------------------------------------------------- */
+/* ---- those that are placed ------------------------------------------------------------------- */
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct choice *c)
 {
@@ -297,7 +304,8 @@ static int32_t record_all(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-/* A state with the containers that stay, and the others in inst->list.ctrs: how many, or an error. */
+/* A state with the containers that stay, and the others in inst->list.ctrs: how many, or an
+ * error. */
 static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct choice *c)
 {
 	inst->n_waiting = 0;
@@ -356,7 +364,8 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r ? r : sync_follow(inst, txn);
 }
 
-/* Finds a place for one that waits. False: there is none, for it and for all of its type that ask for as much. */
+/* Finds a place for one that waits. False: there is none, for it and for all of its type that ask
+ * for as much. */
 static bool place_waiting(struct rp_instance *inst, const struct rp_ctr_info *info,
 			  struct choice *c)
 {
@@ -387,7 +396,8 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 		if (ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_EXITED ||
 		    state_member(inst->state, ctr))
 			continue;
-		/* It stays in the list until the next time, as the transaction may yet be dropped. */
+		/* It stays in the list until the next time, as the transaction may yet be
+		 * dropped. */
 		inst->waiting[inst->n_waiting++] = w;
 		if (r || w.left || !place_waiting(inst, &info, &c))
 			continue;
@@ -400,9 +410,10 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-/* ---- those that run without a place -------------------------------------------------------------------------------- */
+/* ---- those that run without a place ---------------------------------------------------------- */
 
-/* CPUs of no balloon; where there are none those of the balloon for whoever has no other, and then of all. */
+/* CPUs of no balloon; where there are none those of the balloon for whoever has no other, and then
+ * of all. */
 static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idle)
 {
 	const struct state *s = inst->state;

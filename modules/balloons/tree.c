@@ -4,7 +4,7 @@
 
 #include "modules/balloons/tree.h"
 
-/* ---- the CPUs in the order of a tree ------------------------------------------------------------------------------- */
+/* ---- the CPUs in the order of a tree --------------------------------------------------------- */
 
 /* Where a CPU is: its place at each depth, and what orders it there. */
 struct seat {
@@ -15,7 +15,8 @@ struct seat {
 #define KEYS 8u
 #define KEY_CPU 7u
 
-/* The keys that have to be the same for two CPUs to be below one node of the depths, outermost first. */
+/* The keys that have to be the same for two CPUs to be below one node of the depths, outermost
+ * first. */
 static uint32_t seat_key(const struct seat *s, uint32_t i)
 {
 	const uint32_t keys[KEYS] = {s->package, s->die,     s->node, s->class,
@@ -56,7 +57,8 @@ static uint32_t seat_number(const struct seat *s, uint32_t key)
 	return key == KEY_CPU ? s->core * RP_CPUS_MAX + s->cpu : seat_key(s, key);
 }
 
-/* Adds the nodes below seats first … end - 1; their parent is the node added last at the depth above. */
+/* Adds the nodes below seats first … end - 1; their parent is the node added last at the depth
+ * above. */
 static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, uint32_t end,
 		      uint32_t parent, uint32_t depth, const struct depth *depths,
 		      uint32_t n_depths, uint32_t n_named)
@@ -79,7 +81,8 @@ static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, 
 	}
 }
 
-/* n_named: depths below this have names of their own, the others are numbered within the last of those. */
+/* n_named: depths below this have names of their own, the others are numbered within the last of
+ * those. */
 static int32_t tree_init(struct tree *t, struct seat *seats, uint32_t n, const struct depth *depths,
 			 uint32_t n_depths, uint32_t n_named)
 {
@@ -105,7 +108,7 @@ static void tree_fini(struct tree *t)
 	free(t->n_free);
 }
 
-/* ---- the machine --------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret)
 {
@@ -231,7 +234,8 @@ void machine_surround(const struct machine *m, enum tree_level level, struct rp_
 		if (cpu >= m->cpu_end || !rp_ids_has(rp_ids_of(&m->online), cpu))
 			continue;
 		uint32_t at = m->at[level][cpu];
-		/* Neighbours by number are mostly neighbours in the tree; and a set is quickly asked. */
+		/* Neighbours by number are mostly neighbours in the tree; and a set is quickly
+		 * asked. */
 		if (at == last)
 			continue;
 		last = at;
@@ -268,7 +272,7 @@ void machine_name(const struct machine *m, enum tree_level level, uint32_t cpu, 
 		(void)snprintf(buf, size, "p%ud%un%u", p, d, m->node_of[cpu]);
 }
 
-/* ---- the best node ------------------------------------------------------------------------------------------------- */
+/* ---- the best node --------------------------------------------------------------------------- */
 
 static void count(const struct tree *t, struct rp_ids set, uint32_t *sums)
 {
@@ -297,8 +301,9 @@ struct wish {
 };
 
 /*
- * The way down to the node in hand, compared with that to the best node so far: by the current CPUs, and by the free ones, of all nodes on
- * it. Less than 0: the one in hand comes first. Where the two ways are the same it is 0.
+ * The way down to the node in hand, compared with that to the best node so far: by the current
+ * CPUs, and by the free ones, of all nodes on it. Less than 0: the one in hand comes first. Where
+ * the two ways are the same it is 0.
  */
 struct descent {
 	const struct tree *t;
@@ -351,7 +356,8 @@ static bool is_better(const struct descent *d, const struct tree_node *n)
 	return c < 0;
 }
 
-/* Can nothing below n be better than the best, which is as deep as it gets? What is worse on the way down stays so. */
+/* Can nothing below n be better than the best, which is as deep as it gets? What is worse on the
+ * way down stays so. */
 static bool is_hopeless(const struct descent *d, const struct tree_node *n)
 {
 	int c = d->current[n->depth];

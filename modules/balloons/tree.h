@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The online CPUs as a tree: system, package, die, NUMA node, L2 cache, core, thread. A second one, for balloons that like separate
- * cores, has the CPUs of a node split by their place in their core ("class") before they are split by caches and cores.
+ * The online CPUs as a tree: system, package, die, NUMA node, L2 cache, core, thread. A second one,
+ * for balloons that like separate cores, has the CPUs of a node split by their place in their core
+ * ("class") before they are split by caches and cores.
  *
- * Nodes are an array in depth-first order, children by number. The CPUs of a node are a run of the array of CPUs, so counting those of
- * a set below every node is one pass over the CPUs.
+ * Nodes are an array in depth-first order, children by number. The CPUs of a node are a run of the
+ * array of CPUs, so counting those of a set below every node is one pass over the CPUs.
  */
 #ifndef BALLOONS_TREE_H
 #define BALLOONS_TREE_H
@@ -66,9 +67,10 @@ void machine_name(const struct machine *m, enum tree_level level, uint32_t cpu, 
 		  size_t size);
 
 /*
- * The smallest part of the machine that can give `n` CPUs: the deepest node with so many free ones (grow) or so many current ones
- * (shrink). Of several: growing, where most of the current CPUs are, and then most (balance) or fewest free ones; shrinking,
- * where the fewest current ones are, then the fewest free ones. The result are its free (current) CPUs. False: there is none.
+ * The smallest part of the machine that can give `n` CPUs: the deepest node with so many free ones
+ * (grow) or so many current ones (shrink). Of several: growing, where most of the current CPUs are,
+ * and then most (balance) or fewest free ones; shrinking, where the fewest current ones are, then
+ * the fewest free ones. The result are its free (current) CPUs. False: there is none.
  */
 bool tree_grow(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
 	       bool balance, struct rp_idset *ret);

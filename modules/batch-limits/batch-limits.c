@@ -25,7 +25,7 @@ struct rp_instance {
 	uint64_t n_writes;
 };
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static double read_ratio(const char *text)
 {
@@ -74,7 +74,7 @@ static int64_t ratio_of(const struct rp_instance *inst)
 	return ratio > 0 ? (int64_t)(ratio * 100 + 0.5) : 100;
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static void item_free(struct batch_item *b)
 {
@@ -201,7 +201,7 @@ static void limits_stop(struct rp_instance *inst)
 	ctl_queue_clear(inst->queue);
 }
 
-/* ---- the worker --------------------------------------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 static void run_item(void *arg, struct ctl_item *item)
 {
@@ -228,7 +228,7 @@ static int32_t limits_collect(struct rp_instance *inst, const struct rp_metric_s
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static const struct rp_key keys[] = {
 	{.path = "cpuNormalizationRatio",

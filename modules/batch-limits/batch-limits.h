@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch-limits.so: what a container gets that asks for batch resources. Its pod has no requests that the runtime knows of and runs among
- * those of BestEffort; what it asked for is in an annotation of the pod.
+ * batch-limits.so: what a container gets that asks for batch resources. Its pod has no requests
+ * that the runtime knows of and runs among those of BestEffort; what it asked for is in an
+ * annotation of the pod.
  *
  *	spec.c		annotation → what a container and its pod are to have
  *	apply.c		[worker] that, in the files of their cgroups
@@ -26,8 +27,9 @@ struct batch_limits {
 };
 
 /*
- * 1: the container asks for batch resources; 0: it does not. -RP_EINVAL with `why`: its pod's annotation cannot be read. ratio: what a
- * CPU is worth here, in hundredths of one that requests are made for.
+ * 1: the container asks for batch resources; 0: it does not. -RP_EINVAL with `why`: its pod's
+ * annotation cannot be read. ratio: what a CPU is worth here, in hundredths of one that requests
+ * are made for.
  */
 int32_t batch_limits_of(const struct modhost *h, const struct rp_ctr_info *info, int64_t ratio,
 			struct batch_limits *ret_ctr, struct batch_limits *ret_pod,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batch resources: what pods of high priority do not use, to be lent to those that can be stopped at any time.
+ * Batch resources: what pods of high priority do not use, to be lent to those that can be stopped
+ * at any time.
  *
  *	value = capacity - margin - system - high-priority usage            by usage
- *	      = capacity - margin - reserved - high-priority requests       by request (memory alone)
+ *	      = capacity - margin - reserved - high-priority requests by request (memory alone)
  *	      = capacity - margin - system - max of usage and request       by the larger of both
  *
- * and never below 0, nor above the strategy's percentage of capacity. The same by zone, from the shares of each. Shares of a zone are
- * rounded up to a milli-CPU and to a thousandth of a byte.
+ * and never below 0, nor above the strategy's percentage of capacity. The same by zone, from the
+ * shares of each. Shares of a zone are rounded up to a milli-CPU and to a thousandth of a byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ struct calculation {
 	uint32_t ids[ZONES_MAX], n_zones;
 };
 
-/* ---- sums ------------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static int64_t share(int64_t value, uint32_t n)
 {
@@ -128,7 +129,7 @@ static void add_node(struct calculation *c)
 		}
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static int64_t field(const struct calculation *c, uint32_t k, uint32_t of_cpu, uint32_t of_memory)
 {
@@ -205,7 +206,7 @@ static int32_t batch_calculate(struct rp_instance *inst, const struct rp_nr_sink
 	return 0;
 }
 
-/* ---- on the Node ---------------------------------------------------------------------------------------------------------- */
+/* ---- on the Node ----------------------------------------------------------------------------- */
 
 /* One CPU of a fast model counts as more: the ratio of this pass, if it can be read. */
 static int64_t normalized(const struct rp_nr_edit *node, int64_t quantity)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A class into the files of a cgroup. What the files say already is not written again, what they say of other devices is reset, and what was
- * written is read back.
+ * A class into the files of a cgroup. What the files say already is not written again, what they
+ * say of other devices is reset, and what was written is read back.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ struct apply {
 	bool out_of_memory;
 };
 
-/* ---- what a class means here ------------------------------------------------------------------------------------------ */
+/* ---- what a class means here ----------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void note(struct apply *a, const char *fmt, ...)
 {
@@ -85,7 +85,7 @@ static void expand(struct apply *a, const struct blkio_devices *devices)
 	}
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int32_t read_own(const struct apply *a, const char *file, char **ret)
 {
@@ -116,7 +116,8 @@ __attribute__((format(printf, 3, 4))) static int32_t put(struct apply *a, const 
 	return r;
 }
 
-/* Takes the device at the start of a line: "8:16 …". Moves on to what follows; false: another kind of line. */
+/* Takes the device at the start of a line: "8:16 …". Moves on to what follows; false: another kind
+ * of line. */
 static bool take_device(const char **line, uint32_t *major, uint32_t *minor)
 {
 	uint64_t a, b;
@@ -150,7 +151,7 @@ static const struct want *wanted(const struct apply *a, uint32_t major, uint32_t
 	return NULL;
 }
 
-/* ---- v2 --------------------------------------------------------------------------------------------------------------- */
+/* ---- v2 -------------------------------------------------------------------------------------- */
 
 static const char *const max_keys[] = {"rbps", "wbps", "riops", "wiops"};
 
@@ -247,7 +248,7 @@ static void apply_max(struct apply *a)
 		verify_max(a);
 }
 
-/* ---- weights ---------------------------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 struct weight_files {
 	const char *file, *devices; /* the same on v2 */
@@ -345,7 +346,7 @@ static void apply_weights(struct apply *a, bool v2)
 		(void)ctl_format(a->why, sizeof a->why, "the kernel has no weights of block I/O");
 }
 
-/* ---- v1 --------------------------------------------------------------------------------------------------------------- */
+/* ---- v1 -------------------------------------------------------------------------------------- */
 
 static void apply_throttle(struct apply *a, enum blkio_rate rate)
 {
@@ -377,7 +378,7 @@ static void apply_throttle(struct apply *a, enum blkio_rate rate)
 		free(text);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void look_for_devices(struct blkio_worker *w, struct apply *a)
 {

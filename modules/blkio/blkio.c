@@ -23,7 +23,7 @@ struct rp_instance {
 	struct blkio_worker worker; /* the worker's alone */
 };
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static int32_t blkio_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
@@ -55,7 +55,7 @@ static void blkio_commit(struct rp_instance *inst, struct rp_plan *plan)
 	ctl_table_mark_stale(&inst->done);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 /* NULL: none. */
 static const char *choose(struct rp_instance *inst, const struct rp_ctr_info *info,
@@ -252,7 +252,7 @@ static int32_t blkio_load(struct rp_instance *inst, const void *data, uint32_t s
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static const struct rp_key keys[] = {
 	{.path = "enable",

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blkio.so: block I/O of containers by class: weights and throttles, of devices that are named by patterns.
+ * blkio.so: block I/O of containers by class: weights and throttles, of devices that are named by
+ * patterns.
  *
  *	config.c	the section: classes, each a list of entries
  *	devices.c	[worker] patterns → the disks that there are now
- *	apply.c		[worker] a class → blkio.* of cgroup v1, io.* of v2; what is not wanted any more is reset; read back
+ *	apply.c		[worker] a class → blkio.* of cgroup v1, io.* of v2; what is not wanted any
+ *                      more is reset; read back
  *	blkio.c		the module: which class a container has, what to do when
  *
- * Without classes of its own the section only passes class names on to the runtime, whose own file has the classes then.
+ * Without classes of its own the section only passes class names on to the runtime, whose own file
+ * has the classes then.
  *
- * io.max takes one device a write, and what a runtime writes for a container is one write a file: so nothing of this goes through
- * the runtime.
+ * io.max takes one device a write, and what a runtime writes for a container is one write a file:
+ * so nothing of this goes through the runtime.
  */
 #ifndef BLKIO_H
 #define BLKIO_H
@@ -54,7 +57,7 @@ int32_t blkio_config_read(const struct modhost *h, rp_cfg cfg, struct blkio_conf
 void blkio_config_unref(struct blkio_config *c); /* [main]; NULL is fine */
 const struct blkio_class *blkio_config_class(const struct blkio_config *c, const char *name);
 
-/* ---- devices: [worker] ------------------------------------------------------------------------------------------------ */
+/* ---- devices: [worker] ----------------------------------------------------------------------- */
 
 struct blkio_device {
 	char name[64]; /* sda; ! stands for / */
@@ -75,7 +78,7 @@ bool blkio_devices_equal(const struct blkio_devices *a, const struct blkio_devic
 uint32_t blkio_match(const struct modhost *h, const struct blkio_devices *d, const char *pattern,
 		     void (*fn)(void *arg, const struct blkio_device *device), void *arg);
 
-/* ---- containers: [worker] --------------------------------------------------------------------------------------------- */
+/* ---- containers: [worker] -------------------------------------------------------------------- */
 
 struct blkio_item {
 	struct ctl_item item;

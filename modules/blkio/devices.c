@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Disks, from /sys/block, and the patterns that name them: looked at whenever a class is applied, since disks come and go. */
+/* Disks, from /sys/block, and the patterns that name them: looked at whenever a class is applied,
+ * since disks come and go. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ bool blkio_devices_equal(const struct blkio_devices *a, const struct blkio_devic
 	return true;
 }
 
-/* ---- patterns --------------------------------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 struct matcher {
 	const struct modhost *h;

@@ -48,7 +48,8 @@ static int32_t put_burst(struct place *p, int64_t burst)
 	return p->burst == RP_NOT_SET ? 0 : put(p, "cpu.max.burst", text);
 }
 
-/* The kernel refuses a burst above the quota: of what shrinks the burst goes first, of what grows the quota. */
+/* The kernel refuses a burst above the quota: of what shrinks the burst goes first, of what grows
+ * the quota. */
 static int32_t put_both(struct place *p, int64_t quota, int64_t burst)
 {
 	char text[64];

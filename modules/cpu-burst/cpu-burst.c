@@ -65,7 +65,7 @@ const struct modhost *burst_host(const struct rp_instance *inst)
 	return &inst->h;
 }
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 /* Keys of the section, and of the annotation, over what there is. */
 static bool read_config(const struct modhost *h, rp_cfg map, struct burst_config *c)
@@ -130,7 +130,7 @@ static void burst_commit(struct rp_instance *inst, struct rp_plan *plan)
 	inst->plan = plan;
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 /* What holds for the container's pod. An annotation that cannot be read counts as none. */
 static struct burst_config config_of(const struct rp_instance *inst, rp_pod pod)
@@ -215,7 +215,7 @@ static void add_item(struct rp_instance *inst, struct known *k, enum burst_way w
 	ctl_queue_add(inst->queue, &b->item);
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 struct survey {
 	struct rp_instance *inst;
@@ -368,7 +368,7 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	free(l);
 }
 
-/* ---- hooks ------------------------------------------------------------------------------------------------------------ */
+/* ---- hooks ----------------------------------------------------------------------------------- */
 
 static int32_t burst_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
@@ -461,7 +461,7 @@ static int32_t burst_collect(struct rp_instance *inst, const struct rp_metric_si
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static const struct rp_key keys[] = {
 	{.path = "policy",

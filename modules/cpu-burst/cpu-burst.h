@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu-burst.so: containers that their CPU limit stops may go beyond it for a while: by what the kernel saves up for them (cpu.max.burst),
- * and by a larger quota as long as the shared CPUs have room. cgroup v2 alone.
+ * cpu-burst.so: containers that their CPU limit stops may go beyond it for a while: by what the
+ * kernel saves up for them (cpu.max.burst), and by a larger quota as long as the shared CPUs have
+ * room. cgroup v2 alone.
  *
- *	rule.c		how full the shared CPUs are, which way a quota goes, whose savings are spent
+ *	rule.c		how full the shared CPUs are, which way a quota goes, whose savings are
+ *                      spent
  *	answer.c	the same of given figures
  *	apply.c		[worker] quota and burst of a container and of its pod
  *	cpu-burst.c	the module
@@ -42,7 +44,8 @@ enum burst_way burst_way(const struct burst_config *c, bool allowed, bool thrott
 /* base: the quota of its limit. */
 int64_t burst_quota(enum burst_way way, int64_t base, int64_t quota_percent, int64_t current);
 
-/* What a container has saved, in percent of its limit times seconds: by using less than 60 percent of it, and spent by using more than all. */
+/* What a container has saved, in percent of its limit times seconds: by using less than 60 percent
+ * of it, and spent by using more than all. */
 struct burst_savings {
 	int64_t period_s, max_percent; /* by which they were begun */
 	int64_t tokens, capacity;
@@ -56,7 +59,7 @@ extern const struct rp_decision burst_decision;
 /* For answers, which need no more of an instance. */
 const struct modhost *burst_host(const struct rp_instance *inst);
 
-/* ---- [worker] --------------------------------------------------------------------------------------------------------- */
+/* ---- [worker] -------------------------------------------------------------------------------- */
 
 struct burst_item {
 	struct ctl_item item;

@@ -60,7 +60,7 @@ const struct modhost *suppress_host(const struct rp_instance *inst)
 	return &inst->h;
 }
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static int64_t value(const struct modhost *h, rp_cfg cfg, const char *key, uint32_t type,
 		     int64_t fallback)
@@ -108,7 +108,7 @@ static void suppress_commit(struct rp_instance *inst, struct rp_plan *plan)
 	inst->plan = plan;
 }
 
-/* ---- what is known ---------------------------------------------------------------------------------------------------- */
+/* ---- what is known --------------------------------------------------------------------------- */
 
 struct survey {
 	const struct rp_instance *inst;
@@ -163,7 +163,7 @@ static void survey(const struct rp_instance *inst, struct survey *s)
 	(void)ctl_each_container(&inst->h, look_at, s);
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void complain(struct rp_instance *inst,
 							   const char *fmt, ...)
@@ -412,7 +412,7 @@ static void item_done(void *arg, struct ctl_item *item, int ran)
 	round_free(r);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int32_t suppress_post_start(struct rp_instance *inst, rp_ctr ctr)
 {
@@ -466,7 +466,7 @@ static int32_t suppress_collect(struct rp_instance *inst, const struct rp_metric
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static const struct rp_key keys[] = {
 	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},

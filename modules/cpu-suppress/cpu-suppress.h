@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu-suppress.so: how much CPU the pods that use lent capacity (BE) may have, by what all others use, every second: as a set of CPUs or as
- * a quota of the cgroup that all BestEffort pods are in. cgroup v2 alone.
+ * cpu-suppress.so: how much CPU the pods that use lent capacity (BE) may have, by what all others
+ * use, every second: as a set of CPUs or as a quota of the cgroup that all BestEffort pods are in.
+ * cgroup v2 alone.
  *
  *	rule.c		how much, which CPUs, what quota
  *	answer.c	the same of given figures
@@ -41,7 +42,8 @@ struct suppress_sets {
 	struct rp_idset old; /* in force */
 };
 
-/* Which CPUs. list: by no order. False: nothing can be picked, the old set stays. -RP_ENOMEM is told the same way. */
+/* Which CPUs. list: by no order. False: nothing can be picked, the old set stays. -RP_ENOMEM is
+ * told the same way. */
 bool suppress_cpus(const struct suppress_cpu *list, uint32_t n, const struct suppress_sets *sets,
 		   int64_t ceiling, struct rp_idset *ret);
 /* What quota, of SUPPRESS_PERIOD_US; current -1: there is no limit. */

@@ -30,7 +30,7 @@ int64_t suppress_quota(int64_t ceiling, int64_t capacity, int64_t current)
 	return growth > all / GROWTH_PARTS ? current + all / GROWTH_PARTS : quota;
 }
 
-/* ---- which CPUs ------------------------------------------------------------------------------------------------------- */
+/* ---- which CPUs ------------------------------------------------------------------------------ */
 
 /* CPUs that can be picked, by bucket (node and socket), there by core. */
 struct candidate {

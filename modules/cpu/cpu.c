@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.so: frequencies, governor and idle states of the CPUs that containers run on, by the CPU class of the container.
+ * cpu.so: frequencies, governor and idle states of the CPUs that containers run on, by the CPU
+ * class of the container.
  *
- * A CPU has the class of the container that it belongs to exclusively, else of the oldest one that may run on it and has a class. What
- * classes write and how is modules/lib/cpuclass.h's; here it is only found out which CPUs have which class, and whose containers are
- * told when some of them could not be written. Containers without a class cost a look-up.
+ * A CPU has the class of the container that it belongs to exclusively, else of the oldest one that
+ * may run on it and has a class. What classes write and how is modules/lib/cpuclass.h's; here it is
+ * only found out which CPUs have which class, and whose containers are told when some of them could
+ * not be written. Containers without a class cost a look-up.
  */
 #include <stdlib.h>
 
@@ -30,7 +32,7 @@ struct rp_instance {
 	uint32_t n_failing; /* containers that are stale: their class is not on all of their CPUs */
 };
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static rp_cfg get(const struct modhost *h, rp_cfg node, const char *key)
 {
@@ -102,7 +104,7 @@ static void cpu_abort(struct rp_instance *inst, struct rp_plan *plan)
 	free(plan);
 }
 
-/* ---- which CPUs have which class --------------------------------------------------------------------------------------- */
+/* ---- which CPUs have which class ------------------------------------------------------------- */
 
 static const struct ctl_entry *class_entry(const struct rp_instance *inst, rp_ctr ctr)
 {
@@ -152,7 +154,7 @@ static void give_out(struct rp_instance *inst)
 	cpuclass_commit(inst->classes);
 }
 
-/* ---- what became of it ------------------------------------------------------------------------------------------------ */
+/* ---- what became of it ----------------------------------------------------------------------- */
 
 /* Of a container's CPUs that have its class, how many there are and how many failed. */
 static void count_cpus(const struct rp_instance *inst, const struct rp_ctr_info *info,
@@ -202,7 +204,7 @@ static void cpu_timer(struct rp_instance *inst, uint64_t cookie)
 	cpuclass_timer(inst->classes, cookie);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 /* Whether anything about classes has changed by it. */
 static bool take_class(struct rp_instance *inst, rp_ctr ctr)
@@ -331,7 +333,8 @@ static int32_t cpu_start(struct rp_instance *inst)
 
 static void cpu_stop(struct rp_instance *inst)
 {
-	/* what comes back from the worker now is nobody's matter, and the configuration with the names may be gone by then */
+	/* what comes back from the worker now is nobody's matter, and the configuration with the
+	 * names may be gone by then */
 	cpuclass_retry(inst->classes, 0, NULL, NULL);
 	cpuclass_stop(inst->classes);
 }
@@ -354,7 +357,7 @@ static int32_t cpu_collect(struct rp_instance *inst, const struct rp_metric_sink
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static const struct rp_key keys[] = {
 	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},

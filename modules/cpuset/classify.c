@@ -8,7 +8,7 @@
 
 const char *const class_names[N_CLASSES] = {"shared", "integer", "annotated"};
 
-/* ---- lists --------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static const char *list_text(const struct rp_instance *inst, const struct rp_ctr_info *info,
 			     const char *key)
@@ -67,7 +67,7 @@ static void read_forbidden(const struct rp_instance *inst, struct looked *c)
 			    "annotation %s is ignored: invalid CPU list: %s", key, why);
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 /* Whole CPUs of a quota; 0: it is none of whole CPUs. */
 static int64_t whole_quota(const struct rp_ctr_info *i)

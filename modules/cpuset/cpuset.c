@@ -2,7 +2,7 @@
 /* What the cpuset policy does is told in cpuset.h. */
 #include "modules/cpuset/cpuset.h"
 
-/* ---- who has which CPU ------------------------------------------------------------------------------------------------ */
+/* ---- who has which CPU ----------------------------------------------------------------------- */
 
 void pool_add(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus)
 {
@@ -34,7 +34,7 @@ void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp
 	rp_idset_andnot(ret, rp_ids_of(ret), rp_ids_of(&c->forbidden));
 }
 
-/* ---- its life ---------------------------------------------------------------------------------------------------------- */
+/* ---- its life -------------------------------------------------------------------------------- */
 
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cpuset policy. A pod may name the CPUs that its containers run on (annotated), a container that asks for a whole number of CPUs and
- * is limited to just that gets them for itself (integer), and all others run on what is left (shared). A named CPU is always given:
- * integer containers that sit there move while they run.
+ * The cpuset policy. A pod may name the CPUs that its containers run on (annotated), a container
+ * that asks for a whole number of CPUs and is limited to just that gets them for itself (integer),
+ * and all others run on what is left (shared). A named CPU is always given: integer containers that
+ * sit there move while they run.
  *
  *	ALLOWED   availableResources, of what is online
  *	RESERVED  a part of ALLOWED that no integer container gets
- *	POOL      ALLOWED without the CPUs of annotated and integer containers: where the shared ones run
+ *	POOL      ALLOWED without the CPUs of annotated and integer containers: where the shared
+ *                ones run
  *
- * Who has which CPU is in the host's cache, as the set of a container and the record that is kept with it; `owners` is an index over
- * that: integer containers own CPUs, annotated ones join them.
+ * Who has which CPU is in the host's cache, as the set of a container and the record that is kept
+ * with it; `owners` is an index over that: integer containers own CPUs, annotated ones join them.
  *
- *	config.c    section → settings and the machine's sets     classify.c  which class; the lists in annotations
- *	place.c     what one container gets, and who moves        stage.c     into the transaction
- *	sync.c      everything at once                            report.c    zones, metrics
+ *	config.c    section → settings and the machine's sets
+ *	place.c     what one container gets, and who moves
+ *	sync.c      everything at once
+ *	classify.c  which class; the lists in annotations
+ *	stage.c     into the transaction
+ *	report.c    zones, metrics
  *	cpuset.c    the callbacks, who has which CPU
  */
 #ifndef CPUSET_CPUSET_H
@@ -42,7 +47,7 @@ extern const struct rp_schema cpuset_schema;
 int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
 
-/* ---- classes (classify.c) ------------------------------------------------------------------------------------------- */
+/* ---- classes (classify.c) -------------------------------------------------------------------- */
 
 enum cpuset_class { CLASS_SHARED, CLASS_INTEGER, CLASS_ANNOTATED, N_CLASSES };
 extern const char *const class_names[N_CLASSES];
@@ -58,12 +63,13 @@ struct looked {
 };
 
 void look_at(const struct rp_instance *inst, const struct rp_ctr_info *info, struct looked *ret);
-/* The CPUs that an annotated container names and may have. -RP_EINVAL with a message: it cannot be created so. */
+/* The CPUs that an annotated container names and may have. -RP_EINVAL with a message: it cannot be
+ * created so. */
 int32_t named_cpus(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
 /* Those of them that are there, for one that runs already; false: not all that it names. */
 bool named_here(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret);
 
-/* ---- the instance (cpuset.c) ------------------------------------------------------------------------------------------ */
+/* ---- the instance (cpuset.c) ----------------------------------------------------------------- */
 
 struct population {
 	uint32_t n[N_CLASSES]; /* containers */
@@ -87,7 +93,7 @@ void pool_free(const struct rp_instance *inst, const struct looked *c, struct rp
 void pool_add(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus);
 void pool_del(struct rp_instance *inst, enum cpuset_class class, rp_ctr ctr, struct rp_ids cpus);
 
-/* ---- into the transaction (stage.c) --------------------------------------------------------------------------------- */
+/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
 
 /* What is kept with a container: that its set is this policy's doing. */
 struct record {
@@ -105,12 +111,13 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 /* Gives the pool as it is now to all who share but one. */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
-/* ---- what one container gets (place.c) ------------------------------------------------------------------------------ */
+/* ---- what one container gets (place.c) ------------------------------------------------------- */
 
 #define WHOSE_MAX 512u
 #define POOL_EMPTY_TEXT "shared CPU pool is empty"
 
-/* n CPUs for an integer container: those that it keeps, and others that are free and not avoided. -RP_ENOSPC; `whose`: before the message. */
+/* n CPUs for an integer container: those that it keeps, and others that are free and not avoided.
+ * -RP_ENOSPC; `whose`: before the message. */
 int32_t place_find(struct rp_instance *inst, const struct looked *c, struct rp_ids keep,
 		   struct rp_ids avoid, uint32_t n, const char *whose, struct rp_idset *ret);
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct looked *c);
@@ -120,10 +127,11 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *
 /* -RP_ENOSPC with a message when too little is left for those who share. */
 int32_t place_check_pool(struct rp_instance *inst);
 
-/* ---- everything at once (sync.c) -------------------------------------------------------------------------------------- */
+/* ---- everything at once (sync.c) ------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
-/* CPUs have come free: those who lack some get them. How many that were; the others are not told yet. */
+/* CPUs have come free: those who lack some get them. How many that were; the others are not told
+ * yet. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
 extern const struct rp_zones cpuset_zones;

@@ -43,7 +43,7 @@ static int32_t own(struct rp_instance *inst, rp_txn txn, const struct looked *c,
 	return r ? r : stage_own(inst, txn, c, rp_ids_of(cpus), NULL);
 }
 
-/* ---- integer containers ---------------------------------------------------------------------------------------------- */
+/* ---- integer containers ---------------------------------------------------------------------- */
 
 /* n of the free CPUs, from as near together as the configuration asks for. */
 static void pick(const struct rp_plan *p, struct rp_ids free, uint32_t n, struct rp_idset *ret)
@@ -101,7 +101,7 @@ int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct looked *
 	return own(inst, txn, c, &cpus, c->n < n ? "keeps some of its CPUs" : "gets more CPUs");
 }
 
-/* ---- annotated containers -------------------------------------------------------------------------------------------- */
+/* ---- annotated containers -------------------------------------------------------------------- */
 
 struct victim {
 	struct looked c;
@@ -185,7 +185,7 @@ static int32_t place_annotated(struct rp_instance *inst, rp_txn txn, const struc
 	return r ? r : own(inst, txn, c, &named, "named by its pod");
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static int32_t place_shared(struct rp_instance *inst, rp_txn txn, const struct looked *c)
 {

@@ -46,14 +46,15 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct looked *
 	return stage(inst, txn, c, CLASS_SHARED, rp_ids_of(&cpus), reason);
 }
 
-/* ---- all that share ------------------------------------------------------------------------------------------------ */
+/* ---- all that share -------------------------------------------------------------------------- */
 
 struct follow {
 	struct rp_ids pool;
 	bool turned; /* shared containers overlap with others now, or no longer */
 };
 
-/* The set alone, which is all that has changed for most of them; and those who own CPUs own them alone, unless nothing is left for others. */
+/* The set alone, which is all that has changed for most of them; and those who own CPUs own them
+ * alone, unless nothing is left for others. */
 static int32_t follow(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		      const struct life_walk *w)
 {

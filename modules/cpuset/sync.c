@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: annotated containers have what their pods name, integer ones keep a set that is still right, the others of them get
- * one, and the rest shares what is left. A container that cannot have what it should is marked, and looked at again whenever CPUs come
- * free; after a reload such a thing is an error, which leaves the former configuration in force.
+ * Everything at once: annotated containers have what their pods name, integer ones keep a set that
+ * is still right, the others of them get one, and the rest shares what is left. A container that
+ * cannot have what it should is marked, and looked at again whenever CPUs come free; after a reload
+ * such a thing is an error, which leaves the former configuration in force.
  */
 #include <stdio.h>
 
@@ -41,7 +42,8 @@ static int32_t sync_annotated(struct rp_instance *inst, rp_txn txn, const struct
 	return 0;
 }
 
-/* What it has and may keep: CPUs that this policy gave it, else where the runtime has it, which has to be just what it asks for. */
+/* What it has and may keep: CPUs that this policy gave it, else where the runtime has it, which has
+ * to be just what it asks for. */
 static void may_keep(struct rp_instance *inst, const struct looked *c, struct rp_idset *ret)
 {
 	struct record rec;
@@ -86,7 +88,8 @@ static int32_t sync_shared(struct rp_instance *inst, rp_txn txn, const struct lo
 	pool_add(inst, CLASS_SHARED, c->info.ctr, rp_ids_none());
 	if (!rp_ids_empty(rp_ids_of(&pool)))
 		return stage_shared(inst, txn, c, rp_ids_of(&pool), reasons[c->class]);
-	/* nobody who runs is left without a CPU: the reserved ones, else all that may be used, whoever owns them */
+	/* nobody who runs is left without a CPU: the reserved ones, else all that may be used,
+	 * whoever owns them */
 	inst->waiting = true;
 	inst->now.overlapping = true;
 	return stage_shared(

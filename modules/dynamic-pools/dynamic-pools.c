@@ -10,7 +10,7 @@
 #define SYSTEM_NAMESPACE "kube-system"
 #define ANNOTATION "dynamic-pool.dynamic-pools"
 
-/* ---- plans, and what there was before -------------------------------------------------------------------------------- */
+/* ---- plans, and what there was before -------------------------------------------------------- */
 
 static int32_t keep_pools(struct rp_instance *inst)
 {
@@ -77,7 +77,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
-/* ---- which pool ---------------------------------------------------------------------------------------------------------- */
+/* ---- which pool ------------------------------------------------------------------------------ */
 
 static struct pools_pool *pools_of(struct rp_instance *inst, uint32_t *ret_n)
 {
@@ -147,7 +147,7 @@ static const struct members members = {
 	.last_resort = POOL_SHARED,
 };
 
-/* ---- its life ------------------------------------------------------------------------------------------------------------ */
+/* ---- its life -------------------------------------------------------------------------------- */
 
 /* Bits of the pools that have other CPUs now. */
 static uint64_t resize_pools(struct rp_plan *p)

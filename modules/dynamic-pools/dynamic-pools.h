@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dynamic-pools policy: pools of CPUs that are as large as their containers' requests, rounded up. What nobody asks for goes to the
- * pools that work most, as it was measured at the last rebalancing, or to the pool shared as long as nothing was. A container never moves
- * to another pool; its pool grows and shrinks around it.
+ * The dynamic-pools policy: pools of CPUs that are as large as their containers' requests, rounded
+ * up. What nobody asks for goes to the pools that work most, as it was measured at the last
+ * rebalancing, or to the pool shared as long as nothing was. A container never moves to another
+ * pool; its pool grows and shrinks around it.
  *
  *	AVAILABLE = RESERVED, a pool that never changes + REST, which the other pools divide
  *
- * A pool without containers has no CPUs, but for shared. Who is in which pool is kept with the containers, what the pools look like
- * in the module's state; the plan's pools are an index over both.
+ * A pool without containers has no CPUs, but for shared. Who is in which pool is kept with the
+ * containers, what the pools look like in the module's state; the plan's pools are an index over
+ * both.
  *
- *	config.c  section and machine → pools     size.c  how large each is
- *	report.c  zones, metrics                  dynamic-pools.c  which pool a container is in, and its life
+ *	config.c  section and machine → pools
+ *	report.c  zones, metrics
+ *	size.c    how large each is
+ *	dynamic-pools.c  which pool a container is in, and its life
  */
 #ifndef DYNAMIC_POOLS_H
 #define DYNAMIC_POOLS_H

@@ -40,7 +40,8 @@ static int64_t weight(const struct pools_pool *pool)
 	return pool->n_ctrs ? pool->weight : 0;
 }
 
-/* Of `rest` CPUs each pool's part by weight, rounded down; what that leaves goes to the one of highest weight, at first shared. */
+/* Of `rest` CPUs each pool's part by weight, rounded down; what that leaves goes to the one of
+ * highest weight, at first shared. */
 static void share_out(const struct rp_plan *p, int64_t rest, int64_t all, uint32_t ret[POOLS_MAX])
 {
 	uint32_t best = POOL_SHARED;

@@ -26,7 +26,8 @@ static int32_t read_list(const struct modhost *h, rp_cfg node, const char *list,
 	return 0;
 }
 
-/* Reads DIR/FILE. 0 with a set, or -RP_ENOENT when there is no such file, or -RP_EINVAL for garbage. */
+/* Reads DIR/FILE. 0 with a set, or -RP_ENOENT when there is no such file, or -RP_EINVAL for
+ * garbage. */
 static int32_t read_cgroup_file(const struct modhost *h, const char *dir, const char *file,
 				struct rp_idset *ret)
 {

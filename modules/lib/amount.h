@@ -31,10 +31,12 @@ struct amount {
 #define AMOUNT_TAKES_EXCEPT 0x4u
 #define AMOUNT_TAKES_ANY 0x7u
 
-/* Reads a node, NULL included. Errors name the node's place. Cgroup files are read through the host: for prepare(), not for requests. */
+/* Reads a node, NULL included. Errors name the node's place. Cgroup files are read through the
+ * host: for prepare(), not for requests. */
 int32_t amount_read(const struct modhost *h, rp_cfg node, uint32_t takes, struct amount *ret);
 
-/* Whole CPUs of a quantity, rounded up (more than RP_CPUS_MAX: one more than that); of CPUS how many they are; else 0. */
+/* Whole CPUs of a quantity, rounded up (more than RP_CPUS_MAX: one more than that); of CPUS how
+ * many they are; else 0. */
 uint32_t amount_count(const struct amount *a);
 
 /* The CPUs among `from` that the amount names: all for NONE and QUANTITY. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs a policy may give to containers: availableResources.cpu and reservedResources.cpu of its section, on the machine as it is. */
+/* Which CPUs a policy may give to containers: availableResources.cpu and reservedResources.cpu of
+ * its section, on the machine as it is. */
 #ifndef NRI_RP_LIB_BOUNDS_H
 #define NRI_RP_LIB_BOUNDS_H
 
@@ -8,7 +9,8 @@
 #include "modules/lib/cpualloc.h"
 #include "modules/lib/reserve.h"
 
-/* Rows of a schema for what bounds_read() reads; what reserved CPUs are for is the policy's to say. */
+/* Rows of a schema for what bounds_read() reads; what reserved CPUs are for is the policy's to
+ * say. */
 #define BOUNDS_KEYS(reserved_doc, reserved_cpus_doc)                                               \
 	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},       \
 		{.path = "availableResources.cpu",                                                 \
@@ -26,9 +28,10 @@ struct bounds {
 };
 
 /*
- * `past`: what was reserved before, of a quantity (reserve.h). strict: each CPU that is to be reserved has to be available, and one has
- * to be; else it is enough that one of those to be reserved is. With past->hotplug what is missing is no error. -RP_EINVAL with the
- * place in the section.
+ * `past`: what was reserved before, of a quantity (reserve.h). strict: each CPU that is to be
+ * reserved has to be available, and one has to be; else it is enough that one of those to be
+ * reserved is. With past->hotplug what is missing is no error. -RP_EINVAL with the place in the
+ * section.
  */
 int32_t bounds_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		    const struct reserve_past *past, bool strict, struct bounds *ret);

@@ -81,7 +81,7 @@ int64_t calc_millionths(const char *text)
 	return *end || v < 0 || v > 1000 ? -1 : (int64_t)(v * CALC_MILLION + 0.5);
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------ */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 int32_t calc_create(const struct rp_host *host, const struct calc_ops *ops,
 		    struct rp_instance **ret)

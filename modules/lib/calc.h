@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calculators share: sums over pods and applications, percentages that are exact, items with their messages, and the life of a module
- * whose section is read by one function.
+ * What calculators share: sums over pods and applications, percentages that are exact, items with
+ * their messages, and the life of a module whose section is read by one function.
  */
 #ifndef NRI_RP_LIB_CALC_H
 #define NRI_RP_LIB_CALC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocation of CPUs. Each step takes what it can from what is left, larger units first. Candidates are put in order by a number
- * (struct rank) that a heap hands out as far as they are needed.
+ * Allocation of CPUs. Each step takes what it can from what is left, larger units first. Candidates
+ * are put in order by a number (struct rank) that a heap hands out as far as they are needed.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct job {
 	uint32_t flags;
 };
 
-/* ---- heap --------------------------------------------------------------------------------------------------------- */
+/* ---- heap ------------------------------------------------------------------------------------ */
 
 static bool comes_before(const struct rank *a, const struct rank *b)
 {
@@ -51,7 +51,7 @@ static void heap_pop(struct rank *h, uint32_t *n)
 		heap_sift(h, *n, 0);
 }
 
-/* ---- comparison by priority --------------------------------------------------------------------------------------- */
+/* ---- comparison by priority ------------------------------------------------------------------ */
 
 #define FIELD_BITS 14
 #define FIELD_MAX ((1u << FIELD_BITS) - 1) /* more than there can be CPUs */
@@ -136,7 +136,7 @@ void cpualloc_rank(struct cpualloc *a)
 	}
 }
 
-/* ---- taking ------------------------------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 /* Takes those CPUs of a span that are in mask and left; returns how many. */
 static uint32_t take_span(struct job *j, const struct span *s, const uint64_t *mask)
@@ -172,9 +172,10 @@ static bool wrong_kind(const struct job *j, const struct unit *u)
 	return j->a->hybrid && (u->kind == RP_CORE_EFFICIENT) != (j->prefer == CPUALLOC_LOW);
 }
 
-/* ---- clusters ----------------------------------------------------------------------------------------------------- */
+/* ---- clusters -------------------------------------------------------------------------------- */
 
-/* What alone can supply all comes first, the tighter the better; then what has a die that can, then a package. */
+/* What alone can supply all comes first, the tighter the better; then what has a die that can, then
+ * a package. */
 static uint64_t cluster_key(uint32_t n, uint32_t in_cluster, uint32_t in_die, uint32_t in_package)
 {
 	if (in_cluster >= n)
@@ -209,7 +210,7 @@ static void take_clusters(struct job *j)
 		(void)take_span(j, &a->clusters[h[0].index].cpus, a->online);
 }
 
-/* ---- cores and threads -------------------------------------------------------------------------------------------- */
+/* ---- cores and threads ----------------------------------------------------------------------- */
 
 static void take_cores_of_rank(struct job *j, uint32_t rank)
 {
@@ -235,7 +236,8 @@ static void take_cores(struct job *j)
 		take_cores_of_rank(j, rank);
 }
 
-/* Takes up to n threads of a package that are in mask, those whose cores have few free ones first; they stay in left. */
+/* Takes up to n threads of a package that are in mask, those whose cores have few free ones first;
+ * they stay in left. */
 static void take_threads_of(struct job *j, const struct span *package, const uint64_t *mask)
 {
 	const struct cpualloc *a = j->a;
@@ -290,7 +292,7 @@ static void take_threads(struct job *j)
 		j->left[w] &= ~j->got[w];
 }
 
-/* ---- cache groups ------------------------------------------------------------------------------------------------- */
+/* ---- cache groups ---------------------------------------------------------------------------- */
 
 /* Groups of one kind: all CPUs free, or some. */
 struct group_list {
@@ -303,7 +305,8 @@ struct group_need {
 	uint32_t full, part;
 };
 
-/* Sorts out which groups are idle and which are used, and counts free CPUs of both by die and package. */
+/* Sorts out which groups are idle and which are used, and counts free CPUs of both by die and
+ * package. */
 static void sort_out_groups(struct job *j, struct group_list *idle, struct group_list *used)
 {
 	struct cpualloc *a = j->a;
@@ -326,7 +329,8 @@ static void sort_out_groups(struct job *j, struct group_list *idle, struct group
 	}
 }
 
-/* Groups of a die that can supply all, the tightest first; then of such a package; then the others as they come. */
+/* Groups of a die that can supply all, the tightest first; then of such a package; then the others
+ * as they come. */
 static void order_idle(struct cpualloc *a, struct group_list *idle, struct group_need need)
 {
 	for (uint32_t i = 0; i < idle->n; i++) {
@@ -359,7 +363,8 @@ static void order_used_near(struct cpualloc *a, struct group_list *used, const s
 	heap_make(used->h, used->n);
 }
 
-/* Alone: those of the tightest die that can supply all, the largest first; then the others as they come. */
+/* Alone: those of the tightest die that can supply all, the largest first; then the others as they
+ * come. */
 static void order_used(struct cpualloc *a, struct group_list *used, uint32_t total)
 {
 	for (uint32_t i = 0; i < used->n; i++) {
@@ -407,7 +412,8 @@ static void take_idle_groups(struct job *j, struct group_list *idle, uint32_t pa
 	}
 }
 
-/* Puts the first groups in order, up to one of another package, into an array at the heap's end; returns how many. */
+/* Puts the first groups in order, up to one of another package, into an array at the heap's end;
+ * returns how many. */
 static uint32_t first_of_package(struct cpualloc *a, struct group_list *used, uint32_t package,
 				 uint32_t *ret_total)
 {
@@ -471,7 +477,7 @@ static void take_groups(struct job *j)
 		take_used_groups(j, used.h, n_used);
 }
 
-/* ---- outside ------------------------------------------------------------------------------------------------------ */
+/* ---- outside --------------------------------------------------------------------------------- */
 
 static void run(struct job *j)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the CPU allocator. Sets of the machine (a core, a package …) are kept as their non-zero words alone, so that looking
- * at one costs what it has and not what the machine has. The sets of a running allocation are plain words, n_words of them.
+ * Inside the CPU allocator. Sets of the machine (a core, a package …) are kept as their non-zero
+ * words alone, so that looking at one costs what it has and not what the machine has. The sets of a
+ * running allocation are plain words, n_words of them.
  */
 #ifndef NRI_RP_LIB_CPUALLOC_IMPL_H
 #define NRI_RP_LIB_CPUALLOC_IMPL_H
@@ -33,7 +34,8 @@ struct unit {
 	uint32_t tie; /* place among its like when all else is equal */
 };
 
-/* Something that waits in a heap for its turn: the smallest key, then the smallest tie, comes first. */
+/* Something that waits in a heap for its turn: the smallest key, then the smallest tie, comes
+ * first. */
 struct rank {
 	uint64_t key;
 	uint32_t tie, index;
@@ -48,8 +50,9 @@ struct cpualloc {
 	uint32_t *core_of; /* by CPU */
 	struct span *cores;
 	struct unit *packages, *clusters, *groups; /* by their numbers: package, die, … */
-	/* What follows from the priorities, by preference: packages, best first; how many CPUs of a package count; cores by how good
-	 * they are, 0 best; and for each of these ranks the threads of its smallest core. */
+	/* What follows from the priorities, by preference: packages, best first; how many CPUs of a
+	 * package count; cores by how good they are, 0 best; and for each of these ranks the
+	 * threads of its smallest core. */
 	uint32_t *package_order[N_PRIOS], *package_size[N_PRIOS];
 	uint32_t *core_rank[N_PRIOS], *rank_threads[N_PRIOS];
 	uint32_t n_ranks[N_PRIOS];
@@ -97,8 +100,8 @@ static inline bool span_within(const struct span *s, const uint64_t *mask, const
 	return true;
 }
 
-/* How a set with so many CPUs of each priority compares, as a number: smaller is better. n: CPUs wanted, 0 when more of the preferred
- * ones are just better. */
+/* How a set with so many CPUs of each priority compares, as a number: smaller is better. n: CPUs
+ * wanted, 0 when more of the preferred ones are just better. */
 uint64_t cpualloc_prio_key(enum cpualloc_prio prefer, uint32_t n, const uint32_t have[3],
 			   bool plain);
 

@@ -16,7 +16,8 @@ struct maker {
 	uint32_t *order, *start;
 	uint32_t *position; /* by CPU; NO_UNIT when it is not online */
 	uint32_t *caches,
-		*cache_end; /* caches of CPU i: caches[cache_end[i - 1]] up to caches[cache_end[i]] */
+		/* caches of CPU i: caches[cache_end[i - 1]] up to caches[cache_end[i]] */
+		*cache_end;
 	struct span *dies;
 	uint64_t *mask;
 };
@@ -51,7 +52,7 @@ static void *block(struct cpualloc *a, size_t n, size_t size)
 	return p;
 }
 
-/* ---- units -------------------------------------------------------------------------------------------------------- */
+/* ---- units ----------------------------------------------------------------------------------- */
 
 static uint64_t key_package(const struct maker *mk, uint32_t i)
 {
@@ -113,7 +114,8 @@ static uint32_t order_by_unit(struct maker *mk, const uint32_t *unit_of, uint32_
 	return total;
 }
 
-/* Spans of the units that unit_of[] tells, for an array of spans or of structs that begin with one. */
+/* Spans of the units that unit_of[] tells, for an array of spans or of structs that begin with
+ * one. */
 static int make_spans(struct maker *mk, const uint32_t *unit_of, uint32_t n_units, void *spans,
 		      size_t stride)
 {
@@ -204,7 +206,8 @@ static int make_cores(struct maker *mk)
 	return 0;
 }
 
-/* Kernels give every core with an L2 of its own a cluster of its own: of a die, these are taken for one. */
+/* Kernels give every core with an L2 of its own a cluster of its own: of a die, these are taken for
+ * one. */
 static void join_core_clusters(struct maker *mk, uint32_t n_clusters)
 {
 	uint32_t *alone = mk->order, *joined = mk->start;
@@ -238,7 +241,7 @@ static int make_clusters(struct maker *mk)
 	return 0;
 }
 
-/* ---- cache groups ------------------------------------------------------------------------------------------------- */
+/* ---- cache groups ---------------------------------------------------------------------------- */
 
 static int index_caches(struct maker *mk)
 {
@@ -274,7 +277,8 @@ static bool mask_is(const struct maker *mk, const struct span *s, uint32_t n_cpu
 	return s->size == n_cpus && span_count(s, mk->mask) == n_cpus;
 }
 
-/* Puts the CPUs that share a level of cache with CPU i into mk->mask. Do they make a group: more than a core, less than a die? */
+/* Puts the CPUs that share a level of cache with CPU i into mk->mask. Do they make a group: more
+ * than a core, less than a die? */
 static bool share_cache(struct maker *mk, uint32_t i, uint32_t level)
 {
 	struct cpualloc *a = mk->a;
@@ -294,7 +298,8 @@ static bool share_cache(struct maker *mk, uint32_t i, uint32_t level)
 	       !mask_is(mk, &mk->dies[mk->die[i]], n);
 }
 
-/* The level that groups CPUs, 0 when there is none. The number of a CPU's caches bounds the levels that are looked at. */
+/* The level that groups CPUs, 0 when there is none. The number of a CPU's caches bounds the levels
+ * that are looked at. */
 static uint32_t choose_level(struct maker *mk)
 {
 	for (uint32_t i = 0; i < mk->n; i++) {
@@ -306,7 +311,8 @@ static uint32_t choose_level(struct maker *mk)
 	return 0;
 }
 
-/* Finds the groups of a level, in the order of packages and lowest CPUs. 0 when CPUs cannot be grouped by it. */
+/* Finds the groups of a level, in the order of packages and lowest CPUs. 0 when CPUs cannot be
+ * grouped by it. */
 static uint32_t find_groups(struct maker *mk, uint32_t level, bool *ret_across_dies)
 {
 	uint32_t n = 0;
@@ -392,9 +398,10 @@ static int make_groups(struct maker *mk)
 	return tie_groups(a->groups, a->n_groups);
 }
 
-/* ---- priorities --------------------------------------------------------------------------------------------------- */
+/* ---- priorities ------------------------------------------------------------------------------ */
 
-/* What the CPUs of a package say about each other: the lowest frequency and the largest EPP, if there are several. */
+/* What the CPUs of a package say about each other: the lowest frequency and the largest EPP, if
+ * there are several. */
 struct spread {
 	uint64_t min_khz, max_khz;
 	uint32_t min_epp, max_epp;
@@ -457,7 +464,7 @@ int cpualloc_set_prio(struct cpualloc *a, enum cpualloc_prio prio, struct rp_ids
 	return 0;
 }
 
-/* ---- making ------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static int take_cpus(struct maker *mk)
 {
@@ -595,7 +602,7 @@ struct cpualloc *cpualloc_free(struct cpualloc *a)
 	return NULL;
 }
 
-/* ---- from the host's topology ------------------------------------------------------------------------------------- */
+/* ---- from the host's topology ---------------------------------------------------------------- */
 
 static int read_cpus(const struct rp_host_topology *topo, void *ctx, struct rp_ids online,
 		     struct cpualloc_cpu *cpus, uint32_t *ret_n)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs are in which class: on the host's main thread. cpuclass_defs.c reads what classes say, cpuclass_write.c is the worker's part. */
+/* Which CPUs are in which class: on the host's main thread. cpuclass_defs.c reads what classes say,
+ * cpuclass_write.c is the worker's part. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "modules/lib/cpuclass_impl.h"
 #include "modules/lib/ctl_queue.h"
 
-/* ---- definitions that outlive a configuration ---------------------------------------------------------------------- */
+/* ---- definitions that outlive a configuration ------------------------------------------------ */
 
 static char *own(struct rules *r, const char *text)
 {
@@ -47,7 +48,7 @@ static struct rules *rules_new(const struct cpuclass_defs *defs)
 	return ok ? r : rules_unref(r);
 }
 
-/* ---- CPUs ---------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs ------------------------------------------------------------------------------------ */
 
 struct cpuclass *cpuclass_new(const struct modhost *h)
 {
@@ -204,7 +205,7 @@ void cpuclass_stats(const struct cpuclass *c, struct cpuclass_stats *ret)
 	*ret = c->stats;
 }
 
-/* ---- commit -------------------------------------------------------------------------------------------------------- */
+/* ---- commit ---------------------------------------------------------------------------------- */
 
 static int64_t turbo_of(const struct cpuclass *c, uint64_t classes)
 {
@@ -323,7 +324,8 @@ static const char *first_message(const struct cpuclass_job *job)
 	return "out of memory";
 }
 
-/* A job that had nothing to do with what is tried again, as that was not known yet, changes nothing about it. */
+/* A job that had nothing to do with what is tried again, as that was not known yet, changes nothing
+ * about it. */
 static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool failed, bool again)
 {
 	const char *more = "";
@@ -345,7 +347,8 @@ static void try_again(struct cpuclass *c, const struct cpuclass_job *job, bool f
 		(void)snprintf(c->why, sizeof c->why, "%s%s", first_message(job), more);
 }
 
-/* One that went offline meanwhile has nothing to be tried again: when it is back, it is written as if it were new. */
+/* One that went offline meanwhile has nothing to be tried again: when it is back, it is written as
+ * if it were new. */
 static bool take_cpu(struct cpuclass *c, struct cpuclass_cpu *cpu)
 {
 	if (cpu->cpu >= c->n_seats || !c->seats[cpu->cpu].online) {

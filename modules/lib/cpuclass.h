@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU classes: frequencies, governor, energy preference and C-states of CPUs, uncore frequencies of dies, by the class that each CPU is in.
+ * CPU classes: frequencies, governor, energy preference and C-states of CPUs, uncore frequencies of
+ * dies, by the class that each CPU is in.
  *
- * A policy says which class CPUs have (cpuclass_use) and, at the end of an operation, cpuclass_commit(). That hands what has changed to
- * the host's worker, which writes sysfs, reads back what the kernel made of it, and remembers what was there before: a property
- * that a CPU's class does not have gets back the value it had before we first changed it, or that another module has given it since
- * (nri-rp.host.settings/1). Nothing blocks, and
- * nothing is read or written while a request is answered. What cannot be written is logged once and, unless that would be of no use, tried again
- * with the next change and, after cpuclass_retry(), by the clock: later and later, and given up after a while. Setting up the platform of
- * Speed Select (pct.h) and taking that back is tried again by the clock alone, if there is one.
+ * A policy says which class CPUs have (cpuclass_use) and, at the end of an operation,
+ * cpuclass_commit(). That hands what has changed to the host's worker, which writes sysfs, reads
+ * back what the kernel made of it, and remembers what was there before: a property that a CPU's
+ * class does not have gets back the value it had before we first changed it, or that another module
+ * has given it since (nri-rp.host.settings/1). Nothing blocks, and nothing is read or written while
+ * a request is answered. What cannot be written is logged once and, unless that would be of no use,
+ * tried again with the next change and, after cpuclass_retry(), by the clock: later and later, and
+ * given up after a while. Setting up the platform of Speed Select (pct.h) and taking that back is
+ * tried again by the clock alone, if there is one.
  */
 #ifndef NRI_RP_LIB_CPUCLASS_H
 #define NRI_RP_LIB_CPUCLASS_H
@@ -22,7 +25,8 @@
 #define CPUCLASS_CSTATES_MAX 16u
 #define CPUCLASS_NAME_MAX 64u
 
-/* One class. Frequencies in kHz or RP_FREQ_…; 0: left alone. Texts are borrowed from the configuration until the next configure. */
+/* One class. Frequencies in kHz or RP_FREQ_…; 0: left alone. Texts are borrowed from the
+ * configuration until the next configure. */
 struct cpuclass_def {
 	const char *name;
 	int64_t min_khz, max_khz, uncore_min_khz, uncore_max_khz;
@@ -111,7 +115,8 @@ struct cpuclass_defs {
 		.fallback = "package", .doc = "Where classes compete for turbo."                   \
 	}
 
-/* Reads and checks `cpuClasses` and `turboDomain` of a section. For prepare(): it looks for the uncore driver. */
+/* Reads and checks `cpuClasses` and `turboDomain` of a section. For prepare(): it looks for the
+ * uncore driver. */
 int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_defs *ret);
 /* Rows for the older form, a map by name at a path. */
 #define CPUCLASS_OLD_KEYS(at_)                                                                     \
@@ -141,8 +146,8 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 		.doc = "As in cpuidle/state*/name."                                                \
 	}
 /*
- * Adds those of a map in the older form, by name in ascending order. A name that there is already keeps its definition, with a warning
- * when the two differ.
+ * Adds those of a map in the older form, by name in ascending order. A name that there is already
+ * keeps its definition, with a warning when the two differ.
  */
 int32_t cpuclass_read_old(const struct modhost *h, rp_cfg map, struct cpuclass_defs *defs);
 /* Index of a class by name, or CPUCLASS_NONE. */
@@ -155,8 +160,8 @@ struct pct;
 struct cpuclass *cpuclass_new(const struct modhost *h);
 struct cpuclass *cpuclass_free(struct cpuclass *c); /* returns NULL */
 /*
- * New definitions; copied, but for the texts. `from` and `allowed`: the CPUs that may be touched. All CPUs are in no class until
- * cpuclass_use() says otherwise. The topology is read anew.
+ * New definitions; copied, but for the texts. `from` and `allowed`: the CPUs that may be touched.
+ * All CPUs are in no class until cpuclass_use() says otherwise. The topology is read anew.
  */
 int32_t cpuclass_configure(struct cpuclass *c, const struct cpuclass_defs *defs,
 			   struct rp_ids allowed);
@@ -167,18 +172,20 @@ uint32_t cpuclass_of(const struct cpuclass *c, uint32_t cpu);
 /* Has the worker make it so. */
 void cpuclass_commit(struct cpuclass *c);
 /*
- * Nobody follows the classes any more (rp_policy.stop, rp_controller.stop): has the worker put back what they have set, but for what another
- * module has set since, and take back what was set up of Speed Select. They may be configured again.
+ * Nobody follows the classes any more (rp_policy.stop, rp_controller.stop): has the worker put back
+ * what they have set, but for what another module has set since, and take back what was set up of
+ * Speed Select. They may be configured again.
  */
 void cpuclass_stop(struct cpuclass *c);
-/* What the classes have to do with Speed Select (pct.h); NULL: nothing. Until the next configure. */
+/* What the classes have to do with Speed Select (pct.h); NULL: nothing. Until the next
+ * configure. */
 const struct pct *cpuclass_pct(const struct cpuclass *c);
 /* It could not be set up; cpuclass_why() says why. */
 bool cpuclass_platform_fails(const struct cpuclass *c);
 
 /*
- * Tries again by the clock. `cookie` is the caller's timer for that; it hands what goes off to cpuclass_timer(). `done` (NULL: nobody) is
- * called when the worker is through with a commit.
+ * Tries again by the clock. `cookie` is the caller's timer for that; it hands what goes off to
+ * cpuclass_timer(). `done` (NULL: nobody) is called when the worker is through with a commit.
  */
 void cpuclass_retry(struct cpuclass *c, uint64_t cookie, void (*done)(void *arg), void *arg);
 void cpuclass_timer(struct cpuclass *c, uint64_t cookie);

@@ -9,7 +9,7 @@
 
 #define UNCORE_DIR "/sys/devices/system/cpu/intel_uncore_frequency"
 
-/* ---- definitions --------------------------------------------------------------------------------------------------- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
 {
@@ -189,7 +189,7 @@ int32_t cpuclass_read(const struct modhost *h, rp_cfg section, struct cpuclass_d
 	return 0;
 }
 
-/* ---- the older form ------------------------------------------------------------------------------------------------ */
+/* ---- the older form -------------------------------------------------------------------------- */
 
 static bool same_states(const struct cpuclass_def *a, const struct cpuclass_def *b)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the two halves of cpuclass. A job belongs to the worker from submit to done; `back` belongs to it always. */
+/* Between the two halves of cpuclass. A job belongs to the worker from submit to done; `back`
+ * belongs to it always. */
 #ifndef NRI_RP_LIB_CPUCLASS_IMPL_H
 #define NRI_RP_LIB_CPUCLASS_IMPL_H
 
@@ -9,7 +10,8 @@
 #define CPUCLASS_MESSAGE_MAX 256u
 #define RULES_TEXTS (CPUCLASS_MAX * (CPUCLASS_CSTATES_MAX + 2u))
 
-/* Definitions with texts of their own, for jobs that are still under way when a configuration has gone. */
+/* Definitions with texts of their own, for jobs that are still under way when a configuration has
+ * gone. */
 struct rules {
 	uint32_t refs, n_texts;
 	struct cpuclass_defs defs;
@@ -70,7 +72,8 @@ struct cpuclass_job {
 struct seat {
 	uint32_t package, die; /* index of the die in c->dies */
 	uint16_t wanted,
-		done; /* class + 1 (0: none); done also says whether with turbo, and in which CLOS */
+		/* class + 1 (0: none); done also says whether with turbo, and in which CLOS */
+		done;
 	bool online, allowed, failed, again;
 	bool touched; /* has been in a class under this or an earlier configuration */
 };
@@ -119,16 +122,19 @@ void cpuclass_leave_all(struct cpuclass *c, struct cpuclass_job *job);
 /* Hands it to the worker, and frees it. */
 void cpuclass_submit(struct cpuclass *c, struct cpuclass_job *job);
 
-/* cpuclass_platform.c. What was set up is taken back when nobody wants it any more. NULL: nothing is, or *ret_result is -RP_ENOMEM. */
+/* cpuclass_platform.c. What was set up is taken back when nobody wants it any more. NULL: nothing
+ * is, or *ret_result is -RP_ENOMEM. */
 struct pct_setup *cpuclass_what_to_undo(const struct cpuclass *c, const struct pct *next,
 					int32_t *ret_result);
 /* Both are the struct cpuclass's from now on. */
 void cpuclass_take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *undo);
 bool cpuclass_platform_to_do(const struct cpuclass *c);
-/* The undoing of what went before, or the setting up of what is to be; both put all CPUs in CLOS 0. False: out of memory. */
+/* The undoing of what went before, or the setting up of what is to be; both put all CPUs in CLOS 0.
+ * False: out of memory. */
 bool cpuclass_add_platform(struct cpuclass *c, struct cpuclass_job *job);
 void cpuclass_not_submitted(struct cpuclass *c, struct cpuclass_job *job);
-/* What became of it. False: it is set up anew meanwhile, so that this one does not count any more. */
+/* What became of it. False: it is set up anew meanwhile, so that this one does not count any
+ * more. */
 bool cpuclass_take_platform(struct cpuclass *c, struct cpuclass_job *job);
 
 /* ---- the worker's part ---- */
@@ -145,7 +151,8 @@ bool cpuclass_is_final(int32_t r);
 int64_t cpuclass_resolve(const struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
 			 int64_t wanted);
 
-/* pct_write.c [worker]: the platform, if the job is about it; one CPU: 0, -EBUSY, -EINVAL as for the other settings. */
+/* pct_write.c [worker]: the platform, if the job is about it; one CPU: 0, -EBUSY, -EINVAL as for
+ * the other settings. */
 void pct_run(struct cpuclass_job *job);
 int32_t pct_associate(struct cpuclass_job *job, const struct cpuclass_cpu *cpu);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the platform of Speed Select is set up for the classes and when that is taken back: on the host's main thread, pct_write.c does it. */
+/* When the platform of Speed Select is set up for the classes and when that is taken back: on the
+ * host's main thread, pct_write.c does it. */
 #include <stdlib.h>
 
 #include "modules/lib/cpuclass_impl.h"
@@ -17,7 +18,8 @@ struct pct_setup *cpuclass_what_to_undo(const struct cpuclass *c, const struct p
 
 void cpuclass_take_pct(struct cpuclass *c, struct pct *pct, struct pct_setup *undo)
 {
-	/* One that the worker has not been given yet is still to be done, unless all is set up again. */
+	/* One that the worker has not been given yet is still to be done, unless all is set up
+	 * again. */
 	if (undo || pct_manages(pct)) {
 		free(c->undo);
 		c->undo = undo;
@@ -73,7 +75,8 @@ static void all_anew(struct cpuclass *c)
 		c->seats[i].done = NOT_DONE;
 }
 
-/* Who has taken the platform over since would lose what it has set up. Ours until the undoing is done: it may take several attempts. */
+/* Who has taken the platform over since would lose what it has set up. Ours until the undoing is
+ * done: it may take several attempts. */
 static bool may_undo(struct cpuclass *c)
 {
 	const struct rp_host_speedselect *s = c->h.speedselect;

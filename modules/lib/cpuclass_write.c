@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's part: from classes to files. Every file is read before it is written, so nothing is written that is there already. */
+/* The worker's part: from classes to files. Every file is read before it is written, so nothing is
+ * written that is there already. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #define CSTATES_SEEN_MAX 32u
 #define CPU_LIST_MAX 4096u /* as much as sysfs gives */
 
-/* A file as it was before we first changed it; what other modules have made of it since is the host's to know, if it does. */
+/* A file as it was before we first changed it; what other modules have made of it since is the
+ * host's to know, if it does. */
 struct before {
 	bool taken;
 	char text[VALUE_MAX];
@@ -26,7 +28,8 @@ struct wish {
 	char governor[VALUE_MAX];
 };
 
-/* The frequencies' are those of all CPUs of a policy of cpufreq, and known of its first CPU alone. */
+/* The frequencies' are those of all CPUs of a policy of cpufreq, and known of its first CPU
+ * alone. */
 struct cpu_known {
 	struct before min, max, governor, epp;
 	struct before cstates[CSTATES_SEEN_MAX];
@@ -68,7 +71,7 @@ void cpuclass_back_free(struct cpuclass_back *b)
 	free(b);
 }
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Without the newline. */
 static int32_t read_value(const struct cpuclass_back *b, const char *path, char text[VALUE_MAX])
@@ -130,7 +133,8 @@ bool cpuclass_is_final(int32_t r)
 	       r == -ENOTSUP;
 }
 
-/* The worse of two results: one that is worth another attempt, before one that is not, before none. */
+/* The worse of two results: one that is worth another attempt, before one that is not, before
+ * none. */
 static int32_t worse(int32_t a, int32_t b)
 {
 	return a == -EBUSY || !b ? a : b;
@@ -197,8 +201,8 @@ static int32_t put(struct cpuclass_job *job, enum cpuclass_what what, const char
 }
 
 /*
- * Writes a value, "" for "as it was before us". -EBUSY: to be tried again; -EINVAL: that would be of no use. A file that is not there is
- * no property of this machine.
+ * Writes a value, "" for "as it was before us". -EBUSY: to be tried again; -EINVAL: that would be
+ * of no use. A file that is not there is no property of this machine.
  */
 static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, const char *path,
 			 const char *text, struct before *before)
@@ -218,7 +222,7 @@ static int32_t set_value(struct cpuclass_job *job, enum cpuclass_what what, cons
 	return !r ? 0 : cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
-/* ---- frequencies --------------------------------------------------------------------------------------------------- */
+/* ---- frequencies ----------------------------------------------------------------------------- */
 
 int64_t cpuclass_resolve(const struct cpuclass_job *job, const struct cpuclass_cpu *cpu,
 			 int64_t wanted)
@@ -262,8 +266,9 @@ static int64_t aim_of_end(const struct cpuclass_job *job, const struct end *e)
 }
 
 /*
- * Older kernels (before 5.3), and the uncore driver, refuse a lowest frequency above the highest: what gives room comes first. Where the
- * other end is another module's, which may be about to put it back, that is no last word.
+ * Older kernels (before 5.3), and the uncore driver, refuse a lowest frequency above the highest:
+ * what gives room comes first. Where the other end is another module's, which may be about to put
+ * it back, that is no last word.
  */
 static int32_t set_range(struct cpuclass_job *job, const struct end *min, const struct end *max)
 {
@@ -304,7 +309,7 @@ static int32_t set_text(struct cpuclass_job *job, uint32_t cpu, enum cpuclass_wh
 	return set_value(job, what, path, text, before);
 }
 
-/* ---- CPUs that share their frequencies ----------------------------------------------------------------------------- */
+/* ---- CPUs that share their frequencies ------------------------------------------------------- */
 
 static struct cpu_known *known_of(struct cpuclass_back *b, uint32_t cpu)
 {
@@ -333,8 +338,9 @@ static bool has_frequencies(const struct cpuclass_back *b, uint32_t cpu)
 }
 
 /*
- * The CPU through which all CPUs of one policy are written: cpuN/cpufreq is the same folder for them, and what was there before is to be
- * remembered once, before the first of them is written. Those that are offline count as well, or the name would change with them.
+ * The CPU through which all CPUs of one policy are written: cpuN/cpufreq is the same folder for
+ * them, and what was there before is to be remembered once, before the first of them is written.
+ * Those that are offline count as well, or the name would change with them.
  */
 static uint32_t leader_of(const struct cpuclass_back *b, uint32_t cpu)
 {
@@ -449,7 +455,7 @@ static int32_t set_policy(struct cpuclass_job *job, uint32_t cpu, const struct c
 				 &known->epp));
 }
 
-/* ---- idle states --------------------------------------------------------------------------------------------------- */
+/* ---- idle states ----------------------------------------------------------------------------- */
 
 static bool is_disabled(const struct cpuclass_def *d, const char *name)
 {
@@ -474,7 +480,8 @@ static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *
 		bool off = is_disabled(d, name);
 		(void)snprintf(path, sizeof path, CPU_DIR "/cpu%u/cpuidle/state%u/disable",
 			       cpu->cpu, i);
-		/* A class with a list has its say about all states, one without leaves them as they were. */
+		/* A class with a list has its say about all states, one without leaves them as they
+		 * were. */
 		const char *text = d && d->n_disabled_cstates ? (off ? "1" : "0") : "";
 		int32_t r = set_value(job, WHAT_CSTATE, path, text, &known->cstates[i]);
 		result = worse(result, r);
@@ -482,9 +489,10 @@ static int32_t set_cstates(struct cpuclass_job *job, const struct cpuclass_cpu *
 	return result;
 }
 
-/* ---- one CPU ------------------------------------------------------------------------------------------------------- */
+/* ---- one CPU --------------------------------------------------------------------------------- */
 
-/* Gone since the job was made: its files are not there, which is no property of the machine then. */
+/* Gone since the job was made: its files are not there, which is no property of the machine
+ * then. */
 static bool is_offline(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
 {
 	char path[96], text[VALUE_MAX];
@@ -520,7 +528,7 @@ static void set_cpu(struct cpuclass_job *job, struct cpuclass_cpu *cpu)
 	cpu->again = r == -EBUSY;
 }
 
-/* ---- uncore -------------------------------------------------------------------------------------------------------- */
+/* ---- uncore ---------------------------------------------------------------------------------- */
 
 static struct die_known *die_known(struct cpuclass_back *b, const struct cpuclass_die *d)
 {

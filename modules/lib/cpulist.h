@@ -12,8 +12,8 @@
 #define CPULIST_CPU_MAX 16384u
 #define CPULIST_WHY_MAX 160u
 
-/* "0-3,8" with blanks around the elements; false: the text is no list, with what is wrong in why. *ret_beyond: a CPU of it that no machine
- * has, which is not in *ret; 0: all can be. */
+/* "0-3,8" with blanks around the elements; false: the text is no list, with what is wrong in why.
+ * *ret_beyond: a CPU of it that no machine has, which is not in *ret; 0: all can be. */
 bool cpulist_parse(const char *text, struct rp_idset *ret, uint32_t *ret_beyond,
 		   char why[CPULIST_WHY_MAX]);
 

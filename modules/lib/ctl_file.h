@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the kernel as controllers use them. All functions [any]; paths are below the host's root. */
+/* Files of the kernel as controllers use them. All functions [any]; paths are below the host's
+ * root. */
 #ifndef NRI_RP_LIB_CTL_FILE_H
 #define NRI_RP_LIB_CTL_FILE_H
 
@@ -17,16 +18,18 @@ const char *ctl_why(int32_t code);
 /* snprintf: 0, or -RP_E2BIG when it does not fit. */
 int32_t ctl_format(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A decimal (base 10) or hexadecimal (16, with or without 0x) number at the start of text; ret_end may be NULL: it has to be all of it
- * then, but for a newline. */
+/* A decimal (base 10) or hexadecimal (16, with or without 0x) number at the start of text; ret_end
+ * may be NULL: it has to be all of it then, but for a newline. */
 int32_t ctl_number(const char *text, int base, uint64_t *ret, const char **ret_end);
 
-/* What stands for a container's cgroup, for cgroup_find(); malloc'd, NULL: out of memory, or it is not known. [main] */
+/* What stands for a container's cgroup, for cgroup_find(); malloc'd, NULL: out of memory, or it is
+ * not known. [main] */
 char *ctl_cgroup_ref(const struct modhost *h, rp_ctr ctr);
 /* Has each controller a hierarchy of its own? */
 int ctl_is_v1(const struct modhost *h);
 
-/* Calls each for the ids of all threads in a container's cgroup and those below it. -errno; a result of each other than 0 ends it. */
+/* Calls each for the ids of all threads in a container's cgroup and those below it. -errno; a
+ * result of each other than 0 ends it. */
 int32_t ctl_each_thread(const struct modhost *h, const char *cgroup,
 			int32_t (*each)(void *arg, uint32_t tid), void *arg);
 /* The same for processes. */

@@ -81,7 +81,7 @@ void ctl_say(struct ctl_item *item, uint32_t result, const char *fmt, ...)
 		item->text[0] = '\0';
 }
 
-/* ---- what waits ------------------------------------------------------------------------------------------------------- */
+/* ---- what waits ------------------------------------------------------------------------------ */
 
 static uint32_t *bucket_of(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 {
@@ -167,7 +167,7 @@ static bool on_its_way(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 	return waits(q, ctr, kind);
 }
 
-/* ---- once more -------------------------------------------------------------------------------------------------------- */
+/* ---- once more ------------------------------------------------------------------------------- */
 
 static struct failing *find_failing(const struct ctl_queue *q, rp_ctr ctr, uint32_t kind)
 {
@@ -266,7 +266,7 @@ uint32_t ctl_queue_failing(const struct ctl_queue *q)
 	return n;
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static int32_t run_batch(void *arg)
 {

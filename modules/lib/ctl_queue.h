@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a controller has to do outside of the request: a queue of items that the host's worker works off, a few at a time and in order.
- * An item about a container replaces one that still waits for the same container, so that slow hardware piles nothing up.
- * What became of each item goes to the host's report(), unless a newer one for its container waits.
+ * What a controller has to do outside of the request: a queue of items that the host's worker works
+ * off, a few at a time and in order. An item about a container replaces one that still waits for
+ * the same container, so that slow hardware piles nothing up. What became of each item goes to the
+ * host's report(), unless a newer one for its container waits.
  *
- * What fails for a container is tried again, later and later, and given up after a while: a cgroup that was not there yet, a write that
- * the kernel refused for want of something. An item whose failure only a change of the configuration can mend says so (`final`).
+ * What fails for a container is tried again, later and later, and given up after a while: a cgroup
+ * that was not there yet, a write that the kernel refused for want of something. An item whose
+ * failure only a change of the configuration can mend says so (`final`).
  *
  *	struct my_item { struct ctl_item item; char ref[RP_CGROUP_REF_MAX]; … };
  *	q = ctl_queue_new(&inst->h, &(struct ctl_ops){run, done}, inst);
@@ -41,7 +43,8 @@ struct ctl_ops {
 	void (*run)(void *arg, struct ctl_item *item);
 	/* Frees it; `ran`: it has been done, and its result was reported. */
 	void (*done)(void *arg, struct ctl_item *item, int ran);
-	/* What failed for the container has to be added once more, if it is still wanted; NULL: nothing is tried again. */
+	/* What failed for the container has to be added once more, if it is still wanted; NULL:
+	 * nothing is tried again. */
 	void (*again)(void *arg, rp_ctr ctr);
 };
 

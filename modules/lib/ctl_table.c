@@ -56,7 +56,7 @@ struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr)
 	return e;
 }
 
-/* ---- the record ------------------------------------------------------------------------------------------------------ */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 #define RECORD_HEAD UINT64_C(0x31204c544320706e) /* of this layout */
 
@@ -152,7 +152,7 @@ void ctl_table_prune(struct ctl_table *t)
 		qsort(t->record + 1, n, sizeof *t->record, by_mark);
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 struct ctl_entry *ctl_table_know(struct ctl_table *t, const struct rp_ctr_info *info)
 {

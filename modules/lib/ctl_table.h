@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that a controller has done something for, and the class that each was given last; and where a container's class comes from.
+ * Containers that a controller has done something for, and the class that each was given last; and
+ * where a container's class comes from.
  *
- * What was given has to be taken back when a container is not to have it any more, also by a daemon that was not there when it was given:
- * the table keeps a record of who has something, to be saved and loaded as the module's state (nri-rp.state/1).
+ * What was given has to be taken back when a container is not to have it any more, also by a daemon
+ * that was not there when it was given: the table keeps a record of who has something, to be saved
+ * and loaded as the module's state (nri-rp.state/1).
  */
 #ifndef NRI_RP_LIB_CTL_TABLE_H
 #define NRI_RP_LIB_CTL_TABLE_H
@@ -33,7 +35,8 @@ struct ctl_table {
 };
 
 struct ctl_entry *ctl_table_find(const struct ctl_table *t, rp_ctr ctr);
-/* The same; one that is new to the table but in the record is made, stale. NULL: nothing was ever done for it, or out of memory. */
+/* The same; one that is new to the table but in the record is made, stale. NULL: nothing was ever
+ * done for it, or out of memory. */
 struct ctl_entry *ctl_table_know(struct ctl_table *t, const struct rp_ctr_info *info);
 /* Finds or makes it; NULL: out of memory. */
 struct ctl_entry *ctl_table_put(struct ctl_table *t, rp_ctr ctr);
@@ -48,7 +51,8 @@ void ctl_table_mark_stale(struct ctl_table *t);
 void ctl_table_sweep(struct ctl_table *t, const struct modhost *h);
 void ctl_table_fini(struct ctl_table *t);
 
-/* For sync(): calls fn for every live container, when what is gone has been dropped; after it the record is that of the table. */
+/* For sync(): calls fn for every live container, when what is gone has been dropped; after it the
+ * record is that of the table. */
 void ctl_table_sync(struct ctl_table *t, const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr),
 		    void *arg);
 
@@ -63,8 +67,8 @@ void ctl_table_prune(struct ctl_table *t);
 int32_t ctl_each_container(const struct modhost *h, void (*fn)(void *arg, rp_ctr ctr), void *arg);
 
 /*
- * The class that the policy has decided (`field`, RP_F_…), else that of an annotation (`key`), else NULL. ret_source: for people.
- * Good until the callback returns.
+ * The class that the policy has decided (`field`, RP_F_…), else that of an annotation (`key`), else
+ * NULL. ret_source: for people. Good until the callback returns.
  */
 const char *ctl_class_of(const struct modhost *h, rp_ctr ctr, uint32_t field, const char *key,
 			 const char **ret_source);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What policies do with containers, whatever they decide: list them, look at them, and set what follows from CPUs and requests. */
+/* What policies do with containers, whatever they decide: list them, look at them, and set what
+ * follows from CPUs and requests. */
 #ifndef NRI_RP_LIB_CTR_H
 #define NRI_RP_LIB_CTR_H
 
@@ -20,7 +21,8 @@ void ctr_list_free(struct ctr_list *list);
 /* get_ctr(), with a message when the host does not know it. */
 int32_t ctr_info(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret);
 
-/* The annotation KEY.resource-policy.nri.io, or KEY in the domain that CRI Resource Manager has. NULL: none. */
+/* The annotation KEY.resource-policy.nri.io, or KEY in the domain that CRI Resource Manager has.
+ * NULL: none. */
 const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key);
 
 /* CPU shares for a request in milli-CPU, as the kubelet would set them. */
@@ -29,9 +31,11 @@ int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t 
 
 /* NUMA nodes of these CPUs; instead of one without memory the nearest one that has some. */
 void ctr_memory_near(const struct modhost *h, struct rp_ids cpus, struct rp_idset *ret);
-/* Pins memory to nodes; to all of them when there are none, as the empty set would mean "as it is" to the runtime. */
+/* Pins memory to nodes; to all of them when there are none, as the empty set would mean "as it is"
+ * to the runtime. */
 int32_t ctr_set_memory(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids nodes);
-/* Its memory is pinned near these CPUs, or no longer if a policy pinned it; one that is annotated to keep its memory is left alone. */
+/* Its memory is pinned near these CPUs, or no longer if a policy pinned it; one that is annotated
+ * to keep its memory is left alone. */
 int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_info *info,
 		       bool pin, struct rp_ids cpus);
 
@@ -39,27 +43,30 @@ int32_t ctr_pin_memory(const struct modhost *h, rp_txn txn, const struct rp_ctr_
 struct ctr_stage {
 	struct rp_ids cpus; /* where it runs */
 	struct rp_ids own; /* of these: its own, or its group's */
-	uint32_t
-		group; /* of containers that share what they own (rp_host_cache.set_group); 0: none */
+	/* of containers that share what they own (rp_host_cache.set_group); 0: none */
+	uint32_t group;
 	const char *degraded; /* why that is not what it asks for; NULL: it is */
 };
 int32_t ctr_stage(const struct modhost *h, rp_txn txn, rp_ctr ctr, const struct ctr_stage *s);
 
-/* What is kept with a container: a struct of the policy that begins with its version, a uint32_t. False: there is none of that version and
- * size, so that another policy has decided, or nobody; *ret is as it was. */
+/* What is kept with a container: a struct of the policy that begins with its version, a uint32_t.
+ * False: there is none of that version and size, so that another policy has decided, or nobody;
+ * *ret is as it was. */
 bool ctr_record(const struct modhost *h, rp_ctr ctr, uint32_t version, void *ret, uint32_t size);
 int32_t ctr_set_record(const struct modhost *h, rp_txn txn, rp_ctr ctr, const void *record,
 		       uint32_t size);
 /* It owns nothing, and nothing is kept with it. */
 int32_t ctr_forget(const struct modhost *h, rp_txn txn, rp_ctr ctr);
 
-/* A set as text for containers' data files; "", with a warning, when it has more than the host takes. Returns text. */
+/* A set as text for containers' data files; "", with a warning, when it has more than the host
+ * takes. Returns text. */
 #define CTR_DATA_MAX 4096u
 const char *ctr_data_text(const struct modhost *h, const char *key, struct rp_ids cpus,
 			  char text[CTR_DATA_MAX + 1]);
 int32_t ctr_set_data_cpus(const struct modhost *h, rp_txn txn, rp_ctr ctr, const char *key,
 			  struct rp_ids cpus);
-/* SHARED_CPUS, and of its own ones ISOLATED_CPUS, those that the kernel isolates, and EXCLUSIVE_CPUS, the others. */
+/* SHARED_CPUS, and of its own ones ISOLATED_CPUS, those that the kernel isolates, and
+ * EXCLUSIVE_CPUS, the others. */
 int32_t ctr_set_data_sets(const struct modhost *h, rp_txn txn, rp_ctr ctr, struct rp_ids shared,
 			  struct rp_ids own);
 

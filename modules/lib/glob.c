@@ -7,7 +7,8 @@
  */
 #include "modules/lib/glob.h"
 
-/* The end of a class that begins behind the '['; NULL: it has none. An empty class, as in "[]", is none. */
+/* The end of a class that begins behind the '['; NULL: it has none. An empty class, as in "[]", is
+ * none. */
 static const char *class_end(const char *p)
 {
 	bool first = true;

@@ -14,7 +14,8 @@
 bool glob_valid(const char *pattern);
 /* Takes at most pattern times text, whatever they are. */
 bool glob_match(const char *pattern, const char *text);
-/* A list of patterns of a section (blocks.h's texts_read()); one that is malformed is an error at its place. */
+/* A list of patterns of a section (blocks.h's texts_read()); one that is malformed is an error at
+ * its place. */
 int32_t glob_read(const struct modhost *h, struct blocks *memory, rp_cfg list, struct texts *ret);
 bool glob_any(const struct texts *patterns, const char *text);
 

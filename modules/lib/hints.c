@@ -11,7 +11,7 @@ const char *const hints_policy_names[N_HINTS_POLICIES] = {
 	[HINTS_NUMERIC] = "numeric",
 };
 
-/* ---- sets of nodes -------------------------------------------------------------------------------------------------- */
+/* ---- sets of nodes --------------------------------------------------------------------------- */
 
 /* The next larger number with as many bits; 0: there is none. */
 static uint64_t next_of_size(uint64_t v)
@@ -49,7 +49,7 @@ static bool is_narrower(uint64_t a, uint64_t b)
 	return n != m ? n < m : a < b;
 }
 
-/* ---- one answer for all --------------------------------------------------------------------------------------------- */
+/* ---- one answer for all ---------------------------------------------------------------------- */
 
 /* As good as nothing, and what stands for no opinion and for "nothing fits". */
 static const struct hint no_opinion = {HINTS_ANY, true}, nothing_fits = {HINTS_ANY, false};
@@ -128,7 +128,8 @@ static uint64_t common_wish(enum hints_policy policy, uint64_t nodes, const stru
 
 /* ---- the best of what some do not prefer ---- */
 
-/* What all combinations so far have in common, each set of nodes once. Past the bound, those that come later are forgotten. */
+/* What all combinations so far have in common, each set of nodes once. Past the bound, those that
+ * come later are forgotten. */
 #define SUMS_MAX 1024u
 #define SLOTS (2 * SUMS_MAX)
 
@@ -223,7 +224,7 @@ static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct 
 	return (struct hint){best, false};
 }
 
-/* ---- numeric: each resource keeps its own ------------------------------------------------------------------------------ */
+/* ---- numeric: each resource keeps its own ---------------------------------------------------- */
 
 struct numeric {
 	uint64_t nodes;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Topology hints: which NUMA nodes suit each resource that a container asks for, and one answer for all of them.
+ * Topology hints: which NUMA nodes suit each resource that a container asks for, and one answer for
+ * all of them.
  *
- * A hint is a set of nodes, or any of them, and says whether it is preferred. Every resource has a list of hints; a resource that has
- * no opinion has none. Nodes are bits of their numbers: machines with nodes of 64 and more have no hints.
+ * A hint is a set of nodes, or any of them, and says whether it is preferred. Every resource has a
+ * list of hints; a resource that has no opinion has none. Nodes are bits of their numbers: machines
+ * with nodes of 64 and more have no hints.
  */
 #ifndef NRI_RP_LIB_HINTS_H
 #define NRI_RP_LIB_HINTS_H
@@ -40,15 +42,17 @@ struct hints {
 };
 
 /*
- * Merges the lists of n resources of a machine with these nodes. True: the policy admits. `ret` has a hint for each resource, the same for all of
- * them but with numeric; with HINTS_NONE, and where any node will do under single-numa-node, its nodes are HINTS_ANY.
+ * Merges the lists of n resources of a machine with these nodes. True: the policy admits. `ret` has
+ * a hint for each resource, the same for all of them but with numeric; with HINTS_NONE, and where
+ * any node will do under single-numa-node, its nodes are HINTS_ANY.
  */
 bool hints_merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
 		 uint32_t n, struct hint *ret);
 
 /*
- * The subsets of `nodes` that have `least` nodes or more, small ones first, then by value: all of them on machines with at most
- * HINTS_ALL_MASKS_NODES, else those with least + 1 at most. How many; at most HINTS_MAX.
+ * The subsets of `nodes` that have `least` nodes or more, small ones first, then by value: all of
+ * them on machines with at most HINTS_ALL_MASKS_NODES, else those with least + 1 at most. How many;
+ * at most HINTS_MAX.
  */
 uint32_t hints_masks(uint64_t nodes, uint32_t least, uint64_t ret[HINTS_MAX]);
 

@@ -13,7 +13,8 @@ void modhost_one_line(char *text)
 			*p = ' ';
 }
 
-/* vsnprintf that does not cut a character in two, nor gives more than a line: values that people wrote may have breaks. */
+/* vsnprintf that does not cut a character in two, nor gives more than a line: values that people
+ * wrote may have breaks. */
 __attribute__((format(printf, 2, 0))) static void format_text(char *buf, const char *fmt,
 							      va_list ap)
 {

@@ -2,7 +2,8 @@
 /*
  * The host as a module uses it: its services looked up once, and its text functions with formats.
  *
- * Messages are cut at MODHOST_TEXT_MAX bytes, never in the middle of a UTF-8 character, and are one line: control characters become blanks.
+ * Messages are cut at MODHOST_TEXT_MAX bytes, never in the middle of a UTF-8 character, and are one
+ * line: control characters become blanks.
  */
 #ifndef NRI_RP_LIB_HOST_H
 #define NRI_RP_LIB_HOST_H
@@ -33,7 +34,8 @@ struct modhost {
 	const struct rp_host_noderes *noderes; /* NULL: an older host */
 	const struct rp_host_node *node; /* NULL: an older host */
 	const struct rp_host_evict *evict; /* NULL: an older host */
-	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as after modhost_init: it is not kept. */
+	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as
+	 * after modhost_init: it is not kept. */
 	char *why;
 };
 
@@ -48,10 +50,12 @@ struct modhost {
 /* What no policy can do without. */
 #define MODHOST_POLICY (MODHOST_TOPOLOGY | MODHOST_CACHE | MODHOST_CONFIG)
 
-/* Looks all services up. -RP_ENOTSUP, with a message that names it, when one of `need` is missing or too old. */
+/* Looks all services up. -RP_ENOTSUP, with a message that names it, when one of `need` is missing
+ * or too old. */
 int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t need);
 
-/* For create(): an instance of `size` zeros that begins with its struct modhost, which is filled. free() ends it. */
+/* For create(): an instance of `size` zeros that begins with its struct modhost, which is filled.
+ * free() ends it. */
 int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
 			 struct rp_instance **ret);
 
@@ -64,7 +68,8 @@ int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, cons
 void modhost_log(const struct modhost *h, uint32_t level, uint64_t object, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* For the container's trail; nothing happens on a host that keeps none. What no configuration decided (NULL) is a plain note. */
+/* For the container's trail; nothing happens on a host that keeps none. What no configuration
+ * decided (NULL) is a plain note. */
 void modhost_note(const struct modhost *h, rp_ctr ctr, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void modhost_decided_by(const struct modhost *h, rp_ctr ctr, rp_cfg node, const char *fmt, ...)
@@ -77,20 +82,24 @@ void modhost_note_line(const struct modhost *h, rp_ctr ctr, const char *line);
 /* What goes to the host in other ways than by the functions above. */
 void modhost_one_line(char *text);
 
-/* A set of CPUs of the machine (RP_CPUS_…, RP_NODES_…), copied; empty when the host does not know it. */
+/* A set of CPUs of the machine (RP_CPUS_…, RP_NODES_…), copied; empty when the host does not know
+ * it. */
 void modhost_set(const struct modhost *h, uint32_t which, struct rp_idset *ret);
 
-/* For a module's service(): of a list that ends with one without an id. NULL: it has no such service. */
+/* For a module's service(): of a list that ends with one without an id. NULL: it has no such
+ * service. */
 struct modhost_service {
 	const char *id;
 	const void *service;
 };
 const void *modhost_service(const struct modhost_service *list, const char *id);
 
-/* "true", "1" and their like, as Kubernetes reads booleans. 0, or -RP_EINVAL with *ret untouched. */
+/* "true", "1" and their like, as Kubernetes reads booleans. 0, or -RP_EINVAL with *ret
+ * untouched. */
 int32_t modhost_parse_bool(const char *text, int *ret);
 
-/* The list form of a set for messages, cut with "…" when it is longer than the buffer. Returns buf. */
+/* The list form of a set for messages, cut with "…" when it is longer than the buffer. Returns
+ * buf. */
 const char *modhost_set_text(struct rp_ids ids, char *buf, uint32_t size);
 
 #endif

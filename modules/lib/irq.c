@@ -13,7 +13,7 @@
 #define NUMBER_MAX 65536u /* numbers of interrupts are below this */
 #define LIST_MAX RP_SETTING_MAX /* bytes of an affinity */
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static uint32_t count_words(const char *line, size_t len)
 {
@@ -189,7 +189,7 @@ const struct irq_name *irq_find_denied(const struct irq_names *denied, const cha
 	return NULL;
 }
 
-/* ---- what is wanted ------------------------------------------------------------------------------------------------ */
+/* ---- what is wanted -------------------------------------------------------------------------- */
 
 struct order_claim {
 	char **patterns;
@@ -316,7 +316,7 @@ static bool same_order(const struct order *o, const struct irq_wish *w)
 	return same;
 }
 
-/* ---- the worker ---------------------------------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 /* An interrupt that we want somewhere, or that cannot be moved. */
 struct known {
@@ -386,7 +386,8 @@ static bool matches(char *const *patterns, uint32_t n, uint32_t number, const ch
 	return false;
 }
 
-/* Takes masked CPUs away from those that claim an interrupt, or from the allowed ones when nobody does. False: no mask is about it. */
+/* Takes masked CPUs away from those that claim an interrupt, or from the allowed ones when nobody
+ * does. False: no mask is about it. */
 static bool mask(const struct job *j, uint32_t number, const char *description,
 		 struct rp_idset *claimed)
 {
@@ -537,7 +538,8 @@ static void restore(struct job *j, struct known *k)
 	forget(b, k);
 }
 
-/* The host is told of it even if it is there already: another module that has put it there may end. False: nobody could put it back. */
+/* The host is told of it even if it is there already: another module that has put it there may end.
+ * False: nobody could put it back. */
 static bool claim(const struct back *b, struct known *k, const char *now, const char *wanted)
 {
 	char path[64];
@@ -581,8 +583,9 @@ static const char *found_of(const struct back *b, const struct known *k, uint32_
 }
 
 /*
- * The affinity to decide from: what was found, so that the same wish has the same outcome whatever was wished before, be it by us, by the
- * policy before this one or by the process before. The present one if nobody has moved it, or if somebody else has moved ours.
+ * The affinity to decide from: what was found, so that the same wish has the same outcome whatever
+ * was wished before, be it by us, by the policy before this one or by the process before. The
+ * present one if nobody has moved it, or if somebody else has moved ours.
  */
 static void decide_from(const struct back *b, const struct known *k, uint32_t number,
 			const struct rp_idset *now, struct rp_idset *ret)
@@ -593,7 +596,8 @@ static void decide_from(const struct back *b, const struct known *k, uint32_t nu
 		rp_idset_copy(ret, rp_ids_of(now));
 }
 
-/* One that may no longer be steered, or that is none of our business where it was found, goes back there. */
+/* One that may no longer be steered, or that is none of our business where it was found, goes back
+ * there. */
 static void let_go(struct job *j, struct known *k)
 {
 	if (k)
@@ -673,7 +677,7 @@ static int32_t job_run(void *arg)
 	return 0;
 }
 
-/* ---- the host's main thread ---------------------------------------------------------------------------------------- */
+/* ---- the host's main thread ------------------------------------------------------------------ */
 
 static void job_done(void *arg, int32_t result)
 {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Affinity of interrupts: keeps them on the CPUs of those who claim them, on sinks, or off isolated CPUs.
+ * Affinity of interrupts: keeps them on the CPUs of those who claim them, on sinks, or off isolated
+ * CPUs.
  *
- * A policy describes the wanted state; irq_commit() gives it to the host's worker, which reads /proc/interrupts and the present affinities,
- * writes those that should change and reads them back. An interrupt that the kernel does not let move is left alone from then on.
+ * A policy describes the wanted state; irq_commit() gives it to the host's worker, which reads
+ * /proc/interrupts and the present affinities, writes those that should change and reads them back.
+ * An interrupt that the kernel does not let move is left alone from then on.
  *
- * Where an interrupt may be is decided from where it was found, not from what earlier wishes have made of it; or, if somebody else has moved
- * one of ours, from where it is now. When no wish is about it any more, or rules are gone, the affinity that it had before we first changed
- * it is put back, or what another module has made of it since (nri-rp.host.settings/1).
+ * Where an interrupt may be is decided from where it was found, not from what earlier wishes have
+ * made of it; or, if somebody else has moved one of ours, from where it is now. When no wish is
+ * about it any more, or rules are gone, the affinity that it had before we first changed it is put
+ * back, or what another module has made of it since (nri-rp.host.settings/1).
  */
 #ifndef NRI_RP_LIB_IRQ_H
 #define NRI_RP_LIB_IRQ_H
@@ -18,7 +21,8 @@
 
 #define IRQ_TEXT_MAX 256u /* of a pattern or a description; what is longer is cut off */
 
-/* A list of patterns; each the number of an interrupt or a glob over its description ("PCI-MSI 524289-edge eth0-rx-1"). */
+/* A list of patterns; each the number of an interrupt or a glob over its description ("PCI-MSI
+ * 524289-edge eth0-rx-1"). */
 struct irq_patterns {
 	const char *const *list;
 	uint32_t n;
@@ -58,8 +62,8 @@ void irq_commit(struct irq *q, const struct irq_wish *wish);
 void irq_stop(struct irq *q);
 
 /*
- * For prepare(): calls `found` with each numbered interrupt until it returns other than 0, and returns that. -errno when
- * the table cannot be read.
+ * For prepare(): calls `found` with each numbered interrupt until it returns other than 0, and
+ * returns that. -errno when the table cannot be read.
  */
 int32_t irq_each(const struct modhost *h,
 		 int32_t (*found)(void *arg, uint32_t number, const char *description), void *arg);
@@ -91,7 +95,8 @@ int32_t irq_read_denied(const struct modhost *h, struct blocks *memory,
 /* The first of them that a pattern is about, or NULL. */
 const struct irq_name *irq_find_denied(const struct irq_names *denied, const char *pattern);
 
-/* One line of /proc/interrupts below its head, which names n_cpus CPUs. 0 with number and description, or -RP_ENOENT: none of ours. */
+/* One line of /proc/interrupts below its head, which names n_cpus CPUs. 0 with number and
+ * description, or -RP_ENOENT: none of ours. */
 int32_t irq_parse_line(const char *line, size_t len, uint32_t n_cpus, uint32_t *ret_number,
 		       char description[IRQ_TEXT_MAX]);
 

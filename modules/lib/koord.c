@@ -77,7 +77,7 @@ int64_t koord_capacity(const struct modhost *h)
 	return 1000 * (int64_t)rp_ids_count(rp_ids_of(&online));
 }
 
-/* ---- the node --------------------------------------------------------------------------------------------------------- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 int32_t koord_busy_us(const struct modhost *h, int64_t *ret)
 {
@@ -112,7 +112,7 @@ int64_t koord_used(struct koord_rate *last, uint64_t now_ms, int64_t busy_us)
 	return (busy_us - was.busy_us) / (int64_t)(now_ms - was.at_ms);
 }
 
-/* ---- cgroups ---------------------------------------------------------------------------------------------------------- */
+/* ---- cgroups --------------------------------------------------------------------------------- */
 
 static int32_t any_entry(void *arg, const char *name, uint32_t kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What modules share that protect the pods of high quality on a node whose capacity was lent: which class a pod is of, what the node uses,
- * and the cgroups above a container.
+ * What modules share that protect the pods of high quality on a node whose capacity was lent: which
+ * class a pod is of, what the node uses, and the cgroups above a container.
  */
 #ifndef NRI_RP_LIB_KOORD_H
 #define NRI_RP_LIB_KOORD_H
@@ -18,7 +18,8 @@
 int32_t koord_open(struct modhost *h, const struct rp_host *host, const struct ctl_ops *ops,
 		   void *arg, struct ctl_queue **ret);
 
-/* RP_KOORD_…: of its label koordinator.sh/qosClass, else what its Kubernetes QoS implies: Guaranteed is LSR, Burstable LS, BestEffort BE. */
+/* RP_KOORD_…: of its label koordinator.sh/qosClass, else what its Kubernetes QoS implies:
+ * Guaranteed is LSR, Burstable LS, BestEffort BE. */
 uint32_t koord_qos(const struct modhost *h, rp_pod pod);
 /* "LS"; RP_KOORD_NONE for what is none. */
 uint32_t koord_qos_of(const char *text);
@@ -40,15 +41,18 @@ int64_t koord_used(struct koord_rate *last, uint64_t now_ms, int64_t busy_us);
 
 /* Has that controller a hierarchy of cgroup v1? */
 bool koord_is_v1(const struct modhost *h, const char *controller);
-/* [any] From the directory of a container's cgroup to the pod's, from there to those above; false: the next one is not the kubelet's. */
+/* [any] From the directory of a container's cgroup to the pod's, from there to those above; false:
+ * the next one is not the kubelet's. */
 bool koord_dir_above(char *dir);
-/* [any] From a container's cgroup, the directory that all pods of its Kubernetes QoS are in. -RP_ENOENT: not below the kubelet's. */
+/* [any] From a container's cgroup, the directory that all pods of its Kubernetes QoS are in.
+ * -RP_ENOENT: not below the kubelet's. */
 int32_t koord_qos_dir(const struct modhost *h, const char *ref, char *buf, size_t size);
 
 /* [any] One line of a file without its end. -errno. */
 int32_t koord_read(const struct modhost *h, const char *dir, const char *file, char *buf,
 		   uint32_t cap);
-/* [any] Writes unless it is there already; what is written is looked for afterwards. 1: written; 0: it was there; -errno. */
+/* [any] Writes unless it is there already; what is written is looked for afterwards. 1: written; 0:
+ * it was there; -errno. */
 int32_t koord_write(const struct modhost *h, const char *dir, const char *file, const char *text);
 /* [any] "max 100000" of cpu.max: -1 is no limit. -errno. */
 int32_t koord_read_quota(const struct modhost *h, const char *dir, int64_t *ret_quota,

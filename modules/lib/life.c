@@ -8,7 +8,7 @@ static struct life *life_of(struct rp_instance *inst)
 	return (struct life *)inst;
 }
 
-/* ---- plans ----------------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret)
 {
@@ -34,7 +34,7 @@ static void drop(struct rp_instance *inst, struct rp_plan *plan)
 	life_of(inst)->ops->plan_free(plan);
 }
 
-/* ---- placing --------------------------------------------------------------------------------------------------------- */
+/* ---- placing --------------------------------------------------------------------------------- */
 
 /* A transaction may have several callbacks, which are taken back together. */
 static int32_t begin(struct rp_instance *inst, rp_txn txn)
@@ -157,7 +157,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return l->plan ? l->ops->rolled_back(inst) : 0;
 }
 
-/* ---- walks ----------------------------------------------------------------------------------------------------------- */
+/* ---- walks ----------------------------------------------------------------------------------- */
 
 static int32_t visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct life_walk *w)
 {
@@ -199,7 +199,7 @@ int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		(struct life_walk){.each = each, .order = RP_ORDER_SYNC, .except = except});
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------ */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 /* A policy that looks at containers alone is not asked about pods. */
 #define CALLBACKS                                                                                  \

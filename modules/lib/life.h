@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a policy: what every policy does in the same way around its decision. A policy gives what is its own as a struct life_ops,
- * begins its struct rp_instance with LIFE, and is defined with LIFE_MODULE. The host's callbacks are here:
+ * The life of a policy: what every policy does in the same way around its decision. A policy gives
+ * what is its own as a struct life_ops, begins its struct rp_instance with LIFE, and is defined
+ * with LIFE_MODULE. The host's callbacks are here:
  *
  *	prepare        ops.plan; an error leaves the plan in force
  *	commit, abort  one plan is in force, or none before the first commit
  *	sync           ops.begin, ops.sync; after it `synced` is true and `changed` false
- *	allocate       ops.begin, ops.place; a container that is annotated to keep its CPUs is left alone, here and below
+ *	allocate       ops.begin, ops.place; a container that is annotated to keep its CPUs is left
+ *                     alone, here and below
  *	update         ops.begin, ops.resize, or ops.place where there is none
  *	unmanaged      ops.begin, ops.unmanaged; what was refused is tried again when CPUs come free
  *	release        ops.begin, ops.release
- *	event          the machine has changed: ops.look, then as sync; to rebalance: ops.begin, ops.rebalance, if there is one
+ *	event          the machine has changed: ops.look, then as sync; to rebalance: ops.begin,
+ *                     ops.rebalance, if there is one
  *	rolled_back    ops.rolled_back
  *
- * A callback that places without a plan fails with -RP_EAGAIN; nothing was ever given then, so that release has nothing to do.
+ * A callback that places without a plan fails with -RP_EAGAIN; nothing was ever given then, so that
+ * release has nothing to do.
  */
 #ifndef NRI_RP_LIB_LIFE_H
 #define NRI_RP_LIB_LIFE_H
@@ -25,9 +29,11 @@
 #include "modules/lib/ctr.h"
 
 struct life_ops {
-	/* The plan that section and machine make, checked against what is in force. An error with a message. */
+	/* The plan that section and machine make, checked against what is in force. An error with a
+	 * message. */
 	int32_t (*plan)(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret);
-	/* The same after CPUs have come or gone: what is missing is no error, as the configuration was fine. May give the plan in force. */
+	/* The same after CPUs have come or gone: what is missing is no error, as the configuration
+	 * was fine. May give the plan in force. */
 	int32_t (*look)(struct rp_instance *inst, struct rp_plan **ret);
 	struct rp_plan *(*plan_free)(struct rp_plan *p); /* returns NULL; NULL is fine */
 	/* Optional: a transaction begins, of one or several of the following. */
@@ -43,7 +49,8 @@ struct life_ops {
 			     uint64_t n_moves); /* optional; as many at most, 0: any number */
 	/* Optional: a timer that the policy has armed. */
 	int32_t (*timer)(struct rp_instance *inst, rp_txn txn, uint64_t cookie);
-	/* Optional, both or none: pods before and after their containers (rp_policy.admit_pod, pod_removed). */
+	/* Optional, both or none: pods before and after their containers (rp_policy.admit_pod,
+	 * pod_removed). */
 	int32_t (*admit)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
@@ -80,8 +87,9 @@ struct life {
 	}
 
 /*
- * A walk over live containers but those that are annotated to keep their CPUs, once for each pass from 0. A container for which `each`
- * returns a positive number is done, and left out of the following passes. An error ends the walk. `each` must not begin a walk of its own.
+ * A walk over live containers but those that are annotated to keep their CPUs, once for each pass
+ * from 0. A container for which `each` returns a positive number is done, and left out of the
+ * following passes. An error ends the walk. `each` must not begin a walk of its own.
  */
 struct life_walk {
 	int32_t (*each)(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -94,7 +102,8 @@ struct life_walk {
 };
 /* The error, or the sum of what was positive. */
 int32_t life_walk(struct rp_instance *inst, rp_txn txn, struct life_walk w);
-/* One pass in the order of sync() over all but `except`, when somebody may be waiting; `each` says so by `waiting` if somebody still is. */
+/* One pass in the order of sync() over all but `except`, when somebody may be waiting; `each` says
+ * so by `waiting` if somebody still is. */
 int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 		   int32_t (*each)(struct rp_instance *inst, rp_txn txn,
 				   const struct rp_ctr_info *info, const struct life_walk *w));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line of text put together by hand: several are made for each container, of thousands in a synchronization, and printf would be
- * most of the work. What does not fit is left out.
+ * A line of text put together by hand: several are made for each container, of thousands in a
+ * synchronization, and printf would be most of the work. What does not fit is left out.
  */
 #ifndef NRI_RP_LIB_LINE_H
 #define NRI_RP_LIB_LINE_H

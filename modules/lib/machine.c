@@ -38,7 +38,8 @@ static void add_cpu(struct machine_level_units *lv, uint32_t *of_host_unit, uint
 	lv->units[lv->unit_of[cpu]].n_cpus++;
 }
 
-/* Where the host puts a CPU; machine.h tells what stands for a level that the host does not know. */
+/* Where the host puts a CPU; machine.h tells what stands for a level that the host does not
+ * know. */
 static uint32_t host_unit(const struct modhost *h, enum machine_level level, uint32_t cpu)
 {
 	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
@@ -209,7 +210,7 @@ void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_ids
 	}
 }
 
-/* ---- growing ----------------------------------------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
 /* A container that grows: its CPUs, and the units that they are in. */
 struct growing {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The online CPUs by levels: packages, dies, NUMA nodes, last-level caches, cores and threads. A level has units, a unit is a list of
- * CPUs. A copy of the host's topology, to be made anew at RP_EVENT_TOPOLOGY. Nodes without CPUs are left out.
+ * The online CPUs by levels: packages, dies, NUMA nodes, last-level caches, cores and threads. A
+ * level has units, a unit is a list of CPUs. A copy of the host's topology, to be made anew at
+ * RP_EVENT_TOPOLOGY. Nodes without CPUs are left out.
  *
- * A level that the host knows nothing of is one unit (dies: one a package, cores: one a CPU); a CPU may be in no cache.
+ * A level that the host knows nothing of is one unit (dies: one a package, cores: one a CPU); a CPU
+ * may be in no cache.
  */
 #ifndef NRI_RP_LIB_MACHINE_H
 #define NRI_RP_LIB_MACHINE_H
@@ -49,7 +51,8 @@ struct machine {
 	int hybrid; /* it has performance and efficient cores */
 	struct rp_idset online, isolated;
 	struct machine_level_units level[MACHINE_N_LEVELS];
-	/* Memory for whoever lists units in an order of its own, so that an allocation cannot fail for want of it. */
+	/* Memory for whoever lists units in an order of its own, so that an allocation cannot fail
+	 * for want of it. */
 	struct machine_rank *ranks; /* for the units of any level */
 	uint32_t *place[MACHINE_N_LEVELS]; /* for the units of the level: position in such a list */
 };
@@ -77,18 +80,21 @@ void machine_surround(const struct machine *m, enum machine_level level, struct 
 /* Numbers of the NUMA nodes of these CPUs. */
 void machine_nodes_of(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
 /*
- * Adds `more` CPUs of `free` to a container's own: always the one nearest to what it has by then, which is a thread of a core of its
- * own, then one of its NUMA nodes, then of its packages, and of equally near ones a thread of an idle core. -RP_ENOSPC when `free`,
- * which holds none of its own, has fewer.
+ * Adds `more` CPUs of `free` to a container's own: always the one nearest to what it has by then,
+ * which is a thread of a core of its own, then one of its NUMA nodes, then of its packages, and of
+ * equally near ones a thread of an idle core. -RP_ENOSPC when `free`, which holds none of its own,
+ * has fewer.
  */
 int32_t machine_grow(const struct machine *m, struct rp_ids own, struct rp_ids free, uint32_t more,
 		     struct rp_idset *ret);
 /*
- * n of the free CPUs, of which there have to be as many: broken cores are used up first, whole cores stay whole as long as they can, and
- * CPU 0 is given away last. Cores are walked by their lowest CPU; nothing but that makes CPUs near to each other.
+ * n of the free CPUs, of which there have to be as many: broken cores are used up first, whole
+ * cores stay whole as long as they can, and CPU 0 is given away last. Cores are walked by their
+ * lowest CPU; nothing but that makes CPUs near to each other.
  */
 void machine_pack(const struct machine *m, struct rp_ids free, uint32_t n, struct rp_idset *ret);
-/* The free CPUs of the level's unit that has the fewest of them, n at least. false: none has as many. */
+/* The free CPUs of the level's unit that has the fewest of them, n at least. false: none has as
+ * many. */
 bool machine_tightest(const struct machine *m, enum machine_level level, struct rp_ids free,
 		      uint32_t n, struct rp_idset *ret);
 

@@ -5,7 +5,7 @@
 #include "modules/lib/glob.h"
 #include "modules/lib/match.h"
 
-/* ---- keys ---------------------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static const char *const qos_names[] = {"Guaranteed", "Burstable", "BestEffort"};
 
@@ -158,7 +158,7 @@ static const char *check_key(const char *key)
 	}
 }
 
-/* ---- expressions --------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 enum { OP_EQUALS, OP_IN, OP_EXISTS, OP_ALWAYS, OP_MATCHES };
 
@@ -283,9 +283,10 @@ int32_t match_any(const struct modhost *h, const struct exprs *exprs,
 	return -1;
 }
 
-/* ---- texts with keys ----------------------------------------------------------------------------------------------- */
+/* ---- texts with keys ------------------------------------------------------------------------- */
 
-/* What begins at p ("$"): its key and where it ends. NULL: malformed, *wrong says how. The key of "$$" is NULL. */
+/* What begins at p ("$"): its key and where it ends. NULL: malformed, *wrong says how. The key of
+ * "$$" is NULL. */
 static const char *next_key(const char *p, const char **key, size_t *n, const char **wrong)
 {
 	*key = NULL;

@@ -13,8 +13,9 @@
 #define MATCH_VALUE_MAX 4096u
 
 /*
- * The value of a key, "" when there is none. A key that begins with a colon joins several: ":KVa<K>b" is the values of a and b with V
- * between them (":a:b" is ":::a:b"). True if any part has a value. What does not fit is cut off.
+ * The value of a key, "" when there is none. A key that begins with a colon joins several:
+ * ":KVa<K>b" is the values of a and b with V between them (":a:b" is ":::a:b"). True if any part
+ * has a value. What does not fit is cut off.
  */
 bool match_value(const struct modhost *h, const struct rp_ctr_info *info, const char *key,
 		 char *buf, size_t size);
@@ -42,7 +43,8 @@ int32_t match_any(const struct modhost *h, const struct exprs *exprs,
 
 /* "${key}", "$key" and "$$" in a text. NULL when it is well-formed, else what is wrong. */
 const char *match_check_text(const char *text);
-/* Replaces them. False: some key has no value, which counts as ""; or it is malformed and the result is "". */
+/* Replaces them. False: some key has no value, which counts as ""; or it is malformed and the
+ * result is "". */
 bool match_expand(const struct modhost *h, const struct rp_ctr_info *info, const char *text,
 		  char *buf, size_t size);
 

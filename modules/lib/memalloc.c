@@ -33,7 +33,7 @@ static memalloc_mask visible(const struct memalloc *m, const struct request *req
 	return req->zone->nodes & m->with_memory;
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* Each operation begins with this; what it returns is where to undo to. */
 static uint32_t start(struct memalloc *m)
@@ -231,7 +231,8 @@ int memalloc_replace(struct memalloc *m, const struct memalloc_request *is, mema
 	return 0;
 }
 
-/* Where a request without a zone goes: to its new place, or to that and the old one together when there is no room. */
+/* Where a request without a zone goes: to its new place, or to that and the old one together when
+ * there is no room. */
 static int follow(struct memalloc *m, struct request *req, memalloc_mask was)
 {
 	memalloc_mask nodes;
@@ -350,7 +351,7 @@ void memalloc_reset(struct memalloc *m)
 	stop(m);
 }
 
-/* ---- undo --------------------------------------------------------------------------------------------------------- */
+/* ---- undo ------------------------------------------------------------------------------------ */
 
 int memalloc_begin(struct memalloc *m)
 {
@@ -374,7 +375,7 @@ void memalloc_drop(struct memalloc *m)
 	memalloc_undo(m, 0);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 uint32_t memalloc_count(const struct memalloc *m)
 {

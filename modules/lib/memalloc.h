@@ -2,13 +2,14 @@
 /*
  * Accounting of memory over sets of nodes.
  *
- * A *request* (size, nodes it should be near, kinds of memory) is assigned to a *zone*, a set of nodes. Every request whose zone lies
- * within a set of nodes counts as usage of that set; no zone in use may hold more than its nodes have. When a new request overfills
- * zones, requests of low priority are moved to larger zones around theirs until everything fits, or the new one is refused and
- * nothing has changed.
+ * A *request* (size, nodes it should be near, kinds of memory) is assigned to a *zone*, a set of
+ * nodes. Every request whose zone lies within a set of nodes counts as usage of that set; no zone
+ * in use may hold more than its nodes have. When a new request overfills zones, requests of low
+ * priority are moved to larger zones around theirs until everything fits, or the new one is refused
+ * and nothing has changed.
  *
- * Results are deterministic: they follow from the machine and the order of the calls. Time is linear in the zones in use, and
- * in the requests of a zone that has to be shrunk.
+ * Results are deterministic: they follow from the machine and the order of the calls. Time is
+ * linear in the zones in use, and in the requests of a zone that has to be shrunk.
  */
 #ifndef NRI_RP_LIB_MEMALLOC_H
 #define NRI_RP_LIB_MEMALLOC_H
@@ -24,8 +25,8 @@ extern "C" {
 struct memalloc;
 
 /*
- * A set of nodes: bit i is the i-th node of the machine, by ascending node number. Node numbers may have holes; memalloc_mask() and
- * memalloc_ids() translate.
+ * A set of nodes: bit i is the i-th node of the machine, by ascending node number. Node numbers may
+ * have holes; memalloc_mask() and memalloc_ids() translate.
  */
 typedef uint64_t memalloc_mask;
 
@@ -68,7 +69,7 @@ struct memalloc_move {
 	memalloc_mask zone; /* where it is now */
 };
 
-/* ---- the machine -------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 struct memalloc_node {
 	uint32_t id;
@@ -80,17 +81,18 @@ struct memalloc_node {
 
 struct memalloc_machine {
 	const struct memalloc_node *nodes; /* ascending by id */
-	const uint32_t *
-		distance; /* n_nodes × n_nodes, [from * n_nodes + to]; 0: not known, farther than all others */
+	/* n_nodes × n_nodes, [from * n_nodes + to]; 0: not known, farther than all others */
+	const uint32_t *distance;
 	uint32_t n_nodes;
 	uint32_t pad;
 };
 
 /*
- * Both copy what they need. The first reads the host's topology (ctx is rp_host.ctx): nodes with neither CPUs nor memory do not
- * count, CXL is PMEM, and distances that depend on the direction are replaced by their mean.
- * -RP_E2BIG: more than MEMALLOC_NODES_MAX nodes; -RP_EINVAL: none, not in order, or of an unknown type or size; -RP_ENOMEM. `why` (may
- * be NULL) then has a sentence for people, at most why_size bytes with its NUL.
+ * Both copy what they need. The first reads the host's topology (ctx is rp_host.ctx): nodes with
+ * neither CPUs nor memory do not count, CXL is PMEM, and distances that depend on the direction are
+ * replaced by their mean. -RP_E2BIG: more than MEMALLOC_NODES_MAX nodes; -RP_EINVAL: none, not in
+ * order, or of an unknown type or size; -RP_ENOMEM. `why` (may be NULL) then has a sentence for
+ * people, at most why_size bytes with its NUL.
  */
 int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc **ret, char *why,
 		 size_t why_size);
@@ -109,11 +111,13 @@ uint32_t memalloc_all_types(
 memalloc_mask memalloc_mask_of(const struct memalloc *m, struct rp_ids nodes);
 void memalloc_ids(const struct memalloc *m, memalloc_mask nodes, struct rp_idset *ret);
 
-/* ---- placing ------------------------------------------------------------------------------------------------------ */
+/* ---- placing --------------------------------------------------------------------------------- */
 
 /*
- * All of these return 0 or an error after which nothing has changed, and memalloc_why() explains it:
- * -RP_EINVAL  the request makes no sense (no nodes, unknown nodes, strict types that the machine lacks, negative size)
+ * All of these return 0 or an error after which nothing has changed, and memalloc_why() explains
+ * it:
+ * -RP_EINVAL  the request makes no sense (no nodes, unknown nodes, strict types that the machine
+ *             lacks, negative size)
  * -RP_EBUSY   its id is in use
  * -RP_ENOENT  there is no request of that id
  * -RP_ENOSPC  it does not fit
@@ -132,14 +136,16 @@ int memalloc_allocate(struct memalloc *m, const struct memalloc_request *req,
 int memalloc_replace(struct memalloc *m, const struct memalloc_request *req,
 		     memalloc_mask *ret_zone);
 /*
- * The same for a request whose size has not changed, without moving others where that can be helped: if there is no room in its new
- * place, it keeps its zone and gets, of the new one, what that lacks.
+ * The same for a request whose size has not changed, without moving others where that can be
+ * helped: if there is no room in its new place, it keeps its zone and gets, of the new one, what
+ * that lacks.
  */
 int memalloc_follow(struct memalloc *m, const struct memalloc_request *req,
 		    memalloc_mask *ret_zone);
 /*
- * Extends a request's zone by `nodes` (those of `types`, if there are any) and by the nearest further nodes of `types` (0: the kinds of
- * `nodes`). Without effect if its zone has all of that already. Never shrinks.
+ * Extends a request's zone by `nodes` (those of `types`, if there are any) and by the nearest
+ * further nodes of `types` (0: the kinds of `nodes`). Without effect if its zone has all of that
+ * already. Never shrinks.
  */
 int memalloc_extend(struct memalloc *m, uint64_t id, memalloc_mask nodes, uint32_t types,
 		    memalloc_mask *ret_zone);
@@ -152,20 +158,20 @@ uint32_t memalloc_moves(const struct memalloc *m, const struct memalloc_move **r
 const char *memalloc_why(const struct memalloc *m);
 
 /*
- * Undo over several calls: between begin and keep everything can be taken back with drop, exactly, ages included. Not nested
- * (-RP_EBUSY). memalloc_reset() must not be called in between.
+ * Undo over several calls: between begin and keep everything can be taken back with drop, exactly,
+ * ages included. Not nested (-RP_EBUSY). memalloc_reset() must not be called in between.
  */
 int memalloc_begin(struct memalloc *m);
 void memalloc_keep(struct memalloc *m);
 void memalloc_drop(struct memalloc *m);
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 uint32_t memalloc_count(const struct memalloc *m); /* requests */
 /* -RP_ENOENT: no such request. */
 int memalloc_zone(const struct memalloc *m, uint64_t id, memalloc_mask *ret_zone);
-/* Bytes of a set of nodes: what it has; what requests lying in it use; the difference; and how much of that is really there, as
- * larger zones around it may be fuller (0 or more). */
+/* Bytes of a set of nodes: what it has; what requests lying in it use; the difference; and how much
+ * of that is really there, as larger zones around it may be fuller (0 or more). */
 int64_t memalloc_capacity(const struct memalloc *m, memalloc_mask nodes);
 int64_t memalloc_usage(const struct memalloc *m, memalloc_mask nodes);
 int64_t memalloc_unused(const struct memalloc *m, memalloc_mask nodes);

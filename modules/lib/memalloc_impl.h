@@ -2,9 +2,10 @@
 /*
  * Inside the memory allocator.
  *
- * Each zone knows the bytes of its own requests and the usage of its nodes, which is that of all zones within it; both are kept up to date
- * by whoever assigns and moves requests, so that nothing is ever summed up again. A journal has each request as it was before a
- * change; undoing one never needs memory, because the arrays it puts things back into never shrink.
+ * Each zone knows the bytes of its own requests and the usage of its nodes, which is that of all
+ * zones within it; both are kept up to date by whoever assigns and moves requests, so that nothing
+ * is ever summed up again. A journal has each request as it was before a change; undoing one never
+ * needs memory, because the arrays it puts things back into never shrink.
  */
 #ifndef NRI_RP_LIB_MEMALLOC_IMPL_H
 #define NRI_RP_LIB_MEMALLOC_IMPL_H
@@ -29,7 +30,8 @@ struct request {
 
 struct zone {
 	memalloc_mask nodes;
-	bool live; /* it has users, or had some in this operation; the others only wait for an undo */
+	/* it has users, or had some in this operation; the others only wait for an undo */
+	bool live;
 	uint32_t types;
 	uint32_t n_users, cap_users;
 	int64_t capacity, own, usage;
@@ -111,8 +113,9 @@ int memalloc_reserve_users(struct zone *z, uint32_t n);
 void memalloc_assign(struct memalloc *m, struct zone *z, struct request *req);
 void memalloc_unassign(struct memalloc *m, struct request *req);
 /*
- * Moves users of `from` up to a priority to `to`, a zone around it with all kinds of memory in `types`, until `bytes` have been moved.
- * Returns how many bytes were, or -RP_ENOMEM with nothing moved.
+ * Moves users of `from` up to a priority to `to`, a zone around it with all kinds of memory in
+ * `types`, until `bytes` have been moved. Returns how many bytes were, or -RP_ENOMEM with nothing
+ * moved.
  */
 int64_t memalloc_move_users(struct memalloc *m, struct zone *from, struct zone *to, uint32_t types,
 			    uint32_t priority, int64_t bytes);
@@ -131,7 +134,8 @@ void memalloc_settle(struct memalloc *m);
 
 /* ---- memalloc_place.c: where to ---- */
 
-/* Nodes next to a zone, for each of the types the nearest; their kinds in ret_types (may be NULL). */
+/* Nodes next to a zone, for each of the types the nearest; their kinds in ret_types (may be
+ * NULL). */
 memalloc_mask memalloc_expand(const struct memalloc *m, memalloc_mask zone, uint32_t types,
 			      uint32_t *ret_types);
 /* Where a request goes if there is room; completes its types. */

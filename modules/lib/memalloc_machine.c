@@ -35,7 +35,7 @@ static uint32_t type_index(uint32_t type)
 	}
 }
 
-/* ---- making ------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static int check(const struct memalloc_machine *machine, char *why, size_t why_size)
 {
@@ -149,7 +149,7 @@ struct memalloc *memalloc_free(struct memalloc *m)
 	return NULL;
 }
 
-/* ---- from the host's topology ------------------------------------------------------------------------------------- */
+/* ---- from the host's topology ---------------------------------------------------------------- */
 
 static uint32_t type_of(uint32_t type)
 {
@@ -206,7 +206,7 @@ int memalloc_new(const struct rp_host_topology *topo, void *ctx, struct memalloc
 	return memalloc_new_machine(&machine, ret, why, why_size);
 }
 
-/* ---- sets of nodes ------------------------------------------------------------------------------------------------ */
+/* ---- sets of nodes --------------------------------------------------------------------------- */
 
 memalloc_mask memalloc_all(const struct memalloc *m)
 {

@@ -9,10 +9,10 @@ static uint32_t count_nodes(memalloc_mask nodes)
 	return (uint32_t)__builtin_popcountll(nodes);
 }
 
-/* ---- initial zone ------------------------------------------------------------------------------------------------- */
+/* ---- initial zone ---------------------------------------------------------------------------- */
 
-/* The nearest nodes of one kind around a zone. Nodes are walked in order; what was nearest so far stays when a later node of the zone
- * has neighbours that are nearer still. */
+/* The nearest nodes of one kind around a zone. Nodes are walked in order; what was nearest so far
+ * stays when a later node of the zone has neighbours that are nearer still. */
 static memalloc_mask expand_type(const struct memalloc *m, memalloc_mask zone,
 				 memalloc_mask of_type)
 {
@@ -94,7 +94,7 @@ int memalloc_initial_zone(struct memalloc *m, struct memalloc_request *req, mema
 	return r;
 }
 
-/* ---- making room -------------------------------------------------------------------------------------------------- */
+/* ---- making room ----------------------------------------------------------------------------- */
 
 bool memalloc_fits(const struct memalloc *m, memalloc_mask nodes, int64_t size)
 {
@@ -131,8 +131,8 @@ static bool has_subset(const struct excess *over, uint32_t n, const struct zone 
 }
 
 /*
- * Zones that hold too much: those with most users first; among equals a zone comes after those within it; then larger ones first, then
- * those of higher nodes.
+ * Zones that hold too much: those with most users first; among equals a zone comes after those
+ * within it; then larger ones first, then those of higher nodes.
  */
 static uint32_t find_excess(struct memalloc *m, memalloc_mask nodes)
 {
@@ -169,7 +169,8 @@ static int64_t shrink(struct memalloc *m, const struct excess *e, uint32_t prior
 	return memalloc_move_users(m, e->zone, to, e->zone->types | types, priority, e->bytes);
 }
 
-/* Shrinks all zones with too much once; looks again. Returns how many there still are or -RP_ENOMEM. */
+/* Shrinks all zones with too much once; looks again. Returns how many there still are or
+ * -RP_ENOMEM. */
 static int64_t shrink_all(struct memalloc *m, memalloc_mask nodes, uint32_t n, uint32_t priority,
 			  uint32_t extra, bool *moved)
 {

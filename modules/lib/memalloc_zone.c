@@ -22,7 +22,7 @@ static int grow(void *array, uint32_t *cap, uint64_t n, size_t size)
 	return 0;
 }
 
-/* ---- zones -------------------------------------------------------------------------------------------------------- */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 struct zone *memalloc_find_zone(const struct memalloc *m, memalloc_mask nodes)
 {
@@ -100,7 +100,7 @@ void memalloc_tidy(struct memalloc *m)
 	}
 }
 
-/* ---- users -------------------------------------------------------------------------------------------------------- */
+/* ---- users ----------------------------------------------------------------------------------- */
 
 static bool moves_before(const struct request *a, const struct request *b)
 {
@@ -195,7 +195,7 @@ int64_t memalloc_move_users(struct memalloc *m, struct zone *from, struct zone *
 	return moved;
 }
 
-/* ---- requests by id ----------------------------------------------------------------------------------------------- */
+/* ---- requests by id -------------------------------------------------------------------------- */
 
 static struct request **slot(struct request **table, uint32_t n_table, uint64_t id)
 {
@@ -259,7 +259,7 @@ void memalloc_erase(struct memalloc *m, struct request *req)
 	m->n_requests--;
 }
 
-/* ---- journal ------------------------------------------------------------------------------------------------------ */
+/* ---- journal --------------------------------------------------------------------------------- */
 
 int memalloc_reserve_journal(struct memalloc *m, uint32_t n)
 {

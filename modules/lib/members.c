@@ -28,7 +28,7 @@ bool members_known(const struct rp_instance *inst, rp_ctr ctr)
 	return read_record(inst, ctr, &rec);
 }
 
-/* ---- counting -------------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static void count(struct rp_instance *inst, const struct members *m, const struct record *rec,
 		  int sign)
@@ -114,7 +114,7 @@ int32_t members_leave(struct rp_instance *inst, const struct members *m, rp_txn 
 	return r ? r : 1;
 }
 
-/* ---- walks ----------------------------------------------------------------------------------------------------------- */
+/* ---- walks ----------------------------------------------------------------------------------- */
 
 int32_t members_stage_one(struct rp_instance *inst, const struct members *m, rp_txn txn,
 			  const struct rp_ctr_info *info)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Members of pools (pools.h): who counts in which pool, with how much, kept with each container. One for which there are too few CPUs in
- * the pool that it is for is in a pool of last resort, where it counts for nothing, and waits for room in its own.
+ * Members of pools (pools.h): who counts in which pool, with how much, kept with each container.
+ * One for which there are too few CPUs in the pool that it is for is in a pool of last resort,
+ * where it counts for nothing, and waits for room in its own.
  *
- * All calls are those of a policy with a life (life.h), in a transaction. What pools look like is not touched: that follows when the
- * members are known (pools_resize()), and then members_stage() makes it so for the members of the pools that have changed.
+ * All calls are those of a policy with a life (life.h), in a transaction. What pools look like is
+ * not touched: that follows when the members are known (pools_resize()), and then members_stage()
+ * makes it so for the members of the pools that have changed.
  */
 #ifndef NRI_RP_LIB_MEMBERS_H
 #define NRI_RP_LIB_MEMBERS_H
@@ -30,7 +32,8 @@ struct members {
 };
 
 bool members_known(const struct rp_instance *inst, rp_ctr ctr);
-/* It leaves the pool that it was in, and counts in the one that it is for: 1. 0: there are too few CPUs, and it is in none. */
+/* It leaves the pool that it was in, and counts in the one that it is for: 1. 0: there are too few
+ * CPUs, and it is in none. */
 int32_t members_join(struct rp_instance *inst, const struct members *m, rp_txn txn,
 		     const struct rp_ctr_info *info);
 int32_t members_overflow(struct rp_instance *inst, const struct members *m, rp_txn txn,
@@ -41,8 +44,8 @@ int32_t members_leave(struct rp_instance *inst, const struct members *m, rp_txn 
 /* CPUs have come free: those that wait for some have another try. */
 int32_t members_retry(struct rp_instance *inst, const struct members *m, rp_txn txn, rp_ctr except);
 /*
- * All join anew. If there are too few CPUs for all, those that had room before have it first, and the pool of last resort keeps a CPU for
- * those that do not.
+ * All join anew. If there are too few CPUs for all, those that had room before have it first, and
+ * the pool of last resort keeps a CPU for those that do not.
  */
 int32_t members_sync(struct rp_instance *inst, const struct members *m, rp_txn txn);
 /* Stages the members of pools, by their bits, but for `except`. */
@@ -50,7 +53,8 @@ int32_t members_stage(struct rp_instance *inst, const struct members *m, rp_txn 
 		      rp_ctr except);
 int32_t members_stage_one(struct rp_instance *inst, const struct members *m, rp_txn txn,
 			  const struct rp_ctr_info *info);
-/* Milli-CPU that the members of each pool have used of late become its weight; 0 where nothing is measured. */
+/* Milli-CPU that the members of each pool have used of late become its weight; 0 where nothing is
+ * measured. */
 int32_t members_weigh(struct rp_instance *inst, const struct members *m, rp_txn txn);
 
 #endif

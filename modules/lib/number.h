@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* "12", "0x1f", "0o17", "017", "0b11", with "_" between digits. -1: none of these, negative, or above max. */
+/* "12", "0x1f", "0o17", "017", "0b11", with "_" between digits. -1: none of these, negative, or
+ * above max. */
 int64_t number_parse(const char *text, int64_t max);
 
 #endif

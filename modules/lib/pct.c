@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The platform as classes see it, and which CLOS a CPU belongs in. pct_hints.c looks for room, pct_write.c is the worker's part. */
+/* The platform as classes see it, and which CLOS a CPU belongs in. pct_hints.c looks for room,
+ * pct_write.c is the worker's part. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 #define OPERATORS_TOOL "intel-speed-select"
 
-/* ---- definitions ---------------------------------------------------------------------------------------------------- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 bool pct_is_managed(const struct cpuclass_defs *defs)
 {
@@ -121,7 +122,7 @@ static void read_classes(const struct modhost *h, struct pct *p, const struct cp
 			p->high |= UINT64_C(1) << i;
 }
 
-/* ---- the platform --------------------------------------------------------------------------------------------------- */
+/* ---- the platform ---------------------------------------------------------------------------- */
 
 static void read_room(struct pct_punit *u, const struct rp_sst_punit *info)
 {
@@ -243,7 +244,7 @@ struct pct *pct_free(struct pct *p)
 	return NULL;
 }
 
-/* ---- CPUs in classes ------------------------------------------------------------------------------------------------ */
+/* ---- CPUs in classes ------------------------------------------------------------------------- */
 
 bool pct_manages(const struct pct *p)
 {
@@ -272,7 +273,8 @@ void pct_adopt(struct pct *p, const struct pct *former)
 			p->cpus[i].now = former->cpus[i].now;
 }
 
-/* Of threads that disagree the smaller number decides: what is high stays high beside an idle thread. */
+/* Of threads that disagree the smaller number decides: what is high stays high beside an idle
+ * thread. */
 void pct_count(struct pct *p)
 {
 	for (uint32_t i = 0; p && i < p->n_cpus; i++)

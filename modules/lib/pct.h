@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Priority core turbo: what CPU classes have to do with the classes of service (CLOS) of Intel Speed Select. Either the classes say pctPriority
- * and the platform is set up for them (managed), or they say sstClosID and CPUs are only put into CLOSes that somebody else has set up
+ * Priority core turbo: what CPU classes have to do with the classes of service (CLOS) of Intel
+ * Speed Select. Either the classes say pctPriority and the platform is set up for them (managed),
+ * or they say sstClosID and CPUs are only put into CLOSes that somebody else has set up
  * (associated). Here is what a policy wants to know when it looks for CPUs; cpuclass.h makes it so.
  *
- * In a power unit (punit) only so many CPUs can be high at a time and still be fast. The rest of them is its *room*.
+ * In a power unit (punit) only so many CPUs can be high at a time and still be fast. The rest of
+ * them is its *room*.
  */
 #ifndef NRI_RP_LIB_PCT_H
 #define NRI_RP_LIB_PCT_H
@@ -48,15 +50,17 @@ bool pct_prefer(const struct pct *p, const struct pct_hints *hints, uint32_t n,
 		struct rp_idset *from);
 bool pct_avoid(const struct pct_hints *hints, uint32_t n, struct rp_idset *from);
 
-/* Of some CPUs of a class, how many had better be elsewhere: high ones for which there is no room, others among high ones. */
+/* Of some CPUs of a class, how many had better be elsewhere: high ones for which there is no room,
+ * others among high ones. */
 uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, struct rp_ids cpus);
 
-/* How many CPUs of the class there can be beside `held`, those of other classes: the extended resource. */
+/* How many CPUs of the class there can be beside `held`, those of other classes: the extended
+ * resource. */
 int64_t pct_capacity(const struct pct *p, uint32_t class, struct rp_ids held);
 
 /*
- * Priorities of CPUs as Speed Select has them, where it is in use; they are left alone elsewhere, and where classes of a policy change
- * them all the time (`managed`).
+ * Priorities of CPUs as Speed Select has them, where it is in use; they are left alone elsewhere,
+ * and where classes of a policy change them all the time (`managed`).
  */
 void pct_priorities(const struct modhost *h, bool managed, struct cpualloc *a);
 

@@ -2,7 +2,7 @@
 /* Room for CPUs of high priority: where to look for CPUs, and how many there can be. */
 #include "modules/lib/pct_impl.h"
 
-/* ---- hints ---------------------------------------------------------------------------------------------------------- */
+/* ---- hints ----------------------------------------------------------------------------------- */
 
 bool pct_is_high(const struct pct *p, uint32_t class)
 {
@@ -173,7 +173,7 @@ uint32_t pct_misses(const struct pct *p, uint32_t class, struct rp_ids high, str
 	return n;
 }
 
-/* ---- the extended resource ------------------------------------------------------------------------------------------ */
+/* ---- the extended resource ------------------------------------------------------------------- */
 
 int64_t pct_capacity(const struct pct *p, uint32_t class, struct rp_ids held)
 {

@@ -36,7 +36,8 @@ struct pct_cpu {
 struct pct {
 	bool managed;
 	int8_t clos[CPUCLASS_MAX]; /* by class */
-	int8_t fallback; /* of CPUs in no class with a CLOS; PCT_NO_CLOS: they stay where they are */
+	/* of CPUs in no class with a CLOS; PCT_NO_CLOS: they stay where they are */
+	int8_t fallback;
 	uint64_t high; /* classes */
 	struct rp_idset allowed;
 	struct pct_punit *punits;
@@ -53,7 +54,8 @@ static inline int8_t pct_clos_of_class(const struct pct *p, uint32_t class)
 }
 
 /*
- * For the worker: how the platform is to be, or (on false) that it is to be as if nobody had touched it. One block of memory.
+ * For the worker: how the platform is to be, or (on false) that it is to be as if nobody had
+ * touched it. One block of memory.
  */
 struct pct_unit {
 	struct rp_sst_at at;
@@ -73,19 +75,21 @@ struct pct_setup {
 	uint32_t *cpus;
 };
 
-/* *ret is NULL when the classes have nothing to do with Speed Select, or the machine has none. -RP_ENOMEM. */
+/* *ret is NULL when the classes have nothing to do with Speed Select, or the machine has none.
+ * -RP_ENOMEM. */
 int32_t pct_new(const struct modhost *h, const struct cpuclass_defs *defs, struct rp_ids allowed,
 		struct pct **ret);
 struct pct *pct_free(struct pct *p); /* NULL is fine; returns NULL */
 bool pct_manages(const struct pct *p);
 /*
- * Takes over which CPUs are in which CLOS from another one, that knows what has become of them since the host looked. Where the host has seen
- * something else now, that holds. NULL is fine.
+ * Takes over which CPUs are in which CLOS from another one, that knows what has become of them
+ * since the host looked. Where the host has seen something else now, that holds. NULL is fine.
  */
 void pct_adopt(struct pct *p, const struct pct *former);
 /* A CPU is in a class now. */
 void pct_use(struct pct *p, uint32_t class, uint32_t cpu);
-/* What CLOS it belongs in, with the other threads of its core; PCT_NO_CLOS: it stays where it is. After pct_count(). */
+/* What CLOS it belongs in, with the other threads of its core; PCT_NO_CLOS: it stays where it is.
+ * After pct_count(). */
 void pct_count(struct pct *p);
 int32_t pct_clos(const struct pct *p, uint32_t cpu);
 /* Where it is to be associated. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's part of priority core turbo: setting the platform up, taking that back, associating CPUs. Nothing is written that is so already. */
+/* The worker's part of priority core turbo: setting the platform up, taking that back, associating
+ * CPUs. Nothing is written that is so already. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +65,7 @@ int32_t pct_associate(struct cpuclass_job *job, const struct cpuclass_cpu *cpu)
 	return cpuclass_is_final(r) ? -EINVAL : -EBUSY;
 }
 
-/* ---- one punit ------------------------------------------------------------------------------------------------------ */
+/* ---- one punit ------------------------------------------------------------------------------- */
 
 static uint32_t to_mhz(int64_t khz, uint32_t unset)
 {
@@ -146,7 +147,7 @@ static int32_t switch_turbo(struct cpuclass_job *job, const struct pct_unit *u, 
 		    job->speedselect->set_tf(job->ctx, &u->at, on));
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void begin(struct cpuclass_job *job, struct pct_unit *u)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools of CPUs that several containers share: what is there to be divided into pools, what being in a pool means for a container, and the
- * pools as attributes of zones. Which pools there are, how large, and who is in which, is the policy's own.
+ * Pools of CPUs that several containers share: what is there to be divided into pools, what being
+ * in a pool means for a container, and the pools as attributes of zones. Which pools there are, how
+ * large, and who is in which, is the policy's own.
  */
 #ifndef NRI_RP_LIB_POOLS_H
 #define NRI_RP_LIB_POOLS_H
@@ -37,17 +38,19 @@ struct pools {
 };
 
 /*
- * Reads a section against the machine as it is. `past`: what was reserved before, of a quantity (reserve.h). An error names the place. That
- * CPUs are to be reserved, and none is available, is one unless past->hotplug.
+ * Reads a section against the machine as it is. `past`: what was reserved before, of a quantity
+ * (reserve.h). An error names the place. That CPUs are to be reserved, and none is available, is
+ * one unless past->hotplug.
  */
 int32_t pools_read(const struct modhost *h, rp_cfg section, struct cpualloc *a,
 		   const struct reserve_past *past, struct pools *ret);
 
 /*
- * Stages that the container is in a pool with these CPUs, or in one that has none on line, which runs on the reserved ones, or on all when
- * there are none of those either: its CPUs and memory nodes as far as they are pinned, its shares if it has a
- * request, and SHARED_CPUS in its data file. group: 0, or the number by which a pool is told from others whose CPUs nobody else may have.
- * degraded: why this is not what it asks for, or NULL.
+ * Stages that the container is in a pool with these CPUs, or in one that has none on line, which
+ * runs on the reserved ones, or on all when there are none of those either: its CPUs and memory
+ * nodes as far as they are pinned, its shares if it has a request, and SHARED_CPUS in its data
+ * file. group: 0, or the number by which a pool is told from others whose CPUs nobody else may
+ * have. degraded: why this is not what it asks for, or NULL.
  */
 int32_t pools_stage(const struct modhost *h, const struct pools *p, rp_txn txn,
 		    const struct rp_ctr_info *info, struct rp_ids cpus, uint32_t group,
@@ -61,7 +64,7 @@ struct pools_zone {
 int32_t pools_zones(const struct modhost *h, const struct pools *p, const struct rp_zone_sink *sink,
 		    struct rp_ids free, const struct pools_zone *zones, uint32_t n);
 
-/* ---- pools that grow and shrink ------------------------------------------------------------------------------------------ */
+/* ---- pools that grow and shrink -------------------------------------------------------------- */
 
 struct pools_pool {
 	char name[POOLS_NAME_MAX + 1];
@@ -77,8 +80,9 @@ uint32_t pools_find(const struct pools_pool *list, uint32_t n,
 void pools_name(struct pools_pool *pool, const char *name);
 
 /*
- * Makes each of n pools, 64 at most, as large as `sizes` says: those that shrink keep what they would have chosen of their CPUs, those that
- * grow keep all and get what `from` has left, those that come first before. Bits of the pools that have other CPUs now.
+ * Makes each of n pools, 64 at most, as large as `sizes` says: those that shrink keep what they
+ * would have chosen of their CPUs, those that grow keep all and get what `from` has left, those
+ * that come first before. Bits of the pools that have other CPUs now.
  */
 uint64_t pools_resize(struct cpualloc *a, struct pools_pool *list, uint32_t n, struct rp_ids from,
 		      const uint32_t *sizes);
@@ -87,7 +91,8 @@ uint64_t pools_resize(struct cpualloc *a, struct pools_pool *list, uint32_t n, s
 void pools_gauges(const struct rp_metric_sink *sink, const char *name,
 		  const struct pools_pool *list, uint32_t n);
 
-/* CPUs and weights of pools, by name, over restarts and reloads: a policy's state (nri-rp.state/1). All zeros: nothing is known. */
+/* CPUs and weights of pools, by name, over restarts and reloads: a policy's state (nri-rp.state/1).
+ * All zeros: nothing is known. */
 struct pools_saved {
 	uint8_t *bytes;
 	uint32_t size, cap;

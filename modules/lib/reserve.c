@@ -6,9 +6,10 @@
 #define SAVED_VERSION 2u
 #define SET_TEXT_MAX 256u
 
-/* ---- quantities ---------------------------------------------------------------------------------------------------- */
+/* ---- quantities ------------------------------------------------------------------------------ */
 
-/* A choice that the configuration does not allow any more, or that is of another size, is no choice. */
+/* A choice that the configuration does not allow any more, or that is of another size, is no
+ * choice. */
 static bool is_of_use(const struct reserve_past *past, struct rp_ids from, struct rp_ids online,
 		      uint32_t n)
 {
@@ -56,7 +57,7 @@ int32_t reserve_first(const struct modhost *h, const rp_ctr *ctrs, int32_t n,
 	return 0;
 }
 
-/* ---- lists ---------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void sort_missing(const struct reserve_past *past, struct rp_ids missing,
 			 struct rp_ids online, struct rp_idset *ret_wrong,
@@ -85,7 +86,7 @@ void reserve_list(const struct modhost *h, const struct reserve_past *past, stru
 			    modhost_set_text(rp_ids_of(ret_awaited), text, sizeof text));
 }
 
-/* ---- saved ---------------------------------------------------------------------------------------------------------- */
+/* ---- saved ----------------------------------------------------------------------------------- */
 
 struct head {
 	uint32_t version, n_cpus, n_listed; /* words */

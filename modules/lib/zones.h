@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zones for policies whose CPUs are those of NUMA nodes: one zone a node, named "NUMA node #N", with its distances as costs. */
+/* Zones for policies whose CPUs are those of NUMA nodes: one zone a node, named "NUMA node #N",
+ * with its distances as costs. */
 #ifndef NRI_RP_LIB_ZONES_H
 #define NRI_RP_LIB_ZONES_H
 
@@ -13,7 +14,8 @@ struct zones_set {
 	struct rp_ids cpus;
 };
 
-/* Of each node's CPUs: `allocatable` may be given to containers, `free` could be given to another one now. */
+/* Of each node's CPUs: `allocatable` may be given to containers, `free` could be given to another
+ * one now. */
 void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
 		 struct rp_ids allocatable, struct rp_ids free, const struct zones_set *sets,
 		 uint32_t n);

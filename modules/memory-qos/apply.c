@@ -32,7 +32,7 @@ void memqos_apply(const struct modhost *h, struct memqos_item *m)
 		(void)put(h, dir, "memory.high", m->values.high, &m->n_writes, &m->item);
 }
 
-/* ---- above containers ------------------------------------------------------------------------------------------------- */
+/* ---- above containers ------------------------------------------------------------------------ */
 
 void memqos_dirs_free(struct memqos_dir *d)
 {

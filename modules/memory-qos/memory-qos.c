@@ -23,7 +23,7 @@ struct rp_instance {
 	char why[CTL_TEXT_MAX]; /* the last sum's failure */
 };
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static const char *const class_keys[MEMQOS_CLASSES] = {"lsr", "ls", "be"};
 
@@ -65,7 +65,7 @@ static void memqos_commit(struct rp_instance *inst, struct rp_plan *plan)
 	ctl_table_mark_stale(&inst->done);
 }
 
-/* ---- what is above containers ----------------------------------------------------------------------------------------- */
+/* ---- what is above containers ---------------------------------------------------------------- */
 
 static void want_sums(struct rp_instance *inst)
 {
@@ -135,7 +135,7 @@ static void sums_done(struct rp_instance *inst, struct memqos_sums *s, bool ran)
 	sums_free(s);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static void item_free(struct memqos_item *m)
 {
@@ -321,7 +321,7 @@ static int32_t memqos_load(struct rp_instance *inst, const void *data, uint32_t 
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
-/* ---- given figures ---------------------------------------------------------------------------------------------------- */
+/* ---- given figures --------------------------------------------------------------------------- */
 
 static int32_t memqos_answer(struct rp_instance *inst, const struct rp_question *q,
 			     const struct rp_answer *a)
@@ -342,7 +342,7 @@ static int32_t memqos_answer(struct rp_instance *inst, const struct rp_question 
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 #define PERCENT(path_, doc_)                                                                       \
 	{                                                                                          \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory-qos.so: memory that the kernel keeps for containers (memory.min, memory.low), and from which point on it holds them back
- * (memory.high), by the class of their pods. cgroup v2 alone has these.
+ * memory-qos.so: memory that the kernel keeps for containers (memory.min, memory.low), and from
+ * which point on it holds them back (memory.high), by the class of their pods. cgroup v2 alone has
+ * these.
  *
  *	rule.c		what a container is to have
  *	apply.c		[worker] that, and what it comes to for pods and all that is above them
@@ -43,7 +44,8 @@ struct memqos_config {
 	int64_t allocatable;
 };
 
-/* The values of a container. -RP_EINVAL with `why`: its annotation cannot be read; values are those without it. */
+/* The values of a container. -RP_EINVAL with `why`: its annotation cannot be read; values are those
+ * without it. */
 int32_t memqos_values_of(const struct modhost *h, const struct memqos_config *c,
 			 const struct rp_ctr_info *info, struct memqos_values *ret,
 			 char why[CTL_TEXT_MAX]);
@@ -54,7 +56,7 @@ static inline bool memqos_is_nothing(const struct memqos_values *v)
 /* As the files have it. size: at least 32. */
 void memqos_text(int64_t value, char *buf, size_t size);
 
-/* ---- [worker] --------------------------------------------------------------------------------------------------------- */
+/* ---- [worker] -------------------------------------------------------------------------------- */
 
 /* A container's own. */
 struct memqos_item {

@@ -21,7 +21,7 @@ struct rp_instance {
 	uint64_t n_writes;
 };
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static void plan_free(struct rp_plan *p)
 {
@@ -58,7 +58,7 @@ static void memory_commit(struct rp_instance *inst, struct rp_plan *plan)
 	ctl_table_mark_stale(&inst->done);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static void item_free(struct memory_item *m)
 {
@@ -251,7 +251,7 @@ static int32_t memory_load(struct rp_instance *inst, const void *data, uint32_t 
 	return r ? modhost_fail(&inst->h, r, "it is no record of containers") : 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static const struct rp_key keys[] = {
 	{.path = "enable", .type = RP_T_BOOL, .fallback = "true", .doc = "Do anything at all."},

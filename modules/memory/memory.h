@@ -9,8 +9,8 @@
  *	migrate.c	which containers' pages are on their way, and how fast
  *	memory.c	the module
  *
- * On cgroup v2 values go to the runtime with the container's creation, so that they are there before its first instruction; what
- * changes later, and everything on v1, is written here.
+ * On cgroup v2 values go to the runtime with the container's creation, so that they are there
+ * before its first instruction; what changes later, and everything on v1, is written here.
  */
 #ifndef MEMORY_H
 #define MEMORY_H
@@ -58,7 +58,8 @@ struct memory_values {
 	char why[CTL_TEXT_MAX]; /* why it cannot be */
 };
 
-/* What a container is to get; -RP_EINVAL and ret->why when that cannot be. v1: the files of cgroup v1 that come closest. */
+/* What a container is to get; -RP_EINVAL and ret->why when that cannot be. v1: the files of cgroup
+ * v1 that come closest. */
 int32_t memory_values_of(const struct modhost *h, const struct memory_config *c, rp_ctr ctr,
 			 bool v1, struct memory_values *ret);
 
@@ -72,7 +73,7 @@ struct memory_item {
 
 void memory_apply(const struct modhost *h, struct memory_item *item);
 
-/* ---- pages ------------------------------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 #define MEMORY_MOVE_MAX 8192u /* pages that one step moves at most … */
 #define MEMORY_LOOK_MAX 65536u /* … and looks at */
@@ -91,18 +92,20 @@ struct memory_step {
 	struct rp_idset nodes; /* where they ought to be */
 	uint32_t pid; /* where to go on: this process … */
 	uint64_t addr; /* … from this address on; both are moved on */
-	uint64_t
-		n_empty; /* pages before it, in the same mapping, that are not there; moved on as well */
+	/* pages before it, in the same mapping, that are not there; moved on as well */
+	uint64_t n_empty;
 	uint32_t budget; /* pages, at most MEMORY_MOVE_MAX */
 	enum memory_move outcome;
 	uint64_t n_moved, n_shared,
 		n_left; /* pages; shared ones stay, left: the kernel would not move them */
 	uint32_t n_sparse; /* mappings that were left */
-	int32_t why; /* -errno of the last that was left, or of a process that could not be touched */
+	/* -errno of the last that was left, or of a process that could not be touched */
+	int32_t why;
 };
 
 void memory_step_run(const struct modhost *h, struct memory_step *s);
-/* A line of /proc/PID/maps: where its pages are. False: it makes no sense, or has none that can be moved. */
+/* A line of /proc/PID/maps: where its pages are. False: it makes no sense, or has none that can be
+ * moved. */
 bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end);
 
 #define MEMORY_MOVE_COOKIE UINT64_C(0x9a9e5)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which containers' pages are on their way. One container at a time, a step at a time: after each the timer waits for as long as the
- * rate says that the moved bytes take, and status tells how far it has come.
+ * Which containers' pages are on their way. One container at a time, a step at a time: after each
+ * the timer waits for as long as the rate says that the moved bytes take, and status tells how far
+ * it has come.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +12,9 @@
 
 #define FIRST_MS 3000u /* until the runtime has been told of the nodes and has written them */
 #define STEP_MS 10u /* between two steps at least … */
-#define IDLE_SHIFT_MAX                                                                             \
-	6u /* … and doubled up to 640 ms as long as there are but addresses with nothing there: others use the worker, too */
+/* … and doubled up to 640 ms as long as there are but addresses with nothing there: others use the
+ * worker, too */
+#define IDLE_SHIFT_MAX 6u
 #define EARLY_TRIES_MAX 20u
 #define PASSES_MAX 3u /* pages that were busy may not be the next time */
 #define AGAIN_MS 1000u
@@ -119,7 +121,7 @@ int32_t memory_migrate(struct memory_migrations *m, const struct memory_config *
 	return 0;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void step_free(struct memory_step *s)
 {
@@ -171,7 +173,7 @@ void memory_migrate_timer(struct memory_migrations *m, const struct memory_confi
 	ctl_queue_add(m->queue, &s->item);
 }
 
-/* ---- what came of it ---------------------------------------------------------------------------------------------------- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 4, 5))) static void say(const struct memory_migrations *m,
 						      const struct migration *at, uint32_t result,

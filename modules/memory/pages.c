@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of a container's pages to other nodes. The kernel tells for each page where it is, and moves those that are not where they ought
- * to be; what is shared with others it leaves. */
+/* A part of a container's pages to other nodes. The kernel tells for each page where it is, and
+ * moves those that are not where they ought to be; what is shared with others it leaves. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #define STOPS_MAX 32u /* of a chunk; the rest waits for the next pass */
 #define PROCESSES_MAX 65536u
 
-/* ---- processes ---------------------------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 struct pids {
 	uint32_t *list;
@@ -42,7 +42,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* ---- mappings ----------------------------------------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end)
 {
@@ -68,7 +68,7 @@ bool memory_map_line(const char *line, uint64_t *ret_start, uint64_t *ret_end)
 	return true;
 }
 
-/* ---- pages -------------------------------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 struct mover {
 	const struct modhost *h;
@@ -79,8 +79,8 @@ struct mover {
 	int32_t before[CHUNK], status[CHUNK], nodes[CHUNK];
 };
 
-/* The target nodes in turn, a huge page at a time: the kernel moves one as a whole, and would do so again for each of its pages that is
- * wanted elsewhere. */
+/* The target nodes in turn, a huge page at a time: the kernel moves one as a whole, and would do so
+ * again for each of its pages that is wanted elsewhere. */
 static int32_t node_for(const struct mover *m, const void *page)
 {
 	struct rp_ids nodes = rp_ids_of(&m->s->nodes);
@@ -110,7 +110,8 @@ static void count_result(struct mover *m, uint32_t n)
 	}
 }
 
-/* The kernel stops at a page that cannot be moved, and says nothing of those behind it: these are tried without it. */
+/* The kernel stops at a page that cannot be moved, and says nothing of those behind it: these are
+ * tried without it. */
 static int64_t move_away(struct mover *m, uint32_t n)
 {
 	const struct rp_host_work *work = m->h->work;
@@ -131,7 +132,8 @@ static int64_t move_away(struct mover *m, uint32_t n)
 	return 0;
 }
 
-/* Of the whole chunk: with one page of a huge one the kernel moves all of them, also those that were not to be moved yet. */
+/* Of the whole chunk: with one page of a huge one the kernel moves all of them, also those that
+ * were not to be moved yet. */
 static int64_t count_moved(struct mover *m, uint32_t n)
 {
 	int64_t r =
@@ -151,7 +153,8 @@ static void count_empty(struct mover *m, uint32_t n)
 	m->s->n_empty = last ? n - last : m->s->n_empty + n;
 }
 
-/* Moves those of a chunk that are elsewhere, as far as the budget goes. Returns how many of the chunk were dealt with, or -errno. */
+/* Moves those of a chunk that are elsewhere, as far as the budget goes. Returns how many of the
+ * chunk were dealt with, or -errno. */
 static int64_t move_chunk(struct mover *m, uint32_t n)
 {
 	const struct rp_host_work *work = m->h->work;
@@ -183,7 +186,8 @@ static bool is_over(const struct mover *m)
 	return m->s->n_moved >= m->s->budget || m->n_looked >= MEMORY_LOOK_MAX;
 }
 
-/* A chunk from an address on, which does not end within a huge page: the next one would find the rest of it moved. */
+/* A chunk from an address on, which does not end within a huge page: the next one would find the
+ * rest of it moved. */
 static uint32_t take_chunk(struct mover *m, uint64_t at, uint64_t end)
 {
 	uint64_t last = at + CHUNK * MEMORY_PAGE;
@@ -240,7 +244,7 @@ static int32_t move_process(struct mover *m)
 	return r;
 }
 
-/* ---- a step ------------------------------------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 /* The kernel moves nothing to nodes that the container may not use: the runtime comes first. */
 static bool may_use(const struct modhost *h, const struct memory_step *s)

@@ -11,7 +11,8 @@ static const char *const known_files[] = {"memory.min",	      "memory.low",	  "m
 					  "memory.max",	      "memory.swap.high", "memory.swap.max",
 					  "memory.zswap.max", "memory.oom.group"};
 
-/* On the pod, for the container alone (in the older plugin's notation or the common one) or for all of them. */
+/* On the pod, for the container alone (in the older plugin's notation or the common one) or for all
+ * of them. */
 static const char *annotation(const struct modhost *h, const struct rp_ctr_info *info,
 			      const char *what)
 {

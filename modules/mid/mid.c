@@ -6,8 +6,8 @@
  *	unallocated = capacity - max(reserved, system) - requests of prod pods
  *	value       = min(reclaimable, unused) + unallocated × midUnallocatedPercent
  *
- * never below 0, nor above midCPU/MemoryThresholdPercent of capacity. With midReclaimMode static it is a percentage of capacity, whatever was
- * measured.
+ * never below 0, nor above midCPU/MemoryThresholdPercent of capacity. With midReclaimMode static it
+ * is a percentage of capacity, whatever was measured.
  */
 #include <stdio.h>
 

@@ -58,7 +58,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	return NULL;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static void cut_blanks(char *text)
 {
@@ -109,7 +109,7 @@ static int32_t count_instances(const struct modhost *h, rp_cfg node, int64_t eac
 	return 0;
 }
 
-/* ---- definitions ------------------------------------------------------------------------------------------------------ */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 struct def {
 	rp_cfg at;
@@ -230,7 +230,8 @@ static int32_t make_pools(struct making *m, const struct def *d)
 	return r;
 }
 
-/* The built-in ones first; for the others all is shared out that is left then, whatever their order. */
+/* The built-in ones first; for the others all is shared out that is left then, whatever their
+ * order. */
 static int32_t make_all(struct making *m)
 {
 	const struct modhost *h = m->h;
@@ -256,7 +257,7 @@ static int32_t make_all(struct making *m)
 	return r;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int32_t fill(struct making *m, rp_cfg section)
 {

@@ -14,7 +14,7 @@ void pool_name(const struct pool *p, char *buf, size_t size)
 	(void)snprintf(buf, size, "%s[%u]", p->name, p->instance);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* The pool that a container's pod is in. */
 struct record {
@@ -49,7 +49,7 @@ static uint32_t find_pool(const struct rp_plan *p, const char *name, uint32_t in
 	return POOLS_MAX;
 }
 
-/* ---- pods in pools -------------------------------------------------------------------------------------------------------- */
+/* ---- pods in pools --------------------------------------------------------------------------- */
 
 static struct pod *find_pod(struct rp_instance *inst, rp_pod handle)
 {
@@ -138,7 +138,7 @@ static uint32_t choose(struct rp_instance *inst, const struct rp_ctr_info *info)
 	return POOL_DEFAULT;
 }
 
-/* ---- into the transaction ------------------------------------------------------------------------------------------------------ */
+/* ---- into the transaction -------------------------------------------------------------------- */
 
 /* The CPUs of a user's pool are those of its pods together. */
 static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -162,7 +162,7 @@ static void explain(struct rp_instance *inst, const struct rp_ctr_info *info, ui
 		     modhost_set_text(rp_ids_of(&pool->cpus), text, sizeof text), pool->n_pods);
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------------------------ */
+/* ---- its life -------------------------------------------------------------------------------- */
 
 static int32_t put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
@@ -176,7 +176,8 @@ static int32_t put(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_inf
 	return stage(inst, txn, info, index);
 }
 
-/* One that is known is asked for again as a reply was lost, or resized: its shares may be others. */
+/* One that is known is asked for again as a reply was lost, or resized: its shares may be
+ * others. */
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const struct pod *pod = find_pod(inst, info->pod);

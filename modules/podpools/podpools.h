@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The podpools policy: fixed pools of CPUs that hold so many pods each. All containers of a pod run in one pool, which the pod names by
- * annotation; pods are counted, and not what they ask for. Nobody is ever refused, and nobody moves because of others.
+ * The podpools policy: fixed pools of CPUs that hold so many pods each. All containers of a pod run
+ * in one pool, which the pod names by annotation; pods are counted, and not what they ask for.
+ * Nobody is ever refused, and nobody moves because of others.
  *
  * Which pool a pod is in is kept with its containers; `pods` is an index over that.
  *

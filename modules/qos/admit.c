@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods before their containers. What the runtime is told of a pod as a whole reserves room for it: nobody else is given that until the
- * main container has come, and again when it has gone, as long as the pod is there. Nothing is written anywhere by it.
+ * Pods before their containers. What the runtime is told of a pod as a whole reserves room for it:
+ * nobody else is given that until the main container has come, and again when it has gone, as long
+ * as the pod is there. Nothing is written anywhere by it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pod asks for, by its annotations. Any user of the cluster writes those: what makes no sense refuses the pod. */
+/* What a pod asks for, by its annotations. Any user of the cluster writes those: what makes no
+ * sense refuses the pod. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #define BIND_RESULT_KEY DOMAIN "numa_bind_result"
 #define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
 
-/* An enhancement: the JSON of an annotation, else annotations of their own, else the configuration's defaults. */
+/* An enhancement: the JSON of an annotation, else annotations of their own, else the
+ * configuration's defaults. */
 struct enhancement {
 	struct rp_instance *inst;
 	rp_pod pod;
@@ -259,7 +261,8 @@ static bool was_left_alone(const struct rp_instance *inst, rp_pod pod)
 	       size == sizeof left_alone && !memcmp(data, left_alone, size);
 }
 
-/* What only the cluster knows is kept with the pod: after a restart nobody may be there to say it again. */
+/* What only the cluster knows is kept with the pod: after a restart nobody may be there to say it
+ * again. */
 int32_t ask_for_nothing(struct rp_instance *inst, rp_txn txn, rp_pod pod, const char **ret_why)
 {
 	const struct modhost *h = &inst->h;

@@ -176,7 +176,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	return NULL;
 }
 
-/* ---- the section ------------------------------------------------------------------------------------------------------ */
+/* ---- the section ----------------------------------------------------------------------------- */
 
 static rp_cfg at(const struct modhost *h, rp_cfg node, const char *path)
 {
@@ -317,7 +317,7 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 	return NULL;
 }
 
-/* ---- the machine ------------------------------------------------------------------------------------------------------ */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static int32_t reserve_list(const struct modhost *h, struct rp_plan *p, rp_cfg node, bool hotplug)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment variables that tell a container where it is, and what its level sets beyond CPUs and memory nodes. */
+/* Environment variables that tell a container where it is, and what its level sets beyond CPUs and
+ * memory nodes. */
 #include <string.h>
 
 #include "modules/qos/qos.h"
 
 #define VALUE_MAX 8192u
 
-/* ---- environment --------------------------------------------------------------------------------------------------------- */
+/* ---- environment ----------------------------------------------------------------------------- */
 
 enum word { W_LEVEL, W_POOL, W_CPUS, W_MEMS, W_NODES, W_POD, W_NAMESPACE, W_CTR, W_UID, N_WORDS };
 static const char *const words[N_WORDS] = {
@@ -15,7 +16,8 @@ static const char *const words[N_WORDS] = {
 	[W_UID] = "podUid",	[W_NAMESPACE] = "namespace", [W_CTR] = "containerName",
 };
 
-/* The placeholder at `text`, which begins with "${"; N_WORDS: none that is known. *ret_len: its bytes. */
+/* The placeholder at `text`, which begins with "${"; N_WORDS: none that is known. *ret_len: its
+ * bytes. */
 static enum word word_at(const char *text, size_t *ret_len)
 {
 	const char *end = strchr(text, '}');
@@ -145,7 +147,7 @@ int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 	return r == -RP_ENOTSUP ? 0 : r; /* one that runs already: its environment is what it is */
 }
 
-/* ---- settings of levels ----------------------------------------------------------------------------------------------------- */
+/* ---- settings of levels ---------------------------------------------------------------------- */
 
 static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			   const struct level_settings *s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which NUMA nodes suit a pod: what others leave, the hints of CPUs and memory, and what comes of both. */
+/* Which NUMA nodes suit a pod: what others leave, the hints of CPUs and memory, and what comes of
+ * both. */
 #include <string.h>
 
 #include "modules/qos/qos.h"
@@ -11,9 +12,10 @@ static uint64_t bit(const struct node *node)
 	return UINT64_C(1) << node->id;
 }
 
-/* ---- what others leave ------------------------------------------------------------------------------------------------ */
+/* ---- what others leave ----------------------------------------------------------------------- */
 
-/* Memory of a bound pod is that of its nodes, the lower ones first; an exclusive one has all of it. */
+/* Memory of a bound pod is that of its nodes, the lower ones first; an exclusive one has all of
+ * it. */
 static void take_memory(const struct rp_plan *p, const struct record *rec, struct room *room)
 {
 	uint64_t left = rec->mem > 0 ? (uint64_t)rec->mem : 0;
@@ -95,7 +97,7 @@ void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, st
 			ret->unbound_cpus += p->nodes[i].n_cpus;
 }
 
-/* ---- CPUs -------------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs ------------------------------------------------------------------------------------ */
 
 static uint32_t nodes_needed(const struct rp_plan *p, const struct ask *a)
 {
@@ -272,7 +274,7 @@ static uint32_t bound_hints(const struct rp_plan *p, const struct ask *a, const 
 	return n;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const struct room *room,
 			     struct hint *ret)
@@ -302,7 +304,7 @@ static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const
 	return kept;
 }
 
-/* ---- both ---------------------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static void say_nodes(struct line *l, uint64_t nodes)
 {
@@ -410,8 +412,8 @@ static bool is_listed(const struct hints *l, uint64_t nodes)
 }
 
 /*
- * What two sets of nodes have in common may have less than either, where no set is preferred by both. Then the smallest one that
- * is listed for CPUs and for memory does. 0: there is none.
+ * What two sets of nodes have in common may have less than either, where no set is preferred by
+ * both. Then the smallest one that is listed for CPUs and for memory does. 0: there is none.
  */
 static uint64_t listed_by_both(const struct hints both[2])
 {

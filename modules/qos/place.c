@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one container gets. Pools are not looked at here: they are made from all containers, afterwards. */
+/* What one container gets. Pools are not looked at here: they are made from all containers,
+ * afterwards. */
 #include <string.h>
 
 #include "modules/qos/qos.h"
@@ -24,7 +25,7 @@ static enum role role_of(const struct rp_instance *inst, const struct rp_ctr_inf
 	return *main && strcmp(main, info->name) != 0 ? ROLE_SIDECAR : ROLE_MAIN;
 }
 
-/* ---- dedicated CPUs ------------------------------------------------------------------------------------------------------ */
+/* ---- dedicated CPUs -------------------------------------------------------------------------- */
 
 static void take_dedicated(const struct rp_plan *p, const struct ask *a, uint64_t nodes,
 			   struct rp_idset *free, struct rp_idset *ret)
@@ -63,7 +64,7 @@ static void give_dedicated(struct rp_instance *inst, const struct ask *a, uint64
 	owners_give(&inst->owners, rp_ids_of(&cpus), pod);
 }
 
-/* ---- the main container --------------------------------------------------------------------------------------------------- */
+/* ---- the main container ---------------------------------------------------------------------- */
 
 /* Chooses its nodes and CPUs. What is refused leaves the table as it was. */
 static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
@@ -230,7 +231,7 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	return 0;
 }
 
-/* ---- other amounts ---------------------------------------------------------------------------------------------------------- */
+/* ---- other amounts --------------------------------------------------------------------------- */
 
 static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu, int64_t mem)
 {

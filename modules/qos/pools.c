@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How large pools are, and where. They are worked out as a whole, from what main containers ask for and from what was reclaimed before,
- * and not changed step by step: whoever comes or goes in whatever order, the same containers have the same pools.
+ * How large pools are, and where. They are worked out as a whole, from what main containers ask for
+ * and from what was reclaimed before, and not changed step by step: whoever comes or goes in
+ * whatever order, the same containers have the same pools.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static void take_out(struct rp_idset *set, const struct rp_idset *of)
 	rp_idset_andnot(set, rp_ids_of(set), rp_ids_of(of));
 }
 
-/* ---- what pools are asked for ------------------------------------------------------------------------------------------ */
+/* ---- what pools are asked for ---------------------------------------------------------------- */
 
 static uint64_t node_of(const struct record *rec)
 {
@@ -99,7 +100,7 @@ static int by_node(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* ---- sharing out -------------------------------------------------------------------------------------------------------- */
+/* ---- sharing out ----------------------------------------------------------------------------- */
 
 /* Pools of one node, or those that are not bound: the list is sorted. */
 struct group {
@@ -132,7 +133,8 @@ static struct pool *largest(struct group *g)
 	return r;
 }
 
-/* All of `from`, each pool by its size; the whole of it for everybody when it has not even one for each. */
+/* All of `from`, each pool by its size; the whole of it for everybody when it has not even one for
+ * each. */
 static void take_parts(const struct rp_plan *p, struct group *g, struct rp_idset *from)
 {
 	uint32_t n = n_of(from), sum = 0;
@@ -182,7 +184,8 @@ static void give_surplus(struct rp_instance *inst, struct group *g)
 	}
 }
 
-/* How many CPUs of a pool reclaimed containers run on, too: as large a part as before, at first what is not asked for. */
+/* How many CPUs of a pool reclaimed containers run on, too: as large a part as before, at first
+ * what is not asked for. */
 static uint32_t lent(const struct rp_instance *inst, const struct pool *p)
 {
 	uint32_t n = n_of(&p->cpus);
@@ -215,7 +218,7 @@ static void reclaim_anyway(struct rp_instance *inst)
 			     &inst->pools.reclaim);
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void make_sizes(struct pools *pools)
 {

@@ -104,7 +104,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return table_load(inst) || pools_make(inst) ? RP_RESYNC : 0;
 }
 
-/* ---- what is kept of the past ------------------------------------------------------------------------------------------ */
+/* ---- what is kept of the past ---------------------------------------------------------------- */
 
 #define SAVED_VERSION 1u
 
@@ -146,7 +146,7 @@ static int32_t qos_load(struct rp_instance *inst, const void *data, uint32_t siz
 static const struct rp_state state = {
 	.size = sizeof(struct rp_state), .save = qos_save, .load = qos_load};
 
-/* ---- life ---------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void fini(struct rp_instance *inst)
 {

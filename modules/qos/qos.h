@@ -2,19 +2,21 @@
 /*
  * The qos policy: pods say how well they want to be served, in four levels.
  *
- *	dedicated_cores  CPUs of its own on NUMA nodes that hints choose; an exclusive pod has its nodes to itself
+ *	dedicated_cores  CPUs of its own on NUMA nodes that hints choose; an exclusive pod has its
+ *                       nodes to itself
  *	shared_cores     a pool, as large as its pods ask for; with binding one for each node
  *	reclaimed_cores  what the pools leave
  *	system_cores     the pools that it names, else all CPUs
  *
- * A pod is its main container: that one is placed, sidecars have what it has. What was decided of a container is kept with it in the
- * host's cache; `struct table` is an index over that, and pools are worked out from the table as a whole.
+ * A pod is its main container: that one is placed, sidecars have what it has. What was decided of a
+ * container is kept with it in the host's cache; `struct table` is an index over that, and pools
+ * are worked out from the table as a whole.
  *
  *	config.c  section and machine → plan       hints.c  which nodes suit a pod
  *	ask.c     what a pod asks for              place.c  what one container gets
  *	admit.c   pods before their containers
  *	table.c   who is there                     stage.c  into the transaction
- *	take.c    which CPUs of a set              sync.c   everything at once, those that wait, ramp-up
+ *	take.c    which CPUs of a set sync.c everything at once, those that wait, ramp-up
  *	pools.c   how large pools are, and where   env.c    environment, levels' settings
  *	report.c  zones, metrics                   qos.c    the callbacks
  */
@@ -42,7 +44,7 @@
 enum level { LEVEL_DEDICATED, LEVEL_SHARED, LEVEL_RECLAIMED, LEVEL_SYSTEM, N_LEVELS };
 extern const char *const level_names[N_LEVELS];
 
-/* ---- configuration (config.c) ---------------------------------------------------------------------------------------- */
+/* ---- configuration (config.c) ---------------------------------------------------------------- */
 
 enum spreading { SPREADING, PACKING, DYNAMIC_PACKING };
 enum quota { QUOTA_AS_IS, QUOTA_NONE, QUOTA_LIMIT, QUOTA_BURST };
@@ -101,7 +103,7 @@ void plan_cpus_of(const struct rp_plan *p, uint64_t nodes, struct rp_idset *ret)
 /* A default of a key of an enhancement; NULL: none. */
 const char *plan_default(const struct modhost *h, const struct rp_plan *p, const char *key);
 
-/* ---- what a pod asks for (ask.c) ------------------------------------------------------------------------------------ */
+/* ---- what a pod asks for (ask.c) ------------------------------------------------------------- */
 
 #define ASK_BOUND 0x01u
 #define ASK_EXCLUSIVE 0x02u
@@ -119,8 +121,8 @@ struct ask {
 	char pool[POOL_NAME_MAX + 1]; /* "": not named */
 	uint32_t numa_number; /* 0: not given */
 	uint64_t numa_ids, wished; /* 0: not given */
-	uint64_t
-		granted; /* the nodes that it has to have, as it had them before; 0: any that suit */
+	/* the nodes that it has to have, as it had them before; 0: any that suit */
+	uint64_t granted;
 	int64_t cpu, mem; /* milli-CPU, bytes */
 	const char *burst_policy; /* NULL: not given */
 	int64_t burst_percent;
@@ -145,7 +147,7 @@ int64_t ask_memory(int64_t request, int64_t limit);
 #define MAIN_KEY "kubernetes.io/main-container-name"
 bool ask_main(const struct rp_instance *inst, rp_pod pod, struct rp_pod_ctr_info *ret);
 
-/* ---- who is there (table.c) --------------------------------------------------------------------------------------------- */
+/* ---- who is there (table.c) ------------------------------------------------------------------ */
 
 enum role {
 	ROLE_MAIN,
@@ -208,9 +210,10 @@ static inline bool entry_counts(const struct entry *e)
 	return e->is.role == ROLE_MAIN && !(e->is.flags & ASK_LOST);
 }
 
-/* ---- which CPUs of a set (take.c) ---------------------------------------------------------------------------------------- */
+/* ---- which CPUs of a set (take.c) ------------------------------------------------------------ */
 
-/* Each adds n CPUs of `from`, all of them when there are fewer, to `ret`, and takes them out of `from`. `last`: the highest ones. */
+/* Each adds n CPUs of `from`, all of them when there are fewer, to `ret`, and takes them out of
+ * `from`. `last`: the highest ones. */
 void take_threads(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
 		  struct rp_idset *ret);
 void take_cores(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool last,
@@ -218,7 +221,7 @@ void take_cores(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool
 void take_topology(const struct rp_plan *p, struct rp_idset *from, uint32_t n,
 		   struct rp_idset *ret);
 
-/* ---- pools (pools.c) ------------------------------------------------------------------------------------------------------- */
+/* ---- pools (pools.c) ------------------------------------------------------------------------- */
 
 struct pool {
 	char name[POOL_NAME_MAX + 1];
@@ -249,7 +252,7 @@ const struct pool *pools_of(const struct rp_instance *inst, const struct record 
 #define POOL_TEXT_MAX (POOL_NAME_MAX + 16u)
 const char *pool_text(const struct pool *p, char text[POOL_TEXT_MAX]);
 
-/* ---- hints (hints.c) ------------------------------------------------------------------------------------------------------- */
+/* ---- hints (hints.c) ------------------------------------------------------------------------- */
 
 /* What others leave of the machine. */
 struct room {
@@ -265,12 +268,12 @@ struct room {
 
 /* Without the pod itself. */
 void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
-/* Chooses the nodes for a pod, or finds that it fits where no node is chosen (*ret 0). -RP_ENOSPC and -RP_EINVAL with a message. ctr: whose trail
- * it is told in; 0: nobody's. */
+/* Chooses the nodes for a pod, or finds that it fits where no node is chosen (*ret 0). -RP_ENOSPC
+ * and -RP_EINVAL with a message. ctr: whose trail it is told in; 0: nobody's. */
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct room *room, uint64_t *ret);
 
-/* ---- pods before their containers (admit.c) -------------------------------------------------------------------------- */
+/* ---- pods before their containers (admit.c) -------------------------------------------------- */
 
 #define MAIN_NAME_MAX 63u
 
@@ -280,10 +283,12 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 int32_t admit_load(struct rp_instance *inst);
 /* What is kept of a pod that has no main container now; NULL: nothing. */
 const struct record *admit_grant(const struct rp_instance *inst, rp_pod pod);
-/* hints_choose() in the room that others leave, with the nodes of a former grant (may be NULL) if they do. */
+/* hints_choose() in the room that others leave, with the nodes of a former grant (may be NULL) if
+ * they do. */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct record *former, rp_pod but, uint64_t *ret);
-/* The main container has come, and is counted in place of the grant; has gone, and what it had stays granted. */
+/* The main container has come, and is counted in place of the grant; has gone, and what it had
+ * stays granted. */
 int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main, const char *name);
 int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod);
@@ -292,7 +297,7 @@ const char *admit_main(const struct rp_instance *inst, rp_pod pod, char name[MAI
 /* At sync: grants of nodes that are gone, or of containers that nobody told of. */
 int32_t admit_check(struct rp_instance *inst, rp_txn txn);
 
-/* ---- what one container gets (place.c) ----------------------------------------------------------------------------------- */
+/* ---- what one container gets (place.c) ------------------------------------------------------- */
 
 /* A container that has no entry yet gets one. `ramp`: it is new, and ramps up. */
 int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info, bool ramp);
@@ -306,7 +311,7 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e);
 /* -RP_ENOSPC with a message: the pools leave somebody without CPUs. */
 int32_t place_check(struct rp_instance *inst);
 
-/* ---- into the transaction (stage.c) ------------------------------------------------------------------------------------ */
+/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
 
 /* What the entry has, by the pools; empty: it is not pinned. */
 void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct rp_idset *ret);
@@ -314,7 +319,7 @@ void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct
 /* Pools anew, and all that this changes for anybody. */
 int32_t stage_all(struct rp_instance *inst, rp_txn txn);
 
-/* ---- everything at once (sync.c) ---------------------------------------------------------------------------------------------- */
+/* ---- everything at once (sync.c) ------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* Something came free: the lost are tried again. */
@@ -325,7 +330,7 @@ int32_t sync_ramp(struct rp_instance *inst, rp_txn txn);
 void sync_arm(struct rp_instance *inst);
 int64_t sync_now_ms(void); /* wall clock: times are kept over restarts */
 
-/* ---- environment and settings of levels (env.c) --------------------------------------------------------------------------------- */
+/* ---- environment and settings of levels (env.c) ---------------------------------------------- */
 
 /* "": it is fine; else the placeholder that is not known. */
 const char *env_unknown(const char *value);
@@ -334,7 +339,7 @@ int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 int32_t level_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		    const struct ask *a);
 
-/* ---- the instance (qos.c) ------------------------------------------------------------------------------------------------------- */
+/* ---- the instance (qos.c) -------------------------------------------------------------------- */
 
 enum refusal {
 	REFUSED_LEVEL,
@@ -370,7 +375,7 @@ struct rp_instance {
 	uint8_t saved[16 + sizeof(struct rp_idset)]; /* for the host */
 };
 
-/* ---- reports (report.c) ------------------------------------------------------------------------------------------------------- */
+/* ---- reports (report.c) ---------------------------------------------------------------------- */
 
 extern const struct rp_zones qos_zones;
 extern const struct rp_metrics qos_metrics;

@@ -6,7 +6,7 @@
 #define LOST_TEXT                                                                                  \
 	"there is no room for what its level promises: it runs on CPUs that are nobody's own"
 
-/* ---- CPUs ---------------------------------------------------------------------------------------------------------------- */
+/* ---- CPUs ------------------------------------------------------------------------------------ */
 
 /* Never none: a container that runs has to run somewhere. */
 static void or_else(struct rp_idset *set, const struct rp_idset *other)
@@ -91,7 +91,7 @@ void stage_cpus_of(const struct rp_instance *inst, const struct entry *e, struct
 	}
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Nodes of these that have memory; of one without any the nearest. */
 static void memory_at(const struct rp_instance *inst, uint64_t nodes, struct rp_idset *ret)
@@ -131,7 +131,7 @@ void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct
 	or_else(ret, &all);
 }
 
-/* ---- into the transaction ------------------------------------------------------------------------------------------------- */
+/* ---- into the transaction -------------------------------------------------------------------- */
 
 /* Do these CPUs mean that the dedicated ones are not dedicated any more? */
 static bool overlaps(const struct rp_instance *inst, const struct entry *e)
@@ -154,7 +154,8 @@ static bool anybody_overlaps(const struct rp_instance *inst)
 	return false;
 }
 
-/* The containers of a pod share its dedicated CPUs: they are a group, numbered by the first of them. */
+/* The containers of a pod share its dedicated CPUs: they are a group, numbered by the first of
+ * them. */
 static int32_t stage_cpus(struct rp_instance *inst, rp_txn txn, const struct entry *e)
 {
 	struct rp_idset cpus;

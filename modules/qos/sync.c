@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything at once: whoever has a place that is right keeps it, then those that have none get one, main containers first. */
+/* Everything at once: whoever has a place that is right keeps it, then those that have none get
+ * one, main containers first. */
 #include <time.h>
 
 #include "modules/qos/qos.h"
@@ -13,7 +14,7 @@ int64_t sync_now_ms(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-/* ---- those that are lost --------------------------------------------------------------------------------------------------- */
+/* ---- those that are lost --------------------------------------------------------------------- */
 
 /* A refusal is no error here. */
 static int32_t quietly(struct rp_instance *inst, int32_t (*fn)(struct rp_instance *, void *),
@@ -55,7 +56,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 	return 0;
 }
 
-/* ---- ramp-up ----------------------------------------------------------------------------------------------------------------- */
+/* ---- ramp-up --------------------------------------------------------------------------------- */
 
 void sync_arm(struct rp_instance *inst)
 {
@@ -100,7 +101,7 @@ int32_t sync_ramp(struct rp_instance *inst, rp_txn txn)
 	return stage_all(inst, txn);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Dedicated CPUs that are not there any more, or are reserved by now, are nobody's. */
 static bool is_right(const struct rp_instance *inst, const struct entry *e)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs of a set. Everything is in the order of numbers: the same question always has the same answer. */
+/* Which CPUs of a set. Everything is in the order of numbers: the same question always has the same
+ * answer. */
 #include <stdlib.h>
 
 #include "modules/qos/qos.h"
@@ -28,9 +29,10 @@ static const struct machine_unit *node_unit(const struct rp_plan *p, uint32_t i,
 	return &p->machine->level[MACHINE_NODE].units[node->unit];
 }
 
-/* ---- node after node -------------------------------------------------------------------------------------------------- */
+/* ---- node after node ------------------------------------------------------------------------- */
 
-/* The next CPU of the node that is in `from`; MACHINE_NOWHERE: there is none left. `at` counts what was looked at. */
+/* The next CPU of the node that is in `from`; MACHINE_NOWHERE: there is none left. `at` counts what
+ * was looked at. */
 static uint32_t next_thread(const struct machine_unit *u, const struct rp_idset *from, bool last,
 			    uint32_t *at)
 {
@@ -93,7 +95,7 @@ void take_cores(const struct rp_plan *p, struct rp_idset *from, uint32_t n, bool
 	take_threads(p, from, n, last, ret);
 }
 
-/* ---- near together ----------------------------------------------------------------------------------------------------- */
+/* ---- near together --------------------------------------------------------------------------- */
 
 static uint32_t take_sockets(const struct rp_plan *p, struct rp_idset *from, uint32_t n,
 			     struct rp_idset *ret)
@@ -109,7 +111,8 @@ static uint32_t take_sockets(const struct rp_plan *p, struct rp_idset *from, uin
 	return n;
 }
 
-/* The cache with the fewest free CPUs that are enough; NULL: none has. *ret_largest: the one with most; NULL: none has any. */
+/* The cache with the fewest free CPUs that are enough; NULL: none has. *ret_largest: the one with
+ * most; NULL: none has any. */
 static const struct machine_unit *best_cache(const struct rp_plan *p, const struct rp_idset *from,
 					     uint32_t n, const struct machine_unit **ret_largest)
 {

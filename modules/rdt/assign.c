@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All tasks of a container into a group. Tasks are moved one by one, and until then their children are born where they are themselves:
- * so the cgroup is read again until a pass finds nobody new.
+ * All tasks of a container into a group. Tasks are moved one by one, and until then their children
+ * are born where they are themselves: so the cgroup is read again until a pass finds nobody new.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define PASSES_MAX 16u
 
-/* ---- who was seen ----------------------------------------------------------------------------------------------------- */
+/* ---- who was seen ---------------------------------------------------------------------------- */
 
 struct tids {
 	uint32_t *slots; /* 0: free */
@@ -47,7 +47,7 @@ static int32_t tids_add(struct tids *t, uint32_t tid)
 	return 1;
 }
 
-/* ---- moving ----------------------------------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 struct mover {
 	struct rdt_groups *g;
@@ -129,7 +129,7 @@ static void judge(struct rdt_assign *a, const struct mover *m, int32_t r)
 		ctl_say(item, RP_APPLY_DONE, "%s", "");
 }
 
-/* ---- monitoring groups ------------------------------------------------------------------------------------------------ */
+/* ---- monitoring groups ----------------------------------------------------------------------- */
 
 static int32_t monitor_dir(const struct rdt_groups *g, const char *class, const char *name,
 			   char *buf, size_t size)
@@ -159,7 +159,8 @@ static int32_t make_monitor(struct rdt_groups *g, const struct rdt_assign *a, co
 	return r == -EEXIST ? 0 : r;
 }
 
-/* RMIDs are scarce: that there is none left is no failure. Anything else is worth another attempt. */
+/* RMIDs are scarce: that there is none left is no failure. Anything else is worth another
+ * attempt. */
 static void judge_monitor(struct rdt_assign *a, int32_t r)
 {
 	if (r == -ENOSPC)
@@ -169,7 +170,7 @@ static void judge_monitor(struct rdt_assign *a, int32_t r)
 			"not monitored: its monitoring group cannot be made: %s", ctl_why(r));
 }
 
-/* ---- a container ------------------------------------------------------------------------------------------------------ */
+/* ---- a container ----------------------------------------------------------------------------- */
 
 static bool is_there(const struct rdt_groups *g, const char *class)
 {
@@ -180,7 +181,8 @@ static bool is_there(const struct rdt_groups *g, const char *class)
 	return g->h->work->read_file(g->h->ctx, path, text, sizeof text) != -ENOENT;
 }
 
-/* The class in fact: one whose group is missing leaves its containers to the root group. Returns why, NULL when all is well. */
+/* The class in fact: one whose group is missing leaves its containers to the root group. Returns
+ * why, NULL when all is well. */
 static const char *usable_class(const struct rdt_groups *g, const struct rdt_assign *a,
 				const char **ret_class)
 {

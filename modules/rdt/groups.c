@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories of resctrl: those of ours that are not wanted any more go, those that are wanted are made and get their schemata. */
+/* Directories of resctrl: those of ours that are not wanted any more go, those that are wanted are
+ * made and get their schemata. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "modules/rdt/rdt.h"
 
-/* ---- names ------------------------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 int32_t rdt_names_add(struct rdt_names *names, const char *name)
 {
@@ -48,7 +49,7 @@ const struct rdt_group *rdt_group_of(const struct rdt_groups *g, const char *cla
 	return NULL;
 }
 
-/* ---- schemata --------------------------------------------------------------------------------------------------------- */
+/* ---- schemata -------------------------------------------------------------------------------- */
 
 /* The values of the line that begins like `line` up to its colon; NULL: none. */
 static const char *line_of(const char *text, const char *line)
@@ -151,7 +152,7 @@ static void write_schemata(struct rdt_groups *g, struct rdt_group *group, const 
 	group->why[0] = '\0';
 }
 
-/* ---- groups ----------------------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void make_group(struct rdt_groups *g, struct rdt_group *group, const struct rdt_want *want)
 {

@@ -10,7 +10,7 @@ const char *rdt_level_name(enum rdt_level level)
 	return level == RDT_L2 ? "L2" : "L3";
 }
 
-/* ---- where it is ------------------------------------------------------------------------------------------------------ */
+/* ---- where it is ----------------------------------------------------------------------------- */
 
 static bool has_option(const char *options, const char *name)
 {
@@ -46,7 +46,7 @@ static int32_t find_mount(const struct modhost *h, struct rdt_machine *m)
 	return found ? modhost_fail(h, found, "the mount point of resctrl is too long") : 0;
 }
 
-/* ---- info/ ------------------------------------------------------------------------------------------------------------ */
+/* ---- info/ ----------------------------------------------------------------------------------- */
 
 /* -RP_ENOENT: not there. */
 static int32_t read_info(const struct modhost *h, const struct rdt_machine *m, const char *what,
@@ -115,7 +115,7 @@ static int32_t read_bandwidth(const struct modhost *h, struct rdt_machine *m)
 	return 0;
 }
 
-/* ---- ids -------------------------------------------------------------------------------------------------------------- */
+/* ---- ids ------------------------------------------------------------------------------------- */
 
 /* "L3:0=7fff;1=7fff" → 0, 1 */
 static int32_t parse_ids(const char *values, uint32_t *ids, uint32_t *n)

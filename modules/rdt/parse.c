@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The section as it is written. Of the shares there are long forms, those of the custom resources, and short ones:
+ * The section as it is written. Of the shares there are long forms, those of the custom resources,
+ * and short ones:
  *
  *	l3Allocation: {all: {unified: 50%}, 0-1: {unified: 60%, code: 0xf0, data: 0xff}}
  *	l3Allocation: {all: 50%}		l3Allocation: 50%
@@ -12,7 +13,7 @@
 
 static const char *const alloc_keys[] = {"l2Allocation", "l3Allocation", "mbAllocation"};
 
-/* ---- shares ----------------------------------------------------------------------------------------------------------- */
+/* ---- shares ---------------------------------------------------------------------------------- */
 
 static int32_t parse_percent(const char *text, bool range_allowed, struct rdt_share *ret)
 {
@@ -75,7 +76,7 @@ static int32_t read_share(const struct modhost *h, rp_cfg node, bool in_class,
 			       in_class ? ", 20-60%" : "", text);
 }
 
-/* ---- entries ---------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static int32_t read_parts(const struct modhost *h, rp_cfg node, bool in_class, struct rdt_entry *e)
 {
@@ -213,7 +214,7 @@ static int32_t read_shares(const struct modhost *h, rp_cfg node, bool in_class,
 	return r;
 }
 
-/* ---- partitions and classes ------------------------------------------------------------------------------------------- */
+/* ---- partitions and classes ------------------------------------------------------------------ */
 
 bool rdt_is_root(const char *class)
 {

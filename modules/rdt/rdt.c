@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module: which class a container has, what to do when. Everything that touches resctrl is an item for the worker. */
+/* The module: which class a container has, what to do when. Everything that touches resctrl is an
+ * item for the worker. */
 #include <stdlib.h>
 
 #include <nri-rp/controller.h>
@@ -56,7 +57,7 @@ struct rp_instance {
 	struct rdt_groups groups; /* the worker's alone */
 };
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static struct rp_plan *plan_free(struct rp_plan *p)
 {
@@ -169,7 +170,7 @@ static void rdt_commit(struct rp_instance *inst, struct rp_plan *plan)
 		queue_setup(inst, false);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 struct choice {
 	char class[RDT_NAME_MAX];
@@ -362,7 +363,7 @@ static void rdt_sync(struct rp_instance *inst)
 	queue_setup(inst, true);
 }
 
-/* ---- work ------------------------------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static void run_item(void *arg, struct ctl_item *item)
 {
@@ -401,7 +402,7 @@ static void setup_done(struct rp_instance *inst, struct setup_item *s, int ran)
 	assign_all(inst);
 }
 
-/* ---- figures ---------------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static int by_monitor(const void *a, const void *b)
 {
@@ -530,7 +531,7 @@ static void rdt_stop(struct rp_instance *inst)
 	mark_stale(inst); /* what waited has not been done, if it is ever started again */
 }
 
-/* ---- metrics ---------------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 /* Label values as the exposition format wants them. */
 static void quote(const char *text, char *buf, size_t size)
@@ -563,7 +564,8 @@ static void put_reading(const struct rp_metric_sink *sink, const struct rdt_read
 			      (double)v->value[2]);
 }
 
-/* The figures are those of the time of the last scrape: a scrape has the next ones read, and nothing happens between scrapes. */
+/* The figures are those of the time of the last scrape: a scrape has the next ones read, and
+ * nothing happens between scrapes. */
 static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	for (uint32_t i = 0; i < inst->readings.n; i++)
@@ -576,7 +578,7 @@ static int32_t rdt_collect(struct rp_instance *inst, const struct rp_metric_sink
 	return queue_reading(inst);
 }
 
-/* ---- state: the record of what is ours -------------------------------------------------------------------------------- */
+/* ---- state: the record of what is ours ------------------------------------------------------- */
 
 static void append_name(char *text, size_t *len, const char *name)
 {
@@ -625,7 +627,7 @@ static int32_t rdt_load(struct rp_instance *inst, const void *data, uint32_t siz
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 #define SHARES(prefix, what)                                                                       \
 	{.path = prefix "l2Allocation",                                                            \

@@ -9,8 +9,9 @@
  *	assign.c	[worker] all tasks of a container into a group; monitoring groups
  *	rdt.c		the module: which class a container has, what to do when
  *
- * Groups are directories nri-rp.CLASS. Only those are ever made, written or removed, and of those that no class has any more only what is
- * in the record that is kept with the daemon's state (or everything with the prefix when `force` is set).
+ * Groups are directories nri-rp.CLASS. Only those are ever made, written or removed, and of those
+ * that no class has any more only what is in the record that is kept with the daemon's state (or
+ * everything with the prefix when `force` is set).
  */
 #ifndef RDT_H
 #define RDT_H
@@ -29,7 +30,7 @@
 #define RDT_PATH_MAX 512u
 #define RDT_SCHEMATA_MAX 16384u
 
-/* ---- the machine ------------------------------------------------------------------------------------------------------ */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 enum rdt_level { RDT_L2, RDT_L3, RDT_N_LEVELS };
 enum rdt_part { RDT_UNIFIED, RDT_CODE, RDT_DATA, RDT_N_PARTS };
@@ -56,7 +57,7 @@ struct rdt_machine {
 int32_t rdt_machine_read(const struct modhost *h, struct rdt_machine *ret);
 const char *rdt_level_name(enum rdt_level level);
 
-/* ---- shares ----------------------------------------------------------------------------------------------------------- */
+/* ---- shares ---------------------------------------------------------------------------------- */
 
 enum rdt_form { RDT_NOTHING, RDT_PERCENT, RDT_MASK };
 
@@ -113,7 +114,8 @@ struct rdt_config {
 	uint32_t n_classes;
 };
 
-/* Errors go through fail_at(). What was read before an error is in *ret all the same: rdt_config_fini. */
+/* Errors go through fail_at(). What was read before an error is in *ret all the same:
+ * rdt_config_fini. */
 int32_t rdt_config_read(const struct modhost *h, rp_cfg cfg, struct rdt_config *ret);
 void rdt_config_fini(struct rdt_config *c);
 /* The class of a configuration, or NULL. */
@@ -123,10 +125,11 @@ bool rdt_is_root(const char *class);
 /* Text of a share, for tests and messages of its own; `who` is what is being read. */
 int32_t rdt_share_parse(const char *text, bool range_allowed, struct rdt_share *ret);
 
-/* Fills every class's schemata. -RP_EINVAL: it cannot be; -RP_ENOTSUP: this machine has no such thing. */
+/* Fills every class's schemata. -RP_EINVAL: it cannot be; -RP_ENOTSUP: this machine has no such
+ * thing. */
 int32_t rdt_resolve(const struct modhost *h, struct rdt_config *c, const struct rdt_machine *m);
 
-/* ---- groups: [worker] ------------------------------------------------------------------------------------------------- */
+/* ---- groups: [worker] ------------------------------------------------------------------------ */
 
 /* What the kernel ought to have, handed from the main thread to the worker. */
 struct rdt_want {
@@ -149,7 +152,8 @@ struct rdt_groups {
 	uint32_t n_writes, n_failures;
 };
 
-/* The directory of a class's group: the root group for "", the class's name as it is when groups are others' (discovery). */
+/* The directory of a class's group: the root group for "", the class's name as it is when groups
+ * are others' (discovery). */
 int32_t rdt_group_dir(const struct rdt_groups *g, const char *class, char *buf, size_t size);
 const struct rdt_group *rdt_group_of(const struct rdt_groups *g, const char *class);
 
@@ -179,7 +183,7 @@ void rdt_groups_fini(struct rdt_groups *g);
 /* Are the lines of `want` what `have` says? Numbers count, not how they are written. */
 bool rdt_schemata_equal(const char *have, const char *want);
 
-/* ---- containers: [worker] --------------------------------------------------------------------------------------------- */
+/* ---- containers: [worker] -------------------------------------------------------------------- */
 
 struct rdt_assign {
 	struct ctl_item item;
@@ -188,7 +192,9 @@ struct rdt_assign {
 	char monitor[RDT_NAME_MAX]; /* name of the monitoring group; "": none */
 	char former[RDT_NAME_MAX]; /* class whose monitoring group is given up; = class: none */
 	bool known; /* false: the class is not configured */
-	bool mild; /* nobody asked for the class: without a group it is the root group's, and that is no failure */
+	/* nobody asked for the class: without a group it is the root group's, and that is no
+	 * failure */
+	bool mild;
 	bool gone; /* the container has ended: its monitoring group goes, too */
 	uint32_t n_moved;
 };

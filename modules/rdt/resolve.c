@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shares → masks. A partition's share of a cache is its own alone: masks lie side by side from way 0 on, in the order of the partitions'
- * names. A class takes its share of what its partition got, and overlaps other classes there.
+ * Shares → masks. A partition's share of a cache is its own alone: masks lie side by side from way
+ * 0 on, in the order of the partitions' names. A class takes its share of what its partition got,
+ * and overlaps other classes there.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct resolver {
 	uint32_t *by_name; /* partitions in order of their names */
 };
 
-/* ---- shares of an id -------------------------------------------------------------------------------------------------- */
+/* ---- shares of an id ------------------------------------------------------------------------- */
 
 static const struct rdt_entry *entry_of(const struct rdt_alloc *a, uint32_t id)
 {
@@ -50,7 +51,7 @@ static uint64_t bits(uint32_t n)
 	return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 }
 
-/* ---- partitions ------------------------------------------------------------------------------------------------------- */
+/* ---- partitions ------------------------------------------------------------------------------ */
 
 struct request {
 	uint32_t partition, percent, n_bits;
@@ -237,7 +238,7 @@ static int32_t partition_level(const struct resolver *v, enum rdt_level level)
 	return r;
 }
 
-/* ---- classes ---------------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 static int32_t class_mask(const struct resolver *v, const struct rdt_cache *cache,
 			  const struct rdt_alloc *a, const struct rdt_share *s, uint64_t base,
@@ -381,7 +382,7 @@ static int32_t class_schemata(const struct resolver *v, struct rdt_class *k)
 	return r;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void sort_names(const struct rdt_config *c, uint32_t *order)
 {

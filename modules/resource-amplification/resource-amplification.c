@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resource amplification: what schedulers see as the native CPU and memory of a node, multiplied. The ratios become an annotation of the
- * Node. That of CPU is multiplied by the normalization ratio that the Node has, so that a change of that counts from the next pass on.
+ * Resource amplification: what schedulers see as the native CPU and memory of a node, multiplied.
+ * The ratios become an annotation of the Node. That of CPU is multiplied by the normalization ratio
+ * that the Node has, so that a change of that counts from the next pass on.
  */
 #include <stdio.h>
 #include <stdlib.h>

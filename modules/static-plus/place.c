@@ -37,7 +37,8 @@ static void free_isolated(const struct rp_instance *inst, struct rp_idset *ret)
 	rp_idset_andnot(ret, rp_ids_of(&inst->plan->isolated), rp_ids_of(&inst->owners.taken));
 }
 
-/* Isolated CPUs are wanted unless an annotation says otherwise, which what makes no sense does as well. */
+/* Isolated CPUs are wanted unless an annotation says otherwise, which what makes no sense does as
+ * well. */
 static bool wants_isolated(const struct rp_instance *inst, rp_ctr ctr)
 {
 	const char *text = ctr_annotation(&inst->h, ctr, "prefer-isolated-cpus");

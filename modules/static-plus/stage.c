@@ -93,7 +93,8 @@ static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct r
 			  rp_ids_of(&slice));
 }
 
-/* Those that came first have the shared CPUs; who comes when these are used up has the reserved ones, too. */
+/* Those that came first have the shared CPUs; who comes when these are used up has the reserved
+ * ones, too. */
 int32_t stage_sharers(struct rp_instance *inst, rp_txn txn)
 {
 	inst->parts = 0;

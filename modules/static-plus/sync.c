@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: whoever has a slice that is right keeps it, then those that lack one get theirs. One for which there are too few
- * CPUs shares, says so, and is tried again whenever some come free.
+ * Everything at once: whoever has a slice that is right keeps it, then those that lack one get
+ * theirs. One for which there are too few CPUs shares, says so, and is tried again whenever some
+ * come free.
  */
 #include <string.h>
 

@@ -38,7 +38,7 @@ static void take_socket(const struct modhost *h, rp_ctr ctr, struct ask *a, cons
 		a->socket = n < 0 ? SOCKET_ANY : n;
 }
 
-/* ---- cmk isolate ----------------------------------------------------------------------------------------------------------- */
+/* ---- cmk isolate ----------------------------------------------------------------------------- */
 
 static bool is_isolate(const char *const *words, uint32_t n)
 {
@@ -129,7 +129,7 @@ static int32_t read_args(const struct modhost *h, rp_ctr ctr, struct ask *a)
 	return 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void read_number(const struct modhost *h, rp_ctr ctr, struct ask *a)
 {

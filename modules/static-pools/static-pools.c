@@ -6,7 +6,7 @@
 
 #include "modules/static-pools/static-pools.h"
 
-/* ---- what is kept with a container ------------------------------------------------------------------------------------------- */
+/* ---- what is kept with a container ----------------------------------------------------------- */
 
 /* Then the pool's name and the lists' texts, each with its NUL. */
 struct head {
@@ -104,7 +104,7 @@ static void count_users(struct rp_plan *p, const struct record *rec, int by)
 	}
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 static bool fits(const struct list *list, const struct ask *a)
 {
@@ -159,7 +159,7 @@ static int32_t choose(struct rp_instance *inst, const struct ask *a, const struc
 	return (int32_t)n;
 }
 
-/* ---- into the transaction -------------------------------------------------------------------------------------------------------- */
+/* ---- into the transaction -------------------------------------------------------------------- */
 
 static int32_t set_env(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *name,
 		       const char *value)
@@ -288,7 +288,7 @@ static int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_c
 	return r;
 }
 
-/* ---- the life of the policy ----------------------------------------------------------------------------------------------------- */
+/* ---- the life of the policy ------------------------------------------------------------------ */
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
@@ -357,7 +357,8 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	return ctr_stage(h, txn, info->ctr, &s);
 }
 
-/* CPUs of its lists may have gone, or come back. Nobody who runs is left without one: then it is on those that are nobody's alone. */
+/* CPUs of its lists may have gone, or come back. Nobody who runs is left without one: then it is on
+ * those that are nobody's alone. */
 static int32_t settle(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		      const struct record *rec)
 {
@@ -409,7 +410,8 @@ static int32_t sync_one(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 	return r;
 }
 
-/* What schedulers choose nodes by; what the host cannot take is told and done without: containers are placed all the same. */
+/* What schedulers choose nodes by; what the host cannot take is told and done without: containers
+ * are placed all the same. */
 static void mark_node(const struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;

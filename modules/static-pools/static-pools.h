@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The static-pools policy: pools of ready-made CPU lists, as CMK has them. A container asks by its environment or by `cmk isolate` in its
- * command line, and gets so many lists of an exclusive pool for itself, or one list of another pool together with others. Nobody is
- * ever moved.
+ * The static-pools policy: pools of ready-made CPU lists, as CMK has them. A container asks by its
+ * environment or by `cmk isolate` in its command line, and gets so many lists of an exclusive pool
+ * for itself, or one list of another pool together with others. Nobody is ever moved.
  *
- * Which lists a container has is kept with it, by their texts; the users of a list are an index over that.
+ * Which lists a container has is kept with it, by their texts; the users of a list are an index
+ * over that.
  *
  *	config.c  section → pools and lists     ask.c  what a container asks for
  *	static-pools.c  the callbacks           report.c  zones, metrics
@@ -53,7 +54,7 @@ struct pool *plan_pool(const struct rp_plan *p, const char *name); /* or NULL */
 /* The texts of a pool's lists, with commas. Free it; NULL: out of memory. */
 char *plan_lists_text(const struct rp_plan *p, const struct pool *pool);
 
-/* ---- what a container asks for (ask.c) ---------------------------------------------------------------------------------- */
+/* ---- what a container asks for (ask.c) ------------------------------------------------------- */
 
 struct ask {
 	char pool[NAME_MAX_LEN + 1];
@@ -70,7 +71,7 @@ struct ask {
 int32_t ask_of(const struct modhost *h, rp_ctr ctr, struct ask *ret);
 void ask_fini(struct ask *a);
 
-/* ---- the instance ---------------------------------------------------------------------------------------------------------- */
+/* ---- the instance ---------------------------------------------------------------------------- */
 
 struct rp_instance {
 	LIFE;

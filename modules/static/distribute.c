@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distribute-cpus-across-numa. For the smallest number of nodes that can do it, all combinations of nodes are tried: each gives the same
- * whole number of groups (a group is a core with full-pcpus-only, else a CPU), and what is left over goes in rounds to some of them.
- * The winner leaves the free CPUs of the machine most evenly spread; the first one found wins a tie.
+ * distribute-cpus-across-numa. For the smallest number of nodes that can do it, all combinations of
+ * nodes are tried: each gives the same whole number of groups (a group is a core with
+ * full-pcpus-only, else a CPU), and what is left over goes in rounds to some of them. The winner
+ * leaves the free CPUs of the machine most evenly spread; the first one found wins a tie.
  */
 #include "modules/static/kubelet.h"
 
@@ -37,7 +38,8 @@ static uint32_t groups_of(const struct search *s, uint32_t n_cpus)
 	return n_cpus / s->group * s->group;
 }
 
-/* The next combination of p->n out of `total` positions in lexicographic order; 0: there is none. */
+/* The next combination of p->n out of `total` positions in lexicographic order; 0: there is
+ * none. */
 static int next_combination(struct positions *p, uint32_t total)
 {
 	uint32_t i = p->n;
@@ -65,8 +67,9 @@ static uint64_t square_of(const struct search *s, uint32_t n_free)
 }
 
 /*
- * The score is sqrt(sum / nodes), rounded: the largest r with (2r - 1)² · nodes <= 4 · sum. Whether a sum's score is below r is then
- * one comparison, and no rounding of the processor's decides a tie.
+ * The score is sqrt(sum / nodes), rounded: the largest r with (2r - 1)² · nodes <= 4 · sum. Whether
+ * a sum's score is below r is then one comparison, and no rounding of the processor's decides a
+ * tie.
  */
 static int score_below(const struct search *s, uint64_t sum, uint64_t score)
 {
@@ -95,7 +98,8 @@ static void consider(struct search *s, uint64_t sum, const struct split *split,
 	s->best.found = 1;
 }
 
-/* Takes `rest` CPUs from these nodes in rounds; `after` is what the nodes have before and after. 0 when they have too few. */
+/* Takes `rest` CPUs from these nodes in rounds; `after` is what the nodes have before and after. 0
+ * when they have too few. */
 static int hand_out(struct search *s, const struct positions *nodes, uint32_t rest, uint32_t *after)
 {
 	uint32_t room = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of nodes is a hint when it has n free CPUs. It is preferred when no smaller one could ever hold n CPUs, or, with align-by-socket,
- * when no smaller set of packages could. Best is a preferred one, then the one with fewest nodes, then the lowest mask (node
- * i is bit i). There are 2^nodes masks; instead of looking at them all, the lowest one of each size is found from the top bit down:
- * a node is left out whenever the nodes below it can still do without.
+ * A set of nodes is a hint when it has n free CPUs. It is preferred when no smaller one could ever
+ * hold n CPUs, or, with align-by-socket, when no smaller set of packages could. Best is a preferred
+ * one, then the one with fewest nodes, then the lowest mask (node i is bit i). There are 2^nodes
+ * masks; instead of looking at them all, the lowest one of each size is found from the top bit
+ * down: a node is left out whenever the nodes below it can still do without.
  */
 #include <stdlib.h>
 #include <string.h>

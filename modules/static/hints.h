@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which NUMA nodes a container should get its CPUs from: the kubelet's topology manager, as far as CPUs are concerned. */
+/* Which NUMA nodes a container should get its CPUs from: the kubelet's topology manager, as far as
+ * CPUs are concerned. */
 #ifndef STATIC_HINTS_H
 #define STATIC_HINTS_H
 
@@ -13,7 +14,8 @@ enum hint_policy {
 };
 
 #define HINT_NODES_MAX 64u
-/* With align-by-socket the search for a set of nodes may have to turn back; it gives up after so many steps. */
+/* With align-by-socket the search for a set of nodes may have to turn back; it gives up after so
+ * many steps. */
 #define HINT_STEPS 20000u
 
 struct hint {
@@ -23,8 +25,8 @@ struct hint {
 };
 
 /*
- * The best set of nodes for n of the free CPUs. 0, or -RP_ENOSPC when there is none that the policy accepts (best-effort accepts any
- * that is large enough). At most HINT_NODES_MAX nodes with CPUs.
+ * The best set of nodes for n of the free CPUs. 0, or -RP_ENOSPC when there is none that the policy
+ * accepts (best-effort accepts any that is large enough). At most HINT_NODES_MAX nodes with CPUs.
  */
 int32_t hint_find(const struct machine *m, enum hint_policy policy, int align_by_socket,
 		  struct rp_ids free, uint32_t n, struct hint *ret);

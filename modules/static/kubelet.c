@@ -3,7 +3,7 @@
 
 #include "modules/static/kubelet.h"
 
-/* ---- lists ------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static int cmp_u32(uint32_t a, uint32_t b)
 {
@@ -21,7 +21,8 @@ static int cmp_ranks(const void *pa, const void *pb)
 	return r ? r : cmp_u32(a->index, b->index);
 }
 
-/* Lists the units of a level, grouped by the place of the larger unit that they are in; MACHINE_N_LEVELS: one group. */
+/* Lists the units of a level, grouped by the place of the larger unit that they are in;
+ * MACHINE_N_LEVELS: one group. */
 static uint32_t list_within(const struct machine *m, enum machine_level level, struct rp_ids free,
 			    enum machine_level parent)
 {
@@ -49,7 +50,8 @@ static void remember_places(const struct machine *m, enum machine_level level, u
 		m->place[level][m->ranks[i].index] = i;
 }
 
-/* On machines with fewer packages than nodes a package contains nodes; otherwise a node contains packages. */
+/* On machines with fewer packages than nodes a package contains nodes; otherwise a node contains
+ * packages. */
 static int packages_first(const struct machine *m)
 {
 	return m->level[MACHINE_PACKAGE].n_units < m->level[MACHINE_NODE].n_units;
@@ -75,7 +77,7 @@ uint32_t kubelet_list(const struct machine *m, enum machine_level level, struct 
 	return list_within(m, level, free, parent);
 }
 
-/* ---- packed ------------------------------------------------------------------------------------------------------ */
+/* ---- packed ---------------------------------------------------------------------------------- */
 
 struct taking {
 	const struct machine *m;

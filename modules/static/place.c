@@ -31,7 +31,7 @@ int64_t place_wanted(const struct rp_ctr_info *info)
 	return info->cpu_request / 1000;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static int32_t check_alignment(const struct rp_plan *plan, struct placing *p)
 {
@@ -79,7 +79,7 @@ static int32_t check_shared_left(const struct rp_instance *inst, struct placing 
 	return refuse(p, SHARED_LEFT_TEXT);
 }
 
-/* ---- choosing ---------------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 /* Takes n of the candidates, from the nodes that the topology manager policy wants. */
 static int32_t take(const struct rp_plan *plan, struct rp_ids candidates, struct placing *p)
@@ -170,7 +170,8 @@ static void describe(const struct rp_plan *plan, struct placing *p, struct rp_id
 		plan->settings.options ? plan->settings.options_at : plan->settings.hints_at;
 }
 
-/* Free CPUs that may be given away: shared but not reserved, and the isolated ones when those are too few. */
+/* Free CPUs that may be given away: shared but not reserved, and the isolated ones when those are
+ * too few. */
 static void assignable(const struct rp_instance *inst, int64_t n, struct rp_idset *ret)
 {
 	plan_shared(inst->plan, &inst->owners, ret);
@@ -253,7 +254,8 @@ int32_t place_resize(struct rp_instance *inst, rp_ctr ctr, struct rp_ids own, in
 	return r;
 }
 
-/* Where cores differ, full-pcpus-only aligns nothing: one that breaks a core is as good as what would be given. */
+/* Where cores differ, full-pcpus-only aligns nothing: one that breaks a core is as good as what
+ * would be given. */
 static int passes_as_cores(const struct rp_plan *plan, struct rp_ids cpus)
 {
 	struct rp_idset whole;
@@ -274,7 +276,7 @@ int place_passes(struct rp_instance *inst, rp_ctr ctr, struct rp_ids cpus)
 	return rp_ids_subset(cpus, rp_ids_of(&plan->iso)) && isolation_reason(inst, &p);
 }
 
-/* ---- explaining -------------------------------------------------------------------------------------------------- */
+/* ---- explaining ------------------------------------------------------------------------------ */
 
 void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct placing *p)

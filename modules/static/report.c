@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see of the policy: a zone for each NUMA node, metrics, and the one thing that cannot live with a container. */
+/* What others see of the policy: a zone for each NUMA node, metrics, and the one thing that cannot
+ * live with a container. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "modules/lib/zones.h"
 #include "modules/static/static.h"
 
-/* ---- zones ------------------------------------------------------------------------------------------------------- */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
@@ -32,7 +33,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 
 const struct rp_zones static_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
 
-/* ---- metrics ----------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
@@ -68,10 +69,10 @@ const struct rp_metrics static_metrics = {
 	.collect = report_metrics,
 };
 
-/* ---- saved state --------------------------------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
-/* RESERVED. Other options would choose others for a quantity today, but after a restart nobody may move: so the choice is kept as long as its size is
- * right. */
+/* RESERVED. Other options would choose others for a quantity today, but after a restart nobody may
+ * move: so the choice is kept as long as its size is right. */
 static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)
 {
 	struct reserve_past past = inst->remembered;

@@ -8,8 +8,8 @@
 #define QUOTA_MIN_US 1000
 
 /*
- * Kept with every exclusive container: that its set is this policy's doing, and what has to be taken back when it shares again. Written and
- * read on one machine only.
+ * Kept with every exclusive container: that its set is this policy's doing, and what has to be
+ * taken back when it shares again. Written and read on one machine only.
  */
 struct record {
 	uint32_t version;
@@ -30,7 +30,7 @@ int stage_is_ours(struct rp_instance *inst, rp_ctr ctr)
 	return read_record(inst, ctr, &rec);
 }
 
-/* ---- quota and memory ---------------------------------------------------------------------------------------------- */
+/* ---- quota and memory ------------------------------------------------------------------------ */
 
 /* What the kubelet would set for the container's limit. */
 static int32_t restore_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -74,9 +74,10 @@ static int32_t stage_memory(struct rp_instance *inst, rp_txn txn, const struct r
 	return ctr_set_memory(h, txn, info->ctr, rp_ids_none());
 }
 
-/* ---- one container ---------------------------------------------------------------------------------------------------- */
+/* ---- one container --------------------------------------------------------------------------- */
 
-/* Text for status when an exclusive set is kept although the configuration would not give it any more; NULL: all is well. */
+/* Text for status when an exclusive set is kept although the configuration would not give it any
+ * more; NULL: all is well. */
 static const char *blemish_of(const struct rp_instance *inst, struct rp_ids cpus)
 {
 	if (rp_ids_overlap(cpus, rp_ids_of(&inst->plan->reserved)))
@@ -136,7 +137,7 @@ int32_t stage_shared(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return r ? r : h->cache->set_private(h->ctx, txn, info->ctr, NULL, 0);
 }
 
-/* ---- all that share --------------------------------------------------------------------------------------------------- */
+/* ---- all that share -------------------------------------------------------------------------- */
 
 struct follow {
 	struct rp_ids shared;

@@ -2,7 +2,7 @@
 /* What the static policy does is told in static.h. */
 #include "modules/static/static.h"
 
-/* ---- configuration ----------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 {
@@ -48,7 +48,7 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 	return plan_new(&inst->h, &inst->plan->settings, &past, ret);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static void begin(struct rp_instance *inst)
 {

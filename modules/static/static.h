@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The static policy: containers of Guaranteed pods that ask for whole CPUs get them for themselves, all others share the rest.
+ * The static policy: containers of Guaranteed pods that ask for whole CPUs get them for themselves,
+ * all others share the rest.
  *
  *	ALL       available ∩ online, without the CPUs that the kernel isolates
  *	ISO       the isolated ones
  *	RESERVED  a part of ALL that nobody gets exclusively
- *	DEFAULT   where everybody else runs: ALL without what is given away (and, with strict-cpu-reservation, without RESERVED)
+ *	DEFAULT   where everybody else runs: ALL without what is given away (and, with
+ *                strict-cpu-reservation, without RESERVED)
  *
- * The only state is who owns which CPU (owners.h). DEFAULT is derived from it and never stored, so the two cannot disagree; the owners
- * in turn can be read back from the host's cache. A configuration and the machine as it is now make a `struct rp_plan`:
+ * The only state is who owns which CPU (owners.h). DEFAULT is derived from it and never stored, so
+ * the two cannot disagree; the owners in turn can be read back from the host's cache. A
+ * configuration and the machine as it is now make a `struct rp_plan`:
  *
- *	config.c   section → settings          plan.c     settings + machine → sets; refusals of a reload
+ *	config.c   section → settings
+ *	plan.c     settings + machine → sets; refusals of a reload
  *	machine.c  the topology as lists       kubelet.c, distribute.c, hints.c   which CPUs
- *	place.c    what one container gets     stage.c    into the transaction
- *	sync.c     everything at once          report.c   zones, metrics, saved state
+ *	place.c    what one container gets
+ *	sync.c     everything at once
+ *	stage.c    into the transaction
+ *	report.c   zones, metrics, saved state
  *	static.c   the callbacks
  */
 #ifndef STATIC_STATIC_H
@@ -28,7 +34,7 @@
 #include "modules/static/hints.h"
 #include "modules/static/kubelet.h"
 
-/* ---- configuration (config.c) ------------------------------------------------------------------------------------ */
+/* ---- configuration (config.c) ---------------------------------------------------------------- */
 
 struct settings {
 	struct amount available, reserved;
@@ -48,7 +54,7 @@ int32_t settings_check(const struct modhost *h, const struct settings *s, const 
 const char *option_name(uint32_t bit);
 const char *hint_policy_name(enum hint_policy policy);
 
-/* ---- a configuration on a machine (plan.c) ------------------------------------------------------------------------ */
+/* ---- a configuration on a machine (plan.c) --------------------------------------------------- */
 
 struct rp_plan {
 	struct settings settings;
@@ -57,7 +63,8 @@ struct rp_plan {
 	struct rp_idset all, iso, reserved;
 };
 
-/* The machine is read anew. past->hotplug: what worked once has to go on with the CPUs that are left, a smaller RESERVED is no error. */
+/* The machine is read anew. past->hotplug: what worked once has to go on with the CPUs that are
+ * left, a smaller RESERVED is no error. */
 int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
@@ -67,7 +74,8 @@ int32_t plan_reserve(const struct modhost *h, struct rp_plan *p, const struct re
 void plan_past(const struct rp_plan *p, struct reserve_past *ret);
 #define SHARED_LEFT_TEXT "would leave fewer than 1 shared CPUs"
 #define SHARED_EMPTY_TEXT "shared pool is empty"
-/* -RP_EBUSY when after `old` owners of CPUs would lose some or get into the reserved ones, or nothing would be left to share. */
+/* -RP_EBUSY when after `old` owners of CPUs would lose some or get into the reserved ones, or
+ * nothing would be left to share. */
 int32_t plan_check_owners(const struct modhost *h, const struct rp_plan *p,
 			  const struct rp_plan *old, const struct owners *l);
 /* n of the free CPUs by the configured allocator: 0 or -RP_ENOSPC. */
@@ -77,7 +85,7 @@ int32_t plan_take(const struct rp_plan *p, struct rp_ids free, uint32_t n, struc
 void plan_shared(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);
 void plan_free_isolated(const struct rp_plan *p, const struct owners *l, struct rp_idset *ret);
 
-/* ---- the instance (static.c) -------------------------------------------------------------------------------------- */
+/* ---- the instance (static.c) ----------------------------------------------------------------- */
 
 struct counters {
 	uint64_t placed, refused;
@@ -92,7 +100,7 @@ struct rp_instance {
 	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
 };
 
-/* ---- what one container gets (place.c) ----------------------------------------------------------------------------- */
+/* ---- what one container gets (place.c) ------------------------------------------------------- */
 
 #define PLACE_TEXT_MAX 320u
 
@@ -120,7 +128,7 @@ void place_explain(struct rp_instance *inst, const struct rp_ctr_info *info,
 		   const struct placing *p);
 void place_explain_shared(struct rp_instance *inst, const struct rp_ctr_info *info);
 
-/* ---- into the transaction (stage.c) --------------------------------------------------------------------------------- */
+/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
 
 int32_t stage_exclusive(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			struct rp_ids cpus);
@@ -133,13 +141,13 @@ int32_t stage_sharers(struct rp_instance *inst, rp_txn txn, struct rp_ids shared
 /* Was this exclusive set given by this policy? */
 int stage_is_ours(struct rp_instance *inst, rp_ctr ctr);
 
-/* ---- everything at once (sync.c) -------------------------------------------------------------------------------------- */
+/* ---- everything at once (sync.c) ------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After CPUs came free: places those who had to share for want of them. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except);
 
-/* ---- reports (report.c) ----------------------------------------------------------------------------------------------- */
+/* ---- reports (report.c) ---------------------------------------------------------------------- */
 
 extern const struct rp_zones static_zones;
 extern const struct rp_metrics static_metrics;

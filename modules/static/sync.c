@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: who has a set that is still right keeps it, then those that wait for exclusive CPUs get some, and the rest shares
- * what is left. A container that cannot have what it is entitled to shares too and is retried whenever CPUs come free.
+ * Everything at once: who has a set that is still right keeps it, then those that wait for
+ * exclusive CPUs get some, and the rest shares what is left. A container that cannot have what it
+ * is entitled to shares too and is retried whenever CPUs come free.
  */
 #include <stdlib.h>
 
@@ -9,8 +10,9 @@
 #include "modules/static/static.h"
 
 /*
- * What of the container's CPUs is exclusively its own. Another policy's choice is taken over, if it is one that we could have made; what it
- * called exclusive is not known any more, so it is what nobody else runs on.
+ * What of the container's CPUs is exclusively its own. Another policy's choice is taken over, if it
+ * is one that we could have made; what it called exclusive is not known any more, so it is what
+ * nobody else runs on.
  */
 static struct rp_ids own_cpus(struct rp_instance *inst, const struct rp_ctr_info *info,
 			      struct rp_ids common)
@@ -80,7 +82,8 @@ static int32_t place_waiting(struct rp_instance *inst, rp_txn txn, const struct 
 	return stage_degraded(inst, txn, info->ctr, p.text);
 }
 
-/* Where containers share. When nothing is left for that, those that run already have to make do with the reserved CPUs. */
+/* Where containers share. When nothing is left for that, those that run already have to make do
+ * with the reserved CPUs. */
 static bool share_where(const struct rp_instance *inst, struct rp_idset *ret)
 {
 	plan_shared(inst->plan, &inst->owners, ret);

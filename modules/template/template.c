@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A complete policy, to be copied. Rename it, change what wanted() and stage() decide, and you have yours. Containers of kube-system run
- * on reserved CPUs, those of Guaranteed pods that ask for whole CPUs get these for themselves, and all others share the rest:
+ * A complete policy, to be copied. Rename it, change what wanted() and stage() decide, and you have
+ * yours. Containers of kube-system run on reserved CPUs, those of Guaranteed pods that ask for
+ * whole CPUs get these for themselves, and all others share the rest:
  *
  *	template:
  *	  availableResources: {cpu: "cpuset:2-15"}	# default: all online CPUs
@@ -10,11 +11,15 @@
  *
  * What to know before you start:
  *
- *  - The host calls every function on one thread, one at a time. Decide quickly and return: no files, no sleeping, no threads.
- *  - Containers are handles. A struct rp_ctr_info tells about one; ctr_stage() says what you want for one.
- *  - This only *stages*. When your function returns 0 the host checks everything and makes it true. After an error nothing has
+ *  - The host calls every function on one thread, one at a time. Decide quickly and return: no
+ *  files, no sleeping, no threads.
+ *  - Containers are handles. A struct rp_ctr_info tells about one; ctr_stage() says what you want
+ *  for one.
+ *  - This only *stages*. When your function returns 0 the host checks everything and makes it true.
+ *  After an error nothing has
  *    happened, and rolled_back() is called to do the same with your own tables.
- *  - Remember as little as you can. What the cache knows survives a restart of the daemon; what your variables know does not. This
+ *  - Remember as little as you can. What the cache knows survives a restart of the daemon; what
+ *  your variables know does not. This
  *    policy remembers which container owns which CPU, and finds that out anew in sync().
  */
 #include <stdlib.h>
@@ -27,9 +32,10 @@
 #include "modules/lib/life.h"
 #include "modules/lib/owners.h"
 
-/* ---- what may be configured -------------------------------------------------------------------------------------- */
+/* ---- what may be configured ------------------------------------------------------------------ */
 
-/* The host checks rp.conf against this table before you see it, and makes its help and manual from it. */
+/* The host checks rp.conf against this table before you see it, and makes its help and manual from
+ * it. */
 static const struct rp_key keys[] = {
 	BOUNDS_KEYS("What the containers of kube-system have for themselves.",
 		    "Their CPUs: a set, or a quantity of the available ones."),
@@ -43,7 +49,8 @@ static const struct rp_schema schema = {
 	.cr_kind = "TemplatePolicy", /* custom resources of this kind are read as this section */
 };
 
-/* A configuration that has been checked, with all that follows from it. The name is given, the contents are yours. */
+/* A configuration that has been checked, with all that follows from it. The name is given, the
+ * contents are yours. */
 struct rp_plan {
 	rp_cfg section;
 	bool pin_cpu;
@@ -51,13 +58,15 @@ struct rp_plan {
 	struct cpualloc *alloc; /* chooses CPUs: whole cores first, near each other */
 };
 
-/* Your module's memory. There can be several instances at a time: a trial of a new configuration has its own. */
+/* Your module's memory. There can be several instances at a time: a trial of a new configuration
+ * has its own. */
 struct rp_instance {
-	LIFE; /* first: h, the host's services; plan, the configuration in force; and more (life.h) */
+	/* first: h, the host's services; plan, the configuration in force; and more (life.h) */
+	LIFE;
 	struct owners owners; /* of the CPUs that are some container's own */
 };
 
-/* ---- taking a configuration into use ------------------------------------------------------------------------------- */
+/* ---- taking a configuration into use --------------------------------------------------------- */
 
 static struct rp_plan *plan_free(struct rp_plan *plan)
 {
@@ -96,7 +105,8 @@ static int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, s
 	return r;
 }
 
-/* Checks a configuration. Must not change anything that is in force: the new plan may yet be dropped. */
+/* Checks a configuration. Must not change anything that is in force: the new plan may yet be
+ * dropped. */
 static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
 	return plan_new(&inst->h, section, false, ret);
@@ -108,7 +118,7 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 	return plan_new(&inst->h, inst->plan->section, true, ret);
 }
 
-/* ---- placing containers -------------------------------------------------------------------------------------------- */
+/* ---- placing containers ---------------------------------------------------------------------- */
 
 static bool is_system(const struct rp_ctr_info *info)
 {
@@ -122,7 +132,8 @@ static int64_t wanted(const struct rp_instance *inst, const struct rp_ctr_info *
 	return inst->plan->pin_cpu && whole && !is_system(info) ? info->cpu_request / 1000 : 0;
 }
 
-/* Gives a container as many CPUs as it wants, or leaves it without. One CPU at least stays for those who share. */
+/* Gives a container as many CPUs as it wants, or leaves it without. One CPU at least stays for
+ * those who share. */
 static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
 	struct rp_idset own, free;
@@ -139,7 +150,8 @@ static bool give(struct rp_instance *inst, const struct rp_ctr_info *info)
 	return true;
 }
 
-/* Says what a container gets, after give(): what is already so costs nothing. Those whose CPUs are all off line join the others. */
+/* Says what a container gets, after give(): what is already so costs nothing. Those whose CPUs are
+ * all off line join the others. */
 static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	struct rp_idset own, shared;
@@ -157,7 +169,8 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
-/* Everybody: first those that lack CPUs of their own may have what is free, then all are told where they run. */
+/* Everybody: first those that lack CPUs of their own may have what is free, then all are told where
+ * they run. */
 static int32_t settle_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			  const struct life_walk *w)
 {
@@ -209,7 +222,8 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	return 0;
 }
 
-/* After a start, a reload, a reconnect, or CPUs that came or went: makes sure that everybody is where he should be. */
+/* After a start, a reload, a reconnect, or CPUs that came or went: makes sure that everybody is
+ * where he should be. */
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	owners_clear(&inst->owners);
@@ -217,7 +231,8 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r ? r : settle(inst, txn, 0);
 }
 
-/* What the owners table was like is known at the beginning of each transaction, in case that the host drops it. */
+/* What the owners table was like is known at the beginning of each transaction, in case that the
+ * host drops it. */
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
@@ -229,7 +244,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
-/* ---- the module ------------------------------------------------------------------------------------------------------ */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static const struct life_ops ops = {
 	.plan = plan,
@@ -243,7 +258,8 @@ static const struct life_ops ops = {
 	.schema = &schema,
 };
 
-/* The one exported symbol, and the note that the host reads before it loads the file. The name is that of the file. */
+/* The one exported symbol, and the note that the host reads before it loads the file. The name is
+ * that of the file. */
 LIFE_MODULE("template", "1.0", ops,
 	    .summary = "reserved CPUs for kube-system, exclusive ones for Guaranteed pods",
 	    .licence = "Apache-2.0");

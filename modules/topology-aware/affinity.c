@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Next to whom a container wants to be. Each container that an affinity matches adds its weight to the pool that it is in; a pool feels the weights of
- * those above it and of those below it, less with every step.
+ * Next to whom a container wants to be. Each container that an affinity matches adds its weight to
+ * the pool that it is in; a pool feels the weights of those above it and of those below it, less
+ * with every step.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static int32_t add(struct rp_instance *inst, struct affinities *a, const struct 
 	return 0;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Only lists of names: the short form. */
 static bool is_simple(struct rp_instance *inst, rp_cfg map)
@@ -188,7 +189,7 @@ static int32_t read_all(struct rp_instance *inst, const struct rp_ctr_info *info
 	return r ? r : read_annotation(inst, info, anti, -1, a);
 }
 
-/* ---- weights ------------------------------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 static bool matches(struct rp_instance *inst, const struct affinity *a,
 		    const struct rp_ctr_info *own, const struct rp_ctr_info *other)
@@ -236,7 +237,8 @@ static void weigh_implicit(struct rp_instance *inst, struct request *r)
 		r->weighted |= add_weight(p, i, (double)ns->n_grants[i] * COLOCATION_WEIGHT);
 }
 
-/* What a pool feels: affinity[] holds the sum of what is below first, then of what is above as well. */
+/* What a pool feels: affinity[] holds the sum of what is below first, then of what is above as
+ * well. */
 static void spread(struct rp_plan *p)
 {
 	for (uint32_t i = 0; i < p->n_pools; i++)

@@ -7,7 +7,7 @@
 #define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer */
 #define EXTENDED_DOMAIN "cpuclass.resource-policy.nri.io/"
 
-/* ---- scheduling classes ----------------------------------------------------------------------------------------------- */
+/* ---- scheduling classes ---------------------------------------------------------------------- */
 
 static int32_t find_sched(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
@@ -27,7 +27,7 @@ int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct r
 				&inst->plan->settings.sched.list[r->sched]);
 }
 
-/* ---- CPU classes ---------------------------------------------------------------------------------------------------------- */
+/* ---- CPU classes ----------------------------------------------------------------------------- */
 
 static int32_t find_class(struct rp_instance *inst, struct request *r)
 {
@@ -106,7 +106,7 @@ void classes_timer(struct rp_instance *inst, uint64_t cookie)
 		cpuclass_timer(inst->classes, cookie);
 }
 
-/* ---- Speed Select --------------------------------------------------------------------------------------------------------- */
+/* ---- Speed Select ---------------------------------------------------------------------------- */
 
 static void put_if_high(const struct pct *pct, uint32_t class, struct rp_ids cpus,
 			struct rp_idset *ret)

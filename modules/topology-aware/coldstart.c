@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cold start: the container begins on slow memory and gets DRAM when it has run for a while. One timer of the host serves all of them.
- * The end is kept by the host's clock, which does not begin anew with the daemon.
+ * A cold start: the container begins on slow memory and gets DRAM when it has run for a while. One
+ * timer of the host serves all of them. The end is kept by the host's clock, which does not begin
+ * anew with the daemon.
  */
 #include "modules/lib/annotation.h"
 #include "modules/topology-aware/ta.h"

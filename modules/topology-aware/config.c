@@ -115,7 +115,7 @@ const struct rp_schema ta_schema = {
 	.cr_kind = "TopologyAwarePolicy",
 };
 
-/* ---- words -------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 struct word {
 	const char *name;
@@ -185,7 +185,7 @@ bool strings_match(const struct texts *patterns, const char *text)
 	return false;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
 {
@@ -208,7 +208,7 @@ static int32_t out_of_memory(const struct modhost *h)
 	return modhost_fail(h, -RP_ENOMEM, "out of memory");
 }
 
-/* ---- scheduling classes --------------------------------------------------------------------------------------------- */
+/* ---- scheduling classes ---------------------------------------------------------------------- */
 
 static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_cfg node,
 			  int32_t *ret)
@@ -261,7 +261,7 @@ static int32_t read_sched(const struct modhost *h, struct settings *s)
 	return r ? r : read_sched_rules(h, s);
 }
 
-/* ---- CPU classes ---------------------------------------------------------------------------------------------------- */
+/* ---- CPU classes ----------------------------------------------------------------------------- */
 
 static int32_t find_class(const struct modhost *h, const struct settings *s, const char *key,
 			  uint32_t fallback, uint32_t *ret)
@@ -297,7 +297,7 @@ static int32_t read_classes(const struct modhost *h, struct settings *s)
 		 : find_class(h, s, "defaultExclusiveCPUClass", CPUCLASS_NONE, &s->exclusive_class);
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int32_t read_amounts(const struct modhost *h, struct settings *s)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where in the machine the things are that a container uses: its devices, the disks behind its mounts, and what annotations say. Devices and
- * mounts are known only while the container is being created, so hints are made then and kept.
+ * Where in the machine the things are that a container uses: its devices, the disks behind its
+ * mounts, and what annotations say. Devices and mounts are known only while the container is being
+ * created, so hints are made then and kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ struct search {
 	struct hints *hints;
 };
 
-/* ---- lists ------------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 struct hints *hints_ref(struct hints *h)
 {
@@ -121,7 +122,7 @@ int32_t hints_add(struct hints **hints, const char *provider, struct rp_ids cpus
 	return 0;
 }
 
-/* ---- which to look for --------------------------------------------------------------------------------------------------- */
+/* ---- which to look for ----------------------------------------------------------------------- */
 
 /* Words of "mounts, devices", in brackets or not; as YAML one a line with a dash. */
 static uint32_t parse_kinds(struct rp_instance *inst, rp_ctr ctr, const char *text)
@@ -197,7 +198,7 @@ static bool is_allowed(const struct search *s, const char *path)
 	return !is_listed(s, &s->deny, path) || is_listed(s, &s->allow, path);
 }
 
-/* ---- devices and mounts ---------------------------------------------------------------------------------------------------- */
+/* ---- devices and mounts ---------------------------------------------------------------------- */
 
 static int32_t add_hint(struct search *s, const char *provider, struct rp_ids cpus,
 			struct rp_ids nodes, struct rp_ids sockets)
@@ -277,7 +278,7 @@ static int32_t add_devices(struct search *s)
 	return r;
 }
 
-/* ---- the kubelet's devices --------------------------------------------------------------------------------------------------- */
+/* ---- the kubelet's devices ------------------------------------------------------------------- */
 
 static void cpus_of_nodes(const struct rp_plan *p, struct rp_ids nodes, struct rp_idset *ret)
 {
@@ -318,7 +319,7 @@ static int32_t add_pod_resources(struct search *s)
 	return r;
 }
 
-/* ---- annotated hints --------------------------------------------------------------------------------------------------------- */
+/* ---- annotated hints ------------------------------------------------------------------------- */
 
 /* A member by its name in any case; "" when it is not there. */
 static int32_t read_member(const struct modhost *h, rp_cfg map, const char *name, const char **ret)
@@ -412,7 +413,7 @@ int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, str
 	return r;
 }
 
-/* ---- scores -------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 #define AROUND 0.9 /* a pool around the right one */
 

@@ -38,7 +38,7 @@ struct irq_ask *irq_ask_unref(struct irq_ask *a)
 	return NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int32_t check_interrupts(struct rp_instance *inst, const struct irq_ask *ask)
 {
@@ -102,7 +102,8 @@ static int32_t read_ask(struct rp_instance *inst, const char *text, struct irq_a
 	return r ? r : read_list(inst, map, "mask", a, &a->n_masks);
 }
 
-/* Neither a pod-wide annotation nor one without interrupts says anything about a container without exclusive CPUs. */
+/* Neither a pod-wide annotation nor one without interrupts says anything about a container without
+ * exclusive CPUs. */
 static int32_t check_eligible(struct rp_instance *inst, const struct request *r, bool own,
 			      bool *ret_eligible)
 {
@@ -140,7 +141,7 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r)
 	return e;
 }
 
-/* ---- doing ---------------------------------------------------------------------------------------------------------------- */
+/* ---- doing ----------------------------------------------------------------------------------- */
 
 struct rules {
 	struct irq_claim *claims;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has what, and what is left in each pool. Exclusive CPUs leave the free sets of their pool, of all above it and of all below it; amounts
- * count in their pool and all above. Everything that is done to a grant can be undone from the log, exactly and without memory.
+ * Who has what, and what is left in each pool. Exclusive CPUs leave the free sets of their pool, of
+ * all above it and of all below it; amounts count in their pool and all above. Everything that is
+ * done to a grant can be undone from the log, exactly and without memory.
  */
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ static uint64_t hash(uint64_t key)
 	return key ^ key >> 32;
 }
 
-/* ---- namespaces ------------------------------------------------------------------------------------------------------ */
+/* ---- namespaces ------------------------------------------------------------------------------ */
 
 static struct namespace *get_namespace(struct rp_instance *inst, const char *name)
 {
@@ -54,7 +55,7 @@ static void put_namespace(struct rp_instance *inst, struct namespace *ns)
 	free(ns);
 }
 
-/* ---- grants ------------------------------------------------------------------------------------------------------------ */
+/* ---- grants ---------------------------------------------------------------------------------- */
 
 struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info)
 {
@@ -100,7 +101,7 @@ struct grant *grant_free(struct rp_instance *inst, struct grant *g)
 	return NULL;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static struct grant **bucket(struct grant **table, uint32_t n_buckets, uint64_t key)
 {
@@ -208,7 +209,7 @@ struct grant *ledger_next_of_pod(const struct grant *g)
 	return (struct grant *)(uintptr_t)g;
 }
 
-/* ---- sets and sums --------------------------------------------------------------------------------------------------------- */
+/* ---- sets and sums --------------------------------------------------------------------------- */
 
 static bool take_words(uint64_t *set, const struct cpus *cpus)
 {
@@ -405,7 +406,7 @@ void ledger_clear(struct rp_instance *inst)
 	l->irqs_changed = l->classes_changed = true;
 }
 
-/* ---- what is left ------------------------------------------------------------------------------------------------------------ */
+/* ---- what is left ---------------------------------------------------------------------------- */
 
 static int64_t left_in(const struct pool *pool)
 {
@@ -453,13 +454,14 @@ int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool)
 	return room;
 }
 
-/* ---- what may be given away ---------------------------------------------------------------------------------------------------- */
+/* ---- what may be given away ------------------------------------------------------------------ */
 
 static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_t id)
 {
 	uint64_t *w = pool->whole_slice;
 	memcpy(w, pool->own, p->n_words * sizeof *w);
-	/* The last child is the number before; the one before a child is before the first one below that. */
+	/* The last child is the number before; the one before a child is before the first one below
+	 * that. */
 	for (uint32_t next = id; next > pool->first;) {
 		const struct pool *child = &p->pools[next - 1];
 		for (uint32_t i = 0; i < p->n_words; i++)

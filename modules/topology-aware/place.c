@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One container into one pool: the pool, its exclusive CPUs, its part of the shared ones, its memory. Nothing is changed before all of it
- * has been found.
+ * One container into one pool: the pool, its exclusive CPUs, its part of the shared ones, its
+ * memory. Nothing is changed before all of it has been found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const struct pool *pool_of(const struct placing *l)
 	return &l->inst->plan->pools[l->pool];
 }
 
-/* ---- exclusive CPUs ------------------------------------------------------------------------------------------------------ */
+/* ---- exclusive CPUs -------------------------------------------------------------------------- */
 
 /* Some near each device of the kubelet's, as many near each. */
 static bool pick_by_hints(const struct placing *l, const struct rp_idset *from, uint32_t n,
@@ -68,7 +68,8 @@ static int32_t take_from(struct placing *l, const uint64_t *set)
 	return cpualloc_allocate(p->cpus, &from, n, l->r->prio, CPUALLOC_DEFAULT, &l->exclusive);
 }
 
-/* Where a pool is chosen that has not enough, none has: what people read is not to blame the one. */
+/* Where a pool is chosen that has not enough, none has: what people read is not to blame the
+ * one. */
 static const char *blame(const struct placing *l)
 {
 	return pool_of(l)->parent == NO_POOL ? "" : "no pool has enough CPUs; the best, ";
@@ -124,7 +125,7 @@ static int32_t take_exclusive(struct placing *l)
 			    n_sliceable == 1 ? "" : "s");
 }
 
-/* ---- checks --------------------------------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 /* The amount of shared CPUs; exclusive ones are on their way out of the pool. */
 static int32_t check_fraction(struct placing *l)
@@ -180,7 +181,7 @@ static int32_t check_hints(const struct placing *l)
 			hints_memory_violated(p, hints, l->offer.zone));
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* The nodes of the kubelet's devices, if they are exactly what would do. */
 static void narrow_by_hints(const struct placing *l, struct memalloc_request *req)
@@ -213,9 +214,10 @@ static int32_t find_memory(struct placing *l)
 		 : 0;
 }
 
-/* ---- the pool ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the pool -------------------------------------------------------------------------------- */
 
-/* People are told of the pool that lacks least, which need not be the one that suits best. Of equals the smallest. */
+/* People are told of the pool that lacks least, which need not be the one that suits best. Of
+ * equals the smallest. */
 static uint32_t find_nearest(struct rp_instance *inst, const struct request *r)
 {
 	uint32_t nearest = NO_POOL;
@@ -315,7 +317,7 @@ static int32_t find_pool(struct placing *l)
 	return !r->full && !r->fraction && !pool_of(l)->n_sharable ? overflow(l) : 0;
 }
 
-/* ---- into the ledger ------------------------------------------------------------------------------------------------------------ */
+/* ---- into the ledger ------------------------------------------------------------------------- */
 
 static struct grant *make_grant(const struct placing *l)
 {
@@ -430,7 +432,7 @@ int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const ch
 	return e ? e : commit(&l, ret);
 }
 
-/* ---- resizing ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- resizing -------------------------------------------------------------------------------- */
 
 void place_release(struct rp_instance *inst, struct grant *g)
 {
@@ -439,7 +441,8 @@ void place_release(struct rp_instance *inst, struct grant *g)
 		(void)memalloc_release(inst->plan->mem, g->ctr);
 }
 
-/* It wants less than it has and cannot have exactly that: it keeps its CPUs, and only its weight is less. */
+/* It wants less than it has and cannot have exactly that: it keeps its CPUs, and only its weight is
+ * less. */
 static int32_t keep_and_lower(struct rp_instance *inst, const struct request *r,
 			      const struct grant *old, memalloc_mask zone, struct grant **ret)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration on a machine: which CPUs may be used, which are reserved, and an empty tree over them. */
+/* A configuration on a machine: which CPUs may be used, which are reserved, and an empty tree over
+ * them. */
 #include <stdlib.h>
 
 #include "modules/topology-aware/ta.h"
@@ -23,7 +24,7 @@ struct rp_plan *plan_free(struct rp_plan *p)
 	return NULL;
 }
 
-/* ---- the machine ----------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static int32_t read_cpus(const struct modhost *h, struct rp_plan *p)
 {
@@ -54,7 +55,8 @@ static int32_t read_cpus(const struct modhost *h, struct rp_plan *p)
 	return 0;
 }
 
-/* Movable memory alone cannot start a container: where it is the kind that cold starts begin with, there are none. */
+/* Movable memory alone cannot start a container: where it is the kind that cold starts begin with,
+ * there are none. */
 static bool cold_start_possible(const struct modhost *h, const struct rp_plan *p)
 {
 	struct rp_idset nodes, normal, movable;
@@ -106,7 +108,7 @@ static int32_t read_machine(const struct modhost *h, struct rp_plan *p)
 		       : modhost_fail(h, -RP_ENOMEM, "out of memory");
 }
 
-/* ---- CPUs of the configuration ---------------------------------------------------------------------------------------- */
+/* ---- CPUs of the configuration --------------------------------------------------------------- */
 
 static void and_words(uint64_t *dst, const uint64_t *a, struct rp_ids b, uint32_t n)
 {

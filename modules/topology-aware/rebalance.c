@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Better places for containers that run. Who came when the machine was full sits in a wider pool than it would now, on farther memory, on
- * other CPUs than the isolated ones, or on what was left, and stays there after all of that has become free.
+ * Better places for containers that run. Who came when the machine was full sits in a wider pool
+ * than it would now, on farther memory, on other CPUs than the isolated ones, or on what was left,
+ * and stays there after all of that has become free.
  *
- * Each is looked at as if it were placed now, with the rules of a placement. It moves when they prefer another pool for what that is;
- * that others leave more there is reason enough only for one that lacks CPUs, and its own preference decides, not what would be fair:
- * so moves come to an end. Whoever is annotated to keep CPUs or memory, or is in its cold start, stays; and so does everybody whose move
- * would push another one's memory away. What others notice is that the CPUs they share become more or less.
+ * Each is looked at as if it were placed now, with the rules of a placement. It moves when they
+ * prefer another pool for what that is; that others leave more there is reason enough only for one
+ * that lacks CPUs, and its own preference decides, not what would be fair: so moves come to an end.
+ * Whoever is annotated to keep CPUs or memory, or is in its cold start, stays; and so does
+ * everybody whose move would push another one's memory away. What others notice is that the CPUs
+ * they share become more or less.
  */
 #include <stdlib.h>
 
@@ -28,7 +31,7 @@ struct attempt {
 	const char *rule;
 };
 
-/* ---- is there a better place? -------------------------------------------------------------------------------------------- */
+/* ---- is there a better place? ---------------------------------------------------------------- */
 
 /* One that does not have what it asks for: any other place is better. */
 static bool waits(const struct grant *g)
@@ -116,7 +119,7 @@ static bool look(struct attempt *a)
 	return isolated_is_better(a, &here) || memory_is_better(a);
 }
 
-/* ---- moving ---------------------------------------------------------------------------------------------------------------- */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 static void tell(const struct attempt *a, const struct grant *g)
 {
@@ -161,7 +164,8 @@ static bool came_true(const struct attempt *a, const struct grant *g)
 	return a->inst->n_moved == a->n_moved && g->pool == a->pool && !waits(g);
 }
 
-/* 1: it has moved; 0: it has not, and what was tried is to be taken back; or an error that ends all. */
+/* 1: it has moved; 0: it has not, and what was tried is to be taken back; or an error that ends
+ * all. */
 static int32_t attempt(struct attempt *a, rp_txn txn)
 {
 	struct rp_instance *inst = a->inst;
@@ -232,7 +236,7 @@ static int32_t consider(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, bool s
 	return e;
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static bool has_work(const struct rp_instance *inst)
 {

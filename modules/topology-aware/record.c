@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A grant as it is kept with its container, over restarts and reloads. Pools are named, as their numbers may change with the machine. Written and
- * read on one machine only, and by one version of this module: another layout has another number.
+ * A grant as it is kept with its container, over restarts and reloads. Pools are named, as their
+ * numbers may change with the machine. Written and read on one machine only, and by one version of
+ * this module: another layout has another number.
  */
 #include "modules/topology-aware/ta.h"
 
@@ -22,7 +23,7 @@ struct hint_head {
 	uint32_t n_cpus, n_nodes, n_sockets, n_provider;
 };
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void put(struct record_bytes *b, const void *data, size_t n)
 {
@@ -96,7 +97,7 @@ bool record_is_kept(struct rp_instance *inst, rp_ctr ctr, const struct record_by
 	       size == rec->size && memcmp(data, rec->data, size) == 0;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reader {
 	const uint8_t *p;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others see: a zone for each pool, metrics, the reasons of a placement, and the one thing that cannot live with a container. */
+/* What others see: a zone for each pool, metrics, the reasons of a placement, and the one thing
+ * that cannot live with a container. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "modules/lib/line.h"
 #include "modules/topology-aware/ta.h"
 
-/* ---- reasons --------------------------------------------------------------------------------------------------------------- */
+/* ---- reasons --------------------------------------------------------------------------------- */
 
 /* "best of 7 pools: node0: 3400m left", or 100m too few, and what few containers look at. */
 static void say_score(const struct rp_plan *p, const struct request *r, const struct score *s,
@@ -79,7 +80,7 @@ void report_grant(struct rp_instance *inst, const struct request *r, const struc
 	modhost_note_line(h, g->ctr, l.text);
 }
 
-/* ---- zones ------------------------------------------------------------------------------------------------------------------- */
+/* ---- zones ----------------------------------------------------------------------------------- */
 
 static void attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids,
 		      bool always)
@@ -139,7 +140,7 @@ static int32_t report_zones(struct rp_instance *inst, const struct rp_zone_sink 
 
 const struct rp_zones ta_zones = {.size = sizeof(struct rp_zones), .zones = report_zones};
 
-/* ---- metrics ------------------------------------------------------------------------------------------------------------------ */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 #define LABELS_MAX (2 * RP_IDSET_TEXT_MAX + 256)
 
@@ -279,7 +280,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 
 const struct rp_metrics ta_metrics = {.size = sizeof(struct rp_metrics), .collect = report_metrics};
 
-/* ---- saved state ---------------------------------------------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
 /* What is reserved: CPUs come and go, but after a restart the same ones shall be reserved. */
 static int32_t state_save(struct rp_instance *inst, const void **ret_data, uint32_t *ret_size)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a container wants: its requests, its QoS class, its annotations, and the defaults of the configuration. */
+/* What a container wants: its requests, its QoS class, its annotations, and the defaults of the
+ * configuration. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
@@ -62,7 +63,7 @@ __attribute__((format(printf, 3, 4))) static void because(struct request *r, rp_
 	r->decided_at = at;
 }
 
-/* ---- CPUs ------------------------------------------------------------------------------------------------------------ */
+/* ---- CPUs ------------------------------------------------------------------------------------ */
 
 static struct preference shared_preference(struct rp_instance *inst, rp_ctr ctr)
 {
@@ -216,7 +217,7 @@ static void read_level(struct rp_instance *inst, struct request *r)
 			    text);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* The types of a list; 0: none, or a word in it is unknown. */
 static uint32_t parse_types(const char *text)
@@ -296,7 +297,7 @@ static int32_t read_memory(struct rp_instance *inst, struct request *r)
 	return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which pool is best. Two pools are compared by rules, one after the other; the first that tells them apart decides. The best one is found in one
- * walk: the rules are no order that could be sorted by, and need not be.
+ * Which pool is best. Two pools are compared by rules, one after the other; the first that tells
+ * them apart decides. The best one is found in one walk: the rules are no order that could be
+ * sorted by, and need not be.
  */
 #include "modules/topology-aware/ta.h"
 
@@ -18,7 +19,7 @@ struct compare {
 	const char *rule; /* that decided */
 };
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
 		    struct memalloc_request *ret)
@@ -69,7 +70,7 @@ static const struct memory_group *memory_of(const struct rp_plan *p, const struc
 	return g;
 }
 
-/* ---- one pool ------------------------------------------------------------------------------------------------------------- */
+/* ---- one pool -------------------------------------------------------------------------------- */
 
 /* Are there CPUs for it where its class likes them? */
 static bool is_preferred(struct rp_instance *inst, const struct request *r, uint32_t id,
@@ -117,9 +118,11 @@ bool score_sufficient(const struct request *r, const struct score *s)
 }
 
 /*
- * ---- two pools; positive: the first wins, negative: the second, 0: as good as each other --------------------------------------
+ * ---- two pools; positive: the first wins, negative: the second, 0: as good as each other
+ * --------------------------------------
  *
- * How much tells by what: 1: it is the better place, 2: others leave more there, 3: by nothing but its number.
+ * How much tells by what: 1: it is the better place, 2: others leave more there, 3: by nothing but
+ * its number.
  */
 #define BY_LOAD 2
 #define BY_ID 3
@@ -276,7 +279,7 @@ static int rule_room(const struct compare *c, const struct score *a, const struc
 	return by_load(a->shared, b->shared);
 }
 
-/* ---- which rules a request is judged by --------------------------------------------------------------------------------------- */
+/* ---- which rules a request is judged by ------------------------------------------------------ */
 
 static bool is_weighted(const struct request *r)
 {
@@ -377,7 +380,7 @@ static int compare(struct compare *c, const struct score *a, const struct score 
 	return by_id(a, b);
 }
 
-/* ---- all pools -------------------------------------------------------------------------------------------------------------- */
+/* ---- all pools ------------------------------------------------------------------------------- */
 
 void score_pools(struct rp_instance *inst, const struct request *r, struct scoring *ret)
 {
@@ -408,7 +411,7 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 	}
 }
 
-/* ---- moving ------------------------------------------------------------------------------------------------------------------ */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
 			const struct score *from, bool spread, const char **ret_rule)
@@ -417,7 +420,8 @@ bool score_worth_moving(struct rp_instance *inst, const struct request *r, const
 	choose_rules(&c);
 	int by = compare(&c, to, from);
 	*ret_rule = c.rule;
-	/* Two that each want something else of the other would follow and flee each other for ever. */
+	/* Two that each want something else of the other would follow and flee each other for
+	 * ever. */
 	if (r->averse && strcmp(c.rule, AFFINITY) == 0)
 		return false;
 	return by == 1 || (spread && by == BY_LOAD && to->shared > from->shared);

@@ -16,7 +16,7 @@ static int64_t shares_of(int64_t mcpu)
 	return shares < SHARES_MIN ? SHARES_MIN : shares;
 }
 
-/* ---- CPUs of a grant -------------------------------------------------------------------------------------------------- */
+/* ---- CPUs of a grant ------------------------------------------------------------------------- */
 
 static bool shares_cpus(const struct grant *g)
 {
@@ -54,7 +54,7 @@ void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset 
 		hide_threads(p, ret);
 }
 
-/* ---- pieces -------------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static int32_t stage_set(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct rp_ids cpus,
 			 struct rp_ids exclusive)
@@ -116,7 +116,7 @@ static int32_t data_mems(struct rp_instance *inst, rp_txn txn, const struct gran
 	return r;
 }
 
-/* ---- one container ---------------------------------------------------------------------------------------------------------- */
+/* ---- one container --------------------------------------------------------------------------- */
 
 /* What a container should have. Unset numbers and empty sets: as it is. */
 struct wanted {
@@ -213,7 +213,7 @@ int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g)
 	return r;
 }
 
-/* ---- the others --------------------------------------------------------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 static int32_t stage_sharer(struct rp_instance *inst, rp_txn txn, const struct grant *g,
 			    const char *shared)

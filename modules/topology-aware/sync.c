@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once, over an empty ledger: what was granted earlier and still fits is reinstated as it was, then the rest is placed, those with most
- * rights first. Containers that ask for nothing come last in the first round: all others leave them a CPU.
+ * Everything at once, over an empty ledger: what was granted earlier and still fits is reinstated
+ * as it was, then the rest is placed, those with most rights first. Containers that ask for nothing
+ * come last in the first round: all others leave them a CPU.
  *
- * One that runs and cannot be placed is not left where it is, as its CPUs may be another one's by now: it runs on what is left and is
- * tried again whenever something comes free.
+ * One that runs and cannot be placed is not left where it is, as its CPUs may be another one's by
+ * now: it runs on what is left and is tried again whenever something comes free.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "modules/lib/adopt.h"
 #include "modules/topology-aware/ta.h"
 
-/* ---- reinstating -------------------------------------------------------------------------------------------------------- */
+/* ---- reinstating ----------------------------------------------------------------------------- */
 
 static bool same_needs(const struct needs *a, const struct rp_ctr_info *info)
 {
@@ -42,7 +43,8 @@ static bool cpus_fit(const struct rp_plan *p, const struct record *rec)
 	}
 }
 
-/* Would the container still be of this sort? Preferences do not matter, nor which namespaces are reserved. */
+/* Would the container still be of this sort? Preferences do not matter, nor which namespaces are
+ * reserved. */
 static bool sort_fits(const struct request *r, const struct record *rec)
 {
 	if (rec->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
@@ -142,7 +144,7 @@ static int32_t reinstate_one(struct rp_instance *inst, rp_ctr ctr, bool zero)
 	return e < 0 ? e : 0;
 }
 
-/* ---- adopting ----------------------------------------------------------------------------------------------------------- */
+/* ---- adopting -------------------------------------------------------------------------------- */
 
 /* The lowest pool that has them all: either isolated ones or ordinary ones. */
 static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isolated)
@@ -155,7 +157,8 @@ static uint32_t pool_with(const struct rp_plan *p, struct rp_ids cpus, bool isol
 	return NO_POOL;
 }
 
-/* Another policy, or somebody before us, gave it the CPUs that it has: could they be its own here, too? */
+/* Another policy, or somebody before us, gave it the CPUs that it has: could they be its own here,
+ * too? */
 static bool make_record(const struct rp_plan *p, const struct request *r, struct record *ret)
 {
 	struct rp_ids cpus = adopt_cpus(&r->info);
@@ -213,7 +216,7 @@ static int32_t adopt(struct rp_instance *inst, int32_t n)
 	return e;
 }
 
-/* ---- placing -------------------------------------------------------------------------------------------------------------- */
+/* ---- placing --------------------------------------------------------------------------------- */
 
 static int32_t place_misfit(struct rp_instance *inst, const struct request *r, struct grant **ret)
 {
@@ -330,7 +333,8 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		memalloc_keep(inst->plan->mem);
 	inst->memory_begun = false;
 	int32_t n = place_all(inst, reconfigured, true);
-	/* Where others cannot be placed for what was adopted, it moves, unless that helps nobody. */
+	/* Where others cannot be placed for what was adopted, it moves, unless that helps
+	 * nobody. */
 	uint32_t n_waiting = inst->ledger.n_waiting;
 	if (n >= 0 && inst->n_adopted && n_waiting) {
 		n = place_all(inst, reconfigured, false);
@@ -343,7 +347,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r;
 }
 
-/* ---- trying again ------------------------------------------------------------------------------------------------------------- */
+/* ---- trying again ---------------------------------------------------------------------------- */
 
 /* As it was, after an attempt that came to nothing. */
 static int32_t put_back(struct rp_instance *inst, const struct request *r, struct grant *g,
@@ -361,7 +365,8 @@ static int32_t put_back(struct rp_instance *inst, const struct request *r, struc
 	return stage_note_moves(inst);
 }
 
-/* A better place for one that has something else than it asks for; where there is none everything stays. */
+/* A better place for one that has something else than it asks for; where there is none everything
+ * stays. */
 static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 {
 	struct rp_ctr_info info;

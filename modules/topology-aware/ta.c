@@ -4,7 +4,7 @@
 
 #include "modules/topology-aware/ta.h"
 
-/* ---- configuration ------------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 {
@@ -58,7 +58,7 @@ static void ta_abort(struct rp_instance *inst, struct rp_plan *plan)
 	plan_free(plan);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------------ */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 /* Every callback that changes something begins here. */
 static int32_t begin(struct rp_instance *inst)
@@ -102,7 +102,8 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, const struct rp_ct
 		inst->counters.refused++;
 	else if (old)
 		e = sync_retry(inst, txn);
-	/* What others got now may be a part of what it shares, or it was one of those that were tried again. */
+	/* What others got now may be a part of what it shares, or it was one of those that were
+	 * tried again. */
 	g = e ? NULL : ledger_find(inst, info->ctr);
 	if (g)
 		e = stage_result(inst, txn, &r, g);
@@ -220,7 +221,7 @@ static const struct rp_policy ta_policy = {
 	.stop = ta_stop,
 };
 
-/* ---- the module --------------------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static void ta_destroy(struct rp_instance *inst)
 {

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The topology-aware policy: containers get CPUs and memory from a *pool*, a part of the machine. Pools form a tree: the machine,
- * sockets, dies, NUMA nodes, L3 caches. Each container is given to the pool that suits it best; there it shares CPUs with others, has
- * some for itself, or both.
+ * The topology-aware policy: containers get CPUs and memory from a *pool*, a part of the machine.
+ * Pools form a tree: the machine, sockets, dies, NUMA nodes, L3 caches. Each container is given to
+ * the pool that suits it best; there it shares CPUs with others, has some for itself, or both.
  *
- *	config.c    section → settings             plan.c      settings + machine → sets of CPUs, allocators
- *	tree.c      the pools                      ledger.c    who has what in which pool, and the way back
- *	request.c   what a container wants         affinity.c  next to whom
- *	hints.c     near which devices             score.c     which pool is best
- *	place.c     one container into a pool      stage.c     into the transaction
+ *	config.c    section → settings
+ *	tree.c      the pools
+ *	request.c   what a container wants
+ *	hints.c     near which devices
+ *	place.c     one container into a pool
+ *	plan.c      settings + machine → sets of CPUs, allocators
+ *	ledger.c    who has what in which pool, and the way back
+ *	affinity.c  next to whom
+ *	score.c     which pool is best
+ *	stage.c     into the transaction
  *	sync.c      everything at once             coldstart.c memory that comes later
  *	rebalance.c better places for those that run
  *	classes.c   scheduling and CPU classes     interrupts.c
- *	record.c    what is kept with a container  report.c    zones, metrics, explanations
+ *	record.c    what is kept with a container
+ *	report.c    zones, metrics, explanations
  *	ta.c        the callbacks
  *
- * All amounts of CPU are milli-CPU. Names of pools depend on the hardware alone, so they outlive configurations and restarts.
+ * All amounts of CPU are milli-CPU. Names of pools depend on the hardware alone, so they outlive
+ * configurations and restarts.
  */
 #ifndef TOPOLOGY_AWARE_TA_H
 #define TOPOLOGY_AWARE_TA_H
@@ -42,7 +49,7 @@
 #define NO_POOL UINT32_MAX
 #define N_QOS 3u
 
-/* ---- sets that are kept (sets.c) ---------------------------------------------------------------------------------- */
+/* ---- sets that are kept (sets.c) ------------------------------------------------------------- */
 
 /* As small as its last word; NULL is the empty set. */
 struct cpus {
@@ -61,7 +68,7 @@ static inline uint32_t cpus_count(const struct cpus *c)
 	return c ? c->n : 0;
 }
 
-/* ---- configuration (config.c) ------------------------------------------------------------------------------------- */
+/* ---- configuration (config.c) ---------------------------------------------------------------- */
 
 enum overflow { OVERFLOW_RESERVED, OVERFLOW_REFUSE };
 
@@ -105,7 +112,7 @@ const char *level_name(uint32_t level);
 /* Does a list of patterns have one for this? A malformed one ends the search. */
 bool strings_match(const struct texts *patterns, const char *text);
 
-/* ---- pools (tree.c) ------------------------------------------------------------------------------------------------- */
+/* ---- pools (tree.c) -------------------------------------------------------------------------- */
 
 #define POOL_NAME_MAX 64u
 #define N_MEM_TYPES 3u /* MEMALLOC_DRAM, _PMEM, _HBM */
@@ -115,8 +122,8 @@ enum grant_type { GRANT_NORMAL, GRANT_RESERVED, GRANT_PRESERVE, N_GRANT_TYPES };
 struct grant;
 
 /*
- * Pools are numbered in post-order: those below pool P are P.first … P-1, the root is the last. Sets have plan.n_words words.
- * Sums are over the pool and all below it.
+ * Pools are numbered in post-order: those below pool P are P.first … P-1, the root is the last.
+ * Sets have plan.n_words words. Sums are over the pool and all below it.
  */
 struct pool {
 	char name[POOL_NAME_MAX];
@@ -145,7 +152,8 @@ struct pool {
 	struct grant *grants;
 	bool changed; /* sharable, since ledger_begin */
 
-	/* What may be given away of it (ledger_slices): limited by what is promised below it, and by what is promised here too. */
+	/* What may be given away of it (ledger_slices): limited by what is promised below it, and
+	 * by what is promised here too. */
 	uint64_t *whole_slice, *slice;
 	uint32_t n_whole_slice, n_slice;
 	uint64_t slice_generation; /* that of sharable; 0: not known */
@@ -155,7 +163,8 @@ struct pool {
 
 struct rp_plan;
 
-/* The pools of the machine, with hardware only: sets of CPUs that depend on the configuration follow in pools_fill(). */
+/* The pools of the machine, with hardware only: sets of CPUs that depend on the configuration
+ * follow in pools_fill(). */
 int32_t tree_build(const struct modhost *h, struct rp_plan *p);
 void tree_free(struct rp_plan *p);
 uint32_t tree_find(const struct rp_plan *p, const char *name); /* NO_POOL: there is none */
@@ -174,7 +183,7 @@ struct memory_group {
 	int64_t capacity;
 };
 
-/* ---- a configuration on a machine (plan.c) -------------------------------------------------------------------------- */
+/* ---- a configuration on a machine (plan.c) --------------------------------------------------- */
 
 struct rp_plan {
 	struct settings settings;
@@ -200,8 +209,8 @@ struct rp_plan {
 	double *affinity, *weight;
 };
 
-/* The machine is read anew. past->hotplug: what worked once goes on with the CPUs that are left. The plan takes over the settings if it
- * succeeds. */
+/* The machine is read anew. past->hotplug: what worked once goes on with the CPUs that are left.
+ * The plan takes over the settings if it succeeds. */
 int32_t plan_new(const struct modhost *h, const struct settings *s, const struct reserve_past *past,
 		 struct rp_plan **ret);
 struct rp_plan *plan_free(struct rp_plan *p); /* returns NULL */
@@ -215,9 +224,10 @@ static inline struct rp_ids plan_ids(const struct rp_plan *p, const uint64_t *se
 	return (struct rp_ids){set, p->n_words, 0};
 }
 
-/* ---- hints (hints.c) -------------------------------------------------------------------------------------------------- */
+/* ---- hints (hints.c) ------------------------------------------------------------------------- */
 
-/* Something that the container uses is near these CPUs, or these nodes, or these sockets; each may be empty. */
+/* Something that the container uses is near these CPUs, or these nodes, or these sockets; each may
+ * be empty. */
 struct hint {
 	struct hint *next;
 	struct cpus *cpus, *nodes, *sockets;
@@ -230,7 +240,7 @@ struct hints {
 	uint32_t n, n_users;
 };
 
-/* ---- grants (ledger.c) -------------------------------------------------------------------------------------------------- */
+/* ---- grants (ledger.c) ----------------------------------------------------------------------- */
 
 #define GRANT_ZERO 0x01u /* asks for nothing, but is promised a CPU to share */
 #define GRANT_HIDE_THREADS 0x02u
@@ -256,7 +266,8 @@ struct needs {
 	int64_t cpu_request, cpu_limit, mem_request, mem_limit;
 };
 
-/* Never changed while it is in the ledger, but for links: a change is another grant in its place. */
+/* Never changed while it is in the ledger, but for links: a change is another grant in its
+ * place. */
 struct grant {
 	rp_ctr ctr;
 	rp_pod pod;
@@ -271,7 +282,8 @@ struct grant {
 	uint32_t class; /* of its exclusive CPUs; CPUCLASS_NONE */
 	int64_t mem_size;
 	uint64_t cold_ms,
-		cold_until; /* duration, and on the host's clock when it ends (0: has not started) */
+		/* duration, and on the host's clock when it ends (0: has not started) */
+		cold_until;
 	struct needs needs;
 	struct hints *hints;
 	struct irq_ask *irq;
@@ -304,7 +316,8 @@ int32_t ledger_reserve(struct rp_instance *inst, uint32_t n);
 /* Begins a callback: what was done before is final. */
 void ledger_begin(struct rp_instance *inst);
 void ledger_undo(struct rp_instance *inst);
-/* Takes back what came after the log had n_log entries. No grant that was removed since may have been added again. */
+/* Takes back what came after the log had n_log entries. No grant that was removed since may have
+ * been added again. */
 void ledger_undo_to(struct rp_instance *inst, uint32_t n_log);
 /* No grants, nothing to undo. The plan's sets become what they are without any. */
 void ledger_clear(struct rp_instance *inst);
@@ -322,18 +335,21 @@ struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info
 struct grant *grant_copy(struct rp_instance *inst, const struct grant *g);
 struct grant *grant_free(struct rp_instance *inst, struct grant *g); /* returns NULL */
 
-/* What is still there to share, for one pool or for all at once (plan.room). Without `zero` the one milli-CPU of those who ask for nothing does not count. */
+/* What is still there to share, for one pool or for all at once (plan.room). Without `zero` the one
+ * milli-CPU of those who ask for nothing does not count. */
 int64_t ledger_room(const struct rp_plan *p, uint32_t pool, bool zero);
 void ledger_rooms(struct rp_plan *p);
 int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool); /* -1: it has none */
-/* Would those that ask for nothing in a pool above it be left without a CPU, if n shared CPUs of it were given away? */
+/* Would those that ask for nothing in a pool above it be left without a CPU, if n shared CPUs of it
+ * were given away? */
 bool ledger_drains(const struct rp_plan *p, uint32_t pool, int64_t n);
 /* Brings whole_slice and slice of all pools up to date; needs ledger_rooms(). */
 void ledger_slices(struct rp_plan *p);
-/* What may be given away of a pool: plan.pools[pool].whole_slice for inner ones, .slice for leaves. */
+/* What may be given away of a pool: plan.pools[pool].whole_slice for inner ones, .slice for
+ * leaves. */
 const uint64_t *ledger_sliceable(const struct rp_plan *p, uint32_t pool, uint32_t *ret_n);
 
-/* ---- what a container wants (request.c) ------------------------------------------------------------------------------------ */
+/* ---- what a container wants (request.c) ------------------------------------------------------ */
 
 #define REQUEST_WHY_MAX 200u
 
@@ -363,8 +379,8 @@ struct request {
 };
 
 /*
- * 0, or an error that refuses the container. `known`: hints from an earlier time, when its devices were known; NULL: there are none, they
- * are made now.
+ * 0, or an error that refuses the container. `known`: hints from an earlier time, when its devices
+ * were known; NULL: there are none, they are made now.
  */
 int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
 		     struct request *ret);
@@ -373,12 +389,12 @@ void request_fini(struct request *r);
 bool request_bool(struct rp_instance *inst, rp_ctr ctr, const char *key, bool fallback,
 		  uint32_t *ret_scope);
 
-/* ---- affinity (affinity.c) ---------------------------------------------------------------------------------------------------- */
+/* ---- affinity (affinity.c) ------------------------------------------------------------------- */
 
 /* Fills plan.affinity, by pool. r->weighted tells whether there was anything to count. */
 int32_t affinity_weigh(struct rp_instance *inst, struct request *r);
 
-/* ---- hints (hints.c) --------------------------------------------------------------------------------------------------------------- */
+/* ---- hints (hints.c) ------------------------------------------------------------------------- */
 
 /* From devices, mounts and annotations of a container that is being created. NULL: none. */
 int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints **ret);
@@ -398,7 +414,7 @@ const struct hint *hints_violated(const struct rp_plan *p, const struct hints *h
 const struct hint *hints_memory_violated(const struct rp_plan *p, const struct hints *h,
 					 memalloc_mask zone);
 
-/* ---- which pool (score.c) -------------------------------------------------------------------------------------------------------------- */
+/* ---- which pool (score.c) -------------------------------------------------------------------- */
 
 struct score {
 	uint32_t pool;
@@ -421,17 +437,19 @@ void score_pools(struct rp_instance *inst, const struct request *r, struct scori
 void score_pool(struct rp_instance *inst, const struct request *r, uint32_t pool,
 		struct score *ret);
 bool score_sufficient(const struct request *r, const struct score *s);
-/* Is `to` so much better for one that runs at `from` that it should move? By what it is, not by who else is there; `spread`: also as more is left
- * there. ret_rule: what decides. After score_pools(). */
+/* Is `to` so much better for one that runs at `from` that it should move? By what it is, not by who
+ * else is there; `spread`: also as more is left there. ret_rule: what decides. After
+ * score_pools(). */
 bool score_worth_moving(struct rp_instance *inst, const struct request *r, const struct score *to,
 			const struct score *from, bool spread, const char **ret_rule);
 /* What the memory allocator is asked for; false: the pool has none of the types. */
 bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
 		    struct memalloc_request *ret);
 
-/* ---- one container (place.c) -------------------------------------------------------------------------------------------------------------- */
+/* ---- one container (place.c) ----------------------------------------------------------------- */
 
-/* Gives a container its place in the ledger. 0, or an error with its text said and the ledger changed only as far as the log can take back. */
+/* Gives a container its place in the ledger. 0, or an error with its text said and the ledger
+ * changed only as far as the log can take back. */
 int32_t place(struct rp_instance *inst, const struct request *r, struct grant **ret);
 /* The same at the root with whatever is left, for one that runs already and cannot be placed. */
 int32_t place_anyhow(struct rp_instance *inst, const struct request *r, const char *reason,
@@ -442,7 +460,7 @@ int32_t place_again(struct rp_instance *inst, struct request *r, struct grant *o
 /* Takes a grant out of ledger and memory. */
 void place_release(struct rp_instance *inst, struct grant *g);
 
-/* ---- into the transaction (stage.c) --------------------------------------------------------------------------------------------------------- */
+/* ---- into the transaction (stage.c) ---------------------------------------------------------- */
 
 /* Everything about one container; what it has already is not staged. */
 int32_t stage_grant(struct rp_instance *inst, rp_txn txn, const struct grant *g);
@@ -453,7 +471,7 @@ int32_t stage_note_moves(struct rp_instance *inst);
 /* The CPUs a grant has now. */
 void stage_cpus(const struct rp_plan *p, const struct grant *g, struct rp_idset *ret);
 
-/* ---- classes (classes.c), interrupts (interrupts.c), cold start (coldstart.c) -------------------------------------------------------------------------- */
+/* ---- classes (classes.c), interrupts (interrupts.c), cold start (coldstart.c) ---------------- */
 
 /* Scheduling class and CPU class of a container. */
 int32_t classes_of(struct rp_instance *inst, struct request *r);
@@ -463,7 +481,8 @@ int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct r
 int32_t classes_configure(struct rp_instance *inst);
 /* Brings CPUs and interrupts in line with the ledger, if something has changed. */
 void classes_apply(struct rp_instance *inst);
-/* Narrows the CPUs that exclusive ones are to come from, as their class likes it. True: they would be where it prefers them. */
+/* Narrows the CPUs that exclusive ones are to come from, as their class likes it. True: they would
+ * be where it prefers them. */
 bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp_idset *from);
 void classes_stop(struct rp_instance *inst);
 void classes_timer(struct rp_instance *inst, uint64_t cookie);
@@ -479,7 +498,7 @@ int32_t cold_timer(struct rp_instance *inst, rp_txn txn);
 /* Sets the timer to the next end. */
 void cold_arm(struct rp_instance *inst);
 
-/* ---- what is kept with a container (record.c) ------------------------------------------------------------------------------------------------------ */
+/* ---- what is kept with a container (record.c) ------------------------------------------------ */
 
 struct record_bytes {
 	uint32_t size;
@@ -503,20 +522,20 @@ struct record {
 /* 0, -RP_ENOENT: nothing that this version wrote, -RP_ENOMEM. hints are the caller's. */
 int32_t record_read(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 
-/* ---- everything at once (sync.c) --------------------------------------------------------------------------------------------------------------------- */
+/* ---- everything at once (sync.c) ------------------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After CPUs came free: places those that had to make do with something else. */
 int32_t sync_retry(struct rp_instance *inst, rp_txn txn);
 
-/* ---- better places (rebalance.c) ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- better places (rebalance.c) ------------------------------------------------------------- */
 
 /* Moves at most `budget` containers (0: any number). */
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget);
 /* One that has begun to lack something (RP_PRESSURE_…). */
 int32_t rebalance_one(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
 
-/* ---- reports (report.c) ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reports (report.c) ---------------------------------------------------------------------- */
 
 extern const struct rp_zones ta_zones;
 extern const struct rp_metrics ta_metrics;
@@ -524,7 +543,7 @@ extern const struct rp_state ta_state;
 void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s);
 void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g);
 
-/* ---- the instance (ta.c) -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the instance (ta.c) --------------------------------------------------------------------- */
 
 struct counters {
 	uint64_t placed, refused, resized, misplaced, overflowed, rebalanced;

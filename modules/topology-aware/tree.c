@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the hardware to the tree. A level that would only repeat the one above it is left out: a lone NUMA node of a socket, dies of a socket
- * that are not divided into clusters, a lone L3 cache. Nodes without memory have no pool, their CPUs belong to the parent alone.
+ * From the hardware to the tree. A level that would only repeat the one above it is left out: a
+ * lone NUMA node of a socket, dies of a socket that are not divided into clusters, a lone L3 cache.
+ * Nodes without memory have no pool, their CPUs belong to the parent alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct builder {
 	struct units packages, dies, nodes, caches;
 };
 
-/* ---- the machine's units ------------------------------------------------------------------------------------------- */
+/* ---- the machine's units --------------------------------------------------------------------- */
 
 static int by_id(const void *pa, const void *pb)
 {
@@ -100,7 +101,7 @@ static bool has_memory(const struct modhost *h, uint32_t node)
 	return h->topology->node(h->ctx, node, &info) == 0 && info.memory > 0;
 }
 
-/* ---- pools, children before their parent ---------------------------------------------------------------------------- */
+/* ---- pools, children before their parent ----------------------------------------------------- */
 
 /* Closes a pool that began with number `first`: what has no parent since then is its child. */
 static int32_t add_pool(struct builder *b, uint32_t first, uint32_t level, uint32_t id,
@@ -214,7 +215,7 @@ static int32_t add_all(struct builder *b, struct rp_ids online)
 	return add_pool(b, 0, RP_LEVEL_SYSTEM, 0, online, "root");
 }
 
-/* ---- sets and memory -------------------------------------------------------------------------------------------------- */
+/* ---- sets and memory ------------------------------------------------------------------------- */
 
 static void copy_words(uint64_t *dst, struct rp_ids src, uint32_t n_words)
 {
@@ -368,7 +369,7 @@ void tree_free(struct rp_plan *p)
 	p->n_pools = 0;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------------ */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 uint32_t tree_find(const struct rp_plan *p, const char *name)
 {

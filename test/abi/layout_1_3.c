@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module ABI as it was released with 1.3, on machines with pointers of 64 bits: what a module built then relies on. Structs with a
- * size in front may have become longer since. Made by layout.py, once. */
+/* The module ABI as it was released with 1.3, on machines with pointers of 64 bits: what a module
+ * built then relies on. Structs with a size in front may have become longer since. Made by
+ * layout.py, once. */
 #include <nri-rp/cache.h>
 #include <nri-rp/calculator.h>
 #include <nri-rp/config.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin costs: a runtime that plays containers against a program and takes the time. Driver and target share one CPU, so that
- * a round trip is their work and no wake-up of another CPU; compare targets of one run, not runs.
+ * What a plugin costs: a runtime that plays containers against a program and takes the time. Driver
+ * and target share one CPU, so that a round trip is their work and no wake-up of another CPU;
+ * compare targets of one run, not runs.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H

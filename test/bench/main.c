@@ -2,9 +2,10 @@
 /*
  * bench ROOT CONFIG LIVE[,LIVE…] CYCLES NAMED NAME=COMMAND…
  *
- * Plays LIVE containers and CYCLES life cycles against each command in turn and prints what they cost, the first one being the floor. In a
- * command {socket}, {dir}, {root} and {config} are filled in. With NAMED above 0 each of them has a CPU of its own, and a cycle is a pod
- * that names the CPUs of NAMED of them.
+ * Plays LIVE containers and CYCLES life cycles against each command in turn and prints what they
+ * cost, the first one being the floor. In a command {socket}, {dir}, {root} and {config} are filled
+ * in. With NAMED above 0 each of them has a CPU of its own, and a cycle is a pod that names the
+ * CPUs of NAMED of them.
  */
 #include <sched.h>
 #include <stdio.h>

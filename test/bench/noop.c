@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plugin that answers everything with nothing: the floor that nri-rpd is measured against. Usage: noop SOCKET */
+/* A plugin that answers everything with nothing: the floor that nri-rpd is measured against. Usage:
+ * noop SOCKET */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -103,7 +103,7 @@ static Nri__Container *ctr_of(struct arena *a, unsigned i, bool exists, bool who
 	return c;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void sample(struct bench *b, enum kind kind, uint64_t ns)
 {

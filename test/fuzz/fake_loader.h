@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instead of core/host/loader.c: the one module that is linked into the program, instrumented like all the rest. To be included in the
- * program's one source file.
+ * Instead of core/host/loader.c: the one module that is linked into the program, instrumented like
+ * all the rest. To be included in the program's one source file.
  */
 #ifndef FUZZ_FAKE_LOADER_H
 #define FUZZ_FAKE_LOADER_H

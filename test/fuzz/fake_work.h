@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host whose files say what the fuzzer wants: each reading takes the next piece of the input, up to a byte of 0xff; without more there is
- * no such file. Changes fail as the input says, or do not.
+ * A host whose files say what the fuzzer wants: each reading takes the next piece of the input, up
+ * to a byte of 0xff; without more there is no such file. Changes fail as the input says, or do not.
  */
 #ifndef FUZZ_FAKE_WORK_H
 #define FUZZ_FAKE_WORK_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent tells the daemon, as a pod, as a list of them, as a configuration, as a Node and as pods of the cluster: whatever comes out is within the limits. */
+/* What the agent tells the daemon, as a pod, as a list of them, as a configuration, as a Node and
+ * as pods of the cluster: whatever comes out is within the limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

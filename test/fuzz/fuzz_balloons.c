@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the balloons policy reads of people and of files: globs, expressions, groups, amounts, annotations, its saved state. The first byte
- * says what the rest is; parts of it end with a zero byte. Whatever is accepted, balloons are disjoint afterwards.
+ * What the balloons policy reads of people and of files: globs, expressions, groups, amounts,
+ * annotations, its saved state. The first byte says what the rest is; parts of it end with a zero
+ * byte. Whatever is accepted, balloons are disjoint afterwards.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -80,7 +81,7 @@ static void check_state(struct fake_host *f)
 	assert(rp_ids_equal(rp_ids_of(&left), rp_ids_of(&s->free)));
 }
 
-/* ---- parsers -------------------------------------------------------------------------------------------------------- */
+/* ---- parsers --------------------------------------------------------------------------------- */
 
 static void try_glob(const uint8_t *data, size_t size)
 {
@@ -177,7 +178,7 @@ static void try_config(const uint8_t *data, size_t size)
 	check_state(f);
 }
 
-/* ---- saved state ---------------------------------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
 static void try_state(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel says of disks and of a container's limits: /sys/block, io.max, io.weight, blkio.throttle.* */
+/* What the kernel says of disks and of a container's limits: /sys/block, io.max, io.weight,
+ * blkio.throttle.* */
 #include <stdlib.h>
 
 #include "modules/blkio/blkio.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any text as rp.conf. The first byte says what the rest is: one source, or two with a byte 0xff between them, the second a drop-in or what the
- * agent pushed. What is accepted is walked through, shown, and has to load again from what was shown, to the same.
+ * Any text as rp.conf. The first byte says what the rest is: one source, or two with a byte 0xff
+ * between them, the second a drop-in or what the agent pushed. What is accepted is walked through,
+ * shown, and has to load again from what was shown, to the same.
  */
 #include <stdbool.h>
 #include <stdint.h>

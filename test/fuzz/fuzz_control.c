@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of the control socket, and labels of metrics: whatever the bytes are, what comes out keeps its limits. The first byte
- * chooses the command.
+ * Requests of the control socket, and labels of metrics: whatever the bytes are, what comes out
+ * keeps its limits. The first byte chooses the command.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU lists of annotations: what is read stays within the bounds, and written down it reads the same. */
+/* CPU lists of annotations: what is read stays within the bounds, and written down it reads the
+ * same. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

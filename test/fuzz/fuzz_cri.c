@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kubelet asks for and what a plugin wants of it. Two bytes say how long the kubelet's message is, the rest is the plugin's answer:
- * what becomes of both can be packed and read again, and an edit loses no annotation but those that it is told to take.
+ * What a kubelet asks for and what a plugin wants of it. Two bytes say how long the kubelet's
+ * message is, the rest is the plugin's answer: what becomes of both can be packed and read again,
+ * and an edit loses no annotation but those that it is told to take.
  */
 #include <stdint.h>
 #include <string.h>

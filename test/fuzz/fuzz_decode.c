@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed pods, containers and resources, as the daemon decodes them. What protobuf-c takes as well says the same there; what is
- * decoded at one depth is at all that are less. The first byte chooses what it is.
+ * Packed pods, containers and resources, as the daemon decodes them. What protobuf-c takes as well
+ * says the same there; what is decoded at one depth is at all that are less. The first byte chooses
+ * what it is.
  */
 #include <stdint.h>
 #include <stdlib.h>

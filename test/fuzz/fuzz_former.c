@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store of an earlier version, of any bytes: two pages in front with the right magic, the rest from the input, which is read as the
- * journal, too. Whatever is made of it is a log that can be read.
+ * The store of an earlier version, of any bytes: two pages in front with the right magic, the rest
+ * from the input, which is read as the journal, too. Whatever is made of it is a log that can be
+ * read.
  */
 #include <assert.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What another process has left in the log of found values. Nothing but storable records comes of it. */
+/* What another process has left in the log of found values. Nothing but storable records comes of
+ * it. */
 #include <assert.h>
 #include <stdint.h>
 

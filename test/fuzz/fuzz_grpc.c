@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the other end of a gRPC connection sends. The first byte says which end that is and how the rest is cut: frames of HTTP/2
- * behind the settings. Each call that begins ends once, and what it gives is within the limits, whole and cut.
+ * What the other end of a gRPC connection sends. The first byte says which end that is and how the
+ * rest is cut: frames of HTTP/2 behind the settings. Each call that begins ends once, and what it
+ * gives is within the limits, whole and cut.
  */
 #include <stdint.h>
 #include <stdlib.h>

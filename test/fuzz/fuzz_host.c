@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the host reads of earlier processes and of others: the breadcrumb file, paths of cgroups and /proc/PID/cgroup, the kubelet's state,
- * addresses to listen on. The first byte says which. Breadcrumbs come as edits of a file that is right: where (two bytes), how many, which.
+ * What the host reads of earlier processes and of others: the breadcrumb file, paths of cgroups and
+ * /proc/PID/cgroup, the kubelet's state, addresses to listen on. The first byte says which.
+ * Breadcrumbs come as edits of a file that is right: where (two bytes), how many, which.
  */
 #include <ftw.h>
 #include <stdint.h>
@@ -83,7 +84,7 @@ static void make_world(void)
 	need(fs_root_open(&world.root, world.dir, &err) == 0);
 }
 
-/* ---- breadcrumbs --------------------------------------------------------------------------------------------------- */
+/* ---- breadcrumbs ----------------------------------------------------------------------------- */
 
 static void edit(uint8_t *bytes, size_t n, const uint8_t *data, size_t size)
 {
@@ -154,7 +155,7 @@ static void try_crumb(const uint8_t *data, size_t size)
 	(void)crumb_close(c);
 }
 
-/* ---- cgroups ------------------------------------------------------------------------------------------------------- */
+/* ---- cgroups --------------------------------------------------------------------------------- */
 
 static void stays_below(const char *path)
 {
@@ -182,7 +183,7 @@ static void try_cgroup(const char *text)
 	}
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void try_kubelet(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/interrupts and the affinities in /proc/irq, as a kernel of any make may have them: the table, a zero byte, what each file says. */
+/* /proc/interrupts and the affinities in /proc/irq, as a kernel of any make may have them: the
+ * table, a zero byte, what each file says. */
 #include <assert.h>
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines and environments for the static-pools policy: what a container asks for stays within its bounds, and is a part of what it said. */
+/* Command lines and environments for the static-pools policy: what a container asks for stays
+ * within its bounds, and is a part of what it said. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

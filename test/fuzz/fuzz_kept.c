@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration that is kept for later starts. The input is a file; and, with the right head, the message in one. What is read can be
- * gone through, and comes back the same when it is written and read again.
+ * The configuration that is kept for later starts. The input is a file; and, with the right head,
+ * the message in one. What is read can be gone through, and comes back the same when it is written
+ * and read again.
  */
 #include <stdint.h>
 #include <stdlib.h>

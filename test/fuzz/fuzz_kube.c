@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an API server sends, and kubeconfig files. The first byte says what the rest is, and how it is cut: a kubeconfig, a stream of events,
- * an object that configures the node, or is it, or adjusts its containers. However it is cut, a stream has the same lines.
+ * What an API server sends, and kubeconfig files. The first byte says what the rest is, and how it
+ * is cut: a kubeconfig, a stream of events, an object that configures the node, or is it, or
+ * adjusts its containers. However it is cut, a stream has the same lines.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any text as a pod's manifest: refused with a reason, or containers as a runtime would describe them. */
+/* Any text as a pod's manifest: refused with a reason, or containers as a runtime would describe
+ * them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel says of a container's memory: files of its cgroup, its processes and their mappings. And what its pod's annotations
- * want, each the next piece of the input.
+ * What the kernel says of a container's memory: files of its cgroup, its processes and their
+ * mappings. And what its pod's annotations want, each the next piece of the input.
  */
 #include <assert.h>
 #include <stdlib.h>

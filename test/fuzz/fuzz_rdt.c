@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What resctrl says: info/ and schemata of a machine, groups that are set up over it, monitoring data; and shares as they are configured. */
+/* What resctrl says: info/ and schemata of a machine, groups that are set up over it, monitoring
+ * data; and shares as they are configured. */
 #include <stdlib.h>
 
 #include "modules/rdt/rdt.h"

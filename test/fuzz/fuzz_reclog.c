@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A log that somebody else may have written. The first byte says how: the rest as it is, or in batches that are given a head and the right
- * sums. What is read lies within the bytes, in their order; a log that is cut off has a beginning of the same records.
+ * A log that somebody else may have written. The first byte says how: the rest as it is, or in
+ * batches that are given a head and the right sums. What is read lies within the bytes, in their
+ * order; a log that is cut off has a beginning of the same records.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ static size_t add_batch(uint8_t *to, size_t at, const void *records, uint32_t n)
 	return at + HEAD + n;
 }
 
-/* Up to 255 bytes of the input are a batch; the first one is the head, unless the input says otherwise. */
+/* Up to 255 bytes of the input are a batch; the first one is the head, unless the input says
+ * otherwise. */
 static size_t make_log(uint8_t *to, const uint8_t *data, size_t size, bool own_head)
 {
 	uint8_t record[4 + sizeof head_record] = {sizeof head_record};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/stat and /proc/meminfo, as a kernel of any make may have them, and averages over readings of any kind. */
+/* /proc/stat and /proc/meminfo, as a kernel of any make may have them, and averages over readings
+ * of any kind. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's half of a connection, as bytes, for the whole daemon behind it: multiplexer, ttrpc, NRI front end, pipeline, the policy
- * `static`, cache and store. Whatever comes, it ends with a closed connection, and an empty list of containers empties everything.
+ * The runtime's half of a connection, as bytes, for the whole daemon behind it: multiplexer, ttrpc,
+ * NRI front end, pipeline, the policy `static`, cache and store. Whatever comes, it ends with a
+ * closed connection, and an empty list of containers empties everything.
  */
 #include <ftw.h>
 #include <stdint.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Speed Select with a driver that answers anything. The input is what commands bring back, one after the other: a byte that says whether
- * and with what a command fails, then the bytes of the answer. The first byte of all says of which kind the platform is; 0x80: the rest is what
- * another process has to tell of it.
+ * Speed Select with a driver that answers anything. The input is what commands bring back, one
+ * after the other: a byte that says whether and with what a command fails, then the bytes of the
+ * answer. The first byte of all says of which kind the platform is; 0x80: the rest is what another
+ * process has to tell of it.
  */
 #include <errno.h>
 #include <fcntl.h>

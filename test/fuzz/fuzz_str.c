@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsers of text: sets, numbers, quantities, durations, frequencies, patterns, UTF-8. The first byte selects one. */
+/* Parsers of text: sets, numbers, quantities, durations, frequencies, patterns, UTF-8. The first
+ * byte selects one. */
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>

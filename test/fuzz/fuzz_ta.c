@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the topology-aware policy reads of people and of the store: annotations and its records of containers. The first byte says which.
- * Whatever is taken, exclusive CPUs are nobody else's, and when the container has gone everything is as it was.
+ * What the topology-aware policy reads of people and of the store: annotations and its records of
+ * containers. The first byte says which. Whatever is taken, exclusive CPUs are nobody else's, and
+ * when the container has gone everything is as it was.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -85,7 +86,7 @@ static void check_disjoint(const struct world *w, rp_ctr c)
 							 fake_cpu_ids(w->f, all[k])));
 }
 
-/* ---- annotations --------------------------------------------------------------------------------------------------- */
+/* ---- annotations ----------------------------------------------------------------------------- */
 
 static const char *const keys[] = {
 	"prefer-shared-cpus" TA_DOMAIN,
@@ -131,7 +132,7 @@ static void try_annotation(const uint8_t *data, size_t size)
 	assert(strcmp(fake_zones(w->f), w->zones) == 0);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static struct record_bytes kept;
 static rp_ctr kept_of;
@@ -148,7 +149,8 @@ static int32_t get_kept(void *ctx, rp_ctr ctr, const void **ret, uint32_t *ret_s
 	return 0;
 }
 
-/* Bytes as they are, or a good record with some of them changed: the rest is pairs of a place and a value. */
+/* Bytes as they are, or a good record with some of them changed: the rest is pairs of a place and a
+ * value. */
 static void make_record(struct rp_instance *inst, rp_ctr c, const uint8_t *data, size_t size)
 {
 	kept.size = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core/topo on a tree with some of its files made odd. The tree is that of a machine of two packages with a memory-only node; the input is a
- * list of edits: one byte to choose the file, one for what becomes of it, one for the length of its new contents, and these. The
- * tree is put right again after each input.
+ * core/topo on a tree with some of its files made odd. The tree is that of a machine of two
+ * packages with a memory-only node; the input is a list of edits: one byte to choose the file, one
+ * for what becomes of it, one for the length of its new contents, and these. The tree is put right
+ * again after each input.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the child of a trial sends. The first byte says how it is cut; the rest is what comes through the pipe and, by itself, a report. However
- * it is cut, it comes to the same, and what is read of a report can be gone through.
+ * What the child of a trial sends. The first byte says how it is cut; the rest is what comes
+ * through the pipe and, by itself, a report. However it is cut, it comes to the same, and what is
+ * read of a report can be gone through.
  */
 #include <stdint.h>
 #include <stdlib.h>

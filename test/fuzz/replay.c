@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over the files it is given, or over standard input: to look at a finding with any compiler and debugger. */
+/* Runs a fuzz target over the files it is given, or over standard input: to look at a finding with
+ * any compiler and debugger. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy that does nothing, for modules that differ from a good one in a single point. A file defines TEST_ALLOCATE, a statement
- * list that sees `inst`, `txn` and `ctr`, before it includes this one, and ends with its module's definition.
+ * A policy that does nothing, for modules that differ from a good one in a single point. A file
+ * defines TEST_ALLOCATE, a statement list that sees `inst`, `txn` and `ctr`, before it includes
+ * this one, and ends with its module's definition.
  */
 #ifndef TEST_MODULES_COMMON_H
 #define TEST_MODULES_COMMON_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy that gives each container all online CPUs, and behaves badly in one point: CONDUCT_CASE says which. For tests of
- * nri-rp-modcheck, which has to notice.
+ * A policy that gives each container all online CPUs, and behaves badly in one point: CONDUCT_CASE
+ * says which. For tests of nri-rp-modcheck, which has to notice.
  */
 #include <fcntl.h>
 #include <pthread.h>

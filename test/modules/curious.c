@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy that asks the host for everything there is and tells of itself all it can. CURIOUS_CASE says what it gets wrong; with 0 that is
- * nothing. For tests of nri-rp-modcheck, which has to notice.
+ * A policy that asks the host for everything there is and tells of itself all it can. CURIOUS_CASE
+ * says what it gets wrong; with 0 that is nothing. For tests of nri-rp-modcheck, which has to
+ * notice.
  */
 #define RP_MIN_HOST_MINOR 3u
 #include <stdio.h>
@@ -54,7 +55,7 @@ struct rp_instance {
 	uint64_t seen; /* so that nothing of what is asked is left out */
 };
 
-/* ---- configuration ----------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 #define REQUIRED .flags = RP_KEY_REQUIRED
 #define FULL .flags = RP_KEY_REQUIRED | RP_KEY_NON_EMPTY
@@ -140,7 +141,7 @@ static void commit(struct rp_instance *inst, struct rp_plan *plan)
 	(void)inst;
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 /* The host knows of nothing that it is asked for here, or tells. */
 static void look_at(struct rp_instance *inst, rp_ctr ctr, rp_pod pod)
@@ -290,7 +291,7 @@ static int32_t rolled_back(struct rp_instance *inst)
 	return 0;
 }
 
-/* ---- what it tells of itself ------------------------------------------------------------------------------------- */
+/* ---- what it tells of itself ----------------------------------------------------------------- */
 
 static int32_t zones(struct rp_instance *inst, const struct rp_zone_sink *s)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy that sets up Speed Select as soon as it has a configuration, places nobody in the trial, and refuses in the daemon: when the file
- * of its key "once" is there, which it makes. With "reprogram" it has changed what the first class of the first punit may do by then.
- * With "set", a file, and "to" it sets that. What it has taken over and set it takes back when it ends, like the policies with CPU classes.
+ * A policy that sets up Speed Select as soon as it has a configuration, places nobody in the trial,
+ * and refuses in the daemon: when the file of its key "once" is there, which it makes. With
+ * "reprogram" it has changed what the first class of the first punit may do by then. With "set", a
+ * file, and "to" it sets that. What it has taken over and set it takes back when it ends, like the
+ * policies with CPU classes.
  */
 #include <stdio.h>
 #include <stdlib.h>

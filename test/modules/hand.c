@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller that does what it is told: a key of its section for each call ("prepare", "start", "preCreate", "postStart", "postUpdate",
- * "postStop"), whose text "CODE TEXT" makes the call fail, and a "report" "RESULT TEXT" that it makes about each container started.
- * With "once" PATH the text of "prepare" holds only if the file is there, and the file is made: a trial goes well, and the real thing fails.
- * "evict" TEXT is the reason for which pods whose name begins with "victim" have to leave the node, as soon as one of their containers runs.
- * "env" TEXT is what containers that are created get as the variable of its name, "trace" PATH a file for a line "PROCESS NAME CALL TEXT" of
- * each commit, start and stop; TEXT is that of "env".
+ * A controller that does what it is told: a key of its section for each call ("prepare", "start",
+ * "preCreate", "postStart", "postUpdate", "postStop"), whose text "CODE TEXT" makes the call fail,
+ * and a "report" "RESULT TEXT" that it makes about each container started. With "once" PATH the
+ * text of "prepare" holds only if the file is there, and the file is made: a trial goes well, and
+ * the real thing fails. "evict" TEXT is the reason for which pods whose name begins with "victim"
+ * have to leave the node, as soon as one of their containers runs. "env" TEXT is what containers
+ * that are created get as the variable of its name, "trace" PATH a file for a line "PROCESS NAME
+ * CALL TEXT" of each commit, start and stop; TEXT is that of "env".
  */
 #include <stdio.h>
 #include <stdlib.h>

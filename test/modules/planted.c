@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A module that is sound, with places where a defect can be planted: test/abi/test_planted.py defines the macro of a place, a statement
- * list that sees what the function around it has, and includes this file. As a policy it gives all containers all CPUs, keeps a
- * record of each, looks at an annotation, and has a job, a timer, state, zones and metrics; as a controller it has a job for each.
+ * A module that is sound, with places where a defect can be planted: test/abi/test_planted.py
+ * defines the macro of a place, a statement list that sees what the function around it has, and
+ * includes this file. As a policy it gives all containers all CPUs, keeps a record of each, looks
+ * at an annotation, and has a job, a timer, state, zones and metrics; as a controller it has a job
+ * for each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +69,7 @@ static int32_t leave_it(int32_t value)
 
 #include "planted.h"
 
-/* ---- jobs ---------------------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static int32_t run(void *arg)
 {
@@ -97,7 +99,7 @@ static void begin_job(struct rp_instance *inst, rp_ctr ctr, struct record *recor
 		free(job);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static struct record *record_of(struct rp_instance *inst, rp_ctr ctr)
 {
@@ -138,7 +140,7 @@ static void forget_all(struct rp_instance *inst)
 		forget(inst, inst->records->ctr);
 }
 
-/* ---- configuration ------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
 {
@@ -188,7 +190,7 @@ static void abort_plan(struct rp_instance *inst, struct rp_plan *plan)
 	free_plan(plan);
 }
 
-/* ---- a policy ------------------------------------------------------------------------------------------------------ */
+/* ---- a policy -------------------------------------------------------------------------------- */
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
@@ -285,7 +287,7 @@ static const struct rp_policy policy = {
 	.rolled_back = rolled_back,
 };
 
-/* ---- a controller -------------------------------------------------------------------------------------------------- */
+/* ---- a controller ---------------------------------------------------------------------------- */
 
 static int32_t start(struct rp_instance *inst)
 {
@@ -342,7 +344,7 @@ static const struct rp_controller controller = {
 	.measure = measure,
 };
 
-/* ---- what it tells ------------------------------------------------------------------------------------------------- */
+/* ---- what it tells --------------------------------------------------------------------------- */
 
 static int32_t zones(struct rp_instance *inst, const struct rp_zone_sink *sink)
 {
@@ -397,7 +399,7 @@ static const struct rp_schema schema = {.size = sizeof schema,
 					.n_keys = sizeof keys / sizeof *keys,
 					.key_size = sizeof(struct rp_key)};
 
-/* ---- the module ---------------------------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static int32_t create(const struct rp_host *host, struct rp_instance **ret_inst)
 {

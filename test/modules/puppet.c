@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy that does what it is told: the script of an annotation for each call about a container ("t/do", "t/update", "t/release",
- * "t/start", "t/sync"), and keys of its section for the calls about none. A script is a run of `;`-separated statements:
+ * A policy that does what it is told: the script of an annotation for each call about a container
+ * ("t/do", "t/update", "t/release", "t/start", "t/sync"), and keys of its section for the calls
+ * about none. A script is a run of `;`-separated statements:
  *
  *   cpus LIST, mems LIST, excl LIST          set_cpus …
  *   int FIELD VALUE, text FIELD VALUE        set_int, set_text, by number
@@ -14,11 +15,12 @@
  *   fail CODE TEXT, quiet CODE               ends the call with an error, with or without a word
  *   once PATH                                an error if the file is there; makes it
  *   late PATH                                an error if it is not there; makes it
- *   usage NAME                               notes what was measured: cpu, throttled, memory, waits, traffic
+ *   usage NAME                               notes what was measured: cpu, throttled, memory,
+ *                                            waits, traffic
  *   crash, hang, exit
  *
- * The script "t/pressure" of a container is for RP_EVENT_PRESSURE; the key "rebalance" of the section for RP_EVENT_REBALANCE, the
- * key "rolledBack" for rolled_back().
+ * The script "t/pressure" of a container is for RP_EVENT_PRESSURE; the key "rebalance" of the
+ * section for RP_EVENT_REBALANCE, the key "rolledBack" for rolled_back().
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random mutations of what the daemon reads: a session of the runtime, a configuration, a store's log, its records. Each has to end
- * with an answer: no crash, no hang, nothing lost, and a sentence where something is refused.
+ * Random mutations of what the daemon reads: a session of the runtime, a configuration, a store's
+ * log, its records. Each has to end with an answer: no crash, no hang, nothing lost, and a sentence
+ * where something is refused.
  *
  *   mutate [-s SEED] [-o DIR] [-k session|conf|store|records] N
  *
- * N of each kind; the input that ended it is in DIR/finding. The same seed gives the same mutations.
+ * N of each kind; the input that ended it is in DIR/finding. The same seed gives the same
+ * mutations.
  */
 #include <ftw.h>
 #include <signal.h>
@@ -69,7 +71,7 @@ void check(bool ok, const char *what)
 	exit(3);
 }
 
-/* ---- mutations --------------------------------------------------------------------------------------------------------- */
+/* ---- mutations ------------------------------------------------------------------------------- */
 
 uint64_t draw(uint64_t n)
 {
@@ -160,7 +162,7 @@ static void mutate_messages(struct session *s)
 	}
 }
 
-/* ---- kinds ------------------------------------------------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static void try_session(const struct session *from)
 {
@@ -253,7 +255,7 @@ static void try_conf(bool as_recorded)
 	buf_fini(&text);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {

@@ -27,7 +27,7 @@ uint64_t draw(uint64_t n);
 /* One to four odd things happen to the bytes. */
 void mutate_some(struct buf *b);
 
-/* ---- stores.c ------------------------------------------------------------------------------------------------------ */
+/* ---- stores.c -------------------------------------------------------------------------------- */
 
 /* A store with pods, containers and decisions, that the others damage. */
 void stores_record(void);

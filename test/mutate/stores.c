@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store's log, damaged as bytes and in what its records say. Each goes the whole way: it is opened and restored, what came of it is
- * within the cache's limits and written again, and that comes back the same.
+ * The store's log, damaged as bytes and in what its records say. Each goes the whole way: it is
+ * opened and restored, what came of it is within the cache's limits and written again, and that
+ * comes back the same.
  */
 #include "test/mutate/mutate.h"
 
@@ -29,7 +30,7 @@ static struct {
 	char *dir, *path;
 } stored;
 
-/* ---- a store to begin with ----------------------------------------------------------------------------------------- */
+/* ---- a store to begin with ------------------------------------------------------------------- */
 
 static void new_store(struct store **ret, struct cache **ret_cache, struct store_opening *opening)
 {
@@ -121,7 +122,8 @@ static void write_one(struct store *s, struct ctr *ctr)
 	check(store_commit(s, &err) == 0, err.text);
 }
 
-/* What comes behind the records of a new log: two decide, one of them gives up what it owned, gets another set, and an owner goes. */
+/* What comes behind the records of a new log: two decide, one of them gives up what it owned, gets
+ * another set, and an owner goes. */
 static void write_more(struct store *s, struct cache *c)
 {
 	struct err err = ERR_INIT;
@@ -182,9 +184,10 @@ void stores_fini(void)
 	free(stored.path);
 }
 
-/* ---- what has to hold ---------------------------------------------------------------------------------------------- */
+/* ---- what has to hold ------------------------------------------------------------------------ */
 
-/* Each is the owner of its CPUs, and has them: what else came of a record would be a lie about others. */
+/* Each is the owner of its CPUs, and has them: what else came of a record would be a lie about
+ * others. */
 static void check_cache(struct cache *c, const struct store_counts *n)
 {
 	unsigned pods = 0, ctrs = 0;
@@ -271,7 +274,7 @@ static void try_log(const struct buf *bytes)
 		mutating.refused++;
 }
 
-/* ---- damage to the file -------------------------------------------------------------------------------------------- */
+/* ---- damage to the file ---------------------------------------------------------------------- */
 
 void try_store(void)
 {
@@ -283,11 +286,11 @@ void try_store(void)
 	buf_fini(&bytes);
 }
 
-/* ---- records that say something else ------------------------------------------------------------------------------- */
+/* ---- records that say something else --------------------------------------------------------- */
 
 #define MAGIC 8u /* bytes at the beginning of the file */
-#define HEAD                                                                                       \
-	12u /* of a batch: the size of the records, their sum, a sum of these two and of the place */
+/* of a batch: the size of the records, their sum, a sum of these two and of the place */
+#define HEAD 12u
 
 static uint32_t number_at(const uint8_t *at)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LD_PRELOAD: calls that fail when a test says so. The file $FAULT_PLAN holds a struct plan that the test writes and reads while the daemon
- * runs. Of the chosen call, `skip` calls pass, the next `fail` ones give `error`, and all later ones pass again.
+ * LD_PRELOAD: calls that fail when a test says so. The file $FAULT_PLAN holds a struct plan that
+ * the test writes and reads while the daemon runs. Of the chosen call, `skip` calls pass, the next
+ * `fail` ones give `error`, and all later ones pass again.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LD_PRELOAD, or a part of a test program: a Speed Select driver. Commands to a file …/dev/isst_interface, an ordinary one, are answered as by
- * the platform that the file describes:
+ * LD_PRELOAD, or a part of a test program: a Speed Select driver. Commands to a file
+ * …/dev/isst_interface, an ordinary one, are answered as by the platform that the file describes:
  *
  *	api 1|2                          mailboxes, or TPMI
  *	mmio 0|1                         of mailboxes: the classes are in registers
  *	threads N                        of a core, next to each other
  *	punit PACKAGE ID FIRST LAST FEATURES BF-CORES BUCKET…
- *	                                 its CPUs; CP 1, TF 2 and BF 4 are supported; a mask of cores; cores of each step of TF
+ *	                                 its CPUs; CP 1, TF 2 and BF 4 are supported; a mask of
+ *                                       cores; cores of each step of TF
  *
- * What is set is kept beside it in isst_interface.now, which a test may read, or write before; isst_interface.log gets a line for each command
- * that sets something. A command named in isst_interface.fail ("assoc 5": with that errno) is refused.
+ * What is set is kept beside it in isst_interface.now, which a test may read, or write before;
+ * isst_interface.log gets a line for each command that sets something. A command named in
+ * isst_interface.fail ("assoc 5": with that errno) is refused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +52,7 @@ struct isst_fake {
 /* Commands on the first thread of this process. */
 unsigned isst_on_main;
 
-/* ---- files --------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static FILE *isst_file(const struct isst_fake *f, const char *suffix, const char *mode)
 {
@@ -184,7 +186,7 @@ static int isst_refused(const struct isst_fake *f, const char *command)
 	return r;
 }
 
-/* ---- what can be set ----------------------------------------------------------------------------------------------- */
+/* ---- what can be set ------------------------------------------------------------------------- */
 
 static int isst_set_on(struct isst_fake *f, struct isst_punit *p, unsigned feature, bool on)
 {
@@ -249,7 +251,7 @@ static int isst_set_assoc(struct isst_fake *f, const struct isst_punit *p, unsig
 	return 0;
 }
 
-/* ---- mailboxes ----------------------------------------------------------------------------------------------------- */
+/* ---- mailboxes ------------------------------------------------------------------------------- */
 
 static uint32_t isst_buckets(const struct isst_punit *p, unsigned half)
 {
@@ -341,7 +343,7 @@ static int isst_register(struct isst_fake *f, struct isst_io *io)
 			  io->write, &io->value);
 }
 
-/* ---- TPMI ---------------------------------------------------------------------------------------------------------- */
+/* ---- TPMI ------------------------------------------------------------------------------------ */
 
 static int isst_instances(struct isst_fake *f, struct isst_instances *in)
 {
@@ -434,7 +436,7 @@ static int isst_bf_mask(struct isst_fake *f, struct isst_cpu_mask *m)
 	return 0;
 }
 
-/* ---- the driver ---------------------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 static int isst_phys_id(struct isst_fake *f, struct isst_phys_id *id)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LD_PRELOAD: a kernel that takes its time. Each write to a file below $SLOW_BELOW takes $SLOW_MS, and waits for $SLOW_GATE to be there,
- * if that is set. $SLOW_LOG gets a line "begin TID PATH" before each and "end TID PATH" after it.
+ * LD_PRELOAD: a kernel that takes its time. Each write to a file below $SLOW_BELOW takes $SLOW_MS,
+ * and waits for $SLOW_GATE to be there, if that is set. $SLOW_LOG gets a line "begin TID PATH"
+ * before each and "end TID PATH" after it.
  */
 #include <dlfcn.h>
 #include <errno.h>

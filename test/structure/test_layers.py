@@ -94,5 +94,12 @@ def test_sources_are_of_a_size_to_read():
     assert long == []
 
 
+def test_lines_fit_on_a_screen():
+    """A hundred columns, but for drawings."""
+    wide = [(p.relative_to(TOP).as_posix(), n) for p in sources('core', 'modules', 'include', 'test')
+            for n, line in enumerate(p.read_text().splitlines(), 1) if len(line.expandtabs(8)) > 100 and not re.search('[─│▶]', line)]
+    assert wide == []
+
+
 def test_sources_name_their_licence():
     assert [p for p in sources('core', 'modules', 'include', 'test') if 'SPDX-License-Identifier: Apache-2.0' not in p.read_text()[:200]] == []

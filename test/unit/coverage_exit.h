@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In coverage builds (INSTRUMENTED), children that leave by _exit still write their counters. For tests of code that runs in forked
- * children; to be included in the test's one source file.
+ * In coverage builds (INSTRUMENTED), children that leave by _exit still write their counters. For
+ * tests of code that runs in forked children; to be included in the test's one source file.
  */
 #ifndef TEST_COVERAGE_EXIT_H
 #define TEST_COVERAGE_EXIT_H

@@ -69,7 +69,7 @@ struct ctl_host {
 
 static struct ctl_host *current; /* the context of host functions is fake_host's */
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static const char *real_path(const char *path, char buf[PATH_MAX])
 {
@@ -210,7 +210,7 @@ const char *ctl_cgroup(struct ctl_host *t, rp_ctr ctr, const char *controller)
 	return text;
 }
 
-/* ---- what goes wrong -------------------------------------------------------------------------------------------------- */
+/* ---- what goes wrong ------------------------------------------------------------------------- */
 
 void ctl_fail(struct ctl_host *t, const char *path_part, int32_t code)
 {
@@ -273,7 +273,7 @@ static int32_t change(const char *what, const char *path, const char *text)
 	return -current->fail_nth_code;
 }
 
-/* ---- resctrl as the kernel has it ------------------------------------------------------------------------------------- */
+/* ---- resctrl as the kernel has it ------------------------------------------------------------ */
 
 static bool in_resctrl(const char *path)
 {
@@ -361,7 +361,7 @@ static int32_t make_group(const char *path, const char *real)
 	return 0;
 }
 
-/* ---- work service ----------------------------------------------------------------------------------------------------- */
+/* ---- work service ---------------------------------------------------------------------------- */
 
 static int32_t work_submit(void *ctx, int32_t (*run)(void *arg),
 			   void (*done)(void *arg, int32_t result), void *arg)
@@ -609,7 +609,7 @@ static const void *host_service(void *ctx, const char *id)
 	return fake_rp_host(ctx)->service(ctx, id);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct ctl_host *ctl_host_new(void)
 {
@@ -831,7 +831,7 @@ const char *ctl_report(struct ctl_host *t, rp_ctr ctr)
 	return "";
 }
 
-/* ---- metrics ---------------------------------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 static void put_metric(void *ctx, const char *name, const char *help, const char *labels,
 		       double value)

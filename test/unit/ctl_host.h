@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fake host for controllers: containers, configuration and log are fake_host's, files are real ones in a folder of the test, where
- * resctrl behaves as the kernel's does (new groups have their files, a task is in one group, a removed group's tasks go to the root
- * group) and every change can be made to fail.
+ * The fake host for controllers: containers, configuration and log are fake_host's, files are real
+ * ones in a folder of the test, where resctrl behaves as the kernel's does (new groups have their
+ * files, a task is in one group, a removed group's tasks go to the root group) and every change can
+ * be made to fail.
  *
  *	struct ctl_host *t = ctl_host_new();
  *	ctl_put(t, "/proc/mounts", "…");
@@ -44,7 +45,8 @@ void ctl_remove(struct ctl_host *t, const char *path); /* with what is below */
 bool ctl_there(struct ctl_host *t, const char *path);
 const char *ctl_get(struct ctl_host *t,
 		    const char *path); /* "" when not there; good until asked eight more times */
-/* A machine with resctrl: 2 L3 of 20 ways, 16 classes, bandwidth, monitoring. cdp: L3CODE and L3DATA. */
+/* A machine with resctrl: 2 L3 of 20 ways, 16 classes, bandwidth, monitoring. cdp: L3CODE and
+ * L3DATA. */
 void ctl_resctrl(struct ctl_host *t, bool cdp);
 /* Cgroup v1 instead of v2: a folder a controller. */
 void ctl_cgroup_v1(struct ctl_host *t);
@@ -65,9 +67,9 @@ const char *ctl_failed(const struct ctl_host *t);
 /* Nothing fails any more, and time passes until nothing is left to be tried again. */
 void ctl_mend(struct ctl_host *t);
 /*
- * Runs a scene again and again, in which the first, the second … change fails, with each error that a kernel has, until there are no
- * more; there have to be n_changes. `run` makes a host, calls ctl_fail_nth(), checks what comes of it and tells whether anything has
- * failed.
+ * Runs a scene again and again, in which the first, the second … change fails, with each error that
+ * a kernel has, until there are no more; there have to be n_changes. `run` makes a host, calls
+ * ctl_fail_nth(), checks what comes of it and tells whether anything has failed.
  */
 static inline void ctl_fail_each(bool (*run)(const void *scene, uint32_t n, int32_t code),
 				 const void *scene, const char *name, uint32_t n_changes)
@@ -81,10 +83,12 @@ static inline void ctl_fail_each(bool (*run)(const void *scene, uint32_t n, int3
 			fail_msg("%s: %u changes, with %s", name, n - 1, strerror(codes[i]));
 	}
 }
-/* Every change, one a line: "write PATH TEXT", "mkdir PATH", "rmdir PATH"; since ctl_changes_clear. */
+/* Every change, one a line: "write PATH TEXT", "mkdir PATH", "rmdir PATH"; since
+ * ctl_changes_clear. */
 const char *ctl_changes(const struct ctl_host *t);
 void ctl_changes_clear(struct ctl_host *t);
-/* When the tasks of this cgroup are read the n-th time, these are there as well: children born meanwhile. */
+/* When the tasks of this cgroup are read the n-th time, these are there as well: children born
+ * meanwhile. */
 void ctl_fork_at(struct ctl_host *t, const char *cgroup, uint32_t n, const char *tids);
 /* No more than this many groups can be made. */
 void ctl_limit_groups(struct ctl_host *t, uint32_t n);
@@ -126,7 +130,8 @@ void ctl_pages(struct ctl_host *t, uint32_t pid, uint64_t addr, uint32_t n, int3
 void ctl_pages_put(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t node);
 /* How many of its pages are on the node. */
 uint32_t ctl_pages_on(const struct ctl_host *t, uint32_t pid, int32_t node);
-/* The page at `addr` of this process cannot be moved, with addr 0 none of it can be touched: -code. pid 0: nothing fails. */
+/* The page at `addr` of this process cannot be moved, with addr 0 none of it can be touched: -code.
+ * pid 0: nothing fails. */
 void ctl_pages_fail(struct ctl_host *t, uint32_t pid, uint64_t addr, int32_t code);
 /* All of them are parts of huge pages: they move 2 MiB at a time. */
 void ctl_pages_huge(struct ctl_host *t);

@@ -5,7 +5,7 @@
 
 #define DATA_TEXT_MAX 4096u /* as the host takes it */
 
-/* ---- containers -------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static struct fake_container *find(struct fake_host *f, rp_ctr ctr)
 {
@@ -136,7 +136,7 @@ void fake_cache_fini(struct fake_host *f)
 		free(f->fields[i]);
 }
 
-/* ---- answers for tests ------------------------------------------------------------------------------------------- */
+/* ---- answers for tests ----------------------------------------------------------------------- */
 
 const char *fake_cpus(struct fake_host *f, rp_ctr ctr)
 {
@@ -200,7 +200,7 @@ const char *fake_trail(struct fake_host *f, rp_ctr ctr)
 	return fake_out_text(&fake_container(f, ctr)->trail);
 }
 
-/* ---- transactions ------------------------------------------------------------------------------------------------ */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 void fake_begin(struct fake_host *f)
 {
@@ -313,7 +313,7 @@ int32_t fake_end(struct fake_host *f, bool keep)
 	return r;
 }
 
-/* ---- the service: reading ---------------------------------------------------------------------------------------- */
+/* ---- the service: reading -------------------------------------------------------------------- */
 
 static int sync_before(const struct fake_container *a, const struct fake_container *b)
 {
@@ -604,7 +604,7 @@ static int32_t cache_extended(void *ctx, rp_ctr ctr, const char *resource, int64
 	return -RP_ENOENT;
 }
 
-/* ---- the service: staging ---------------------------------------------------------------------------------------- */
+/* ---- the service: staging -------------------------------------------------------------------- */
 
 /* The container's values to be changed, or NULL with *ret_r. */
 static struct fake_values *stage(void *ctx, rp_txn txn, rp_ctr ctr, int32_t *ret_r)

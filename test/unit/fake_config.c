@@ -7,7 +7,7 @@
 #include "core/util/str.h"
 #include "test/unit/fake_impl.h"
 
-/* ---- parsing flow style ------------------------------------------------------------------------------------------ */
+/* ---- parsing flow style ---------------------------------------------------------------------- */
 
 struct reader {
 	struct fake_host *f;
@@ -117,7 +117,7 @@ rp_cfg fake_cfg(struct fake_host *f, const char *text)
 	return n;
 }
 
-/* ---- the service ------------------------------------------------------------------------------------------------- */
+/* ---- the service ----------------------------------------------------------------------------- */
 
 static uint32_t cfg_kind(void *ctx, rp_cfg node)
 {

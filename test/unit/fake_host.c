@@ -4,7 +4,7 @@
 
 #include "test/unit/fake_impl.h"
 
-/* ---- helpers ----------------------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 void fake_die(const char *fmt, ...)
 {
@@ -98,7 +98,7 @@ uint32_t fake_n_calls(const struct fake_host *f)
 	return f->calls;
 }
 
-/* ---- small services ---------------------------------------------------------------------------------------------- */
+/* ---- small services -------------------------------------------------------------------------- */
 
 static void host_log(void *ctx, uint32_t level, uint64_t object, const char *text)
 {
@@ -363,7 +363,7 @@ static const void *host_service(void *ctx, const char *id)
 	return NULL;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct fake_host *fake_host_new(const struct fake_machine *m)
 {

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host in one struct for unit tests of modules: a made-up machine, a cache with containers and transactions, a configuration from a
- * literal, and everything the module said. It checks the invariants of policy.h at the end of each transaction, as the real one does.
+ * A host in one struct for unit tests of modules: a made-up machine, a cache with containers and
+ * transactions, a configuration from a literal, and everything the module said. It checks the
+ * invariants of policy.h at the end of each transaction, as the real one does.
  *
- *	struct fake_host *f = fake_host_new(&(struct fake_machine){.packages = 2, .nodes = 2, .cores = 2, .threads = 2});
+ *	struct fake_host *f = fake_host_new(&(struct fake_machine){.packages = 2, .nodes = 2, .cores
+ *      = 2, .threads = 2});
  *	fake_policy_open(f, &rp_module_1);
  *	assert_int_equal(fake_configure(f, "{reservedResources: {cpu: 1}}"), 0);
- *	rp_ctr c = fake_ctr(f, &(struct fake_ctr){.name = "c0", .qos = RP_QOS_GUARANTEED, .cpu_request = 2000});
+ *	rp_ctr c = fake_ctr(f, &(struct fake_ctr){.name = "c0", .qos = RP_QOS_GUARANTEED,
+ *      .cpu_request = 2000});
  *	assert_int_equal(fake_allocate(f, c), 0);
  *	assert_string_equal(fake_cpus(f, c), "2-3");
  *	fake_host_free(f);
  *
- * What cannot go wrong in a test that is right (out of memory, an unknown container) ends the program with a message.
+ * What cannot go wrong in a test that is right (out of memory, an unknown container) ends the
+ * program with a message.
  */
 #ifndef TEST_UNIT_FAKE_HOST_H
 #define TEST_UNIT_FAKE_HOST_H
@@ -30,14 +34,17 @@
 
 struct fake_host;
 
-/* ---- the machine --------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
-/* Counts of 0 mean 1 where nothing else is said. CPUs are numbered package, die, node, core, thread. */
+/* Counts of 0 mean 1 where nothing else is said. CPUs are numbered package, die, node, core,
+ * thread. */
 struct fake_machine {
 	uint32_t packages, dies, nodes, cores, threads; /* each in one of the level before */
-	bool siblings; /* first threads of all cores first, then all second ones; otherwise threads of a core are neighbours */
-	uint32_t
-		e_cores; /* single-threaded efficient cores a node, after its `cores` performance cores */
+	/* first threads of all cores first, then all second ones; otherwise threads of a core are
+	 * neighbours */
+	bool siblings;
+	/* single-threaded efficient cores a node, after its `cores` performance cores */
+	uint32_t e_cores;
 	uint32_t l3_cores; /* cores that share an L3; 0: one L3 a package */
 	uint32_t l2_cores; /* cores that share an L2 (efficient ones by four) */
 	uint32_t memory_nodes; /* further nodes without CPUs */
@@ -51,21 +58,25 @@ struct fake_host *fake_host_new(const struct fake_machine *m);
 struct fake_host *fake_host_free(
 	struct fake_host *f); /* destroys the module's instance too; returns NULL */
 
-/* The host as the module sees it. A service whose name is in `hide` (one string, NULL: none) is not offered. */
+/* The host as the module sees it. A service whose name is in `hide` (one string, NULL: none) is not
+ * offered. */
 const struct rp_host *fake_rp_host(struct fake_host *f);
 void fake_hide_service(struct fake_host *f, const char *name);
-/* The n-th call from now on of a fallible host function fails with -code; 0 calls: never. Tells how many calls there were since. */
+/* The n-th call from now on of a fallible host function fails with -code; 0 calls: never. Tells how
+ * many calls there were since. */
 void fake_fail_after(struct fake_host *f, uint32_t n_calls, int32_t code);
 uint32_t fake_n_calls(const struct fake_host *f);
 
-/* Takes CPUs off line or brings them back, then sends RP_EVENT_TOPOLOGY to an open policy. Its result. */
+/* Takes CPUs off line or brings them back, then sends RP_EVENT_TOPOLOGY to an open policy. Its
+ * result. */
 int32_t fake_set_offline(struct fake_host *f, const char *cpus);
 /* Changes a CPU's description (frequencies, kind, …); NULL: no such CPU. */
 struct rp_cpu_info *fake_cpu_info(struct fake_host *f, uint32_t cpu);
 struct rp_node_info *fake_node_info(struct fake_host *f, uint32_t node);
 void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to,
 		       uint32_t distance); /* and back */
-/* A device: a path of the host or "b8:0", where sysfs has it, and what is near it (list form; NULL: nothing). */
+/* A device: a path of the host or "b8:0", where sysfs has it, and what is near it (list form; NULL:
+ * nothing). */
 void fake_device(struct fake_host *f, const char *what, const char *sysfs_path, const char *cpus,
 		 const char *nodes);
 /* Speed Select; a machine has none unless told. `buckets` ends with 0; without BF `bf` is NULL. */
@@ -83,7 +94,8 @@ void fake_sst_put(struct fake_host *f, const char *cpus, uint32_t clos);
 const char *fake_sst_in(struct fake_host *f, uint32_t clos); /* CPUs that are in it, list form */
 /* From now on "cp", "tf", "clos", "assoc" or "look" fails with -code; NULL: nothing does. */
 void fake_sst_fail(struct fake_host *f, const char *what, int32_t code);
-/* What was written: "PACKAGE/PUNIT cp ON ordered; ", "… tf ON; ", "… clos ID MIN-MAX; ", "cpu CPU CLOS; ". */
+/* What was written: "PACKAGE/PUNIT cp ON ordered; ", "… tf ON; ", "… clos ID MIN-MAX; ", "cpu CPU
+ * CLOS; ". */
 const char *fake_sst_log(struct fake_host *f);
 void fake_sst_log_clear(struct fake_host *f);
 uint32_t fake_sst_manages(struct fake_host *f); /* 1: the module does */
@@ -91,12 +103,13 @@ uint32_t fake_sst_manages(struct fake_host *f); /* 1: the module does */
 void fake_file(struct fake_host *f, const char *path, const char *content);
 const char *fake_written(struct fake_host *f, const char *path); /* by write_file; NULL: nothing */
 
-/* ---- configuration ------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
-/* YAML in flow style: {a: {b: 1}, c: [x, "y z"]}. The tree lives as long as f. Keys are found without regard to case. */
+/* YAML in flow style: {a: {b: 1}, c: [x, "y z"]}. The tree lives as long as f. Keys are found
+ * without regard to case. */
 rp_cfg fake_cfg(struct fake_host *f, const char *text);
 
-/* ---- containers ---------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 struct fake_ctr {
 	const char *name; /* also names its pod, "pod-NAME", unless that is given */
@@ -145,7 +158,7 @@ void fake_decide(struct fake_host *f, rp_ctr ctr, const char *cpus, const char *
 /* How many containers the last transaction changed. */
 uint32_t fake_n_changed(const struct fake_host *f);
 
-/* ---- a policy under test ------------------------------------------------------------------------------------------- */
+/* ---- a policy under test --------------------------------------------------------------------- */
 
 /* Creates an instance, in place of the one before. */
 int32_t fake_policy_open(struct fake_host *f, const struct rp_module *module);
@@ -154,23 +167,27 @@ struct rp_instance *fake_instance(struct fake_host *f);
 const void *fake_module_service(struct fake_host *f, const char *id);
 
 /*
- * The calls as the host makes them: in a transaction, committed when the call succeeds and the invariants hold, else dropped and
- * rolled_back() called (and sync() if it says so). A broken invariant gives -RP_EINVAL with fake_error() naming it.
+ * The calls as the host makes them: in a transaction, committed when the call succeeds and the
+ * invariants hold, else dropped and rolled_back() called (and sync() if it says so). A broken
+ * invariant gives -RP_EINVAL with fake_error() naming it.
  */
 int32_t fake_configure(struct fake_host *f, const char *text); /* prepare, commit, sync */
 int32_t fake_prepare_only(struct fake_host *f, const char *text); /* prepare and abort */
 int32_t fake_sync(struct fake_host *f);
 int32_t fake_allocate(struct fake_host *f, rp_ctr ctr); /* a failed one is removed from the cache */
-/* As after a refusal, but nothing is staged for it before. A failed one is removed from the cache. */
+/* As after a refusal, but nothing is staged for it before. A failed one is removed from the
+ * cache. */
 int32_t fake_unmanaged(struct fake_host *f, rp_ctr ctr);
 int32_t fake_update(struct fake_host *f, rp_ctr ctr); /* failed: the requirements are as before */
 int32_t fake_release(struct fake_host *f, rp_ctr ctr); /* and removes it from the cache */
 int32_t fake_event(struct fake_host *f, const struct rp_event *ev);
 /* Allocates in a transaction that is dropped whatever comes out. */
 int32_t fake_try(struct fake_host *f, rp_ctr ctr);
-/* A new instance over the same cache with the configuration in force: what a restart of the daemon does. */
+/* A new instance over the same cache with the configuration in force: what a restart of the daemon
+ * does. */
 int32_t fake_restart(struct fake_host *f);
-/* The next one finds nothing of what the module had saved; containers and what is known of them stay. */
+/* The next one finds nothing of what the module had saved; containers and what is known of them
+ * stay. */
 void fake_lose_state(struct fake_host *f);
 
 /* The last fail() text, "" when there was none since the last call into the module. */
@@ -179,9 +196,10 @@ const char *fake_error(const struct fake_host *f);
 const char *fake_log(const struct fake_host *f);
 void fake_log_clear(struct fake_host *f);
 
-/* ---- what a module reports ----------------------------------------------------------------------------------------- */
+/* ---- what a module reports ------------------------------------------------------------------- */
 
-/* zones() and collect() as text, one line each; valid until asked again. "" when the module has no such service. */
+/* zones() and collect() as text, one line each; valid until asked again. "" when the module has no
+ * such service. */
 const char *fake_zones(struct fake_host *f);
 const char *fake_metrics(struct fake_host *f);
 

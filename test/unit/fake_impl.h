@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the fake host: fake_topology.c, fake_config.c, fake_cache.c, fake_report.c and fake_host.c share this. */
+/* Inside of the fake host: fake_topology.c, fake_config.c, fake_cache.c, fake_report.c and
+ * fake_host.c share this. */
 #ifndef TEST_UNIT_FAKE_IMPL_H
 #define TEST_UNIT_FAKE_IMPL_H
 
@@ -28,7 +29,7 @@ static inline const char *fake_out_text(const struct fake_out *o)
 	return o->text ? o->text : "";
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 struct fake_unit {
 	uint32_t raw; /* what makes it one unit, unique in its level */
@@ -170,7 +171,8 @@ const char *fake_answer(struct fake_host *f, struct rp_ids ids);
 struct fake_container *fake_container(struct fake_host *f, rp_ctr ctr); /* dies if there is none */
 
 void fake_begin(struct fake_host *f);
-/* 0, or -RP_EINVAL with f->error set; the transaction is over in any case. `keep`: commit if the invariants hold. */
+/* 0, or -RP_EINVAL with f->error set; the transaction is over in any case. `keep`: commit if the
+ * invariants hold. */
 int32_t fake_end(struct fake_host *f, bool keep);
 void fake_cache_fini(struct fake_host *f);
 

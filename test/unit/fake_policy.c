@@ -42,7 +42,7 @@ void fake_policy_close(struct fake_host *f)
 	f->inst = NULL;
 }
 
-/* ---- transactions ------------------------------------------------------------------------------------------------ */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 static void save_state(struct fake_host *f)
 {
@@ -88,7 +88,7 @@ int32_t fake_sync(struct fake_host *f)
 	return finish(f, policy(f)->sync(f->inst, f->txn), true);
 }
 
-/* ---- configuration ----------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 int32_t fake_configure(struct fake_host *f, const char *text)
 {
@@ -139,7 +139,7 @@ int32_t fake_restart(struct fake_host *f)
 	return fake_sync(f);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int32_t come(struct fake_host *f, rp_ctr ctr,
 		    int32_t (*call)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr))
@@ -223,7 +223,7 @@ int32_t fake_set_offline(struct fake_host *f, const char *cpus)
 		f, &(struct rp_event){.size = sizeof(struct rp_event), .type = RP_EVENT_TOPOLOGY});
 }
 
-/* ---- reports ----------------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static void zone(void *ctx, const char *name, const char *type, const char *parent)
 {

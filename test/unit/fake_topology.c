@@ -9,7 +9,7 @@
 #define DISTANCE_MEMORY 28u
 #define E_CORES_PER_L2 4u
 
-/* ---- building ---------------------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 struct place {
 	uint32_t package, die, node, core_in_package, core, kind, e_index;
@@ -239,7 +239,7 @@ void fake_set_distance(struct fake_host *f, uint32_t from, uint32_t to, uint32_t
 	t->distance[to * t->n_nodes + from] = distance;
 }
 
-/* ---- the service ------------------------------------------------------------------------------------------------- */
+/* ---- the service ----------------------------------------------------------------------------- */
 
 static struct fake_topology *topo(void *ctx)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other end of a call in a test: a server of HTTP/2 that says what it is told to. To be included in the test's one source file. */
+/* The other end of a call in a test: a server of HTTP/2 that says what it is told to. To be
+ * included in the test's one source file. */
 #ifndef TEST_H2_SERVER_H
 #define TEST_H2_SERVER_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's end of the agent's connection: who may connect and register, what is asked and what is made of answers, and what the
- * configuration does to all that. The agent is this file, at the other end of the socket.
+ * The daemon's end of the agent's connection: who may connect and register, what is asked and what
+ * is made of answers, and what the configuration does to all that. The agent is this file, at the
+ * other end of the socket.
  */
 #include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
@@ -20,7 +21,7 @@
 #define CONNECTIONS 4u /* that are admitted at a time */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- both ends --------------------------------------------------------------------------------------------------------- */
+/* ---- both ends ------------------------------------------------------------------------------- */
 
 struct daemon_side {
 	struct world *w;
@@ -231,7 +232,7 @@ static void agent_comes(struct peer *p, struct daemon_side *d)
 	assert_true(status_of(d).reachable);
 }
 
-/* ---- coming ------------------------------------------------------------------------------------------------------------ */
+/* ---- coming ---------------------------------------------------------------------------------- */
 
 static void test_nothing_to_ask_for(void **state)
 {
@@ -332,7 +333,7 @@ static void test_only_so_many_connect(void **state)
 		leave(&peers[i]);
 }
 
-/* ---- who --------------------------------------------------------------------------------------------------------------- */
+/* ---- who ------------------------------------------------------------------------------------- */
 
 /* A name of /etc/passwd that is not root's. */
 static bool somebody(char name[32], uid_t *ret)
@@ -401,7 +402,7 @@ static void test_who_may_be_the_agent(void **state)
 	}
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static const struct box web = {.name = "web", .alloc = "cpus 1"};
 
@@ -620,7 +621,7 @@ static void test_no_list(void **state)
 	}
 }
 
-/* ---- the configuration changes ----------------------------------------------------------------------------------------- */
+/* ---- the configuration changes --------------------------------------------------------------- */
 
 static void test_the_same_again_changes_nothing(void **state)
 {

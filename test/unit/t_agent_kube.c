@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nri-rp-agent reads of the cluster: kubeconfig files, streams of events, objects that configure a node, and which of them wins. */
+/* What nri-rp-agent reads of the cluster: kubeconfig files, streams of events, objects that
+ * configure a node, and which of them wins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the daemon makes of the agent's answers: it is another user's program, and may say anything. */
+/* What the daemon makes of the agent's answers: it is another user's program, and may say
+ * anything. */
 #include <string.h>
 
 #include "core/agent/ask.h"

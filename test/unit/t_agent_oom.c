@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call and what is made of its answer, with memory ending at each point: each call ends once, and nothing is lost. */
+/* A call and what is made of its answer, with memory ending at each point: each call ends once, and
+ * nothing is lost. */
 #include <string.h>
 
 #include "core/grpc/call.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nri-rp-agent asks the kubelet, in which order, and what it remembers: with Get, with List where there is no Get, over connections
- * that end. The kubelet is this file, at the other end of a socket; it answers what and when a test says.
+ * What nri-rp-agent asks the kubelet, in which order, and what it remembers: with Get, with List
+ * where there is no Get, over connections that end. The kubelet is this file, at the other end of a
+ * socket; it answers what and when a test says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +26,7 @@
 #define FOREVER_MS 60000u
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* ---- a kubelet --------------------------------------------------------------------------------------------------------- */
+/* ---- a kubelet ------------------------------------------------------------------------------- */
 
 struct kubelet_side {
 	struct loop *loop;
@@ -178,7 +179,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- what it is asked -------------------------------------------------------------------------------------------------- */
+/* ---- what it is asked ------------------------------------------------------------------------ */
 
 static bool was_called(const struct kubelet_side *k, unsigned n)
 {
@@ -210,7 +211,7 @@ static void expect_request(struct kubelet_side *k, const char *ns, const char *n
 	buf_reset(&k->h2.body);
 }
 
-/* ---- what it answers --------------------------------------------------------------------------------------------------- */
+/* ---- what it answers ------------------------------------------------------------------------- */
 
 struct device {
 	const char *ctr, *resource;
@@ -296,7 +297,7 @@ static void answer_status(struct kubelet_side *k, int32_t stream, const char *st
 	send_all(k);
 }
 
-/* ---- who asks the agent ------------------------------------------------------------------------------------------------ */
+/* ---- who asks the agent ---------------------------------------------------------------------- */
 
 struct asker {
 	struct kubelet_side *k;
@@ -416,7 +417,7 @@ static void without_get(struct kubelet_side *k, const struct pod_of *pods)
 	await(&a);
 }
 
-/* ---- Get --------------------------------------------------------------------------------------------------------------- */
+/* ---- Get ------------------------------------------------------------------------------------- */
 
 static void test_get(void **state)
 {
@@ -425,7 +426,8 @@ static void test_get(void **state)
 		const char *wanted;
 	} cases[] = {
 		{{{"web", {{"app", "x.com/nic", {1, -1}}}}}, "web app x.com/nic@1"},
-		/* devices of one resource are one, resources come by name, containers as they are */
+		/* devices of one resource are one, resources come by name, containers as they
+		 * are */
 		{{{"web",
 		   {{"b", "x.com/nic", {3, -1}},
 		    {"b", "x.com/gpu", {0, -1}},
@@ -542,7 +544,7 @@ static void test_one_asks_from_inside_of_an_answer(void **state)
 	expect_pods(&b, "db sql x.com/disk@0,2");
 }
 
-/* ---- connections ------------------------------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void test_nobody_is_there(void **state)
 {
@@ -637,7 +639,7 @@ static void test_the_end_while_somebody_waits(void **state)
 	expect_error(&get, -ECANCELED, "the agent is stopping");
 }
 
-/* ---- List -------------------------------------------------------------------------------------------------------------- */
+/* ---- List ------------------------------------------------------------------------------------ */
 
 static void test_a_list(void **state)
 {
@@ -709,7 +711,7 @@ static void test_only_so_many_wait(void **state)
 	assert_int_equal(k->n_calls, 2);
 }
 
-/* ---- a kubelet without Get --------------------------------------------------------------------------------------------- */
+/* ---- a kubelet without Get ------------------------------------------------------------------- */
 
 static void lists_take_the_place(struct kubelet_side *k, const char *status, const char *message)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A configuration is a transaction: whichever of its steps is refused, when the trial has gone well, all is as it was before, the
- * controllers that were to go and those that were to come included.
+ * A configuration is a transaction: whichever of its steps is refused, when the trial has gone
+ * well, all is as it was before, the controllers that were to go and those that were to come
+ * included.
  */
 #include <ctype.h>
 
@@ -23,7 +24,7 @@ static int running(struct world *w, const char *name)
 	return n;
 }
 
-/* ---- configurations ------------------------------------------------------------------------------------------------------- */
+/* ---- configurations -------------------------------------------------------------------------- */
 
 #define FIRST                                                                                      \
 	"policy: puppet\npuppet: {sync: 'note first'}\ncontrollers: [hand, hand2]\n"               \
@@ -79,7 +80,7 @@ static const struct scene scenes[] = {
 	 "resetOnSwitch: true\n" NEXT("puppet2", "sync: 'once $/o'", BOTH, "", ""), "not twice"},
 };
 
-/* ---- what is in force ------------------------------------------------------------------------------------------------------- */
+/* ---- what is in force ------------------------------------------------------------------------ */
 
 static void has_controllers(struct world *w, const char *what, const char *first,
 			    const char *second)
@@ -184,7 +185,7 @@ static void test_each_step_refused(void **state)
 		run_scene(&scenes[i]);
 }
 
-/* ---- controllers that go on and off ------------------------------------------------------------------------------------------ */
+/* ---- controllers that go on and off ---------------------------------------------------------- */
 
 /* What a controller puts back comes before its new section: it ends with the one that it had. */
 static void test_switched_off(void **state)
@@ -215,7 +216,8 @@ static void test_switched_off(void **state)
 	assert_string_equal(trace_of(w, &calls), "hand commit a; ");
 }
 
-/* A reload after which the machine has nothing for it any more: it is switched off, and on again by the next one. */
+/* A reload after which the machine has nothing for it any more: it is switched off, and on again by
+ * the next one. */
 static void test_nothing_any_more(void **state)
 {
 	struct world *w = *state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a switch that is refused when the trial has gone well leaves of frequencies: what was there, or what the former policy's classes say. */
+/* What a switch that is refused when the trial has gone well leaves of frequencies: what was there,
+ * or what the former policy's classes say. */
 #include "core/pipeline/internal.h"
 #include "test/unit/t_reload.h"
 
@@ -37,7 +38,8 @@ static void wait_for(struct world *w, const char *path, const char *text)
 	world_until(w, has, &c);
 }
 
-/* It sets a file before it refuses: the refusal is in the daemon alone, and it ends like any other. */
+/* It sets a file before it refuses: the refusal is in the daemon alone, and it ends like any
+ * other. */
 static void reload_fickle(struct world *w, const char *path)
 {
 	char conf[2 * PATH_MAX];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configurations and Speed Select, with the real policies and a driver that is made up: what a refused configuration leaves of the platform, who
- * has it after a switch, and that a reload looks at it anew.
+ * Configurations and Speed Select, with the real policies and a driver that is made up: what a
+ * refused configuration leaves of the platform, who has it after a switch, and that a reload looks
+ * at it anew.
  */
 #include "test/preload/isst.c"
 
@@ -27,7 +28,7 @@
 	"[{name: fast, cpuClass: a, preferNewBalloons: true}, {name: slow, cpuClass: b}], "        \
 	"cpuClasses: [{name: a, sstClosID: 1}, {name: b, sstClosID: 2}]}\n"
 
-/* ---- the platform --------------------------------------------------------------------------------------------------------- */
+/* ---- the platform ---------------------------------------------------------------------------- */
 
 static const char *file_of(struct world *w, const char *suffix, char ret[8192])
 {
@@ -111,7 +112,7 @@ static struct world *start(const char *conf, const char *now)
 	return w;
 }
 
-/* ---- reloads ------------------------------------------------------------------------------------------------------------ */
+/* ---- reloads --------------------------------------------------------------------------------- */
 
 static void reload_fickle(struct world *w, const char *more)
 {
@@ -129,9 +130,10 @@ static void run_fast(struct world *w, const char *name)
 				 .extra_value = "fast"});
 }
 
-/* ---- switches that are refused when the trial has gone well ------------------------------------------------------------------- */
+/* ---- switches that are refused when the trial has gone well ---------------------------------- */
 
-/* The one that refuses has said that the platform is its own, and would take it back: it stays as it is, and nothing of it is written. */
+/* The one that refuses has said that the platform is its own, and would take it back: it stays as
+ * it is, and nothing of it is written. */
 static void test_former_keeps(void **state)
 {
 	char before[8192], after[8192];
@@ -143,7 +145,8 @@ static void test_former_keeps(void **state)
 	(void)file_of(w, ".log", before);
 	reload_fickle(w, "");
 	(void)file_of(w, ".log", after);
-	/* What was left for the worker is done when the next container's CPUs are in their class. */
+	/* What was left for the worker is done when the next container's CPUs are in their
+	 * class. */
 	run_fast(w, "b");
 	char both[128];
 	struct rp_idset cpus, more;
@@ -191,7 +194,7 @@ static void test_former_without(void **state)
 	world_free(w);
 }
 
-/* ---- switches ----------------------------------------------------------------------------------------------------------- */
+/* ---- switches -------------------------------------------------------------------------------- */
 
 /* From one policy with such classes to another, and back: nobody takes anything back on the way. */
 static void test_switches(void **state)
@@ -239,7 +242,7 @@ static void test_controller_takes_over(void **state)
 	world_free(w);
 }
 
-/* ---- what others set up ----------------------------------------------------------------------------------------------------- */
+/* ---- what others set up ---------------------------------------------------------------------- */
 
 #define PUNIT(p, u) "punit " #p " " #u " on 3 ordered 1\n"
 #define CLOS(p, u, i, max) "clos " #p " " #u " " #i " min 0 max " #max " weight 0\n"
@@ -286,8 +289,9 @@ static unsigned second(unsigned best, bool programmed, bool anew, unsigned *ret_
 }
 
 /*
- * Classes that only associate: as long as nobody has set anything up no class is high. When somebody has, a reload of the same configuration sees
- * it: the class whose CLOS goes higher is high, and gets CPUs where there is most room.
+ * Classes that only associate: as long as nobody has set anything up no class is high. When
+ * somebody has, a reload of the same configuration sees it: the class whose CLOS goes higher is
+ * high, and gets CPUs where there is most room.
  */
 static void test_reload_looks_anew(void **state)
 {
@@ -338,7 +342,7 @@ static void test_reload_sees_cpus(void **state)
 	world_free(w);
 }
 
-/* ---- on whose time -------------------------------------------------------------------------------------------------------- */
+/* ---- on whose time --------------------------------------------------------------------------- */
 
 static bool without_14(struct world *w, void *arg)
 {
@@ -346,7 +350,8 @@ static bool without_14(struct world *w, void *arg)
 	return rp_ids_count(topo_ids(pipeline_topo(w->p), RP_CPUS_ONLINE)) == 15;
 }
 
-/* The thread that answers the runtime asks the driver for nothing: neither at the start, nor by reloads, switches or another machine. */
+/* The thread that answers the runtime asks the driver for nothing: neither at the start, nor by
+ * reloads, switches or another machine. */
 static void test_not_on_the_loop(void **state)
 {
 	(void)state;
@@ -409,7 +414,8 @@ static void test_machine_changes_again(void **state)
 	world_free(w);
 }
 
-/* It cannot be read any more when CPUs have gone: the policy hears of the CPUs, and does without. */
+/* It cannot be read any more when CPUs have gone: the policy hears of the CPUs, and does
+ * without. */
 static void test_cannot_be_read_any_more(void **state)
 {
 	(void)state;

@@ -5,7 +5,7 @@
 #define RESERVED "reservedResources: {cpu: 1000m}, "
 #define SPREAD_A "preferNewBalloons: true, preferSpreadingPods: true"
 
-/* ---- worked examples ------------------------------------------------------------------------------------------------ */
+/* ---- worked examples ------------------------------------------------------------------------- */
 
 /* New balloons one after another on an empty machine with CPU 0 reserved. */
 static const struct {
@@ -230,7 +230,8 @@ static void test_composite(void **state)
 	rp_ctr one = create(f, "one", "all", 1000), nine = create(f, "nine", "all", 9000);
 	assert_int_equal(rp_ids_count(fake_cpu_ids(f, one)), 12);
 	assert_string_equal(fake_cpus(f, one), fake_cpus(f, nine));
-	/* The reserved CPU is on node 0, so node 1 to 3 have one CPU left each, and one is too few for another four. */
+	/* The reserved CPU is on node 0, so node 1 to 3 have one CPU left each, and one is too few
+	 * for another four. */
 	assert_int_equal(fake_release(f, nine), 0);
 	assert_int_equal(rp_ids_count(fake_cpu_ids(f, one)), 4);
 	/* Emptied it keeps its least size. */
@@ -246,7 +247,7 @@ static void test_composite(void **state)
 	fake_host_free(f);
 }
 
-/* ---- types and instances --------------------------------------------------------------------------------------------- */
+/* ---- types and instances --------------------------------------------------------------------- */
 
 static void test_types(void **state)
 {
@@ -385,7 +386,7 @@ static void test_pods(void **state)
 	fake_host_free(f);
 }
 
-/* ---- what containers get --------------------------------------------------------------------------------------------- */
+/* ---- what containers get --------------------------------------------------------------------- */
 
 static void test_pinning(void **state)
 {
@@ -504,7 +505,7 @@ static void test_resize(void **state)
 	fake_host_free(f);
 }
 
-/* ---- load ------------------------------------------------------------------------------------------------------------ */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 static void test_loads(void **state)
 {

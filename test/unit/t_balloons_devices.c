@@ -52,8 +52,8 @@ static void resize_to(struct fake_host *f, rp_ctr c, int64_t mcpu)
 }
 
 /*
- * Without hints two CPUs come from the package with more free ones, which is the second as CPU 0 is avoided: 8-9. The nodes of all
- * matching devices count together.
+ * Without hints two CPUs come from the package with more free ones, which is the second as CPU 0 is
+ * avoided: 8-9. The nodes of all matching devices count together.
  */
 static void test_a_new_balloon_is_near_the_devices(void **state)
 {
@@ -109,7 +109,8 @@ static void test_others_do_not_avoid_them(void **state)
 	struct fake_host *f = start_near(OWN ", {name: other}");
 	(void)state;
 	expect(f, create_with(f, "c", "own", 1000, "x.com/nic:2"), "8");
-	/* No part of the machine but all of it has eight: whole free cores, the lowest first, and 10-11 is one like others. */
+	/* No part of the machine but all of it has eight: whole free cores, the lowest first, and
+	 * 10-11 is one like others. */
 	expect(f, create_with(f, "o", "other", 8000, NULL), "2-7,10-11");
 	fake_host_free(f);
 }

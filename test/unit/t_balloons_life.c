@@ -303,7 +303,8 @@ static void test_hotplug_refused(void **state)
 	fake_host_free(f);
 }
 
-/* A list that was in force is so again while some of it is off line, in the next configuration and in the next run. */
+/* A list that was in force is so again while some of it is off line, in the next configuration and
+ * in the next run. */
 static void test_reserved_off_line(void **state)
 {
 	(void)state;
@@ -382,7 +383,8 @@ static void test_saved_early(void **state)
 	uint8_t *copy = malloc(size);
 	assert_non_null(copy);
 	memcpy(copy, data, size);
-	/* The list was in force: a CPU of it that is off line is waited for. One of the list before is not. */
+	/* The list was in force: a CPU of it that is off line is waited for. One of the list before
+	 * is not. */
 	assert_int_equal(fake_policy_open(f, &rp_module_1), 0);
 	assert_int_equal(fake_set_offline(f, "1,3"), 0);
 	assert_int_equal(s->load(fake_instance(f), copy, size), 0);
@@ -398,7 +400,8 @@ static void test_saved_early(void **state)
 	fake_host_free(f);
 }
 
-/* Nothing is known of the containers but the CPUs that they have: what could be a balloon is one. */
+/* Nothing is known of the containers but the CPUs that they have: what could be a balloon is
+ * one. */
 static void test_found_containers(void **state)
 {
 	(void)state;
@@ -440,7 +443,8 @@ static void test_found_containers(void **state)
 	fake_host_free(f);
 }
 
-/* It runs although all is to be placed anew just then, and stays off the balloons whatever comes. */
+/* It runs although all is to be placed anew just then, and stays off the balloons whatever
+ * comes. */
 static void test_unmanaged(void **state)
 {
 	(void)state;

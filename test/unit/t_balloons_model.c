@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which balloon a container joins and which CPUs balloons get or give up: a plain, slow reading of the rules beside the real module, on
- * random machines, types and loads. The model keeps balloons of its own; after each step both have to be the same. Of several CPUs that
- * would do the common allocator takes some, which has a model of its own (t_cpualloc_model).
+ * Which balloon a container joins and which CPUs balloons get or give up: a plain, slow reading of
+ * the rules beside the real module, on random machines, types and loads. The model keeps balloons
+ * of its own; after each step both have to be the same. Of several CPUs that would do the common
+ * allocator takes some, which has a model of its own (t_cpualloc_model).
  */
 #include "test/unit/t_balloons.h"
 #include "test/unit/t_seed.h"
@@ -92,7 +93,7 @@ static const char *list(uint64_t set, char *text, size_t size)
 	return text;
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 /* Are two CPUs in the same node of this depth? */
 static bool together(const struct model *m, bool spread, unsigned depth, unsigned a, unsigned b)
@@ -196,7 +197,7 @@ static uint64_t best_node(const struct model *m, const struct want *w)
 	return found;
 }
 
-/* ---- stages -------------------------------------------------------------------------------------------------------------- */
+/* ---- stages ---------------------------------------------------------------------------------- */
 
 /* One CPU at a time where that makes a difference. */
 static uint64_t by_steps(const struct model *m, struct want w)
@@ -313,7 +314,7 @@ static uint64_t by_load(const struct model *m, unsigned type, struct want w)
 	return taken;
 }
 
-/* ---- balloons ------------------------------------------------------------------------------------------------------------- */
+/* ---- balloons -------------------------------------------------------------------------------- */
 
 static bool grow(struct model *m, struct bubble *b, unsigned n)
 {
@@ -410,7 +411,7 @@ static void drop(struct model *m, struct bubble *b)
 	memmove(b, b + 1, (m->n - at) * sizeof *b);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 enum how { AS_IT_IS, INFLATED, SAME_POD, EMPTY };
 
@@ -512,7 +513,7 @@ static bool change(struct model *m, struct bubble *b, unsigned i, int64_t reques
 	return avail(b) >= want || (resize(m, b, want) && avail(b) >= want);
 }
 
-/* ---- both sides ------------------------------------------------------------------------------------------------------------ */
+/* ---- both sides ------------------------------------------------------------------------------ */
 
 static void print(const struct model *m)
 {
@@ -565,7 +566,7 @@ static void check(const struct model *m, const char *what)
 	fail_msg("%s", what);
 }
 
-/* ---- random machines and types ------------------------------------------------------------------------------------------------ */
+/* ---- random machines and types --------------------------------------------------------------- */
 
 static struct fake_machine random_machine(struct seed *s, char *isolated, size_t size)
 {
@@ -671,7 +672,8 @@ static void random_type(struct model *m, unsigned i, const uint64_t *near, bool 
 		       priorities[draw(s, 4)], liked[N_DEVICES] ? "true" : "false", paths, loads);
 }
 
-/* What any type likes others avoid: isolated CPUs before all, then devices in the order in which they are mentioned. */
+/* What any type likes others avoid: isolated CPUs before all, then devices in the order in which
+ * they are mentioned. */
 static void avoid(struct model *m, const uint64_t *near, const bool (*liked)[N_DEVICES + 1])
 {
 	unsigned order[N_DEVICES + 1] = {N_DEVICES}, n = 1;
@@ -766,7 +768,7 @@ static bool configure(struct model *m)
 	return true;
 }
 
-/* ---- what happens ------------------------------------------------------------------------------------------------------------ */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static struct held *any(struct model *m, struct bubble **ret_balloon, unsigned n)
 {

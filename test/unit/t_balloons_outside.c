@@ -148,7 +148,8 @@ static void test_stop(void **state)
 	fake_host_free(f);
 }
 
-/* A timer that goes off when nothing is left to be tried again; what is tried again is told by the tests of cpu.so. */
+/* A timer that goes off when nothing is left to be tried again; what is tried again is told by the
+ * tests of cpu.so. */
 static void test_timer(void **state)
 {
 	(void)state;
@@ -245,7 +246,7 @@ static void test_turbo(void **state)
 	fake_host_free(f);
 }
 
-/* ---- interrupts ------------------------------------------------------------------------------------------------------ */
+/* ---- interrupts ------------------------------------------------------------------------------ */
 
 static struct fake_host *with_interrupts(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Balloons with CPU classes of Speed Select: where they grow, what is published, what is set up and taken back. */
+/* Balloons with CPU classes of Speed Select: where they grow, what is published, what is set up and
+ * taken back. */
 #include "test/unit/t_balloons.h"
 #include "test/unit/t_punits.h"
 
@@ -91,7 +92,7 @@ static void test_same_without(void **state)
 	fake_host_free(g);
 }
 
-/* ---- effects -------------------------------------------------------------------------------------------------------- */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 static void test_effects(void **state)
 {
@@ -132,7 +133,7 @@ static void test_effects(void **state)
 	fake_host_free(f);
 }
 
-/* ---- extended resources --------------------------------------------------------------------------------------------- */
+/* ---- extended resources ---------------------------------------------------------------------- */
 
 static void test_extended(void **state)
 {

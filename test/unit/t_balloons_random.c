@@ -20,7 +20,8 @@ struct world {
 	const char *config;
 	const char *types[8]; /* by annotation; NULL: none */
 	uint32_t n_types;
-	bool same_again; /* balloons without containers have no CPUs: empty is as it was in the beginning */
+	/* balloons without containers have no CPUs: empty is as it was in the beginning */
+	bool same_again;
 };
 
 static const struct world worlds[] = {
@@ -66,7 +67,7 @@ static const struct world worlds[] = {
 	 false},
 };
 
-/* ---- what has to hold ----------------------------------------------------------------------------------------------- */
+/* ---- what has to hold ------------------------------------------------------------------------ */
 
 /* Takes the balloon's CPUs, and those of its parts, out of what is left. */
 static void take_cpus(const struct balloon *b, struct rp_idset *left)
@@ -149,7 +150,7 @@ static void check_all(struct fake_host *f, uint32_t n_live)
 	assert_int_equal(state_count(s, s->plan->reserved_type), 1);
 }
 
-/* ---- what happens --------------------------------------------------------------------------------------------------- */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 struct run {
 	struct fake_host *f;
@@ -270,7 +271,8 @@ static void check_place(const struct place *was, const struct place *is)
 	assert_ptr_equal(was->type, is->type);
 	if (was->moves == is->moves)
 		assert_int_equal(was->instance, is->instance);
-	/* Who has stayed is in no more places than before, and so is who has moved with all of its balloon. */
+	/* Who has stayed is in no more places than before, and so is who has moved with all of its
+	 * balloon. */
 	for (uint32_t level = TREE_PACKAGE; level <= TREE_NUMA; level++)
 		if (was->moves == is->moves || same)
 			assert_true(is->width[level] <= was->width[level]);
@@ -321,7 +323,7 @@ static void each_world(void (*test)(const struct world *w, uint64_t seed), uint6
 			test(&worlds[i], seed);
 }
 
-/* ---- tests ---------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void run_random(const struct world *w, uint64_t seed)
 {
@@ -452,7 +454,8 @@ static bool has_plain_balloon(struct fake_host *f, rp_ctr ctr)
 	return !t->parts.n && t->share < 0;
 }
 
-/* The balloons' image is lost: those whose CPUs can be told from their containers' stay where they were, and everybody has a place. */
+/* The balloons' image is lost: those whose CPUs can be told from their containers' stay where they
+ * were, and everybody has a place. */
 static void run_without_image(const struct world *w, uint64_t seed)
 {
 	struct run r = begin(w, seed);

@@ -45,7 +45,7 @@ static rp_ctr create_in(struct fake_host *f, const char *name, const char *pod, 
 	return c;
 }
 
-/* ---- CPUs that are nearer to each other ------------------------------------------------------------------------------ */
+/* ---- CPUs that are nearer to each other ------------------------------------------------------ */
 
 #define ONE_EACH "{balloonTypes: [{name: a, preferNewBalloons: true, preferSpreadingPods: true}]}"
 
@@ -168,7 +168,8 @@ static void test_isolated(void **state)
 	fake_host_free(f);
 }
 
-/* Isolated CPUs are given up like others when a balloon shrinks; it gets rid of them when it is rebalanced. */
+/* Isolated CPUs are given up like others when a balloon shrinks; it gets rid of them when it is
+ * rebalanced. */
 static void test_isolated_kept(void **state)
 {
 	(void)state;
@@ -356,7 +357,7 @@ static void test_full_memory(void **state)
 	fake_host_free(f);
 }
 
-/* ---- another balloon ------------------------------------------------------------------------------------------------ */
+/* ---- another balloon ------------------------------------------------------------------------- */
 
 static void test_new_balloon(void **state)
 {
@@ -527,7 +528,7 @@ static void test_left_alone(void **state)
 	fake_host_free(f);
 }
 
-/* ---- one that lacks something ---------------------------------------------------------------------------------------- */
+/* ---- one that lacks something ---------------------------------------------------------------- */
 
 static void test_pressure(void **state)
 {
@@ -549,7 +550,8 @@ static void test_pressure(void **state)
 	fake_host_free(f);
 }
 
-/* The one that lacks CPUs goes to its pod; who waits for a balloon of that size gets what it leaves, and the next one waits on. */
+/* The one that lacks CPUs goes to its pod; who waits for a balloon of that size gets what it
+ * leaves, and the next one waits on. */
 static void test_waiting(void **state)
 {
 	(void)state;

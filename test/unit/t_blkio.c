@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blkio.so: classes and patterns, files of both cgroup versions, disks that come, and every write that can fail. */
+/* blkio.so: classes and patterns, files of both cgroup versions, disks that come, and every write
+ * that can fail. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +86,7 @@ static const char *start(struct ctl_host *t, rp_ctr c)
 	return ctl_report(t, c);
 }
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static void test_configurations(void **state)
 {
@@ -132,7 +133,7 @@ static void test_forwarding(void **state)
 	assert_int_equal(ctl_work(t), 0);
 }
 
-/* ---- v2 --------------------------------------------------------------------------------------------------------------- */
+/* ---- v2 -------------------------------------------------------------------------------------- */
 
 static void test_v2(void **state)
 {
@@ -153,7 +154,8 @@ static void test_v2(void **state)
 	/* 1 + (50-10)*9999/990, 1 + (200-10)*9999/990 */
 	has(ctl_changes(t), "io.weight default 405\n");
 	has(ctl_changes(t), "io.weight 8:16 1920\n");
-	/* a file takes one line and forgets the others: what is read back is not what was written */
+	/* a file takes one line and forgets the others: what is read back is not what was
+	 * written */
 	has(ctl_report(t, c), "2 io.max: the kernel has not taken what was written for sd");
 	assert_null(strstr(ctl_metrics(t), "writes_total{} 0"));
 }
@@ -257,7 +259,7 @@ static void test_qos_default(void **state)
 	assert_string_equal(start(t, g), "1");
 }
 
-/* ---- patterns --------------------------------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static void test_links(void **state)
 {
@@ -325,7 +327,7 @@ static void test_notes(void **state)
 	has(start(t, m), "1 /sys/block: No such file");
 }
 
-/* ---- v1 --------------------------------------------------------------------------------------------------------------- */
+/* ---- v1 -------------------------------------------------------------------------------------- */
 
 static void make_v1(struct ctl_host *t)
 {
@@ -374,7 +376,7 @@ static void test_v1(void **state)
 	assert_string_equal(own(t, d, "blkio.weight"), "500");
 }
 
-/* ---- failures --------------------------------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static void test_missing_files(void **state)
 {

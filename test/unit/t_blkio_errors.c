@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blkio.so, each write of it failing in turn, in every way that a kernel has: people are told what and why, the rest is done all the same,
- * and when the time has come it is tried again until all is as it should be.
+ * blkio.so, each write of it failing in turn, in every way that a kernel has: people are told what
+ * and why, the rest is done all the same, and when the time has come it is tried again until all is
+ * as it should be.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -218,7 +219,8 @@ static void test_all_fail(void **state)
 	}
 }
 
-/* Killed before anything of it was done: the next one knows who has something to be taken back, and leaves alone who has not. */
+/* Killed before anything of it was done: the next one knows who has something to be taken back, and
+ * leaves alone who has not. */
 static void test_restart(void **state)
 {
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plugin wants, written into a request to create a container: each kind of field, and those that CRI has no place for. */
+/* What a plugin wants, written into a request to create a container: each kind of field, and those
+ * that CRI has no place for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

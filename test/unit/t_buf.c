@@ -47,7 +47,8 @@ static void test_text(void **state)
 	assert_string_equal(buf_text(&b), "");
 }
 
-/* A queue that is filled and emptied in uneven steps holds the right bytes and does not grow without end. */
+/* A queue that is filled and emptied in uneven steps holds the right bytes and does not grow
+ * without end. */
 static void test_queue(void **state)
 {
 	_buf_ struct buf b = BUF_INIT;

@@ -66,7 +66,7 @@ static struct ctr *put_ctr(struct cache *c, const char *id, const char *pod, con
 	return ctr;
 }
 
-/* ---- packed pairs ----------------------------------------------------------------------------------------------------- */
+/* ---- packed pairs ---------------------------------------------------------------------------- */
 
 static void test_kvs_sorts_and_keeps_the_last(void **state)
 {
@@ -117,7 +117,7 @@ static void test_kvs_leaves_out_what_is_too_long(void **state)
 	free(value);
 }
 
-/* ---- derived values ------------------------------------------------------------------------------------------------------ */
+/* ---- derived values -------------------------------------------------------------------------- */
 
 static void test_qos_by_cgroup_parent(void **state)
 {
@@ -194,7 +194,7 @@ static void test_needs_by_class(void **state)
 	assert_int_equal(n.cpu_request | n.cpu_limit | n.mem_request | n.mem_limit, 0);
 }
 
-/* ---- annotations ------------------------------------------------------------------------------------------------------------ */
+/* ---- annotations ----------------------------------------------------------------------------- */
 
 /* Annotations stay what they were at first: another set needs another pod. */
 static struct pod *annotated(struct cache *c, const struct kv *pairs, uint32_t n)
@@ -332,7 +332,7 @@ static void test_annotated_needs_and_flags(void **state)
 	assert_false(ctr->flags & RP_CTR_EXACT_NEEDS);
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------------------------ */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static void test_look_ups_and_removal(void **state)
 {
@@ -455,7 +455,7 @@ static void test_policy_numbers(void **state)
 	assert_int_equal(cache_policy_number(c, "one too many"), 0);
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void test_values_overlay(void **state)
 {
@@ -505,7 +505,8 @@ static void test_differences_and_acknowledgement(void **state)
 	assert_int_equal(ctr_diff(ctr), 0);
 }
 
-/* What was decided as the runtime had asked for goes with what it asks for now; all else is the policy's. */
+/* What was decided as the runtime had asked for goes with what it asks for now; all else is the
+ * policy's. */
 static void test_decisions_follow(void **state)
 {
 	const struct values was = {2048, 200000, 100000, 1 << 20, NULL, NULL},

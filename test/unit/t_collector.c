@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector over a made-up cgroup tree: rounds, figures, who lacks what, and what the policy does about it within its budget. */
+/* The collector over a made-up cgroup tree: rounds, figures, who lacks what, and what the policy
+ * does about it within its budget. */
 #include "core/pipeline/config/config.h"
 #include "core/pipeline/look/look.h"
 #include "core/pipeline/pipeline.h"
@@ -92,7 +93,7 @@ static void shows(struct world *w, const char *part, bool wanted)
 	free(text);
 }
 
-/* ---- rounds ------------------------------------------------------------------------------------------------------------ */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 static void test_off(void **state)
 {
@@ -201,7 +202,7 @@ static void test_by_the_clock(void **state)
 	finish();
 }
 
-/* ---- who lacks what ---------------------------------------------------------------------------------------------------- */
+/* ---- who lacks what -------------------------------------------------------------------------- */
 
 static void feed(struct usage *u, enum figure part, uint64_t v, enum figure whole, uint64_t total)
 {
@@ -224,7 +225,8 @@ static void test_judge(void **state)
 		u.pressure = collector_judge(&u, limits);
 		assert_int_equal(u.pressure, i < 3 ? 0 : RP_PRESSURE_THROTTLED);
 	}
-	/* between half of the limit and the limit nothing changes; one good reading among bad ones neither */
+	/* between half of the limit and the limit nothing changes; one good reading among bad ones
+	 * neither */
 	for (unsigned i = 0; i < 5; i++) {
 		feed(&u, FIG_THROTTLED_PERIODS, part += i == 2 ? 0 : 15, FIG_PERIODS, n += 100);
 		u.pressure = collector_judge(&u, limits);
@@ -275,7 +277,7 @@ static void test_pressure_reaches_policy(void **state)
 	finish();
 }
 
-/* ---- rebalancing ------------------------------------------------------------------------------------------------------- */
+/* ---- rebalancing ----------------------------------------------------------------------------- */
 
 #define TWO_MOVES "{rebalance: 'on a; cpus 11; on b; cpus 12', timer: 'fail 22 no timer'}"
 

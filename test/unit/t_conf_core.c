@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each of the core's own keys, by its row of the table: what it takes, what it refuses and how, and what its default comes to. */
+/* Each of the core's own keys, by its row of the table: what it takes, what it refuses and how, and
+ * what its default comes to. */
 #include <inttypes.h>
 
 #include "test/unit/t_conf.h"
@@ -279,7 +280,7 @@ static void test_spelling(void **state)
 	each_row(look_at_spelling);
 }
 
-/* ---- limits that the table does not have ------------------------------------------------------------------------- */
+/* ---- limits that the table does not have ----------------------------------------------------- */
 
 static void test_periods(void **state)
 {
@@ -335,7 +336,8 @@ static void test_without_effect(void **state)
 	(void)good("agent: {cluster: true, nodeResourceTopology: true}\n");
 }
 
-/* A policy's own part of `control` is looked for at all depths; where it has none of it, everything is the controller's. */
+/* A policy's own part of `control` is looked for at all depths; where it has none of it, everything
+ * is the controller's. */
 static void test_nothing_own(void **state)
 {
 	(void)state;

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- merging ----------------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static void test_merge(void **state)
 {
@@ -52,7 +52,7 @@ static void test_replaced_errors(void **state)
 	assert_int_equal(core()->log.level, LOG_DEBUG);
 }
 
-/* ---- custom resources -------------------------------------------------------------------------------------------- */
+/* ---- custom resources ------------------------------------------------------------------------ */
 
 static void test_resource(void **state)
 {
@@ -169,7 +169,8 @@ static void test_pasted_spec(void **state)
 	assert_string_equal(text_at("rdt.enable"), "false");
 	assert_string_equal(text_at("rdt.log"), "free");
 	assert_string_equal(core()->metrics.listen, ":5");
-	/* Of a policy that is not in force it has no effect, and elsewhere it is a key like others. */
+	/* Of a policy that is not in force it has no effect, and elsewhere it is a key like
+	 * others. */
 	good("policy: none\nballoons: {reservedResources: {cpu: 1}, log: {level: nonsense}}\n");
 	assert_int_equal(core()->log.level, LOG_INFO);
 	bad("types: {log: {level: debug}}\n", "rp.conf:1:9: types.log: unknown key\n");
@@ -198,7 +199,8 @@ static void test_control_parts(void **state)
 	    "rp.conf:1:11: control.socked: unknown key, did you mean socket?\n");
 }
 
-/* What a policy's table has of the common parts stays in its section, and the rest goes where it always goes. */
+/* What a policy's table has of the common parts stays in its section, and the rest goes where it
+ * always goes. */
 static void test_parts_of_ones_own(void **state)
 {
 	(void)state;
@@ -239,7 +241,7 @@ static void test_parts_of_ones_own(void **state)
 	    "rp.conf:2:7: own.control: expected a map, found \"fast\"\n");
 }
 
-/* ---- modules ----------------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static void check_begin(const char *text, const char *wanted)
 {
@@ -261,7 +263,7 @@ static void test_begin_path(void **state)
 		    "/usr/lib/nri-rp/modules:/usr/local/lib/nri-rp/modules");
 }
 
-/* ---- core keys --------------------------------------------------------------------------------------------------- */
+/* ---- core keys ------------------------------------------------------------------------------- */
 
 static void test_defaults(void **state)
 {
@@ -457,7 +459,7 @@ static void test_core_types(void **state)
 	    "is not set\n");
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static char dir[] = "/tmp/t_conf_XXXXXX";
 
@@ -596,7 +598,7 @@ static void test_too_many_files(void **state)
 	assert_int_equal(load_file("rp.conf"), 0);
 }
 
-/* ---- the sample and the manual page ------------------------------------------------------------------------------ */
+/* ---- the sample and the manual page ---------------------------------------------------------- */
 
 /* "#policy: x" and "#  level: info" are settings, "# Text" is not. */
 static char *uncomment(const char *text)
@@ -657,7 +659,7 @@ static void test_sample(void **state)
 	}
 }
 
-/* ---- problems ---------------------------------------------------------------------------------------------------- */
+/* ---- problems -------------------------------------------------------------------------------- */
 
 static void test_many_problems(void **state)
 {

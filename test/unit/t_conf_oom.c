@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations read and shown with memory ending at each point: refused with a word, and nothing is lost. */
+/* Configurations read and shown with memory ending at each point: refused with a word, and nothing
+ * is lost. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -39,7 +39,8 @@ static void test_pushed(void **state)
 	     "cgroup:PATH, found \"x\"\n");
 }
 
-/* A value of a ConfigMap has a line with its key in front, and is told of as its author wrote it. */
+/* A value of a ConfigMap has a line with its key in front, and is told of as its author wrote
+ * it. */
 static void push_keyed(const char *pushed, const char *lines)
 {
 	struct conf_source sources[] = {source_of("rp.conf", "policy: none\n" CLUSTER),

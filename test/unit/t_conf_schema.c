@@ -2,7 +2,7 @@
 /* Tables, types and checks: value.c, schema.c, check.c. */
 #include "test/unit/t_conf.h"
 
-/* ---- types ------------------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static rp_cfg load_value(const char *key, const char *yaml)
 {
@@ -192,7 +192,7 @@ static void test_values_of_any(void **state)
 	assert_true(conf_number(conf_get(bare, "n"), 0) == 1.5);
 }
 
-/* ---- structure --------------------------------------------------------------------------------------------------- */
+/* ---- structure ------------------------------------------------------------------------------- */
 
 static void test_collections(void **state)
 {
@@ -371,7 +371,7 @@ static void test_folding(void **state)
 	bad("types: {Bool: true}", "rp.conf:1:9: types.Bool: unknown key, did you mean bool?\n");
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void check_table(const struct rp_key *rows, uint32_t n_rows, const char *wanted)
 {

@@ -2,7 +2,7 @@
 /* What people and tools get to see: show.c, help.c, diff.c. */
 #include "test/unit/t_conf.h"
 
-/* ---- show -------------------------------------------------------------------------------------------------------- */
+/* ---- show ------------------------------------------------------------------------------------ */
 
 static void shows(const char *text, unsigned flags, const char *wanted)
 {
@@ -118,7 +118,7 @@ static void test_show_defaults(void **state)
 	assert_null(strstr(text, "\nbare"));
 }
 
-/* ---- differences ------------------------------------------------------------------------------------------------- */
+/* ---- differences ----------------------------------------------------------------------------- */
 
 static int note_change(const struct conf_change *c, void *arg)
 {
@@ -266,7 +266,7 @@ static void test_diff_stops(void **state)
 	conf_free(old);
 }
 
-/* ---- help -------------------------------------------------------------------------------------------------------- */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 static void test_help(void **state)
 {
@@ -303,7 +303,7 @@ static void test_help(void **state)
 	buf_fini(&out);
 }
 
-/* ---- JSON schema ------------------------------------------------------------------------------------------------- */
+/* ---- JSON schema ----------------------------------------------------------------------------- */
 
 static void has(const char *text, const char *fragment)
 {

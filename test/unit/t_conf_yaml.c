@@ -416,7 +416,7 @@ static void test_all_sources(void **state)
 			    "rp.conf.d/1.conf:1:1: expected keys with values, found a list");
 }
 
-/* ---- core/conf/documents.c --------------------------------------------------------------------------------------- */
+/* ---- core/conf/documents.c ------------------------------------------------------------------- */
 
 static int documents(const char *text, struct documents *ret, struct err *err)
 {
@@ -465,7 +465,7 @@ static void test_documents_refused(void **state)
 	}
 }
 
-/* ---- core/conf/fragment.c ---------------------------------------------------------------------------------------- */
+/* ---- core/conf/fragment.c -------------------------------------------------------------------- */
 
 static void test_fragments(void **state)
 {

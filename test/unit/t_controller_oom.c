@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Controllers, as the modules that are shipped, while memory ends: each allocation that one makes while containers come, change and go
- * fails once, alone or with some that follow. Nothing crashes, and when memory is back the files are as if it had always been there.
+ * Controllers, as the modules that are shipped, while memory ends: each allocation that one makes
+ * while containers come, change and go fails once, alone or with some that follow. Nothing crashes,
+ * and when memory is back the files are as if it had always been there.
  */
 #include "test/unit/ctl_host.h"
 #include "test/unit/t_oom_module.h"

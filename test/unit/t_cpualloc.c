@@ -246,7 +246,7 @@ static void test_bad_machines(void **state)
 	cpualloc_free(a);
 }
 
-/* ---- priorities ----------------------------------------------------------------------------------------------------- */
+/* ---- priorities ------------------------------------------------------------------------------ */
 
 static const char *prio_text(const struct cpualloc *a, enum cpualloc_prio p)
 {
@@ -334,13 +334,14 @@ static void test_idle_packages(void **state)
 	check_choice(a, "1-15", 5, NORMAL, CPUALLOC_IDLE_PACKAGES, "8,12-15");
 	check_choice(a, "0-15", 6, NORMAL, CPUALLOC_IDLE_PACKAGES, "0,3-7");
 	check_choice(a, "0-15", 8, NONE, CPUALLOC_IDLE_PACKAGES, "0-7");
-	/* By the older rules only whole packages count, those with most of the wanted CPUs first. */
+	/* By the older rules only whole packages count, those with most of the wanted CPUs
+	 * first. */
 	check_choice(a, "0-15", 5, HIGH, CPUALLOC_PLAIN, "0-2,10-11");
 	check_choice(a, "0-15", 8, HIGH, CPUALLOC_PLAIN, "8-15");
 	cpualloc_free(a);
 }
 
-/* ---- hybrid machines ------------------------------------------------------------------------------------------------ */
+/* ---- hybrid machines ------------------------------------------------------------------------- */
 
 static void test_hybrid(void **state)
 {
@@ -426,7 +427,7 @@ static void test_efficient_stay_low(void **state)
 	machine_free(&mc);
 }
 
-/* ---- cache groups --------------------------------------------------------------------------------------------------- */
+/* ---- cache groups ---------------------------------------------------------------------------- */
 
 static void test_groups_one_package(void **state)
 {
@@ -462,7 +463,8 @@ static void test_groups_packages(void **state)
 		/* The tightest package that can supply all: here the second one. */
 		{"0-63,72-127", 8, NONE, ANY, "72-79"},
 		{"0-63,72-127", 60, NONE, ANY, "0-59"},
-		/* 12 = 8 + 4: package 0 has no used group for the 4, package 1 does; but idle groups are split first. */
+		/* 12 = 8 + 4: package 0 has no used group for the 4, package 1 does; but idle
+		 * groups are split first. */
 		{"0-63,68-127", 12, NONE, ANY, "72-83"},
 		/* Never across packages, though idle groups would be there. */
 		{"0-7,12-15,64-71,80-87,88-89", 18, NONE, ANY, "64-71,80-89"},
@@ -472,7 +474,8 @@ static void test_groups_packages(void **state)
 		/* Used ones only: the die with enough, tightest, largest group first. */
 		{"0-3,8-13,64-69,72-75,80-81", 10, NONE, ANY, "0-3,8-13"},
 		{"0-3,8-13,64-69,72-75", 10, NONE, ANY, "0-3,8-13"},
-		/* Equally full dies: the run of groups of one package ends before there are enough, so cores are taken. */
+		/* Equally full dies: the run of groups of one package ends before there are enough,
+		 * so cores are taken. */
 		{"0-4,8-12,64-69,72-75", 8, NONE, ANY, "0-3,8-11"},
 	};
 	CHECK_CHOICES(l3x16, table);
@@ -576,7 +579,7 @@ static void test_groups_across_dies(void **state)
 	machine_free(&mc);
 }
 
-/* ---- large and sparse ----------------------------------------------------------------------------------------------- */
+/* ---- large and sparse ------------------------------------------------------------------------ */
 
 static void test_big(void **state)
 {
@@ -612,7 +615,7 @@ static void test_sparse(void **state)
 	cpualloc_free(a);
 }
 
-/* ---- the host's topology -------------------------------------------------------------------------------------------- */
+/* ---- the host's topology --------------------------------------------------------------------- */
 
 struct fake {
 	struct machine mc;

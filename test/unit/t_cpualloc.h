@@ -9,7 +9,8 @@
 
 #include "modules/lib/cpualloc.h"
 
-/* Counts are of units in the level before. Efficient cores come after the performance cores of their node, single-threaded. */
+/* Counts are of units in the level before. Efficient cores come after the performance cores of
+ * their node, single-threaded. */
 struct shape {
 	uint32_t packages, dies, nodes, cores, threads;
 	uint32_t e_cores;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules/lib/cpualloc.h beside a naive model: lists of flags, pairwise comparisons and insertion sorts, over random machines,
- * priorities, sets and sizes.
+ * modules/lib/cpualloc.h beside a naive model: lists of flags, pairwise comparisons and insertion
+ * sorts, over random machines, priorities, sets and sizes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ struct model {
 
 static struct model model;
 
-/* ---- counting ------------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* One of the columns of struct cpu. */
 enum column { PACKAGE, DIE, CORE, CLUSTER, GROUP };
@@ -95,7 +95,7 @@ static void take_all(struct model *m, enum column c, uint32_t unit, uint32_t pri
 			take(m, i);
 }
 
-/* ---- comparing two sets by priority; above 0: the first is better ------------------------------------------------- */
+/* ---- comparing two sets by priority; above 0: the first is better ---------------------------- */
 
 struct have {
 	int64_t n[3];
@@ -154,7 +154,7 @@ static uint32_t sizes[N_MAX], die_free[N_MAX], package_free[N_MAX], die_used[N_M
 	package_used[N_MAX];
 static uint32_t colocated[N_MAX], core_free[N_MAX];
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool unit_before(const struct model *m, uint32_t a, uint32_t b)
 {
@@ -441,7 +441,7 @@ static void model_allocate(struct model *m, uint32_t cnt, uint32_t prefer, uint3
 		threads(m);
 }
 
-/* ---- random machines ------------------------------------------------------------------------------------------------ */
+/* ---- random machines ------------------------------------------------------------------------- */
 
 static struct shape random_shape(void)
 {
@@ -501,7 +501,8 @@ static void join_clusters(struct model *m)
 static void find_groups(struct model *m, const struct machine *mc)
 {
 	uint32_t level = 0, n;
-	/* Four caches a CPU: levels 3, 2, 1. The first CPU for which a level means something decides. */
+	/* Four caches a CPU: levels 3, 2, 1. The first CPU for which a level means something
+	 * decides. */
 	for (uint32_t i = 0; !level && i < m->n; i++) {
 		uint32_t in[2] = {mc->l3[i], mc->cpus[i].cluster};
 		for (uint32_t k = 0; k < 2 && !level; k++) {
@@ -593,7 +594,7 @@ static void mix_prios(struct cpualloc *a, struct model *m)
 	assert_int_equal(cpualloc_set_prio(a, (enum cpualloc_prio)prio, rp_ids_of(&s)), 0);
 }
 
-/* ---- walk ----------------------------------------------------------------------------------------------------------- */
+/* ---- walk ------------------------------------------------------------------------------------ */
 
 static void explain(const struct model *m, struct rp_ids from, uint32_t n, uint32_t prefer,
 		    uint32_t steps, struct rp_ids got, struct rp_ids expected)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU classes of two modules on one CPU, under a kernel before 5.3: a lowest frequency above the highest is refused. The module that takes
- * over says what it wants first, the other one puts back what it had set after that.
+ * CPU classes of two modules on one CPU, under a kernel before 5.3: a lowest frequency above the
+ * highest is refused. The module that takes over says what it wants first, the other one puts back
+ * what it had set after that.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU classes where CPUs 0 and 1 share one policy of cpufreq: what is written through one is read through the other. And results about a
- * CPU that has gone offline meanwhile.
+ * CPU classes where CPUs 0 and 1 share one policy of cpufreq: what is written through one is read
+ * through the other. And results about a CPU that has gone offline meanwhile.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -258,7 +258,8 @@ static void test_stopped(void **state)
 	assert_null(p->env.settings);
 }
 
-/* The higher one counts, whoever comes last; it is said once, and nothing is written again and again. */
+/* The higher one counts, whoever comes last; it is said once, and nothing is written again and
+ * again. */
 static void test_two_classes(void **state)
 {
 	struct place *p = *state;

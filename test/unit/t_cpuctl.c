@@ -250,7 +250,8 @@ static void test_offline(void **state)
 	(void)ctl_work(t);
 }
 
-/* A reload that was to drop it, or to switch it off, is refused: it goes on as if nothing had been, with the retries. */
+/* A reload that was to drop it, or to switch it off, is refused: it goes on as if nothing had been,
+ * with the retries. */
 static void test_stopped_and_started(void **state)
 {
 	struct ctl_host *t = *state;
@@ -279,7 +280,8 @@ static void test_stopped_and_started(void **state)
 	assert_string_equal(ctl_get(t, FREQ(1, "max_freq")), "3800000");
 }
 
-/* Off and on by reloads: what it has set goes when it is switched off, and comes when it is switched on. */
+/* Off and on by reloads: what it has set goes when it is switched off, and comes when it is
+ * switched on. */
 static void test_off_and_on(void **state)
 {
 	struct ctl_host *t = *state;

@@ -225,7 +225,8 @@ static void on_usr1(int signo)
 	(void)signo;
 }
 
-/* A child ends inside a call in every way there is; what was written down tells which of them were its own doing. */
+/* A child ends inside a call in every way there is; what was written down tells which of them were
+ * its own doing. */
 static void test_ends(void **state)
 {
 	(void)state;
@@ -311,7 +312,8 @@ static void test_ends_outside(void **state)
 	}
 }
 
-/* Somebody's SIGKILL is no fault of the module's it hits, however often, unless each life ends at the same place. */
+/* Somebody's SIGKILL is no fault of the module's it hits, however often, unless each life ends at
+ * the same place. */
 static void test_kills(void **state)
 {
 	(void)state;
@@ -558,7 +560,7 @@ static void test_child(void **state)
 	assert_int_equal(munmap(page, sizeof *page), 0);
 }
 
-/* ---- files that are not as they should be ------------------------------------------------------------------------ */
+/* ---- files that are not as they should be ---------------------------------------------------- */
 
 static void flip(off_t at, uint8_t mask)
 {
@@ -618,7 +620,8 @@ static void forge(size_t from_end, size_t size)
 	_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(pwrite(fd, junk, size, st.st_size - (off_t)from_end), size);
-	/* The records are what is behind the checksum; where that is, follows from the sum itself being right before the change. */
+	/* The records are what is behind the checksum; where that is, follows from the sum itself
+	 * being right before the change. */
 	_free_ uint8_t *all = malloc((size_t)st.st_size);
 	assert_int_equal(pread(fd, all, (size_t)st.st_size, 0), st.st_size);
 	size_t sum_at = 8 + 8 + 40 + 8 + sizeof(struct crumb_live);

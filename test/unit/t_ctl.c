@@ -42,7 +42,7 @@ static const char *text_of(const json_t *o, const char *path)
 
 #define assert_text(o, path, text) assert_string_equal(text_of(o, path), text)
 
-/* ---- looking ------------------------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static void test_status(void **state)
 {
@@ -325,7 +325,7 @@ static void test_version(void **state)
 	json_decref(doc);
 }
 
-/* ---- configurations -------------------------------------------------------------------------------------------------- */
+/* ---- configurations -------------------------------------------------------------------------- */
 
 static void test_reload(void **state)
 {
@@ -428,7 +428,7 @@ static void test_config_show(void **state)
 	json_decref(doc);
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void test_events(void **state)
 {

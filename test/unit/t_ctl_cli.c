@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rpctl as people run it: the program itself, against a daemon's control socket that is real, and against one that answers whatever
- * a test likes.
+ * nri-rpctl as people run it: the program itself, against a daemon's control socket that is real,
+ * and against one that answers whatever a test likes.
  */
 #include "core/nri-rpctl/call.c"
 #include "core/nri-rpctl/term.c"
@@ -26,7 +26,7 @@ extern char **environ;
 static struct fixture fx;
 static char program[PATH_MAX], modules[PATH_MAX];
 
-/* ---- running it ------------------------------------------------------------------------------------------------------ */
+/* ---- running it ------------------------------------------------------------------------------ */
 
 struct run {
 	const char *args[ARGS_MAX];
@@ -133,7 +133,8 @@ static void assert_has(struct buf *b, const char *words)
 		fail_msg("no \"%s\" in:\n%s", words, buf_text(b));
 }
 
-/* Runs and looks for words in what it prints; in stderr when they begin with '@'. NULL ends both lists. */
+/* Runs and looks for words in what it prints; in stderr when they begin with '@'. NULL ends both
+ * lists. */
 static void expect(int exit, const char *const *args, const char *const *words)
 {
 	struct run r = {.columns = 0};
@@ -147,7 +148,7 @@ static void expect(int exit, const char *const *args, const char *const *words)
 #define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* ---- a daemon of our own --------------------------------------------------------------------------------------------- */
+/* ---- a daemon of our own --------------------------------------------------------------------- */
 
 struct canned {
 	const char *method, *json;
@@ -243,7 +244,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- the command line ------------------------------------------------------------------------------------------------ */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static void test_usage(void **state)
 {
@@ -343,7 +344,7 @@ static void test_doctor_without_daemon(void **state)
 	expect(3, ARGS("doctor", "--json"), WORDS("[{\"check\":\"daemon\",\"verdict\":\"error\""));
 }
 
-/* ---- with a real daemon ---------------------------------------------------------------------------------------------- */
+/* ---- with a real daemon ---------------------------------------------------------------------- */
 
 static void test_commands(void **state)
 {
@@ -502,7 +503,7 @@ static void test_follow_over_a_restart(void **state)
 	run_fini(&r);
 }
 
-/* ---- configurations without a daemon --------------------------------------------------------------------------------- */
+/* ---- configurations without a daemon --------------------------------------------------------- */
 
 static void test_local(void **state)
 {
@@ -578,7 +579,7 @@ static void test_schema(void **state)
 	       WORDS("@no module nobody"));
 }
 
-/* ---- with answers that no daemon of ours gives ----------------------------------------------------------------------- */
+/* ---- with answers that no daemon of ours gives ----------------------------------------------- */
 
 static void test_strange_answers(void **state)
 {

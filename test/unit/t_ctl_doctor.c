@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the doctor finds, on patients with one illness each; and the other commands' view of the same. */
+/* What the doctor finds, on patients with one illness each; and the other commands' view of the
+ * same. */
 #include "core/nri-rpctl/call.c"
 #include "core/nri-rpctl/term.c"
 
@@ -58,7 +59,7 @@ static void assert_finding(int exit, const char *check, const char *verdict, con
 	json_decref(doc);
 }
 
-/* ---- the node -------------------------------------------------------------------------------------------------------- */
+/* ---- the node -------------------------------------------------------------------------------- */
 
 static void test_healthy(void **state)
 {
@@ -116,7 +117,7 @@ static void test_kubelet_and_no_policy(void **state)
 	assert_finding(CTL_OK, "kubelet", "ok", "in the way");
 }
 
-/* ---- the runtime ----------------------------------------------------------------------------------------------------- */
+/* ---- the runtime ----------------------------------------------------------------------------- */
 
 static void test_runtime(void **state)
 {
@@ -195,7 +196,7 @@ static void test_updates(void **state)
 	json_decref(doc);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------ */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 /* Containers that were there before us and want more than there is. */
 static void synchronize_with(unsigned n_ctrs)
@@ -255,7 +256,7 @@ static void test_degraded(void **state)
 	json_decref(doc);
 }
 
-/* ---- modules --------------------------------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 /* Processes that end inside a call of the module. */
 static void die_in(const char *name, unsigned times)
@@ -396,7 +397,7 @@ static void test_controllers(void **state)
 	buf_fini(&out);
 }
 
-/* ---- the store, the socket ------------------------------------------------------------------------------------------- */
+/* ---- the store, the socket ------------------------------------------------------------------- */
 
 static void test_store(void **state)
 {

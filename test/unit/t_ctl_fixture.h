@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real pipeline on a made-up machine (two packages, two nodes, four cores of two threads each), a control socket, and a client in a
- * thread of its own while the loop runs.
+ * A real pipeline on a made-up machine (two packages, two nodes, four cores of two threads each), a
+ * control socket, and a client in a thread of its own while the loop runs.
  */
 #ifndef T_CTL_FIXTURE_H
 #define T_CTL_FIXTURE_H
@@ -157,9 +157,10 @@ static inline void fixture_fini(struct fixture *f)
 	(void)nftw(f->dir, tree_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------ */
+/* ---- containers ------------------------------------------------------------------------------ */
 
-/* A pod NAME with one container c0, guaranteed with `mcpu` of CPU; 0: best effort. Returns request_create's result. */
+/* A pod NAME with one container c0, guaranteed with `mcpu` of CPU; 0: best effort. Returns
+ * request_create's result. */
 static inline int fixture_create(struct fixture *f, const char *name, int64_t mcpu,
 				 const struct kv *annotations, uint32_t n_annotations)
 {
@@ -222,7 +223,7 @@ static inline void fixture_stop(struct fixture *f, const char *name)
 	reply_sent(f->pipeline, &reply, false);
 }
 
-/* ---- the client ------------------------------------------------------------------------------------------------------ */
+/* ---- the client ------------------------------------------------------------------------------ */
 
 struct asking {
 	struct fixture *f;

@@ -29,7 +29,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Requests of one connection, all of them in one piece: the server sees the last before the first can be answered. */
+/* Requests of one connection, all of them in one piece: the server sees the last before the first
+ * can be answered. */
 static int send_at_once(const struct fixture *f, const char *method, const Control__Request *m,
 			unsigned n_times, struct link **ret, struct err *err)
 {
@@ -105,7 +106,7 @@ static void test_plans_are_bounded(void **state)
 	assert_int_equal(a.result, 0);
 }
 
-/* ---- limits ---------------------------------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static int call_raw(const char *socket, const char *service, const char *method,
 		    const ProtobufCMessage *msg, struct ttrpc_client *c, struct err *err)

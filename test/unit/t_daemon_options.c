@@ -85,7 +85,7 @@ static void test_wrong(void **state)
 	assert_int_equal(parse(&o, many), OPTIONS_WRONG);
 }
 
-/* ---- systemd ----------------------------------------------------------------------------------------------------------- */
+/* ---- systemd --------------------------------------------------------------------------------- */
 
 static int manager_fd;
 static char path[64];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packed pods and containers into descriptions: what protobuf-c packs comes out again, at every depth, and nothing else ever does harm. */
+/* Packed pods and containers into descriptions: what protobuf-c packs comes out again, at every
+ * depth, and nothing else ever does harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,7 @@ static struct span bytes_of(const char *text, size_t n)
 }
 #define BYTES(literal) bytes_of(literal, sizeof(literal) - 1)
 
-/* ---- pods ------------------------------------------------------------------------------------------------------------ */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static struct span a_pod(void)
 {
@@ -133,7 +134,7 @@ static void test_nothing(void **state)
 	assert_null(res.cpus);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static Nri__LinuxResources *some_resources(void)
 {
@@ -296,7 +297,7 @@ static void test_states(void **state)
 		assert_int_equal(decode_state(cases[i].nri), cases[i].rp);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------------ */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 struct rule_case {
 	const char *type, *access;
@@ -408,7 +409,7 @@ static void test_many_devices(void **state)
 	}
 }
 
-/* ---- what nobody should send ---------------------------------------------------------------------------------------------- */
+/* ---- what nobody should send ----------------------------------------------------------------- */
 
 static void test_last_one_counts(void **state)
 {

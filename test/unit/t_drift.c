@@ -158,7 +158,8 @@ static bool is_asking(struct world *w, void *arg)
 	return w->p->verifying;
 }
 
-/* Read while the runtime was being told, looked at after it had said that it is done: nobody's doing either. */
+/* Read while the runtime was being told, looked at after it had said that it is done: nobody's
+ * doing either. */
 static void test_not_told_just_before(void **state)
 {
 	struct world *w = *state;
@@ -204,7 +205,7 @@ static void test_comes_and_goes(void **state)
 	world_until(w, is_watched, &none);
 }
 
-/* ---- who it was -------------------------------------------------------------------------------------------------------- */
+/* ---- who it was ------------------------------------------------------------------------------ */
 
 static struct rp_idset set(const char *text)
 {
@@ -290,7 +291,7 @@ static void test_one_walk(void **state)
 			 CULPRIT_CGRULES);
 }
 
-/* ---- a worker that takes nothing --------------------------------------------------------------------------------------- */
+/* ---- a worker that takes nothing ------------------------------------------------------------- */
 
 static int wait_for_end(void *arg)
 {

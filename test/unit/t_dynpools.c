@@ -29,7 +29,8 @@ static const struct row rows[] = {
 	{18, {{2000, 100, 1}, {2000, 200, 1}, {2000, 100, 1}}, {5, 8, 5}},
 	{12, {{0, 100, 1}, {0, 0, 0}, {0, 200, 0}}, {12, 0, 0}},
 	{12, {{2000, 5, 1}, {0, 900, 0}, {2000, 5, 1}}, {6, 0, 6}},
-	/* what does not divide goes to the highest, and to shared or the first one of two that are */
+	/* what does not divide goes to the highest, and to shared or the first one of two that
+	 * are */
 	{10, {{1000, 1, 1}, {1000, 1, 1}, {1000, 1, 1}}, {4, 3, 3}},
 	{10, {{1000, 1, 1}, {1000, 2, 1}, {1000, 2, 1}}, {2, 5, 3}},
 	{11, {{1000, 1, 1}, {1000, 2, 1}, {1000, 2, 1}}, {2, 5, 4}},

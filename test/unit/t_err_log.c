@@ -21,7 +21,7 @@
 
 #define LOG_SOURCE "test"
 
-/* ---- err ---------------------------------------------------------------------------------------------------------- */
+/* ---- err ------------------------------------------------------------------------------------- */
 
 static void test_err_set(void **state)
 {
@@ -82,7 +82,7 @@ static void test_err_cuts(void **state)
 	}
 }
 
-/* ---- log ---------------------------------------------------------------------------------------------------------- */
+/* ---- log ------------------------------------------------------------------------------------- */
 
 struct capture {
 	int pipe[2];
@@ -236,7 +236,8 @@ static struct log_held *again(struct log_held *held)
 	return log_held_new();
 }
 
-/* A child keeps its warnings and less to itself until it is clear whether its parent will say the same. */
+/* A child keeps its warnings and less to itself until it is clear whether its parent will say the
+ * same. */
 static void test_held(void **state)
 {
 	struct capture c;
@@ -292,7 +293,8 @@ static void test_held(void **state)
 	(void)log_held_free(held);
 }
 
-/* Whoever wrote over it: lines end, levels are such, and there are no more than there is room for. */
+/* Whoever wrote over it: lines end, levels are such, and there are no more than there is room
+ * for. */
 static void test_held_scribbled(void **state)
 {
 	struct capture c;

@@ -125,7 +125,8 @@ static void put(const void *data, size_t size)
 	assert_int_equal(fs_replace(path, data, size, 0600, false, NULL), 0);
 }
 
-/* Whatever byte is another one, and wherever it ends: what comes is the beginning of what was written, and it is said. */
+/* Whatever byte is another one, and wherever it ends: what comes is the beginning of what was
+ * written, and it is said. */
 static void test_damage(void **state)
 {
 	char all[512], data[1024];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime that a test plays to the NRI front end: what it is told, what it asks, and a pod with a container to ask about. */
+/* A runtime that a test plays to the NRI front end: what it is told, what it asks, and a pod with a
+ * container to ask about. */
 #ifndef TEST_UNIT_T_FRONT_H
 #define TEST_UNIT_T_FRONT_H
 
@@ -199,7 +200,7 @@ static inline void runtime_free(struct runtime *r)
 	free(r);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static inline bool answer_is_there(struct world *w, void *arg)
 {

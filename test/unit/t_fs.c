@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each test on a made-up tree runs twice: with openat2, and with a kernel that seems to have none. */
+/* Each test on a made-up tree runs twice: with openat2, and with a kernel that seems to have
+ * none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

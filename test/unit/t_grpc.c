@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both ends of gRPC on one loop, over a real socket: what one says, the other hears; and the limits in between. */
+/* Both ends of gRPC on one loop, over a real socket: what one says, the other hears; and the limits
+ * in between. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -43,7 +44,7 @@ struct outcome {
 	char payload[32];
 };
 
-/* ---- the server -------------------------------------------------------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 struct method {
 	struct fixture *f;
@@ -138,7 +139,7 @@ static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool 
 			 0);
 }
 
-/* ---- the client -------------------------------------------------------------------------------------------------------- */
+/* ---- the client ------------------------------------------------------------------------------ */
 
 static void on_conn_ended(struct grpc_conn *c, const struct err *err, void *arg)
 {
@@ -254,7 +255,7 @@ static void turn(struct fixture *f)
 		}                                                                                  \
 	} while (0)
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void test_a_call_is_answered(void **state)
 {
@@ -369,7 +370,7 @@ static void test_a_server_that_vanishes_ends_the_calls(void **state)
 	assert_int_equal(o.error, -ECONNRESET);
 }
 
-/* ---- streams by themselves --------------------------------------------------------------------------------------------- */
+/* ---- streams by themselves ------------------------------------------------------------------- */
 
 struct reader {
 	size_t got, kept; /* kept: not consumed */
@@ -511,7 +512,7 @@ static void test_connections_have_a_limit(void **state)
 		grpc_conn_free(conns[i]);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void check_timeout(const char *text, int error, uint64_t ms)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC calls over HTTP/2: what is sent, and each way in which an answer can be wrong, whole and byte by byte. */
+/* gRPC calls over HTTP/2: what is sent, and each way in which an answer can be wrong, whole and
+ * byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

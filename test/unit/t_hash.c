@@ -42,7 +42,8 @@ static void every_bit_and_the_length_count(void **state)
 	}
 }
 
-/* Ids that differ in a few digits, wherever these are, do not crowd in a few buckets, by their low bits as uthash takes them. */
+/* Ids that differ in a few digits, wherever these are, do not crowd in a few buckets, by their low
+ * bits as uthash takes them. */
 static void spreads(void **state)
 {
 	(void)state;
@@ -57,7 +58,8 @@ static void spreads(void **state)
 			unsigned *c = &count[hash_bytes(key, sizeof key) % BUCKETS];
 			most = ++*c > most ? *c : most;
 		}
-		/* 16 on average; with chance alone one of a thousand has more than 56 in one run of 10^10 */
+		/* 16 on average; with chance alone one of a thousand has more than 56 in one run of
+		 * 10^10 */
 		assert_true(most <= 56);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module's instance and the services of the host that it is given, with a module that is part of this program. */
+/* A module's instance and the services that it is given, with a module of this program. */
 #include "test/unit/t_topo_tree.h"
 
 #include <nri-rp/cache.h>
@@ -187,7 +187,7 @@ static const struct rp_module abi = {.size = sizeof abi,
 				     .destroy = m_destroy,
 				     .service = m_service};
 
-/* ---- a place for it ----------------------------------------------------------------------------------------------------- */
+/* ---- a place for it -------------------------------------------------------------------------- */
 
 struct place {
 	struct tree tree;
@@ -293,7 +293,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- the instance ------------------------------------------------------------------------------------------------------- */
+/* ---- the instance ---------------------------------------------------------------------------- */
 
 static void test_calls(void **state)
 {
@@ -338,7 +338,7 @@ static void call_hooks(struct place *p, struct instance *i)
 	instance_controller_timer(i, 1);
 }
 
-/* A module of two kinds hears as a controller what a controller is asked, and nothing of what its policy is. */
+/* A module of two kinds hears as a controller what a controller is asked, and nothing else. */
 static void test_controller_calls(void **state)
 {
 	struct place *p = *state;
@@ -484,7 +484,7 @@ static void test_host(void **state)
 	assert_int_equal(out.info.created_ns, UINT64_MAX);
 }
 
-/* ---- the cache's service -------------------------------------------------------------------------------------------------- */
+/* ---- the cache's service --------------------------------------------------------------------- */
 #define C host_cache_service
 static void test_getters(void **state)
 {
@@ -724,7 +724,7 @@ static void test_data(void **state)
 	assert_int_equal(r, -RP_E2BIG);
 }
 
-/* ---- explanations, timers, work ------------------------------------------------------------------------------------------- */
+/* ---- explanations, timers, work -------------------------------------------------------------- */
 
 static void test_trail(void **state)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts kept where a policy wants them: the table's lines, what becomes of each, what the kernel refuses, and the way back. */
+/* Interrupts kept where a policy wants them: the table's lines, what becomes of each, what the
+ * kernel refuses, and the way back. */
 #include "test/unit/t_irq.h"
 #include "test/unit/t_oom.h"
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void test_lines(void **state)
 {
@@ -90,7 +91,7 @@ static void test_each(void **state)
 	assert_int_equal(irq_each(&no_worker, collect, all), -RP_ENOTSUP);
 }
 
-/* ---- wishes -------------------------------------------------------------------------------------------------------- */
+/* ---- wishes ---------------------------------------------------------------------------------- */
 
 /* One that owns its sets. */
 struct wish {
@@ -252,7 +253,7 @@ static void test_nothing_to_do(void **state)
 	irq_free(q);
 }
 
-/* ---- a kernel with a will of its own ------------------------------------------------------------------------------- */
+/* ---- a kernel with a will of its own --------------------------------------------------------- */
 
 static void test_refusals(void **state)
 {
@@ -319,7 +320,7 @@ static void test_restore_again(void **state)
 	irq_free(q);
 }
 
-/* ---- wishes for other CPUs than before ----------------------------------------------------------------------------- */
+/* ---- wishes for other CPUs than before ------------------------------------------------------- */
 
 /* What we made of it is no reason to leave it where it no longer belongs. */
 static void test_other_allowed(void **state)
@@ -350,7 +351,8 @@ static void test_other_allowed(void **state)
 	irq_free(q);
 }
 
-/* A mask that leaves no CPU is no place to be: it goes back, as when the first wish had been this one. */
+/* A mask that leaves no CPU is no place to be: it goes back, as when the first wish had been this
+ * one. */
 static void test_no_place(void **state)
 {
 	struct wish w;
@@ -435,7 +437,7 @@ static void test_no_job(void **state)
 	irq_free(q);
 }
 
-/* ---- memory that ends ---------------------------------------------------------------------------------------------- */
+/* ---- memory that ends ------------------------------------------------------------------------ */
 
 /* What cannot be remembered is not moved: in the end all are where they were. */
 static int move_and_restore(void *arg)
@@ -468,7 +470,7 @@ static void test_no_memory(void **state)
 	oom_each(move_and_restore, NULL);
 }
 
-/* ---- against a model ----------------------------------------------------------------------------------------------- */
+/* ---- against a model ------------------------------------------------------------------------- */
 
 static uint32_t next_random(uint64_t *seed)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel of a handful of interrupts and eight CPUs, with a worker that runs when it is told to. */
+/* A kernel of a handful of interrupts and eight CPUs, with a worker that runs when it is told
+ * to. */
 #ifndef TEST_UNIT_T_IRQ_H
 #define TEST_UNIT_T_IRQ_H
 

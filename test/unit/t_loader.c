@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loader, on modules with one fault each (test/modules) and in directories with one fault each. */
+/* The loader, on modules with one fault each (test/modules) and in directories with one fault
+ * each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +109,7 @@ static void not_found(const char *name, int code, const char *text)
 		fail_msg("%s: %d, \"%s\"; expected %d, \"%s\"", name, r, last.text, code, text);
 }
 
-/* ---- loading ----------------------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static void test_good(void **state)
 {
@@ -258,7 +259,7 @@ static void test_limits(void **state)
 	assert_null(loader_free(NULL));
 }
 
-/* ---- finding ----------------------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static void test_search(void **state)
 {
@@ -368,7 +369,7 @@ static void test_trust_owners(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* ---- schema ------------------------------------------------------------------------------------------------------ */
+/* ---- schema ---------------------------------------------------------------------------------- */
 
 static void test_schema(void **state)
 {
@@ -446,7 +447,7 @@ static void test_schema_faults(void **state)
 	}
 }
 
-/* ---- list -------------------------------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 struct listing {
 	char text[4096];
@@ -496,7 +497,7 @@ static void test_list(void **state)
 	assert_int_equal(l.n, 2);
 }
 
-/* ---- with a crumb ------------------------------------------------------------------------------------------------ */
+/* ---- with a crumb ---------------------------------------------------------------------------- */
 
 static void open_crumb(struct crumb **ret)
 {

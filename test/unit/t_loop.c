@@ -83,7 +83,7 @@ static void stop(void *arg)
 	loop_stop(s->loop);
 }
 
-/* ---- posts and deferrals ------------------------------------------------------------------------------------------ */
+/* ---- posts and deferrals --------------------------------------------------------------------- */
 
 static void test_posts_in_order(void **state)
 {
@@ -252,7 +252,7 @@ static void test_posts_of_threads(void **state)
 	}
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void read_one(unsigned events, void *arg)
 {
@@ -352,7 +352,7 @@ static void test_io_refused(void **state)
 	(void)close(old);
 }
 
-/* ---- timers ------------------------------------------------------------------------------------------------------- */
+/* ---- timers ---------------------------------------------------------------------------------- */
 
 static void stop_and_note_time(void *arg)
 {
@@ -435,8 +435,8 @@ static long sleeps_of_a_run(struct scene *s)
 	return after.ru_nvcsw - before.ru_nvcsw;
 }
 
-/* With nothing to do the loop sleeps: no wake-up of its own between the start and the one timer. On a busy machine a page that has to be
- * fetched is a sleep as well, but not in each of many runs. */
+/* With nothing to do the loop sleeps: no wake-up of its own between the start and the one timer. On
+ * a busy machine a page that has to be fetched is a sleep as well, but not in each of many runs. */
 static void test_idle_sleeps(void **state)
 {
 	struct scene *s = *state;
@@ -447,7 +447,7 @@ static void test_idle_sleeps(void **state)
 	assert_true(n <= 3);
 }
 
-/* ---- signals ------------------------------------------------------------------------------------------------------ */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static void on_usr1(int signo, void *arg)
 {
@@ -494,7 +494,7 @@ static void test_signal_mask_is_kept(void **state)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* ---- fork --------------------------------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 static int child(struct scene *s)
 {
@@ -557,7 +557,7 @@ static void test_fork(void **state)
 	loop_signal_free(sig);
 }
 
-/* ---- worker ------------------------------------------------------------------------------------------------------- */
+/* ---- worker ---------------------------------------------------------------------------------- */
 
 struct job {
 	struct scene *scene;
@@ -679,7 +679,8 @@ static void never_done(void *arg, int result)
 	fail();
 }
 
-/* It is left with its job; nothing is begun or told any more, not even when the job ends after all. */
+/* It is left with its job; nothing is begun or told any more, not even when the job ends after
+ * all. */
 static void test_worker_hangs(void **state)
 {
 	struct scene *s = *state;

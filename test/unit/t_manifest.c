@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manifests of pods, and what the kubelet makes of requests and limits: shares of 1024 a CPU, a quota of 100 ms a CPU, QoS and OOM scores. */
+/* Manifests of pods, and what the kubelet makes of requests and limits: shares of 1024 a CPU, a
+ * quota of 100 ms a CPU, QoS and OOM scores. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +69,7 @@ static void refuse(const char *text, int code, const char *why)
 		fail_msg("\"%s\" is not in \"%s\"", why, err.text);
 }
 
-/* ---- resources --------------------------------------------------------------------------------------------------------- */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 static void test_guaranteed(void **state)
 {
@@ -157,7 +158,7 @@ static void test_critical(void **state)
 			 1000);
 }
 
-/* ---- pods ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static void test_pod(void **state)
 {
@@ -279,7 +280,8 @@ static void test_several(void **state)
 	assert_string_equal(m.notes[1], "Deployment d has no replicas");
 }
 
-/* What the pod asks for as a whole makes its class, and is the limit of containers that have none. */
+/* What the pod asks for as a whole makes its class, and is the limit of containers that have
+ * none. */
 static void test_resources_of_the_pod(void **state)
 {
 	(void)state;
@@ -305,7 +307,7 @@ static void test_resources_of_the_pod(void **state)
 	       -EINVAL, "the pod: it requests 2 of cpu");
 }
 
-/* ---- what is none ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is none ---------------------------------------------------------------------------- */
 
 static void test_wrong(void **state)
 {

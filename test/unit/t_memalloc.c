@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modules/lib/memalloc.h: placements on described machines, offers, undo, errors, the host's topology. */
+/* modules/lib/memalloc.h: placements on described machines, offers, undo, errors, the host's
+ * topology. */
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@
 #define PMEM MEMALLOC_PMEM
 #define HBM MEMALLOC_HBM
 
-/* ---- machines ------------------------------------------------------------------------------------------------------- */
+/* ---- machines -------------------------------------------------------------------------------- */
 
 #define N_MAX 8
 
@@ -103,7 +104,7 @@ static const char *zone_of(const struct memalloc *m, uint64_t id)
 	return memalloc_zone(m, id, &zone) ? "none" : text(m, zone);
 }
 
-/* ---- tables --------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct step {
 	const char *nodes;
@@ -233,7 +234,8 @@ static void test_normal(void **state)
 	CHECK_STEPS(eight, {"4", 1, PMEM, 0, BU, "0,4", "0,4"},
 		    {"5", 1, PMEM | DRAM, 0, BU, "2,5", "0,4 2,5"},
 		    {"4", 1, PMEM, 1, BU, NULL, "0,4 2,5"});
-	/* A node without memory leads to its neighbours and is no part of the result; unknown distances are the farthest. */
+	/* A node without memory leads to its neighbours and is no part of the result; unknown
+	 * distances are the farthest. */
 	CHECK_STEPS(sparse, {"7", 1, 0, 0, BU, "2", "2"},
 		    {"7,500", 1, PMEM, 0, BU, "2,500", "2 2,500"},
 		    {"2", 100, DRAM, 0, GU, "2", "2,1023 2,500 2"},
@@ -252,7 +254,7 @@ static void test_normal(void **state)
 	check_steps(&movable, pmem, 1);
 }
 
-/* ---- single calls --------------------------------------------------------------------------------------------------- */
+/* ---- single calls ---------------------------------------------------------------------------- */
 
 static memalloc_mask allocate(struct memalloc *m, uint64_t id, const char *nodes, int64_t size,
 			      uint32_t priority)
@@ -467,7 +469,8 @@ static void test_follow(void **state)
 	memalloc_mask zone = 0;
 	allocate(m, 1, "0", 60, BE);
 	allocate(m, 2, "1", 60, BE);
-	/* There is no room on node 1: it gets that besides what it has, and the other one does not move. */
+	/* There is no room on node 1: it gets that besides what it has, and the other one does not
+	 * move. */
 	struct memalloc_request req = {1, 60, mask(m, "1"), 0, 0, BE, 0};
 	assert_int_equal(memalloc_follow(m, &req, &zone), 0);
 	assert_string_equal(text(m, zone), "0-1");
@@ -565,7 +568,8 @@ static void test_order_of_zones(void **state)
 	struct memalloc *m = new_allocator(&four);
 	allocate(m, 1, "0", 90, BU);
 	allocate(m, 2, "0-1", 100, BU);
-	/* {0} is over by 10 and {0,1} by 10: first request 3, the smallest of {0}, goes to {0,1}; then that has to give. */
+	/* {0} is over by 10 and {0,1} by 10: first request 3, the smallest of {0}, goes to {0,1};
+	 * then that has to give. */
 	allocate(m, 3, "0", 20, BU);
 	assert_string_equal(zone_of(m, 1), "0");
 	assert_string_equal(zone_of(m, 2), "0-1");
@@ -602,7 +606,7 @@ static void test_many(void **state)
 	memalloc_free(m);
 }
 
-/* ---- the machine ---------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static void test_masks(void **state)
 {
@@ -677,7 +681,8 @@ static int32_t fake_set(void *ctx, uint32_t which, struct rp_ids *ret)
 	return 0;
 }
 
-/* Nodes 0 and 10 are DRAM with CPUs, 20 has no memory, 30 nothing at all, then one of each other type. */
+/* Nodes 0 and 10 are DRAM with CPUs, 20 has no memory, 30 nothing at all, then one of each other
+ * type. */
 static int32_t fake_node(void *ctx, uint32_t node, struct rp_node_info *out)
 {
 	struct fake *f = ctx;

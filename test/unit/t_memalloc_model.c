@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules/lib/memalloc.h beside a naive model: a list of requests, sums made anew each time, undo by copying everything. Random
- * machines, requests and transactions.
+ * modules/lib/memalloc.h beside a naive model: a list of requests, sums made anew each time, undo
+ * by copying everything. Random machines, requests and transactions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ struct model {
 
 static struct model model;
 
-/* ---- sums ----------------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static bool has(memalloc_mask mask, uint32_t i)
 {
@@ -143,7 +143,7 @@ static void add_zone(struct model *m, memalloc_mask zone)
 	m->zones[m->n_zones++] = zone;
 }
 
-/* ---- placing -------------------------------------------------------------------------------------------------------- */
+/* ---- placing --------------------------------------------------------------------------------- */
 
 static memalloc_mask expand(const struct model *m, memalloc_mask zone, uint32_t types,
 			    uint32_t *ret_types)
@@ -403,7 +403,7 @@ static int model_release(struct model *m, uint64_t id)
 	return 0;
 }
 
-/* ---- random machines and requests ----------------------------------------------------------------------------------- */
+/* ---- random machines and requests ------------------------------------------------------------ */
 
 static struct memalloc *new_machine(struct model *m)
 {
@@ -467,7 +467,7 @@ static struct memalloc_request random_request(struct model *m, bool used)
 	return r;
 }
 
-/* ---- walk ----------------------------------------------------------------------------------------------------------- */
+/* ---- walk ------------------------------------------------------------------------------------ */
 
 static void check_same(struct memalloc *a, struct model *m, const char *what)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocators of modules/lib when memory ends: every call is made with the first, the second … allocation failing, must say
- * so, and must have changed nothing. Sanitizers bring their own malloc, so nothing fails under them.
+ * The allocators of modules/lib when memory ends: every call is made with the first, the second …
+ * allocation failing, must say so, and must have changed nothing. Sanitizers bring their own
+ * malloc, so nothing fails under them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +38,7 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return fails() ? NULL : __libc_realloc(p, n * size);
 }
 
-/* ---- cpualloc ------------------------------------------------------------------------------------------------------- */
+/* ---- cpualloc -------------------------------------------------------------------------------- */
 
 static void test_cpualloc(void **state)
 {
@@ -73,7 +74,7 @@ static void test_cpualloc(void **state)
 	}
 }
 
-/* ---- memalloc ------------------------------------------------------------------------------------------------------- */
+/* ---- memalloc -------------------------------------------------------------------------------- */
 
 static struct memalloc *new_memalloc(void)
 {
@@ -156,7 +157,8 @@ static void test_calls(void **state)
 			uint32_t n = 0;
 			int r = -RP_ENOMEM;
 			while (r) {
-				/* A new one each time: what was once got is kept for the next try. */
+				/* A new one each time: what was once got is kept for the next
+				 * try. */
 				struct memalloc *m = new_memalloc();
 				fill(m);
 				if (in_txn)

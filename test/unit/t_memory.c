@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.so: classes and annotations, files of both cgroup versions, resizes, and every write that can fail. */
+/* memory.so: classes and annotations, files of both cgroup versions, resizes, and every write that
+ * can fail. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,7 +127,8 @@ static void test_classes(void **state)
 	has(ctl_metrics(t), "writes_total{} 2\n");
 }
 
-/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and what is there already not again. */
+/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and
+ * what is there already not again. */
 static void test_stopped_and_started(void **state)
 {
 	struct ctl_host *t = *state;
@@ -264,7 +266,8 @@ static void test_v1(void **state)
 	assert_string_equal(ctl_changes(t), "");
 }
 
-/* Later and later, then no more; a change from outside begins anew, and who is gone is forgotten. */
+/* Later and later, then no more; a change from outside begins anew, and who is gone is
+ * forgotten. */
 static void test_tried_again(void **state)
 {
 	struct ctl_host *t = *state;
@@ -296,7 +299,7 @@ static void test_tried_again(void **state)
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
-/* ---- pages ------------------------------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 #define MIGRATE "{pageMigration: {enable: true, rate: 1Mi}}"
 #define HEAP UINT64_C(0x1000000)
@@ -409,7 +412,8 @@ static void test_pages_progress(void **state)
 	assert_int_equal(ctl_work(t), 0);
 }
 
-/* Huge pages go as a whole, from wherever a step begins or a mapping does: each page is counted, and once. */
+/* Huge pages go as a whole, from wherever a step begins or a mapping does: each page is counted,
+ * and once. */
 static void test_pages_huge(void **state)
 {
 	struct ctl_host *t = *state;
@@ -526,7 +530,8 @@ static void test_pages_anew(void **state)
 	has(ctl_report(t, d), "1 pages to memory nodes 1");
 }
 
-/* Terabytes of addresses with a page here and there: the worker is left to others most of the time, and it comes to an end. */
+/* Terabytes of addresses with a page here and there: the worker is left to others most of the time,
+ * and it comes to an end. */
 static void test_pages_sparse(void **state)
 {
 	struct ctl_host *t = *state;

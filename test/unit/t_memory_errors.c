@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.so, each write of it failing in turn, in every way that a kernel has: people are told what and why, the rest is done all the same,
- * and when the time has come it is tried again until all is as it should be.
+ * memory.so, each write of it failing in turn, in every way that a kernel has: people are told what
+ * and why, the rest is done all the same, and when the time has come it is tried again until all is
+ * as it should be.
  */
 #include <errno.h>
 #include <setjmp.h>

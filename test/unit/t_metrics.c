@@ -60,7 +60,7 @@ static double sample(const char *text, const char *name)
 	return 0;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------------------------------- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 static void test_host(void **state)
 {
@@ -193,7 +193,7 @@ static void test_globs_of_modules(void **state)
 	free(text);
 }
 
-/* ---- what modules hand in -------------------------------------------------------------------------------------------- */
+/* ---- what modules hand in -------------------------------------------------------------------- */
 
 static void test_module_samples(void **state)
 {
@@ -259,7 +259,7 @@ static void test_squeeze(void **state)
 	assert_string_equal(name, "static");
 }
 
-/* ---- health ---------------------------------------------------------------------------------------------------------- */
+/* ---- health ---------------------------------------------------------------------------------- */
 
 static void test_health(void **state)
 {
@@ -284,7 +284,7 @@ static void test_health(void **state)
 	buf_fini(&out);
 }
 
-/* ---- the server ------------------------------------------------------------------------------------------------------ */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 static int connect_to(struct asking *a)
 {
@@ -530,7 +530,8 @@ static void test_bad_clients(void **state)
 	assert_status("GET /livez HTTP/1.1\r\n\r\n", "HTTP/1.1 200 ", "ok");
 }
 
-/* An answer that does not fit the socket's buffers, read slowly, and one that is still unread when the server ends. */
+/* An answer that does not fit the socket's buffers, read slowly, and one that is still unread when
+ * the server ends. */
 static void slow_reader(struct asking *a)
 {
 	static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";

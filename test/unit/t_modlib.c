@@ -32,7 +32,7 @@ static void open_bench(struct bench *b)
 	fake_file(b->f, "/elsewhere/cpuset.cpus", "1");
 }
 
-/* ---- amounts ------------------------------------------------------------------------------------------------------- */
+/* ---- amounts --------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text;
@@ -148,7 +148,7 @@ static void test_amount_kinds(void **state)
 	fake_host_free(b.f);
 }
 
-/* ---- the host -------------------------------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 static void test_messages(void **state)
 {
@@ -294,7 +294,7 @@ static void test_service(void **state)
 	assert_null(modhost_service(list + 2, "a/1"));
 }
 
-/* ---- lines put together by hand -------------------------------------------------------------------------------------- */
+/* ---- lines put together by hand -------------------------------------------------------------- */
 
 static void test_line(void **state)
 {

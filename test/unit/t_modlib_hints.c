@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topology hints: every row of what the kubelet's managers are known to answer, and how long it takes. */
+/* Topology hints: every row of what the kubelet's managers are known to answer, and how long it
+ * takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -239,7 +240,8 @@ static void test_large(void **state)
 	assert_false(hints_merge(HINTS_BEST_EFFORT, 1, resources, HINTS_RESOURCES_MAX + 1, ret));
 }
 
-/* So many sets of nodes, each with one that all have, that their combinations are more than are looked at. */
+/* So many sets of nodes, each with one that all have, that their combinations are more than are
+ * looked at. */
 static uint32_t fill(struct hint *list, unsigned seed, struct hint last)
 {
 	uint64_t x = seed;

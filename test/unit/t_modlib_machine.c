@@ -51,7 +51,7 @@ static void assert_set(struct rp_ids ids, const char *list, const char *what)
 		fail_msg("%s: expected %s, found %s", what, list, text);
 }
 
-/* ---- growing --------------------------------------------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
 static const struct {
 	const struct fake_machine *machine;
@@ -86,7 +86,7 @@ static void test_growing(void **state)
 	}
 }
 
-/* ---- the machine ----------------------------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static void test_machine(void **state)
 {
@@ -160,7 +160,7 @@ static void test_machine_dies(void **state)
 	close_bench(&b);
 }
 
-/* ---- who owns which CPU -------------------------------------------------------------------------------------------------- */
+/* ---- who owns which CPU ---------------------------------------------------------------------- */
 
 static void test_owners(void **state)
 {
@@ -219,7 +219,7 @@ static void test_joined(void **state)
 	free(o);
 }
 
-/* ---- packing: a plain reading of the rule beside the library's ------------------------------------------------------- */
+/* ---- packing: a plain reading of the rule beside the library's ------------------------------- */
 
 struct model {
 	const struct machine *m;
@@ -265,7 +265,8 @@ static void model_take_core(struct model *k, uint32_t cpu)
 			model_take(k, other);
 }
 
-/* The lowest CPU of the first core that is wholly free and has several threads, rather not CPU 0's; or UINT32_MAX. */
+/* The lowest CPU of the first core that is wholly free and has several threads, rather not CPU 0's;
+ * or UINT32_MAX. */
 static uint32_t whole_core(const struct model *k, bool rather_0)
 {
 	uint32_t found = UINT32_MAX, n;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Policies, as the modules that are shipped, while memory ends: each allocation that a module makes in a day's work fails once, alone or
- * with all that follow in the same callback. It says so, nobody's CPUs are given to two, and when memory is back everything is as if it had
- * always been there; nothing is lost.
+ * Policies, as the modules that are shipped, while memory ends: each allocation that a module makes
+ * in a day's work fails once, alone or with all that follow in the same callback. It says so,
+ * nobody's CPUs are given to two, and when memory is back everything is as if it had always been
+ * there; nothing is lost.
  *
  * Only what the module itself asks for fails: the host around it is that of the other tests.
  */
@@ -12,7 +13,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUNS_MAX 20000u
 
-/* ---- the module, with memory back at the end of each callback ------------------------------------------------------ */
+/* ---- the module, with memory back at the end of each callback -------------------------------- */
 
 static const struct rp_module *real_module;
 static const struct rp_policy *real;
@@ -114,7 +115,7 @@ static void load(const char *name)
 	wrapped_module.service = w_service;
 }
 
-/* ---- a day's work -------------------------------------------------------------------------------------------------- */
+/* ---- a day's work ---------------------------------------------------------------------------- */
 
 struct subject {
 	const char *name;

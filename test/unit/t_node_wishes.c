@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.node/1: what modules are told of the node in the cluster, and what they want it to have. */
+/* nri-rp.host.node/1: what modules are told of the node in the cluster, and what they want it to
+ * have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -54,7 +54,8 @@ static void test_counter_that_began_anew(void **state)
 	average_is(&s, 4, 60, 2000, 5);
 }
 
-/* A clock that goes back begins the series anew; one that leaps forth leaves an average over all of the leap. */
+/* A clock that goes back begins the series anew; one that leaps forth leaves an average over all of
+ * the leap. */
 static void test_clock_that_jumps(void **state)
 {
 	struct series s = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The note reader. Most tests bend one field of a small shared object that is put together here; a few read what the compiler
- * makes (built by test/modules/modules.mk).
+ * The note reader. Most tests bend one field of a small shared object that is put together here; a
+ * few read what the compiler makes (built by test/modules/modules.mk).
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -644,9 +644,10 @@ static void test_names(void **state)
 	assert_false(build_id_equal(&a, &c));
 }
 
-/* ---- reading that goes wrong ------------------------------------------------------------------------------------- */
+/* ---- reading that goes wrong ----------------------------------------------------------------- */
 
-/* What the next pread does instead of reading: a negative errno, or 0 bytes; 1: nothing out of the ordinary. */
+/* What the next pread does instead of reading: a negative errno, or 0 bytes; 1: nothing out of the
+ * ordinary. */
 static int next_pread = 1;
 
 ssize_t pread(int fd, void *buf, size_t size, off_t at)
@@ -678,7 +679,7 @@ static void test_reading(void **state)
 	assert_non_null(strstr(last.text, "it got shorter while it was read"));
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int read_path(const char *path, struct note_facts *f)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runtime is told: adjustments of a container that is created, updates of others. Each is packed and read again as the runtime
- * does; numbers of Linux and NRI that mean the same differ. Memory may end at any point, which is an error and no half of a message.
+ * What the runtime is told: adjustments of a container that is created, updates of others. Each is
+ * packed and read again as the runtime does; numbers of Linux and NRI that mean the same differ.
+ * Memory may end at any point, which is an error and no half of a message.
  */
 #include "test/unit/t_oom_arena.h"
 
@@ -18,7 +19,7 @@
 #define ARENA_MAX (1u << 20)
 #define TEXT_MAX 2048u
 
-/* ---- messages as text -------------------------------------------------------------------------------------------------- */
+/* ---- messages as text ------------------------------------------------------------------------ */
 
 struct text {
 	char s[TEXT_MAX];
@@ -116,7 +117,7 @@ static void say_adjustment(struct text *t, const Nri__ContainerAdjustment *adj)
 	nri__container_adjustment__free_unpacked(m, NULL);
 }
 
-/* ---- adjustments ------------------------------------------------------------------------------------------------------- */
+/* ---- adjustments ----------------------------------------------------------------------------- */
 
 static struct iset cpus = {.text = "1-3"}, mems = {.text = "0"};
 
@@ -212,7 +213,8 @@ static void test_classes(void **state)
 	}
 }
 
-/* Linux counts scheduling policies from 0 (SCHED_OTHER), NRI from 1; 7 and more are not known to it. */
+/* Linux counts scheduling policies from 0 (SCHED_OTHER), NRI from 1; 7 and more are not known to
+ * it. */
 static void test_extras(void **state)
 {
 	static const struct {
@@ -286,7 +288,7 @@ static void test_data_folder(void **state)
 				  "rslave");
 }
 
-/* ---- updates ----------------------------------------------------------------------------------------------------------- */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 static void say_update(struct text *t, const Nri__ContainerUpdate *u)
 {
@@ -327,7 +329,7 @@ static void test_updates(void **state)
 	arena_free(a);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static const struct extra of_each[] = {{RP_F_ENV, 0, "A", "1"},
 				       {RP_F_ENV, 0, "B", "2"},

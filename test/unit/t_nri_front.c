@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The NRI front end against a runtime that this test plays: connections that come and go, calls of all kinds, updates on their own. */
+/* The NRI front end against a runtime that this test plays: connections that come and go, calls of
+ * all kinds, updates on their own. */
 #include "test/unit/t_front.h"
 
-/* ---- connecting -------------------------------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 static void test_connect(void **state)
 {
@@ -122,7 +123,7 @@ static void test_another_socket(void **state)
 	runtime_free(r);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void test_create(void **state)
 {
@@ -368,7 +369,7 @@ static void test_nonsense(void **state)
 	runtime_free(r);
 }
 
-/* ---- Synchronize in parts ------------------------------------------------------------------------------------------------ */
+/* ---- Synchronize in parts -------------------------------------------------------------------- */
 
 static void test_sync_in_parts(void **state)
 {
@@ -442,7 +443,7 @@ static void test_late_answer(void **state)
 	runtime_free(r);
 }
 
-/* ---- updates on their own ------------------------------------------------------------------------------------------------ */
+/* ---- updates on their own -------------------------------------------------------------------- */
 
 static void test_updates(void **state)
 {

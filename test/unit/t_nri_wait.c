@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that wait for devices: who waits and who does not, in what order answers come, and what ends the waiting. Whoever is asked for
- * devices is this test, which answers when it likes. Nothing here looks at the clock but the tests of the limits, and these only wait.
+ * Requests that wait for devices: who waits and who does not, in what order answers come, and what
+ * ends the waiting. Whoever is asked for devices is this test, which answers when it likes. Nothing
+ * here looks at the clock but the tests of the limits, and these only wait.
  */
 #include "core/pipeline/pipeline.h"
 #include "test/unit/t_front.h"

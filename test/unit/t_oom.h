@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that ends: a piece of work is done with its first, its second … allocation failing, until it has all it asks for. What it
- * holds at the end is counted, so that an error path that loses memory is found. To be included in the test's one source file.
- * Sanitizers bring a malloc of their own: there the work is done once, with all the memory it wants.
+ * Memory that ends: a piece of work is done with its first, its second … allocation failing, until
+ * it has all it asks for. What it holds at the end is counted, so that an error path that loses
+ * memory is found. To be included in the test's one source file. Sanitizers bring a malloc of their
+ * own: there the work is done once, with all the memory it wants.
  */
 #ifndef TEST_OOM_H
 #define TEST_OOM_H
@@ -118,8 +119,9 @@ static void oom_run(int (*work)(void *arg), void *arg, unsigned at, bool for_goo
 }
 
 /*
- * work() gives 0 when it has come to its end, and -errno when it was refused on the way; it gives back all it took, either way, and
- * checks for itself that the refusal is a clean one. It has to ask for some.
+ * work() gives 0 when it has come to its end, and -errno when it was refused on the way; it gives
+ * back all it took, either way, and checks for itself that the refusal is a clean one. It has to
+ * ask for some.
  */
 static void oom_each(int (*work)(void *arg), void *arg)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arenas whose blocks hold one thing each, so that every piece asks for memory and t_oom.h can refuse it: in blocks as they are most
- * pieces find room. To be included in the test's one source file, before anything of core.
+ * Arenas whose blocks hold one thing each, so that every piece asks for memory and t_oom.h can
+ * refuse it: in blocks as they are most pieces find room. To be included in the test's one source
+ * file, before anything of core.
  */
 #ifndef TEST_OOM_ARENA_H
 #define TEST_OOM_ARENA_H

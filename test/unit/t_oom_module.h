@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that ends for one shared object alone: the allocations that a module makes fail, one after the other, and those of the test and its
- * host around it do not. To be included in the test's one source file. Sanitizers bring a malloc of their own: there nothing fails.
+ * Memory that ends for one shared object alone: the allocations that a module makes fail, one after
+ * the other, and those of the test and its host around it do not. To be included in the test's one
+ * source file. Sanitizers bring a malloc of their own: there nothing fails.
  */
 #ifndef TEST_OOM_MODULE_H
 #define TEST_OOM_MODULE_H

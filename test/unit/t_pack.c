@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages packed from behind: by hand what the encoding is, and otherwise that the bytes are those of protobuf-c. */
+/* Messages packed from behind: by hand what the encoding is, and otherwise that the bytes are those
+ * of protobuf-c. */
 #include "core/util/pack.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ static void assert_same(const ProtobufCMessage *m)
 	free(expected);
 }
 
-/* Every byte follows from the encoding's description: tag = number << 3 | wire type, a length in front of text and messages. */
+/* Every byte follows from the encoding's description: tag = number << 3 | wire type, a length in
+ * front of text and messages. */
 static void bytes_are_as_described(void **state)
 {
 	static const uint8_t expected[] = {

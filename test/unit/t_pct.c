@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Priority core turbo: what classes make of Speed Select, room for high CPUs, capacity, priorities. */
+/* Priority core turbo: what classes make of Speed Select, room for high CPUs, capacity,
+ * priorities. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,7 +106,7 @@ static void narrows(struct rig *r, const char *class, uint32_t n, const char *fr
 	"publishExtendedResource: true}, {name: lo, pctPriority: low, minFreq: 850MHz, maxFreq: "  \
 	"2.1GHz}, {name: no}]"
 
-/* ---- the platform --------------------------------------------------------------------------------------------------- */
+/* ---- the platform ---------------------------------------------------------------------------- */
 
 static void test_sequence(void **state)
 {
@@ -120,7 +121,8 @@ static void test_sequence(void **state)
 	cpuclass_commit(r.c);
 	assert_string_equal(fake_sst_log(r.f), ""); /* the worker has not run yet */
 	(void)fake_run_work(r.f);
-	/* Each punit is reset, its TF enabled, its priority set; classes by number; CP last. Then the CPUs. */
+	/* Each punit is reset, its TF enabled, its priority set; classes by number; CP last. Then
+	 * the CPUs. */
 	assert_string_equal(
 		fake_sst_log(r.f),
 		"0/0 clos 0 0-25500; 0/0 clos 1 0-25500; 0/0 clos 2 0-25500; 0/0 clos 3 0-25500; "
@@ -195,7 +197,8 @@ static void test_reconfigured(void **state)
 	rig_fini(&r);
 }
 
-/* What is to be taken back is not forgotten by a configuration that comes before the worker was told, nor at the end. */
+/* What is to be taken back is not forgotten by a configuration that comes before the worker was
+ * told, nor at the end. */
 static void test_pending(void **state)
 {
 	(void)state;
@@ -260,7 +263,7 @@ static void test_taken_over_then_reconfigured(void **state)
 	rig_fini(&r);
 }
 
-/* ---- attempts ------------------------------------------------------------------------------------------------------- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 static unsigned count(const char *text, const char *part)
 {
@@ -276,7 +279,8 @@ static void tick(struct rig *r)
 	(void)fake_run_work(r->f);
 }
 
-/* A platform that keeps failing is tried again by the clock, later and later, and not with each container. */
+/* A platform that keeps failing is tried again by the clock, later and later, and not with each
+ * container. */
 static void test_backed_off(void **state)
 {
 	(void)state;
@@ -351,7 +355,8 @@ static void set_up_and_drop(struct rig *r, const char *fails, int32_t code)
 	commit(r);
 }
 
-/* Whichever step of it fails, what was set up is taken back by a later attempt, and is ours until then. */
+/* Whichever step of it fails, what was set up is taken back by a later attempt, and is ours until
+ * then. */
 static void test_undo_tried_again(void **state)
 {
 	(void)state;
@@ -410,7 +415,8 @@ static void test_undo_beside_others(void **state)
 
 #define STAYS "Speed Select stays as it was set up: intel-speed-select turbo-freq disable"
 
-/* What time does not mend is left to the operator, at once or in the end; so is what fails when the daemon stops. */
+/* What time does not mend is left to the operator, at once or in the end; so is what fails when the
+ * daemon stops. */
 static void test_undo_given_up(void **state)
 {
 	(void)state;
@@ -449,7 +455,8 @@ static void test_undo_given_up(void **state)
 	rig_fini(&r);
 }
 
-/* Classes that come back before the next attempt find it as they need it, and nothing is taken back any more; nor what is another's by then. */
+/* Classes that come back before the next attempt find it as they need it, and nothing is taken back
+ * any more; nor what is another's by then. */
 static void test_undo_overtaken(void **state)
 {
 	(void)state;
@@ -475,7 +482,8 @@ static void test_undo_overtaken(void **state)
 	rig_fini(&r);
 }
 
-/* The worker is at it when the classes change once more: the result of what is obsolete counts for nothing. */
+/* The worker is at it when the classes change once more: the result of what is obsolete counts for
+ * nothing. */
 static void test_undo_overtaken_at_work(void **state)
 {
 	(void)state;
@@ -576,7 +584,7 @@ static void test_locked(void **state)
 	rig_fini(&r);
 }
 
-/* ---- associated only ------------------------------------------------------------------------------------------------ */
+/* ---- associated only ------------------------------------------------------------------------- */
 
 #define CLOSES                                                                                     \
 	"[{name: a, sstClosID: 1}, {name: b, sstClosID: 2, publishExtendedResource: true}, "       \
@@ -639,7 +647,7 @@ static void test_highest(void **state)
 	rig_fini(&r);
 }
 
-/* ---- hints, capacity ------------------------------------------------------------------------------------------------ */
+/* ---- hints, capacity ------------------------------------------------------------------------- */
 
 static void test_hints(void **state)
 {
@@ -706,7 +714,7 @@ static void test_capacity(void **state)
 	rig_fini(&r);
 }
 
-/* ---- none ----------------------------------------------------------------------------------------------------------- */
+/* ---- none ------------------------------------------------------------------------------------ */
 
 static void test_without(void **state)
 {
@@ -757,7 +765,7 @@ static void test_checks(void **state)
 	}
 }
 
-/* ---- priorities ----------------------------------------------------------------------------------------------------- */
+/* ---- priorities ------------------------------------------------------------------------------ */
 
 static void prios(const struct fake_punit *punits, uint32_t n, bool managed, const char *high,
 		  const char *normal, const char *low, const char *in_1, const char *in_2, int line)

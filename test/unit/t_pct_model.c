@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * modules/lib/pct.h beside a naive model: bits of a word for sets and whole sentences of the specification for rules, over random platforms,
- * classes, CPUs in use and sizes.
+ * modules/lib/pct.h beside a naive model: bits of a word for sets and whole sentences of the
+ * specification for rules, over random platforms, classes, CPUs in use and sizes.
  *
- * Room of a punit: the most CPUs that can be high there (the largest step of SST-TF, without steps the CPUs of SST-BF) but for those that are.
- * A high class: each punit with room for n and n free CPUs, by room, free CPUs, package and number; if there is none each package whose punits
- * together can take n. Others avoid all punits with high CPUs. Before both: free CPUs that are in the class's CLOS already, if there are n.
+ * Room of a punit: the most CPUs that can be high there (the largest step of SST-TF, without steps
+ * the CPUs of SST-BF) but for those that are. A high class: each punit with room for n and n free
+ * CPUs, by room, free CPUs, package and number; if there is none each package whose punits together
+ * can take n. Others avoid all punits with high CPUs. Before both: free CPUs that are in the
+ * class's CLOS already, if there are n.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +65,7 @@ struct model {
 	uint64_t clos[RP_CLOS_COUNT]; /* CPUs that are in it, as far as may be known */
 };
 
-/* ---- the specification ------------------------------------------------------------------------------------------------- */
+/* ---- the specification ----------------------------------------------------------------------- */
 
 static bool eligible(const struct model *m, const struct model_punit *p)
 {
@@ -166,7 +168,7 @@ static int64_t model_capacity(const struct model *m, bool is_high, uint64_t held
 	return n;
 }
 
-/* ---- random platforms --------------------------------------------------------------------------------------------------- */
+/* ---- random platforms ------------------------------------------------------------------------ */
 
 static char texts[64][160];
 static uint32_t n_texts;
@@ -240,7 +242,7 @@ static struct fake_host *make_machine(struct model *m)
 	return f;
 }
 
-/* ---- side by side ------------------------------------------------------------------------------------------------------- */
+/* ---- side by side ---------------------------------------------------------------------------- */
 
 struct pair {
 	struct model m;
@@ -284,7 +286,8 @@ static void begin(struct pair *p, struct fake_host *f, const char *classes)
 	assert_int_equal(cpuclass_configure(p->c, &p->defs, rp_ids_of(&allowed)), 0);
 }
 
-/* Classes high, low and one that has nothing to do with it; CPUs change between them all the time. */
+/* Classes high, low and one that has nothing to do with it; CPUs change between them all the
+ * time. */
 static void managed(void)
 {
 	struct pair p;
@@ -311,7 +314,8 @@ static void managed(void)
 	fake_host_free(f);
 }
 
-/* Two classes with a CLOS that somebody else has programmed, or has not: the one that goes higher is high, the lower number where both do. */
+/* Two classes with a CLOS that somebody else has programmed, or has not: the one that goes higher
+ * is high, the lower number where both do. */
 static void associated(void)
 {
 	struct pair p;

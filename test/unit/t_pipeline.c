@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of the runtime: what is decided, told, kept, and what an error leaves behind: nothing. */
+/* Requests of the runtime: what is decided, told, kept, and what an error leaves behind:
+ * nothing. */
 #include "core/pipeline/config/config.h"
 #include "core/pipeline/look/events.h"
 #include "core/pipeline/look/look.h"
@@ -10,7 +11,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-/* ---- creation --------------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static void test_create(void **state)
 {
@@ -112,7 +113,8 @@ static void test_others_in_reply(void **state)
 		"belongs to container default/n/c alone");
 }
 
-/* A controller's sync would be the place for it; here the policy moves both when the third comes. */
+/* A controller's sync would be the place for it; here the policy moves both when the third
+ * comes. */
 static void test_losers_first(void **state)
 {
 	struct world *w = *state;
@@ -217,7 +219,7 @@ static void test_dropped_reply(void **state)
 	assert_int_equal(cache_running_txn(pipeline_cache(w->p)), 0);
 }
 
-/* ---- the rest of a life ------------------------------------------------------------------------------------------------ */
+/* ---- the rest of a life ---------------------------------------------------------------------- */
 
 static void test_start(void **state)
 {
@@ -471,7 +473,7 @@ static void test_pods(void **state)
 	assert_int_equal(cache_n_ctrs(pipeline_cache(w->p)), 1);
 }
 
-/* ---- Synchronize ------------------------------------------------------------------------------------------------------- */
+/* ---- Synchronize ----------------------------------------------------------------------------- */
 
 static void test_sync(void **state)
 {
@@ -631,7 +633,7 @@ static void test_sync_leaves_out(void **state)
 	assert_int_equal(cache_n_pods(pipeline_cache(w->p)), 2);
 }
 
-/* ---- restarts ---------------------------------------------------------------------------------------------------------- */
+/* ---- restarts -------------------------------------------------------------------------------- */
 
 static void test_restart(void **state)
 {
@@ -718,7 +720,7 @@ static void test_full_disk(void **state)
 	assert_string_equal(box_cpus(w, "a"), "0-3");
 }
 
-/* ---- looking at it ----------------------------------------------------------------------------------------------------- */
+/* ---- looking at it --------------------------------------------------------------------------- */
 
 static void count_event(void *arg)
 {
@@ -780,7 +782,7 @@ static void test_getters(void **state)
 	assert_int_equal(w->n_configured, 1);
 }
 
-/* ---- time and the machine ------------------------------------------------------------------------------------------------ */
+/* ---- time and the machine -------------------------------------------------------------------- */
 
 static bool moved(struct world *w, void *arg)
 {

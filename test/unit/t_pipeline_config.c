@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations: the first one, reloads, plans and switches of the policy; modules that refuse, crash, hang or leave; safe mode. */
+/* Configurations: the first one, reloads, plans and switches of the policy; modules that refuse,
+ * crash, hang or leave; safe mode. */
 #include "test/unit/t_reload.h"
 
 #include <signal.h>
@@ -125,7 +126,8 @@ static void test_switch(void **state)
 	assert_int_equal(a.code, 0);
 	assert_int_equal(a.n_moves, 0);
 	assert_string_equal(status_of(w).policy, "puppet2");
-	/* puppet2 has left all alone: what was a's alone still is, and b, which nobody has pinned, is kept off it */
+	/* puppet2 has left all alone: what was a's alone still is, and b, which nobody has pinned,
+	 * is kept off it */
 	const struct ctr *ctr = box_ctr(w, "a");
 	assert_string_equal(box_cpus(w, "a"), "0-3");
 	assert_string_equal(box_cpus(w, "b"), "4-15");
@@ -216,7 +218,7 @@ static void test_stop_while_trying(void **state)
 	assert_int_equal(a.n + b.n + c.n, 3);
 }
 
-/* ---- the first one ----------------------------------------------------------------------------------------------------- */
+/* ---- the first one --------------------------------------------------------------------------- */
 
 static void does_not_start(struct world *w, const char *conf, int code, const char *part)
 {
@@ -346,7 +348,7 @@ static void test_other_policy_after_restart(void **state)
 	assert_string_equal(box_ctr(w, "a")->cur.exclusive->text, "0-3");
 }
 
-/* ---- checking ---------------------------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static int check(struct world *w, const char *conf, char *ret, size_t size)
 {
@@ -384,7 +386,7 @@ static void test_check(void **state)
 	buf_fini(&none);
 }
 
-/* ---- controllers ------------------------------------------------------------------------------------------------------- */
+/* ---- controllers ----------------------------------------------------------------------------- */
 
 static struct controller_status hand(struct world *w)
 {
@@ -473,7 +475,8 @@ static void test_controller_does_not_start(void **state)
 
 #define NEEDS PUPPET "controllers: {hand: required}\n"
 
-/* Without a start there is no configuration: not at the start, not by a reload, and what came with it is let go again. */
+/* Without a start there is no configuration: not at the start, not by a reload, and what came with
+ * it is let go again. */
 static void test_required_controller_does_not_start(void **state)
 {
 	struct world *w = *state;
@@ -495,7 +498,8 @@ static void test_required_controller_does_not_start(void **state)
 	assert_string_equal(hand(w).mode, "required");
 }
 
-/* The policy says no when the controller has started: it is stopped again. The file is made by the trial. */
+/* The policy says no when the controller has started: it is stopped again. The file is made by the
+ * trial. */
 static void test_required_controller_starts_in_vain(void **state)
 {
 	struct world *w = *state;

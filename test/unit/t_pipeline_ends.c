@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who hears of the beginning and the end of containers, in the cases where not all is as it should be. */
+/* Who hears of the beginning and the end of containers, in the cases where not all is as it should
+ * be. */
 #include <sys/wait.h>
 
 #include "core/pipeline/internal.h"
@@ -136,7 +137,8 @@ static void run_first_life(struct world *w)
 	_exit(0);
 }
 
-/* A list that cannot be read places nobody: what the last process has set of the machine stays until one can. */
+/* A list that cannot be read places nobody: what the last process has set of the machine stays
+ * until one can. */
 static void test_unreadable_list(void **state)
 {
 	struct world *w = *state;

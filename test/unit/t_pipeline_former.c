@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process before has set of the machine is put back when the policy has placed what the runtime has, and not before. */
+/* What the process before has set of the machine is put back when the policy has placed what the
+ * runtime has, and not before. */
 #include "core/pipeline/look/look.h"
 #include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said without being asked, and whether the kernel has it: the queue, its failures, the second look. */
+/* What is said without being asked, and whether the kernel has it: the queue, its failures, the
+ * second look. */
 #include "core/pipeline/config/config.h"
 #include "core/pipeline/look/look.h"
 #include "core/pipeline/request/request.h"
 #include "test/unit/t_world.h"
 
-/* ---- the queue --------------------------------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 /* n containers a, b, … on CPU i each; `move` makes the policy put each on CPU i + 8. */
 static void run_some(struct world *w, unsigned n)
@@ -204,7 +205,8 @@ static bool next_is_there(struct world *w, void *arg)
 	return updates_next(w->p, arg) != NULL;
 }
 
-/* A batch fails, nobody says who: one by one, and the one that goes on failing waits longer and longer. */
+/* A batch fails, nobody says who: one by one, and the one that goes on failing waits longer and
+ * longer. */
 static void test_failures(void **state)
 {
 	struct world *w = *state;
@@ -296,7 +298,7 @@ static void test_many(void **state)
 	assert_int_equal(boxes_sync(w, boxes, 200), 200);
 }
 
-/* ---- the second look --------------------------------------------------------------------------------------------------- */
+/* ---- the second look ------------------------------------------------------------------------- */
 
 static bool verified(struct world *w, void *arg)
 {

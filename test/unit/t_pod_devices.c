@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the pipeline knows of the devices of pods: whom it asks and when, what becomes of answers that come late, twice or never, for how
- * long a request is to wait, and what modules and people are told. The clock is this file's own and stands still unless a test moves it.
+ * What the pipeline knows of the devices of pods: whom it asks and when, what becomes of answers
+ * that come late, twice or never, for how long a request is to wait, and what modules and people
+ * are told. The clock is this file's own and stands still unless a test moves it.
  */
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/request/request.h"
@@ -416,7 +417,8 @@ static void test_a_pod_that_is_told_again_is_asked_for_again(void **state)
 
 /* ---- waiting ---- */
 
-/* At most DEVICES_CREATE_WAIT_MS, and half of what the runtime allows, from when the request came. */
+/* At most DEVICES_CREATE_WAIT_MS, and half of what the runtime allows, from when the request
+ * came. */
 static void test_how_long_a_creation_waits(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices of pods with memory ending at each point: what is known of a pod is all that was told or nothing, people get to know which, and
- * nothing is lost.
+ * Devices of pods with memory ending at each point: what is known of a pod is all that was told or
+ * nothing, people get to know which, and nothing is lost.
  */
 #include "test/unit/t_oom_arena.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rdt.so over a resctrl of files: groups, tasks, classes, restarts, and every change that can fail. */
+/* rdt.so over a resctrl of files: groups, tasks, classes, restarts, and every change that can
+ * fail. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,7 @@ static rp_ctr annotated(struct ctl_host *t, const char *name, const char *class,
 		       tids);
 }
 
-/* ---- groups ----------------------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void test_groups(void **state)
 {
@@ -159,7 +160,7 @@ static void test_stale_with_containers(void **state)
 	has(ctl_get(t, R "tasks"), "21\n22");
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static void test_classes(void **state)
 {
@@ -330,7 +331,7 @@ static void test_restart(void **state)
 	(void)ctl_work(t);
 }
 
-/* ---- discovery -------------------------------------------------------------------------------------------------------- */
+/* ---- discovery ------------------------------------------------------------------------------- */
 
 static void test_discovery(void **state)
 {
@@ -372,7 +373,7 @@ static void test_switched_off(void **state)
 	assert_non_null(ctl_metrics(t));
 }
 
-/* ---- what can be missing ---------------------------------------------------------------------------------------------- */
+/* ---- what can be missing --------------------------------------------------------------------- */
 
 static void refused(struct ctl_host *t, int32_t code, const char *why)
 {
@@ -525,7 +526,8 @@ static void test_tried_again(void **state)
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
-/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and what is right already is not done again. */
+/* A reload that was to drop it is refused: what had waited when it was stopped is done now, and
+ * what is right already is not done again. */
 static void test_stopped_and_started(void **state)
 {
 	struct ctl_host *t = *state;
@@ -553,7 +555,8 @@ static void test_stopped_and_started(void **state)
 	assert_string_equal(ctl_report(t, c), "1");
 }
 
-/* Whichever change fails: nothing crashes, nothing leaks, somebody hears of it, and the next round mends it. */
+/* Whichever change fails: nothing crashes, nothing leaks, somebody hears of it, and the next round
+ * mends it. */
 static void test_each_change_fails(void **state)
 {
 	for (uint32_t nth = 1; nth < 40; nth++) {
@@ -589,7 +592,7 @@ static void test_each_change_fails(void **state)
 	(void)state;
 }
 
-/* ---- monitoring ------------------------------------------------------------------------------------------------------- */
+/* ---- monitoring ------------------------------------------------------------------------------ */
 
 #define MONITORED "{monitoring: containers, partitions: {p: {classes: {gold: {}, bronze: {}}}}}"
 
@@ -740,7 +743,7 @@ static void test_monitoring_tried_again(void **state)
 	assert_int_equal(fake_timer(f, CTL_AGAIN_COOKIE), -1);
 }
 
-/* ---- many ------------------------------------------------------------------------------------------------------------- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 static void test_many(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rdt.so, each change of it failing in turn, in every way that a kernel has: people are told what and why, the rest is done all the same,
- * and when the time has come it is tried again until all is as it should be.
+ * rdt.so, each change of it failing in turn, in every way that a kernel has: people are told what
+ * and why, the rest is done all the same, and when the time has come it is tried again until all is
+ * as it should be.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -51,7 +52,7 @@ static void start(struct world *w, const char *of_c, const char *of_d)
 	(void)ctl_work(w->t);
 }
 
-/* ---- what is done ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is done ---------------------------------------------------------------------------- */
 
 static void nothing(struct world *w)
 {
@@ -121,7 +122,7 @@ static const struct scene {
 	{"another class while it was away", running, restart, "bronze", "bronze", NULL, false, 12},
 };
 
-/* ---- what comes of it ------------------------------------------------------------------------------------------------------ */
+/* ---- what comes of it ------------------------------------------------------------------------ */
 
 static bool is_in(struct world *w, const char *class, const char *tids)
 {

@@ -66,7 +66,7 @@ static const char *schemata(struct fixture *f, const char *class)
 	return k ? k->schemata : "no such class";
 }
 
-/* ---- shares ----------------------------------------------------------------------------------------------------------- */
+/* ---- shares ---------------------------------------------------------------------------------- */
 
 static void test_share(void **state)
 {
@@ -116,7 +116,7 @@ static void test_share(void **state)
 	}
 }
 
-/* ---- partitions ------------------------------------------------------------------------------------------------------- */
+/* ---- partitions ------------------------------------------------------------------------------ */
 
 static void test_partitions(void **state)
 {
@@ -212,7 +212,7 @@ static void test_sums(void **state)
 	refused(f, "{partitions: {a: {l3Allocation: 20-30%}}}", -RP_EINVAL, "expected a share");
 }
 
-/* ---- classes ---------------------------------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 static void test_classes(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of records: what comes back of it, whatever becomes of its bytes, its file system and the process. */
+/* The log of records: what comes back of it, whatever becomes of its bytes, its file system and the
+ * process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -161,7 +162,8 @@ static void nothing_to_add_to(void **state)
 	expect(p, "one two  three ");
 }
 
-/* Whatever byte is another one: what comes is the beginning of what was written, and that there is more is said. */
+/* Whatever byte is another one: what comes is the beginning of what was written, and that there is
+ * more is said. */
 static void damage(void **state)
 {
 	static const char want[] = "one two  three ";
@@ -181,7 +183,8 @@ static void damage(void **state)
 	}
 }
 
-/* A commit that was not finished is not there, and that is no damage; with bytes behind the end it is. */
+/* A commit that was not finished is not there, and that is no damage; with bytes behind the end it
+ * is. */
 static void torn(void **state)
 {
 	static const char *const prefixes[] = {"", "one ", "one two  ", "one two  three "};
@@ -327,7 +330,8 @@ static void limits(void **state)
 	expect(p, "one two  three four ");
 }
 
-/* No room for the second half of a batch: the first half is taken back, and the next commit goes on from there. */
+/* No room for the second half of a batch: the first half is taken back, and the next commit goes on
+ * from there. */
 static void full_disk(void **state)
 {
 	struct place *p = *state;

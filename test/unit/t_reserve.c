@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved CPUs over time: which ones stay, which ones take the place of those that are gone, and what is kept over a restart. */
+/* Reserved CPUs over time: which ones stay, which ones take the place of those that are gone, and
+ * what is kept over a restart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ static void is(const struct rp_idset *s, const char *text)
 	assert_string_equal(buf, text);
 }
 
-/* ---- quantities --------------------------------------------------------------------------------------------------------- */
+/* ---- quantities ------------------------------------------------------------------------------ */
 
 struct quantity {
 	const char *what;
@@ -87,7 +88,7 @@ static void test_quantities(void **state)
 		check(&all[i]);
 }
 
-/* ---- lists ---------------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static unsigned n_warnings;
 
@@ -130,7 +131,7 @@ static void test_lists(void **state)
 	missing("0-1", true, "0-1", "2-15", "", "0-1");
 }
 
-/* ---- saved ---------------------------------------------------------------------------------------------------------------- */
+/* ---- saved ----------------------------------------------------------------------------------- */
 
 static void round_trip(const char *cpus, const char *listed)
 {
@@ -180,7 +181,8 @@ static void test_saved_by_others(void **state)
 		free(exact);
 	}
 	assert_false(reserve_load(bytes, size + 8, &back));
-	/* another version; more words than there can be, and so many that their bytes wrap around */
+	/* another version; more words than there can be, and so many that their bytes wrap
+	 * around */
 	static const uint32_t wrong[][3] = {{1, 1, 0},
 					    {3, 1, 4},
 					    {2, RP_IDSET_WORDS + 1, 0},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers of tests that are new each time: the seed is printed, and NRI_RP_TEST_SEED=N repeats a run. */
+/* Random numbers of tests that are new each time: the seed is printed, and NRI_RP_TEST_SEED=N
+ * repeats a run. */
 #ifndef TEST_UNIT_T_SEED_H
 #define TEST_UNIT_T_SEED_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.cache/1 over a cache with one container that is being created: what 1.3 has added, and on which thread. */
+/* nri-rp.host.cache/1 over a cache with one container that is being created: what 1.3 has added,
+ * and on which thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,7 +168,8 @@ static void test_pods(void **state)
 	assert_int_equal(C.get_pod_private(i, pod, &kept, &n), -RP_ENOENT);
 }
 
-/* What the cluster says of a pod: all its containers, what they take at most at a time, and nothing of it where the runtime is believed. */
+/* What the cluster says of a pod: all its containers, what they take at most at a time, and nothing
+ * of it where the runtime is believed. */
 static void test_fed(void **state)
 {
 	const struct place *p = *state;
@@ -199,7 +201,8 @@ static void test_fed(void **state)
 	assert_int_equal(feed_put(feed, &desc), 0);
 	assert_int_equal(C.get_pod(i, pod->handle, &info), 0);
 	assert_int_equal(info.flags, RP_POD_FED | RP_POD_DAEMON_SET);
-	/* the apps beside the sidecar; one init container beside it takes as much CPU, the other one comes before it */
+	/* the apps beside the sidecar; one init container beside it takes as much CPU, the other
+	 * one comes before it */
 	assert_int_equal(info.cpu_request, 1700);
 	assert_int_equal(info.mem_request, 527);
 	assert_true(info.cpu_limit == 0 && info.mem_limit == 0);
@@ -257,7 +260,7 @@ static void test_feed_bounds(void **state)
 	feed_clear(feed);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void *call_the_host(void *arg)
 {

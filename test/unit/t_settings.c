@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp.host.settings/1: what is to be put back when several modules have set a file, when one has ended without doing so, and when the
- * whole process has.
+ * nri-rp.host.settings/1: what is to be put back when several modules have set a file, when one has
+ * ended without doing so, and when the whole process has.
  */
 #include "core/host/services.h"
 #include "core/util/log.h"
@@ -147,9 +147,10 @@ static void test_trial(void **state)
 	end(&p);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A file that is not known to the host is not to be changed: it says so, and knows as little as before. */
+/* A file that is not known to the host is not to be changed: it says so, and knows as little as
+ * before. */
 static int keep_two(void *arg)
 {
 	struct place *p = arg;
@@ -185,7 +186,7 @@ static void test_out_of_memory(void **state)
 	oom_each(keep_two, &p);
 }
 
-/* ---- over the death of the process -------------------------------------------------------------------------------------- */
+/* ---- over the death of the process ----------------------------------------------------------- */
 
 #define CPU_FILE(name) "/sys/devices/system/cpu/cpu1/cpufreq/" name
 #define MAX_FILE CPU_FILE("scaling_max_freq")
@@ -277,7 +278,8 @@ static void test_adopted(void **state)
 	tree_fini(&l.tree);
 }
 
-/* A claim to what is there already changes nothing: what others make of it since is not the host's to undo, here or in the next life. */
+/* A claim to what is there already changes nothing: what others make of it since is not the host's
+ * to undo, here or in the next life. */
 static void test_not_changed(void **state)
 {
 	struct life l;
@@ -340,7 +342,8 @@ static void test_adopted_and_dropped(void **state)
 	tree_fini(&l.tree);
 }
 
-/* Put back by the one that has set it anew: what it becomes afterwards is nobody's but the admin's. */
+/* Put back by the one that has set it anew: what it becomes afterwards is nobody's but the
+ * admin's. */
 static void test_adopted_and_put_back(void **state)
 {
 	struct life l;
@@ -441,7 +444,8 @@ static void test_no_file(void **state)
 	tree_fini(&l.tree);
 }
 
-/* A full file system is not full for ever: what could not be noted is, with the next one, and so is what was put back. */
+/* A full file system is not full for ever: what could not be noted is, with the next one, and so is
+ * what was put back. */
 static void test_file_comes_late(void **state)
 {
 	struct life l;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a module has set of the machine and cannot put back any more, as its create() has failed or it has ended without a word. */
+/* What a module has set of the machine and cannot put back any more, as its create() has failed or
+ * it has ended without a word. */
 #include "core/host/services.h"
 #include "core/util/log.h"
 #include "test/unit/t_topo_tree.h"

@@ -2,7 +2,7 @@
 /* The judge: a plugin in this process does what plugins should not do, one thing a test. */
 #include "t_sim_plugin.h"
 
-/* ---- registration ------------------------------------------------------------------------------------------------- */
+/* ---- registration ---------------------------------------------------------------------------- */
 
 static void good_plugin(void **state)
 {
@@ -168,7 +168,7 @@ static void wrong_calls(void **state)
 	end(&p);
 }
 
-/* ---- claims ------------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 /* Each field of two updates of one container, claimed by both. */
 static void fields_claimed_twice(void **state)
@@ -237,7 +237,7 @@ static void keys_claimed_twice(void **state)
 	sim_free(s);
 }
 
-/* ---- creations ---------------------------------------------------------------------------------------------------- */
+/* ---- creations ------------------------------------------------------------------------------- */
 
 static const char create_c[] =
 	"{\"create\": {\"pod\": \"a\", \"containers\": [{\"name\": \"c\"}]}}";
@@ -400,7 +400,7 @@ static void late_answer(void **state)
 	end(&p);
 }
 
-/* ---- everything an adjustment can have ------------------------------------------------------------------------------ */
+/* ---- everything an adjustment can have ------------------------------------------------------- */
 
 static void adjust_everything(struct plugin *p, struct rpc_request *req)
 {
@@ -495,7 +495,7 @@ static void adjustments_are_taken(void **state)
 	end(&p);
 }
 
-/* ---- updates ------------------------------------------------------------------------------------------------------ */
+/* ---- updates --------------------------------------------------------------------------------- */
 
 static void updates_wait_for_the_lock(struct plugin *p, struct rpc_request *req)
 {
@@ -634,7 +634,7 @@ static void resizes(void **state)
 	end(&p);
 }
 
-/* ---- ends --------------------------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static void plugin_goes(void **state)
 {

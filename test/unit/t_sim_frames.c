@@ -87,7 +87,7 @@ static void add_message(struct buf *b, uint32_t conn, uint32_t n, uint32_t strea
 	add_bytes(b, n);
 }
 
-/* ---- what is fine ------------------------------------------------------------------------------------------------- */
+/* ---- what is fine ---------------------------------------------------------------------------- */
 
 static void small_messages(void **state)
 {
@@ -141,7 +141,7 @@ static void own_multiplexer(void **state)
 	}
 }
 
-/* ---- what is not -------------------------------------------------------------------------------------------------- */
+/* ---- what is not ----------------------------------------------------------------------------- */
 
 static void wrong_frames(void **state)
 {

@@ -60,7 +60,7 @@ static void check_unit(const struct view *v, enum view_level level, uint32_t uni
 	check_set(rp_ids_of(&cpus), expected);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static void siblings_near_and_far(void **state)
 {
@@ -199,7 +199,7 @@ static void not_a_tree(void **state)
 	assert_non_null(strstr(err.text, "online"));
 }
 
-/* ---- what nri-rpd sees -------------------------------------------------------------------------------------------- */
+/* ---- what nri-rpd sees ----------------------------------------------------------------------- */
 
 static void check_topology(const char *name)
 {

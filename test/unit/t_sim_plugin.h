@@ -39,7 +39,7 @@ static char *writable(const char *text)
 	return (char *)(uintptr_t)text;
 }
 
-/* ---- messages ----------------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 struct update {
 	Nri__ContainerUpdate u;
@@ -71,7 +71,7 @@ static const char *id_of(struct plugin *p, const char *name)
 	return c->id;
 }
 
-/* ---- the plugin --------------------------------------------------------------------------------------------------- */
+/* ---- the plugin ------------------------------------------------------------------------------ */
 
 static void on_synchronize(struct plugin *p, struct rpc_request *req)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nri-rp.host.speedselect/1: whose it is, and what a trial may do. The rest is core/topo's (t_topo_sst.c). */
+/* nri-rp.host.speedselect/1: whose it is, and what a trial may do. The rest is core/topo's
+ * (t_topo_sst.c). */
 #include "test/preload/isst.c"
 
 #include "core/host/services.h"

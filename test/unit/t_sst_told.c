@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Speed Select as it is told by one process and taken by another: what comes back is the same, and what cannot be is refused. */
+/* Speed Select as it is told by one process and taken by another: what comes back is the same, and
+ * what cannot be is refused. */
 #include "test/preload/isst.c"
 
 #include "core/pipeline/internal.h"
@@ -108,7 +109,7 @@ static void test_another_machine(void **state)
 	topo_unref(later);
 }
 
-/* ---- what cannot be ------------------------------------------------------------------------------------------------------- */
+/* ---- what cannot be -------------------------------------------------------------------------- */
 
 static void replace(char **text, const char *with)
 {

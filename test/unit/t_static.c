@@ -2,7 +2,7 @@
 /* The static policy from outside: who gets which CPUs. */
 #include "test/unit/t_static.h"
 
-/* ---- who gets what ------------------------------------------------------------------------------------------------- */
+/* ---- who gets what --------------------------------------------------------------------------- */
 
 static void test_exclusive(void **state)
 {
@@ -131,7 +131,7 @@ static void test_init_containers_and_exit(void **state)
 	fake_host_free(f);
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static void test_full_pcpus_only(void **state)
 {
@@ -270,7 +270,7 @@ static void test_common_allocator(void **state)
 	}
 }
 
-/* ---- isolated CPUs --------------------------------------------------------------------------------------------------- */
+/* ---- isolated CPUs --------------------------------------------------------------------------- */
 
 static rp_ctr annotated(struct fake_host *f, const char *name, int64_t cpus,
 			const char *annotations)
@@ -348,7 +348,7 @@ static void test_relaxed_isolation(void **state)
 	fake_host_free(f);
 }
 
-/* ---- quota and memory -------------------------------------------------------------------------------------------------- */
+/* ---- quota and memory ------------------------------------------------------------------------ */
 
 static void test_quota_and_memory(void **state)
 {
@@ -406,7 +406,7 @@ static void test_memory_corner_cases(void **state)
 	fake_host_free(f);
 }
 
-/* ---- resizing ---------------------------------------------------------------------------------------------------------- */
+/* ---- resizing -------------------------------------------------------------------------------- */
 
 static void test_resize(void **state)
 {
@@ -479,7 +479,7 @@ static void test_resize_helps_waiting(void **state)
 	fake_host_free(f);
 }
 
-/* ---- large machines ---------------------------------------------------------------------------------------------------- */
+/* ---- large machines -------------------------------------------------------------------------- */
 
 /* Every other CPU, so many of them; text has room for all. */
 static void every_other(char *text, size_t size, uint32_t first, uint32_t n)
@@ -491,7 +491,8 @@ static void every_other(char *text, size_t size, uint32_t first, uint32_t n)
 	assert_true(rp_ids_format(rp_ids_of(&set), text, (uint32_t)size) < size);
 }
 
-/* What is too long for a line of the data file is left out of it, with a warning; placing goes on. */
+/* What is too long for a line of the data file is left out of it, with a warning; placing goes
+ * on. */
 static void test_scattered_cpus(void **state)
 {
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the static policy share: machines, and a policy under test on a fake host. Some of it each. */
+/* What the tests of the static policy share: machines, and a policy under test on a fake host. Some
+ * of it each. */
 #ifndef TEST_UNIT_T_STATIC_H
 #define TEST_UNIT_T_STATIC_H
 

@@ -2,7 +2,7 @@
 /* The static policy from outside: failing host calls and long random runs. */
 #include "test/unit/t_static.h"
 
-/* ---- faults ------------------------------------------------------------------------------------------------------------ */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static int32_t fault_allocate(struct fake_host *f)
 {
@@ -44,7 +44,8 @@ static struct fake_host *before_fault(void)
 	return f;
 }
 
-/* Whichever host call fails: an error leaves all as it was, and the next one goes as if nothing had been. */
+/* Whichever host call fails: an error leaves all as it was, and the next one goes as if nothing had
+ * been. */
 static void test_faults(void **state)
 {
 	(void)state;
@@ -97,7 +98,7 @@ static void test_missing_services(void **state)
 	assert_non_null(rp_module_1.service(NULL, RP_SCHEMA_1));
 }
 
-/* ---- churn ------------------------------------------------------------------------------------------------------------- */
+/* ---- churn ----------------------------------------------------------------------------------- */
 
 #define CHURN_CTRS 48
 #define CHURN_STEPS 10000

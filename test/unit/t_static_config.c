@@ -2,7 +2,7 @@
 /* The static policy from outside: configurations, restarts, hot-plug, reports. */
 #include "test/unit/t_static.h"
 
-/* ---- configuration ----------------------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 #define PAIR(a, b)                                                                                 \
 	"cpuManagerPolicyOptions: static policy options " a " and " b                              \
@@ -198,7 +198,7 @@ static void test_saved_state(void **state)
 	fake_host_free(f);
 }
 
-/* ---- restart, hot-plug, other policies --------------------------------------------------------------------------------- */
+/* ---- restart, hot-plug, other policies ------------------------------------------------------- */
 
 static void test_restart(void **state)
 {
@@ -261,7 +261,8 @@ static void test_taking_over(void **state)
 	fake_host_free(f);
 }
 
-/* The host tells only where containers run after a switch: what nobody else runs on is exclusive. */
+/* The host tells only where containers run after a switch: what nobody else runs on is
+ * exclusive. */
 static void test_taking_over_what_is_alone(void **state)
 {
 	(void)state;
@@ -302,7 +303,8 @@ static void test_restart_with_other_reservation(void **state)
 	fake_host_free(f);
 }
 
-/* With nothing left to share, what runs is squeezed onto the reserved CPUs until something comes free. */
+/* With nothing left to share, what runs is squeezed onto the reserved CPUs until something comes
+ * free. */
 static void test_nothing_left_to_share(void **state)
 {
 	(void)state;
@@ -405,7 +407,7 @@ static void test_before_configuration(void **state)
 	fake_host_free(f);
 }
 
-/* ---- reports ----------------------------------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 static void test_zones(void **state)
 {

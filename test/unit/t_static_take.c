@@ -51,7 +51,7 @@ static void assert_set(struct rp_ids ids, const char *list, const char *what)
 		fail_msg("%s: expected %s, found %s", what, list, text);
 }
 
-/* ---- sequences ----------------------------------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------- */
 
 struct step {
 	uint32_t n;
@@ -163,7 +163,7 @@ static void test_too_few(void **state)
 	close_bench(&b);
 }
 
-/* ---- distribution ---------------------------------------------------------------------------------------------------- */
+/* ---- distribution ---------------------------------------------------------------------------- */
 
 struct distribution {
 	uint32_t n, options;
@@ -235,7 +235,8 @@ static void test_distribution_aligned_uneven(void **state)
 	close_bench(&b);
 }
 
-/* An independent and slow look at the same question, for one group size: the best balance that any split over k nodes can have. */
+/* An independent and slow look at the same question, for one group size: the best balance that any
+ * split over k nodes can have. */
 static double best_balance(const uint32_t *n_free, uint32_t nodes, uint32_t n, uint32_t mask)
 {
 	uint32_t k = (uint32_t)__builtin_popcount(mask), each = n / k, rest = n - each * k;
@@ -330,7 +331,7 @@ static void test_distribution_is_bounded(void **state)
 	}
 }
 
-/* ---- hints ----------------------------------------------------------------------------------------------------------- */
+/* ---- hints ----------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "t_store.h"
 
-/* ---- the directory ------------------------------------------------------------------------------------------------- */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 static void directory_is_made(void **state)
 {
@@ -132,7 +132,7 @@ static void second_instance(void **state)
 	(void)store_close(open_at(p, STORE_FRESH));
 }
 
-/* ---- there and back ------------------------------------------------------------------------------------------------ */
+/* ---- there and back -------------------------------------------------------------------------- */
 
 static void round_trip(void **state)
 {
@@ -195,7 +195,7 @@ static void order_survives_generations(void **state)
 	(void)cache_free(c);
 }
 
-/* ---- commits ------------------------------------------------------------------------------------------------------- */
+/* ---- commits --------------------------------------------------------------------------------- */
 
 static void changes(void **state)
 {
@@ -252,7 +252,7 @@ static void pod_comes_with_it(void **state)
 	stop(&r, p);
 }
 
-/* ---- sets of many -------------------------------------------------------------------------------------------------- */
+/* ---- sets of many ---------------------------------------------------------------------------- */
 
 static void move_all(struct running *r, const char *cpus, bool acked)
 {
@@ -269,7 +269,8 @@ static void move_all(struct running *r, const char *cpus, bool acked)
 	txn_end(t);
 }
 
-/* What changes for all of them is said once for all that get the same, and what the runtime has in the same way. */
+/* What changes for all of them is said once for all that get the same, and what the runtime has in
+ * the same way. */
 static void many_are_moved_at_once(void **state)
 {
 	struct place *p = *state;
@@ -309,7 +310,8 @@ static void moved_and_not_told(void **state)
 	stop(&r, p);
 }
 
-/* Who owns CPUs does not lose them to a word that was said for many; nobody here writes such a record. */
+/* Who owns CPUs does not lose them to a word that was said for many; nobody here writes such a
+ * record. */
 static void owners_keep_their_own(void **state)
 {
 	struct place *p = *state;
@@ -458,7 +460,7 @@ static void limit_of_the_log(void **state)
 	stop(&r, p);
 }
 
-/* ---- blobs and notes ----------------------------------------------------------------------------------------------- */
+/* ---- blobs and notes ------------------------------------------------------------------------- */
 
 static void expect_blob(const struct store *s, const char *name, const char *version,
 			const char *text)
@@ -547,7 +549,7 @@ static void blob_limits(void **state)
 	stop(&r, p);
 }
 
-/* ---- what is not used ---------------------------------------------------------------------------------------------- */
+/* ---- what is not used ------------------------------------------------------------------------ */
 
 static void reset(void **state)
 {
@@ -628,7 +630,8 @@ static void stale_new_file(void **state)
 	(void)cache_free(c);
 }
 
-/* What an earlier version has left and cannot be converted is set aside; t_store_former has the rest. */
+/* What an earlier version has left and cannot be converted is set aside; t_store_former has the
+ * rest. */
 static void former_format(void **state)
 {
 	struct place *p = *state;
@@ -662,7 +665,7 @@ static void cannot_be_renamed(void **state)
 	(void)cache_free(c);
 }
 
-/* ---- threads and children ------------------------------------------------------------------------------------------ */
+/* ---- threads and children -------------------------------------------------------------------- */
 
 static void child_lets_go(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the store share: a cache with something of everything in it, and a comparison of two. */
+/* What the tests of the store share: a cache with something of everything in it, and a comparison
+ * of two. */
 #ifndef TEST_UNIT_T_STORE_H
 #define TEST_UNIT_T_STORE_H
 
@@ -117,7 +118,7 @@ UNUSED static void commit(struct store *s)
 		fail_msg("store_commit: %s", err.text);
 }
 
-/* ---- a cache ------------------------------------------------------------------------------------------------------- */
+/* ---- a cache --------------------------------------------------------------------------------- */
 
 UNUSED static struct cache *new_cache(void)
 {
@@ -229,7 +230,7 @@ UNUSED static void fill(struct cache *c, unsigned n_pods, unsigned ctrs_each)
 	}
 }
 
-/* ---- comparison ---------------------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 UNUSED static void same_kvs(const struct kvs *a, const struct kvs *b)
 {
@@ -361,7 +362,7 @@ UNUSED static void expect_restored(const struct place *p, struct cache *want)
 	(void)cache_free(c);
 }
 
-/* ---- a store at work ----------------------------------------------------------------------------------------------- */
+/* ---- a store at work ------------------------------------------------------------------------- */
 
 UNUSED static int place_setup(void **state)
 {

@@ -241,7 +241,7 @@ static void blobs(void **state)
 	free(data);
 }
 
-/* ---- what must be refused ------------------------------------------------------------------------------------------ */
+/* ---- what must be refused -------------------------------------------------------------------- */
 
 static char *repeat(char c, size_t n)
 {

@@ -32,7 +32,7 @@ static void look_only(void **state)
 	assert_int_equal(count_bad(p), 0);
 }
 
-/* ---- directories and disks that cannot be written -------------------------------------------------------------------- */
+/* ---- directories and disks that cannot be written -------------------------------------------- */
 
 /* Root may write anywhere, so somebody else tries it: a folder that was root's before. */
 static void folder_that_cannot_be_written(void **state)
@@ -136,7 +136,7 @@ static void full_disk_at_the_start(void **state)
 	(void)cache_free(old);
 }
 
-/* ---- damage -------------------------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void overwrite(const struct place *p, long at)
 {
@@ -148,7 +148,8 @@ static void overwrite(const struct place *p, long at)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* What is before the damage is there, what was damaged is set aside, and a death before the first commit loses neither. */
+/* What is before the damage is there, what was damaged is set aside, and a death before the first
+ * commit loses neither. */
 static void damage_in_the_middle(void **state)
 {
 	struct place *p = *state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store that the last version with LMDB has written, in test/unit/former: eight pods with a container each, two notes. Its journal has
- * what came then: containers 0 and 1 got CPUs of their own, 1 gave them up and got others twice, 7 ended.
+ * A store that the last version with LMDB has written, in test/unit/former: eight pods with a
+ * container each, two notes. Its journal has what came then: containers 0 and 1 got CPUs of their
+ * own, 1 gave them up and got others twice, 7 ended.
  */
 #include "t_store.h"
 
@@ -142,7 +143,8 @@ static void of_no_use(void **state)
 	drop(&c);
 }
 
-/* The page that was written last is that of a commit that was not finished: the one before has all. */
+/* The page that was written last is that of a commit that was not finished: the one before has
+ * all. */
 static void torn(void **state)
 {
 	struct place *p = *state;

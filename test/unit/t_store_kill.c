@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was committed survives SIGKILL at any instruction. A child works on the store and tells, in shared memory, which step it is
- * about to commit and which it has committed; the parent kills it at a random time and looks at what is there. Each step changes
- * several containers in one commit, so that a half of one would show. There are two kinds of work: commits of whatever there is, and
- * the pipeline's, in which many containers share CPUs that others take and give back. Now and then the log is written anew.
+ * What was committed survives SIGKILL at any instruction. A child works on the store and tells, in
+ * shared memory, which step it is about to commit and which it has committed; the parent kills it
+ * at a random time and looks at what is there. Each step changes several containers in one commit,
+ * so that a half of one would show. There are two kinds of work: commits of whatever there is, and
+ * the pipeline's, in which many containers share CPUs that others take and give back. Now and then
+ * the log is written anew.
  *
  * NRI_RP_TEST_KILLS sets how often.
  */
@@ -31,7 +33,7 @@ struct work {
 	void (*check)(struct cache *c, uint64_t step, const struct progress *progress);
 };
 
-/* ---- everything at once ------------------------------------------------------------------------------------------ */
+/* ---- everything at once ---------------------------------------------------------------------- */
 
 static unsigned variant_of(uint64_t step)
 {
@@ -103,7 +105,7 @@ static void check_all(struct cache *c, uint64_t step, const struct progress *pro
 
 static const struct work complete = {NULL, step_to, nobody_is_told, check_all};
 
-/* ---- shared sets that move ------------------------------------------------------------------------------------------- */
+/* ---- shared sets that move ------------------------------------------------------------------- */
 
 #define OWNERS 6u /* number i has CPUs 2i and 2i + 1 while it is there */
 #define SHARERS 40u /* have what no owner has */
@@ -179,7 +181,8 @@ static struct ctr *sharer(struct store *s, struct cache *c, unsigned i)
 	return ctr;
 }
 
-/* What the runtime says that it has goes over what was stored: acknowledgements wait for the next commit, and are lost before. */
+/* What the runtime says that it has goes over what was stored: acknowledgements wait for the next
+ * commit, and are lost before. */
 static void hear_all(struct cache *c, const struct progress *progress)
 {
 	char told[128];
@@ -264,7 +267,7 @@ static void check_moved(struct cache *c, uint64_t step, const struct progress *p
 
 static const struct work moving = {hear_all, move_to, take_word, check_moved};
 
-/* ---- the two processes ----------------------------------------------------------------------------------------------- */
+/* ---- the two processes ----------------------------------------------------------------------- */
 
 /* Never returns. Anything wrong shows in its exit status. */
 static void work(const struct place *p, const struct work *w, struct progress *progress)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random work on a store, and a look behind every commit, as if the process had died there: all that was noted is there as it is.
+ * Random work on a store, and a look behind every commit, as if the process had died there: all
+ * that was noted is there as it is.
  *
  * NRI_RP_TEST_SEED repeats one that failed, NRI_RP_TEST_STEPS sets how many steps there are.
  */
@@ -25,7 +26,7 @@ static unsigned draw(struct model *m, unsigned n)
 	return (unsigned)rand_r(&m->seed) % n;
 }
 
-/* ---- what a death leaves --------------------------------------------------------------------------------------------- */
+/* ---- what a death leaves --------------------------------------------------------------------- */
 
 static void check_kept(const struct model *m, const struct store *s)
 {
@@ -53,7 +54,7 @@ static void look(const struct model *m)
 	(void)cache_free(found);
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static struct ctr *some_ctr(struct model *m)
 {

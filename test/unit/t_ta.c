@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topology-aware policy from outside: where containers go, and that everything can be taken back. */
+/* The topology-aware policy from outside: where containers go, and that everything can be taken
+ * back. */
 #include "test/unit/t_ta.h"
 
 #define PLAIN "{reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
@@ -13,7 +14,7 @@ static rp_ctr best_effort(struct fake_host *f, const char *name)
 	assert_refused(f, &(struct fake_ctr){.name = "refused", __VA_ARGS__}, why)
 #define G .qos = RP_QOS_GUARANTEED
 
-/* ---- where containers go ------------------------------------------------------------------------------------------- */
+/* ---- where containers go --------------------------------------------------------------------- */
 
 static void test_exclusive(void **state)
 {
@@ -273,7 +274,7 @@ static void test_affinity(void **state)
 	fake_host_free(f);
 }
 
-/* ---- the edges ---------------------------------------------------------------------------------------------------------- */
+/* ---- the edges ------------------------------------------------------------------------------- */
 
 static void test_nobody_is_drained(void **state)
 {
@@ -486,7 +487,7 @@ static void test_hotplug(void **state)
 	fake_host_free(f);
 }
 
-/* ---- when the host fails ------------------------------------------------------------------------------------------------------ */
+/* ---- when the host fails --------------------------------------------------------------------- */
 
 /* Everything that people see of the pools. */
 static char *image(struct fake_host *f)
@@ -528,7 +529,7 @@ static void test_failing_host(void **state)
 	fake_host_free(f);
 }
 
-/* ---- what people are told --------------------------------------------------------------------------------------------------- */
+/* ---- what people are told -------------------------------------------------------------------- */
 
 /* One that runs and fits no more says what it lacks, until it fits. */
 static void test_misfit_says_why(void **state)
@@ -547,7 +548,8 @@ static void test_misfit_says_why(void **state)
 	assert_int_equal(fake_configure(f, PLAIN), 0);
 	assert_null(fake_degraded(f, big));
 	assert_null(fake_degraded(f, other));
-	/* what the machine lacks is not refused, and what has been told is not told again by another configuration */
+	/* what the machine lacks is not refused, and what has been told is not told again by
+	 * another configuration */
 	assert_int_equal(fake_set_offline(f, "11-15"), 0);
 	assert_int_equal(fake_configure(f, PLAIN), 0);
 	rp_ctr misfit = fake_degraded(f, big) ? big : other;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of topology-aware share: its module on a machine, and containers that it places or refuses. */
+/* What the tests of topology-aware share: its module on a machine, and containers that it places or
+ * refuses. */
 #ifndef TEST_UNIT_T_TA_H
 #define TEST_UNIT_T_TA_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people write at their pods: topology hints, CPU and scheduling classes, interrupts; where it leads, and how it is refused. */
+/* What people write at their pods: topology hints, CPU and scheduling classes, interrupts; where it
+ * leads, and how it is refused. */
 #include "test/unit/t_ta.h"
 
 static const struct fake_machine with_memory = {
@@ -38,7 +39,7 @@ static uint32_t n_in(const char *cpus, const char *range)
 	return rp_ids_count_and(rp_ids_of(&a), rp_ids_of(&b));
 }
 
-/* ---- which hints count --------------------------------------------------------------------------------------------- */
+/* ---- which hints count ----------------------------------------------------------------------- */
 
 /* Where one exclusive CPU goes with a disk near 12-15 and a mount from one near 8-11. */
 static const char *place_of(const char *annotations, bool disk, const char *mounts,
@@ -95,7 +96,8 @@ static void test_kinds(void **state)
 	}
 }
 
-/* Denied is what `deny` lists and `allow` does not; both the path that the container has and the one in sysfs count. */
+/* Denied is what `deny` lists and `allow` does not; both the path that the container has and the
+ * one in sysfs count. */
 static void test_paths(void **state)
 {
 	static const struct {
@@ -216,7 +218,7 @@ static void test_devices(void **state)
 	}
 }
 
-/* ---- what hints do ------------------------------------------------------------------------------------------------- */
+/* ---- what hints do --------------------------------------------------------------------------- */
 
 static void test_scores(void **state)
 {
@@ -316,7 +318,7 @@ static void test_hints_are_for_tests(void **state)
 	}
 }
 
-/* ---- strict ones --------------------------------------------------------------------------------------------------- */
+/* ---- strict ones ----------------------------------------------------------------------------- */
 
 #define STRICT "strict.topologyhints" DOMAIN "=true;" TEST_HINTS "="
 
@@ -360,7 +362,7 @@ static void test_strict(void **state)
 	fake_host_free(f);
 }
 
-/* ---- the kubelet's devices ----------------------------------------------------------------------------------------- */
+/* ---- the kubelet's devices ------------------------------------------------------------------- */
 
 #define PICK "pick-resources-by-hints" DOMAIN "=true;" TEST_HINTS "="
 #define GPU_AND_NIC                                                                                \
@@ -463,7 +465,8 @@ static void test_strict_pod_resources(void **state)
 	fake_host_free(f);
 }
 
-/* One CPU cannot be near two devices; without the annotation, and where there is no room near one, it is as for others. */
+/* One CPU cannot be near two devices; without the annotation, and where there is no room near one,
+ * it is as for others. */
 static void test_not_picked(void **state)
 {
 	struct fake_host *f = start_with(&small, PLAIN);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topology-aware policy's CPU classes, scheduling classes and interrupts: as annotated, and as files of a fake machine have it. */
+/* The topology-aware policy's CPU classes, scheduling classes and interrupts: as annotated, and as
+ * files of a fake machine have it. */
 #include "test/unit/t_ta.h"
 
 #define CPU "/sys/devices/system/cpu/"
@@ -51,7 +52,7 @@ static void assert_max(struct fake_host *f, struct rp_ids cpus, const char *khz)
 			fail_msg("CPU %u has %s, not %s", cpu, max_of(f, cpu), khz);
 }
 
-/* ---- CPU classes --------------------------------------------------------------------------------------------------- */
+/* ---- CPU classes ----------------------------------------------------------------------------- */
 
 #define CLASSES                                                                                    \
 	"cpuClasses: [{name: fast, maxFreq: 3GHz}, {name: slow, maxFreq: 1GHz}, {name: own, "      \
@@ -167,7 +168,8 @@ static void test_refused_configurations(void **state)
 	fake_host_free(f);
 }
 
-/* A class that goes while a container is annotated with it: the container runs on, by what is left of its wishes. */
+/* A class that goes while a container is annotated with it: the container runs on, by what is left
+ * of its wishes. */
 static void test_a_class_goes(void **state)
 {
 	struct fake_host *f = start_files(WITH_CLASSES);
@@ -189,7 +191,7 @@ static void test_a_class_goes(void **state)
 	fake_host_free(f);
 }
 
-/* ---- scheduling classes -------------------------------------------------------------------------------------------- */
+/* ---- scheduling classes ---------------------------------------------------------------------- */
 
 #define SCHEDULING                                                                                 \
 	"{reservedResources: {cpu: \"cpuset:0\"}, schedulingClasses: [{name: dl, policy: "         \
@@ -250,7 +252,7 @@ static void test_scheduling(void **state)
 	fake_host_free(f);
 }
 
-/* ---- interrupts ---------------------------------------------------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------------------------------ */
 
 static const char table[] = "      CPU0 CPU1\n"
 			    " 24:    0    7  PCI-MSI 1-edge  nvme0q0\n"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which pool topology-aware chooses, and what containers share afterwards: a plain, slow reading of the rules beside the real module, on
- * random machines, configurations and loads. Which of a pool's CPUs are taken is left to the model of the CPU allocator (t_cpualloc_model);
- * here they only have to come from where they may. Memory is plentiful, so that nothing moves.
+ * Which pool topology-aware chooses, and what containers share afterwards: a plain, slow reading of
+ * the rules beside the real module, on random machines, configurations and loads. Which of a pool's
+ * CPUs are taken is left to the model of the CPU allocator (t_cpualloc_model); here they only have
+ * to come from where they may. Memory is plentiful, so that nothing moves.
  */
 #include "modules/lib/host.h"
 #include "test/unit/t_ta_model.h"
@@ -27,7 +28,8 @@ static void differs(const struct model *m, const struct held *c, const char *wha
 		 list(m->online, all, sizeof all), fake_zones(m->f));
 }
 
-/* The rest of the last line that the module says of the container, if it begins with these words; else NULL. */
+/* The rest of the last line that the module says of the container, if it begins with these words;
+ * else NULL. */
 static const char *said(const struct model *m, const struct held *c, const char *words)
 {
 	const char *last = fake_trail(m->f, c->ctr);
@@ -36,7 +38,8 @@ static const char *said(const struct model *m, const struct held *c, const char 
 	return strncmp(last, words, strlen(words)) == 0 ? last + strlen(words) : NULL;
 }
 
-/* Takes over what the module has taken, if it may. Its threads that are hidden from it belong to it too. */
+/* Takes over what the module has taken, if it may. Its threads that are hidden from it belong to it
+ * too. */
 static void accept(struct model *m, struct held *c, uint64_t from)
 {
 	char what[160], text[256] = "";
@@ -88,7 +91,7 @@ static void check(const struct model *m)
 	}
 }
 
-/* ---- random machines ------------------------------------------------------------------------------------------------------------------ */
+/* ---- random machines ------------------------------------------------------------------------- */
 
 static struct fake_machine random_machine(struct seed *s, char *isolated, size_t size)
 {
@@ -159,7 +162,7 @@ static void read_machine(struct model *m, const struct fake_machine *k)
 	}
 }
 
-/* ---- random configurations and containers ---------------------------------------------------------------------------------------------- */
+/* ---- random configurations and containers ---------------------------------------------------- */
 
 static uint64_t some_of(struct seed *s, uint64_t set, unsigned in)
 {
@@ -321,7 +324,7 @@ static void random_container(struct model *m, const uint64_t *near, struct held 
 	ask(m, c);
 }
 
-/* ---- what happens ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static void create(struct model *m, const uint64_t *near)
 {

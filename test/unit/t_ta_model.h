@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Topology-aware as a plain, slow reading of its rules: the tree, what is left in it, scores, and the comparison of two pools. Everything is
- * counted anew each time; machines have 64 CPUs at most.
+ * Topology-aware as a plain, slow reading of its rules: the tree, what is left in it, scores, and
+ * the comparison of two pools. Everything is counted anew each time; machines have 64 CPUs at most.
  */
 #ifndef TEST_UNIT_T_TA_MODEL_H
 #define TEST_UNIT_T_TA_MODEL_H
@@ -106,7 +106,7 @@ static const char *list(uint64_t set, char *text, size_t size)
 	return text;
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------------------------------- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 /* Closes a pool: what has no parent since the `first` one is below it. */
 static void add_pool(struct model *m, int first, unsigned level, uint64_t cpus, const char *name)
@@ -221,7 +221,8 @@ static void add_socket(struct model *m, uint32_t package)
 	add_pool(m, first, RP_LEVEL_PACKAGE, cpus, name);
 }
 
-/* Nodes with CPUs of the pool, and memory alone that is closest to one of them. The root has all that has memory. */
+/* Nodes with CPUs of the pool, and memory alone that is closest to one of them. The root has all
+ * that has memory. */
 static void add_memory(struct model *m, struct pool *p)
 {
 	uint64_t own = 0;
@@ -272,7 +273,7 @@ static unsigned links(const struct model *m, int from, int to)
 		       : m->pools[to].depth - m->pools[from].depth;
 }
 
-/* ---- what is left ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is left ---------------------------------------------------------------------------- */
 
 static uint64_t taken(const struct model *m)
 {
@@ -347,7 +348,7 @@ static int64_t sliceable(const struct model *m, int pool, bool limited)
 	return n;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static unsigned types_of(const struct model *m, uint64_t nodes)
 {
@@ -412,7 +413,7 @@ static uint64_t offered(const struct model *m, int pool, unsigned types)
 	return zone;
 }
 
-/* ---- what a container asks for ------------------------------------------------------------------------------------------------- */
+/* ---- what a container asks for --------------------------------------------------------------- */
 
 static void ask_shared(struct held *c)
 {
@@ -486,7 +487,7 @@ static void ask(const struct model *m, struct held *c)
 		c->types = (DRAM | PMEM) & present;
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 static double affinity(const struct model *m, const struct held *c, int pool)
 {
@@ -509,7 +510,8 @@ static double affinity(const struct model *m, const struct held *c, int pool)
 		if (o->pod == c->pod)
 			weight = explicit ? (o->name[0] == likes) - (o->name[0] == hates)
 					  : 10 * m->colocate_pods;
-		/* Pods with odd numbers are in one namespace, those with even ones in another, but for the first. */
+		/* Pods with odd numbers are in one namespace, those with even ones in another, but
+		 * for the first. */
 		if (!explicit && m->colocate_namespaces && (o->pod == 0) == (c->pod == 0) &&
 		    o->pod % 2 == c->pod % 2)
 			weight += 10;
@@ -602,7 +604,7 @@ static bool suffices(const struct held *c, const struct score *s)
 	return !s->unusable && s->shared >= 0 && (s->isolated >= 0 || !c->strict);
 }
 
-/* ---- two pools: 1: the first is better, -1: the second --------------------------------------------------------------------------- */
+/* ---- two pools: 1: the first is better, -1: the second --------------------------------------- */
 
 static bool lacks(const struct score *a, const struct score *b)
 {
@@ -688,7 +690,7 @@ static int compare(const struct model *m, const struct held *c, const struct sco
 	return by_cpus(m, c, a, b);
 }
 
-/* ---- placing ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- placing --------------------------------------------------------------------------------- */
 
 static struct score choose(const struct model *m, const struct held *c, int before)
 {
@@ -706,7 +708,8 @@ static struct score choose(const struct model *m, const struct held *c, int befo
 	return sorted[0];
 }
 
-/* Where it goes: c->pool and c->kind, and in *ret_from what its exclusive CPUs have to be of. False: it is refused. */
+/* Where it goes: c->pool and c->kind, and in *ret_from what its exclusive CPUs have to be of.
+ * False: it is refused. */
 static bool place(const struct model *m, struct held *c, const struct held *had, uint64_t *ret_from)
 {
 	int root = m->n_pools - 1;

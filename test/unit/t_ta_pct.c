@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology-aware with CPU classes of Speed Select: which pool, which CPUs, what is published, what is set up and taken back. */
+/* topology-aware with CPU classes of Speed Select: which pool, which CPUs, what is published, what
+ * is set up and taken back. */
 #include "test/unit/t_punits.h"
 
 /* Two packages of two memory nodes of four CPUs; a punit a node. */
@@ -55,7 +56,8 @@ static void test_pools(void **state)
 	fake_host_free(f);
 }
 
-/* Within a pool of several punits the exclusive CPUs come from one with room; others keep away from it. */
+/* Within a pool of several punits the exclusive CPUs come from one with room; others keep away from
+ * it. */
 static void test_within_a_pool(void **state)
 {
 	(void)state;
@@ -143,7 +145,8 @@ static void test_extended(void **state)
 	fake_host_free(f);
 }
 
-/* Of a platform that somebody else has set up, and no class of ours is about: its CPUs of high priority are those of the allocator. */
+/* Of a platform that somebody else has set up, and no class of ours is about: its CPUs of high
+ * priority are those of the allocator. */
 static void test_priorities(void **state)
 {
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The topology-aware policy under random loads: what must hold after every step, and that neither a restart nor time leaves a trace. */
+/* The topology-aware policy under random loads: what must hold after every step, and that neither a
+ * restart nor time leaves a trace. */
 #include "test/unit/t_ta.h"
 
 static const struct fake_machine caches = {.packages = 2, .cores = 8, .threads = 2, .l3_cores = 4};
@@ -9,7 +10,7 @@ static const struct fake_machine hybrid = {
 #define PLAIN "{reservedResources: {cpu: 750m}, preferIsolatedCPUs: false}"
 #define TOGETHER "{reservedResources: {cpu: 2}, colocatePods: true, colocateNamespaces: true}"
 
-/* ---- a load ----------------------------------------------------------------------------------------------------------------- */
+/* ---- a load ---------------------------------------------------------------------------------- */
 
 #define N_STEPS 300
 #define N_LIVE 40
@@ -138,7 +139,7 @@ static void test_random(void **state)
 	}
 }
 
-/* ---- twins ------------------------------------------------------------------------------------------------------------------- */
+/* ---- twins ----------------------------------------------------------------------------------- */
 
 static void assert_same_place(struct fake_host *f, rp_ctr a, struct fake_host *g, rp_ctr b)
 {
@@ -160,7 +161,8 @@ static void assert_twins(struct fake_host *f, const rp_ctr *live, struct fake_ho
 	free(two);
 }
 
-/* Two nodes with the same load, one of which is restarted after every step: nobody could tell which. */
+/* Two nodes with the same load, one of which is restarted after every step: nobody could tell
+ * which. */
 static void run_twins(const struct fake_machine *m, const char *config, uint64_t seed)
 {
 	struct fake_host *f = start(m, config), *g = start(m, config);
@@ -188,7 +190,7 @@ static void test_restart_after_each_step(void **state)
 	}
 }
 
-/* ---- as many deletions as creations ------------------------------------------------------------------------------------------- */
+/* ---- as many deletions as creations ---------------------------------------------------------- */
 
 static void shuffle(rp_ctr *live, uint32_t n, uint64_t *seed)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Better places for containers that run: who moves and why, who stays, and that it comes to an end. */
+/* Better places for containers that run: who moves and why, who stays, and that it comes to an
+ * end. */
 #include "test/unit/t_ta.h"
 
 static const struct fake_machine caches = {.packages = 2, .cores = 8, .threads = 2, .l3_cores = 4};
@@ -44,7 +45,8 @@ static void assert_told(struct fake_host *f, rp_ctr c, const char *what)
 		fail_msg("\"%s\" is not in \"%s\"", what, fake_trail(f, c));
 }
 
-/* Three CPUs of each node are taken, so that one that wants two has to be in a socket; then node 3 becomes free. */
+/* Three CPUs of each node are taken, so that one that wants two has to be in a socket; then node 3
+ * becomes free. */
 static rp_ctr crowd_out(struct fake_host *f, const char *annotations)
 {
 	rp_ctr nodes[4];
@@ -58,7 +60,7 @@ static rp_ctr crowd_out(struct fake_host *f, const char *annotations)
 	return c;
 }
 
-/* ---- who moves ----------------------------------------------------------------------------------------------------------- */
+/* ---- who moves ------------------------------------------------------------------------------- */
 
 static void test_narrower(void **state)
 {
@@ -225,7 +227,7 @@ static void test_kept_and_lowered(void **state)
 	fake_host_free(f);
 }
 
-/* ---- affinity -------------------------------------------------------------------------------------------------------------- */
+/* ---- affinity -------------------------------------------------------------------------------- */
 
 #define TO_B                                                                                       \
 	"resource-policy.nri.io/affinity={a: [{match: {key: name, operator: Equals, values: "      \
@@ -272,9 +274,10 @@ static void test_no_chase(void **state)
 	fake_host_free(f);
 }
 
-/* ---- lack of something --------------------------------------------------------------------------------------------------------- */
+/* ---- lack of something ----------------------------------------------------------------------- */
 
-/* Of two sockets that are as good as each other the one that has more left: for one that lacks CPUs, and for nobody else. */
+/* Of two sockets that are as good as each other the one that has more left: for one that lacks
+ * CPUs, and for nobody else. */
 static void test_spread(void **state)
 {
 	(void)state;
@@ -346,7 +349,8 @@ static char *image(struct fake_host *f, const rp_ctr *live, uint32_t n)
 	return text;
 }
 
-/* A call of the host that fails somewhere in the middle: all of it is as before, and the next one is none the worse. */
+/* A call of the host that fails somewhere in the middle: all of it is as before, and the next one
+ * is none the worse. */
 static void test_any_failure(void **state)
 {
 	(void)state;
@@ -373,7 +377,7 @@ static void test_any_failure(void **state)
 	}
 }
 
-/* ---- any load ------------------------------------------------------------------------------------------------------------------ */
+/* ---- any load -------------------------------------------------------------------------------- */
 
 #define N_LIVE 40
 #define ROUNDS_MAX 12
@@ -422,8 +426,8 @@ struct load {
 	struct fake_host *f;
 	rp_ctr live[N_LIVE];
 	bool kept[N_LIVE]; /* annotated to stay */
-	bool hides
-		[N_LIVE]; /* hyperthreads: what it sees of its own CPUs depends on the shared ones */
+	/* hyperthreads: what it sees of its own CPUs depends on the shared ones */
+	bool hides[N_LIVE];
 	uint32_t n;
 };
 
@@ -456,7 +460,8 @@ static void check(struct load *l)
 				fail_msg("containers %u and %u share exclusive CPUs", i, k);
 }
 
-/* Only who is counted has got other memory or other exclusive CPUs; who is annotated to stay has not. */
+/* Only who is counted has got other memory or other exclusive CPUs; who is annotated to stay has
+ * not. */
 static uint32_t count_changed(struct load *l, char *const was[N_LIVE])
 {
 	uint32_t n = 0;

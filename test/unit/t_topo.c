@@ -89,7 +89,7 @@ static void test_struct_sizes(void **state)
 	topo_unref(t);
 }
 
-/* ---- sets -------------------------------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 static void test_sets(void **state)
 {
@@ -176,7 +176,7 @@ static void test_long_list(void **state)
 	free(text);
 }
 
-/* ---- packages to cores -------------------------------------------------------------------------------------------- */
+/* ---- packages to cores ----------------------------------------------------------------------- */
 
 static void test_old_kernel(void **state)
 {
@@ -320,7 +320,7 @@ static void test_offline_sibling(void **state)
 	topo_unref(t);
 }
 
-/* ---- clusters ----------------------------------------------------------------------------------------------------- */
+/* ---- clusters -------------------------------------------------------------------------------- */
 
 static void test_clusters(void **state)
 {
@@ -346,7 +346,7 @@ static void test_clusters(void **state)
 	topo_unref(t);
 }
 
-/* ---- kinds -------------------------------------------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static void test_kinds(void **state)
 {
@@ -410,7 +410,7 @@ static void test_capacities(void **state)
 	topo_unref(t);
 }
 
-/* ---- caches ------------------------------------------------------------------------------------------------------- */
+/* ---- caches ---------------------------------------------------------------------------------- */
 
 static void test_caches(void **state)
 {
@@ -475,7 +475,8 @@ static void test_caches_without_ids(void **state)
 	topo_unref(t);
 }
 
-/* Caches shared by two cores, one of which is offline: those of the other cores are not taken to be private. */
+/* Caches shared by two cores, one of which is offline: those of the other cores are not taken to be
+ * private. */
 static void test_shared_half_offline(void **state)
 {
 	const struct tree *tree = *state;
@@ -604,7 +605,7 @@ static void test_last_level(void **state)
 	topo_unref(t);
 }
 
-/* ---- frequencies -------------------------------------------------------------------------------------------------- */
+/* ---- frequencies ----------------------------------------------------------------------------- */
 
 static void put_freq(const struct tree *tree, unsigned cpu, unsigned base, const char *epp)
 {
@@ -671,7 +672,8 @@ static void test_frequencies_are_lazy(void **state)
 	topo_unref(t);
 }
 
-/* What one reader knows another one takes, but for what it knows itself; nothing is read any more. */
+/* What one reader knows another one takes, but for what it knows itself; nothing is read any
+ * more. */
 static void test_frequencies_are_told(void **state)
 {
 	const struct tree *tree = *state;
@@ -701,7 +703,7 @@ static void test_frequencies_are_told(void **state)
 	topo_unref(other);
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void test_references(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds for every snapshot, however odd the tree it was read from. `check` is what to do with a condition. */
+/* What holds for every snapshot, however odd the tree it was read from. `check` is what to do with
+ * a condition. */
 #ifndef T_TOPO_CHECK_H
 #define T_TOPO_CHECK_H
 
@@ -9,7 +10,8 @@
 #error "define check(condition) first"
 #endif
 
-/* Units: in ascending order of their lowest CPU, disjoint, of online CPUs, and known to each CPU they have. */
+/* Units: in ascending order of their lowest CPU, disjoint, of online CPUs, and known to each CPU
+ * they have. */
 static inline void topo_check_level(struct topo *t, uint32_t level, bool all_cpus)
 {
 	struct rp_idset seen;

@@ -106,7 +106,7 @@ static void test_nodes_change(void **state)
 	topo_unref(old);
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void described(const struct tree *tree, const char *const *parts)
 {

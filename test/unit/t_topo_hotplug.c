@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/topo: the watcher for CPUs and memory that come and go. Uevents come through a socket pair in place of the kernel's. */
+/* core/topo: the watcher for CPUs and memory that come and go. Uevents come through a socket pair
+ * in place of the kernel's. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <setjmp.h>
@@ -149,7 +150,8 @@ static void test_others_do_not_matter(void **state)
 	assert_int_equal(f->n_told, 0);
 }
 
-/* What others send does not even wake the daemon: the filter in the kernel drops it, which a sender cannot see. */
+/* What others send does not even wake the daemon: the filter in the kernel drops it, which a sender
+ * cannot see. */
 static void test_filter(void **state)
 {
 	struct fixture *f = *state;

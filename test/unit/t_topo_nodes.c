@@ -225,7 +225,7 @@ static void test_huge_file(void **state)
 	topo_unref(t);
 }
 
-/* ---- kinds of memory ---------------------------------------------------------------------------------------------- */
+/* ---- kinds of memory ------------------------------------------------------------------------- */
 
 /* A node with neither CPUs nor memory (a GPU's, an offline one): nothing, but no error. */
 static void test_empty_node(void **state)

@@ -37,7 +37,7 @@ static void read_log(const struct tree *tree, char *text, size_t size)
 #define AT(package_, punit_, cpu_)                                                                 \
 	(&(struct rp_sst_at){.package_id = (package_), .punit_id = (punit_), .cpu = (cpu_)})
 
-/* ---- the picture --------------------------------------------------------------------------------------------------- */
+/* ---- the picture ----------------------------------------------------------------------------- */
 
 static void test_tpmi(void **state)
 {
@@ -110,7 +110,8 @@ static void test_mailboxes(void **state)
 	}
 }
 
-/* Whether classes are on is said by their own switch: the one of power management may say something else, or not be there to be set. */
+/* Whether classes are on is said by their own switch: the one of power management may say something
+ * else, or not be there to be set. */
 static void test_mailbox_switches(void **state)
 {
 	const struct tree *tree = *state;
@@ -218,7 +219,7 @@ static void test_short_struct(void **state)
 	topo_unref(t);
 }
 
-/* ---- the hardware -------------------------------------------------------------------------------------------------- */
+/* ---- the hardware ---------------------------------------------------------------------------- */
 
 static void set_all(const struct tree *tree)
 {

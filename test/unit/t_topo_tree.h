@@ -28,7 +28,8 @@ struct tree {
 	struct fs_root root;
 };
 
-/* As many of each below one of the level above; CPUs are numbered in this order, and threads next to each other. */
+/* As many of each below one of the level above; CPUs are numbered in this order, and threads next
+ * to each other. */
 struct machine {
 	unsigned packages, dies, nodes, cores, threads;
 	unsigned l2_cores, l3_cores; /* cores that share one; 0: one a core, one a package */

@@ -82,7 +82,7 @@ static void expect(const struct trial_spec *spec, enum trial_outcome outcome, in
 	assert_null(res.data);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static int answer(void *arg, struct buf *out, struct err *err)
 {
@@ -173,7 +173,7 @@ static void test_sizes(void **state)
 	expect(&s, TRIAL_REFUSED, -ENOMEM, "Cannot allocate memory");
 }
 
-/* ---- ends -------------------------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static int end_by_signal(void *arg, struct buf *out, struct err *err)
 {
@@ -299,7 +299,7 @@ static void test_timeout(void **state)
 	       "configuration was tried");
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static int burn(void *arg, struct buf *out, struct err *err)
 {
@@ -377,7 +377,7 @@ static void test_limits(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* ---- what the child has ------------------------------------------------------------------------------------------ */
+/* ---- what the child has ---------------------------------------------------------------------- */
 
 static void on_signal(int signo)
 {
@@ -505,7 +505,7 @@ static void test_watchdog_detached(void **state)
 	assert_null(watchdog_free(w));
 }
 
-/* ---- children that lie ------------------------------------------------------------------------------------------- */
+/* ---- children that lie ----------------------------------------------------------------------- */
 
 static int find_pipe(void)
 {
@@ -593,7 +593,7 @@ static void test_vandals(void **state)
 	       "tried");
 }
 
-/* ---- what it warns of -------------------------------------------------------------------------------------------- */
+/* ---- what it warns of ------------------------------------------------------------------------ */
 
 static int warn(void *arg, struct buf *out, struct err *err)
 {
@@ -603,7 +603,8 @@ static int warn(void *arg, struct buf *out, struct err *err)
 	return *result ? err_set(err, *result, "no") : 0;
 }
 
-/* One after the other, what is logged of a trial by its end, and what when its answer turns out to be of no use. */
+/* One after the other, what is logged of a trial by its end, and what when its answer turns out to
+ * be of no use. */
 static void run_and_tell(int result, char at_its_end[512], char later[512])
 {
 	struct trial_spec s = spec_of(warn, &result);
@@ -639,7 +640,7 @@ static void test_held_warnings(void **state)
 	assert_string_equal(later, "");
 }
 
-/* ---- on the loop ------------------------------------------------------------------------------------------------- */
+/* ---- on the loop ----------------------------------------------------------------------------- */
 
 static struct loop *loop;
 static unsigned n_done;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transactions and invariants against a naive model: after each of many random transactions the cache accepts exactly what a look at all
- * pairs of containers accepts, and what was refused or dropped has left no trace.
+ * Transactions and invariants against a naive model: after each of many random transactions the
+ * cache accepts exactly what a look at all pairs of containers accepts, and what was refused or
+ * dropped has left no trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +93,7 @@ static int put(struct ctr *ctr, const char *cpus, const char *exclusive, struct 
 	return r;
 }
 
-/* ---- single rules ------------------------------------------------------------------------------------------------------ */
+/* ---- single rules ---------------------------------------------------------------------------- */
 
 static void test_each_invariant(void **state)
 {
@@ -239,7 +240,7 @@ static void test_what_changed(void **state)
 	assert_string_equal(ctrs[0]->cur.rdt_class->data, "gold");
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 struct model {
 	uint32_t cpus, exclusive; /* bit masks; cpus 0: none */

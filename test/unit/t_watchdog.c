@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watchdog, in children that it may end. No test depends on how long something takes, only on what is waited for. */
+/* The watchdog, in children that it may end. No test depends on how long something takes, only on
+ * what is waited for. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -80,7 +81,8 @@ static int in_child(void (*fn)(struct crumb *c, struct watchdog *w))
 	return status;
 }
 
-/* On a busy machine, a request may also be complained about: only what is asked for has to be there. */
+/* On a busy machine, a request may also be complained about: only what is asked for has to be
+ * there. */
 static void has_said(const char *text)
 {
 	if (!strstr(said, text))
@@ -141,7 +143,8 @@ static void test_hang_late(void **state)
 		 "before the runtime drops it\n");
 }
 
-/* A long request of many short calls is nobody's hang; a slow host is complained about, once a request. */
+/* A long request of many short calls is nobody's hang; a slow host is complained about, once a
+ * request. */
 static void busy(struct crumb *c, struct watchdog *w)
 {
 	watchdog_begin(w);
@@ -175,7 +178,8 @@ static void test_busy(void **state)
 		    n == 3); /* the first request too, if it was looked at between two calls */
 }
 
-/* Requests in time, for much longer than the limit; a call outside of any request; the worker's calls. */
+/* Requests in time, for much longer than the limit; a call outside of any request; the worker's
+ * calls. */
 static void in_time(struct crumb *c, struct watchdog *w)
 {
 	for (uint64_t end = clock_ms() + FAR_MS; clock_ms() < end;) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that fail under sockets, listeners and the client that waits: each of them in turn, with each error that matters. What comes
- * of it has a sentence that names the place, no descriptor is left open, and no file stays behind.
+ * System calls that fail under sockets, listeners and the client that waits: each of them in turn,
+ * with each error that matters. What comes of it has a sentence that names the place, no descriptor
+ * is left open, and no file stays behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define EVERY 0u
 
-/* ---- calls that fail --------------------------------------------------------------------------------------------------- */
+/* ---- calls that fail ------------------------------------------------------------------------- */
 
 enum call {
 	SOCKET,
@@ -135,7 +136,7 @@ FOR_ALL int poll(struct pollfd *fds, nfds_t n, int timeout)
 	return CALL(POLL, SYS_poll, fds, n, timeout);
 }
 
-/* ---- a folder ---------------------------------------------------------------------------------------------------------- */
+/* ---- a folder -------------------------------------------------------------------------------- */
 
 struct place {
 	char dir[64], path[96];
@@ -190,7 +191,7 @@ static void expect_told(const struct err *err, int code, const char *part)
 		fail_msg("'%s' does not tell '%s'", err->text, strerror(-code));
 }
 
-/* ---- sockets ----------------------------------------------------------------------------------------------------------- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 static void test_connecting_fails(void **state)
 {
@@ -309,7 +310,7 @@ static void test_what_is_no_socket(void **state)
 	(void)close(fd);
 }
 
-/* ---- listeners --------------------------------------------------------------------------------------------------------- */
+/* ---- listeners ------------------------------------------------------------------------------- */
 
 struct listening {
 	struct loop *loop;
@@ -490,7 +491,7 @@ static void test_the_next_ones_socket_stays(void **state)
 	assert_int_equal(unlink(p->path), 0);
 }
 
-/* ---- the client that waits --------------------------------------------------------------------------------------------- */
+/* ---- the client that waits ------------------------------------------------------------------- */
 
 struct pair {
 	struct ttrpc_client client;
@@ -565,7 +566,7 @@ static void test_a_call_is_interrupted(void **state)
 	}
 }
 
-/* ---- trunks ------------------------------------------------------------------------------------------------------------ */
+/* ---- trunks ---------------------------------------------------------------------------------- */
 
 struct ended {
 	struct loop *loop;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A conversation over a real socket with memory ending at each point of it: nobody is left waiting, and nothing is lost. */
+/* A conversation over a real socket with memory ending at each point of it: nobody is left waiting,
+ * and nothing is lost. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,7 +180,7 @@ static void test_mux(void **state)
 	check_talk(true, true, NAME_SIZE);
 }
 
-/* ---- the client that waits ------------------------------------------------------------------------------------------- */
+/* ---- the client that waits ------------------------------------------------------------------- */
 
 /* The peer's answer lies in the socket before the question is asked. */
 static int ask(void *arg)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole pipeline in a temporary folder: a made-up machine of 16 CPUs, a configuration, state and run directories, and the policy
- * `puppet`, whose containers carry the scripts of what it is to do with them (test/modules/puppet.c).
+ * A whole pipeline in a temporary folder: a made-up machine of 16 CPUs, a configuration, state and
+ * run directories, and the policy `puppet`, whose containers carry the scripts of what it is to do
+ * with them (test/modules/puppet.c).
  */
 #ifndef T_WORLD_H
 #define T_WORLD_H
@@ -19,7 +20,8 @@
 #define PUPPET "policy: puppet\n"
 
 #ifdef SANITIZED
-/* Trials are forks that a module may end in the middle of anything: what they hold then is not lost, and looking for it takes long. */
+/* Trials are forks that a module may end in the middle of anything: what they hold then is not
+ * lost, and looking for it takes long. */
 static pid_t world_pid;
 
 __attribute__((constructor)) static void world_note_pid(void)
@@ -202,7 +204,7 @@ static inline bool world_is_told(struct world *w, void *part)
 	return world_told(w, part);
 }
 
-/* ---- what was done, by this process: trials are others ----------------------------------------------------------------------- */
+/* ---- what was done, by this process: trials are others --------------------------------------- */
 
 #define CALLS_MAX 8192
 
@@ -251,9 +253,10 @@ static inline const char *in_folder(struct world *w, const char *text, char ret[
 	return ret;
 }
 
-/* ---- containers ----------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
-/* One container in a pod of its own: pod default/NAME with id p-NAME, container "c" with id c-NAME (or `id`). */
+/* One container in a pod of its own: pod default/NAME with id p-NAME, container "c" with id c-NAME
+ * (or `id`). */
 struct box {
 	const char *name, *id, *pod_id;
 	const char *alloc, *update, *release, *start, *sync; /* scripts */

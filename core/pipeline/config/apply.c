@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Putting a configuration in force. The same function runs in the trial child, where nothing is committed and the moves are reported, and
- * then in the daemon:
+ * Putting a configuration in force. The same function runs in the trial child, where nothing is
+ * committed and the moves are reported, and then in the daemon:
  *
  *   prepare   policy and controllers check it; nothing has changed yet, an error ends here
- *   commit    the policy takes it over (a switch: the new instance does), and places every container in one transaction
+ *   commit    the policy takes it over (a switch: the new instance does), and places every
+ *             container in one transaction
  *   check     invariants; an error takes the policy back to the former configuration
  *   take over controllers, the configuration itself
  */
@@ -24,7 +25,7 @@
 
 #define LOG_SOURCE "config"
 
-/* ---- the policy ------------------------------------------------------------------------------------------------------ */
+/* ---- the policy ------------------------------------------------------------------------------ */
 
 struct placing {
 	struct instance *policy;
@@ -33,7 +34,8 @@ struct placing {
 	bool later; /* the first configuration of a process: the runtime's list comes first */
 };
 
-/* What the former policy kept to itself goes; its numbers and memory nodes are not decided until somebody says so again. */
+/* What the former policy kept to itself goes; its numbers and memory nodes are not decided until
+ * somebody says so again. */
 static void forget(struct pipeline *p, struct decision *d)
 {
 	txn_put_set(p->env.cache, &d->exclusive, NULL);
@@ -45,7 +47,8 @@ static void forget(struct pipeline *p, struct decision *d)
 	d->policy = d->group = 0;
 }
 
-/* What the policy of that number has decided itself, before another one was in force, is its own again. */
+/* What the policy of that number has decided itself, before another one was in force, is its own
+ * again. */
 static int forget_former(struct pipeline *p, uint32_t number, bool reset, struct err *err)
 {
 	struct ctr *ctr;
@@ -102,7 +105,8 @@ static void placed_cpus(const struct pipeline *p, uint32_t number, struct rp_ids
 	}
 }
 
-/* With all that another policy has kept of it, should that be in force again. What it owns it owns, unless the policy has put others there. */
+/* With all that another policy has kept of it, should that be in force again. What it owns it owns,
+ * unless the policy has put others there. */
 static void leave_as_it_was(struct pipeline *p, const struct ctr *ctr, struct decision *d,
 			    struct rp_ids placed)
 {
@@ -145,7 +149,8 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 	return 0;
 }
 
-/* A policy may leave what is larger than it has to be where it is when it looks at all containers: these have been resized. */
+/* A policy may leave what is larger than it has to be where it is when it looks at all containers:
+ * these have been resized. */
 static int resize_adjusted(struct pipeline *p, struct instance *policy, struct err *err)
 {
 	struct ctr *ctr;
@@ -265,8 +270,8 @@ static int report_classes(struct pipeline *p, Trial__Report *report)
 	return report->classes ? 0 : -ENOMEM;
 }
 
-/* What the open transaction would move, and who is left without a place where it is. The child that calls this ends soon: nothing is
- * freed. */
+/* What the open transaction would move, and who is left without a place where it is. The child that
+ * calls this ends soon: nothing is freed. */
 static int report_moves(struct pipeline *p, Trial__Report *report)
 {
 	report->moves = calloc(txn_n_touched(p->txn) + 1, sizeof *report->moves);
@@ -310,7 +315,8 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 		if (!r)
 			r = report_moves(p, report);
 		decide_drop(p);
-		/* Or it would go back to its former configuration from what it had made of this one. That looks at everything anyway. */
+		/* Or it would go back to its former configuration from what it had made of this
+		 * one. That looks at everything anyway. */
 		if (!report)
 			(void)instance_rolled_back(a->policy);
 		return r;
@@ -323,8 +329,8 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 }
 
 /*
- * The policy is back where it was: same tree, same containers. One that was to be replaced has not been told, but what it has set of the
- * machine may be another's by now: it sets it again.
+ * The policy is back where it was: same tree, same containers. One that was to be replaced has not
+ * been told, but what it has set of the machine may be another's by now: it sets it again.
  */
 static void back_to_former(struct pipeline *p)
 {
@@ -346,7 +352,7 @@ static void back_to_former(struct pipeline *p)
 			  instance_name(p->policy), err.text);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int open_instance(struct pipeline *p, const char *name, uint32_t role, struct instance **ret,
 		  struct err *err)

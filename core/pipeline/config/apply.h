@@ -5,12 +5,15 @@
 #include "core/pipeline/pipeline.h"
 #include "proto/trial.pb-c.h"
 
-/* Puts a configuration in force, all of it or nothing. With a report this is a trial: nothing is committed, the moves are reported
- * (allocated like the message's other members), and the process is expected to end. Takes over conf when it succeeds. */
+/* Puts a configuration in force, all of it or nothing. With a report this is a trial: nothing is
+ * committed, the moves are reported (allocated like the message's other members), and the process
+ * is expected to end. Takes over conf when it succeeds. */
 int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, struct err *err);
-/* In the running transaction: another policy decided so far, this one does from now on. What was the former's own goes; containers keep
- * their CPUs until the new one says otherwise, or with `reset` get the whole machine. Numbers and memory nodes that the new one does not
- * set are again those that the runtime asked for, unless it leaves the container alone altogether, as the policy none does. */
+/* In the running transaction: another policy decided so far, this one does from now on. What was
+ * the former's own goes; containers keep their CPUs until the new one says otherwise, or with
+ * `reset` get the whole machine. Numbers and memory nodes that the new one does not set are again
+ * those that the runtime asked for, unless it leaves the container alone altogether, as the policy
+ * none does. */
 int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, struct err *err);
 /* After a commit: containers whose CPUs have changed, to the log and as events. */
 /* The machine has changed: the policy looks at it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An attempt: a function in a forked child that knows all that the loop's thread knows at this moment. A configuration, a pod, a look at
- * slow hardware: whatever is tried, or takes its time, is one of these.
+ * An attempt: a function in a forked child that knows all that the loop's thread knows at this
+ * moment. A configuration, a pod, a look at slow hardware: whatever is tried, or takes its time, is
+ * one of these.
  *
  * The child is cut off: it has no worker, and writes nothing of the state. It has a time limit, and
  * ends with the daemon. Attempts under way are in one list.
@@ -14,9 +15,11 @@
 struct pipeline;
 struct topo;
 
-/* In the child: writes its answer to out. Nothing of what it allocates needs to be freed. A negative result comes with err. */
+/* In the child: writes its answer to out. Nothing of what it allocates needs to be freed. A
+ * negative result comes with err. */
 typedef int (*attempt_fn)(struct pipeline *p, void *arg, struct buf *out, struct err *err);
-/* In the daemon, once and never from within attempt_start. NULL: the daemon ends, and there is no answer. */
+/* In the daemon, once and never from within attempt_start. NULL: the daemon ends, and there is no
+ * answer. */
 typedef void (*attempt_done)(void *arg, const struct trial_result *res);
 
 struct attempt_spec {
@@ -31,7 +34,8 @@ struct attempt_spec {
 };
 
 int attempt_start(struct pipeline *p, const struct attempt_spec *spec, struct err *err);
-/* The same while the caller waits, at a start. 0: there is a result, which the caller gives to trial_result_fini. */
+/* The same while the caller waits, at a start. 0: there is a result, which the caller gives to
+ * trial_result_fini. */
 int attempt_wait(struct pipeline *p, const struct attempt_spec *spec, struct trial_result *ret,
 		 struct err *err);
 /* Ends all that are under way. */

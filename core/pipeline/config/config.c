@@ -2,8 +2,9 @@
 /*
  * Configurations: text, trying, putting in force.
  *
- * A reload reads the files, and then does everything in a forked child first, modules and all: what crashes, hangs or refuses there has
- * done no harm. Only then does the daemon do the same, with the same bytes.
+ * A reload reads the files, and then does everything in a forked child first, modules and all: what
+ * crashes, hangs or refuses there has done no harm. Only then does the daemon do the same, with the
+ * same bytes.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@
 
 #define LOG_SOURCE "config"
 
-/* ---- text --------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 void config_read(const char *path, const struct conf_files *pushed, struct config_text *ret)
 {
@@ -66,7 +67,7 @@ int config_parse(struct pipeline *p, const struct config_text *text, struct conf
 		       text->files.sources[0].name);
 }
 
-/* ---- after it is in force -------------------------------------------------------------------------------------------- */
+/* ---- after it is in force -------------------------------------------------------------------- */
 
 /* What the disk's worker writes. */
 struct keeping {
@@ -104,7 +105,8 @@ static int write_kept(void *arg)
 {
 	struct keeping *k = arg;
 	struct err err = ERR_INIT;
-	/* Only helps where the other one is lost; a run-time directory that cannot be used is told of anyway. */
+	/* Only helps where the other one is lost; a run-time directory that cannot be used is told
+	 * of anyway. */
 	(void)write_kept_to(k, k->p->kept_run_dir, 0750, &err);
 	keep_former(k);
 	return write_kept_to(k, k->p->kept_dir, 0710, &k->err);
@@ -126,8 +128,9 @@ static void kept_written(void *arg, int result)
 }
 
 /*
- * When a reload has been answered and the process is killed at once, a start may find the configuration before: that is used only where the
- * files cannot be. Before the first one there was none: a start waits for the disk, and nobody waits for a start.
+ * When a reload has been answered and the process is killed at once, a start may find the
+ * configuration before: that is used only where the files cannot be. Before the first one there was
+ * none: a start waits for the disk, and nobody waits for a start.
  */
 void config_keep(struct pipeline *p, const struct conf_files *files)
 {
@@ -217,7 +220,7 @@ void config_in_force(struct pipeline *p)
 	take_core(p);
 }
 
-/* ---- in the child of an attempt -------------------------------------------------------------------------------------- */
+/* ---- in the child of an attempt -------------------------------------------------------------- */
 
 #define SHOWN_MAX 240u /* bytes of a list or map in a change */
 
@@ -287,14 +290,15 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	if (!report.warnings || !report.changes ||
 	    (sst_is_read(p->env.topo) && !report.speed_select))
 		return -ENOMEM;
-	/* later on what is in force may have set some of what is read here, and be about to put it back */
+	/* later on what is in force may have set some of what is read here, and be about to put it
+	 * back */
 	if (!r && proposal->first)
 		frequencies_told(p->env.topo, &report);
 	int written = report_write(&report, out);
 	return written ? written : r;
 }
 
-/* ---- reload, plan and try -------------------------------------------------------------------------------------------- */
+/* ---- reload, plan and try -------------------------------------------------------------------- */
 
 enum kind { RELOAD, PLAN, TRY };
 

@@ -11,7 +11,7 @@
 
 struct pipeline;
 
-/* ---- configurations (config.c) ------------------------------------------------------------------------------------------- */
+/* ---- configurations (config.c) --------------------------------------------------------------- */
 
 #define RELOAD_TEXT_MAX 65536u
 
@@ -24,7 +24,9 @@ struct move {
 };
 
 struct reload_result {
-	int code; /* 0: in force; -EINVAL: refused, the old one stays in force; -ESHUTDOWN: the pipeline ends; another: failed */
+	/* 0: in force; -EINVAL: refused, the old one stays in force; -ESHUTDOWN: the pipeline ends;
+	 * another: failed */
+	int code;
 	struct err err;
 	const char *warnings; /* lines, "" */
 	const char *changes; /* keys that changed, lines */
@@ -36,27 +38,33 @@ struct reload_result {
 };
 typedef void (*reload_done)(const struct reload_result *res, void *arg);
 
-/* Reads the configuration again, tries it in a child, puts it in force. done (may be NULL) is called once, later; the outcome is logged
- * in any case. Reloads that come meanwhile are served by one that follows. */
+/* Reads the configuration again, tries it in a child, puts it in force. done (may be NULL) is
+ * called once, later; the outcome is logged in any case. Reloads that come meanwhile are served by
+ * one that follows. */
 void pipeline_reload(struct pipeline *p, reload_done done, void *arg);
-/* The same; after so many seconds without pipeline_confirm() the one before comes back. -EBUSY: a reload is under way. */
+/* The same; after so many seconds without pipeline_confirm() the one before comes back. -EBUSY: a
+ * reload is under way. */
 int pipeline_reload_until(struct pipeline *p, uint32_t confirm_s, reload_done done, void *arg,
 			  struct err *err);
 /* What is in force stays. -ENOENT: nothing awaits that. */
 int pipeline_confirm(struct pipeline *p, struct err *err);
 unsigned pipeline_unconfirmed_s(const struct pipeline *p); /* that are left; 0: nothing awaits it */
-/* As a reload, with the configuration that was in force before; a second one leads back again. res->code is -EAGAIN when there is none. */
+/* As a reload, with the configuration that was in force before; a second one leads back again.
+ * res->code is -EAGAIN when there is none. */
 int pipeline_undo(struct pipeline *p, reload_done done, void *arg, struct err *err);
 /* The same up to the list of moves for another file; nothing is put in force. */
 int pipeline_plan(struct pipeline *p, const char *path, reload_done done, void *arg,
 		  struct err *err);
-/* Where would the pods of the manifest in `text` go, and who would move for them? res->code is why one would be refused; res->moves has those before it
- * even so. Controllers are not asked. `name` is that of the manifest's file, for messages. */
+/* Where would the pods of the manifest in `text` go, and who would move for them? res->code is why
+ * one would be refused; res->moves has those before it even so. Controllers are not asked. `name`
+ * is that of the manifest's file, for messages. */
 int pipeline_try(struct pipeline *p, const char *name, const char *text, reload_done done,
 		 void *arg, struct err *err);
 /*
- * As a reload, with these sources of the node agent's instead of those that it pushed before; they are copied. What is accepted is kept
- * for later starts (pushed.h). Adjustments and the rest of a configuration come from different objects: one is pushed, the other one stays. 1: that is what is in force, and done is not called; -EBUSY: a reload is under way; -E2BIG: more than
+ * As a reload, with these sources of the node agent's instead of those that it pushed before; they
+ * are copied. What is accepted is kept for later starts (pushed.h). Adjustments and the rest of a
+ * configuration come from different objects: one is pushed, the other one stays. 1: that is what is
+ * in force, and done is not called; -EBUSY: a reload is under way; -E2BIG: more than
  * CONF_PUSHED_MAX.
  */
 int pipeline_push(struct pipeline *p, const struct conf_source *sources, unsigned n,

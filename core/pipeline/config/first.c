@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of a start. Containers run on this node, and a daemon that does not come up leaves them without protection, so a node
- * that ever had a configuration gets one:
+ * The configuration of a start. Containers run on this node, and a daemon that does not come up
+ * leaves them without protection, so a node that ever had a configuration gets one:
  *
  *   files     what the files say
- *   kept      else what was in force last, when the files are wrong or a module that they name cannot be used
+ *   kept      else what was in force last, when the files are wrong or a module that they name
+ *             cannot be used
  *   lenient   else the better of both without the required controllers that cannot be had
  *   none      else the policy none, with what the files say of the daemon itself
  *   nothing   else no policy at all: even none cannot be loaded
  *
- * Only with wrong files and nothing kept there is no start. Each is tried in a child first: a module that dies there, or has died three
- * times in ten minutes, is one that cannot be used.
+ * Only with wrong files and nothing kept there is no start. Each is tried in a child first: a
+ * module that dies there, or has died three times in ten minutes, is one that cannot be used.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static void tell_errors(const struct conf_errors *errs)
 			log_error("%s", errs->items[i].text);
 }
 
-/* ---- directories ----------------------------------------------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 static int take_dirs(struct pipeline *p, const struct config_text *text, struct conf_errors *errs)
 {
@@ -135,7 +136,7 @@ void first_forget(struct pipeline *p)
 	p->first = NULL;
 }
 
-/* ---- one of them ----------------------------------------------------------------------------------------------------- */
+/* ---- one of them ----------------------------------------------------------------------------- */
 
 static int run(struct pipeline *p, void *arg, struct buf *out, struct err *err)
 {
@@ -147,7 +148,8 @@ static bool is_end_of_child(const struct trial_result *t)
 	return t->outcome != TRIAL_DONE && t->outcome != TRIAL_REFUSED;
 }
 
-/* 0: tried and good; -ECANCELED: a module has ended the child; -ENOMEM: it cannot be tried; else it was refused. */
+/* 0: tried and good; -ECANCELED: a module has ended the child; -ENOMEM: it cannot be tried; else it
+ * was refused. */
 static int try_first(struct pipeline *p, struct conf *conf, bool real, struct err *err)
 {
 	struct proposal proposal = {.conf = conf, .first = real};
@@ -159,7 +161,8 @@ static int try_first(struct pipeline *p, struct conf *conf, bool real, struct er
 	struct report report = {0};
 	int r = attempt_wait(p, &spec, &t, err);
 	if (r)
-		return -ENOMEM; /* nothing is known of the configuration: another process may have more luck */
+		/* nothing is known of the configuration: another process may have more luck */
+		return -ENOMEM;
 	if (t.outcome != TRIAL_DONE) {
 		*err = t.err;
 		r = is_end_of_child(&t) || t.code >= 0 ? -ECANCELED : t.code;
@@ -223,9 +226,10 @@ static int put_in_force(struct pipeline *p, const struct config_text *text,
 	return r;
 }
 
-/* ---- the policy none ------------------------------------------------------------------------------------------------- */
+/* ---- the policy none ------------------------------------------------------------------------- */
 
-/* What a text says of the daemon itself (sockets, metrics, intervals) stands, without the modules that it names. */
+/* What a text says of the daemon itself (sockets, metrics, intervals) stands, without the modules
+ * that it names. */
 static int parse_safe(struct pipeline *p, const struct config_text *text, struct conf **ret,
 		      struct err *err)
 {
@@ -272,9 +276,10 @@ static int take_none(struct pipeline *p, const struct first *f, struct err *err)
 	return r;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-/* A module is at fault, or what else was asked for of the node, and not the text. `missing`: so is a module that is nowhere. */
+/* A module is at fault, or what else was asked for of the node, and not the text. `missing`: so is
+ * a module that is nowhere. */
 static bool is_module_fault(int r, bool missing)
 {
 	return r == -ECANCELED || r == -ELIBBAD || (missing && r == -ENOENT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frequencies are read when a module first asks for them, which is in the trial of its configuration. What the child has read there the
- * daemon takes over: on a large machine it is half of all files that a start reads.
+ * Frequencies are read when a module first asks for them, which is in the trial of its
+ * configuration. What the child has read there the daemon takes over: on a large machine it is half
+ * of all files that a start reads.
  */
 #include "core/pipeline/internal.h"
 

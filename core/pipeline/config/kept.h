@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last configuration in force, byte by byte with the names of its files, in a small file that outlives reboots: a start uses it when
- * the files themselves cannot be used. It lies in the directory that the command line names for the state, or in the default one, and
- * not where cache.dir says: that is known only when the files can be used. A second one lies in the run-time directory, for as long as the
- * node is up: the state directory may be lost under running containers. A start takes the later one.
+ * The last configuration in force, byte by byte with the names of its files, in a small file that
+ * outlives reboots: a start uses it when the files themselves cannot be used. It lies in the
+ * directory that the command line names for the state, or in the default one, and not where
+ * cache.dir says: that is known only when the files can be used. A second one lies in the run-time
+ * directory, for as long as the node is up: the state directory may be lost under running
+ * containers. A start takes the later one.
  */
 #ifndef PIPELINE_KEPT_H
 #define PIPELINE_KEPT_H
@@ -20,7 +22,8 @@ struct kept {
 
 /* The whole file, into out. 0 or -ENOMEM. */
 int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out);
-/* -EBADMSG: damaged, or no such file at all; -E2BIG: more files than a configuration may have; -ENOMEM. */
+/* -EBADMSG: damaged, or no such file at all; -E2BIG: more files than a configuration may have;
+ * -ENOMEM. */
 int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err);
 /* Of a directory. -ENOENT without err: there is none; else what kept_parse or fs_read_own say. */
 int kept_read(const char *dir, struct kept *ret, struct err *err);

@@ -64,7 +64,7 @@ __attribute__((format(printf, 2, 3))) static int note(struct reading *rd, const 
 	return m->notes[m->n_notes++] ? 0 : no_memory(rd);
 }
 
-/* ---- what it is ------------------------------------------------------------------------------------------------------ */
+/* ---- what it is ------------------------------------------------------------------------------ */
 
 /* One object of the cluster. */
 struct object {
@@ -110,7 +110,7 @@ static int replicas_of(struct reading *rd, const struct object *o, const struct 
 				     : 0;
 }
 
-/* ---- its pods -------------------------------------------------------------------------------------------------------- */
+/* ---- its pods -------------------------------------------------------------------------------- */
 
 static int add_pod(struct reading *rd, const struct object *o, struct manifest_source *source,
 		   uint32_t replica, uint32_t n_replicas)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods as people write them for the cluster, and what the kubelet would make of them on their way to the runtime. Understood are Pods, and what has
- * a template of one: Deployments, StatefulSets, DaemonSets, Jobs, CronJobs and their like, alone, in Lists, and several documents after one another.
+ * Pods as people write them for the cluster, and what the kubelet would make of them on their way
+ * to the runtime. Understood are Pods, and what has a template of one: Deployments, StatefulSets,
+ * DaemonSets, Jobs, CronJobs and their like, alone, in Lists, and several documents after one
+ * another.
  *
  *   manifest.c      documents, lists, templates, replicas
  *   manifest_pod.c  one pod: its containers, and the kubelet's arithmetic
@@ -41,7 +43,8 @@ struct manifest {
 	uint32_t n_notes;
 };
 
-/* `name` is that of the file, for messages; `memory` of the machine, in bytes. All of *ret is in the arena. -EINVAL with the reason, -E2BIG, -ENOMEM. */
+/* `name` is that of the file, for messages; `memory` of the machine, in bytes. All of *ret is in
+ * the arena. -EINVAL with the reason, -E2BIG, -ENOMEM. */
 int manifest_read(struct arena *a, const char *name, const char *text, uint64_t memory,
 		  struct manifest *ret, struct err *err);
 

@@ -34,7 +34,7 @@ struct reading {
 	struct err *err;
 };
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static int no_memory(struct reading *rd)
 {
@@ -64,7 +64,7 @@ static int copy_map(struct reading *rd, rp_cfg map, const struct kv **ret, uint3
 	return 0;
 }
 
-/* ---- requests and limits --------------------------------------------------------------------------------------------- */
+/* ---- requests and limits --------------------------------------------------------------------- */
 
 /* Whose resources are read: "container app", "the pod". */
 struct holder {
@@ -121,7 +121,8 @@ static int read_wants(struct reading *rd, const struct holder *h, struct wants *
 	return r;
 }
 
-/* What is asked for the pod as a whole bounds its containers, and is the limit of those that have none of their own. */
+/* What is asked for the pod as a whole bounds its containers, and is the limit of those that have
+ * none of their own. */
 static int apply_own(struct reading *rd)
 {
 	struct wants sum = {0}, *own = &rd->of_pod;
@@ -151,7 +152,7 @@ static int apply_own(struct reading *rd)
 	return 0;
 }
 
-/* ---- the kubelet's arithmetic ----------------------------------------------------------------------------------------- */
+/* ---- the kubelet's arithmetic ---------------------------------------------------------------- */
 
 static bool is_guaranteed(const struct wants *w)
 {
@@ -221,7 +222,7 @@ static void fill_resources(const struct wants *w, struct ctr_desc *d)
 	d->res.period = PERIOD_US;
 }
 
-/* ---- containers and the pod -------------------------------------------------------------------------------------------- */
+/* ---- containers and the pod ------------------------------------------------------------------ */
 
 static int check_name(struct reading *rd, const char *name)
 {

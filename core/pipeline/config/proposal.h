@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is tried before it comes into force: the text of a configuration, and what has been made of it. */
+/* What is tried before it comes into force: the text of a configuration, and what has been made of
+ * it. */
 #ifndef PIPELINE_CONFIG_PROPOSAL_H
 #define PIPELINE_CONFIG_PROPOSAL_H
 
@@ -17,7 +18,8 @@ struct reload_waiter {
 
 /* ---- config.c ---- */
 
-/* What the files of a configuration say, read once: who tries it and who puts it in force parse the same bytes. */
+/* What the files of a configuration say, read once: who tries it and who puts it in force parse the
+ * same bytes. */
 struct config_text {
 	struct conf_files files;
 	int code; /* not all can be read, and problems has the reason */
@@ -42,11 +44,14 @@ int config_try(struct pipeline *p, const struct proposal *proposal, struct buf *
 	       struct err *err);
 /* After apply_config(). */
 void config_in_force(struct pipeline *p);
-/* That was done with what the files say: it is kept for later starts, and nothing is wrong with them any more. */
+/* That was done with what the files say: it is kept for later starts, and nothing is wrong with
+ * them any more. */
 void config_accepted(struct pipeline *p, const struct conf_files *files);
-/* It is what later starts use when they cannot use the files; what was kept before is the former one. */
+/* It is what later starts use when they cannot use the files; what was kept before is the former
+ * one. */
 void config_keep(struct pipeline *p, const struct conf_files *files);
-/* As a reload, with other text; *files is taken over. `sum`: of what is in force and not to come back by itself. */
+/* As a reload, with other text; *files is taken over. `sum`: of what is in force and not to come
+ * back by itself. */
 int config_undo(struct pipeline *p, struct conf_files *files, uint32_t sum, reload_done done,
 		void *arg, struct err *err);
 /* The files are not what is in force. `problems`: lines, "" when err says all. */
@@ -64,8 +69,8 @@ int config_first(struct pipeline *p, struct err *err);
 int config_check(struct pipeline *p, struct buf *report, struct err *err);
 
 /* ---- apply.c ---- */
-/* A module in one role, with the state that it kept. -ELIBBAD: the module cannot be used; -ENOENT: it is nowhere; -EINVAL: it is not of
- * that kind, or no module's name. */
+/* A module in one role, with the state that it kept. -ELIBBAD: the module cannot be used; -ENOENT:
+ * it is nowhere; -EINVAL: it is not of that kind, or no module's name. */
 int open_instance(struct pipeline *p, const char *name, uint32_t role, struct instance **ret,
 		  struct err *err);
 

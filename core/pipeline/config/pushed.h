@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node agent has pushed and was accepted: read after the files whenever these are, and kept beside the configuration that was in
- * force last (kept.h), so that a start has it before the agent comes. It counts as long as agent.cluster of the files says so.
+ * What the node agent has pushed and was accepted: read after the files whenever these are, and
+ * kept beside the configuration that was in force last (kept.h), so that a start has it before the
+ * agent comes. It counts as long as agent.cluster of the files says so.
  */
 #ifndef PIPELINE_PUSHED_H
 #define PIPELINE_PUSHED_H
@@ -20,7 +21,8 @@ void pushed_load(struct pipeline *p);
 /* Is it what is in force of its kind? */
 bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsigned n,
 	       bool adjustments);
-/* Copies of all that is pushed with these in the place of those of their kind, adjustments last. 0 or -ENOMEM. */
+/* Copies of all that is pushed with these in the place of those of their kind, adjustments last. 0
+ * or -ENOMEM. */
 int pushed_replace(const struct pipeline *p, const struct conf_source *sources, unsigned n,
 		   bool adjustments, struct conf_files *ret);
 /* Of the configuration, not of adjustments; NULL: there is none. */

@@ -24,8 +24,8 @@ Trial__Move *report_move(const struct ctr *ctr, const struct decision *now, cons
 			 const struct iset *mems, const char *why);
 int report_write(const Trial__Report *report, struct buf *out);
 
-/* In the daemon, which believes nothing. No bytes are a report without anything to report. -EBADMSG: not a report; -E2BIG: larger than
- * the above; -ENOMEM. */
+/* In the daemon, which believes nothing. No bytes are a report without anything to report.
+ * -EBADMSG: not a report; -E2BIG: larger than the above; -ENOMEM. */
 int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err);
 void report_fini(struct report *r); /* zeroed ones are fine */
 

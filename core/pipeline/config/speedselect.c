@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The platform of Speed Select is read in forked children, as mailboxes take their time: by the trial of a configuration, whose modules then see
- * what the daemon's will see, and for itself when the machine has changed. What comes back is as trustworthy as a module.
+ * The platform of Speed Select is read in forked children, as mailboxes take their time: by the
+ * trial of a configuration, whose modules then see what the daemon's will see, and for itself when
+ * the machine has changed. What comes back is as trustworthy as a module.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define LOG_SOURCE "machine"
 
-/* ---- in the child: nothing is freed -------------------------------------------------------------------------------------- */
+/* ---- in the child: nothing is freed ---------------------------------------------------------- */
 
 static char *text_of(struct rp_ids ids)
 {
@@ -87,7 +88,7 @@ Trial__SpeedSelect *speedselect_told(struct topo *t)
 	return m;
 }
 
-/* ---- in the daemon ------------------------------------------------------------------------------------------------------- */
+/* ---- in the daemon --------------------------------------------------------------------------- */
 
 /* Its sets are those of `cpus` and `bf`. */
 static int take_punit(const Trial__Punit *m, struct rp_idset *cpus, struct rp_idset *bf,
@@ -143,7 +144,7 @@ void speedselect_took(struct pipeline *p, const Trial__Report *report)
 			    strerror(-r));
 }
 
-/* ---- another machine ------------------------------------------------------------------------------------------------------- */
+/* ---- another machine ------------------------------------------------------------------------- */
 
 struct machine_change {
 	struct pipeline *p;

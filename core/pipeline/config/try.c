@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where would these pods go? All of it happens in a forked child: their containers are created there, one after the other, and nobody hears of it. */
+/* Where would these pods go? All of it happens in a forked child: their containers are created
+ * there, one after the other, and nobody hears of it. */
 #include "core/pipeline/config/try.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static unsigned look(struct pipeline *p, struct seen *seen)
 	return n;
 }
 
-/* ---- what controllers and the policy set besides CPUs and memory nodes ------------------------------------------------- */
+/* ---- what controllers and the policy set besides CPUs and memory nodes ----------------------- */
 
 static void put_name(struct buf *text, const char *what, const struct blob *name)
 {
@@ -118,7 +119,7 @@ static void explain_settings(struct pipeline *p, struct ctr *ctr, const struct r
 	host_note(p->env.cache, ctr, buf_text(&line));
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------------------- */
+/* ---- containers ------------------------------------------------------------------------------ */
 
 static int add_created(struct pipeline *p, const struct manifest_ctr *c, Trial__Report *report)
 {
@@ -174,7 +175,8 @@ static int add_moved(struct pipeline *p, const struct seen *seen, unsigned n, Tr
 	return r;
 }
 
-/* Those that came later may have moved those before them: where they are is said at the end, of what was refused, too. */
+/* Those that came later may have moved those before them: where they are is said at the end, of
+ * what was refused, too. */
 static int place(struct pipeline *p, const struct manifest *m, Trial__Report *report,
 		 struct err *err)
 {
@@ -205,7 +207,8 @@ static int add_notes(const struct manifest *m, Trial__Report *report)
 	return report->warnings ? 0 : -ENOMEM;
 }
 
-/* Nobody who knows pods is asked about these, as there are none: the kubelet has not chosen their devices yet. */
+/* Nobody who knows pods is asked about these, as there are none: the kubelet has not chosen their
+ * devices yet. */
 static void ask_nobody(struct pipeline *p)
 {
 	p->env.pod_resource = NULL;

@@ -18,7 +18,7 @@
 #define SUM_TEXT_MAX 16u
 #define AGAIN_MS 5000u /* to the next try of what nobody has confirmed */
 
-/* ---- the mark -------------------------------------------------------------------------------------------------------- */
+/* ---- the mark -------------------------------------------------------------------------------- */
 
 /* What the disk's worker does. */
 struct marking {
@@ -70,7 +70,7 @@ bool undo_rejects(const struct pipeline *p, const struct conf_files *files)
 	return end != text && sum == kept_sum(files);
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 static void stop_waiting(struct pipeline *p)
 {
@@ -108,7 +108,7 @@ void undo_done(struct pipeline *p, uint32_t sum)
 	mark(p, sum);
 }
 
-/* ---- what people ask ------------------------------------------------------------------------------------------------- */
+/* ---- what people ask ------------------------------------------------------------------------- */
 
 int pipeline_confirm(struct pipeline *p, struct err *err)
 {
@@ -129,7 +129,8 @@ unsigned pipeline_unconfirmed_s(const struct pipeline *p)
 	return p->undo.due_ms > now ? (unsigned)((p->undo.due_ms - now + 999) / 1000) : 1;
 }
 
-/* The former one is read by the worker that writes it: a reload that has just been answered may not have reached the disk. */
+/* The former one is read by the worker that writes it: a reload that has just been answered may not
+ * have reached the disk. */
 struct undoing {
 	struct pipeline *p;
 	const char *file;

@@ -3,9 +3,11 @@
  * The way back to the configuration before.
  *
  *   FORMER_FILE  in the directory of the kept one: what was kept before it
- *   UNDONE_FILE  the sum of the files that a start is not to use, although they are good: they were undone, or are not confirmed yet
+ *   UNDONE_FILE  the sum of the files that a start is not to use, although they are good: they were
+ *                undone, or are not confirmed yet
  *
- * What awaits confirmation is in force, but not kept: without a word the kept one comes back, in this process or the next.
+ * What awaits confirmation is in force, but not kept: without a word the kept one comes back, in
+ * this process or the next.
  */
 #ifndef PIPELINE_UNDO_H
 #define PIPELINE_UNDO_H

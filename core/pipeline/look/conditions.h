@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is not as it should be: one table, a row a condition. The daemon is degraded while any of them holds. nri-rpctl status and doctor,
- * the health check, the metrics and the unit's status text all read it.
+ * What is not as it should be: one table, a row a condition. The daemon is degraded while any of
+ * them holds. nri-rpctl status and doctor, the health check, the metrics and the unit's status text
+ * all read it.
  */
 #ifndef PIPELINE_CONDITIONS_H
 #define PIPELINE_CONDITIONS_H
@@ -29,7 +30,8 @@ struct condition {
 	const char *text; /* what is wrong */
 };
 
-/* Calls fn (may be NULL) for each that holds, in the order in which to mend them; how many there are. A row may hold several times. */
+/* Calls fn (may be NULL) for each that holds, in the order in which to mend them; how many there
+ * are. A row may hold several times. */
 unsigned conditions_each(const struct pipeline *p, void (*fn)(const struct condition *c, void *arg),
 			 void *arg);
 /* The rows, for who shows those that do not hold, too: NULL past the last. Without text. */

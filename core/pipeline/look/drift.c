@@ -22,7 +22,7 @@ struct watch {
 	UT_hash_handle hh;
 };
 
-/* ---- who it may have been -------------------------------------------------------------------------------------------- */
+/* ---- who it may have been -------------------------------------------------------------------- */
 
 static const struct {
 	const char *text, *hint;
@@ -125,7 +125,7 @@ enum culprit drift_blame(const struct fs_root *root, struct drift_traces *traces
 	return is_all || rp_ids_empty(found) ? CULPRIT_RESET : CULPRIT_UNKNOWN;
 }
 
-/* ---- watches --------------------------------------------------------------------------------------------------------- */
+/* ---- watches --------------------------------------------------------------------------------- */
 
 int drift_watch(int fd, int dir)
 {
@@ -215,7 +215,7 @@ void drift_sweep(struct pipeline *p)
 			drop_watch(p, w);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int drift_init(struct pipeline *p)
 {

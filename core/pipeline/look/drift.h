@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody else rewrites the CPUs or memory nodes of a container that we pinned. The kernel tells: each pinned container's cgroup is watched
- * (inotify), so that nothing wakes up as long as nobody writes there. What is found is put back through the runtime, later and
- * later while it goes on, and whoever it may have been is named.
+ * Somebody else rewrites the CPUs or memory nodes of a container that we pinned. The kernel tells:
+ * each pinned container's cgroup is watched (inotify), so that nothing wakes up as long as nobody
+ * writes there. What is found is put back through the runtime, later and later while it goes on,
+ * and whoever it may have been is named.
  */
 #ifndef PIPELINE_DRIFT_H
 #define PIPELINE_DRIFT_H
@@ -44,7 +45,7 @@ struct drift_stats {
 };
 void pipeline_drift(const struct pipeline *p, struct drift_stats *ret);
 
-/* ---- for the pipeline ------------------------------------------------------------------------------------------------------ */
+/* ---- for the pipeline ------------------------------------------------------------------------ */
 
 struct drift {
 	int fd; /* of inotify; -1: there is none */
@@ -54,8 +55,8 @@ struct drift {
 	struct drift_stats stats;
 };
 
-/* What others leave that write cpusets. Looked for at the first container of a look that has something else than it should: there may be
- * thousands of both, containers and processes. */
+/* What others leave that write cpusets. Looked for at the first container of a look that has
+ * something else than it should: there may be thousands of both, containers and processes. */
 struct drift_traces {
 	bool known;
 	bool kubelet; /* its CPU manager is a static one */
@@ -64,7 +65,8 @@ struct drift_traces {
 
 /* [worker] Watches the directory; 0: it is not watched. */
 int drift_watch(int fd, int dir);
-/* [worker] Who may have made `found` of `expected`. `traces`: of this look, all zero before the first. `is_all`: it is all CPUs that there are. */
+/* [worker] Who may have made `found` of `expected`. `traces`: of this look, all zero before the
+ * first. `is_all`: it is all CPUs that there are. */
 enum culprit drift_blame(const struct fs_root *root, struct drift_traces *traces,
 			 const char *cgroups_path, struct rp_ids expected, struct rp_ids found,
 			 bool is_all);

@@ -27,7 +27,7 @@ const char *event_kind_name(enum event_kind k)
 	return k < N_EVENT_KINDS ? kind_names[k] : "?";
 }
 
-/* ---- the list -------------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void set_text(struct event *e, const char *text)
 {
@@ -133,7 +133,7 @@ void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg)
 	p->on_event_arg = arg;
 }
 
-/* ---- the log --------------------------------------------------------------------------------------------------------- */
+/* ---- the log --------------------------------------------------------------------------------- */
 
 #define EVENT_LOG_MAX (4u << 20) /* bytes */
 

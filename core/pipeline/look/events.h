@@ -10,7 +10,7 @@
 
 struct pipeline;
 
-/* ---- events (events.c) --------------------------------------------------------------------------------------------------- */
+/* ---- events (events.c) ----------------------------------------------------------------------- */
 
 #define EVENTS_MAX 512u
 #define EVENT_TEXT_MAX 224u
@@ -39,7 +39,9 @@ struct event {
 	enum event_kind kind;
 	char text[EVENT_TEXT_MAX];
 	char *subject; /* the container that it is about, namespace/pod/name; NULL: none */
-	char *uid; /* of the subject's pod, where the cluster may be told of it; NULL: not known, or of an earlier process */
+	/* of the subject's pod, where the cluster may be told of it; NULL: not known, or of an
+	 * earlier process */
+	char *uid;
 	char *detail; /* more of it, lines: why a container was refused; NULL: nothing */
 };
 void pipeline_event(struct pipeline *p, enum event_kind kind, const char *fmt, ...)
@@ -54,9 +56,10 @@ uint64_t pipeline_last_event(const struct pipeline *p);
 /* Calls fn (once) when an event comes; for those who follow. */
 void pipeline_on_event(struct pipeline *p, void (*fn)(void *arg), void *arg);
 
-/* ---- for the pipeline ------------------------------------------------------------------------------------------------------ */
+/* ---- for the pipeline ------------------------------------------------------------------------ */
 
-/* Takes over what the last process has left in the log of the state directory; that there is none is no failure. */
+/* Takes over what the last process has left in the log of the state directory; that there is none
+ * is no failure. */
 void events_open(struct pipeline *p);
 /* Writes what is not in the log yet. */
 void events_log(struct pipeline *p);

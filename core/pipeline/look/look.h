@@ -12,7 +12,7 @@
 
 struct pipeline;
 
-/* ---- for status, metrics and the control socket ---------------------------------------------------------------------------- */
+/* ---- for status, metrics and the control socket ---------------------------------------------- */
 
 struct pipeline_status {
 	const char *policy; /* in force; "none" in safe mode */
@@ -25,8 +25,8 @@ struct pipeline_status {
 	bool config_ok; /* what is in force is what the files said last */
 	const char *config_error;
 	const char *config_problems; /* all that is wrong with them, lines; NULL when nothing is */
-	uint64_t
-		config_kept_ns; /* the start could not use them: what is in force was so at that time; else 0 */
+	/* the start could not use them: what is in force was so at that time; else 0 */
+	uint64_t config_kept_ns;
 	uint64_t started_ns; /* wall clock */
 	unsigned n_pods, n_ctrs, n_degraded, n_updates_waiting, n_module_deaths;
 	const char *store_state; /* "restored", "fresh", or what became of it at the start */
@@ -41,7 +41,8 @@ struct controller_status {
 	const char *error; /* why not */
 	unsigned pending, done, partial, failed; /* containers */
 };
-/* What the controller said last of a container: one of RP_APPLY_…, with the reason; false: nothing. */
+/* What the controller said last of a container: one of RP_APPLY_…, with the reason; false:
+ * nothing. */
 struct controller_result {
 	uint32_t result;
 	const char *text;
@@ -67,7 +68,8 @@ struct pipeline_stats {
 };
 const struct pipeline_stats *pipeline_stats(const struct pipeline *p);
 
-/* A measured container has begun or ceased to lack something (RP_PRESSURE_…): people and the policy are told. */
+/* A measured container has begun or ceased to lack something (RP_PRESSURE_…): people and the policy
+ * are told. */
 void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure);
 /* Controllers are asked for the figures that only they have. */
 void pipeline_measure(struct pipeline *p);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the kernel has what the runtime was told. Updates in replies are applied by the runtime without a word when they fail, and
- * others write cgroups, too (drift.h). So a while after a container has started, after a reply and after a write to its cgroup, the
- * kernel is asked: the worker reads its sets, and who has something else than was said is told again, later and later.
+ * Whether the kernel has what the runtime was told. Updates in replies are applied by the runtime
+ * without a word when they fail, and others write cgroups, too (drift.h). So a while after a
+ * container has started, after a reply and after a write to its cgroup, the kernel is asked: the
+ * worker reads its sets, and who has something else than was said is told again, later and later.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ struct verify_job {
 	struct drift_traces traces;
 	struct check *checks;
 	uint32_t n;
-	bool telling; /* the runtime was being told something when this began: what was read may be from before */
+	/* the runtime was being told something when this began: what was read may be from before */
+	bool telling;
 };
 
 static void job_free(struct verify_job *job)
@@ -59,9 +61,10 @@ static void job_free(struct verify_job *job)
 	free(job);
 }
 
-/* ---- on the worker ----------------------------------------------------------------------------------------------------- */
+/* ---- on the worker --------------------------------------------------------------------------- */
 
-/* What is there instead; NULL: nothing else. With cgroup v1 the kernel takes out what goes offline. */
+/* What is there instead; NULL: nothing else. With cgroup v1 the kernel takes out what goes
+ * offline. */
 static struct rp_idset *read_other(int dir, const char *file, uint32_t max, struct rp_ids expected,
 				   struct rp_ids there)
 {
@@ -106,7 +109,7 @@ static int read_cpusets(void *arg)
 	return 0;
 }
 
-/* ---- what came of it --------------------------------------------------------------------------------------------------- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 static void acknowledge(struct pipeline *p, struct iset **acked, const struct rp_idset *found)
 {
@@ -170,7 +173,7 @@ static void verified(void *arg, int result)
 	job_free(job);
 }
 
-/* ---- who is asked about ------------------------------------------------------------------------------------------------ */
+/* ---- who is asked about ---------------------------------------------------------------------- */
 
 static bool add_check(struct verify_job *job, const struct ctr *ctr)
 {
@@ -189,7 +192,8 @@ static bool add_check(struct verify_job *job, const struct ctr *ctr)
 	return true;
 }
 
-/* Takes those whose time has come; the others stay, and so does one that there is no memory for. Returns when the first of those is due. */
+/* Takes those whose time has come; the others stay, and so does one that there is no memory for.
+ * Returns when the first of those is due. */
 static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 {
 	uint64_t now = clock_ms(), first = UINT64_MAX;

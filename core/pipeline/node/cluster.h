@@ -33,9 +33,11 @@ struct cluster_status {
 /* Copied; NULL: nobody is there who knows. 0 or -ENOMEM. */
 int pipeline_cluster_told(struct pipeline *p, const struct cluster_state *state);
 void pipeline_cluster_published(struct pipeline *p);
-/* The Node has changed. Takes the arena over, which the Node is in; NULL, NULL: nothing is known any more. */
+/* The Node has changed. Takes the arena over, which the Node is in; NULL, NULL: nothing is known
+ * any more. */
 void pipeline_node_take(struct pipeline *p, struct arena *arena, const struct node_object *node);
-/* The Node as it was told last, by an agent that may be gone since; valid until the next one. NULL: none was. */
+/* The Node as it was told last, by an agent that may be gone since; valid until the next one. NULL:
+ * none was. */
 const struct node_object *pipeline_node(const struct pipeline *p);
 /* What modules want the Node to have (host/node.h); NULL: nothing. */
 const struct node_wish *pipeline_wishes(const struct pipeline *p);

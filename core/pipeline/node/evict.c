@@ -22,7 +22,7 @@ struct evictions {
 	rp_pod asked; /* whose answer is under way; 0: none is */
 };
 
-/* ---- the list ---------------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void drop(struct evictions *e, struct eviction *v)
 {
@@ -54,7 +54,7 @@ static struct eviction *find(const struct evictions *e, rp_pod pod)
 	return NULL;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void ask_next(void *arg);
 
@@ -116,7 +116,7 @@ void pipeline_evict_source(struct pipeline *p, const struct evict_source *source
 	arm(p);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void take_answer(struct eviction *v, enum evict_answer answer)
 {
@@ -163,7 +163,7 @@ void pipeline_evict_told(struct pipeline *p, rp_pod pod, enum evict_answer answe
 	arm(p);
 }
 
-/* ---- what modules ask -------------------------------------------------------------------------------------------------- */
+/* ---- what modules ask ------------------------------------------------------------------------ */
 
 static bool available(void *arg)
 {
@@ -238,7 +238,7 @@ static const struct evict_ops ops = {
 	.forget = forget,
 };
 
-/* ---- for people, and life ---------------------------------------------------------------------------------------------- */
+/* ---- for people, and life -------------------------------------------------------------------- */
 
 const char *eviction_state_name(uint32_t of)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evictions that modules ask for (nri-rp.host.evict/1): one after the other the agent is asked, and asked again later where the cluster
- * has refused. They live as long as the daemon, the pod and the module that asked; a granted one is over when the pod is gone.
+ * Evictions that modules ask for (nri-rp.host.evict/1): one after the other the agent is asked, and
+ * asked again later where the cluster has refused. They live as long as the daemon, the pod and the
+ * module that asked; a granted one is over when the pod is gone.
  */
 #ifndef PIPELINE_EVICT_H
 #define PIPELINE_EVICT_H

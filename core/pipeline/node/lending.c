@@ -9,7 +9,7 @@
 #define LOG_SOURCE "node"
 #define UNIT 1000 /* thousandths */
 
-/* ---- a copy of the Node ---------------------------------------------------------------------------------------------- */
+/* ---- a copy of the Node ---------------------------------------------------------------------- */
 
 static int put(struct nr_result *to, const char *name, int64_t thousandths)
 {
@@ -27,7 +27,8 @@ static int put_amount(struct nr_result *to, const struct node_amount *a)
 	return put(to, a->name, thousandths);
 }
 
-/* -E2BIG is no failure: others may have put more on the Node, and longer texts, than calculators may; they do not see that. */
+/* -E2BIG is no failure: others may have put more on the Node, and longer texts, than calculators
+ * may; they do not see that. */
 static int unless_big(int r)
 {
 	return r == -E2BIG ? 0 : r;
@@ -63,7 +64,7 @@ static int copy_node(const struct lending *l, const struct lending_pass *pass, s
 	return pass->node ? copy_object(pass->node, to) : copy_standing(&l->stands, to);
 }
 
-/* ---- what calculators have put there --------------------------------------------------------------------------------- */
+/* ---- what calculators have put there --------------------------------------------------------- */
 
 static bool is_among(const struct instance *i, struct instance *const *list, unsigned n)
 {
@@ -92,7 +93,7 @@ static void keep_theirs(struct nr_result *r, struct instance *const *list, unsig
 	keep_pairs(r, r->labels, &r->n_labels, nr_result_label, list, n);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------------ */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 static void say(int32_t r, const struct instance *by, const char *key)
 {
@@ -159,7 +160,7 @@ static unsigned tell_wishes(const struct nr_result *next, const struct nr_result
 			  before->n_labels, tell);
 }
 
-/* ---- deciding ------------------------------------------------------------------------------------------------------------ */
+/* ---- deciding -------------------------------------------------------------------------------- */
 
 /* A key that one of them had put there, and has not put there now, or the other way round. */
 static bool other_keys(const struct nr_result *stands, const struct nr_result *next)

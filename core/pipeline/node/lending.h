@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calculators put on the Node: decided on a copy of it, the Node as the agent has told it last or, where no agent has, one that holds
- * what was decided before. What is decided is told as wishes of the calculators (host/node.h), which the agent writes. A write that comes
- * too late is refused by the server; the Node that was there first is told, and all is put on a copy of that one.
+ * What calculators put on the Node: decided on a copy of it, the Node as the agent has told it last
+ * or, where no agent has, one that holds what was decided before. What is decided is told as wishes
+ * of the calculators (host/node.h), which the agent writes. A write that comes too late is refused
+ * by the server; the Node that was there first is told, and all is put on a copy of that one.
  */
 #ifndef PIPELINE_LENDING_H
 #define PIPELINE_LENDING_H

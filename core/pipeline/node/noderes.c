@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass: read the machine on the worker, add what the collector has read of containers, fill the calculators' input, calculate, and put
- * the result on the Node when it differs enough from what is there, or was put there too long ago.
+ * One pass: read the machine on the worker, add what the collector has read of containers, fill the
+ * calculators' input, calculate, and put the result on the Node when it differs enough from what is
+ * there, or was put there too long ago.
  *
- * Usage is the difference of two readings: until there are two of them after a start, nothing is put on the Node, and nothing taken away.
+ * Usage is the difference of two readings: until there are two of them after a start, nothing is
+ * put on the Node, and nothing taken away.
  */
 #include "core/pipeline/node/noderes.h"
 
@@ -68,7 +70,7 @@ struct noderes {
 	uint64_t passes, pass_ms; /* ms: monotonic; 0: never */
 };
 
-/* ---- configuration ------------------------------------------------------------------------------------------------------ */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static struct kv *pairs_of(rp_cfg map, unsigned *ret_n)
 {
@@ -186,7 +188,7 @@ void noderes_configure(struct pipeline *p)
 		loop_timer_disarm(n->timer);
 }
 
-/* ---- measuring ---------------------------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static uint64_t window_ms(const struct noderes *n)
 {
@@ -236,7 +238,7 @@ static void put_readings(struct pipeline *p)
 		}
 }
 
-/* ---- input -------------------------------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 struct input {
 	struct nr_input in;
@@ -431,7 +433,7 @@ static int fill_input(struct pipeline *p, uint64_t now, struct input *ret)
 	return r;
 }
 
-/* ---- the pass ------------------------------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------- */
 
 static void tell_failures(struct noderes *n, const struct err *before)
 {
@@ -501,7 +503,7 @@ static int run_pass(struct pipeline *p)
 	return r;
 }
 
-/* ---- the timer -------------------------------------------------------------------------------------------------------------- */
+/* ---- the timer ------------------------------------------------------------------------------- */
 
 struct job {
 	struct pipeline *p;
@@ -650,7 +652,7 @@ void noderes_fini(struct pipeline *p)
 	p->noderes = NULL;
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------------------------- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's resources to lend: measured on a timer, calculated by the calculators of rp.conf, put on the Node (lending.h). Nothing of it is
- * on the way of a request.
+ * The node's resources to lend: measured on a timer, calculated by the calculators of rp.conf, put
+ * on the Node (lending.h). Nothing of it is on the way of a request.
  */
 #ifndef PIPELINE_NODERES_H
 #define PIPELINE_NODERES_H
@@ -32,13 +32,15 @@ void noderes_fini(struct pipeline *p);
 int noderes_check(const struct conf *conf, struct err *err);
 /* Another configuration is in force. */
 void noderes_configure(struct pipeline *p);
-/* The agent has told another Node: results are put on that one at once, and calculated anew soon. */
+/* The agent has told another Node: results are put on that one at once, and calculated anew
+ * soon. */
 void noderes_node_changed(struct pipeline *p);
 /* Calculators are about to end. */
 void noderes_stop(struct pipeline *p);
 /* False: there are no calculators. */
 bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret);
-/* Why a calculator's stage failed in the last pass; "": it did not. By its number among pipeline_controller(). */
+/* Why a calculator's stage failed in the last pass; "": it did not. By its number among
+ * pipeline_controller(). */
 const char *pipeline_noderes_error(const struct pipeline *p, unsigned controller);
 
 #endif

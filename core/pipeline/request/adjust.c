@@ -28,7 +28,7 @@ struct adjustments {
 	struct adjustment list[];
 };
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int wrong(rp_cfg node, struct err *err, const char *text)
 {
@@ -185,7 +185,7 @@ struct adjustments *adjustments_free(struct adjustments *a)
 	return NULL;
 }
 
-/* ---- what a container is placed by ----------------------------------------------------------------------------------- */
+/* ---- what a container is placed by ----------------------------------------------------------- */
 
 static bool applies(const struct adjustment *a, const struct ctr *ctr)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adjustments (`adjustments` of rp.conf): containers that are taken for larger or smaller ones than their pods say, or that
- * have other classes than the policy or an annotation gives them. They are laid over what a container asks for wherever that becomes what
- * it is placed by; what the runtime was asked for stays known, and comes back with the last adjustment. A configuration whose adjustments contradict each other on a container that runs is refused.
+ * Adjustments (`adjustments` of rp.conf): containers that are taken for larger or smaller ones than
+ * their pods say, or that have other classes than the policy or an annotation gives them. They are
+ * laid over what a container asks for wherever that becomes what it is placed by; what the runtime
+ * was asked for stays known, and comes back with the last adjustment. A configuration whose
+ * adjustments contradict each other on a container that runs is refused.
  */
 #ifndef PIPELINE_ADJUST_H
 #define PIPELINE_ADJUST_H

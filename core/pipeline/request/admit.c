@@ -14,7 +14,7 @@ static bool policy_admits(const struct pipeline *p)
 	return p->policy && instance_admits(p->policy);
 }
 
-/* ---- waiting for the feed -------------------------------------------------------------------------------------------- */
+/* ---- waiting for the feed -------------------------------------------------------------------- */
 
 /* Three quarters of what the runtime gives us, at most: the rest is for the answer. */
 static uint64_t limit_ms(const struct pipeline *p)
@@ -77,7 +77,7 @@ const struct admit_counts *pipeline_admit_counts(const struct pipeline *p)
 	return &p->admit;
 }
 
-/* ---- asking the policy ----------------------------------------------------------------------------------------------- */
+/* ---- asking the policy ----------------------------------------------------------------------- */
 
 static int ask_to_admit(struct pipeline *p, void *arg, struct err *err)
 {
@@ -129,7 +129,7 @@ void admit_end(struct pipeline *p, struct pod *pod)
 	decide_settle(p);
 }
 
-/* ---- pods that have ended -------------------------------------------------------------------------------------------- */
+/* ---- pods that have ended -------------------------------------------------------------------- */
 
 /* The kubelet may keep the sandbox of such a pod for days: nothing is held for it until then. */
 static bool is_over(const struct pipeline *p, const struct pod *pod)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that no policy has pinned, beside others that own CPUs: the policy is missing (safe mode), does nothing (none), or could not
- * place them. The host keeps such containers off the CPUs that others own, as part of every decision, and lets them have these CPUs
- * when their owners have gone. A container that is to be left alone is left alone, but for one
- * that was confined before a policy came that says so: as long as somebody owns CPUs.
+ * Containers that no policy has pinned, beside others that own CPUs: the policy is missing (safe
+ * mode), does nothing (none), or could not place them. The host keeps such containers off the CPUs
+ * that others own, as part of every decision, and lets them have these CPUs when their owners have
+ * gone. A container that is to be left alone is left alone, but for one that was confined before a
+ * policy came that says so: as long as somebody owns CPUs.
  */
 #include <utlist.h>
 
@@ -41,7 +42,8 @@ static bool anybody_owns(const struct pipeline *p)
 	return false;
 }
 
-/* A policy that pins others and has not refused this one leaves it unpinned because somebody has said so (preserve, pinCPU). */
+/* A policy that pins others and has not refused this one leaves it unpinned because somebody has
+ * said so (preserve, pinCPU). */
 static bool is_left_alone(const struct pipeline *p, const struct ctr *ctr)
 {
 	return ctr->flags & RP_CTR_PRESERVE_CPU ||
@@ -83,7 +85,8 @@ static bool touches(const struct pipeline *p,
 	return false;
 }
 
-/* All containers are looked at only where some own CPUs, or did so lately, and others are not pinned. */
+/* All containers are looked at only where some own CPUs, or did so lately, and others are not
+ * pinned. */
 static bool is_needed(struct pipeline *p)
 {
 	p->loose = p->loose || touches(p, is_loose);

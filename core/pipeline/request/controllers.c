@@ -16,7 +16,7 @@ struct applied {
 	UT_hash_handle hh;
 };
 
-/* ---- results ---------------------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void drop(struct controller *c, struct applied *a)
 {
@@ -99,7 +99,7 @@ bool pipeline_controller_result(const struct pipeline *p, unsigned i, const stru
 	return true;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 void controllers_sync(struct pipeline *p)
 {

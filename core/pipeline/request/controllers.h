@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controllers: what becomes of them when a configuration is put in force, what they are told, and what they say. */
+/* The controllers: what becomes of them when a configuration is put in force, what they are told,
+ * and what they say. */
 #ifndef PIPELINE_REQUEST_CONTROLLERS_H
 #define PIPELINE_REQUEST_CONTROLLERS_H
 
@@ -33,11 +34,12 @@ struct controller {
 /* ---- controllers_life.c: what becomes of controllers when a configuration is put in force ---- */
 bool controller_runs(const struct controller *c);
 struct controller *controller_free(struct controller *c);
-/* The controllers of the configuration, in its order, have looked at their sections: nothing has changed yet. Followed by
- * controllers_abort() or by controllers_switch(), after an error too. */
+/* The controllers of the configuration, in its order, have looked at their sections: nothing has
+ * changed yet. Followed by controllers_abort() or by controllers_switch(), after an error too. */
 int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err *err);
-/* Required ones that do not run yet are started, those that leave are stopped, and the new list is told of containers from now on. What
- * they put back has to come before what the policy sets. Followed by controllers_abort() or by controllers_take_over(). */
+/* Required ones that do not run yet are started, those that leave are stopped, and the new list is
+ * told of containers from now on. What they put back has to come before what the policy sets.
+ * Followed by controllers_abort() or by controllers_take_over(). */
 int controllers_switch(struct pipeline *p, const struct conf *conf, struct err *err);
 /* All is as it was before. */
 void controllers_abort(struct pipeline *p);

@@ -4,17 +4,18 @@
  *
  *   (not there)                                  start again
  *       | prepare: opened                      +<-------------- LEAVES
- *       v             take over                v   switch          | take over: freed when it is dropped,
- *     IDLE ----------------------------------> RUNS ------------>--+ IDLE when it can do nothing with its section,
- *       | switch: it is required               ^                   | RUNS when that only says `enable: false`
+ *       v             take over                v   switch          | take over: freed when dropped,
+ *     IDLE ----------------------------------> RUNS ------------>--+ IDLE: its section is of no use
+ *       | switch: it is required               ^                   | RUNS: it says `enable: false`
  *       v               take over              |
  *     EARLY ---------------------------------->+
  *       | abort
  *       v
  *     IDLE
  *
- * IDLE is what cannot be had, or does not start, and is not required. A step that is given up leaves no trace: those that were opened for
- * it are freed, those that had left run again, and reasons are the former ones.
+ * IDLE is what cannot be had, or does not start, and is not required. A step that is given up
+ * leaves no trace: those that were opened for it are freed, those that had left run again, and
+ * reasons are the former ones.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static bool is_among(const struct controller *c, struct controller *const *list,
 	return false;
 }
 
-/* ---- prepare --------------------------------------------------------------------------------------------------------- */
+/* ---- prepare --------------------------------------------------------------------------------- */
 
 static struct controller *find_or_add(struct pipeline *p, const char *name)
 {
@@ -137,7 +138,7 @@ int controllers_prepare(struct pipeline *p, const struct conf *conf, struct err 
 	return 0;
 }
 
-/* ---- switch ---------------------------------------------------------------------------------------------------------- */
+/* ---- switch ---------------------------------------------------------------------------------- */
 
 static void commit(struct controller *c)
 {
@@ -145,7 +146,8 @@ static void commit(struct controller *c)
 	c->next.plan = NULL;
 }
 
-/* Without them the configuration cannot be: that has to come out before anything of it is in force. */
+/* Without them the configuration cannot be: that has to come out before anything of it is in
+ * force. */
 static int start_required(struct pipeline *p, struct err *err)
 {
 	struct controller_change *change = p->controller_change;
@@ -169,7 +171,8 @@ static bool is_enabled(const struct conf *conf, const struct controller *c)
 	return conf_value(conf_get(conf_section(conf, c->name), "enable"), RP_T_BOOL, 1) != 0;
 }
 
-/* It is dropped, or can do nothing with its new section, or that says `enable: false`: then it is started again with it. */
+/* It is dropped, or can do nothing with its new section, or that says `enable: false`: then it is
+ * started again with it. */
 static bool leaves(const struct pipeline *p, const struct conf *conf, const struct controller *c)
 {
 	const struct controller_change *change = p->controller_change;
@@ -205,7 +208,7 @@ int controllers_switch(struct pipeline *p, const struct conf *conf, struct err *
 	return 0;
 }
 
-/* ---- abort ----------------------------------------------------------------------------------------------------------- */
+/* ---- abort ----------------------------------------------------------------------------------- */
 
 static void start_again(struct controller *c)
 {
@@ -252,7 +255,7 @@ void controllers_abort(struct pipeline *p)
 		controllers_sync(p);
 }
 
-/* ---- take over ------------------------------------------------------------------------------------------------------- */
+/* ---- take over ------------------------------------------------------------------------------- */
 
 static void take_over(struct controller *c)
 {

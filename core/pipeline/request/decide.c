@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One decision: transaction, policy, controllers, invariants, commit; and the way back when one of them says no. */
+/* One decision: transaction, policy, controllers, invariants, commit; and the way back when one of
+ * them says no. */
 #include <assert.h>
 
 #include "core/pipeline/internal.h"
@@ -60,7 +61,8 @@ void decide_drop(struct pipeline *p)
 	confine_unknown(p);
 }
 
-/* Those who keep what is right still move only as they could not stay, so that no budget of moves holds here. */
+/* Those who keep what is right still move only as they could not stay, so that no budget of moves
+ * holds here. */
 static void warn_of_moves(struct pipeline *p)
 {
 	unsigned n = rebalance_count(p);
@@ -77,7 +79,8 @@ static int place_anew(struct pipeline *p, struct err *err)
 	return r ? r : decide_check(p, err);
 }
 
-/* The policy's tables may not fit the cache any more: it rebuilds them. What that changes is decided anew and said later. */
+/* The policy's tables may not fit the cache any more: it rebuilds them. What that changes is
+ * decided anew and said later. */
 static void resync(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
@@ -129,7 +132,7 @@ const struct stage *decide_touched(const struct pipeline *p)
 	return p->txn ? txn_touched(p->txn) : NULL;
 }
 
-/* ---- what follows a decision ---------------------------------------------------------------------------------------- */
+/* ---- what follows a decision ----------------------------------------------------------------- */
 
 void decide_reply(struct pipeline *p, struct reply *reply, const struct ctr *skip)
 {
@@ -268,7 +271,7 @@ void decide_close(struct pipeline *p, const struct ctr *created)
 	end(p);
 }
 
-/* ---- release -------------------------------------------------------------------------------------------------------- */
+/* ---- release --------------------------------------------------------------------------------- */
 
 static int stage_exited(struct pipeline *p, struct ctr *ctr, struct err *err)
 {
@@ -294,7 +297,8 @@ static int release(struct pipeline *p, void *arg, struct err *err)
 	return decide_stage_release(p, arg, err);
 }
 
-/* The policy would not let go of it: it is taken out of the cache's live containers, and the policy looks at the rest anew. */
+/* The policy would not let go of it: it is taken out of the cache's live containers, and the policy
+ * looks at the rest anew. */
 static int release_by_force(struct pipeline *p, void *arg, struct err *err)
 {
 	int r = stage_exited(p, arg, err);

@@ -56,7 +56,7 @@ struct devices {
 	struct log_limit failures;
 };
 
-/* ---- who wants them ---------------------------------------------------------------------------------------------------- */
+/* ---- who wants them -------------------------------------------------------------------------- */
 
 static bool is_one_of(const char *word, size_t len, const char *const words[], size_t n)
 {
@@ -66,7 +66,8 @@ static bool is_one_of(const char *word, size_t len, const char *const words[], s
 	return false;
 }
 
-/* Are hints from devices of the kubelet's among those that an annotation lists? Without it all are. */
+/* Are hints from devices of the kubelet's among those that an annotation lists? Without it all
+ * are. */
 static bool is_listed(const char *text)
 {
 	static const char between[] = " \t\r\n,[]\"'-";
@@ -101,7 +102,7 @@ static bool pod_wants(const struct pod *pod)
 	return false;
 }
 
-/* ---- queries ----------------------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static struct query *find(const struct devices *d, rp_pod pod)
 {
@@ -199,7 +200,7 @@ static void take(struct devices *d, struct query *q, const struct device_desc *l
 	d->answered++;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void warn_once(struct devices *d)
 {
@@ -248,7 +249,7 @@ void devices_pod_ended(struct pipeline *p, const struct pod *pod)
 		d->source.pod_ended(d->source.arg, pod->ns, pod->name);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 void pipeline_devices_tell(struct pipeline *p, rp_pod pod, const struct device_desc *list,
 			   uint32_t n)
@@ -375,7 +376,7 @@ void pipeline_devices_not_listed(struct pipeline *p, const char *why)
 	hold_told(p);
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static uint64_t until(uint64_t received_ns, uint64_t limit_ms)
 {
@@ -438,7 +439,7 @@ uint64_t devices_wait_all(struct pipeline *p, bool begin, uint64_t received_ns)
 	return end;
 }
 
-/* ---- what modules and people are told ---------------------------------------------------------------------------------- */
+/* ---- what modules and people are told -------------------------------------------------------- */
 
 static int pod_resource(const struct ctr *ctr, uint32_t index, struct rp_pod_resource_info *ret,
 			void *arg)
@@ -492,7 +493,7 @@ void devices_explain(struct pipeline *p, struct ctr *ctr)
 		log_warning("%s: placed without knowing its devices: %s", ctr->full_name, why);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 bool pipeline_devices_are_on(const struct pipeline *p)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data file of a container: what its policy wants it to know of its own placement, as shell assignments, mounted read-only. Off by
- * default (cache.exportData), since it is a mount more in every container. The directory has to be there when the runtime mounts it;
- * the file is written by the disk worker, whole, under another name first.
+ * The data file of a container: what its policy wants it to know of its own placement, as shell
+ * assignments, mounted read-only. Off by default (cache.exportData), since it is a mount more in
+ * every container. The directory has to be there when the runtime mounts it; the file is written by
+ * the disk worker, whole, under another name first.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -59,7 +60,8 @@ static int run_job(void *arg)
 	if (job->data) {
 		int r = fs_replace(path, job->data->data, job->data->len, FILE_MODE, false,
 				   &job->err);
-		/* A container of before the switch was turned on has none mounted; one that has just gone needs none. */
+		/* A container of before the switch was turned on has none mounted; one that has
+		 * just gone needs none. */
 		return r == -ENOENT ? 0 : r;
 	}
 	int r = remove_dir(job);
@@ -130,7 +132,8 @@ void export_clean(struct pipeline *p)
 	const struct dirent *e;
 	while (dir && (e = readdir(dir))) {
 		const struct ctr *ctr = cache_ctr(p->env.cache, e->d_name);
-		/* What is known is written again: the daemon may have been killed between the two. */
+		/* What is known is written again: the daemon may have been killed between the
+		 * two. */
 		if (e->d_name[0] != '.' && (!ctr || ctr->cur.data))
 			submit(p, e->d_name, ctr ? ctr->cur.data : NULL);
 	}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request that has come and not begun: somebody outside has to say something first, the cluster what a pod asks for, the kubelet which devices it
- * has given. The loop goes on meanwhile. One request is held at a time, as runtimes ask for one thing at a time; its continuation is kept here.
+ * A request that has come and not begun: somebody outside has to say something first, the cluster
+ * what a pod asks for, the kubelet which devices it has given. The loop goes on meanwhile. One
+ * request is held at a time, as runtimes ask for one thing at a time; its continuation is kept
+ * here.
  */
 #ifndef PIPELINE_REQUEST_HOLD_H
 #define PIPELINE_REQUEST_HOLD_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the store is told. What was answered to the runtime has to survive kill -9, so a transaction that decided anything about a live
- * container is written before the reply leaves (no sync: the page cache survives the process), with all that waits for it. Everything else,
- * which the runtime would tell again at the next Synchronize, is written a little later in one go.
+ * When the store is told. What was answered to the runtime has to survive kill -9, so a transaction
+ * that decided anything about a live container is written before the reply leaves (no sync: the
+ * page cache survives the process), with all that waits for it. Everything else, which the runtime
+ * would tell again at the next Synchronize, is written a little later in one go.
  */
 #include <malloc.h>
 
@@ -77,7 +78,8 @@ void persist_now(struct pipeline *p)
 	(void)loop_timer_arm(p->persist_timer, 5000);
 }
 
-/* Not while a reply waits: it costs as much as all there is. A log that is longer than it has to be is no failure. */
+/* Not while a reply waits: it costs as much as all there is. A log that is longer than it has to be
+ * is no failure. */
 static void tidy(struct pipeline *p)
 {
 	struct err err = ERR_INIT;

@@ -12,7 +12,8 @@
 struct pipeline;
 
 /* ---- persist.c ---- */
-/* Notes what the transaction changed; before a reply when live containers are among it, later otherwise. */
+/* Notes what the transaction changed; before a reply when live containers are among it, later
+ * otherwise. */
 void persist_txn(struct pipeline *p);
 void persist_now(struct pipeline *p);
 void persist_later(struct pipeline *p);
@@ -22,11 +23,13 @@ void persist_quiet(void *arg);
 void persist_load(struct pipeline *p, struct instance *i);
 
 /* ---- state.c ---- */
-/* Opens the store and fills the cache with what it has. Without a directory that can be used there is none. */
+/* Opens the store and fills the cache with what it has. Without a directory that can be used there
+ * is none. */
 int state_open(struct pipeline *p, struct err *err);
 /* What the last process has set of the machine; its directory is there. */
 int state_open_settings(struct pipeline *p, struct err *err);
-/* The state, as far as a check needs it: what is in dir stays as it is and nothing is ever written; what is not used is told in report. */
+/* The state, as far as a check needs it: what is in dir stays as it is and nothing is ever written;
+ * what is not used is told in report. */
 void state_look(struct pipeline *p, const char *dir, struct buf *report);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the policy is told that moving containers may pay: by the clock, by an operator, because a container lacks something. Each time it
- * may move so many (rebalanceMoves) and no more: a decision that goes beyond is dropped as a whole, so that the worst a
- * policy can do to a loaded machine is bounded.
+ * When the policy is told that moving containers may pay: by the clock, by an operator, because a
+ * container lacks something. Each time it may move so many (rebalanceMoves) and no more: a decision
+ * that goes beyond is dropped as a whole, so that the worst a policy can do to a loaded machine is
+ * bounded.
  */
 #include <stdio.h>
 
@@ -20,8 +21,9 @@ struct occasion {
 };
 
 /*
- * Who shares CPUs with others gets more or less of them when those move: it has not moved itself as long as the policy keeps the same of it.
- * One that had to run without a place, and finds one where others have left, is not moved either: it gets what it was to have from the start.
+ * Who shares CPUs with others gets more or less of them when those move: it has not moved itself as
+ * long as the policy keeps the same of it. One that had to run without a place, and finds one where
+ * others have left, is not moved either: it gets what it was to have from the start.
  */
 static bool has_moved(const struct stage *s)
 {
@@ -105,7 +107,7 @@ void pipeline_arm_rebalance(struct pipeline *p)
 		(void)loop_timer_arm(p->rebalance_timer, interval_ms);
 }
 
-/* ---- pressure ---------------------------------------------------------------------------------------------------------- */
+/* ---- pressure -------------------------------------------------------------------------------- */
 
 static const struct {
 	uint32_t bit;
@@ -150,7 +152,7 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 			    err_text(&err, r));
 }
 
-/* ---- figures ----------------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 void pipeline_measure(struct pipeline *p)
 {

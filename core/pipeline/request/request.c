@@ -42,7 +42,7 @@ const char *request_name(enum request r)
 	return r < N_REQUESTS ? request_names[r] : "?";
 }
 
-/* ---- begin and end -------------------------------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 void request_begin(struct pipeline *p, enum request r)
 {
@@ -89,7 +89,8 @@ static void describe_created(struct pipeline *p, const struct ctr *ctr)
 	pipeline_event_of(p, EV_CREATED, ctr, NULL, "%s", text);
 }
 
-/* The cache does not take what the request is about: no policy hears of it, which would give its reasons. */
+/* The cache does not take what the request is about: no policy hears of it, which would give its
+ * reasons. */
 static int not_taken(const struct pipeline *p, int r, const struct err *err)
 {
 	static struct log_limit limit = LOG_LIMIT(10, 60000);
@@ -134,7 +135,7 @@ uint64_t request_allowed_ms(const struct pipeline *p)
 	return p->runtime.request_timeout_ms ? p->runtime.request_timeout_ms : ALLOWED_MS;
 }
 
-/* ---- pods ----------------------------------------------------------------------------------------------------------- */
+/* ---- pods ------------------------------------------------------------------------------------ */
 
 static void remove_pod(struct pipeline *p, struct pod *pod)
 {
@@ -160,7 +161,8 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 	return r;
 }
 
-/* A container ends: what that changes for others goes into the reply, or without one (NULL) to the queue. */
+/* A container ends: what that changes for others goes into the reply, or without one (NULL) to the
+ * queue. */
 static void release(struct pipeline *p, struct ctr *ctr, struct reply *reply)
 {
 	decide_release(p, ctr);
@@ -214,7 +216,7 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 	remove_pod(p, pod);
 }
 
-/* ---- creation ------------------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 int request_adopt_pod(struct pipeline *p, const struct pod_desc *desc, struct pod **ret,
 		      struct err *err)
@@ -406,7 +408,8 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 	reply_sent(p, reply, true);
 	if (!created)
 		return;
-	/* the runtime has refused it, or made it without us: then the next Synchronize tells of it */
+	/* the runtime has refused it, or made it without us: then the next Synchronize tells of
+	 * it */
 	watchdog_begin(p->watchdog);
 	release(p, created, NULL);
 	watchdog_end(p->watchdog);
@@ -414,7 +417,7 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 	persist_later(p);
 }
 
-/* ---- the rest of its life ------------------------------------------------------------------------------------------- */
+/* ---- the rest of its life -------------------------------------------------------------------- */
 
 /* Facts that later requests carry: state, pid, times. */
 static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc,

@@ -12,12 +12,12 @@
 
 struct pipeline;
 
-/* ---- replies -------------------------------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 /* What a container is to be told. */
 struct update {
-	struct ctr *
-		ctr; /* to be sent; what is answered later finds it by its handle, or not any more */
+	/* to be sent; what is answered later finds it by its handle, or not any more */
+	struct ctr *ctr;
 	rp_ctr handle;
 	uint32_t fields; /* DIFF_…: which of the values */
 	bool loses; /* CPUs that it has */
@@ -32,16 +32,17 @@ struct reply {
 	const char *const
 		*args; /* the process arguments that replace its own; NULL: it keeps them */
 	uint32_t n_args;
-	uint32_t
-		taken; /* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
+	/* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
+	uint32_t taken;
 	bool data_dir; /* it gets the data directory mounted: source in data_path */
 	char data_path[CACHE_PATH_MAX];
-	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs first. */
+	/* Other containers (and for an UpdateContainer the container itself): those that lose CPUs
+	 * first. */
 	const struct update *updates;
 	uint32_t n_updates;
 };
 
-/* ---- what the runtime asks (request.c, sync.c) --------------------------------------------------------------------------- */
+/* ---- what the runtime asks (request.c, sync.c) ----------------------------------------------- */
 
 enum request {
 	REQ_CONFIGURE,
@@ -72,8 +73,9 @@ struct request_about {
 	bool begins, ends; /* a REQ_SYNCHRONIZE: its first part, its last one */
 };
 /*
- * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any longer `resume` is called, from the loop, and what
- * `about` points to stays as it is until then. Nothing else may begin meanwhile. False: it may begin.
+ * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any
+ * longer `resume` is called, from the loop, and what `about` points to stays as it is until then.
+ * Nothing else may begin meanwhile. False: it may begin.
  */
 bool request_hold(struct pipeline *p, const struct request_about *about, void (*resume)(void *arg),
 		  void *arg);
@@ -81,9 +83,10 @@ bool request_hold(struct pipeline *p, const struct request_about *about, void (*
 void request_unhold(struct pipeline *p);
 
 /*
- * Each begins with request_begin and ends with reply_sent (reply_dropped when the reply could not be delivered: its changes go to the
- * unsolicited queue). An error comes with the sentence that the runtime passes on to people; nothing has changed then. Pods and
- * containers that are not known are adopted from the request.
+ * Each begins with request_begin and ends with reply_sent (reply_dropped when the reply could not
+ * be delivered: its changes go to the unsolicited queue). An error comes with the sentence that the
+ * runtime passes on to people; nothing has changed then. Pods and containers that are not known are
+ * adopted from the request.
  */
 void request_begin(struct pipeline *p, enum request r);
 int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
@@ -99,8 +102,9 @@ int request_update(struct pipeline *p, const struct pod_desc *pod, const struct 
 void request_stop(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,
 		  struct reply *ret);
 void request_remove(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr);
-/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides. `later`: what can be asked of a new one until
- * then, its environment, mounts and devices; NULL: nothing. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
+/* Synchronize, an object at a time: all pods, then all containers, then the end, which decides.
+ * `later`: what can be asked of a new one until then, its environment, mounts and devices; NULL:
+ * nothing. sync_abandon instead of sync_end: the list was not complete, nothing is dropped. */
 void sync_begin(struct pipeline *p);
 void sync_pod(struct pipeline *p, const struct pod_desc *pod);
 void sync_ctr(struct pipeline *p, const struct ctr_desc *ctr, const struct ctr_desc *later);
@@ -113,23 +117,23 @@ void reply_dropped(struct pipeline *p, struct reply *reply);
 /* For how long the runtime waits for an answer. */
 uint64_t request_allowed_ms(const struct pipeline *p);
 
-/* ---- unsolicited updates (updates.c) ------------------------------------------------------------------------------------ */
+/* ---- unsolicited updates (updates.c) --------------------------------------------------------- */
 
 #define UPDATE_BATCH_MAX 2048u
 
-/* The next batch, one at a time: NULL when nothing waits or one is outstanding. The front end sends it and answers with one of the
- * two below. */
+/* The next batch, one at a time: NULL when nothing waits or one is outstanding. The front end sends
+ * it and answers with one of the two below. */
 const struct update *updates_next(struct pipeline *p, uint32_t *ret_n);
 /* Nothing waits that could be sent. */
 void updates_hurry(struct pipeline *p);
 void updates_acked(struct pipeline *p);
-/* Somebody in the batch failed, the runtime does not say who: they are sent again one by one, later and later. `retry_now`: the
- * connection ended, nothing is known. */
+/* Somebody in the batch failed, the runtime does not say who: they are sent again one by one, later
+ * and later. `retry_now`: the connection ended, nothing is known. */
 void updates_failed(struct pipeline *p, bool connection_lost, const char *reason);
 unsigned updates_waiting(const struct pipeline *p);
 bool updates_outstanding(const struct pipeline *p);
 
-/* ---- the runtime's connection, as the front end tells it ------------------------------------------------------------------- */
+/* ---- the runtime's connection, as the front end tells it ------------------------------------- */
 
 struct runtime_state {
 	bool connected, synchronized;
@@ -144,10 +148,10 @@ struct runtime_state {
 };
 struct runtime_state *pipeline_runtime(struct pipeline *p); /* the front end fills it in */
 
-/* ---- rebalancing (rebalance.c) -------------------------------------------------------------------------------- */
+/* ---- rebalancing (rebalance.c) --------------------------------------------------------------- */
 
-/* Asks the policy to move containers where that pays, `budget` at most (0: any number). -ENOTSUP: it does not do so; -E2BIG: it wanted to
- * move more, and none was moved. */
+/* Asks the policy to move containers where that pays, `budget` at most (0: any number). -ENOTSUP:
+ * it does not do so; -E2BIG: it wanted to move more, and none was moved. */
 int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err);
 
 #endif

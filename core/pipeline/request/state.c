@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of earlier runs, at a start; and for who only checks a configuration, without touching it. */
+/* The state of earlier runs, at a start; and for who only checks a configuration, without touching
+ * it. */
 #include <string.h>
 
 #include "core/pipeline/internal.h"

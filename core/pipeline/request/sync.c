@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Synchronize: the runtime's list replaces what the cache believes. What is known and still there keeps its decision, and only what the
- * runtime has otherwise is said; what is new is placed; what is not listed is gone.
+ * Synchronize: the runtime's list replaces what the cache believes. What is known and still there
+ * keeps its decision, and only what the runtime has otherwise is said; what is new is placed; what
+ * is not listed is gone.
  */
 #include <assert.h>
 #include <string.h>
@@ -41,8 +42,9 @@ static bool number_changed(int64_t reported, int64_t known)
 }
 
 /*
- * A container we know: what the runtime reports is what it has. Shares, quota or limit that are neither what we knew nor what we set were
- * changed by the kubelet while we were away: a resize that we have not seen.
+ * A container we know: what the runtime reports is what it has. Shares, quota or limit that are
+ * neither what we knew nor what we set were changed by the kubelet while we were away: a resize
+ * that we have not seen.
  */
 static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *d)
 {
@@ -116,7 +118,8 @@ static void drop_unlisted(struct pipeline *p)
 	}
 }
 
-/* Of two living containers with one name the newer counts: later creation, else created rather than running, else seen later. */
+/* Of two living containers with one name the newer counts: later creation, else created rather than
+ * running, else seen later. */
 static bool newer(const struct ctr *a, const struct ctr *b)
 {
 	if (a->created_ns != b->created_ns)
@@ -139,7 +142,8 @@ static void settle_names(struct pipeline *p)
 		log_notice("%s: container %s has been replaced by %s", ctr->full_name, loser->id,
 			   winner->id);
 		cache_claim_name(p->env.cache, winner);
-		/* nobody holds anything in its name yet: the policy is about to look at everything anew */
+		/* nobody holds anything in its name yet: the policy is about to look at everything
+		 * anew */
 		struct txn *t = txn_begin(p->env.cache);
 		struct decision *d = t ? txn_stage(t, loser) : NULL;
 		if (d) {
@@ -165,8 +169,9 @@ static int synchronize(struct pipeline *p, void *arg, struct err *err)
 		       : instance_sync(p->policy, err);
 }
 
-/* What is decided for containers that the transaction did not touch may still be something else than what the runtime has. Those in the
- * reply are queued, too: nothing is left to be said of them when it has been sent. */
+/* What is decided for containers that the transaction did not touch may still be something else
+ * than what the runtime has. Those in the reply are queued, too: nothing is left to be said of them
+ * when it has been sent. */
 static void stage_differing(struct pipeline *p)
 {
 	struct ctr *ctr;
@@ -176,7 +181,8 @@ static void stage_differing(struct pipeline *p)
 	}
 }
 
-/* A decision that is nothing but what follows from every one: who is not pinned is kept off what others own. */
+/* A decision that is nothing but what follows from every one: who is not pinned is kept off what
+ * others own. */
 static int place_nobody(struct pipeline *p, void *arg, struct err *err)
 {
 	(void)p;
@@ -202,7 +208,9 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	devices_synchronizing(p);
 	confine_unknown(p);
 	p->sync_failed =
-		true; /* but when the policy, told that nothing came of it, has placed them all the same */
+		/* but when the policy, told that nothing came of it, has placed them all the
+		 * same */
+		true;
 	int r = decide(p, synchronize, NULL, &err);
 	if (!r)
 		p->sync_failed = p->other_policy = false;

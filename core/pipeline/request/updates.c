@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Updates that nobody asked for: after a reload, a hot-plug, a timer of the policy. A container is in the queue at most once, what is
- * sent is what is decided when it is sent, and what the runtime has already is not sent. One batch is under way at a time.
+ * Updates that nobody asked for: after a reload, a hot-plug, a timer of the policy. A container is
+ * in the queue at most once, what is sent is what is decided when it is sent, and what the runtime
+ * has already is not sent. One batch is under way at a time.
  *
- * A runtime that fails one update of a batch does not say which: the batch is sent again, one container at a time, with growing pauses
- * for those that go on failing.
+ * A runtime that fails one update of a batch does not say which: the batch is sent again, one
+ * container at a time, with growing pauses for those that go on failing.
  *
- * A policy may let what it gives wait (rp_host_cache.may_wait): as long as all in the queue is of that kind the queue is held, until the
- * policy has been quiet for some time or the first of it has waited long enough.
+ * A policy may let what it gives wait (rp_host_cache.may_wait): as long as all in the queue is of
+ * that kind the queue is held, until the policy has been quiet for some time or the first of it has
+ * waited long enough.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -53,7 +55,7 @@ int updates_init(struct pipeline *p)
 	return p->updates.retry && p->updates.hold ? 0 : -ENOMEM;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void drop(struct pipeline *p, struct update_list *l)
 {
@@ -107,7 +109,7 @@ static void acknowledge(struct pipeline *p, struct ctr *ctr, const struct update
 		updates_add(p, ctr);
 }
 
-/* ---- in replies ---------------------------------------------------------------------------------------------------------- */
+/* ---- in replies ------------------------------------------------------------------------------ */
 
 void updates_of_touched(struct pipeline *p, const struct ctr *skip)
 {
@@ -141,7 +143,7 @@ void updates_untold(struct pipeline *p)
 	drop(p, l);
 }
 
-/* ---- the queue ------------------------------------------------------------------------------------------------------------ */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 void updates_fini(struct pipeline *p)
 {
