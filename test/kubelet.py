@@ -195,9 +195,10 @@ class Agent:
         return code
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(STOP_S)
-        self.process = None
+        """Also from another thread than the test's, which may end meanwhile."""
+        process, self.process = self.process, None
+        process.send_signal(signal.SIGKILL)
+        process.wait(STOP_S)
 
     def read_log(self):
         return pathlib.Path(self.log.name).read_text(encoding='utf-8', errors='replace')

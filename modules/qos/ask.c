@@ -218,9 +218,9 @@ int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, i
 bool ask_main(const struct rp_instance *inst, rp_pod pod, struct rp_pod_ctr_info *ret)
 {
 	const struct modhost *h = &inst->h;
-	const char *name = h->cache->pod_annotation(h->ctx, pod, MAIN_KEY);
 	if (!RP_HAS(h->cache, pod_ctr))
 		return false;
+	const char *name = h->cache->pod_annotation(h->ctx, pod, MAIN_KEY);
 	for (uint32_t i = 0;; i++) {
 		struct rp_pod_ctr_info c = {.size = sizeof c};
 		if (h->cache->pod_ctr(h->ctx, pod, i, &c))
