@@ -409,8 +409,8 @@ static int with_sanitizers(const struct check *c, struct err *err)
 	return r ? r
 		 : err_set(err, -EPERM,
 			   "it was built without sanitizers, and what it does with memory would "
-			   "not "
-			   "be seen: make check-sanitized, of the kit's module.mk, builds it so");
+			   "not be seen: make check-sanitized, of the kit's module.mk, builds it "
+			   "so");
 }
 
 static int loads(struct check *c, struct err *err)
@@ -421,7 +421,7 @@ static int loads(struct check *c, struct err *err)
 			"loading it has started a thread: constructors of a library that it needs "
 			"have done so (static/libraries)");
 	check_note(c, "%s", c->module->path);
-	return watch_is_sanitized() ? with_sanitizers(c, err) : 0;
+	return c->o->sanitize ? with_sanitizers(c, err) : 0;
 }
 
 static int symbols(struct check *c, struct err *err)
