@@ -48,6 +48,15 @@ static const struct rp_key rows[] = {
 	    .doc = "Fields for nodes with certain labels: a list of maps with name, matchLabels "
 		   "and "
 		   "strategy. The first one that fits counts."),
+	ROW("nodeResources.keepOnError", RP_T_BOOL, "true",
+	    .doc = "What a calculator gave last stands while it fails, for "
+		   "strategy.degradeTimeMinutes."),
+	ROW("nodeResources.prediction", RP_T_MAP, NULL,
+	    .doc = "What prod pods are not expected to need, by what they used before."),
+	ROW("nodeResources.prediction.coldStart", RP_T_DURATION, "24h",
+	    .doc = "A pod counts when it was watched for that long."),
+	ROW("nodeResources.prediction.safetyMargin", RP_T_INT, "10", .max = 1000,
+	    .doc = "Percent on top of what is expected."),
 	ROW("nodeResources.devices", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "A file with the devices of the node, a JSON list."),
 	ROW("nodeResources.node", RP_T_MAP, NULL,

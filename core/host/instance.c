@@ -556,6 +556,11 @@ int instance_decide(struct instance *i, const struct rp_question *question,
 
 /* ---- calculators ----------------------------------------------------------------------------- */
 
+bool instance_wants_forecast(const struct instance *i)
+{
+	return i->calculator->flags & RP_CALCULATOR_FORECAST;
+}
+
 const char *const *instance_resources(const struct instance *i)
 {
 	return i->calculator->resources;

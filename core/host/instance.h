@@ -147,6 +147,8 @@ int instance_decide(struct instance *i, const struct rp_question *question,
 
 /* ---- calculators ---- */
 
+/* It goes by what pods are predicted not to need. */
+bool instance_wants_forecast(const struct instance *i);
 /* Names that are the module's own; lists that end with NULL, never NULL themselves. */
 const char *const *instance_resources(const struct instance *i);
 const char *const *instance_annotations(const struct instance *i);

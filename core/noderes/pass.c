@@ -78,37 +78,58 @@ static void sign(struct nr_pair *pairs, unsigned n, const char *key, struct inst
 		p->by = by;
 }
 
-static int merge(struct nr_result *to, const struct nr_result *from, struct instance *by)
+static int merge_value(struct nr_result *to, const struct nr_value *v, struct instance *by)
 {
-	int r = 0;
-	for (unsigned i = 0; !r && i < from->n_values; i++) {
-		const struct nr_value *v = &from->values[i];
-		r = nr_result_set(to, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
-							   .flags = v->reset ? RP_NR_ITEM_RESET : 0,
-							   .name = v->name,
-							   .quantity = v->quantity,
-							   .zones = v->zones,
-							   .n_zones = v->n_zones,
-							   .message = v->message});
-	}
-	for (unsigned i = 0; !r && i < from->n_labels; i++) {
-		r = nr_result_label(to, from->labels[i].key, from->labels[i].value);
-		sign(to->labels, to->n_labels, from->labels[i].key, by);
-	}
-	for (unsigned i = 0; !r && i < from->n_annotations; i++)
-		r = nr_result_annotate(to, from->annotations[i].key, from->annotations[i].value);
+	const struct rp_nr_item item = {.size = sizeof item,
+					.flags = v->reset ? RP_NR_ITEM_RESET : 0,
+					.name = v->name,
+					.quantity = v->quantity,
+					.zones = v->zones,
+					.n_zones = v->n_zones,
+					.message = v->message};
+	int r = nr_result_set(to, &item);
+	struct nr_value *at = (struct nr_value *)(uintptr_t)nr_result_value(to, v->name);
+	if (at)
+		at->by = by;
 	return r;
 }
 
-int nr_calculate(struct instance *const *list, unsigned n, bool reset, const char *message,
+/* What is signed `of`, NULL for what nobody has signed yet, as that of `by`. */
+static int merge(struct nr_result *to, const struct nr_result *from, const struct instance *of,
+		 struct instance *by)
+{
+	int r = 0;
+	for (unsigned i = 0; !r && i < from->n_values; i++)
+		if (from->values[i].by == of)
+			r = merge_value(to, &from->values[i], by);
+	for (unsigned i = 0; !r && i < from->n_labels; i++) {
+		const struct nr_pair *p = &from->labels[i];
+		if (p->by != of)
+			continue;
+		r = nr_result_label(to, p->key, p->value);
+		sign(to->labels, to->n_labels, p->key, by);
+	}
+	for (unsigned i = 0; !r && i < from->n_annotations; i++) {
+		const struct nr_pair *p = &from->annotations[i];
+		if (p->by != of)
+			continue;
+		r = nr_result_annotate(to, p->key, p->value);
+		sign(to->annotations, to->n_annotations, p->key, by);
+	}
+	return r;
+}
+
+int nr_calculate(struct instance *const *list, unsigned n, const struct nr_asking *how,
 		 struct nr_result *ret, struct err failed[NR_CALCULATORS_MAX])
 {
 	int r = 0;
 	for (unsigned i = 0; !r && i < n; i++) {
 		struct nr_result own = {0};
 		failed[i] = (struct err)ERR_INIT;
-		if (!ask(list[i], reset, message, &own, &failed[i]))
-			r = merge(ret, &own, list[i]);
+		if (!ask(list[i], how->reset, how->message, &own, &failed[i]))
+			r = merge(ret, &own, NULL, list[i]);
+		else if (how->kept & 1u << i)
+			r = merge(ret, how->before, list[i], list[i]);
 		nr_result_fini(&own);
 	}
 	return r;

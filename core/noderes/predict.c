@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #define WEIGHT_MIN 1e-4 /* less is nothing */
+#define HALF_LIVES_GONE 4096 /* nothing is left of any weight */
 #define HALF_LIVES_MAX 100 /* from the reference, before weights are counted from a later one */
 
 /* ---- buckets --------------------------------------------------------------------------------- */
@@ -51,23 +52,30 @@ uint32_t bucket_of(const struct buckets *b, double value)
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-void histogram_init(struct histogram *h, const struct buckets *b, double half_life_s)
+int histogram_init(struct histogram *h, const struct buckets *b, double half_life_s)
 {
-	memset(h, 0, sizeof *h);
-	h->buckets = *b;
-	h->half_life_s = half_life_s;
+	*h = (struct histogram){.buckets = *b,
+				.half_life_s = half_life_s,
+				.weights = calloc(b->n, sizeof *h->weights)};
+	return h->weights ? 0 : -ENOMEM;
+}
+
+void histogram_fini(struct histogram *h)
+{
+	free(h->weights);
+	h->weights = NULL;
 }
 
 /* Weights are counted from a later time, so that they stay finite. */
 static void shift(struct histogram *h, double at_s)
 {
-	double halves = round((at_s - h->reference_s) / h->half_life_s);
+	double halves = fmin(round((at_s - h->reference_s) / h->half_life_s), HALF_LIVES_GONE);
 	h->total = 0;
 	for (uint32_t i = 0; i < h->buckets.n; i++) {
 		h->weights[i] = ldexp(h->weights[i], -(int)halves);
 		h->total += h->weights[i];
 	}
-	h->reference_s += halves * h->half_life_s;
+	h->reference_s = h->total > 0 ? h->reference_s + halves * h->half_life_s : at_s;
 }
 
 void histogram_add(struct histogram *h, double value, double weight, double at_s)

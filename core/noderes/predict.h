@@ -32,10 +32,12 @@ struct histogram {
 	double half_life_s; /* 0: samples do not age */
 	double reference_s; /* weights are those at this time */
 	double total;
-	double weights[HISTOGRAM_BUCKETS_MAX];
+	double *weights; /* one a bucket */
 };
 
-void histogram_init(struct histogram *h, const struct buckets *b, double half_life_s);
+/* 0 or -ENOMEM: nothing is to be freed then. */
+int histogram_init(struct histogram *h, const struct buckets *b, double half_life_s);
+void histogram_fini(struct histogram *h);
 void histogram_add(struct histogram *h, double value, double weight, double at_s);
 /* The end of the bucket that the part `p` of all weight is within; 0 when there is none. */
 double histogram_percentile(const struct histogram *h, double p);

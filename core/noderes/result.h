@@ -26,7 +26,8 @@ struct nr_value {
 	int64_t *zones; /* n_zones; NULL: none */
 	uint32_t n_zones;
 	char *message; /* NULL: none */
-	struct instance *by; /* on a Node: the calculator that has put it there; NULL: none */
+	struct instance
+		*by; /* the calculator that has given it, or put it on the Node; NULL: none */
 };
 
 struct nr_pair {
@@ -53,14 +54,21 @@ int nr_result_annotate(struct nr_result *r, const char *key, const char *value);
 int nr_result_label(struct nr_result *r, const char *key, const char *value);
 void nr_result_remove(struct nr_result *r, const char *name);
 
-#define NR_CALCULATORS_MAX 32u
+#define NR_CALCULATORS_MAX 32u /* as many as nr_asking.kept has bits */
+
+struct nr_asking {
+	bool reset; /* lending is switched off */
+	const char *message; /* why */
+	const struct nr_result *before; /* what the last pass has made; NULL: nothing */
+	/* By a calculator's number: where it fails, what it has given before stands. */
+	uint32_t kept;
+};
 
 /*
  * One pass over calculators in their order, with env->noderes as input. What one of them fails at,
- * by number, goes to failed[]: that is all that is lost. `reset`: lending is switched off, with
- * `message` as the reason.
+ * by number, goes to failed[]: no more is lost than what that one gives.
  */
-int nr_calculate(struct instance *const *list, unsigned n, bool reset, const char *message,
+int nr_calculate(struct instance *const *list, unsigned n, const struct nr_asking *how,
 		 struct nr_result *ret, struct err failed[NR_CALCULATORS_MAX]);
 /* The result on a copy of the Node: capacity and allocatable alike, rounded up to whole units.
  * Errors of calculators go to failed[]. */

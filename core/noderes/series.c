@@ -13,21 +13,44 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define TICKS_MAX (UINT64_MAX / NS_PER_S / 8) /* of a field: eight of them can be added in ns */
 
-void series_put(struct series *s, const struct series_reading *r)
+/* The i-th from the last one. */
+static const struct series_reading *back(const struct series *s, uint32_t i)
 {
-	const struct series_reading *last =
-		&s->list[(s->next + SERIES_READINGS - 1) % SERIES_READINGS];
-	if (s->n && (r->cpu_ns < last->cpu_ns || r->at_ms <= last->at_ms))
+	return &s->list[(s->next + 2 * SERIES_READINGS - 1 - i) % SERIES_READINGS];
+}
+
+/* A part of the readings is more than the window needs: they do not come evenly. */
+static uint64_t stride_ms(uint64_t window_ms)
+{
+	return window_ms / (SERIES_READINGS * 3 / 4);
+}
+
+void series_put(struct series *s, const struct series_reading *r, uint64_t window_ms)
+{
+	const struct series_reading *last = back(s, 0);
+	if (s->n && (r->cpu_ns < last->cpu_ns || r->at_ms < last->at_ms))
 		s->n = 0;
+	if ((s->n && r->at_ms == last->at_ms) ||
+	    (s->n > 1 && r->at_ms - last->at_ms < stride_ms(window_ms)))
+		return;
 	s->list[s->next] = *r;
 	s->next = (s->next + 1) % SERIES_READINGS;
 	s->n += s->n < SERIES_READINGS;
 }
 
-/* The i-th from the last one. */
-static const struct series_reading *back(const struct series *s, uint32_t i)
+static int64_t mcpu_between(const struct series_reading *first, const struct series_reading *last)
 {
-	return &s->list[(s->next + 2 * SERIES_READINGS - 1 - i) % SERIES_READINGS];
+	return (int64_t)((last->cpu_ns - first->cpu_ns) / 1000 / (last->at_ms - first->at_ms));
+}
+
+uint32_t series_rates(const struct series *s, uint64_t now_ms, uint64_t window_ms,
+		      struct series_rate ret[SERIES_READINGS])
+{
+	uint32_t n = 0;
+	for (; n + 1 < s->n && now_ms <= back(s, n)->at_ms + window_ms; n++)
+		ret[n] = (struct series_rate){mcpu_between(back(s, n + 1), back(s, n)),
+					      back(s, n)->memory};
+	return n;
 }
 
 bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms, int64_t *ret_mcpu,
@@ -43,7 +66,7 @@ bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms,
 		first = back(s, n);
 		memory += (double)first->memory;
 	}
-	*ret_mcpu = (int64_t)((last->cpu_ns - first->cpu_ns) / 1000 / (last->at_ms - first->at_ms));
+	*ret_mcpu = mcpu_between(first, last);
 	*ret_memory = (int64_t)(memory / n);
 	return true;
 }

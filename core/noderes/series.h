@@ -9,7 +9,7 @@
 #include "core/util/err.h"
 #include "core/util/fs.h"
 
-#define SERIES_READINGS 16u /* more are not kept: averages reach back as far as these do */
+#define SERIES_READINGS 32u /* more are not kept: averages reach back as far as these do */
 
 struct series_reading {
 	uint64_t at_ms; /* monotonic */
@@ -23,12 +23,24 @@ struct series {
 	uint32_t n, next;
 };
 
-/* What goes backwards, as the counter of a container that began anew, forgets what was before. */
-void series_put(struct series *s, const struct series_reading *r);
+/*
+ * What goes backwards, as the counter of a container that began anew, forgets what was before.
+ * Readings that follow the last one so closely that all of them would not reach back over the
+ * window are left out; the second one never is.
+ */
+void series_put(struct series *s, const struct series_reading *r, uint64_t window_ms);
 /* Milli-CPU and bytes over the last window_ms. False: two readings are needed, and the last one not
  * older than that. */
 bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms, int64_t *ret_mcpu,
 		    int64_t *ret_memory);
+
+/* Between one reading and the next one. */
+struct series_rate {
+	int64_t mcpu, memory;
+};
+/* Those that lie within the last window_ms, the latest first. Returns their number. */
+uint32_t series_rates(const struct series *s, uint64_t now_ms, uint64_t window_ms,
+		      struct series_rate ret[SERIES_READINGS]);
 
 /* CPU time of all CPUs since boot and memory in use of the machine, from /proc below the root. */
 int series_read_node(const struct fs_root *root, struct series_reading *ret, struct err *err);

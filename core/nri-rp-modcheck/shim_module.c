@@ -374,7 +374,8 @@ static const void *cover_calculator(struct cover *c, const struct rp_calculator 
 	if (!n)
 		return NULL;
 	c->calculator = n;
-	*ours = (struct rp_calculator){.size = n->size < sizeof *ours ? n->size : sizeof *ours};
+	*ours = (struct rp_calculator){.size = n->size < sizeof *ours ? n->size : sizeof *ours,
+				       .flags = n->flags};
 	COVER(n, c, prepare, n->prepare);
 	COVER(n, ours, prepare, g_prepare);
 	COVER(n, c, commit, n->commit);

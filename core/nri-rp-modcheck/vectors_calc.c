@@ -25,7 +25,7 @@ static int calculate(struct vector *v, const char *module, const struct nr_input
 	if (r)
 		return r;
 	v->env->noderes = in;
-	r = nr_calculate(&i, 1, false, "", ret, all);
+	r = nr_calculate(&i, 1, &(struct nr_asking){0}, ret, all);
 	v->env->noderes = NULL;
 	*failed = all[0];
 	return r;

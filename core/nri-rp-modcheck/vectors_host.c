@@ -146,22 +146,23 @@ static int read_buckets(const struct vector *v, struct buckets *ret, struct err 
 static int run_histogram(struct vector *v, struct err *err)
 {
 	struct buckets b;
+	struct histogram h;
 	int r = read_buckets(v, &b, err);
-	_free_ struct histogram *h = calloc(1, sizeof *h);
-	if (r || !h)
-		return r ? r : err_errno(err, -ENOMEM, "histogram");
+	if (r)
+		return r;
+	if (histogram_init(&h, &b, conf_number(vector_in(v, "halfLifeSeconds"), 0)))
+		return err_errno(err, -ENOMEM, "histogram");
 	rp_cfg samples = vector_in(v, "samples"), p = conf_get(v->out, "percentiles");
 	rp_cfg starts = conf_get(v->out, "starts"), find = conf_get(v->out, "find");
 	rp_cfg n = conf_get(v->out, "numBuckets");
-	histogram_init(h, &b, conf_number(vector_in(v, "halfLifeSeconds"), 0));
 	for (uint32_t i = 0; i < conf_count(samples); i++) {
 		rp_cfg s = conf_item(samples, i);
-		histogram_add(h, number_at(s, 0, 0), number_at(s, 1, 1), number_at(s, 2, 0));
+		histogram_add(&h, number_at(s, 0, 0), number_at(s, 1, 1), number_at(s, 2, 0));
 	}
 	for (uint32_t i = 0; i < conf_count(p); i++) {
 		double at = number_at(conf_item(p, i), 0, 0);
 		compare_number(v, "percentile", at, number_at(conf_item(p, i), 1, -1),
-			       histogram_percentile(h, at));
+			       histogram_percentile(&h, at));
 	}
 	for (uint32_t i = 0; i < conf_count(starts); i++) {
 		uint32_t at = (uint32_t)number_at(conf_item(starts, i), 0, 0);
@@ -175,6 +176,7 @@ static int run_histogram(struct vector *v, struct err *err)
 	}
 	if (n)
 		vector_compare(v, "numBuckets", vector_int(n, -1), b.n);
+	histogram_fini(&h);
 	return 0;
 }
 

@@ -98,7 +98,8 @@ struct rp_nr_measured {
 	uint32_t degraded; /* 1: there is no sample, or it is too old to go by */
 	int64_t age_ms; /* of the sample; RP_NOT_SET: there never was one */
 	int64_t node[RP_NR_AMOUNTS], system[RP_NR_AMOUNTS]; /* usage */
-	int64_t prod_reclaimable[RP_NR_AMOUNTS]; /* by prediction */
+	int64_t prod_reclaimable[RP_NR_AMOUNTS]; /* by prediction; RP_NOT_SET: none yet,
+						    or nobody asks for it */
 };
 
 /* A pod, or a sample of one that is in no list any more. */
@@ -213,9 +214,13 @@ struct rp_nr_edit {
 	void (*set_label)(void *ctx, const char *key, const char *value);
 };
 
+/* It goes by rp_nr_measured.prod_reclaimable: the host learns from what is measured what pods need,
+ * which it leaves when no calculator asks for that. */
+#define RP_CALCULATOR_FORECAST 0x1u
+
 struct rp_calculator {
 	uint32_t size;
-	uint32_t pad;
+	uint32_t flags; /* RP_CALCULATOR_… */
 	int32_t (*prepare)(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan);
 	void (*commit)(struct rp_instance *inst, struct rp_plan *plan);
 	void (*abort)(struct rp_instance *inst, struct rp_plan *plan);

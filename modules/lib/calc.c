@@ -67,7 +67,9 @@ const char *calc_why_degraded(const struct rp_nr_measured *m, char *text, size_t
 	if (m->age_ms == RP_NOT_SET)
 		(void)snprintf(text, size, "nothing was measured yet");
 	else
-		(void)snprintf(text, size, "what was measured is %lld s old, too old to go by",
+		(void)snprintf(text, size,
+			       "the last reading is %lld s old: too old to go by, or the "
+			       "first one, and usage is between two",
 			       (long long)(m->age_ms / 1000));
 	return text;
 }

@@ -106,6 +106,7 @@ static int32_t mid_calculate(struct rp_instance *inst, const struct rp_nr_sink *
 
 static const struct rp_calculator calculator = {
 	CALC_LIFE,
+	.flags = RP_CALCULATOR_FORECAST,
 	.resources = names,
 	.annotations = no_names,
 	.calculate = mid_calculate,

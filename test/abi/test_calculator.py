@@ -53,9 +53,9 @@ def night(installed, tmp_path_factory):  # noqa: F811
     return folder
 
 
-def config(annotations=None):
+def config(annotations=None, **more):
     strategy = {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100}
-    return {'policy': 'none', 'calculators': ['batch', 'night'], 'nodeResources': {'strategy': strategy, 'node': {'annotations': annotations or {}}}}
+    return {'policy': 'none', 'calculators': ['batch', 'night'], 'nodeResources': {'strategy': strategy, 'node': {'annotations': annotations or {}}, **more}}
 
 
 def values(node):
@@ -69,13 +69,19 @@ def test_asked_last_and_failing_alone(night):
         node.start()
         eventually(lambda: values(node).get(CPU) == 4321 and values(node)[OWN] == 7)
         assert [c['name'] for c in node.ctl('node')['calculators']] == ['batch', 'night']
+        def errors():
+            return {c['name']: c['error'] for c in node.ctl('node')['calculators']}
+
         node.config(config({BROKEN: ''}))
+        node.reload()
+        eventually(lambda: 'the night is broken' in errors()['night'])
+        assert values(node)[CPU] == 4321 and values(node)[OWN] == 7, 'what it gave last stands'
+        node.config(config({BROKEN: ''}, keepOnError=False))
         node.reload()
         eventually(lambda: values(node).get(CPU) == 16000)
         assert OWN not in values(node), 'none of its items are used'
-        errors = {c['name']: c['error'] for c in node.ctl('node')['calculators']}
-        assert errors['batch'] == '' and 'the night is broken' in errors['night']
+        assert errors()['batch'] == '' and 'the night is broken' in errors()['night']
         node.config(config())
         node.reload()
         eventually(lambda: values(node).get(OWN) == 7)
-        assert not any(c['error'] for c in node.ctl('node')['calculators'])
+        assert not any(errors().values())

@@ -19,7 +19,7 @@ static void average(const uint8_t *data, size_t size)
 		memcpy(&r, data, sizeof r);
 		r.at_ms >>= 8;
 		r.memory >>= 16;
-		series_put(&s, &r);
+		series_put(&s, &r, 300000);
 		assert(s.n >= 1 && s.n <= SERIES_READINGS);
 		(void)series_average(&s, r.at_ms, 60000, &cpu, &memory);
 	}

@@ -6,6 +6,7 @@ import pytest
 
 from operator_tools import free_port, http_get
 from simnode import SimError, ctr, eventually, put_machine
+from test_controllers import add_cgroup
 
 GIB = 1 << 30
 
@@ -86,6 +87,24 @@ def test_wrong_configurations(lend, wrong, why):
     with pytest.raises(SimError, match=why):
         node.config({**config(), **wrong})
     eventually(lambda: values(node).get('kubernetes.io/batch-memory'))
+
+
+def test_what_pods_are_not_expected_to_need_is_lent(lend):
+    """3 CPUs less what an idle pod, and an idle system, have used at most: a bucket of 25 milli-CPU each. What was learned outlives the daemon."""
+    conf = config()
+    node = lend({**conf, 'calculators': ['mid'], 'metrics': {'collectInterval': '1s'},
+                 'nodeResources': {**conf['nodeResources'], 'prediction': {'coldStart': '0s', 'safetyMargin': 0}}})
+    node.create('p', ctr('c', '3', '1Gi'))
+    add_cgroup(node, 'c', {'cpu.stat': 'usage_usec 1000\n', 'memory.current': '4096\n', 'memory.stat': 'anon 4096\n'})
+    eventually(lambda: values(node).get('kubernetes.io/mid-cpu') == 3000 - 2 * 25)
+    node.stop()
+    learned = pathlib.Path(node.paths['state']) / 'predictions'
+    models = [line.split()[1:] for line in learned.read_text().splitlines() if line.startswith('model')]
+    assert sum(not name.startswith('__node') for name, _ in models) == 1
+    node.start()
+    eventually(lambda: values(node).get('kubernetes.io/mid-cpu') == 3000 - 2 * 25)
+    node.stop()
+    assert [line.split()[1:] for line in learned.read_text().splitlines() if line.startswith('model')] == models
 
 
 def test_devices_of_a_file(lend):

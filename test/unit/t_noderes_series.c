@@ -13,7 +13,8 @@
 
 static void put(struct series *s, uint64_t at_s, uint64_t cpu_s, int64_t memory)
 {
-	series_put(s, &(struct series_reading){1000 * at_s, cpu_s * UINT64_C(1000000000), memory});
+	series_put(s, &(struct series_reading){1000 * at_s, cpu_s * UINT64_C(1000000000), memory},
+		   60000);
 }
 
 static void average_is(const struct series *s, uint64_t now_s, uint64_t window_s, int64_t mcpu,
@@ -67,24 +68,47 @@ static void test_clock_that_jumps(void **state)
 	assert_false(series_average(&s, 100000, 60000, &mcpu, &memory));
 	put(&s, 160, 101, 9);
 	average_is(&s, 160, 300, 500, 8);
-	put(&s, 160, 102, 11); /* no time has passed: no division by it */
-	assert_false(series_average(&s, 160000, 300000, &mcpu, &memory));
+	put(&s, 160, 102, 11); /* no time has passed: it is left out */
+	average_is(&s, 160, 300, 500, 8);
 	put(&s, 220, 162, 13);
 	put(&s, 1000220, 500162, 15); /* forth: usage is that of the whole time */
 	average_is(&s, 1000220, 60, 500, 14);
 	/* asked for a time before the last reading */
-	average_is(&s, 220, 60, 500, 13);
+	average_is(&s, 220, 60, 500, 12);
 }
 
+/* However often there are readings, those that are kept reach back over the window, and not much
+ * further. */
 static void test_ring(void **state)
 {
 	struct series s = {0};
+	const uint64_t window_s = 60;
 	(void)state;
-	for (uint64_t i = 1; i <= 5 * SERIES_READINGS; i++)
-		put(&s, i, i / 2, (int64_t)i);
+	for (uint64_t i = 1; i <= 1000; i++)
+		put(&s, i, 2 * i, (int64_t)i);
 	assert_int_equal(s.n, SERIES_READINGS);
-	/* what is older than the ring is not reached */
-	average_is(&s, 5 * SERIES_READINGS, 1000000, 533, 72);
+	average_is(&s, 1000, window_s, 2000, 969);
+	uint64_t reach_s = (s.list[(s.next + SERIES_READINGS - 1) % SERIES_READINGS].at_ms -
+			    s.list[s.next].at_ms) /
+			   1000;
+	assert_in_range(reach_s, window_s, 2 * window_s);
+}
+
+static void test_rates(void **state)
+{
+	struct series s = {0};
+	struct series_rate rates[SERIES_READINGS];
+	(void)state;
+	put(&s, 100, 0, 10);
+	assert_int_equal(series_rates(&s, 100000, 60000, rates), 0);
+	put(&s, 115, 15, 20);
+	put(&s, 130, 60, 60);
+	assert_int_equal(series_rates(&s, 140000, 60000, rates), 2);
+	assert_int_equal(rates[0].mcpu, 3000);
+	assert_int_equal(rates[0].memory, 60);
+	assert_int_equal(rates[1].mcpu, 1000);
+	assert_int_equal(series_rates(&s, 180000, 60000, rates), 1);
+	assert_int_equal(series_rates(&s, 190001, 60000, rates), 0);
 }
 
 static void test_files(void **state)
@@ -110,6 +134,7 @@ int main(void)
 		cmocka_unit_test(test_counter_that_began_anew),
 		cmocka_unit_test(test_clock_that_jumps),
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,17 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
 #include <utlist.h>
 
-#include "core/cache/usage.h"
 #include "core/conf/fragment.h"
 #include "core/host/noderes.h"
 #include "core/noderes/classes.h"
 #include "core/noderes/devices.h"
-#include "core/noderes/series.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/node/forecast.h"
 #include "core/pipeline/node/lending.h"
+#include "core/pipeline/node/measure.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -31,18 +30,12 @@
 
 #define QOS_LABEL "koordinator.sh/qosClass"
 #define RESERVATION_ANNOTATION "node.koordinator.sh/reservation"
+#define RAW_ANNOTATION "node.koordinator.sh/raw-allocatable" /* before it was amplified */
 #define PRIO_LABEL "koordinator.sh/priority-class"
 #define FIRST_PASSES 2u /* as many as readings are needed */
 #define FIRST_PASS_MS 2000u
+#define SAMPLE_MS 15000u /* between two readings of the machine */
 #define PACE_MS 10000u /* the least time between two passes, however often the Node changes */
-
-/* What is known of a container beyond its last two readings. */
-struct used {
-	rp_ctr ctr;
-	struct series series;
-	uint64_t mark; /* the last pass that saw it */
-	UT_hash_handle hh;
-};
 
 struct noderes {
 	struct loop_timer *timer;
@@ -53,8 +46,10 @@ struct noderes {
 	char *inventory_text; /* as it was read last */
 	struct nr_devices devices;
 	char devices_error[ERR_TEXT_MAX];
-	struct series node;
-	struct used *used;
+	struct measure measure;
+	struct forecast forecast;
+	struct forecast_limits limits;
+	bool keep_on_error;
 	struct strategy strategy;
 	struct kv *labels, *annotations; /* texts are the configuration's */
 	unsigned n_labels, n_annotations;
@@ -65,6 +60,7 @@ struct noderes {
 	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
 	bool settled; /* since the start enough was measured, or is not to be waited for any more */
 	struct err failed[NR_CALCULATORS_MAX];
+	uint64_t gave_ms[NR_CALCULATORS_MAX]; /* monotonic; 0: in no pass yet */
 	struct instance *calculators[NR_CALCULATORS_MAX];
 	unsigned n_calculators;
 	uint64_t passes, pass_ms; /* ms: monotonic; 0: never */
@@ -120,16 +116,40 @@ int noderes_check(const struct conf *conf, struct err *err)
 	return merge_configs(conf, NULL, 0, &s, err);
 }
 
+/* When this calculator has given something last, by the list that stands. */
+static uint64_t gave_ms(const struct noderes *n, const struct instance *calculator)
+{
+	for (unsigned i = 0; i < n->n_calculators; i++)
+		if (n->calculators[i] == calculator)
+			return n->gave_ms[i];
+	return 0;
+}
+
 static void take_calculators(struct pipeline *p)
 {
 	struct noderes *n = p->noderes;
-	n->n_calculators = 0;
-	for (unsigned i = 0; i < p->n_controllers && n->n_calculators < NR_CALCULATORS_MAX; i++) {
+	struct instance *list[NR_CALCULATORS_MAX] = {NULL};
+	uint64_t gave[NR_CALCULATORS_MAX] = {0};
+	unsigned count = 0;
+	for (unsigned i = 0; i < p->n_controllers && count < NR_CALCULATORS_MAX; i++) {
 		struct controller *c = p->controllers[i];
-		if (c->instance && controller_runs(c) &&
-		    instance_role(c->instance) == RP_KIND_CALCULATOR)
-			n->calculators[n->n_calculators++] = c->instance;
+		if (!c->instance || !controller_runs(c) ||
+		    instance_role(c->instance) != RP_KIND_CALCULATOR)
+			continue;
+		gave[count] = gave_ms(n, c->instance);
+		list[count++] = c->instance;
 	}
+	memcpy(n->calculators, list, sizeof list);
+	memcpy(n->gave_ms, gave, sizeof gave);
+	n->n_calculators = count;
+}
+
+static bool wants_forecast(const struct noderes *n)
+{
+	for (unsigned i = 0; i < n->n_calculators; i++)
+		if (instance_wants_forecast(n->calculators[i]))
+			return true;
+	return false;
 }
 
 static uint64_t interval_ms(const struct noderes *n)
@@ -138,10 +158,18 @@ static uint64_t interval_ms(const struct noderes *n)
 					: 1000 * (uint64_t)n->strategy.values[RP_NR_REPORT_SECONDS];
 }
 
+/* The machine is read more often than passes are due. */
+static void arm(struct noderes *n, uint64_t now)
+{
+	uint64_t in = n->due_ms > now ? n->due_ms - now : 0;
+	(void)loop_timer_arm(n->timer, in < SAMPLE_MS ? in : SAMPLE_MS);
+}
+
 static void schedule(struct noderes *n, uint64_t in_ms)
 {
-	n->due_ms = clock_ms() + in_ms;
-	(void)loop_timer_arm(n->timer, in_ms);
+	uint64_t now = clock_ms();
+	n->due_ms = now + in_ms;
+	arm(n, now);
 }
 
 /* Labels and annotations of the Node in the cluster; without one, those of rp.conf. */
@@ -180,8 +208,17 @@ void noderes_configure(struct pipeline *p)
 	n->annotations = pairs_of(conf_get(node, "annotations"), &n->n_annotations);
 	take_strategy(p);
 	n->inventory = conf_text(conf_get(conf_root(p->conf), "nodeResources.devices"), NULL);
+	n->limits = (struct forecast_limits){
+		conf_value(conf_get(conf_root(p->conf), "nodeResources.prediction.safetyMargin"),
+			   RP_T_INT, 0),
+		conf_value(conf_get(conf_root(p->conf), "nodeResources.prediction.coldStart"),
+			   RP_T_DURATION, 0) /
+			1000};
+	n->keep_on_error = conf_value(conf_get(conf_root(p->conf), "nodeResources.keepOnError"),
+				      RP_T_BOOL, 1) != 0;
 	take_calculators(p);
 	lending_keep(&n->lending, n->calculators, n->n_calculators);
+	forecast_switch(p, &n->forecast, !p->env.trial && wants_forecast(n));
 	if (n->n_calculators && !p->env.trial)
 		schedule(n, FIRST_PASS_MS);
 	else
@@ -195,47 +232,9 @@ static uint64_t window_ms(const struct noderes *n)
 	return 1000 * (uint64_t)n->strategy.values[RP_NR_AGGREGATE_SECONDS];
 }
 
-static struct used *used_of(struct noderes *n, rp_ctr ctr)
+static bool counts_cached(const struct noderes *n)
 {
-	struct used *u;
-	HASH_FIND(hh, n->used, &ctr, sizeof ctr, u);
-	if (u)
-		return u;
-	u = calloc(1, sizeof *u);
-	if (!u)
-		return NULL;
-	u->ctr = ctr;
-	HASH_ADD(hh, n->used, ctr, sizeof u->ctr, u);
-	if (u->hh.tbl)
-		return u;
-	free(u);
-	return NULL;
-}
-
-static void put_readings(struct pipeline *p)
-{
-	struct noderes *n = p->noderes;
-	struct used *u, *next;
-	struct ctr *ctr;
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
-		const struct reading *cpu = ctr->usage ? &ctr->usage->now[FIG_CPU] : NULL;
-		if (!cpu || !cpu->at_ms || !(u = used_of(n, ctr->handle)))
-			continue;
-		u->mark = n->passes;
-		if (u->series.n &&
-		    cpu->at_ms ==
-			    u->series.list[(u->series.next + SERIES_READINGS - 1) % SERIES_READINGS]
-				    .at_ms)
-			continue; /* nobody has read it since */
-		series_put(&u->series,
-			   &(struct series_reading){cpu->at_ms, cpu->value,
-						    (int64_t)ctr->usage->now[FIG_MEMORY].value});
-	}
-	HASH_ITER (hh, n->used, u, next)
-		if (u->mark != n->passes) {
-			HASH_DEL(n->used, u);
-			free(u);
-		}
+	return n->strategy.values[RP_NR_MEMORY_COLLECT] == RP_NR_COLLECT_WITH_CACHE;
 }
 
 /* ---- input ----------------------------------------------------------------------------------- */
@@ -244,8 +243,16 @@ struct input {
 	struct nr_input in;
 	struct rp_nr_pod *pods;
 	struct rp_nr_zone *zones;
+	struct forecast_pod *expected; /* as many as pods */
 	int64_t used[RP_NR_AMOUNTS]; /* by all pods */
 };
+
+static void input_fini(struct input *in)
+{
+	free(in->pods);
+	free(in->zones);
+	free(in->expected);
+}
 
 static const char *label_of(const struct pod *pod, const char *key)
 {
@@ -265,10 +272,9 @@ static uint32_t qos_of(const struct pod *pod)
 
 static void add_usage(struct noderes *n, const struct ctr *ctr, uint64_t now, struct rp_nr_pod *pod)
 {
-	struct used *u;
+	const struct series *s = measure_ctr(&n->measure, ctr->handle);
 	int64_t cpu, memory;
-	HASH_FIND(hh, n->used, &ctr->handle, sizeof ctr->handle, u);
-	if (!u || !series_average(&u->series, now, window_ms(n), &cpu, &memory)) {
+	if (!s || !series_average(s, now, window_ms(n), &cpu, &memory)) {
 		pod->flags &= ~RP_NR_POD_SAMPLED; /* a part of it would be less than it uses */
 		return;
 	}
@@ -302,12 +308,15 @@ static int fill_pods(struct pipeline *p, uint64_t now, struct input *ret)
 	const struct pod *pod;
 	uint32_t n = 0;
 	ret->pods = calloc(cache_n_pods(p->env.cache) + 1u, sizeof *ret->pods);
-	if (!ret->pods)
+	ret->expected = calloc(cache_n_pods(p->env.cache) + 1u, sizeof *ret->expected);
+	if (!ret->pods || !ret->expected)
 		return -ENOMEM;
 	for (pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
 		struct rp_nr_pod *to = &ret->pods[n];
 		if (!fill_pod(p->noderes, pod, now, to))
 			continue;
+		ret->expected[n] = (struct forecast_pod){
+			pod, to->prio, {to->request[RP_NR_CPU], to->request[RP_NR_MEMORY]}};
 		n++;
 		for (uint32_t k = 0; (to->flags & RP_NR_POD_SAMPLED) && k < RP_NR_AMOUNTS; k++)
 			ret->used[k] += to->usage[k];
@@ -367,16 +376,19 @@ static void amounts_in_cluster(const struct node_amount *list, uint32_t n,
 	}
 }
 
-/* What the Node's annotation reserves; an annotation that makes no sense reserves nothing. */
-static void read_reservation(const struct texts *of, int64_t ret[RP_NR_AMOUNTS])
+/* Amounts that an annotation of the Node tells, under a key of its map, if one is said. What it
+ * does not tell, and an annotation that makes no sense, leave what there is. */
+static void read_amounts(const struct texts *of, const char *annotation, const char *key,
+			 int64_t ret[RP_NR_AMOUNTS])
 {
 	struct fragment *f = NULL;
 	rp_cfg root = NULL;
-	const char *text = kv_text(of->annotations, of->n_annotations, RESERVATION_ANNOTATION);
+	const char *text = kv_text(of->annotations, of->n_annotations, annotation);
 	if (text && fragment_parse(text, &f, &root, NULL) == 0) {
-		rp_cfg resources = conf_get(root, "resources");
-		ret[RP_NR_CPU] = conf_value(conf_get(resources, "cpu"), RP_T_CPU, 0);
-		ret[RP_NR_MEMORY] = conf_value(conf_get(resources, "memory"), RP_T_BYTES, 0);
+		rp_cfg map = key ? conf_get(root, key) : root;
+		ret[RP_NR_CPU] = conf_value(conf_get(map, "cpu"), RP_T_CPU, ret[RP_NR_CPU]);
+		ret[RP_NR_MEMORY] =
+			conf_value(conf_get(map, "memory"), RP_T_BYTES, ret[RP_NR_MEMORY]);
 	}
 	fragment_free(f);
 }
@@ -394,7 +406,19 @@ static void fill_node(struct pipeline *p, struct nr_input *in)
 	in->node = (struct rp_nr_node){.size = sizeof in->node, .n_zones = in->n_zones};
 	memcpy(in->node.capacity, n->capacity, sizeof in->node.capacity);
 	memcpy(in->node.allocatable, n->allocatable, sizeof in->node.allocatable);
-	read_reservation(&of, in->node.reserved);
+	read_amounts(&of, RESERVATION_ANNOTATION, "resources", in->node.reserved);
+}
+
+static int fill_reclaimable(struct pipeline *p, uint64_t now, const struct input *of,
+			    struct rp_nr_measured *m)
+{
+	const struct noderes *n = p->noderes;
+	struct texts texts = node_texts(p);
+	int64_t allocatable[RP_NR_AMOUNTS];
+	memcpy(allocatable, n->allocatable, sizeof allocatable);
+	read_amounts(&texts, RAW_ANNOTATION, NULL, allocatable);
+	return forecast_reclaimable(&n->forecast, &n->limits, of->expected, of->in.n_pods,
+				    allocatable, now, m->prod_reclaimable);
 }
 
 static void fill_measured(struct noderes *n, uint64_t now, const struct input *of,
@@ -402,10 +426,9 @@ static void fill_measured(struct noderes *n, uint64_t now, const struct input *o
 {
 	*m = (struct rp_nr_measured){.size = sizeof *m,
 				     .age_ms = n->read.at_ms ? (int64_t)(now - n->read.at_ms)
-							     : RP_NOT_SET,
-				     .prod_reclaimable = {RP_NOT_SET, RP_NOT_SET}};
+							     : RP_NOT_SET};
 	int64_t limit = n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
-	m->degraded = !series_average(&n->node, now, window_ms(n), &m->node[RP_NR_CPU],
+	m->degraded = !series_average(&n->measure.node, now, window_ms(n), &m->node[RP_NR_CPU],
 				      &m->node[RP_NR_MEMORY]) ||
 		      m->age_ms > limit;
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
@@ -429,6 +452,8 @@ static int fill_input(struct pipeline *p, uint64_t now, struct input *ret)
 	ret->in.devices = n->devices.list;
 	ret->in.n_devices = n->devices.n;
 	fill_measured(n, now, ret, &n->measured);
+	if (!r)
+		r = fill_reclaimable(p, now, ret, &n->measured);
 	ret->in.measured = n->measured;
 	return r;
 }
@@ -468,38 +493,76 @@ static int put_on_node(struct pipeline *p, uint64_t now)
 	return n->settled ? lending_decide(&n->lending, &pass, now) : 0;
 }
 
-static int run_pass(struct pipeline *p)
+/* Calculators of which what they gave stands when they fail: not for longer than one would go by
+ * what was measured. */
+static uint32_t kept_calculators(const struct noderes *n, uint64_t now)
+{
+	uint64_t limit = (uint64_t)n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
+	uint32_t kept = 0;
+	for (unsigned i = 0; n->keep_on_error && i < n->n_calculators; i++)
+		if (n->gave_ms[i] && now - n->gave_ms[i] <= limit)
+			kept |= 1u << i;
+	return kept;
+}
+
+static int calculate(struct noderes *n, uint64_t now)
+{
+	struct nr_result result = {0};
+	bool enabled = n->strategy.values[RP_NR_ENABLE] == 1;
+	const struct nr_asking how = {.reset = !enabled,
+				      .message = "lending is switched off",
+				      .before = &n->result,
+				      .kept = enabled ? kept_calculators(n, now) : 0};
+	int r = nr_calculate(n->calculators, n->n_calculators, &how, &result, n->failed);
+	if (r) {
+		nr_result_fini(&result);
+		return r;
+	}
+	for (unsigned i = 0; i < n->n_calculators; i++)
+		if (!n->failed[i].text[0])
+			n->gave_ms[i] = now;
+	nr_result_fini(&n->result);
+	n->result = result;
+	return 0;
+}
+
+static int run_pass(struct pipeline *p, const struct input *input, uint64_t now)
+{
+	struct noderes *n = p->noderes;
+	struct err before[NR_CALCULATORS_MAX];
+	memcpy(before, n->failed, sizeof before);
+	p->env.noderes = &input->in;
+	watchdog_begin(p->watchdog);
+	int r = calculate(n, now);
+	if (!r) {
+		settle(p, now);
+		r = put_on_node(p, now);
+	}
+	watchdog_end(p->watchdog);
+	p->env.noderes = NULL;
+	tell_failures(n, before);
+	return r;
+}
+
+/* What was measured is learned from and, if a pass is due, calculated with. */
+static int look(struct pipeline *p, bool pass)
 {
 	struct noderes *n = p->noderes;
 	struct input input;
-	struct err before[NR_CALCULATORS_MAX];
-	struct nr_result result = {0};
 	uint64_t now = clock_ms();
-	bool enabled = n->strategy.values[RP_NR_ENABLE] == 1;
-	n->passes++;
-	put_readings(p);
-	memcpy(before, n->failed, sizeof before);
+	measure_ctrs(&n->measure, p->env.cache, counts_cached(n), window_ms(n));
+	bool train = forecast_due(&n->forecast, &n->measure, now);
+	if (!pass && !train)
+		return 0;
+	n->passes += pass;
 	int r = fill_input(p, now, &input);
-	if (!r) {
-		p->env.noderes = &input.in;
-		watchdog_begin(p->watchdog);
-		r = nr_calculate(n->calculators, n->n_calculators, !enabled,
-				 "lending is switched off", &result, n->failed);
-		if (!r) {
-			nr_result_fini(&n->result);
-			n->result = result;
-			settle(p, now);
-			r = put_on_node(p, now);
-		} else {
-			nr_result_fini(&result);
-		}
-		watchdog_end(p->watchdog);
-		p->env.noderes = NULL;
-	}
-	free(input.pods);
-	free(input.zones);
-	tell_failures(n, before);
-	n->pass_ms = now;
+	if (!r && train)
+		forecast_train(p, &n->forecast, &n->measure, input.expected, input.in.n_pods, now);
+	if (!r && pass)
+		r = run_pass(p, &input, now);
+	if (pass)
+		n->pass_ms = now;
+	input_fini(&input);
 	return r;
 }
 
@@ -507,6 +570,7 @@ static int run_pass(struct pipeline *p)
 
 struct job {
 	struct pipeline *p;
+	bool pass; /* one is due then */
 	struct series_reading reading;
 	struct err err;
 	char *inventory; /* its path; NULL: none */
@@ -570,11 +634,12 @@ static void machine_read(void *arg, int result)
 	} else {
 		n->error[0] = '\0';
 		n->read = job->reading;
-		series_put(&n->node, &job->reading);
+		series_put(&n->measure.node, &job->reading, window_ms(n));
 	}
 	take_devices(n, job);
+	bool pass = job->pass;
 	job_free(job);
-	if (n->n_calculators && run_pass(p))
+	if (n->n_calculators && look(p, pass))
 		log_warning("out of memory: the node's resources stay as they are");
 }
 
@@ -582,11 +647,17 @@ static void on_timer(void *arg)
 {
 	struct pipeline *p = arg;
 	struct noderes *n = p->noderes;
-	schedule(n, interval_ms(n));
+	uint64_t now = clock_ms();
 	struct job *job = n->reading ? NULL : calloc(1, sizeof *job);
+	bool pass = now >= n->due_ms;
+	if (pass)
+		schedule(n, interval_ms(n));
+	else
+		arm(n, now);
 	if (!job)
 		return;
 	job->p = p;
+	job->pass = pass;
 	job->inventory = n->inventory ? strdup(n->inventory) : NULL;
 	if (worker_submit(p->disk, read_machine, machine_read, job))
 		job_free(job);
@@ -634,13 +705,10 @@ int noderes_init(struct pipeline *p)
 void noderes_fini(struct pipeline *p)
 {
 	struct noderes *n = p->noderes;
-	struct used *u, *next;
 	if (!n)
 		return;
-	HASH_ITER (hh, n->used, u, next) {
-		HASH_DEL(n->used, u);
-		free(u);
-	}
+	forecast_stop(p, &n->forecast);
+	measure_fini(&n->measure);
 	loop_timer_free(n->timer);
 	nr_result_fini(&n->result);
 	lending_fini(&n->lending);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the node and each of its containers use over time: the last readings, of which averages are
+ * made. Containers are read by the collector, the node by the pass (noderes.h).
+ */
+#ifndef PIPELINE_MEASURE_H
+#define PIPELINE_MEASURE_H
+
+#include "core/cache/cache.h"
+#include "core/noderes/series.h"
+
+struct used;
+
+/* All zeros: nothing was measured yet. */
+struct measure {
+	struct series node;
+	struct used *used; /* by container */
+	uint64_t round;
+};
+
+void measure_fini(struct measure *m);
+/* What the collector has read since; containers that are gone are forgotten. `cached`: memory that
+ * holds files counts, too. */
+void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t window_ms);
+/* NULL: nothing was measured. */
+const struct series *measure_ctr(const struct measure *m, rp_ctr ctr);
+
+#endif
