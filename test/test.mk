@@ -86,13 +86,17 @@ FAULT_DEPTH ?= 100
 faults: test-programs ## let calls of the C library fail in the daemon, up to the FAULT_DEPTH-th of each
 	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) test/run --build $(O) --only scenario -k test_faults $(TESTFLAGS)
 
+# make check has two hours of it.
+day: test-programs ## a day of a node's load a thousand times as fast: build/day.csv, build/day.svg
+	$(Q)DAY_HOURS=24 test/run --build $(O) --only scenario -k test_node_day $(TESTFLAGS)
+
 lint: $(GENERATED_HEADERS) ## clang-format, clang-tidy, cppcheck, gcc -fanalyzer, mandoc, shellcheck
 	$(Q)test/lint --build $(O) $(LINTFLAGS) -- $(ALL_CFLAGS) $(ALL_CPPFLAGS)
 
 format: ## clang-format everything
 	$(Q)git ls-files '*.c' '*.h' | xargs $(CLANG)-format -i
 
-.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz faults coverage lint format
+.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz faults day coverage lint format
 
 # What nri-rpd costs beside a plugin that does nothing, on a simulated machine of 128 CPUs. With BENCH_NAMED above 0 and policy
 # cpuset a cycle is a pod that names the CPUs of so many others.

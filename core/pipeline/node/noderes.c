@@ -428,8 +428,9 @@ static void fill_measured(struct noderes *n, uint64_t now, const struct input *o
 				     .age_ms = n->read.at_ms ? (int64_t)(now - n->read.at_ms)
 							     : RP_NOT_SET};
 	int64_t limit = n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
-	m->degraded = !series_average(&n->measure.node, now, window_ms(n), &m->node[RP_NR_CPU],
-				      &m->node[RP_NR_MEMORY]) ||
+	/* the average up to the last reading, which may be older than the window */
+	m->degraded = !series_average(&n->measure.node, n->read.at_ms, window_ms(n),
+				      &m->node[RP_NR_CPU], &m->node[RP_NR_MEMORY]) ||
 		      m->age_ms > limit;
 	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
 		m->system[k] = m->node[k] > of->used[k] ? m->node[k] - of->used[k] : 0;
