@@ -77,7 +77,7 @@ struct rp_pod_info {
 	/* ---- since 1.3 ---- */
 
 	uint32_t flags; /* RP_POD_… */
-	uint32_t pad;
+	int32_t priority; /* with RP_POD_FED: its number; 0 without */
 	/* What its containers ask for together, as the cluster has it or else as the runtime was
 	 * told of the pod: milli-CPU, bytes; 0: none. RP_NOT_SET: neither is known, as after a
 	 * start of the daemon; of mem_request only the cluster knows. */

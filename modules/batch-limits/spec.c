@@ -15,20 +15,11 @@ struct asked {
 	bool any;
 };
 
-/* A member by its name as it is; names of resources have dots. */
-static rp_cfg member(const struct modhost *h, rp_cfg map, const char *name)
-{
-	for (uint32_t i = 0; map && i < h->config->count(h->ctx, map); i++)
-		if (strcmp(h->config->key(h->ctx, map, i), name) == 0)
-			return h->config->item(h->ctx, map, i);
-	return NULL;
-}
-
 /* none: what stands for a resource that is not there. */
 static int32_t amount(const struct modhost *h, rp_cfg map, const char *resource, int64_t none,
 		      bool *any, int64_t *ret)
 {
-	rp_cfg node = member(h, map, resource);
+	rp_cfg node = annotation_named(h, map, resource);
 	*ret = none;
 	if (!node)
 		return 0;

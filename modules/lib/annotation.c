@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "modules/lib/annotation.h"
 
+#include <string.h>
+
 static const char *kind_text(uint32_t kind)
 {
 	switch (kind) {
@@ -40,6 +42,14 @@ int32_t annotation_member(const struct modhost *h, const char *what, rp_cfg map,
 	if (*ret && h->config->kind(h->ctx, *ret) == RP_NODE_NULL)
 		*ret = NULL;
 	return *ret ? check(h, what, name, *ret, kind) : 0;
+}
+
+rp_cfg annotation_named(const struct modhost *h, rp_cfg map, const char *name)
+{
+	for (uint32_t i = 0; map && i < h->config->count(h->ctx, map); i++)
+		if (strcmp(h->config->key(h->ctx, map, i), name) == 0)
+			return h->config->item(h->ctx, map, i);
+	return NULL;
 }
 
 int32_t annotation_texts(const struct modhost *h, const char *what, rp_cfg map, const char *name,

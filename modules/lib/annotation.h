@@ -16,7 +16,9 @@ int32_t annotation_parse(const struct modhost *h, const char *what, const char *
  * RP_NODE_…. */
 int32_t annotation_member(const struct modhost *h, const char *what, rp_cfg map, const char *name,
 			  uint32_t kind, rp_cfg *ret);
-/* The same for a list of texts. */
+/* A member whose name has dots in it, as those of resources do. NULL: it is not there. */
+rp_cfg annotation_named(const struct modhost *h, rp_cfg map, const char *name);
+/* As annotation_member(), for a list of texts. */
 int32_t annotation_texts(const struct modhost *h, const char *what, rp_cfg map, const char *name,
 			 rp_cfg *ret);
 

@@ -1,37 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calculators share: sums over pods and applications, percentages that are exact, items with
- * their messages, and the life of a module whose section is read by one function.
+ * What calculators share: sums over pods and applications, items with their messages, and the life
+ * of a module whose section is read by one function.
  */
 #ifndef NRI_RP_LIB_CALC_H
 #define NRI_RP_LIB_CALC_H
 
 #include <stdbool.h>
 
+#include "modules/lib/amounts.h"
 #include "modules/lib/host.h"
 
 /* Milli-CPU and bytes. */
 struct calc_amounts {
 	int64_t of[RP_NR_AMOUNTS];
 };
-
-extern const char *const calc_amount_names[RP_NR_AMOUNTS]; /* "cpu", "memory" */
-
-/* value × percent / 100, cut towards zero. */
-int64_t calc_percent(int64_t value, int64_t percent);
-static inline int64_t calc_max(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-static inline int64_t calc_min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-/* The amount, 0 when it is not known. */
-static inline int64_t calc_known(int64_t amount)
-{
-	return amount == RP_NOT_SET ? 0 : amount;
-}
 
 /* What the kubelet or the Node's annotation keeps back. */
 struct calc_amounts calc_node_reserved(const struct rp_nr_node *node);

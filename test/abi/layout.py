@@ -79,8 +79,9 @@ def minor():
 
 def main():
     print('/* SPDX-License-Identifier: Apache-2.0 */')
-    print('/* The module ABI as it was released with 1.%s, on machines with pointers of 64 bits: what a module built then relies on. Structs with a' % minor())
-    print(' * size in front may have become longer since. Made by layout.py, once. */')
+    print('/* The module ABI as it was released with 1.%s, on machines with pointers of 64 bits: what a module' % minor())
+    print(' * built then relies on. Structs with a size in front may have become longer since. Made by')
+    print(' * layout.py, once. */')
     print(includes())
     print('#define AT(s, field, n) _Static_assert(offsetof(struct s, field) == (n), #s "." #field " has moved")')
     print('#define SIZE(s, n) _Static_assert(sizeof(struct s) == (n), #s " has another size")')

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from simnode import BUILD, TEST_MODULES, ctr, eventually
-from test_cluster import Cluster
+from simnode import BUILD, TEST_MODULES, ctr, eventually, put_machine
+from test_cluster import NODE, Cluster
 
 HAND = {'policy': 'none', 'controllers': {'hand': 'required'}, 'hand': {'evict': 'the node is too hot'}}
 
@@ -83,3 +83,21 @@ def test_without_the_right(cluster):
     eventually(lambda: any('pods/eviction' in p for p in c.status()['problems']))
     eventually(lambda: evictions(c)['victim']['state'] == 'granted', 30)
     eventually(lambda: not c.status()['problems'])
+
+
+def test_who_goes_when_the_node_runs_short(make_node, tmp_path):
+    """More batch CPU was asked for than the node lends: the pod of the lowest priority goes; when a budget keeps it, the next one does."""
+    config = {'policy': 'none', 'controllers': {'evict': 'required'}, 'metrics': {'collectInterval': '1s'},
+              'evict': {'interval': '200ms', 'cpuAllocatableEvictThresholdPercent': 100, 'allocatableEvictPriorityThreshold': 5999, 'cpuCoolTime': '500ms'}}
+    with Cluster(make_node, tmp_path, config=config, module_dirs=[BUILD / 'modules']) as c:
+        put_machine(c.node)
+        lends = {'cpu': '16', 'kubernetes.io/batch-cpu': '3k'}
+        c.api.put('nodes', None, NODE, {'status': {'allocatable': lends, 'capacity': lends}})
+        amounts = {'kubernetes.io/batch-cpu': '1500'}
+        for name, priority in (('high', 5900), ('low', 5100), ('prod', 9000)):
+            spec = {'nodeName': NODE, 'priority': priority, 'containers': [{'name': 'c0', 'resources': {'requests': amounts, 'limits': amounts}}]}
+            uid = c.api.put('pods', 'default', name, {'spec': spec})['metadata']['uid']
+            c.node.create(name, ctr('c0'), uid=uid)
+        eventually(lambda: evictions(c).get('low', {}).get('state') == 'granted')
+        assert 'batch pods ask for 3000 of cpu, and the node lends 3000' in evictions(c)['low']['reason']
+        assert list(evictions(c)) == ['low']
