@@ -138,7 +138,11 @@ MUTANTS ?= 20
 mutants: ## make MUTANTS small errors in modules/, one at a time, and tell which tests catch them
 	$(Q)test/mutants.py --work $(O)/mutants $(MUTANTS)
 
-.PHONY: mutants
+# Where policies put random workloads, as stories; make check plays what was recorded.
+record: programs modules ## record placements anew, for a change that is meant: test/scenario/stories/*/recorded.yaml
+	$(Q)test/record.py
+
+.PHONY: mutants record
 
 # What speaks gRPC.
 GRPC_TESTS := $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_grpc) $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_grpc*.c))
