@@ -24,6 +24,8 @@ UNIT_S = 120
 KIT_S = 300
 # Modules that stand for the library when the kit checks an error in it.
 OF_THE_LIBRARY = ['topology-aware', 'balloons', 'static']
+# What the kit is told beside the module, where it cannot do without.
+KIT = {'static-pools': ['--config', 'conf/samples/static-pools.conf', '--cases', 'laptop|lifecycle|abi/rules']}
 # Programs of test/unit that a folder's sources are in, where they are not called as the folder is; of the library those that are called as
 # the source, and these.
 TESTS = {'topology-aware': 'ta', 'dynamic-pools': 'dynpools', 'cpu': 'cpuctl', 'lib': '(modlib|static|ta|balloons|dynpools|template)'}
@@ -112,7 +114,7 @@ class Tree:
                 return test
         self.make(*self.modules(source))
         for module in self.modules(source):
-            if self.fails(['build/bin/nri-rp-modcheck', module], KIT_S):
+            if self.fails(['build/bin/nri-rp-modcheck', module, *KIT.get(pathlib.Path(module).stem, [])], KIT_S):
                 return 'nri-rp-modcheck ' + module
         return ''
 
