@@ -6,19 +6,29 @@ The checker knows what was answered to the runtime and who asked for CPUs of the
 import errno
 import mmap
 import os
+import pathlib
 import re
+import signal
 import struct
+import threading
 
 import pytest
 
 from simnode import BUILD, SimError, ctr
 
-PLAN = struct.Struct('=IiiiI')
-WRITE, SHORT_WRITE, OPEN, MALLOC = range(1, 5)
-POLICIES = {policy: {'policy': policy, policy: {'reservedResources': {'cpu': 'cpuset:0'}}} for policy in ('static', 'topology-aware')}
-FAULTS = {'write-ENOSPC': (WRITE, errno.ENOSPC), 'write-EIO': (WRITE, errno.EIO), 'write-EROFS': (WRITE, errno.EROFS),
-          'write-short': (SHORT_WRITE, 0), 'open-EMFILE': (OPEN, errno.EMFILE),
-          'malloc-ENOMEM': (MALLOC, errno.ENOMEM)}
+PLAN = struct.Struct('=IiiiI4xq')
+CALLS = ('none write short-write open malloc calloc realloc read short-read send short-send recv short-recv fsync rename mmap fork '
+         'epoll_wait').split()
+POLICIES = {policy: {'policy': policy, policy: section} for policy, section in (
+    ('static', {'reservedResources': {'cpu': 'cpuset:0'}}), ('topology-aware', {'reservedResources': {'cpu': 'cpuset:0'}}),
+    ('balloons', {'reservedResources': {'cpu': 'cpuset:0'}, 'balloonTypes': [
+        {'name': 'own', 'minCPUs': 0, 'maxCPUs': 8, 'namespaces': ['own'], 'preferNewBalloons': True}]}),
+    ('cpuset', {'reservedResources': {'cpu': 'cpuset:0'}}))}
+FAULTS = ['write-ENOSPC', 'write-EIO', 'write-EROFS', 'short-write', 'open-EMFILE', 'open-EACCES', 'malloc-ENOMEM', 'calloc-ENOMEM', 'realloc-ENOMEM',
+          'read-EIO', 'read-EINTR', 'short-read', 'send-EINTR', 'send-EAGAIN', 'short-send', 'recv-EINTR', 'recv-EAGAIN', 'short-recv', 'fsync-EIO',
+          'rename-EROFS', 'mmap-ENOMEM', 'fork-EAGAIN', 'epoll_wait-EINTR']
+# What passes by itself, and nobody may notice.
+HARMLESS = ['short-write', 'short-read', 'read-EINTR', 'send-EINTR', 'send-EAGAIN', 'short-send', 'recv-EINTR', 'recv-EAGAIN', 'short-recv', 'epoll_wait-EINTR']
 DEPTH = int(os.environ.get('FAULT_DEPTH', 4))  # the first call fails, then the second, and so on
 KEPT = 3
 LOGGED = 10  # of a kind in a minute; the log tells how many it leaves out
@@ -31,13 +41,16 @@ class Plan:
             self.memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
 
     def arm(self, call, error, skip, fail=1):
-        PLAN.pack_into(self.memory, 0, 0, error, skip, fail, 0)
+        PLAN.pack_into(self.memory, 0, 0, error, skip, fail, 0, 0)
         struct.pack_into('=I', self.memory, 0, call)
 
     def disarm(self):
         """How many calls have failed."""
         struct.pack_into('=I', self.memory, 0, 0)
         return PLAN.unpack_from(self.memory)[4]
+
+    def shift(self, seconds):
+        struct.pack_into('=q', self.memory, 24, seconds)
 
 
 def check(node, owners):
@@ -59,38 +72,28 @@ def tried(step):
     return True
 
 
-@pytest.mark.parametrize('fault', FAULTS)
-@pytest.mark.parametrize('policy', POLICIES)
-def test_goes_on(make_node, tmp_path, policy, fault):
-    call, error = FAULTS[fault]
-    plan = Plan(tmp_path / 'plan')
-    daemon = ' '.join(['/usr/bin/env', 'LD_PRELOAD=%s' % (BUILD / 'test' / 'fault.so'), 'FAULT_PLAN=%s' % (tmp_path / 'plan'),
-                       'ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0', str(BUILD / 'bin' / 'nri-rpd'),
-                       '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control}'])
-    node = make_node(POLICIES[policy], daemon=daemon, module_dirs=[BUILD / 'modules'])
-    node.create('e', ctr('c', '100m/200m', '16Mi'))
-    owners, failed, refused, pid = {}, 0, 0, node.status()['pid']
-    for skip in range(DEPTH):
-        name = 'x%d' % skip
-        plan.arm(call, error, skip)
-        said = len(node.read_log())
-        made = tried(lambda: node.create(name, ctr('c', '2', '64Mi')))
-        tried(node.reload)
-        failed += plan.disarm()
-        assert node.status()['pid'] == pid
-        refused += not made
-        assert made or refused > LOGGED or re.search('refused|error|memory', node.read_log()[said:]), 'refused without a word'
-        if made:
-            owners[name + '/c'] = 2
-        node.settle()
-        check(node, owners)
-        if made and skip >= KEPT:
-            node.delete(name)
-            del owners[name + '/c']
-    assert failed, 'no call has failed'
-    node.create('after', ctr('c', '1', '64Mi'))
-    owners['after/c'] = 1
-    check(node, owners)
+def pairs():
+    """Every fault with every policy; in `make check` with one of them."""
+    for i, fault in enumerate(FAULTS):
+        for k, policy in enumerate(POLICIES):
+            if DEPTH > 4 or i % len(POLICIES) == k:
+                yield policy, fault
+
+
+@pytest.fixture
+def faulty(make_node, tmp_path):
+    """A node whose daemon has the plan."""
+    def make(policy):
+        plan = Plan(tmp_path / 'plan')
+        daemon = ' '.join(['/usr/bin/env', 'LD_PRELOAD=%s' % (BUILD / 'test' / 'fault.so'), 'FAULT_PLAN=%s' % (tmp_path / 'plan'),
+                           'ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0', str(BUILD / 'bin' / 'nri-rpd'),
+                           '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control}'])
+        return plan, make_node(POLICIES[policy], daemon=daemon, module_dirs=[BUILD / 'modules'])
+    return make
+
+
+def killed(node, owners):
+    """Nothing that was answered is lost."""
     before = node.places()
     node.kill()
     node.start()
@@ -98,3 +101,60 @@ def test_goes_on(make_node, tmp_path, policy, fault):
     assert node.places() == before
     check(node, owners)
     node.allow('died')
+
+
+@pytest.mark.parametrize('policy, fault', pairs())
+def test_goes_on(faulty, policy, fault):
+    call, _, error = fault.rpartition('-') if fault.rpartition('-')[2].isupper() else (fault, '', '')
+    plan, node = faulty(policy)
+    node.create('e', ctr('c', '100m/200m', '16Mi'))
+    owners, failed, refused, pid = {}, 0, 0, node.status()['pid']
+    for skip in range(DEPTH):
+        name = 'x%d' % skip
+        plan.arm(CALLS.index(call), getattr(errno, error, 0), skip)
+        said = len(node.read_log())
+        made = tried(lambda: node.create(name, ctr('c', '2', '64Mi'), namespace='own'))
+        reloaded = tried(lambda: node.config({**POLICIES[policy], 'rebalanceMoves': skip + 1}))
+        failed += plan.disarm()
+        assert node.status()['pid'] == pid
+        assert (made and reloaded) or fault not in HARMLESS
+        refused += not made
+        assert made or refused > LOGGED or re.search('refused|error|memory', node.read_log()[said:]), 'refused without a word'
+        if made:
+            owners['own/%s/c' % name] = 2
+        node.settle()
+        check(node, owners)
+        if made and skip >= KEPT:
+            node.delete(name)
+            del owners['own/%s/c' % name]
+    assert failed, 'no call has failed'
+    node.create('after', ctr('c', '1', '64Mi'), namespace='own')
+    owners['own/after/c'] = 1
+    check(node, owners)
+    killed(node, owners)
+
+
+@pytest.mark.parametrize('policy', POLICIES)
+def test_a_clock_that_jumps(faulty, policy):
+    plan, node = faulty(policy)
+    owners = {}
+    for i, years in enumerate((10, -10, 0)):
+        plan.shift(years * 365 * 86400)
+        node.create('x%d' % i, ctr('c', '2', '64Mi'), namespace='own')
+        owners['own/x%d/c' % i] = 2
+        node.reload()
+        check(node, owners)
+        killed(node, owners)
+
+
+@pytest.mark.parametrize('policy', POLICIES)
+def test_stopped_for_a_while(faulty, policy):
+    """As by a hypervisor; the runtime waits that long."""
+    _, node = faulty(policy)
+    pid = node.status()['pid']
+    daemon = int(pathlib.Path('/proc/%d/task/%d/children' % (pid, pid)).read_text().split()[0]) if 'env' in os.readlink('/proc/%d/exe' % pid) else pid
+    os.kill(daemon, signal.SIGSTOP)
+    threading.Timer(1, os.kill, (daemon, signal.SIGCONT)).start()
+    node.create('x', ctr('c', '2', '64Mi'), namespace='own')
+    check(node, {'own/x/c': 2})
+    assert node.status()['pid'] == pid
