@@ -4,6 +4,7 @@
 
 #include "core/noderes/result.h"
 #include "core/util/log.h"
+#include "core/util/sized.h"
 #include "core/util/str.h"
 
 #define UNIT 1000 /* thousandths */
@@ -25,7 +26,12 @@ static void note(struct giving *g, int bad)
 static void give_item(void *ctx, const struct rp_nr_item *item)
 {
 	struct giving *g = ctx;
-	note(g, item->size < sizeof *item || !item->name ? -EINVAL : nr_result_set(g->to, item));
+	if (item->size < sizeof *item || !item->name)
+		note(g, -EINVAL);
+	else if (!sized_is_understood(item, item->size, sizeof *item))
+		note(g, -EOPNOTSUPP);
+	else
+		note(g, nr_result_set(g->to, item));
 }
 
 static void give_label(void *ctx, const char *key, const char *value)

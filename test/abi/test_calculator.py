@@ -11,6 +11,7 @@ from simnode import Node, eventually, put_machine  # noqa: E402
 from test_abi import BUILD, author_env, installed, is_instrumented, must  # noqa: E402,F401
 
 CPU, OWN, BROKEN = 'kubernetes.io/batch-cpu', 'example.com/night-cpu', 'example.com/broken'
+LONGER, SAID = 'example.com/longer', 'example.com/said'
 SOURCE = r'''
 #include <modules/lib/calc.h>
 
@@ -23,6 +24,15 @@ static int32_t night_calculate(struct rp_instance *inst, const struct rp_nr_sink
 	const struct modhost *h = &inst->h;
 	calc_give(out, names[0], 7, NULL, 0, "seven at night");
 	calc_give(out, "kubernetes.io/batch-cpu", 4321, NULL, 0, "less at night");
+	/* as a later release may have it: of the second one this host knows not what it says */
+	struct longer {
+		struct rp_nr_item item;
+		uint64_t later;
+	} longer = {{.size = sizeof longer, .name = names[0], .quantity = 8000}, 0};
+	if (h->noderes->annotation(h->ctx, "example.com/longer")) {
+		longer.later = h->noderes->annotation(h->ctx, "example.com/said") != NULL;
+		out->item(out->ctx, &longer.item);
+	}
 	if (h->noderes->annotation(h->ctx, "example.com/broken"))
 		return modhost_fail(h, -RP_EINVAL, "the night is broken");
 	return 0;
@@ -85,3 +95,10 @@ def test_asked_last_and_failing_alone(night):
         node.reload()
         eventually(lambda: values(node).get(OWN) == 7)
         assert not any(errors().values())
+        # a struct that is longer than this host knows, with nothing said in the rest, and with something
+        node.config(config({LONGER: ''}))
+        node.reload()
+        eventually(lambda: values(node).get(OWN) == 8)
+        node.config(config({LONGER: '', SAID: ''}))
+        node.reload()
+        eventually(lambda: 'not supported' in errors()['night'])
