@@ -115,6 +115,7 @@ def test_goes_on(faulty, policy, fault):
         said = len(node.read_log())
         made = tried(lambda: node.create(name, ctr('c', '2', '64Mi'), namespace='own'))
         reloaded = tried(lambda: node.config({**POLICIES[policy], 'rebalanceMoves': skip + 1}))
+        node.settle()
         failed += plan.disarm()
         assert node.status()['pid'] == pid
         assert (made and reloaded) or fault not in HARMLESS
@@ -122,7 +123,6 @@ def test_goes_on(faulty, policy, fault):
         assert made or refused > LOGGED or re.search('refused|error|memory', node.read_log()[said:]), 'refused without a word'
         if made:
             owners['own/%s/c' % name] = 2
-        node.settle()
         check(node, owners)
         if made and skip >= KEPT:
             node.delete(name)
