@@ -3,7 +3,7 @@
 """Which share of errors in modules/ the tests catch.
 
 Makes small random errors in the sources of modules, one at a time, in a copy of the tree: builds what depends on the file, runs the unit
-tests that do, and the conformance kit on a module when those pass. A mutant that does not compile, or compiles to the same code, does not
+tests that do, the conformance kit on a module when those pass, and then the stories of that module. A mutant that does not compile, or compiles to the same code, does not
 count. What survives is listed: a test to write, or an error that makes no difference.
 
     test/mutants.py [--seed N] [--work DIR] [--module NAME] N
@@ -22,6 +22,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ['make', '-k', '-j1', 'CC=' + os.environ.get('CC', 'gcc')]
 UNIT_S = 120
 KIT_S = 300
+STORIES_S = 600
 # Modules that stand for the library when the kit checks an error in it.
 OF_THE_LIBRARY = ['topology-aware', 'balloons', 'static']
 # What the kit is told beside the module, where it cannot do without.
@@ -106,6 +107,11 @@ class Tree:
         names = OF_THE_LIBRARY if folder == 'lib' else [folder]
         return ['build/modules/%s.so' % n for n in names]
 
+    def stories(self, source):
+        names = OF_THE_LIBRARY if source.parent.name == 'lib' else [source.parent.name]
+        top = self.top / 'test/scenario/stories'
+        return [str(p) for n in names for p in [*sorted(top.glob(n + '/*.yaml')), *sorted(top.glob('*/%s.yaml' % n))]]
+
     def caught_by(self, source):
         """The first check that fails; '' when none does."""
         self.make(*self.tests(source))
@@ -116,6 +122,9 @@ class Tree:
         for module in self.modules(source):
             if self.fails(['build/bin/nri-rp-modcheck', module, *KIT.get(pathlib.Path(module).stem, [])], KIT_S):
                 return 'nri-rp-modcheck ' + module
+        for story in self.stories(source):
+            if self.fails(['build/bin/nri-rp-sim', 'play', story], STORIES_S):
+                return os.path.relpath(story, self.top)
         return ''
 
     def compiles_to_another(self, source):
