@@ -66,6 +66,22 @@ static void put_strategy(struct json *j, const struct strategy *s)
 	json_end_arr(j);
 }
 
+/* The oldest first, a minute apart; null: there was none. */
+static void put_past(struct json *j, const struct past_row *row)
+{
+	json_kuint(j, "since_ms", clock_ms() - row->written_ms);
+	json_key(j, "past");
+	json_arr(j);
+	for (uint32_t i = 0; i < row->n; i++) {
+		int64_t v = past_point(row, i);
+		if (v == RP_NOT_SET)
+			json_nil(j);
+		else
+			json_int(j, v / UNIT);
+	}
+	json_end_arr(j);
+}
+
 static void put_resources(struct json *j, const struct noderes_view *v)
 {
 	json_key(j, "resources");
@@ -80,6 +96,9 @@ static void put_resources(struct json *j, const struct noderes_view *v)
 		if (written)
 			json_kint(j, "written", written->quantity / UNIT);
 		json_kstr(j, "why", value->message ? value->message : "");
+		const struct past_row *row = past_find(v->past, value->name);
+		if (row)
+			put_past(j, row);
 		json_end_obj(j);
 	}
 	json_end_arr(j);

@@ -17,6 +17,68 @@ static void show_amounts(struct out *o, const char *name, const json_t *of)
 	out_printf(o, "%-12s %8s CPUs  %10s\n", name, cpu, memory);
 }
 
+static void add_since(struct table *t, const json_t *r)
+{
+	char age[UNIT_MAX] = "";
+	if (json_object_get(r, "since_ms"))
+		(void)unit_age(ji(r, "since_ms") / 1000, age);
+	table_add(t, PLAIN, age);
+}
+
+static const char *quantity_text(const json_t *r, int64_t v, char text[UNIT_MAX])
+{
+	if (strstr(js(r, "name"), "memory"))
+		(void)unit_bytes((uint64_t)v, text);
+	else
+		(void)snprintf(text, UNIT_MAX, "%" PRId64, v);
+	return text;
+}
+
+/* From nothing to the most that there was in the hour; a blank: there was none. */
+static void show_graph(struct out *o, const json_t *past, int64_t most)
+{
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char *const ascii[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+	const json_t *v;
+	size_t i;
+	json_array_foreach(past, i, v)
+	{
+		int64_t n = json_integer_value(v);
+		int64_t level = most > 0 ? n * 7 / most : 0;
+		const char *const *set = o->term.utf8 ? bars : ascii;
+		(void)buf_add_str(&o->buf, json_is_integer(v) ? set[level < 0	? 0
+								    : level > 7 ? 7
+										: level]
+							      : " ");
+	}
+}
+
+static void show_past(struct out *o, const json_t *list)
+{
+	const json_t *r, *v;
+	size_t i, k;
+	char text[UNIT_MAX], low[UNIT_MAX];
+	json_array_foreach(list, i, r)
+	{
+		const json_t *past = json_object_get(r, "past");
+		int64_t most = INT64_MIN, least = INT64_MAX;
+		json_array_foreach(past, k, v)
+		{
+			if (!json_is_integer(v))
+				continue;
+			most = json_integer_value(v) > most ? json_integer_value(v) : most;
+			least = json_integer_value(v) < least ? json_integer_value(v) : least;
+		}
+		if (json_array_size(past) < 2 || most == INT64_MIN)
+			continue;
+		out_styled(o, BOLD, js(r, "name"));
+		out_printf(o, " in the last %zu min, %s to %s\n  ", json_array_size(past),
+			   quantity_text(r, least, low), quantity_text(r, most, text));
+		show_graph(o, past, most);
+		out_put(o, "\n");
+	}
+}
+
 static void add_quantity(struct table *t, const json_t *r, const char *key)
 {
 	char text[UNIT_MAX] = "-";
@@ -24,11 +86,7 @@ static void add_quantity(struct table *t, const json_t *r, const char *key)
 		table_add(t, DIM, text);
 		return;
 	}
-	if (strstr(js(r, "name"), "memory"))
-		(void)unit_bytes((uint64_t)ji(r, key), text);
-	else
-		(void)snprintf(text, sizeof text, "%" PRId64, ji(r, key));
-	table_add(t, PLAIN, text);
+	table_add(t, PLAIN, quantity_text(r, ji(r, key), text));
 }
 
 static void show_resources(struct out *o, const json_t *list)
@@ -37,16 +95,18 @@ static void show_resources(struct out *o, const json_t *list)
 		{.title = "Resource"},
 		{.title = "Calculated", .right = true},
 		{.title = "On the node", .right = true},
+		{.title = "Since", .right = true, .drop = COLUMN_EXTRA},
 		{.title = "Why", .flex = true},
 	};
 	const json_t *r;
 	size_t i;
-	struct table *t = table_new(&o->term, columns, 4);
+	struct table *t = table_new(&o->term, columns, 5);
 	json_array_foreach(list, i, r)
 	{
 		table_add(t, BOLD, js(r, "name"));
 		add_quantity(t, r, "value");
 		add_quantity(t, r, "written");
+		add_since(t, r);
 		table_add(t, PLAIN, js(r, "why"));
 	}
 	table_end(t, o);
@@ -140,6 +200,7 @@ void show_node(struct out *o, const json_t *doc)
 	show_amounts(o, "Used", json_object_get(measured, "node"));
 	show_amounts(o, "By no pod", json_object_get(measured, "system"));
 	show_resources(o, json_object_get(doc, "resources"));
+	show_past(o, json_object_get(doc, "resources"));
 	json_object_foreach((json_t *)json_object_get(doc, "annotations"), key, a)
 		out_printf(o, "%s: %s\n", key, json_string_value(a));
 	show_strategy(o, json_object_get(doc, "strategy"));

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import random
+import subprocess
 import threading
 import time
 
@@ -134,8 +135,15 @@ def test_hours_of_load(node):
     machine = Machine(node, load)
     machine.start()
     seen = watch(node, machine)
+    cpu = next(r for r in node.ctl('node')['resources'] if r['name'] == 'kubernetes.io/batch-cpu')
+    text = subprocess.run([BUILD / 'bin/nri-rpctl', '--socket', node.paths['control'], 'node'], capture_output=True, text=True, check=True).stdout
     machine.over = True
     machine.join()
+    print(text)
+    # the last hour, a minute each, as people see it
+    assert len(cpu['past']) == 60 and cpu['since_ms'] <= 1000 * (AGE_S + 2 * PASS_S)
+    least, most = (f(v for v in cpu['past'] if v is not None) for f in (min, max))
+    assert 'kubernetes.io/batch-cpu in the last 60 min, %d to %d\n' % (least, most) in text
     if HOURS >= 24:
         (BUILD / 'day.csv').write_text('second,calculated,written,writes\n' + ''.join('%d,%s,%s,%d\n' % s for s in seen))
         (BUILD / 'day.svg').write_text(draw(seen, load))

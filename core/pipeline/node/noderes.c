@@ -57,6 +57,7 @@ struct noderes {
 	struct rp_nr_measured measured;
 	struct nr_result result;
 	struct lending lending;
+	struct past past;
 	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
 	bool settled; /* since the start enough was measured, or is not to be waited for any more */
 	struct err failed[NR_CALCULATORS_MAX];
@@ -538,6 +539,7 @@ static int run_pass(struct pipeline *p, const struct input *input, uint64_t now)
 	if (!r) {
 		settle(p, now);
 		r = put_on_node(p, now);
+		past_note(&n->past, &n->result, &n->lending.stands, now);
 	}
 	watchdog_end(p->watchdog);
 	p->env.noderes = NULL;
@@ -713,6 +715,7 @@ void noderes_fini(struct pipeline *p)
 	loop_timer_free(n->timer);
 	nr_result_fini(&n->result);
 	lending_fini(&n->lending);
+	past_fini(&n->past);
 	free(n->labels);
 	free(n->annotations);
 	free(n->inventory_text);
@@ -733,6 +736,7 @@ bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 				     .allocatable = n->allocatable,
 				     .result = &n->result,
 				     .node = &n->lending.stands,
+				     .past = &n->past,
 				     .settling = n->n_calculators && !n->settled,
 				     .passes = n->passes,
 				     .writes = n->lending.writes,

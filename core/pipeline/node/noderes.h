@@ -6,6 +6,7 @@
 #ifndef PIPELINE_NODERES_H
 #define PIPELINE_NODERES_H
 
+#include "core/noderes/past.h"
 #include "core/noderes/result.h"
 #include "core/noderes/strategy.h"
 
@@ -19,6 +20,7 @@ struct noderes_view {
 	const int64_t *capacity, *allocatable; /* by RP_NR_… */
 	const struct nr_result *result; /* of the last pass, with messages */
 	const struct nr_result *node; /* what of it stands on the Node, or is to be written there */
+	const struct past *past;
 	uint64_t passes, writes; /* a write: what stands has changed */
 	bool settling; /* not enough was measured since the start: what the Node has stays */
 	uint64_t age_ms; /* of the last pass */
