@@ -135,7 +135,8 @@ void forecast_switch(struct pipeline *p, struct forecast *f, bool on)
 
 void forecast_stop(struct pipeline *p, struct forecast *f)
 {
-	struct filing *one = f->on && f->known ? filing_new(p, f) : NULL;
+	bool disk_hangs = p->disk != NULL; /* its worker is left alone then */
+	struct filing *one = f->on && f->known && !disk_hangs ? filing_new(p, f) : NULL;
 	if (one && models_write(&f->models, &one->data) == 0)
 		file_written(one, write_file(one));
 	else if (one)

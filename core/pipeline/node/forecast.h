@@ -47,7 +47,7 @@ int forecast_reclaimable(const struct forecast *f, const struct forecast_limits 
 			 const struct forecast_pod *pods, uint32_t n,
 			 const int64_t allocatable[RP_NR_AMOUNTS], uint64_t now_ms,
 			 int64_t ret[RP_NR_AMOUNTS]);
-/* Writes what was learned; the loop does not run any more. */
+/* Writes what was learned, unless the disk hangs; the loop and the disk's worker have ended. */
 void forecast_stop(struct pipeline *p, struct forecast *f);
 
 #endif
