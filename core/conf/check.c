@@ -127,7 +127,8 @@ static void check_map(const struct check *c, const struct schema_node *s, rp_cfg
 	for (const struct schema_node *child = s->first; child; child = child->next)
 		if ((child->key.flags & RP_KEY_REQUIRED) && !node_set(map, child->key.path))
 			(void)problem_node(c->errs, map, child->key.path,
-					   "required, but not there");
+					   "required, but not there%s%s",
+					   *child->key.doc ? ". " : "", child->key.doc);
 }
 
 static void check_list(const struct check *c, const struct schema_node *s, rp_cfg list)
@@ -215,7 +216,7 @@ static void collect_sections(const struct conf_loader *l, struct sections *ret)
 	     c && ret->n < CANDIDATES_MAX / 2; c = c->next)
 		if (c->key.type == RP_T_MAP)
 			ret->names[ret->n++] = c->key.path;
-	if (policy)
+	if (policy && module_name_valid(conf_text(policy, "")))
 		ret->names[ret->n++] = conf_text(policy, "");
 	ret->first_module = ret->n;
 	if (modules && modules->each)

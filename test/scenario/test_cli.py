@@ -115,6 +115,8 @@ def test_a_good_one(tmp_path):
     ('policy:static\n', '1:1', ['"policy: static"']),
     ('policy: Topology_Aware\n', '1:1', ['did you mean topology-aware?']),
     ('policy: static\nTopology_Aware: {a: 1}\n', '2:1', ['unknown section', 'did you mean topology-aware?', 'modules here are balloons, batch']),
+    ('policy: Topology_Aware\nTopology_Aware: {a: 1}\n', '2:1', ['did you mean topology-aware?']),
+    ('policy: topology-aware\n', '1:1', ['reservedResources: required, but not there', 'as in {cpu: 750m}']),
     ('foo: {a: 1}\n', '1:1', ['no module foo is installed; modules here are balloons']),
     ('foo: 1\n', '1:1', ['foo: unknown key']),
     ('policy: static\nstatic: {reservedResources: {cpu: cpuset:0,64}}\n', '2:44', ['has to be quoted: cpu: "cpuset:0,64"']),
@@ -133,6 +135,7 @@ def test_wrong_ones(tmp_path, text, place, said):
     output = done.stdout + done.stderr
     line = next((l for l in output.splitlines() if l.startswith('%s:%s' % (tmp_path / 'rp.conf', place))), None)
     assert line, output
+    assert output.count(line) == 1 and ' error: ' not in output, 'told once, as lines of a report'
     for word in said:
         assert word.lower() in line.lower(), line
 

@@ -122,7 +122,8 @@ int first_dirs(struct pipeline *p, struct err *err)
 		(void)take_dirs(p, &f->kept, &errs);
 		return 0;
 	}
-	tell_errors(&errs);
+	if (err)
+		tell_errors(&errs);
 	return conf_errors_to_err(&errs, r == -ENOMEM ? r : -EINVAL, err);
 }
 

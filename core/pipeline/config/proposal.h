@@ -61,7 +61,8 @@ void config_fini(struct pipeline *p);
 /* ---- first.c ---- */
 /* Reads what there is to start with. */
 int first_read(struct pipeline *p, struct err *err);
-/* Says where the directories are. Fails when that cannot be known, nor what else to start with. */
+/* Says where the directories are. Fails when that cannot be known, nor what else to start with.
+ * Without err nothing is logged: who only checks a configuration tells all of it later. */
 int first_dirs(struct pipeline *p, struct err *err);
 void first_forget(struct pipeline *p);
 int config_first(struct pipeline *p, struct err *err);
