@@ -277,7 +277,7 @@ bool nr_differs(int64_t before, int64_t after, int64_t threshold)
 	if (before == RP_NOT_SET || after == RP_NOT_SET)
 		return before != after;
 	int64_t by = after > before ? after - before : before - after;
-	return (double)by * 1e6 > (double)before * (double)threshold;
+	return (__int128)by * 1000000 > (__int128)before * threshold;
 }
 
 bool nr_is_due(int64_t last_s, int64_t every_s)

@@ -53,12 +53,16 @@ const char *strategy_field_name(uint32_t field)
 	return field < RP_NR_FIELDS ? fields[field].name : "?";
 }
 
+void strategy_default(struct strategy *s, uint32_t field)
+{
+	s->values[field] = fields[field].fallback;
+	s->origins[field] = STRATEGY_DEFAULT;
+}
+
 void strategy_defaults(struct strategy *s)
 {
-	for (uint32_t i = 0; i < RP_NR_FIELDS; i++) {
-		s->values[i] = fields[i].fallback;
-		s->origins[i] = STRATEGY_DEFAULT;
-	}
+	for (uint32_t i = 0; i < RP_NR_FIELDS; i++)
+		strategy_default(s, i);
 }
 
 /* The number of a word in "a|b|c"; what is none of them is the first, as readers of these fields

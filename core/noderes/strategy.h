@@ -31,6 +31,8 @@ struct strategy {
 };
 
 const char *strategy_field_name(uint32_t field);
+/* Nothing was said of it; of any. */
+void strategy_default(struct strategy *s, uint32_t field);
 void strategy_defaults(struct strategy *s);
 /* The fields that a map has, nothing of the others. -EINVAL with a message: a value is out of its
  * range; nothing has changed then. */

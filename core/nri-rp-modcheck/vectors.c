@@ -31,8 +31,9 @@ rp_cfg vector_in(const struct vector *v, const char *key)
 
 rp_cfg vector_sub(const struct vector *v, const char *of, const char *key)
 {
-	rp_cfg own = conf_get(conf_get(v->in, of), key);
-	return not_null(own ? own : conf_get(conf_get(v->defaults, of), key));
+	rp_cfg map = conf_get(v->in, of), own = conf_get(map, key);
+	bool none = map && conf_kind(map) == RP_NODE_NULL;
+	return not_null(own || none ? own : conf_get(conf_get(v->defaults, of), key));
 }
 
 int64_t vector_cpu(rp_cfg node, int64_t fallback)

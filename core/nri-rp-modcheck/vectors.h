@@ -63,6 +63,8 @@ struct vector_input {
 	struct rp_idset *bound; /* of pods */
 	struct kv labels[1], annotations[1];
 };
+/* RP_PRIO_… of a pod or an application: by its priorityClass, its priority, its qos. */
+uint32_t vector_class(rp_cfg pod);
 int vector_input_fill(const struct vector *v, struct vector_input *ret, struct err *err);
 void vector_input_fini(struct vector_input *in);
 

@@ -337,7 +337,7 @@ static void fill_device(rp_cfg map, struct nr_device *ret)
 			continue;
 		ret->amounts[ret->n_amounts].resource = key;
 		ret->amounts[ret->n_amounts++].thousandths =
-			vector_int(conf_item(map, i), 0) * UNIT;
+			vector_bytes(conf_item(map, i), 0) * UNIT;
 	}
 }
 

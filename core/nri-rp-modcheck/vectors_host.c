@@ -210,16 +210,18 @@ static int run_prod_reclaimable(struct vector *v, struct err *err)
 	struct reclaimable found;
 	if (!list)
 		return err_errno(err, -ENOMEM, "pods");
-	for (uint32_t i = 0; i < n; i++)
-		read_predicted(conf_item(pods, i), &list[i]);
 	struct reclaim_input in = {
 		.pods = list,
-		.n_pods = n,
 		.allocatable = {vector_cpu(conf_get(allocatable, "cpu"), 0),
 				vector_bytes(conf_get(allocatable, "memory"), 0)},
 		.margin_percent = vector_int(vector_in(v, "safetyMarginPercent"), 10),
 		.cold_start_s = vector_int(vector_in(v, "coldStartSeconds"), 86400),
 	};
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t class = vector_class(conf_item(pods, i));
+		if (class == RP_PRIO_PROD || class == RP_PRIO_NONE)
+			read_predicted(conf_item(pods, i), &list[in.n_pods++]);
+	}
 	for (unsigned c = 0; c < sizeof classes / sizeof *classes; c++)
 		for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
 			in.classes[k] += vector_int(conf_item(conf_get(models, classes[c]), k), 0);

@@ -17,9 +17,17 @@ static int fill_strategy(const struct vector *v, struct nr_input *in, struct err
 {
 	struct strategy s;
 	strategy_defaults(&s);
-	int r = strategy_merge(&s, conf_get(v->defaults, "strategy"), STRATEGY_CONFIG, err);
+	rp_cfg own = conf_get(v->in, "strategy");
+	bool none = own && conf_kind(own) == RP_NODE_NULL;
+	int r = none ? 0
+		     : strategy_merge(&s, conf_get(v->defaults, "strategy"), STRATEGY_CONFIG, err);
+	for (uint32_t i = 0; i < RP_NR_FIELDS; i++) {
+		rp_cfg field = conf_get(own, strategy_field_name(i));
+		if (field && conf_kind(field) == RP_NODE_NULL)
+			strategy_default(&s, i);
+	}
 	if (!r)
-		r = strategy_merge(&s, conf_get(v->in, "strategy"), STRATEGY_CONFIG, err);
+		r = strategy_merge(&s, own, STRATEGY_CONFIG, err);
 	memcpy(in->strategy, s.values, sizeof in->strategy);
 	return r;
 }
@@ -68,16 +76,21 @@ static const char *text_or_null(rp_cfg map, const char *key)
 	return node ? conf_text(node, NULL) : NULL;
 }
 
+uint32_t vector_class(rp_cfg pod)
+{
+	return class_prio_with_default(class_prio(text_or_null(pod, "priorityClass"),
+						  vector_int(conf_get(pod, "priority"), 0)),
+				       class_qos(text_or_null(pod, "qos")));
+}
+
 static void fill_pod(struct rp_nr_pod *p, rp_cfg pod, rp_cfg sample, struct rp_idset *bound)
 {
 	rp_cfg nodes = conf_get(pod, "numaNodes");
 	*p = (struct rp_nr_pod){.size = sizeof *p,
 				.flags = RP_NR_POD_ACTIVE | (sample ? RP_NR_POD_SAMPLED : 0),
 				.name = conf_text(conf_get(pod, "name"), ""),
-				.qos = class_qos(text_or_null(pod, "qos"))};
-	p->prio = class_prio_with_default(class_prio(text_or_null(pod, "priorityClass"),
-						     vector_int(conf_get(pod, "priority"), 0)),
-					  p->qos);
+				.qos = class_qos(text_or_null(pod, "qos")),
+				.prio = vector_class(pod)};
 	amounts_of(pod, "mem", p->request);
 	amounts_of(sample, "mem", p->usage);
 	rp_idset_clear(bound);
@@ -136,11 +149,8 @@ static int fill_apps(const struct vector *v, struct vector_input *ret)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg app = conf_item(list, i);
-		ret->apps[i] = (struct rp_nr_app){
-			.size = sizeof *ret->apps,
-			.prio = class_prio_with_default(
-				class_prio(text_or_null(app, "priorityClass"), 0),
-				class_qos(text_or_null(app, "qos")))};
+		ret->apps[i] =
+			(struct rp_nr_app){.size = sizeof *ret->apps, .prio = vector_class(app)};
 		amounts_of(app, "mem", ret->apps[i].usage);
 	}
 	ret->in.apps = ret->apps;
