@@ -116,7 +116,10 @@ $(O)/bench/noop $(O)/bench/bench:
 bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugin that does nothing
 	$(Q)test/bench/run $(O) $(BENCH_MACHINE) $(BENCH_LIVE) $(BENCH_CYCLES) $(BENCH_NAMED) $(BENCH_POLICIES)
 
-.PHONY: bench
+bench-bridge: all $(O)/bench/noop ## what nri-rp-bridge costs beside calls without it
+	$(Q)test/bench/bridge.py $(O)
+
+.PHONY: bench bench-bridge
 
 # Mutations of a session, a configuration, a store and its records: some in `make check`, many with `make mutate MUTATIONS=100000`.
 MUTATIONS ?= 300

@@ -77,24 +77,9 @@ static int write_out(struct grpc_conn *c, struct err *err)
 			return err_errno(err, -ECONNRESET, "writing to %s failed", c->config.peer);
 		buf_consume(&c->out, (size_t)n);
 	}
-	buf_shrink(&c->out, BUFFER_KEEP);
+	/* Who says much is about to say more. */
+	buf_shrink(&c->out, h2_n_streams(c->h2) ? 2 * WRITE_SIZE : BUFFER_KEEP);
 	return 1;
-}
-
-static int collect(struct grpc_conn *c, struct err *err)
-{
-	const uint8_t *data;
-	while (buf_len(&c->out) < WRITE_SIZE) {
-		ssize_t n = h2_pull(c->h2, &data);
-		if (n < 0)
-			return err_errno(err, (int)n, "%s", c->config.peer);
-		if (!n)
-			break;
-		if (buf_add(&c->out, data, (size_t)n))
-			return err_set(err, -ENOMEM, "no memory for what is sent to %s",
-				       c->config.peer);
-	}
-	return 0;
 }
 
 static int why_finished(const struct grpc_conn *c, struct err *err)
@@ -110,10 +95,12 @@ static int write_some(struct grpc_conn *c, struct err *err)
 {
 	int r;
 	do {
-		r = collect(c, err);
-		if (!r && !buf_len(&c->out))
+		r = h2_pull(c->h2, &c->out, WRITE_SIZE);
+		if (r)
+			return err_errno(err, r, "%s", c->config.peer);
+		if (!buf_len(&c->out))
 			r = -EAGAIN; /* nothing is left to be said */
-		else if (!r)
+		else
 			r = write_out(c, err);
 	} while (r > 0);
 	if (r < 0 && r != -EAGAIN)

@@ -8,12 +8,11 @@
 #include <nghttp2/nghttp2.h>
 #include <utlist.h>
 
-#include "core/util/buf.h"
 #include "core/util/cleanup.h"
 
 #define CONNECTION_WINDOW                                                                          \
 	(16 << 20) /* never the limit: it is opened again with each piece of data */
-#define BUFFER_KEEP (16u << 10)
+#define FRAME_HEADER_SIZE 9u
 
 struct h2_stream {
 	struct h2 *h2;
@@ -43,6 +42,9 @@ struct h2 {
 	struct h2_stream *streams;
 	unsigned n_streams, depth; /* how deep we are in callbacks of nghttp2 */
 	uint32_t complaint; /* the code of our GOAWAY */
+	struct buf *to; /* of h2_pull */
+	size_t most;
+	struct h2_stream *cut_off; /* its next frame waits for another h2_pull; NULL: none does */
 	bool closed;
 };
 
@@ -173,6 +175,8 @@ static struct h2_stream *stream_free(struct h2_stream *s)
 		(void)nghttp2_session_set_stream_user_data(h->session, s->id, NULL);
 	DL_DELETE(h->streams, s);
 	h->n_streams--;
+	if (h->cut_off == s)
+		h->cut_off = NULL;
 	buf_fini(&s->out);
 	buf_fini(&s->text);
 	buf_fini(&s->list);
@@ -204,7 +208,11 @@ struct h2_stream *h2_stream_reset(struct h2_stream *s, uint32_t code)
 	struct h2 *h = s->h2;
 	if (!h->closed)
 		(void)nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id, code);
-	stream_free(s);
+	/* A frame that has been announced has to come. */
+	if (s == h->cut_off)
+		h2_stream_leave(s);
+	else
+		stream_free(s);
 	touch(h);
 	return NULL;
 }
@@ -343,10 +351,12 @@ static ssize_t end_of_data(struct h2_stream *s, size_t len, uint32_t *flags)
 	return (ssize_t)len;
 }
 
+/* How much the next frame has. Its bytes are not copied to nghttp2: send_data takes them. */
 static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_t n,
 			uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
 	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, id);
+	(void)to;
 	(void)source;
 	(void)arg;
 	if (!s)
@@ -354,15 +364,28 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_
 	size_t len = buf_len(&s->out) < n ? buf_len(&s->out) : n;
 	if (!len && !s->finished)
 		return NGHTTP2_ERR_DEFERRED;
-	if (len)
-		memcpy(to, buf_bytes(&s->out), len);
+	*flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+	return s->finished && len == buf_len(&s->out) ? end_of_data(s, len, flags) : (ssize_t)len;
+}
+
+static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *header,
+		     size_t len, nghttp2_data_source *source, void *arg)
+{
+	struct h2 *h = arg;
+	struct h2_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+	(void)source;
+	h->cut_off = buf_len(h->to) < h->most ? NULL : s;
+	if (h->cut_off)
+		return NGHTTP2_ERR_WOULDBLOCK;
+	if (!s || buf_add(h->to, header, FRAME_HEADER_SIZE) ||
+	    buf_add(h->to, buf_bytes(&s->out), len))
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	buf_consume(&s->out, len);
-	buf_shrink(&s->out, BUFFER_KEEP);
+	/* As much as may wait, and what doubling adds to it: whoever says much says more. */
+	buf_shrink(&s->out, 2 * H2_STREAM_WINDOW);
 	if (len && s->events && s->events->sent)
 		s->events->sent(s, len, s->arg);
-	/* Whoever was told may have reset the stream, or said more. */
-	s = nghttp2_session_get_stream_user_data(session, id);
-	return s && s->finished && !buf_len(&s->out) ? end_of_data(s, len, flags) : (ssize_t)len;
+	return 0;
 }
 
 /* A server has answered in full: a client that still wants to say something is told that nobody
@@ -452,17 +475,23 @@ int h2_open(struct h2 *h, const struct h2_fields *fields, bool last, const struc
 	return 0;
 }
 
-ssize_t h2_pull(struct h2 *h, const uint8_t **ret)
+int h2_pull(struct h2 *h, struct buf *to, size_t most)
 {
+	const uint8_t *data;
+	ssize_t n = 0;
 	if (h->closed)
 		return 0;
 	assert(!h->depth);
 	h->depth++;
-	ssize_t n = nghttp2_session_mem_send(h->session, ret);
+	h->to = to;
+	h->most = most;
+	while (buf_len(to) < most && (n = nghttp2_session_mem_send(h->session, &data)) > 0)
+		if (buf_add(to, data, (size_t)n))
+			n = NGHTTP2_ERR_NOMEM;
 	h->depth--;
 	if (n == NGHTTP2_ERR_NOMEM || n == NGHTTP2_ERR_CALLBACK_FAILURE)
 		return -ENOMEM;
-	return n < 0 ? -EPROTO : n;
+	return n < 0 ? -EPROTO : 0;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -509,6 +538,7 @@ static int make_session(struct h2 *h, nghttp2_session_callbacks *c, nghttp2_opti
 	nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(c, on_stream_close);
+	nghttp2_session_callbacks_set_send_data_callback(c, send_data);
 	nghttp2_option_set_no_auto_window_update(o, 1);
 	nghttp2_option_set_no_closed_streams(o, 1);
 	return h->config.server ? nghttp2_session_server_new2(&h->session, c, h, o)

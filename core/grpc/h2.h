@@ -23,8 +23,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
+#include "core/util/buf.h"
 #include "core/util/err.h"
 
 #define H2_STREAMS_MAX 1000u /* at once, on one connection */
@@ -103,8 +103,9 @@ struct h2 *h2_new(const struct h2_config *config);
 struct h2 *h2_free(struct h2 *h);
 /* What the peer sent. An error is the end: h2_close. */
 int h2_feed(struct h2 *h, const uint8_t *data, size_t n, struct err *err);
-/* The next bytes for the peer, valid until the next call; 0: none now; -errno: the end. */
-ssize_t h2_pull(struct h2 *h, const uint8_t **ret);
+/* Adds the next bytes for the peer, a frame more than `most` at the furthest; when that leaves `to`
+ * shorter than `most`, there are no more now. 0, or -errno: the end. */
+int h2_pull(struct h2 *h, struct buf *to, size_t most);
 /* All streams end with that error and text; nothing is sent or received any more. */
 void h2_close(struct h2 *h, int error, const char *text);
 bool h2_usable(const struct h2 *h); /* takes new streams (of a client) */

@@ -9,6 +9,7 @@
  * runtime's stream of events is left to the kubelet: containerd 1.7 gives each event to one reader
  * only.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,7 @@ static void on_carried(unsigned failed, void *arg)
 	struct police *p = g->police;
 	(void)failed;
 	p->gather = gather_free(g);
+	(void)malloc_trim(0); /* lists of thousands are gone now, but for what the model keeps */
 	nri_runtime_unlock(p->nri);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/util/fields.h"
 #include "core/util/loop.h"
 #include "core/util/str.h"
 #include "core/wire/mux.h"
@@ -12,6 +13,19 @@
 #include "proto/nri.pb-c.h"
 
 #define EVENTS 0x6af /* as nri-rpd */
+#define SYNCHRONIZE_MORE 3u /* the field */
+
+/* A Synchronize in parts: each wants its `more` back. Nothing else of it is decoded. */
+static bool has_more(const struct rpc_request *req)
+{
+	struct span s = span_of(req->payload, req->payload_len);
+	struct field f;
+	bool more = false;
+	while (field_next(&s, &f) > 0)
+		if (f.number == SYNCHRONIZE_MORE)
+			more = f.value != 0;
+	return more;
+}
 
 static void handle(struct rpc_request *req, void *arg)
 {
@@ -19,6 +33,10 @@ static void handle(struct rpc_request *req, void *arg)
 	if (str_eq(req->method, "Configure")) {
 		Nri__ConfigureResponse out = NRI__CONFIGURE_RESPONSE__INIT;
 		out.events = EVENTS;
+		(void)rpc_reply(req, &out.base);
+	} else if (str_eq(req->method, "Synchronize")) {
+		Nri__SynchronizeResponse out = NRI__SYNCHRONIZE_RESPONSE__INIT;
+		out.more = has_more(req);
 		(void)rpc_reply(req, &out.base);
 	} else {
 		(void)rpc_reply(req, NULL);
