@@ -4,223 +4,107 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/term/cpumap.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
 
-#define GROUPS_MAX 128u
+#define GROUPS_MAX 128u /* sets of CPUs drawn as such; containers on others are listed alone */
 #define LETTERS 26u
 #define WIDTH_USUAL 100u
-#define DETAIL_CPUS_MAX 512u /* above, a node is told in numbers */
-#define NOBODY 255u
-#define SEVERAL 254u
-#define REST 253u /* groups beyond the letters */
-
-struct group {
-	struct rp_idset cpus;
-	bool shared; /* by several containers, or some of its CPUs with another group */
-	unsigned letter; /* of its oldest container, and of the kind that map.h tells */
-};
+#define WIDTH_MOST 1000u
 
 struct map {
 	const struct sim *s;
-	struct map_style style;
-	struct buf *out;
-	struct group *groups;
-	unsigned n_groups;
-	uint8_t *who; /* by index of the CPU */
+	struct cpumap drawn;
+	struct cpumap_cpu *cpus;
+	struct cpumap_node *nodes;
+	struct cpumap_group *groups;
 };
 
-struct map_style map_style_of_terminal(void)
+void map_terminal(struct term *ret)
 {
-	struct winsize size;
-	bool terminal = isatty(STDOUT_FILENO);
 	const char *columns = getenv("COLUMNS");
-	uint64_t width = WIDTH_USUAL;
-	if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-		width = size.ws_col;
-	else if (!columns || str_to_u64(columns, &width) || width > 1000)
-		width = WIDTH_USUAL;
-	if (width < MAP_WIDTH_MIN)
-		width = MAP_WIDTH_MIN;
-	return (struct map_style){(unsigned)width, terminal && !getenv("NO_COLOR")};
-}
-
-static char letter(unsigned who)
-{
-	if (who == NOBODY)
-		return '.';
-	if (who >= REST)
-		return '*';
-	return (char)(who < LETTERS ? 'a' + (int)who : 'A' + (int)(who - LETTERS));
-}
-
-static void add_letter(struct map *m, unsigned who)
-{
-	static const unsigned colours[] = {32, 33, 36, 35, 34, 31};
-	if (m->style.colour && who < REST)
-		buf_printf(m->out, "\x1b[1;%um%c\x1b[0m",
-			   colours[who % LETTERS % (sizeof colours / sizeof *colours)],
-			   letter(who));
-	else
-		buf_printf(m->out, "%c", letter(who));
+	uint64_t width;
+	term_init(ret, STDOUT_FILENO);
+	if (!ret->width && columns && str_to_u64(columns, &width) == 0 && width <= WIDTH_MOST)
+		ret->width = (unsigned)width;
+	if (!ret->width)
+		ret->width = WIDTH_USUAL;
+	if (ret->width < MAP_WIDTH_MIN)
+		ret->width = MAP_WIDTH_MIN;
 }
 
 /* ---- who is where ---------------------------------------------------------------------------- */
 
-/* The index of a group, REST when there is none. */
-static unsigned group_of(const struct map *m, struct rp_ids cpus)
+/* The index of a group, CPUMAP_NOBODY when there is none. */
+static uint32_t group_of(const struct map *m, struct rp_ids cpus)
 {
-	for (unsigned i = 0; i < m->n_groups; i++)
+	for (uint32_t i = 0; i < m->drawn.n_groups; i++)
 		if (rp_ids_equal(rp_ids_of(&m->groups[i].cpus), cpus))
 			return i;
-	return REST;
+	return CPUMAP_NOBODY;
 }
 
+/* A container keeps its letter from map to map. */
 static void add_to_groups(struct map *m, const struct sim_ctr *c)
 {
 	struct rp_idset cpus;
 	model_cpus(m->s, c, &cpus);
-	unsigned g = group_of(m, rp_ids_of(&cpus));
-	if (g != REST) {
-		m->groups[g].shared = true;
+	uint32_t g = group_of(m, rp_ids_of(&cpus));
+	if (g != CPUMAP_NOBODY) {
+		m->groups[g].exclusive = false;
 		return;
 	}
-	if (m->n_groups == GROUPS_MAX)
+	if (m->drawn.n_groups == GROUPS_MAX)
 		return;
-	struct group *new = &m->groups[m->n_groups++];
-	new->letter = c->number % LETTERS;
+	struct cpumap_group *new = &m->groups[m->drawn.n_groups++];
+	*new = (struct cpumap_group){.exclusive = true, .ordinal = c->number % LETTERS};
 	rp_idset_copy(&new->cpus, rp_ids_of(&cpus));
-	for (struct group *other = m->groups; other < new; other++)
+	for (struct cpumap_group *other = m->groups; other < new; other++)
 		if (rp_ids_overlap(rp_ids_of(&other->cpus), rp_ids_of(&cpus)))
-			other->shared = new->shared = true;
+			other->exclusive = new->exclusive = false;
 }
 
-static void make_groups(struct map *m)
+/* Exclusive ones first, then the smaller ones: the first that has a CPU says most about it. */
+static int compare_groups(const void *x, const void *y)
 {
+	const struct cpumap_group *a = x, *b = y;
+	if (a->exclusive != b->exclusive)
+		return a->exclusive ? -1 : 1;
+	unsigned na = rp_ids_count(rp_ids_of(&a->cpus)), nb = rp_ids_count(rp_ids_of(&b->cpus));
+	if (na != nb)
+		return na < nb ? -1 : 1;
+	return (a->ordinal > b->ordinal) - (a->ordinal < b->ordinal);
+}
+
+static int read_model(struct map *m)
+{
+	const struct view *v = &m->s->view;
+	m->cpus = calloc(v->n_cpus + 1, sizeof *m->cpus);
+	m->nodes = calloc(v->n_nodes + 1, sizeof *m->nodes);
+	m->groups = calloc(GROUPS_MAX, sizeof *m->groups);
+	if (!m->cpus || !m->nodes || !m->groups)
+		return -1;
+	for (uint32_t i = 0; i < v->n_cpus; i++) {
+		const uint32_t *unit = v->cpus[i].unit;
+		m->cpus[i] = (struct cpumap_cpu){v->cpus[i].id, unit[VIEW_PACKAGE], unit[VIEW_NODE],
+						 unit[VIEW_L3], unit[VIEW_CORE]};
+	}
+	for (uint32_t i = 0; i < v->n_nodes; i++)
+		m->nodes[i] =
+			(struct cpumap_node){v->node[i].id, "", (uint64_t)v->node[i].memory, ""};
 	for (const struct sim_ctr *c = m->s->ctrs; c; c = c->next)
 		if (c->state != CTR_EXITED)
 			add_to_groups(m, c);
-	for (unsigned g = 0; g < m->n_groups; g++)
-		m->groups[g].letter += m->groups[g].shared ? 0 : LETTERS;
-	for (uint32_t i = 0; i < m->s->view.n_cpus; i++) {
-		m->who[i] = NOBODY;
-		for (unsigned g = 0; g < m->n_groups; g++)
-			if (rp_ids_has(rp_ids_of(&m->groups[g].cpus), m->s->view.cpus[i].id))
-				m->who[i] = (uint8_t)(m->who[i] == NOBODY ? m->groups[g].letter
-									  : SEVERAL);
-	}
-}
-
-/* ---- the machine ----------------------------------------------------------------------------- */
-
-static void add_size(struct map *m, int64_t bytes)
-{
-	if (bytes >= INT64_C(1) << 30)
-		buf_printf(m->out, "%.1f GiB", (double)bytes / (double)(INT64_C(1) << 30));
-	else
-		buf_printf(m->out, "%lld MiB", (long long)(bytes >> 20));
-}
-
-/* The CPUs of a core behind one another, with brackets when there are several. */
-static void add_core(struct map *m, struct rp_ids core, bool brackets)
-{
-	if (brackets)
-		buf_add_str(m->out, "[");
-	RP_IDS_EACH (cpu, core) {
-		const struct view_cpu *c = view_cpu(&m->s->view, cpu);
-		if (c)
-			add_letter(m, m->who[c - m->s->view.cpus]);
-		else
-			buf_add_str(m->out, "x");
-	}
-	if (brackets)
-		buf_add_str(m->out, "]");
-}
-
-static void add_cores(struct map *m, struct rp_ids cpus, unsigned indent)
-{
-	const struct view *v = &m->s->view;
-	struct rp_idset cores, unit, one;
-	unsigned column = indent;
-	view_units(v, VIEW_CORE, cpus, &cores);
-	RP_IDS_EACH (core, rp_ids_of(&cores)) {
-		rp_idset_clear(&one);
-		rp_idset_add(&one, core);
-		view_cpus(v, VIEW_CORE, rp_ids_of(&one), &unit);
-		unsigned n = rp_ids_count(rp_ids_of(&unit)), width = n > 1 ? n + 3 : n + 1;
-		if (column + width > m->style.width) {
-			buf_printf(m->out, "\n%*s", (int)indent, "");
-			column = indent;
-		}
-		add_core(m, rp_ids_of(&unit), n > 1);
-		buf_add_str(m->out, " ");
-		column += width;
-	}
-}
-
-static void add_counts(struct map *m, struct rp_ids cpus)
-{
-	unsigned of[256] = {0}, n = 0;
-	RP_IDS_EACH (cpu, cpus) {
-		const struct view_cpu *c = view_cpu(&m->s->view, cpu);
-		if (c) {
-			of[m->who[c - m->s->view.cpus]]++;
-			n++;
-		}
-	}
-	buf_printf(m->out, "%u CPUs:", n);
-	for (unsigned who = 0; who < 256; who++) {
-		if (!of[who])
-			continue;
-		buf_add_str(m->out, " ");
-		add_letter(m, who);
-		buf_printf(m->out, " %u", of[who]);
-	}
-}
-
-static void add_node(struct map *m, const struct view_node *node)
-{
-	struct rp_idset cpus, one;
-	rp_idset_clear(&one);
-	rp_idset_add(&one, node->id);
-	view_cpus(&m->s->view, VIEW_NODE, rp_ids_of(&one), &cpus);
-	size_t start = buf_len(m->out);
-	buf_printf(m->out, "  node %-3u ", node->id);
-	add_size(m, node->memory);
-	unsigned indent = (unsigned)(buf_len(m->out) - start);
-	for (; indent < 22; indent++)
-		buf_add_str(m->out, " ");
-	if (rp_ids_empty(rp_ids_of(&cpus)))
-		buf_add_str(m->out, "memory only");
-	else if (m->s->view.n_cpus > DETAIL_CPUS_MAX)
-		add_counts(m, rp_ids_of(&cpus));
-	else
-		add_cores(m, rp_ids_of(&cpus), indent);
-	buf_add_str(m->out, "\n");
-}
-
-static uint32_t package_of(const struct view *v, uint32_t node)
-{
-	for (uint32_t i = 0; i < v->n_cpus; i++)
-		if (v->cpus[i].unit[VIEW_NODE] == node)
-			return v->cpus[i].unit[VIEW_PACKAGE];
-	return VIEW_NONE;
-}
-
-static void add_machine(struct map *m)
-{
-	const struct view *v = &m->s->view;
-	uint32_t last = VIEW_NONE;
-	for (uint32_t i = 0; i < v->n_nodes; i++) {
-		uint32_t package = package_of(v, v->node[i].id);
-		if (package != last && package != VIEW_NONE)
-			buf_printf(m->out, "package %u\n", package);
-		last = package;
-		add_node(m, &v->node[i]);
-	}
+	qsort(m->groups, m->drawn.n_groups, sizeof *m->groups, compare_groups);
+	m->drawn.cpus = m->cpus;
+	m->drawn.nodes = m->nodes;
+	m->drawn.groups = m->groups;
+	m->drawn.n_cpus = v->n_cpus;
+	m->drawn.n_nodes = v->n_nodes;
+	return 0;
 }
 
 /* ---- the containers -------------------------------------------------------------------------- */
@@ -240,39 +124,41 @@ static void place_text(const struct sim *s, const struct sim_ctr *c, char *buf, 
 	(void)snprintf(buf, size, "CPUs %s, memory %s", cpus, mems);
 }
 
-static void add_container(struct map *m, const struct sim_ctr *c, const json_t *before)
+static void add_container(const struct map *m, const struct sim_ctr *c, const json_t *before,
+			  struct out *o)
 {
 	struct rp_idset cpus;
-	char name[MODEL_NAME_MAX], place[256];
+	char name[MODEL_NAME_MAX], place[256], mark[CPUMAP_MARK_MAX], line[512];
 	model_cpus(m->s, c, &cpus);
-	buf_add_str(m->out, "  ");
-	unsigned g = group_of(m, rp_ids_of(&cpus));
-	add_letter(m, g == REST ? REST : m->groups[g].letter);
+	uint32_t g = group_of(m, rp_ids_of(&cpus));
+	out_put(o, "  ");
+	out_styled(o, cpumap_style(g), cpumap_mark(&m->drawn, g, mark));
 	place_text(m->s, c, place, sizeof place);
-	buf_printf(m->out, "  %-22s %-10s  %s", model_name(c, name), kubelet_qos_name(c->pod->qos),
-		   place);
+	(void)snprintf(line, sizeof line, "  %-22s %-10s  %s", model_name(c, name),
+		       kubelet_qos_name(c->pod->qos), place);
+	out_text(o, line);
 	const char *was = json_string_value(json_object_get(before, c->id));
 	if (before && !was)
-		buf_add_str(m->out, "  (new)");
+		out_put(o, "  (new)");
 	else if (was && !str_eq(was, place))
-		buf_printf(m->out, "  (was %s)", was);
-	buf_add_str(m->out, "\n");
+		out_printf(o, "  (was %s)", was);
+	out_put(o, "\n");
 }
 
-void map_draw(const struct sim *s, struct map_style style, const json_t *before, struct buf *out)
+void map_draw(const struct sim *s, const json_t *before, struct out *o)
 {
-	struct map m = {.s = s, .style = style, .out = out};
-	m.groups = calloc(GROUPS_MAX, sizeof *m.groups);
-	m.who = calloc(s->view.n_cpus + 1, 1);
-	if (m.groups && m.who) {
-		make_groups(&m);
-		add_machine(&m);
-		for (const struct sim_ctr *c = s->ctrs; c; c = c->next)
-			if (c->state != CTR_EXITED)
-				add_container(&m, c, before);
-	}
+	struct map m = {.s = s};
+	int r = read_model(&m);
+	if (!r)
+		r = cpumap_draw(&m.drawn, o);
+	for (const struct sim_ctr *c = s->ctrs; c && !r; c = c->next)
+		if (c->state != CTR_EXITED)
+			add_container(&m, c, before, o);
+	if (r)
+		o->buf.failed = -1;
+	free(m.cpus);
+	free(m.nodes);
 	free(m.groups);
-	free(m.who);
 }
 
 json_t *map_remember(const struct sim *s)

@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine map: packages, memory nodes, cores, and on each CPU the letter of who runs there,
- * which mean what they do in nri-rpctl's map: capitals are CPUs of one container alone, small
- * letters are shared ones. Containers that have the same CPUs share a letter; "*" is a CPU of
- * several groups, "." one of nobody, "x" one that is offline.
+ * The machine map (core/term/cpumap.h) of what the runtime and the kernel have, and below it where
+ * each container is. Containers that have the same CPUs share a letter.
  */
 #ifndef SIM_MAP_H
 #define SIM_MAP_H
 
 #include "core/nri-rp-sim/sim.h"
-#include "core/util/buf.h"
+#include "core/term/out.h"
 
 #define MAP_WIDTH_MIN 40u
 
-struct map_style {
-	unsigned width; /* columns */
-	bool colour;
-};
-
-/* For standard output. */
-struct map_style map_style_of_terminal(void);
+/* Standard output, with a width even where that has no end. */
+void map_terminal(struct term *ret);
 /* before is what map_remember gave earlier, or NULL: who has moved since is marked. */
-void map_draw(const struct sim *s, struct map_style style, const json_t *before, struct buf *out);
+void map_draw(const struct sim *s, const json_t *before, struct out *o);
 /* Where everybody is now, a new reference. */
 json_t *map_remember(const struct sim *s);
 

@@ -23,7 +23,7 @@ struct player {
 	const struct sim_options *options;
 	struct doc doc; /* the file that is played */
 	struct sim *s;
-	struct map_style style;
+	struct term term;
 	json_t *places; /* at the last map */
 	json_t *results; /* of all scenarios, for --json */
 	unsigned n_passed, n_failed;
@@ -34,10 +34,11 @@ struct player {
 
 static void draw(struct player *p, FILE *to)
 {
-	struct buf text = BUF_INIT;
-	map_draw(p->s, p->style, p->places, &text);
-	(void)fprintf(to, "\n%s\n", buf_text(&text));
-	buf_fini(&text);
+	struct out text;
+	out_init(&text, &p->term);
+	map_draw(p->s, p->places, &text);
+	(void)fprintf(to, "\n%s\n", buf_text(&text.buf));
+	out_fini(&text);
 	json_decref(p->places);
 	p->places = map_remember(p->s);
 }
@@ -89,7 +90,7 @@ static bool changes_places(const char *name)
 
 static void tell_note(const struct player *p, const char *text)
 {
-	if (p->style.colour)
+	if (p->term.colour)
 		printf("\n\x1b[1m%s\x1b[0m\n", text);
 	else
 		printf("\n%s\n", text);
@@ -309,8 +310,8 @@ static void play_file(struct player *p, const char *path)
 
 int play(const struct sim_options *options, char *const *files, int n_files)
 {
-	struct player p = {
-		.options = options, .style = map_style_of_terminal(), .results = json_array()};
+	struct player p = {.options = options, .results = json_array()};
+	map_terminal(&p.term);
 	for (int i = 0; i < n_files && !p.interrupted; i++)
 		play_file(&p, files[i]);
 	if (options->json) {

@@ -80,13 +80,14 @@ static bool has_line(struct sim *s, void *arg)
 
 static int show_map(struct sim *s, const json_t *args, json_t *result)
 {
-	struct buf text = BUF_INIT;
+	struct out text;
 	int64_t width = 100;
 	struct err err = ERR_INIT;
 	(void)arg_int(args, "width", 100, MAP_WIDTH_MIN, 1000, &width, &err);
-	map_draw(s, (struct map_style){(unsigned)width, false}, NULL, &text);
-	doc_put_text(result, "map", buf_text(&text));
-	buf_fini(&text);
+	out_init(&text, &(struct term){.width = (unsigned)width, .utf8 = true});
+	map_draw(s, NULL, &text);
+	doc_put_text(result, "map", buf_text(&text.buf));
+	out_fini(&text);
 	return 0;
 }
 

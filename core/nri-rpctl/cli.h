@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "core/ctl/protocol.h"
-#include "core/nri-rpctl/out.h"
+#include "core/term/out.h"
 #include "core/util/err.h"
 
 #define WAIT_MS 10000u /* for an answer */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control socket from outside: the documents of a real pipeline. */
 #include "core/nri-rpctl/call.c"
-#include "core/nri-rpctl/term.c"
+#include "core/term/out.c"
 
 #include "core/pipeline/look/events.h"
 #include "t_ctl_fixture.h"

@@ -4,7 +4,7 @@
  * and against one that answers whatever a test likes.
  */
 #include "core/nri-rpctl/call.c"
-#include "core/nri-rpctl/term.c"
+#include "core/term/out.c"
 
 #include <poll.h>
 #include <pty.h>

@@ -2,7 +2,7 @@
 /* What the doctor finds, on patients with one illness each; and the other commands' view of the
  * same. */
 #include "core/nri-rpctl/call.c"
-#include "core/nri-rpctl/term.c"
+#include "core/term/out.c"
 
 #include "core/host/crumb.h"
 #include "core/metrics/metrics.h"

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "core/nri-rpctl/table.c"
-#include "core/nri-rpctl/term.c"
-#include "core/nri-rpctl/units.c"
+#include "core/term/table.c"
+#include "core/term/out.c"
+#include "core/term/units.c"
 
 #include <fcntl.h>
 #include <pty.h>

@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include "core/nri-rpctl/call.c"
-#include "core/nri-rpctl/term.c"
+#include "core/term/out.c"
 
 #include "core/pipeline/config/config.h"
 #include "core/pipeline/look/events.h"

@@ -3,7 +3,7 @@
 #include "core/metrics/modules.c"
 #undef LOG_SOURCE
 #include "core/nri-rpctl/call.c"
-#include "core/nri-rpctl/term.c"
+#include "core/term/out.c"
 
 #include <arpa/inet.h>
 #include <poll.h>

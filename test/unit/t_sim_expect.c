@@ -108,29 +108,39 @@ static void any_text(void **state)
 
 /* ---- the map --------------------------------------------------------------------------------- */
 
+static void draw(bool colour, const json_t *before, struct out *out)
+{
+	out_init(out, &(struct term){.width = 100, .colour = colour, .utf8 = true});
+	map_draw(s, before, out);
+}
+
 static void machine_map(void **state)
 {
-	struct buf out = BUF_INIT;
+	struct out out;
 	(void)state;
-	map_draw(s, (struct map_style){100, false}, NULL, &out);
-	const char *text = buf_text(&out);
-	assert_non_null(strstr(
-		text,
-		"package 0\n  node 0   2.0 GiB    [..] [AA] \n  node 1   2.0 GiB    [bb] [bb] \n"));
-	assert_non_null(strstr(text, "package 1\n  node 2   2.0 GiB    [*b] [bb] \n"));
+	draw(false, NULL, &out);
+	const char *text = buf_text(&out.buf);
+	assert_non_null(strstr(text, "package 0\n"
+				     "  node 0  2 GiB, 4 CPUs: 2 exclusive, 2 free\n"
+				     "     0 ·  1 · │  2 A  3 A\n"
+				     "  node 1  2 GiB, 4 CPUs: 4 shared\n"
+				     "     4 b  5 b │  6 b  7 b\n"));
+	assert_non_null(strstr(text, "package 1\n"
+				     "  node 2  2 GiB, 4 CPUs: 4 shared\n"
+				     "     8 c  9 b │ 10 b 11 b\n"));
 	assert_non_null(
 		strstr(text, "  A  web/app                burstable   CPUs 2-3, memory 0\n"));
 	assert_non_null(strstr(text, "  c  prod/web/app"));
-	buf_reset(&out);
-	map_draw(s, (struct map_style){100, true}, NULL, &out);
-	assert_non_null(strstr(buf_text(&out), "\x1b[1;32mA\x1b[0m"));
+	out_fini(&out);
+	draw(true, NULL, &out);
+	assert_non_null(strstr(buf_text(&out.buf), "\x1b[32mA\x1b[0m"));
+	out_fini(&out);
 	_json_ json_t *before = map_remember(s);
 	assert_step(s, "{\"offline\": \"3\"}");
-	buf_reset(&out);
-	map_draw(s, (struct map_style){100, false}, before, &out);
-	assert_non_null(strstr(buf_text(&out), "CPUs 2, memory 0  (was CPUs 2-3, memory 0)"));
+	draw(false, before, &out);
+	assert_non_null(strstr(buf_text(&out.buf), "CPUs 2, memory 0  (was CPUs 2-3, memory 0)"));
 	assert_step(s, "{\"online\": \"3\"}");
-	buf_fini(&out);
+	out_fini(&out);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/nri-rpctl/out.h"
+#include "core/term/out.h"
 #include "core/util/str.h"
 
 #define WIDTH_DEFAULT 80u

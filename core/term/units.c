@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/nri-rpctl/out.h"
+#include "core/term/out.h"
 
 const char *unit_bytes(uint64_t bytes, char buf[UNIT_MAX])
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nri-rpctl/out.h"
+#include "core/term/out.h"
 
 #define COLUMNS_MAX 24u
 #define GAP 2u

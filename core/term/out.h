@@ -4,8 +4,8 @@
  * goes through out_text and its like, which let nothing through that a terminal would take for a
  * command: names and annotations are written by any user of a cluster.
  */
-#ifndef RPCTL_OUT_H
-#define RPCTL_OUT_H
+#ifndef TERM_OUT_H
+#define TERM_OUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
