@@ -32,7 +32,7 @@ MODULE_LDFLAGS := -shared -fPIC $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,noexecstac
 LIBS_DAEMON := -lprotobuf-c -ljansson -levent_core -levent_extra -levent_pthreads -lyaml -lnuma -lpthread -ldl -lm
 LIBS_CTL := -lprotobuf-c -levent_core -levent_pthreads -lyaml -ljansson -lpthread -lm
 LIBS_SIM := $(LIBS_CTL)
-LIBS_BRIDGE := -lprotobuf-c -lnghttp2 -ljansson -levent_core -levent_pthreads -lpthread -lm
+LIBS_BRIDGE := -lprotobuf-c -lnghttp2 -lcurl -ljansson -levent_core -levent_pthreads -lpthread -lm
 LIBS_AGENT := -lprotobuf-c -lnghttp2 -lcurl -ljansson -lyaml -levent_core -levent_pthreads -lpthread -lm
 
 .DELETE_ON_ERROR:

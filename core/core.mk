@@ -5,7 +5,7 @@ PROTOS := $(sort $(wildcard proto/*.proto))
 GENERATED_HEADERS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.h)
 PROTO_OBJS := $(PROTOS:%.proto=$(O)/gen/%.pb-c.o)
 
-CORE_LIB_DIRS := util topo conf wire cache host noderes pipeline runtime metrics ctl map agent grpc nri-runtime machines term
+CORE_LIB_DIRS := util topo conf wire cache host noderes pipeline runtime metrics ctl map agent grpc kube nri-runtime machines term
 CORE_SRCS := $(sort $(foreach d,$(CORE_LIB_DIRS),$(wildcard core/$(d)/*.c core/$(d)/*/*.c)))
 # What of modules/lib the core uses (core/host/expressions.c).
 CORE_OBJS := $(CORE_SRCS:%.c=$(O)/%.o) $(O)/core/map/page.o $(patsubst %,$(O)/pic/modules/lib/%.o,glob host match)

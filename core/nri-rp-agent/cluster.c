@@ -37,9 +37,10 @@ struct cluster {
 	struct adjust *adjust;
 	struct node_feed *node_feed;
 	struct pod_feed *pod_feed;
+	struct pod_feed *bridge_feed; /* NULL: there is no bridge */
 	struct watch *node_watch;
 	struct link *link;
-	struct link_client client;
+	struct link_client client, bridge_client;
 	struct loop_timer *state_timer;
 	char ns[NODE_MAX];
 	char node[NODE_MAX];
@@ -123,6 +124,12 @@ static void connected(void *arg)
 	tell_state(c);
 }
 
+static void bridge_connected(void *arg)
+{
+	struct cluster *c = arg;
+	pod_feed_daemon_connected(c->bridge_feed);
+}
+
 static int publish(const Agent__PublishedRequest *m, void *arg)
 {
 	const struct cluster *c = arg;
@@ -197,12 +204,14 @@ static int start(struct cluster *c, const struct cluster_config *config, struct 
 	c->report = report_new(c->kube, c->node);
 	c->adjust = adjust_new(c->kube, c->link, c->node, c->ns);
 	c->node_feed = node_feed_new(c->kube, c->link);
-	c->pod_feed = pod_feed_new(c->kube, c->link, c->node);
+	c->pod_feed = pod_feed_new(c->kube, c->link, c->node, false);
+	if (config->bridge)
+		c->bridge_feed = pod_feed_new(c->kube, config->bridge, c->node, true);
 	c->state_timer = loop_timer_new(config->loop, tell_state, c);
 	kube_on_state(c->kube, state_changed, c);
 	_free_ char *selector = str_printf("metadata.name=%s", c->node);
 	if (selector && c->published && c->wishes && c->evict && c->report && c->adjust &&
-	    c->node_feed && c->pod_feed && c->state_timer)
+	    c->node_feed && c->pod_feed && (c->bridge_feed || !config->bridge) && c->state_timer)
 		c->node_watch = watch_new(c->kube, "/api/v1/nodes", selector, on_node, c);
 	if (!c->node_watch)
 		return err_errno(err, -ENOMEM, "cluster");
@@ -225,7 +234,10 @@ int cluster_new(const struct cluster_config *config, struct cluster **ret, struc
 	}
 	c->client = (struct link_client){
 		.connected = connected, .publish = publish, .evict = evict, .tell = tell, .arg = c};
+	c->bridge_client = (struct link_client){.connected = bridge_connected, .arg = c};
 	link_set_client(config->link, &c->client);
+	if (config->bridge)
+		link_set_client(config->bridge, &c->bridge_client);
 	*ret = c;
 	return 0;
 }
@@ -243,6 +255,7 @@ struct cluster *cluster_free(struct cluster *c)
 	adjust_free(c->adjust);
 	node_feed_free(c->node_feed);
 	pod_feed_free(c->pod_feed);
+	pod_feed_free(c->bridge_feed);
 	if (c->kube)
 		kube_on_state(c->kube, NULL, NULL);
 	kube_free(c->kube);

@@ -27,6 +27,7 @@ struct cluster;
 struct cluster_config {
 	struct loop *loop;
 	struct link *link;
+	struct link *bridge; /* NULL: there is none */
 	const char *kubeconfig, *context; /* NULL: in the cluster; the current one */
 	const char *service_account; /* the folder of its files */
 	const char *node; /* NULL: NODE_NAME of the environment, else the host's name */

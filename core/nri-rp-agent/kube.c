@@ -8,7 +8,7 @@
 
 #include <utlist.h>
 
-#include "core/nri-rp-agent/http.h"
+#include "core/kube/http.h"
 #include "core/util/buf.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"

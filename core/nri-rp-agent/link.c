@@ -22,7 +22,8 @@
 
 struct link {
 	struct loop *loop;
-	struct podres *podres;
+	struct podres *podres; /* NULL: the peer asks for no devices */
+	const char *peer;
 	char *socket;
 	struct trunk *trunk;
 	struct loop_timer *reconnect;
@@ -138,17 +139,17 @@ static void on_request(struct rpc_request *req, void *arg)
 	struct link *l = arg;
 	if (!str_eq(req->service, AGENT_SERVICE))
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "service %s", req->service);
-	else if (str_eq(req->method, "GetPod"))
+	else if (l->podres && str_eq(req->method, "GetPod"))
 		serve_pod(l, req, false);
-	else if (str_eq(req->method, "ListPods"))
+	else if (l->podres && str_eq(req->method, "ListPods"))
 		podres_list(l->podres, on_list, req);
-	else if (str_eq(req->method, "ForgetPod"))
+	else if (l->podres && str_eq(req->method, "ForgetPod"))
 		serve_pod(l, req, true);
-	else if (l->client && str_eq(req->method, "Published"))
+	else if (l->client && l->client->publish && str_eq(req->method, "Published"))
 		serve_published(l, req);
-	else if (l->client && str_eq(req->method, "Evict"))
+	else if (l->client && l->client->evict && str_eq(req->method, "Evict"))
 		serve_evict(l, req);
-	else if (l->client && str_eq(req->method, "Tell"))
+	else if (l->client && l->client->tell && str_eq(req->method, "Tell"))
 		serve_tell(l, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "method %s", req->method);
@@ -161,7 +162,7 @@ static void lost(struct link *l, const char *why)
 	l->registered = false;
 	l->trunk = trunk_free(l->trunk);
 	if (!str_eq(l->last_error, why))
-		log_notice("no connection to nri-rpd: %s; trying again", why);
+		log_notice("no connection to %s: %s; trying again", l->peer, why);
 	(void)snprintf(l->last_error, sizeof l->last_error, "%s", why);
 	(void)loop_timer_arm(l->reconnect, l->backoff_ms);
 	l->backoff_ms = l->backoff_ms * 2 > BACKOFF_LAST_MS ? BACKOFF_LAST_MS : l->backoff_ms * 2;
@@ -177,7 +178,7 @@ static void registered(const struct rpc_result *result, void *arg)
 {
 	struct link *l = arg;
 	if (result->error == 0) {
-		log_info("connected to nri-rpd at %s", l->socket);
+		log_info("connected to %s at %s", l->peer, l->socket);
 		l->last_error[0] = '\0';
 		l->backoff_ms = BACKOFF_FIRST_MS;
 		l->registered = true;
@@ -225,20 +226,21 @@ static void try_connect(void *arg)
 		lost(l, err_text(&err, r));
 }
 
-int link_new(struct loop *loop, const char *socket, struct podres *podres, struct link **ret,
-	     struct err *err)
+int link_new(struct loop *loop, const char *peer, const char *socket, struct podres *podres,
+	     struct link **ret, struct err *err)
 {
 	struct link *l = calloc(1, sizeof *l);
 	if (!l)
-		return err_errno(err, -ENOMEM, "connection to nri-rpd");
+		return err_errno(err, -ENOMEM, "connection to %s", peer);
 	l->loop = loop;
+	l->peer = peer;
 	l->podres = podres;
 	l->backoff_ms = BACKOFF_FIRST_MS;
 	l->socket = strdup(socket);
 	l->reconnect = loop_timer_new(loop, try_connect, l);
 	if (!l->socket || !l->reconnect) {
 		link_free(l);
-		return err_errno(err, -ENOMEM, "connection to nri-rpd");
+		return err_errno(err, -ENOMEM, "connection to %s", peer);
 	}
 	*ret = l;
 	return 0;

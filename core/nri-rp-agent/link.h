@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection to nri-rpd: the agent connects and registers, the daemon calls. It comes back for
- * ever, with back-off. That it is the agent who connects has two reasons: the daemon, being root,
- * opens no path that another user has made, and knows who is there by the credentials of a socket
- * of its own.
+ * The connection to nri-rpd, or to nri-rp-bridge for the pods alone: the agent connects and
+ * registers, the peer calls. It comes back for ever, with back-off. That it is the agent who
+ * connects has two reasons: the daemon, being root, opens no path that another user has made, and
+ * knows who is there by the credentials of a socket of its own.
  */
 #ifndef NRI_RP_AGENT_LINK_H
 #define NRI_RP_AGENT_LINK_H
@@ -13,7 +13,7 @@
 
 struct link;
 
-/* Who talks to the daemon besides the answers about pods. */
+/* Who talks to the daemon besides the answers about pods. All but the first may be NULL. */
 struct link_client {
 	/* Registered, once more: nothing of what was sent before counts. */
 	void (*connected)(void *arg);
@@ -26,9 +26,9 @@ struct link_client {
 	void *arg;
 };
 
-/* podres has to outlive it. */
-int link_new(struct loop *loop, const char *socket, struct podres *podres, struct link **ret,
-	     struct err *err);
+/* peer: its name, for people. podres has to outlive it; NULL: nothing is said of devices. */
+int link_new(struct loop *loop, const char *peer, const char *socket, struct podres *podres,
+	     struct link **ret, struct err *err);
 struct link *link_free(struct link *l); /* returns NULL; NULL is fine */
 /* Before link_connect; what it points to has to live as long as the link. */
 void link_set_client(struct link *l, const struct link_client *client);

@@ -25,6 +25,7 @@ struct agent {
 	struct loop_signal *signals[2];
 	struct podres *podres;
 	struct link *link;
+	struct link *bridge; /* NULL: none was named */
 	struct cluster *cluster; /* NULL: there is none */
 	bool stopping;
 };
@@ -53,6 +54,7 @@ static int start_cluster(struct agent *a, const struct options *o, struct err *e
 	const struct cluster_config config = {
 		.loop = a->loop,
 		.link = a->link,
+		.bridge = a->bridge,
 		.kubeconfig = o->kubeconfig,
 		.context = o->context,
 		.service_account = o->service_account,
@@ -78,16 +80,24 @@ static int start(struct agent *a, const struct options *o, struct err *err)
 	}
 	int r = podres_new(a->loop, o->kubelet_socket, &a->podres, err);
 	if (!r)
-		r = link_new(a->loop, o->daemon_socket, a->podres, &a->link, err);
+		r = link_new(a->loop, "nri-rpd", o->daemon_socket, a->podres, &a->link, err);
+	if (!r && o->bridge_socket)
+		r = link_new(a->loop, "nri-rp-bridge", o->bridge_socket, NULL, &a->bridge, err);
 	if (!r)
 		r = start_cluster(a, o, err);
-	if (!r)
-		link_connect(a->link);
-	return r;
+	if (r)
+		return r;
+	link_connect(a->link);
+	if (a->bridge && !a->cluster)
+		log_warning("--bridge-socket is of no use where there is no cluster");
+	else if (a->bridge)
+		link_connect(a->bridge);
+	return 0;
 }
 
 static void stop(struct agent *a)
 {
+	a->bridge = link_free(a->bridge);
 	a->link = link_free(a->link);
 	a->cluster = cluster_free(a->cluster);
 	a->podres = podres_free(a->podres);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/kube/objects.h"
 #include "core/util/arena.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -30,71 +31,6 @@ struct node_feed {
 };
 
 /* ---- a Node as a message --------------------------------------------------------------------- */
-
-/* Everything that is no text is left out. */
-static int put_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n)
-{
-	Agent__Pair **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
-	const char *key;
-	json_t *value;
-	if (!list)
-		return -ENOMEM;
-	*ret = list;
-	json_object_foreach(map, key, value)
-	{
-		const char *text = json_string_value(value);
-		Agent__Pair *pair = text ? arena_alloc(a, sizeof *pair) : NULL;
-		if (!text)
-			continue;
-		if (!pair)
-			return -ENOMEM;
-		agent__pair__init(pair);
-		pair->key = arena_strdup(a, key);
-		pair->value = arena_strdup(a, text);
-		if (!pair->key || !pair->value)
-			return -ENOMEM;
-		list[(*ret_n)++] = pair;
-	}
-	return 0;
-}
-
-/* "4", "250m", "16Gi"; the server may write a number, too. */
-static bool read_quantity(const char *resource, const json_t *value, int64_t *ret)
-{
-	const char *text = json_string_value(value);
-	bool cpu = str_eq(resource, "cpu");
-	if (json_is_integer(value)) {
-		*ret = json_integer_value(value);
-		return *ret >= 0 && (!cpu || !__builtin_mul_overflow(*ret, 1000, ret));
-	}
-	return text && (cpu ? str_to_milli(text, ret) : str_to_bytes(text, ret)) == 0 && *ret >= 0;
-}
-
-int node_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n)
-{
-	Agent__Amount **list = arena_array(a, json_object_size(map) + 1, sizeof *list);
-	const char *name;
-	json_t *value;
-	int64_t units;
-	if (!list)
-		return -ENOMEM;
-	*ret = list;
-	json_object_foreach(map, name, value)
-	{
-		if (!read_quantity(name, value, &units))
-			continue;
-		Agent__Amount *amount = arena_alloc(a, sizeof *amount);
-		if (!amount)
-			return -ENOMEM;
-		agent__amount__init(amount);
-		amount->name = arena_strdup(a, name);
-		amount->amount = units;
-		if (!amount->name)
-			return -ENOMEM;
-		list[(*ret_n)++] = amount;
-	}
-	return 0;
-}
 
 static char *text_of(struct arena *a, const json_t *object, const char *key)
 {
@@ -138,17 +74,17 @@ int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret
 		return -ENOMEM;
 	if (!*m.name)
 		return -EINVAL;
-	int r = put_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
+	int r = kube_pairs(a, json_object_get(meta, "labels"), &m.labels, &m.n_labels);
 	if (!r)
-		r = put_pairs(a, json_object_get(meta, "annotations"), &m.annotations,
-			      &m.n_annotations);
+		r = kube_pairs(a, json_object_get(meta, "annotations"), &m.annotations,
+			       &m.n_annotations);
 	if (!r)
 		r = put_taints(a, json_object_get(spec, "taints"), &m);
 	if (!r)
-		r = node_amounts(a, json_object_get(status, "capacity"), &m.capacity,
+		r = kube_amounts(a, json_object_get(status, "capacity"), &m.capacity,
 				 &m.n_capacity);
 	if (!r)
-		r = node_amounts(a, json_object_get(status, "allocatable"), &m.allocatable,
+		r = kube_amounts(a, json_object_get(status, "allocatable"), &m.allocatable,
 				 &m.n_allocatable);
 	if (!r)
 		*ret = m;

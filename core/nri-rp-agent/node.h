@@ -25,8 +25,4 @@ void node_feed_daemon_connected(struct node_feed *f);
 struct arena;
 int node_message(struct arena *a, const json_t *node, Agent__SetNodeRequest *ret);
 
-/* Of a map of amounts, those that make sense, out of the arena: CPU in milli, everything else in
- * units. */
-int node_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n);
-
 #endif

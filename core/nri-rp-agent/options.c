@@ -5,12 +5,13 @@
 
 #include "core/agent/protocol.h"
 #include "core/nri-rp-agent/cluster.h"
-#include "core/nri-rp-agent/kubeconfig.h"
+#include "core/kube/kubeconfig.h"
 #include "core/nri-rp-agent/kubelet.h"
 
 enum {
 	OPT_DAEMON_SOCKET,
 	OPT_KUBELET_SOCKET,
+	OPT_BRIDGE_SOCKET,
 	OPT_KUBECONFIG,
 	OPT_CONTEXT,
 	OPT_SERVICE_ACCOUNT,
@@ -28,6 +29,10 @@ static const struct cmdline_option table[] = {
 	 "PATH",
 	 "the kubelet's pod-resources socket,\n"
 	 "                           default " KUBELET_DEFAULT_SOCKET},
+	{{"bridge-socket", required_argument, NULL, OPT_BRIDGE_SOCKET},
+	 "PATH",
+	 "where nri-rp-bridge listens that works by cgroups, to tell\n"
+	 "                           it the node's pods; default none"},
 	{{"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
 	 "FILE",
 	 "how to reach the API server; without it, as Kubernetes\n"
@@ -61,6 +66,7 @@ static const char **text_option(struct options *o, int option)
 	const char **const texts[] = {
 		[OPT_DAEMON_SOCKET] = &o->daemon_socket,
 		[OPT_KUBELET_SOCKET] = &o->kubelet_socket,
+		[OPT_BRIDGE_SOCKET] = &o->bridge_socket,
 		[OPT_KUBECONFIG] = &o->kubeconfig,
 		[OPT_CONTEXT] = &o->context,
 		[OPT_SERVICE_ACCOUNT] = &o->service_account,

@@ -8,6 +8,7 @@
 
 struct options {
 	const char *daemon_socket, *kubelet_socket;
+	const char *bridge_socket; /* NULL: there is no bridge */
 	/* See struct cluster_config. */
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;
 	enum log_level log_level;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
-#include "core/nri-rp-agent/node.h"
+#include "core/kube/objects.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
@@ -24,7 +24,6 @@
 #define QUIET_MS 10u /* a pod that comes is waited for */
 #define ANSWER_TIMEOUT_MS 5000u
 #define PROBLEM "the daemon's pods"
-#define MIRROR "kubernetes.io/config.mirror" /* the UID that a static pod has on its node */
 
 struct seen_pod {
 	struct arena *arena; /* what the message is in */
@@ -43,116 +42,12 @@ struct pod_feed {
 	struct seen_pod *pods; /* by UID */
 	struct loop_timer *timer;
 	struct backoff backoff;
+	bool whole; /* for the bridge */
 	bool known; /* a list was complete once */
 	bool anew; /* the daemon is to be told all */
 	bool under_way;
 	bool warned;
 };
-
-/* ---- a Pod as a message ---------------------------------------------------------------------- */
-
-static int put_text(struct arena *a, const json_t *object, const char *key, char **ret)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	*ret = arena_strdup(a, text ? text : "");
-	return *ret ? 0 : -ENOMEM;
-}
-
-static int put_container(struct arena *a, const json_t *from, Agent__PodContainerKind kind,
-			 Agent__PodContainer **ret)
-{
-	const json_t *resources = json_object_get(from, "resources");
-	Agent__PodContainer *m = arena_alloc(a, sizeof *m);
-	if (!m)
-		return -ENOMEM;
-	agent__pod_container__init(m);
-	m->kind = kind;
-	*ret = m;
-	int r = put_text(a, from, "name", &m->name);
-	if (!r)
-		r = node_amounts(a, json_object_get(resources, "requests"), &m->requests,
-				 &m->n_requests);
-	if (!r)
-		r = node_amounts(a, json_object_get(resources, "limits"), &m->limits, &m->n_limits);
-	return r;
-}
-
-static Agent__PodContainerKind init_kind(const json_t *ctr)
-{
-	const char *policy = json_string_value(json_object_get(ctr, "restartPolicy"));
-	return policy && str_eq(policy, "Always") ? AGENT__POD_CONTAINER_KIND__SIDECAR
-						  : AGENT__POD_CONTAINER_KIND__INIT;
-}
-
-static int put_containers(struct arena *a, const json_t *spec, Agent__FedPod *m)
-{
-	const json_t *init = json_object_get(spec, "initContainers");
-	const json_t *apps = json_object_get(spec, "containers"), *one;
-	size_t i;
-	int r = 0;
-	m->containers =
-		arena_array(a, json_array_size(init) + json_array_size(apps) + 1, sizeof(void *));
-	if (!m->containers)
-		return -ENOMEM;
-	json_array_foreach(init, i, one) if (!r)
-	{
-		r = put_container(a, one, init_kind(one), &m->containers[m->n_containers]);
-		m->n_containers += !r;
-	}
-	json_array_foreach(apps, i, one) if (!r)
-	{
-		r = put_container(a, one, AGENT__POD_CONTAINER_KIND__APP,
-				  &m->containers[m->n_containers]);
-		m->n_containers += !r;
-	}
-	return r;
-}
-
-static int put_owner(struct arena *a, const json_t *meta, Agent__FedPod *m)
-{
-	const json_t *owner;
-	size_t i;
-	m->owner = arena_strdup(a, "");
-	json_array_foreach(json_object_get(meta, "ownerReferences"), i, owner)
-	{
-		if (json_is_true(json_object_get(owner, "controller")))
-			return put_text(a, owner, "kind", &m->owner);
-	}
-	return m->owner ? 0 : -ENOMEM;
-}
-
-/* A static pod has another UID on its node than its mirror has at the server. */
-static int put_uid(struct arena *a, const json_t *meta, Agent__FedPod *m)
-{
-	const json_t *annotations = json_object_get(meta, "annotations");
-	return json_is_string(json_object_get(annotations, MIRROR))
-		       ? put_text(a, annotations, MIRROR, &m->uid)
-		       : put_text(a, meta, "uid", &m->uid);
-}
-
-int pod_message(struct arena *a, const json_t *pod, Agent__FedPod *ret)
-{
-	const json_t *meta = json_object_get(pod, "metadata"), *spec = json_object_get(pod, "spec");
-	const char *phase =
-		json_string_value(json_object_get(json_object_get(pod, "status"), "phase"));
-	Agent__FedPod m = AGENT__FED_POD__INIT;
-	m.priority = (int32_t)json_integer_value(json_object_get(spec, "priority"));
-	m.ended = phase && (str_eq(phase, "Succeeded") || str_eq(phase, "Failed"));
-	int r = put_uid(a, meta, &m);
-	if (!r)
-		r = put_text(a, meta, "namespace", &m.namespace_);
-	if (!r)
-		r = put_text(a, meta, "name", &m.name);
-	if (!r && (!*m.uid || !*m.namespace_ || !*m.name))
-		r = -EINVAL;
-	if (!r)
-		r = put_owner(a, meta, &m);
-	if (!r)
-		r = put_containers(a, spec, &m);
-	if (!r)
-		*ret = m;
-	return r;
-}
 
 /* ---- what is known --------------------------------------------------------------------------- */
 
@@ -166,13 +61,13 @@ static struct seen_pod *seen_free(struct seen_pod *pod)
 	return NULL;
 }
 
-static struct seen_pod *seen_new(const json_t *object)
+static struct seen_pod *seen_new(const struct pod_feed *f, const json_t *object)
 {
 	struct seen_pod *pod = calloc(1, sizeof *pod);
 	if (!pod)
 		return NULL;
 	pod->arena = arena_new(ARENA_BLOCK, ARENA_LIMIT);
-	if (!pod->arena || pod_message(pod->arena, object, &pod->message))
+	if (!pod->arena || kube_pod(pod->arena, object, f->whole, &pod->message))
 		return seen_free(pod);
 	size_t n = agent__fed_pod__get_packed_size(&pod->message);
 	pod->packed = n <= POD_MAX ? malloc(n + 1) : NULL;
@@ -205,7 +100,7 @@ static void left_out(struct pod_feed *f, const char *why)
 
 static void take(struct pod_feed *f, const json_t *object)
 {
-	struct seen_pod *pod = seen_new(object), *had = pod ? find(f, pod->message.uid) : NULL;
+	struct seen_pod *pod = seen_new(f, object), *had = pod ? find(f, pod->message.uid) : NULL;
 	if (!pod) {
 		left_out(f, "it has no name or no UID, is too large, or there is no memory");
 		return;
@@ -232,7 +127,7 @@ static void take_gone(struct pod_feed *f, const json_t *object)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
 	Agent__FedPod m;
-	struct seen_pod *pod = a && pod_message(a, object, &m) == 0 ? find(f, m.uid) : NULL;
+	struct seen_pod *pod = a && kube_pod(a, object, false, &m) == 0 ? find(f, m.uid) : NULL;
 	if (pod)
 		pod->gone = true;
 }
@@ -379,7 +274,7 @@ static void on_pod(enum watch_event event, json_t *object, const char *text, voi
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node)
+struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node, bool whole)
 {
 	struct pod_feed *f = calloc(1, sizeof *f);
 	_free_ char *selector = str_printf("spec.nodeName=%s", node);
@@ -387,6 +282,7 @@ struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node)
 		return NULL;
 	f->kube = k;
 	f->link = l;
+	f->whole = whole;
 	f->anew = true;
 	f->timer = loop_timer_new(kube_loop(k), tell, f);
 	if (selector && f->timer)

@@ -7,24 +7,15 @@
 #ifndef NRI_RP_AGENT_PODS_H
 #define NRI_RP_AGENT_PODS_H
 
-#include <jansson.h>
-
 #include "core/nri-rp-agent/kube.h"
 #include "core/nri-rp-agent/link.h"
 
 struct pod_feed;
 
-struct pod_feed *pod_feed_new(struct kube *k, struct link *l,
-			      const char *node); /* NULL: no memory */
+/* whole: for the bridge, which has no other source of what a runtime knows. NULL: no memory. */
+struct pod_feed *pod_feed_new(struct kube *k, struct link *l, const char *node, bool whole);
 struct pod_feed *pod_feed_free(struct pod_feed *f); /* NULL is fine; returns NULL */
 /* The daemon is there, or there again. */
 void pod_feed_daemon_connected(struct pod_feed *f);
-
-/*
- * For tests: the message of a Pod, out of the arena. -EINVAL: it has no name or no UID; -ENOMEM.
- * What makes no sense in it is left out.
- */
-struct arena;
-int pod_message(struct arena *a, const json_t *pod, Agent__FedPod *ret);
 
 #endif

@@ -14,8 +14,6 @@
 #include "core/util/str.h"
 
 #define LOG_SOURCE "bridge"
-#define REGISTRATION_MS 5000u
-#define PLAYED_NRI "0.11" /* what every plugin that can be met understands */
 
 enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_OVER };
 
@@ -488,7 +486,8 @@ static struct police_call *call_new(struct police *p, const struct method *metho
 	c->payload = span_of(copy, n);
 	c->method = method;
 	c->generation = p->generation;
-	c->q = (struct question){.police = p,
+	c->q = (struct question){.nri = p->nri,
+				 .police = p,
 				 .event = method->event,
 				 .deadline_ms = clock_ms() + limit,
 				 .then = on_asked};

@@ -4,18 +4,13 @@
 #define NRI_RP_BRIDGE_POLICE_INTERNAL_H
 
 #include "core/grpc/call.h"
+#include "core/nri-rp-bridge/ask.h"
 #include "core/nri-rp-bridge/cri_edit.h"
 #include "core/util/fields.h"
-#include "core/nri-rp-bridge/model.h"
 #include "core/nri-rp-bridge/police.h"
-#include "core/nri-runtime/runtime.h"
 
-#define QUESTION_MS 1500u /* the plugin has for an answer, at most */
 #define SERVICE_V1 "/runtime.v1.RuntimeService/"
 #define SERVICE_V1ALPHA2 "/runtime.v1alpha2.RuntimeService/"
-#define ARENA_BLOCK (16u << 10)
-#define ARENA_MAX                                                                                  \
-	(64u << 20) /* for one call: a message, what it is unpacked to, and what is made of it */
 
 struct gather;
 
@@ -34,23 +29,6 @@ struct police {
 };
 
 /* ---- tell.c ---- */
-
-/* Something that the plugin is asked or told. Its memory is its owner's. */
-struct question {
-	struct police *police;
-	Nri__Event event;
-	struct pod *pod;
-	struct ctr *ctr; /* NULL: an event of the pod */
-	Nri__LinuxResources *resources; /* of an UpdateContainer */
-	uint64_t deadline_ms; /* of whoever waits for it, UINT64_MAX: nobody */
-	/* The answer, or NULL: nobody has been asked. Under the lock, which is then to be given
-	 * back. */
-	void (*then)(struct question *q, const struct rpc_result *result);
-	struct nri_turn turn;
-	struct arena *arena; /* of the messages, until they are answered */
-};
-void question_ask(struct question *q);
-void question_forget(struct question *q);
 
 /* What has happened, and what follows from it. */
 enum effect { EFFECT_NONE, EFFECT_REMOVE };

@@ -13,50 +13,6 @@
 #define LOG_SOURCE "bridge"
 #define UPDATE_MS 2000u /* the runtime has for an update */
 
-/* ---- questions ------------------------------------------------------------------------------- */
-
-static void on_answer(const struct rpc_result *result, void *arg)
-{
-	struct question *q = arg;
-	q->arena = arena_free(q->arena);
-	q->then(q, result);
-}
-
-static int ask_now(struct question *q)
-{
-	struct arena *a = q->arena;
-	uint64_t now = clock_ms(), left = 0;
-	if (q->deadline_ms != UINT64_MAX)
-		left = q->deadline_ms > now ? q->deadline_ms - now : 1;
-	Nri__PodSandbox *pod = a ? pod_message(a, q->pod) : NULL;
-	Nri__Container *ctr = a && q->ctr ? ctr_message(a, q->ctr) : NULL;
-	if (!pod || (q->ctr && !ctr))
-		return -ENOMEM;
-	return nri_runtime_event(q->police->nri, q->event, pod, ctr, q->resources, left, on_answer,
-				 q);
-}
-
-static void on_turn(void *arg)
-{
-	struct question *q = arg;
-	q->arena = arena_new(ARENA_BLOCK, ARENA_MAX);
-	if (!ask_now(q))
-		return;
-	q->arena = arena_free(q->arena);
-	q->then(q, NULL);
-}
-
-void question_ask(struct question *q)
-{
-	q->turn = (struct nri_turn){.fn = on_turn, .arg = q};
-	nri_runtime_lock(q->police->nri, &q->turn);
-}
-
-void question_forget(struct question *q)
-{
-	nri_runtime_forget(q->police->nri, &q->turn);
-}
-
 /* ---- notices --------------------------------------------------------------------------------- */
 
 struct notice {
@@ -120,7 +76,8 @@ void notice_tell(struct police *p, Nri__Event event, struct pod *pod, struct ctr
 		return;
 	}
 	n->effect = effect;
-	n->q = (struct question){.police = p,
+	n->q = (struct question){.nri = p->nri,
+				 .police = p,
 				 .event = event,
 				 .pod = pod_ref(pod),
 				 .ctr = ctr ? ctr_ref(ctr) : NULL,

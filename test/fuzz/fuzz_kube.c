@@ -11,7 +11,7 @@
 #include "core/agent/protocol.h"
 #include "core/nri-rp-agent/adjust.h"
 #include "core/nri-rp-agent/choice.h"
-#include "core/nri-rp-agent/kubeconfig.h"
+#include "core/kube/kubeconfig.h"
 #include "core/nri-rp-agent/node.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/wishes.h"

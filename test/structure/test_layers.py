@@ -20,14 +20,14 @@ BELOW['agent'] = BELOW['pipeline'] + ['pipeline', 'wire']
 BELOW['daemon'] = [folder for folder in BELOW]
 # For programs other than the daemon.
 BELOW['grpc'] = BELOW['nri-runtime'] = ['util', 'wire']
-BELOW['machines'] = ['util', 'conf']
+BELOW['machines'] = BELOW['kube'] = ['util', 'conf']
 BELOW['term'] = ['util']
 # nri-rpctl speaks the control socket's protocol, and lists and checks modules by itself where no daemon runs.
 PROGRAMS = {'nri-rpctl': ['util', 'wire', 'conf', 'ctl', 'host', 'term'],
             'nri-rp-sim': ['util', 'wire', 'conf', 'machines', 'nri-runtime', 'term'],
             # What nri-rpd asks it is agent's protocol; nothing of the daemon itself.
-            'nri-rp-agent': ['util', 'wire', 'conf', 'agent', 'grpc'],
-            'nri-rp-bridge': ['util', 'wire', 'grpc', 'nri-runtime'],
+            'nri-rp-agent': ['util', 'wire', 'conf', 'agent', 'grpc', 'kube'],
+            'nri-rp-bridge': ['util', 'wire', 'agent', 'grpc', 'kube', 'nri-runtime'],
             'nri-rp-modcheck': ['util', 'topo', 'conf', 'machines', 'cache', 'host', 'noderes']}
 ALLOWED = {**BELOW, **PROGRAMS}
 # There is one matcher of expressions, which works on the services that modules get; this file gives it them.

@@ -16,9 +16,9 @@
 #include "core/agent/pods.h"
 #include "core/agent/protocol.h"
 #include "core/nri-rp-agent/choice.h"
-#include "core/nri-rp-agent/kubeconfig.h"
+#include "core/kube/kubeconfig.h"
+#include "core/kube/objects.h"
 #include "core/nri-rp-agent/node.h"
-#include "core/nri-rp-agent/pods.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/wishes.h"
 #include "core/util/arena.h"
@@ -329,7 +329,7 @@ static int send_pod(struct arena *a, const char *text, struct fed_message *ret)
 	Agent__SetPodsRequest m = AGENT__SET_PODS_REQUEST__INIT;
 	json_t *json = json_loads(text, 0, NULL);
 	assert_non_null(json);
-	int r = pod_message(a, json, &pod);
+	int r = kube_pod(a, json, false, &pod);
 	json_decref(json);
 	if (r)
 		return r;

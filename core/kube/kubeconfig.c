@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nri-rp-agent/kubeconfig.h"
+#include "core/kube/kubeconfig.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -12,27 +12,6 @@
 #include "core/util/str.h"
 
 /* ---- files and texts ------------------------------------------------------------------------- */
-
-static int read_file(const char *path, size_t max, char **ret, size_t *ret_len, struct err *err)
-{
-	*ret = NULL;
-	*ret_len = 0;
-	_fclose_ FILE *f = fopen(path, "re");
-	if (!f)
-		return err_errno(err, errno ? -errno : -EIO, "%s", path);
-	_free_ char *text = malloc(max + 2);
-	if (!text)
-		return err_errno(err, -ENOMEM, "%s", path);
-	size_t n = fread(text, 1, max + 1, f);
-	if (ferror(f))
-		return err_errno(err, -EIO, "%s", path);
-	if (n > max)
-		return err_set(err, -EFBIG, "%s: it has more than %zu bytes", path, max);
-	text[n] = '\0';
-	*ret = TAKE(text);
-	*ret_len = n;
-	return 0;
-}
 
 static int base64_digit(unsigned char c)
 {
@@ -234,7 +213,7 @@ int kubeconfig_read(const char *path, const char *context, struct kubeconfig *re
 {
 	_free_ char *text = NULL;
 	size_t len;
-	int r = read_file(path, KUBECONFIG_MAX, &text, &len, err);
+	int r = kube_read_file(path, KUBECONFIG_MAX, &text, &len, err);
 	return r ? r : kubeconfig_parse(path, text, len, context, ret, err);
 }
 
@@ -268,7 +247,7 @@ int kubeconfig_in_cluster(const char *dir, struct kubeconfig *ret, struct err *e
 		kubeconfig_fini(&k);
 		return err_errno(err, -ENOMEM, "service account");
 	}
-	if (read_file(ns_file, KUBECONFIG_TOKEN_MAX, &k.ns, &len, &ignored) == 0 && k.ns)
+	if (kube_read_file(ns_file, KUBECONFIG_TOKEN_MAX, &k.ns, &len, &ignored) == 0 && k.ns)
 		k.ns[strcspn(k.ns, " \t\r\n")] = '\0';
 	*ret = k;
 	return 0;
@@ -302,29 +281,4 @@ void kubeconfig_fini(struct kubeconfig *k)
 	secret_free(k->password);
 	free(k->proxy);
 	*k = (struct kubeconfig){0};
-}
-
-/* ---- tokens ---------------------------------------------------------------------------------- */
-
-int kubeconfig_token(const struct kubeconfig *k, char **ret, struct err *err)
-{
-	size_t len;
-	_free_ char *token = NULL;
-	*ret = NULL;
-	if (!k->token_file && !k->token)
-		return 0;
-	int r = 0;
-	if (k->token_file)
-		r = read_file(k->token_file, KUBECONFIG_TOKEN_MAX, &token, &len, err);
-	else
-		token = strdup(k->token);
-	if (r || !token)
-		return r ? r : err_errno(err, -ENOMEM, "token");
-	token[strcspn(token, "\r\n")] = '\0';
-	for (const char *c = token; *c || c == token; c++)
-		if (*c <= ' ' || *c > '~')
-			return err_set(err, -EINVAL, "%s: it holds no token",
-				       k->token_file ? k->token_file : "token of the kubeconfig");
-	*ret = TAKE(token);
-	return 0;
 }

@@ -4,8 +4,8 @@
  * Kubernetes puts into a container. What needs a program to be run (exec plug-ins, auth providers)
  * is refused: the agent starts none.
  */
-#ifndef NRI_RP_AGENT_KUBECONFIG_H
-#define NRI_RP_AGENT_KUBECONFIG_H
+#ifndef KUBE_KUBECONFIG_H
+#define KUBE_KUBECONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +52,7 @@ void kubeconfig_fini(struct kubeconfig *k);
  * be sent; another: it cannot be read.
  */
 int kubeconfig_token(const struct kubeconfig *k, char **ret, struct err *err);
+/* A file of at most max bytes, malloc'd and NUL-terminated. */
+int kube_read_file(const char *path, size_t max, char **ret, size_t *ret_len, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/nri-rp-agent/http.h"
+#include "core/kube/http.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * with all requests on one connection, keep-alive and proxies are libcurl's. Answers are handed on
  * in pieces as they come; who takes them bounds them.
  */
-#ifndef NRI_RP_AGENT_HTTP_H
-#define NRI_RP_AGENT_HTTP_H
+#ifndef KUBE_HTTP_H
+#define KUBE_HTTP_H
 
-#include "core/nri-rp-agent/kubeconfig.h"
+#include "core/kube/kubeconfig.h"
 #include "core/util/loop.h"
 
 struct http;
