@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+kill -9 at any moment of a node that changes its configuration and its policy all the time, KILL_ROUNDS times. What is looked at afterwards knows
+the answers that the runtime has got, and nothing else.
+"""
+import os
+import random
+import threading
+
+from balloonnode import BALLOON
+from simnode import SimError, cpuset, ctr
+
+from test_kill import KILL_ROUNDS
+from test_qos_kill import DEDICATED, level
+
+RESERVED = {'reservedResources': {'cpu': 'cpuset:0,4'}}
+POLICIES = {
+    'static': RESERVED, 'topology-aware': {**RESERVED, 'preferIsolatedCPUs': False}, 'cpuset': {**RESERVED, 'minSharedCPUs': 2},
+    'balloons': {**RESERVED, 'balloonTypes': [{'name': 's', 'shareIdleCPUsInSame': 'system', 'preferNewBalloons': False},
+                                              {'name': 'x', 'preferNewBalloons': True, 'preferSpreadingPods': True}]},
+    'qos': {'reservedCPUs': '0,4', 'rampUpSeconds': 0}}
+OWN, SHARED = {BALLOON: 'x', **DEDICATED}, {BALLOON: 's', **level('shared_cores')}
+MOST_OWNED, MOST_SHARED = 6, 20  # CPUs, of which every policy finds so many by twos; containers
+
+
+class Churn:
+    def __init__(self, node, seed, policy):
+        self.node, self.rng, self.policy, self.n, self.reloads, self.switches, self.answers = node, random.Random(seed), policy, 0, 0, 0, 0
+        self.owned, self.shared = {}, set()  # owned: how many CPUs, and which as far as that was answered by the policy of today
+
+    def configure(self, policy):
+        """By a daemon that may be killed meanwhile: it starts with what the file says then."""
+        self.reloads += policy == self.policy
+        if policy != self.policy:
+            self.switches += 1
+            self.owned = {name: (size, None) for name, (size, _) in self.owned.items()}
+        self.policy = policy
+        config = {'policy': policy, policy: POLICIES[policy], 'rebalanceMoves': self.rng.randint(1, 9), 'metrics': {'listen': ''}}
+        try:
+            self.node.config(config)
+        except SimError:
+            assert not self.node.status()['pid'] or self.dying, 'refused'
+
+    def take(self):
+        size, name = self.rng.randint(1, 2), 'x%d' % self.n
+        if sum(n for n, _ in self.owned.values()) + size > MOST_OWNED:
+            return
+        made = self.node.create(name, ctr('c', str(size), '64Mi'), annotations=OWN)[0]
+        self.owned[name] = (size, made['cpus'] if made['pinned'] else None)
+        self.answers += made['pinned']
+
+    def share(self):
+        if len(self.shared) < MOST_SHARED:
+            made = self.node.create('s%d' % self.n, ctr('c', '50m/-'), annotations=SHARED)[0]
+            self.shared.add('s%d' % self.n)
+            self.answers += made['pinned']
+
+    def give(self):
+        if self.owned or self.shared:
+            name = self.rng.choice(sorted([*self.owned, *self.shared]))
+            self.node.delete(name)
+            self.owned.pop(name, None)
+            self.shared.discard(name)
+
+    def step(self):
+        self.n += 1
+        self.rng.choice([self.take, self.take, self.share, self.give, self.give])()
+
+    def verify(self):
+        places, taken = {name: cpuset(cpus) for name, (cpus, _) in self.node.places().items()}, set()
+        assert set(places) == {name + '/c' for name in [*self.owned, *self.shared]}
+        for name, (size, answered) in self.owned.items():
+            cpus = places[name + '/c']
+            assert answered is None or cpus == cpuset(answered), '%s had %s and has %s' % (name, answered, cpus)
+            assert len(cpus) == size and not cpus & taken, (self.policy, name, size, places)
+            taken |= cpus
+            self.owned[name] = (size, self.node.container(name + '/c')['cpus'])
+        for name in self.shared:
+            assert places[name + '/c'] and not places[name + '/c'] & taken, (self.policy, name, places)
+
+    dying = False
+
+
+def test_kill_between_policies(make_node):
+    node = make_node({'policy': 'static', 'static': RESERVED, 'metrics': {'listen': ''}})
+    churn = Churn(node, 31, 'static')
+    for i in range(KILL_ROUNDS):
+        for _ in range(churn.rng.randint(0, 2)):
+            churn.step()
+        churn.dying = True
+        killer = threading.Timer(churn.rng.uniform(0, .006), os.kill, (node.status()['pid'], 9))
+        killer.start()
+        if i % 3 == 0:
+            churn.configure(churn.rng.choice(sorted(POLICIES)) if i % 2 else churn.policy)
+        for _ in range(churn.rng.randint(1, 2)):
+            churn.step()
+        killer.join()
+        assert node.exited().get('signal') == 9
+        churn.dying = False
+        node.start()
+        node.settle(20)
+        assert node.ctl('status')['policy']['name'] == churn.policy
+        churn.verify()
+        if i % 500 == 499:
+            print('%d kills, %d answers, %d reloads, %d switches' % (i + 1, churn.answers, churn.reloads, churn.switches), flush=True)
+    assert churn.reloads + churn.switches >= KILL_ROUNDS // 3
