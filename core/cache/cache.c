@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include "core/cache/derive.h"
+#include "core/cache/hear.h"
 #include "core/cache/internal.h"
 #include "core/cache/txn.h"
 #include "core/util/cleanup.h"
@@ -379,7 +380,7 @@ static void fill_sums(struct pod *pod, const struct res_desc *d)
 	};
 }
 
-static int fill_pod(struct pod *pod, const struct pod_desc *d)
+static int fill_pod(const struct cache *c, struct pod *pod, const struct pod_desc *d)
 {
 	bool changed = false;
 	fill_sums(pod, d->sums);
@@ -398,9 +399,10 @@ static int fill_pod(struct pod *pod, const struct pod_desc *d)
 		r = put_kvs(&pod->labels, d->labels, d->n_labels, &changed);
 	if (!r)
 		r = put_kvs(&pod->annotations, d->annotations, d->n_annotations, &changed);
-	pod->annotated = annotations_ours(&pod->annotations);
 	if (!changed)
 		return r;
+	if (!r)
+		r = hear_pod(c, pod);
 	pod->qos = derive_qos(pod->cgroup_parent ? pod->cgroup_parent : "");
 	pod->store.facts = false;
 	return r;
@@ -417,6 +419,7 @@ static void free_pod(struct pod *pod)
 	blob_unref(pod->private_data);
 	kvs_fini(&pod->labels);
 	kvs_fini(&pod->annotations);
+	kvs_fini(&pod->heard);
 	free(pod);
 }
 
@@ -428,7 +431,7 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	bool fresh = true;
 	struct pod *pod = cache_pod(c, desc->id);
 	if (pod) {
-		r = fill_pod(pod, desc);
+		r = fill_pod(c, pod, desc);
 		*ret = pod;
 		return r ? err_set(err, r, "pod %s: out of memory", desc->id) : 0;
 	}
@@ -437,7 +440,7 @@ int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret
 	pod = calloc(1, sizeof *pod);
 	if (pod)
 		pod->sums = (struct needs){RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
-	if (!pod || put_text(&pod->id, desc->id, &fresh) || fill_pod(pod, desc) ||
+	if (!pod || put_text(&pod->id, desc->id, &fresh) || fill_pod(c, pod, desc) ||
 	    !(pod->handle = slots_add(&c->pod_slots, pod))) {
 		if (pod)
 			free_pod(pod);
@@ -505,12 +508,9 @@ void cache_derive(struct cache *c, struct ctr *ctr)
 		cache_derive_resized(c, ctr);
 	else
 		ctr->flags = (ctr->flags & ~RP_CTR_ESTIMATED_MEM) | RP_CTR_EXACT_NEEDS;
-	const char *cpu = annotation_effective(ctr->pod, ctr->name, "cpu.preserve", NULL);
-	const char *mem = annotation_effective(ctr->pod, ctr->name, "memory.preserve", NULL);
-	ctr->flags &= ~(RP_CTR_INIT | RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
-	ctr->flags |= (init ? RP_CTR_INIT : 0u) |
-		      (cpu && str_eq(cpu, "true") ? RP_CTR_PRESERVE_CPU : 0u) |
-		      (mem && str_eq(mem, "true") ? RP_CTR_PRESERVE_MEM : 0u);
+	ctr->flags &= ~RP_CTR_INIT;
+	ctr->flags |= init ? RP_CTR_INIT : 0u;
+	derive_preserved(ctr);
 }
 
 static void put_number(uint64_t *field, uint64_t value, bool *changed)

@@ -136,8 +136,10 @@ struct pod {
 	uint32_t sync_mark; /* the last Synchronize that listed it */
 	bool stopped;
 	bool over; /* its containers have ended for good, and what it was granted is free */
-	bool annotated; /* annotations_ours */
-	struct kvs labels, annotations;
+	bool annotated; /* annotations_ours, of those that count */
+	struct kvs labels, annotations; /* all that it came with */
+	struct kvs heard; /* with `withheld`: those of them that count (hear.h) */
+	uint32_t withheld; /* how many do not */
 	struct needs sums; /* of its containers, as the pod came; RP_NOT_SET: not told */
 	struct blob *private_data; /* a policy's, that of this number */
 	uint32_t policy;

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "core/cache/hear.h"
+#include "core/util/str.h"
+
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
 #define ADJ_BURSTABLE_MIN 3
@@ -154,6 +157,15 @@ static size_t stem_of(const char *key, bool *ret_ours)
 	return n;
 }
 
+bool annotation_is(const char *key, const char *name)
+{
+	bool ours;
+	uint32_t spelling;
+	size_t len = stem_of(name, &ours);
+	const char *suffix = behind_name(key, name, len, ours, &spelling);
+	return suffix && (!*suffix || *suffix == '/');
+}
+
 bool annotations_ours(const struct kvs *annotations)
 {
 	KVS_EACH(k, v, annotations)
@@ -173,7 +185,7 @@ const char *annotation_effective(const struct pod *pod, const char *ctr_name, co
 	const char *found = NULL;
 	if (ours && !pod->annotated)
 		return NULL;
-	KVS_EACH(k, v, &pod->annotations)
+	KVS_EACH(k, v, pod_heard(pod))
 	{
 		uint32_t spelling;
 		const char *suffix = behind_name(k, key, len, ours, &spelling);
@@ -187,4 +199,17 @@ const char *annotation_effective(const struct pod *pod, const char *ctr_name, co
 	if (found && ret_scope)
 		*ret_scope = best / SPELLINGS;
 	return found;
+}
+
+static uint32_t flag_of(const struct ctr *ctr, const char *key, uint32_t flag)
+{
+	const char *text = annotation_effective(ctr->pod, ctr->name, key, NULL);
+	return text && str_eq(text, "true") ? flag : 0;
+}
+
+void derive_preserved(struct ctr *ctr)
+{
+	ctr->flags &= ~(RP_CTR_PRESERVE_CPU | RP_CTR_PRESERVE_MEM);
+	ctr->flags |= flag_of(ctr, "cpu.preserve", RP_CTR_PRESERVE_CPU) |
+		      flag_of(ctr, "memory.preserve", RP_CTR_PRESERVE_MEM);
 }

@@ -27,6 +27,10 @@ void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj,
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 #define ANNOTATION_ALIAS_DOMAIN "cri-resource-manager.intel.com"
 
+/* Is it the annotation of that name, in one of its spellings, for whichever container? */
+bool annotation_is(const char *key, const char *name);
+/* RP_CTR_PRESERVE_… of its flags. */
+void derive_preserved(struct ctr *ctr);
 /* Is any of them of our domains? Most pods have none, and are asked for a dozen keys a container:
  * pod->annotated. */
 bool annotations_ours(const struct kvs *annotations);

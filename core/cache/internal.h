@@ -34,6 +34,7 @@ struct cache {
 	struct ctr *ctrs; /* utlist, by seq */
 	struct slots pod_slots, ctr_slots;
 	struct feed feed;
+	const struct conf_annotations *hears; /* hear.h */
 	uint64_t seq;
 	char *policies[POLICY_NAMES_MAX];
 	uint32_t n_policies;

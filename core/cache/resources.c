@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "core/cache/derive.h"
+#include "core/cache/hear.h"
 #include "core/util/str.h"
 
 static const char *const annotation_keys[] = {"noderesource.dev/resources", "intel.com/resources"};
@@ -22,7 +23,7 @@ static json_t *entry_of(const struct pod *pod, const char *ctr_name, json_t **re
 			bool *ret_init, struct err *err)
 {
 	for (unsigned i = 0; i < sizeof annotation_keys / sizeof *annotation_keys; i++) {
-		const char *text = kvs_get(&pod->annotations, annotation_keys[i]);
+		const char *text = kvs_get(pod_heard(pod), annotation_keys[i]);
 		if (!text)
 			continue;
 		json_error_t where;
@@ -74,7 +75,7 @@ int resources_annotation(const struct pod *pod, const char *ctr_name, struct nee
 	_json_ json_t *doc = NULL;
 	struct err parse = ERR_INIT;
 	struct needs n;
-	if (!pod->annotations.n)
+	if (!pod_heard(pod)->n)
 		return -ENOENT;
 	json_t *entry = entry_of(pod, ctr_name, &doc, ret_init, &parse);
 	if (!entry)
@@ -113,7 +114,7 @@ int resources_annotation_extended(const struct pod *pod, const char *ctr_name, c
 	_json_ json_t *doc = NULL;
 	struct err parse = ERR_INIT;
 	bool init;
-	if (!pod->annotations.n)
+	if (!pod_heard(pod)->n)
 		return -ENOENT;
 	json_t *entry = entry_of(pod, ctr_name, &doc, &init, &parse);
 	if (!entry)

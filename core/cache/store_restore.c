@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cache/store_internal.h"
 
-#include "core/cache/derive.h"
+#include "core/cache/hear.h"
 #include "core/cache/txn.h"
 #include "core/util/grow.h"
 #include "core/util/log.h"
@@ -101,6 +101,8 @@ static int restore_pod(struct restore *r, const struct found *f)
 	if (!res)
 		res = take_kvs(&pod->annotations, &p.annotations);
 	if (!res)
+		res = hear_pod(r->cache, pod);
+	if (!res)
 		res = take_blob(&pod->private_data, &p.private_data);
 	if (res == -ENOMEM)
 		return res;
@@ -108,7 +110,6 @@ static int restore_pod(struct restore *r, const struct found *f)
 		warn_bad(r, "pod", f->number, err.text);
 		return 0;
 	}
-	pod->annotated = annotations_ours(&pod->annotations);
 	pod->stopped = p.stopped;
 	pod->policy = *p.policy ? cache_policy_number(r->cache, p.policy) : 0;
 	r->counts.pods++;

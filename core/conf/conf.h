@@ -168,6 +168,18 @@ enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
 enum conf_on_timeout { CONF_REFUSE, CONF_ALLOW };
 enum conf_request_source { CONF_REQUESTS_AUTO, CONF_REQUESTS_FEED, CONF_REQUESTS_RUNTIME };
 
+/* An annotation that counts in some namespaces alone. */
+struct conf_annotation {
+	const char *name; /* without "/pod" and "/container.NAME" */
+	struct conf_strings namespaces; /* globs */
+};
+
+struct conf_annotations {
+	bool takers_named; /* what takes from others counts where `list` has it, and nowhere else */
+	const struct conf_annotation *list;
+	unsigned n;
+};
+
 struct conf_core {
 	const char *policy;
 	rp_cfg policy_node; /* NULL: the default */
@@ -216,6 +228,7 @@ struct conf_core {
 		uint64_t timeout_ms;
 		enum conf_on_timeout on_timeout;
 	} admit;
+	struct conf_annotations annotations;
 	bool strict; /* unknown keys are errors, not warnings */
 };
 

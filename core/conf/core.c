@@ -17,6 +17,7 @@
 #define ON_POLICY_ERROR "reject|unmanaged"
 #define REQUEST_SOURCES "auto|feed|runtime"
 #define ON_TIMEOUT "reject|allow"
+#define TAKERS "peers|named"
 #define ADMIT_TIMEOUT_MS 1500
 #define FALLBACK_AFTER_MS 30000
 #define TRACING "|otlp-http|otlp-grpc"
@@ -81,6 +82,13 @@ static const struct rp_key rows[] = {
 	ROW("admit.onTimeout", RP_T_ENUM, "reject", .choices = ON_TIMEOUT,
 	    .doc = "With requestSource: feed, what becomes of the pod then: reject refuses it, "
 		   "allow goes by the runtime's sums."),
+	ROW("annotations", RP_T_MAP, NULL, .doc = "Which annotations of pods count where."),
+	ROW("annotations.takers", RP_T_ENUM, "peers", .choices = TAKERS,
+	    .doc = "Annotations that take from others and that allow does not name: with peers "
+		   "they count everywhere, with named nowhere."),
+	ROW("annotations.allow", RP_T_ANY, NULL,
+	    .doc = "A map of annotations to the namespaces that they count in, a list of globs; "
+		   "an empty list is none."),
 	ROW("resetOnSwitch", RP_T_BOOL, "false",
 	    .doc = "Place all containers anew when the policy changes, instead of keeping what is "
 		   "right."),
@@ -633,5 +641,7 @@ int core_fill(struct conf_loader *l)
 		rc = fill_agent(l, core);
 	if (rc >= 0)
 		fill_admit(l, core);
+	if (rc >= 0)
+		rc = annotations_fill(l, &core->annotations);
 	return rc;
 }

@@ -205,6 +205,8 @@ int check_used(struct conf_loader *l);
 bool core_key(const char *key);
 /* Fills conf->core from the tree, reporting what a table cannot say. 0 or -ENOMEM. */
 int core_fill(struct conf_loader *l);
+/* `annotations` (annotations.c). */
+int annotations_fill(struct conf_loader *l, struct conf_annotations *ret);
 /* `modules.path`, which is needed before the tree is merged: the last document that has it
  * counts. */
 int core_module_path(struct arena *arena, const struct rp_cfg_node *root, struct conf_strings *ret);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/cache/derive.h"
+#include "core/cache/hear.h"
 #include "core/ctl/internal.h"
 #include "core/pipeline/config/config.h"
 #include "core/pipeline/look/events.h"
@@ -251,6 +252,15 @@ static void put_annotations(struct json *j, const struct ctr *ctr)
 	json_end_obj(j);
 }
 
+static void put_withheld(struct json *j, const struct ctr *ctr)
+{
+	json_key(j, "withheld_annotations");
+	json_arr(j);
+	for (const char *k = withheld_next(ctr, NULL); k; k = withheld_next(ctr, k))
+		json_str(j, k);
+	json_end_arr(j);
+}
+
 /* Why an explanation may be missing something. */
 static const char *remark(const struct ctr *ctr, const struct instance *policy)
 {
@@ -420,8 +430,10 @@ enum call_result run_explain(struct call *call)
 	put_values(j, ctr);
 	put_controllers(j, call->p, ctr, flags);
 	json_kbool(j, "update_waits", ctr->in_updates);
-	if (!(flags & CTL_FLAG_PUBLIC))
+	if (!(flags & CTL_FLAG_PUBLIC)) {
 		put_annotations(j, ctr);
+		put_withheld(j, ctr);
+	}
 	put_text(j, "policy_in_force", policy ? instance_name(policy) : NULL);
 	put_section(j, call->p, policy);
 	put_text(j, "remark", remark(ctr, policy));

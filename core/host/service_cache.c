@@ -6,6 +6,7 @@
 
 #include "core/cache/derive.h"
 #include "core/cache/feed.h"
+#include "core/cache/hear.h"
 #include "core/cache/txn.h"
 #include "core/host/services.h"
 #include "core/util/cleanup.h"
@@ -187,7 +188,7 @@ static const char *annotation(void *ctx, rp_ctr handle, const char *key, uint32_
 static const char *pod_annotation(void *ctx, rp_pod handle, const char *key)
 {
 	const struct pod *pod = pod_of(ctx, handle);
-	return pod ? kvs_get(&pod->annotations, key) : NULL;
+	return pod ? kvs_get(pod_heard(pod), key) : NULL;
 }
 
 static const char *pod_label(void *ctx, rp_pod handle, const char *key)

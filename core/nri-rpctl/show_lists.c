@@ -327,6 +327,17 @@ static void show_annotations(struct out *o, json_t *annotations)
 	}
 }
 
+static void show_withheld(struct out *o, json_t *keys)
+{
+	json_t *key;
+	size_t i;
+	if (!json_array_size(keys))
+		return;
+	out_put(o, "\n");
+	out_heading(o, "Of these do not count in its namespace");
+	json_array_foreach(keys, i, key) out_printf(o, "  %s\n", json_string_value(key));
+}
+
 static void show_history(struct out *o, const json_t *events)
 {
 	const json_t *e;
@@ -369,4 +380,5 @@ void show_explain(struct out *o, const json_t *c)
 	show_values(o, c);
 	show_trail(o, c);
 	show_annotations(o, json_object_get(c, "annotations"));
+	show_withheld(o, json_object_get(c, "withheld_annotations"));
 }

@@ -14,6 +14,7 @@
 
 #include <utlist.h>
 
+#include "core/cache/hear.h"
 #include "core/pipeline/config/apply.h"
 #include "core/pipeline/config/report.h"
 #include "core/pipeline/internal.h"
@@ -30,6 +31,7 @@
 struct placing {
 	struct instance *policy;
 	struct adjustments *adjustments;
+	const struct conf_annotations *annotations;
 	bool switching, reset;
 	bool later; /* the first configuration of a process: the runtime's list comes first */
 };
@@ -162,10 +164,24 @@ static int resize_adjusted(struct pipeline *p, struct instance *policy, struct e
 	return r;
 }
 
+/* Which annotations count. */
+static int hear(struct pipeline *p, const struct conf_annotations *rules, struct err *err)
+{
+	int r = cache_hear(p->env.cache, rules);
+	return r ? err_errno(err, r, "annotations") : 0;
+}
+
+static const struct conf_annotations *heard_before(const struct pipeline *p)
+{
+	return p->conf ? &conf_core(p->conf)->annotations : NULL;
+}
+
 static int place_all(struct pipeline *p, const struct placing *a, struct err *err)
 {
 	p->adjustments = a->adjustments;
-	int r = adjust_check(p, err);
+	int r = hear(p, a->annotations, err);
+	if (!r)
+		r = adjust_check(p, err);
 	if (!r)
 		r = adjust_stage_all(p, err);
 	if (!r)
@@ -336,7 +352,8 @@ static void back_to_former(struct pipeline *p)
 {
 	struct err err = ERR_INIT;
 	struct rp_plan *plan;
-	const struct placing again = {.policy = p->policy, .adjustments = p->adjustments};
+	const struct placing again = {
+		.policy = p->policy, .adjustments = p->adjustments, .annotations = heard_before(p)};
 	int r = p->conf ? instance_prepare(p->policy,
 					   conf_section(p->conf, instance_name(p->policy)), &plan,
 					   &err)
@@ -377,13 +394,14 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 	struct placing a = {
 		.policy = p->policy,
 		.adjustments = adjustments,
+		.annotations = &conf_core(conf)->annotations,
 		.switching = !same && (p->conf || p->other_policy),
 		.reset = conf_core(conf)->reset_on_switch,
 		.later = !p->conf && !report,
 	};
 	struct rp_plan *plan;
 	if (p->without_policy)
-		return 0;
+		return hear(p, a.annotations, err);
 	int r = same ? 0 : open_instance(p, name, RP_KIND_POLICY, &a.policy, err);
 	if (r && conf_core(conf)->policy_node) {
 		char place[CONF_PLACE_MAX];
@@ -407,7 +425,7 @@ static int put_policy(struct pipeline *p, struct conf *conf, struct adjustments 
 	struct instance *former = p->policy;
 	struct adjustments *former_adjustments = p->adjustments;
 	p->policy = a.policy;
-	r = a.later ? 0 : place_and_commit(p, &a, report, err);
+	r = a.later ? hear(p, a.annotations, err) : place_and_commit(p, &a, report, err);
 	if (r) {
 		p->policy = former;
 		p->adjustments = former_adjustments;
@@ -437,6 +455,7 @@ int apply_config(struct pipeline *p, struct conf *conf, Trial__Report *report, s
 		r = put_policy(p, conf, adjustments, report, err);
 	if (r) {
 		controllers_abort(p);
+		(void)cache_hear(p->env.cache, heard_before(p)); /* none of one that goes */
 		adjustments_free(adjustments);
 		return r;
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cache/derive.h"
+#include "core/cache/hear.h"
 #include "core/pipeline/internal.h"
 #include "core/util/hash.h"
 #include "core/util/log.h"
@@ -94,7 +95,7 @@ static bool pod_wants(const struct pod *pod)
 {
 	if (ctr_wants(pod, ""))
 		return true;
-	KVS_EACH(k, v, &pod->annotations)
+	KVS_EACH(k, v, pod_heard(pod))
 	{
 		if (str_has_prefix(k, HINTS_STEM) && strstr(k, "/container.") && is_listed(v))
 			return true;

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "core/cache/derive.h"
+#include "core/cache/hear.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/request/adjust.h"
 #include "core/util/buf.h"
@@ -274,6 +275,23 @@ static int ask_controllers(struct pipeline *p, struct creation *c, struct err *e
 	return 0;
 }
 
+#define WITHHELD_TOLD 8u
+
+/* Annotations that say something to it, and do not count where its pod is. */
+static void tell_withheld(struct pipeline *p, struct ctr *ctr)
+{
+	const char *key = NULL;
+	for (unsigned i = 0; i < WITHHELD_TOLD && (key = withheld_next(ctr, key)); i++) {
+		_cleanup_(buf_fini) struct buf line = BUF_INIT;
+		(void)buf_printf(&line,
+				 "annotation %.317s does not count in namespace %s: see "
+				 "annotations.allow in rp.conf(5)",
+				 key, ctr->pod->ns);
+		host_note(p->env.cache, ctr, buf_text(&line));
+		log_notice("%s: %s", ctr->full_name, buf_text(&line));
+	}
+}
+
 static int place(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;
@@ -282,6 +300,7 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	if (!d)
 		return r ? r : err_errno(err, -ENOMEM, "container %s", c->ctr->full_name);
 	txn_set_created(p->txn, c->ctr);
+	tell_withheld(p, c->ctr);
 	adjust_stage(p, c->ctr, d);
 	devices_explain(p, c->ctr);
 	if (p->policy)
