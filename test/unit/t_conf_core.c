@@ -88,6 +88,7 @@ static bool is_special(const char *path)
 					    "instrumentation.httpEndpoint",
 					    "calculators",
 					    "adjustments",
+					    "annotations.allow",
 					    "admit.requestSource",
 					    "nodeResources.strategy",
 					    "nodeResources.nodeConfigs",
