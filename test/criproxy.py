@@ -155,3 +155,34 @@ class Bridge:
 
     def chat(self, requests):
         return self.channel.stream_stream(SERVICE + 'Chat')(requests)
+
+
+class Judge:
+    """A plugin that says which promises of NRI a runtime breaks; BROKEN is in its log then."""
+
+    def __init__(self, socket, *options):
+        self.log = pathlib.Path(str(socket) + '.judge')
+        with open(self.log, 'w', encoding='utf-8') as log:
+            self.process = subprocess.Popen([str(BUILD / 'test/judge/judge'), *options, str(socket)], stdout=log)
+        self.wait('Synchronize')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def lines(self, method=''):
+        """[(method, id, name)]"""
+        return [tuple(line.split(' ')) for line in self.log.read_text().splitlines() if line.startswith(method)]
+
+    def wait(self, method, count=1):
+        end = time.monotonic() + STOP_S
+        while len(self.lines(method)) < count:
+            assert time.monotonic() < end and self.process.poll() is None, self.log.read_text()
+            time.sleep(0.01)
+        return self.lines(method)[-1]
+
+    def verdict(self):
+        assert 'BROKEN' not in self.log.read_text(), self.log.read_text()

@@ -108,7 +108,9 @@ BENCH_MACHINE ?= n4c128
 
 $(O)/bench/noop: $(O)/test/bench/noop.o $(O)/libcore.a
 $(O)/bench/bench: $(O)/test/bench/main.o $(O)/test/bench/play.o $(O)/test/bench/target.o $(O)/libcore.a
-$(O)/bench/noop $(O)/bench/bench:
+# A plugin that looks whether a runtime keeps what NRI promises to plugins.
+$(O)/test/judge/judge: $(O)/test/judge/judge.o $(O)/libcore.a
+$(O)/bench/noop $(O)/bench/bench $(O)/test/judge/judge:
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -pie -o $@ $^ $(ALL_LDFLAGS) $(LIBS_DAEMON)
@@ -128,7 +130,7 @@ $(O)/test/mutate/mutate: $(O)/test/mutate/mutate.o $(O)/test/mutate/record.o $(O
 	$(call say,LD,$@)
 	$(Q)$(CC) -pie -o $@ $(filter %.o,$^) $(O)/libnri-rp-module.a $(O)/libcore.a $(ALL_LDFLAGS) $(LIBS_DAEMON)
 
-test-programs: $(O)/test/mutate/mutate
+test-programs: $(O)/test/mutate/mutate $(O)/test/judge/judge $(O)/bench/noop
 
 mutate: ## mutate what the daemon reads, MUTATIONS of each kind, in a sanitized build
 	$(Q)$(MAKE) --no-print-directory O=$(O)/sanitized SANITIZE=address,undefined $(O)/sanitized/test/mutate/mutate

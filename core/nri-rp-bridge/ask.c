@@ -18,7 +18,9 @@ static int ask_now(struct question *q)
 	Nri__Container *ctr = a && q->ctr ? ctr_message(a, q->ctr) : NULL;
 	if (!pod || (q->ctr && !ctr))
 		return -ENOMEM;
-	return nri_runtime_event(q->nri, q->event, pod, ctr, q->resources, left, on_answer, q);
+	return nri_runtime_event(q->nri,
+				 &(struct nri_about){q->event, pod, ctr, q->resources, q->overhead},
+				 left, on_answer, q);
 }
 
 static void on_turn(void *arg)

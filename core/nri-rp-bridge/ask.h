@@ -22,7 +22,7 @@ struct question {
 	Nri__Event event;
 	struct pod *pod;
 	struct ctr *ctr; /* NULL: an event of the pod */
-	Nri__LinuxResources *resources; /* of an UpdateContainer */
+	Nri__LinuxResources *resources, *overhead; /* of an update; the latter of a pod's only */
 	uint64_t deadline_ms; /* of whoever waits for it, UINT64_MAX: nobody */
 	/* The answer, or NULL: nobody has been asked. Under the lock, which is then to be given
 	 * back. */

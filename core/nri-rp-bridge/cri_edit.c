@@ -320,7 +320,7 @@ Nri__Container *cri_container(struct arena *a, const char *id, const char *pod_i
 	c->pod_sandbox_id = (char *)(uintptr_t)pod_id;
 	if (config->metadata)
 		c->name = config->metadata->name;
-	c->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+	c->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN; /* until it is there */
 	c->args = words_of(a, config, &c->n_args);
 	c->lnx = linux_of(a, config->lnx ? config->lnx->resources : NULL);
 	if (!c->args || !c->lnx || add_env(a, config, c) || add_mounts(a, config, c) ||

@@ -65,7 +65,8 @@ static int start_proxy(struct bridge *b, const struct options *o, struct err *er
 						       .runtime = b->runtime,
 						       .socket = o->nri_socket,
 						       .strict = o->strict,
-						       .require_plugin = o->require_plugin},
+						       .require_plugin = o->require_plugin,
+						       .pod_event_after = o->pod_event_after},
 			       &b->police, err);
 	return r ? r
 		 : proxy_new(&(struct proxy_config){.loop = b->loop,

@@ -9,6 +9,7 @@
 #include "core/util/pb.h"
 
 #define ID_BYTES 32u
+#define ARENA_BLOCK (16u << 10)
 
 int model_new_id(char ret[MODEL_ID_SIZE])
 {
@@ -57,6 +58,20 @@ Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr)
 	if (m)
 		m->state = ctr->state;
 	return m;
+}
+
+void pod_set_resources(struct pod *pod, Nri__LinuxResources *overhead,
+		       Nri__LinuxResources *resources)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, 0);
+	Nri__PodSandbox *m = a ? pod_message(a, pod) : NULL;
+	if (!m || !m->lnx)
+		return;
+	if (overhead)
+		m->lnx->pod_overhead = overhead;
+	if (resources)
+		m->lnx->pod_resources = resources;
+	(void)packed_set(&pod->msg, &m->base);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -76,6 +76,10 @@ struct ctr *ctr_unref(struct ctr *ctr);
 Nri__PodSandbox *pod_message(struct arena *a, const struct pod *pod);
 Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr);
 
+/* Those of the pod from now on; NULL: as before. */
+void pod_set_resources(struct pod *pod, Nri__LinuxResources *overhead,
+		       Nri__LinuxResources *resources);
+
 /* A copy of a message, packed, in place of what was there. */
 int packed_set(struct packed *p, const ProtobufCMessage *msg);
 void packed_fini(struct packed *p);

@@ -18,6 +18,7 @@ enum {
 	OPT_NRI_SOCKET,
 	OPT_STRICT,
 	OPT_REQUIRE_PLUGIN,
+	OPT_POD_EVENT,
 	OPT_TRACE,
 	OPT_LOG_LEVEL,
 	OPT_FORMER, /* + one of the first three: what CRI Resource Manager calls them */
@@ -43,6 +44,10 @@ static const struct cmdline_option table[] = {
 	{{"require-plugin", no_argument, NULL, OPT_REQUIRE_PLUGIN},
 	 NULL,
 	 "fail RunPodSandbox and CreateContainer without nri-rpd"},
+	{{"pod-event", required_argument, NULL, OPT_POD_EVENT},
+	 "WHEN",
+	 "ask about a pod before the runtime makes it (default) or after,\n"
+	 "                        by the id that the runtime gave it"},
 	{{"trace", required_argument, NULL, OPT_TRACE},
 	 "GLOB[=LEVEL]",
 	 "log calls whose method fits: off, name, short (default) or\n"
@@ -93,6 +98,15 @@ static int take_trace(struct options *o, const char *argument)
 	return -1;
 }
 
+static int take_pod_event(struct options *o, const char *argument)
+{
+	o->pod_event_after = str_eq(argument, "after");
+	if (o->pod_event_after || str_eq(argument, "before"))
+		return 0;
+	fprintf(stderr, "nri-rp-bridge: --pod-event %s: expected before or after\n", argument);
+	return -1;
+}
+
 static int take(void *to, int option, const char *argument)
 {
 	static const char *const names[] = {"listen", "runtime", "image", "nri-socket"};
@@ -110,6 +124,8 @@ static int take(void *to, int option, const char *argument)
 		*(option == OPT_STRICT ? &o->strict : &o->require_plugin) = true;
 		return 0;
 	}
+	if (option == OPT_POD_EVENT)
+		return take_pod_event(o, argument);
 	if (option == OPT_TRACE)
 		return take_trace(o, argument);
 	if (log_level_from_name(argument, &o->log_level) == 0)

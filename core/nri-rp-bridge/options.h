@@ -11,6 +11,7 @@ struct options {
 	const char *listen, *runtime, *image; /* image NULL: the runtime's */
 	const char *nri_socket;
 	bool strict, require_plugin;
+	bool pod_event_after;
 	struct trace_rules trace;
 	enum log_level log_level;
 };

@@ -4,7 +4,9 @@
  * wants is written into the call before the runtime sees it, and what became of it is told to the
  * plugin.
  *
- *   police.c   the calls: asked about, edited, forwarded or refused; and what follows their answers
+ *   police.c   a call: asked about, edited, forwarded or refused; and what follows its answer
+ *   methods.c  the calls one by one
+ *   late.c     what the plugin is told of when it is there already
  *   tell.c     questions to the plugin one by one, and the updates that it wants of other
  *              containers
  *   gather.c   what there is, for Synchronize; and containers that end by themselves
@@ -12,6 +14,9 @@
  *
  * A call:    waiting ──turn──▶ asked ──answer──▶ updating ──▶ forwarded ──answer of the runtime──▶ told
  *                                └──refused or abandoned: the plugin is told that there is nothing
+ *
+ * A pod with --pod-event after: forwarded ──answer of the runtime──▶ late ──answer──▶ told, or
+ * removed and refused
  *
  * Without a plugin calls pass unchanged.
  */
@@ -30,12 +35,17 @@ struct police_config {
 	const char *socket; /* where plugins connect */
 	bool strict; /* what CRI has no place for fails a call */
 	bool require_plugin; /* without a plugin nothing new is created */
+	bool pod_event_after; /* pods are told when the runtime has given them an id */
 };
 
-/* One of both is called, once, perhaps from inside police_begin. */
 struct police_events {
-	void (*forward)(const uint8_t *payload, size_t n, void *arg);
+	/* One of both is called, once, perhaps from inside police_begin. held: the runtime's answer
+	 * goes no further for now. */
+	void (*forward)(const uint8_t *payload, size_t n, bool held, void *arg);
 	void (*refuse)(enum grpc_status status, const char *text, void *arg);
+	/* The answer may go, or refuse is called in its stead: once, after police_end has returned
+	 * the call, not from inside. */
+	void (*release)(void *arg);
 };
 
 int police_new(const struct police_config *config, struct police **ret, struct err *err);
@@ -54,7 +64,9 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 		  struct police_call **ret);
 /*
  * What became of it: ok with the runtime's answer, or not; also when the caller has gone before.
- * Has to be called once, unless the call was refused. NULL is fine; returns NULL.
+ * Has to be called once, unless the call was refused. NULL is fine. NULL: that is all, an answer
+ * that is held may go. Else that is not decided yet; when the caller goes before, police_end once
+ * more.
  */
 struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *payload, size_t n);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What police.c, tell.c and gather.c share. */
+/* What police.c, methods.c, late.c, tell.c and gather.c share. */
 #ifndef NRI_RP_BRIDGE_POLICE_INTERNAL_H
 #define NRI_RP_BRIDGE_POLICE_INTERNAL_H
 
 #include "core/grpc/call.h"
 #include "core/nri-rp-bridge/ask.h"
 #include "core/nri-rp-bridge/cri_edit.h"
-#include "core/util/fields.h"
 #include "core/nri-rp-bridge/police.h"
+#include "core/util/fields.h"
+#include "core/util/task.h"
 
 #define SERVICE_V1 "/runtime.v1.RuntimeService/"
 #define SERVICE_V1ALPHA2 "/runtime.v1alpha2.RuntimeService/"
@@ -26,7 +27,71 @@ struct police {
 	struct notice *notices;
 	struct gather *gather; /* under way */
 	struct loop_timer *poll;
+	unsigned long n_unasked; /* calls that passed since the last plugin has gone */
 };
+
+/* ---- police.c ---- */
+
+enum stage { STAGE_ASKED, STAGE_UPDATING, STAGE_FORWARDED, STAGE_LATE, STAGE_OVER };
+
+struct method {
+	const char *name;
+	/* Reads the request, and says whom it is about. 1: not to be asked about. NULL: it is just
+	 * passed on. */
+	int (*read)(struct police_call *c);
+	Nri__Event event; /* what the plugin is asked, where read says so */
+	/* The answer of the plugin: other containers' updates in *list. */
+	int (*hear)(struct police_call *c, const struct rpc_result *result);
+	/* Writes what the plugin wants into the request. */
+	int (*edit)(struct police_call *c, struct cri_missing *missing, struct err *err);
+	bool creates; /* something that is not there without a plugin, where one is required */
+	/* What follows the runtime's answer. ok: with its payload. */
+	void (*after)(struct police_call *c, bool ok, struct span payload);
+};
+
+struct police_call {
+	struct question q;
+	const struct method *method;
+	struct arena *arena;
+	struct span payload; /* in the arena */
+	const struct police_events *events; /* NULL: the caller has gone, or has been told */
+	void *arg;
+	enum stage stage;
+	unsigned generation;
+	bool told; /* the plugin knows of this call */
+	bool held; /* the runtime's answer waits for the plugin's */
+	char new_id[MODEL_ID_SIZE]; /* by which the plugin is to know what is created */
+	const char *late_id; /* the runtime's, of what the plugin is told of afterwards */
+	struct nri_turn late;
+	struct loop_task later;
+	bool is_later; /* that waits */
+	char *refusal; /* why what is there already has to go */
+	ProtobufCMessage *request;
+	Nri__ContainerUpdate **updates;
+	size_t n_updates;
+	Nri__CreateContainerResponse *created; /* what the plugin says */
+	Nri__UpdateContainerResponse *updated;
+	struct police_call *prev, *next;
+};
+
+/* NULL: undecodable, or out of memory. */
+void *call_unpack(const struct police_call *c, const ProtobufCMessageDescriptor *type,
+		  struct span s);
+void call_free(struct police_call *c);
+/* The call is over for its caller. */
+void call_refuse(struct police_call *c, enum grpc_status status, const char *text);
+
+/* ---- methods.c ---- */
+
+/* "/runtime.v1.RuntimeService/CreateContainer" → the method, and the length of what is before its
+ * name. NULL: passes unseen. */
+const struct method *method_of(const char *path, size_t *ret_service);
+
+/* ---- late.c ---- */
+
+/* The plugin is asked about what the runtime has made already. false: there is nothing to ask
+ * about. The call is late.c's from now on. */
+bool late_begin(struct police_call *c, struct span answer);
 
 /* ---- tell.c ---- */
 
@@ -45,6 +110,8 @@ void tell_removed(struct police *p, struct ctr *ctr);
  * how many failed. */
 void carry_updates(struct police *p, Nri__ContainerUpdate *const *list, size_t n,
 		   const char *except, void (*done)(unsigned failed, void *arg), void *arg);
+/* The plugin hears of these from now on as in force. */
+void resources_in_force(struct ctr *ctr, const Nri__LinuxResources *resources);
 /* Sets what waited for the container to have an id. */
 void carry_pending(struct police *p, struct ctr *ctr);
 /* Asks the runtime. */

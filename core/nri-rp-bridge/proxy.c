@@ -48,6 +48,8 @@ struct policed {
 	struct h2_fields *headers;
 	uint64_t deadline_ms; /* UINT64_MAX: none */
 	struct grpc_reader request, answer;
+	bool held; /* the answer stays here until the police releases it */
+	struct h2_fields *response, *trailers;
 };
 
 /* ---- what is logged -------------------------------------------------------------------------- */
@@ -116,6 +118,8 @@ static void policed_free(struct policed *p)
 	grpc_reader_fini(&p->request);
 	grpc_reader_fini(&p->answer);
 	free(p->headers);
+	free(p->response);
+	free(p->trailers);
 	free(p);
 }
 
@@ -170,10 +174,53 @@ static void note_end(struct call *c, const struct h2_fields *trailers)
 	policed_end(c, c->status == GRPC_OK);
 }
 
+/* What was held goes to the kubelet. */
+static void let_go(struct call *c)
+{
+	struct policed *p = c->policed;
+	size_t n = buf_len(&p->answer.in);
+	p->held = false;
+	if (!c->down)
+		return;
+	c->responded = true;
+	int r = h2_stream_respond(c->down, p->response ? p->response : p->trailers, !p->response);
+	if (!r && p->response && n)
+		r = h2_stream_write(c->down, buf_bytes(&p->answer.in), n);
+	if (!r && p->response)
+		r = h2_stream_finish(c->down, p->trailers);
+	if (r)
+		call_break(c, H2_INTERNAL_ERROR);
+}
+
+static void held_end(struct call *c)
+{
+	note_end(c, c->policed->trailers);
+	if (!c->policed->police)
+		let_go(c);
+}
+
+static void held_headers(struct call *c, const struct h2_fields *fields, bool last)
+{
+	struct policed *p = c->policed;
+	struct h2_fields **to = last ? &p->trailers : &p->response;
+	if (!*to)
+		*to = h2_fields_copy(fields);
+	else
+		last = false; /* a second block that is no trailers means nothing */
+	if (!*to)
+		call_break(c, H2_INTERNAL_ERROR);
+	else if (last)
+		held_end(c);
+}
+
 static void on_up_headers(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
 {
 	struct call *c = arg;
 	(void)s;
+	if (c->policed && c->policed->held) {
+		held_headers(c, fields, last);
+		return;
+	}
 	if (last)
 		note_end(c, fields);
 	if (!c->down)
@@ -196,7 +243,7 @@ static void on_up_data(struct h2_stream *s, const uint8_t *data, size_t n, void 
 	if (c->policed &&
 	    grpc_reader_next(&c->policed->answer, &(struct grpc_message){0}, NULL) == 0)
 		(void)grpc_reader_add(&c->policed->answer, data, n);
-	if (!c->down)
+	if (!c->down || (c->policed && c->policed->held))
 		h2_stream_consume(s, n);
 	else if (h2_stream_write(c->down, data, n))
 		call_break(c, H2_INTERNAL_ERROR);
@@ -206,6 +253,10 @@ static void on_up_finished(struct h2_stream *s, void *arg)
 {
 	struct call *c = arg;
 	(void)s;
+	if (c->policed && c->policed->held) {
+		held_end(c);
+		return;
+	}
 	note_end(c, NULL);
 	if (c->down && h2_stream_finish(c->down, NULL))
 		call_break(c, H2_INTERNAL_ERROR);
@@ -224,7 +275,8 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 	struct call *c = arg;
 	(void)s;
 	c->up = NULL;
-	policed_end(c, false);
+	if (!c->answered)
+		policed_end(c, false);
 	if (c->down && !c->answered) {
 		if (end->error)
 			tell_unavailable(c, end->text);
@@ -277,9 +329,17 @@ static void on_police_refuses(enum grpc_status status, const char *text, void *a
 	refuse(c, status, text);
 }
 
-static void on_police_forwards(const uint8_t *payload, size_t n, void *arg)
+static void on_police_releases(void *arg)
 {
 	struct call *c = arg;
+	c->policed->police = NULL;
+	let_go(c);
+}
+
+static void on_police_forwards(const uint8_t *payload, size_t n, bool held, void *arg)
+{
+	struct call *c = arg;
+	c->policed->held = held;
 	uint8_t prefix[GRPC_PREFIX_SIZE];
 	struct err err = ERR_INIT;
 	grpc_prefix(prefix, (uint32_t)n);
@@ -296,7 +356,8 @@ static void on_police_forwards(const uint8_t *payload, size_t n, void *arg)
 static void police_ask(struct call *c)
 {
 	static const struct police_events events = {.forward = on_police_forwards,
-						    .refuse = on_police_refuses};
+						    .refuse = on_police_refuses,
+						    .release = on_police_releases};
 	struct policed *p = c->policed;
 	struct grpc_message m;
 	uint64_t now = clock_ms(), left = UINT64_MAX;
@@ -328,6 +389,20 @@ static void policed_data(struct call *c, const uint8_t *data, size_t n)
 		h2_stream_consume(c->down, n);
 }
 
+/* What the police reads along is not to be compressed. */
+static struct h2_fields *copy_without(const struct h2_fields *fields, const char *name)
+{
+	struct h2_fields *copy = h2_fields_copy(fields);
+	struct h2_field *list = copy ? (struct h2_field *)(uintptr_t)copy->list : NULL;
+	size_t n = 0;
+	for (size_t i = 0; list && i < copy->n; i++)
+		if (strcmp(list[i].name, name) != 0)
+			list[n++] = list[i];
+	if (copy)
+		copy->n = n;
+	return copy;
+}
+
 /* 0, or -errno. */
 static int policed_new(struct call *c, const struct h2_fields *fields)
 {
@@ -336,7 +411,7 @@ static int policed_new(struct call *c, const struct h2_fields *fields)
 	if (!p)
 		return -ENOMEM;
 	p->request.message_max = p->answer.message_max = GRPC_MESSAGE_MAX;
-	p->headers = h2_fields_copy(fields);
+	p->headers = copy_without(fields, "grpc-accept-encoding");
 	(void)grpc_timeout_ms(h2_field_find(fields, "grpc-timeout"), &timeout_ms);
 	p->deadline_ms = timeout_ms == UINT64_MAX ? UINT64_MAX : clock_ms() + timeout_ms;
 	if (!p->headers) {

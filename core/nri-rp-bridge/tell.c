@@ -101,6 +101,25 @@ void tell_removed(struct police *p, struct ctr *ctr)
 	notice_tell(p, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr, EFFECT_REMOVE);
 }
 
+/* ---- what is in force ------------------------------------------------------------------------ */
+
+void resources_in_force(struct ctr *ctr, const Nri__LinuxResources *resources)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	Nri__Container *m = a && resources ? ctr_message(a, ctr) : NULL;
+	Cri__Resources all = CRI__RESOURCES__INIT;
+	struct cri_missing missing = {0};
+	int r = m && m->lnx ? 0 : -ENOMEM;
+	if (!r && m->lnx->resources)
+		r = cri_set_resources(a, &all, m->lnx->resources, &missing);
+	if (!r)
+		r = cri_set_resources(a, &all, resources, &missing);
+	if (!r)
+		m->lnx->resources = cri_resources(a, &all);
+	if (r || !m->lnx->resources || packed_set(&ctr->msg, &m->base))
+		log_error("out of memory: the plugin does not hear of an update of %s", ctr->id);
+}
+
 /* ---- updates --------------------------------------------------------------------------------- */
 
 int police_call_runtime(struct police *p, const char *method, const ProtobufCMessage *msg,
@@ -129,6 +148,13 @@ struct carry {
 	void *arg;
 };
 
+/* An update that the runtime is at. */
+struct carried {
+	struct carry *carry;
+	struct ctr *ctr;
+	struct packed resources; /* CRI's */
+};
+
 static void carry_put(struct carry *c)
 {
 	if (--c->n_left)
@@ -138,26 +164,50 @@ static void carry_put(struct carry *c)
 	free(c);
 }
 
+static void carried_free(struct carried *u)
+{
+	ctr_unref(u->ctr);
+	packed_fini(&u->resources);
+	free(u);
+}
+
 static void on_updated(const struct grpc_result *result, void *arg)
 {
-	struct carry *c = arg;
+	struct carried *u = arg;
+	struct carry *c = u->carry;
 	if (result->error) {
 		log_warning("an update of a container failed: %s", result->text);
 		c->failed++;
+	} else {
+		_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+		ProtobufCAllocator alloc = pb_arena(a);
+		const Cri__Resources *r =
+			a ? cri__resources__unpack(&alloc, u->resources.n, u->resources.data)
+			  : NULL;
+		resources_in_force(u->ctr, r ? cri_resources(a, r) : NULL);
 	}
+	carried_free(u);
 	carry_put(c);
 }
 
-static int send_update(struct carry *c, const struct ctr *ctr, Cri__Resources *resources)
+static int send_update(struct carry *c, struct ctr *ctr, Cri__Resources *resources)
 {
 	Cri__UpdateRequest m = CRI__UPDATE_REQUEST__INIT;
+	struct carried *u = calloc(1, sizeof *u);
+	if (!u)
+		return -ENOMEM;
+	u->carry = c;
+	u->ctr = ctr_ref(ctr);
 	m.id = ctr->cri_id;
 	m.lnx = resources;
-	c->n_left++;
-	int r = police_call_runtime(c->police, "UpdateContainerResources", &m.base, UPDATE_MS,
-				    on_updated, c);
+	int r = packed_set(&u->resources, &resources->base);
+	if (!r)
+		r = police_call_runtime(c->police, "UpdateContainerResources", &m.base, UPDATE_MS,
+					on_updated, u);
 	if (r)
-		c->n_left--;
+		carried_free(u);
+	else
+		c->n_left++;
 	return r;
 }
 

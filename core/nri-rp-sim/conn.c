@@ -298,8 +298,10 @@ static void ask(struct sim *s, Nri__Event event, const struct sim_pod *pod,
 	Nri__LinuxResources *res = a && resources ? message_resources(a, resources, true) : NULL;
 	int r = -ENOMEM;
 	if (pod_message && (!ctr || ctr_message) && (!resources || res))
-		r = nri_runtime_event(s->conn->runtime, event, pod_message, ctr_message, res, 0,
-				      answered, q);
+		r = nri_runtime_event(
+			s->conn->runtime,
+			&(struct nri_about){event, pod_message, ctr_message, res, NULL}, 0,
+			answered, q);
 	q->answer->error = r > 0 ? -ENOTCONN : r;
 	if (r < 0)
 		sim_problem(s, "%s could not be sent: %s", nri_runtime_method(event), strerror(-r));

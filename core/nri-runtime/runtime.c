@@ -404,6 +404,8 @@ static const struct event_kind kinds[] = {
 	{NRI__EVENT__POST_UPDATE_CONTAINER, "PostUpdateContainer", false},
 	{NRI__EVENT__STOP_CONTAINER, "StopContainer", true},
 	{NRI__EVENT__REMOVE_CONTAINER, "RemoveContainer", false},
+	{NRI__EVENT__UPDATE_POD_SANDBOX, "UpdatePodSandbox", true},
+	{NRI__EVENT__POST_UPDATE_POD_SANDBOX, "PostUpdatePodSandbox", false},
 };
 
 static const struct event_kind *kind_of(Nri__Event event)
@@ -423,10 +425,7 @@ const char *nri_runtime_method(Nri__Event event)
 /* Of a plugin about an event. */
 struct question {
 	struct nri_runtime *runtime;
-	Nri__Event event;
-	Nri__PodSandbox *pod;
-	Nri__Container *ctr;
-	Nri__LinuxResources *resources;
+	struct nri_about about;
 	uint64_t timeout_ms;
 	const struct event_kind *kind; /* asked by its method; NULL: by StateChange */
 	rpc_done done;
@@ -461,31 +460,39 @@ static int send(const struct question *q, const char *method, const ProtobufCMes
  * lacks are not set. */
 static int ask(struct question *q)
 {
-	const struct event_kind *k = kind_of(q->event);
+	const struct nri_about *about = &q->about;
+	const struct event_kind *k = kind_of(about->event);
 	q->kind = k && (k->always || !q->runtime->no_methods) ? k : NULL;
 	if (!q->kind) {
 		Nri__StateChangeEvent m = NRI__STATE_CHANGE_EVENT__INIT;
-		m.event = q->event;
-		m.pod = q->pod;
-		m.container = q->ctr;
+		m.event = about->event;
+		m.pod = about->pod;
+		m.container = about->ctr;
 		return send(q, "StateChange", &m.base);
 	}
-	if (q->event == NRI__EVENT__UPDATE_CONTAINER) {
+	if (about->event == NRI__EVENT__UPDATE_CONTAINER) {
 		Nri__UpdateContainerRequest m = NRI__UPDATE_CONTAINER_REQUEST__INIT;
-		m.pod = q->pod;
-		m.container = q->ctr;
-		m.linux_resources = q->resources;
+		m.pod = about->pod;
+		m.container = about->ctr;
+		m.linux_resources = about->resources;
 		return send(q, q->kind->method, &m.base);
 	}
-	if (q->ctr) {
+	if (about->event == NRI__EVENT__UPDATE_POD_SANDBOX) {
+		Nri__UpdatePodSandboxRequest m = NRI__UPDATE_POD_SANDBOX_REQUEST__INIT;
+		m.pod = about->pod;
+		m.overhead_linux_resources = about->overhead;
+		m.linux_resources = about->resources;
+		return send(q, q->kind->method, &m.base);
+	}
+	if (about->ctr) {
 		/* Fields 1 and 2 of all of them. */
 		Nri__CreateContainerRequest m = NRI__CREATE_CONTAINER_REQUEST__INIT;
-		m.pod = q->pod;
-		m.container = q->ctr;
+		m.pod = about->pod;
+		m.container = about->ctr;
 		return send(q, q->kind->method, &m.base);
 	}
 	Nri__RunPodSandboxRequest m = NRI__RUN_POD_SANDBOX_REQUEST__INIT;
-	m.pod = q->pod;
+	m.pod = about->pod;
 	return send(q, q->kind->method, &m.base);
 }
 
@@ -514,22 +521,18 @@ void nri_runtime_configure_first(struct nri_runtime *r, bool first)
 	r->configure_first = first;
 }
 
-int nri_runtime_event(struct nri_runtime *r, Nri__Event event, Nri__PodSandbox *pod,
-		      Nri__Container *ctr, Nri__LinuxResources *resources, uint64_t timeout_ms,
+int nri_runtime_event(struct nri_runtime *r, const struct nri_about *about, uint64_t timeout_ms,
 		      rpc_done done, void *arg)
 {
 	uint64_t limit = r->config.request_timeout_ms;
 	assert(r->locked);
-	if (!nri_runtime_is_subscribed(r, event))
+	if (!nri_runtime_is_subscribed(r, about->event))
 		return 1;
 	struct question *q = malloc(sizeof *q);
 	if (!q)
 		return -ENOMEM;
 	*q = (struct question){.runtime = r,
-			       .event = event,
-			       .pod = pod,
-			       .ctr = ctr,
-			       .resources = resources,
+			       .about = *about,
 			       .timeout_ms = timeout_ms && timeout_ms < limit ? timeout_ms : limit,
 			       .done = done,
 			       .arg = arg};

@@ -86,14 +86,21 @@ void nri_runtime_unlock(struct nri_runtime *r);
 /* Does not wait any more. Nothing happens when the turn was not waiting. */
 void nri_runtime_forget(struct nri_runtime *r, struct nri_turn *turn);
 
+/* What is asked or told. */
+struct nri_about {
+	Nri__Event event;
+	Nri__PodSandbox *pod;
+	Nri__Container *ctr; /* NULL: an event of the pod */
+	Nri__LinuxResources *resources; /* of an update of a container or a pod */
+	Nri__LinuxResources *overhead; /* of the latter */
+};
+
 /*
- * Asks or tells the plugin, under the lock. pod, ctr and resources become the request (ctr NULL: an
- * event of the pod; resources: of an UpdateContainer). timeout_ms 0: the runtime's own. 0: done is
- * called exactly once, not from inside, and the messages live until then; 1: nobody listens, or not
- * to this; -errno: not sent.
+ * Asks or tells the plugin, under the lock. timeout_ms 0: the runtime's own. 0: done is called
+ * exactly once, not from inside, and the messages live until then; 1: nobody listens, or not to
+ * this; -errno: not sent.
  */
-int nri_runtime_event(struct nri_runtime *r, Nri__Event event, Nri__PodSandbox *pod,
-		      Nri__Container *ctr, Nri__LinuxResources *resources, uint64_t timeout_ms,
+int nri_runtime_event(struct nri_runtime *r, const struct nri_about *about, uint64_t timeout_ms,
 		      rpc_done done, void *arg);
 
 /* How Synchronize ended: NULL: without an answer. Under the lock, which is then to be given

@@ -7,8 +7,9 @@ _nri_rp_bridge() {
 	COMPREPLY=()
 	case $prev in
 	--listen | --runtime | --image | --nri-socket) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	--pod-event) mapfile -t COMPREPLY < <(compgen -W "before after" -- "$cur") ;;
 	--log-level) mapfile -t COMPREPLY < <(compgen -W "error warning notice info debug" -- "$cur") ;;
-	*) mapfile -t COMPREPLY < <(compgen -W "--listen --runtime --image --nri-socket --strict --require-plugin --trace --log-level --version --help" -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W "--listen --runtime --image --nri-socket --strict --require-plugin --pod-event --trace --log-level --version --help" -- "$cur") ;;
 	esac
 }
 

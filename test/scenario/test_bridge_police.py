@@ -12,7 +12,7 @@ import threading
 import grpc
 import pytest
 
-from criproxy import SERVICE, Bridge, Runtime
+from criproxy import SERVICE, Bridge, Judge, Runtime
 from kubelet import messages
 from simnode import BUILD, TOP, cpuset, eventually
 
@@ -59,6 +59,9 @@ class Cri(Runtime):
         pod = self.new_id('pod')
         self.pods[pod] = API.RunPodSandboxRequest.FromString(data).config
         return API.RunPodSandboxResponse(pod_sandbox_id=pod)
+
+    def do_UpdatePodSandboxResources(self, data):
+        return API.Empty()
 
     def do_StopPodSandbox(self, data):
         for ctr in self.ctrs.values():
@@ -182,8 +185,8 @@ class Client:
             r.cpu_period, r.cpu_quota, r.memory_limit_in_bytes = 100000, mcpu * 100, 64 << 20
         return API.CreateContainerRequest(pod_sandbox_id=pod, config=config)
 
-    def create(self, pod, mcpu=0, **how):
-        return self.call('CreateContainer', self.request(pod, mcpu), API.CreateContainerResponse, **how).container_id
+    def create(self, pod, mcpu=0, name='c', **how):
+        return self.call('CreateContainer', self.request(pod, mcpu, name), API.CreateContainerResponse, **how).container_id
 
     def start(self, ctr):
         self.call('StartContainer', API.ContainerRequest(container_id=ctr))
@@ -397,6 +400,58 @@ def test_without_a_plugin_calls_pass_or_fail_as_asked(runtime, client):
     e = status_of(lambda: client.create(pod, 1000))
     assert e.code() == grpc.StatusCode.UNAVAILABLE and '--require-plugin' in e.details()
     client.remove(pod)
+
+
+# ---- what every plugin is promised -------------------------------------------------------------------------------------------------
+
+def test_the_promises_of_nri_are_kept(runtime, bridge, client):
+    """A life with a resize, a creation and a start that fail, a container that is never started, pods removed with what is in them."""
+    kept, there = client.run('there')
+    with Judge(bridge.nri_socket, '-p', '3') as judge:
+        pod, ctr = client.run('p', 1000)
+        assert runtime.cpus(ctr) == {3} and runtime.cpus(there) == ALL
+        request = API.UpdateRequest(container_id=ctr)
+        request.linux.cpu_shares = 512
+        client.call('UpdateContainerResources', request)
+        client.create(pod, 1000, name='never')
+        for method in ('CreateContainer', 'StartContainer'):
+            runtime.faults = {method: abort}
+            status_of(lambda: client.start(client.create(pod, 1000, name='x')))
+        runtime.faults.clear()
+        client.call('StopContainer', API.ContainerRequest(container_id=ctr))
+        client.call('RemoveContainer', API.ContainerRequest(container_id=ctr))
+        client.call('UpdatePodSandboxResources', API.PodRequest(pod_sandbox_id=pod))
+        client.remove(pod)
+        client.remove(kept)
+        judge.wait('RemovePodSandbox', 2)
+        names = [line[0] for line in judge.lines() if line[2] == 'c']
+        assert names[:7] == ['CreateContainer', 'PostCreateContainer', 'StartContainer', 'PostStartContainer', 'UpdateContainer', 'PostUpdateContainer',
+                             'StopContainer']
+        assert len(judge.lines('RemoveContainer')) == 4 + 1 and judge.lines('UpdatePodSandbox') and judge.lines('PostUpdatePodSandbox')
+        judge.verdict()
+
+
+@pytest.mark.parametrize('refused', [False, True])
+def test_pods_that_are_told_after_they_are_there(runtime, bridge, client, refused):
+    """By the runtime's own id; one that is refused is removed again, and its caller hears why."""
+    bridge.stop()
+    bridge.options.extend(['--pod-event', 'after'])
+    bridge.start()
+    with Judge(bridge.nri_socket, '-r', 'bad') as judge:
+        if refused:
+            e = status_of(lambda: client.pod('bad'))
+            assert e.code() == grpc.StatusCode.FAILED_PRECONDITION and 'the judge refuses it' in e.details()
+            assert runtime.pods == {} and [name for name, _ in runtime.calls[-2:]] == ['StopPodSandbox', 'RemovePodSandbox']
+            runtime.faults['RunPodSandbox'] = abort
+            assert status_of(lambda: client.pod('bad')).details() == 'the disk is full'
+            assert len(judge.lines('RunPodSandbox')) == 1
+        else:
+            pod, _ = client.run('good', 1000)
+            assert judge.lines('RunPodSandbox') == [('RunPodSandbox', pod, 'good')] and pod in runtime.pods
+            assert 'bridge.nri-rp.io/id' not in runtime.pods[pod].annotations
+            client.remove(pod)
+            judge.wait('RemovePodSandbox')
+        judge.verdict()
 
 
 def churn(client, runtime, rounds):

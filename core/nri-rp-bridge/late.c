@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the plugin is told of when the runtime has made it already: because no plugin was there
+ * before, or, of pods, because it wants to know the runtime's id (--pod-event after). One that is
+ * refused then is taken away again.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/nri-rp-bridge/police_internal.h"
+#include "core/util/log.h"
+
+#define LOG_SOURCE "bridge"
+#define UNDO_MS 30000u /* the runtime has to stop a pod, or to remove it */
+
+/* The runtime's answer is the caller's. */
+static void pass_answer(struct police_call *c)
+{
+	const struct police_events *events = c->events;
+	c->events = NULL;
+	if (events)
+		events->release(c->arg);
+	call_free(c);
+}
+
+/* ---- a pod that is refused ------------------------------------------------------------------- */
+
+static void end_refused(struct police_call *c, const struct grpc_result *result)
+{
+	if (result && result->error && result->error != -ECANCELED)
+		log_warning("pod %s, which the plugin refuses, cannot be removed: %s", c->late_id,
+			    result->text);
+	call_refuse(c, GRPC_FAILED_PRECONDITION, c->refusal);
+	call_free(c);
+}
+
+static void on_removed(const struct grpc_result *result, void *arg)
+{
+	end_refused(arg, result);
+}
+
+static int undo_by(struct police_call *c, const char *method, grpc_done done)
+{
+	Cri__Id m = CRI__ID__INIT;
+	m.id = (char *)(uintptr_t)c->late_id;
+	return police_call_runtime(c->q.police, method, &m.base, UNDO_MS, done, c);
+}
+
+static void on_pod_stopped(const struct grpc_result *result, void *arg)
+{
+	struct police_call *c = arg;
+	if (result->error == -ECANCELED || undo_by(c, "RemovePodSandbox", on_removed))
+		end_refused(c, result);
+}
+
+static void take_away(struct police_call *c, const char *why)
+{
+	c->refusal = arena_strdup(c->arena, why);
+	if (!c->refusal)
+		c->refusal = (char *)(uintptr_t) "the plugin refuses the pod";
+	if (undo_by(c, "StopPodSandbox", on_pod_stopped))
+		end_refused(c, NULL);
+}
+
+/* ---- the question ---------------------------------------------------------------------------- */
+
+static void on_late_carried(unsigned failed, void *arg)
+{
+	struct police_call *c = arg;
+	struct police *p = c->q.police;
+	(void)failed;
+	pass_answer(c);
+	nri_runtime_unlock(p->nri);
+}
+
+/* What would have been written into the request is an update now. */
+static int add_late_update(struct police_call *c)
+{
+	const Nri__ContainerAdjustment *adjust = c->created ? c->created->adjust : NULL;
+	if (!adjust || !adjust->lnx || !adjust->lnx->resources)
+		return 0;
+	Nri__ContainerUpdate *u = arena_zero(c->arena, Nri__ContainerUpdate);
+	Nri__LinuxContainerUpdate *lnx = arena_zero(c->arena, Nri__LinuxContainerUpdate);
+	Nri__ContainerUpdate **list =
+		arena_array(c->arena, c->n_updates + 1, sizeof(Nri__ContainerUpdate *));
+	if (!u || !lnx || !list)
+		return -ENOMEM;
+	nri__container_update__init(u);
+	nri__linux_container_update__init(lnx);
+	u->container_id = c->q.ctr->id;
+	u->lnx = lnx;
+	lnx->resources = adjust->lnx->resources;
+	if (c->n_updates)
+		memcpy(list, c->updates, c->n_updates * sizeof(Nri__ContainerUpdate *));
+	list[c->n_updates++] = u;
+	c->updates = list;
+	return 0;
+}
+
+static void on_late_asked(struct question *q, const struct rpc_result *result)
+{
+	struct police_call *c = (struct police_call *)q;
+	int r = result ? result->error : 0;
+	if (result && !r && c->method->hear)
+		r = c->method->hear(c, result);
+	if (!r)
+		r = add_late_update(c);
+	if (r == -EREMOTEIO && c->held) {
+		struct nri_runtime *nri = q->police->nri;
+		model_remove_pod(&q->police->model, q->pod);
+		take_away(c, result->text);
+		nri_runtime_unlock(nri);
+		return;
+	}
+	if (r)
+		log_warning("%s, of which the plugin was told when it was there, is not placed: %s",
+			    c->late_id, r == -EREMOTEIO ? result->text : strerror(-r));
+	if (r && q->ctr)
+		model_remove_ctr(&q->police->model, q->ctr);
+	else if (q->ctr)
+		q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+	carry_updates(q->police, c->updates, r ? 0 : c->n_updates, NULL, on_late_carried, c);
+}
+
+/* Under the lock: is it unknown still? */
+static void on_late_turn(void *arg)
+{
+	struct police_call *c = arg;
+	struct police *p = c->q.police;
+	bool known = model_pod(&p->model, c->late_id) || model_ctr(&p->model, c->late_id);
+	if (known || !nri_runtime_is_active(p->nri) || c->method->read(c)) {
+		pass_answer(c);
+	} else {
+		c->q.then = on_late_asked;
+		c->q.deadline_ms = UINT64_MAX;
+		question_ask(&c->q);
+	}
+	nri_runtime_unlock(p->nri);
+}
+
+/* Not from inside of police_end: the caller may be told. */
+static void on_later(void *arg)
+{
+	struct police_call *c = arg;
+	c->is_later = false;
+	c->late = (struct nri_turn){.fn = on_late_turn, .arg = c};
+	nri_runtime_lock(c->q.police->nri, &c->late);
+}
+
+bool late_begin(struct police_call *c, struct span answer)
+{
+	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, answer);
+	c->q.ctr = ctr_unref(c->q.ctr);
+	c->q.pod = pod_unref(c->q.pod);
+	if (!m || !*m->id)
+		return false;
+	c->stage = STAGE_LATE;
+	c->late_id = m->id;
+	c->later = (struct loop_task){NULL, on_later, c};
+	c->is_later = true;
+	loop_defer_task(c->q.police->config.loop, &c->later);
+	return true;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that a plugin has a say in, one by one. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/nri-rp-bridge/police_internal.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "bridge"
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+/* What is being created is known by an id of ours, what is there by the runtime's. NULL: there is
+ * none. */
+static const char *id_of_new(struct police_call *c)
+{
+	if (c->late_id)
+		return c->late_id;
+	return model_new_id(c->new_id) ? NULL : c->new_id;
+}
+
+static int read_run_pod(struct police_call *c)
+{
+	const char *id = id_of_new(c);
+	Cri__RunPodSandboxRequest *m =
+		call_unpack(c, &cri__run_pod_sandbox_request__descriptor, c->payload);
+	if (!m || !m->config)
+		return 1; /* the runtime says what is wrong with it */
+	c->request = &m->base;
+	if (c->q.police->config.pod_event_after && !c->late_id) {
+		c->held = true;
+		return 1;
+	}
+	Nri__PodSandbox *pod = id ? cri_pod(c->arena, id, m->config, m->runtime_handler) : NULL;
+	if (!pod)
+		return -ENOMEM;
+	c->q.pod = model_add_pod(&c->q.police->model, pod, c->late_id);
+	return c->q.pod ? 0 : -ENOMEM;
+}
+
+static int edit_run_pod(struct police_call *c, struct cri_missing *missing, struct err *err)
+{
+	Cri__PodConfig *config = ((Cri__RunPodSandboxRequest *)c->request)->config;
+	const char *parent = config->lnx ? config->lnx->cgroup_parent : "";
+	(void)missing;
+	/* One that is told afterwards has the runtime's id for all. */
+	int r = c->held ? 0 : cri_annotate_pod(c->arena, config, CRI_ID_ANNOTATION, c->q.pod->id);
+	if (!r)
+		r = cri_annotate_pod(c->arena, config, CRI_PARENT_ANNOTATION, parent);
+	return r ? err_errno(err, r, "a pod") : 0;
+}
+
+static void after_run_pod(struct police_call *c, bool ok, struct span payload)
+{
+	struct police *p = c->q.police;
+	const Cri__Id *m = ok ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
+	if (m && *m->id && model_name_pod(&p->model, c->q.pod, m->id) == 0)
+		return;
+	notice_tell(p, NRI__EVENT__STOP_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
+	notice_tell(p, NRI__EVENT__REMOVE_POD_SANDBOX, c->q.pod, NULL, EFFECT_REMOVE);
+}
+
+static int find_pod(struct police_call *c)
+{
+	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, c->payload);
+	struct pod *pod = m ? model_pod(&c->q.police->model, m->id) : NULL;
+	c->q.pod = pod ? pod_ref(pod) : NULL;
+	return pod ? 0 : 1;
+}
+
+static int read_update_pod(struct police_call *c)
+{
+	int r = find_pod(c);
+	const Cri__UpdatePodRequest *m =
+		call_unpack(c, &cri__update_pod_request__descriptor, c->payload);
+	if (r || !m)
+		return 1;
+	c->q.overhead = m->overhead ? cri_resources(c->arena, m->overhead) : NULL;
+	c->q.resources = m->resources ? cri_resources(c->arena, m->resources) : NULL;
+	bool none = (m->overhead && !c->q.overhead) || (m->resources && !c->q.resources);
+	return none ? -ENOMEM : 0;
+}
+
+static void after_update_pod(struct police_call *c, bool ok, struct span payload)
+{
+	(void)payload;
+	if (!ok)
+		return;
+	pod_set_resources(c->q.pod, c->q.overhead, c->q.resources);
+	notice_tell(c->q.police, NRI__EVENT__POST_UPDATE_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
+}
+
+static int read_pod(struct police_call *c)
+{
+	c->told = find_pod(c) == 0;
+	return 1;
+}
+
+static void tell_each(struct police_call *c, void (*tell)(struct police *p, struct ctr *ctr))
+{
+	struct ctr *ctr, *next;
+	HASH_ITER (by_id, c->q.police->model.ctrs, ctr, next) {
+		if (ctr->pod == c->q.pod && ctr->cri_id)
+			tell(c->q.police, ctr);
+	}
+}
+
+static void after_stop_pod(struct police_call *c, bool ok, struct span payload)
+{
+	(void)payload;
+	if (!ok)
+		return;
+	tell_each(c, tell_stopped);
+	notice_tell(c->q.police, NRI__EVENT__STOP_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
+}
+
+static void after_remove_pod(struct police_call *c, bool ok, struct span payload)
+{
+	(void)payload;
+	if (!ok)
+		return;
+	tell_each(c, tell_removed);
+	notice_tell(c->q.police, NRI__EVENT__REMOVE_POD_SANDBOX, c->q.pod, NULL, EFFECT_REMOVE);
+}
+
+/* ---- containers ------------------------------------------------------------------------------ */
+
+static int read_create(struct police_call *c)
+{
+	const char *id = id_of_new(c);
+	struct model *model = &c->q.police->model;
+	Cri__CreateContainerRequest *m =
+		call_unpack(c, &cri__create_container_request__descriptor, c->payload);
+	struct pod *pod = m ? model_pod(model, m->pod_sandbox_id) : NULL;
+	if (!pod || !m->config)
+		return 1;
+	Nri__Container *ctr = id ? cri_container(c->arena, id, pod->id, m->config) : NULL;
+	if (!ctr)
+		return -ENOMEM;
+	c->request = &m->base;
+	c->q.pod = pod_ref(pod);
+	c->q.ctr = model_add_ctr(model, pod, ctr, c->late_id);
+	return c->q.ctr ? 0 : -ENOMEM;
+}
+
+static int hear_create(struct police_call *c, const struct rpc_result *result)
+{
+	c->created = call_unpack(c, &nri__create_container_response__descriptor,
+				 span_of(result->payload, result->payload_len));
+	if (!c->created)
+		return -EBADMSG;
+	c->updates = c->created->update;
+	c->n_updates = c->created->n_update;
+	if (c->created->n_evict)
+		log_warning("the plugin evicts containers, which is not done here");
+	return 0;
+}
+
+static int edit_create(struct police_call *c, struct cri_missing *missing, struct err *err)
+{
+	Cri__ContainerConfig *config = ((Cri__CreateContainerRequest *)c->request)->config;
+	int r = c->created && c->created->adjust
+			? cri_adjust(c->arena, config, c->created->adjust, missing)
+			: 0;
+	if (!r)
+		r = cri_annotate_container(c->arena, config, CRI_ID_ANNOTATION, c->q.ctr->id);
+	return r ? err_errno(err, r, "a container") : 0;
+}
+
+static void after_create(struct police_call *c, bool ok, struct span payload)
+{
+	struct police *p = c->q.police;
+	const Cri__Id *m = ok ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
+	if (!m || !*m->id || model_name_ctr(&p->model, c->q.ctr, m->id)) {
+		tell_removed(p, c->q.ctr);
+		return;
+	}
+	c->q.ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+	const Nri__ContainerAdjustment *adjust = c->created ? c->created->adjust : NULL;
+	if (adjust && adjust->lnx && adjust->lnx->resources)
+		resources_in_force(c->q.ctr, adjust->lnx->resources);
+	carry_pending(p, c->q.ctr);
+	notice_tell(p, NRI__EVENT__POST_CREATE_CONTAINER, c->q.pod, c->q.ctr, EFFECT_NONE);
+}
+
+static int find_ctr(struct police_call *c)
+{
+	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, c->payload);
+	struct ctr *ctr = m ? model_ctr(&c->q.police->model, m->id) : NULL;
+	if (!ctr)
+		return 1;
+	c->q.ctr = ctr_ref(ctr);
+	c->q.pod = pod_ref(ctr->pod);
+	return 0;
+}
+
+static void after_start(struct police_call *c, bool ok, struct span payload)
+{
+	(void)payload;
+	if (!ok) {
+		tell_stopped(c->q.police, c->q.ctr);
+		return;
+	}
+	c->q.ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
+	notice_tell(c->q.police, NRI__EVENT__POST_START_CONTAINER, c->q.pod, c->q.ctr, EFFECT_NONE);
+	gather_poll_later(c->q.police);
+}
+
+static int read_update(struct police_call *c)
+{
+	int r = find_ctr(c);
+	Cri__UpdateRequest *m = call_unpack(c, &cri__update_request__descriptor, c->payload);
+	if (r || !m || !m->lnx)
+		return 1;
+	c->request = &m->base;
+	c->q.resources = cri_resources(c->arena, m->lnx);
+	return c->q.resources ? 0 : -ENOMEM;
+}
+
+static int hear_update(struct police_call *c, const struct rpc_result *result)
+{
+	c->updated = call_unpack(c, &nri__update_container_response__descriptor,
+				 span_of(result->payload, result->payload_len));
+	if (!c->updated)
+		return -EBADMSG;
+	c->updates = c->updated->update;
+	c->n_updates = c->updated->n_update;
+	return 0;
+}
+
+static int edit_update(struct police_call *c, struct cri_missing *missing, struct err *err)
+{
+	Cri__UpdateRequest *m = (Cri__UpdateRequest *)c->request;
+	int r = 0;
+	for (size_t i = 0; !r && i < c->n_updates; i++) {
+		const Nri__ContainerUpdate *u = c->updates[i];
+		if (str_eq(u->container_id, c->q.ctr->id) && u->lnx && u->lnx->resources)
+			r = cri_set_resources(c->arena, m->lnx, u->lnx->resources, missing);
+	}
+	return r ? err_errno(err, r, "an update") : 0;
+}
+
+static void after_update(struct police_call *c, bool ok, struct span payload)
+{
+	(void)payload;
+	if (!ok)
+		return;
+	/* As it was edited. */
+	resources_in_force(c->q.ctr,
+			   cri_resources(c->arena, ((Cri__UpdateRequest *)c->request)->lnx));
+	notice_tell(c->q.police, NRI__EVENT__POST_UPDATE_CONTAINER, c->q.pod, c->q.ctr,
+		    EFFECT_NONE);
+}
+
+static int read_ctr(struct police_call *c)
+{
+	c->told = find_ctr(c) == 0;
+	return 1;
+}
+
+static void after_stop(struct police_call *c, bool ok, struct span payload)
+{
+	(void)payload;
+	if (ok)
+		tell_stopped(c->q.police, c->q.ctr);
+}
+
+static void after_remove(struct police_call *c, bool ok, struct span payload)
+{
+	(void)payload;
+	if (ok)
+		tell_removed(c->q.police, c->q.ctr);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+static const struct method methods[] = {
+	{"RunPodSandbox", read_run_pod, NRI__EVENT__RUN_POD_SANDBOX, NULL, edit_run_pod, true,
+	 after_run_pod},
+	{"UpdatePodSandboxResources", read_update_pod, NRI__EVENT__UPDATE_POD_SANDBOX, NULL, NULL,
+	 false, after_update_pod},
+	{"StopPodSandbox", read_pod, NRI__EVENT__UNKNOWN, NULL, NULL, false, after_stop_pod},
+	{"RemovePodSandbox", read_pod, NRI__EVENT__UNKNOWN, NULL, NULL, false, after_remove_pod},
+	{"CreateContainer", read_create, NRI__EVENT__CREATE_CONTAINER, hear_create, edit_create,
+	 true, after_create},
+	{"StartContainer", find_ctr, NRI__EVENT__START_CONTAINER, NULL, NULL, false, after_start},
+	{"UpdateContainerResources", read_update, NRI__EVENT__UPDATE_CONTAINER, hear_update,
+	 edit_update, false, after_update},
+	{"StopContainer", read_ctr, NRI__EVENT__UNKNOWN, NULL, NULL, false, after_stop},
+	{"RemoveContainer", read_ctr, NRI__EVENT__UNKNOWN, NULL, NULL, false, after_remove},
+};
+
+const struct method *method_of(const char *path, size_t *ret_service)
+{
+	static const char *const services[] = {SERVICE_V1, SERVICE_V1ALPHA2};
+	for (unsigned i = 0; i < sizeof services / sizeof *services; i++) {
+		if (!str_has_prefix(path, services[i]))
+			continue;
+		*ret_service = strlen(services[i]);
+		for (unsigned k = 0; k < sizeof methods / sizeof *methods; k++)
+			if (str_eq(path + *ret_service, methods[k].name))
+				return &methods[k];
+	}
+	return NULL;
+}
