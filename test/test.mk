@@ -81,10 +81,10 @@ coverage: ## lines covered by the unit and scenario tests, a folder a line
 	$(Q)$(MAKE) --no-print-directory O=$(O)/coverage COVERAGE=1 CFLAGS='-O0 -g' test-programs
 	$(Q)test/coverage $(O)/coverage
 
-# The first, the second ... and the FAULT_DEPTH-th call of the C library fails in the running daemon; `make check` tries the first few.
+# Lies of the runtime, a line that ends after each byte, and: the first, the second ... and the FAULT_DEPTH-th call of the C library fails in the running daemon; `make check` tries the first few.
 FAULT_DEPTH ?= 100
 faults: test-programs ## let calls of the C library fail in the daemon, up to the FAULT_DEPTH-th of each
-	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) test/run --build $(O) --only scenario -k test_faults $(TESTFLAGS)
+	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) CUT_STEP=1 UNKNOWN=20000 test/run --build $(O) --only scenario -k 'test_faults or test_lies' $(TESTFLAGS)
 
 # make check has two hours of it.
 day: test-programs ## a day of a node's load a thousand times as fast: build/day.csv, build/day.svg

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/nri-rp-sim/apply.h"
+#include "core/nri-rp-sim/lie.h"
 #include "core/nri-rp-sim/messages.h"
 #include "core/nri-rp-sim/tap.h"
 #include "core/nri-runtime/runtime.h"
@@ -33,6 +34,7 @@ static int collect(struct conn *c)
 		n_pods++;
 	for (const struct sim_ctr *t = s->ctrs; t; t = t->next)
 		n_ctrs++;
+	n_ctrs += lie_more(s);
 	*all = (struct nri_existing){.pods = a ? arena_array(a, n_pods + 1, sizeof(void *)) : NULL,
 				     .ctrs = a ? arena_array(a, n_ctrs + 1, sizeof(void *)) : NULL,
 				     .part = s->sync_parts};
@@ -52,7 +54,7 @@ static int collect(struct conn *c)
 		if (!all->ctrs[all->n_ctrs++])
 			return -ENOMEM;
 	}
-	return 0;
+	return s->lie ? lie_tell(s, a, all) : 0;
 }
 
 /* false: the runtime does not go on with this plugin. */
@@ -132,7 +134,10 @@ static void bad_frame(const char *what, void *arg)
 static int wrap(int fd, int *ret_fd, struct err *err, void *arg)
 {
 	struct conn *c = arg;
-	return tap_new(c->s->loop, fd, bad_frame, c, &c->tap, ret_fd, err);
+	int r = tap_new(c->s->loop, fd, bad_frame, c, &c->tap, ret_fd, err);
+	if (!r)
+		tap_cut(c->tap, lie_cut(c->s));
+	return r;
 }
 
 static void update(const Nri__UpdateContainersRequest *m, void *arg)

@@ -184,6 +184,7 @@ struct sim *sim_free(struct sim *s)
 	view_fini(&s->view);
 	json_decref(s->machine);
 	json_decref(s->cgroup_files);
+	json_decref(s->lie);
 	json_decref(s->updates);
 	json_decref(s->problems);
 	loop_timer_free(s->wait_timer);

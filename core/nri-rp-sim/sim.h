@@ -15,6 +15,7 @@
  *                               a Go peer?
  *   conn.c sync.c               the socket, registration, synchronisation, requests, updates nobody
  *                               asked for
+ *   lie.c                       what it says that is not so
  *   apply.c check.c             what the plugin answers, judged and taken over
  *   daemon.c                    nri-rpd: start, stop, kill, its log
  *   lifecycle.c                 pods come, change and go: which requests that makes, and what
@@ -149,6 +150,7 @@ struct sim {
 	struct daemon *daemon;
 	uint64_t n_active_before; /* plugins of earlier runs of the runtime */
 
+	json_t *lie; /* lie.h; NULL: the truth */
 	json_t *updates; /* what was applied to containers, since the last time somebody asked */
 	json_t *problems; /* what the plugin did that a runtime would not take, since then */
 	uint64_t n_updates, n_needless, n_problems, n_unsolicited, n_synchronizations;

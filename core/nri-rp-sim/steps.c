@@ -9,6 +9,7 @@
 #include "core/nri-rp-sim/daemon.h"
 #include "core/nri-rp-sim/expect.h"
 #include "core/nri-rp-sim/files.h"
+#include "core/nri-rp-sim/lie.h"
 #include "core/nri-rp-sim/lifecycle.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
@@ -283,6 +284,12 @@ static int change_online(struct sim *s, const json_t *args, bool online, struct 
 	return r ? r : sim_look(s, err);
 }
 
+static int step_lie(struct sim *s, const json_t *args, json_t *result, struct err *err)
+{
+	(void)result;
+	return lie_set(s, args, err);
+}
+
 static int step_offline(struct sim *s, const json_t *args, json_t *result, struct err *err)
 {
 	(void)result;
@@ -528,6 +535,7 @@ static const struct step {
 	{"connected", step_connected},
 	{"runtime-stop", step_runtime_stop},
 	{"runtime-start", step_runtime_start},
+	{"lie", step_lie},
 	{"runtime-restart", step_runtime_restart},
 	{"write-config", step_write_config},
 	{"reload", step_reload},

@@ -23,6 +23,7 @@ struct side {
 
 struct tap {
 	struct side plugin, trunk;
+	uint64_t left; /* bytes that may still go to the plugin */
 	struct frames frames;
 };
 
@@ -57,6 +58,19 @@ static void flush(struct side *s)
 	}
 }
 
+/* How much of it still goes to the plugin; with the last byte both sides see the end. */
+static ssize_t take(struct tap *tap, ssize_t n)
+{
+	if (tap->left > (uint64_t)n) {
+		tap->left -= (uint64_t)n;
+		return n;
+	}
+	n = (ssize_t)tap->left;
+	tap->left = 0;
+	tap->trunk.ended = tap->plugin.ended = true;
+	return n;
+}
+
 static void fill(struct side *s)
 {
 	uint8_t *room = buf_reserve(&s->other->out, PIECE);
@@ -69,6 +83,8 @@ static void fill(struct side *s)
 	}
 	if (s == &s->tap->plugin)
 		frames_feed(&s->tap->frames, room, (size_t)n);
+	else
+		n = take(s->tap, n);
 	buf_commit(&s->other->out, (size_t)n);
 }
 
@@ -89,6 +105,11 @@ static void fini_side(struct side *s)
 	if (s->fd >= 0)
 		(void)close(s->fd);
 	buf_fini(&s->out);
+}
+
+void tap_cut(struct tap *tap, uint64_t after)
+{
+	tap->left = after;
 }
 
 struct tap *tap_free(struct tap *tap)
@@ -112,6 +133,7 @@ int tap_new(struct loop *loop, int fd, void (*bad)(const char *what, void *arg),
 	if (!r) {
 		tap->plugin = (struct side){.tap = tap, .other = &tap->trunk, .fd = fd};
 		tap->trunk = (struct side){.tap = tap, .other = &tap->plugin, .fd = pair[0]};
+		tap->left = UINT64_MAX;
 		frames_init(&tap->frames, bad, arg);
 		tap->plugin.io = loop_io_new(loop, fd, LOOP_READ, on_io, &tap->plugin);
 		tap->trunk.io = loop_io_new(loop, pair[0], LOOP_READ, on_io, &tap->trunk);

@@ -15,6 +15,8 @@ struct tap;
 /* Takes the plugin's fd, also when this fails; the other end for the trunk goes to ret_fd. */
 int tap_new(struct loop *loop, int fd, void (*bad)(const char *what, void *arg), void *arg,
 	    struct tap **ret, int *ret_fd, struct err *err);
+/* No more than so many bytes reach the plugin; then the line ends. */
+void tap_cut(struct tap *tap, uint64_t after);
 struct tap *tap_free(struct tap *tap);
 
 #endif
