@@ -23,6 +23,8 @@ struct http_call {
 	int (*data)(unsigned status, const void *data, size_t n, void *arg);
 	void (*done)(const struct http_result *result, void *arg);
 	void *arg;
+	uint64_t began_ms;
+	unsigned epoch;
 	char error[CURL_ERROR_SIZE];
 	struct http_call *prev, *next;
 };
@@ -33,6 +35,8 @@ struct http {
 	CURLM *multi;
 	struct loop_timer *timer;
 	struct http_call *calls;
+	uint64_t heard_ms; /* when the server said anything last */
+	unsigned epoch; /* counts how often connections were given up */
 };
 
 /* A socket of libcurl's that the loop looks at. */
@@ -43,6 +47,8 @@ struct watched {
 };
 
 /* ---- the end of calls ------------------------------------------------------------------------ */
+
+static void give_up_connections(struct http *h);
 
 static void call_free(struct http_call *c)
 {
@@ -72,11 +78,23 @@ static int error_of(CURLcode code)
 	}
 }
 
+/*
+ * A call has timed out. When nothing at all has been heard since it began, whoever is at the other
+ * end of the connection may be gone for good, which TCP would take a quarter of an hour to see: all
+ * calls begin anew, on another connection.
+ */
+static bool is_hung(const struct http_call *c, CURLcode code)
+{
+	return code == CURLE_OPERATION_TIMEDOUT && c->http->heard_ms <= c->began_ms;
+}
+
 static void conclude(struct http_call *c, CURLcode code)
 {
 	long status = 0;
 	curl_off_t retry_after = 0;
 	char text[CURL_ERROR_SIZE];
+	struct http *h = c->http;
+	bool hung = c->epoch == h->epoch && is_hung(c, code);
 	void (*done)(const struct http_result *result, void *arg) = c->done;
 	void *arg = c->arg;
 	(void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -94,8 +112,27 @@ static void conclude(struct http_call *c, CURLcode code)
 							    : (uint32_t)retry_after,
 		.text = text,
 	};
+	if (status > 0)
+		h->heard_ms = clock_ms();
+	if (hung) /* what begins from now on goes on */
+		h->epoch++;
+	if (c->epoch != h->epoch)
+		(void)curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, 1L);
 	call_free(c);
 	done(&result, arg);
+	if (hung)
+		give_up_connections(h);
+}
+
+static void give_up_connections(struct http *h)
+{
+	struct http_call *c = h->calls;
+	while (c) {
+		bool former = c->epoch != h->epoch;
+		if (former)
+			conclude(c, CURLE_OPERATION_TIMEDOUT);
+		c = former ? h->calls : c->next;
+	}
 }
 
 static void conclude_ended(struct http *h)
@@ -182,6 +219,7 @@ static size_t take_data(char *data, size_t size, size_t n, void *arg)
 {
 	const struct http_call *c = arg;
 	long status = 0;
+	c->http->heard_ms = clock_ms();
 	(void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	return c->data(status > 0 ? (unsigned)status : 0, data, size * n, c->arg) ? 0 : size * n;
 }
@@ -280,6 +318,8 @@ struct http_call *http_start(struct http *h, const struct http_request *q, struc
 		return NULL;
 	}
 	c->http = h;
+	c->began_ms = clock_ms();
+	c->epoch = h->epoch;
 	c->data = q->data;
 	c->done = q->done;
 	c->arg = q->arg;
