@@ -16,6 +16,8 @@ import urllib.parse
 import uuid
 
 GROUPS = {'config.nri/v1alpha1', 'nri-rp.io/v1alpha1', 'topology.node.k8s.io/v1alpha2'}
+FORMER = 'criresmgr.intel.com/v1alpha1'  # its adjustments are called FORMER_ADJUSTMENTS here
+FORMER_ADJUSTMENTS = 'adjustments.criresmgr.intel.com'
 PATH = re.compile(r'^/(?:api/v1|apis/(?P<group>[^/]+/[^/]+))(?:/namespaces/(?P<ns>[^/]+))?(?:/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?)?$')
 WATCH_STEP_S = 0.05
 
@@ -73,12 +75,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not match:
             self.fail(404, 'the server could not find the requested resource')
             return
-        getattr(self, 'serve_' + self.command.lower())(api, match.groupdict(), query, body)
+        at = match.groupdict()
+        if at['group'] == FORMER:
+            at['plural'] = FORMER_ADJUSTMENTS
+        getattr(self, 'serve_' + self.command.lower())(api, at, query, body)
 
     do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = handle_request
 
     def serve_get(self, api, at, query, _body):
-        if at['group'] and at['group'] not in GROUPS:
+        if at['group'] and at['group'] not in api.groups:
             self.fail(404, 'no such group')
         elif not at['plural']:
             self.discover(api, at['group'] is None)
@@ -200,7 +205,7 @@ class ApiServer:
         self.lock = threading.RLock()
         self.objects, self.events, self.requests, self.writes, self.faults = {}, [], [], [], []
         self.version, self.oldest, self.streams, self.closing = 100, 0, 0, False
-        self.denied, self.read_only = set(), set()
+        self.denied, self.read_only, self.groups = set(), set(), set(GROUPS)
         self.budget = 1  # pods that may be evicted
         self.server = self.port = None
         self.start()

@@ -7,6 +7,7 @@
 #include "core/agent/protocol.h"
 #include "core/pipeline/config/config.h"
 #include "core/pipeline/config/pushed.h"
+#include "core/pipeline/request/adjust.h"
 #include "core/util/arena.h"
 #include "core/util/pb.h"
 #include "core/util/str.h"
@@ -49,6 +50,7 @@ static int take_section(struct arena *a, const Agent__SetConfigRequest *m, const
 		.len = strlen(s->text),
 		.pushed = true,
 		.keyed = s->keyed,
+		.object = whole,
 	};
 	return ret->name ? 0 : -ENOMEM;
 }
@@ -80,9 +82,22 @@ int agent_decode_config(struct arena *a, const uint8_t *data, size_t n, struct c
 
 /* ---- what becomes of it ---------------------------------------------------------------------- */
 
-static void answer(struct rpc_request *req, const char *errors)
+/* conflicts: NULL: none are known. */
+static void answer(struct rpc_request *req, const char *errors, const struct conflict *conflicts,
+		   unsigned n)
 {
 	Agent__SetConfigResponse out = AGENT__SET_CONFIG_RESPONSE__INIT;
+	Agent__AdjustmentError list[ADJUST_CONFLICTS_MAX], *at[ADJUST_CONFLICTS_MAX];
+	for (; out.n_containers < n && out.n_containers < ADJUST_CONFLICTS_MAX;
+	     out.n_containers++) {
+		const struct conflict *c = &conflicts[out.n_containers];
+		Agent__AdjustmentError *e = at[out.n_containers] = &list[out.n_containers];
+		agent__adjustment_error__init(e);
+		e->adjustment = (char *)(uintptr_t)c->adjustment;
+		e->container = (char *)(uintptr_t)c->ctr;
+		e->text = (char *)(uintptr_t)c->text;
+	}
+	out.containers = at;
 	out.accepted = errors == NULL;
 	if (errors)
 		out.errors = (char *)(uintptr_t)errors;
@@ -112,7 +127,7 @@ static void tried(const struct reload_result *res, void *arg)
 		if (!buf_len(&errors))
 			(void)buf_add_str(&errors, err_text(&res->err, res->code));
 	}
-	answer(req, res->code ? buf_text(&errors) : NULL);
+	answer(req, res->code ? buf_text(&errors) : NULL, res->conflicts, res->n_conflicts);
 	buf_fini(&errors);
 }
 
@@ -120,7 +135,7 @@ static void refuse(struct rpc_request *req, int error)
 {
 	switch (error) {
 	case -E2BIG:
-		answer(req, "it is larger than a configuration may be");
+		answer(req, "it is larger than a configuration may be", NULL, 0);
 		return;
 	case -ENOMEM:
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "out of memory");
@@ -155,7 +170,7 @@ void agent_serve_config(struct pipeline *p, struct rpc_request *req, bool adjust
 	}
 	r = pipeline_push(p, sources, n, adjustments, tried, req, &err);
 	if (r > 0)
-		answer(req, NULL);
+		answer(req, NULL, NULL, 0);
 	else if (r)
 		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
 }

@@ -12,6 +12,7 @@
 #include "proto/agent.pb-c.h"
 
 #define STATE_ARENA (1u << 20)
+#define TIME_MAX_S INT64_C(253402300799) /* the last one of four digits' years */
 
 /* For people: one line, cut where it is too long. */
 static void copy(char *to, size_t size, const char *from)
@@ -29,6 +30,12 @@ static void fill(struct cluster_state *s, const Agent__SetStateRequest *m)
 	copy(s->unreachable, sizeof s->unreachable, m->unreachable);
 	for (size_t i = 0; i < m->n_problems && s->n_problems < CLUSTER_PROBLEMS_MAX; i++)
 		copy(s->problems[s->n_problems++], CLUSTER_PROBLEM_MAX, m->problems[i]);
+	for (size_t i = 0; i < m->n_written && s->n_written < CLUSTER_WRITTEN_MAX; i++) {
+		if (m->written[i]->time_s < 0 || m->written[i]->time_s > TIME_MAX_S)
+			continue;
+		copy(s->written[s->n_written].what, CLUSTER_WHAT_MAX, m->written[i]->what);
+		s->written[s->n_written++].time_s = m->written[i]->time_s;
+	}
 }
 
 void agent_serve_state(struct pipeline *p, struct rpc_request *req)

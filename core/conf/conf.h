@@ -123,6 +123,9 @@ struct conf_source {
 	/* A key was put on a line before what somebody wrote, and all of that moved by a blank:
 	 * places are those of what was written. */
 	bool keyed;
+	/* Made of an object: its lines mean nothing to anybody, its places are those of the
+	 * object. */
+	bool object;
 };
 
 /* What does not lie in files. */
@@ -263,7 +266,7 @@ uint32_t conf_line(rp_cfg node); /* from 1; 0 for NULL */
 /* "rp.conf:12:5"; "" for NULL. Returns buf. */
 const char *conf_where(rp_cfg node, char *buf, size_t size);
 /* "balloons.balloonTypes[2].maxCPUs", as it is written in the file, but for a custom resource's
- * `spec`, which is the module's name. */
+ * `spec`, which is the module's name, unless it is an object of the agent's. */
 const char *conf_path(rp_cfg node, char *buf, size_t size);
 /* Both, what goes before a message about the node: "rp.conf:12:5:
  * balloons.balloonTypes[2].maxCPUs". */

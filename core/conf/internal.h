@@ -23,6 +23,7 @@
 struct conf_file {
 	const char *name;
 	unsigned number; /* in reading order */
+	bool object; /* as conf_source.object */
 };
 
 struct conf_member {

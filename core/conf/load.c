@@ -202,6 +202,7 @@ static int read_sources(struct conf_loader *l, const struct conf_source *sources
 		if (!file || !file->name)
 			return -ENOMEM;
 		file->number = i;
+		file->object = sources[i].object;
 		total += sources[i].len;
 		if (total > CONF_TOTAL_MAX)
 			return problem_at(l->errs, file, 0, 0,

@@ -140,7 +140,7 @@ static int plain_resource(struct conf_loader *l, struct conf_doc *doc)
 	policy->written = "policy";
 	policy->text = doc->module;
 	spec->parent = root;
-	spec->written = doc->module;
+	spec->written = kind->file && kind->file->object ? "spec" : doc->module;
 	doc->root = root;
 	int rc = node_append(l->arena, root, "policy", policy);
 	return rc < 0 ? rc : node_append(l->arena, root, doc->module, spec);

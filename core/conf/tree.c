@@ -179,7 +179,7 @@ static void add_where(struct text *t, rp_cfg node)
 	if (!node || !node->file)
 		return;
 	text_add(t, "%s", node->file->name);
-	if (node->line)
+	if (node->line && !node->file->object)
 		text_add(t, ":%u:%u", node->line, node->column);
 }
 

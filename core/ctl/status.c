@@ -13,10 +13,13 @@
 #include "core/pipeline/node/evict.h"
 #include "core/pipeline/node/feed.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/request/adjust.h"
 #include "core/pipeline/request/admit.h"
 #include "core/pipeline/request/devices.h"
 #include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
+
+#define NS_PER_S UINT64_C(1000000000)
 
 /* ---- reasons --------------------------------------------------------------------------------- */
 
@@ -220,6 +223,15 @@ static void put_cluster(struct json *j, struct pipeline *p)
 	put_text(j, "namespace", s.state ? s.state->ns : NULL);
 	put_text(j, "configuration", s.source);
 	put_time(j, "published", s.published_ns);
+	json_key(j, "written");
+	json_arr(j);
+	for (unsigned i = 0; s.state && i < s.state->n_written; i++) {
+		json_obj(j);
+		json_kstr(j, "what", s.state->written[i].what);
+		put_time(j, "time", (uint64_t)s.state->written[i].time_s * NS_PER_S);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
 	json_key(j, "problems");
 	json_arr(j);
 	for (unsigned i = 0; s.state && i < s.state->n_problems; i++)
@@ -366,6 +378,7 @@ enum call_result run_status(struct call *call)
 	put_agent(j, call->p);
 	put_feed(j, call->p);
 	put_cluster(j, call->p);
+	json_kuint(j, "adjustments", pipeline_n_adjustments(call->p));
 	put_evictions(j, call->p);
 	if (call->req->flags & CTL_FLAG_MEMORY)
 		put_memory(j, call->p, &s);

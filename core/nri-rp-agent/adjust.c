@@ -20,19 +20,35 @@
 #define SETTLE_MS 200u /* changes that come together are one */
 #define ANSWER_ARENA (1u << 20)
 #define PROBLEM "adjustments"
+#define N_KINDS 2u
+
+/* Custom resources of one group. */
+struct kind {
+	struct adjust *adjust;
+	const char *group;
+	const char *prefix; /* of names of its objects here */
+	bool former; /* those of a former program, whose status is only what is wrong */
+	struct watch *watch;
+	bool known; /* all of them are there */
+};
 
 struct adjust {
 	struct kube *kube;
 	struct link *link;
 	char *node, *ns;
-	struct watch *watch;
-	json_t *objects; /* by name */
-	bool known; /* all of them are there */
+	struct kind kinds[N_KINDS];
+	json_t *objects; /* by prefix and name, what counts of them */
 	struct loop_timer *timer;
 	struct backoff backoff;
 	char *asked; /* the text that the daemon was asked to take; NULL: it has to be asked */
 	bool under_way, answered;
 	char *errors; /* why it has not taken it; NULL: it has */
+	json_t *conflicts; /* name → container → text */
+};
+
+static const struct kind kinds[N_KINDS] = {
+	{.group = "nri-rp.io", .prefix = ""},
+	{.group = "criresmgr.intel.com", .prefix = "criresmgr.intel.com/", .former = true},
 };
 
 /* ---- what is said for this node -------------------------------------------------------------- */
@@ -76,15 +92,13 @@ static const char *name_of(const json_t *object)
 	return json_string_value(json_object_get(json_object_get(object, "metadata"), "name"));
 }
 
-json_t *adjust_item(const json_t *object, const char *node)
+json_t *adjust_item(const json_t *object, const char *key, const char *node)
 {
 	const json_t *spec = json_object_get(object, "spec");
 	json_t *scopes = scopes_of(spec, node);
-	json_t *item = json_array_size(scopes) && name_of(object)
-			       ? json_copy((json_t *)(uintptr_t)spec)
-			       : NULL;
+	json_t *item = json_array_size(scopes) ? json_copy((json_t *)(uintptr_t)spec) : NULL;
 	if (item) {
-		(void)json_object_set_new(item, "name", json_string(name_of(object)));
+		(void)json_object_set_new(item, "name", json_string(key));
 		(void)json_object_set(item, "scope", scopes);
 	}
 	json_decref(scopes);
@@ -108,7 +122,8 @@ static char *compose(const struct adjust *a)
 	if (names)
 		qsort(names, n, sizeof *names, cmp_text);
 	for (size_t i = 0; names && i < n; i++) {
-		json_t *item = adjust_item(json_object_get(a->objects, names[i]), a->node);
+		json_t *item =
+			adjust_item(json_object_get(a->objects, names[i]), names[i], a->node);
 		_free_ char *line = item ? json_dumps(item, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 		json_decref(item);
 		if (line)
@@ -122,17 +137,65 @@ static char *compose(const struct adjust *a)
 	return copy;
 }
 
+static char *path_of(const struct kind *k, const char *ns)
+{
+	return str_printf("/apis/%s/v1alpha1/namespaces/%s/adjustments", k->group, ns);
+}
+
+static bool all_known(const struct adjust *a)
+{
+	bool known = true;
+	for (unsigned i = 0; i < N_KINDS; i++)
+		known &= a->kinds[i].known;
+	return known;
+}
+
 /* ---- status ---------------------------------------------------------------------------------- */
 
 static void status_written(const struct kube_answer *answer, void *arg)
 {
+	if (!answer->error)
+		kube_set_written(arg, "status of adjustments");
 	kube_set_problem(arg, PROBLEM,
 			 answer->error && answer->error != -ENOENT ? answer->text : NULL);
 }
 
-static void put_status(const struct adjust *a, const char *name, json_t *verdict)
+/* The patch that makes `want` of `has`; NULL: they are the same. Both may be null. */
+json_t *adjust_merge(json_t *has, json_t *want)
 {
-	_free_ char *path = str_printf(ADJUST_PATH "/%s/status", a->ns, name);
+	const char *key;
+	json_t *value;
+	if (json_equal(has, want))
+		return NULL;
+	if (!json_is_object(has) || !json_is_object(want))
+		return json_incref(want);
+	json_t *patch = json_object();
+	json_object_foreach(want, key, value)
+	{
+		json_t *old = json_object_get(has, key);
+		json_t *part = old ? adjust_merge(old, value) : json_incref(value);
+		if (part)
+			(void)json_object_set_new(patch, key, part);
+	}
+	json_object_foreach(has, key, value)
+	{
+		if (!json_object_get(want, key))
+			(void)json_object_set_new(patch, key, json_null());
+	}
+	return patch;
+}
+
+static const struct kind *kind_of(const struct adjust *a, const char *key)
+{
+	return &a->kinds[str_has_prefix(key, kinds[1].prefix) ? 1 : 0];
+}
+
+static void put_status(const struct adjust *a, const char *key, json_t *verdict)
+{
+	const struct kind *k = kind_of(a, key);
+	const char *name = key + strlen(k->prefix);
+	_free_ char *objects = path_of(k, a->ns);
+	_free_ char *path = objects ? str_printf("%s/%s/status", objects, name) : NULL;
 	json_t *body = json_pack("{s:{s:{s:O}}}", "status", "nodes", a->node, verdict);
 	_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	const struct kube_request request = {.method = "PATCH",
@@ -145,36 +208,52 @@ static void put_status(const struct adjust *a, const char *name, json_t *verdict
 	if (!path || !text || !kube_call(a->kube, &request))
 		log_warning("the status of adjustment %s cannot be written: no memory, or too many "
 			    "requests",
-			    name);
+			    key);
+}
+
+/* What a former program's users look at: container → error. What is no container's goes by "*". */
+static json_t *former_verdict(const char *errors, json_t *conflicts)
+{
+	json_t *map = conflicts ? json_copy(conflicts)
+		      : errors	? json_pack("{s:s}", "*", errors)
+				: json_object();
+	return json_pack("{s:o}", "errors", map);
+}
+
+static json_t *verdict_of(const struct adjust *a, const char *key, const json_t *object)
+{
+	const char *own = json_string_value(json_object_get(object, "refused"));
+	const char *errors = own ? own : a->errors;
+	json_t *conflicts = own ? NULL : json_object_get(a->conflicts, key);
+	json_t *item = own ? json_true() : adjust_item(object, key, a->node);
+	json_t *generation = json_object_get(json_object_get(object, "metadata"), "generation");
+	if (!item)
+		return json_null();
+	json_decref(item);
+	if (kind_of(a, key)->former)
+		return former_verdict(errors, conflicts);
+	return json_pack("{s:s, s:O*, s:s*, s:O*}", "status", errors ? "Failure" : "Success",
+			 "generation", generation, "errors", errors, "containers", conflicts);
 }
 
 /* What is there already is not written again: the write itself comes back as a change of the
  * object. */
-static void tell_status(const struct adjust *a, const char *name, const json_t *object)
+static void tell_status(const struct adjust *a, const char *key, const json_t *object)
 {
-	json_t *item = adjust_item(object, a->node);
-	const json_t *nodes = json_object_get(json_object_get(object, "status"), "nodes");
-	const json_t *has = json_object_get(nodes, a->node);
-	json_t *generation = json_object_get(json_object_get(object, "metadata"), "generation");
-	json_t *verdict =
-		item ? json_pack("{s:s, s:O?, s:s*}", "status", a->errors ? "Failure" : "Success",
-				 "generation", generation, "errors", a->errors)
-		     : json_null();
-	if (verdict && !json_equal(verdict, has ? (json_t *)(uintptr_t)has : json_null())) {
-		/* an error that is no more has to be taken away */
-		if (item && !a->errors && json_object_get(has, "errors"))
-			(void)json_object_set_new(verdict, "errors", json_null());
-		put_status(a, name, verdict);
-	}
+	json_t *has = json_object_get(object, "said");
+	json_t *verdict = verdict_of(a, key, object);
+	json_t *patch = verdict ? adjust_merge(has ? has : json_null(), verdict) : NULL;
+	if (patch)
+		put_status(a, key, patch);
+	json_decref(patch);
 	json_decref(verdict);
-	json_decref(item);
 }
 
 static void tell_all(const struct adjust *a)
 {
 	const char *name;
 	json_t *object;
-	if (!a->answered || !a->known)
+	if (!a->answered || !all_known(a))
 		return;
 	json_object_foreach(a->objects, name, object) tell_status(a, name, object);
 }
@@ -186,6 +265,21 @@ static void again(struct adjust *a)
 	free(a->asked);
 	a->asked = NULL;
 	(void)loop_timer_arm(a->timer, backoff_next_ms(&a->backoff));
+}
+
+static void take_conflicts(struct adjust *a, const Agent__SetConfigResponse *m)
+{
+	json_decref(a->conflicts);
+	a->conflicts = json_object();
+	for (size_t i = 0; i < m->n_containers; i++) {
+		const Agent__AdjustmentError *e = m->containers[i];
+		json_t *of = json_object_get(a->conflicts, e->adjustment);
+		if (!of) {
+			of = json_object();
+			(void)json_object_set_new(a->conflicts, e->adjustment, of);
+		}
+		(void)json_object_set_new(of, e->container, json_string(e->text));
+	}
 }
 
 static void answered(const struct rpc_result *result, void *arg)
@@ -208,6 +302,7 @@ static void answered(const struct rpc_result *result, void *arg)
 	a->answered = true;
 	free(a->errors);
 	a->errors = m->accepted ? NULL : strdup(m->errors);
+	take_conflicts(a, m);
 	if (!m->accepted)
 		log_warning("adjustments are refused: %s", m->errors);
 	tell_all(a);
@@ -237,7 +332,7 @@ static int send(const struct adjust *a, const char *text)
 static void settle(void *arg)
 {
 	struct adjust *a = arg;
-	if (!a->known || a->under_way)
+	if (!all_known(a) || a->under_way)
 		return;
 	char *text = compose(a);
 	if (!text || (a->asked && str_eq(text, a->asked))) {
@@ -264,48 +359,120 @@ void adjust_daemon_connected(struct adjust *a)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static void take(struct adjust *a, json_t *object)
+/* What counts of an object, so that it does not matter how much else there is: its generation, what
+ * it says, what we have said of it. Owned; NULL: no memory. */
+static json_t *essence(const struct adjust *a, const json_t *object)
+{
+	json_t *spec = json_object_get(object, "spec");
+	json_t *generation = json_object_get(json_object_get(object, "metadata"), "generation");
+	json_t *said = json_object_get(json_object_get(json_object_get(object, "status"), "nodes"),
+				       a->node);
+	json_t *kept =
+		json_pack("{s:{s:O*}, s:O*}", "metadata", "generation", generation, "said", said);
+	if (!kept || json_dumpb(spec, NULL, 0, JSON_COMPACT) <= ADJUST_SPEC_MAX) {
+		(void)json_object_set(kept, "spec", spec);
+		return kept;
+	}
+	_free_ char *why = str_printf("its spec is longer than %u bytes", ADJUST_SPEC_MAX);
+	(void)json_object_set_new(kept, "refused", json_string(why ? why : ""));
+	return kept;
+}
+
+static char *key_of(const struct kind *k, const json_t *object)
 {
 	const char *name = name_of(object);
-	if (!name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")])
+	if (!name || !*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")])
+		return NULL;
+	return str_printf("%s%s", k->prefix, name);
+}
+
+static void take(struct kind *k, const json_t *object)
+{
+	struct adjust *a = k->adjust;
+	_free_ char *key = key_of(k, object);
+	if (!key)
 		return;
-	if (!json_object_get(a->objects, name) && json_object_size(a->objects) == ADJUST_MAX) {
-		log_warning("adjustment %s is left out: there are more than %u", name, ADJUST_MAX);
+	if (!json_object_get(a->objects, key) && json_object_size(a->objects) == ADJUST_MAX) {
+		log_warning("adjustment %s is left out: there are more than %u", key, ADJUST_MAX);
 		return;
 	}
-	(void)json_object_set(a->objects, name, object);
+	(void)json_object_set_new(a->objects, key, essence(a, object));
+}
+
+static void forget(struct kind *k)
+{
+	json_t *objects = k->adjust->objects, *object;
+	const char *key;
+	void *next;
+	json_object_foreach_safe(objects, next, key, object)
+	{
+		if (kind_of(k->adjust, key) == k)
+			(void)json_object_del(objects, key);
+	}
+}
+
+static void take_gone(struct kind *k, const json_t *object)
+{
+	_free_ char *key = key_of(k, object);
+	if (key)
+		(void)json_object_del(k->adjust->objects, key);
 }
 
 static void on_object(enum watch_event event, json_t *object, const char *text, void *arg)
 {
-	struct adjust *a = arg;
+	struct kind *k = arg;
+	struct adjust *a = k->adjust;
 	(void)text;
 	switch (event) {
 	case WATCH_BEGIN:
-		a->known = false;
-		(void)json_object_clear(a->objects);
+		k->known = false;
+		forget(k);
 		return;
 	case WATCH_OBJECT:
-		take(a, object);
+		take(k, object);
 		break;
 	case WATCH_GONE:
-		if (name_of(object))
-			(void)json_object_del(a->objects, name_of(object));
+		take_gone(k, object);
 		break;
 	case WATCH_LISTED:
-		a->known = true;
+		k->known = true;
 		break;
-	case WATCH_DENIED:
-		return;
+	case WATCH_DENIED: /* nobody says that they are gone; a former kind is rarely there */
+		if (!k->former || k->known)
+			return;
+		k->known = true;
+		break;
+	case WATCH_NO_KIND:
+		forget(k);
+		k->known = true;
+		break;
 	}
-	if (a->known && !loop_timer_armed(a->timer))
+	if (all_known(a) && !loop_timer_armed(a->timer))
 		(void)loop_timer_arm(a->timer, SETTLE_MS);
+}
+
+static bool open_kinds(struct adjust *a)
+{
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		struct kind *k = &a->kinds[i];
+		*k = kinds[i];
+		k->adjust = a;
+	}
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		struct kind *k = &a->kinds[i];
+		_free_ char *path = path_of(k, a->ns);
+		k->watch = path ? watch_new(a->kube, path, NULL, on_object, k) : NULL;
+		if (!k->watch)
+			return false;
+		if (k->former)
+			watch_set_optional(k->watch);
+	}
+	return true;
 }
 
 struct adjust *adjust_new(struct kube *k, struct link *l, const char *node, const char *ns)
 {
 	struct adjust *a = calloc(1, sizeof *a);
-	_free_ char *path = str_printf(ADJUST_PATH, ns);
 	if (!a)
 		return NULL;
 	a->kube = k;
@@ -314,18 +481,19 @@ struct adjust *adjust_new(struct kube *k, struct link *l, const char *node, cons
 	a->ns = strdup(ns);
 	a->objects = json_object();
 	a->timer = loop_timer_new(kube_loop(k), settle, a);
-	if (path && a->node && a->ns && a->objects && a->timer)
-		a->watch = watch_new(k, path, NULL, on_object, a);
-	return a->watch ? a : adjust_free(a);
+	bool whole = a->node && a->ns && a->objects && a->timer;
+	return whole && open_kinds(a) ? a : adjust_free(a);
 }
 
 struct adjust *adjust_free(struct adjust *a)
 {
 	if (!a)
 		return NULL;
-	watch_free(a->watch);
+	for (unsigned i = 0; i < N_KINDS; i++)
+		watch_free(a->kinds[i].watch);
 	loop_timer_free(a->timer);
 	json_decref(a->objects);
+	json_decref(a->conflicts);
 	free(a->node);
 	free(a->ns);
 	free(a->asked);

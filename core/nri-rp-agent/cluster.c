@@ -97,6 +97,8 @@ static void tell_state(void *arg)
 {
 	struct cluster *c = arg;
 	const char *problems[KUBE_PROBLEMS_MAX];
+	const struct kube_written *written;
+	Agent__Written list[KUBE_WRITTEN_MAX], *at[KUBE_WRITTEN_MAX];
 	Agent__SetStateRequest m = AGENT__SET_STATE_REQUEST__INIT;
 	m.server = (char *)(uintptr_t)kube_server(c->kube);
 	m.node = c->node;
@@ -104,6 +106,13 @@ static void tell_state(void *arg)
 	m.unreachable = (char *)(uintptr_t)kube_unreachable(c->kube);
 	m.n_problems = kube_problems(c->kube, problems);
 	m.problems = (char **)(uintptr_t)problems;
+	m.n_written = kube_written(c->kube, &written);
+	m.written = at;
+	for (size_t i = 0; i < m.n_written; i++) {
+		agent__written__init(at[i] = &list[i]);
+		list[i].what = (char *)(uintptr_t)written[i].what;
+		list[i].time_s = written[i].time_s;
+	}
 	(void)link_call(c->link, "SetState", &m.base, STATE_TIMEOUT_MS, NULL, NULL);
 }
 

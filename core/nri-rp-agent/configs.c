@@ -111,6 +111,10 @@ static void on_object(enum watch_event event, json_t *object, const char *text, 
 	case WATCH_DENIED:
 		s->known = true;
 		break;
+	case WATCH_NO_KIND:
+		s->held = candidate_free(s->held);
+		s->known = true;
+		break;
 	}
 	if (s->known)
 		settle_later(s->kind->configs, SETTLE_MS);

@@ -9,12 +9,14 @@
 #include <utlist.h>
 
 #include "core/kube/http.h"
+#include "core/nri-rp-agent/rights.h"
 #include "core/util/buf.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
 #define LOG_SOURCE "kube"
+#define NS_PER_S UINT64_C(1000000000)
 #define REQUEST_COST 1000u /* of an allowance that grows by KUBE_RATE_PER_S a millisecond */
 
 struct kube_call {
@@ -44,6 +46,8 @@ struct kube {
 	struct problem {
 		char *key, *text; /* NULL: a free place */
 	} problems[KUBE_PROBLEMS_MAX];
+	struct kube_written written[KUBE_WRITTEN_MAX];
+	unsigned n_written;
 	void (*changed)(void *arg);
 	void *changed_arg;
 };
@@ -112,6 +116,25 @@ unsigned kube_problems(const struct kube *k, const char *ret[KUBE_PROBLEMS_MAX])
 		if (k->problems[i].text)
 			ret[n++] = k->problems[i].text;
 	return n;
+}
+
+void kube_set_written(struct kube *k, const char *what)
+{
+	unsigned i = 0;
+	while (i < k->n_written && !str_eq(k->written[i].what, what))
+		i++;
+	if (i == KUBE_WRITTEN_MAX)
+		return;
+	k->written[i] = (struct kube_written){what, (int64_t)(clock_wall_ns() / NS_PER_S)};
+	if (i == k->n_written)
+		k->n_written++;
+	tell_changed(k);
+}
+
+unsigned kube_written(const struct kube *k, const struct kube_written **ret)
+{
+	*ret = k->written;
+	return k->n_written;
 }
 
 const char *kube_unreachable(const struct kube *k)
@@ -203,13 +226,16 @@ static int error_of_status(unsigned status)
 	}
 }
 
-/* A sentence of the server's, when it has sent one. */
+/* A sentence of the server's, when it has sent one, after what would help. */
 static void describe(const struct kube_call *c, unsigned status, const json_t *body, char *ret,
 		     size_t size)
 {
 	const char *message = json_string_value(json_object_get(body, "message"));
-	(void)snprintf(ret, size, "%s %.200s: %u%s%.700s", c->method, c->path, status,
-		       message ? ": " : "", message ? message : "");
+	char remedy[RIGHTS_TEXT_MAX];
+	rights_remedy(c->method, c->path, status, remedy, sizeof remedy);
+	(void)snprintf(ret, size, "%s %.*s: %u%s%s%s%.500s", c->method, (int)strcspn(c->path, "?"),
+		       c->path, status, *remedy ? ", " : "", remedy, message ? ": " : "",
+		       message ? message : "");
 	str_one_line(ret);
 }
 

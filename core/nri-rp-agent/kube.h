@@ -71,6 +71,14 @@ struct kube_call *kube_cancel(struct kube_call *c);
 #define KUBE_PROBLEMS_MAX 16u
 void kube_set_problem(struct kube *k, const char *key, const char *text);
 unsigned kube_problems(const struct kube *k, const char *ret[KUBE_PROBLEMS_MAX]);
+/* What was written last, told like that: `what` is a constant text; at most KUBE_WRITTEN_MAX. */
+#define KUBE_WRITTEN_MAX 8u
+struct kube_written {
+	const char *what;
+	int64_t time_s; /* wall clock */
+};
+void kube_set_written(struct kube *k, const char *what);
+unsigned kube_written(const struct kube *k, const struct kube_written **ret);
 const char *kube_unreachable(
 	const struct kube *k); /* why the server does not answer; "": it does */
 const char *kube_server(const struct kube *k);

@@ -267,6 +267,7 @@ static void on_pod(enum watch_event event, json_t *object, const char *text, voi
 		end_list(f);
 		break;
 	case WATCH_DENIED:
+	case WATCH_NO_KIND:
 		return;
 	}
 	tell_soon(f);

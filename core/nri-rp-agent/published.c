@@ -267,6 +267,7 @@ static struct writer *open_writer(struct kube *k, const char *content_type, char
 {
 	_free_ char *owned = path;
 	const struct writer_config config = {
+		.what = n ? "extended resources" : "NodeResourceTopology",
 		.method = "PATCH",
 		.path = path,
 		.content_type = content_type,

@@ -33,6 +33,8 @@ static void written(const struct kube_answer *answer, void *arg)
 	p->call = NULL;
 	if (answer->error)
 		log_info("an event is lost: %s", answer->text);
+	else
+		kube_set_written(p->report->kube, PROBLEM);
 	kube_set_problem(p->report->kube, PROBLEM, answer->error == -EACCES ? answer->text : NULL);
 }
 

@@ -33,7 +33,8 @@ static char *verdict_path(const struct verdicts *v, const char *plural, const st
 
 static struct writer *open_writer(struct verdicts *v, const char *path)
 {
-	const struct writer_config config = {.method = "PATCH",
+	const struct writer_config config = {.what = "status of the configuration",
+					     .method = "PATCH",
 					     .path = path,
 					     .content_type = KUBE_MERGE_PATCH,
 					     .interval_ms = INTERVAL_MS};

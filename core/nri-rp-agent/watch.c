@@ -31,6 +31,9 @@ struct watch {
 	struct backoff backoff;
 	char version[VERSION_MAX]; /* "": nothing is listed yet */
 	char next_page[CONTINUE_MAX]; /* "": the first one */
+	unsigned page; /* objects asked for at a time */
+	bool optional; /* nobody misses it */
+	bool missing; /* there was no such kind when it was asked for last */
 	char last_error[ERR_TEXT_MAX]; /* what was logged */
 	struct buf partial;
 	int stream_error;
@@ -131,16 +134,26 @@ static void list_anew(struct watch *w)
 	w->state = LISTING;
 }
 
+/* A server that starts may not know of all kinds yet: only what is missing twice is not there. */
+static void denied(struct watch *w, int error, const char *text)
+{
+	bool gone = error == -ENOENT && w->missing;
+	w->missing = error == -ENOENT;
+	say(w, w->optional ? LOG_INFO : LOG_WARNING, text);
+	kube_set_problem(w->kube, w->path, w->optional ? NULL : text);
+	list_anew(w);
+	w->fn(gone ? WATCH_NO_KIND : WATCH_DENIED, NULL, text, w->arg);
+	rest(w, WATCH_DENIED_MS);
+}
+
 static void failed(struct watch *w, int error, const char *text)
 {
 	if (error == -EACCES || error == -ENOENT) {
-		say(w, LOG_WARNING, text);
-		kube_set_problem(w->kube, w->path, text);
-		list_anew(w);
-		w->fn(WATCH_DENIED, NULL, text, w->arg);
-		rest(w, WATCH_DENIED_MS);
+		denied(w, error, text);
 		return;
 	}
+	if (error == -E2BIG && w->page > 1)
+		w->page /= 2;
 	if (error == -EBADMSG || error == -E2BIG || error == -EMSGSIZE || error == -EINVAL) {
 		say(w, LOG_WARNING, text);
 		list_anew(w);
@@ -224,6 +237,7 @@ static int take_page(struct watch *w, json_t *list)
 	if (w->next_page[0])
 		return 0;
 	w->state = WATCHING;
+	w->missing = false;
 	w->backoff.ms = 0;
 	w->last_error[0] = '\0';
 	kube_set_problem(w->kube, w->path, NULL);
@@ -256,7 +270,7 @@ static char *list_path(const struct watch *w)
 		if (!next)
 			return NULL;
 	}
-	return str_printf("%s?limit=%u%s%s", w->path, WATCH_PAGE, w->selector, next ? next : "");
+	return str_printf("%s?limit=%u%s%s", w->path, w->page, w->selector, next ? next : "");
 }
 
 static char *stream_path(const struct watch *w, uint32_t seconds)
@@ -310,6 +324,7 @@ struct watch *watch_new(struct kube *k, const char *path, const char *field_sele
 	if (!w)
 		return NULL;
 	w->kube = k;
+	w->page = WATCH_PAGE;
 	w->fn = fn;
 	w->arg = arg;
 	w->path = strdup(path);
@@ -319,6 +334,11 @@ struct watch *watch_new(struct kube *k, const char *path, const char *field_sele
 		return watch_free(w);
 	ask(w);
 	return w;
+}
+
+void watch_set_optional(struct watch *w)
+{
+	w->optional = true;
 }
 
 struct watch *watch_free(struct watch *w)

@@ -16,7 +16,7 @@
 #include "core/nri-rp-agent/kube.h"
 
 #define WATCH_OBJECT_MAX (4u << 20) /* bytes of an event */
-#define WATCH_PAGE 100u /* objects asked for at a time */
+#define WATCH_PAGE 100u /* objects asked for at a time; fewer where they are large */
 #define WATCH_SERVER_S                                                                             \
 	300u /* the server ends the stream after that; up to a quarter less, by chance */
 #define WATCH_GRACE_S 30u /* and when it does not, it hangs */
@@ -27,12 +27,13 @@ enum watch_event {
 	WATCH_OBJECT, /* one that is there */
 	WATCH_GONE, /* one that is not any more, as it was last */
 	WATCH_LISTED, /* the list is complete */
-	WATCH_DENIED, /* it cannot be had: we may not, or there is no such kind */
+	WATCH_DENIED, /* it cannot be had: we may not, or there seems to be no such kind */
+	WATCH_NO_KIND, /* there is none: it is still missing after WATCH_DENIED_MS */
 };
 
 struct watch;
-/* object: of WATCH_OBJECT and WATCH_GONE, borrowed; text: of WATCH_DENIED. Must not free the
- * watch. */
+/* object: of WATCH_OBJECT and WATCH_GONE, borrowed; text: of WATCH_DENIED and WATCH_NO_KIND. Must
+ * not free the watch. */
 typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *text, void *arg);
 
 /*
@@ -41,6 +42,8 @@ typedef void (*watch_fn)(enum watch_event event, json_t *object, const char *tex
  */
 struct watch *watch_new(struct kube *k, const char *path, const char *field_selector, watch_fn fn,
 			void *arg);
+/* That it cannot be had is nothing to tell people of. */
+void watch_set_optional(struct watch *w);
 struct watch *watch_free(struct watch *w); /* NULL is fine; returns NULL */
 
 /* What a server sends, for tests as well: events, one a line, however they are cut into pieces.

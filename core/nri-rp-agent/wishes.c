@@ -361,7 +361,8 @@ struct wishes *wishes_new(struct kube *k, const char *node)
 {
 	struct wishes *w = calloc(1, sizeof *w);
 	_free_ char *path = str_printf("/api/v1/nodes/%s", node);
-	const struct writer_config config = {.method = "PATCH",
+	const struct writer_config config = {.what = "labels, annotations and taints",
+					     .method = "PATCH",
 					     .path = path,
 					     .content_type = KUBE_MERGE_PATCH,
 					     .interval_ms = WISHES_INTERVAL_MS};

@@ -10,6 +10,7 @@
 
 struct writer {
 	struct kube *kube;
+	const char *what;
 	char *method, *path, *content_type;
 	uint32_t interval_ms;
 	void (*written)(const struct kube_answer *answer, void *arg);
@@ -44,8 +45,10 @@ static void wrote(const struct kube_answer *answer, void *arg)
 		free(w->wanted);
 		w->wanted = NULL;
 	}
-	if (!answer->error)
+	if (!answer->error) {
 		w->backoff.ms = 0;
+		kube_set_written(w->kube, w->what);
+	}
 	w->next_ms = clock_ms() + w->interval_ms;
 	w->wanted_again = false;
 	if (w->wanted)
@@ -97,6 +100,7 @@ struct writer *writer_new(struct kube *k, const struct writer_config *config)
 	if (!w)
 		return NULL;
 	w->kube = k;
+	w->what = config->what;
 	w->interval_ms = config->interval_ms;
 	w->written = config->written;
 	w->arg = config->arg;

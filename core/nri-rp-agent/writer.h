@@ -15,6 +15,7 @@
 struct writer;
 
 struct writer_config {
+	const char *what; /* a constant text, for people */
 	const char *method, *path, *content_type; /* copied */
 	uint32_t interval_ms; /* between two writes, at least */
 	/* Each outcome; may be NULL. Must not free the writer. */

@@ -170,7 +170,8 @@ static void show_agent(struct out *o, const json_t *doc)
 /* Only where the cluster is listened to. */
 static void show_cluster(struct out *o, const json_t *doc)
 {
-	const json_t *c = json_object_get(doc, "cluster"), *problem;
+	const json_t *c = json_object_get(doc, "cluster"), *problem, *written;
+	char when[UNIT_MAX];
 	const char *source = json_string_value(json_object_get(c, "configuration"));
 	size_t i;
 	if (!json_is_object(c))
@@ -182,8 +183,21 @@ static void show_cluster(struct out *o, const json_t *doc)
 	else
 		field(o, "Cluster", "not connected: %s%s%s", js(c, "error"),
 		      source ? "; configured by " : "", source ? source : "");
+	json_array_foreach(json_object_get(c, "written"), i, written)
+		field(o, i ? "" : "  written", "%s, %s", unit_time(js(written, "time"), when),
+		      js(written, "what"));
 	json_array_foreach(json_object_get(c, "problems"), i, problem)
 		field(o, "  off", "%s", json_string_value(problem));
+}
+
+/* Only where there are any. */
+static void show_adjustments(struct out *o, const json_t *doc)
+{
+	char text[UNIT_MAX];
+	if (ji(doc, "adjustments"))
+		field(o, "Adjustments", "%s",
+		      count(doc, "adjustments", "adjustment in force", "adjustments in force",
+			    text));
 }
 
 static void show_feed(struct out *o, const json_t *doc)
@@ -300,6 +314,7 @@ void show_status(struct out *o, const json_t *doc)
 	show_controllers(o, doc);
 	show_agent(o, doc);
 	show_cluster(o, doc);
+	show_adjustments(o, doc);
 	show_feed(o, doc);
 	show_evictions(o, doc);
 	show_extended(o, doc);

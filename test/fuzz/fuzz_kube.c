@@ -93,6 +93,19 @@ static void send_node(struct arena *a, const json_t *object)
 		check(node->n_labels <= m.n_labels && node->n_taints <= m.n_taints);
 }
 
+/* The patch between two halves of an object says what is otherwise, and nothing when it is the
+ * same. */
+static void read_adjustment(json_t *object)
+{
+	json_t *item = adjust_item(object, "a", "n1");
+	json_t *has = json_object_get(object, "has"), *want = json_object_get(object, "want");
+	json_t *patch = has && want ? adjust_merge(has, want) : NULL;
+	check(!has || !want || (patch == NULL) == (json_equal(has, want) != 0));
+	check(!item || json_is_string(json_object_get(item, "name")));
+	json_decref(patch);
+	json_decref(item);
+}
+
 static void read_node(const uint8_t *data, size_t n)
 {
 	static const char wants[] =
@@ -111,7 +124,7 @@ static void read_node(const uint8_t *data, size_t n)
 		patch = NULL;
 		check(wishes_patch(object, nothing, &patch, foreign) == 0 && !*foreign);
 		json_decref(patch);
-		json_decref(adjust_item(object, "n1"));
+		read_adjustment(object);
 	}
 	json_decref(object);
 	json_decref(wanted);

@@ -7,7 +7,8 @@ import pytest
 
 from simnode import SimError, ctr, eventually
 from test_controllers import CLASS_KEY, RDT, add_cgroup, add_resctrl, get
-from test_cluster import MAPS, NODE, NS, Cluster
+from apiserver import FORMER, FORMER_ADJUSTMENTS
+from test_cluster import MAPS, NODE, NS, Cluster, memory_of
 
 TA = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
 
@@ -191,6 +192,7 @@ def test_custom_resources(make_node, tmp_path):
         c.api.put(ADJUSTMENTS, NS, 'elsewhere', resource('web', '4', 'm*'))
         becomes(c.node, 'web', 3)
         accepted(c, 'larger')
+        assert c.node.ctl('status', check=False)['adjustments'] == 1
         assert verdict(c, 'elsewhere') is None and explained(c.node, 'web')[0] == 'larger'
         # a configuration comes and goes beside them
         c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'topology-aware': json.dumps({**TA['topology-aware'], 'pinMemory': False})}})
@@ -199,7 +201,11 @@ def test_custom_resources(make_node, tmp_path):
         # two that cannot both be meant: both say so, and what was in force stays
         c.api.put(ADJUSTMENTS, NS, 'zz', resource('web', '4'))
         eventually(lambda: all((verdict(c, n) or {}).get('status') == 'Failure' for n in ('larger', 'zz')))
-        assert 'both larger and zz' in verdict(c, 'zz')['errors'] and size(c.node, 'web') == 3
+        for name in 'larger', 'zz':
+            said = verdict(c, name)
+            assert 'both larger and zz' in said['errors'] and list(said['containers']) == ['default/web/c0']
+            assert 'both larger and zz' in said['containers']['default/web/c0']
+        assert size(c.node, 'web') == 3
         c.api.delete(ADJUSTMENTS, NS, 'larger')
         becomes(c.node, 'web', 4)
         accepted(c, 'zz')
@@ -230,8 +236,63 @@ def test_a_resource_that_makes_no_sense(make_node, tmp_path):
     with Cluster(make_node, tmp_path, config=TA) as c:
         c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3', classes={'cpu': 'gold'}))
         eventually(lambda: (verdict(c, 'odd') or {}).get('status') == 'Failure')
+        assert verdict(c, 'odd')['errors'].startswith('adjustment odd: ')
         assert 'adjustments[0].classes.cpu: there is no such key' in verdict(c, 'odd')['errors']
         c.api.put(ADJUSTMENTS, NS, 'odd', {'spec': {'scope': 'all'}})
         eventually(lambda: verdict(c, 'odd') is None)
         c.api.put(ADJUSTMENTS, NS, 'odd', resource('web', '3'))
         accepted(c, 'odd', 3)
+
+
+def test_each_hears_of_its_own_containers(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, config=TA) as c:
+        c.node.create('web', ctr('c0', '2', '64Mi'))
+        c.node.create('db', ctr('c0', '1', '64Mi'))
+        c.node.create('idle', ctr('c0'))
+        for name, pod in ('a', 'web'), ('b', 'web'), ('c', 'db'), ('d', 'idle'):
+            c.api.put(ADJUSTMENTS, NS, name, resource(pod, '3'))
+        eventually(lambda: all((verdict(c, n) or {}).get('status') == 'Failure' for n in 'abcd'))
+        said = {n: verdict(c, n).get('containers', {}) for n in 'abcd'}
+        assert {n: list(s) for n, s in said.items()} == {'a': ['default/web/c0'], 'b': ['default/web/c0'], 'c': [], 'd': ['default/idle/c0']}
+        assert 'requests nothing' in said['d']['default/idle/c0'] and (size(c.node, 'web'), size(c.node, 'db')) == (2, 1)
+        # what is mended is not said any more
+        c.api.delete(ADJUSTMENTS, NS, 'd')
+        c.api.put(ADJUSTMENTS, NS, 'b', resource('other', '3'))
+        for name, generation in ('a', 1), ('b', 2), ('c', 1):
+            accepted(c, name, generation)
+        becomes(c.node, 'web', 3)
+        becomes(c.node, 'db', 3)
+
+
+def test_those_of_a_former_program(make_node, tmp_path):
+    def errors(name):
+        return ((c.api.find(FORMER_ADJUSTMENTS, NS, name).get('status') or {}).get('nodes') or {}).get(NODE, {}).get('errors')
+    with Cluster(make_node, tmp_path, config=TA) as c:
+        c.node.create('web', ctr('c0', '2', '64Mi'))
+        eventually(lambda: c.status()['connected'])
+        assert c.status()['problems'] == []  # nobody misses that kind
+        with c.api.lock:
+            c.api.groups.add(FORMER)
+        c.agent.stop()
+        c.agent.start()
+        c.api.put(FORMER_ADJUSTMENTS, NS, 'old', resource('web', '3'))
+        becomes(c.node, 'web', 3)
+        eventually(lambda: errors('old') == {})
+        assert explained(c.node, 'web')[0] == 'criresmgr.intel.com/old'
+        c.api.put(ADJUSTMENTS, NS, 'old', resource('web', '4'))
+        eventually(lambda: list(errors('old')) == ['default/web/c0'] and (verdict(c, 'old') or {}).get('status') == 'Failure')
+        c.api.delete(FORMER_ADJUSTMENTS, NS, 'old')
+        becomes(c.node, 'web', 4)
+        accepted(c, 'old')
+
+
+def test_one_that_is_too_long(make_node, tmp_path):
+    with Cluster(make_node, tmp_path, config=TA) as c:
+        c.node.create('web', ctr('c0', '2', '64Mi'))
+        for i in range(12):  # more than an answer may have, page by page
+            c.api.put(ADJUSTMENTS, NS, 'long%d' % i, resource('web', '4', note='x' * (1 << 20)))
+        c.api.put(ADJUSTMENTS, NS, 'larger', resource('web', '3'))
+        becomes(c.node, 'web', 3)
+        accepted(c, 'larger')
+        assert 'longer than' in verdict(c, 'long0')['errors']
+        assert memory_of(c.agent) < 64 << 20

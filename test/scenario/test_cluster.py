@@ -70,6 +70,12 @@ class Cluster:
         return [w for w in self.api.writes if part in w[1]]
 
 
+def memory_of(agent):
+    """Bytes that are resident."""
+    fields = dict(line.split(':', 1) for line in open('/proc/%d/status' % agent.process.pid, encoding='utf-8'))
+    return int(fields['VmRSS'].split()[0]) << 10
+
+
 @pytest.fixture
 def cluster(make_node, tmp_path):
     with contextlib.ExitStack() as stack:
@@ -87,7 +93,7 @@ def test_created_changed_invalid_deleted(cluster):
     assert 'BalloonsPolicy nri/default (generation 1)' in shown
     c.api.put(CRS, NS, 'default', {'spec': {**RESERVED, 'balloonTypes': [{'name': 'x', 'minCPUs': 'many'}]}})
     errors = c.has_verdict('Failure', 2)['errors']
-    assert 'balloons.balloonTypes[0].minCPUs' in errors and 'many' in errors
+    assert errors.startswith('BalloonsPolicy nri/default (generation 2): spec.balloonTypes[0].minCPUs: ') and 'many' in errors
     assert c.policy() == 'balloons' and "refused" in json.dumps(c.node.ctl('status', check=False))
     c.api.put(CRS, NS, 'default', balloons(3))
     assert 'errors' not in c.has_verdict('Success', 3)
@@ -219,7 +225,8 @@ def test_rights_that_are_missing(cluster):
     eventually(lambda: 'nodes is forbidden' in c.agent.read_log() and 'cannot patch' in c.agent.read_log())
     assert c.verdict() is None
     eventually(lambda: len(c.status()['problems']) == 2)
-    assert c.status()['connected'] and any('nodes is forbidden' in p for p in c.status()['problems'])
+    assert c.status()['connected'] and any('needs {apiGroups: [""], resources: [nodes], verbs: [get, list, watch]}: nodes is forbidden' in p for p in c.status()['problems'])
+    assert any('resources: [%s/status], verbs: [patch]}' % CRS in p for p in c.status()['problems'])
 
 
 def test_status(cluster):
@@ -228,9 +235,10 @@ def test_status(cluster):
     assert (c.status()['node'], c.status()['namespace'], c.status()['configuration']) == (NODE, NS, None)
     c.api.put(CRS, NS, 'default', balloons(2))
     eventually(lambda: c.status()['configuration'] == 'BalloonsPolicy nri/default (generation 1)')
-    eventually(lambda: c.status()['published'])
+    eventually(lambda: c.status()['published'] and {w['what'] for w in c.status()['written']} >= {'NodeResourceTopology', 'status of the configuration'})
     text = subprocess.run([BUILD / 'bin' / 'nri-rpctl', '--socket', c.node.paths['control'], 'status'], capture_output=True, text=True, check=False).stdout
     assert 'node %s of http://127.0.0.1:%d, configured by BalloonsPolicy nri/default' % (NODE, c.api.port) in text
+    assert ', NodeResourceTopology\n' in text
     assert c.findings() == ['node %s is configured by BalloonsPolicy nri/default (generation 1)' % NODE]
     c.api.stop()
     eventually(lambda: not c.status()['connected'])

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/nri-rp-agent/http.h"
+#include "core/kube/http.h"
 
 #define SHORT_MS 150u
 #define LONG_MS 60000u

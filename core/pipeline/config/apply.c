@@ -176,12 +176,13 @@ static const struct conf_annotations *heard_before(const struct pipeline *p)
 	return p->conf ? &conf_core(p->conf)->annotations : NULL;
 }
 
-static int place_all(struct pipeline *p, const struct placing *a, struct err *err)
+static int place_all(struct pipeline *p, const struct placing *a, Trial__Report *report,
+		     struct err *err)
 {
 	p->adjustments = a->adjustments;
 	int r = hear(p, a->annotations, err);
 	if (!r)
-		r = adjust_check(p, err);
+		r = adjust_check(p, report, err);
 	if (!r)
 		r = adjust_stage_all(p, err);
 	if (!r)
@@ -326,7 +327,7 @@ static int place_and_commit(struct pipeline *p, const struct placing *a, Trial__
 	int r = decide_begin(p, err);
 	if (r)
 		return r;
-	r = place_all(p, a, err);
+	r = place_all(p, a, report, err);
 	if (r || report) {
 		if (!r)
 			r = report_moves(p, report);

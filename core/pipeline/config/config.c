@@ -478,6 +478,8 @@ static void tried(void *arg, const struct trial_result *t)
 		res.restart_needed = report.message->restart_needed;
 		res.moves = report.moves;
 		res.n_moves = report.n_moves;
+		res.conflicts = report.conflicts;
+		res.n_conflicts = report.n_conflicts;
 	}
 	if (!res.warnings)
 		res.warnings = res.changes = res.classes = "";

@@ -23,6 +23,11 @@ struct move {
 		*why; /* of a container of a pod that is tried: the explanation, lines; else "" */
 };
 
+/* An adjustment that cannot be meant for a container that runs. */
+struct conflict {
+	const char *adjustment, *ctr, *text;
+};
+
 struct reload_result {
 	/* 0: in force; -EINVAL: refused, the old one stays in force; -ESHUTDOWN: the pipeline ends;
 	 * another: failed */
@@ -34,6 +39,8 @@ struct reload_result {
 	bool restart_needed; /* some of them only count after a restart */
 	const struct move *moves; /* containers that are moved */
 	unsigned n_moves;
+	const struct conflict *conflicts; /* of those that have been refused for that */
+	unsigned n_conflicts;
 	uint64_t took_us;
 };
 typedef void (*reload_done)(const struct reload_result *res, void *arg);

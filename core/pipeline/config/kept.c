@@ -54,6 +54,7 @@ int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out
 		sources[i].text = (ProtobufCBinaryData){from->len, (uint8_t *)from->text};
 		sources[i].pushed = from->pushed;
 		sources[i].keyed = from->keyed;
+		sources[i].object = from->object;
 		list[i] = &sources[i];
 	}
 	message.sources = list;
@@ -72,7 +73,8 @@ static int copy_source(struct kept *k, const Kept__Source *from)
 				   .text = text,
 				   .len = from->text.len,
 				   .pushed = from->pushed,
-				   .keyed = from->keyed};
+				   .keyed = from->keyed,
+				   .object = from->object};
 	if (!text || !to->name)
 		return -ENOMEM;
 	if (to->len)

@@ -34,7 +34,8 @@ int pushed_append(struct conf_files *files, const struct conf_source *sources, u
 								.text = text,
 								.len = sources[i].len,
 								.pushed = true,
-								.keyed = sources[i].keyed};
+								.keyed = sources[i].keyed,
+								.object = sources[i].object};
 	}
 	return 0;
 }

@@ -68,6 +68,16 @@ static struct move *moves_of(struct room *room, const Trial__Report *report)
 	return moves;
 }
 
+static struct conflict *conflicts_of(struct room *room, const Trial__Report *report)
+{
+	struct conflict *list = take(room, (report->n_conflicts + 1) * sizeof *list);
+	for (size_t i = 0; list && i < report->n_conflicts; i++) {
+		const Trial__Conflict *c = report->conflicts[i];
+		list[i] = (struct conflict){c->adjustment, c->ctr, c->text};
+	}
+	return list;
+}
+
 int report_read(const uint8_t *data, size_t size, struct report *ret, struct err *err)
 {
 	*ret = (struct report){.arena = arena_new(ARENA_BLOCK, REPORT_MEMORY_MAX)};
@@ -77,7 +87,8 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 	ProtobufCAllocator alloc = {.alloc = take, .free = pb_arena_free, .allocator_data = &room};
 	Trial__Report *message = trial__report__unpack(&alloc, size, data);
 	struct move *moves = message ? moves_of(&room, message) : NULL;
-	if (!moves) {
+	struct conflict *conflicts = moves ? conflicts_of(&room, message) : NULL;
+	if (!conflicts) {
 		report_fini(ret);
 		if (room.full)
 			return err_set(
@@ -91,6 +102,8 @@ int report_read(const uint8_t *data, size_t size, struct report *ret, struct err
 	ret->message = message;
 	ret->moves = moves;
 	ret->n_moves = (unsigned)message->n_moves;
+	ret->conflicts = conflicts;
+	ret->n_conflicts = (unsigned)message->n_conflicts;
 	return 0;
 }
 

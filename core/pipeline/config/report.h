@@ -17,6 +17,8 @@ struct report {
 	const Trial__Report *message;
 	const struct move *moves;
 	unsigned n_moves;
+	const struct conflict *conflicts;
+	unsigned n_conflicts;
 };
 
 /* In the child, of what is not freed. NULL: no memory. */

@@ -14,6 +14,8 @@ struct pipeline;
 #define CLUSTER_TEXT_MAX 256u /* bytes of a name */
 #define CLUSTER_PROBLEM_MAX 512u
 #define CLUSTER_PROBLEMS_MAX 16u
+#define CLUSTER_WRITTEN_MAX 8u
+#define CLUSTER_WHAT_MAX 64u
 
 struct cluster_state {
 	char server[CLUSTER_TEXT_MAX], node[CLUSTER_TEXT_MAX];
@@ -21,6 +23,11 @@ struct cluster_state {
 	char unreachable[CLUSTER_PROBLEM_MAX]; /* why the API server does not answer; "": it does */
 	char problems[CLUSTER_PROBLEMS_MAX][CLUSTER_PROBLEM_MAX]; /* what is off, and why */
 	unsigned n_problems;
+	struct {
+		char what[CLUSTER_WHAT_MAX];
+		int64_t time_s; /* when the API server took it last */
+	} written[CLUSTER_WRITTEN_MAX];
+	unsigned n_written;
 };
 
 struct cluster_status {

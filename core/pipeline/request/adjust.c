@@ -136,12 +136,12 @@ static int read_one(struct pipeline *p, rp_cfg node, struct adjustment *ret, str
 	static const char *const keys[] = {"name", "scope", "resources", "classes", NULL};
 	rp_cfg name = conf_get(node, keys[0]), resources = conf_get(node, keys[2]),
 	       classes = conf_get(node, keys[3]);
+	ret->name = conf_text(name, "");
 	int r = check_keys(node, keys, err);
 	if (r)
 		return r;
 	if (!name || !conf_get(node, keys[1]) || (!resources && !classes))
 		return wrong(node, err, "an adjustment needs name, scope and resources or classes");
-	ret->name = conf_text(name, "");
 	if (!*ret->name)
 		return wrong(name, err, "expected a name");
 	ret->resizes = resources != NULL;
@@ -164,8 +164,11 @@ int adjustments_read(struct pipeline *p, const struct conf *conf, struct adjustm
 	if (!a)
 		return err_errno(err, -ENOMEM, "adjustments");
 	int r = 0;
-	for (uint32_t i = 0; !r && i < n; i++)
+	for (uint32_t i = 0; !r && i < n; i++) {
 		r = read_one(p, conf_item(list, i), &a->list[a->n++], err);
+		if (r && *a->list[i].name)
+			(void)err_prefix(err, "adjustment %.253s: ", a->list[i].name);
+	}
 	if (r)
 		adjustments_free(a);
 	else
@@ -245,21 +248,52 @@ const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr)
 	return a ? a->name : NULL;
 }
 
-/* Adjustments that cannot all be meant. */
-static int contradiction(const struct pipeline *p, const struct ctr *ctr, struct err *err)
+unsigned pipeline_n_adjustments(const struct pipeline *p)
+{
+	return p->adjustments ? p->adjustments->n : 0;
+}
+
+/* In the trial's child, which frees nothing. */
+static int report_conflict(Trial__Report *report, const struct adjustment *a, const struct ctr *ctr,
+			   const char *text)
+{
+	if (!report || report->n_conflicts == ADJUST_CONFLICTS_MAX)
+		return 0;
+	if (!report->conflicts)
+		report->conflicts = calloc(ADJUST_CONFLICTS_MAX, sizeof *report->conflicts);
+	Trial__Conflict *c = report->conflicts ? malloc(sizeof *c) : NULL;
+	if (!c)
+		return -ENOMEM;
+	trial__conflict__init(c);
+	c->adjustment = strdup(a->name);
+	c->ctr = strdup(ctr->full_name);
+	c->text = strdup(text);
+	if (!c->adjustment || !c->ctr || !c->text)
+		return -ENOMEM;
+	report->conflicts[report->n_conflicts++] = c;
+	return 0;
+}
+
+/* Adjustments that cannot all be meant: what is wrong with them is said of each. */
+static int contradiction(const struct pipeline *p, const struct ctr *ctr, Trial__Report *report,
+			 struct err *err)
 {
 	const struct adjustments *all = p->adjustments;
 	const struct adjustment *a = find(all, ctr, 0);
 	if (!a)
 		return 0;
-	if (a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT)
-		return err_set(err, -EINVAL,
-			       "adjustments: %s is for container %s, which requests nothing",
-			       a->name, ctr->full_name);
 	const struct adjustment *other = find(all, ctr, (uint32_t)(a - all->list) + 1);
-	return other ? err_set(err, -EINVAL, "adjustments: both %s and %s are for container %s",
-			       a->name, other->name, ctr->full_name)
-		     : 0;
+	int r = a->resizes && ctr->pod->qos == RP_QOS_BEST_EFFORT
+			? err_set(err, -EINVAL,
+				  "adjustments: %s is for container %s, which requests nothing",
+				  a->name, ctr->full_name)
+		: other ? err_set(err, -EINVAL, "adjustments: both %s and %s are for container %s",
+				  a->name, other->name, ctr->full_name)
+			: 0;
+	int e = r ? report_conflict(report, a, ctr, err->text) : 0;
+	if (r && other && !e)
+		e = report_conflict(report, other, ctr, err->text);
+	return e ? e : r;
 }
 
 static void note(struct pipeline *p, struct ctr *ctr, const struct adjustment *a,
@@ -305,13 +339,19 @@ static bool as_adjusted(const struct pipeline *p, const struct ctr *ctr)
 	       blob_equal(d->blockio_adjusted, a ? a->blockio : NULL);
 }
 
-int adjust_check(const struct pipeline *p, struct err *err)
+int adjust_check(const struct pipeline *p, Trial__Report *report, struct err *err)
 {
 	const struct ctr *ctr;
 	int r = 0;
-	DL_FOREACH (cache_ctrs(p->env.cache), ctr)
-		if (!r && ctr_live(ctr->cur.state))
-			r = contradiction(p, ctr, err);
+	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
+		struct err one = ERR_INIT;
+		int e = ctr_live(ctr->cur.state) ? contradiction(p, ctr, report, &one) : 0;
+		if (e && !r)
+			*err = one;
+		r = r ? r : e;
+		if (r && !report)
+			return r;
+	}
 	return r;
 }
 

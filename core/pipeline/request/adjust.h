@@ -11,8 +11,10 @@
 
 #include "core/conf/conf.h"
 #include "core/pipeline/pipeline.h"
+#include "proto/trial.pb-c.h"
 
 #define ADJUSTMENTS_MAX 256u
+#define ADJUST_CONFLICTS_MAX 128u
 
 struct adjustments;
 
@@ -24,8 +26,10 @@ struct adjustments *adjustments_free(struct adjustments *a); /* NULL is fine; re
 void adjusted_needs(const struct pipeline *p, const struct ctr *ctr, struct needs *ret);
 /* For people: the name of the adjustment of a container; NULL: there is none. */
 const char *pipeline_adjustment(const struct pipeline *p, const struct ctr *ctr);
-/* -EINVAL: two are for one container that runs, or one is for a container without requests. */
-int adjust_check(const struct pipeline *p, struct err *err);
+unsigned pipeline_n_adjustments(const struct pipeline *p); /* in force */
+/* -EINVAL: two are for one container that runs, or one is for a container without requests. All of
+ * these, up to ADJUST_CONFLICTS_MAX, into the report, if there is one; the first one into err. */
+int adjust_check(const struct pipeline *p, Trial__Report *report, struct err *err);
 /* Stages what is otherwise for all containers. Of two adjustments the first one counts. */
 int adjust_stage_all(struct pipeline *p, struct err *err);
 /* The same for one that is being created or resized; its trail tells. */
