@@ -92,7 +92,7 @@ static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_p
 
 /* Nodes of a former grant serve again, if that was as large and they still suit. */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
-		     const struct record *former, rp_pod but, uint64_t *ret)
+		     const struct record *former, rp_pod but, struct record *rec)
 {
 	struct room room;
 	room_of(inst, but, a, &room);
@@ -103,13 +103,13 @@ int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		struct counters counters = inst->counters;
 		again.granted = former->nodes;
 		inst->h.why = why;
-		int32_t r = hints_choose(inst, ctr, &again, &room, ret);
+		int32_t r = hints_choose(inst, ctr, &again, &room, rec);
 		inst->h.why = kept_why;
 		if (!r)
 			return 0;
 		inst->counters = counters; /* it is not refused yet */
 	}
-	return hints_choose(inst, ctr, a, &room, ret);
+	return hints_choose(inst, ctr, a, &room, rec);
 }
 
 /* The main container's, where the cluster has told of it, else those of the pod as a whole. */
@@ -142,7 +142,7 @@ static int32_t reserve(struct rp_instance *inst, rp_txn txn, const struct rp_pod
 	e.is.cpu = a->cpu = cpu ? cpu : a->cpu;
 	e.is.mem = a->mem = mem ? mem : a->mem;
 	memcpy(e.is.pool, a->pool, sizeof e.is.pool);
-	r = admit_choose(inst, 0, a, &former, pod->pod, &e.is.nodes);
+	r = admit_choose(inst, 0, a, &former, pod->pod, &e.is);
 	if (!r)
 		r = table_add(inst, &e);
 	return r ? r : put(inst, txn, &e, "");
@@ -227,7 +227,7 @@ int32_t admit_check(struct rp_instance *inst, rp_txn txn)
 		struct entry *e = &inst->table.list[i];
 		if (e->is.role != ROLE_GRANT)
 			continue;
-		if (e->is.nodes & ~inst->plan->node_mask) {
+		if ((e->is.nodes | e->is.mem_nodes) & ~inst->plan->node_mask) {
 			r = drop(inst, txn, e);
 			i--;
 		} else if ((e->is.flags & ASK_USED) && !table_main(inst, e->pod)) {

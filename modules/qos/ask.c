@@ -31,6 +31,12 @@ static int32_t open_json(struct rp_instance *inst, rp_pod pod, const char *key, 
 	if (!text)
 		return 0;
 	*ret = h->config->parse(h->ctx, key, text, &r);
+	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, *ret); i++) {
+		uint32_t kind = h->config->kind(h->ctx, h->config->item(h->ctx, *ret, i));
+		if (kind == RP_NODE_LIST || kind == RP_NODE_MAP)
+			r = modhost_fail(h, -RP_EINVAL, "annotation %s: %s: expected a text", key,
+					 h->config->key(h->ctx, *ret, i));
+	}
 	return r;
 }
 
@@ -90,6 +96,16 @@ static int32_t read_nodes(struct rp_instance *inst, const char *key, const char 
 	return 0;
 }
 
+/* What a pod may say, and nothing here acts by. */
+static void look_for(const struct enhancement *e, const char *key, struct ask *a)
+{
+	uint32_t n = 0;
+	while (a->not_followed[n])
+		n++;
+	if (get(e, key))
+		a->not_followed[n] = key;
+}
+
 static int32_t read_memory(struct enhancement *e, struct ask *a)
 {
 	int32_t r = open_json(e->inst, e->pod, MEMORY_KEY, &e->json);
@@ -99,6 +115,8 @@ static int32_t read_memory(struct enhancement *e, struct ask *a)
 		a->flags |= ASK_BOUND;
 	if (a->level == LEVEL_DEDICATED && is(e, "numa_exclusive", "true"))
 		a->flags |= ASK_EXCLUSIVE;
+	look_for(e, "rss_overuse_threshold", a);
+	look_for(e, "oom_priority", a);
 	return 0;
 }
 
@@ -146,6 +164,9 @@ static int32_t read_cpu(struct enhancement *e, struct ask *a)
 			a->flags |= flags[i].flag;
 	a->burst_policy = get(e, "cpu_burst_policy");
 	const char *percent = get(e, "cpu_burst_percent");
+	look_for(e, "suppression_tolerance_rate", a);
+	look_for(e, "cpu_burst_threshold", a);
+	a->burst_percent = 100;
 	if (percent)
 		r = read_number(e->inst, "cpu_burst_percent", percent, 10000, &a->burst_percent);
 	if (!r)
@@ -204,15 +225,29 @@ int32_t ask_read(struct rp_instance *inst, rp_pod pod, struct ask *ret)
 	return r;
 }
 
-/* What the pod as a whole is to be counted with; 0: not said. */
-int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem)
+static int32_t read_amount(struct rp_instance *inst, rp_cfg json, const char *key, uint32_t type,
+			   int64_t *ret)
 {
 	const struct modhost *h = &inst->h;
+	rp_cfg node = h->config->get(h->ctx, json, key);
+	int64_t n = h->config->value(h->ctx, node, type, -1);
+	if (node && n < 0)
+		return modhost_fail(h, -RP_EINVAL,
+				    "annotation " AGGREGATED_KEY
+				    ": %s: \"%.64s\": expected a quantity",
+				    key, h->config->text(h->ctx, node, ""));
+	*ret = node ? n : 0;
+	return 0;
+}
+
+int32_t ask_aggregated(struct rp_instance *inst, rp_pod pod, int64_t *ret_cpu, int64_t *ret_mem)
+{
 	rp_cfg json;
 	int32_t r = open_json(inst, pod, AGGREGATED_KEY, &json);
-	*ret_cpu = h->config->value(h->ctx, h->config->get(h->ctx, json, "cpu"), RP_T_CPU, 0);
-	*ret_mem = h->config->value(h->ctx, h->config->get(h->ctx, json, "memory"), RP_T_BYTES, 0);
-	return r;
+	*ret_cpu = *ret_mem = 0;
+	if (!r)
+		r = read_amount(inst, json, "cpu", RP_T_CPU, ret_cpu);
+	return r ? r : read_amount(inst, json, "memory", RP_T_BYTES, ret_mem);
 }
 
 bool ask_main(const struct rp_instance *inst, rp_pod pod, struct rp_pod_ctr_info *ret)

@@ -214,11 +214,14 @@ static uint32_t index_of(const char *text, const char *const *names, uint32_t n,
 static int32_t read_level(const struct modhost *h, rp_cfg node, struct level_settings *ret)
 {
 	static const char *const quotas[] = {"asked", "none", "limit", "burst"};
+	static const char *const classes[N_CLASSES] = {"rdtClass", "blockioClass", "cpuClass"};
 	ret->quota = index_of(text_at(h, node, "cpuQuota"), quotas, 4, QUOTA_AS_IS);
 	ret->burst = value_at(h, node, "cpuBurstPercent", RP_T_INT, 100);
-	ret->rdt = text_at(h, node, "rdtClass");
-	ret->blockio = text_at(h, node, "blockioClass");
-	ret->cpu_class = text_at(h, node, "cpuClass");
+	ret->any = ret->quota != QUOTA_AS_IS;
+	for (uint32_t i = 0; i < N_CLASSES; i++) {
+		ret->classes[i] = text_at(h, node, classes[i]);
+		ret->any = ret->any || *ret->classes[i];
+	}
 	int32_t r = part_at(h, node, "memoryLow", &ret->memory_low);
 	return r ? r : part_at(h, node, "memoryHigh", &ret->memory_high);
 }

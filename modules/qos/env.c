@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environment variables that tell a container where it is, and what its level sets beyond CPUs and
- * memory nodes. */
+/* Environment variables that tell a container where it is. */
 #include <string.h>
 
 #include "modules/qos/qos.h"
@@ -55,7 +54,7 @@ static void append_set(char *buf, struct rp_ids ids)
 	append(buf, modhost_set_text(ids, text, sizeof text));
 }
 
-static const char *pool_name(const struct entry *e)
+static const char *pool_name(const struct entry *e, char text[POOL_TEXT_MAX])
 {
 	switch (e->is.level) {
 	case LEVEL_DEDICATED:
@@ -63,7 +62,7 @@ static const char *pool_name(const struct entry *e)
 	case LEVEL_RECLAIMED:
 		return "reclaim";
 	default:
-		return e->is.pool;
+		return pool_text_of(&e->is, text);
 	}
 }
 
@@ -73,12 +72,13 @@ static void append_word(struct rp_instance *inst, const struct rp_ctr_info *info
 	const struct modhost *h = &inst->h;
 	struct rp_pod_info pod = {.size = sizeof pod, .uid = ""};
 	struct rp_idset set;
+	char pool[POOL_TEXT_MAX];
 	switch (w) {
 	case W_LEVEL:
 		append(buf, level_names[e->is.level]);
 		return;
 	case W_POOL:
-		append(buf, pool_name(e));
+		append(buf, pool_name(e, pool));
 		return;
 	case W_CPUS:
 		stage_cpus_of(inst, e, &set);
@@ -145,77 +145,4 @@ int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 		r = h->cache->set_pair(h->ctx, txn, info->ctr, RP_F_ENV, env->name, value);
 	}
 	return r == -RP_ENOTSUP ? 0 : r; /* one that runs already: its environment is what it is */
-}
-
-/* ---- settings of levels ---------------------------------------------------------------------- */
-
-static int32_t stage_quota(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			   const struct level_settings *s)
-{
-	const struct modhost *h = &inst->h;
-	int64_t period = info->asked_period > 0 ? info->asked_period : 100000;
-	int64_t percent = s->quota == QUOTA_BURST ? s->burst : 100;
-	if (s->quota == QUOTA_AS_IS)
-		return 0;
-	if (s->quota == QUOTA_NONE || info->cpu_limit <= 0)
-		return h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA, -1);
-	int64_t quota = info->cpu_limit * period / 1000 * percent / 100;
-	int32_t r = h->cache->set_int(h->ctx, txn, info->ctr, RP_F_PERIOD, period);
-	return r ? r
-		 : h->cache->set_int(h->ctx, txn, info->ctr, RP_F_QUOTA,
-				     quota < 1000 ? 1000 : quota);
-}
-
-static int32_t stage_file(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *file,
-			  int64_t value)
-{
-	char text[32];
-	(void)snprintf(text, sizeof text, "%lld", (long long)value);
-	int32_t r = inst->h.cache->set_pair(inst->h.ctx, txn, ctr, RP_F_UNIFIED, file, text);
-	return r == -RP_ENOTSUP ? 0 : r;
-}
-
-/* What a pod says of bursts beyond its quota. */
-static int32_t stage_burst(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-			   const struct ask *a)
-{
-	if (!a->burst_policy || !strcmp(a->burst_policy, "default"))
-		return 0;
-	if (!strcmp(a->burst_policy, "closed"))
-		return stage_file(inst, txn, info->ctr, "cpu.max.burst", 0);
-	if (!strcmp(a->burst_policy, "static") && info->asked_quota > 0)
-		return stage_file(inst, txn, info->ctr, "cpu.max.burst",
-				  info->asked_quota *
-					  (a->burst_percent < 100 ? a->burst_percent : 100) / 100);
-	modhost_note(&inst->h, info->ctr, "cpu_burst_policy \"%.32s\" is not followed: %s",
-		     a->burst_policy,
-		     strcmp(a->burst_policy, "static") != 0 ? "only default, closed and static are"
-							    : "it has no CPU quota");
-	return 0;
-}
-
-static int32_t stage_class(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t field,
-			   const char *class)
-{
-	return *class ? inst->h.cache->set_text(inst->h.ctx, txn, ctr, field, class) : 0;
-}
-
-int32_t level_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
-		    const struct ask *a)
-{
-	const struct level_settings *s = &inst->plan->levels[a->level];
-	int32_t r = stage_quota(inst, txn, info, s);
-	if (!r && s->memory_low > 0 && info->mem_request > 0)
-		r = stage_file(inst, txn, info->ctr, "memory.low",
-			       (int64_t)(s->memory_low * (double)info->mem_request));
-	if (!r && s->memory_high > 0 && info->mem_limit > 0)
-		r = stage_file(inst, txn, info->ctr, "memory.high",
-			       (int64_t)(s->memory_high * (double)info->mem_limit));
-	if (!r)
-		r = stage_class(inst, txn, info->ctr, RP_F_RDT_CLASS, s->rdt);
-	if (!r)
-		r = stage_class(inst, txn, info->ctr, RP_F_BLOCKIO_CLASS, s->blockio);
-	if (!r)
-		r = stage_class(inst, txn, info->ctr, RP_F_CPU_CLASS, s->cpu_class);
-	return r ? r : stage_burst(inst, txn, info, a);
 }

@@ -20,7 +20,7 @@ static void take_memory(const struct rp_plan *p, const struct record *rec, struc
 {
 	uint64_t left = rec->mem > 0 ? (uint64_t)rec->mem : 0;
 	for (uint32_t i = 0; i < p->n_nodes; i++) {
-		if (!(rec->nodes & bit(&p->nodes[i])))
+		if (!(rec->mem_nodes & bit(&p->nodes[i])))
 			continue;
 		uint64_t part = rec->flags & ASK_EXCLUSIVE || left > room->mem_free[i]
 					? room->mem_free[i]
@@ -276,6 +276,15 @@ static uint32_t bound_hints(const struct rp_plan *p, const struct ask *a, const 
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+static uint64_t memory_of(const struct rp_plan *p, const struct room *room, uint64_t nodes)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < p->n_nodes; i++)
+		if (nodes & bit(&p->nodes[i]))
+			sum += room->mem_free[i];
+	return sum;
+}
+
 static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const struct room *room,
 			     struct hint *ret)
 {
@@ -286,11 +295,7 @@ static uint32_t memory_hints(const struct rp_plan *p, const struct ask *a, const
 	uint32_t n_masks = hints_masks(p->node_mask & ~room->exclusive, least, masks);
 	bool within = false; /* one socket suffices */
 	for (uint32_t i = 0; i < n_masks; i++) {
-		uint64_t sum = 0;
-		for (uint32_t k = 0; k < p->n_nodes; k++)
-			if (masks[i] & bit(&p->nodes[k]))
-				sum += room->mem_free[k];
-		if (sum < needed)
+		if (memory_of(p, room, masks[i]) < needed)
 			continue;
 		within = within || sockets_of(p, masks[i]) == 1;
 		ret[n++].nodes = masks[i];
@@ -426,14 +431,20 @@ static uint64_t listed_by_both(const struct hints both[2])
 	return best;
 }
 
+static uint64_t nodes_of(const struct rp_plan *p, const struct hint *h)
+{
+	return h->nodes == HINTS_ANY ? p->node_mask : h->nodes;
+}
+
 static int32_t merge(struct rp_instance *inst, rp_ctr ctr, const struct hints both[2],
-		     uint64_t *ret)
+		     struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;
 	struct hint result[2];
 	struct line l = {.n = 0};
 	if (p->topology == HINTS_NONE) { /* the CPUs' best alone */
 		(void)hints_merge(HINTS_BEST_EFFORT, p->node_mask, both, 1, result);
+		result[1] = result[0];
 	} else if (!hints_merge(p->topology, p->node_mask, both, 2, result)) {
 		inst->counters.refused[REFUSED_HINTS]++;
 		return modhost_fail(&inst->h, -RP_ENOSPC,
@@ -441,20 +452,47 @@ static int32_t merge(struct rp_instance *inst, rp_ctr ctr, const struct hints bo
 				    "preferred for CPUs and memory alike",
 				    hints_policy_names[p->topology]);
 	}
-	*ret = result[0].nodes == HINTS_ANY ? p->node_mask : result[0].nodes;
+	rec->nodes = nodes_of(p, &result[0]);
+	rec->mem_nodes = nodes_of(p, &result[1]);
 	if (!ctr)
 		return 0;
 	line_say(&l, "merged by ");
 	line_say(&l, hints_policy_names[p->topology]);
 	line_say(&l, ": ");
-	say_nodes(&l, *ret);
+	say_nodes(&l, rec->nodes);
 	line_say(&l, result[0].preferred ? "*" : "");
+	if (rec->mem_nodes != rec->nodes) {
+		line_say(&l, ", for memory ");
+		say_nodes(&l, rec->mem_nodes);
+		line_say(&l, result[1].preferred ? "*" : "");
+	}
 	modhost_note_line(&inst->h, ctr, l.text);
 	return 0;
 }
 
+/* What was merged has enough, or what both list instead has. */
+static int32_t settle(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
+		      const struct room *room, const struct hints both[2], struct record *rec)
+{
+	const struct rp_plan *p = inst->plan;
+	bool cpus = suits(p, a, room, rec->nodes);
+	if (cpus && (a->mem <= 0 || memory_of(p, room, rec->mem_nodes) >= (uint64_t)a->mem))
+		return 0;
+	const struct hint instead = {
+		.nodes = p->topology == HINTS_BEST_EFFORT ? listed_by_both(both) : 0};
+	explain(inst, ctr, "these have not enough; those that both list:", &instead, 1);
+	rec->nodes = rec->mem_nodes = instead.nodes;
+	if (instead.nodes && suits(p, a, room, instead.nodes))
+		return 0;
+	if (cpus)
+		return refuse(inst, REFUSED_MEMORY,
+			      "not enough memory on the NUMA nodes that have the CPUs");
+	return refuse(inst, REFUSED_HINTS,
+		      NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
+}
+
 static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
-			    const struct room *room, uint64_t *ret)
+			    const struct room *room, struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;
 	struct hint cpu[HINTS_MAX], memory[HINTS_MAX];
@@ -475,23 +513,14 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 		return refuse(inst, REFUSED_MEMORY, "not enough memory on the NUMA nodes");
 	const struct hints both[2] = {{cpu, n_cpu, p->numeric_cpu},
 				      {memory, n_memory, p->numeric_memory}};
-	r = merge(inst, ctr, both, ret);
-	if (!r && a->granted && *ret != a->granted)
+	r = merge(inst, ctr, both, rec);
+	if (!r && a->granted && rec->nodes != a->granted)
 		return -RP_ENOSPC;
-	if (r || suits(p, a, room, *ret))
-		return r;
-	const struct hint instead = {
-		.nodes = p->topology == HINTS_BEST_EFFORT ? listed_by_both(both) : 0};
-	explain(inst, ctr, "these have not enough; those that both list:", &instead, 1);
-	*ret = instead.nodes;
-	return *ret && suits(p, a, room, *ret)
-		       ? 0
-		       : refuse(inst, REFUSED_HINTS,
-				NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
+	return r ? r : settle(inst, ctr, a, room, both, rec);
 }
 
 /* The node with most reclaimed CPUs for each of its bound pods. */
-static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, uint64_t *ret)
+static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, struct record *rec)
 {
 	const struct rp_plan *p = inst->plan;
 	uint32_t best = 0;
@@ -513,7 +542,7 @@ static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, u
 		if (n / n_pods <= best)
 			continue;
 		best = n / n_pods;
-		*ret = node;
+		rec->nodes = rec->mem_nodes = node;
 	}
 	return best ? 0
 		    : refuse(inst, REFUSED_CPU,
@@ -521,19 +550,19 @@ static int32_t choose_reclaimed(struct rp_instance *inst, const struct ask *a, u
 }
 
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
-		     const struct room *room, uint64_t *ret)
+		     const struct room *room, struct record *rec)
 {
-	*ret = 0;
+	rec->nodes = rec->mem_nodes = 0;
 	switch (a->level) {
 	case LEVEL_DEDICATED:
-		return choose_bound(inst, ctr, a, room, ret);
+		return choose_bound(inst, ctr, a, room, rec);
 	case LEVEL_SHARED:
-		return a->flags & ASK_BOUND ? choose_bound(inst, ctr, a, room, ret)
+		return a->flags & ASK_BOUND ? choose_bound(inst, ctr, a, room, rec)
 					    : check_unbound(inst, a, room);
 	case LEVEL_RECLAIMED:
 		if (rp_ids_empty(rp_ids_of(&inst->pools.reclaim)))
 			return refuse(inst, REFUSED_CPU, NO_CPUS ": the reclaim pool is empty");
-		return a->flags & ASK_BOUND ? choose_reclaimed(inst, a, ret) : 0;
+		return a->flags & ASK_BOUND ? choose_reclaimed(inst, a, rec) : 0;
 	default:
 		return 0;
 	}

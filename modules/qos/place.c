@@ -78,7 +78,7 @@ static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_
 		return r;
 	whole.cpu = cpu ? cpu : a->cpu;
 	whole.mem = mem ? mem : a->mem;
-	r = admit_choose(inst, e->ctr, &whole, admit_grant(inst, e->pod), e->pod, &e->is.nodes);
+	r = admit_choose(inst, e->ctr, &whole, admit_grant(inst, e->pod), e->pod, &e->is);
 	if (!r)
 		r = admit_use(inst, txn, e, info->name);
 	if (r)
@@ -95,6 +95,7 @@ static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_
 static void follow_main(const struct entry *main, struct entry *e)
 {
 	e->is.nodes = main->is.nodes;
+	e->is.mem_nodes = main->is.mem_nodes;
 	e->is.flags = main->is.flags;
 	e->changed = true;
 }
@@ -122,8 +123,9 @@ static void note(struct rp_instance *inst, const struct entry *e)
 {
 	static const char *const roles[N_ROLES] = {"main container", "sidecar", "init container",
 						   "pod"};
+	char pool[POOL_TEXT_MAX];
 	modhost_note(&inst->h, e->ctr, "level %s%s%s%s%s, %s%s", level_names[e->is.level],
-		     *e->is.pool ? ", pool " : "", e->is.pool,
+		     *e->is.pool ? ", pool " : "", pool_text_of(&e->is, pool),
 		     e->is.flags & ASK_BOUND ? ", bound to NUMA nodes" : "",
 		     e->is.flags & ASK_EXCLUSIVE ? " that are its own" : "", roles[e->is.role],
 		     e->is.role == ROLE_INIT	  ? ": left alone"
@@ -182,7 +184,7 @@ int32_t place_new(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info
 	if (!r && e.is.role == ROLE_MAIN)
 		call_sidecars(inst, &e);
 	if (!r && e.is.role != ROLE_INIT)
-		r = level_stage(inst, txn, info, &a);
+		r = level_begin(inst, txn, info, &a);
 	inst->counters.placed[a.level]++;
 	return r;
 }
@@ -237,8 +239,8 @@ static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu
 {
 	const struct rp_plan *p = inst->plan;
 	struct room room;
+	struct record chosen;
 	struct ask a;
-	uint64_t nodes;
 	int32_t r = ask_read(inst, e->pod, &a);
 	if (r || (cpu <= e->is.cpu && mem <= e->is.mem))
 		return r;
@@ -248,9 +250,9 @@ static int32_t fits(struct rp_instance *inst, const struct entry *e, int64_t cpu
 		a.numa_ids = e->is.nodes; /* it cannot move */
 	room_of(inst, e->pod, &a, &room);
 	for (uint32_t i = 0; e->is.nodes && i < p->n_nodes; i++)
-		if (a.numa_ids != UINT64_C(1) << p->nodes[i].id)
+		if (!(e->is.mem_nodes >> p->nodes[i].id & 1))
 			room.mem_free[i] = 0;
-	return hints_choose(inst, e->ctr, &a, &room, &nodes);
+	return hints_choose(inst, e->ctr, &a, &room, &chosen);
 }
 
 int32_t place_resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,

@@ -44,13 +44,23 @@ const struct pool *pools_of(const struct rp_instance *inst, const struct record 
 	return find((struct pools *)&inst->pools, rec);
 }
 
+static const char *text_of(const char *name, uint64_t node, char text[POOL_TEXT_MAX])
+{
+	if (node)
+		(void)snprintf(text, POOL_TEXT_MAX, "%s-NUMA%d", name, __builtin_ctzll(node));
+	else
+		(void)snprintf(text, POOL_TEXT_MAX, "%s", name);
+	return text;
+}
+
 const char *pool_text(const struct pool *p, char text[POOL_TEXT_MAX])
 {
-	if (p->node)
-		(void)snprintf(text, POOL_TEXT_MAX, "%s-NUMA%d", p->name, __builtin_ctzll(p->node));
-	else
-		(void)snprintf(text, POOL_TEXT_MAX, "%s", p->name);
-	return text;
+	return text_of(p->name, p->node, text);
+}
+
+const char *pool_text_of(const struct record *rec, char text[POOL_TEXT_MAX])
+{
+	return text_of(rec->pool, rec->level == LEVEL_SHARED ? node_of(rec) : 0, text);
 }
 
 static int32_t count(struct rp_instance *inst, const struct record *rec)

@@ -17,13 +17,15 @@
  *	admit.c   pods before their containers
  *	table.c   who is there                     stage.c  into the transaction
  *	take.c    which CPUs of a set sync.c everything at once, those that wait, ramp-up
- *	pools.c   how large pools are, and where   env.c    environment, levels' settings
- *	report.c  zones, metrics                   qos.c    the callbacks
+ *	pools.c   how large pools are, and where   env.c    environment
+ *	level.c   what else a level sets           report.c zones, metrics
+ *	qos.c     the callbacks
  */
 #ifndef QOS_QOS_H
 #define QOS_QOS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <nri-rp/policy.h>
 
@@ -49,12 +51,15 @@ extern const char *const level_names[N_LEVELS];
 enum spreading { SPREADING, PACKING, DYNAMIC_PACKING };
 enum quota { QUOTA_AS_IS, QUOTA_NONE, QUOTA_LIMIT, QUOTA_BURST };
 
+enum { CLASS_RDT, CLASS_BLOCKIO, CLASS_CPU, N_CLASSES };
+
 /* What a level sets beyond CPUs and memory nodes. */
 struct level_settings {
+	bool any; /* quota or a class */
 	enum quota quota;
 	int64_t burst; /* percent of the limit */
 	double memory_low, memory_high; /* of the request, of the limit; 0: not set */
-	const char *rdt, *blockio, *cpu_class; /* "": not set */
+	const char *classes[N_CLASSES]; /* "": not set */
 };
 
 struct env {
@@ -126,6 +131,7 @@ struct ask {
 	int64_t cpu, mem; /* milli-CPU, bytes */
 	const char *burst_policy; /* NULL: not given */
 	int64_t burst_percent;
+	const char *not_followed[4]; /* keys that nothing here acts by; NULL: no more */
 };
 
 /* Whole CPUs for a request: one at least, as none would mean any. */
@@ -162,14 +168,21 @@ struct record {
 	uint32_t version;
 	uint16_t level, role;
 	uint32_t flags; /* ASK_… */
-	uint32_t pad;
+	uint32_t set; /* SET_…: by its level */
 	int64_t cpu, mem;
 	uint64_t nodes; /* chosen by hints, by their numbers; 0: none */
 	int64_t ramp_end_ms; /* wall clock; 0: it is where it belongs */
 	uint64_t uid; /* a hash of its pod's; of grants only */
 	char pool[POOL_NAME_MAX + 1];
+	uint64_t mem_nodes; /* likewise for memory; since version 2 */
 };
-#define RECORD_VERSION 1u
+#define RECORD_VERSION 2u
+#define RECORD_1_SIZE offsetof(struct record, mem_nodes)
+
+#define SET_QUOTA 0x1u
+#define SET_RDT 0x2u
+#define SET_BLOCKIO 0x4u
+#define SET_CPU_CLASS 0x8u
 
 struct entry {
 	rp_ctr ctr; /* 0: of a grant */
@@ -251,6 +264,8 @@ const struct pool *pools_of(const struct rp_instance *inst, const struct record 
 /* How a pool is called: its name, of bound ones with the node. */
 #define POOL_TEXT_MAX (POOL_NAME_MAX + 16u)
 const char *pool_text(const struct pool *p, char text[POOL_TEXT_MAX]);
+/* The one that a container belongs to; "": none. */
+const char *pool_text_of(const struct record *rec, char text[POOL_TEXT_MAX]);
 
 /* ---- hints (hints.c) ------------------------------------------------------------------------- */
 
@@ -268,10 +283,10 @@ struct room {
 
 /* Without the pod itself. */
 void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
-/* Chooses the nodes for a pod, or finds that it fits where no node is chosen (*ret 0). -RP_ENOSPC
- * and -RP_EINVAL with a message. ctr: whose trail it is told in; 0: nobody's. */
+/* Chooses the nodes for a pod (rec->nodes, mem_nodes), or finds that it fits where no node is chosen
+ * (0). -RP_ENOSPC and -RP_EINVAL with a message. ctr: whose trail it is told in; 0: nobody's. */
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
-		     const struct room *room, uint64_t *ret);
+		     const struct room *room, struct record *rec);
 
 /* ---- pods before their containers (admit.c) -------------------------------------------------- */
 
@@ -286,7 +301,7 @@ const struct record *admit_grant(const struct rp_instance *inst, rp_pod pod);
 /* hints_choose() in the room that others leave, with the nodes of a former grant (may be NULL) if
  * they do. */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
-		     const struct record *former, rp_pod but, uint64_t *ret);
+		     const struct record *former, rp_pod but, struct record *rec);
 /* The main container has come, and is counted in place of the grant; has gone, and what it had
  * stays granted. */
 int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main, const char *name);
@@ -330,13 +345,19 @@ int32_t sync_ramp(struct rp_instance *inst, rp_txn txn);
 void sync_arm(struct rp_instance *inst);
 int64_t sync_now_ms(void); /* wall clock: times are kept over restarts */
 
-/* ---- environment and settings of levels (env.c) ---------------------------------------------- */
+/* ---- environment (env.c) --------------------------------------------------------------------- */
 
 /* "": it is fine; else the placeholder that is not known. */
 const char *env_unknown(const char *value);
 int32_t env_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		  const struct entry *e);
-int32_t level_stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
+
+/* ---- what else a level sets (level.c) -------------------------------------------------------- */
+
+/* Quota and classes, which follow a resize and another configuration. */
+int32_t level_stage(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, struct record *rec);
+/* Files of its cgroup, which come with its creation alone, and what is said of the rest. */
+int32_t level_begin(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 		    const struct ask *a);
 
 /* ---- the instance (qos.c) -------------------------------------------------------------------- */

@@ -116,7 +116,7 @@ void stage_mems_of(const struct rp_instance *inst, const struct entry *e, struct
 		return;
 	modhost_set(&inst->h, RP_NODES_MEMORY, &all);
 	if (e->is.nodes && !(e->is.flags & ASK_LOST)) {
-		memory_at(inst, e->is.nodes, ret);
+		memory_at(inst, e->is.mem_nodes, ret);
 		or_else(ret, &all);
 		return;
 	}
@@ -190,6 +190,8 @@ static int32_t stage_entry(struct rp_instance *inst, rp_txn txn, struct entry *e
 	int32_t r = stage_cpus(inst, txn, e);
 	if (!r)
 		r = stage_memory(inst, txn, e);
+	if (!r && e->changed)
+		r = level_stage(inst, txn, e->ctr, &e->is);
 	if (!r && e->changed)
 		r = ctr_set_record(&inst->h, txn, e->ctr, &e->is, sizeof e->is);
 	e->changed = false;

@@ -107,7 +107,7 @@ int32_t sync_ramp(struct rp_instance *inst, rp_txn txn)
 static bool is_right(const struct rp_instance *inst, const struct entry *e)
 {
 	struct rp_idset cpus;
-	if (e->is.nodes & ~inst->plan->node_mask)
+	if ((e->is.nodes | e->is.mem_nodes) & ~inst->plan->node_mask)
 		return false;
 	if (e->is.level != LEVEL_DEDICATED || e->is.role != ROLE_MAIN)
 		return true;
@@ -125,7 +125,7 @@ static void forget_wrong(struct rp_instance *inst)
 		if (e->is.level == LEVEL_DEDICATED)
 			(void)owners_release(&inst->owners, e->pod, &had);
 		e->is.flags |= ASK_LOST;
-		e->is.nodes = 0;
+		e->is.nodes = e->is.mem_nodes = 0;
 		inst->waiting = true;
 	}
 }

@@ -10,9 +10,20 @@ bool record_is_sound(const struct record *rec)
 	       memchr(rec->pool, '\0', sizeof rec->pool);
 }
 
+/* Version 1 did not tell nodes for memory apart. */
+static bool read_former(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
+{
+	if (!ctr_record(&inst->h, ctr, 1, ret, RECORD_1_SIZE))
+		return false;
+	ret->version = RECORD_VERSION;
+	ret->mem_nodes = ret->nodes;
+	return true;
+}
+
 bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 {
-	return ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) &&
+	return (ctr_record(&inst->h, ctr, RECORD_VERSION, ret, sizeof *ret) ||
+		read_former(inst, ctr, ret)) &&
 	       record_is_sound(ret) && ret->role != ROLE_GRANT;
 }
 
