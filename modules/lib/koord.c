@@ -112,6 +112,20 @@ int64_t koord_used(struct koord_rate *last, uint64_t now_ms, int64_t busy_us)
 	return (busy_us - was.busy_us) / (int64_t)(now_ms - was.at_ms);
 }
 
+int32_t koord_load(const struct modhost *h, int64_t ret[2])
+{
+	char text[64], *end;
+	int32_t n = h->work->read_file(h->ctx, "/proc/loadavg", text, sizeof text);
+	if (n < 0)
+		return n;
+	double one = strtod(text, &end), five = strtod(end, &end);
+	if (!(one >= 0 && one < 1e9 && five >= 0 && five < 1e9))
+		return -RP_EINVAL;
+	ret[0] = (int64_t)(1000 * one);
+	ret[1] = (int64_t)(1000 * five);
+	return 0;
+}
+
 /* ---- cgroups --------------------------------------------------------------------------------- */
 
 static int32_t any_entry(void *arg, const char *name, uint32_t kind)

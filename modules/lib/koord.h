@@ -32,6 +32,8 @@ int64_t koord_capacity(const struct modhost *h);
 
 /* [any] CPU time that all CPUs have spent busy since boot, in microseconds. -errno. */
 int32_t koord_busy_us(const struct modhost *h, int64_t *ret);
+/* [any] The load averages of one minute and of five, in thousandths. -errno, -RP_EINVAL. */
+int32_t koord_load(const struct modhost *h, int64_t ret[2]);
 /* Milli-CPU between two readings; RP_NOT_SET: that cannot be told. */
 struct koord_rate {
 	uint64_t at_ms; /* 0: never read */

@@ -62,7 +62,8 @@ static const struct rp_key keys[] = {
 	 .type = RP_T_INT,
 	 .min = 1,
 	 .max = RP_CPUS_MAX,
-	 .doc = "CPUs that are left for reclaimed_cores; by default 4, or one a NUMA node."},
+	 .doc = "CPUs that are left for reclaimed_cores; by default 4, or one a NUMA node; with "
+		"the advisor two a NUMA node."},
 	{.path = "rampUpSeconds",
 	 .type = RP_T_INT,
 	 .max = 86400,
@@ -144,6 +145,24 @@ static const struct rp_key keys[] = {
 	 .fallback = "true",
 	 .doc = "Refuse pods of shared_cores whose memory is not there on nodes without bound "
 		"pods."},
+	{.path = "advisor",
+	 .type = RP_T_MAP,
+	 .doc = "Pools that are not bound are as large as what is used of them, not as what is "
+		"asked for."},
+	{.path = "advisor.enable",
+	 .type = RP_T_BOOL,
+	 .fallback = "false",
+	 .doc = "Whether it is done. It needs enableReclaim, and metrics.collectInterval."},
+	{.path = "advisor.reserve",
+	 .type = RP_T_CPU,
+	 .fallback = "4",
+	 .doc = "CPU that a pool has beyond what is used of it."},
+	{.path = "advisor.period",
+	 .type = RP_T_DURATION,
+	 .min = 1000,
+	 .max = 3600000,
+	 .fallback = "30s",
+	 .doc = "How often pools are looked at: at most 10 CPUs more or 2 less each time."},
 	{.path = "levels", .type = RP_T_MAP, .doc = "What else containers of a level have."},
 	LEVEL_KEYS("dedicated_cores"),
 	LEVEL_KEYS("shared_cores"),
@@ -284,6 +303,19 @@ static void read_aligned(const struct modhost *h, struct rp_plan *p)
 	}
 }
 
+static int32_t read_advisor(const struct modhost *h, struct rp_plan *p)
+{
+	rp_cfg node = at(h, p->section, "advisor");
+	p->advise = value_at(h, node, "enable", RP_T_BOOL, 0) != 0;
+	p->advise_reserve = value_at(h, node, "reserve", RP_T_CPU, 4000);
+	p->advise_period_ms = (uint64_t)value_at(h, node, "period", RP_T_DURATION, 30000);
+	if (!p->advise || (p->reclaim && !p->overlap))
+		return 0;
+	return modhost_fail_at(h, at(h, node, "enable"), -RP_EINVAL,
+			       "what pools do not use goes to reclaimed_cores: the advisor needs "
+			       "enableReclaim, and not allowSharedOverlapReclaimed");
+}
+
 static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 {
 	static const char *const spreadings[] = {"spreading", "packing", "dynamic_packing"};
@@ -303,6 +335,8 @@ static int32_t read_section(const struct modhost *h, struct rp_plan *p)
 	p->topology = index_of(text_at(h, s, "topologyPolicy"), hints_policy_names,
 			       N_HINTS_POLICIES, HINTS_POLICY_DEFAULT);
 	read_aligned(h, p);
+	if (read_advisor(h, p))
+		return -RP_EINVAL;
 	int32_t r = part_at(h, s, "numaHintLowThreshold", &p->low_threshold);
 	for (uint32_t i = 0; !r && i < N_LEVELS; i++)
 		r = read_level(h, at(h, at(h, s, "levels"), level_names[i]), &p->levels[i]);
@@ -400,7 +434,7 @@ static int32_t look_at_nodes(const struct modhost *h, struct rp_plan *p)
 	p->socket_cpus = (p->machine->n_cpus + p->n_sockets - 1) / p->n_sockets;
 	p->socket_nodes = n / p->n_sockets ? n / p->n_sockets : 1;
 	if (!p->min_reclaimed)
-		p->min_reclaimed = n > 4 ? n : 4;
+		p->min_reclaimed = p->advise ? 2 * n : n > 4 ? n : 4;
 	return 0;
 }
 

@@ -230,12 +230,13 @@ static void reclaim_anyway(struct rp_instance *inst)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void make_sizes(struct pools *pools)
+static void make_sizes(struct rp_instance *inst)
 {
+	struct pools *pools = &inst->pools;
 	for (uint32_t i = 0; i < pools->n; i++) {
 		struct pool *p = &pools->list[i];
 		int64_t size = ((p->node ? 2 : 1) * p->request + 999) / 1000;
-		p->size = size < RP_CPUS_MAX ? (uint32_t)size : RP_CPUS_MAX;
+		p->size = advise_size(inst, p, size < RP_CPUS_MAX ? (uint32_t)size : RP_CPUS_MAX);
 		rp_idset_clear(&p->cpus);
 	}
 }
@@ -314,7 +315,7 @@ int32_t pools_make(struct rp_instance *inst)
 	if (r)
 		return r;
 	qsort(pools->list, pools->n, sizeof *pools->list, by_node);
-	make_sizes(pools);
+	make_sizes(inst);
 	rp_idset_andnot(&pools->open, rp_ids_of(&inst->plan->pool), rp_ids_of(&inst->owners.taken));
 	plan_cpus_of(inst->plan, pools->exclusive, &cpus);
 	take_out(&pools->open, &cpus);

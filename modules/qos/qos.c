@@ -24,6 +24,8 @@ static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
 
 static void begin(struct rp_instance *inst)
 {
+	if (!inst->usage)
+		inst->usage = inst->h.host->service(inst->h.ctx, RP_HOST_USAGE_1);
 	inst->past_before = inst->past;
 }
 
@@ -84,8 +86,7 @@ static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_c
 
 static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
 {
-	(void)cookie; /* there is one */
-	return sync_ramp(inst, txn);
+	return cookie == ADVISE_TIMER ? advise_now(inst, txn) : sync_ramp(inst, txn);
 }
 
 static int32_t removed(struct rp_instance *inst, rp_txn txn, rp_pod pod)

@@ -19,7 +19,7 @@
  *	take.c    which CPUs of a set sync.c everything at once, those that wait, ramp-up
  *	pools.c   how large pools are, and where   env.c    environment
  *	level.c   what else a level sets           report.c zones, metrics
- *	qos.c     the callbacks
+ *	advise.c  pools by what is used            qos.c    the callbacks
  */
 #ifndef QOS_QOS_H
 #define QOS_QOS_H
@@ -84,6 +84,9 @@ struct rp_plan {
 	enum hints_policy topology;
 	bool numeric_cpu, numeric_memory;
 	uint32_t min_reclaimed;
+	bool advise; /* pools are as large as what is used of them */
+	int64_t advise_reserve; /* milli-CPU */
+	uint64_t advise_period_ms;
 	struct blocks memory;
 	struct texts debug;
 	struct env *envs;
@@ -267,6 +270,24 @@ const char *pool_text(const struct pool *p, char text[POOL_TEXT_MAX]);
 /* The one that a container belongs to; "": none. */
 const char *pool_text_of(const struct record *rec, char text[POOL_TEXT_MAX]);
 
+/* ---- pools by what is used (advise.c) -------------------------------------------------------- */
+
+#define RAMP_TIMER 1u
+#define ADVISE_TIMER 2u
+
+struct advice {
+	char pool[POOL_NAME_MAX + 1];
+	uint32_t size, wanted; /* CPUs; wanted: as soon as it may be */
+	int64_t used, load; /* milli-CPU; used RP_NOT_SET: nothing was measured */
+};
+
+/* How large a pool is that `asked` CPUs are asked for. */
+uint32_t advise_size(const struct rp_instance *inst, const struct pool *p, uint32_t asked);
+/* From the CPUs that containers have. */
+void advise_learn(struct rp_instance *inst);
+void advise_arm(struct rp_instance *inst);
+int32_t advise_now(struct rp_instance *inst, rp_txn txn);
+
 /* ---- hints (hints.c) ------------------------------------------------------------------------- */
 
 /* What others leave of the machine. */
@@ -283,7 +304,7 @@ struct room {
 
 /* Without the pod itself. */
 void room_of(const struct rp_instance *inst, rp_pod but, const struct ask *a, struct room *ret);
-/* Chooses the nodes for a pod (rec->nodes, mem_nodes), or finds that it fits where no node is chosen
+/* Chooses the nodes for a pod (rec->nodes, mem_nodes), or finds that it fits where none is chosen
  * (0). -RP_ENOSPC and -RP_EINVAL with a message. ctr: whose trail it is told in; 0: nobody's. */
 int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct room *room, struct record *rec);
@@ -390,6 +411,10 @@ struct rp_instance {
 	struct past past, past_before; /* before: this callback */
 	uint64_t staged; /* the digest of the pools that all have */
 	int64_t armed_ms; /* when the timer goes off; 0: it does not */
+	const struct rp_host_usage *usage; /* NULL: the host has none */
+	struct advice advice[POOLS_MAX];
+	uint32_t n_advice;
+	uint32_t n_blind; /* periods in a row without a measurement */
 	struct counters counters;
 	rp_pod *pods; /* scratch, for n_pods of them */
 	uint32_t n_pods;

@@ -58,6 +58,20 @@ static void report_pools(struct rp_instance *inst, const struct rp_metric_sink *
 	}
 }
 
+static void report_advice(struct rp_instance *inst, const struct rp_metric_sink *sink)
+{
+	char text[POOL_TEXT_MAX + 16];
+	for (uint32_t i = 0; i < inst->n_advice; i++) {
+		const struct advice *a = &inst->advice[i];
+		label(a->pool, text, sizeof text);
+		sink->gauge(sink->ctx, "policy_qos_advisor_wanted_cpus",
+			    "CPUs that the advisor wants a pool to have.", text, a->wanted);
+		if (a->used != RP_NOT_SET)
+			sink->gauge(sink->ctx, "policy_qos_advisor_used",
+				    "Milli-CPU in use in a pool.", text, (double)a->used);
+	}
+}
+
 static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_sink *sink)
 {
 	static const char *const reasons[N_REFUSALS] = {
@@ -69,6 +83,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 	if (!inst->plan)
 		return 0;
 	report_pools(inst, sink);
+	report_advice(inst, sink);
 	for (uint32_t i = 0; i < N_LEVELS; i++) {
 		(void)snprintf(text, sizeof text, "level=\"%s\"", level_names[i]);
 		sink->counter(sink->ctx, "policy_qos_placed_total", "Containers placed.", text,

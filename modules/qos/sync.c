@@ -5,8 +5,6 @@
 
 #include "modules/qos/qos.h"
 
-#define RAMP_TIMER 1u
-
 int64_t sync_now_ms(void)
 {
 	struct timespec now;
@@ -189,6 +187,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 		r = sync_retry(inst, txn);
 	inst->staged = 0;
 	inst->armed_ms = -1;
+	advise_arm(inst);
 	if (!r)
 		r = stage_all(inst, txn);
 	return r;

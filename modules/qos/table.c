@@ -135,5 +135,7 @@ int32_t table_load(struct rp_instance *inst)
 		r = admit_load(inst);
 	for (int32_t i = 0; !r && i < n; i++)
 		r = load(inst, inst->list.ctrs[i]);
+	if (!r)
+		advise_learn(inst);
 	return r;
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reclaimed CPU: what pods of reclaimed_cores (the policy qos) may ask for.
+ *
+ *	value = allocatable - (reserve + max(usage, load of 1 and of 5 minutes), in whole CPUs)
+ *
+ * and never below 0. What pods of reclaimed_cores use themselves does not count: not as usage, nor
+ * its part of the load.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/lib/calc.h"
+#include "modules/lib/ctr.h"
+#include "modules/lib/koord.h"
+
+#define LEVEL_KEY "katalyst.kubewharf.io/qos_level"
+#define LEVEL "reclaimed_cores"
+#define MESSAGE_MAX 256u
+
+static const char *const names[] = {"resource.katalyst.kubewharf.io/reclaimed_millicpu", NULL};
+static const char *const no_names[] = {NULL};
+
+static const struct rp_key keys[] = {
+	{.path = "reserve",
+	 .type = RP_T_CPU,
+	 .fallback = "4",
+	 .doc = "CPU that is kept beyond what is used."},
+};
+
+static const struct rp_schema schema = {
+	.size = sizeof(struct rp_schema),
+	.keys = keys,
+	.n_keys = sizeof keys / sizeof keys[0],
+	.key_size = sizeof(struct rp_key),
+};
+
+struct rp_plan {
+	int64_t reserve; /* milli-CPU */
+};
+
+static int32_t plan_new(const struct modhost *h, rp_cfg section, struct rp_plan **ret)
+{
+	struct rp_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	p->reserve = h->config->value(h->ctx, h->config->get(h->ctx, section, "reserve"), RP_T_CPU,
+				      4000);
+	*ret = p;
+	return 0;
+}
+
+static void plan_free(struct rp_plan *p)
+{
+	free(p);
+}
+
+/* Of containers of reclaimed pods, in milli-CPU. -RP_ENOMEM with a message. */
+static int32_t used_by_them(const struct modhost *h, int64_t *ret)
+{
+	const struct rp_host_usage *usage = h->host->service(h->ctx, RP_HOST_USAGE_1);
+	struct ctr_list list = {NULL, 0};
+	int32_t n = ctr_list(h, &list, RP_ORDER_CREATED);
+	*ret = 0;
+	for (int32_t i = 0; usage && i < n; i++) {
+		struct rp_ctr_info info;
+		struct rp_usage u = {.size = sizeof u};
+		if (ctr_info(h, list.ctrs[i], &info))
+			continue;
+		const char *level = h->cache->pod_annotation(h->ctx, info.pod, LEVEL_KEY);
+		if (level && !strcmp(level, LEVEL) && !usage->get(h->ctx, list.ctrs[i], &u) &&
+		    u.cpu != RP_NOT_MEASURED)
+			*ret += u.cpu;
+	}
+	ctr_list_free(&list);
+	return n < 0 ? n : 0;
+}
+
+static int64_t load_of(const struct modhost *h, int64_t node, int64_t others)
+{
+	int64_t loads[2] = {0};
+	if (h->work)
+		(void)koord_load(h, loads);
+	int64_t load = calc_max(loads[0], loads[1]);
+	return node > 0 ? (int64_t)((double)load * (double)others / (double)node) : load;
+}
+
+static int32_t reclaimed_calculate(struct rp_instance *inst, const struct rp_nr_sink *out)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_nr_node node = {.size = sizeof node};
+	struct rp_nr_measured m = {.size = sizeof m};
+	char text[MESSAGE_MAX];
+	int64_t theirs;
+	if (h->noderes->node(h->ctx, &node) || h->noderes->measured(h->ctx, &m))
+		return modhost_fail(h, -RP_ENOENT, "the node is not known");
+	if (m.degraded || m.node[RP_NR_CPU] == RP_NOT_SET) {
+		calc_reset(out, names, calc_why_degraded(&m, text, sizeof text));
+		return 0;
+	}
+	int32_t r = used_by_them(h, &theirs);
+	if (r)
+		return r;
+	int64_t usage = calc_max(0, m.node[RP_NR_CPU] - theirs);
+	int64_t load = load_of(h, m.node[RP_NR_CPU], usage), reserve = inst->plan->reserve;
+	int64_t kept = (reserve + calc_max(usage, load) + 999) / 1000 * 1000;
+	int64_t value = calc_max(0, calc_known(node.allocatable[RP_NR_CPU]) - kept);
+	(void)snprintf(text, sizeof text,
+		       "%lld = allocatable %lld - %lld: reserve %lld and the larger of usage %lld "
+		       "and load %lld, in whole CPUs",
+		       (long long)value, (long long)node.allocatable[RP_NR_CPU], (long long)kept,
+		       (long long)reserve, (long long)usage, (long long)load);
+	calc_give(out, names[0], value, NULL, 0, text);
+	return 0;
+}
+
+static const struct rp_calculator calculator = {
+	CALC_LIFE,
+	.resources = names,
+	.annotations = no_names,
+	.calculate = reclaimed_calculate,
+};
+
+static const struct calc_ops ops = {.plan = plan_new, .plan_free = plan_free, .schema = &schema};
+
+CALC_MODULE("reclaimed", "1.0", ops, calculator,
+	    .summary = "CPU that pods of reclaimed_cores may ask for: what is not used",
+	    .licence = "Apache-2.0");
