@@ -12,6 +12,7 @@
  */
 #include "core/host/watchdog.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -206,6 +207,7 @@ void watchdog_begin(struct watchdog *w)
 {
 	if (!w || w->child)
 		return;
+	assert(!w->begin_ns);
 	w->begin_ns = clock_ns();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (!w->armed)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/wire/mux.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ static size_t head_room(size_t n, size_t first_max)
 
 uint8_t *mux_begin(struct buf *out, size_t n, size_t first_max)
 {
+	assert(n);
 	size_t room = head_room(n, first_max);
 	uint8_t *p = buf_reserve(out, room + n);
 	return p ? p + room : NULL;
