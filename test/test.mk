@@ -155,6 +155,12 @@ $(GRPC_TESTS): LIBS_DAEMON += -lnghttp2
 $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_cri) $(O)/test/t_bridge_edit: $(O)/core/nri-rp-bridge/cri_edit.o \
 		$(O)/core/nri-rp-bridge/cri_info.o
 
+# The bridge's: all of it but main().
+BRIDGE_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-bridge/*.c))))
+BRIDGE_TESTS := $(foreach d,$(O)/fuzz-bin $(O)/fuzz-replay,$(d)/fuzz_bypass) $(O)/test/t_bridge_cgroups
+$(BRIDGE_TESTS): $(BRIDGE_OBJS)
+$(BRIDGE_TESTS): LIBS_DAEMON += -lnghttp2 -lcurl
+
 # The agent's: all of it but main().
 AGENT_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-agent/*.c))))
 $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): $(AGENT_OBJS)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-bridge/cri_info.h"
 
-#include <jansson.h>
 #include <string.h>
 
 static json_t *read_info(const char *info)
@@ -38,27 +37,30 @@ const char *cri_info_parent(struct arena *a, const char *info)
 	return copy;
 }
 
+Cri__Resources *cri_spec_resources(struct arena *a, const json_t *spec)
+{
+	const json_t *resources = json_object_get(json_object_get(spec, "linux"), "resources");
+	const json_t *cpu = json_object_get(resources, "cpu");
+	const json_t *memory = json_object_get(resources, "memory");
+	Cri__Resources *r = resources ? arena_zero(a, Cri__Resources) : NULL;
+	if (!r)
+		return NULL;
+	cri__resources__init(r);
+	r->cpu_shares = number_at(cpu, "shares");
+	r->cpu_quota = number_at(cpu, "quota");
+	r->cpu_period = number_at(cpu, "period");
+	r->cpuset_cpus = arena_strdup(a, text_at(cpu, "cpus"));
+	r->cpuset_mems = arena_strdup(a, text_at(cpu, "mems"));
+	r->memory_limit = number_at(memory, "limit");
+	r->memory_swap = number_at(memory, "swap");
+	r->oom_score_adj = number_at(json_object_get(spec, "process"), "oomScoreAdj");
+	return r->cpuset_cpus && r->cpuset_mems ? r : NULL;
+}
+
 Cri__Resources *cri_info_resources(struct arena *a, const char *info)
 {
 	json_t *root = read_info(info);
-	const json_t *resources = json_object_get(spec_linux(root), "resources");
-	const json_t *cpu = json_object_get(resources, "cpu");
-	const json_t *memory = json_object_get(resources, "memory");
-	const json_t *process = json_object_get(json_object_get(root, "runtimeSpec"), "process");
-	Cri__Resources *r = resources ? arena_zero(a, Cri__Resources) : NULL;
-	if (r) {
-		cri__resources__init(r);
-		r->cpu_shares = number_at(cpu, "shares");
-		r->cpu_quota = number_at(cpu, "quota");
-		r->cpu_period = number_at(cpu, "period");
-		r->cpuset_cpus = arena_strdup(a, text_at(cpu, "cpus"));
-		r->cpuset_mems = arena_strdup(a, text_at(cpu, "mems"));
-		r->memory_limit = number_at(memory, "limit");
-		r->memory_swap = number_at(memory, "swap");
-		r->oom_score_adj = number_at(process, "oomScoreAdj");
-		if (!r->cpuset_cpus || !r->cpuset_mems)
-			r = NULL;
-	}
+	Cri__Resources *r = cri_spec_resources(a, json_object_get(root, "runtimeSpec"));
 	json_decref(root);
 	return r;
 }

@@ -4,6 +4,8 @@
 #ifndef NRI_RP_BRIDGE_CRI_INFO_H
 #define NRI_RP_BRIDGE_CRI_INFO_H
 
+#include <jansson.h>
+
 #include "core/util/arena.h"
 #include "proto/cri.pb-c.h"
 
@@ -15,5 +17,7 @@ const char *cri_info_parent(struct arena *a, const char *info);
 /* The resources of a container out of its OCI specification; NULL: it does not say, or out of
  * memory. */
 Cri__Resources *cri_info_resources(struct arena *a, const char *info);
+/* The same of an OCI specification. */
+Cri__Resources *cri_spec_resources(struct arena *a, const json_t *spec);
 
 #endif

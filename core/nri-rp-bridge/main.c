@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nri-rp-bridge: stands between the kubelet and a container runtime that has no NRI.
+ * nri-rp-bridge: stands between the kubelet and a container runtime without NRI, or beside.
  *
  *   proxy.c     calls that pass from one to the other
  *   trace.c     what of them is logged
  *   upstream.c  the runtime's socket
  *   police.c    calls that a plugin has a say in, and what these are made of
+ *   bypass.c    the other source: containers' cgroups
+ *   ask.c       what the plugin is asked, by both
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "core/nri-rp-bridge/bypass.h"
 #include "core/nri-rp-bridge/options.h"
 #include "core/nri-rp-bridge/proxy.h"
 #include "core/util/sd.h"
@@ -27,6 +30,7 @@ struct bridge {
 	struct upstream *runtime, *image; /* image NULL: the runtime's */
 	struct police *police;
 	struct proxy *proxy;
+	struct bypass *bypass; /* in place of these */
 };
 
 static void on_signal(int signo, void *arg)
@@ -79,16 +83,43 @@ static int start_proxy(struct bridge *b, const struct options *o, struct err *er
 			     &b->proxy, err);
 }
 
+static void on_status(const char *text, void *arg)
+{
+	struct bridge *b = arg;
+	sd_status(b->sd, text);
+}
+
+static int start_bypass(struct bridge *b, const struct options *o, struct err *err)
+{
+	struct bypass_config config = {.loop = b->loop,
+				       .socket = o->nri_socket,
+				       .root = o->root,
+				       .cgroup_root = o->cgroup_root,
+				       .state = o->state,
+				       .reconcile_ms = o->reconcile_ms,
+				       .migrate = o->migrate,
+				       .pods = o->pods,
+				       .status = on_status,
+				       .arg = b};
+	config.pods.loop = b->loop;
+	return bypass_new(&config, &b->bypass, err);
+}
+
 static void tell_ready(struct bridge *b, const struct options *o)
 {
 	char status[SD_STATUS_MAX];
-	(void)snprintf(status, sizeof status, "between %s and %s", o->listen, o->runtime);
+	if (o->source == SOURCE_CGROUPS)
+		(void)snprintf(status, sizeof status,
+			       "beside the runtime, waiting for nri-rpd at %s", o->nri_socket);
+	else
+		(void)snprintf(status, sizeof status, "between %s and %s", o->listen, o->runtime);
 	log_info("%s", status);
 	sd_ready(b->sd, status);
 }
 
 static void stop(struct bridge *b)
 {
+	b->bypass = bypass_free(b->bypass);
 	b->proxy = proxy_free(b->proxy);
 	b->image = upstream_free(b->image);
 	b->runtime = upstream_free(b->runtime);
@@ -119,7 +150,8 @@ int main(int argc, char **argv)
 	log_info("nri-rp-bridge %s", NRI_RP_VERSION);
 	int r = start_loop(&b, &err);
 	if (!r)
-		r = start_proxy(&b, &o, &err);
+		r = o.source == SOURCE_CGROUPS ? start_bypass(&b, &o, &err)
+					       : start_proxy(&b, &o, &err);
 	if (r) {
 		log_error("%s", err_text(&err, r));
 	} else {

@@ -76,6 +76,14 @@ void pod_set_resources(struct pod *pod, Nri__LinuxResources *overhead,
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static void seat_fini(struct seat *seat)
+{
+	free(seat->cgroup);
+	free(seat->path);
+	free(seat->uid);
+	free(seat->name);
+}
+
 struct pod *pod_ref(struct pod *pod)
 {
 	pod->refs++;
@@ -87,6 +95,7 @@ struct pod *pod_unref(struct pod *pod)
 	if (!pod || --pod->refs)
 		return NULL;
 	packed_fini(&pod->msg);
+	seat_fini(&pod->seat);
 	free(pod->id);
 	free(pod->cri_id);
 	free(pod);
@@ -105,6 +114,7 @@ struct ctr *ctr_unref(struct ctr *ctr)
 		return NULL;
 	pod_unref(ctr->pod);
 	packed_fini(&ctr->msg);
+	seat_fini(&ctr->seat);
 	packed_fini(&ctr->pending);
 	free(ctr->id);
 	free(ctr->cri_id);

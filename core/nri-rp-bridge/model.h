@@ -21,10 +21,28 @@ struct packed {
 	size_t n;
 };
 
+/* What the source cgroups knows of a pod or container besides. */
+enum told { TOLD_NOTHING, TOLD_ASKED, TOLD_TAKEN, TOLD_REFUSED };
+struct seat {
+	char *cgroup; /* its own; of a pod: the one around its containers'; NULL: not this source */
+	char *path; /* of a container: the same as runtimes tell it to plugins */
+	char *uid; /* of the pod */
+	char *name; /* of the container, as it was told; NULL: it was not */
+	enum told told;
+	uint64_t since_ms; /* it has been seen */
+	bool known; /* of the pod: the list had it when it was told */
+	int64_t listed[3]; /* of the container: shares, quota, memory limit, as they were told */
+	bool seen; /* in the walk that has begun */
+	/* What has been said for people once. */
+	bool warned, failing, refused_before;
+	unsigned empty; /* looks in a row that have found no process in it */
+};
+
 struct pod {
 	char *id; /* the plugin's */
 	char *cri_id; /* the runtime's; NULL: not known yet */
 	struct packed msg;
+	struct seat seat;
 	unsigned refs;
 	bool gone; /* in no table any more */
 	UT_hash_handle by_cri;
@@ -35,9 +53,10 @@ struct ctr {
 	struct pod *pod;
 	struct packed msg;
 	Nri__ContainerState state;
-	/* What is to be set as soon as the runtime has an id for it: an update that came while it
-	 * was being created. */
+	/* Resources. With the source cri, what is to be set as soon as the runtime has an id for
+	 * it: an update that came while it was being created. With cgroups, all that is wanted. */
 	struct packed pending;
+	struct seat seat;
 	unsigned refs;
 	bool gone;
 	UT_hash_handle by_id, by_cri;

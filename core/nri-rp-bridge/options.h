@@ -2,18 +2,28 @@
 #ifndef NRI_RP_BRIDGE_OPTIONS_H
 #define NRI_RP_BRIDGE_OPTIONS_H
 
+#include "core/nri-rp-bridge/podlist.h"
 #include "core/nri-rp-bridge/trace.h"
 #include "core/util/cmdline.h"
 #include "core/util/log.h"
 
+enum source { SOURCE_CRI, SOURCE_CGROUPS };
+
 /* Texts are argv's. */
 struct options {
+	enum source source;
 	const char *listen, *runtime, *image; /* image NULL: the runtime's */
 	const char *nri_socket;
 	bool strict, require_plugin;
 	bool pod_event_after;
 	struct trace_rules trace;
+	/* See struct bypass_config. */
+	const char *root, *cgroup_root, *state;
+	uint64_t reconcile_ms;
+	bool migrate;
+	struct podlist_config pods;
 	enum log_level log_level;
+	bool of_cri, of_cgroups; /* options were given that only that source has */
 };
 
 /* As cmdline_parse. */

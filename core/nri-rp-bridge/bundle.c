@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-bridge/bundle.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/kube/objects.h"
+#include "core/nri-rp-bridge/cri_info.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define N_RUNTIMES 3u
+
+/* By containerd, CRI-O and Docker. */
+static const char *const type_keys[N_RUNTIMES] = {"io.kubernetes.cri.container-type",
+						  "io.kubernetes.cri-o.ContainerType",
+						  "io.kubernetes.docker.type"};
+static const char *const sandbox_keys[N_RUNTIMES] = {"io.kubernetes.cri.sandbox-id",
+						     "io.kubernetes.cri-o.SandboxID",
+						     "io.kubernetes.sandbox.id"};
+static const char *const name_keys[N_RUNTIMES] = {"io.kubernetes.cri.container-name",
+						  "io.kubernetes.container.name",
+						  "io.kubernetes.container.name"};
+static const char *const pod_keys[N_RUNTIMES] = {
+	"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name", "io.kubernetes.pod.name"};
+static const char *const ns_keys[N_RUNTIMES] = {"io.kubernetes.cri.sandbox-namespace",
+						"io.kubernetes.pod.namespace",
+						"io.kubernetes.pod.namespace"};
+static const char *const uid_keys[N_RUNTIMES] = {"io.kubernetes.cri.sandbox-uid",
+						 "io.kubernetes.pod.uid", "io.kubernetes.pod.uid"};
+/* Where a container's file is. */
+static const struct {
+	const char *before, *after; /* its id */
+} places[] = {
+	{"run/containerd/io.containerd.runtime.v2.task/k8s.io", "config.json"},
+	{"run/containers/storage/overlay-containers", "userdata/config.json"},
+	{"var/lib/docker/containers", "config.v2.json"},
+};
+
+static const char *said(const json_t *map, const char *const keys[N_RUNTIMES])
+{
+	for (unsigned i = 0; i < N_RUNTIMES; i++) {
+		const char *text = json_string_value(json_object_get(map, keys[i]));
+		if (text)
+			return text;
+	}
+	return "";
+}
+
+static bool is_runtimes_own(const char *key)
+{
+	return str_has_prefix(key, "io.kubernetes.") || str_has_prefix(key, "io.container");
+}
+
+static int take_annotations(struct arena *a, json_t *map, struct bundle *ret)
+{
+	size_t n = 0;
+	int r = kube_pairs(a, map, &ret->annotations, &ret->n_annotations);
+	for (size_t i = 0; !r && i < ret->n_annotations; i++)
+		if (!is_runtimes_own(ret->annotations[i]->key))
+			ret->annotations[n++] = ret->annotations[i];
+	ret->n_annotations = n;
+	return r;
+}
+
+static int take(struct arena *a, const json_t *root, struct bundle *ret)
+{
+	json_t *map = json_object_get(root, "annotations");
+	if (!map)
+		map = json_object_get(json_object_get(root, "Config"), "Labels");
+	const char *type = said(map, type_keys);
+	*ret = (struct bundle){
+		.sandbox = str_eq(type, "sandbox") || str_eq(type, "podsandbox"),
+		.sandbox_id = arena_strdup(a, said(map, sandbox_keys)),
+		.name = arena_strdup(a, said(map, name_keys)),
+		.pod = arena_strdup(a, said(map, pod_keys)),
+		.ns = arena_strdup(a, said(map, ns_keys)),
+		.uid = arena_strdup(a, said(map, uid_keys)),
+	};
+	if (!*type)
+		return -EBADMSG;
+	if (!ret->sandbox_id || !ret->name || !ret->pod || !ret->ns || !ret->uid)
+		return -ENOMEM;
+	ret->resources = cri_spec_resources(a, root);
+	return take_annotations(a, map, ret);
+}
+
+int bundle_parse(struct arena *a, const char *text, size_t n, struct bundle *ret)
+{
+	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+	int r = root ? take(a, root, ret) : -EBADMSG;
+	json_decref(root);
+	return r;
+}
+
+static int read_at(const struct fs_root *root, const char *path, struct arena *a,
+		   struct bundle *ret)
+{
+	_free_ char *text = NULL;
+	size_t n;
+	int r = fs_read_all(root, path, BUNDLE_MAX, &text, &n);
+	return r ? r : bundle_parse(a, text, n, ret);
+}
+
+int bundle_read(const struct fs_root *root, const char *state, struct arena *a, const char *id,
+		struct bundle *ret)
+{
+	char path[PATH_MAX];
+	int r = -ENOENT;
+	if (state) {
+		(void)snprintf(path, sizeof path, "%s/%s/config.json", state, id);
+		r = read_at(root, path, a, ret);
+	}
+	for (unsigned i = 0; r == -ENOENT && i < sizeof places / sizeof *places; i++) {
+		(void)snprintf(path, sizeof path, "%s/%s/%s", places[i].before, id,
+			       places[i].after);
+		r = read_at(root, path, a, ret);
+	}
+	return r;
+}

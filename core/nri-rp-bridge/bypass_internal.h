@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bypass.c, words.c and describe.c share. */
+#ifndef NRI_RP_BRIDGE_BYPASS_INTERNAL_H
+#define NRI_RP_BRIDGE_BYPASS_INTERNAL_H
+
+#include "core/nri-rp-bridge/ask.h"
+#include "core/nri-rp-bridge/bundle.h"
+#include "core/nri-rp-bridge/bypass.h"
+#include "core/nri-rp-bridge/cgroup_files.h"
+#include "core/nri-rp-bridge/kubepods.h"
+
+struct word;
+
+struct bypass {
+	struct bypass_config config;
+	struct cgroup_fs files;
+	struct kubepods *kubepods;
+	struct podlist *pods;
+	struct nri_runtime *nri;
+	struct model model; /* pods by the ids of their sandboxes */
+	struct word *words;
+	struct loop_timer *reconcile, *soon;
+	uint64_t soon_ms; /* when that timer is due */
+	bool advancing, again;
+	struct arena *sync_arena; /* what a Synchronize under way tells */
+	uint64_t sync_ms; /* since when a Synchronize waits for the list; 0: none does */
+	bool truncated; /* the last walk met too many */
+	uint64_t drifted, failed; /* files that were written again; writes that failed */
+};
+
+/* ---- bypass.c ---- */
+
+/* What is to be told next: after a walk, and after an answer. */
+void bypass_advance(struct bypass *b);
+/* Looks again after a while, or before. */
+void bypass_soon(struct bypass *b, uint64_t ms);
+void bypass_status(struct bypass *b);
+
+/* ---- words.c ---- */
+
+/* Told when its turn comes; out of memory is logged. ctr NULL: an event of the pod. */
+void word_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr);
+void words_free(struct bypass *b);
+/* Containers of which the list says something else than before are told so: a resize. */
+void resize_all(struct bypass *b);
+/* What the plugin wants of a container, besides what it has wanted so far; -ENOENT: it has gone. */
+int want(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources, bool keep,
+	 struct err *err);
+/* Files that do not say what is wanted are written again. settled: nobody else is at it. */
+void rewrite(struct bypass *b, struct ctr *ctr, bool settled);
+/* How many failed. */
+unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n);
+
+/* ---- describe.c ---- */
+
+/* NULL: out of memory. */
+Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const struct pod *pod);
+/* `anew`: as it was asked for when it was created; else as its files are. */
+Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr, bool anew);
+/* The list says something else of its resources than before: what. */
+bool describe_resize(const struct bypass *b, struct ctr *ctr, Cri__Resources *ret);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nri-rp-bridge/bypass_internal.h"
+#include "core/nri-rp-bridge/cri_edit.h"
+#include "core/util/str.h"
+
+#define SHORT_ID 12 /* of an id, where there is no name */
+#define SHARES_PER_CPU 1024
+#define SHARES_MIN 2
+#define PERIOD_US 100000
+#define OOM_FILE "proc/%u/oom_score_adj"
+
+static char *text(const char *s)
+{
+	return (char *)(uintptr_t)s;
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+/* Entries of a map of texts are alike, whatever their map. */
+static Cri__ListedPod__LabelsEntry **entries(struct arena *a, Agent__Pair *const *list, size_t n)
+{
+	Cri__ListedPod__LabelsEntry **ret = arena_array(a, n + 1, sizeof *ret);
+	for (size_t i = 0; ret && i < n; i++) {
+		ret[i] = arena_zero(a, Cri__ListedPod__LabelsEntry);
+		if (!ret[i])
+			return NULL;
+		cri__listed_pod__labels_entry__init(ret[i]);
+		ret[i]->key = list[i]->key;
+		ret[i]->value = list[i]->value;
+	}
+	return ret;
+}
+
+static const char * or (const char *one, const char *other)
+{
+	return one && *one ? one : other ? other : "";
+}
+
+/* The kubelet has the sums of its containers in its cgroup. */
+static Nri__LinuxResources *pod_resources(const struct bypass *b, struct arena *a,
+					  const struct pod *pod)
+{
+	static char none[] = "";
+	Cri__Resources *r = arena_zero(a, Cri__Resources);
+	if (!r || cgroup_read(&b->files, a, pod->seat.cgroup, r) == -ENOMEM)
+		return NULL;
+	r->cpuset_cpus = r->cpuset_mems = none;
+	return cri_resources(a, r);
+}
+
+Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const struct pod *pod)
+{
+	const Agent__FedPod *fed = podlist_find(b->pods, pod->seat.uid);
+	struct bundle bundle = {0};
+	Cri__PodMetadata metadata = CRI__POD_METADATA__INIT;
+	Cri__ListedPod listed = CRI__LISTED_POD__INIT;
+	(void)bundle_read(&b->files.root, b->config.state, a, pod->id, &bundle);
+	metadata.name = text(or (fed ? fed->name : "", or (bundle.pod, pod->seat.uid)));
+	metadata.namespace_ = text(or (fed ? fed->namespace_ : "", bundle.ns));
+	metadata.uid = pod->seat.uid;
+	listed.id = pod->id;
+	listed.metadata = &metadata;
+	listed.n_labels = fed ? fed->n_labels : 0;
+	listed.labels = entries(a, fed ? fed->labels : NULL, listed.n_labels);
+	listed.n_annotations = fed ? fed->n_annotations : bundle.n_annotations;
+	listed.annotations = (Cri__ListedPod__AnnotationsEntry **)(void *)entries(
+		a, fed ? fed->annotations : bundle.annotations, listed.n_annotations);
+	const char *parent = arena_printf(a, "/%s", pod->seat.cgroup);
+	if (!listed.labels || !listed.annotations || !parent)
+		return NULL;
+	Nri__PodSandbox *m = cri_listed_pod(a, &listed, parent);
+	if (!m)
+		return NULL;
+	m->id = pod->id;
+	m->lnx->pod_resources = pod_resources(b, a, pod);
+	return m->lnx->pod_resources ? m : NULL;
+}
+
+/* ---- containers ------------------------------------------------------------------------------ */
+
+static const Agent__PodContainer *fed_ctr(const Agent__FedPod *fed, const char *id,
+					  const char *name)
+{
+	for (size_t i = 0; fed && i < fed->n_containers; i++)
+		if (str_eq(fed->containers[i]->id, id) ||
+		    (*name && str_eq(fed->containers[i]->name, name)))
+			return fed->containers[i];
+	return NULL;
+}
+
+static int64_t amount(Agent__Amount *const *list, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(list[i]->name, name))
+			return list[i]->amount;
+	return 0;
+}
+
+/* As a kubelet makes them of requests and limits. */
+static void resources_of_fed(const Agent__PodContainer *c, Cri__Resources *r)
+{
+	int64_t limit = amount(c->limits, c->n_limits, "cpu");
+	int64_t mcpu = amount(c->requests, c->n_requests, "cpu");
+	int64_t memory = amount(c->limits, c->n_limits, "memory");
+	mcpu = mcpu ? mcpu : limit;
+	if (mcpu > 1000000000 || limit > 1000000000)
+		return;
+	int64_t shares = mcpu * SHARES_PER_CPU / 1000;
+	r->cpu_shares = shares < SHARES_MIN ? SHARES_MIN : shares;
+	if (limit > 0) {
+		r->cpu_period = PERIOD_US;
+		r->cpu_quota = limit * PERIOD_US / 1000;
+	}
+	if (memory > 0)
+		r->memory_limit = memory;
+}
+
+#define N_LISTED (sizeof((struct seat *)NULL)->listed / sizeof(int64_t))
+
+static void note_listed(struct ctr *ctr, const Agent__PodContainer *fed)
+{
+	Cri__Resources r = CRI__RESOURCES__INIT;
+	resources_of_fed(fed, &r);
+	ctr->seat.listed[0] = r.cpu_shares;
+	ctr->seat.listed[1] = r.cpu_quota;
+	ctr->seat.listed[2] = r.memory_limit;
+}
+
+bool describe_resize(const struct bypass *b, struct ctr *ctr, Cri__Resources *ret)
+{
+	const Agent__PodContainer *fed =
+		fed_ctr(podlist_find(b->pods, ctr->pod->seat.uid), ctr->id, ctr->seat.name);
+	int64_t before[N_LISTED];
+	if (!fed)
+		return false;
+	cri__resources__init(ret);
+	resources_of_fed(fed, ret);
+	memcpy(before, ctr->seat.listed, sizeof before);
+	note_listed(ctr, fed);
+	return before[0] && memcmp(before, ctr->seat.listed, sizeof before) != 0;
+}
+
+static void as_asked(const Cri__Resources *asked, Cri__Resources *r)
+{
+	r->cpu_shares = asked->cpu_shares ? asked->cpu_shares : r->cpu_shares;
+	r->cpu_period = asked->cpu_period ? asked->cpu_period : r->cpu_period;
+	r->cpu_quota = asked->cpu_quota ? asked->cpu_quota : r->cpu_quota;
+	r->memory_limit = asked->memory_limit ? asked->memory_limit : r->memory_limit;
+}
+
+static int64_t oom_score(const struct bypass *b, uint32_t pid)
+{
+	char path[64];
+	int64_t v;
+	(void)snprintf(path, sizeof path, OOM_FILE, pid);
+	return pid && fs_read_i64(&b->files.root, path, &v) == 0 ? v : 0;
+}
+
+/* How long ago it began is not known; the order in which they were seen is. */
+static int64_t created_at(const struct ctr *ctr)
+{
+	return (int64_t)(clock_wall_ns() - (clock_ms() - ctr->seat.since_ms) * 1000000u);
+}
+
+static Cri__Resources *resources_of(struct bypass *b, struct arena *a, const struct ctr *ctr,
+				    const struct bundle *bundle, const Agent__PodContainer *fed,
+				    bool anew)
+{
+	const Cri__Resources *asked = bundle->resources;
+	Cri__Resources *r = arena_zero(a, Cri__Resources);
+	if (!r || cgroup_read(&b->files, a, ctr->seat.cgroup, r) == -ENOMEM)
+		return NULL;
+	if (anew && asked)
+		as_asked(asked, r);
+	else if (anew && fed)
+		resources_of_fed(fed, r);
+	else if (asked && cgroup_has_shares(&b->files, ctr->seat.cgroup, asked->cpu_shares))
+		r->cpu_shares = asked->cpu_shares; /* a weight has several */
+	return r;
+}
+
+Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr, bool anew)
+{
+	const Agent__FedPod *pod = podlist_find(b->pods, ctr->pod->seat.uid);
+	struct bundle bundle = {.name = ""};
+	Cri__ContainerMetadata metadata = CRI__CONTAINER_METADATA__INIT;
+	Cri__ListedContainer listed = CRI__LISTED_CONTAINER__INIT;
+	if (bundle_read(&b->files.root, b->config.state, a, ctr->id, &bundle))
+		bundle = (struct bundle){.name = ""};
+	const Agent__PodContainer *fed = fed_ctr(pod, ctr->id, bundle.name);
+	Cri__Resources *r = resources_of(b, a, ctr, &bundle, fed, anew);
+	const char *cut = arena_printf(a, "%.*s", SHORT_ID, ctr->id);
+	if (!r || !cut)
+		return NULL;
+	if (fed)
+		note_listed(ctr, fed);
+	uint32_t pid = cgroup_process(&b->files, ctr->seat.cgroup);
+	r->oom_score_adj = bundle.resources ? bundle.resources->oom_score_adj : oom_score(b, pid);
+	metadata.name = text(or (fed ? fed->name : "", or (bundle.name, cut)));
+	free(ctr->seat.name);
+	ctr->seat.name = strdup(metadata.name);
+	if (!ctr->seat.name)
+		return NULL;
+	listed.id = ctr->id;
+	listed.metadata = &metadata;
+	listed.state = anew ? 0 : 1;
+	listed.created_at = created_at(ctr);
+	listed.labels = (Cri__ListedContainer__LabelsEntry **)(void *)entries(
+		a,
+		(Agent__Pair *[]){&(Agent__Pair){.key = text("io.kubernetes.container.name"),
+						 .value = metadata.name},
+				  &(Agent__Pair){.key = text("io.kubernetes.pod.uid"),
+						 .value = ctr->pod->seat.uid}},
+		2);
+	listed.n_labels = listed.labels ? 2 : 0;
+	Nri__Container *m = cri_listed_container(a, ctr->pod->id, &listed, r);
+	if (!m || !listed.labels)
+		return NULL;
+	m->id = ctr->id;
+	m->pid = pid;
+	m->lnx->cgroups_path = ctr->seat.path;
+	return m;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-bridge/kubepods.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "cgroups"
+#define TOP "kubepods"
+#define SLICE ".slice"
+#define SCOPE ".scope"
+#define ID_LEN (KUBEPODS_ID_SIZE - 1)
+#define QUIET_MS 20u /* changes that come together are looked at together */
+#define SEARCH_DEPTH 4u
+#define SEARCH_MAX 2048u /* folders that are looked into */
+#define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR)
+
+struct kubepods {
+	const struct cgroup_fs *c;
+	char *under; /* NULL: anywhere */
+	char top[CGROUP_PATH_MAX]; /* "": not found */
+	int fd;
+	struct loop_io *io;
+	struct loop_timer *quiet;
+	void (*changed)(void *arg);
+	void *arg;
+	bool warned;
+};
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* What of a slice's name follows "kubepods": "-burstable-podUID"; NULL: it is no such slice. */
+static const char *slice_rest(const char *name, size_t *ret_len)
+{
+	if (!str_has_suffix(name, SLICE))
+		return NULL;
+	const char *at = str_has_prefix(name, TOP) ? name : strstr(name, "-" TOP);
+	if (!at)
+		return NULL;
+	at += (at == name ? 0 : 1) + sizeof TOP - 1;
+	*ret_len = strlen(at) - (sizeof SLICE - 1);
+	return at;
+}
+
+bool kubepods_is_top(const char *name)
+{
+	size_t n;
+	return str_eq(name, TOP) || (slice_rest(name, &n) && n == 0);
+}
+
+static size_t qos_len(const char *rest, size_t n)
+{
+	static const char *const classes[] = {"-burstable", "-besteffort"};
+	for (unsigned i = 0; i < 2; i++)
+		if (n >= strlen(classes[i]) && str_has_prefix(rest, classes[i]))
+			return strlen(classes[i]);
+	return 0;
+}
+
+bool kubepods_is_qos(const char *name)
+{
+	size_t n;
+	const char *rest = slice_rest(name, &n);
+	if (!rest)
+		return str_eq(name, "burstable") || str_eq(name, "besteffort");
+	return n && qos_len(rest, n) == n;
+}
+
+bool kubepods_pod_uid(const char *name, char ret[KUBEPODS_UID_SIZE])
+{
+	size_t n;
+	const char *rest = slice_rest(name, &n), *uid = name;
+	if (rest) {
+		size_t qos = qos_len(rest, n);
+		uid = rest + qos;
+		n -= qos;
+		if (n && *uid == '-') {
+			uid++;
+			n--;
+		}
+	} else {
+		n = strlen(name);
+	}
+	if (n <= 3 || !str_has_prefix(uid, "pod") || n - 3 >= KUBEPODS_UID_SIZE)
+		return false;
+	for (size_t i = 3; i < n; i++) {
+		char c = rest && uid[i] == '_' ? '-' : uid[i];
+		if (!isalnum((unsigned char)c) && c != '-')
+			return false;
+		ret[i - 3] = c;
+	}
+	ret[n - 3] = '\0';
+	return true;
+}
+
+bool kubepods_ctr_id(const char *name, char ret[KUBEPODS_ID_SIZE])
+{
+	size_t n = strlen(name);
+	if (str_has_suffix(name, SCOPE))
+		n -= sizeof SCOPE - 1;
+	if (n < ID_LEN)
+		return false;
+	const char *id = name + n - ID_LEN;
+	/* CRI-O's monitor of a container has a cgroup, too. */
+	if (id > name && (id[-1] != '-' || strstr(name, "conmon")))
+		return false;
+	if (strspn(id, "0123456789abcdef") < ID_LEN)
+		return false;
+	memcpy(ret, id, ID_LEN);
+	ret[ID_LEN] = '\0';
+	return true;
+}
+
+/* "cri-containerd" of "cri-containerd-ID.scope". */
+static int path_of_scope(const char *pod, const char *name, const char *id, char *buf, size_t size)
+{
+	const char *slice = strrchr(pod, '/');
+	size_t prefix = strlen(name) - (sizeof SCOPE - 1) - ID_LEN;
+	int n = snprintf(buf, size, "%s:%.*s:%s", slice ? slice + 1 : pod,
+			 prefix ? (int)prefix - 1 : 0, name, id);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+static void on_quiet(void *arg)
+{
+	struct kubepods *k = arg;
+	k->changed(k->arg);
+}
+
+static void on_events(unsigned events, void *arg)
+{
+	struct kubepods *k = arg;
+	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	(void)events;
+	while (read(k->fd, buf, sizeof buf) > 0)
+		;
+	if (!loop_timer_armed(k->quiet))
+		(void)loop_timer_arm(k->quiet, QUIET_MS);
+}
+
+/* By its file descriptor, as the root may be another one. What is watched already stays so. */
+static void watch(struct kubepods *k, const char *folder)
+{
+	char path[64];
+	_close_ int dir = fs_open(&k->c->root, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return;
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
+	if (inotify_add_watch(k->fd, path, EVENTS) < 0 && errno != ENOENT && !k->warned) {
+		k->warned = true;
+		log_warning("%s cannot be watched: %s; containers are found later", folder,
+			    strerror(errno));
+	}
+}
+
+/* ---- walking --------------------------------------------------------------------------------- */
+
+struct walk {
+	struct kubepods *k;
+	int (*fn)(const struct kubepods_entry *e, void *arg);
+	void *arg;
+	const char *cgroup, *uid; /* where it is */
+	unsigned left;
+};
+
+/* Calls fn for what is in a cgroup, which is watched from before on. One that has gone is empty. */
+static int each_in(struct walk *w, const char *cgroup, int (*fn)(const char *name, void *arg))
+{
+	char folder[CGROUP_PATH_MAX];
+	const char *around = w->cgroup;
+	if (!cgroup_folder(w->k->c, "cpuset", cgroup, folder))
+		return 0;
+	watch(w->k, folder);
+	w->cgroup = cgroup;
+	int r = fs_list(&w->k->c->root, folder, fn, w);
+	w->cgroup = around;
+	return r == -ENOENT || r == -ENODEV || r == -ENOTDIR ? 0 : r;
+}
+
+static bool below(const char *cgroup, const char *name, char ret[CGROUP_PATH_MAX])
+{
+	int n = snprintf(ret, CGROUP_PATH_MAX, "%s%s%s", cgroup, *cgroup ? "/" : "", name);
+	return n > 0 && n < (int)CGROUP_PATH_MAX;
+}
+
+static int on_ctr(const char *name, void *arg)
+{
+	struct walk *w = arg;
+	char id[KUBEPODS_ID_SIZE], cgroup[CGROUP_PATH_MAX], path[CGROUP_PATH_MAX];
+	if (!kubepods_ctr_id(name, id) || !below(w->cgroup, name, cgroup))
+		return 0;
+	if (!w->left--)
+		return -E2BIG;
+	if (!str_has_suffix(name, SCOPE) || w->k->under)
+		(void)snprintf(path, sizeof path, "/%.*s", (int)sizeof path - 2, cgroup);
+	else if (path_of_scope(w->cgroup, name, id, path, sizeof path))
+		return 0;
+	const struct kubepods_entry e = {w->uid, id, w->cgroup, cgroup, path};
+	return w->fn(&e, w->arg);
+}
+
+static int on_pod(const char *name, void *arg)
+{
+	struct walk *w = arg;
+	char uid[KUBEPODS_UID_SIZE], cgroup[CGROUP_PATH_MAX];
+	if (!below(w->cgroup, name, cgroup))
+		return 0;
+	if (kubepods_is_qos(name))
+		return each_in(w, cgroup, on_pod);
+	if (!kubepods_pod_uid(name, uid))
+		return 0;
+	w->uid = uid;
+	return each_in(w, cgroup, on_ctr);
+}
+
+/* ---- where it is ----------------------------------------------------------------------------- */
+
+struct search {
+	struct kubepods *k;
+	const char *cgroup;
+	unsigned depth, *left;
+	bool deeper; /* the names of this level have been looked at */
+};
+
+static int search(struct search *s);
+
+static int look_at(const char *name, void *arg)
+{
+	struct search *s = arg;
+	char cgroup[CGROUP_PATH_MAX];
+	if (!below(s->cgroup, name, cgroup))
+		return 0;
+	if (!s->deeper && kubepods_is_top(name)) {
+		(void)snprintf(s->k->top, sizeof s->k->top, "%s", cgroup);
+		return 1;
+	}
+	struct search in = {s->k, cgroup, s->depth - 1, s->left, false};
+	return s->deeper && in.depth && *s->left ? search(&in) : 0;
+}
+
+/* All of a folder before what is in its folders. 1: found. */
+static int search(struct search *s)
+{
+	char folder[CGROUP_PATH_MAX];
+	if (!cgroup_folder(s->k->c, "cpuset", s->cgroup, folder))
+		return 0;
+	--*s->left;
+	int r = fs_list(&s->k->c->root, folder, look_at, s);
+	s->deeper = true;
+	return r == 0 ? fs_list(&s->k->c->root, folder, look_at, s) : r;
+}
+
+static void find_top(struct kubepods *k)
+{
+	char folder[CGROUP_PATH_MAX];
+	unsigned left = SEARCH_MAX;
+	const char *under = k->under ? k->under : "";
+	if (*k->top && cgroup_folder(k->c, "cpuset", k->top, folder) &&
+	    fs_exists(&k->c->root, folder))
+		return;
+	*k->top = '\0';
+	if (!cgroup_folder(k->c, "cpuset", under, folder))
+		return;
+	watch(k, folder);
+	struct search s = {k, under, k->under ? 1 : SEARCH_DEPTH, &left, false};
+	if (search(&s) == 1)
+		log_info("the kubelet's cgroup is %s", k->top);
+}
+
+const char *kubepods_top(const struct kubepods *k)
+{
+	return *k->top ? k->top : NULL;
+}
+
+int kubepods_walk(struct kubepods *k, int (*fn)(const struct kubepods_entry *e, void *arg),
+		  void *arg)
+{
+	struct walk w = {.k = k, .fn = fn, .arg = arg, .cgroup = "", .left = KUBEPODS_CTRS_MAX};
+	find_top(k);
+	return *k->top ? each_in(&w, k->top, on_pod) : 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int kubepods_new(struct loop *loop, const struct cgroup_fs *c, const char *under,
+		 void (*changed)(void *arg), void *arg, struct kubepods **ret, struct err *err)
+{
+	struct kubepods *k = calloc(1, sizeof *k);
+	if (!k)
+		return err_errno(err, -ENOMEM, "cgroups");
+	k->c = c;
+	k->changed = changed;
+	k->arg = arg;
+	k->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (k->fd < 0) {
+		int r = -errno;
+		kubepods_free(k);
+		return err_errno(err, r, "inotify");
+	}
+	k->under = under ? strdup(under + strspn(under, "/")) : NULL;
+	k->quiet = loop_timer_new(loop, on_quiet, k);
+	k->io = loop_io_new(loop, k->fd, LOOP_READ, on_events, k);
+	if ((under && !k->under) || !k->quiet || !k->io) {
+		kubepods_free(k);
+		return err_errno(err, -ENOMEM, "cgroups");
+	}
+	*ret = k;
+	return 0;
+}
+
+struct kubepods *kubepods_free(struct kubepods *k)
+{
+	if (!k)
+		return NULL;
+	if (k->io)
+		loop_io_free(k->io);
+	loop_timer_free(k->quiet);
+	if (k->fd >= 0)
+		(void)close(k->fd);
+	free(k->under);
+	free(k);
+	return NULL;
+}

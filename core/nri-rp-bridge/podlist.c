@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-bridge/podlist.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/kube/objects.h"
+#include "core/util/cleanup.h"
+#include "core/util/hash.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "pods"
+#define GAP_MS 200u /* between two questions to the kubelet */
+#define EMPTY_MAX 5u /* lists without a pod in a row until that is believed */
+#define PARSE_BLOCK (64u << 10)
+#define PARSE_LIMIT (256u << 20) /* of what a list is made into */
+#define POD_BLOCK 1024u
+#define POD_MAX (1u << 20) /* bytes of one */
+
+struct known_pod {
+	struct arena *arena; /* what the message is in */
+	Agent__FedPod *message;
+	uint8_t *packed; /* the same, to compare with */
+	size_t n;
+	bool listed; /* in the list that has begun */
+	uint64_t gone_ms; /* since when it is in no list; 0: it is */
+	UT_hash_handle hh;
+};
+
+struct podlist {
+	struct podlist_config config;
+	struct known_pod *pods; /* by UID */
+	struct fetch *fetch;
+	struct feed *feed;
+	struct loop_timer *poll; /* the next question to the kubelet */
+	uint64_t asked_ms;
+	bool asking, secure; /* now; by which port */
+	bool fed; /* the agent is connected and has told all */
+	bool failing;
+	bool changed; /* since the list has begun */
+	unsigned empty; /* lists without a pod in a row */
+	char state[256];
+};
+
+/* ---- the pods -------------------------------------------------------------------------------- */
+
+static struct known_pod *known_free(struct known_pod *pod)
+{
+	if (pod)
+		arena_free(pod->arena);
+	free(pod);
+	return NULL;
+}
+
+static struct known_pod *known_new(const Agent__FedPod *from)
+{
+	size_t n = agent__fed_pod__get_packed_size(from);
+	struct known_pod *pod = n <= POD_MAX ? calloc(1, sizeof *pod) : NULL;
+	if (!pod)
+		return NULL;
+	pod->arena = arena_new(POD_BLOCK, 0);
+	ProtobufCAllocator alloc = pb_arena(pod->arena);
+	pod->packed = pod->arena ? arena_alloc(pod->arena, n + 1) : NULL;
+	if (!pod->packed)
+		return known_free(pod);
+	pod->n = agent__fed_pod__pack(from, pod->packed);
+	pod->message = agent__fed_pod__unpack(&alloc, pod->n, pod->packed);
+	pod->listed = true;
+	return pod->message ? pod : known_free(pod);
+}
+
+static struct known_pod *find(const struct podlist *p, const char *uid)
+{
+	struct known_pod *pod = NULL;
+	HASH_FIND(hh, p->pods, uid, strlen(uid), pod);
+	return pod;
+}
+
+static void drop(struct podlist *p, struct known_pod *pod)
+{
+	HASH_DEL(p->pods, pod);
+	known_free(pod);
+}
+
+void podlist_begin(struct podlist *p)
+{
+	for (struct known_pod *pod = p->pods; pod; pod = pod->hh.next)
+		pod->listed = false;
+}
+
+void podlist_take(struct podlist *p, const Agent__FedPod *from)
+{
+	struct known_pod *had = find(p, from->uid), *pod = known_new(from);
+	if (pod && had && had->n == pod->n && memcmp(had->packed, pod->packed, pod->n) == 0) {
+		p->changed |= had->gone_ms != 0;
+		had->listed = true;
+		had->gone_ms = 0;
+		known_free(pod);
+		return;
+	}
+	if (!pod || (!had && HASH_COUNT(p->pods) >= PODLIST_MAX)) {
+		log_warning("pod %.64s/%.64s is known by its cgroup alone: it is too large, or "
+			    "there are too many",
+			    from->namespace_, from->name);
+		known_free(pod);
+		return;
+	}
+	if (had)
+		drop(p, had);
+	HASH_ADD_KEYPTR(hh, p->pods, pod->message->uid, strlen(pod->message->uid), pod);
+	p->changed = true;
+}
+
+static void set_gone(struct podlist *p, struct known_pod *pod)
+{
+	if (pod->gone_ms)
+		return;
+	pod->gone_ms = clock_ms();
+	p->changed = true;
+}
+
+void podlist_forget(struct podlist *p, const char *uid)
+{
+	struct known_pod *pod = find(p, uid);
+	if (pod)
+		set_gone(p, pod);
+}
+
+/* What has been gone for long is of no use even to those whose cgroups are slow to go. */
+#define FORGET_MS 3600000u
+
+void podlist_end(struct podlist *p)
+{
+	struct known_pod *pod, *next;
+	HASH_ITER (hh, p->pods, pod, next) {
+		if (!pod->listed)
+			set_gone(p, pod);
+		if (pod->gone_ms && clock_ms() - pod->gone_ms > FORGET_MS)
+			drop(p, pod);
+	}
+	if (p->changed)
+		p->config.changed(p->config.arg);
+	p->changed = false;
+}
+
+const Agent__FedPod *podlist_find(const struct podlist *p, const char *uid)
+{
+	const struct known_pod *pod = find(p, uid);
+	return pod ? pod->message : NULL;
+}
+
+uint64_t podlist_gone_ms(const struct podlist *p, const char *uid)
+{
+	const struct known_pod *pod = find(p, uid);
+	return pod && pod->gone_ms ? clock_ms() - pod->gone_ms + 1 : 0;
+}
+
+/* ---- a kubelet's list ------------------------------------------------------------------------ */
+
+int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *pod, void *arg),
+		  void *arg, size_t *ret_n)
+{
+	json_t *root = json_loadb(text, n, 0, NULL);
+	const json_t *items = json_object_get(root, "items"), *item;
+	const char *kind = json_string_value(json_object_get(root, "kind"));
+	_arena_ struct arena *a = arena_new(PARSE_BLOCK, PARSE_LIMIT);
+	size_t i, count = json_array_size(items);
+	/* Go writes an empty list as null. */
+	int r = !kind || !str_eq(kind, "PodList") ||
+				(items && !json_is_array(items) && !json_is_null(items))
+			? -EBADMSG
+		: !a		      ? -ENOMEM
+		: count > PODLIST_MAX ? -E2BIG
+				      : 0;
+	json_array_foreach(items, i, item)
+	{
+		Agent__FedPod pod;
+		if (!r && kube_pod(a, item, true, &pod) == 0)
+			fn(&pod, arg);
+	}
+	json_decref(root);
+	if (!r)
+		*ret_n = count;
+	return r;
+}
+
+static void take_one(const Agent__FedPod *pod, void *arg)
+{
+	podlist_take(arg, pod);
+}
+
+static void set_state(struct podlist *p, bool failing, const char *text)
+{
+	const char *source = p->fed ? "agent" : p->secure ? "secure" : "readonly";
+	char state[sizeof p->state];
+	(void)snprintf(state, sizeof state, "%s%s%.200s", source, *text ? ": " : "", text);
+	if (failing && !str_eq(state, p->state))
+		log_warning("pods are known by their cgroups alone: %s", state);
+	else if (!str_eq(state, p->state))
+		log_notice("pods are known by %s", state);
+	(void)snprintf(p->state, sizeof p->state, "%s", state);
+	p->failing = failing;
+}
+
+static void on_fetched(const char *why, const char *body, size_t n, void *arg)
+{
+	struct podlist *p = arg;
+	size_t count = 0;
+	p->asking = false;
+	(void)loop_timer_arm(p->poll, p->config.poll_ms);
+	if (p->fed)
+		return; /* the agent came meanwhile */
+	podlist_begin(p);
+	int r = why ? -EIO : podlist_parse(body, n, take_one, p, &count);
+	p->empty = r || count ? 0 : p->empty + 1;
+	if (r) {
+		bool news = !p->failing;
+		set_state(p, true, why ? why : r == -E2BIG ? "too many pods" : "no list of pods");
+		if (news)
+			p->config.changed(p->config.arg); /* nobody needs to wait any more */
+		return;
+	}
+	set_state(p, false, "");
+	/* Without a list so far there is nothing that an empty one could take away. */
+	if (count || p->empty >= EMPTY_MAX)
+		podlist_end(p);
+}
+
+static void ask_now(void *arg)
+{
+	struct podlist *p = arg;
+	if (p->asking || p->fed || !p->fetch)
+		return;
+	enum pods_source source = p->config.source;
+	p->secure = source == PODS_SECURE || (source == PODS_AUTO && fetch_may_be_secure(p->fetch));
+	p->asking = true;
+	p->asked_ms = clock_ms();
+	fetch_begin(p->fetch, p->secure);
+}
+
+void podlist_ask(struct podlist *p)
+{
+	uint64_t since = clock_ms() - p->asked_ms;
+	if (p->fetch && !p->asking && !p->fed)
+		(void)loop_timer_arm(p->poll, since < GAP_MS ? GAP_MS - since : 1);
+}
+
+static void on_feed(bool connected, void *arg)
+{
+	struct podlist *p = arg;
+	p->fed = connected;
+	if (connected) {
+		loop_timer_disarm(p->poll);
+		set_state(p, false, "");
+	} else if (p->fetch) {
+		podlist_ask(p);
+	} else {
+		(void)snprintf(p->state, sizeof p->state, "agent: not connected");
+		log_warning("pods are known by their cgroups alone: %s", p->state);
+	}
+}
+
+bool podlist_may_know(const struct podlist *p)
+{
+	return p->fed || (p->fetch && !p->failing);
+}
+
+const char *podlist_state(const struct podlist *p)
+{
+	return p->state;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int podlist_new(const struct podlist_config *config, struct podlist **ret, struct err *err)
+{
+	enum pods_source source = config->source;
+	struct podlist *p = calloc(1, sizeof *p);
+	if (!p)
+		return err_errno(err, -ENOMEM, "pods");
+	p->config = *config;
+	(void)snprintf(p->state, sizeof p->state, "cgroupfs");
+	p->poll = loop_timer_new(config->loop, ask_now, p);
+	int r = p->poll ? 0 : err_errno(err, -ENOMEM, "pods");
+	if (!r && (source == PODS_AGENT || source == PODS_AUTO))
+		r = feed_new(&p->config, p, on_feed, &p->feed, err);
+	if (!r && source != PODS_AGENT && source != PODS_CGROUPFS)
+		r = fetch_new(&p->config, on_fetched, p, &p->fetch, err);
+	if (r) {
+		podlist_free(p);
+		return r;
+	}
+	podlist_ask(p);
+	*ret = p;
+	return 0;
+}
+
+struct podlist *podlist_free(struct podlist *p)
+{
+	struct known_pod *pod, *next;
+	if (!p)
+		return NULL;
+	fetch_free(p->fetch);
+	feed_free(p->feed);
+	loop_timer_free(p->poll);
+	HASH_ITER (hh, p->pods, pod, next)
+		drop(p, pod);
+	free(p);
+	return NULL;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "core/nri-rp-bridge/bypass_internal.h"
+#include "core/nri-rp-bridge/cri_edit.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "bypass"
+#define SETTLE_MS 300u /* after which the runtime has written what it writes */
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+static void miss(struct cri_missing *missing, bool wanted, const char *field)
+{
+	if (wanted && missing->n < CRI_MISSING_MAX)
+		missing->fields[missing->n++] = field;
+}
+
+/* Said once of each container. */
+static void say_missing(struct ctr *ctr, const struct cri_missing *missing)
+{
+	if (!missing->n || ctr->seat.warned)
+		return;
+	ctr->seat.warned = true;
+	log_warning("container %s: the plugin wants %s%s, which cannot be done by cgroups", ctr->id,
+		    missing->fields[0], missing->n > 1 ? " and more" : "");
+}
+
+int want(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources, bool keep,
+	 struct err *err)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	ProtobufCAllocator alloc = pb_arena(a);
+	struct cri_missing missing = {0};
+	Cri__Resources none = CRI__RESOURCES__INIT, *to = &none;
+	if (a && ctr->pending.data)
+		to = cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data);
+	int r = a && to ? cri_set_resources(a, to, resources, &missing) : -ENOMEM;
+	if (r)
+		return err_errno(err, r, "container %s", ctr->id);
+	miss(&missing, to->memory_swap != 0, "memory.swap");
+	miss(&missing, to->n_hugepage_limits, "hugepage limits");
+	say_missing(ctr, &missing);
+	r = cgroup_write(&b->files, a, kubepods_top(b->kubepods), ctr->seat.cgroup, to, NULL, err);
+	b->failed += r && r != -ENOENT;
+	if ((r && !keep) || !packed_set(&ctr->pending, &to->base))
+		return r;
+	return err_errno(err, -ENOMEM, "container %s", ctr->id);
+}
+
+void rewrite(struct bypass *b, struct ctr *ctr, bool settled)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	ProtobufCAllocator alloc = pb_arena(a);
+	struct err err = ERR_INIT;
+	unsigned written = 0;
+	Cri__Resources *to = a && ctr->pending.data ? cri__resources__unpack(&alloc, ctr->pending.n,
+									     ctr->pending.data)
+						    : NULL;
+	if (!to)
+		return;
+	int r = cgroup_write(&b->files, a, kubepods_top(b->kubepods), ctr->seat.cgroup, to,
+			     &written, &err);
+	if (r && r != -ENOENT) {
+		b->failed++;
+		if (!ctr->seat.failing)
+			log_warning("container %s is not as it is to be: %s", ctr->id,
+				    err_text(&err, r));
+	}
+	ctr->seat.failing = r && r != -ENOENT;
+	if (!written || !settled)
+		return;
+	b->drifted += written;
+	log_notice("container %s: somebody has changed %u files of its cgroup, which are as they "
+		   "are to be again",
+		   ctr->id, written);
+}
+
+static int want_one(struct bypass *b, const Nri__ContainerUpdate *u, struct err *err)
+{
+	struct ctr *ctr = model_ctr_by_id(&b->model, u->container_id);
+	if (!ctr || ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED)
+		return u->ignore_failure ? 0 : err_set(err, -ENOENT, "there is none");
+	if (!u->lnx || !u->lnx->resources)
+		return 0;
+	int r = want(b, ctr, u->lnx->resources, false, err);
+	return r == -ENOENT && u->ignore_failure ? 0 : r;
+}
+
+unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n)
+{
+	unsigned failed = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct err err = ERR_INIT;
+		int r = want_one(b, list[i], &err);
+		if (r)
+			log_warning("container %.64s cannot be updated: %s", list[i]->container_id,
+				    err_text(&err, r));
+		failed += r != 0;
+	}
+	return failed;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+struct word {
+	struct question q;
+	struct bypass *bypass;
+	struct arena *arena; /* of q.resources; NULL: none */
+	struct word *prev, *next;
+};
+
+static void word_free(struct word *w)
+{
+	DL_DELETE(w->bypass->words, w);
+	ctr_unref(w->q.ctr);
+	pod_unref(w->q.pod);
+	arena_free(w->arena);
+	free(w);
+}
+
+void words_free(struct bypass *b)
+{
+	while (b->words) {
+		question_forget(&b->words->q);
+		word_free(b->words);
+	}
+}
+
+/* It runs as it is, and the plugin is asked again. */
+static void refused(struct bypass *b, struct seat *seat, const char *what, const char *id,
+		    const char *why)
+{
+	seat->told = TOLD_REFUSED;
+	if (!seat->refused_before)
+		log_warning("%s %s is not managed, and asked about again later: %s", what, id, why);
+	seat->refused_before = true;
+	bypass_status(b);
+}
+
+static void taken(struct seat *seat, const char *what, const char *id)
+{
+	seat->told = TOLD_TAKEN;
+	if (seat->refused_before)
+		log_notice("%s %s is managed now", what, id);
+	seat->refused_before = false;
+}
+
+/* What only exists at creation cannot be done any more. */
+static void note_late(struct ctr *ctr, const Nri__ContainerAdjustment *m)
+{
+	struct cri_missing missing = {0};
+	const Nri__LinuxContainerAdjustment *lnx = m->lnx;
+	miss(&missing, m->n_env, "environment");
+	miss(&missing, m->n_mounts, "mounts");
+	miss(&missing, m->n_annotations, "annotations");
+	miss(&missing, m->n_cdi_devices || (lnx && lnx->n_devices), "devices");
+	miss(&missing, m->hooks || m->n_rlimits || m->n_args, "hooks, rlimits or arguments");
+	miss(&missing,
+	     lnx && (lnx->oom_score_adj || lnx->io_priority || lnx->scheduler ||
+		     lnx->memory_policy || lnx->rdt || lnx->seccomp_policy || lnx->n_namespaces ||
+		     lnx->n_sysctl || lnx->n_net_devices),
+	     "what only a creation can set");
+	say_missing(ctr, &missing);
+}
+
+static void hear_create(struct bypass *b, struct ctr *ctr, const struct rpc_result *result)
+{
+	struct err err = ERR_INIT;
+	Nri__CreateContainerResponse *m =
+		nri__create_container_response__unpack(NULL, result->payload_len, result->payload);
+	if (!m)
+		return; /* the connection is about to be dropped for that */
+	taken(&ctr->seat, "container", ctr->id);
+	(void)want_all(b, m->update, m->n_update);
+	int r = 0;
+	if (m->adjust && m->adjust->lnx && m->adjust->lnx->resources)
+		r = want(b, ctr, m->adjust->lnx->resources, true, &err);
+	if (m->adjust)
+		note_late(ctr, m->adjust);
+	if (r && r != -ENOENT)
+		log_warning("container %s: %s", ctr->id, err_text(&err, r));
+	nri__create_container_response__free_unpacked(m, NULL);
+	bypass_soon(b, SETTLE_MS);
+}
+
+static void hear_stop(struct bypass *b, const struct rpc_result *result)
+{
+	Nri__StopContainerResponse *m =
+		nri__stop_container_response__unpack(NULL, result->payload_len, result->payload);
+	if (m)
+		(void)want_all(b, m->update, m->n_update);
+	nri__stop_container_response__free_unpacked(m, NULL);
+}
+
+static void hear_update(struct bypass *b, const struct rpc_result *result)
+{
+	Nri__UpdateContainerResponse *m =
+		nri__update_container_response__unpack(NULL, result->payload_len, result->payload);
+	if (m)
+		(void)want_all(b, m->update, m->n_update);
+	nri__update_container_response__free_unpacked(m, NULL);
+}
+
+/* result NULL: the plugin does not want to hear of it. */
+static void hear(struct word *w, const struct rpc_result *result)
+{
+	struct bypass *b = w->bypass;
+	bool no = result && result->error == -EREMOTEIO;
+	switch (w->q.event) {
+	case NRI__EVENT__RUN_POD_SANDBOX:
+		if (no)
+			refused(b, &w->q.pod->seat, "pod", w->q.pod->id, result->text);
+		else
+			taken(&w->q.pod->seat, "pod", w->q.pod->id);
+		break;
+	case NRI__EVENT__CREATE_CONTAINER:
+		if (no)
+			refused(b, &w->q.ctr->seat, "container", w->q.ctr->id, result->text);
+		else if (result)
+			hear_create(b, w->q.ctr, result);
+		else
+			taken(&w->q.ctr->seat, "container", w->q.ctr->id);
+		break;
+	case NRI__EVENT__STOP_CONTAINER:
+		if (result && !no)
+			hear_stop(b, result);
+		break;
+	case NRI__EVENT__UPDATE_CONTAINER:
+		if (no)
+			log_warning("container %s is not resized: %s", w->q.ctr->id, result->text);
+		else if (result)
+			hear_update(b, result);
+		break;
+	default:
+		if (no)
+			log_info("the plugin's answer to %s: %s", nri_runtime_method(w->q.event),
+				 result->text);
+	}
+}
+
+/* It has been taken: it runs. */
+static void say_started(struct bypass *b, struct ctr *ctr)
+{
+	static const Nri__Event events[] = {NRI__EVENT__POST_CREATE_CONTAINER,
+					    NRI__EVENT__START_CONTAINER,
+					    NRI__EVENT__POST_START_CONTAINER};
+	for (unsigned i = 0; i < sizeof events / sizeof *events; i++)
+		word_say(b, events[i], ctr->pod, ctr);
+}
+
+static void on_answer(struct question *q, const struct rpc_result *result)
+{
+	struct word *w = (struct word *)q;
+	struct bypass *b = w->bypass;
+	bool counts = nri_runtime_is_active(b->nri) &&
+		      (!result || !result->error || result->error == -EREMOTEIO);
+	if (counts)
+		hear(w, result);
+	if (counts && q->event == NRI__EVENT__CREATE_CONTAINER && q->ctr->seat.told == TOLD_TAKEN)
+		say_started(b, q->ctr);
+	if (q->event == NRI__EVENT__POST_CREATE_CONTAINER && !q->ctr->gone)
+		q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
+	bool pod = q->event == NRI__EVENT__RUN_POD_SANDBOX;
+	word_free(w);
+	nri_runtime_unlock(b->nri);
+	if (counts && pod)
+		bypass_advance(b);
+}
+
+/* Takes the arena of the resources, which may be NULL. */
+static void say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr,
+		Nri__LinuxResources *resources, struct arena *arena)
+{
+	struct word *w = calloc(1, sizeof *w);
+	if (!w) {
+		arena_free(arena);
+		log_error("out of memory: the plugin does not hear of %s",
+			  nri_runtime_method(event));
+		return;
+	}
+	w->arena = arena;
+	w->bypass = b;
+	w->q = (struct question){.nri = b->nri,
+				 .event = event,
+				 .pod = pod_ref(pod),
+				 .ctr = ctr ? ctr_ref(ctr) : NULL,
+				 .resources = resources,
+				 .deadline_ms = UINT64_MAX,
+				 .then = on_answer};
+	DL_APPEND(b->words, w);
+	question_ask(&w->q);
+}
+
+void word_say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr *ctr)
+{
+	say(b, event, pod, ctr, NULL, NULL);
+}
+
+/* ---- resizes --------------------------------------------------------------------------------- */
+
+void resize_all(struct bypass *b)
+{
+	static char none[] = "";
+	struct ctr *ctr, *next;
+	HASH_ITER (by_id, b->model.ctrs, ctr, next) {
+		Cri__Resources r;
+		if (ctr->seat.told != TOLD_TAKEN || !describe_resize(b, ctr, &r))
+			continue;
+		struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+		r.cpuset_cpus = r.cpuset_mems = none;
+		Nri__LinuxResources *resources = a ? cri_resources(a, &r) : NULL;
+		if (!resources) {
+			arena_free(a);
+			continue;
+		}
+		say(b, NRI__EVENT__UPDATE_CONTAINER, ctr->pod, ctr, resources, a);
+		word_say(b, NRI__EVENT__POST_UPDATE_CONTAINER, ctr->pod, ctr);
+	}
+}

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rp-bridge with the source cgroups beside a real containerd that has NRI off, with a real nri-rpd behind it: the kubelet and the
+containerd know nothing of it, and what is decided is what the kernel does."""
+import os
+import pathlib
+import random
+import shutil
+import tempfile
+import time
+
+import pytest
+
+import containerd
+from bypass import BRIDGE, PLACED, Process
+from containerd import cpus, wait_for
+from test_containerd import ONLINE, SCRATCH, Daemon, needs_two_cpus
+
+KILLS = int(os.environ.get('BYPASS_KILLS', '6'))
+IN_TIME_S = 1.0  # from a cgroup's appearance until it is pinned
+
+
+def new_runtime(release, nri):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir=SCRATCH))
+    try:
+        rt = containerd.Containerd(release, folder, nri=nri)
+        rt.start()
+        rt.load_images()
+    except containerd.Unavailable as why:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(why))
+    return rt
+
+
+def drop_runtime(rt):
+    rt.down()
+    shutil.rmtree(rt.dir, ignore_errors=True)
+
+
+@pytest.fixture(params=list(containerd.SUITES), scope='module')
+def runtime(request):
+    rt = new_runtime(request.param, nri=False)
+    assert not rt.nri_socket.exists()
+    yield rt
+    drop_runtime(rt)
+
+
+def new_bridge(rt, *options):
+    socket = rt.dir / 'bridge.sock'
+    return Process(rt.dir / 'bridge.log', [BRIDGE, '--source', 'cgroups', '--nri-socket', socket, '--cgroup-root', rt.cgroup, '--runtime-state',
+                                           rt.dir / 'state/io.containerd.runtime.v2.task/k8s.io', '--pods', 'cgroupfs', '--agent-socket',
+                                           rt.dir / 'agent.sock', '--reconcile', '500ms', *options])
+
+
+def start_bridge(p):
+    p.start().wait_log('waiting for nri-rpd', p.count('waiting for nri-rpd') + 1)
+
+
+@pytest.fixture
+def bridge(runtime):
+    with new_bridge(runtime) as p:
+        start_bridge(p)
+        runtime.nri_socket = runtime.dir / 'bridge.sock'
+        yield p
+
+
+def new_daemon(rt, more=''):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-d-', dir=SCRATCH))
+    d = Daemon(rt, folder)
+    d.configure('static', '{reservedResources: {cpu: "cpuset:%d"}}' % ONLINE[0], more)
+    return d
+
+
+def end_daemon(d):
+    if d.process and d.process.poll() is None:
+        d.stop()
+    shutil.rmtree(d.dir, ignore_errors=True)
+
+
+@pytest.fixture
+def daemon(runtime, bridge):
+    d = new_daemon(runtime)
+    again = bridge.count(PLACED) + 1
+    d.start()
+    bridge.wait_log(PLACED, again)
+    yield d
+    end_daemon(d)
+
+
+@pytest.fixture
+def pods(runtime):
+    made = []
+
+    def run(*args, **kwargs):
+        made.append(runtime.run_pod(*args, **kwargs))
+        return made[-1]
+    yield run
+    for pod in made:
+        pod.remove()
+
+
+def pinned_in_time(ctr):
+    appeared = ctr.cgroup().stat().st_ctime
+    wait_for('it is pinned', lambda: len(cpus(ctr.allowed())) == 1)
+    return time.time() - appeared
+
+
+@needs_two_cpus
+def test_pinned_in_time_and_freed(daemon, pods):
+    shared = pods('shared', 'besteffort').run('c')
+    took = []
+    for i in range(5):
+        pod = pods('pinned-%d' % i)
+        pinned = pod.run('c', 1000)
+        took.append(pinned_in_time(pinned))
+        assert not cpus(pinned.allowed()) & {ONLINE[0]}
+        wait_for('the other goes out of its way', lambda: cpus(shared.allowed()) == set(ONLINE) - cpus(pinned.allowed()))
+        pinned.remove()
+        wait_for('the CPU is given back', lambda: cpus(shared.allowed()) == set(ONLINE))
+    assert sorted(took)[len(took) // 2] < IN_TIME_S, took
+
+
+@needs_two_cpus
+def test_drift_is_written_back(bridge, daemon, pods):
+    pinned = pods('pinned').run('c', 1000)
+    pinned_in_time(pinned)
+    before, folder = pinned.allowed(), pinned.cgroup()
+    (folder / 'cpuset.cpus').write_text(','.join(map(str, ONLINE)))
+    wait_for('it is as it was', lambda: pinned.allowed() == before)
+
+
+@needs_two_cpus
+def test_what_cannot_be_placed_runs_and_is_placed_later(bridge, daemon, pods):
+    holds = pods('holds').run('c', 1000 * (len(ONLINE) - 1))
+    pinned_in_time(holds)
+    pod = pods('large')
+    large = pod.run('c', 1000)
+    bridge.wait_log('container %s is not managed' % large.id)
+    assert cpus(large.allowed()) >= set(ONLINE) - cpus(holds.allowed())
+    holds.remove()
+    wait_for('it is placed', lambda: len(cpus(large.allowed())) == 1)
+    bridge.wait_log('container %s is managed now' % large.id)
+
+
+@needs_two_cpus
+def test_nothing_moves_when_either_is_killed_under_churn(runtime, bridge, daemon, pods):
+    pinned, shared = pods('pinned').run('c', 1000), pods('shared', 'besteffort').run('c')
+    pinned_in_time(pinned)
+    before, dice = pinned.allowed(), random.Random(18)
+    for i in range(KILLS):
+        pod = runtime.run_pod('churn-%d' % i, 'burstable')
+        again = bridge.count(PLACED) + 1
+        if i % 2:
+            daemon.kill()
+            churned = pod.run('c', 100)
+            daemon.start()
+        else:
+            bridge.kill()
+            churned = pod.run('c', 100)
+            time.sleep(dice.random() / 10)
+            mark = daemon.mark()
+            start_bridge(bridge)
+            daemon.wait_log('synchronized with', mark)
+        bridge.wait_log(PLACED, again)
+        wait_for('it is out of the way', lambda: cpus(churned.allowed()) == set(ONLINE) - cpus(pinned.allowed()))
+        pod.remove()
+        assert pinned.allowed() == before
+    pinned.remove()
+    wait_for('nothing is kept', lambda: cpus(shared.allowed()) == set(ONLINE))
+
+
+@needs_two_cpus
+@pytest.mark.parametrize('release', list(containerd.SUITES))
+def test_nri_is_switched_on_and_off(release):
+    """The daemon goes over to the runtime's own NRI and back; nobody moves."""
+    rt = new_runtime(release, nri=False)
+    try:
+        with new_bridge(rt) as p:
+            start_bridge(p)
+            d = new_daemon(rt, 'runtime: {fallback: %s, fallbackAfter: 300ms}\n' % (rt.dir / 'bridge.sock'))
+            try:
+                there_and_back(rt, p, d)
+            finally:
+                end_daemon(d)
+    finally:
+        drop_runtime(rt)
+
+
+def there_and_back(rt, p, d):
+    d.start()
+    p.wait_log(PLACED)
+    pinned, shared = rt.run_pod('pinned').run('c', 1000), rt.run_pod('shared', 'besteffort').run('c')
+    pinned_in_time(pinned)
+    rest = set(ONLINE) - cpus(pinned.allowed())
+    wait_for('it goes out of the way', lambda: cpus(shared.allowed()) == rest)
+    before = pinned.allowed()
+    for nri, round_ in ((True, 1), (False, 2)):
+        conf = rt.dir / 'config.toml'
+        conf.write_text(conf.read_text().replace('disable = %s' % str(nri).lower(), 'disable = %s' % str(not nri).lower()))
+        mark = d.mark()
+        rt.restart()
+        if nri:
+            d.wait_log('leaving the fallback', mark)
+        else:
+            p.wait_log(PLACED, round_)
+        d.wait_log('synchronized with', mark)
+        assert (pinned.allowed(), cpus(shared.allowed())) == (before, rest)
+        new = rt.run_pod('new-%d' % round_, 'burstable').run('c', 100)
+        wait_for('who comes is placed', lambda: cpus(new.allowed()) == rest)
+        assert ' 0 updates' in d.tail(mark)
+    pinned.remove()
+    wait_for('the CPU is given back', lambda: cpus(shared.allowed()) == set(ONLINE))

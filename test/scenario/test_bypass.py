@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nri-rp-bridge with the source cgroups, on a node of files: the real program, a real nri-rpd behind it, a kubelet's /pods."""
+import subprocess
+import time
+
+import pytest
+
+from apiserver import ApiServer
+from bypass import BRIDGE, PLACED, Kubelet, Node, certificate, free_port, wait_for
+from kubelet import Agent
+
+UNPINNED = {'cpu.preserve.resource-policy.nri.io': 'true'}
+TOPOLOGY = 'policy: topology-aware\ntopology-aware: {reservedResources: {cpu: "cpuset:0"}, preferIsolatedCPUs: false}\n'
+FORMS = [(True, True), (True, False), (False, True), (False, False)]
+IN_TIME_S = 5.0  # what is waited for half a second for on a loaded machine
+
+
+@pytest.fixture
+def node():
+    with Node() as n:
+        yield n
+
+
+@pytest.fixture
+def kubelet(node):
+    with Kubelet(node) as k:
+        yield k
+
+
+def two_cpus(ctr):
+    return len(ctr.cpus()) == 2
+
+
+@pytest.mark.parametrize('unified,systemd', FORMS)
+def test_a_containers_life(unified, systemd):
+    with Node(unified, systemd) as node, node.bridge(), node.daemon():
+        other = node.pod('other', 'burstable').ctr('x', 100)
+        pod = node.pod('web')
+        app = pod.ctr('app', 2000)
+        wait_for(lambda: two_cpus(app))
+        wait_for(lambda: len(other.cpus()) == 14)
+        assert {c['full_name'] for c in node.ctl('containers')} == {'default/other/x', 'default/web/app'}
+        found = next(c for c in node.ctl('containers') if c['name'] == 'app')
+        assert (found['qos'], found['id'], found['wanted']['cpu_request_milli']) == ('Guaranteed', app.id, 2000)
+        mine = app.read('cpuset.cpus')
+        app.write('cpuset.cpus', '0-3')
+        wait_for(lambda: app.read('cpuset.cpus') == mine)
+        app.remove()
+        wait_for(lambda: len(other.cpus()) == 16)
+        pod.remove()
+        wait_for(lambda: [p['name'] for p in node.ctl('pods')] == ['other'])
+
+
+def test_what_is_there_is_kept_when_either_is_restarted(node):
+    with node.bridge() as bridge, node.daemon() as daemon:
+        first, second = node.pod('a').ctr('c', 2000), node.pod('b').ctr('c', 2000)
+        wait_for(lambda: two_cpus(first) and two_cpus(second))
+        first.pod.remove()
+        wait_for(lambda: [p['name'] for p in node.ctl('pods')] == ['b'])
+        mine = second.cpus()
+        for i in range(3):
+            placed = bridge.count(PLACED)
+            daemon.kill()
+            daemon.start()
+            bridge.wait_log(PLACED, placed + 1)
+            bridge.kill()
+            came = node.pod('new%d' % i, 'burstable').ctr('c', 100)
+            bridge.start().wait_log(PLACED, placed + 2)
+            wait_for(lambda: came.cpus() and not came.cpus() & mine)
+            assert second.cpus() == mine
+
+
+def test_what_is_refused_is_managed_when_there_is_room(node):
+    with node.bridge() as bridge, node.daemon():
+        large = node.pod('large').ctr('c', 14000)
+        wait_for(lambda: len(large.cpus()) == 14)
+        late = node.pod('late').ctr('c', 4000)
+        bridge.wait_log('container %s is not managed' % late.id)
+        large.remove()
+        wait_for(lambda: len(late.cpus()) == 4)
+        bridge.wait_log('container %s is managed now' % late.id)
+        assert bridge.count('%s is not managed' % late.id) == 1, 'said once'
+
+
+def test_without_a_word_of_the_runtime(node):
+    """Neither names nor amounts but those of the cgroups."""
+    with node.bridge(), node.daemon():
+        ctr = node.pod('web', bundle=False).ctr('app', 2000)
+        for pid, name in ((101, 'pause'), (102, 'app')):
+            (node.root / 'proc' / str(pid)).mkdir()
+            (node.root / 'proc' / str(pid) / 'comm').write_text(name + '\n')
+        node.write(ctr.path, 'cpuset.cpus', '')
+        (node.mounts['cpuset'] / ctr.pod.child(ctr.pod.id) / 'cgroup.procs').write_text('101\n')
+        (node.mounts['cpuset'] / ctr.path / 'cgroup.procs').write_text('102\n')
+        wait_for(lambda: len(node.ctl('containers')) == 1)
+        found = node.ctl('containers')[0]
+        assert (found['name'], found['id']) == (ctr.id[:12], ctr.id) and abs(found['wanted']['cpu_request_milli'] - 2000) < 30
+
+
+def test_a_write_that_fails_is_tried_again(node):
+    with node.bridge() as bridge, node.daemon():
+        pod = node.pod('web')
+        folder = node.mounts['cpuset'] / pod.child('0' * 64)
+        folder.mkdir()
+        (folder / 'cpuset.cpus').mkdir()  # no file
+        ctr = pod.ctr('app', 2000)
+        wait_for(lambda: two_cpus(ctr))
+        (node.mounts['cpuset'] / ctr.path / 'cpuset.cpus').unlink()
+        (node.mounts['cpuset'] / ctr.path / 'cpuset.cpus').mkdir()
+        bridge.wait_log('is not as it is to be')
+        (node.mounts['cpuset'] / ctr.path / 'cpuset.cpus').rmdir()
+        ctr.write('cpuset.cpus', '')
+        wait_for(lambda: two_cpus(ctr))
+
+
+# ---- the kubelet's list -------------------------------------------------------------------------------------------------------------
+
+def unpinned(node, name):
+    pod = node.pod(name, annotations=UNPINNED)
+    return pod.ctr('app', 2000)
+
+
+def is_known(node, name, annotated=True):
+    pod = next((p for p in node.ctl('pods') if p['name'] == name), None)
+    return pod and bool(pod.get('annotations')) == annotated
+
+
+def test_annotations_come_from_the_kubelet(node, kubelet):
+    with node.bridge('--read-only-port', kubelet.port, '--poll', '1h', pods='readonly'), node.daemon(TOPOLOGY):
+        ctr = unpinned(node, 'web')
+        kubelet.pods.append(ctr.pod)
+        pinned = node.pod('other').ctr('app', 2000)
+        kubelet.pods.append(pinned.pod)
+        wait_for(lambda: two_cpus(pinned))
+        assert ctr.read('cpuset.cpus') == '' and kubelet.tokens == {None}
+
+
+@pytest.mark.parametrize('mode', ['empty', 'denied', 'hanging', 'garbage', 'none'])
+def test_a_kubelet_that_is_of_no_help(node, kubelet, mode):
+    """Nothing is lost, and who comes is placed by the cgroup alone."""
+    port = kubelet.port if mode != 'none' else free_port()
+    with node.bridge('--read-only-port', port, '--poll', '100ms', pods='readonly') as bridge, node.daemon():
+        before = node.pod('before').ctr('c', 2000)
+        kubelet.pods.append(before.pod)
+        wait_for(lambda: two_cpus(before))
+        kubelet.mode = mode
+        begin = time.monotonic()
+        pod = node.pod('after')
+        after = pod.ctr('c', 2000)
+        wait_for(lambda: two_cpus(after))
+        assert time.monotonic() - begin < IN_TIME_S
+        if mode in ('denied', 'garbage', 'none'):
+            bridge.wait_log('by their cgroups alone: readonly: ' + {'denied': 'HTTP status 403', 'garbage': 'no list of pods', 'none': '.*[Cc]onnect'}[mode])
+        time.sleep(1)  # five lists and more
+        assert two_cpus(before) and {c['full_name'] for c in node.ctl('containers')} == {'default/before/c', 'default/after/c'}
+        if mode == 'none':
+            return
+        # It is well again, and what it knows of the pod that came meanwhile counts.
+        kubelet.pods.append(pod)
+        pod.annotations['late'] = 'yes'
+        kubelet.mode = 'pods'
+        kubelet.release.set()
+        bridge.wait_log('pods are known better now')
+        bridge.wait_log(PLACED, 2)
+        assert two_cpus(before) and two_cpus(after)
+
+
+def test_the_secure_port(node, tmp_path):
+    cert = certificate(tmp_path)
+    token = tmp_path / 'token'
+    token.write_text('secret\n')
+    options = '--kubelet-token', token, '--poll', '200ms'
+    with Kubelet(node, cert) as kubelet:
+        ctr = unpinned(node, 'web')
+        kubelet.pods.append(ctr.pod)
+        with node.bridge('--secure-port', kubelet.port, '--kubelet-ca', cert[0], *options, pods='auto') as bridge, node.daemon(TOPOLOGY):
+            bridge.wait_log('pods are known by secure')
+            assert ctr.read('cpuset.cpus') == ''
+            token.write_text('other\n')
+            wait_for(lambda: 'Bearer other' in kubelet.tokens)
+        with node.bridge('--secure-port', kubelet.port, '--kubelet-ca', '/etc/ssl/certs/ca-certificates.crt', *options, pods='secure') as bridge:
+            bridge.wait_log('by their cgroups alone: secure: ')
+    assert kubelet.tokens == {'Bearer secret', 'Bearer other'}
+
+
+def test_a_resize_is_told(node, kubelet):
+    with node.bridge('--read-only-port', kubelet.port, '--poll', '200ms', pods='readonly'), node.daemon(TOPOLOGY):
+        ctr = node.pod('web').ctr('app', 2000)
+        kubelet.pods.append(ctr.pod)
+        wait_for(lambda: two_cpus(ctr))
+        ctr.mcpu = 4000
+        wait_for(lambda: len(ctr.cpus()) == 4)
+
+
+def test_pods_of_the_agent(node, tmp_path):
+    with ApiServer({}) as api, node.bridge(pods='auto') as bridge, node.daemon(TOPOLOGY) as daemon:
+        api.put('nodes', None, 'n1', {'metadata': {}})
+        ctr = unpinned(node, 'web')
+        listed = ctr.pod.listed()
+        listed['spec']['nodeName'] = 'n1'
+        api.put('pods', 'default', 'web', listed)
+        options = ['--kubeconfig', api.kubeconfig(tmp_path), '--node', 'n1', '--namespace', 'default', '--bridge-socket', node.agent_socket]
+        with Agent(tmp_path / 'no-daemon.sock', tmp_path / 'no-kubelet.sock', options=options) as agent:
+            bridge.wait_log('pods are known by agent')
+            wait_for(lambda: ctr.read('cpuset.cpus') == '' or bridge.count(PLACED) > 1)
+            second = unpinned(node, 'second')
+            listed = second.pod.listed()
+            listed['spec']['nodeName'] = 'n1'
+            api.put('pods', 'default', 'second', listed)
+            wait_for(lambda: len(node.ctl('containers')) == 2)
+            assert second.read('cpuset.cpus') == ''
+            agent.kill()
+            bridge.wait_log('nri-rp-agent is gone')
+            agent.start()
+            bridge.wait_log('pods are known by agent', 2)
+            assert daemon.process.poll() is None
+
+
+# ---- the command line ----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('words,text', [
+    (['--source', 'none'], 'expected cri or cgroups'),
+    (['--source', 'cgroups', '--pods', 'api'], 'expected auto, readonly'),
+    (['--source', 'cgroups', '--secure-port', '0'], 'expected a port'),
+    (['--source', 'cgroups', '--poll', '1ms'], 'expected a time'),
+    (['--source', 'cgroups', '--listen', '/run/x'], 'of no use with --source cgroups'),
+    (['--pods', 'auto'], 'of no use with --source cri'),
+])
+def test_wrong_usage(words, text):
+    done = subprocess.run([str(BRIDGE), *words], capture_output=True, text=True)
+    assert done.returncode == 2 and text in done.stderr
+
+
+def test_no_cgroups(tmp_path):
+    done = subprocess.run([str(BRIDGE), '--source', 'cgroups', '--host-root', str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 1 and 'there are no cgroups with cpuset' in done.stderr
