@@ -101,6 +101,13 @@ static int open_lock(const struct store_dir *d)
 	return fd < 0 ? -errno : fd;
 }
 
+/* With another name it may be anybody's file, which a lock does no harm. */
+static bool is_linked(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) < 0 || st.st_nlink > 1;
+}
+
 static int take_lock(struct store_dir *d, struct err *err)
 {
 	char pid[32];
@@ -126,7 +133,9 @@ static int take_lock(struct store_dir *d, struct err *err)
 	}
 	/* for the message above alone, so a full disk does not matter */
 	int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
+	if (is_linked(fd))
+		log_warning("%s/" STORE_FILE_LOCK " has other names: it is left as it is", d->path);
+	else if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, (size_t)n, 0) != n)
 		log_info("cannot write the pid to %s/" STORE_FILE_LOCK, d->path);
 	d->lock_fd = take_fd(&fd);
 	return 0;

@@ -473,6 +473,8 @@ static int try_open(struct crumb *c, const char *path, struct err *err)
 	int r = lock_file(c, path, &st, err);
 	if (r < 0)
 		return r;
+	if (st.st_nlink > 1)
+		return set_aside(c, path, "it has other names: it is a hard link", err);
 	if (st.st_size == 0)
 		return init_file(c, path, err);
 	if (st.st_size != (off_t)sizeof *c->file)
