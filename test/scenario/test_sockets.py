@@ -200,7 +200,7 @@ def test_a_state_folder_of_others(tmp_path, what, words):
     else:
         state.symlink_to(other)
     with Bare(tmp_path, '--state-dir', state) as daemon:
-        assert daemon.process.wait(60) and words in daemon.text()
+        daemon.wait_for(words)
     assert list(other.iterdir()) == []
 
 

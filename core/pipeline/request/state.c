@@ -50,6 +50,15 @@ static int open_in(struct pipeline *p, const char *dir, bool read_only, struct s
 	return store_open(&params, &p->store, ret, err);
 }
 
+/* Who owns the directory, or the link to it, may be up to something: nothing is written there. What
+ * can outlive a boot there does not, then. */
+static void write_elsewhere(struct pipeline *p)
+{
+	if (str_eq(p->kept_dir, p->state_dir))
+		memcpy(p->kept_dir, p->kept_run_dir, sizeof p->kept_dir);
+	memcpy(p->state_dir, p->run_dir, sizeof p->state_dir);
+}
+
 int state_open(struct pipeline *p, struct err *err)
 {
 	struct store_opening opening;
@@ -63,6 +72,8 @@ int state_open(struct pipeline *p, struct err *err)
 		(void)snprintf(p->store_state, sizeof p->store_state, "unusable");
 		log_error("%s; a restart will not know where containers were placed",
 			  p->state_error);
+		if (r == -EPERM || r == -ENOTDIR)
+			write_elsewhere(p);
 		return 0;
 	}
 	(void)snprintf(p->store_state, sizeof p->store_state, "%s", outcomes[opening.outcome]);
