@@ -5,9 +5,6 @@
 #include <stdlib.h>
 
 #include "core/cache/internal.h"
-#include "core/util/str.h"
-
-#define EXTRAS_ARENA (512u * 1024u)
 
 struct txn {
 	struct cache *cache;
@@ -16,11 +13,7 @@ struct txn {
 	unsigned n;
 	bool committed;
 	struct ctr *created;
-	struct arena *arena; /* extras and their text; made when first needed */
-	struct extra *extras;
-	uint32_t n_extras;
-	const char **args; /* NULL: the created container keeps its own */
-	uint32_t n_args;
+	struct extras extras;
 	struct pod_stage *pods;
 	struct patience patience;
 };
@@ -253,69 +246,9 @@ struct ctr *txn_created(const struct txn *t)
 	return t->created;
 }
 
-/* The extra that a new one of these replaces: the same field, and for pairs the same key. */
-static struct extra *extra_of(struct txn *t, uint32_t field, const char *key)
+struct extras *txn_extras(struct txn *t)
 {
-	for (uint32_t i = 0; i < t->n_extras; i++)
-		if (t->extras[i].field == field && (!key || str_eq(t->extras[i].key, key)))
-			return &t->extras[i];
-	return NULL;
-}
-
-static struct arena *extras_arena(struct txn *t)
-{
-	if (!t->arena)
-		t->arena = arena_new(4096, EXTRAS_ARENA);
-	return t->arena;
-}
-
-int txn_set_args(struct txn *t, const char *const *args, uint32_t n)
-{
-	assert(!t->committed);
-	const char **copy =
-		extras_arena(t) ? arena_array(t->arena, (size_t)n + 1, sizeof *copy) : NULL;
-	if (!copy)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		copy[i] = arena_strdup(t->arena, args[i]);
-		if (!copy[i])
-			return -E2BIG;
-	}
-	t->args = copy;
-	t->n_args = n;
-	return 0;
-}
-
-const char *const *txn_args(const struct txn *t, uint32_t *ret_n)
-{
-	*ret_n = t->n_args;
-	return t->args;
-}
-
-int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text)
-{
-	assert(!t->committed);
-	if (extras_arena(t) && !t->extras)
-		t->extras = arena_array(t->arena, TXN_EXTRAS_MAX, sizeof *t->extras);
-	if (!t->extras)
-		return -ENOMEM;
-	struct extra *e = extra_of(t, field, key);
-	if (!e && t->n_extras == TXN_EXTRAS_MAX)
-		return -E2BIG;
-	struct extra made = {field, number, key ? arena_strdup(t->arena, key) : NULL,
-			     text ? arena_strdup(t->arena, text) : NULL};
-	if ((key && !made.key) || (text && !made.text))
-		return -E2BIG;
-	if (!e)
-		e = &t->extras[t->n_extras++];
-	*e = made;
-	return 0;
-}
-
-const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n)
-{
-	*ret_n = t->n_extras;
-	return t->extras;
+	return &t->extras;
 }
 
 void txn_set_patience(struct txn *t, struct patience patience)
@@ -425,9 +358,7 @@ void txn_rollback(struct txn *t)
 {
 	assert(!t->committed);
 	drop_stages(t);
-	t->n_extras = 0;
-	t->args = NULL;
-	t->n_args = 0;
+	extras_clear(&t->extras);
 }
 
 void txn_end(struct txn *t)
@@ -435,7 +366,7 @@ void txn_end(struct txn *t)
 	if (!t)
 		return;
 	drop_stages(t);
-	arena_free(t->arena);
+	extras_fini(&t->extras);
 	assert(t->cache->txn == t);
 	t->cache->txn = NULL;
 	free(t);

@@ -12,17 +12,9 @@
 #define CACHE_TXN_H
 
 #include "core/cache/cache.h"
+#include "core/cache/extras.h"
 
 struct txn;
-
-/* Creation-only values of the container under creation, in order of staging. */
-struct extra {
-	uint32_t field; /* RP_F_… */
-	int64_t number; /* of set_int fields */
-	const char *key; /* of set_pair fields */
-	const char *text; /* of set_text and set_pair fields */
-};
-#define TXN_EXTRAS_MAX 256u
 
 struct stage {
 	struct ctr *ctr;
@@ -53,14 +45,10 @@ int txn_put_pod_private(struct txn *t, struct pod *pod, uint32_t policy, struct 
 /* As it will be; *ret_policy: whose it is. */
 const struct blob *txn_pod_private(const struct pod *pod, uint32_t *ret_policy);
 const struct pod_stage *txn_pods(const struct txn *t); /* through ->link */
-/* The container being created by this transaction, if any: extras are its. */
+/* The container being created by this transaction, if any: the extras are its. */
 void txn_set_created(struct txn *t, struct ctr *ctr);
 struct ctr *txn_created(const struct txn *t);
-int txn_add_extra(struct txn *t, uint32_t field, int64_t number, const char *key, const char *text);
-/* Process arguments that the created container gets instead of its own; copied. */
-int txn_set_args(struct txn *t, const char *const *args, uint32_t n);
-const char *const *txn_args(const struct txn *t, uint32_t *ret_n); /* NULL: its own */
-const struct extra *txn_extras(const struct txn *t, uint32_t *ret_n);
+struct extras *txn_extras(struct txn *t); /* its creation-only values */
 bool txn_committed(const struct txn *t);
 const struct stage *txn_touched(const struct txn *t); /* through ->link */
 unsigned txn_n_touched(const struct txn *t);

@@ -461,19 +461,6 @@ static bool in_range(uint32_t field, int64_t value)
 	}
 }
 
-/* Creation-only values belong to the container that the transaction creates. */
-static int32_t add_extra(struct instance *i, rp_txn id, rp_ctr handle, uint32_t field,
-			 int64_t number, const char *key, const char *text)
-{
-	struct txn *t = txn_of(i->env->cache, id);
-	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
-	if (!t || !ctr)
-		return t ? -RP_ESTALE : -RP_EINVAL;
-	if (txn_created(t) != ctr)
-		return -RP_ENOTSUP;
-	return txn_add_extra(t, field, number, key, text);
-}
-
 static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int64_t value)
 {
 	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
@@ -484,7 +471,7 @@ static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int6
 	if (!number_of(&probe, field)) {
 		if (field < RP_F_SCHED_POLICY || field > RP_F_MEMPOLICY_MODE)
 			return -RP_ENOTSUP;
-		return add_extra(i, id, handle, field, value, NULL, NULL);
+		return creation_put(i, id, handle, (struct extra){.field = field, .number = value});
 	}
 	struct decision *d = stage(i, id, handle, NULL, &r);
 	if (!d)
@@ -493,23 +480,17 @@ static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int6
 	return 0;
 }
 
-static bool good_text(const char *text, size_t max)
-{
-	size_t len = strnlen(text, max + 1);
-	return len <= max && utf8_valid(text, len);
-}
-
 static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *value)
 {
 	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
 	int32_t r = 0;
 	struct decision probe;
-	if (!good_text(value, TEXT_MAX))
+	if (!extra_text(value, TEXT_MAX))
 		return -RP_EINVAL;
 	if (!text_of(&probe, field)) {
 		if (field != RP_F_MEMPOLICY_NODES && field != RP_F_MEMPOLICY_FLAGS)
 			return -RP_ENOTSUP;
-		return add_extra(i, id, handle, field, 0, NULL, value);
+		return creation_put(i, id, handle, (struct extra){.field = field, .text = value});
 	}
 	struct decision *d = stage(i, id, handle, NULL, &r);
 	if (!d)
@@ -519,41 +500,6 @@ static int32_t set_text(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, con
 		return -RP_ENOMEM;
 	txn_put_blob(text_of(d, field), blob);
 	return 0;
-}
-
-static int32_t set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *key,
-			const char *value)
-{
-	if (field < RP_F_ENV || field > RP_F_UNIFIED)
-		return -RP_ENOTSUP;
-	if (!*key || !good_text(key, TEXT_MAX) || !good_text(value, RP_ANNOTATION_MAX))
-		return -RP_EINVAL;
-	return add_extra(ctx, id, handle, field, 0, key, value);
-}
-
-static int32_t set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const *args, uint32_t n)
-{
-	const struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
-	struct txn *t = txn_of(i->env->cache, id);
-	const struct ctr *ctr = cache_ctr_of(i->env->cache, handle);
-	size_t bytes = 0;
-	if (!t || !ctr)
-		return t ? -RP_ESTALE : -RP_EINVAL;
-	if (txn_created(t) != ctr)
-		return -RP_ENOTSUP;
-	if (!n || !*args[0])
-		return -RP_EINVAL;
-	if (n > RP_ARGS_MAX)
-		return -RP_E2BIG;
-	for (uint32_t k = 0; k < n; k++) {
-		size_t len = strnlen(args[k], RP_ARGS_BYTES_MAX);
-		bytes += len + 1;
-		if (bytes > RP_ARGS_BYTES_MAX)
-			return -RP_E2BIG;
-		if (!utf8_valid(args[k], len))
-			return -RP_EINVAL;
-	}
-	return txn_set_args(t, args, n);
 }
 
 static int32_t set_group(void *ctx, rp_txn id, rp_ctr handle, uint32_t group)
@@ -717,7 +663,7 @@ static int32_t set_data(void *ctx, rp_txn id, rp_ctr handle, const char *key, co
 	int32_t r = 0;
 	if (!value)
 		value = "";
-	if (!good_data_key(key) || !good_text(value, TEXT_MAX) || strchr(value, '\n'))
+	if (!good_data_key(key) || !extra_text(value, TEXT_MAX) || strchr(value, '\n'))
 		return -RP_EINVAL;
 	struct decision *d = stage(ctx, id, handle, NULL, &r);
 	if (!d)
@@ -749,17 +695,20 @@ const struct rp_host_cache host_cache_service = {
 	.set_exclusive = set_exclusive,
 	.set_int = set_int,
 	.set_text = set_text,
-	.set_pair = set_pair,
+	.set_pair = creation_set_pair,
 	.set_private = set_private,
 	.set_degraded = set_degraded,
 	.set_data = set_data,
 	.pod_resource = pod_resource,
 	.arg = arg,
-	.set_args = set_args,
+	.set_args = creation_set_args,
 	.set_group = set_group,
 	.may_wait = may_wait,
 	.pod_ctr = pod_ctr,
 	.list_pods = list_pods,
 	.get_pod_private = get_pod_private,
 	.set_pod_private = set_pod_private,
+	.add_mount = creation_add_mount,
+	.add_device = creation_add_device,
+	.add_cdi = creation_add_cdi,
 };

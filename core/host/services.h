@@ -60,6 +60,15 @@ extern const struct rp_host_settings host_settings_service;
 extern const struct rp_host_noderes host_noderes_service;
 extern const struct rp_host_node host_node_service;
 extern const struct rp_host_evict host_evict_service;
+/* The part of the cache's service that gives what only a creation can give (creation.c). */
+struct extra;
+int32_t creation_put(struct instance *i, rp_txn id, rp_ctr handle, struct extra e);
+int32_t creation_set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, const char *key,
+			  const char *value);
+int32_t creation_set_args(void *ctx, rp_txn id, rp_ctr handle, const char *const *args, uint32_t n);
+int32_t creation_add_mount(void *ctx, rp_txn id, rp_ctr handle, const struct rp_mount *mount);
+int32_t creation_add_device(void *ctx, rp_txn id, rp_ctr handle, const struct rp_device *device);
+int32_t creation_add_cdi(void *ctx, rp_txn id, rp_ctr handle, const char *name);
 void host_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
 
 /*

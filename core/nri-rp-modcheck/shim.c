@@ -175,6 +175,9 @@ typedef void (*function)(void);
 	X(CACHE, rp_host_cache, set_pod_private, 3)                                                \
 	X(CACHE, rp_host_cache, may_wait, 3)                                                       \
 	X(CACHE, rp_host_cache, pod_ctr, 3)                                                        \
+	X(CACHE, rp_host_cache, add_mount, 3)                                                      \
+	X(CACHE, rp_host_cache, add_device, 3)                                                     \
+	X(CACHE, rp_host_cache, add_cdi, 3)                                                        \
 	X(TOPOLOGY, rp_host_topology, simulated, 3)
 
 enum { CACHE, TOPOLOGY, CONFIG, EXPLAIN, TIMER, WORK };

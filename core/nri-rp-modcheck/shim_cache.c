@@ -200,6 +200,24 @@ static int32_t c_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *const *
 	return shim_result(ctx, r ? r : host_cache_service.set_args(ctx, txn, ctr, args, n));
 }
 
+static int32_t c_add_mount(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *mount)
+{
+	int32_t r = shim_try(ctx, "add_mount");
+	return shim_result(ctx, r ? r : host_cache_service.add_mount(ctx, txn, ctr, mount));
+}
+
+static int32_t c_add_device(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_device *device)
+{
+	int32_t r = shim_try(ctx, "add_device");
+	return shim_result(ctx, r ? r : host_cache_service.add_device(ctx, txn, ctr, device));
+}
+
+static int32_t c_add_cdi(void *ctx, rp_txn txn, rp_ctr ctr, const char *name)
+{
+	int32_t r = shim_try(ctx, "add_cdi");
+	return shim_result(ctx, r ? r : host_cache_service.add_cdi(ctx, txn, ctr, name));
+}
+
 static int32_t c_may_wait(void *ctx, rp_txn txn, uint32_t quiet_ms, uint32_t longest_ms)
 {
 	int32_t r = shim_try(ctx, "may_wait");
@@ -261,6 +279,9 @@ const struct rp_host_cache shim_cache = {
 	.pod_resource = c_pod_resource,
 	.arg = c_arg,
 	.set_args = c_set_args,
+	.add_mount = c_add_mount,
+	.add_device = c_add_device,
+	.add_cdi = c_add_cdi,
 	.set_group = c_set_group,
 	.may_wait = c_may_wait,
 	.pod_ctr = c_pod_ctr,

@@ -205,6 +205,18 @@ static void set_member(json_t *map, const char *key, const char *value)
 		doc_put_text(map, key, value);
 }
 
+#define OPTIONS_MAX 256
+
+static const char *joined(const Nri__Mount *m, char ret[OPTIONS_MAX])
+{
+	size_t n = 0;
+	*ret = '\0';
+	for (size_t i = 0; i < m->n_options && n < OPTIONS_MAX; i++)
+		n += (size_t)snprintf(ret + n, OPTIONS_MAX - n, "%s%s", i ? "," : "",
+				      m->options[i]);
+	return ret;
+}
+
 static void take_mounts(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 {
 	json_t *list = json_object_get(c->spec, "mounts"), *given = json_array();
@@ -214,9 +226,11 @@ static void take_mounts(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 	}
 	for (size_t i = 0; i < m->n_mounts; i++) {
 		json_t *mount = json_object();
+		char options[OPTIONS_MAX];
 		doc_put_text(mount, "destination", m->mounts[i]->destination);
 		doc_put_text(mount, "source", m->mounts[i]->source);
 		doc_put_text(mount, "type", m->mounts[i]->type);
+		doc_put_text(mount, "options", joined(m->mounts[i], options));
 		(void)json_array_append(given, mount);
 		(void)json_array_append_new(list, mount);
 	}
@@ -241,7 +255,29 @@ static void take_common(struct sim_ctr *c, const Nri__ContainerAdjustment *m)
 		set_member(sub_map(c->spec, "annotations"), key, value);
 		set_member(sub_map(c->given, "annotations"), key, value);
 	}
+	for (size_t i = 0; i < m->n_cdi_devices; i++)
+		set_member(sub_map(c->given, "cdi"), m->cdi_devices[i]->name, "");
 	take_mounts(c, m);
+}
+
+/* By their places: "c 195:0", with the mode and the owner that were asked for. */
+static void take_devices(struct sim_ctr *c, const Nri__LinuxContainerAdjustment *l)
+{
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const Nri__LinuxDevice *d = l->devices[i];
+		char text[128];
+		int n = snprintf(text, sizeof text, "%.1s %lld:%lld", d->type, (long long)d->major,
+				 (long long)d->minor);
+		if (d->file_mode)
+			n += snprintf(text + n, sizeof text - (size_t)n, " %04o",
+				      d->file_mode->value);
+		if (d->uid)
+			n += snprintf(text + n, sizeof text - (size_t)n, " user %u", d->uid->value);
+		if (d->gid)
+			(void)snprintf(text + n, sizeof text - (size_t)n, " group %u",
+				       d->gid->value);
+		set_member(sub_map(c->given, "devices"), d->path, text);
+	}
 }
 
 static void take_classes(struct sim_ctr *c, const Nri__LinuxResources *r)
@@ -320,6 +356,7 @@ static int take_linux(struct sim *s, struct sim_ctr *c, const Nri__LinuxContaine
 		take_classes(c, l.resources);
 	}
 	take_scheduling(c, &l);
+	take_devices(c, &l);
 	int r = check_sets(s, c->res.cpus, c->res.mems, err);
 	if (r) {
 		char name[MODEL_NAME_MAX];

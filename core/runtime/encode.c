@@ -119,6 +119,7 @@ Nri__ContainerUpdate **encode_updates(struct arena *a, const struct update *upda
 struct target {
 	struct arena *arena;
 	const struct reply *reply;
+	uint32_t n; /* the most that any list can have */
 	Nri__ContainerAdjustment *adj;
 	Nri__LinuxContainerAdjustment *lnx;
 };
@@ -127,7 +128,7 @@ static int add_env(struct target *t, const struct extra *e)
 {
 	Nri__KeyValue *kv = NEW(t->arena, Nri__KeyValue, nri__key_value);
 	if (!t->adj->env)
-		t->adj->env = arena_array(t->arena, t->reply->n_extras, sizeof(void *));
+		t->adj->env = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !t->adj->env)
 		return -ENOMEM;
 	kv->key = borrow(e->key);
@@ -142,7 +143,7 @@ static int add_annotation(struct target *t, const struct extra *e)
 		NEW(t->arena, Nri__ContainerAdjustment__AnnotationsEntry,
 		    nri__container_adjustment__annotations_entry);
 	if (!t->adj->annotations)
-		t->adj->annotations = arena_array(t->arena, t->reply->n_extras, sizeof(void *));
+		t->adj->annotations = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !t->adj->annotations)
 		return -ENOMEM;
 	kv->key = borrow(e->key);
@@ -159,7 +160,7 @@ static int add_unified(struct target *t, const struct extra *e)
 	if (!res)
 		res = t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
 	if (res && !res->unified)
-		res->unified = arena_array(t->arena, t->reply->n_extras, sizeof(void *));
+		res->unified = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !res || !res->unified)
 		return -ENOMEM;
 	kv->key = borrow(e->key);
@@ -279,9 +280,88 @@ static int add_mempolicy(struct target *t, const struct extra *e)
 	return 0;
 }
 
+/* The options of a list, and whether it can be written to. */
+static bool put_options(struct arena *a, Nri__Mount *m, const char *options, bool read_only)
+{
+	const char *at = options;
+	size_t n = 2;
+	for (const char *c = options; *c; c++)
+		n += *c == ',';
+	m->options = arena_array(a, n, sizeof *m->options);
+	while (m->options && *at) {
+		size_t len = strcspn(at, ",");
+		char *option = arena_strndup(a, at, len);
+		if (!option)
+			return false;
+		m->options[m->n_options++] = option;
+		at += len + (at[len] == ',');
+	}
+	if (m->options)
+		m->options[m->n_options++] = borrow(read_only ? "ro" : "rw");
+	return m->options != NULL;
+}
+
+static int add_mount(struct target *t, const struct rp_mount *from)
+{
+	Nri__Mount *m = NEW(t->arena, Nri__Mount, nri__mount);
+	if (!t->adj->mounts)
+		t->adj->mounts = arena_array(t->arena, t->n, sizeof(void *));
+	if (!m || !t->adj->mounts || !put_options(t->arena, m, from->options, from->read_only != 0))
+		return -ENOMEM;
+	m->destination = borrow(from->destination);
+	m->type = borrow(from->type);
+	m->source = borrow(from->source);
+	t->adj->mounts[t->adj->n_mounts++] = m;
+	return 0;
+}
+
+static int add_device(struct target *t, const struct rp_device *from)
+{
+	Nri__LinuxDevice *d = NEW(t->arena, Nri__LinuxDevice, nri__linux_device);
+	struct arena *a = t->arena;
+	bool ok = d != NULL;
+	if (!t->lnx->devices)
+		t->lnx->devices = arena_array(a, t->n, sizeof(void *));
+	if (ok && from->mode)
+		ok = (d->file_mode = WRAP(a, Nri__OptionalFileMode, nri__optional_file_mode,
+					  from->mode)) != NULL;
+	if (ok && from->uid != RP_OWNER_NOT_SET)
+		ok = (d->uid = WRAP(a, Nri__OptionalUInt32, nri__optional_uint32, from->uid)) !=
+		     NULL;
+	if (ok && from->gid != RP_OWNER_NOT_SET)
+		ok = (d->gid = WRAP(a, Nri__OptionalUInt32, nri__optional_uint32, from->gid)) !=
+		     NULL;
+	if (!ok || !t->lnx->devices)
+		return -ENOMEM;
+	d->path = borrow(from->path);
+	d->type = borrow(from->type);
+	d->major = from->major;
+	d->minor = from->minor;
+	t->lnx->devices[t->lnx->n_devices++] = d;
+	return 0;
+}
+
+static int add_cdi(struct target *t, const struct extra *e)
+{
+	Nri__CDIDevice *d = NEW(t->arena, Nri__CDIDevice, nri__cdidevice);
+	if (!t->adj->cdi_devices)
+		t->adj->cdi_devices = arena_array(t->arena, t->n, sizeof(void *));
+	if (!d || !t->adj->cdi_devices)
+		return -ENOMEM;
+	d->name = borrow(e->key);
+	t->adj->cdi_devices[t->adj->n_cdi_devices++] = d;
+	return 0;
+}
+
 static int add_extra(struct target *t, const struct extra *e)
 {
 	switch (e->field) {
+	case EXTRA_MOUNT:
+		return add_mount(t, e->mount);
+	case EXTRA_DEVICE:
+		return add_device(t, e->device);
+	case EXTRA_CDI:
+		return add_cdi(t, e);
 	case RP_F_ENV:
 		return add_env(t, e);
 	case RP_F_ANNOTATION:
@@ -322,35 +402,29 @@ static int add_class(struct target *t, const struct blob *class, bool rdt)
 
 static int add_data_dir(struct target *t)
 {
-	static const char *const options[] = {"bind", "ro", "rslave", NULL};
-	Nri__Mount *m = NEW(t->arena, Nri__Mount, nri__mount);
-	t->adj->mounts = arena_array(t->arena, 1, sizeof(void *));
-	if (!m || !t->adj->mounts)
-		return -ENOMEM;
-	m->destination = borrow(RP_DATA_DIR);
-	m->type = borrow("bind");
-	m->source = borrow(t->reply->data_path);
-	m->options = arena_array(t->arena, 3, sizeof *m->options);
-	if (!m->options)
-		return -ENOMEM;
-	for (const char *const *o = options; *o; o++)
-		m->options[m->n_options++] = borrow(*o);
-	t->adj->mounts[t->adj->n_mounts++] = m;
-	return 0;
+	const struct rp_mount m = {.read_only = 1,
+				   .source = t->reply->data_path,
+				   .destination = RP_DATA_DIR,
+				   .type = "bind",
+				   .options = "bind,rslave"};
+	return add_mount(t, &m);
 }
 
 Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
 					    bool *ret_empty)
 {
 	const struct decision *d = &reply->created->cur;
+	static const struct extras none;
+	const struct extras *x = reply->extras ? reply->extras : &none;
 	struct target t = {.arena = a,
 			   .reply = reply,
+			   .n = x->n + 1,
 			   .adj = NEW(a, Nri__ContainerAdjustment, nri__container_adjustment)};
 	const struct blob *rdt = reply->taken & RP_TAKES_RDT_CLASS ? NULL : decision_rdt(d),
 			  *blockio = reply->taken & RP_TAKES_BLOCKIO_CLASS ? NULL
 									   : decision_blockio(d);
-	*ret_empty = !reply->created_fields && !reply->n_extras && !reply->args && !rdt &&
-		     !blockio && !reply->data_dir;
+	*ret_empty =
+		!reply->created_fields && !x->n && !x->args && !rdt && !blockio && !reply->data_dir;
 	if (!t.adj || *ret_empty)
 		return t.adj;
 	t.lnx = t.adj->lnx = NEW(a, Nri__LinuxContainerAdjustment, nri__linux_container_adjustment);
@@ -364,12 +438,12 @@ Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply 
 	}
 	if (add_class(&t, rdt, true) || add_class(&t, blockio, false))
 		return NULL;
-	for (uint32_t i = 0; i < reply->n_extras; i++)
-		if (add_extra(&t, &reply->extras[i]))
+	for (uint32_t i = 0; i < x->n; i++)
+		if (add_extra(&t, &x->list[i]))
 			return NULL;
 	if (reply->data_dir && add_data_dir(&t))
 		return NULL;
-	t.adj->args = (char **)(uintptr_t)reply->args;
-	t.adj->n_args = reply->n_args;
+	t.adj->args = (char **)(uintptr_t)x->args;
+	t.adj->n_args = x->n_args;
 	return t.adj;
 }

@@ -144,6 +144,16 @@ struct rp_pod_ctr_info {
 #define RP_F_ANNOTATION 201u
 #define RP_F_UNIFIED 202u /* a cgroup v2 file and its content */
 
+/*
+ * What only a creation can give (fields with *, set_pair(), set_args(), add_mount(), add_device(),
+ * add_cdi()) may be asked for by several: the policy, controllers, plugins of resources. Who asks
+ * for the same again changes its mind. Who asks for what another one has asked for with another
+ * value is told -RP_EBUSY, and the host has recorded a sentence with both names as by fail(); the
+ * same value is no conflict. What the container had there itself is replaced. -RP_ENOTSUP: it is
+ * not being created; -RP_E2BIG: over 256 of them. [the rule: since 1.3; before, the last one
+ * counted]
+ */
+
 #define RP_GROUP_MAX 65535u /* of set_group */
 #define RP_WAIT_MAX_MS 60000u /* of may_wait */
 #define RP_ARGS_MAX 4096u /* process arguments of set_args … */
@@ -162,6 +172,30 @@ struct rp_device_info {
 	uint32_t writable;
 	const char *path, *type; /* type: c, b, u, p */
 	int64_t major, minor;
+};
+
+/* A mount that add_mount() gives a container. [since 1.3] */
+struct rp_mount {
+	uint32_t size;
+	uint32_t read_only; /* 0 or 1 */
+	/* of the host; where in the container, absolute; "bind", "tmpfs" and the like */
+	const char *source, *destination, *type;
+	/* As in an OCI bundle, between commas, without ro and rw: "rbind,rprivate". For a mount of
+	 * type bind, bind or rbind is among them. */
+	const char *options;
+};
+
+#define RP_MOUNT_OPTIONS_MAX 32u
+#define RP_OWNER_NOT_SET 0xffffffffu
+
+/* A device file that add_device() gives a container, with the right to read and write it.
+ * [since 1.3] */
+struct rp_device {
+	uint32_t size;
+	uint32_t mode; /* permission bits of the file, at most 0777; 0: the runtime's choice */
+	const char *path, *type; /* path: in the container, absolute; type: c, b, u, p */
+	int64_t major, minor; /* of p, a pipe: 0 */
+	uint32_t uid, gid; /* of the file; RP_OWNER_NOT_SET: the runtime's choice */
 };
 
 /* Devices of one resource that the kubelet gave a container. */
@@ -272,6 +306,15 @@ struct rp_host_cache {
 	 * kind in the pod's order. -RP_ENOENT past the last one, and of other pods. What is to last
 	 * has to be kept by the policy: a daemon that is started anew knows nothing of it. */
 	int32_t (*pod_ctr)(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out);
+	/* Gives the container that is being created a mount, by its destination, or a device file,
+	 * by its path. The structs are options: -RP_E2BIG also where one says more than this host
+	 * knows. -RP_EINVAL: malformed, or at RP_DATA_DIR, which is the host's. */
+	int32_t (*add_mount)(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *mount);
+	int32_t (*add_device)(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_device *device);
+	/* A device by its name in the Container Device Interface, "vendor.example/gpu=0": the
+	 * runtime edits the container as the device's file says. A runtime that knows nothing of
+	 * such names leaves it out or fails the creation. -RP_EINVAL: no such name. */
+	int32_t (*add_cdi)(void *ctx, rp_txn txn, rp_ctr ctr, const char *name);
 };
 
 #define RP_DATA_DIR "/.nri-resource-policy"

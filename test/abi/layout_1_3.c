@@ -236,13 +236,31 @@ AT(rp_device_info, type, 16);
 AT(rp_device_info, major, 24);
 AT(rp_device_info, minor, 32);
 
+AT_LEAST(rp_mount, 40);
+AT(rp_mount, size, 0);
+AT(rp_mount, read_only, 4);
+AT(rp_mount, source, 8);
+AT(rp_mount, destination, 16);
+AT(rp_mount, type, 24);
+AT(rp_mount, options, 32);
+
+AT_LEAST(rp_device, 48);
+AT(rp_device, size, 0);
+AT(rp_device, mode, 4);
+AT(rp_device, path, 8);
+AT(rp_device, type, 16);
+AT(rp_device, major, 24);
+AT(rp_device, minor, 32);
+AT(rp_device, uid, 40);
+AT(rp_device, gid, 44);
+
 AT_LEAST(rp_pod_resource_info, 32);
 AT(rp_pod_resource_info, size, 0);
 AT(rp_pod_resource_info, pad, 4);
 AT(rp_pod_resource_info, resource, 8);
 AT(rp_pod_resource_info, nodes, 16);
 
-AT_LEAST(rp_host_cache, 272);
+AT_LEAST(rp_host_cache, 296);
 AT(rp_host_cache, size, 0);
 AT(rp_host_cache, pad, 4);
 AT(rp_host_cache, list, 8);
@@ -278,6 +296,9 @@ AT(rp_host_cache, get_pod_private, 240);
 AT(rp_host_cache, set_pod_private, 248);
 AT(rp_host_cache, may_wait, 256);
 AT(rp_host_cache, pod_ctr, 264);
+AT(rp_host_cache, add_mount, 272);
+AT(rp_host_cache, add_device, 280);
+AT(rp_host_cache, add_cdi, 288);
 
 AT_LEAST(rp_nr_node, 56);
 AT(rp_nr_node, size, 0);
@@ -753,6 +774,7 @@ VALUE(RP_MEM_NONE, 4);
 VALUE(RP_MEM_PMEM, 1);
 TEXT(RP_METRICS_1, "nri-rp.metrics/1");
 TEXT(RP_MODULE_SYMBOL, "rp_module_1");
+VALUE(RP_MOUNT_OPTIONS_MAX, 32);
 VALUE(RP_NAME_MAX, 32);
 VALUE(RP_NODES_MAX, 1024);
 VALUE(RP_NODES_MEMORY, 21);
@@ -805,6 +827,7 @@ VALUE(RP_NR_UPDATE_SECONDS, 9);
 VALUE(RP_N_LEVELS, 11);
 VALUE(RP_ORDER_CREATED, 0);
 VALUE(RP_ORDER_SYNC, 1);
+VALUE(RP_OWNER_NOT_SET, 4294967295);
 VALUE(RP_POD_CTR_APP, 1);
 VALUE(RP_POD_CTR_INIT, 2);
 VALUE(RP_POD_CTR_SIDECAR, 3);

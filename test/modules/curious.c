@@ -253,8 +253,18 @@ static int32_t allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	look_around(inst);
 	tell(inst, ctr);
 	static const char *const args[] = {"/bin/sh"};
+	static const struct rp_mount mount = {.size = sizeof mount,
+					      .source = "/srv",
+					      .destination = "/srv",
+					      .type = "bind",
+					      .options = "bind"};
+	static const struct rp_device device = {
+		.size = sizeof device, .path = "/dev/null", .type = "c", .major = 1, .minor = 3};
 	r = inst->cache->set_pair(ctx, txn, ctr, RP_F_ENV, "CURIOUS", "yes");
 	r = r ? r : inst->cache->set_args(ctx, txn, ctr, args, 1);
+	r = r ? r : inst->cache->add_mount(ctx, txn, ctr, &mount);
+	r = r ? r : inst->cache->add_device(ctx, txn, ctr, &device);
+	r = r ? r : inst->cache->add_cdi(ctx, txn, ctr, "example.org/gpu=0");
 	return r ? r : stage(inst, txn, ctr);
 }
 

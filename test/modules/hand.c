@@ -135,10 +135,10 @@ static void stop(struct rp_instance *inst)
 
 static int32_t pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
-	if (*inst->plan.env)
-		inst->cache->set_pair(inst->host->ctx, txn, ctr, RP_F_ENV, HAND_ENV,
-				      inst->plan.env);
-	return verdict(inst, inst->plan.pre_create);
+	int32_t r = *inst->plan.env ? inst->cache->set_pair(inst->host->ctx, txn, ctr, RP_F_ENV,
+							    HAND_ENV, inst->plan.env)
+				    : 0;
+	return r ? r : verdict(inst, inst->plan.pre_create);
 }
 
 static void evict(const struct rp_instance *inst, rp_ctr ctr)

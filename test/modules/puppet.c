@@ -7,6 +7,7 @@
  *   cpus LIST, mems LIST, excl LIST          set_cpus …
  *   int FIELD VALUE, text FIELD VALUE        set_int, set_text, by number
  *   pair FIELD KEY VALUE, data KEY VALUE     set_pair, set_data
+ *   mount SOURCE AT OPTIONS, device PATH TYPE MAJOR MINOR, cdi NAME
  *   private TEXT, degraded TEXT, note TEXT
  *   warn TEXT                                to the log
  *   on NAME                                  what follows is about the container of that name
@@ -136,6 +137,35 @@ static int32_t dangerous(struct rp_instance *inst, const char *verb, char *rest)
 	return inst->host->fail(inst->host->ctx, -RP_EINVAL, "puppet: no such statement");
 }
 
+/* What is mounted, and devices. */
+static int32_t equip(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *verb, char *rest)
+{
+	const struct rp_host_cache *c = inst->cache;
+	void *ctx = inst->host->ctx;
+	char a[64], b[64], options[64];
+	long long major, minor;
+	if (strcmp(verb, "cdi") == 0)
+		return c->add_cdi(ctx, txn, ctr, rest);
+	if (strcmp(verb, "mount") == 0 && sscanf(rest, "%63s %63s %63s", a, b, options) == 3)
+		return c->add_mount(ctx, txn, ctr,
+				    &(struct rp_mount){.size = sizeof(struct rp_mount),
+						       .source = a,
+						       .destination = b,
+						       .type = "bind",
+						       .options = options});
+	if (strcmp(verb, "device") == 0 &&
+	    sscanf(rest, "%63s %63s %lld %lld", a, b, &major, &minor) == 4)
+		return c->add_device(ctx, txn, ctr,
+				     &(struct rp_device){.size = sizeof(struct rp_device),
+							 .path = a,
+							 .type = b,
+							 .major = major,
+							 .minor = minor,
+							 .uid = RP_OWNER_NOT_SET,
+							 .gid = RP_OWNER_NOT_SET});
+	return dangerous(inst, verb, rest);
+}
+
 static int32_t statement(struct rp_instance *inst, rp_txn txn, rp_ctr *ctr, const char *verb,
 			 char *rest)
 {
@@ -180,7 +210,7 @@ static int32_t statement(struct rp_instance *inst, rp_txn txn, rp_ctr *ctr, cons
 		return c->set_pair(ctx, txn, *ctr, field, key, value + n);
 	if (strcmp(verb, "data") == 0 && sscanf(rest, "%63s %n", key, &n) == 1)
 		return c->set_data(ctx, txn, *ctr, key, rest + n);
-	return dangerous(inst, verb, rest);
+	return equip(inst, txn, *ctr, verb, rest);
 }
 
 static int32_t run(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const char *script)

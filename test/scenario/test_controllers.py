@@ -334,6 +334,23 @@ def test_rebalance_by_hand(make_node):
     eventually(lambda: node.cpus('p/a') == {5} and node.cpus('p/b') == {6})
 
 
+# ---- two who ask for one thing ----
+
+def test_what_two_ask_for(make_node):
+    """Mounts, devices and names of devices reach the runtime; equal wishes are one, and different ones name both."""
+    node = make_node({'policy': 'puppet', 'controllers': {'hand': 'required'}, 'hand': {'env': 'left'}},
+                     module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    wishes = 'cpus 1; mount /srv /mnt rbind,rslave; device /dev/x c 195 0; cdi x.org/gpu=0; pair 200 HAND '
+    node.create('p', ctr('c', '1', '64Mi'), annotations={'t/do': wishes + 'left'})
+    given = node.container('p/c')['given']
+    assert given['env'] == {'HAND': 'left'}
+    assert given['cdi'] == {'x.org/gpu=0': ''} and given['devices'] == {'/dev/x': 'c 195:0'}
+    assert given['mounts'] == [{'source': '/srv', 'destination': '/mnt', 'type': 'bind', 'options': 'rbind,rslave,rw'}]
+    with pytest.raises(SimError, match='environment variable HAND: puppet sets it to "right" and hand to "left"'):
+        node.create('q', ctr('c', '1', '64Mi'), annotations={'t/do': wishes + 'right'})
+    assert not node.control('Status').get('problems')
+
+
 # ---- what others write ----
 
 def test_cpus_that_somebody_else_rewrites(make_node):

@@ -746,6 +746,44 @@ static int32_t cache_set_args(void *ctx, rp_txn txn, rp_ctr ctr, const char *con
 	return 0;
 }
 
+/* Kept as pairs, as people would write them: by the place, with what is there. */
+static int32_t cache_add_mount(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *m)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	struct fake_out text = {0};
+	if (!v)
+		return r;
+	fake_print(&text, "%s %s %s,%s", m->type, m->source, m->options,
+		   m->read_only ? "ro" : "rw");
+	fake_values_put_pair(v, FAKE_MOUNT, m->destination, fake_out_text(&text));
+	fake_out_fini(&text);
+	return 0;
+}
+
+static int32_t cache_add_device(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_device *d)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	struct fake_out text = {0};
+	if (!v)
+		return r;
+	fake_print(&text, "%s %lld:%lld %o", d->type, (long long)d->major, (long long)d->minor,
+		   d->mode);
+	fake_values_put_pair(v, FAKE_DEVICE, d->path, fake_out_text(&text));
+	fake_out_fini(&text);
+	return 0;
+}
+
+static int32_t cache_add_cdi(void *ctx, rp_txn txn, rp_ctr ctr, const char *name)
+{
+	int32_t r;
+	struct fake_values *v = stage(ctx, txn, ctr, &r);
+	if (v)
+		fake_values_put_pair(v, FAKE_CDI, name, "");
+	return r;
+}
+
 static int32_t cache_set_group(void *ctx, rp_txn txn, rp_ctr ctr, uint32_t group)
 {
 	int32_t r;
@@ -827,6 +865,9 @@ const struct rp_host_cache fake_cache_service = {
 	.set_data = cache_set_data,
 	.arg = cache_arg,
 	.set_args = cache_set_args,
+	.add_mount = cache_add_mount,
+	.add_device = cache_add_device,
+	.add_cdi = cache_add_cdi,
 	.set_group = cache_set_group,
 	.list_pods = cache_list_pods,
 	.get_pod_private = cache_get_pod_private,

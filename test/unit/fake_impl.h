@@ -77,6 +77,9 @@ struct fake_pair {
 };
 #define FAKE_DATA 1000u
 #define FAKE_ARGS 1001u
+#define FAKE_MOUNT 1002u
+#define FAKE_DEVICE 1003u
+#define FAKE_CDI 1004u
 #define FAKE_N_INTS 16u /* RP_F_ numbers of set_int */
 #define FAKE_N_TEXTS 5u /* from RP_F_RDT_CLASS on */
 

@@ -106,12 +106,12 @@ static void has_sections(struct world *w, const char *what, const char *box, con
 	struct reply reply;
 	if (box_begin(w, &b, &reply))
 		fail_msg("%s: %s", what, w->err.text);
-	if (reply.n_extras != 2)
-		fail_msg("%s: %u controllers had something to say", what, reply.n_extras);
+	if (reply.extras->n != 2)
+		fail_msg("%s: %u controllers had something to say", what, reply.extras->n);
 	for (unsigned i = 0; i < 2; i++) {
 		char text[64];
-		(void)snprintf(text, sizeof text, "%s=%s", reply.extras[i].key,
-			       reply.extras[i].text);
+		(void)snprintf(text, sizeof text, "%s=%s", reply.extras->list[i].key,
+			       reply.extras->list[i].text);
 		if (strcmp(text, texts[i]) != 0)
 			fail_msg("%s: %s instead of %s", what, text, texts[i]);
 	}
@@ -241,7 +241,7 @@ static void test_nothing_any_more(void **state)
 	/* It is asked nothing more. */
 	struct reply reply;
 	assert_int_equal(box_begin(w, &(struct box){.name = "a"}, &reply), 0);
-	assert_int_equal(reply.n_extras, 0);
+	assert_int_equal(reply.extras->n, 0);
 	reply_sent(w->p, &reply, false);
 	forget_trace(w);
 	assert_int_equal(reload(w, in_folder(w, on, conf)).code, 0);

@@ -98,6 +98,18 @@ static void say_mount(struct text *t, const Nri__Mount *m)
 	say(t, " ");
 }
 
+static void say_device(struct text *t, const Nri__LinuxDevice *d)
+{
+	say(t, "device:%s,%s,%d,%d", d->path, d->type, (int)d->major, (int)d->minor);
+	if (d->file_mode)
+		say(t, ",mode=%o", d->file_mode->value);
+	if (d->uid)
+		say(t, ",uid=%u", d->uid->value);
+	if (d->gid)
+		say(t, ",gid=%u", d->gid->value);
+	say(t, " ");
+}
+
 static void say_adjustment(struct text *t, const Nri__ContainerAdjustment *adj)
 {
 	uint8_t packed[4096];
@@ -113,6 +125,10 @@ static void say_adjustment(struct text *t, const Nri__ContainerAdjustment *adj)
 		say(t, "note:%s=%s ", m->annotations[i]->key, m->annotations[i]->value);
 	for (size_t i = 0; i < m->n_mounts; i++)
 		say_mount(t, m->mounts[i]);
+	for (size_t i = 0; i < m->n_cdi_devices; i++)
+		say(t, "cdi:%s ", m->cdi_devices[i]->name);
+	for (size_t i = 0; m->lnx && i < m->lnx->n_devices; i++)
+		say_device(t, m->lnx->devices[i]);
 	say_lnx(t, m->lnx);
 	nri__container_adjustment__free_unpacked(m, NULL);
 }
@@ -213,67 +229,99 @@ static void test_classes(void **state)
 	}
 }
 
+#define NUM(f, n)                                                                                  \
+	{                                                                                          \
+		.field = (f), .number = (n)                                                        \
+	}
+#define TEXT(f, t)                                                                                 \
+	{                                                                                          \
+		.field = (f), .text = (t)                                                          \
+	}
+#define PAIR(f, k, t)                                                                              \
+	{                                                                                          \
+		.field = (f), .key = (k), .text = (t)                                              \
+	}
+
 /* Linux counts scheduling policies from 0 (SCHED_OTHER), NRI from 1; 7 and more are not known to
  * it. */
 static void test_extras(void **state)
 {
+	static const struct rp_mount bind = {sizeof bind, 1,	  "/srv",
+					     "/mnt",	  "bind", "rbind,rslave"},
+				     tmp = {sizeof tmp, 0, "tmpfs", "/tmp", "tmpfs", ""};
+	static const struct rp_device bare = {.path = "/dev/x",
+					      .type = "c",
+					      .major = 195,
+					      .minor = 255,
+					      .uid = RP_OWNER_NOT_SET,
+					      .gid = RP_OWNER_NOT_SET},
+				      owned = {.path = "/dev/y",
+					       .type = "b",
+					       .mode = 0640,
+					       .uid = 0,
+					       .gid = 44};
 	static const struct {
 		struct extra extras[4];
 		const char *wanted;
 	} cases[] = {
-		{{{RP_F_SCHED_POLICY, 0, NULL, NULL}}, "sched:1,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, 1, NULL, NULL}}, "sched:2,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, 2, NULL, NULL}}, "sched:3,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, 3, NULL, NULL}}, "sched:4,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, 5, NULL, NULL}}, "sched:6,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, 6, NULL, NULL}}, "sched:7,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, 7, NULL, NULL}}, "sched:0,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, -1, NULL, NULL}}, "sched:0,0,0,0,0,0"},
-		{{{RP_F_SCHED_POLICY, 1, NULL, NULL}, {RP_F_SCHED_PRIORITY, 99, NULL, NULL}},
-		 "sched:2,99,0,0,0,0"},
-		{{{RP_F_NICE, -20, NULL, NULL}}, "sched:0,0,-20,0,0,0"},
-		{{{RP_F_SCHED_RUNTIME, 1000000, NULL, NULL},
-		  {RP_F_SCHED_DEADLINE, 2000000, NULL, NULL},
-		  {RP_F_SCHED_PERIOD, INT64_MAX, NULL, NULL},
-		  {RP_F_SCHED_POLICY, 6, NULL, NULL}},
+		{{NUM(RP_F_SCHED_POLICY, 0)}, "sched:1,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, 1)}, "sched:2,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, 2)}, "sched:3,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, 3)}, "sched:4,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, 5)}, "sched:6,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, 6)}, "sched:7,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, 7)}, "sched:0,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, -1)}, "sched:0,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_POLICY, 1), NUM(RP_F_SCHED_PRIORITY, 99)}, "sched:2,99,0,0,0,0"},
+		{{NUM(RP_F_NICE, -20)}, "sched:0,0,-20,0,0,0"},
+		{{NUM(RP_F_SCHED_RUNTIME, 1000000), NUM(RP_F_SCHED_DEADLINE, 2000000),
+		  NUM(RP_F_SCHED_PERIOD, INT64_MAX), NUM(RP_F_SCHED_POLICY, 6)},
 		 "sched:7,0,0,1000000,2000000,9223372036854775807"},
 		/* SCHED_FLAG_RESET_ON_FORK is 0x01, …_UTIL_CLAMP_MAX 0x40; the bits are numbered */
-		{{{RP_F_SCHED_FLAGS, 0x01, NULL, NULL}}, "sched:0,0,0,0,0,0,0"},
-		{{{RP_F_SCHED_FLAGS, 0x42, NULL, NULL}}, "sched:0,0,0,0,0,0,1+6"},
-		{{{RP_F_SCHED_FLAGS, 0x7f, NULL, NULL}}, "sched:0,0,0,0,0,0,0+1+2+3+4+5+6"},
-		{{{RP_F_SCHED_FLAGS, 0x80, NULL, NULL}}, "sched:0,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_FLAGS, 0x01)}, "sched:0,0,0,0,0,0,0"},
+		{{NUM(RP_F_SCHED_FLAGS, 0x42)}, "sched:0,0,0,0,0,0,1+6"},
+		{{NUM(RP_F_SCHED_FLAGS, 0x7f)}, "sched:0,0,0,0,0,0,0+1+2+3+4+5+6"},
+		{{NUM(RP_F_SCHED_FLAGS, 0x80)}, "sched:0,0,0,0,0,0"},
 		/* these have the same numbers in both */
-		{{{RP_F_IO_CLASS, 1, NULL, NULL}, {RP_F_IO_PRIORITY, 7, NULL, NULL}}, "io:1,7"},
-		{{{RP_F_IO_CLASS, 3, NULL, NULL}}, "io:3,0"},
-		{{{RP_F_OOM_SCORE_ADJ, -1000, NULL, NULL}}, "oom:-1000"},
-		{{{RP_F_OOM_SCORE_ADJ, 0, NULL, NULL}}, "oom:0"},
-		{{{RP_F_MEMPOLICY_MODE, 2, NULL, NULL}, {RP_F_MEMPOLICY_NODES, 0, NULL, "0-1"}},
+		{{NUM(RP_F_IO_CLASS, 1), NUM(RP_F_IO_PRIORITY, 7)}, "io:1,7"},
+		{{NUM(RP_F_IO_CLASS, 3)}, "io:3,0"},
+		{{NUM(RP_F_OOM_SCORE_ADJ, -1000)}, "oom:-1000"},
+		{{NUM(RP_F_OOM_SCORE_ADJ, 0)}, "oom:0"},
+		{{NUM(RP_F_MEMPOLICY_MODE, 2), TEXT(RP_F_MEMPOLICY_NODES, "0-1")},
 		 "mempolicy:2,0-1"},
-		{{{RP_F_MEMPOLICY_MODE, 3, NULL, NULL},
-		  {RP_F_MEMPOLICY_NODES, 0, NULL, "2"},
-		  {RP_F_MEMPOLICY_FLAGS, 0, NULL, "static,numa-balancing"}},
+		{{NUM(RP_F_MEMPOLICY_MODE, 3), TEXT(RP_F_MEMPOLICY_NODES, "2"),
+		  TEXT(RP_F_MEMPOLICY_FLAGS, "static,numa-balancing")},
 		 "mempolicy:3,2,0+2"},
-		{{{RP_F_MEMPOLICY_FLAGS, 0, NULL, "relative"}}, "mempolicy:0,,1"},
-		{{{RP_F_ENV, 0, "A", "1"}, {RP_F_ENV, 0, "B", ""}}, "env:A=1 env:B="},
-		{{{RP_F_ANNOTATION, 0, "x.io/y", "z"}}, "note:x.io/y=z"},
-		{{{RP_F_UNIFIED, 0, "memory.high", "5"}, {RP_F_UNIFIED, 0, "io.weight", "max"}},
+		{{TEXT(RP_F_MEMPOLICY_FLAGS, "relative")}, "mempolicy:0,,1"},
+		{{PAIR(RP_F_ENV, "A", "1"), PAIR(RP_F_ENV, "B", "")}, "env:A=1 env:B="},
+		{{PAIR(RP_F_ANNOTATION, "x.io/y", "z")}, "note:x.io/y=z"},
+		{{PAIR(RP_F_UNIFIED, "memory.high", "5"), PAIR(RP_F_UNIFIED, "io.weight", "max")},
 		 "unified:memory.high=5 unified:io.weight=max"},
+		{{{.field = EXTRA_MOUNT, .key = "/mnt", .mount = &bind},
+		  {.field = EXTRA_MOUNT, .key = "/tmp", .mount = &tmp}},
+		 "mount:bind,/srv,/mnt,rbind,rslave,ro mount:tmpfs,tmpfs,/tmp,rw"},
+		{{{.field = EXTRA_DEVICE, .key = "/dev/x", .device = &bare},
+		  {.field = EXTRA_DEVICE, .key = "/dev/y", .device = &owned}},
+		 "device:/dev/x,c,195,255 device:/dev/y,b,0,0,mode=640,uid=0,gid=44"},
+		{{{.field = EXTRA_CDI, .key = "x.org/gpu=0", .text = ""}}, "cdi:x.org/gpu=0"},
 	};
 	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct ctr ctr = ctr_with(NULL, NULL);
-		struct reply reply = {.created = &ctr, .extras = cases[i].extras};
-		while (reply.n_extras < 4 && cases[i].extras[reply.n_extras].field)
-			reply.n_extras++;
+		struct extras x = {.list = (struct extra *)(uintptr_t)cases[i].extras};
+		const struct reply reply = {.created = &ctr, .extras = &x};
+		while (x.n < 4 && x.list[x.n].field)
+			x.n++;
 		expect_adjustment(&reply, cases[i].wanted);
 	}
 }
 
 static void test_args(void **state)
 {
-	static const char *const args[] = {"/bin/db", "--threads", ""};
+	static const char *args[] = {"/bin/db", "--threads", ""};
 	struct ctr ctr = ctr_with(NULL, NULL);
-	struct reply reply = {.created = &ctr, .args = args, .n_args = 3};
+	const struct extras x = {.args = args, .n_args = 3};
+	struct reply reply = {.created = &ctr, .extras = &x};
 	(void)state;
 	expect_adjustment(&reply, "arg:/bin/db arg:--threads arg:");
 }
@@ -284,8 +332,8 @@ static void test_data_folder(void **state)
 	struct reply reply = {.created = &ctr, .data_dir = true};
 	(void)state;
 	(void)snprintf(reply.data_path, sizeof reply.data_path, "/run/nri-rp/data/c1");
-	expect_adjustment(&reply, "mount:bind,/run/nri-rp/data/c1,/.nri-resource-policy,bind,ro,"
-				  "rslave");
+	expect_adjustment(&reply, "mount:bind,/run/nri-rp/data/c1,/.nri-resource-policy,bind,"
+				  "rslave,ro");
 }
 
 /* ---- updates --------------------------------------------------------------------------------- */
@@ -331,16 +379,20 @@ static void test_updates(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static const struct extra of_each[] = {{RP_F_ENV, 0, "A", "1"},
-				       {RP_F_ENV, 0, "B", "2"},
-				       {RP_F_ANNOTATION, 0, "x.io/y", "z"},
-				       {RP_F_UNIFIED, 0, "memory.high", "5"},
-				       {RP_F_IO_CLASS, 1, NULL, NULL},
-				       {RP_F_OOM_SCORE_ADJ, 5, NULL, NULL},
-				       {RP_F_SCHED_POLICY, 1, NULL, NULL},
-				       {RP_F_SCHED_FLAGS, 3, NULL, NULL},
-				       {RP_F_MEMPOLICY_MODE, 2, NULL, NULL},
-				       {RP_F_MEMPOLICY_FLAGS, 0, NULL, "static"}};
+static const struct rp_device a_device = {.path = "/dev/x", .type = "c", .mode = 0600};
+static struct extra of_each[] = {PAIR(RP_F_ENV, "A", "1"),
+				 PAIR(RP_F_ENV, "B", "2"),
+				 PAIR(RP_F_ANNOTATION, "x.io/y", "z"),
+				 PAIR(RP_F_UNIFIED, "memory.high", "5"),
+				 NUM(RP_F_IO_CLASS, 1),
+				 NUM(RP_F_OOM_SCORE_ADJ, 5),
+				 NUM(RP_F_SCHED_POLICY, 1),
+				 NUM(RP_F_SCHED_FLAGS, 3),
+				 NUM(RP_F_MEMPOLICY_MODE, 2),
+				 TEXT(RP_F_MEMPOLICY_FLAGS, "static"),
+				 {.field = EXTRA_DEVICE, .device = &a_device},
+				 {.field = EXTRA_CDI, .key = "x.org/gpu=0"}};
+static const struct extras all_extras = {.list = of_each, .n = COUNT(of_each)};
 
 static int adjust(void *arg)
 {
@@ -348,6 +400,7 @@ static int adjust(void *arg)
 	bool empty;
 	const Nri__ContainerAdjustment *adj = a ? encode_adjustment(a, arg, &empty) : NULL;
 	OOM_CHECK(!adj || (adj->n_env == 2 && adj->n_annotations == 1 && adj->n_mounts == 1));
+	OOM_CHECK(!adj || (adj->n_cdi_devices == 1 && adj->lnx->devices[0]->gid));
 	OOM_CHECK(!adj ||
 		  (adj->lnx->scheduler->n_flags == 2 && adj->lnx->memory_policy->n_flags == 1));
 	OOM_CHECK(!adj || (adj->lnx->resources->cpu && adj->lnx->resources->memory->limit));
@@ -384,8 +437,7 @@ static void test_memory_may_end_anywhere(void **state)
 		{.ctr = &ctr, .fields = DIFF_MEM_LIMIT, .values = ctr_decided(&ctr)}};
 	struct reply all = {.created = &ctr,
 			    .created_fields = 0x3f,
-			    .extras = of_each,
-			    .n_extras = COUNT(of_each),
+			    .extras = &all_extras,
 			    .data_dir = true},
 		     classes = {.created = &ctr};
 	(void)state;

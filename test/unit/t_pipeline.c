@@ -27,9 +27,9 @@ static void test_create(void **state)
 	assert_non_null(reply.created);
 	assert_int_equal(reply.created_fields, DIFF_CPUS | DIFF_MEMS | DIFF_SHARES);
 	assert_int_equal(reply.n_updates, 0);
-	assert_int_equal(reply.n_extras, 1);
-	assert_string_equal(reply.extras[0].key, "KEY");
-	assert_string_equal(reply.extras[0].text, "some value");
+	assert_int_equal(reply.extras->n, 1);
+	assert_string_equal(reply.extras->list[0].key, "KEY");
+	assert_string_equal(reply.extras->list[0].text, "some value");
 	assert_string_equal(box_acked(w, "a"), "-");
 	reply_sent(w->p, &reply, false);
 	assert_string_equal(box_cpus(w, "a"), "0-3");

@@ -409,9 +409,9 @@ static void test_controller(void **state)
 	struct reply reply;
 	struct box b = {.name = "a", .alloc = "cpus 0-3"};
 	assert_int_equal(box_begin(w, &b, &reply), 0);
-	assert_int_equal(reply.n_extras, 1);
-	assert_string_equal(reply.extras[0].key, "HAND");
-	assert_string_equal(reply.extras[0].text, "shaken");
+	assert_int_equal(reply.extras->n, 1);
+	assert_string_equal(reply.extras->list[0].key, "HAND");
+	assert_string_equal(reply.extras->list[0].text, "shaken");
 	reply_sent(w->p, &reply, false);
 	box_start(w, &b);
 	assert_int_equal(hand(w).done, 1);

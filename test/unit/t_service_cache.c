@@ -102,7 +102,6 @@ static void test_args(void **state)
 	static char large[RP_ARGS_BYTES_MAX + 1];
 	const char *good[] = {"/bin/db", "--quick"}, *odd[] = {"/bin/db", "\xff"};
 	const char *nothing[] = {""}, *one = large;
-	uint32_t n;
 	for (unsigned k = 0; k < RP_ARGS_MAX + 1; k++)
 		many[k] = "a";
 	assert_int_equal(C.set_args(i, t, h + 1, good, 2), -RP_ESTALE);
@@ -111,7 +110,7 @@ static void test_args(void **state)
 	txn_set_created(p->txn, NULL);
 	assert_int_equal(C.set_args(i, t, h, good, 2), -RP_ENOTSUP);
 	txn_set_created(p->txn, p->ctr);
-	assert_null(txn_args(p->txn, &n));
+	assert_null(txn_extras(p->txn)->args);
 	assert_int_equal(C.set_args(i, t, h, good, 0), -RP_EINVAL);
 	assert_int_equal(C.set_args(i, t, h, nothing, 1), -RP_EINVAL);
 	assert_int_equal(C.set_args(i, t, h, odd, 2), -RP_EINVAL);
@@ -121,8 +120,8 @@ static void test_args(void **state)
 	large[RP_ARGS_BYTES_MAX - 1] = '\0';
 	assert_int_equal(C.set_args(i, t, h, &one, 1), 0);
 	assert_int_equal(C.set_args(i, t, h, good, 2), 0);
-	assert_string_equal(txn_args(p->txn, &n)[1], "--quick");
-	assert_int_equal(n, 2);
+	assert_string_equal(txn_extras(p->txn)->args[1], "--quick");
+	assert_int_equal(txn_extras(p->txn)->n_args, 2);
 	assert_int_equal(C.set_group(i, t, h, RP_GROUP_MAX + 1), -RP_EINVAL);
 	assert_int_equal(C.set_group(i, t, h, RP_GROUP_MAX), 0);
 	assert_int_equal(txn_view(p->ctr)->group, RP_GROUP_MAX);
@@ -130,6 +129,40 @@ static void test_args(void **state)
 	assert_int_equal(C.may_wait(i, t, 1, RP_WAIT_MAX_MS + 1), -RP_EINVAL);
 	assert_int_equal(C.may_wait(i, t, 1, RP_WAIT_MAX_MS), 0);
 	assert_int_equal(txn_patience(p->txn).longest_ms, RP_WAIT_MAX_MS);
+}
+
+/* A struct is taken whole or not at all, and who asks stands beside what is asked. */
+static void test_equipment(void **state)
+{
+	const struct place *p = *state;
+	struct instance *i = p->instance;
+	rp_txn t = txn_id(p->txn);
+	rp_ctr h = p->ctr->handle;
+	struct {
+		struct rp_mount mount;
+		uint32_t later;
+	} m = {{.size = sizeof m,
+		.source = "/srv",
+		.destination = "/srv",
+		.type = "bind",
+		.options = "bind"},
+	       0};
+	struct rp_device d = {.size = sizeof d, .path = "/dev/x", .type = "c", .major = 1};
+	txn_set_created(p->txn, NULL);
+	assert_int_equal(C.add_mount(i, t, h, &m.mount), -RP_ENOTSUP);
+	assert_int_equal(C.add_cdi(i, t, h + 1, "a/b=c"), -RP_ESTALE);
+	txn_set_created(p->txn, p->ctr);
+	assert_int_equal(C.add_mount(i, t, h, &m.mount), 0);
+	m.later = 1;
+	assert_int_equal(C.add_mount(i, t, h, &m.mount), -RP_E2BIG);
+	m.mount.size = offsetof(struct rp_mount, options);
+	assert_int_equal(C.add_mount(i, t, h, &m.mount), -RP_EINVAL);
+	assert_int_equal(C.add_device(i, t, h, &d), 0);
+	assert_int_equal(C.add_cdi(i, t, h, "a/b"), -RP_EINVAL);
+	assert_string_equal(i->failed.text, "CDI device \"a/b\": expected VENDOR/CLASS=NAME");
+	assert_int_equal(C.add_cdi(i, t, h, "a/b=c"), 0);
+	assert_int_equal(txn_extras(p->txn)->n, 3);
+	assert_string_equal(txn_extras(p->txn)->list[1].by, "inner");
 }
 
 /* What is kept with a pod belongs to the transaction, and then to the pod and the policy. */
@@ -319,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arg, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_equipment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_args, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pods, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fed, setup, teardown),

@@ -171,31 +171,16 @@ static void test_exited_containers_hold_nothing(void **state)
 
 static void test_extras_belong_to_the_created(void **state)
 {
-	uint32_t n;
+	const struct extra e = {.field = RP_F_ENV, .key = "A", .text = "1", .by = "x"};
 	(void)state;
 	struct txn *t = txn_begin(cache);
 	assert_null(txn_created(t));
 	txn_set_created(t, ctrs[0]);
 	assert_ptr_equal(txn_created(t), ctrs[0]);
-	assert_int_equal(txn_add_extra(t, RP_F_ENV, 0, "A", "1"), 0);
-	assert_int_equal(txn_add_extra(t, RP_F_ENV, 0, "B", "2"), 0);
-	assert_int_equal(txn_add_extra(t, RP_F_ENV, 0, "A", "3"), 0);
-	assert_int_equal(txn_add_extra(t, RP_F_NICE, -5, NULL, NULL), 0);
-	assert_int_equal(txn_add_extra(t, RP_F_NICE, -6, NULL, NULL), 0);
-	const struct extra *e = txn_extras(t, &n);
-	assert_int_equal(n, 3);
-	assert_string_equal(e[0].text, "3");
-	assert_int_equal(e[2].number, -6);
-	char key[16];
-	int r = 0;
-	for (unsigned i = 0; i < TXN_EXTRAS_MAX && !r; i++) {
-		(void)snprintf(key, sizeof key, "K%u", i);
-		r = txn_add_extra(t, RP_F_ENV, 0, key, "x");
-	}
-	assert_int_equal(r, -E2BIG);
+	assert_int_equal(extras_put(txn_extras(t), &e, NULL), 0);
+	assert_int_equal(txn_extras(t)->n, 1);
 	txn_rollback(t);
-	(void)txn_extras(t, &n);
-	assert_int_equal(n, 0);
+	assert_int_equal(txn_extras(t)->n, 0);
 	txn_end(t);
 }
 

@@ -61,39 +61,19 @@ static void put_number(struct buf *text, const char *what, int64_t asked, int64_
 		(void)buf_printf(text, " (asked for: %lld)", (long long)asked);
 }
 
-static const char *extra_name(uint32_t field)
-{
-	static const char *const names[] = {
-		[RP_F_SCHED_POLICY] = "scheduling policy",
-		[RP_F_SCHED_PRIORITY] = "scheduling priority",
-		[RP_F_NICE] = "nice value",
-		[RP_F_IO_CLASS] = "I/O class",
-		[RP_F_IO_PRIORITY] = "I/O priority",
-		[RP_F_OOM_SCORE_ADJ] = "OOM score",
-		[RP_F_SCHED_FLAGS] = "scheduling flags",
-		[RP_F_SCHED_RUNTIME] = "scheduling runtime",
-		[RP_F_SCHED_DEADLINE] = "scheduling deadline",
-		[RP_F_SCHED_PERIOD] = "scheduling period",
-		[RP_F_MEMPOLICY_MODE] = "memory policy mode",
-	};
-	const char *name = field < sizeof names / sizeof *names ? names[field] : NULL;
-	return name			       ? name
-	       : field == RP_F_MEMPOLICY_NODES ? "memory policy nodes"
-					       : "memory policy flags";
-}
-
+/* What a secret may be in is named only. */
 static void put_extra(struct buf *text, const struct extra *e)
 {
+	char value[EXTRA_VALUE_MAX];
 	const char *comma = buf_len(text) ? ", " : "";
+	extra_value(e, value);
 	if (e->field == RP_F_ENV)
 		(void)buf_printf(text, "%senvironment %s", comma, e->key);
-	else if (e->key)
-		(void)buf_printf(text, "%s%s = %s", comma, e->key, e->text);
-	else if (e->text)
-		(void)buf_printf(text, "%s%s %s", comma, extra_name(e->field), e->text);
+	else if (e->field == RP_F_ANNOTATION || e->field == RP_F_UNIFIED)
+		(void)buf_printf(text, "%s%s = %s", comma, e->key, value);
 	else
-		(void)buf_printf(text, "%s%s %lld", comma, extra_name(e->field),
-				 (long long)e->number);
+		(void)buf_printf(text, "%s%s %s%s%s", comma, extra_name(e->field),
+				 e->key ? e->key : "", e->key && *value ? " from " : "", value);
 }
 
 static void explain_settings(struct pipeline *p, struct ctr *ctr, const struct reply *reply)
@@ -108,8 +88,8 @@ static void explain_settings(struct pipeline *p, struct ctr *ctr, const struct r
 	put_number(&text, "CPU quota", asked->quota, d->quota);
 	put_number(&text, "CPU period", asked->period, d->period);
 	put_number(&text, "memory limit", asked->mem_limit, d->mem_limit);
-	for (uint32_t i = 0; i < reply->n_extras; i++)
-		put_extra(&text, &reply->extras[i]);
+	for (uint32_t i = 0; reply->extras && i < reply->extras->n; i++)
+		put_extra(&text, &reply->extras->list[i]);
 	if (!buf_len(&text))
 		return;
 	_cleanup_(buf_fini) struct buf line = BUF_INIT;

@@ -411,8 +411,7 @@ int request_create(struct pipeline *p, const struct pod_desc *pod, const struct 
 	ret->created = c.ctr;
 	ret->created_fields = ctr_diff(c.ctr);
 	ret->taken = controllers_take(p);
-	ret->extras = txn_extras(p->txn, &ret->n_extras);
-	ret->args = txn_args(p->txn, &ret->n_args);
+	ret->extras = txn_extras(p->txn);
 	decide_reply(p, ret, c.ctr);
 	export_created(p, c.ctr, ret);
 	if (c.replaced)

@@ -27,11 +27,7 @@ struct update {
 struct reply {
 	struct ctr *created; /* whose adjustment this is; NULL: none */
 	uint32_t created_fields; /* DIFF_… of its decision */
-	const struct extra *extras; /* its creation-only values */
-	uint32_t n_extras;
-	const char *const
-		*args; /* the process arguments that replace its own; NULL: it keeps them */
-	uint32_t n_args;
+	const struct extras *extras; /* its creation-only values; NULL: none */
 	/* RP_TAKES_…: classes that controllers give it, and the runtime is not told of */
 	uint32_t taken;
 	bool data_dir; /* it gets the data directory mounted: source in data_path */
