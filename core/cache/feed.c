@@ -60,6 +60,7 @@ static struct fed_pod *find(const struct feed *f, const char *uid)
 static void drop(struct feed *f, struct fed_pod *pod)
 {
 	HASH_DEL(f->pods, pod);
+	f->n_ended -= pod->ended;
 	f->bytes -= arena_held(pod->arena);
 	arena_free(pod->arena);
 }
@@ -78,6 +79,7 @@ int feed_put(struct feed *f, const struct fed_pod *desc)
 	if (!pod->hh.tbl)
 		return -ENOMEM;
 	f->bytes += arena_held(a);
+	f->n_ended += pod->ended;
 	pod->arena = TAKE(a);
 	return 0;
 }
@@ -112,6 +114,11 @@ void feed_clear(struct feed *f)
 const struct fed_pod *feed_find(const struct feed *f, const char *uid)
 {
 	return find(f, uid);
+}
+
+unsigned feed_n_ended(const struct feed *f)
+{
+	return f->n_ended;
 }
 
 const struct fed_pod *feed_pods(const struct feed *f)

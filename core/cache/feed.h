@@ -60,6 +60,7 @@ void feed_clear(struct feed *f);
 const struct fed_pod *feed_find(const struct feed *f, const char *uid);
 const struct fed_pod *feed_pods(const struct feed *f); /* uthash list, by insertion */
 unsigned feed_n_pods(const struct feed *f);
+unsigned feed_n_ended(const struct feed *f); /* pods */
 
 /* Is what the feed says of requests to be used? It is, until this says otherwise. */
 void feed_use(struct feed *f, bool yes);

@@ -23,6 +23,7 @@ struct stage;
 struct feed {
 	struct fed_pod *pods;
 	size_t bytes;
+	unsigned n_ended;
 	bool unused;
 };
 

@@ -50,23 +50,28 @@ static int32_t drop(struct rp_instance *inst, rp_txn txn, struct entry *e)
 	return inst->h.cache->set_pod_private(inst->h.ctx, txn, pod, NULL, 0);
 }
 
-int32_t admit_load(struct rp_instance *inst)
+/* The pods that the host has, into the scratch list. How many, or -RP_ENOMEM with a message. */
+static int32_t list_pods(struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
 	uint32_t n = h->cache->list_pods(h->ctx, inst->pods, inst->n_pods);
-	if (n > inst->n_pods) {
-		rp_pod *pods = realloc(inst->pods, 2 * (size_t)n * sizeof *pods);
-		if (!pods)
-			return modhost_fail(h, -RP_ENOMEM, "out of memory");
-		inst->pods = pods;
-		inst->n_pods = 2 * n;
-		n = h->cache->list_pods(h->ctx, inst->pods, inst->n_pods);
-	}
-	int32_t r = 0;
-	for (uint32_t i = 0; !r && i < n; i++) {
+	if (n <= inst->n_pods)
+		return (int32_t)n;
+	rp_pod *pods = realloc(inst->pods, 2 * (size_t)n * sizeof *pods);
+	if (!pods)
+		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	inst->pods = pods;
+	inst->n_pods = 2 * n;
+	return (int32_t)h->cache->list_pods(h->ctx, inst->pods, inst->n_pods);
+}
+
+int32_t admit_load(struct rp_instance *inst)
+{
+	int32_t n = list_pods(inst), r = n < 0 ? n : 0;
+	for (int32_t i = 0; !r && i < n; i++) {
 		struct entry e = {.pod = inst->pods[i]};
 		struct kept kept;
-		if (!read_kept(inst, e.pod, &kept))
+		if (!read_kept(inst, e.pod, &kept) || (kept.is.flags & ASK_USED))
 			continue;
 		e.is = kept.is;
 		r = table_add(inst, &e);
@@ -80,14 +85,22 @@ static int32_t take_over(struct rp_instance *inst, rp_txn txn, const struct rp_p
 {
 	const struct modhost *h = &inst->h;
 	struct entry *e;
-	for (uint32_t at = 0; (e = table_grant_of(inst, uid, &at));) {
+	for (uint32_t at = 0; (e = table_of_uid(inst, uid, &at));) {
 		struct rp_pod_info other = {.size = sizeof other};
 		if (h->cache->get_pod(h->ctx, e->pod, &other) || strcmp(other.uid, pod->uid) != 0)
 			continue;
 		*ret = e->is;
-		return e->is.flags & ASK_USED ? 0 : drop(inst, txn, e);
+		return e->is.role == ROLE_MAIN ? 0 : drop(inst, txn, e);
 	}
 	return 0;
+}
+
+/* Room that was granted and nobody has taken since need not be looked for. */
+static bool is_granted(const struct ask *a, const struct record *former)
+{
+	return former && a->level == LEVEL_SHARED && former->level == LEVEL_SHARED &&
+	       !((former->flags | a->flags) & (ASK_BOUND | ASK_USED)) && former->cpu >= a->cpu &&
+	       former->mem >= a->mem;
 }
 
 /* Nodes of a former grant serve again, if that was as large and they still suit. */
@@ -95,6 +108,9 @@ int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct record *former, rp_pod but, struct record *rec)
 {
 	struct room room;
+	rec->nodes = rec->mem_nodes = 0;
+	if (is_granted(a, former))
+		return 0;
 	room_of(inst, but, a, &room);
 	if (former && former->nodes && former->level == a->level && former->cpu >= a->cpu) {
 		struct ask again = *a;
@@ -158,7 +174,7 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	int32_t r = h->cache->get_pod(h->ctx, pod, &info);
 	if (!r)
 		r = ask_for_nothing(inst, txn, pod, &nothing);
-	if (r || nothing || (e && e->is.flags & ASK_USED))
+	if (r || nothing || table_main(inst, pod))
 		return r;
 	if (e)
 		table_remove(inst, e); /* asked again: anew */
@@ -169,46 +185,60 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	return reserve(inst, txn, &info, &a);
 }
 
-const struct record *admit_grant(const struct rp_instance *inst, rp_pod pod)
+bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret)
 {
 	const struct entry *e = table_grant(inst, pod);
-	return e ? &e->is : NULL;
+	struct kept kept;
+	if (e)
+		*ret = e->is;
+	else if (read_kept(inst, pod, &kept))
+		*ret = kept.is;
+	else
+		return false;
+	return true;
 }
 
-int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main, const char *name)
+static void forget(struct rp_instance *inst, rp_pod pod)
+{
+	struct entry *e = table_grant(inst, pod);
+	if (e)
+		table_remove(inst, e);
+}
+
+int32_t admit_use(struct rp_instance *inst, rp_txn txn, struct entry *main, const char *name)
 {
 	const struct modhost *h = &inst->h;
 	struct rp_pod_info pod = {.size = sizeof pod, .uid = ""};
-	struct entry made = {.pod = main->pod, .is = main->is};
 	if (main->is.level != LEVEL_DEDICATED && main->is.level != LEVEL_SHARED)
 		return 0;
 	int32_t r = h->cache->get_pod(h->ctx, main->pod, &pod);
-	made.is.role = ROLE_GRANT;
-	made.is.flags |= ASK_USED;
-	made.is.ramp_end_ms = 0;
-	made.is.uid = hash_of(pod.uid);
-	struct entry *e = table_grant(inst, main->pod);
-	if (e)
-		e->is = made.is;
-	else if (!r)
-		r = table_add(inst, &made);
-	return r ? r : put(inst, txn, &made, name);
+	main->is.uid = hash_of(pod.uid);
+	struct entry used = {.pod = main->pod, .is = main->is};
+	used.is.role = ROLE_GRANT;
+	used.is.flags |= ASK_USED;
+	used.is.ramp_end_ms = 0;
+	forget(inst, main->pod);
+	return r ? r : put(inst, txn, &used, name);
 }
 
 int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
-	struct entry *e = table_grant(inst, pod);
 	struct kept kept;
-	if (!e || !(e->is.flags & ASK_USED) || !read_kept(inst, pod, &kept))
+	if (!read_kept(inst, pod, &kept) || !(kept.is.flags & ASK_USED))
 		return 0;
-	e->is.flags &= ~ASK_USED;
-	return put(inst, txn, e, kept.main);
+	struct entry e = {.pod = pod, .is = kept.is};
+	e.is.flags &= ~ASK_USED;
+	int32_t r = table_add(inst, &e);
+	return r ? r : put(inst, txn, &e, kept.main);
 }
 
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 {
-	struct entry *e = table_grant(inst, pod);
-	return e ? drop(inst, txn, e) : 0;
+	struct kept kept;
+	forget(inst, pod);
+	return read_kept(inst, pod, &kept)
+		       ? inst->h.cache->set_pod_private(inst->h.ctx, txn, pod, NULL, 0)
+		       : 0;
 }
 
 const char *admit_main(const struct rp_instance *inst, rp_pod pod, char name[MAIN_NAME_MAX + 1])
@@ -222,17 +252,15 @@ const char *admit_main(const struct rp_instance *inst, rp_pod pod, char name[MAI
 
 int32_t admit_check(struct rp_instance *inst, rp_txn txn)
 {
-	int32_t r = 0;
-	for (uint32_t i = 0; !r && i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
-		if (e->is.role != ROLE_GRANT)
+	int32_t n = list_pods(inst), r = n < 0 ? n : 0;
+	for (int32_t i = 0; !r && i < n; i++) {
+		struct kept kept;
+		if (!read_kept(inst, inst->pods[i], &kept))
 			continue;
-		if ((e->is.nodes | e->is.mem_nodes) & ~inst->plan->node_mask) {
-			r = drop(inst, txn, e);
-			i--;
-		} else if ((e->is.flags & ASK_USED) && !table_main(inst, e->pod)) {
-			r = admit_unuse(inst, txn, e->pod);
-		}
+		if ((kept.is.nodes | kept.is.mem_nodes) & ~inst->plan->node_mask)
+			r = admit_end(inst, txn, inst->pods[i]);
+		else if (!table_main(inst, inst->pods[i]))
+			r = admit_unuse(inst, txn, inst->pods[i]);
 	}
 	return r;
 }

@@ -46,10 +46,9 @@ static int64_t part_of(const struct record *rec)
 	return (cpu + n - 1) / n;
 }
 
-/* Grants whose main container is there are counted by that. */
 static bool counts(const struct entry *e)
 {
-	return e->is.role == ROLE_GRANT ? !(e->is.flags & ASK_USED) : entry_counts(e);
+	return e->is.role == ROLE_GRANT || entry_counts(e);
 }
 
 static void count(const struct rp_plan *p, const struct record *rec, const struct ask *a,

@@ -72,13 +72,15 @@ static int32_t place_main(struct rp_instance *inst, rp_txn txn, const struct rp_
 {
 	struct room room;
 	struct ask whole = *a;
+	struct record former;
 	int64_t cpu, mem;
 	int32_t r = ask_aggregated(inst, e->pod, &cpu, &mem);
 	if (r)
 		return r;
 	whole.cpu = cpu ? cpu : a->cpu;
 	whole.mem = mem ? mem : a->mem;
-	r = admit_choose(inst, e->ctr, &whole, admit_grant(inst, e->pod), e->pod, &e->is);
+	bool had = admit_grant(inst, e->pod, &former);
+	r = admit_choose(inst, e->ctr, &whole, had ? &former : NULL, e->pod, &e->is);
 	if (!r)
 		r = admit_use(inst, txn, e, info->name);
 	if (r)
@@ -102,11 +104,10 @@ static void follow_main(const struct entry *main, struct entry *e)
 
 static void call_sidecars(struct rp_instance *inst, const struct entry *main)
 {
-	for (uint32_t i = 0; i < inst->table.n; i++) {
-		struct entry *e = &inst->table.list[i];
-		if (e->pod == main->pod && e->is.role == ROLE_SIDECAR)
+	struct entry *e;
+	for (uint32_t at = 0; (e = table_next(inst, main->pod, &at));)
+		if (e->is.role == ROLE_SIDECAR)
 			follow_main(main, e);
-	}
 }
 
 /* Unbound shared pods share a pool whoever is there; all others wait for their main container. */
@@ -225,8 +226,9 @@ int32_t place_again(struct rp_instance *inst, rp_txn txn, struct entry *e)
 		r = place_main(inst, txn, &info, &a, &now);
 	if (r)
 		return r;
-	e = table_find(inst, now.ctr); /* a grant may have been added, and the table moved */
+	e = table_find(inst, now.ctr); /* a grant has gone, and the table moved */
 	*e = now;
+	inst->table.keys[e - inst->table.list].uid = now.is.uid;
 	if (e->is.role == ROLE_MAIN)
 		call_sidecars(inst, e);
 	note(inst, e);

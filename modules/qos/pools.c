@@ -34,7 +34,8 @@ static uint64_t node_of(const struct record *rec)
 static struct pool *find(struct pools *pools, const struct record *rec)
 {
 	for (uint32_t i = 0; i < pools->n; i++)
-		if (pools->list[i].node == node_of(rec) && !strcmp(pools->list[i].name, rec->pool))
+		if (pools->list[i].node == node_of(rec) &&
+		    !memcmp(pools->list[i].name, rec->pool, sizeof rec->pool))
 			return &pools->list[i];
 	return NULL;
 }
@@ -86,6 +87,9 @@ static int32_t look_at_entries(struct rp_instance *inst)
 	int32_t r = 0;
 	for (uint32_t i = 0; !r && i < inst->table.n; i++) {
 		const struct record *rec = &inst->table.list[i].is;
+		if (rec->ramp_end_ms &&
+		    (!pools->next_ramp_ms || rec->ramp_end_ms < pools->next_ramp_ms))
+			pools->next_ramp_ms = rec->ramp_end_ms;
 		if (!entry_counts(&inst->table.list[i]))
 			continue;
 		if (rec->level == LEVEL_SHARED)
@@ -310,6 +314,7 @@ int32_t pools_make(struct rp_instance *inst)
 	struct pools *pools = &inst->pools;
 	struct rp_idset cpus;
 	pools->n = 0;
+	pools->next_ramp_ms = 0;
 	pools->shared = pools->dedicated = pools->reclaimed = pools->exclusive = 0;
 	int32_t r = look_at_entries(inst);
 	if (r)

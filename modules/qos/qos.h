@@ -121,7 +121,8 @@ const char *plan_default(const struct modhost *h, const struct rp_plan *p, const
 #define ASK_PAIRING 0x20u
 #define ASK_LOST 0x40u /* it could not be placed, and runs on what is nobody's own */
 #define ASK_WAITS 0x80u /* a sidecar whose main container has not come yet */
-#define ASK_USED 0x100u /* a grant whose main container is there, and counted in its place */
+/* a grant whose main container is there, and in the table in its place */
+#define ASK_USED 0x100u
 
 struct ask {
 	enum level level;
@@ -175,7 +176,7 @@ struct record {
 	int64_t cpu, mem;
 	uint64_t nodes; /* chosen by hints, by their numbers; 0: none */
 	int64_t ramp_end_ms; /* wall clock; 0: it is where it belongs */
-	uint64_t uid; /* a hash of its pod's; of grants only */
+	uint64_t uid; /* a hash of its pod's; of grants, and main containers that used one */
 	char pool[POOL_NAME_MAX + 1];
 	uint64_t mem_nodes; /* likewise for memory; since version 2 */
 };
@@ -198,7 +199,7 @@ struct entry {
 struct key {
 	rp_pod pod;
 	rp_ctr ctr; /* 0: of a grant */
-	uint64_t uid; /* of a grant; else 0 */
+	uint64_t uid; /* of a grant and of a main container that had one; else 0 */
 };
 
 struct table {
@@ -210,11 +211,15 @@ struct table {
 /* Whoever has a record in the cache; dedicated CPUs go to the owners. Errors of the host. */
 int32_t table_load(struct rp_instance *inst);
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr);
+/* The next one of a pod, the latest first: *at is 0 at first. NULL: there is none. Whoever is asked
+ * for has often come last. */
+struct entry *table_next(const struct rp_instance *inst, rp_pod pod, uint32_t *at);
 /* The main container of a pod; NULL: it is not there. */
 struct entry *table_main(const struct rp_instance *inst, rp_pod pod);
 struct entry *table_grant(const struct rp_instance *inst, rp_pod pod);
-/* The next grant from *at on whose pod may have this UID, by its hash; *at is moved behind it. */
-struct entry *table_grant_of(const struct rp_instance *inst, uint64_t uid, uint32_t *at);
+/* The next grant, or main container that used one, from *at on whose pod may have this UID, by its
+ * hash; *at is moved behind it. */
+struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_t *at);
 int32_t table_add(struct rp_instance *inst, const struct entry *e);
 void table_remove(struct rp_instance *inst, struct entry *e);
 bool table_has_pod(const struct rp_instance *inst, rp_pod pod);
@@ -257,6 +262,7 @@ struct pools {
 	/* Nodes of pods that are bound, by level; those of them that are exclusive. */
 	uint64_t shared, dedicated, reclaimed, exclusive;
 	bool overlapping; /* somebody runs on dedicated CPUs */
+	int64_t next_ramp_ms; /* when the next of those that ramp up is done; 0: none does */
 	uint64_t digest; /* of all this */
 };
 
@@ -317,15 +323,15 @@ int32_t hints_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 /* The grants that the host has, into the table. */
 int32_t admit_load(struct rp_instance *inst);
-/* What is kept of a pod that has no main container now; NULL: nothing. */
-const struct record *admit_grant(const struct rp_instance *inst, rp_pod pod);
+/* What is kept of a pod; false: nothing. */
+bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret);
 /* hints_choose() in the room that others leave, with the nodes of a former grant (may be NULL) if
  * they do. */
 int32_t admit_choose(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		     const struct record *former, rp_pod but, struct record *rec);
 /* The main container has come, and is counted in place of the grant; has gone, and what it had
  * stays granted. */
-int32_t admit_use(struct rp_instance *inst, rp_txn txn, const struct entry *main, const char *name);
+int32_t admit_use(struct rp_instance *inst, rp_txn txn, struct entry *main, const char *name);
 int32_t admit_unuse(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 int32_t admit_end(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 /* The name of the main container that the pod had; "". */

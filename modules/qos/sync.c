@@ -59,12 +59,7 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 void sync_arm(struct rp_instance *inst)
 {
 	const struct modhost *h = &inst->h;
-	int64_t next = 0, now;
-	for (uint32_t i = 0; i < inst->table.n; i++) {
-		int64_t end = inst->table.list[i].is.ramp_end_ms;
-		if (end && (!next || end < next))
-			next = end;
-	}
+	int64_t next = inst->pools.next_ramp_ms, now;
 	if (!h->timer || next == inst->armed_ms)
 		return;
 	inst->armed_ms = next;

@@ -29,28 +29,28 @@ bool record_read(const struct rp_instance *inst, rp_ctr ctr, struct record *ret)
 
 struct entry *table_find(const struct rp_instance *inst, rp_ctr ctr)
 {
-	for (uint32_t i = 0; i < inst->table.n; i++)
+	for (uint32_t i = inst->table.n; i--;)
 		if (inst->table.keys[i].ctr == ctr)
 			return &inst->table.list[i];
 	return NULL;
 }
 
-/* The next one of a pod from *at on, which is moved behind it. */
-static struct entry *next_of(const struct rp_instance *inst, rp_pod pod, uint32_t *at)
+struct entry *table_next(const struct rp_instance *inst, rp_pod pod, uint32_t *at)
 {
 	const struct table *t = &inst->table;
-	while (*at < t->n && t->keys[*at].pod != pod)
-		(*at)++;
-	return *at < t->n ? &t->list[(*at)++] : NULL;
+	while (*at < t->n)
+		if (t->keys[t->n - ++*at].pod == pod)
+			return &t->list[t->n - *at];
+	return NULL;
 }
 
 static struct entry *find_role(const struct rp_instance *inst, rp_pod pod, enum role first,
 			       enum role last)
 {
 	uint32_t at = 0;
-	struct entry *e = next_of(inst, pod, &at);
+	struct entry *e = table_next(inst, pod, &at);
 	while (e && (e->is.role < first || e->is.role > last))
-		e = next_of(inst, pod, &at);
+		e = table_next(inst, pod, &at);
 	return e;
 }
 
@@ -64,7 +64,7 @@ struct entry *table_grant(const struct rp_instance *inst, rp_pod pod)
 	return find_role(inst, pod, ROLE_GRANT, ROLE_GRANT);
 }
 
-struct entry *table_grant_of(const struct rp_instance *inst, uint64_t uid, uint32_t *at)
+struct entry *table_of_uid(const struct rp_instance *inst, uint64_t uid, uint32_t *at)
 {
 	const struct table *t = &inst->table;
 	while (*at < t->n && t->keys[*at].uid != uid)
@@ -97,7 +97,7 @@ int32_t table_add(struct rp_instance *inst, const struct entry *e)
 	struct table *t = &inst->table;
 	if (t->n == t->cap && grow(t))
 		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	t->keys[t->n] = (struct key){e->pod, e->ctr, e->is.role == ROLE_GRANT ? e->is.uid : 0};
+	t->keys[t->n] = (struct key){e->pod, e->ctr, e->is.uid};
 	t->list[t->n++] = *e;
 	return 0;
 }

@@ -158,24 +158,25 @@ static void better(struct result *best, const struct result *r, bool first)
 static void print_table(unsigned live, char *const *names, const struct result *results, int n)
 {
 	printf("\n%u containers; best of %u rounds, one shared CPU\n", live, ROUNDS);
-	printf("%-12s %9s %9s %9s %9s %9s %9s %9s %9s %8s %7s\n", "target", "create", "p99", "stop",
-	       "cycle", "CPU", "start", "sync", "RSS", "restart", "idle");
-	printf("%-12s %9s %9s %9s %9s %9s %9s %9s %9s %8s %7s\n", "", "us", "us", "us", "us",
-	       "us/cycle", "ms", "ms", "MiB", "updates", "wake/s");
+	printf("%-12s %9s %9s %9s %9s %9s %9s %9s %9s %9s %8s %7s\n", "target", "pod", "create",
+	       "p99", "stop", "cycle", "CPU", "start", "sync", "RSS", "restart", "idle");
+	printf("%-12s %9s %9s %9s %9s %9s %9s %9s %9s %9s %8s %7s\n", "", "us", "us", "us", "us",
+	       "us", "us/cycle", "ms", "ms", "MiB", "updates", "wake/s");
 	for (int t = 0; t < n; t++) {
 		const struct result *r = &results[t];
-		printf("%-12s %9.1f %9.1f %9.1f %9.1f %9.1f %9.2f %9.2f %9.2f %8u %7.1f\n",
-		       names[t], r->p50_us[CREATE], r->p99_us[CREATE], r->p50_us[STOP], r->cycle_us,
-		       r->cpu_us, r->start_ms, r->sync_ms, r->rss_kib / 1024, r->restart_updates,
-		       r->wakeups);
+		printf("%-12s %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %9.2f %9.2f %9.2f %8u %7.1f\n",
+		       names[t], r->p50_us[RUN_POD], r->p50_us[CREATE], r->p99_us[CREATE],
+		       r->p50_us[STOP], r->cycle_us, r->cpu_us, r->start_ms, r->sync_ms,
+		       r->rss_kib / 1024, r->restart_updates, r->wakeups);
 	}
 	for (int t = 1; t < n; t++) {
 		const struct result *f = &results[0], *r = &results[t];
-		printf("%-12s create +%.1f us, stop +%.1f us, CPU x%.2f, start x%.1f, sync x%.1f, "
+		printf("%-12s pod +%.1f us, create +%.1f us, stop +%.1f us, CPU x%.2f, start "
+		       "x%.1f, sync x%.1f, "
 		       "%.2f KiB a container\n",
-		       names[t], r->p50_us[CREATE] - f->p50_us[CREATE],
-		       r->p50_us[STOP] - f->p50_us[STOP], r->cpu_us / f->cpu_us,
-		       r->start_ms / f->start_ms, r->sync_ms / f->sync_ms,
+		       names[t], r->p50_us[RUN_POD] - f->p50_us[RUN_POD],
+		       r->p50_us[CREATE] - f->p50_us[CREATE], r->p50_us[STOP] - f->p50_us[STOP],
+		       r->cpu_us / f->cpu_us, r->start_ms / f->start_ms, r->sync_ms / f->sync_ms,
 		       (r->rss_kib - r->rss_start_kib) / live);
 	}
 }

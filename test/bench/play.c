@@ -26,7 +26,25 @@ struct told {
 		m_;                                                                                \
 	})
 
-static Nri__PodSandbox *pod_of(struct arena *a, unsigned i)
+static Nri__LinuxResources *resources_of(struct arena *a, bool whole_cpu)
+{
+	Nri__LinuxResources *r = NEW(a, Nri__LinuxResources, nri__linux_resources);
+	r->cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
+	r->cpu->shares = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
+	r->cpu->shares->value = whole_cpu ? 1024 : 102;
+	r->cpu->period = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
+	r->cpu->period->value = 100000;
+	if (whole_cpu) {
+		r->cpu->quota = NEW(a, Nri__OptionalInt64, nri__optional_int64);
+		r->cpu->quota->value = 100000;
+	}
+	r->memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
+	r->memory->limit = NEW(a, Nri__OptionalInt64, nri__optional_int64);
+	r->memory->limit->value = 64 << 20;
+	return r;
+}
+
+static Nri__PodSandbox *pod_of(struct arena *a, unsigned i, bool whole_cpu)
 {
 	Nri__PodSandbox *p = NEW(a, Nri__PodSandbox, nri__pod_sandbox);
 	p->id = arena_printf(a, "%064x", 0x10000000u + i);
@@ -47,26 +65,9 @@ static Nri__PodSandbox *pod_of(struct arena *a, unsigned i)
 		p->annotations[k]->value = arena_printf(a, "annotation-%u-of-pod-%u", k, i);
 	}
 	p->lnx = NEW(a, Nri__LinuxPodSandbox, nri__linux_pod_sandbox);
+	p->lnx->pod_resources = resources_of(a, whole_cpu);
 	p->lnx->cgroup_parent = arena_printf(a, "kubepods-burstable-pod%08x.slice", i);
 	return p;
-}
-
-static Nri__LinuxResources *resources_of(struct arena *a, bool whole_cpu)
-{
-	Nri__LinuxResources *r = NEW(a, Nri__LinuxResources, nri__linux_resources);
-	r->cpu = NEW(a, Nri__LinuxCPU, nri__linux_cpu);
-	r->cpu->shares = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
-	r->cpu->shares->value = whole_cpu ? 1024 : 102;
-	r->cpu->period = NEW(a, Nri__OptionalUInt64, nri__optional_uint64);
-	r->cpu->period->value = 100000;
-	if (whole_cpu) {
-		r->cpu->quota = NEW(a, Nri__OptionalInt64, nri__optional_int64);
-		r->cpu->quota->value = 100000;
-	}
-	r->memory = NEW(a, Nri__LinuxMemory, nri__linux_memory);
-	r->memory->limit = NEW(a, Nri__OptionalInt64, nri__optional_int64);
-	r->memory->limit->value = 64 << 20;
-	return r;
 }
 
 static void add_environment(struct arena *a, Nri__Container *c)
@@ -199,7 +200,7 @@ int bench_synchronize(struct bench *b, unsigned n)
 	m.pods = arena_array(a, n + 1, sizeof *m.pods);
 	m.containers = arena_array(a, n + 1, sizeof *m.containers);
 	for (unsigned i = 0; i < n; i++) {
-		m.pods[m.n_pods++] = pod_of(a, i);
+		m.pods[m.n_pods++] = pod_of(a, i, b->named != 0);
 		m.containers[m.n_containers++] = ctr_of(a, i, true, b->named != 0);
 		m.containers[i]->lnx->resources->cpu->cpus = b->cpus[i];
 	}
@@ -224,7 +225,7 @@ int bench_create(struct bench *b, unsigned i, const char *names)
 	Nri__RunPodSandboxRequest run = NRI__RUN_POD_SANDBOX_REQUEST__INIT;
 	Nri__CreateContainerRequest create = NRI__CREATE_CONTAINER_REQUEST__INIT;
 	Nri__StartContainerRequest start = NRI__START_CONTAINER_REQUEST__INIT;
-	run.pod = create.pod = start.pod = pod_of(a, i);
+	run.pod = create.pod = start.pod = pod_of(a, i, b->named != 0);
 	create.container = start.container = ctr_of(a, i, false, b->named != 0);
 	name_cpus(a, run.pod, names);
 	int r = bench_ask(b, RUN_POD, "RunPodSandbox", &run.base);
@@ -244,7 +245,7 @@ int bench_delete(struct bench *b, unsigned i)
 	Nri__RemoveContainerRequest remove = NRI__REMOVE_CONTAINER_REQUEST__INIT;
 	Nri__StopPodSandboxRequest stop_pod = NRI__STOP_POD_SANDBOX_REQUEST__INIT;
 	Nri__RemovePodSandboxRequest remove_pod = NRI__REMOVE_POD_SANDBOX_REQUEST__INIT;
-	stop.pod = remove.pod = stop_pod.pod = remove_pod.pod = pod_of(a, i);
+	stop.pod = remove.pod = stop_pod.pod = remove_pod.pod = pod_of(a, i, b->named != 0);
 	stop.container = remove.container = ctr_of(a, i, true, b->named != 0);
 	int r = bench_ask(b, STOP, "StopContainer", &stop.base);
 	if (!r)

@@ -145,7 +145,8 @@ static bool is_over(const struct pipeline *p, const struct pod *pod)
 
 void admit_settle(struct pipeline *p)
 {
-	if (!p->runtime.synchronized || !policy_admits(p))
+	if (!p->runtime.synchronized || !policy_admits(p) ||
+	    !feed_n_ended(cache_feed(p->env.cache)))
 		return;
 	watchdog_begin(p->watchdog);
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
