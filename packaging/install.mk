@@ -64,6 +64,7 @@ install-node: all $(UNITS) $(DROPINS) $(FISH) $(O)/completion/_nri-rp
 	$(Q)for file in packaging/completion/nri-rp*.bash; do \
 		$(INSTALL) -D -m 644 $$file $(DESTDIR)$(COMPLETIONDIR)/$$(basename $$file .bash) || exit 1; done
 	$(call put,644,packaging/completion/complete.bash,$(DATADIR))
+	$(call put,755,packaging/kubernetes/enable-nri/enable-nri,$(DATADIR))
 	$(call put,644,$(O)/completion/_nri-rp,$(ZSHDIR))
 	$(call put,644,$(FISH),$(FISHDIR))
 	$(call put,644,packaging/sysusers.d/nri-rp.conf,$(PREFIX)/lib/sysusers.d)

@@ -42,8 +42,15 @@ def _expression(text, scope):
     return value
 
 
+def _conditions(text, scope):
+    """Blocks of lines between {{- if VALUE }} and {{- end }}, not one in another."""
+    def block(m):
+        return m.group(2) if _term(m.group(1), scope) else ''
+    return re.sub(r'\n *\{\{- if (\S+) \}\}((?:\n(?! *\{\{- (?:if|end)).*)*)\n *\{\{- end \}\}', block, text)
+
+
 def render(with_values, namespace='nri-rp'):
     """All documents of a release."""
     scope = {'Values': with_values, 'Release': {'Namespace': namespace}}
-    texts = [re.sub(r'\{\{(.*?)\}\}', lambda m: _expression(m.group(1), scope), template(name)) for name in TEMPLATES]
+    texts = [re.sub(r'\{\{(.*?)\}\}', lambda m: _expression(m.group(1), scope), _conditions(template(name), scope)) for name in TEMPLATES]
     return [d for text in texts for d in yaml.safe_load_all(text) if d]

@@ -5,6 +5,23 @@ s|image: nri-rp$|image: {{ printf "%s:%s" .Values.image.name .Values.image.tag \
 s|priorityClassName: .*|priorityClassName: {{ .Values.priorityClassName \| toJson }}|
 s|nodeSelector: .*|nodeSelector: {{ .Values.nodeSelector \| toJson }}|
 s|tolerations: .*|tolerations: {{ .Values.tolerations \| toJson }}|
+/^      containers:$/i\
+      {{- if .Values.nri.runtime.patchConfig }}\
+      hostPID: true\
+      initContainers:\
+        - name: enable-nri\
+          image: {{ printf "%s:%s" .Values.image.name .Values.image.tag | toJson }}\
+          imagePullPolicy: {{ .Values.image.pullPolicy | toJson }}\
+          command: [/usr/share/nri-rp/enable-nri, --root, /host, --restart]\
+          securityContext: {privileged: true}\
+          resources: {requests: {cpu: 10m, memory: 16Mi}}\
+          volumeMounts:\
+            - {name: etc, mountPath: /host/etc}\
+      {{- end }}
+/^      volumes:$/a\
+        {{- if .Values.nri.runtime.patchConfig }}\
+        - {name: etc, hostPath: {path: /etc}}\
+        {{- end }}
 /^ *resources:$/{
 	N
 	s|\n *requests: {cpu: 50m.*| {{ .Values.resources \| toJson }}|

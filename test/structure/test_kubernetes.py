@@ -81,6 +81,20 @@ def test_the_chart_is_the_manifests():
     assert sorted(map(json.dumps, chart)) == sorted(map(json.dumps, base)) and len(chart) > 10
 
 
+def test_nri_is_switched_on_by_both():
+    """What the chart adds for nri.runtime.patchConfig is what the other manifest adds."""
+    def pods(on):
+        given = {**helmchart.values(), 'nri': {'runtime': {'patchConfig': on}}}
+        return [d for d in helmchart.render(given) if d['kind'] == 'DaemonSet'][0]['spec']['template']['spec']
+    patch, = yaml.safe_load_all((FOLDER / 'enable-nri' / 'daemonset.yaml').read_text())
+    adds, off, on = patch['spec']['template']['spec'], pods(False), pods(True)
+    assert 'initContainers' not in off and 'hostPID' not in off
+    assert {k: v for k, v in on.items() if k not in ('initContainers', 'volumes', 'hostPID')} == {k: v for k, v in off.items() if k != 'volumes'}
+    assert on['hostPID'] == adds['hostPID'] and on['volumes'] == adds['volumes'] + off['volumes']
+    (ours,), (theirs,) = on['initContainers'], adds['initContainers']
+    assert {k: v for k, v in ours.items() if not k.startswith('image')} == {k: v for k, v in theirs.items() if k != 'image'}
+
+
 def test_values_of_the_chart():
     given = {**helmchart.values(), 'image': {'name': 'r.example/x', 'tag': 'a"b', 'pullPolicy': 'Never'}, 'config': {'policy': 'none', 'text': "it's"},
              'priorityClassName': 'p', 'nodeSelector': {'a': 'b'}, 'tolerations': [], 'resources': {'limits': {'cpu': 1}}, 'agentResources': {'limits': {'cpu': 2}}}
