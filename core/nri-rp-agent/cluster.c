@@ -78,6 +78,7 @@ static void on_node(enum watch_event event, json_t *object, const char *text, vo
 	(void)text;
 	if (event == WATCH_OBJECT) {
 		take_node(c, object);
+		configs_node_seen(c->configs, object);
 		published_seen(c->published, object);
 		wishes_seen(c->wishes, object);
 		node_feed_seen(c->node_feed, object);

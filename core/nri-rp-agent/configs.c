@@ -391,6 +391,11 @@ void configs_set_group(struct configs *c, const char *group)
 	settle_later(c, 0);
 }
 
+void configs_node_seen(const struct configs *c, const json_t *node)
+{
+	verdicts_node_seen(c->verdicts, node);
+}
+
 void configs_daemon_connected(struct configs *c)
 {
 	c->sent_counts = false;

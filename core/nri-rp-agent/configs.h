@@ -25,6 +25,8 @@ struct configs *configs_free(struct configs *c); /* NULL is fine; returns NULL *
 /* The node's group; NULL: it has none. Until this is called for the first time the shared objects
  * are not looked at. */
 void configs_set_group(struct configs *c, const char *group);
+/* The Node has changed. */
+void configs_node_seen(const struct configs *c, const json_t *node);
 /* The daemon is there, or there again. */
 void configs_daemon_connected(struct configs *c);
 /* The agent stops: done is called, perhaps from inside, when the cluster has been told, or cannot

@@ -20,6 +20,7 @@ struct verdicts {
 	char *node;
 	char *path; /* of the current one; NULL: nothing has been said */
 	bool annotation;
+	json_t *told; /* the annotation; NULL: none */
 	struct writer *current, *former;
 };
 
@@ -37,7 +38,8 @@ static struct writer *open_writer(struct verdicts *v, const char *path)
 					     .method = "PATCH",
 					     .path = path,
 					     .content_type = KUBE_MERGE_PATCH,
-					     .interval_ms = INTERVAL_MS};
+					     .interval_ms = INTERVAL_MS,
+					     .ends_with_it = true};
 	return writer_new(v->kube, &config);
 }
 
@@ -103,7 +105,17 @@ void verdicts_tell(struct verdicts *v, const char *plural, const struct candidat
 	if (v->current && verdict)
 		put(v, v->current, v->annotation, verdict);
 	free(path);
-	json_decref(verdict);
+	json_decref(v->told);
+	v->told = verdict;
+}
+
+void verdicts_node_seen(const struct verdicts *v, const json_t *node)
+{
+	const json_t *annotations =
+		json_object_get(json_object_get(node, "metadata"), "annotations");
+	bool missing = !json_object_get(annotations, VERDICT_ANNOTATION);
+	if (v->current && v->annotation && v->told && missing && writer_idle(v->current))
+		put(v, v->current, true, v->told);
 }
 
 bool verdicts_idle(const struct verdicts *v)
@@ -127,6 +139,7 @@ struct verdicts *verdicts_free(struct verdicts *v)
 		return NULL;
 	writer_free(v->current);
 	writer_free(v->former);
+	json_decref(v->told);
 	free(v->path);
 	free(v->node);
 	free(v);

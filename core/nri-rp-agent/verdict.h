@@ -20,6 +20,9 @@ struct verdicts *verdicts_free(struct verdicts *v); /* NULL is fine; returns NUL
 /* `plural`: the resource that the candidate was found under. errors: NULL when it is in force. */
 void verdicts_tell(struct verdicts *v, const char *plural, const struct candidate *c,
 		   const char *errors);
+/* The Node, as it has changed: what was said there and is not any more, as of one that was made
+ * anew, is said again. */
+void verdicts_node_seen(const struct verdicts *v, const json_t *node);
 /* Takes away what was said. */
 void verdicts_withdraw(struct verdicts *v);
 bool verdicts_idle(const struct verdicts *v); /* nothing is left to be written */

@@ -13,6 +13,7 @@ struct writer {
 	const char *what;
 	char *method, *path, *content_type;
 	uint32_t interval_ms;
+	bool ends_with_it;
 	void (*written)(const struct kube_answer *answer, void *arg);
 	void *arg;
 	char *wanted; /* NULL: nothing */
@@ -35,7 +36,8 @@ static void wrote(const struct kube_answer *answer, void *arg)
 {
 	struct writer *w = arg;
 	bool denied = answer->error == -EACCES || answer->error == -ENOENT;
-	bool overtaken = answer->error == -EEXIST; /* whoever wanted it sees the newer version */
+	/* whoever wanted it sees the newer version, or that there is none */
+	bool overtaken = answer->error == -EEXIST || (answer->error == -ENOENT && w->ends_with_it);
 	w->call = NULL;
 	if (answer->error && !overtaken && answer->error != w->last_error)
 		log_warning("%s", answer->text);
@@ -101,6 +103,7 @@ struct writer *writer_new(struct kube *k, const struct writer_config *config)
 		return NULL;
 	w->kube = k;
 	w->what = config->what;
+	w->ends_with_it = config->ends_with_it;
 	w->interval_ms = config->interval_ms;
 	w->written = config->written;
 	w->arg = config->arg;

@@ -149,6 +149,20 @@ def test_config_map(cluster):
     eventually(lambda: ':3:1: balloons.pinCPU' in annotation() and '"8"' in annotation())
 
 
+def test_the_node_is_made_anew(cluster):
+    """Its kubelet knows nothing of annotations."""
+    c = cluster()
+
+    def said():
+        return (c.api.find('nodes', None, NODE) or {'metadata': {}})['metadata'].get('annotations', {}).get('nri-rp/config-status', '')
+    c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'policy': 'balloons', 'balloons': json.dumps(RESERVED)}})
+    eventually(lambda: said().startswith('Success'))
+    c.api.delete('nodes', None, NODE)
+    c.api.put('nodes', None, NODE, {'metadata': {}})
+    eventually(lambda: said().startswith('Success'))
+    assert c.policy() == 'balloons'
+
+
 def test_file_decides_what_is_taken(cluster):
     c = cluster()
     path = c.node.paths['config']
