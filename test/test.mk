@@ -96,7 +96,17 @@ lint: $(GENERATED_HEADERS) ## clang-format, clang-tidy, cppcheck, gcc -fanalyzer
 format: ## clang-format everything
 	$(Q)git ls-files '*.c' '*.h' | xargs $(CLANG)-format -i
 
-.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz faults day coverage lint format
+# make check has a few seconds of it.
+SOAK_SECONDS ?= 86400
+soak: test-programs ## the churn of a busy node for SOAK_SECONDS, a day: build/soak.csv, build/soak.svg
+	$(Q)SOAK_SECONDS=$(SOAK_SECONDS) test/run --build $(O) --only scenario -k test_soak $(TESTFLAGS)
+
+# kill -9 at any moment: make check has a few of each.
+KILL_ROUNDS ?= 10000
+kills: test-programs ## kill -9 the daemon KILL_ROUNDS times while policies, configurations and pods change
+	$(Q)KILL_ROUNDS=$(KILL_ROUNDS) test/run --build $(O) --only scenario -k test_kill_switches $(TESTFLAGS)
+
+.PHONY: fuzz-bins replay-bins test-programs test-modules check check-unit fuzz faults day soak kills coverage lint format
 
 # What nri-rpd costs beside a plugin that does nothing, on a simulated machine of 128 CPUs. With BENCH_NAMED above 0 and policy
 # cpuset a cycle is a pod that names the CPUs of so many others.

@@ -96,6 +96,7 @@ static int ask_create(struct sim *s, struct sim_ctr *c, struct err *err)
 {
 	struct conn_answer a;
 	conn_event(s, NRI__EVENT__CREATE_CONTAINER, c->pod, c, NULL, &a);
+	c->took_us = a.took_us;
 	int r = a.error == -EREMOTEIO ? refused(&a, err) : 0;
 	if (!a.error) {
 		Nri__CreateContainerResponse *m =
@@ -151,7 +152,9 @@ static int create_ctr(struct sim *s, struct sim_pod *pod, const json_t *spec, js
 	r = begin(s, c, err);
 	if (r)
 		return r;
-	(void)json_array_append_new(list, model_describe(s, c));
+	json_t *made = model_describe(s, c);
+	doc_put_int(made, "took_us", (int64_t)c->took_us);
+	(void)json_array_append_new(list, made);
 	if (c->init)
 		lifecycle_exit(s, c, 0);
 	return 0;

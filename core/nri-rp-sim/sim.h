@@ -103,6 +103,7 @@ struct sim_ctr {
 	int exit_code;
 	uint32_t pid;
 	unsigned number; /* counted from the first one of the node */
+	uint64_t took_us; /* the answer to its creation */
 	uint64_t n_updates,
 		n_moves; /* updates of it; those that changed its CPUs or memory nodes */
 };
