@@ -451,7 +451,7 @@ int main(int argc, char **argv)
 	default:
 		break;
 	}
-	(void)umask(0022);
+	(void)umask(0077); /* what others may read is given its mode by hand */
 	if (d.options.log_level && log_level_from_name(d.options.log_level, &level) == 0)
 		log_set_level(level);
 	if (d.options.control_socket)

@@ -540,6 +540,15 @@ void fs_parent(const char *path, char *ret, size_t size)
 	(void)snprintf(ret, size, "%.*s", len, slash ? path : ".");
 }
 
+/* With that mode, whatever the umask is. */
+static int make_folder(const char *path, mode_t mode)
+{
+	if (mkdir(path, mode) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 || fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
 int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 {
 	_free_ char *part = strdup(path);
@@ -549,8 +558,9 @@ int fs_mkdirs(const char *path, mode_t mode, struct err *err)
 		p += strcspn(p, "/");
 		char c = *p;
 		*p = '\0';
-		if (mkdir(part, mode) < 0 && errno != EEXIST)
-			return err_errno(err, -errno, "cannot make the folder %s", part);
+		int r = make_folder(part, mode);
+		if (r)
+			return err_errno(err, r, "cannot make the folder %s", part);
 		*p = c;
 		p += strspn(p, "/");
 		if (!*p)
