@@ -128,15 +128,20 @@ static uint64_t common_wish(enum hints_policy policy, uint64_t nodes, const stru
 
 /* ---- the best of what some do not prefer ---- */
 
-/* What all combinations so far have in common, each set of nodes once. Past the bound, those that
- * come later are forgotten. */
+/*
+ * What all combinations have in common, each set of nodes once. On machines with few nodes all of
+ * them are known. With more there are bounds, past which those that come later are forgotten, so
+ * that eight lists of HINTS_MAX take less than a millisecond.
+ */
 #define SUMS_MAX 1024u
 #define SLOTS (2 * SUMS_MAX)
+#define WORK_MAX (1u << 20) /* sets that are looked at, those that are kept so many times: */
+#define PUT_WORK 3u
 
 struct sums {
 	uint32_t n;
 	uint64_t list[SUMS_MAX];
-	uint16_t slots[SLOTS]; /* index + 1, by hash */
+	uint64_t slots[SLOTS]; /* the same by hash; 0: none */
 };
 
 /* There has to be room for one more. */
@@ -144,26 +149,38 @@ static void put_sum(struct sums *s, uint64_t nodes)
 {
 	uint32_t at = (uint32_t)(nodes * 0x9e3779b97f4a7c15u >> 53) % SLOTS;
 	for (; s->slots[at]; at = (at + 1) % SLOTS)
-		if (s->list[s->slots[at] - 1] == nodes)
+		if (s->slots[at] == nodes)
 			return;
-	s->list[s->n] = nodes;
-	s->slots[at] = (uint16_t)++s->n;
+	s->slots[at] = s->list[s->n++] = nodes;
 }
 
-/* Most pairs have no node in common: they are passed over before all else. */
-static void combine(enum hints_policy policy, const struct hints *resource,
-		    const struct sums *before, struct sums *after)
+/* Those that have no node in common are left out without a branch: nobody could foretell it. */
+static void combine_one(const struct sums *before, uint64_t nodes, struct sums *after,
+			uint32_t *work)
+{
+	uint64_t common[SUMS_MAX];
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < before->n; i++) {
+		common[n] = before->list[i] & nodes;
+		n += common[n] != 0;
+	}
+	for (uint32_t i = 0; i < n && after->n < SUMS_MAX; i++)
+		put_sum(after, common[i]);
+	*work += before->n + PUT_WORK * n;
+}
+
+/* How much work it was; with more than `most` it is given up. */
+static uint32_t combine(enum hints_policy policy, const struct hints *resource,
+			const struct sums *before, struct sums *after, uint32_t most)
 {
 	struct hints r = told(resource);
+	uint32_t work = 0;
 	after->n = 0;
 	memset(after->slots, 0, sizeof after->slots);
-	for (uint32_t k = 0; k < r.n; k++) {
-		if (!counts(policy, &r.list[k]))
-			continue;
-		for (uint32_t i = 0; i < before->n && after->n < SUMS_MAX; i++)
-			if (before->list[i] & r.list[k].nodes)
-				put_sum(after, before->list[i] & r.list[k].nodes);
-	}
+	for (uint32_t k = 0; k < r.n && work < most && after->n < SUMS_MAX; k++)
+		if (counts(policy, &r.list[k]))
+			combine_one(before, r.list[k].nodes, after, &work);
+	return work;
 }
 
 /* The size that the most demanding resource needs. 0: none needs any. */
@@ -197,31 +214,89 @@ static bool is_better(uint64_t nodes, uint64_t best, uint32_t wanted)
 	return n > m || is_narrower(nodes, best);
 }
 
-static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
-			 uint32_t n)
+/* Machines whose nodes have numbers below this: sets of nodes are indexes. */
+#define FEW_NODES 12u
+#define FEW_SETS (1u << FEW_NODES)
+
+/* Adds to each set (`sign` 1), or takes from it again (-1), what there is of its supersets. */
+static void with_supersets(uint32_t *of, uint32_t n_bits, uint32_t sign)
 {
-	uint64_t best = common_wish(policy, nodes, resources, n);
-	if (best)
-		return (struct hint){best, true};
+	for (uint32_t bit = 1; bit < 1u << n_bits; bit <<= 1)
+		for (uint32_t first = 0; first < 1u << n_bits; first += 2 * bit)
+			for (uint32_t i = first; i < first + bit; i++)
+				of[i] += sign * of[i + bit];
+}
+
+/*
+ * As many pairs have at least the nodes X in common as there are sets with X on the one side, times
+ * those on the other; exactly X have those that are left when all larger sets are taken away.
+ */
+static void combine_few(enum hints_policy policy, const struct hints *resource, uint32_t n_bits,
+			uint32_t *sums)
+{
+	struct hints r = told(resource);
+	uint32_t hints[FEW_SETS], n_sets = 1u << n_bits;
+	memset(hints, 0, n_sets * sizeof *hints);
+	for (uint32_t k = 0; k < r.n; k++)
+		if (counts(policy, &r.list[k]))
+			hints[r.list[k].nodes & (n_sets - 1)] = 1;
+	with_supersets(hints, n_bits, 1);
+	with_supersets(sums, n_bits, 1);
+	for (uint32_t i = 0; i < n_sets; i++)
+		sums[i] *= hints[i];
+	with_supersets(sums, n_bits, UINT32_MAX);
+	for (uint32_t i = 0; i < n_sets; i++)
+		sums[i] = sums[i] != 0;
+}
+
+static uint64_t best_of_few(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
+			    uint32_t n)
+{
+	uint32_t sums[FEW_SETS], n_bits = 64 - (uint32_t)__builtin_clzll(nodes);
+	uint32_t wanted = least_size(policy, resources, n);
+	uint64_t best = 0;
+	memset(sums, 0, (1u << n_bits) * sizeof *sums);
+	sums[nodes] = 1;
+	for (uint32_t i = 0; i < n; i++)
+		combine_few(policy, &resources[i], n_bits, sums);
+	for (uint32_t i = 1; i < 1u << n_bits; i++)
+		if (sums[i] && (!best || is_better(i, best, wanted)))
+			best = i;
+	return best;
+}
+
+static uint64_t best_of_many(enum hints_policy policy, uint64_t nodes,
+			     const struct hints *resources, uint32_t n)
+{
 	struct sums two[2];
 	struct sums *now = &two[0], *next = &two[1];
+	uint32_t left = WORK_MAX, wanted = least_size(policy, resources, n);
+	uint64_t best = 0;
 	now->n = 1;
-	next->n = 0;
 	now->list[0] = nodes;
 	for (uint32_t i = 0; i < n; i++) {
-		combine(policy, &resources[i], now, next);
+		uint32_t work = combine(policy, &resources[i], now, next, left / (n - i));
+		left -= work < left ? work : left;
 		struct sums *former = now;
 		now = next;
 		next = former;
 	}
-	if (!now->n)
-		return (struct hint){nodes, false};
-	uint32_t wanted = least_size(policy, resources, n);
-	best = now->list[0];
-	for (uint32_t i = 1; i < now->n; i++)
-		if (is_better(now->list[i], best, wanted))
+	for (uint32_t i = 0; i < now->n; i++)
+		if (!best || is_better(now->list[i], best, wanted))
 			best = now->list[i];
-	return (struct hint){best, false};
+	return best;
+}
+
+static struct hint merge(enum hints_policy policy, uint64_t nodes, const struct hints *resources,
+			 uint32_t n)
+{
+	uint64_t best = nodes ? common_wish(policy, nodes, resources, n) : 0;
+	if (best)
+		return (struct hint){best, true};
+	if (nodes)
+		best = nodes < FEW_SETS ? best_of_few(policy, nodes, resources, n)
+					: best_of_many(policy, nodes, resources, n);
+	return (struct hint){best ? best : nodes, false};
 }
 
 /* ---- numeric: each resource keeps its own ---------------------------------------------------- */
@@ -231,10 +306,11 @@ struct numeric {
 	struct hints resources[HINTS_RESOURCES_MAX];
 	uint32_t n;
 	const struct hint *now[HINTS_RESOURCES_MAX], *best[HINTS_RESOURCES_MAX];
+	uint64_t masks[HINTS_RESOURCES_MAX]; /* of now */
 	uint32_t best_preferred, best_size;
 	uint32_t left; /* combinations that may still be looked at */
 };
-#define NUMERIC_TRIES (1u << 18)
+#define NUMERIC_TRIES (1u << 17)
 
 static uint64_t nodes_of(const struct numeric *s, const struct hint *h)
 {
@@ -247,11 +323,10 @@ static bool suits_any(const struct hint *h)
 }
 
 /* Does it go with those chosen before it: contained in one another, and the aligned ones equal? */
-static bool goes_with(const struct numeric *s, uint32_t i, const struct hint *h)
+static bool goes_with(const struct numeric *s, uint32_t i, const struct hint *h, uint64_t mine)
 {
-	uint64_t mine = nodes_of(s, h);
-	for (uint32_t k = 0; k < i; k++) {
-		uint64_t other = nodes_of(s, s->now[k]), both = mine & other;
+	for (uint32_t k = i; k--;) {
+		uint64_t other = s->masks[k], both = mine & other;
 		if (both != mine && both != other)
 			return false;
 		if (s->resources[i].align && s->resources[k].align && mine != other &&
@@ -266,7 +341,7 @@ static void judge(struct numeric *s)
 	uint32_t preferred = 0, size = 0;
 	bool aligned = false, any_align = false;
 	for (uint32_t i = 0; i < s->n; i++) {
-		uint32_t n = hints_size(nodes_of(s, s->now[i]));
+		uint32_t n = hints_size(s->masks[i]);
 		size = n > size ? n : size;
 		if (s->resources[i].align) {
 			any_align = true;
@@ -299,9 +374,11 @@ static void choose(struct numeric *s)
 		}
 		const struct hint *h = &s->resources[i].list[at[i]++];
 		s->left--;
-		if (!goes_with(s, i, h))
+		uint64_t mine = nodes_of(s, h);
+		if (!goes_with(s, i, h, mine))
 			continue;
 		s->now[i] = h;
+		s->masks[i] = mine;
 		if (i + 1 == s->n)
 			judge(s);
 		else

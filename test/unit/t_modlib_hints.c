@@ -201,20 +201,29 @@ static struct hint slow(uint64_t all, const struct hint *a, uint32_t n, const st
 	return best.nodes ? best : (struct hint){all, false};
 }
 
+static uint64_t any_of(uint64_t nodes)
+{
+	uint64_t r = ((uint64_t)rand() << 32 ^ (uint64_t)rand() << 16 ^ (uint64_t)rand()) & nodes;
+	return r ? r : nodes & -nodes;
+}
+
+/* On machines with few nodes and with many, which are merged in ways of their own. */
 static void test_random(void **state)
 {
 	(void)state;
+	static const uint64_t machines[] = {0x3, 0xff, 0xa5, 0xfff, 0xffff, 0xff00ff00ff0f};
 	srand(1);
-	for (uint32_t round = 0; round < 2000; round++) {
+	for (uint32_t round = 0; round < 6000; round++) {
 		struct hint a[12], b[12], ret[2];
 		uint32_t n = 1 + (uint32_t)rand() % 12, m = 1 + (uint32_t)rand() % 12;
+		uint64_t all = machines[round % 6];
 		for (uint32_t i = 0; i < 12; i++) {
-			a[i] = (struct hint){1 + (uint64_t)rand() % 255, rand() % 2};
-			b[i] = (struct hint){1 + (uint64_t)rand() % 255, rand() % 2};
+			a[i] = (struct hint){any_of(all), rand() % 2};
+			b[i] = (struct hint){any_of(all), rand() % 2};
 		}
 		const struct hints both[] = {{a, n, false}, {b, m, false}};
-		struct hint expected = slow(0xff, a, n, b, m);
-		(void)hints_merge(HINTS_RESTRICTED, 0xff, both, 2, ret);
+		struct hint expected = slow(all, a, n, b, m);
+		(void)hints_merge(HINTS_RESTRICTED, all, both, 2, ret);
 		assert_int_equal(ret[0].nodes, expected.nodes);
 		assert_int_equal(ret[0].preferred, expected.preferred);
 	}
