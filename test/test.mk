@@ -32,6 +32,13 @@ $(O)/test/%.so: test/preload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=% --coverage,$(ALL_CFLAGS)) $(ALL_CPPFLAGS) -fPIC -shared -o $@ $<
 
+# Has system calls of a program fail; never instrumented.
+$(O)/test/supervise: test/faults/supervise.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out -fsanitize=% -fno-sanitize-recover=% --coverage,$(ALL_CFLAGS)) $(ALL_CPPFLAGS) -o $@ $<
+test-programs: $(O)/test/supervise
+
 unit-bins: $(UNIT_BINS)
 
 FUZZ_SRCS := $(sort $(wildcard test/fuzz/fuzz_*.c))
@@ -84,7 +91,7 @@ coverage: ## lines covered by the unit and scenario tests, a folder a line
 # Lies of the runtime, a line that ends after each byte, and: the first, the second ... and the FAULT_DEPTH-th call of the C library fails in the running daemon; `make check` tries the first few.
 FAULT_DEPTH ?= 100
 faults: test-programs ## let calls of the C library fail in the daemon, up to the FAULT_DEPTH-th of each
-	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) CUT_STEP=1 UNKNOWN=20000 test/run --build $(O) --only scenario -k 'test_faults or test_lies' $(TESTFLAGS)
+	$(Q)FAULT_DEPTH=$(FAULT_DEPTH) CUT_STEP=1 UNKNOWN=20000 test/run --build $(O) --only scenario -k 'test_fault or test_lies' $(TESTFLAGS)
 
 # make check has two hours of it.
 day: test-programs ## a day of a node's load a thousand times as fast: build/day.csv, build/day.svg

@@ -133,3 +133,14 @@ def test_orders_that_make_no_sense(make_node, policy):
     node.runtime_restart()
     node.settle()
     check(node, owners)
+
+
+def test_what_did_not_arrive_is_told_again(make_node):
+    """A container that the runtime has made without our answer, which was lost, runs everywhere until it is told."""
+    node = make_node(POLICIES['static'])
+    crowd(node)
+    node.updates()
+    node.run('lie', {'cpus': {'a0': '', 's0': ''}})
+    node.runtime_restart()
+    node.settle()
+    assert {u['container'] for u in node.updates()} == {'own/a/a0', 's/s0'}

@@ -41,6 +41,18 @@ static bool number_changed(int64_t reported, int64_t known)
 	return reported != RP_NOT_SET && reported != 0 && reported != known;
 }
 
+/* A runtime that tells of resources tells of all that are in force. A set that is not among them it
+ * has not: the answer that gave it was lost, and the container has come without. */
+static void forget_sets(struct pipeline *p, struct ctr *ctr, const struct res_desc *res)
+{
+	if (res->shares == RP_NOT_SET)
+		return;
+	if (!res->cpus || !*res->cpus)
+		txn_put_set(p->env.cache, &ctr->acked.cpus, NULL);
+	if (!res->mems || !*res->mems)
+		txn_put_set(p->env.cache, &ctr->acked.mems, NULL);
+}
+
 /*
  * A container we know: what the runtime reports is what it has. Shares, quota or limit that are
  * neither what we knew nor what we set were changed by the kubelet while we were away: a resize
@@ -55,6 +67,7 @@ static void take_known(struct pipeline *p, struct ctr *ctr, const struct ctr_des
 		       number_changed(d->res.quota, was.quota) ||
 		       number_changed(d->res.mem_limit, was.mem_limit);
 	(void)values_overlay(p->env.cache, &ctr->acked, &d->res, true);
+	forget_sets(p, ctr, &d->res);
 	if (changed) {
 		(void)values_overlay(p->env.cache, &ctr->requested, &resized, true);
 		decision_follow(&ctr->cur, &asked, &ctr->requested);
