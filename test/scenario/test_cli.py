@@ -25,7 +25,7 @@ def run(*words, program='nri-rpd', **how):
 def check(tmp_path, text, *options, name='rp.conf'):
     path = tmp_path / name
     path.write_text(text)
-    return run('--check-config', '--config', path, '--module-dir', BUILD / 'modules', '--host-root', MACHINE, *options)
+    return run('--check-config', '--config', path, '--state-dir', tmp_path / 'state', '--module-dir', BUILD / 'modules', '--host-root', MACHINE, *options)
 
 
 @pytest.fixture(scope='module', autouse=True)

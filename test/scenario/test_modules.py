@@ -67,7 +67,7 @@ def test_check_config_tells_where(tmp_path, what, words):
     conf = tmp_path / 'rp.conf'
     conf.write_text('policy: puppet\npuppet: {sync: "%s"}\n' % what)
     # what a process that ends in the middle of something leaves behind is not lost
-    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', conf, '--module-dir', TEST_MODULES],
+    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', conf, '--state-dir', tmp_path, '--module-dir', TEST_MODULES],
                           capture_output=True, text=True, env=dict(os.environ, ASAN_OPTIONS='detect_leaks=0'))
     assert done.returncode == 78
     assert words in done.stderr + done.stdout
@@ -76,7 +76,7 @@ def test_check_config_tells_where(tmp_path, what, words):
 def test_check_config_marks_warnings(tmp_path):
     conf = tmp_path / 'rp.conf'
     conf.write_text('policy: static\nstatic: {reservedResources: {cpu: 1}}\nrdt: {enable: true}\n')
-    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', conf, '--module-dir', BUILD / 'modules'],
+    done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', conf, '--state-dir', tmp_path, '--module-dir', BUILD / 'modules'],
                           capture_output=True, text=True)
     assert done.returncode == 0
     assert done.stdout == 'warning: %s:3:7: rdt.enable: has no effect: rdt is not in controllers\n%s: good\n' % (conf, conf)
