@@ -8,6 +8,7 @@ with the source cgroups beside it, and a real nri-rpd behind that.
         node.wait(lambda: len(ctr.cpus()) == 2)
 """
 import atexit
+import contextlib
 import functools
 import http.server
 import json
@@ -287,10 +288,12 @@ class Kubelet:
         self.server.server_close()
 
 
-def free_port():
+@contextlib.contextmanager
+def closed_port():
+    """One that refuses connections, and that nobody else gets meanwhile."""
     with socket.socket() as s:
         s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+        yield s.getsockname()[1]
 
 
 def certificate(folder):

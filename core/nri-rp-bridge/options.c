@@ -70,7 +70,7 @@ static const struct cmdline_option table[] = {
 	{{"pod-event", required_argument, NULL, OPT_POD_EVENT},
 	 "WHEN",
 	 "ask about a pod before the runtime makes it (default) or after,\n"
-	 "                        by the id that the runtime gave it"},
+	 "                           by the id that the runtime gave it"},
 	{{"trace", required_argument, NULL, OPT_TRACE},
 	 "GLOB[=LEVEL]",
 	 "log calls whose method fits: off, name, short (default) or\n"

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from apiserver import ApiServer
-from bypass import BRIDGE, PLACED, Kubelet, Node, certificate, free_port, wait_for
+from bypass import BRIDGE, PLACED, Kubelet, Node, certificate, closed_port, wait_for
 from kubelet import Agent
 
 UNPINNED = {'cpu.preserve.resource-policy.nri.io': 'true'}
@@ -138,8 +138,8 @@ def test_annotations_come_from_the_kubelet(node, kubelet):
 @pytest.mark.parametrize('mode', ['empty', 'denied', 'hanging', 'garbage', 'none'])
 def test_a_kubelet_that_is_of_no_help(node, kubelet, mode):
     """Nothing is lost, and who comes is placed by the cgroup alone."""
-    port = kubelet.port if mode != 'none' else free_port()
-    with node.bridge('--read-only-port', port, '--poll', '100ms', pods='readonly') as bridge, node.daemon():
+    with closed_port() as nobody, node.bridge('--read-only-port', nobody if mode == 'none' else kubelet.port, '--poll', '100ms',
+                                              pods='readonly') as bridge, node.daemon():
         before = node.pod('before').ctr('c', 2000)
         kubelet.pods.append(before.pod)
         wait_for(lambda: two_cpus(before))
