@@ -159,10 +159,11 @@ class Node:
             p.start().wait_log('waiting for nri-rpd')
         return p
 
-    def daemon(self, config=STATIC, nri_socket=None, start=True):
+    def daemon(self, config=STATIC, nri_socket=None, start=True, module_dirs=()):
         (self.dir / 'rp.conf').write_text('%smetrics: {listen: "unix:%s"}\n' % (config, self.dir / 'metrics'))
         p = Process(self.dir / 'nri-rpd.log', [DAEMON, '--config', self.dir / 'rp.conf', '--nri-socket', nri_socket or self.nri_socket, '--host-root', self.root,
-                                               '--state-dir', self.dir / 'state', '--control-socket', self.control, '--module-dir', BUILD / 'modules'])
+                                               '--state-dir', self.dir / 'state', '--control-socket', self.control, '--module-dir', BUILD / 'modules',
+                                               *[w for d in module_dirs for w in ('--module-dir', d)]])
         if start:
             p.start().wait_log('synchronized with')
         return p

@@ -104,7 +104,11 @@ static void check_runtime(struct doctor *d)
 	if (rt->on_fallback)
 		finding(d, WARNING, nri_hint, "connected to the fallback %s: %s", rt->fallback,
 			rt->fallback_why);
-	finding(d, FINE, NULL, "%s %s is connected", rt->name, rt->version);
+	if (rt->facts.flags & RP_RUNTIME_CREATION_IS_LATE)
+		finding(d, NOTE, "nri-rp-bridge(8)",
+			"containers are placed just after they have begun, and none can be "
+			"refused");
+	finding(d, FINE, NULL, "%s %s is connected", rt->facts.name, rt->facts.version);
 }
 
 static void check_requests(struct doctor *d)

@@ -87,8 +87,8 @@ static void put_runtime(struct json *j, struct pipeline *p)
 	json_obj(j);
 	json_kbool(j, "connected", rt->connected);
 	json_kbool(j, "synchronized", rt->synchronized);
-	put_text(j, "name", rt->name);
-	put_text(j, "version", rt->version);
+	put_text(j, "name", rt->facts.name);
+	put_text(j, "version", rt->facts.version);
 	put_text(j, "nri_version", rt->nri_version);
 	put_time(j, "connected_at", rt->connected_ns);
 	put_time(j, "synchronized_at", rt->synchronized_ns);
@@ -99,6 +99,9 @@ static void put_runtime(struct json *j, struct pipeline *p)
 	put_text(j, "socket", rt->socket);
 	put_text(j, "fallback", rt->fallback);
 	json_kbool(j, "on_fallback", rt->on_fallback);
+	json_kbool(j, "can_refuse", rt->facts.flags & RP_RUNTIME_CAN_REFUSE);
+	json_kbool(j, "can_inject", rt->facts.flags & RP_RUNTIME_CAN_INJECT);
+	json_kbool(j, "creation_is_late", rt->facts.flags & RP_RUNTIME_CREATION_IS_LATE);
 	put_text(j, "fallback_reason", rt->on_fallback ? rt->fallback_why : NULL);
 	json_end_obj(j);
 }

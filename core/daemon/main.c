@@ -88,8 +88,8 @@ static void build_status(const struct daemon *d, struct unit_status *s)
 	const struct runtime_state *rt = pipeline_runtime(d->pipeline);
 	size_t used;
 	if (rt->connected)
-		(void)snprintf(s->text, sizeof s->text, "connected to %s %s", rt->name,
-			       rt->version);
+		(void)snprintf(s->text, sizeof s->text, "connected to %s %s", rt->facts.name,
+			       rt->facts.version);
 	else
 		(void)snprintf(s->text, sizeof s->text, "waiting for the runtime: %.160s",
 			       rt->last_error);

@@ -39,6 +39,12 @@ struct evict_ops {
 	void (*forget)(const struct instance *i, void *arg); /* it is gone */
 };
 
+/* The runtime that is connected, or was last (nri-rp.host.runtime/1). */
+struct runtime_facts {
+	char name[64], version[64]; /* "": none was */
+	uint32_t flags; /* RP_RUNTIME_… */
+};
+
 /* What instances work on. Its members may be exchanged between calls (a new snapshot of the
  * machine, say). */
 struct host_env {
@@ -68,6 +74,7 @@ struct host_env {
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			 void *arg);
 	const struct evict_ops *evict; /* NULL: nobody does */
+	const struct runtime_facts *runtime; /* NULL: none was connected */
 	void (*wished)(void *arg); /* wishes have changed; may be NULL */
 	void *arg;
 };

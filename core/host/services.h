@@ -58,6 +58,7 @@ extern const struct rp_host_usage host_usage_service;
 extern const struct rp_host_speedselect host_speedselect_service;
 extern const struct rp_host_settings host_settings_service;
 extern const struct rp_host_noderes host_noderes_service;
+extern const struct rp_host_runtime host_runtime_service;
 extern const struct rp_host_node host_node_service;
 extern const struct rp_host_evict host_evict_service;
 /* The part of the cache's service that gives what only a creation can give (creation.c). */

@@ -220,8 +220,8 @@ static void collect_runtime(struct expo *e, struct pipeline *p)
 	if (!rt->connected)
 		return;
 	struct buf labels = BUF_INIT;
-	expo_label(&labels, "name", rt->name);
-	expo_label(&labels, "version", rt->version);
+	expo_label(&labels, "name", rt->facts.name);
+	expo_label(&labels, "version", rt->facts.version);
 	expo_label(&labels, "nri_version", rt->nri_version);
 	expo_add(
 		e,

@@ -105,6 +105,10 @@ static void show_runtime(struct out *o, const json_t *doc)
 	if (jb(rt, "on_fallback"))
 		field(o, "Fallback", "%s is connected to: %s", js(rt, "fallback"),
 		      js(rt, "fallback_reason"));
+	if (jb(rt, "creation_is_late"))
+		field(o, "",
+		      "containers are placed just after they have begun, and none can be "
+		      "refused");
 }
 
 static void show_machine(struct out *o, const json_t *doc)

@@ -193,6 +193,7 @@ static struct pipeline *new_bare(const struct pipeline_config *config)
 	p->env.timer = on_timer;
 	p->env.reported = on_reported;
 	p->env.wished = on_wished;
+	p->env.runtime = &p->runtime.facts;
 	p->env.arg = p;
 	p->started_ns = clock_wall_ns();
 	p->config_path = strdup(config->config_path);

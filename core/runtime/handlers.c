@@ -314,6 +314,14 @@ static void handle_state_change(struct call *c)
 
 /* ---- Configure and Synchronize --------------------------------------------------------------- */
 
+/* The bridge says by its name how it works. */
+static uint32_t flags_of(const char *name)
+{
+	return str_eq(name, "nri-rp-bridge/cgroups")
+		       ? RP_RUNTIME_CREATION_IS_LATE
+		       : RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT;
+}
+
 static void handle_configure(struct call *c)
 {
 	ProtobufCAllocator alloc = request_allocator(c->nri);
@@ -326,8 +334,10 @@ static void handle_configure(struct call *c)
 		return;
 	}
 	request_begin(c->pipeline, c->kind = REQ_CONFIGURE);
-	(void)snprintf(state->name, sizeof state->name, "%s", m->runtime_name);
-	(void)snprintf(state->version, sizeof state->version, "%s", m->runtime_version);
+	struct runtime_facts *facts = &state->facts;
+	(void)snprintf(facts->name, sizeof facts->name, "%s", m->runtime_name);
+	(void)snprintf(facts->version, sizeof facts->version, "%s", m->runtime_version);
+	facts->flags = flags_of(m->runtime_name);
 	(void)snprintf(state->nri_version, sizeof state->nri_version, "%s", m->nri_version);
 	state->request_timeout_ms = m->request_timeout > 0 ? (uint64_t)m->request_timeout : 0;
 	c->nri->configured = true;

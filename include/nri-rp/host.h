@@ -208,6 +208,32 @@ struct rp_host_evict {
 	uint32_t (*state)(void *ctx, rp_pod pod, char *why, uint32_t cap);
 };
 
+/*
+ * nri-rp.host.runtime/1 [since 1.3, a host may not have it]: what the container runtime can do that
+ * is connected. It is another one, perhaps, at each synchronisation: a policy that goes by it asks
+ * in sync() and in what follows. Without the service all runtimes do both of the first and not the
+ * third.
+ */
+#define RP_HOST_RUNTIME_1 "nri-rp.host.runtime/1"
+
+#define RP_RUNTIME_CAN_REFUSE                                                                      \
+	1u /* a container or pod that allocate() or admit_pod() refuses is not made */
+#define RP_RUNTIME_CAN_INJECT                                                                      \
+	2u /* what exists only at creation: environment, mounts, devices, annotations, arguments */
+#define RP_RUNTIME_CREATION_IS_LATE                                                                \
+	4u /* containers have just begun to run when they are told as being created */
+
+struct rp_host_runtime {
+	uint32_t size;
+	uint32_t pad;
+	/* RP_RUNTIME_… of the one that is connected, or was last; before any: the first two. */
+	uint32_t (*flags)(void *ctx);
+	/* What it calls itself, as "containerd" and "v2.1.4"; "" before any is connected. They are
+	 * valid until the callback returns. */
+	const char *(*name)(void *ctx);
+	const char *(*version)(void *ctx);
+};
+
 #ifdef __cplusplus
 }
 #endif

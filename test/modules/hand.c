@@ -7,7 +7,8 @@
  * the real thing fails. "evict" TEXT is the reason for which pods whose name begins with "victim"
  * have to leave the node, as soon as one of their containers runs. "env" TEXT is what containers
  * that are created get as the variable of its name, "trace" PATH a file for a line "PROCESS NAME
- * CALL TEXT" of each commit, start and stop; TEXT is that of "env".
+ * CALL TEXT" of each commit, start and stop; TEXT is that of "env". With "runtime" there is a line
+ * for each container created, too, whose CALL is the runtime's name and flags.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@
 struct rp_plan {
 	char start[TEXT_MAX], pre_create[TEXT_MAX], post_start[TEXT_MAX], post_update[TEXT_MAX],
 		post_stop[TEXT_MAX], report[TEXT_MAX], env[TEXT_MAX], evict[TEXT_MAX],
-		trace[TEXT_MAX];
+		trace[TEXT_MAX], runtime[TEXT_MAX];
 	int64_t arm_ms;
 };
 
@@ -99,6 +100,7 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 	take(inst, cfg, "env", plan->env);
 	take(inst, cfg, "evict", plan->evict);
 	take(inst, cfg, "trace", plan->trace);
+	take(inst, cfg, "runtime", plan->runtime);
 	plan->arm_ms = inst->config->value(ctx, inst->config->get(ctx, cfg, "armMs"), RP_T_INT, 0);
 	*ret_plan = plan;
 	return 0;
@@ -133,11 +135,22 @@ static void stop(struct rp_instance *inst)
 	inst->host->log(inst->host->ctx, RP_LOG_NOTICE, 0, "stopped");
 }
 
+static void trace_runtime(const struct rp_instance *inst)
+{
+	void *ctx = inst->host->ctx;
+	const struct rp_host_runtime *rt = inst->host->service(ctx, RP_HOST_RUNTIME_1);
+	char text[TEXT_MAX];
+	snprintf(text, sizeof text, "%s %u", rt->name(ctx), rt->flags(ctx));
+	trace(inst, text);
+}
+
 static int32_t pre_create(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 {
 	int32_t r = *inst->plan.env ? inst->cache->set_pair(inst->host->ctx, txn, ctr, RP_F_ENV,
 							    HAND_ENV, inst->plan.env)
 				    : 0;
+	if (*inst->plan.runtime)
+		trace_runtime(inst);
 	return r ? r : verdict(inst, inst->plan.pre_create);
 }
 

@@ -6,8 +6,9 @@ import time
 import pytest
 
 from apiserver import ApiServer
-from bypass import BRIDGE, PLACED, Kubelet, Node, certificate, closed_port, wait_for
+from bypass import BRIDGE, PLACED, STATIC, Kubelet, Node, certificate, closed_port, wait_for
 from kubelet import Agent
+from simnode import TEST_MODULES
 
 UNPINNED = {'cpu.preserve.resource-policy.nri.io': 'true'}
 TOPOLOGY = 'policy: topology-aware\ntopology-aware: {reservedResources: {cpu: "cpuset:0"}, preferIsolatedCPUs: false}\n'
@@ -214,6 +215,21 @@ def test_pods_of_the_agent(node, tmp_path):
             agent.start()
             bridge.wait_log('pods are known by agent', 2)
             assert daemon.process.poll() is None
+
+
+# ---- what the daemon knows of it -----------------------------------------------------------------------------------------------------
+
+def test_modules_learn_what_cannot_be_done(node):
+    trace = node.dir / 'trace'
+    config = STATIC + 'controllers: [hand]\nhand: {env: value, runtime: asked, trace: %s}\n' % trace
+    with node.bridge() as bridge, node.daemon(config, module_dirs=[TEST_MODULES]):
+        ctr = node.pod('web').ctr('app', 2000)
+        wait_for(lambda: two_cpus(ctr))
+        assert 'nri-rp-bridge/cgroups 4 ' in trace.read_text()
+        bridge.wait_log('%s: the plugin wants environment, which cannot be done by cgroups' % ctr.id)
+        runtime = node.ctl('status')['runtime']
+        assert (runtime['can_refuse'], runtime['can_inject'], runtime['creation_is_late']) == (False, False, True)
+        assert any('none can be refused' in f['text'] for f in node.ctl('doctor'))
 
 
 # ---- the command line ----------------------------------------------------------------------------------------------------------------

@@ -138,8 +138,8 @@ static inline void fixture_connect(struct fixture *f)
 	rt->connects++;
 	rt->request_timeout_ms = 2000;
 	rt->connected_ns = clock_wall_ns();
-	strcpy(rt->name, "containerd");
-	strcpy(rt->version, "v2.0.0");
+	strcpy(rt->facts.name, "containerd");
+	strcpy(rt->facts.version, "v2.0.0");
 	strcpy(rt->nri_version, "0.11");
 	request_begin(f->pipeline, REQ_SYNCHRONIZE);
 	sync_begin(f->pipeline);

@@ -11,7 +11,7 @@ static void test_connect(void **state)
 	struct runtime *r = connected();
 	const struct runtime_state *s = pipeline_runtime(r->w->p);
 	assert_string_equal(r->plugin, "07-tested");
-	assert_string_equal(s->name, "containerd");
+	assert_string_equal(s->facts.name, "containerd");
 	assert_int_equal(s->request_timeout_ms, 2000);
 	assert_int_equal(s->connects, 1);
 	assert_int_equal(s->disconnects, 0);

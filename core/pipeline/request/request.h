@@ -8,6 +8,7 @@
 
 #include "core/cache/cache.h"
 #include "core/cache/txn.h"
+#include "core/host/instance.h"
 #include "core/util/err.h"
 
 struct pipeline;
@@ -133,7 +134,8 @@ bool updates_outstanding(const struct pipeline *p);
 
 struct runtime_state {
 	bool connected, synchronized;
-	char name[64], version[64], nri_version[64];
+	struct runtime_facts facts;
+	char nri_version[64];
 	uint64_t connected_ns, synchronized_ns, request_timeout_ms;
 	uint64_t connects, disconnects;
 	char last_error[ERR_TEXT_MAX]; /* why it is not connected */

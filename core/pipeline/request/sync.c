@@ -247,9 +247,9 @@ void sync_end(struct pipeline *p, struct reply *ret)
 	stage_differing(p);
 	persist_later(p);
 	export_clean(p);
-	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates", p->runtime.name,
-		   p->runtime.version, cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache),
-		   ret->n_updates);
+	log_notice("synchronized with %s %s: %u pods, %u containers, %u updates",
+		   p->runtime.facts.name, p->runtime.facts.version, cache_n_pods(p->env.cache),
+		   cache_n_ctrs(p->env.cache), ret->n_updates);
 	pipeline_event(p, EV_RUNTIME, "synchronized: %u pods, %u containers, %u updates",
 		       cache_n_pods(p->env.cache), cache_n_ctrs(p->env.cache), ret->n_updates);
 	if (p->cfg.synchronized)
