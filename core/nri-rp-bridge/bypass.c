@@ -276,13 +276,14 @@ static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 	nri_runtime_unlock(b->nri);
 }
 
+/* Messages of their own: the list may change until the last part has been sent. */
 static int gather_pods(struct bypass *b, struct nri_existing *all)
 {
 	struct arena *a = b->sync_arena;
 	all->pods = arena_array(a, HASH_CNT(by_cri, b->model.pods) + 1, sizeof *all->pods);
 	for (struct pod *pod = all->pods ? b->model.pods : NULL; pod; pod = pod->by_cri.next) {
-		Nri__PodSandbox *m = describe_pod(b, a, pod);
-		if (!m || packed_set(&pod->msg, &m->base))
+		Nri__PodSandbox *m = redescribe_pod(b, a, pod) ? NULL : pod_message(a, pod);
+		if (!m)
 			return -ENOMEM;
 		pod->seat.told = TOLD_TAKEN;
 		all->pods[all->n_pods++] = m;
@@ -296,8 +297,8 @@ static int gather_ctrs(struct bypass *b, struct nri_existing *all)
 	all->ctrs = arena_array(a, HASH_CNT(by_id, b->model.ctrs) + 1, sizeof *all->ctrs);
 	for (struct ctr *ctr = all->ctrs ? b->model.ctrs : NULL; ctr; ctr = ctr->by_id.next) {
 		ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
-		Nri__Container *m = describe_ctr(b, a, ctr, false);
-		if (!m || packed_set(&ctr->msg, &m->base))
+		Nri__Container *m = redescribe_ctr(b, a, ctr, false) ? NULL : ctr_message(a, ctr);
+		if (!m)
 			return -ENOMEM;
 		ctr->seat.told = TOLD_TAKEN;
 		all->ctrs[all->n_ctrs++] = m;
