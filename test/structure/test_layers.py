@@ -92,7 +92,8 @@ def test_the_checks_can_fail(tmp_path, monkeypatch):
 
 
 def test_sources_are_of_a_size_to_read():
-    long = [(p, n) for p in sources('core', 'modules', 'include', 'test') if (n := len(p.read_text().splitlines())) > 900]
+    """But for the layouts of the ABI, which are made by a program and read by the compiler."""
+    long = [(p, n) for p in sources('core', 'modules', 'include', 'test') if (n := len(p.read_text().splitlines())) > 900 and 'layout_' not in p.name]
     assert long == []
 
 
