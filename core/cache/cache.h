@@ -176,7 +176,7 @@ struct ctr {
 			repaired_ms; /* not looked at before; when its sets were put back last */
 	} verify;
 	struct {
-		int watch; /* inotify's number; 0: not watched */
+		int watches[3]; /* inotify's numbers, of a directory each; 0: not watched */
 	} drift;
 	int64_t oom_score_adj;
 	uint64_t created_ns, seq;

@@ -246,6 +246,7 @@ static const struct rp_schema schema = {
 
 static const struct rp_controller controller = {
 	.size = sizeof(struct rp_controller),
+	.takes = RP_TAKES_AMOUNTS,
 	.prepare = limits_prepare,
 	.commit = limits_commit,
 	.abort = limits_abort,

@@ -509,6 +509,7 @@ static const struct rp_schema schema = {
 
 static const struct rp_controller controller = {
 	.size = sizeof(struct rp_controller),
+	.takes = RP_TAKES_AMOUNTS,
 	.prepare = burst_prepare,
 	.commit = burst_commit,
 	.abort = burst_abort,

@@ -60,6 +60,12 @@ static void put_back(struct world *w)
 		write_at(w, GROUP "cpuset.cpus", items[0].values.cpus->text);
 	if (items[0].fields & DIFF_MEMS)
 		write_at(w, GROUP "cpuset.mems", items[0].values.mems->text);
+	if (items[0].fields & DIFF_SHARES)
+		write_at(w, GROUP "cpu.weight", "39\n");
+	if (items[0].fields & DIFF_QUOTA)
+		write_at(w, GROUP "cpu.max", "50000 100000\n");
+	if (items[0].fields & DIFF_MEM_LIMIT)
+		write_at(w, GROUP "memory.max", "1048576\n");
 	updates_acked(w->p);
 }
 
@@ -90,6 +96,69 @@ static void test_noticed(void **state)
 	write_at(w, GROUP "cpuset.cpus", "0,1,2-3");
 	world_until(w, is_watched, &one);
 	assert_int_equal(found(w), 2);
+}
+
+/* What it was given beside its sets, in any of the ways in which runtimes write it. */
+static void test_amounts(void **state)
+{
+	static const struct {
+		const char *file, *fine[3], *other, *told;
+	} rows[] = {
+		{"cpu.weight", {"39\n", "100\n"}, "20\n", "has cpu.weight 20 instead of 1024"},
+		{"cpu.max", {"50000 100000\n"}, "max 100000\n", "has cpu.max max 100000 instead"},
+		{"cpu.max", {NULL}, "50000 50000\n", "has cpu.max 50000 50000 instead of 100000"},
+		{"memory.max", {"1048576\n", "1049000\n"}, "max\n", "has memory.max max instead"},
+	};
+	struct world *w = *state;
+	uint64_t n = 0;
+	unsigned one = 1;
+	w->p->verify_delay_ms = 1;
+	tree_put(&w->tree, "sys/fs/cgroup/cgroup.controllers", "cpuset cpu memory\n");
+	tree_put(&w->tree, GROUP "cpu.weight", "39\n");
+	tree_put(&w->tree, GROUP "cpu.max", "50000 100000\n");
+	tree_put(&w->tree, GROUP "memory.max", "1048576\n");
+	box_run(w, &(struct box){.name = "a",
+				 .alloc = "int 1 1024; int 2 50000; int 3 100000; int 4 1048576",
+				 .cgroups_path = "/pods/a"});
+	world_until(w, is_watched, &one);
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char path[64];
+		(void)snprintf(path, sizeof path, GROUP "%s", rows[i].file);
+		for (unsigned k = 0; rows[i].fine[k]; k++) {
+			write_at(w, path, rows[i].fine[k]);
+			world_until(w, is_watched, &one);
+			assert_int_equal(found(w), n);
+		}
+		write_at(w, path, rows[i].other);
+		n++;
+		world_until(w, has_found, &n);
+		assert_true(world_told(w, rows[i].told));
+		put_back(w);
+		world_until(w, is_watched, &one);
+		assert_int_equal(updates_waiting(w->p), 0);
+	}
+}
+
+/* With cgroup v1 each has a directory of its own. */
+static void test_amounts_v1(void **state)
+{
+	struct world *w = *state;
+	uint64_t n = 1;
+	unsigned three = 3;
+	w->p->verify_delay_ms = 1;
+	tree_put(&w->tree, "sys/fs/cgroup/cpuset/pods/a/cpuset.cpus", "0-3\n");
+	tree_put(&w->tree, "sys/fs/cgroup/cpu/pods/a/cpu.shares", "1024\n");
+	tree_put(&w->tree, "sys/fs/cgroup/cpu/pods/a/cpu.cfs_quota_us", "-1\n");
+	tree_put(&w->tree, "sys/fs/cgroup/cpu/pods/a/cpu.cfs_period_us", "100000\n");
+	tree_put(&w->tree, "sys/fs/cgroup/memory/pods/a/memory.limit_in_bytes", "1048576\n");
+	box_run(w, &(struct box){.name = "a",
+				 .alloc = "cpus 0-3; int 1 1024; int 2 -1; int 4 1048576",
+				 .cgroups_path = "/pods/a"});
+	world_until(w, is_watched, &three);
+	assert_int_equal(found(w), 0);
+	write_at(w, "sys/fs/cgroup/cpu/pods/a/cpu.cfs_quota_us", "5000\n");
+	world_until(w, has_found, &n);
+	assert_true(world_told(w, "has cpu.cfs_quota_us 5000 instead of -1"));
 }
 
 /* Each time later, up to a limit; after a long peace from the beginning. */
@@ -333,7 +402,8 @@ static void test_refused_job(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		world_test(test_noticed),	 world_test(test_backs_off),
+		world_test(test_noticed),	 world_test(test_amounts),
+		world_test(test_amounts_v1),	 world_test(test_backs_off),
 		world_test(test_not_while_told), world_test(test_not_told_just_before),
 		world_test(test_comes_and_goes), cmocka_unit_test(test_swap),
 		world_test(test_culprits),	 world_test(test_one_walk),

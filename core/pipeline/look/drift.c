@@ -10,6 +10,7 @@
 
 #include "core/host/kubelet.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/look/amounts.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
@@ -154,11 +155,13 @@ static void on_event(struct pipeline *p, const struct inotify_event *e)
 		verify_all(p);
 		return;
 	}
-	if (!e->len || (!str_eq(e->name, "cpuset.cpus") && !str_eq(e->name, "cpuset.mems")))
+	bool sets = e->len && (str_eq(e->name, "cpuset.cpus") || str_eq(e->name, "cpuset.mems"));
+	bool amounts = e->len && !sets && amounts_file(e->name);
+	if (!sets && !amounts)
 		return;
 	const struct watch *w = find_watch(p, e->wd);
 	struct ctr *ctr = w ? cache_ctr_of(p->env.cache, w->ctr) : NULL;
-	if (ctr)
+	if (ctr && (sets || verify_has_amounts(p, ctr)))
 		verify_later(p, ctr);
 	p->drift.missed |= !w;
 }
@@ -176,9 +179,9 @@ static void on_events(unsigned events, void *arg)
 	}
 }
 
-void drift_watched(struct pipeline *p, struct ctr *ctr, int wd)
+void drift_watched(struct pipeline *p, struct ctr *ctr, unsigned dir, int wd)
 {
-	if (!wd || ctr->drift.watch == wd)
+	if (!wd || ctr->drift.watches[dir] == wd)
 		return;
 	struct watch *w = find_watch(p, wd);
 	if (!w) {
@@ -189,7 +192,7 @@ void drift_watched(struct pipeline *p, struct ctr *ctr, int wd)
 		HASH_ADD_INT(p->drift.watches, wd, w);
 	}
 	w->ctr = ctr->handle;
-	ctr->drift.watch = wd;
+	ctr->drift.watches[dir] = wd;
 }
 
 static void drop_watch(struct pipeline *p, struct watch *w)
@@ -201,10 +204,13 @@ static void drop_watch(struct pipeline *p, struct watch *w)
 
 void drift_forget(struct pipeline *p, struct ctr *ctr)
 {
-	struct watch *w = ctr->drift.watch ? find_watch(p, ctr->drift.watch) : NULL;
-	ctr->drift.watch = 0;
-	if (w && w->ctr == ctr->handle)
-		drop_watch(p, w);
+	for (unsigned i = 0; i < N_DRIFT_DIRS; i++) {
+		int wd = ctr->drift.watches[i];
+		struct watch *w = wd ? find_watch(p, wd) : NULL;
+		ctr->drift.watches[i] = 0;
+		if (w && w->ctr == ctr->handle)
+			drop_watch(p, w);
+	}
 }
 
 void drift_sweep(struct pipeline *p)

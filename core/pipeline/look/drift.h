@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Somebody else rewrites the CPUs or memory nodes of a container that we pinned. The kernel tells:
- * each pinned container's cgroup is watched (inotify), so that nothing wakes up as long as nobody
- * writes there. What is found is put back through the runtime, later and later while it goes on,
- * and whoever it may have been is named.
+ * Somebody else rewrites the CPUs or memory nodes of a container that we pinned, or the amounts
+ * that we gave it (amounts.h). The kernel tells: the cgroups of each such container are watched
+ * (inotify), so that nothing wakes up as long as nobody writes there. What is found is put back
+ * through the runtime, later and later while it goes on, and whoever it may have been is named.
  */
 #ifndef PIPELINE_DRIFT_H
 #define PIPELINE_DRIFT_H
@@ -38,8 +38,7 @@ const char *culprit_hint(enum culprit c);
 struct drift_stats {
 	bool watching;
 	unsigned n_watched; /* containers */
-	uint64_t
-		found; /* times that a container had other CPUs or memory nodes than it was given */
+	uint64_t found; /* times that a container had other CPUs, nodes or amounts than given */
 	uint64_t by[N_CULPRITS];
 	char last[N_CULPRITS][DRIFT_NAME_MAX]; /* the last container it was found for */
 };
@@ -75,8 +74,10 @@ bool drift_swap_bytes(struct rp_ids set, struct rp_idset *ret);
 
 int drift_init(struct pipeline *p);
 void drift_fini(struct pipeline *p);
+/* The directories that are watched; with cgroup v2 all of them are one. */
+enum { DRIFT_CPUSET, DRIFT_CPU, DRIFT_MEMORY, N_DRIFT_DIRS };
 /* The watch is the container's from now on. */
-void drift_watched(struct pipeline *p, struct ctr *ctr, int watch);
+void drift_watched(struct pipeline *p, struct ctr *ctr, unsigned dir, int watch);
 /* It is gone, or not pinned any more. */
 void drift_forget(struct pipeline *p, struct ctr *ctr);
 /* Containers that are gone without a word. */

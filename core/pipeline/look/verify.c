@@ -3,7 +3,8 @@
  * Whether the kernel has what the runtime was told. Updates in replies are applied by the runtime
  * without a word when they fail, and others write cgroups, too (drift.h). So a while after a
  * container has started, after a reply and after a write to its cgroup, the kernel is asked: the
- * worker reads its sets, and who has something else than was said is told again, later and later.
+ * worker reads its sets and amounts, and who has something else than was said is told again, later
+ * and later.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "core/host/cgroup.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/look/amounts.h"
 #include "core/util/cleanup.h"
 #include "core/util/grow.h"
 #include "core/util/log.h"
@@ -27,10 +29,13 @@ struct check {
 	uint32_t pid;
 	struct iset *cpus,
 		*mems; /* expected; compared by value in the worker: immutable while referenced */
-	bool unwatched;
-	int watch;
+	struct amounts amounts; /* expected */
+	bool watched[N_DRIFT_DIRS];
+	int watches[N_DRIFT_DIRS];
 	enum culprit culprit;
 	struct rp_idset *found_cpus, *found_mems; /* NULL: as expected, or nothing to be read */
+	uint32_t other; /* DIFF_…: of the amounts */
+	char other_text[AMOUNTS_TEXT_MAX];
 };
 
 struct verify_job {
@@ -53,7 +58,8 @@ static void job_free(struct verify_job *job)
 		free(c->cgroups_path);
 		free(c->found_cpus);
 		free(c->found_mems);
-		intern_unref(sets, c->cpus);
+		if (c->cpus)
+			intern_unref(sets, c->cpus);
 		if (c->mems)
 			intern_unref(sets, c->mems);
 	}
@@ -80,17 +86,33 @@ static struct rp_idset *read_other(int dir, const char *file, uint32_t max, stru
 	return other;
 }
 
-static void look_at(struct verify_job *job, struct check *c)
+/* Negative: it is not there. */
+static int open_watched(struct verify_job *job, struct check *c, unsigned k)
 {
+	static const char *const controllers[N_DRIFT_DIRS] = {"cpuset", "cpu", "memory"};
 	char path[CACHE_PATH_MAX + 64];
+	int r = cgroup_find_dir(job->root, c->cgroups_path, c->pid, controllers[k], path,
+				sizeof path);
+	int dir = r ? r : fs_open_dir(job->root, path);
+	if (dir >= 0 && !c->watched[k])
+		c->watches[k] = drift_watch(job->inotify, dir);
+	return dir;
+}
+
+static void look_at_amounts(struct verify_job *job, struct check *c)
+{
+	_close_ int cpu = open_watched(job, c, DRIFT_CPU);
+	_close_ int memory =
+		c->amounts.mem_limit == RP_NOT_SET ? -1 : open_watched(job, c, DRIFT_MEMORY);
+	c->other = amounts_other(&c->amounts, cpu, memory, c->other_text);
+}
+
+static void look_at_sets(struct verify_job *job, struct check *c)
+{
 	struct rp_ids online = rp_ids_of(&job->online);
-	if (cgroup_find_dir(job->root, c->cgroups_path, c->pid, "cpuset", path, sizeof path))
-		return;
-	_close_ int dir = fs_open_dir(job->root, path);
+	_close_ int dir = open_watched(job, c, DRIFT_CPUSET);
 	if (dir < 0)
 		return;
-	if (c->unwatched)
-		c->watch = drift_watch(job->inotify, dir);
 	c->found_cpus = read_other(dir, "cpuset.cpus", RP_CPUS_MAX, c->cpus->ids, online);
 	if (c->mems)
 		c->found_mems =
@@ -101,11 +123,16 @@ static void look_at(struct verify_job *job, struct check *c)
 					 rp_ids_subset(online, rp_ids_of(c->found_cpus)));
 }
 
-static int read_cpusets(void *arg)
+static int read_cgroups(void *arg)
 {
 	struct verify_job *job = arg;
-	for (uint32_t i = 0; i < job->n; i++)
-		look_at(job, &job->checks[i]);
+	for (uint32_t i = 0; i < job->n; i++) {
+		struct check *c = &job->checks[i];
+		if (c->cpus)
+			look_at_sets(job, c);
+		if (amounts_any(&c->amounts))
+			look_at_amounts(job, c);
+	}
 	return 0;
 }
 
@@ -118,13 +145,35 @@ static void acknowledge(struct pipeline *p, struct iset **acked, const struct rp
 		txn_put_set(p->env.cache, acked, set);
 }
 
-static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c)
+/* "CPUs 0-15 instead of 0-3" */
+static void say_what(const struct check *c, char *text, size_t size)
 {
 	const struct rp_idset *found = c->found_cpus ? c->found_cpus : c->found_mems;
-	const char *expected = c->found_cpus ? c->cpus->text : c->mems->text;
-	const char *what = c->found_cpus ? "CPUs" : "memory nodes";
+	char set[256];
+	if (!found) {
+		(void)snprintf(text, size, "%s", c->other_text);
+		return;
+	}
+	(void)rp_ids_format(rp_ids_of(found), set, sizeof set);
+	(void)snprintf(text, size, "%s %s instead of %s", c->found_cpus ? "CPUs" : "memory nodes",
+		       set, c->found_cpus ? c->cpus->text : c->mems->text);
+}
+
+/* Nobody knows what the runtime makes of it: it is told. */
+static void forget_amounts(struct ctr *ctr, uint32_t other)
+{
+	if (other & DIFF_SHARES)
+		ctr->acked.shares = RP_NOT_SET;
+	if (other & (DIFF_QUOTA | DIFF_PERIOD))
+		ctr->acked.quota = ctr->acked.period = RP_NOT_SET;
+	if (other & DIFF_MEM_LIMIT)
+		ctr->acked.mem_limit = RP_NOT_SET;
+}
+
+static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c)
+{
 	uint64_t now = clock_ms();
-	char text[256];
+	char text[512];
 	if (now > ctr->verify.repaired_ms + PEACE_MS)
 		ctr->verify.tries = 0;
 	unsigned shift =
@@ -133,16 +182,35 @@ static void say_again(struct pipeline *p, struct ctr *ctr, const struct check *c
 		ctr->verify.tries++;
 	ctr->verify.repaired_ms = now;
 	ctr->verify.from_ms = now + ((uint64_t)p->verify_delay_ms << shift);
-	(void)rp_ids_format(rp_ids_of(found), text, sizeof text);
+	say_what(c, text, sizeof text);
 	drift_note(p, ctr, c->culprit);
-	log_warning("%s: has %s %s instead of %s, telling the runtime again; it may have been %s",
-		    ctr->full_name, what, text, expected, culprit_text(c->culprit));
-	pipeline_event_of(p, EV_DEGRADED, ctr, NULL,
-			  "%s: has %s %s instead of %s: put back; it may have been %s",
-			  ctr->full_name, what, text, expected, culprit_text(c->culprit));
+	log_warning("%s: has %s, telling the runtime again; it may have been %s", ctr->full_name,
+		    text, culprit_text(c->culprit));
+	pipeline_event_of(p, EV_DEGRADED, ctr, NULL, "%s: has %s: put back; it may have been %s",
+			  ctr->full_name, text, culprit_text(c->culprit));
 	acknowledge(p, &ctr->acked.cpus, c->found_cpus);
 	acknowledge(p, &ctr->acked.mems, c->found_mems);
+	forget_amounts(ctr, c->other);
 	updates_add(p, ctr);
+}
+
+static struct amounts amounts_to_look_at(const struct pipeline *p, const struct ctr *ctr)
+{
+	static const struct amounts none = {RP_NOT_SET, RP_NOT_SET, RP_NOT_SET, RP_NOT_SET};
+	return controllers_take(p) & RP_TAKES_AMOUNTS ? none : amounts_of(ctr);
+}
+
+bool verify_has_amounts(const struct pipeline *p, const struct ctr *ctr)
+{
+	struct amounts a = amounts_to_look_at(p, ctr);
+	return amounts_any(&a);
+}
+
+static bool has_changed(const struct pipeline *p, const struct ctr *ctr, const struct check *c)
+{
+	struct amounts now = amounts_to_look_at(p, ctr);
+	return (c->cpus && (ctr->acked.cpus != c->cpus || ctr->acked.mems != c->mems)) ||
+	       memcmp(&now, &c->amounts, sizeof now) != 0;
 }
 
 static void verified(void *arg, int result)
@@ -157,17 +225,19 @@ static void verified(void *arg, int result)
 	for (uint32_t i = 0; i < job->n; i++) {
 		const struct check *c = &job->checks[i];
 		struct ctr *ctr = cache_ctr_of(p->env.cache, c->ctr);
-		if (ctr && ctr_live(ctr->cur.state))
-			drift_watched(p, ctr, c->watch);
-		if (!ctr || ctr->acked.cpus != c->cpus || ctr->acked.mems != c->mems ||
-		    ctr->cur.state != RP_STATE_RUNNING)
+		bool watched = false;
+		for (unsigned k = 0; ctr && ctr_live(ctr->cur.state) && k < N_DRIFT_DIRS; k++) {
+			drift_watched(p, ctr, k, c->watches[k]);
+			watched = watched || c->watches[k];
+		}
+		if (!ctr || has_changed(p, ctr, c) || ctr->cur.state != RP_STATE_RUNNING)
 			continue; /* changed meanwhile */
-		bool other = c->found_cpus || c->found_mems;
+		bool other = c->found_cpus || c->found_mems || c->other;
 		if (other && (job->telling || updates_outstanding(p) || ctr->in_updates))
 			verify_later(p, ctr); /* it may be what is being told just now */
 		else if (other)
 			say_again(p, ctr, c);
-		else if (missed && c->watch)
+		else if (missed && watched)
 			verify_later(p, ctr);
 	}
 	job_free(job);
@@ -177,19 +247,29 @@ static void verified(void *arg, int result)
 
 static bool add_check(struct verify_job *job, const struct ctr *ctr)
 {
+	bool pinned = ctr->cur.cpus && ctr->acked.cpus;
 	char *path = strdup(ctr->cgroups_path);
 	if (!path)
 		return false;
-	assert(ctr->acked.cpus && job->n < job->p->n_to_verify);
-	job->checks[job->n++] = (struct check){
+	assert(job->n < job->p->n_to_verify);
+	struct check *c = &job->checks[job->n++];
+	*c = (struct check){
 		.ctr = ctr->handle,
 		.cgroups_path = path,
 		.pid = ctr->pid,
-		.cpus = intern_ref(ctr->acked.cpus),
-		.mems = ctr->acked.mems ? intern_ref(ctr->acked.mems) : NULL,
-		.unwatched = !ctr->drift.watch,
+		.cpus = pinned ? intern_ref(ctr->acked.cpus) : NULL,
+		.mems = pinned && ctr->acked.mems ? intern_ref(ctr->acked.mems) : NULL,
+		.amounts = amounts_to_look_at(job->p, ctr),
 	};
+	for (unsigned k = 0; k < N_DRIFT_DIRS; k++)
+		c->watched[k] = ctr->drift.watches[k] != 0;
 	return true;
+}
+
+static bool is_given(const struct pipeline *p, const struct ctr *ctr)
+{
+	return ctr->cur.state == RP_STATE_RUNNING &&
+	       ((ctr->cur.cpus && ctr->acked.cpus) || verify_has_amounts(p, ctr));
 }
 
 /* Takes those whose time has come; the others stay, and so does one that there is no memory for.
@@ -202,8 +282,7 @@ static uint64_t fill_job(struct pipeline *p, struct verify_job *job)
 		struct ctr *ctr = cache_ctr_of(p->env.cache, p->to_verify[i]);
 		if (!ctr)
 			continue;
-		bool wanted =
-			ctr->cur.state == RP_STATE_RUNNING && ctr->cur.cpus && ctr->acked.cpus;
+		bool wanted = is_given(p, ctr);
 		if (ctr->verify.from_ms <= now && wanted && !add_check(job, ctr))
 			ctr->verify.from_ms = now + p->verify_delay_ms;
 		if (ctr->verify.from_ms > now) {
@@ -266,7 +345,7 @@ static void start_job(void *arg)
 	uint64_t next = fill_job(p, job), soonest = clock_ms() + soon_ms(p);
 	if (next != UINT64_MAX)
 		arm(p, next > soonest ? next : soonest); /* those that come meanwhile go along */
-	p->verifying = job->n && worker_submit(p->disk, read_cpusets, verified, job) == 0;
+	p->verifying = job->n && worker_submit(p->disk, read_cgroups, verified, job) == 0;
 	if (!p->verifying)
 		put_back(p, job);
 }
@@ -314,6 +393,6 @@ void verify_all(struct pipeline *p)
 {
 	drift_sweep(p);
 	for (struct ctr *ctr = cache_ctrs(p->env.cache); ctr; ctr = ctr->next)
-		if (ctr->cur.state == RP_STATE_RUNNING && ctr->cur.cpus)
+		if (is_given(p, ctr))
 			verify_later(p, ctr);
 }

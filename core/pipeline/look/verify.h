@@ -13,7 +13,9 @@ void verify_fini(struct pipeline *p); /* the worker has ended before */
 void verify_later(struct pipeline *p, struct ctr *ctr);
 /* The same where nobody has to be waited for: a container that starts has its cgroup. */
 void verify_soon(struct pipeline *p, struct ctr *ctr);
-/* At all that run and are pinned. */
+/* At all that run and were given something. */
 void verify_all(struct pipeline *p);
+/* Are any of its amounts ours to look after? */
+bool verify_has_amounts(const struct pipeline *p, const struct ctr *ctr);
 
 #endif
