@@ -48,7 +48,7 @@ def test_off_by_default(make_node):
 def test_mounted_and_written(node):
     given = node.create('p', ctr('own', '2', '64Mi'))[0]['given']
     folder = folder_of(node, 'p/own')
-    assert given['mounts'] == [{'destination': MOUNTED_AT, 'source': str(folder), 'type': 'bind'}]
+    assert given['mounts'] == [{'destination': MOUNTED_AT, 'source': str(folder), 'type': 'bind', 'options': 'bind,rslave,ro'}]
     eventually(lambda: data_of(folder))
     own = node.container('p/own')['cpus']
     assert own in data_of(folder).values()
