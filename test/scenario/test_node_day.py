@@ -58,6 +58,7 @@ class Machine(threading.Thread):
         self.root, self.load, self.over = pathlib.Path(node.paths['root']), load, False
         self.cgroup = self.root / cgroup_of(node, 'c')
         self.began = time.monotonic()
+        self.late = 0  # the longest time without a new reading: on a busy machine this thread waits, too
 
     def now(self):
         return (time.monotonic() - self.began) * SPEED
@@ -67,8 +68,10 @@ class Machine(threading.Thread):
         path.with_suffix('.new').rename(path)
 
     def run(self):
+        last = self.now()
         while not self.over:
             t = self.now()
+            self.late, last = max(self.late, t - last), t
             used = self.load.until(t)
             self.write(self.cgroup / 'cpu.stat', 'usage_usec %d\n' % (used * 1000))
             broken = OUTAGE[0] <= t < OUTAGE[1]
@@ -148,12 +151,13 @@ def test_hours_of_load(node):
         (BUILD / 'day.csv').write_text('second,calculated,written,writes\n' + ''.join('%d,%s,%s,%d\n' % s for s in seen))
         (BUILD / 'day.svg').write_text(draw(seen, load))
     assert len(seen) > END_S / PASS_S / 10, 'looked at too rarely to tell'
+    slack = 0.05 + machine.late / WINDOW_S
     for t, value, written, _ in seen:
         if value is not None and written is not None:
             assert abs(value - written) <= DIFF * written, 'at %d s' % t
         around = [load.lent(max(STEP_S, t + s)) for s in range(-3 * PASS_S - 30, 31, 15)]
         if value is not None and t > SETTLED_S and not OUTAGE[0] <= t < OUTAGE[1] + SETTLED_S:
-            assert min(around) * 0.95 <= value <= max(around) * 1.05, 'at %d s' % t
+            assert min(around) * (1 - slack) <= value <= max(around) * (1 + slack), 'at %d s' % t
     gone = [t for t, value, _, _ in seen if value is None and t > SETTLED_S]
     assert gone and min(gone) >= OUTAGE[0] + DEGRADE_S - PASS_S and max(gone) < OUTAGE[1] + 3 * PASS_S
     rule, writes = writes_by_rule(load), seen[-1][3]
