@@ -24,6 +24,7 @@ WINDOW_S, PASS_S, AGE_S, DIFF, DEGRADE_S = 300, 60, 3600, 0.1, 15 * 60
 END_S = HOURS * 3600
 OUTAGE = (END_S / 2, END_S / 2 + 40 * 60)
 SETTLED_S = 2 * WINDOW_S
+BUSY_S = 5 * STEP_S  # a delay that figures are still exact with
 
 
 class Load:
@@ -150,14 +151,15 @@ def test_hours_of_load(node):
     if HOURS >= 24:
         (BUILD / 'day.csv').write_text('second,calculated,written,writes\n' + ''.join('%d,%s,%s,%d\n' % s for s in seen))
         (BUILD / 'day.svg').write_text(draw(seen, load))
+    if machine.late > BUSY_S:
+        pytest.skip('this machine is too busy: for %d s of that day there were no new readings' % machine.late)
     assert len(seen) > END_S / PASS_S / 10, 'looked at too rarely to tell'
-    slack = 0.05 + machine.late / WINDOW_S
     for t, value, written, _ in seen:
         if value is not None and written is not None:
             assert abs(value - written) <= DIFF * written, 'at %d s' % t
         around = [load.lent(max(STEP_S, t + s)) for s in range(-3 * PASS_S - 30, 31, 15)]
         if value is not None and t > SETTLED_S and not OUTAGE[0] <= t < OUTAGE[1] + SETTLED_S:
-            assert min(around) * (1 - slack) <= value <= max(around) * (1 + slack), 'at %d s' % t
+            assert min(around) * 0.95 <= value <= max(around) * 1.05, 'at %d s' % t
     gone = [t for t, value, _, _ in seen if value is None and t > SETTLED_S]
     assert gone and min(gone) >= OUTAGE[0] + DEGRADE_S - PASS_S and max(gone) < OUTAGE[1] + 3 * PASS_S
     rule, writes = writes_by_rule(load), seen[-1][3]
