@@ -106,10 +106,10 @@ class Runtime(grpc.GenericRpcHandler):
 
 
 class Bridge:
-    def __init__(self, runtime, *options, image=None):
+    def __init__(self, runtime, *options, image=None, under=()):
         self.dir, self.options = runtime.dir, [str(o) for o in options]
         self.socket, self.nri_socket, self.log = self.dir / 'kubelet.sock', self.dir / 'bridge.sock', self.dir / 'bridge.log'
-        self.runtime, self.image = runtime, image
+        self.runtime, self.image, self.under = runtime, image, list(under)
         self.process = self.channel = None
         self.start()
 
@@ -127,7 +127,7 @@ class Bridge:
         words += ['--image', self.image.socket] if self.image else []
         before = self.log.read_text().count(STARTED) if self.log.exists() else 0
         with open(self.log, 'a', encoding='utf-8') as log:
-            self.process = subprocess.Popen([str(BUILD / 'bin/nri-rp-bridge'), *map(str, words), *self.options], stderr=log)
+            self.process = subprocess.Popen([*self.under, str(BUILD / 'bin/nri-rp-bridge'), *map(str, words), *self.options], stderr=log)
         self.wait_log(STARTED, before + 1)
         self.channel = self.connect()
 

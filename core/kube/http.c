@@ -37,6 +37,7 @@ struct http {
 	struct http_call *calls;
 	uint64_t heard_ms; /* when the server said anything last */
 	unsigned epoch; /* counts how often connections were given up */
+	bool aborted; /* a callback of libcurl's has failed */
 };
 
 /* A socket of libcurl's that the loop looks at. */
@@ -48,7 +49,7 @@ struct watched {
 
 /* ---- the end of calls ------------------------------------------------------------------------ */
 
-static void give_up_connections(struct http *h);
+static void give_up_connections(struct http *h, CURLcode code);
 
 static void call_free(struct http_call *c)
 {
@@ -121,16 +122,16 @@ static void conclude(struct http_call *c, CURLcode code)
 	call_free(c);
 	done(&result, arg);
 	if (hung)
-		give_up_connections(h);
+		give_up_connections(h, CURLE_OPERATION_TIMEDOUT);
 }
 
-static void give_up_connections(struct http *h)
+static void give_up_connections(struct http *h, CURLcode code)
 {
 	struct http_call *c = h->calls;
 	while (c) {
 		bool former = c->epoch != h->epoch;
 		if (former)
-			conclude(c, CURLE_OPERATION_TIMEDOUT);
+			conclude(c, code);
 		c = former ? h->calls : c->next;
 	}
 }
@@ -151,11 +152,37 @@ static void conclude_ended(struct http *h)
 
 /* ---- libcurl on the loop --------------------------------------------------------------------- */
 
+static int make_multi(struct http *h);
+
+/* libcurl could not have a socket or a time looked at, for want of memory or descriptors, and does
+ * nothing more as long as there is any call: all of them fail, and those that go on for ever begin
+ * anew, with another one. */
+static void begin_anew(struct http *h)
+{
+	CURLM *former = h->multi;
+	if (!h->aborted)
+		return;
+	for (struct http_call *c = h->calls; c; c = c->next)
+		(void)curl_multi_remove_handle(former, c->easy);
+	h->aborted = make_multi(h) < 0;
+	if (!h->aborted)
+		(void)curl_multi_cleanup(former);
+	h->epoch++;
+	give_up_connections(h, CURLE_ABORTED_BY_CALLBACK);
+}
+
+static int abort_all(struct http *h)
+{
+	h->aborted = true;
+	return -1;
+}
+
 static void act(struct http *h, int fd, int what)
 {
 	int running;
 	(void)curl_multi_socket_action(h->multi, fd, what, &running);
 	conclude_ended(h);
+	begin_anew(h);
 }
 
 static void on_io(unsigned events, void *arg)
@@ -178,7 +205,7 @@ static int set_timer(CURLM *multi, long delay_ms, void *arg)
 	if (delay_ms < 0)
 		loop_timer_disarm(h->timer);
 	else if (loop_timer_arm(h->timer, (uint64_t)delay_ms))
-		return -1;
+		return abort_all(h);
 	return 0;
 }
 
@@ -201,15 +228,30 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *a
 	unsigned events =
 		(what & CURL_POLL_IN ? LOOP_READ : 0) | (what & CURL_POLL_OUT ? LOOP_WRITE : 0);
 	if (w)
-		return loop_io_set(w->io, events) ? -1 : 0;
+		return loop_io_set(w->io, events) ? abort_all(h) : 0;
 	w = calloc(1, sizeof *w);
 	if (!w)
-		return -1;
+		return abort_all(h);
 	*w = (struct watched){h, fd, loop_io_new(h->loop, fd, events, on_io, w)};
 	if (!w->io || curl_multi_assign(h->multi, fd, w)) {
 		(void)unwatch(h, fd, w);
-		return -1;
+		return abort_all(h);
 	}
+	return 0;
+}
+
+/* The one before, if there was one, stays when that fails. */
+static int make_multi(struct http *h)
+{
+	CURLM *multi = curl_multi_init();
+	if (!multi)
+		return -ENOMEM;
+	(void)curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+	(void)curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, h);
+	(void)curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
+	(void)curl_multi_setopt(multi, CURLMOPT_TIMERDATA, h);
+	(void)curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_MAX);
+	h->multi = multi;
 	return 0;
 }
 
@@ -328,6 +370,8 @@ struct http_call *http_start(struct http *h, const struct http_request *q, struc
 	int r = c->easy ? set_request(c, q) : -ENOMEM;
 	if (!r && curl_multi_add_handle(h->multi, c->easy))
 		r = -ENOMEM;
+	if (h->aborted) /* not from here: whoever calls is in the middle of something */
+		(void)loop_timer_arm(h->timer, 0);
 	if (!r)
 		return c;
 	call_free(c);
@@ -353,17 +397,11 @@ int http_new(struct loop *loop, const struct kubeconfig *k, struct http **ret, s
 	}
 	h->loop = loop;
 	h->config = k;
-	h->multi = curl_multi_init();
 	h->timer = loop_timer_new(loop, on_timer, h);
-	if (!h->multi || !h->timer) {
+	if (!h->timer || make_multi(h)) {
 		http_free(h);
 		return err_errno(err, -ENOMEM, "libcurl");
 	}
-	(void)curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, set_socket);
-	(void)curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
-	(void)curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, set_timer);
-	(void)curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
-	(void)curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_MAX);
 	*ret = h;
 	return 0;
 }
