@@ -37,11 +37,11 @@ def get(*args):
 
 
 @contextlib.contextmanager
-def managed(config, module_dirs=()):
+def managed(config, module_dirs=(), topology=False):
     with contextlib.ExitStack() as stack:
         node = stack.enter_context(Node(None, start=False, module_dirs=module_dirs))
         socket = node.paths['work'] + '/agent.sock'
-        node.run('write-config', {'agent': {'cluster': True, 'nodeResourceTopology': False, 'socket': socket}, **config})
+        node.run('write-config', {'agent': {'cluster': True, 'nodeResourceTopology': topology, 'socket': socket}, **config})
         node.start()
         stack.enter_context(Agent(socket, node.paths['work'] + '/none.sock', options=['--kubeconfig', AGENT, '--node', NODE, '--namespace', NS]))
         yield node
@@ -268,3 +268,134 @@ def test_adjustments():
             assert said.returncode and 'resources' in said.stderr
     finally:
         kubectl('-n', NS, 'delete', 'adjustments', '--all')
+
+
+# ---- configuration ----
+
+GROUP_LABEL = 'config.nri/group'
+KINDS = {'topologyawarepolicies': 'TopologyAwarePolicy', 'balloonspolicies': 'BalloonsPolicy'}
+
+
+def policy(kind, name='default', **spec):
+    return {'apiVersion': 'config.nri/v1alpha1', 'kind': kind, 'metadata': {'name': name, 'namespace': NS}, 'spec': {'reservedResources': {'cpu': 'cpuset:0'}, **spec}}
+
+
+def sized(n, name='default', **spec):
+    """A balloon of so many CPUs for the pod web."""
+    balloon = {'name': 'web', 'minCPUs': n, 'maxCPUs': n, 'matchExpressions': [{'key': 'pod/name', 'operator': 'Equals', 'values': ['web']}]}
+    return policy('BalloonsPolicy', name, balloonTypes=[balloon], **spec)
+
+
+def apply(*documents, fails=None):
+    done = kubectl('apply', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'List', 'items': list(documents)}), check=fails is None)
+    assert fails is None or (done.returncode and fails in done.stderr), done
+
+
+def verdict(plural='balloonspolicies', name='default'):
+    return get('-n', NS, plural, name).get('status', {}).get('nodes', {}).get(NODE)
+
+
+def is_verdict(status, generation, *where):
+    eventually(lambda: {k: (verdict(*where) or {}).get(k) for k in ('status', 'generation')} == {'status': status, 'generation': generation}, 40)
+
+
+@pytest.fixture
+def configured():
+    """A node with the pod web, and no object left behind."""
+    def clean():
+        kubectl('-n', NS, 'delete', '--ignore-not-found', ','.join(KINDS), '--all')
+        kubectl('label', 'node', NODE, GROUP_LABEL + '-')
+    clean()
+    with managed({'policy': 'none'}, topology=has_topologies()) as node:
+        node.create('web', ctr('c0', '1', '64Mi'))
+        yield node
+        clean()
+
+
+def has_topologies():
+    return 'topology.node.k8s.io/v1alpha2\n' in kubectl('api-versions')
+
+
+def runs(node, name, n=None):
+    eventually(lambda: node.ctl('status', check=False)['policy']['name'] == name and (n is None or len(node.cpus('default/web/c0')) == n), 40)
+
+
+def test_a_custom_resource_comes_changes_and_goes(configured):
+    node = configured
+    apply(sized(2))
+    runs(node, 'balloons', 2)
+    is_verdict('Success', 1)
+    apply(sized(3))
+    runs(node, 'balloons', 3)
+    is_verdict('Success', 2)
+    # what the definition refuses never comes here; what only this node can judge is told in the status
+    apply(sized('many'), fails='minCPUs')
+    apply(policy('BalloonsPolicy', reservedResources={'cpu': 'cpuset:0-4000'}))
+    eventually(lambda: 'spec.reservedResources.cpu' in (verdict() or {}).get('errors', ''))
+    assert len(node.cpus('default/web/c0')) == 3
+    # another kind is another policy, and what was said in the former one is taken away when that goes
+    apply(policy('TopologyAwarePolicy'))
+    runs(node, 'topology-aware')
+    is_verdict('Success', 1, 'topologyawarepolicies')
+    eventually(lambda: verdict() is None)
+    kubectl('-n', NS, 'delete', ','.join(KINDS), '--all')
+    eventually(lambda: node.ctl('status', check=False)['cluster']['problems'] == [])
+    assert node.ctl('status', check=False)['policy']['name'] == 'topology-aware'
+
+
+def test_the_group_of_the_node(configured):
+    node = configured
+    apply(sized(2), sized(3, 'group.large'))
+    runs(node, 'balloons', 2)
+    kubectl('label', '--overwrite', 'node', NODE, GROUP_LABEL + '=large')
+    runs(node, 'balloons', 3)
+    is_verdict('Success', 1, 'balloonspolicies', 'group.large')
+    eventually(lambda: verdict() is None)
+    apply(sized(4, 'node.' + NODE))
+    runs(node, 'balloons', 4)
+    kubectl('-n', NS, 'delete', 'balloonspolicy', 'node.' + NODE)
+    runs(node, 'balloons', 3)
+    kubectl('label', 'node', NODE, GROUP_LABEL + '-')
+    runs(node, 'balloons', 2)
+
+
+def test_zones_as_the_scheduler_reads_them(configured):
+    if not has_topologies():
+        pytest.skip('the cluster has no NodeResourceTopology')
+    apply(policy('TopologyAwarePolicy'))
+    runs(configured, 'topology-aware')
+
+    def topology():
+        return get('noderesourcetopologies', NODE)
+
+    def zones():
+        return {z['name']: {r['name']: r['available'] for r in z.get('resources', [])} for z in topology()['zones']}
+    eventually(lambda: {'name': 'TopologyPolicy', 'value': 'topology-aware'} in topology()['attributes'])
+    before = zones()
+    configured.create('more', ctr('c0', '1', '64Mi'))
+    eventually(lambda: zones() != before and zones().keys() == before.keys())
+
+
+def test_many_changes(configured):
+    """Five hundred changes: the last one is in force."""
+    apply(sized(2))
+    is_verdict('Success', 1)
+    for i in range(0, 500, 50):
+        apply(*(sized(2, idleCPUClass='c%d' % (i + k)) for k in range(50)))
+    is_verdict('Success', get('-n', NS, 'balloonspolicies', 'default')['metadata']['generation'])
+    assert problems(configured) == []
+
+
+def test_a_right_is_taken_away(configured):
+    """Watches that are open go on; a write is refused at once, and the rule that it needs is shown."""
+    role = get('-n', NS, 'role', 'nri-rp-configuration')
+    narrow = {**{k: role[k] for k in ('apiVersion', 'kind')}, 'metadata': {k: role['metadata'][k] for k in ('name', 'namespace')},
+              'rules': [r for r in role['rules'] if '*/status' not in r['resources']]}
+    try:
+        kubectl('replace', '-f', '-', text=json.dumps(narrow))
+        apply(sized(3))
+        runs(configured, 'balloons', 3)
+        eventually(lambda: any('needs {apiGroups: ["config.nri"], resources: [balloonspolicies/status], verbs: [patch]}' in p for p in problems(configured)))
+        assert verdict() is None
+    finally:
+        kubectl('replace', '-f', '-', text=json.dumps({**narrow, 'rules': role['rules']}))
