@@ -13,6 +13,7 @@
 #include "core/nri-rp-agent/choice.h"
 #include "core/kube/kubeconfig.h"
 #include "core/nri-rp-agent/node.h"
+#include "core/nri-rp-agent/rights.h"
 #include "core/nri-rp-agent/watch.h"
 #include "core/nri-rp-agent/wishes.h"
 #include "core/util/arena.h"
@@ -132,6 +133,20 @@ static void read_node(const uint8_t *data, size_t n)
 	arena_free(a);
 }
 
+/* Whatever a request was for, what would help is a text of its own. */
+static void read_path(const uint8_t *data, size_t n)
+{
+	static const unsigned statuses[] = {403, 404, 500};
+	char path[512], text[RIGHTS_TEXT_MAX];
+	size_t len = n < sizeof path ? n : sizeof path - 1;
+	memcpy(path, data, len);
+	path[len] = '\0';
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+		rights_remedy("PATCH", path, statuses[i], text, sizeof text);
+		check(strlen(text) < sizeof text && (statuses[i] != 500 || !*text));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -141,8 +156,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t how = data[0];
 	data++;
 	size--;
-	if (how % 4 == 0)
+	if (how % 4 == 0) {
 		read_kubeconfig(data, size);
+		read_path(data, size);
+	}
 	if (how % 4 == 1) {
 		struct seen whole = feed(data, size, size), cut = feed(data, size, how / 4 + 1u);
 		check(whole.n == cut.n && whole.bytes == cut.bytes);

@@ -98,7 +98,7 @@ def test_contradictions_are_refused(node):
     ({'classes': {'cpu': 'gold'}}, 'no such key'),
     ({'classes': {'rdt': ''}}, 'expected the name of a class'),
     ({'classes': {}}, 'with names of classes'),
-    ({'toptierLimit': '1Gi'}, 'no such key'),
+    ({'toptierLimit': '1Gi'}, 'only a patched kernel has'),
 ])
 def test_what_makes_no_sense_is_refused_with_its_place(node, broken, said):
     text = refused(node, {**more('a', 'web', '3'), **broken})

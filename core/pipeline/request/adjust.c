@@ -137,6 +137,10 @@ static int read_one(struct pipeline *p, rp_cfg node, struct adjustment *ret, str
 	rp_cfg name = conf_get(node, keys[0]), resources = conf_get(node, keys[2]),
 	       classes = conf_get(node, keys[3]);
 	ret->name = conf_text(name, "");
+	if (conf_get(node, "toptierLimit"))
+		return wrong(conf_get(node, "toptierLimit"), err,
+			     "Linux limits no container's memory of the top tier: only a patched "
+			     "kernel has memory.toptier_soft_limit_in_bytes, and it is not used");
 	int r = check_keys(node, keys, err);
 	if (r)
 		return r;
