@@ -3,10 +3,11 @@
 
 void usage_put(struct usage *u, enum figure f, uint64_t value, uint64_t now_ms)
 {
-	u->before[f] =
-		value < u->now[f].value && f != FIG_MEMORY && f != FIG_MEMORY_ANON && f != FIG_LLC
-			? (struct reading){0, 0}
-			: u->now[f];
+	static const uint32_t levels = 1u << FIG_MEMORY | 1u << FIG_MEMORY_ANON |
+				       1u << FIG_MEMORY_KEPT | 1u << FIG_MEMORY_FILES |
+				       1u << FIG_LLC;
+	bool anew = value < u->now[f].value && !(levels & 1u << f);
+	u->before[f] = anew ? (struct reading){0, 0} : u->now[f];
 	u->now[f] = (struct reading){value, now_ms};
 }
 

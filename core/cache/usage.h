@@ -17,6 +17,8 @@ enum figure {
 	FIG_THROTTLED, /* ns, counted */
 	FIG_MEMORY, /* bytes */
 	FIG_MEMORY_ANON, /* bytes that no file is behind */
+	FIG_MEMORY_KEPT, /* bytes that cannot be had back by dropping files */
+	FIG_MEMORY_FILES, /* bytes that can */
 	FIG_MEMORY_FAULTS, /* major page faults, counted */
 	FIG_OOM_KILLS, /* counted */
 	FIG_CPU_WAIT, /* us that any task waited, counted */

@@ -58,6 +58,9 @@ static const struct rp_key rows[] = {
 	    .doc = "A pod counts when it was watched for that long."),
 	ROW("nodeResources.prediction.safetyMargin", RP_T_INT, "10", .max = 1000,
 	    .doc = "Percent on top of what is expected."),
+	ROW("nodeResources.hostApplications", RP_T_ANY, NULL,
+	    .doc = "Applications outside of pods: a list of maps with name, cgroup and "
+		   "priorityClass."),
 	ROW("nodeResources.devices", RP_T_STRING, NULL, .flags = RP_KEY_NON_EMPTY,
 	    .doc = "A file with the devices of the node, a JSON list."),
 	ROW("nodeResources.node", RP_T_MAP, NULL,

@@ -82,6 +82,15 @@ static void put_past(struct json *j, const struct past_row *row)
 	json_end_arr(j);
 }
 
+static void put_zones(struct json *j, const struct nr_value *value)
+{
+	json_key(j, "zones");
+	json_arr(j);
+	for (uint32_t i = 0; i < value->n_zones; i++)
+		json_int(j, value->zones[i] / UNIT);
+	json_end_arr(j);
+}
+
 static void put_resources(struct json *j, const struct noderes_view *v)
 {
 	json_key(j, "resources");
@@ -95,6 +104,8 @@ static void put_resources(struct json *j, const struct noderes_view *v)
 			json_kint(j, "value", value->quantity / UNIT);
 		if (written)
 			json_kint(j, "written", written->quantity / UNIT);
+		if (value->n_zones)
+			put_zones(j, value);
 		json_kstr(j, "why", value->message ? value->message : "");
 		const struct past_row *row = past_find(v->past, value->name);
 		if (row)
@@ -109,20 +120,30 @@ static void put_resources(struct json *j, const struct noderes_view *v)
 	json_end_obj(j);
 }
 
+/* Those that are asked, in that order, then those that are not. */
 static void put_calculators(struct json *j, const struct pipeline *p)
 {
+	struct calculator_view v;
 	json_key(j, "calculators");
 	json_arr(j);
+	for (unsigned i = 0; pipeline_calculator(p, i, &v); i++) {
+		json_obj(j);
+		json_kstr(j, "name", v.name);
+		json_kbool(j, "running", true);
+		json_kstr(j, "error", v.error);
+		json_kuint(j, "failures", v.cost->failures);
+		json_kuint(j, "slow", v.cost->slow);
+		json_end_obj(j);
+	}
 	for (unsigned i = 0; i < pipeline_n_controllers(p); i++) {
 		struct controller_status c;
 		pipeline_controller(p, i, &c);
-		if (!c.calculator)
+		if (!c.calculator || c.running)
 			continue;
-		const char *failed = pipeline_noderes_error(p, i);
 		json_obj(j);
 		json_kstr(j, "name", c.name);
-		json_kbool(j, "running", c.running);
-		json_kstr(j, "error", c.running ? failed : c.error);
+		json_kbool(j, "running", false);
+		json_kstr(j, "error", c.error);
 		json_end_obj(j);
 	}
 	json_end_arr(j);

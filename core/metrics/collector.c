@@ -3,20 +3,24 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/resource.h>
 
-#include "core/metrics/figures.h"
+#include "core/metrics/reader.h"
 #include "core/pipeline/look/look.h"
+#include "core/pipeline/node/apps.h"
+#include "core/pipeline/node/noderes.h"
 #include "core/pipeline/pipeline.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "metrics"
 #define STOP_MS 3000u
+#define FILES_WANTED 65536u
 
 struct collector {
 	struct pipeline *p;
 	struct fs_root root; /* its own: a thread that hangs outlives the pipeline */
 	struct worker *worker;
+	struct reader *reader; /* the worker's while a round is under way */
 	struct loop_timer *timer;
 	uint64_t interval_ms;
 	uint32_t limits[4];
@@ -25,8 +29,12 @@ struct collector {
 
 /* ---- a round --------------------------------------------------------------------------------- */
 
+/* An application outside of pods has a number that is no container's. */
+#define APP_BIT (UINT64_C(1) << 63)
+#define APP_OF(generation, index) (APP_BIT | (uint64_t)(generation) << 16 | (index))
+
 struct asked {
-	rp_ctr ctr;
+	rp_ctr ctr; /* or APP_OF */
 	uint32_t pid;
 	uint32_t path; /* where its text begins */
 	bool found;
@@ -35,7 +43,8 @@ struct asked {
 
 struct round {
 	struct collector *c;
-	const struct fs_root *root;
+	struct reader *reader;
+	uint32_t waits; /* FIGURES_…_WAIT that are judged */
 	struct asked *list;
 	uint32_t n;
 	struct buf paths; /* of cgroups, NUL-terminated */
@@ -49,31 +58,20 @@ static void round_free(struct round *r)
 	free(r);
 }
 
-static uint64_t thread_ns(void)
-{
-	struct timespec t;
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0
-		       ? 0
-		       : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* On the worker. */
 static int read_all(void *arg)
 {
 	struct round *r = arg;
-	uint64_t began = thread_ns();
-	char *buf = malloc(FIGURES_FILE_MAX);
-	if (!buf)
-		return -ENOMEM;
-	bool unified = figures_unified(r->root);
+	uint64_t began = thread_cpu_ns();
+	reader_begin(r->reader, clock_ms());
 	for (uint32_t i = 0; i < r->n; i++) {
 		struct asked *a = &r->list[i];
-		a->found =
-			figures_read(r->root, unified, (const char *)buf_bytes(&r->paths) + a->path,
-				     a->pid, buf, &a->figures) == 0;
+		const struct figures_cgroup of = {(const char *)buf_bytes(&r->paths) + a->path,
+						  a->pid};
+		a->found = reader_read(r->reader, a->ctr, &of, r->waits, &a->figures) == 0;
 	}
-	free(buf);
-	r->cpu_ns = thread_ns() - began;
+	reader_end(r->reader);
+	r->cpu_ns = thread_cpu_ns() - began;
 	return 0;
 }
 
@@ -115,8 +113,27 @@ uint32_t collector_judge(struct usage *u, const uint32_t limits[4])
 	return lacks;
 }
 
+static void put(struct usage *u, const struct figures *figures, uint64_t now_ms)
+{
+	for (unsigned f = 0; f < N_FIGURES; f++)
+		if (figures->has & 1u << f)
+			usage_put(u, (enum figure)f, figures->value[f], now_ms);
+}
+
+static void take_app(struct collector *c, const struct asked *a, uint64_t now_ms)
+{
+	struct usage *u = pipeline_app_usage(c->p, (uint32_t)((a->ctr & ~APP_BIT) >> 16),
+					     (uint32_t)(a->ctr & 0xffff));
+	if (u)
+		put(u, &a->figures, now_ms);
+}
+
 static void take(struct collector *c, const struct asked *a, uint64_t now_ms)
 {
+	if (a->ctr & APP_BIT) {
+		take_app(c, a, now_ms);
+		return;
+	}
 	struct ctr *ctr = cache_ctr_of(pipeline_cache(c->p), a->ctr);
 	if (!ctr || !ctr_live(ctr->cur.state))
 		return;
@@ -124,9 +141,7 @@ static void take(struct collector *c, const struct asked *a, uint64_t now_ms)
 		ctr->usage = calloc(1, sizeof *ctr->usage);
 	if (!ctr->usage)
 		return;
-	for (unsigned f = 0; f < N_FIGURES; f++)
-		if (a->figures.has & 1u << f)
-			usage_put(ctr->usage, (enum figure)f, a->figures.value[f], now_ms);
+	put(ctr->usage, &a->figures, now_ms);
 	uint32_t lacks = collector_judge(ctr->usage, c->limits);
 	if (lacks != ctr->usage->pressure)
 		pipeline_pressure(c->p, ctr, lacks);
@@ -152,35 +167,40 @@ static void round_done(void *arg, int result)
 		}
 		if (c->interval_ms)
 			pipeline_measure(c->p);
+		else
+			reader_forget(c->reader);
 	}
 	round_free(r);
 }
 
-static int add(struct round *r, const struct ctr *ctr)
+static int add(struct round *r, uint64_t id, uint32_t pid, const char *path)
 {
-	struct asked *a = &r->list[r->n];
-	a->ctr = ctr->handle;
-	a->pid = ctr->pid;
-	a->path = (uint32_t)buf_len(&r->paths);
-	r->n++;
-	return buf_add(&r->paths, ctr->cgroups_path, strlen(ctr->cgroups_path) + 1);
+	r->list[r->n++] =
+		(struct asked){.ctr = id, .pid = pid, .path = (uint32_t)buf_len(&r->paths)};
+	return buf_add(&r->paths, path, strlen(path) + 1);
 }
 
 static struct round *round_new(struct collector *c)
 {
 	struct cache *cache = pipeline_cache(c->p);
+	const struct host_apps *apps = pipeline_host_apps(c->p);
 	struct round *r = calloc(1, sizeof *r);
 	int e = r ? 0 : -ENOMEM;
 	if (r) {
 		r->c = c;
-		r->root = &c->root;
+		r->reader = c->reader;
+		r->waits = (c->limits[1] ? FIGURES_CPU_WAIT : 0) |
+			   (c->limits[2] ? FIGURES_MEMORY_WAIT : 0) |
+			   (c->limits[3] ? FIGURES_IO_WAIT : 0);
 		r->began_ns = clock_ns();
-		r->list = calloc(cache_n_ctrs(cache) + 1, sizeof *r->list);
+		r->list = calloc(cache_n_ctrs(cache) + apps->n + 1, sizeof *r->list);
 		e = r->list ? 0 : -ENOMEM;
 	}
 	for (const struct ctr *ctr = cache_ctrs(cache); ctr && !e; ctr = ctr->next)
 		if (ctr->cur.state == RP_STATE_RUNNING && *ctr->cgroups_path)
-			e = add(r, ctr);
+			e = add(r, ctr->handle, ctr->pid, ctr->cgroups_path);
+	for (uint32_t i = 0; i < apps->n && !e; i++)
+		e = add(r, APP_OF(apps->generation, i), 0, apps->list[i].cgroup);
 	if (!e && r->n)
 		return r;
 	if (e)
@@ -214,6 +234,21 @@ static void tick(void *arg)
 	(void)loop_timer_arm(c->timer, c->interval_ms);
 }
 
+/* Half of what the process may have, which is raised to what it can be raised to. */
+static unsigned files_max(void)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return 0;
+	if (files.rlim_cur < FILES_WANTED && files.rlim_cur < files.rlim_max) {
+		struct rlimit more = {files.rlim_max < FILES_WANTED ? files.rlim_max : FILES_WANTED,
+				      files.rlim_max};
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			files = more;
+	}
+	return files.rlim_cur / 2 < FILES_WANTED ? (unsigned)files.rlim_cur / 2 : FILES_WANTED;
+}
+
 struct collector *collector_new(struct loop *loop, struct pipeline *pipeline, struct err *err)
 {
 	struct collector *c = calloc(1, sizeof *c);
@@ -226,8 +261,9 @@ struct collector *collector_new(struct loop *loop, struct pipeline *pipeline, st
 		return NULL;
 	}
 	c->worker = worker_new(loop, "figures");
+	c->reader = reader_new(&c->root, files_max());
 	c->timer = loop_timer_new(loop, tick, c);
-	if (c->worker && c->timer)
+	if (c->worker && c->reader && c->timer)
 		return c;
 	(void)err_errno(err, -ENOMEM, "collector");
 	return collector_free(c);
@@ -235,6 +271,8 @@ struct collector *collector_new(struct loop *loop, struct pipeline *pipeline, st
 
 static void forget_all(struct collector *c)
 {
+	if (!c->under_way)
+		reader_forget(c->reader);
 	for (struct ctr *ctr = cache_ctrs(pipeline_cache(c->p)); ctr; ctr = ctr->next) {
 		free(ctr->usage);
 		ctr->usage = NULL;
@@ -266,6 +304,7 @@ struct collector *collector_free(struct collector *c)
 		log_error("a cgroup that is being read does not answer: it is left alone");
 		return NULL; /* what the thread uses has to stay */
 	}
+	c->reader = reader_free(c->reader);
 	fs_root_close(&c->root);
 	free(c);
 	return NULL;

@@ -5,6 +5,7 @@
  * to lack something. Switched off there is no timer and no thread.
  *
  *   figures.c     [worker] files of a cgroup
+ *   reader.c      [worker] those of many, round by round
  *   collector.c   rounds: whom to ask, what came of it, who lacks what
  *   containers.c  the exposition
  *

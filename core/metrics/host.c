@@ -255,28 +255,77 @@ static void collect_controllers(struct expo *e, struct pipeline *p)
 	}
 }
 
+static const char *unit_of(const char *resource)
+{
+	static const struct {
+		const char *end, *unit;
+	} rows[] = {{"-cpu", "milli-CPU"}, {"-memory", "bytes"}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (str_has_suffix(resource, rows[i].end))
+			return rows[i].unit;
+	return "count";
+}
+
+static void collect_calculators(struct expo *e, struct pipeline *p)
+{
+	struct family *failures =
+		expo_family(e, "nri_rp_calculator_failures_total", EXPO_COUNTER,
+			    "Calls of a calculator of node resources that failed.");
+	struct family *slow = expo_family(e, "nri_rp_calculator_slow_total", EXPO_COUNTER,
+					  "Calls that took longer than a second.");
+	struct family *seconds =
+		expo_family(e, "nri_rp_calculator_seconds_total", EXPO_COUNTER, "Time of calls.");
+	struct calculator_view c;
+	for (unsigned i = 0; pipeline_calculator(p, i, &c); i++) {
+		char labels[RP_NAME_MAX + 16];
+		(void)snprintf(labels, sizeof labels, "calculator=\"%s\"", c.name);
+		expo_add(e, failures, "", labels, (double)c.cost->failures);
+		expo_add(e, slow, "", labels, (double)c.cost->slow);
+		expo_add(e, seconds, "", labels, (double)c.cost->ns / 1e9);
+	}
+}
+
 static void collect_node(struct expo *e, struct pipeline *p)
 {
+	static const char *const amounts[RP_NR_AMOUNTS] = {"cpu\",unit=\"milli-CPU",
+							   "memory\",unit=\"bytes"};
 	struct noderes_view v;
-	char labels[NR_NAME_MAX + 16];
+	char labels[NR_NAME_MAX + 48];
 	if (!pipeline_noderes(p, &v) || !v.passes)
 		return;
 	struct family *values = expo_family(e, "nri_rp_node_resource", EXPO_GAUGE,
 					    "What the node has to lend, as it was calculated.");
-	struct family *degraded =
-		expo_family(e, "nri_rp_node_resource_degraded", EXPO_GAUGE,
-			    "1 when what was measured is too old to go by, or nothing was.");
-	struct family *writes = expo_family(e, "nri_rp_node_resource_writes_total", EXPO_COUNTER,
-					    "How often the node had changed enough to be written.");
+	struct family *reclaimable =
+		expo_family(e, "nri_rp_node_reclaimable", EXPO_GAUGE,
+			    "What prod pods ask for and are not expected to need.");
 	for (unsigned i = 0; i < v.result->n_values; i++) {
 		const struct nr_value *value = &v.result->values[i];
 		if (value->reset || value->quantity == RP_NOT_SET)
 			continue;
-		(void)snprintf(labels, sizeof labels, "resource=\"%s\"", value->name);
+		(void)snprintf(labels, sizeof labels, "resource=\"%s\",unit=\"%s\"", value->name,
+			       unit_of(value->name));
 		expo_add(e, values, "", labels, (double)value->quantity / 1000);
 	}
-	expo_add(e, degraded, "", "", v.measured->degraded != 0);
-	expo_add(e, writes, "", "", (double)v.writes);
+	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++) {
+		(void)snprintf(labels, sizeof labels, "resource=\"%s\"", amounts[k]);
+		if (v.measured->prod_reclaimable[k] != RP_NOT_SET)
+			expo_add(e, reclaimable, "", labels,
+				 (double)v.measured->prod_reclaimable[k]);
+	}
+	const struct row rows[] = {
+		{"nri_rp_node_resource_degraded",
+		 "1 when what was measured is too old to go by, or nothing was.", EXPO_GAUGE,
+		 v.measured->degraded != 0},
+		{"nri_rp_node_resource_passes_total", "Passes of the calculators.", EXPO_COUNTER,
+		 (double)v.passes},
+		{"nri_rp_node_resource_cpu_seconds_total", "CPU time of passes.", EXPO_COUNTER,
+		 (double)v.cpu_ns / 1e9},
+		{"nri_rp_node_resource_writes_total",
+		 "How often the node had changed enough to be written.", EXPO_COUNTER,
+		 (double)v.writes},
+	};
+	ADD_ROWS(e, rows);
+	collect_calculators(e, p);
 }
 
 static void collect_store(struct expo *e, struct pipeline *p)

@@ -3,11 +3,26 @@
 #include <string.h>
 
 #include "core/noderes/result.h"
-#include "core/util/log.h"
+#include "core/util/loop.h"
 #include "core/util/sized.h"
 #include "core/util/str.h"
 
 #define UNIT 1000 /* thousandths */
+
+/* ---- what calls cost ------------------------------------------------------------------------- */
+
+static void account(struct nr_cost *costs, unsigned i, uint64_t began_ns, const struct err *failed)
+{
+	uint64_t took = clock_ns() - began_ns;
+	if (!costs)
+		return;
+	costs[i].ns += took;
+	costs[i].failures += failed->text[0] != '\0';
+	if (took <= NR_BUDGET_MS * UINT64_C(1000000))
+		return;
+	costs[i].slow++;
+	costs[i].slowest_ns = took;
+}
 
 /* ---- calculate ------------------------------------------------------------------------------- */
 
@@ -131,8 +146,11 @@ int nr_calculate(struct instance *const *list, unsigned n, const struct nr_askin
 	int r = 0;
 	for (unsigned i = 0; !r && i < n; i++) {
 		struct nr_result own = {0};
+		uint64_t began = clock_ns();
 		failed[i] = (struct err)ERR_INIT;
-		if (!ask(list[i], how->reset, how->message, &own, &failed[i]))
+		int bad = ask(list[i], how->reset, how->message, &own, &failed[i]);
+		account(how->costs, i, began, &failed[i]);
+		if (!bad)
 			r = merge(ret, &own, NULL, list[i]);
 		else if (how->kept & 1u << i)
 			r = merge(ret, how->before, list[i], list[i]);
@@ -257,7 +275,7 @@ static void put_own(struct instance *i, struct editing *e)
 }
 
 int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
-	     struct nr_result *node, struct err failed[NR_CALCULATORS_MAX])
+	     struct nr_result *node, struct nr_cost *costs, struct err failed[NR_CALCULATORS_MAX])
 {
 	struct editing e = {.result = result, .node = node};
 	const struct rp_nr_edit edit = edit_of(&e);
@@ -265,7 +283,9 @@ int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *r
 		failed[i] = (struct err)ERR_INIT;
 		e.by = list[i];
 		put_own(list[i], &e);
+		uint64_t began = clock_ns();
 		(void)instance_apply(list[i], &edit, &failed[i]);
+		account(costs, i, began, &failed[i]);
 	}
 	return e.bad;
 }

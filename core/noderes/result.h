@@ -56,12 +56,23 @@ void nr_result_remove(struct nr_result *r, const char *name);
 
 #define NR_CALCULATORS_MAX 32u /* as many as nr_asking.kept has bits */
 
+/* A call of a calculator should not take longer: the loop waits for it. */
+#define NR_BUDGET_MS 1000u
+
+/* What a calculator's stages came to. */
+struct nr_cost {
+	uint64_t failures, slow; /* calls that failed, that took longer than NR_BUDGET_MS */
+	uint64_t ns; /* of all calls */
+	uint64_t slowest_ns; /* of the last one that was slow */
+};
+
 struct nr_asking {
 	bool reset; /* lending is switched off */
 	const char *message; /* why */
 	const struct nr_result *before; /* what the last pass has made; NULL: nothing */
 	/* By a calculator's number: where it fails, what it has given before stands. */
 	uint32_t kept;
+	struct nr_cost *costs; /* by number; NULL: nobody counts */
 };
 
 /*
@@ -73,7 +84,7 @@ int nr_calculate(struct instance *const *list, unsigned n, const struct nr_askin
 /* The result on a copy of the Node: capacity and allocatable alike, rounded up to whole units.
  * Errors of calculators go to failed[]. */
 int nr_apply(struct instance *const *list, unsigned n, const struct nr_result *result,
-	     struct nr_result *node, struct err failed[NR_CALCULATORS_MAX]);
+	     struct nr_result *node, struct nr_cost *costs, struct err failed[NR_CALCULATORS_MAX]);
 /* Has the Node to be written, for its resources' sake, for that of labels and annotations?
  * Threshold in millionths. */
 bool nr_need_sync(struct instance *const *list, unsigned n, struct nr_result *before,

@@ -101,17 +101,18 @@ static bool find_kib(const char *text, const char *key, int64_t *ret)
 	return true;
 }
 
-int series_parse_meminfo(const char *text, int64_t *ret_used)
+int series_parse_meminfo(const char *text, bool cached, int64_t *ret_used)
 {
-	int64_t total, available;
-	if (!find_kib(text, "MemTotal:", &total) || !find_kib(text, "MemAvailable:", &available) ||
-	    available > total)
+	int64_t total, left;
+	if (!find_kib(text, "MemTotal:", &total) ||
+	    !find_kib(text, cached ? "MemFree:" : "MemAvailable:", &left) || left > total)
 		return -EINVAL;
-	*ret_used = total - available;
+	*ret_used = total - left;
 	return 0;
 }
 
-int series_read_node(const struct fs_root *root, struct series_reading *ret, struct err *err)
+int series_read_node(const struct fs_root *root, bool cached, struct series_reading *ret,
+		     struct err *err)
 {
 	_free_ char *stat = NULL, *meminfo = NULL;
 	size_t len;
@@ -122,7 +123,7 @@ int series_read_node(const struct fs_root *root, struct series_reading *ret, str
 		return err_errno(err, r, "/proc/stat");
 	r = fs_read_all(root, "proc/meminfo", MEMINFO_MAX, &meminfo, &len);
 	if (!r)
-		r = series_parse_meminfo(meminfo, &ret->memory);
+		r = series_parse_meminfo(meminfo, cached, &ret->memory);
 	if (r)
 		return err_errno(err, r, "/proc/meminfo");
 	ret->at_ms = clock_ms();

@@ -42,10 +42,12 @@ struct series_rate {
 uint32_t series_rates(const struct series *s, uint64_t now_ms, uint64_t window_ms,
 		      struct series_rate ret[SERIES_READINGS]);
 
-/* CPU time of all CPUs since boot and memory in use of the machine, from /proc below the root. */
-int series_read_node(const struct fs_root *root, struct series_reading *ret, struct err *err);
+/* CPU time of all CPUs since boot and memory in use of the machine, from /proc below the root.
+ * `cached`: memory that holds files counts as used. */
+int series_read_node(const struct fs_root *root, bool cached, struct series_reading *ret,
+		     struct err *err);
 /* The same from the files' texts. -EINVAL: they are not what the kernel writes. */
 int series_parse_stat(const char *text, long ticks_per_second, uint64_t *ret_cpu_ns);
-int series_parse_meminfo(const char *text, int64_t *ret_used);
+int series_parse_meminfo(const char *text, bool cached, int64_t *ret_used);
 
 #endif

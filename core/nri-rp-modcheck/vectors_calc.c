@@ -233,7 +233,7 @@ static int run_prepare(struct vector *v, struct err *err)
 		r = nr_result_annotate(&node, THIRD_PARTY_KEY, buf_text(&text));
 	}
 	if (!r)
-		r = nr_apply(v->list, v->n_list, &result, &node, failed);
+		r = nr_apply(v->list, v->n_list, &result, &node, NULL, failed);
 	if (!r) {
 		compare_node(v, &node);
 		compare_origin(v, &node);

@@ -208,6 +208,16 @@ int fs_open(const struct fs_root *root, const char *path, int flags)
 	return open_below(root, path, flags);
 }
 
+static ssize_t end_text(char *buf, size_t len, size_t size)
+{
+	if (len == size)
+		return -EFBIG;
+	if (len && buf[len - 1] == '\n')
+		len--;
+	buf[len] = '\0';
+	return (ssize_t)len;
+}
+
 static ssize_t read_fd(int fd, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -218,12 +228,20 @@ static ssize_t read_fd(int fd, char *buf, size_t size)
 			return -errno;
 		len += (size_t)n;
 	} while (n >= PIECE_MIN && len < size);
-	if (len == size)
-		return -EFBIG;
-	if (len && buf[len - 1] == '\n')
-		len--;
-	buf[len] = '\0';
-	return (ssize_t)len;
+	return end_text(buf, len, size);
+}
+
+ssize_t fs_read_from(int fd, char *buf, size_t size)
+{
+	size_t len = 0;
+	ssize_t n;
+	do {
+		n = pread(fd, buf + len, size - len, (off_t)len);
+		if (n < 0)
+			return -errno;
+		len += (size_t)n;
+	} while (n >= PIECE_MIN && len < size);
+	return end_text(buf, len, size);
 }
 
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size)

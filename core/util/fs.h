@@ -35,6 +35,7 @@ int fs_open(const struct fs_root *root, const char *path, int flags);
 /* At most size-1 bytes, NUL-terminated, one trailing newline removed. Length, or -errno; -EFBIG
  * when there is more. Made for sysfs, where one read gives all: procfs files of many records
  * (mounts, cpuinfo) want fs_read_all. */
+ssize_t fs_read_from(int fd, char *buf, size_t size); /* an open one, from its beginning */
 ssize_t fs_read_at(int dirfd, const char *path, char *buf, size_t size);
 ssize_t fs_read(const struct fs_root *root, const char *path, char *buf, size_t size);
 /* The whole file up to limit, malloc'd and NUL-terminated. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/util/cleanup.h"
@@ -501,4 +502,12 @@ struct loop_signal *loop_signal_free(struct loop_signal *s)
 	}
 	free(s);
 	return NULL;
+}
+
+uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) < 0
+		       ? 0
+		       : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }

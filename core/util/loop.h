@@ -55,6 +55,7 @@ int loop_defer(struct loop *loop, void (*fn)(void *arg), void *arg);
 uint64_t clock_ms(void); /* monotonic */
 uint64_t clock_us(void);
 uint64_t clock_ns(void);
+uint64_t thread_cpu_ns(void); /* what the calling thread has had of CPUs; 0: not known */
 uint64_t clock_wall_ns(void);
 
 /* One thread that runs jobs in order; done is posted back to the loop. The thread starts with the

@@ -17,8 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(text, data, size);
 	text[size] = '\0';
 	(void)figures_number(text, &a);
-	(void)figures_key(text, "usage_usec", &a);
-	(void)figures_key(text, "anon", &a);
+	static const char *const keys[] = {"usage_usec", "anon"};
+	uint64_t values[2];
+	(void)figures_keys(text, keys, 2, values);
 	(void)figures_wait(text, &a);
 	(void)figures_io(text, &a, &b);
 	(void)figures_io_v1(text, &a, &b);

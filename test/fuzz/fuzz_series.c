@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	(void)series_parse_stat(text, 100, &cpu_ns);
-	if (series_parse_meminfo(text, &used) == 0)
+	if (series_parse_meminfo(text, size % 2 != 0, &used) == 0)
 		assert(used >= 0);
 	free(text);
 	average(data, size);

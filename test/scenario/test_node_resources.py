@@ -42,7 +42,7 @@ def test_what_is_not_used_is_lent(lend):
     memory = next(r for r in doc['resources'] if r['name'] == 'kubernetes.io/batch-memory')
     assert memory['value'] == memory['written'] == 5 * GIB
     assert 'system %d' % (2 * GIB) in memory['why'] and 'high-priority usage %d' % GIB in memory['why']
-    assert 'nri_rp_node_resource{resource="kubernetes.io/batch-cpu"} 11000' in http_get(address, '/metrics').body.decode()
+    assert 'nri_rp_node_resource{resource="kubernetes.io/batch-cpu",unit="milli-CPU"} 11000' in http_get(address, '/metrics').body.decode()
     assert {c['name']: c['running'] for c in doc['calculators']} == {'batch': True, 'mid': True}
 
 
@@ -126,3 +126,82 @@ def test_devices_of_a_file(lend):
     eventually(lambda: values(node) == {**gone, 'koordinator.sh/gpu': 0, 'koordinator.sh/gpu-core': 0})
     devices.unlink()
     eventually(lambda: values(node) == gone)
+
+
+def annotations(node):
+    return node.ctl('node').get('annotations', {})
+
+
+def test_what_a_cpu_of_this_model_counts_for(lend):
+    """By the machine's own files; batch-cpu is scaled by it, whatever the order of calculators in rp.conf."""
+    conf = config()
+    node = lend({**conf, 'calculators': ['batch', 'cpu-normalization'], 'cpu-normalization': {'enable': True, 'ratioModel': {'Some CPU': {'hyperThreadEnabledRatio': 1.5}}}})
+    node.log('no ratio for CPU model')
+    root = pathlib.Path(node.paths['root'])
+    (root / 'proc/cpuinfo').write_text('processor\t: 0\nmodel name\t: Some CPU\n')
+    (root / 'sys/devices/system/cpu/smt').mkdir(exist_ok=True)
+    (root / 'sys/devices/system/cpu/smt/active').write_text('1\n')
+    eventually(lambda: annotations(node).get('node.koordinator.sh/cpu-normalization-ratio') == '1.50')
+    written = {r['name']: r.get('written') for r in node.ctl('node')['resources']}
+    eventually(lambda: {r['name']: r.get('written') for r in node.ctl('node')['resources']}['kubernetes.io/batch-cpu'] == 14000 * 3 // 2), written
+    assert [c['name'] for c in node.ctl('node')['calculators']] == ['cpu-normalization', 'batch']
+
+
+def test_reserved_cpus_are_counted_by_their_list(lend):
+    conf = config()
+    conf['nodeResources']['node']['annotations'] = {'node.koordinator.sh/reservation': '{"resources":{"cpu":"1","memory":"3Gi"},"reservedCPUs":"0-4"}'}
+    node = lend(conf)
+    eventually(lambda: values(node).get('kubernetes.io/batch-cpu') == 11000)
+    assert values(node)['kubernetes.io/batch-memory'] == 5 * GIB
+
+
+def test_applications_outside_of_pods(lend):
+    """Usage of those of prod counts as the system's; a group that is gone leaves what was measured for the time of an average."""
+    conf = config()
+    apps = [{'name': 'db', 'cgroup': '/system.slice/db.service', 'priorityClass': 'prod'}, {'name': 'yarn', 'cgroup': '/yarn', 'priorityClass': 'batch'}]
+    node = lend({**conf, 'metrics': {'collectInterval': '1s'}, 'nodeResources': {**conf['nodeResources'], 'hostApplications': apps}})
+    root = pathlib.Path(node.paths['root']) / 'sys/fs/cgroup'
+    for name in ('system.slice/db.service', 'yarn'):
+        folder = root / name
+        folder.mkdir(parents=True)
+        (root / 'cgroup.controllers').write_text('cpu memory\n')
+        (folder / 'cpu.stat').write_text('usage_usec 1\n')
+        (folder / 'memory.stat').write_text('anon 1\ninactive_anon 0\nactive_anon %d\nunevictable 0\n' % GIB)
+    # 2 GiB are in use, of which the two have one each: what yarn has is not charged
+    eventually(lambda: values(node).get('kubernetes.io/batch-memory') == 7 * GIB)
+
+
+@pytest.mark.parametrize('app, why', [
+    ({'cgroup': '/x', 'priorityClass': 'prod'}, 'needs a name'), ({'name': 'x', 'cgroup': 'x', 'priorityClass': 'prod'}, 'expected a cgroup'),
+    ({'name': 'x', 'cgroup': '/a/../../b', 'priorityClass': 'prod'}, 'expected a cgroup'), ({'name': 'x', 'cgroup': '/x'}, 'expected a priorityClass'),
+])
+def test_wrong_applications(lend, app, why):
+    node = lend(config())
+    with pytest.raises(SimError, match='hostApplications.*' + why):
+        node.config({**config(), 'nodeResources': {'hostApplications': [app]}})
+
+
+def test_memory_that_holds_files(lend):
+    """One policy for the node and its pods: what is free is not in use, or what could be had back is not either."""
+    node = lend(config())
+    proc = pathlib.Path(node.paths['root']) / 'proc/meminfo'
+    proc.write_text('MemTotal: %d kB\nMemFree: %d kB\nMemAvailable: %d kB\n' % (8 << 20, 3 << 20, 6 << 20))
+    eventually(lambda: values(node).get('kubernetes.io/batch-memory') == 6 * GIB)
+    node.config(config(metricMemoryCollectPolicy='usageWithPageCache'))
+    eventually(lambda: values(node).get('kubernetes.io/batch-memory') == 3 * GIB)
+
+
+def test_pods_count_in_the_zones_that_they_are_in(make_node):
+    conf = config()
+    node = make_node({**conf, 'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}, start=False)
+    put_machine(node, used=0)
+    node.start()
+    node.create('p', ctr('c', '2', '1Gi'))
+    places = {n for n in range(4) if node.cpus('p/c') & {4 * n, 4 * n + 1, 4 * n + 2, 4 * n + 3}}
+    assert len(places) == 1, 'two CPUs of one node'
+
+    def zones():
+        doc = {r['name']: r for r in node.ctl('node').get('resources', [])}
+        return doc.get('kubernetes.io/batch-cpu', {}).get('zones')
+    # 4 CPUs each, less half of one that is reserved on the node; those that the pod is bound to, less two
+    eventually(lambda: zones() == [4000 - 500 - 2000 * (n in places) for n in range(4)])

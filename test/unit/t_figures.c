@@ -39,7 +39,7 @@ static void test_number(void **state)
 static uint64_t key(const char *text, const char *name)
 {
 	uint64_t v = UNTOUCHED;
-	bool said = figures_key(text, name, &v);
+	uint32_t said = figures_keys(text, &name, 1, &v);
 	assert_int_equal(said, v != UNTOUCHED);
 	return v;
 }
@@ -136,7 +136,13 @@ static struct figures read_figures(struct tree *t, int expected)
 	struct figures f;
 	struct err err = ERR_INIT;
 	assert_int_equal(fs_root_open(&root, t->dir, &err), 0);
-	assert_int_equal(figures_read(&root, figures_unified(&root), PATH, 0, buf, &f), expected);
+	struct figures_place p;
+	const struct figures_cgroup of = {PATH, 0};
+	int r = figures_place_open(&root, figures_unified(&root), &of, &p);
+	if (!r)
+		r = figures_read(&p, FIGURES_SLOW, buf, &f);
+	assert_int_equal(r, expected);
+	figures_place_close(&p);
 	fs_root_close(&root);
 	return f;
 }
@@ -151,7 +157,9 @@ static void test_v2(void **state)
 	tree_put(&t, "sys/fs/cgroup" PATH "/cpu.stat",
 		 "usage_usec 1000\nnr_periods 10\nnr_throttled 4\nthrottled_usec 7\n");
 	tree_put(&t, "sys/fs/cgroup" PATH "/memory.current", "8192\n");
-	tree_put(&t, "sys/fs/cgroup" PATH "/memory.stat", "anon 4096\nfile 1\npgmajfault 2\n");
+	tree_put(&t, "sys/fs/cgroup" PATH "/memory.stat",
+		 "anon 4096\nfile 1\ninactive_anon 5000\nactive_anon 6000\ninactive_file 10\n"
+		 "active_file 20\nunevictable 700\npgmajfault 2\n");
 	tree_put(&t, "sys/fs/cgroup" PATH "/memory.events", "low 0\noom_kill 1\n");
 	tree_put(&t, "sys/fs/cgroup" PATH "/cpu.pressure", "some avg10=0.00 total=11\n");
 	tree_put(&t, "sys/fs/cgroup" PATH "/memory.pressure", "nonsense\n");
@@ -164,6 +172,8 @@ static void test_v2(void **state)
 	assert_int_equal(f.value[FIG_THROTTLED], 7000);
 	assert_int_equal(f.value[FIG_MEMORY], 8192);
 	assert_int_equal(f.value[FIG_MEMORY_ANON], 4096);
+	assert_int_equal(f.value[FIG_MEMORY_KEPT], 5000 + 6000 + 700);
+	assert_int_equal(f.value[FIG_MEMORY_FILES], 10 + 20);
 	assert_int_equal(f.value[FIG_MEMORY_FAULTS], 2);
 	assert_int_equal(f.value[FIG_OOM_KILLS], 1);
 	assert_int_equal(f.value[FIG_CPU_WAIT], 11);
@@ -184,13 +194,17 @@ static void test_v1(void **state)
 		 "nr_periods 3\nnr_throttled 1\nthrottled_time 99\n");
 	tree_put(&t, "sys/fs/cgroup/memory" PATH "/memory.usage_in_bytes", "777\n");
 	tree_put(&t, "sys/fs/cgroup/memory" PATH "/memory.stat",
-		 "rss 1\ntotal_rss 2\ntotal_pgmajfault 3\n");
+		 "rss 1\ntotal_rss 2\ntotal_pgmajfault 3\ntotal_inactive_anon 4\ntotal_active_anon "
+		 "5\n"
+		 "total_unevictable x\ntotal_inactive_file 6\ntotal_active_file 7\n");
 	struct figures f = read_figures(&t, 0);
 	assert_int_equal(f.value[FIG_CPU], 123456);
 	assert_int_equal(f.value[FIG_THROTTLED_PERIODS], 1);
 	assert_int_equal(f.value[FIG_THROTTLED], 99);
 	assert_int_equal(f.value[FIG_MEMORY], 777);
 	assert_int_equal(f.value[FIG_MEMORY_ANON], 2);
+	assert_int_equal(f.value[FIG_MEMORY_FILES], 13);
+	assert_int_equal(f.has & 1u << FIG_MEMORY_KEPT, 0); /* a part of it is less */
 	assert_int_equal(f.has & (1u << FIG_IO_READ | 1u << FIG_OOM_KILLS), 0);
 	tree_put(&t, "sys/fs/cgroup/blkio" PATH "/blkio.throttle.io_service_bytes",
 		 "8:0 Read 5\n8:0 Write 6\nTotal 11\n");

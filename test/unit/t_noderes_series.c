@@ -120,11 +120,16 @@ static void test_files(void **state)
 	assert_int_equal(cpu, UINT64_C(190000000));
 	assert_int_equal(series_parse_stat("cpu  1 2 3\n", 100, &cpu), -EINVAL);
 	assert_int_equal(series_parse_stat("cpu  -1 2 3 4 5 6 7\n", 100, &cpu), -EINVAL);
-	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\nMemAvailable:  3 kB\n", &used), 0);
+	assert_int_equal(
+		series_parse_meminfo("MemTotal: 8 kB\nMemAvailable:  3 kB\n", false, &used), 0);
 	assert_int_equal(used, 5 * 1024);
-	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\nMemAvailable: 9 kB\n", &used),
+	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\nMemFree: 2 kB\nMemAvailable: 3 kB\n",
+					      true, &used),
+			 0);
+	assert_int_equal(used, 6 * 1024);
+	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\nMemAvailable: 9 kB\n", false, &used),
 			 -EINVAL);
-	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\n", &used), -EINVAL);
+	assert_int_equal(series_parse_meminfo("MemTotal: 8 kB\n", false, &used), -EINVAL);
 }
 
 int main(void)

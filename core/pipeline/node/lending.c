@@ -193,11 +193,13 @@ int lending_decide(struct lending *l, const struct lending_pass *p, uint64_t now
 {
 	struct nr_result before = {0}, next = {0};
 	struct err failed[NR_CALCULATORS_MAX];
+	if (p->node && (!p->node->n_capacity || !p->node->n_allocatable))
+		return 0; /* its kubelet has not told what it has */
 	int r = copy_node(l, p, &before);
 	if (!r)
 		r = copy_node(l, p, &next);
 	if (!r)
-		r = nr_apply(p->calculators, p->n_calculators, p->result, &next, failed);
+		r = nr_apply(p->calculators, p->n_calculators, p->result, &next, p->costs, failed);
 	bool time = !r && is_time(l, p, &before, &next, now_ms);
 	keep_theirs(&next, p->calculators, p->n_calculators);
 	if (!r && (time || other_keys(&l->stands, &next))) {

@@ -23,6 +23,7 @@ struct lending_pass {
 	struct instance *const *calculators;
 	unsigned n_calculators;
 	const struct nr_result *result;
+	struct nr_cost *costs; /* of calculators */
 	const struct strategy *strategy;
 	const struct node_object *node; /* NULL: no agent has told */
 	bool cluster; /* there is somebody to tell wishes to */

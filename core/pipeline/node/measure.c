@@ -21,11 +21,12 @@ static void forget(struct measure *m, struct used *u)
 	free(u);
 }
 
-void measure_fini(struct measure *m)
+void measure_forget(struct measure *m)
 {
 	struct used *u, *next;
 	HASH_ITER (hh, m->used, u, next)
 		forget(m, u);
+	m->node = (struct series){0};
 }
 
 static struct used *used_of(struct measure *m, rp_ctr ctr)
@@ -48,8 +49,21 @@ static struct used *used_of(struct measure *m, rp_ctr ctr)
 /* Where the kernel does not tell it apart, files are counted in. */
 static int64_t memory_of(const struct usage *u, bool cached)
 {
-	const struct reading *anon = &u->now[FIG_MEMORY_ANON];
-	return (int64_t)(!cached && anon->at_ms ? anon : &u->now[FIG_MEMORY])->value;
+	const struct reading *kept = &u->now[FIG_MEMORY_KEPT], *files = &u->now[FIG_MEMORY_FILES];
+	const struct reading *anon = &u->now[FIG_MEMORY_ANON], *all = &u->now[FIG_MEMORY];
+	if (cached)
+		return (int64_t)(kept->at_ms && files->at_ms ? kept->value + files->value
+							     : all->value);
+	return (int64_t)(kept->at_ms ? kept : anon->at_ms ? anon : all)->value;
+}
+
+void measure_put(struct series *s, const struct usage *u, bool cached, uint64_t window_ms)
+{
+	const struct reading *cpu = &u->now[FIG_CPU];
+	if (cpu->at_ms)
+		series_put(s,
+			   &(struct series_reading){cpu->at_ms, cpu->value, memory_of(u, cached)},
+			   window_ms);
 }
 
 void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t window_ms)
@@ -58,14 +72,10 @@ void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t 
 	const struct ctr *ctr;
 	m->round++;
 	DL_FOREACH (cache_ctrs(cache), ctr) {
-		const struct reading *cpu = ctr->usage ? &ctr->usage->now[FIG_CPU] : NULL;
-		if (!cpu || !cpu->at_ms || !(u = used_of(m, ctr->handle)))
+		if (!usage_known(ctr->usage, FIG_CPU) || !(u = used_of(m, ctr->handle)))
 			continue;
 		u->round = m->round;
-		series_put(&u->series,
-			   &(struct series_reading){cpu->at_ms, cpu->value,
-						    memory_of(ctr->usage, cached)},
-			   window_ms);
+		measure_put(&u->series, ctr->usage, cached, window_ms);
 	}
 	HASH_ITER (hh, m->used, u, next)
 		if (u->round != m->round)

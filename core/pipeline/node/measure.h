@@ -18,9 +18,10 @@ struct measure {
 	uint64_t round;
 };
 
-void measure_fini(struct measure *m);
-/* What the collector has read since; containers that are gone are forgotten. `cached`: memory that
- * holds files counts, too. */
+void measure_forget(struct measure *m); /* all of it */
+/* What was read of one last. `cached`: memory that holds files counts, too. */
+void measure_put(struct series *s, const struct usage *u, bool cached, uint64_t window_ms);
+/* What the collector has read since; containers that are gone are forgotten. */
 void measure_ctrs(struct measure *m, struct cache *cache, bool cached, uint64_t window_ms);
 /* NULL: nothing was measured. */
 const struct series *measure_ctr(const struct measure *m, rp_ctr ctr);

@@ -12,60 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
-#include "core/conf/fragment.h"
-#include "core/host/noderes.h"
-#include "core/noderes/classes.h"
-#include "core/noderes/devices.h"
 #include "core/pipeline/internal.h"
-#include "core/pipeline/node/forecast.h"
-#include "core/pipeline/node/lending.h"
-#include "core/pipeline/node/measure.h"
+#include "core/pipeline/node/inputs.h"
+#include "core/pipeline/node/state.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
 
 #define LOG_SOURCE "node"
 
-#define QOS_LABEL "koordinator.sh/qosClass"
-#define RESERVATION_ANNOTATION "node.koordinator.sh/reservation"
-#define RAW_ANNOTATION "node.koordinator.sh/raw-allocatable" /* before it was amplified */
-#define PRIO_LABEL "koordinator.sh/priority-class"
+#define APPS_KEY "nodeResources.hostApplications"
 #define FIRST_PASSES 2u /* as many as readings are needed */
 #define FIRST_PASS_MS 2000u
 #define SAMPLE_MS 15000u /* between two readings of the machine */
 #define PACE_MS 10000u /* the least time between two passes, however often the Node changes */
-
-struct noderes {
-	struct loop_timer *timer;
-	bool reading; /* a job is under way */
-	struct series_reading read; /* its result */
-	char error[ERR_TEXT_MAX];
-	const char *inventory; /* the file of devices, the configuration's text; NULL: none */
-	char *inventory_text; /* as it was read last */
-	struct nr_devices devices;
-	char devices_error[ERR_TEXT_MAX];
-	struct measure measure;
-	struct forecast forecast;
-	struct forecast_limits limits;
-	bool keep_on_error;
-	struct strategy strategy;
-	struct kv *labels, *annotations; /* texts are the configuration's */
-	unsigned n_labels, n_annotations;
-	int64_t capacity[RP_NR_AMOUNTS], allocatable[RP_NR_AMOUNTS];
-	struct rp_nr_measured measured;
-	struct nr_result result;
-	struct lending lending;
-	struct past past;
-	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
-	bool settled; /* since the start enough was measured, or is not to be waited for any more */
-	struct err failed[NR_CALCULATORS_MAX];
-	uint64_t gave_ms[NR_CALCULATORS_MAX]; /* monotonic; 0: in no pass yet */
-	struct instance *calculators[NR_CALCULATORS_MAX];
-	unsigned n_calculators;
-	uint64_t passes, pass_ms; /* ms: monotonic; 0: never */
-};
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
@@ -114,16 +74,28 @@ static int merge_configs(const struct conf *conf, const struct kv *labels, unsig
 int noderes_check(const struct conf *conf, struct err *err)
 {
 	struct strategy s;
-	return merge_configs(conf, NULL, 0, &s, err);
+	int r = merge_configs(conf, NULL, 0, &s, err);
+	return r ? r : host_apps_check(conf_get(conf_root(conf), APPS_KEY), err);
 }
 
-/* When this calculator has given something last, by the list that stands. */
-static uint64_t gave_ms(const struct noderes *n, const struct instance *calculator)
+/* Those that others build on come first, in this order; those that are not among them are
+ * somebody else's and come after, in that of the configuration. */
+static unsigned rank(const char *name)
 {
-	for (unsigned i = 0; i < n->n_calculators; i++)
-		if (n->calculators[i] == calculator)
-			return n->gave_ms[i];
-	return 0;
+	static const char *const first[] = {
+		"cpu-normalization", "resource-amplification", "mid", "batch", "gpu", "rdma"};
+	unsigned i = 0;
+	while (i < sizeof first / sizeof *first && !str_eq(first[i], name))
+		i++;
+	return i;
+}
+
+static void insert(struct instance **list, unsigned n, struct instance *one)
+{
+	unsigned at = n;
+	for (; at && rank(instance_name(list[at - 1])) > rank(instance_name(one)); at--)
+		list[at] = list[at - 1];
+	list[at] = one;
 }
 
 static void take_calculators(struct pipeline *p)
@@ -131,17 +103,24 @@ static void take_calculators(struct pipeline *p)
 	struct noderes *n = p->noderes;
 	struct instance *list[NR_CALCULATORS_MAX] = {NULL};
 	uint64_t gave[NR_CALCULATORS_MAX] = {0};
+	struct nr_cost costs[NR_CALCULATORS_MAX] = {{0}};
 	unsigned count = 0;
 	for (unsigned i = 0; i < p->n_controllers && count < NR_CALCULATORS_MAX; i++) {
 		struct controller *c = p->controllers[i];
-		if (!c->instance || !controller_runs(c) ||
-		    instance_role(c->instance) != RP_KIND_CALCULATOR)
-			continue;
-		gave[count] = gave_ms(n, c->instance);
-		list[count++] = c->instance;
+		if (c->instance && controller_runs(c) &&
+		    instance_role(c->instance) == RP_KIND_CALCULATOR)
+			insert(list, count++, c->instance);
 	}
+	/* what is known of those that stay */
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned k = 0; k < n->n_calculators; k++)
+			if (n->calculators[k] == list[i]) {
+				gave[i] = n->gave_ms[k];
+				costs[i] = n->costs[k];
+			}
 	memcpy(n->calculators, list, sizeof list);
 	memcpy(n->gave_ms, gave, sizeof gave);
+	memcpy(n->costs, costs, sizeof costs);
 	n->n_calculators = count;
 }
 
@@ -173,13 +152,7 @@ static void schedule(struct noderes *n, uint64_t in_ms)
 	arm(n, now);
 }
 
-/* Labels and annotations of the Node in the cluster; without one, those of rp.conf. */
-struct texts {
-	const struct kv *labels, *annotations;
-	unsigned n_labels, n_annotations;
-};
-
-static struct texts node_texts(const struct pipeline *p)
+struct texts node_texts(const struct pipeline *p)
 {
 	const struct noderes *n = p->noderes;
 	const struct node_object *node = p->env.node;
@@ -194,9 +167,15 @@ static void take_strategy(struct pipeline *p)
 	struct noderes *n = p->noderes;
 	struct texts of = node_texts(p);
 	struct err err = ERR_INIT;
+	bool cached = counts_cached(n);
 	if (merge_configs(p->conf, of.labels, of.n_labels, &n->strategy, &err))
 		log_error("%s", err.text); /* noderes_check() found nothing */
 	strategy_of_node(&n->strategy, of.labels, of.n_labels, of.annotations, of.n_annotations);
+	if (cached == counts_cached(n))
+		return;
+	/* what was measured by the other rule is no part of an average by this one */
+	measure_forget(&n->measure);
+	host_apps_forget(&n->apps);
 }
 
 void noderes_configure(struct pipeline *p)
@@ -217,6 +196,8 @@ void noderes_configure(struct pipeline *p)
 			1000};
 	n->keep_on_error = conf_value(conf_get(conf_root(p->conf), "nodeResources.keepOnError"),
 				      RP_T_BOOL, 1) != 0;
+	if (host_apps_configure(&n->apps, conf_get(conf_root(p->conf), APPS_KEY)))
+		log_warning("out of memory: applications outside of pods are not measured");
 	take_calculators(p);
 	lending_keep(&n->lending, n->calculators, n->n_calculators);
 	forecast_switch(p, &n->forecast, !p->env.trial && wants_forecast(n));
@@ -226,248 +207,20 @@ void noderes_configure(struct pipeline *p)
 		loop_timer_disarm(n->timer);
 }
 
-/* ---- measuring ------------------------------------------------------------------------------- */
-
-static uint64_t window_ms(const struct noderes *n)
-{
-	return 1000 * (uint64_t)n->strategy.values[RP_NR_AGGREGATE_SECONDS];
-}
-
-static bool counts_cached(const struct noderes *n)
-{
-	return n->strategy.values[RP_NR_MEMORY_COLLECT] == RP_NR_COLLECT_WITH_CACHE;
-}
-
-/* ---- input ----------------------------------------------------------------------------------- */
-
-struct input {
-	struct nr_input in;
-	struct rp_nr_pod *pods;
-	struct rp_nr_zone *zones;
-	struct forecast_pod *expected; /* as many as pods */
-	int64_t used[RP_NR_AMOUNTS]; /* by all pods */
-};
-
-static void input_fini(struct input *in)
-{
-	free(in->pods);
-	free(in->zones);
-	free(in->expected);
-}
-
-static const char *label_of(const struct pod *pod, const char *key)
-{
-	return kvs_get(&pod->labels, key);
-}
-
-static uint32_t qos_of(const struct pod *pod)
-{
-	static const uint32_t by_kubernetes[] = {[RP_QOS_GUARANTEED] = RP_KOORD_LSR,
-						 [RP_QOS_BURSTABLE] = RP_KOORD_LS,
-						 [RP_QOS_BEST_EFFORT] = RP_KOORD_BE};
-	const char *label = label_of(pod, QOS_LABEL);
-	if (label)
-		return class_qos(label);
-	return pod->qos <= RP_QOS_BEST_EFFORT ? by_kubernetes[pod->qos] : RP_KOORD_NONE;
-}
-
-static void add_usage(struct noderes *n, const struct ctr *ctr, uint64_t now, struct rp_nr_pod *pod)
-{
-	const struct series *s = measure_ctr(&n->measure, ctr->handle);
-	int64_t cpu, memory;
-	if (!s || !series_average(s, now, window_ms(n), &cpu, &memory)) {
-		pod->flags &= ~RP_NR_POD_SAMPLED; /* a part of it would be less than it uses */
-		return;
-	}
-	pod->usage[RP_NR_CPU] += cpu;
-	pod->usage[RP_NR_MEMORY] += memory;
-}
-
-static bool fill_pod(struct noderes *n, const struct pod *pod, uint64_t now, struct rp_nr_pod *ret)
-{
-	const struct ctr *ctr;
-	bool any = false;
-	*ret = (struct rp_nr_pod){.size = sizeof *ret,
-				  .flags = RP_NR_POD_ACTIVE | RP_NR_POD_SAMPLED,
-				  .name = pod->name,
-				  .qos = qos_of(pod)};
-	ret->prio = class_prio_with_default(class_prio(label_of(pod, PRIO_LABEL), 0), ret->qos);
-	DL_FOREACH2(pod->ctrs, ctr, pod_next)
-	{
-		if (!ctr_live(ctr->cur.state))
-			continue;
-		any = true;
-		ret->request[RP_NR_CPU] += ctr->cur.needs.cpu_request;
-		ret->request[RP_NR_MEMORY] += ctr->cur.needs.mem_request;
-		add_usage(n, ctr, now, ret);
-	}
-	return any;
-}
-
-static int fill_pods(struct pipeline *p, uint64_t now, struct input *ret)
-{
-	const struct pod *pod;
-	uint32_t n = 0;
-	ret->pods = calloc(cache_n_pods(p->env.cache) + 1u, sizeof *ret->pods);
-	ret->expected = calloc(cache_n_pods(p->env.cache) + 1u, sizeof *ret->expected);
-	if (!ret->pods || !ret->expected)
-		return -ENOMEM;
-	for (pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
-		struct rp_nr_pod *to = &ret->pods[n];
-		if (!fill_pod(p->noderes, pod, now, to))
-			continue;
-		ret->expected[n] = (struct forecast_pod){
-			pod, to->prio, {to->request[RP_NR_CPU], to->request[RP_NR_MEMORY]}};
-		n++;
-		for (uint32_t k = 0; (to->flags & RP_NR_POD_SAMPLED) && k < RP_NR_AMOUNTS; k++)
-			ret->used[k] += to->usage[k];
-	}
-	ret->in.pods = ret->pods;
-	ret->in.n_pods = n;
-	return 0;
-}
-
-static int fill_zones(struct pipeline *p, struct input *ret)
-{
-	uint32_t n = topo_n_units(p->env.topo, RP_LEVEL_NODE);
-	ret->zones = calloc(n + 1u, sizeof *ret->zones);
-	if (!ret->zones)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		struct rp_unit_info unit = {.size = sizeof unit};
-		struct rp_node_info node = {.size = sizeof node};
-		if (topo_unit(p->env.topo, RP_LEVEL_NODE, i, &unit) ||
-		    topo_node(p->env.topo, unit.id, &node))
-			continue;
-		ret->zones[ret->in.n_zones++] =
-			(struct rp_nr_zone){.size = sizeof *ret->zones,
-					    .id = unit.id,
-					    .allocatable = {1000 * (int64_t)rp_ids_count(unit.cpus),
-							    (int64_t)node.memory}};
-	}
-	ret->in.zones = ret->zones;
-	return 0;
-}
-
-/* The machine, less what rp.conf reserves: what holds where no agent tells of the Node. */
-static void measure_node(struct pipeline *p)
-{
-	struct noderes *n = p->noderes;
-	struct rp_ids online;
-	rp_cfg reserved = conf_get(conf_root(p->conf), "nodeResources.node.reserved");
-	const int64_t keeps[RP_NR_AMOUNTS] = {
-		conf_value(conf_get(reserved, "cpu"), RP_T_CPU, 0),
-		conf_value(conf_get(reserved, "memory"), RP_T_BYTES, 0)};
-	n->capacity[RP_NR_CPU] = topo_set(p->env.topo, RP_CPUS_ONLINE, &online)
-					 ? 0
-					 : 1000 * (int64_t)rp_ids_count(online);
-	n->capacity[RP_NR_MEMORY] = (int64_t)topo_memory(p->env.topo);
-	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
-		n->allocatable[k] = n->capacity[k] > keeps[k] ? n->capacity[k] - keeps[k] : 0;
-}
-
-static void amounts_in_cluster(const struct node_amount *list, uint32_t n,
-			       int64_t of[RP_NR_AMOUNTS])
-{
-	for (uint32_t i = 0; i < n; i++) {
-		if (str_eq(list[i].name, "cpu"))
-			of[RP_NR_CPU] = list[i].amount;
-		else if (str_eq(list[i].name, "memory"))
-			of[RP_NR_MEMORY] = list[i].amount;
-	}
-}
-
-/* Amounts that an annotation of the Node tells, under a key of its map, if one is said. What it
- * does not tell, and an annotation that makes no sense, leave what there is. */
-static void read_amounts(const struct texts *of, const char *annotation, const char *key,
-			 int64_t ret[RP_NR_AMOUNTS])
-{
-	struct fragment *f = NULL;
-	rp_cfg root = NULL;
-	const char *text = kv_text(of->annotations, of->n_annotations, annotation);
-	if (text && fragment_parse(text, &f, &root, NULL) == 0) {
-		rp_cfg map = key ? conf_get(root, key) : root;
-		ret[RP_NR_CPU] = conf_value(conf_get(map, "cpu"), RP_T_CPU, ret[RP_NR_CPU]);
-		ret[RP_NR_MEMORY] =
-			conf_value(conf_get(map, "memory"), RP_T_BYTES, ret[RP_NR_MEMORY]);
-	}
-	fragment_free(f);
-}
-
-static void fill_node(struct pipeline *p, struct nr_input *in)
-{
-	struct noderes *n = p->noderes;
-	const struct node_object *node = p->env.node;
-	struct texts of = node_texts(p);
-	measure_node(p);
-	if (node) {
-		amounts_in_cluster(node->capacity, node->n_capacity, n->capacity);
-		amounts_in_cluster(node->allocatable, node->n_allocatable, n->allocatable);
-	}
-	in->node = (struct rp_nr_node){.size = sizeof in->node, .n_zones = in->n_zones};
-	memcpy(in->node.capacity, n->capacity, sizeof in->node.capacity);
-	memcpy(in->node.allocatable, n->allocatable, sizeof in->node.allocatable);
-	read_amounts(&of, RESERVATION_ANNOTATION, "resources", in->node.reserved);
-}
-
-static int fill_reclaimable(struct pipeline *p, uint64_t now, const struct input *of,
-			    struct rp_nr_measured *m)
-{
-	const struct noderes *n = p->noderes;
-	struct texts texts = node_texts(p);
-	int64_t allocatable[RP_NR_AMOUNTS];
-	memcpy(allocatable, n->allocatable, sizeof allocatable);
-	read_amounts(&texts, RAW_ANNOTATION, NULL, allocatable);
-	return forecast_reclaimable(&n->forecast, &n->limits, of->expected, of->in.n_pods,
-				    allocatable, now, m->prod_reclaimable);
-}
-
-static void fill_measured(struct noderes *n, uint64_t now, const struct input *of,
-			  struct rp_nr_measured *m)
-{
-	*m = (struct rp_nr_measured){.size = sizeof *m,
-				     .age_ms = n->read.at_ms ? (int64_t)(now - n->read.at_ms)
-							     : RP_NOT_SET};
-	int64_t limit = n->strategy.values[RP_NR_DEGRADE_MINUTES] * 60 * 1000;
-	/* the average up to the last reading, which may be older than the window */
-	m->degraded = !series_average(&n->measure.node, n->read.at_ms, window_ms(n),
-				      &m->node[RP_NR_CPU], &m->node[RP_NR_MEMORY]) ||
-		      m->age_ms > limit;
-	for (uint32_t k = 0; k < RP_NR_AMOUNTS; k++)
-		m->system[k] = m->node[k] > of->used[k] ? m->node[k] - of->used[k] : 0;
-}
-
-static int fill_input(struct pipeline *p, uint64_t now, struct input *ret)
-{
-	struct noderes *n = p->noderes;
-	*ret = (struct input){0};
-	memcpy(ret->in.strategy, n->strategy.values, sizeof ret->in.strategy);
-	struct texts of = node_texts(p);
-	ret->in.labels = of.labels;
-	ret->in.n_labels = of.n_labels;
-	ret->in.annotations = of.annotations;
-	ret->in.n_annotations = of.n_annotations;
-	int r = fill_pods(p, now, ret);
-	if (!r)
-		r = fill_zones(p, ret);
-	fill_node(p, &ret->in);
-	ret->in.devices = n->devices.list;
-	ret->in.n_devices = n->devices.n;
-	fill_measured(n, now, ret, &n->measured);
-	if (!r)
-		r = fill_reclaimable(p, now, ret, &n->measured);
-	ret->in.measured = n->measured;
-	return r;
-}
-
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-static void tell_failures(struct noderes *n, const struct err *before)
+static void tell_failures(struct noderes *n, const struct err *before, const struct nr_cost *costs)
 {
-	for (unsigned i = 0; i < n->n_calculators; i++)
+	for (unsigned i = 0; i < n->n_calculators; i++) {
+		if (n->costs[i].slow != costs[i].slow)
+			log_warning("calculator %s: a call took %u ms, more than %u ms: the daemon "
+				    "waits for it",
+				    instance_name(n->calculators[i]),
+				    (unsigned)(n->costs[i].slowest_ns / 1000000), NR_BUDGET_MS);
 		if (n->failed[i].text[0] && !str_eq(n->failed[i].text, before[i].text))
 			log_warning("calculator %s: %s", instance_name(n->calculators[i]),
 				    n->failed[i].text);
+	}
 }
 
 /* Enough was measured to go by, or will not be; whoever waited for that is told. */
@@ -489,6 +242,7 @@ static int put_on_node(struct pipeline *p, uint64_t now)
 	const struct lending_pass pass = {.calculators = n->calculators,
 					  .n_calculators = n->n_calculators,
 					  .result = &n->result,
+					  .costs = n->costs,
 					  .strategy = &n->strategy,
 					  .node = p->env.node,
 					  .cluster = conf_core(p->conf)->agent.cluster};
@@ -514,7 +268,8 @@ static int calculate(struct noderes *n, uint64_t now)
 	const struct nr_asking how = {.reset = !enabled,
 				      .message = "lending is switched off",
 				      .before = &n->result,
-				      .kept = enabled ? kept_calculators(n, now) : 0};
+				      .kept = enabled ? kept_calculators(n, now) : 0,
+				      .costs = n->costs};
 	int r = nr_calculate(n->calculators, n->n_calculators, &how, &result, n->failed);
 	if (r) {
 		nr_result_fini(&result);
@@ -528,11 +283,13 @@ static int calculate(struct noderes *n, uint64_t now)
 	return 0;
 }
 
-static int run_pass(struct pipeline *p, const struct input *input, uint64_t now)
+static int run_pass(struct pipeline *p, const struct inputs *input, uint64_t now)
 {
 	struct noderes *n = p->noderes;
 	struct err before[NR_CALCULATORS_MAX];
+	struct nr_cost costs[NR_CALCULATORS_MAX];
 	memcpy(before, n->failed, sizeof before);
+	memcpy(costs, n->costs, sizeof costs);
 	p->env.noderes = &input->in;
 	watchdog_begin(p->watchdog);
 	int r = calculate(n, now);
@@ -543,7 +300,7 @@ static int run_pass(struct pipeline *p, const struct input *input, uint64_t now)
 	}
 	watchdog_end(p->watchdog);
 	p->env.noderes = NULL;
-	tell_failures(n, before);
+	tell_failures(n, before, costs);
 	return r;
 }
 
@@ -551,21 +308,23 @@ static int run_pass(struct pipeline *p, const struct input *input, uint64_t now)
 static int look(struct pipeline *p, bool pass)
 {
 	struct noderes *n = p->noderes;
-	struct input input;
-	uint64_t now = clock_ms();
+	struct inputs input;
+	uint64_t now = clock_ms(), cpu_ns = thread_cpu_ns();
 	measure_ctrs(&n->measure, p->env.cache, counts_cached(n), window_ms(n));
+	host_apps_measure(&n->apps, counts_cached(n), window_ms(n));
 	bool train = forecast_due(&n->forecast, &n->measure, now);
 	if (!pass && !train)
 		return 0;
 	n->passes += pass;
-	int r = fill_input(p, now, &input);
+	int r = inputs_fill(p, now, &input);
 	if (!r && train)
-		forecast_train(p, &n->forecast, &n->measure, input.expected, input.in.n_pods, now);
+		forecast_train(p, &n->forecast, &n->measure, input.expected, input.n_expected, now);
 	if (!r && pass)
 		r = run_pass(p, &input, now);
 	if (pass)
 		n->pass_ms = now;
-	input_fini(&input);
+	inputs_fini(&input);
+	n->cpu_ns += thread_cpu_ns() - cpu_ns;
 	return r;
 }
 
@@ -574,7 +333,9 @@ static int look(struct pipeline *p, bool pass)
 struct job {
 	struct pipeline *p;
 	bool pass; /* one is due then */
+	bool cached; /* memory that holds files counts */
 	struct series_reading reading;
+	struct cpu_facts cpu;
 	struct err err;
 	char *inventory; /* its path; NULL: none */
 	char *devices; /* its text; NULL: it cannot be read, and why */
@@ -596,7 +357,8 @@ static int read_machine(void *arg)
 	if (job->inventory)
 		job->devices_failed = fs_read_all(&job->p->root, job->inventory, NR_INVENTORY_MAX,
 						  &job->devices, &len);
-	return series_read_node(&job->p->root, &job->reading, &job->err);
+	cpu_facts_read(&job->p->root, &job->cpu);
+	return series_read_node(&job->p->root, job->cached, &job->reading, &job->err);
 }
 
 /* Without a file there are no devices; what is malformed in it leaves those that there were. */
@@ -630,6 +392,11 @@ static void machine_read(void *arg, int result)
 	struct pipeline *p = job->p;
 	struct noderes *n = p->noderes;
 	n->reading = false;
+	n->cpu = job->cpu;
+	if (job->cached != counts_cached(n)) {
+		job_free(job); /* of before a change of the configuration */
+		return;
+	}
 	if (result) {
 		if (!str_eq(n->error, job->err.text))
 			log_warning("the node cannot be measured: %s", job->err.text);
@@ -661,6 +428,7 @@ static void on_timer(void *arg)
 		return;
 	job->p = p;
 	job->pass = pass;
+	job->cached = counts_cached(n);
 	job->inventory = n->inventory ? strdup(n->inventory) : NULL;
 	if (worker_submit(p->disk, read_machine, machine_read, job))
 		job_free(job);
@@ -711,7 +479,8 @@ void noderes_fini(struct pipeline *p)
 	if (!n)
 		return;
 	forecast_stop(p, &n->forecast);
-	measure_fini(&n->measure);
+	measure_forget(&n->measure);
+	host_apps_fini(&n->apps);
 	loop_timer_free(n->timer);
 	nr_result_fini(&n->result);
 	lending_fini(&n->lending);
@@ -722,6 +491,19 @@ void noderes_fini(struct pipeline *p)
 	nr_devices_fini(&n->devices);
 	free(n);
 	p->noderes = NULL;
+}
+
+/* ---- the collector --------------------------------------------------------------------------- */
+
+const struct host_apps *pipeline_host_apps(const struct pipeline *p)
+{
+	return &p->noderes->apps;
+}
+
+struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32_t index)
+{
+	struct host_apps *a = &p->noderes->apps;
+	return generation == a->generation && index < a->n ? &a->list[index].usage : NULL;
 }
 
 /* ---- for people ------------------------------------------------------------------------------ */
@@ -740,16 +522,19 @@ bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret)
 				     .settling = n->n_calculators && !n->settled,
 				     .passes = n->passes,
 				     .writes = n->lending.writes,
+				     .cpu_ns = n->cpu_ns,
 				     .age_ms = n->pass_ms ? clock_ms() - n->pass_ms : 0,
 				     .error = n->error};
 	return n->n_calculators != 0;
 }
 
-const char *pipeline_noderes_error(const struct pipeline *p, unsigned controller)
+bool pipeline_calculator(const struct pipeline *p, unsigned i, struct calculator_view *ret)
 {
 	const struct noderes *n = p->noderes;
-	for (unsigned i = 0; i < n->n_calculators; i++)
-		if (n->calculators[i] == p->controllers[controller]->instance)
-			return n->failed[i].text;
-	return "";
+	if (i >= n->n_calculators)
+		return false;
+	*ret = (struct calculator_view){.name = instance_name(n->calculators[i]),
+					.error = n->failed[i].text,
+					.cost = &n->costs[i]};
+	return true;
 }

@@ -10,8 +10,10 @@
 #include "core/noderes/result.h"
 #include "core/noderes/strategy.h"
 
+struct host_apps;
 struct pipeline;
 struct noderes;
+struct usage;
 
 struct noderes_view {
 	bool enabled; /* by the strategy */
@@ -22,6 +24,7 @@ struct noderes_view {
 	const struct nr_result *node; /* what of it stands on the Node, or is to be written there */
 	const struct past *past;
 	uint64_t passes, writes; /* a write: what stands has changed */
+	uint64_t cpu_ns; /* that passes have taken of the loop's thread */
 	bool settling; /* not enough was measured since the start: what the Node has stays */
 	uint64_t age_ms; /* of the last pass */
 	const char *error; /* of measuring; "" */
@@ -41,8 +44,15 @@ void noderes_node_changed(struct pipeline *p);
 void noderes_stop(struct pipeline *p);
 /* False: there are no calculators. */
 bool pipeline_noderes(const struct pipeline *p, struct noderes_view *ret);
-/* Why a calculator's stage failed in the last pass; "": it did not. By its number among
- * pipeline_controller(). */
-const char *pipeline_noderes_error(const struct pipeline *p, unsigned controller);
+struct calculator_view {
+	const char *name, *error; /* error: of the last pass; "": none */
+	const struct nr_cost *cost;
+};
+/* In the order in which they are asked. False: there are no more. */
+bool pipeline_calculator(const struct pipeline *p, unsigned i, struct calculator_view *ret);
+/* Applications outside of pods, which the collector reads; what it has read of one of a generation
+ * of the list goes here. NULL: the list is another one by now. */
+const struct host_apps *pipeline_host_apps(const struct pipeline *p);
+struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32_t index);
 
 #endif
