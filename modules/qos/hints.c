@@ -490,6 +490,27 @@ static int32_t settle(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 		      NO_CPUS ": no NUMA nodes have both the CPUs and the memory");
 }
 
+#define TOLD_NODES 8u
+
+/* There is no container yet whose explanation would have the table. */
+static int32_t refuse_cpus(struct rp_instance *inst, const struct ask *a, const struct room *room)
+{
+	const struct rp_plan *p = inst->plan;
+	struct line l = {.n = 0};
+	char text[48];
+	for (uint32_t i = 0; i < p->n_nodes && i < TOLD_NODES; i++) {
+		bool closed = (room->exclusive | room->refused) & bit(&p->nodes[i]);
+		(void)snprintf(text, sizeof text, "%snode %u: %lldm", i ? ", " : "", p->nodes[i].id,
+			       closed ? 0LL : (long long)rest_of(p, room, i));
+		line_say(&l, text);
+	}
+	inst->counters.refused[REFUSED_CPU]++;
+	return modhost_fail(&inst->h, -RP_ENOSPC,
+			    NO_CPUS
+			    ": no NUMA node has %lldm left, or shared_cores need them (%s%s)",
+			    (long long)a->cpu, l.text, p->n_nodes > TOLD_NODES ? ", …" : "");
+}
+
 static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct ask *a,
 			    const struct room *room, struct record *rec)
 {
@@ -506,8 +527,7 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 	explain(inst, ctr, "NUMA nodes for memory (* preferred):", memory, n_memory);
 	n_cpu = keep_granted(a, cpu, n_cpu);
 	if (!n_cpu)
-		return refuse(inst, REFUSED_CPU,
-			      NO_CPUS ": no NUMA node has as many left, or shared_cores need them");
+		return refuse_cpus(inst, a, room);
 	if (!n_memory)
 		return refuse(inst, REFUSED_MEMORY, "not enough memory on the NUMA nodes");
 	const struct hints both[2] = {{cpu, n_cpu, p->numeric_cpu},
