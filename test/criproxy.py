@@ -7,6 +7,7 @@
 import concurrent.futures
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import tempfile
@@ -186,3 +187,46 @@ class Judge:
 
     def verdict(self):
         assert 'BROKEN' not in self.log.read_text(), self.log.read_text()
+
+
+class Churn(threading.Thread):
+    """Pods that come and go until it is left. create(i) and remove(pod) are called from a thread of its own; what they raise is in errors, but for what a
+    bridge that is killed makes of calls when that is borne: then the next pod is tried, as a kubelet does."""
+
+    BORNE = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL
+
+    def __init__(self, create, remove, live=3, borne=False):
+        super().__init__()
+        self.work, self.remove, self.live, self.borne = create, remove, live, borne
+        self.ended, self.errors, self.made, self.broken = threading.Event(), [], 0, 0
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+    def run(self):
+        rng, pods, i = random.Random(1), [], 0
+        while not self.ended.is_set():
+            i += 1
+            self.attempt(lambda: pods.append(self.work(i)))
+            self.made = i
+            if len(pods) >= self.live:
+                self.attempt(lambda: self.remove(pods.pop(rng.randrange(len(pods)))))
+        for pod in pods:
+            self.attempt(lambda pod=pod: self.remove(pod))
+
+    def attempt(self, work):
+        try:
+            work()
+        except grpc.RpcError as e:
+            if not self.borne or e.code() not in self.BORNE:
+                self.errors.append(e)
+            self.broken += 1
+            time.sleep(0.02)
+        except Exception as e:  # pylint: disable=broad-except
+            self.errors.append(e)
+            self.ended.set()

@@ -604,6 +604,16 @@ static struct ctr *new_ctr(struct cache *c, struct pod *pod, const struct ctr_de
 	return ctr;
 }
 
+void cache_set_cgroup(struct ctr *ctr, const char *path)
+{
+	bool changed = false;
+	struct err err = ERR_INIT;
+	if (check_text("cgroups path", path, CACHE_PATH_MAX, &err) == 0)
+		(void)put_text(&ctr->cgroups_path, path, &changed);
+	if (changed)
+		ctr->store.facts = false;
+}
+
 void cache_claim_name(struct cache *c, struct ctr *ctr)
 {
 	struct ctr *old = NULL;

@@ -218,6 +218,9 @@ void cache_set_memory_total(struct cache *c, uint64_t bytes);
  */
 int cache_put_pod(struct cache *c, const struct pod_desc *desc, struct pod **ret, struct err *err);
 int cache_put_ctr(struct cache *c, const struct ctr_desc *desc, struct ctr **ret, struct err *err);
+/* One that was not known when it was created. One that is too long, or for which there is no
+ * memory, stays unknown. */
+void cache_set_cgroup(struct ctr *ctr, const char *path);
 /* Computes the container's needs and flags anew from what the runtime asked for (ctr->requested)
  * and its pod's annotations. */
 void cache_derive(struct cache *c, struct ctr *ctr);

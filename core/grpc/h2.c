@@ -541,6 +541,10 @@ static int make_session(struct h2 *h, nghttp2_session_callbacks *c, nghttp2_opti
 	nghttp2_session_callbacks_set_send_data_callback(c, send_data);
 	nghttp2_option_set_no_auto_window_update(o, 1);
 	nghttp2_option_set_no_closed_streams(o, 1);
+	/* Clients of older gRPC libraries, as kubelets have them, name a unix socket's path as the
+	 * authority, which is none to nghttp2. What else of a request's headers is wrong is for
+	 * whoever answers it to say. */
+	nghttp2_option_set_no_http_messaging(o, h->config.server);
 	return h->config.server ? nghttp2_session_server_new2(&h->session, c, h, o)
 				: nghttp2_session_client_new2(&h->session, c, h, o);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-bridge/cri_info.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 static json_t *read_info(const char *info)
@@ -57,10 +59,15 @@ Cri__Resources *cri_spec_resources(struct arena *a, const json_t *spec)
 	return r->cpuset_cpus && r->cpuset_mems ? r : NULL;
 }
 
-Cri__Resources *cri_info_resources(struct arena *a, const char *info)
+int cri_info_container(struct arena *a, const char *info, struct cri_about *ret)
 {
 	json_t *root = read_info(info);
-	Cri__Resources *r = cri_spec_resources(a, json_object_get(root, "runtimeSpec"));
+	const json_t *spec = json_object_get(root, "runtimeSpec");
+	bool has_resources = json_object_get(json_object_get(spec, "linux"), "resources") != NULL;
+	int64_t pid = number_at(root, "pid");
+	ret->pid = pid > 0 && pid <= INT32_MAX ? (uint32_t)pid : 0;
+	ret->cgroups_path = arena_strdup(a, text_at(spec_linux(root), "cgroupsPath"));
+	ret->resources = cri_spec_resources(a, spec);
 	json_decref(root);
-	return r;
+	return ret->cgroups_path && (ret->resources || !has_resources) ? 0 : -ENOMEM;
 }

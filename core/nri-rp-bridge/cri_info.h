@@ -14,10 +14,16 @@
 /* The cgroup parent of a pod, or its cgroup's path; "" where it does not say. NULL: out of
  * memory. */
 const char *cri_info_parent(struct arena *a, const char *info);
-/* The resources of a container out of its OCI specification; NULL: it does not say, or out of
+/* The resources of a container by its OCI specification; NULL: it does not say, or out of
  * memory. */
-Cri__Resources *cri_info_resources(struct arena *a, const char *info);
-/* The same of an OCI specification. */
 Cri__Resources *cri_spec_resources(struct arena *a, const json_t *spec);
+/* What of a container's status is in no field of it. */
+struct cri_about {
+	const char *cgroups_path; /* "" where it does not say, as all of these */
+	uint32_t pid;
+	Cri__Resources *resources; /* out of its OCI specification; NULL */
+};
+/* 0, or -ENOMEM. */
+int cri_info_container(struct arena *a, const char *info, struct cri_about *ret);
 
 #endif

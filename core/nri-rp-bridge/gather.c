@@ -23,6 +23,8 @@
 #define LOG_SOURCE "bridge"
 #define LIST_MS 10000u /* the runtime has for a list */
 #define POLL_MS 10000u
+#define SOON_MS 500u
+#define PLACE_MS 1000u /* the runtime has for a status that a call may wait for */
 #define STATE_READY 0
 #define STATE_RUNNING 1
 #define STATE_EXITED 2
@@ -33,12 +35,11 @@ struct gather {
 	Cri__PodList *pods;
 	Cri__ContainerList *ctrs;
 	size_t next_pod, next_ctr; /* whose status is asked for */
-	bool verbose; /* of the container */
 	const char **parents; /* of each pod; NULL: not known */
 	Nri__PodSandbox **nri_pods;
 	Nri__Container **nri_ctrs;
 	size_t n_pods, n_ctrs;
-	Cri__Resources **resources; /* of each container */
+	struct cri_about *about; /* each container */
 };
 
 struct gather *gather_free(struct gather *g)
@@ -110,6 +111,7 @@ static int add_pods(struct gather *g)
 
 static int add_ctrs(struct gather *g)
 {
+	const struct police *p = g->police;
 	struct model *model = &g->police->model;
 	for (size_t i = 0; i < g->ctrs->n_containers; i++) {
 		const Cri__ListedContainer *listed = g->ctrs->containers[i];
@@ -117,10 +119,15 @@ static int add_ctrs(struct gather *g)
 		if (!pod || !counts(listed))
 			continue;
 		Nri__Container *msg =
-			cri_listed_container(g->arena, pod->id, listed, g->resources[i]);
+			cri_listed_container(g->arena, pod->id, listed, g->about[i].resources);
+		if (msg && g->about[i].cgroups_path)
+			msg->lnx->cgroups_path = (char *)(uintptr_t)g->about[i].cgroups_path;
+		if (msg)
+			msg->pid = g->about[i].pid;
 		struct ctr *ctr = msg ? model_add_ctr(model, pod, msg, listed->id) : NULL;
 		if (!ctr)
 			return -ENOMEM;
+		ctr->polled = p->n_polls;
 		ctr_unref(ctr);
 		g->nri_ctrs[g->n_ctrs++] = msg;
 	}
@@ -157,28 +164,26 @@ static void finish(struct gather *g)
 
 static void ask_next_ctr(struct gather *g);
 
-/* false: the same container is to be asked about again, in more words. */
-static bool hear_ctr(struct gather *g, const Cri__ContainerStatusResponse *m)
+/* Resources are in a field of newer runtimes. */
+static int read_status(struct arena *a, const struct grpc_result *result, struct cri_about *ret)
 {
-	if (m->status && m->status->resources)
-		g->resources[g->next_ctr] = m->status->resources->lnx;
-	if (!g->resources[g->next_ctr] && !g->verbose)
-		return false;
-	if (!g->resources[g->next_ctr])
-		g->resources[g->next_ctr] = cri_info_resources(g->arena, INFO_OF(m));
-	return true;
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Cri__ContainerStatusResponse *m =
+		result->error ? NULL
+			      : cri__container_status_response__unpack(&alloc, result->payload_len,
+								       result->payload);
+	int r = m ? cri_info_container(a, INFO_OF(m), ret) : -EBADMSG;
+	if (!r && m->status && m->status->resources && m->status->resources->lnx)
+		ret->resources = m->status->resources->lnx;
+	return r;
 }
 
 static void on_ctr(const struct grpc_result *result, void *arg)
 {
 	struct gather *g = arg;
 	/* A container that has gone meanwhile is no error. */
-	const Cri__ContainerStatusResponse *m =
-		result->error ? NULL
-			      : unpack(g, &cri__container_status_response__descriptor, result);
-	g->verbose = m && !hear_ctr(g, m);
-	if (!g->verbose)
-		g->next_ctr++;
+	(void)read_status(g->arena, result, &g->about[g->next_ctr]);
+	g->next_ctr++;
 	ask_next_ctr(g);
 }
 
@@ -192,7 +197,7 @@ static void ask_next_ctr(struct gather *g)
 	}
 	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
 	m.id = g->ctrs->containers[g->next_ctr]->id;
-	m.verbose = g->verbose;
+	m.verbose = true;
 	if (police_call_runtime(g->police, "ContainerStatus", &m.base, LIST_MS, on_ctr, g))
 		give_up(g, "the runtime is away");
 }
@@ -237,11 +242,10 @@ static void on_ctrs(const struct grpc_result *result, void *arg)
 	struct gather *g = arg;
 	g->ctrs = result->error ? NULL : unpack(g, &cri__container_list__descriptor, result);
 	if (g->ctrs) {
-		g->resources =
-			arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->resources);
+		g->about = arena_array(g->arena, g->ctrs->n_containers + 1, sizeof *g->about);
 		g->parents = arena_array(g->arena, g->pods->n_items + 1, sizeof *g->parents);
 	}
-	if (!g->ctrs || !g->resources || !g->parents)
+	if (!g->ctrs || !g->about || !g->parents)
 		give_up(g, result->error ? result->text : "an answer that cannot be decoded");
 	else
 		ask_next_pod(g);
@@ -295,6 +299,43 @@ void gather_begin(void *arg)
 		give_up(g, "the runtime is away");
 }
 
+/* ---- where a container is -------------------------------------------------------------------- */
+
+struct place {
+	struct police *police;
+	struct ctr *ctr;
+};
+
+static void on_placed(const struct grpc_result *result, void *arg)
+{
+	struct place *place = arg;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	struct cri_about about = {0};
+	place->ctr->placing = false;
+	if (a && read_status(a, result, &about) == 0)
+		ctr_set_place(place->ctr, about.cgroups_path, about.pid);
+	police_unpark(place->police, place->ctr);
+	ctr_unref(place->ctr);
+	free(place);
+}
+
+void gather_place(struct police *p, struct ctr *ctr)
+{
+	Cri__StatusRequest m = CRI__STATUS_REQUEST__INIT;
+	struct place *place = nri_runtime_is_active(p->nri) ? calloc(1, sizeof *place) : NULL;
+	if (!place)
+		return;
+	*place = (struct place){p, ctr_ref(ctr)};
+	m.id = ctr->cri_id;
+	m.verbose = true;
+	ctr->placing =
+		police_call_runtime(p, "ContainerStatus", &m.base, PLACE_MS, on_placed, place) == 0;
+	if (ctr->placing)
+		return;
+	ctr_unref(ctr);
+	free(place);
+}
+
 /* ---- containers that end by themselves ------------------------------------------------------- */
 
 static bool any_runs(const struct police *p)
@@ -311,18 +352,42 @@ void gather_poll_later(struct police *p)
 		(void)loop_timer_arm(p->poll, POLL_MS);
 }
 
+/* Something may be otherwise than what was said. */
+void gather_poll_soon(struct police *p)
+{
+	(void)loop_timer_arm(p->poll, SOON_MS);
+}
+
+/* Taken away behind our back. */
+static void tell_missing(struct police *p)
+{
+	struct ctr *ctr, *next;
+	HASH_ITER (by_id, p->model.ctrs, ctr, next) {
+		if (ctr->cri_id && !ctr->leaving && ctr->polled != p->n_polls)
+			tell_removed(p, ctr);
+	}
+}
+
 static void on_polled(const struct grpc_result *result, void *arg)
 {
 	struct police *p = arg;
+	p->polling = false;
 	Cri__ContainerList *m =
 		result->error
 			? NULL
 			: cri__container_list__unpack(NULL, result->payload_len, result->payload);
 	for (size_t i = 0; m && i < m->n_containers; i++) {
 		struct ctr *ctr = model_ctr(&p->model, m->containers[i]->id);
-		if (ctr && m->containers[i]->state >= STATE_EXITED)
+		if (!ctr)
+			continue;
+		ctr->polled = p->n_polls;
+		if (m->containers[i]->state >= STATE_EXITED)
 			tell_stopped(p, ctr);
+		else if (m->containers[i]->state == STATE_RUNNING)
+			tell_running(p, ctr);
 	}
+	if (m)
+		tell_missing(p);
 	cri__container_list__free_unpacked(m, NULL);
 	if (result->error != -ECANCELED)
 		gather_poll_later(p);
@@ -332,8 +397,11 @@ void gather_poll(void *arg)
 {
 	struct police *p = arg;
 	Cri__Id none = CRI__ID__INIT;
-	if (!nri_runtime_is_active(p->nri))
+	if (!nri_runtime_is_active(p->nri) || p->polling)
 		return;
-	if (police_call_runtime(p, "ListContainers", &none.base, LIST_MS, on_polled, p))
+	p->n_polls++;
+	p->polling =
+		police_call_runtime(p, "ListContainers", &none.base, LIST_MS, on_polled, p) == 0;
+	if (!p->polling)
 		gather_poll_later(p);
 }

@@ -2,7 +2,7 @@
 /*
  * What the plugin is told of when the runtime has made it already: because no plugin was there
  * before, or, of pods, because it wants to know the runtime's id (--pod-event after). One that is
- * refused then is taken away again.
+ * refused then is taken away again. And of what has ended.
  */
 #include <errno.h>
 #include <string.h>
@@ -117,9 +117,22 @@ static void on_late_asked(struct question *q, const struct rpc_result *result)
 			    c->late_id, r == -EREMOTEIO ? result->text : strerror(-r));
 	if (r && q->ctr)
 		model_remove_ctr(&q->police->model, q->ctr);
-	else if (q->ctr)
+	else if (q->ctr) {
 		q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+		q->ctr->polled = q->police->n_polls;
+		gather_place(q->police, q->ctr);
+	}
 	carry_updates(q->police, c->updates, r ? 0 : c->n_updates, NULL, on_late_carried, c);
+}
+
+/* Of a pod or a container that the plugin knows by now. */
+static void tell_end(struct police_call *c)
+{
+	if (nri_runtime_is_active(c->q.police->nri))
+		(void)c->method->read(c);
+	if (c->told)
+		c->method->after(c, POLICE_DONE, span_of(NULL, 0));
+	pass_answer(c);
 }
 
 /* Under the lock: is it unknown still? */
@@ -127,6 +140,11 @@ static void on_late_turn(void *arg)
 {
 	struct police_call *c = arg;
 	struct police *p = c->q.police;
+	if (!c->method->creates) {
+		tell_end(c);
+		nri_runtime_unlock(p->nri);
+		return;
+	}
 	bool known = model_pod(&p->model, c->late_id) || model_ctr(&p->model, c->late_id);
 	if (known || !nri_runtime_is_active(p->nri) || c->method->read(c)) {
 		pass_answer(c);
@@ -149,13 +167,14 @@ static void on_later(void *arg)
 
 bool late_begin(struct police_call *c, struct span answer)
 {
-	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, answer);
+	bool made = c->method->creates;
+	const Cri__Id *m = made ? call_unpack(c, &cri__id__descriptor, answer) : NULL;
 	c->q.ctr = ctr_unref(c->q.ctr);
 	c->q.pod = pod_unref(c->q.pod);
-	if (!m || !*m->id)
+	if (made && (!m || !*m->id))
 		return false;
 	c->stage = STAGE_LATE;
-	c->late_id = m->id;
+	c->late_id = made ? m->id : NULL;
 	c->later = (struct loop_task){NULL, on_later, c};
 	c->is_later = true;
 	loop_defer_task(c->q.police->config.loop, &c->later);

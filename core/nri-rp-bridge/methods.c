@@ -25,7 +25,7 @@ static int read_run_pod(struct police_call *c)
 	const char *id = id_of_new(c);
 	Cri__RunPodSandboxRequest *m =
 		call_unpack(c, &cri__run_pod_sandbox_request__descriptor, c->payload);
-	if (!m || !m->config)
+	if (!m || !m->config || !m->config->metadata)
 		return 1; /* the runtime says what is wrong with it */
 	c->request = &m->base;
 	if (c->q.police->config.pod_event_after && !c->late_id) {
@@ -51,22 +51,30 @@ static int edit_run_pod(struct police_call *c, struct cri_missing *missing, stru
 	return r ? err_errno(err, r, "a pod") : 0;
 }
 
-static void after_run_pod(struct police_call *c, bool ok, struct span payload)
+static void tell_pod_removed(struct police *p, struct pod *pod)
+{
+	notice_tell(p, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, EFFECT_NONE);
+	notice_tell(p, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL, EFFECT_REMOVE);
+}
+
+static void after_run_pod(struct police_call *c, enum police_outcome outcome, struct span payload)
 {
 	struct police *p = c->q.police;
-	const Cri__Id *m = ok ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
+	const Cri__Id *m =
+		outcome == POLICE_DONE ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
 	if (m && *m->id && model_name_pod(&p->model, c->q.pod, m->id) == 0)
 		return;
-	notice_tell(p, NRI__EVENT__STOP_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
-	notice_tell(p, NRI__EVENT__REMOVE_POD_SANDBOX, c->q.pod, NULL, EFFECT_REMOVE);
+	tell_pod_removed(p, c->q.pod);
 }
 
 static int find_pod(struct police_call *c)
 {
 	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, c->payload);
 	struct pod *pod = m ? model_pod(&c->q.police->model, m->id) : NULL;
-	c->q.pod = pod ? pod_ref(pod) : NULL;
-	return pod ? 0 : 1;
+	if (!pod || pod->leaving)
+		return 1;
+	c->q.pod = pod_ref(pod);
+	return 0;
 }
 
 static int read_update_pod(struct police_call *c)
@@ -82,10 +90,11 @@ static int read_update_pod(struct police_call *c)
 	return none ? -ENOMEM : 0;
 }
 
-static void after_update_pod(struct police_call *c, bool ok, struct span payload)
+static void after_update_pod(struct police_call *c, enum police_outcome outcome,
+			     struct span payload)
 {
 	(void)payload;
-	if (!ok)
+	if (outcome != POLICE_DONE)
 		return;
 	pod_set_resources(c->q.pod, c->q.overhead, c->q.resources);
 	notice_tell(c->q.police, NRI__EVENT__POST_UPDATE_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
@@ -106,19 +115,20 @@ static void tell_each(struct police_call *c, void (*tell)(struct police *p, stru
 	}
 }
 
-static void after_stop_pod(struct police_call *c, bool ok, struct span payload)
+static void after_stop_pod(struct police_call *c, enum police_outcome outcome, struct span payload)
 {
 	(void)payload;
-	if (!ok)
+	if (outcome != POLICE_DONE)
 		return;
 	tell_each(c, tell_stopped);
 	notice_tell(c->q.police, NRI__EVENT__STOP_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
 }
 
-static void after_remove_pod(struct police_call *c, bool ok, struct span payload)
+static void after_remove_pod(struct police_call *c, enum police_outcome outcome,
+			     struct span payload)
 {
 	(void)payload;
-	if (!ok)
+	if (outcome != POLICE_DONE)
 		return;
 	tell_each(c, tell_removed);
 	notice_tell(c->q.police, NRI__EVENT__REMOVE_POD_SANDBOX, c->q.pod, NULL, EFFECT_REMOVE);
@@ -126,21 +136,40 @@ static void after_remove_pod(struct police_call *c, bool ok, struct span payload
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
+/* A pod that the runtime has made though its caller had given up: told of now. 1: it says nothing
+ * of itself. */
+static int learn_pod(struct police_call *c, const Cri__CreateContainerRequest *m)
+{
+	struct police *p = c->q.police;
+	if (!*m->pod_sandbox_id || !m->sandbox_config || !m->sandbox_config->metadata)
+		return 1;
+	Nri__PodSandbox *pod = cri_pod(c->arena, m->pod_sandbox_id, m->sandbox_config, "");
+	c->q.pod = pod ? model_add_pod(&p->model, pod, m->pod_sandbox_id) : NULL;
+	if (!c->q.pod)
+		return -ENOMEM;
+	c->learned = true;
+	notice_tell(p, NRI__EVENT__RUN_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
+	return 0;
+}
+
 static int read_create(struct police_call *c)
 {
 	const char *id = id_of_new(c);
 	struct model *model = &c->q.police->model;
 	Cri__CreateContainerRequest *m =
 		call_unpack(c, &cri__create_container_request__descriptor, c->payload);
-	struct pod *pod = m ? model_pod(model, m->pod_sandbox_id) : NULL;
-	if (!pod || !m->config)
+	if (!m || !m->config || !m->config->metadata)
 		return 1;
-	Nri__Container *ctr = id ? cri_container(c->arena, id, pod->id, m->config) : NULL;
+	struct pod *pod = model_pod(model, m->pod_sandbox_id);
+	c->q.pod = pod ? pod_ref(pod) : NULL;
+	int r = pod ? 0 : learn_pod(c, m);
+	if (r)
+		return r;
+	Nri__Container *ctr = id ? cri_container(c->arena, id, c->q.pod->id, m->config) : NULL;
 	if (!ctr)
 		return -ENOMEM;
 	c->request = &m->base;
-	c->q.pod = pod_ref(pod);
-	c->q.ctr = model_add_ctr(model, pod, ctr, c->late_id);
+	c->q.ctr = model_add_ctr(model, c->q.pod, ctr, c->late_id);
 	return c->q.ctr ? 0 : -ENOMEM;
 }
 
@@ -168,19 +197,24 @@ static int edit_create(struct police_call *c, struct cri_missing *missing, struc
 	return r ? err_errno(err, r, "a container") : 0;
 }
 
-static void after_create(struct police_call *c, bool ok, struct span payload)
+static void after_create(struct police_call *c, enum police_outcome outcome, struct span payload)
 {
 	struct police *p = c->q.police;
-	const Cri__Id *m = ok ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
+	const Cri__Id *m =
+		outcome == POLICE_DONE ? call_unpack(c, &cri__id__descriptor, payload) : NULL;
 	if (!m || !*m->id || model_name_ctr(&p->model, c->q.ctr, m->id)) {
 		tell_removed(p, c->q.ctr);
+		if (c->learned)
+			tell_pod_removed(p, c->q.pod);
 		return;
 	}
 	c->q.ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+	c->q.ctr->polled = p->n_polls;
 	const Nri__ContainerAdjustment *adjust = c->created ? c->created->adjust : NULL;
 	if (adjust && adjust->lnx && adjust->lnx->resources)
 		resources_in_force(c->q.ctr, adjust->lnx->resources);
 	carry_pending(p, c->q.ctr);
+	gather_place(p, c->q.ctr);
 	notice_tell(p, NRI__EVENT__POST_CREATE_CONTAINER, c->q.pod, c->q.ctr, EFFECT_NONE);
 }
 
@@ -188,22 +222,31 @@ static int find_ctr(struct police_call *c)
 {
 	const Cri__Id *m = call_unpack(c, &cri__id__descriptor, c->payload);
 	struct ctr *ctr = m ? model_ctr(&c->q.police->model, m->id) : NULL;
-	if (!ctr)
+	if (!ctr || ctr->leaving)
 		return 1;
 	c->q.ctr = ctr_ref(ctr);
 	c->q.pod = pod_ref(ctr->pod);
 	return 0;
 }
 
-static void after_start(struct police_call *c, bool ok, struct span payload)
+/* The runtime says by itself what is wrong with starting anything else. */
+static int read_start(struct police_call *c)
+{
+	int r = find_ctr(c);
+	return r || c->q.ctr->state == NRI__CONTAINER_STATE__CONTAINER_CREATED ? r : 1;
+}
+
+static void after_start(struct police_call *c, enum police_outcome outcome, struct span payload)
 {
 	(void)payload;
-	if (!ok) {
+	if (outcome == POLICE_DONE) {
+		gather_place(c->q.police, c->q.ctr);
+		tell_running(c->q.police, c->q.ctr);
+	} else if (outcome == POLICE_REFUSED) {
 		tell_stopped(c->q.police, c->q.ctr);
-		return;
+	} else {
+		gather_poll_soon(c->q.police);
 	}
-	c->q.ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
-	notice_tell(c->q.police, NRI__EVENT__POST_START_CONTAINER, c->q.pod, c->q.ctr, EFFECT_NONE);
 	gather_poll_later(c->q.police);
 }
 
@@ -211,7 +254,7 @@ static int read_update(struct police_call *c)
 {
 	int r = find_ctr(c);
 	Cri__UpdateRequest *m = call_unpack(c, &cri__update_request__descriptor, c->payload);
-	if (r || !m || !m->lnx)
+	if (r || !m || !m->lnx || c->q.ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED)
 		return 1;
 	c->request = &m->base;
 	c->q.resources = cri_resources(c->arena, m->lnx);
@@ -241,10 +284,10 @@ static int edit_update(struct police_call *c, struct cri_missing *missing, struc
 	return r ? err_errno(err, r, "an update") : 0;
 }
 
-static void after_update(struct police_call *c, bool ok, struct span payload)
+static void after_update(struct police_call *c, enum police_outcome outcome, struct span payload)
 {
 	(void)payload;
-	if (!ok)
+	if (outcome != POLICE_DONE)
 		return;
 	/* As it was edited. */
 	resources_in_force(c->q.ctr,
@@ -259,17 +302,17 @@ static int read_ctr(struct police_call *c)
 	return 1;
 }
 
-static void after_stop(struct police_call *c, bool ok, struct span payload)
+static void after_stop(struct police_call *c, enum police_outcome outcome, struct span payload)
 {
 	(void)payload;
-	if (ok)
+	if (outcome == POLICE_DONE)
 		tell_stopped(c->q.police, c->q.ctr);
 }
 
-static void after_remove(struct police_call *c, bool ok, struct span payload)
+static void after_remove(struct police_call *c, enum police_outcome outcome, struct span payload)
 {
 	(void)payload;
-	if (ok)
+	if (outcome == POLICE_DONE)
 		tell_removed(c->q.police, c->q.ctr);
 }
 
@@ -284,7 +327,7 @@ static const struct method methods[] = {
 	{"RemovePodSandbox", read_pod, NRI__EVENT__UNKNOWN, NULL, NULL, false, after_remove_pod},
 	{"CreateContainer", read_create, NRI__EVENT__CREATE_CONTAINER, hear_create, edit_create,
 	 true, after_create},
-	{"StartContainer", find_ctr, NRI__EVENT__START_CONTAINER, NULL, NULL, false, after_start},
+	{"StartContainer", read_start, NRI__EVENT__START_CONTAINER, NULL, NULL, false, after_start},
 	{"UpdateContainerResources", read_update, NRI__EVENT__UPDATE_CONTAINER, hear_update,
 	 edit_update, false, after_update},
 	{"StopContainer", read_ctr, NRI__EVENT__UNKNOWN, NULL, NULL, false, after_stop},

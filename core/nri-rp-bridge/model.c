@@ -60,6 +60,17 @@ Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr)
 	return m;
 }
 
+void ctr_set_place(struct ctr *ctr, const char *cgroups_path, uint32_t pid)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, 0);
+	Nri__Container *m = a ? ctr_message(a, ctr) : NULL;
+	if (!m || !m->lnx)
+		return;
+	m->lnx->cgroups_path = (char *)(uintptr_t)cgroups_path;
+	m->pid = pid;
+	(void)packed_set(&ctr->msg, &m->base);
+}
+
 void pod_set_resources(struct pod *pod, Nri__LinuxResources *overhead,
 		       Nri__LinuxResources *resources)
 {

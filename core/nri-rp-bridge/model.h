@@ -45,6 +45,7 @@ struct pod {
 	struct seat seat;
 	unsigned refs;
 	bool gone; /* in no table any more */
+	bool leaving; /* the plugin is about to hear that it is removed */
 	UT_hash_handle by_cri;
 };
 
@@ -58,7 +59,9 @@ struct ctr {
 	struct packed pending;
 	struct seat seat;
 	unsigned refs;
-	bool gone;
+	bool gone, leaving;
+	bool placing; /* where it runs is being asked */
+	unsigned polled; /* the last list that it was in, or could not be in yet */
 	UT_hash_handle by_id, by_cri;
 };
 
@@ -95,6 +98,8 @@ struct ctr *ctr_unref(struct ctr *ctr);
 Nri__PodSandbox *pod_message(struct arena *a, const struct pod *pod);
 Nri__Container *ctr_message(struct arena *a, const struct ctr *ctr);
 
+/* Where it runs: its cgroup, its process. */
+void ctr_set_place(struct ctr *ctr, const char *cgroups_path, uint32_t pid);
 /* Those of the pod from now on; NULL: as before. */
 void pod_set_resources(struct pod *pod, Nri__LinuxResources *overhead,
 		       Nri__LinuxResources *resources);

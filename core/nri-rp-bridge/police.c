@@ -76,7 +76,7 @@ static void pass_unasked(struct police_call *c)
 static void undo(struct police_call *c)
 {
 	if (c->told && c->generation == c->q.police->generation)
-		c->method->after(c, false, span_of(NULL, 0));
+		c->method->after(c, POLICE_BROKEN, span_of(NULL, 0));
 	else if (c->q.ctr && !c->q.ctr->cri_id)
 		model_remove_ctr(&c->q.police->model, c->q.ctr);
 }
@@ -217,7 +217,9 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 	}
 	c->events = events;
 	c->arg = arg;
-	int r = nri_runtime_is_active(p->nri) ? method->read(c) : 1;
+	/* What ends is looked up when it has ended: a plugin may have come meanwhile. */
+	bool asks = method->event != NRI__EVENT__UNKNOWN && nri_runtime_is_active(p->nri);
+	int r = asks ? method->read(c) : 1;
 	if (r < 0) {
 		*ret = NULL;
 		call_refuse(c, GRPC_RESOURCE_EXHAUSTED, "out of memory");
@@ -229,19 +231,41 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 		forward_edited(c);
 	} else if (r > 0) {
 		tell_forward(c, c->payload.p, span_len(&c->payload));
+	} else if (c->q.ctr && c->q.ctr->placing) {
+		c->parked = true;
 	} else {
+		question_ask(&c->q);
+	}
+}
+
+static struct police_call *parked_for(const struct police *p, const struct ctr *ctr)
+{
+	struct police_call *c;
+	DL_FOREACH (p->calls, c)
+		if (c->parked && c->q.ctr == ctr)
+			return c;
+	return NULL;
+}
+
+void police_unpark(struct police *p, const struct ctr *ctr)
+{
+	struct police_call *c;
+	while ((c = parked_for(p, ctr))) {
+		c->parked = false;
 		question_ask(&c->q);
 	}
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *payload, size_t n)
+struct police_call *police_end(struct police_call *c, enum police_outcome outcome,
+			       const uint8_t *payload, size_t n)
 {
 	if (!c)
 		return NULL;
 	struct police *p = c->q.police;
-	bool late = c->stage == STAGE_FORWARDED && ok && !c->told && c->method->creates &&
+	bool late = c->stage == STAGE_FORWARDED && outcome == POLICE_DONE && !c->told &&
+		    (c->method->creates || c->method->event == NRI__EVENT__UNKNOWN) &&
 		    (p->gather || nri_runtime_is_active(p->nri));
 	if (late && late_begin(c, span_of(payload, n)))
 		return c->held ? c : NULL;
@@ -249,7 +273,7 @@ struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *pa
 	if (c->stage != STAGE_FORWARDED)
 		return NULL; /* the plugin is being asked: that ends it */
 	if (c->told && c->generation == p->generation)
-		c->method->after(c, ok, span_of(payload, n));
+		c->method->after(c, outcome, span_of(payload, n));
 	else
 		undo(c);
 	call_free(c);
@@ -269,6 +293,23 @@ static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 	if (m->n_evict)
 		log_warning("the plugin evicts containers, which is not done here");
 	carry_updates(arg, m->update, m->n_update, NULL, on_asked_updates, arg);
+}
+
+/* A runtime of its own would have ended the connection, and have it synchronised anew: what has
+ * become of its containers meanwhile nobody knows. */
+static void on_back(void *arg)
+{
+	struct police *p = arg;
+	p->is_back = false;
+	nri_runtime_drop(p->nri, "the runtime was away and is back");
+}
+
+static void on_runtime_back(void *arg)
+{
+	struct police *p = arg;
+	if (!p->is_back)
+		loop_defer_task(p->config.loop, &p->back);
+	p->is_back = true;
 }
 
 static void on_came(const char *plugin, void *arg)
@@ -326,6 +367,8 @@ int police_new(const struct police_config *config, struct police **ret, struct e
 		police_free(p);
 		return r;
 	}
+	p->back = (struct loop_task){NULL, on_back, p};
+	upstream_watch(config->runtime, on_runtime_back, p);
 	*ret = p;
 	return 0;
 }
@@ -334,6 +377,8 @@ struct police *police_free(struct police *p)
 {
 	if (!p)
 		return NULL;
+	if (p->is_back)
+		loop_undefer_task(p->config.loop, &p->back);
 	nri_runtime_free(p->nri);
 	p->gather = gather_free(p->gather);
 	notices_free(p);

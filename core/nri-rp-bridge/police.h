@@ -48,6 +48,10 @@ struct police_events {
 	void (*release)(void *arg);
 };
 
+/* What has become of a call: the runtime's answer; its refusal; or it has been broken off, and the
+ * runtime may or may not do it. */
+enum police_outcome { POLICE_DONE, POLICE_REFUSED, POLICE_BROKEN };
+
 int police_new(const struct police_config *config, struct police **ret, struct err *err);
 /* After the proxy and the upstreams. NULL is fine; returns NULL. */
 struct police *police_free(struct police *p);
@@ -63,11 +67,12 @@ void police_begin(struct police *p, const char *path, const uint8_t *payload, si
 		  uint64_t left_ms, const struct police_events *events, void *arg,
 		  struct police_call **ret);
 /*
- * What became of it: ok with the runtime's answer, or not; also when the caller has gone before.
- * Has to be called once, unless the call was refused. NULL is fine. NULL: that is all, an answer
- * that is held may go. Else that is not decided yet; when the caller goes before, police_end once
- * more.
+ * What became of it; with the runtime's answer when it is done, also when the caller has gone
+ * before. Has to be called once, unless the call was refused. NULL is fine. NULL: that is all, an
+ * answer that is held may go. Else that is not decided yet; when the caller goes before, police_end
+ * once more.
  */
-struct police_call *police_end(struct police_call *c, bool ok, const uint8_t *payload, size_t n);
+struct police_call *police_end(struct police_call *c, enum police_outcome outcome,
+			       const uint8_t *payload, size_t n);
 
 #endif

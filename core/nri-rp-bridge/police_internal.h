@@ -27,6 +27,10 @@ struct police {
 	struct notice *notices;
 	struct gather *gather; /* under way */
 	struct loop_timer *poll;
+	unsigned n_polls;
+	bool polling;
+	struct loop_task back;
+	bool is_back; /* the runtime: that waits to be seen to */
 	unsigned long n_unasked; /* calls that passed since the last plugin has gone */
 };
 
@@ -45,8 +49,8 @@ struct method {
 	/* Writes what the plugin wants into the request. */
 	int (*edit)(struct police_call *c, struct cri_missing *missing, struct err *err);
 	bool creates; /* something that is not there without a plugin, where one is required */
-	/* What follows the runtime's answer. ok: with its payload. */
-	void (*after)(struct police_call *c, bool ok, struct span payload);
+	/* What follows; the runtime's answer when it is done. */
+	void (*after)(struct police_call *c, enum police_outcome outcome, struct span payload);
 };
 
 struct police_call {
@@ -59,7 +63,9 @@ struct police_call {
 	enum stage stage;
 	unsigned generation;
 	bool told; /* the plugin knows of this call */
+	bool parked; /* until it is known where its container is */
 	bool held; /* the runtime's answer waits for the plugin's */
+	bool learned; /* the pod was known to nobody before this call */
 	char new_id[MODEL_ID_SIZE]; /* by which the plugin is to know what is created */
 	const char *late_id; /* the runtime's, of what the plugin is told of afterwards */
 	struct nri_turn late;
@@ -78,6 +84,8 @@ struct police_call {
 void *call_unpack(const struct police_call *c, const ProtobufCMessageDescriptor *type,
 		  struct span s);
 void call_free(struct police_call *c);
+/* What waited for that. */
+void police_unpark(struct police *p, const struct ctr *ctr);
 /* The call is over for its caller. */
 void call_refuse(struct police_call *c, enum grpc_status status, const char *text);
 
@@ -101,6 +109,8 @@ enum effect { EFFECT_NONE, EFFECT_REMOVE };
 void notice_tell(struct police *p, Nri__Event event, struct pod *pod, struct ctr *ctr,
 		 enum effect effect);
 void notices_free(struct police *p);
+/* A container runs, if it did not before. */
+void tell_running(struct police *p, struct ctr *ctr);
 /* A container has ended, if it had not before. */
 void tell_stopped(struct police *p, struct ctr *ctr);
 /* A container is no more. */
@@ -122,7 +132,10 @@ int police_call_runtime(struct police *p, const char *method, const ProtobufCMes
 
 void gather_begin(void *police); /* of nri_runtime_config */
 struct gather *gather_free(struct gather *g);
+/* Asks the runtime for the cgroup and the process of a container. Questions about it wait. */
+void gather_place(struct police *p, struct ctr *ctr);
 void gather_poll(void *police);
 void gather_poll_later(struct police *p);
+void gather_poll_soon(struct police *p);
 
 #endif

@@ -100,15 +100,15 @@ static void log_call(const struct call *c)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void policed_end(struct call *c, bool ok)
+static void policed_end(struct call *c, enum police_outcome outcome)
 {
 	struct policed *p = c->policed;
 	struct grpc_message m = {0};
 	if (!p || !p->police)
 		return;
-	if (ok && grpc_reader_next(&p->answer, &m, NULL) <= 0)
-		ok = false;
-	p->police = police_end(p->police, ok, m.data, m.n);
+	if (outcome == POLICE_DONE && grpc_reader_next(&p->answer, &m, NULL) <= 0)
+		outcome = POLICE_BROKEN;
+	p->police = police_end(p->police, outcome, m.data, m.n);
 }
 
 static void policed_free(struct policed *p)
@@ -127,7 +127,7 @@ static void call_free_if_over(struct call *c)
 {
 	if (c->down || c->up)
 		return;
-	policed_end(c, false);
+	policed_end(c, POLICE_BROKEN);
 	log_call(c);
 	policed_free(c->policed);
 	buf_fini(&c->request.head);
@@ -166,12 +166,22 @@ static void tell_unavailable(struct call *c, const char *text)
 
 /* ---- from the runtime to the kubelet --------------------------------------------------------- */
 
+/* With these it may have been done all the same. */
+static enum police_outcome outcome_of(int32_t status)
+{
+	if (status == GRPC_OK)
+		return POLICE_DONE;
+	bool unknown = status == GRPC_STATUS_UNTOLD || status == GRPC_UNAVAILABLE ||
+		       status == GRPC_DEADLINE_EXCEEDED || status == GRPC_CANCELLED;
+	return unknown ? POLICE_BROKEN : POLICE_REFUSED;
+}
+
 static void note_end(struct call *c, const struct h2_fields *trailers)
 {
 	c->answered = true;
 	if (trailers)
 		c->status = grpc_status_of(trailers);
-	policed_end(c, c->status == GRPC_OK);
+	policed_end(c, outcome_of(c->status));
 }
 
 /* What was held goes to the kubelet. */
@@ -276,7 +286,7 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 	(void)s;
 	c->up = NULL;
 	if (!c->answered)
-		policed_end(c, false);
+		policed_end(c, POLICE_BROKEN);
 	if (c->down && !c->answered) {
 		if (end->error)
 			tell_unavailable(c, end->text);

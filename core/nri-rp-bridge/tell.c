@@ -76,6 +76,8 @@ void notice_tell(struct police *p, Nri__Event event, struct pod *pod, struct ctr
 		return;
 	}
 	n->effect = effect;
+	if (effect == EFFECT_REMOVE)
+		*(ctr ? &ctr->leaving : &pod->leaving) = true;
 	n->q = (struct question){.nri = p->nri,
 				 .police = p,
 				 .event = event,
@@ -85,6 +87,14 @@ void notice_tell(struct police *p, Nri__Event event, struct pod *pod, struct ctr
 				 .then = on_told};
 	DL_APPEND(p->notices, n);
 	question_ask(&n->q);
+}
+
+void tell_running(struct police *p, struct ctr *ctr)
+{
+	if (ctr->state != NRI__CONTAINER_STATE__CONTAINER_CREATED)
+		return;
+	ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
+	notice_tell(p, NRI__EVENT__POST_START_CONTAINER, ctr->pod, ctr, EFFECT_NONE);
 }
 
 void tell_stopped(struct police *p, struct ctr *ctr)

@@ -28,6 +28,9 @@ struct upstream {
 	struct loop_timer *retry;
 	uint64_t backoff_ms;
 	bool away; /* as far as has been told */
+	bool lost; /* it was there, and has gone */
+	void (*back)(void *arg); /* NULL: nobody asks */
+	void *arg;
 };
 
 static struct link *link_free(struct link *l)
@@ -53,8 +56,10 @@ static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
 	(void)conn;
 	log_notice("%s: %s", u->path, err->text);
 	link_free(l);
-	if (!u->links)
-		try_later(u);
+	if (u->links)
+		return;
+	u->lost = true;
+	try_later(u);
 }
 
 static int connect_now(struct upstream *u, struct err *err)
@@ -93,7 +98,16 @@ static int reconnect(struct upstream *u, struct err *err)
 	u->away = false;
 	u->backoff_ms = BACKOFF_FIRST_MS;
 	loop_timer_disarm(u->retry);
+	if (u->lost && u->back)
+		u->back(u->arg);
+	u->lost = false;
 	return 0;
+}
+
+void upstream_watch(struct upstream *u, void (*back)(void *arg), void *arg)
+{
+	u->back = back;
+	u->arg = arg;
 }
 
 static void on_retry(void *arg)

@@ -12,6 +12,9 @@ struct upstream;
 /* The runtime is not connected to before it is wanted. */
 int upstream_new(struct loop *loop, const char *path, struct upstream **ret, struct err *err);
 /* Streams end with -ECANCELED. Not from inside a callback. NULL is fine; returns NULL. */
+/* When a runtime that had gone is there again: perhaps another process. Once, from inside of
+ * upstream_connection too. */
+void upstream_watch(struct upstream *u, void (*back)(void *arg), void *arg);
 struct upstream *upstream_free(struct upstream *u);
 /*
  * The connection, for the next call. A runtime that is not there, or does not listen, is an error

@@ -240,7 +240,8 @@ static int state_change_event(const struct rpc_request *req, uint64_t *ret)
 
 /*
  * Of those that are known already only the name is decoded, but where the runtime tells of them
- * anew; a container that is not known may have to be taken over, with its pod.
+ * anew; a container that is not known may have to be taken over, with its pod. Behind
+ * nri-rp-bridge a container's cgroup is told when it is there, not with its creation.
  */
 static int decode_event(struct call *c, const struct event_parts *e)
 {
@@ -249,8 +250,11 @@ static int decode_event(struct call *c, const struct event_parts *e)
 	struct span pod = e->part[PART_POD], ctr = e->part[PART_CTR];
 	bool create = c->kind == REQ_CREATE, run = c->kind == REQ_RUN_POD;
 	int r = decode_ctr(a, a, ctr, create ? DECODE_ALL : DECODE_NAME, &c->ctr);
-	if (!r && ctr.p && !create && !cache_ctr(cache, c->ctr.id))
+	const struct ctr *known = r || !ctr.p || create ? NULL : cache_ctr(cache, c->ctr.id);
+	if (!r && ctr.p && !create && !known)
 		r = decode_ctr(a, a, ctr, DECODE_ALL, &c->ctr);
+	else if (known && c->kind == REQ_START && !*known->cgroups_path)
+		r = decode_ctr(a, a, ctr, DECODE_FACTS, &c->ctr);
 	if (!r)
 		r = decode_pod(a, pod, run ? DECODE_ALL : DECODE_NAME, &c->pod);
 	if (!r && pod.p && !run && !cache_pod(cache, c->pod.id))

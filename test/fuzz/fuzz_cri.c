@@ -72,9 +72,10 @@ static void read_info(struct arena *a, const uint8_t *data, size_t n)
 {
 	const char *text = arena_strndup(a, (const char *)data, n);
 	check(text && cri_info_parent(a, text) != NULL);
-	const Cri__Resources *r = cri_info_resources(a, text);
-	if (r)
-		check_packs(&r->base);
+	struct cri_about about;
+	check(cri_info_container(a, text, &about) == 0);
+	if (about.resources)
+		check_packs(&about.resources->base);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

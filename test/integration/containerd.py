@@ -229,7 +229,8 @@ class Containerd:
         self.release, self.dir, self.systemd = release, pathlib.Path(folder), systemd
         self.bin = fetch(release)
         self.pb = cri_messages()
-        self.nri_socket = self.dir / 'nri/nri.sock'
+        self.nri_socket, self.socket = self.dir / 'nri/nri.sock', self.dir / 'cri.sock'
+        self.front = self.socket  # where calls go
         self.cgroup = '/nri-rp-' + hashlib.sha1(str(self.dir).encode()).hexdigest()[:8]
         self.process = self.channel = None
         for sub in ('nri/plugins', 'nri/conf.d', 'opt'):
@@ -251,12 +252,13 @@ class Containerd:
         with open(self.dir / 'containerd.log', 'ab') as log:
             self.process = subprocess.Popen([str(self.bin / 'containerd'), '--config', str(self.dir / 'config.toml')], stdout=log,
                                             stderr=log, env=env, cwd=self.dir, start_new_session=True)
-        self.connect(self.dir / 'cri.sock')
+        self.connect(self.front)
         wait_for('containerd answers', self.ready, READY_S)
         return self
 
     def connect(self, path):
         """Calls go there from now on."""
+        self.front = path
         self.channel = grpc.insecure_channel('unix://%s' % path, options=[('grpc.use_local_subchannel_pool', 1)])
 
     def ready(self):

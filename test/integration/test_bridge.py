@@ -16,13 +16,6 @@ RESTARTS = 10
 PLACED = 'containers are placed'
 
 
-class Bridged:
-    """Stands for the runtime, as Daemon and Bridge want one."""
-
-    def __init__(self, runtime):
-        self.runtime, self.dir, self.socket = runtime, runtime.dir, runtime.dir / 'cri.sock'
-
-
 @pytest.fixture(params=list(containerd.SUITES), scope='module')
 def runtime(request):
     folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir=SCRATCH))
@@ -35,18 +28,18 @@ def runtime(request):
         pytest.skip(str(why))
     assert not rt.nri_socket.exists()
     yield rt
-    rt.connect(rt.dir / 'cri.sock')
+    rt.connect(rt.socket)
     rt.down()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def bridge(runtime):
-    with Bridge(Bridged(runtime)) as b:
+    with Bridge(runtime) as b:
         runtime.connect(b.socket)
         runtime.nri_socket = b.nri_socket
         yield b
-        runtime.connect(runtime.dir / 'cri.sock')
+        runtime.connect(runtime.socket)
 
 
 @pytest.fixture
@@ -192,7 +185,7 @@ def test_answers_are_those_without_the_bridge(runtime, bridge, daemon, service, 
             both = outcome(direct, path, data), outcome(bridge.channel, path, data)
             if both[0] != both[1]:
                 differ.append((path, data, *both))
-    runtime.connect(runtime.dir / 'cri.sock')
+    runtime.connect(runtime.socket)
     runtime.load_images()  # an image without a name is any, to RemoveImage
     assert differ == []
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """nri-rpd beside a real containerd: what is decided is what the kernel does."""
+import contextlib
 import os
 import pathlib
 import re
@@ -13,9 +14,11 @@ import pytest
 
 import containerd
 from containerd import cpus, wait_for
+from criproxy import Bridge
 
 BUILD = pathlib.Path(os.environ.get('NRI_RP_BUILD', pathlib.Path(__file__).resolve().parents[2] / 'build'))
 SCRATCH = os.environ.get('NRI_RP_TEST_DIR', '/tmp')  # short, as socket paths are
+BRIDGED = 'NRI_RP_TEST_BRIDGE' in os.environ  # the runtimes have no NRI, and nri-rp-bridge stands before them
 ONLINE = sorted(os.sched_getaffinity(0))
 
 needs_two_cpus = pytest.mark.skipif(len(ONLINE) < 2, reason='needs two CPUs')
@@ -70,15 +73,26 @@ class Daemon:
 def runtime(request):
     folder = pathlib.Path(tempfile.mkdtemp(prefix='nri-rp-it-', dir=SCRATCH))
     try:
-        rt = containerd.Containerd(request.param, folder)
+        rt = containerd.Containerd(request.param, folder, nri=not BRIDGED)
         rt.start()
         rt.load_images()
     except containerd.Unavailable as why:
         shutil.rmtree(folder, ignore_errors=True)
         pytest.skip(str(why))
-    yield rt
+    with bridge_before(rt) if BRIDGED else contextlib.nullcontext():
+        yield rt
     rt.down()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def bridge_before(rt):
+    """All calls go through it, and nri-rpd connects to it."""
+    with Bridge(rt) as bridge:
+        rt.nri_socket = bridge.nri_socket
+        rt.connect(bridge.socket)
+        yield
+        rt.connect(rt.socket)
 
 
 @pytest.fixture

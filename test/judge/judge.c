@@ -3,10 +3,11 @@
  * A plugin that believes nothing: it listens to all events and says which of the promises that NRI
  * makes to plugins a runtime has broken.
  *
- *   judge [-p CPUS] [-r NAME] [-e EVENTS] SOCKET
+ *   judge [-c] [-p CPUS] [-r NAME] [-e EVENTS] SOCKET
  *
  * Each event is a line on standard output, "METHOD ID NAME", and each promise that is broken one
- * that begins with BROKEN. -p: every container gets these CPUs, and later events have to show them.
+ * that begins with BROKEN. -c: containers have cgroups before they are started. -p: every container
+ * gets these CPUs, and later events have to show them.
  * -r: pods of that name are refused. -e: the mask of events, default all but the validator's. Ends
  * when the runtime closes the connection, with 1 when anything was broken.
  */
@@ -44,7 +45,7 @@ static struct judge {
 	struct rpc_request *waits; /* for its answer */
 	const char *cpus, *refuse;
 	uint32_t events;
-	bool synchronized;
+	bool synchronized, cgroups;
 	unsigned n_broken;
 } judge;
 
@@ -141,6 +142,9 @@ static void judge_step(const struct step *step, const Nri__PodSandbox *pod, cons
 	k->adjusted = k->adjusted || str_eq(step->method, "PostCreateContainer");
 	if (k->adjusted)
 		judge_resources(step->method, c);
+	if (judge.cgroups && str_eq(step->method, "StartContainer") &&
+	    !(c->lnx && *c->lnx->cgroups_path))
+		broken("StartContainer %s without a cgroup", c->id);
 	/* A resize changes nothing about whether it runs. */
 	if (!strstr(step->method, "Update"))
 		k->stage = step->then;
@@ -359,8 +363,10 @@ int main(int argc, char **argv)
 {
 	int opt;
 	judge.events = EVENTS_ALL;
-	while ((opt = getopt(argc, argv, "p:r:e:")) != -1) {
-		if (opt == 'p')
+	while ((opt = getopt(argc, argv, "cp:r:e:")) != -1) {
+		if (opt == 'c')
+			judge.cgroups = true;
+		else if (opt == 'p')
 			judge.cpus = optarg;
 		else if (opt == 'r')
 			judge.refuse = optarg;

@@ -56,6 +56,12 @@ def test_both_versions_and_unknown_methods(runtime, bridge):
     assert e[0].code() == e[1].code() == grpc.StatusCode.UNIMPLEMENTED and e[0].details() == e[1].details()
 
 
+def test_a_client_whose_authority_is_a_path(runtime, bridge):
+    """As the kubelets of some years ago have it."""
+    with grpc.insecure_channel('unix:%s' % bridge.socket, options=[('grpc.default_authority', str(bridge.socket))]) as channel:
+        assert channel.unary_unary(SERVICE + 'Echo')(b'x', timeout=ANSWER_S) == b'x'
+
+
 def test_errors_pass_with_text_and_trailers(runtime, bridge):
     e = [failed(lambda c=c: c.unary_unary(SERVICE + 'Fail')(b'pod', timeout=ANSWER_S)) for c in (direct(runtime), bridge.channel)]
     assert e[1].code() == grpc.StatusCode.NOT_FOUND and e[1].details() == 'no "pod", nö 100%'

@@ -3,16 +3,18 @@
 decides is in the request that the runtime gets, and nothing of a call that fails stays allocated.
 """
 import json
+import os
 import random
 import re
 import signal
 import subprocess
 import threading
+import time
 
 import grpc
 import pytest
 
-from criproxy import SERVICE, Bridge, Judge, Runtime
+from criproxy import SERVICE, Bridge, Churn, Judge, Runtime
 from kubelet import messages
 from simnode import BUILD, TOP, cpuset, eventually
 
@@ -22,6 +24,7 @@ ALL = set(range(16))
 UNKNOWN = b'\xfa\xff\x03\x05later'  # field 8191, a text: what a later release of CRI adds
 API = messages('test/integration', 'cri')
 CREATED, RUNNING, EXITED = range(3)
+KILL_ROUNDS = int(os.environ.get('KILL_ROUNDS', 5))
 MANY = 2000  # of 3 KB: more than a message of NRI holds
 
 
@@ -119,7 +122,9 @@ class Cri(Runtime):
             return API.StatusResponse(status=API.ContainerStatus(id=ctr), info={'info': json.dumps({'runtimeSpec': spec})})
         if self.old:
             return API.StatusResponse(status=API.ContainerStatus(id=ctr))
-        return API.StatusResponse(status=API.ContainerStatus(id=ctr, resources=API.StatusResources(linux=self.ctrs[ctr].config.linux.resources)))
+        info = {'pid': 7, 'runtimeSpec': {'linux': {'cgroupsPath': '/kubepods/' + ctr}}}
+        return API.StatusResponse(status=API.ContainerStatus(id=ctr, resources=API.StatusResources(linux=r)),
+                                  info={'info': json.dumps(info)} if request.verbose else {})
 
     def cpus(self, ctr):
         text = self.ctrs[ctr].config.linux.resources.cpuset_cpus
@@ -331,6 +336,14 @@ def test_both_versions_are_placed(runtime, client, daemon):
     assert len(runtime.cpus(ctr)) == 1
 
 
+def test_a_container_has_a_cgroup_and_a_process_for_those_who_look(client, daemon):
+    """Which the bridge asks the runtime for: a kubelet's calls name neither."""
+    _, ctr = client.run('p', 1000)
+    eventually(lambda: [c for c in daemon.containers() if c['state'] == 'running'])
+    done = subprocess.run([str(BUILD / 'bin/nri-rpctl'), '--socket', str(daemon.control), '--json', 'explain', 'p/c'], capture_output=True, text=True)
+    assert json.loads(done.stdout)['cgroup'] == '/kubepods/' + ctr
+
+
 def test_a_refusal_is_the_callers_error_and_the_runtime_hears_nothing(runtime, client, daemon):
     pod = client.pod('large')
     e = status_of(lambda: client.create(pod, 99000))
@@ -454,55 +467,105 @@ def test_pods_that_are_told_after_they_are_there(runtime, bridge, client, refuse
         judge.verdict()
 
 
-def churn(client, runtime, rounds):
-    rng, live = random.Random(1), []
-    for i in range(rounds):
-        live.append(client.run('p%d' % i, rng.choice([0, 1000, 2000])))
-        if len(live) > 3:
-            client.remove(live.pop(rng.randrange(len(live)))[0])
-        yield
-    for pod, _ in live:
+def churn(client, **how):
+    rng = random.Random(2)
+    return Churn(lambda i: client.run('p%d' % i, rng.choice([0, 1000, 2000]))[0], client.remove, **how)
+
+
+def all_is_free(runtime, client, daemon):
+    """What calls that were broken off have left is removed, as a kubelet would; then nothing may be kept."""
+    for pod in list(runtime.pods):
         client.remove(pod)
+    eventually(lambda: daemon.containers() == [])
+    assert len(runtime.cpus(client.create(client.pod('last'), 15000))) == 15
 
 
 def test_a_daemon_that_is_killed_while_pods_come_and_go_loses_none(runtime, client, daemon):
-    for i, _ in enumerate(churn(client, runtime, 30)):
-        if i % 3:
-            continue
-        again = client.bridge.log.read_text().count(PLACED) + 1
-        daemon.kill()
-        daemon.start()
-        if i % 2:
-            client.bridge.wait_log(PLACED, again)
-    eventually(lambda: daemon.containers() == [])
-    pod = client.pod('last')
-    assert len(runtime.cpus(client.create(pod, 15000))) == 15
+    rng, (_, kept) = random.Random(3), client.run('kept', 3000)
+    cpus = runtime.cpus(kept)
+    with churn(client) as others:
+        for i in range(KILL_ROUNDS):
+            again = client.bridge.log.read_text().count(PLACED) + 1
+            daemon.kill()
+            daemon.start()
+            if i % 3:
+                client.bridge.wait_log(PLACED, again)
+            time.sleep(rng.random() / 20)
+            assert runtime.cpus(kept) == cpus
+    client.bridge.wait_log(PLACED)
+    assert others.errors == [] and others.broken == 0 and others.made > KILL_ROUNDS / 2
+    all_is_free(runtime, client, daemon)
 
 
 def test_a_bridge_that_is_killed_while_pods_come_and_go_moves_nobody(runtime, client, daemon):
-    _, kept = client.run('kept', 3000)
+    rng, (_, kept) = random.Random(3), client.run('kept', 3000)
     cpus = runtime.cpus(kept)
-    for i, _ in enumerate(churn(client, runtime, 20)):
-        if i % 4:
-            continue
-        client.bridge.process.kill()
-        client.bridge.process.wait()
-        client.bridge.log.unlink()
-        client.bridge.start()
-        client.bridge.wait_log(PLACED)
-        assert runtime.cpus(kept) == cpus
-    eventually(lambda: len(daemon.containers()) == 1)
+    with churn(client, borne=True) as others:
+        for _ in range(KILL_ROUNDS):
+            time.sleep(rng.random() / 20)
+            client.bridge.process.kill()
+            client.bridge.process.wait()
+            client.bridge.log.unlink()
+            client.bridge.start()
+            client.bridge.wait_log(PLACED)
+            assert runtime.cpus(kept) == cpus
+    assert others.errors == [] and others.made > KILL_ROUNDS / 2
+    all_is_free(runtime, client, daemon)
 
 
-def test_a_runtime_that_comes_back_is_synchronised_by_the_next_connection(runtime, client, daemon):
+def test_a_runtime_that_comes_back_is_synchronised_anew(runtime, client, daemon):
     pod, ctr = client.run('p', 2000)
-    cpus = runtime.cpus(ctr)
+    _, lost = client.run('q', 2000)
+    cpus, again = runtime.cpus(ctr), client.bridge.log.read_text().count(PLACED) + 1
     runtime.stop()
+    del runtime.ctrs[lost]
     assert status_of(lambda: client.create(pod, 1000)).code() == grpc.StatusCode.UNAVAILABLE
     runtime.start()
     client.bridge.wait_log('the runtime is back')
+    client.bridge.wait_log(PLACED, again)
     assert not runtime.cpus(client.create(pod, 1000)) & cpus
+    assert len(daemon.containers()) == 2
 
+
+def test_what_ends_or_is_taken_away_unasked_is_noticed(runtime, bridge, client):
+    """The runtime's list is looked at soon where a call's end is not known, else every 10 s."""
+    _, ends = client.run('a')
+    _, goes = client.run('b')
+    pod = client.pod('c')
+    ctr = client.create(pod)
+    with Judge(bridge.nri_socket) as judge:
+        runtime.ctrs[ends].state = EXITED
+        del runtime.ctrs[goes]
+        runtime.faults['StartContainer'] = lambda context: context.abort(grpc.StatusCode.UNAVAILABLE, 'who knows')
+        status_of(lambda: client.start(ctr))
+        runtime.ctrs[ctr].state = RUNNING
+        eventually(lambda: {line[1] for line in judge.lines('StopContainer')} == {ends, goes})
+        assert judge.wait('RemoveContainer')[1] == goes and judge.wait('PostStartContainer')[1] == ctr
+        judge.verdict()
+
+
+def test_a_pod_that_its_caller_gave_up_is_told_of_with_its_first_container(runtime, bridge, client):
+    with Judge(bridge.nri_socket) as judge:
+        request = client.request('unheard', 100)
+        request.sandbox_config.metadata.name, request.sandbox_config.metadata.uid = 'late', 'uid'
+        client.call('CreateContainer', request)
+        assert judge.lines('RunPodSandbox') == [('RunPodSandbox', 'unheard', 'late')]
+        runtime.faults['CreateContainer'] = abort
+        request.pod_sandbox_id = 'none'
+        status_of(lambda: client.call('CreateContainer', request))
+        assert judge.wait('RemovePodSandbox')[1] == 'none'
+        judge.verdict()
+
+
+def test_what_runs_already_is_not_asked_about_again(runtime, bridge, client):
+    _, ctr = client.run('a')
+    with Judge(bridge.nri_socket) as judge:
+        runtime.faults['StartContainer'] = abort
+        status_of(lambda: client.start(ctr))
+        runtime.faults['RunPodSandbox'] = abort
+        status_of(lambda: client.call('RunPodSandbox', API.RunPodSandboxRequest(config=API.PodConfig())))
+        assert not judge.lines('StartContainer') and not judge.lines('StopContainer') and not judge.lines('RunPodSandbox')
+        judge.verdict()
 
 def test_the_manual_has_all_options():
     text = (TOP / 'man/nri-rp-bridge.8').read_text()

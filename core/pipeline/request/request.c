@@ -437,12 +437,14 @@ void reply_dropped(struct pipeline *p, struct reply *reply)
 
 /* ---- the rest of its life -------------------------------------------------------------------- */
 
-/* Facts that later requests carry: state, pid, times. */
+/* Facts that later requests carry: state, pid, times, a cgroup that was not known before. */
 static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *desc,
 		    uint32_t state)
 {
 	if (desc->pid)
 		ctr->pid = desc->pid;
+	if (!*ctr->cgroups_path && *desc->cgroups_path)
+		cache_set_cgroup(ctr, desc->cgroups_path);
 	if (desc->created_ns && desc->created_ns != ctr->created_ns) {
 		ctr->created_ns = desc->created_ns;
 		ctr->store.facts = false;
