@@ -8,7 +8,7 @@ import re
 import struct
 import subprocess
 
-from simnode import BUILD
+from simnode import BUILD, INSTRUMENTED
 
 SUPERVISE = BUILD / 'test' / 'supervise'
 PLAN = struct.Struct('=iiiiII')
@@ -59,8 +59,8 @@ def pairs():
 
 
 def possible():
-    """Whether this kernel, or the container that we are in, has notifiers."""
-    if not SUPERVISE.exists():
+    """Whether this kernel, or the container that we are in, has notifiers. A sanitizer takes each call that fails for the end."""
+    if not SUPERVISE.exists() or INSTRUMENTED:
         return False
     path = BUILD / 'test' / ('plan-%d' % os.getpid())
     Plan(path)
