@@ -191,14 +191,14 @@ class Judge:
 
 class Churn(threading.Thread):
     """Pods that come and go until it is left. create(i) and remove(pod) are called from a thread of its own; what they raise is in errors, but for what a
-    bridge that is killed makes of calls when that is borne: then the next pod is tried, as a kubelet does."""
+    bridge that is killed makes of calls when that is borne, as a kubelet does: clean(pods) is called then, to remove what there is beside these."""
 
     BORNE = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL
 
-    def __init__(self, create, remove, live=3, borne=False):
+    def __init__(self, create, remove, live=3, clean=None):
         super().__init__()
-        self.work, self.remove, self.live, self.borne = create, remove, live, borne
-        self.ended, self.errors, self.made, self.broken = threading.Event(), [], 0, 0
+        self.work, self.remove, self.live, self.clean = create, remove, live, clean
+        self.ended, self.errors, self.made, self.broken, self.unclean = threading.Event(), [], 0, 0, False
 
     def __enter__(self):
         self.start()
@@ -216,6 +216,9 @@ class Churn(threading.Thread):
             self.made = i
             if len(pods) >= self.live:
                 self.attempt(lambda: self.remove(pods.pop(rng.randrange(len(pods)))))
+            while self.unclean and self.clean and not self.ended.is_set():
+                self.unclean = False
+                self.attempt(lambda: self.clean(pods))
         for pod in pods:
             self.attempt(lambda pod=pod: self.remove(pod))
 
@@ -223,7 +226,8 @@ class Churn(threading.Thread):
         try:
             work()
         except grpc.RpcError as e:
-            if not self.borne or e.code() not in self.BORNE:
+            self.unclean = True
+            if not self.clean or e.code() not in self.BORNE:
                 self.errors.append(e)
             self.broken += 1
             time.sleep(0.02)

@@ -498,9 +498,15 @@ def test_a_daemon_that_is_killed_while_pods_come_and_go_loses_none(runtime, clie
 
 
 def test_a_bridge_that_is_killed_while_pods_come_and_go_moves_nobody(runtime, client, daemon):
-    rng, (_, kept) = random.Random(3), client.run('kept', 3000)
+    rng, (kept_pod, kept) = random.Random(3), client.run('kept', 3000)
     cpus = runtime.cpus(kept)
-    with churn(client, borne=True) as others:
+
+    def clean(live):
+        for pod in list(runtime.pods):
+            if pod not in live and pod != kept_pod:
+                client.remove(pod)
+
+    with churn(client, clean=clean) as others:
         for _ in range(KILL_ROUNDS):
             time.sleep(rng.random() / 20)
             client.bridge.process.kill()
