@@ -11,6 +11,7 @@ from simnode import Node, eventually, put_machine  # noqa: E402
 from test_abi import BUILD, author_env, installed, is_instrumented, must  # noqa: E402,F401
 
 CPU, OWN, BROKEN = 'kubernetes.io/batch-cpu', 'example.com/night-cpu', 'example.com/broken'
+HANGS = 'example.com/hangs'
 LONGER, SAID = 'example.com/longer', 'example.com/said'
 SOURCE = r'''
 #include <modules/lib/calc.h>
@@ -33,6 +34,8 @@ static int32_t night_calculate(struct rp_instance *inst, const struct rp_nr_sink
 		longer.later = h->noderes->annotation(h->ctx, "example.com/said") != NULL;
 		out->item(out->ctx, &longer.item);
 	}
+	while (h->noderes->annotation(h->ctx, "example.com/hangs"))
+		;
 	if (h->noderes->annotation(h->ctx, "example.com/broken"))
 		return modhost_fail(h, -RP_EINVAL, "the night is broken");
 	return 0;
@@ -102,3 +105,18 @@ def test_asked_last_and_failing_alone(night):
         node.config(config({LONGER: '', SAID: ''}))
         node.reload()
         eventually(lambda: 'not supported' in errors()['night'])
+
+
+def test_hanging(night):
+    """The daemon ends in the call, with its name, and after the third time begins without the module; what others give is there."""
+    with Node(None, start=False, module_dirs=[os.path.join(BUILD, 'modules'), night]) as node:
+        node.run('write-config', {**config({HANGS: ''}), 'calculators': {'batch': 'required', 'night': 'optional'}})
+        put_machine(node)
+        for _ in range(3):
+            node.start()
+            assert node.exited()['exit'] == 70
+        node.start()
+        eventually(lambda: values(node).get(CPU) == 16000 and OWN not in values(node))
+        doc = {c['name']: c for c in node.ctl('node')['calculators']}
+        assert doc['batch']['running'] and not doc['night']['running'] and 'quarantined' in doc['night']['error']
+        assert 'died inside' in doc['night']['error']

@@ -63,7 +63,7 @@ void pipeline_controller(const struct pipeline *p, unsigned i, struct controller
 		.name = c->name,
 		.mode = modes[c->mode],
 		.running = controller_runs(c),
-		.calculator = c->instance && instance_role(c->instance) == RP_KIND_CALCULATOR,
+		.calculator = c->kind == RP_KIND_CALCULATOR,
 		.error = c->error,
 		.pending = c->results[RP_APPLY_PENDING],
 		.done = c->results[RP_APPLY_DONE],

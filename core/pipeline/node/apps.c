@@ -17,8 +17,8 @@ static int check_one(rp_cfg one, struct err *err)
 	if (!*name)
 		return err_set(err, -EINVAL, "an application needs a name");
 	if (*cgroup != '/' || strstr(cgroup, "/../") || strlen(cgroup) >= CACHE_PATH_MAX)
-		return err_set(err, -EINVAL,
-			       "%s: expected a cgroup, as /system.slice/yarn.service", name);
+		return err_set(err, -EINVAL, "%s: expected a cgroup, as /system.slice/yarn.service",
+			       name);
 	if (class_prio(conf_text(prio, ""), 0) == RP_PRIO_NONE)
 		return err_set(err, -EINVAL,
 			       "%s: expected a priorityClass of prod, mid, batch or free", name);
@@ -37,8 +37,8 @@ int host_apps_check(rp_cfg list, struct err *err)
 	for (uint32_t i = 0; i < conf_count(list); i++) {
 		int r = check_one(conf_item(list, i), err);
 		if (r)
-			return err_prefix(err, "%s: ",
-					  conf_place(conf_item(list, i), where, sizeof where));
+			return err_prefix(
+				err, "%s: ", conf_place(conf_item(list, i), where, sizeof where));
 	}
 	return 0;
 }

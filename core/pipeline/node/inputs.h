@@ -13,7 +13,7 @@ struct inputs {
 	struct rp_nr_pod *pods;
 	struct bound {
 		uint64_t w[RP_NODES_MAX / 64];
-	} *bound; /* zones of pods */
+	} * bound; /* zones of pods */
 	struct rp_nr_zone *zones;
 	struct rp_nr_app *apps;
 	struct forecast_pod *expected; /* as many as pods that are on this host */

@@ -19,6 +19,7 @@ enum controller_life { CONTROLLER_IDLE, CONTROLLER_EARLY, CONTROLLER_RUNS, CONTR
 struct controller {
 	struct instance *instance; /* NULL: could not be made */
 	char name[RP_NAME_MAX];
+	uint32_t kind; /* RP_KIND_… that it is listed as */
 	enum conf_mode mode;
 	enum controller_life life;
 	char error[ERR_TEXT_MAX]; /* why it does not run */

@@ -92,6 +92,7 @@ static int prepare(struct pipeline *p, const struct conf *conf, struct controlle
 	char where[CONF_PLACE_MAX];
 	struct err why = ERR_INIT;
 	int r = 0;
+	c->kind = wanted->kind;
 	c->next.mode = wanted->mode;
 	c->next.plan = NULL;
 	c->next.error[0] = '\0';
