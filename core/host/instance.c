@@ -275,6 +275,11 @@ bool instance_handles_events(const struct instance *i)
 	return HAS(i->policy, event);
 }
 
+bool instance_knows(const struct instance *i, uint32_t minor)
+{
+	return i->module->abi_minor >= minor;
+}
+
 unsigned instance_jobs(const struct instance *i)
 {
 	return i->jobs;

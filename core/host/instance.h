@@ -93,6 +93,8 @@ struct module *instance_module(const struct instance *i);
 const char *instance_name(const struct instance *i);
 uint32_t instance_role(const struct instance *i); /* RP_KIND_… */
 bool instance_handles_events(const struct instance *i);
+/* It was built for this minor of the ABI or a later one. */
+bool instance_knows(const struct instance *i, uint32_t minor);
 unsigned instance_jobs(const struct instance *i);
 /* This instance's number in decisions (cache_policy_number). */
 uint32_t instance_number(const struct instance *i);

@@ -87,6 +87,12 @@ static struct rp_ids ids_of(const struct iset *s)
 	return s ? s->ids : rp_ids_none();
 }
 
+static bool runs_already(const struct instance *i, const struct ctr *ctr)
+{
+	return ctr->coming && i->env->runtime &&
+	       (i->env->runtime->flags & RP_RUNTIME_CREATION_IS_LATE);
+}
+
 static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 {
 	const struct ctr *ctr = ctr_of(ctx, handle);
@@ -96,7 +102,8 @@ static int32_t get_ctr(void *ctx, rp_ctr handle, struct rp_ctr_info *out)
 	struct rp_ctr_info full = {
 		.state = d->state,
 		.qos = ctr->pod->qos,
-		.flags = ctr->flags | (d->degraded ? RP_CTR_DEGRADED : 0u),
+		.flags = ctr->flags | (d->degraded ? RP_CTR_DEGRADED : 0u) |
+			 (runs_already(ctx, ctr) ? RP_CTR_RUNS_ALREADY : 0u),
 		.ctr = ctr->handle,
 		.pod = ctr->pod->handle,
 		.id = ctr->id,

@@ -84,6 +84,7 @@ struct pipeline {
 	uint64_t quiet_records; /* the store's count when memory was given back last */
 	struct loop_timer *rebalance_timer;
 	struct runtime_state runtime;
+	struct runtime_facts told; /* of the one that has synchronised last */
 	struct pipeline_stats stats;
 	struct usage_stats usage;
 	struct devices *devices; /* NULL: the kubelet is not asked */

@@ -318,14 +318,6 @@ static void handle_state_change(struct call *c)
 
 /* ---- Configure and Synchronize --------------------------------------------------------------- */
 
-/* The bridge says by its name how it works. */
-static uint32_t flags_of(const char *name)
-{
-	return str_eq(name, "nri-rp-bridge/cgroups")
-		       ? RP_RUNTIME_CREATION_IS_LATE
-		       : RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT;
-}
-
 static void handle_configure(struct call *c)
 {
 	ProtobufCAllocator alloc = request_allocator(c->nri);
@@ -341,7 +333,7 @@ static void handle_configure(struct call *c)
 	struct runtime_facts *facts = &state->facts;
 	(void)snprintf(facts->name, sizeof facts->name, "%s", m->runtime_name);
 	(void)snprintf(facts->version, sizeof facts->version, "%s", m->runtime_version);
-	facts->flags = flags_of(m->runtime_name);
+	facts->flags = runtime_flags(m->runtime_name, m->runtime_version, m->nri_version);
 	(void)snprintf(state->nri_version, sizeof state->nri_version, "%s", m->nri_version);
 	state->request_timeout_ms = m->request_timeout > 0 ? (uint64_t)m->request_timeout : 0;
 	c->nri->configured = true;

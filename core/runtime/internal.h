@@ -99,6 +99,9 @@ int decode_ctr(struct arena *a, struct arena *rest, struct span s, enum decode_d
 int decode_resources(struct arena *a, struct span s, struct res_desc *ret);
 uint32_t decode_state(uint64_t state); /* RP_STATE_… */
 
+/* abilities.c: RP_RUNTIME_… of what calls itself so */
+uint32_t runtime_flags(const char *name, const char *version, const char *nri_version);
+
 /* encode.c: NULL: out of memory */
 Nri__ContainerAdjustment *encode_adjustment(struct arena *a, const struct reply *reply,
 					    bool *ret_empty);

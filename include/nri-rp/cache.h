@@ -37,6 +37,9 @@ extern "C" {
 /* requests and limits are what the pod says, by the resources annotation, and not computed back
  * from what the runtime was told. [since 1.3] */
 #define RP_CTR_EXACT_NEEDS 0x40u
+/* allocate() is asked although it has begun to run, since the runtime tells late (host.h,
+ * RP_RUNTIME_CREATION_IS_LATE): nothing that only a creation can give reaches it. [since 1.3] */
+#define RP_CTR_RUNS_ALREADY 0x80u
 
 #define RP_NOT_SET INT64_MIN /* an amount nobody has set */
 

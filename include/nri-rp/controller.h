@@ -4,7 +4,7 @@
  *
  * A controller carries out what was decided and cannot be said to the runtime: cache ways, block
  * I/O, frequencies. Hooks run on the main thread and must not block: they put the work into the
- * host's worker (work.h) and report with report() when it is done. pre_create alone is in-band: it
+ * host's worker (host.h) and report with report() when it is done. pre_create alone is in-band: it
  * may stage values (cache.h) of the container being created and may refuse it.
  *
  * How failures count is up to rp.conf, per controller: `required` (its failure fails the request,
@@ -72,7 +72,7 @@ struct rp_controller {
 	/* A timer of nri-rp.host.timer/1 has gone off. */
 	void (*timer)(struct rp_instance *inst, uint64_t cookie);
 	/* Figures of containers are collected now: the controller reads those that it has on the
-	 * worker and tells them by figure() of work.h. Only called when figures are wanted. */
+	 * worker and tells them by figure() of host.h. Only called when figures are wanted. */
 	void (*measure)(struct rp_instance *inst);
 };
 

@@ -222,6 +222,11 @@ struct rp_host_evict {
 	2u /* what exists only at creation: environment, mounts, devices, annotations, arguments */
 #define RP_RUNTIME_CREATION_IS_LATE                                                                \
 	4u /* containers have just begun to run when they are told as being created */
+/* Parts of injecting that older runtimes leave out without a word: what is not known to work is not
+ * said. */
+#define RP_RUNTIME_CAN_CDI 8u /* add_cdi(); a runtime may still have CDI switched off */
+#define RP_RUNTIME_CAN_ARGS 16u /* set_args() */
+#define RP_RUNTIME_CAN_SCHEDULE 32u /* scheduling and I/O priority of set_int() */
 
 struct rp_host_runtime {
 	uint32_t size;

@@ -21,10 +21,10 @@
  *   Structs     Each begins with `uint32_t size`. Whoever fills a struct sets size to what it
  *               knows; whoever reads it looks
  *               only at members that size covers (RP_HAS). Members are only ever appended within a
- *               major. In a row of
- *               a schema (rp_key) the host refuses what it is too old to know, unless that is all
- *               zero: half of what was
- *               said is not what was said. Functions that it does not know it just never calls.
+ *               major. In a struct
+ *               that asks for something (rp_key, rp_nr_item, rp_mount, rp_device) the host refuses
+ *               what it is too old to know, unless that is all zero: half of what was said is not
+ *               what was said. Functions that it does not know it just never calls.
  *   Results     0 is success. A negative value is one of the RP_E codes; a sentence for people goes
  *               through fail() first. A
  *               positive value means something only where its function says so.
@@ -50,7 +50,7 @@
  *   1.3 rp_host_cache.arg, set_args and set_group, rp_ctr_info.asked_shares, asked_quota and
  *   asked_period,
  *       rp_host_topology.simulated, nri-rp.calculator/1, nri-rp.host.noderes/1,
- *       nri-rp.host.node/1, nri-rp.host.evict/1, nri-rp.host.runtime/1,
+ *       nri-rp.host.node/1, nri-rp.host.evict/1, nri-rp.host.runtime/1, RP_EVENT_RUNTIME,
  *       nri-rp.decision/1,
  *       rp_policy.admit_pod and pod_removed, rp_host_cache.list_pods, get_pod_private,
  *       set_pod_private and may_wait, rp_pod_info.flags, cpu_request,

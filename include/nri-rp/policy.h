@@ -52,6 +52,9 @@ extern "C" {
  * of what it lacks now; 0: nothing. It may be moved, and others; not more of them than a
  * rebalancing may move */
 #define RP_EVENT_PRESSURE 5u
+/* another runtime has synchronised, or one that can do other things (rp_host_runtime of host.h);
+ * sync() has just returned. Only for modules of 1.3 and later. [since 1.3] */
+#define RP_EVENT_RUNTIME 6u
 
 struct rp_event {
 	uint32_t size;

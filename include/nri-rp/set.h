@@ -10,7 +10,10 @@
  *                    really use (nw words), not what the storage could hold.
  *
  * Id n is bit n % 64 of word n / 64; words beyond nw count as zero. Nothing here allocates or can
- * fail but for parsing. The textual form is the kernel's list format: "0-3,8", the empty set is "".
+ * fail but for parsing. The limits are those of the major: a set of another size would be another
+ * struct. On a machine with more CPUs than that a host does not start, and says why.
+ *
+ * The textual form is the kernel's list format: "0-3,8", the empty set is "".
  */
 #ifndef NRI_RP_SET_H
 #define NRI_RP_SET_H

@@ -306,10 +306,23 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return run_key(inst, txn, ctr, "t/release");
 }
 
+static int32_t say_runtime(struct rp_instance *inst)
+{
+	void *ctx = inst->host->ctx;
+	const struct rp_host_runtime *r = inst->host->service(ctx, RP_HOST_RUNTIME_1);
+	char text[160];
+	snprintf(text, sizeof text, "the runtime is %s %s, flags %u", r->name(ctx), r->version(ctx),
+		 r->flags(ctx));
+	inst->host->log(ctx, RP_LOG_NOTICE, 0, text);
+	return 0;
+}
+
 static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
 	if (ev->type == RP_EVENT_STARTED)
 		return run_key(inst, txn, ev->object, "t/start");
+	if (ev->type == RP_EVENT_RUNTIME)
+		return say_runtime(inst);
 	if (ev->type == RP_EVENT_TOPOLOGY)
 		return run(inst, txn, 0, inst->plan.topology);
 	if (ev->type == RP_EVENT_PRESSURE)

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from operator_tools import ctl_json, http_get
-from simnode import STATIC, ctr, eventually
+from simnode import BUILD, STATIC, TEST_MODULES, ctr, eventually
 
 BIG = ctr('own', '2', '200Mi')
 
@@ -61,6 +61,15 @@ def test_there_and_back_and_nobody_moves(configured, standin):
     node.runtime_start()
     on_fallback(node, False)
     assert (node.cpus('g/own'), node.cpus('h/new')) == ({4, 5}, placed)
+
+
+def test_a_policy_is_told_of_another_runtime(make_node, standin):
+    """Once for each change of what synchronises, and not when the same one comes back."""
+    node = make_node({'policy': 'puppet'}, module_dirs=[TEST_MODULES, BUILD / 'modules'])
+    node.log('the runtime is containerd v2.3.0, flags 59')
+    node.runtime_restart()
+    eventually(lambda: runtime(node)['connects'] == 2 and runtime(node)['synchronized'])
+    assert node.read_log().count('the runtime is') == 1
 
 
 def test_at_the_start_nothing_is_waited_for(configured, standin):

@@ -339,6 +339,25 @@ static const struct rp_host_node node_service = {
 	.set_resource = node_set_resource,
 };
 
+/* One that can do everything. */
+static uint32_t runtime_flags(void *ctx)
+{
+	(void)ctx;
+	return RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT | RP_RUNTIME_CAN_CDI |
+	       RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE;
+}
+
+static const char *runtime_name(void *ctx)
+{
+	(void)ctx;
+	return "fake";
+}
+
+static const struct rp_host_runtime runtime_service = {.size = sizeof(struct rp_host_runtime),
+						       .flags = runtime_flags,
+						       .name = runtime_name,
+						       .version = runtime_name};
+
 static const void *host_service(void *ctx, const char *id)
 {
 	static const struct {
@@ -353,6 +372,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_WORK_1, &work_service},
 		{RP_HOST_SPEEDSELECT_1, &fake_speedselect_service},
 		{RP_HOST_NODE_1, &node_service},
+		{RP_HOST_RUNTIME_1, &runtime_service},
 	};
 	const struct fake_host *f = ctx;
 	if (f->hidden && strcmp(id, f->hidden) == 0)

@@ -377,6 +377,33 @@ static void test_updates(void **state)
 	arena_free(a);
 }
 
+/* ---- what a runtime can do ------------------------------------------------------------------- */
+
+static void test_abilities(void **state)
+{
+	static const struct {
+		const char *name, *version, *nri;
+		uint32_t flags;
+	} cases[] = {
+		{"containerd", "v1.7.24", "", 3},
+		{"containerd", "v1.7.25", "", 3 | RP_RUNTIME_CAN_CDI},
+		{"containerd", "v2.1.4", "", 3 | RP_RUNTIME_CAN_CDI},
+		{"containerd", "v2.2.0", "", 3 | RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS},
+		{"containerd", "2.2.1+debian", "", 3 | 8 | 16 | 32},
+		{"containerd", "v2.3.0", "v0.12.2", 3 | 8 | 16 | 32},
+		{"containerd", "unknown", "", 3},
+		{"cri-o", "1.35.0", "", 3 | 8 | 16 | 32},
+		{"cri-o", "1.30.9", "", 3},
+		{"another", "9.9.9", "", 3},
+		{"nri-rp-bridge/cri", "1.0", "v0.12.2", 3},
+		{"nri-rp-bridge/cgroups", "1.0", "v0.12.2", RP_RUNTIME_CREATION_IS_LATE},
+	};
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++)
+		if (runtime_flags(cases[i].name, cases[i].version, cases[i].nri) != cases[i].flags)
+			fail_msg("%s %s", cases[i].name, cases[i].version);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 static const struct rp_device a_device = {.path = "/dev/x", .type = "c", .mode = 0600};
@@ -450,13 +477,10 @@ static void test_memory_may_end_anywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resources),
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_extras),
-		cmocka_unit_test(test_args),
-		cmocka_unit_test(test_data_folder),
-		cmocka_unit_test(test_updates),
-		cmocka_unit_test(test_memory_may_end_anywhere),
+		cmocka_unit_test(test_resources),   cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_extras),	    cmocka_unit_test(test_args),
+		cmocka_unit_test(test_data_folder), cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_abilities),   cmocka_unit_test(test_memory_may_end_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

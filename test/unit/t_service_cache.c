@@ -131,6 +131,25 @@ static void test_args(void **state)
 	assert_int_equal(txn_patience(p->txn).longest_ms, RP_WAIT_MAX_MS);
 }
 
+/* That told late what is being created. */
+static void test_runs_already(void **state)
+{
+	const struct place *p = *state;
+	struct runtime_facts late = {.flags = RP_RUNTIME_CREATION_IS_LATE};
+	struct rp_ctr_info info = {.size = sizeof info};
+	p->instance->env->runtime = &late;
+	assert_int_equal(C.get_ctr(p->instance, p->ctr->handle, &info), 0);
+	assert_false(info.flags & RP_CTR_RUNS_ALREADY);
+	p->ctr->coming = true;
+	assert_int_equal(C.get_ctr(p->instance, p->ctr->handle, &info), 0);
+	assert_true(info.flags & RP_CTR_RUNS_ALREADY);
+	late.flags = RP_RUNTIME_CAN_REFUSE;
+	assert_int_equal(C.get_ctr(p->instance, p->ctr->handle, &info), 0);
+	assert_false(info.flags & RP_CTR_RUNS_ALREADY);
+	p->instance->env->runtime = NULL;
+	p->ctr->coming = false;
+}
+
 /* A struct is taken whole or not at all, and who asks stands beside what is asked. */
 static void test_equipment(void **state)
 {
@@ -352,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arg, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_runs_already, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_equipment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_args, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pods, setup, teardown),

@@ -14,6 +14,7 @@
 #include "core/pipeline/internal.h"
 #include "core/pipeline/request/adjust.h"
 #include "core/util/log.h"
+#include "core/util/str.h"
 
 #define LOG_SOURCE "sync"
 
@@ -169,17 +170,32 @@ static void settle_names(struct pipeline *p)
 	}
 }
 
+/* Does another runtime synchronise than before, or one that can do other things? */
+static bool is_other_runtime(struct pipeline *p)
+{
+	const struct runtime_facts was = p->told, *now = &p->runtime.facts;
+	p->told = *now;
+	return was.flags != now->flags || !str_eq(was.name, now->name);
+}
+
+static int tell_of_runtime(struct pipeline *p, struct err *err)
+{
+	const struct rp_event ev = {sizeof ev, RP_EVENT_RUNTIME, 0, 0};
+	return instance_knows(p->policy, 3) ? instance_event(p->policy, &ev, err) : 0;
+}
+
 static int synchronize(struct pipeline *p, void *arg, struct err *err)
 {
-	(void)arg;
+	const bool *other_runtime = arg;
 	int r = adjust_stage_all(p, err);
 	if (r)
 		return r;
 	if (!p->policy)
 		return 0;
-	return p->other_policy
-		       ? apply_other_policy(p, p->policy, conf_core(p->conf)->reset_on_switch, err)
-		       : instance_sync(p->policy, err);
+	r = p->other_policy
+		    ? apply_other_policy(p, p->policy, conf_core(p->conf)->reset_on_switch, err)
+		    : instance_sync(p->policy, err);
+	return r || !*other_runtime ? r : tell_of_runtime(p, err);
 }
 
 /* What is decided for containers that the transaction did not touch may still be something else
@@ -224,7 +240,8 @@ void sync_end(struct pipeline *p, struct reply *ret)
 		/* but when the policy, told that nothing came of it, has placed them all the
 		 * same */
 		true;
-	int r = decide(p, synchronize, NULL, &err);
+	bool other_runtime = is_other_runtime(p);
+	int r = decide(p, synchronize, &other_runtime, &err);
 	if (!r)
 		p->sync_failed = p->other_policy = false;
 	if (r && !p->sync_failed) {
