@@ -13,6 +13,7 @@
 #include "core/agent/ask.h"
 #include "core/agent/config.h"
 #include "core/agent/node.h"
+#include "core/agent/plugins.h"
 #include "core/agent/pods.h"
 #include "core/agent/protocol.h"
 #include "core/agent/publisher.h"
@@ -24,6 +25,7 @@
 #include "core/pipeline/node/evict.h"
 #include "core/pipeline/node/feed.h"
 #include "core/pipeline/request/devices.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/util/arena.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
@@ -56,6 +58,7 @@ struct agent {
 	unsigned n_connections;
 	struct connection *registered;
 	bool publishes; /* the registered one, and that is wanted */
+	struct plugin_link plugins;
 	struct publisher *publisher;
 	struct teller *teller;
 	struct log_limit turned_away;
@@ -111,6 +114,7 @@ static void connection_free(struct connection *c, const char *why)
 		pipeline_evict_source(a->pipeline, NULL);
 		(void)pipeline_cluster_told(a->pipeline, NULL);
 		pipeline_feed_lost(a->pipeline);
+		agent_ask_plugins(&a->plugins, a->pipeline, NULL);
 	}
 	/* First of all nobody is asked any more, as whoever waited might. */
 	if (was_agent) {
@@ -162,6 +166,10 @@ static void accept_agent(struct connection *c, const Agent__RegisterRequest *m)
 	pipeline_event(a->pipeline, EV_RUNTIME, "nri-rp-agent %.40s is connected", version);
 	a->publishes = has_feature(m, AGENT_FEATURE_CLUSTER);
 	set_publishing(a);
+	if (has_feature(m, AGENT_FEATURE_PLUGINS))
+		agent_ask_plugins(&a->plugins, a->pipeline, trunk_rpc(c->trunk, 0));
+	else
+		(void)pipeline_plugins_set(a->pipeline, NULL, 0);
 	if (pipeline_devices_are_on(a->pipeline))
 		pipeline_devices_reachable(a->pipeline, has_feature(m, AGENT_FEATURE_POD_RESOURCES),
 					   "the agent does not ask the kubelet");
@@ -205,6 +213,10 @@ static void on_request(struct rpc_request *req, void *arg)
 		agent_serve_node(c->agent->pipeline, req);
 	else if (ours && str_eq(req->method, "SetPods") && c->agent->registered == c)
 		agent_serve_pods(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "SetPlugins") && c->agent->registered == c)
+		agent_serve_plugins(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "CheckPods") && c->agent->registered == c)
+		agent_serve_check_pods(c->agent->pipeline, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }

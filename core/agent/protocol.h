@@ -14,6 +14,9 @@
 /* The agent calls SetConfig, SetAdjustments, SetState, SetNode and SetPods, and answers Published,
  * Evict and Tell. */
 #define AGENT_FEATURE_CLUSTER "cluster"
+/* The agent calls SetPlugins and CheckPods, and answers PluginHints, PluginAllocate, PluginPreStart
+ * and PluginRemove. */
+#define AGENT_FEATURE_PLUGINS "resource-plugins"
 
 #define AGENT_CONFIG_TIMEOUT_MS 60000u /* trying a configuration and putting it in force */
 #define AGENT_EVICT_TIMEOUT_MS 45000u /* longer than the API server is given */
@@ -36,5 +39,10 @@
 #define AGENT_CONTAINERS_MAX 1024u /* of one pod */
 #define AGENT_RESOURCES_MAX 64u /* of one container */
 #define AGENT_FEATURES_MAX 32u
+
+#define AGENT_PLUGINS_MAX 32u
+#define AGENT_HINTS_MAX 512u /* of one resource of one container */
+#define AGENT_WANTED_MAX 512u /* of one pod */
+#define AGENT_PLUGINS_ARENA (64u << 20) /* memory that a message about plugins may take */
 
 #endif

@@ -417,6 +417,7 @@ static void free_pod(struct pod *pod)
 	free(pod->runtime_handler);
 	free(pod->cgroup_parent);
 	blob_unref(pod->private_data);
+	blob_unref(pod->grants);
 	kvs_fini(&pod->labels);
 	kvs_fini(&pod->annotations);
 	kvs_fini(&pod->heard);

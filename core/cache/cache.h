@@ -111,6 +111,9 @@ struct decision {
 	uint32_t state; /* RP_STATE_… */
 	uint32_t policy; /* number of the policy that decided (cache_policy_number) */
 	bool confined; /* the CPUs are the host's doing, as nobody has pinned the container */
+	/* DIFF_CPUS, DIFF_MEMS, DIFF_MEM_LIMIT: what a resource plugin has given, as the policy
+	 * leaves it alone; known anew after each start */
+	uint32_t granted;
 	uint32_t group; /* whose members may share its exclusive CPUs; 0: nobody may */
 };
 
@@ -143,6 +146,7 @@ struct pod {
 	struct needs sums; /* of its containers, as the pod came; RP_NOT_SET: not told */
 	struct blob *private_data; /* a policy's, that of this number */
 	uint32_t policy;
+	struct blob *grants; /* of resource plugins (grants.h); NULL: none */
 	struct pod_stage *stage; /* txn.h */
 	uint64_t seq; /* order of arrival */
 	struct ctr *ctrs;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cache/store_codec.h"
 
+#include "core/util/grants.h"
 #include "core/util/pack.h"
 #include "core/util/pb.h"
 
@@ -112,6 +113,8 @@ void record_of_pod(struct record *r, const struct pod *pod, const char *policy)
 	m->policy = pod->private_data ? text(policy) : NULL;
 	m->has_private_data = pod->private_data != NULL;
 	m->private_data = blob_bytes(pod->private_data);
+	m->has_grants = pod->grants != NULL;
+	m->grants = blob_bytes(pod->grants);
 	set_head(r, RECORD_POD, pod->seq, &m->base);
 }
 
@@ -357,6 +360,7 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 	if (!m)
 		return -EINVAL;
 	struct stored_pod p = {.stopped = m->stopped, .policy = text(m->policy)};
+	const Grants__Grants *grants;
 	struct pod_desc *d = &p.desc;
 	d->id = m->id;
 	d->name = m->name;
@@ -382,6 +386,11 @@ int record_decode_pod(struct arena *a, const uint8_t *data, size_t len, struct s
 	if (!r)
 		r = read_bytes(&p.private_data, m->has_private_data, m->private_data,
 			       RP_PRIVATE_MAX, "private data", err);
+	if (!r)
+		r = read_bytes(&p.grants, m->has_grants, m->grants, GRANTS_BYTES_MAX, "grants",
+			       err);
+	if (!r && m->has_grants)
+		r = grants_unpack(a, m->grants.data, m->grants.len, &grants, err);
 	if (!r)
 		r = check_text("policy", p.policy, STORE_NAME_MAX, err);
 	if (!r)

@@ -91,7 +91,7 @@ struct stored_pod {
 	struct kvs labels, annotations;
 	bool stopped;
 	const char *policy; /* whose private_data is; "" */
-	struct stored_bytes private_data;
+	struct stored_bytes private_data, grants;
 };
 
 struct stored_facts {

@@ -104,6 +104,8 @@ static int restore_pod(struct restore *r, const struct found *f)
 		res = hear_pod(r->cache, pod);
 	if (!res)
 		res = take_blob(&pod->private_data, &p.private_data);
+	if (!res)
+		res = take_blob(&pod->grants, &p.grants);
 	if (res == -ENOMEM)
 		return res;
 	if (res) {

@@ -16,6 +16,7 @@
 #include "core/pipeline/request/adjust.h"
 #include "core/pipeline/request/admit.h"
 #include "core/pipeline/request/devices.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
 
@@ -289,6 +290,44 @@ static void put_agent(struct json *j, struct pipeline *p)
 	json_end_obj(j);
 }
 
+/* null where none are known and nobody can be asked. */
+static void put_plugins(struct json *j, const struct pipeline *p)
+{
+	const struct plugin_desc *list;
+	uint32_t n = pipeline_plugins(p, &list);
+	const struct plugins_counts *c = pipeline_plugins_counts(p);
+	json_key(j, "resource_plugins");
+	if (!n && !pipeline_plugins_reachable(p)) {
+		json_nil(j);
+		return;
+	}
+	json_obj(j);
+	json_kbool(j, "reachable", pipeline_plugins_reachable(p));
+	json_key(j, "plugins");
+	json_arr(j);
+	for (uint32_t i = 0; i < n; i++) {
+		json_obj(j);
+		json_kstr(j, "resource", list[i].resource);
+		json_kstr(j, "endpoint", list[i].endpoint);
+		json_kbool(j, "connected", list[i].connected);
+		json_kbool(j, "hints", list[i].aligns);
+		json_kbool(j, "pre_start", list[i].pre_start);
+		json_kbool(j, "reconciles", list[i].reconciles);
+		json_kuint(j, "calls", list[i].calls);
+		json_kuint(j, "failures", list[i].failures);
+		put_text(j, "error", list[i].error);
+		json_end_obj(j);
+	}
+	json_end_arr(j);
+	json_kuint(j, "questions", c->asked);
+	json_kuint(j, "answers", c->answered);
+	json_kuint(j, "failures", c->failed);
+	json_kuint(j, "late", c->late);
+	json_kuint(j, "reconciled", c->reconciled);
+	json_kuint(j, "left_alone", c->left_alone);
+	json_end_obj(j);
+}
+
 /* null where no cluster is listened to. */
 static void put_feed(struct json *j, const struct pipeline *p)
 {
@@ -380,6 +419,7 @@ enum call_result run_status(struct call *call)
 	put_store(j, call->p, &s);
 	put_agent(j, call->p);
 	put_feed(j, call->p);
+	put_plugins(j, call->p);
 	put_cluster(j, call->p);
 	json_kuint(j, "adjustments", pipeline_n_adjustments(call->p));
 	put_evictions(j, call->p);

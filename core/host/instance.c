@@ -35,6 +35,7 @@ static const void *host_service(void *ctx, const char *id)
 		{RP_HOST_NODE_1, &host_node_service},
 		{RP_HOST_EVICT_1, &host_evict_service},
 		{RP_HOST_RUNTIME_1, &host_runtime_service},
+		{RP_HOST_HINTS_1, &host_hints_service},
 	};
 	(void)main_call(ctx, "service()");
 	for (unsigned i = 0; i < sizeof services / sizeof *services; i++)

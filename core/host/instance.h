@@ -45,6 +45,13 @@ struct runtime_facts {
 	uint32_t flags; /* RP_RUNTIME_… */
 };
 
+/* Hints of others than the policy (nri-rp.host.hints/1), as its functions. */
+struct hint_ops {
+	int (*list)(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg);
+	int (*hint)(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg);
+	int (*choose)(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred, void *arg);
+};
+
 /* What instances work on. Its members may be exchanged between calls (a new snapshot of the
  * machine, say). */
 struct host_env {
@@ -75,6 +82,7 @@ struct host_env {
 			 void *arg);
 	const struct evict_ops *evict; /* NULL: nobody does */
 	const struct runtime_facts *runtime; /* NULL: none was connected */
+	const struct hint_ops *hints; /* NULL: nobody has any */
 	void (*wished)(void *arg); /* wishes have changed; may be NULL */
 	void *arg;
 };

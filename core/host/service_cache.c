@@ -424,8 +424,12 @@ static int32_t set_ids(struct instance *i, rp_txn id, rp_ctr handle, struct rp_i
 	if (member == offsetof(struct decision, exclusive) && !set->count)
 		set = intern_unref(cache_sets(i->env->cache), set);
 	txn_put_set(i->env->cache, field, set);
-	if (member == offsetof(struct decision, cpus))
+	if (member == offsetof(struct decision, cpus)) {
 		d->confined = false;
+		d->granted &= ~DIFF_CPUS;
+	} else if (member == offsetof(struct decision, mems)) {
+		d->granted &= ~DIFF_MEMS;
+	}
 	return 0;
 }
 

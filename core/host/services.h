@@ -61,6 +61,7 @@ extern const struct rp_host_noderes host_noderes_service;
 extern const struct rp_host_runtime host_runtime_service;
 extern const struct rp_host_node host_node_service;
 extern const struct rp_host_evict host_evict_service;
+extern const struct rp_host_hints host_hints_service;
 /* The part of the cache's service that gives what only a creation can give (creation.c). */
 struct extra;
 int32_t creation_put(struct instance *i, rp_txn id, rp_ctr handle, struct extra e);

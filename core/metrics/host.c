@@ -15,6 +15,7 @@
 #include "core/pipeline/node/noderes.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/request/admit.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/pipeline/request/request.h"
 #include "core/util/cleanup.h"
 #include "core/util/str.h"
@@ -194,6 +195,28 @@ static void collect_conditions(struct expo *e, struct pipeline *p)
 	}
 }
 
+static void collect_plugins(struct expo *e, struct pipeline *p)
+{
+	const struct plugin_desc *list;
+	uint32_t n = pipeline_plugins(p, &list), n_connected = 0;
+	const struct plugins_counts *c = pipeline_plugins_counts(p);
+	for (uint32_t i = 0; i < n; i++)
+		n_connected += list[i].connected;
+	const struct row rows[] = {
+		{"nri_rp_resource_plugins", "Resource plugins that are known.", EXPO_GAUGE, n},
+		{"nri_rp_resource_plugins_connected", "Resource plugins that are connected.",
+		 EXPO_GAUGE, n_connected},
+		{"nri_rp_resource_plugin_questions_total", "Questions to resource plugins.",
+		 EXPO_COUNTER, (double)c->asked},
+		{"nri_rp_resource_plugin_failures_total", "Those that failed.", EXPO_COUNTER,
+		 (double)c->failed},
+		{"nri_rp_resource_plugin_late_total", "Those that had no answer in time.",
+		 EXPO_COUNTER, (double)c->late},
+	};
+	if (n)
+		ADD_ROWS(e, rows);
+}
+
 static void collect_runtime(struct expo *e, struct pipeline *p)
 {
 	const struct runtime_state *rt = pipeline_runtime(p);
@@ -217,6 +240,7 @@ static void collect_runtime(struct expo *e, struct pipeline *p)
 		 EXPO_COUNTER, (double)admitted->late},
 	};
 	ADD_ROWS(e, rows);
+	collect_plugins(e, p);
 	if (!rt->connected)
 		return;
 	struct buf labels = BUF_INIT;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/agent/protocol.h"
+#include "core/nri-rp-agent/plugins.h"
 #include "core/util/arena.h"
 #include "core/util/log.h"
 #include "core/util/pb.h"
@@ -29,6 +30,7 @@ struct link {
 	struct loop_timer *reconnect;
 	uint64_t backoff_ms;
 	const struct link_client *client; /* NULL: nobody */
+	struct plugins *plugins; /* NULL: there are none */
 	bool registered;
 	char last_error[ERR_TEXT_MAX]; /* what was logged, so that it is said once */
 };
@@ -145,6 +147,8 @@ static void on_request(struct rpc_request *req, void *arg)
 		podres_list(l->podres, on_list, req);
 	else if (l->podres && str_eq(req->method, "ForgetPod"))
 		serve_pod(l, req, true);
+	else if (l->plugins && plugins_serve(l->plugins, req))
+		return;
 	else if (l->client && l->client->publish && str_eq(req->method, "Published"))
 		serve_published(l, req);
 	else if (l->client && l->client->evict && str_eq(req->method, "Evict"))
@@ -182,6 +186,8 @@ static void registered(const struct rpc_result *result, void *arg)
 		l->last_error[0] = '\0';
 		l->backoff_ms = BACKOFF_FIRST_MS;
 		l->registered = true;
+		if (l->plugins)
+			plugins_daemon_connected(l->plugins);
 		if (l->client)
 			l->client->connected(l->client->arg);
 	} else if (result->error != -ECONNRESET && result->error != -ECANCELED) {
@@ -196,8 +202,8 @@ static int start(struct link *l, struct err *err)
 					    .closed = on_closed,
 					    .arg = l};
 	static char pods[] = AGENT_FEATURE_POD_RESOURCES, cluster[] = AGENT_FEATURE_CLUSTER;
-	static char version[] = NRI_RP_VERSION;
-	char *features[] = {pods, cluster};
+	static char plugins[] = AGENT_FEATURE_PLUGINS, version[] = NRI_RP_VERSION;
+	char *features[3] = {pods};
 	Agent__RegisterRequest msg = AGENT__REGISTER_REQUEST__INIT;
 	int r = wire_check_folder(l->socket, err);
 	if (r)
@@ -211,7 +217,11 @@ static int start(struct link *l, struct err *err)
 	rpc_serve(trunk_rpc(l->trunk, 0), on_request, l);
 	msg.version = version;
 	msg.features = features;
-	msg.n_features = l->client ? 2 : 1;
+	msg.n_features = 1;
+	if (l->client)
+		features[msg.n_features++] = cluster;
+	if (l->plugins)
+		features[msg.n_features++] = plugins;
 	r = rpc_call(trunk_rpc(l->trunk, 0), AGENT_HOST_SERVICE, "Register", &msg.base,
 		     REGISTER_TIMEOUT_MS, registered, l);
 	return r ? err_errno(err, r, "registering") : 0;
@@ -249,6 +259,11 @@ int link_new(struct loop *loop, const char *peer, const char *socket, struct pod
 void link_set_client(struct link *l, const struct link_client *client)
 {
 	l->client = client;
+}
+
+void link_set_plugins(struct link *l, struct plugins *plugins)
+{
+	l->plugins = plugins;
 }
 
 void link_connect(struct link *l)

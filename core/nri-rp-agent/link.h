@@ -12,6 +12,7 @@
 #include "core/wire/rpc.h"
 
 struct link;
+struct plugins;
 
 /* Who talks to the daemon besides the answers about pods. All but the first may be NULL. */
 struct link_client {
@@ -32,6 +33,9 @@ int link_new(struct loop *loop, const char *peer, const char *socket, struct pod
 struct link *link_free(struct link *l); /* returns NULL; NULL is fine */
 /* Before link_connect; what it points to has to live as long as the link. */
 void link_set_client(struct link *l, const struct link_client *client);
+/* Who answers about resource plugins; NULL: nobody. Before link_connect, and until the link is
+ * freed. */
+void link_set_plugins(struct link *l, struct plugins *plugins);
 /* Starts connecting. */
 void link_connect(struct link *l);
 /* Calls the daemon, as rpc_call does; -ENOTCONN: not registered. */

@@ -7,6 +7,7 @@
  *   devices.c   its answers, as the daemon wants them
  *   podres.c    Get, or List and what it remembers
  *   cluster.c   the API server
+ *   plugins.c   resource plugins
  *   link.c      the connection to nri-rpd
  */
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include "core/nri-rp-agent/cluster.h"
 #include "core/nri-rp-agent/link.h"
 #include "core/nri-rp-agent/options.h"
+#include "core/nri-rp-agent/plugins.h"
 
 #define LOG_SOURCE "nri-rp-agent"
 #define EXIT_USAGE 2
@@ -27,6 +29,7 @@ struct agent {
 	struct link *link;
 	struct link *bridge; /* NULL: none was named */
 	struct cluster *cluster; /* NULL: there is none */
+	struct plugins *plugins; /* NULL: there are none */
 	bool stopping;
 };
 
@@ -65,6 +68,19 @@ static int start_cluster(struct agent *a, const struct options *o, struct err *e
 	return cluster_new(&config, &a->cluster, err);
 }
 
+static int start_plugins(struct agent *a, const struct options *o, struct err *err)
+{
+	const struct plugins_config config = {.loop = a->loop,
+					      .link = a->link,
+					      .folder = o->plugin_dir,
+					      .grace_s = (uint32_t)o->plugin_grace_s};
+	if (!o->plugin_dir)
+		return 0;
+	int r = plugins_new(&config, &a->plugins, err);
+	link_set_plugins(a->link, a->plugins);
+	return r;
+}
+
 static int start(struct agent *a, const struct options *o, struct err *err)
 {
 	static const int signos[] = {SIGTERM, SIGINT};
@@ -84,6 +100,8 @@ static int start(struct agent *a, const struct options *o, struct err *err)
 	if (!r && o->bridge_socket)
 		r = link_new(a->loop, "nri-rp-bridge", o->bridge_socket, NULL, &a->bridge, err);
 	if (!r)
+		r = start_plugins(a, o, err);
+	if (!r)
 		r = start_cluster(a, o, err);
 	if (r)
 		return r;
@@ -98,6 +116,9 @@ static int start(struct agent *a, const struct options *o, struct err *err)
 static void stop(struct agent *a)
 {
 	a->bridge = link_free(a->bridge);
+	if (a->link)
+		link_set_plugins(a->link, NULL);
+	a->plugins = plugins_free(a->plugins);
 	a->link = link_free(a->link);
 	a->cluster = cluster_free(a->cluster);
 	a->podres = podres_free(a->podres);

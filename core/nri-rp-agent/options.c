@@ -7,6 +7,10 @@
 #include "core/nri-rp-agent/cluster.h"
 #include "core/kube/kubeconfig.h"
 #include "core/nri-rp-agent/kubelet.h"
+#include "core/nri-rp-agent/plugins.h"
+#include "core/util/str.h"
+
+#define GRACE_MAX_S 86400u
 
 enum {
 	OPT_DAEMON_SOCKET,
@@ -18,6 +22,8 @@ enum {
 	OPT_NODE,
 	OPT_NAMESPACE,
 	OPT_CONFIG_MAP,
+	OPT_PLUGIN_DIR,
+	OPT_PLUGIN_GRACE,
 	OPT_LOG_LEVEL,
 };
 
@@ -55,6 +61,14 @@ static const struct cmdline_option table[] = {
 	{{"config-map", required_argument, NULL, OPT_CONFIG_MAP},
 	 "NAME",
 	 "what names of ConfigMaps begin with, default " CLUSTER_DEFAULT_CONFIG_MAP},
+	{{"plugin-dir", required_argument, NULL, OPT_PLUGIN_DIR},
+	 "DIR",
+	 "where resource plugins register, as\n"
+	 "                           " PLUGINS_DEFAULT_DIR ";\n"
+	 "                           without it there are none"},
+	{{"plugin-grace", required_argument, NULL, OPT_PLUGIN_GRACE},
+	 "SECONDS",
+	 "that a plugin which has stopped is waited for, default 300"},
 	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
 	 "LEVEL",
 	 "error, warning, notice, info or debug, default info"},
@@ -73,8 +87,9 @@ static const char **text_option(struct options *o, int option)
 		[OPT_NODE] = &o->node,
 		[OPT_NAMESPACE] = &o->ns,
 		[OPT_CONFIG_MAP] = &o->config_map,
+		[OPT_PLUGIN_DIR] = &o->plugin_dir,
 	};
-	return option >= 0 && option < OPT_LOG_LEVEL ? texts[option] : NULL;
+	return option >= 0 && option < OPT_PLUGIN_GRACE ? texts[option] : NULL;
 }
 
 static int take(void *to, int option, const char *argument)
@@ -84,6 +99,14 @@ static int take(void *to, int option, const char *argument)
 	if (text) {
 		*text = argument;
 		return 0;
+	}
+	if (option == OPT_PLUGIN_GRACE) {
+		if (str_to_u64(argument, &o->plugin_grace_s) == 0 && o->plugin_grace_s &&
+		    o->plugin_grace_s <= GRACE_MAX_S)
+			return 0;
+		fprintf(stderr, "nri-rp-agent: --plugin-grace %s: expected 1 to %u seconds\n",
+			argument, GRACE_MAX_S);
+		return -1;
 	}
 	if (log_level_from_name(argument, &o->log_level) == 0)
 		return 0;
@@ -113,6 +136,7 @@ enum options_result options_parse(int argc, char **argv, struct options *ret)
 		.kubelet_socket = KUBELET_DEFAULT_SOCKET,
 		.service_account = SERVICE_ACCOUNT_DIR,
 		.config_map = CLUSTER_DEFAULT_CONFIG_MAP,
+		.plugin_grace_s = PLUGINS_GRACE_S,
 		.log_level = LOG_INFO,
 	};
 	return cmdline_parse(&line, argc, argv, ret);

@@ -11,6 +11,8 @@ struct options {
 	const char *bridge_socket; /* NULL: there is no bridge */
 	/* See struct cluster_config. */
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;
+	const char *plugin_dir; /* NULL: no resource plugins */
+	uint64_t plugin_grace_s;
 	enum log_level log_level;
 };
 

@@ -13,7 +13,7 @@ const char *const shim_services[SHIM_SERVICES] = {
 	RP_HOST_CACHE_1,    RP_HOST_TOPOLOGY_1, RP_HOST_CONFIG_1, RP_HOST_EXPLAIN_1,
 	RP_HOST_TIMER_1,    RP_HOST_WORK_1,	RP_HOST_USAGE_1,  RP_HOST_SPEEDSELECT_1,
 	RP_HOST_SETTINGS_1, RP_HOST_NODERES_1,	RP_HOST_NODE_1,	  RP_HOST_EVICT_1,
-	RP_HOST_RUNTIME_1};
+	RP_HOST_RUNTIME_1,  RP_HOST_HINTS_1};
 
 static const struct {
 	const void *real, *cover; /* what a cover leaves out goes to the host */
@@ -33,6 +33,7 @@ static const struct {
 	{&host_node_service, NULL, sizeof host_node_service, 3},
 	{&host_evict_service, NULL, sizeof host_evict_service, 3},
 	{&host_runtime_service, NULL, sizeof host_runtime_service, 3},
+	{&host_hints_service, NULL, sizeof host_hints_service, 3},
 };
 
 struct longer_host {

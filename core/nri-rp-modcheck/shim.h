@@ -18,7 +18,7 @@
 #include "core/host/instance.h"
 #include "core/nri-rp-modcheck/check.h"
 
-#define SHIM_SERVICES 13u
+#define SHIM_SERVICES 14u
 #define SHIM_TAIL 64u /* bytes behind a longer struct */
 #define SHIM_POISON 0xa5
 #define SHIM_POISONED INT64_C(-0x5a5a5a5a5a5a5a5b) /* what a number reads as that is all poison */

@@ -215,6 +215,16 @@ static void show_feed(struct out *o, const json_t *doc)
 	      str_eq(js(f, "request_source"), "feed") ? "cluster" : "runtime");
 }
 
+static void show_plugins(struct out *o, const json_t *doc)
+{
+	const json_t *all = json_object_get(doc, "resource_plugins"), *v;
+	size_t i;
+	json_array_foreach(json_object_get(all, "plugins"), i, v)
+		field(o, "Plugin", "%s (%s), %s%s%s", js(v, "resource"), js(v, "endpoint"),
+		      jb(v, "connected") ? "connected" : "not connected",
+		      *js(v, "error") ? "; last error: " : "", js(v, "error"));
+}
+
 static void show_evictions(struct out *o, const json_t *doc)
 {
 	const json_t *v;
@@ -320,6 +330,7 @@ void show_status(struct out *o, const json_t *doc)
 	show_cluster(o, doc);
 	show_adjustments(o, doc);
 	show_feed(o, doc);
+	show_plugins(o, doc);
 	show_evictions(o, doc);
 	show_extended(o, doc);
 	show_store(o, doc);

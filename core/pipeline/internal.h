@@ -20,6 +20,7 @@
 #include "core/pipeline/request/devices.h"
 #include "core/pipeline/request/hold.h"
 #include "core/pipeline/request/persist.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/util/reclog.h"
 
 /* Creations that were refused, since one was not; by different containers. */
@@ -88,6 +89,7 @@ struct pipeline {
 	struct pipeline_stats stats;
 	struct usage_stats usage;
 	struct devices *devices; /* NULL: the kubelet is not asked */
+	struct plugins plugins; /* plugins.h */
 	struct noderes *noderes; /* noderes.c */
 	struct evictions *evictions; /* evict.c */
 	struct adjustments *adjustments; /* adjust.c: of p->conf; NULL: none */

@@ -167,8 +167,8 @@ static int open_machine(struct pipeline *p, struct err *err)
 	p->quiet_timer = loop_timer_new(p->env.loop, persist_quiet, p);
 	p->rebalance_timer = loop_timer_new(p->env.loop, rebalance_timer, p);
 	if (!p->env.cache || !p->env.worker || !p->disk || !p->persist_timer || !p->quiet_timer ||
-	    !p->rebalance_timer || noderes_init(p) || evict_init(p) || undo_init(p) ||
-	    updates_init(p) || verify_init(p) || hold_init(p))
+	    !p->rebalance_timer || noderes_init(p) || evict_init(p) || plugins_init(p) ||
+	    undo_init(p) || updates_init(p) || verify_init(p) || hold_init(p))
 		return err_errno(err, -ENOMEM, "start");
 	return 0;
 }
@@ -286,6 +286,7 @@ struct pipeline *pipeline_free(struct pipeline *p)
 	loop_timer_free(p->rebalance_timer);
 	noderes_fini(p);
 	evict_fini(p);
+	plugins_fini(p);
 	adjustments_free(p->adjustments);
 	undo_fini(p);
 	pushed_fini(p);

@@ -62,10 +62,29 @@ static void out_of_memory(struct call *c, struct reply *reply)
 
 /* ---- what each asks -------------------------------------------------------------------------- */
 
+static void begin_event(struct call *c);
+
+/* The policy has admitted the pod, and somebody outside is to agree. */
+static void run_pod_later(struct call *c)
+{
+	const struct request_about about = {.kind = c->kind,
+					    .received_ns = c->req->received_ns,
+					    .pod = &c->pod,
+					    .goes_on = true};
+	request_pause(c->pipeline);
+	c->goes_on = true;
+	if (!wait_hold(c->nri, &about))
+		begin_event(c);
+}
+
 static void do_run_pod(struct call *c)
 {
 	struct err err = ERR_INIT;
-	if (request_run_pod(c->pipeline, &c->pod, &err))
+	int r = c->goes_on ? request_pod_granted(c->pipeline, &c->pod, &err)
+			   : request_run_pod(c->pipeline, &c->pod, &err);
+	if (r == 1)
+		run_pod_later(c);
+	else if (r)
 		answer_error(c, NULL, &err);
 	else
 		answer_empty(c);
@@ -459,7 +478,8 @@ void nri_resume(struct nri *nri)
 		begin_event(c);
 	else
 		end_synchronize(c);
-	finish(nri);
+	if (!nri->held)
+		finish(nri);
 }
 
 void nri_handle_now(struct nri *nri, struct rpc_request *req)

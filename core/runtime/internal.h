@@ -43,6 +43,7 @@ struct call {
 	struct rpc_request *req;
 	enum request kind;
 	const struct nri_event *event; /* NULL: it is none of the table's */
+	bool goes_on; /* a RunPodSandbox that the policy has admitted, and others are asked about */
 	struct pod_desc pod;
 	struct ctr_desc ctr;
 	struct res_desc res;

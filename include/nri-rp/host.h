@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small services of the host: explanations, timers, blocking work, results of controllers, settings
- * that modules share, evictions.
+ * that modules share, evictions, hints of others.
  */
 #ifndef NRI_RP_HOST_H
 #define NRI_RP_HOST_H
 
 #include <nri-rp/config.h>
 #include <nri-rp/module.h>
+#include <nri-rp/set.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -237,6 +238,45 @@ struct rp_host_runtime {
 	 * valid until the callback returns. */
 	const char *(*name)(void *ctx);
 	const char *(*version)(void *ctx);
+};
+
+/*
+ * nri-rp.host.hints/1 [since 1.3, a host may not have it]: which NUMA nodes suit what a pod asks of
+ * resource plugins, programs outside of the daemon that allocate what it knows nothing of. There
+ * are lists while admit_pod() runs, for its pod alone: those plugins that have hints were asked
+ * before. A policy that has hints of its own merges them all; what it chooses the plugin is told
+ * when it allocates, after the policy has admitted the pod. Where nothing is chosen the plugin
+ * chooses.
+ */
+#define RP_HOST_HINTS_1 "nri-rp.host.hints/1"
+
+#define RP_HINTS_MAIN 0x1u /* of the pod's main container, or of the pod as a whole */
+#define RP_HINTS_NOTHING_FITS 0x2u /* n is 0; without it n 0 is no opinion, which any node suits */
+
+struct rp_hint_list {
+	uint32_t size;
+	uint32_t flags; /* RP_HINTS_… */
+	const char *ctr; /* name of the container; "": the pod as a whole */
+	const char *resource; /* as "vendor.example/gpu" */
+	uint32_t n; /* hints */
+	uint32_t pad;
+};
+
+struct rp_hint {
+	uint32_t size;
+	uint32_t preferred; /* 0 or 1 */
+	struct rp_ids nodes; /* empty: any */
+};
+
+struct rp_host_hints {
+	uint32_t size;
+	uint32_t pad;
+	/* -RP_ENOENT past the last one. */
+	int32_t (*list)(void *ctx, rp_pod pod, uint32_t list, struct rp_hint_list *out);
+	int32_t (*hint)(void *ctx, rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *out);
+	/* The last call for a list counts, whether the pod is admitted in the end or not. It is
+	 * copied. -RP_ENOENT: there is no such list. */
+	int32_t (*choose)(void *ctx, rp_pod pod, uint32_t list, const struct rp_hint *hint);
 };
 
 #ifdef __cplusplus

@@ -51,6 +51,7 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 	h->noderes = find(h, RP_HOST_NODERES_1);
 	h->node = find(h, RP_HOST_NODE_1);
 	h->evict = find(h, RP_HOST_EVICT_1);
+	h->hints = find(h, RP_HOST_HINTS_1);
 	/* The last member that minor 0 has: a shorter struct is no service at all. */
 	if (!RP_HAS(h->topology, memory))
 		h->topology = NULL;
@@ -74,6 +75,8 @@ int32_t modhost_init(struct modhost *h, const struct rp_host *host, uint32_t nee
 		h->node = NULL;
 	if (!RP_HAS(h->evict, state))
 		h->evict = NULL;
+	if (!RP_HAS(h->hints, choose))
+		h->hints = NULL;
 	const struct {
 		uint32_t bit;
 		const void *service;

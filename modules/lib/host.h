@@ -34,6 +34,7 @@ struct modhost {
 	const struct rp_host_noderes *noderes; /* NULL: an older host */
 	const struct rp_host_node *node; /* NULL: an older host */
 	const struct rp_host_evict *evict; /* NULL: an older host */
+	const struct rp_host_hints *hints; /* NULL: an older host */
 	/* MODHOST_TEXT_MAX bytes that the sentence of the last failure is kept in as well; NULL, as
 	 * after modhost_init: it is not kept. */
 	char *why;

@@ -179,10 +179,15 @@ int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
 	if (e)
 		table_remove(inst, e); /* asked again: anew */
 	r = ask_read(inst, pod, &a);
-	if (r || (a.level != LEVEL_DEDICATED && a.level != LEVEL_SHARED) ||
-	    info.cpu_request == RP_NOT_SET)
+	if (r)
 		return r;
-	return reserve(inst, txn, &info, &a);
+	bool reserves = (a.level == LEVEL_DEDICATED || a.level == LEVEL_SHARED) &&
+			info.cpu_request != RP_NOT_SET;
+	bool bound = a.level == LEVEL_DEDICATED || a.flags & ASK_BOUND;
+	if (!reserves || !bound)
+		r = others_merge(inst, pod);
+	a.admitted = pod;
+	return r || !reserves ? r : reserve(inst, txn, &info, &a);
 }
 
 bool admit_grant(const struct rp_instance *inst, rp_pod pod, struct record *ret)

@@ -435,22 +435,41 @@ static uint64_t nodes_of(const struct rp_plan *p, const struct hint *h)
 	return h->nodes == HINTS_ANY ? p->node_mask : h->nodes;
 }
 
-static int32_t merge(struct rp_instance *inst, rp_ctr ctr, const struct hints both[2],
-		     struct record *rec)
+/* With the hints of resource plugins, if there are any: they are told. */
+static int32_t merge_all(struct rp_instance *inst, rp_pod admitted, const struct hints both[2],
+			 struct hint result[HINTS_RESOURCES_MAX])
 {
 	const struct rp_plan *p = inst->plan;
-	struct hint result[2];
+	struct hints lists[HINTS_RESOURCES_MAX] = {both[0], both[1]};
+	struct others *o = NULL;
+	int32_t r = others_of(inst, admitted, &o);
+	if (r)
+		return r;
+	for (uint32_t i = 0; o && i < o->n; i++)
+		lists[2 + i] = o->list[i].is;
+	if (!hints_merge(p->topology, p->node_mask, lists, 2 + (o ? o->n : 0), result))
+		r = others_refuse(inst, o, "CPUs and memory");
+	else if (o)
+		others_choose(inst, admitted, o, &result[2], &result[0]);
+	others_free(o);
+	return r;
+}
+
+static int32_t merge(struct rp_instance *inst, rp_ctr ctr, rp_pod admitted,
+		     const struct hints both[2], struct record *rec)
+{
+	const struct rp_plan *p = inst->plan;
+	struct hint result[HINTS_RESOURCES_MAX];
 	struct line l = {.n = 0};
+	int32_t r = 0;
 	if (p->topology == HINTS_NONE) { /* the CPUs' best alone */
 		(void)hints_merge(HINTS_BEST_EFFORT, p->node_mask, both, 1, result);
 		result[1] = result[0];
-	} else if (!hints_merge(p->topology, p->node_mask, both, 2, result)) {
-		inst->counters.refused[REFUSED_HINTS]++;
-		return modhost_fail(&inst->h, -RP_ENOSPC,
-				    "topology policy %s refuses the pod: no NUMA nodes are "
-				    "preferred for CPUs and memory alike",
-				    hints_policy_names[p->topology]);
+	} else {
+		r = merge_all(inst, admitted, both, result);
 	}
+	if (r)
+		return r;
 	rec->nodes = nodes_of(p, &result[0]);
 	rec->mem_nodes = nodes_of(p, &result[1]);
 	if (!ctr)
@@ -532,7 +551,7 @@ static int32_t choose_bound(struct rp_instance *inst, rp_ctr ctr, const struct a
 		return refuse(inst, REFUSED_MEMORY, "not enough memory on the NUMA nodes");
 	const struct hints both[2] = {{cpu, n_cpu, p->numeric_cpu},
 				      {memory, n_memory, p->numeric_memory}};
-	r = merge(inst, ctr, both, rec);
+	r = merge(inst, ctr, a->admitted, both, rec);
 	if (!r && a->granted && rec->nodes != a->granted)
 		return -RP_ENOSPC;
 	return r ? r : settle(inst, ctr, a, room, both, rec);

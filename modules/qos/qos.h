@@ -133,6 +133,7 @@ struct ask {
 	/* the nodes that it has to have, as it had them before; 0: any that suit */
 	uint64_t granted;
 	int64_t cpu, mem; /* milli-CPU, bytes */
+	rp_pod admitted; /* the pod that is being admitted; 0: none is */
 	const char *burst_policy; /* NULL: not given */
 	int64_t burst_percent;
 	const char *not_followed[4]; /* keys that nothing here acts by; NULL: no more */
@@ -293,6 +294,36 @@ uint32_t advise_size(const struct rp_instance *inst, const struct pool *p, uint3
 void advise_learn(struct rp_instance *inst);
 void advise_arm(struct rp_instance *inst);
 int32_t advise_now(struct rp_instance *inst, rp_txn txn);
+
+/* ---- hints of resource plugins (others.c) ---------------------------------------------------- */
+
+/* Besides CPUs and memory; what is more is not looked at. */
+#define OTHERS_MAX (HINTS_RESOURCES_MAX - 2u)
+
+struct other {
+	uint32_t list; /* the host's number of it */
+	const char *resource;
+	struct hints is;
+	struct hint hints[HINTS_MAX];
+};
+
+/* Of the pod that is being admitted. */
+struct others {
+	uint32_t n_lists; /* all that the host has, of all containers */
+	uint32_t n;
+	struct other list[OTHERS_MAX]; /* those of the main container, or of the pod as a whole */
+};
+
+/* NULL: there are none, or the pod is not being admitted. */
+int32_t others_of(const struct rp_instance *inst, rp_pod pod, struct others **ret);
+struct others *others_free(struct others *o); /* NULL is fine; returns NULL */
+/* The plugins are told: a result for each of list, and `pods` for those of other containers. */
+void others_choose(const struct rp_instance *inst, rp_pod pod, const struct others *o,
+		   const struct hint *results, const struct hint *pods);
+/* Merges them alone, for pods that are bound to no nodes. */
+int32_t others_merge(struct rp_instance *inst, rp_pod pod);
+/* own: "CPUs and memory", ""; o: may be NULL. -RP_ENOSPC. */
+int32_t others_refuse(struct rp_instance *inst, const struct others *o, const char *own);
 
 /* ---- hints (hints.c) ------------------------------------------------------------------------- */
 

@@ -521,6 +521,26 @@ AT(rp_host_runtime, flags, 8);
 AT(rp_host_runtime, name, 16);
 AT(rp_host_runtime, version, 24);
 
+AT_LEAST(rp_hint_list, 32);
+AT(rp_hint_list, size, 0);
+AT(rp_hint_list, flags, 4);
+AT(rp_hint_list, ctr, 8);
+AT(rp_hint_list, resource, 16);
+AT(rp_hint_list, n, 24);
+AT(rp_hint_list, pad, 28);
+
+AT_LEAST(rp_hint, 24);
+AT(rp_hint, size, 0);
+AT(rp_hint, preferred, 4);
+AT(rp_hint, nodes, 8);
+
+AT_LEAST(rp_host_hints, 32);
+AT(rp_host_hints, size, 0);
+AT(rp_host_hints, pad, 4);
+AT(rp_host_hints, list, 8);
+AT(rp_host_hints, hint, 16);
+AT(rp_host_hints, choose, 24);
+
 AT_LEAST(rp_node_taint, 32);
 AT(rp_node_taint, size, 0);
 AT(rp_node_taint, pad, 4);
@@ -734,10 +754,13 @@ VALUE(RP_F_SCHED_RUNTIME, 12);
 VALUE(RP_F_SHARES, 1);
 VALUE(RP_F_UNIFIED, 202);
 VALUE(RP_GROUP_MAX, 65535);
+VALUE(RP_HINTS_MAIN, 1);
+VALUE(RP_HINTS_NOTHING_FITS, 2);
 TEXT(RP_HOST_CACHE_1, "nri-rp.host.cache/1");
 TEXT(RP_HOST_CONFIG_1, "nri-rp.host.config/1");
 TEXT(RP_HOST_EVICT_1, "nri-rp.host.evict/1");
 TEXT(RP_HOST_EXPLAIN_1, "nri-rp.host.explain/1");
+TEXT(RP_HOST_HINTS_1, "nri-rp.host.hints/1");
 TEXT(RP_HOST_NODERES_1, "nri-rp.host.noderes/1");
 TEXT(RP_HOST_NODE_1, "nri-rp.host.node/1");
 TEXT(RP_HOST_RUNTIME_1, "nri-rp.host.runtime/1");

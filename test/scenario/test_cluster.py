@@ -25,14 +25,14 @@ def balloons(*sizes, **more):
 class Cluster:
     """A node of a cluster: its API server, its agent, its daemon."""
 
-    def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, topology=True, module_dirs=(), head=None, **user):
+    def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, topology=True, module_dirs=(), head=None, agent=(), **user):
         self.api = ApiServer(KINDS if kinds is None else kinds, token)
         self.api.put('nodes', None, NODE, {'metadata': {'labels': dict(labels or {})}})
         self.node = make_node(None, start=False, module_dirs=module_dirs, **(head or {}))
         socket = self.node.paths['work'] + '/agent.sock'
         self.node.run('write-config', {'policy': 'none', 'agent': {'cluster': True, 'nodeResourceTopology': topology, 'socket': socket}, **(config or {})})
         self.node.start()
-        self.options = ['--kubeconfig', self.api.kubeconfig(folder, **user), '--node', NODE, '--namespace', NS]
+        self.options = ['--kubeconfig', self.api.kubeconfig(folder, **user), '--node', NODE, '--namespace', NS, *agent]
         self.agent = Agent(socket, self.node.paths['work'] + '/no-kubelet.sock', options=self.options)
 
     def __enter__(self):

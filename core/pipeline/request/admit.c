@@ -3,6 +3,7 @@
 
 #include "core/cache/feed.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -17,13 +18,19 @@ static bool policy_admits(const struct pipeline *p)
 /* ---- waiting for the feed -------------------------------------------------------------------- */
 
 /* Three quarters of what the runtime gives us, at most: the rest is for the answer. */
+uint64_t admit_limit_ms(const struct pipeline *p)
+{
+	uint64_t allowed = request_allowed_ms(p) * 3 / 4;
+	uint64_t limit = conf_core(p->conf)->admit.timeout_ms;
+	return limit < allowed ? limit : allowed;
+}
+
+/* What plugins are to give, only the cluster can tell. */
 static uint64_t limit_ms(const struct pipeline *p)
 {
-	const struct conf_core *core = conf_core(p->conf);
-	uint64_t allowed = request_allowed_ms(p) * 3 / 4, limit = core->admit.timeout_ms;
-	if (core->admit.source == CONF_REQUESTS_AUTO && limit > ADMIT_AUTO_WAIT_MS)
-		limit = ADMIT_AUTO_WAIT_MS;
-	return limit < allowed ? limit : allowed;
+	bool otherwise = conf_core(p->conf)->admit.source == CONF_REQUESTS_AUTO && !plugins_any(p);
+	uint64_t limit = admit_limit_ms(p);
+	return otherwise && limit > ADMIT_AUTO_WAIT_MS ? ADMIT_AUTO_WAIT_MS : limit;
 }
 
 /* Somebody may still tell. */
@@ -35,7 +42,7 @@ static bool is_waited_for(const struct pipeline *p)
 
 bool admit_waits(const struct pipeline *p)
 {
-	return policy_admits(p) && is_waited_for(p);
+	return plugins_any(p) || (policy_admits(p) && is_waited_for(p));
 }
 
 uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
@@ -56,7 +63,8 @@ static int take_without_feed(struct pipeline *p, const struct pod *pod, struct e
 	if (!admit_waits(p))
 		return 0;
 	p->admit.late++;
-	if (core->admit.source == CONF_REQUESTS_AUTO || core->admit.on_timeout == CONF_ALLOW) {
+	if ((core->admit.source != CONF_REQUESTS_FEED && !plugins_any(p)) ||
+	    core->admit.on_timeout == CONF_ALLOW) {
 		log_info("pod %s/%s is admitted by the sums of the runtime: the cluster has not "
 			 "told of it in time",
 			 pod->ns, pod->name);
@@ -111,6 +119,14 @@ int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
 		return refuse(p, pod, &why, err);
 	log_warning("pod %s/%s: not admitted: %s", pod->ns, pod->name, why.text);
 	return 0;
+}
+
+int admit_refused(struct pipeline *p, struct pod *pod, struct err *err)
+{
+	struct err why = *err;
+	admit_end(p, pod);
+	plugins_pod_gone(p, pod);
+	return refuse(p, pod, &why, err);
 }
 
 static int tell_removed(struct pipeline *p, void *arg, struct err *err)

@@ -35,8 +35,13 @@ uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t re
 bool admit_waits(const struct pipeline *p);
 const struct admit_counts *pipeline_admit_counts(const struct pipeline *p);
 
+/* What a pod's admission may take, from when it came. */
+uint64_t admit_limit_ms(const struct pipeline *p);
 /* 0: the pod may come. What that changes for others is told later. An error refuses it. */
 int admit_pod(struct pipeline *p, struct pod *pod, struct err *err);
+/* Somebody else than the policy refuses it after all: what it was granted is free. err has why, and
+ * then the sentence for people. */
+int admit_refused(struct pipeline *p, struct pod *pod, struct err *err);
 /* The pod is gone, or will run nothing any more: what it was granted is free. */
 void admit_end(struct pipeline *p, struct pod *pod);
 /* The cluster may have told that pods have ended. Outside of requests. */

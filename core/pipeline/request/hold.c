@@ -5,6 +5,7 @@
 
 #include "core/pipeline/internal.h"
 #include "core/pipeline/request/admit.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/util/log.h"
 
 #define LOG_SOURCE "request"
@@ -15,9 +16,11 @@ static uint64_t wait_until(struct pipeline *p, const struct request_about *a, bo
 	uint64_t until;
 	switch (a->kind) {
 	case REQ_RUN_POD:
-		return admit_wait(p, a->pod, a->received_ns, first);
+		until = admit_wait(p, a->pod, a->received_ns, first);
+		return until ? until : inquiry_wait_pod(p, a);
 	case REQ_CREATE:
-		return devices_wait(p, a->pod, a->ctr->name, a->received_ns);
+		until = devices_wait(p, a->pod, a->ctr->name, a->received_ns);
+		return until ? until : inquiry_wait_ctr(p, a);
 	case REQ_SYNCHRONIZE:
 		until = devices_wait_all(p, a->begins && first, a->received_ns);
 		return a->ends ? until : 0;
@@ -51,6 +54,8 @@ bool request_hold(struct pipeline *p, const struct request_about *about, void (*
 {
 	struct hold *h = &p->hold;
 	assert(!h->resume && !p->txn);
+	if (!about->goes_on)
+		inquiry_reset(p);
 	uint64_t until = wait_until(p, about, true);
 	if (!until)
 		return false;

@@ -9,6 +9,7 @@
 #include "core/cache/hear.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/request/adjust.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/util/buf.h"
 #include "core/util/cleanup.h"
 #include "core/util/log.h"
@@ -145,6 +146,13 @@ static void remove_pod(struct pipeline *p, struct pod *pod)
 	persist_later(p);
 }
 
+/* Plugins are asked to allocate what the policy has admitted. */
+static int plugins_admit(struct pipeline *p, struct pod *pod, bool known, struct err *err)
+{
+	int r = inquiry_admitted(p, pod, known, err);
+	return r < 0 ? admit_refused(p, pod, err) : r;
+}
+
 int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err *err)
 {
 	struct pod *pod;
@@ -155,11 +163,37 @@ int request_run_pod(struct pipeline *p, const struct pod_desc *desc, struct err 
 	store_put_pod(p->store, pod);
 	persist_later(p);
 	r = admit_pod(p, pod, err);
-	if (r && !known)
+	if (!r)
+		r = plugins_admit(p, pod, known, err);
+	if (r < 0 && !known)
 		remove_pod(p, pod);
 	if (!r)
 		devices_pod_came(p, pod);
 	return r;
+}
+
+int request_pod_granted(struct pipeline *p, const struct pod_desc *desc, struct err *err)
+{
+	struct pod *pod = cache_pod(p->env.cache, desc->id);
+	bool known;
+	if (!pod)
+		return err_set(err, -ENOENT, "pod %s/%s is gone", desc->ns, desc->name);
+	int r = inquiry_granted(p, pod, &known, err);
+	if (!r) {
+		devices_pod_came(p, pod);
+		return 0;
+	}
+	r = admit_refused(p, pod, err);
+	if (!known)
+		remove_pod(p, pod);
+	return r;
+}
+
+void request_pause(struct pipeline *p)
+{
+	decide_close(p, NULL);
+	assert(!p->txn);
+	watchdog_end(p->watchdog);
 }
 
 /* A container ends: what that changes for others goes into the reply, or without one (NULL) to the
@@ -214,6 +248,7 @@ void request_remove_pod(struct pipeline *p, const struct pod_desc *desc)
 	while (pod->ctrs)
 		remove_ctr(p, pod->ctrs);
 	admit_end(p, pod);
+	plugins_pod_gone(p, pod);
 	remove_pod(p, pod);
 }
 
@@ -248,6 +283,7 @@ struct creation {
 	struct ctr *ctr;
 	struct ctr *replaced; /* has its name, and has gone without a word; NULL: nobody */
 	bool required; /* it was refused by a controller that has to agree */
+	bool adopts; /* it runs already */
 };
 
 /* A controller that need not agree: the container comes without what it would have done. */
@@ -303,8 +339,12 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	tell_withheld(p, c->ctr);
 	adjust_stage(p, c->ctr, d);
 	devices_explain(p, c->ctr);
-	if (p->policy)
+	if (!c->adopts)
+		r = inquiry_allows(p, c->ctr, err);
+	if (!r && p->policy)
 		r = instance_allocate(p->policy, c->ctr, err);
+	if (!r)
+		r = granted_stage(p, c->ctr, err);
 	if (!r)
 		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
@@ -471,7 +511,7 @@ static struct ctr *adopt_running(struct pipeline *p, const struct pod_desc *pod,
 				 const struct ctr_desc *desc)
 {
 	struct err err = ERR_INIT;
-	struct creation c = {.replaced = replaced_by(p, pod, desc)};
+	struct creation c = {.replaced = replaced_by(p, pod, desc), .adopts = true};
 	struct ctr_desc living = *desc;
 	if (living.state == RP_STATE_CREATING)
 		living.state = RP_STATE_RUNNING;

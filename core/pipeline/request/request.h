@@ -68,6 +68,7 @@ struct request_about {
 	const struct pod_desc *pod; /* of REQ_RUN_POD and REQ_CREATE */
 	const struct ctr_desc *ctr; /* of REQ_CREATE */
 	bool begins, ends; /* a REQ_SYNCHRONIZE: its first part, its last one */
+	bool goes_on; /* a REQ_RUN_POD that request_run_pod() has not done with */
 };
 /*
  * Before request_begin(). True: it has to wait for what somebody outside says; when it need not any
@@ -86,7 +87,11 @@ void request_unhold(struct pipeline *p);
  * adopted from the request.
  */
 void request_begin(struct pipeline *p, enum request r);
+/* 1: it goes on, without an answer: request_pause(), request_hold(), request_begin(), and then
+ * request_pod_granted(). */
 int request_run_pod(struct pipeline *p, const struct pod_desc *pod, struct err *err);
+int request_pod_granted(struct pipeline *p, const struct pod_desc *pod, struct err *err);
+void request_pause(struct pipeline *p);
 void request_stop_pod(struct pipeline *p, const struct pod_desc *pod);
 void request_remove_pod(struct pipeline *p, const struct pod_desc *pod);
 int request_create(struct pipeline *p, const struct pod_desc *pod, const struct ctr_desc *ctr,

@@ -82,6 +82,8 @@ int state_open(struct pipeline *p, struct err *err)
 	r = store_restore(p->store, p->env.cache, &counts, err);
 	if (!r && counts.ctrs)
 		log_info("restored %u pods and %u containers", counts.pods, counts.ctrs);
+	if (!r)
+		plugins_restore(p);
 	return r;
 }
 

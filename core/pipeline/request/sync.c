@@ -12,6 +12,7 @@
 #include "core/cache/derive.h"
 #include "core/pipeline/config/apply.h"
 #include "core/pipeline/internal.h"
+#include "core/pipeline/request/plugins.h"
 #include "core/pipeline/request/adjust.h"
 #include "core/util/log.h"
 #include "core/util/str.h"
@@ -127,6 +128,7 @@ static void drop_unlisted(struct pipeline *p)
 		if (pod->sync_mark == p->sync_mark)
 			continue;
 		devices_pod_ended(p, pod);
+		plugins_pod_gone(p, pod);
 		store_del_pod(p->store, pod);
 		cache_del_pod(p->env.cache, pod);
 	}
@@ -190,12 +192,13 @@ static int synchronize(struct pipeline *p, void *arg, struct err *err)
 	int r = adjust_stage_all(p, err);
 	if (r)
 		return r;
-	if (!p->policy)
-		return 0;
-	r = p->other_policy
-		    ? apply_other_policy(p, p->policy, conf_core(p->conf)->reset_on_switch, err)
-		    : instance_sync(p->policy, err);
-	return r || !*other_runtime ? r : tell_of_runtime(p, err);
+	if (p->policy && p->other_policy)
+		r = apply_other_policy(p, p->policy, conf_core(p->conf)->reset_on_switch, err);
+	else if (p->policy)
+		r = instance_sync(p->policy, err);
+	if (!r && p->policy && *other_runtime)
+		r = tell_of_runtime(p, err);
+	return r ? r : granted_stage_all(p, err);
 }
 
 /* What is decided for containers that the transaction did not touch may still be something else

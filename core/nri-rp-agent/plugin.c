@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/grpc/conn.h"
+#include "core/util/cleanup.h"
+#include "core/util/log.h"
+#include "core/util/str.h"
+#include "core/wire/sock.h"
+
+#define LOG_SOURCE "plugins"
+#define DIAL_AGAIN_MS 50u
+
+struct plugin {
+	struct plugin_config config;
+	char *resource, *endpoint, *path;
+	bool aligns, pre_start, reconciles;
+	struct grpc_conn *conn; /* NULL: not connected */
+	bool ready; /* its options are known */
+	uint64_t stopped_ms; /* 0: it has not */
+	uint64_t dial_until_ms;
+	struct loop_timer *timer; /* to dial, or to tell that it has changed */
+	char error[ERR_TEXT_MAX];
+	uint64_t calls, failures;
+};
+
+static void stop(struct plugin *p, const char *why)
+{
+	struct grpc_conn *conn = TAKE(p->conn);
+	p->ready = false;
+	p->stopped_ms = clock_ms();
+	(void)snprintf(p->error, sizeof p->error, "%s", why);
+	log_warning("resource plugin %s (%s) has stopped: %s", p->resource, p->endpoint, why);
+	p->dial_until_ms = 0;
+	(void)loop_timer_arm(p->timer, 0);
+	grpc_conn_free(conn);
+}
+
+static void on_ended(struct grpc_conn *conn, const struct err *err, void *arg)
+{
+	struct plugin *p = arg;
+	if (p->conn == conn)
+		stop(p, err->text);
+}
+
+static void ready(struct plugin *p)
+{
+	p->ready = true;
+	p->stopped_ms = 0;
+	p->error[0] = '\0';
+	log_notice("resource plugin %s (%s) is connected%s%s%s", p->resource, p->endpoint,
+		   p->aligns ? ", has hints" : "", p->pre_start ? ", is asked before starts" : "",
+		   p->reconciles ? ", is reconciled with" : "");
+	(void)loop_timer_arm(p->timer, 0);
+}
+
+static void on_options(const struct grpc_result *result, void *arg)
+{
+	struct plugin *p = arg;
+	struct err err = ERR_INIT;
+	if (result->error == -ECANCELED || !p->conn)
+		return;
+	Resourceplugin__Options *m = result->error
+					     ? NULL
+					     : resourceplugin__options__unpack(
+						       NULL, result->payload_len, result->payload);
+	if (!m) {
+		(void)err_set(&err, -EBADMSG, "%s",
+			      result->error ? result->text : "an answer that cannot be decoded");
+		plugin_failed(p, "GetResourcePluginOptions", &err);
+		stop(p, err.text);
+		return;
+	}
+	p->aligns = m->with_topology_alignment;
+	p->pre_start = m->pre_start_required;
+	p->reconciles = m->need_reconcile;
+	resourceplugin__options__free_unpacked(m, NULL);
+	ready(p);
+}
+
+static int connect_now(struct plugin *p, struct err *err)
+{
+	const struct grpc_conn_config config = {
+		.loop = p->config.loop, .peer = p->path, .ended = on_ended, .arg = p};
+	int r = wire_check_folder(p->path, err);
+	if (r)
+		return r;
+	int fd = wire_connect_unix(p->path, err);
+	if (fd < 0)
+		return fd;
+	r = grpc_conn_new(fd, &config, &p->conn, err);
+	if (r || !p->config.ask_options)
+		return r;
+	return plugin_call(p, "GetResourcePluginOptions", NULL, 0, PLUGIN_DIAL_MS, on_options, p,
+			   err);
+}
+
+static void on_timer(void *arg)
+{
+	struct plugin *p = arg;
+	struct err err = ERR_INIT;
+	if (!p->dial_until_ms || p->conn) {
+		p->config.changed(p, p->config.arg);
+		return;
+	}
+	int r = connect_now(p, &err);
+	if (!r && !p->config.ask_options)
+		ready(p);
+	else if (r && clock_ms() >= p->dial_until_ms)
+		stop(p, err_text(&err, r));
+	else if (r)
+		(void)loop_timer_arm(p->timer, DIAL_AGAIN_MS);
+}
+
+void plugin_connect(struct plugin *p)
+{
+	p->dial_until_ms = clock_ms() + PLUGIN_DIAL_MS;
+	(void)loop_timer_arm(p->timer, 0);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+void plugin_failed(struct plugin *p, const char *method, struct err *err)
+{
+	(void)err_prefix(err, "resource plugin %s (%s): %s: ", p->resource, p->endpoint, method);
+	p->failures++;
+	(void)snprintf(p->error, sizeof p->error, "%s", err->text);
+	if (!p->dial_until_ms || p->conn)
+		(void)loop_timer_arm(p->timer, 0);
+}
+
+int plugin_call(struct plugin *p, const char *method, const uint8_t *payload, size_t n,
+		uint32_t timeout_ms, grpc_done done, void *arg, struct err *err)
+{
+	char path[128];
+	p->calls++;
+	if (!p->conn)
+		return err_set(err, -ENOTCONN,
+			       "resource plugin %s (%s) is not connected%s%s; see that it runs and "
+			       "registers",
+			       p->resource, p->endpoint, *p->error ? ": " : "", p->error);
+	(void)snprintf(path, sizeof path, PLUGIN_SERVICE "%s", method);
+	int r = grpc_call_packed(&(struct grpc_call_config){.h2 = grpc_conn_h2(p->conn),
+							    .loop = p->config.loop,
+							    .path = path,
+							    .timeout_ms = timeout_ms,
+							    .message_max = PLUGIN_MESSAGE_MAX,
+							    .done = done,
+							    .arg = arg},
+				 payload, n, NULL);
+	if (!r)
+		return 0;
+	(void)err_errno(err, r, "it takes no call");
+	plugin_failed(p, method, err);
+	return r;
+}
+
+/* ---- what people see ------------------------------------------------------------------------- */
+
+bool plugin_connected(const struct plugin *p)
+{
+	return p->ready;
+}
+
+uint64_t plugin_stopped_ms(const struct plugin *p)
+{
+	return p->stopped_ms;
+}
+
+void plugin_describe(const struct plugin *p, Agent__Plugin *ret)
+{
+	agent__plugin__init(ret);
+	ret->resource = p->resource;
+	ret->endpoint = p->endpoint;
+	ret->connected = p->ready;
+	ret->aligns = p->aligns;
+	ret->pre_start = p->pre_start;
+	ret->reconciles = p->reconciles;
+	ret->error = (char *)(uintptr_t)p->error;
+	ret->calls = p->calls;
+	ret->failures = p->failures;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct plugin *plugin_new(const struct plugin_config *config)
+{
+	struct plugin *p = calloc(1, sizeof *p);
+	if (!p)
+		return NULL;
+	p->config = *config;
+	p->resource = strdup(config->resource);
+	p->endpoint = strdup(config->endpoint);
+	p->path = str_printf("%s/%s", config->folder, config->endpoint);
+	p->aligns = config->aligns;
+	p->pre_start = config->pre_start;
+	p->reconciles = config->reconciles;
+	p->stopped_ms = clock_ms();
+	(void)snprintf(p->error, sizeof p->error, "it has not registered since the agent's start");
+	p->timer = loop_timer_new(config->loop, on_timer, p);
+	return p->resource && p->endpoint && p->path && p->timer ? p : plugin_free(p);
+}
+
+struct plugin *plugin_free(struct plugin *p)
+{
+	if (!p)
+		return NULL;
+	grpc_conn_free(TAKE(p->conn)); /* its calls end here */
+	loop_timer_free(p->timer);
+	free(p->resource);
+	free(p->endpoint);
+	free(p->path);
+	free(p);
+	return NULL;
+}

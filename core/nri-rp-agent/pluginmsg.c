@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/pluginmsg.h"
+
+#include <string.h>
+
+#include <nri-rp/set.h>
+
+#include "core/agent/protocol.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+
+#define CDI_PREFIX "cdi.k8s.io/" /* annotations whose values are names of CDI devices */
+#define PODS_MAX AGENT_PODS_MAX /* of one answer */
+
+int pluginmsg_pack(struct arena *a, const ProtobufCMessage *m, struct packed *ret)
+{
+	size_t n = protobuf_c_message_get_packed_size(m);
+	uint8_t *data = arena_alloc(a, n + 1);
+	if (!data)
+		return -ENOMEM;
+	*ret = (struct packed){data, protobuf_c_message_pack(m, data)};
+	return 0;
+}
+
+int pluginmsg_pack_grants(struct arena *a, const struct grant_list *list, struct packed *ret)
+{
+	Grants__Grants m = GRANTS__GRANTS__INIT;
+	m.grants = (Grants__Grant **)(uintptr_t)list->list;
+	m.n_grants = list->n;
+	return pluginmsg_pack(a, &m.base, ret);
+}
+
+/* ---- what they are asked --------------------------------------------------------------------- */
+
+static int copy_pairs(struct arena *a, Agent__Pair *const *from, size_t n,
+		      Resourceplugin__TextEntry ***ret, size_t *ret_n)
+{
+	Resourceplugin__TextEntry *list = arena_array(a, n + 1, sizeof *list);
+	*ret = arena_array(a, n + 1, sizeof **ret);
+	if (!list || !*ret)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		resourceplugin__text_entry__init(&list[i]);
+		list[i].key = from[i]->key;
+		list[i].value = from[i]->value;
+		(*ret)[i] = &list[i];
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int copy_hint(struct arena *a, const Agent__Hint *from, Resourceplugin__TopologyHint *ret)
+{
+	resourceplugin__topology_hint__init(ret);
+	ret->preferred = from->preferred;
+	ret->nodes = arena_array(a, from->n_nodes + 1, sizeof *ret->nodes);
+	if (!ret->nodes)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->n_nodes; i++)
+		ret->nodes[ret->n_nodes++] = from->nodes[i];
+	return 0;
+}
+
+/* What both kinds of requests have. */
+struct asked {
+	Resourceplugin__TextEntry **labels, **annotations;
+	size_t n_labels, n_annotations;
+	Resourceplugin__TopologyHint hint;
+	Resourceplugin__AmountEntry amount, *amounts[1];
+};
+
+static int fill_asked(struct arena *a, const Agent__PluginRequest *pod, const Agent__Wanted *w,
+		      struct asked *ret)
+{
+	resourceplugin__amount_entry__init(&ret->amount);
+	ret->amount.key = w->resource;
+	ret->amount.value = w->amount;
+	ret->amounts[0] = &ret->amount;
+	int r = copy_pairs(a, pod->labels, pod->n_labels, &ret->labels, &ret->n_labels);
+	if (!r)
+		r = copy_pairs(a, pod->annotations, pod->n_annotations, &ret->annotations,
+			       &ret->n_annotations);
+	return r || !w->hint ? r : copy_hint(a, w->hint, &ret->hint);
+}
+
+static int pod_request(struct arena *a, const Agent__PluginRequest *pod, const Agent__Wanted *w,
+		       struct asked *x, struct packed *ret)
+{
+	Resourceplugin__PodResourceRequest m = RESOURCEPLUGIN__POD_RESOURCE_REQUEST__INIT;
+	m.pod_uid = pod->uid;
+	m.pod_namespace = pod->namespace_;
+	m.pod_name = pod->name;
+	m.resource_name = w->resource;
+	m.hint = w->hint ? &x->hint : NULL;
+	m.resource_requests = x->amounts;
+	m.n_resource_requests = 1;
+	m.labels = x->labels;
+	m.n_labels = x->n_labels;
+	m.annotations = x->annotations;
+	m.n_annotations = x->n_annotations;
+	return pluginmsg_pack(a, &m.base, ret);
+}
+
+int pluginmsg_request(struct arena *a, const Agent__PluginRequest *pod, const Agent__Wanted *w,
+		      struct packed *ret)
+{
+	Resourceplugin__ResourceRequest m = RESOURCEPLUGIN__RESOURCE_REQUEST__INIT;
+	struct asked x;
+	int r = fill_asked(a, pod, w, &x);
+	if (r || !*w->container)
+		return r ? r : pod_request(a, pod, w, &x, ret);
+	m.pod_uid = pod->uid;
+	m.pod_namespace = pod->namespace_;
+	m.pod_name = pod->name;
+	m.container_name = w->container;
+	m.container_type = (Resourceplugin__ContainerType)w->kind; /* the same numbers */
+	m.container_index = w->index;
+	m.resource_name = w->resource;
+	m.hint = w->hint ? &x.hint : NULL;
+	m.resource_requests = x.amounts;
+	m.n_resource_requests = 1;
+	m.labels = x.labels;
+	m.n_labels = x.n_labels;
+	m.annotations = x.annotations;
+	m.n_annotations = x.n_annotations;
+	m.native_qos_class = pod->qos;
+	return pluginmsg_pack(a, &m.base, ret);
+}
+
+/* ---- hints ----------------------------------------------------------------------------------- */
+
+/* An answer to somebody else's question. A plugin need not repeat what it was asked. */
+static int check_about(const char *uid, const char *container, const char *resource,
+		       const Agent__PluginRequest *pod, const Agent__Wanted *w, struct err *err)
+{
+	if (*uid && !str_eq(uid, pod->uid))
+		return err_set(err, -EINVAL, "an answer about another pod (%.64s)", uid);
+	if (*container && !str_eq(container, w->container))
+		return err_set(err, -EINVAL, "an answer about another container (%.64s)",
+			       container);
+	if (*resource && !str_eq(resource, w->resource))
+		return err_set(err, -EINVAL, "an answer about another resource (%.64s)", resource);
+	return 0;
+}
+
+static int take_hint(struct arena *a, const Resourceplugin__TopologyHint *from, Agent__Hint **ret,
+		     struct err *err)
+{
+	Agent__Hint *hint = arena_zero(a, Agent__Hint);
+	uint32_t *nodes = arena_array(a, from->n_nodes + 1, sizeof *nodes);
+	if (!hint || !nodes)
+		return err_errno(err, -ENOMEM, "hints");
+	agent__hint__init(hint);
+	hint->preferred = from->preferred;
+	hint->nodes = nodes;
+	for (size_t i = 0; i < from->n_nodes; i++) {
+		if (from->nodes[i] >= RP_NODES_MAX)
+			return err_set(err, -EINVAL, "a hint with NUMA node %llu",
+				       (unsigned long long)from->nodes[i]);
+		nodes[hint->n_nodes++] = (uint32_t)from->nodes[i];
+	}
+	*ret = hint;
+	return 0;
+}
+
+static int take_hints(struct arena *a, Resourceplugin__HintsEntry *const *entries, size_t n,
+		      const char *resource, Agent__Hints *ret, struct err *err)
+{
+	const Resourceplugin__ListOfTopologyHints *list = NULL;
+	agent__hints__init(ret);
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(entries[i]->key, resource))
+			list = entries[i]->value;
+	if (!list || !list->n_hints)
+		return 0; /* it has no opinion: that nothing fits is said by an error */
+	if (list->n_hints > AGENT_HINTS_MAX)
+		return err_set(err, -E2BIG, "%zu hints, at most %u are taken", list->n_hints,
+			       AGENT_HINTS_MAX);
+	ret->told = true;
+	ret->hints = arena_array(a, list->n_hints, sizeof(Agent__Hint *));
+	int r = ret->hints ? 0 : err_errno(err, -ENOMEM, "hints");
+	for (size_t i = 0; !r && i < list->n_hints; i++) {
+		if (list->hints[i]->n_nodes > RP_NODES_MAX)
+			r = err_set(err, -E2BIG, "a hint of %zu nodes", list->hints[i]->n_nodes);
+		else
+			r = take_hint(a, list->hints[i], &ret->hints[ret->n_hints], err);
+		ret->n_hints += !r;
+	}
+	return r;
+}
+
+static int undecodable(const struct packed *answer, struct err *err)
+{
+	return err_set(err, -EBADMSG, "an answer that cannot be decoded (%zu bytes)", answer->n);
+}
+
+int pluginmsg_hints(struct arena *a, const struct packed *answer, const Agent__PluginRequest *pod,
+		    const Agent__Wanted *w, Agent__Hints *ret, struct err *err)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	int r;
+	if (!*w->container) {
+		const Resourceplugin__PodResourceHintsResponse *m =
+			resourceplugin__pod_resource_hints_response__unpack(&alloc, answer->n,
+									    answer->data);
+		r = m ? check_about(m->pod_uid, "", m->resource_name, pod, w, err)
+		      : undecodable(answer, err);
+		return r ? r
+			 : take_hints(a, m->resource_hints, m->n_resource_hints, w->resource, ret,
+				      err);
+	}
+	const Resourceplugin__ResourceHintsResponse *m =
+		resourceplugin__resource_hints_response__unpack(&alloc, answer->n, answer->data);
+	r = m ? check_about(m->pod_uid, m->container_name, m->resource_name, pod, w, err)
+	      : undecodable(answer, err);
+	return r ? r : take_hints(a, m->resource_hints, m->n_resource_hints, w->resource, ret, err);
+}
+
+/* ---- allocations ----------------------------------------------------------------------------- */
+
+static int memory_limit(const char *text, Grants__Grant *g, struct err *err)
+{
+	int64_t limit;
+	if (!*text)
+		return 0;
+	if (str_to_i64(text, &limit) || limit <= 0)
+		return err_set(err, -EINVAL, "MemoryLimitInBytes with \"%.64s\"", text);
+	g->memory_limit = limit;
+	return 0;
+}
+
+static int take_property(const Resourceplugin__ResourceAllocationInfo *info, Grants__Grant *g,
+			 struct err *err)
+{
+	const char *property = info->oci_property_name;
+	if (str_eq(property, "CpusetCpus"))
+		g->cpus = info->allocation_result;
+	else if (str_eq(property, "CpusetMems"))
+		g->mems = info->allocation_result;
+	else if (str_eq(property, "MemoryLimitInBytes"))
+		return memory_limit(info->allocation_result, g, err);
+	else if (*property)
+		return err_set(err, -EINVAL,
+			       "oci_property_name \"%.64s\": expected CpusetCpus, CpusetMems, "
+			       "MemoryLimitInBytes or nothing",
+			       property);
+	return 0;
+}
+
+/* The names in an annotation's value, between commas. */
+static int take_cdi(struct arena *a, const char *value, Grants__Grant *g)
+{
+	char *text = arena_strdup(a, value), *save = NULL;
+	if (!text)
+		return -ENOMEM;
+	for (char *name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		if (g->n_cdi == GRANT_ITEMS_MAX)
+			return -E2BIG;
+		g->cdi[g->n_cdi++] = name;
+	}
+	return 0;
+}
+
+static Grants__Pair *pair_of(struct arena *a, const Resourceplugin__TextEntry *e)
+{
+	Grants__Pair *pair = arena_zero(a, Grants__Pair);
+	if (!pair)
+		return NULL;
+	grants__pair__init(pair);
+	pair->key = e->key;
+	pair->value = e->value;
+	return pair;
+}
+
+static int take_pairs(struct arena *a, const Resourceplugin__ResourceAllocationInfo *info,
+		      Grants__Grant *g)
+{
+	g->env = arena_array(a, info->n_envs + 1, sizeof *g->env);
+	g->annotations = arena_array(a, info->n_annotations + 1, sizeof *g->annotations);
+	g->cdi = arena_array(a, GRANT_ITEMS_MAX, sizeof *g->cdi);
+	if (!g->env || !g->annotations || !g->cdi)
+		return -ENOMEM;
+	for (size_t i = 0; i < info->n_envs; i++)
+		if (!(g->env[g->n_env++] = pair_of(a, info->envs[i])))
+			return -ENOMEM;
+	for (size_t i = 0; i < info->n_annotations; i++) {
+		const Resourceplugin__TextEntry *e = info->annotations[i];
+		int r = 0;
+		if (str_has_prefix(e->key, CDI_PREFIX))
+			r = take_cdi(a, e->value, g);
+		else if (!(g->annotations[g->n_annotations++] = pair_of(a, e)))
+			r = -ENOMEM;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int take_mounts(struct arena *a, const Resourceplugin__ResourceAllocationInfo *info,
+		       Grants__Grant *g)
+{
+	Grants__Mount *mounts = arena_array(a, info->n_mounts + 1, sizeof *mounts);
+	Grants__Device *devices = arena_array(a, info->n_devices + 1, sizeof *devices);
+	g->mounts = arena_array(a, info->n_mounts + 1, sizeof *g->mounts);
+	g->devices = arena_array(a, info->n_devices + 1, sizeof *g->devices);
+	if (!mounts || !devices || !g->mounts || !g->devices)
+		return -ENOMEM;
+	for (size_t i = 0; i < info->n_mounts; i++) {
+		grants__mount__init(&mounts[i]);
+		mounts[i].container_path = info->mounts[i]->container_path;
+		mounts[i].host_path = info->mounts[i]->host_path;
+		mounts[i].read_only = info->mounts[i]->read_only;
+		g->mounts[g->n_mounts++] = &mounts[i];
+	}
+	for (size_t i = 0; i < info->n_devices; i++) {
+		grants__device__init(&devices[i]);
+		devices[i].container_path = info->devices[i]->container_path;
+		devices[i].host_path = info->devices[i]->host_path;
+		devices[i].permissions = info->devices[i]->permissions;
+		g->devices[g->n_devices++] = &devices[i];
+	}
+	return 0;
+}
+
+static int take_grant(struct arena *a, const Resourceplugin__AllocationEntry *e,
+		      const char *container, const char *resource, struct grant_list *to,
+		      struct err *err)
+{
+	static const Resourceplugin__ResourceAllocationInfo nothing =
+		RESOURCEPLUGIN__RESOURCE_ALLOCATION_INFO__INIT;
+	const Resourceplugin__ResourceAllocationInfo *info = e->value ? e->value : &nothing;
+	Grants__Grant *g = arena_zero(a, Grants__Grant);
+	if (to->n == GRANTS_MAX)
+		return err_set(err, -E2BIG, "more than %u allocations in one pod", GRANTS_MAX);
+	if (!g)
+		return err_errno(err, -ENOMEM, "an allocation");
+	grants__grant__init(g);
+	g->container = (char *)(uintptr_t)container;
+	g->resource = (char *)(uintptr_t)resource;
+	g->part = str_eq(e->key, resource) ? g->part : e->key;
+	int r = take_property(info, g, err);
+	if (r)
+		return r;
+	r = take_pairs(a, info, g);
+	if (!r)
+		r = take_mounts(a, info, g);
+	if (r)
+		return err_errno(err, r, "the allocation of %.64s", e->key);
+	to->list[to->n++] = g;
+	return grant_check(g, err);
+}
+
+static int take_allocation(struct arena *a, const Resourceplugin__ResourceAllocation *m,
+			   const char *container, const char *resource, struct grant_list *to,
+			   struct err *err)
+{
+	int r = 0;
+	for (size_t i = 0; !r && m && i < m->n_resource_allocation; i++)
+		r = take_grant(a, m->resource_allocation[i], container, resource, to, err);
+	return r;
+}
+
+/* A plugin that gives nothing has allocated all the same: it is not asked again. */
+static int note_empty(struct arena *a, uint32_t before, const Agent__Wanted *w,
+		      struct grant_list *to, struct err *err)
+{
+	Resourceplugin__AllocationEntry e = RESOURCEPLUGIN__ALLOCATION_ENTRY__INIT;
+	e.key = w->resource;
+	return to->n > before ? 0 : take_grant(a, &e, w->container, w->resource, to, err);
+}
+
+int pluginmsg_grants(struct arena *a, const struct packed *answer, const Agent__PluginRequest *pod,
+		     const Agent__Wanted *w, struct grant_list *to, struct err *err)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Resourceplugin__ResourceAllocation *result = NULL;
+	uint32_t before = to->n;
+	int r;
+	if (!*w->container) {
+		const Resourceplugin__PodResourceAllocationResponse *m =
+			resourceplugin__pod_resource_allocation_response__unpack(&alloc, answer->n,
+										 answer->data);
+		r = m ? check_about(m->pod_uid, "", m->resource_name, pod, w, err)
+		      : undecodable(answer, err);
+		result = m ? m->allocation_result : NULL;
+	} else {
+		const Resourceplugin__ResourceAllocationResponse *m =
+			resourceplugin__resource_allocation_response__unpack(&alloc, answer->n,
+									     answer->data);
+		r = m ? check_about(m->pod_uid, m->container_name, m->resource_name, pod, w, err)
+		      : undecodable(answer, err);
+		result = m ? m->allocation_result : NULL;
+	}
+	if (!r)
+		r = take_allocation(a, result, w->container, w->resource, to, err);
+	return r ? r : note_empty(a, before, w, to, err);
+}
+
+/* ---- all that a plugin has allocated --------------------------------------------------------- */
+
+static int take_pod(struct arena *a, const Resourceplugin__PodEntry *e, const char *resource,
+		    Agent__PluginPod *ret, struct err *err)
+{
+	const Resourceplugin__ContainerResources *c = e->value;
+	struct grant_list *list = arena_zero(a, struct grant_list);
+	struct packed grants = {NULL, 0};
+	int r = list ? 0 : err_errno(err, -ENOMEM, "allocations");
+	for (size_t i = 0; !r && c && i < c->n_container_resources; i++) {
+		const Resourceplugin__ContainerEntry *one = c->container_resources[i];
+		r = take_allocation(a, one->value, one->key, resource, list, err);
+	}
+	if (!r && pluginmsg_pack_grants(a, list, &grants))
+		r = err_errno(err, -ENOMEM, "allocations");
+	if (r)
+		return r;
+	agent__plugin_pod__init(ret);
+	ret->uid = e->key;
+	ret->grants.data = (uint8_t *)(uintptr_t)grants.data;
+	ret->grants.len = grants.n;
+	return 0;
+}
+
+int pluginmsg_pods(struct arena *a, const struct packed *answer, const char *resource,
+		   Agent__CheckPodsRequest *ret, struct err *err)
+{
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Resourceplugin__GetResourcesAllocationResponse *m =
+		resourceplugin__get_resources_allocation_response__unpack(&alloc, answer->n,
+									  answer->data);
+	if (!m)
+		return undecodable(answer, err);
+	if (m->n_pod_resources > PODS_MAX)
+		return err_set(err, -E2BIG, "allocations of %zu pods, at most %u are taken",
+			       m->n_pod_resources, PODS_MAX);
+	Agent__PluginPod *pods = arena_array(a, m->n_pod_resources + 1, sizeof *pods);
+	ret->pods = arena_array(a, m->n_pod_resources + 1, sizeof *ret->pods);
+	if (!pods || !ret->pods)
+		return err_errno(err, -ENOMEM, "allocations");
+	ret->resource = (char *)(uintptr_t)resource;
+	for (size_t i = 0; i < m->n_pod_resources; i++) {
+		if (!grant_name(m->pod_resources[i]->key))
+			return err_set(err, -EINVAL, "an allocation of a pod without a sound UID");
+		int r = take_pod(a, m->pod_resources[i], resource, &pods[i], err);
+		if (r)
+			return r;
+		ret->pods[ret->n_pods++] = &pods[i];
+	}
+	return 0;
+}
