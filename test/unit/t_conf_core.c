@@ -92,6 +92,7 @@ static bool is_special(const char *path)
 					    "admit.requestSource",
 					    "nodeResources.strategy",
 					    "nodeResources.nodeConfigs",
+					    "nodeResources.hostApplications",
 					    "nodeResources.node.labels",
 					    "nodeResources.node.annotations"};
 	for (size_t i = 0; i < COUNT(paths); i++)
