@@ -14,7 +14,8 @@
 
 #define N_RUNTIMES 3u
 
-/* By containerd, CRI-O and Docker. */
+/* By runtime. A file is asked for its own runtime's keys alone: CRI-O copies a pod's annotations
+ * into it, and Docker an image's labels, and those may be the keys of other runtimes. */
 static const char *const type_keys[N_RUNTIMES] = {"io.kubernetes.cri.container-type",
 						  "io.kubernetes.cri-o.ContainerType",
 						  "io.kubernetes.docker.type"};
@@ -33,21 +34,20 @@ static const char *const uid_keys[N_RUNTIMES] = {"io.kubernetes.cri.sandbox-uid"
 						 "io.kubernetes.pod.uid", "io.kubernetes.pod.uid"};
 /* Where a container's file is. */
 static const struct {
+	enum bundle_runtime runtime;
 	const char *before, *after; /* its id */
 } places[] = {
-	{"run/containerd/io.containerd.runtime.v2.task/k8s.io", "config.json"},
-	{"run/containers/storage/overlay-containers", "userdata/config.json"},
-	{"var/lib/docker/containers", "config.v2.json"},
+	{BUNDLE_CONTAINERD, "run/containerd/io.containerd.runtime.v2.task/k8s.io", "config.json"},
+	{BUNDLE_CONTAINERD, "run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io",
+	 "config.json"},
+	{BUNDLE_CRIO, "run/containers/storage/overlay-containers", "userdata/config.json"},
+	{BUNDLE_DOCKER, "var/lib/docker/containers", "config.v2.json"},
 };
 
-static const char *said(const json_t *map, const char *const keys[N_RUNTIMES])
+static const char *said(const json_t *map, const char *key)
 {
-	for (unsigned i = 0; i < N_RUNTIMES; i++) {
-		const char *text = json_string_value(json_object_get(map, keys[i]));
-		if (text)
-			return text;
-	}
-	return "";
+	const char *text = json_string_value(json_object_get(map, key));
+	return text ? text : "";
 }
 
 static bool is_runtimes_own(const char *key)
@@ -66,19 +66,19 @@ static int take_annotations(struct arena *a, json_t *map, struct bundle *ret)
 	return r;
 }
 
-static int take(struct arena *a, const json_t *root, struct bundle *ret)
+static int take(struct arena *a, enum bundle_runtime by, const json_t *root, struct bundle *ret)
 {
-	json_t *map = json_object_get(root, "annotations");
-	if (!map)
-		map = json_object_get(json_object_get(root, "Config"), "Labels");
-	const char *type = said(map, type_keys);
+	json_t *map = by == BUNDLE_DOCKER
+			      ? json_object_get(json_object_get(root, "Config"), "Labels")
+			      : json_object_get(root, "annotations");
+	const char *type = said(map, type_keys[by]);
 	*ret = (struct bundle){
 		.sandbox = str_eq(type, "sandbox") || str_eq(type, "podsandbox"),
-		.sandbox_id = arena_strdup(a, said(map, sandbox_keys)),
-		.name = arena_strdup(a, said(map, name_keys)),
-		.pod = arena_strdup(a, said(map, pod_keys)),
-		.ns = arena_strdup(a, said(map, ns_keys)),
-		.uid = arena_strdup(a, said(map, uid_keys)),
+		.sandbox_id = arena_strdup(a, said(map, sandbox_keys[by])),
+		.name = arena_strdup(a, said(map, name_keys[by])),
+		.pod = arena_strdup(a, said(map, pod_keys[by])),
+		.ns = arena_strdup(a, said(map, ns_keys[by])),
+		.uid = arena_strdup(a, said(map, uid_keys[by])),
 	};
 	if (!*type)
 		return -EBADMSG;
@@ -88,21 +88,22 @@ static int take(struct arena *a, const json_t *root, struct bundle *ret)
 	return take_annotations(a, map, ret);
 }
 
-int bundle_parse(struct arena *a, const char *text, size_t n, struct bundle *ret)
+int bundle_parse(struct arena *a, enum bundle_runtime by, const char *text, size_t n,
+		 struct bundle *ret)
 {
 	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
-	int r = root ? take(a, root, ret) : -EBADMSG;
+	int r = root ? take(a, by, root, ret) : -EBADMSG;
 	json_decref(root);
 	return r;
 }
 
-static int read_at(const struct fs_root *root, const char *path, struct arena *a,
-		   struct bundle *ret)
+static int read_at(const struct fs_root *root, enum bundle_runtime by, const char *path,
+		   struct arena *a, struct bundle *ret)
 {
 	_free_ char *text = NULL;
 	size_t n;
 	int r = fs_read_all(root, path, BUNDLE_MAX, &text, &n);
-	return r ? r : bundle_parse(a, text, n, ret);
+	return r ? r : bundle_parse(a, by, text, n, ret);
 }
 
 int bundle_read(const struct fs_root *root, const char *state, struct arena *a, const char *id,
@@ -112,12 +113,12 @@ int bundle_read(const struct fs_root *root, const char *state, struct arena *a, 
 	int r = -ENOENT;
 	if (state) {
 		(void)snprintf(path, sizeof path, "%s/%s/config.json", state, id);
-		r = read_at(root, path, a, ret);
+		r = read_at(root, BUNDLE_CONTAINERD, path, a, ret);
 	}
 	for (unsigned i = 0; r == -ENOENT && i < sizeof places / sizeof *places; i++) {
 		(void)snprintf(path, sizeof path, "%s/%s/%s", places[i].before, id,
 			       places[i].after);
-		r = read_at(root, path, a, ret);
+		r = read_at(root, places[i].runtime, path, a, ret);
 	}
 	return r;
 }

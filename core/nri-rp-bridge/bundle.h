@@ -16,6 +16,9 @@
 
 #define BUNDLE_MAX (4u << 20) /* bytes of a file */
 
+/* Whose keys a file is read by. */
+enum bundle_runtime { BUNDLE_CONTAINERD, BUNDLE_CRIO, BUNDLE_DOCKER };
+
 /* Texts are "" where nothing is said. */
 struct bundle {
 	bool sandbox;
@@ -26,11 +29,12 @@ struct bundle {
 	size_t n_annotations;
 };
 
-/* `state`: a folder with one folder a container, besides those that are known; NULL: none.
- * -ENOENT: there is nothing; -EBADMSG: it is no such file. */
+/* `state`: a folder of containerd's with one folder a container, besides those that are known;
+ * NULL: none. -ENOENT: there is nothing; -EBADMSG: it is no such file. */
 int bundle_read(const struct fs_root *root, const char *state, struct arena *a, const char *id,
 		struct bundle *ret);
 /* -EBADMSG; -ENOMEM. */
-int bundle_parse(struct arena *a, const char *text, size_t n, struct bundle *ret);
+int bundle_parse(struct arena *a, enum bundle_runtime by, const char *text, size_t n,
+		 struct bundle *ret);
 
 #endif

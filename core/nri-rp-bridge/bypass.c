@@ -82,6 +82,13 @@ static bool is_listed(const struct bypass *b, const char *uid, const char *id)
 	return false;
 }
 
+/* The runtime is making the container: its own process is in there. */
+static bool is_runtimes(const char *name)
+{
+	return str_has_prefix(name, "runc:") || str_has_prefix(name, "crun:") ||
+	       str_eq(name, "runc") || str_eq(name, "crun");
+}
+
 /* The runtime has written nothing of it: the list may know it, else its process tells. */
 static int add_unknown(struct bypass *b, const struct kubepods_entry *e)
 {
@@ -91,12 +98,13 @@ static int add_unknown(struct bypass *b, const struct kubepods_entry *e)
 	if (pid)
 		(void)fs_read(&b->files.root, path, name, sizeof name);
 	bool listed = is_listed(b, e->uid, e->id);
-	if (!listed && !*name) {
+	if (!listed && (!*name || is_runtimes(name))) {
 		bypass_soon(b, UNKNOWN_MS); /* nothing runs in it yet */
 		return 0;
 	}
 	struct pod *pod = pod_of_uid(b, e->uid);
-	if (!listed && str_eq(name, PAUSE)) {
+	bool has_sandbox = pod && !str_eq(pod->id, e->uid);
+	if (!listed && !has_sandbox && str_eq(name, PAUSE)) {
 		pod = pod ? pod : add_pod(b, e->id, e);
 		return pod ? 0 : -ENOMEM;
 	}
@@ -114,7 +122,10 @@ static int add_new(struct bypass *b, const struct kubepods_entry *e)
 		return add_unknown(b, e);
 	if (bundle.sandbox)
 		return add_pod(b, e->id, e) ? 0 : -ENOMEM;
-	return add_ctr(b, add_pod(b, *bundle.sandbox_id ? bundle.sandbox_id : e->uid, e), e);
+	struct pod *pod = add_pod(b, *bundle.sandbox_id ? bundle.sandbox_id : e->uid, e);
+	if (pod && !str_eq(pod->seat.uid, e->uid))
+		return add_unknown(b, e); /* its cgroup says whose it is */
+	return add_ctr(b, pod, e);
 }
 
 static int on_entry(const struct kubepods_entry *e, void *arg)

@@ -58,7 +58,8 @@ Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const str
 	struct bundle bundle = {0};
 	Cri__PodMetadata metadata = CRI__POD_METADATA__INIT;
 	Cri__ListedPod listed = CRI__LISTED_POD__INIT;
-	(void)bundle_read(&b->files.root, b->config.state, a, pod->id, &bundle);
+	if (bundle_read(&b->files.root, b->config.state, a, pod->id, &bundle))
+		bundle = (struct bundle){0};
 	metadata.name = text(or (fed ? fed->name : "", or (bundle.pod, pod->seat.uid)));
 	metadata.namespace_ = text(or (fed ? fed->namespace_ : "", bundle.ns));
 	metadata.uid = pod->seat.uid;

@@ -124,7 +124,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)podlist_parse(text, size - 1, check_pod, NULL, &count);
 		break;
 	case 1:
-		if (bundle_parse(a, text, size - 1, &bundle) == 0)
+		if (bundle_parse(a, (enum bundle_runtime)(data[0] / 5 % 3), text, size - 1,
+				 &bundle) == 0)
 			check(bundle.sandbox_id && bundle.name && bundle.pod);
 		break;
 	case 2:

@@ -396,7 +396,8 @@ static void test_bundles(void **state)
 	_arena_ struct arena *a = arena_new(4096, 0);
 	struct bundle b;
 	(void)state;
-	assert_int_equal(bundle_parse(a, containerd, sizeof containerd - 1, &b), 0);
+	assert_int_equal(bundle_parse(a, BUNDLE_CONTAINERD, containerd, sizeof containerd - 1, &b),
+			 0);
 	assert_false(b.sandbox);
 	assert_string_equal(b.sandbox_id, "s");
 	assert_string_equal(b.name, "c");
@@ -405,11 +406,19 @@ static void test_bundles(void **state)
 	assert_int_equal(b.resources->oom_score_adj, 7);
 	assert_int_equal(b.n_annotations, 1);
 	assert_string_equal(b.annotations[0]->key, "own");
-	assert_int_equal(bundle_parse(a, docker, sizeof docker - 1, &b), 0);
+	assert_int_equal(bundle_parse(a, BUNDLE_DOCKER, docker, sizeof docker - 1, &b), 0);
 	assert_true(b.sandbox && !b.resources);
 	assert_string_equal(b.ns, "n");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		assert_int_equal(bundle_parse(a, wrong[i], strlen(wrong[i]), &b), -EBADMSG);
+		assert_int_equal(bundle_parse(a, BUNDLE_CONTAINERD, wrong[i], strlen(wrong[i]), &b),
+				 -EBADMSG);
+	/* What another runtime would say: a pod's annotation, an image's label. */
+	assert_int_equal(bundle_parse(a, BUNDLE_CRIO, containerd, sizeof containerd - 1, &b),
+			 -EBADMSG);
+	assert_int_equal(bundle_parse(a, BUNDLE_DOCKER, containerd, sizeof containerd - 1, &b),
+			 -EBADMSG);
+	assert_int_equal(bundle_parse(a, BUNDLE_CONTAINERD, docker, sizeof docker - 1, &b),
+			 -EBADMSG);
 }
 
 static void count_pod(const Agent__FedPod *pod, void *arg)
