@@ -7,6 +7,7 @@
 #include "core/util/str.h"
 
 #define MIRROR "kubernetes.io/config.mirror" /* the UID that a static pod has on its node */
+#define MIRROR_DIGITS 32u /* a digest of its manifest; no UID of the server's looks like that */
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
@@ -146,13 +147,15 @@ static int put_owner(struct arena *a, const json_t *meta, Agent__FedPod *m)
 	return m->owner ? 0 : -ENOMEM;
 }
 
-/* A static pod has another UID on its node than its mirror has at the server. */
+/* A static pod has another UID on its node than its mirror has at the server. Anybody's pod may
+ * have the annotation: it cannot name a pod that is not static. */
 static int put_uid(struct arena *a, const json_t *meta, Agent__FedPod *m)
 {
 	const json_t *annotations = json_object_get(meta, "annotations");
-	return json_is_string(json_object_get(annotations, MIRROR))
-		       ? put_text(a, annotations, MIRROR, &m->uid)
-		       : put_text(a, meta, "uid", &m->uid);
+	const char *mirror = json_string_value(json_object_get(annotations, MIRROR));
+	bool is = mirror && strlen(mirror) == MIRROR_DIGITS &&
+		  strspn(mirror, "0123456789abcdef") == MIRROR_DIGITS;
+	return is ? put_text(a, annotations, MIRROR, &m->uid) : put_text(a, meta, "uid", &m->uid);
 }
 
 /* "containerd://0123…" of the status; the ones of pods that have just begun are not there yet. */

@@ -98,11 +98,23 @@ static void left_out(struct pod_feed *f, const char *why)
 	f->warned = true;
 }
 
+/* A static pod's mirror is made anew under the same name; any other pod that says to be its mirror
+ * is not. */
+static bool is_same(const struct seen_pod *had, const Agent__FedPod *m)
+{
+	return str_eq(had->message.namespace_, m->namespace_) && str_eq(had->message.name, m->name);
+}
+
 static void take(struct pod_feed *f, const json_t *object)
 {
 	struct seen_pod *pod = seen_new(f, object), *had = pod ? find(f, pod->message.uid) : NULL;
 	if (!pod) {
 		left_out(f, "it has no name or no UID, is too large, or there is no memory");
+		return;
+	}
+	if (had && !had->gone && !is_same(had, &pod->message)) {
+		left_out(f, "another one has its UID");
+		seen_free(pod);
 		return;
 	}
 	if (had && !had->gone && had->packed_len == pod->packed_len &&
@@ -128,7 +140,7 @@ static void take_gone(struct pod_feed *f, const json_t *object)
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_LIMIT);
 	Agent__FedPod m;
 	struct seen_pod *pod = a && kube_pod(a, object, false, &m) == 0 ? find(f, m.uid) : NULL;
-	if (pod)
+	if (pod && is_same(pod, &m))
 		pod->gone = true;
 }
 

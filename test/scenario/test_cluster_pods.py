@@ -97,9 +97,19 @@ def test_the_runtime_is_believed_where_that_is_wanted(cluster):
 
 def test_a_static_pod_has_the_uid_of_its_node(cluster):
     c = cluster(config=QOS)
-    put_pod(c, 'etcd', container('app', '1'), uid='of-the-mirror', annotations={'kubernetes.io/config.mirror': 'of-the-node'})
+    of_the_node = '0123456789abcdef' * 2
+    mirror = {'kubernetes.io/config.mirror': of_the_node}
+    put_pod(c, 'etcd', container('app', '1'), uid='of-the-mirror', annotations=mirror)
     knows(c, 1)
-    c.node.create('etcd', ctr('app', '1/2', '120Mi/470Mi'), uid='of-the-node')
+    # Others that say so take nothing away: neither from it nor from a pod that is not static.
+    put_pod(c, 'web', container('other', '1'), uid='uid-web')
+    put_pod(c, 'thief', container('other', '1'), uid='uid-thief', annotations=mirror)
+    put_pod(c, 'second', container('other', '1'), uid='uid-second', annotations={'kubernetes.io/config.mirror': 'uid-web'})
+    knows(c, 3)
+    c.api.delete('pods', 'default', 'thief')
+    c.api.delete('pods', 'default', 'second')
+    knows(c, 2)
+    c.node.create('etcd', ctr('app', '1/2', '120Mi/470Mi'), uid=of_the_node)
     assert 'exact-needs' in shown(c, 'default/etcd/app')['flags']
 
 
