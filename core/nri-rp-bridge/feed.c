@@ -25,7 +25,7 @@ struct feed {
 	struct podlist *pods;
 	struct listener *listener;
 	struct trunk *trunk; /* the agent; NULL: none */
-	bool registered, told_all;
+	bool registered, telling, told_all;
 	void (*told)(bool connected, void *arg);
 };
 
@@ -33,7 +33,7 @@ static void lost(struct feed *f, const char *why)
 {
 	bool had = f->told_all;
 	f->trunk = trunk_free(f->trunk);
-	f->registered = f->told_all = false;
+	f->registered = f->telling = f->told_all = false;
 	if (!had)
 		return;
 	log_notice("nri-rp-agent is gone: %s", why);
@@ -44,6 +44,11 @@ static void on_closed(struct trunk *trunk, const struct err *err, void *arg)
 {
 	(void)trunk;
 	lost(arg, err->text);
+}
+
+bool feed_is_telling(const struct feed *f)
+{
+	return f->telling;
 }
 
 static void serve_register(struct feed *f, struct rpc_request *req)
@@ -64,6 +69,7 @@ static void take(struct feed *f, const Agent__SetPodsRequest *m)
 {
 	if (m->begin)
 		podlist_begin(f->pods);
+	f->telling = (f->telling || m->begin) && !m->complete;
 	for (size_t i = 0; i < m->n_pods; i++)
 		if (makes_sense(m->pods[i]))
 			podlist_take(f->pods, m->pods[i]);

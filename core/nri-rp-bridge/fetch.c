@@ -94,7 +94,7 @@ void fetch_begin(struct fetch *f, bool secure)
 
 bool fetch_may_be_secure(const struct fetch *f)
 {
-	return access(f->access[1].token_file, R_OK) == 0;
+	return !f->access[1].insecure && access(f->access[1].token_file, R_OK) == 0;
 }
 
 static char *url(const char *scheme, const char *host, unsigned port)
@@ -128,8 +128,11 @@ int fetch_new(const struct podlist_config *config, fetched done, void *arg, stru
 		fetch_free(f);
 		return r;
 	}
-	if (!config->ca && (config->source == PODS_SECURE || fetch_may_be_secure(f)))
+	if (!config->ca && config->source == PODS_SECURE)
 		log_notice("without --kubelet-ca the kubelet's certificate is not checked");
+	if (!config->ca && config->source == PODS_AUTO && access(config->token, R_OK) == 0)
+		log_notice("without --kubelet-ca the token is shown to nobody: the secure port is "
+			   "asked with --pods secure only");
 	*ret = f;
 	return 0;
 }

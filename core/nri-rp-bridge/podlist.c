@@ -92,6 +92,20 @@ void podlist_begin(struct podlist *p)
 		pod->listed = false;
 }
 
+/* Those that have gone leave room for those that come: the one that has been gone for longest. */
+static bool has_room(struct podlist *p)
+{
+	struct known_pod *oldest = NULL;
+	if (HASH_COUNT(p->pods) < PODLIST_MAX)
+		return true;
+	for (struct known_pod *pod = p->pods; pod; pod = pod->hh.next)
+		if (pod->gone_ms && (!oldest || pod->gone_ms < oldest->gone_ms))
+			oldest = pod;
+	if (oldest)
+		drop(p, oldest);
+	return oldest != NULL;
+}
+
 void podlist_take(struct podlist *p, const Agent__FedPod *from)
 {
 	struct known_pod *had = find(p, from->uid), *pod = known_new(from);
@@ -102,7 +116,7 @@ void podlist_take(struct podlist *p, const Agent__FedPod *from)
 		known_free(pod);
 		return;
 	}
-	if (!pod || (!had && HASH_COUNT(p->pods) >= PODLIST_MAX)) {
+	if (!pod || (!had && !has_room(p))) {
 		log_warning("pod %.64s/%.64s is known by its cgroup alone: it is too large, or "
 			    "there are too many",
 			    from->namespace_, from->name);
@@ -188,9 +202,23 @@ int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *po
 	return r;
 }
 
+struct taking {
+	struct podlist *p;
+	bool begun; /* it is a list, and not one that an answer's failure leaves half taken */
+};
+
+static void begin_once(struct taking *t)
+{
+	if (!t->begun)
+		podlist_begin(t->p);
+	t->begun = true;
+}
+
 static void take_one(const Agent__FedPod *pod, void *arg)
 {
-	podlist_take(arg, pod);
+	struct taking *t = arg;
+	begin_once(t);
+	podlist_take(t->p, pod);
 }
 
 static void set_state(struct podlist *p, bool failing, const char *text)
@@ -209,13 +237,13 @@ static void set_state(struct podlist *p, bool failing, const char *text)
 static void on_fetched(const char *why, const char *body, size_t n, void *arg)
 {
 	struct podlist *p = arg;
+	struct taking taking = {.p = p};
 	size_t count = 0;
 	p->asking = false;
 	(void)loop_timer_arm(p->poll, p->config.poll_ms);
-	if (p->fed)
+	if (p->fed || (p->feed && feed_is_telling(p->feed)))
 		return; /* the agent came meanwhile */
-	podlist_begin(p);
-	int r = why ? -EIO : podlist_parse(body, n, take_one, p, &count);
+	int r = why ? -EIO : podlist_parse(body, n, take_one, &taking, &count);
 	p->empty = r || count ? 0 : p->empty + 1;
 	if (r) {
 		bool news = !p->failing;
@@ -226,8 +254,10 @@ static void on_fetched(const char *why, const char *body, size_t n, void *arg)
 	}
 	set_state(p, false, "");
 	/* Without a list so far there is nothing that an empty one could take away. */
-	if (count || p->empty >= EMPTY_MAX)
-		podlist_end(p);
+	if (!count && p->empty < EMPTY_MAX)
+		return;
+	begin_once(&taking);
+	podlist_end(p);
 }
 
 static void ask_now(void *arg)

@@ -69,7 +69,8 @@ typedef void (*fetched)(const char *text, const char *body, size_t n, void *arg)
 int fetch_new(const struct podlist_config *config, fetched done, void *arg, struct fetch **ret,
 	      struct err *err);
 struct fetch *fetch_free(struct fetch *f);
-/* Its token can be read. */
+/* Its token can be read, and the kubelet's certificate is checked: else whoever listens at the port
+ * is shown the token, which has to be asked for by name. */
 bool fetch_may_be_secure(const struct fetch *f);
 /* done is called once, not from inside. */
 void fetch_begin(struct fetch *f, bool secure);
@@ -78,6 +79,8 @@ void fetch_begin(struct fetch *f, bool secure);
 int feed_new(const struct podlist_config *config, struct podlist *p,
 	     void (*told)(bool connected, void *arg), struct feed **ret, struct err *err);
 struct feed *feed_free(struct feed *f);
+/* It has begun to tell all, and has not told the last of it. */
+bool feed_is_telling(const struct feed *f);
 
 /* Calls fn for each pod of a kubelet's list, valid during that. -EBADMSG: it is none; -E2BIG. */
 int podlist_parse(const char *text, size_t n, void (*fn)(const Agent__FedPod *pod, void *arg),

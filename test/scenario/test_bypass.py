@@ -181,6 +181,9 @@ def test_the_secure_port(node, tmp_path):
             wait_for(lambda: 'Bearer other' in kubelet.tokens)
         with node.bridge('--secure-port', kubelet.port, '--kubelet-ca', '/etc/ssl/certs/ca-certificates.crt', *options, pods='secure') as bridge:
             bridge.wait_log('by their cgroups alone: secure: ')
+        with closed_port() as nobody, node.bridge('--secure-port', kubelet.port, '--read-only-port', nobody, *options, pods='auto') as bridge:
+            bridge.wait_log('the token is shown to nobody')
+            bridge.wait_log('by their cgroups alone: readonly: ')
     assert kubelet.tokens == {'Bearer secret', 'Bearer other'}
 
 
