@@ -474,6 +474,19 @@ static int put_cpu_max(struct writing *w, const Cri__Resources *r)
 	return put(w, "cpu.max", text);
 }
 
+/* Of a quota and a period the one that takes time away is written first: the kernel refuses what is
+ * more, for a moment, than the cgroup around has. */
+static int put_cfs(struct writing *w, const Cri__Resources *r)
+{
+	int64_t quota = r->cpu_quota > 0 ? r->cpu_quota : -1;
+	bool shrinks = r->cpu_period > 0 && r->cpu_quota > 0 &&
+		       r->cpu_period < read_number(w->c, w->cgroup, "cpu.cfs_period_us");
+	int e = shrinks ? put_number(w, "cpu.cfs_quota_us", quota) : 0;
+	if (!e && r->cpu_period > 0)
+		e = put_number(w, "cpu.cfs_period_us", r->cpu_period);
+	return !e && r->cpu_quota ? put_number(w, "cpu.cfs_quota_us", quota) : e;
+}
+
 static int put_cpu(struct writing *w, const Cri__Resources *r)
 {
 	int e = 0;
@@ -486,11 +499,7 @@ static int put_cpu(struct writing *w, const Cri__Resources *r)
 	}
 	if (r->cpu_shares > 0)
 		e = put_number(w, "cpu.shares", r->cpu_shares);
-	if (!e && r->cpu_period > 0)
-		e = put_number(w, "cpu.cfs_period_us", r->cpu_period);
-	if (!e && r->cpu_quota)
-		e = put_number(w, "cpu.cfs_quota_us", r->cpu_quota > 0 ? r->cpu_quota : -1);
-	return e;
+	return e ? e : put_cfs(w, r);
 }
 
 static int put_memory(struct writing *w, const Cri__Resources *r)
