@@ -98,11 +98,14 @@ static bool good_endpoint(const char *name)
 static void changed(struct plugin *plugin, void *arg)
 {
 	struct known_plugin *k = arg;
-	if (plugin_connected(plugin))
-		k->sweep = true;
+	bool came = plugin_connected(plugin) && !k->connected;
+	k->connected = plugin_connected(plugin);
 	keep(k->all);
 	tell(k->all);
-	if (k->sweep && !k->sweeping)
+	if (!came)
+		return; /* look() repeats what has failed */
+	k->sweep = true;
+	if (!k->sweeping)
 		ask_sweep(k);
 }
 

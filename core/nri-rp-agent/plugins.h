@@ -32,7 +32,7 @@ struct plugins;
 
 struct plugins_config {
 	struct loop *loop;
-	struct link *link; /* has to outlive it */
+	struct link *link; /* may be gone when plugins_free() is called, not before */
 	const char *folder;
 	uint32_t grace_s;
 };
@@ -52,6 +52,7 @@ struct known_plugin {
 	/* Its allocations are to be compared with the pods that there are: it is new, or the daemon
 	 * is, or it has not answered. */
 	bool sweep, sweeping;
+	bool connected; /* when it was last looked at */
 	struct plugins *all;
 	struct known_plugin *prev, *next;
 };

@@ -25,10 +25,17 @@ uint64_t admit_limit_ms(const struct pipeline *p)
 	return limit < allowed ? limit : allowed;
 }
 
-/* What plugins are to give, only the cluster can tell. */
+/* What plugins are to give, only the cluster can tell. One that tells nothing is not waited for:
+ * pods have to come to be before the cluster itself runs. */
+static bool plugins_wait(const struct pipeline *p)
+{
+	return plugins_any(p) &&
+	       (p->feed.current || conf_core(p->conf)->admit.source == CONF_REQUESTS_FEED);
+}
+
 static uint64_t limit_ms(const struct pipeline *p)
 {
-	bool otherwise = conf_core(p->conf)->admit.source == CONF_REQUESTS_AUTO && !plugins_any(p);
+	bool otherwise = conf_core(p->conf)->admit.source == CONF_REQUESTS_AUTO && !plugins_wait(p);
 	uint64_t limit = admit_limit_ms(p);
 	return otherwise && limit > ADMIT_AUTO_WAIT_MS ? ADMIT_AUTO_WAIT_MS : limit;
 }
@@ -42,7 +49,7 @@ static bool is_waited_for(const struct pipeline *p)
 
 bool admit_waits(const struct pipeline *p)
 {
-	return plugins_any(p) || (policy_admits(p) && is_waited_for(p));
+	return plugins_wait(p) || (policy_admits(p) && is_waited_for(p));
 }
 
 uint64_t admit_wait(struct pipeline *p, const struct pod_desc *desc, uint64_t received_ns,
@@ -63,7 +70,7 @@ static int take_without_feed(struct pipeline *p, const struct pod *pod, struct e
 	if (!admit_waits(p))
 		return 0;
 	p->admit.late++;
-	if ((core->admit.source != CONF_REQUESTS_FEED && !plugins_any(p)) ||
+	if ((core->admit.source != CONF_REQUESTS_FEED && !plugins_wait(p)) ||
 	    core->admit.on_timeout == CONF_ALLOW) {
 		log_info("pod %s/%s is admitted by the sums of the runtime: the cluster has not "
 			 "told of it in time",
