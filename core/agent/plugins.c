@@ -27,9 +27,9 @@ static int read_plugins(const Agent__SetPluginsRequest *m, struct plugin_desc li
 		return -E2BIG;
 	for (size_t i = 0; i < m->n_plugins; i++) {
 		const Agent__Plugin *x = m->plugins[i];
-		if (!grant_name(x->resource) || !grant_name(x->endpoint) ||
-		    !utf8_valid(x->error, strlen(x->error)))
+		if (!grant_name(x->resource) || !grant_name(x->endpoint))
 			return -EINVAL;
+		utf8_mend(x->error);
 		str_one_line(x->error);
 		list[i] = (struct plugin_desc){.resource = x->resource,
 					       .endpoint = x->endpoint,
@@ -140,6 +140,8 @@ static int read_hints(struct arena *a, const Agent__Hints *m, struct plugin_hint
 		return -ENOMEM;
 	if (m->n_hints > AGENT_HINTS_MAX)
 		return -E2BIG;
+	utf8_mend(m->error);
+	str_one_line(m->error);
 	*ret = (struct plugin_hints){m->told, *m->error ? m->error : NULL, list,
 				     (uint32_t)m->n_hints};
 	for (size_t i = 0; i < m->n_hints; i++) {

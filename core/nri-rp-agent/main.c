@@ -118,8 +118,8 @@ static void stop(struct agent *a)
 	a->bridge = link_free(a->bridge);
 	if (a->link)
 		link_set_plugins(a->link, NULL);
+	a->link = link_free(a->link); /* calls for plugins that are under way end here */
 	a->plugins = plugins_free(a->plugins);
-	a->link = link_free(a->link);
 	a->cluster = cluster_free(a->cluster);
 	a->podres = podres_free(a->podres);
 	for (unsigned i = 0; i < sizeof a->signals / sizeof *a->signals; i++)

@@ -33,7 +33,8 @@ static void stop(struct plugin *p, const char *why)
 	p->ready = false;
 	p->stopped_ms = clock_ms();
 	(void)snprintf(p->error, sizeof p->error, "%s", why);
-	log_warning("resource plugin %s (%s) has stopped: %s", p->resource, p->endpoint, why);
+	utf8_mend(p->error);
+	log_warning("resource plugin %s (%s) has stopped: %s", p->resource, p->endpoint, p->error);
 	p->dial_until_ms = 0;
 	(void)loop_timer_arm(p->timer, 0);
 	grpc_conn_free(conn);
@@ -126,6 +127,7 @@ void plugin_connect(struct plugin *p)
 void plugin_failed(struct plugin *p, const char *method, struct err *err)
 {
 	(void)err_prefix(err, "resource plugin %s (%s): %s: ", p->resource, p->endpoint, method);
+	utf8_mend(err->text); /* it may quote the plugin */
 	p->failures++;
 	(void)snprintf(p->error, sizeof p->error, "%s", err->text);
 	if (!p->dial_until_ms || p->conn)

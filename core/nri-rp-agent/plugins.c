@@ -46,6 +46,14 @@ struct plugins {
 
 /* ---- the daemon is told ---------------------------------------------------------------------- */
 
+static void on_told(const struct rpc_result *result, void *arg)
+{
+	(void)arg;
+	if (result->error && result->error != -ECANCELED)
+		log_warning("nri-rpd does not take which resource plugins there are: %s",
+			    result->text);
+}
+
 static void tell_now(void *arg)
 {
 	struct plugins *p = arg;
@@ -58,7 +66,7 @@ static void tell_now(void *arg)
 		m.n_plugins++;
 	}
 	m.plugins = list;
-	(void)link_call(p->config.link, "SetPlugins", &m.base, TELL_MS, NULL, NULL);
+	(void)link_call(p->config.link, "SetPlugins", &m.base, TELL_MS, on_told, NULL);
 }
 
 static void tell(struct plugins *p)

@@ -293,3 +293,12 @@ size_t utf8_cut(const char *s, size_t max)
 	/* Continuation bytes without a start are no character. */
 	return ((unsigned char)s[cut] & 0xc0) == 0x80 ? max : cut;
 }
+
+void utf8_mend(char *s)
+{
+	if (utf8_valid(s, strlen(s)))
+		return;
+	for (; *s; s++)
+		if ((unsigned char)*s >= 0x80)
+			*s = '?';
+}

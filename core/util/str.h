@@ -49,5 +49,7 @@ size_t utf8_char(const char *s, size_t n);
 bool utf8_valid(const char *s, size_t n);
 /* Length of the longest prefix of at most max bytes that does not cut a character. */
 size_t utf8_cut(const char *s, size_t max);
+/* Text of strangers: where it is not valid, what is not ASCII becomes "?". */
+void utf8_mend(char *s);
 
 #endif

@@ -245,10 +245,7 @@ int rpc_reply_error(struct rpc_request *req, enum ttrpc_code code, const char *f
 		text[0] = '\0';
 	text[utf8_cut(text, TTRPC_TEXT_MAX)] = '\0';
 	/* A Go peer refuses a message with invalid text as a whole. */
-	if (!utf8_valid(text, strlen(text)))
-		for (char *p = text; *p; p++)
-			if ((unsigned char)*p >= 0x80)
-				*p = '?';
+	utf8_mend(text);
 	uint32_t stream = req->stream;
 	struct rpc *rpc = request_end(req);
 	if (!rpc)

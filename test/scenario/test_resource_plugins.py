@@ -210,6 +210,47 @@ def test_nonsense_is_refused_with_what_is_wrong(cluster):
         create(c, 'web')
 
 
+def test_errors_in_text_that_is_cut_within_a_character(cluster):
+    c = cluster(config=QOS)
+    name = 'a/b'  # short, for the reason to be cut within its é
+    with Plugin(c.folder, name, endpoint='ab.sock', aligns=True) as gpu:
+        c.connected(name)
+        c.pod('web', ('app', '1', {name: 1}))
+        knows(c, 1)
+        gpu.dress = lambda request, names: {'oci_property_name': 'x' + 'é' * 40, 'allocation_result': '1'} if request else {}
+        c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', error='a/b.*oci_property_name')
+        with Plugin(c.folder, 'example.com/nic'):
+            c.connected(name, 'example.com/nic')
+        gpu.dress = lambda request, names: {}
+
+        def no_hints(method, request, context):
+            if method == 'GetTopologyHints':
+                context.abort(grpc.StatusCode.INTERNAL, 'é' * 100)
+        gpu.before = no_hints
+        create(c, 'web')
+        assert 'nothing fits (resource plugin a/b (ab.sock): GetTopologyHints: ééééé)' in str(c.node.ctl('explain', 'default/web/app'))
+
+
+def test_one_that_cannot_tell_what_it_has_allocated_is_not_pestered(cluster):
+    c = cluster()
+    with Plugin(c.folder, GPU) as gpu:
+        gpu.before = lambda method, request, context: context.abort(grpc.StatusCode.INTERNAL, 'no') if method == 'GetResourcesAllocation' else None
+        gpu.register()
+        c.connected(GPU)
+        eventually(lambda: c.plugins()[GPU]['failures'])
+        time.sleep(1)
+        assert len(gpu.called('GetResourcesAllocation')) <= 3
+
+
+def test_a_cluster_that_tells_nothing_holds_up_no_pod(cluster):
+    c = cluster(config={**NONE, 'admit': {'timeout': '1s'}})
+    with Plugin(c.folder, GPU):
+        c.connected(GPU)
+        c.agent.kill()
+        eventually(lambda: not c.plugins()[GPU]['connected'])
+        create(c, 'static')
+
+
 def test_hints_that_make_no_sense_are_none(cluster):
     c = cluster(config={'policy': 'qos', 'qos': {**QOS['qos'], 'topologyPolicy': 'restricted'}})
     with Plugin(c.folder, GPU, aligns=True) as gpu:

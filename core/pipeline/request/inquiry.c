@@ -22,6 +22,7 @@
 #define MAIN_KEY "kubernetes.io/main-container-name"
 #define AGGREGATED_KEY "pod.kubernetes.io/pod-aggregated-requests"
 #define AGGREGATED_MAX 65536u
+#define WHY_SHOWN 60u /* of a plugin's reason, where hints are described */
 
 enum step { STEP_NONE, STEP_HINTS, STEP_ALLOCATE, STEP_PRE_START };
 enum state { STATE_ASKED, STATE_ANSWERED, STATE_FAILED };
@@ -531,8 +532,10 @@ static void describe_hints(const struct plugin_hints *h, const struct plugin_wan
 		say_nodes(to, h->list[i].nodes, h->list[i].preferred);
 	if (!h->told)
 		(void)buf_add_str(to, " no opinion");
-	else if (!h->n)
-		(void)buf_printf(to, " nothing fits (%.60s)", h->error ? h->error : "");
+	else if (!h->n) {
+		const char *why = h->error ? h->error : "";
+		(void)buf_printf(to, " nothing fits (%.*s)", (int)utf8_cut(why, WHY_SHOWN), why);
+	}
 	if (w->chosen) {
 		(void)buf_add_str(to, "; merged:");
 		say_nodes(to, w->nodes, w->preferred);
@@ -540,14 +543,14 @@ static void describe_hints(const struct plugin_hints *h, const struct plugin_wan
 }
 
 /* Keeps with each grant what its resource's hints were. */
-static int keep_hints(struct inquiry *q)
+static int keep_hints(struct inquiry *q, struct err *err)
 {
 	const Grants__Grants *m;
-	struct err err = ERR_INIT;
 	if (!q->hints)
 		return 0;
-	if (grants_unpack(q->arena, q->granted.data, q->granted.len, &m, &err))
-		return -EBADMSG;
+	int r = grants_unpack(q->arena, q->granted.data, q->granted.len, &m, err);
+	if (r)
+		return r;
 	for (size_t i = 0; i < m->n_grants; i++) {
 		Grants__Grant *g = m->grants[i];
 		for (uint32_t k = 0; k < q->n_hinted; k++) {
@@ -559,13 +562,13 @@ static int keep_hints(struct inquiry *q)
 			g->hints = arena_strndup(q->arena, buf_text(&text),
 						 utf8_cut(buf_text(&text), GRANT_HINTS_MAX - 1));
 			if (!g->hints)
-				return -ENOMEM;
+				return err_errno(err, -ENOMEM, "hints");
 		}
 	}
 	size_t len = grants__grants__get_packed_size(m);
 	uint8_t *data = arena_alloc(q->arena, len + 1);
 	if (!data)
-		return -ENOMEM;
+		return err_errno(err, -ENOMEM, "hints");
 	q->granted = (struct packed_grants){data, grants__grants__pack(m, data)};
 	return 0;
 }
@@ -609,10 +612,14 @@ int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err
 	return r || q->state == STATE_FAILED ? r : 1;
 }
 
-static int take_granted(struct pipeline *p, struct inquiry *q, struct pod *pod)
+static int take_granted(struct pipeline *p, struct inquiry *q, struct pod *pod, struct err *err)
 {
-	int r = keep_hints(q);
-	return r ? r : plugins_add_grants(p, pod, q->granted.data, q->granted.len);
+	int r = keep_hints(q, err);
+	if (!r)
+		r = plugins_add_grants(p, pod, q->granted.data, q->granted.len, err);
+	if (r)
+		(void)err_prefix(err, "what resource plugins have given cannot be kept: ");
+	return r;
 }
 
 static void give_up(struct pipeline *p, struct inquiry *q)
@@ -629,9 +636,9 @@ int inquiry_granted(struct pipeline *p, struct pod *pod, bool *ret_known, struct
 	int r = judge(p, q, pod->name, err);
 	if (r || q->state != STATE_ANSWERED)
 		return r;
-	r = take_granted(p, q, pod);
+	r = take_granted(p, q, pod, err);
 	if (r)
-		return err_errno(err, r, "what resource plugins have given");
+		return r;
 	persist_now(p); /* before the runtime is answered */
 	return 0;
 }
@@ -693,8 +700,9 @@ uint64_t inquiry_wait_ctr(struct pipeline *p, const struct request_about *about)
 		uint64_t until = still_asked(p, q);
 		if (until || q->state == STATE_FAILED || q->step == STEP_PRE_START || !pod)
 			return until;
-		if (take_granted(p, q, pod)) {
-			fail(p, q, false, "what resource plugins have given cannot be kept");
+		struct err err = ERR_INIT;
+		if (take_granted(p, q, pod, &err)) {
+			fail(p, q, false, err.text);
 			return 0;
 		}
 	}

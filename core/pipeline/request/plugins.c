@@ -156,13 +156,15 @@ static bool is_in(const Grants__Grants *m, const Grants__Grant *g)
 	return false;
 }
 
-int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len)
+int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
+		       struct err *err)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	const Grants__Grants *had = a ? plugins_grants(pod, a) : NULL, *more;
-	struct err err = ERR_INIT;
-	if (!had || grants_unpack(a, grants, len, &more, &err))
-		return -ENOMEM;
+	int r = had ? grants_unpack(a, grants, len, &more, err)
+		    : err_errno(err, -ENOMEM, "grants");
+	if (r)
+		return r;
 	Grants__Grant **list = arena_array(a, had->n_grants + more->n_grants + 1, sizeof *list);
 	size_t n = 0;
 	for (size_t i = 0; list && i < had->n_grants; i++)
@@ -170,8 +172,8 @@ int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, 
 			list[n++] = had->grants[i];
 	for (size_t i = 0; list && i < more->n_grants; i++)
 		list[n++] = more->grants[i];
-	int r = list ? put_grants(p, pod, list, n) : -ENOMEM;
-	return r < 0 ? r : 0;
+	r = list ? put_grants(p, pod, list, n) : -ENOMEM;
+	return r < 0 ? err_errno(err, r, "%zu grants", n) : 0;
 }
 
 static bool has_uid(const struct pipeline *p, const struct pod *but, const char *uid)

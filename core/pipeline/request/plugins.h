@@ -136,7 +136,8 @@ void plugins_pod_gone(struct pipeline *p, const struct pod *pod);
 /* Its grants, in the arena; none: an empty list. NULL: out of memory. */
 const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a);
 /* Adds to what the pod has, in place of what is of the same container, resource and part. */
-int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len);
+int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
+		       struct err *err);
 /* Those of one container: its own, and the pod's if it is no init container. */
 bool grant_is_for(const Grants__Grant *g, const char *ctr);
 
