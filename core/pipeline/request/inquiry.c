@@ -116,16 +116,39 @@ static double amount_of(const struct fed_ctr *c, const char *resource)
 	return fed_extended(c, resource, &request, &limit) ? 0 : (double)request;
 }
 
+/* A number, or a quantity as text. Negative: it is neither. */
+static double quantity(const json_t *value)
+{
+	const char *text = json_string_value(value);
+	int64_t n;
+	if (!text)
+		return json_is_number(value) ? json_number_value(value) : -1;
+	return !str_to_milli(text, &n)	 ? (double)n / 1000
+	       : !str_to_bytes(text, &n) ? (double)n /* thousandths of it would be too many */
+					 : -1;
+}
+
 /* What the pod asks for as a whole, by its annotation; 0: nothing of it. */
-static double aggregated(const struct about *a, const char *resource)
+static int aggregated(const struct about *a, const char *resource, double *ret, struct err *err)
 {
 	const char *text = annotation(a, AGGREGATED_KEY);
-	if (!text || strlen(text) > AGGREGATED_MAX)
+	*ret = 0;
+	if (!text)
 		return 0;
-	json_t *all = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-	double amount = json_number_value(json_object_get(all, resource));
+	json_t *all = strlen(text) > AGGREGATED_MAX
+			      ? NULL
+			      : json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *value = json_object_get(all, resource);
+	double amount = value ? quantity(value) : 0;
+	int r = !json_is_object(all)
+			? err_set(err, -EINVAL, "annotation " AGGREGATED_KEY ": expected an object")
+		: amount < 0 ? err_set(err, -EINVAL,
+				       "annotation " AGGREGATED_KEY ": %s: expected a quantity",
+				       resource)
+			     : 0;
 	json_decref(all);
-	return amount > 0 ? amount : 0;
+	*ret = r ? 0 : amount;
+	return r;
 }
 
 static const struct fed_ctr *main_of(const struct about *a)
@@ -144,12 +167,16 @@ static const struct fed_ctr *main_of(const struct about *a)
 }
 
 /* Of one resource. */
-static void collect(const struct about *a, struct inquiry *q, const char *resource, const char *ctr)
+static int collect(const struct about *a, struct inquiry *q, const char *resource, const char *ctr,
+		   struct err *err)
 {
 	const struct fed_ctr *main = main_of(a);
 	uint32_t index[2] = {0, 0};
-	double whole = aggregated(a, resource);
+	double whole;
 	struct plugin_wanted *to = q->wanted;
+	int r = aggregated(a, resource, &whole, err);
+	if (r)
+		return r;
 	if (whole > 0 && q->n_wanted < WANTED_MAX)
 		to[q->n_wanted++] = (struct plugin_wanted){
 			.ctr = "", .kind = PLUGIN_CTR_MAIN, .resource = resource, .amount = whole};
@@ -170,6 +197,7 @@ static void collect(const struct about *a, struct inquiry *q, const char *resour
 			.amount = amount,
 		};
 	}
+	return 0;
 }
 
 /* What the cluster has told may be told anew while a question is under way. */
@@ -187,17 +215,20 @@ static int own_texts(struct inquiry *q)
 /* All that its containers want of plugins, in the order in which the plugins came; `ctr`: of that
  * one, "": of all. */
 static int find_wanted(const struct pipeline *p, struct inquiry *q, const struct about *a,
-		       const char *ctr)
+		       const char *ctr, struct err *err)
 {
+	int r = 0;
 	q->n_wanted = 0;
 	q->wanted = arena_array(q->arena, WANTED_MAX, sizeof *q->wanted);
 	q->uid = arena_strdup(q->arena, a->uid);
 	q->ctr = arena_strdup(q->arena, ctr);
 	if (!q->wanted || !q->uid || !q->ctr)
-		return -ENOMEM;
-	for (uint32_t i = 0; a->fed && i < p->plugins.n; i++)
-		collect(a, q, p->plugins.list[i].resource, ctr);
-	return own_texts(q);
+		return err_errno(err, -ENOMEM, "resource plugins");
+	for (uint32_t i = 0; a->fed && !r && i < p->plugins.n; i++)
+		r = collect(a, q, p->plugins.list[i].resource, ctr, err);
+	if (!r && own_texts(q))
+		r = err_errno(err, -ENOMEM, "resource plugins");
+	return r;
 }
 
 static void keep_wanted(struct inquiry *q, bool (*wants)(const struct plugin_wanted *w, void *arg),
@@ -484,7 +515,7 @@ uint64_t inquiry_wait_pod(struct pipeline *p, const struct request_about *about)
 	if (!p->policy || !instance_admits(p->policy) || !begins(q))
 		return 0;
 	about_desc(p, about->pod, &a);
-	if (find_wanted(p, q, &a, ""))
+	if (find_wanted(p, q, &a, "", NULL))
 		return 0; /* the allocation will find that out, too */
 	keep_wanted(q, is_aligned, p);
 	if (!q->n_wanted)
@@ -599,9 +630,11 @@ int inquiry_admitted(struct pipeline *p, struct pod *pod, bool known, struct err
 	int r = judge(p, q, pod->name, err);
 	if (r || q->late)
 		return r;
-	r = begins(q) && about_pod(p, q->arena, pod, &a) ? find_wanted(p, q, &a, "") : -ENOMEM;
+	r = begins(q) && about_pod(p, q->arena, pod, &a)
+		    ? find_wanted(p, q, &a, "", err)
+		    : err_errno(err, -ENOMEM, "resource plugins");
 	if (r)
-		return err_errno(err, r, "resource plugins");
+		return r;
 	keep_wanted(q, is_allocated, NULL);
 	q->known = known;
 	if (!q->n_wanted)
@@ -670,7 +703,9 @@ static void ask_for_ctr(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 	bool lacks = q->step == STEP_NONE;
 	const Grants__Grants *has = plugins_grants(pod, q->arena);
 	struct about a;
-	int r = has && about_pod(p, q->arena, pod, &a) ? find_wanted(p, q, &a, ctr) : -ENOMEM;
+	struct err err = ERR_INIT;
+	int r = has && about_pod(p, q->arena, pod, &a) ? find_wanted(p, q, &a, ctr, &err)
+						       : err_errno(&err, -ENOMEM, "grants");
 	if (!r && lacks) {
 		keep_wanted(q, is_missing, (void *)(uintptr_t)has);
 		if (q->n_wanted) {
@@ -679,13 +714,13 @@ static void ask_for_ctr(struct pipeline *p, struct inquiry *q, struct pod *pod, 
 		}
 	}
 	q->step = STEP_NONE;
-	if (!r)
-		r = find_pre_start(p, q, has, ctr);
+	if (!r && find_pre_start(p, q, has, ctr))
+		r = err_errno(&err, -ENOMEM, "resource plugins");
 	if (!r && q->n_wanted)
 		ask(p, q, STEP_PRE_START, &a);
 	if (r) {
 		q->step = STEP_PRE_START;
-		fail(p, q, false, "out of memory");
+		fail(p, q, false, err.text);
 	}
 }
 

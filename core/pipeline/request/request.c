@@ -282,7 +282,7 @@ static int adopt(struct pipeline *p, const struct pod_desc *pod_desc, const stru
 struct creation {
 	struct ctr *ctr;
 	struct ctr *replaced; /* has its name, and has gone without a word; NULL: nobody */
-	bool required; /* it was refused by a controller that has to agree */
+	bool required; /* refused by one that has to agree: a controller, a resource plugin */
 	bool adopts; /* it runs already */
 };
 
@@ -328,6 +328,14 @@ static void tell_withheld(struct pipeline *p, struct ctr *ctr)
 	}
 }
 
+/* What resource plugins have given it, which it has to have. */
+static int grant(struct pipeline *p, struct creation *c, struct err *err)
+{
+	int r = granted_stage(p, c->ctr, err);
+	c->required = c->required || r;
+	return r;
+}
+
 static int place(struct pipeline *p, void *arg, struct err *err)
 {
 	struct creation *c = arg;
@@ -341,10 +349,11 @@ static int place(struct pipeline *p, void *arg, struct err *err)
 	devices_explain(p, c->ctr);
 	if (!c->adopts)
 		r = inquiry_allows(p, c->ctr, err);
+	c->required = r;
 	if (!r && p->policy)
 		r = instance_allocate(p->policy, c->ctr, err);
 	if (!r)
-		r = granted_stage(p, c->ctr, err);
+		r = grant(p, c, err);
 	if (!r)
 		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
@@ -375,6 +384,8 @@ static int run_unmanaged(struct pipeline *p, void *arg, struct err *err)
 	intern_unref(cache_sets(p->env.cache), cpus);
 	txn_put_blob(&d->degraded, reason);
 	int r = p->policy ? instance_unmanaged(p->policy, c->ctr, err) : 0;
+	if (!r)
+		r = grant(p, c, err);
 	if (!r)
 		r = ask_controllers(p, c, err);
 	d->state = RP_STATE_CREATED;
