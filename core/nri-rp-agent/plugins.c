@@ -345,17 +345,16 @@ bool plugins_serve(struct plugins *p, struct rpc_request *req)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Sockets of plugins of before: they look for ours, and make theirs anew. */
+/* Sockets of plugins of before: they look for ours, and make theirs anew. Ours is open by then, so
+ * there is no other agent whose plugins these are. */
 static int clear_folder(const struct plugins *p, struct err *err)
 {
 	struct stat st;
-	int r = mkdir(p->folder, FOLDER_MODE) && errno != EEXIST ? -errno : 0;
-	DIR *dir = r ? NULL : opendir(p->folder);
+	DIR *dir = opendir(p->folder);
 	if (!dir)
-		return err_errno(err, r ? r : -errno, "the folder of resource plugins, %s",
-				 p->folder);
+		return err_errno(err, -errno, "the folder of resource plugins, %s", p->folder);
 	for (const struct dirent *e; (e = readdir(dir));) {
-		if (str_eq(e->d_name, PLUGINS_FILE) ||
+		if (str_eq(e->d_name, PLUGINS_FILE) || str_eq(e->d_name, PLUGINS_SOCKET) ||
 		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !(S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode)))
 			continue;
@@ -373,20 +372,22 @@ static int start(struct plugins *p, struct err *err)
 	p->tell = loop_timer_new(p->config.loop, tell_now, p);
 	if (!socket || !p->look || !p->tell)
 		return err_errno(err, -ENOMEM, "resource plugins");
-	int r = clear_folder(p, err);
-	if (r)
-		return r;
-	recall_all(p);
-	(void)loop_timer_arm(p->look, LOOK_MS);
+	if (mkdir(p->folder, FOLDER_MODE) && errno != EEXIST)
+		return err_errno(err, -errno, "the folder of resource plugins, %s", p->folder);
 	const struct grpc_server_config server = {.loop = p->config.loop,
 						  .path = socket,
 						  .mode = SOCKET_MODE,
 						  .accept = on_call,
 						  .arg = p};
-	r = grpc_server_new(&server, &p->server, err);
+	int r = grpc_server_new(&server, &p->server, err);
 	if (!r)
-		log_info("resource plugins register at %s", socket);
-	return r;
+		r = clear_folder(p, err);
+	if (r)
+		return r;
+	recall_all(p);
+	(void)loop_timer_arm(p->look, LOOK_MS);
+	log_info("resource plugins register at %s", socket);
+	return 0;
 }
 
 int plugins_new(const struct plugins_config *config, struct plugins **ret, struct err *err)

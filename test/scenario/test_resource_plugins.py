@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import stat
+import subprocess
 import threading
 import time
 
@@ -352,16 +353,52 @@ def test_the_policy_comes_first(cluster):
         assert 'CPUs 15, which the policy has decided otherwise' in str(c.node.ctl('explain', 'default/web/app'))
 
 
-def test_the_pod_as_a_whole(cluster):
+@pytest.mark.parametrize('amount', ['3', '"3"', '"3000m"'])
+def test_the_pod_as_a_whole(cluster, amount):
     c = cluster()
     with Plugin(c.folder, GPU) as gpu:
         c.connected(GPU)
-        whole = {'pod.kubernetes.io/pod-aggregated-requests': '{"%s": 3}' % GPU}
+        whole = {'pod.kubernetes.io/pod-aggregated-requests': '{"%s": %s}' % (GPU, amount)}
         c.pod('web', ('app', '1', {GPU: 1}), ('more', '1', {GPU: 1}), annotations=whole)
         knows(c, 1)
         c.node.create('web', ctr('app', '1', '64Mi'), ctr('more', '1', '64Mi'), uid='uid-web', annotations=whole)
         assert gpu.held() == {'uid-web': {'': ['gpu0', 'gpu1', 'gpu2']}} and len(gpu.called('AllocateForPod')) == 1
         assert env(c, 'web/app') == {'GPUS': 'gpu0,gpu1,gpu2'} and env(c, 'web/more') == {'GPUS': 'gpu0,gpu1,gpu2'}
+
+
+def test_an_amount_for_the_pod_that_makes_no_sense(cluster):
+    c = cluster()
+    with Plugin(c.folder, GPU):
+        c.connected(GPU)
+        whole = {'pod.kubernetes.io/pod-aggregated-requests': '{"%s": "many"}' % GPU}
+        c.pod('web', ('app', '1', {GPU: 1}), annotations=whole)
+        knows(c, 1)
+        c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', annotations=whole, error='example.com/gpu: expected a quantity')
+
+
+def test_unmanaged_containers(cluster):
+    """One that the policy cannot place has what plugins gave it; what they refuse is refused."""
+    c = cluster(config={'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}, 'onPolicyError': 'unmanaged'})
+    with Plugin(c.folder, GPU, pre_start=True) as gpu:
+        c.connected(GPU)
+        for name in ('first', 'second'):
+            c.pod(name, ('app', '12', {GPU: 1}))
+        knows(c, 2)
+        for name in ('first', 'second'):
+            c.node.create(name, ctr('app', '12', '64Mi'), uid='uid-' + name)
+        c.node.log('second/app.*runs unmanaged')
+        assert env(c, 'second/app') == {'GPUS': 'gpu1'}
+        gpu.before = lambda method, request, context: context.abort(grpc.StatusCode.INTERNAL, 'no') if method == 'PreStartContainer' else None
+        with pytest.raises(SimError, match='PreStartContainer: no'):
+            c.node.replace('first/app')
+
+
+def test_a_second_agent_leaves_the_first_ones_socket(cluster):
+    c = cluster()
+    run = subprocess.run([*c.agent.process.args[:5], *map(str, c.options)], capture_output=True, text=True, timeout=30, check=False)
+    assert run.returncode and 'kubelet.sock' in run.stderr
+    with Plugin(c.folder, GPU):
+        c.connected(GPU)
 
 
 def test_restarts(cluster):
