@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/util/cleanup.h"
@@ -234,18 +235,31 @@ struct search {
 
 static int search(struct search *s);
 
+/* Made by root, or by whoever runs the bridge: in a folder that has been given to a user anybody
+ * could make one of that name. */
+static bool is_trusted(const struct kubepods *k, const char *cgroup)
+{
+	char folder[CGROUP_PATH_MAX];
+	struct stat st;
+	if (!cgroup_folder(k->c, "cpuset", cgroup, folder))
+		return false;
+	_close_ int dir = fs_open(&k->c->root, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return dir >= 0 && fstat(dir, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
 static int look_at(const char *name, void *arg)
 {
 	struct search *s = arg;
 	char cgroup[CGROUP_PATH_MAX];
 	if (!below(s->cgroup, name, cgroup))
 		return 0;
-	if (!s->deeper && kubepods_is_top(name)) {
+	if (!s->deeper && s->depth == 1 && kubepods_is_top(name) && is_trusted(s->k, cgroup)) {
 		(void)snprintf(s->k->top, sizeof s->k->top, "%s", cgroup);
 		return 1;
 	}
 	struct search in = {s->k, cgroup, s->depth - 1, s->left, false};
-	return s->deeper && in.depth && *s->left ? search(&in) : 0;
+	/* A file among the folders, or one that has gone, does not end the search. */
+	return s->deeper && in.depth && *s->left && search(&in) == 1;
 }
 
 /* All of a folder before what is in its folders. 1: found. */
@@ -254,27 +268,36 @@ static int search(struct search *s)
 	char folder[CGROUP_PATH_MAX];
 	if (!cgroup_folder(s->k->c, "cpuset", s->cgroup, folder))
 		return 0;
-	--*s->left;
 	int r = fs_list(&s->k->c->root, folder, look_at, s);
+	if (r)
+		return r;
+	--*s->left;
 	s->deeper = true;
-	return r == 0 ? fs_list(&s->k->c->root, folder, look_at, s) : r;
+	return fs_list(&s->k->c->root, folder, look_at, s);
 }
 
+/* The one nearest to the root; one further down has to give way to one at the first level. */
 static void find_top(struct kubepods *k)
 {
 	char folder[CGROUP_PATH_MAX];
-	unsigned left = SEARCH_MAX;
 	const char *under = k->under ? k->under : "";
+	unsigned levels = k->under ? 1 : SEARCH_DEPTH;
 	if (*k->top && cgroup_folder(k->c, "cpuset", k->top, folder) &&
 	    fs_exists(&k->c->root, folder))
-		return;
-	*k->top = '\0';
-	if (!cgroup_folder(k->c, "cpuset", under, folder))
+		levels = !k->under && strchr(k->top, '/'); /* a look at the first level */
+	else
+		*k->top = '\0';
+	if (!levels || !cgroup_folder(k->c, "cpuset", under, folder))
 		return;
 	watch(k, folder);
-	struct search s = {k, under, k->under ? 1 : SEARCH_DEPTH, &left, false};
-	if (search(&s) == 1)
+	for (unsigned level = 1; level <= levels; level++) {
+		unsigned left = SEARCH_MAX;
+		struct search s = {k, under, level, &left, false};
+		if (search(&s) != 1)
+			continue;
 		log_info("the kubelet's cgroup is %s", k->top);
+		return;
+	}
 }
 
 const char *kubepods_top(const struct kubepods *k)
