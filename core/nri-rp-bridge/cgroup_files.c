@@ -378,6 +378,46 @@ struct narrowing {
 	unsigned depth;
 };
 
+/* Those of `has` and those that are wanted besides. */
+static int put_both(struct writing *w, const char *cgroup, const struct wanted_set *wanted)
+{
+	char text[RP_IDSET_TEXT_MAX];
+	struct rp_idset has, both;
+	if (read_ids(w->c, cgroup, wanted->file, ids_max(wanted->file), &has))
+		return 0;
+	rp_idset_or(&both, rp_ids_of(&has), wanted->ids);
+	(void)rp_ids_format(rp_ids_of(&both), text, sizeof text);
+	return put_at(w, cgroup, wanted->file, text);
+}
+
+static int make_way(const char *name, void *arg);
+
+/* With v1 a cgroup below can be moved to what the one around it has by then: from the container
+ * downwards each that has such a one gets both. */
+static int make_way_below(struct writing *w, const char *cgroup, const struct wanted_set *wanted,
+			  unsigned depth)
+{
+	char folder[CGROUP_PATH_MAX];
+	struct narrowing n = {w, wanted, cgroup, depth};
+	if (w->c->unified || !depth || !cgroup_folder(w->c, "cpuset", cgroup, folder))
+		return 0;
+	return fs_list(&w->c->root, folder, make_way, &n);
+}
+
+static int make_way(const char *name, void *arg)
+{
+	const struct narrowing *n = arg;
+	char cgroup[CGROUP_PATH_MAX];
+	struct rp_idset has;
+	int len = snprintf(cgroup, sizeof cgroup, "%s/%s", n->cgroup, name);
+	if (len < 0 || len >= (int)sizeof cgroup ||
+	    read_ids(n->w->c, cgroup, n->wanted->file, ids_max(n->wanted->file), &has) ||
+	    rp_ids_subset(rp_ids_of(&has), n->wanted->ids))
+		return 0; /* a file, a cgroup that has gone, or one that stays as it is */
+	int r = put_both(n->w, n->cgroup, n->wanted);
+	return r ? r : make_way_below(n->w, cgroup, n->wanted, n->depth - 1);
+}
+
 static int narrow(const char *name, void *arg);
 
 /* With v1 cgroups below a container's have to be within its set before that is narrowed. */
@@ -452,6 +492,7 @@ static int put_set(struct writing *w, const char *top, const char *file, const c
 	const struct wanted_set wanted = {file, rp_ids_of(&set)};
 	int r = make_cpuset(w, top);
 	r = r ? r : each_around(w, top, widen, &wanted);
+	r = r ? r : make_way_below(w, w->cgroup, &wanted, DEPTH_MAX);
 	r = r ? r : narrow_below(w, w->cgroup, &wanted, DEPTH_MAX);
 	r = r ? r : put(w, file, text);
 	return r ? r : check_effective(w, &wanted);

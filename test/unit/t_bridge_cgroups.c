@@ -319,9 +319,14 @@ static void test_cgroups_below_are_narrowed(void **state)
 	Cri__Resources r = wanted("2-3", NULL);
 	put(f, CTR "/inner", "cpuset.cpus", "1-2\n");
 	put(f, CTR "/inner/most", "cpuset.cpus", "1\n");
+	put(f, CTR "/other", "cpuset.cpus", "0-2\n");
+	put(f, CTR, "cpuset.cpus", "0-2\n");
 	assert_int_equal(write_it(f, &r, NULL), 0);
-	assert_string_equal(get(f, CTR "/inner", "cpuset.cpus"), "2");
+	/* Each is within the one around it, as the kernel demands at each step. */
+	assert_string_equal(get(f, CTR, "cpuset.cpus"), "2-3");
+	assert_string_equal(get(f, CTR "/inner", "cpuset.cpus"), "2-3");
 	assert_string_equal(get(f, CTR "/inner/most", "cpuset.cpus"), "2-3");
+	assert_string_equal(get(f, CTR "/other", "cpuset.cpus"), "2");
 }
 
 static void test_all_or_nothing(void **state)
