@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-bridge/ask.h"
 
+#include <string.h>
+
 static void on_answer(const struct rpc_result *result, void *arg)
 {
 	struct question *q = arg;
@@ -27,10 +29,11 @@ static void on_turn(void *arg)
 {
 	struct question *q = arg;
 	q->arena = arena_new(ARENA_BLOCK, ARENA_MAX);
-	if (!ask_now(q))
+	int r = ask_now(q);
+	if (!r)
 		return;
 	q->arena = arena_free(q->arena);
-	q->then(q, NULL);
+	q->then(q, r < 0 ? &(struct rpc_result){.error = r, .text = strerror(-r)} : NULL);
 }
 
 void question_ask(struct question *q)

@@ -24,8 +24,8 @@ struct question {
 	struct ctr *ctr; /* NULL: an event of the pod */
 	Nri__LinuxResources *resources, *overhead; /* of an update; the latter of a pod's only */
 	uint64_t deadline_ms; /* of whoever waits for it, UINT64_MAX: nobody */
-	/* The answer, or NULL: nobody has been asked. Under the lock, which is then to be given
-	 * back. */
+	/* The answer, an error if the question could not be asked, or NULL: nobody listens to that.
+	 * Under the lock, which is then to be given back. */
 	void (*then)(struct question *q, const struct rpc_result *result);
 	struct nri_turn turn;
 	struct arena *arena; /* of the messages, until they are answered */

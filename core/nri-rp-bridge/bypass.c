@@ -280,7 +280,7 @@ static void on_synchronized(const Nri__SynchronizeResponse *m, void *arg)
 		log_info("synchronised: %u pods, %u containers, %zu updates",
 			 HASH_CNT(by_cri, b->model.pods), HASH_CNT(by_id, b->model.ctrs),
 			 m->n_update);
-		(void)want_all(b, m->update, m->n_update);
+		(void)want_all(b, m->update, m->n_update, true);
 		(void)loop_timer_arm(b->reconcile, b->config.reconcile_ms);
 		bypass_soon(b, 1); /* what has come meanwhile */
 	}
@@ -309,7 +309,7 @@ static int gather_ctrs(struct bypass *b, struct nri_existing *all)
 	for (struct ctr *ctr = all->ctrs ? b->model.ctrs : NULL; ctr; ctr = ctr->by_id.next) {
 		ctr->state = NRI__CONTAINER_STATE__CONTAINER_RUNNING;
 		Nri__Container *m = redescribe_ctr(b, a, ctr, false) ? NULL : ctr_message(a, ctr);
-		if (!m)
+		if (!m || want_as_told(ctr, m))
 			return -ENOMEM;
 		ctr->seat.told = TOLD_TAKEN;
 		all->ctrs[all->n_ctrs++] = m;
@@ -445,7 +445,7 @@ static void on_update(const Nri__UpdateContainersRequest *m, void *arg)
 	struct bypass *b = arg;
 	if (m->n_evict)
 		log_warning("the plugin evicts containers, which is not done here");
-	unsigned failed = want_all(b, m->update, m->n_update);
+	unsigned failed = want_all(b, m->update, m->n_update, false);
 	nri_runtime_updated(b->nri, failed > 0);
 }
 
@@ -453,6 +453,20 @@ static void on_came(const char *plugin, void *arg)
 {
 	log_notice("the plugin %s is connected: containers are placed", plugin);
 	bypass_status(arg);
+}
+
+/* What the plugin has wanted stays with the containers: the next one is told what their files say
+ * then, and may say nothing where it wants that. */
+static void forget_told(struct bypass *b)
+{
+	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next) {
+		ctr->seat.told = TOLD_NOTHING;
+		ctr->seat.warned = ctr->seat.failing = ctr->seat.refused_before = false;
+	}
+	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next) {
+		pod->seat.told = TOLD_NOTHING;
+		pod->seat.refused_before = false;
+	}
 }
 
 static void on_gone(bool was_active, const char *why, void *arg)
@@ -465,7 +479,7 @@ static void on_gone(bool was_active, const char *why, void *arg)
 	loop_timer_disarm(b->soon);
 	loop_timer_disarm(b->reconcile);
 	words_free(b);
-	model_clear(&b->model);
+	forget_told(b);
 	bypass_status(b);
 }
 

@@ -48,8 +48,11 @@ int want(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources
 	 struct err *err);
 /* Files that do not say what is wanted are written again. settled: nobody else is at it. */
 void rewrite(struct bypass *b, struct ctr *ctr, bool settled);
-/* How many failed. */
-unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n);
+/* How many failed. keep: those that fail are tried again; else the plugin hears of them. */
+unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n, bool keep);
+/* Of a container of which something was wanted before, the CPUs and nodes that it has been told to
+ * have are what is wanted: no update may come for it. -ENOMEM. */
+int want_as_told(struct ctr *ctr, const Nri__Container *m);
 
 /* ---- describe.c ---- */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,25 @@ int want(struct bypass *b, struct ctr *ctr, const Nri__LinuxResources *resources
 	return err_errno(err, -ENOMEM, "container %s", ctr->id);
 }
 
+int want_as_told(struct ctr *ctr, const Nri__Container *m)
+{
+	static char none[] = "";
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Nri__LinuxCPU *cpu = m->lnx && m->lnx->resources ? m->lnx->resources->cpu : NULL;
+	if (!ctr->pending.data)
+		return 0;
+	Cri__Resources *to =
+		a ? cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data) : NULL;
+	if (!to)
+		return -ENOMEM;
+	if (*to->cpuset_cpus)
+		to->cpuset_cpus = cpu ? cpu->cpus : none;
+	if (*to->cpuset_mems)
+		to->cpuset_mems = cpu ? cpu->mems : none;
+	return packed_set(&ctr->pending, &to->base);
+}
+
 void rewrite(struct bypass *b, struct ctr *ctr, bool settled)
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
@@ -81,23 +101,23 @@ void rewrite(struct bypass *b, struct ctr *ctr, bool settled)
 		   ctr->id, written);
 }
 
-static int want_one(struct bypass *b, const Nri__ContainerUpdate *u, struct err *err)
+static int want_one(struct bypass *b, const Nri__ContainerUpdate *u, bool keep, struct err *err)
 {
 	struct ctr *ctr = model_ctr_by_id(&b->model, u->container_id);
 	if (!ctr || ctr->state == NRI__CONTAINER_STATE__CONTAINER_STOPPED)
 		return u->ignore_failure ? 0 : err_set(err, -ENOENT, "there is none");
 	if (!u->lnx || !u->lnx->resources)
 		return 0;
-	int r = want(b, ctr, u->lnx->resources, false, err);
+	int r = want(b, ctr, u->lnx->resources, keep, err);
 	return r == -ENOENT && u->ignore_failure ? 0 : r;
 }
 
-unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n)
+unsigned want_all(struct bypass *b, Nri__ContainerUpdate *const *list, size_t n, bool keep)
 {
 	unsigned failed = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct err err = ERR_INIT;
-		int r = want_one(b, list[i], &err);
+		int r = want_one(b, list[i], keep, &err);
 		if (r)
 			log_warning("container %.64s cannot be updated: %s", list[i]->container_id,
 				    err_text(&err, r));
@@ -177,7 +197,7 @@ static void hear_create(struct bypass *b, struct ctr *ctr, const struct rpc_resu
 	if (!m)
 		return; /* the connection is about to be dropped for that */
 	taken(&ctr->seat, "container", ctr->id);
-	(void)want_all(b, m->update, m->n_update);
+	(void)want_all(b, m->update, m->n_update, true);
 	int r = 0;
 	if (m->adjust && m->adjust->lnx && m->adjust->lnx->resources)
 		r = want(b, ctr, m->adjust->lnx->resources, true, &err);
@@ -194,7 +214,7 @@ static void hear_stop(struct bypass *b, const struct rpc_result *result)
 	Nri__StopContainerResponse *m =
 		nri__stop_container_response__unpack(NULL, result->payload_len, result->payload);
 	if (m)
-		(void)want_all(b, m->update, m->n_update);
+		(void)want_all(b, m->update, m->n_update, true);
 	nri__stop_container_response__free_unpacked(m, NULL);
 }
 
@@ -203,7 +223,7 @@ static void hear_update(struct bypass *b, const struct rpc_result *result)
 	Nri__UpdateContainerResponse *m =
 		nri__update_container_response__unpack(NULL, result->payload_len, result->payload);
 	if (m)
-		(void)want_all(b, m->update, m->n_update);
+		(void)want_all(b, m->update, m->n_update, true);
 	nri__update_container_response__free_unpacked(m, NULL);
 }
 
@@ -211,7 +231,7 @@ static void hear_update(struct bypass *b, const struct rpc_result *result)
 static void hear(struct word *w, const struct rpc_result *result)
 {
 	struct bypass *b = w->bypass;
-	bool no = result && result->error == -EREMOTEIO;
+	bool no = result && result->error;
 	switch (w->q.event) {
 	case NRI__EVENT__RUN_POD_SANDBOX:
 		if (no)
@@ -254,12 +274,18 @@ static void say_started(struct bypass *b, struct ctr *ctr)
 		word_say(b, events[i], ctr->pod, ctr);
 }
 
+/* With the connection, which begins anew. What could not even be asked is asked again. */
+static bool is_lost(const struct rpc_result *result)
+{
+	int e = result ? result->error : 0;
+	return e == -ETIMEDOUT || e == -EBADMSG || e == -ECONNRESET || e == -ECANCELED;
+}
+
 static void on_answer(struct question *q, const struct rpc_result *result)
 {
 	struct word *w = (struct word *)q;
 	struct bypass *b = w->bypass;
-	bool counts = nri_runtime_is_active(b->nri) &&
-		      (!result || !result->error || result->error == -EREMOTEIO);
+	bool counts = nri_runtime_is_active(b->nri) && !is_lost(result);
 	if (counts)
 		hear(w, result);
 	if (counts && q->event == NRI__EVENT__CREATE_CONTAINER && q->ctr->seat.told == TOLD_TAKEN)
@@ -282,6 +308,10 @@ static void say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr 
 		arena_free(arena);
 		log_error("out of memory: the plugin does not hear of %s",
 			  nri_runtime_method(event));
+		if (event == NRI__EVENT__RUN_POD_SANDBOX)
+			pod->seat.told = TOLD_REFUSED;
+		else if (event == NRI__EVENT__CREATE_CONTAINER)
+			ctr->seat.told = TOLD_REFUSED;
 		return;
 	}
 	w->arena = arena;

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from apiserver import ApiServer
-from bypass import BRIDGE, PLACED, STATIC, Kubelet, Node, certificate, closed_port, wait_for
+from bypass import ALL, BRIDGE, PLACED, STATIC, Kubelet, Node, certificate, closed_port, wait_for
 from kubelet import Agent
 from simnode import TEST_MODULES
 
@@ -69,6 +69,31 @@ def test_what_is_there_is_kept_when_either_is_restarted(node):
             bridge.start().wait_log(PLACED, placed + 2)
             wait_for(lambda: came.cpus() and not came.cpus() & mine)
             assert second.cpus() == mine
+
+
+def test_what_is_wanted_is_kept_when_the_daemon_has_gone(node):
+    """It says nothing of what is right, and what was changed meanwhile counts as it is."""
+    with node.bridge() as bridge, node.daemon() as daemon:
+        ctr = node.pod('web').ctr('app', 2000)
+        wait_for(lambda: two_cpus(ctr))
+        mine = ctr.read('cpuset.cpus')
+        daemon.kill()
+        daemon.start()
+        bridge.wait_log(PLACED, 2)
+        ctr.write('cpuset.cpus', '0-3')
+        wait_for(lambda: ctr.read('cpuset.cpus') == mine)
+
+
+def test_a_kubelets_cgroup_at_the_first_level_is_preferred(node):
+    node.remove(node.top)
+    top, node.top = node.top, node.cgroup('kind.slice/kubepods.slice', cpus=ALL, mems='0-3')
+    with node.bridge() as bridge, node.daemon():
+        deep = node.pod('deep').ctr('app', 2000)
+        wait_for(lambda: two_cpus(deep))
+        node.top = node.cgroup(top, cpus=ALL, mems='0-3')
+        ctr = node.pod('web').ctr('app', 2000)
+        wait_for(lambda: two_cpus(ctr))
+        wait_for(lambda: {c['full_name'] for c in node.ctl('containers')} == {'default/web/app'})
 
 
 def test_what_is_refused_is_managed_when_there_is_room(node):
