@@ -21,6 +21,7 @@
 #define LOG_SOURCE "plugins"
 #define ARENA_BLOCK (16u << 10)
 #define CHECK_MS 5000u
+#define UNSURE_MS 60000u /* that an allocation that has failed here may take to be done there */
 
 enum ask_kind { ASK_HINTS, ASK_ALLOCATE, ASK_PRE_START };
 
@@ -143,12 +144,16 @@ static void on_answer(const struct grpc_result *result, void *arg)
 	struct call *c = arg;
 	struct ask *a = c->ask;
 	struct err err = ERR_INIT;
+	c->known->allocated = c->known->allocated || a->kind == ASK_ALLOCATE;
 	if (read_answer(c, result, &err)) {
 		plugin_failed(c->known->plugin, c->method, &err);
 		log_info("%s", err.text);
 		note_failure(a, index_of(a, c->wanted), &err);
 		/* What it has done all the same is found out later. */
-		c->known->sweep = c->known->sweep || a->kind == ASK_ALLOCATE;
+		if (a->kind == ASK_ALLOCATE) {
+			c->known->sweep = true;
+			c->known->unsure_until_ms = clock_ms() + UNSURE_MS;
+		}
 	}
 	free(c);
 	a->pending--;
@@ -372,7 +377,7 @@ static void on_checked(const struct rpc_result *result, void *arg)
 					: NULL;
 	if (k) {
 		k->sweeping = false;
-		k->sweep = k->sweep && !m;
+		k->sweep = k->sweep || !m;
 	}
 	if (result->error && result->error != -ECANCELED)
 		log_debug("pods of %s: %s", c->resource, result->text);
@@ -399,11 +404,12 @@ static int tell_daemon(struct known_plugin *k, struct arena *arena, const struct
 		return err_errno(err, -ENOMEM, "pods");
 	}
 	plugin_describe(k->plugin, &about);
-	m.reconcile = about.reconciles;
+	m.reconcile = about.reconciles && !k->allocated;
 	/* Without a daemon there is nobody to ask: it is done when one comes. */
 	if (link_call(plugins_link(k->all), "CheckPods", &m.base, CHECK_MS, on_checked, c)) {
 		check_free(c);
 		k->sweeping = false;
+		k->sweep = true;
 	}
 	return 0;
 }
@@ -420,17 +426,24 @@ static void on_allocations(const struct grpc_result *result, void *arg)
 	if (!r)
 		return;
 	k->sweeping = false;
+	k->sweep = true;
 	if (r == -ECANCELED)
 		return;
 	plugin_failed(k->plugin, "GetResourcesAllocation", &err);
 	log_debug("%s", err.text);
 	/* One without that method has said all that it ever will. */
-	k->sweep = k->sweep && !(r == -EREMOTEIO && result->status == GRPC_UNIMPLEMENTED);
+	if (r == -EREMOTEIO && result->status == GRPC_UNIMPLEMENTED) {
+		k->sweep = false;
+		k->unsure_until_ms = 0;
+	}
 }
 
 void ask_sweep(struct known_plugin *k)
 {
 	struct err err = ERR_INIT;
+	/* What is found out from here on needs another one. */
+	k->sweep = k->allocated = false;
 	k->sweeping = !plugin_call(k->plugin, "GetResourcesAllocation", NULL, 0, PLUGIN_CALL_MS,
 				   on_allocations, k, &err);
+	k->sweep = k->sweep || !k->sweeping;
 }

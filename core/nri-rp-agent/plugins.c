@@ -281,11 +281,21 @@ static bool is_over(const struct plugins *p, const struct known_plugin *k)
 	return since && clock_ms() - since >= p->config.grace_s * UINT64_C(1000);
 }
 
+static bool is_swept(const struct known_plugin *k, bool reconciles)
+{
+	return reconciles || k->sweep || clock_ms() < k->unsure_until_ms;
+}
+
+static void look_later(struct plugins *p)
+{
+	uint64_t every = p->config.grace_s * UINT64_C(1000) / 2;
+	(void)loop_timer_arm(p->look, every && every < LOOK_MS ? every : LOOK_MS);
+}
+
 static void look(void *arg)
 {
 	struct plugins *p = arg;
 	struct known_plugin *k, *next;
-	uint64_t every = p->config.grace_s * UINT64_C(1000) / 2;
 	DL_FOREACH_SAFE(p->list, k, next)
 	{
 		Agent__Plugin m;
@@ -297,11 +307,11 @@ static void look(void *arg)
 			drop(p, k);
 			keep(p);
 			tell(p);
-		} else if (m.connected && (m.reconciles || k->sweep) && !k->sweeping) {
+		} else if (m.connected && is_swept(k, m.reconciles) && !k->sweeping) {
 			ask_sweep(k);
 		}
 	}
-	(void)loop_timer_arm(p->look, every && every < LOOK_MS ? every : LOOK_MS);
+	look_later(p);
 }
 
 void plugins_daemon_connected(struct plugins *p)
@@ -385,7 +395,7 @@ static int start(struct plugins *p, struct err *err)
 	if (r)
 		return r;
 	recall_all(p);
-	(void)loop_timer_arm(p->look, LOOK_MS);
+	look_later(p);
 	log_info("resource plugins register at %s", socket);
 	return 0;
 }

@@ -53,6 +53,9 @@ struct known_plugin {
 	 * is, or it has not answered. */
 	bool sweep, sweeping;
 	bool connected; /* when it was last looked at */
+	bool allocated; /* since the sweep began: what it then tells may be of before */
+	/* An allocation has failed that it may still be about to do: until then it is swept. */
+	uint64_t unsure_until_ms;
 	struct plugins *all;
 	struct known_plugin *prev, *next;
 };
