@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/nri-rp-agent/pluginmsg.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <nri-rp/set.h>
@@ -272,6 +273,21 @@ static Grants__Pair *pair_of(struct arena *a, const Resourceplugin__TextEntry *e
 	return pair;
 }
 
+static int cmp_entries(const void *a, const void *b)
+{
+	const Resourceplugin__TextEntry *x = *(Resourceplugin__TextEntry *const *)a;
+	const Resourceplugin__TextEntry *y = *(Resourceplugin__TextEntry *const *)b;
+	int r = strcmp(x->key, y->key);
+	return r ? r : strcmp(x->value, y->value);
+}
+
+/* Go gives the same map in another order each time. */
+static void sort_entries(Resourceplugin__TextEntry **list, size_t n)
+{
+	if (n)
+		qsort(list, n, sizeof *list, cmp_entries);
+}
+
 static int take_pairs(struct arena *a, const Resourceplugin__ResourceAllocationInfo *info,
 		      Grants__Grant *g)
 {
@@ -280,6 +296,8 @@ static int take_pairs(struct arena *a, const Resourceplugin__ResourceAllocationI
 	g->cdi = arena_array(a, GRANT_ITEMS_MAX, sizeof *g->cdi);
 	if (!g->env || !g->annotations || !g->cdi)
 		return -ENOMEM;
+	sort_entries(info->envs, info->n_envs);
+	sort_entries(info->annotations, info->n_annotations);
 	for (size_t i = 0; i < info->n_envs; i++)
 		if (!(g->env[g->n_env++] = pair_of(a, info->envs[i])))
 			return -ENOMEM;

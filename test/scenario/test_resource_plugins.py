@@ -22,6 +22,9 @@ QOS = {'policy': 'qos', 'qos': {'reservedCPUs': '0', 'rampUpSeconds': 0}}
 OFFERS = {'katalyst.kubewharf.io/qos_level': 'dedicated_cores', 'katalyst.kubewharf.io/memory_enhancement': '{"numa_binding": "true"}'}
 
 
+SOON = ['--plugin-grace', '2']  # plugins are looked at each second
+
+
 class PluginCluster(Cluster):
     def __init__(self, make_node, folder, options=(), **more):
         self.folder = folder / 'plugins'
@@ -124,14 +127,14 @@ def test_what_a_plugin_refuses(cluster):
 
 @pytest.mark.parametrize('on_timeout', ['reject', 'allow'])
 def test_one_that_hangs_holds_up_nobody(cluster, on_timeout):
-    c = cluster(config={**NONE, 'admit': {'timeout': '300ms', 'onTimeout': on_timeout}})
+    c = cluster(config={**NONE, 'admit': {'timeout': '300ms', 'onTimeout': on_timeout}}, options=SOON)
     with Plugin(c.folder, GPU) as gpu:
         go = threading.Event()
         gpu.before = lambda method, request, context: go.wait(20) and None if method == 'Allocate' else None
         c.connected(GPU)
         gpu_pod(c, 'web')
         knows(c, 1)
-        begun = time.monotonic()
+        begun, swept = time.monotonic(), len(gpu.called('GetResourcesAllocation'))
         if on_timeout == 'reject':
             c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', error='admission timed out: .*example.com/gpu')
         else:
@@ -139,6 +142,7 @@ def test_one_that_hangs_holds_up_nobody(cluster, on_timeout):
             assert not env(c, 'web/app')
         assert time.monotonic() - begun < 10
         assert c.node.ctl('status', check=False)['resource_plugins']['late'] >= 1
+        eventually(lambda: len(gpu.called('GetResourcesAllocation')) > swept + 1)
         go.set()
         if on_timeout == 'reject':
             # what it has done all the same is taken back
@@ -444,3 +448,57 @@ def test_what_a_plugin_changes_by_itself(cluster):
         assert c.node.cpus('web/app') == {2}
         cpus[0] = '4-5'
         eventually(lambda: c.node.cpus('web/app') == {4, 5}, 30)
+
+
+def test_what_a_plugin_lists_no_more(cluster):
+    c = cluster(options=SOON)
+    with Plugin(c.folder, GPU, reconciles=True) as gpu:
+        gpu.dress = lambda request, names: {'oci_property_name': 'CpusetCpus', 'allocation_result': '2'}
+        c.connected(GPU)
+        gpu_pod(c, 'web')
+        knows(c, 1)
+        create(c, 'web')
+        assert c.node.cpus('web/app') == {2}
+        with gpu.lock:
+            gpu.state.clear()
+        eventually(lambda: c.node.cpus('web/app') != {2})
+        assert 'example.com/gpu lists it no more' in c.node.read_log()
+
+
+def test_cpus_of_one_that_is_forgotten(cluster):
+    c = cluster(options=['--plugin-grace', '1'])
+    with Plugin(c.folder, GPU) as gpu:
+        gpu.dress = lambda request, names: {'oci_property_name': 'CpusetCpus', 'allocation_result': '2'}
+        c.connected(GPU)
+        gpu_pod(c, 'web')
+        knows(c, 1)
+        create(c, 'web')
+        assert c.node.cpus('web/app') == {2}
+    eventually(lambda: c.node.cpus('web/app') != {2})
+
+
+def test_reconciling_changes_no_order(cluster):
+    c = cluster(options=SOON)
+    with Plugin(c.folder, GPU, reconciles=True) as gpu, contextlib.ExitStack() as stack:
+        c.connected(GPU)
+        nic = stack.enter_context(Plugin(c.folder, 'example.com/nic'))
+        c.connected('example.com/nic')
+        version, turn = ['1'], [0]
+
+        def dress(request, names):
+            """As Go does: the pairs in another order each time."""
+            turn[0] += 1
+            pairs = [('DEVICE', names[0]), ('VERSION', version[0])]
+            return {'envs': dict(pairs[::-1] if turn[0] % 2 else pairs)}
+        gpu.dress, nic.dress = dress, lambda request, names: {'envs': {'DEVICE': names[0]}}
+        c.pod('web', ('app', '1', {GPU: 1, 'example.com/nic': 1}))
+        knows(c, 1)
+        create(c, 'web')
+        version[0] = '2'
+        reconciled = lambda: c.node.ctl('status', check=False)['resource_plugins']['reconciled']  # noqa: E731
+        eventually(lambda: reconciled() == 1)
+        c.node.replace('web/app')
+        assert env(c, 'web/app') == {'DEVICE': 'gpu0', 'VERSION': '2'}
+        asked = len(gpu.called('GetResourcesAllocation'))
+        eventually(lambda: len(gpu.called('GetResourcesAllocation')) > asked + 2)
+        assert reconciled() == 1

@@ -28,6 +28,7 @@ struct granted {
 	struct ctr *ctr;
 	struct decision *d;
 	struct arena *arena; /* lives until the next one is staged */
+	uint32_t had; /* of `granted`, before */
 	bool comes; /* it is being created: all else counts, too, and people are told */
 };
 
@@ -56,7 +57,7 @@ static int put_set(const struct granted *g, const Grants__Grant *from, const cha
 	struct iset *made = intern_get(cache_sets(g->p->env.cache), rp_ids_of(&set));
 	if (!made)
 		return -ENOMEM;
-	bool taken = !*field || g->d->granted & bit || *field == made ||
+	bool taken = !*field || (g->had | g->d->granted) & bit || *field == made ||
 		     (bit == DIFF_CPUS && g->d->confined);
 	note(g, from, what, text, taken);
 	if (!taken) {
@@ -77,7 +78,7 @@ static int put_limit(const struct granted *g, const Grants__Grant *from)
 	if (!from->memory_limit)
 		return 0;
 	(void)snprintf(text, sizeof text, "%lld", (long long)from->memory_limit);
-	bool taken = d->mem_limit == RP_NOT_SET || d->granted & DIFF_MEM_LIMIT ||
+	bool taken = d->mem_limit == RP_NOT_SET || (g->had | d->granted) & DIFF_MEM_LIMIT ||
 		     d->mem_limit == from->memory_limit;
 	note(g, from, "memory limit", text, taken);
 	if (!taken)
@@ -205,6 +206,29 @@ static int stage_one(const struct granted *g, const Grants__Grants *all, const G
 	return g->comes ? put_extras(g, all, from, err) : 0;
 }
 
+/* What no plugin gives any more: CPUs are those of a container that is not pinned, all else is as
+ * it was asked for. */
+static void take_back(const struct granted *g)
+{
+	struct pipeline *p = g->p;
+	struct decision *d = g->d;
+	const struct values *asked = &g->ctr->requested;
+	struct rp_ids nodes = decide_invariants(p).mem_nodes;
+	uint32_t gone = g->had & ~d->granted;
+	if (gone & DIFF_CPUS) {
+		d->confined = true;
+		confine_unknown(p);
+	}
+	if (gone & DIFF_MEMS)
+		txn_put_set(p->env.cache, &d->mems,
+			    asked->mems && asked->mems->count &&
+					    rp_ids_subset(asked->mems->ids, nodes)
+				    ? intern_ref(asked->mems)
+				    : intern_get(cache_sets(p->env.cache), nodes));
+	if (gone & DIFF_MEM_LIMIT)
+		d->mem_limit = asked->mem_limit > 0 ? asked->mem_limit : RP_NOT_SET;
+}
+
 static int stage(struct granted *g, struct err *err)
 {
 	struct arena **a = &g->p->plugins.staged;
@@ -213,6 +237,8 @@ static int stage(struct granted *g, struct err *err)
 	else
 		*a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	g->arena = *a;
+	g->had = g->d->granted;
+	g->d->granted = 0;
 	const Grants__Grants *m = *a ? plugins_grants(g->ctr->pod, *a) : NULL;
 	int r = m ? 0 : err_errno(err, -ENOMEM, "container %s", g->ctr->full_name);
 	for (size_t i = 0; !r && i < m->n_grants; i++) {
@@ -228,6 +254,8 @@ static int stage(struct granted *g, struct err *err)
 		}
 		r = stage_one(g, m, from, err);
 	}
+	if (!r)
+		take_back(g);
 	return r;
 }
 
@@ -245,7 +273,7 @@ int granted_stage_all(struct pipeline *p, struct err *err)
 	struct ctr *ctr;
 	DL_FOREACH (cache_ctrs(p->env.cache), ctr) {
 		struct granted g = {.p = p, .ctr = ctr};
-		if (!ctr->pod->grants || !ctr_live(ctr->cur.state))
+		if (!(ctr->pod->grants || ctr->cur.granted) || !ctr_live(ctr->cur.state))
 			continue;
 		g.d = txn_stage(p->txn, ctr);
 		int r = g.d ? stage(&g, err)

@@ -116,11 +116,33 @@ const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a)
 	return grants_unpack(a, pod->grants->data, pod->grants->len, &m, &err) ? NULL : m;
 }
 
+static uint32_t place_of(const struct pipeline *p, const char *resource)
+{
+	const struct plugin_desc *d = plugins_of(p, resource);
+	return d ? (uint32_t)(d - p->plugins.list) : PLUGINS_MAX;
+}
+
+static int cmp_grants(const void *a, const void *b, void *arg)
+{
+	const Grants__Grant *x = *(Grants__Grant *const *)a, *y = *(Grants__Grant *const *)b;
+	uint32_t px = place_of(arg, x->resource), py = place_of(arg, y->resource);
+	int r = px < py ? -1 : px > py;
+	if (!r)
+		r = strcmp(x->resource, y->resource);
+	if (!r)
+		r = strcmp(x->container, y->container);
+	return r ? r : strcmp(x->part, y->part);
+}
+
+/* In the order in which the plugins have registered, whoever has said something last. 1: they are
+ * other ones than before. */
 static int put_grants(struct pipeline *p, struct pod *pod, Grants__Grant **list, size_t n)
 {
 	Grants__Grants m = GRANTS__GRANTS__INIT;
 	m.grants = list;
 	m.n_grants = n;
+	if (n)
+		qsort_r(list, n, sizeof *list, cmp_grants, p);
 	size_t len = n ? grants__grants__get_packed_size(&m) : 0;
 	struct blob *blob = NULL;
 	if (n > GRANTS_MAX || len > GRANTS_BYTES_MAX)
@@ -161,8 +183,7 @@ int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, 
 {
 	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 	const Grants__Grants *had = a ? plugins_grants(pod, a) : NULL, *more;
-	int r = had ? grants_unpack(a, grants, len, &more, err)
-		    : err_errno(err, -ENOMEM, "grants");
+	int r = had ? grants_unpack(a, grants, len, &more, err) : err_errno(err, -ENOMEM, "grants");
 	if (r)
 		return r;
 	Grants__Grant **list = arena_array(a, had->n_grants + more->n_grants + 1, sizeof *list);
@@ -192,8 +213,24 @@ void plugins_pod_gone(struct pipeline *p, const struct pod *pod)
 		s->source.remove(s->source.arg, pod->uid);
 }
 
+static int stage_all(struct pipeline *p, void *arg, struct err *err)
+{
+	(void)arg;
+	return granted_stage_all(p, err);
+}
+
+/* Containers that run have what their pods have now. */
+static void apply(struct pipeline *p)
+{
+	struct err err = ERR_INIT;
+	watchdog_begin(p->watchdog);
+	if (decide_event(p, stage_all, NULL, &err))
+		log_warning("what resource plugins have changed cannot be applied: %s", err.text);
+	watchdog_end(p->watchdog);
+}
+
 /* What of a plugin's that is forgotten counts no more. */
-static void drop_strangers(struct pipeline *p, struct pod *pod)
+static bool drop_strangers(struct pipeline *p, struct pod *pod)
 {
 	_arena_ struct arena *a = pod->grants ? arena_new(ARENA_BLOCK, ARENA_MAX) : NULL;
 	const Grants__Grants *had = a ? plugins_grants(pod, a) : NULL;
@@ -203,10 +240,10 @@ static void drop_strangers(struct pipeline *p, struct pod *pod)
 		if (plugins_of(p, had->grants[i]->resource))
 			list[n++] = had->grants[i];
 	if (!list || n == had->n_grants)
-		return;
+		return false;
 	log_notice("pod %s/%s: %zu allocations of plugins that have gone count no more", pod->ns,
 		   pod->name, had->n_grants - n);
-	(void)put_grants(p, pod, list, n);
+	return put_grants(p, pod, list, n) == 1;
 }
 
 /* ---- what the agent tells -------------------------------------------------------------------- */
@@ -238,6 +275,7 @@ int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uin
 	struct plugins *s = &p->plugins;
 	struct plugin_desc fresh[PLUGINS_MAX], before[PLUGINS_MAX];
 	uint32_t n_before = s->n;
+	bool dropped = false;
 	if (n > PLUGINS_MAX)
 		return -E2BIG;
 	for (uint32_t i = 0; i < n; i++) {
@@ -255,7 +293,10 @@ int pipeline_plugins_set(struct pipeline *p, const struct plugin_desc *list, uin
 		desc_fini(&before[i]);
 	keep(p);
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next)
-		drop_strangers(p, pod);
+		dropped = drop_strangers(p, pod) || dropped;
+	/* While a request is decided, or before Synchronize, the next change of grants does it. */
+	if (dropped && p->runtime.synchronized && !p->txn)
+		apply(p);
 	hold_told(p);
 	return 0;
 }
@@ -282,6 +323,7 @@ void pipeline_plugins_source(struct pipeline *p, const struct plugin_source *sou
 struct by_uid {
 	const char *uid;
 	struct pod *pod;
+	bool listed;
 };
 
 static int cmp_uid(const void *a, const void *b)
@@ -294,7 +336,7 @@ static struct by_uid *sort_pods(const struct pipeline *p, uint32_t *ret_n)
 	struct by_uid *list = calloc(cache_n_pods(p->env.cache) + 1, sizeof *list);
 	uint32_t n = 0;
 	for (struct pod *pod = cache_pods(p->env.cache); list && pod; pod = pod->hh.next)
-		list[n++] = (struct by_uid){pod->uid, pod};
+		list[n++] = (struct by_uid){pod->uid, pod, false};
 	if (list)
 		qsort(list, n, sizeof *list, cmp_uid);
 	*ret_n = n;
@@ -313,6 +355,8 @@ static bool reconcile_pod(struct pipeline *p, struct pod *pod, const char *resou
 	for (size_t i = 0; list && i < had->n_grants; i++)
 		if (!str_eq(had->grants[i]->resource, resource))
 			list[n++] = had->grants[i];
+	if (list && n == had->n_grants && !now->n_grants)
+		return false;
 	for (size_t i = 0; list && i < now->n_grants; i++) {
 		/* What it had preferred is said when it allocates. */
 		for (size_t k = 0; k < had->n_grants; k++)
@@ -323,20 +367,32 @@ static bool reconcile_pod(struct pipeline *p, struct pod *pod, const char *resou
 	return list && put_grants(p, pod, list, n) == 1;
 }
 
-static int stage_all(struct pipeline *p, void *arg, struct err *err)
+/* The first of that UID, of which there may be several sandboxes; NULL: none. */
+static struct by_uid *find_pod(struct by_uid *list, uint32_t n, const char *uid)
 {
-	(void)arg;
-	return granted_stage_all(p, err);
+	const struct by_uid key = {.uid = uid};
+	struct by_uid *found = n ? bsearch(&key, list, n, sizeof *list, cmp_uid) : NULL;
+	while (found && found > list && str_eq(found[-1].uid, uid))
+		found--;
+	return found;
 }
 
-static void apply_reconciled(struct pipeline *p, const char *resource)
+/* What the plugin does not tell of, it has taken back. */
+static uint32_t drop_unlisted(struct pipeline *p, const struct by_uid *list, uint32_t n,
+			      const char *resource)
 {
-	struct err err = ERR_INIT;
-	watchdog_begin(p->watchdog);
-	if (decide_event(p, stage_all, NULL, &err))
-		log_warning("resource plugin %s: what it has changed cannot be applied: %s",
-			    resource, err.text);
-	watchdog_end(p->watchdog);
+	static const Grants__Grants none = GRANTS__GRANTS__INIT;
+	uint32_t dropped = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct pod *pod = list[i].pod;
+		if (list[i].listed || !pod->grants || !reconcile_pod(p, pod, resource, &none))
+			continue;
+		log_notice("pod %s/%s: resource plugin %s lists it no more, what it had given "
+			   "counts no more",
+			   pod->ns, pod->name, resource);
+		dropped++;
+	}
+	return dropped;
 }
 
 int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconcile,
@@ -349,18 +405,23 @@ int pipeline_plugins_check(struct pipeline *p, const char *resource, bool reconc
 	_free_ struct by_uid *known = sort_pods(p, &n_known);
 	if (!known)
 		return -ENOMEM;
+	reconcile = reconcile && plugins_of(p, resource);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct by_uid key = {pods[i].uid, NULL};
-		const struct by_uid *found =
-			n_known ? bsearch(&key, known, n_known, sizeof *known, cmp_uid) : NULL;
+		struct by_uid *found = find_pod(known, n_known, pods[i].uid);
 		if (!found)
 			gone(pods[i].uid, arg);
-		else if (reconcile && plugins_of(p, resource))
-			n_changed += reconcile_pod(p, found->pod, resource, pods[i].grants);
+		for (; found && found < known + n_known && str_eq(found->uid, pods[i].uid);
+		     found++) {
+			found->listed = true;
+			if (reconcile)
+				n_changed += reconcile_pod(p, found->pod, resource, pods[i].grants);
+		}
 	}
+	if (reconcile)
+		n_changed += drop_unlisted(p, known, n_known, resource);
 	p->plugins.counts.reconciled += n_changed;
 	if (n_changed)
-		apply_reconciled(p, resource);
+		apply(p);
 	return 0;
 }
 
