@@ -414,6 +414,8 @@ static void on_reconcile(void *arg)
 			pod->seat.told = TOLD_NOTHING;
 	}
 	look(b);
+	if (nri_runtime_is_active(b->nri))
+		resize_all(b); /* those that were refused */
 	if (has_learned(b))
 		nri_runtime_drop(b->nri, "pods are known better now: everything is told anew");
 }
@@ -462,6 +464,7 @@ static void forget_told(struct bypass *b)
 	for (struct ctr *ctr = b->model.ctrs; ctr; ctr = ctr->by_id.next) {
 		ctr->seat.told = TOLD_NOTHING;
 		ctr->seat.warned = ctr->seat.failing = ctr->seat.refused_before = false;
+		ctr->seat.resize_refused = false;
 	}
 	for (struct pod *pod = b->model.pods; pod; pod = pod->by_cri.next) {
 		pod->seat.told = TOLD_NOTHING;

@@ -60,7 +60,9 @@ int want_as_told(struct ctr *ctr, const Nri__Container *m);
 Nri__PodSandbox *describe_pod(const struct bypass *b, struct arena *a, const struct pod *pod);
 /* `anew`: as it was asked for when it was created; else as its files are. */
 Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr, bool anew);
-/* The list says something else of its resources than before: what. */
+/* The list says something else of its resources than what the plugin has taken: what to ask it. */
 bool describe_resize(const struct bypass *b, struct ctr *ctr, Cri__Resources *ret);
+/* It has taken that: where amounts are wanted, these are. -ENOMEM. */
+int describe_resized(struct ctr *ctr);
 
 #endif

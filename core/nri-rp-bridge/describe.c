@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/nri-rp-bridge/bypass_internal.h"
 #include "core/nri-rp-bridge/cri_edit.h"
+#include "core/util/pb.h"
 #include "core/util/str.h"
 
 #define SHORT_ID 12 /* of an id, where there is no name */
@@ -122,27 +124,53 @@ static void resources_of_fed(const Agent__PodContainer *c, Cri__Resources *r)
 
 #define N_LISTED (sizeof((struct seat *)NULL)->listed / sizeof(int64_t))
 
-static void note_listed(struct ctr *ctr, const Agent__PodContainer *fed)
+enum { SHARES, QUOTA, MEMORY };
+
+static void note_amounts(int64_t to[N_LISTED], const Agent__PodContainer *fed)
 {
 	Cri__Resources r = CRI__RESOURCES__INIT;
 	resources_of_fed(fed, &r);
-	ctr->seat.listed[0] = r.cpu_shares;
-	ctr->seat.listed[1] = r.cpu_quota;
-	ctr->seat.listed[2] = r.memory_limit;
+	to[SHARES] = r.cpu_shares;
+	to[QUOTA] = r.cpu_quota;
+	to[MEMORY] = r.memory_limit;
 }
 
 bool describe_resize(const struct bypass *b, struct ctr *ctr, Cri__Resources *ret)
 {
 	const Agent__PodContainer *fed =
 		fed_ctr(podlist_find(b->pods, ctr->pod->seat.uid), ctr->id, ctr->seat.name);
-	int64_t before[N_LISTED];
+	struct seat *seat = &ctr->seat;
 	if (!fed)
 		return false;
 	cri__resources__init(ret);
 	resources_of_fed(fed, ret);
-	memcpy(before, ctr->seat.listed, sizeof before);
-	note_listed(ctr, fed);
-	return before[0] && memcmp(before, ctr->seat.listed, sizeof before) != 0;
+	note_amounts(seat->asked, fed);
+	if (!seat->listed[SHARES])
+		memcpy(seat->listed, seat->asked, sizeof seat->listed);
+	return memcmp(seat->listed, seat->asked, sizeof seat->listed) != 0;
+}
+
+int describe_resized(struct ctr *ctr)
+{
+	const int64_t *asked = ctr->seat.asked;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	ProtobufCAllocator alloc = pb_arena(a);
+	memcpy(ctr->seat.listed, asked, sizeof ctr->seat.listed);
+	if (!ctr->pending.data)
+		return 0;
+	Cri__Resources *to =
+		a ? cri__resources__unpack(&alloc, ctr->pending.n, ctr->pending.data) : NULL;
+	if (!to)
+		return -ENOMEM;
+	if (to->cpu_shares)
+		to->cpu_shares = asked[SHARES];
+	if (to->cpu_quota || to->cpu_period) {
+		to->cpu_quota = asked[QUOTA] ? asked[QUOTA] : -1;
+		to->cpu_period = PERIOD_US;
+	}
+	if (to->memory_limit)
+		to->memory_limit = asked[MEMORY] ? asked[MEMORY] : -1;
+	return packed_set(&ctr->pending, &to->base);
 }
 
 static void as_asked(const Cri__Resources *asked, Cri__Resources *r)
@@ -198,7 +226,7 @@ Nri__Container *describe_ctr(struct bypass *b, struct arena *a, struct ctr *ctr,
 	if (!r || !cut)
 		return NULL;
 	if (fed)
-		note_listed(ctr, fed);
+		note_amounts(ctr->seat.listed, fed);
 	uint32_t pid = cgroup_process(&b->files, ctr->seat.cgroup);
 	r->oom_score_adj = bundle.resources ? bundle.resources->oom_score_adj : oom_score(b, pid);
 	metadata.name = text(or (fed ? fed->name : "", or (bundle.name, cut)));

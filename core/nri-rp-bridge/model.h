@@ -31,7 +31,10 @@ struct seat {
 	enum told told;
 	uint64_t since_ms; /* it has been seen */
 	bool known; /* of the pod: the list had it when it was told */
-	int64_t listed[3]; /* of the container: shares, quota, memory limit, as they were told */
+	/* Of the container: shares, quota, memory limit, as they were told and taken; and those of
+	 * a resize that the plugin is being asked about. */
+	int64_t listed[3], asked[3];
+	bool resizing, resize_refused; /* it is being asked; said for people once */
 	bool seen; /* in the walk that has begun */
 	/* What has been said for people once. */
 	bool warned, failing, refused_before;

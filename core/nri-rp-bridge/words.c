@@ -138,6 +138,8 @@ struct word {
 static void word_free(struct word *w)
 {
 	DL_DELETE(w->bypass->words, w);
+	if (w->q.event == NRI__EVENT__UPDATE_CONTAINER)
+		w->q.ctr->seat.resizing = false;
 	ctr_unref(w->q.ctr);
 	pod_unref(w->q.pod);
 	arena_free(w->arena);
@@ -218,10 +220,19 @@ static void hear_stop(struct bypass *b, const struct rpc_result *result)
 	nri__stop_container_response__free_unpacked(m, NULL);
 }
 
-static void hear_update(struct bypass *b, const struct rpc_result *result)
+/* What it takes is wanted, and what it says besides is written over that. result NULL: it does not
+ * want to hear of it. */
+static void hear_update(struct bypass *b, struct ctr *ctr, const struct rpc_result *result)
 {
 	Nri__UpdateContainerResponse *m =
-		nri__update_container_response__unpack(NULL, result->payload_len, result->payload);
+		result ? nri__update_container_response__unpack(NULL, result->payload_len,
+								result->payload)
+		       : NULL;
+	if (result && !m)
+		return; /* the connection is about to be dropped for that */
+	word_say(b, NRI__EVENT__POST_UPDATE_CONTAINER, ctr->pod, ctr);
+	if (describe_resized(ctr))
+		log_error("out of memory: container %s keeps its amounts", ctr->id);
 	if (m)
 		(void)want_all(b, m->update, m->n_update, true);
 	nri__update_container_response__free_unpacked(m, NULL);
@@ -252,10 +263,12 @@ static void hear(struct word *w, const struct rpc_result *result)
 			hear_stop(b, result);
 		break;
 	case NRI__EVENT__UPDATE_CONTAINER:
-		if (no)
-			log_warning("container %s is not resized: %s", w->q.ctr->id, result->text);
-		else if (result)
-			hear_update(b, result);
+		if (!no)
+			hear_update(b, w->q.ctr, result);
+		else if (!w->q.ctr->seat.resize_refused)
+			log_warning("container %s is not resized, and asked about again later: %s",
+				    w->q.ctr->id, result->text);
+		w->q.ctr->seat.resize_refused = no;
 		break;
 	default:
 		if (no)
@@ -324,6 +337,8 @@ static void say(struct bypass *b, Nri__Event event, struct pod *pod, struct ctr 
 				 .deadline_ms = UINT64_MAX,
 				 .then = on_answer};
 	DL_APPEND(b->words, w);
+	if (event == NRI__EVENT__UPDATE_CONTAINER)
+		ctr->seat.resizing = true;
 	question_ask(&w->q);
 }
 
@@ -340,7 +355,8 @@ void resize_all(struct bypass *b)
 	struct ctr *ctr, *next;
 	HASH_ITER (by_id, b->model.ctrs, ctr, next) {
 		Cri__Resources r;
-		if (ctr->seat.told != TOLD_TAKEN || !describe_resize(b, ctr, &r))
+		if (ctr->seat.told != TOLD_TAKEN || ctr->seat.resizing ||
+		    !describe_resize(b, ctr, &r))
 			continue;
 		struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
 		r.cpuset_cpus = r.cpuset_mems = none;
@@ -350,6 +366,5 @@ void resize_all(struct bypass *b)
 			continue;
 		}
 		say(b, NRI__EVENT__UPDATE_CONTAINER, ctr->pod, ctr, resources, a);
-		word_say(b, NRI__EVENT__POST_UPDATE_CONTAINER, ctr->pod, ctr);
 	}
 }

@@ -221,6 +221,19 @@ def test_a_resize_is_told(node, kubelet):
         wait_for(lambda: len(ctr.cpus()) == 4)
 
 
+def test_a_resize_that_is_refused_is_asked_about_again(node, kubelet):
+    with node.bridge('--read-only-port', kubelet.port, '--poll', '200ms', pods='readonly') as bridge, node.daemon(TOPOLOGY):
+        ctr, large = node.pod('web').ctr('app', 2000), node.pod('large').ctr('app', 10000)
+        kubelet.pods += [ctr.pod, large.pod]
+        wait_for(lambda: two_cpus(ctr) and len(large.cpus()) == 10)
+        ctr.mcpu = 8000
+        bridge.wait_log('container %s is not resized' % ctr.id)
+        kubelet.pods.remove(large.pod)
+        large.pod.remove()
+        wait_for(lambda: len(ctr.cpus()) == 8)
+        assert bridge.count('%s is not resized' % ctr.id) == 1, 'said once'
+
+
 def test_pods_of_the_agent(node, tmp_path):
     with ApiServer({}) as api, node.bridge(pods='auto') as bridge, node.daemon(TOPOLOGY) as daemon:
         api.put('nodes', None, 'n1', {'metadata': {}})
