@@ -145,7 +145,12 @@ class Node:
             shutil.rmtree(mount / path, ignore_errors=True)
 
     def read(self, path, file):
-        return (self.mounts[file.split('.')[0]] / path / file).read_text().strip()
+        """What it says twice in a row: unlike the kernel's, a plain file can be read half written."""
+        at = self.mounts[file.split('.')[0]] / path / file
+        text = None
+        while text != (again := at.read_text()):
+            text = again
+        return text.strip()
 
     def write(self, path, file, text):
         (self.mounts[file.split('.')[0]] / path / file).write_text(text + '\n')
