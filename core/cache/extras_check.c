@@ -31,7 +31,8 @@ static bool plain(const char *text, size_t max)
 	return extra_text(text, max);
 }
 
-/* An absolute path that names one place, not below the folder that the host mounts. */
+/* An absolute path in the one spelling that this place has, so that askers can be told apart by it,
+ * and not below the folder that the host mounts. */
 static const char *bad_place(const char *path)
 {
 	size_t ours = sizeof RP_DATA_DIR - 1;
@@ -39,6 +40,9 @@ static const char *bad_place(const char *path)
 		return "expected an absolute path";
 	if (strstr(path, "/../") || str_has_suffix(path, "/.."))
 		return "expected a path without \"..\"";
+	if (strstr(path, "//") || strstr(path, "/./") || str_has_suffix(path, "/.") ||
+	    str_has_suffix(path, "/"))
+		return "expected a path without \"//\", \"/./\" and a \"/\" at its end";
 	if (strncmp(path, RP_DATA_DIR, ours) == 0 && (!path[ours] || path[ours] == '/'))
 		return "this place is the daemon's own";
 	return NULL;

@@ -310,8 +310,9 @@ struct rp_host_cache {
 	 * has to be kept by the policy: a daemon that is started anew knows nothing of it. */
 	int32_t (*pod_ctr)(void *ctx, rp_pod pod, uint32_t index, struct rp_pod_ctr_info *out);
 	/* Gives the container that is being created a mount, by its destination, or a device file,
-	 * by its path. The structs are options: -RP_E2BIG also where one says more than this host
-	 * knows. -RP_EINVAL: malformed, or at RP_DATA_DIR, which is the host's. */
+	 * by its path: absolute, without "..", ".", "//" or a "/" at the end. The structs are
+	 * options: -RP_E2BIG also where one says more than this host knows. -RP_EINVAL: malformed,
+	 * or at RP_DATA_DIR, which is the host's. */
 	int32_t (*add_mount)(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_mount *mount);
 	int32_t (*add_device)(void *ctx, rp_txn txn, rp_ctr ctr, const struct rp_device *device);
 	/* A device by its name in the Container Device Interface, "vendor.example/gpu=0": the
