@@ -163,6 +163,8 @@ bool annotation_is(const char *key, const char *name)
 	uint32_t spelling;
 	size_t len = stem_of(name, &ours);
 	const char *suffix = behind_name(key, name, len, ours, &spelling);
+	if (!suffix)
+		suffix = after(key, name, strlen(name));
 	return suffix && (!*suffix || *suffix == '/');
 }
 

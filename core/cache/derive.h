@@ -24,10 +24,8 @@ int64_t derive_mem_request(int64_t oom_score_adj, uint64_t capacity);
 void derive_needs(uint32_t qos, const struct values *res, int64_t oom_score_adj, uint64_t capacity,
 		  struct needs *ret, bool *ret_estimated);
 
-#define ANNOTATION_DOMAIN "resource-policy.nri.io"
-#define ANNOTATION_ALIAS_DOMAIN "cri-resource-manager.intel.com"
-
-/* Is it the annotation of that name, in one of its spellings, for whichever container? */
+/* Is it the annotation of that name, as it stands or in one of the spellings with our domains, for
+ * whichever container? */
 bool annotation_is(const char *key, const char *name);
 /* RP_CTR_PRESERVE_… of its flags. */
 void derive_preserved(struct ctr *ctr);

@@ -41,20 +41,38 @@ static const char *const takers[] = {
 	"katalyst.kubewharf.io/qos_level",
 	"katalyst.kubewharf.io/memory_enhancement",
 	"katalyst.kubewharf.io/cpu_enhancement",
-	"katalyst.kubewharf.io/numa_binding",
-	"katalyst.kubewharf.io/numa_exclusive",
-	"katalyst.kubewharf.io/cpuset_pool",
-	"numa_binding",
-	"numa_exclusive",
-	"cpuset_pool",
 	"koordinator.sh/memoryQOS",
 	"koordinator.sh/cpuBurst",
 	"koordinator.sh/eviction-policy",
 	"koordinator.sh/eviction-priority",
 	"node.koordinator.sh/extended-resource-spec",
 	"noderesource.dev/resources",
-	"intel.com/resources",
 };
+
+/* Annotations that say the same thing, each under the name of the first. What the JSON of one of
+ * Katalyst's enhancements can say is read from annotations of its own, too, with that domain or
+ * without it. */
+#define KATALYST "katalyst.kubewharf.io/"
+static const char *const families[][12] = {
+	{KATALYST "memory_enhancement", "numa_binding", "numa_exclusive", "rss_overuse_threshold",
+	 "oom_priority"},
+	{KATALYST "cpu_enhancement", "cpuset_pool", "numa_share", "numa_number", "numa_ids",
+	 "align_by_socket", "distribute_evenly_across_numa", "full_pcpus_pairing",
+	 "cpu_burst_policy", "cpu_burst_percent", "cpu_burst_threshold",
+	 "suppression_tolerance_rate"},
+	{"noderesource.dev/resources", "intel.com/resources"},
+};
+
+static const char *family_of(const char *key)
+{
+	bool theirs = strncmp(key, KATALYST, strlen(KATALYST)) == 0;
+	const char *bare = theirs ? key + strlen(KATALYST) : key;
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		for (size_t k = 1; k < sizeof *families / sizeof **families; k++)
+			if (families[i][k] && str_eq(bare, families[i][k]))
+				return families[i][0];
+	return key;
+}
 
 static bool is_taker(const char *key)
 {
@@ -67,9 +85,10 @@ static bool is_taker(const char *key)
 bool hear_key(const struct conf_annotations *rules, const char *ns, const char *key)
 {
 	bool named = false;
+	key = family_of(key);
 	for (unsigned i = 0; rules && i < rules->n; i++) {
 		const struct conf_annotation *a = &rules->list[i];
-		if (!annotation_is(key, a->name))
+		if (!annotation_is(key, family_of(a->name)))
 			continue;
 		named = true;
 		for (unsigned k = 0; k < a->namespaces.n; k++)

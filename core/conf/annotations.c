@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* annotations: {takers: …, allow: {ANNOTATION: [NAMESPACE, …]}} */
+#include <string.h>
+
 #include "core/conf/internal.h"
 #include "core/util/str.h"
 
@@ -27,16 +29,53 @@ static int read_namespaces(struct conf_loader *l, rp_cfg list, struct conf_strin
 	return 0;
 }
 
+/* What it is called without our domain, before it or behind it; 0: it is no name of that domain. */
+static size_t stem_of(const char *domain, const char **key)
+{
+	size_t len = strlen(*key), n = strlen(domain);
+	if (strncmp(*key, domain, n) == 0 && (*key)[n] == '/') {
+		*key += n + 1;
+		return strcspn(*key, "/") == len - n - 1 ? len - n - 1 : 0;
+	}
+	if (len <= n + 1 || !str_has_suffix(*key, domain) || (*key)[len - n - 1] != '.')
+		return 0;
+	return strcspn(*key, "/") == len ? len - n - 1 : 0;
+}
+
+static int read_name(struct conf_loader *l, const struct conf_member *m, const char **ret)
+{
+	static const char *const domains[] = {ANNOTATION_DOMAIN, ANNOTATION_ALIAS_DOMAIN};
+	const char *stem = m->key;
+	size_t len = strlen(stem);
+	for (unsigned i = 0; i < sizeof domains / sizeof *domains; i++) {
+		if (!strstr(m->key, domains[i]))
+			continue;
+		len = stem_of(domains[i], &stem);
+		if (!len)
+			return problem_node(l->errs, m->node, NULL,
+					    "expected a name of one part before ." ANNOTATION_DOMAIN
+					    ", or that name alone, as cpu.preserve");
+		break;
+	}
+	if (str_has_suffix(m->key, ".memory-qos"))
+		return problem_node(l->errs, m->node, NULL,
+				    "annotations of this domain are named with all of it: write "
+				    "\"%s.nri.io\"",
+				    m->key);
+	*ret = arena_strndup(l->conf->arena, stem, len);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static int read_one(struct conf_loader *l, const struct conf_member *m, struct conf_annotation *ret)
 {
-	ret->name = m->key;
 	if (!*m->key || strlen(m->key) > NAME_MAX_LEN)
 		return problem_node(l->errs, m->node, NULL, "expected the key of an annotation");
 	if (str_has_suffix(m->key, "/pod") || strstr(m->key, "/container."))
 		return problem_node(l->errs, m->node, NULL,
 				    "an annotation is named without /pod and /container.NAME, and "
 				    "all forms of it are meant");
-	return read_namespaces(l, m->node, &ret->namespaces);
+	int rc = read_name(l, m, &ret->name);
+	return rc ? rc : read_namespaces(l, m->node, &ret->namespaces);
 }
 
 int annotations_fill(struct conf_loader *l, struct conf_annotations *ret)

@@ -171,9 +171,12 @@ enum conf_on_policy_error { CONF_REJECT, CONF_UNMANAGED };
 enum conf_on_timeout { CONF_REFUSE, CONF_ALLOW };
 enum conf_request_source { CONF_REQUESTS_AUTO, CONF_REQUESTS_FEED, CONF_REQUESTS_RUNTIME };
 
+#define ANNOTATION_DOMAIN "resource-policy.nri.io"
+#define ANNOTATION_ALIAS_DOMAIN "cri-resource-manager.intel.com"
+
 /* An annotation that counts in some namespaces alone. */
 struct conf_annotation {
-	const char *name; /* without "/pod" and "/container.NAME" */
+	const char *name; /* without these domains, "/pod" and "/container.NAME" */
 	struct conf_strings namespaces; /* globs */
 };
 

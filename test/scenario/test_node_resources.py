@@ -205,3 +205,17 @@ def test_pods_count_in_the_zones_that_they_are_in(make_node):
         return doc.get('kubernetes.io/batch-cpu', {}).get('zones')
     # 4 CPUs each, less half of one that is reserved on the node; those that the pod is bound to, less two
     eventually(lambda: zones() == [4000 - 500 - 2000 * (n in places) for n in range(4)])
+
+
+@pytest.mark.parametrize('allowed, zones', [('default', [4000 - 500 - 2000 * (n == 2) for n in range(4)]), ('bank', [3000] * 4)])
+def test_where_a_scheduler_means_it_counts_where_that_is_allowed(make_node, allowed, zones):
+    key = 'scheduling.koordinator.sh/resource-status'
+    node = make_node({**config(), 'annotations': {'allow': {key: [allowed]}}}, start=False)
+    put_machine(node, used=0)
+    node.start()
+    node.create('p', ctr('c', '2', '1Gi'), annotations={key: '{"numaNodeResources": [{"node": 2}]}'})
+
+    def lent():
+        doc = {r['name']: r for r in node.ctl('node').get('resources', [])}
+        return doc.get('kubernetes.io/batch-cpu', {}).get('zones')
+    eventually(lambda: lent() == zones)

@@ -19,7 +19,7 @@ def keys():
 
 
 def short(key):
-    return key.removesuffix('.resource-policy.nri.io').removesuffix('.nri.io')
+    return key.removesuffix('.resource-policy.nri.io')
 
 
 def test_each_key_has_its_place_in_the_manual():
@@ -28,10 +28,23 @@ def test_each_key_has_its_place_in_the_manual():
     assert not [(str(path), key) for path, key in found if short(key) not in PAGE]
 
 
+def families():
+    """Lists of names that say the same thing: the one that takers[] has, then the others."""
+    text = (TOP / 'core' / 'cache' / 'hear.c').read_text()
+    table = re.search(r'families\[\]\[\d+\] = \{(.*?)\n\};', text, re.S)[1].replace('KATALYST "', '"katalyst.kubewharf.io/')
+    return [re.findall(r'"([^"]+)"', family) for family in re.findall(r'\{(.*?)\}', table, re.S)]
+
+
 def test_takers_are_those_of_the_manual():
     table = re.search(r'takers\[\] = \{(.*?)\};', (TOP / 'core' / 'cache' / 'hear.c').read_text(), re.S)[1]
     section = re.search(r'\.Sh TAKERS\n(.*?)\.Sh ', PAGE, re.S)[1]
-    told = {word for line in re.findall(r'^\.It Ic (.*)$', section, re.M) for word in line.split(' , ')}
+    told = [line.split(' , ') for line in re.findall(r'^\.It Ic (.*)$', section, re.M)]
     ours = {short(key) for key in re.findall(r'"([^"]+)"', table)}
-    assert told <= ours
-    assert {key for key in ours if key not in told} <= {'katalyst.kubewharf.io/' + key for key in told}
+    assert {key for line in told for key in line} == ours | {key for family in families() for key in family}
+    assert all(family in told for family in families())
+
+
+def test_what_enhancements_say_is_of_their_family():
+    ask = (TOP / 'modules' / 'qos' / 'ask.c').read_text()
+    read = set(re.findall(r'(?:\(e, |look_for\(e, |^\t\t\{)"(\w+)"', ask, re.M)) | set(re.findall(r'DOMAIN "(numa_(?!bind_)\w+)"', ask))
+    assert read == {key for family in families()[:2] for key in family[1:]}

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "core/cache/feed.h"
+#include "core/cache/hear.h"
 #include "core/conf/fragment.h"
 #include "core/noderes/classes.h"
 #include "core/pipeline/internal.h"
@@ -80,7 +81,7 @@ static void add_zones(const struct inputs *in, const struct zones *zones, const 
 /* The zones that a scheduler has meant it for, where nobody has placed it here. */
 static void read_place(const struct pod *pod, struct bound *bound)
 {
-	const char *text = kvs_get(&pod->annotations, PLACE_ANNOTATION);
+	const char *text = kvs_get(pod_heard(pod), PLACE_ANNOTATION);
 	struct fragment *f = NULL;
 	rp_cfg root = NULL;
 	if (!text || fragment_parse(text, &f, &root, NULL))
