@@ -155,7 +155,7 @@ static int read_hints(struct arena *a, const Agent__Hints *m, struct plugin_hint
 		struct rp_ids ids = rp_ids_of(&nodes);
 		list[i].preferred = m->hints[i]->preferred;
 		list[i].nodes = ids;
-		list[i].nodes.w = arena_memdup(a, ids.w, ids.nw * sizeof *ids.w + 1);
+		list[i].nodes.w = arena_memdup(a, ids.w, ids.nw * sizeof *ids.w);
 		if (!list[i].nodes.w)
 			return -ENOMEM;
 	}

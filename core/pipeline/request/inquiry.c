@@ -418,7 +418,7 @@ void pipeline_plugins_allocated(struct pipeline *p, uint32_t serial, const void 
 	struct inquiry *q = asked(p, serial);
 	if (!q)
 		return;
-	q->granted.data = arena_memdup(q->arena, grants, len + 1);
+	q->granted.data = arena_memdup(q->arena, grants, len);
 	q->granted.len = len;
 	if (q->granted.data)
 		answered(p, q);
