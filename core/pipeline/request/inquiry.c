@@ -384,7 +384,7 @@ static int copy_hints(struct arena *a, const struct plugin_hints *from, struct p
 	for (uint32_t i = 0; i < from->n; i++) {
 		list[i] = from->list[i];
 		list[i].nodes.w = arena_memdup(a, list[i].nodes.w,
-					       list[i].nodes.nw * sizeof *list[i].nodes.w + 1);
+					       list[i].nodes.nw * sizeof *list[i].nodes.w);
 		if (!list[i].nodes.w)
 			return -ENOMEM;
 	}
