@@ -491,7 +491,7 @@ static int hints_choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool pre
 	if (!w)
 		return -ENOENT;
 	w->nodes = nodes;
-	w->nodes.w = arena_memdup(q->arena, nodes.w, nodes.nw * sizeof *nodes.w + 1);
+	w->nodes.w = arena_memdup(q->arena, nodes.w, nodes.nw * sizeof *nodes.w);
 	if (!w->nodes.w)
 		return -ENOMEM;
 	w->preferred = preferred;
