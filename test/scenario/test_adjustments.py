@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from simnode import SimError, ctr, eventually
+from simnode import INSTRUMENTED, SimError, ctr, eventually
 from test_controllers import CLASS_KEY, RDT, add_cgroup, add_resctrl, get
 from apiserver import FORMER, FORMER_ADJUSTMENTS
 from test_cluster import MAPS, NODE, NS, Cluster, memory_of
@@ -295,4 +295,4 @@ def test_one_that_is_too_long(make_node, tmp_path):
         becomes(c.node, 'web', 3)
         accepted(c, 'larger')
         assert 'longer than' in verdict(c, 'long0')['errors']
-        assert memory_of(c.agent) < 64 << 20
+        assert INSTRUMENTED or memory_of(c.agent) < 64 << 20

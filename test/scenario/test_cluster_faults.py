@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from simnode import ctr, eventually
+from simnode import INSTRUMENTED, ctr, eventually
 from test_adjustments import ADJUSTMENTS, TA, accepted, becomes, resource
 from test_cluster import CRS, MAPS, NODE, NS, RESERVED, Cluster, balloons, memory_of
 
@@ -105,7 +105,7 @@ def test_a_configuration_of_a_mebibyte(cluster):
     eventually(lambda: 'bytes' in (c.api.find('nodes', None, NODE)['metadata'].get('annotations') or {}).get('nri-rp/config-status', ''))
     c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'policy': 'balloons', 'balloons': json.dumps({**RESERVED, 'balloonTypes': []}) + '\n' + ('# ' + 'x' * 80 + '\n') * 12000}})
     c.runs('balloons')
-    assert memory_of(c.agent) < MEMORY_MAX
+    assert INSTRUMENTED or memory_of(c.agent) < MEMORY_MAX
 
 
 @pytest.mark.parametrize('seed', range(int(os.environ.get('STORM_ROUNDS', '1'))))
@@ -131,5 +131,5 @@ def test_a_storm(cluster, seed):
         c.api.faults.clear()
     eventually(lambda: (c.verdict() or {}).get('generation') == n, 90)
     assert c.verdict()['status'] == 'Success' and c.agent.process.poll() is None
-    assert memory_of(c.agent) < MEMORY_MAX
+    assert INSTRUMENTED or memory_of(c.agent) < MEMORY_MAX
     c.node.check()
