@@ -201,8 +201,11 @@ static bool fill(const struct pod_feed *f, Agent__SetPodsRequest *m)
 /* It is on its way: packed already. */
 static void sent(struct pod_feed *f, const Agent__SetPodsRequest *m)
 {
-	for (size_t i = 0; i < m->n_pods; i++)
-		find(f, m->pods[i]->uid)->untold = false;
+	for (size_t i = 0; i < m->n_pods; i++) {
+		struct seen_pod *pod = find(f, m->pods[i]->uid);
+		if (pod)
+			pod->untold = false;
+	}
 	for (size_t i = 0; i < m->n_gone; i++)
 		drop(f, find(f, m->gone[i]));
 }
