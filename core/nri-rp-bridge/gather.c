@@ -4,10 +4,6 @@
  * each pod that is not of ours, for its cgroup parent, and ContainerStatus of each container that
  * is there, for its resources. That is Synchronize; nothing is remembered from before it. What
  * older runtimes tell in no field is in the JSON of a verbose status.
- *
- * Containers that end by themselves are found by listing them every 10 s while any runs. The
- * runtime's stream of events is left to the kubelet: containerd 1.7 gives each event to one reader
- * only.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -21,13 +17,8 @@
 #include "core/util/str.h"
 
 #define LOG_SOURCE "bridge"
-#define LIST_MS 10000u /* the runtime has for a list */
-#define POLL_MS 10000u
-#define SOON_MS 500u
 #define PLACE_MS 1000u /* the runtime has for a status that a call may wait for */
 #define STATE_READY 0
-#define STATE_RUNNING 1
-#define STATE_EXITED 2
 
 struct gather {
 	struct police *police; /* NULL: that is gone */
@@ -68,7 +59,7 @@ static void *unpack(struct gather *g, const ProtobufCMessageDescriptor *type,
 
 static bool counts(const Cri__ListedContainer *ctr)
 {
-	return ctr->state == 0 || ctr->state == STATE_RUNNING;
+	return ctr->state < STATE_EXITED;
 }
 
 /* ---- the end: the model, and Synchronize ----------------------------------------------------- */
@@ -334,74 +325,4 @@ void gather_place(struct police *p, struct ctr *ctr)
 		return;
 	ctr_unref(ctr);
 	free(place);
-}
-
-/* ---- containers that end by themselves ------------------------------------------------------- */
-
-static bool any_runs(const struct police *p)
-{
-	for (const struct ctr *ctr = p->model.ctrs; ctr; ctr = ctr->by_id.next)
-		if (ctr->state == NRI__CONTAINER_STATE__CONTAINER_RUNNING)
-			return true;
-	return false;
-}
-
-void gather_poll_later(struct police *p)
-{
-	if (!loop_timer_armed(p->poll) && any_runs(p))
-		(void)loop_timer_arm(p->poll, POLL_MS);
-}
-
-/* Something may be otherwise than what was said. */
-void gather_poll_soon(struct police *p)
-{
-	(void)loop_timer_arm(p->poll, SOON_MS);
-}
-
-/* Taken away behind our back. */
-static void tell_missing(struct police *p)
-{
-	struct ctr *ctr, *next;
-	HASH_ITER (by_id, p->model.ctrs, ctr, next) {
-		if (ctr->cri_id && !ctr->leaving && ctr->polled != p->n_polls)
-			tell_removed(p, ctr);
-	}
-}
-
-static void on_polled(const struct grpc_result *result, void *arg)
-{
-	struct police *p = arg;
-	p->polling = false;
-	Cri__ContainerList *m =
-		result->error
-			? NULL
-			: cri__container_list__unpack(NULL, result->payload_len, result->payload);
-	for (size_t i = 0; m && i < m->n_containers; i++) {
-		struct ctr *ctr = model_ctr(&p->model, m->containers[i]->id);
-		if (!ctr)
-			continue;
-		ctr->polled = p->n_polls;
-		if (m->containers[i]->state >= STATE_EXITED)
-			tell_stopped(p, ctr);
-		else if (m->containers[i]->state == STATE_RUNNING)
-			tell_running(p, ctr);
-	}
-	if (m)
-		tell_missing(p);
-	cri__container_list__free_unpacked(m, NULL);
-	if (result->error != -ECANCELED)
-		gather_poll_later(p);
-}
-
-void gather_poll(void *arg)
-{
-	struct police *p = arg;
-	Cri__Id none = CRI__ID__INIT;
-	if (!nri_runtime_is_active(p->nri) || p->polling)
-		return;
-	p->n_polls++;
-	p->polling =
-		police_call_runtime(p, "ListContainers", &none.base, LIST_MS, on_polled, p) == 0;
-	if (!p->polling)
-		gather_poll_later(p);
 }

@@ -5,6 +5,7 @@
  *   proxy.c     calls that pass from one to the other
  *   trace.c     what of them is logged
  *   upstream.c  the runtime's socket
+ *   events.c    its events, for all who listen
  *   police.c    calls that a plugin has a say in, and what these are made of
  *   bypass.c    the other source: containers' cgroups
  *   ask.c       what the plugin is asked, by both
@@ -28,6 +29,7 @@ struct bridge {
 	struct loop_signal *signals[2];
 	struct sd *sd;
 	struct upstream *runtime, *image; /* image NULL: the runtime's */
+	struct events *events;
 	struct police *police;
 	struct proxy *proxy;
 	struct bypass *bypass; /* in place of these */
@@ -64,9 +66,13 @@ static int start_proxy(struct bridge *b, const struct options *o, struct err *er
 	int r = upstream_new(b->loop, o->runtime, &b->runtime, err);
 	if (!r && o->image && !str_eq(o->image, o->runtime))
 		r = upstream_new(b->loop, o->image, &b->image, err);
+	b->events = r ? NULL : events_new(b->loop, b->runtime);
+	if (!r && !b->events)
+		r = err_errno(err, -ENOMEM, "start");
 	if (!r)
 		r = police_new(&(struct police_config){.loop = b->loop,
 						       .runtime = b->runtime,
+						       .events = b->events,
 						       .socket = o->nri_socket,
 						       .strict = o->strict,
 						       .require_plugin = o->require_plugin,
@@ -79,6 +85,7 @@ static int start_proxy(struct bridge *b, const struct options *o, struct err *er
 						    .runtime = b->runtime,
 						    .image = b->image ? b->image : b->runtime,
 						    .police = b->police,
+						    .events = b->events,
 						    .trace = &o->trace},
 			     &b->proxy, err);
 }
@@ -124,6 +131,7 @@ static void stop(struct bridge *b)
 	b->image = upstream_free(b->image);
 	b->runtime = upstream_free(b->runtime);
 	b->police = police_free(b->police);
+	b->events = events_free(b->events);
 	for (unsigned i = 0; i < sizeof b->signals / sizeof *b->signals; i++)
 		if (b->signals[i])
 			loop_signal_free(b->signals[i]);

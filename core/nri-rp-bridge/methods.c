@@ -245,9 +245,9 @@ static void after_start(struct police_call *c, enum police_outcome outcome, stru
 	} else if (outcome == POLICE_REFUSED) {
 		tell_stopped(c->q.police, c->q.ctr);
 	} else {
-		gather_poll_soon(c->q.police);
+		ends_look_soon(c->q.police);
 	}
-	gather_poll_later(c->q.police);
+	ends_look_later(c->q.police);
 }
 
 static int read_update(struct police_call *c)

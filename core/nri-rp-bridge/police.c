@@ -318,7 +318,7 @@ static void on_came(const char *plugin, void *arg)
 	log_notice("the plugin %s is connected: containers are placed; %lu calls passed without",
 		   plugin, p->n_unasked);
 	p->n_unasked = 0;
-	gather_poll_later(p);
+	ends_watch(p);
 }
 
 static void on_gone(bool was_active, const char *why, void *arg)
@@ -343,7 +343,7 @@ int police_new(const struct police_config *config, struct police **ret, struct e
 		return err_errno(err, -ENOMEM, "police");
 	p->config = *config;
 	(void)snprintf(p->service, sizeof p->service, "%s", SERVICE_V1);
-	p->poll = loop_timer_new(config->loop, gather_poll, p);
+	p->poll = loop_timer_new(config->loop, ends_look, p);
 	int r = release_find(PLAYED_NRI, &release, err);
 	if (!r)
 		r = p->poll ? nri_runtime_new(
@@ -379,6 +379,7 @@ struct police *police_free(struct police *p)
 		return NULL;
 	if (p->is_back)
 		loop_undefer_task(p->config.loop, &p->back);
+	events_leave(p->config.events, &p->listener);
 	nri_runtime_free(p->nri);
 	p->gather = gather_free(p->gather);
 	notices_free(p);

@@ -9,7 +9,8 @@
  *   late.c     what the plugin is told of when it is there already
  *   tell.c     questions to the plugin one by one, and the updates that it wants of other
  *              containers
- *   gather.c   what there is, for Synchronize; and containers that end by themselves
+ *   gather.c   what there is, for Synchronize
+ *   ends.c     containers that end by themselves
  *   model.c    pods and containers, by both their ids       cri_edit.c   CRI's messages and NRI's
  *
  * A call:    waiting ──turn──▶ asked ──answer──▶ updating ──▶ forwarded ──answer of the runtime──▶ told
@@ -24,6 +25,7 @@
 #define NRI_RP_BRIDGE_POLICE_H
 
 #include "core/grpc/message.h"
+#include "core/nri-rp-bridge/events.h"
 #include "core/nri-rp-bridge/upstream.h"
 
 struct police;
@@ -32,6 +34,7 @@ struct police_call;
 struct police_config {
 	struct loop *loop;
 	struct upstream *runtime;
+	struct events *events; /* of the runtime */
 	const char *socket; /* where plugins connect */
 	bool strict; /* what CRI has no place for fails a call */
 	bool require_plugin; /* without a plugin nothing new is created */

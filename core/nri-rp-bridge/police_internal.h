@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What police.c, methods.c, late.c, tell.c and gather.c share. */
+/* What police.c, methods.c, late.c, tell.c, gather.c and ends.c share. */
 #ifndef NRI_RP_BRIDGE_POLICE_INTERNAL_H
 #define NRI_RP_BRIDGE_POLICE_INTERNAL_H
 
@@ -12,6 +12,9 @@
 
 #define SERVICE_V1 "/runtime.v1.RuntimeService/"
 #define SERVICE_V1ALPHA2 "/runtime.v1alpha2.RuntimeService/"
+#define LIST_MS 10000u /* the runtime has for a list */
+#define STATE_RUNNING 1
+#define STATE_EXITED 2
 
 struct gather;
 
@@ -26,6 +29,9 @@ struct police {
 	struct police_call *calls;
 	struct notice *notices;
 	struct gather *gather; /* under way */
+	struct events_listener listener;
+	bool heard; /* one event at least */
+	bool no_events; /* the runtime knows of none */
 	struct loop_timer *poll;
 	unsigned n_polls;
 	bool polling;
@@ -113,7 +119,7 @@ void notices_free(struct police *p);
 void tell_running(struct police *p, struct ctr *ctr);
 /* A container has ended, if it had not before. */
 void tell_stopped(struct police *p, struct ctr *ctr);
-/* A container is no more. */
+/* A container is no more, if that was not told before. */
 void tell_removed(struct police *p, struct ctr *ctr);
 
 /* Updates of containers, but of the one with the id `except`. done comes once, perhaps from inside:
@@ -134,8 +140,13 @@ void gather_begin(void *police); /* of nri_runtime_config */
 struct gather *gather_free(struct gather *g);
 /* Asks the runtime for the cgroup and the process of a container. Questions about it wait. */
 void gather_place(struct police *p, struct ctr *ctr);
-void gather_poll(void *police);
-void gather_poll_later(struct police *p);
-void gather_poll_soon(struct police *p);
+
+/* ---- ends.c ---- */
+
+void ends_watch(struct police *p); /* a plugin has come */
+void ends_look(void *police); /* at the runtime's list */
+void ends_look_later(struct police *p);
+/* Something may be otherwise than what was said. */
+void ends_look_soon(struct police *p);
 
 #endif

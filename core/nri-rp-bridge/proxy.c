@@ -10,11 +10,13 @@
 #include "core/grpc/server.h"
 #include "core/util/buf.h"
 #include "core/util/log.h"
+#include "core/util/str.h"
 
 #define LOG_SOURCE "trace"
 #define SOCKET_MODE 0660
 #define IMAGE_SERVICE ".ImageService/"
 #define AWAY "the runtime cannot be reached: "
+#define BEHIND "events of containers that the caller does not take"
 
 struct proxy {
 	struct proxy_config config;
@@ -50,6 +52,8 @@ struct policed {
 	struct grpc_reader request, answer;
 	bool held; /* the answer stays here until the police releases it */
 	struct h2_fields *response, *trailers;
+	struct events_listener listener; /* of a call for events, which has no stream of its own */
+	size_t behind; /* bytes of events that its caller has not taken yet */
 };
 
 /* ---- what is logged -------------------------------------------------------------------------- */
@@ -127,6 +131,8 @@ static void call_free_if_over(struct call *c)
 {
 	if (c->down || c->up)
 		return;
+	if (c->policed)
+		events_leave(c->proxy->config.events, &c->policed->listener);
 	policed_end(c, POLICE_BROKEN);
 	log_call(c);
 	policed_free(c->policed);
@@ -144,20 +150,21 @@ static void call_break(struct call *c, uint32_t code)
 	call_free_if_over(c);
 }
 
-/* The runtime's connection has ended in the midst of the call: the kubelet gets what gRPC says
- * then. */
-static void tell_unavailable(struct call *c, const char *text)
+/* The call ends here, whatever the runtime may have said of it. */
+static void tell_end(struct call *c, int32_t status, const char *text)
 {
-	char encoded[GRPC_TEXT_MAX];
+	char number[12], encoded[GRPC_TEXT_MAX];
 	struct h2_stream *down = c->down;
 	c->down = NULL;
-	c->status = GRPC_UNAVAILABLE;
+	c->status = status;
 	if (!c->responded) {
-		grpc_refuse(down, GRPC_UNAVAILABLE, text);
+		grpc_refuse(down, (enum grpc_status)status, text);
 		return;
 	}
+	(void)snprintf(number, sizeof number, "%" PRId32, status);
 	grpc_encode_text(text, encoded, sizeof encoded);
-	struct h2_field list[] = {H2_FIELD("grpc-status", "14"), H2_FIELD("grpc-message", encoded)};
+	struct h2_field list[] = {H2_FIELD("grpc-status", number),
+				  H2_FIELD("grpc-message", encoded)};
 	if (h2_stream_finish(down, &(struct h2_fields){list, 2}))
 		h2_stream_reset(down, H2_INTERNAL_ERROR);
 	else
@@ -289,7 +296,7 @@ static void on_up_closed(struct h2_stream *s, const struct h2_end *end, void *ar
 		policed_end(c, POLICE_BROKEN);
 	if (c->down && !c->answered) {
 		if (end->error)
-			tell_unavailable(c, end->text);
+			tell_end(c, GRPC_UNAVAILABLE, end->text);
 		else
 			c->down = h2_stream_reset(c->down, end->code);
 	}
@@ -363,6 +370,63 @@ static void on_police_forwards(const uint8_t *payload, size_t n, bool held, void
 		call_break(c, H2_INTERNAL_ERROR);
 }
 
+/* ---- calls for events ------------------------------------------------------------------------ */
+
+static int write_event(struct call *c, const uint8_t *payload, size_t n)
+{
+	struct h2_field list[] = {H2_FIELD(":status", "200"),
+				  H2_FIELD("content-type", GRPC_CONTENT_TYPE)};
+	uint8_t prefix[GRPC_PREFIX_SIZE];
+	grpc_prefix(prefix, (uint32_t)n);
+	note_bytes(c, &c->response, prefix, sizeof prefix);
+	note_bytes(c, &c->response, payload, n);
+	int r = 0;
+	if (!c->responded)
+		r = h2_stream_respond(c->down, &(struct h2_fields){list, 2}, false);
+	c->responded = true;
+	if (!r)
+		r = h2_stream_write(c->down, prefix, sizeof prefix);
+	return r ? r : h2_stream_write(c->down, payload, n);
+}
+
+static void on_event(const uint8_t *payload, size_t n, void *arg)
+{
+	struct call *c = arg;
+	struct policed *p = c->policed;
+	p->behind += GRPC_PREFIX_SIZE + n;
+	if (p->behind > EVENTS_BEHIND_MAX) {
+		tell_end(c, GRPC_RESOURCE_EXHAUSTED, BEHIND);
+		call_free_if_over(c);
+	} else if (write_event(c, payload, n)) {
+		call_break(c, H2_INTERNAL_ERROR);
+	}
+}
+
+static void on_events_ended(const struct grpc_result *result, void *arg)
+{
+	struct call *c = arg;
+	if (!result->error)
+		tell_end(c, GRPC_OK, "");
+	else
+		tell_end(c, result->error == -EREMOTEIO ? result->status : GRPC_UNAVAILABLE,
+			 result->text);
+	call_free_if_over(c);
+}
+
+static void events_begin(struct call *c)
+{
+	struct err err = ERR_INIT;
+	struct events_listener *l = &c->policed->listener;
+	*l = (struct events_listener){.event = on_event, .ended = on_events_ended, .arg = c};
+	if (!events_listen(c->proxy->config.events, l, &err))
+		return;
+	(void)err_prefix(&err, AWAY);
+	tell_end(c, GRPC_UNAVAILABLE, err.text);
+	call_free_if_over(c);
+}
+
+/* ---- one message, read ----------------------------------------------------------------------- */
+
 static void police_ask(struct call *c)
 {
 	static const struct police_events events = {.forward = on_police_forwards,
@@ -377,6 +441,14 @@ static void police_ask(struct call *c)
 	}
 	if (m.compressed) {
 		refuse(c, GRPC_UNIMPLEMENTED, "nri-rp-bridge reads no compressed requests");
+		return;
+	}
+	if (str_eq(c->path, EVENTS_PATH)) {
+		/* What a later release asks for in it the runtime alone can answer. */
+		if (m.n)
+			on_police_forwards(m.data, m.n, false, c);
+		else
+			events_begin(c);
 		return;
 	}
 	if (p->deadline_ms != UINT64_MAX)
@@ -472,10 +544,12 @@ static void on_down_finished(struct h2_stream *s, void *arg)
 
 static void on_down_sent(struct h2_stream *s, size_t n, void *arg)
 {
-	const struct call *c = arg;
+	struct call *c = arg;
 	(void)s;
 	if (c->up)
 		h2_stream_consume(c->up, n);
+	else if (c->policed)
+		c->policed->behind -= n < c->policed->behind ? n : c->policed->behind;
 }
 
 static void on_down_closed(struct h2_stream *s, const struct h2_end *end, void *arg)
@@ -527,12 +601,12 @@ static void on_accept(struct h2_stream *s, const struct h2_fields *fields, bool 
 	}
 
 	h2_stream_listen(s, &events, c);
-	bool policed = !last && p->config.police && police_wants(c->path);
+	bool policed = !last && (police_wants(c->path) || str_eq(c->path, EVENTS_PATH));
 	int r = policed ? policed_new(c, fields) : open_up(c, fields, last, &err);
 	if (!r)
 		return;
 	(void)err_prefix(&err, AWAY);
-	tell_unavailable(c, err.text);
+	tell_end(c, GRPC_UNAVAILABLE, err.text);
 	call_free_if_over(c);
 }
 

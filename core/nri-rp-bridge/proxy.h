@@ -6,11 +6,12 @@
  *
  * Calls that the police wants are the exception: each is one message, which is kept until the
  * police forwards it, edited, or refuses it. Their answers pass as all others do, and the police
- * reads along.
+ * reads along. And calls for events share one stream of the runtime.
  */
 #ifndef NRI_RP_BRIDGE_PROXY_H
 #define NRI_RP_BRIDGE_PROXY_H
 
+#include "core/nri-rp-bridge/events.h"
 #include "core/nri-rp-bridge/police.h"
 #include "core/nri-rp-bridge/trace.h"
 #include "core/nri-rp-bridge/upstream.h"
@@ -23,6 +24,7 @@ struct proxy_config {
 	int inherited; /* > 0: it listens already */
 	struct upstream *runtime, *image; /* image: of the image service; may be the same */
 	struct police *police;
+	struct events *events; /* of the runtime */
 	const struct trace_rules *trace; /* lives as long as the proxy */
 };
 

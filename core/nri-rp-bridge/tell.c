@@ -107,6 +107,8 @@ void tell_stopped(struct police *p, struct ctr *ctr)
 
 void tell_removed(struct police *p, struct ctr *ctr)
 {
+	if (ctr->leaving)
+		return;
 	tell_stopped(p, ctr);
 	notice_tell(p, NRI__EVENT__REMOVE_CONTAINER, ctr->pod, ctr, EFFECT_REMOVE);
 }

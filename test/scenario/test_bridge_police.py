@@ -4,6 +4,7 @@ decides is in the request that the runtime gets, and nothing of a call that fail
 """
 import json
 import os
+import queue
 import random
 import re
 import signal
@@ -35,13 +36,18 @@ class Cri(Runtime):
         self.pods, self.ctrs, self.faults, self.lock, self.n = {}, {}, {}, threading.Lock(), 0
         self.versions = ''  # in the names of the services that it has
         self.old = False  # resources are in no field of a status
+        self.events = None  # a queue: each goes to one reader only, as containerd 1.7 has it
         super().__init__()
 
     def service(self, handler_call_details):
         service, name = handler_call_details.method.rsplit('/', 1)
         if self.versions not in service:
             return None
+        if name == 'GetContainerEvents' and self.events:
+            return grpc.unary_stream_rpc_method_handler(self.tell_events)
         work = getattr(self, 'do_' + name, None)
+        if name == 'GetContainerEvents':
+            return None
         if not work:
             return super().service(handler_call_details)
 
@@ -53,6 +59,21 @@ class Cri(Runtime):
             with self.lock:
                 return work(data).SerializeToString()
         return grpc.unary_unary_rpc_method_handler(handle)
+
+    def tell_events(self, data, context):
+        with self.lock:
+            self.calls.append(('GetContainerEvents', data))
+        while context.is_active():
+            try:
+                event = self.events.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if event is None:
+                context.abort(grpc.StatusCode.INTERNAL, 'the events are no more')
+            yield event
+
+    def tell(self, ctr, kind, more=b''):
+        self.events.put(API.ContainerEvent(container_id=ctr, type=kind).SerializeToString() + more)
 
     def new_id(self, kind):
         self.n += 1
@@ -548,6 +569,79 @@ def test_what_ends_or_is_taken_away_unasked_is_noticed(runtime, bridge, client):
         eventually(lambda: {line[1] for line in judge.lines('StopContainer')} == {ends, goes})
         assert judge.wait('RemoveContainer')[1] == goes and judge.wait('PostStartContainer')[1] == ctr
         judge.verdict()
+
+
+STOPPED, DELETED = 2, 3
+
+
+@pytest.fixture
+def told(runtime, bridge, client):
+    """Two containers that run, and a plugin, while the runtime tells events and its list is of no use any more."""
+    runtime.events = queue.Queue()
+    ctrs = [client.run(name)[1] for name in 'ab']
+    with Judge(bridge.nri_socket) as judge:
+        listed(runtime, 2)
+        runtime.tell('x', STOPPED)
+        yield judge, ctrs, listed(runtime, 3)
+        judge.verdict()
+
+
+def listen(channel):
+    """A stream of events that the bridge has seen begin."""
+    stream = channel.unary_stream(SERVICE + 'GetContainerEvents')(b'')
+    channel.unary_unary(SERVICE + 'ListPodSandbox')(b'', timeout=ANSWER_S)
+    return stream
+
+
+def listed(runtime, count):
+    """A list follows the beginning of the events, and the first of them; from then on there is none for five minutes."""
+    eventually(lambda: len(runtime.called('ListContainers')) == count)
+    return len(runtime.called('ListContainers'))
+
+
+def test_ends_are_heard_of_beside_the_kubelet(runtime, bridge, told):
+    judge, (ends, goes), lists = told
+    kubelets = [listen(bridge.connect()) for _ in range(2)]
+    runtime.tell(ends, STOPPED)
+    runtime.tell(goes, DELETED)
+    assert judge.wait('StopContainer', 2) and judge.lines('StopContainer')[0][1] == ends and judge.wait('RemoveContainer')[1] == goes
+    for stream in kubelets:
+        assert [API.ContainerEvent.FromString(next(stream)).container_id for _ in range(2)] == [ends, goes]
+        stream.cancel()
+    runtime.tell('another', STOPPED)
+    runtime.tell(ends, STOPPED)  # nobody is told twice
+    assert len(runtime.called('GetContainerEvents')) == 1 and len(runtime.called('ListContainers')) == lists
+
+
+def test_what_ends_while_there_are_no_events_is_in_the_list(runtime, bridge, told):
+    judge, (ends, later), lists = told
+    kubelet = listen(bridge.channel)
+    runtime.events.put(None)
+    assert status_of(lambda: next(kubelet)).details() == 'the events are no more'
+    runtime.ctrs[ends].state = EXITED
+    assert judge.wait('StopContainer')[1] == ends
+    assert len(runtime.called('GetContainerEvents')) == 2 and listed(runtime, lists + 1)
+    runtime.tell(later, STOPPED)
+    assert judge.wait('StopContainer', 2)[1] == later
+
+
+def test_events_that_one_reader_does_not_take_reach_the_others(runtime, bridge, told):
+    judge, (ends, _), _ = told
+    slow, quick = (listen(bridge.connect()) for _ in range(2))
+    for _ in range(60):
+        runtime.tell('x', 1, b'\xfa\xff\x03\xff\xff\x07' + b'x' * 0x1ffff)
+    for _ in range(60):
+        next(quick)
+    runtime.tell(ends, STOPPED)
+    assert judge.wait('StopContainer')[1] == ends and API.ContainerEvent.FromString(next(quick)).container_id == ends
+    e = status_of(lambda: list(slow))
+    assert e.code() == grpc.StatusCode.RESOURCE_EXHAUSTED and 'does not take' in e.details()
+    assert len(runtime.called('GetContainerEvents')) == 1
+    # What a later release asks for is no matter of the bridge.
+    asks = bridge.stream('GetContainerEvents')(UNKNOWN)
+    eventually(lambda: runtime.called('GetContainerEvents') == [b'', UNKNOWN])
+    asks.cancel()
+    quick.cancel()
 
 
 def test_a_pod_that_its_caller_gave_up_is_told_of_with_its_first_container(runtime, bridge, client):

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers that end by themselves, or are taken away behind our back. The runtime's events tell
+ * of them; what ended before the stream began, or while there was none, is in a list that is asked
+ * for a little later. A runtime without events is asked for the list every 10 s while any
+ * container runs. So is one whose stream has brought nothing yet: containerd 1.7 gives an event
+ * each to the readers that have gone, as the bridge that was restarted, before it gives any to a
+ * new one. And now and then where there are events, too: runtimes drop those that are not taken
+ * in time.
+ */
+#include <stdlib.h>
+
+#include "core/nri-rp-bridge/police_internal.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+
+#define LOG_SOURCE "bridge"
+#define POLL_MS 10000u
+#define POLL_BESIDE_EVENTS_MS 300000u
+#define SOON_MS 500u
+#define EVENT_STOPPED 2
+#define EVENT_DELETED 3
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void on_event(const uint8_t *payload, size_t n, void *arg)
+{
+	struct police *p = arg;
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	ProtobufCAllocator alloc = pb_arena(a);
+	const Cri__ContainerEvent *m = a ? cri__container_event__unpack(&alloc, n, payload) : NULL;
+	struct ctr *ctr = m ? model_ctr(&p->model, m->id) : NULL;
+	if (!m || !p->heard)
+		ends_look_soon(p);
+	p->heard = true;
+	if (!ctr || !nri_runtime_is_active(p->nri))
+		return;
+	if (m->type == EVENT_STOPPED)
+		tell_stopped(p, ctr);
+	else if (m->type == EVENT_DELETED)
+		tell_removed(p, ctr);
+}
+
+static void on_events_ended(const struct grpc_result *result, void *arg)
+{
+	struct police *p = arg;
+	if (result->error == -ECANCELED)
+		return;
+	p->no_events = result->error == -EREMOTEIO && result->status == GRPC_UNIMPLEMENTED;
+	if (p->no_events)
+		log_info("the runtime has no events: its containers are listed every %u s",
+			 POLL_MS / 1000);
+	else
+		log_info("the runtime's events have ended: %s",
+			 result->error ? result->text : "it has said all");
+	ends_look_soon(p);
+}
+
+/* false: they have been listened to before, or there are none. */
+static bool listen_anew(struct police *p)
+{
+	struct err err = ERR_INIT;
+	if (p->listener.listens || p->no_events)
+		return false;
+	p->listener =
+		(struct events_listener){.event = on_event, .ended = on_events_ended, .arg = p};
+	return events_listen(p->config.events, &p->listener, &err) == 0;
+}
+
+void ends_watch(struct police *p)
+{
+	p->no_events = false; /* it may be another runtime */
+	(void)listen_anew(p);
+	ends_look_soon(p);
+}
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+static bool any_runs(const struct police *p)
+{
+	for (const struct ctr *ctr = p->model.ctrs; ctr; ctr = ctr->by_id.next)
+		if (ctr->state == NRI__CONTAINER_STATE__CONTAINER_RUNNING)
+			return true;
+	return false;
+}
+
+void ends_look_later(struct police *p)
+{
+	bool told = p->listener.listens && p->heard;
+	if (!loop_timer_armed(p->poll) && any_runs(p))
+		(void)loop_timer_arm(p->poll, told ? POLL_BESIDE_EVENTS_MS : POLL_MS);
+}
+
+void ends_look_soon(struct police *p)
+{
+	(void)loop_timer_arm(p->poll, SOON_MS);
+}
+
+static void tell_missing(struct police *p)
+{
+	struct ctr *ctr, *next;
+	HASH_ITER (by_id, p->model.ctrs, ctr, next) {
+		if (ctr->cri_id && ctr->polled != p->n_polls)
+			tell_removed(p, ctr);
+	}
+}
+
+static void on_listed(const struct grpc_result *result, void *arg)
+{
+	struct police *p = arg;
+	p->polling = false;
+	Cri__ContainerList *m =
+		result->error
+			? NULL
+			: cri__container_list__unpack(NULL, result->payload_len, result->payload);
+	for (size_t i = 0; m && i < m->n_containers; i++) {
+		struct ctr *ctr = model_ctr(&p->model, m->containers[i]->id);
+		if (!ctr)
+			continue;
+		ctr->polled = p->n_polls;
+		if (m->containers[i]->state >= STATE_EXITED)
+			tell_stopped(p, ctr);
+		else if (m->containers[i]->state == STATE_RUNNING)
+			tell_running(p, ctr);
+	}
+	if (m)
+		tell_missing(p);
+	cri__container_list__free_unpacked(m, NULL);
+	if (result->error != -ECANCELED)
+		ends_look_later(p);
+}
+
+void ends_look(void *arg)
+{
+	struct police *p = arg;
+	Cri__Id none = CRI__ID__INIT;
+	if (!nri_runtime_is_active(p->nri) || p->polling)
+		return;
+	if (listen_anew(p)) { /* the list is for what was before them */
+		ends_look_soon(p);
+		return;
+	}
+	p->n_polls++;
+	p->polling =
+		police_call_runtime(p, "ListContainers", &none.base, LIST_MS, on_listed, p) == 0;
+	if (!p->polling)
+		ends_look_later(p);
+}
