@@ -582,6 +582,16 @@ int loader_open(struct loader *l, const char *name, struct module **ret, struct 
 	return 0;
 }
 
+void loader_drop(struct loader *l, struct module *m)
+{
+	unsigned at = 0;
+	while (&l->modules[at]->module != m)
+		at++;
+	(void)dlclose(TAKE(l->modules[at]->priv.handle));
+	free_loaded(l, l->modules[at]);
+	memmove(l->modules + at, l->modules + at + 1, (--l->n_modules - at) * sizeof l->modules[0]);
+}
+
 int module_stale(const struct loader *l, const struct module *m)
 {
 	char path[PATH_MAX];

@@ -78,6 +78,9 @@ int loader_find(const struct loader *l, const char *name, char ret_path[PATH_MAX
  * -ESTALE: the file changed while it was loaded; -EMFILE: LOADER_MODULES_MAX.
  */
 int loader_open(struct loader *l, const char *name, struct module **ret, struct err *err);
+/* Gives back one that nothing but its table of keys was asked of, and that nobody has a pointer to:
+ * looking through all that is installed leaves none of it behind. */
+void loader_drop(struct loader *l, struct module *m);
 /* Loaded already? NULL: no. */
 struct module *loader_get(const struct loader *l, const char *name);
 

@@ -44,14 +44,18 @@ struct kind_search {
 static int match_kind(const struct loader_item *item, void *arg)
 {
 	struct kind_search *k = arg;
+	struct loader *l = k->s->loader;
 	const struct rp_schema *schema;
 	if (!loader_usable(item) || !(item->facts->note.kinds & RP_KIND_POLICY))
 		return 0;
-	if (schemas_find(k->s, item->name, &schema) != CONF_SCHEMA || !schema->cr_kind ||
-	    !str_eq(schema->cr_kind, k->kind))
-		return 0;
-	const struct module *m = loader_get(k->s->loader, item->name);
-	k->found = m ? m->name : NULL;
+	bool had = loader_get(l, item->name) != NULL;
+	bool found = schemas_find(k->s, item->name, &schema) == CONF_SCHEMA && schema->cr_kind &&
+		     str_eq(schema->cr_kind, k->kind);
+	struct module *m = loader_get(l, item->name);
+	if (m && found)
+		k->found = m->name;
+	else if (m && !had)
+		loader_drop(l, m);
 	return k->found != NULL;
 }
 

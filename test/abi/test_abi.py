@@ -47,7 +47,7 @@ def check_config(policy, folders, tmp_path, section=''):
         pytest.skip('nri-rpd is not built')
     conf = tmp_path / 'rp.conf'
     conf.write_text('policy: %s\n%s' % (policy, section))
-    cmd = [daemon, '--check-config', '--config', str(conf)]
+    cmd = [daemon, '--check-config', '--config', str(conf), '--state-dir', str(tmp_path / 'state')]
     for folder in folders:
         cmd += ['--module-dir', str(folder)]
     return run(cmd)
@@ -98,6 +98,16 @@ def test_other_versions(name, tmp_path):
         pytest.skip('test modules are not built')
     done = check_config(name, [os.path.join(BUILD, 'test/modules')], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_whose_kind(tmp_path):
+    """All modules that are installed are looked at for the kind of a custom resource, and there may be more than can be loaded at a time."""
+    folder = os.path.join(BUILD, 'test/modules')
+    assert len(glob.glob(folder + '/*.so')) > 64
+    done = check_config('good', [folder], tmp_path, '---\napiVersion: config.nri/v1alpha1\nkind: NobodysPolicy\nspec: {}\n')
+    assert done.returncode == 78
+    assert 'no module that is installed has custom resources of kind "NobodysPolicy"' in done.stdout
+    assert 'are already' not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize('name,word', [('wrong-major', 'ABI'), ('newer', 'host'), ('no-symbol', 'rp_module_1')])

@@ -64,6 +64,12 @@ int loader_open(struct loader *l, const char *name, struct module **ret, struct 
 	return 0;
 }
 
+void loader_drop(struct loader *l, struct module *m)
+{
+	(void)l;
+	(void)m;
+}
+
 struct module *loader_get(const struct loader *l, const char *name)
 {
 	return strcmp(name, l->module.name) == 0 ? (struct module *)(uintptr_t)&l->module : NULL;
