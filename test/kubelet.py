@@ -49,6 +49,8 @@ class Kubelet:
         self.socket = self.dir / 'kubelet.sock'
         self.get, self.large = get, large  # get: True, 'disabled', 'unimplemented'; large: bytes that each answer has more
         self.pods, self.calls, self.before = {}, [], lambda method, request, context: None
+        self.allocatable = {}  # devices: resource → nodes
+        self.instead = None  # what List answers, a message or bytes
         self.changed = threading.Condition()
         self.server = None
         self.start()
@@ -63,7 +65,9 @@ class Kubelet:
     def start(self):
         self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(8), options=[('grpc.max_send_message_length', -1)])
         handlers = {'List': grpc.unary_unary_rpc_method_handler(self._list, API.ListPodResourcesRequest.FromString,
-                                                                API.ListPodResourcesResponse.SerializeToString)}
+                                                                lambda m: m if isinstance(m, bytes) else m.SerializeToString()),
+                    'GetAllocatableResources': grpc.unary_unary_rpc_method_handler(self._allocatable, API.AllocatableResourcesRequest.FromString,
+                                                                                   API.AllocatableResourcesResponse.SerializeToString)}
         if self.get != 'unimplemented':
             handlers['Get'] = grpc.unary_unary_rpc_method_handler(self._get, API.GetPodResourcesRequest.FromString,
                                                                   API.GetPodResourcesResponse.SerializeToString)
@@ -120,7 +124,18 @@ class Kubelet:
 
     def _list(self, request, context):
         self._note('List', None, context)
+        if self.instead is not None:
+            return self.instead
         return API.ListPodResourcesResponse(pod_resources=[self._resources(pod) for pod in self.pods])
+
+    def _allocatable(self, request, context):
+        self._note('GetAllocatableResources', None, context)
+        out = API.AllocatableResourcesResponse(cpu_ids=[1, 2, 3])
+        for resource, nodes in self.allocatable.items():
+            device = out.devices.add(resource_name=resource, device_ids=['id'])
+            for node in nodes:
+                device.topology.nodes.add(ID=node)
+        return out
 
 
 class Odd:

@@ -182,6 +182,6 @@ $(BRIDGE_TESTS): LIBS_DAEMON += -lnghttp2 -lcurl
 AGENT_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(filter-out %/main.c,$(wildcard core/nri-rp-agent/*.c))))
 $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): $(AGENT_OBJS)
 $(patsubst test/unit/%.c,$(O)/test/%,$(wildcard test/unit/t_agent_*.c)): LIBS_DAEMON += -lnghttp2 -lcurl
-AGENT_FUZZ := $(foreach d,fuzz-bin fuzz-replay,$(O)/$(d)/fuzz_agent $(O)/$(d)/fuzz_kube $(O)/$(d)/fuzz_plugins)
+AGENT_FUZZ := $(foreach d,fuzz-bin fuzz-replay,$(O)/$(d)/fuzz_agent $(O)/$(d)/fuzz_kube $(O)/$(d)/fuzz_plugins $(O)/$(d)/fuzz_lister)
 $(AGENT_FUZZ): $(AGENT_OBJS)
 $(AGENT_FUZZ): LIBS_DAEMON += -lnghttp2 -lcurl

@@ -10,6 +10,7 @@
 
 #include <utlist.h>
 
+#include "core/agent/allocated.h"
 #include "core/agent/ask.h"
 #include "core/agent/config.h"
 #include "core/agent/node.h"
@@ -217,6 +218,10 @@ static void on_request(struct rpc_request *req, void *arg)
 		agent_serve_plugins(c->agent->pipeline, req);
 	else if (ours && str_eq(req->method, "CheckPods") && c->agent->registered == c)
 		agent_serve_check_pods(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "ListAllocations") && c->agent->registered == c)
+		agent_serve_allocations(c->agent->pipeline, req);
+	else if (ours && str_eq(req->method, "GetAllocatable") && c->agent->registered == c)
+		agent_serve_allocatable(c->agent->pipeline, req);
 	else
 		(void)rpc_reply_error(req, TTRPC_UNIMPLEMENTED, "%s/%s", req->service, req->method);
 }

@@ -40,6 +40,8 @@
 #define AGENT_RESOURCES_MAX 64u /* of one container */
 #define AGENT_FEATURES_MAX 32u
 
+#define AGENT_ALLOCATIONS_MS 2000u /* of ListAllocations and GetAllocatable */
+
 #define AGENT_PLUGINS_MAX 32u
 #define AGENT_HINTS_MAX 512u /* of one resource of one container */
 #define AGENT_WANTED_MAX 512u /* of one pod */

@@ -8,6 +8,7 @@
  *   podres.c    Get, or List and what it remembers
  *   cluster.c   the API server
  *   plugins.c   resource plugins
+ *   lister.c    the pod-resources API, served
  *   link.c      the connection to nri-rpd
  */
 #include <signal.h>
@@ -16,6 +17,7 @@
 
 #include "core/nri-rp-agent/cluster.h"
 #include "core/nri-rp-agent/link.h"
+#include "core/nri-rp-agent/lister.h"
 #include "core/nri-rp-agent/options.h"
 #include "core/nri-rp-agent/plugins.h"
 
@@ -30,6 +32,7 @@ struct agent {
 	struct link *bridge; /* NULL: none was named */
 	struct cluster *cluster; /* NULL: there is none */
 	struct plugins *plugins; /* NULL: there are none */
+	struct lister *lister; /* NULL: nothing is served */
 	bool stopping;
 };
 
@@ -81,6 +84,19 @@ static int start_plugins(struct agent *a, const struct options *o, struct err *e
 	return r;
 }
 
+static int start_lister(struct agent *a, const struct options *o, struct err *err)
+{
+	const struct lister_config config = {
+		.loop = a->loop,
+		.link = a->link,
+		.socket = o->pod_resources_socket,
+		.kubelet_socket = o->kubelet_devices ? o->kubelet_socket : NULL,
+	};
+	if (!o->pod_resources_socket && o->kubelet_devices)
+		log_warning("--devices-provider is of no use without --pod-resources-socket");
+	return o->pod_resources_socket ? lister_new(&config, &a->lister, err) : 0;
+}
+
 static int start(struct agent *a, const struct options *o, struct err *err)
 {
 	static const int signos[] = {SIGTERM, SIGINT};
@@ -102,6 +118,8 @@ static int start(struct agent *a, const struct options *o, struct err *err)
 	if (!r)
 		r = start_plugins(a, o, err);
 	if (!r)
+		r = start_lister(a, o, err);
+	if (!r)
 		r = start_cluster(a, o, err);
 	if (r)
 		return r;
@@ -119,6 +137,7 @@ static void stop(struct agent *a)
 	if (a->link)
 		link_set_plugins(a->link, NULL);
 	a->link = link_free(a->link); /* calls for plugins that are under way end here */
+	a->lister = lister_free(a->lister);
 	a->plugins = plugins_free(a->plugins);
 	a->cluster = cluster_free(a->cluster);
 	a->podres = podres_free(a->podres);

@@ -23,7 +23,9 @@ enum {
 	OPT_NAMESPACE,
 	OPT_CONFIG_MAP,
 	OPT_PLUGIN_DIR,
+	OPT_POD_RESOURCES_SOCKET,
 	OPT_PLUGIN_GRACE,
+	OPT_DEVICES_PROVIDER,
 	OPT_LOG_LEVEL,
 };
 
@@ -69,6 +71,13 @@ static const struct cmdline_option table[] = {
 	{{"plugin-grace", required_argument, NULL, OPT_PLUGIN_GRACE},
 	 "SECONDS",
 	 "that a plugin which has stopped is waited for, default 300"},
+	{{"pod-resources-socket", required_argument, NULL, OPT_POD_RESOURCES_SOCKET},
+	 "PATH",
+	 "where to serve the kubelet's pod-resources API with what\n"
+	 "                           nri-rpd has given to containers; default nowhere"},
+	{{"devices-provider", required_argument, NULL, OPT_DEVICES_PROVIDER},
+	 "NAME",
+	 "whose devices are told there: kubelet or none, default none"},
 	{{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
 	 "LEVEL",
 	 "error, warning, notice, info or debug, default info"},
@@ -88,8 +97,29 @@ static const char **text_option(struct options *o, int option)
 		[OPT_NAMESPACE] = &o->ns,
 		[OPT_CONFIG_MAP] = &o->config_map,
 		[OPT_PLUGIN_DIR] = &o->plugin_dir,
+		[OPT_POD_RESOURCES_SOCKET] = &o->pod_resources_socket,
 	};
 	return option >= 0 && option < OPT_PLUGIN_GRACE ? texts[option] : NULL;
+}
+
+static int take_grace(struct options *o, const char *argument)
+{
+	if (str_to_u64(argument, &o->plugin_grace_s) == 0 && o->plugin_grace_s &&
+	    o->plugin_grace_s <= GRACE_MAX_S)
+		return 0;
+	fprintf(stderr, "nri-rp-agent: --plugin-grace %s: expected 1 to %u seconds\n", argument,
+		GRACE_MAX_S);
+	return -1;
+}
+
+static int take_provider(struct options *o, const char *argument)
+{
+	o->kubelet_devices = str_eq(argument, "kubelet");
+	if (o->kubelet_devices || str_eq(argument, "none"))
+		return 0;
+	fprintf(stderr, "nri-rp-agent: --devices-provider %s: expected kubelet or none\n",
+		argument);
+	return -1;
 }
 
 static int take(void *to, int option, const char *argument)
@@ -100,14 +130,10 @@ static int take(void *to, int option, const char *argument)
 		*text = argument;
 		return 0;
 	}
-	if (option == OPT_PLUGIN_GRACE) {
-		if (str_to_u64(argument, &o->plugin_grace_s) == 0 && o->plugin_grace_s &&
-		    o->plugin_grace_s <= GRACE_MAX_S)
-			return 0;
-		fprintf(stderr, "nri-rp-agent: --plugin-grace %s: expected 1 to %u seconds\n",
-			argument, GRACE_MAX_S);
-		return -1;
-	}
+	if (option == OPT_PLUGIN_GRACE)
+		return take_grace(o, argument);
+	if (option == OPT_DEVICES_PROVIDER)
+		return take_provider(o, argument);
 	if (log_level_from_name(argument, &o->log_level) == 0)
 		return 0;
 	fprintf(stderr,

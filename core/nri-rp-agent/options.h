@@ -13,6 +13,8 @@ struct options {
 	const char *kubeconfig, *context, *service_account, *node, *ns, *config_map;
 	const char *plugin_dir; /* NULL: no resource plugins */
 	uint64_t plugin_grace_s;
+	const char *pod_resources_socket; /* NULL: they are not served */
+	bool kubelet_devices; /* are told there */
 	enum log_level log_level;
 };
 

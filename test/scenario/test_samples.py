@@ -2,6 +2,7 @@
 """The sample configurations: each is accepted as it is, and does what its first lines say."""
 import os
 import pathlib
+import shlex
 import subprocess
 import time
 
@@ -22,6 +23,16 @@ def test_accepted(make_node, sample):
     done = subprocess.run([BUILD / 'bin/nri-rpd', '--check-config', '--config', sample, '--module-dir', BUILD / 'modules', '--host-root', root],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.endswith('good\n'), done.stdout + done.stderr
+
+
+def test_options_of_the_agent():
+    """Each line, whether it is commented out or not, has options that the agent knows, and a value for each that wants one."""
+    lines = [shlex.split(line.lstrip('#'))[0] for line in (SAMPLES / 'nri-rp-agent.default').read_text().splitlines() if 'NRI_RP_AGENT_OPTIONS=' in line]
+    assert len(lines) == 2
+    for line in lines:
+        options = shlex.split(line.removeprefix('NRI_RP_AGENT_OPTIONS='))
+        done = subprocess.run([BUILD / 'bin/nri-rp-agent', *options, '--version'], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stdout.startswith('nri-rp-agent '), done.stderr
 
 
 def sample(make_node, name, start=True):

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/agent/allocated.h"
+
+#include <string.h>
+
+#include "core/agent/protocol.h"
+#include "core/cache/cache.h"
+#include "core/pipeline/look/look.h"
+#include "core/util/arena.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+#include "proto/agent.pb-c.h"
+
+#define ARENA_BLOCK (64u << 10)
+#define ARENA_MAX (64u << 20)
+/* Of a zone: the CPUs that its policy gives to nobody else. A name of the published topology. */
+#define RESERVED_ATTRIBUTE "reserved cpuset"
+
+static char *set_text(struct arena *a, struct rp_ids ids)
+{
+	uint32_t size = rp_ids_format(ids, NULL, 0) + 1;
+	char *text = arena_alloc(a, size);
+	if (text)
+		(void)rp_ids_format(ids, text, size);
+	return text;
+}
+
+/* ---- what containers have -------------------------------------------------------------------- */
+
+static int put_memory(struct arena *a, const struct ctr *ctr, Agent__ContainerAllocation *to)
+{
+	struct rp_ids nodes = ctr->cur.mems ? ctr->cur.mems->ids : rp_ids_none();
+	if (ctr->wanted.mem_request <= 0 || rp_ids_empty(nodes))
+		return 0;
+	to->memory = (uint64_t)ctr->wanted.mem_request;
+	to->nodes = arena_array(a, rp_ids_count(nodes), sizeof *to->nodes);
+	if (!to->nodes)
+		return -ENOMEM;
+	RP_IDS_EACH (node, nodes)
+		to->nodes[to->n_nodes++] = node;
+	return 0;
+}
+
+static int put_ctr(struct arena *a, const struct cache *cache, const struct ctr *ctr,
+		   Agent__PodAllocation *pod)
+{
+	const struct iset *own = ctr_exclusive(cache, ctr);
+	Agent__ContainerAllocation *to = arena_zero(a, Agent__ContainerAllocation);
+	if (!to)
+		return -ENOMEM;
+	agent__container_allocation__init(to);
+	to->name = ctr->name;
+	if (own) {
+		to->cpus = set_text(a, own->ids);
+		if (!to->cpus)
+			return -ENOMEM;
+	}
+	pod->containers[pod->n_containers++] = to;
+	return put_memory(a, ctr, to);
+}
+
+static int put_pod(struct arena *a, const struct cache *cache, const struct pod *pod,
+		   Agent__AllocationsResponse *out)
+{
+	Agent__PodAllocation *to = arena_zero(a, Agent__PodAllocation);
+	size_t n = 0;
+	int r = 0;
+	for (const struct ctr *ctr = pod->ctrs; ctr; ctr = ctr->pod_next)
+		n++;
+	if (!to)
+		return -ENOMEM;
+	agent__pod_allocation__init(to);
+	to->namespace_ = pod->ns;
+	to->name = pod->name;
+	to->containers = arena_array(a, n + 1, sizeof(Agent__ContainerAllocation *));
+	if (!to->containers)
+		return -ENOMEM;
+	for (const struct ctr *ctr = pod->ctrs; !r && ctr; ctr = ctr->pod_next)
+		if (ctr_live(ctr->cur.state))
+			r = put_ctr(a, cache, ctr, to);
+	out->pods[out->n_pods++] = to;
+	return r;
+}
+
+/* Of a sandbox that has stopped nothing runs any more, and another one of its name may be there. */
+static bool is_asked_for(const struct pod *pod, const Agent__AllocationsRequest *m)
+{
+	return !pod->over && !pod->stopped &&
+	       (!*m->name || (str_eq(pod->name, m->name) && str_eq(pod->ns, m->namespace_)));
+}
+
+static int fill_pods(struct arena *a, struct cache *cache, const Agent__AllocationsRequest *m,
+		     Agent__AllocationsResponse *out)
+{
+	out->pods = arena_array(a, cache_n_pods(cache) + 1, sizeof(Agent__PodAllocation *));
+	int r = out->pods ? 0 : -ENOMEM;
+	for (const struct pod *pod = cache_pods(cache); !r && pod; pod = pod->hh.next)
+		if (is_asked_for(pod, m))
+			r = put_pod(a, cache, pod, out);
+	return r;
+}
+
+void agent_serve_allocations(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	ProtobufCAllocator alloc = pb_arena(a);
+	Agent__AllocationsResponse out = AGENT__ALLOCATIONS_RESPONSE__INIT;
+	const Agent__AllocationsRequest *m =
+		a ? agent__allocations_request__unpack(&alloc, req->payload_len, req->payload)
+		  : NULL;
+	if (!m)
+		(void)rpc_reply_error(req, TTRPC_INVALID_ARGUMENT, "cannot decode the request");
+	else if (fill_pods(a, pipeline_cache(p), m, &out))
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+	else
+		(void)rpc_reply(req, &out.base);
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static void on_zone(void *ctx, const char *name, const char *type, const char *parent)
+{
+	(void)ctx, (void)name, (void)type, (void)parent;
+}
+
+static void on_resource(void *ctx, const char *name, int64_t capacity, int64_t allocatable,
+			int64_t available)
+{
+	(void)ctx, (void)name, (void)capacity, (void)allocatable, (void)available;
+}
+
+static void on_attribute(void *ctx, const char *name, const char *value)
+{
+	struct rp_idset *reserved = ctx, more;
+	if (str_eq(name, RESERVED_ATTRIBUTE) && rp_idset_parse(&more, value, RP_CPUS_MAX) == 0)
+		rp_idset_or(reserved, rp_ids_of(reserved), rp_ids_of(&more));
+}
+
+static void on_cost(void *ctx, const char *other, int64_t value)
+{
+	(void)ctx, (void)other, (void)value;
+}
+
+static int put_nodes(struct arena *a, const struct topo *t, Agent__AllocatableResponse *out)
+{
+	struct rp_ids nodes = topo_ids(t, RP_NODES_MEMORY);
+	Agent__NodeMemory *list = arena_array(a, rp_ids_count(nodes) + 1, sizeof *list);
+	out->memory = arena_array(a, rp_ids_count(nodes) + 1, sizeof *out->memory);
+	if (!list || !out->memory)
+		return -ENOMEM;
+	RP_IDS_EACH (node, nodes) {
+		struct rp_node_info info = {.size = sizeof info};
+		Agent__NodeMemory *to = &list[out->n_memory];
+		if (topo_node(t, node, &info))
+			continue;
+		agent__node_memory__init(to);
+		to->node = node;
+		to->bytes = info.memory;
+		out->memory[out->n_memory++] = to;
+	}
+	return 0;
+}
+
+void agent_serve_allocatable(struct pipeline *p, struct rpc_request *req)
+{
+	_arena_ struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	Agent__AllocatableResponse out = AGENT__ALLOCATABLE_RESPONSE__INIT;
+	struct rp_idset reserved, cpus;
+	struct err err = ERR_INIT;
+	rp_idset_clear(&reserved);
+	const struct rp_zone_sink sink = {.size = sizeof sink,
+					  .ctx = &reserved,
+					  .zone = on_zone,
+					  .resource = on_resource,
+					  .attribute = on_attribute,
+					  .cost = on_cost};
+	if (pipeline_zones(p, &sink, &err)) {
+		(void)rpc_reply_error(req, TTRPC_UNAVAILABLE, "%s", err.text);
+		return;
+	}
+	rp_idset_andnot(&cpus, topo_ids(pipeline_topo(p), RP_CPUS_ONLINE), rp_ids_of(&reserved));
+	out.cpus = a ? set_text(a, rp_ids_of(&cpus)) : NULL;
+	if (!out.cpus || put_nodes(a, pipeline_topo(p), &out))
+		(void)rpc_reply_error(req, TTRPC_RESOURCE_EXHAUSTED, "out of memory");
+	else
+		(void)rpc_reply(req, &out.base);
+}

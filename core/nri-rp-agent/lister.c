@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/nri-rp-agent/lister.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agent/protocol.h"
+#include "core/grpc/server.h"
+#include "core/nri-rp-agent/kubelet.h"
+#include "core/nri-rp-agent/listmsg.h"
+#include "core/nri-rp-agent/unary.h"
+#include "core/util/log.h"
+#include "core/util/pb.h"
+#include "core/util/str.h"
+
+#define LOG_SOURCE "lister"
+#define SERVICE "/v1.PodResourcesLister/"
+#define REQUEST_MAX 4096u
+#define SOCKET_MODE 0660
+#define KUBELET_MS 1000u
+#define ARENA_BLOCK (64u << 10)
+#define ARENA_MAX (128u << 20)
+#define ANSWER_MAX KUBELET_MESSAGE_MAX
+
+struct lister {
+	struct lister_config config;
+	struct grpc_server *server;
+	struct unary_service service;
+	struct kubelet *kubelet; /* NULL: nobody is asked for devices */
+	unsigned n_calls;
+};
+
+enum method { METHOD_LIST, METHOD_GET, METHOD_ALLOCATABLE };
+static const struct {
+	const char *name, *daemon, *kubelet;
+} methods[] = {
+	[METHOD_LIST] = {SERVICE "List", "ListAllocations", SERVICE "List"},
+	/* The kubelet's own Get is younger than its List, and may be switched off. */
+	[METHOD_GET] = {SERVICE "Get", "ListAllocations", SERVICE "List"},
+	[METHOD_ALLOCATABLE] = {SERVICE "GetAllocatableResources", "GetAllocatable",
+				SERVICE "GetAllocatableResources"},
+};
+
+/* One call of a client's, while others are asked for it. */
+struct call {
+	struct lister *lister;
+	struct unary *unary;
+	enum method method;
+	struct arena *arena;
+	const char *ns, *name; /* of a Get */
+	struct listmsg_bytes daemon, kubelet;
+	unsigned waiting; /* answers, and one while they are asked for */
+	enum grpc_status status; /* why not */
+	struct err err;
+};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static enum grpc_status status_of(int error)
+{
+	return error == -ENOMEM || error == -E2BIG ? GRPC_RESOURCE_EXHAUSTED
+	       : error == -ETIMEDOUT		   ? GRPC_DEADLINE_EXCEEDED
+						   : GRPC_UNAVAILABLE;
+}
+
+static void send(const struct call *c, const ProtobufCMessage *m)
+{
+	size_t n = protobuf_c_message_get_packed_size(m);
+	if (n <= ANSWER_MAX)
+		unary_answer(c->unary, m);
+	else
+		unary_fail(c->unary, GRPC_RESOURCE_EXHAUSTED,
+			   "the answer has more than 16 MiB: ask for single pods");
+}
+
+static int answer_pods(struct call *c)
+{
+	const struct listmsg_bytes *kubelet = c->lister->kubelet ? &c->kubelet : NULL;
+	Podresources__ServedList list;
+	Podresources__ServedOne one = PODRESOURCES__SERVED_ONE__INIT;
+	int r = listmsg_pods(c->arena, &c->daemon, kubelet, c->ns, c->name, &list, &c->err);
+	if (r)
+		return r;
+	if (c->method == METHOD_LIST) {
+		send(c, &list.base);
+	} else if (list.n_pod_resources) {
+		one.pod_resources = list.pod_resources[0];
+		send(c, &one.base);
+	} else {
+		char *text =
+			arena_printf(c->arena, "pod %s in namespace %s not found", c->name, c->ns);
+		unary_fail(c->unary, GRPC_NOT_FOUND, text ? text : "not found");
+	}
+	return 0;
+}
+
+static int answer_allocatable(struct call *c)
+{
+	const struct listmsg_bytes *kubelet = c->lister->kubelet ? &c->kubelet : NULL;
+	Podresources__ServedAllocatable m;
+	int r = listmsg_allocatable(c->arena, &c->daemon, kubelet, &m, &c->err);
+	if (!r)
+		send(c, &m.base);
+	return r;
+}
+
+static void go_on(struct call *c)
+{
+	if (--c->waiting)
+		return;
+	int r = c->err.code			  ? c->err.code
+		: c->method == METHOD_ALLOCATABLE ? answer_allocatable(c)
+						  : answer_pods(c);
+	if (r) {
+		utf8_mend(c->err.text); /* it may quote somebody */
+		log_debug("%s: %s", methods[c->method].name, c->err.text);
+		unary_fail(c->unary, status_of(r), c->err.text);
+	}
+	c->lister->n_calls--;
+	arena_free(c->arena);
+	free(c);
+}
+
+static int keep(struct call *c, const uint8_t *data, size_t n, struct listmsg_bytes *to)
+{
+	*to = (struct listmsg_bytes){arena_memdup(c->arena, data, n), n};
+	return to->data ? 0 : err_errno(&c->err, -ENOMEM, "pod resources");
+}
+
+static void on_daemon(const struct rpc_result *result, void *arg)
+{
+	struct call *c = arg;
+	if (result->error)
+		(void)err_set(&c->err, result->error, "asking nri-rpd: %s", result->text);
+	else
+		(void)keep(c, result->payload, result->payload_len, &c->daemon);
+	go_on(c);
+}
+
+static void on_kubelet(const struct grpc_result *result, void *arg)
+{
+	struct call *c = arg;
+	/* Its own library may have looked at the clock first. */
+	bool late = result->error == -EREMOTEIO && result->status == GRPC_DEADLINE_EXCEEDED;
+	if (result->error)
+		(void)err_set(&c->err, late ? -ETIMEDOUT : result->error,
+			      "asking the kubelet for devices: %s", result->text);
+	else
+		(void)keep(c, result->payload, result->payload_len, &c->kubelet);
+	go_on(c);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void ask_daemon(struct call *c)
+{
+	Agent__AllocationsRequest m = AGENT__ALLOCATIONS_REQUEST__INIT;
+	if (c->name) {
+		m.namespace_ = (char *)(uintptr_t)c->ns;
+		m.name = (char *)(uintptr_t)c->name;
+	}
+	int r = link_call(c->lister->config.link, methods[c->method].daemon, &m.base,
+			  AGENT_ALLOCATIONS_MS, on_daemon, c);
+	if (!r)
+		c->waiting++;
+	else if (r == -ENOTCONN)
+		(void)err_set(&c->err, r, "nri-rpd is not connected");
+	else
+		(void)err_errno(&c->err, r, "asking nri-rpd");
+}
+
+static void ask_kubelet(struct call *c)
+{
+	Podresources__ListRequest m = PODRESOURCES__LIST_REQUEST__INIT; /* both are empty */
+	if (c->lister->kubelet && !c->err.code &&
+	    !kubelet_call(c->lister->kubelet, methods[c->method].kubelet, &m.base, KUBELET_MS,
+			  on_kubelet, c, &c->err))
+		c->waiting++;
+}
+
+/* Names of a Get; others take nothing of the request. */
+static int read_request(struct call *c, const uint8_t *payload, size_t n)
+{
+	ProtobufCAllocator alloc = pb_arena(c->arena);
+	if (c->method != METHOD_GET)
+		return 0;
+	const Podresources__GetRequest *m = podresources__get_request__unpack(&alloc, n, payload);
+	if (!m || !*m->pod_name || !*m->pod_namespace)
+		return -EINVAL;
+	c->ns = m->pod_namespace;
+	c->name = m->pod_name;
+	return 0;
+}
+
+static bool find_method(const char *path, enum method *ret)
+{
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+		if (!str_eq(path, methods[i].name))
+			continue;
+		*ret = (enum method)i;
+		return true;
+	}
+	return false;
+}
+
+static void serve(struct unary *u, const char *path, const uint8_t *payload, size_t n, void *arg)
+{
+	struct lister *l = arg;
+	enum method method;
+	if (!find_method(path, &method)) {
+		unary_fail(u, GRPC_UNIMPLEMENTED, "v1.PodResourcesLister has no such method here");
+		return;
+	}
+	if (l->n_calls >= LISTER_CALLS_MAX) {
+		unary_fail(u, GRPC_RESOURCE_EXHAUSTED, "too many calls at a time");
+		return;
+	}
+	struct call *c = calloc(1, sizeof *c);
+	struct arena *a = arena_new(ARENA_BLOCK, ARENA_MAX);
+	if (!c || !a) {
+		free(c);
+		arena_free(a);
+		unary_fail(u, GRPC_RESOURCE_EXHAUSTED, "out of memory");
+		return;
+	}
+	*c = (struct call){.lister = l, .unary = u, .method = method, .arena = a, .waiting = 1};
+	if (read_request(c, payload, n)) {
+		arena_free(a);
+		free(c);
+		unary_fail(u, GRPC_INVALID_ARGUMENT, "expected pod_name and pod_namespace");
+		return;
+	}
+	l->n_calls++;
+	ask_daemon(c);
+	ask_kubelet(c);
+	go_on(c);
+}
+
+static void on_call(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg)
+{
+	const struct lister *l = arg;
+	unary_accept(&l->service, s, fields, last);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int start(struct lister *l, struct err *err)
+{
+	const struct grpc_server_config server = {.loop = l->config.loop,
+						  .path = l->config.socket,
+						  .mode = SOCKET_MODE,
+						  .accept = on_call,
+						  .arg = l};
+	int r = l->config.kubelet_socket
+			? kubelet_new(l->config.loop, l->config.kubelet_socket, &l->kubelet, err)
+			: 0;
+	if (!r)
+		r = grpc_server_new(&server, &l->server, err);
+	if (!r)
+		log_info("pod resources are told at %s%s", l->config.socket,
+			 l->kubelet ? ", with the kubelet's devices" : "");
+	return r;
+}
+
+int lister_new(const struct lister_config *config, struct lister **ret, struct err *err)
+{
+	struct lister *l = calloc(1, sizeof *l);
+	if (!l)
+		return err_errno(err, -ENOMEM, "pod resources");
+	l->config = *config;
+	l->service = (struct unary_service){
+		.loop = config->loop, .message_max = REQUEST_MAX, .handle = serve, .arg = l};
+	int r = start(l, err);
+	if (r)
+		l = lister_free(l);
+	*ret = l;
+	return r;
+}
+
+struct lister *lister_free(struct lister *l)
+{
+	if (!l)
+		return NULL;
+	kubelet_free(l->kubelet); /* ends the calls that wait for it */
+	grpc_server_free(l->server);
+	free(l);
+	return NULL;
+}

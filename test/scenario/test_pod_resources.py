@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pod-resources API that the agent serves, read by a client with a gRPC library of its own."""
+import contextlib
+import pathlib
+import socket
+import stat
+import threading
+
+import grpc
+import pytest
+
+from kubelet import API, Agent, Kubelet
+from simnode import ctr, eventually
+
+WAIT_S = 20
+GPU, NIC = 'example.com/gpu', 'example.com/nic'
+ALIGNED = {'policy': 'topology-aware', 'topology-aware': {'reservedResources': {'cpu': 'cpuset:0'}}}
+OWN = ('app', '2', '64Mi')  # gets two CPUs for itself
+
+
+class Served:
+    """A node, its agent, and a client."""
+
+    def __init__(self, node, folder, config, kubelet=None, options=()):
+        self.node, self.path = node, folder / 'pod-resources.sock'
+        sock = node.paths['work'] + '/agent.sock'
+        node.run('write-config', {**config, 'agent': {'podResourceAPI': True, 'socket': sock}})
+        node.start()
+        provider = ['--devices-provider', 'kubelet'] if kubelet else []
+        self.agent = Agent(sock, kubelet.socket if kubelet else folder / 'none.sock',
+                           options=['--pod-resources-socket', self.path, *provider, *options])
+        self.channel = grpc.insecure_channel('unix:' + str(self.path))
+
+    def __enter__(self):
+        eventually(lambda: self.node.ctl('status', check=False)['agent']['connected'])
+        return self
+
+    def __exit__(self, kind, *rest):
+        self.channel.close()
+        return self.agent.__exit__(kind, *rest)
+
+    def call(self, method, request=None, answer=None):
+        return self.channel.unary_unary('/v1.PodResourcesLister/' + method, lambda m: m if isinstance(m, bytes) else m.SerializeToString(),
+                                        (answer or API.ListPodResourcesResponse).FromString)(request or b'', timeout=WAIT_S, wait_for_ready=True)
+
+    def list(self):
+        return {'%s/%s' % (p.namespace, p.name): {c.name: c for c in p.containers} for p in self.call('List').pod_resources}
+
+    def get(self, name, namespace='default'):
+        return self.call('Get', API.GetPodResourcesRequest(pod_name=name, pod_namespace=namespace), API.GetPodResourcesResponse).pod_resources
+
+    def allocatable(self):
+        return self.call('GetAllocatableResources', answer=API.AllocatableResourcesResponse)
+
+    def fails(self, code, text, call=None):
+        with pytest.raises(grpc.RpcError) as e:
+            (call or self.list)()
+        assert e.value.code() == code and text in e.value.details(), e.value
+
+
+@pytest.fixture
+def served(make_node, tmp_path):
+    with contextlib.ExitStack() as stack:
+        def make(config=None, machine=None, **more):
+            return stack.enter_context(Served(make_node(machine, start=False), tmp_path, config or ALIGNED, **more))
+        yield make
+
+
+@pytest.fixture
+def kubelet():
+    with Kubelet() as k:
+        yield k
+
+
+def nodes_of(entry):
+    return [n.ID for n in entry.topology.nodes]
+
+
+def test_cpus_and_memory(served):
+    s = served()
+    assert not s.list()
+    s.node.create('web', ctr(*OWN), ctr('side', '100m', '16Mi'))
+    web = s.list()['default/web']
+    assert set(web) == {'app', 'side'}
+    assert set(web['app'].cpu_ids) == s.node.cpus('web/app') and len(web['app'].cpu_ids) == 2
+    memory, = web['app'].memory
+    assert (memory.memory_type, memory.size, set(nodes_of(memory))) == ('memory', 64 << 20, s.node.mems('web/app'))
+    assert not web['side'].cpu_ids, 'it shares its CPUs'
+    one = s.get('web')
+    assert (one.namespace, one.name) == ('default', 'web') and {c.name for c in one.containers} == {'app', 'side'}
+    s.fails(grpc.StatusCode.NOT_FOUND, 'pod db in namespace default not found', lambda: s.get('db'))
+    s.fails(grpc.StatusCode.NOT_FOUND, '', lambda: s.get('web', 'other'))
+    s.node.delete('web')
+    assert not s.list(), 'what has gone is not listed, at once'
+
+
+def test_what_there_is(served):
+    s = served({'policy': 'qos', 'qos': {'reservedCPUs': '0,4'}})
+    there = s.allocatable()
+    assert set(there.cpu_ids) == set(range(16)) - {0, 4} and not there.devices
+    assert [nodes_of(m) for m in there.memory] == [[0], [1], [2], [3]] and all(m.memory_type == 'memory' and m.size for m in there.memory)
+
+
+def test_devices_of_the_kubelet(served, kubelet):
+    """Matched by namespace, pod and container; what the kubelet says of CPUs and memory does not count."""
+    kubelet.pod('default/web', app={GPU: [1]})
+    kubelet.pod('other/web', app={GPU: [0]})
+    kubelet.pod('default/soon', init={NIC: []}, app={})
+    s = served(kubelet=kubelet)
+    s.node.create('web', ctr(*OWN), ctr('side', '100m', '16Mi'))
+    pods = s.list()
+    assert set(pods) == {'default/web', 'other/web', 'default/soon'}
+    app = pods['default/web']['app']
+    assert [(d.resource_name, list(d.device_ids), nodes_of(d)) for d in app.devices] == [(GPU, ['id'], [1])]
+    assert set(app.cpu_ids) == s.node.cpus('web/app') and len(app.cpu_ids) == 2
+    assert not pods['default/web']['side'].devices
+    assert not pods['other/web']['app'].cpu_ids and nodes_of(pods['other/web']['app'].devices[0]) == [0]
+    assert [d.resource_name for d in pods['default/soon']['init'].devices] == [NIC] and not pods['default/soon']['init'].memory
+    assert [c.name for c in s.get('web', 'other').containers] == ['app'] and s.get('web').containers[0].devices
+    kubelet.allocatable = {GPU: [0, 1]}
+    there = s.allocatable()
+    assert [(d.resource_name, nodes_of(d)) for d in there.devices] == [(GPU, [0, 1])] and there.cpu_ids
+
+
+def test_fields_that_are_not_known_are_passed_on(served, kubelet):
+    """What newer kubelets say of a container or a device."""
+    kubelet.pod('default/web', app={GPU: [1]})
+    extra = b'\xaa\x06\x03abc'  # field 101
+    with_extra = API.ListPodResourcesResponse(pod_resources=[kubelet._resources('default/web')])  # pylint: disable=protected-access
+    app = with_extra.pod_resources[0].containers[0]
+    app.devices[0].MergeFromString(extra)
+    app.MergeFromString(extra)
+    kubelet.instead = with_extra
+    s = served(kubelet=kubelet)
+    s.node.create('web', ctr(*OWN))
+    got = s.list()['default/web']['app']
+    assert got.SerializeToString().count(extra) == 2 and len(got.cpu_ids) == 2
+
+
+def test_who_does_not_answer(served, kubelet):
+    s = served(kubelet=kubelet)
+    kubelet.stop()
+    s.fails(grpc.StatusCode.UNAVAILABLE, 'kubelet')
+    kubelet.start()
+    assert not s.list()
+    go = threading.Event()
+    kubelet.before = lambda *_: go.wait(WAIT_S) and None
+    s.fails(grpc.StatusCode.DEADLINE_EXCEEDED, 'asking the kubelet for devices')
+    go.set()
+    kubelet.instead = b'\x0a\x05\x0a\xff'
+    s.fails(grpc.StatusCode.UNAVAILABLE, "the kubelet's list cannot be decoded")
+    kubelet.instead = b'\x0a\x08\x1a\x06\x12\x04\x0a\x07ab'  # a device within a container within a pod
+    s.fails(grpc.StatusCode.UNAVAILABLE, 'devices that cannot be decoded')
+    kubelet.instead = None
+    s.node.kill()
+    eventually(lambda: 'the agent' and _refused(s))
+    s.fails(grpc.StatusCode.UNAVAILABLE, 'nri-rpd')
+    s.node.start()
+    eventually(lambda: not _refused(s))
+
+
+def _refused(s):
+    try:
+        s.list()
+    except grpc.RpcError:
+        return True
+    return False
+
+
+def test_odd_clients(served, kubelet):
+    """None of them keeps the others from being answered."""
+    s = served(kubelet=kubelet)
+    assert stat.S_IMODE(pathlib.Path(s.path).stat().st_mode) == 0o660
+    s.fails(grpc.StatusCode.UNIMPLEMENTED, 'no such method', lambda: s.call('Watch'))
+    s.fails(grpc.StatusCode.INVALID_ARGUMENT, 'pod_name', lambda: s.call('Get', b'\x0a\xff'))
+    s.fails(grpc.StatusCode.INVALID_ARGUMENT, 'pod_name', lambda: s.get(''))
+    s.fails(grpc.StatusCode.RESOURCE_EXHAUSTED, '', lambda: s.get('x' * 8192))
+    with socket.socket(socket.AF_UNIX) as raw:
+        raw.connect(str(s.path))
+        raw.sendall(b'GET / HTTP/1.1\r\n\r\n' * 1000)
+        assert not s.list()
+    go = threading.Event()
+    kubelet.before = lambda *_: go.wait(WAIT_S) and None
+    calls = [s.channel.unary_unary('/v1.PodResourcesLister/List', lambda m: m, bytes).future(b'', timeout=WAIT_S) for _ in range(40)]
+    s.fails(grpc.StatusCode.RESOURCE_EXHAUSTED, 'too many calls at a time')
+    for call in calls[:20]:
+        call.cancel()
+    go.set()
+    eventually(lambda: not _refused(s))
