@@ -13,16 +13,19 @@ from simnode import BUILD, INSTRUMENTED
 SUPERVISE = BUILD / 'test' / 'supervise'
 PLAN = struct.Struct('=iiiiII')
 DISK, MEMORY, AGAIN = 'ENOSPC EROFS EIO', 'ENOMEM', 'EINTR EAGAIN'
+SHORT = 'SHORT'  # one byte is moved, and no error told
 # What each may fail with. (The kernel's brk tells no error.)
 CALLS = {
-    'read': 'EIO EINTR', 'write': DISK + ' EINTR', 'pread64': 'EIO', 'pwrite64': DISK, 'readv': 'EIO', 'writev': DISK,
+    'read': 'EIO EINTR SHORT', 'write': DISK + ' EINTR SHORT', 'pread64': 'EIO', 'pwrite64': DISK, 'readv': 'EIO SHORT', 'writev': DISK + ' SHORT',
     'openat': DISK + ' EMFILE EACCES', 'openat2': 'EMFILE EACCES', 'fstat': 'EIO', 'newfstatat': 'EIO EACCES', 'fstatfs': 'EIO', 'mkdir': DISK,
     'mkdirat': DISK, 'rename': DISK, 'renameat': DISK, 'unlink': 'EROFS EIO', 'unlinkat': 'EROFS EIO', 'linkat': DISK, 'ftruncate': DISK,
     'fsync': 'EIO ENOSPC', 'flock': 'EINTR', 'fchmod': 'EROFS', 'mmap': MEMORY, 'clone': 'EAGAIN ENOMEM', 'clone3': 'EAGAIN ENOMEM',
     'pipe2': 'EMFILE', 'socket': 'EMFILE', 'connect': AGAIN, 'bind': 'ENOSPC', 'listen': 'EADDRINUSE', 'accept4': 'EMFILE ENOMEM EINTR',
-    'sendto': AGAIN + ' EPIPE', 'recvfrom': AGAIN + ' ECONNRESET', 'recvmsg': AGAIN, 'setsockopt': MEMORY, 'getsockopt': MEMORY,
+    'sendto': AGAIN + ' EPIPE SHORT', 'recvfrom': AGAIN + ' ECONNRESET SHORT', 'recvmsg': AGAIN, 'setsockopt': MEMORY, 'getsockopt': MEMORY,
     'epoll_create1': 'EMFILE', 'epoll_ctl': 'ENOMEM ENOSPC', 'epoll_wait': 'EINTR', 'poll': 'EINTR', 'eventfd2': 'EMFILE', 'timerfd_create': 'EMFILE',
     'inotify_init1': 'EMFILE', 'inotify_add_watch': 'ENOSPC', 'getdents64': 'EIO', 'readlinkat': 'EIO', 'getrandom': 'EINTR', 'wait4': 'EINTR'}
+# What a program does again by itself, and nobody may notice.
+HARMLESS = {(call, error) for call in ('read', 'write', 'readv', 'writev', 'sendto', 'recvfrom', 'epoll_wait', 'poll') for error in (AGAIN + ' SHORT').split()}
 
 
 def numbers():
@@ -42,7 +45,7 @@ class Plan:
         return [str(SUPERVISE), str(self.path), *map(str, words)]
 
     def arm(self, call, error, skip, fail=1):
-        PLAN.pack_into(self.memory, 0, -1, getattr(errno, error), skip, fail, 0, 0)
+        PLAN.pack_into(self.memory, 0, -1, getattr(errno, error, 0), skip, fail, 0, 0)
         struct.pack_into('=i', self.memory, 0, self.numbers[call])
 
     def counts(self):

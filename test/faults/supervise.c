@@ -2,7 +2,8 @@
 /*
  * supervise PLAN COMMAND …: runs the command, and has system calls of it fail when a test says so.
  * The file PLAN holds a struct plan that the test writes and reads meanwhile: of the calls with
- * that number, `skip` pass, the next `fail` ones give `error`, and all later ones pass again.
+ * that number, `skip` pass, the next `fail` ones give `error` or move a single byte, and all later
+ * ones pass again.
  *
  * The calls are seen by a seccomp notifier, so that those of libraries and of the loader are among
  * them, and so are those of children. The supervisor is the child and the command this process, so
@@ -14,6 +15,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,11 +26,12 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct plan {
 	int32_t call; /* a number of SYS_…; -1: none; written last by the test */
-	int32_t error;
+	int32_t error; /* 0: of reads and writes one byte is moved, by the supervisor */
 	int32_t skip, fail;
 	uint32_t failed; /* how many have failed */
 	uint32_t seen; /* how many there were since the test has set it to 0 */
@@ -157,15 +160,78 @@ static int take(int socket)
 	return fd;
 }
 
-static int fails(struct plan *plan, int call)
+/* The process, not the thread, has the descriptors that pidfd_getfd() takes. */
+static pid_t process_of(pid_t thread)
+{
+	char path[64], line[256];
+	int pid = 0;
+	(void)snprintf(path, sizeof path, "/proc/%d/status", thread);
+	FILE *file = fopen(path, "re");
+	while (file && !pid && fgets(line, sizeof line, file))
+		(void)sscanf(line, "Tgid: %d", &pid);
+	if (file)
+		(void)fclose(file);
+	return pid;
+}
+
+static int descriptor_of(const struct seccomp_notif *ask)
+{
+	int process = (int)syscall(SYS_pidfd_open, process_of((pid_t)ask->pid), 0);
+	int fd = process < 0 ? -1
+			     : (int)syscall(SYS_pidfd_getfd, process, (int)ask->data.args[0], 0);
+	if (process >= 0)
+		(void)close(process);
+	return fd;
+}
+
+/* Where the caller has its first byte, or wants it. */
+static void *first_byte(const struct seccomp_notif *ask)
+{
+	struct iovec first = {0};
+	struct iovec here = {&first, sizeof first};
+	struct iovec there = {(void *)(uintptr_t)ask->data.args[1], sizeof first};
+	if (ask->data.nr != SYS_readv && ask->data.nr != SYS_writev)
+		return ask->data.args[2] > 1 ? there.iov_base : NULL;
+	if (process_vm_readv((pid_t)ask->pid, &here, 1, &there, 1, 0) != sizeof first)
+		return NULL;
+	return first.iov_len ? first.iov_base : NULL;
+}
+
+static ssize_t move_one(const struct seccomp_notif *ask, int fd, void *at)
+{
+	int nr = ask->data.nr, flags = (int)ask->data.args[3];
+	char byte = 0;
+	struct iovec here = {&byte, 1}, there = {at, 1};
+	bool in = nr == SYS_read || nr == SYS_readv || nr == SYS_recvfrom;
+	struct pollfd ready = {.fd = fd, .events = in ? POLLIN : POLLOUT};
+	if (poll(&ready, 1, 0) != 1)
+		return -1;
+	if (in) {
+		ssize_t n = nr == SYS_recvfrom ? recv(fd, &byte, 1, flags) : read(fd, &byte, 1);
+		return n == 1 ? process_vm_writev((pid_t)ask->pid, &here, 1, &there, 1, 0) : n;
+	}
+	if (process_vm_readv((pid_t)ask->pid, &here, 1, &there, 1, 0) != 1)
+		return -1;
+	return nr == SYS_sendto ? send(fd, &byte, 1, flags) : write(fd, &byte, 1);
+}
+
+/* How many bytes were moved in place of the caller's; 0: the caller shall do that. */
+static ssize_t cut_short(const struct seccomp_notif *ask)
+{
+	void *at = first_byte(ask);
+	int fd = at ? descriptor_of(ask) : -1;
+	ssize_t n = fd < 0 ? 0 : move_one(ask, fd, at);
+	if (fd >= 0)
+		(void)close(fd);
+	return n > 0 ? n : 0;
+}
+
+static bool is_next(struct plan *plan, int call)
 {
 	if (__atomic_load_n(&plan->call, __ATOMIC_ACQUIRE) != call)
-		return 0;
+		return false;
 	plan->seen++;
-	if (plan->skip-- > 0 || plan->fail-- <= 0)
-		return 0;
-	plan->failed++;
-	return plan->error;
+	return plan->skip-- <= 0 && plan->fail-- > 0;
 }
 
 static void answer(struct plan *plan, int notifier)
@@ -174,12 +240,15 @@ static void answer(struct plan *plan, int notifier)
 	memset(&ask, 0, sizeof ask);
 	if (ioctl(notifier, SECCOMP_IOCTL_NOTIF_RECV, &ask) < 0)
 		return; /* who asked has been killed */
-	int error = fails(plan, ask.data.nr);
-	struct seccomp_notif_resp told = {
-		.id = ask.id,
-		.error = -error,
-		.flags = error ? 0 : SECCOMP_USER_NOTIF_FLAG_CONTINUE,
-	};
+	struct seccomp_notif_resp told = {.id = ask.id};
+	if (is_next(plan, ask.data.nr)) {
+		told.error = -plan->error;
+		told.val = plan->error ? 0 : cut_short(&ask);
+	}
+	if (told.error || told.val)
+		plan->failed++;
+	else
+		told.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	(void)ioctl(notifier, SECCOMP_IOCTL_NOTIF_SEND, &told);
 }
 

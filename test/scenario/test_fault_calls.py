@@ -6,13 +6,14 @@ else. In `make check` each call fails once or twice; `make faults` has all of th
 """
 import os
 import random
+import re
 
 import pytest
 
 from simnode import BUILD, SimError, ctr, eventually
-from syscalls import Plan, pairs, possible
+from syscalls import HARMLESS, Plan, pairs, possible
 
-from test_faults import POLICIES, check, tried
+from test_faults import LOGGED, POLICIES, check, tried
 
 DEPTH = int(os.environ.get('FAULT_DEPTH', 0))  # 0: a sample
 pytestmark = pytest.mark.skipif(not possible(), reason='no seccomp notifiers here')
@@ -31,11 +32,12 @@ class Supervised:
     def work(self):
         """A bit of everything; what was answered with success counts."""
         self.n += 1
-        name = 'x%d' % self.n
+        name, said = 'x%d' % self.n, len(self.node.read_log())
         if tried(lambda: self.node.create(name, ctr('c', '2', '64Mi'), namespace='own')):
             self.owners['own/%s/c' % name] = 2
         else:
             self.refused += 1
+            assert self.refused > LOGGED or re.search('refused|error|memory|lost|died', self.node.read_log()[said:]), 'refused without a word'
         tried(lambda: self.node.config({**self.config, 'rebalanceMoves': 1 + self.n % 7}))
         tried(lambda: self.node.control('Containers'))
         if len(self.owners) > 2:
@@ -46,9 +48,11 @@ class Supervised:
     def let_fail(self, call, error, skip):
         """While it works; how many such calls there were."""
         self.tries += 1
+        refused = self.refused
         self.plan.arm(call, error, skip)
         self.work()
         self.node.settle(20)
+        assert self.refused == refused or (call, error) not in HARMLESS, (call, error, skip)
         failed, seen = self.plan.disarm()
         self.failed += failed
         return seen

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Every system call fails that nri-rp-bridge or nri-rp-agent makes, one at a time: the program stays, the next call passes, what the kubelet was told
-to be created is in the runtime and has what it was given, and what the cluster wants is in force in the end.
+to be created is in the runtime and has what it was given, and what the cluster wants is in force in the end. So it is when their clock jumps by
+years and when they do not run for a while.
 """
 import os
 import random
+import signal
+import threading
 
 import grpc
 import pytest
 
 from criproxy import Bridge
 from kubelet import Agent
+from preload import Preload
 from simnode import eventually
 from syscalls import Plan, pairs, possible
 
@@ -88,3 +92,44 @@ def test_the_agent(make_node, tmp_path):
             assert c.policy() == 'balloons'
         print('%d tries, %d calls failed' % (tries, failed))
         assert failed
+
+
+STOPPED_S = 1
+JUMPS = [years * 365 * 86400 for years in (10, -10, 0)]
+
+
+def stop_for_a_while(process):
+    process.send_signal(signal.SIGSTOP)
+    threading.Timer(STOPPED_S, process.send_signal, [signal.SIGCONT]).start()
+
+
+def test_the_bridge_and_time(tmp_path):
+    plan = Preload(tmp_path / 'plan')
+    with Cri() as runtime, Bridge(runtime, under=plan.command()) as bridge:
+        daemon, client = Daemon(tmp_path, bridge.nri_socket).start(), Client(bridge)
+        bridge.wait_log(PLACED)
+        ctrs = []
+        for i, seconds in enumerate(JUMPS):
+            plan.shift(seconds)
+            ctrs.append(client.run('p%d' % i, 2000)[1])
+            stop_for_a_while(bridge.process)
+            ctrs.append(client.run('q%d' % i, 1000)[1])
+        eventually(lambda: [len(runtime.cpus(ctr)) for ctr in ctrs] == [2, 1] * len(JUMPS))
+        assert len(set().union(*map(runtime.cpus, ctrs))) == 3 * len(JUMPS)
+        daemon.kill()
+
+
+def test_the_agent_and_time(make_node, tmp_path):
+    plan = Preload(tmp_path / 'plan')
+    with Cluster(make_node, tmp_path) as c:
+        sockets = c.agent.sockets
+        c.agent.stop()
+        c.agent = Agent(*sockets, under=plan.command(), options=c.options)
+        c.api.put(CRS, NS, 'default', balloons(2))
+        c.has_verdict('Success', 1)
+        for i, seconds in enumerate(JUMPS):
+            plan.shift(seconds)
+            stop_for_a_while(c.agent.process)
+            c.api.put(CRS, NS, 'default', balloons(3 + i))
+            c.has_verdict('Success', 2 + i)
+        assert c.policy() == 'balloons'
