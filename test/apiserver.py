@@ -166,9 +166,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.fail(404, '%s not found' % at['name'])
                 return
             patch = json.loads(body)
+            version = patch.get('metadata', {}).pop('resourceVersion', None)
             if at['sub'] == 'status':
                 patch = {'status': patch.get('status', {})}
-            version = patch.get('metadata', {}).pop('resourceVersion', None)
             if version and version != api.objects[key]['metadata']['resourceVersion']:
                 self.fail(409, 'the object has been modified')
                 return

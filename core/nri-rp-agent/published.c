@@ -25,7 +25,6 @@ struct published {
 	json_t *patterns; /* names that are ours */
 	json_t *seen; /* the Node; NULL: not seen */
 	bool settling; /* nothing is taken away yet */
-	bool writing; /* what is seen is not what was written yet */
 	struct loop_timer *settle; /* until what was written is seen */
 };
 
@@ -167,18 +166,18 @@ static json_t *capacity_patch(const struct published *n)
 
 static void compare_capacity(struct published *n)
 {
-	if (!n->seen || !n->wanted || n->writing || loop_timer_armed(n->settle))
+	if (!n->seen || !n->wanted || writer_writing(n->capacity) || loop_timer_armed(n->settle))
 		return;
 	json_t *patch = capacity_patch(n);
 	if (!patch)
 		return;
-	json_t *body =
-		json_pack("{s:{s:O, s:O}}", "status", "capacity", patch, "allocatable", patch);
+	/* of this Node alone: with a newer one what is wanted may be something else */
+	json_t *version = json_object_get(json_object_get(n->seen, "metadata"), "resourceVersion");
+	json_t *body = json_pack("{s:{s:O*}, s:{s:O, s:O}}", "metadata", "resourceVersion", version,
+				 "status", "capacity", patch, "allocatable", patch);
 	_free_ char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	if (!text || writer_put(n->capacity, text))
 		log_error("extended resources cannot be written: no memory");
-	else
-		n->writing = true;
 	json_decref(body);
 	json_decref(patch);
 }
@@ -191,7 +190,6 @@ static void capacity_written(const struct kube_answer *answer, void *arg)
 {
 	struct published *n = arg;
 	(void)answer;
-	n->writing = !writer_idle(n->capacity);
 	(void)loop_timer_arm(n->settle, SETTLE_MS);
 }
 

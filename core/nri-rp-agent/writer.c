@@ -96,6 +96,11 @@ bool writer_idle(const struct writer *w)
 	return !w->wanted;
 }
 
+bool writer_writing(const struct writer *w)
+{
+	return w->call != NULL;
+}
+
 struct writer *writer_new(struct kube *k, const struct writer_config *config)
 {
 	struct writer *w = calloc(1, sizeof *w);

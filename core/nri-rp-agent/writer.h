@@ -29,5 +29,6 @@ struct writer *writer_free(struct writer *w); /* NULL is fine; returns NULL */
 /* This is wanted now. The same as before is written all the same. 0 or -ENOMEM. */
 int writer_put(struct writer *w, const char *body);
 bool writer_idle(const struct writer *w); /* all that was wanted has been written, or was refused */
+bool writer_writing(const struct writer *w); /* a request is under way */
 
 #endif
