@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stages of a pass, calculator by calculator. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/noderes/result.h"
@@ -203,14 +204,60 @@ static int64_t round_up(int64_t quantity)
 static void edit_set(void *ctx, const char *name, int64_t quantity)
 {
 	struct editing *e = ctx;
-	int r = nr_result_set(e->node, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
-							    .name = name,
-							    .quantity = round_up(quantity)});
 	struct nr_value *v = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+	int r = 0;
+	if (v) {
+		v->quantity = round_up(quantity); /* its zones stay */
+	} else {
+		r = nr_result_set(e->node, &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
+								.name = name,
+								.quantity = round_up(quantity)});
+		v = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+	}
 	if (!e->bad)
 		e->bad = r;
 	if (v)
 		v->by = e->by;
+}
+
+static struct nr_value *zoned(const struct editing *e, const char *name, uint32_t index)
+{
+	struct nr_value *v = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+	return v && index < v->n_zones ? v : NULL;
+}
+
+static int32_t edit_get_zone(void *ctx, const char *name, uint32_t index, int64_t *ret)
+{
+	const struct nr_value *v = zoned(ctx, name, index);
+	if (!v)
+		return -RP_ENOENT;
+	*ret = v->zones[index];
+	return 0;
+}
+
+static int32_t edit_set_zone(void *ctx, const char *name, uint32_t index, int64_t quantity)
+{
+	struct nr_value *v = zoned(ctx, name, index);
+	if (!v)
+		return -RP_ENOENT;
+	v->zones[index] = round_up(quantity);
+	return 0;
+}
+
+/* As a calculator has given them: what was there before is replaced. */
+static void put_zones(struct editing *e, const char *name)
+{
+	const struct nr_value *from = nr_result_value(e->result, name);
+	struct nr_value *to = (struct nr_value *)(uintptr_t)nr_result_value(e->node, name);
+	if (!to || !from->n_zones)
+		return;
+	free(to->zones);
+	to->zones = calloc(from->n_zones, sizeof *to->zones);
+	to->n_zones = to->zones ? from->n_zones : 0;
+	if (!to->zones)
+		e->bad = -ENOMEM;
+	for (uint32_t i = 0; i < to->n_zones; i++)
+		to->zones[i] = round_up(from->zones[i]);
 }
 
 static void edit_remove(void *ctx, const char *name)
@@ -254,17 +301,21 @@ static struct rp_nr_edit edit_of(struct editing *e)
 				   .remove = edit_remove,
 				   .annotation = edit_annotation,
 				   .set_annotation = edit_set_annotation,
-				   .set_label = edit_set_label};
+				   .set_label = edit_set_label,
+				   .get_zone = edit_get_zone,
+				   .set_zone = edit_set_zone};
 }
 
 static void put_own(struct instance *i, struct editing *e)
 {
 	int64_t quantity;
 	for (const char *const *name = instance_resources(i); *name; name++) {
-		if (edit_result(e, *name, &quantity))
+		if (edit_result(e, *name, &quantity)) {
 			edit_remove(e, *name);
-		else
-			edit_set(e, *name, quantity);
+			continue;
+		}
+		edit_set(e, *name, quantity);
+		put_zones(e, *name);
 	}
 	for (const char *const *key = instance_annotations(i); *key; key++)
 		if (edit_result_annotation(e, *key))

@@ -359,7 +359,9 @@ int pipeline_zones(struct pipeline *p, const struct rp_zone_sink *sink, struct e
 	watchdog_begin(p->watchdog);
 	int r = p->policy ? instance_zones(p->policy, sink, err) : 0;
 	watchdog_end(p->watchdog);
-	return r;
+	/* beside those of the policy, which have other names */
+	bool more = (!r || r == -ENOTSUP) && p->noderes && noderes_zones(p, sink);
+	return r == -ENOTSUP && more ? 0 : r;
 }
 
 int pipeline_extended(struct pipeline *p, const struct rp_extended_sink *sink, struct err *err)

@@ -212,6 +212,10 @@ struct rp_nr_edit {
 	void (*set_annotation)(void *ctx, const char *key,
 			       const char *value); /* NULL: no such one */
 	void (*set_label)(void *ctx, const char *key, const char *value);
+	/* The same by zone, as the NodeResourceTopology has it: the host has put the result's
+	 * there. By the index of rp_host_noderes.zone; -RP_ENOENT: it has none of that index. */
+	int32_t (*get_zone)(void *ctx, const char *name, uint32_t index, int64_t *ret_quantity);
+	int32_t (*set_zone)(void *ctx, const char *name, uint32_t index, int64_t quantity);
 };
 
 /* It goes by rp_nr_measured.prod_reclaimable: the host learns from what is measured what pods need,

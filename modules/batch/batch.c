@@ -264,6 +264,9 @@ static int32_t batch_apply(struct rp_instance *inst, const struct rp_nr_edit *no
 	int64_t quantity;
 	if (!node->result(node->ctx, CPU_NAME, &quantity))
 		node->set(node->ctx, CPU_NAME, normalized(node, quantity));
+	for (uint32_t z = 0;
+	     RP_HAS(node, set_zone) && !node->get_zone(node->ctx, CPU_NAME, z, &quantity); z++)
+		(void)node->set_zone(node->ctx, CPU_NAME, z, normalized(node, quantity));
 	subtract_others(inst, node);
 	return 0;
 }

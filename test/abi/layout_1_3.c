@@ -385,7 +385,7 @@ AT(rp_nr_sink, item, 16);
 AT(rp_nr_sink, label, 24);
 AT(rp_nr_sink, annotation, 32);
 
-AT_LEAST(rp_nr_edit, 80);
+AT_LEAST(rp_nr_edit, 96);
 AT(rp_nr_edit, size, 0);
 AT(rp_nr_edit, pad, 4);
 AT(rp_nr_edit, ctx, 8);
@@ -397,6 +397,8 @@ AT(rp_nr_edit, remove, 48);
 AT(rp_nr_edit, annotation, 56);
 AT(rp_nr_edit, set_annotation, 64);
 AT(rp_nr_edit, set_label, 72);
+AT(rp_nr_edit, get_zone, 80);
+AT(rp_nr_edit, set_zone, 88);
 
 AT_LEAST(rp_calculator, 88);
 AT(rp_calculator, size, 0);

@@ -17,8 +17,9 @@ HAS = {'cpu': '16', 'memory': '8Gi'}
 class Lending(Cluster):
     """The Node has 16 CPUs, two of which are not to be had, and 8 GiB, two of which are in use."""
 
-    def __init__(self, make_node, folder, conf=None):
-        super().__init__(make_node, folder, topology=False, config={'policy': 'none'})
+    def __init__(self, make_node, folder, conf=None, topology=False):
+        self.topology = topology
+        super().__init__(make_node, folder, topology=topology, config={'policy': 'none'})
         self.put(status={'capacity': HAS, 'allocatable': {**HAS, 'cpu': '14'}})
         put_machine(self.node)
         self.set({**config(), 'calculators': ['batch']} if conf is None else conf)
@@ -27,7 +28,7 @@ class Lending(Cluster):
         self.api.put('nodes', None, NODE, {'metadata': {'labels': labels or {}, 'annotations': annotations or {}}, 'status': status or {}})
 
     def set(self, conf):
-        self.node.config({**conf, 'agent': {'cluster': True, 'nodeResourceTopology': False, 'socket': self.node.paths['work'] + '/agent.sock'}})
+        self.node.config({**conf, 'agent': {'cluster': True, 'nodeResourceTopology': self.topology, 'socket': self.node.paths['work'] + '/agent.sock'}})
         self.node.reload()
 
     def at(self):
@@ -83,17 +84,18 @@ def test_starts_take_nothing_away(lending):
     assert c.capacity_writes() == before and c.lent() == {CPU: 14000, MEMORY: 6 * GIB}
 
 
-def test_others_lend_of_it_too(lending):
+@pytest.mark.parametrize('written', ['/' + NODE, '/status'])
+def test_others_lend_of_it_too(lending, written):
     c = lending()
     eventually(lambda: c.lent() == {CPU: 14000, MEMORY: 6 * GIB})
-    # somebody writes first: the write is refused, and all is put on the Node that is there now
+    # somebody writes first, be it before annotations or before resources: the write is refused, and all is put on the Node that is there now
     clashes = []
 
     def late(handler):
         clashes.append(1)
         c.put(annotations={**c.at()['metadata']['annotations'], OTHERS: allocations('4000')}, status=c.at()['status'])
         handler.fail(409, 'the object has been modified')
-    c.api.fault(late, when=lambda method, path, query: method == 'PATCH' and path.endswith('/' + NODE))
+    c.api.fault(late, when=lambda method, path, query: method == 'PATCH' and path.endswith(written))
     c.put(annotations={**c.at()['metadata']['annotations'], OTHERS: allocations('1')}, status=c.at()['status'])
     eventually(lambda: c.lent()[MEMORY] == 5 * GIB and clashes)
     eventually(lambda: c.lent() == {CPU: 10000, MEMORY: 5 * GIB})
@@ -129,3 +131,30 @@ def test_little_changes_are_not_written(lending):
     c.node.create('large', ctr('c', '4', '1Mi'))
     eventually(lambda: c.lent()[CPU] == 9000)
     assert c.capacity_writes() == before + 1
+
+
+def test_zones_of_the_node(lending):
+    """Beside those of the policy, for whoever places pods by memory node: an amount is told anew when it differs enough by itself."""
+    conf = {**config(resourceDiffThreshold=0.2), 'calculators': ['cpu-normalization', 'batch'], 'cpu-normalization': {'enable': True, 'defaultRatio': 1.5},
+            'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}}
+    c = lending(conf=conf, topology=True)
+
+    def zones():
+        return (c.api.find('noderesourcetopologies', None, NODE) or {'zones': []})['zones']
+
+    def of(name):
+        resources = {z['name']: {r['name']: int(r['available']) for r in z['resources']} for z in zones() if z['type'] == 'Node'}
+        return [resources.get('node-%d' % n, {}).get(name) for n in range(4)]
+    # 4 CPUs each, less half of one that the node keeps of its sixteen; a CPU is worth one and a half, memory is not
+    eventually(lambda: of(CPU) == [5250] * 4 and of(MEMORY) == [GIB * 3 // 2] * 4)
+    assert [z['name'] for z in zones()] == ['NUMA node #%d' % n for n in range(4)] + ['node-%d' % n for n in range(4)]
+    c.node.create('p', ctr('c', '1', '1Mi'))
+    (cpu,) = c.node.cpus('p/c')
+    eventually(lambda: of(CPU) == [3750 if n == cpu // 4 else 5250 for n in range(4)])
+    # less than a fifth of what a zone has
+    c.node.create('q', ctr('c', '600m/1', '1Mi'))
+    passes = c.node.ctl('node')['passes']
+    eventually(lambda: c.node.ctl('node')['passes'] > passes + 1)
+    assert sorted(of(CPU)) == [3750, 5250, 5250, 5250]
+    c.set({**conf, 'nodeResources': config(enable=False)['nodeResources']})
+    eventually(lambda: of(CPU) == of(MEMORY) == [None] * 4 and len(zones()) == 4)

@@ -223,6 +223,7 @@ static int fill_zones(struct pipeline *p, struct zones *zones, struct inputs *re
 		    topo_node(p->env.topo, unit.id, &node))
 			continue;
 		zones->cpus[ret->in.n_zones] = unit.cpus;
+		p->noderes->zone_ids[ret->in.n_zones] = unit.id;
 		ret->zones[ret->in.n_zones++] =
 			(struct rp_nr_zone){.size = sizeof *ret->zones,
 					    .id = unit.id,
@@ -230,6 +231,7 @@ static int fill_zones(struct pipeline *p, struct zones *zones, struct inputs *re
 							    (int64_t)node.memory}};
 	}
 	ret->in.zones = ret->zones;
+	p->noderes->n_zones = ret->in.n_zones;
 	return 0;
 }
 

@@ -189,7 +189,68 @@ static bool is_time(const struct lending *l, const struct lending_pass *p, struc
 	       nr_need_sync_meta(p->calculators, p->n_calculators, before, after);
 }
 
-int lending_decide(struct lending *l, const struct lending_pass *p, uint64_t now_ms)
+/* ---- zones ----------------------------------------------------------------------------------- */
+
+/* Amounts of one resource as they were, but for those that differ by more than the threshold. */
+static bool settle_zones(const struct nr_value *was, struct nr_value *now, int64_t threshold)
+{
+	bool changed = false;
+	for (uint32_t i = 0; i < now->n_zones; i++) {
+		if (was->zones[i] == now->zones[i])
+			continue;
+		if (nr_differs(was->zones[i], now->zones[i], threshold))
+			changed = true;
+		else
+			now->zones[i] = was->zones[i];
+	}
+	return changed;
+}
+
+static int copy_zones(const struct nr_result *from, struct nr_result *to)
+{
+	int r = 0;
+	for (unsigned i = 0; !r && i < from->n_values; i++) {
+		const struct nr_value *v = &from->values[i];
+		if (v->n_zones)
+			r = nr_result_set(to,
+					  &(struct rp_nr_item){.size = sizeof(struct rp_nr_item),
+							       .name = v->name,
+							       .quantity = v->quantity,
+							       .zones = v->zones,
+							       .n_zones = v->n_zones});
+	}
+	return r;
+}
+
+/* Each amount by itself, and all of them when none has changed for long. */
+static int decide_zones(struct lending *l, struct lending_pass *p, const struct nr_result *node,
+			uint64_t now_ms)
+{
+	struct nr_result next = {0};
+	const int64_t *of = p->strategy->values;
+	bool due = nr_is_due((int64_t)((now_ms - l->zones_ms) / 1000), of[RP_NR_UPDATE_SECONDS]);
+	int r = copy_zones(node, &next);
+	bool changed = due || next.n_values != l->zones.n_values;
+	for (unsigned i = 0; !r && i < next.n_values; i++) {
+		struct nr_value *v = &next.values[i];
+		const struct nr_value *was = nr_result_value(&l->zones, v->name);
+		bool same = was && was->n_zones == v->n_zones;
+		changed |= !same || (!due && settle_zones(was, v, of[RP_NR_DIFF_THRESHOLD]));
+	}
+	if (r || !changed) {
+		nr_result_fini(&next);
+		return r;
+	}
+	nr_result_fini(&l->zones);
+	l->zones = next;
+	l->zones_ms = now_ms;
+	p->other_zones = true;
+	return 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+int lending_decide(struct lending *l, struct lending_pass *p, uint64_t now_ms)
 {
 	struct nr_result before = {0}, next = {0};
 	struct err failed[NR_CALCULATORS_MAX];
@@ -202,6 +263,8 @@ int lending_decide(struct lending *l, const struct lending_pass *p, uint64_t now
 		r = nr_apply(p->calculators, p->n_calculators, p->result, &next, p->costs, failed);
 	bool time = !r && is_time(l, p, &before, &next, now_ms);
 	keep_theirs(&next, p->calculators, p->n_calculators);
+	if (!r)
+		r = decide_zones(l, p, &next, now_ms);
 	if (!r && (time || other_keys(&l->stands, &next))) {
 		struct nr_result was = l->stands;
 		l->stands = next;
@@ -218,9 +281,12 @@ void lending_keep(struct lending *l, struct instance *const *calculators, unsign
 {
 	keep_theirs(&l->stands, calculators, n);
 	l->decided_ms = 0;
+	if (!n)
+		nr_result_fini(&l->zones); /* with others the next pass decides */
 }
 
 void lending_fini(struct lending *l)
 {
 	nr_result_fini(&l->stands);
+	nr_result_fini(&l->zones);
 }

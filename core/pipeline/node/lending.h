@@ -15,6 +15,8 @@
 /* All zeros: nothing was decided yet. */
 struct lending {
 	struct nr_result stands; /* what calculators have put there, and nothing else */
+	struct nr_result zones; /* what they have put on zones, as it was told last */
+	uint64_t zones_ms; /* monotonic: of the last change of that */
 	uint64_t writes; /* decisions that changed what stands */
 	uint64_t decided_ms; /* monotonic; 0: never */
 };
@@ -27,10 +29,11 @@ struct lending_pass {
 	const struct strategy *strategy;
 	const struct node_object *node; /* NULL: no agent has told */
 	bool cluster; /* there is somebody to tell wishes to */
+	bool other_zones; /* out: what is to be told of zones has changed */
 };
 
 /* Decides anew, if it is time to or enough has changed. 0 or -ENOMEM: what stood stands. */
-int lending_decide(struct lending *l, const struct lending_pass *pass, uint64_t now_ms);
+int lending_decide(struct lending *l, struct lending_pass *pass, uint64_t now_ms);
 /* Others than these have gone, and with them what they wished; it is time to decide. */
 void lending_keep(struct lending *l, struct instance *const *calculators, unsigned n);
 void lending_fini(struct lending *l);

@@ -21,6 +21,7 @@
 
 #define LOG_SOURCE "node"
 
+#define ZONE_NAME_MAX 32u
 #define APPS_KEY "nodeResources.hostApplications"
 #define FIRST_PASSES 2u /* as many as readings are needed */
 #define FIRST_PASS_MS 2000u
@@ -239,14 +240,17 @@ static void settle(struct pipeline *p, uint64_t now)
 static int put_on_node(struct pipeline *p, uint64_t now)
 {
 	struct noderes *n = p->noderes;
-	const struct lending_pass pass = {.calculators = n->calculators,
-					  .n_calculators = n->n_calculators,
-					  .result = &n->result,
-					  .costs = n->costs,
-					  .strategy = &n->strategy,
-					  .node = p->env.node,
-					  .cluster = conf_core(p->conf)->agent.cluster};
-	return n->settled ? lending_decide(&n->lending, &pass, now) : 0;
+	struct lending_pass pass = {.calculators = n->calculators,
+				    .n_calculators = n->n_calculators,
+				    .result = &n->result,
+				    .costs = n->costs,
+				    .strategy = &n->strategy,
+				    .node = p->env.node,
+				    .cluster = conf_core(p->conf)->agent.cluster};
+	int r = n->settled ? lending_decide(&n->lending, &pass, now) : 0;
+	if (pass.other_zones && p->env.wished)
+		p->env.wished(p->env.arg);
+	return r;
 }
 
 /* Calculators of which what they gave stands when they fail: not for longer than one would go by
@@ -504,6 +508,24 @@ struct usage *pipeline_app_usage(struct pipeline *p, uint32_t generation, uint32
 {
 	struct host_apps *a = &p->noderes->apps;
 	return generation == a->generation && index < a->n ? &a->list[index].usage : NULL;
+}
+
+/* ---- zones ----------------------------------------------------------------------------------- */
+
+bool noderes_zones(const struct pipeline *p, const struct rp_zone_sink *sink)
+{
+	const struct nr_result *zones = &p->noderes->lending.zones;
+	char name[ZONE_NAME_MAX];
+	for (uint32_t z = 0; zones->n_values && z < p->noderes->n_zones; z++) {
+		(void)snprintf(name, sizeof name, "node-%u", p->noderes->zone_ids[z]);
+		sink->zone(sink->ctx, name, "Node", "");
+		for (unsigned i = 0; i < zones->n_values; i++) {
+			const struct nr_value *v = &zones->values[i];
+			int64_t amount = z < v->n_zones ? v->zones[z] / 1000 : 0;
+			sink->resource(sink->ctx, v->name, amount, amount, amount);
+		}
+	}
+	return zones->n_values != 0;
 }
 
 /* ---- for people ------------------------------------------------------------------------------ */

@@ -48,6 +48,8 @@ struct calculator_view {
 	const char *name, *error; /* error: of the last pass; "": none */
 	const struct nr_cost *cost;
 };
+/* The zones that calculators have told of, "node-K" of type "Node". False: none. */
+bool noderes_zones(const struct pipeline *p, const struct rp_zone_sink *sink);
 /* In the order in which they are asked. False: there are no more. */
 bool pipeline_calculator(const struct pipeline *p, unsigned i, struct calculator_view *ret);
 /* Applications outside of pods, which the collector reads; what it has read of one of a generation

@@ -33,6 +33,8 @@ struct noderes {
 	struct rp_nr_measured measured;
 	struct nr_result result;
 	struct lending lending;
+	uint32_t zone_ids[NR_ZONES_MAX],
+		n_zones; /* of the machine's nodes, as calculators see them */
 	struct past past;
 	uint64_t started_ms, due_ms; /* monotonic; due: of the timer */
 	bool settled; /* since the start enough was measured, or is not to be waited for any more */
