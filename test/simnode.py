@@ -53,6 +53,14 @@ def ctr(name, cpu=None, memory=None, **more):
     return spec
 
 
+def fast_daemon(speed):
+    """The command of a daemon for which time passes so many times as fast (test/preload/fast.c)."""
+    env = {'LD_PRELOAD': BUILD / 'test' / 'fast.so', 'FAST_BY': speed, 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
+    return ' '.join(['/usr/bin/env', *('%s=%s' % pair for pair in env.items()), str(DAEMON),
+                     '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control} --module-dir',
+                     str(BUILD / 'modules')])
+
+
 def put_machine(node, ticks=0, used=2 << 30, total=8 << 30):
     """What the node is measured by. A CPU ticks a hundred times a second; the user's part of it."""
     proc = pathlib.Path(node.paths['root']) / 'proc'

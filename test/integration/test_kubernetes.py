@@ -2,22 +2,28 @@
 """A node of a real API server: nri-rp-agent with the rights of packaging/kubernetes and no others, nri-rpd below a simulated runtime.
 
 NRI_RP_KUBE_ADMIN names a kubeconfig that may do everything, NRI_RP_KUBE_AGENT one of the service account nri-rp/nri-rp-agent, whose rights
-are those of `kubectl apply -k build/kubernetes/base` alone, NRI_RP_KUBE_NODE a Node without a kubelet; kubectl is $KUBECTL or that of PATH.
+are those of `kubectl apply -k build/kubernetes/base` alone, NRI_RP_KUBE_NODE a Node without a kubelet, NRI_RP_KUBE_AUDIT, if there is one, the
+server's audit log in JSON; kubectl is $KUBECTL or that of PATH.
 """
 import contextlib
+import http.client
 import json
 import os
+import pathlib
 import shutil
+import socket
 import subprocess
+import threading
+import time
 
 import pytest
 import yaml
 
 import helmchart
 from kubelet import Agent
-from simnode import BUILD, TEST_MODULES, Node, ctr, eventually, put_machine
+from simnode import BUILD, TEST_MODULES, Node, ctr, eventually, fast_daemon, put_machine
 
-ADMIN, AGENT, NODE = (os.environ.get('NRI_RP_KUBE_' + name) for name in ('ADMIN', 'AGENT', 'NODE'))
+ADMIN, AGENT, NODE, AUDIT = (os.environ.get('NRI_RP_KUBE_' + name) for name in ('ADMIN', 'AGENT', 'NODE', 'AUDIT'))
 KUBECTL = os.environ.get('KUBECTL') or shutil.which('kubectl')
 NS = 'nri-rp'
 LABEL, TAINT = 'cmk.intel.com/cmk-node', {'key': 'cmk', 'value': 'true', 'effect': 'NoSchedule'}
@@ -37,9 +43,10 @@ def get(*args):
 
 
 @contextlib.contextmanager
-def managed(config, module_dirs=(), topology=False):
+def managed(config, module_dirs=(), topology=False, fast=None):
+    daemon = fast and fast_daemon(fast)
     with contextlib.ExitStack() as stack:
-        node = stack.enter_context(Node(None, start=False, module_dirs=module_dirs))
+        node = stack.enter_context(Node(None, start=False, module_dirs=module_dirs, daemon=daemon))
         socket = node.paths['work'] + '/agent.sock'
         node.run('write-config', {'agent': {'cluster': True, 'nodeResourceTopology': topology, 'socket': socket}, **config})
         node.start()
@@ -185,20 +192,31 @@ def test_an_eviction_obeys_the_budget(victim):
         assert problems(node) == []
 
 
+BATCH_CPU, OTHERS = 'kubernetes.io/batch-cpu', 'node.koordinator.sh/thirdPartyAllocations'
+STRATEGY = {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100, 'memoryReclaimThresholdPercent': 100}
+LENDING = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'strategy': STRATEGY}}
+
+
+def lent(part='capacity'):
+    return int(get('node', NODE)['status'][part].get(BATCH_CPU, '-1').replace('k', '000'))
+
+
+def milli(text):
+    return int(text[:-1]) if text.endswith('m') else 1000 * int(text)
+
+
+def not_asked_for():
+    """What the node has, less what pods on it ask for."""
+    pods = [p for p in get('-A', 'pods')['items'] if p['spec'].get('nodeName') == NODE and p['status']['phase'] in ('Pending', 'Running')]
+    asked = sum(milli(c.get('resources', {}).get('requests', {}).get('cpu', '0')) for p in pods for c in p['spec']['containers'])
+    return milli(get('node', NODE)['status']['allocatable']['cpu']) - asked
+
+
 def test_what_is_not_used_is_lent():
     """Batch resources come, follow, lose what others hand out, survive what a starting kubelet does, and go."""
-    cpu, others = 'kubernetes.io/batch-cpu', 'node.koordinator.sh/thirdPartyAllocations'
-    strategy = {'enable': True, 'metricReportIntervalSeconds': 1, 'cpuReclaimThresholdPercent': 100, 'memoryReclaimThresholdPercent': 100}
-    config = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'strategy': strategy}}
+    cpu, others, strategy, config = BATCH_CPU, OTHERS, STRATEGY, LENDING
     allocations = {'allocations': [{'name': 'yarn', 'priority': 'koord-batch', 'resources': {cpu: '500'}}]}
-
-    def lent(part='capacity'):
-        return int(get('node', NODE)['status'][part].get(cpu, '-1').replace('k', '000'))
-
-    def allocatable():
-        text = get('node', NODE)['status']['allocatable']['cpu']
-        return int(text[:-1]) if text.endswith('m') else 1000 * int(text)
-    whole = allocatable()
+    whole = not_asked_for()
     with managed({'policy': 'none'}) as node:
         put_machine(node)
         set_config(node, config)
@@ -216,6 +234,88 @@ def test_what_is_not_used_is_lent():
         set_config(node, {**config, 'nodeResources': {'strategy': {**strategy, 'enable': False}}})
         eventually(lambda: lent() == lent('allocatable') == -1)
         assert problems(node) == []
+
+
+def test_what_cannot_be_measured_is_not_lent():
+    """A minute after the last reading, in the daemon's time, and again once there are readings."""
+    whole = not_asked_for()
+    strategy = {**STRATEGY, 'metricReportIntervalSeconds': 10, 'degradeTimeMinutes': 1}
+    with managed({**LENDING, 'nodeResources': {'strategy': strategy}}, fast=30) as node:
+        put_machine(node)
+        eventually(lambda: lent() == whole)
+        stat = pathlib.Path(node.paths['root']) / 'proc/stat'
+        good = stat.read_text()
+        stat.write_text('garbage\n')
+        eventually(lambda: lent() == lent('allocatable') == -1)
+        assert 'too old' in node.ctl('node')['resources'][0]['why']
+        stat.write_text(good)
+        eventually(lambda: lent() == lent('allocatable') == whole)
+        assert problems(node) == []
+
+
+class Meddler(threading.Thread):
+    """Somebody who changes the Node many times a second, by a connection of its own."""
+
+    def __init__(self, folder):
+        super().__init__(daemon=True)
+        self.over, self.n = False, 0
+        self.path = str(folder / 'api')
+        self.proxy = subprocess.Popen([KUBECTL, '--kubeconfig', ADMIN, 'proxy', '--unix-socket', self.path], stdout=subprocess.DEVNULL)
+
+    def connect(self):
+        eventually(lambda: os.path.exists(self.path))
+        connection = http.client.HTTPConnection('localhost', timeout=10)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(self.path)
+        return connection
+
+    def run(self):
+        connection = self.connect()
+        while not self.over:
+            self.n += 1
+            patch = {'metadata': {'annotations': {'test.example/n': str(self.n)}}}
+            connection.request('PATCH', '/api/v1/nodes/' + NODE, json.dumps(patch), {'Content-Type': 'application/merge-patch+json'})
+            connection.getresponse().read()
+            time.sleep(0.03)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.join()
+        self.proxy.terminate()
+        self.proxy.wait()
+        kubectl('annotate', 'node', NODE, 'test.example/n-', OTHERS + '-')
+
+
+def refused_writes():
+    """The agent's writes of the Node that another came before, by the server's log of requests."""
+    lines = [json.loads(line) for line in pathlib.Path(AUDIT).read_text().splitlines()]
+    return sum(e['verb'] == 'patch' and 'nri-rp-agent' in e['user']['username'] and e.get('responseStatus', {}).get('code') == 409 for e in lines)
+
+
+@pytest.mark.skipif(not AUDIT, reason='needs NRI_RP_KUBE_AUDIT, the log of requests of the API server')
+def test_others_write_in_between(tmp_path):
+    """Writes are refused, and done again with the Node that is there then."""
+    whole, before = not_asked_for(), refused_writes()
+    with managed(LENDING) as node:
+        put_machine(node)
+        eventually(lambda: lent() == whole)
+        with Meddler(tmp_path) as other:
+            for k in range(1, 4):
+                node.create('p%d' % k, ctr('c', '200m', '64Mi'))
+                allocations = {'allocations': [{'name': 'yarn', 'priority': 'koord-batch', 'resources': {BATCH_CPU: str(200 * k)}}]}
+                kubectl('annotate', '--overwrite', 'node', NODE, OTHERS + '=' + json.dumps(allocations))
+                eventually(lambda: lent() == lent('allocatable') == whole - 400 * k, 60)
+            assert other.n > 50
+        eventually(lambda: lent() == whole - 600)
+        refused = refused_writes() - before
+        print('%d changes by another, %d writes refused' % (other.n, refused))
+        assert refused and problems(node) == []
+        set_config(node, {'policy': 'none'})
+        eventually(lambda: lent() == -1)
 
 
 def dry_run(documents):

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from simnode import BUILD, ctr, put_machine
+from simnode import BUILD, ctr, fast_daemon, put_machine
 from test_controllers import add_cgroup, cgroup_of
 
 HOURS = int(os.environ.get('DAY_HOURS', 2))
@@ -120,13 +120,10 @@ def draw(seen, load):
 
 @pytest.fixture
 def node(make_node):
-    env = {'LD_PRELOAD': BUILD / 'test' / 'fast.so', 'FAST_BY': SPEED, 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
-    daemon = ' '.join(['/usr/bin/env', *('%s=%s' % pair for pair in env.items()), str(BUILD / 'bin' / 'nri-rpd'),
-                       '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control}'])
     strategy = {'enable': True, 'cpuReclaimThresholdPercent': THRESHOLD, 'metricReportIntervalSeconds': PASS_S, 'metricAggregateDurationSeconds': WINDOW_S,
                 'updateTimeThresholdSeconds': AGE_S, 'resourceDiffThreshold': DIFF, 'degradeTimeMinutes': DEGRADE_S // 60}
     config = {'policy': 'none', 'calculators': ['batch'], 'nodeResources': {'strategy': strategy}, 'metrics': {'collectInterval': '15s'}}
-    node = make_node(config, start=False, daemon=daemon, module_dirs=[BUILD / 'modules'])
+    node = make_node(config, start=False, daemon=fast_daemon(SPEED))
     put_machine(node)
     node.start()
     node.create('p', ctr('c', '8', '1Gi'))
