@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random damage to what a kubelet says to nri-rp-bridge: to frames of HTTP/2 as a real client sent them, and to messages of CRI. The bridge has to go on, and calls of others with it. `MUTATIONS=100000` does many; with NRI_RP_BUILD=build/sanitized errors
-of memory count, too.
+"""Random damage to what a kubelet says to nri-rp-bridge, and to what a runtime answers: to frames of HTTP/2 as real ones sent them, and to messages of CRI.
+The bridge has to go on, calls of others with it, and nothing may stay allocated for what was never there. `MUTATIONS=100000` does many; with
+NRI_RP_BUILD=build/sanitized errors of memory count, too.
 """
+import itertools
 import os
+import queue
 import random
 import socket
 import threading
+import time
+import types
 
 import grpc
 import pytest
+from google.protobuf.message import DecodeError
 
 from criproxy import SERVICE, Bridge, Judge
-from test_bridge_police import ANSWER_S, API, Client, Cri
+from simnode import eventually
+from test_bridge_police import ANSWER_S, API, PLACED, UNKNOWN, Client, Cri, Daemon, all_is_free
 
 MUTATIONS = int(os.environ.get('MUTATIONS', 100))
+ANSWERS = int(os.environ.get('MUTATIONS', 500))  # of a runtime that lies
+TALKERS = 12
+PATIENCE_S = 0.03  # with what is lost in damage
 SEED = int(os.environ.get('MUTATION_SEED', 1))
 CHECK_EVERY = 20
 PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
@@ -44,13 +54,44 @@ class Relay:
 
     @staticmethod
     def pump(a, b, kept):
+        Relay.pass_on(a, b, lambda data: kept.extend(data) or data)
+
+    @staticmethod
+    def pass_on(a, b, change):
         try:
             while data := a.recv(65536):
-                kept += data
-                b.sendall(data)
+                b.sendall(change(data))
         except OSError:
             pass
         for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Liar(Relay):
+    """One whose answers are damaged, each fourth batch of frames, until it is honest."""
+
+    def __init__(self, path, to):
+        self.lies, self.count, self.rng, self.open = True, 0, random.Random(SEED), []
+        super().__init__(path, to)
+
+    def pump(self, a, b, kept):
+        self.open.append(a)
+        Relay.pass_on(a, b, self.damage if kept is self.answered else bytes)
+        self.open.remove(a)
+
+    def damage(self, data):
+        list_ = frames(data)
+        if not self.lies or not list_ or self.rng.randrange(4):
+            return data
+        self.count += 1
+        return mutate_frames(self.rng, list_)
+
+    def cut(self):
+        """Connections, as those that are there may wait for what was lost."""
+        for s in list(self.open):
             try:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
@@ -126,9 +167,38 @@ def mutate_frames(rng, recorded):
     return mutate_bytes(rng, data) if rng.randrange(4) == 0 else data
 
 
+class LyingCri(Cri):
+    """One whose answers are damaged messages, each fourth, while it lies."""
+
+    def __init__(self):
+        self.lies, self.count, self.rng = False, 0, random.Random(SEED)
+        super().__init__()
+
+    def service(self, handler_call_details):
+        handler = super().service(handler_call_details)
+        if not handler or not handler.unary_unary:
+            return handler
+
+        def handle(data, context):
+            try:
+                return self.damage(handler.unary_unary(data, context))
+            except KeyError as e:
+                return context.abort(grpc.StatusCode.NOT_FOUND, 'no %s' % e)
+        return grpc.unary_unary_rpc_method_handler(handle)
+
+    def damage(self, answer):
+        if not self.lies or self.rng.randrange(4):
+            return answer
+        self.count += 1
+        return mutate_bytes(self.rng, answer or UNKNOWN)
+
+    def tell(self, ctr, kind, more=b''):
+        self.events.put(self.damage(API.ContainerEvent(container_id=ctr, type=kind).SerializeToString()))
+
+
 @pytest.fixture
 def runtime():
-    with Cri() as r:
+    with LyingCri() as r:
         yield r
 
 
@@ -226,3 +296,153 @@ def test_messages(runtime, bridge):
                     client.remove(other)
     goes_on(bridge)
     life(client)
+
+
+# ---- a runtime's answers -----------------------------------------------------------------------------------------------------------
+
+def frame(kind, flags, stream, payload=b''):
+    return joined([[len(payload), kind, flags, stream, payload]])
+
+
+class Plain:
+    """A client that decodes no headers: what the bridge passes on of such a runtime ends gRPC's own with an illegal instruction. One call at a time."""
+
+    def __init__(self, path):
+        self.path, self.socket, self.stream, self.heard = str(path), None, 0, b''
+
+    def connect(self):
+        self.socket, self.stream, self.heard = socket.socket(socket.AF_UNIX), -1, b''
+        self.socket.connect(self.path)
+        self.socket.sendall(PREFACE + frame(4, 0, 0))
+
+    def call(self, method, request, timeout=PATIENCE_S):
+        """The message of the answer; None: there is none."""
+        try:
+            if not self.socket:
+                self.connect()
+            self.stream += 2
+            fields = (':method', 'POST'), (':scheme', 'http'), (':path', SERVICE + method), (':authority', 'localhost'), ('content-type', 'application/grpc'), ('te', 'trailers')
+            headers = b''.join(b'\x10' + bytes([len(k)]) + k.encode() + bytes([len(v)]) + v.encode() for k, v in fields)
+            message = b'\0' + len(request).to_bytes(4, 'big') + request
+            self.socket.sendall(frame(1, 4, self.stream, headers) + frame(0, 1, self.stream, message))
+            self.socket.settimeout(timeout)
+            return self.answer(bytearray())
+        except OSError:
+            if self.socket:
+                self.socket.close()
+            self.socket = None
+            return None
+
+    def answer(self, data):
+        while True:
+            while len(self.heard) < 9 or len(self.heard) < 9 + int.from_bytes(self.heard[:3], 'big'):
+                more = self.socket.recv(65536)
+                if not more:
+                    raise OSError('closed')
+                self.heard += more
+            (n, kind, flags, stream, payload), = frames(self.heard[:9 + int.from_bytes(self.heard[:3], 'big')])
+            self.heard = self.heard[9 + n:]
+            if kind == 4 and not flags & 1:
+                self.socket.sendall(frame(4, 1, 0))
+            elif kind == 0:
+                self.socket.sendall(frame(8, 0, 0, n.to_bytes(4, 'big')) if n else b'')
+                data += payload if stream == self.stream else b''
+            if kind == 3 and stream == self.stream:
+                return None
+            if kind in (0, 1) and flags & 1 and stream == self.stream:
+                return bytes(data[5:]) if len(data) >= 5 else None
+
+
+def read_as(answer, data):
+    try:
+        return answer.FromString(data or b'')
+    except DecodeError:
+        return answer()
+
+
+def attempt_life(client, n):
+    """All of it, whatever is answered."""
+    config = API.PodConfig(metadata=dict(name='p%d' % n, uid='u%d' % n))
+    made = client.call('RunPodSandbox', API.RunPodSandboxRequest(config=config).SerializeToString())
+    pod = read_as(API.RunPodSandboxResponse, made).pod_sandbox_id
+    made = client.call('CreateContainer', Client.request(pod, 1000).SerializeToString())
+    ctr = API.ContainerRequest(container_id=read_as(API.CreateContainerResponse, made).container_id)
+    update = API.UpdateRequest(container_id=ctr.container_id)
+    update.linux.cpu_shares = 512
+    for method, request in (('StartContainer', ctr), ('UpdateContainerResources', update), ('ListContainers', API.Empty()), ('StopContainer', ctr),
+                            ('RemoveContainer', ctr), ('StopPodSandbox', API.PodRequest(pod_sandbox_id=pod)),
+                            ('RemovePodSandbox', API.PodRequest(pod_sandbox_id=pod))):
+        client.call(method, request.SerializeToString())
+
+
+def talk_until(bridge, done, also=lambda: None):
+    """Lives, several at once, and readers of events that come and go."""
+    over = threading.Event()
+
+    def talk(i):
+        client, reader = Plain(bridge.socket), Plain(bridge.socket)
+        for n in range(i, 1 << 30, TALKERS):
+            if over.is_set():
+                return
+            attempt_life(client, n)
+            if n % 10 == 0:
+                reader.call('GetContainerEvents', b'', timeout=0.01)
+    talkers = [threading.Thread(target=talk, args=(i,)) for i in range(TALKERS)]
+    for t in talkers:
+        t.start()
+    try:
+        while not done() and bridge.process.poll() is None:
+            also()
+            time.sleep(0.01)
+    finally:
+        over.set()
+        for t in talkers:
+            t.join()
+    assert bridge.process.poll() is None, bridge.log.read_text()[-4000:]
+
+
+def is_clean(bridge):
+    text = bridge.log.read_text()
+    assert 'Sanitizer' not in text and 'runtime error' not in text, text
+
+
+def test_a_runtimes_frames(runtime, tmp_path):
+    liar = Liar(runtime.dir / 'liar.sock', runtime.socket)
+    with Bridge(types.SimpleNamespace(dir=runtime.dir, socket=liar.path)) as bridge:
+        daemon = Daemon(tmp_path, bridge.nri_socket).start()
+        rounds = itertools.count()
+        talk_until(bridge, lambda: liar.count >= ANSWERS, lambda: next(rounds) % 10 or liar.cut())
+        is_clean(bridge)
+        again = bridge.log.read_text().count(PLACED) + 1
+        liar.lies = False
+        liar.cut()
+        eventually(lambda: Plain(bridge.socket).call('Echo', b'x') == b'x')
+        bridge.wait_log(PLACED, again)
+        all_is_free(runtime, Client(bridge), daemon)
+        daemon.kill()
+    is_clean(bridge)
+
+
+def test_a_runtimes_messages(runtime, tmp_path):
+    runtime.events = queue.Queue()
+    with Bridge(runtime) as bridge:
+        daemon = Daemon(tmp_path, bridge.nri_socket).start()
+        bridge.wait_log(PLACED)
+        rounds, runtime.lies = itertools.count(), True
+
+        def also():
+            """Events, true and not; and all is told anew now and then."""
+            runtime.tell(runtime.rng.choice(list(runtime.ctrs) or ['x']), runtime.rng.randrange(4))
+            if next(rounds) % 50 == 49:
+                daemon.kill()
+                daemon.start()
+        talk_until(bridge, lambda: runtime.count >= ANSWERS, also)
+        is_clean(bridge)
+        again = bridge.log.read_text().count(PLACED) + 1
+        runtime.lies = False
+        daemon.kill()
+        daemon.start()
+        bridge.wait_log(PLACED, again)
+        all_is_free(runtime, Client(bridge), daemon)
+        daemon.kill()
+    is_clean(bridge)
