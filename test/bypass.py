@@ -150,6 +150,7 @@ class Node:
         text = None
         while text != (again := at.read_text()):
             text = again
+            time.sleep(0.001)
         return text.strip()
 
     def write(self, path, file, text):

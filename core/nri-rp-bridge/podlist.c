@@ -41,6 +41,7 @@ struct podlist {
 	bool asking, secure; /* now; by which port */
 	bool fed; /* the agent is connected and has told all */
 	bool failing;
+	bool warned; /* of whom nobody has named as the source */
 	bool changed; /* since the list has begun */
 	unsigned empty; /* lists without a pod in a row */
 	char state[256];
@@ -230,6 +231,11 @@ static void set_state(struct podlist *p, bool failing, const char *text)
 		log_warning("pods are known by their cgroups alone: %s", state);
 	else if (!str_eq(state, p->state))
 		log_notice("pods are known by %s", state);
+	if (!failing && !p->fed && !p->secure && p->config.source == PODS_AUTO && !p->warned) {
+		log_warning("--pods auto has come to the port without authentication: whoever "
+			    "listens there says what pods are; name a source");
+		p->warned = true;
+	}
 	(void)snprintf(p->state, sizeof p->state, "%s", state);
 	p->failing = failing;
 }

@@ -112,15 +112,57 @@ def test_without_a_word_of_the_runtime(node):
     """Neither names nor amounts but those of the cgroups."""
     with node.bridge(), node.daemon():
         ctr = node.pod('web', bundle=False).ctr('app', 2000)
-        for pid, name in ((101, 'pause'), (102, 'app')):
-            (node.root / 'proc' / str(pid)).mkdir()
-            (node.root / 'proc' / str(pid) / 'comm').write_text(name + '\n')
         node.write(ctr.path, 'cpuset.cpus', '')
-        (node.mounts['cpuset'] / ctr.pod.child(ctr.pod.id) / 'cgroup.procs').write_text('101\n')
-        (node.mounts['cpuset'] / ctr.path / 'cgroup.procs').write_text('102\n')
+        run_in(node, ctr.pod.child(ctr.pod.id), 101, 'pause')
+        run_in(node, ctr.path, 102, 'app')
         wait_for(lambda: len(node.ctl('containers')) == 1)
         found = node.ctl('containers')[0]
         assert (found['name'], found['id']) == (ctr.id[:12], ctr.id) and abs(found['wanted']['cpu_request_milli'] - 2000) < 30
+
+
+def run_in(node, path, pid, name):
+    """A process in a container's cgroup."""
+    (node.root / 'proc' / str(pid)).mkdir(exist_ok=True)
+    (node.root / 'proc' / str(pid) / 'comm').write_text(name + '\n')
+    (node.mounts['cpuset'] / path / 'cgroup.procs').write_text('%d\n' % pid)
+
+
+def ids(node):
+    return {c['id'] for c in node.ctl('containers')}
+
+
+def test_what_a_runtime_is_still_making_is_no_container_yet(node):
+    """Where the runtime says nothing: its own process is in the cgroup first. And a pod has one sandbox, whatever its containers call themselves."""
+    with node.bridge(), node.daemon():
+        pod = node.pod('web', bundle=False)
+        run_in(node, pod.child(pod.id), 101, 'pause')
+        ctr = pod.ctr('app', 2000)
+        node.write(ctr.path, 'cpuset.cpus', '')
+        run_in(node, ctr.path, 102, 'runc:[2:INIT]')
+        for i in range(2):  # they are placed after a look at all
+            other = node.pod('other%d' % i).ctr('c', 2000)
+            wait_for(lambda: two_cpus(other))
+        assert len(ids(node)) == 2 and ctr.id not in ids(node)
+        run_in(node, ctr.path, 102, 'app')
+        wait_for(lambda: ctr.id in ids(node))
+        second = pod.ctr('second', 1000)
+        node.write(second.path, 'cpuset.cpus', '')
+        run_in(node, second.path, 103, 'pause')
+        wait_for(lambda: second.id in ids(node))
+        assert pod.id not in ids(node)
+
+
+def test_a_file_that_names_another_pods_sandbox_is_not_believed(node, kubelet):
+    with node.bridge('--read-only-port', kubelet.port, pods='readonly'), node.daemon():
+        victim, thief = node.pod('victim'), node.pod('thief')
+        kubelet.pods += [victim, thief]
+        mine = victim.ctr('a', 2000)
+        wait_for(lambda: two_cpus(mine))
+        thief.id, own = victim.id, thief.id
+        other = thief.ctr('b', 1000)
+        thief.id = own
+        wait_for(lambda: other.id in ids(node))
+        assert {c['full_name'] for c in node.ctl('containers')} == {'default/victim/a', 'default/thief/b'}
 
 
 def test_a_write_that_fails_is_tried_again(node):
@@ -209,6 +251,9 @@ def test_the_secure_port(node, tmp_path):
         with closed_port() as nobody, node.bridge('--secure-port', kubelet.port, '--read-only-port', nobody, *options, pods='auto') as bridge:
             bridge.wait_log('the token is shown to nobody')
             bridge.wait_log('by their cgroups alone: readonly: ')
+        with Kubelet(node) as anybody, node.bridge('--secure-port', kubelet.port, '--read-only-port', anybody.port, *options, pods='auto') as bridge:
+            bridge.wait_log('pods are known by readonly')
+            bridge.wait_log('whoever listens there says what pods are')
     assert kubelet.tokens == {'Bearer secret', 'Bearer other'}
 
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,6 +18,7 @@
 #include "core/nri-rp-bridge/kubepods.h"
 #include "core/nri-rp-bridge/podlist.h"
 #include "core/util/cleanup.h"
+#include "core/util/loop.h"
 #include "core/util/str.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -275,6 +277,37 @@ static void test_write_v1(void **state)
 	assert_int_equal(written, 0);
 }
 
+/* Which of the two was written first. */
+static const char *first_of_two(struct fixture *f, Cri__Resources *r)
+{
+	static char first[64];
+	char folder[640], events[1024] __attribute__((aligned(8)));
+	unsigned written;
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	(void)snprintf(folder, sizeof folder, "%s/sys/fs/cgroup/cpu/%s", f->dir, CTR);
+	assert_true(inotify_add_watch(fd, folder, IN_CLOSE_WRITE) >= 0);
+	assert_int_equal(write_it(f, r, &written), 0);
+	assert_int_equal(written, 2);
+	assert_true(read(fd, events, sizeof events) > 0);
+	(void)snprintf(first, sizeof first, "%.63s",
+		       ((struct inotify_event *)(void *)events)->name);
+	(void)close(fd);
+	return first;
+}
+
+/* The kernel refuses, at each step, more time than the cgroup around has. */
+static void test_quota_and_period_v1(void **state)
+{
+	struct fixture *f = *state;
+	Cri__Resources r = wanted("", "");
+	r.cpu_quota = 20000;
+	r.cpu_period = 50000;
+	assert_string_equal(first_of_two(f, &r), "cpu.cfs_quota_us");
+	r.cpu_quota = 60000;
+	r.cpu_period = 150000;
+	assert_string_equal(first_of_two(f, &r), "cpu.cfs_period_us");
+}
+
 static void test_write_v2(void **state)
 {
 	struct fixture *f = *state;
@@ -468,6 +501,50 @@ static void test_lists_of_a_kubelet(void **state)
 	assert_int_equal(n, 1);
 }
 
+/* ---- places among what is known -------------------------------------------------------------- */
+
+static void on_changed(void *arg)
+{
+	(*(unsigned *)arg)++;
+}
+
+static bool takes(struct podlist *p, unsigned i)
+{
+	char uid[32];
+	Agent__FedPod pod = AGENT__FED_POD__INIT;
+	(void)snprintf(uid, sizeof uid, "uid-%u", i);
+	pod.uid = pod.name = pod.namespace_ = uid;
+	podlist_take(p, &pod);
+	return podlist_find(p, uid) != NULL;
+}
+
+/* Pods that come and go all day must not leave those of the evening without a place. */
+static void test_who_has_gone_leaves_a_place(void **state)
+{
+	unsigned changes = 0;
+	struct err err = ERR_INIT;
+	struct podlist *p;
+	struct podlist_config config = {.loop = loop_new(),
+					.source = PODS_CGROUPFS,
+					.changed = on_changed,
+					.arg = &changes};
+	(void)state;
+	assert_int_equal(podlist_new(&config, &p, &err), 0);
+	podlist_begin(p);
+	for (unsigned i = 0; i < PODLIST_MAX; i++)
+		assert_true(takes(p, i));
+	podlist_end(p);
+	assert_int_equal(changes, 1);
+	assert_false(takes(p, PODLIST_MAX));
+	podlist_forget(p, "uid-7");
+	assert_true(podlist_gone_ms(p, "uid-7") > 0);
+	assert_true(takes(p, PODLIST_MAX));
+	assert_null(podlist_find(p, "uid-7"));
+	assert_false(takes(p, PODLIST_MAX + 1));
+	podlist_free(p);
+	loop_free(config.loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +555,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_read_v1, setup_v1, teardown),
 		cmocka_unit_test_setup_teardown(test_read_v2, setup_v2, teardown),
 		cmocka_unit_test_setup_teardown(test_write_v1, setup_v1, teardown),
+		cmocka_unit_test_setup_teardown(test_quota_and_period_v1, setup_v1, teardown),
 		cmocka_unit_test_setup_teardown(test_write_v2, setup_v2, teardown),
 		cmocka_unit_test_setup_teardown(test_cgroups_around_are_widened, setup_v1,
 						teardown),
@@ -491,6 +569,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_empty, setup_v2, teardown),
 		cmocka_unit_test(test_bundles),
 		cmocka_unit_test(test_lists_of_a_kubelet),
+		cmocka_unit_test(test_who_has_gone_leaves_a_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
