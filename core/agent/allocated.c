@@ -13,7 +13,8 @@
 
 #define ARENA_BLOCK (64u << 10)
 #define ARENA_MAX (64u << 20)
-/* Of a zone: the CPUs that its policy gives to nobody else. A name of the published topology. */
+/* The attribute of a zone that holds the CPUs its policy gives to nobody else: a name of the
+ * published topology. */
 #define RESERVED_ATTRIBUTE "reserved cpuset"
 
 static char *set_text(struct arena *a, struct rp_ids ids)
@@ -82,7 +83,8 @@ static int put_pod(struct arena *a, const struct cache *cache, const struct pod 
 	return r;
 }
 
-/* Of a sandbox that has stopped nothing runs any more, and another one of its name may be there. */
+/* Whether a pod is asked for. In a stopped sandbox nothing runs any more, and another one of its
+ * name may be there. */
 static bool is_asked_for(const struct pod *pod, const Agent__AllocationsRequest *m)
 {
 	return !pod->over && !pod->stopped &&

@@ -19,7 +19,7 @@
 
 /* ---- what is pushed -------------------------------------------------------------------------- */
 
-/* It becomes part of names of sources, which people read. */
+/* Whether a word may become part of the name of a source, which people read. */
 static bool good_word(const char *text)
 {
 	size_t len = strnlen(text, AGENT_NAME_MAX);

@@ -17,7 +17,7 @@ struct publisher;
 
 struct publisher *publisher_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
 struct publisher *publisher_free(struct publisher *u); /* NULL is fine; returns NULL */
-/* Who is told from now on, of everything; NULL: nobody. */
+/* The agent that is told from now on, of everything; NULL: none. */
 void publisher_set_agent(struct publisher *u, struct rpc *rpc);
 /* Something may be otherwise than it was. */
 void publisher_changed(struct publisher *u);

@@ -20,10 +20,10 @@ struct teller;
 
 struct teller *teller_new(struct loop *loop, struct pipeline *p); /* NULL: no memory */
 struct teller *teller_free(struct teller *t); /* NULL is fine; returns NULL */
-/* Who is told from now on; NULL: nobody. What happened meanwhile is told then, as far as it is
- * remembered. */
+/* The agent that is told from now on; NULL: none. What happened meanwhile is told then, as far as
+ * it is remembered. */
 void teller_set_agent(struct teller *t, struct rpc *rpc);
-/* There may be a new event. */
+/* Call when there may be a new event. */
 void teller_changed(struct teller *t);
 
 #endif

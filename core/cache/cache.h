@@ -275,7 +275,7 @@ struct iset *ctr_exclusive(const struct cache *c, const struct ctr *ctr);
 
 /* The id of the running transaction, 0: none. */
 uint64_t cache_running_txn(const struct cache *c);
-/* That of the one that was begun last, whether it runs or not. */
+/* The number of the transaction that was begun last, whether it runs or not. */
 uint64_t cache_last_txn(const struct cache *c);
 
 /* ---- values ---------------------------------------------------------------------------------- */

@@ -64,7 +64,8 @@ unsigned feed_n_ended(const struct feed *f); /* pods */
 
 /* Is what the feed says of requests to be used? It is, until this says otherwise. */
 void feed_use(struct feed *f, bool yes);
-/* Of a pod of the cache, for its requests. NULL: not known, or not to be used. */
+/* What the cluster has told of a pod of the cache, for its requests. NULL: nothing, or it is not to
+ * be used. */
 const struct fed_pod *pod_fed(const struct cache *c, const struct pod *pod);
 const struct fed_ctr *fed_ctr(const struct fed_pod *pod, const char *name); /* NULL: it has none */
 /* -ENOENT: it asks for none. */

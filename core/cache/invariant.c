@@ -71,8 +71,8 @@ static int overlap(struct cache *c, const struct ctr *ctr, const struct decision
 		       ctr->full_name, cpu, d->exclusive->text);
 }
 
-/* Its own exclusive CPUs: nobody else owns them, and whoever runs there does so as one of their
- * owners. */
+/* A container's own exclusive CPUs: nobody else owns them, and whoever runs there does so as one of
+ * their owners. */
 static int check_exclusive(struct cache *c, const struct ctr *ctr, const struct decision *d,
 			   struct err *err)
 {

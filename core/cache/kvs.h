@@ -17,7 +17,7 @@ struct kvs {
 #define KVS_VALUE_MAX 65536u /* a longer value is left out */
 #define KVS_TOTAL_MAX 524288u /* and so is what does not fit any more */
 
-/* Of equal keys the last wins. Returns how many pairs a limit left out, or -ENOMEM. */
+/* Sorts pairs; of equal keys the last wins. Returns how many pairs a limit left out, or -ENOMEM. */
 int kvs_init(struct kvs *s, const struct kv *pairs, uint32_t n);
 void kvs_fini(struct kvs *s);
 /* NULL: no such key. */

@@ -89,8 +89,8 @@ static void put_former_aside(struct store *s, enum store_aside how, char ret[128
 	(void)unlinkat(s->dir.fd, STORE_FILE_FORMER_TOO, 0);
 }
 
-/* It is later than a log: an earlier version has run since that was written. *ret says what became
- * of it, if nothing came of it. */
+/* The former store is later than the log: an earlier version has run since the log was written.
+ * *ret says what became of it, if nothing came of it. */
 static int take_former(struct store *s, bool reset, struct store_opening *ret, struct err *err)
 {
 	struct err why = ERR_INIT;
@@ -364,7 +364,8 @@ static int compare_pointers(const void *a, const void *b)
 	return a < b ? -1 : a > b;
 }
 
-/* Those with the same sets are next to each other, in the order of their arrival. */
+/* Sorts so that containers with the same sets are next to each other, in the order of their
+ * arrival. */
 static int compare_moved(const void *left, const void *right)
 {
 	const struct ctr *a = *(struct ctr *const *)left, *b = *(struct ctr *const *)right;

@@ -537,7 +537,8 @@ static const char *get_listen(struct conf_loader *l, rp_cfg map)
 	return text;
 }
 
-/* It is served to this machine alone, and one who asked for it should know why it is not there. */
+/* Warns that there is no map: it is served to this machine alone, and an operator who asked for it
+ * should know why it is missing. */
 static void warn_of_map(struct conf_loader *l, const struct conf_core *core)
 {
 	struct address a;

@@ -312,7 +312,7 @@ static bool accepts(rp_cfg list, const char *name)
 	return false;
 }
 
-/* Of a key of `agent` that may not be pushed, what the files say of it stays. */
+/* Keeps what the files say of a key of `agent` that may not be pushed. */
 static int keep_own(struct conf_loader *l, struct rp_cfg_node *agent, const char *key)
 {
 	const struct conf_member *pushed = node_member(agent, key);

@@ -466,7 +466,7 @@ static bool may_administer(void)
 	"install -D -m 644 -t /etc/systemd/system/nri-rpd.service.d " NRI_RP_DATADIR               \
 	"/systemd/speed-select.conf && systemctl daemon-reload && systemctl restart nri-rpd"
 
-/* Of no use to most: nothing is said where there is no device. */
+/* Speed Select is of no use to most: nothing is said where there is no device. */
 static void check_speedselect(struct doctor *d)
 {
 	struct topo *topo = pipeline_topo(d->p);
@@ -525,7 +525,7 @@ static const struct {
 	{"cgroup", check_cgroup},	  {"machine", check_machine},
 };
 
-/* Those of the table that belong to the running check. */
+/* Puts a condition of the table that belongs to the running check. */
 static void put_condition(const struct condition *c, void *arg)
 {
 	struct doctor *d = arg;

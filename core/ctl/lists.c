@@ -371,7 +371,7 @@ static const struct pod *find_pod(struct pipeline *p, const char *name)
 	return NULL;
 }
 
-/* It was refused, it is a pod, or nothing is called so. */
+/* Explains a name that is no living container: one refused, a pod, or nothing that is known. */
 static enum call_result explain_other(struct call *call, const char *name, const struct err *err)
 {
 	const struct pod *pod = find_pod(call->p, name);

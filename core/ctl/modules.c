@@ -248,7 +248,7 @@ static int split_sources(const Control__Request *req, char joined[CTL_DEBUG_MAX]
 	return 0;
 }
 
-/* Of the daemon's own messages; a module's source is its name. */
+/* Sources of the daemon's own messages; a module's source is its name. */
 static const char *const log_sources[] = {
 	"agent", "cache",   "config",	"control", "controller", "devices",   "drift",	 "events",
 	"evict", "export",  "link",	"loop",	   "machine",	 "metrics",   "module",	 "node",

@@ -120,7 +120,7 @@ static void put_resources(struct json *j, const struct noderes_view *v)
 	json_end_obj(j);
 }
 
-/* Those that are asked, in that order, then those that are not. */
+/* Calculators that are asked, in that order, then those that are not. */
 static void put_calculators(struct json *j, const struct pipeline *p)
 {
 	struct calculator_view v;

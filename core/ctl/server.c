@@ -100,7 +100,7 @@ struct job *job_new(struct call *call, struct job **list)
 	return job;
 }
 
-/* Its request is answered, its place is free; what may still come of it has nobody to go to. */
+/* A job's request is answered and its place is free; what the job still brings goes nowhere. */
 static void job_detach(struct job *job, struct job **list)
 {
 	assert(job->ctl && job->ctl->n_jobs);
@@ -165,8 +165,8 @@ void ctl_forget(struct ctl *ctl, const void *arg)
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* Who waited for events waits no more: its places are for others, and not only when the patience
- * asked for ends. */
+/* A client that waited for events has gone: its places are for others now, and not only when the
+ * patience asked for ends. */
 static void end_waits(struct ctl *ctl, const struct client *client)
 {
 	struct job *job, *next;

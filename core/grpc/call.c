@@ -111,7 +111,7 @@ static int check_message(const struct grpc_message *m, struct err *err)
 			     : 0;
 }
 
-/* Of a stream: each message is told as it comes. 1: the user has cancelled the call. */
+/* Tells each message of a stream as it comes. 1: the user has cancelled the call. */
 static int tell_messages(struct grpc_call *c, struct err *err)
 {
 	struct grpc_message m;
@@ -130,7 +130,7 @@ static int tell_messages(struct grpc_call *c, struct err *err)
 	return r;
 }
 
-/* Of a single answer: it stays where it is until the status has come. */
+/* Checks a single answer, which stays where it is until the status has come. */
 static int check_single(const struct grpc_call *c, struct err *err)
 {
 	struct grpc_message m;

@@ -33,7 +33,8 @@ struct grpc_call_config {
 	uint32_t timeout_ms; /* 0: none */
 	uint32_t message_max; /* bytes of an answer; 0: GRPC_MESSAGE_MAX */
 	struct h2_fields metadata; /* besides what gRPC needs */
-	/* Of a stream of answers; NULL: one message is the answer, and told with the end. */
+	/* Called for each message of a stream of answers; NULL: one message is the answer, and told
+	 * with the end. */
 	void (*message)(const uint8_t *payload, size_t n, void *arg);
 	grpc_done done;
 	void *arg;

@@ -77,7 +77,7 @@ static int write_out(struct grpc_conn *c, struct err *err)
 			return err_errno(err, -ECONNRESET, "writing to %s failed", c->config.peer);
 		buf_consume(&c->out, (size_t)n);
 	}
-	/* Who says much is about to say more. */
+	/* A connection that has sent much is about to send more. */
 	buf_shrink(&c->out, h2_n_streams(c->h2) ? 2 * WRITE_SIZE : BUFFER_KEEP);
 	return 1;
 }

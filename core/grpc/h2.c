@@ -282,7 +282,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	if (frame->hd.type == NGHTTP2_HEADERS) {
 		if (!on_headers(s, frame, last))
 			return 0;
-		/* Whoever was told may have reset the stream. */
+		/* The callee may have reset the stream. */
 		s = nghttp2_session_get_stream_user_data(session, id);
 		if (s) {
 			buf_reset(&s->text);

@@ -89,10 +89,10 @@ struct h2_events {
 struct h2_config {
 	bool server;
 	unsigned streams_max; /* of a server; 0: H2_STREAMS_MAX */
-	/* Of a server: a call begins. The callee names its events (h2_stream_listen), or resets
+	/* For a server: a call begins. The callee names its events (h2_stream_listen), or resets
 	 * it. */
 	void (*accept)(struct h2_stream *s, const struct h2_fields *fields, bool last, void *arg);
-	/* There is something to send: h2_pull, not from inside. */
+	/* Called when there is something to send: call h2_pull, not from inside. */
 	void (*touched)(void *arg);
 	void *arg;
 };

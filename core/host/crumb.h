@@ -33,7 +33,7 @@
 #define CRUMB_WINDOW_MS (10u * 60 * 1000) /* … within this: quarantine */
 #define CRUMB_KILLS 5u /* in a row, to count as deaths */
 
-/* Who calls: the loop's thread or the worker's. */
+/* The thread that calls a module: the loop's or the worker's. */
 enum crumb_lane { CRUMB_LOOP, CRUMB_WORKER, CRUMB_N_LANES };
 
 /* What is called. The numbers are in the file: append only. */

@@ -47,7 +47,7 @@ int found_put(struct found *f, const char *path, const char *value);
 /* [any, one at a time] An error leaves the log as it was; -EBADF: it has to be written anew
  * first. */
 int found_commit(struct found *f);
-/* It has become so long that it is worth to be written anew. */
+/* Whether the file has become so long that it is worth to be written anew. */
 bool found_is_long(const struct found *f);
 
 #endif

@@ -29,7 +29,7 @@ struct node_object;
 struct node_wish;
 struct nr_input;
 
-/* Who takes evictions for the modules (nri-rp.host.evict/1). */
+/* Takes evictions for the modules (nri-rp.host.evict/1). */
 struct evict_ops {
 	bool (*available)(void *arg);
 	int (*evict)(const struct instance *i, struct pod *pod, int64_t grace_s, const char *reason,
@@ -101,7 +101,7 @@ struct module *instance_module(const struct instance *i);
 const char *instance_name(const struct instance *i);
 uint32_t instance_role(const struct instance *i); /* RP_KIND_… */
 bool instance_handles_events(const struct instance *i);
-/* It was built for this minor of the ABI or a later one. */
+/* Whether the module was built for this minor of the ABI or a later one. */
 bool instance_knows(const struct instance *i, uint32_t minor);
 unsigned instance_jobs(const struct instance *i);
 /* This instance's number in decisions (cache_policy_number). */
@@ -164,7 +164,7 @@ int instance_decide(struct instance *i, const struct rp_question *question,
 
 /* ---- calculators ---- */
 
-/* It goes by what pods are predicted not to need. */
+/* Whether the calculator goes by what pods are predicted not to need. */
 bool instance_wants_forecast(const struct instance *i);
 /* Names that are the module's own; lists that end with NULL, never NULL themselves. */
 const char *const *instance_resources(const struct instance *i);

@@ -72,7 +72,8 @@ static void forget(struct host_env *env, struct setting *s)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* That it cannot be written is no reason to leave CPUs as they are. */
+/* Warns that the file of former settings cannot be written, which is no reason to leave CPUs as
+ * they are. */
 static void complain(struct host_env *env, int r)
 {
 	if (r && !env->found_fails)
@@ -121,7 +122,7 @@ static void note(struct host_env *env, struct setting *s)
 	complain(env, r);
 }
 
-/* It is as it was found. The file may know it, even if writing that has failed. */
+/* The setting is as it was found. The file may know it, even if writing that has failed. */
 static void is_back(struct host_env *env, struct setting *s)
 {
 	bool known = env->found && belongs_in_file(s);

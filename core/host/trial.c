@@ -332,7 +332,7 @@ static void judge_signal(const struct trial *t, struct trial_result *res, const 
 			      sigabbrev_np(signo) ? sigabbrev_np(signo) : "?", p->where, what);
 }
 
-/* It sent a whole frame and ended well. */
+/* The child has sent a whole frame and ended well. */
 static void judge_answer(const struct frame_answer *a, struct trial_result *res)
 {
 	(void)end_of(res, a->code < 0 ? TRIAL_REFUSED : TRIAL_DONE, a->code, 0);

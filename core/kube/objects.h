@@ -12,9 +12,9 @@
 #include "core/util/arena.h"
 #include "proto/agent.pb-c.h"
 
-/* Of a map of texts. -ENOMEM. */
+/* Reads a map of texts. -ENOMEM. */
 int kube_pairs(struct arena *a, json_t *map, Agent__Pair ***ret, size_t *ret_n);
-/* Of a map of amounts: CPU in milli, everything else in units. -ENOMEM. */
+/* Reads a map of amounts: CPU in milli, everything else in units. -ENOMEM. */
 int kube_amounts(struct arena *a, json_t *map, Agent__Amount ***ret, size_t *ret_n);
 /* `whole`: with what a runtime knows of a pod: labels, annotations, and the ids of its containers.
  * -EINVAL: it has no name or no UID; -ENOMEM. */

@@ -109,7 +109,7 @@ static bool online(const struct tree *t, uint32_t cpu)
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
-/* Those online that are in the same unit, given by a member of struct machine_cpu and maybe the
+/* The CPUs online that are in the same unit, given by a member of struct machine_cpu and maybe the
  * package. */
 #define SAME(t, cpu, set, condition)                                                               \
 	do {                                                                                       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who fills a scrape. */
+/* The groups of metrics that fill a scrape. */
 #ifndef METRICS_COLLECT_H
 #define METRICS_COLLECT_H
 

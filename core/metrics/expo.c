@@ -100,7 +100,7 @@ bool expo_labels_valid(const char *labels)
 	return true;
 }
 
-/* Of help texts, and with quotes of label values. */
+/* Escapes a help text or, with `quotes`, a label's value. */
 static void add_escaped(struct buf *out, const char *s, bool quotes)
 {
 	size_t left = strlen(s);

@@ -114,7 +114,7 @@ static void answer_ready(struct metrics *m, struct answer *a)
 		a->status = 500;
 }
 
-/* That somebody answers is the answer: what only time or people can mend is no reason for a
+/* Health: an answer at all is the answer, as what only time or people can mend is no reason for a
  * restart. */
 static void answer_live(struct metrics *m, struct answer *a)
 {

@@ -40,7 +40,7 @@ const struct model *models_find(const struct models *m, const char *name); /* NU
  * longer than MODEL_NAME_MAX; nothing has changed then. */
 int models_train(struct models *m, const char *name, const int64_t sample[RP_NR_AMOUNTS],
 		 int64_t now_s);
-/* Those that had no sample since. */
+/* Forgets the models that have had no sample since. */
 void models_forget(struct models *m, int64_t since_s);
 /* What it is not expected to need more than. */
 void model_peak(const struct model *m, int64_t ret[RP_NR_AMOUNTS]);

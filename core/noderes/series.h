@@ -38,7 +38,7 @@ bool series_average(const struct series *s, uint64_t now_ms, uint64_t window_ms,
 struct series_rate {
 	int64_t mcpu, memory;
 };
-/* Those that lie within the last window_ms, the latest first. Returns their number. */
+/* The rates within the last window_ms, the latest first. Returns their number. */
 uint32_t series_rates(const struct series *s, uint64_t now_ms, uint64_t window_ms,
 		      struct series_rate ret[SERIES_READINGS]);
 

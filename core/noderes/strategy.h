@@ -16,7 +16,7 @@
 
 #define STRATEGY_ANNOTATION "node.koordinator.sh/colocation-strategy"
 
-/* Whoever said a field last. */
+/* Where the value of a field comes from. */
 enum strategy_origin {
 	STRATEGY_DEFAULT,
 	STRATEGY_CONFIG,

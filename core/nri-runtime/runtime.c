@@ -103,7 +103,7 @@ static void asked_free(struct asked *a)
 	free(a);
 }
 
-/* Those that wait; the one that is being carried out is freed when that is done. */
+/* Refuses the updates that wait; the one that is being carried out is freed when that is done. */
 static void refuse_asked(struct nri_runtime *r)
 {
 	struct asked *a, *next;
@@ -422,7 +422,7 @@ const char *nri_runtime_method(Nri__Event event)
 	return k ? k->method : "StateChange";
 }
 
-/* Of a plugin about an event. */
+/* A question to a plugin about an event. */
 struct question {
 	struct nri_runtime *runtime;
 	struct nri_about about;

@@ -72,7 +72,7 @@ enum nri_runtime_state nri_runtime_state(const struct nri_runtime *r);
 bool nri_runtime_is_active(const struct nri_runtime *r);
 /* "90-nri-rp"; "" before it has registered. */
 const char *nri_runtime_plugin(const struct nri_runtime *r);
-/* It is active, and wants to hear of this. */
+/* Whether a plugin is active and wants to hear of an event. */
 bool nri_runtime_is_subscribed(const struct nri_runtime *r, Nri__Event event);
 /* Lets go of the plugin, if there is one. */
 void nri_runtime_drop(struct nri_runtime *r, const char *why);
@@ -120,7 +120,7 @@ struct nri_existing {
  */
 void nri_runtime_synchronize(struct nri_runtime *r, const struct nri_existing *all,
 			     nri_synchronized done, void *arg);
-/* There is nothing to say what exists: the plugin is let go. In place of nri_runtime_synchronize;
+/* Lets a plugin go, as there is nothing that says what exists. In place of nri_runtime_synchronize;
  * unlocks. */
 void nri_runtime_not_synchronized(struct nri_runtime *r, const char *why);
 /* The updates that the plugin asked for are done; failed: it could not be done for all. Unlocks. */

@@ -252,7 +252,7 @@ int pipeline_new(const struct pipeline_config *config, struct pipeline **ret, st
 	return 0;
 }
 
-/* It died in no module, whatever the crumb says. */
+/* The next start shall not hold a module guilty: the daemon has died in none. */
 static struct pipeline *leave_hanging(struct pipeline *p)
 {
 	log_error("what a module does to the kernel has not ended within %u ms: it is left alone",

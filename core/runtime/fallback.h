@@ -39,7 +39,8 @@ int fallback_init(struct nri *nri);
 void fallback_fini(struct nri *nri);
 /* A connection to the one of the two sockets whose turn it is; -errno: to neither. */
 int fallback_dial(struct nri *nri, struct err *err);
-/* There was a connection (`connected`), and it has ended; `synchronized`: it had come so far. */
+/* A connection has ended, or an attempt to connect. `connected`: there was one; `synchronized`: it
+ * had come so far. */
 void fallback_lost(struct nri *nri, bool connected, bool synchronized);
 /* Another socket ("": none) or another time; ret_renew: the connection must be made anew. */
 int fallback_set(struct nri *nri, const char *socket, uint64_t after_ms, bool *ret_renew);

@@ -42,7 +42,8 @@ static void answer_empty(struct call *c)
 	answer(c, NULL, NULL);
 }
 
-/* Whoever looks for the reason of an error that the runtime shows finds it in the log. */
+/* Refuses for want of memory, and logs it: that is where the reason of an error is looked for that
+ * the runtime shows. */
 static void refuse_for_memory(struct rpc_request *req, const char *method)
 {
 	static struct log_limit limit = LOG_LIMIT(10, 60000);

@@ -46,7 +46,8 @@ int fs_read_i64_at(int dirfd, const char *path, int64_t *ret);
 /* A list file ("0-3,8"). */
 int fs_read_ids(const struct fs_root *root, const char *path, uint32_t max, struct rp_idset *ret);
 int fs_read_ids_at(int dirfd, const char *path, uint32_t max, struct rp_idset *ret);
-/* Its /sys is the kernel's, there or below "/host" in a container, and no tree of files. */
+/* Whether /sys of this root is the kernel's, at "/" or below "/host" in a container, and no tree of
+ * files. */
 bool fs_has_sysfs(const struct fs_root *root);
 bool fs_exists(const struct fs_root *root, const char *path);
 /* To a file that is there, in one write. */

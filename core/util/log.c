@@ -43,7 +43,7 @@ struct log_held {
 	struct held_line lines[LOG_HELD_LINES];
 };
 
-/* Of a child, with one thread. */
+/* Lines that a child holds back; it has one thread. */
 static struct log_held *held;
 static bool held_dry;
 

@@ -128,7 +128,7 @@ static int put_one(struct out *o, const ProtobufCFieldDescriptor *f, const void 
 	return r ? r : put_tag(o, f, WIRE_LEN);
 }
 
-/* Of a member; 0: not one that our messages have. */
+/* The size of a member, by its type; 0: a type that our messages do not have. */
 static const uint8_t sizes[] = {
 	[PROTOBUF_C_TYPE_INT32] = sizeof(int32_t),
 	[PROTOBUF_C_TYPE_SINT32] = sizeof(int32_t),

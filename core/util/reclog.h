@@ -74,7 +74,7 @@ int reclog_init(struct reclog *l, const char *path, const struct reclog_head *he
 		size_t size_max);
 void reclog_fini(struct reclog *l);
 
-/* There is a log that can be added to: one that was written by this process. */
+/* Whether there is a log that can be added to: one that this process wrote. */
 static inline bool reclog_is_open(const struct reclog *l)
 {
 	return l->fd >= 0;

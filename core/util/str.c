@@ -212,7 +212,7 @@ static bool match_one(const char **pattern, char c)
 	return *(*pattern)++ == c;
 }
 
-/* It is enough to go back to the last '*', so the time is at most the product of the two
+/* Matching need go back no further than the last '*', so the time is at most the product of the two
  * lengths. */
 bool str_glob(const char *pattern, const char *s)
 {

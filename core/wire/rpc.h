@@ -42,7 +42,7 @@ struct rpc_request {
 };
 
 typedef void (*rpc_handler)(struct rpc_request *req, void *arg);
-/* Who serves the peer's requests; without one they are answered with UNIMPLEMENTED. */
+/* Sets the handler of the peer's requests; without one they are answered with UNIMPLEMENTED. */
 void rpc_serve(struct rpc *rpc, rpc_handler handler, void *arg);
 
 /*

@@ -20,7 +20,7 @@ int wire_connect_unix(const char *path, struct err *err);
 int wire_listen_unix(const char *path, mode_t mode, struct err *err);
 /* The next connection's fd, or -errno: -EAGAIN when there is none. */
 int wire_accept(int listen_fd);
-/* Who is at the other end. */
+/* The process, user and group at the other end. */
 int wire_peer(int fd, struct ucred *ret);
 /* Makes an inherited fd fit for the trunk; -ENOTSOCK and the like when it isn't a stream socket. */
 int wire_adopt(int fd, struct err *err);

@@ -259,8 +259,8 @@ struct rp_host_cache {
 			    const char *value);
 	/* Kept with the container over restarts, for this policy alone. Size 0 forgets it. */
 	int32_t (*set_private)(void *ctx, rp_txn txn, rp_ctr ctr, const void *data, uint32_t size);
-	/* It runs, but not as it should: shown in status with the reason and retried by the policy.
-	 * NULL: all is well again. */
+	/* The container runs, but not as it should: shown in status with the reason and retried by
+	 * the policy. NULL: all is well again. */
 	int32_t (*set_degraded)(void *ctx, rp_txn txn, rp_ctr ctr, const char *reason);
 	/* A KEY="value" line of the data file that the container can read
 	 * (RP_DATA_DIR/resources.sh). NULL or "" takes it out. */

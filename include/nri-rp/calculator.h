@@ -154,7 +154,7 @@ struct rp_host_noderes {
 	uint32_t pad;
 	int64_t (*strategy)(void *ctx, uint32_t field); /* RP_NR_… */
 	int32_t (*node)(void *ctx, struct rp_nr_node *out);
-	/* Of the Node; NULL: it has none of that key. */
+	/* The value of a label of the Node; NULL: the Node has none of that key. */
 	const char *(*label)(void *ctx, const char *key);
 	const char *(*annotation)(void *ctx, const char *key);
 	int32_t (*measured)(void *ctx, struct rp_nr_measured *out);
@@ -200,7 +200,8 @@ struct rp_nr_edit {
 	uint32_t size;
 	uint32_t pad;
 	void *ctx;
-	/* Of the result: 0; -RP_ENOENT: nothing was calculated, or it is reset. */
+	/* The calculated amount of a resource: 0; -RP_ENOENT: nothing was calculated, or it is
+	 * reset. */
 	int32_t (*result)(void *ctx, const char *name, int64_t *ret_quantity);
 	/* An annotation of the result; NULL: none. */
 	const char *(*result_annotation)(void *ctx, const char *key);
@@ -218,8 +219,8 @@ struct rp_nr_edit {
 	int32_t (*set_zone)(void *ctx, const char *name, uint32_t index, int64_t quantity);
 };
 
-/* It goes by rp_nr_measured.prod_reclaimable: the host learns from what is measured what pods need,
- * which it leaves when no calculator asks for that. */
+/* The calculator goes by rp_nr_measured.prod_reclaimable: the host learns from what is measured
+ * what pods need, which it leaves when no calculator asks for that. */
 #define RP_CALCULATOR_FORECAST 0x1u
 
 struct rp_calculator {

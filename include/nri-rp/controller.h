@@ -39,8 +39,9 @@ extern "C" {
  * of them. */
 #define RP_TAKES_RDT_CLASS 0x01u
 #define RP_TAKES_BLOCKIO_CLASS 0x02u
-/* Its cgroups' CPU shares, quota and memory limit are the controller's to write: the runtime is
- * told of those that are decided, but what is found there instead is not put back. [since 1.3] */
+/* CPU shares, quota and memory limit in cgroups of the container are the controller's to write: the
+ * runtime is told of those that are decided, but what is found there instead is not put back.
+ * [since 1.3] */
 #define RP_TAKES_AMOUNTS 0x04u
 
 struct rp_controller {

@@ -46,15 +46,15 @@ struct rp_host_node {
 	uint32_t size;
 	uint32_t pad;
 	/* ---- the Node; texts are valid until the callback returns ---- */
-	/* Its name in the cluster; NULL: nothing is known. */
+	/* The node's name in the cluster; NULL: nothing is known. */
 	const char *(*name)(void *ctx);
 	/* NULL: it has none of that key. */
 	const char *(*label)(void *ctx, const char *key);
 	const char *(*annotation)(void *ctx, const char *key);
 	/* Indexes begin at 0; -RP_ENOENT ends the list. */
 	int32_t (*taint)(void *ctx, uint32_t index, struct rp_node_taint *out);
-	/* Of any resource: CPU in milli-CPU, everything else in units. -RP_ENOENT: it has no such
-	 * one. */
+	/* The amount of any resource: CPU in milli-CPU, everything else in units. -RP_ENOENT: the
+	 * node has no such resource. */
 	int32_t (*capacity)(void *ctx, const char *resource, int64_t *ret);
 	int32_t (*allocatable)(void *ctx, const char *resource, int64_t *ret);
 	/* ---- wishes ---- */

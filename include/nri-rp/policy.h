@@ -84,10 +84,11 @@ struct rp_policy {
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn);
 	/* Places a container that is being created. */
 	int32_t (*allocate)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-	/* Its requirements have changed (in-place resize): get_ctr() shows the new ones. On an
-	 * error it keeps what it has. */
+	/* The container's requirements have changed (in-place resize): get_ctr() shows the new
+	 * ones. On an error the container keeps what it has. */
 	int32_t (*update)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
-	/* It is gone. Must accept containers that were never placed; may be called twice. */
+	/* The container is gone. Must accept containers that were never placed; may be called
+	 * twice. */
 	int32_t (*release)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr);
 	/* Optional. */
 	int32_t (*event)(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev);

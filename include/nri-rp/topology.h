@@ -27,8 +27,8 @@ extern "C" {
 #define RP_LEVEL_THREAD 8u
 #define RP_LEVEL_CLUSTER 9u
 #define RP_LEVEL_LLC 10u /* the last level of cache that the machine has, whatever its number */
-/* Of this major: levels are indexes into rp_cpu_info.unit, which has members behind it, so a level
- * more would come with a service of its own. */
+/* The levels of this major. Levels are indexes into rp_cpu_info.unit, which has members behind it,
+ * so a level more would come with a service of its own. */
 #define RP_N_LEVELS 11u
 
 /* Sets of CPUs. */

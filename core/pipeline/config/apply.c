@@ -142,7 +142,7 @@ int apply_other_policy(struct pipeline *p, struct instance *policy, bool reset, 
 		struct decision *d = ctr_live(ctr->cur.state) ? txn_stage(p->txn, ctr) : NULL;
 		if (!d)
 			continue;
-		/* Whom it has not touched it leaves alone, and so do we. */
+		/* A container that the policy has not touched stays as it is. */
 		if (d->policy == number || reset)
 			give_back(p, ctr, d);
 		else

@@ -339,7 +339,7 @@ static int put_in_force(struct pipeline *p, const struct config_text *text, stru
 	return r;
 }
 
-/* It is in force: for good, until it is confirmed, or instead of what the files say. */
+/* The reload is in force: for good, until it is confirmed, or instead of what the files say. */
 static void accepted(struct reload *r)
 {
 	assert(r->p->reload == r || !r->p->reload);
@@ -420,7 +420,7 @@ static void start_again(struct pipeline *p)
 	}
 }
 
-/* Whoever waits for an answer that will not come is told so. */
+/* Tells those that wait for the outcome of a reload that there will be none. */
 static void tell_stopping(const struct reload_waiter *waiters)
 {
 	struct reload_result res = {.warnings = "", .changes = "", .classes = ""};

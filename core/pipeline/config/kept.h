@@ -25,7 +25,8 @@ int kept_write(const struct conf_files *files, uint64_t wall_ns, struct buf *out
 /* -EBADMSG: damaged, or no such file at all; -E2BIG: more files than a configuration may have;
  * -ENOMEM. */
 int kept_parse(const void *data, size_t size, struct kept *ret, struct err *err);
-/* Of a directory. -ENOENT without err: there is none; else what kept_parse or fs_read_own say. */
+/* Reads what a directory keeps. -ENOENT without err: nothing is kept there; else what kept_parse or
+ * fs_read_own say. */
 int kept_read(const char *dir, struct kept *ret, struct err *err);
 /* The same of another file than KEPT_FILE. */
 int kept_read_file(const char *dir, const char *file, struct kept *ret, struct err *err);

@@ -45,7 +45,7 @@ static bool is_adjustments(const struct conf_source *s)
 	return str_has_prefix(s->name, PUSHED_ADJUSTMENTS);
 }
 
-/* They are kept in this order: the configuration, then adjustments. */
+/* Files from the cluster are kept in this order: the configuration, then adjustments. */
 static struct conf_files of_kind(const struct pipeline *p, bool adjustments)
 {
 	unsigned n = 0;

@@ -25,9 +25,9 @@ bool pushed_is(const struct pipeline *p, const struct conf_source *sources, unsi
  * or -ENOMEM. */
 int pushed_replace(const struct pipeline *p, const struct conf_source *sources, unsigned n,
 		   bool adjustments, struct conf_files *ret);
-/* Of the configuration, not of adjustments; NULL: there is none. */
+/* Where the configuration from the cluster came from; NULL: there is none. */
 const char *pushed_source(const struct pipeline *p);
-/* It is in force: taken over, and kept. */
+/* Takes files over that are in force now, and keeps them for later starts. */
 void pushed_take(struct pipeline *p, struct conf_files *files);
 void pushed_fini(struct pipeline *p);
 

@@ -90,7 +90,7 @@ Trial__SpeedSelect *speedselect_told(struct topo *t)
 
 /* ---- in the daemon --------------------------------------------------------------------------- */
 
-/* Its sets are those of `cpus` and `bf`. */
+/* Reads a power unit; the CPU sets of *ret are `cpus` and `bf`. */
 static int take_punit(const Trial__Punit *m, struct rp_idset *cpus, struct rp_idset *bf,
 		      struct rp_sst_punit *ret)
 {

@@ -31,7 +31,8 @@ void undo_fini(struct pipeline *p);
 bool undo_rejects(const struct pipeline *p, const struct conf_files *files);
 /* Another configuration is in force, from the files: nothing is undone, nothing awaits anything. */
 void undo_forget(struct pipeline *p);
-/* That of `files` is in force until then, unless it is confirmed. Takes *files over. */
+/* The configuration of `files` is in force for `seconds`, then it is undone unless it was
+ * confirmed. Takes *files over. */
 void undo_await(struct pipeline *p, struct conf_files *files, uint32_t seconds);
 /* The former one is in force, instead of the files with that sum. */
 void undo_done(struct pipeline *p, uint32_t sum);

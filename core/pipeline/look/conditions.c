@@ -24,7 +24,7 @@ struct look {
 	unsigned n;
 };
 
-/* It holds. */
+/* Says that a condition holds, and why. */
 __attribute__((format(printf, 2, 3))) static void say(struct look *l, const char *fmt, ...)
 {
 	char text[CONDITION_TEXT_MAX];

@@ -39,7 +39,7 @@ const struct condition *condition_row(unsigned i);
 
 /* What of the daemon serves others. */
 enum service { SERVICE_CONTROL, SERVICE_METRICS, SERVICE_AGENT, N_SERVICES };
-/* It is served as configured from now on (NULL), or it is not. */
+/* A service works as configured from now on (err NULL), or fails for a reason. */
 void pipeline_served(struct pipeline *p, enum service s, const struct err *err);
 
 void conditions_created(struct pipeline *p);

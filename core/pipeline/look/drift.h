@@ -78,7 +78,7 @@ void drift_fini(struct pipeline *p);
 enum { DRIFT_CPUSET, DRIFT_CPU, DRIFT_MEMORY, N_DRIFT_DIRS };
 /* The watch is the container's from now on. */
 void drift_watched(struct pipeline *p, struct ctr *ctr, unsigned dir, int watch);
-/* It is gone, or not pinned any more. */
+/* Stops watching a container that is gone or not pinned any more. */
 void drift_forget(struct pipeline *p, struct ctr *ctr);
 /* Containers that are gone without a word. */
 void drift_sweep(struct pipeline *p);

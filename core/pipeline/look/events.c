@@ -43,7 +43,7 @@ static void event_fini(struct event *e)
 	free(e->detail);
 }
 
-/* Those of the daily life are no news for the cluster. */
+/* Whether the cluster is told: events of daily life are no news there. */
 static bool is_news(enum event_kind kind)
 {
 	return kind != EV_CREATED && kind != EV_MOVED && kind != EV_RELEASED;

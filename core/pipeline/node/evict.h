@@ -20,7 +20,8 @@ struct evictions;
 #define EVICT_AGAIN_MS 10000u
 #define EVICT_AGAIN_MAX_MS 300000u
 
-/* Who asks the cluster. 0: pipeline_evict_told() is called later, once, never from inside. */
+/* The way to the cluster. ask() returns 0: pipeline_evict_told() is called later, once, never from
+ * inside. */
 struct evict_source {
 	int (*ask)(void *arg, const struct pod *pod, int64_t grace_s);
 	void *arg;

@@ -38,7 +38,8 @@ struct forecast_pod {
 };
 
 void forecast_switch(struct pipeline *p, struct forecast *f, bool on);
-/* It is on, there is something to learn from, and a minute has passed since the last time. */
+/* Whether prediction is on, there is something to learn from, and a minute has passed since the
+ * last lesson. */
 bool forecast_due(const struct forecast *f, const struct measure *m, uint64_t now_ms);
 void forecast_train(struct pipeline *p, struct forecast *f, const struct measure *m,
 		    const struct forecast_pod *pods, uint32_t n, uint64_t now_ms);

@@ -69,7 +69,7 @@ static void bind(struct bound *b, uint32_t zone)
 		b->w[zone / 64] |= UINT64_C(1) << zone % 64;
 }
 
-/* Those of the zones that a container's CPUs are in, where it was given some. */
+/* The usage of the zones that hold a container's CPUs, where the container was given some. */
 static void add_zones(const struct inputs *in, const struct zones *zones, const struct iset *cpus,
 		      struct bound *bound)
 {

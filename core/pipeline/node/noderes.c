@@ -79,8 +79,8 @@ int noderes_check(const struct conf *conf, struct err *err)
 	return r ? r : host_apps_check(conf_get(conf_root(conf), APPS_KEY), err);
 }
 
-/* Those that others build on come first, in this order; those that are not among them are
- * somebody else's and come after, in that of the configuration. */
+/* The resources that other calculators build on come first, in this order; those that are not among
+ * them are somebody else's and come after, in that of the configuration. */
 static unsigned rank(const char *name)
 {
 	static const char *const first[] = {

@@ -225,7 +225,8 @@ static void lift(int64_t *limit, int64_t request)
 		*limit = request;
 }
 
-/* That in force for a container: the requests of one that has none cannot be adjusted. */
+/* The adjustment in force for a container. Requests of a container that has none cannot be
+ * adjusted. */
 static const struct adjustment *in_force(const struct pipeline *p, const struct ctr *ctr)
 {
 	const struct adjustment *a = find(p->adjustments, ctr, 0);

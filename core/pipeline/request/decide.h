@@ -6,7 +6,7 @@
 #include "core/cache/txn.h"
 #include "core/pipeline/request/request.h"
 
-/* Those that lose CPUs come first, then by age. */
+/* Updates of containers that lose CPUs come first, then by age. */
 struct update_list {
 	struct update *items;
 	uint32_t n, cap;
@@ -92,7 +92,7 @@ void updates_settle(struct pipeline *p);
 /* What the containers are to be told that the decision has touched, but for `skip`: for a reply.
  * What there is no memory for is queued. */
 void updates_of_touched(struct pipeline *p, const struct ctr *skip);
-/* That was answered, or could not be. */
+/* The runtime has answered the updates of the last reply, or could not. */
 void updates_told(struct pipeline *p);
 void updates_untold(struct pipeline *p);
 

@@ -29,7 +29,7 @@ struct device {
 	struct rp_ids nodes;
 };
 
-/* Of one pod. */
+/* What is asked of the kubelet about one pod. */
 struct query {
 	rp_pod pod;
 	enum query_state state;
@@ -293,7 +293,7 @@ static void take_listed(struct pipeline *p, const struct pod_devices_desc *pods,
 	for (struct pod *pod = cache_pods(p->env.cache); pod; pod = pod->hh.next) {
 		const struct pod_devices_desc key = {.ns = pod->ns, .name = pod->name};
 		struct query *q = find(d, pod->handle);
-		/* Who has been asked for by name gets the better answer. */
+		/* A question about this pod alone gets the better answer. */
 		if (pod->stopped || (q && q->state == QUERY_ASKED))
 			continue;
 		const struct pod_devices_desc *listed =

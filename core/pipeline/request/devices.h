@@ -36,8 +36,8 @@ struct pod_devices_desc {
 	uint32_t n;
 };
 
-/* Who asks. 0: the answer comes later, by the functions below, never from inside; an error: none
- * will. */
+/* The way to the agent. ask() returns 0: the answer comes later, by the functions below, never from
+ * inside; an error: no answer will come. */
 struct device_source {
 	int (*ask_pod)(void *arg, rp_pod pod, const char *ns, const char *name);
 	int (*ask_all)(void *arg);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plugins are asked for the request that is held. There is one at a time. */
+/* The question that plugins are asked for a request, which is held meanwhile. Requests come one at
+ * a time, so there is one question. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ struct inquiry {
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
 
-/* Whom a request is about, in the cache or not yet. */
+/* The pod that a request is about, in the cache or not yet. */
 struct about {
 	const char *uid, *ns, *name, *cgroup_parent;
 	const struct kv *labels, *annotations;
@@ -166,7 +167,7 @@ static const struct fed_ctr *main_of(const struct about *a)
 	return first;
 }
 
-/* Of one resource. */
+/* Adds what the containers, or the pod as a whole, want of one resource. */
 static int collect(const struct about *a, struct inquiry *q, const char *resource, const char *ctr,
 		   struct err *err)
 {
@@ -295,7 +296,7 @@ static uint64_t end_ms(const struct pipeline *p, const struct inquiry *q)
 	return (q->received_ns ? q->received_ns : p->request_ns) / 1000000u + admit_limit_ms(p);
 }
 
-/* Whom a question was put to that has not been answered; for people. */
+/* Names the plugin that has not answered, for people. */
 static void name_asked(const struct pipeline *p, const struct inquiry *q, char *ret, size_t size)
 {
 	const struct plugin_desc *d = q->n_wanted ? plugins_of(p, q->wanted[0].resource) : NULL;

@@ -112,7 +112,7 @@ const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a)
 	struct err err = ERR_INIT;
 	if (!pod->grants)
 		return &none;
-	/* It was checked when it came. */
+	/* The grants were checked when they came. */
 	return grants_unpack(a, pod->grants->data, pod->grants->len, &m, &err) ? NULL : m;
 }
 

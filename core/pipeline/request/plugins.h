@@ -65,7 +65,8 @@ struct plugin_question {
 	uint32_t timeout_ms;
 };
 
-/* Who asks. 0: the answer comes later, by the functions below, never from inside. */
+/* The way to the plugins. A question returns 0: its answer comes later, by the functions below,
+ * never from inside. */
 struct plugin_source {
 	int (*hints)(void *arg, const struct plugin_question *q);
 	int (*allocate)(void *arg, const struct plugin_question *q);
@@ -133,12 +134,12 @@ bool plugins_any(const struct pipeline *p);
 const struct plugin_desc *plugins_of(const struct pipeline *p, const char *resource);
 /* The pod is gone, or refused: all that plugins have given it is free. */
 void plugins_pod_gone(struct pipeline *p, const struct pod *pod);
-/* Its grants, in the arena; none: an empty list. NULL: out of memory. */
+/* A pod's grants, in the arena; a pod without any has an empty list. NULL: out of memory. */
 const Grants__Grants *plugins_grants(const struct pod *pod, struct arena *a);
 /* Adds to what the pod has, in place of what is of the same container, resource and part. */
 int plugins_add_grants(struct pipeline *p, struct pod *pod, const void *grants, size_t len,
 		       struct err *err);
-/* Those of one container: its own, and the pod's if it is no init container. */
+/* Whether a grant is for a container: its own, or the pod's. */
 bool grant_is_for(const Grants__Grant *g, const char *ctr);
 
 /* ---- inquiry.c ---- */
