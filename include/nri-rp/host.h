@@ -202,7 +202,7 @@ struct rp_host_evict {
 	 * status and the log. The first who asks for a pod counts; 0 for others, too. In a trial
 	 * nothing is asked. -RP_ESTALE: no such pod; -RP_E2BIG; -RP_ENOMEM. */
 	int32_t (*evict)(void *ctx, rp_pod pod, int64_t grace_s, const char *reason);
-	/* The eviction is not needed any more. An eviction that was granted cannot be taken back. */
+	/* The eviction is not needed any more. What was granted cannot be taken back. */
 	void (*withdraw)(void *ctx, rp_pod pod);
 	/* RP_EVICTION_…, of whoever has asked; why: what the server said, "" for nothing. cap 0:
 	 * not wanted. */
