@@ -380,6 +380,22 @@ def test_an_amount_for_the_pod_that_makes_no_sense(cluster):
         c.node.reject('web', ctr('app', '1', '64Mi'), uid='uid-web', annotations=whole, error='example.com/gpu: expected a quantity')
 
 
+@pytest.mark.parametrize('whole', ['{', '[]', '{"%s": "many"}' % GPU, '{"cpu": {}}'])
+def test_what_cannot_be_read_matters_to_nobody_else(cluster, whole):
+    """A pod with an annotation that makes no sense, and nothing of the plugin's."""
+    c = cluster()
+    whole = {'pod.kubernetes.io/pod-aggregated-requests': whole}
+    with Plugin(c.folder, GPU) as gpu:
+        c.connected(GPU)
+        c.pod('web', ('app', '1', {}), annotations=whole)
+        c.pod('gpu', ('app', '1', {GPU: 1}), annotations={'pod.kubernetes.io/pod-aggregated-requests': '{'})
+        knows(c, 2)
+        create(c, 'web', annotations=whole)
+        c.node.reject('gpu', ctr('app', '1', '64Mi'), uid='uid-gpu', annotations={'pod.kubernetes.io/pod-aggregated-requests': '{'},
+                      error='pod-aggregated-requests: expected an object')
+        assert not gpu.called('AllocateForPod') and not gpu.called('Allocate')
+
+
 def test_unmanaged_containers(cluster):
     """One that the policy cannot place has what plugins gave it; what they refuse is refused."""
     c = cluster(config={'policy': 'static', 'static': {'reservedResources': {'cpu': 'cpuset:0'}}, 'onPolicyError': 'unmanaged'})

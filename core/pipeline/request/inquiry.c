@@ -167,7 +167,16 @@ static const struct fed_ctr *main_of(const struct about *a)
 	return first;
 }
 
-/* Adds what the containers, or the pod as a whole, want of one resource. */
+static bool is_wanted(const struct about *a, const char *resource)
+{
+	for (uint32_t i = 0; i < a->fed->n_ctrs; i++)
+		if (amount_of(&a->fed->ctrs[i], resource) > 0)
+			return true;
+	return false;
+}
+
+/* Adds what the containers, or the pod as a whole, want of one resource. An annotation that cannot
+ * be read matters to those alone that ask for it. */
 static int collect(const struct about *a, struct inquiry *q, const char *resource, const char *ctr,
 		   struct err *err)
 {
@@ -175,9 +184,10 @@ static int collect(const struct about *a, struct inquiry *q, const char *resourc
 	uint32_t index[2] = {0, 0};
 	double whole;
 	struct plugin_wanted *to = q->wanted;
-	int r = aggregated(a, resource, &whole, err);
-	if (r)
-		return r;
+	struct err why = ERR_INIT;
+	int r = aggregated(a, resource, &whole, &why);
+	if (r && is_wanted(a, resource))
+		return err_set(err, r, "%s", why.text);
 	if (whole > 0 && q->n_wanted < WANTED_MAX)
 		to[q->n_wanted++] = (struct plugin_wanted){
 			.ctr = "", .kind = PLUGIN_CTR_MAIN, .resource = resource, .amount = whole};
