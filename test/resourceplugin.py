@@ -5,11 +5,18 @@
         …
         assert gpu.held() == {'uid-web': {'app': ['gpu0']}}
 
+As a program, `resourceplugin.py FOLDER RESOURCE UNITS STATE`, it keeps what it holds in the file STATE before it answers, and can be killed: Process.
+
 It has so many units, `per_node` of them at each NUMA node, and gives a container the lowest free ones. What it holds outlives it in `state`, a dict of
 the caller's. `before(method, request, context)` runs ahead of every answer; `dress(request, names)` gives what else goes into an allocation.
 """
 import concurrent.futures
+import json
+import os
 import pathlib
+import signal
+import subprocess
+import sys
 import threading
 
 import grpc
@@ -32,6 +39,7 @@ class Plugin:
         self.before = lambda method, request, context: None
         self.dress = lambda request, names: {'envs': {'GPUS': ','.join(names)}}
         self.hints = None  # instead of its own
+        self.keep = lambda: None  # before each answer
         self.stopped = threading.Event()
         self.start(register)
 
@@ -77,7 +85,10 @@ class Plugin:
                 self.calls.append((method, request))
             instead = self.before(method, request, context)
             with self.lock:
-                return call(request) if instead is None else instead
+                try:
+                    return call(request) if instead is None else instead
+                finally:
+                    self.keep()
         return answer
 
     def called(self, method):
@@ -147,3 +158,63 @@ class Plugin:
                 pod.container_resources[name].resource_allocation[self.resource].CopyFrom(
                     API.ResourceAllocationInfo(is_scalar_resource=True, allocated_quantity=len(names), **self.dress(None, names)))
         return out
+
+
+class Process:
+    """One in a process of its own, to be killed at any moment."""
+
+    def __init__(self, folder, resource, units, state):
+        self.state = pathlib.Path(state)
+        self.args = [sys.executable, __file__, str(folder), resource, str(units), str(state)]
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def start(self):
+        self.process = subprocess.Popen(self.args)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(WAIT_S)
+
+    def held(self):
+        return json.loads(self.state.read_text(encoding='utf-8')) if self.state.exists() else {}
+
+
+def main(folder, resource, units, state):
+    state = pathlib.Path(state)
+    held = json.loads(state.read_text(encoding='utf-8')) if state.exists() else {}
+    plugin = Plugin(folder, resource, int(units), state=held, register=False)
+    written = None
+
+    def keep():
+        nonlocal written
+        if held == written:
+            return
+        new = state.with_suffix('.new')
+        new.write_text(json.dumps(held), encoding='utf-8')
+        os.rename(new, state)
+        written = json.loads(json.dumps(held))
+
+    plugin.keep = keep
+    ours, known = plugin.folder / 'kubelet.sock', None
+    while True:  # ours is made anew when the agent is: then there is nobody who knows of the plugin
+        try:
+            now = os.stat(ours).st_ino
+            if now != known or not (plugin.folder / plugin.endpoint).exists():
+                plugin.stop()
+                plugin.start()
+                known = now
+        except (OSError, grpc.RpcError):
+            known = None
+        plugin.stopped.wait(.02)
+        plugin.stopped.clear()
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

@@ -138,7 +138,10 @@ bench: all $(O)/bench/noop $(O)/bench/bench ## what nri-rpd costs beside a plugi
 bench-bridge: all $(O)/bench/noop ## what nri-rp-bridge costs beside calls without it
 	$(Q)test/bench/bridge.py $(O)
 
-.PHONY: bench bench-bridge
+bench-plugin: all ## what a resource plugin adds to the admission of pods
+	$(Q)test/bench/plugin.py
+
+.PHONY: bench bench-bridge bench-plugin
 
 # Mutations of a session, a configuration, a store and its records: some in `make check`, many with `make mutate MUTATIONS=100000`.
 MUTATIONS ?= 300

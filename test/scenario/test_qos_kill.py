@@ -8,10 +8,11 @@ import os
 import random
 import threading
 
-from simnode import SimError, cpuset, ctr
+from resourceplugin import Process
+from simnode import SimError, cpuset, ctr, eventually
 
 from test_cluster import Cluster
-from test_cluster_pods import container, knows, put_pod
+from test_cluster_pods import container, feed, knows, put_pod
 from test_kill import KILL_ROUNDS
 
 DOMAIN = 'katalyst.kubewharf.io/'
@@ -30,6 +31,8 @@ KINDS = [DEDICATED, DEDICATED, OWN, level('shared_cores'), level('shared_cores',
 
 
 class Churn:
+    REFUSALS = ('no available CPU hints',)
+
     def __init__(self, node, seed):
         self.node, self.rng, self.n = node, random.Random(seed), 0
         self.pods, self.system, self.own = set(), set(), {}  # own: the CPUs of containers that have theirs for themselves
@@ -37,6 +40,9 @@ class Churn:
 
     def coming(self, name, parts):
         """What others know of a pod that is about to come."""
+
+    def came(self, name, made):
+        """It was answered, or nobody was there to ask."""
 
     def gone(self, name):
         pass
@@ -49,12 +55,13 @@ class Churn:
         try:
             made = self.node.create(name, *parts, annotations=kind, uid='uid-' + name)
         except SimError as e:
-            assert 'no available CPU hints' in str(e), e
+            assert any(text in str(e) for text in self.REFUSALS), e
             self.gone(name)
             self.refusals += 1
             return
         self.pods.add(name)
         self.answers += 1
+        self.came(name, made)
         if kind is SYSTEM:
             self.system.add(name)
         if kind in (DEDICATED, OWN) and made[0]['pinned']:
@@ -93,18 +100,30 @@ class Churn:
                 pod = other.split('/')[0]
                 assert has and (pod == name.split('/')[0] or pod in self.system or not has & places[name]), (name, cpus, other, has)
 
+    def all_known(self):
+        """Whoever is to know of pods that come does."""
+
+    def all_come(self, names, part, annotations, look=lambda: None):
+        for name in names:
+            self.coming(name, [part])
+        self.all_known()
+        for name in names:
+            self.node.create(name, part, annotations=annotations, uid='uid-' + name)
+        look()
+        self.node.delete(*names)
+        for name in names:
+            self.gone(name)
+
     def nothing_is_held(self):
         """All gone: there is room for as much as at first."""
         while self.pods:
             self.remove()
-        for i in range(NODES):
-            self.node.create('all%d' % i, ctr('c', '3'), annotations=OWN)
-        self.node.delete(*['all%d' % i for i in range(NODES)])
+        self.all_come(['all%d' % i for i in range(NODES)], ctr('c', '3', '64Mi'), OWN)
         assert self.node.ctl('pods') == []
 
 
-def rounds(node, churn, kill_others=lambda: None):
-    for i in range(1, KILL_ROUNDS + 1):
+def rounds(node, churn, kill_others=lambda: None, n=KILL_ROUNDS):
+    for i in range(1, n + 1):
         for _ in range(churn.rng.randint(0, 2)):
             churn.step()
         killer = threading.Timer(churn.rng.uniform(0, .004), os.kill, (node.status()['pid'], 9))
@@ -119,8 +138,8 @@ def rounds(node, churn, kill_others=lambda: None):
         churn.verify()
         if i % LOOK_EVERY == 0:
             churn.nothing_is_held()
-    assert churn.answers > KILL_ROUNDS // 2
-    print('%d kills, %d pods answered, %d refused' % (KILL_ROUNDS, churn.answers, churn.refusals))
+    assert churn.answers > n // 2
+    print('%d kills, %d pods answered, %d refused' % (n, churn.answers, churn.refusals))
 
 
 def test_kill_under_churn(make_node):
@@ -158,3 +177,91 @@ def test_kill_daemon_and_agent_under_churn(make_node, tmp_path):
                 c.agent.start()
         rounds(c.node, churn, kill_agent)
         knows(c, len(churn.told))
+
+
+PLUGIN_ROUNDS = int(os.environ.get('KILL_ROUNDS', 8))  # with processes to start in each, and all of them to find one another
+GPU, UNITS = 'example.com/gpu', 6
+
+
+class GivenChurn(ToldChurn):
+    """Half of the pods want of a resource plugin, too. What a pod was answered that it has been given counts."""
+    REFUSALS = (*Churn.REFUSALS, 'is not connected', 'are left', 'the agent is gone', 'admission timed out', 'connection', 'plugin')
+
+    def __init__(self, cluster, gpu, seed):
+        super().__init__(cluster, seed)
+        self.gpu, self.given, self.n_given = gpu, {}, 0
+
+    def coming(self, name, parts):
+        self.told.add(name)
+        n = 1 if name.startswith('unit') else self.rng.choice([0, 1, 2]) if name.startswith('p') else 0
+        more = {'c': {GPU: str(n)}} if n else {}
+        put_pod(self.cluster, name, *[{'name': p['name'], 'resources': {'requests': {'cpu': p['cpu'], 'memory': p['memory'], **more.get(p['name'], {})}}}
+                                      for p in parts])
+
+    def came(self, name, made):
+        env = self.node.container(name + '/c')['given'].get('env', {})
+        if 'GPUS' in env:
+            self.given[name] = env['GPUS'].split(',')
+            self.n_given += 1
+
+    def gone(self, name):
+        super().gone(name)
+        self.given.pop(name, None)
+
+    def connected(self):
+        plugins = self.node.ctl('status')['resource_plugins']
+        return plugins and any(p['connected'] for p in plugins['plugins'])
+
+    def all_known(self):
+        eventually(self.connected, 60)
+        eventually(lambda: feed(self.cluster)['current'] and feed(self.cluster)['pods'] == len(self.told), 60)
+
+    def verify(self):
+        super().verify()
+        units = [unit for units in self.given.values() for unit in units]
+        assert len(units) == len(set(units)), self.given
+        for name, units in self.given.items():  # the plugin still knows, and so does the daemon
+            assert self.gpu.held().get('uid-' + name, {}).get('c') == units, (name, units, self.gpu.held())
+        if not self.given or self.rng.random() < .5:
+            return
+        name = self.rng.choice(sorted(self.given))
+        self.node.replace(name + '/c')
+        assert self.node.container(name + '/c')['given'].get('env', {}).get('GPUS') == ','.join(self.given[name]), name
+        self.own.pop(name + '/c', None)  # the new one has what was free
+        self.own.update({c['full_name'].removeprefix('default/'): c['exclusive'] for c in self.node.ctl('containers') if c['exclusive']})
+
+    def nothing_is_held(self):
+        """Also of the plugin's: as many pods as there are units come, each at its first attempt."""
+        while self.pods:
+            self.remove()
+        self.all_known()
+        eventually(lambda: not self.gpu.held(), 60)
+        super().nothing_is_held()
+        self.all_come(['unit%d' % i for i in range(UNITS)], ctr('c', '100m', '16Mi'), level('shared_cores'), lambda: self.has(UNITS))
+        eventually(lambda: not self.gpu.held(), 60)
+
+    def has(self, n):
+        assert sorted(len(held['c']) for held in self.gpu.held().values()) == [1] * n
+
+
+def test_kill_daemon_agent_and_plugin_under_churn(make_node, tmp_path):
+    """Any of the three ends at any moment, often several at a time."""
+    folder = tmp_path / 'plugins'
+    config = {**CONFIG, 'admit': {'timeout': '500ms'}}
+    with Cluster(make_node, tmp_path, config=config, agent=['--plugin-dir', folder]) as c:
+        eventually(folder.exists)
+        with Process(folder, GPU, UNITS, tmp_path / 'gpu.json') as gpu:
+            churn = GivenChurn(c, gpu, 29)
+            churn.all_known()
+
+            def kill_others():
+                if churn.rng.random() < .3:
+                    c.agent.kill()
+                    c.agent.start()
+                if churn.rng.random() < .3:
+                    gpu.kill()
+                    gpu.start()
+            rounds(c.node, churn, kill_others, PLUGIN_ROUNDS)
+            churn.nothing_is_held()
+            print('%d of them were given what they want of the plugin' % churn.n_given)
+            assert churn.n_given

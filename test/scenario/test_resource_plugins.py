@@ -3,6 +3,8 @@
 import contextlib
 import os
 import pathlib
+import shutil
+import socket
 import stat
 import subprocess
 import threading
@@ -16,6 +18,7 @@ from simnode import SimError, ctr, eventually
 from test_cluster import Cluster
 from test_cluster_pods import container, knows, put_pod
 
+TOP = pathlib.Path(__file__).resolve().parents[2]
 GPU = 'example.com/gpu'
 NONE = {'policy': 'none'}
 QOS = {'policy': 'qos', 'qos': {'reservedCPUs': '0', 'rampUpSeconds': 0}}
@@ -518,3 +521,95 @@ def test_reconciling_changes_no_order(cluster):
         asked = len(gpu.called('GetResourcesAllocation'))
         eventually(lambda: len(gpu.called('GetResourcesAllocation')) > asked + 2)
         assert reconciled() == 1
+
+
+TOKEN = 'example.com/token'
+
+
+@pytest.fixture(scope='session')
+def sample(tmp_path_factory):
+    """The one in C, built by its own Makefile of nothing but the files that are installed with it."""
+    folder = tmp_path_factory.mktemp('resource-plugin')
+    for file in [*(TOP / 'conf/resource-plugin').iterdir(), TOP / 'proto/resourceplugin.proto']:
+        shutil.copy(file, folder)
+    subprocess.run(['make', '-s', 'CFLAGS=-O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined'], cwd=folder, check=True)
+    return folder / 'tokens'
+
+
+class Sample:
+    def __init__(self, program, c, folder, n):
+        self.args, self.c = [str(program), str(c.folder), TOKEN, str(n), str(folder / 'tokens')], c
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, *_):
+        running = self.process.poll() is None
+        self.kill()
+        assert kind or running, 'it has ended with %s' % self.process.returncode
+
+    def start(self):
+        eventually((self.c.folder / 'kubelet.sock').exists)
+        self.process = subprocess.Popen(self.args)
+        self.c.connected(TOKEN)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(20)
+
+
+def test_the_sample_in_c(cluster, sample, tmp_path):
+    c = cluster(options=SOON)
+    with Sample(sample, c, tmp_path, 3) as plugin:
+        c.pod('web', ('app', '1', {TOKEN: 1}), ('side', '1', {TOKEN: 1}))
+        for name in ('db', 'more'):
+            c.pod(name, ('app', '1', {TOKEN: 1}))
+        knows(c, 3)
+        c.node.create('web', ctr('app', '1', '64Mi'), ctr('side', '1', '64Mi'), uid='uid-web')
+        assert env(c, 'web/app') == {'TOKENS': '0'} and env(c, 'web/side') == {'TOKENS': '1'}
+        create(c, 'db')
+        c.node.reject('more', ctr('app', '1', '64Mi'), uid='uid-more', error='example.com/token.*Allocate: 0 tokens are left, 1 are wanted')
+        plugin.kill()
+        eventually(lambda: not c.plugins()[TOKEN]['connected'])
+        plugin.start()
+        c.node.replace('web/side')
+        assert env(c, 'web/side') == {'TOKENS': '1'}
+        c.node.delete('web')
+        eventually(lambda: (tmp_path / 'tokens').read_text() == '2 uid-db app\n')
+        create(c, 'more')
+        assert env(c, 'more/app') == {'TOKENS': '0'}
+        c.agent.kill()  # it registers with the next one by itself
+        c.agent.start()
+        knows(c, 3)
+        c.connected(TOKEN)
+        for name in ('db', 'more'):
+            c.node.delete(name)
+        eventually(lambda: (tmp_path / 'tokens').read_text() == '')
+
+
+def test_the_sample_in_c_and_odd_callers(cluster, sample, tmp_path):
+    c = cluster()
+    with Sample(sample, c, tmp_path, 3) as plugin:
+        def call(method, data, answer=bytes):
+            return channel.unary_unary('/resourceplugin.v1alpha1.ResourcePlugin/' + method, lambda m: m, answer)(data, timeout=20, wait_for_ready=True)
+        for i in range(20):  # more than it serves at a time, who do not say anything
+            with socket.socket(socket.AF_UNIX) as raw:
+                raw.connect(str(c.folder / 'tokens.sock'))
+                raw.sendall(b'\0' * 100 if i % 2 else b'')
+        with grpc.insecure_channel('unix:' + str(c.folder / 'tokens.sock')) as channel:
+            for method, data, code in (('Allocate', b'\xff', 'INVALID_ARGUMENT'), ('Allocate', b'', 'INVALID_ARGUMENT'), ('Nothing', b'', 'UNIMPLEMENTED'),
+                                       ('Allocate', b'x' * (2 << 20), None)):
+                with pytest.raises(grpc.RpcError) as e:
+                    call(method, data)
+                assert code in (None, e.value.code().name), e.value
+            for n in (float('nan'), -1., 4., 1e300):
+                with pytest.raises(grpc.RpcError):
+                    call('Allocate', API.ResourceRequest(pod_uid='u', container_name='c', resource_requests={TOKEN: n}).SerializeToString())
+            # 3 of 3, and once more the same; then what it lists
+            for _ in range(2):
+                call('Allocate', API.ResourceRequest(pod_uid='u', container_name='c', resource_requests={TOKEN: 3.}).SerializeToString())
+            held = call('GetResourcesAllocation', b'', API.GetResourcesAllocationResponse.FromString).pod_resources['u'].container_resources['c']
+            assert held.resource_allocation[TOKEN].envs['TOKENS'] == '0,1,2' and held.resource_allocation[TOKEN].allocated_quantity == 3
+        assert plugin.process.poll() is None
