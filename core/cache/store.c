@@ -551,6 +551,7 @@ static int commit(struct store *s, bool anew, struct err *err)
 	s->stats.records += n;
 	s->stats.commits++;
 	s->stats.last_commit_ns = clock_wall_ns();
+	s->stats.last_commit_ms = clock_ms();
 	return 0;
 }
 

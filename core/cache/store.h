@@ -135,7 +135,8 @@ struct store_stats {
 	uint64_t commits, failures; /* since store_open */
 	uint64_t records; /* written or removed */
 	uint64_t file_bytes; /* of the file */
-	uint64_t last_commit_ns; /* wall clock; 0: none yet */
+	uint64_t last_commit_ns; /* wall clock, for people; 0: none yet */
+	uint64_t last_commit_ms; /* clock_ms() */
 	uint64_t last_duration_ns; /* what the last commit took */
 	char last_error[STORE_ERROR_MAX]; /* of the last one that failed */
 };

@@ -15,6 +15,8 @@
 #define CONNECT_TIMEOUT_MS 10000L
 #define KEEPALIVE_S 20L
 #define CONNECTIONS_MAX 4L
+#define HEAD_MAX                                                                                   \
+	(256u << 10) /* bytes of headers, interim answers and trailers: libcurl keeps all */
 
 struct http_call {
 	struct http *http;
@@ -25,6 +27,7 @@ struct http_call {
 	void *arg;
 	uint64_t began_ms;
 	unsigned epoch;
+	size_t n_head; /* bytes that are not of the body */
 	char error[CURL_ERROR_SIZE];
 	struct http_call *prev, *next;
 };
@@ -101,9 +104,10 @@ static void conclude(struct http_call *c, CURLcode code)
 	(void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	(void)curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_after);
 	(void)snprintf(text, sizeof text, "%s",
-		       code == CURLE_OK ? ""
-		       : c->error[0]	? c->error
-					: curl_easy_strerror(code));
+		       code == CURLE_OK	      ? ""
+		       : c->n_head > HEAD_MAX ? "the head of the answer is too long"
+		       : c->error[0]	      ? c->error
+					      : curl_easy_strerror(code));
 	str_one_line(text);
 	const struct http_result result = {
 		.error = error_of(code),
@@ -266,6 +270,14 @@ static size_t take_data(char *data, size_t size, size_t n, void *arg)
 	return c->data(status > 0 ? (unsigned)status : 0, data, size * n, c->arg) ? 0 : size * n;
 }
 
+static size_t take_head(char *data, size_t size, size_t n, void *arg)
+{
+	struct http_call *c = arg;
+	(void)data;
+	c->n_head += size * n;
+	return c->n_head > HEAD_MAX ? 0 : size * n;
+}
+
 static int set_pem(CURL *easy, const struct kube_pem *pem, CURLoption file, CURLoption blob)
 {
 	struct curl_blob data = {pem->data, pem->len, CURL_BLOB_NOCOPY};
@@ -338,6 +350,8 @@ static int set_request(struct http_call *c, const struct http_request *q)
 	(void)curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->error);
 	(void)curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_data);
 	(void)curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, c);
+	(void)curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, take_head);
+	(void)curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
 	if (q->content_type) {
 		(void)curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE,
 				       (curl_off_t)strlen(q->body));

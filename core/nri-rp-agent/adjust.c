@@ -298,7 +298,7 @@ static void answered(const struct rpc_result *result, void *arg)
 		again(a);
 		return;
 	}
-	a->backoff.ms = 0;
+	backoff_reset(&a->backoff);
 	a->answered = true;
 	free(a->errors);
 	a->errors = m->accepted ? NULL : strdup(m->errors);
@@ -353,7 +353,7 @@ void adjust_daemon_connected(struct adjust *a)
 {
 	free(a->asked);
 	a->asked = NULL;
-	a->backoff.ms = 0;
+	backoff_reset(&a->backoff);
 	(void)loop_timer_arm(a->timer, SETTLE_MS);
 }
 

@@ -259,7 +259,7 @@ static void answered(const struct rpc_result *result, void *arg)
 		try_again(c);
 		return;
 	}
-	c->backoff.ms = 0;
+	backoff_reset(&c->backoff);
 	/* What has changed meanwhile is about to be sent, and told of then. */
 	if (s && candidate_same(s->held, c->sent))
 		tell(c, s,

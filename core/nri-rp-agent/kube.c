@@ -68,6 +68,19 @@ uint32_t backoff_next_ms(struct backoff *b)
 	return b->ms / 2 + kube_jitter(b->ms / 2 + 1);
 }
 
+uint32_t backoff_denied_ms(struct backoff *b)
+{
+	if (b->n_denied == DENIED_SOON)
+		return DENIED_MS;
+	b->n_denied++;
+	return backoff_next_ms(b);
+}
+
+void backoff_reset(struct backoff *b)
+{
+	*b = (struct backoff){.ms = 0};
+}
+
 /* ---- what people want to know ---------------------------------------------------------------- */
 
 static void tell_changed(const struct kube *k)

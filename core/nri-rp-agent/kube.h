@@ -91,10 +91,20 @@ const char *kube_namespace(const struct kube *k); /* ours; NULL: nobody says */
  * thousand agents do not come at once. */
 struct backoff {
 	uint32_t ms; /* 0: nothing has failed */
+	unsigned n_denied; /* in a row */
 };
 uint32_t kube_jitter(uint32_t below); /* 0 … below - 1 */
 uint32_t backoff_next_ms(struct backoff *b);
 #define BACKOFF_MIN_MS 1000u
 #define BACKOFF_MAX_MS 60000u
+/*
+ * The same where we may not, or there is no such thing. A server that has only just started knows
+ * neither its roles nor all of its kinds, and says so of everybody: the first few times it is asked
+ * again as after any failure, then every five minutes.
+ */
+uint32_t backoff_denied_ms(struct backoff *b);
+#define DENIED_SOON 5u
+#define DENIED_MS (5u * 60000u)
+void backoff_reset(struct backoff *b);
 
 #endif

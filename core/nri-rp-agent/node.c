@@ -102,7 +102,7 @@ static void told(const struct rpc_result *result, void *arg)
 		return;
 	kube_set_problem(f->kube, PROBLEM, result->error ? result->text : NULL);
 	if (!result->error)
-		f->backoff.ms = 0;
+		backoff_reset(&f->backoff);
 	if (f->again)
 		(void)loop_timer_arm(f->timer, QUIET_MS);
 	else if (result->error)
@@ -162,7 +162,7 @@ void node_feed_seen(struct node_feed *f, const json_t *node)
 
 void node_feed_daemon_connected(struct node_feed *f)
 {
-	f->backoff.ms = 0;
+	backoff_reset(&f->backoff);
 	tell_soon(f);
 }
 

@@ -165,7 +165,7 @@ static void told(const struct rpc_result *result, void *arg)
 		(void)loop_timer_arm(f->timer, backoff_next_ms(&f->backoff));
 		return;
 	}
-	f->backoff.ms = 0;
+	backoff_reset(&f->backoff);
 	tell_soon(f);
 }
 
@@ -243,7 +243,7 @@ static void tell(void *arg)
 
 void pod_feed_daemon_connected(struct pod_feed *f)
 {
-	f->backoff.ms = 0;
+	backoff_reset(&f->backoff);
 	f->anew = true;
 	f->under_way = false;
 	tell_soon(f);

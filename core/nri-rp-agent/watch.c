@@ -33,7 +33,7 @@ struct watch {
 	char next_page[CONTINUE_MAX]; /* "": the first one */
 	unsigned page; /* objects asked for at a time */
 	bool optional; /* nobody misses it */
-	bool missing; /* there was no such kind when it was asked for last */
+	bool missing; /* there has been no such kind for some time */
 	char last_error[ERR_TEXT_MAX]; /* what was logged */
 	struct buf partial;
 	int stream_error;
@@ -134,16 +134,17 @@ static void list_anew(struct watch *w)
 	w->state = LISTING;
 }
 
-/* A server that starts may not know of all kinds yet: only what is missing twice is not there. */
+/* A server that starts may not know of all kinds yet: only what stays missing is not there. */
 static void denied(struct watch *w, int error, const char *text)
 {
 	bool gone = error == -ENOENT && w->missing;
-	w->missing = error == -ENOENT;
+	uint32_t ms = backoff_denied_ms(&w->backoff);
+	w->missing = error == -ENOENT && ms == DENIED_MS;
 	say(w, w->optional ? LOG_INFO : LOG_WARNING, text);
 	kube_set_problem(w->kube, w->path, w->optional ? NULL : text);
 	list_anew(w);
 	w->fn(gone ? WATCH_NO_KIND : WATCH_DENIED, NULL, text, w->arg);
-	rest(w, WATCH_DENIED_MS);
+	rest(w, ms);
 }
 
 static void failed(struct watch *w, int error, const char *text)
@@ -176,7 +177,7 @@ static int take_line(const char *text, size_t n, void *arg)
 	if (m.event == WATCH_OBJECT || m.event == WATCH_GONE)
 		w->fn(m.event, m.object, NULL, w->arg);
 	if (!m.error)
-		w->backoff.ms = 0;
+		backoff_reset(&w->backoff);
 	json_decref(m.object);
 	return w->stream_error;
 }
@@ -199,7 +200,7 @@ static void stream_ended(const struct kube_answer *answer, void *arg)
 	buf_fini(&w->partial);
 	w->stream_error = 0;
 	if (clock_ms() - w->asked_ms >= BACKOFF_MAX_MS)
-		w->backoff.ms = 0;
+		backoff_reset(&w->backoff);
 	if (error == -ESTALE) {
 		list_anew(w);
 		rest(w, backoff_next_ms(&w->backoff));
@@ -238,7 +239,7 @@ static int take_page(struct watch *w, json_t *list)
 		return 0;
 	w->state = WATCHING;
 	w->missing = false;
-	w->backoff.ms = 0;
+	w->backoff.ms = 0; /* what may be listed may not always be watched */
 	w->last_error[0] = '\0';
 	kube_set_problem(w->kube, w->path, NULL);
 	w->fn(WATCH_LISTED, NULL, NULL, w->arg);

@@ -8,7 +8,7 @@
  *     LISTING ──── all pages are there ──▶ WATCHING ◀──┐ the stream ended: once more from
  *      ▲   │                                │   └──────┘ where it stopped
  *      │   └── failed ──▶ RESTING ◀─ failed ┘
- *      └─────────────────── ┘   back-off; 5 min where we may not, or there is no such kind
+ *      └─────────────────── ┘   back-off; longer where we may not, or there is no such kind
  */
 #ifndef NRI_RP_AGENT_WATCH_H
 #define NRI_RP_AGENT_WATCH_H
@@ -20,7 +20,6 @@
 #define WATCH_SERVER_S                                                                             \
 	300u /* the server ends the stream after that; up to a quarter less, by chance */
 #define WATCH_GRACE_S 30u /* and when it does not, it hangs */
-#define WATCH_DENIED_MS (5u * 60000u)
 
 enum watch_event {
 	WATCH_BEGIN, /* a list begins: what is not in it is gone */
@@ -28,7 +27,7 @@ enum watch_event {
 	WATCH_GONE, /* one that is not any more, as it was last */
 	WATCH_LISTED, /* the list is complete */
 	WATCH_DENIED, /* it cannot be had: we may not, or there seems to be no such kind */
-	WATCH_NO_KIND, /* there is none: it is still missing after WATCH_DENIED_MS */
+	WATCH_NO_KIND, /* there is none: it is still missing after DENIED_MS */
 };
 
 struct watch;

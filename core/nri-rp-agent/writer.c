@@ -48,13 +48,13 @@ static void wrote(const struct kube_answer *answer, void *arg)
 		w->wanted = NULL;
 	}
 	if (!answer->error) {
-		w->backoff.ms = 0;
+		backoff_reset(&w->backoff);
 		kube_set_written(w->kube, w->what);
 	}
 	w->next_ms = clock_ms() + w->interval_ms;
 	w->wanted_again = false;
 	if (w->wanted)
-		later(w, denied		 ? clock_ms() + WRITER_DENIED_MS
+		later(w, denied		 ? clock_ms() + backoff_denied_ms(&w->backoff)
 			 : answer->error ? clock_ms() + backoff_next_ms(&w->backoff)
 					 : w->next_ms);
 	if (w->written)

@@ -10,8 +10,6 @@
 
 #include "core/nri-rp-agent/kube.h"
 
-#define WRITER_DENIED_MS (5u * 60000u) /* where we may not, or it is not there */
-
 struct writer;
 
 struct writer_config {

@@ -3,7 +3,7 @@
 
 NRI_RP_KUBE_ADMIN names a kubeconfig that may do everything, NRI_RP_KUBE_AGENT one of the service account nri-rp/nri-rp-agent, whose rights
 are those of `kubectl apply -k build/kubernetes/base` alone, NRI_RP_KUBE_NODE a Node without a kubelet, NRI_RP_KUBE_AUDIT, if there is one, the
-server's audit log in JSON; kubectl is $KUBECTL or that of PATH.
+server's audit log in JSON; kubectl is $KUBECTL or that of PATH, helm, which may be missing, $HELM or that of PATH.
 """
 import contextlib
 import http.client
@@ -24,7 +24,7 @@ from kubelet import Agent
 from simnode import BUILD, TEST_MODULES, Node, ctr, eventually, fast_daemon, put_machine
 
 ADMIN, AGENT, NODE, AUDIT = (os.environ.get('NRI_RP_KUBE_' + name) for name in ('ADMIN', 'AGENT', 'NODE', 'AUDIT'))
-KUBECTL = os.environ.get('KUBECTL') or shutil.which('kubectl')
+KUBECTL, HELM = (os.environ.get(name.upper()) or shutil.which(name) for name in ('kubectl', 'helm'))
 NS = 'nri-rp'
 LABEL, TAINT = 'cmk.intel.com/cmk-node', {'key': 'cmk', 'value': 'true', 'effect': 'NoSchedule'}
 POOLS = {'policy': 'static-pools', 'static-pools': {'pools': {'shared': {'cpuLists': [{'cpuset': '2-3'}]}}, 'labelNode': True, 'taintNode': True}}
@@ -335,6 +335,23 @@ def test_manifests_and_chart_are_accepted():
     assert templates == {name + '.yaml': helmchart.template(name) for name in helmchart.TEMPLATES}
     for patches in False, True:
         assert set(dry_run(helmchart.render({**helmchart.values(), 'nri': {'runtime': {'patchConfig': patches}}}))) < set(made)
+
+
+@pytest.mark.skipif(not HELM, reason='needs helm')
+def test_helm_makes_the_same_of_the_chart():
+    def helm(*args):
+        return subprocess.run([HELM, *args], capture_output=True, text=True, check=True, timeout=60).stdout
+
+    def sort(documents):
+        return sorted((d for d in documents if d), key=lambda d: (d['kind'], d['metadata']['name']))
+    chart = BUILD / 'kubernetes' / 'chart'
+    helm('lint', '--strict', str(chart))
+    version = yaml.safe_load((chart / 'Chart.yaml').read_text())['version']
+    for patches in False, True:
+        made = list(yaml.safe_load_all(helm('template', '-n', NS, 'nri-rp', str(chart), '--include-crds', '--set', 'nri.runtime.patchConfig=%s' % json.dumps(patches))))
+        assert dry_run([d for d in made if d])
+        ours = helmchart.render({**helmchart.values(version), 'nri': {'runtime': {'patchConfig': patches}}})
+        assert sort(d for d in made if d and d['kind'] != 'CustomResourceDefinition') == sort(ours)
 
 
 def adjustment(name, cpu, **scope):

@@ -25,7 +25,7 @@ def balloons(*sizes, **more):
 class Cluster:
     """A node of a cluster: its API server, its agent, its daemon."""
 
-    def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, topology=True, module_dirs=(), head=None, agent=(), **user):
+    def __init__(self, make_node, folder, kinds=None, labels=None, config=None, token=None, topology=True, module_dirs=(), head=None, agent=(), env=None, **user):
         self.api = ApiServer(KINDS if kinds is None else kinds, token)
         self.api.put('nodes', None, NODE, {'metadata': {'labels': dict(labels or {})}})
         self.node = make_node(None, start=False, module_dirs=module_dirs, **(head or {}))
@@ -33,7 +33,7 @@ class Cluster:
         self.node.run('write-config', {'policy': 'none', 'agent': {'cluster': True, 'nodeResourceTopology': topology, 'socket': socket}, **(config or {})})
         self.node.start()
         self.options = ['--kubeconfig', self.api.kubeconfig(folder, **user), '--node', NODE, '--namespace', NS, *agent]
-        self.agent = Agent(socket, self.node.paths['work'] + '/no-kubelet.sock', options=self.options)
+        self.agent = Agent(socket, self.node.paths['work'] + '/no-kubelet.sock', options=self.options, env=env)
 
     def __enter__(self):
         return self
@@ -70,10 +70,10 @@ class Cluster:
         return [w for w in self.api.writes if part in w[1]]
 
 
-def memory_of(agent):
-    """Bytes that are resident."""
+def memory_of(agent, what='VmRSS'):
+    """Bytes that are resident; VmHWM: have been at most."""
     fields = dict(line.split(':', 1) for line in open('/proc/%d/status' % agent.process.pid, encoding='utf-8'))
-    return int(fields['VmRSS'].split()[0]) << 10
+    return int(fields[what].split()[0]) << 10
 
 
 @pytest.fixture

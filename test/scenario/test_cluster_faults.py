@@ -5,11 +5,12 @@ import json
 import os
 import random
 import socket
+import struct
 import time
 
 import pytest
 
-from simnode import INSTRUMENTED, ctr, eventually
+from simnode import BUILD, INSTRUMENTED, ctr, eventually
 from test_adjustments import ADJUSTMENTS, TA, accepted, becomes, resource
 from test_cluster import CRS, MAPS, NODE, NS, RESERVED, Cluster, balloons, memory_of
 
@@ -43,6 +44,31 @@ def reset(h):
 def slow(h):
     time.sleep(1)
     h.fail(503, 'slow')
+
+
+def dripping(first, piece, n, pause_s=0):
+    """So many pieces after the first bytes, and never an end; the connection is closed when they are over or nobody listens."""
+    def do(h):
+        h.close_connection = True
+        with contextlib.suppress(OSError):
+            h.wfile.write(first)
+            for _ in range(n):
+                h.wfile.write(piece)
+                h.wfile.flush()
+                time.sleep(pause_s)
+    return do
+
+
+HEAD = b'HTTP/1.1 200 OK\r\n'
+CHUNKED = HEAD + b'Transfer-Encoding: chunked\r\n\r\n'
+DRIPS = {
+    'byte by byte': (CHUNKED, b'1\r\n{\r\n', 100, 0.05),
+    'headers for ever': (HEAD, b'X-More: ' + b'x' * 4000 + b'\r\n', 25000),
+    'interim answers for ever': (b'', b'HTTP/1.1 103 Early Hints\r\nLink: ' + b'x' * 4000 + b'\r\n\r\n', 25000),
+    'an extension of a chunk': (CHUNKED + b'1;', b'x' * 4000, 25000),
+    'trailers for ever': (CHUNKED + b'0\r\n', b'X-More: ' + b'x' * 4000 + b'\r\n', 25000),
+    'one event': (CHUNKED, b'fa0\r\n' + b'x' * 4000 + b'\r\n', 25000),
+}
 
 
 def junk(h):
@@ -105,7 +131,72 @@ def test_a_configuration_of_a_mebibyte(cluster):
     eventually(lambda: 'bytes' in (c.api.find('nodes', None, NODE)['metadata'].get('annotations') or {}).get('nri-rp/config-status', ''))
     c.api.put(MAPS, NS, 'nri-rp-config.default', {'data': {'policy': 'balloons', 'balloons': json.dumps({**RESERVED, 'balloonTypes': []}) + '\n' + ('# ' + 'x' * 80 + '\n') * 12000}})
     c.runs('balloons')
-    assert INSTRUMENTED or memory_of(c.agent) < MEMORY_MAX
+    assert INSTRUMENTED or memory_of(c.agent, 'VmHWM') < MEMORY_MAX
+
+
+def test_answers_without_an_end(cluster):
+    """Whatever part of an answer goes on for ever, to a watch and then to a list: it is given up, in bounded memory."""
+    c = cluster()
+    c.api.put(CRS, NS, 'default', balloons(2))
+    c.has_verdict('Success', 1)
+    kinds = [CRS, MAPS, ADJUSTMENTS, 'pods', 'nodes', 'topologyawarepolicies']
+    for kind, drip in zip(kinds, DRIPS.values(), strict=True):
+        for streams in True, False:
+            c.api.fault(dripping(*drip), when=lambda m, p, q, k=kind, s=streams: m == 'GET' and p.endswith('/' + k) and ('watch' in q) == s)
+    c.api.compact()
+    eventually(lambda: not any(f['left'] for f in c.api.faults), 60)
+    c.api.put(CRS, NS, 'default', balloons(3))
+    c.has_verdict('Success', 2)
+    assert c.policy() == 'balloons' and (INSTRUMENTED or memory_of(c.agent, 'VmHWM') < MEMORY_MAX)
+
+
+def test_a_server_that_starts_again_and_again(cluster, tmp_path):
+    """As real ones do, it knows nobody's rights and no kinds at first; and each time it wants another token."""
+    token = tmp_path / 'token'
+    token.write_text('0')
+    c = cluster(token='0', tokenFile=str(token))
+    answers = [(403, 'no roles are known yet'), (404, 'no kinds are known yet'), (401, 'Unauthorized')]
+    for i, answer in enumerate(answers, 1):
+        c.api.put(CRS, NS, 'default', balloons(i))
+        c.has_verdict('Success', i)
+        c.api.stop()
+        c.api.fault(lambda h, a=answer: h.fail(*a), 9, when=lambda m, p, q: m != 'POST')  # an event is lost
+        with c.api.lock:
+            c.api.token = str(i)
+        token.write_text(str(i))
+        c.api.start()
+    eventually(lambda: c.status()['problems'] == [] and c.status()['connected'], 60)
+    c.node.create('web', ctr('c0', '1'))
+    assert c.policy() == 'balloons' and (INSTRUMENTED or memory_of(c.agent, 'VmHWM') < MEMORY_MAX)
+
+
+def test_the_clock_is_set(cluster, tmp_path):
+    """To 1970, as where a battery is empty, a century ahead, and back, while daemon and agent run."""
+    clock = tmp_path / 'clock'
+    clock.write_bytes(struct.pack('q', 0))
+    env = {'LD_PRELOAD': str(BUILD / 'test' / 'step.so'), 'CLOCK_OFF': str(clock), 'ASAN_OPTIONS': 'verify_asan_link_order=0:detect_leaks=0'}
+    daemon = ' '.join(['/usr/bin/env', *('%s=%s' % e for e in env.items()), str(BUILD / 'bin' / 'nri-rpd'),
+                       '--config {config} --nri-socket {socket} --host-root {root} --state-dir {state} --control-socket {control}'])
+    c = cluster(head={'daemon': daemon}, module_dirs=[BUILD / 'modules'], env={**os.environ, **env}, config={'controllers': [], 'calculators': []})
+    n = 0
+    for off, year in (0, None), (-int(time.time()), '1970'), (100 * 365 * 86400, None), (-86400, None), (0, None):
+        clock.write_bytes(struct.pack('q', off))
+        n += 1
+        c.api.put(CRS, NS, 'default', balloons(1 + n % 3))
+        said = c.has_verdict('Success', n)
+        year = year or time.strftime('%Y', time.gmtime(time.time() + off))
+        assert said['timestamp'].startswith(year)
+        c.node.create('p%d' % n, ctr('c0', '100m'))
+        status = c.node.ctl('status', check=False)
+        assert status['cluster']['problems'] == [] and not status.get('conditions')
+        c.node.check()
+    c.agent.stop()
+    c.agent.start()
+    clock.write_bytes(struct.pack('q', -86400 * 365))
+    c.node.restart()
+    c.api.put(CRS, NS, 'default', balloons(5))
+    c.has_verdict('Success', n + 1)
+    assert INSTRUMENTED or memory_of(c.agent, 'VmHWM') < MEMORY_MAX
 
 
 @pytest.mark.parametrize('seed', range(int(os.environ.get('STORM_ROUNDS', '1'))))
@@ -131,5 +222,5 @@ def test_a_storm(cluster, seed):
         c.api.faults.clear()
     eventually(lambda: (c.verdict() or {}).get('generation') == n, 90)
     assert c.verdict()['status'] == 'Success' and c.agent.process.poll() is None
-    assert INSTRUMENTED or memory_of(c.agent) < MEMORY_MAX
+    assert INSTRUMENTED or memory_of(c.agent, 'VmHWM') < MEMORY_MAX
     c.node.check()

@@ -171,6 +171,18 @@ static void test_backoff(void **state)
 		assert_in_range(backoff_next_ms(&b), BACKOFF_MAX_MS / 2, BACKOFF_MAX_MS);
 }
 
+static void test_backoff_where_denied(void **state)
+{
+	struct backoff b = {0};
+	(void)state;
+	for (unsigned i = 0, whole = BACKOFF_MIN_MS; i < DENIED_SOON; i++, whole *= 2)
+		assert_in_range(backoff_denied_ms(&b), whole / 2, whole);
+	assert_int_equal(backoff_denied_ms(&b), DENIED_MS);
+	assert_int_equal(backoff_denied_ms(&b), DENIED_MS);
+	backoff_reset(&b);
+	assert_in_range(backoff_denied_ms(&b), BACKOFF_MIN_MS / 2, BACKOFF_MIN_MS);
+}
+
 /* ---- objects ---- */
 
 static struct candidate *make(const char *kind, const char *created, const char *rest,
@@ -507,12 +519,19 @@ static void test_wishes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kubeconfig), cmocka_unit_test(test_kubeconfig_refused),
-		cmocka_unit_test(test_token),	   cmocka_unit_test(test_events),
-		cmocka_unit_test(test_lines),	   cmocka_unit_test(test_backoff),
-		cmocka_unit_test(test_sections),   cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_which_wins), cmocka_unit_test(test_node),
-		cmocka_unit_test(test_pod),	   cmocka_unit_test(test_node_refused),
+		cmocka_unit_test(test_kubeconfig),
+		cmocka_unit_test(test_kubeconfig_refused),
+		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_backoff_where_denied),
+		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_which_wins),
+		cmocka_unit_test(test_node),
+		cmocka_unit_test(test_pod),
+		cmocka_unit_test(test_node_refused),
 		cmocka_unit_test(test_wishes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

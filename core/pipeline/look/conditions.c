@@ -14,7 +14,7 @@
 
 #define LOG_SOURCE "pipeline"
 
-#define STORE_LATE_NS (UINT64_C(5) * 1000000000) /* something waits to be stored for so long */
+#define STORE_LATE_MS 5000u /* something waits to be stored for so long */
 
 struct look {
 	const struct pipeline *p;
@@ -123,7 +123,7 @@ static void store_failing(struct look *l)
 	struct store_stats st;
 	store_stats(l->p->store, &st);
 	if (st.failures && store_pending(l->p->store) &&
-	    clock_wall_ns() - st.last_commit_ns > STORE_LATE_NS)
+	    clock_ms() - st.last_commit_ms > STORE_LATE_MS)
 		say(l,
 		    "the state cannot be written, a restart may move containers: %llu commits "
 		    "failed, the last one: %s",
