@@ -4,8 +4,14 @@
  * what their containers ask for.
  *
  * A configuration on the machine as it is makes a `struct rp_plan`; what is placed where under it
- * is a `struct state`. A state can always be made anew from a plan and an image of the one before
- * (image.c), which is what a reload, a reconnect and a restart do alike.
+ * is a `struct state`. A state is always made anew in the same way, by a reload, a reconnect and a
+ * restart alike: an image of the one before says which CPUs each balloon had (image.c), and what is
+ * kept with each container says in which balloon it was (pin.c):
+ *
+ *	state ── image_write ──> image ── image_restore ──> balloons ── rejoin ──> members
+ *	                                                            record of each container ─┘
+ *
+ * Where there is no image, the containers have come from another policy, which adopt.c looks at.
  *
  *	keys.c, config.c   section → types
  *	match.c            globs, expressions, groups
@@ -18,7 +24,7 @@
  *	state.c            balloons, members, undo
  *	choose.c           which type, which balloon
  *	image.c            everything as bytes, and back
- *	rebuild.c          balloons from what containers have
+ *	adopt.c            balloons of what another policy gave
  *	devices.c          devices that containers have
  *	rebalance.c        who would be placed better
  *	outside.c          CPU classes, interrupts
@@ -261,6 +267,8 @@ void state_save(struct state *s, struct balloon *b);
 void state_save_free(struct state *s);
 
 int32_t state_add_balloon(struct state *s, struct balloon *b);
+/* One that was there before, out of free CPUs; it is freed when there are enough of its type. */
+int32_t state_bring_back(struct state *s, struct balloon *b);
 void state_remove_balloon(struct state *s, struct balloon *b); /* freed with the next operation */
 struct balloon *balloon_free(struct balloon *b); /* with its parts; returns NULL */
 uint32_t state_count(const struct state *s,
@@ -454,7 +462,7 @@ bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret);
 /* CPUs its members may use. */
 void pin_pinnable(const struct balloon *b, struct rp_idset *ret);
 
-/* ---- all at once (sync.c, image.c, rebuild.c) ------------------------------------------------ */
+/* ---- all at once (sync.c, image.c, adopt.c) -------------------------------------------------- */
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn);
 /* After room was made: places those that wait. */
@@ -479,7 +487,7 @@ int32_t image_restore(struct state *s, const struct image *image);
 bool image_valid(const void *data, uint32_t size);
 /* Without an image: makes balloons for the first n of inst->list.ctrs out of the CPUs that they
  * have. 0 or -RP_ENOMEM. */
-int32_t rebuild_balloons(struct rp_instance *inst, uint32_t n, struct choice *c);
+int32_t adopt_balloons(struct rp_instance *inst, uint32_t n, struct choice *c);
 
 /* ---- better places (rebalance.c, compact.c) -------------------------------------------------- */
 

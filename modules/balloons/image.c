@@ -233,7 +233,9 @@ static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_i
 			    struct balloon **ret)
 {
 	struct head head;
+	struct rp_idset all;
 	*ret = NULL;
+	rp_idset_clear(&all);
 	if (!take_head(r, &head))
 		return -RP_EINVAL;
 	const struct type *t = type_of(s->plan, &head);
@@ -251,10 +253,14 @@ static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_i
 		struct balloon *part;
 		result = read_balloon(s, r, free, &part);
 		fits = fits && part && part_fits(t, part->type, i);
-		if (fits && !result && !balloon_add_part(b, part))
+		if (fits && !result && !balloon_add_part(b, part)) {
+			rp_idset_or(&all, rp_ids_of(&all), rp_ids_of(&part->cpus));
 			continue;
+		}
 		balloon_free(part);
 	}
+	/* What a composite one has is what its parts have. */
+	fits = fits && (!n_parts || rp_ids_equal(rp_ids_of(&all), rp_ids_of(&b->cpus)));
 	if (fits && !result && !n_parts)
 		rp_idset_andnot(free, rp_ids_of(free), rp_ids_of(&b->cpus));
 	if (result || !fits || b->n_parts != n_parts)
@@ -274,21 +280,10 @@ int32_t image_restore(struct state *s, const struct image *im)
 		struct rp_idset free;
 		rp_idset_copy(&free, rp_ids_of(&s->free));
 		int32_t result = read_balloon(s, &r, &free, &b);
+		if (!result && b)
+			result = state_bring_back(s, b);
 		if (result)
 			return result;
-		if (!b)
-			continue;
-		if (!balloon_is_welcome(s, b)) {
-			balloon_free(b);
-			continue;
-		}
-		if (state_add_balloon(s, b)) {
-			balloon_free(b);
-			return -RP_ENOMEM;
-		}
-		state_save_free(s);
-		rp_idset_copy(&s->free, rp_ids_of(&free));
-		b->dirty = true;
 	}
 	return 0;
 }

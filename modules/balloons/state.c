@@ -255,6 +255,22 @@ int32_t state_add_balloon(struct state *s, struct balloon *b)
 	return 0;
 }
 
+int32_t state_bring_back(struct state *s, struct balloon *b)
+{
+	if (!balloon_is_welcome(s, b)) {
+		balloon_free(b);
+		return 0;
+	}
+	if (state_add_balloon(s, b)) {
+		balloon_free(b);
+		return -RP_ENOMEM;
+	}
+	state_save_free(s);
+	rp_idset_andnot(&s->free, rp_ids_of(&s->free), rp_ids_of(&b->cpus));
+	b->dirty = true;
+	return 0;
+}
+
 void state_remove_balloon(struct state *s, struct balloon *b)
 {
 	uint32_t at = take_balloon(s, b);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
+#include "modules/lib/adopt.h"
 
 static int32_t no_memory(struct rp_instance *inst)
 {
@@ -23,11 +24,12 @@ static struct balloon *find_balloon(const struct state *s, const struct type *t,
 	return NULL;
 }
 
-/* The one that has just the container's CPUs. */
+/* The one that has just the container's CPUs, which are some. */
 static struct balloon *find_same(const struct state *s, const struct type *t, struct rp_ids cpus)
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		if (s->list[i]->type == t && rp_ids_equal(rp_ids_of(&s->list[i]->cpus), cpus))
+		if (s->list[i]->type == t && s->list[i]->n_cpus &&
+		    rp_ids_equal(rp_ids_of(&s->list[i]->cpus), cpus))
 			return s->list[i];
 	return NULL;
 }
@@ -36,12 +38,12 @@ static struct balloon *balloon_before(struct rp_instance *inst, const struct rp_
 				      const struct type *t, struct record *rec)
 {
 	*rec = (struct record){0};
-	if (pin_read_record(inst, info->ctr, rec))
-		return strcmp(rec->type, t->name) == 0 ? find_balloon(inst->state, t, rec->instance)
-						       : NULL;
-	return inst->before.size || rp_ids_empty(info->cpus)
-		       ? NULL
-		       : find_same(inst->state, t, info->cpus);
+	bool known = pin_read_record(inst, info->ctr, rec);
+	if (!inst->before.size)
+		return find_same(inst->state, t, adopt_cpus(info));
+	return known && strcmp(rec->type, t->name) == 0
+		       ? find_balloon(inst->state, t, rec->instance)
+		       : NULL;
 }
 
 /* 1: it is in its balloon again; 0: it has to be placed. */
@@ -317,7 +319,7 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 		n = no_memory(inst);
 	if (!n)
 		n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
-	if (n > 0 && restore && !inst->before.size && rebuild_balloons(inst, (uint32_t)n, c))
+	if (n > 0 && restore && !inst->before.size && adopt_balloons(inst, (uint32_t)n, c))
 		n = no_memory(inst);
 	if (n >= 0)
 		n = keep(inst, txn, n, c);
