@@ -291,7 +291,7 @@ static int32_t balloons_create(const struct rp_host *host, struct rp_instance **
 		inst->classes = cpuclass_new(&inst->h);
 		inst->irq = irq_new(&inst->h);
 		if (!inst->classes || !inst->irq)
-			r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+			r = modhost_no_memory(&inst->h);
 		else
 			cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
 	}

@@ -52,6 +52,7 @@
 #include "modules/lib/pct.h"
 #include "modules/lib/reserve.h"
 #include "modules/lib/schedclass.h"
+#include "modules/lib/table.h"
 
 #define ANNOTATION_DOMAIN "resource-policy.nri.io"
 
@@ -207,18 +208,6 @@ struct balloon {
 	struct near
 		*near; /* devices of the container that it was made for; NULL: none that count */
 };
-
-/* Handles to pointers. */
-struct table {
-	struct table_slot {
-		uint64_t key;
-		void *value;
-	} * slots;
-	uint32_t n_slots, n;
-};
-void *table_get(const struct table *t, uint64_t key);
-int32_t table_put(struct table *t, uint64_t key, void *value); /* replaces; -RP_ENOMEM */
-void table_del(struct table *t, uint64_t key);
 
 struct undo;
 

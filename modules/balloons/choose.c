@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "modules/balloons/balloons.h"
 
@@ -322,42 +321,16 @@ struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_inf
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* Kinds of memory from a list as "DRAM, hbm"; 0: malformed. */
-static uint32_t parse_memory_types(const char *text)
-{
-	static const char *const names[] = {"dram", "pmem", "hbm"};
-	uint32_t types = 0;
-	for (;;) {
-		while (*text == ' ' || *text == '\t')
-			text++;
-		size_t n = strcspn(text, ","), len = n;
-		while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
-			len--;
-		uint32_t kind = 0;
-		while (kind < 3 &&
-		       (strlen(names[kind]) != len || strncasecmp(names[kind], text, len) != 0))
-			kind++;
-		if (kind == 3)
-			return 0;
-		types |= 1u << kind;
-		if (!text[n])
-			return types;
-		text += n + 1;
-	}
-}
-
 static void read_annotations(struct rp_instance *inst, const struct rp_ctr_info *info,
 			     struct member *m)
 {
-	int hide;
-	const char *text = annotation(inst, info->ctr, "hide-hyperthreads." ANNOTATION_DOMAIN);
-	if (text && modhost_parse_bool(text, &hide) == 0)
+	const char *text;
+	int hide = ctr_annotated_bool(&inst->h, info->ctr, "hide-hyperthreads." ANNOTATION_DOMAIN,
+				      NULL);
+	if (hide >= 0)
 		m->hide_threads = hide;
-	else if (text)
-		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr,
-			    "annotation hide-hyperthreads: \"%.40s\" is ignored", text);
 	text = annotation(inst, info->ctr, "memory-type." ANNOTATION_DOMAIN);
-	uint32_t types = text ? parse_memory_types(text) : 0;
+	uint32_t types = text ? memalloc_types_of(text) : 0;
 	if (types)
 		m->memory_types = types;
 	else if (text && *text)

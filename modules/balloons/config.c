@@ -2,57 +2,24 @@
 /* A section as it is written: types, classes, and what can be said about them without knowing the
  * machine. */
 #include <string.h>
-#include <strings.h>
 
 #include "modules/balloons/balloons.h"
-
-static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
-{
-	return h->config->get(h->ctx, node, path);
-}
-
-static const char *get_text(const struct modhost *h, rp_cfg node, const char *path)
-{
-	return h->config->text(h->ctx, get(h, node, path), "");
-}
-
-static bool get_bool(const struct modhost *h, rp_cfg node, const char *path, bool fallback)
-{
-	return h->config->value(h->ctx, get(h, node, path), RP_T_BOOL, fallback) == 1;
-}
-
-static int64_t get_int(const struct modhost *h, rp_cfg node, const char *path, int64_t fallback)
-{
-	return h->config->value(h->ctx, get(h, node, path), RP_T_INT, fallback);
-}
-
-static int32_t no_memory(const struct modhost *h)
-{
-	return modhost_fail(h, -RP_ENOMEM, "out of memory");
-}
-
-/* Position of a word in a list that NULL ends, or -1. */
-static int word(const char *const *words, const char *text)
-{
-	for (int i = 0; words[i]; i++)
-		if (strcasecmp(words[i], text) == 0)
-			return i;
-	return -1;
-}
+#include "modules/lib/section.h"
 
 static int32_t read_loads(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg list = get(h, p->section, "loadClasses");
+	rp_cfg list = section_get(h, p->section, "loadClasses");
 	p->n_loads = h->config->count(h->ctx, list);
 	p->loads = blocks_alloc(&p->memory, p->n_loads, sizeof *p->loads);
 	if (!p->loads)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < p->n_loads; i++) {
 		rp_cfg node = h->config->item(h->ctx, list, i);
 		struct load_class *c = &p->loads[i];
-		c->name = get_text(h, node, "name");
-		c->level = strcmp(get_text(h, node, "level"), "core") == 0 ? TREE_CORE : TREE_L2;
-		c->in_balloon = get_bool(h, node, "overloadsLevelInBalloon", false);
+		c->name = section_text(h, node, "name", "");
+		c->level = strcmp(section_text(h, node, "level", ""), "core") == 0 ? TREE_CORE
+										   : TREE_L2;
+		c->in_balloon = section_bool(h, node, "overloadsLevelInBalloon", false);
 		if (!*c->name)
 			return modhost_fail_at(h, node, -RP_EINVAL, "a load class needs a name");
 		for (uint32_t k = 0; k < i; k++)
@@ -68,29 +35,28 @@ static int32_t read_loads(const struct modhost *h, struct rp_plan *p)
 
 static int32_t read_memory_types(const struct modhost *h, struct type *t)
 {
-	static const char *const names[] = {"dram", "pmem", "hbm", NULL};
-	rp_cfg list = get(h, t->at, "memoryTypes");
+	rp_cfg list = section_get(h, t->at, "memoryTypes");
 	uint32_t n = h->config->count(h->ctx, list);
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg node = h->config->item(h->ctx, list, i);
 		const char *name = h->config->text(h->ctx, node, "");
-		int kind = word(names, name);
-		if (kind < 0)
+		uint32_t type = memalloc_type_of(name);
+		if (!type)
 			return modhost_fail_at(h, node, -RP_EINVAL,
 					       "balloon type %s: unknown memory type \"%s\"",
 					       t->name, name);
-		t->memory_types |= 1u << kind;
+		t->memory_types |= type;
 	}
 	return 0;
 }
 
 static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struct type *t)
 {
-	rp_cfg list = get(h, t->at, "loads");
+	rp_cfg list = section_get(h, t->at, "loads");
 	uint32_t n = h->config->count(h->ctx, list);
 	t->loads.list = blocks_alloc(&p->memory, n, sizeof *t->loads.list);
 	if (!t->loads.list)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < n; i++) {
 		rp_cfg node = h->config->item(h->ctx, list, i);
 		const char *name = h->config->text(h->ctx, node, "");
@@ -112,10 +78,10 @@ static int32_t read_type_loads(const struct modhost *h, struct rp_plan *p, struc
 
 static void read_sizes(const struct modhost *h, struct type *t)
 {
-	t->min_cpus = get_int(h, t->at, "minCPUs", 0);
-	t->max_cpus = get_int(h, t->at, "maxCPUs", 0);
-	t->min_balloons = get_int(h, t->at, "minBalloons", 0);
-	t->max_balloons = get_int(h, t->at, "maxBalloons", 0);
+	t->min_cpus = section_int(h, t->at, "minCPUs", 0);
+	t->max_cpus = section_int(h, t->at, "maxCPUs", 0);
+	t->min_balloons = section_int(h, t->at, "minBalloons", 0);
+	t->max_balloons = section_int(h, t->at, "maxBalloons", 0);
 }
 
 static void read_preferences(const struct modhost *h, const struct rp_plan *p, struct type *t)
@@ -124,42 +90,44 @@ static void read_preferences(const struct modhost *h, const struct rp_plan *p, s
 	static const char *const levels[] = {"system",	"package", "die",    "numa",
 					     "l2cache", "core",	   "thread", NULL};
 	rp_cfg at = t->at;
-	t->group_by = get_text(h, at, "groupBy");
-	t->prefer_new = get_bool(h, at, "preferNewBalloons", false);
-	t->spread_pods = get_bool(h, at, "preferSpreadingPods", false);
-	t->per_namespace = get_bool(h, at, "preferPerNamespaceBalloon", false);
-	t->hide_threads = get_bool(h, at, "hideHyperthreads", false);
-	t->prefer_isolated = get_bool(h, at, "preferIsolCpus", false);
-	t->balancing = get_bool(h, at, "allocatorTopologyBalancing", p->balancing);
-	t->spread_cores = get_bool(h, at, "preferSpreadOnPhysicalCores", p->spread_cores);
-	t->pin_memory = get_bool(h, at, "pinMemory", p->pin_memory);
-	t->show_containers = get_bool(h, at, "showContainersInNrt", p->show_containers);
-	const char *priority = h->config->text(h->ctx, get(h, at, "allocatorPriority"), "high");
-	int prio = word(priorities, priority);
+	t->group_by = section_text(h, at, "groupBy", "");
+	t->prefer_new = section_bool(h, at, "preferNewBalloons", false);
+	t->spread_pods = section_bool(h, at, "preferSpreadingPods", false);
+	t->per_namespace = section_bool(h, at, "preferPerNamespaceBalloon", false);
+	t->hide_threads = section_bool(h, at, "hideHyperthreads", false);
+	t->prefer_isolated = section_bool(h, at, "preferIsolCpus", false);
+	t->balancing = section_bool(h, at, "allocatorTopologyBalancing", p->balancing);
+	t->spread_cores = section_bool(h, at, "preferSpreadOnPhysicalCores", p->spread_cores);
+	t->pin_memory = section_bool(h, at, "pinMemory", p->pin_memory);
+	t->show_containers = section_bool(h, at, "showContainersInNrt", p->show_containers);
+	const char *priority =
+		h->config->text(h->ctx, section_get(h, at, "allocatorPriority"), "high");
+	int prio = section_word(priorities, priority);
 	t->priority = prio < 0 ? CPUALLOC_NONE : (enum cpualloc_prio)prio;
-	t->share = word(levels, get_text(h, at, "shareIdleCPUsInSame"));
-	t->core_type = get_text(h, at, "preferCoreType");
-	t->cpu_class_name = get_text(h, at, "cpuClass");
-	const char *mode = get_text(h, at, "irqMode");
+	t->share = section_word(levels, section_text(h, at, "shareIdleCPUsInSame", ""));
+	t->core_type = section_text(h, at, "preferCoreType", "");
+	t->cpu_class_name = section_text(h, at, "cpuClass", "");
+	const char *mode = section_text(h, at, "irqMode", "");
 	t->irq_mode = strcmp(mode, "sink") == 0	     ? IRQ_SINK
 		      : strcmp(mode, "isolate") == 0 ? IRQ_ISOLATE
 						     : IRQ_NORMAL;
-	t->balance_parts = strcmp(get_text(h, at, "componentCreation"), "balance-balloons") == 0;
+	t->balance_parts =
+		strcmp(section_text(h, at, "componentCreation", ""), "balance-balloons") == 0;
 }
 
 static int32_t read_parts(const struct modhost *h, struct rp_plan *p, struct type *t)
 {
-	rp_cfg list = get(h, t->at, "components");
+	rp_cfg list = section_get(h, t->at, "components");
 	uint32_t n = h->config->count(h->ctx, list);
 	t->part_names = (struct texts){blocks_alloc(&p->memory, n, sizeof *t->part_names.list), n};
 	t->parts.list = blocks_alloc(&p->memory, n, sizeof *t->parts.list);
 	if (!t->part_names.list || !t->parts.list)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < n; i++)
 		t->part_names.list[i] =
-			get_text(h, h->config->item(h->ctx, list, i), "balloonType");
-	if (!n && *get_text(h, t->at, "componentCreation"))
-		return modhost_fail_at(h, get(h, t->at, "componentCreation"), -RP_EINVAL,
+			section_text(h, h->config->item(h->ctx, list, i), "balloonType", "");
+	if (!n && *section_text(h, t->at, "componentCreation", ""))
+		return modhost_fail_at(h, section_get(h, t->at, "componentCreation"), -RP_EINVAL,
 				       "balloon type %s: componentCreation without components",
 				       t->name);
 	return 0;
@@ -174,7 +142,7 @@ static int32_t check_composite(const struct modhost *h, const struct type *t)
 						"preferIsolCpus",
 						"preferCoreType"};
 	for (size_t i = 0; t->part_names.n && i < sizeof forbidden / sizeof forbidden[0]; i++) {
-		rp_cfg node = get(h, t->at, forbidden[i]);
+		rp_cfg node = section_get(h, t->at, forbidden[i]);
 		bool list = h->config->kind(h->ctx, node) == RP_NODE_LIST;
 		if (node && (list ? h->config->count(h->ctx, node) > 0
 				  : *h->config->text(h->ctx, node, "") != '\0'))
@@ -191,24 +159,24 @@ static int32_t check_type(const struct modhost *h, const struct type *t)
 	if (!*t->name)
 		return modhost_fail_at(h, t->at, -RP_EINVAL, "a balloon type needs a name");
 	if (t->min_cpus < 0 && t->max_cpus >= 0)
-		return modhost_fail_at(h, get(h, t->at, "minCPUs"), -RP_EINVAL,
+		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
 				       "balloon type %s: minCPUs is negative", t->name);
 	if (t->max_cpus > 0 && t->min_cpus > t->max_cpus)
-		return modhost_fail_at(h, get(h, t->at, "minCPUs"), -RP_EINVAL,
+		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
 				       "balloon type %s: minCPUs %lld is more than maxCPUs %lld",
 				       t->name, (long long)t->min_cpus, (long long)t->max_cpus);
 	if (t->max_cpus < 0 && t->min_cpus > 0)
-		return modhost_fail_at(h, get(h, t->at, "minCPUs"), -RP_EINVAL,
+		return modhost_fail_at(h, section_get(h, t->at, "minCPUs"), -RP_EINVAL,
 				       "balloon type %s: minCPUs %lld, but maxCPUs forbids any",
 				       t->name, (long long)t->min_cpus);
 	if (t->max_balloons && t->min_balloons > t->max_balloons)
 		return modhost_fail_at(
-			h, get(h, t->at, "minBalloons"), -RP_EINVAL,
+			h, section_get(h, t->at, "minBalloons"), -RP_EINVAL,
 			"balloon type %s: minBalloons %lld is more than maxBalloons %lld", t->name,
 			(long long)t->min_balloons, (long long)t->max_balloons);
 	const char *wrong = match_check_text(t->group_by);
 	if (wrong)
-		return modhost_fail_at(h, get(h, t->at, "groupBy"), -RP_EINVAL,
+		return modhost_fail_at(h, section_get(h, t->at, "groupBy"), -RP_EINVAL,
 				       "balloon type %s: bad groupBy \"%s\": %s", t->name,
 				       t->group_by, wrong);
 	return check_composite(h, t);
@@ -216,10 +184,10 @@ static int32_t check_type(const struct modhost *h, const struct type *t)
 
 static int32_t find_sched(const struct modhost *h, const struct rp_plan *p, struct type *t)
 {
-	const char *name = get_text(h, t->at, "schedulingClass");
+	const char *name = section_text(h, t->at, "schedulingClass", "");
 	t->sched = schedclass_find(&p->scheds, name);
 	if (*name && t->sched == SCHEDCLASS_NONE)
-		return modhost_fail_at(h, get(h, t->at, "schedulingClass"), -RP_EINVAL,
+		return modhost_fail_at(h, section_get(h, t->at, "schedulingClass"), -RP_EINVAL,
 				       "balloon type %s: there is no scheduling class \"%s\"",
 				       t->name, name);
 	return 0;
@@ -229,20 +197,21 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, 
 {
 	char what[BALLOON_NAME_MAX];
 	t->at = at;
-	t->name = get_text(h, at, "name");
+	t->name = section_text(h, at, "name", "");
 	read_sizes(h, t);
 	read_preferences(h, p, t);
 	(void)snprintf(what, sizeof what, "balloon type %s", t->name);
 	/* For the namespaces that the reserved type gets besides. */
-	int32_t r = texts_read(h, &p->memory, get(h, at, "namespaces"),
+	int32_t r = texts_read(h, &p->memory, section_get(h, at, "namespaces"),
 			       1 + p->reserved_namespaces.n, &t->namespaces);
 	if (!r)
-		r = match_read(h, &p->memory, get(h, at, "matchExpressions"), what, &t->match);
+		r = match_read(h, &p->memory, section_get(h, at, "matchExpressions"), what,
+			       &t->match);
 	if (!r)
-		r = texts_read(h, &p->memory, get(h, at, "preferCloseToDevices"), 0,
+		r = texts_read(h, &p->memory, section_get(h, at, "preferCloseToDevices"), 0,
 			       &t->close_paths);
 	if (!r)
-		r = texts_read(h, &p->memory, get(h, at, "irqClaim"), 0, &t->irq_claim);
+		r = texts_read(h, &p->memory, section_get(h, at, "irqClaim"), 0, &t->irq_claim);
 	if (!r)
 		r = read_memory_types(h, t);
 	if (!r)
@@ -256,12 +225,12 @@ static int32_t read_type(const struct modhost *h, struct rp_plan *p, rp_cfg at, 
 
 static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg list = get(h, p->section, "balloonTypes");
+	rp_cfg list = section_get(h, p->section, "balloonTypes");
 	uint32_t n = h->config->count(h->ctx, list);
 	/* The first and the last place are for the built-in types. */
 	p->types = blocks_alloc(&p->memory, (size_t)n + 2, sizeof *p->types);
 	if (!p->types)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	p->types++;
 	p->n_types = n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -282,24 +251,24 @@ static int32_t read_types(const struct modhost *h, struct rp_plan *p)
 
 static int32_t read_amounts(const struct modhost *h, struct rp_plan *p)
 {
-	int32_t r = amount_read(h, get(h, p->section, "availableResources.cpu"),
+	int32_t r = amount_read(h, section_get(h, p->section, "availableResources.cpu"),
 				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &p->available);
 	if (!r)
-		r = amount_read(h, get(h, p->section, "reservedResources.cpu"), AMOUNT_TAKES_ANY,
-				&p->reserved);
+		r = amount_read(h, section_get(h, p->section, "reservedResources.cpu"),
+				AMOUNT_TAKES_ANY, &p->reserved);
 	return r;
 }
 
 static int32_t read_reserved_namespaces(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg list = get(h, p->section, "reservedPoolNamespaces");
+	rp_cfg list = section_get(h, p->section, "reservedPoolNamespaces");
 	return texts_read(h, &p->memory, list, 0, &p->reserved_namespaces);
 }
 
 /* cpuClasses, and what custom resources had before there was that. */
 static int32_t read_classes(const struct modhost *h, struct rp_plan *p)
 {
-	rp_cfg old = get(h, p->section, "control.cpu.classes");
+	rp_cfg old = section_get(h, p->section, "control.cpu.classes");
 	int32_t r = cpuclass_read(h, p->section, &p->classes);
 	if (r || !h->config->count(h->ctx, old))
 		return r;
@@ -320,12 +289,12 @@ static void find_class(const struct modhost *h, const struct rp_plan *p, rp_cfg 
 
 static void find_classes(const struct modhost *h, struct rp_plan *p)
 {
-	find_class(h, p, get(h, p->section, "idleCPUClass"),
-		   get_text(h, p->section, "idleCPUClass"), "idleCPUClass", &p->idle_class);
+	find_class(h, p, section_get(h, p->section, "idleCPUClass"),
+		   section_text(h, p->section, "idleCPUClass", ""), "idleCPUClass", &p->idle_class);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		struct type *t = &p->types[i];
-		find_class(h, p, t->at ? get(h, t->at, "cpuClass") : NULL, t->cpu_class_name,
-			   t->name, &t->cpu_class);
+		find_class(h, p, t->at ? section_get(h, t->at, "cpuClass") : NULL,
+			   t->cpu_class_name, t->name, &t->cpu_class);
 	}
 	if (p->idle_class != CPUCLASS_NONE && p->classes.list[p->idle_class].turbo_priority > 0)
 		modhost_log(h, RP_LOG_WARNING, 0,
@@ -336,16 +305,16 @@ static void find_classes(const struct modhost *h, struct rp_plan *p)
 int32_t config_read(const struct modhost *h, rp_cfg section, struct rp_plan *p)
 {
 	p->section = section;
-	p->pin_cpu = get_bool(h, section, "pinCPU", true);
-	p->pin_memory = get_bool(h, section, "pinMemory", true);
-	p->balancing = get_bool(h, section, "allocatorTopologyBalancing", false);
-	p->spread_cores = get_bool(h, section, "preferSpreadOnPhysicalCores", false);
-	p->show_containers = get_bool(h, section, "showContainersInNrt", false);
+	p->pin_cpu = section_bool(h, section, "pinCPU", true);
+	p->pin_memory = section_bool(h, section, "pinMemory", true);
+	p->balancing = section_bool(h, section, "allocatorTopologyBalancing", false);
+	p->spread_cores = section_bool(h, section, "preferSpreadOnPhysicalCores", false);
+	p->show_containers = section_bool(h, section, "showContainersInNrt", false);
 	int32_t r = read_amounts(h, p);
 	if (!r)
 		r = read_reserved_namespaces(h, p);
 	if (!r)
-		r = match_read(h, &p->memory, get(h, section, "preserve.matchExpressions"),
+		r = match_read(h, &p->memory, section_get(h, section, "preserve.matchExpressions"),
 			       "preserve", &p->preserve);
 	if (!r)
 		r = irq_read_controllable(h, &p->memory, section, &p->controllable);

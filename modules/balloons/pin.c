@@ -102,8 +102,6 @@ static int32_t preserve_memory(const struct pin *p, const struct member *m)
 
 static int32_t place_memory(const struct pin *p, const struct member *m)
 {
-	static const uint32_t priorities[] = {MEMALLOC_PRIO_GUARANTEED, MEMALLOC_PRIO_BURSTABLE,
-					      MEMALLOC_PRIO_BEST_EFFORT};
 	struct memalloc *mem = p->inst->state->memory;
 	memalloc_mask zone;
 	bool known = memalloc_zone(mem, m->ctr, &zone) == 0;
@@ -114,7 +112,7 @@ static int32_t place_memory(const struct pin *p, const struct member *m)
 		.size = m->mem_limit,
 		.nodes = p->balloon->nodes,
 		.types = m->memory_types,
-		.priority = priorities[m->qos < 3 ? m->qos : 2],
+		.priority = memalloc_prio_of(m->qos),
 	};
 	int r = !req.nodes ? -RP_EINVAL
 		: !known   ? memalloc_allocate(mem, &req, &zone)
@@ -166,15 +164,6 @@ int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	return r ? r : h->cache->set_group(h->ctx, txn, ctr, 0);
 }
 
-static int32_t set_shares(const struct pin *p, const struct member *m)
-{
-	const struct modhost *h = &p->inst->h;
-	if (m->request <= 0)
-		return 0;
-	int64_t shares = m->request > 256000 ? 262144 : m->request * 1024 / 1000;
-	return h->cache->set_int(h->ctx, p->txn, m->ctr, RP_F_SHARES, shares < 2 ? 2 : shares);
-}
-
 int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what)
 {
 	const struct modhost *h = &inst->h;
@@ -205,7 +194,8 @@ static int32_t pin_member(struct pin *p, struct member *m)
 	if (!r && p->inst->plan->pin_cpu) {
 		r = set_cpus(p, m);
 		if (!r && m->fresh)
-			r = set_shares(p, m);
+			r = m->request > 0 ? ctr_set_shares(&p->inst->h, p->txn, m->ctr, m->request)
+					   : 0;
 	}
 	if (!r && m->pin_memory && p->inst->state->memory)
 		r = m->preserve_memory ? preserve_memory(p, m) : place_memory(p, m);

@@ -5,11 +5,6 @@
 
 #include "modules/balloons/balloons.h"
 
-static int32_t no_memory(const struct modhost *h)
-{
-	return modhost_fail(h, -RP_ENOMEM, "out of memory");
-}
-
 struct type *plan_type(const struct rp_plan *p, const char *name)
 {
 	for (uint32_t i = 0; i < p->n_types; i++)
@@ -46,7 +41,7 @@ static int32_t reserve_namespaces(const struct modhost *h, struct rp_plan *p)
 		to->list =
 			blocks_alloc(&p->memory, 1u + p->reserved_namespaces.n, sizeof *to->list);
 	if (!to->list)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	to->list[to->n++] = "kube-system";
 	for (uint32_t i = 0; i < p->reserved_namespaces.n; i++)
 		to->list[to->n++] = p->reserved_namespaces.list[i];
@@ -189,7 +184,7 @@ static int32_t check_circles(const struct modhost *h, struct rp_plan *p)
 {
 	uint8_t *seen = blocks_alloc(&p->memory, p->n_types, 1);
 	if (!seen)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		memset(seen, 0, p->n_types);
 		if (reaches(p, &p->types[i], i, seen))
@@ -342,7 +337,7 @@ static int32_t avoid_devices(const struct modhost *h, struct rp_plan *p)
 {
 	struct indexes avoid = {blocks_alloc(&p->memory, p->n_devices + 1u, sizeof *avoid.list), 0};
 	if (!avoid.list)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	struct rp_ids isolated = rp_ids_of(&p->machine->isolated);
 	if (!rp_ids_empty(isolated))
 		add_index(&avoid, device_of_kind(p, DEVICE_ISOLATED, isolated));
@@ -366,13 +361,13 @@ static int32_t find_devices(const struct modhost *h, struct rp_plan *p)
 	uint32_t n = count_devices(p);
 	p->devices = blocks_alloc(&p->memory, n, sizeof *p->devices);
 	if (!p->devices)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		struct type *t = &p->types[i];
 		t->close.list = blocks_alloc(&p->memory, n, sizeof *t->close.list);
 		t->far.list = blocks_alloc(&p->memory, n, sizeof *t->far.list);
 		if (!t->close.list || !t->far.list)
-			return no_memory(h);
+			return modhost_no_memory(h);
 		like_devices(h, p, t);
 	}
 	return avoid_devices(h, p);
@@ -451,7 +446,7 @@ int32_t plan_new(const struct modhost *h, rp_cfg section, const struct reserve_p
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return no_memory(h);
+		return modhost_no_memory(h);
 	int32_t r = config_read(h, section, p);
 	if (!r)
 		r = add_built_in(h, p);

@@ -3,6 +3,7 @@
 
 #include "modules/balloons/balloons.h"
 #include "modules/lib/line.h"
+#include "modules/lib/zones.h"
 
 /* ---- explanations ---------------------------------------------------------------------------- */
 
@@ -77,13 +78,6 @@ static const char *text_of(const struct out *o)
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-static void attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids)
-{
-	char text[RP_IDSET_TEXT_MAX];
-	(void)rp_ids_format(ids, text, sizeof text);
-	sink->attribute(sink->ctx, name, text);
-}
-
 static void put_parts(struct out *o, const struct balloon *b)
 {
 	put(o, "{");
@@ -111,8 +105,8 @@ static void container_zone(struct rp_instance *inst, const struct rp_zone_sink *
 	int64_t capacity = info.cpu_limit > 0 && info.cpu_limit < cpus ? info.cpu_limit : cpus;
 	sink->zone(sink->ctx, name, "allocation for container", parent);
 	sink->resource(sink->ctx, "cpu", capacity, info.cpu_request, 0);
-	attribute(sink, "cpuset", info.cpus);
-	attribute(sink, "memory set", info.mems);
+	zones_attribute(sink, "cpuset", info.cpus);
+	zones_attribute(sink, "memory set", info.mems);
 }
 
 static void balloon_zone(struct rp_instance *inst, const struct rp_zone_sink *sink,
@@ -128,8 +122,8 @@ static void balloon_zone(struct rp_instance *inst, const struct rp_zone_sink *si
 	sink->resource(sink->ctx, "cpu",
 		       1000 * (int64_t)rp_ids_count(rp_ids_of(&p->machine->online)),
 		       most > 0 ? 1000 * most : 0, balloon_max_avail(inst->state, b) - b->request);
-	attribute(sink, "cpuset", rp_ids_of(&b->cpus));
-	attribute(sink, "shared cpuset", rp_ids_of(&b->shared));
+	zones_attribute(sink, "cpuset", rp_ids_of(&b->cpus));
+	zones_attribute(sink, "shared cpuset", rp_ids_of(&b->shared));
 	(void)snprintf(excess, sizeof excess, "%lldm", (long long)(balloon_avail(b) - b->request));
 	sink->attribute(sink->ctx, "excess cpus", excess);
 	clear(o);
@@ -384,7 +378,7 @@ static int32_t state_load_image(struct rp_instance *inst, const void *data, uint
 		return modhost_fail(&inst->h, -RP_EINVAL, "saved state is not of this version");
 	uint8_t *copy = malloc(size);
 	if (!copy)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	memcpy(copy, data, size);
 	free(inst->before.data);
 	inst->before = (struct image){copy, size, size};

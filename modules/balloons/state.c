@@ -8,67 +8,6 @@
 
 #include "modules/balloons/balloons.h"
 
-/* ---- table ----------------------------------------------------------------------------------- */
-
-static uint32_t slot_of(const struct table *t, uint64_t key)
-{
-	return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (t->n_slots - 1);
-}
-
-static struct table_slot *find_slot(const struct table *t, uint64_t key)
-{
-	uint32_t i = slot_of(t, key);
-	while (t->slots[i].value && t->slots[i].key != key)
-		i = (i + 1) & (t->n_slots - 1);
-	return &t->slots[i];
-}
-
-void *table_get(const struct table *t, uint64_t key)
-{
-	return t->n_slots ? find_slot(t, key)->value : NULL;
-}
-
-static int32_t grow_table(struct table *t)
-{
-	struct table larger = {.n_slots = t->n_slots ? t->n_slots * 2 : 64, .n = t->n};
-	larger.slots = calloc(larger.n_slots, sizeof *larger.slots);
-	if (!larger.slots)
-		return -RP_ENOMEM;
-	for (uint32_t i = 0; i < t->n_slots; i++)
-		if (t->slots[i].value)
-			*find_slot(&larger, t->slots[i].key) = t->slots[i];
-	free(t->slots);
-	*t = larger;
-	return 0;
-}
-
-int32_t table_put(struct table *t, uint64_t key, void *value)
-{
-	if ((t->n + 1) * 2 > t->n_slots && grow_table(t))
-		return -RP_ENOMEM;
-	struct table_slot *s = find_slot(t, key);
-	t->n += !s->value;
-	*s = (struct table_slot){key, value};
-	return 0;
-}
-
-void table_del(struct table *t, uint64_t key)
-{
-	if (!table_get(t, key))
-		return;
-	uint32_t hole = (uint32_t)(find_slot(t, key) - t->slots), mask = t->n_slots - 1;
-	t->n--;
-	/* Those behind that were pushed on by it move up. */
-	for (uint32_t i = (hole + 1) & mask; t->slots[i].value; i = (i + 1) & mask) {
-		uint32_t home = slot_of(t, t->slots[i].key);
-		if (((i - home) & mask) < ((i - hole) & mask))
-			continue;
-		t->slots[hole] = t->slots[i];
-		hole = i;
-	}
-	t->slots[hole] = (struct table_slot){0, NULL};
-}
-
 /* ---- notes for the way back ------------------------------------------------------------------ */
 
 enum undo_what {
@@ -404,12 +343,6 @@ static void unlink_member(struct state *s, struct member *m)
 	devices_moved(m, false);
 }
 
-/* Room for two more entries: link_member() has to work for a member that comes back, too. */
-static int32_t room_in_table(struct table *t)
-{
-	return (t->n + 2) * 2 > t->n_slots ? grow_table(t) : 0;
-}
-
 static int32_t room_for_member(struct state *s, struct balloon *b)
 {
 	if (b->n_members == b->cap_members) {
@@ -420,7 +353,8 @@ static int32_t room_for_member(struct state *s, struct balloon *b)
 		b->members = grown;
 		b->cap_members = cap;
 	}
-	return room_in_table(&s->by_ctr) || room_in_table(&s->by_pod) ? -RP_ENOMEM : 0;
+	/* Two more entries: link_member() has to work for a member that comes back, too. */
+	return table_reserve(&s->by_ctr, 2) || table_reserve(&s->by_pod, 2) ? -RP_ENOMEM : 0;
 }
 
 static int32_t tag_member(struct state *s, struct balloon *b, struct member *m, const char *space,
@@ -589,7 +523,7 @@ int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct st
 {
 	struct state *s = calloc(1, sizeof *s);
 	if (!s)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	s->h = h;
 	s->plan = plan;
 	s->image_stale = true;
@@ -600,9 +534,7 @@ int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct st
 	bool pins = false;
 	for (uint32_t i = 0; i < plan->n_types; i++)
 		pins = pins || plan->types[i].pin_memory;
-	int32_t r = s->load_cpus && s->refused && s->counted
-			    ? 0
-			    : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	int32_t r = s->load_cpus && s->refused && s->counted ? 0 : modhost_no_memory(h);
 	if (!r && pins)
 		r = new_memory(h, s);
 	if (r) {
@@ -625,8 +557,8 @@ struct state *state_free(struct state *s)
 		balloon_free(s->list[i]);
 	}
 	free(s->list);
-	free(s->by_ctr.slots);
-	free(s->by_pod.slots);
+	table_fini(&s->by_ctr);
+	table_fini(&s->by_pod);
 	free(s->load_cpus);
 	free(s->refused);
 	free(s->counted);

@@ -9,11 +9,6 @@
 #include "modules/balloons/balloons.h"
 #include "modules/lib/adopt.h"
 
-static int32_t no_memory(struct rp_instance *inst)
-{
-	return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-}
-
 /* ---- those that stay ------------------------------------------------------------------------- */
 
 static struct balloon *find_balloon(const struct state *s, const struct type *t, uint32_t instance)
@@ -62,9 +57,9 @@ static int32_t rejoin(struct rp_instance *inst, const struct rp_ctr_info *info, 
 		m->moves = rec.moves;
 	if (!m || state_join(inst->state, b, m, t->per_namespace ? info->pod_namespace : NULL,
 			     *t->group_by ? c->group : NULL))
-		return no_memory(inst);
+		return modhost_no_memory(&inst->h);
 	return rec.owns && devices_restore(inst, state_member(inst->state, info->ctr))
-		       ? no_memory(inst)
+		       ? modhost_no_memory(&inst->h)
 		       : 1;
 }
 
@@ -92,7 +87,7 @@ static int32_t add_waiting(struct rp_instance *inst, struct waiting w)
 		uint32_t cap = inst->cap_waiting * 2 + 16;
 		struct waiting *grown = realloc(inst->waiting, cap * sizeof *grown);
 		if (!grown)
-			return no_memory(inst);
+			return modhost_no_memory(&inst->h);
 		inst->waiting = grown;
 		inst->cap_waiting = cap;
 	}
@@ -231,7 +226,7 @@ static int32_t fit(struct rp_instance *inst, struct balloon *b, int32_t n_left)
 		if (!r && balloon_avail(b) >= want)
 			return n_left;
 		if (r == -RP_ENOMEM)
-			return no_memory(inst);
+			return modhost_no_memory(&inst->h);
 		state_undo_to(s, mark);
 		if (is_bearable(inst, b, want))
 			return n_left;
@@ -266,7 +261,7 @@ static int32_t settle(struct rp_instance *inst, int32_t n_left)
 	for (uint32_t i = s->n; i-- > 0 && !r;)
 		if (!s->list[i]->n_members)
 			r = balloon_emptied(s, s->list[i]);
-	return r ? no_memory(inst) : n_left;
+	return r ? modhost_no_memory(&inst->h) : n_left;
 }
 
 /* ---- those that are placed ------------------------------------------------------------------- */
@@ -316,11 +311,11 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct 
 	if (!n)
 		inst->state->pct = cpuclass_pct(inst->classes);
 	if (!n && restore && image_restore(inst->state, &inst->before))
-		n = no_memory(inst);
+		n = modhost_no_memory(&inst->h);
 	if (!n)
 		n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC);
 	if (n > 0 && restore && !inst->before.size && adopt_balloons(inst, (uint32_t)n, c))
-		n = no_memory(inst);
+		n = modhost_no_memory(&inst->h);
 	if (n >= 0)
 		n = keep(inst, txn, n, c);
 	return n < 0 ? n : settle(inst, n);
@@ -334,13 +329,13 @@ static int32_t begin_with_room(struct rp_instance *inst, rp_txn txn, struct choi
 	if (!r)
 		return n;
 	if (n < 0 || r == -RP_ENOMEM)
-		return n < 0 ? n : no_memory(inst);
+		return n < 0 ? n : modhost_no_memory(&inst->h);
 	modhost_log(&inst->h, RP_LOG_WARNING, 0,
 		    "what is there leaves no room for minBalloons: all is placed anew");
 	n = begin(inst, txn, false, c);
 	r = n < 0 ? n : balloon_precreate(inst->state);
 	if (n < 0 || r == -RP_ENOMEM)
-		return n < 0 ? n : no_memory(inst);
+		return n < 0 ? n : modhost_no_memory(&inst->h);
 	if (r)
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "some of minBalloons can not be made");
 	return n;
@@ -350,7 +345,7 @@ int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	struct choice c;
 	if (inst->state && image_write(inst->state, &inst->before))
-		return no_memory(inst);
+		return modhost_no_memory(&inst->h);
 	int32_t n = begin_with_room(inst, txn, &c);
 	if (n < 0)
 		return n;

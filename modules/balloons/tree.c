@@ -189,7 +189,7 @@ int32_t machine_new(const struct modhost *h, struct machine **ret)
 {
 	struct machine *m = calloc(1, sizeof *m);
 	if (!m)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	modhost_set(h, RP_CPUS_ONLINE, &m->online);
 	modhost_set(h, RP_CPUS_ISOLATED, &m->isolated);
 	modhost_set(h, RP_CPUS_PERFORMANCE, &m->performance);

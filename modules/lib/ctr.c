@@ -51,6 +51,17 @@ const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key)
 	return h->cache->annotation(h->ctx, ctr, text, NULL);
 }
 
+int ctr_annotated_bool(const struct modhost *h, rp_ctr ctr, const char *key, uint32_t *ret_scope)
+{
+	int value = -1;
+	const char *text = h->cache->annotation(h->ctx, ctr, key, ret_scope);
+	if (!text || !modhost_parse_bool(text, &value))
+		return value;
+	modhost_log(h, RP_LOG_WARNING, ctr,
+		    "annotation %s: \"%.64s\" is neither true nor false, ignoring it", key, text);
+	return -1;
+}
+
 int64_t ctr_shares_of(int64_t mcpu)
 {
 	int64_t shares = mcpu > SHARES_MAX * INT64_C(1000) / 1024 ? SHARES_MAX : mcpu * 1024 / 1000;

@@ -25,6 +25,10 @@ int32_t ctr_info(const struct modhost *h, rp_ctr ctr, struct rp_ctr_info *ret);
  * NULL: none. */
 const char *ctr_annotation(const struct modhost *h, rp_ctr ctr, const char *key);
 
+/* An annotation that is true or false: 1 or 0; -1: it is not there or is neither, with a warning.
+ * scope: as of rp_host_cache.annotation, or NULL. */
+int ctr_annotated_bool(const struct modhost *h, rp_ctr ctr, const char *key, uint32_t *ret_scope);
+
 /* CPU shares for a request in milli-CPU, as the kubelet would set them. */
 int64_t ctr_shares_of(int64_t mcpu);
 int32_t ctr_set_shares(const struct modhost *h, rp_txn txn, rp_ctr ctr, int64_t mcpu);

@@ -128,6 +128,11 @@ int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...
 	return h->host->fail(h->ctx, code, text);
 }
 
+int32_t modhost_no_memory(const struct modhost *h)
+{
+	return modhost_fail(h, -RP_ENOMEM, "out of memory");
+}
+
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
 {
 	char text[MODHOST_TEXT_MAX];

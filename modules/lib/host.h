@@ -63,6 +63,7 @@ int32_t modhost_instance(const struct rp_host *host, size_t size, uint32_t need,
 /* return modhost_fail(h, -RP_ENOSPC, "…", …); */
 int32_t modhost_fail(const struct modhost *h, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+int32_t modhost_no_memory(const struct modhost *h); /* -RP_ENOMEM, and the sentence */
 /* The same with the place of a configuration node in front; without a node it is modhost_fail. */
 int32_t modhost_fail_at(const struct modhost *h, rp_cfg node, int32_t code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -45,6 +45,12 @@ typedef uint64_t memalloc_mask;
 #define MEMALLOC_PRIO_GUARANTEED 16384u
 #define MEMALLOC_PRIO_PRESERVED 32766u
 #define MEMALLOC_PRIO_RESERVATION 32767u /* never moved */
+uint32_t memalloc_prio_of(uint32_t qos); /* RP_QOS_… */
+
+/* DRAM, PMEM and HBM as people write them, in any case of letters; 0: it is none of them. */
+uint32_t memalloc_type_of(const char *name);
+/* A list of them with commas between, or "mixed" for all; 0: it is no such list. */
+uint32_t memalloc_types_of(const char *text);
 
 struct memalloc_request {
 	uint64_t id; /* the caller's, unique */

@@ -15,14 +15,19 @@ static int64_t mcpu(struct rp_ids cpus, struct rp_ids of)
 	return 1000 * (int64_t)rp_ids_count_and(cpus, of);
 }
 
+void zones_attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids)
+{
+	char text[RP_IDSET_TEXT_MAX];
+	(void)rp_ids_format(ids, text, sizeof text);
+	sink->attribute(sink->ctx, name, text);
+}
+
 static void put_attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids cpus,
 			  struct rp_ids of)
 {
-	char text[RP_IDSET_TEXT_MAX];
 	struct rp_idset part;
 	rp_idset_and(&part, cpus, of);
-	(void)rp_ids_format(rp_ids_of(&part), text, sizeof text);
-	sink->attribute(sink->ctx, name, text);
+	zones_attribute(sink, name, rp_ids_of(&part));
 }
 
 static void put_costs(const struct modhost *h, const struct rp_zone_sink *sink, uint32_t node)

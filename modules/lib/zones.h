@@ -20,4 +20,7 @@ void zones_nodes(const struct modhost *h, const struct rp_zone_sink *sink,
 		 struct rp_ids allocatable, struct rp_ids free, const struct zones_set *sets,
 		 uint32_t n);
 
+/* An attribute of the zone that is being told, empty or not. */
+void zones_attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids);
+
 #endif

@@ -2,61 +2,37 @@
 #include <string.h>
 #include <strings.h>
 
+#include "modules/lib/section.h"
 #include "modules/static/static.h"
 
 static const struct rp_key keys[] = {
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
-	{.path = "availableResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that containers may use, as a set; by default all but those isolated by the "
-		"kernel."},
-	{.path = "reservedResources",
-	 .type = RP_T_MAP,
-	 .doc = "What no container gets for itself."},
-	{.path = "reservedResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that no container gets exclusively: a set, or a quantity that is rounded up "
-		"to whole CPUs. At least one is needed."},
-	{.path = "relaxedIsolation",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Exclusive containers prefer CPUs isolated by the kernel, as with the annotation "
-		"prefer-isolated-cpus."},
-	{.path = "rdt",
-	 .type = RP_T_ENUM,
-	 .choices = "auto|true|false",
-	 .fallback = "auto",
-	 .doc = "Accepted for older configurations and not used."},
-	{.path = "cpuManagerPolicyOptions",
-	 .type = RP_T_MAP,
-	 .doc = "Options of the kubelet's static CPU manager policy, by their names there."},
-	{.path = "cpuManagerPolicyOptions.*",
-	 .type = RP_T_ANY,
-	 .doc = "true or false, as a string too."},
-	{.path = "topologyManagerPolicy",
-	 .type = RP_T_ENUM,
-	 .choices = "none|best-effort|restricted|single-numa-node",
-	 .fallback = "none",
-	 .doc = "How strictly exclusive CPUs keep to the fewest NUMA nodes."},
-	{.path = "topologyManagerScope",
-	 .type = RP_T_ENUM,
-	 .choices = "container|pod",
-	 .fallback = "container",
-	 .doc = "Containers are aligned one by one; pod is not supported."},
-	{.path = "cpuAllocator",
-	 .type = RP_T_ENUM,
-	 .choices = "kubelet|common",
-	 .fallback = "kubelet",
-	 .doc = "Which CPUs are chosen: those the kubelet would, or those the other policies "
-		"would."},
-	{.path = "disableCPUQuota",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Containers with exclusive CPUs run without CPU quota."},
-	{.path = "pinMemory",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Containers with exclusive CPUs get their memory from the NUMA nodes of these."},
+	SECTION_MAP("availableResources", "What containers may use."),
+	SECTION_AMOUNT("availableResources.cpu", "CPUs that containers may use, as a set; by "
+						 "default all but those isolated by the kernel."),
+	SECTION_MAP("reservedResources", "What no container gets for itself."),
+	SECTION_AMOUNT("reservedResources.cpu",
+		       "CPUs that no container gets exclusively: a set, or a quantity that is "
+		       "rounded up to whole CPUs. At least one is needed."),
+	SECTION_BOOL("relaxedIsolation", "false",
+		     "Exclusive containers prefer CPUs isolated by the kernel, as with the "
+		     "annotation prefer-isolated-cpus."),
+	SECTION_CHOICE("rdt", "auto|true|false", "auto",
+		       "Accepted for older configurations and not used."),
+	SECTION_MAP("cpuManagerPolicyOptions",
+		    "Options of the kubelet's static CPU manager policy, by their names there."),
+	SECTION_ANY("cpuManagerPolicyOptions.*", "true or false, as a string too."),
+	SECTION_CHOICE("topologyManagerPolicy", "none|best-effort|restricted|single-numa-node",
+		       "none", "How strictly exclusive CPUs keep to the fewest NUMA nodes."),
+	SECTION_CHOICE("topologyManagerScope", "container|pod", "container",
+		       "Containers are aligned one by one; pod is not supported."),
+	SECTION_CHOICE("cpuAllocator", "kubelet|common", "kubelet",
+		       "Which CPUs are chosen: those the kubelet would, or those the other "
+		       "policies would."),
+	SECTION_BOOL("disableCPUQuota", "false",
+		     "Containers with exclusive CPUs run without CPU quota."),
+	SECTION_BOOL(
+		"pinMemory", "false",
+		"Containers with exclusive CPUs get their memory from the NUMA nodes of these."),
 };
 
 const struct rp_schema static_schema = {
@@ -112,16 +88,6 @@ const char *hint_policy_name(enum hint_policy policy)
 	return hint_policies[policy];
 }
 
-static rp_cfg get(const struct modhost *h, rp_cfg section, const char *path)
-{
-	return h->config->get(h->ctx, section, path);
-}
-
-static int get_bool(const struct modhost *h, rp_cfg section, const char *path)
-{
-	return h->config->value(h->ctx, get(h, section, path), RP_T_BOOL, 0) == 1;
-}
-
 static int32_t read_option(const struct modhost *h, rp_cfg map, uint32_t at, uint32_t *bits)
 {
 	const char *name = h->config->key(h->ctx, map, at);
@@ -170,12 +136,12 @@ static int32_t read_options(const struct modhost *h, struct settings *s)
 
 static int32_t read_topology_manager(const struct modhost *h, struct settings *s)
 {
-	s->hints_at = get(h, s->section, "topologyManagerPolicy");
+	s->hints_at = section_get(h, s->section, "topologyManagerPolicy");
 	const char *name = h->config->text(h->ctx, s->hints_at, "none");
 	for (size_t i = 0; i < sizeof hint_policies / sizeof hint_policies[0]; i++)
 		if (strcmp(name, hint_policies[i]) == 0)
 			s->hints = (enum hint_policy)i;
-	rp_cfg scope = get(h, s->section, "topologyManagerScope");
+	rp_cfg scope = section_get(h, s->section, "topologyManagerScope");
 	if (strcmp(h->config->text(h->ctx, scope, "container"), "container") != 0)
 		return modhost_fail_at(h, scope, -RP_EINVAL,
 				       "topologyManagerScope pod is not supported");
@@ -188,11 +154,11 @@ static int32_t read_topology_manager(const struct modhost *h, struct settings *s
 
 static int32_t read_amounts(const struct modhost *h, struct settings *s)
 {
-	int32_t r = amount_read(h, get(h, s->section, "availableResources.cpu"),
+	int32_t r = amount_read(h, section_get(h, s->section, "availableResources.cpu"),
 				AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &s->available);
 	if (r)
 		return r;
-	rp_cfg reserved = get(h, s->section, "reservedResources.cpu");
+	rp_cfg reserved = section_get(h, s->section, "reservedResources.cpu");
 	r = amount_read(h, reserved, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_QUANTITY, &s->reserved);
 	if (r)
 		return r;
@@ -207,12 +173,13 @@ static int32_t read_amounts(const struct modhost *h, struct settings *s)
 int32_t settings_read(const struct modhost *h, rp_cfg section, struct settings *ret)
 {
 	struct settings s = {.section = section};
-	s.relaxed_at = get(h, section, "relaxedIsolation");
-	s.relaxed_isolation = get_bool(h, section, "relaxedIsolation");
-	s.disable_quota = get_bool(h, section, "disableCPUQuota");
-	s.pin_memory = get_bool(h, section, "pinMemory");
-	s.options_at = get(h, section, "cpuManagerPolicyOptions");
-	const char *allocator = h->config->text(h->ctx, get(h, section, "cpuAllocator"), "kubelet");
+	s.relaxed_at = section_get(h, section, "relaxedIsolation");
+	s.relaxed_isolation = section_bool(h, section, "relaxedIsolation", false);
+	s.disable_quota = section_bool(h, section, "disableCPUQuota", false);
+	s.pin_memory = section_bool(h, section, "pinMemory", false);
+	s.options_at = section_get(h, section, "cpuManagerPolicyOptions");
+	const char *allocator =
+		h->config->text(h->ctx, section_get(h, section, "cpuAllocator"), "kubelet");
 	s.common_allocator = strcmp(allocator, "common") == 0;
 	int32_t r = read_options(h, &s);
 	if (!r)

@@ -112,17 +112,9 @@ static int32_t take(const struct rp_plan *plan, struct rp_ids candidates, struct
 /* Why the container should get isolated CPUs; NULL: it need not. */
 static const char *isolation_reason(struct rp_instance *inst, struct placing *p)
 {
-	const struct modhost *h = &inst->h;
 	if (inst->plan->settings.relaxed_isolation)
 		return "relaxedIsolation";
-	const char *text = h->cache->annotation(h->ctx, p->ctr, ISOLATED_KEY, NULL);
-	int prefer = 0;
-	if (text && modhost_parse_bool(text, &prefer))
-		modhost_log(h, RP_LOG_WARNING, p->ctr,
-			    "annotation " ISOLATED_KEY ": \"%.64s\" is neither true nor false, "
-			    "ignoring it",
-			    text);
-	if (prefer)
+	if (ctr_annotated_bool(&inst->h, p->ctr, ISOLATED_KEY, NULL) == 1)
 		return "annotation " ISOLATED_KEY;
 	return p->n == 1 ? "a single CPU" : NULL;
 }

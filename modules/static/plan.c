@@ -85,7 +85,7 @@ static int32_t plan_fill(const struct modhost *h, struct rp_plan *p,
 	if (r)
 		return r;
 	if (p->settings.common_allocator && cpualloc_new(h->topology, h->ctx, &p->common))
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	if (p->common)
 		pct_priorities(h, false, p->common);
 	rp_idset_copy(&p->iso, rp_ids_of(&p->machine->isolated));
@@ -99,7 +99,7 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->settings = *s;
 	int32_t r = plan_fill(h, p, past);
 	if (r) {

@@ -51,7 +51,7 @@ static int32_t add(struct rp_instance *inst, struct affinities *a, const struct 
 		return modhost_fail(&inst->h, -RP_E2BIG, "more than %u affinities", AFFINITIES_MAX);
 	struct affinity *list = realloc(a->list, (a->n + 1) * sizeof *list);
 	if (!list)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	a->list = list;
 	a->list[a->n++] = *one;
 	return 0;
@@ -227,7 +227,7 @@ static void weigh_implicit(struct rp_instance *inst, struct request *r)
 {
 	struct rp_plan *p = inst->plan;
 	const struct grant *g = r->colocate_pod ? ledger_first_of_pod(inst, r->info.pod) : NULL;
-	for (; g; g = ledger_next_of_pod(g))
+	for (; g; g = g->pod_next)
 		if (g->ctr != r->info.ctr)
 			r->weighted |= add_weight(p, g->pool, COLOCATION_WEIGHT);
 	const struct namespace *ns = r->colocate_ns ? inst->ledger.namespaces : NULL;

@@ -73,7 +73,7 @@ int32_t classes_configure(struct rp_instance *inst)
 	if (!inst->classes)
 		inst->classes = cpuclass_new(&inst->h);
 	if (!inst->classes)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
 	inst->ledger.classes_changed = true;
 	return cpuclass_configure(inst->classes, s->classes ? s->classes : &none,

@@ -71,7 +71,7 @@ int32_t cold_started(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		return 0;
 	g = replace(inst, g);
 	if (!g)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	g->cold_until = h->timer->now_ms(h->ctx) + g->cold_ms;
 	ledger_add(inst, g);
 	cold_arm(inst);
@@ -91,7 +91,7 @@ static int32_t end(struct rp_instance *inst, rp_txn txn, struct grant *g)
 	int32_t r = stage_note_moves(inst);
 	g = r ? NULL : replace(inst, g);
 	if (!g)
-		return r ? r : modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return r ? r : modhost_no_memory(h);
 	g->flags &= (uint16_t)~GRANT_COLD;
 	g->mem_types = types;
 	ledger_add(inst, g);

@@ -2,109 +2,76 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "modules/lib/section.h"
 #include "modules/topology-aware/ta.h"
 
 #define LEVELS "system|package|die|numa|l3cache"
 #define PRIORITIES "high|normal|low|none"
 
 static const struct rp_key keys[] = {
-	{.path = "pinCPU",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Containers are confined to the CPUs chosen for them and get CPU shares."},
-	{.path = "pinMemory",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Containers are confined to the memory nodes chosen for them."},
-	{.path = "preferIsolatedCPUs",
-	 .type = RP_T_BOOL,
-	 .fallback = "true",
-	 .doc = "Exclusive CPUs are taken from those that the kernel isolates, if there are "
-		"enough."},
-	{.path = "preferSharedCPUs",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Guaranteed containers share CPUs too, unless annotated otherwise."},
-	{.path = "colocatePods",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Containers of a pod are placed next to each other."},
-	{.path = "colocateNamespaces",
-	 .type = RP_T_BOOL,
-	 .fallback = "false",
-	 .doc = "Containers of a namespace are placed next to each other."},
-	{.path = "reservedPoolNamespaces",
-	 .type = RP_T_LIST,
-	 .doc = "Namespaces whose containers run on the reserved CPUs, besides kube-system."},
-	{.path = "reservedPoolNamespaces[]", .type = RP_T_STRING, .doc = "A name or a pattern."},
-	{.path = "availableResources", .type = RP_T_MAP, .doc = "What containers may use."},
-	{.path = "availableResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that containers may use, as a set; by default all."},
-	{.path = "availableResources.memory",
-	 .type = RP_T_ANY,
-	 .doc = "Accepted for older configurations and not used."},
+	SECTION_BOOL("pinCPU", "true",
+		     "Containers are confined to the CPUs chosen for them and get CPU shares."),
+	SECTION_BOOL("pinMemory", "true",
+		     "Containers are confined to the memory nodes chosen for them."),
+	SECTION_BOOL("preferIsolatedCPUs", "true",
+		     "Exclusive CPUs are taken from those that the kernel isolates, if there are "
+		     "enough."),
+	SECTION_BOOL("preferSharedCPUs", "false",
+		     "Guaranteed containers share CPUs too, unless annotated otherwise."),
+	SECTION_BOOL("colocatePods", "false", "Containers of a pod are placed next to each other."),
+	SECTION_BOOL("colocateNamespaces", "false",
+		     "Containers of a namespace are placed next to each other."),
+	SECTION_TEXTS("reservedPoolNamespaces",
+		      "Namespaces whose containers run on the reserved CPUs, besides kube-system.",
+		      "A name or a pattern."),
+	SECTION_MAP("availableResources", "What containers may use."),
+	SECTION_AMOUNT("availableResources.cpu",
+		       "CPUs that containers may use, as a set; by default all."),
+	SECTION_ANY("availableResources.memory", "Accepted for older configurations and not used."),
 	{.path = "reservedResources",
 	 .type = RP_T_MAP,
 	 .flags = RP_KEY_REQUIRED,
 	 .doc = "What is kept for the system's own containers, as in {cpu: 750m}."},
-	{.path = "reservedResources.cpu",
-	 .type = RP_T_AMOUNT,
-	 .doc = "CPUs that no ordinary container runs on: a set, or a quantity that is rounded "
-		"up to whole CPUs. At least one is needed."},
-	{.path = "reservedResources.memory",
-	 .type = RP_T_ANY,
-	 .doc = "Accepted for older configurations and not used."},
+	SECTION_AMOUNT("reservedResources.cpu",
+		       "CPUs that no ordinary container runs on: a set, or a quantity that is "
+		       "rounded up to whole CPUs. At least one is needed."),
+	SECTION_ANY("reservedResources.memory", "Accepted for older configurations and not used."),
 	{.path = "defaultCPUPriority",
 	 .type = RP_T_STRING,
 	 .fallback = "none",
 	 .doc = "Which kind of CPUs containers prefer: high, normal, low, or none for any."},
-	{.path = "unlimitedBurstable",
-	 .type = RP_T_ENUM,
-	 .choices = LEVELS,
-	 .fallback = "package",
-	 .doc = "The part of the machine that Burstable containers without CPU limit should get "
-		"to share."},
-	{.path = "bestEffortOverflow",
-	 .type = RP_T_ENUM,
-	 .choices = "reserved|refuse",
-	 .fallback = "reserved",
-	 .doc = "Where containers that ask for nothing run while exclusive containers have all "
-		"other CPUs."},
-	{.path = "testHints",
-	 .type = RP_T_BOOL,
-	 .doc = "Topology hints may be given by the annotation test.topologyhints, as if devices "
-		"had given them. Any author of pods could choose CPUs with them: unless it is "
-		"set, they count only on simulated machines."},
+	SECTION_CHOICE("unlimitedBurstable", LEVELS, "package",
+		       "The part of the machine that Burstable containers without CPU limit should "
+		       "get to share."),
+	SECTION_CHOICE("bestEffortOverflow", "reserved|refuse", "reserved",
+		       "Where containers that ask for nothing run while exclusive containers have "
+		       "all other CPUs."),
+	SECTION_BOOL("testHints", NULL,
+		     "Topology hints may be given by the annotation test.topologyhints, as if "
+		     "devices had given them. Any author of pods could choose CPUs with them: "
+		     "unless it is set, they count only on simulated machines."),
 	SCHEDCLASS_KEYS,
-	{.path = "namespaceSchedulingClasses",
-	 .type = RP_T_MAP,
-	 .doc = "Scheduling classes of the containers of namespaces."},
-	{.path = "namespaceSchedulingClasses.*",
-	 .type = RP_T_STRING,
-	 .doc = "A class for the namespace that the key names."},
-	{.path = "podQoSSchedulingClasses",
-	 .type = RP_T_MAP,
-	 .doc = "Scheduling classes of the other containers, by QoS class of the pod."},
-	{.path = "podQoSSchedulingClasses.*",
-	 .type = RP_T_STRING,
-	 .doc = "A class for besteffort, burstable or guaranteed pods."},
+	SECTION_MAP("namespaceSchedulingClasses",
+		    "Scheduling classes of the containers of namespaces."),
+	SECTION_TEXT("namespaceSchedulingClasses.*",
+		     "A class for the namespace that the key names."),
+	SECTION_MAP("podQoSSchedulingClasses",
+		    "Scheduling classes of the other containers, by QoS class of the pod."),
+	SECTION_TEXT("podQoSSchedulingClasses.*",
+		     "A class for besteffort, burstable or guaranteed pods."),
 	CPUCLASS_KEYS,
-	{.path = "sharedPoolCPUClass",
-	 .type = RP_T_STRING,
-	 .doc = "CPU class of shared CPUs; needed when there are CPU classes."},
-	{.path = "reservedPoolCPUClass",
-	 .type = RP_T_STRING,
-	 .doc = "CPU class of the reserved CPUs; by default that of shared ones."},
-	{.path = "defaultExclusiveCPUClass",
-	 .type = RP_T_STRING,
-	 .doc = "CPU class of exclusive CPUs of containers that are not annotated."},
+	SECTION_TEXT("sharedPoolCPUClass",
+		     "CPU class of shared CPUs; needed when there are CPU classes."),
+	SECTION_TEXT("reservedPoolCPUClass",
+		     "CPU class of the reserved CPUs; by default that of shared ones."),
+	SECTION_TEXT("defaultExclusiveCPUClass",
+		     "CPU class of exclusive CPUs of containers that are not annotated."),
 	{.path = "controllableInterrupts",
 	 .type = RP_T_LIST,
 	 .fallback = "[\"*\"]",
 	 .doc = "Interrupts whose affinity containers may ask to change, by description; all "
 		"when it is empty."},
-	{.path = "controllableInterrupts[]", .type = RP_T_STRING, .doc = "A pattern."},
+	SECTION_TEXT("controllableInterrupts[]", "A pattern."),
 };
 
 const struct rp_schema ta_schema = {
@@ -187,27 +154,6 @@ bool strings_match(const struct texts *patterns, const char *text)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static rp_cfg get(const struct modhost *h, rp_cfg node, const char *path)
-{
-	return h->config->get(h->ctx, node, path);
-}
-
-static bool get_bool(const struct modhost *h, rp_cfg section, const char *path, bool fallback)
-{
-	return h->config->value(h->ctx, get(h, section, path), RP_T_BOOL, fallback) == 1;
-}
-
-static const char *get_text(const struct modhost *h, rp_cfg node, const char *path,
-			    const char *fallback)
-{
-	return h->config->text(h->ctx, get(h, node, path), fallback);
-}
-
-static int32_t out_of_memory(const struct modhost *h)
-{
-	return modhost_fail(h, -RP_ENOMEM, "out of memory");
-}
-
 /* ---- scheduling classes ---------------------------------------------------------------------- */
 
 static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_cfg node,
@@ -222,11 +168,11 @@ static int32_t find_sched(const struct modhost *h, const struct settings *s, rp_
 
 static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
 {
-	rp_cfg map = get(h, s->section, "namespaceSchedulingClasses");
+	rp_cfg map = section_get(h, s->section, "namespaceSchedulingClasses");
 	uint32_t n = h->config->count(h->ctx, map);
 	s->sched_ns = blocks_alloc(&s->memory, n, sizeof *s->sched_ns);
 	if (!s->sched_ns)
-		return out_of_memory(h);
+		return modhost_no_memory(h);
 	for (; s->n_sched_ns < n; s->n_sched_ns++) {
 		struct sched_rule *rule = &s->sched_ns[s->n_sched_ns];
 		rule->namespace = h->config->key(h->ctx, map, s->n_sched_ns);
@@ -235,7 +181,7 @@ static int32_t read_sched_rules(const struct modhost *h, struct settings *s)
 		if (r)
 			return r;
 	}
-	map = get(h, s->section, "podQoSSchedulingClasses");
+	map = section_get(h, s->section, "podQoSSchedulingClasses");
 	n = h->config->count(h->ctx, map);
 	for (uint32_t i = 0; i < n; i++) {
 		const char *key = h->config->key(h->ctx, map, i);
@@ -266,7 +212,7 @@ static int32_t read_sched(const struct modhost *h, struct settings *s)
 static int32_t find_class(const struct modhost *h, const struct settings *s, const char *key,
 			  uint32_t fallback, uint32_t *ret)
 {
-	rp_cfg at = get(h, s->section, key);
+	rp_cfg at = section_get(h, s->section, key);
 	const char *name = h->config->text(h->ctx, at, "");
 	*ret = fallback;
 	if (!name[0])
@@ -279,17 +225,17 @@ static int32_t find_class(const struct modhost *h, const struct settings *s, con
 
 static int32_t read_classes(const struct modhost *h, struct settings *s)
 {
-	if (h->config->count(h->ctx, get(h, s->section, "cpuClasses"))) {
+	if (h->config->count(h->ctx, section_get(h, s->section, "cpuClasses"))) {
 		s->classes = calloc(1, sizeof *s->classes);
 		if (!s->classes)
-			return out_of_memory(h);
+			return modhost_no_memory(h);
 		int32_t r = cpuclass_read(h, s->section, s->classes);
 		if (r)
 			return r;
 	}
 	int32_t r = find_class(h, s, "sharedPoolCPUClass", CPUCLASS_NONE, &s->shared_class);
 	if (!r && s->classes && s->shared_class == CPUCLASS_NONE)
-		return modhost_fail_at(h, get(h, s->section, "cpuClasses"), -RP_EINVAL,
+		return modhost_fail_at(h, section_get(h, s->section, "cpuClasses"), -RP_EINVAL,
 				       "sharedPoolCPUClass has to name one of them");
 	if (!r)
 		r = find_class(h, s, "reservedPoolCPUClass", s->shared_class, &s->reserved_class);
@@ -301,12 +247,12 @@ static int32_t read_classes(const struct modhost *h, struct settings *s)
 
 static int32_t read_amounts(const struct modhost *h, struct settings *s)
 {
-	rp_cfg available = get(h, s->section, "availableResources.cpu");
+	rp_cfg available = section_get(h, s->section, "availableResources.cpu");
 	int32_t r =
 		amount_read(h, available, AMOUNT_TAKES_CPUS | AMOUNT_TAKES_EXCEPT, &s->available);
 	if (r)
 		return r;
-	rp_cfg reserved = get(h, s->section, "reservedResources.cpu");
+	rp_cfg reserved = section_get(h, s->section, "reservedResources.cpu");
 	r = amount_read(h, reserved, AMOUNT_TAKES_ANY, &s->reserved);
 	if (r)
 		return r;
@@ -321,7 +267,7 @@ static int32_t read_amounts(const struct modhost *h, struct settings *s)
 
 static int32_t read_patterns(const struct modhost *h, struct settings *s)
 {
-	s->namespaces_at = get(h, s->section, "reservedPoolNamespaces");
+	s->namespaces_at = section_get(h, s->section, "reservedPoolNamespaces");
 	int32_t r = texts_read(h, &s->memory, s->namespaces_at, 0, &s->reserved_namespaces);
 	for (uint32_t i = 0; !r && i < s->reserved_namespaces.n; i++)
 		if (!glob_valid(s->reserved_namespaces.list[i]))
@@ -335,7 +281,7 @@ static int32_t read_patterns(const struct modhost *h, struct settings *s)
 		return r;
 	r = irq_read_denied(h, &s->memory, &s->interrupts, &s->denied);
 	if (r == -RP_ENOMEM)
-		return out_of_memory(h);
+		return modhost_no_memory(h);
 	if (r)
 		modhost_log(h, RP_LOG_WARNING, 0,
 			    "controllableInterrupts: the table of interrupts can not be read; "
@@ -351,26 +297,26 @@ static bool is_simulated(const struct modhost *h)
 static void read_simple(const struct modhost *h, struct settings *s)
 {
 	rp_cfg c = s->section;
-	s->isolated_at = get(h, c, "preferIsolatedCPUs");
-	s->shared_at = get(h, c, "preferSharedCPUs");
-	s->level_at = get(h, c, "unlimitedBurstable");
-	s->prio_at = get(h, c, "defaultCPUPriority");
-	s->overflow_at = get(h, c, "bestEffortOverflow");
-	s->pods_at = get(h, c, "colocatePods");
-	s->ns_at = get(h, c, "colocateNamespaces");
-	s->pin_cpu = get_bool(h, c, "pinCPU", true);
-	s->pin_memory = get_bool(h, c, "pinMemory", true);
-	s->prefer_isolated = get_bool(h, c, "preferIsolatedCPUs", true);
-	s->prefer_shared = get_bool(h, c, "preferSharedCPUs", false);
-	s->colocate_pods = get_bool(h, c, "colocatePods", false);
-	s->colocate_namespaces = get_bool(h, c, "colocateNamespaces", false);
-	s->test_hints = get_bool(h, c, "testHints", is_simulated(h));
-	s->burstable_level = level_parse(get_text(h, c, "unlimitedBurstable", "package"));
-	s->overflow = strcmp(get_text(h, c, "bestEffortOverflow", "reserved"), "refuse") == 0
+	s->isolated_at = section_get(h, c, "preferIsolatedCPUs");
+	s->shared_at = section_get(h, c, "preferSharedCPUs");
+	s->level_at = section_get(h, c, "unlimitedBurstable");
+	s->prio_at = section_get(h, c, "defaultCPUPriority");
+	s->overflow_at = section_get(h, c, "bestEffortOverflow");
+	s->pods_at = section_get(h, c, "colocatePods");
+	s->ns_at = section_get(h, c, "colocateNamespaces");
+	s->pin_cpu = section_bool(h, c, "pinCPU", true);
+	s->pin_memory = section_bool(h, c, "pinMemory", true);
+	s->prefer_isolated = section_bool(h, c, "preferIsolatedCPUs", true);
+	s->prefer_shared = section_bool(h, c, "preferSharedCPUs", false);
+	s->colocate_pods = section_bool(h, c, "colocatePods", false);
+	s->colocate_namespaces = section_bool(h, c, "colocateNamespaces", false);
+	s->test_hints = section_bool(h, c, "testHints", is_simulated(h));
+	s->burstable_level = level_parse(section_text(h, c, "unlimitedBurstable", "package"));
+	s->overflow = strcmp(section_text(h, c, "bestEffortOverflow", "reserved"), "refuse") == 0
 			      ? OVERFLOW_REFUSE
 			      : OVERFLOW_RESERVED;
 	s->prio = CPUALLOC_NONE;
-	const char *prio = get_text(h, c, "defaultCPUPriority", "none");
+	const char *prio = section_text(h, c, "defaultCPUPriority", "none");
 	if (prio[0] && prio_parse(prio, &s->prio))
 		modhost_log(h, RP_LOG_WARNING, 0,
 			    "defaultCPUPriority: \"%s\" is none of " PRIORITIES "; none is used",

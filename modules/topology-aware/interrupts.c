@@ -68,14 +68,14 @@ static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, 
 				    PATTERNS_MAX);
 	char **grown = n ? realloc(a->patterns, (has + n) * sizeof *grown) : NULL;
 	if (n && !grown)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	if (n)
 		a->patterns = grown;
 	for (uint32_t i = 0; i < n; i++) {
 		a->patterns[has + i] =
 			strdup(h->config->text(h->ctx, h->config->item(h->ctx, list, i), ""));
 		if (!a->patterns[has + i])
-			return modhost_fail(h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(h);
 		(*count)++;
 		if (!glob_valid(a->patterns[has + i]))
 			return modhost_fail(h, -RP_EINVAL,
@@ -127,7 +127,7 @@ int32_t interrupts_read(struct rp_instance *inst, struct request *r)
 		return 0;
 	struct irq_ask *a = calloc(1, sizeof *a);
 	if (!a)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	a->n_users = 1;
 	int32_t e = read_ask(inst, text, a);
 	if (!e)

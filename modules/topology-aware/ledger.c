@@ -8,14 +8,6 @@
 
 #include "modules/topology-aware/ta.h"
 
-#define BUCKETS_MIN 64u
-
-static uint64_t hash(uint64_t key)
-{
-	key *= UINT64_C(0x9e3779b97f4a7c15);
-	return key ^ key >> 32;
-}
-
 /* ---- namespaces ------------------------------------------------------------------------------ */
 
 static struct namespace *get_namespace(struct rp_instance *inst, const char *name)
@@ -103,71 +95,42 @@ struct grant *grant_free(struct rp_instance *inst, struct grant *g)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static struct grant **bucket(struct grant **table, uint32_t n_buckets, uint64_t key)
-{
-	return &table[hash(key) & (n_buckets - 1)];
-}
-
+/* There is room for it: cannot fail. */
 static void index_grant(struct ledger *l, struct grant *g)
 {
-	struct grant **ctr = bucket(l->by_ctr, l->n_buckets, g->ctr);
-	struct grant **pod = bucket(l->by_pod, l->n_buckets, g->pod);
-	g->hash_next = *ctr;
-	*ctr = g;
-	g->pod_next = *pod;
-	*pod = g;
+	struct grant *head = table_get(&l->by_pod, g->pod);
+	g->pod_prev = NULL;
+	g->pod_next = head;
+	if (head)
+		head->pod_prev = g;
+	(void)table_put(&l->by_pod, g->pod, g);
+	(void)table_put(&l->by_ctr, g->ctr, g);
 }
 
 static void unindex_grant(struct ledger *l, const struct grant *g)
 {
-	struct grant **link = bucket(l->by_ctr, l->n_buckets, g->ctr);
-	while (*link != g)
-		link = &(*link)->hash_next;
-	*link = g->hash_next;
-	link = bucket(l->by_pod, l->n_buckets, g->pod);
-	while (*link != g)
-		link = &(*link)->pod_next;
-	*link = g->pod_next;
-}
-
-static int32_t grow_tables(struct rp_instance *inst, uint32_t n)
-{
-	struct ledger *l = &inst->ledger;
-	struct grant **by_ctr = calloc(n, sizeof(struct grant *));
-	struct grant **by_pod = calloc(n, sizeof(struct grant *));
-	if (!by_ctr || !by_pod) {
-		free(by_ctr);
-		free(by_pod);
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	}
-	free(l->by_ctr);
-	free(l->by_pod);
-	l->by_ctr = by_ctr;
-	l->by_pod = by_pod;
-	l->n_buckets = n;
-	for (uint32_t i = 0; inst->plan && i < inst->plan->n_pools; i++)
-		for (struct grant *g = inst->plan->pools[i].grants; g; g = g->pool_next)
-			index_grant(l, g);
-	return 0;
+	if (g->pod_next)
+		g->pod_next->pod_prev = g->pod_prev;
+	if (g->pod_prev)
+		g->pod_prev->pod_next = g->pod_next;
+	else if (g->pod_next)
+		(void)table_put(&l->by_pod, g->pod, g->pod_next);
+	else
+		table_del(&l->by_pod, g->pod);
+	table_del(&l->by_ctr, g->ctr);
 }
 
 int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
 {
 	struct ledger *l = &inst->ledger;
-	if (l->n_grants + n > l->n_buckets) {
-		uint32_t buckets = l->n_buckets ? l->n_buckets : BUCKETS_MIN;
-		while (buckets < l->n_grants + n)
-			buckets *= 2;
-		int32_t r = grow_tables(inst, buckets);
-		if (r)
-			return r;
-	}
+	if (table_reserve(&l->by_ctr, n) || table_reserve(&l->by_pod, n))
+		return modhost_no_memory(&inst->h);
 	if (l->n_log + n <= l->cap_log)
 		return 0;
 	uint32_t cap = (l->n_log + n) * 2 + 16;
 	struct ledger_entry *log = realloc(l->log, cap * sizeof *log);
 	if (!log)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	l->log = log;
 	l->cap_log = cap;
 	return 0;
@@ -184,29 +147,12 @@ void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret)
 
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr)
 {
-	const struct ledger *l = &inst->ledger;
-	struct grant *g = l->n_buckets ? *bucket(l->by_ctr, l->n_buckets, ctr) : NULL;
-	while (g && g->ctr != ctr)
-		g = g->hash_next;
-	return g;
+	return table_get(&inst->ledger.by_ctr, ctr);
 }
 
 struct grant *ledger_first_of_pod(const struct rp_instance *inst, rp_pod pod)
 {
-	const struct ledger *l = &inst->ledger;
-	struct grant *g = l->n_buckets ? *bucket(l->by_pod, l->n_buckets, pod) : NULL;
-	while (g && g->pod != pod)
-		g = g->pod_next;
-	return g;
-}
-
-struct grant *ledger_next_of_pod(const struct grant *g)
-{
-	rp_pod pod = g->pod;
-	do
-		g = g->pod_next;
-	while (g && g->pod != pod);
-	return (struct grant *)(uintptr_t)g;
+	return table_get(&inst->ledger.by_pod, pod);
 }
 
 /* ---- sets and sums --------------------------------------------------------------------------- */
@@ -400,8 +346,8 @@ void ledger_clear(struct rp_instance *inst)
 		}
 		reset_pool(p, &p->pools[i]);
 	}
-	for (uint32_t i = 0; i < l->n_buckets; i++)
-		l->by_ctr[i] = l->by_pod[i] = NULL;
+	table_clear(&l->by_ctr);
+	table_clear(&l->by_pod);
 	l->n_grants = l->n_waiting = l->n_cold = 0;
 	l->irqs_changed = l->classes_changed = true;
 }

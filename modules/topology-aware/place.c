@@ -358,7 +358,7 @@ static int32_t commit(const struct placing *l, struct grant **ret)
 		return r;
 	struct grant *g = make_grant(l);
 	if (!g)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	r = memalloc_commit(inst->plan->mem, &l->offer, &zone);
 	if (r) {
 		grant_free(inst, g);
@@ -454,7 +454,7 @@ static int32_t keep_and_lower(struct rp_instance *inst, const struct request *r,
 	req.types = memalloc_types(p->mem, zone);
 	struct grant *g = grant_copy(inst, old);
 	if (!g)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	int32_t e = memalloc_allocate(p->mem, &req, &zone);
 	if (!e)
 		e = ledger_reserve(inst, 1);

@@ -40,7 +40,7 @@ static int32_t read_cpus(const struct modhost *h, struct rp_plan *p)
 	p->thread_of = malloc(n * sizeof *p->thread_of);
 	p->node_of = malloc(n * sizeof *p->node_of);
 	if (!p->thread_of || !p->node_of)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	for (uint32_t cpu = 0; cpu < n; cpu++) {
 		struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
 		struct rp_unit_info core = {.size = sizeof core};
@@ -103,9 +103,7 @@ static int32_t read_machine(const struct modhost *h, struct rp_plan *p)
 	p->affinity = calloc(p->n_pools, sizeof *p->affinity);
 	p->weight = calloc(p->n_pools, sizeof *p->weight);
 	read_priorities(h, p);
-	return p->groups && p->room && p->affinity && p->weight
-		       ? 0
-		       : modhost_fail(h, -RP_ENOMEM, "out of memory");
+	return p->groups && p->room && p->affinity && p->weight ? 0 : modhost_no_memory(h);
 }
 
 /* ---- CPUs of the configuration --------------------------------------------------------------- */
@@ -217,7 +215,7 @@ int32_t plan_new(const struct modhost *h, const struct settings *s, const struct
 {
 	struct rp_plan *p = calloc(1, sizeof *p);
 	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(h);
 	p->settings = *s;
 	int32_t r = read_machine(h, p);
 	if (!r) {

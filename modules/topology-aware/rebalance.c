@@ -11,8 +11,6 @@
  * everybody whose move would push another one's memory away. What others notice is that the CPUs
  * they share become more or less.
  */
-#include <stdlib.h>
-
 #include "modules/topology-aware/ta.h"
 
 #define WORK_MAX 4096u /* of one event: about as many containers are looked at */
@@ -146,7 +144,7 @@ static int32_t move_memory(struct attempt *a, struct grant **ret)
 	(void)memory_request(inst->plan, &a->r, a->old->pool, &want);
 	struct grant *g = grant_copy(inst, a->old);
 	if (!g)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	int32_t r = memalloc_allocate(inst->plan->mem, &want, &zone);
 	if (r) {
 		grant_free(inst, g);
@@ -243,30 +241,25 @@ static bool has_work(const struct rp_instance *inst)
 	return inst->plan->settings.pin_cpu || inst->plan->settings.pin_memory;
 }
 
-static uint32_t start_at(const struct rp_instance *inst, const rp_ctr *order, uint32_t n)
+static uint32_t start_at(const struct rp_instance *inst, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (order[i] == inst->rebalance_from)
+		if (inst->order.ctrs[i] == inst->rebalance_from)
 			return i;
 	return 0;
 }
 
 int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
-	int32_t n = has_work(inst) ? ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC) : 0, r = 0;
+	int32_t n = has_work(inst) ? ctr_list(&inst->h, &inst->order, RP_ORDER_SYNC) : 0, r = 0;
 	uint32_t work = 0, cost, first;
 	uint64_t n_moved = 0;
 	if (n <= 0)
 		return n;
-	/* Placing looks at containers by lists of its own. */
-	rp_ctr *order = malloc((size_t)n * sizeof *order);
-	if (!order)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	memcpy(order, inst->list.ctrs, (size_t)n * sizeof *order);
-	first = start_at(inst, order, (uint32_t)n);
+	first = start_at(inst, (uint32_t)n);
 	inst->rebalance_from = 0;
 	for (uint32_t i = 0; r >= 0 && i < (uint32_t)n && (!budget || n_moved < budget); i++) {
-		rp_ctr ctr = order[(first + i) % (uint32_t)n];
+		rp_ctr ctr = inst->order.ctrs[(first + i) % (uint32_t)n];
 		if (work >= WORK_MAX) {
 			inst->rebalance_from = ctr;
 			break;
@@ -275,7 +268,6 @@ int32_t rebalance_all(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 		work += cost;
 		n_moved += r > 0;
 	}
-	free(order);
 	if (r < 0)
 		return r;
 	return n_moved ? stage_others(inst, txn, 0) : 0;

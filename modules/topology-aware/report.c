@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "modules/lib/line.h"
+#include "modules/lib/zones.h"
 #include "modules/topology-aware/ta.h"
 
 /* ---- reasons --------------------------------------------------------------------------------- */
@@ -82,15 +83,6 @@ void report_grant(struct rp_instance *inst, const struct request *r, const struc
 
 /* ---- zones ----------------------------------------------------------------------------------- */
 
-static void attribute(const struct rp_zone_sink *sink, const char *name, struct rp_ids ids,
-		      bool always)
-{
-	char text[RP_IDSET_TEXT_MAX];
-	(void)rp_ids_format(ids, text, sizeof text);
-	if (text[0] || always)
-		sink->attribute(sink->ctx, name, text);
-}
-
 /* Between NUMA nodes, for pools that are one each. */
 static void report_costs(struct rp_instance *inst, const struct rp_zone_sink *sink,
 			 const struct pool *pool)
@@ -122,11 +114,12 @@ static void report_zone(struct rp_instance *inst, const struct rp_zone_sink *sin
 		   pool->parent == NO_POOL ? "" : p->pools[pool->parent].name);
 	sink->resource(sink->ctx, "cpu", cpus, cpus, room > 0 ? room : 0);
 	sink->resource(sink->ctx, "memory", memory, memory, memalloc_available(p->mem, mask));
-	attribute(sink, "memory set", rp_ids_of(&nodes), true);
-	attribute(sink, "shared cpuset", plan_ids(p, pool->sharable), true);
-	attribute(sink, "reserved cpuset", plan_ids(p, pool->reserved), false);
+	zones_attribute(sink, "memory set", rp_ids_of(&nodes));
+	zones_attribute(sink, "shared cpuset", plan_ids(p, pool->sharable));
+	if (pool->n_reserved)
+		zones_attribute(sink, "reserved cpuset", plan_ids(p, pool->reserved));
 	if (pool->n_isolated)
-		attribute(sink, "isolated cpuset", plan_ids(p, pool->cap_isolated), false);
+		zones_attribute(sink, "isolated cpuset", plan_ids(p, pool->cap_isolated));
 	report_costs(inst, sink, pool);
 }
 
@@ -256,7 +249,7 @@ static int32_t report_metrics(struct rp_instance *inst, const struct rp_metric_s
 		return 0;
 	char *labels = malloc(LABELS_MAX);
 	if (!labels)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	for (uint32_t what = 0; what < N_MEASURES; what++)
 		for (uint32_t i = 0; i < p->n_pools; i++)
 			measure_pool(p, sink, what, i, labels);

@@ -3,7 +3,6 @@
  * configuration. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "modules/topology-aware/ta.h"
 
@@ -32,24 +31,10 @@ static const char *annotation(struct rp_instance *inst, rp_ctr ctr, const char *
 	return inst->h.cache->annotation(inst->h.ctx, ctr, key, scope);
 }
 
-/* 1 or 0, -1: it is not there or makes no sense. */
-static int read_bool(struct rp_instance *inst, rp_ctr ctr, const char *key, uint32_t *ret_scope)
-{
-	int value = -1;
-	const char *text = annotation(inst, ctr, key, ret_scope);
-	if (text && modhost_parse_bool(text, &value)) {
-		modhost_log(&inst->h, RP_LOG_WARNING, ctr,
-			    "annotation %s: \"%.64s\" is neither true nor false, ignoring it", key,
-			    text);
-		return -1;
-	}
-	return value;
-}
-
 bool request_bool(struct rp_instance *inst, rp_ctr ctr, const char *key, bool fallback,
 		  uint32_t *ret_scope)
 {
-	int value = read_bool(inst, ctr, key, ret_scope);
+	int value = ctr_annotated_bool(&inst->h, ctr, key, ret_scope);
 	return value < 0 ? fallback : value == 1;
 }
 
@@ -68,7 +53,7 @@ __attribute__((format(printf, 3, 4))) static void because(struct request *r, rp_
 static struct preference shared_preference(struct rp_instance *inst, rp_ctr ctr)
 {
 	const struct settings *s = &inst->plan->settings;
-	int value = read_bool(inst, ctr, PREFER_SHARED, NULL);
+	int value = ctr_annotated_bool(&inst->h, ctr, PREFER_SHARED, NULL);
 	if (value >= 0)
 		return (struct preference){value == 1, true, NULL};
 	return (struct preference){s->prefer_shared, false, s->shared_at};
@@ -84,7 +69,8 @@ static struct preference isolated_preference(struct rp_instance *inst, rp_ctr ct
 	bool strict = required && (!preferred || strict_scope <= scope);
 	int value = -1;
 	if (required || preferred)
-		value = read_bool(inst, ctr, strict ? REQUIRE_ISOLATED : PREFER_ISOLATED, NULL);
+		value = ctr_annotated_bool(&inst->h, ctr,
+					   strict ? REQUIRE_ISOLATED : PREFER_ISOLATED, NULL);
 	*ret_strict = strict && value >= 0;
 	if (value >= 0)
 		return (struct preference){value == 1, true, NULL};
@@ -112,7 +98,7 @@ static bool classify_special(struct rp_instance *inst, struct request *r)
 		because(r, NULL, "annotated to keep its CPUs: left alone");
 		return true;
 	}
-	int reserved = read_bool(inst, r->info.ctr, PREFER_RESERVED, NULL);
+	int reserved = ctr_annotated_bool(&inst->h, r->info.ctr, PREFER_RESERVED, NULL);
 	if (reserved == 1) {
 		because(r, NULL, "annotated to prefer reserved CPUs");
 	} else if (reserved < 0 && is_reserved_namespace(s, r->info.pod_namespace)) {
@@ -219,38 +205,10 @@ static void read_level(struct rp_instance *inst, struct request *r)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* The types of a list; 0: none, or a word in it is unknown. */
-static uint32_t parse_types(const char *text)
-{
-	static const struct {
-		const char *name;
-		uint32_t types;
-	} words[] = {{"dram", MEMALLOC_DRAM},
-		     {"pmem", MEMALLOC_PMEM},
-		     {"hbm", MEMALLOC_HBM},
-		     {"mixed", MEMALLOC_ALL_TYPES}};
-	uint32_t types = 0;
-	while (*text) {
-		text += strspn(text, " ");
-		size_t len = strcspn(text, ", "), i = 0;
-		while (i < 4 &&
-		       (strlen(words[i].name) != len || strncasecmp(words[i].name, text, len) != 0))
-			i++;
-		if (i == 4)
-			return 0;
-		types |= words[i].types;
-		text += len;
-		text += strspn(text, " ");
-		if (*text && *text++ != ',')
-			return 0;
-	}
-	return types;
-}
-
 static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
 {
 	const char *text = annotation(inst, ctr, MEMORY_TYPE, NULL);
-	uint32_t types = text && *text ? parse_types(text) : DEFAULT_TYPES;
+	uint32_t types = text && *text ? memalloc_types_of(text) : DEFAULT_TYPES;
 	if (!types) {
 		modhost_log(&inst->h, RP_LOG_WARNING, ctr,
 			    "annotation " MEMORY_TYPE ": \"%.64s\" is no list of memory types, "

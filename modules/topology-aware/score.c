@@ -24,16 +24,11 @@ struct compare {
 bool memory_request(const struct rp_plan *p, const struct request *r, uint32_t pool,
 		    struct memalloc_request *ret)
 {
-	static const uint32_t priorities[N_QOS] = {
-		[RP_QOS_GUARANTEED] = MEMALLOC_PRIO_GUARANTEED,
-		[RP_QOS_BURSTABLE] = MEMALLOC_PRIO_BURSTABLE,
-		[RP_QOS_BEST_EFFORT] = MEMALLOC_PRIO_BEST_EFFORT,
-	};
 	*ret = (struct memalloc_request){
 		.id = r->info.ctr,
 		.size = r->mem_size,
 		.types = r->mem_types,
-		.priority = r->info.qos < N_QOS ? priorities[r->info.qos] : 0,
+		.priority = memalloc_prio_of(r->info.qos),
 	};
 	ret->nodes = tree_memory(&p->pools[pool], r->mem_types);
 	if (r->mem_preserve) {

@@ -5,17 +5,6 @@
 
 #include "modules/topology-aware/ta.h"
 
-#define SHARES_MIN 2
-#define SHARES_MAX 262144
-
-static int64_t shares_of(int64_t mcpu)
-{
-	if (mcpu > (int64_t)SHARES_MAX * 1000 / 1024)
-		return SHARES_MAX;
-	int64_t shares = mcpu * 1024 / 1000;
-	return shares < SHARES_MIN ? SHARES_MIN : shares;
-}
-
 /* ---- CPUs of a grant ------------------------------------------------------------------------- */
 
 static bool shares_cpus(const struct grant *g)
@@ -136,14 +125,14 @@ static void want_cpus(const struct rp_plan *p, const struct grant *g,
 	if (p->settings.pin_cpu) {
 		stage_cpus(p, g, &w->cpus);
 		rp_idset_and(&w->exclusive, rp_ids_of(&w->cpus), cpus_ids(g->exclusive));
-		w->shares = shares_of(g->shares_mcpu);
+		w->shares = ctr_shares_of(g->shares_mcpu);
 		return;
 	}
 	/* Nothing can take a cpuset away again but all CPUs. */
 	if (!rp_ids_empty(info->cpus))
 		rp_idset_copy(&w->cpus, rp_ids_of(&p->online));
 	if (info->shares != RP_NOT_SET)
-		w->shares = shares_of(info->cpu_request);
+		w->shares = ctr_shares_of(info->cpu_request);
 }
 
 static void want_memory(const struct rp_plan *p, const struct grant *g,
@@ -277,7 +266,7 @@ int32_t stage_note_moves(struct rp_instance *inst)
 		uint32_t cap = (inst->n_moved + n) * 2;
 		rp_ctr *moved = realloc(inst->moved, cap * sizeof *moved);
 		if (!moved)
-			return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(&inst->h);
 		inst->moved = moved;
 		inst->cap_moved = cap;
 	}

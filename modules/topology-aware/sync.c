@@ -8,7 +8,6 @@
  * now: it runs on what is left and is tried again whenever something comes free.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "modules/lib/adopt.h"
 #include "modules/topology-aware/ta.h"
@@ -108,7 +107,7 @@ static int32_t reinstate(struct rp_instance *inst, const struct request *r,
 		return e;
 	struct grant *g = grant_of(inst, r, rec);
 	if (!g)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	if (memalloc_allocate(p->mem, &req, &zone)) {
 		grant_free(inst, g);
 		return 0;
@@ -210,9 +209,9 @@ static int32_t adopt_one(struct rp_instance *inst, rp_ctr ctr, struct rp_ids com
 static int32_t adopt(struct rp_instance *inst, int32_t n)
 {
 	struct rp_idset common;
-	int32_t e = adopt_common(&inst->h, inst->list.ctrs, (uint32_t)n, &common);
+	int32_t e = adopt_common(&inst->h, inst->order.ctrs, (uint32_t)n, &common);
 	for (int32_t i = 0; !e && i < n; i++)
-		e = adopt_one(inst, inst->list.ctrs[i], rp_ids_of(&common));
+		e = adopt_one(inst, inst->order.ctrs[i], rp_ids_of(&common));
 	return e;
 }
 
@@ -291,7 +290,7 @@ static int32_t stage_all(struct rp_instance *inst, rp_txn txn, int32_t n)
 {
 	int32_t r = 0;
 	for (int32_t i = 0; !r && i < n; i++) {
-		const struct grant *g = ledger_find(inst, inst->list.ctrs[i]);
+		const struct grant *g = ledger_find(inst, inst->order.ctrs[i]);
 		r = g ? stage_grant(inst, txn, g) : 0;
 	}
 	inst->n_moved = 0;
@@ -304,23 +303,14 @@ static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopt
 	ledger_clear(inst);
 	memalloc_reset(inst->plan->mem);
 	inst->n_adopted = 0;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
+	int32_t n = ctr_list(&inst->h, &inst->order, RP_ORDER_SYNC), r = n < 0 ? n : 0;
 	for (uint32_t zero = 0; zero < 2; zero++)
 		for (int32_t i = 0; !r && i < n; i++)
-			r = reinstate_one(inst, inst->list.ctrs[i], zero == 1);
+			r = reinstate_one(inst, inst->order.ctrs[i], zero == 1);
 	if (!r && adopting)
 		r = adopt(inst, n);
-	/* Placing looks at containers by lists of its own. */
-	rp_ctr *order = r || !n ? NULL : malloc((size_t)n * sizeof *order);
-	if (!r && n && !order)
-		r = modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
-	if (order)
-		memcpy(order, inst->list.ctrs, (size_t)n * sizeof *order);
-	for (int32_t i = 0; order && !r && i < n; i++)
-		r = place_one(inst, order[i], reconfigured);
-	if (order)
-		memcpy(inst->list.ctrs, order, (size_t)n * sizeof *order);
-	free(order);
+	for (int32_t i = 0; !r && i < n; i++)
+		r = place_one(inst, inst->order.ctrs[i], reconfigured);
 	return r ? r : n;
 }
 
@@ -378,7 +368,7 @@ static int32_t retry(struct rp_instance *inst, rp_txn txn, struct grant *old)
 		return e;
 	struct grant *back = grant_copy(inst, old);
 	if (!back)
-		return modhost_fail(&inst->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(&inst->h);
 	read_leniently(inst, &info, old->hints, &r);
 	(void)memalloc_zone(inst->plan->mem, old->ctr, &zone);
 	place_release(inst, old);
@@ -397,16 +387,11 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 {
 	if (!inst->ledger.n_waiting)
 		return 0;
-	int32_t n = ctr_list(&inst->h, &inst->list, RP_ORDER_SYNC), r = n < 0 ? n : 0;
-	rp_ctr *order = r || !n ? NULL : malloc((size_t)n * sizeof *order);
-	if (!order)
-		return r;
-	memcpy(order, inst->list.ctrs, (size_t)n * sizeof *order);
+	int32_t n = ctr_list(&inst->h, &inst->order, RP_ORDER_SYNC), r = n < 0 ? n : 0;
 	for (int32_t i = 0; !r && i < n; i++) {
-		struct grant *g = ledger_find(inst, order[i]);
+		struct grant *g = ledger_find(inst, inst->order.ctrs[i]);
 		if (g && g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED))
 			r = retry(inst, txn, g);
 	}
-	free(order);
 	return r;
 }

@@ -229,11 +229,12 @@ static void ta_destroy(struct rp_instance *inst)
 		memalloc_keep(inst->plan->mem);
 	ledger_clear(inst);
 	plan_free(inst->plan);
-	free(inst->ledger.by_ctr);
-	free(inst->ledger.by_pod);
+	table_fini(&inst->ledger.by_ctr);
+	table_fini(&inst->ledger.by_pod);
 	free(inst->ledger.log);
 	free(inst->moved);
 	ctr_list_free(&inst->list);
+	ctr_list_free(&inst->order);
 	cpuclass_free(inst->classes);
 	irq_free(inst->irqs);
 	free(inst);

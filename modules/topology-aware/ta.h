@@ -43,6 +43,7 @@
 #include "modules/lib/pct.h"
 #include "modules/lib/reserve.h"
 #include "modules/lib/schedclass.h"
+#include "modules/lib/table.h"
 
 #define TA_DOMAIN ".resource-policy.nri.io"
 #define TA_TEXT_MAX 160u /* sets in messages */
@@ -291,7 +292,7 @@ struct grant {
 	char *reason; /* of MISPLACED and OVERFLOW */
 	/* Links. */
 	bool in, queued;
-	struct grant *hash_next, *pod_next, *pool_next, **pool_link;
+	struct grant *pod_next, *pod_prev, *pool_next, **pool_link;
 };
 
 struct ledger_entry {
@@ -300,8 +301,9 @@ struct ledger_entry {
 };
 
 struct ledger {
-	struct grant **by_ctr, **by_pod; /* n_buckets each, a power of 2 */
-	uint32_t n_buckets, n_grants, n_waiting; /* waiting: OVERFLOW or MISPLACED */
+	struct table by_ctr; /* struct grant */
+	struct table by_pod; /* its first grant */
+	uint32_t n_grants, n_waiting; /* waiting: OVERFLOW or MISPLACED */
 	uint32_t n_cold;
 	struct namespace *namespaces;
 	struct ledger_entry *log;
@@ -329,7 +331,6 @@ void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret);
 void ledger_remove(struct rp_instance *inst, struct grant *g);
 struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr);
 struct grant *ledger_first_of_pod(const struct rp_instance *inst, rp_pod pod);
-struct grant *ledger_next_of_pod(const struct grant *g);
 
 struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info);
 struct grant *grant_copy(struct rp_instance *inst, const struct grant *g);
@@ -562,8 +563,9 @@ struct rp_instance {
 	/* Containers whose memory zone has changed in this callback. */
 	rp_ctr *moved;
 	uint32_t n_moved, cap_moved;
-	/* Scratch for walks over all containers. */
-	struct ctr_list list;
+	/* Scratch for walks over all containers; in `order` while they are placed one after the
+	 * other. */
+	struct ctr_list list, order;
 	struct reserve_past
 		remembered; /* of the daemon's former run, until the first configuration */
 	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */

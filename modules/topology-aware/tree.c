@@ -47,7 +47,7 @@ static int32_t read_units(const struct builder *b, uint32_t level, struct units 
 	uint32_t n = t->n_units(b->h->ctx, level);
 	ret->list = calloc(n ? n : 1, sizeof *ret->list);
 	if (!ret->list)
-		return modhost_fail(b->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(b->h);
 	for (uint32_t i = 0; i < n; i++) {
 		struct rp_unit_info info = {.size = sizeof info};
 		int32_t r = t->unit(b->h->ctx, level, i, &info);
@@ -118,7 +118,7 @@ static int32_t add_pool(struct builder *b, uint32_t first, uint32_t level, uint3
 		if (sets)
 			b->cpus = sets;
 		if (!pools || !sets)
-			return modhost_fail(b->h, -RP_ENOMEM, "out of memory");
+			return modhost_no_memory(b->h);
 		b->cap = cap;
 	}
 	struct pool *p = &b->pools[b->n];
@@ -236,7 +236,7 @@ static int32_t make_sets(struct builder *b, struct rp_plan *p)
 {
 	p->words = calloc((size_t)b->n * N_SETS * p->n_words, sizeof *p->words);
 	if (!p->words)
-		return modhost_fail(b->h, -RP_ENOMEM, "out of memory");
+		return modhost_no_memory(b->h);
 	for (uint32_t i = b->n; i-- > 0;) {
 		struct pool *pool = &b->pools[i];
 		hand_out_words(p, pool, p->words + (size_t)i * N_SETS * p->n_words);

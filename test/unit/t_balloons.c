@@ -427,7 +427,7 @@ static void test_pinning(void **state)
 					       "scheduling-class.resource-policy.nri.io=none"});
 	assert_int_equal(fake_allocate(f, x), 0);
 	assert_int_equal(fake_int(f, x, RP_F_SCHED_POLICY), RP_NOT_SET);
-	assert_non_null(strstr(fake_log(f), "\"maybe\" is ignored"));
+	assert_non_null(strstr(fake_log(f), "\"maybe\" is neither true nor false"));
 	assert_non_null(strstr(fake_log(f), "\"dram,x\" is ignored"));
 	rp_ctr leave = create(f, "leave", NULL, 1000);
 	expect(f, leave, "");

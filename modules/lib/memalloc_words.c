@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What pods and people say, in the allocator's words. */
+#include <string.h>
+#include <strings.h>
+
+#include <nri-rp/cache.h>
+
+#include "modules/lib/memalloc.h"
+
+static const struct {
+	const char *name;
+	uint32_t types;
+} words[] = {{"dram", MEMALLOC_DRAM},
+	     {"pmem", MEMALLOC_PMEM},
+	     {"hbm", MEMALLOC_HBM},
+	     {"mixed", MEMALLOC_ALL_TYPES}};
+#define N_WORDS 4u
+#define N_TYPES 3u
+
+uint32_t memalloc_prio_of(uint32_t qos)
+{
+	return qos == RP_QOS_GUARANTEED	 ? MEMALLOC_PRIO_GUARANTEED
+	       : qos == RP_QOS_BURSTABLE ? MEMALLOC_PRIO_BURSTABLE
+					 : MEMALLOC_PRIO_BEST_EFFORT;
+}
+
+static uint32_t find(const char *text, size_t len, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (strlen(words[i].name) == len && strncasecmp(words[i].name, text, len) == 0)
+			return words[i].types;
+	return 0;
+}
+
+uint32_t memalloc_type_of(const char *name)
+{
+	return find(name, strlen(name), N_TYPES);
+}
+
+uint32_t memalloc_types_of(const char *text)
+{
+	static const char blanks[] = " \t";
+	uint32_t types = 0;
+	while (*text) {
+		text += strspn(text, blanks);
+		size_t len = strcspn(text, ", \t");
+		uint32_t found = find(text, len, N_WORDS);
+		if (!found)
+			return 0;
+		types |= found;
+		text += len;
+		text += strspn(text, blanks);
+		if (*text && *text++ != ',')
+			return 0;
+	}
+	return types;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A section as a module reads it, and the rows by which it is declared. */
+#ifndef NRI_RP_LIB_SECTION_H
+#define NRI_RP_LIB_SECTION_H
+
+#include <stdbool.h>
+
+#include "modules/lib/host.h"
+
+/* The node at a path below a node; NULL: it is not there. */
+static inline rp_cfg section_get(const struct modhost *h, rp_cfg node, const char *path)
+{
+	return h->config->get(h->ctx, node, path);
+}
+
+/* What is there, or the fallback. Texts live as long as the section. */
+static inline bool section_bool(const struct modhost *h, rp_cfg node, const char *path,
+				bool fallback)
+{
+	return h->config->value(h->ctx, section_get(h, node, path), RP_T_BOOL, fallback) == 1;
+}
+
+static inline int64_t section_int(const struct modhost *h, rp_cfg node, const char *path,
+				  int64_t fallback)
+{
+	return h->config->value(h->ctx, section_get(h, node, path), RP_T_INT, fallback);
+}
+
+static inline const char *section_text(const struct modhost *h, rp_cfg node, const char *path,
+				       const char *fallback)
+{
+	return h->config->text(h->ctx, section_get(h, node, path), fallback);
+}
+
+/* Position of a text in a list that NULL ends, in any case of letters; -1: it is not there. */
+int section_word(const char *const *words, const char *text);
+
+/* ---- rows of a schema ------------------------------------------------------------------------ */
+
+#define SECTION_BOOL(path_, fallback_, doc_)                                                       \
+	{                                                                                          \
+		.path = path_, .type = RP_T_BOOL, .fallback = fallback_, .doc = doc_               \
+	}
+#define SECTION_TEXT(path_, doc_)                                                                  \
+	{                                                                                          \
+		.path = path_, .type = RP_T_STRING, .doc = doc_                                    \
+	}
+#define SECTION_NAME(path_, doc_)                                                                  \
+	{                                                                                          \
+		.path = path_, .type = RP_T_STRING, .flags = RP_KEY_REQUIRED, .doc = doc_          \
+	}
+#define SECTION_MAP(path_, doc_)                                                                   \
+	{                                                                                          \
+		.path = path_, .type = RP_T_MAP, .doc = doc_                                       \
+	}
+#define SECTION_ANY(path_, doc_)                                                                   \
+	{                                                                                          \
+		.path = path_, .type = RP_T_ANY, .doc = doc_                                       \
+	}
+#define SECTION_AMOUNT(path_, doc_)                                                                \
+	{                                                                                          \
+		.path = path_, .type = RP_T_AMOUNT, .doc = doc_                                    \
+	}
+#define SECTION_TEXTS(path_, doc_, each_)                                                          \
+	{.path = path_, .type = RP_T_LIST, .doc = doc_}, SECTION_TEXT(path_ "[]", each_)
+#define SECTION_MAPS(path_, doc_, each_)                                                           \
+	{.path = path_, .type = RP_T_LIST, .doc = doc_}, SECTION_MAP(path_ "[]", each_)
+#define SECTION_CHOICE(path_, choices_, fallback_, doc_)                                           \
+	{                                                                                          \
+		.path = path_, .type = RP_T_ENUM, .choices = choices_, .fallback = fallback_,      \
+		.doc = doc_                                                                        \
+	}
+#define SECTION_NUMBER(path_, min_, max_, fallback_, doc_)                                         \
+	{                                                                                          \
+		.path = path_, .type = RP_T_INT, .min = min_, .max = max_, .fallback = fallback_,  \
+		.doc = doc_                                                                        \
+	}
+
+#endif
