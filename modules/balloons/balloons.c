@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The callbacks of the balloons policy. What the policy does is told in balloons.h. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "modules/balloons/balloons.h"
 
@@ -18,46 +17,55 @@ static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
 		image_past(&inst->before, ret);
 }
 
-static int32_t balloons_prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **ret_plan)
+static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
 {
 	struct reserve_past past;
 	look_back(inst, &past);
-	return plan_new(&inst->h, cfg, &past, ret_plan);
+	return plan_new(&inst->h, section, &past, ret);
 }
 
-static void use_plan(struct rp_instance *inst, struct rp_plan *plan)
+static void begin(struct rp_instance *inst)
 {
-	/* The state is about the old plan: what is needed of it outlives that as an image. */
+	inst->in_sync = false;
+	if (inst->state)
+		state_begin(inst->state);
+}
+
+/* Without a new plan the state stays, and of what came before nothing is taken back. */
+static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
+{
+	struct reserve_past past;
+	begin(inst);
+	look_back(inst, &past);
+	past.hotplug = true;
+	int32_t r = plan_new(&inst->h, inst->plan->section, &past, ret);
+	if (!r)
+		(*ret)->idle_at_start = inst->plan->idle_at_start;
+	return r;
+}
+
+/* The state is about the old plan: what is needed of it outlives that as an image. */
+static void leave(struct rp_instance *inst)
+{
 	if (inst->state && image_write(inst->state, &inst->before))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: containers are placed anew");
 	inst->state = state_free(inst->state);
-	plan_free(inst->plan);
-	inst->plan = plan;
+}
+
+static void enter(struct rp_instance *inst)
+{
+	const struct rp_plan *p = inst->plan;
 	inst->outside_ready = false;
-	if (cpuclass_configure(inst->classes, &plan->classes, rp_ids_of(&plan->allowed)))
+	if (cpuclass_configure(inst->classes, &p->classes, rp_ids_of(&p->allowed)))
 		modhost_log(&inst->h, RP_LOG_ERROR, 0, "out of memory: CPU classes are not used");
-}
-
-static void balloons_commit(struct rp_instance *inst, struct rp_plan *plan)
-{
-	use_plan(inst, plan);
-}
-
-static void balloons_abort(struct rp_instance *inst, struct rp_plan *plan)
-{
-	(void)inst;
-	plan_free(plan);
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-static int32_t begin(struct rp_instance *inst)
+/* After a sync() that has failed there is nothing to place containers in. */
+static int32_t no_state(const struct rp_instance *inst)
 {
-	inst->in_sync = false;
-	if (!inst->plan || !inst->state)
-		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
-	state_begin(inst->state);
-	return 0;
+	return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
 }
 
 /* Every operation ends here. */
@@ -68,10 +76,7 @@ static int32_t end(struct rp_instance *inst, rp_txn txn, int32_t r, struct membe
 	r = pin_changed(inst, txn, m);
 	if (!r && inst->state->sets_changed)
 		r = sync_follow(inst, txn);
-	if (r)
-		return modhost_fail(&inst->h, r, "CPUs and memory of balloons can not be set");
-	outside_follow(inst);
-	return 0;
+	return r ? modhost_fail(&inst->h, r, "CPUs and memory of balloons can not be set") : 0;
 }
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
@@ -126,56 +131,44 @@ static int32_t resize(struct rp_instance *inst, rp_txn txn, struct member *m,
 	return end(inst, txn, sync_retry(inst, txn), m);
 }
 
-static int32_t balloons_update(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t update(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct rp_ctr_info info;
-	int32_t r = begin(inst);
-	if (!r)
-		r = ctr_info(&inst->h, ctr, &info);
-	if (r)
-		return r;
-	struct member *m = state_member(inst->state, ctr);
+	if (!inst->state)
+		return no_state(inst);
+	struct member *m = state_member(inst->state, info->ctr);
 	/* One that waits may have a place with less. */
-	return m ? resize(inst, txn, m, &info) : end(inst, txn, sync_retry(inst, txn), NULL);
+	return m ? resize(inst, txn, m, info) : end(inst, txn, sync_retry(inst, txn), NULL);
 }
 
-static int32_t balloons_allocate(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t allocate(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
-	struct rp_ctr_info info;
-	int32_t r = begin(inst);
-	if (!r)
-		r = ctr_info(&inst->h, ctr, &info);
-	if (r)
-		return r;
-	if (choose_untouched(inst, &info))
+	if (!inst->state)
+		return no_state(inst);
+	if (choose_untouched(inst, info))
 		return 0;
 	/* A lost reply makes the runtime ask again: what was given then is kept. */
-	struct member *m = state_member(inst->state, ctr);
-	return m ? resize(inst, txn, m, &info) : place(inst, txn, &info);
+	struct member *m = state_member(inst->state, info->ctr);
+	return m ? resize(inst, txn, m, info) : place(inst, txn, info);
 }
 
-static int32_t balloons_unmanaged(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t unmanaged(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	/* It may run all the same; the next sync() finds it by its record. */
-	if (!inst->plan || !inst->state)
-		return pin_record_roaming(inst, txn, ctr);
-	struct rp_ctr_info info;
-	int32_t r = begin(inst);
-	if (!r)
-		r = ctr_info(&inst->h, ctr, &info);
-	if (r || choose_untouched(inst, &info))
-		return r;
-	r = sync_roam(inst, txn, ctr);
+	if (!inst->state)
+		return pin_record_roaming(inst, txn, info->ctr);
+	if (choose_untouched(inst, info))
+		return 0;
+	int32_t r = sync_roam(inst, txn, info->ctr);
 	return r ? r : pin_changed(inst, txn, NULL);
 }
 
-static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
 {
 	const char *why = "";
-	if (begin(inst))
-		return 0; /* nothing was ever given */
-	sync_forget(inst, ctr);
-	struct member *m = state_member(inst->state, ctr);
+	if (!inst->state)
+		return 0;
+	sync_forget(inst, info->ctr);
+	struct member *m = state_member(inst->state, info->ctr);
 	if (!m)
 		return end(inst, txn, 0, NULL);
 	struct balloon *b = m->balloon;
@@ -187,143 +180,98 @@ static int32_t balloons_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr
 	return end(inst, txn, sync_retry(inst, txn), NULL);
 }
 
-static int32_t balloons_sync(struct rp_instance *inst, rp_txn txn)
+static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	inst->in_sync = true;
-	if (!inst->plan)
-		return modhost_fail(&inst->h, -RP_EAGAIN, "no configuration is in force");
-	int32_t r = sync_all(inst, txn);
-	if (!r)
-		outside_follow(inst);
-	return r;
+	return sync_all(inst, txn);
 }
 
-static int32_t use_new_machine(struct rp_instance *inst, rp_txn txn)
+static int32_t rebalance(struct rp_instance *inst, rp_txn txn, uint64_t budget)
 {
-	struct rp_plan *p;
-	struct reserve_past past;
-	/* Without a new plan the state stays, and of what came before nothing is taken back. */
-	inst->in_sync = false;
-	if (inst->state)
-		state_begin(inst->state);
-	look_back(inst, &past);
-	past.hotplug = true;
-	int32_t r = plan_new(&inst->h, inst->plan->section, &past, &p);
-	if (r)
-		return r;
-	p->idle_at_start = inst->plan->idle_at_start;
-	use_plan(inst, p);
-	return balloons_sync(inst, txn);
+	return inst->state ? end(inst, txn, rebalance_all(inst, txn, budget), NULL)
+			   : no_state(inst);
 }
 
-static int32_t balloons_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
+static int32_t pressure(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks)
 {
-	if (!inst->plan)
-		return 0;
-	if (ev->type == RP_EVENT_TOPOLOGY)
-		return use_new_machine(inst, txn);
-	if (ev->type == RP_EVENT_TIMER)
-		cpuclass_timer(inst->classes, ev->cookie);
-	if (ev->type != RP_EVENT_REBALANCE && ev->type != RP_EVENT_PRESSURE)
-		return 0;
-	int32_t r = begin(inst);
-	if (!r)
-		r = ev->type == RP_EVENT_REBALANCE
-			    ? rebalance_all(inst, txn, ev->cookie)
-			    : rebalance_one(inst, txn, ev->object, ev->cookie);
-	return end(inst, txn, r, NULL);
+	return inst->state ? end(inst, txn, rebalance_one(inst, txn, ctr, lacks), NULL)
+			   : no_state(inst);
 }
 
-static int32_t balloons_rolled_back(struct rp_instance *inst)
+static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
+{
+	(void)txn;
+	cpuclass_timer(inst->classes, cookie);
+	return 0;
+}
+
+static int32_t rolled_back(struct rp_instance *inst)
 {
 	/* What sync() was to restore is still there. */
 	if (inst->in_sync)
 		inst->state = state_free(inst->state);
-	if (!inst->state || !state_undo(inst->state))
-		return RP_RESYNC;
-	outside_follow(inst);
+	return inst->state && state_undo(inst->state) ? 0 : RP_RESYNC;
+}
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+static int32_t init(struct rp_instance *inst)
+{
+	inst->classes = cpuclass_new(&inst->h);
+	inst->irq = irq_new(&inst->h);
+	if (!inst->classes || !inst->irq)
+		return modhost_no_memory(&inst->h);
+	cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
 	return 0;
 }
 
-static void balloons_stop(struct rp_instance *inst)
+static void stop(struct rp_instance *inst)
 {
 	cpuclass_stop(inst->classes);
 	irq_stop(inst->irq);
 }
 
-static const struct rp_policy balloons_policy = {
-	.size = sizeof(struct rp_policy),
-	.prepare = balloons_prepare,
-	.commit = balloons_commit,
-	.abort = balloons_abort,
-	.sync = balloons_sync,
-	.allocate = balloons_allocate,
-	.update = balloons_update,
-	.release = balloons_release,
-	.event = balloons_event,
-	.rolled_back = balloons_rolled_back,
-	.stop = balloons_stop,
-	.unmanaged = balloons_unmanaged,
-};
-
-/* ---- the module ------------------------------------------------------------------------------ */
-
-static void balloons_destroy(struct rp_instance *inst)
+static void fini(struct rp_instance *inst)
 {
 	state_free(inst->state);
-	plan_free(inst->plan);
 	cpuclass_free(inst->classes);
 	irq_free(inst->irq);
 	free(inst->image.data);
 	free(inst->before.data);
-	ctr_list_free(&inst->list);
-	free(inst->waiting);
-	free(inst);
+	free(inst->unplaced);
 }
 
-static int32_t balloons_create(const struct rp_host *host, struct rp_instance **ret_inst)
-{
-	struct rp_instance *inst = calloc(1, sizeof *inst);
-	if (!inst)
-		return host->fail(host->ctx, -RP_ENOMEM, "out of memory");
-	int32_t r = modhost_init(&inst->h, host, MODHOST_POLICY);
-	if (!r) {
-		inst->classes = cpuclass_new(&inst->h);
-		inst->irq = irq_new(&inst->h);
-		if (!inst->classes || !inst->irq)
-			r = modhost_no_memory(&inst->h);
-		else
-			cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
-	}
-	if (r) {
-		balloons_destroy(inst);
-		return r;
-	}
-	*ret_inst = inst;
-	return 0;
-}
-
-static const void *balloons_service(struct rp_instance *inst, const char *id)
-{
-	static const struct {
-		const char *id;
-		const void *service;
-	} services[] = {
-		{RP_POLICY_1, &balloons_policy}, {RP_SCHEMA_1, &balloons_schema},
-		{RP_ZONES_1, &balloons_zones},	 {RP_METRICS_1, &balloons_metrics},
-		{RP_STATE_1, &balloons_state},	 {RP_EXTENDED_1, &balloons_extended},
-	};
-	(void)inst;
-	for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)
-		if (strcmp(id, services[i].id) == 0)
-			return services[i].service;
-	return NULL;
-}
+static const struct life_ops ops = {
+	.sees_preserved = true,
+	.init = init,
+	.plan = plan,
+	.look = look,
+	.plan_free = plan_free,
+	.leave = leave,
+	.enter = enter,
+	.begin = begin,
+	.sync = sync,
+	.place = allocate,
+	.resize = update,
+	.release = release,
+	.unmanaged = unmanaged,
+	.rebalance = rebalance,
+	.pressure = pressure,
+	.timer = timer,
+	.rolled_back = rolled_back,
+	.done = outside_follow,
+	.stop = stop,
+	.fini = fini,
+	.schema = &balloons_schema,
+	.zones = &balloons_zones,
+	.metrics = &balloons_metrics,
+	.state = &balloons_state,
+	.extended = &balloons_extended,
+};
 
 /* Groups that share CPUs. */
 #undef RP_MIN_HOST_MINOR
 #define RP_MIN_HOST_MINOR 3u
-RP_MODULE_DEFINE("balloons", "1.0", RP_KIND_POLICY,
-		 .summary = "containers share balloons, sets of CPUs that follow their requests",
-		 .licence = "Apache-2.0", .create = balloons_create, .destroy = balloons_destroy,
-		 .service = balloons_service);
+LIFE_MODULE("balloons", "1.0", ops,
+	    .summary = "containers share balloons, sets of CPUs that follow their requests",
+	    .licence = "Apache-2.0");

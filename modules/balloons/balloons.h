@@ -47,6 +47,7 @@
 #include "modules/lib/glob.h"
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/life.h"
 #include "modules/lib/match.h"
 #include "modules/lib/memalloc.h"
 #include "modules/lib/pct.h"
@@ -360,8 +361,7 @@ struct counters {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
+	LIFE;
 	struct state *state;
 	struct image image; /* of the state, for save() */
 	struct image before; /* of the one that sync() is to restore */
@@ -369,17 +369,15 @@ struct rp_instance {
 	struct irq *irq;
 	bool outside_ready; /* they were told the present configuration */
 	struct counters counters;
-	struct ctr_list
-		list; /* live containers as listed last; those to be placed come to the front */
-	struct waiting {
+	struct unplaced {
 		rp_ctr ctr;
 		/* runs unmanaged: it has no CPUs to keep, and follows those that are idle */
 		bool roams;
 		/* waits for nothing: it is left alone, on the CPUs that it has from an earlier
 		 * time */
 		bool left;
-	} * waiting; /* containers without a place; perhaps more than there still are */
-	uint32_t n_waiting, cap_waiting;
+	} * unplaced; /* containers without a place; perhaps more than there still are */
+	uint32_t n_unplaced, cap_unplaced;
 	uint32_t rebalance_at; /* where the last rebalancing stopped as it had looked at enough */
 	bool in_sync; /* the running operation is one */
 };

@@ -88,7 +88,7 @@ static void follow_interrupts(struct rp_instance *inst)
 void outside_follow(struct rp_instance *inst)
 {
 	const struct rp_plan *p = inst->plan;
-	if (inst->outside_ready && !p->classes.n && !p->uses_irq)
+	if (!inst->state || (inst->outside_ready && !p->classes.n && !p->uses_irq))
 		return;
 	bool first = !inst->outside_ready;
 	inst->outside_ready = true;

@@ -81,17 +81,17 @@ static int32_t keep_cpus(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 		rp_ids_of(rp_ids_empty(rp_ids_of(&left)) ? &inst->plan->allowed : &left));
 }
 
-static int32_t add_waiting(struct rp_instance *inst, struct waiting w)
+static int32_t add_unplaced(struct rp_instance *inst, struct unplaced w)
 {
-	if (inst->n_waiting == inst->cap_waiting) {
-		uint32_t cap = inst->cap_waiting * 2 + 16;
-		struct waiting *grown = realloc(inst->waiting, cap * sizeof *grown);
+	if (inst->n_unplaced == inst->cap_unplaced) {
+		uint32_t cap = inst->cap_unplaced * 2 + 16;
+		struct unplaced *grown = realloc(inst->unplaced, cap * sizeof *grown);
 		if (!grown)
 			return modhost_no_memory(&inst->h);
-		inst->waiting = grown;
-		inst->cap_waiting = cap;
+		inst->unplaced = grown;
+		inst->cap_unplaced = cap;
 	}
-	inst->waiting[inst->n_waiting++] = w;
+	inst->unplaced[inst->n_unplaced++] = w;
 	return 0;
 }
 
@@ -116,7 +116,7 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 	const struct modhost *h = &inst->h;
 	bool roams = false;
 	int32_t r = begin_roaming(inst, txn, ctr, &roams);
-	if (r || add_waiting(inst, (struct waiting){ctr, .roams = roams}))
+	if (r || add_unplaced(inst, (struct unplaced){ctr, .roams = roams}))
 		return r ? r : -RP_ENOMEM;
 	modhost_log(h, RP_LOG_WARNING, ctr, "not placed, it %s: %s",
 		    roams ? "runs unmanaged" : "keeps what it has", c->error);
@@ -130,10 +130,10 @@ static int32_t wait_for_place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 void sync_forget(struct rp_instance *inst, rp_ctr ctr)
 {
 	uint32_t n = 0;
-	for (uint32_t i = 0; i < inst->n_waiting; i++)
-		if (inst->waiting[i].ctr != ctr)
-			inst->waiting[n++] = inst->waiting[i];
-	inst->n_waiting = n;
+	for (uint32_t i = 0; i < inst->n_unplaced; i++)
+		if (inst->unplaced[i].ctr != ctr)
+			inst->unplaced[n++] = inst->unplaced[i];
+	inst->n_unplaced = n;
 }
 
 /* What was known of it when it was in a balloon, or waited for one, counts no more: it belongs to
@@ -149,7 +149,7 @@ static int32_t leave_alone(struct rp_instance *inst, rp_txn txn, const struct rp
 		r = h->cache->set_degraded(h->ctx, txn, info->ctr, NULL);
 	return r || rp_ids_empty(info->cpus)
 		       ? r
-		       : add_waiting(inst, (struct waiting){info->ctr, .left = true});
+		       : add_unplaced(inst, (struct unplaced){info->ctr, .left = true});
 }
 
 /* Puts those that can stay where they were; the others are the first of inst->list.ctrs then. How
@@ -305,7 +305,7 @@ static int32_t record_all(struct rp_instance *inst, rp_txn txn)
  * error. */
 static int32_t begin(struct rp_instance *inst, rp_txn txn, bool restore, struct choice *c)
 {
-	inst->n_waiting = 0;
+	inst->n_unplaced = 0;
 	inst->state = state_free(inst->state);
 	int32_t n = state_new(&inst->h, inst->plan, &inst->state);
 	if (!n)
@@ -381,21 +381,21 @@ int32_t sync_retry(struct rp_instance *inst, rp_txn txn)
 {
 	const struct modhost *h = &inst->h;
 	struct choice c;
-	uint32_t n = inst->n_waiting;
+	uint32_t n = inst->n_unplaced;
 	int32_t r = 0;
 	for (uint32_t i = 0; n && i < inst->plan->n_types; i++)
 		inst->state->refused[i] = INT64_MAX;
-	inst->n_waiting = 0;
+	inst->n_unplaced = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct rp_ctr_info info;
-		struct waiting w = inst->waiting[i];
+		struct unplaced w = inst->unplaced[i];
 		rp_ctr ctr = w.ctr;
 		if (ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_EXITED ||
 		    state_member(inst->state, ctr))
 			continue;
 		/* It stays in the list until the next time, as the transaction may yet be
 		 * dropped. */
-		inst->waiting[inst->n_waiting++] = w;
+		inst->unplaced[inst->n_unplaced++] = w;
 		if (r || w.left || !place_waiting(inst, &info, &c))
 			continue;
 		struct member *m = state_member(inst->state, ctr);
@@ -426,15 +426,15 @@ static struct rp_ids roaming_cpus(struct rp_instance *inst, struct rp_idset *idl
 void sync_visited(struct rp_instance *inst, struct rp_idset *ret)
 {
 	rp_idset_clear(ret);
-	for (uint32_t i = 0; inst->plan->pin_cpu && i < inst->n_waiting; i++) {
+	for (uint32_t i = 0; inst->plan->pin_cpu && i < inst->n_unplaced; i++) {
 		struct rp_ctr_info info;
 		struct rp_idset idle;
-		rp_ctr ctr = inst->waiting[i].ctr;
+		rp_ctr ctr = inst->unplaced[i].ctr;
 		if (state_member(inst->state, ctr) || ctr_info(&inst->h, ctr, &info) ||
 		    info.state == RP_STATE_EXITED)
 			continue;
 		rp_idset_or(ret, rp_ids_of(ret),
-			    inst->waiting[i].roams ? roaming_cpus(inst, &idle) : info.cpus);
+			    inst->unplaced[i].roams ? roaming_cpus(inst, &idle) : info.cpus);
 	}
 }
 
@@ -443,7 +443,7 @@ int32_t sync_roam(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	struct rp_idset idle;
 	/* It may be there from a transaction that was dropped. */
 	sync_forget(inst, ctr);
-	int32_t r = add_waiting(inst, (struct waiting){ctr, .roams = true});
+	int32_t r = add_unplaced(inst, (struct unplaced){ctr, .roams = true});
 	if (!r)
 		r = pin_record_roaming(inst, txn, ctr);
 	if (r || !inst->plan->pin_cpu)
@@ -455,10 +455,10 @@ int32_t sync_follow(struct rp_instance *inst, rp_txn txn)
 {
 	struct rp_idset idle;
 	int32_t r = 0;
-	for (uint32_t i = 0; !r && inst->plan->pin_cpu && i < inst->n_waiting; i++) {
+	for (uint32_t i = 0; !r && inst->plan->pin_cpu && i < inst->n_unplaced; i++) {
 		struct rp_ctr_info info;
-		rp_ctr ctr = inst->waiting[i].ctr;
-		if (!inst->waiting[i].roams || state_member(inst->state, ctr) ||
+		rp_ctr ctr = inst->unplaced[i].ctr;
+		if (!inst->unplaced[i].roams || state_member(inst->state, ctr) ||
 		    ctr_info(&inst->h, ctr, &info) || info.state == RP_STATE_EXITED)
 			continue;
 		r = inst->h.cache->set_cpus(inst->h.ctx, txn, ctr, roaming_cpus(inst, &idle));

@@ -15,17 +15,22 @@ static int32_t prepare(struct rp_instance *inst, rp_cfg cfg, struct rp_plan **re
 	return life_of(inst)->ops->plan(inst, cfg, ret);
 }
 
-static void put_in_force(struct life *l, struct rp_plan *plan)
+static void put_in_force(struct rp_instance *inst, struct rp_plan *plan)
 {
+	struct life *l = life_of(inst);
 	if (plan == l->plan)
 		return;
+	if (l->plan && l->ops->leave)
+		l->ops->leave(inst);
 	l->ops->plan_free(l->plan);
 	l->plan = plan;
+	if (l->ops->enter)
+		l->ops->enter(inst);
 }
 
 static void commit(struct rp_instance *inst, struct rp_plan *plan)
 {
-	put_in_force(life_of(inst), plan);
+	put_in_force(inst, plan);
 	life_of(inst)->changed = true;
 }
 
@@ -48,6 +53,14 @@ static int32_t begin(struct rp_instance *inst, rp_txn txn)
 	return 0;
 }
 
+static int32_t done(struct rp_instance *inst, int32_t r)
+{
+	const struct life_ops *ops = life_of(inst)->ops;
+	if (r >= 0 && ops->done)
+		ops->done(inst);
+	return r;
+}
+
 static int32_t sync(struct rp_instance *inst, rp_txn txn)
 {
 	struct life *l = life_of(inst);
@@ -59,23 +72,28 @@ static int32_t sync(struct rp_instance *inst, rp_txn txn)
 		return r;
 	l->synced = true;
 	l->changed = false;
-	return 0;
+	return done(inst, 0);
+}
+
+static bool is_left_alone(const struct life *l, const struct rp_ctr_info *info)
+{
+	return info->flags & RP_CTR_PRESERVE_CPU && !l->ops->sees_preserved;
 }
 
 static int32_t place(struct rp_instance *inst, rp_txn txn, rp_ctr ctr,
 		     int32_t (*op)(struct rp_instance *inst, rp_txn txn,
 				   const struct rp_ctr_info *info))
 {
-	const struct modhost *h = &life_of(inst)->h;
+	const struct life *l = life_of(inst);
 	struct rp_ctr_info info;
 	int32_t r = begin(inst, txn);
 	if (!r)
-		r = ctr_info(h, ctr, &info);
+		r = ctr_info(&l->h, ctr, &info);
 	if (r)
 		return r;
-	if (!(info.flags & RP_CTR_PRESERVE_CPU))
-		return op(inst, txn, &info);
-	modhost_note_line(h, ctr, "annotated to keep its CPUs: left alone");
+	if (!is_left_alone(l, &info))
+		return done(inst, op(inst, txn, &info));
+	modhost_note_line(&l->h, ctr, "annotated to keep its CPUs: left alone");
 	return 0;
 }
 
@@ -106,7 +124,7 @@ static int32_t release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 	int32_t r = begin(inst, txn);
 	if (!r)
 		r = ctr_info(&l->h, ctr, &info);
-	return r ? r : l->ops->release(inst, txn, &info);
+	return done(inst, r ? r : l->ops->release(inst, txn, &info));
 }
 
 static int32_t admit_pod(struct rp_instance *inst, rp_txn txn, rp_pod pod)
@@ -131,7 +149,7 @@ static int32_t new_machine(struct rp_instance *inst, rp_txn txn)
 	int32_t r = l->ops->look(inst, &plan);
 	if (r)
 		return r;
-	put_in_force(l, plan);
+	put_in_force(inst, plan);
 	return sync(inst, txn);
 }
 
@@ -142,19 +160,34 @@ static int32_t event(struct rp_instance *inst, rp_txn txn, const struct rp_event
 		return 0;
 	if (ev->type == RP_EVENT_TOPOLOGY)
 		return new_machine(inst, txn);
+	const struct life_ops *ops = l->ops;
 	int32_t r = begin(inst, txn);
-	if (!r && ev->type == RP_EVENT_REBALANCE && l->ops->rebalance)
-		return l->ops->rebalance(inst, txn, ev->cookie);
-	if (!r && ev->type == RP_EVENT_TIMER && l->ops->timer)
-		return l->ops->timer(inst, txn, ev->cookie);
-	return r;
+	if (r)
+		return r;
+	if (ev->type == RP_EVENT_REBALANCE && ops->rebalance)
+		r = ops->rebalance(inst, txn, ev->cookie);
+	if (ev->type == RP_EVENT_PRESSURE && ops->pressure)
+		r = ops->pressure(inst, txn, ev->object, ev->cookie);
+	if (ev->type == RP_EVENT_STARTED && ops->started)
+		r = ops->started(inst, txn, ev->object);
+	if (ev->type == RP_EVENT_TIMER && ops->timer)
+		r = ops->timer(inst, txn, ev->cookie);
+	return done(inst, r);
 }
 
 static int32_t rolled_back(struct rp_instance *inst)
 {
 	struct life *l = life_of(inst);
 	l->waiting = true; /* perhaps */
-	return l->plan ? l->ops->rolled_back(inst) : 0;
+	int32_t r = l->plan ? l->ops->rolled_back(inst) : 0;
+	return l->plan && !r ? done(inst, 0) : r;
+}
+
+static void stop(struct rp_instance *inst)
+{
+	const struct life_ops *ops = life_of(inst)->ops;
+	if (ops->stop)
+		ops->stop(inst);
 }
 
 /* ---- walks ----------------------------------------------------------------------------------- */
@@ -165,7 +198,7 @@ static int32_t visit(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const str
 	if (!ctr || ctr == w->except)
 		return 0;
 	int32_t r = ctr_info(&life_of(inst)->h, ctr, &info);
-	if (r || (info.flags & RP_CTR_PRESERVE_CPU))
+	if (r || is_left_alone(life_of(inst), &info))
 		return r;
 	return w->each(inst, txn, &info, w);
 }
@@ -201,22 +234,27 @@ int32_t life_retry(struct rp_instance *inst, rp_txn txn, rp_ctr except,
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-/* A policy that looks at containers alone is not asked about pods. */
+/* What a policy has nothing to say about it is not asked. */
 #define CALLBACKS                                                                                  \
 	.size = sizeof(struct rp_policy), .prepare = prepare, .commit = commit, .abort = drop,     \
 	.sync = sync, .allocate = allocate, .update = update, .release = release, .event = event,  \
-	.rolled_back = rolled_back, .unmanaged = unmanaged
+	.rolled_back = rolled_back, .stop = stop
 
-static const struct rp_policy policy = {CALLBACKS};
-static const struct rp_policy policy_of_pods = {CALLBACKS, .admit_pod = admit_pod,
-						.pod_removed = pod_removed};
+static const struct rp_policy policy = {CALLBACKS, .unmanaged = unmanaged};
+static const struct rp_policy policy_of_placed = {CALLBACKS};
+static const struct rp_policy policy_of_pods = {CALLBACKS, .unmanaged = unmanaged,
+						.admit_pod = admit_pod, .pod_removed = pod_removed};
 
 int32_t life_create(const struct rp_host *host, size_t size, const struct life_ops *ops,
 		    struct rp_instance **ret)
 {
 	int32_t r = modhost_instance(host, size, MODHOST_POLICY, ret);
-	if (!r)
-		life_of(*ret)->ops = ops;
+	if (r)
+		return r;
+	life_of(*ret)->ops = ops;
+	r = ops->init ? ops->init(*ret) : 0;
+	if (r)
+		life_destroy(*ret);
 	return r;
 }
 
@@ -233,11 +271,14 @@ void life_destroy(struct rp_instance *inst)
 const void *life_service(const struct life_ops *ops, const char *id)
 {
 	const struct modhost_service services[] = {
-		{RP_POLICY_1, ops->admit ? &policy_of_pods : &policy},
+		{RP_POLICY_1, ops->admit	      ? &policy_of_pods
+			      : ops->leaves_unmanaged ? &policy_of_placed
+						      : &policy},
 		{RP_SCHEMA_1, ops->schema},
 		{RP_ZONES_1, ops->zones},
 		{RP_METRICS_1, ops->metrics},
 		{RP_STATE_1, ops->state},
+		{RP_EXTENDED_1, ops->extended},
 		{NULL, NULL},
 	};
 	return modhost_service(services, id);

@@ -13,8 +13,12 @@
  *	unmanaged      ops.begin, ops.unmanaged; what was refused is tried again when CPUs come free
  *	release        ops.begin, ops.release
  *	event          the machine has changed: ops.look, then as sync; to rebalance: ops.begin,
- *                     ops.rebalance, if there is one
+ *                     ops.rebalance, if there is one; ops.pressure, ops.started and ops.timer
+ *                     likewise
  *	rolled_back    ops.rolled_back
+ *	stop, destroy  ops.stop, ops.fini
+ *
+ * ops.done follows each of these that changes something and succeeds, from sync on.
  *
  * A callback that places without a plan fails with -RP_EAGAIN; nothing was ever given then, so that
  * release has nothing to do.
@@ -29,6 +33,11 @@
 #include "modules/lib/ctr.h"
 
 struct life_ops {
+	/* Containers that are annotated to keep their CPUs are the policy's business, too. */
+	bool sees_preserved;
+	/* One that was refused and runs all the same stays the host's until the next sync. */
+	bool leaves_unmanaged;
+	int32_t (*init)(struct rp_instance *inst); /* optional; fini() follows an error, too */
 	/* The plan that section and machine make, checked against what is in force. An error with a
 	 * message. */
 	int32_t (*plan)(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret);
@@ -36,6 +45,9 @@ struct life_ops {
 	 * was fine. May give the plan in force. */
 	int32_t (*look)(struct rp_instance *inst, struct rp_plan **ret);
 	struct rp_plan *(*plan_free)(struct rp_plan *p); /* returns NULL; NULL is fine */
+	/* Optional: another plan will be in force in a moment, or is by now. */
+	void (*leave)(struct rp_instance *inst);
+	void (*enter)(struct rp_instance *inst);
 	/* Optional: a transaction begins, of one or several of the following. */
 	void (*begin)(struct rp_instance *inst);
 	int32_t (*sync)(struct rp_instance *inst, rp_txn txn); /* may give the sum of a walk */
@@ -47,6 +59,9 @@ struct life_ops {
 			     const struct rp_ctr_info *info); /* optional */
 	int32_t (*rebalance)(struct rp_instance *inst, rp_txn txn,
 			     uint64_t n_moves); /* optional; as many at most, 0: any number */
+	/* Optional: one has begun or ceased to lack something, RP_PRESSURE_… */
+	int32_t (*pressure)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint64_t lacks);
+	int32_t (*started)(struct rp_instance *inst, rp_txn txn, rp_ctr ctr); /* optional */
 	/* Optional: a timer that the policy has armed. */
 	int32_t (*timer)(struct rp_instance *inst, rp_txn txn, uint64_t cookie);
 	/* Optional, both or none: pods before and after their containers (rp_policy.admit_pod,
@@ -55,12 +70,16 @@ struct life_ops {
 	int32_t (*removed)(struct rp_instance *inst, rp_txn txn, rp_pod pod);
 	/* All is as it was at the last begin; RP_RESYNC: this is not known any more. */
 	int32_t (*rolled_back)(struct rp_instance *inst);
+	/* Optional: what goes beside the transaction follows what is so by now. */
+	void (*done)(struct rp_instance *inst);
+	void (*stop)(struct rp_instance *inst); /* optional; as rp_policy.stop */
 	void (*fini)(struct rp_instance *inst); /* optional: what the instance has of its own */
 	/* Services of the module; NULL: it has none of that kind. */
 	const struct rp_schema *schema;
 	const struct rp_zones *zones;
 	const struct rp_metrics *metrics;
 	const struct rp_state *state;
+	const struct rp_extended *extended;
 };
 
 #define LIFE_MEMBERS                                                                               \

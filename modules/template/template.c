@@ -12,15 +12,14 @@
  * What to know before you start:
  *
  *  - The host calls every function on one thread, one at a time. Decide quickly and return: no
- *  files, no sleeping, no threads.
+ *    files, no sleeping, no threads.
  *  - Containers are handles. A struct rp_ctr_info tells about one; ctr_stage() says what you want
- *  for one.
- *  - This only *stages*. When your function returns 0 the host checks everything and makes it true.
- *  After an error nothing has
- *    happened, and rolled_back() is called to do the same with your own tables.
+ *    for one. This only *stages*: when your function returns 0 the host checks everything and makes
+ *    it true. After an error nothing has happened, and rolled_back() is called to do the same with
+ *    your own tables.
  *  - Remember as little as you can. What the cache knows survives a restart of the daemon; what
- *  your variables know does not. This
- *    policy remembers which container owns which CPU, and finds that out anew in sync().
+ *    your variables know does not. This policy remembers which container owns which CPU, and finds
+ *    that out anew in sync().
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +30,15 @@
 #include "modules/lib/bounds.h"
 #include "modules/lib/life.h"
 #include "modules/lib/owners.h"
+#include "modules/lib/section.h"
 
 /* ---- what may be configured ------------------------------------------------------------------ */
 
-/* The host checks rp.conf against this table before you see it, and makes its help and manual from
- * it. */
+/* The host checks rp.conf against this table before you see it; help and manual come from it. */
 static const struct rp_key keys[] = {
 	BOUNDS_KEYS("What the containers of kube-system have for themselves.",
 		    "Their CPUs: a set, or a quantity of the available ones."),
-	{.path = "pinCPU", .type = RP_T_BOOL, .fallback = "true", .doc = "Pin containers at all."}};
+	SECTION_BOOL("pinCPU", "true", "Pin containers at all.")};
 
 static const struct rp_schema schema = {
 	.size = sizeof(struct rp_schema),
@@ -58,8 +57,7 @@ struct rp_plan {
 	struct cpualloc *alloc; /* chooses CPUs: whole cores first, near each other */
 };
 
-/* Your module's memory. There can be several instances at a time: a trial of a new configuration
- * has its own. */
+/* Your module's memory. A trial of a new configuration has an instance of its own. */
 struct rp_instance {
 	/* first: h, the host's services; plan, the configuration in force; and more (life.h) */
 	LIFE;
@@ -77,30 +75,21 @@ static struct rp_plan *plan_free(struct rp_plan *plan)
 }
 
 /* Errors are one sentence for people, and name the place in rp.conf when a key is to blame. */
-static int32_t fill(const struct modhost *h, bool hotplug, struct rp_plan *p)
-{
-	rp_cfg reserved = h->config->get(h->ctx, p->section, "reservedResources.cpu");
-	rp_cfg pin_cpu = h->config->get(h->ctx, p->section, "pinCPU");
-	p->pin_cpu = h->config->value(h->ctx, pin_cpu, RP_T_BOOL, 1) != 0;
-	if (cpualloc_new(h->topology, h->ctx, &p->alloc))
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
-	int32_t r = bounds_read(h, p->section, p->alloc, &(struct reserve_past){.hotplug = hotplug},
-				true, &p->cpus);
-	if (r || hotplug)
-		return r;
-	if (rp_ids_empty(rp_ids_of(&p->cpus.reserved)) || rp_ids_empty(rp_ids_of(&p->cpus.rest)))
-		return modhost_fail_at(h, reserved, -RP_EINVAL,
-				       "kube-system and all others need one CPU each at least");
-	return 0;
-}
-
 static int32_t plan_new(const struct modhost *h, rp_cfg section, bool hotplug, struct rp_plan **ret)
 {
+	const struct reserve_past past = {.hotplug = hotplug};
 	struct rp_plan *p = calloc(1, sizeof *p);
-	if (!p)
-		return modhost_fail(h, -RP_ENOMEM, "out of memory");
+	if (!p || cpualloc_new(h->topology, h->ctx, &p->alloc)) {
+		free(p);
+		return modhost_no_memory(h);
+	}
 	p->section = section;
-	int32_t r = fill(h, hotplug, p);
+	p->pin_cpu = section_bool(h, section, "pinCPU", true);
+	int32_t r = bounds_read(h, section, p->alloc, &past, true, &p->cpus);
+	if (!r && !hotplug &&
+	    (rp_ids_empty(rp_ids_of(&p->cpus.reserved)) || rp_ids_empty(rp_ids_of(&p->cpus.rest))))
+		r = modhost_fail_at(h, section_get(h, section, "reservedResources.cpu"), -RP_EINVAL,
+				    "kube-system and all others need one CPU each at least");
 	*ret = r ? plan_free(p) : p;
 	return r;
 }
@@ -169,8 +158,7 @@ static int32_t stage(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_i
 	return ctr_stage(&inst->h, txn, info->ctr, &s);
 }
 
-/* Everybody: first those that lack CPUs of their own may have what is free, then all are told where
- * they run. */
+/* Those that lack CPUs of their own may have what is free, then all are told where they run. */
 static int32_t settle_one(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info,
 			  const struct life_walk *w)
 {
@@ -222,8 +210,7 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	return 0;
 }
 
-/* After a start, a reload, a reconnect, or CPUs that came or went: makes sure that everybody is
- * where he should be. */
+/* After a start, a reload, a reconnect, or CPUs that came or went: everybody is where he should be. */
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	owners_clear(&inst->owners);
@@ -231,8 +218,7 @@ static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 	return r ? r : settle(inst, txn, 0);
 }
 
-/* What the owners table was like is known at the beginning of each transaction, in case that the
- * host drops it. */
+/* In case that the host drops the transaction. */
 static void begin(struct rp_instance *inst)
 {
 	owners_begin(&inst->owners);
@@ -258,8 +244,7 @@ static const struct life_ops ops = {
 	.schema = &schema,
 };
 
-/* The one exported symbol, and the note that the host reads before it loads the file. The name is
- * that of the file. */
+/* The one exported symbol, and the note that the host reads before it loads the file. */
 LIFE_MODULE("template", "1.0", ops,
 	    .summary = "reserved CPUs for kube-system, exclusive ones for Guaranteed pods",
 	    .licence = "Apache-2.0");

@@ -316,8 +316,9 @@ static int32_t place_all(struct rp_instance *inst, bool reconfigured, bool adopt
 
 int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
-	bool reconfigured = inst->reconfigured;
-	inst->reconfigured = false;
+	/* Only once: a second attempt makes do with what there is. */
+	bool reconfigured = inst->changed && inst->replaced;
+	inst->changed = false;
 	inst->resync = true;
 	if (inst->memory_begun)
 		memalloc_keep(inst->plan->mem);

@@ -38,6 +38,7 @@
 #include "modules/lib/glob.h"
 #include "modules/lib/host.h"
 #include "modules/lib/irq.h"
+#include "modules/lib/life.h"
 #include "modules/lib/match.h"
 #include "modules/lib/memalloc.h"
 #include "modules/lib/pct.h"
@@ -551,21 +552,19 @@ struct counters {
 };
 
 struct rp_instance {
-	struct modhost h;
-	struct rp_plan *plan; /* in force; NULL before the first commit */
+	LIFE;
 	struct ledger ledger;
 	struct counters counters;
 	bool resync; /* the running callback cannot be undone from the log */
-	bool reconfigured; /* another configuration is in force, and nobody was placed by it yet */
+	bool replaced; /* another plan was in force before */
 	bool memory_begun;
 	uint32_t n_adopted; /* containers that keep what somebody else had given them */
 	rp_ctr rebalance_from; /* where the next rebalancing goes on; 0: at the first container */
 	/* Containers whose memory zone has changed in this callback. */
 	rp_ctr *moved;
 	uint32_t n_moved, cap_moved;
-	/* Scratch for walks over all containers; in `order` while they are placed one after the
-	 * other. */
-	struct ctr_list list, order;
+	/* Of walks that place containers one after the other, which walks over others do. */
+	struct ctr_list order;
 	struct reserve_past
 		remembered; /* of the daemon's former run, until the first configuration */
 	uint8_t saved[RESERVE_SAVED_MAX]; /* what save() hands out */
