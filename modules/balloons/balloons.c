@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/report.h"
+#include "modules/balloons/stage.h"
 
 #define CLASSES_COOKIE 1u /* timer */
 

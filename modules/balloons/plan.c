@@ -3,7 +3,9 @@
  * like and avoid. */
 #include <string.h>
 
-#include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/plan.h"
+#include "modules/lib/irq.h"
 
 struct type *plan_type(const struct rp_plan *p, const char *name)
 {

@@ -13,14 +13,16 @@
  * the two cannot disagree; the owners in turn can be read back from the host's cache. A
  * configuration and the machine as it is now make a `struct rp_plan`:
  *
- *	config.c   section → settings
- *	plan.c     settings + machine → sets; refusals of a reload
- *	machine.c  the topology as lists       kubelet.c, distribute.c, hints.c   which CPUs
- *	place.c    what one container gets
- *	sync.c     everything at once
- *	stage.c    into the transaction
- *	report.c   zones, metrics, saved state
- *	static.c   the callbacks
+ *	config    section → settings
+ *	plan      settings + machine → sets; refusals of a reload
+ *	place     what one container gets
+ *	          place_hints       from which NUMA nodes
+ *	          place_kubelet     which CPUs, as the kubelet chooses them
+ *	          place_distribute  the same, across NUMA nodes
+ *	stage     into the transaction
+ *	sync      everything at once
+ *	report    zones, metrics, saved state
+ *	static.c  the callbacks
  */
 #ifndef STATIC_STATIC_H
 #define STATIC_STATIC_H
@@ -31,8 +33,8 @@
 #include "modules/lib/machine.h"
 #include "modules/lib/owners.h"
 #include "modules/lib/reserve.h"
-#include "modules/static/hints.h"
-#include "modules/static/kubelet.h"
+#include "modules/static/place_hints.h"
+#include "modules/static/place_kubelet.h"
 
 /* ---- configuration (config.c) ---------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "modules/lib/section.h"
-#include "modules/topology-aware/ta.h"
+#include "modules/topology-aware/config.h"
 
 #define LEVELS "system|package|die|numa|l3cache"
 #define PRIORITIES "high|normal|low|none"

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "modules/topology-aware/ta.h"
+#include "modules/topology-aware/report.h"
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/topology-aware.h"
 
 struct placing {
 	struct rp_instance *inst;

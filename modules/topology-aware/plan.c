@@ -3,7 +3,8 @@
  * them. */
 #include <stdlib.h>
 
-#include "modules/topology-aware/ta.h"
+#include "modules/lib/pct.h"
+#include "modules/topology-aware/plan.h"
 
 struct rp_plan *plan_free(struct rp_plan *p)
 {

@@ -7,7 +7,8 @@
 
 #include "modules/lib/line.h"
 #include "modules/lib/zones.h"
-#include "modules/topology-aware/ta.h"
+#include "modules/topology-aware/report.h"
+#include "modules/topology-aware/topology-aware.h"
 
 /* ---- reasons --------------------------------------------------------------------------------- */
 

@@ -10,7 +10,9 @@
 #include <stdio.h>
 
 #include "modules/lib/adopt.h"
-#include "modules/topology-aware/ta.h"
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/sync.h"
+#include "modules/topology-aware/topology-aware.h"
 
 /* ---- reinstating ----------------------------------------------------------------------------- */
 

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/stage.h"
 #include "test/unit/fake_host.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

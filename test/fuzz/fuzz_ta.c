@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modules/topology-aware/ta.h"
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/topology-aware.h"
 #include "test/unit/fake_host.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,6 +9,8 @@
 #include "test/unit/t_seed.h"
 
 #include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/stage.h"
 
 #define N_MACHINES 2000u
 #define N_STEPS 150u

@@ -3,6 +3,8 @@
 #include "test/unit/t_balloons.h"
 
 #include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/stage.h"
 
 #define N_STEPS 250
 #define N_LIVE 30

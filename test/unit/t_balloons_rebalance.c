@@ -3,6 +3,8 @@
 #include "test/unit/t_balloons.h"
 
 #include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/stage.h"
 
 static int32_t rebalance(struct fake_host *f, uint64_t budget)
 {

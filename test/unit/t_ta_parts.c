@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "modules/topology-aware/ta.h"
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/topology-aware.h"
 #include "test/unit/fake_host.h"
 
 extern const struct rp_module rp_module_1;

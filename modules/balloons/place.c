@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which type of balloon a container gets, and which balloon of that type. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+
+static const char *annotation(struct rp_instance *inst, rp_ctr ctr, const char *key)
+{
+	return inst->h.cache->annotation(inst->h.ctx, ctr, key, NULL);
+}
+
+bool choose_untouched(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	if (info->flags & RP_CTR_PRESERVE_CPU) {
+		modhost_note(&inst->h, info->ctr, "annotated to keep its CPUs: left alone");
+		return true;
+	}
+	int32_t i = match_any(&inst->h, &inst->plan->preserve, info);
+	if (i >= 0)
+		modhost_note(&inst->h, info->ctr, "preserve.matchExpressions[%d]: left alone", i);
+	return i >= 0;
+}
+
+int32_t choose_fail(struct choice *c, int32_t code, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(c->error, sizeof c->error, fmt, ap);
+	va_end(ap);
+	modhost_one_line(c->error);
+	return code;
+}
+
+/* ---- type ------------------------------------------------------------------------------------ */
+
+static bool takes(struct rp_instance *inst, const struct type *t, const struct rp_ctr_info *info,
+		  struct choice *c)
+{
+	int32_t i = match_any(&inst->h, &t->match, info);
+	if (i >= 0) {
+		(void)snprintf(c->text, sizeof c->text, "balloon type %s: matchExpressions[%d]",
+			       t->name, i);
+		return true;
+	}
+	if (!glob_any(&t->namespaces, info->pod_namespace))
+		return false;
+	(void)snprintf(c->text, sizeof c->text, "balloon type %s takes namespace %s", t->name,
+		       info->pod_namespace);
+	return true;
+}
+
+int32_t choose_type(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+{
+	const struct rp_plan *p = inst->plan;
+	const char *name = annotation(inst, info->ctr, "balloon.balloons." ANNOTATION_DOMAIN);
+	c->type = NULL;
+	if (name) {
+		c->type = plan_type(p, name);
+		if (!c->type)
+			return choose_fail(c, -RP_EINVAL, "no balloon for annotation \"%s\"", name);
+		(void)snprintf(c->text, sizeof c->text, "balloon type %s by annotation", name);
+	}
+	for (uint32_t i = 0; !c->type && i < p->n_types; i++)
+		if (takes(inst, &p->types[i], info, c))
+			c->type = &p->types[i];
+	if (!c->type) {
+		static const char none[] = "no balloon type takes it: default";
+		c->type = p->default_type;
+		memcpy(c->text, none, sizeof none);
+	}
+	c->decided_at = c->type->at;
+	return 0;
+}
+
+/* ---- balloon --------------------------------------------------------------------------------- */
+
+/* The best candidate so far: most room, then fewest members, then first in the list. */
+struct search {
+	struct rp_instance *inst;
+	const struct rp_ctr_info *info;
+	const struct type *type;
+	struct balloon *best;
+	uint32_t n_free; /* CPUs */
+	bool quiet; /* nobody is told what does not work */
+	int64_t room;
+	uint32_t at;
+};
+
+/* What a balloon may do to have room, and what the best one has most of. */
+enum how {
+	AS_IT_IS, /* room in the CPUs that it has */
+	INFLATED, /* room in the CPUs that it could have */
+	SAME, /* may be inflated, but the one with most room as it is comes first */
+};
+
+static void consider(struct search *q, struct balloon *b, uint32_t at, enum how how)
+{
+	int64_t max = balloon_max_avail_of(b, q->n_free);
+	int64_t now = balloon_avail(b) - b->request;
+	if ((how == AS_IT_IS ? now : max - b->request) < q->info->cpu_request)
+		return;
+	/* Even one that asks for nothing needs a CPU to run on. */
+	if (!b->n_cpus && max < 1000)
+		return;
+	int64_t room = how == INFLATED ? max - b->request : now;
+	if (q->best && room <= q->room) {
+		if (room < q->room || b->n_members > q->best->n_members)
+			return;
+		if (b->n_members == q->best->n_members && at > q->at)
+			return;
+	}
+	q->best = b;
+	q->room = room;
+	q->at = at;
+}
+
+static bool has_group(const struct balloon *b, const void *arg)
+{
+	return tags_find(&b->groups, arg) != NULL;
+}
+
+static bool has_space(const struct balloon *b, const void *arg)
+{
+	return tags_find(&b->spaces, arg) != NULL;
+}
+
+static bool has_pod(const struct balloon *b, const void *arg)
+{
+	for (const struct member *m = arg; m; m = m->pod_next)
+		if (m->balloon == b)
+			return true;
+	return false;
+}
+
+static struct balloon *best_of(struct search *q, enum how how,
+			       bool (*has)(const struct balloon *b, const void *arg),
+			       const void *arg)
+{
+	const struct state *s = q->inst->state;
+	q->best = NULL;
+	q->n_free = rp_ids_count(rp_ids_of(&s->free));
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type == q->type && (!has || has(s->list[i], arg)))
+			consider(q, s->list[i], i, how);
+	return q->best;
+}
+
+static struct balloon *same_group(struct search *q, const char *group)
+{
+	return *q->type->group_by ? best_of(q, SAME, has_group, group) : NULL;
+}
+
+static struct balloon *same_pod(struct search *q)
+{
+	const struct member *m = table_get(&q->inst->state->by_pod, q->info->pod);
+	return m && !q->type->spread_pods ? best_of(q, SAME, has_pod, m) : NULL;
+}
+
+static struct balloon *empty_one(struct search *q)
+{
+	const struct state *s = q->inst->state;
+	q->n_free = rp_ids_count(rp_ids_of(&s->free));
+	for (uint32_t i = 0; i < s->n; i++) {
+		q->best = NULL;
+		if (s->list[i]->type == q->type && !s->list[i]->n_members)
+			consider(q, s->list[i], i, INFLATED);
+		if (q->best)
+			return q->best;
+	}
+	return NULL;
+}
+
+static struct balloon *new_one(struct search *q, struct choice *c)
+{
+	struct state *s = q->inst->state;
+	struct balloon *b = empty_one(q);
+	if (b)
+		return b;
+	int64_t n_free = rp_ids_count(rp_ids_of(&s->free));
+	uint32_t mark = state_mark(s);
+	const char *why = "there are no free CPUs";
+	struct near *near = NULL;
+	bool can = n_free && n_free >= q->type->min_cpus;
+	if (can && devices_near(q->inst, q->info->ctr, q->type, q->quiet, &near)) {
+		why = "out of memory";
+		can = false;
+	}
+	if (!can || balloon_create(s, q->type, near, &b, &why)) {
+		if (!q->quiet)
+			modhost_note(&q->inst->h, q->info->ctr, "no new balloon: %s", why);
+		return NULL;
+	}
+	if (balloon_max_avail(s, b) < q->info->cpu_request || balloon_max_avail(s, b) < 1000) {
+		state_undo_to(s, mark);
+		if (!q->quiet)
+			modhost_note(
+				&q->inst->h, q->info->ctr,
+				"no new balloon: it could not grow to what the container asks for");
+		return NULL;
+	}
+	c->created = true;
+	return b;
+}
+
+static struct balloon *method(struct search *q, struct choice *c, const char *name,
+			      struct balloon *found)
+{
+	(void)q;
+	if (found)
+		c->method = name;
+	return found;
+}
+
+/* By the methods that tie a container to a balloon, down to, but without, one that ties like
+ * `than`. */
+static struct balloon *find_tied(struct search *q, struct choice *c, bool grouped, enum tie than)
+{
+	const struct type *t = q->type;
+	struct balloon *b = NULL;
+	if (grouped && than > TIE_GROUP)
+		b = method(q, c, "same group", same_group(q, c->group));
+	if (!b && than > TIE_POD)
+		b = method(q, c, "same pod", same_pod(q));
+	if (!b && than > TIE_SPACE && t->per_namespace)
+		b = method(q, c, "same namespace",
+			   best_of(q, SAME, has_space, q->info->pod_namespace));
+	if (!b && than > TIE_OWN && (t->per_namespace || t->prefer_new))
+		b = method(q, c, "a new one", new_one(q, c));
+	return b;
+}
+
+static struct balloon *find_balloon(struct search *q, struct choice *c, bool grouped)
+{
+	const struct type *t = q->type;
+	struct balloon *b = find_tied(q, c, grouped, TIE_NONE);
+	if (!b)
+		b = method(q, c, "enough room", best_of(q, AS_IT_IS, NULL, NULL));
+	if (!b)
+		b = method(q, c, "can be inflated", best_of(q, INFLATED, NULL, NULL));
+	if (!b && !t->per_namespace && !t->prefer_new)
+		b = method(q, c, "a new one", new_one(q, c));
+	return b;
+}
+
+/* Fills in the group. False: there is none, or it names what the container does not have. */
+static bool read_group(const struct search *q, struct choice *c)
+{
+	struct rp_instance *inst = q->inst;
+	c->created = false;
+	c->group[0] = '\0';
+	if (!*q->type->group_by)
+		return false;
+	if (match_expand(&inst->h, q->info, q->type->group_by, c->group, sizeof c->group))
+		return true;
+	if (!q->quiet)
+		modhost_note(&inst->h, q->info->ctr, "groupBy names what it does not have");
+	return false;
+}
+
+int32_t choose_balloon(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+{
+	struct search q = {.inst = inst, .info = info, .type = c->type};
+	bool grouped = read_group(&q, c);
+	c->balloon = find_balloon(&q, c, grouped);
+	if (!c->balloon)
+		return choose_fail(c, -RP_ENOSPC,
+				   "no suitable balloon instance available (type %s, %lld mCPU)",
+				   c->type->name, (long long)info->cpu_request);
+	return 0;
+}
+
+/* ---- a better one ---------------------------------------------------------------------------- */
+
+static bool has_mate(const struct member *m)
+{
+	for (const struct member *x = m->pod_next; x; x = x->pod_next)
+		if (x->balloon == m->balloon)
+			return true;
+	for (const struct member *x = m->pod_prev; x; x = x->pod_prev)
+		if (x->balloon == m->balloon)
+			return true;
+	return false;
+}
+
+enum tie choose_tie(const struct member *m)
+{
+	const struct balloon *b = m->balloon;
+	const struct type *t = b->type;
+	const struct tag *group = m->group ? tags_find(&b->groups, m->group) : NULL;
+	const struct tag *space = m->space ? tags_find(&b->spaces, m->space) : NULL;
+	if (group && group->n > 1)
+		return TIE_GROUP;
+	if (!t->spread_pods && has_mate(m))
+		return TIE_POD;
+	if (space && space->n > 1)
+		return TIE_SPACE;
+	return (t->per_namespace || t->prefer_new) && b->n_members == 1 ? TIE_OWN : TIE_NONE;
+}
+
+void choose_stronger(struct rp_instance *inst, const struct rp_ctr_info *info, enum tie than,
+		     struct choice *c)
+{
+	struct search q = {.inst = inst, .info = info, .type = c->type, .quiet = true};
+	bool grouped = read_group(&q, c);
+	c->balloon = find_tied(&q, c, grouped, than);
+}
+
+static bool is_other(const struct balloon *b, const void *arg)
+{
+	return b != arg && b->n_cpus;
+}
+
+struct balloon *choose_roomier(struct rp_instance *inst, const struct rp_ctr_info *info,
+			       const struct balloon *but)
+{
+	struct search q = {.inst = inst, .info = info, .type = but->type};
+	return best_of(&q, AS_IT_IS, is_other, but);
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+static void read_annotations(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     struct member *m)
+{
+	const char *text;
+	int hide = ctr_annotated_bool(&inst->h, info->ctr, "hide-hyperthreads." ANNOTATION_DOMAIN,
+				      NULL);
+	if (hide >= 0)
+		m->hide_threads = hide;
+	text = annotation(inst, info->ctr, "memory-type." ANNOTATION_DOMAIN);
+	uint32_t types = text ? memalloc_types_of(text) : 0;
+	if (types)
+		m->memory_types = types;
+	else if (text && *text)
+		modhost_log(&inst->h, RP_LOG_WARNING, info->ctr,
+			    "annotation memory-type: \"%.40s\" is ignored", text);
+}
+
+struct member *choose_member(struct rp_instance *inst, const struct rp_ctr_info *info,
+			     const struct type *t)
+{
+	struct member *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
+	m->ctr = info->ctr;
+	m->pod = info->pod;
+	m->fresh = true;
+	m->request = info->cpu_request;
+	m->mem_limit = info->mem_limit;
+	m->qos = info->qos;
+	m->hide_threads = t->hide_threads;
+	m->pin_memory = t->pin_memory;
+	m->preserve_memory = info->flags & RP_CTR_PRESERVE_MEM;
+	m->memory_types = t->memory_types;
+	read_annotations(inst, info, m);
+	return m;
+}
+
+int32_t choose_join(struct rp_instance *inst, const struct rp_ctr_info *info, struct choice *c)
+{
+	struct state *s = inst->state;
+	struct balloon *b = c->balloon;
+	const struct type *t = b->type;
+	const char *why = "";
+	int64_t want = b->request + info->cpu_request;
+	if (want < 1)
+		want = 1;
+	if (balloon_avail(b) < want) {
+		int32_t r = balloon_resize(s, b, want, &why);
+		if (!r && balloon_avail(b) < want) {
+			r = -RP_ENOSPC;
+			why = "its components can not grow evenly";
+		}
+		if (r)
+			return choose_fail(c, r, "%s[%u] can not be inflated to %lldm: %s", t->name,
+					   b->instance, (long long)want, why);
+		inst->counters.resized++;
+	}
+	struct member *m = choose_member(inst, info, t);
+	if (!m || state_join(s, b, m, t->per_namespace ? info->pod_namespace : NULL,
+			     *t->group_by ? c->group : NULL))
+		return choose_fail(c, -RP_ENOMEM, "out of memory");
+	return 0;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which CPUs a balloon gets or gives up. A chain of stages, each of which narrows the problem for
+ * the next:
+ *
+ *	load	keeps CPUs of one balloon from loading each other
+ *	hints	near and far devices, room for CPUs of high priority
+ *	steps	one CPU at a time where that makes a difference
+ *	tree	the smallest part of the machine that can do it (tree.c)
+ *
+ * What is left of a choice is made by the common allocator.
+ */
+#include <string.h>
+
+#include "modules/balloons/place.h"
+
+struct problem {
+	struct state *s;
+	const struct type *type;
+	const struct tree *tree;
+	struct pct_hints pct;
+};
+
+/* CPUs near a device; they depend on the balloons when it is a load. */
+static struct rp_ids near_device(const struct state *s, uint32_t index)
+{
+	const struct device *d = &s->plan->devices[index];
+	if (d->kind == DEVICE_POD)
+		return devices_cpus(s, index);
+	return rp_ids_of(d->kind == DEVICE_LOAD ? &s->load_cpus[d->load] : &d->cpus);
+}
+
+/* ---- tree, steps ----------------------------------------------------------------------------- */
+
+static bool steps_grow(const struct problem *p, struct rp_ids current, struct rp_ids free,
+		       uint32_t n, struct rp_idset *ret)
+{
+	if (!tree_grow(p->tree, current, free, n, p->type->balancing, ret))
+		return false;
+	if (!p->type->spread_cores || rp_ids_count(rp_ids_of(ret)) == n)
+		return true;
+	struct rp_idset cur, left, one;
+	rp_idset_copy(&cur, current);
+	rp_idset_copy(&left, free);
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!tree_grow(p->tree, rp_ids_of(&cur), rp_ids_of(&left), 1, p->type->balancing,
+			       &one))
+			return false;
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&one));
+		rp_idset_or(&cur, rp_ids_of(&cur), rp_ids_of(&one));
+		rp_idset_andnot(&left, rp_ids_of(&left), rp_ids_of(&one));
+	}
+	return true;
+}
+
+static bool steps_shrink(const struct problem *p, struct rp_ids current, struct rp_ids free,
+			 uint32_t n, struct rp_idset *ret)
+{
+	struct rp_idset cur, left, one;
+	rp_idset_copy(&cur, current);
+	rp_idset_copy(&left, free);
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!tree_shrink(p->tree, rp_ids_of(&cur), rp_ids_of(&left), 1, &one))
+			return false;
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&one));
+		rp_idset_or(&left, rp_ids_of(&left), rp_ids_of(&one));
+		rp_idset_andnot(&cur, rp_ids_of(&cur), rp_ids_of(&one));
+	}
+	return true;
+}
+
+/* ---- hints ----------------------------------------------------------------------------------- */
+
+static void narrow(struct rp_idset *from, const struct rp_idset *to, uint32_t n)
+{
+	if (rp_ids_count(rp_ids_of(to)) >= n)
+		rp_idset_copy(from, rp_ids_of(to));
+}
+
+static bool hints_grow(const struct problem *p, struct rp_ids current, struct rp_ids free,
+		       uint32_t n, struct rp_idset *ret)
+{
+	const struct type *t = p->type;
+	struct rp_idset from, better;
+	rp_idset_copy(&from, free);
+	for (uint32_t i = 0; i < t->close.n; i++) {
+		rp_idset_and(&better, rp_ids_of(&from), near_device(p->s, t->close.list[i]));
+		narrow(&from, &better, n);
+	}
+	(void)pct_prefer(p->s->pct, &p->pct, n, &from);
+	for (uint32_t i = 0; i < t->far.n; i++) {
+		rp_idset_andnot(&better, rp_ids_of(&from), near_device(p->s, t->far.list[i]));
+		narrow(&from, &better, n);
+	}
+	(void)pct_avoid(&p->pct, n, &from);
+	return steps_grow(p, current, rp_ids_of(&from), n, ret);
+}
+
+/*
+ * What goes first: CPUs that the most important hint does not hold, then the next one, and so on. A
+ * close device holds what is near it, a far one what is not. Each hint splits those that are left;
+ * the part that has to go entirely does, the other one goes on. Isolated CPUs are avoided by who
+ * grows; who has got some gives them up like others, and for good when it is rebalanced.
+ */
+static bool split(struct rp_idset *maybe, struct rp_idset *sure, uint32_t *n, struct rp_ids held,
+		  bool far)
+{
+	struct rp_idset loose;
+	if (far)
+		rp_idset_and(&loose, rp_ids_of(maybe), held);
+	else
+		rp_idset_andnot(&loose, rp_ids_of(maybe), held);
+	uint32_t n_loose = rp_ids_count(rp_ids_of(&loose));
+	if (n_loose >= *n) {
+		rp_idset_copy(maybe, rp_ids_of(&loose));
+		return n_loose == *n;
+	}
+	rp_idset_or(sure, rp_ids_of(sure), rp_ids_of(&loose));
+	rp_idset_andnot(maybe, rp_ids_of(maybe), rp_ids_of(&loose));
+	*n -= n_loose;
+	return false;
+}
+
+static bool hints_shrink(const struct problem *p, struct rp_ids current, struct rp_ids free,
+			 uint32_t n, struct rp_idset *ret)
+{
+	const struct type *t = p->type;
+	struct rp_idset maybe, sure;
+	bool done = false;
+	rp_idset_copy(&maybe, current);
+	rp_idset_clear(&sure);
+	for (uint32_t i = 0; i < t->close.n && !done; i++)
+		done = split(&maybe, &sure, &n, near_device(p->s, t->close.list[i]), false);
+	for (uint32_t i = 0; i < t->far.n && !done; i++)
+		if (p->s->plan->devices[t->far.list[i]].kind != DEVICE_ISOLATED)
+			done = split(&maybe, &sure, &n, near_device(p->s, t->far.list[i]), true);
+	if (!steps_shrink(p, rp_ids_of(&maybe), free, n, ret))
+		return false;
+	rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&sure));
+	return true;
+}
+
+/* ---- load ------------------------------------------------------------------------------------ */
+
+static void load_from(struct state *s, uint32_t load, struct rp_ids cpus)
+{
+	machine_surround(s->plan->machine, s->plan->loads[load].level, cpus, &s->load_cpus[load]);
+}
+
+static void add_loads(struct state *s, const struct type *of, const struct balloon *b)
+{
+	for (uint32_t i = 0; i < of->loads.n; i++)
+		for (uint32_t k = 0; k < b->type->loads.n; k++)
+			if (b->type->loads.list[k] == of->loads.list[i])
+				load_from(s, of->loads.list[i], rp_ids_of(&b->cpus));
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		add_loads(s, of, b->parts[i]);
+}
+
+/* The CPUs that the loads of a type make slow at present. */
+static void refresh_loads(struct state *s, const struct type *t, const struct balloon *own)
+{
+	for (uint32_t i = 0; i < t->loads.n; i++)
+		rp_idset_clear(&s->load_cpus[t->loads.list[i]]);
+	for (uint32_t i = 0; t->loads.n && i < s->n; i++)
+		add_loads(s, t, s->list[i]);
+	/* One that is being made is in no list yet, nor among the parts of its whole. */
+	for (; t->loads.n && own; own = own->whole)
+		add_loads(s, t, own);
+}
+
+static void load_self(struct state *s, const struct type *t, struct rp_ids cpus)
+{
+	for (uint32_t i = 0; i < t->loads.n; i++)
+		load_from(s, t->loads.list[i], cpus);
+}
+
+/* One by one, each adding to the load that the next one avoids. */
+static bool load_grow(const struct problem *p, struct rp_ids current, struct rp_ids free,
+		      uint32_t n, struct rp_idset *ret)
+{
+	if (!p->type->overloads_itself)
+		return hints_grow(p, current, free, n, ret);
+	struct rp_idset cur, left, from;
+	load_self(p->s, p->type, current);
+	if (!hints_grow(p, current, free, n, &from))
+		return false;
+	rp_idset_copy(&cur, current);
+	rp_idset_copy(&left, free);
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i && !hints_grow(p, rp_ids_of(&cur), rp_ids_of(&left), 1, &from))
+			return false;
+		uint32_t cpu = rp_ids_first(rp_ids_of(&from));
+		rp_idset_add(ret, cpu);
+		rp_idset_add(&cur, cpu);
+		rp_idset_del(&left, cpu);
+		load_self(p->s, p->type, rp_ids_of(&cur));
+	}
+	return true;
+}
+
+/* ---- CPU classes ----------------------------------------------------------------------------- */
+
+static void add_high(const struct state *s, const struct balloon *b, const struct balloon *but,
+		     struct rp_idset *ret)
+{
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		add_high(s, b->parts[i], but, ret);
+	if (b != but && !b->n_parts && pct_is_high(s->pct, b->type->cpu_class))
+		rp_idset_or(ret, rp_ids_of(ret), rp_ids_of(&b->cpus));
+}
+
+void resize_high(const struct state *s, const struct balloon *but, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	if (!pct_has_high(s->pct))
+		return;
+	if (pct_is_high(s->pct, s->plan->idle_class))
+		rp_idset_copy(ret, rp_ids_of(&s->free));
+	for (uint32_t i = 0; i < s->n; i++)
+		add_high(s, s->list[i], but, ret);
+}
+
+/* ---- the chain ------------------------------------------------------------------------------- */
+
+static void begin(struct problem *p, struct state *s, const struct balloon *b)
+{
+	const struct machine *m = s->plan->machine;
+	p->s = s;
+	p->type = b->type;
+	p->tree = b->type->spread_cores ? &m->spread : &m->plain;
+	refresh_loads(s, b->type, b);
+	devices_look(s, b);
+}
+
+int32_t resize_grow(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret)
+{
+	struct rp_idset from;
+	struct rp_ids free = rp_ids_of(&s->free);
+	uint32_t n_free = rp_ids_count(free);
+	if (n_free < n)
+		return -RP_ENOSPC;
+	if (n_free == n) {
+		rp_idset_copy(ret, free);
+		return 0;
+	}
+	struct problem p;
+	begin(&p, s, b);
+	struct rp_idset high;
+	resize_high(s, b, &high);
+	pct_hint(s->pct, b->type->cpu_class, n, free, rp_ids_of(&high), &p.pct);
+	if (!load_grow(&p, rp_ids_of(&b->cpus), free, n, &from))
+		return -RP_ENOSPC;
+	return cpualloc_allocate(s->plan->alloc, &from, n, b->type->priority, CPUALLOC_DEFAULT,
+				 ret);
+}
+
+int32_t resize_shrink(struct state *s, const struct balloon *b, uint32_t n, struct rp_idset *ret)
+{
+	struct rp_ids own = rp_ids_of(&b->cpus);
+	uint32_t n_own = rp_ids_count(own);
+	if (n_own < n)
+		return -RP_ENOSPC;
+	if (n_own == n) {
+		rp_idset_copy(ret, own);
+		return 0;
+	}
+	struct problem p;
+	begin(&p, s, b);
+	if (p.type->overloads_itself)
+		load_self(s, p.type, own);
+	return hints_shrink(&p, own, rp_ids_of(&s->free), n, ret) ? 0 : -RP_ENOSPC;
+}
+
+/* ---- for comparisons ------------------------------------------------------------------------- */
+
+void resize_look_at_others(struct state *s, struct balloon *b)
+{
+	struct rp_idset own = b->cpus;
+	rp_idset_clear(&b->cpus);
+	refresh_loads(s, b->type, b);
+	devices_look(s, b);
+	b->cpus = own;
+}
+
+uint32_t resize_misses(const struct state *s, const struct type *t, uint32_t hint,
+		       struct rp_ids cpus)
+{
+	struct rp_idset missed;
+	if (hint < t->close.n)
+		rp_idset_andnot(&missed, cpus, near_device(s, t->close.list[hint]));
+	else
+		rp_idset_and(&missed, cpus, near_device(s, t->far.list[hint - t->close.n]));
+	return rp_ids_count(rp_ids_of(&missed));
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Balloons and who is in them, and how to take back what an operation did. Changes are noted as
+ * they are made: sets as copies of their words, the rest as what to do to get back. What was taken
+ * out is kept until the next operation begins.
+ */
+#include <string.h>
+
+#include "modules/balloons/place.h"
+
+/* ---- notes for the way back ------------------------------------------------------------------ */
+
+enum undo_what {
+	UNDO_SETS, /* cpus, shared and nodes of a balloon were … */
+	UNDO_FREE, /* the free CPUs were … */
+	UNDO_ADD, /* a balloon was added */
+	UNDO_REMOVE, /* a balloon was removed from place `at` */
+	UNDO_JOIN,
+	UNDO_LEAVE,
+	/* a member's request was `value`, its memory limit mem_limit, it was fresh or not */
+	UNDO_REQUEST,
+};
+
+struct undo {
+	enum undo_what what;
+	uint32_t at;
+	struct balloon *balloon;
+	struct member *member;
+	int64_t value, mem_limit;
+	bool fresh;
+	uint32_t word, n_cpus, n_shared;
+	memalloc_mask nodes;
+};
+
+static struct undo *note(struct state *s, enum undo_what what)
+{
+	if (s->n_undo == s->cap_undo) {
+		uint32_t cap = s->cap_undo ? s->cap_undo * 2 : 64;
+		struct undo *grown = realloc(s->undo, cap * sizeof *grown);
+		if (!grown) {
+			s->failed_undo = true;
+			return NULL;
+		}
+		s->undo = grown;
+		s->cap_undo = cap;
+	}
+	struct undo *u = &s->undo[s->n_undo++];
+	*u = (struct undo){.what = what};
+	return u;
+}
+
+static bool keep_words(struct state *s, const struct rp_idset *set)
+{
+	if (s->cap_words - s->n_words < set->nw) {
+		uint32_t cap = (s->n_words + set->nw) * 2 + 256;
+		uint64_t *grown = realloc(s->words, cap * sizeof *grown);
+		if (!grown) {
+			s->failed_undo = true;
+			return false;
+		}
+		s->words = grown;
+		s->cap_words = cap;
+	}
+	if (set->nw)
+		memcpy(s->words + s->n_words, set->w, set->nw * sizeof set->w[0]);
+	s->n_words += set->nw;
+	return true;
+}
+
+void state_save(struct state *s, struct balloon *b)
+{
+	uint32_t word = s->n_words;
+	b->dirty = true;
+	s->image_stale = true;
+	if (!keep_words(s, &b->cpus) || !keep_words(s, &b->shared))
+		return;
+	struct undo *u = note(s, UNDO_SETS);
+	if (!u)
+		return;
+	u->balloon = b;
+	u->word = word;
+	u->n_cpus = b->cpus.nw;
+	u->n_shared = b->shared.nw;
+	u->nodes = b->nodes;
+}
+
+void state_save_free(struct state *s)
+{
+	uint32_t word = s->n_words;
+	s->sets_changed = true;
+	if (!keep_words(s, &s->free))
+		return;
+	struct undo *u = note(s, UNDO_FREE);
+	if (!u)
+		return;
+	u->word = word;
+	u->n_cpus = s->free.nw;
+}
+
+static void restore_set(const struct state *s, uint32_t word, uint32_t n, struct rp_idset *set)
+{
+	struct rp_ids was = {n ? s->words + word : NULL, n, 0};
+	rp_idset_copy(set, was);
+}
+
+/* ---- balloons -------------------------------------------------------------------------------- */
+
+static void free_tags(struct tags *tags)
+{
+	for (uint32_t i = 0; i < tags->n; i++) {
+		free(tags->list[i]->text);
+		free(tags->list[i]);
+	}
+	free(tags->list);
+}
+
+struct balloon *balloon_free(struct balloon *b)
+{
+	if (!b)
+		return NULL;
+	for (uint32_t i = 0; i < b->n_parts; i++)
+		balloon_free(b->parts[i]);
+	free(b->parts);
+	free_tags(&b->spaces);
+	free_tags(&b->groups);
+	near_free(b->near);
+	free(b->members);
+	free(b);
+	return NULL;
+}
+
+static int32_t room_for_balloon(struct state *s)
+{
+	if (s->n < s->cap)
+		return 0;
+	uint32_t cap = s->cap ? s->cap * 2 : 32;
+	struct balloon **grown = realloc(s->list, cap * sizeof *grown);
+	if (!grown)
+		return -RP_ENOMEM;
+	s->list = grown;
+	s->cap = cap;
+	return 0;
+}
+
+static void insert_balloon(struct state *s, struct balloon *b, uint32_t at)
+{
+	memmove(&s->list[at + 1], &s->list[at], (s->n - at) * sizeof s->list[0]);
+	s->list[at] = b;
+	s->n++;
+	s->image_stale = s->sets_changed = true;
+}
+
+static uint32_t take_balloon(struct state *s, const struct balloon *b)
+{
+	uint32_t at = 0;
+	while (s->list[at] != b)
+		at++;
+	s->n--;
+	memmove(&s->list[at], &s->list[at + 1], (s->n - at) * sizeof s->list[0]);
+	s->image_stale = s->sets_changed = true;
+	return at;
+}
+
+static bool is_group_taken(const struct state *s, uint32_t group)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->group == group)
+			return true;
+	return false;
+}
+
+/* The same one after a restart, but for the case that a type has very many balloons. */
+static uint32_t new_group(const struct state *s, const struct balloon *b)
+{
+	uint32_t each = RP_GROUP_MAX / s->plan->n_types;
+	uint32_t group = b->type->index * each + b->instance + 1;
+	if (b->instance < each && !is_group_taken(s, group))
+		return group;
+	for (group = RP_GROUP_MAX; is_group_taken(s, group); group--)
+		;
+	return group;
+}
+
+int32_t state_add_balloon(struct state *s, struct balloon *b)
+{
+	if (s->n >= RP_GROUP_MAX || room_for_balloon(s))
+		return -RP_ENOMEM;
+	b->group = new_group(s, b);
+	struct undo *u = note(s, UNDO_ADD);
+	if (!u)
+		return -RP_ENOMEM;
+	u->balloon = b;
+	insert_balloon(s, b, s->n);
+	return 0;
+}
+
+int32_t state_bring_back(struct state *s, struct balloon *b)
+{
+	if (!balloon_is_welcome(s, b)) {
+		balloon_free(b);
+		return 0;
+	}
+	if (state_add_balloon(s, b)) {
+		balloon_free(b);
+		return -RP_ENOMEM;
+	}
+	state_save_free(s);
+	rp_idset_andnot(&s->free, rp_ids_of(&s->free), rp_ids_of(&b->cpus));
+	b->dirty = true;
+	return 0;
+}
+
+void state_remove_balloon(struct state *s, struct balloon *b)
+{
+	uint32_t at = take_balloon(s, b);
+	struct undo *u = note(s, UNDO_REMOVE);
+	if (!u) {
+		/* All will be rebuilt; until then nobody may use it. */
+		balloon_free(b);
+		return;
+	}
+	u->balloon = b;
+	u->at = at;
+}
+
+uint32_t state_count(const struct state *s, const struct type *t)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		n += s->list[i]->type == t;
+	return n;
+}
+
+/* ---- tags ------------------------------------------------------------------------------------ */
+
+static struct tag *find_tag(const struct tags *tags, const char *text)
+{
+	for (uint32_t i = 0; i < tags->n; i++)
+		if (strcmp(tags->list[i]->text, text) == 0)
+			return tags->list[i];
+	return NULL;
+}
+
+const struct tag *tags_find(const struct tags *tags, const char *text)
+{
+	const struct tag *tag = find_tag(tags, text);
+	return tag && tag->n ? tag : NULL;
+}
+
+static struct tag *new_tag(struct tags *tags, uint64_t operation)
+{
+	/* One that has been empty since an earlier operation is not wanted back any more. */
+	for (uint32_t i = 0; i < tags->n; i++) {
+		struct tag *tag = tags->list[i];
+		if (tag->n || tag->emptied == operation)
+			continue;
+		free(tag->text);
+		tag->text = NULL;
+		return tag;
+	}
+	struct tag **grown = realloc(tags->list, (tags->n + 1u) * sizeof(struct tag *));
+	if (!grown)
+		return NULL;
+	tags->list = grown;
+	struct tag *tag = calloc(1, sizeof *tag);
+	if (tag)
+		tags->list[tags->n++] = tag;
+	return tag;
+}
+
+/* The tag for a text; its own copy of it is what members point to. NULL: out of memory. */
+static struct tag *tag_of(struct state *s, struct tags *tags, const char *text)
+{
+	struct tag *tag = find_tag(tags, text);
+	if (tag)
+		return tag;
+	char *copy = strdup(text);
+	if (!copy)
+		return NULL;
+	tag = new_tag(tags, s->operation);
+	if (!tag) {
+		free(copy);
+		return NULL;
+	}
+	tag->text = copy;
+	tag->emptied = s->operation;
+	return tag;
+}
+
+static void count_tag(struct state *s, struct tags *tags, const char *text, int by)
+{
+	struct tag *tag = text ? find_tag(tags, text) : NULL;
+	if (!tag)
+		return;
+	tag->n = by < 0 ? tag->n - 1 : tag->n + 1;
+	if (!tag->n)
+		tag->emptied = s->operation;
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+struct member *state_member(const struct state *s, rp_ctr ctr)
+{
+	return table_get(&s->by_ctr, ctr);
+}
+
+/* Everything that has been made room for: cannot fail. */
+static void link_member(struct state *s, struct balloon *b, struct member *m)
+{
+	struct member *head = table_get(&s->by_pod, m->pod);
+	m->balloon = b;
+	m->index = b->n_members;
+	b->members[b->n_members++] = m;
+	b->request += m->request;
+	m->pod_prev = NULL;
+	m->pod_next = head;
+	if (head)
+		head->pod_prev = m;
+	(void)table_put(&s->by_pod, m->pod, m);
+	(void)table_put(&s->by_ctr, m->ctr, m);
+	count_tag(s, &b->spaces, m->space, 1);
+	count_tag(s, &b->groups, m->group, 1);
+	devices_moved(m, true);
+}
+
+static void unlink_member(struct state *s, struct member *m)
+{
+	struct balloon *b = m->balloon;
+	b->members[m->index] = b->members[--b->n_members];
+	b->members[m->index]->index = m->index;
+	b->request -= m->request;
+	if (m->pod_next)
+		m->pod_next->pod_prev = m->pod_prev;
+	if (m->pod_prev)
+		m->pod_prev->pod_next = m->pod_next;
+	else if (m->pod_next)
+		(void)table_put(&s->by_pod, m->pod, m->pod_next);
+	else
+		table_del(&s->by_pod, m->pod);
+	table_del(&s->by_ctr, m->ctr);
+	count_tag(s, &b->spaces, m->space, -1);
+	count_tag(s, &b->groups, m->group, -1);
+	devices_moved(m, false);
+}
+
+static int32_t room_for_member(struct state *s, struct balloon *b)
+{
+	if (b->n_members == b->cap_members) {
+		uint32_t cap = b->cap_members ? b->cap_members * 2 : 4;
+		struct member **grown = realloc(b->members, cap * sizeof(struct member *));
+		if (!grown)
+			return -RP_ENOMEM;
+		b->members = grown;
+		b->cap_members = cap;
+	}
+	/* Two more entries: link_member() has to work for a member that comes back, too. */
+	return table_reserve(&s->by_ctr, 2) || table_reserve(&s->by_pod, 2) ? -RP_ENOMEM : 0;
+}
+
+static int32_t tag_member(struct state *s, struct balloon *b, struct member *m, const char *space,
+			  const char *group)
+{
+	struct tag *at = space ? tag_of(s, &b->spaces, space) : NULL;
+	struct tag *in = group ? tag_of(s, &b->groups, group) : NULL;
+	if ((space && !at) || (group && !in))
+		return -RP_ENOMEM;
+	m->space = at ? at->text : NULL;
+	m->group = in ? in->text : NULL;
+	return 0;
+}
+
+int32_t state_join(struct state *s, struct balloon *b, struct member *m, const char *space,
+		   const char *group)
+{
+	struct undo *u = NULL;
+	if (!room_for_member(s, b) && !tag_member(s, b, m, space, group))
+		u = note(s, UNDO_JOIN);
+	if (!u) {
+		free(m);
+		return -RP_ENOMEM;
+	}
+	u->member = m;
+	link_member(s, b, m);
+	return 0;
+}
+
+void state_leave(struct state *s, struct member *m)
+{
+	/* Not there: its memory is not pinned. */
+	if (s->memory)
+		(void)memalloc_release(s->memory, m->ctr);
+	state_detach(s, m);
+}
+
+void state_detach(struct state *s, struct member *m)
+{
+	unlink_member(s, m);
+	struct undo *u = note(s, UNDO_LEAVE);
+	if (u)
+		u->member = m;
+	else
+		free(m);
+}
+
+int32_t state_set_request(struct state *s, struct member *m, int64_t request, int64_t mem_limit)
+{
+	struct undo *u = note(s, UNDO_REQUEST);
+	if (!u)
+		return -RP_ENOMEM;
+	u->member = m;
+	u->value = m->request;
+	u->mem_limit = m->mem_limit;
+	u->fresh = m->fresh;
+	m->fresh = true;
+	m->mem_limit = mem_limit;
+	m->balloon->request += request - m->request;
+	m->request = request;
+	return 0;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void forget_undo(struct state *s)
+{
+	for (uint32_t i = 0; i < s->n_undo; i++) {
+		const struct undo *u = &s->undo[i];
+		if (u->what == UNDO_REMOVE)
+			balloon_free(u->balloon);
+		if (u->what == UNDO_LEAVE)
+			free(u->member);
+	}
+	s->n_undo = s->n_words = 0;
+}
+
+void state_begin(struct state *s)
+{
+	forget_undo(s);
+	s->operation++;
+	rp_idset_copy(&s->visited_before, rp_ids_of(&s->visited));
+	s->sets_changed = false;
+	if (s->memory) {
+		memalloc_keep(s->memory);
+		if (memalloc_begin(s->memory))
+			s->failed_undo = true;
+	}
+}
+
+uint32_t state_mark(const struct state *s)
+{
+	return s->n_undo;
+}
+
+static void undo_one(struct state *s, const struct undo *u)
+{
+	switch (u->what) {
+	case UNDO_SETS:
+		restore_set(s, u->word, u->n_cpus, &u->balloon->cpus);
+		balloon_count_cpus(u->balloon);
+		restore_set(s, u->word + u->n_cpus, u->n_shared, &u->balloon->shared);
+		u->balloon->nodes = u->nodes;
+		break;
+	case UNDO_FREE:
+		restore_set(s, u->word, u->n_cpus, &s->free);
+		break;
+	case UNDO_ADD:
+		/* What was done before it was added, with its CPUs, is still to be taken back. */
+		(void)take_balloon(s, u->balloon);
+		u->balloon->next = s->undone;
+		s->undone = u->balloon;
+		break;
+	case UNDO_REMOVE:
+		insert_balloon(s, u->balloon, u->at);
+		break;
+	case UNDO_JOIN:
+		unlink_member(s, u->member);
+		free(u->member);
+		break;
+	case UNDO_LEAVE:
+		link_member(s, u->member->balloon, u->member);
+		break;
+	case UNDO_REQUEST:
+		u->member->balloon->request += u->value - u->member->request;
+		u->member->request = u->value;
+		u->member->mem_limit = u->mem_limit;
+		u->member->fresh = u->fresh;
+		break;
+	}
+}
+
+void state_undo_to(struct state *s, uint32_t mark)
+{
+	while (s->n_undo > mark)
+		undo_one(s, &s->undo[--s->n_undo]);
+	while (s->undone) {
+		struct balloon *next = s->undone->next;
+		balloon_free(s->undone);
+		s->undone = next;
+	}
+	s->image_stale = true;
+}
+
+bool state_undo(struct state *s)
+{
+	if (s->failed_undo)
+		return false;
+	state_undo_to(s, 0);
+	rp_idset_copy(&s->visited, rp_ids_of(&s->visited_before));
+	if (s->memory)
+		memalloc_drop(s->memory);
+	for (uint32_t i = 0; i < s->n; i++)
+		s->list[i]->dirty = false;
+	return true;
+}
+
+static int32_t new_memory(const struct modhost *h, struct state *s)
+{
+	char why[200] = "out of memory";
+	int r = memalloc_new(h->topology, h->ctx, &s->memory, why, sizeof why);
+	return r ? modhost_fail(h, r, "the machine's memory can not be described: %s", why) : 0;
+}
+
+int32_t state_new(const struct modhost *h, const struct rp_plan *plan, struct state **ret)
+{
+	struct state *s = calloc(1, sizeof *s);
+	if (!s)
+		return modhost_no_memory(h);
+	s->h = h;
+	s->plan = plan;
+	s->image_stale = true;
+	rp_idset_copy(&s->free, rp_ids_of(&plan->allowed));
+	s->load_cpus = calloc(plan->n_loads + 1u, sizeof *s->load_cpus);
+	s->refused = calloc(plan->n_types, sizeof *s->refused);
+	s->counted = calloc(plan->n_types, sizeof *s->counted);
+	bool pins = false;
+	for (uint32_t i = 0; i < plan->n_types; i++)
+		pins = pins || plan->types[i].pin_memory;
+	int32_t r = s->load_cpus && s->refused && s->counted ? 0 : modhost_no_memory(h);
+	if (!r && pins)
+		r = new_memory(h, s);
+	if (r) {
+		state_free(s);
+		return r;
+	}
+	state_begin(s);
+	*ret = s;
+	return 0;
+}
+
+struct state *state_free(struct state *s)
+{
+	if (!s)
+		return NULL;
+	forget_undo(s);
+	for (uint32_t i = 0; i < s->n; i++) {
+		for (uint32_t k = 0; k < s->list[i]->n_members; k++)
+			free(s->list[i]->members[k]);
+		balloon_free(s->list[i]);
+	}
+	free(s->list);
+	table_fini(&s->by_ctr);
+	table_fini(&s->by_pod);
+	free(s->load_cpus);
+	free(s->refused);
+	free(s->counted);
+	free(s->undo);
+	free(s->words);
+	memalloc_free(s->memory);
+	free(s);
+	return NULL;
+}

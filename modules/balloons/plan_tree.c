@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/balloons/plan_tree.h"
+
+/* ---- the CPUs in the order of a tree --------------------------------------------------------- */
+
+/* Where a CPU is: its place at each depth, and what orders it there. */
+struct seat {
+	uint32_t cpu;
+	uint32_t package, die, node, l3, l2, l2_unit, core, class;
+};
+
+#define KEYS 8u
+#define KEY_CPU 7u
+
+/* The keys that have to be the same for two CPUs to be below one node of the depths, outermost
+ * first. */
+static uint32_t seat_key(const struct seat *s, uint32_t i)
+{
+	const uint32_t keys[KEYS] = {s->package, s->die,     s->node, s->class,
+				     s->l2,	 s->l2_unit, s->core, s->cpu};
+	return keys[i];
+}
+
+static int seat_cmp(const void *a, const void *b)
+{
+	for (uint32_t i = 0; i < KEYS; i++) {
+		uint32_t x = seat_key(a, i), y = seat_key(b, i);
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return 0;
+}
+
+struct depth {
+	uint32_t n_keys; /* CPUs of a node have the first so many keys in common */
+	uint32_t number; /* the key that is its number */
+};
+
+static const struct depth plain_depths[] = {{0, 0}, {1, 0}, {2, 1}, {3, 2}, {6, 4}, {7, 6}, {8, 7}};
+static const struct depth spread_depths[] = {{0, 0}, {1, 0}, {2, 1}, {3, 2},
+					     {4, 3}, {6, 4}, {7, 6}, {8, 7}};
+
+static bool same_node(const struct seat *a, const struct seat *b, const struct depth *d)
+{
+	for (uint32_t i = 0; i < d->n_keys; i++)
+		if (seat_key(a, i) != seat_key(b, i))
+			return false;
+	return true;
+}
+
+/* Threads are in the order of their cores. */
+static uint32_t seat_number(const struct seat *s, uint32_t key)
+{
+	return key == KEY_CPU ? s->core * RP_CPUS_MAX + s->cpu : seat_key(s, key);
+}
+
+/* Adds the nodes below seats first … end - 1; their parent is the node added last at the depth
+ * above. */
+static void add_nodes(struct tree *t, const struct seat *seats, uint32_t first, uint32_t end,
+		      uint32_t parent, uint32_t depth, const struct depth *depths,
+		      uint32_t n_depths, uint32_t n_named)
+{
+	if (depth == n_depths)
+		return;
+	for (uint32_t i = first; i < end;) {
+		uint32_t last = i + 1, index = t->n_nodes++;
+		while (last < end && same_node(&seats[i], &seats[last], &depths[depth]))
+			last++;
+		struct tree_node *n = &t->nodes[index];
+		*n = (struct tree_node){.first = i, .end = last, .parent = parent, .depth = depth};
+		if (t->largest[depth] < last - i)
+			t->largest[depth] = last - i;
+		n->group = depth < n_named ? index : t->nodes[parent].group;
+		n->number = depth ? seat_number(&seats[i], depths[depth].number) : 0;
+		add_nodes(t, seats, i, last, index, depth + 1, depths, n_depths, n_named);
+		t->nodes[index].skip = t->n_nodes;
+		i = last;
+	}
+}
+
+/* n_named: depths below this have names of their own, the others are numbered within the last of
+ * those. */
+static int32_t tree_init(struct tree *t, struct seat *seats, uint32_t n, const struct depth *depths,
+			 uint32_t n_depths, uint32_t n_named)
+{
+	qsort(seats, n, sizeof *seats, seat_cmp);
+	t->n_cpus = n;
+	t->cpus = calloc(n, sizeof *t->cpus);
+	t->nodes = calloc((size_t)n * n_depths, sizeof *t->nodes);
+	t->n_current = calloc(n + 1u, sizeof *t->n_current);
+	t->n_free = calloc(n + 1u, sizeof *t->n_free);
+	if (!t->cpus || !t->nodes || !t->n_current || !t->n_free)
+		return -RP_ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		t->cpus[i] = seats[i].cpu;
+	add_nodes(t, seats, 0, n, 0, 0, depths, n_depths, n_named);
+	return 0;
+}
+
+static void tree_fini(struct tree *t)
+{
+	free(t->cpus);
+	free(t->nodes);
+	free(t->n_current);
+	free(t->n_free);
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+static int32_t read_seat(const struct modhost *h, uint32_t cpu, struct seat *ret)
+{
+	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
+	struct rp_unit_info core = {.size = sizeof core}, l2 = {.size = sizeof l2},
+			    l3 = {.size = sizeof l3};
+	int32_t r = h->topology->cpu(h->ctx, cpu, &info);
+	if (!r)
+		r = h->topology->unit(h->ctx, RP_LEVEL_CORE, info.unit[RP_LEVEL_CORE], &core);
+	if (r)
+		return r;
+	*ret = (struct seat){
+		.cpu = cpu,
+		.package = info.package_id,
+		.die = info.die_id,
+		.node = info.node_id,
+		.core = rp_ids_first(core.cpus),
+	};
+	RP_IDS_EACH (sibling, core.cpus)
+		ret->class += sibling < cpu;
+	/* A machine that does not tell about its L2 caches: one for each core. */
+	ret->l2 = ret->core;
+	ret->l2_unit = RP_CPUS_MAX + ret->core;
+	uint32_t unit = info.unit[RP_LEVEL_L2];
+	if (unit != RP_IDSET_NONE && !h->topology->unit(h->ctx, RP_LEVEL_L2, unit, &l2)) {
+		ret->l2 = l2.id;
+		ret->l2_unit = rp_ids_first(l2.cpus);
+	}
+	unit = info.unit[RP_LEVEL_L3];
+	if (unit != RP_IDSET_NONE && !h->topology->unit(h->ctx, RP_LEVEL_L3, unit, &l3))
+		ret->l3 = rp_ids_first(l3.cpus);
+	return 0;
+}
+
+static int32_t index_cpus(struct machine *m, const struct seat *seats, uint32_t n)
+{
+	uint32_t *all = calloc((size_t)m->cpu_end * (TREE_N_LEVELS + 4u), sizeof *all);
+	if (!all)
+		return -RP_ENOMEM;
+	for (uint32_t i = 0; i < TREE_N_LEVELS; i++)
+		m->at[i] = all + (size_t)i * m->cpu_end;
+	m->node_of = all + (size_t)TREE_N_LEVELS * m->cpu_end;
+	m->package_of = m->node_of + m->cpu_end;
+	m->die_of = m->package_of + m->cpu_end;
+	m->l3_of = m->die_of + m->cpu_end;
+	const struct tree *t = &m->plain;
+	for (uint32_t i = 0; i < t->n_nodes; i++)
+		for (uint32_t k = t->nodes[i].first; k < t->nodes[i].end; k++)
+			m->at[t->nodes[i].depth][t->cpus[k]] = i;
+	for (uint32_t i = 0; i < n; i++) {
+		m->node_of[seats[i].cpu] = seats[i].node;
+		m->package_of[seats[i].cpu] = seats[i].package;
+		m->die_of[seats[i].cpu] = seats[i].die;
+		m->l3_of[seats[i].cpu] = seats[i].l3;
+	}
+	return 0;
+}
+
+static int32_t build_trees(struct machine *m, struct seat *seats, uint32_t n)
+{
+	uint32_t *class = calloc(m->cpu_end, sizeof *class);
+	if (!class)
+		return -RP_ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		class[seats[i].cpu] = seats[i].class;
+		seats[i].class = 0;
+	}
+	int32_t r = tree_init(&m->plain, seats, n, plain_depths, TREE_N_LEVELS, TREE_L2);
+	for (uint32_t i = 0; i < n; i++)
+		seats[i].class = class[seats[i].cpu];
+	free(class);
+	if (!r)
+		r = tree_init(&m->spread, seats, n, spread_depths, TREE_DEPTH_MAX, TREE_L2);
+	return r ? r : index_cpus(m, seats, n);
+}
+
+int32_t machine_new(const struct modhost *h, struct machine **ret)
+{
+	struct machine *m = calloc(1, sizeof *m);
+	if (!m)
+		return modhost_no_memory(h);
+	modhost_set(h, RP_CPUS_ONLINE, &m->online);
+	modhost_set(h, RP_CPUS_ISOLATED, &m->isolated);
+	modhost_set(h, RP_CPUS_PERFORMANCE, &m->performance);
+	modhost_set(h, RP_CPUS_EFFICIENT, &m->efficient);
+	struct rp_ids online = rp_ids_of(&m->online);
+	uint32_t n = 0;
+	struct seat *seats = calloc(rp_ids_count(online) + 1u, sizeof *seats);
+	int32_t r = !seats ? -RP_ENOMEM : rp_ids_empty(online) ? -RP_EINVAL : 0;
+	RP_IDS_EACH (cpu, online)
+		if (!r)
+			r = read_seat(h, cpu, &seats[n++]);
+	m->cpu_end = r ? 0 : rp_ids_last(online) + 1;
+	if (!r)
+		r = build_trees(m, seats, n);
+	free(seats);
+	if (r) {
+		machine_free(m);
+		return modhost_fail(h, r, "%s",
+				    r == -RP_ENOMEM ? "out of memory"
+						    : "the machine's CPUs can not be described");
+	}
+	*ret = m;
+	return 0;
+}
+
+struct machine *machine_free(struct machine *m)
+{
+	if (!m)
+		return NULL;
+	tree_fini(&m->plain);
+	tree_fini(&m->spread);
+	free(m->at[0]);
+	free(m);
+	return NULL;
+}
+
+void machine_surround(const struct machine *m, enum tree_level level, struct rp_ids cpus,
+		      struct rp_idset *ret)
+{
+	uint32_t last = UINT32_MAX;
+	RP_IDS_EACH (cpu, cpus) {
+		if (cpu >= m->cpu_end || !rp_ids_has(rp_ids_of(&m->online), cpu))
+			continue;
+		uint32_t at = m->at[level][cpu];
+		/* Neighbours by number are mostly neighbours in the tree; and a set is quickly
+		 * asked. */
+		if (at == last)
+			continue;
+		last = at;
+		const struct tree_node *n = &m->plain.nodes[at];
+		for (uint32_t i = n->first; i < n->end; i++)
+			rp_idset_add(ret, m->plain.cpus[i]);
+	}
+}
+
+void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	RP_IDS_EACH (cpu, cpus) {
+		if (cpu >= m->cpu_end)
+			continue;
+		const struct tree_node *n = &m->plain.nodes[m->at[TREE_CORE][cpu]];
+		bool seen = false;
+		for (uint32_t i = n->first; i < n->end; i++)
+			seen = seen || rp_ids_has(rp_ids_of(ret), m->plain.cpus[i]);
+		if (!seen)
+			rp_idset_add(ret, cpu);
+	}
+}
+
+void machine_name(const struct machine *m, enum tree_level level, uint32_t cpu, char *buf,
+		  size_t size)
+{
+	uint32_t p = m->package_of[cpu], d = m->die_of[cpu];
+	if (level == TREE_PACKAGE)
+		(void)snprintf(buf, size, "p%u", p);
+	else if (level == TREE_DIE)
+		(void)snprintf(buf, size, "p%ud%u", p, d);
+	else
+		(void)snprintf(buf, size, "p%ud%un%u", p, d, m->node_of[cpu]);
+}
+
+/* ---- the best node --------------------------------------------------------------------------- */
+
+static void count(const struct tree *t, struct rp_ids set, uint32_t *sums)
+{
+	for (uint32_t i = 0; i < t->n_cpus; i++)
+		sums[i + 1] = sums[i] + (uint32_t)rp_ids_has(set, t->cpus[i]);
+}
+
+static uint32_t within(const struct tree_node *n, const uint32_t *sums)
+{
+	return sums[n->end] - sums[n->first];
+}
+
+static int compare_order(const struct tree_node *a, const struct tree_node *b)
+{
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	/* A core that is in several classes. */
+	return a < b ? -1 : a > b;
+}
+
+struct wish {
+	bool grow, balance;
+	uint32_t n;
+};
+
+/*
+ * The way down to the node in hand, compared with that to the best node so far: by the current
+ * CPUs, and by the free ones, of all nodes on it. Less than 0: the one in hand comes first. Where
+ * the two ways are the same it is 0.
+ */
+struct descent {
+	const struct tree *t;
+	const struct wish *w;
+	const struct tree_node *best; /* NULL: none yet */
+	const struct tree_node *way[TREE_DEPTH_MAX]; /* to it, itself included */
+	int current[TREE_DEPTH_MAX], free[TREE_DEPTH_MAX];
+};
+
+static int compare_counts(const struct tree_node *a, const struct tree_node *b,
+			  const uint32_t *sums, bool larger)
+{
+	uint32_t x = within(a, sums), y = within(b, sums);
+	if (x == y)
+		return 0;
+	return (x < y) != larger ? -1 : 1;
+}
+
+static void take_best(struct descent *d, const struct tree_node *n)
+{
+	d->best = n;
+	for (uint32_t depth = n->depth + 1; depth-- > 0; n = &d->t->nodes[n->parent]) {
+		d->way[depth] = n;
+		d->current[depth] = d->free[depth] = 0;
+	}
+}
+
+static void step_down(struct descent *d, const struct tree_node *n)
+{
+	uint32_t depth = n->depth;
+	const struct tree_node *best = d->way[depth];
+	int current = depth ? d->current[depth - 1] : 0, free = depth ? d->free[depth - 1] : 0;
+	if (!current)
+		current = compare_counts(n, best, d->t->n_current, d->w->grow);
+	if (!free)
+		free = compare_counts(n, best, d->t->n_free, d->w->grow && d->w->balance);
+	d->current[depth] = current;
+	d->free[depth] = free;
+}
+
+static bool is_better(const struct descent *d, const struct tree_node *n)
+{
+	if (n->depth != d->best->depth)
+		return n->depth > d->best->depth;
+	int c = d->current[n->depth];
+	if (!c)
+		c = d->free[n->depth];
+	if (!c)
+		c = d->w->grow ? compare_order(n, d->best) : compare_order(d->best, n);
+	return c < 0;
+}
+
+/* Can nothing below n be better than the best, which is as deep as it gets? What is worse on the
+ * way down stays so. */
+static bool is_hopeless(const struct descent *d, const struct tree_node *n)
+{
+	int c = d->current[n->depth];
+	/* The free ones count when the current ones are the same all the way. */
+	if (!c && !within(n, d->t->n_current) && !within(d->way[n->depth], d->t->n_current))
+		c = d->free[n->depth];
+	return c > 0;
+}
+
+/* The deepest that a node with so many CPUs can be. */
+static uint32_t deepest(const struct tree *t, uint32_t n)
+{
+	uint32_t depth = 0;
+	for (uint32_t d = 1; d < TREE_DEPTH_MAX; d++)
+		if (t->largest[d] >= n)
+			depth = d;
+	return depth;
+}
+
+static const struct tree_node *find_best(const struct tree *t, const struct wish *w)
+{
+	const uint32_t *sums = w->grow ? t->n_free : t->n_current;
+	struct descent d = {.t = t, .w = w};
+	uint32_t depth = deepest(t, w->n);
+	for (uint32_t i = 0; i < t->n_nodes;) {
+		const struct tree_node *n = &t->nodes[i];
+		if (within(n, sums) < w->n) {
+			i = n->skip;
+			continue;
+		}
+		i++;
+		if (d.best && n->depth <= d.best->depth)
+			step_down(&d, n);
+		if (!d.best || is_better(&d, n))
+			take_best(&d, n);
+		else if (d.best->depth == depth && is_hopeless(&d, n))
+			i = n->skip;
+	}
+	return d.best;
+}
+
+static bool search(const struct tree *t, struct rp_ids current, struct rp_ids free,
+		   const struct wish *w, struct rp_idset *ret)
+{
+	struct rp_ids from = w->grow ? free : current;
+	count(t, current, t->n_current);
+	count(t, free, t->n_free);
+	const struct tree_node *best = find_best(t, w);
+	rp_idset_clear(ret);
+	for (uint32_t i = best ? best->first : 0; best && i < best->end; i++)
+		if (rp_ids_has(from, t->cpus[i]))
+			rp_idset_add(ret, t->cpus[i]);
+	return best != NULL;
+}
+
+bool tree_grow(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
+	       bool balance, struct rp_idset *ret)
+{
+	return search(t, current, free, &(struct wish){true, balance, n}, ret);
+}
+
+bool tree_shrink(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
+		 struct rp_idset *ret)
+{
+	return search(t, current, free, &(struct wish){false, false, n}, ret);
+}

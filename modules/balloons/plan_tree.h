@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The online CPUs as a tree: system, package, die, NUMA node, L2 cache, core, thread. A second one,
+ * for balloons that like separate cores, has the CPUs of a node split by their place in their core
+ * ("class") before they are split by caches and cores.
+ *
+ * Nodes are an array in depth-first order, children by number. The CPUs of a node are a run of the
+ * array of CPUs, so counting those of a set below every node is one pass over the CPUs.
+ */
+#ifndef BALLOONS_PLAN_TREE_H
+#define BALLOONS_PLAN_TREE_H
+
+#include <stdbool.h>
+
+#include "modules/lib/host.h"
+
+enum tree_level {
+	TREE_SYSTEM,
+	TREE_PACKAGE,
+	TREE_DIE,
+	TREE_NUMA,
+	TREE_L2,
+	TREE_CORE,
+	TREE_THREAD,
+	TREE_N_LEVELS
+};
+#define TREE_DEPTH_MAX (TREE_N_LEVELS + 1u) /* with the classes */
+
+struct tree_node {
+	uint32_t first, end; /* its CPUs: cpus[first] … cpus[end - 1] */
+	uint32_t parent; /* the root's is itself */
+	uint32_t depth;
+	uint32_t skip; /* the next node that is not below this one */
+	uint32_t group, number; /* order among nodes of a depth */
+};
+
+struct tree {
+	uint32_t n_cpus, n_nodes;
+	uint32_t *cpus;
+	struct tree_node *nodes;
+	uint32_t largest[TREE_DEPTH_MAX]; /* by depth: CPUs of the largest node */
+	uint32_t *n_current, *n_free; /* scratch: of the first i CPUs, how many are in the sets */
+};
+
+/* What the policy knows of the machine; made anew when CPUs come or go. */
+struct machine {
+	struct tree plain, spread;
+	struct rp_idset online, isolated, performance, efficient;
+	uint32_t cpu_end; /* CPU ids are below this */
+	uint32_t *at[TREE_N_LEVELS]; /* by CPU: the node of the level in the plain tree */
+	uint32_t *node_of; /* by CPU: its NUMA node's number */
+	uint32_t *package_of, *die_of; /* by CPU, the kernel's numbers */
+	uint32_t *l3_of; /* by CPU: the lowest one that it shares its L3 with */
+};
+
+/* -RP_ENOMEM or -RP_EINVAL, with a message. */
+int32_t machine_new(const struct modhost *h, struct machine **ret);
+struct machine *machine_free(struct machine *m); /* returns NULL */
+
+/* Adds all CPUs of the units of a level that hold one of `cpus`. */
+void machine_surround(const struct machine *m, enum tree_level level, struct rp_ids cpus,
+		      struct rp_idset *ret);
+/* The lowest CPU of each core that `cpus` has CPUs of. */
+void machine_one_per_core(const struct machine *m, struct rp_ids cpus, struct rp_idset *ret);
+/* Name of the unit of a level that a CPU is in, as "p0d0n1". */
+void machine_name(const struct machine *m, enum tree_level level, uint32_t cpu, char *buf,
+		  size_t size);
+
+/*
+ * The smallest part of the machine that can give `n` CPUs: the deepest node with so many free ones
+ * (grow) or so many current ones (shrink). Of several: growing, where most of the current CPUs are,
+ * and then most (balance) or fewest free ones; shrinking, where the fewest current ones are, then
+ * the fewest free ones. The result are its free (current) CPUs. False: there is none.
+ */
+bool tree_grow(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
+	       bool balance, struct rp_idset *ret);
+bool tree_shrink(const struct tree *t, struct rp_ids current, struct rp_ids free, uint32_t n,
+		 struct rp_idset *ret);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others see of the policy. */
+#ifndef BALLOONS_REPORT_H
+#define BALLOONS_REPORT_H
+
+#include <stdbool.h>
+
+#include <nri-rp/policy.h>
+
+#include "modules/balloons/place.h"
+
+extern const struct rp_zones balloons_zones;
+extern const struct rp_metrics balloons_metrics;
+extern const struct rp_state balloons_state;
+extern const struct rp_extended balloons_extended;
+void report_placed(struct rp_instance *inst, const struct rp_ctr_info *info,
+		   const struct choice *c);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From balloons to what containers get. Only what an operation has changed is looked at. */
+#include <string.h>
+
+#include "modules/balloons/balloons.h"
+#include "modules/balloons/place.h"
+#include "modules/balloons/stage.h"
+
+struct pin {
+	struct rp_instance *inst;
+	rp_txn txn;
+	const struct balloon *balloon;
+	struct rp_idset cpus, own; /* that its members may use, and the part that is theirs alone */
+	struct rp_idset one_per_core,
+		own_one_per_core; /* the same for those who do not see siblings */
+	bool has_one_per_core;
+	bool nodes_changed;
+};
+
+void pin_pinnable(const struct balloon *b, struct rp_idset *ret)
+{
+	rp_idset_or(ret, rp_ids_of(&b->cpus), rp_ids_of(&b->shared));
+}
+
+/* ---- idle CPUs ------------------------------------------------------------------------------- */
+
+static void share_idle(struct state *s, struct balloon *b, struct rp_ids idle)
+{
+	struct rp_idset shared;
+	rp_idset_clear(&shared);
+	machine_surround(s->plan->machine, (enum tree_level)b->type->share, rp_ids_of(&b->cpus),
+			 &shared);
+	rp_idset_and(&shared, rp_ids_of(&shared), idle);
+	if (rp_ids_equal(rp_ids_of(&shared), rp_ids_of(&b->shared)))
+		return;
+	state_save(s, b);
+	rp_idset_copy(&b->shared, rp_ids_of(&shared));
+}
+
+static void share_all(struct state *s)
+{
+	struct rp_idset idle;
+	rp_idset_and(&idle, rp_ids_of(&s->free), rp_ids_of(&s->plan->sharable));
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->list[i]->type->share >= 0)
+			share_idle(s, s->list[i], rp_ids_of(&idle));
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static int32_t set_mems(const struct pin *p, rp_ctr ctr, memalloc_mask zone)
+{
+	const struct modhost *h = &p->inst->h;
+	struct rp_idset nodes;
+	memalloc_ids(p->inst->state->memory, zone, &nodes);
+	return rp_ids_empty(rp_ids_of(&nodes))
+		       ? 0
+		       : h->cache->set_mems(h->ctx, p->txn, ctr, rp_ids_of(&nodes));
+}
+
+static int32_t set_moved(const struct pin *p)
+{
+	const struct memalloc_move *moves;
+	uint32_t n = memalloc_moves(p->inst->state->memory, &moves);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct member *m = state_member(p->inst->state, moves[i].id);
+		int32_t r = m && !m->preserve_memory ? set_mems(p, m->ctr, moves[i].zone) : 0;
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* Counts what it has, in its size of now, and leaves it there. */
+static int32_t preserve_memory(const struct pin *p, const struct member *m)
+{
+	const struct modhost *h = &p->inst->h;
+	struct memalloc *mem = p->inst->state->memory;
+	struct rp_ctr_info info = {.size = sizeof info};
+	memalloc_mask zone;
+	bool known = memalloc_zone(mem, m->ctr, &zone) == 0;
+	if (known && !m->fresh)
+		return 0;
+	int32_t r = h->cache->get_ctr(h->ctx, m->ctr, &info);
+	if (r)
+		return r;
+	/* Mostly nobody has decided that, but the runtime knows. */
+	struct rp_ids mems = rp_ids_empty(info.mems) ? info.has_mems : info.mems;
+	struct memalloc_request req = {
+		.id = m->ctr,
+		.size = m->mem_limit,
+		.nodes = memalloc_mask_of(mem, mems),
+		.priority = MEMALLOC_PRIO_PRESERVED,
+	};
+	if (!req.nodes)
+		return 0;
+	int e = known ? memalloc_replace(mem, &req, &zone) : memalloc_allocate(mem, &req, &zone);
+	if (!e)
+		return set_moved(p);
+	modhost_log(h, RP_LOG_WARNING, m->ctr, "its memory can not be accounted for: %s",
+		    memalloc_why(mem));
+	return 0;
+}
+
+static int32_t place_memory(const struct pin *p, const struct member *m)
+{
+	struct memalloc *mem = p->inst->state->memory;
+	memalloc_mask zone;
+	bool known = memalloc_zone(mem, m->ctr, &zone) == 0;
+	if (known && !p->nodes_changed && !m->fresh && !m->follow)
+		return 0;
+	struct memalloc_request req = {
+		.id = m->ctr,
+		.size = m->mem_limit,
+		.nodes = p->balloon->nodes,
+		.types = m->memory_types,
+		.priority = memalloc_prio_of(m->qos),
+	};
+	int r = !req.nodes ? -RP_EINVAL
+		: !known   ? memalloc_allocate(mem, &req, &zone)
+		: m->fresh ? memalloc_replace(mem, &req, &zone)
+			   : memalloc_follow(mem, &req, &zone);
+	if (!r) {
+		r = set_moved(p);
+		return r ? r : set_mems(p, m->ctr, zone);
+	}
+	modhost_log(&p->inst->h, RP_LOG_WARNING, m->ctr, "no memory for it near its CPUs: %s",
+		    req.nodes ? memalloc_why(mem) : "they are near none");
+	return known ? 0 : set_mems(p, m->ctr, req.nodes & memalloc_with_memory(mem));
+}
+
+/* ---- one container --------------------------------------------------------------------------- */
+
+static void look_at_one_per_core(struct pin *p)
+{
+	if (p->has_one_per_core)
+		return;
+	machine_one_per_core(p->inst->plan->machine, rp_ids_of(&p->cpus), &p->one_per_core);
+	rp_idset_and(&p->own_one_per_core, rp_ids_of(&p->one_per_core), rp_ids_of(&p->own));
+	p->has_one_per_core = true;
+}
+
+static int32_t set_cpus(struct pin *p, const struct member *m)
+{
+	const struct modhost *h = &p->inst->h;
+	if (m->hide_threads)
+		look_at_one_per_core(p);
+	const struct rp_idset *cpus = m->hide_threads ? &p->one_per_core : &p->cpus;
+	const struct rp_idset *own = m->hide_threads ? &p->own_one_per_core : &p->own;
+	if (rp_ids_empty(rp_ids_of(cpus)))
+		return 0;
+	int32_t r = h->cache->set_cpus(h->ctx, p->txn, m->ctr, rp_ids_of(cpus));
+	if (!r)
+		r = h->cache->set_exclusive(h->ctx, p->txn, m->ctr, rp_ids_of(own));
+	return r ? r : h->cache->set_group(h->ctx, p->txn, m->ctr, p->balloon->group);
+}
+
+int32_t pin_own_nothing(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	int32_t r = h->cache->get_ctr(h->ctx, ctr, &info);
+	if (r || rp_ids_empty(info.exclusive))
+		return r;
+	r = h->cache->set_exclusive(h->ctx, txn, ctr, rp_ids_none());
+	return r ? r : h->cache->set_group(h->ctx, txn, ctr, 0);
+}
+
+int32_t pin_loosen(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, uint32_t what)
+{
+	const struct modhost *h = &inst->h;
+	struct rp_ctr_info info = {.size = sizeof info};
+	struct rp_idset mems;
+	int32_t r = what ? h->cache->get_ctr(h->ctx, ctr, &info) : 0;
+	if (!r && what & PIN_CPUS)
+		r = pin_own_nothing(inst, txn, ctr);
+	if (!r && what & PIN_CPUS && !rp_ids_empty(info.cpus))
+		r = h->cache->set_cpus(h->ctx, txn, ctr, rp_ids_of(&inst->plan->machine->online));
+	if (!r && what & PIN_MEMORY && !rp_ids_empty(info.mems) &&
+	    !(info.flags & RP_CTR_PRESERVE_MEM)) {
+		modhost_set(h, RP_NODES_MEMORY, &mems);
+		r = h->cache->set_mems(h->ctx, txn, ctr, rp_ids_of(&mems));
+	}
+	return r;
+}
+
+/* What it may have been confined to under another configuration, and is not under this one. */
+static uint32_t not_pinned(const struct pin *p, const struct member *m)
+{
+	return (p->inst->plan->pin_cpu ? 0 : PIN_CPUS) | (m->pin_memory ? 0 : PIN_MEMORY);
+}
+
+static int32_t pin_member(struct pin *p, struct member *m)
+{
+	int32_t r = m->fresh ? pin_loosen(p->inst, p->txn, m->ctr, not_pinned(p, m)) : 0;
+	if (!r && p->inst->plan->pin_cpu) {
+		r = set_cpus(p, m);
+		if (!r && m->fresh)
+			r = m->request > 0 ? ctr_set_shares(&p->inst->h, p->txn, m->ctr, m->request)
+					   : 0;
+	}
+	if (!r && m->pin_memory && p->inst->state->memory)
+		r = m->preserve_memory ? preserve_memory(p, m) : place_memory(p, m);
+	m->fresh = m->follow = false;
+	return r;
+}
+
+/* ---- balloons -------------------------------------------------------------------------------- */
+
+static void begin_balloon(struct pin *p, struct balloon *b)
+{
+	struct state *s = p->inst->state;
+	const struct machine *m = s->plan->machine;
+	struct rp_idset nodes;
+	p->balloon = b;
+	p->has_one_per_core = p->nodes_changed = false;
+	pin_pinnable(b, &p->cpus);
+	rp_idset_andnot(&p->own, rp_ids_of(&b->cpus), rp_ids_of(&s->visited));
+	if (!s->memory || (!b->dirty && b->nodes))
+		return;
+	rp_idset_clear(&nodes);
+	RP_IDS_EACH (cpu, rp_ids_of(&p->cpus))
+		rp_idset_add(&nodes, m->node_of[cpu]);
+	memalloc_mask mask = memalloc_mask_of(s->memory, rp_ids_of(&nodes));
+	if (mask == b->nodes)
+		return;
+	state_save(s, b);
+	b->nodes = mask;
+	p->nodes_changed = true;
+}
+
+static int32_t pin_all(struct pin *p, struct balloon *b)
+{
+	int32_t r = 0;
+	begin_balloon(p, b);
+	for (uint32_t i = 0; !r && i < b->n_members; i++)
+		r = pin_member(p, b->members[i]);
+	b->dirty = false;
+	return r;
+}
+
+/* Which CPUs of balloons are their members' alone depends on where those run that have found no
+ * place. */
+static void see_visitors(struct rp_instance *inst)
+{
+	struct state *s = inst->state;
+	struct rp_idset visited, lost, gained;
+	sync_visited(inst, &visited);
+	if (rp_ids_equal(rp_ids_of(&visited), rp_ids_of(&s->visited)))
+		return;
+	rp_idset_andnot(&lost, rp_ids_of(&visited), rp_ids_of(&s->visited));
+	rp_idset_andnot(&gained, rp_ids_of(&s->visited), rp_ids_of(&visited));
+	rp_idset_or(&lost, rp_ids_of(&lost), rp_ids_of(&gained));
+	for (uint32_t i = 0; i < s->n; i++)
+		s->list[i]->dirty |= rp_ids_overlap(rp_ids_of(&s->list[i]->cpus), rp_ids_of(&lost));
+	rp_idset_copy(&s->visited, rp_ids_of(&visited));
+}
+
+int32_t pin_changed(struct rp_instance *inst, rp_txn txn, struct member *m)
+{
+	struct state *s = inst->state;
+	struct pin p = {.inst = inst, .txn = txn};
+	int32_t r = 0;
+	if (s->sets_changed)
+		share_all(s);
+	see_visitors(inst);
+	if (m && !m->balloon->dirty) {
+		begin_balloon(&p, m->balloon);
+		r = pin_member(&p, m);
+	}
+	for (uint32_t i = 0; !r && i < s->n; i++)
+		if (s->list[i]->dirty)
+			r = pin_all(&p, s->list[i]);
+	return r;
+}
+
+/* ---- once ------------------------------------------------------------------------------------ */
+
+int32_t pin_scheduling(struct rp_instance *inst, rp_txn txn, rp_ctr ctr, const struct type *t)
+{
+	const struct schedclasses *classes = &inst->plan->scheds;
+	int32_t class = schedclass_annotated(&inst->h, classes, ctr, t->sched);
+	return class == SCHEDCLASS_NONE
+		       ? 0
+		       : schedclass_stage(&inst->h, txn, ctr, &classes->list[class]);
+}
+
+/* ---- where a container was, for a restart ---------------------------------------------------- */
+
+/* u32 version, u32 instance, u32 moves, u32 flags, then two texts with their NULs: the type's name,
+ * and lines of devices. */
+#define RECORD_VERSION 3u
+#define RECORD_HEAD 16u
+#define RECORD_NAME_MAX 1024u
+#define RECORD_OWNS 0x1u
+#define RECORD_ROAMS 0x2u
+#define RECORD_LOOSE 0x4u
+/* As it was before devices were known: no flags, and no lines. */
+#define RECORD_VERSION_PLAIN 2u
+#define RECORD_HEAD_PLAIN 12u
+
+int32_t pin_record(struct rp_instance *inst, rp_txn txn, const struct member *m)
+{
+	const struct modhost *h = &inst->h;
+	char data[RECORD_HEAD + RECORD_NAME_MAX + DEVICES_TEXT_MAX];
+	uint32_t version = RECORD_VERSION, flags = (devices_owns(m) ? RECORD_OWNS : 0) |
+						   (inst->plan->pin_cpu ? 0 : RECORD_LOOSE);
+	size_t n = strlen(m->balloon->type->name) + 1;
+	if (n > RECORD_NAME_MAX)
+		return 0;
+	memcpy(data, &version, 4);
+	memcpy(data + 4, &m->balloon->instance, 4);
+	memcpy(data + 8, &m->moves, 4);
+	memcpy(data + 12, &flags, 4);
+	memcpy(data + RECORD_HEAD, m->balloon->type->name, n);
+	char *devices = data + RECORD_HEAD + n;
+	devices[0] = '\0';
+	if (inst->plan->uses_pods)
+		devices_text(inst, m->ctr, devices, DEVICES_TEXT_MAX);
+	return h->cache->set_private(h->ctx, txn, m->ctr, data,
+				     (uint32_t)(RECORD_HEAD + n + strlen(devices) + 1));
+}
+
+int32_t pin_record_roaming(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
+{
+	const struct modhost *h = &inst->h;
+	char data[RECORD_HEAD + 2] = {0}; /* two empty texts */
+	uint32_t version = RECORD_VERSION, flags = RECORD_ROAMS;
+	memcpy(data, &version, 4);
+	memcpy(data + 12, &flags, 4);
+	return h->cache->set_private(h->ctx, txn, ctr, data, sizeof data);
+}
+
+/* Behind its head is text, to the last byte. */
+static bool read_texts(const char *bytes, uint32_t size, uint32_t head, struct record *ret)
+{
+	if (size <= head || bytes[size - 1])
+		return false;
+	ret->type = bytes + head;
+	size_t n = strlen(ret->type) + 1;
+	ret->devices = head + n < size ? ret->type + n : "";
+	return true;
+}
+
+bool pin_read_record(struct rp_instance *inst, rp_ctr ctr, struct record *ret)
+{
+	const struct modhost *h = &inst->h;
+	const void *data;
+	uint32_t size, version, flags = 0;
+	if (h->cache->get_private(h->ctx, ctr, &data, &size) || size < RECORD_HEAD_PLAIN)
+		return false;
+	const char *bytes = data;
+	memcpy(&version, bytes, 4);
+	memcpy(&ret->instance, bytes + 4, 4);
+	memcpy(&ret->moves, bytes + 8, 4);
+	if (version == RECORD_VERSION && size > RECORD_HEAD)
+		memcpy(&flags, bytes + 12, 4);
+	ret->owns = flags & RECORD_OWNS;
+	ret->roams = flags & RECORD_ROAMS;
+	ret->loose = flags & RECORD_LOOSE;
+	if (version == RECORD_VERSION)
+		return read_texts(bytes, size, RECORD_HEAD, ret);
+	return version == RECORD_VERSION_PLAIN && read_texts(bytes, size, RECORD_HEAD_PLAIN, ret);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All balloons, and what is reserved, as bytes, for the daemon's next run and for the next
+ * configuration. Written and read on one machine only:
+ *
+ *	u32 version
+ *	u32 size of what reserve_save() wrote, and that (not in version 1)
+ *	balloons: u16 length of the type's name, its bytes, u32 instance, i64 request, u16 parts,
+ *      u16 runs of CPUs, u16 first and u16 last of each; then
+ *	its parts in the same form
+ */
+#include <string.h>
+
+#include "modules/balloons/sync.h"
+
+#define IMAGE_VERSION 2u
+#define IMAGE_VERSION_BARE 1u
+#define IMAGE_DEPTH_MAX 32u
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static int32_t put(struct image *im, const void *data, size_t n)
+{
+	if (im->cap - im->size < n) {
+		size_t cap = (im->size + n) * 2 + 256;
+		uint8_t *grown = realloc(im->data, cap);
+		if (!grown)
+			return -RP_ENOMEM;
+		im->data = grown;
+		im->cap = (uint32_t)cap;
+	}
+	memcpy(im->data + im->size, data, n);
+	im->size += (uint32_t)n;
+	return 0;
+}
+
+static int32_t put16(struct image *im, uint32_t n)
+{
+	uint16_t v = (uint16_t)n;
+	return put(im, &v, sizeof v);
+}
+
+/* Calls f with each run of CPUs. How many there are. */
+static uint32_t put_runs(struct image *im, struct rp_ids cpus, int32_t *ret)
+{
+	uint32_t n = 0;
+	for (uint32_t id = rp_ids_first(cpus); id != RP_IDSET_NONE; n++) {
+		uint32_t end = id;
+		while (rp_ids_has(cpus, end + 1))
+			end++;
+		if (im && !*ret)
+			*ret = put16(im, id);
+		if (im && !*ret)
+			*ret = put16(im, end);
+		id = rp_ids_next(cpus, end);
+	}
+	return n;
+}
+
+static int32_t put_balloon(struct image *im, const struct balloon *b)
+{
+	size_t n = strlen(b->type->name);
+	if (n > UINT16_MAX || b->n_parts > UINT16_MAX)
+		return 0;
+	int32_t r = put16(im, (uint32_t)n);
+	if (!r)
+		r = put(im, b->type->name, n);
+	if (!r)
+		r = put(im, &b->instance, sizeof b->instance);
+	if (!r)
+		r = put(im, &b->request, sizeof b->request);
+	if (!r)
+		r = put16(im, b->n_parts);
+	if (!r)
+		r = put16(im, put_runs(NULL, rp_ids_of(&b->cpus), &r));
+	if (!r)
+		(void)put_runs(im, rp_ids_of(&b->cpus), &r);
+	for (uint32_t i = 0; !r && i < b->n_parts; i++)
+		r = put_balloon(im, b->parts[i]);
+	return r;
+}
+
+static int32_t put_head(struct image *im, const struct rp_plan *p)
+{
+	struct reserve_past past;
+	uint8_t reserved[RESERVE_SAVED_MAX];
+	plan_past(p, &past);
+	const uint32_t head[] = {IMAGE_VERSION, reserve_save(&past, reserved)};
+	im->size = 0;
+	int32_t r = put(im, head, sizeof head);
+	return r ? r : put(im, reserved, head[1]);
+}
+
+int32_t image_write(const struct state *s, struct image *im)
+{
+	int32_t r = put_head(im, s->plan);
+	for (uint32_t i = 0; !r && i < s->n; i++) {
+		uint32_t size = im->size;
+		r = put_balloon(im, s->list[i]);
+		/* What is left out is found again by nobody: its containers are placed anew after a
+		 * restart. */
+		if (im->size > RP_STATE_MAX)
+			im->size = size;
+	}
+	return r;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct reader {
+	const uint8_t *at, *end;
+};
+
+static bool take(struct reader *r, void *ret, size_t n)
+{
+	if ((size_t)(r->end - r->at) < n)
+		return false;
+	memcpy(ret, r->at, n);
+	r->at += n;
+	return true;
+}
+
+struct head {
+	const char *name;
+	uint16_t name_len, n_parts, n_runs;
+	uint32_t instance;
+	int64_t request;
+	struct rp_idset cpus;
+};
+
+static bool take_head(struct reader *r, struct head *ret)
+{
+	rp_idset_clear(&ret->cpus);
+	if (!take(r, &ret->name_len, 2) || r->end - r->at < ret->name_len)
+		return false;
+	ret->name = (const char *)r->at;
+	r->at += ret->name_len;
+	if (!take(r, &ret->instance, 4) || !take(r, &ret->request, 8) ||
+	    !take(r, &ret->n_parts, 2) || !take(r, &ret->n_runs, 2))
+		return false;
+	for (uint32_t i = 0; i < ret->n_runs; i++) {
+		uint16_t first, last;
+		if (!take(r, &first, 2) || !take(r, &last, 2) || first > last ||
+		    last >= RP_CPUS_MAX)
+			return false;
+		rp_idset_add_range(&ret->cpus, first, last);
+	}
+	return true;
+}
+
+static bool skip_balloon(struct reader *r, uint32_t depth)
+{
+	struct head head;
+	if (depth > IMAGE_DEPTH_MAX || !take_head(r, &head))
+		return false;
+	for (uint32_t i = 0; i < head.n_parts; i++)
+		if (!skip_balloon(r, depth + 1))
+			return false;
+	return true;
+}
+
+static bool open_image(struct reader *r, const void *data, uint32_t size,
+		       struct reserve_past *ret_past)
+{
+	uint32_t version, n;
+	*ret_past = (struct reserve_past){0};
+	if (!size)
+		return false;
+	*r = (struct reader){data, (const uint8_t *)data + size};
+	if (!take(r, &version, sizeof version))
+		return false;
+	if (version != IMAGE_VERSION)
+		return version == IMAGE_VERSION_BARE;
+	if (!take(r, &n, sizeof n) || (size_t)(r->end - r->at) < n ||
+	    !reserve_load(r->at, n, ret_past))
+		return false;
+	r->at += n;
+	return true;
+}
+
+int32_t image_renew(const struct rp_plan *p, const struct image *before, struct image *im)
+{
+	struct reader r;
+	struct reserve_past past;
+	im->size = 0;
+	if (!open_image(&r, before->data, before->size, &past))
+		return 0;
+	int32_t result = put_head(im, p);
+	return result ? result : put(im, r.at, (size_t)(r.end - r.at));
+}
+
+void image_past(const struct image *im, struct reserve_past *ret)
+{
+	struct reader r;
+	(void)open_image(&r, im->data, im->size, ret);
+}
+
+bool image_valid(const void *data, uint32_t size)
+{
+	struct reader r;
+	struct reserve_past past;
+	if (!open_image(&r, data, size, &past))
+		return false;
+	while (r.at < r.end)
+		if (!skip_balloon(&r, 0))
+			return false;
+	return true;
+}
+
+static const struct type *type_of(const struct rp_plan *p, const struct head *head)
+{
+	for (uint32_t i = 0; i < p->n_types; i++)
+		if (strlen(p->types[i].name) == head->name_len &&
+		    memcmp(p->types[i].name, head->name, head->name_len) == 0)
+			return &p->types[i];
+	return NULL;
+}
+
+/* Could a balloon of this type have this part in this place? */
+static bool part_fits(const struct type *t, const struct type *part, uint32_t place)
+{
+	if (!t->balance_parts)
+		return t->parts.list[place] == part->index;
+	for (uint32_t i = 0; i < t->parts.n; i++)
+		if (t->parts.list[i] == part->index)
+			return true;
+	return false;
+}
+
+/* Reads a balloon with CPUs out of `free`. The reader is behind it in any case. *ret is NULL when
+ * it is not possible any more. */
+static int32_t read_balloon(const struct state *s, struct reader *r, struct rp_idset *free,
+			    struct balloon **ret)
+{
+	struct head head;
+	struct rp_idset all;
+	*ret = NULL;
+	rp_idset_clear(&all);
+	if (!take_head(r, &head))
+		return -RP_EINVAL;
+	const struct type *t = type_of(s->plan, &head);
+	uint32_t n_parts = t && t->balance_parts ? t->parts.n > 0 : t ? t->parts.n : 0;
+	bool fits = t && head.n_parts == n_parts &&
+		    rp_ids_subset(rp_ids_of(&head.cpus), rp_ids_of(free));
+	struct balloon *b = fits ? balloon_alloc(t, head.instance) : NULL;
+	int32_t result = fits && !b ? -RP_ENOMEM : 0;
+	if (b) {
+		rp_idset_copy(&b->cpus, rp_ids_of(&head.cpus));
+		balloon_count_cpus(b);
+		b->request_before = head.request;
+	}
+	for (uint32_t i = 0; !result && i < head.n_parts; i++) {
+		struct balloon *part;
+		result = read_balloon(s, r, free, &part);
+		fits = fits && part && part_fits(t, part->type, i);
+		if (fits && !result && !balloon_add_part(b, part)) {
+			rp_idset_or(&all, rp_ids_of(&all), rp_ids_of(&part->cpus));
+			continue;
+		}
+		balloon_free(part);
+	}
+	/* What a composite one has is what its parts have. */
+	fits = fits && (!n_parts || rp_ids_equal(rp_ids_of(&all), rp_ids_of(&b->cpus)));
+	if (fits && !result && !n_parts)
+		rp_idset_andnot(free, rp_ids_of(free), rp_ids_of(&b->cpus));
+	if (result || !fits || b->n_parts != n_parts)
+		b = balloon_free(b);
+	*ret = b;
+	return result;
+}
+
+int32_t image_restore(struct state *s, const struct image *im)
+{
+	struct reader r;
+	struct reserve_past past;
+	if (!image_valid(im->data, im->size) || !open_image(&r, im->data, im->size, &past))
+		return 0;
+	while (r.at < r.end) {
+		struct balloon *b;
+		struct rp_idset free;
+		rp_idset_copy(&free, rp_ids_of(&s->free));
+		int32_t result = read_balloon(s, &r, &free, &b);
+		if (!result && b)
+			result = state_bring_back(s, b);
+		if (result)
+			return result;
+	}
+	return 0;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A set of nodes is a hint when it has n free CPUs. It is preferred when no smaller one could ever
+ * hold n CPUs, or, with align-by-socket, when no smaller set of packages could. Best is a preferred
+ * one, then the one with fewest nodes, then the lowest mask (node i is bit i). There are 2^nodes
+ * masks; instead of looking at them all, the lowest one of each size is found from the top bit
+ * down: a node is left out whenever the nodes below it can still do without.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "modules/static/place_hints.h"
+
+struct search {
+	const struct machine *m;
+	uint32_t n_nodes;
+	const struct machine_unit *node[HINT_NODES_MAX]; /* by number, ascending */
+	uint32_t n_free[HINT_NODES_MAX];
+	uint32_t package[HINT_NODES_MAX];
+	/* most[i][k]: free CPUs of the best k of the first i nodes */
+	uint32_t most[HINT_NODES_MAX + 1][HINT_NODES_MAX + 1];
+	uint32_t packages; /* how many packages the set has to touch; 0: any */
+	uint32_t steps; /* while that matters */
+	uint32_t chosen[HINT_NODES_MAX], n_chosen;
+	uint32_t in_package[HINT_NODES_MAX],
+		n_touched; /* chosen nodes by package; packages that have any */
+};
+
+static int cmp_nodes(const void *pa, const void *pb)
+{
+	const struct machine_unit *const *a = pa, *const *b = pb;
+	return (*a)->id < (*b)->id ? -1 : (*a)->id > (*b)->id;
+}
+
+static int cmp_down(const void *pa, const void *pb)
+{
+	const uint32_t *a = pa, *b = pb;
+	return *a < *b ? 1 : -(*a > *b);
+}
+
+/* With more packages than nodes nobody asks for them (settings_check). */
+static uint32_t package_of(const struct machine *m, const struct machine_unit *node)
+{
+	uint32_t p = m->level[MACHINE_PACKAGE].unit_of[node->cpus[0]];
+	return p < HINT_NODES_MAX ? p : HINT_NODES_MAX - 1;
+}
+
+static void init_search(struct search *s, const struct machine *m, struct rp_ids free)
+{
+	const struct machine_level_units *nodes = &m->level[MACHINE_NODE];
+	s->m = m;
+	s->n_nodes = nodes->n_units;
+	s->steps = 0;
+	s->n_chosen = 0;
+	s->n_touched = 0;
+	memset(s->in_package, 0, sizeof s->in_package);
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		s->node[i] = &nodes->units[i];
+	qsort(s->node, s->n_nodes, sizeof(s->node[0]), cmp_nodes);
+	for (uint32_t i = 0; i < s->n_nodes; i++) {
+		s->n_free[i] = machine_count_free(s->node[i], free);
+		s->package[i] = package_of(m, s->node[i]);
+	}
+	for (uint32_t i = 0; i <= s->n_nodes; i++)
+		s->most[i][0] = 0;
+	for (uint32_t i = 1; i <= s->n_nodes; i++) {
+		for (uint32_t k = 1; k <= i; k++) {
+			uint32_t with = s->most[i - 1][k - 1] + s->n_free[i - 1];
+			uint32_t without = k < i ? s->most[i - 1][k] : 0;
+			s->most[i][k] = with > without ? with : without;
+		}
+	}
+}
+
+static void push(struct search *s, uint32_t node)
+{
+	s->chosen[s->n_chosen++] = node;
+	s->n_touched += s->in_package[s->package[node]]++ == 0;
+}
+
+static void pop(struct search *s)
+{
+	uint32_t node = s->chosen[--s->n_chosen];
+	s->n_touched -= --s->in_package[s->package[node]] == 0;
+}
+
+/* Chooses k of the first i nodes that have `need` free CPUs together. */
+static int choose(struct search *s, uint32_t i, uint32_t k, uint32_t need)
+{
+	if (!k)
+		return !need && (!s->packages || s->n_touched == s->packages);
+	if (i < k || s->most[i][k] < need)
+		return 0;
+	if (s->packages && (s->n_touched > s->packages || s->n_touched + k < s->packages ||
+			    s->steps++ >= HINT_STEPS))
+		return 0;
+	if (choose(s, i - 1, k, need))
+		return 1;
+	uint32_t has = s->n_free[i - 1];
+	push(s, i - 1);
+	if (choose(s, i - 1, k - 1, need > has ? need - has : 0))
+		return 1;
+	pop(s);
+	return 0;
+}
+
+static int find_of_size(struct search *s, uint32_t k, uint32_t n, uint32_t packages)
+{
+	s->packages = packages;
+	while (s->n_chosen)
+		pop(s);
+	return choose(s, s->n_nodes, k, n);
+}
+
+/* The fewest nodes that could hold n CPUs on an empty machine; 0: all together could not. */
+static uint32_t fewest_nodes(const struct search *s, uint32_t n)
+{
+	uint32_t size[HINT_NODES_MAX] = {0}, sum = 0;
+	for (uint32_t i = 0; i < s->n_nodes; i++)
+		size[i] = s->node[i]->n_cpus;
+	qsort(size, s->n_nodes, sizeof size[0], cmp_down);
+	for (uint32_t i = 0; i < s->n_nodes; i++) {
+		sum += size[i];
+		if (sum >= n)
+			return i + 1;
+	}
+	return 0;
+}
+
+static int find_preferred(struct search *s, uint32_t n, uint32_t fewest, int align_by_socket)
+{
+	if (!align_by_socket)
+		return fewest && find_of_size(s, fewest, n, 0);
+	uint32_t per_package = s->n_nodes / s->m->level[MACHINE_PACKAGE].n_units;
+	if (!per_package) /* nodes larger than packages */
+		per_package = 1;
+	uint32_t packages = (fewest + per_package - 1) / per_package;
+	for (uint32_t k = 1; fewest && k <= s->n_nodes; k++)
+		if (find_of_size(s, k, n, k == fewest ? 0 : packages))
+			return 1;
+	return 0;
+}
+
+static int find_any(struct search *s, uint32_t n)
+{
+	for (uint32_t k = 1; k <= s->n_nodes; k++)
+		if (find_of_size(s, k, n, 0))
+			return 1;
+	return 0;
+}
+
+static void collect(const struct search *s, int align_by_socket, struct rp_ids free,
+		    struct hint *ret)
+{
+	const struct machine_level_units *packages = &s->m->level[MACHINE_PACKAGE];
+	rp_idset_clear(&ret->nodes);
+	rp_idset_clear(&ret->cpus);
+	for (uint32_t i = 0; i < s->n_chosen; i++) {
+		uint32_t at = s->chosen[i];
+		rp_idset_add(&ret->nodes, s->node[at]->id);
+		machine_add_free(align_by_socket ? &packages->units[s->package[at]] : s->node[at],
+				 free, &ret->cpus);
+	}
+}
+
+int32_t hint_find(const struct machine *m, enum hint_policy policy, int align_by_socket,
+		  struct rp_ids free, uint32_t n, struct hint *ret)
+{
+	struct search s;
+	init_search(&s, m, free);
+	uint32_t fewest = fewest_nodes(&s, n);
+	int preferred = find_preferred(&s, n, fewest, align_by_socket);
+	if (!preferred && (policy != HINT_BEST_EFFORT || !find_any(&s, n)))
+		return -RP_ENOSPC;
+	if (policy == HINT_SINGLE_NODE && s.n_chosen != 1)
+		return -RP_ENOSPC;
+	ret->preferred = preferred;
+	collect(&s, align_by_socket, free, ret);
+	return 0;
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where in the machine the things are that a container uses: its devices, the disks behind its
+ * mounts, and what annotations say. Devices and mounts are known only while the container is being
+ * created, so hints are made then and kept.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "modules/lib/annotation.h"
+#include "modules/topology-aware/place.h"
+#include "modules/topology-aware/topology-aware.h"
+
+#define HINTS_KEY "topologyhints" TA_DOMAIN
+#define ALLOW_KEY "allow.topologyhints" TA_DOMAIN
+#define DENY_KEY "deny.topologyhints" TA_DOMAIN
+#define TEST_KEY "test.topologyhints" TA_DOMAIN
+#define TEST_WHAT "annotation " TEST_KEY
+#define POD_RESOURCE_PREFIX "podresourceapi:"
+
+#define HINTS_MAX 64u /* of one container */
+#define SCANNED_MAX 256u /* mounts or devices that are looked at */
+#define DEVICE_PATH_MAX 1024u
+#define PROVIDER_MAX 352u /* of a resource: a name of 316 bytes */
+
+#define KIND_MOUNTS 0x1u
+#define KIND_DEVICES 0x2u
+#define KIND_POD_RESOURCES 0x4u
+#define KIND_ALL 0x7u
+
+/* A list of paths; globs or prefixes. */
+struct paths {
+	rp_cfg list;
+	bool globs;
+};
+
+struct search {
+	struct rp_instance *inst;
+	rp_ctr ctr;
+	uint32_t kinds;
+	struct paths allow, deny;
+	struct hints *hints;
+};
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+struct hints *hints_ref(struct hints *h)
+{
+	if (h)
+		h->n_users++;
+	return h;
+}
+
+static struct hint *hint_free(struct hint *h)
+{
+	free(h->cpus);
+	free(h->nodes);
+	free(h->sockets);
+	free(h);
+	return NULL;
+}
+
+struct hints *hints_unref(struct hints *h)
+{
+	if (!h || --h->n_users)
+		return NULL;
+	while (h->first) {
+		struct hint *next = h->first->next;
+		hint_free(h->first);
+		h->first = next;
+	}
+	free(h);
+	return NULL;
+}
+
+static int32_t make_hint(const char *provider, struct rp_ids cpus, struct rp_ids nodes,
+			 struct rp_ids sockets, struct hint **ret)
+{
+	int32_t r = 0;
+	size_t len = strnlen(provider, PROVIDER_MAX - 1);
+	struct hint *h = calloc(1, sizeof *h + len + 1);
+	if (!h)
+		return -RP_ENOMEM;
+	memcpy(h->provider, provider, len);
+	h->pod_resource =
+		strncmp(provider, POD_RESOURCE_PREFIX, sizeof POD_RESOURCE_PREFIX - 1) == 0;
+	h->cpus = cpus_new(cpus, &r);
+	h->nodes = cpus_new(nodes, &r);
+	h->sockets = cpus_new(sockets, &r);
+	if (r) {
+		hint_free(h);
+		return r;
+	}
+	*ret = h;
+	return 0;
+}
+
+/* By name of the provider; of two of one name the first one stays. */
+int32_t hints_add(struct hints **hints, const char *provider, struct rp_ids cpus,
+		  struct rp_ids nodes, struct rp_ids sockets)
+{
+	struct hint *h = NULL;
+	if (!*hints) {
+		*hints = calloc(1, sizeof **hints);
+		if (!*hints)
+			return -RP_ENOMEM;
+		(*hints)->n_users = 1;
+	}
+	struct hint **link = &(*hints)->first;
+	while (*link && strncmp((*link)->provider, provider, PROVIDER_MAX - 1) < 0)
+		link = &(*link)->next;
+	if (*link && strncmp((*link)->provider, provider, PROVIDER_MAX - 1) == 0)
+		return 0;
+	if ((*hints)->n == HINTS_MAX)
+		return -RP_E2BIG;
+	int32_t r = make_hint(provider, cpus, nodes, sockets, &h);
+	if (r)
+		return r;
+	h->next = *link;
+	*link = h;
+	(*hints)->n++;
+	return 0;
+}
+
+/* ---- which to look for ----------------------------------------------------------------------- */
+
+/* Words of "mounts, devices", in brackets or not; as YAML one a line with a dash. */
+static uint32_t parse_kinds(struct rp_instance *inst, rp_ctr ctr, const char *text)
+{
+	static const struct {
+		const char *name;
+		uint32_t kinds;
+	} words[] = {{"mounts", KIND_MOUNTS},
+		     {"devices", KIND_DEVICES},
+		     {"pod-resources", KIND_POD_RESOURCES},
+		     {"all", KIND_ALL},
+		     {"none", 0}};
+	static const char between[] = " \t\r\n,[]\"'";
+	uint32_t kinds = 0;
+	int all;
+	if (modhost_parse_bool(text, &all) == 0)
+		return all ? KIND_ALL : 0;
+	for (text += strspn(text, between); *text; text += strspn(text, between)) {
+		size_t len = strcspn(text, between), i = 0;
+		while (i < 5 &&
+		       (strlen(words[i].name) != len || memcmp(words[i].name, text, len) != 0))
+			i++;
+		if (i == 4)
+			return 0;
+		if (i < 4)
+			kinds |= words[i].kinds;
+		else if (len != 1 || *text != '-')
+			modhost_log(&inst->h, RP_LOG_WARNING, ctr,
+				    "annotation " HINTS_KEY ": unknown word \"%.*s\"",
+				    len < 64 ? (int)len : 64, text);
+		text += len;
+	}
+	return kinds;
+}
+
+static int32_t read_paths(struct search *s, const char *key, const char *what, struct paths *ret)
+{
+	const struct modhost *h = &s->inst->h;
+	const char *text = h->cache->annotation(h->ctx, s->ctr, key, NULL);
+	rp_cfg map, at;
+	if (!text)
+		return 0;
+	int32_t r = annotation_parse(h, what, text, &map);
+	if (!r)
+		r = annotation_member(h, what, map, "type", RP_NODE_SCALAR, &at);
+	if (r)
+		return r;
+	const char *type = h->config->text(h->ctx, at, "");
+	ret->globs = strcmp(type, "glob") == 0;
+	if (!ret->globs && strcmp(type, "prefix") != 0)
+		return modhost_fail(h, -RP_EINVAL, "%s: type \"%.64s\" is neither prefix nor glob",
+				    what, type);
+	return annotation_texts(h, what, map, "paths", &ret->list);
+}
+
+static bool is_listed(const struct search *s, const struct paths *paths, const char *path)
+{
+	const struct modhost *h = &s->inst->h;
+	uint32_t n = h->config->count(h->ctx, paths->list);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *p =
+			h->config->text(h->ctx, h->config->item(h->ctx, paths->list, i), "");
+		if (paths->globs && !glob_valid(p))
+			return false;
+		if (paths->globs ? glob_match(p, path) : strncmp(path, p, strlen(p)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_allowed(const struct search *s, const char *path)
+{
+	return !is_listed(s, &s->deny, path) || is_listed(s, &s->allow, path);
+}
+
+/* ---- devices and mounts ---------------------------------------------------------------------- */
+
+static int32_t add_hint(struct search *s, const char *provider, struct rp_ids cpus,
+			struct rp_ids nodes, struct rp_ids sockets)
+{
+	int32_t r = hints_add(&s->hints, provider, cpus, nodes, sockets);
+	if (r == -RP_E2BIG) {
+		modhost_log(&s->inst->h, RP_LOG_WARNING, s->ctr,
+			    "more than %u topology hints: that of %.64s is left out", HINTS_MAX,
+			    provider);
+		return 0;
+	}
+	return r ? modhost_fail(&s->inst->h, r, "out of memory") : 0;
+}
+
+/* `what` is a path of the host or a device number. */
+static int32_t add_device(struct search *s, const char *provider, const char *what)
+{
+	const struct modhost *h = &s->inst->h;
+	char path[DEVICE_PATH_MAX];
+	struct rp_idset cpus, nodes;
+	if (!RP_HAS(h->topology, device_path) ||
+	    h->topology->device_path(h->ctx, what, path, sizeof path) < 0 || !is_allowed(s, path) ||
+	    h->topology->device(h->ctx, path, &cpus, &nodes))
+		return 0;
+	return add_hint(s, provider, rp_ids_of(&cpus), rp_ids_of(&nodes), rp_ids_none());
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* What every pod has, and volumes that lie in memory. */
+static bool is_boring(const struct rp_mount_info *m)
+{
+	static const char *const prefixes[] = {RP_DATA_DIR,   "/etc/",	    "/dev/termination-log",
+					       "/lib/",	      "/lib64/",    "/usr/lib/",
+					       "/usr/lib32/", "/usr/lib64/"};
+	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+		if (begins(m->source, prefixes[i]) || begins(m->destination, prefixes[i]))
+			return true;
+	return strstr(m->source, "/pods/") &&
+	       (strstr(m->source, "/volumes/kubernetes.io~configmap/") ||
+		strstr(m->source, "/volumes/kubernetes.io~secret/"));
+}
+
+static int32_t add_mounts(struct search *s)
+{
+	const struct modhost *h = &s->inst->h;
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < SCANNED_MAX; i++) {
+		struct rp_mount_info m = {.size = sizeof m};
+		if (h->cache->mount(h->ctx, s->ctr, i, &m))
+			break;
+		if (m.read_only || m.source[0] != '/' || is_boring(&m) || !is_allowed(s, m.source))
+			continue;
+		r = add_device(s, m.source, m.source);
+	}
+	return r;
+}
+
+static int32_t add_devices(struct search *s)
+{
+	const struct modhost *h = &s->inst->h;
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < SCANNED_MAX; i++) {
+		struct rp_device_info d = {.size = sizeof d};
+		char number[64];
+		if (h->cache->device(h->ctx, s->ctr, i, &d))
+			break;
+		if (!d.writable || (d.type[0] != 'b' && d.type[0] != 'c') || !is_allowed(s, d.path))
+			continue;
+		(void)snprintf(number, sizeof number, "%c%lld:%lld", d.type[0], (long long)d.major,
+			       (long long)d.minor);
+		r = add_device(s, d.path, number);
+	}
+	return r;
+}
+
+/* ---- the kubelet's devices ------------------------------------------------------------------- */
+
+static void cpus_of_nodes(const struct rp_plan *p, struct rp_ids nodes, struct rp_idset *ret)
+{
+	rp_idset_clear(ret);
+	RP_IDS_EACH (cpu, rp_ids_of(&p->online)) {
+		if (rp_ids_has(nodes, p->node_of[cpu]))
+			rp_idset_add(ret, cpu);
+	}
+}
+
+static int32_t add_pod_resource(struct search *s, const struct rp_pod_resource_info *r)
+{
+	const struct rp_plan *p = s->inst->plan;
+	char provider[PROVIDER_MAX];
+	struct rp_idset cpus;
+	(void)snprintf(provider, sizeof provider, POD_RESOURCE_PREFIX "%s", r->resource);
+	if (!is_allowed(s, provider))
+		return 0;
+	cpus_of_nodes(p, r->nodes, &cpus);
+	if (rp_ids_empty(rp_ids_of(&cpus)) && !memalloc_mask_of(p->mem, r->nodes)) {
+		modhost_note(&s->inst->h, s->ctr, "%.100s: this machine has no such NUMA nodes",
+			     provider);
+		return 0;
+	}
+	return add_hint(s, provider, rp_ids_of(&cpus), r->nodes, rp_ids_none());
+}
+
+static int32_t add_pod_resources(struct search *s)
+{
+	const struct modhost *h = &s->inst->h;
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && RP_HAS(h->cache, pod_resource) && i < SCANNED_MAX; i++) {
+		struct rp_pod_resource_info info = {.size = sizeof info};
+		if (h->cache->pod_resource(h->ctx, s->ctr, i, &info))
+			break;
+		r = add_pod_resource(s, &info);
+	}
+	return r;
+}
+
+/* ---- annotated hints ------------------------------------------------------------------------- */
+
+/* A member by its name in any case; "" when it is not there. */
+static int32_t read_member(const struct modhost *h, rp_cfg map, const char *name, const char **ret)
+{
+	*ret = "";
+	for (uint32_t i = 0; i < h->config->count(h->ctx, map); i++) {
+		const char *key = h->config->key(h->ctx, map, i);
+		rp_cfg at;
+		if (strcasecmp(key, name) != 0)
+			continue;
+		int32_t r = annotation_member(h, TEST_WHAT, map, key, RP_NODE_SCALAR, &at);
+		if (!r)
+			*ret = h->config->text(h->ctx, at, "");
+		return r;
+	}
+	return 0;
+}
+
+static int32_t read_ids(const struct modhost *h, rp_cfg map, const char *hint, const char *name,
+			uint32_t max, struct rp_idset *ret)
+{
+	const char *text;
+	int32_t r = read_member(h, map, name, &text);
+	if (!r && rp_idset_parse(ret, text, max))
+		return modhost_fail(h, -RP_EINVAL, TEST_WHAT ": \"%.64s\" has a list that is none",
+				    hint);
+	return r;
+}
+
+static int32_t add_test_hint(struct search *s, const char *name, rp_cfg map)
+{
+	const struct modhost *h = &s->inst->h;
+	struct rp_idset cpus, nodes, sockets;
+	const char *provider;
+	int32_t r = read_member(h, map, "Provider", &provider);
+	if (!r)
+		r = read_ids(h, map, name, "CPUs", RP_CPUS_MAX, &cpus);
+	if (!r)
+		r = read_ids(h, map, name, "NUMAs", RP_NODES_MAX, &nodes);
+	if (!r)
+		r = read_ids(h, map, name, "Sockets", RP_CPUS_MAX, &sockets);
+	if (r)
+		return r;
+	if (rp_ids_empty(rp_ids_of(&cpus)))
+		cpus_of_nodes(s->inst->plan, rp_ids_of(&nodes), &cpus);
+	return add_hint(s, *provider ? provider : name, rp_ids_of(&cpus), rp_ids_of(&nodes),
+			rp_ids_of(&sockets));
+}
+
+static int32_t add_test_hints(struct search *s)
+{
+	const struct modhost *h = &s->inst->h;
+	const char *text = s->inst->plan->settings.test_hints
+				   ? h->cache->annotation(h->ctx, s->ctr, TEST_KEY, NULL)
+				   : NULL;
+	rp_cfg map = NULL, hint;
+	int32_t r = text ? annotation_parse(h, TEST_WHAT, text, &map) : 0;
+	for (uint32_t i = 0; !r && i < h->config->count(h->ctx, map); i++) {
+		const char *name = h->config->key(h->ctx, map, i);
+		r = annotation_member(h, TEST_WHAT, map, name, RP_NODE_MAP, &hint);
+		if (!r)
+			r = add_test_hint(s, name, hint);
+	}
+	return r;
+}
+
+int32_t hints_make(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints **ret)
+{
+	struct search s = {.inst = inst, .ctr = info->ctr, .kinds = KIND_ALL};
+	const char *text = inst->h.cache->annotation(inst->h.ctx, info->ctr, HINTS_KEY, NULL);
+	*ret = NULL;
+	if (text)
+		s.kinds = parse_kinds(inst, info->ctr, text);
+	if (!s.kinds)
+		return 0;
+	int32_t r = read_paths(&s, ALLOW_KEY, "annotation " ALLOW_KEY, &s.allow);
+	if (!r)
+		r = read_paths(&s, DENY_KEY, "annotation " DENY_KEY, &s.deny);
+	if (!r && s.kinds & KIND_MOUNTS)
+		r = add_mounts(&s);
+	if (!r && s.kinds & KIND_DEVICES)
+		r = add_devices(&s);
+	if (!r && s.kinds & KIND_POD_RESOURCES)
+		r = add_pod_resources(&s);
+	if (!r)
+		r = add_test_hints(&s);
+	if (r)
+		hints_unref(s.hints);
+	else
+		*ret = s.hints;
+	return r;
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+#define AROUND 0.9 /* a pool around the right one */
+
+static double score_nodes(const struct rp_plan *p, uint32_t id, struct rp_ids nodes)
+{
+	const struct pool *pool = &p->pools[id];
+	memalloc_mask wanted = memalloc_mask_of(p->mem, nodes);
+	switch (pool->level) {
+	case RP_LEVEL_SYSTEM:
+		return AROUND * AROUND;
+	case RP_LEVEL_NODE:
+		return wanted & pool->nodes ? 1 : 0;
+	default:
+		return wanted & pool->nodes ? AROUND : 0;
+	}
+}
+
+static double score_sockets(const struct rp_plan *p, uint32_t id, struct rp_ids sockets)
+{
+	const struct pool *pool = &p->pools[id];
+	if (pool->level == RP_LEVEL_SYSTEM)
+		return AROUND;
+	if (!rp_ids_has(sockets, pool->package))
+		return 0;
+	if (pool->level == RP_LEVEL_PACKAGE)
+		return 1;
+	if (pool->level == RP_LEVEL_L3)
+		return AROUND * score_sockets(p, pool->parent, sockets);
+	uint32_t around = id;
+	while (p->pools[around].level != RP_LEVEL_PACKAGE)
+		around = p->pools[around].parent;
+	memalloc_mask nodes = p->pools[pool->level == RP_LEVEL_DIE ? id : around].nodes;
+	uint32_t n = (uint32_t)__builtin_popcountll(nodes);
+	return n ? 1.0 / n : 0;
+}
+
+double hint_score(const struct rp_plan *p, uint32_t pool, const struct hint *h)
+{
+	if (h->cpus)
+		return (double)rp_ids_count_and(cpus_ids(h->cpus),
+						plan_ids(p, p->pools[pool].cpus)) /
+		       h->cpus->n;
+	if (h->nodes)
+		return score_nodes(p, pool, cpus_ids(h->nodes));
+	return h->sockets ? score_sockets(p, pool, cpus_ids(h->sockets)) : 0;
+}
+
+void hints_score(const struct rp_plan *p, uint32_t pool, const struct hints *hints, double *ret_all,
+		 double *ret_some)
+{
+	double all = 1, some = 1;
+	bool any = false;
+	for (const struct hint *h = hints ? hints->first : NULL; h; h = h->next) {
+		double score = hint_score(p, pool, h);
+		all *= score;
+		any |= score > 0;
+		some *= score > 0 ? score : 1;
+	}
+	*ret_all = all;
+	*ret_some = any ? some : 0;
+}
+
+const struct hint *hints_violated(const struct rp_plan *p, const struct hints *hints,
+				  struct rp_ids cpus)
+{
+	for (const struct hint *h = hints ? hints->first : NULL; h; h = h->next) {
+		struct rp_idset near;
+		if (h->cpus && !rp_ids_subset(cpus, cpus_ids(h->cpus)))
+			return h;
+		cpus_of_nodes(p, cpus_ids(h->nodes), &near);
+		if (h->nodes && !rp_ids_empty(rp_ids_of(&near)) &&
+		    !rp_ids_subset(cpus, rp_ids_of(&near)))
+			return h;
+	}
+	return NULL;
+}
+
+/* Nodes with CPUs count; memory that comes with them, of whatever type, is as near as can be. */
+static bool is_aligned(const struct rp_plan *p, memalloc_mask zone, memalloc_mask wanted)
+{
+	memalloc_mask with_cpus = zone & p->pools[p->root].nodes;
+	if (with_cpus)
+		return !(with_cpus & ~wanted);
+	if (!(zone & ~wanted))
+		return true;
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		const struct pool *pool = &p->pools[i];
+		if (pool->nodes && !(pool->nodes & ~wanted) &&
+		    !(zone & ~tree_memory(pool, MEMALLOC_ALL_TYPES)))
+			return true;
+	}
+	return false;
+}
+
+const struct hint *hints_memory_violated(const struct rp_plan *p, const struct hints *hints,
+					 memalloc_mask zone)
+{
+	for (const struct hint *h = hints ? hints->first : NULL; h; h = h->next)
+		if (h->nodes && !is_aligned(p, zone, memalloc_mask_of(p->mem, cpus_ids(h->nodes))))
+			return h;
+	return NULL;
+}

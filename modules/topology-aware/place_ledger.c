@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who has what, and what is left in each pool. Exclusive CPUs leave the free sets of their pool, of
+ * all above it and of all below it; amounts count in their pool and all above. Everything that is
+ * done to a grant can be undone from the log, exactly and without memory.
+ */
+#include <stdlib.h>
+
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/topology-aware.h"
+
+/* ---- sets that are kept ---------------------------------------------------------------------- */
+
+struct cpus *cpus_new(struct rp_ids ids, int32_t *ret_code)
+{
+	uint32_t nw = ids.nw;
+	while (nw && !ids.w[nw - 1])
+		nw--;
+	if (!nw)
+		return NULL;
+	struct cpus *c = malloc(sizeof *c + nw * sizeof c->w[0]);
+	if (!c) {
+		*ret_code = -RP_ENOMEM;
+		return NULL;
+	}
+	c->nw = nw;
+	c->n = rp_ids_count(ids);
+	memcpy(c->w, ids.w, nw * sizeof c->w[0]);
+	return c;
+}
+
+/* ---- namespaces ------------------------------------------------------------------------------ */
+
+static struct namespace *get_namespace(struct rp_instance *inst, const char *name)
+{
+	struct namespace *ns = inst->ledger.namespaces;
+	while (ns && strcmp(ns->name, name) != 0)
+		ns = ns->next;
+	if (ns) {
+		ns->n_users++;
+		return ns;
+	}
+	size_t len = strlen(name);
+	ns = calloc(1, sizeof *ns + len + 1);
+	uint32_t *counts = calloc(inst->plan->n_pools, sizeof *counts);
+	if (!ns || !counts) {
+		free(ns);
+		free(counts);
+		return NULL;
+	}
+	memcpy(ns->name, name, len + 1);
+	ns->n_grants = counts;
+	ns->n_users = 1;
+	ns->next = inst->ledger.namespaces;
+	inst->ledger.namespaces = ns;
+	return ns;
+}
+
+static void put_namespace(struct rp_instance *inst, struct namespace *ns)
+{
+	if (!ns || --ns->n_users)
+		return;
+	struct namespace **link = &inst->ledger.namespaces;
+	while (*link != ns)
+		link = &(*link)->next;
+	*link = ns->next;
+	free(ns->n_grants);
+	free(ns);
+}
+
+/* ---- grants ---------------------------------------------------------------------------------- */
+
+struct grant *grant_new(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	struct grant *g = calloc(1, sizeof *g);
+	if (!g)
+		return NULL;
+	g->ctr = info->ctr;
+	g->pod = info->pod;
+	g->qos = (uint8_t)info->qos;
+	g->class = CPUCLASS_NONE;
+	g->ns = get_namespace(inst, info->pod_namespace);
+	return g->ns ? g : grant_free(inst, g);
+}
+
+struct grant *grant_copy(struct rp_instance *inst, const struct grant *from)
+{
+	int32_t r = 0;
+	struct grant *g = malloc(sizeof *g);
+	if (!g)
+		return NULL;
+	*g = *from;
+	g->in = g->queued = false;
+	g->ns->n_users++;
+	g->hints = hints_ref(from->hints);
+	g->irq = irq_ask_ref(from->irq);
+	g->exclusive = cpus_new(cpus_ids(from->exclusive), &r);
+	g->reason = from->reason ? strdup(from->reason) : NULL;
+	if (r || (from->reason && !g->reason))
+		return grant_free(inst, g);
+	return g;
+}
+
+struct grant *grant_free(struct rp_instance *inst, struct grant *g)
+{
+	if (!g)
+		return NULL;
+	put_namespace(inst, g->ns);
+	hints_unref(g->hints);
+	irq_ask_unref(g->irq);
+	free(g->exclusive);
+	free(g->reason);
+	free(g);
+	return NULL;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* There is room for it: cannot fail. */
+static void index_grant(struct ledger *l, struct grant *g)
+{
+	struct grant *head = table_get(&l->by_pod, g->pod);
+	g->pod_prev = NULL;
+	g->pod_next = head;
+	if (head)
+		head->pod_prev = g;
+	(void)table_put(&l->by_pod, g->pod, g);
+	(void)table_put(&l->by_ctr, g->ctr, g);
+}
+
+static void unindex_grant(struct ledger *l, const struct grant *g)
+{
+	if (g->pod_next)
+		g->pod_next->pod_prev = g->pod_prev;
+	if (g->pod_prev)
+		g->pod_prev->pod_next = g->pod_next;
+	else if (g->pod_next)
+		(void)table_put(&l->by_pod, g->pod, g->pod_next);
+	else
+		table_del(&l->by_pod, g->pod);
+	table_del(&l->by_ctr, g->ctr);
+}
+
+int32_t ledger_reserve(struct rp_instance *inst, uint32_t n)
+{
+	struct ledger *l = &inst->ledger;
+	if (table_reserve(&l->by_ctr, n) || table_reserve(&l->by_pod, n))
+		return modhost_no_memory(&inst->h);
+	if (l->n_log + n <= l->cap_log)
+		return 0;
+	uint32_t cap = (l->n_log + n) * 2 + 16;
+	struct ledger_entry *log = realloc(l->log, cap * sizeof *log);
+	if (!log)
+		return modhost_no_memory(&inst->h);
+	l->log = log;
+	l->cap_log = cap;
+	return 0;
+}
+
+void ledger_exclusive(const struct rp_instance *inst, struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
+			rp_idset_or(ret, rp_ids_of(ret), cpus_ids(g->exclusive));
+}
+
+struct grant *ledger_find(const struct rp_instance *inst, rp_ctr ctr)
+{
+	return table_get(&inst->ledger.by_ctr, ctr);
+}
+
+struct grant *ledger_first_of_pod(const struct rp_instance *inst, rp_pod pod)
+{
+	return table_get(&inst->ledger.by_pod, pod);
+}
+
+/* ---- sets and sums --------------------------------------------------------------------------- */
+
+static bool take_words(uint64_t *set, const struct cpus *cpus)
+{
+	uint64_t had = 0;
+	for (uint32_t i = 0; i < cpus->nw; i++) {
+		had |= set[i] & cpus->w[i];
+		set[i] &= ~cpus->w[i];
+	}
+	return had != 0;
+}
+
+static bool give_words(uint64_t *set, const uint64_t *capacity, const struct cpus *cpus)
+{
+	uint64_t gets = 0;
+	for (uint32_t i = 0; i < cpus->nw; i++) {
+		gets |= capacity[i] & cpus->w[i];
+		set[i] |= capacity[i] & cpus->w[i];
+	}
+	return gets != 0;
+}
+
+static void move_cpus(const struct rp_plan *p, struct pool *pool, const struct cpus *cpus,
+		      bool take)
+{
+	bool shared = take ? take_words(pool->sharable, cpus)
+			   : give_words(pool->sharable, pool->cap_sharable, cpus);
+	bool isolated = take ? take_words(pool->isolated, cpus)
+			     : give_words(pool->isolated, pool->cap_isolated, cpus);
+	if (isolated)
+		pool->n_isolated = rp_ids_count(plan_ids(p, pool->isolated));
+	if (!shared)
+		return;
+	pool->n_sharable = rp_ids_count(plan_ids(p, pool->sharable));
+	pool->generation++;
+	pool->changed = true;
+}
+
+/* What a grant takes of its pool and the ones around it, or gives back. */
+static void account(const struct rp_instance *inst, const struct grant *g, bool take)
+{
+	const struct rp_plan *p = inst->plan;
+	int64_t sign = take ? 1 : -1;
+	int64_t shared = g->type == GRANT_NORMAL ? sign * g->portion : 0;
+	int64_t reserved = g->type == GRANT_RESERVED ? sign * g->portion : 0;
+	struct pool *own = &p->pools[g->pool];
+	own->shared_own += shared;
+	own->reserved_own += reserved;
+	/* One that is misplaced has the reserved CPUs when no shared ones are left. */
+	if ((g->flags & (GRANT_ZERO | GRANT_MISPLACED)) == GRANT_ZERO)
+		own->zero_own += (uint32_t)sign;
+	own->n_grants[g->type] += (uint32_t)sign;
+	g->ns->n_grants[g->pool] += (uint32_t)sign;
+	for (uint32_t i = g->pool; i != NO_POOL; i = p->pools[i].parent) {
+		struct pool *pool = &p->pools[i];
+		pool->shared_sum += shared;
+		pool->reserved_sum += reserved;
+		if (g->flags & GRANT_ZERO)
+			pool->zero_sum += (uint32_t)sign;
+		if (g->exclusive)
+			move_cpus(p, pool, g->exclusive, take);
+	}
+	for (uint32_t i = own->first; g->exclusive && i < g->pool; i++)
+		move_cpus(p, &p->pools[i], g->exclusive, take);
+}
+
+static void link_grant(struct rp_instance *inst, struct grant *g)
+{
+	struct ledger *l = &inst->ledger;
+	struct pool *pool = &inst->plan->pools[g->pool];
+	account(inst, g, true);
+	index_grant(l, g);
+	g->pool_next = pool->grants;
+	g->pool_link = &pool->grants;
+	if (g->pool_next)
+		g->pool_next->pool_link = &g->pool_next;
+	pool->grants = g;
+	g->in = true;
+	l->n_grants++;
+	l->n_waiting += (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED)) != 0;
+	l->n_cold += (g->flags & GRANT_COLD) != 0;
+	l->irqs_changed |= g->irq != NULL;
+	l->classes_changed |= g->exclusive != NULL;
+}
+
+static void unlink_grant(struct rp_instance *inst, struct grant *g)
+{
+	struct ledger *l = &inst->ledger;
+	account(inst, g, false);
+	unindex_grant(l, g);
+	*g->pool_link = g->pool_next;
+	if (g->pool_next)
+		g->pool_next->pool_link = g->pool_link;
+	g->in = false;
+	l->n_grants--;
+	l->n_waiting -= (g->flags & (GRANT_OVERFLOW | GRANT_MISPLACED)) != 0;
+	l->n_cold -= (g->flags & GRANT_COLD) != 0;
+	l->irqs_changed |= g->irq != NULL;
+	l->classes_changed |= g->exclusive != NULL;
+}
+
+void ledger_add(struct rp_instance *inst, struct grant *g)
+{
+	link_grant(inst, g);
+	inst->ledger.log[inst->ledger.n_log++] = (struct ledger_entry){g, true};
+}
+
+void ledger_remove(struct rp_instance *inst, struct grant *g)
+{
+	unlink_grant(inst, g);
+	inst->ledger.log[inst->ledger.n_log++] = (struct ledger_entry){g, false};
+}
+
+/* Frees what is in the log but no longer in the ledger. */
+static void drop_log(struct rp_instance *inst)
+{
+	struct ledger *l = &inst->ledger;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < l->n_log; i++) {
+		struct grant *g = l->log[i].grant;
+		if (g->in || g->queued)
+			continue;
+		g->queued = true;
+		l->log[n++].grant = g;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		grant_free(inst, l->log[i].grant);
+	l->n_log = 0;
+}
+
+void ledger_begin(struct rp_instance *inst)
+{
+	drop_log(inst);
+	for (uint32_t i = 0; inst->plan && i < inst->plan->n_pools; i++)
+		inst->plan->pools[i].changed = false;
+}
+
+static void take_back(struct rp_instance *inst, uint32_t n_log)
+{
+	struct ledger *l = &inst->ledger;
+	for (uint32_t i = l->n_log; i-- > n_log;) {
+		if (l->log[i].added)
+			unlink_grant(inst, l->log[i].grant);
+		else
+			link_grant(inst, l->log[i].grant);
+	}
+}
+
+void ledger_undo(struct rp_instance *inst)
+{
+	take_back(inst, 0);
+	drop_log(inst);
+}
+
+void ledger_undo_to(struct rp_instance *inst, uint32_t n_log)
+{
+	struct ledger *l = &inst->ledger;
+	take_back(inst, n_log);
+	for (uint32_t i = n_log; i < l->n_log; i++)
+		if (l->log[i].added) /* a grant is added once, so nothing before has it */
+			grant_free(inst, l->log[i].grant);
+	l->n_log = n_log;
+}
+
+static void reset_pool(const struct rp_plan *p, struct pool *pool)
+{
+	memcpy(pool->sharable, pool->cap_sharable, p->n_words * sizeof(uint64_t));
+	memcpy(pool->isolated, pool->cap_isolated, p->n_words * sizeof(uint64_t));
+	pool->n_sharable = pool->n_cap_sharable;
+	pool->n_isolated = rp_ids_count(plan_ids(p, pool->isolated));
+	pool->generation++;
+	pool->shared_own = pool->shared_sum = pool->reserved_own = pool->reserved_sum = 0;
+	pool->zero_own = pool->zero_sum = 0;
+	memset(pool->n_grants, 0, sizeof pool->n_grants);
+	pool->grants = NULL;
+	pool->changed = true;
+}
+
+void ledger_clear(struct rp_instance *inst)
+{
+	struct ledger *l = &inst->ledger;
+	struct rp_plan *p = inst->plan;
+	drop_log(inst);
+	for (uint32_t i = 0; p && i < p->n_pools; i++) {
+		while (p->pools[i].grants) {
+			struct grant *g = p->pools[i].grants;
+			p->pools[i].grants = g->pool_next;
+			grant_free(inst, g);
+		}
+		reset_pool(p, &p->pools[i]);
+	}
+	table_clear(&l->by_ctr);
+	table_clear(&l->by_pod);
+	l->n_grants = l->n_waiting = l->n_cold = 0;
+	l->irqs_changed = l->classes_changed = true;
+}
+
+/* ---- what is left ---------------------------------------------------------------------------- */
+
+static int64_t left_in(const struct pool *pool)
+{
+	return 1000 * (int64_t)pool->n_sharable - pool->shared_sum;
+}
+
+int64_t ledger_room(const struct rp_plan *p, uint32_t pool, bool zero)
+{
+	int64_t room = INT64_MAX;
+	for (uint32_t i = pool; i != NO_POOL; i = p->pools[i].parent)
+		if (left_in(&p->pools[i]) < room)
+			room = left_in(&p->pools[i]);
+	return room - (zero && p->pools[pool].zero_sum ? 1 : 0);
+}
+
+void ledger_rooms(struct rp_plan *p)
+{
+	for (uint32_t i = p->n_pools; i-- > 0;) {
+		int64_t room = left_in(&p->pools[i]);
+		uint32_t parent = p->pools[i].parent;
+		p->room[i] = parent != NO_POOL && p->room[parent] < room ? p->room[parent] : room;
+	}
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		p->room[i] -= p->pools[i].zero_sum ? 1 : 0;
+}
+
+bool ledger_drains(const struct rp_plan *p, uint32_t pool, int64_t n)
+{
+	for (uint32_t i = p->pools[pool].parent; i != NO_POOL; i = p->pools[i].parent)
+		if (p->pools[i].zero_own && p->pools[i].n_sharable <= n)
+			return true;
+	return false;
+}
+
+int64_t ledger_reserved_room(const struct rp_plan *p, uint32_t pool)
+{
+	int64_t room = INT64_MAX;
+	if (!p->pools[pool].n_reserved)
+		return -1;
+	for (uint32_t i = pool; i != NO_POOL; i = p->pools[i].parent) {
+		int64_t left = 1000 * (int64_t)p->pools[i].n_reserved - p->pools[i].reserved_sum;
+		if (left < room)
+			room = left;
+	}
+	return room;
+}
+
+/* ---- what may be given away ------------------------------------------------------------------ */
+
+static void fill_whole_slice(const struct rp_plan *p, struct pool *pool, uint32_t id)
+{
+	uint64_t *w = pool->whole_slice;
+	memcpy(w, pool->own, p->n_words * sizeof *w);
+	/* The last child is the number before; the one before a child is before the first one below
+	 * that. */
+	for (uint32_t next = id; next > pool->first;) {
+		const struct pool *child = &p->pools[next - 1];
+		for (uint32_t i = 0; i < p->n_words; i++)
+			w[i] |= child->slice[i];
+		next = child->first;
+	}
+	pool->n_whole_slice = 0;
+	for (uint32_t i = 0; i < p->n_words; i++) {
+		w[i] &= pool->sharable[i];
+		pool->n_whole_slice += (uint32_t)__builtin_popcountll(w[i]);
+	}
+}
+
+/* The CPUs that are left when those promised to containers of the pool are put aside. */
+static void fill_slice(const struct rp_plan *p, struct pool *pool, int64_t limit)
+{
+	struct rp_idset from, taken;
+	if (limit >= pool->n_whole_slice) {
+		memcpy(pool->slice, pool->whole_slice, p->n_words * sizeof(uint64_t));
+		pool->n_slice = pool->n_whole_slice;
+		return;
+	}
+	rp_idset_copy(&from, plan_ids(p, pool->whole_slice));
+	rp_idset_clear(&taken);
+	pool->n_slice = limit > 0 ? (uint32_t)limit : 0;
+	if (limit > 0 && cpualloc_allocate(p->cpus, &from, pool->n_slice, CPUALLOC_NONE,
+					   CPUALLOC_DEFAULT, &taken))
+		pool->n_slice = 0;
+	for (uint32_t i = 0; i < p->n_words; i++)
+		pool->slice[i] = rp_ids_word(rp_ids_of(&taken), i);
+}
+
+void ledger_slices(struct rp_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		struct pool *pool = &p->pools[i];
+		int64_t limit = p->room[i] / 1000;
+		bool stale = pool->slice_stale || pool->slice_generation != pool->generation;
+		if (!stale && pool->slice_limit == limit)
+			continue;
+		if (stale)
+			fill_whole_slice(p, pool, i);
+		fill_slice(p, pool, limit);
+		pool->slice_generation = pool->generation;
+		pool->slice_limit = limit;
+		pool->slice_stale = false;
+		if (pool->parent != NO_POOL)
+			p->pools[pool->parent].slice_stale = true;
+	}
+}
+
+const uint64_t *ledger_sliceable(const struct rp_plan *p, uint32_t pool, uint32_t *ret_n)
+{
+	const struct pool *of = &p->pools[pool];
+	bool leaf = of->first == pool;
+	*ret_n = leaf ? of->n_slice : of->n_whole_slice;
+	return leaf ? of->slice : of->whole_slice;
+}

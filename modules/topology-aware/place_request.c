@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a container wants: its requests, its QoS class, its annotations, and the defaults of the
+ * configuration. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/topology-aware.h"
+
+#define PREFER_SHARED "prefer-shared-cpus" TA_DOMAIN
+#define PREFER_ISOLATED "prefer-isolated-cpus" TA_DOMAIN
+#define REQUIRE_ISOLATED "require-isolated-cpus" TA_DOMAIN
+#define PREFER_RESERVED "prefer-reserved-cpus" TA_DOMAIN
+#define PREFER_PRIORITY "prefer-cpu-priority" TA_DOMAIN
+#define HIDE_THREADS "hide-hyperthreads" TA_DOMAIN
+#define UNLIMITED_BURSTABLE "unlimited-burstable" TA_DOMAIN
+#define MEMORY_TYPE "memory-type" TA_DOMAIN
+#define STRICT_HINTS "strict.topologyhints" TA_DOMAIN
+#define PICK_BY_HINTS "pick-resources-by-hints" TA_DOMAIN
+
+#define DEFAULT_TYPES (MEMALLOC_DRAM | MEMALLOC_PMEM)
+
+/* A boolean preference and where it comes from. */
+struct preference {
+	bool value, annotated;
+	rp_cfg at;
+};
+
+static const char *annotation(struct rp_instance *inst, rp_ctr ctr, const char *key,
+			      uint32_t *scope)
+{
+	return inst->h.cache->annotation(inst->h.ctx, ctr, key, scope);
+}
+
+bool request_bool(struct rp_instance *inst, rp_ctr ctr, const char *key, bool fallback,
+		  uint32_t *ret_scope)
+{
+	int value = ctr_annotated_bool(&inst->h, ctr, key, ret_scope);
+	return value < 0 ? fallback : value == 1;
+}
+
+__attribute__((format(printf, 3, 4))) static void because(struct request *r, rp_cfg at,
+							  const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(r->why, sizeof r->why, fmt, ap);
+	va_end(ap);
+	r->decided_at = at;
+}
+
+/* ---- CPUs ------------------------------------------------------------------------------------ */
+
+static struct preference shared_preference(struct rp_instance *inst, rp_ctr ctr)
+{
+	const struct settings *s = &inst->plan->settings;
+	int value = ctr_annotated_bool(&inst->h, ctr, PREFER_SHARED, NULL);
+	if (value >= 0)
+		return (struct preference){value == 1, true, NULL};
+	return (struct preference){s->prefer_shared, false, s->shared_at};
+}
+
+/* Of a requirement and a preference the more specific one counts, the requirement on a tie. */
+static struct preference isolated_preference(struct rp_instance *inst, rp_ctr ctr, bool *ret_strict)
+{
+	const struct settings *s = &inst->plan->settings;
+	uint32_t strict_scope = 0, scope = 0;
+	bool required = annotation(inst, ctr, REQUIRE_ISOLATED, &strict_scope) != NULL;
+	bool preferred = annotation(inst, ctr, PREFER_ISOLATED, &scope) != NULL;
+	bool strict = required && (!preferred || strict_scope <= scope);
+	int value = -1;
+	if (required || preferred)
+		value = ctr_annotated_bool(&inst->h, ctr,
+					   strict ? REQUIRE_ISOLATED : PREFER_ISOLATED, NULL);
+	*ret_strict = strict && value >= 0;
+	if (value >= 0)
+		return (struct preference){value == 1, true, NULL};
+	return (struct preference){s->prefer_isolated, false, s->isolated_at};
+}
+
+static void share(struct request *r, enum grant_type type)
+{
+	r->type = type;
+	r->full = 0;
+	r->fraction = r->info.cpu_request > 0 ? r->info.cpu_request : 0;
+}
+
+static bool is_reserved_namespace(const struct settings *s, const char *ns)
+{
+	return strcmp(ns, "kube-system") == 0 || strings_match(&s->reserved_namespaces, ns);
+}
+
+/* Containers that do not get ordinary CPUs. False: it does. */
+static bool classify_special(struct rp_instance *inst, struct request *r)
+{
+	const struct settings *s = &inst->plan->settings;
+	if (r->info.flags & RP_CTR_PRESERVE_CPU) {
+		share(r, GRANT_PRESERVE);
+		because(r, NULL, "annotated to keep its CPUs: left alone");
+		return true;
+	}
+	int reserved = ctr_annotated_bool(&inst->h, r->info.ctr, PREFER_RESERVED, NULL);
+	if (reserved == 1) {
+		because(r, NULL, "annotated to prefer reserved CPUs");
+	} else if (reserved < 0 && is_reserved_namespace(s, r->info.pod_namespace)) {
+		because(r, s->namespaces_at, "namespace %s runs on the reserved CPUs",
+			r->info.pod_namespace);
+	} else {
+		return false;
+	}
+	share(r, GRANT_RESERVED);
+	return true;
+}
+
+static void take_whole(struct request *r, const struct preference *isolated, bool isolate)
+{
+	r->type = GRANT_NORMAL;
+	r->full = r->info.cpu_request / 1000;
+	r->fraction = r->info.cpu_request % 1000;
+	r->isolate = isolate && isolated->value;
+	because(r, r->isolate ? isolated->at : NULL, "Guaranteed, %lldm: %lld exclusive %sCPUs%s",
+		(long long)r->info.cpu_request, (long long)r->full,
+		r->isolate ? "isolated or other " : "",
+		r->fraction ? " and a share of others" : "");
+}
+
+static void classify_guaranteed(struct rp_instance *inst, struct request *r)
+{
+	int64_t request = r->info.cpu_request;
+	share(r, GRANT_NORMAL);
+	if (request < 1000) {
+		because(r, NULL, "Guaranteed, %lldm, less than one CPU: shared CPUs",
+			(long long)request);
+		return;
+	}
+	bool strict;
+	struct preference shared = shared_preference(inst, r->info.ctr);
+	struct preference isolated = isolated_preference(inst, r->info.ctr, &strict);
+	bool one = request < 2000, whole = request % 1000 == 0;
+	if ((one || whole) && shared.value) {
+		because(r, shared.at, "Guaranteed, %lldm, prefers shared CPUs", (long long)request);
+		return;
+	}
+	if (!one && !whole && (shared.value || !shared.annotated)) {
+		because(r, NULL,
+			"Guaranteed, %lldm, no whole number of CPUs and not annotated otherwise: "
+			"shared CPUs",
+			(long long)request);
+		return;
+	}
+	take_whole(r, &isolated, one || !whole || isolated.annotated);
+	r->strict_isolated = strict && r->isolate;
+}
+
+static void classify(struct rp_instance *inst, struct request *r)
+{
+	if (classify_special(inst, r))
+		return;
+	if (r->info.qos == RP_QOS_GUARANTEED) {
+		classify_guaranteed(inst, r);
+		return;
+	}
+	share(r, GRANT_NORMAL);
+	if (r->info.qos == RP_QOS_BEST_EFFORT)
+		r->fraction = 0;
+	because(r, NULL, "%s, %lldm: shared CPUs",
+		r->info.qos == RP_QOS_BURSTABLE ? "Burstable" : "BestEffort",
+		(long long)r->fraction);
+}
+
+static void read_priority(struct rp_instance *inst, struct request *r)
+{
+	static const char *const names[] = {"high", "normal", "low", "none"};
+	r->prio = inst->plan->settings.prio;
+	if (r->type != GRANT_NORMAL || r->info.qos != RP_QOS_GUARANTEED)
+		return;
+	const char *text = annotation(inst, r->info.ctr, PREFER_PRIORITY, NULL);
+	if (!text || strcmp(text, "default") == 0)
+		return;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			(void)prio_parse(text, &r->prio);
+			return;
+		}
+	}
+	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
+		    "annotation " PREFER_PRIORITY ": \"%.64s\" is no CPU priority, ignoring it",
+		    text);
+}
+
+static void read_level(struct rp_instance *inst, struct request *r)
+{
+	r->level = inst->plan->burstable_level;
+	if (r->info.qos != RP_QOS_BURSTABLE || r->info.cpu_limit > 0)
+		return;
+	const char *text = annotation(inst, r->info.ctr, UNLIMITED_BURSTABLE, NULL);
+	uint32_t level = text ? level_parse(text) : 0;
+	if (level)
+		r->level = tree_level(inst->plan, level);
+	else if (text)
+		modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
+			    "annotation " UNLIMITED_BURSTABLE
+			    ": \"%.64s\" is no level of the machine, ignoring it",
+			    text);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static uint32_t read_types(struct rp_instance *inst, rp_ctr ctr)
+{
+	const char *text = annotation(inst, ctr, MEMORY_TYPE, NULL);
+	uint32_t types = text && *text ? memalloc_types_of(text) : DEFAULT_TYPES;
+	if (!types) {
+		modhost_log(&inst->h, RP_LOG_WARNING, ctr,
+			    "annotation " MEMORY_TYPE ": \"%.64s\" is no list of memory types, "
+			    "ignoring it",
+			    text);
+		return DEFAULT_TYPES;
+	}
+	return types;
+}
+
+static int32_t read_memory(struct rp_instance *inst, struct request *r)
+{
+	const struct rp_plan *p = inst->plan;
+	int32_t e = cold_read(inst, r->info.ctr, &r->cold_ms);
+	if (e)
+		return e;
+	r->mem_preserve = (r->info.flags & RP_CTR_PRESERVE_MEM) != 0;
+	r->mem_size = r->info.mem_request ? r->info.mem_request : r->info.mem_limit;
+	if (r->info.qos == RP_QOS_BEST_EFFORT || r->mem_size < 0)
+		r->mem_size = 0;
+	if (r->mem_preserve) {
+		r->cold_ms = 0;
+		return 0;
+	}
+	uint32_t wanted = read_types(inst, r->info.ctr);
+	r->mem_types = wanted & p->mem_types;
+	if (!r->mem_types) {
+		modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
+			    "the machine has none of the memory types asked for: using others");
+		r->mem_types =
+			DEFAULT_TYPES & p->mem_types ? DEFAULT_TYPES & p->mem_types : p->mem_types;
+	}
+	if (!p->cold_start && r->mem_types == MEMALLOC_PMEM)
+		r->mem_types |= MEMALLOC_DRAM & p->mem_types;
+	if (!r->cold_ms)
+		return 0;
+	if (r->mem_types & ~MEMALLOC_DRAM) {
+		r->mem_types &= ~MEMALLOC_DRAM;
+		return 0;
+	}
+	modhost_log(&inst->h, RP_LOG_WARNING, r->info.ctr,
+		    "there is no memory to start cold on: it starts on DRAM");
+	r->cold_ms = 0;
+	return 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+int32_t request_read(struct rp_instance *inst, const struct rp_ctr_info *info, struct hints *known,
+		     struct request *ret)
+{
+	*ret = (struct request){
+		.info = *info,
+		.pool_hint = NO_POOL,
+		.class = CPUCLASS_NONE,
+		.sched = SCHEDCLASS_NONE,
+		.needs = {info->cpu_request, info->cpu_limit, info->mem_request, info->mem_limit}};
+	int32_t r = 0;
+	if (known)
+		ret->hints = hints_ref(known);
+	else
+		r = hints_make(inst, info, &ret->hints);
+	if (r)
+		return r;
+	classify(inst, ret);
+	ret->zero = ret->type == GRANT_NORMAL && !ret->full && !ret->fraction;
+	ret->hide_threads = request_bool(inst, info->ctr, HIDE_THREADS, false, NULL);
+	read_priority(inst, ret);
+	read_level(inst, ret);
+	if (ret->hints) {
+		ret->strict_hints = request_bool(inst, info->ctr, STRICT_HINTS, false, NULL);
+		ret->pick_by_hints = request_bool(inst, info->ctr, PICK_BY_HINTS, false, NULL);
+	}
+	r = classes_of(inst, ret);
+	if (!r)
+		r = interrupts_read(inst, ret);
+	if (!r)
+		r = read_memory(inst, ret);
+	if (r)
+		request_fini(ret);
+	return r;
+}
+
+void request_fini(struct request *r)
+{
+	r->hints = hints_unref(r->hints);
+	r->irq = irq_ask_unref(r->irq);
+}

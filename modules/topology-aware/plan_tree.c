@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the hardware to the tree. A level that would only repeat the one above it is left out: a
+ * lone NUMA node of a socket, dies of a socket that are not divided into clusters, a lone L3 cache.
+ * Nodes without memory have no pool, their CPUs belong to the parent alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "modules/topology-aware/plan.h"
+
+#define POOLS_MAX 8192u /* more caches than CPUs there are not */
+#define N_SETS 9u /* of a pool */
+
+struct unit {
+	uint32_t id;
+	struct rp_ids cpus;
+};
+
+struct units {
+	struct unit *list;
+	uint32_t n;
+};
+
+struct builder {
+	const struct modhost *h;
+	struct pool *pools;
+	struct rp_idset *cpus; /* of each pool */
+	uint32_t n, cap;
+	struct units packages, dies, nodes, caches;
+};
+
+/* ---- the machine's units --------------------------------------------------------------------- */
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct unit *a = pa, *b = pb;
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	uint32_t x = rp_ids_first(a->cpus), y = rp_ids_first(b->cpus);
+	return x < y ? -1 : x > y;
+}
+
+static int32_t read_units(const struct builder *b, uint32_t level, struct units *ret)
+{
+	const struct rp_host_topology *t = b->h->topology;
+	uint32_t n = t->n_units(b->h->ctx, level);
+	ret->list = calloc(n ? n : 1, sizeof *ret->list);
+	if (!ret->list)
+		return modhost_no_memory(b->h);
+	for (uint32_t i = 0; i < n; i++) {
+		struct rp_unit_info info = {.size = sizeof info};
+		int32_t r = t->unit(b->h->ctx, level, i, &info);
+		if (r)
+			return modhost_fail(b->h, r,
+					    "the host does not know a part of the machine");
+		if (!rp_ids_empty(info.cpus))
+			ret->list[ret->n++] = (struct unit){info.id, info.cpus};
+	}
+	qsort(ret->list, ret->n, sizeof *ret->list, by_id);
+	return 0;
+}
+
+static uint32_t count_within(const struct units *units, struct rp_ids cpus)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < units->n; i++)
+		n += (uint32_t)rp_ids_overlap(units->list[i].cpus, cpus);
+	return n;
+}
+
+static uint32_t cluster_of(const struct modhost *h, uint32_t cpu)
+{
+	struct rp_cpu_info info = {.size = offsetof(struct rp_cpu_info, base_khz)};
+	return h->topology->cpu(h->ctx, cpu, &info) ? 0 : info.cluster_id;
+}
+
+/* Does the kernel see more than one cluster of CPUs here? */
+static bool is_clustered(const struct modhost *h, struct rp_ids cpus)
+{
+	uint32_t first = rp_ids_first(cpus);
+	RP_IDS_EACH (cpu, cpus) {
+		if (cluster_of(h, cpu) != cluster_of(h, first))
+			return true;
+	}
+	return false;
+}
+
+static bool dies_count(const struct builder *b, struct rp_ids package)
+{
+	bool clustered = false;
+	for (uint32_t i = 0; i < b->dies.n; i++)
+		if (rp_ids_subset(b->dies.list[i].cpus, package))
+			clustered |= is_clustered(b->h, b->dies.list[i].cpus);
+	return clustered && count_within(&b->dies, package) > 1;
+}
+
+static bool has_memory(const struct modhost *h, uint32_t node)
+{
+	struct rp_node_info info = {.size = sizeof info};
+	return h->topology->node(h->ctx, node, &info) == 0 && info.memory > 0;
+}
+
+/* ---- pools, children before their parent ----------------------------------------------------- */
+
+/* Closes a pool that began with number `first`: what has no parent since then is its child. */
+static int32_t add_pool(struct builder *b, uint32_t first, uint32_t level, uint32_t id,
+			struct rp_ids cpus, const char *name)
+{
+	if (b->n == POOLS_MAX)
+		return modhost_fail(b->h, -RP_E2BIG, "the machine has more than %u parts", b->n);
+	if (b->n == b->cap) {
+		uint32_t cap = b->cap ? b->cap * 2 : 16;
+		struct pool *pools = realloc(b->pools, cap * sizeof *pools);
+		if (pools)
+			b->pools = pools;
+		struct rp_idset *sets = realloc(b->cpus, cap * sizeof *sets);
+		if (sets)
+			b->cpus = sets;
+		if (!pools || !sets)
+			return modhost_no_memory(b->h);
+		b->cap = cap;
+	}
+	struct pool *p = &b->pools[b->n];
+	*p = (struct pool){.parent = NO_POOL, .first = first, .level = level, .id = id};
+	(void)snprintf(p->name, sizeof p->name, "%s", name);
+	rp_idset_copy(&b->cpus[b->n], cpus);
+	for (uint32_t i = first; i < b->n; i++)
+		if (b->pools[i].parent == NO_POOL)
+			b->pools[i].parent = b->n;
+	b->n++;
+	return 0;
+}
+
+static int32_t add_caches(struct builder *b, struct rp_ids cpus, const char *above)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < b->caches.n; i++)
+		n += (uint32_t)rp_ids_subset(b->caches.list[i].cpus, cpus);
+	int32_t r = 0;
+	for (uint32_t i = 0; n > 1 && !r && i < b->caches.n; i++) {
+		const struct unit *u = &b->caches.list[i];
+		char name[POOL_NAME_MAX];
+		if (!rp_ids_subset(u->cpus, cpus))
+			continue;
+		(void)snprintf(name, sizeof name, "%.32s/L3 cache #%u", above, u->id);
+		r = add_pool(b, b->n, RP_LEVEL_L3, u->id, u->cpus, name);
+	}
+	return r;
+}
+
+static int32_t add_nodes(struct builder *b, struct rp_ids cpus)
+{
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < b->nodes.n; i++) {
+		const struct unit *u = &b->nodes.list[i];
+		struct rp_idset here;
+		char name[POOL_NAME_MAX];
+		rp_idset_and(&here, u->cpus, cpus);
+		if (rp_ids_empty(rp_ids_of(&here)) || !has_memory(b->h, u->id))
+			continue;
+		uint32_t first = b->n;
+		(void)snprintf(name, sizeof name, "NUMA node #%u", u->id);
+		r = add_caches(b, rp_ids_of(&here), name);
+		if (!r)
+			r = add_pool(b, first, RP_LEVEL_NODE, u->id, rp_ids_of(&here), name);
+	}
+	return r;
+}
+
+/* What is below a socket without dies, or below a die. */
+static int32_t add_below(struct builder *b, struct rp_ids cpus, const char *name)
+{
+	return count_within(&b->nodes, cpus) > 1 ? add_nodes(b, cpus) : add_caches(b, cpus, name);
+}
+
+static int32_t add_dies(struct builder *b, const struct unit *package)
+{
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < b->dies.n; i++) {
+		const struct unit *u = &b->dies.list[i];
+		char name[POOL_NAME_MAX];
+		if (!rp_ids_subset(u->cpus, package->cpus))
+			continue;
+		uint32_t first = b->n;
+		(void)snprintf(name, sizeof name, "die #%u/%u", package->id, u->id);
+		r = add_below(b, u->cpus, name);
+		if (!r)
+			r = add_pool(b, first, RP_LEVEL_DIE, u->id, u->cpus, name);
+	}
+	return r;
+}
+
+static int32_t add_socket(struct builder *b, const struct unit *package)
+{
+	uint32_t first = b->n;
+	char name[POOL_NAME_MAX];
+	(void)snprintf(name, sizeof name, "socket #%u", package->id);
+	int32_t r = dies_count(b, package->cpus) ? add_dies(b, package)
+						 : add_below(b, package->cpus, name);
+	if (!r)
+		r = add_pool(b, first, RP_LEVEL_PACKAGE, package->id, package->cpus, name);
+	for (uint32_t i = first; !r && i < b->n; i++)
+		b->pools[i].package = package->id;
+	return r;
+}
+
+static int32_t add_all(struct builder *b, struct rp_ids online)
+{
+	int32_t r = 0;
+	for (uint32_t i = 0; !r && i < b->packages.n; i++)
+		r = add_socket(b, &b->packages.list[i]);
+	if (r || b->packages.n == 1)
+		return r;
+	return add_pool(b, 0, RP_LEVEL_SYSTEM, 0, online, "root");
+}
+
+/* ---- sets and memory ------------------------------------------------------------------------- */
+
+static void copy_words(uint64_t *dst, struct rp_ids src, uint32_t n_words)
+{
+	for (uint32_t i = 0; i < n_words; i++)
+		dst[i] = rp_ids_word(src, i);
+}
+
+static void hand_out_words(struct rp_plan *p, struct pool *pool, uint64_t *w)
+{
+	uint64_t **sets[N_SETS] = {&pool->cpus,	    &pool->cap_sharable, &pool->cap_isolated,
+				   &pool->reserved, &pool->own,		 &pool->sharable,
+				   &pool->isolated, &pool->slice,	 &pool->whole_slice};
+	for (uint32_t i = 0; i < N_SETS; i++)
+		*sets[i] = w + (size_t)i * p->n_words;
+}
+
+static int32_t make_sets(struct builder *b, struct rp_plan *p)
+{
+	p->words = calloc((size_t)b->n * N_SETS * p->n_words, sizeof *p->words);
+	if (!p->words)
+		return modhost_no_memory(b->h);
+	for (uint32_t i = b->n; i-- > 0;) {
+		struct pool *pool = &b->pools[i];
+		hand_out_words(p, pool, p->words + (size_t)i * N_SETS * p->n_words);
+		copy_words(pool->cpus, rp_ids_of(&b->cpus[i]), p->n_words);
+		copy_words(pool->own, rp_ids_of(&b->cpus[i]), p->n_words);
+		pool->n_cpus = rp_ids_count(rp_ids_of(&b->cpus[i]));
+		pool->depth = pool->parent == NO_POOL ? 0 : b->pools[pool->parent].depth + 1;
+		if (pool->parent == NO_POOL)
+			continue;
+		for (uint32_t w = 0; w < p->n_words; w++)
+			b->pools[pool->parent].own[w] &= ~pool->cpus[w];
+	}
+	return 0;
+}
+
+static uint32_t mean_distance(const struct modhost *h, uint32_t a, uint32_t b)
+{
+	uint32_t there = h->topology->distance(h->ctx, a, b);
+	uint32_t back = h->topology->distance(h->ctx, b, a);
+	uint32_t d = there && back ? (there + back) / 2 : there + back;
+	return d ? d : UINT32_MAX;
+}
+
+/* The nodes with CPUs that are closest to one without. */
+static void closest_nodes(const struct builder *b, uint32_t node, struct rp_idset *ret)
+{
+	uint32_t best = UINT32_MAX;
+	rp_idset_clear(ret);
+	for (uint32_t i = 0; i < b->nodes.n; i++) {
+		uint32_t d = mean_distance(b->h, node, b->nodes.list[i].id);
+		if (d < best)
+			rp_idset_clear(ret);
+		if (d <= best) {
+			best = d;
+			rp_idset_add(ret, b->nodes.list[i].id);
+		}
+	}
+}
+
+static void add_memory(struct rp_plan *p, struct pool *pool, struct rp_ids nodes)
+{
+	memalloc_mask mask = memalloc_mask_of(p->mem, nodes);
+	memalloc_mask memory = memalloc_with_memory(p->mem);
+	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
+		pool->mem[t] |= mask & memalloc_of_types(p->mem, UINT32_C(1) << t);
+	/* Nodes with CPUs but no memory: a request for them alone gets its neighbours. */
+	pool->mem[0] |= mask & ~memory;
+}
+
+static void find_memory(const struct builder *b, struct rp_plan *p)
+{
+	struct rp_idset memory, near, with_cpus;
+	modhost_set(b->h, RP_NODES_MEMORY, &memory);
+	rp_idset_clear(&with_cpus);
+	for (uint32_t i = 0; i < b->nodes.n; i++)
+		rp_idset_add(&with_cpus, b->nodes.list[i].id);
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct rp_idset nodes;
+		rp_idset_clear(&nodes);
+		for (uint32_t k = 0; k < b->nodes.n; k++)
+			if (rp_ids_overlap(b->nodes.list[k].cpus, rp_ids_of(&b->cpus[i])))
+				rp_idset_add(&nodes, b->nodes.list[k].id);
+		p->pools[i].nodes = memalloc_mask_of(p->mem, rp_ids_of(&nodes));
+		if (p->pools[i].parent == NO_POOL)
+			rp_idset_copy(&nodes, rp_ids_of(&memory));
+		add_memory(p, &p->pools[i], rp_ids_of(&nodes));
+	}
+	RP_IDS_EACH (node, rp_ids_of(&memory)) {
+		struct rp_idset just;
+		if (rp_ids_has(rp_ids_of(&with_cpus), node))
+			continue;
+		rp_idset_clear(&just);
+		rp_idset_add(&just, node);
+		closest_nodes(b, node, &near);
+		memalloc_mask mask = memalloc_mask_of(p->mem, rp_ids_of(&near));
+		for (uint32_t i = 0; i < b->n; i++)
+			if (p->pools[i].nodes & mask)
+				add_memory(p, &p->pools[i], rp_ids_of(&just));
+	}
+}
+
+static void group_by_memory(struct rp_plan *p)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++) {
+		struct pool *pool = &p->pools[i];
+		pool->mem_group = p->n_mem_groups;
+		for (uint32_t k = 0; k < i && pool->mem_group == p->n_mem_groups; k++)
+			if (memcmp(p->pools[k].mem, pool->mem, sizeof pool->mem) == 0)
+				pool->mem_group = p->pools[k].mem_group;
+		if (pool->mem_group == p->n_mem_groups)
+			p->n_mem_groups++;
+	}
+}
+
+int32_t tree_build(const struct modhost *h, struct rp_plan *p)
+{
+	struct builder b = {.h = h};
+	int32_t r = read_units(&b, RP_LEVEL_PACKAGE, &b.packages);
+	if (!r)
+		r = read_units(&b, RP_LEVEL_DIE, &b.dies);
+	if (!r)
+		r = read_units(&b, RP_LEVEL_NODE, &b.nodes);
+	if (!r)
+		r = read_units(&b, RP_LEVEL_L3, &b.caches);
+	if (!r)
+		r = add_all(&b, rp_ids_of(&p->online));
+	if (!r)
+		r = make_sets(&b, p);
+	p->pools = b.pools;
+	p->n_pools = b.n;
+	if (!r) {
+		p->root = b.n - 1;
+		find_memory(&b, p);
+		group_by_memory(p);
+	}
+	free(b.cpus);
+	free(b.packages.list);
+	free(b.dies.list);
+	free(b.nodes.list);
+	free(b.caches.list);
+	return r;
+}
+
+void tree_free(struct rp_plan *p)
+{
+	free(p->words);
+	free(p->pools);
+	p->words = NULL;
+	p->pools = NULL;
+	p->n_pools = 0;
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+uint32_t tree_find(const struct rp_plan *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		if (strcmp(p->pools[i].name, name) == 0)
+			return i;
+	return NO_POOL;
+}
+
+bool tree_within(const struct rp_plan *p, uint32_t pool, uint32_t top)
+{
+	return pool <= top && pool >= p->pools[top].first;
+}
+
+uint32_t tree_level(const struct rp_plan *p, uint32_t wanted)
+{
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		if (p->pools[i].level <= wanted)
+			return p->pools[i].level;
+	return RP_LEVEL_PACKAGE;
+}
+
+memalloc_mask tree_memory(const struct pool *pool, uint32_t types)
+{
+	memalloc_mask mask = 0;
+	for (uint32_t t = 0; t < N_MEM_TYPES; t++)
+		if (types & UINT32_C(1) << t)
+			mask |= pool->mem[t];
+	return mask;
+}
+
+const char *tree_kind(const struct pool *pool)
+{
+	switch (pool->level) {
+	case RP_LEVEL_SYSTEM:
+		return "virtual node";
+	case RP_LEVEL_PACKAGE:
+		return "socket";
+	case RP_LEVEL_DIE:
+		return "die";
+	case RP_LEVEL_NODE:
+		return "numa node";
+	default:
+		return "L3 cache";
+	}
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others see of the policy. */
+#ifndef TOPOLOGY_AWARE_REPORT_H
+#define TOPOLOGY_AWARE_REPORT_H
+
+#include <stdbool.h>
+
+#include <nri-rp/policy.h>
+
+#include "modules/topology-aware/place.h"
+
+extern const struct rp_zones ta_zones;
+extern const struct rp_metrics ta_metrics;
+extern const struct rp_state ta_state;
+void report_choice(struct rp_instance *inst, const struct request *r, const struct scoring *s);
+void report_grant(struct rp_instance *inst, const struct request *r, const struct grant *g);
+
+#endif

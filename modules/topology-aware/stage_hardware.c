@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "modules/lib/annotation.h"
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/topology-aware.h"
+
+#define CLASS_KEY "cpu-class" TA_DOMAIN
+#define CLASSES_COOKIE UINT64_C(0xc1a55) /* timer */
+#define EXTENDED_DOMAIN "cpuclass.resource-policy.nri.io/"
+
+/* ---- scheduling classes ---------------------------------------------------------------------- */
+
+static int32_t find_sched(struct rp_instance *inst, const struct rp_ctr_info *info)
+{
+	const struct settings *s = &inst->plan->settings;
+	int32_t class = info->qos < N_QOS ? s->sched_qos[info->qos] : SCHEDCLASS_NONE;
+	for (uint32_t i = s->n_sched_ns; i-- > 0;)
+		if (strcmp(s->sched_ns[i].namespace, info->pod_namespace) == 0)
+			class = s->sched_ns[i].class;
+	return schedclass_annotated(&inst->h, &s->sched, info->ctr, class);
+}
+
+int32_t classes_stage_sched(struct rp_instance *inst, rp_txn txn, const struct request *r)
+{
+	if (r->sched == SCHEDCLASS_NONE || r->info.state != RP_STATE_CREATING)
+		return 0;
+	return schedclass_stage(&inst->h, txn, r->info.ctr,
+				&inst->plan->settings.sched.list[r->sched]);
+}
+
+/* ---- CPU classes ----------------------------------------------------------------------------- */
+
+static int32_t find_class(struct rp_instance *inst, struct request *r)
+{
+	const struct settings *s = &inst->plan->settings;
+	const struct modhost *h = &inst->h;
+	uint32_t scope = 0;
+	const char *name = h->cache->annotation(h->ctx, r->info.ctr, CLASS_KEY, &scope);
+	bool own = name && scope == RP_SCOPE_CONTAINER;
+	if (r->info.qos != RP_QOS_GUARANTEED)
+		return own ? modhost_fail(h, -RP_EINVAL,
+					  "CPU class \"%.64s\" is invalid for non-Guaranteed QoS "
+					  "class",
+					  name)
+			   : 0;
+	if (!name) {
+		r->class = r->full ? s->exclusive_class : CPUCLASS_NONE;
+		return 0;
+	}
+	uint32_t class = s->classes ? cpuclass_find(s->classes, name) : CPUCLASS_NONE;
+	if (!r->full)
+		return own ? modhost_fail(h, -RP_EINVAL,
+					  "CPU class \"%.64s\" is invalid without exclusive CPUs",
+					  name)
+			   : 0;
+	if (class == CPUCLASS_NONE)
+		return modhost_fail(h, -RP_EINVAL, "there is no CPU class \"%.64s\"", name);
+	r->class = class;
+	return 0;
+}
+
+int32_t classes_of(struct rp_instance *inst, struct request *r)
+{
+	r->sched = find_sched(inst, &r->info);
+	return find_class(inst, r);
+}
+
+int32_t classes_configure(struct rp_instance *inst)
+{
+	static const struct cpuclass_defs none;
+	const struct settings *s = &inst->plan->settings;
+	if (!s->classes && !inst->classes)
+		return 0;
+	if (!inst->classes)
+		inst->classes = cpuclass_new(&inst->h);
+	if (!inst->classes)
+		return modhost_no_memory(&inst->h);
+	cpuclass_retry(inst->classes, CLASSES_COOKIE, NULL, NULL);
+	inst->ledger.classes_changed = true;
+	return cpuclass_configure(inst->classes, s->classes ? s->classes : &none,
+				  rp_ids_of(&inst->plan->allowed));
+}
+
+void classes_apply(struct rp_instance *inst)
+{
+	const struct rp_plan *p = inst->plan;
+	if (!inst->classes || !inst->ledger.classes_changed)
+		return;
+	inst->ledger.classes_changed = false;
+	cpuclass_use(inst->classes, p->settings.shared_class, rp_ids_of(&p->allowed));
+	cpuclass_use(inst->classes, p->settings.reserved_class, rp_ids_of(&p->reserved));
+	for (uint32_t i = 0; p->settings.pin_cpu && i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
+			if (g->exclusive && g->class != CPUCLASS_NONE)
+				cpuclass_use(inst->classes, g->class, cpus_ids(g->exclusive));
+	cpuclass_commit(inst->classes);
+}
+
+void classes_stop(struct rp_instance *inst)
+{
+	cpuclass_stop(inst->classes);
+}
+
+void classes_timer(struct rp_instance *inst, uint64_t cookie)
+{
+	if (inst->classes)
+		cpuclass_timer(inst->classes, cookie);
+}
+
+/* ---- Speed Select ---------------------------------------------------------------------------- */
+
+static void put_if_high(const struct pct *pct, uint32_t class, struct rp_ids cpus,
+			struct rp_idset *ret)
+{
+	if (pct_is_high(pct, class))
+		rp_idset_or(ret, rp_ids_of(ret), cpus);
+	else
+		rp_idset_andnot(ret, rp_ids_of(ret), cpus);
+}
+
+/* CPUs that classes of high priority have: what classes_apply() will make of the ledger. */
+static void high_cpus(struct rp_instance *inst, const struct pct *pct, struct rp_idset *ret)
+{
+	const struct rp_plan *p = inst->plan;
+	rp_idset_clear(ret);
+	if (!pct_has_high(pct))
+		return;
+	put_if_high(pct, p->settings.shared_class, rp_ids_of(&p->allowed), ret);
+	put_if_high(pct, p->settings.reserved_class, rp_ids_of(&p->reserved), ret);
+	for (uint32_t i = 0; p->settings.pin_cpu && i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g; g = g->pool_next)
+			if (g->exclusive && g->class != CPUCLASS_NONE)
+				put_if_high(pct, g->class, cpus_ids(g->exclusive), ret);
+}
+
+bool classes_narrow(struct rp_instance *inst, const struct request *r, struct rp_idset *from)
+{
+	const struct pct *pct = cpuclass_pct(inst->classes);
+	uint32_t n = r->full > 0 ? (uint32_t)r->full : 0;
+	struct pct_hints hints;
+	struct rp_idset high;
+	if (!pct || r->class == CPUCLASS_NONE || rp_ids_count(rp_ids_of(from)) < n)
+		return false;
+	high_cpus(inst, pct, &high);
+	pct_hint(pct, r->class, n, rp_ids_of(from), rp_ids_of(&high), &hints);
+	bool preferred = pct_prefer(pct, &hints, n, from);
+	(void)pct_avoid(&hints, n, from);
+	return preferred;
+}
+
+static int32_t report_extended(struct rp_instance *inst, const struct rp_extended_sink *sink)
+{
+	const struct pct *pct =
+		cpuclass_platform_fails(inst->classes) ? NULL : cpuclass_pct(inst->classes);
+	const struct cpuclass_defs *defs = inst->plan ? inst->plan->settings.classes : NULL;
+	sink->own(sink->ctx, EXTENDED_DOMAIN "*");
+	for (uint32_t i = 0; pct && defs && i < defs->n; i++) {
+		char name[sizeof EXTENDED_DOMAIN + CPUCLASS_NAME_MAX];
+		if (!defs->list[i].publish)
+			continue;
+		(void)snprintf(name, sizeof name, EXTENDED_DOMAIN "%s", defs->list[i].name);
+		sink->resource(sink->ctx, name, pct_capacity(pct, i, rp_ids_none()));
+	}
+	return 0;
+}
+
+const struct rp_extended ta_extended = {
+	.size = sizeof(struct rp_extended),
+	.extended = report_extended,
+};
+
+/* ---- interrupts ------------------------------------------------------------------------------ */
+
+/*
+ * Interrupts that containers want on their exclusive CPUs, or off them. Moving them is the
+ * library's work, on the host's worker.
+ */
+#define IRQ_KEY "irq-affinity" TA_DOMAIN
+#define IRQ_WHAT "invalid IRQ affinity, annotation " IRQ_KEY
+#define PATTERNS_MAX 256u
+
+struct irq_ask {
+	uint32_t n_users;
+	bool claim_first;
+	uint32_t n_claims, n_masks;
+	char **patterns; /* claims, then masks */
+};
+
+struct irq_ask *irq_ask_ref(struct irq_ask *a)
+{
+	if (a)
+		a->n_users++;
+	return a;
+}
+
+struct irq_ask *irq_ask_unref(struct irq_ask *a)
+{
+	if (!a || --a->n_users)
+		return NULL;
+	for (uint32_t i = 0; i < a->n_claims + a->n_masks; i++)
+		free(a->patterns[i]);
+	free(a->patterns);
+	free(a);
+	return NULL;
+}
+
+/* ---- reading interrupts ---------------------------------------------------------------------- */
+
+static int32_t check_interrupts(struct rp_instance *inst, const struct irq_ask *ask)
+{
+	for (uint32_t i = 0; i < ask->n_claims + ask->n_masks; i++) {
+		const struct irq_name *denied =
+			irq_find_denied(&inst->plan->settings.denied, ask->patterns[i]);
+		if (denied)
+			return modhost_fail(&inst->h, -RP_EINVAL,
+					    "denied interrupt: \"%.64s\" matches \"%.64s\", which "
+					    "controllableInterrupts does not have",
+					    ask->patterns[i], denied->description);
+	}
+	return 0;
+}
+
+static int32_t read_list(struct rp_instance *inst, rp_cfg map, const char *key, struct irq_ask *a,
+			 uint32_t *count)
+{
+	const struct modhost *h = &inst->h;
+	rp_cfg list;
+	int32_t r = annotation_texts(h, IRQ_WHAT, map, key, &list);
+	uint32_t n = h->config->count(h->ctx, list), has = a->n_claims + a->n_masks;
+	if (r)
+		return r;
+	if (n > PATTERNS_MAX)
+		return modhost_fail(h, -RP_E2BIG, "invalid IRQ affinity: more than %u interrupts",
+				    PATTERNS_MAX);
+	char **grown = n ? realloc(a->patterns, (has + n) * sizeof *grown) : NULL;
+	if (n && !grown)
+		return modhost_no_memory(h);
+	if (n)
+		a->patterns = grown;
+	for (uint32_t i = 0; i < n; i++) {
+		a->patterns[has + i] =
+			strdup(h->config->text(h->ctx, h->config->item(h->ctx, list, i), ""));
+		if (!a->patterns[has + i])
+			return modhost_no_memory(h);
+		(*count)++;
+		if (!glob_valid(a->patterns[has + i]))
+			return modhost_fail(h, -RP_EINVAL,
+					    "invalid IRQ affinity: \"%.64s\" is no valid pattern",
+					    a->patterns[has + i]);
+	}
+	return 0;
+}
+
+static int32_t read_ask(struct rp_instance *inst, const char *text, struct irq_ask *a)
+{
+	const struct modhost *h = &inst->h;
+	rp_cfg map, at;
+	int32_t r = annotation_parse(h, IRQ_WHAT, text, &map);
+	if (!r)
+		r = annotation_member(h, IRQ_WHAT, map, "mode", RP_NODE_SCALAR, &at);
+	if (r)
+		return r;
+	const char *mode = h->config->text(h->ctx, at, "mask-first");
+	a->claim_first = strcmp(mode, "claim-first") == 0;
+	if (!a->claim_first && strcmp(mode, "mask-first") != 0)
+		return modhost_fail(h, -RP_EINVAL, "invalid IRQ affinity mode \"%.64s\"", mode);
+	r = read_list(inst, map, "claim", a, &a->n_claims);
+	return r ? r : read_list(inst, map, "mask", a, &a->n_masks);
+}
+
+/* Neither a pod-wide annotation nor one without interrupts says anything about a container without
+ * exclusive CPUs. */
+static int32_t check_eligible(struct rp_instance *inst, const struct request *r, bool own,
+			      bool *ret_eligible)
+{
+	bool guaranteed = r->info.qos == RP_QOS_GUARANTEED;
+	*ret_eligible = guaranteed && r->full;
+	if (*ret_eligible || !own)
+		return 0;
+	if (!guaranteed)
+		return modhost_fail(&inst->h, -RP_EINVAL,
+				    "IRQ affinity is invalid: the pod is not Guaranteed");
+	return modhost_fail(&inst->h, -RP_EINVAL, "IRQ affinity is invalid without exclusive CPUs");
+}
+
+int32_t interrupts_read(struct rp_instance *inst, struct request *r)
+{
+	const struct modhost *h = &inst->h;
+	uint32_t scope = 0;
+	bool eligible;
+	const char *text = h->cache->annotation(h->ctx, r->info.ctr, IRQ_KEY, &scope);
+	if (!text)
+		return 0;
+	struct irq_ask *a = calloc(1, sizeof *a);
+	if (!a)
+		return modhost_no_memory(h);
+	a->n_users = 1;
+	int32_t e = read_ask(inst, text, a);
+	if (!e)
+		e = check_eligible(inst, r, scope == RP_SCOPE_CONTAINER, &eligible);
+	if (!e && eligible && r->info.state == RP_STATE_CREATING)
+		e = check_interrupts(inst, a);
+	if (e || !eligible)
+		irq_ask_unref(a);
+	else
+		r->irq = a;
+	return e;
+}
+
+/* ---- moving interrupts ----------------------------------------------------------------------- */
+
+struct rules {
+	struct irq_claim *claims;
+	struct irq_mask *masks;
+	uint32_t n_claims, n_masks, cap;
+};
+
+static bool has_room(struct rules *r)
+{
+	if (r->n_claims < r->cap && r->n_masks < r->cap)
+		return true;
+	uint32_t cap = r->cap * 2 + 8;
+	struct irq_claim *claims = realloc(r->claims, cap * sizeof *claims);
+	if (claims)
+		r->claims = claims;
+	struct irq_mask *masks = realloc(r->masks, cap * sizeof *masks);
+	if (masks)
+		r->masks = masks;
+	if (!claims || !masks)
+		return false;
+	r->cap = cap;
+	return true;
+}
+
+static bool add_rules(struct rules *r, const struct grant *g)
+{
+	const struct irq_ask *a = g->irq;
+	const char *const *patterns = (const char *const *)(uintptr_t)a->patterns;
+	if (!has_room(r))
+		return false;
+	if (a->n_claims)
+		r->claims[r->n_claims++] =
+			(struct irq_claim){{patterns, a->n_claims}, cpus_ids(g->exclusive)};
+	if (a->n_masks)
+		r->masks[r->n_masks++] = (struct irq_mask){
+			{{patterns + a->n_claims, a->n_masks}, cpus_ids(g->exclusive)},
+			a->claim_first};
+	return true;
+}
+
+void interrupts_apply(struct rp_instance *inst)
+{
+	const struct rp_plan *p = inst->plan;
+	struct rules r = {0};
+	bool complete = true;
+	if (!inst->ledger.irqs_changed)
+		return;
+	inst->ledger.irqs_changed = false;
+	for (uint32_t i = 0; i < p->n_pools; i++)
+		for (const struct grant *g = p->pools[i].grants; g && complete; g = g->pool_next)
+			if (g->irq && g->exclusive)
+				complete = add_rules(&r, g);
+	inst->irqs_used |= r.n_claims + r.n_masks > 0;
+	if (inst->irqs_used && !inst->irqs)
+		inst->irqs = irq_new(&inst->h);
+	if (inst->irqs && complete) {
+		const struct irq_wish wish = {
+			.active = r.n_claims + r.n_masks > 0,
+			.claims = r.claims,
+			.n_claims = r.n_claims,
+			.masks = r.masks,
+			.n_masks = r.n_masks,
+			.allowed = rp_ids_of(&p->allowed),
+			.controllable = {p->settings.interrupts.list, p->settings.interrupts.n},
+		};
+		irq_commit(inst->irqs, &wish);
+	} else if (inst->irqs_used) {
+		modhost_log(&inst->h, RP_LOG_ERROR, 0,
+			    "out of memory: interrupts stay where they are");
+	}
+	free(r.claims);
+	free(r.masks);
+}

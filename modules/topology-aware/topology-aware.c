@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The callbacks of the topology-aware policy. What the policy does is told in ta.h. */
+#include <stdlib.h>
+
+#include "modules/topology-aware/report.h"
+#include "modules/topology-aware/stage.h"
+#include "modules/topology-aware/sync.h"
+#include "modules/topology-aware/topology-aware.h"
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+static void look_back(const struct rp_instance *inst, struct reserve_past *ret)
+{
+	plan_past(inst->plan, ret);
+	ledger_exclusive(inst, &ret->busy);
+}
+
+static int32_t plan(struct rp_instance *inst, rp_cfg section, struct rp_plan **ret)
+{
+	struct settings s;
+	int32_t r = settings_read(&inst->h, section, &s);
+	if (r)
+		return r;
+	struct reserve_past past;
+	if (inst->plan) {
+		look_back(inst, &past);
+	} else {
+		int32_t n =
+			ctr_list(&inst->h, &inst->list, RP_ORDER_CREATED); /* may move the list */
+		r = reserve_first(&inst->h, inst->list.ctrs, n, &inst->remembered, &past);
+	}
+	if (!r)
+		r = plan_new(&inst->h, &s, &past, ret);
+	if (r)
+		settings_fini(&s);
+	return r;
+}
+
+static int32_t look(struct rp_instance *inst, struct rp_plan **ret)
+{
+	struct reserve_past past;
+	look_back(inst, &past);
+	past.hotplug = true;
+	int32_t r = plan_new(&inst->h, &inst->plan->settings, &past, ret);
+	inst->plan->owns_settings = r != 0;
+	return r;
+}
+
+static void leave(struct rp_instance *inst)
+{
+	if (inst->memory_begun)
+		memalloc_keep(inst->plan->mem);
+	inst->memory_begun = false;
+	ledger_clear(inst);
+	inst->n_moved = 0;
+	inst->replaced = true;
+}
+
+static void enter(struct rp_instance *inst)
+{
+	inst->ledger.irqs_changed = inst->ledger.classes_changed = true;
+	if (classes_configure(inst))
+		modhost_log(&inst->h, RP_LOG_ERROR, 0, "CPU classes are not enforced");
+}
+
+/* ---- containers ------------------------------------------------------------------------------ */
+
+static void begin(struct rp_instance *inst)
+{
+	inst->resync = false;
+	inst->n_moved = 0;
+	ledger_begin(inst);
+	memalloc_keep(inst->plan->mem);
+	inst->memory_begun = memalloc_begin(inst->plan->mem) == 0;
+}
+
+static void done(struct rp_instance *inst)
+{
+	classes_apply(inst);
+	interrupts_apply(inst);
+}
+
+static int32_t stage_result(struct rp_instance *inst, rp_txn txn, const struct request *r,
+			    const struct grant *g)
+{
+	int32_t e = stage_grant(inst, txn, g);
+	return e ? e : classes_stage_sched(inst, txn, r);
+}
+
+/* A lost reply makes the runtime ask again: it is then a resize to what it is. */
+static int32_t give(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	struct request r;
+	struct grant *g, *old = ledger_find(inst, info->ctr);
+	struct hints *known = old ? old->hints : NULL;
+	int32_t e = request_read(inst, info, known, &r);
+	if (e)
+		return e;
+	e = old ? place_again(inst, &r, old, &g) : place(inst, &r, &g);
+	if (e)
+		inst->counters.refused++;
+	else if (old)
+		e = sync_retry(inst, txn);
+	/* What others got now may be a part of what it shares, or it was one of those that were
+	 * tried again. */
+	g = e ? NULL : ledger_find(inst, info->ctr);
+	if (g)
+		e = stage_result(inst, txn, &r, g);
+	request_fini(&r);
+	return e ? e : stage_others(inst, txn, info->ctr);
+}
+
+static int32_t resize(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	inst->counters.resized++;
+	return give(inst, txn, info);
+}
+
+static int32_t release(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_info *info)
+{
+	struct grant *g = ledger_find(inst, info->ctr);
+	if (!g)
+		return 0;
+	bool cold = (g->flags & GRANT_COLD) != 0;
+	int32_t r = ledger_reserve(inst, 1);
+	if (r)
+		return r;
+	place_release(inst, g);
+	if (cold)
+		cold_arm(inst);
+	r = sync_retry(inst, txn);
+	return r ? r : stage_others(inst, txn, info->ctr);
+}
+
+static int32_t timer(struct rp_instance *inst, rp_txn txn, uint64_t cookie)
+{
+	classes_timer(inst, cookie);
+	return cold_timer(inst, txn);
+}
+
+static int32_t rolled_back(struct rp_instance *inst)
+{
+	if (inst->resync)
+		return RP_RESYNC;
+	if (inst->memory_begun)
+		memalloc_drop(inst->plan->mem);
+	inst->memory_begun = false;
+	ledger_undo(inst);
+	return 0;
+}
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+static int32_t init(struct rp_instance *inst)
+{
+	inst->h.why = inst->why;
+	return 0;
+}
+
+static void stop(struct rp_instance *inst)
+{
+	classes_stop(inst);
+	irq_stop(inst->irqs);
+}
+
+static void fini(struct rp_instance *inst)
+{
+	if (inst->plan)
+		leave(inst);
+	table_fini(&inst->ledger.by_ctr);
+	table_fini(&inst->ledger.by_pod);
+	free(inst->ledger.log);
+	free(inst->moved);
+	ctr_list_free(&inst->order);
+	cpuclass_free(inst->classes);
+	irq_free(inst->irqs);
+}
+
+static const struct life_ops ops = {
+	.sees_preserved = true,
+	.leaves_unmanaged = true,
+	.init = init,
+	.plan = plan,
+	.look = look,
+	.plan_free = plan_free,
+	.leave = leave,
+	.enter = enter,
+	.begin = begin,
+	.sync = sync_all,
+	.place = give,
+	.resize = resize,
+	.release = release,
+	.rebalance = rebalance_all,
+	.pressure = rebalance_one,
+	.started = cold_started,
+	.timer = timer,
+	.rolled_back = rolled_back,
+	.done = done,
+	.stop = stop,
+	.fini = fini,
+	.schema = &ta_schema,
+	.zones = &ta_zones,
+	.metrics = &ta_metrics,
+	.state = &ta_state,
+	.extended = &ta_extended,
+};
+
+LIFE_MODULE("topology-aware", "1.0", ops,
+	    .summary = "CPUs and memory close to each other, in a tree of pools",
+	    .licence = "Apache-2.0");
