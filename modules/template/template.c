@@ -210,7 +210,7 @@ static int32_t keep(struct rp_instance *inst, rp_txn txn, const struct rp_ctr_in
 	return 0;
 }
 
-/* After a start, a reload, a reconnect, or CPUs that came or went: everybody is where he should be. */
+/* After a start, a reload, a reconnect, or CPUs that came or went: all are where they should be. */
 static int32_t sync_all(struct rp_instance *inst, rp_txn txn)
 {
 	owners_clear(&inst->owners);
