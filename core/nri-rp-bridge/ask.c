@@ -20,6 +20,11 @@ static int ask_now(struct question *q)
 	Nri__Container *ctr = a && q->ctr ? ctr_message(a, q->ctr) : NULL;
 	if (!pod || (q->ctr && !ctr))
 		return -ENOMEM;
+	if (q->police && q->event == NRI__EVENT__CREATE_CONTAINER) {
+		/* One that is told late may have been started or stopped while this waited. */
+		ctr->state = NRI__CONTAINER_STATE__CONTAINER_UNKNOWN;
+		ctr->pid = 0;
+	}
 	return nri_runtime_event(q->nri,
 				 &(struct nri_about){q->event, pod, ctr, q->resources, q->overhead},
 				 left, on_answer, q);

@@ -118,7 +118,9 @@ static void on_late_asked(struct question *q, const struct rpc_result *result)
 	if (r && q->ctr)
 		model_remove_ctr(&q->police->model, q->ctr);
 	else if (q->ctr) {
-		q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+		if (q->ctr->state == NRI__CONTAINER_STATE__CONTAINER_UNKNOWN)
+			q->ctr->state = NRI__CONTAINER_STATE__CONTAINER_CREATED;
+		ends_look_soon(q->police); /* it may have been started meanwhile */
 		q->ctr->polled = q->police->n_polls;
 		gather_place(q->police, q->ctr);
 	}

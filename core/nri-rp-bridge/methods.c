@@ -51,9 +51,18 @@ static int edit_run_pod(struct police_call *c, struct cri_missing *missing, stru
 	return r ? err_errno(err, r, "a pod") : 0;
 }
 
+static void tell_pod_stopped(struct police *p, struct pod *pod)
+{
+	if (pod->stopped)
+		return;
+	pod->stopped = true;
+	notice_tell(p, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, EFFECT_NONE);
+}
+
+/* The call that was to stop it may have been broken off. */
 static void tell_pod_removed(struct police *p, struct pod *pod)
 {
-	notice_tell(p, NRI__EVENT__STOP_POD_SANDBOX, pod, NULL, EFFECT_NONE);
+	tell_pod_stopped(p, pod);
 	notice_tell(p, NRI__EVENT__REMOVE_POD_SANDBOX, pod, NULL, EFFECT_REMOVE);
 }
 
@@ -121,7 +130,7 @@ static void after_stop_pod(struct police_call *c, enum police_outcome outcome, s
 	if (outcome != POLICE_DONE)
 		return;
 	tell_each(c, tell_stopped);
-	notice_tell(c->q.police, NRI__EVENT__STOP_POD_SANDBOX, c->q.pod, NULL, EFFECT_NONE);
+	tell_pod_stopped(c->q.police, c->q.pod);
 }
 
 static void after_remove_pod(struct police_call *c, enum police_outcome outcome,
@@ -131,7 +140,7 @@ static void after_remove_pod(struct police_call *c, enum police_outcome outcome,
 	if (outcome != POLICE_DONE)
 		return;
 	tell_each(c, tell_removed);
-	notice_tell(c->q.police, NRI__EVENT__REMOVE_POD_SANDBOX, c->q.pod, NULL, EFFECT_REMOVE);
+	tell_pod_removed(c->q.police, c->q.pod);
 }
 
 /* ---- containers ------------------------------------------------------------------------------ */

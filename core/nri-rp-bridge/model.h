@@ -48,6 +48,7 @@ struct pod {
 	struct seat seat;
 	unsigned refs;
 	bool gone; /* in no table any more */
+	bool stopped; /* the plugin has heard so, or is about to */
 	bool leaving; /* the plugin is about to hear that it is removed */
 	UT_hash_handle by_cri;
 };

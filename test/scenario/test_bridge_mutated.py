@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random damage to what a kubelet says to nri-rp-bridge, and to what a runtime answers: to frames of HTTP/2 as real ones sent them, and to messages of CRI.
-The bridge has to go on, calls of others with it, and nothing may stay allocated for what was never there. `MUTATIONS=100000` does many; with
-NRI_RP_BUILD=build/sanitized errors of memory count, too.
+The bridge has to go on, calls of others with it, and nothing may stay allocated for what was never there. `MUTATIONS=100000 MUTATED_BATCHES=20000` does
+many; with NRI_RP_BUILD=build/sanitized errors of memory count, too.
 """
+import contextlib
 import itertools
 import os
 import queue
 import random
 import socket
+import subprocess
 import threading
 import time
 import types
@@ -17,12 +19,14 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from criproxy import SERVICE, Bridge, Judge
-from simnode import eventually
+from simnode import BUILD, eventually
 from test_bridge_police import ANSWER_S, API, PLACED, UNKNOWN, Client, Cri, Daemon, all_is_free
 
 MUTATIONS = int(os.environ.get('MUTATIONS', 100))
-ANSWERS = int(os.environ.get('MUTATIONS', 500))  # of a runtime that lies
+ANSWERS = int(os.environ.get('MUTATIONS', 500))  # of a runtime that lies: messages
+BATCHES = int(os.environ.get('MUTATED_BATCHES', 60))  # and frames; most end a connection
 TALKERS = 12
+AGE_S = 0.2  # of a connection, before its answers are damaged
 PATIENCE_S = 0.03  # with what is lost in damage
 SEED = int(os.environ.get('MUTATION_SEED', 1))
 CHECK_EVERY = 20
@@ -71,15 +75,16 @@ class Relay:
 
 
 class Liar(Relay):
-    """One whose answers are damaged, each fourth batch of frames, until it is honest."""
+    """One whose answers are damaged, each fourth batch of frames, when a connection is as old as a plugin needs, or before."""
 
     def __init__(self, path, to):
         self.lies, self.count, self.rng, self.open = True, 0, random.Random(SEED), []
         super().__init__(path, to)
 
     def pump(self, a, b, kept):
+        begin = time.monotonic() + self.rng.random() * AGE_S
         self.open.append(a)
-        Relay.pass_on(a, b, self.damage if kept is self.answered else bytes)
+        Relay.pass_on(a, b, bytes if kept is self.said else lambda data: self.damage(data) if time.monotonic() >= begin else data)
         self.open.remove(a)
 
     def damage(self, data):
@@ -406,27 +411,51 @@ def is_clean(bridge):
     assert 'Sanitizer' not in text and 'runtime error' not in text, text
 
 
-def test_a_runtimes_frames(runtime, tmp_path):
+@contextlib.contextmanager
+def judges(bridge):
+    """A plugin that is there again at once when the bridge has dropped it: it does so whenever the runtime was away."""
+    log, over = bridge.dir / 'judges.log', threading.Event()
+
+    def again():
+        with open(log, 'w', encoding='utf-8') as to:
+            while not over.is_set():
+                judge = subprocess.Popen([str(BUILD / 'test/judge/judge'), '-p', '3', str(bridge.nri_socket)], stdout=to, stderr=subprocess.DEVNULL)
+                while judge.poll() is None and not over.wait(0.002):
+                    pass
+                judge.kill()
+                judge.wait()
+    thread = threading.Thread(target=again)
+    thread.start()
+    try:
+        yield log
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_runtimes_frames(runtime):
     liar = Liar(runtime.dir / 'liar.sock', runtime.socket)
-    with Bridge(types.SimpleNamespace(dir=runtime.dir, socket=liar.path)) as bridge:
-        daemon = Daemon(tmp_path, bridge.nri_socket).start()
+    with Bridge(types.SimpleNamespace(dir=runtime.dir, socket=liar.path)) as bridge, judges(bridge) as log:
         rounds = itertools.count()
-        talk_until(bridge, lambda: liar.count >= ANSWERS, lambda: next(rounds) % 10 or liar.cut())
+        talk_until(bridge, lambda: liar.count >= BATCHES, lambda: next(rounds) % 50 or liar.cut())
         is_clean(bridge)
+        asked = log.read_text().count('CreateContainer')
+        assert asked > BATCHES / 10, 'the plugin was hardly ever there'
         again = bridge.log.read_text().count(PLACED) + 1
         liar.lies = False
         liar.cut()
         eventually(lambda: Plain(bridge.socket).call('Echo', b'x') == b'x')
         bridge.wait_log(PLACED, again)
-        all_is_free(runtime, Client(bridge), daemon)
-        daemon.kill()
+        life(Client(bridge))
+        assert 'BROKEN' not in log.read_text(), log.read_text()[-4000:]
     is_clean(bridge)
 
 
 def test_a_runtimes_messages(runtime, tmp_path):
     runtime.events = queue.Queue()
-    with Bridge(runtime) as bridge:
+    with Bridge(runtime) as bridge, contextlib.ExitStack() as context:
         daemon = Daemon(tmp_path, bridge.nri_socket).start()
+        context.callback(daemon.kill)
         bridge.wait_log(PLACED)
         rounds, runtime.lies = itertools.count(), True
 
@@ -444,5 +473,4 @@ def test_a_runtimes_messages(runtime, tmp_path):
         daemon.start()
         bridge.wait_log(PLACED, again)
         all_is_free(runtime, Client(bridge), daemon)
-        daemon.kill()
     is_clean(bridge)

@@ -644,6 +644,17 @@ def test_events_that_one_reader_does_not_take_reach_the_others(runtime, bridge, 
     quick.cancel()
 
 
+def test_a_pod_whose_stop_was_broken_off_is_stopped_before_it_is_removed(runtime, bridge, client):
+    pod, _ = client.run('a')
+    with Judge(bridge.nri_socket) as judge:
+        runtime.faults['StopPodSandbox'] = lambda context: context.abort(grpc.StatusCode.UNAVAILABLE, 'who knows')
+        status_of(lambda: client.call('StopPodSandbox', API.PodRequest(pod_sandbox_id=pod)))
+        client.call('RemovePodSandbox', API.PodRequest(pod_sandbox_id=pod))
+        judge.wait('RemovePodSandbox')
+        assert len(judge.lines('StopPodSandbox')) == 1
+        judge.verdict()
+
+
 def test_a_pod_that_its_caller_gave_up_is_told_of_with_its_first_container(runtime, bridge, client):
     with Judge(bridge.nri_socket) as judge:
         request = client.request('unheard', 100)
