@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What may be asked for: all of it ends up in a container's specification. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/cache/cache.h"
@@ -127,6 +128,18 @@ static const char *bad_cdi(const char *name)
 	return strlen(name) > CDI_NAME_MAX ? "too long" : NULL;
 }
 
+/* What cgroups call a page size is a power of two and its unit. */
+static const char *bad_hugepages(const struct extra *e)
+{
+	char *unit;
+	int64_t bytes;
+	unsigned long size = char_alnum(*e->key) ? strtoul(e->key, &unit, 10) : 0;
+	if (!size || (size & (size - 1)) || !*unit || !strchr("KMG", *unit) ||
+	    !str_eq(unit + 1, "B"))
+		return "expected a page size, as \"2MB\"";
+	return str_to_i64(e->text, &bytes) || bytes < 0 ? "expected bytes in decimal digits" : NULL;
+}
+
 int extra_check(const struct extra *e, struct err *err)
 {
 	const char *why = NULL;
@@ -136,6 +149,8 @@ int extra_check(const struct extra *e, struct err *err)
 		why = bad_device(e->device);
 	else if (e->field == EXTRA_CDI)
 		why = bad_cdi(e->key);
+	else if (e->field == RP_F_HUGEPAGES)
+		why = bad_hugepages(e);
 	else if (e->key && (!*e->key || !extra_text(e->key, TEXT_MAX) ||
 			    !extra_text(e->text, RP_ANNOTATION_MAX)))
 		why = "empty, too long, or no text";

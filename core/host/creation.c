@@ -29,7 +29,7 @@ int32_t creation_set_pair(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, c
 			  const char *value)
 {
 	struct instance *i = main_call(ctx, RP_HOST_CACHE_1);
-	if (field < RP_F_ENV || field > RP_F_UNIFIED)
+	if (field < RP_F_ENV || field > RP_F_HUGEPAGES)
 		return -RP_ENOTSUP;
 	return creation_put(i, id, handle,
 			    (struct extra){.field = field, .key = key, .text = value});

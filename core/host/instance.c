@@ -232,6 +232,7 @@ void instance_finish(struct instance *i)
 		crumb_leave(i->env->crumb, CRUMB_LOOP);
 	}
 	instance_drop_timers(i);
+	instance_drop_posts(i);
 	instance_drop_fragments(i);
 	instance_drop_settings(i);
 	free(i);
@@ -248,6 +249,7 @@ struct instance *instance_free(struct instance *i)
 	}
 	i->closing = true;
 	instance_drop_timers(i);
+	instance_drop_posts(i);
 	instance_drop_wishes(i);
 	if (i->env->evict)
 		i->env->evict->forget(i, i->env->arg);

@@ -76,8 +76,11 @@ struct host_env {
 	pthread_mutex_t settings_lock; /* for all of it */
 	struct found *found; /* the file of what was there before; NULL: none */
 	bool found_fails; /* it was said that it cannot be written */
-	/* An instance's timer has gone off; a controller reports. */
-	void (*timer)(struct instance *i, uint64_t cookie, void *arg);
+	struct post *posts, **posts_end; /* events on their way, of all instances, and their lock */
+	pthread_mutex_t posts_lock;
+	/* An event of an instance's own: its timer has gone off, or it has posted one. A controller
+	 * reports. */
+	void (*event)(struct instance *i, const struct rp_event *ev, void *arg);
 	void (*reported)(struct instance *i, rp_ctr ctr, uint32_t result, const char *text,
 			 void *arg);
 	const struct evict_ops *evict; /* NULL: nobody does */

@@ -459,6 +459,8 @@ static bool in_range(uint32_t field, int64_t value)
 		return value >= 1000 && value <= 1000000;
 	case RP_F_MEMORY_LIMIT:
 		return value > 0;
+	case RP_F_SWAP:
+		return value == -1 || value > 0;
 	case RP_F_NICE:
 		return value >= -20 && value <= 19;
 	case RP_F_OOM_SCORE_ADJ:
@@ -480,7 +482,7 @@ static int32_t set_int(void *ctx, rp_txn id, rp_ctr handle, uint32_t field, int6
 	if (!in_range(field, value))
 		return -RP_EINVAL;
 	if (!number_of(&probe, field)) {
-		if (field < RP_F_SCHED_POLICY || field > RP_F_MEMPOLICY_MODE)
+		if (field < RP_F_SCHED_POLICY || field > RP_F_SWAP)
 			return -RP_ENOTSUP;
 		return creation_put(i, id, handle, (struct extra){.field = field, .number = value});
 	}

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <numa.h>
 #include <numaif.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,8 +100,9 @@ static void timer_fired(void *arg)
 	struct instance *i = t->instance;
 	uint64_t cookie = t->cookie;
 	drop_timer(i, cookie);
-	if (i->env->timer)
-		i->env->timer(i, cookie, i->env->arg);
+	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_TIMER, .cookie = cookie};
+	if (i->env->event)
+		i->env->event(i, &ev, i->env->arg);
 }
 
 static struct instance_timer *timer_of(struct instance *i, uint64_t cookie)
@@ -164,6 +166,91 @@ const struct rp_host_timer host_timer_service = {
 	.now_ms = now_ms,
 };
 
+/* ---- events of an instance's own ------------------------------------------------------------- */
+
+/* Each has one call of deliver_post() on its way, also when its instance has gone meanwhile. */
+struct post {
+	struct instance *instance; /* NULL: it has gone */
+	struct post *next;
+	uint64_t cookie;
+	uint32_t size;
+	_Alignas(max_align_t) char data[];
+};
+
+static struct post *take_post(struct host_env *env)
+{
+	(void)pthread_mutex_lock(&env->posts_lock);
+	struct post *p = env->posts;
+	env->posts = p->next;
+	if (!env->posts)
+		env->posts_end = NULL;
+	if (p->instance)
+		p->instance->n_posts--;
+	(void)pthread_mutex_unlock(&env->posts_lock);
+	return p;
+}
+
+static void deliver_post(void *arg)
+{
+	struct host_env *env = arg;
+	_free_ struct post *p = take_post(env);
+	const struct rp_event ev = {.size = sizeof ev,
+				    .type = RP_EVENT_POSTED,
+				    .cookie = p->cookie,
+				    .data = p->size ? p->data : NULL,
+				    .data_size = p->size};
+	if (p->instance && env->event)
+		env->event(p->instance, &ev, env->arg);
+}
+
+/* The call is under way before anybody else can take from the list. */
+static int add_post(struct host_env *env, struct post *p)
+{
+	struct instance *i = p->instance;
+	int r = -RP_E2BIG;
+	(void)pthread_mutex_lock(&env->posts_lock);
+	if (i->n_posts < RP_POSTS_MAX)
+		r = loop_post(env->loop, deliver_post, env);
+	if (!r) {
+		*(env->posts ? env->posts_end : &env->posts) = p;
+		env->posts_end = &p->next;
+		i->n_posts++;
+	}
+	(void)pthread_mutex_unlock(&env->posts_lock);
+	return r;
+}
+
+static int32_t post(void *ctx, uint64_t cookie, const void *data, uint32_t data_size)
+{
+	struct instance *i = ctx;
+	if (i->env->trial || !instance_handles_events(i))
+		return -RP_ENOTSUP;
+	if (data_size > RP_POST_BYTES_MAX)
+		return -RP_E2BIG;
+	struct post *p = calloc(1, sizeof *p + data_size);
+	if (!p)
+		return -RP_ENOMEM;
+	p->instance = i;
+	p->cookie = cookie;
+	p->size = data_size;
+	if (data_size)
+		memcpy(p->data, data, data_size);
+	int r = add_post(i->env, p);
+	if (r)
+		free(p);
+	return r == -RP_E2BIG ? r : r ? -RP_ENOMEM : 0;
+}
+
+void instance_drop_posts(struct instance *i)
+{
+	(void)pthread_mutex_lock(&i->env->posts_lock);
+	for (struct post *p = i->env->posts; p; p = p->next)
+		if (p->instance == i)
+			p->instance = NULL;
+	i->n_posts = 0;
+	(void)pthread_mutex_unlock(&i->env->posts_lock);
+}
+
 /* ---- work ------------------------------------------------------------------------------------ */
 
 struct job {
@@ -219,6 +306,39 @@ static int32_t submit(void *ctx, int32_t (*run)(void *arg), void (*done)(void *a
 static int32_t read_file(void *ctx, const char *path, char *buf, uint32_t cap)
 {
 	return (int32_t)fs_read(((struct instance *)ctx)->env->root, path, buf, cap);
+}
+
+static bool leads_up(const char *path)
+{
+	return strstr(path, "/../") || str_has_suffix(path, "/..");
+}
+
+/* Without waiting for whoever writes to a pipe; what was a file when it was opened stays one. */
+static int32_t read_node(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	struct stat st;
+	uint32_t len = 0;
+	ssize_t n = 1;
+	if (*path != '/' || leads_up(path) || !cap)
+		return -RP_EINVAL;
+	_close_ int fd = fs_open(((struct instance *)ctx)->env->root, path,
+				 O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -RP_EINVAL;
+	if (cap > RP_NODE_FILE_MAX + 1)
+		cap = RP_NODE_FILE_MAX + 1;
+	while (n > 0 && len < cap) {
+		n = read(fd, buf + len, cap - len);
+		len += n > 0 ? (uint32_t)n : 0;
+	}
+	if (n < 0 || len == cap)
+		return n < 0 ? -errno : -RP_E2BIG;
+	buf[len] = '\0';
+	return (int32_t)len;
 }
 
 static int32_t write_file(void *ctx, const char *path, const char *text)
@@ -366,4 +486,6 @@ const struct rp_host_work host_work_service = {
 	.move_pages = move_pages_by_portions,
 	.read_link = read_link,
 	.figure = host_figure,
+	.post = post,
+	.read_node = read_node,
 };

@@ -45,6 +45,7 @@ struct instance {
 	bool committed; /* a configuration */
 	struct instance_timer *timers;
 	unsigned n_timers;
+	unsigned n_posts; /* under the environment's lock */
 	struct fragment *fragments; /* what parse() gave in the running callback */
 };
 
@@ -90,6 +91,7 @@ static inline struct instance *main_call(void *ctx, const char *service)
 /* Everything that a module gets, for what is in core and uses modules/lib as modules do. */
 void instance_fill_host(struct instance *i);
 void instance_drop_timers(struct instance *i);
+void instance_drop_posts(struct instance *i);
 void instance_drop_fragments(struct instance *i);
 void instance_drop_settings(struct instance *i);
 void instance_drop_wishes(struct instance *i);

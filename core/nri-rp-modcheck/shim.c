@@ -169,6 +169,8 @@ typedef void (*function)(void);
  * have them. */
 #define LATER_MEMBERS(X)                                                                           \
 	X(WORK, rp_host_work, figure, 1)                                                           \
+	X(WORK, rp_host_work, post, 3)                                                             \
+	X(WORK, rp_host_work, read_node, 3)                                                        \
 	X(CACHE, rp_host_cache, pod_resource, 2)                                                   \
 	X(CACHE, rp_host_cache, arg, 3)                                                            \
 	X(CACHE, rp_host_cache, set_args, 3)                                                       \

@@ -5,6 +5,7 @@
 
 #include "core/host/services.h"
 #include "core/nri-rp-modcheck/shim.h"
+#include "core/util/str.h"
 
 static uint64_t t_generation(void *ctx)
 {
@@ -329,6 +330,28 @@ static void w_figure(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value)
 	host_work_service.figure(ctx, ctr, figure, value);
 }
 
+/* [any], as the next one: a fault is injected on the main thread alone, whose calls are counted. */
+static int32_t w_post(void *ctx, uint64_t cookie, const void *data, uint32_t data_size)
+{
+	struct shim *s = shim_of(ctx);
+	int32_t r = pthread_equal(pthread_self(), s->thread) ? shim_try(ctx, "post") : 0;
+	if (data_size && !data)
+		shim_broken(s, "post() was handed %u bytes of nothing", data_size);
+	return r ? shim_result(ctx, r) : host_work_service.post(ctx, cookie, data, data_size);
+}
+
+static int32_t w_read_node(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	struct shim *s = shim_of(ctx);
+	if (s->call && !str_eq(s->call, "prepare") && pthread_equal(pthread_self(), s->thread))
+		shim_broken(
+			s,
+			"read_node(\"%.80s\") in %s(): a disk may be waited for in prepare() and "
+			"by jobs (submit()) alone",
+			path, s->call);
+	return host_work_service.read_node(ctx, path, buf, cap);
+}
+
 const struct rp_host_work shim_work = {
 	.size = sizeof shim_work,
 	.submit = w_submit,
@@ -339,4 +362,6 @@ const struct rp_host_work shim_work = {
 	.make_dir = w_make_dir,
 	.remove_dir = w_remove_dir,
 	.figure = w_figure,
+	.post = w_post,
+	.read_node = w_read_node,
 };

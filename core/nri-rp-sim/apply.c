@@ -289,6 +289,11 @@ static void take_classes(struct sim_ctr *c, const Nri__LinuxResources *r)
 	for (size_t i = 0; i < r->n_unified; i++)
 		doc_put_text(sub_map(c->given, "unified"), r->unified[i]->key,
 			     r->unified[i]->value);
+	for (size_t i = 0; i < r->n_hugepage_limits; i++)
+		doc_put_int(sub_map(c->given, "hugepages"), r->hugepage_limits[i]->page_size,
+			    (int64_t)r->hugepage_limits[i]->limit);
+	if (r->memory && r->memory->swap)
+		doc_put_int(c->given, "swap", r->memory->swap->value);
 }
 
 /* A bit for each of them, by its number. */

@@ -18,32 +18,25 @@
 
 /* ---- what modules and the machine tell ------------------------------------------------------- */
 
-struct timer_event {
-	struct instance *instance;
-	uint64_t cookie;
-};
-
-static int deliver_timer(struct pipeline *p, void *arg, struct err *err)
+static int deliver(struct pipeline *p, void *arg, struct err *err)
 {
-	const struct timer_event *t = arg;
-	const struct rp_event ev = {sizeof ev, RP_EVENT_TIMER, 0, t->cookie};
-	(void)p;
-	return instance_event(t->instance, &ev, err);
+	return instance_event(p->policy, arg, err);
 }
 
-static void on_timer(struct instance *i, uint64_t cookie, void *arg)
+static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 {
 	struct pipeline *p = arg;
-	struct timer_event t = {i, cookie};
+	struct rp_event own = *ev;
 	struct err err = ERR_INIT;
 	if (i != p->policy) {
-		controllers_timer(p, i, cookie);
+		controllers_timer(p, i, ev->cookie);
 		return;
 	}
 	watchdog_begin(p->watchdog);
-	if (decide_event(p, deliver_timer, &t, &err))
-		log_warning("policy %s: timer %llu: %s", instance_name(i),
-			    (unsigned long long)cookie, err.text);
+	if (decide_event(p, deliver, &own, &err))
+		log_warning("policy %s: %s %llu: %s", instance_name(i),
+			    ev->type == RP_EVENT_TIMER ? "timer" : "event",
+			    (unsigned long long)ev->cookie, err.text);
 	watchdog_end(p->watchdog);
 }
 
@@ -190,7 +183,7 @@ static struct pipeline *new_bare(const struct pipeline_config *config)
 	p->cfg = *config;
 	p->root.fd = p->drift.fd = -1;
 	p->env.loop = config->loop;
-	p->env.timer = on_timer;
+	p->env.event = on_event;
 	p->env.reported = on_reported;
 	p->env.wished = on_wished;
 	p->env.runtime = &p->runtime.facts;

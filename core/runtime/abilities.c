@@ -37,7 +37,7 @@ uint32_t runtime_flags(const char *name, const char *version, const char *nri_ve
 	if (str_eq(name, "nri-rp-bridge/cgroups"))
 		return RP_RUNTIME_CREATION_IS_LATE;
 	if (str_eq(name, "nri-rp-bridge/cri"))
-		return AS_EVER;
+		return AS_EVER | RP_RUNTIME_CAN_SWAP;
 	if (*nri_version)
 		return AS_EVER | RP_RUNTIME_CAN_CDI | RP_RUNTIME_CAN_ARGS | RP_RUNTIME_CAN_SCHEDULE;
 	for (unsigned i = 0; i < sizeof releases / sizeof *releases; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Only what was decided is set: a field that is merely repeated would be claimed from other
  * plugins. */
+#include <stdlib.h>
+
 #include "core/pipeline/request/request.h"
 #include "core/runtime/internal.h"
 #include "core/util/str.h"
@@ -152,13 +154,44 @@ static int add_annotation(struct target *t, const struct extra *e)
 	return 0;
 }
 
+/* NULL: out of memory. */
+static Nri__LinuxResources *resources_of(struct target *t)
+{
+	if (!t->lnx->resources)
+		t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
+	return t->lnx->resources;
+}
+
+static int add_swap(struct target *t, const struct extra *e)
+{
+	Nri__LinuxResources *res = resources_of(t);
+	if (res && !res->memory)
+		res->memory = NEW(t->arena, Nri__LinuxMemory, nri__linux_memory);
+	if (!res || !res->memory)
+		return -ENOMEM;
+	res->memory->swap = WRAP(t->arena, Nri__OptionalInt64, nri__optional_int64, e->number);
+	return res->memory->swap ? 0 : -ENOMEM;
+}
+
+static int add_hugepages(struct target *t, const struct extra *e)
+{
+	Nri__HugepageLimit *limit = NEW(t->arena, Nri__HugepageLimit, nri__hugepage_limit);
+	Nri__LinuxResources *res = resources_of(t);
+	if (res && !res->hugepage_limits)
+		res->hugepage_limits = arena_array(t->arena, t->n, sizeof(void *));
+	if (!limit || !res || !res->hugepage_limits)
+		return -ENOMEM;
+	limit->page_size = borrow(e->key);
+	limit->limit = strtoull(e->text, NULL, 10);
+	res->hugepage_limits[res->n_hugepage_limits++] = limit;
+	return 0;
+}
+
 static int add_unified(struct target *t, const struct extra *e)
 {
 	Nri__LinuxResources__UnifiedEntry *kv = NEW(t->arena, Nri__LinuxResources__UnifiedEntry,
 						    nri__linux_resources__unified_entry);
-	Nri__LinuxResources *res = t->lnx->resources;
-	if (!res)
-		res = t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
+	Nri__LinuxResources *res = resources_of(t);
 	if (res && !res->unified)
 		res->unified = arena_array(t->arena, t->n, sizeof(void *));
 	if (!kv || !res || !res->unified)
@@ -368,6 +401,10 @@ static int add_extra(struct target *t, const struct extra *e)
 		return add_annotation(t, e);
 	case RP_F_UNIFIED:
 		return add_unified(t, e);
+	case RP_F_HUGEPAGES:
+		return add_hugepages(t, e);
+	case RP_F_SWAP:
+		return add_swap(t, e);
 	case RP_F_IO_CLASS:
 	case RP_F_IO_PRIORITY:
 		return add_io(t, e);
@@ -386,9 +423,7 @@ static int add_class(struct target *t, const struct blob *class, bool rdt)
 {
 	if (!class)
 		return 0;
-	Nri__LinuxResources *res = t->lnx->resources;
-	if (!res)
-		res = t->lnx->resources = NEW(t->arena, Nri__LinuxResources, nri__linux_resources);
+	Nri__LinuxResources *res = resources_of(t);
 	Nri__OptionalString *value =
 		WRAP(t->arena, Nri__OptionalString, nri__optional_string, borrow(class->data));
 	if (!res || !value)

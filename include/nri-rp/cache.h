@@ -134,6 +134,10 @@ struct rp_pod_ctr_info {
 #define RP_F_SCHED_DEADLINE 13u /* * nanoseconds */
 #define RP_F_SCHED_PERIOD 14u /* * nanoseconds */
 #define RP_F_MEMPOLICY_MODE 15u /* * Linux MPOL_ number */
+/* * bytes of memory and swap together; -1: unlimited. Only runtimes with RP_RUNTIME_CAN_SWAP (host.h)
+ * take it; on cgroup v2 RP_F_UNIFIED with memory.swap.max, of swap alone, reaches the others.
+ * [since 1.3] */
+#define RP_F_SWAP 16u
 
 /* Fields of set_text(). */
 #define RP_F_RDT_CLASS 100u /* "" clears */
@@ -146,6 +150,9 @@ struct rp_pod_ctr_info {
 #define RP_F_ENV 200u
 #define RP_F_ANNOTATION 201u
 #define RP_F_UNIFIED 202u /* a cgroup v2 file and its content */
+/* a page size as cgroups call it ("2MB", "1GB") and the bytes that it may use of them, in decimal
+ * digits. A size that the machine does not have fails the creation. [since 1.3] */
+#define RP_F_HUGEPAGES 203u
 
 /*
  * What only a creation can give (fields with *, set_pair(), set_args(), add_mount(), add_device(),

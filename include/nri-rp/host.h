@@ -97,7 +97,30 @@ struct rp_host_work {
 	/* A figure of a container that only the controller can read (RP_FIGURE_…), in answer to
 	 * measure(). */
 	void (*figure)(void *ctx, rp_ctr ctr, uint32_t figure, uint64_t value);
+
+	/* ---- since 1.3 ---- */
+
+	/* [any] An RP_EVENT_POSTED of the policy that posts it, with `cookie` and a copy of `data`,
+	 * soon, on the main thread and in a transaction of its own: so a job tells what it has
+	 * found, and a callback puts off what need not be in its transaction. Events come in the
+	 * order of posting, each as often as it was posted, those of a job before its done(). After
+	 * stop() none comes. -RP_E2BIG: over RP_POST_BYTES_MAX, or RP_POSTS_MAX have not come yet;
+	 * -RP_ENOTSUP: in a trial, and of others than policies with event(); -RP_ENOMEM. */
+	int32_t (*post)(void *ctx, uint64_t cookie, const void *data, uint32_t data_size);
+	/* [any] A whole file of the node outside of /sys and /proc, below the host's root, as
+	 * "/etc/machine-id": at most cap-1 bytes and a NUL behind them; its length. It can wait for
+	 * a disk: a job for the worker, but for prepare(). Only the policy's author vouches for
+	 * whose file that is. -RP_EINVAL: it is no regular file, or the path is not absolute or has
+	 * "..";
+	 * -RP_E2BIG: it is longer, or over RP_NODE_FILE_MAX; else -errno, as of read_file(). A
+	 * daemon that systemd hides a folder from, as nri-rpd.service does with /home, finds
+	 * nothing there. */
+	int32_t (*read_node)(void *ctx, const char *path, char *buf, uint32_t cap);
 };
+
+#define RP_POST_BYTES_MAX 4096u /* of one event's data */
+#define RP_POSTS_MAX 256u /* of one instance */
+#define RP_NODE_FILE_MAX 1048576u /* bytes of a file of read_node() */
 
 #define RP_FIGURE_LLC 1u /* bytes of the last level cache in use */
 #define RP_FIGURE_TRAFFIC 2u /* bytes moved to and from memory since it was first counted */
@@ -228,6 +251,7 @@ struct rp_host_evict {
 #define RP_RUNTIME_CAN_CDI 8u /* add_cdi(); a runtime may still have CDI switched off */
 #define RP_RUNTIME_CAN_ARGS 16u /* set_args() */
 #define RP_RUNTIME_CAN_SCHEDULE 32u /* scheduling and I/O priority of set_int() */
+#define RP_RUNTIME_CAN_SWAP 64u /* RP_F_SWAP */
 
 struct rp_host_runtime {
 	uint32_t size;

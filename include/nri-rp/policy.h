@@ -55,12 +55,20 @@ extern "C" {
 /* another runtime has synchronised, or one that can do other things (rp_host_runtime of host.h);
  * sync() has just returned. Only for modules of 1.3 and later. [since 1.3] */
 #define RP_EVENT_RUNTIME 6u
+/* cookie and data are those of a post() (host.h) of this instance. [since 1.3] */
+#define RP_EVENT_POSTED 7u
 
 struct rp_event {
 	uint32_t size;
 	uint32_t type;
 	uint64_t object;
 	uint64_t cookie;
+
+	/* ---- since 1.3 ---- */
+
+	const void *data; /* of RP_EVENT_POSTED, for the call; NULL: none. Aligned for any type */
+	uint32_t data_size;
+	uint32_t pad;
 };
 
 struct rp_plan; /* a checked configuration, the module's own */

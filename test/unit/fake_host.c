@@ -178,6 +178,36 @@ static int32_t work_submit(void *ctx, int32_t (*run)(void *arg),
 	return 0;
 }
 
+static int32_t work_post(void *ctx, uint64_t cookie, const void *data, uint32_t data_size)
+{
+	struct fake_host *f = ctx;
+	if (data_size > RP_POST_BYTES_MAX || f->n_posts == RP_POSTS_MAX)
+		return -RP_E2BIG;
+	struct fake_post *p = fake_grow(NULL, 1, sizeof *p + data_size);
+	p->cookie = cookie;
+	p->size = data_size;
+	if (data_size)
+		memcpy(p->data, data, data_size);
+	f->posts[f->n_posts++] = p;
+	return 0;
+}
+
+uint32_t fake_deliver_posts(struct fake_host *f)
+{
+	uint32_t n = 0;
+	for (; f->n_posts; n++) {
+		struct fake_post *p = f->posts[0]; /* its event may post another one */
+		memmove(f->posts, f->posts + 1, --f->n_posts * sizeof f->posts[0]);
+		(void)fake_event(f, &(struct rp_event){.size = sizeof(struct rp_event),
+						       .type = RP_EVENT_POSTED,
+						       .cookie = p->cookie,
+						       .data = p->size ? p->data : NULL,
+						       .data_size = p->size});
+		free(p);
+	}
+	return n;
+}
+
 uint32_t fake_run_work(struct fake_host *f)
 {
 	uint32_t n = 0;
@@ -232,6 +262,14 @@ static int32_t work_read_file(void *ctx, const char *path, char *buf, uint32_t c
 	return (uint32_t)n < cap ? n : (int32_t)cap - 1;
 }
 
+static int32_t work_read_node(void *ctx, const char *path, char *buf, uint32_t cap)
+{
+	const struct fake_file *file = find_file(ctx, path);
+	if (file && strlen(file->content) >= cap)
+		return -RP_E2BIG;
+	return work_read_file(ctx, path, buf, cap);
+}
+
 static int32_t work_write_file(void *ctx, const char *path, const char *text)
 {
 	put_file(ctx, path, text, true);
@@ -272,6 +310,8 @@ static const struct rp_host_work work_service = {
 	.write_file = work_write_file,
 	.report = work_report,
 	.cgroup_dir = work_cgroup_dir,
+	.post = work_post,
+	.read_node = work_read_node,
 };
 
 /* Nothing is known of the Node, and what is wished is logged. */
@@ -431,6 +471,8 @@ struct fake_host *fake_host_free(struct fake_host *f)
 	free(f->devices);
 	free(f->timers);
 	free(f->jobs);
+	while (f->n_posts)
+		free(f->posts[--f->n_posts]);
 	free(f->config_text);
 	free(f->state);
 	fake_out_fini(&f->error);

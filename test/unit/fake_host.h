@@ -99,7 +99,7 @@ void fake_sst_fail(struct fake_host *f, const char *what, int32_t code);
 const char *fake_sst_log(struct fake_host *f);
 void fake_sst_log_clear(struct fake_host *f);
 uint32_t fake_sst_manages(struct fake_host *f); /* 1: the module does */
-/* A file for read_file. */
+/* A file for read_file and read_node. */
 void fake_file(struct fake_host *f, const char *path, const char *content);
 const char *fake_written(struct fake_host *f, const char *path); /* by write_file; NULL: nothing */
 
@@ -208,5 +208,7 @@ int64_t fake_timer(const struct fake_host *f, uint64_t cookie);
 void fake_set_now(struct fake_host *f, uint64_t now_ms);
 /* Runs submitted jobs and their done functions. How many there were. */
 uint32_t fake_run_work(struct fake_host *f);
+/* Delivers what was posted, and what comes of it; how many events. */
+uint32_t fake_deliver_posts(struct fake_host *f);
 
 #endif

@@ -80,7 +80,7 @@ struct fake_pair {
 #define FAKE_MOUNT 1002u
 #define FAKE_DEVICE 1003u
 #define FAKE_CDI 1004u
-#define FAKE_N_INTS 16u /* RP_F_ numbers of set_int */
+#define FAKE_N_INTS 17u /* RP_F_ numbers of set_int */
 #define FAKE_N_TEXTS 5u /* from RP_F_RDT_CLASS on */
 
 struct fake_values {
@@ -131,6 +131,12 @@ struct fake_job {
 	void *arg;
 };
 
+struct fake_post {
+	uint64_t cookie;
+	uint32_t size;
+	_Alignas(max_align_t) char data[];
+};
+
 struct fake_host {
 	struct rp_host host;
 	struct fake_topology topology;
@@ -149,6 +155,8 @@ struct fake_host {
 	uint64_t now_ms;
 	struct fake_job *jobs;
 	uint32_t n_jobs;
+	struct fake_post *posts[RP_POSTS_MAX]; /* in order; not delivered yet */
+	uint32_t n_posts;
 	const char *hidden;
 	uint32_t calls, fail_at;
 	int32_t fail_code;

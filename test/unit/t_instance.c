@@ -201,11 +201,10 @@ struct place {
 	uint32_t reported;
 };
 
-static void on_timer(struct instance *i, uint64_t cookie, void *arg)
+static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
 {
 	struct place *p = arg;
-	assert_ptr_equal(i, p->i);
-	assert_int_equal(cookie, 5);
+	assert_true(i == p->i && ev->type == RP_EVENT_TIMER && ev->cookie == 5);
 	p->n_timer++;
 	loop_stop(p->env.loop);
 }
@@ -261,7 +260,7 @@ static int setup(void **state)
 				   .cache = cache_new(UINT64_C(1) << 30),
 				   .topo = tree_read(&p->tree),
 				   .root = &p->tree.root,
-				   .timer = on_timer,
+				   .event = on_event,
 				   .reported = on_reported,
 				   .arg = p};
 	p->env.worker = worker_new(p->env.loop, "test");
@@ -300,7 +299,7 @@ static void test_calls(void **state)
 	struct place *p = *state;
 	struct err err = ERR_INIT;
 	struct rp_plan *plan;
-	const struct rp_event ev = {sizeof ev, RP_EVENT_STARTED, p->ctr->handle, 0};
+	const struct rp_event ev = {.size = sizeof ev, .object = p->ctr->handle};
 	const void *data;
 	uint32_t size;
 	assert_string_equal(instance_name(p->i), "inner");
@@ -388,7 +387,7 @@ static void test_without_optional_parts(void **state)
 	struct place *p = *state;
 	struct err err = ERR_INIT;
 	struct instance *bare;
-	const struct rp_event ev = {sizeof ev, RP_EVENT_TIMER, 0, 0};
+	const struct rp_event ev = {.size = sizeof ev};
 	const void *data;
 	uint32_t size;
 	const struct rp_policy whole = policy;
@@ -602,7 +601,8 @@ static void test_ranges(void **state)
 		{RP_F_SCHED_RUNTIME, -1, -RP_EINVAL},
 		{RP_F_SCHED_RUNTIME, 5, 0},
 		{RP_F_MEMPOLICY_MODE, 3, 0},
-		{16, 1, -RP_ENOTSUP},
+		{RP_F_SWAP, -1, 0},
+		{RP_F_SWAP + 1, 1, -RP_ENOTSUP},
 		{0, 1, -RP_ENOTSUP},
 	};
 	txn_set_created(p->txn, p->ctr);

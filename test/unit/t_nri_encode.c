@@ -52,6 +52,11 @@ static void say_resources(struct text *t, const Nri__LinuxResources *r)
 		say(t, "mems=%s ", c->mems);
 	if (r->memory && r->memory->limit)
 		say(t, "limit=%lld ", (long long)r->memory->limit->value);
+	if (r->memory && r->memory->swap)
+		say(t, "swap:%lld ", (long long)r->memory->swap->value);
+	for (size_t i = 0; i < r->n_hugepage_limits; i++)
+		say(t, "huge:%s=%llu ", r->hugepage_limits[i]->page_size,
+		    (unsigned long long)r->hugepage_limits[i]->limit);
 	if (r->rdt_class)
 		say(t, "rdt=%s ", r->rdt_class->value);
 	if (r->blockio_class)
@@ -303,6 +308,9 @@ static void test_extras(void **state)
 		{{{.field = EXTRA_DEVICE, .key = "/dev/x", .device = &bare},
 		  {.field = EXTRA_DEVICE, .key = "/dev/y", .device = &owned}},
 		 "device:/dev/x,c,195,255 device:/dev/y,b,0,0,mode=640,uid=0,gid=44"},
+		{{PAIR(RP_F_HUGEPAGES, "2MB", "4194304"), PAIR(RP_F_HUGEPAGES, "1GB", "0"),
+		  NUM(RP_F_SWAP, -1)},
+		 "swap:-1 huge:2MB=4194304 huge:1GB=0"},
 		{{{.field = EXTRA_CDI, .key = "x.org/gpu=0", .text = ""}}, "cdi:x.org/gpu=0"},
 	};
 	(void)state;
@@ -395,7 +403,7 @@ static void test_abilities(void **state)
 		{"cri-o", "1.35.0", "", 3 | 8 | 16 | 32},
 		{"cri-o", "1.30.9", "", 3},
 		{"another", "9.9.9", "", 3},
-		{"nri-rp-bridge/cri", "1.0", "v0.12.2", 3},
+		{"nri-rp-bridge/cri", "1.0", "v0.12.2", 3 | RP_RUNTIME_CAN_SWAP},
 		{"nri-rp-bridge/cgroups", "1.0", "v0.12.2", RP_RUNTIME_CREATION_IS_LATE},
 	};
 	(void)state;

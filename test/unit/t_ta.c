@@ -174,7 +174,7 @@ static void test_cold_start(void **state)
 	rp_ctr c = guaranteed(f, "a", 500, "cold-start.resource-policy.nri.io={duration: 60s}");
 	assert_string_equal(fake_mems(f, c), "1");
 	assert_int_equal(fake_timer(f, 1), -1);
-	struct rp_event started = {sizeof started, RP_EVENT_STARTED, c, 0};
+	struct rp_event started = {.size = sizeof started, .type = RP_EVENT_STARTED, .object = c};
 	fake_set_now(f, 1000);
 	assert_int_equal(fake_event(f, &started), 0);
 	assert_int_equal(fake_timer(f, 1), 60000);
@@ -183,7 +183,7 @@ static void test_cold_start(void **state)
 	assert_string_equal(fake_mems(f, c), "1");
 	assert_int_equal(fake_timer(f, 1), 20000);
 	fake_set_now(f, 61000);
-	struct rp_event timer = {sizeof timer, RP_EVENT_TIMER, 0, 1};
+	struct rp_event timer = {.size = sizeof timer, .type = RP_EVENT_TIMER, .cookie = 1};
 	assert_int_equal(fake_event(f, &timer), 0);
 	assert_string_equal(fake_mems(f, c), "0-1");
 	REFUSED(f, "duration", .cpu_request = 500, G,

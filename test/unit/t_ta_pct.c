@@ -113,7 +113,8 @@ static void test_effects(void **state)
 	(void)fake_run_work(f);
 	assert_string_equal(fake_sst_in(f, 0), "");
 	fake_sst_fail(f, NULL, 0);
-	const struct rp_event ev = {sizeof ev, RP_EVENT_TIMER, 0, UINT64_C(0xc1a55)};
+	const struct rp_event ev = {
+		.size = sizeof ev, .type = RP_EVENT_TIMER, .cookie = UINT64_C(0xc1a55)};
 	assert_true(fake_timer(f, ev.cookie) > 0);
 	assert_int_equal(fake_event(f, &ev), 0);
 	(void)fake_run_work(f);

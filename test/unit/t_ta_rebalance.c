@@ -12,14 +12,17 @@ static const struct fake_machine caches = {.packages = 2, .cores = 8, .threads =
 
 static int32_t rebalance(struct fake_host *f, uint64_t budget)
 {
-	return fake_event(
-		f, &(struct rp_event){sizeof(struct rp_event), RP_EVENT_REBALANCE, 0, budget});
+	return fake_event(f, &(struct rp_event){.size = sizeof(struct rp_event),
+						.type = RP_EVENT_REBALANCE,
+						.cookie = budget});
 }
 
 static int32_t pressure(struct fake_host *f, rp_ctr c, uint64_t lacks)
 {
-	return fake_event(f,
-			  &(struct rp_event){sizeof(struct rp_event), RP_EVENT_PRESSURE, c, lacks});
+	return fake_event(f, &(struct rp_event){.size = sizeof(struct rp_event),
+						.type = RP_EVENT_PRESSURE,
+						.object = c,
+						.cookie = lacks});
 }
 
 static uint64_t n_moved(struct fake_host *f)

@@ -74,7 +74,9 @@ static uint32_t budget_of(const struct pipeline *p)
 
 int pipeline_rebalance(struct pipeline *p, uint32_t budget, unsigned *ret_moves, struct err *err)
 {
-	struct occasion o = {.ev = {sizeof o.ev, RP_EVENT_REBALANCE, 0, budget}, .budget = budget};
+	struct occasion o = {
+		.ev = {.size = sizeof o.ev, .type = RP_EVENT_REBALANCE, .cookie = budget},
+		.budget = budget};
 	if (!listens(p))
 		return err_set(err, -ENOTSUP, "policy %s does not rebalance",
 			       p->policy ? instance_name(p->policy) : "none");
@@ -136,7 +138,10 @@ void pipeline_pressure(struct pipeline *p, struct ctr *ctr, uint32_t pressure)
 	struct err err = ERR_INIT;
 	char text[160];
 	struct occasion o = {
-		.ev = {sizeof o.ev, RP_EVENT_PRESSURE, ctr->handle, pressure},
+		.ev = {.size = sizeof o.ev,
+		       .type = RP_EVENT_PRESSURE,
+		       .object = ctr->handle,
+		       .cookie = pressure},
 		.budget = budget_of(p),
 	};
 	ctr->usage->pressure = pressure;

@@ -513,7 +513,8 @@ static void refresh(struct pipeline *p, struct ctr *ctr, const struct ctr_desc *
 static int started(struct pipeline *p, void *arg, struct err *err)
 {
 	const struct ctr *ctr = arg;
-	struct rp_event ev = {sizeof ev, RP_EVENT_STARTED, ctr->handle, 0};
+	const struct rp_event ev = {
+		.size = sizeof ev, .type = RP_EVENT_STARTED, .object = ctr->handle};
 	return instance_event(p->policy, &ev, err);
 }
 

@@ -182,7 +182,7 @@ static bool is_other_runtime(struct pipeline *p)
 
 static int tell_of_runtime(struct pipeline *p, struct err *err)
 {
-	const struct rp_event ev = {sizeof ev, RP_EVENT_RUNTIME, 0, 0};
+	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_RUNTIME};
 	return instance_knows(p->policy, 3) ? instance_event(p->policy, &ev, err) : 0;
 }
 
