@@ -188,23 +188,33 @@ static void all_done(void *arg, int result)
 	loop_stop(arg);
 }
 
+static bool is_busy(const struct rig *r)
+{
+	return worker_pending(r->env.worker) || r->env.posts;
+}
+
 /* A job behind the others ends the wait for them; what their done() functions have submitted is
  * waited for next. */
 int rig_finish_jobs(struct rig *r, struct err *err)
 {
 	uint64_t end_ms = clock_ms() + JOBS_MS;
-	if (!worker_pending(r->env.worker))
+	if (!is_busy(r))
 		return 0;
 	struct loop_timer *limit = loop_timer_new(r->env.loop, stop_loop, r->env.loop);
 	if (!limit || loop_timer_arm(limit, JOBS_MS))
 		return err_errno(err, -ENOMEM, "timer");
-	while (worker_pending(r->env.worker) && clock_ms() < end_ms &&
+	while (is_busy(r) && clock_ms() < end_ms &&
 	       !worker_submit(r->env.worker, nothing, all_done, r->env.loop))
 		(void)loop_run(r->env.loop);
 	loop_timer_free(limit);
 	if (worker_pending(r->env.worker))
 		return err_set(err, -ETIME, "jobs were not done within %u ms", JOBS_MS);
-	return 0;
+	if (is_busy(r))
+		return err_set(err, -ETIME,
+			       "what is posted has come to no end within %u ms: each event posts "
+			       "another one",
+			       JOBS_MS);
+	return r->posted.code ? err_set(err, r->posted.code, "%s", r->posted.text) : 0;
 }
 
 /* ---- decisions ------------------------------------------------------------------------------- */
@@ -380,9 +390,13 @@ static int call_allocate(struct rig *r, struct ctr *ctr, struct err *err)
 	if (!d)
 		return -ENOMEM;
 	txn_set_created(r->txn, ctr);
+	if (r->at_creation)
+		r->at_creation(r, false);
 	uint64_t start = clock_ns();
 	int bad = instance_allocate(r->instance, ctr, err);
 	r->last_allocate_ns = clock_ns() - start;
+	if (r->at_creation)
+		r->at_creation(r, true);
 	if (!bad)
 		d->state = RP_STATE_CREATED;
 	return bad;
@@ -550,44 +564,48 @@ int rig_sync(struct rig *r, struct err *err)
 	return bad == RIG_REFUSED ? err_prefix(err, "sync() must not fail: ") : bad;
 }
 
-static int call_topology(struct rig *r, struct ctr *ctr, struct err *err)
+static int call_event(struct rig *r, struct ctr *ctr, struct err *err)
 {
-	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_TOPOLOGY};
 	(void)ctr;
-	return instance_event(r->instance, &ev, err);
+	return instance_event(r->instance, &r->event, err);
 }
 
-static int call_started(struct rig *r, struct ctr *ctr, struct err *err)
+int rig_event(struct rig *r, uint32_t type, const struct ctr *ctr, struct err *err)
 {
-	const struct rp_event ev = {
-		.size = sizeof ev, .type = RP_EVENT_STARTED, .object = ctr->handle};
-	return instance_event(r->instance, &ev, err);
-}
-
-static int call_rebalance(struct rig *r, struct ctr *ctr, struct err *err)
-{
-	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_REBALANCE};
-	(void)ctr;
-	return instance_event(r->instance, &ev, err);
-}
-
-int rig_event(struct rig *r, uint32_t type, struct ctr *ctr, struct err *err)
-{
-	return rig_decide(r, type == RP_EVENT_STARTED ? call_started : call_rebalance, ctr,
-			  type == RP_EVENT_STARTED ? "event (started)" : "event (rebalance)", err);
-}
-
-static int call_timer(struct rig *r, struct ctr *ctr, struct err *err)
-{
-	const struct rp_event ev = {.size = sizeof ev, .type = RP_EVENT_TIMER, .cookie = r->cookie};
-	(void)ctr;
-	return instance_event(r->instance, &ev, err);
+	static const char *const names[] = {[RP_EVENT_STARTED] = "event (started)",
+					    [RP_EVENT_TOPOLOGY] = "event (topology)",
+					    [RP_EVENT_TIMER] = "event (timer)",
+					    [RP_EVENT_REBALANCE] = "event (rebalance)",
+					    [RP_EVENT_RUNTIME] = "event (runtime)"};
+	r->event = (struct rp_event){.size = sizeof r->event,
+				     .type = type,
+				     .object = type == RP_EVENT_STARTED ? ctr->handle : 0,
+				     .cookie = r->cookie};
+	return rig_decide(r, call_event, NULL, names[type], err);
 }
 
 int rig_timer(struct rig *r, uint64_t cookie, struct err *err)
 {
 	r->cookie = cookie;
-	return rig_decide(r, call_timer, NULL, "event (timer)", err);
+	int bad = rig_event(r, RP_EVENT_TIMER, NULL, err);
+	r->cookie = 0;
+	return bad;
+}
+
+/* What the policy has posted; the loop runs already, so nobody waits for jobs of its. */
+static void on_event(struct instance *i, const struct rp_event *ev, void *arg)
+{
+	struct rig *r = arg;
+	bool late = r->late;
+	if (ev->type != RP_EVENT_POSTED || i != r->instance || r->posted.code)
+		return;
+	r->late = true;
+	r->event = *ev;
+	struct err err = ERR_INIT;
+	if (rig_settle(rig_decide(r, call_event, NULL, "event (posted)", &err)))
+		r->posted = err;
+	r->late = late;
+	r->n_posted++;
 }
 
 int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
@@ -602,7 +620,7 @@ int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err)
 	r->lost_cpus = !instance_handles_events(r->instance);
 	if (!r->lost_cpus) {
 		r->lost_cpus = true;
-		bad = rig_decide(r, call_topology, NULL, "event (topology)", err);
+		bad = rig_event(r, RP_EVENT_TOPOLOGY, NULL, err);
 		r->lost_cpus = bad == RIG_REFUSED;
 	}
 	topo_unref(old);
@@ -627,6 +645,8 @@ int rig_open(struct rig *r, struct check *c, struct shim *shim, struct err *err)
 	}
 	r->env.root = &r->root;
 	r->env.crumb = c->crumb;
+	r->env.event = on_event;
+	r->env.arg = r;
 	r->env.loop = loop_new();
 	r->env.worker = r->env.loop ? worker_new(r->env.loop, "modcheck") : NULL;
 	if (!bad)

@@ -34,7 +34,11 @@ struct rig {
 	bool late; /* results of jobs are kept back: the case lets them come */
 	bool faulty; /* calls are made to fail: sync() and release() may do so too, once */
 	struct pod *pod; /* that is being admitted, or ends */
-	unsigned n_refused, n_unmanaged;
+	struct rp_event event; /* that is being delivered */
+	struct err posted; /* what was wrong with one that was posted */
+	/* Before and after allocate(), in its transaction; NULL: nothing. */
+	void (*at_creation)(struct rig *r, bool after);
+	unsigned n_refused, n_unmanaged, n_posted;
 };
 
 /* What a container is to be like. */
@@ -94,7 +98,8 @@ int rig_remove(struct rig *r, struct ctr *ctr, struct err *err);
 int rig_release(struct rig *r, struct ctr *ctr, struct err *err);
 int rig_set_online(struct rig *r, struct rp_ids cpus, struct err *err);
 int rig_timer(struct rig *r, uint64_t cookie, struct err *err);
-int rig_event(struct rig *r, uint32_t type, struct ctr *ctr, struct err *err);
+/* ctr: of RP_EVENT_STARTED. */
+int rig_event(struct rig *r, uint32_t type, const struct ctr *ctr, struct err *err);
 
 /* What is decided for all live containers, a line each, by creation. */
 void rig_describe(struct rig *r, struct buf *out);

@@ -170,7 +170,12 @@ static int32_t p_release(struct rp_instance *inst, rp_txn txn, rp_ctr ctr)
 static int32_t p_event(struct rp_instance *inst, rp_txn txn, const struct rp_event *ev)
 {
 	struct cover *c = cover_of(inst);
-	JUDGE(c, "event", c->policy->event(c->real, txn, ev));
+	struct rp_event told = *ev;
+	if (c->shim->minor < 3) { /* what an older host does not say */
+		memset(&told.data, SHIM_POISON, sizeof told - offsetof(struct rp_event, data));
+		told.size = offsetof(struct rp_event, data);
+	}
+	JUDGE(c, "event", c->policy->event(c->real, txn, &told));
 }
 
 static int32_t p_rolled_back(struct rp_instance *inst)

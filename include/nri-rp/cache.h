@@ -134,9 +134,9 @@ struct rp_pod_ctr_info {
 #define RP_F_SCHED_DEADLINE 13u /* * nanoseconds */
 #define RP_F_SCHED_PERIOD 14u /* * nanoseconds */
 #define RP_F_MEMPOLICY_MODE 15u /* * Linux MPOL_ number */
-/* * bytes of memory and swap together; -1: unlimited. Only runtimes with RP_RUNTIME_CAN_SWAP (host.h)
- * take it; on cgroup v2 RP_F_UNIFIED with memory.swap.max, of swap alone, reaches the others.
- * [since 1.3] */
+/* * bytes of memory and swap together; -1: unlimited. Only runtimes with RP_RUNTIME_CAN_SWAP
+ * (host.h) take it; on cgroup v2 RP_F_UNIFIED with memory.swap.max, of swap alone, reaches the
+ * others. [since 1.3] */
 #define RP_F_SWAP 16u
 
 /* Fields of set_text(). */

@@ -59,6 +59,8 @@ def defects():
     yield 'call-set-args', {'IN_PLACE': 'const char *a = "x"; (void)cache->set_args(ctx, txn, ctr, &a, 1)'}, 'abi/shorter-structs', 'set_args() of ABI 1.3'
     yield 'call-may-wait', {'IN_PLACE': '(void)cache->may_wait(ctx, txn, 0, 0)'}, 'abi/shorter-structs', 'may_wait() of ABI 1.3'
     yield 'call-pod-ctr', {'IN_PLACE': 'struct rp_pod_ctr_info i = {sizeof i}; (void)cache->pod_ctr(ctx, 1, 0, &i)'}, 'abi/shorter-structs', 'pod_ctr() of ABI 1.3'
+    yield 'call-add-cdi', {'IN_PLACE': '(void)cache->add_cdi(ctx, txn, ctr, "v.example/c=0")'}, 'abi/shorter-structs', 'add_cdi() of ABI 1.3'
+    yield 'call-post', {'IN_PLACE': 'if (inst->work) (void)inst->work->post(ctx, 0, NULL, 0)'}, 'abi/shorter-structs', 'post() of ABI 1.3'
     yield 'call-arg', {'IN_PLACE': '(void)cache->arg(ctx, ctr, 0)'}, 'abi/shorter-structs', 'arg() of ABI 1.3'
     yield 'call-list-pods', {'IN_PLACE': '(void)cache->list_pods(ctx, NULL, 0)'}, 'abi/shorter-structs', 'list_pods() of ABI 1.3'
     yield 'call-simulated', {'IN_SYNC': '(void)inst->topology->simulated(inst->ctx)'}, 'abi/shorter-structs', 'simulated() of ABI 1.3'
@@ -67,6 +69,7 @@ def defects():
     yield 'call-figure', {'IN_SYNC': 'if (inst->work) inst->work->figure(inst->ctx, 0, RP_FIGURE_LLC, 1)'}, 'abi/shorter-structs', 'figure() of ABI 1.1'
     yield 'read-has-cpus', {'AFTER_GET': 'if (!r && !rp_ids_empty(info.has_cpus)) inst->n_calls += rp_ids_count(info.has_cpus)'}, \
         'abi/shorter-structs', 'on a host of ABI 1.1'
+    yield 'read-data', {'IN_EVENT': 'if (ev->data) inst->n_calls += *(const char *)ev->data'}, 'abi/shorter-structs', 'SIGSEGV) in event'
     yield 'read-asked', {'AFTER_GET': 'if (!r && info.asked_shares != RP_NOT_SET) (void)cache->set_int(ctx, txn, ctr, RP_F_SHARES, info.asked_shares)'}, \
         'abi/shorter-structs', 'set_int() was handed what a host of ABI 1.2 leaves unset'
     yield 'service-usage', {'IN_PLACE': 'struct rp_usage u = {sizeof u}; (void)inst->usage->get(ctx, ctr, &u)'}, 'abi/missing-services', 'on a host without nri-rp.host.usage/1'
@@ -96,6 +99,18 @@ def defects():
     yield 'done-writes', {'IN_DONE': 'inst->work->write_file(inst->ctx, "/sys/x", "1")'}, 'work/jobs', 'write_file("/sys/x") in done()'
     yield 'controller-job', {**CONTROLLER, 'IN_RUN': '(void)inst->cache->list(inst->ctx, 0, NULL, 0)'}, 'controller/absent-files', 'list() was called on another thread'
     yield 'controller-late', {**CONTROLLER, 'IN_DONE': 'job->record->next->speed = 1'}, 'controller/late', 'when results come late'
+    yield 'post-crash', {'IN_RUN': 'inst->work->post(inst->ctx, 1, "x", 1)', 'IN_EVENT': 'if (ev->type == RP_EVENT_POSTED) abort()'}, \
+        'work/jobs', 'SIGABRT) in event'
+    yield 'post-odd-code', {'IN_PLACE': '(void)inst->work->post(ctx, 1, NULL, 0)', 'IN_EVENT': 'if (ev->type == RP_EVENT_POSTED) return -5'}, \
+        'work/jobs', 'event() returned -5 without saying why'
+    yield 'node-file', {'IN_PLACE': 'char b[64]; (void)inst->work->read_node(ctx, "/etc/machine-id", b, sizeof b)'}, \
+        'abi/rules', 'read_node("/etc/machine-id") in allocate()'
+    # what others want
+    yield 'busy-aborts', {'IN_PLACE': 'if (cache->set_pair(ctx, txn, ctr, RP_F_ENV, "A", "1") == -RP_EBUSY) abort()'}, \
+        'creation/conflict', 'another one asks for environment variable A with another value'
+    yield 'busy-odd-code', {'IN_PLACE': 'if (cache->add_cdi(ctx, txn, ctr, "v.example/c=0") || cache->set_int(ctx, txn, ctr, RP_F_NICE, 3)) return -5'}, \
+        'creation/conflict', 'none of the RP_E codes'
+    yield 'late-aborts', {'AFTER_GET': 'if (!r && (info.flags & RP_CTR_RUNS_ALREADY)) abort()'}, 'creation/runtimes', 'with a runtime that can do 0x4'
     # threads
     yield 'thread', {'FILE_SCOPE': FAR % '(void)inst->topology->memory(inst->ctx)', 'IN_ALLOCATE': THREAD}, 'abi/rules', 'memory() was called on another thread'
     yield 'thread-logs', {'FILE_SCOPE': FAR % 'inst->host->log(inst->ctx, 6, 0, "x")', 'IN_SYNC': THREAD}, 'abi/rules', 'log() was called on another thread'

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others want of the same container: values that only a creation can give, hints; and runtimes
+ * that can do less than most. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cache/txn.h"
+#include "core/host/services.h"
+#include "core/nri-rp-modcheck/churn.h"
+#include "core/util/cleanup.h"
+#include "core/util/str.h"
+
+#define WISHES 40u
+#define ASKED_MAX 16u
+#define TEXT_MAX 256u
+#define REQUESTS 40u
+#define OTHER "another"
+
+/* ---- two who ask for one thing --------------------------------------------------------------- */
+
+struct asked {
+	struct extra e;
+	char key[TEXT_MAX], text[TEXT_MAX];
+	struct rp_mount mount;
+	struct rp_device device;
+	char source[TEXT_MAX], type[32], options[TEXT_MAX];
+};
+
+struct creating {
+	struct rig rig; /* first */
+	struct asked asked[ASKED_MAX];
+	unsigned n;
+	const struct extra *others; /* what another one has asked for before; NULL: nothing */
+};
+
+static bool keep(char *to, size_t size, const char *from, const char **ret)
+{
+	*ret = to;
+	return snprintf(to, size, "%s", from) < (int)size;
+}
+
+/* False: too long to be worth it. */
+static bool keep_asked(struct asked *a, const struct extra *e)
+{
+	bool ok = true;
+	a->e = *e;
+	a->e.by = OTHER;
+	if (e->key)
+		ok = keep(a->key, sizeof a->key, e->key, &a->e.key);
+	if (e->text)
+		ok = ok && keep(a->text, sizeof a->text, e->text, &a->e.text);
+	if (e->mount) {
+		a->mount = *e->mount;
+		a->mount.destination = a->key;
+		ok = ok && keep(a->source, sizeof a->source, e->mount->source, &a->mount.source) &&
+		     keep(a->type, sizeof a->type, e->mount->type, &a->mount.type) &&
+		     keep(a->options, sizeof a->options, e->mount->options, &a->mount.options);
+		a->e.mount = &a->mount;
+	}
+	if (e->device) {
+		a->device = *e->device;
+		a->device.path = a->key;
+		ok = ok && keep(a->type, sizeof a->type, e->device->type, &a->device.type);
+		a->e.device = &a->device;
+	}
+	return ok;
+}
+
+static void at_creation(struct rig *r, bool after)
+{
+	struct creating *c = (struct creating *)r;
+	struct extras *x = txn_extras(r->txn);
+	struct err ignored = ERR_INIT;
+	if (!after && c->others)
+		(void)extras_put(x, c->others, &ignored);
+	for (uint32_t i = 0; after && !c->others && i < x->n && c->n < ASKED_MAX; i++)
+		c->n += keep_asked(&c->asked[c->n], &x->list[i]);
+}
+
+/* Another value of the same kind, well-formed. */
+static bool otherwise(struct asked *a)
+{
+	size_t len = strlen(a->text);
+	if (a->e.mount)
+		a->mount.read_only = !a->mount.read_only;
+	else if (a->e.device)
+		a->device.minor = a->device.minor ? 0 : 1;
+	else if (a->e.field == EXTRA_CDI)
+		return false; /* there is nothing but its name */
+	else if (!a->e.text)
+		a->e.number = a->e.number ? a->e.number - 1 : 1;
+	else if (len + 2 > TEXT_MAX)
+		return false;
+	else
+		memcpy(a->text + len, "1", 2);
+	return extra_check(&a->e, NULL) == 0;
+}
+
+/* The module is told -RP_EBUSY, and may refuse the container or go without. */
+static int two_ask(struct creating *c, const struct wish *w, struct asked *a, struct err *err)
+{
+	struct rig *r = &c->rig;
+	struct ctr *ctr;
+	char what[TEXT_MAX + 64];
+	(void)snprintf(what, sizeof what, "%s%s%s", extra_name(a->e.field), a->e.key ? " " : "",
+		       a->e.key ? a->e.key : "");
+	c->others = &a->e;
+	check_doing(r->check, "when another one asks for the same %s", what);
+	int bad = rig_add(r, w, &ctr, err);
+	if (bad == RIG_REFUSED)
+		return err_set(err, -EINVAL,
+			       "a container is refused since another one asks for %s as well, with "
+			       "the same value: %s",
+			       what, err->text);
+	bad = bad ? bad : rig_remove(r, ctr, err);
+	if (bad || !otherwise(a))
+		return bad;
+	check_doing(r->check, "when another one asks for %s with another value", what);
+	bad = rig_add(r, w, &ctr, err);
+	if (bad)
+		return rig_settle(bad);
+	return rig_remove(r, ctr, err);
+}
+
+static int one_wish(struct creating *c, const struct wish *w, struct err *err)
+{
+	struct rig *r = &c->rig;
+	struct ctr *ctr;
+	c->others = NULL;
+	c->n = 0;
+	int bad = rig_add(r, w, &ctr, err);
+	if (bad)
+		return rig_settle(bad);
+	bad = rig_remove(r, ctr, err);
+	for (unsigned i = 0; !bad && i < c->n; i++)
+		bad = two_ask(c, w, &c->asked[i], err);
+	return bad;
+}
+
+static int conflict(struct check *check, struct err *err)
+{
+	_free_ struct creating *c = calloc(1, sizeof *c);
+	struct churn churn;
+	unsigned n = 0;
+	if (!c)
+		return -ENOMEM;
+	struct rig *r = &c->rig;
+	r->check = check;
+	int bad = rig_open(r, check, NULL, err);
+	bad = bad ? bad : rig_start(r, err);
+	r->at_creation = at_creation;
+	if (!bad)
+		churn_init(&churn, r, check->seed);
+	for (unsigned i = 0; !bad && i < WISHES; i++) {
+		struct wish w;
+		churn_wish(&churn, &w);
+		bad = one_wish(c, &w, err);
+		n += c->n;
+	}
+	rig_close(r);
+	if (!bad && !n)
+		return check_skip(check, "it asks for nothing that only a creation can give");
+	if (!bad)
+		check_note(check, "%u values that others ask for as well", n);
+	return bad;
+}
+
+/* ---- runtimes -------------------------------------------------------------------------------- */
+
+static int runtimes(struct check *c, struct err *err)
+{
+	static const uint32_t both = RP_RUNTIME_CAN_REFUSE | RP_RUNTIME_CAN_INJECT;
+	static const uint32_t flags[] = {0,
+					 RP_RUNTIME_CAN_REFUSE,
+					 RP_RUNTIME_CAN_INJECT,
+					 RP_RUNTIME_CREATION_IS_LATE,
+					 UINT32_MAX & ~RP_RUNTIME_CREATION_IS_LATE,
+					 both};
+	struct runtime_facts facts = {.name = "a runtime", .version = "0"};
+	_cleanup_(rig_close) struct rig r = {.check = c};
+	struct churn churn;
+	int bad = rig_open(&r, c, NULL, err);
+	r.env.runtime = &facts;
+	bad = bad ? bad : rig_start(&r, err);
+	if (!bad)
+		churn_init(&churn, &r, c->seed);
+	for (unsigned i = 0; !bad && i < sizeof flags / sizeof *flags; i++) {
+		check_doing(c, "with a runtime that can do 0x%x", flags[i]);
+		facts.flags = flags[i];
+		bad = rig_sync(&r, err);
+		if (!bad && instance_knows(r.instance, 3))
+			bad = rig_settle(rig_event(&r, RP_EVENT_RUNTIME, NULL, err));
+		bad = bad ? bad : churn_run(&churn, REQUESTS, err);
+	}
+	return bad ? bad : churn_empty(&churn, err);
+}
+
+/* ---- hints of others ------------------------------------------------------------------------- */
+
+#define LISTS 4u
+#define NO_NODE 63u /* a provider may name what the machine does not have */
+
+struct provider {
+	struct rig rig; /* first */
+	unsigned n_asked, n_chosen;
+	struct err bad;
+};
+
+static const struct {
+	const char *ctr, *resource;
+	uint32_t flags, n;
+	const char *nodes[2]; /* the first one is preferred */
+} lists[LISTS] = {
+	{"", "vendor.example/gpu", RP_HINTS_MAIN, 2, {"0", "0-1"}},
+	{"sidecar", "vendor.example/nic", 0, 2, {"1", "63"}},
+	{"", "vendor.example/none", RP_HINTS_NOTHING_FITS, 0, {NULL}},
+	{"", "vendor.example/any", RP_HINTS_MAIN, 0, {NULL}},
+};
+
+static bool admits(const struct provider *p, rp_pod pod)
+{
+	return p->rig.txn && p->rig.pod && p->rig.pod->handle == pod;
+}
+
+static int hint_list(rp_pod pod, uint32_t list, struct rp_hint_list *ret, void *arg)
+{
+	struct provider *p = arg;
+	if (!admits(p, pod) || list >= LISTS)
+		return -RP_ENOENT;
+	p->n_asked++;
+	*ret = (struct rp_hint_list){.size = sizeof *ret,
+				     .flags = lists[list].flags,
+				     .ctr = lists[list].ctr,
+				     .resource = lists[list].resource,
+				     .n = lists[list].n};
+	return 0;
+}
+
+static int hint_of(rp_pod pod, uint32_t list, uint32_t index, struct rp_hint *ret, void *arg)
+{
+	static struct rp_idset nodes; /* valid until the callback returns */
+	if (!admits(arg, pod) || list >= LISTS || index >= lists[list].n)
+		return -RP_ENOENT;
+	(void)rp_idset_parse(&nodes, lists[list].nodes[index], NO_NODE + 1);
+	*ret = (struct rp_hint){
+		.size = sizeof *ret, .preferred = !index, .nodes = rp_ids_of(&nodes)};
+	return 0;
+}
+
+static int choose(rp_pod pod, uint32_t list, struct rp_ids nodes, bool preferred, void *arg)
+{
+	struct provider *p = arg;
+	struct rp_idset offered;
+	(void)preferred;
+	if (!admits(p, pod) || list >= LISTS)
+		return -RP_ENOENT;
+	p->n_chosen++;
+	if (rp_ids_subset(nodes, topo_ids(p->rig.env.topo, RP_NODES_ONLINE)))
+		return 0;
+	for (uint32_t i = 0; i < lists[list].n; i++)
+		if (!rp_idset_parse(&offered, lists[list].nodes[i], NO_NODE + 1) &&
+		    rp_ids_equal(nodes, rp_ids_of(&offered)))
+			return 0;
+	if (!p->bad.code)
+		(void)err_set(&p->bad, -EINVAL,
+			      "choose() for %s names nodes that neither the machine has nor any "
+			      "hint",
+			      lists[list].resource);
+	return 0;
+}
+
+static int hints(struct check *c, struct err *err)
+{
+	static const struct hint_ops ops = {hint_list, hint_of, choose};
+	struct provider p = {.rig.check = c};
+	struct churn churn;
+	int bad = rig_open(&p.rig, c, NULL, err);
+	p.rig.env.hints = &ops;
+	bad = bad ? bad : rig_start(&p.rig, err);
+	if (!bad) {
+		churn_init(&churn, &p.rig, c->seed);
+		bad = churn_run(&churn, 2 * REQUESTS, err);
+	}
+	bad = bad ? bad : churn_empty(&churn, err);
+	rig_close(&p.rig);
+	if (!bad && p.bad.code)
+		return err_set(err, p.bad.code, "%s", p.bad.text);
+	if (!bad && !p.n_asked)
+		return check_skip(c, "it does not ask for hints of others");
+	if (!bad)
+		check_note(c, "%u lists looked at, %u choices", p.n_asked, p.n_chosen);
+	return bad;
+}
+
+static const struct check_case cases[] = {
+	{"creation/conflict", RP_KIND_POLICY, CASE_SMALL, conflict,
+	 "another one asks for the same values that only a creation can give, or for others: equal "
+	 "ones are one, and -RP_EBUSY is a result like others"},
+	{"creation/runtimes", RP_KIND_POLICY, CASE_SMALL, runtimes,
+	 "runtimes that cannot refuse, cannot inject, tell of containers that run already, and "
+	 "change meanwhile"},
+	{"creation/hints", RP_KIND_POLICY, CASE_SMALL, hints,
+	 "hints of providers outside: preferred nodes, none that fits, no opinion, nodes that the "
+	 "machine does not have"},
+};
+
+const struct check_group creation_cases = {cases, sizeof cases / sizeof *cases};
