@@ -83,7 +83,8 @@ install-dev: all $(O)/nri-rp-module.pc $(O)/libnri-rp-module.a
 	$(call put,644,$(O)/nri-rp-module.pc,$(PKGCONFIGDIR))
 	$(call put,644,$(wildcard modules/template/*.c modules/template/*.h),$(DATADIR)/template)
 	$(Q)$(INSTALL) -m 644 packaging/author/template.mk $(DESTDIR)$(DATADIR)/template/Makefile
-	$(call put,644,$(sort $(wildcard conf/resource-plugin/*)) proto/resourceplugin.proto,$(DATADIR)/resource-plugin)
+	$(call put,644,$(sort $(wildcard conf/resource-plugin/*)),$(DATADIR)/resource-plugin)
+	$(call put,644,proto/resourceplugin.proto,$(DATADIR)/resource-plugin/proto)
 	$(call put_pages,$(DEV_MANS))
 
 # Takes a second build: for packages.

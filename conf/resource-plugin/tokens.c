@@ -31,7 +31,7 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "resourceplugin.pb-c.h"
+#include "proto/resourceplugin.pb-c.h"
 
 #define TOKENS_MAX 64
 #define NAME_MAX_BYTES 256
@@ -262,7 +262,7 @@ static void list(struct answer *a)
 		of_pod[i].container_resources = &ctrs[n_ctrs];
 		pods[out.n_pod_resources++] = &pod[i];
 		for (unsigned k = i; k < n_tokens; k++) {
-			if (strcmp(tokens[k].uid, tokens[i].uid) || !is_first(k, true))
+			if (strcmp(tokens[k].uid, tokens[i].uid) != 0 || !is_first(k, true))
 				continue;
 			describe(&given[k], tokens[k].uid, tokens[k].container);
 			resourceplugin__container_entry__init(&ctr[k]);

@@ -266,6 +266,7 @@ struct cache *cache_free(struct cache *c)
 		free(s);
 	}
 	feed_clear(&c->feed);
+	arena_free(c->feed.names);
 	if (c->sets)
 		intern_free(c->sets);
 	for (uint32_t i = 0; i < c->n_policies; i++)

@@ -11,12 +11,93 @@
 #define POD_BLOCK 512u
 #define POD_MAX (1u << 20)
 
+/* ---- what counts as what --------------------------------------------------------------------- */
+
+static const char *renamed(const struct feed *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->n_renamed; i++)
+		if (str_eq(f->renamed[i].asked, name))
+			return f->renamed[i].counts_as;
+	return NULL;
+}
+
+static int64_t to_milli(int64_t amount, const char *name)
+{
+	if (str_has_suffix(name, FEED_MILLI))
+		return amount;
+	return amount > FEED_AMOUNT_MAX / 1000 ? FEED_AMOUNT_MAX : amount * 1000;
+}
+
+static bool asks_for(const struct fed_ctr *c, uint32_t until, const char *resource)
+{
+	if (str_eq(resource, "cpu") || str_eq(resource, "memory"))
+		return str_eq(resource, "cpu") ? c->needs.cpu_request : c->needs.mem_request;
+	for (uint32_t i = 0; i < c->n_extended; i++)
+		if (str_eq(c->extended[i].name, resource) ||
+		    (i < until && c->extended[i].counts_as &&
+		     str_eq(c->extended[i].counts_as, resource)))
+			return true;
+	return false;
+}
+
+static void count_one(const struct feed *f, struct fed_ctr *c, uint32_t at)
+{
+	struct fed_amount *e = (struct fed_amount *)(uintptr_t)&c->extended[at];
+	e->counts_as = renamed(f, e->name);
+	if (!e->counts_as)
+		return;
+	if (asks_for(c, at, e->counts_as)) {
+		c->twice = e->name;
+		return;
+	}
+	if (str_eq(e->counts_as, "cpu")) {
+		c->needs.cpu_request = to_milli(e->request, e->name);
+		c->needs.cpu_limit = to_milli(e->limit, e->name);
+	} else if (str_eq(e->counts_as, "memory")) {
+		c->needs.mem_request = e->request;
+		c->needs.mem_limit = e->limit;
+	}
+}
+
+static void count(const struct feed *f, const struct fed_pod *pod)
+{
+	for (uint32_t i = 0; i < pod->n_ctrs; i++) {
+		struct fed_ctr *c = (struct fed_ctr *)(uintptr_t)&pod->ctrs[i];
+		c->needs = c->told;
+		c->twice = NULL;
+		for (uint32_t k = 0; k < c->n_extended; k++)
+			count_one(f, c, k);
+	}
+}
+
+int feed_rename(struct feed *f, const struct conf_rename *list, uint32_t n)
+{
+	_arena_ struct arena *a = arena_new(POD_BLOCK, POD_MAX);
+	struct conf_rename *copy = a ? arena_array(a, n + 1, sizeof *copy) : NULL;
+	for (uint32_t i = 0; copy && i < n; i++) {
+		copy[i] = (struct conf_rename){arena_strdup(a, list[i].asked),
+					       arena_strdup(a, list[i].counts_as)};
+		if (!copy[i].asked || !copy[i].counts_as)
+			return -ENOMEM;
+	}
+	if (!copy)
+		return -ENOMEM;
+	arena_free(f->names);
+	f->names = TAKE(a);
+	f->renamed = copy;
+	f->n_renamed = n;
+	for (const struct fed_pod *pod = f->pods; pod; pod = pod->hh.next)
+		count(f, pod);
+	return 0;
+}
+
 /* ---- pods ------------------------------------------------------------------------------------ */
 
 static int copy_ctr(struct arena *a, const struct fed_ctr *from, struct fed_ctr *to)
 {
 	struct fed_amount *list = arena_array(a, from->n_extended + 1, sizeof *list);
 	*to = *from;
+	to->told = from->needs;
 	to->name = arena_strdup(a, from->name);
 	to->extended = list;
 	if (!to->name || !list)
@@ -75,6 +156,7 @@ int feed_put(struct feed *f, const struct fed_pod *desc)
 	if (HASH_COUNT(f->pods) >= FEED_PODS_MAX || f->bytes + arena_held(a) > FEED_BYTES_MAX)
 		return -ENOSPC;
 	pod->listed = true;
+	count(f, pod);
 	HASH_ADD_KEYPTR(hh, f->pods, pod->uid, strlen(pod->uid), pod);
 	if (!pod->hh.tbl)
 		return -ENOMEM;
@@ -155,7 +237,8 @@ int fed_extended(const struct fed_ctr *ctr, const char *resource, int64_t *ret_r
 		 int64_t *ret_limit)
 {
 	for (uint32_t i = 0; i < ctr->n_extended; i++) {
-		if (!str_eq(ctr->extended[i].name, resource))
+		const char *as = ctr->extended[i].counts_as;
+		if (!str_eq(ctr->extended[i].name, resource) && !(as && str_eq(as, resource)))
 			continue;
 		*ret_request = ctr->extended[i].request;
 		*ret_limit = ctr->extended[i].limit;

@@ -8,6 +8,7 @@
 #define CACHE_FEED_H
 
 #include "core/cache/cache.h"
+#include "core/conf/conf.h"
 
 #define FEED_PODS_MAX 4096u
 #define FEED_BYTES_MAX (32u << 20) /* that all take */
@@ -20,6 +21,7 @@ enum fed_kind { FED_APP, FED_INIT, FED_SIDECAR };
 struct fed_amount {
 	const char *name;
 	int64_t request, limit; /* units; 0: none */
+	const char *counts_as; /* the feed's own: another resource (feed_rename); NULL: itself */
 };
 
 struct fed_ctr {
@@ -28,6 +30,10 @@ struct fed_ctr {
 	struct needs needs;
 	const struct fed_amount *extended;
 	uint32_t n_extended;
+
+	/* the feed's own */
+	struct needs told; /* without what other resources count for */
+	const char *twice; /* a resource that counts for one that it asks for, too; NULL: none */
 };
 
 struct fed_pod {
@@ -61,6 +67,14 @@ const struct fed_pod *feed_find(const struct feed *f, const char *uid);
 const struct fed_pod *feed_pods(const struct feed *f); /* uthash list, by insertion */
 unsigned feed_n_pods(const struct feed *f);
 unsigned feed_n_ended(const struct feed *f); /* pods */
+
+/*
+ * Which resources count as which others, by the name that pods ask for: "cpu" and "memory" are
+ * those of needs (CPUs, but thousandths where the name ends in FEED_MILLI; bytes), others are found
+ * by both names. Copied, and for pods that are known, too. -ENOMEM: all is as before.
+ */
+#define FEED_MILLI "millicpu"
+int feed_rename(struct feed *f, const struct conf_rename *list, uint32_t n);
 
 /* Is what the feed says of requests to be used? It is, until this says otherwise. */
 void feed_use(struct feed *f, bool yes);

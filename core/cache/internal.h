@@ -25,6 +25,9 @@ struct feed {
 	size_t bytes;
 	unsigned n_ended;
 	bool unused;
+	struct arena *names; /* renamed is in it */
+	const struct conf_rename *renamed;
+	uint32_t n_renamed;
 };
 
 struct cache {

@@ -158,6 +158,11 @@ struct conf_controller {
 	rp_cfg node; /* where it is listed */
 };
 
+/* A resource that pods ask for by one name, and what it counts as. */
+struct conf_rename {
+	const char *asked, *counts_as;
+};
+
 struct conf_strings {
 	const char *const *items;
 	unsigned n;
@@ -233,6 +238,8 @@ struct conf_core {
 		enum conf_request_source source;
 		uint64_t timeout_ms;
 		enum conf_on_timeout on_timeout;
+		const struct conf_rename *names; /* of resources */
+		uint32_t n_names;
 	} admit;
 	struct conf_annotations annotations;
 	bool strict; /* unknown keys are errors, not warnings */

@@ -85,6 +85,10 @@ static const struct rp_key rows[] = {
 	ROW("admit.onTimeout", RP_T_ENUM, "reject", .choices = ON_TIMEOUT,
 	    .doc = "With requestSource: feed, what becomes of the pod then: reject refuses it, "
 		   "allow goes by the runtime's sums."),
+	ROW("admit.resourceNames", RP_T_ANY, NULL,
+	    .doc = "A map of extended resources that pods ask for to those that they count as: "
+		   "cpu (thousandths where the name ends in millicpu), memory, or a resource "
+		   "plugin's. Needs the cluster's word."),
 	ROW("annotations", RP_T_MAP, NULL, .doc = "Which annotations of pods count where."),
 	ROW("annotations.takers", RP_T_ENUM, "peers", .choices = TAKERS,
 	    .doc = "Annotations that take from others and that allow does not name: with peers "
@@ -595,6 +599,47 @@ static int fill_agent(const struct conf_loader *l, struct conf_core *core)
 	return get_strings(conf->arena, accept, NULL, 0, &core->agent.accept);
 }
 
+#define RESOURCE_NAMES_MAX 32u
+#define RESOURCE_NAME_MAX 256u /* bytes, with the NUL */
+
+static bool is_resource(const char *name)
+{
+	size_t n = strlen(name);
+	return n && n < RESOURCE_NAME_MAX && strcspn(name, " \t\n") == n;
+}
+
+static bool is_native(const char *name)
+{
+	return str_eq(name, "cpu") || str_eq(name, "memory");
+}
+
+static int fill_resource_names(struct conf_loader *l, struct conf_core *core)
+{
+	const struct rp_cfg_node *map = conf_get(l->conf->root, "admit.resourceNames");
+	if (!map || node_is(map, RP_NODE_NULL))
+		return 0;
+	if (!node_is(map, RP_NODE_MAP) || map->n > RESOURCE_NAMES_MAX)
+		return problem_node(l->errs, map, NULL,
+				    "expected a map of up to %u extended resources to what they "
+				    "count as, as {example.com/millicpu: cpu}",
+				    RESOURCE_NAMES_MAX);
+	struct conf_rename *list = arena_array(l->conf->arena, map->n + 1, sizeof *list);
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < map->n; i++) {
+		const struct conf_member *m = &map->members[i];
+		list[i] = (struct conf_rename){m->key, conf_text(m->node, "")};
+		if (!is_resource(m->key) || is_native(m->key) || !is_resource(list[i].counts_as) ||
+		    str_eq(m->key, list[i].counts_as))
+			return problem_node(l->errs, m->node, NULL,
+					    "expected an extended resource, and cpu, memory or the "
+					    "resource of a plugin that it counts as");
+	}
+	core->admit.names = list;
+	core->admit.n_names = map->n;
+	return 0;
+}
+
 static void fill_admit(struct conf_loader *l, struct conf_core *core)
 {
 	const struct conf *conf = l->conf;
@@ -647,5 +692,7 @@ int core_fill(struct conf_loader *l)
 		fill_admit(l, core);
 	if (rc >= 0)
 		rc = annotations_fill(l, &core->annotations);
+	if (rc >= 0)
+		rc = fill_resource_names(l, core);
 	return rc;
 }

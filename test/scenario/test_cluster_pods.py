@@ -8,6 +8,7 @@ import signal
 import threading
 
 import pytest
+import yaml
 
 from simnode import SimError, ctr, eventually
 from test_cluster import NODE, Cluster
@@ -327,3 +328,40 @@ def test_pods_of_a_daemon_set_are_left_alone(cluster):
     c.node.start()
     c.node.settle()
     assert pinned() == {'default/web/app', 'default/dns/app'}
+
+
+RECLAIMED = 'resource.katalyst.kubewharf.io/reclaimed_'
+NAMES = {RECLAIMED + 'millicpu': 'cpu', RECLAIMED + 'memory': 'memory', 'example.com/cpus': 'cpu'}
+
+
+def wants(name, **amounts):
+    return {'name': name, 'resources': {kind: dict(amounts) for kind in ('requests', 'limits')}}
+
+
+def test_resources_that_count_as_others(cluster):
+    c = waiting(cluster)
+    config = yaml.safe_load((pathlib.Path(c.node.paths['config'])).read_text())
+
+    def names(map_):
+        c.node.run('write-config', {**config, 'admit': {**config['admit'], 'resourceNames': map_}})
+        c.node.ctl('reload')
+    put_pod(c, 'before', wants('app', **{RECLAIMED + 'millicpu': '1500'}))
+    knows(c, 1)
+    names(NAMES)
+    put_pod(c, 'lent', wants('app', **{RECLAIMED + 'millicpu': '2500', RECLAIMED + 'memory': '64Mi'}))
+    put_pod(c, 'whole', wants('app', **{'example.com/cpus': '2'}))
+    put_pod(c, 'twice', wants('app', cpu='1', **{'example.com/cpus': '2'}))
+    put_pod(c, 'thrice', wants('app', **{'example.com/cpus': '2', RECLAIMED + 'millicpu': '2500'}))
+    knows(c, 5)
+    for name, mcpu in (('before', 1500), ('lent', 2500), ('whole', 2000)):
+        c.node.create(name, ctr('app'), uid='uid-' + name)
+        assert shown(c, 'default/%s/app' % name)['wanted']['cpu_request_milli'] == mcpu
+    assert shown(c, 'default/lent/app')['wanted']['memory_request'] == 64 << 20
+    for name in ('twice', 'thrice'):
+        assert 'container app asks for one resource twice, also as' in c.node.reject(name, ctr('app'), uid='uid-' + name)
+    names({})
+    c.node.create('twice', ctr('app', '1'), uid='uid-twice')
+    assert shown(c, 'default/twice/app')['wanted']['cpu_request_milli'] == 1000
+    for wrong in ({'cpu': 'memory'}, {'a/b': 'a/b'}, {'a/b': ''}, {'a b': 'cpu'}, {'a/b': ['cpu']}, ['a/b'], {'a/%d' % i: 'cpu' for i in range(33)}):
+        with pytest.raises(AssertionError, match='admit.resourceNames'):
+            names(wrong)

@@ -530,8 +530,9 @@ TOKEN = 'example.com/token'
 def sample(tmp_path_factory):
     """The one in C, built by its own Makefile of nothing but the files that are installed with it."""
     folder = tmp_path_factory.mktemp('resource-plugin')
-    for file in [*(TOP / 'conf/resource-plugin').iterdir(), TOP / 'proto/resourceplugin.proto']:
-        shutil.copy(file, folder)
+    shutil.copytree(TOP / 'conf/resource-plugin', folder, dirs_exist_ok=True)
+    (folder / 'proto').mkdir()
+    shutil.copy(TOP / 'proto/resourceplugin.proto', folder / 'proto')
     subprocess.run(['make', '-s', 'CFLAGS=-O1 -g -Wall -Wextra -Werror -fsanitize=address,undefined'], cwd=folder, check=True)
     return folder / 'tokens'
 
@@ -613,3 +614,15 @@ def test_the_sample_in_c_and_odd_callers(cluster, sample, tmp_path):
             held = call('GetResourcesAllocation', b'', API.GetResourcesAllocationResponse.FromString).pod_resources['u'].container_resources['c']
             assert held.resource_allocation[TOKEN].envs['TOKENS'] == '0,1,2' and held.resource_allocation[TOKEN].allocated_quantity == 3
         assert plugin.process.poll() is None
+
+
+def test_a_resource_that_counts_as_a_plugins(cluster):
+    c = cluster(config={**NONE, 'admit': {'resourceNames': {'vendor.example/a100': GPU}}})
+    with Plugin(c.folder, GPU) as gpu:
+        c.connected(GPU)
+        c.pod('web', ('app', '1', {'vendor.example/a100': 2}))
+        c.pod('both', ('app', '1', {'vendor.example/a100': 1, GPU: 1}))
+        knows(c, 2)
+        create(c, 'web')
+        assert env(c, 'web/app') == {'GPUS': 'gpu0,gpu1'} and dict(gpu.called('Allocate')[0].resource_requests) == {GPU: 2}
+        c.node.reject('both', ctr('app', '1', '64Mi'), uid='uid-both', error='asks for one resource twice, also as vendor.example/a100')

@@ -90,6 +90,7 @@ static bool is_special(const char *path)
 					    "adjustments",
 					    "annotations.allow",
 					    "admit.requestSource",
+					    "admit.resourceNames",
 					    "nodeResources.strategy",
 					    "nodeResources.nodeConfigs",
 					    "nodeResources.hostApplications",

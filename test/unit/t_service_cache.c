@@ -228,7 +228,7 @@ static void test_fed(void **state)
 	void *i = p->instance;
 	struct pod *pod = p->ctr->pod;
 	struct feed *feed = cache_feed(p->env.cache);
-	const struct fed_amount gpus[] = {{"example.com/gpu", 2, 2}};
+	const struct fed_amount gpus[] = {{.name = "example.com/gpu", .request = 2, .limit = 2}};
 	const struct fed_ctr ctrs[] = {
 		{.name = "early", .kind = FED_INIT, .needs = {1600, 0, 100, 0}},
 		{.name = "mesh", .kind = FED_SIDECAR, .needs = {200, 200, 20, 50}},

@@ -61,6 +61,8 @@ void feed_configured(struct pipeline *p)
 {
 	const struct conf_core *core = conf_core(p->conf);
 	feed_use(feed_of(p), core->admit.source != CONF_REQUESTS_RUNTIME);
+	if (feed_rename(feed_of(p), core->admit.names, core->admit.n_names))
+		log_error("out of memory: admit.resourceNames stays as it was");
 	if (!core->agent.cluster)
 		feed_clear(feed_of(p));
 	hold_told(p);

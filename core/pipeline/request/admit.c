@@ -87,6 +87,18 @@ static int take_without_feed(struct pipeline *p, const struct pod *pod, struct e
 		       pod->uid);
 }
 
+/* Which of the two is meant? */
+static int asks_twice(const struct fed_pod *fed, struct err *err)
+{
+	for (uint32_t i = 0; i < fed->n_ctrs; i++)
+		if (fed->ctrs[i].twice)
+			return err_set(err, -EINVAL,
+				       "container %s asks for one resource twice, also as %s "
+				       "(admit.resourceNames)",
+				       fed->ctrs[i].name, fed->ctrs[i].twice);
+	return 0;
+}
+
 const struct admit_counts *pipeline_admit_counts(const struct pipeline *p)
 {
 	return &p->admit;
@@ -112,9 +124,9 @@ static int refuse(struct pipeline *p, const struct pod *pod, const struct err *w
 int admit_pod(struct pipeline *p, struct pod *pod, struct err *err)
 {
 	struct err why = ERR_INIT;
-	if (pod_fed(p->env.cache, pod))
-		p->admit.by_feed++;
-	else if (take_without_feed(p, pod, &why))
+	const struct fed_pod *fed = pod_fed(p->env.cache, pod);
+	p->admit.by_feed += fed != NULL;
+	if (fed ? asks_twice(fed, &why) : take_without_feed(p, pod, &why))
 		return refuse(p, pod, &why, err);
 	if (!policy_admits(p))
 		return 0;
