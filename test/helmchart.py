@@ -38,7 +38,7 @@ def _expression(text, scope):
         value = _term(word, scope)
     for function, in functions:
         assert function == 'toJson', function
-        value = json.dumps(value)
+        value = json.dumps(value, separators=(',', ':'), sort_keys=True)  # as Go writes it
     return value
 
 
