@@ -143,7 +143,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 /* The block is complete: the texts stay where they are. */
 static struct h2_fields fields_of(const struct h2_stream *s)
 {
-	struct h2_field *list = (struct h2_field *)(void *)(s->list.data + s->list.start);
+	struct h2_field *list = (struct h2_field *)(uintptr_t)buf_bytes(&s->list);
 	struct h2_fields fields = {list, buf_len(&s->list) / sizeof *list};
 	const char *p = (const char *)buf_bytes(&s->text);
 	for (size_t i = 0; i < fields.n; i++) {

@@ -54,7 +54,8 @@ def new_bridge(rt, *options):
 
 
 def start_bridge(p):
-    p.start().wait_log('waiting for nri-rpd', p.count('waiting for nri-rpd') + 1)
+    before = p.count('waiting for nri-rpd')
+    p.start().wait_log('waiting for nri-rpd', before + 1)
 
 
 @pytest.fixture
