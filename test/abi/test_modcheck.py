@@ -135,6 +135,13 @@ def test_unmanaged(name):
 
 
 @kit
+def test_hints_of_others():
+    """The one policy that merges them has looked at them, and chosen."""
+    found = cases(module('qos'), '--cases', '^creation/')
+    assert {case['result'] for name, case in found.items() if name != 'creation/conflict'} == {'passed'}
+    assert ' choices' in found['creation/hints']['notes']
+
+
 def test_without_unmanaged():
     found = cases(module('none'), '--cases', '^unmanaged/')
     assert {c['result'] for n, c in found.items() if n.startswith('unmanaged/')} == {'skipped'}
