@@ -168,9 +168,9 @@ const struct rp_host_timer host_timer_service = {
 
 /* ---- events of an instance's own ------------------------------------------------------------- */
 
-/* Each has one call of deliver_post() on its way, also when its instance has gone meanwhile. */
+/* Each has a call of deliver_post() on its way, which finds none when its instance has gone. */
 struct post {
-	struct instance *instance; /* NULL: it has gone */
+	struct instance *instance;
 	struct post *next;
 	uint64_t cookie;
 	uint32_t size;
@@ -181,11 +181,10 @@ static struct post *take_post(struct host_env *env)
 {
 	(void)pthread_mutex_lock(&env->posts_lock);
 	struct post *p = env->posts;
-	env->posts = p->next;
-	if (!env->posts)
-		env->posts_end = NULL;
-	if (p->instance)
+	if (p) {
+		env->posts = p->next;
 		p->instance->n_posts--;
+	}
 	(void)pthread_mutex_unlock(&env->posts_lock);
 	return p;
 }
@@ -194,12 +193,14 @@ static void deliver_post(void *arg)
 {
 	struct host_env *env = arg;
 	_free_ struct post *p = take_post(env);
+	if (!p)
+		return;
 	const struct rp_event ev = {.size = sizeof ev,
 				    .type = RP_EVENT_POSTED,
 				    .cookie = p->cookie,
 				    .data = p->size ? p->data : NULL,
 				    .data_size = p->size};
-	if (p->instance && env->event)
+	if (env->event && !p->instance->closing)
 		env->event(p->instance, &ev, env->arg);
 }
 
@@ -244,9 +245,17 @@ static int32_t post(void *ctx, uint64_t cookie, const void *data, uint32_t data_
 void instance_drop_posts(struct instance *i)
 {
 	(void)pthread_mutex_lock(&i->env->posts_lock);
-	for (struct post *p = i->env->posts; p; p = p->next)
-		if (p->instance == i)
-			p->instance = NULL;
+	struct post **at = &i->env->posts;
+	while (*at) {
+		struct post *p = *at;
+		if (p->instance != i) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		free(p);
+	}
+	i->env->posts_end = at;
 	i->n_posts = 0;
 	(void)pthread_mutex_unlock(&i->env->posts_lock);
 }
